@@ -1,0 +1,67 @@
+package device
+
+// Vector is a flat vector of numbers that lives on one Device. Only that Device looks inside.
+type Vector interface {
+	Len() int
+}
+
+// Index is a sorted set of distinct coordinates of a vector, kept where its Device can read it. A nil Index stands for all
+// coordinates.
+type Index interface {
+	Len() int
+}
+
+// Term is one summand A·V of a combination.
+type Term struct {
+	A float64
+	V Vector
+}
+
+// Device owns vectors and computes with them.
+type Device interface {
+	// Name is how people choose and recognise the device: "cpu", "cuda:0".
+	Name() string
+
+	// NewVector returns a vector of n zeros.
+	NewVector(n int) Vector
+	// NewIndex copies ascending distinct coordinates to the device. It may reuse the memory of old, an Index nobody needs any
+	// more, or nil.
+	NewIndex(coordinates []uint32, old Index) Index
+
+	// Write copies src to dst, from the host to the device. The lengths are equal.
+	Write(dst Vector, src []float32)
+	// Read copies src to dst, from the device to the host. The lengths are equal.
+	Read(dst []float32, src Vector)
+
+	// Combine computes dst = Σ Aₖ·Vₖ in one pass. dst may be one of the Vₖ. Products and sums are rounded one by one, from
+	// left to right, each coefficient first rounded to the precision of the device. No term at all makes dst zero.
+	Combine(dst Vector, terms ...Term)
+	// Gather computes dst[j] = src[idx[j]]. dst has the length of idx, or of src where idx is nil.
+	Gather(dst, src Vector, idx Index)
+	// AddDiff adds multiples of a difference: for each term V[idx[j]] += A·(own[j] - other[j]). The difference is rounded
+	// first, so that both ends of an edge, who hold own and other swapped, add exact negatives.
+	AddDiff(own, other Vector, idx Index, to ...Term)
+	// Dot returns Σ a[k]·b[k], accumulated in float64.
+	Dot(a, b Vector) float64
+
+	// Load binds code to this device. The Program has buffers of its own: load once per concurrent user.
+	Load(code *Code) (Program, error)
+}
+
+// Batch is a minibatch on the host.
+type Batch struct {
+	X []float32 // N×features, row-major
+	Y []int32   // N class indices
+}
+
+// N is the number of examples.
+func (b Batch) N() int { return len(b.Y) }
+
+// Program is Code bound to one Device: it computes one network at one batch size. It is not safe for concurrent use.
+type Program interface {
+	// Code is what was loaded.
+	Code() *Code
+	// Run executes all kernel calls on one batch, with the parameters params, and writes the gradient to grad. Code without
+	// gradient takes a nil grad. The results stand in out, in the order of Code.Results.
+	Run(params, grad Vector, b Batch, out []float64) error
+}

@@ -1,0 +1,135 @@
+package rng
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Version names the derivation of streams. It is part of every checkpoint and of the handshake between processes: two
+// sides that derive differently would disagree about every mask.
+const Version = 1
+
+const golden = 0x9e3779b97f4a7c15
+
+// Stream is a sequence of random numbers, set by its key alone. The zero Stream is valid but shared by everybody who uses
+// it: take one from [New]. A Stream is a value; a copy repeats the original's future.
+type Stream struct {
+	state uint64
+}
+
+// New returns the stream of a run seed, a stream name and a key. Keys of different lengths are different keys.
+func New(seed uint64, name string, key ...uint64) Stream {
+	h := mix(seed ^ 0x6673706461000000 ^ Version)
+	for i := 0; i < len(name); i++ {
+		h = mix(h ^ uint64(name[i]) + golden)
+	}
+	for _, k := range key {
+		h = mix(mix(h+golden) ^ k)
+	}
+	return Stream{state: mix(h + uint64(len(key)))}
+}
+
+// mix is the finalizer of splitmix64: a bijection in which every input bit reaches every output bit.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Sub returns a stream of its own for a part of the work that this stream is for, without advancing it.
+func (s Stream) Sub(key ...uint64) Stream {
+	h := mix(s.state ^ golden)
+	for _, k := range key {
+		h = mix(mix(h+golden) ^ k)
+	}
+	return Stream{state: mix(h + uint64(len(key)))}
+}
+
+// Uint64 returns 64 random bits.
+func (s *Stream) Uint64() uint64 {
+	s.state += golden
+	return mix(s.state)
+}
+
+// IntN returns an integer uniform in [0,n). It panics if n <= 0.
+func (s *Stream) IntN(n int) int {
+	if n <= 0 {
+		panic("rng: IntN of a range that is not positive")
+	}
+	// Multiplication into 128 bits, with the few values rejected that would be one too frequent (Lemire 2019).
+	m := uint64(n)
+	hi, lo := bits.Mul64(s.Uint64(), m)
+	if lo < m {
+		for least := -m % m; lo < least; {
+			hi, lo = bits.Mul64(s.Uint64(), m)
+		}
+	}
+	return int(hi)
+}
+
+// Float64 returns a number uniform in [0,1), a multiple of 2^-53.
+func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
+
+// Float32 returns a number uniform in [0,1), a multiple of 2^-24.
+func (s *Stream) Float32() float32 { return float32(s.Uint64()>>40) * 0x1p-24 }
+
+// Norm returns a standard normal number, by the polar method of Marsaglia. It keeps no spare, so that a Stream has no state but
+// its counter.
+func (s *Stream) Norm() float64 {
+	for {
+		u, v := 2*s.Float64()-1, 2*s.Float64()-1
+		if q := u*u + v*v; q > 0 && q < 1 {
+			return u * math.Sqrt(-2*math.Log(q)/q)
+		}
+	}
+}
+
+// Exp returns an exponential number of mean 1.
+func (s *Stream) Exp() float64 { return -math.Log(1 - s.Float64()) }
+
+// Gamma returns a Gamma(shape, 1) number, by the method of Marsaglia and Tsang (2000), for any shape > 0.
+func (s *Stream) Gamma(shape float64) float64 {
+	if !(shape > 0) {
+		panic("rng: Gamma of a shape that is not positive")
+	}
+	if shape < 1 { // Gamma(a) = Gamma(a+1) U^(1/a)
+		return s.Gamma(shape+1) * math.Pow(1-s.Float64(), 1/shape)
+	}
+	d := shape - 1.0/3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := s.Norm()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		if u := 1 - s.Float64(); math.Log(u) < 0.5*x*x+d-d*v+d*math.Log(v) {
+			return d * v
+		}
+	}
+}
+
+// Dirichlet fills p with a draw from the symmetric Dirichlet distribution Dir(a·1), by normalised Gamma numbers.
+func (s *Stream) Dirichlet(p []float64, a float64) {
+	for {
+		sum := 0.0
+		for i := range p {
+			p[i] = s.Gamma(a)
+			sum += p[i]
+		}
+		if sum > 0 { // a tiny a may underflow every component: draw again
+			for i := range p {
+				p[i] /= sum
+			}
+			return
+		}
+	}
+}
+
+// Shuffle permutes n elements uniformly (Fisher and Yates), calling swap for each exchange.
+func (s *Stream) Shuffle(n int, swap func(i, j int)) {
+	for i := n - 1; i > 0; i-- {
+		swap(i, s.IntN(i+1))
+	}
+}

@@ -1,0 +1,143 @@
+package rng
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// The derivation is a promise between processes and between versions: these numbers may change only together with Version.
+func TestStreamIsPinned(t *testing.T) {
+	s := New(1, "mask", 7, 0, 3)
+	got := fmt.Sprintf("%016x %016x", s.Uint64(), s.Uint64())
+	const want = "5cc72fdbceaf27aa 8ad6c3c4707e2a6b"
+	if got != want {
+		t.Errorf("Version %d stream changed: got %s, want %s", Version, got, want)
+	}
+}
+
+func TestStreamsDiffer(t *testing.T) {
+	seen := map[uint64]string{}
+	add := func(what string, s Stream) {
+		v := s.Uint64()
+		if old, ok := seen[v]; ok {
+			t.Errorf("%s and %s begin alike", what, old)
+		}
+		seen[v] = what
+	}
+	for seed := range uint64(20) {
+		for _, name := range []string{"", "edges", "mask", "mas", "batch"} {
+			add(fmt.Sprint(seed, name), New(seed, name))
+			for k := range uint64(20) {
+				add(fmt.Sprint(seed, name, k), New(seed, name, k))
+				add(fmt.Sprint(seed, name, k, 0), New(seed, name, k, 0))
+				add(fmt.Sprint(seed, name, 0, k, 1), New(seed, name, 0, k, 1))
+				add(fmt.Sprint(seed, name, k, "sub"), New(seed, name, k).Sub(1))
+			}
+		}
+	}
+}
+
+func TestIntNIsUniform(t *testing.T) {
+	const n, draws = 7, 70000
+	var count [n]int
+	s := New(3, "test")
+	for range draws {
+		count[s.IntN(n)]++
+	}
+	chi := 0.0
+	for _, c := range count {
+		d := float64(c) - draws/n
+		chi += d * d / (draws / n)
+	}
+	if chi > 22.5 { // 6 degrees of freedom: exceeded once in 1000
+		t.Errorf("chi-square %.1f of counts %v", chi, count)
+	}
+}
+
+// Each distribution is held to its first two moments, within five standard errors.
+func TestMoments(t *testing.T) {
+	const n = 200000
+	for _, c := range []struct {
+		name      string
+		draw      func(*Stream) float64
+		mean, sd  float64
+		meanOfSq  float64
+		tolerance float64
+	}{
+		{"Float64", (*Stream).Float64, 0.5, math.Sqrt(1.0 / 12), 1.0 / 3, 0.005},
+		{"Float32", func(s *Stream) float64 { return float64(s.Float32()) }, 0.5, math.Sqrt(1.0 / 12), 1.0 / 3, 0.005},
+		{"Norm", (*Stream).Norm, 0, 1, 1, 0.02},
+		{"Exp", (*Stream).Exp, 1, 1, 2, 0.06},
+		{"Gamma(0.3)", func(s *Stream) float64 { return s.Gamma(0.3) }, 0.3, math.Sqrt(0.3), 0.39, 0.02},
+		{"Gamma(4)", func(s *Stream) float64 { return s.Gamma(4) }, 4, 2, 20, 0.2},
+	} {
+		s := New(9, c.name)
+		sum, sq := 0.0, 0.0
+		for range n {
+			v := c.draw(&s)
+			sum += v
+			sq += v * v
+		}
+		if got := sum / n; math.Abs(got-c.mean) > 5*c.sd/math.Sqrt(n) {
+			t.Errorf("%s: mean %v, want %v", c.name, got, c.mean)
+		}
+		if got := sq / n; math.Abs(got-c.meanOfSq) > c.tolerance {
+			t.Errorf("%s: mean square %v, want %v", c.name, got, c.meanOfSq)
+		}
+	}
+}
+
+func TestDirichletSumsToOne(t *testing.T) {
+	for _, a := range []float64{1e-3, 0.1, 1, 100} {
+		s := New(4, "dir")
+		p := make([]float64, 10)
+		s.Dirichlet(p, a)
+		sum := 0.0
+		for _, v := range p {
+			if v < 0 || math.IsNaN(v) {
+				t.Fatalf("a=%v: component %v", a, v)
+			}
+			sum += v
+		}
+		if math.Abs(sum-1) > 1e-12 {
+			t.Errorf("a=%v: sum %v", a, sum)
+		}
+	}
+}
+
+func TestShuffleReachesEveryPermutation(t *testing.T) {
+	seen := map[[4]int]int{}
+	s := New(5, "shuffle")
+	for range 24000 {
+		p := [4]int{0, 1, 2, 3}
+		s.Shuffle(4, func(i, j int) { p[i], p[j] = p[j], p[i] })
+		seen[p]++
+	}
+	if len(seen) != 24 {
+		t.Fatalf("%d permutations of 24", len(seen))
+	}
+	for p, c := range seen {
+		if c < 840 || c > 1160 { // 1000, five standard deviations
+			t.Errorf("%v came %d times of 1000 expected", p, c)
+		}
+	}
+}
+
+func TestIntNRefusesEmptyRange(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("IntN(0) did not panic")
+		}
+	}()
+	s := New(1, "x")
+	s.IntN(0)
+}
+
+func BenchmarkUint64(b *testing.B) {
+	s := New(1, "bench")
+	b.SetBytes(8)
+	for b.Loop() {
+		s.Uint64()
+	}
+}
