@@ -1,0 +1,49 @@
+# What each target does stands beside it; `make` alone lists them.
+export CGO_ENABLED = 0
+GO ?= go
+COVER = cover.out
+
+.PHONY: help run test test-long race lint fuzz bench generate cross cover clean
+
+help:
+	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
+
+run: # train the main job
+	$(GO) run ./cmd/fspda train
+
+test: # all tests, in minutes on two cores
+	$(GO) test ./...
+	$(GO) test -tags noasm ./data/...
+
+test-long: # the long ones too
+	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...
+
+race: # all tests under the race detector, which needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+lint: # formatting, vet, staticcheck
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+fuzz: # every fuzz test for FUZZTIME
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-10s} $$pkg; done; done
+
+bench: # benchmarks of the kernels, then of a training step
+	$(GO) test -run '^$$' -bench . ./internal/rng ./cpu ./data ./dist
+	$(GO) run ./cmd/fspda bench step
+
+generate: # regenerate what is generated; CI wants no difference
+	$(GO) generate ./...
+
+cross: # build for every system we promise
+	@set -e; for t in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
+	  echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null ./cmd/fspda; done
+
+cover: # statement coverage per package
+	$(GO) test -coverprofile $(COVER) ./... && $(GO) tool cover -func $(COVER) | tail -1
+
+clean:
+	rm -rf bin $(COVER)

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench"
+	"fspda/cpu"
+	"fspda/device"
+	"fspda/model"
+	"fspda/train"
+)
+
+func newBench() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure this machine and this program",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return &usageError{fmt.Sprintf("unknown benchmark %q%s", args[0], didYouMean(args[0], commandNames(cmd), ""))}
+		},
+	}
+	cmd.AddCommand(newBenchStep())
+	return cmd
+}
+
+func newBenchStep() *cobra.Command {
+	c := train.Default()
+	c.Batch, c.DataTrain, c.DataTest, c.EvalPoints, c.Iterations, c.Checkpoint = 256, 10000, 100, 1, 1e9, 0
+	var asJSON bool
+	var each time.Duration
+	cmd := &cobra.Command{
+		Use:   "step",
+		Short: "Time of an agent's step on one core, against this machine's matrix product in the same run",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.Check(); err != nil {
+				return err
+			}
+			dev := device.Device(cpu.New())
+			s, m, err := prepare(c, dev)
+			if err != nil {
+				return err
+			}
+			code, err := m.Plan(c.Batch, model.Train)
+			if err != nil {
+				return err
+			}
+			r, err := bench.Step(cmd.Context(), bench.StepOptions{Setup: s, Device: dev, Model: m, FLOPs: code.Code().FLOPs,
+				Shapes: matrixShapes(code.Code()), Rate: cpu.Rate, Each: each})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), r)
+			}
+			_, err = r.WriteTo(cmd.OutOrStdout())
+			return err
+		},
+	}
+	cmd.Flags().SortFlags = false
+	configFlags(cmd.Flags(), &c)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().DurationVar(&each, "time", 3*time.Second, "how long to measure each thing")
+	return cmd
+}
+
+// matrixShapes lists m, n, k of the matrix products of a plan.
+func matrixShapes(c *device.Code) [][3]int {
+	var shapes [][3]int
+	for _, call := range c.Calls {
+		d := call.Dims
+		switch call.Kernel {
+		case device.Linear:
+			shapes = append(shapes, [3]int{d[0], d[1], d[2]})
+		case device.LinearGradX:
+			shapes = append(shapes, [3]int{d[0], d[2], d[1]})
+		case device.LinearGradW:
+			shapes = append(shapes, [3]int{d[1], d[2], d[0]})
+		}
+	}
+	return shapes
+}

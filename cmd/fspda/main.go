@@ -1,0 +1,133 @@
+// Command fspda trains one model on many agents that hold different data and never meet all at once.
+//
+//	fspda train            train, from flags or a YAML file; no flag runs the main job on built-in data
+//	fspda bench step       what an iteration costs, against this machine's matrix product
+//
+// Exit status: 0 done; 1 something failed; 2 bad input, and nothing was begun or what was begun can be resumed; 3 the run diverged;
+// 130 stopped by Ctrl-C or SIGTERM after leaving a checkpoint.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fspda/data"
+	"fspda/train"
+)
+
+// Exit statuses.
+const (
+	exitFailed   = 1
+	exitBadInput = 2
+	exitDiverged = 3
+	exitStopped  = 130
+)
+
+func main() {
+	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, restore) // a second signal ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the whole program: arguments in, exit status out.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot(stdout, stderr)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	status := exitStatus(err)
+	if err != nil && status != exitStopped {
+		fmt.Fprintf(stderr, "fspda: %s\n", indent(err.Error()))
+	}
+	return status
+}
+
+// indent keeps further lines of an error below its first.
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n       ") }
+
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "fspda",
+		Short:         "Decentralized training over random networks: one binary, one command, same seed same curve",
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return &usageError{fmt.Sprintf("unknown command %q%s", args[0], didYouMean(args[0], commandNames(cmd), ""))}
+		},
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newTrain(), newBench())
+	return root
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+// flagError adds the nearest flag that exists to a complaint about one that does not.
+func flagError(cmd *cobra.Command, err error) error {
+	msg := err.Error()
+	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		msg += didYouMean(name, names, "--")
+	}
+	return &usageError{msg}
+}
+
+func didYouMean(wrong string, names []string, prefix string) string {
+	if near := train.Nearest(wrong, names); near != "" {
+		return fmt.Sprintf("; did you mean %s%s?", prefix, near)
+	}
+	return "; --help lists what there is"
+}
+
+// errStopped ends a command that was told to stop and did so in order.
+var errStopped = errors.New("stopped")
+
+// exitStatus tells bad input from failure: the types say whose fault it was.
+func exitStatus(err error) int {
+	var (
+		usage      *usageError
+		config     *train.ConfigError
+		folder     *train.FolderError
+		checkpoint *train.CheckpointError
+		format     *data.FormatError
+		diverged   *train.DivergedError
+	)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errStopped):
+		return exitStopped
+	case errors.As(err, &diverged):
+		return exitDiverged
+	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format):
+		return exitBadInput
+	}
+	return exitFailed
+}

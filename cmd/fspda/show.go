@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/term"
+
+	"fspda/train"
+)
+
+// show is what a person sees of a run: a progress bar on a terminal, log lines elsewhere, and a table at the end.
+type show struct {
+	flags  trainFlags
+	setup  *train.Setup
+	model  string
+	stdout io.Writer
+	log    *zap.Logger
+
+	bar  *progressbar.ProgressBar // nil where there is no terminal
+	at   atomic.Int64             // iteration of agent 0
+	quit chan struct{}
+	once sync.Once
+	wg   sync.WaitGroup
+}
+
+func newShow(f trainFlags, s *train.Setup, model string, stdout, stderr io.Writer) *show {
+	sh := &show{flags: f, setup: s, model: model, stdout: stdout, quit: make(chan struct{}), log: newLogger(f, stderr)}
+	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
+		sh.bar = progressbar.NewOptions(s.Config.Iterations,
+			progressbar.OptionSetWriter(stderr), progressbar.OptionSetDescription("starting"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+			progressbar.OptionSetItsString("it"), progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth(),
+			progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+		sh.log = zap.New(zapcore.NewCore(lineEncoder(), zapcore.AddSync(stderr), zapcore.WarnLevel)) // the bar tells the rest
+	}
+	return sh
+}
+
+// newLogger makes plain lines, JSON lines, or errors only.
+func newLogger(f trainFlags, w io.Writer) *zap.Logger {
+	level, enc := zapcore.InfoLevel, lineEncoder()
+	if f.quiet {
+		level = zapcore.ErrorLevel
+	}
+	if f.json {
+		enc = zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	}
+	return zap.New(zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(w)), level))
+}
+
+func lineEncoder() zapcore.Encoder {
+	c := zap.NewDevelopmentEncoderConfig()
+	c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05")
+	c.EncodeLevel = zapcore.LowercaseLevelEncoder
+	c.ConsoleSeparator = " "
+	return zapcore.NewConsoleEncoder(c)
+}
+
+// begin says what is about to run, and starts the bar.
+func (s *show) begin(folder string) {
+	c := s.setup.Config
+	s.log.Info("training", zap.String("what", s.what()), zap.Int("iterations", c.Iterations), zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads", s.setup.Threads))
+	if s.bar == nil {
+		return
+	}
+	fmt.Fprintf(s.stdout, "%s\n%s\n", s.what(), folder)
+	s.wg.Go(func() {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = s.bar.Set64(s.at.Load()) // a terminal that is gone is no reason to stop training
+			case <-s.quit:
+				return
+			}
+		}
+	})
+}
+
+// what is the run in one line.
+func (s *show) what() string {
+	c := s.setup.Config
+	parts := []string{fmt.Sprintf("%s, %s (d = %s)", c.Algo, s.model, thousands(uint64(s.setup.Dim))), fmt.Sprintf("%d agents on %s data, %s", c.Agents, c.Data, c.Partition)}
+	if !s.setup.Collective {
+		parts = append(parts, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask, percent(c.Density)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// step moves the bar.
+func (s *show) step(t int) { s.at.Store(int64(t)) }
+
+// row tells of an evaluation.
+func (s *show) row(r train.Row) {
+	if s.bar != nil {
+		s.bar.Describe(fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg), bits(r.BitsTotal)))
+		return
+	}
+	s.log.Info("evaluation", zap.Int("iteration", r.Iteration), zap.Float64("epoch", round(float64(r.Epoch))), zap.Float64("train_loss", round(float64(r.TrainLossAvg))),
+		zap.Float64("test_acc", round(float64(r.TestAccAvg))), zap.Float64("test_acc_min", round(float64(r.TestAccMin))), zap.Float64("consensus", round(float64(r.Consensus))),
+		zap.String("bits", bits(r.BitsTotal)), zap.Float64("wall_s", round(float64(r.WallS))))
+}
+
+// close takes the bar away. It may be called more than once.
+func (s *show) close() {
+	s.once.Do(func() {
+		close(s.quit)
+		s.wg.Wait()
+		if s.bar != nil {
+			_ = s.bar.Clear()
+		}
+	})
+}
+
+// stopped says where a stopped run can be taken up.
+func (s *show) stopped(folder string, res *train.Result) {
+	s.log.Warn("stopped; a checkpoint is left", zap.Int("iteration", res.Iteration), zap.Int("of", s.setup.Config.Iterations), zap.String("resume", "fspda train --out "+folder+" --resume"))
+}

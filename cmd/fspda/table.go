@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"fspda/train"
+)
+
+// end prints the summary: a table, or JSON, or nothing.
+func (s *show) end(folder string, sum train.Summary, res *train.Result) error {
+	switch {
+	case s.flags.json:
+		return printJSON(s.stdout, sum)
+	case s.flags.quiet:
+		return nil
+	}
+	_, err := fmt.Fprint(s.stdout, table(s.what(), rows(folder, sum)))
+	return err
+}
+
+// rows are the lines of the final table: a name, its value, and what it means.
+func rows(folder string, s train.Summary) [][3]string {
+	acc := func(n train.Num) string { return fmt.Sprintf("%.2f %%", 100*float64(n)) }
+	r := [][3]string{
+		{"test accuracy", acc(s.TestAccAvg), "of the mean model"},
+		{"", fmt.Sprintf("%.2f – %.2f %%", 100*float64(s.TestAccMin), 100*float64(s.TestAccMax)), fmt.Sprintf("over the agents, mean %s", acc(s.TestAccMean))},
+		{"training loss", number(s.TrainLossAvg), fmt.Sprintf("of the mean model; worst agent %s", number(s.TrainLossWorst))},
+		{"|∇F|²", number(s.GradSqWorst), "squared gradient norm, worst agent"},
+		{"consensus error", number(s.Consensus), "Σ|x_i − x̄|²"},
+	}
+	if !math.IsNaN(float64(s.DualSum)) {
+		r = append(r, [3]string{"sum of duals", number(s.DualSum), "zero up to rounding"})
+	}
+	return append(r,
+		[3]string{"bits sent", bits(s.BitsTotal), fmt.Sprintf("%s accounting; packed %s, reference %s", s.Accounting, bits(s.BitsPacked), bits(s.BitsReference))},
+		[3]string{"iterations", thousands(uint64(s.Iterations)), fmt.Sprintf("in %s, %.0f a second on %d threads", seconds(s.WallS), s.IterationsPerS, s.Threads)},
+		[3]string{"report", filepath.Join(folder, "report.html"), string(s.Status)},
+	)
+}
+
+// table draws rows below a title.
+func table(title string, rows [][3]string) string {
+	var w [3]int
+	for _, r := range rows {
+		for i, c := range r {
+			w[i] = max(w[i], utf8.RuneCountInString(c))
+		}
+	}
+	rule := strings.Repeat("─", w[0]+w[1]+w[2]+6)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\n%s\n", title, rule)
+	for _, r := range rows {
+		fmt.Fprintf(&b, " %s  %s  %s\n", pad(r[0], w[0]), pad(r[1], w[1]), r[2])
+	}
+	fmt.Fprintf(&b, "%s\n", rule)
+	return b.String()
+}
+
+// pad fills up to width in runes, which fmt counts too, but only for %s without other widths in play.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", width-utf8.RuneCountInString(s))
+}
+
+// bits writes a number of bits with a decimal unit.
+func bits(n uint64) string {
+	v, unit := float64(n), 0
+	for v >= 1000 && unit < 5 {
+		v /= 1000
+		unit++
+	}
+	name := [...]string{"bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit"}[unit]
+	if unit == 0 {
+		return fmt.Sprintf("%d bit", n)
+	}
+	return fmt.Sprintf("%.3g %s", v, name)
+}
+
+// number writes four significant digits.
+func number(n train.Num) string {
+	v := float64(n)
+	if math.IsNaN(v) {
+		return "–"
+	}
+	if v != 0 && (math.Abs(v) < 1e-3 || math.Abs(v) >= 1e5) {
+		return strconv.FormatFloat(v, 'e', 2, 64)
+	}
+	return strconv.FormatFloat(round(v), 'f', -1, 64)
+}
+
+// round keeps four significant digits.
+func round(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
+
+func percent(share float64) string { return strconv.FormatFloat(round(100*share), 'f', -1, 64) + "%" }
+
+func thousands(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func seconds(s float64) string {
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 3600:
+		return fmt.Sprintf("%.0f min %.0f s", math.Floor(s/60), math.Mod(s, 60))
+	}
+	return fmt.Sprintf("%.0f h %.0f min", math.Floor(s/3600), math.Floor(math.Mod(s, 3600)/60))
+}

@@ -1,0 +1,17 @@
+// Package cpu is the device.Device of the host: vectors are slices of float32, and all work is done on the calling goroutine.
+//
+// [New] gives the device. Its vectors are [*Vector], whose Data anyone on the host may look at; the operations on them are in
+// combine.go, sparse.go and reduce.go. [Device.Load] binds a network to the host as a [*Program]: the code is checked once, its
+// buffers are made once, and a run then calls one kernel after the other (kernel.go has the table) and allocates nothing.
+// [Call] runs a single kernel on slices.
+//
+// Nothing here starts a goroutine: the agents of a run are the parallelism, and each loads a Program of its own. No
+// result depends on the number of cores. Vector operations, element-wise kernels and the exponential round each product
+// by itself, so their bits are also the same on every architecture; the matrix product, which is gonum's, may differ there in
+// the last bits.
+//
+// A caller's duty is to keep to lengths: what does not fit panics with a message that begins "cpu:" and names the operation. A batch
+// that does not fit, a label that is no class, and code that makes no sense are errors.
+//
+// fspda/device has the meaning of all of it; fspda/device/devicetest the contract that this package passes.
+package cpu

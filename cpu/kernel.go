@@ -1,0 +1,127 @@
+package cpu
+
+import (
+	"fmt"
+
+	"fspda/device"
+)
+
+// operands is what a kernel works on. All lengths have been checked against the shapes of the kernel's entry in kernels.
+type operands struct {
+	in, out [][]float32
+	dims    []int
+	attr    float64
+}
+
+// entry describes a kernel: its dimensions by letter, its operands as products of these letters, and the function. An
+// operand "1" or "3" has that many elements.
+type entry struct {
+	dims    string
+	in, out []string
+	inPlace bool // an output may be one of the inputs
+	run     func(*operands) error
+}
+
+// kernels holds every device.Kernel. What each computes is said there.
+var kernels = map[device.Kernel]entry{
+	device.Linear:              {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false, linear},
+	device.LinearGradX:         {"mnk", []string{"mn", "nk"}, []string{"mk"}, false, linearGradX},
+	device.LinearGradW:         {"mnk", []string{"mk", "mn"}, []string{"nk", "n"}, false, linearGradW},
+	device.Sigmoid:             {"n", []string{"n"}, []string{"n"}, true, sigmoid},
+	device.SigmoidGrad:         {"n", []string{"n", "n"}, []string{"n"}, true, sigmoidGrad},
+	device.ReLU:                {"n", []string{"n"}, []string{"n"}, true, relu},
+	device.ReLUGrad:            {"n", []string{"n", "n"}, []string{"n"}, true, reluGrad},
+	device.SoftmaxCrossEntropy: {"mn", []string{"mn", "m"}, []string{"1", "mn"}, false, softmaxCrossEntropy},
+	device.Score:               {"mn", []string{"mn", "m"}, []string{"3"}, false, score},
+	device.HalfSquare:          {"n", []string{"n"}, []string{"1"}, false, halfSquare},
+	device.Scale:               {"n", []string{"n"}, []string{"n"}, true, scale},
+	device.ScaleBy:             {"n", []string{"n", "1"}, []string{"n"}, true, scaleBy},
+	device.Add:                 {"n", []string{"n", "n"}, []string{"n"}, true, add},
+	device.AddScaled:           {"n", []string{"n", "n"}, []string{"n"}, true, addScaled},
+}
+
+// Call runs one kernel on host slices: in and out stand for c.In and c.Out, whose Refs are not looked at. The error names the
+// kernel and the operand that does not fit c.Dims, or the row and value of a label that is no class.
+func Call(c *device.Call, in, out [][]float32) error {
+	e, err := lookup(c)
+	if err != nil {
+		return fmt.Errorf("cpu: %s: %w", title(c), err)
+	}
+	if err := e.fit(c.Dims, lengths(in), lengths(out)); err != nil {
+		return fmt.Errorf("cpu: %s: %w", title(c), err)
+	}
+	if err := e.run(&operands{in: in, out: out, dims: c.Dims, attr: c.Attr}); err != nil {
+		return fmt.Errorf("cpu: %s: %w", title(c), err)
+	}
+	return nil
+}
+
+// title names a call for people.
+func title(c *device.Call) string {
+	if c.Name == "" {
+		return string(c.Kernel)
+	}
+	return fmt.Sprintf("%s (%s)", c.Kernel, c.Name)
+}
+
+// lookup finds the kernel of c and checks its dimensions.
+func lookup(c *device.Call) (entry, error) {
+	e, ok := kernels[c.Kernel]
+	if !ok {
+		return e, fmt.Errorf("kernel is unknown, want one of %v", device.Kernels())
+	}
+	if len(c.Dims) != len(e.dims) {
+		return e, fmt.Errorf("%d dimensions %v, want %d (%s)", len(c.Dims), c.Dims, len(e.dims), e.dims)
+	}
+	for i, d := range c.Dims {
+		if d < 1 {
+			return e, fmt.Errorf("dimension %c is %d, want at least 1", e.dims[i], d)
+		}
+	}
+	return e, nil
+}
+
+// fit checks the number and the lengths of the operands against dims.
+func (e *entry) fit(dims, in, out []int) error {
+	if err := e.fitSide("input", e.in, dims, in); err != nil {
+		return err
+	}
+	return e.fitSide("output", e.out, dims, out)
+}
+
+func (e *entry) fitSide(side string, shapes []string, dims, got []int) error {
+	if len(got) != len(shapes) {
+		return fmt.Errorf("%d %ss, want %d", len(got), side, len(shapes))
+	}
+	for i, shape := range shapes {
+		if want := e.size(shape, dims); got[i] != want {
+			return fmt.Errorf("%s %d has length %d, want %d (%s of dimensions %v)", side, i, got[i], want, shape, dims)
+		}
+	}
+	return nil
+}
+
+// size is the number of elements of an operand.
+func (e *entry) size(shape string, dims []int) int {
+	n := 1
+	for _, c := range shape {
+		if c >= '0' && c <= '9' {
+			n *= int(c - '0')
+			continue
+		}
+		for i, d := range e.dims {
+			if c == d {
+				n *= dims[i]
+			}
+		}
+	}
+	return n
+}
+
+func lengths(s [][]float32) []int {
+	n := make([]int, len(s))
+	for i := range s {
+		n[i] = len(s[i])
+	}
+	return n
+}

@@ -1,0 +1,189 @@
+package cpu
+
+import (
+	"fmt"
+	"time"
+
+	"fspda/device"
+)
+
+// Program is Code on the host. It computes on the calling goroutine alone and allocates nothing in Run. It is not safe for
+// concurrent use: load one per goroutine.
+type Program struct {
+	code    *device.Code
+	steps   []step
+	moving  []moving          // the operands that lie in what Run is given
+	spaces  [spaces][]float32 // by device.Space; Arena and Labels are the Program's own
+	results []int             // offsets into the arena
+	classes int               // the fewest classes that a kernel reads the labels for; 0 if none does
+}
+
+var _ device.Program = (*Program)(nil)
+
+const spaces = int(device.Labels) + 1
+
+// step is a kernel call with its operands in place.
+type step struct {
+	operands
+	run func(*operands) error
+}
+
+// moving is an operand whose place is known only at Run.
+type moving struct {
+	operand *[]float32
+	ref     device.Ref
+}
+
+// Load binds code to this device. The error names the call, and the operand that is of the wrong length, outside its space, or
+// overlaps another one in a way that its kernel does not allow. The result is a *Program.
+func (*Device) Load(code *device.Code) (device.Program, error) {
+	p, err := load(code)
+	if err != nil {
+		return nil, fmt.Errorf("cpu: load %s: %w", code.Name, err)
+	}
+	return p, nil
+}
+
+func load(code *device.Code) (*Program, error) {
+	if err := checkCode(code); err != nil {
+		return nil, err
+	}
+	p := &Program{code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
+	p.spaces[device.Arena] = make([]float32, code.Arena)
+	p.spaces[device.Labels] = make([]float32, code.Batch)
+	for i := range code.Calls {
+		c := &code.Calls[i]
+		e, err := checkCall(code, c)
+		if err != nil {
+			return nil, fmt.Errorf("call %d, %s: %w", i, title(c), err)
+		}
+		s := &p.steps[i]
+		s.run, s.dims, s.attr = e.run, c.Dims, c.Attr
+		s.in, s.out = p.place(c.In), p.place(c.Out)
+		p.countClasses(c)
+	}
+	for i, r := range code.Results {
+		p.results[i] = r.Ref.Off
+	}
+	return p, nil
+}
+
+// place makes the operands of refs: those in the Program's own spaces now, the others at each Run.
+func (p *Program) place(refs []device.Ref) [][]float32 {
+	operands := make([][]float32, len(refs))
+	for i, r := range refs {
+		switch r.Space {
+		case device.Arena, device.Labels:
+			operands[i] = part(p.spaces[r.Space], r)
+		default:
+			p.moving = append(p.moving, moving{&operands[i], r})
+		}
+	}
+	return operands
+}
+
+// part is the piece of a space that r names. Its capacity ends with it.
+func part(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off+r.Len : r.Off+r.Len] }
+
+// countClasses learns from a kernel that reads the batch's labels as classes how many there are.
+func (p *Program) countClasses(c *device.Call) {
+	switch c.Kernel {
+	case device.SoftmaxCrossEntropy, device.Score:
+		if n := c.Dims[1]; c.In[1].Space == device.Labels && (p.classes == 0 || n < p.classes) {
+			p.classes = n
+		}
+	}
+}
+
+// Code is what was loaded.
+func (p *Program) Code() *device.Code { return p.code }
+
+// Run executes all calls on b. params and grad are *Vectors of length Code.Dim (grad is nil for Code without gradient) and out
+// has one element per result: anything else panics. A batch of the wrong size is an error, and so is a label that is no
+// class, which is a *LabelError inside; then grad and out are as they were.
+func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64) error {
+	if err := p.prepare(params, grad, b, out); err != nil {
+		return fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		if err := s.run(&s.operands); err != nil {
+			return p.failed(i, err)
+		}
+	}
+	p.collect(out)
+	return nil
+}
+
+// Timed is Run with a clock around each call: it returns the time of each element of Code().Calls.
+func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float64) (perCall []time.Duration, err error) {
+	if err := p.prepare(params, grad, b, out); err != nil {
+		return nil, fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
+	}
+	perCall = make([]time.Duration, len(p.steps))
+	for i := range p.steps {
+		s, begin := &p.steps[i], time.Now()
+		if err := s.run(&s.operands); err != nil {
+			return nil, p.failed(i, err)
+		}
+		perCall[i] = time.Since(begin)
+	}
+	p.collect(out)
+	return perCall, nil
+}
+
+func (p *Program) failed(i int, err error) error {
+	return fmt.Errorf("cpu: run %s: call %d, %s: %w", p.code.Name, i, title(&p.code.Calls[i]), err)
+}
+
+// prepare checks what Run is given and puts the moving operands in their places.
+func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []float64) error {
+	checkLen("Run", "out", len(out), len(p.results))
+	p.spaces[device.Params] = data("Run", params)
+	checkLen("Run", "params", len(p.spaces[device.Params]), p.code.Dim)
+	if p.code.Gradient {
+		p.spaces[device.Grads] = data("Run", grad)
+		checkLen("Run", "grad", len(p.spaces[device.Grads]), p.code.Dim)
+	} else if grad != nil {
+		panic("cpu: Run: a gradient is wanted of code without gradient, want nil")
+	}
+	if err := p.checkBatch(b); err != nil {
+		return err
+	}
+	p.spaces[device.Input] = b.X
+	labels := p.spaces[device.Labels]
+	for i, y := range b.Y {
+		labels[i] = float32(y)
+	}
+	for i := range p.moving {
+		m := &p.moving[i]
+		*m.operand = part(p.spaces[m.ref.Space], m.ref)
+	}
+	return nil
+}
+
+func (p *Program) checkBatch(b device.Batch) error {
+	if b.N() != p.code.Batch {
+		return fmt.Errorf("batch of %d examples, want %d: load code for each batch size in use", b.N(), p.code.Batch)
+	}
+	if want := p.code.Batch * p.code.Features; len(b.X) != want {
+		return fmt.Errorf("batch has %d numbers, want %d (%d examples of %d features): check that the data set fits the model",
+			len(b.X), want, p.code.Batch, p.code.Features)
+	}
+	if p.classes > 0 {
+		for i, y := range b.Y {
+			if y < 0 || int(y) >= p.classes {
+				return &LabelError{Row: i, Value: float64(y), Classes: p.classes}
+			}
+		}
+	}
+	return nil
+}
+
+// collect writes the results to out.
+func (p *Program) collect(out []float64) {
+	arena := p.spaces[device.Arena]
+	for i, off := range p.results {
+		out[i] = float64(arena[off])
+	}
+}

@@ -1,0 +1,47 @@
+package cpu
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// The rate is that of a product timed here, within a factor that no busy machine explains.
+func TestRate(t *testing.T) {
+	const m, n, k = 64, 64, 256
+	got := Rate(m, n, k, 20*time.Millisecond)
+	a, b, c := noise("a", m*k), noise("b", k*n), make([]float32, m*n)
+	best := math.Inf(1)
+	for range 20 {
+		begin := time.Now()
+		gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
+		best = min(best, float64(time.Since(begin).Nanoseconds()))
+	}
+	fastest := 2 * m * n * k / best
+	if got > 2*fastest || got < fastest/50 {
+		t.Errorf("rate %v GFLOP/s, the fastest of 20 products had %v", got, fastest)
+	}
+}
+
+func TestRateRefusesNothing(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("Rate(0, 1, 1) did not panic")
+		}
+	}()
+	Rate(0, 1, 1, 0)
+}
+
+// The factors are never zero: zeros would be skipped and the rate too high.
+func TestNoise(t *testing.T) {
+	seen := map[float32]bool{}
+	for _, v := range noise("test", 10000) {
+		if v == 0 || v < -1 || v >= 1 {
+			t.Fatalf("number %v", v)
+		}
+		seen[v] = true
+	}
+	if len(seen) < 9900 {
+		t.Errorf("%d different numbers of 10000", len(seen))
+	}
+}

@@ -1,0 +1,43 @@
+package cpu
+
+// topRank is how many of the largest logits count in the third sum of score.
+const topRank = 5
+
+// score: sums over the rows of the cross entropy, of hits and of top-5 hits.
+func score(o *operands) error {
+	logits, labels, sums := o.in[0], o.in[1], o.out[0]
+	m, n := o.dims[0], o.dims[1]
+	loss, hits, hits5 := 0.0, 0, 0
+	for i := range m {
+		c, err := labelAt(labels, i, n)
+		if err != nil {
+			return err
+		}
+		row := logits[i*n : (i+1)*n]
+		loss += crossEntropy(row, c)
+		switch r := rank(row, c); {
+		case r == 0:
+			hits++
+			hits5++
+		case r < topRank:
+			hits5++
+		}
+	}
+	sums[0], sums[1], sums[2] = float32(loss), float32(hits), float32(hits5)
+	return nil
+}
+
+// rank returns how many logits come before row[c]: the larger ones, and the equal ones of lower index. A row with a NaN puts
+// c behind all.
+func rank(row []float32, c int) int {
+	r, v := 0, row[c]
+	for j, w := range row {
+		if w != w {
+			return max(len(row), topRank)
+		}
+		if w > v || w == v && j < c {
+			r++
+		}
+	}
+	return r
+}

@@ -1,0 +1,187 @@
+package data
+
+import (
+	"fmt"
+	"math"
+
+	"fspda/internal/rng"
+)
+
+const (
+	defaultMinSize = 10    // of a shard of Dirichlet
+	dirichletTries = 10000 // draws before Dirichlet gives up,
+	leastTries     = 100   // or fewer where classes and agents are many:
+	dirichletWork  = 1e7   // proportions drawn in all, about a second
+
+	// Below minAlpha the components underflow; above maxAlpha all are equal to float precision.
+	minAlpha = 1e-4
+	maxAlpha = 1e9
+)
+
+// Dirichlet cuts every class by proportions p ~ Dir(Alpha·1) over the agents, at floor(cumsum(p)·count) in a random order of the
+// class. All proportions are drawn again until every agent has at least MinSize examples (0 means 10). Every example is used
+// once. Small Alpha makes unlike shards, in mix and in size. This is the split of Hsu, Qi and Brown (2019) by classes, as used by
+// Li et al. (NIID-Bench, 2021).
+type Dirichlet struct {
+	Alpha   float64
+	MinSize int
+}
+
+// DirichletEqual gives every agent a class mix q ~ Dir(Alpha·1) and floor(N/n) examples. The agents take turns: each draws a
+// class from its mix and takes an example of that class that nobody has. A class that is exhausted leaves all mixes, which are
+// renormalised; an agent whose mix has no class left draws from all that remains. N mod n examples stay unused.
+type DirichletEqual struct{ Alpha float64 }
+
+var (
+	_ Partition = Dirichlet{}
+	_ Partition = DirichletEqual{}
+)
+
+func (p Dirichlet) String() string {
+	if p.MinSize != 0 && p.MinSize != defaultMinSize {
+		return fmt.Sprintf("dirichlet(%v,%d)", p.Alpha, p.MinSize)
+	}
+	return fmt.Sprintf("dirichlet(%v)", p.Alpha)
+}
+
+func (p DirichletEqual) String() string { return fmt.Sprintf("dirichlet-equal(%v)", p.Alpha) }
+
+func checkAlpha(alpha float64) error {
+	if !(alpha >= minAlpha && alpha <= maxAlpha) {
+		return fmt.Errorf("concentration %v, want a number from %g to %g", alpha, minAlpha, maxAlpha)
+	}
+	return nil
+}
+
+// Split implements [Partition].
+func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
+	least := p.MinSize
+	if least == 0 {
+		least = defaultMinSize
+	}
+	err := checkDeal(labels, classes, agents)
+	if err == nil {
+		err = checkAlpha(p.Alpha)
+	}
+	if err == nil && (least < 1 || least > len(labels)/agents) {
+		err = fmt.Errorf("%d agents with at least %d examples each, but there are %d examples: use fewer agents or a smaller "+
+			"least shard", agents, least, len(labels))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+	}
+	s := rng.New(seed, "partition")
+	of := members(labels, classes)
+	for _, class := range of {
+		shuffle(&s, class)
+	}
+	cuts, best := make([][]int, classes), 0
+	tries := min(dirichletTries, max(leastTries, dirichletWork/(classes*agents)))
+	for try := range tries {
+		smallest := p.draw(s.Sub(uint64(try)), cuts, of, agents)
+		if smallest >= least {
+			return assemble(cuts, of, agents), nil
+		}
+		best = max(best, smallest)
+	}
+	return nil, fmt.Errorf("data: partition %s: in %d draws for %d agents the smallest shard never had more than %d examples, want "+
+		"%d: use a larger concentration, fewer agents or a smaller least shard", p, tries, agents, best, least)
+}
+
+// draw makes the cuts of all classes and returns the size of the smallest shard. cuts[c][i] is where the part of agent i ends.
+func (p Dirichlet) draw(s rng.Stream, cuts [][]int, of [][]int32, agents int) int {
+	share, size := make([]float64, agents), make([]int, agents)
+	for c, class := range of {
+		if cuts[c] == nil {
+			cuts[c] = make([]int, agents)
+		}
+		s.Dirichlet(share, p.Alpha)
+		sum, from := 0.0, 0
+		for i, q := range share {
+			sum += q
+			end := min(int(math.Floor(sum*float64(len(class)))), len(class))
+			if i == agents-1 {
+				end = len(class) // the rounded sum may miss 1
+			}
+			cuts[c][i] = end
+			size[i] += end - from
+			from = end
+		}
+	}
+	smallest := size[0]
+	for _, n := range size {
+		smallest = min(smallest, n)
+	}
+	return smallest
+}
+
+func assemble(cuts [][]int, of [][]int32, agents int) [][]int32 {
+	shards := make([][]int32, agents)
+	for c, class := range of {
+		from := 0
+		for i, end := range cuts[c] {
+			shards[i] = append(shards[i], class[from:end]...)
+			from = end
+		}
+	}
+	return shards
+}
+
+// Split implements [Partition].
+func (p DirichletEqual) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
+	err := checkDeal(labels, classes, agents)
+	if err == nil {
+		err = checkAlpha(p.Alpha)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+	}
+	s := rng.New(seed, "partition")
+	left := members(labels, classes)
+	for _, class := range left {
+		shuffle(&s, class)
+	}
+	mix := make([][]float64, agents)
+	for i := range mix {
+		mix[i] = make([]float64, classes)
+		s.Dirichlet(mix[i], p.Alpha)
+	}
+	shards := make([][]int32, agents)
+	for range len(labels) / agents {
+		for i := range shards {
+			c := drawClass(&s, mix[i], left)
+			last := len(left[c]) - 1
+			shards[i] = append(shards[i], left[c][last])
+			left[c] = left[c][:last]
+		}
+	}
+	return shards, nil
+}
+
+// drawClass draws a class that has examples left, by mix restricted to such classes, or by what is left where that is empty.
+func drawClass(s *rng.Stream, mix []float64, left [][]int32) int {
+	total := 0.0
+	for c, q := range mix {
+		if len(left[c]) > 0 {
+			total += q
+		}
+	}
+	weight := func(c int) float64 { return mix[c] }
+	if total <= 0 {
+		for _, class := range left {
+			total += float64(len(class))
+		}
+		weight = func(c int) float64 { return float64(len(left[c])) }
+	}
+	u, last := s.Float64()*total, 0
+	for c := range left {
+		if len(left[c]) == 0 || weight(c) == 0 {
+			continue
+		}
+		last = c
+		if u -= weight(c); u < 0 {
+			break
+		}
+	}
+	return last // the last candidate, where rounding left u at 0 or above
+}

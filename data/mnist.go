@@ -1,0 +1,101 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The mean and standard deviation of pixel/255 over the training images of MNIST.
+const (
+	mnistMean = 0.1307
+	mnistStd  = 0.3081
+)
+
+const mnistHint = "MNIST is four files in the IDX format of LeCun, Cortes and Burges (train-images-idx3-ubyte, train-labels-idx1-ubyte, " +
+	"t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz): fetch them from a mirror of the MNIST database into one folder and name that " +
+	"folder, or train on the built-in set synthetic, which needs no files"
+
+// LoadMNIST reads MNIST, or a set of the same form with 10 classes, from the four files of a folder. Each may be plain or end in
+// .gz and be spelled train-images-idx3-ubyte or train-images.idx3-ubyte. The images are normalised with mean 0.1307 and std
+// 0.3081.
+//
+// A missing folder or file is an error that names every name looked for and wraps [os.ErrNotExist]; a file that is not what it
+// should be is a [FormatError].
+func LoadMNIST(dir string) (*Set, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("data: MNIST folder: %w: %s", err, mnistHint)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("data: MNIST folder %s is a file: %s", dir, mnistHint)
+	}
+	train, shape, err := readExamples(dir, "train")
+	if err != nil {
+		return nil, err
+	}
+	test, testShape, err := readExamples(dir, "t10k")
+	if err != nil {
+		return nil, err
+	}
+	if shape != testShape {
+		return nil, &FormatError{Path: filepath.Join(dir, "t10k-images"), Got: fmt.Sprintf("images of %d×%d", testShape[0], testShape[1]),
+			Want: fmt.Sprintf("%d×%d, as in the training images", shape[0], shape[1]), Hint: "the files come from different sets"}
+	}
+	return New("mnist", shape[:], 10, mnistMean, mnistStd, train, test)
+}
+
+// readExamples reads the images and labels of one half of the set: prefix is train or t10k.
+func readExamples(dir, prefix string) (Examples, [2]int, error) {
+	fail := func(err error) (Examples, [2]int, error) { return Examples{}, [2]int{}, err }
+	imagePath, err := findIDX(dir, prefix+"-images", "idx3-ubyte")
+	if err != nil {
+		return fail(err)
+	}
+	labelPath, err := findIDX(dir, prefix+"-labels", "idx1-ubyte")
+	if err != nil {
+		return fail(err)
+	}
+	images, err := readIDX(imagePath, idxImages)
+	if err != nil {
+		return fail(err)
+	}
+	labels, err := readIDX(labelPath, idxLabels)
+	if err != nil {
+		return fail(err)
+	}
+	if images.Dims[0] != labels.Dims[0] {
+		return fail(&FormatError{Path: labelPath, Got: fmt.Sprintf("%d labels", labels.Dims[0]), Want: fmt.Sprintf("%d, one for each image of %s",
+			images.Dims[0], filepath.Base(imagePath)), Hint: "the two files come from different sets"})
+	}
+	e := Examples{Pixels: images.Data, Labels: make([]int32, len(labels.Data))}
+	for i, y := range labels.Data {
+		if y > 9 {
+			return fail(&FormatError{Path: labelPath, Got: fmt.Sprintf("label %d of example %d", y, i), Want: "0 to 9",
+				Hint: "only sets with the ten classes of MNIST are read so"})
+		}
+		e.Labels[i] = int32(y)
+	}
+	return e, [2]int{images.Dims[1], images.Dims[2]}, nil
+}
+
+// findIDX returns the path of the first spelling of a file that exists.
+func findIDX(dir, stem, suffix string) (string, error) {
+	var names []string
+	for _, joint := range []string{"-", "."} {
+		for _, end := range []string{"", ".gz"} {
+			names = append(names, stem+joint+suffix+end)
+		}
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && info.Mode().IsRegular():
+			return path, nil
+		case err != nil && !errors.Is(err, os.ErrNotExist):
+			return "", fmt.Errorf("data: %w", err)
+		}
+	}
+	return "", fmt.Errorf("data: folder %s has no %s: looked for %s: %w: %s", dir, stem, strings.Join(names, ", "), os.ErrNotExist, mnistHint)
+}

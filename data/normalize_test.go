@@ -1,0 +1,66 @@
+package data
+
+import (
+	"math"
+	"testing"
+)
+
+// The fast path and the table give the same bits at every length and place, and leave the numbers around alone.
+func TestApplyTwins(t *testing.T) {
+	n, err := newNormalizer(mnistMean, mnistStd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := make([]uint8, 300)
+	for i := range source {
+		source[i] = uint8(i * 7)
+	}
+	const guard = float32(-77)
+	for length := range 70 {
+		for offset := range 17 {
+			in := source[offset : offset+length]
+			got, want := make([]float32, length+2), make([]float32, length)
+			got[0], got[length+1] = guard, guard
+			n.apply(got[1:length+1], in)
+			n.applyGo(want, in)
+			for i, w := range want {
+				if math.Float32bits(got[i+1]) != math.Float32bits(w) {
+					t.Fatalf("length %d offset %d: element %d is %v, table %v", length, offset, i, got[i+1], w)
+				}
+			}
+			if got[0] != guard || got[length+1] != guard {
+				t.Fatalf("length %d offset %d: wrote outside", length, offset)
+			}
+		}
+	}
+}
+
+// The table is (p/255 - mean)/std to a few units of the last place at the largest value.
+func TestTableIsTheFormula(t *testing.T) {
+	n, err := newNormalizer(mnistMean, mnistStd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, got := range n.table {
+		want := (float64(p)/255 - mnistMean) / mnistStd
+		if math.Abs(float64(got)-want) > 1e-6 {
+			t.Errorf("pixel %d is %v, want %v", p, got, want)
+		}
+	}
+}
+
+func BenchmarkApply(b *testing.B) {
+	n, err := newNormalizer(mnistMean, mnistStd)
+	if err != nil {
+		b.Fatal(err)
+	}
+	src, dst := make([]uint8, 64*pixels), make([]float32, 64*pixels)
+	for name, f := range map[string]func([]float32, []uint8){"go": n.applyGo, "fast": n.apply} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(src)))
+			for b.Loop() {
+				f(dst, src)
+			}
+		})
+	}
+}

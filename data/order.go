@@ -1,0 +1,109 @@
+package data
+
+import (
+	"fmt"
+
+	"fspda/internal/rng"
+)
+
+// Sampling says how an agent goes through its shard.
+type Sampling string
+
+const (
+	// Epochs reshuffles the shard every local epoch and walks it without replacement. What is left at the end of an epoch is
+	// a short batch: 6000 examples at batch 256 are 23 batches of 256 and one of 112.
+	Epochs Sampling = "epochs"
+	// IID draws every example of every batch uniformly, with replacement.
+	IID Sampling = "iid"
+	// Full takes the whole shard, in its own order, at every step. The batch size is not looked at.
+	Full Sampling = "full"
+)
+
+// Order says which examples an agent sees at which step. It is a pure function of (seed, agent, step): a run that resumes at step
+// t needs no more than t. An Order keeps the permutation of the epoch it was last asked for, so it is not safe for concurrent use.
+type Order struct {
+	shard    []int32
+	agent    int
+	batch    int
+	sampling Sampling
+	seed     uint64
+
+	perm  []int32 // the shard as permuted in epoch
+	epoch int     // -1: none yet
+}
+
+// NewOrder returns the order in which an agent takes batches from its shard, a list of example indices, which it keeps and does
+// not change. An empty Sampling means Epochs. It refuses an empty shard and, where examples do not repeat, a batch larger than
+// the shard.
+func NewOrder(shard []int32, agent, batch int, sampling Sampling, seed uint64) (*Order, error) {
+	if sampling == "" {
+		sampling = Epochs
+	}
+	switch {
+	case agent < 0:
+		return nil, fmt.Errorf("data: agent %d, want 0 or more", agent)
+	case sampling != Epochs && sampling != IID && sampling != Full:
+		return nil, fmt.Errorf("data: agent %d: sampling %q, want %s, %s or %s", agent, sampling, Epochs, IID, Full)
+	case len(shard) == 0:
+		return nil, fmt.Errorf("data: agent %d has no examples: use fewer agents or another partition", agent)
+	case sampling == Full:
+		batch = len(shard)
+	case batch < 1:
+		return nil, fmt.Errorf("data: agent %d: batch of %d examples, want at least 1", agent, batch)
+	case sampling == Epochs && batch > len(shard):
+		return nil, fmt.Errorf("data: agent %d: batch of %d examples, but its shard has only %d: use a batch of at most %d, "+
+			"or a partition with larger shards, or sampling %s, which repeats examples", agent, batch, len(shard), len(shard), IID)
+	}
+	return &Order{shard: shard, agent: agent, batch: batch, sampling: sampling, seed: seed, epoch: -1}, nil
+}
+
+// StepsPerEpoch is the number of steps in which the agent sees as many examples as its shard has, the short batch counted as one.
+func (o *Order) StepsPerEpoch() int { return (len(o.shard) + o.batch - 1) / o.batch }
+
+// Epoch is the number of local epochs that lie before a step: step/StepsPerEpoch.
+func (o *Order) Epoch(step int) float64 { return float64(step) / float64(o.StepsPerEpoch()) }
+
+// Sizes lists the batch sizes that occur, the usual one first: a network is compiled for each.
+func (o *Order) Sizes() []int {
+	if short := len(o.shard) % o.batch; o.sampling == Epochs && short > 0 {
+		return []int{o.batch, short}
+	}
+	return []int{o.batch}
+}
+
+// At writes the examples of a step over dst, which grows where it is too small, and returns it. It panics if step < 0.
+func (o *Order) At(dst []int32, step int) []int32 {
+	if step < 0 {
+		panic(fmt.Sprintf("data: order of step %d", step))
+	}
+	dst = dst[:0]
+	switch o.sampling {
+	case Full:
+		return append(dst, o.shard...)
+	case IID:
+		// Each batch has a stream of its own, as an epoch has: here the step is the key.
+		s := rng.New(o.seed, "batch", uint64(o.agent), uint64(step))
+		for range o.batch {
+			dst = append(dst, o.shard[s.IntN(len(o.shard))])
+		}
+		return dst
+	}
+	steps := o.StepsPerEpoch()
+	o.permute(step / steps)
+	from := step % steps * o.batch
+	return append(dst, o.perm[from:min(from+o.batch, len(o.perm))]...)
+}
+
+// permute makes the permutation of an epoch, from the shard itself: epochs do not build on each other.
+func (o *Order) permute(epoch int) {
+	if epoch == o.epoch {
+		return
+	}
+	o.perm = append(o.perm[:0], o.shard...)
+	s := rng.New(o.seed, "batch", uint64(o.agent), uint64(epoch))
+	for i := len(o.perm) - 1; i > 0; i-- { // Stream.Shuffle, without its call for each exchange
+		j := s.IntN(i + 1)
+		o.perm[i], o.perm[j] = o.perm[j], o.perm[i]
+	}
+	o.epoch = epoch
+}

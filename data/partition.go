@@ -1,0 +1,182 @@
+package data
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"fspda/internal/rng"
+)
+
+// Partition deals the examples of a set out to agents. It is a value: settings only.
+type Partition interface {
+	// Split returns for each agent the indices of its examples, its shard. No example is in two shards. The result is a pure
+	// function of the arguments and the settings. An error says which number does not fit and what to change.
+	Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error)
+	// String is the spec that ParsePartition makes the same Partition of.
+	String() string
+}
+
+// spelling is one line of the table of accepted specs.
+type spelling struct {
+	name  string
+	usage string
+	what  string
+	parse func(args []string) (Partition, error)
+}
+
+var spellings = []spelling{
+	{"shuffled", "shuffled, shuffled(spread)", "equal slices of a random order; the remainder is dropped, or spread", parseShuffled},
+	{"sorted", "sorted, sorted(spread)", "equal slices of the order by label; the remainder is dropped, or spread", parseSorted},
+	{"by-class", "by-class", "agent i has the examples of class i; needs as many agents as classes", parseByClass},
+	{"dirichlet", "dirichlet(0.3), dirichlet(0.3,20)", "each class is cut by a draw from Dir(0.3); shards of at least 10, or 20", parseDirichlet},
+	{"dirichlet-equal", "dirichlet-equal(0.3)", "each agent has a class mix from Dir(0.3); shards of equal size", parseDirichletEqual},
+	{"file", "file(path)", "index lists from a file, one agent a line, or JSON", parseFile},
+}
+
+// ParsePartition reads the spec of a partition, as it stands in a configuration. The error of an unknown spec holds the table of
+// all.
+func ParsePartition(spec string) (Partition, error) {
+	name, rest, called := strings.Cut(strings.TrimSpace(spec), "(")
+	var args []string
+	if called {
+		inner, closed := strings.CutSuffix(strings.TrimSpace(rest), ")")
+		if !closed {
+			return nil, fmt.Errorf("data: partition %q: no closing parenthesis", spec)
+		}
+		if strings.TrimSpace(name) == "file" { // a path may hold commas
+			args = []string{strings.TrimSpace(inner)}
+		} else {
+			for arg := range strings.SplitSeq(inner, ",") {
+				args = append(args, strings.TrimSpace(arg))
+			}
+		}
+	}
+	for _, s := range spellings {
+		if s.name == strings.TrimSpace(name) {
+			p, err := s.parse(args)
+			if err != nil {
+				return nil, fmt.Errorf("data: partition %q: %w; accepted: %s", spec, err, s.usage)
+			}
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("data: partition %q is not known; accepted:\n%s", spec, PartitionUsage())
+}
+
+// PartitionUsage is the table of accepted partition specs, one a line, for help texts.
+func PartitionUsage() string {
+	var b strings.Builder
+	for _, s := range spellings {
+		fmt.Fprintf(&b, "  %-34s %s\n", s.usage, s.what)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func parseShuffled(args []string) (Partition, error) {
+	spread, err := parseSpread(args)
+	return Shuffled{Spread: spread}, err
+}
+
+func parseSorted(args []string) (Partition, error) {
+	spread, err := parseSpread(args)
+	return Sorted{Spread: spread}, err
+}
+
+func parseSpread(args []string) (bool, error) {
+	switch {
+	case len(args) == 0:
+		return false, nil
+	case len(args) == 1 && args[0] == "spread":
+		return true, nil
+	}
+	return false, fmt.Errorf("found the arguments %q, want none or spread", args)
+}
+
+func parseByClass(args []string) (Partition, error) {
+	if len(args) > 0 {
+		return nil, fmt.Errorf("found the arguments %q, want none", args)
+	}
+	return ByClass{}, nil
+}
+
+func parseDirichlet(args []string) (Partition, error) {
+	if len(args) < 1 || len(args) > 2 {
+		return nil, fmt.Errorf("found the arguments %q, want the concentration and at most a smallest shard", args)
+	}
+	p := Dirichlet{}
+	var err error
+	if p.Alpha, err = parseAlpha(args[0]); err != nil {
+		return nil, err
+	}
+	if len(args) == 2 {
+		if p.MinSize, err = strconv.Atoi(args[1]); err != nil || p.MinSize < 1 {
+			return nil, fmt.Errorf("smallest shard %q, want a whole number from 1 on", args[1])
+		}
+	}
+	if p.MinSize == defaultMinSize {
+		p.MinSize = 0 // one Partition has one value
+	}
+	return p, nil
+}
+
+func parseDirichletEqual(args []string) (Partition, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("found the arguments %q, want the concentration", args)
+	}
+	alpha, err := parseAlpha(args[0])
+	return DirichletEqual{Alpha: alpha}, err
+}
+
+func parseAlpha(s string) (float64, error) {
+	alpha, err := strconv.ParseFloat(s, 64)
+	if err != nil || checkAlpha(alpha) != nil {
+		return 0, fmt.Errorf("concentration %q, want a number from %g to %g", s, minAlpha, maxAlpha)
+	}
+	return alpha, nil
+}
+
+func parseFile(args []string) (Partition, error) {
+	if len(args) != 1 || args[0] == "" {
+		return nil, fmt.Errorf("found no path")
+	}
+	return File{Path: args[0]}, nil
+}
+
+// checkDeal refuses what no partition can do.
+func checkDeal(labels []int32, classes, agents int) error {
+	if agents < 1 {
+		return fmt.Errorf("%d agents, want at least 1", agents)
+	}
+	if len(labels) < agents {
+		return fmt.Errorf("%d examples for %d agents, want at least one each: use fewer agents or more examples", len(labels), agents)
+	}
+	for i, y := range labels {
+		if y < 0 || int(y) >= classes {
+			return fmt.Errorf("label %d of example %d, want 0 to %d", y, i, classes-1)
+		}
+	}
+	return nil
+}
+
+// sequence returns 0, 1, ... n-1.
+func sequence(n int) []int32 {
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}
+
+// members lists the examples of each class, ascending.
+func members(labels []int32, classes int) [][]int32 {
+	of := make([][]int32, classes)
+	for i, y := range labels {
+		of[y] = append(of[y], int32(i))
+	}
+	return of
+}
+
+func shuffle(s *rng.Stream, v []int32) {
+	s.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
+}

@@ -1,0 +1,94 @@
+package data
+
+import (
+	"fmt"
+
+	"fspda/internal/rng"
+)
+
+// Shuffled deals out a random permutation in equal slices of floor(N/n) examples. The remainder is dropped, or with Spread the
+// first N mod n agents have one example more.
+type Shuffled struct{ Spread bool }
+
+// Sorted sorts the examples by label, keeping the order within a label, and deals out equal slices of floor(N/n). With as many
+// agents as classes each agent has almost one class only. The remainder, examples of the last classes, is dropped, or with Spread
+// the first N mod n agents have one example more. The seed is not used.
+type Sorted struct{ Spread bool }
+
+// ByClass gives agent i exactly the examples of class i. It needs as many agents as classes. The seed is not used.
+type ByClass struct{}
+
+var (
+	_ Partition = Shuffled{}
+	_ Partition = Sorted{}
+	_ Partition = ByClass{}
+)
+
+func (p Shuffled) String() string { return withSpread("shuffled", p.Spread) }
+func (p Sorted) String() string   { return withSpread("sorted", p.Spread) }
+func (ByClass) String() string    { return "by-class" }
+
+func withSpread(name string, spread bool) string {
+	if spread {
+		return name + "(spread)"
+	}
+	return name
+}
+
+// Split implements [Partition].
+func (p Shuffled) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
+	if err := checkDeal(labels, classes, agents); err != nil {
+		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+	}
+	order := sequence(len(labels))
+	s := rng.New(seed, "partition")
+	shuffle(&s, order)
+	return deal(order, agents, p.Spread), nil
+}
+
+// Split implements [Partition].
+func (p Sorted) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
+	if err := checkDeal(labels, classes, agents); err != nil {
+		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+	}
+	order := make([]int32, 0, len(labels))
+	for _, of := range members(labels, classes) {
+		order = append(order, of...)
+	}
+	return deal(order, agents, p.Spread), nil
+}
+
+// deal cuts order into equal slices, one for each agent.
+func deal(order []int32, agents int, spread bool) [][]int32 {
+	size, extra := len(order)/agents, 0
+	if spread {
+		extra = len(order) % agents
+	}
+	shards := make([][]int32, agents)
+	for i := range shards {
+		n := size
+		if i < extra {
+			n++
+		}
+		shards[i], order = order[:n:n], order[n:]
+	}
+	return shards
+}
+
+// Split implements [Partition].
+func (p ByClass) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
+	if err := checkDeal(labels, classes, agents); err != nil {
+		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+	}
+	if agents != classes {
+		return nil, fmt.Errorf("data: partition %s: %d agents and %d classes, want as many agents as classes: use %d agents, or "+
+			"the partition sorted", p, agents, classes, classes)
+	}
+	shards := members(labels, classes)
+	for class, shard := range shards {
+		if len(shard) == 0 {
+			return nil, fmt.Errorf("data: partition %s: no example of class %d, so agent %d would have none", p, class, class)
+		}
+	}
+	return shards, nil
+}

@@ -1,0 +1,124 @@
+package data
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+)
+
+// Set is a labelled set of images in memory: examples to train on, others to test on. It is immutable once made, so any number of
+// agents read it at the same time. Make one with [New], [Open], [LoadMNIST] or [Synthetic].
+type Set struct {
+	Name    string
+	Shape   []int // of one example, for instance [28 28]
+	Classes int
+	Train   Split
+	Test    Split
+	Mean    float32 // of pixel/255, subtracted
+	Std     float32 // of pixel/255, divided by
+
+	print func() string
+}
+
+// Split is one half of a Set: Len examples. A pixel p stands for the number (p/255 - mean)/std, which is worked out when a batch
+// is made, so that a set stays four times smaller than its batches.
+type Split struct {
+	Pixels []uint8 // Len()×Features(), row-major
+	Labels []int32 // Len() class indices
+
+	features int
+	norm     *normalizer
+}
+
+// Examples are the images and labels that [New] makes a [Split] of.
+type Examples struct {
+	Pixels []uint8 // n×features, row-major
+	Labels []int32 // n class indices in [0,classes)
+}
+
+// New makes a set of the given examples, which it keeps. It refuses pixels and labels that do not fit each other or the shape,
+// labels outside [0,classes), and a mean or std that cannot normalise.
+func New(name string, shape []int, classes int, mean, std float32, train, test Examples) (*Set, error) {
+	features := 1
+	for _, d := range shape {
+		if d <= 0 || features > math.MaxInt32/d {
+			return nil, fmt.Errorf("data: set %s: shape %v, want positive sizes with a product below 2^31", name, shape)
+		}
+		features *= d
+	}
+	if classes < 1 {
+		return nil, fmt.Errorf("data: set %s: %d classes, want at least 1", name, classes)
+	}
+	norm, err := newNormalizer(mean, std)
+	if err != nil {
+		return nil, fmt.Errorf("data: set %s: %w", name, err)
+	}
+	s := &Set{Name: name, Shape: slices.Clone(shape), Classes: classes, Mean: mean, Std: std}
+	for _, half := range []struct {
+		name string
+		from Examples
+		to   *Split
+	}{{"train", train, &s.Train}, {"test", test, &s.Test}} {
+		if err := half.from.check(features, classes); err != nil {
+			return nil, fmt.Errorf("data: set %s: %s examples: %w", name, half.name, err)
+		}
+		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, features: features, norm: norm}
+	}
+	s.print = sync.OnceValue(s.hash)
+	return s, nil
+}
+
+func (e Examples) check(features, classes int) error {
+	if len(e.Pixels)%features != 0 || len(e.Pixels)/features != len(e.Labels) {
+		return fmt.Errorf("%d pixels and %d labels, want %d pixels for each label", len(e.Pixels), len(e.Labels), features)
+	}
+	for i, y := range e.Labels {
+		if y < 0 || int(y) >= classes {
+			return fmt.Errorf("label %d of example %d, want 0 to %d", y, i, classes-1)
+		}
+	}
+	return nil
+}
+
+// Features is the number of values of one example: the product of Shape.
+func (s *Set) Features() int { return s.Train.features }
+
+// Fingerprint is a hash, in 32 hexadecimal digits, of all that a training run sees of the set: shape, classes, normalisation,
+// pixels and labels. A checkpoint keeps it, to notice that it is resumed on other data. The name is no part of it.
+func (s *Set) Fingerprint() string { return s.print() }
+
+func (s *Set) hash() string {
+	h := sha256.New()
+	head := []uint64{uint64(len(s.Shape)), uint64(s.Classes), uint64(math.Float32bits(s.Mean)), uint64(math.Float32bits(s.Std)),
+		uint64(s.Train.Len()), uint64(s.Test.Len())}
+	for _, d := range s.Shape {
+		head = append(head, uint64(d))
+	}
+	word := make([]byte, 0, 4096)
+	for _, v := range head {
+		word = binary.LittleEndian.AppendUint64(word, v)
+	}
+	for _, half := range []Split{s.Train, s.Test} {
+		h.Write(word)
+		h.Write(half.Pixels)
+		for labels := range slices.Chunk(half.Labels, 1024) {
+			word = word[:0]
+			for _, y := range labels {
+				word = binary.LittleEndian.AppendUint32(word, uint32(y))
+			}
+			h.Write(word)
+		}
+		word = word[:0]
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Len is the number of examples.
+func (s Split) Len() int { return len(s.Labels) }
+
+// Features is the number of values of one example.
+func (s Split) Features() int { return s.features }

@@ -1,0 +1,83 @@
+package data
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"fspda/internal/rng"
+)
+
+// SyntheticOptions say how many digits [Synthetic] draws, and which.
+type SyntheticOptions struct {
+	Train, Test int    // numbers of examples; 0 means 20000 and 4000
+	Seed        uint64 // two seeds make two sets of the same kind
+}
+
+const (
+	defaultTrain = 20000
+	defaultTest  = 4000
+	maxSynthetic = 10_000_000 // examples in a split: 8 GB
+
+	side   = 28
+	pixels = side * side
+	digits = 10
+)
+
+// Synthetic draws a set of handwritten-looking digits, 28×28 and 10 classes as MNIST, for machines that have no data and for
+// tests. Each example is a pure function of (seed, split, number): a pen follows one of several skeletons of the digit, under
+// random proportions, slant, rotation, place, thickness and bending, and leaves grain, specks and gaps. Every
+// ten examples hold each digit once, so classes are equal up to one example. The normalisation is that of MNIST.
+//
+// It is drawn on all cores; the bytes do not depend on how many there are.
+func Synthetic(o SyntheticOptions) (*Set, error) {
+	if o.Train == 0 {
+		o.Train = defaultTrain
+	}
+	if o.Test == 0 {
+		o.Test = defaultTest
+	}
+	if min(o.Train, o.Test) < 1 || max(o.Train, o.Test) > maxSynthetic {
+		return nil, fmt.Errorf("data: set synthetic: %d training and %d test examples, want 1 to %d each", o.Train, o.Test, maxSynthetic)
+	}
+	return New("synthetic", []int{side, side}, digits, mnistMean, mnistStd, drawExamples(o.Seed, 0, o.Train), drawExamples(o.Seed, 1, o.Test))
+}
+
+// tenLabels returns the labels of ten consecutive examples: each digit once, in random order. So classes are equal at every size
+// of a set, and a small set is the beginning of a large one.
+func tenLabels(order rng.Stream, block int) []int32 {
+	ten := sequence(digits)
+	s := order.Sub(uint64(block))
+	shuffle(&s, ten)
+	return ten
+}
+
+// drawExamples draws n examples of split 0 (train) or 1 (test).
+func drawExamples(seed, split uint64, n int) Examples {
+	e := Examples{Pixels: make([]uint8, n*pixels), Labels: make([]int32, n)}
+	order := rng.New(seed, "synthetic", split)
+	for from := 0; from < n; from += digits {
+		copy(e.Labels[from:], tenLabels(order, from/digits))
+	}
+
+	const chunk = 64
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			var p pen
+			for {
+				from := int(next.Add(chunk)) - chunk
+				if from >= n {
+					return
+				}
+				for i := from; i < min(from+chunk, n); i++ {
+					p.draw(e.Pixels[i*pixels:(i+1)*pixels], int(e.Labels[i]), rng.New(seed, "synthetic", split, uint64(i)))
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return e
+}

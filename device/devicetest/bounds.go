@@ -1,0 +1,128 @@
+package devicetest
+
+import (
+	"math"
+
+	"fspda/device"
+)
+
+const (
+	unit     = 0x1p-24  // the largest relative error of one rounding to float32
+	smallest = 0x1p-126 // where float32 begin to lose digits: an exponential may be flushed to 0 below
+)
+
+// bounds returns how far each element of each output may be from want, the float64 result for the inputs in. A bound counts the
+// roundings that a reasonable float32 implementation makes, in any order.
+func bounds(c *device.Call, in, want [][]float64) [][]float64 {
+	b := make([][]float64, len(want))
+	for i := range want {
+		b[i] = make([]float64, len(want[i]))
+	}
+	relative := func(i int, units float64) {
+		for j, w := range want[i] {
+			b[i][j] = units*unit*math.Abs(w) + smallest
+		}
+	}
+	switch c.Kernel {
+	case device.Linear:
+		sumBound(c, in, b, c.Dims[2])
+	case device.LinearGradX:
+		sumBound(c, in, b, c.Dims[1])
+	case device.LinearGradW:
+		sumBound(c, in, b, c.Dims[0])
+		// db is accumulated in float64: one rounding, and what float64 loses against the sum of absolute values.
+		for j, w := range want[1] {
+			b[1][j] = unit*math.Abs(w) + b[1][j]*0x1p-28
+		}
+	case device.Sigmoid, device.SigmoidGrad:
+		relative(0, 8)
+	case device.SoftmaxCrossEntropy:
+		lossBounds(c, in, want, b)
+	case device.Score:
+		b[0][0] = unit*math.Abs(want[0][0]) + float64(c.Dims[0])*expUnits(in[0])*unit
+	case device.HalfSquare:
+		relative(0, 2)
+	case device.Scale, device.ScaleBy, device.AddScaled:
+		relative(0, 4)
+		for j := range b[0] { // the sum may be smaller than what was rounded
+			if c.Kernel == device.AddScaled {
+				b[0][j] += 4 * unit * (math.Abs(in[0][j]) + math.Abs(c.Attr*in[1][j]))
+			}
+		}
+	case device.Add:
+		relative(0, 1)
+	}
+	return b
+}
+
+// sumBound fills b with the bound of sums of k products in float32, in any order: (k+2) roundings of the sum of absolute values.
+func sumBound(c *device.Call, in, b [][]float64, k int) {
+	positive := make([][]float64, len(in))
+	for i := range in {
+		positive[i] = make([]float64, len(in[i]))
+		for j, v := range in[i] {
+			positive[i][j] = math.Abs(v)
+		}
+	}
+	Interpret(c, positive, b)
+	for i := range b {
+		for j := range b[i] {
+			b[i][j] = b[i][j]*float64(k+2)*unit + smallest
+		}
+	}
+}
+
+// lossBounds is for SoftmaxCrossEntropy: an exponential whose argument was rounded is wrong by as many units as the argument is
+// large.
+func lossBounds(c *device.Call, in, want, b [][]float64) {
+	m, n := c.Dims[0], c.Dims[1]
+	units := expUnits(in[0])
+	b[0][0] = unit * (units + 2*math.Abs(want[0][0]))
+	for i := range m {
+		for j := range n {
+			at := i*n + j
+			p := want[1][at] * float64(m)
+			if j == int(in[1][i]) {
+				p++
+			}
+			b[1][at] = unit*(units*p/float64(m)+2*math.Abs(want[1][at])) + smallest
+		}
+	}
+}
+
+// expUnits is the relative error, in units, of exp(x-y) for two of the logits.
+func expUnits(logits []float64) float64 {
+	low, high := logits[0], logits[0]
+	for _, x := range logits {
+		low, high = math.Min(low, x), math.Max(high, x)
+	}
+	return 2*(high-low) + 16
+}
+
+// rounded returns the output of a kernel whose every rounding is prescribed, or nil for the others: with it, plans that fuse such
+// kernels differently agree to the last bit.
+func rounded(c *device.Call, in [][]float32) []float32 {
+	a := float32(c.Attr)
+	y := make([]float32, len(in[0]))
+	for i, x := range in[0] {
+		switch c.Kernel {
+		case device.ReLU:
+			y[i] = max(x, 0)
+		case device.ReLUGrad:
+			if x > 0 {
+				y[i] = in[1][i]
+			}
+		case device.Scale:
+			y[i] = a * x
+		case device.ScaleBy:
+			y[i] = float32(a*in[1][0]) * x
+		case device.Add:
+			y[i] = x + in[1][i]
+		case device.AddScaled:
+			y[i] = x + float32(a*in[1][i])
+		default:
+			return nil
+		}
+	}
+	return y
+}

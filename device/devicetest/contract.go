@@ -1,0 +1,180 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+// check is one part of the contract.
+type check struct {
+	name string
+	run  func(testing.TB, arithmetic, device.Device)
+}
+
+// arithmetic is how a device rounds: the number nearest to v that it can hold.
+type arithmetic func(v float64) float64
+
+// float32Arithmetic is that of every real device. A sum or product of two float32 that was computed in float64 and then rounded
+// is the correctly rounded float32, so references can be computed in float64.
+func float32Arithmetic(v float64) float64 { return float64(float32(v)) }
+
+// Contract tests that the device which open returns does what device.Device and device.Kernel say: every vector operation to the
+// last bit, every kernel within the bounds of its roundings, nothing written that should not be, equal bits whenever and however
+// often it runs, panics and errors where they are due.
+func Contract(t *testing.T, open func() device.Device) {
+	for _, c := range append(vectorChecks, programChecks...) {
+		t.Run(c.name, func(t *testing.T) { c.run(t, float32Arithmetic, open()) })
+	}
+	for _, k := range device.Kernels() {
+		t.Run("kernel/"+string(k), func(t *testing.T) { checkKernel(t, open(), k) })
+	}
+}
+
+// field is a device with vectors on it, each between two others that nothing should touch.
+type field struct {
+	t      testing.TB
+	d      device.Device
+	guards []device.Vector
+}
+
+// guardWord is what the guards hold, and what surrounds host slices. Its bits are no number that a test computes.
+const guardWord = float32(-0x1.abcdefp-77)
+
+// vector returns a vector on the device that holds v.
+func (f *field) vector(v []float32) device.Vector {
+	f.guard()
+	x := f.d.NewVector(len(v))
+	f.guard()
+	f.d.Write(x, v)
+	return x
+}
+
+func (f *field) guard() {
+	g := f.d.NewVector(3)
+	f.d.Write(g, []float32{guardWord, guardWord, guardWord})
+	f.guards = append(f.guards, g)
+}
+
+// read returns the numbers of x, and reports if Read wrote beyond them.
+func (f *field) read(x device.Vector) []float32 {
+	f.t.Helper()
+	host := make([]float32, x.Len()+4)
+	for i := range host {
+		host[i] = guardWord
+	}
+	got := host[2 : len(host)-2]
+	f.d.Read(got, x)
+	for _, i := range []int{0, 1, len(host) - 2, len(host) - 1} {
+		if host[i] != guardWord {
+			f.t.Errorf("Read of %d numbers wrote at %d of the slice around dst", x.Len(), i-2)
+		}
+	}
+	return got
+}
+
+// done reports guards that were written to.
+func (f *field) done() {
+	f.t.Helper()
+	for i, g := range f.guards {
+		for j, v := range f.read(g) {
+			if v != guardWord {
+				f.t.Errorf("word %d of the %dth vector beside the operands was overwritten with %v", j, i, v)
+			}
+		}
+	}
+	f.guards = nil
+}
+
+// equal reports the first element of got whose bits are not those of want, as float32. All NaN are alike.
+func equal(t testing.TB, what string, got []float32, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return
+	}
+	for i, g := range got {
+		if w := float32(want[i]); !same(g, w) {
+			t.Errorf("%s: element %d of %d is %v (%08x), want %v (%08x)", what, i, len(got), g, math.Float32bits(g), w, math.Float32bits(w))
+			return
+		}
+	}
+}
+
+func same(a, b float32) bool {
+	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
+}
+
+// specials are sprinkled among test data: every kind of float32, and numbers whose products are denormal.
+var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1p-126, 0x1.5p-70, -0x1.3p-64, math.MaxFloat32,
+	-math.MaxFloat32, 0x1.fffffep0}
+
+// normal returns n ordinary numbers of mixed size and sign.
+func normal(name string, n int) []float32 {
+	s, v := rng.New(1, "devicetest", uint64(len(name)), uint64(n)), make([]float32, n)
+	for _, c := range []byte(name) {
+		s = s.Sub(uint64(c))
+	}
+	for i := range v {
+		v[i] = float32(math.Ldexp(s.Norm(), s.IntN(8)-4))
+	}
+	return v
+}
+
+// mixed returns n numbers, one in four of them special.
+func mixed(name string, n int) []float32 {
+	s, v := rng.New(2, name, uint64(n)), normal(name, n)
+	for i := range v {
+		if s.IntN(4) == 0 {
+			v[i] = specials[s.IntN(len(specials))]
+		}
+	}
+	return v
+}
+
+// widen returns v as float64.
+func widen(v []float32) []float64 {
+	w := make([]float64, len(v))
+	for i, x := range v {
+		w[i] = float64(x)
+	}
+	return w
+}
+
+// subset returns about one in every ascending coordinates of n.
+func subset(name string, n, every int) []uint32 {
+	s, at := rng.New(3, name, uint64(n), uint64(every)), []uint32{}
+	for i := range n {
+		if s.IntN(every) == 0 {
+			at = append(at, uint32(i))
+		}
+	}
+	return at
+}
+
+// lengths are all up to some registers' worth of floats, and a few long ones.
+func lengths() []int {
+	n := []int{1000, 1024, 100003}
+	for i := range 68 {
+		n = append(n, i)
+	}
+	return n
+}
+
+// panics reports if f does not panic with a message.
+func panics(t testing.TB, what string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if r := recover(); r == nil {
+			t.Errorf("%s: no panic", what)
+		} else if fmt.Sprint(r) == "" {
+			t.Errorf("%s: panic without a message", what)
+		}
+	}()
+	f()
+}

@@ -1,0 +1,262 @@
+package devicetest_test
+
+import (
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/device"
+	"fspda/device/devicetest"
+)
+
+// recorder counts what a check reports.
+type recorder struct {
+	testing.TB
+	mu      sync.Mutex
+	reports int
+}
+
+func (*recorder) Helper() {}
+
+func (r *recorder) Errorf(string, ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reports++
+}
+
+// spoiled is the cpu with a fault in one place.
+type spoiled struct {
+	*cpu.Device
+	name    *string
+	combine func(d *cpu.Device, dst device.Vector, terms []device.Term)
+	gather  func(dst, src device.Vector, idx device.Index)
+	addDiff func(d *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term)
+	dot     func(a, b []float32) float64
+	read    func(dst []float32, src device.Vector)
+	index   func(coordinates []uint32) []uint32
+	run     func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error
+}
+
+func (s *spoiled) Name() string {
+	if s.name != nil {
+		return *s.name
+	}
+	return s.Device.Name()
+}
+
+func (s *spoiled) Combine(dst device.Vector, terms ...device.Term) {
+	if s.combine != nil {
+		s.combine(s.Device, dst, terms)
+		return
+	}
+	s.Device.Combine(dst, terms...)
+}
+
+func (s *spoiled) Gather(dst, src device.Vector, idx device.Index) {
+	s.Device.Gather(dst, src, idx)
+	if s.gather != nil {
+		s.gather(dst, src, idx)
+	}
+}
+
+func (s *spoiled) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
+	if s.addDiff != nil {
+		s.addDiff(s.Device, own, other, idx, to)
+		return
+	}
+	s.Device.AddDiff(own, other, idx, to...)
+}
+
+func (s *spoiled) Dot(a, b device.Vector) float64 {
+	if s.dot != nil {
+		return s.dot(data(a), data(b))
+	}
+	return s.Device.Dot(a, b)
+}
+
+func (s *spoiled) Read(dst []float32, src device.Vector) {
+	s.Device.Read(dst, src)
+	if s.read != nil {
+		s.read(dst, src)
+	}
+}
+
+func (s *spoiled) NewIndex(coordinates []uint32, old device.Index) device.Index {
+	if s.index != nil {
+		coordinates = s.index(coordinates)
+	}
+	return s.Device.NewIndex(coordinates, old)
+}
+
+func (s *spoiled) Load(code *device.Code) (device.Program, error) {
+	p, err := s.Device.Load(code)
+	if err == nil && s.run != nil {
+		return &spoiledProgram{p, s.run}, nil
+	}
+	return p, err
+}
+
+type spoiledProgram struct {
+	device.Program
+	run func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error
+}
+
+func (p *spoiledProgram) Run(params, grad device.Vector, b device.Batch, out []float64) error {
+	return p.run(p.Program, params, grad, b, out)
+}
+
+func data(v device.Vector) []float32 { return v.(*cpu.Vector).Data }
+
+// faults are devices that a contract must not let pass, by the part of it that must notice.
+var faults = map[string]struct {
+	check  string
+	device spoiled
+}{
+	"no name": {"copies", spoiled{name: new(string)}},
+	"Read flushes denormals": {"copies", spoiled{read: func(dst []float32, _ device.Vector) {
+		for i, v := range dst {
+			if v > -0x1p-126 && v < 0x1p-126 {
+				dst[i] = 0
+			}
+		}
+	}}},
+	"Read writes beyond dst": {"copies", spoiled{read: func(dst []float32, _ device.Vector) { dst[:len(dst)+1][len(dst)] = 1 }}},
+	"Combine fuses product and sum": {"combine", spoiled{combine: func(_ *cpu.Device, dst device.Vector, terms []device.Term) {
+		for i := range data(dst) {
+			sum := 0.0
+			for _, t := range terms {
+				sum = float64(float32(math.FMA(float64(float32(t.A)), float64(data(t.V)[i]), sum)))
+			}
+			data(dst)[i] = float32(sum)
+		}
+	}}},
+	"Combine clears dst first": {"combine in place", spoiled{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
+		d.Combine(dst)
+		for _, t := range terms {
+			d.Combine(dst, device.Term{A: 1, V: dst}, t)
+		}
+	}}},
+	"Combine drifts": {"history", spoiled{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
+		d.Combine(dst, terms...)
+		d.Combine(dst, device.Term{A: 1 + 1e-4, V: dst})
+	}}},
+	"Combine depends on others": {"concurrent vectors", spoiled{combine: combineWithMemory()}},
+	"Combine forgets lengths":   {"caller's bugs", spoiled{combine: func(*cpu.Device, device.Vector, []device.Term) {}}},
+	"Gather writes src": {"gather", spoiled{gather: func(_, src device.Vector, _ device.Index) {
+		if src.Len() > 5 {
+			data(src)[5]++
+		}
+	}}},
+	"Index forgets its end": {"gather", spoiled{index: func(c []uint32) []uint32 { return c[:max(0, len(c)-1)] }}},
+	"Index is shifted": {"index", spoiled{index: func(c []uint32) []uint32 {
+		shifted := append([]uint32{}, c...)
+		if len(c) > 0 && c[0] > 0 {
+			shifted[0]--
+		}
+		return shifted
+	}}},
+	"AddDiff distributes the coefficient": {"add difference", spoiled{addDiff: func(_ *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term) {
+		new(cpu.Device).AddDiff(own, new(cpu.Device).NewVector(own.Len()), idx, to...)
+		new(cpu.Device).AddDiff(new(cpu.Device).NewVector(own.Len()), other, idx, to...)
+	}}},
+	"AddDiff has a direction": {"ends of an edge", spoiled{addDiff: func(d *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term) {
+		d.AddDiff(own, other, idx, to...)
+		if data(own)[0] > data(other)[0] {
+			data(to[0].V)[len(data(to[0].V))-1] *= 1.0001
+		}
+	}}},
+	"Dot adds in float32": {"dot", spoiled{dot: func(a, b []float32) float64 {
+		sum := float32(0)
+		for i := range a {
+			sum += a[i] * b[i]
+		}
+		return float64(sum)
+	}}},
+	"Run is inexact": {"linear", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		err := p.Run(params, grad, b, out)
+		for i := range out {
+			out[i] *= 1 + 1e-5
+		}
+		return err
+	}}},
+	"Run is a last bit off": {"add-scaled", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		err := p.Run(params, grad, b, out)
+		if len(out) > 8 {
+			out[8] = float64(math.Nextafter32(float32(out[8]), 9))
+		}
+		return err
+	}}},
+	"Run writes a word too many": {"linear-grad-w", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		if grad != nil {
+			data(grad)[0] = 0
+		}
+		return p.Run(params, grad, b, out)
+	}}},
+	"Run moves the parameters": {"relu", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		defer func() { data(params)[0] = 3 }()
+		return p.Run(params, grad, b, out)
+	}}},
+	"Run swallows errors": {"labels", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		_ = p.Run(params, grad, b, out)
+		return nil
+	}}},
+	"Run takes any batch": {"batches", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		_ = p.Run(params, grad, b, out)
+		return nil
+	}}},
+	"Run makes NaN of large numbers": {"special values", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		err := p.Run(params, grad, b, out)
+		for i, v := range out {
+			if math.IsInf(v, 0) {
+				out[i] = math.NaN()
+			}
+		}
+		return err
+	}}},
+	"Score takes ties for hits": {"ties and NaN in score", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		err := p.Run(params, grad, b, out)
+		if len(out) == 3 && b.X[0] == b.X[len(b.X)-1] {
+			out[1] = 1
+		}
+		return err
+	}}},
+}
+
+// combineWithMemory has one buffer for all callers: from several goroutines it must not be used.
+func combineWithMemory() func(*cpu.Device, device.Vector, []device.Term) {
+	var mu sync.Mutex
+	calls := 0
+	return func(d *cpu.Device, dst device.Vector, terms []device.Term) {
+		d.Combine(dst, terms...)
+		mu.Lock()
+		defer mu.Unlock()
+		if calls++; calls == 7 {
+			data(dst)[11]++
+		}
+	}
+}
+
+// A contract is worth what it catches.
+func TestContractCatchesFaults(t *testing.T) {
+	for name, f := range faults {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			sound := &recorder{TB: t}
+			devicetest.Report(sound, f.check, cpu.New())
+			if sound.reports != 0 {
+				t.Errorf("%q reports %d faults of a sound device", f.check, sound.reports)
+			}
+			r := &recorder{TB: t}
+			f.device.Device = cpu.New()
+			devicetest.Report(r, f.check, &f.device)
+			if r.reports == 0 {
+				t.Errorf("%q does not notice", f.check)
+			}
+		})
+	}
+}
+
+func TestContractPassesCPU(t *testing.T) {
+	devicetest.Contract(t, func() device.Device { return cpu.New() })
+}

@@ -1,0 +1,144 @@
+package devicetest
+
+import (
+	"errors"
+	"fmt"
+
+	"fspda/device"
+)
+
+// Vector64 is a vector of the float64 device. Tests may read and write Data directly.
+type Vector64 struct {
+	Data []float64
+}
+
+var _ device.Vector = (*Vector64)(nil)
+
+// Len is the number of elements.
+func (v *Vector64) Len() int { return len(v.Data) }
+
+// float64Device computes on the host in float64, by the plainest code that does what device.Device says.
+type float64Device struct{}
+
+// NewFloat64 returns a device that computes in float64 on the host, for tests of the mathematics: its vectors are *Vector64.
+// Write widens and Read rounds to float32. Load returns an error, since it computes no networks.
+func NewFloat64() device.Device { return float64Device{} }
+
+func (float64Device) Name() string { return "float64" }
+
+func (float64Device) NewVector(n int) device.Vector { return &Vector64{Data: make([]float64, n)} }
+
+// index64 is an Index of the float64 device.
+type index64 []uint32
+
+func (x index64) Len() int { return len(x) }
+
+func (float64Device) NewIndex(coordinates []uint32, _ device.Index) device.Index {
+	for j := 1; j < len(coordinates); j++ {
+		if coordinates[j-1] >= coordinates[j] {
+			panic(fmt.Sprintf("devicetest: NewIndex: coordinates are not ascending at %d", j))
+		}
+	}
+	return append(index64{}, coordinates...)
+}
+
+func (float64Device) Write(dst device.Vector, src []float32) {
+	d := data64("Write", dst, len(src))
+	for i, v := range src {
+		d[i] = float64(v)
+	}
+}
+
+func (float64Device) Read(dst []float32, src device.Vector) {
+	for i, v := range data64("Read", src, len(dst)) {
+		dst[i] = float32(v)
+	}
+}
+
+func (float64Device) Combine(dst device.Vector, terms ...device.Term) {
+	n := dst.Len()
+	sum := make([]float64, n)
+	for k, t := range terms {
+		for i, v := range data64("Combine", t.V, n) {
+			if k == 0 {
+				sum[i] = float64(t.A * v)
+			} else {
+				sum[i] += float64(t.A * v)
+			}
+		}
+	}
+	copy(data64("Combine", dst, n), sum)
+}
+
+func (float64Device) Gather(dst, src device.Vector, idx device.Index) {
+	at := coordinates64(idx, src.Len())
+	s := data64("Gather", src, src.Len())
+	d := data64("Gather", dst, len(at))
+	for j, i := range at {
+		d[j] = s[i]
+	}
+}
+
+func (float64Device) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
+	n := own.Len()
+	p, q := data64("AddDiff", own, n), data64("AddDiff", other, n)
+	at := coordinates64(idx, n)
+	if len(at) != n {
+		panic(fmt.Sprintf("devicetest: AddDiff: index has length %d, want %d", len(at), n))
+	}
+	diff := make([]float64, n)
+	for j := range diff {
+		diff[j] = p[j] - q[j]
+	}
+	for _, t := range to {
+		length := t.V.Len()
+		if idx == nil {
+			length = n
+		}
+		v := data64("AddDiff", t.V, length)
+		for j, i := range at {
+			v[i] += float64(t.A * diff[j])
+		}
+	}
+}
+
+func (float64Device) Dot(a, b device.Vector) float64 {
+	x, y := data64("Dot", a, a.Len()), data64("Dot", b, a.Len())
+	sum := 0.0
+	for k := range x {
+		sum += float64(x[k] * y[k])
+	}
+	return sum
+}
+
+func (float64Device) Load(code *device.Code) (device.Program, error) {
+	return nil, errors.New("devicetest: load " + code.Name + ": the float64 device computes no networks: load the code on another device, or evaluate its calls by Interpret")
+}
+
+// data64 returns the numbers of v, for the operation op that wants n of them.
+func data64(op string, v device.Vector, n int) []float64 {
+	x, ok := v.(*Vector64)
+	if !ok {
+		panic(fmt.Sprintf("devicetest: %s: %T is no vector of this device, want *devicetest.Vector64", op, v))
+	}
+	if len(x.Data) != n {
+		panic(fmt.Sprintf("devicetest: %s: vector has length %d, want %d", op, len(x.Data), n))
+	}
+	return x.Data
+}
+
+// coordinates64 lists the coordinates of idx, all n of them where it is nil.
+func coordinates64(idx device.Index, n int) []uint32 {
+	if idx != nil {
+		x, ok := idx.(index64)
+		if !ok {
+			panic(fmt.Sprintf("devicetest: %T is no index of this device", idx))
+		}
+		return x
+	}
+	all := make([]uint32, n)
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	return all
+}

@@ -1,0 +1,47 @@
+package devicetest_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"fspda/device"
+	"fspda/device/devicetest"
+)
+
+// The oracle keeps the contract too, without rounding.
+func TestFloat64Vectors(t *testing.T) {
+	devicetest.ExactVectors(t, devicetest.NewFloat64())
+}
+
+// Numbers that float32 does not hold stay as they are between operations.
+func TestFloat64Keeps(t *testing.T) {
+	d := devicetest.NewFloat64()
+	x := d.NewVector(1)
+	d.Write(x, []float32{1})
+	d.Combine(x, device.Term{A: 1 + 0x1p-50, V: x})
+	if got := x.(*devicetest.Vector64).Data[0]; got != 1+0x1p-50 {
+		t.Errorf("got %v", got)
+	}
+	y := &devicetest.Vector64{Data: []float64{math.Pi}}
+	d.AddDiff(x, y, nil, device.Term{A: 2, V: y})
+	if got, want := y.Data[0], math.Pi+2*(1+0x1p-50-math.Pi); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestFloat64LoadsNothing(t *testing.T) {
+	p, err := devicetest.NewFloat64().Load(&device.Code{Name: "mlp"})
+	if p != nil || err == nil || !strings.Contains(err.Error(), "load mlp") {
+		t.Errorf("program %v, error %v", p, err)
+	}
+}
+
+func TestFloat64RefusesDescendingIndex(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	devicetest.NewFloat64().NewIndex([]uint32{2, 1}, nil)
+}

@@ -1,0 +1,254 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+// checkKernel runs every call that shapes.go lists for a kernel, as a Program of its own, against Interpret.
+func checkKernel(t testing.TB, d device.Device, k device.Kernel) {
+	for _, c := range calls(k) {
+		in := kernelInputs(c)
+		wide := make([][]float64, len(in))
+		for i := range in {
+			wide[i] = widen(in[i])
+		}
+		_, sizes := shape(c)
+		want := make([][]float64, len(sizes))
+		for i, n := range sizes {
+			want[i] = make([]float64, n)
+		}
+		Interpret(c, wide, want)
+		limit, exact := bounds(c, wide, want), rounded(c, in)
+		for _, p := range []placement{fromParams(c, in), fromInput(c, in)} {
+			got, err := p.run(t, d)
+			if err != nil {
+				t.Errorf("%s %v: %v", k, c.Dims, err)
+				return
+			}
+			within(t, fmt.Sprintf("%s %v, %s", k, c.Dims, p.name), got, want, limit)
+			if exact != nil {
+				equal(t, fmt.Sprintf("%s %v, %s", k, c.Dims, p.name), got[0], widen(exact))
+			}
+		}
+	}
+}
+
+// within reports the first element of each output that is farther from want than limit.
+func within(t testing.TB, what string, got [][]float32, want, limit [][]float64) {
+	t.Helper()
+	for i := range want {
+		for j, w := range want[i] {
+			if g := float64(got[i][j]); !(math.Abs(g-w) <= limit[i][j]) {
+				t.Errorf("%s: output %d, element %d is %v, want %v within %.3g", what, i, j, g, w, limit[i][j])
+				break
+			}
+		}
+	}
+}
+
+// kernelInputs returns numbers for the inputs of c: ordinary ones, labels where the kernel takes labels, and activations where
+// it takes those.
+func kernelInputs(c *device.Call) [][]float32 {
+	sizes, _ := shape(c)
+	in := make([][]float32, len(sizes))
+	for i, n := range sizes {
+		in[i] = normal(fmt.Sprint(c.Kernel, i, c.Dims), n)
+	}
+	s := rng.New(4, string(c.Kernel))
+	switch c.Kernel {
+	case device.SoftmaxCrossEntropy, device.Score:
+		for i := range in[1] {
+			in[1][i] = float32(s.IntN(c.Dims[1]))
+		}
+		for i := range in[0] { // ties, and rows where one logit rules
+			if s.IntN(3) == 0 {
+				in[0][i] = float32(s.IntN(3))
+			}
+		}
+	case device.SigmoidGrad:
+		for i := range in[0] {
+			in[0][i] = s.Float32()
+		}
+	case device.ReLUGrad:
+		for i := range in[0] {
+			in[0][i] = max(in[0][i], 0)
+		}
+	case device.Sigmoid:
+		for i := range in[0] { // far out on both sides
+			in[0][i] *= []float32{1, 1, 10, 100}[s.IntN(4)]
+		}
+	}
+	return in
+}
+
+// placement is one call as Code, with the numbers that its operands hold.
+type placement struct {
+	name   string
+	code   *device.Code
+	params []float32
+	batch  device.Batch
+}
+
+// takesLabels says that the second input of a kernel is the batch's labels.
+func takesLabels(k device.Kernel) bool {
+	return k == device.SoftmaxCrossEntropy || k == device.Score
+}
+
+// fromParams makes Code that reads its inputs from the parameters (labels from the labels) and writes its outputs to the
+// gradient. Gaps of one to three words stand between the operands, so no alignment can be counted on.
+func fromParams(c *device.Call, in [][]float32) placement {
+	p := placement{name: "params to grads", code: &device.Code{Name: string(c.Kernel), Batch: 1, Features: 1, Gradient: true}}
+	call := *c
+	call.In, call.Out = nil, nil
+	off := 1
+	place := func(space device.Space, n int) device.Ref {
+		r := device.Ref{Space: space, Off: off, Len: n}
+		off += n + 1 + len(call.In)%3
+		return r
+	}
+	for i, v := range in {
+		if i == 1 && takesLabels(c.Kernel) {
+			call.In = append(call.In, p.labels(v))
+			continue
+		}
+		r := place(device.Params, len(v))
+		call.In = append(call.In, r)
+		p.params = append(append(p.params, make([]float32, r.Off-len(p.params))...), v...)
+	}
+	_, sizes := shape(c)
+	for _, n := range sizes {
+		call.Out = append(call.Out, place(device.Grads, n))
+	}
+	p.params = append(p.params, make([]float32, off-len(p.params))...)
+	p.code.Dim, p.code.Calls = off, []device.Call{call}
+	p.fillBatch(nil)
+	return p
+}
+
+// fromInput makes Code that reads its first input from the batch and writes its outputs to the arena, each element of which is
+// a result.
+func fromInput(c *device.Call, in [][]float32) placement {
+	p := fromParams(c, in)
+	p.name = "input to arena"
+	p.code.Gradient = false
+	call := &p.code.Calls[0]
+	first := in[0]
+	if takesLabels(c.Kernel) {
+		p.code.Features = len(first) / p.code.Batch
+	} else {
+		p.code.Features = len(first)
+	}
+	call.In[0] = device.Ref{Space: device.Input, Len: len(first)}
+	p.fillBatch(first)
+	off := 3
+	for i, r := range call.Out {
+		call.Out[i] = device.Ref{Space: device.Arena, Off: off, Len: r.Len}
+		for j := range r.Len {
+			p.code.Results = append(p.code.Results, device.Result{Ref: device.Ref{Space: device.Arena, Off: off + j, Len: 1}})
+		}
+		off += r.Len + 1
+	}
+	p.code.Arena = off
+	return p
+}
+
+// labels puts v into the batch and makes the batch as large.
+func (p *placement) labels(v []float32) device.Ref {
+	p.code.Batch = len(v)
+	p.batch.Y = make([]int32, len(v))
+	for i, y := range v {
+		p.batch.Y[i] = int32(y)
+	}
+	return device.Ref{Space: device.Labels, Len: len(v)}
+}
+
+// fillBatch sets the examples, and gives the batch the size of the code.
+func (p *placement) fillBatch(x []float32) {
+	if x == nil {
+		x = make([]float32, p.code.Batch*p.code.Features)
+	}
+	p.batch.X = x
+	if p.batch.Y == nil {
+		p.batch.Y = make([]int32, p.code.Batch)
+	}
+}
+
+// run executes the code twice on d and returns its outputs. It reports words of the gradient that no call writes and that have
+// changed, operands that have changed, and runs that differ.
+func (p *placement) run(t testing.TB, d device.Device) ([][]float32, error) {
+	t.Helper()
+	prog, err := d.Load(p.code)
+	if err != nil {
+		return nil, err
+	}
+	if prog.Code() != p.code {
+		t.Errorf("Code of the program is not what was loaded")
+	}
+	f := &field{t: t, d: d}
+	params := f.vector(p.params)
+	x := append([]float32{}, p.batch.X...)
+	first, err := p.runOnce(f, prog, params)
+	if err != nil {
+		return nil, err
+	}
+	second, err := p.runOnce(f, prog, params)
+	if err != nil {
+		return nil, err
+	}
+	for i := range first {
+		equal(t, fmt.Sprintf("%s %v, second run", p.code.Name, p.code.Calls[0].Dims), second[i], widen(first[i]))
+	}
+	equal(t, "params after Run", f.read(params), widen(p.params))
+	equal(t, "the batch after Run", p.batch.X, widen(x))
+	f.done()
+	return first, nil
+}
+
+func (p *placement) runOnce(f *field, prog device.Program, params device.Vector) ([][]float32, error) {
+	f.t.Helper()
+	out := make([]float64, len(p.code.Results))
+	var grad device.Vector
+	if p.code.Gradient {
+		words := make([]float32, p.code.Dim)
+		for i := range words {
+			words[i] = guardWord
+		}
+		grad = f.vector(words)
+	}
+	if err := prog.Run(params, grad, p.batch, out); err != nil {
+		return nil, err
+	}
+	var got [][]float32
+	for _, r := range p.code.Calls[0].Out {
+		v := make([]float32, r.Len)
+		got = append(got, v)
+		if r.Space == device.Arena {
+			for j := range v {
+				v[j] = float32(out[j])
+			}
+			out = out[r.Len:]
+		}
+	}
+	if grad == nil {
+		return got, nil
+	}
+	words := f.read(grad)
+	for i, r := range p.code.Calls[0].Out {
+		copy(got[i], words[r.Off:])
+		for j := range r.Len {
+			words[r.Off+j] = guardWord
+		}
+	}
+	for i, w := range words {
+		if w != guardWord {
+			f.t.Errorf("%s %v: word %d of the gradient, which no call writes, is %v", p.code.Name, p.code.Calls[0].Dims, i, w)
+			break
+		}
+	}
+	return got, nil
+}

@@ -1,0 +1,90 @@
+package devicetest
+
+import (
+	"fmt"
+
+	"fspda/device"
+)
+
+// shape returns the lengths of the operands of a call, from its Dims.
+func shape(c *device.Call) (in, out []int) {
+	d := func(i int) int { return c.Dims[i] }
+	switch c.Kernel {
+	case device.Linear:
+		m, n, k := d(0), d(1), d(2)
+		return []int{m * k, n * k, n}, []int{m * n}
+	case device.LinearGradX:
+		m, n, k := d(0), d(1), d(2)
+		return []int{m * n, n * k}, []int{m * k}
+	case device.LinearGradW:
+		m, n, k := d(0), d(1), d(2)
+		return []int{m * k, m * n}, []int{n * k, n}
+	case device.Sigmoid, device.ReLU, device.Scale:
+		return []int{d(0)}, []int{d(0)}
+	case device.SigmoidGrad, device.ReLUGrad, device.Add, device.AddScaled:
+		return []int{d(0), d(0)}, []int{d(0)}
+	case device.SoftmaxCrossEntropy:
+		return []int{d(0) * d(1), d(0)}, []int{1, d(0) * d(1)}
+	case device.Score:
+		return []int{d(0) * d(1), d(0)}, []int{3}
+	case device.HalfSquare:
+		return []int{d(0)}, []int{1}
+	case device.ScaleBy:
+		return []int{d(0), 1}, []int{d(0)}
+	}
+	panic(fmt.Sprintf("devicetest: kernel %q is unknown", c.Kernel))
+}
+
+// checkShapes panics if the operands do not fit the call.
+func checkShapes(c *device.Call, in, out [][]float64) {
+	wantIn, wantOut := shape(c)
+	check := func(side string, got [][]float64, want []int) {
+		if len(got) != len(want) {
+			panic(fmt.Sprintf("devicetest: %s: %d %ss, want %d", c.Kernel, len(got), side, len(want)))
+		}
+		for i := range want {
+			if len(got[i]) != want[i] {
+				panic(fmt.Sprintf("devicetest: %s: %s %d has length %d, want %d", c.Kernel, side, i, len(got[i]), want[i]))
+			}
+		}
+	}
+	check("input", in, wantIn)
+	check("output", out, wantOut)
+}
+
+// widths lie around the numbers of floats in a vector register and in two.
+var widths = []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33}
+
+// calls lists the calls that Contract tries for a kernel.
+func calls(k device.Kernel) []*device.Call {
+	var list []*device.Call
+	add := func(attr float64, dims ...int) {
+		list = append(list, &device.Call{Kernel: k, Dims: dims, Attr: attr, Name: fmt.Sprintf("%v", dims)})
+	}
+	switch k {
+	case device.Linear, device.LinearGradX, device.LinearGradW:
+		for i, m := range widths {
+			for j, n := range widths {
+				add(0, m, n, widths[(i+j)%len(widths)])
+				add(0, m, n, widths[(2*i+3*j+5)%len(widths)])
+			}
+		}
+		add(0, 64, 100, 784)
+		add(0, 256, 10, 100)
+		add(0, 70, 130, 12) // several pieces in both directions
+		add(0, 12, 70, 260)
+	case device.SoftmaxCrossEntropy, device.Score:
+		for _, m := range widths {
+			for _, n := range widths {
+				add(0, m, n)
+			}
+		}
+		add(0, 256, 10)
+		add(0, 5, 1000)
+	default:
+		for i, n := range append([]int{64, 1000, 4099}, widths...) {
+			add([]float64{0.1, 1, -2.5e-4, 0}[i%4], n)
+		}
+	}
+	return list
+}

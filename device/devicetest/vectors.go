@@ -1,0 +1,367 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+var vectorChecks = []check{
+	{"copies", checkCopies},
+	{"combine", checkCombine},
+	{"combine in place", checkCombineInPlace},
+	{"gather", checkGather},
+	{"add difference", checkAddDiff},
+	{"ends of an edge", checkEnds},
+	{"dot", checkDot},
+	{"index", checkIndex},
+	{"history", checkHistory},
+	{"concurrent vectors", checkConcurrent},
+	{"caller's bugs", checkPanics},
+}
+
+// coefficients has numbers that are special to implementations (1, 0), and some that float32 does not hold.
+var coefficients = []float64{1, 0.1, -2, 1e-3, 1. / 3, 0, -1, 0.7, 1e-40}
+
+func checkCopies(t testing.TB, _ arithmetic, d device.Device) {
+	if d.Name() == "" {
+		t.Errorf("the device has no name")
+	}
+	f := &field{t: t, d: d}
+	for _, n := range lengths() {
+		x := d.NewVector(n)
+		if x.Len() != n {
+			t.Errorf("NewVector(%d) has length %d", n, x.Len())
+		}
+		equal(t, "a new vector", f.read(x), make([]float64, n))
+		v := mixed("copies", n)
+		x = f.vector(v)
+		clear(v) // a copy was made
+		equal(t, "Write and Read", f.read(x), widen(mixed("copies", n)))
+	}
+	f.done()
+}
+
+// combination is what Combine should give.
+func combination(round arithmetic, n int, a []float64, v [][]float64) []float64 {
+	sum := make([]float64, n)
+	for k := range v {
+		for i, x := range v[k] {
+			if p := round(round(a[k]) * x); k == 0 {
+				sum[i] = p
+			} else {
+				sum[i] = round(sum[i] + p)
+			}
+		}
+	}
+	return sum
+}
+
+// operands returns k vectors of n numbers on the device, as terms and for the reference.
+func (f *field) operands(name string, k, n int) (terms []device.Term, a []float64, v [][]float64) {
+	for j := range k {
+		x := mixed(fmt.Sprint(name, j), n)
+		a = append(a, coefficients[(j+n+k)%len(coefficients)])
+		v = append(v, widen(x))
+		terms = append(terms, device.Term{A: a[j], V: f.vector(x)})
+	}
+	return terms, a, v
+}
+
+func checkCombine(t testing.TB, round arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range lengths() {
+		for k := range 9 {
+			for _, first := range []float64{1, 0.3} {
+				terms, a, v := f.operands("combine", k, n)
+				if k > 0 {
+					terms[0].A, a[0] = first, first
+				}
+				dst := f.vector(mixed("old", n))
+				d.Combine(dst, terms...)
+				equal(t, fmt.Sprintf("Combine of %d terms %v", k, a), f.read(dst), combination(round, n, a, v))
+				for j, term := range terms {
+					equal(t, "an operand of Combine afterwards", f.read(term.V), v[j])
+				}
+			}
+		}
+		f.done()
+	}
+}
+
+func checkCombineInPlace(t testing.TB, round arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range []int{1, 7, 33, 1000, 1500} {
+		for k := 1; k < 9; k++ {
+			for at := range k {
+				terms, a, v := f.operands("in place", k, n)
+				if k > 2 { // one vector twice, beside dst
+					terms[(at+1)%k].V, v[(at+1)%k] = terms[(at+2)%k].V, v[(at+2)%k]
+				}
+				d.Combine(terms[at].V, terms...)
+				equal(t, fmt.Sprintf("Combine of %d terms into term %d", k, at), f.read(terms[at].V), combination(round, n, a, v))
+			}
+		}
+	}
+	f.done()
+}
+
+// masks returns indices of a vector of length n: some, none, all, and the ends.
+func masks(n int) [][]uint32 {
+	list := [][]uint32{subset("mask", n, 3), {}, subset("all", n, 1)}
+	if n > 1 {
+		list = append(list, []uint32{0}, []uint32{uint32(n - 1)}, []uint32{0, uint32(n - 1)})
+	}
+	return list
+}
+
+func checkGather(t testing.TB, _ arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range lengths() {
+		v := mixed("gather", n)
+		src, dst := f.vector(v), f.vector(make([]float32, n))
+		d.Gather(dst, src, nil)
+		equal(t, "Gather of all", f.read(dst), widen(v))
+		for _, at := range masks(n) {
+			want := make([]float64, len(at))
+			for j, i := range at {
+				want[j] = float64(v[i])
+			}
+			dst := f.vector(make([]float32, len(at)))
+			d.Gather(dst, src, d.NewIndex(at, nil))
+			equal(t, fmt.Sprintf("Gather of %d coordinates of %d", len(at), n), f.read(dst), want)
+		}
+		equal(t, "src of Gather afterwards", f.read(src), widen(v))
+		f.done()
+	}
+}
+
+func checkAddDiff(t testing.TB, round arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range lengths() {
+		for k := range 5 {
+			for m, at := range masks(n) {
+				idx := d.NewIndex(at, nil)
+				if m == 2 { // all of them
+					idx = nil
+				}
+				own, other := mixed("own", len(at)), mixed("other", len(at))
+				terms, a, v := f.operands("diff", k, n)
+				p, q := f.vector(own), f.vector(other)
+				d.AddDiff(p, q, idx, terms...)
+				for l := range terms {
+					for j, i := range at {
+						diff := round(float64(own[j]) - float64(other[j]))
+						v[l][i] = round(v[l][i] + round(round(a[l])*diff))
+					}
+					equal(t, fmt.Sprintf("AddDiff of %d coordinates of %d, term %d of %d", len(at), n, l, k), f.read(terms[l].V), v[l])
+				}
+				equal(t, "own of AddDiff afterwards", f.read(p), widen(own))
+				equal(t, "other of AddDiff afterwards", f.read(q), widen(other))
+			}
+		}
+		f.done()
+	}
+}
+
+// checkEnds holds that two agents who swap own and other add exact negatives to zeros.
+func checkEnds(t testing.TB, _ arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range []int{1, 9, 67, 4099} {
+		p, q := f.vector(normal("p", n)), f.vector(normal("q", n))
+		odd := make([]uint32, n)
+		for i := range odd {
+			odd[i] = uint32(2*i + 1)
+		}
+		for _, idx := range []device.Index{nil, d.NewIndex(odd, nil)} {
+			length := n
+			if idx != nil {
+				length = 2 * n
+			}
+			left, right := f.vector(make([]float32, length)), f.vector(make([]float32, length))
+			d.AddDiff(p, q, idx, device.Term{A: 0.3, V: left})
+			d.AddDiff(q, p, idx, device.Term{A: 0.3, V: right})
+			negative := widen(f.read(right))
+			for i, v := range negative {
+				if v != 0 {
+					negative[i] = -v
+				}
+			}
+			equal(t, "AddDiff at one end against the other", f.read(left), negative)
+		}
+	}
+	f.done()
+}
+
+func checkDot(t testing.TB, _ arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range lengths() {
+		a, b := normal("a", n), normal("b", n)
+		sum, size := 0.0, 0.0
+		for i := range a {
+			sum += float64(a[i]) * float64(b[i])
+			size += math.Abs(float64(a[i]) * float64(b[i]))
+		}
+		x, y := f.vector(a), f.vector(b)
+		got := d.Dot(x, y)
+		if bound := float64(n+1) * 0x1p-53 * size; math.Abs(got-sum) > 2*bound {
+			t.Errorf("Dot of %d numbers is %v, want %v within %v", n, got, sum, 2*bound)
+		}
+		for range 3 {
+			if again := d.Dot(x, y); math.Float64bits(again) != math.Float64bits(got) {
+				t.Errorf("Dot of %d numbers is %v and then %v", n, got, again)
+			}
+		}
+	}
+	huge := f.vector([]float32{1e30, 1, -1e30, 1e-30})
+	ones := f.vector([]float32{1e30, 1e-30, -1e30, math.MaxFloat32})
+	if got, want := d.Dot(huge, ones), 2*float64(float32(1e30))*float64(float32(1e30)); math.Abs(got-want) > 1e-12*want {
+		t.Errorf("Dot beyond the range of float32 is %v, want %v: it is to be accumulated in float64", got, want)
+	}
+	for _, v := range specials[4:7] {
+		x := f.vector([]float32{1, v, 2})
+		if got := d.Dot(x, f.vector([]float32{1, 1, 1})); !same(float32(got), v) {
+			t.Errorf("Dot of 1, %v and 2 with ones is %v", v, got)
+		}
+	}
+	f.done()
+}
+
+// checkIndex holds that an Index is a copy, and that memory used again holds the new coordinates only.
+func checkIndex(t testing.TB, _ arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	const n = 500
+	v := normal("index", n)
+	src := f.vector(v)
+	var idx device.Index
+	for _, every := range []int{7, 2, 30, 1, 400, 3} {
+		at := subset("index", n, every)
+		idx = d.NewIndex(at, idx)
+		if idx.Len() != len(at) {
+			t.Errorf("an Index of %d coordinates has length %d", len(at), idx.Len())
+		}
+		want := make([]float64, len(at))
+		for j, i := range at {
+			want[j] = float64(v[i])
+			at[j] = 0 // a copy was made
+		}
+		dst := f.vector(make([]float32, len(at)))
+		d.Gather(dst, src, idx)
+		equal(t, "Gather through an Index in used memory", f.read(dst), want)
+	}
+	f.done()
+}
+
+// checkHistory plays a random history on the device and on the float64 one. All combinations are averages, so that errors of
+// single roundings do not grow.
+func checkHistory(t testing.TB, _ arithmetic, d device.Device) {
+	const n, steps = 301, 200
+	f, twin := &field{t: t, d: d}, &field{t: t, d: NewFloat64()}
+	s := rng.New(1, "history")
+	var x, y []device.Vector
+	for j := range 4 {
+		v := normal(fmt.Sprint("history", j), n)
+		x, y = append(x, f.vector(v)), append(y, twin.vector(v))
+	}
+	for range steps {
+		i, j, k := s.IntN(4), s.IntN(4), s.IntN(4)
+		a := s.Float64()
+		if at := subset(fmt.Sprint(i, j, k), n, 1+s.IntN(9)); i != j && s.IntN(2) == 0 {
+			for _, w := range []struct {
+				d device.Device
+				v []device.Vector
+			}{{d, x}, {twin.d, y}} {
+				idx, own, other := w.d.NewIndex(at, nil), w.d.NewVector(len(at)), w.d.NewVector(len(at))
+				w.d.Gather(own, w.v[i], idx)
+				w.d.Gather(other, w.v[j], idx)
+				w.d.AddDiff(own, other, idx, device.Term{A: -a, V: w.v[i]})
+			}
+			continue
+		}
+		d.Combine(x[i], device.Term{A: a, V: x[j]}, device.Term{A: 1 - a, V: x[k]})
+		twin.d.Combine(y[i], device.Term{A: a, V: y[j]}, device.Term{A: 1 - a, V: y[k]})
+	}
+	for j := range x {
+		want := y[j].(*Vector64).Data
+		for i, got := range f.read(x[j]) {
+			if math.Abs(float64(got)-want[i]) > steps*4*unit*64 { // the data are below 64
+				t.Errorf("after %d operations element %d of vector %d is %v, in float64 %v", steps, i, j, got, want[i])
+				return
+			}
+		}
+	}
+	f.done()
+}
+
+// checkConcurrent moves disjoint vectors from several goroutines: each gets what it gets alone.
+func checkConcurrent(t testing.TB, _ arithmetic, d device.Device) {
+	const workers, n = 8, 3000
+	shared := d.NewVector(n)
+	d.Write(shared, normal("shared", n))
+	work := func(w int) ([]float32, float64) {
+		x := d.NewVector(n)
+		d.Write(x, normal(fmt.Sprint("worker", w), n))
+		at := subset(fmt.Sprint(w), n, 5)
+		idx := d.NewIndex(at, nil)
+		own, other := d.NewVector(len(at)), d.NewVector(len(at))
+		for range 5 {
+			d.Combine(x, device.Term{A: 0.9, V: x}, device.Term{A: 0.1, V: shared})
+			d.Gather(own, x, idx)
+			d.Gather(other, shared, idx)
+			d.AddDiff(own, other, idx, device.Term{A: -0.5, V: x})
+		}
+		got := make([]float32, n)
+		d.Read(got, x)
+		return got, d.Dot(x, shared)
+	}
+	var wg sync.WaitGroup
+	var got [workers][]float32
+	var dots [workers]float64
+	for w := range workers {
+		wg.Go(func() { got[w], dots[w] = work(w) })
+	}
+	wg.Wait()
+	for w := range workers {
+		want, dot := work(w)
+		equal(t, fmt.Sprintf("worker %d beside others against alone", w), got[w], widen(want))
+		if math.Float64bits(dots[w]) != math.Float64bits(dot) {
+			t.Errorf("worker %d: Dot is %v beside others, %v alone", w, dots[w], dot)
+		}
+	}
+}
+
+// foreign is a vector, and an index, of no device.
+type foreign struct{}
+
+func (foreign) Len() int { return 4 }
+
+func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
+	v := func(n int) device.Vector { return d.NewVector(n) }
+	term := func(n int) device.Term { return device.Term{A: 1, V: v(n)} }
+	idx := d.NewIndex([]uint32{1, 3}, nil)
+	for what, f := range map[string]func(){
+		"Write of 3 into 4":                          func() { d.Write(v(4), make([]float32, 3)) },
+		"Write of 5 into 4":                          func() { d.Write(v(4), make([]float32, 5)) },
+		"Read of 4 into 3":                           func() { d.Read(make([]float32, 3), v(4)) },
+		"Read of 4 into 5":                           func() { d.Read(make([]float32, 5), v(4)) },
+		"Combine of a short term":                    func() { d.Combine(v(4), term(4), term(3)) },
+		"Combine of a long term":                     func() { d.Combine(v(4), term(5)) },
+		"Combine of many terms, one short":           func() { d.Combine(v(4), term(4), term(4), term(4), term(4), term(4), term(4), term(3)) },
+		"Combine of a foreign vector":                func() { d.Combine(v(4), device.Term{A: 1, V: foreign{}}) },
+		"Gather of all into a longer vector":         func() { d.Gather(v(5), v(4), nil) },
+		"Gather of 2 into 3":                         func() { d.Gather(v(3), v(4), idx) },
+		"Gather beyond src":                          func() { d.Gather(v(2), v(3), idx) },
+		"Gather through a foreign index":             func() { d.Gather(v(4), v(9), foreign{}) },
+		"AddDiff of own and other of two lengths":    func() { d.AddDiff(v(2), v(3), idx, term(4)) },
+		"AddDiff of 3 differences for 2 coordinates": func() { d.AddDiff(v(3), v(3), idx, term(4)) },
+		"AddDiff beyond a term":                      func() { d.AddDiff(v(2), v(2), idx, term(4), term(3)) },
+		"AddDiff of all to a longer term":            func() { d.AddDiff(v(4), v(4), nil, term(5)) },
+		"Dot of two lengths":                         func() { d.Dot(v(4), v(5)) },
+	} {
+		panics(t, what, f)
+	}
+}

@@ -1,0 +1,119 @@
+package dist
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"fspda/device"
+)
+
+// Buffer is a device vector in flight. Its sender writes V before the first Send; from then on all who hold it only read it.
+// It counts its holders and goes back to its Pool when the last one has let go.
+type Buffer struct {
+	V device.Vector
+
+	pool    *Pool
+	holders atomic.Int32
+}
+
+// Retain adds n holders, each of whom has to call Release. It panics when nobody holds the buffer any more.
+func (b *Buffer) Retain(n int) {
+	if n < 0 {
+		panic(fmt.Sprintf("dist: Buffer.Retain(%d)", n))
+	}
+	if now := b.holders.Add(int32(n)); int(now) <= n && n > 0 {
+		panic("dist: Buffer.Retain of a buffer that was released")
+	}
+}
+
+// Release lets go of the buffer for one holder, who must not touch it again. It panics when there are more releases than holders.
+func (b *Buffer) Release() {
+	switch left := b.holders.Add(-1); {
+	case left == 0:
+		b.pool.put(b)
+	case left < 0:
+		panic("dist: Buffer.Release of a buffer that nobody holds")
+	}
+}
+
+// Pool lends Buffers whose vectors live on one device. It is safe for concurrent use.
+type Pool struct {
+	dev device.Device
+
+	mu   sync.Mutex
+	free map[int]*shelf // by length
+	uses uint64         // counts calls of Get, as the clock of the shelves
+}
+
+// shelf holds the free buffers of one length.
+type shelf struct {
+	buffers []*Buffer
+	used    uint64
+}
+
+// maxShelves bounds how many different lengths wait for reuse. Most runs know one; masks of varying size make many, of which the
+// least recently used is dropped.
+const maxShelves = 256
+
+// NewPool returns an empty pool of buffers on dev.
+func NewPool(dev device.Device) *Pool {
+	return &Pool{dev: dev, free: make(map[int]*shelf)}
+}
+
+// Device is where the buffers live.
+func (p *Pool) Device() device.Device { return p.dev }
+
+// Get returns a buffer of n numbers with one holder, the caller. What stands in it is left from earlier use.
+func (p *Pool) Get(n int) *Buffer {
+	if b := p.take(n); b != nil {
+		b.holders.Store(1)
+		return b
+	}
+	b := &Buffer{V: p.dev.NewVector(n), pool: p}
+	b.holders.Store(1)
+	return b
+}
+
+func (p *Pool) take(n int) *Buffer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.uses++
+	s := p.free[n]
+	if s == nil || len(s.buffers) == 0 {
+		return nil
+	}
+	s.used = p.uses
+	last := len(s.buffers) - 1
+	b := s.buffers[last]
+	s.buffers[last] = nil
+	s.buffers = s.buffers[:last]
+	return b
+}
+
+func (p *Pool) put(b *Buffer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := b.V.Len()
+	s := p.free[n]
+	if s == nil {
+		if len(p.free) == maxShelves {
+			p.dropOldest()
+		}
+		s = new(shelf)
+		p.free[n] = s
+	}
+	s.used = p.uses
+	s.buffers = append(s.buffers, b)
+}
+
+// dropOldest forgets the length that was not asked for the longest, ties by the shorter length.
+func (p *Pool) dropOldest() {
+	oldest := -1
+	for n, s := range p.free {
+		if oldest < 0 || s.used < p.free[oldest].used || s.used == p.free[oldest].used && n < oldest {
+			oldest = n
+		}
+	}
+	delete(p.free, oldest)
+}

@@ -1,0 +1,90 @@
+package dist
+
+import (
+	"math"
+	"testing"
+
+	"fspda/internal/rng"
+)
+
+// gapPlain walks the definition: each coordinate is skipped with probability 1-p, which the survival of one step says.
+func gapPlain(g *gaps, u uint64) int {
+	k := 0
+	for k+1 < len(g.survival) && u < g.survival[k+1] {
+		k++
+	}
+	return k
+}
+
+// The guide never jumps over the answer.
+func TestGuideAgreesWithSearch(t *testing.T) {
+	for _, p := range []float64{1e-6, 0.001, 0.0131, 0.1, 0.5, 0.9, 1 - 1e-9} {
+		g := newGaps(p, 1<<20)
+		s := rng.New(1, "test")
+		check := func(u uint64) {
+			k := int(g.guide[u>>guideShift])
+			for k+1 < len(g.survival) && u < g.survival[k+1] {
+				k++
+			}
+			if want := gapPlain(g, u); k != want {
+				t.Fatalf("p=%v, u=%x: gap %d, want %d", p, u, k, want)
+			}
+		}
+		for range 300 {
+			check(s.Uint64())
+		}
+		for b := range uint64(1024) {
+			check(b << guideShift)
+			check(b<<guideShift | (1<<guideShift - 1))
+		}
+	}
+}
+
+// The survival is (1-p)^g: each entry to nearly the last bit of float64.
+func TestSurvival(t *testing.T) {
+	for _, p := range []float64{1e-4, 0.01, 0.1, 0.7} {
+		g := newGaps(p, 1000)
+		for k := 1; k < len(g.survival); k++ {
+			want := math.Pow(1-p, float64(k)) * 0x1p64
+			if want < 0x1p20 { // truncation to whole units shows here
+				break
+			}
+			if got := float64(g.survival[k]); math.Abs(got/want-1) > 1e-12+float64(k)/want {
+				t.Fatalf("p=%v: survival[%d] is %v, want %v", p, k, got, want)
+			}
+		}
+	}
+}
+
+// Gaps have the mean (1-p)/p of the geometric law and its variance (1-p)/p², also where they are longer than the table.
+func TestGapMoments(t *testing.T) {
+	for _, p := range []float64{1e-4, 0.003, 0.05, 0.3, 0.8} {
+		const draws = 40000
+		g := newGaps(p, math.MaxInt)
+		s := rng.New(2, "test")
+		sum, square := 0.0, 0.0
+		for range draws {
+			v := float64(g.next(&s))
+			sum += v
+			square += v * v
+		}
+		mean, variance := (1-p)/p, (1-p)/(p*p)
+		if got := sum / draws; math.Abs(got-mean) > 5*math.Sqrt(variance/draws) {
+			t.Errorf("p=%v: mean gap %v, want %v", p, got, mean)
+		}
+		// The standard deviation of a squared gap is 2.2 (small p) to 3.4 (p=0.8) times its mean: five standard errors are at most 17.
+		if got, want := square/draws, variance+mean*mean; math.Abs(got-want) > 17*want/math.Sqrt(draws) {
+			t.Errorf("p=%v: mean square %v, want %v", p, got, want)
+		}
+	}
+}
+
+func TestGapsAtTheEnds(t *testing.T) {
+	s := rng.New(3, "test")
+	if g := newGaps(1, 10); g.next(&s) != 0 {
+		t.Error("p=1 skips")
+	}
+	if g := newGaps(1e-300, 10); g.next(&s) < 10 { // 2^-64 is the least there is
+		t.Error("p=1e-300 takes one of 10")
+	}
+}

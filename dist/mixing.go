@@ -1,0 +1,193 @@
+package dist
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Mixing is a mixing matrix W on a graph: symmetric, rows that sum to 1, and zero where there is no edge. An agent's average is
+// (Wx)_i = Σ_j w_ij x_j, j = i included. It is immutable.
+type Mixing struct {
+	g    *Graph
+	spec string
+	edge []float64 // weight of each edge
+	self []float64 // diagonal
+}
+
+var mixingSpellings = []spelling{
+	{"metropolis", "1/(1+max(deg_i,deg_j)) on an edge, the rest of the row on the diagonal"},
+	{"lazy-metropolis", "half of that on an edge"},
+	{"laplacian(theta)", "theta on an edge: W = I - theta·(D-A)"},
+	{"uniform", "1/n everywhere; on the complete graph only"},
+}
+
+// ParseMixing makes the mixing matrix on g that spec names and checks it as [CheckMixing] does. The error for an unknown spec lists
+// the spellings.
+func ParseMixing(spec string, g *Graph) (*Mixing, error) {
+	p, err := readSpec("mixing matrix", spec, mixingSpellings)
+	if err != nil {
+		return nil, err
+	}
+	canonical := p.name
+	var weight func(e Edge) float64
+	switch p.name {
+	case "metropolis", "lazy-metropolis":
+		scale := 1.0
+		if p.name == "lazy-metropolis" {
+			scale = 0.5
+		}
+		weight = func(e Edge) float64 { return scale / float64(1+max(g.Degree(e.I), g.Degree(e.J))) }
+	case "laplacian":
+		theta, err := p.float()
+		if err != nil {
+			return nil, err
+		}
+		canonical = withFloat(p.name, theta)
+		weight = func(Edge) float64 { return theta }
+	case "uniform":
+		if len(g.Edges) != g.N*(g.N-1)/2 {
+			return nil, p.bad("the graph %s of %d agents is not complete; take metropolis", g, g.N)
+		}
+		weight = func(Edge) float64 { return 1 / float64(g.N) }
+	}
+	w := newMixing(g, canonical, weight)
+	if err := w.Check(); err != nil {
+		return nil, p.bad("on the graph %s: %v", g, err)
+	}
+	return w, nil
+}
+
+// newMixing gives each edge its weight and each diagonal what its row lacks to 1.
+func newMixing(g *Graph, spec string, weight func(Edge) float64) *Mixing {
+	w := &Mixing{g: g, spec: spec, edge: make([]float64, len(g.Edges)), self: make([]float64, g.N)}
+	for k, e := range g.Edges {
+		w.edge[k] = weight(e)
+	}
+	for i := range w.self {
+		sum := 0.0
+		for _, k := range g.Incident(i) {
+			sum += w.edge[k]
+		}
+		w.self[i] = 1 - sum
+		if math.Abs(w.self[i]) < 1e-15*float64(1+g.Degree(i)) { // a row that is full: rounding left a trace of either sign
+			w.self[i] = 0
+		}
+	}
+	return w
+}
+
+// String returns the spec that [ParseMixing] turns into this matrix again.
+func (w *Mixing) String() string { return w.spec }
+
+// Self is the weight w_ii of agent i's own vector.
+func (w *Mixing) Self(i int) float64 { return w.self[i] }
+
+// Edge is the weight of the edge with number k, for both ends.
+func (w *Mixing) Edge(k int) float64 { return w.edge[k] }
+
+// At is w_ij.
+func (w *Mixing) At(i, j int) float64 {
+	if i == j {
+		return w.self[i]
+	}
+	if k, ok := w.g.EdgeIndex(i, j); ok {
+		return w.edge[k]
+	}
+	return 0
+}
+
+// Matrix returns W as an N×N matrix.
+func (w *Mixing) Matrix() *mat.SymDense {
+	m := mat.NewSymDense(w.g.N, nil)
+	for i, v := range w.self {
+		m.SetSym(i, i, v)
+	}
+	for k, e := range w.g.Edges {
+		m.SetSym(e.I, e.J, w.edge[k])
+	}
+	return m
+}
+
+// Spectrum returns the N eigenvalues of W, ascending. The last is 1.
+func (w *Mixing) Spectrum() []float64 { return eigenvalues(w.Matrix()) }
+
+// Check returns an error unless [CheckMixing] accepts the matrix.
+func (w *Mixing) Check() error { return CheckMixing(w.Matrix()) }
+
+// CheckMixing returns an error unless w is symmetric, has no negative or infinite element, has rows that sum to 1 within 1e-12 and
+// has a second largest eigenvalue below 1: the conditions under which averaging with w keeps the mean and reaches agreement.
+func CheckMixing(w mat.Matrix) error {
+	rows, cols := w.Dims()
+	if rows != cols {
+		return fmt.Errorf("the matrix is %d×%d, not square", rows, cols)
+	}
+	sym := mat.NewSymDense(rows, nil)
+	for i := range rows {
+		sum := 0.0
+		for j := range cols {
+			v := w.At(i, j)
+			if !(v >= 0) || math.IsInf(v, 0) {
+				return fmt.Errorf("w(%d,%d) is %v; weights must not be negative: take a smaller weight on the edges", i, j, v)
+			}
+			if v != w.At(j, i) {
+				return fmt.Errorf("w(%d,%d) is %v and w(%d,%d) is %v; the matrix must be symmetric", i, j, v, j, i, w.At(j, i))
+			}
+			sum += v
+			sym.SetSym(i, j, v)
+		}
+		if math.Abs(sum-1) > 1e-12 {
+			return fmt.Errorf("row %d sums to %v, not to 1", i, sum)
+		}
+	}
+	if rows == 1 {
+		return nil
+	}
+	if second := eigenvalues(sym)[rows-2]; second > 1-1e-12 {
+		return fmt.Errorf("the second largest eigenvalue is %v; it must be below 1, or the agents never agree: "+
+			"take a larger weight on the edges", second)
+	}
+	return nil
+}
+
+// ActiveMixing holds the metropolis weights of the active edges alone: 1/(1+max(a_i,a_j)) on an active edge, with a_i the number
+// of active edges at i, and the rest on the diagonal. At every iteration the matrix is symmetric and its rows sum to 1; one
+// active edge averages its two ends. It is scratch of one agent: Set it at each iteration.
+type ActiveMixing struct {
+	degree []int // active edges at each agent
+	events []Event
+}
+
+// NewActiveMixing returns the weights among n agents, with no edge active.
+func NewActiveMixing(n int) *ActiveMixing { return &ActiveMixing{degree: make([]int, n)} }
+
+// Set takes the events of an iteration, without allocating once it has seen as many.
+func (w *ActiveMixing) Set(events []Event) {
+	for _, e := range w.events {
+		w.degree[e.From], w.degree[e.To] = 0, 0
+	}
+	w.events = append(w.events[:0], events...)
+	for _, e := range events {
+		w.degree[e.From]++
+		w.degree[e.To]++
+	}
+}
+
+// Event is the weight of event k of those that were Set, for both ends.
+func (w *ActiveMixing) Event(k int) float64 { return w.weight(w.events[k]) }
+
+func (w *ActiveMixing) weight(e Event) float64 {
+	return 1 / float64(1+max(w.degree[e.From], w.degree[e.To]))
+}
+
+// Self is the weight of agent i's own vector: 1 when it has no active edge.
+func (w *ActiveMixing) Self(i int) float64 {
+	sum := 0.0
+	for _, e := range w.events {
+		if _, ok := e.Peer(i); ok {
+			sum += w.weight(e)
+		}
+	}
+	return 1 - sum
+}

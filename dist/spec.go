@@ -1,0 +1,113 @@
+package dist
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// spelling is one row of a table of specs: how to write it, and what it means.
+type spelling struct {
+	form, meaning string
+}
+
+// splitSpec takes "name" or "name(argument)" apart. Spaces around either are dropped.
+func splitSpec(spec string) (name, arg string, hasArg bool, err error) {
+	s := strings.TrimSpace(spec)
+	open := strings.IndexByte(s, '(')
+	if open < 0 {
+		return s, "", false, nil
+	}
+	if !strings.HasSuffix(s, ")") {
+		return "", "", false, fmt.Errorf("the bracket that opens in %q does not close at the end", spec)
+	}
+	return strings.TrimSpace(s[:open]), strings.TrimSpace(s[open+1 : len(s)-1]), true, nil
+}
+
+// unknownSpec is the error for a spec that no row of the table matches. It shows the whole table.
+func unknownSpec(kind, spec string, table []spelling) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "dist: no %s is spelled %q; write one of:", kind, spec)
+	for _, s := range table {
+		fmt.Fprintf(&b, "\n  %-22s %s", s.form, s.meaning)
+	}
+	return fmt.Errorf("%s", b.String())
+}
+
+// badSpec is the error for a spec whose name is known and whose argument is not usable.
+func badSpec(kind, spec, format string, args ...any) error {
+	return fmt.Errorf("dist: %s %q: %s", kind, spec, fmt.Sprintf(format, args...))
+}
+
+// formOf returns the row whose name is given: "er(p)" for er.
+func formOf(table []spelling, name string) (form string, takesArg, ok bool) {
+	for _, s := range table {
+		bare, _, takes := strings.Cut(s.form, "(")
+		if bare == name {
+			return s.form, takes, true
+		}
+	}
+	return "", false, false
+}
+
+// parsedSpec is a spec whose name is in the table and that has an argument exactly where the table has one.
+type parsedSpec struct {
+	kind, spec string // for errors
+	name, arg  string
+}
+
+func readSpec(kind, spec string, table []spelling) (parsedSpec, error) {
+	name, arg, hasArg, err := splitSpec(spec)
+	if err != nil {
+		return parsedSpec{}, badSpec(kind, spec, "%v", err)
+	}
+	form, takesArg, ok := formOf(table, name)
+	switch {
+	case !ok:
+		return parsedSpec{}, unknownSpec(kind, spec, table)
+	case takesArg && (!hasArg || arg == ""):
+		return parsedSpec{}, badSpec(kind, spec, "the argument is missing; write %s", form)
+	case hasArg && !takesArg:
+		return parsedSpec{}, badSpec(kind, spec, "it takes no argument; write %s", form)
+	}
+	return parsedSpec{kind: kind, spec: spec, name: name, arg: arg}, nil
+}
+
+func (p parsedSpec) bad(format string, args ...any) error {
+	return badSpec(p.kind, p.spec, format, args...)
+}
+
+// float reads the argument as a finite number.
+func (p parsedSpec) float() (float64, error) {
+	v, err := strconv.ParseFloat(p.arg, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, p.bad("%q is not a finite number", p.arg)
+	}
+	return v, nil
+}
+
+// probability reads the argument as a number in (0,1].
+func (p parsedSpec) probability() (float64, error) {
+	v, err := p.float()
+	if err == nil && !(v > 0 && v <= 1) {
+		err = p.bad("the probability is %v; it must be above 0 and at most 1", v)
+	}
+	return v, err
+}
+
+// count reads the argument as a whole number of at least 1.
+func (p parsedSpec) count() (int, error) {
+	v, err := strconv.Atoi(p.arg)
+	if err != nil || v < 1 {
+		return 0, p.bad("%q is not a whole number of at least 1", p.arg)
+	}
+	return v, nil
+}
+
+// withFloat writes the canonical spec of a name and a number; the number reads back exactly.
+func withFloat(name string, v float64) string {
+	return name + "(" + strconv.FormatFloat(v, 'g', -1, 64) + ")"
+}
+
+func withInt(name string, v int) string { return name + "(" + strconv.Itoa(v) + ")" }

@@ -1,0 +1,68 @@
+package dist
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSplitSpec(t *testing.T) {
+	for _, c := range []struct {
+		spec, name, arg string
+		hasArg          bool
+	}{
+		{"ring", "ring", "", false},
+		{" ring ", "ring", "", false},
+		{"er(0.5)", "er", "0.5", true},
+		{"er ( 0.5 ) ", "er", "0.5", true},
+		{"file(a(b).txt)", "file", "a(b).txt", true},
+		{"er()", "er", "", true},
+		{"", "", "", false},
+	} {
+		name, arg, hasArg, err := splitSpec(c.spec)
+		if err != nil || name != c.name || arg != c.arg || hasArg != c.hasArg {
+			t.Errorf("%q: %q, %q, %v, %v", c.spec, name, arg, hasArg, err)
+		}
+	}
+	for _, spec := range []string{"er(0.5", "er(0.5)x", "("} {
+		if _, _, _, err := splitSpec(spec); err == nil {
+			t.Errorf("%q: no error", spec)
+		}
+	}
+}
+
+// An unknown spec is answered with all spellings, in every table; and each row of a table without an argument parses.
+func TestTables(t *testing.T) {
+	g := mustGraph(t, "complete", 4)
+	for _, c := range []struct {
+		kind  string
+		table []spelling
+		parse func(spec string) error
+	}{
+		{"graph", graphSpellings, func(s string) error {
+			n := 4
+			if s == "er10-published" {
+				n = 10
+			}
+			_, err := ParseGraph(s, n, 1)
+			return err
+		}},
+		{"edge process", processSpellings, func(s string) error { _, err := ParseProcess(s, g, 1); return err }},
+		{"mask", maskSpellings, func(s string) error { _, err := ParseMask(s, 0.5, []int{8}, 1); return err }},
+		{"mixing matrix", mixingSpellings, func(s string) error { _, err := ParseMixing(s, g); return err }},
+	} {
+		err := c.parse("nonsense")
+		if err == nil || !strings.HasPrefix(err.Error(), "dist: no "+c.kind+" is spelled \"nonsense\"") {
+			t.Errorf("%s: %v", c.kind, err)
+			continue
+		}
+		for _, s := range c.table {
+			if !strings.Contains(err.Error(), s.form) || !strings.Contains(err.Error(), s.meaning) {
+				t.Errorf("%s: %s is not in the error %v", c.kind, s.form, err)
+			}
+			name, _, takesArg := strings.Cut(s.form, "(")
+			if err := c.parse(name); (err == nil) == takesArg {
+				t.Errorf("%s without argument: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package dist
+
+import (
+	"testing"
+
+	"fspda/internal/rng"
+)
+
+// Where k divides d, block b gives exactly one coordinate.
+func TestOneInEachBlock(t *testing.T) {
+	m := mustMask(t, "stratified", 0.1, []int{200})
+	var dst []uint32
+	for k := range 500 {
+		dst = m.Draw(dst, k, 0, 1)
+		for b, c := range dst {
+			if int(c)/10 != b {
+				t.Fatalf("t=%d: coordinate %d of block %d", k, c, b)
+			}
+		}
+	}
+}
+
+// Where it does not, there is a way to turn the cuts such that each block has one: consecutive coordinates, around the ring, are less than
+// two longest blocks apart. All wraps of the ring occur.
+func TestTurnedBlocks(t *testing.T) {
+	for _, c := range []struct{ d, k int }{{37, 5}, {11, 7}, {100, 99}, {7, 2}, {1000, 3}} {
+		first, last := map[uint32]bool{}, map[uint32]bool{}
+		s := rng.New(4, "test", uint64(c.d))
+		dst := make([]uint32, c.k)
+		for range 5000 {
+			drawTurned(dst, c.d, c.k, &s)
+			first[dst[0]], last[dst[c.k-1]] = true, true
+			longest := c.d/c.k + 1
+			for n := range dst {
+				next := dst[(n+1)%c.k]
+				if n == c.k-1 {
+					next += uint32(c.d)
+				}
+				if gap := int(next) - int(dst[n]); gap < 1 || gap >= 2*longest {
+					t.Fatalf("%d of %d: %v", c.k, c.d, dst)
+				}
+			}
+		}
+		if !first[0] || !last[uint32(c.d-1)] {
+			t.Errorf("%d of %d: coordinate 0 first %v, coordinate %d last %v", c.k, c.d, first[0], c.d-1, last[uint32(c.d-1)])
+		}
+	}
+}
+
+// The cutter's lengths are those of floor((b+1)·d/k) - floor(b·d/k) from any block on: with blocks this long the upper half of the draw is
+// bounded by them, and the starts add up.
+func TestCutterWalksAllBlocks(t *testing.T) {
+	for _, c := range []struct{ d, k int }{{37, 5}, {64, 8}, {11, 7}, {1 << 20, 999}} {
+		for _, from := range []int{0, 1, c.k / 2, c.k - 1} {
+			s := rng.New(5, "test", uint64(from))
+			cuts := newCutter(c.d, c.k)
+			cuts.seek(from)
+			dst := make([]uint32, c.k-from)
+			cuts.fill(dst, uint32(from*c.d/c.k), &s)
+			for n, x := range dst {
+				b := from + n
+				if lo, hi := b*c.d/c.k, (b+1)*c.d/c.k; int(x) < lo || int(x) >= hi {
+					t.Fatalf("%d of %d: block %d gives %d, outside [%d,%d)", c.k, c.d, b, x, lo, hi)
+				}
+			}
+		}
+	}
+}
+
+// redraw ends with a product that is allowed, and is uniform: 3 does not divide 2^32, and the one product to reject is 0.
+func TestRedraw(t *testing.T) {
+	s := rng.New(6, "test")
+	if product, after := redraw(5<<32|1, 3, s); product != 5<<32|1 || after != s {
+		t.Error("a product that is allowed was drawn again")
+	}
+	if product, after := redraw(0, 3, s); after == s || product>>32 > 2 {
+		t.Errorf("product 0 of 3 became %x", product)
+	}
+}

@@ -1,0 +1,288 @@
+package dist
+
+import (
+	"math"
+	"math/bits"
+	"os"
+	"strconv"
+
+	"fspda/internal/rng"
+)
+
+var graphSpellings = []spelling{
+	{"complete", "all pairs"},
+	{"ring", "i to i+1, and the last to the first"},
+	{"path", "i to i+1"},
+	{"star", "0 to all others"},
+	{"er(p)", "each pair with probability p, drawn anew until connected (Erdős and Rényi)"},
+	{"er10-published", "the 16 edges between 10 agents of the published MNIST figures"},
+	{"grid", "a lattice as square as the number of agents allows"},
+	{"torus", "the grid, closed along each side longer than 2"},
+	{"hypercube", "i to i xor 2^k; the number of agents is a power of 2"},
+	{"exponential", "i to i+2^k, cyclic"},
+	{"regular(k)", "a random graph in which all have k neighbours, drawn anew until connected"},
+	{"file(path)", "a file with one edge \"i j\" on each line; # begins a comment"},
+}
+
+// maxTries bounds the search for a connected random graph.
+const maxTries = 1000
+
+// er10Published is the Erdős-Rényi graph (n=10, p=0.5) of the published MNIST figures.
+var er10Published = []Edge{{0, 5}, {0, 7}, {1, 2}, {1, 7}, {1, 8}, {1, 9}, {2, 8}, {3, 4}, {3, 6}, {3, 9}, {4, 5}, {4, 7},
+	{4, 9}, {6, 8}, {6, 9}, {7, 9}}
+
+// ParseGraph makes the connected graph of n agents that spec names; the error for an unknown spec lists the spellings. The
+// seed is used by er and regular alone, in the stream "graph0". One agent alone makes a graph without edges.
+func ParseGraph(spec string, n int, seed uint64) (*Graph, error) {
+	p, err := readSpec("graph", spec, graphSpellings)
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 {
+		return nil, p.bad("%d agents; it takes at least 1", n)
+	}
+	switch p.name {
+	case "er":
+		return parseER(p, n, seed)
+	case "regular":
+		return parseRegular(p, n, seed)
+	case "file":
+		return parseFile(p, n)
+	case "er10-published":
+		if n != 10 {
+			return nil, p.bad("it has 10 agents, not %d", n)
+		}
+		return build(p.name, n, er10Published), nil
+	case "hypercube":
+		if n&(n-1) != 0 {
+			return nil, p.bad("%d agents; it takes a power of 2, such as %d", n, 1<<bits.Len(uint(n)))
+		}
+		return build(p.name, n, hypercube(n)), nil
+	}
+	return build(p.name, n, shapes[p.name](n)), nil
+}
+
+// shapes are the topologies that exist for every n and have nothing to choose.
+var shapes = map[string]func(n int) []Edge{
+	"complete":    complete,
+	"ring":        ring,
+	"path":        path,
+	"star":        star,
+	"grid":        func(n int) []Edge { return lattice(n, false) },
+	"torus":       func(n int) []Edge { return lattice(n, true) },
+	"exponential": exponential,
+}
+
+func complete(n int) (edges []Edge) {
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			edges = append(edges, Edge{i, j})
+		}
+	}
+	return edges
+}
+
+func path(n int) (edges []Edge) {
+	for i := range n - 1 {
+		edges = append(edges, Edge{i, i + 1})
+	}
+	return edges
+}
+
+func ring(n int) []Edge {
+	if n < 3 { // two agents share one edge
+		return path(n)
+	}
+	return append(path(n), Edge{0, n - 1})
+}
+
+func star(n int) (edges []Edge) {
+	for i := 1; i < n; i++ {
+		edges = append(edges, Edge{0, i})
+	}
+	return edges
+}
+
+func hypercube(n int) (edges []Edge) {
+	for i := range n {
+		for b := 1; b < n; b <<= 1 {
+			if i&b == 0 {
+				edges = append(edges, Edge{i, i | b})
+			}
+		}
+	}
+	return edges
+}
+
+// exponential lists some edges twice, once from each end; build merges them.
+func exponential(n int) (edges []Edge) {
+	for i := range n {
+		for hop := 1; hop < n; hop <<= 1 {
+			edges = append(edges, Edge{i, (i + hop) % n})
+		}
+	}
+	return edges
+}
+
+// lattice numbers r×c agents row by row, r the largest divisor of n with r² <= n. A wrap-around along a side of 2 would repeat
+// an edge, and along a side of 1 join an agent to itself: wrap adds one only along longer sides.
+func lattice(n int, wrap bool) (edges []Edge) {
+	r := 1
+	for k := 2; k*k <= n; k++ {
+		if n%k == 0 {
+			r = k
+		}
+	}
+	c := n / r
+	for i := range r {
+		for j := range c {
+			if j+1 < c {
+				edges = append(edges, Edge{i*c + j, i*c + j + 1})
+			} else if wrap && c > 2 {
+				edges = append(edges, Edge{i*c + j, i * c})
+			}
+			if i+1 < r {
+				edges = append(edges, Edge{i*c + j, (i+1)*c + j})
+			} else if wrap && r > 2 {
+				edges = append(edges, Edge{i*c + j, j})
+			}
+		}
+	}
+	return edges
+}
+
+func parseER(p parsedSpec, n int, seed uint64) (*Graph, error) {
+	prob, err := p.probability()
+	if err != nil {
+		return nil, err
+	}
+	chance := threshold(prob)
+	for try := range uint64(maxTries) {
+		s := rng.New(seed, "graph0", try)
+		var edges []Edge
+		for i := range n {
+			for j := i + 1; j < n; j++ {
+				if s.Uint64() <= chance {
+					edges = append(edges, Edge{i, j})
+				}
+			}
+		}
+		if g := build(withFloat("er", prob), n, edges); g.Connected() {
+			return g, nil
+		}
+	}
+	return nil, p.bad("none of %d graphs of %d agents was connected; take a larger probability, well above ln(n)/n = %.2g",
+		maxTries, n, math.Log(float64(n))/float64(n))
+}
+
+// threshold returns the largest draw that means yes: a uniform 64-bit number is at most threshold(p) with probability p, to
+// within 2^-64 and never 0. p is in (0,1].
+func threshold(p float64) uint64 {
+	if p >= 1 {
+		return math.MaxUint64
+	}
+	return uint64(max(math.Ldexp(p, 64), 1)) - 1
+}
+
+func parseRegular(p parsedSpec, n int, seed uint64) (*Graph, error) {
+	k, err := strconv.Atoi(p.arg)
+	switch {
+	case err != nil || k < 0:
+		return nil, p.bad("%q is not a number of neighbours", p.arg)
+	case k >= n:
+		return nil, p.bad("%d neighbours each among %d agents; at most %d are possible", k, n, n-1)
+	case n%2 == 1 && k%2 == 1:
+		return nil, p.bad("%d agents with %d neighbours each make half an edge; make one of the two even", n, k)
+	case k < 2 && n > k+1:
+		return nil, p.bad("%d agents with %d neighbours each cannot be connected; take at least 2", n, k)
+	}
+	for try := range uint64(maxTries) {
+		edges, ok := drawRegular(n, k, rng.New(seed, "graph0", try))
+		if !ok {
+			continue
+		}
+		if g := build(withInt("regular", k), n, edges); g.Connected() {
+			return g, nil
+		}
+	}
+	return nil, p.bad("none of %d random graphs of %d agents was regular and connected; take another seed or more neighbours", maxTries, n)
+}
+
+// drawRegular joins random free half-edges that may be joined until none is left, and gives up where the rest cannot be joined
+// (Steger and Wormald: Generating random regular graphs quickly, 1999).
+func drawRegular(n, k int, s rng.Stream) (edges []Edge, ok bool) {
+	var free []int // the agent of each free half-edge
+	for i := range n {
+		for range k {
+			free = append(free, i)
+		}
+	}
+	joined := make(map[Edge]bool, n*k/2)
+	for len(free) > 0 {
+		a, b, found := pickPair(free, joined, &s)
+		if !found {
+			return nil, false
+		}
+		e := Edge{min(free[a], free[b]), max(free[a], free[b])}
+		joined[e] = true
+		edges = append(edges, e)
+		// Move both to the end, the later one first: the earlier one cannot be where the later one goes.
+		last := len(free) - 1
+		free[max(a, b)], free[last] = free[last], free[max(a, b)]
+		free[min(a, b)], free[last-1] = free[last-1], free[min(a, b)]
+		free = free[:last-1]
+	}
+	return edges, true
+}
+
+// pickPair returns two positions of free whose agents differ and are not joined yet, uniform among all such pairs.
+func pickPair(free []int, joined map[Edge]bool, s *rng.Stream) (a, b int, ok bool) {
+	fits := func(a, b int) bool {
+		i, j := free[a], free[b]
+		return i != j && !joined[Edge{min(i, j), max(i, j)}]
+	}
+	for range 32 { // nearly always enough
+		if a, b = s.IntN(len(free)), s.IntN(len(free)); fits(a, b) {
+			return a, b, true
+		}
+	}
+	var pairs [][2]int
+	for a := range free {
+		for b := a + 1; b < len(free); b++ {
+			if fits(a, b) {
+				pairs = append(pairs, [2]int{a, b})
+			}
+		}
+	}
+	if len(pairs) == 0 {
+		return 0, 0, false
+	}
+	p := pairs[s.IntN(len(pairs))]
+	return p[0], p[1], true
+}
+
+// parseFile reads an edge list. Its errors name the file and the line.
+func parseFile(p parsedSpec, n int) (*Graph, error) {
+	f, err := os.Open(p.arg)
+	if err != nil {
+		return nil, p.bad("cannot read the edge list: %v", err)
+	}
+	defer f.Close()
+	var edges []Edge
+	err = readRows(f, 2, func(row []int) error {
+		e := Edge{row[0], row[1]}
+		if err := checkEdge(e, n); err != nil {
+			return err
+		}
+		edges = append(edges, e)
+		return nil
+	})
+	if err != nil {
+		return nil, p.bad("%s:%v", p.arg, err)
+	}
+	g := build("file("+p.arg+")", n, edges)
+	if err := g.checkConnected(); err != nil {
+		return nil, p.bad("%v", err)
+	}
+	return g, nil
+}

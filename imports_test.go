@@ -1,0 +1,70 @@
+package fspda_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// allowed says which packages of this module each room may import. A room is a folder with all below it; what is not listed is
+// forbidden. Imports go one way: cmd → bench → train → {train/algo, dist, data} → device ← {cpu, model}.
+var allowed = map[string][]string{
+	"internal/rng": {},
+	"device":       {},
+	"device/devicetest": {
+		"device", "internal/rng",
+	},
+	"cpu":               {"device", "internal/rng"},
+	"model":             {"device", "internal/rng"},
+	"data":              {"device", "internal/rng"},
+	"dist":              {"device", "internal/rng"},
+	"dist/disttest":     {"device", "device/devicetest", "dist", "internal/rng"},
+	"train/algo":        {"device"},
+	"train/safetensors": {},
+	"train/tensorboard": {},
+	"train":             {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
+	"web":               {},
+	"bench":             {"train", "dist", "data", "device", "internal/rng"},
+	"cmd/fspda":         {"bench", "train", "web", "model", "cpu", "data", "dist", "device"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for n := 0; ; n++ {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			if n < len(allowed) {
+				t.Errorf("go list found %d packages, the table has %d", n, len(allowed))
+			}
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		room := strings.TrimPrefix(p.ImportPath, "fspda/")
+		may, ok := allowed[room]
+		if !ok && p.ImportPath != "fspda" {
+			t.Errorf("package %s has no line in the table of imports: add one, and say in its doc.go why it is a room of its own", room)
+		}
+		for _, i := range p.Imports {
+			if to, ours := strings.CutPrefix(i, "fspda/"); ours && !slices.Contains(may, to) {
+				t.Errorf("%s imports %s: rooms may import only what the table of imports allows", room, to)
+			}
+			if i == "C" {
+				t.Errorf("%s uses cgo: the product needs no C compiler", room)
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+
+	"fspda/device"
+)
+
+// arenaAlign is the alignment of arena buffers in numbers: 16 of them are 64 bytes, a cache line.
+const arenaAlign = 16
+
+// buffer is a piece of memory that holds one value after another: those that an addition updates in place.
+type buffer struct {
+	size        int
+	first, last int  // the steps between which it is occupied, both included
+	home        int  // the parameter whose place in the gradient vector it is, or -1
+	kept        bool // holds a result, which must outlive the last step
+	used        bool
+	off         int
+}
+
+// placement gives every value that is not a leaf a buffer, and every buffer a place.
+type placement struct {
+	*lowered
+	buffers []buffer // one per value; a value that shares another's is unused
+	of      []int    // the buffer of each value
+	arena   int      // length of the arena
+	demand  int      // its length if no memory were used twice
+}
+
+// place decides where values live. Gradients are computed in their place in the gradient vector, sums in the place of a summand
+// that nobody reads any more, and everything else shares an arena by the spans of steps in which it is needed.
+func place(l *lowered, dim func(param int) (offset int)) *placement {
+	p := &placement{lowered: l}
+	p.openBuffers()
+	p.home()
+	p.inPlace()
+	p.spans()
+	p.pack()
+	for v := range p.values {
+		if p.values[v].leaf {
+			continue
+		}
+		b := p.buffers[p.of[v]]
+		if b.home >= 0 {
+			p.values[v].ref.Space, p.values[v].ref.Off = device.Grads, dim(b.home)
+		} else {
+			p.values[v].ref.Space, p.values[v].ref.Off = device.Arena, b.off
+		}
+	}
+	return p
+}
+
+func (p *placement) openBuffers() {
+	p.open(len(p.values))
+	for _, v := range p.results {
+		p.buffers[v].kept = true
+	}
+}
+
+// open adds buffers until there is one for each of n values.
+func (p *placement) open(n int) {
+	for v := len(p.buffers); v < n; v++ {
+		p.buffers = append(p.buffers, buffer{size: p.values[v].ref.Len, home: -1})
+		p.of = append(p.of, v)
+	}
+}
+
+// home binds the value of each gradient to its place in the gradient vector. What cannot move there (a leaf, a result, the gradient of
+// another parameter too) is copied at the end, by a Scale of 1.
+func (p *placement) home() {
+	for param, v := range p.grads {
+		if p.values[v].leaf || p.buffers[v].kept || p.buffers[v].home >= 0 {
+			v = p.copyOf(v)
+			p.grads[param] = v
+		}
+		p.buffers[v].home = param
+	}
+}
+
+func (p *placement) copyOf(v int) int {
+	c := len(p.values)
+	from := p.values[v]
+	p.values = append(p.values, value{shape: from.shape, ref: device.Ref{Len: from.ref.Len}})
+	p.open(c + 1)
+	call := device.Call{Kernel: device.Scale, Attr: 1, Dims: []int{from.ref.Len}, Name: "gradient"}
+	p.steps = append(p.steps, step{call: call, in: []int{v}, out: []int{c}})
+	return c
+}
+
+// inPlace lets a sum take over the buffer of a summand that is read there for the last time.
+func (p *placement) inPlace() {
+	last := p.lastReads()
+	for i, s := range p.steps {
+		if s.call.Kernel != device.Add && s.call.Kernel != device.AddScaled {
+			continue
+		}
+		for _, v := range s.in {
+			if !p.values[v].leaf && last[v] == i {
+				p.merge(v, s.out[0])
+				break
+			}
+		}
+	}
+}
+
+// lastReads is the last step that reads each value; results and gradients are read after all steps.
+func (p *placement) lastReads() []int {
+	last := make([]int, len(p.values))
+	for i, s := range p.steps {
+		for _, v := range s.in {
+			last[v] = i
+		}
+	}
+	for _, v := range append(slices.Clone(p.results), p.grads...) {
+		last[v] = len(p.steps)
+	}
+	return last
+}
+
+// merge puts the sum y into the buffer of the summand x. That x is read no more means that it is neither gradient nor result, so
+// the buffer is still free to take the place that y must have.
+func (p *placement) merge(x, y int) {
+	shared, own := &p.buffers[p.of[x]], p.buffers[p.of[y]]
+	shared.home, shared.kept = own.home, own.kept
+	p.of[y] = p.of[x]
+}
+
+// spans finds the steps between which each buffer is occupied.
+func (p *placement) spans() {
+	touch := func(v, at int) {
+		if p.values[v].leaf {
+			return
+		}
+		b := &p.buffers[p.of[v]]
+		if !b.used {
+			b.used, b.first = true, at
+		}
+		b.last = max(b.last, at)
+	}
+	for i, s := range p.steps {
+		for _, v := range s.in {
+			touch(v, i)
+		}
+		for _, v := range s.out {
+			touch(v, i)
+		}
+	}
+	for _, v := range p.results {
+		touch(v, len(p.steps))
+	}
+}
+
+// pack lays buffers into the arena, the largest first, each at the lowest offset that is free during its whole span. Placing by
+// size keeps small values from splitting the room that large ones need.
+func (p *placement) pack() {
+	var order []*buffer
+	for i := range p.buffers {
+		if b := &p.buffers[i]; b.used && b.home < 0 {
+			order = append(order, b)
+			p.demand += roundUp(b.size)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
+	var placed []*buffer // by offset
+	for _, b := range order {
+		for _, other := range placed {
+			if other.first > b.last || b.first > other.last {
+				continue
+			}
+			if other.off >= b.off+roundUp(b.size) {
+				break // b fits in front of it, and all that follow lie behind
+			}
+			b.off = max(b.off, other.off+roundUp(other.size))
+		}
+		p.arena = max(p.arena, b.off+roundUp(b.size))
+		at, _ := slices.BinarySearchFunc(placed, b.off, func(o *buffer, off int) int { return cmp.Compare(o.off, off) })
+		placed = slices.Insert(placed, at, b)
+	}
+}
+
+func roundUp(n int) int { return (n + arenaAlign - 1) / arenaAlign * arenaAlign }

@@ -1,0 +1,235 @@
+package model
+
+import (
+	"testing"
+
+	"gorgonia.org/gorgonia"
+
+	"fspda/device"
+)
+
+// replay follows a plan on memory that remembers, for every number, the value it belongs to. It knows the calls and which value
+// each operand stands for, and nothing of how places were chosen.
+type replay struct {
+	t      *testing.T
+	what   string
+	memory map[device.Space][]int // the value that lives in each place, from 1; 0 is nobody
+}
+
+func checkPlaces(t *testing.T, what string, p *Plan) {
+	t.Helper()
+	c := p.Code()
+	r := replay{t, what, map[device.Space][]int{device.Arena: make([]int, c.Arena), device.Grads: make([]int, c.Dim)}}
+	for i, s := range p.lowered.steps {
+		call := c.Calls[i]
+		for k, v := range s.in {
+			r.expect(call.In[k], v, p.lowered.values[v].leaf)
+		}
+		for k, v := range s.out {
+			r.write(call, k, v)
+		}
+	}
+	for i, res := range c.Results {
+		if res.Ref.Space != device.Arena {
+			t.Errorf("%s: result %s lies in %v", what, res.Name, res.Ref)
+			continue
+		}
+		r.expect(res.Ref, p.lowered.results[i], false)
+	}
+	if c.Gradient {
+		r.expectAllGradients(p)
+	}
+}
+
+// expect checks that a place still holds what a call is about to read there.
+func (r replay) expect(ref device.Ref, v int, leaf bool) {
+	r.t.Helper()
+	if leaf {
+		if ref.Space == device.Arena || ref.Space == device.Grads {
+			r.t.Errorf("%s: leaf %d lies in %v, which is written", r.what, v, ref)
+		}
+		return
+	}
+	for i, holds := range r.memory[ref.Space][ref.Off : ref.Off+ref.Len] {
+		if holds != v+1 {
+			r.t.Errorf("%s: value %d is read at %v, but element %d belongs to %d", r.what, v, ref, i, holds-1)
+			return
+		}
+	}
+}
+
+// write checks that an output has a place of its own, or exactly that of an input where the kernel allows it.
+func (r replay) write(call device.Call, k, v int) {
+	r.t.Helper()
+	out := call.Out[k]
+	if out.Space == device.Arena && out.Off%arenaAlign != 0 {
+		r.t.Errorf("%s: %v is not aligned to %d numbers", r.what, out, arenaAlign)
+	}
+	if out.Space != device.Arena && out.Space != device.Grads {
+		r.t.Errorf("%s: %s writes %v", r.what, call.Kernel, out)
+		return
+	}
+	inPlace := call.Kernel == device.Add || call.Kernel == device.AddScaled
+	for _, in := range call.In {
+		if overlap(in, out) && !(inPlace && in == out) {
+			r.t.Errorf("%s: %s reads %v and writes %v", r.what, call.Kernel, in, out)
+		}
+	}
+	for other, o := range call.Out {
+		if other != k && overlap(o, out) {
+			r.t.Errorf("%s: %s writes %v and %v", r.what, call.Kernel, o, out)
+		}
+	}
+	for i := out.Off; i < out.Off+out.Len; i++ {
+		r.memory[out.Space][i] = v + 1
+	}
+}
+
+func (r replay) expectAllGradients(p *Plan) {
+	r.t.Helper()
+	holder := make([]int, p.code.Dim)
+	for _, v := range p.lowered.grads {
+		ref := p.lowered.values[v].ref
+		for i := ref.Off; i < ref.Off+ref.Len; i++ {
+			holder[i] = v + 1
+		}
+	}
+	for i, v := range r.memory[device.Grads] {
+		if v == 0 || v != holder[i] {
+			r.t.Errorf("%s: element %d of the gradient ends with value %d, want %d", r.what, i, v-1, holder[i]-1)
+			return
+		}
+	}
+}
+
+func overlap(a, b device.Ref) bool {
+	return a.Space == b.Space && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
+}
+
+func TestNoTwoLiveValuesShareMemory(t *testing.T) {
+	for _, net := range nets(t) {
+		for _, batch := range batches {
+			for _, kind := range []Kind{Train, Score} {
+				checkPlaces(t, label(net, batch), mustPlan(t, net, batch, kind))
+			}
+		}
+	}
+	for name, c := range opCases {
+		g, err := testGraph(3, 1, nil, func(b *builder) *gorgonia.Node {
+			return b.apply(device.HalfSquare, 1.5, c.build(b))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fuse := range []bool{false, true} {
+			p, err := g.compile(fuse)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkPlaces(t, name, p)
+		}
+	}
+}
+
+// One value may be the gradient of several parameters, a parameter itself, or a result: then it is copied.
+func TestGradientsThatHaveNoPlaceOfTheirOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		copies int
+		loss   func(b *builder) *gorgonia.Node
+	}{
+		"one gradient of two parameters": {1, func(b *builder) *gorgonia.Node {
+			sum := b.apply(device.Add, 0, b.param("x", 1, 5), b.param("y", 1, 5))
+			return b.apply(device.HalfSquare, 1, b.apply(device.Sigmoid, 0, sum))
+		}},
+		"a gradient that is the parameter": {1, func(b *builder) *gorgonia.Node {
+			return b.apply(device.HalfSquare, 1, b.param("x", 1, 5))
+		}},
+		"both": {2, func(b *builder) *gorgonia.Node {
+			return b.apply(device.HalfSquare, 1, b.apply(device.Add, 0, b.param("x", 1, 5), b.param("y", 1, 5)))
+		}},
+	} {
+		g, err := testGraph(1, 1, nil, c.loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "both" { // the sum is the gradient of x and y, and now a result too
+			g.results = append(g.results, result{"sum", g.grads[0], 3})
+		}
+		p, err := g.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := count(p, device.Scale); got != c.copies {
+			t.Errorf("%s: %d copies, want %d:\n%v", name, got, c.copies, p)
+		}
+		checkPlaces(t, name, p)
+		checkGradient(t, p.Code(), random(p.Code().Dim, 19), nil, nil)
+	}
+}
+
+// Reuse must pay: the deeper the network, the more.
+func TestReuseBeatsNoReuse(t *testing.T) {
+	deep, err := MLP(MLPOptions{Inputs: 50, Classes: 10, Hidden: []int{40, 40, 40, 40, 40, 40}, WeightDecay: 1e-4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		net   *Network
+		kind  Kind
+		bound float64 // of arena over demand
+	}{
+		{mnist(t), Train, 0.75}, // the gradient of the logits, one layer of activations and one of gradients: of four large values, three are alive
+		{deep, Train, 0.35},     // six layers of activations stay for the backward pass, two of gradients: of 24 layer-sized values, 8 are alive
+		{deep, Score, 0.20},     // two of twelve
+	} {
+		p := mustPlan(t, c.net, 64, c.kind)
+		t.Logf("%s %v: arena %d, %d without reuse, %d alive at once", c.net.name, c.kind, p.Code().Arena, p.demand, mostAlive(p))
+		if ratio := float64(p.Code().Arena) / float64(p.demand); ratio > c.bound {
+			t.Errorf("%s %v: arena %d of %d without reuse, %.2f, want at most %.2f", c.net.name, c.kind, p.Code().Arena, p.demand, ratio, c.bound)
+		}
+	}
+}
+
+// No packing can do with less than what is alive at the same time; this one does with exactly that.
+func TestArenaIsAsSmallAsItCanBe(t *testing.T) {
+	for _, net := range nets(t) {
+		for _, kind := range []Kind{Train, Score} {
+			p := mustPlan(t, net, 64, kind)
+			if alive := mostAlive(p); p.Code().Arena != alive {
+				t.Errorf("%s %v: arena %d, but %d numbers are alive at once", label(net, 64), kind, p.Code().Arena, alive)
+			}
+		}
+	}
+}
+
+// mostAlive is the largest sum of the arena values that one call or a later one reads or writes.
+func mostAlive(p *Plan) int {
+	steps := p.lowered.steps
+	first, last := map[int]int{}, map[int]int{} // by arena offset range: a place is alive from a write to its last read
+	for v := range p.lowered.values {
+		first[v] = -1
+	}
+	for i, s := range steps {
+		for _, v := range append(append([]int(nil), s.in...), s.out...) {
+			if first[v] < 0 {
+				first[v] = i
+			}
+			last[v] = i
+		}
+	}
+	for _, v := range p.lowered.results {
+		last[v] = len(steps)
+	}
+	most := 0
+	for i := range steps {
+		alive, seen := 0, map[device.Ref]bool{} // a sum in place counts once
+		for v, val := range p.lowered.values {
+			if val.ref.Space == device.Arena && first[v] >= 0 && first[v] <= i && i <= last[v] && !seen[val.ref] {
+				seen[val.ref] = true
+				alive += roundUp(val.ref.Len)
+			}
+		}
+		most = max(most, alive)
+	}
+	return most
+}

@@ -1,0 +1,236 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"fspda/device"
+)
+
+// maxTensor is the largest number of elements of a tensor and of the parameter vector: devices index with 32 bits.
+const maxTensor = math.MaxInt32
+
+// builder makes one Gorgonia graph, layer by layer. Its methods panic when a layer does not fit, as Gorgonia itself does;
+// rescue, deferred by whoever owns the builder, turns both into an error that names the layer.
+type builder struct {
+	graph     *gorgonia.ExprGraph
+	host      Host
+	kernels   map[device.Kernel]*definition
+	layer     string // what is being built
+	serial    uint32
+	names     map[string]bool
+	layout    Layout
+	data      map[*gorgonia.Node]device.Space // the leaves that hold a batch
+	params    gorgonia.Nodes                  // the leaves that hold parameters, in the order of layout
+	constants map[*gorgonia.Node]float64      // the leaves that hold one known number
+	depends   map[*gorgonia.Node]bool         // whether a parameter has influence on the node
+}
+
+func newBuilder(host Host) *builder {
+	return &builder{
+		graph:     gorgonia.NewGraph(),
+		host:      host,
+		kernels:   definitions(),
+		names:     map[string]bool{},
+		data:      map[*gorgonia.Node]device.Space{},
+		constants: map[*gorgonia.Node]float64{},
+		depends:   map[*gorgonia.Node]bool{},
+	}
+}
+
+// rescue turns a panic into an error that names the layer at work. It must be deferred.
+func (b *builder) rescue(err *error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	cause, ok := r.(error)
+	if !ok {
+		cause = fmt.Errorf("%v", r)
+	}
+	*err = fmt.Errorf("layer %s: %w", b.layer, cause)
+}
+
+// input adds a leaf for a part of the batch: the examples, m×features, or the labels, m.
+func (b *builder) input(space device.Space, shape ...int) *gorgonia.Node {
+	b.layer = space.String()
+	n := b.leaf(space.String(), shape...)
+	b.data[n] = space
+	return n
+}
+
+// param adds the next tensor of the flat parameter vector.
+func (b *builder) param(name string, fanIn int, shape ...int) *gorgonia.Node {
+	n := b.leaf(name, shape...)
+	b.layout.add(Tensor{Name: name, Shape: shape, Size: size(shape), Decay: true, FanIn: fanIn})
+	if b.layout.dim > maxTensor {
+		panic(fmt.Errorf("%d parameters up to %s, want at most %d: choose smaller widths", b.layout.dim, name, maxTensor))
+	}
+	b.params = append(b.params, n)
+	b.depends[n] = true
+	return n
+}
+
+// constant returns the leaf, of shape (1), that holds the number v. Derivatives multiply constants into attributes, so plans
+// hold none.
+func (b *builder) constant(v float64) *gorgonia.Node {
+	for n, c := range b.constants {
+		if c == v {
+			return n
+		}
+	}
+	n := b.leaf(fmt.Sprintf("constant %v", v), 1)
+	b.constants[n] = v
+	return n
+}
+
+// leaf adds an input node. Gorgonia merges inputs of equal name and shape, hence the check.
+func (b *builder) leaf(name string, shape ...int) *gorgonia.Node {
+	if b.names[name] {
+		panic(fmt.Errorf("two tensors are named %q: give each layer a name of its own", name))
+	}
+	b.names[name] = true
+	b.checkSize(name, shape)
+	return gorgonia.NewTensor(b.graph, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+}
+
+func (b *builder) checkSize(what string, s tensor.Shape) {
+	n := 1
+	for _, d := range s {
+		if d < 1 || d > maxTensor/n {
+			panic(fmt.Errorf("%s has shape %v, want every dimension at least 1 and at most %d elements: choose other widths or a smaller batch",
+				what, s, maxTensor))
+		}
+		n *= d
+	}
+}
+
+// apply adds a node that runs kernel k.
+func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
+	def := b.kernels[k]
+	if def == nil || len(in) != len(def.by) {
+		panic(fmt.Errorf("kernel %s applied to %d inputs: want a kernel of the table and its number of inputs", k, len(in)))
+	}
+	b.serial++
+	o := &op{def: def, attr: attr, serial: b.serial, layer: b.layer, wants: make([]bool, len(in)), b: b}
+	depends := false
+	for i, n := range in {
+		o.in = append(o.in, n.Shape())
+		o.wants[i] = def.by[i] && b.depends[n]
+		depends = depends || b.depends[n]
+	}
+	out, err := def.shapes(o.in)
+	if err != nil {
+		panic(fmt.Errorf("%s: %w", k, err))
+	}
+	for _, s := range out {
+		b.checkSize(fmt.Sprintf("an output of %s", k), s)
+	}
+	o.out = out
+	n := b.node(o, in...)
+	b.depends[n] = depends
+	return n
+}
+
+// project adds a node for output k of the kernel that n runs.
+func (b *builder) project(n *gorgonia.Node, k int) *gorgonia.Node {
+	b.serial++
+	return b.node(&projection{of: n.Op().(*op), k: k, serial: b.serial}, n)
+}
+
+// node applies an operation, and makes sure that Gorgonia did not take it for one that it has already.
+func (b *builder) node(o gorgonia.Op, in ...*gorgonia.Node) *gorgonia.Node {
+	n, err := gorgonia.ApplyOp(o, in...)
+	if err != nil {
+		panic(err)
+	}
+	if n.Op() != o {
+		panic(fmt.Errorf("gorgonia merged %v into %v, a different computation", o, n.Op()))
+	}
+	return n
+}
+
+// linear adds a dense layer: x·Wᵀ + b with parameters name.weight, width×inputs, and name.bias, width.
+func (b *builder) linear(name string, x *gorgonia.Node, width int) *gorgonia.Node {
+	b.layer = name
+	inputs := x.Shape()[1]
+	w := b.param(name+".weight", inputs, width, inputs)
+	bias := b.param(name+".bias", inputs, width)
+	return b.apply(device.Linear, 0, x, w, bias)
+}
+
+// activation adds an element-wise layer.
+func (b *builder) activation(name string, k device.Kernel, x *gorgonia.Node) *gorgonia.Node {
+	b.layer = name
+	return b.apply(k, 0, x)
+}
+
+// loss adds the mean cross entropy of the logits and, if decay is not zero, decay/2·Σw² over every decayed parameter.
+func (b *builder) loss(logits, labels *gorgonia.Node, decay float64) *gorgonia.Node {
+	b.layer = "loss"
+	total := b.apply(device.SoftmaxCrossEntropy, 0, logits, labels)
+	for i, t := range b.layout.tensors {
+		if t.Decay && decay != 0 {
+			b.layer = t.Name
+			total = b.apply(device.Add, 0, total, b.apply(device.HalfSquare, decay, b.params[i]))
+		}
+	}
+	return total
+}
+
+// gradient differentiates a loss of shape (1) by every parameter. The seed is a node of our own: gorgonia.Grad takes one that
+// all graphs of the process share.
+func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
+	b.layer = "gradient"
+	if s := loss.Shape(); s.Dims() != 1 || s[0] != 1 {
+		panic(fmt.Errorf("the loss has shape %v, want one number, shape (1)", s))
+	}
+	b.checkPaths(loss)
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{b.constant(1)}, b.params)
+	if err != nil {
+		panic(err)
+	}
+	return grads
+}
+
+// checkPaths finds what differentiation would miss: a parameter without influence on the loss, or a kernel on the way that
+// has no derivative.
+func (b *builder) checkPaths(loss *gorgonia.Node) {
+	seen := map[*gorgonia.Node]bool{}
+	var visit func(n *gorgonia.Node)
+	visit = func(n *gorgonia.Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		o, ok := n.Op().(*op)
+		if !ok {
+			return
+		}
+		for i, in := range children(b.graph, n) {
+			if b.depends[in] && !o.def.by[i] {
+				panic(fmt.Errorf("the loss depends on a parameter through input %d of %s in layer %s, which has no derivative",
+					i, o.def.kernel, o.layer))
+			}
+			visit(in)
+		}
+	}
+	visit(loss)
+	for i, p := range b.params {
+		if !seen[p] {
+			panic(fmt.Errorf("parameter %s has no path to the loss: use it or take it out", b.layout.tensors[i].Name))
+		}
+	}
+}
+
+// children returns the inputs of a node, in order.
+func children(g *gorgonia.ExprGraph, n *gorgonia.Node) gorgonia.Nodes {
+	var nodes gorgonia.Nodes
+	for it := g.From(n.ID()); it != nil && it.Next(); {
+		nodes = append(nodes, it.Node().(*gorgonia.Node))
+	}
+	return nodes
+}

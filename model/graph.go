@@ -1,0 +1,118 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"fspda/device"
+)
+
+// Graph is a network at one batch size as a Gorgonia graph of kernels: what a plan is compiled from. It belongs to one
+// goroutine at a time.
+type Graph struct {
+	name     string
+	kind     Kind
+	batch    int
+	features int
+	results  []result
+	grads    gorgonia.Nodes // by parameter; nil where the graph is not differentiated
+	builder  *builder
+}
+
+// result is element off of a node, by name.
+type result struct {
+	name string
+	node *gorgonia.Node
+	off  int
+}
+
+// Expr is the Gorgonia graph, for people and tools that look at it (it has a ToDot). It must not be changed.
+func (g *Graph) Expr() *gorgonia.ExprGraph { return g.builder.graph }
+
+// Evaluate runs the graph on a Gorgonia TapeMachine, with the Host that it was built with: the second opinion about a plan,
+// which must give the same bits. Parameters and gradient have length Dim, grad is nil for Score, and out takes the results
+// in the order of the plan's Code. It is slow and allocates freely.
+func (g *Graph) Evaluate(params, grad []float32, batch device.Batch, out []float64) error {
+	if err := g.checkEvaluate(params, grad, batch, out); err != nil {
+		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
+	}
+	if err := g.let(params, batch); err != nil {
+		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
+	}
+	machine := gorgonia.NewTapeMachine(g.builder.graph)
+	defer machine.Close()
+	if err := machine.RunAll(); err != nil {
+		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
+	}
+	for i, n := range g.grads {
+		t := g.builder.layout.tensors[i]
+		values, err := hostSlice(n.Value(), t.Shape)
+		if err != nil {
+			return fmt.Errorf("model: evaluating %s: gradient of %s: %w", g.name, t.Name, err)
+		}
+		copy(grad[t.Offset:], values)
+	}
+	for i, r := range g.results {
+		values, err := hostSlice(r.node.Value(), r.node.Shape())
+		if err != nil {
+			return fmt.Errorf("model: evaluating %s: result %s: %w", g.name, r.name, err)
+		}
+		out[i] = float64(values[r.off])
+	}
+	return nil
+}
+
+func (g *Graph) checkEvaluate(params, grad []float32, batch device.Batch, out []float64) error {
+	dim, want := g.builder.layout.dim, 0
+	if g.grads != nil {
+		want = dim
+	}
+	switch {
+	case len(params) != dim:
+		return fmt.Errorf("%d parameters, want %d", len(params), dim)
+	case len(grad) != want:
+		return fmt.Errorf("gradient vector of length %d, want %d", len(grad), want)
+	case batch.N() != g.batch || len(batch.X) != g.batch*g.features:
+		return fmt.Errorf("batch of %d labels and %d numbers, want %d labels and %d×%d numbers",
+			batch.N(), len(batch.X), g.batch, g.batch, g.features)
+	case len(out) != len(g.results):
+		return fmt.Errorf("room for %d results, want %d", len(out), len(g.results))
+	}
+	return nil
+}
+
+// let gives every leaf its value.
+func (g *Graph) let(params []float32, batch device.Batch) error {
+	labels := make([]float32, len(batch.Y))
+	for i, y := range batch.Y {
+		labels[i] = float32(y)
+	}
+	bind := func(n *gorgonia.Node, values []float32) error {
+		// A copy, because Gorgonia's machine may write over what it is given.
+		return gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(slices.Clone(values))))
+	}
+	for n, space := range g.builder.data {
+		values := batch.X
+		if space == device.Labels {
+			values = labels
+		}
+		if err := bind(n, values); err != nil {
+			return err
+		}
+	}
+	for i, n := range g.builder.params {
+		t := g.builder.layout.tensors[i]
+		if err := bind(n, params[t.Offset:t.Offset+t.Size]); err != nil {
+			return err
+		}
+	}
+	for n, c := range g.builder.constants {
+		if err := bind(n, []float32{float32(c)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"gorgonia.org/gorgonia"
+
+	"fspda/cpu"
+	"fspda/device"
+)
+
+// onDevice runs a plan on the host device, twice, so that nothing left in its arena can matter.
+func onDevice(t *testing.T, c *device.Code, params []float32, b device.Batch) (grad []float32, out []float64) {
+	t.Helper()
+	dev := cpu.New()
+	program, err := dev.Load(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := dev.NewVector(len(params))
+	dev.Write(p, params)
+	out = make([]float64, len(c.Results))
+	var g device.Vector
+	if c.Gradient {
+		g = dev.NewVector(c.Dim)
+		grad = make([]float32, c.Dim)
+	}
+	for range 2 {
+		if c.Gradient {
+			dev.Write(g, round(nans(c.Dim)))
+		}
+		if err := program.Run(p, g, b, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.Gradient {
+		dev.Read(grad, g)
+	}
+	return grad, out
+}
+
+func sameBits(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Errorf("%s: element %d is %v, Gorgonia's machine says %v", what, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// aligned is the kernels of package cpu on copies of their operands that begin at a cache line. The dot product of gonum's
+// matrix kernels sums in an order that depends on the address modulo 16 bytes, so equal operands give equal bits only when they lie
+// alike, and small tensors do not.
+func aligned(c *device.Call, in, out [][]float32) error {
+	fresh := func(operands [][]float32) [][]float32 {
+		copies := make([][]float32, len(operands))
+		for i, o := range operands {
+			room := make([]float32, len(o)+arenaAlign)
+			skip := int(-uintptr(unsafe.Pointer(&room[0]))%64) / 4
+			copies[i] = room[skip : skip+len(o)]
+			copy(copies[i], o)
+		}
+		return copies
+	}
+	results := fresh(out)
+	err := cpu.Call(c, fresh(in), results)
+	for i := range out {
+		copy(out[i], results[i])
+	}
+	return err
+}
+
+// onHost runs the calls of a plan one by one with a Host.
+func onHost(t *testing.T, c *device.Code, host Host, params []float32, b device.Batch) (grad []float32, out []float64) {
+	t.Helper()
+	labels := make([]float32, len(b.Y))
+	for i, y := range b.Y {
+		labels[i] = float32(y)
+	}
+	spaces := map[device.Space][]float32{
+		device.Params: params, device.Grads: round(nans(c.Dim)), device.Arena: round(nans(c.Arena)), device.Input: b.X, device.Labels: labels,
+	}
+	at := func(refs []device.Ref) (s [][]float32) {
+		for _, r := range refs {
+			s = append(s, spaces[r.Space][r.Off:r.Off+r.Len])
+		}
+		return s
+	}
+	for i := range c.Calls {
+		call := &c.Calls[i]
+		if err := host(call, at(call.In), at(call.Out)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range c.Results {
+		out = append(out, float64(spaces[device.Arena][r.Ref.Off]))
+	}
+	if c.Gradient {
+		grad = spaces[device.Grads]
+	}
+	return grad, out
+}
+
+// compare holds results and gradient against those of Gorgonia's machine.
+func compare(t *testing.T, what string, g *Graph, params []float32, b device.Batch, grad []float32, out []float64) {
+	t.Helper()
+	wantGrad, wantOut := make([]float32, len(grad)), make([]float64, len(out))
+	if err := g.Evaluate(params, wantGrad, b, wantOut); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	sameBits(t, what+": gradient", grad, wantGrad)
+	sameBits(t, what+": results", round(out), round(wantOut))
+	for i, v := range out {
+		if v != float64(float32(v)) || math.IsNaN(v) {
+			t.Errorf("%s: result %d is %v, want a float32", what, i, v)
+		}
+	}
+}
+
+// The oracle: the calls of a plan and the same graph on Gorgonia's TapeMachine agree in every bit of results and gradient.
+func TestPlanIsTheGraphBitForBit(t *testing.T) {
+	for _, net := range nets(t) {
+		for _, batch := range batches {
+			for _, kind := range []Kind{Train, Score} {
+				g, err := net.Graph(batch, kind, aligned)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := device.Batch{X: round(random(batch*net.inputs, 9)), Y: randomLabels(batch, net.classes, 10)}
+				params := round(random(net.Dim(), 11))
+				grad, out := onHost(t, mustPlan(t, net, batch, kind).Code(), aligned, params, b)
+				compare(t, label(net, batch)+" "+kind.String(), g, params, b, grad, out)
+			}
+		}
+	}
+}
+
+// The same for expressions that no network here has: values of several uses, sums of sums, gradients that meet.
+func TestExpressionsAreTheGraphBitForBit(t *testing.T) {
+	for name, c := range opCases {
+		g, err := testGraph(3, 1, aligned, func(b *builder) *gorgonia.Node {
+			return b.apply(device.HalfSquare, 1.5, c.build(b))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := g.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		params, b := round(random(p.Code().Dim, 14)), device.Batch{X: []float32{1, 2, 3}, Y: []int32{1, 0, 3}}
+		grad, out := onHost(t, p.Code(), aligned, params, b)
+		compare(t, name, g, params, b, grad, out)
+	}
+}
+
+// A loaded program agrees in every bit with Gorgonia's machine too. All widths are multiples of 4, so that every tensor lies at
+// 16 bytes in either: see aligned.
+func TestProgramIsTheGraphBitForBit(t *testing.T) {
+	for _, o := range []MLPOptions{
+		{Inputs: 784, Hidden: []int{100}, Classes: 10, WeightDecay: 1e-4},
+		{Inputs: 20, Hidden: []int{8, 4}, Classes: 12, Activation: "relu", WeightDecay: 0.3},
+		{Inputs: 20, Hidden: []int{12}, Classes: 4},
+		{Inputs: 16, Classes: 8, WeightDecay: 0.1},
+	} {
+		net, err := MLP(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, batch := range batches {
+			for _, kind := range []Kind{Train, Score} {
+				g, err := net.Graph(batch, kind, cpu.Call)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := device.Batch{X: round(random(batch*net.inputs, 12)), Y: randomLabels(batch, net.classes, 13)}
+				params := net.Init(1)
+				grad, out := onDevice(t, mustPlan(t, net, batch, kind).Code(), params, b)
+				compare(t, label(net, batch)+" "+kind.String(), g, params, b, grad, out)
+			}
+		}
+	}
+}
+
+func TestEvaluateErrors(t *testing.T) {
+	net := mnist(t)
+	g, err := net.Graph(2, Train, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, grad := make([]float32, net.Dim()), make([]float32, net.Dim())
+	batch := device.Batch{X: make([]float32, 2*784), Y: make([]int32, 2)}
+	for _, c := range []struct {
+		params, grad []float32
+		batch        device.Batch
+		results      int
+		want         string
+	}{
+		{params[1:], grad, batch, 1, "79509 parameters, want 79510"},
+		{params, nil, batch, 1, "gradient vector of length 0, want 79510"},
+		{params, grad, device.Batch{X: batch.X[1:], Y: batch.Y}, 1, "batch of 2 labels and 1567 numbers"},
+		{params, grad, device.Batch{X: batch.X, Y: batch.Y[1:]}, 1, "batch of 1 labels"},
+		{params, grad, batch, 2, "room for 2 results, want 1"},
+		{params, grad, batch, 1, "built without a Host"},
+	} {
+		err := g.Evaluate(c.params, c.grad, c.batch, make([]float64, c.results))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want it to say %q", err, c.want)
+		}
+	}
+}
+
+// A bad label is an error of the kernel, with everything that is known on the way.
+func TestEvaluatePassesErrorsOn(t *testing.T) {
+	net := nets(t)[0]
+	g, err := net.Graph(1, Train, cpu.Call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = g.Evaluate(net.Init(1), make([]float32, net.Dim()), device.Batch{X: make([]float32, 5), Y: []int32{3}}, make([]float64, 1))
+	if err == nil || !strings.Contains(err.Error(), "softmax-cross-entropy of layer loss") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestExprIsTheGraph(t *testing.T) {
+	g, err := mnist(t).Graph(2, Train, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dot := g.Expr().ToDot(); !strings.Contains(dot, "fc2.weight") {
+		t.Error("the drawing of the graph does not show fc2.weight")
+	}
+}

@@ -1,0 +1,200 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"fspda/device"
+)
+
+// value is one output of a step, or a leaf.
+type value struct {
+	shape tensor.Shape
+	leaf  bool
+	ref   device.Ref // where it lives: known at once for a leaf, planned for all others
+}
+
+// step is a kernel call on values, given by their index.
+type step struct {
+	call    device.Call // its In and Out are empty until the plan places the values
+	in, out []int
+}
+
+// lowered is a graph as a list of steps in an order in which they can run.
+type lowered struct {
+	values  []value
+	steps   []step
+	results []int // the value of each result of the graph
+	grads   []int // the value that is each parameter's gradient
+}
+
+// lowering is the work in progress.
+type lowering struct {
+	lowered
+	graph *Graph
+	of    map[*gorgonia.Node]int // the value of a node; output k of a kernel follows k places later
+}
+
+// lower turns the nodes that results and gradients depend on into steps. The order is that of Gorgonia's node numbers, which
+// grow from inputs to outputs.
+func lower(g *Graph) (*lowered, error) {
+	l := &lowering{graph: g, of: map[*gorgonia.Node]int{}}
+	needed := l.needed()
+	for _, n := range g.builder.graph.AllNodes() {
+		if !needed[n] {
+			continue
+		}
+		if err := l.add(n); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range g.results {
+		l.results = append(l.results, l.of[r.node])
+	}
+	for _, n := range g.grads {
+		l.grads = append(l.grads, l.of[n])
+	}
+	return &l.lowered, nil
+}
+
+// needed marks the nodes that results and gradients depend on.
+func (l *lowering) needed() map[*gorgonia.Node]bool {
+	marked := map[*gorgonia.Node]bool{}
+	var mark func(n *gorgonia.Node)
+	mark = func(n *gorgonia.Node) {
+		if !marked[n] {
+			marked[n] = true
+			for _, in := range children(l.graph.builder.graph, n) {
+				mark(in)
+			}
+		}
+	}
+	for _, r := range l.graph.results {
+		mark(r.node)
+	}
+	for _, n := range l.graph.grads {
+		mark(n)
+	}
+	return marked
+}
+
+// add appends the value and, unless the node is a leaf or a projection, the step of a node.
+func (l *lowering) add(n *gorgonia.Node) error {
+	in := children(l.graph.builder.graph, n)
+	switch o := n.Op().(type) {
+	case nil:
+		return l.leaf(n)
+	case *op:
+		l.step(n, o.call(), in, o.out)
+	case *projection:
+		l.of[n] = l.of[in[0]] + o.k
+	default:
+		if !isSum(o) || len(in) != 2 {
+			return fmt.Errorf("gorgonia put in the operation %v, which no kernel implements", o)
+		}
+		call := device.Call{Kernel: device.Add, Dims: []int{size(n.Shape())}, Name: l.layerOf(in)}
+		l.step(n, call, in, []tensor.Shape{in[0].Shape()})
+	}
+	return nil
+}
+
+// isSum recognises the addition by which Gorgonia sums the gradients of a node that is used several times. Its type is not
+// exported and it is the only operation that differentiation adds by itself.
+func isSum(o gorgonia.Op) bool { return strings.HasPrefix(o.String(), "+ ") }
+
+// layerOf names the layer of a sum: the last one that added to it.
+func (l *lowering) layerOf(nodes gorgonia.Nodes) string {
+	for _, n := range slices.Backward(nodes) {
+		for _, s := range l.steps {
+			if slices.Contains(s.out, l.of[n]) {
+				return s.call.Name
+			}
+		}
+	}
+	return "gradient"
+}
+
+func (l *lowering) leaf(n *gorgonia.Node) error {
+	b := l.graph.builder
+	v := value{shape: n.Shape(), leaf: true, ref: device.Ref{Len: size(n.Shape())}}
+	if c, ok := b.constants[n]; ok {
+		return fmt.Errorf("a kernel of the backward pass reads the constant %v, which plans do not hold: "+
+			"let the loss end in %s or %s", c, device.SoftmaxCrossEntropy, device.HalfSquare)
+	}
+	if space, ok := b.data[n]; ok {
+		v.ref.Space = space
+	} else {
+		v.ref.Space = device.Params
+		v.ref.Off = b.layout.tensors[slices.Index(b.params, n)].Offset
+	}
+	l.of[n] = len(l.values)
+	l.values = append(l.values, v)
+	return nil
+}
+
+func (l *lowering) step(n *gorgonia.Node, call device.Call, in gorgonia.Nodes, out []tensor.Shape) {
+	call.In, call.Out = nil, nil
+	s := step{call: call}
+	for _, i := range in {
+		s.in = append(s.in, l.of[i])
+	}
+	l.of[n] = len(l.values)
+	for _, shape := range out {
+		s.out = append(s.out, len(l.values))
+		l.values = append(l.values, value{shape: shape.Clone(), ref: device.Ref{Len: size(shape)}})
+	}
+	l.steps = append(l.steps, s)
+}
+
+// uses counts how often each value is read: by steps, as a result, as a gradient.
+func (l *lowered) uses() []int {
+	n := make([]int, len(l.values))
+	for _, s := range l.steps {
+		for _, v := range s.in {
+			n[v]++
+		}
+	}
+	for _, v := range l.results {
+		n[v]++
+	}
+	for _, v := range l.grads {
+		n[v]++
+	}
+	return n
+}
+
+// fuse replaces y = a + c·b in two steps by the one kernel that does both, wherever nobody else reads c·b. The kernel rounds the
+// product first, so no bit changes. It is how weight decay enters a gradient without a pass and a buffer of its own.
+func (l *lowered) fuse() {
+	uses := l.uses()
+	scaledBy := map[int]int{} // the value of a Scale, to its step
+	fused := make([]bool, len(l.steps))
+	for i, s := range l.steps {
+		if s.call.Kernel == device.Scale && uses[s.out[0]] == 1 {
+			scaledBy[s.out[0]] = i
+		}
+		if s.call.Kernel != device.Add {
+			continue
+		}
+		for side := 1; side >= 0; side-- {
+			if j, ok := scaledBy[s.in[side]]; ok {
+				scale := l.steps[j].call
+				l.steps[i].call.Kernel, l.steps[i].call.Attr, l.steps[i].call.Name = device.AddScaled, scale.Attr, scale.Name
+				l.steps[i].in = []int{s.in[1-side], l.steps[j].in[0]}
+				fused[j] = true
+				break
+			}
+		}
+	}
+	kept := l.steps[:0]
+	for i, s := range l.steps {
+		if !fused[i] {
+			kept = append(kept, s)
+		}
+	}
+	l.steps = kept
+}

@@ -1,0 +1,85 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gorgonia.org/gorgonia"
+
+	"fspda/device"
+)
+
+// maxWidth is the widest layer: class indices travel as float32, which is exact below it.
+const maxWidth = 1 << 24
+
+// activations are the hidden activations by name.
+var activations = map[string]device.Kernel{
+	"sigmoid": device.Sigmoid,
+	"relu":    device.ReLU,
+}
+
+// MLPOptions describes a multilayer perceptron.
+type MLPOptions struct {
+	Inputs      int     // numbers per example
+	Classes     int     // at least 2
+	Hidden      []int   // widths of the hidden layers; none makes the network linear
+	Activation  string  // after each hidden layer: "sigmoid", also where empty, or "relu"
+	WeightDecay float64 // the loss holds WeightDecay/2·Σw² over all weights and biases
+}
+
+// MLP returns the network of dense layers fc1, fc2, ... with the activation between them and none after the last. The flat order
+// of its parameters is fc1.weight (row-major, outputs × inputs), fc1.bias, fc2.weight, and so on. The network of the paper's
+// MNIST experiments is 784-100-10 with sigmoid: 79,510 parameters.
+func MLP(o MLPOptions) (*Network, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("model: mlp: %w", err)
+	}
+	if o.Activation == "" {
+		o.Activation = "sigmoid"
+	}
+	o.Hidden = append([]int(nil), o.Hidden...) // the network outlives the caller's slice
+	return newNetwork(Network{name: o.name(), inputs: o.Inputs, classes: o.Classes, decay: o.WeightDecay, forward: o.forward})
+}
+
+func (o MLPOptions) validate() error {
+	if o.Inputs < 1 || o.Inputs > maxWidth {
+		return fmt.Errorf("option Inputs is %d, want 1 to %d: the number of features of an example", o.Inputs, maxWidth)
+	}
+	if o.Classes < 2 || o.Classes > maxWidth {
+		return fmt.Errorf("option Classes is %d, want 2 to %d", o.Classes, maxWidth)
+	}
+	for i, h := range o.Hidden {
+		if h < 1 || h > maxWidth {
+			return fmt.Errorf("option Hidden[%d] is %d, want a width of 1 to %d", i, h, maxWidth)
+		}
+	}
+	if _, ok := activations[o.Activation]; !ok && o.Activation != "" {
+		return fmt.Errorf("option Activation is %q, want sigmoid or relu", o.Activation)
+	}
+	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 1) {
+		return fmt.Errorf("option WeightDecay is %v, want a finite number that is not negative", o.WeightDecay)
+	}
+	return nil
+}
+
+func (o MLPOptions) name() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "mlp %d", o.Inputs)
+	for _, h := range o.Hidden {
+		fmt.Fprintf(&s, "-%d", h)
+	}
+	fmt.Fprintf(&s, "-%d", o.Classes)
+	if len(o.Hidden) > 0 {
+		s.WriteString(" " + o.Activation)
+	}
+	return s.String()
+}
+
+func (o MLPOptions) forward(b *builder, x *gorgonia.Node) *gorgonia.Node {
+	for i, h := range o.Hidden {
+		x = b.linear(fmt.Sprintf("fc%d", i+1), x, h)
+		x = b.activation(fmt.Sprintf("act%d", i+1), activations[o.Activation], x)
+	}
+	return b.linear(fmt.Sprintf("fc%d", len(o.Hidden)+1), x, o.Classes)
+}

@@ -1,0 +1,112 @@
+package model
+
+import (
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+
+	"fspda/device"
+)
+
+// Kind says what a graph or a plan computes.
+type Kind uint8
+
+const (
+	// Train computes the result "loss", the mean cross entropy of the batch plus the weight decay term, and the gradient of that.
+	Train Kind = iota
+	// Score computes sums over the batch: the results "loss_sum" (cross entropies, without weight decay), "hits" and "hits5".
+	Score
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Train:
+		return "train"
+	case Score:
+		return "score"
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Network is a classifier: a function of a flat parameter vector and a batch of examples. It is immutable and may be used by
+// several goroutines.
+type Network struct {
+	name    string
+	inputs  int
+	classes int
+	decay   float64
+	layout  *Layout
+	forward func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
+}
+
+// newNetwork completes a network by building it once, which checks it and lays out its parameters.
+func newNetwork(n Network) (*Network, error) {
+	n.layout = &Layout{}
+	b, err := n.build(1, Score, nil)
+	if err != nil {
+		return nil, err
+	}
+	n.layout = &b.builder.layout
+	return &n, nil
+}
+
+// Name describes the network: "mlp 784-100-10 sigmoid".
+func (n *Network) Name() string { return n.name }
+
+// Inputs is the number of numbers per example.
+func (n *Network) Inputs() int { return n.inputs }
+
+// Classes is the number of classes.
+func (n *Network) Classes() int { return n.classes }
+
+// Layout says where each parameter lies in the flat vector.
+func (n *Network) Layout() *Layout { return n.layout }
+
+// Dim is the number of parameters, the d of the paper.
+func (n *Network) Dim() int { return n.layout.dim }
+
+// Plan compiles the network for batches of exactly that many examples. Another size is another plan over the same parameter
+// vector; making one takes a millisecond or so. Several goroutines may make plans at the same time.
+func (n *Network) Plan(batch int, kind Kind) (*Plan, error) {
+	g, err := n.Graph(batch, kind, nil)
+	if err != nil {
+		return nil, err
+	}
+	return g.Compile()
+}
+
+// Graph describes the network for batches of exactly that many examples as a Gorgonia graph, differentiated where kind is
+// Train. With a host the graph can also be evaluated by Gorgonia itself; Compile needs none.
+func (n *Network) Graph(batch int, kind Kind, host Host) (*Graph, error) {
+	return n.build(batch, kind, host)
+}
+
+func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
+	defer func() {
+		if err != nil {
+			g, err = nil, fmt.Errorf("model: building %s to %v with batch %d: %w", n.name, kind, batch, err)
+		}
+	}()
+	if batch < 1 {
+		return nil, fmt.Errorf("want at least 1 example in a batch")
+	}
+	if kind > Score {
+		return nil, fmt.Errorf("unknown kind, want Train or Score")
+	}
+	b := newBuilder(host)
+	defer b.rescue(&err)
+	x := b.input(device.Input, batch, n.inputs)
+	y := b.input(device.Labels, batch)
+	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, builder: b}
+	logits := n.forward(b, x)
+	if kind == Score {
+		b.layer = "score"
+		sums := b.apply(device.Score, 0, logits, y)
+		g.results = []result{{"loss_sum", sums, 0}, {"hits", sums, 1}, {"hits5", sums, 2}}
+		return g, nil
+	}
+	loss := b.loss(logits, y, n.decay)
+	g.results = []result{{"loss", loss, 0}}
+	g.grads = b.gradient(loss)
+	return g, nil
+}

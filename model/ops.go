@@ -1,0 +1,191 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"fspda/device"
+)
+
+// definition is what the graph knows about a kernel. The meaning of its operands, Dims and Attr is that of package device.
+type definition struct {
+	kernel device.Kernel
+	// by tells by which inputs the kernel can be differentiated; its length is the number of inputs.
+	by []bool
+	// shapes checks the shapes of the inputs and returns those of the outputs.
+	shapes func(in []tensor.Shape) ([]tensor.Shape, error)
+	// dims are the Dims of the call.
+	dims func(in []tensor.Shape) []int
+	// derive fills grads[i] with the derivative by input i, for the inputs that are wanted. It is nil where by is all false.
+	derive func(d derivation, grads gorgonia.Nodes)
+}
+
+// definitions returns the table of all kernels. It is a function and not a variable because derivatives apply kernels, which
+// looks them up in this table.
+func definitions() map[device.Kernel]*definition {
+	table := map[device.Kernel]*definition{}
+	for _, d := range []definition{
+		{device.Linear, []bool{true, true, true}, linearShapes, linearDims, linearDerivative},
+		{device.LinearGradX, []bool{false, false}, gradXShapes, gradXDims, nil},
+		{device.LinearGradW, []bool{false, false}, gradWShapes, gradWDims, nil},
+		{device.Sigmoid, []bool{true}, sameShape, elements, through(device.SigmoidGrad)},
+		{device.SigmoidGrad, []bool{false, false}, sameShape, elements, nil},
+		{device.ReLU, []bool{true}, sameShape, elements, through(device.ReLUGrad)},
+		{device.ReLUGrad, []bool{false, false}, sameShape, elements, nil},
+		{device.SoftmaxCrossEntropy, []bool{true, false}, crossEntropyShapes, rowsColumns, crossEntropyDerivative},
+		{device.Score, []bool{false, false}, scoreShapes, rowsColumns, nil},
+		{device.HalfSquare, []bool{true}, toScalar, elements, halfSquareDerivative},
+		{device.Scale, []bool{true}, sameShape, elements, scaleDerivative},
+		{device.ScaleBy, []bool{true, false}, scaleByShapes, elements, scaleByDerivative},
+		{device.Add, []bool{true, true}, sameShape, elements, addDerivative},
+		{device.AddScaled, []bool{true, true}, sameShape, elements, addScaledDerivative},
+	} {
+		table[d.kernel] = &d
+	}
+	return table
+}
+
+// derivation is the place where a kernel is differentiated: its operation, the nodes of its inputs and its output, and the
+// gradient of the loss by that output.
+type derivation struct {
+	b         *builder
+	op        *op
+	in        gorgonia.Nodes
+	out, grad *gorgonia.Node
+}
+
+// times returns (a·grad)·x for a scalar grad: the chain rule of a kernel whose output is one number. A constant gradient, such
+// as the 1 that the backward pass starts with, is multiplied into a, and a factor of 1 costs nothing.
+func (d derivation) times(x *gorgonia.Node, a float64) *gorgonia.Node {
+	c, constant := d.b.constants[d.grad]
+	switch {
+	case !constant:
+		return d.b.apply(device.ScaleBy, a, x, d.grad)
+	case c*a == 1:
+		return x
+	default:
+		return d.b.apply(device.Scale, c*a, x)
+	}
+}
+
+func linearDerivative(d derivation, grads gorgonia.Nodes) {
+	x, w := d.in[0], d.in[1]
+	if d.op.wants[0] {
+		grads[0] = d.b.apply(device.LinearGradX, 0, d.grad, w)
+	}
+	if d.op.wants[1] || d.op.wants[2] {
+		grads[1] = d.b.apply(device.LinearGradW, 0, x, d.grad)
+		grads[2] = d.b.project(grads[1], 1)
+	}
+}
+
+// through is the derivative of an element-wise function that can be had from its output: a kernel of output and gradient.
+func through(k device.Kernel) func(derivation, gorgonia.Nodes) {
+	return func(d derivation, grads gorgonia.Nodes) { grads[0] = d.b.apply(k, 0, d.out, d.grad) }
+}
+
+func crossEntropyDerivative(d derivation, grads gorgonia.Nodes) {
+	grads[0] = d.times(d.b.project(d.out, 1), 1)
+}
+
+func halfSquareDerivative(d derivation, grads gorgonia.Nodes) {
+	grads[0] = d.times(d.in[0], d.op.attr)
+}
+
+func scaleDerivative(d derivation, grads gorgonia.Nodes) {
+	if c, constant := d.b.constants[d.grad]; constant {
+		grads[0] = d.b.constant(c * d.op.attr)
+		return
+	}
+	grads[0] = d.b.apply(device.Scale, d.op.attr, d.grad)
+}
+
+func scaleByDerivative(d derivation, grads gorgonia.Nodes) {
+	grads[0] = d.b.apply(device.ScaleBy, d.op.attr, d.grad, d.in[1])
+}
+
+func addDerivative(d derivation, grads gorgonia.Nodes) {
+	grads[0], grads[1] = d.grad, d.grad
+}
+
+func addScaledDerivative(d derivation, grads gorgonia.Nodes) {
+	grads[0] = d.grad
+	if d.op.wants[1] {
+		scaled := make(gorgonia.Nodes, 1)
+		scaleDerivative(d, scaled)
+		grads[1] = scaled[0]
+	}
+}
+
+func linearShapes(in []tensor.Shape) ([]tensor.Shape, error) {
+	x, w, b := in[0], in[1], in[2]
+	if x.Dims() != 2 || w.Dims() != 2 || b.Dims() != 1 || x[1] != w[1] || w[0] != b[0] {
+		return nil, fmt.Errorf("x %v, W %v and b %v do not fit: want x m×k, W n×k, b n", x, w, b)
+	}
+	return []tensor.Shape{{x[0], w[0]}}, nil
+}
+
+func linearDims(in []tensor.Shape) []int { return []int{in[0][0], in[1][0], in[0][1]} }
+
+func gradXShapes(in []tensor.Shape) ([]tensor.Shape, error) {
+	dy, w := in[0], in[1]
+	if dy.Dims() != 2 || w.Dims() != 2 || dy[1] != w[0] {
+		return nil, fmt.Errorf("dy %v and W %v do not fit: want dy m×n, W n×k", dy, w)
+	}
+	return []tensor.Shape{{dy[0], w[1]}}, nil
+}
+
+func gradXDims(in []tensor.Shape) []int { return []int{in[0][0], in[0][1], in[1][1]} }
+
+func gradWShapes(in []tensor.Shape) ([]tensor.Shape, error) {
+	x, dy := in[0], in[1]
+	if x.Dims() != 2 || dy.Dims() != 2 || x[0] != dy[0] {
+		return nil, fmt.Errorf("x %v and dy %v do not fit: want x m×k, dy m×n", x, dy)
+	}
+	return []tensor.Shape{{dy[1], x[1]}, {dy[1]}}, nil
+}
+
+func gradWDims(in []tensor.Shape) []int { return []int{in[0][0], in[1][1], in[0][1]} }
+
+func crossEntropyShapes(in []tensor.Shape) ([]tensor.Shape, error) {
+	if err := logitsAndLabels(in); err != nil {
+		return nil, err
+	}
+	return []tensor.Shape{{1}, in[0].Clone()}, nil
+}
+
+func scoreShapes(in []tensor.Shape) ([]tensor.Shape, error) {
+	return []tensor.Shape{{3}}, logitsAndLabels(in)
+}
+
+func logitsAndLabels(in []tensor.Shape) error {
+	if logits, labels := in[0], in[1]; logits.Dims() != 2 || labels.Dims() != 1 || logits[0] != labels[0] {
+		return fmt.Errorf("logits %v and labels %v do not fit: want logits m×n, labels m", logits, labels)
+	}
+	return nil
+}
+
+func rowsColumns(in []tensor.Shape) []int { return []int{in[0][0], in[0][1]} }
+
+func toScalar([]tensor.Shape) ([]tensor.Shape, error) { return []tensor.Shape{{1}}, nil }
+
+func sameShape(in []tensor.Shape) ([]tensor.Shape, error) {
+	for _, s := range in[1:] {
+		if !slices.Equal(s, in[0]) { // Shape.Eq would take (3) for (3, 1)
+			return nil, fmt.Errorf("shapes %v and %v differ: want equal ones", in[0], s)
+		}
+	}
+	return []tensor.Shape{in[0].Clone()}, nil
+}
+
+func scaleByShapes(in []tensor.Shape) ([]tensor.Shape, error) {
+	if s := in[1]; s.Dims() != 1 || s[0] != 1 {
+		return nil, fmt.Errorf("factor of shape %v: want one number, shape (1)", s)
+	}
+	return []tensor.Shape{in[0].Clone()}, nil
+}
+
+func elements(in []tensor.Shape) []int { return []int{size(in[0])} }

@@ -1,0 +1,108 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"fspda/device"
+)
+
+// Plan is a graph flattened into a list of kernel calls over planned memory. It is immutable, knows no device, and may be
+// loaded any number of times.
+type Plan struct {
+	code    *device.Code
+	kind    Kind
+	lowered *lowered // what the operands of the calls mean
+	demand  int      // length of the arena if no memory were used twice
+}
+
+// Code is what a device loads.
+func (p *Plan) Code() *device.Code { return p.code }
+
+// Compile makes the plan of the graph. Parameters are read where they lie in the flat parameter vector and their gradients are
+// computed where they lie in the flat gradient vector; every element of that is written by each run.
+func (g *Graph) Compile() (*Plan, error) { return g.compile(true) }
+
+// compile can leave kernels unfused, to show that fusing changes no bit.
+func (g *Graph) compile(fuse bool) (*Plan, error) {
+	l, err := lower(g)
+	if err != nil {
+		return nil, fmt.Errorf("model: compiling %s: %w", g.name, err)
+	}
+	if fuse {
+		l.fuse()
+	}
+	tensors := g.builder.layout.tensors
+	p := place(l, func(param int) int { return tensors[param].Offset })
+	code := &device.Code{
+		Name:     g.name,
+		Batch:    g.batch,
+		Features: g.features,
+		Dim:      g.builder.layout.dim,
+		Arena:    p.arena,
+		Gradient: g.grads != nil,
+	}
+	for i := range l.steps {
+		call := &l.steps[i].call
+		call.In, call.Out = refs(l, l.steps[i].in), refs(l, l.steps[i].out)
+		code.Calls = append(code.Calls, *call)
+		code.FLOPs += flops(call)
+	}
+	for i, r := range g.results {
+		ref := l.values[l.results[i]].ref
+		code.Results = append(code.Results, device.Result{Name: r.name, Ref: device.Ref{Space: ref.Space, Off: ref.Off + r.off, Len: 1}})
+	}
+	return &Plan{code: code, kind: g.kind, lowered: l, demand: p.demand}, nil
+}
+
+func refs(l *lowered, values []int) []device.Ref {
+	r := make([]device.Ref, len(values))
+	for i, v := range values {
+		r[i] = l.values[v].ref
+	}
+	return r
+}
+
+// flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel, and nothing for the others.
+func flops(c *device.Call) float64 {
+	switch c.Kernel {
+	case device.Linear, device.LinearGradX, device.LinearGradW:
+		return 2 * float64(c.Dims[0]) * float64(c.Dims[1]) * float64(c.Dims[2])
+	}
+	return 0
+}
+
+// String lists the calls for people: a line for each, with its layer and the shape and place of every operand.
+func (p *Plan) String() string {
+	var s strings.Builder
+	c := p.code
+	fmt.Fprintf(&s, "%s, %v, batch %d: %d parameters, %d calls, %.0f FLOP, arena %d (%d without reuse)\n",
+		c.Name, p.kind, c.Batch, c.Dim, len(c.Calls), c.FLOPs, c.Arena, p.demand)
+	for i, call := range c.Calls {
+		st := p.lowered.steps[i]
+		name := string(call.Kernel)
+		if call.Attr != 0 {
+			name += fmt.Sprintf("(%v)", call.Attr)
+		}
+		line := fmt.Sprintf("%3d  %-22s %-11s %s -> %s", i, name, call.Name, p.operands(call.In, st.in), p.operands(call.Out, st.out))
+		s.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	for _, r := range c.Results {
+		fmt.Fprintf(&s, "%s = %s\n", r.Name, r.Ref)
+	}
+	return s.String()
+}
+
+func (p *Plan) operands(refs []device.Ref, values []int) string {
+	s := make([]string, len(refs))
+	for i, r := range refs {
+		s[i] = shapeString(p.lowered.values[values[i]].shape) + " " + r.String()
+	}
+	return strings.Join(s, ", ")
+}
+
+func shapeString(s tensor.Shape) string {
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint([]int(s)), "[]"), " ", "×")
+}

@@ -1,0 +1,64 @@
+package model
+
+import (
+	"fmt"
+	"hash"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// projection stands for output k > 0 of a kernel: Gorgonia's nodes have one value, and its type system knows no tuples. Its only
+// input is the node of the kernel. It costs nothing at run time: in a plan it is a name for the kernel's k-th output.
+type projection struct {
+	of     *op
+	k      int
+	serial uint32
+}
+
+// Arity is 1: the kernel's node.
+func (p *projection) Arity() int { return 1 }
+
+// Type is made anew by each call: see op.Type.
+func (p *projection) Type() hm.Type {
+	return hm.NewFnType(tensorType(p.of.out[0]), tensorType(p.of.out[p.k]))
+}
+
+// InferShape returns the shape of output k.
+func (p *projection) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
+	return p.of.out[p.k].Clone(), nil
+}
+
+// Do returns what the kernel left at output k when it ran.
+func (p *projection) Do(...gorgonia.Value) (gorgonia.Value, error) {
+	if p.of.values == nil {
+		return nil, fmt.Errorf("model: %v is read before its kernel ran", p)
+	}
+	return denseOf(p.of.values[p.k], p.of.out[p.k]), nil
+}
+
+// ReturnsPtr is true: Do returns memory that belongs to nobody else.
+func (p *projection) ReturnsPtr() bool { return true }
+
+// CallsExtern is false: no cgo behind Do.
+func (p *projection) CallsExtern() bool { return false }
+
+// OverwritesInput is -1: Do leaves output 0 as it is.
+func (p *projection) OverwritesInput() int { return -1 }
+
+// WriteHash writes the serial: see op.Hashcode.
+func (p *projection) WriteHash(h hash.Hash) { writeSerial(h, p.serial) }
+
+// Hashcode is the serial: see op.Hashcode.
+func (p *projection) Hashcode() uint32 { return p.serial }
+
+func (p *projection) String() string { return fmt.Sprintf("%v.%d", p.of, p.k) }
+
+// DiffWRT is false: side outputs are made for the backward pass, and nothing differentiates them.
+func (p *projection) DiffWRT(int) []bool { return []bool{false} }
+
+// SymDiff returns no gradient, as DiffWRT announces.
+func (p *projection) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
+	return gorgonia.Nodes{nil}, nil
+}

@@ -1,0 +1,315 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"fspda/data"
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+)
+
+// lossLimit is the local training loss above which a run counts as diverged.
+const lossLimit = 1e5
+
+// agent walks through the iterations by itself. It meets others only where it has an edge.
+type agent struct {
+	id     int
+	run    *run
+	ctx    context.Context // of exchanges: ends when they make no sense any more
+	halt   context.CancelCauseFunc
+	state  *algo.State
+	loader *data.Loader
+	ledger dist.Ledger
+	grads  int
+
+	spare chan *snapshot // two snapshots may be on their way to the collector
+
+	round   algo.Round
+	batch   device.Batch
+	taken   bool // batch holds this iteration's examples
+	events  []dist.Event
+	degree  []int // active edges at each agent; zero between iterations
+	coords  []uint32
+	masks   []device.Index // one per link, memory reused
+	own     []*dist.Buffer // lent in this iteration
+	sendErr error
+	heard   []*dist.Buffer
+}
+
+func newAgent(r *run, id, first int) (*agent, error) {
+	s := r.setup
+	loader, err := s.loader(id, first)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{id: id, run: r, loader: loader, degree: make([]int, s.Graph.N), spare: make(chan *snapshot, 2)}
+	a.state = algo.NewState(s.Algo, r.dev, r.dev.NewVector(s.Dim))
+	for range cap(a.spare) {
+		a.spare <- newSnapshot(r.dev, a.state)
+	}
+	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
+	return a, nil
+}
+
+// walk goes from iteration first to wherever the pace says stop. When ctx ends it ends with its cause.
+func (a *agent) walk(ctx context.Context, first int) error {
+	defer a.loader.Close()
+	for t := first; ; t++ {
+		o := a.run.pace.enter(a.id, t)
+		if eval := o.count && a.run.setup.EvalAt(t); eval || o.save {
+			if err := a.leave(ctx, t, eval, o.save); err != nil {
+				return err
+			}
+		}
+		if o.stop {
+			return nil
+		}
+		if a.id == 0 && a.run.opt.OnStep != nil {
+			a.run.opt.OnStep(t)
+		}
+		var d *DivergedError
+		switch err := a.step(t); {
+		case errors.As(err, &d):
+			a.run.diverged(d)
+			return nil
+		case errors.Is(err, errHalted):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// step is one iteration: the local half, the exchange, the mixing half.
+func (a *agent) step(t int) error {
+	s := a.run.setup
+	a.round.T = t
+	a.round.Alpha, a.round.Eta = s.Schedule.At(t)
+	a.connect(t)
+	defer a.letGo()
+	if err := s.Algo.Local(a.state, &a.round); err != nil {
+		return err
+	}
+	for i := range a.round.Links {
+		if err := a.hear(&a.round.Links[i]); err != nil {
+			return err
+		}
+	}
+	if err := s.Algo.Mix(a.state, &a.round); err != nil {
+		return err
+	}
+	a.account()
+	return nil
+}
+
+// connect sets the round's links: this iteration's edges at the agent, each with the mask that both ends derive.
+func (a *agent) connect(t int) {
+	s := a.run.setup
+	a.round.Links = a.round.Links[:0]
+	if s.Collective {
+		for peer := range s.Graph.N {
+			if peer != a.id {
+				a.link(peer, nil, s.Dim, 1/float64(s.Graph.N))
+			}
+		}
+		return
+	}
+	a.events = s.Process.Active(a.events, t)
+	for _, e := range a.events {
+		a.degree[e.From]++
+		a.degree[e.To]++
+	}
+	for _, e := range a.events {
+		peer, ok := e.Peer(a.id)
+		if !ok {
+			continue
+		}
+		w := 1 / float64(1+max(a.degree[a.id], a.degree[peer]))
+		if s.Mask.Dense() {
+			a.link(peer, nil, s.Dim, w)
+			continue
+		}
+		at := len(a.round.Links)
+		if at == len(a.masks) {
+			a.masks = append(a.masks, nil)
+		}
+		a.coords = s.Mask.Draw(a.coords, t, a.id, peer)
+		a.masks[at] = a.run.dev.NewIndex(a.coords, a.masks[at])
+		a.link(peer, a.masks[at], len(a.coords), w)
+	}
+	for _, e := range a.events {
+		a.degree[e.From], a.degree[e.To] = 0, 0
+	}
+}
+
+// link appends one link to the round, reusing the memory of an earlier round's.
+func (a *agent) link(peer int, mask device.Index, length int, weight float64) {
+	n := len(a.round.Links)
+	if n < cap(a.round.Links) {
+		a.round.Links = a.round.Links[:n+1]
+	} else {
+		a.round.Links = append(a.round.Links, algo.Link{})
+	}
+	l := &a.round.Links[n]
+	l.Peer, l.Mask, l.Len, l.Weight = peer, mask, length, weight
+	l.Own, l.Heard = l.Own[:0], nil
+}
+
+// lend is Round.Buffer.
+func (a *agent) lend(n int) device.Vector {
+	b := a.run.pool.Get(n)
+	a.own = append(a.own, b)
+	return b.V
+}
+
+// post is Round.Post: the vectors go to the transport, shared with the agent that reads them as its own.
+func (a *agent) post(link int, values ...device.Vector) {
+	l := &a.round.Links[link]
+	m := dist.Message{T: a.round.T, From: a.id, To: l.Peer}
+	for _, v := range values {
+		at := slices.IndexFunc(a.own, func(b *dist.Buffer) bool { return b.V == v })
+		if at < 0 {
+			panic(fmt.Sprintf("train: agent %d posts a vector that the round did not lend", a.id))
+		}
+		a.own[at].Retain(1)
+		m.Values = append(m.Values, a.own[at])
+		l.Own = append(l.Own, v)
+	}
+	if err := a.run.net.Send(a.ctx, m); err != nil && a.sendErr == nil {
+		a.sendErr = err
+	}
+}
+
+// hear waits for what the other end of the link posted.
+func (a *agent) hear(l *algo.Link) error {
+	if a.sendErr != nil {
+		return a.sendErr
+	}
+	if len(l.Own) == 0 {
+		return nil
+	}
+	m, err := a.run.net.Recv(a.ctx, a.id, l.Peer, a.round.T)
+	if errors.Is(err, dist.ErrIdle) {
+		return nil
+	}
+	if err != nil {
+		return cmp.Or(context.Cause(a.ctx), err)
+	}
+	for _, b := range m.Values {
+		a.heard = append(a.heard, b)
+		l.Heard = append(l.Heard, b.V)
+	}
+	return nil
+}
+
+// account enters the iteration's messages in the ledger: those that arrived, for an edge that failed did not happen.
+func (a *agent) account() {
+	s := a.run.setup
+	if s.Collective {
+		if n := s.Graph.N; n > 1 {
+			a.sent(dist.Sent{Values: ringShare(a.id, n, s.Dim), Mask: s.Dim})
+		}
+		return
+	}
+	for i := range a.round.Links {
+		l := &a.round.Links[i]
+		if l.Heard == nil {
+			continue
+		}
+		values := 0
+		for _, v := range l.Own {
+			values += v.Len()
+		}
+		a.sent(dist.Sent{Values: values, Mask: l.Len, Indices: a.id > l.Peer})
+	}
+}
+
+// sent counts one message of float32 values. In one process its bytes are those of the vectors that change hands.
+func (a *agent) sent(m dist.Sent) {
+	m.ValueBits, m.Dim = 32, a.run.setup.Dim
+	a.ledger.Send(m)
+	a.ledger.WireBytes += 4 * uint64(m.Values)
+}
+
+// ringShare is the number of values that agent i sends in a ring all-reduce of d values over n agents: in each of the two phases all
+// chunks but one. The sum over agents is 2(n-1)d.
+func ringShare(i, n, d int) int {
+	chunk := func(c int) int { c %= n; return d*(c+1)/n - d*c/n }
+	return 2*d - chunk(i+1) - chunk(i+2)
+}
+
+// letGo ends the round's hold on buffers and batch.
+func (a *agent) letGo() {
+	for _, b := range a.own {
+		b.Release()
+	}
+	for _, b := range a.heard {
+		b.Release()
+	}
+	a.own, a.heard = a.own[:0], a.heard[:0]
+	if a.taken {
+		a.loader.Release(a.batch)
+		a.taken = false
+	}
+}
+
+// grad is Round.Grad: the gradient of this iteration's batch at any point.
+func (a *agent) grad(dst, x device.Vector) error {
+	if !a.taken {
+		b, err := a.loader.Next()
+		if err != nil {
+			return err
+		}
+		a.batch, a.taken = b, true
+	}
+	loss, err := a.run.model.Grad(dst, x, a.batch)
+	if err != nil {
+		return fmt.Errorf("train: gradient of agent %d in iteration %d: %w", a.id, a.round.T, err)
+	}
+	if !(math.Abs(loss) <= lossLimit) { // NaN too
+		return &DivergedError{Agent: a.id, T: a.round.T, Loss: loss}
+	}
+	a.grads++
+	return nil
+}
+
+// leave copies the agent's state at the head of iteration t for the collector.
+func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
+	var sn *snapshot
+	select {
+	case sn = <-a.spare:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
+	sn.ledger, sn.grads = a.ledger, a.grads
+	a.run.dev.Gather(sn.x, a.state.X, nil)
+	for i, v := range a.state.Aux {
+		a.run.dev.Gather(sn.aux[i], v, nil)
+	}
+	select {
+	case a.run.snapshots <- sn:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// errHalted ends the wait of an agent whose run diverged elsewhere.
+var errHalted = errors.New("train: halted")
+
+// DivergedError reports an agent whose training loss left the range of sense.
+type DivergedError struct {
+	Agent, T int
+	Loss     float64
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("train: diverged: the training loss of agent %d in iteration %d is %g (limit %g): lower alpha, or check eta, gamma and momentum", e.Agent, e.T, e.Loss, lossLimit)
+}

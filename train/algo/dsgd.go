@@ -1,0 +1,61 @@
+package algo
+
+import "fspda/device"
+
+// DSGD is decentralized SGD on a time-varying graph: with D = own - other over each active edge, at time t,
+//
+//	x ← x - theta·ΣD - alpha·u                (combine then adapt: the gradient is taken before mixing)
+//
+// that is W_t = I - theta·L_t. It needs theta·(active edges at a node) < 1. It is biased when agents hold different data: the
+// consensus error and the offset of the mean are proportional to alpha.
+//
+// Options: Metropolis weights of the active graph instead of the constant theta; ATC, adapt then combine,
+// x ← W_t(x - alpha·u), which sends after the step.
+type DSGD struct {
+	Theta      float64 // consensus step; unused with Metropolis
+	Mu         float64 // heavy ball; 0 is off
+	Metropolis bool
+	ATC        bool
+}
+
+var _ Algorithm = DSGD{}
+
+func (DSGD) Name() string { return "dsgd" }
+
+func (a DSGD) Aux() []string {
+	if a.Mu == 0 {
+		return nil
+	}
+	return []string{"momentum"}
+}
+
+func (a DSGD) Local(s *State, r *Round) error {
+	if !a.ATC {
+		gatherAndPost(s, r, s.X)
+	}
+	u, err := direction(s, r, a.Mu, 0)
+	if err != nil {
+		return err
+	}
+	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
+	s.Dev.Combine(s.X, s.terms...)
+	if a.ATC {
+		gatherAndPost(s, r, s.X)
+	}
+	return nil
+}
+
+func (a DSGD) Mix(s *State, r *Round) error {
+	for _, l := range r.Links {
+		if l.Heard == nil {
+			continue
+		}
+		w := a.Theta
+		if a.Metropolis {
+			w = l.Weight
+		}
+		s.to = append(s.to[:0], device.Term{A: -w, V: s.X})
+		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.to...)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package algo
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// goldenGame is a problem of four agents and three coordinates whose trajectories were computed in float64 by an independent program: ring
+// edges e0=(0,1), e1=(1,2), e2=(2,3), e3=(0,3), of which e_{t mod 4} is active with the mask {t mod 3, (t+1) mod 3}; h_ik =
+// 1+((i+2k) mod 3)/2, b_ik = (i+1) - k/2·(-1)^i, gradient factor 1+0.1·(-1)^t; alpha 0.1, eta 0.05; x = 0 at the start.
+func goldenGame(a Algorithm) *game {
+	g := newGame(a, 4, make([]float64, 3))
+	g.alpha, g.eta = 0.1, 0.05
+	ring := [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}
+	g.edges = func(t int) [][2]int { return ring[t%4 : t%4+1] }
+	g.mask = func(t, _, _ int) []uint32 {
+		a, b := uint32(t%3), uint32((t+1)%3)
+		return []uint32{min(a, b), max(a, b)}
+	}
+	q := quadratics{factor: func(t int) float64 { return 1 + 0.1*sign(t) }}
+	for i := range 4 {
+		var h, b []float64
+		for k := range 3 {
+			h = append(h, 1+float64((i+2*k)%3)/2)
+			b = append(b, float64(i+1)-0.5*float64(k)*sign(i))
+		}
+		q.h, q.b = append(q.h, h), append(q.b, b)
+	}
+	g.grad = q.grad
+	return g
+}
+
+func sign(t int) float64 {
+	if t%2 == 0 {
+		return 1
+	}
+	return -1
+}
+
+func TestGolden(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		algo   Algorithm
+		x0, x2 string // after 6 iterations
+		lambda string // of agent 0
+	}{
+		{"sgd", SGD{}, "1.4983529991 1.6382956081 1.6099403829", "1.4983529991 1.6382956081 1.6099403829", ""},
+		{"fspda-sa", SA{Gamma: 0.4, Beta: 1}, "0.8739067667 0.9965814894 0.6415698643", "1.7869627688 1.5072315628 1.4422643861",
+			"-0.9658870000 -1.8250436050 -1.6201259200"},
+		{"fspda-sa mu 0.5", SA{Gamma: 0.4, Beta: 1, Mu: 0.5}, "1.2734310503 1.3083226417 0.9983611123", "2.5911249856 2.2967682465 2.0463952270",
+			"-1.3593870000 -2.6347543550 -2.5211139200"},
+		{"dsgd", DSGD{Theta: 0.4}, "0.7816645582 0.8188398912 0.5744174083", "1.8149942728 1.5293143575 1.3231176153", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := goldenGame(c.algo)
+			if _, ok := c.algo.(Collective); ok {
+				g.edges = func(int) [][2]int { return [][2]int{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}} }
+			}
+			for it := range 6 {
+				g.step(t, it)
+			}
+			check(t, "x_0", g.x(0), c.x0)
+			check(t, "x_2", g.x(2), c.x2)
+			if c.lambda != "" {
+				check(t, "lambda_0", g.aux(0, "lambda"), c.lambda)
+			}
+		})
+	}
+}
+
+// check compares with ten printed digits: half a unit of the last is the tolerance.
+func check(t *testing.T, what string, got []float64, want string) {
+	t.Helper()
+	w := make([]float64, 3)
+	if _, err := fmt.Sscan(want, &w[0], &w[1], &w[2]); err != nil {
+		t.Fatal(err)
+	}
+	for k := range w {
+		if math.Abs(got[k]-w[k]) > 0.6e-10 {
+			t.Errorf("%s[%d] = %.10f, want %.10f", what, k, got[k], w[k])
+		}
+	}
+}

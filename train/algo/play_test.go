@@ -1,0 +1,224 @@
+package algo
+
+import (
+	"math"
+	"testing"
+
+	"fspda/device"
+	"fspda/device/devicetest"
+	"fspda/internal/rng"
+)
+
+// game plays an algorithm in lockstep on a toy problem, with no goroutine and no transport: the mathematics alone.
+type game struct {
+	dev   device.Device
+	algo  Algorithm
+	state []*State
+	alpha float64
+	eta   float64
+
+	edges func(t int) [][2]int           // active edges of iteration t
+	mask  func(t int, i, j int) []uint32 // coordinates of an exchange; nil: all
+	grad  func(t, i int, dst, x []float64)
+}
+
+func newGame(a Algorithm, n int, x0 []float64) *game {
+	g := &game{dev: devicetest.NewFloat64(), algo: a, mask: func(int, int, int) []uint32 { return nil }}
+	for range n {
+		x := g.dev.NewVector(len(x0))
+		copy(values(x), x0)
+		g.state = append(g.state, NewState(a, g.dev, x))
+	}
+	return g
+}
+
+func values(v device.Vector) []float64 { return v.(*devicetest.Vector64).Data }
+
+func (g *game) x(i int) []float64 { return values(g.state[i].X) }
+
+// aux returns agent i's remembered vector of that name.
+func (g *game) aux(i int, name string) []float64 { return values(Aux(g.algo, g.state[i], name)) }
+
+// step plays iteration t: every agent's Local, then the exchange, then every agent's Mix.
+func (g *game) step(tb testing.TB, t int) {
+	rounds := make([]*Round, len(g.state))
+	for i := range g.state {
+		rounds[i] = g.round(t, i)
+		if err := g.algo.Local(g.state[i], rounds[i]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for i, r := range rounds {
+		for k := range r.Links {
+			peer := rounds[r.Links[k].Peer]
+			for _, l := range peer.Links {
+				if l.Peer == i {
+					r.Links[k].Heard = l.Own
+				}
+			}
+		}
+	}
+	for i, r := range rounds {
+		if err := g.algo.Mix(g.state[i], r); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func (g *game) round(t, i int) *Round {
+	r := &Round{T: t, Self: i, Alpha: g.alpha, Eta: g.eta, Buffer: g.dev.NewVector}
+	r.Grad = func(dst, x device.Vector) error { g.grad(t, i, values(dst), values(x)); return nil }
+	r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = append(r.Links[link].Own, v...) }
+	degree := make([]int, len(g.state))
+	for _, e := range g.edges(t) {
+		degree[e[0]]++
+		degree[e[1]]++
+	}
+	for peer := range g.state { // ascending peers
+		for _, e := range g.edges(t) {
+			if e != [2]int{min(i, peer), max(i, peer)} || i == peer {
+				continue
+			}
+			l := Link{Peer: peer, Len: g.state[i].X.Len(), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			if c := g.mask(t, e[0], e[1]); c != nil {
+				l.Mask, l.Len = g.dev.NewIndex(c, nil), len(c)
+			}
+			r.Links = append(r.Links, l)
+		}
+	}
+	return r
+}
+
+// quadratics are objectives f_i(x) = ½Σ_k h_ik (x_k - b_ik)², their gradients multiplied by a factor common to all agents.
+type quadratics struct {
+	h, b   [][]float64
+	factor func(t int) float64
+}
+
+func (q quadratics) grad(t, i int, dst, x []float64) {
+	f := 1.0
+	if q.factor != nil {
+		f = q.factor(t)
+	}
+	for k := range dst {
+		dst[k] = f * q.h[i][k] * (x[k] - q.b[i][k])
+	}
+}
+
+// optimum is the minimiser of the mean objective.
+func (q quadratics) optimum() []float64 {
+	x := make([]float64, len(q.h[0]))
+	for k := range x {
+		num, den := 0.0, 0.0
+		for i := range q.h {
+			num += q.h[i][k] * q.b[i][k]
+			den += q.h[i][k]
+		}
+		x[k] = num / den
+	}
+	return x
+}
+
+// randomQuadratics have curvatures in [0.5,2] and minimisers that differ between agents.
+func randomQuadratics(s *rng.Stream, n, d int) quadratics {
+	var q quadratics
+	for range n {
+		h, b := make([]float64, d), make([]float64, d)
+		for k := range h {
+			h[k], b[k] = 0.5+1.5*s.Float64(), 2*s.Norm()
+		}
+		q.h, q.b = append(q.h, h), append(q.b, b)
+	}
+	return q
+}
+
+// world is a random connected graph, of which one random edge with a random mask is active in each iteration.
+type world struct {
+	seed  uint64
+	n, d  int
+	k     int // coordinates of a mask; 0: all
+	graph [][2]int
+	many  bool // each edge with probability 1/2 instead of one
+}
+
+func randomWorld(seed uint64, k int) world {
+	s := rng.New(seed, "world")
+	w := world{seed: seed, n: 4 + s.IntN(5), d: 6, k: k}
+	for i := 1; i < w.n; i++ { // a random tree, then some more edges
+		w.graph = append(w.graph, [2]int{s.IntN(i), i})
+	}
+	for i := range w.n {
+		for j := i + 2; j < w.n; j++ {
+			e := [2]int{i, j}
+			if s.Float64() < 0.3 && !has(w.graph, e) {
+				w.graph = append(w.graph, e)
+			}
+		}
+	}
+	return w
+}
+
+func has(edges [][2]int, e [2]int) bool {
+	for _, f := range edges {
+		if f == e {
+			return true
+		}
+	}
+	return false
+}
+
+func (w world) edges(t int) [][2]int {
+	s := rng.New(w.seed, "edges", uint64(t))
+	if !w.many {
+		return [][2]int{w.graph[s.IntN(len(w.graph))]}
+	}
+	var active [][2]int
+	for _, e := range w.graph {
+		if s.Float64() < 0.5 {
+			active = append(active, e)
+		}
+	}
+	return active
+}
+
+func (w world) mask(t, i, j int) []uint32 {
+	if w.k == 0 {
+		return nil
+	}
+	s := rng.New(w.seed, "mask", uint64(t), uint64(i), uint64(j))
+	var c []uint32
+	for k := range w.d { // selection sampling
+		if s.IntN(w.d-k) < w.k-len(c) {
+			c = append(c, uint32(k))
+		}
+	}
+	return c
+}
+
+func (w world) play(a Algorithm, q quadratics, alpha, eta float64) *game {
+	g := newGame(a, w.n, make([]float64, w.d))
+	g.alpha, g.eta, g.edges, g.mask, g.grad = alpha, eta, w.edges, w.mask, q.grad
+	return g
+}
+
+// mean is the mean over the agents of what get returns.
+func mean(n int, get func(i int) []float64) []float64 {
+	m := append([]float64(nil), get(0)...)
+	for i := 1; i < n; i++ {
+		for k, v := range get(i) {
+			m[k] += v
+		}
+	}
+	for k := range m {
+		m[k] /= float64(n)
+	}
+	return m
+}
+
+func distance(a, b []float64) float64 {
+	sq := 0.0
+	for k := range a {
+		sq += (a[k] - b[k]) * (a[k] - b[k])
+	}
+	return math.Sqrt(sq)
+}

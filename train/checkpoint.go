@@ -1,0 +1,288 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fspda/device"
+	"fspda/dist"
+	"fspda/internal/rng"
+	"fspda/train/algo"
+	"fspda/train/safetensors"
+)
+
+const (
+	checkpointFormat = 1
+	vectorsFile      = "agents.safetensors"
+	manifestFile     = "manifest.json"
+	keepCheckpoints  = 2
+)
+
+// manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure functions of seed and iteration.
+type manifest struct {
+	Format      int           `json:"format"`
+	RNG         int           `json:"rng_version"`
+	Fingerprint string        `json:"config_fingerprint"`
+	Data        string        `json:"data_fingerprint"`
+	Iteration   int           `json:"iteration"`
+	Agents      int           `json:"agents"`
+	Dim         int           `json:"dim"`
+	Algo        string        `json:"algo"`
+	Aux         []string      `json:"aux"`
+	WallS       float64       `json:"wall_s"`
+	Ledgers     []dist.Ledger `json:"ledgers"`
+	Grads       []int         `json:"grads"`
+	Bytes       int64         `json:"vectors_bytes"`
+	SHA256      string        `json:"vectors_sha256"`
+}
+
+// CheckpointError reports a checkpoint that cannot be used.
+type CheckpointError struct {
+	Path string
+	Got  string
+	Hint string
+	Err  error
+}
+
+func (e *CheckpointError) Error() string {
+	s := "checkpoint " + e.Path + ": " + e.Got
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Hint != "" {
+		s += ": " + e.Hint
+	}
+	return s
+}
+
+func (e *CheckpointError) Unwrap() error { return e.Err }
+
+func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
+
+// writeCheckpoint saves the snapshots of all agents at one iteration: written beside, flushed to the disk, renamed. Until the
+// rename the earlier checkpoints are untouched; if anything fails they are what is left.
+func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wall float64) (err error) {
+	dir := filepath.Join(f.Path, "checkpoints")
+	final := filepath.Join(dir, checkpointName(sn[0].t))
+	if err := f.fs.MkdirAll(dir); err != nil {
+		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}
+	}
+	tmp := filepath.Join(dir, ".writing")
+	defer func() {
+		if err != nil {
+			os.RemoveAll(tmp)
+			err = &CheckpointError{Path: final, Got: "cannot be written", Err: err, Hint: "earlier checkpoints are untouched: make room, then go on with --resume"}
+		}
+	}()
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if err := f.fs.MkdirAll(tmp); err != nil {
+		return err
+	}
+	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
+		Iteration: sn[0].t, Agents: len(sn), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: wall}
+	for _, a := range sn {
+		m.Ledgers, m.Grads = append(m.Ledgers, a.ledger), append(m.Grads, a.grads)
+	}
+	h := sha256.New()
+	if m.Bytes, err = f.fs.WriteFile(filepath.Join(tmp, vectorsFile), func(w io.Writer) error {
+		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, dev, sn), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
+	}); err != nil {
+		return err
+	}
+	m.SHA256 = hex.EncodeToString(h.Sum(nil))
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if _, err = f.fs.WriteFile(filepath.Join(tmp, manifestFile), func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(final); err != nil { // the same iteration again, after a resume
+		return err
+	}
+	if err := os.Rename(tmp, final); err != nil {
+		return err
+	}
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	return f.prune(dir)
+}
+
+// tensors lists every vector of every agent.
+func tensors(a algo.Algorithm, dev device.Device, sn []*snapshot) []safetensors.Tensor {
+	var ts []safetensors.Tensor
+	add := func(name string, v device.Vector) {
+		host := make([]float32, v.Len())
+		dev.Read(host, v)
+		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{len(host)}, Values: host})
+	}
+	for _, s := range sn {
+		add(vectorName(s.agent, "x"), s.x)
+		for i, name := range a.Aux() {
+			add(vectorName(s.agent, name), s.aux[i])
+		}
+	}
+	return ts
+}
+
+func vectorName(agent int, name string) string { return fmt.Sprintf("agent%d/%s", agent, name) }
+
+// prune removes all but the newest checkpoints.
+func (f *Folder) prune(dir string) error {
+	names, err := listCheckpoints(dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range names[:max(0, len(names)-keepCheckpoints)] {
+		if err := os.RemoveAll(filepath.Join(dir, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listCheckpoints names the finished checkpoints of a folder, oldest first.
+func listCheckpoints(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), "iter-") {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// checkpoint is one that was found whole and fit to go on from.
+type checkpoint struct {
+	manifest
+	path string
+	file *safetensors.File
+}
+
+// openCheckpoint finds the newest checkpoint and verifies it against its checksum and the setup. It returns nil where there is none.
+func (f *Folder) openCheckpoint(s *Setup) (*checkpoint, error) {
+	dir := filepath.Join(f.Path, "checkpoints")
+	names, err := listCheckpoints(dir)
+	if err != nil {
+		return nil, fmt.Errorf("train: cannot list the checkpoints in %s: %w", dir, err)
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	c := &checkpoint{path: filepath.Join(dir, names[len(names)-1])}
+	hint := "remove this folder to start the run over"
+	if len(names) > 1 {
+		hint = "remove this folder to go on from " + names[len(names)-2]
+	}
+	if err := c.open(s); err != nil {
+		err.Path = c.path
+		if err.Hint == "" {
+			err.Hint = hint
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *checkpoint) open(s *Setup) *CheckpointError {
+	text, err := os.ReadFile(filepath.Join(c.path, manifestFile))
+	if err != nil {
+		return &CheckpointError{Got: "is damaged: its manifest cannot be read", Err: err}
+	}
+	if err := json.Unmarshal(text, &c.manifest); err != nil {
+		return &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
+	}
+	if e := c.fits(s); e != nil {
+		return e
+	}
+	vectors := filepath.Join(c.path, vectorsFile)
+	if e := c.verify(vectors); e != nil {
+		return e
+	}
+	if c.file, err = safetensors.Open(vectors); err != nil {
+		return &CheckpointError{Got: "is damaged", Err: err}
+	}
+	for i := range c.Agents {
+		for _, name := range append([]string{"x"}, c.Aux...) {
+			info, ok := c.file.Info(vectorName(i, name))
+			if !ok || info.DType != safetensors.F32 || !slices.Equal(info.Shape, []int{s.Dim}) {
+				c.file.Close()
+				return &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32", vectorName(i, name), s.Dim)}
+			}
+		}
+	}
+	return nil
+}
+
+// fits compares the manifest with what is about to run.
+func (c *checkpoint) fits(s *Setup) *CheckpointError {
+	switch {
+	case c.Format != checkpointFormat || c.RNG != rng.Version:
+		return &CheckpointError{Got: fmt.Sprintf("has format %d and random streams of version %d, this program %d and %d", c.Format, c.RNG, checkpointFormat, rng.Version),
+			Hint: "resume it with the program that wrote it"}
+	case c.Fingerprint != s.Config.Fingerprint():
+		return &CheckpointError{Got: "belongs to another configuration", Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
+	case c.Data != s.Set.Fingerprint():
+		return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
+	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents:
+		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
+	case c.Iteration < 0 || c.Iteration > s.Config.Iterations:
+		return &CheckpointError{Got: fmt.Sprintf("is damaged: iteration %d of a run of %d", c.Iteration, s.Config.Iterations)}
+	}
+	return nil
+}
+
+func (c *checkpoint) verify(path string) *CheckpointError {
+	f, err := os.Open(path)
+	if err != nil {
+		return &CheckpointError{Got: "is damaged: its vectors cannot be read", Err: err}
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return &CheckpointError{Got: "is damaged: its vectors cannot be read", Err: err}
+	}
+	if sum := hex.EncodeToString(h.Sum(nil)); n != c.Bytes || sum != c.SHA256 {
+		return &CheckpointError{Got: fmt.Sprintf("is damaged: %s has %d bytes and checksum %.8s…, its manifest says %d and %.8s…", vectorsFile, n, sum, c.Bytes, c.SHA256)}
+	}
+	return nil
+}
+
+// restore gives an agent its vectors and counters back.
+func (c *checkpoint) restore(a *agent) error {
+	host := make([]float32, c.Dim)
+	load := func(name string, v device.Vector) error {
+		if err := safetensors.LoadInto(c.file, vectorName(a.id, name), host); err != nil {
+			return &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
+		}
+		a.run.dev.Write(v, host)
+		return nil
+	}
+	if err := load("x", a.state.X); err != nil {
+		return err
+	}
+	for i, name := range c.Aux {
+		if err := load(name, a.state.Aux[i]); err != nil {
+			return err
+		}
+	}
+	a.ledger, a.grads = c.Ledgers[a.id], c.Grads[a.id]
+	return nil
+}

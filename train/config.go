@@ -1,0 +1,300 @@
+package train
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Config is everything a person can say of a run. The yaml tag is the key in a file and, with dashes, the name of the flag; help
+// is its one line of explanation; same says that the key never changes a trajectory.
+type Config struct {
+	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download) or mnist"`
+	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files"`
+	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set"`
+	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set"`
+
+	Model      string `yaml:"model" help:"network: mlp"`
+	Hidden     Widths `yaml:"hidden" help:"widths of the hidden layers, comma separated; none is a linear model"`
+	Activation string `yaml:"activation" help:"sigmoid or relu"`
+
+	Algo       string    `yaml:"algo" help:"fspda-sa, dsgd or sgd (central)"`
+	Iterations int       `yaml:"iterations" help:"number of iterations T"`
+	Alpha      float64   `yaml:"alpha" help:"primal step size (learning rate); the largest one of a schedule"`
+	Eta        AutoFloat `yaml:"eta" help:"fspda-sa: dual-to-primal gain at the largest alpha; auto derives it from the graph's spectrum"`
+	Gamma      float64   `yaml:"gamma" help:"fspda-sa: gossip gain; 0.5 averages a pair"`
+	Beta       float64   `yaml:"beta" help:"fspda-sa: dual step size"`
+	Theta      float64   `yaml:"theta" help:"dsgd: consensus step size"`
+	Weights    string    `yaml:"weights" help:"dsgd: constant (theta) or metropolis (of the active graph)"`
+	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
+	Momentum   float64   `yaml:"momentum" help:"heavy-ball factor mu; multiplies the effective step by 1/(1-mu)"`
+	Decay      float64   `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
+	Schedule   string    `yaml:"schedule" help:"constant or cosine"`
+	Warmup     float64   `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
+
+	Agents    int     `yaml:"agents" help:"number of agents n"`
+	Graph     string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, er(0.5), er10-published, regular(3), file(PATH)"`
+	Edges     string  `yaml:"edges" help:"edge process: one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), full, ..."`
+	Mask      string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
+	Density   float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
+	Partition string  `yaml:"partition" help:"data split: shuffled, sorted, by-class, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
+	Objective string  `yaml:"objective" help:"weights of the agents in the objective: agents (equal) or samples (by shard size)"`
+	Batch     int     `yaml:"batch" help:"examples per agent and iteration"`
+	Sampling  string  `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
+	Seed      uint64  `yaml:"seed" help:"seed of every random choice"`
+
+	Device     string  `yaml:"device" help:"auto or cpu"`
+	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
+	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
+	Checkpoint float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
+	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all"`
+}
+
+// Default returns the main job: FSPDA-SA trains an MLP on the built-in digits, over ten agents that hold different classes.
+func Default() Config {
+	return Config{
+		Data: "synthetic", DataTrain: 10000, DataTest: 2000,
+		Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid",
+		Algo: "fspda-sa", Iterations: 4000, Alpha: 0.1, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, Theta: 0.5,
+		Weights: "constant", Order: "cta", Decay: 1e-4, Schedule: "constant", Warmup: 5,
+		Agents: 10, Graph: "complete", Edges: "one-edge", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
+		Objective: "agents", Batch: 64, Sampling: "epochs", Seed: 1,
+		Device: "auto", EvalPoints: 20, Accounting: "shared-seed", Checkpoint: 60,
+	}
+}
+
+// ConfigError says which key was given what, and what to do. cmd/fspda ends with exit status 2 on it.
+type ConfigError struct {
+	Key  string // "density"
+	Got  string // what was given
+	Want string // what would be right, or what to do
+	Err  error  // its cause, if it lies deeper
+}
+
+func (e *ConfigError) Error() string {
+	s := "config: " + e.Key
+	if e.Got != "" {
+		s += " " + e.Got
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Want != "" {
+		s += ": " + e.Want
+	}
+	return s
+}
+
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+func wrong(key string, got any, want string, args ...any) error {
+	return &ConfigError{Key: key, Got: fmt.Sprint(got), Want: fmt.Sprintf(want, args...)}
+}
+
+// Field is one key of Config, for those who make flags or documentation of it.
+type Field struct {
+	Key, Help string
+	Harmless  bool // never changes a trajectory
+	Value     any  // pointer into the Config
+}
+
+// Fields lists the keys of c in order, with pointers to their values.
+func (c *Config) Fields() []Field {
+	v := reflect.ValueOf(c).Elem()
+	var fs []Field
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		fs = append(fs, Field{Key: f.Tag.Get("yaml"), Help: f.Tag.Get("help"), Harmless: f.Tag.Get("same") != "", Value: v.Field(i).Addr().Interface()})
+	}
+	return fs
+}
+
+// Keys lists the keys of a configuration file.
+func Keys() []string {
+	var keys []string
+	for _, f := range new(Config).Fields() {
+		keys = append(keys, f.Key)
+	}
+	return keys
+}
+
+// Nearest returns the name most like the wrong one, or "" where none is near.
+func Nearest(wrong string, names []string) string {
+	best, at := "", 1+max(2, len(wrong)/3)
+	for _, n := range names {
+		if d := levenshtein.ComputeDistance(wrong, n); d < at {
+			best, at = n, d
+		}
+	}
+	return best
+}
+
+// Parse reads YAML over c: keys that the text does not name keep their values. A key that does not exist is an error that names
+// the nearest one that does. The name is that of the file, for messages.
+func (c *Config) Parse(name string, text []byte) error {
+	var m yaml.MapSlice
+	if err := yaml.UnmarshalWithOptions(text, &m, yaml.UseOrderedMap()); err != nil {
+		return &ConfigError{Key: name, Err: err, Want: "expected YAML of the form 'key: value'"}
+	}
+	keys, fields := Keys(), c.Fields()
+	for _, item := range m {
+		key := fmt.Sprint(item.Key)
+		at := slices.Index(keys, key)
+		if at < 0 {
+			e := &ConfigError{Key: fmt.Sprintf("%s: key %q", name, key), Got: "does not exist", Want: "the keys are " + strings.Join(keys, ", ")}
+			if near := Nearest(key, keys); near != "" {
+				e.Want = fmt.Sprintf("did you mean %q?", near)
+			}
+			return e
+		}
+		if err := whole(key, fields[at].Value, item.Value); err != nil {
+			return err
+		}
+	}
+	if len(m) == 0 {
+		return nil
+	}
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(c); err != nil {
+		return &ConfigError{Key: name, Err: err}
+	}
+	return nil
+}
+
+// whole refuses a fraction for a key that counts something: YAML would cut it off.
+func whole(key string, field, value any) error {
+	switch field.(type) {
+	case *int, *uint64:
+		switch value.(type) {
+		case int, int64, uint64:
+		default:
+			return wrong(key, value, "expected a whole number")
+		}
+	}
+	return nil
+}
+
+// YAML writes c so that Parse gives it back.
+func (c Config) YAML() []byte {
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		panic("train: a Config that YAML cannot hold: " + err.Error()) // plain fields: cannot happen
+	}
+	return text
+}
+
+// Fingerprint identifies the trajectory: equal for two configurations that give the same bits. Keys marked harmless do not count.
+func (c Config) Fingerprint() string {
+	h := sha256.New()
+	for _, f := range c.Fields() {
+		if !f.Harmless {
+			fmt.Fprintf(h, "%s=%v\n", f.Key, reflect.ValueOf(f.Value).Elem().Interface())
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Differences names the keys in which two configurations would give different trajectories, with both values.
+func (c Config) Differences(other Config) []string {
+	var diff []string
+	a, b := c.Fields(), other.Fields()
+	for i := range a {
+		va, vb := fmt.Sprint(reflect.ValueOf(a[i].Value).Elem()), fmt.Sprint(reflect.ValueOf(b[i].Value).Elem())
+		if va != vb && !a[i].Harmless {
+			diff = append(diff, fmt.Sprintf("%s (%s there, %s here)", a[i].Key, vb, va))
+		}
+	}
+	return diff
+}
+
+// AutoFloat is a number that may be left to the program.
+type AutoFloat struct {
+	Auto bool
+	V    float64
+}
+
+func (a AutoFloat) String() string {
+	if a.Auto {
+		return "auto"
+	}
+	return strconv.FormatFloat(a.V, 'g', -1, 64)
+}
+
+// Set reads a number or "auto".
+func (a *AutoFloat) Set(s string) error {
+	if s == "auto" {
+		*a = AutoFloat{Auto: true}
+		return nil
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return fmt.Errorf("%q is neither a number nor auto", s)
+	}
+	*a = AutoFloat{V: v}
+	return nil
+}
+
+// Type is the word that help texts show.
+func (AutoFloat) Type() string { return "float|auto" }
+
+// MarshalYAML writes the number, or auto.
+func (a AutoFloat) MarshalYAML() (any, error) {
+	if a.Auto {
+		return "auto", nil
+	}
+	return a.V, nil
+}
+
+// UnmarshalYAML reads what MarshalYAML writes.
+func (a *AutoFloat) UnmarshalYAML(n ast.Node) error { return a.Set(n.String()) }
+
+// Widths are the sizes of a network's hidden layers.
+type Widths []int
+
+func (w Widths) String() string {
+	if len(w) == 0 {
+		return "none"
+	}
+	s := make([]string, len(w))
+	for i, v := range w {
+		s[i] = strconv.Itoa(v)
+	}
+	return strings.Join(s, ",")
+}
+
+// Set reads "100", "256,128" or "none".
+func (w *Widths) Set(s string) error {
+	*w = Widths{}
+	if s == "none" || s == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		v, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || v < 1 {
+			return fmt.Errorf("%q is not a list of positive widths such as 100 or 256,128, or none", s)
+		}
+		*w = append(*w, v)
+	}
+	return nil
+}
+
+// UnmarshalYAML reads a list, or what Set reads.
+func (w *Widths) UnmarshalYAML(n ast.Node) error {
+	text := n.String()
+	if _, ok := n.(*ast.SequenceNode); ok {
+		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("[], \n\t", r) }), ",")
+		text = strings.TrimPrefix(strings.ReplaceAll(text, "-,", ""), "-,")
+	}
+	return w.Set(text)
+}
+
+// Type is the word that help texts show.
+func (Widths) Type() string { return "widths" }

@@ -1,0 +1,15 @@
+// Package train is a run: from a [Config] to a [Result], with one goroutine per agent.
+//
+// [Config] is what a person says, in flags or YAML. [Config.Resolve] is the one place that checks it: it parses every name, builds
+// graph, edge process, mask and data split, refuses step sizes outside the stable region, and returns a [Setup] in which nothing
+// is left to choose. [Run] plays a Setup: each agent walks through the iterations by itself, runs ahead until an iteration in
+// which it has an edge, and meets its partner there; there is no barrier and nobody broadcasts. At evaluation points an agent
+// leaves a snapshot and goes on; the collector turns n snapshots of one iteration into a [Row] of metrics, or into a
+// checkpoint, strictly in the order of iterations.
+//
+// What never changes a trajectory, by not one bit: the number of threads, evaluation points, checkpoints, a stop and a resume, a
+// progress bar. What does: everything [Config.Fingerprint] covers.
+//
+// The package states the interface it needs of a network ([Model]) and of a device (fspda/device); cmd/fspda introduces them.
+// The mathematics is in fspda/train/algo, the run folder in folder.go and checkpoint.go.
+package train

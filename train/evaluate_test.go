@@ -1,0 +1,121 @@
+package train
+
+import (
+	"math"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/device"
+)
+
+// The metrics of a final state, against a plain program: one batch a shard, every agent's own share.
+func TestRowAgainstPlainProgram(t *testing.T) {
+	for _, objective := range []string{"agents", "samples"} {
+		c := small()
+		c.Partition, c.Objective, c.Decay, c.Batch = "dirichlet(1)", objective, 0.01, 8
+		s, m := resolve(t, c)
+		r := play(t, c, Options{})
+		got := r.Rows[len(r.Rows)-1]
+		dev := cpu.New()
+		at := func(x []float32) (f, sq float64, grad [][]float64) {
+			v, g := dev.NewVector(s.Dim), dev.NewVector(s.Dim)
+			dev.Write(v, x)
+			full := make([]float64, s.Dim)
+			for i, shard := range s.Shards {
+				var b device.Batch
+				s.Set.Train.Gather(&b, shard)
+				loss, err := m.Grad(g, v, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				host := make([]float32, s.Dim)
+				dev.Read(host, g)
+				gi := make([]float64, s.Dim)
+				for k, v := range host {
+					gi[k] = float64(v)
+					full[k] += s.Weight[i] * float64(v)
+				}
+				grad = append(grad, gi)
+				f += s.Weight[i] * loss
+			}
+			for _, v := range full {
+				sq += v * v
+			}
+			return f, sq, append(grad, full)
+		}
+		worstF, worstSq, consensus, largest := 0.0, 0.0, 0.0, 0.0
+		mean := meanModel(r.Models)
+		for _, x := range r.Models {
+			f, sq, _ := at(x)
+			worstF, worstSq = math.Max(worstF, f), math.Max(worstSq, sq)
+			gap := 0.0
+			for k := range x {
+				gap += (float64(x[k]) - mean[k]) * (float64(x[k]) - mean[k])
+			}
+			consensus, largest = consensus+gap, math.Max(largest, gap)
+		}
+		f, sq, _ := at(r.Mean)
+		for _, q := range []struct {
+			name      string
+			got, want float64
+		}{
+			{"train_loss_worst", float64(got.TrainLossWorst), worstF}, {"grad_sq_worst", float64(got.GradSqWorst), worstSq},
+			{"train_loss_avg", float64(got.TrainLossAvg), f}, {"grad_sq_avg", float64(got.GradSqAvg), sq},
+			{"consensus", float64(got.Consensus), consensus}, {"consensus_max", float64(got.ConsensusMax), largest},
+		} {
+			if math.Abs(q.got-q.want) > 1e-5*math.Abs(q.want) { // float32 gradients of chunks against one of a whole shard
+				t.Errorf("%s, %s: %v, want %v", objective, q.name, q.got, q.want)
+			}
+		}
+		if got.GradsTotal != c.Agents*c.Iterations || got.Iteration != c.Iterations {
+			t.Errorf("%d gradients by iteration %d", got.GradsTotal, got.Iteration)
+		}
+	}
+}
+
+// With exact gradients on a small smooth problem the duals find (alpha/((1-mu)·eta))·(∇F - ∇f_i): dual_track falls.
+func TestDualsTrackGradients(t *testing.T) {
+	c := small()
+	c.Sampling, c.Edges, c.Density, c.Hidden, c.Iterations, c.Alpha, c.Momentum = "full", "full", 1, Widths{}, 400, 0.02, 0.5
+	c.Gamma, c.Eta = 0.3, AutoFloat{V: 0.05}
+	r := play(t, c, Options{})
+	first, last := r.Rows[1], r.Rows[len(r.Rows)-1]
+	if !(last.DualTrack < 0.05*first.DualTrack) {
+		t.Errorf("dual_track went from %v to %v", first.DualTrack, last.DualTrack)
+	}
+}
+
+// Algorithms without duals have no dual metrics.
+func TestNoDuals(t *testing.T) {
+	c := small()
+	c.Algo = "dsgd"
+	last := play(t, c, Options{}).Rows[c.EvalPoints]
+	if !math.IsNaN(float64(last.DualSum)) || !math.IsNaN(float64(last.DualTrack)) {
+		t.Errorf("dual_sum %v, dual_track %v", last.DualSum, last.DualTrack)
+	}
+	line, err := last.DualSum.MarshalJSON()
+	if err != nil || string(line) != "null" {
+		t.Errorf("%s, %v", line, err)
+	}
+}
+
+func TestRingShare(t *testing.T) {
+	for _, c := range [][2]int{{2, 10}, {3, 10}, {10, 79510}, {7, 3}} {
+		sum := 0
+		for i := range c[0] {
+			sum += ringShare(i, c[0], c[1])
+		}
+		if want := 2 * (c[0] - 1) * c[1]; sum != want {
+			t.Errorf("n %d, d %d: %d values, want %d", c[0], c[1], sum, want)
+		}
+	}
+}
+
+func TestEvalPoints(t *testing.T) {
+	for _, c := range []struct{ T, P, n int }{{1000, 20, 21}, {7, 3, 4}, {3, 10, 4}, {1, 1, 2}} {
+		at := evalPoints(c.T, c.P)
+		if len(at) != c.n || at[0] != 0 || at[len(at)-1] != c.T {
+			t.Errorf("T %d, P %d: %v", c.T, c.P, at)
+		}
+	}
+}

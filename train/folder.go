@@ -1,0 +1,241 @@
+package train
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"fspda/data"
+	"fspda/train/tensorboard"
+)
+
+// Folder is the run folder: all that a run leaves behind.
+//
+//	config.yaml     resolved, replayable
+//	metrics.jsonl   one Row a line; metrics.csv the same
+//	shards.json     classes per agent and the graph, for the report
+//	summary.json    the Summary, at the end
+//	checkpoints/    see checkpoint.go
+//	tensorboard/    event files
+//	plots/, report.html   made from the others by fspda/web
+type Folder struct {
+	Path string
+	fs   disk
+
+	rows   []Row
+	jsonl  *os.File
+	csv    *os.File
+	events *tensorboard.Writer
+}
+
+// FolderError reports an output folder that cannot be used.
+type FolderError struct {
+	Path, Got, Hint string
+	Err             error
+}
+
+func (e *FolderError) Error() string {
+	s := "run folder " + e.Path + ": " + e.Got
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Hint != "" {
+		s += ": " + e.Hint
+	}
+	return s
+}
+
+func (e *FolderError) Unwrap() error { return e.Err }
+
+// ReadConfig returns the configuration of an existing run folder, or an error that wraps os.ErrNotExist where there is none.
+func ReadConfig(path string) (Config, error) {
+	name := filepath.Join(path, "config.yaml")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return Config{}, err
+	}
+	c := Default()
+	return c, c.Parse(name, text)
+}
+
+// OpenFolder makes the run folder of a setup, or opens the one of a run to be resumed. It refuses a folder of another configuration,
+// and one that already holds this run unless resume is set. A new folder appears only here, after the setup was found good.
+func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
+	f := &Folder{Path: path, fs: osDisk{}}
+	old, err := ReadConfig(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+			return nil, &FolderError{Path: path, Got: "is not empty and holds no run (no config.yaml)", Hint: "choose another folder with --out"}
+		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, &FolderError{Path: path, Got: "cannot be opened", Err: err}
+		}
+		if resume {
+			return nil, &FolderError{Path: path, Got: "holds no run to resume", Hint: "leave --resume out to start one"}
+		}
+		return f, f.create(s)
+	case err != nil:
+		return nil, &FolderError{Path: path, Got: "cannot be read", Err: err}
+	}
+	if diff := s.Config.Differences(old); len(diff) > 0 {
+		return nil, &FolderError{Path: path, Got: "holds a run of another configuration: " + strings.Join(diff, ", "), Hint: "choose another folder with --out, or give the same configuration"}
+	}
+	if !resume {
+		hint := "add --resume to go on with it, or choose another folder with --out"
+		if _, err := os.Stat(filepath.Join(path, "summary.json")); err == nil {
+			hint = "it is finished; choose another folder with --out"
+		}
+		return nil, &FolderError{Path: path, Got: "already holds this run", Hint: hint}
+	}
+	return f, nil
+}
+
+func (f *Folder) create(s *Setup) error {
+	if err := f.fs.MkdirAll(f.Path); err != nil {
+		return &FolderError{Path: f.Path, Got: "cannot be made", Err: err}
+	}
+	shards, err := json.Marshal(map[string]any{
+		"classes": s.Set.Classes, "agents": data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards), "edges": edgePairs(s)})
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string][]byte{"shards.json": shards, "config.yaml": s.Config.YAML()} {
+		if err := replace(f.fs, filepath.Join(f.Path, name), text); err != nil {
+			return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
+		}
+	}
+	return nil
+}
+
+func edgePairs(s *Setup) [][2]int {
+	pairs := [][2]int{}
+	for _, e := range s.Graph.Edges {
+		pairs = append(pairs, [2]int{e.I, e.J})
+	}
+	return pairs
+}
+
+// openMetrics opens the metric files for appending and drops the rows from iteration first on, which are about to be made again.
+func (f *Folder) openMetrics(first int) error {
+	jsonl, csv := filepath.Join(f.Path, "metrics.jsonl"), filepath.Join(f.Path, "metrics.csv")
+	rows, err := ReadMetrics(jsonl, first)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f.rows = rows
+	var j, c bytes.Buffer
+	c.WriteString(strings.Join(Columns(), ",") + "\n")
+	for _, r := range rows {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		j.Write(append(line, '\n'))
+		c.WriteString(r.csv() + "\n")
+	}
+	if err := errors.Join(replace(f.fs, jsonl, j.Bytes()), replace(f.fs, csv, c.Bytes())); err != nil {
+		return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
+	}
+	if f.jsonl, err = os.OpenFile(jsonl, os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
+		return err
+	}
+	if f.csv, err = os.OpenFile(csv, os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
+		return err
+	}
+	if f.events, err = tensorboard.Create(filepath.Join(f.Path, "tensorboard")); err != nil || first == 0 {
+		return err
+	}
+	return f.events.Restart(int64(first), float64(time.Now().UnixMicro())/1e6)
+}
+
+// ReadMetrics reads the rows of a metrics.jsonl up to, not including, iteration before. A last line that was cut off, as a kill
+// leaves it, is passed over; any other damage is an error.
+func ReadMetrics(path string, before int) ([]Row, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var rows []Row
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	var broken error
+	for n := 1; sc.Scan(); n++ {
+		if broken != nil {
+			return nil, broken
+		}
+		var r Row
+		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
+			broken = fmt.Errorf("train: %s, line %d is not a row of metrics: %w", path, n, err)
+			continue
+		}
+		if r.Iteration < before {
+			rows = append(rows, r)
+		}
+	}
+	return rows, sc.Err()
+}
+
+// append adds a row to all metric files.
+func (f *Folder) append(r Row) error {
+	f.rows = append(f.rows, r)
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if _, err := f.jsonl.Write(append(line, '\n')); err != nil {
+		return f.full(err)
+	}
+	if _, err := f.csv.WriteString(r.csv() + "\n"); err != nil {
+		return f.full(err)
+	}
+	now := float64(time.Now().UnixMicro()) / 1e6
+	for i, v := range r.Values() {
+		if name := Columns()[i]; name != "iteration" && v == v {
+			if err := f.events.Scalar(name, int64(r.Iteration), now, v); err != nil {
+				return f.full(err)
+			}
+		}
+	}
+	if err := f.events.Flush(); err != nil {
+		return f.full(err)
+	}
+	return nil
+}
+
+func (f *Folder) full(err error) error {
+	return &FolderError{Path: f.Path, Got: "metrics cannot be written", Err: err, Hint: "make room, then go on with --resume"}
+}
+
+// sync flushes the metric files, so that a checkpoint never knows of rows that the disk does not.
+func (f *Folder) sync() error {
+	if err := errors.Join(f.jsonl.Sync(), f.csv.Sync()); err != nil {
+		return f.full(err)
+	}
+	return nil
+}
+
+func (f *Folder) close() error {
+	if f.jsonl == nil {
+		return nil
+	}
+	return errors.Join(f.jsonl.Close(), f.csv.Close(), f.events.Close())
+}
+
+// WriteSummary writes summary.json.
+func (f *Folder) WriteSummary(s Summary) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := replace(f.fs, filepath.Join(f.Path, "summary.json"), append(text, '\n')); err != nil {
+		return &FolderError{Path: f.Path, Got: "summary.json cannot be written", Err: err}
+	}
+	return nil
+}

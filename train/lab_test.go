@@ -1,0 +1,108 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/data"
+	"fspda/device"
+	"fspda/model"
+)
+
+// The tests train for real: a small MLP on the drawn digits, on the host.
+
+// labSet is shared by all tests; it is immutable.
+var labSet = func() *data.Set {
+	set, err := data.Synthetic(data.SyntheticOptions{Train: 400, Test: 100, Seed: 3})
+	if err != nil {
+		panic(err)
+	}
+	return set
+}()
+
+// small is a configuration that runs in milliseconds.
+func small() Config {
+	c := Default()
+	c.DataTrain, c.DataTest, c.Hidden = 400, 100, Widths{6}
+	c.Agents, c.Graph, c.Partition, c.Batch = 5, "ring", "sorted", 16
+	c.Iterations, c.EvalPoints, c.Checkpoint = 60, 4, 0
+	return c
+}
+
+func labModel(tb testing.TB, c Config) *model.Engine {
+	tb.Helper()
+	net, err := model.MLP(model.MLPOptions{Inputs: labSet.Features(), Classes: labSet.Classes, Hidden: c.Hidden, Activation: c.Activation, WeightDecay: c.Decay})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return model.NewEngine(net, cpu.New())
+}
+
+func resolve(tb testing.TB, c Config) (*Setup, *model.Engine) {
+	tb.Helper()
+	m := labModel(tb, c)
+	s, err := c.Resolve(labSet, m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s, m
+}
+
+// play runs a configuration with nothing written, unless opt has a folder.
+func play(tb testing.TB, c Config, opt Options) *Result {
+	tb.Helper()
+	res, err := try(tb, context.Background(), c, opt)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return res
+}
+
+func try(tb testing.TB, ctx context.Context, c Config, opt Options) (*Result, error) {
+	tb.Helper()
+	s, m := resolve(tb, c)
+	opt.Device = device.Device(cpu.New())
+	if opt.Model == nil {
+		opt.Model = m
+	}
+	return Run(ctx, s, opt)
+}
+
+// inFolder runs a configuration in a run folder, from its start or from where it stands.
+func inFolder(tb testing.TB, ctx context.Context, c Config, dir string, opt Options) (*Result, error) {
+	tb.Helper()
+	s, _ := resolve(tb, c)
+	_, err := ReadConfig(dir)
+	f, err := OpenFolder(dir, s, err == nil)
+	if err != nil {
+		return nil, err
+	}
+	opt.Folder = f
+	return try(tb, ctx, c, opt)
+}
+
+// trace is a run without its clock: rows as they are written, and the bits of every model.
+func trace(tb testing.TB, r *Result) string {
+	tb.Helper()
+	var out []byte
+	for _, row := range r.Rows {
+		row.WallS = 0
+		line, err := json.Marshal(row)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out = append(append(out, line...), '\n')
+	}
+	text, err := json.Marshal(r.Models)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(append(out, text...))
+}
+
+func runFolder(tb testing.TB) string { return filepath.Join(tb.TempDir(), "run") }
+
+var cpuDevice = device.Device(cpu.New())

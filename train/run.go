@@ -1,0 +1,224 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"fspda/device"
+	"fspda/dist"
+)
+
+// Options are what a run needs besides its Setup.
+type Options struct {
+	Device    device.Device
+	Model     Model
+	Transport dist.Transport // nil: between goroutines of this process
+	Folder    *Folder        // nil: nothing is written
+	Log       *zap.Logger    // nil: silence
+	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
+	OnStep    func(t int)    // called by agent 0 at the head of each iteration
+}
+
+// Status is how a run ended.
+type Status string
+
+const (
+	Finished Status = "finished"
+	Stopped  Status = "stopped" // by its context; a checkpoint was left
+	Diverged Status = "diverged"
+)
+
+// Result is what a run came to.
+type Result struct {
+	Status    Status
+	Iteration int // reached
+	Rows      []Row
+	WallS     float64 // since the start, earlier parts of a resumed run counted in
+	TrainS    float64 // of this part alone
+	First     int     // iteration at which this part began
+	Diverged  *DivergedError
+	Mean      []float32   // final mean model; nil unless Finished
+	Models    [][]float32 // final model of every agent; nil unless Finished
+}
+
+// run is a Setup in motion.
+type run struct {
+	setup *Setup
+	dev   device.Device
+	model Model
+	net   dist.Transport
+	pool  *dist.Pool
+	pace  *pace
+	log   *zap.Logger
+	opt   Options
+
+	agents    []*agent
+	snapshots chan *snapshot
+
+	mu   sync.Mutex
+	lost *DivergedError // the earliest
+}
+
+// Run plays a setup from its start, or from the newest checkpoint in its folder. When ctx ends, the agents go on to the first iteration
+// that none has reached, leave a checkpoint there, and Run returns with status Stopped and no error.
+func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
+	r := &run{setup: s, dev: opt.Device, model: opt.Model, net: opt.Transport, pool: dist.NewPool(opt.Device), log: opt.Log, opt: opt,
+		snapshots: make(chan *snapshot, 2*s.Graph.N)}
+	if r.log == nil {
+		r.log = zap.NewNop()
+	}
+	if r.net == nil {
+		r.net = dist.NewLocal(s.Graph.N)
+	}
+	res, err := r.start()
+	if err != nil {
+		return nil, err
+	}
+	return res, r.play(ctx, res)
+}
+
+// start makes the agents, at iteration 0 or where the newest checkpoint left them.
+func (r *run) start() (*Result, error) {
+	s := r.setup
+	res := &Result{}
+	var ck *checkpoint
+	if f := r.opt.Folder; f != nil {
+		var err error
+		if ck, err = f.openCheckpoint(s); err != nil {
+			return nil, err
+		}
+		if ck != nil {
+			defer ck.file.Close()
+			res.First, res.WallS = ck.Iteration, ck.WallS
+			r.log.Info("resuming", zap.Int("iteration", ck.Iteration), zap.String("checkpoint", ck.path))
+		}
+		if err := f.openMetrics(res.First); err != nil {
+			return nil, err
+		}
+		res.Rows = append(res.Rows, f.rows...)
+	}
+	r.pace = newPace(s.Graph.N, res.First, s.Config.Iterations)
+	x0 := r.model.Init(s.Config.Seed)
+	r.agents = make([]*agent, s.Graph.N)
+	for i := range r.agents {
+		a, err := newAgent(r, i, res.First)
+		if err != nil {
+			return nil, errors.Join(err, r.closeLoaders())
+		}
+		r.agents[i] = a
+		r.dev.Write(a.state.X, x0) // every agent starts from the same model
+		if ck != nil {
+			if err := ck.restore(a); err != nil {
+				return nil, errors.Join(err, r.closeLoaders())
+			}
+		}
+	}
+	return res, nil
+}
+
+func (r *run) closeLoaders() error {
+	for _, a := range r.agents {
+		if a != nil {
+			a.loader.Close()
+		}
+	}
+	return nil
+}
+
+// play runs agents and collector to their end.
+func (r *run) play(stop context.Context, res *Result) error {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(stop))
+	defer cancel(nil)
+	var walking, aside sync.WaitGroup
+	for _, a := range r.agents {
+		a.ctx, a.halt = context.WithCancelCause(ctx)
+		defer a.halt(nil)
+		walking.Go(func() {
+			if err := a.walk(ctx, res.First); err != nil {
+				cancel(err) // the first error counts, and ends everybody's wait
+			}
+		})
+	}
+	done := make(chan struct{})
+	aside.Go(func() { r.requests(stop, done) })
+	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
+		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads)}
+	aside.Go(func() {
+		if err := c.collect(); err != nil {
+			cancel(err)
+			for range r.snapshots { // nobody must wait for a collector that is gone
+			}
+		}
+	})
+	walking.Wait()
+	close(r.snapshots)
+	close(done)
+	aside.Wait()
+	res.TrainS = time.Since(c.begin).Seconds()
+	res.WallS = c.before + res.TrainS
+	err := context.Cause(ctx)
+	if f := r.opt.Folder; f != nil {
+		err = errors.Join(err, f.close())
+	}
+	if err != nil {
+		return err
+	}
+	return r.finish(res, c.last)
+}
+
+// finish says how it ended.
+func (r *run) finish(res *Result, last int) error {
+	res.Iteration = last
+	switch {
+	case r.lost != nil:
+		res.Status, res.Diverged, res.Iteration = Diverged, r.lost, r.lost.T
+		res.Models, res.Mean = nil, nil
+	case last == r.setup.Config.Iterations:
+		res.Status = Finished
+	case last == r.pace.stop:
+		res.Status = Stopped
+		res.Models, res.Mean = nil, nil
+	default:
+		return fmt.Errorf("train: the agents ended at iteration %d of %d for no known reason", last, r.setup.Config.Iterations)
+	}
+	return nil
+}
+
+// requests asks for checkpoints by the clock and for the end when the context ends.
+func (r *run) requests(stop context.Context, done <-chan struct{}) {
+	var tick <-chan time.Time
+	if every := r.setup.Config.Checkpoint; every > 0 && r.opt.Folder != nil {
+		t := time.NewTicker(time.Duration(every * float64(time.Second)))
+		defer t.Stop()
+		tick = t.C
+	}
+	for {
+		select {
+		case <-tick:
+			r.pace.request(false)
+		case <-stop.Done():
+			t := r.pace.request(true)
+			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))
+			return
+		case <-done:
+			return
+		}
+	}
+}
+
+// diverged records a divergence. The earliest counts, so that the result is the same in every run.
+func (r *run) diverged(d *DivergedError) {
+	for _, i := range r.pace.diverge(d.T) {
+		r.agents[i].halt(errHalted)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost == nil || d.T < r.lost.T || d.T == r.lost.T && d.Agent < r.lost.Agent {
+		r.lost = d
+	}
+}

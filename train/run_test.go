@@ -1,0 +1,335 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"fspda/cpu"
+	"fspda/device"
+	"fspda/dist"
+	"fspda/dist/disttest"
+	"fspda/train/algo"
+)
+
+// None of these edits may change the result, not by one bit.
+func TestHarmless(t *testing.T) {
+	for _, base := range []func(*Config){
+		func(*Config) {},
+		func(c *Config) { c.Algo, c.Momentum, c.Edges, c.Mask = "dsgd", 0.5, "bernoulli(0.4)", "bernoulli" },
+		func(c *Config) { c.Algo = "sgd" },
+		func(c *Config) {
+			c.Momentum, c.Edges, c.Graph, c.Density, c.Eta = 0.5, "matching", "complete", 1, AutoFloat{V: 0.001}
+		},
+	} {
+		c := small()
+		base(&c)
+		t.Run(fmt.Sprintf("%s %s", c.Algo, c.Edges), func(t *testing.T) {
+			want := trace(t, play(t, c, Options{}))
+			for name, run := range map[string]func() *Result{
+				"one core": func() *Result {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+					c := c
+					c.Threads = 1
+					return play(t, c, Options{})
+				},
+				"eight threads": func() *Result {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+					c := c
+					c.Threads = 8
+					return play(t, c, Options{})
+				},
+				"delayed and reordered messages": func() *Result {
+					return play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9, disttest.Faults{MaxDelay: 5, Reorder: true})})
+				},
+				"checkpoints all the time": func() *Result {
+					c := c
+					c.Checkpoint = 0.001
+					res, err := inFolder(t, context.Background(), c, runFolder(t), Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return res
+				},
+				"slow observers": func() *Result {
+					return play(t, c, Options{OnRow: func(Row) { time.Sleep(time.Millisecond) }, OnStep: func(int) { runtime.Gosched() }})
+				},
+			} {
+				if got := trace(t, run()); got != want {
+					t.Errorf("%s: the run changed", name)
+				}
+			}
+		})
+	}
+}
+
+// More evaluation points add rows and change nothing in between.
+func TestEvaluationDoesNotDisturb(t *testing.T) {
+	c := small()
+	few := play(t, c, Options{})
+	c.EvalPoints = c.Iterations
+	many := play(t, c, Options{})
+	if len(few.Rows) != 5 || len(many.Rows) != c.Iterations+1 {
+		t.Fatalf("%d and %d rows", len(few.Rows), len(many.Rows))
+	}
+	for _, r := range few.Rows {
+		m := many.Rows[r.Iteration]
+		m.WallS = r.WallS
+		if r != m {
+			t.Errorf("iteration %d differs", r.Iteration)
+		}
+	}
+	if !slices.EqualFunc(few.Models, many.Models, slices.Equal) {
+		t.Error("the models differ")
+	}
+}
+
+// Another seed is another run: the comparison above can fail.
+func TestSeedMatters(t *testing.T) {
+	c := small()
+	a := trace(t, play(t, c, Options{}))
+	c.Seed++
+	if b := trace(t, play(t, c, Options{})); a == b {
+		t.Error("two seeds, one trajectory")
+	}
+}
+
+// The run, with all its goroutines, is the mathematics of algo played in lockstep by the plainest program.
+func TestRunIsLockstep(t *testing.T) {
+	for _, edit := range []func(*Config){
+		func(*Config) {},
+		func(c *Config) { c.Momentum = 0.5; c.Edges = "full"; c.Gamma = 0.3 },
+		func(c *Config) { c.Algo, c.Weights, c.Edges = "dsgd", "metropolis", "bernoulli(0.5)" },
+		func(c *Config) { c.Algo, c.Order = "dsgd", "atc" },
+	} {
+		c := small()
+		edit(&c)
+		s, m := resolve(t, c)
+		got := play(t, c, Options{}).Models
+		want := lockstep(t, s, m)
+		for i := range want {
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("%s %s: agent %d differs from the plain program", c.Algo, c.Edges, i)
+			}
+		}
+	}
+}
+
+func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
+	dev := cpu.New()
+	n := s.Graph.N
+	states := make([]*algo.State, n)
+	for i := range states {
+		x := dev.NewVector(s.Dim)
+		dev.Write(x, m.Init(s.Config.Seed))
+		states[i] = algo.NewState(s.Algo, dev, x)
+	}
+	for it := range s.Config.Iterations {
+		rounds := make([]*algo.Round, n)
+		for i := range rounds {
+			rounds[i] = plainRound(t, s, m, dev, it, i)
+			if err := s.Algo.Local(states[i], rounds[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, r := range rounds {
+			for k := range r.Links {
+				for _, l := range rounds[r.Links[k].Peer].Links {
+					if l.Peer == i {
+						r.Links[k].Heard = l.Own
+					}
+				}
+			}
+		}
+		for i, r := range rounds {
+			if err := s.Algo.Mix(states[i], r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	out := make([][]float32, n)
+	for i := range out {
+		out[i] = make([]float32, s.Dim)
+		dev.Read(out[i], states[i].X)
+	}
+	return out
+}
+
+func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *algo.Round {
+	alpha, eta := s.Schedule.At(it)
+	r := &algo.Round{T: it, Self: i, Alpha: alpha, Eta: eta, Buffer: dev.NewVector}
+	r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = v }
+	r.Grad = func(dst, x device.Vector) error {
+		l, err := s.loader(i, 0)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		var b device.Batch
+		l.Batch(&b, it)
+		_, err = m.Grad(dst, x, b)
+		return err
+	}
+	events := s.Process.Active(nil, it)
+	degree := make([]int, s.Graph.N)
+	for _, e := range events {
+		degree[e.From]++
+		degree[e.To]++
+	}
+	for _, e := range events {
+		if peer, ok := e.Peer(i); ok {
+			idx := s.Mask.Draw(nil, it, i, peer)
+			r.Links = append(r.Links, algo.Link{Peer: peer, Mask: dev.NewIndex(idx, nil), Len: len(idx), Weight: 1 / float64(1+max(degree[i], degree[peer]))})
+		}
+	}
+	return r
+}
+
+// In central SGD all agents hold one model, to the bit, and the ledger has the all-reduce formula.
+func TestCentralSGD(t *testing.T) {
+	c := small()
+	c.Algo = "sgd"
+	r := play(t, c, Options{})
+	for i, x := range r.Models {
+		if !slices.Equal(x, r.Models[0]) {
+			t.Errorf("agent %d has left agent 0", i)
+		}
+	}
+	last := r.Rows[len(r.Rows)-1]
+	d := uint64(labModel(t, c).Dim())
+	if want := uint64(c.Iterations) * 2 * uint64(c.Agents-1) * 32 * d; last.BitsTotal != want || last.BitsReference != want {
+		t.Errorf("%d bits, %d in reference accounting, want 2(n-1)·32·d·T = %d", last.BitsTotal, last.BitsReference, want)
+	}
+	if last.TestAccAvg < 0.3 {
+		t.Errorf("accuracy %v: it should learn", last.TestAccAvg)
+	}
+}
+
+// FSPDA-SA over one edge at a time: 2·32·k bits an iteration, one side's indices on top in the other accountings.
+func TestBits(t *testing.T) {
+	c := small()
+	s, _ := resolve(t, c)
+	last := play(t, c, Options{}).Rows[c.EvalPoints]
+	T, k := uint64(c.Iterations), uint64(s.Mask.Len())
+	index := uint64(math.Ceil(math.Log2(float64(s.Dim))))
+	if last.BitsSharedSeed != T*2*32*k || last.BitsPacked != T*(2*32*k+index*k) || last.BitsReference != T*(2*32*k+64*k) || last.WireBytes != T*2*4*k {
+		t.Errorf("%+v with k = %d", last, k)
+	}
+	c.Accounting = "packed"
+	if r := play(t, c, Options{}).Rows[c.EvalPoints]; r.BitsTotal != last.BitsPacked || r.BitsSharedSeed != last.BitsSharedSeed {
+		t.Errorf("bits_total is %d in packed accounting", r.BitsTotal)
+	}
+}
+
+// Edges that fail fail for both ends: the duals still sum to zero, what did not happen costs nothing, and the faults repeat.
+func TestFailingEdges(t *testing.T) {
+	c := small()
+	c.Iterations = 200
+	c.Edges = "bernoulli(0.7)"
+	cut := func() *Result {
+		return play(t, c, Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.5, MaxDelay: 3})})
+	}
+	a, whole := cut(), play(t, c, Options{})
+	last, wholeLast := a.Rows[len(a.Rows)-1], whole.Rows[len(whole.Rows)-1]
+	if last.DualSum > 1e-4 {
+		t.Errorf("|sum of duals| = %v", last.DualSum)
+	}
+	if ratio := float64(last.BitsTotal) / float64(wholeLast.BitsTotal); ratio < 0.4 || ratio > 0.6 {
+		t.Errorf("half of the edges failed, but the bits went to %.2f", ratio)
+	}
+	if trace(t, a) != trace(t, cut()) {
+		t.Error("the same faults gave another run")
+	}
+	c.Algo = "sgd"
+	if _, err := try(t, context.Background(), c, Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.5})}); err == nil {
+		t.Error("central SGD went on without a message it needs")
+	}
+}
+
+// Duals stay at rounding level over many noisy one-edge exchanges.
+func TestDualSumStaysSmall(t *testing.T) {
+	c := small()
+	c.Iterations, c.Hidden = 3000, Widths{2}
+	r := play(t, c, Options{})
+	last := r.Rows[len(r.Rows)-1]
+	if last.DualSum > 1e-4 || last.DualSum == 0 {
+		t.Errorf("|sum of duals| = %v", last.DualSum)
+	}
+}
+
+func TestOneAgent(t *testing.T) {
+	for _, name := range []string{"fspda-sa", "dsgd", "sgd"} {
+		c := small()
+		c.Agents, c.Graph, c.Algo = 1, "complete", name
+		r := play(t, c, Options{})
+		if last := r.Rows[len(r.Rows)-1]; last.Consensus != 0 || last.BitsTotal != 0 || last.TestAccAvg != last.TestAccMin {
+			t.Errorf("%s: %+v", name, last)
+		}
+	}
+}
+
+// A run that diverges ends in the same iteration with the same rows, however many threads there are, and never hangs.
+func TestDivergence(t *testing.T) {
+	for _, name := range []string{"fspda-sa", "dsgd", "sgd"} {
+		c := small()
+		c.Algo, c.Alpha, c.Activation, c.EvalPoints = name, 1e6, "relu", 30
+		var want string
+		for try, threads := range []int{1, 4, 2} {
+			old := runtime.GOMAXPROCS(threads)
+			r := play(t, c, Options{})
+			runtime.GOMAXPROCS(old)
+			if r.Status != Diverged || r.Diverged == nil || r.Models != nil {
+				t.Fatalf("%s: status %s", name, r.Status)
+			}
+			got := fmt.Sprint(r.Diverged.T, trace(t, r)) // which of several agents is named may differ
+			if try == 0 {
+				want = got
+			} else if got != want {
+				t.Errorf("%s: %d threads: another end", name, threads)
+			}
+		}
+	}
+}
+
+// An error in one agent ends the run with that error, and everybody's wait.
+func TestErrorEndsRun(t *testing.T) {
+	c := small()
+	m := &failing{Model: labModel(t, c), after: 40}
+	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil || err.Error() == "" {
+		t.Fatalf("error %v", err)
+	}
+	m = &failing{Model: labModel(t, c), after: 12, score: true} // in the evaluation of iteration 0
+	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil {
+		t.Fatal("an evaluation failed and nobody said so")
+	}
+}
+
+// failing is a model whose device breaks after some calls.
+type failing struct {
+	Model
+	after int
+	score bool
+	calls chan struct{}
+}
+
+func (f *failing) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+	if !f.score && b.N() == 16 {
+		if f.after--; f.after < 0 {
+			return 0, fmt.Errorf("device lost")
+		}
+	}
+	return f.Model.Grad(dst, x, b)
+}
+
+func (f *failing) Score(x device.Vector, b device.Batch) (float64, float64, float64, error) {
+	if f.score {
+		return 0, 0, 0, fmt.Errorf("device lost")
+	}
+	return f.Model.Score(x, b)
+}
+
+var _ = dist.ErrIdle

@@ -1,0 +1,80 @@
+package safetensors
+
+import "encoding/binary"
+
+// DType is the element type of a tensor, spelled as in the header of a file.
+type DType string
+
+// The element types that this package moves. Files may hold tensors of the format's other types beside them: those are checked
+// and listed, and [File.Section] gives their bytes.
+const (
+	F32 DType = "F32" // float32
+	F64 DType = "F64" // float64
+	I64 DType = "I64" // int64
+	U64 DType = "U64" // uint64
+	U8  DType = "U8"  // uint8
+)
+
+// bitsOf is the size of one element of every type that the format knows, in bits.
+var bitsOf = map[DType]uint64{
+	"BOOL": 8, U8: 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8,
+	"I16": 16, "U16": 16, "F16": 16, "BF16": 16,
+	"I32": 32, "U32": 32, F32: 32,
+	I64: 64, U64: 64, F64: 64, "C64": 64,
+	"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
+}
+
+// Element lists the Go types that a tensor can be loaded into, one for each [DType] constant.
+type Element interface {
+	float32 | float64 | int64 | uint64 | uint8
+}
+
+// dtypeOf returns the element type and the number of elements of a slice of an [Element]; ok is false for any other value.
+func dtypeOf(values any) (t DType, n int, ok bool) {
+	switch v := values.(type) {
+	case []float32:
+		return F32, len(v), true
+	case []float64:
+		return F64, len(v), true
+	case []int64:
+		return I64, len(v), true
+	case []uint64:
+		return U64, len(v), true
+	case []uint8:
+		return U8, len(v), true
+	}
+	return "", 0, false
+}
+
+// slice returns elements lo to hi of a slice of an [Element], for encoding a tensor piece by piece.
+func slice(values any, lo, hi int) any {
+	switch v := values.(type) {
+	case []float32:
+		return v[lo:hi]
+	case []float64:
+		return v[lo:hi]
+	case []int64:
+		return v[lo:hi]
+	case []uint64:
+		return v[lo:hi]
+	case []uint8:
+		return v[lo:hi]
+	}
+	panic("safetensors: slice of a value that is no slice of an Element")
+}
+
+// encode writes values, a slice of an [Element], to dst and returns the bytes written. dst must have room.
+func encode(dst []byte, values any) []byte {
+	n, err := binary.Encode(dst, binary.LittleEndian, values)
+	if err != nil {
+		panic("safetensors: " + err.Error())
+	}
+	return dst[:n]
+}
+
+// decode fills dst, a slice of an [Element], from src, which must hold exactly its bytes.
+func decode(dst any, src []byte) {
+	if _, err := binary.Decode(src, binary.LittleEndian, dst); err != nil {
+		panic("safetensors: " + err.Error())
+	}
+}

@@ -1,0 +1,238 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+
+	"fspda/data"
+	"fspda/dist"
+	"fspda/train/algo"
+)
+
+// Setup is a run with nothing left to choose. Make one with Config.Resolve.
+type Setup struct {
+	Config   Config // resolved: what was auto is a number or a name
+	Warnings []string
+
+	Set        *data.Set
+	Shards     [][]int32 // per agent, indices into Set.Train
+	Weight     []float64 // of each f_i in F; they sum to 1
+	Graph      *dist.Graph
+	Process    dist.Process
+	Mask       dist.Mask
+	Algo       algo.Algorithm
+	Collective bool
+	Schedule   Schedule
+	Dim        int
+	Threads    int
+
+	evals []int // iterations to evaluate, ascending
+}
+
+// Check refuses values that are wrong by themselves, before any data is read. All that is wrong is named at once.
+func (c Config) Check() error {
+	var errs []error
+	bad := func(key string, got any, want string, args ...any) {
+		errs = append(errs, wrong(key, got, want, args...))
+	}
+	oneOf := func(key, got string, names ...string) {
+		if !slices.Contains(names, got) {
+			hint := "expected " + strings.Join(names, ", ")
+			if near := Nearest(got, names); near != "" {
+				hint = fmt.Sprintf("did you mean %s? %s", near, hint)
+			}
+			bad(key, fmt.Sprintf("%q", got), "%s", hint)
+		}
+	}
+	atLeast := func(key string, got, least int) {
+		if got < least {
+			bad(key, got, "expected at least %d", least)
+		}
+	}
+	inRange := func(key string, got float64, ok bool, want string) {
+		if !ok || math.IsNaN(got) || math.IsInf(got, 0) {
+			bad(key, got, "expected %s", want)
+		}
+	}
+	oneOf("data", c.Data, "synthetic", "mnist")
+	oneOf("model", c.Model, "mlp")
+	oneOf("activation", c.Activation, "sigmoid", "relu")
+	oneOf("algo", c.Algo, "fspda-sa", "dsgd", "sgd")
+	oneOf("weights", c.Weights, "constant", "metropolis")
+	oneOf("order", c.Order, "cta", "atc")
+	oneOf("schedule", c.Schedule, "constant", "cosine")
+	oneOf("objective", c.Objective, "agents", "samples")
+	oneOf("sampling", c.Sampling, string(data.Epochs), string(data.IID), string(data.Full))
+	oneOf("accounting", c.Accounting, "shared-seed", "packed", "reference")
+	oneOf("device", c.Device, "auto", "cpu")
+	atLeast("iterations", c.Iterations, 1)
+	atLeast("agents", c.Agents, 1)
+	atLeast("batch", c.Batch, 1)
+	atLeast("eval_points", c.EvalPoints, 1)
+	atLeast("threads", c.Threads, 0)
+	if c.Data == "synthetic" {
+		atLeast("data_train", c.DataTrain, 10)
+		atLeast("data_test", c.DataTest, 10)
+	}
+	inRange("alpha", c.Alpha, c.Alpha > 0, "a step size above 0")
+	inRange("eta", c.Eta.V, c.Eta.V >= 0, "0 or more, or auto")
+	inRange("beta", c.Beta, c.Beta >= 0, "0 or more")
+	inRange("gamma", c.Gamma, true, "a finite number")
+	inRange("theta", c.Theta, true, "a finite number")
+	inRange("momentum", c.Momentum, c.Momentum >= 0 && c.Momentum < 1, "at least 0 and below 1")
+	inRange("weight_decay", c.Decay, c.Decay >= 0, "0 or more")
+	inRange("density", c.Density, c.Density > 0 && c.Density <= 1, "above 0 and at most 1: the share of coordinates that an exchange carries")
+	inRange("warmup", c.Warmup, c.Warmup >= 0, "0 or more epochs")
+	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint >= 0, "0 or more seconds")
+	return errors.Join(errs...)
+}
+
+// Resolve builds everything the configuration names and checks that it fits together: names, the split, batch against shard, the
+// graph, and step sizes against the stable region. It changes nothing outside itself.
+func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	s := &Setup{Config: c, Set: set, Dim: m.Dim(), Threads: c.Threads}
+	if s.Threads == 0 {
+		s.Threads = runtime.NumCPU()
+	}
+	s.Algo = c.algorithm()
+	_, s.Collective = s.Algo.(algo.Collective)
+	if err := errors.Join(s.split(), s.connect(m.Sizes())); err != nil {
+		return nil, err
+	}
+	if err := s.steps(); err != nil {
+		return nil, err
+	}
+	s.evals = evalPoints(c.Iterations, c.EvalPoints)
+	return s, nil
+}
+
+func (c Config) algorithm() algo.Algorithm {
+	switch c.Algo {
+	case "dsgd":
+		return algo.DSGD{Theta: c.Theta, Mu: c.Momentum, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc"}
+	case "sgd":
+		return algo.SGD{Mu: c.Momentum}
+	}
+	return algo.SA{Gamma: c.Gamma, Beta: c.Beta, Mu: c.Momentum}
+}
+
+// split deals the training data out and opens a loader on each shard once, which refuses a batch larger than the shard.
+func (s *Setup) split() error {
+	c := &s.Config
+	p, err := data.ParsePartition(c.Partition)
+	if err != nil {
+		return &ConfigError{Key: "partition", Err: err}
+	}
+	c.Partition = p.String()
+	if s.Shards, err = p.Split(s.Set.Train.Labels, s.Set.Classes, c.Agents, c.Seed); err != nil {
+		return &ConfigError{Key: "partition", Got: c.Partition, Err: err}
+	}
+	total := 0
+	for i, shard := range s.Shards {
+		if _, err := data.NewOrder(shard, i, c.Batch, data.Sampling(c.Sampling), c.Seed); err != nil {
+			return &ConfigError{Key: "batch", Got: fmt.Sprint(c.Batch), Err: err}
+		}
+		total += len(shard)
+	}
+	for _, shard := range s.Shards {
+		w := 1 / float64(len(s.Shards))
+		if c.Objective == "samples" {
+			w = float64(len(shard)) / float64(total)
+		}
+		s.Weight = append(s.Weight, w)
+	}
+	return nil
+}
+
+// connect builds graph, edge process and mask for tensors of the given sizes.
+func (s *Setup) connect(sizes []int) error {
+	c := &s.Config
+	if s.Collective { // everybody hears everybody: the graph plays no part
+		c.Graph, c.Edges, c.Mask, c.Density = "complete", "full", "all", 1
+	}
+	var err error
+	if s.Graph, err = dist.ParseGraph(c.Graph, c.Agents, c.Seed); err != nil {
+		return &ConfigError{Key: "graph", Err: err}
+	}
+	if s.Process, err = dist.ParseProcess(c.Edges, s.Graph, c.Seed); err != nil {
+		return &ConfigError{Key: "edges", Err: err}
+	}
+	if s.Mask, err = dist.ParseMask(c.Mask, c.Density, sizes, c.Seed); err != nil {
+		return &ConfigError{Key: "mask", Err: err}
+	}
+	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
+	return nil
+}
+
+// steps settles the step sizes and the schedule.
+func (s *Setup) steps() error {
+	c := &s.Config
+	if c.Algo != "fspda-sa" {
+		c.Eta = AutoFloat{}
+	} else if c.Eta.Auto {
+		c.Eta = AutoFloat{V: s.autoEta()}
+	}
+	warnings, err := s.stability()
+	if err != nil {
+		return err
+	}
+	s.Warnings = append(s.Warnings, warnings...)
+	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
+		PerEpoch: s.perEpoch(), Epochs: float64(c.Iterations) / s.perEpoch()}
+	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
+		return wrong("warmup", c.Warmup, "the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer", s.Schedule.Epochs, s.perEpoch())
+	}
+	return nil
+}
+
+// perEpoch is the number of iterations in which an agent of mean shard size sees its shard once.
+func (s *Setup) perEpoch() float64 {
+	if s.Config.Sampling == string(data.Full) {
+		return 1
+	}
+	total := 0
+	for _, shard := range s.Shards {
+		total += len(shard)
+	}
+	return math.Ceil(float64(total) / float64(len(s.Shards)) / float64(s.Config.Batch))
+}
+
+// Epochs is the number of local epochs before iteration t.
+func (s *Setup) Epochs(t int) float64 { return float64(t) / s.perEpoch() }
+
+// evalPoints spreads points evaluations over the iterations 0, T/P, 2T/P, ..., T.
+func evalPoints(iterations, points int) []int {
+	var at []int
+	for k := range min(points, iterations) + 1 {
+		at = append(at, int(math.Round(float64(k)*float64(iterations)/float64(min(points, iterations)))))
+	}
+	return at
+}
+
+// EvalAt tells whether iteration t is evaluated.
+func (s *Setup) EvalAt(t int) bool {
+	_, found := slices.BinarySearch(s.evals, t)
+	return found
+}
+
+// loader opens the batches of an agent from step first on.
+func (s *Setup) loader(agent, first int) (*data.Loader, error) {
+	return data.NewLoader(s.Set.Train, s.Shards[agent], agent, data.LoaderOptions{
+		Batch: s.Config.Batch, Sampling: data.Sampling(s.Config.Sampling), Seed: s.Config.Seed, First: first, Ahead: 2})
+}
+
+// bits is what a ledger comes to in the accounting that was asked for.
+func (s *Setup) bits(l dist.Ledger) uint64 { return l.Bits(dist.Accounting(s.Config.Accounting)) }
+
+// Skew is the mean over agents of the share of their most frequent class: 1/classes where the data is spread evenly, 1 where each agent
+// has one class.
+func (s *Setup) Skew() float64 {
+	return data.Skew(data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards))
+}

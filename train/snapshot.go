@@ -1,0 +1,25 @@
+package train
+
+import (
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+)
+
+// snapshot is all of an agent at the head of an iteration.
+type snapshot struct {
+	agent, t   int
+	eval, save bool
+	x          device.Vector
+	aux        []device.Vector // as named by Algorithm.Aux
+	ledger     dist.Ledger
+	grads      int
+}
+
+func newSnapshot(dev device.Device, s *algo.State) *snapshot {
+	sn := &snapshot{x: dev.NewVector(s.X.Len())}
+	for range s.Aux {
+		sn.aux = append(sn.aux, dev.NewVector(s.X.Len()))
+	}
+	return sn
+}

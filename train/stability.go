@@ -1,0 +1,92 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// stability checks the gossip gains against the spectrum of the graph and returns warnings, or the error that says which bound is
+// broken.
+//
+// A Laplacian eigenvalue l of a static unmasked graph gives FSPDA-SA's consensus mode the characteristic polynomial
+// z² - (2-gamma·l)z + (1-gamma·l+eta·beta·l). Its roots lie inside the unit circle iff 0 < eta·beta < gamma and
+// gamma·l < 2 + eta·beta·l/2. One active edge is such a graph with l = 2.
+func (s *Setup) stability() (warnings []string, err error) {
+	c := s.Config
+	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 {
+		return nil, nil
+	}
+	key, gain, dual := "gamma", c.Gamma, c.Eta.V*c.Beta
+	switch c.Algo {
+	case "sgd":
+		return nil, nil
+	case "dsgd":
+		if c.Weights == "metropolis" {
+			return nil, nil // doubly stochastic by construction
+		}
+		key, gain, dual = "theta", c.Theta, 0
+	}
+	if !(gain > 0) {
+		return nil, wrong(key, gain, "must be above 0, or agents never move towards each other; 0.5 averages a pair")
+	}
+	if c.Algo == "fspda-sa" {
+		if dual >= gain {
+			return nil, wrong("eta", c.Eta, "times beta %v is %v and reaches gamma %v: the duals would overshoot and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
+		}
+		if dual == 0 {
+			warnings = append(warnings, "eta·beta is 0: the duals do nothing, and agents with different data keep a bias as in DSGD")
+		}
+	}
+	if unstable(gain, dual, 2) {
+		return nil, wrong(key, gain, "is outside the stable region of one active edge, %s < %.4g: each exchange would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
+	}
+	if s.simultaneous() && s.Mask.Dense() {
+		sp := s.Graph.Spectrum()
+		if l := sp[len(sp)-1]; unstable(gain, dual, l) {
+			return nil, wrong(key, gain, "is outside the stable region of graph %s with all edges at once and all coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
+		}
+	}
+	if load := float64(s.Graph.MaxDegree()) * s.maxRate() * s.Mask.Density(); gain*float64(s.Graph.MaxDegree()) >= 1 && load > 1 {
+		warnings = append(warnings, fmt.Sprintf("%s·(largest degree %d) is %.3g and about %.2g edges meet at a node and coordinate at once: the gossip may diverge; a safe value is below %.3g",
+			key, s.Graph.MaxDegree(), gain*float64(s.Graph.MaxDegree()), load, 1/float64(s.Graph.MaxDegree())))
+	}
+	return warnings, nil
+}
+
+func unstable(gain, dual, l float64) bool { return gain*l >= 2+dual*l/2 }
+
+// simultaneous tells whether the process, when it wakes, wakes every edge.
+func (s *Setup) simultaneous() bool {
+	name := s.Process.String()
+	return name == "full" || strings.HasPrefix(name, "periodic(")
+}
+
+// maxRate and minRate are the extreme marginal probabilities that an edge is active.
+func (s *Setup) maxRate() float64 {
+	m := 0.0
+	for e := range s.Graph.Edges {
+		m = math.Max(m, s.Process.Rate(e))
+	}
+	return m
+}
+
+func (s *Setup) minRate() float64 {
+	m := math.Inf(1)
+	for e := range s.Graph.Edges {
+		m = math.Min(m, s.Process.Rate(e))
+	}
+	return m
+}
+
+// autoEta is the starting point eta·beta = gamma²·rho/4, with rho the smallest non-zero eigenvalue of the expected random
+// Laplacian, lambda_2·P(edge)·k/d: critically damped mean dynamics.
+func (s *Setup) autoEta() float64 {
+	c := s.Config
+	sp := s.Graph.Spectrum()
+	if len(sp) < 2 || c.Beta == 0 || c.Algo != "fspda-sa" {
+		return 0
+	}
+	rho := sp[1] * s.minRate() * s.Mask.Density()
+	return c.Gamma * c.Gamma * rho / (4 * c.Beta)
+}

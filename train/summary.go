@@ -1,0 +1,81 @@
+package train
+
+import (
+	"os"
+	"runtime"
+	"strings"
+)
+
+// Summary is summary.json: one run in numbers.
+type Summary struct {
+	Algo           string  `json:"algo"`
+	Agents         int     `json:"agents"`
+	Iterations     int     `json:"iterations"` // reached
+	Status         Status  `json:"status"`
+	WallS          float64 `json:"wall_s"`
+	IterationsPerS float64 `json:"iterations_per_s"` // of the latest part of the run, evaluation included
+	TestAccAvg     Num     `json:"test_acc_avg"`
+	TestAccMin     Num     `json:"test_acc_min"`
+	TestAccMean    Num     `json:"test_acc_mean"`
+	TestAccMax     Num     `json:"test_acc_max"`
+	TrainLossAvg   Num     `json:"train_loss_avg"`
+	TrainLossWorst Num     `json:"train_loss_worst"`
+	GradSqWorst    Num     `json:"grad_sq_worst"`
+	Consensus      Num     `json:"consensus"`
+	DualSum        Num     `json:"dual_sum"`
+	BitsTotal      uint64  `json:"bits_total"`
+	BitsSharedSeed uint64  `json:"bits_shared_seed"`
+	BitsPacked     uint64  `json:"bits_packed"`
+	BitsReference  uint64  `json:"bits_reference"`
+	WireBytes      uint64  `json:"wire_bytes"`
+	Accounting     string  `json:"accounting"`
+	Device         string  `json:"device"`
+	Seed           uint64  `json:"seed"`
+	Version        string  `json:"version"`
+	Dim            int     `json:"dim"`
+	Data           string  `json:"data"`
+	Model          string  `json:"model"`
+	Graph          string  `json:"graph"`
+	Edges          string  `json:"edges"`
+	Mask           string  `json:"mask"`
+	Density        float64 `json:"density"`
+	Partition      string  `json:"partition"`
+	Skew           float64 `json:"skew"` // mean share of an agent's most frequent class
+	Threads        int     `json:"threads"`
+	Command        string  `json:"command"`
+	Machine        string  `json:"machine"`
+}
+
+// Summarize puts a result into numbers: those of its last evaluation.
+func Summarize(s *Setup, r *Result, dev, version string) Summary {
+	c := s.Config
+	sum := Summary{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS, Device: dev, Seed: c.Seed, Version: version,
+		Dim: s.Dim, Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Density: c.Density, Partition: c.Partition,
+		Accounting: c.Accounting, Skew: s.Skew(), Threads: s.Threads, Command: strings.Join(os.Args, " "), Machine: machine()}
+	if r.TrainS > 0 {
+		sum.IterationsPerS = float64(r.Iteration-r.First) / r.TrainS
+	}
+	if len(r.Rows) == 0 {
+		return sum
+	}
+	l := r.Rows[len(r.Rows)-1]
+	sum.TestAccAvg, sum.TestAccMin, sum.TestAccMean, sum.TestAccMax = l.TestAccAvg, l.TestAccMin, l.TestAccMean, l.TestAccMax
+	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
+	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum
+	sum.BitsTotal, sum.BitsSharedSeed, sum.BitsPacked, sum.BitsReference, sum.WireBytes = l.BitsTotal, l.BitsSharedSeed, l.BitsPacked, l.BitsReference, l.WireBytes
+	return sum
+}
+
+// machine describes the computer in a few words.
+func machine() string {
+	name := ""
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+				name = strings.TrimSpace(value) + ", "
+				break
+			}
+		}
+	}
+	return name + runtime.GOOS + "/" + runtime.GOARCH
+}

@@ -1,0 +1,142 @@
+package tensorboard
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+)
+
+// Writer writes one event file. Its methods allocate nothing once its buffers have grown.
+type Writer struct {
+	path    string
+	file    *os.File
+	out     *bufio.Writer
+	started bool // the version event is written
+	event   []byte
+	record  []byte
+	err     error // the first one; it sticks
+}
+
+// Create makes the folder dir if need be, and in it a new event file, numbered after those already there:
+// events.out.tfevents.000000.fspda and so on. It never touches an existing file.
+func Create(dir string) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("tensorboard: create folder for events: %w", err)
+	}
+	n, err := nextNumber(dir)
+	if err != nil {
+		return nil, fmt.Errorf("tensorboard: look for earlier events: %w", err)
+	}
+	for ; ; n++ {
+		path := filepath.Join(dir, fileName(n))
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			continue // another process was faster
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tensorboard: create event file: %w", err)
+		}
+		return &Writer{path: path, file: f, out: bufio.NewWriter(f)}, nil
+	}
+}
+
+// fileName is the name of the n-th event file. Six digits keep the order of names that of numbers for a million starts.
+func fileName(n int) string { return fmt.Sprintf("events.out.tfevents.%06d.fspda", n) }
+
+// nextNumber returns one more than the largest number of an event file of ours in dir.
+func nextNumber(dir string) (int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	next := 0
+	for _, e := range entries {
+		n := 0
+		if _, err := fmt.Sscanf(e.Name(), "events.out.tfevents.%d.fspda", &n); err == nil && e.Name() == fileName(n) {
+			next = max(next, n+1)
+		}
+	}
+	return next, nil
+}
+
+// Path returns the path of the event file.
+func (w *Writer) Path() string { return w.path }
+
+// Scalar adds a point to the curve named tag: value at iteration step, measured at wall seconds since 1970. The tag must be valid
+// UTF-8 and not empty; a slash in it groups curves. Values that are not finite are written, and shown as gaps. Errors stick:
+// after the first one the Writer writes nothing more and returns it again.
+func (w *Writer) Scalar(tag string, step int64, wall, value float64) error {
+	if tag == "" || !utf8.ValidString(tag) {
+		return fmt.Errorf("tensorboard: scalar tag %q at step %d: want non-empty UTF-8", tag, step)
+	}
+	w.start(wall)
+	w.event = appendScalar(w.event[:0], wall, step, tag, float32(value))
+	return w.put()
+}
+
+// Restart makes readers drop all points of iteration step and later that earlier event files of this folder hold. Call it first,
+// when a run resumes from a checkpoint taken at step.
+func (w *Writer) Restart(step int64, wall float64) error {
+	w.start(wall)
+	w.event = appendRestart(w.event[:0], wall, step)
+	return w.put()
+}
+
+// start writes the version event before the first other one, so that it has a wall time: readers count relative time from it.
+func (w *Writer) start(wall float64) {
+	if w.started {
+		return
+	}
+	w.started = true
+	w.event = appendVersion(w.event[:0], wall)
+	w.put() // an error sticks
+}
+
+// put writes w.event as a record.
+func (w *Writer) put() error {
+	if w.err != nil {
+		return w.err
+	}
+	w.record = appendRecord(w.record[:0], w.event)
+	if _, err := w.out.Write(w.record); err != nil {
+		w.fail("write", err)
+	}
+	return w.err
+}
+
+// fail keeps the first error.
+func (w *Writer) fail(verb string, err error) {
+	if w.err == nil {
+		w.err = fmt.Errorf("tensorboard: %s %s: %w", verb, w.path, err)
+	}
+}
+
+// Flush hands everything written so far to the operating system, where readers find it.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		if err := w.out.Flush(); err != nil {
+			w.fail("write", err)
+		}
+	}
+	return w.err
+}
+
+// Close flushes and closes the file. A file without a single event still gets its version, and is valid. Close twice is an error.
+func (w *Writer) Close() error {
+	if w.file == nil {
+		return fmt.Errorf("tensorboard: close %s: already closed", w.path)
+	}
+	w.start(0)
+	w.Flush() // an error sticks
+	if err := w.file.Close(); err != nil {
+		w.fail("close", err)
+	}
+	w.file = nil
+	err := w.err
+	w.fail("write to", fs.ErrClosed)
+	return err
+}

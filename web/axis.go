@@ -1,0 +1,203 @@
+package web
+
+import (
+	"math"
+	"strconv"
+)
+
+// axis maps values to a length and says where to mark it.
+type axis struct {
+	title    string
+	log      bool
+	min, max float64 // of the axis, not of the data; 0 < min if log; min < max
+	ticks    []tick
+}
+
+// tick is a mark on an axis. Marks without label are minor: they get a fainter grid line.
+type tick struct {
+	at    float64
+	label string
+}
+
+// at returns where v lies between 0 (min) and 1 (max).
+func (a *axis) at(v float64) float64 {
+	if a.log {
+		return (math.Log(v) - math.Log(a.min)) / (math.Log(a.max) - math.Log(a.min))
+	}
+	return (v - a.min) / (a.max - a.min)
+}
+
+// shows tells whether the axis can place v at all.
+func (a *axis) shows(v float64) bool { return finite(v) && (!a.log || v >= smallest) }
+
+// smallest and largest bound what a log axis shows, so that padding it cannot leave the range of numbers.
+const (
+	smallest = 1e-290
+	largest  = 1e290
+)
+
+// linearAxis covers lo to hi, which may be equal, with a margin of 4 % at each end that is not a round number (0, or the whole).
+func linearAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
+	lo, hi = math.Max(lo, -largest), math.Min(hi, largest)
+	if hi-lo <= 1e-9*math.Max(math.Abs(lo), math.Abs(hi)) { // a curve that never moves runs through the middle
+		d := math.Abs(lo) / 10
+		if d == 0 {
+			d = 1
+		}
+		lo, hi = lo-d, hi+d
+	} else {
+		margin := (hi - lo) * 0.04
+		if lo != 0 {
+			lo -= margin
+		}
+		hi += margin
+	}
+	a := axis{title: title, min: lo, max: hi}
+	step := niceStep((hi - lo) / 6)
+	for i := math.Ceil(lo / step); i <= math.Floor(hi/step) && len(a.ticks) < 20; i++ {
+		v := i * step
+		if v == 0 {
+			v = 0 // not -0
+		}
+		a.ticks = append(a.ticks, tick{v, label(v, step)})
+	}
+	return a
+}
+
+// niceStep returns the power of ten times 1, 2 or 5 that is nearest above s.
+func niceStep(s float64) float64 {
+	p := math.Pow(10, math.Floor(math.Log10(s)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*p >= s*(1-1e-9) {
+			return m * p
+		}
+	}
+	return 10 * p
+}
+
+// logAxis covers lo to hi, both at least smallest, with a margin of 4 %. It marks decades; where fewer than two lie inside, also 2
+// and 5 of each; and if that is not enough either, round numbers as on a linear axis.
+func logAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
+	lo, hi = math.Max(lo, smallest), math.Min(hi, largest)
+	span := math.Log10(hi) - math.Log10(lo)
+	if span < 0.02 { // a curve that never moves runs through the middle
+		lo, hi = lo/2, hi*2
+	} else {
+		margin := math.Pow(10, 0.04*span)
+		lo, hi = lo/margin, hi*margin
+	}
+	a := axis{title: title, log: true, min: lo, max: hi}
+	first, last := int(math.Ceil(math.Log10(lo)-1e-9)), int(math.Floor(math.Log10(hi)+1e-9))
+	if decades := last - first + 1; decades >= 3 {
+		a.decades(first, last, int(math.Max(1, niceStep(float64(decades)/7))), label)
+		return a
+	}
+	for e := first - 1; e <= last; e++ {
+		for _, m := range []float64{1, 2, 5} {
+			a.mark(m*math.Pow(10, float64(e)), label)
+		}
+	}
+	if len(a.ticks) < 3 {
+		a.ticks = linearAxis("", lo, hi, label).ticks
+		a.keep(func(v float64) bool { return v >= lo && v <= hi })
+	}
+	return a
+}
+
+// decades marks every step-th power of ten with a label and, while there is room, the numbers between them without.
+func (a *axis) decades(first, last, step int, label func(v, step float64) string) {
+	for e := first - 1; e <= last; e++ {
+		p := math.Pow(10, float64(e))
+		if e%step == 0 {
+			a.mark(p, label)
+		} else if last-first < 20 {
+			a.mark(p, nil)
+		}
+		for m := 2.0; m < 10 && last-first < 5; m++ {
+			a.mark(m*p, nil)
+		}
+	}
+}
+
+// mark adds a tick if it lies on the axis; without a label function it is minor.
+func (a *axis) mark(v float64, label func(v, step float64) string) {
+	if v < a.min || v > a.max {
+		return
+	}
+	t := tick{at: v}
+	if label != nil {
+		t.label = label(v, 0)
+	}
+	a.ticks = append(a.ticks, t)
+}
+
+// keep drops the ticks that make no sense for what the axis measures.
+func (a *axis) keep(sensible func(v float64) bool) {
+	kept := a.ticks[:0]
+	for _, t := range a.ticks {
+		if sensible(t.at) {
+			kept = append(kept, t)
+		}
+	}
+	a.ticks = kept
+}
+
+func wholeNumber(v float64) bool { return v >= 0 && v == math.Floor(v) }
+
+func fraction(v float64) bool { return v >= 0 && v <= 1 }
+
+// decimals is how many digits behind the point a multiple of step needs.
+func decimals(step float64) int {
+	return int(math.Min(9, math.Max(0, math.Ceil(-math.Log10(step)-1e-9))))
+}
+
+// Labels of ticks. step is the distance of ticks on a linear axis, 0 on a log axis.
+
+func plainLabel(v, step float64) string {
+	a := math.Abs(v)
+	switch {
+	case step == 0 && isPower(v) && (a < 0.01 || a > 1000):
+		return "1e" + minus(strconv.Itoa(int(math.Round(math.Log10(v)))))
+	case step == 0 || a != 0 && (a >= 1e5 || step < 1e-4):
+		return significant(v, 4)
+	}
+	return minus(strconv.FormatFloat(v, 'f', decimals(step), 64))
+}
+
+func isPower(v float64) bool {
+	l := math.Log10(v)
+	return v > 0 && math.Abs(l-math.Round(l)) < 1e-9
+}
+
+func percentLabel(v, step float64) string {
+	return minus(strconv.FormatFloat(100*v, 'f', decimals(100*step), 64)) + " %"
+}
+
+func countLabel(v, step float64) string {
+	if step >= 1000 {
+		return digits(v, step, "")
+	}
+	if v == math.Floor(v) {
+		return minus(strconv.FormatFloat(v, 'f', 0, 64))
+	}
+	return minus(strconv.FormatFloat(v, 'f', decimals(step), 64))
+}
+
+func bitLabel(v, step float64) string { return digits(v, step, "bit") }
+
+// digits is si with as many significant digits as neighbouring ticks need to differ.
+func digits(v, step float64, unit string) string {
+	if v == 0 || step == 0 {
+		return si(v, unit)
+	}
+	p := 0
+	for a := math.Abs(v); p+1 < len(prefixes) && a >= 1000*(1-1e-9); a /= 1000 {
+		p++
+	}
+	scale := math.Pow(1000, float64(p))
+	s := minus(strconv.FormatFloat(v/scale, 'f', decimals(step/scale), 64))
+	if unit == "" {
+		return s + prefixes[p]
+	}
+	return s + " " + prefixes[p] + unit
+}

@@ -1,0 +1,310 @@
+package web
+
+import (
+	"fmt"
+	"math"
+)
+
+// chart says what a chart shows of the metrics.
+type chart struct {
+	id     string // of files and of the page
+	title  string
+	yTitle string
+	curves []curve
+	band   [2]string // keys of the lower and upper edge of a shaded band; empty for none
+	yScale scale
+	label  func(v, step float64) string // of ticks of the y axis
+	value  func(v float64) string       // of single values
+}
+
+// curve is one line of a chart: a key of metrics.jsonl and the name in the legend.
+type curve struct{ key, name string }
+
+type scale uint8
+
+const (
+	linear scale = iota
+	logarithmic
+	automatic // logarithmic if all values are positive and span more than a factor of ten
+)
+
+// charts are the pictures of a run.
+var charts = []chart{
+	{id: "training_loss", title: "Training loss", yTitle: "loss over the whole training set", yScale: automatic, label: plainLabel, value: fourDigits,
+		curves: []curve{{"train_loss_worst", "worst agent"}, {"train_loss_avg", "mean model"}}},
+	{id: "test_accuracy", title: "Test accuracy", yTitle: "correct on the test set", label: percentLabel, value: percent,
+		curves: []curve{{"test_acc_avg", "mean model"}, {"test_acc_mean", "mean of agents"}, {"test_acc_min", "worst agent"}},
+		band:   [2]string{"test_acc_min", "test_acc_max"}},
+	{id: "consensus_error", title: "Consensus error", yTitle: "squared distance to mean model", yScale: logarithmic, label: plainLabel, value: fourDigits,
+		curves: []curve{{"consensus", "sum over agents"}, {"consensus_max", "farthest agent"}}},
+	{id: "gradient_norm", title: "Squared gradient norm", yTitle: "whole training loss", yScale: logarithmic, label: plainLabel, value: fourDigits,
+		curves: []curve{{"grad_sq_worst", "worst agent"}, {"grad_sq_avg", "mean model"}}},
+}
+
+func fourDigits(v float64) string { return significant(v, 4) }
+
+// against says what a chart is drawn against.
+type against struct {
+	id, key, title string
+	log            bool
+	label          func(v, step float64) string
+	value          func(v float64) string
+	nothing        string // what to say if the axis can show no point
+}
+
+var axes = []against{
+	{id: "iteration", key: "iteration", title: "iteration", label: countLabel,
+		value: func(v float64) string { return "iteration " + grouped(v) }},
+	{id: "bits", key: "bits_total", title: "bits sent by all agents, shared-seed accounting", log: true, label: bitLabel,
+		value:   func(v float64) string { return si(v, "bit") },
+		nothing: "no bits were sent at any evaluation"},
+}
+
+// Sizes of a chart, in units of the drawing. On a phone it is shown at about 0.7 of them.
+const (
+	chartW, chartH = 480.0, 320.0
+	edge           = 12.0 // empty rim
+	plotTop        = 56.0 // below title and legend
+	plotBottom     = chartH - 46
+	plotRight      = chartW - 18
+	dotsUpTo       = 32 // evaluations that are marked one by one
+)
+
+// plot is a chart about to be drawn.
+type plot struct {
+	*drawing
+	chart *chart
+	x, y  axis
+	left  float64 // where the y axis stands
+	xs    []float64
+	m     *metrics
+	by    *against
+}
+
+// draw draws a chart of the metrics.
+func (c *chart) draw(m *metrics, by *against) *drawing {
+	p := &plot{drawing: &drawing{w: chartW, h: chartH}, chart: c, m: m, by: by, xs: m.column[by.key]}
+	p.alt = c.title + " against " + by.title + "."
+	p.text("v-title", edge, 22, start, c.title)
+	if why := p.scale(); why != "" {
+		p.add(mark{kind: polygon, style: "v-frame", at: rect(edge, plotTop, chartW-2*edge, plotBottom-plotTop)})
+		p.text("v-note", chartW/2, (plotTop+plotBottom)/2, middle, why)
+		p.alt += " Empty: " + why + "."
+		return p.drawing
+	}
+	p.legend()
+	p.axes()
+	p.bandArea()
+	for i := len(c.curves) - 1; i >= 0; i-- { // the first one lies on top
+		p.curve(i)
+	}
+	return p.drawing
+}
+
+// scale chooses both axes, or says why there is nothing to draw.
+func (p *plot) scale() (why string) {
+	ys, xs, log := p.values()
+	if len(ys) == 0 {
+		return "not measured in this run"
+	}
+	p.y.log, p.x.log = log, p.by.log
+	var x, y extent
+	for i := range ys {
+		if p.y.shows(ys[i]) {
+			if p.x.shows(xs[i]) {
+				x.include(xs[i])
+				y.include(ys[i])
+			} else if p.by.nothing != "" {
+				why = p.by.nothing
+			}
+		} else if why == "" {
+			why = "no value above zero for a logarithmic axis"
+		}
+	}
+	if !x.some {
+		return why
+	}
+	for _, v := range p.xs { // the same range for all charts of a run
+		if p.x.shows(v) {
+			x.include(v)
+		}
+	}
+	p.y = newAxis(p.chart.yTitle, log, y, p.chart.label)
+	p.x = newAxis(p.by.title, p.by.log, x, p.by.label)
+	if p.chart.id == "test_accuracy" {
+		p.y.keep(fraction)
+	}
+	if !p.by.log {
+		p.x.keep(wholeNumber)
+	}
+	return ""
+}
+
+// values returns all finite values of the chart with their places, and whether the y axis should be logarithmic.
+func (p *plot) values() (ys, xs []float64, log bool) {
+	var y extent
+	for _, k := range p.chart.keys() {
+		for r, v := range p.m.column[k] {
+			if finite(v) && finite(p.xs[r]) {
+				ys, xs = append(ys, v), append(xs, p.xs[r])
+				y.include(v)
+			}
+		}
+	}
+	log = p.chart.yScale == logarithmic || p.chart.yScale == automatic && y.lo >= smallest && y.hi > 10*y.lo
+	return ys, xs, log
+}
+
+// keys are the columns that the chart shows.
+func (c *chart) keys() []string {
+	var keys []string
+	for _, s := range c.curves {
+		keys = append(keys, s.key)
+	}
+	if c.band[0] != "" {
+		keys = append(keys, c.band[:]...)
+	}
+	return keys
+}
+
+// extent is the range of some values.
+type extent struct {
+	lo, hi float64
+	some   bool
+}
+
+func (e *extent) include(v float64) {
+	if !e.some {
+		e.lo, e.hi, e.some = v, v, true
+	}
+	e.lo, e.hi = math.Min(e.lo, v), math.Max(e.hi, v)
+}
+
+func newAxis(title string, log bool, e extent, label func(v, step float64) string) axis {
+	if log {
+		return logAxis(title, e.lo, e.hi, label)
+	}
+	return linearAxis(title, e.lo, e.hi, label)
+}
+
+// legend writes the names of the curves between title and plot, where no curve can be.
+func (p *plot) legend() {
+	x, y := edge, 42.0
+	for i, c := range p.chart.curves {
+		p.line(fmt.Sprintf("v-line%d", i+1), point{x, y - 4}, point{x + 22, y - 4})
+		x = p.key(x+27, y, c.name)
+	}
+	if p.chart.band[0] != "" {
+		p.add(mark{kind: polygon, style: "v-band1", at: rect(x, y-9, 22, 10)})
+		p.key(x+27, y, "range of agents")
+	}
+}
+
+// key writes a name of the legend and returns where the next entry starts.
+func (p *plot) key(x, y float64, name string) float64 {
+	p.text("v-key", x, y, start, name)
+	return x + textWidth("v-key", name) + 13
+}
+
+// axes draws the grid, the ticks and the titles of both axes.
+func (p *plot) axes() {
+	wide := 0.0
+	for _, t := range p.y.ticks {
+		wide = math.Max(wide, textWidth("v-tick", t.label))
+	}
+	p.left = edge + 18 + wide + 6
+	for _, t := range p.y.ticks {
+		_, y := p.place(p.x.min, t.at)
+		p.line(gridStyle(t), point{p.left, y}, point{plotRight, y})
+		if t.label != "" {
+			p.text("v-tick", p.left-6, y+4, end, t.label)
+		}
+	}
+	p.xTicks()
+	p.line("v-axis", point{p.left, plotTop}, point{p.left, plotBottom}, point{plotRight, plotBottom})
+	p.text("v-label", (p.left+plotRight)/2, chartH-8, middle, p.x.title)
+	p.add(mark{kind: upright, style: "v-label", at: []point{{edge + 8, (plotTop + plotBottom) / 2}}, align: middle, text: p.y.title})
+}
+
+// xTicks draws the marks of the x axis. A label that would touch the one before is left out.
+func (p *plot) xTicks() {
+	taken := 0.0
+	for _, t := range p.x.ticks {
+		x, _ := p.place(t.at, p.y.min)
+		p.line(gridStyle(t), point{x, plotTop}, point{x, plotBottom})
+		half := textWidth("v-tick", t.label) / 2
+		at := math.Min(x, chartW-4-half)
+		if t.label == "" || at-half < taken {
+			continue
+		}
+		p.text("v-tick", at, plotBottom+16, middle, t.label)
+		taken = at + half + 8
+	}
+}
+
+func gridStyle(t tick) string {
+	if t.label == "" {
+		return "v-minor"
+	}
+	return "v-grid"
+}
+
+// place returns where a value lies in the drawing.
+func (p *plot) place(x, y float64) (px, py float64) {
+	return p.left + p.x.at(x)*(plotRight-p.left), plotBottom - p.y.at(y)*(plotBottom-plotTop)
+}
+
+// bandArea shades the range between two columns.
+func (p *plot) bandArea() {
+	if p.chart.band[0] == "" {
+		return
+	}
+	var lower, upper []point
+	lo, hi := p.m.column[p.chart.band[0]], p.m.column[p.chart.band[1]]
+	for r, x := range p.xs {
+		if p.x.shows(x) && p.y.shows(lo[r]) && p.y.shows(hi[r]) {
+			px, bottom := p.place(x, lo[r])
+			_, top := p.place(x, hi[r])
+			lower, upper = append(lower, point{px, bottom}), append(upper, point{px, top})
+		}
+	}
+	if len(lower) < 2 {
+		return
+	}
+	for i := len(upper) - 1; i >= 0; i-- {
+		lower = append(lower, upper[i])
+	}
+	p.add(mark{kind: polygon, style: "v-band1", at: lower})
+}
+
+// curve draws the i-th curve through all values that the axes can show.
+func (p *plot) curve(i int) {
+	c := p.chart.curves[i]
+	var at []point
+	var rows []int
+	for r, v := range p.m.column[c.key] {
+		if p.x.shows(p.xs[r]) && p.y.shows(v) {
+			x, y := p.place(p.xs[r], v)
+			at, rows = append(at, point{x, y}), append(rows, r)
+		}
+	}
+	if len(at) == 0 {
+		return
+	}
+	if len(at) > 1 {
+		p.line(fmt.Sprintf("v-line%d", i+1), at...)
+	}
+	column := p.m.column[c.key]
+	p.alt += fmt.Sprintf(" %s: from %s to %s.", c.name, p.chart.value(column[rows[0]]), p.chart.value(column[rows[len(rows)-1]]))
+	if len(at) > dotsUpTo {
+		return
+	}
+	r := 2.4
+	if len(at) == 1 {
+		r = 4
+	}
+	for k, q := range at {
+		tip := fmt.Sprintf("%s, %s: %s", p.by.value(p.xs[rows[k]]), c.name, p.chart.value(column[rows[k]]))
+		p.add(mark{kind: disc, style: fmt.Sprintf("v-dot%d", i+1), at: []point{q}, r: r, tip: tip})
+	}
+}

@@ -1,0 +1,20 @@
+// Package web turns the folder of a run into pictures and a page that explain it.
+//
+// A run leaves a folder with config.yaml, metrics.jsonl (one JSON object a line, one per evaluation), summary.json and shards.json.
+// [WritePlots] draws its curves into plots/, as SVG and PNG; [WriteReport] writes report.html, one file that needs nothing else:
+// no network, no script, no font. Both only read what the run wrote and may be called while it goes on, or again later.
+//
+// What each file must hold: metrics.jsonl is required, but may be empty. The others are optional: without them the page says what
+// is missing. A file that is there but damaged is an error that names the file and, for metrics.jsonl, the line. An iteration
+// that stands in metrics.jsonl more than once (a run that was resumed evaluates some again) counts as its last line says.
+//
+// How a picture is made: a chart, a heat map or a graph becomes a drawing, which is a list of lines, areas and texts, each of a
+// named style. A drawing can be written as SVG, with fixed colours or with the page's, which change with light and dark, or
+// painted as PNG by gonum's plotting canvas. So all three show the same.
+//
+// Conventions. Accuracies are fractions of 1 and shown in percent; bits are cumulative over all agents, counted once at the
+// sending side. A number that is missing or null is NaN in memory and a dash on the page. Text from files is data: it is escaped
+// wherever it appears. Files are written beside their final name and renamed, so that no reader sees half of one.
+//
+// Where to look next: plots.go and report.go, then chart.go and drawing.go.
+package web

@@ -1,0 +1,224 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// run is all that is known of a run.
+type run struct {
+	name    string // of its folder
+	metrics *metrics
+	summary settings // nil if the run has not written it
+	config  settings // nil if there is none
+	yaml    string   // config.yaml as it stands
+	shards  *shards  // nil if there is none
+}
+
+// final returns a number as it stood at the end: from the summary, else from the last evaluation.
+func (r *run) final(key string) float64 {
+	if _, ok := r.summary[key]; ok { // null means that it is not defined, which an older number must not hide
+		return r.summary.number(key)
+	}
+	return r.metrics.last(key)
+}
+
+// setting returns a setting as text: from the config, else from the summary.
+func (r *run) setting(key string) string { return first(key, r.config, r.summary) }
+
+// fact is a value with its name and, where it needs one, an explanation.
+type fact struct{ Name, Value, Note string }
+
+// status returns how the run ended, and whether that is good, bad or neither.
+func (r *run) status() (text, class string) {
+	switch s := r.summary.text("status"); s {
+	case "":
+		return "no summary yet", ""
+	case "finished":
+		return s, "good"
+	case "diverged":
+		return s, "bad"
+	default:
+		return s, ""
+	}
+}
+
+// sentence says what was run. Settings that are not known are left out.
+func (r *run) sentence() string {
+	var b strings.Builder
+	part := func(format, key string) {
+		if v := r.setting(key); v != "" {
+			fmt.Fprintf(&b, format, v)
+		}
+	}
+	if r.setting("algo") == "" {
+		b.WriteString("An unnamed algorithm trained")
+	}
+	part("%s trained", "algo")
+	switch r.setting("model") {
+	case "":
+		b.WriteString(" a model")
+	default:
+		part(" the model %s", "model")
+	}
+	part(" on %s", "data")
+	part(" with %s agents", "agents")
+	part(" on the graph %s", "graph")
+	part(", edge process %s", "edges")
+	part(", mask %s", "mask")
+	part(" of density %s", "density")
+	part("; data split: %s", "partition")
+	part("; batch %s", "batch")
+	part("; %s iterations", "iterations")
+	part("; seed %s", "seed")
+	part("; device %s", "device")
+	b.WriteByte('.')
+	return b.String()
+}
+
+// headline is the handful of numbers on top of the page.
+func (r *run) headline() []fact {
+	return []fact{
+		{"Test accuracy", percent(r.final("test_acc_avg")), "of the mean model"},
+		{"Worst agent", percent(r.final("test_acc_min")), "test accuracy"},
+		{"Training loss", significant(r.final("train_loss_worst"), 4), "of the worst agent"},
+		{"Consensus error", significant(r.final("consensus"), 3), "sum of squared distances to the mean model"},
+		{"Sent", si(r.final("bits_total"), "bit"), "by all agents, shared-seed accounting"},
+		{"Wall time", duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
+	}
+}
+
+func speed(v float64) string {
+	if !finite(v) {
+		return ""
+	}
+	return significant(v, 3) + " iterations/s"
+}
+
+// results is the table of everything measured at the end.
+func (r *run) results() []fact {
+	m := r.metrics
+	best := m.best("test_acc_avg")
+	when := ""
+	if row := m.reach("test_acc_avg", best); row >= 0 {
+		when = "first at iteration " + grouped(m.column["iteration"][row])
+	}
+	return []fact{
+		{"Test accuracy, mean model", percent(r.final("test_acc_avg")), "the average of all agents' parameters"},
+		{"Best test accuracy, mean model", percent(best), when},
+		{"Test accuracy, mean of agents", percent(r.final("test_acc_mean")), ""},
+		{"Test accuracy, worst agent", percent(r.final("test_acc_min")), ""},
+		{"Test accuracy, best agent", percent(m.last("test_acc_max")), ""},
+		{"Test loss, mean model", significant(m.last("test_loss_avg"), 4), ""},
+		{"Training loss, worst agent", significant(r.final("train_loss_worst"), 4), "over the whole training set, with the L2 term"},
+		{"Training loss, mean model", significant(r.final("train_loss_avg"), 4), ""},
+		{"Squared gradient norm, worst agent", significant(r.final("grad_sq_worst"), 4), "of the whole training loss"},
+		{"Squared gradient norm, mean model", significant(m.last("grad_sq_avg"), 4), ""},
+		{"Consensus error", significant(r.final("consensus"), 4), "sum over agents of the squared distance to the mean model"},
+		{"Consensus error, farthest agent", significant(m.last("consensus_max"), 4), ""},
+		{"Norm of the sum of duals", significant(r.final("dual_sum"), 3), "zero but for rounding; only for algorithms with duals"},
+		{"Iterations", grouped(r.iterations()), epochs(m.last("epoch"))},
+		{"Gradients computed", grouped(m.last("grads_total")), "by all agents"},
+		{"Parameters of one agent", grouped(r.final("dim")), ""},
+		{"Wall time", duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
+	}
+}
+
+// iterations is how many the run did.
+func (r *run) iterations() float64 {
+	if v := r.summary.number("iterations"); finite(v) {
+		return v
+	}
+	return r.metrics.last("iteration")
+}
+
+func epochs(v float64) string {
+	if !finite(v) {
+		return ""
+	}
+	return "epoch " + significant(v, 4)
+}
+
+// mode is one way to count the bits that were sent.
+type mode struct{ key, name, note string }
+
+var modes = []mode{
+	{"bits_total", "shared seed", "values only: both ends of an edge derive the mask from a common seed, so no index travels"},
+	{"bits_packed", "packed", "values, and explicit indices of ⌈log₂ d⌉ bit each, which one end of an edge sends"},
+	{"bits_reference", "reference", "values, and 64-bit indices, as in published curves: the figure to compare with those"},
+}
+
+// bits is the table of what was sent.
+func (r *run) bits() []fact {
+	var facts []fact
+	for _, m := range modes {
+		facts = append(facts, fact{"Bits, " + m.name, si(r.final(m.key), "bit"), m.note})
+	}
+	return append(facts,
+		fact{"Bits of the busiest agent", si(r.metrics.last("bits_agent_max"), "bit"), "shared-seed accounting"},
+		fact{"Overhead", si(r.metrics.last("overhead_bits"), "bit"), "handshakes, seeds and counters; in none of the figures above"},
+		fact{"On the wire", si(r.final("wire_bytes"), "B"), "bytes that the transport really carried, with its framing"})
+}
+
+// milestone is when the mean model reached a share of its best test accuracy.
+type milestone struct {
+	Share, Level, Iteration, Wall string
+	Bits                          []string // one for each of modes
+}
+
+// milestones says what 80, 90 and 95 % of the best accuracy cost. It is empty if no accuracy was measured, or never above zero.
+func (r *run) milestones() []milestone {
+	m := r.metrics
+	best := m.best("test_acc_avg")
+	var all []milestone
+	for _, share := range []float64{0.80, 0.90, 0.95} {
+		row := m.reach("test_acc_avg", share*best)
+		if row < 0 || best <= 0 {
+			continue
+		}
+		s := milestone{fmt.Sprintf("%.0f %%", 100*share), percent(share * best), grouped(m.column["iteration"][row]), duration(m.column["wall_s"][row]), nil}
+		for _, k := range modes {
+			s.Bits = append(s.Bits, si(m.column[k.key][row], "bit"))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// environment is where and with what the run was made.
+func (r *run) environment() []fact {
+	var facts []fact
+	for _, k := range []fact{{"Version", "version", ""}, {"Machine", "machine", ""}, {"Device", "device", ""}, {"Seed", "seed", ""}} {
+		v := first(k.Value, r.summary, r.config)
+		if v == "" {
+			v = dash
+		}
+		facts = append(facts, fact{k.Name, v, ""})
+	}
+	return facts
+}
+
+// splitNote describes the data split in numbers: how many examples there are and how unequal the agents' shares are.
+func (s *shards) splitNote() string {
+	total, least, largest := 0, math.MaxInt, 0
+	for _, row := range s.Agents {
+		sum := 0
+		for _, n := range row {
+			sum += n
+		}
+		total += sum
+		least, largest = min(least, sum), max(largest, sum)
+	}
+	return fmt.Sprintf("%s examples over %d agents, %s to %s each. A cell's strength is its share of the largest count.",
+		grouped(float64(total)), len(s.Agents), grouped(float64(least)), grouped(float64(largest)))
+}
+
+// graphNote describes the graph in numbers.
+func (s *shards) graphNote() string {
+	least, largest := math.MaxInt, 0
+	for _, d := range s.degrees() {
+		least, largest = min(least, d), max(largest, d)
+	}
+	return fmt.Sprintf("%d agents, %d edges, degrees from %d to %d.", len(s.Agents), len(s.Edges), least, largest)
+}

@@ -1,0 +1,111 @@
+package web
+
+import (
+	"bytes"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// pngDPI makes a PNG 2.5 pixels per unit of its drawing (a unit is a point, of which an inch has 72).
+const pngDPI = 180
+
+var fonts = font.NewCache(liberation.Collection())
+
+// face returns the font of texts of a style.
+func face(s *style) font.Face {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans"}
+	if s.bold {
+		f.Weight = 3 // bold, as golang.org/x/image/font counts
+	}
+	return fonts.Lookup(f, font.Length(s.size))
+}
+
+// textWidth returns the width of a text in a style, in units of a drawing.
+func textWidth(style, s string) float64 {
+	f := face(styleOf(style))
+	return f.Width(s).Points()
+}
+
+// png paints a drawing on white and returns it as a PNG file.
+func (d *drawing) png() ([]byte, error) {
+	c := vgimg.NewWith(vgimg.UseWH(vg.Length(d.w), vg.Length(d.h)), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(color.White))
+	for i := range d.marks {
+		d.paint(c, &d.marks[i])
+	}
+	var b bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&b); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// paint draws one mark on a canvas, whose origin is at the bottom left.
+func (d *drawing) paint(c vg.Canvas, m *mark) {
+	s := styleOf(m.style)
+	if m.kind == text || m.kind == upright {
+		d.paintText(c, m, s)
+		return
+	}
+	var p vg.Path
+	if m.kind == disc {
+		p.Move(vg.Point{X: vg.Length(m.at[0].x + m.r), Y: vg.Length(d.h - m.at[0].y)})
+		p.Arc(vg.Point{X: vg.Length(m.at[0].x), Y: vg.Length(d.h - m.at[0].y)}, vg.Length(m.r), 0, 2*math.Pi)
+		p.Close()
+	}
+	for i, q := range m.at {
+		if at := (vg.Point{X: vg.Length(q.x), Y: vg.Length(d.h - q.y)}); m.kind == disc {
+			break
+		} else if i == 0 {
+			p.Move(at)
+		} else {
+			p.Line(at)
+		}
+	}
+	if m.kind == polygon {
+		p.Close()
+	}
+	if s.fill != "" && m.kind != polyline {
+		c.SetColor(faded(toneOf(s.fill).light, s.opacity, m.level))
+		c.Fill(p)
+	}
+	if s.stroke != "" {
+		dash := make([]vg.Length, len(s.dash))
+		for i, v := range s.dash {
+			dash[i] = vg.Length(v)
+		}
+		c.SetLineDash(dash, 0)
+		c.SetLineWidth(vg.Length(s.width))
+		c.SetColor(toneOf(s.stroke).light)
+		c.Stroke(p)
+	}
+}
+
+// faded returns a colour with the opacity of its style and of its mark, of which 0 means full.
+func faded(c color.RGBA, opacity, level float64) color.Color {
+	a := 255.0
+	if opacity > 0 {
+		a *= opacity
+	}
+	if level > 0 {
+		a *= level
+	}
+	return color.NRGBA{c.R, c.G, c.B, uint8(math.Round(a))}
+}
+
+func (d *drawing) paintText(c vg.Canvas, m *mark, s *style) {
+	f := face(s)
+	c.SetColor(toneOf(s.fill).light)
+	c.Push()
+	c.Translate(vg.Point{X: vg.Length(m.at[0].x), Y: vg.Length(d.h - m.at[0].y)})
+	if m.kind == upright {
+		c.Rotate(math.Pi / 2)
+	}
+	t := clean(m.text)
+	c.FillString(f, vg.Point{X: -f.Width(t) * font.Length(m.align) / 2}, t)
+	c.Pop()
+}

@@ -1,0 +1,141 @@
+package web
+
+import (
+	"fmt"
+	"image/color"
+	"strings"
+)
+
+// tone is a named colour of pictures and of the page, for light and for dark surroundings.
+type tone struct {
+	name        string
+	light, dark color.RGBA
+}
+
+func rgb(v uint32) color.RGBA {
+	return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255}
+}
+
+// tones is the palette. The data colours are those of Okabe and Ito ("Color universal design", 2008), which stay apart for
+// colour-blind readers, darkened or lightened for contrast; curves differ in their dashes as well.
+var tones = []tone{
+	{"paper", rgb(0xffffff), rgb(0x14171a)},
+	{"card", rgb(0xf6f7f8), rgb(0x1d2125)},
+	{"ink", rgb(0x1b1f23), rgb(0xe6e8ea)},
+	{"soft", rgb(0x59636e), rgb(0x9ea7b0)},
+	{"line", rgb(0xd5d9dd), rgb(0x3a4148)},
+	{"faint", rgb(0xebedef), rgb(0x262b30)},
+	{"blue", rgb(0x0072b2), rgb(0x56b4e9)},
+	{"orange", rgb(0xc65600), rgb(0xf0a04b)},
+	{"green", rgb(0x007d5c), rgb(0x3ec9a0)},
+	{"good", rgb(0x00684c), rgb(0x3ec9a0)},
+	{"bad", rgb(0xb3261e), rgb(0xff8a80)},
+}
+
+// toneOf returns the tone of that name. Names come from the tables of this package only.
+func toneOf(name string) tone {
+	for _, t := range tones {
+		if t.name == name {
+			return t
+		}
+	}
+	panic("web: no tone named " + name)
+}
+
+// hex writes a colour for CSS and SVG.
+func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+
+// paletteCSS declares the tones as variables of the page, dark ones where the reader prefers dark, light ones on paper.
+func paletteCSS() string {
+	var light, dark strings.Builder
+	for _, t := range tones {
+		fmt.Fprintf(&light, "--%s:%s;", t.name, hex(t.light))
+		fmt.Fprintf(&dark, "--%s:%s;", t.name, hex(t.dark))
+	}
+	return ":root{color-scheme:light dark;" + light.String() + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark.String() + "}}\n"
+}
+
+// style is how a mark of a drawing looks. Widths, sizes and dashes are in the drawing's units.
+type style struct {
+	name         string
+	fill, stroke string // tones; empty for none
+	width        float64
+	dash         []float64
+	size         float64 // of text
+	bold         bool
+	opacity      float64 // of the fill; 0 is opaque
+}
+
+// styles are all styles of drawings. Their names are CSS classes too.
+var styles = []style{
+	{name: "v-grid", stroke: "line", width: 0.8},
+	{name: "v-minor", stroke: "faint", width: 0.8},
+	{name: "v-axis", stroke: "soft", width: 1},
+	{name: "v-title", fill: "ink", size: 14, bold: true},
+	{name: "v-label", fill: "soft", size: 12},
+	{name: "v-tick", fill: "soft", size: 11.5},
+	{name: "v-key", fill: "ink", size: 12},
+	{name: "v-note", fill: "soft", size: 13},
+	{name: "v-line1", stroke: "blue", width: 2},
+	{name: "v-line2", stroke: "orange", width: 2, dash: []float64{7, 3}},
+	{name: "v-line3", stroke: "green", width: 2, dash: []float64{2, 2.5}},
+	{name: "v-dot1", fill: "blue"},
+	{name: "v-dot2", fill: "orange"},
+	{name: "v-dot3", fill: "green"},
+	{name: "v-band1", fill: "blue", opacity: 0.18},
+	{name: "v-cell", fill: "blue"},
+	{name: "v-frame", stroke: "line", width: 1},
+	{name: "v-count", fill: "ink", size: 10},
+	{name: "v-invert", fill: "paper", size: 10},
+	{name: "v-edge", stroke: "soft", width: 1.2},
+	{name: "v-thin", stroke: "line", width: 0.6},
+	{name: "v-node", fill: "paper", stroke: "blue", width: 2},
+	{name: "v-name", fill: "ink", size: 12},
+}
+
+// styleOf returns the style of that name. Names come from the code of this package only.
+func styleOf(name string) *style {
+	for i := range styles {
+		if styles[i].name == name {
+			return &styles[i]
+		}
+	}
+	panic("web: no style named " + name)
+}
+
+// stylesCSS writes the styles as CSS rules; colour turns a tone into a CSS colour.
+func stylesCSS(colour func(tone string) string) string {
+	var b strings.Builder
+	for _, s := range styles {
+		fmt.Fprintf(&b, ".%s{", s.name)
+		switch {
+		case s.fill != "":
+			fmt.Fprintf(&b, "fill:%s;", colour(s.fill))
+		default:
+			b.WriteString("fill:none;")
+		}
+		if s.opacity > 0 {
+			fmt.Fprintf(&b, "fill-opacity:%g;", s.opacity)
+		}
+		if s.stroke != "" {
+			fmt.Fprintf(&b, "stroke:%s;stroke-width:%g;stroke-linejoin:round;", colour(s.stroke), s.width)
+		}
+		if len(s.dash) > 0 {
+			fmt.Fprintf(&b, "stroke-dasharray:%g %g;", s.dash[0], s.dash[1])
+		}
+		if s.size > 0 {
+			fmt.Fprintf(&b, "font-size:%gpx;", s.size)
+		}
+		if s.bold {
+			b.WriteString("font-weight:bold;")
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// pageColour takes colours from the variables of [paletteCSS].
+func pageColour(name string) string { return "var(--" + toneOf(name).name + ")" }
+
+// printColour takes the light colours.
+func printColour(name string) string { return hex(toneOf(name).light) }

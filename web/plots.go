@@ -1,0 +1,48 @@
+package web
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// WritePlots reads metrics.jsonl in dir, the folder of a run, and writes its curves into dir/plots: training loss, test
+// accuracy, consensus error and squared gradient norm, each against the iteration and against the bits sent, as
+// NAME-iteration.svg, NAME-iteration.png, NAME-bits.svg and NAME-bits.png. Values that are null, and those that are not
+// positive on a logarithmic axis, are skipped; a picture without any value says so.
+//
+// A damaged line of metrics.jsonl is an error that names it; the pictures of an earlier call then stay as they are.
+func WritePlots(dir string) error {
+	m, err := readMetrics(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(dir, "plots")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return fmt.Errorf("web: create folder for plots: %w", err)
+	}
+	for i := range charts {
+		for k := range axes {
+			d := charts[i].draw(m, &axes[k])
+			if err := writePlot(d, filepath.Join(folder, charts[i].id+"-"+axes[k].id)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writePlot writes a drawing as base.svg and base.png.
+func writePlot(d *drawing, base string) error {
+	png, err := d.png()
+	if err != nil {
+		return fmt.Errorf("web: paint %s.png: %w", base, err)
+	}
+	if err := replace(base+".png", png); err != nil {
+		return fmt.Errorf("web: write plot: %w", err)
+	}
+	if err := replace(base+".svg", d.svgFile()); err != nil {
+		return fmt.Errorf("web: write plot: %w", err)
+	}
+	return nil
+}

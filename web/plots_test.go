@@ -1,0 +1,113 @@
+package web
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWritePlots(t *testing.T) {
+	for name, dir := range runs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := WritePlots(dir); err != nil {
+				t.Fatal(err)
+			}
+			files, err := os.ReadDir(filepath.Join(dir, "plots"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files) != 2*len(charts)*len(axes) { // also: no temporary file is left
+				t.Errorf("%d files, want %d", len(files), 2*len(charts)*len(axes))
+			}
+			for _, f := range files {
+				checkPicture(t, filepath.Join(dir, "plots", f.Name()))
+			}
+			keep(t, filepath.Join(dir, "plots"), name)
+		})
+	}
+}
+
+// checkPicture makes sure that a file is a whole PNG of the right size or a well-formed SVG without broken numbers.
+func checkPicture(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(path, ".png") {
+		img, err := png.Decode(bytes.NewReader(b))
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if s := img.Bounds().Size(); s.X != chartW*pngDPI/72 || s.Y != chartH*pngDPI/72 {
+			t.Errorf("%s: size %v", path, s)
+		}
+		return
+	}
+	checkSVG(t, path, b)
+}
+
+func checkSVG(t *testing.T, name string, b []byte) {
+	t.Helper()
+	dec := xml.NewDecoder(bytes.NewReader(b))
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		e, ok := tok.(xml.StartElement)
+		for _, a := range e.Attr {
+			if ok && a.Name.Local != "font-family" && (strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf")) {
+				t.Errorf("%s: <%s %s=%q>", name, e.Name.Local, a.Name.Local, a.Value)
+			}
+		}
+	}
+}
+
+func TestWritePlotsAgain(t *testing.T) {
+	dir := folder(t, "metrics.jsonl", jsonl(t, evaluations(30)))
+	path := filepath.Join(dir, "plots", "training_loss-bits.svg")
+	var before []byte
+	for range 2 {
+		if err := WritePlots(dir); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != nil && !bytes.Equal(b, before) {
+			t.Error("the same metrics gave another picture")
+		}
+		before = b
+	}
+	if err := os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := WritePlots(dir); err == nil {
+		t.Error("no error for damaged metrics")
+	}
+	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, before) {
+		t.Errorf("the earlier picture changed (%v)", err)
+	}
+}
+
+func TestWritePlotsErrors(t *testing.T) {
+	if err := WritePlots(t.TempDir()); err == nil || !strings.Contains(err.Error(), "metrics.jsonl") {
+		t.Errorf("no metrics: %v", err)
+	}
+	blocked := folder(t, "metrics.jsonl", "", "plots", "a file where the folder should be")
+	if err := WritePlots(blocked); err == nil || !strings.Contains(err.Error(), "plots") {
+		t.Errorf("blocked folder: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package web
+
+import (
+	"bytes"
+	_ "embed" // the template of the page
+	"fmt"
+	"html/template"
+	"path/filepath"
+)
+
+//go:embed report.html.tmpl
+var pageText string
+
+var page = template.Must(template.New("report").Parse(pageText))
+
+// view is what the template shows. Every text in it is escaped there; only pictures and style sheets, which this package writes,
+// are not.
+type view struct {
+	Name, Status, StatusClass, Sentence string
+	Evaluations                         int
+	Missing                             []string // files that are not there
+	CSS                                 template.CSS
+	Headline, Results, Bits             []fact
+	Charts                              []chartView
+	Modes                               []string
+	Milestones                          []milestone
+	Split, Graph                        template.HTML
+	SplitNote, GraphNote                string
+	Config, Command                     string
+	Environment                         []fact
+}
+
+// chartView is one chart against each of axes.
+type chartView struct {
+	Title           string
+	Iteration, Bits template.HTML
+}
+
+// WriteReport reads dir, the folder of a run, and writes dir/report.html: one page that tells what was run, how it went, what it
+// sent, how the data were split, and how to run it again. The page loads nothing from elsewhere, follows the reader's choice of
+// light or dark, and fits a phone and a sheet of paper.
+//
+// metrics.jsonl must be there; config.yaml, summary.json and shards.json may be missing, which the page says. A damaged file is an
+// error that names it; an earlier page then stays as it is.
+func WriteReport(dir string) error {
+	r, missing, err := readRun(dir)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, r.view(missing)); err != nil {
+		return fmt.Errorf("web: report of %s: %w", dir, err)
+	}
+	if err := replace(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
+		return fmt.Errorf("web: write report: %w", err)
+	}
+	return nil
+}
+
+// readRun reads all files of a run and lists those that are not there.
+func readRun(dir string) (r *run, missing []string, err error) {
+	r = &run{name: dir}
+	if abs, err := filepath.Abs(dir); err == nil {
+		r.name = filepath.Base(abs)
+	}
+	if r.metrics, err = readMetrics(filepath.Join(dir, "metrics.jsonl")); err != nil {
+		return nil, nil, err
+	}
+	if r.yaml, r.config, err = readConfig(filepath.Join(dir, "config.yaml")); err != nil {
+		return nil, nil, err
+	}
+	if r.summary, err = readSummary(filepath.Join(dir, "summary.json")); err != nil {
+		return nil, nil, err
+	}
+	if r.shards, err = readShards(filepath.Join(dir, "shards.json")); err != nil {
+		return nil, nil, err
+	}
+	if r.yaml == "" {
+		missing = append(missing, "config.yaml")
+	}
+	if r.summary == nil {
+		missing = append(missing, "summary.json")
+	}
+	if r.shards == nil {
+		missing = append(missing, "shards.json")
+	}
+	return r, missing, nil
+}
+
+// view prepares all texts and pictures of the page.
+func (r *run) view(missing []string) *view {
+	v := &view{
+		Name: clean(r.name), Sentence: r.sentence(), Evaluations: r.metrics.rows, Missing: missing,
+		CSS:      template.CSS(paletteCSS() + stylesCSS(pageColour)),
+		Headline: r.headline(), Results: r.results(), Bits: r.bits(), Milestones: r.milestones(),
+		Config: clean(r.yaml), Command: r.summary.text("command"), Environment: r.environment(),
+	}
+	v.Status, v.StatusClass = r.status()
+	for _, m := range modes {
+		v.Modes = append(v.Modes, m.name)
+	}
+	for i := range charts {
+		c := &charts[i]
+		v.Charts = append(v.Charts, chartView{c.title, inline(c.draw(r.metrics, &axes[0])), inline(c.draw(r.metrics, &axes[1]))})
+	}
+	if r.shards == nil {
+		return v
+	}
+	if d := r.shards.heatMap(); d != nil {
+		v.Split, v.SplitNote = inline(d), r.shards.splitNote()
+	}
+	if d := r.shards.graph(); d != nil {
+		v.Graph, v.GraphNote = inline(d), r.shards.graphNote()
+	}
+	return v
+}
+
+// inline marks a drawing as safe: its writer has escaped all texts.
+func inline(d *drawing) template.HTML { return template.HTML(d.svgInline()) }

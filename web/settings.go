@@ -1,0 +1,89 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// settings are the top-level keys of config.yaml or summary.json. A nil map has no key.
+type settings map[string]any
+
+// readConfig reads config.yaml, as it stands and by key; text is empty if there is none.
+func readConfig(path string) (text string, s settings, err error) {
+	b, err := optional(path)
+	if len(b) == 0 {
+		return "", nil, err
+	}
+	if err := yaml.Unmarshal(b, &s); err != nil {
+		return "", nil, fmt.Errorf("web: %s: want YAML with one setting a line: %w", path, err)
+	}
+	return string(b), s, nil
+}
+
+// readSummary reads summary.json; nil if there is none.
+func readSummary(path string) (settings, error) {
+	b, err := optional(path)
+	if b == nil {
+		return nil, err
+	}
+	var s settings
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("web: %s: found %s, want a JSON object: %w", path, excerpt(b), err)
+	}
+	for _, k := range summaryNumbers {
+		if _, err := number(s, k); err != nil {
+			return nil, fmt.Errorf("web: %s: %w", path, err)
+		}
+	}
+	return s, nil
+}
+
+// summaryNumbers are the keys of summary.json that must be numbers or null.
+var summaryNumbers = []string{
+	"agents", "iterations", "wall_s", "iterations_per_s", "test_acc_avg", "test_acc_min", "test_acc_mean", "train_loss_avg",
+	"train_loss_worst", "grad_sq_worst", "consensus", "dual_sum", "bits_total", "bits_packed", "bits_reference", "wire_bytes", "dim",
+}
+
+// number returns the value of a key that is known to be a number, NaN if it is null or missing.
+func (s settings) number(key string) float64 {
+	if v, ok := s[key].(float64); ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// text returns the value of a key as a text on one line: strings as they are, lists and maps as JSON; empty if it is null or
+// missing.
+func (s settings) text(key string) string {
+	switch v := s[key].(type) {
+	case nil:
+		return ""
+	case string:
+		return clean(strings.TrimSpace(v))
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+			return fmt.Sprintf("%.0f", v)
+		}
+		return fmt.Sprint(v)
+	default:
+		b, err := json.Marshal(v)
+		if err != nil { // YAML can hold what JSON cannot, such as .nan
+				return clean(fmt.Sprint(v))
+		}
+		return clean(string(b))
+	}
+}
+
+// first returns the text of key in the first settings that have one.
+func first(key string, from ...settings) string {
+	for _, s := range from {
+		if t := s.text(key); t != "" {
+			return t
+		}
+	}
+	return ""
+}
