@@ -117,68 +117,6 @@ func TestExactRates(t *testing.T) {
 	}
 }
 
-// The rates of one-edge-round-robin add up to one edge for each iteration.
-func TestRoundRobinRatesSumToOne(t *testing.T) {
-	g := mustGraph(t, "er10-published", 10)
-	p := mustProcess(t, "one-edge-round-robin", g, 1)
-	sum := 0.0
-	for k := range g.Edges {
-		sum += p.Rate(k)
-	}
-	if math.Abs(sum-1) > 1e-12 {
-		t.Errorf("the rates sum to %v", sum)
-	}
-}
-
-func TestInitiators(t *testing.T) {
-	g := mustGraph(t, "er10-published", 10)
-	robin, one, fullSet := mustProcess(t, "one-edge-round-robin", g, 3), mustProcess(t, "one-edge", g, 3), mustProcess(t, "bernoulli(0.5)", g, 3)
-	lower := 0
-	const rounds = 10000
-	for k := range rounds {
-		if e := robin.Active(nil, k); len(e) != 1 || e[0].From != k%10 {
-			t.Fatalf("round robin at %d: %v", k, e)
-		}
-		if e := one.Active(nil, k); len(e) != 1 {
-			t.Fatalf("one edge at %d: %v", k, e)
-		} else if e[0].From < e[0].To {
-			lower++
-		}
-		for _, e := range fullSet.Active(nil, k) {
-			if e.From > e.To {
-				t.Fatalf("bernoulli at %d: %+v", k, e)
-			}
-		}
-	}
-	if math.Abs(float64(lower)-rounds/2) > 5*math.Sqrt(rounds)/2 {
-		t.Errorf("the lower end initiates %d times of %d", lower, rounds)
-	}
-}
-
-// Under k-edges-exact all sets of k edges are equally likely: 5 edges, 2 at a time, 10 sets.
-func TestExactlyIsUniform(t *testing.T) {
-	g := mustGraph(t, "ring", 5)
-	p := mustProcess(t, "k-edges-exact(2)", g, 8)
-	count := map[[2]int]int{}
-	const rounds = 20000
-	var events []Event
-	for k := range rounds {
-		events = p.Active(events, k)
-		if len(events) != 2 {
-			t.Fatalf("%d edges", len(events))
-		}
-		count[[2]int{events[0].Edge, events[1].Edge}]++
-	}
-	if len(count) != 10 {
-		t.Fatalf("%d sets of 10", len(count))
-	}
-	for set, c := range count {
-		if math.Abs(float64(c)-2000) > 5*math.Sqrt(2000*0.9) {
-			t.Errorf("set %v came %d times, want about 2000", set, c)
-		}
-	}
-}
-
 func TestSeedsMatter(t *testing.T) {
 	g := mustGraph(t, "complete", 10)
 	for _, spec := range []string{"one-edge", "one-edge-round-robin", "k-edges(3)", "k-edges-exact(3)", "bernoulli(0.2)", "broadcast(0.2)",
@@ -192,16 +130,6 @@ func TestSeedsMatter(t *testing.T) {
 		}
 		if same > 50 {
 			t.Errorf("%s: two seeds agree at %d of 100 iterations", spec, same)
-		}
-	}
-}
-
-func TestPeriodicAndFull(t *testing.T) {
-	g := mustGraph(t, "ring", 5)
-	p := mustProcess(t, "periodic(3)", g, 1)
-	for k, want := range []int{0, 0, 5, 0, 0, 5, 0} {
-		if got := len(p.Active(nil, k)); got != want {
-			t.Errorf("periodic(3) at %d: %d edges, want %d", k, got, want)
 		}
 	}
 }

@@ -29,9 +29,9 @@ var ErrIdle = errors.New("dist: the edge was idle")
 type Transport interface {
 	// Send hands m to the line from m.From to m.To. One holder of every buffer passes over to the transport, also when Send
 	// returns an error; who wants to read a value afterwards retains it before. The slice m.Values passes over with them.
-	// Send waits while two earlier messages of the line are unread, at least: an agent may run ahead of a peer that only listens.
+	// At least two messages of a line may be unread before Send waits: an agent may run ahead of a peer that only listens.
 	// The errors are those of ctx and of a network that is lost for good. A message that the network gives up is no error
-	// here: Recv tells both ends.
+	// here: Recv tells both ends. A sender that awaits nothing hears of it only if the algorithm makes the receiver answer.
 	Send(ctx context.Context, m Message) error
 
 	// Recv waits for the message of iteration t from agent from to agent self. The receiver becomes the holder of its buffers.

@@ -28,17 +28,16 @@ func (a *axis) at(v float64) float64 {
 }
 
 // shows tells whether the axis can place v at all.
-func (a *axis) shows(v float64) bool { return finite(v) && (!a.log || v >= smallest) }
+func (a *axis) shows(v float64) bool { return math.Abs(v) <= largest && (!a.log || v >= smallest) }
 
-// smallest and largest bound what a log axis shows, so that padding it cannot leave the range of numbers.
+// smallest and largest bound what an axis shows, so that its margins cannot leave the range of numbers.
 const (
 	smallest = 1e-290
 	largest  = 1e290
 )
 
-// linearAxis covers lo to hi, which may be equal, with a margin of 4 % at each end that is not a round number (0, or the whole).
+// linearAxis covers lo to hi, which may be equal and at most largest in size, with a margin of 4 % at each end that is not a round number (0, or the whole).
 func linearAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
-	lo, hi = math.Max(lo, -largest), math.Min(hi, largest)
 	if hi-lo <= 1e-9*math.Max(math.Abs(lo), math.Abs(hi)) { // a curve that never moves runs through the middle
 		d := math.Abs(lo) / 10
 		if d == 0 {
@@ -75,10 +74,9 @@ func niceStep(s float64) float64 {
 	return 10 * p
 }
 
-// logAxis covers lo to hi, both at least smallest, with a margin of 4 %. It marks decades; where fewer than two lie inside, also 2
+// logAxis covers lo to hi, which it must be able to show, with a margin of 4 %. It marks decades; where fewer than two lie inside, also 2
 // and 5 of each; and if that is not enough either, round numbers as on a linear axis.
 func logAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
-	lo, hi = math.Max(lo, smallest), math.Min(hi, largest)
 	span := math.Log10(hi) - math.Log10(lo)
 	if span < 0.02 { // a curve that never moves runs through the middle
 		lo, hi = lo/2, hi*2

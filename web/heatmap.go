@@ -85,7 +85,7 @@ func (g *grid) cell(d *drawing, r, c int, at []point, n int) {
 		return
 	}
 	level := float64(n) / float64(g.most)
-	tip := fmt.Sprintf("agent%s, class%s: %d", span(r*g.agents, g.agents, g.nAgents), span(c*g.classes, g.classes, g.nClasses), n)
+	tip := fmt.Sprintf("%s, %s: %d", span("agent", "agents", r*g.agents, g.agents, g.nAgents), span("class", "classes", c*g.classes, g.classes, g.nClasses), n)
 	d.add(mark{kind: polygon, style: "v-cell", at: at, level: math.Max(0.04, level), tip: tip})
 	if g.writeCounts {
 		style := "v-count"
@@ -96,11 +96,11 @@ func (g *grid) cell(d *drawing, r, c int, at []point, n int) {
 	}
 }
 
-// span names first, or first to last where several share a cell.
-func span(first, width, n int) string {
+// span names the first one, or the first to the last where several share a cell.
+func span(one, several string, first, width, n int) string {
 	last := min(first+width, n) - 1
 	if last == first {
-		return fmt.Sprintf(" %d", first)
+		return fmt.Sprintf("%s %d", one, first)
 	}
-	return fmt.Sprintf("s %d to %d", first, last)
+	return fmt.Sprintf("%s %d to %d", several, first, last)
 }

@@ -72,7 +72,7 @@ func (s settings) text(key string) string {
 	default:
 		b, err := json.Marshal(v)
 		if err != nil { // YAML can hold what JSON cannot, such as .nan
-				return clean(fmt.Sprint(v))
+			return clean(fmt.Sprint(v))
 		}
 		return clean(string(b))
 	}

@@ -158,7 +158,7 @@ func subset(name string, n, every int) []uint32 {
 
 // lengths are all up to some registers' worth of floats, and a few long ones.
 func lengths() []int {
-	n := []int{1000, 1024, 100003}
+	n := []int{1000, 1024, 10007}
 	for i := range 68 {
 		n = append(n, i)
 	}

@@ -242,11 +242,6 @@ func combineWithMemory() func(*cpu.Device, device.Vector, []device.Term) {
 func TestContractCatchesFaults(t *testing.T) {
 	for name, f := range faults {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			sound := &recorder{TB: t}
-			devicetest.Report(sound, f.check, cpu.New())
-			if sound.reports != 0 {
-				t.Errorf("%q reports %d faults of a sound device", f.check, sound.reports)
-			}
 			r := &recorder{TB: t}
 			f.device.Device = cpu.New()
 			devicetest.Report(r, f.check, &f.device)

@@ -17,15 +17,15 @@ func TestFloat64Vectors(t *testing.T) {
 // Numbers that float32 does not hold stay as they are between operations.
 func TestFloat64Keeps(t *testing.T) {
 	d := devicetest.NewFloat64()
-	x := d.NewVector(1)
+	x, y, a := d.NewVector(1), &devicetest.Vector64{Data: []float64{math.Pi}}, 1+0x1p-50
 	d.Write(x, []float32{1})
-	d.Combine(x, device.Term{A: 1 + 0x1p-50, V: x})
-	if got := x.(*devicetest.Vector64).Data[0]; got != 1+0x1p-50 {
+	d.Combine(x, device.Term{A: a, V: x})
+	if got := x.(*devicetest.Vector64).Data[0]; got != a {
 		t.Errorf("got %v", got)
 	}
-	y := &devicetest.Vector64{Data: []float64{math.Pi}}
+	want := y.Data[0] + 2*(a-y.Data[0])
 	d.AddDiff(x, y, nil, device.Term{A: 2, V: y})
-	if got, want := y.Data[0], math.Pi+2*(1+0x1p-50-math.Pi); got != want {
+	if got := y.Data[0]; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -7,13 +7,15 @@
 //	name        key                     used for
 //	init        -                       initial model
 //	partition   -                       data split
-//	batch       agent, local epoch      order of an agent's examples
+//	batch       agent, local epoch      order of an agent's examples (sampling iid: agent, step)
 //	graph0      try                     random base graphs
-//	edges       t                       active edges, broadcasters, coins
+//	edges       Sub(t)                  active edges, broadcasters, coins; Sub, because every agent asks at every iteration
 //	mask        t, min(i,j), max(i,j)   coordinates that travel over edge (i,j)
 //	quant       t, agent                stochastic rounding
 //	async       agent                   simulated compute times
-//	synthetic   set, example            the built-in data sets
+//	synthetic   split, example          the built-in data sets; Sub(block) for labels
+//	sim-cut     edge, t                 edges that the simulated network lets fail
+//	sim-delay   t, from, to             deliveries by which it is late
 //
 // Numbers come from splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014) over a counter, so
 // the n-th number of a stream is known without the ones before it and a GPU can draw the same bits. Integers, and the floats

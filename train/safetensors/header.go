@@ -67,7 +67,7 @@ func parseHeader(text []byte, base, data int64) (*header, error) {
 	if err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
-	if rest := bytes.TrimRight(text[dec.InputOffset():], " "); len(rest) > 0 {
+	if rest := bytes.Trim(text[dec.InputOffset():], " "); len(rest) > 0 {
 		return nil, fmt.Errorf("header: byte 0x%02x after its closing brace, want only spaces", rest[0])
 	}
 	return h, h.tile(base, data)

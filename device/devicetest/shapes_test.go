@@ -1,0 +1,37 @@
+package devicetest
+
+import (
+	"testing"
+
+	"fspda/device"
+)
+
+// Every kernel has an interpreter and calls, and the dimensions of these reach beyond a vector register on each axis.
+func TestEveryKernelIsCovered(t *testing.T) {
+	if len(interpreters) != len(device.Kernels()) {
+		t.Errorf("%d interpreters of %d kernels", len(interpreters), len(device.Kernels()))
+	}
+	for _, k := range device.Kernels() {
+		if interpreters[k] == nil {
+			t.Errorf("%s has no interpreter", k)
+		}
+		list := calls(k)
+		axes := len(list[0].Dims)
+		low, high := make([]int, axes), make([]int, axes)
+		copy(low, list[0].Dims)
+		for _, c := range list {
+			in, out := shape(c)
+			if len(in) == 0 || len(out) == 0 {
+				t.Errorf("%s has %d inputs and %d outputs", k, len(in), len(out))
+			}
+			for i, d := range c.Dims {
+				low[i], high[i] = min(low[i], d), max(high[i], d)
+			}
+		}
+		for i := range low {
+			if low[i] != 1 || high[i] < 33 {
+				t.Errorf("%s: dimension %d goes from %d to %d", k, i, low[i], high[i])
+			}
+		}
+	}
+}

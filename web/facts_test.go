@@ -1,0 +1,53 @@
+package web
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMilestones(t *testing.T) {
+	r := &run{metrics: parsed(t, `{"iteration":0,"test_acc_avg":0.1,"bits_total":0,"wall_s":0}
+{"iteration":100,"test_acc_avg":0.72,"bits_total":1e6,"bits_packed":2e6,"bits_reference":3e6,"wall_s":5}
+{"iteration":200,"test_acc_avg":0.83,"bits_total":2e6,"bits_packed":4e6,"bits_reference":6e6,"wall_s":10}
+{"iteration":300,"test_acc_avg":0.9,"bits_total":3e6,"wall_s":15}
+{"iteration":400,"test_acc_avg":0.5,"bits_total":4e6,"wall_s":20}
+`)}
+	want := []string{
+		"80 % 72.00 % 100 5 s 1 Mbit 2 Mbit 3 Mbit",
+		"90 % 81.00 % 200 10 s 2 Mbit 4 Mbit 6 Mbit",
+		"95 % 85.50 % 300 15 s 3 Mbit – –",
+	}
+	got := r.milestones()
+	if len(got) != len(want) {
+		t.Fatalf("%d milestones, want %d", len(got), len(want))
+	}
+	for i, m := range got {
+		if s := strings.Join(append([]string{m.Share, m.Level, m.Iteration, m.Wall}, m.Bits...), " "); s != want[i] {
+			t.Errorf("milestone %d: %s, want %s", i, s, want[i])
+		}
+	}
+	if all := (&run{metrics: parsed(t, `{"iteration":0,"test_acc_avg":0}`)}).milestones(); len(all) != 0 {
+		t.Errorf("milestones of an accuracy of 0: %v", all)
+	}
+}
+
+// The summary has the last word, even if that is null.
+func TestFinal(t *testing.T) {
+	r := &run{metrics: parsed(t, `{"iteration":7,"consensus":1,"test_acc_avg":0.5,"wall_s":3}`), summary: settings{"consensus": nil, "test_acc_avg": 0.75}}
+	if v := r.final("test_acc_avg"); v != 0.75 {
+		t.Errorf("accuracy %g", v)
+	}
+	if finite(r.final("consensus")) || r.final("wall_s") != 3 || r.iterations() != 7 {
+		t.Error("a final number is wrong")
+	}
+}
+
+func TestNotes(t *testing.T) {
+	s := &shards{Classes: 2, Agents: [][]int{{10, 5}, {0, 3}, {1, 1}}, Edges: [][]int{{0, 1}, {1, 2}}}
+	if got := s.splitNote(); !strings.HasPrefix(got, "20 examples over 3 agents, 2 to 15 each.") {
+		t.Error(got)
+	}
+	if got := s.graphNote(); got != "3 agents, 2 edges, degrees from 1 to 2." {
+		t.Error(got)
+	}
+}

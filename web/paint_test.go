@@ -1,0 +1,70 @@
+package web
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"testing"
+)
+
+func TestPNG(t *testing.T) {
+	b, err := everything().png()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(x, y float64) color.RGBA { // in units of the drawing
+		return color.RGBAModel.Convert(img.At(int(x*pngDPI/72), int(y*pngDPI/72))).(color.RGBA)
+	}
+	if got := at(1, 49); got != rgb(0xffffff) {
+		t.Errorf("background %v", got)
+	}
+	if got, want := at(25, 25), rgb(0xbfdcec); !near(got, want) { // a quarter of the blue on white
+		t.Errorf("cell %v, want %v", got, want)
+	}
+	if got := at(50, 25); got != rgb(0xffffff) {
+		t.Errorf("inside of the disc %v", got)
+	}
+	if got := at(60, 25); !near(got, toneOf("blue").light) {
+		t.Errorf("rim of the disc %v", got)
+	}
+	// Right-aligned text ends where it should, and upright text is higher than wide.
+	if r := dark(img, image.Rect(62*5/2, 0, 80*5/2, 50*5/2)); !r.Empty() {
+		t.Errorf("text right of its end, in %v", r)
+	}
+	if r := dark(img, image.Rect(80*5/2, 0, 100*5/2, 50*5/2)); r.Empty() || r.Dy() <= r.Dx() {
+		t.Errorf("upright text covers %v", r)
+	}
+}
+
+func near(a, b color.RGBA) bool {
+	const most = 8 // edges are smoothed
+	d := func(x, y uint8) int { return max(int(x)-int(y), int(y)-int(x)) }
+	return d(a.R, b.R) <= most && d(a.G, b.G) <= most && d(a.B, b.B) <= most
+}
+
+// dark returns the box around what is not white in a part of a picture.
+func dark(img image.Image, part image.Rectangle) (box image.Rectangle) {
+	for y := part.Min.Y; y < part.Max.Y; y++ {
+		for x := part.Min.X; x < part.Max.X; x++ {
+			if r, _, _, _ := img.At(x, y).RGBA(); r < 0xf000 {
+				box = box.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	return box
+}
+
+func TestTextWidth(t *testing.T) {
+	// In Liberation Sans, as in Arial, a digit is 1139/2048 of the size wide.
+	if got, want := textWidth("v-key", "0000"), 4*12*1139.0/2048; got < want-0.3 || got > want+0.3 {
+		t.Errorf("width %.2f, want %.2f", got, want)
+	}
+	if textWidth("v-title", "m") <= textWidth("v-key", "m") {
+		t.Error("bold and larger is not wider")
+	}
+}

@@ -1,0 +1,41 @@
+package web
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+)
+
+func TestSettings(t *testing.T) {
+	dir := folder(t, "config.yaml", "algo: sa \nagents: 10\ndensity: 0.1\nnothing: null\nlist: [1, x]\nbad: .nan\nbig: 1.0e+30\nodd: {a: .inf}\n", "summary.json", `{"seed":12345678,"wall_s":1.5,"device":"cpu"}`)
+	text, c, err := readConfig(filepath.Join(dir, "config.yaml"))
+	if err != nil || text == "" {
+		t.Fatal(text, err)
+	}
+	s, err := readSummary(filepath.Join(dir, "summary.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []struct{ got, want string }{
+		{c.text("algo"), "sa"}, {c.text("agents"), "10"}, {c.text("density"), "0.1"}, {c.text("nothing"), ""}, {c.text("absent"), ""},
+		{c.text("list"), `[1,"x"]`}, {c.text("bad"), "NaN"}, {c.text("big"), "1e+30"}, {c.text("odd"), "map[a:+Inf]"},
+		{s.text("seed"), "12345678"}, {first("device", c, s), "cpu"}, {first("absent", c, s), ""}, {settings(nil).text("x"), ""},
+	} {
+		if k.got != k.want {
+			t.Errorf("got %q, want %q", k.got, k.want)
+		}
+	}
+	if s.number("wall_s") != 1.5 || !math.IsNaN(s.number("device")) || !math.IsNaN(settings(nil).number("x")) {
+		t.Error("numbers are wrong")
+	}
+}
+
+func TestSettingsMissing(t *testing.T) {
+	no := filepath.Join(t.TempDir(), "no")
+	if text, c, err := readConfig(no); text != "" || c != nil || err != nil {
+		t.Error(text, c, err)
+	}
+	if s, err := readSummary(no); s != nil || err != nil {
+		t.Error(s, err)
+	}
+}
