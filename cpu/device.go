@@ -29,7 +29,7 @@ var _ device.Vector = (*Vector)(nil)
 func (v *Vector) Len() int { return len(v.Data) }
 
 // NewVector returns a vector of n zeros. The result is a *Vector.
-func (*Device) NewVector(n int) device.Vector { return &Vector{Data: make([]float32, n)} }
+func (*Device) NewVector(n int) device.Vector { return &Vector{Data: aligned(n)} }
 
 // Write copies src to dst. It panics if the lengths differ.
 func (*Device) Write(dst device.Vector, src []float32) {

@@ -14,7 +14,8 @@ const (
 
 // gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(X) is X, or Xᵀ where its trans is set; op(A) is m×k,
 // op(B) k×n, C m×n, all row-major with rows lda, ldb and ldc apart. beta = 0 overwrites C whatever it held. Equal operands
-// give equal bits. A factor of exactly zero in A may skip its row of B, so 0·Inf may count as 0.
+// give equal bits where their addresses are equal modulo 16: gonum's dot product, which A·Bᵀ stands on, starts its vector loop at such an
+// address and so sums in another order elsewhere. That is why vectors and arenas are aligned (memory.go). A factor of exactly zero in A may skip its row of B, so 0·Inf may count as 0.
 func gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
 	for i := 0; i < m; i += gemmRows {

@@ -49,8 +49,8 @@ func load(code *device.Code) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
-	p.spaces[device.Arena] = make([]float32, code.Arena)
-	p.spaces[device.Labels] = make([]float32, code.Batch)
+	p.spaces[device.Arena] = aligned(code.Arena)
+	p.spaces[device.Labels] = aligned(code.Batch)
 	for i := range code.Calls {
 		c := &code.Calls[i]
 		e, err := checkCall(code, c)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"fspda/data"
 	"fspda/train/tensorboard"
 )
@@ -27,6 +29,7 @@ import (
 type Folder struct {
 	Path string
 	fs   disk
+	lock *flock.Flock
 
 	rows   []Row
 	jsonl  *os.File
@@ -93,12 +96,27 @@ func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 		}
 		return nil, &FolderError{Path: path, Got: "already holds this run", Hint: hint}
 	}
-	return f, nil
+	return f, f.claim()
+}
+
+// claim keeps other processes out of the folder until close. The system lets go of the claim of a process that dies.
+func (f *Folder) claim() error {
+	f.lock = flock.New(filepath.Join(f.Path, ".lock"))
+	switch ok, err := f.lock.TryLock(); {
+	case err != nil:
+		return &FolderError{Path: f.Path, Got: "cannot be locked", Err: err}
+	case !ok:
+		return &FolderError{Path: f.Path, Got: "is in use by another process", Hint: "wait for it, or choose another folder with --out"}
+	}
+	return nil
 }
 
 func (f *Folder) create(s *Setup) error {
 	if err := f.fs.MkdirAll(f.Path); err != nil {
 		return &FolderError{Path: f.Path, Got: "cannot be made", Err: err}
+	}
+	if err := f.claim(); err != nil {
+		return err
 	}
 	shards, err := json.Marshal(map[string]any{
 		"classes": s.Set.Classes, "agents": data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards), "edges": edgePairs(s)})
@@ -221,11 +239,13 @@ func (f *Folder) sync() error {
 	return nil
 }
 
+// close ends the writing of metrics and lets go of the folder.
 func (f *Folder) close() error {
-	if f.jsonl == nil {
-		return nil
+	err := f.lock.Unlock()
+	if f.jsonl != nil {
+		err = errors.Join(err, f.jsonl.Close(), f.csv.Close(), f.events.Close())
 	}
-	return errors.Join(f.jsonl.Close(), f.csv.Close(), f.events.Close())
+	return err
 }
 
 // WriteSummary writes summary.json.

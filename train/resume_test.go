@@ -298,6 +298,16 @@ func TestFolderRefusals(t *testing.T) {
 	if entries, _ := os.ReadDir(busy); len(entries) != 1 {
 		t.Errorf("a refusal left something behind: %v", entries)
 	}
+	held, err := OpenFolder(dir, s, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenFolder(dir, s, true); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+		t.Errorf("two at once in one folder: %v", err)
+	}
+	if err := held.close(); err != nil {
+		t.Fatal(err)
+	}
 	harmless := c
 	harmless.Threads, harmless.Checkpoint, harmless.Accounting = 1, 5, "packed"
 	sh, _ := resolve(t, harmless)

@@ -18,7 +18,7 @@ type Options struct {
 	Device    device.Device
 	Model     Model
 	Transport dist.Transport // nil: between goroutines of this process
-	Folder    *Folder        // nil: nothing is written
+	Folder    *Folder        // nil: nothing is written; Run lets go of it at the end
 	Log       *zap.Logger    // nil: silence
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
@@ -77,6 +77,9 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	}
 	res, err := r.start()
 	if err != nil {
+		if opt.Folder != nil {
+			err = errors.Join(err, opt.Folder.close())
+		}
 		return nil, err
 	}
 	return res, r.play(ctx, res)

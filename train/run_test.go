@@ -11,7 +11,6 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
-	"fspda/dist"
 	"fspda/dist/disttest"
 	"fspda/train/algo"
 )
@@ -313,7 +312,6 @@ type failing struct {
 	Model
 	after int
 	score bool
-	calls chan struct{}
 }
 
 func (f *failing) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
@@ -331,5 +329,3 @@ func (f *failing) Score(x device.Vector, b device.Batch) (float64, float64, floa
 	}
 	return f.Model.Score(x, b)
 }
-
-var _ = dist.ErrIdle

@@ -2,6 +2,7 @@ package web
 
 import (
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -81,8 +82,8 @@ func TestChartEmpty(t *testing.T) {
 
 // No text of any chart of any run leaves the picture or touches another: legend, ticks and titles keep apart.
 func TestChartTextsApart(t *testing.T) {
-	for name, dir := range runs(t) {
-		m, err := readMetrics(dir + "/metrics.jsonl")
+	for name, make := range runs {
+		m, err := readMetrics(filepath.Join(make(t), "metrics.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}

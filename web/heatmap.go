@@ -38,11 +38,11 @@ func (s *shards) heatMap() *drawing {
 
 // grid is shards with neighbours put together so that it can be drawn.
 type grid struct {
-	counts             [][]int
-	agents, classes    int // in one row, in one column
-	nAgents, nClasses  int // in all
-	most               int
-	writeCounts, exact bool
+	counts            [][]int
+	agents, classes   int // in one row, in one column
+	nAgents, nClasses int // in all
+	most              int
+	writeCounts       bool
 }
 
 // binned sums neighbouring agents and classes where there are more than can be drawn.

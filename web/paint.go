@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"image/color"
+	"image/png"
 	"math"
 
 	"gonum.org/v1/plot/font"
@@ -38,7 +39,8 @@ func (d *drawing) png() ([]byte, error) {
 		d.paint(c, &d.marks[i])
 	}
 	var b bytes.Buffer
-	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&b); err != nil {
+	enc := png.Encoder{CompressionLevel: png.BestSpeed} // twice as fast, for files some per cent larger
+	if err := enc.Encode(&b, c.Image()); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil

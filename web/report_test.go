@@ -23,9 +23,10 @@ func report(t testing.TB, dir string) string {
 }
 
 func TestWriteReport(t *testing.T) {
-	for name, dir := range runs(t) {
+	for name, make := range runs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			dir := make(t)
 			page := report(t, dir)
 			keep(t, dir, name)
 			if !strings.HasSuffix(page, "</html>\n") {
@@ -46,7 +47,7 @@ func TestWriteReport(t *testing.T) {
 }
 
 func TestWriteReportSays(t *testing.T) {
-	dir := runs(t)["good"]
+	dir := runs["good"](t)
 	page := report(t, dir)
 	for _, want := range []string{
 		"<title>mnist-sa – fspda run</title>", `<span class="badge good">finished</span>`,
@@ -70,7 +71,7 @@ func TestWriteReportSays(t *testing.T) {
 
 // The page must load nothing: no address but the name of the SVG format, no script, no import.
 func TestWriteReportIsAlone(t *testing.T) {
-	page := strings.ReplaceAll(report(t, runs(t)["good"]), `href="data:,"`, "")
+	page := strings.ReplaceAll(report(t, runs["good"](t)), `href="data:,"`, "")
 	for _, no := range []string{"http:", "https:", "//", "<script", "src=", "href=", "@import", "url("} {
 		if strings.Contains(page, no) {
 			t.Errorf("the page contains %q", no)
@@ -79,7 +80,7 @@ func TestWriteReportIsAlone(t *testing.T) {
 }
 
 func TestWriteReportMissing(t *testing.T) {
-	page := report(t, runs(t)["bare"])
+	page := report(t, runs["bare"](t))
 	for _, want := range []string{
 		"There is no config.yaml in", "There is no summary.json in", "There is no shards.json in", "no summary yet",
 		"An unnamed algorithm trained a model.", "The command was not recorded.",
@@ -88,10 +89,10 @@ func TestWriteReportMissing(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if page := report(t, runs(t)["empty"]); !strings.Contains(page, "has not evaluated yet") || !strings.Contains(page, "No test accuracy above zero") {
+	if page := report(t, runs["empty"](t)); !strings.Contains(page, "has not evaluated yet") || !strings.Contains(page, "No test accuracy above zero") {
 		t.Error("the page of an empty run does not say so")
 	}
-	if page := report(t, runs(t)["diverged"]); !strings.Contains(page, `badge bad">diverged`) || !strings.Contains(page, "The run was stopped because") {
+	if page := report(t, runs["diverged"](t)); !strings.Contains(page, `badge bad">diverged`) || !strings.Contains(page, "The run was stopped because") {
 		t.Error("the page of a diverged run does not say so")
 	}
 }

@@ -131,51 +131,62 @@ func folder(t testing.TB, files ...string) string {
 	return dir
 }
 
-// runs are folders of all kinds, from a good run to the edge of what can happen.
-func runs(t testing.TB) map[string]string {
-	rows := evaluations(101)
-	short := evaluations(26)
-	for _, r := range short[20:] { // the run blows up; what is not finite is null
-		for k := range r {
-			if strings.HasPrefix(k, "train_") || strings.HasPrefix(k, "grad_") || strings.HasPrefix(k, "consensus") {
-				r[k] = nil
-			}
+// runs make folders of all kinds, from a good run to the edge of what can happen.
+var runs = map[string]func(t testing.TB) string{
+	"good": func(t testing.TB) string {
+		return folder(t, "metrics.jsonl", jsonl(t, evaluations(101)), "config.yaml", testConfig, "summary.json", testSummary, "shards.json", testShards(t, 10, 10))
+	},
+	"diverged": func(t testing.TB) string {
+		rows := evaluations(26)
+		for _, r := range rows[20:] { // the run blows up; what is not finite is null
+			set(r, nil, "train_loss_worst", "train_loss_avg", "grad_sq_worst", "grad_sq_avg", "consensus", "consensus_max")
 		}
+		summary := strings.Replace(testSummary, `"finished"`, `"diverged"`, 1)
+		return folder(t, "metrics.jsonl", jsonl(t, rows), "config.yaml", testConfig, "summary.json", summary, "shards.json", testShards(t, 120, 400))
+	},
+	"bare": func(t testing.TB) string { return folder(t, "metrics.jsonl", jsonl(t, evaluations(20))) },
+	"single": func(t testing.TB) string {
+		return folder(t, "metrics.jsonl", jsonl(t, evaluations(1)), "shards.json", testShards(t, 1, 10))
+	},
+	"one": func(t testing.TB) string {
+		return folder(t, "metrics.jsonl", jsonl(t, evaluations(51)[50:]), "shards.json", testShards(t, 3, 2))
+	},
+	"flat": func(t testing.TB) string {
+		return folder(t, "metrics.jsonl", jsonl(t, constant(12, 0)), "shards.json", testShards(t, 40, 10))
+	},
+	"equal": func(t testing.TB) string { return folder(t, "metrics.jsonl", jsonl(t, constant(12, 0.25))) },
+	"wide": func(t testing.TB) string {
+		rows := evaluations(40)
+		for i, r := range rows {
+			r["consensus"], r["consensus_max"] = math.Pow(10, 8-float64(i)), math.Pow(10, 7.5-float64(i))
+			r["grad_sq_worst"], r["grad_sq_avg"] = math.Pow(10, float64(15*(i-20))), 1e-300
+		}
+		return folder(t, "metrics.jsonl", jsonl(t, rows))
+	},
+	"empty": func(t testing.TB) string { return folder(t, "metrics.jsonl", "") },
+	"nulls": func(t testing.TB) string {
+		return folder(t, "metrics.jsonl", `{"iteration":0}`+"\n"+`{"iteration":10,"bits_total":5,"consensus":null}`+"\n")
+	},
+}
+
+// set gives keys of an evaluation one value.
+func set(row map[string]any, v any, keys ...string) {
+	for _, k := range keys {
+		row[k] = v
 	}
-	flat := evaluations(12)
-	for _, r := range flat {
+}
+
+// constant returns n evaluations in which everything but the iteration is v.
+func constant(n int, v float64) []map[string]any {
+	rows := evaluations(n)
+	for _, r := range rows {
 		for k := range r {
 			if k != "iteration" {
-				r[k] = 0
+				r[k] = v
 			}
 		}
 	}
-	equal := evaluations(12)
-	for _, r := range equal {
-		for k := range r {
-			if k != "iteration" {
-				r[k] = 0.25
-			}
-		}
-	}
-	wide := evaluations(40)
-	for i, r := range wide {
-		r["consensus"], r["consensus_max"] = math.Pow(10, 8-float64(i)), math.Pow(10, 7.5-float64(i))
-		r["grad_sq_worst"], r["grad_sq_avg"] = math.Pow(10, float64(15*(i-20))), 1e-300
-	}
-	diverged := strings.Replace(testSummary, `"finished"`, `"diverged"`, 1)
-	return map[string]string{
-		"good":     folder(t, "metrics.jsonl", jsonl(t, rows), "config.yaml", testConfig, "summary.json", testSummary, "shards.json", testShards(t, 10, 10)),
-		"diverged": folder(t, "metrics.jsonl", jsonl(t, short), "config.yaml", testConfig, "summary.json", diverged, "shards.json", testShards(t, 120, 1000)),
-		"bare":     folder(t, "metrics.jsonl", jsonl(t, rows[:20])),
-		"single":   folder(t, "metrics.jsonl", jsonl(t, rows[:1]), "shards.json", testShards(t, 1, 10)),
-		"one":      folder(t, "metrics.jsonl", jsonl(t, rows[50:51]), "shards.json", testShards(t, 3, 2)),
-		"flat":     folder(t, "metrics.jsonl", jsonl(t, flat), "shards.json", testShards(t, 40, 10)),
-		"equal":    folder(t, "metrics.jsonl", jsonl(t, equal)),
-		"wide":     folder(t, "metrics.jsonl", jsonl(t, wide)),
-		"empty":    folder(t, "metrics.jsonl", ""),
-		"nulls":    folder(t, "metrics.jsonl", `{"iteration":0}`+"\n"+`{"iteration":10,"bits_total":5,"consensus":null}`+"\n"),
-	}
+	return rows
 }
 
 // keep copies what a test made to the folder named by FSPDA_KEEP, for looking at it.

@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"fspda/cpu"
+	"fspda/data"
+	"fspda/model"
+	"fspda/train"
+)
+
+func options(t testing.TB, iterations int) StepOptions {
+	set, err := data.Synthetic(data.SyntheticOptions{Train: 300, Test: 50, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: []int{8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev := cpu.New()
+	m := model.NewEngine(net, dev)
+	c := train.Default()
+	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints = 3, "ring", "shuffled", 20, iterations, 1
+	s, err := c.Resolve(set, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return StepOptions{Setup: s, Device: dev, Model: m, FLOPs: 1e6, Shapes: [][3]int{{20, 8, 784}}, Rate: cpu.Rate, Each: 20 * time.Millisecond}
+}
+
+// The parts make up the step, and what they are compared with was measured.
+func TestStep(t *testing.T) {
+	r, err := Step(context.Background(), options(t, 1e6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Iterations < 1 || r.Gradient <= 0 || r.Vectors <= 0 || r.Rest < 0 {
+		t.Errorf("%+v", r)
+	}
+	if gap := r.Step - r.Gradient - r.Vectors - r.Rest; gap < -4 || gap > 4 { // ns, from integer division
+		t.Errorf("parts and whole are %v apart", gap)
+	}
+	if r.GEMM <= 0 || r.Rate <= 0 || r.Fraction <= 0 || r.RestShare < 0 || r.RestShare > 1 {
+		t.Errorf("%+v", r)
+	}
+	var b bytes.Buffer
+	if _, err := r.WriteTo(&b); err != nil || !strings.Contains(b.String(), "3 agents") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// A run that is over before there is anything to measure is an error, not a number.
+func TestStepTooShort(t *testing.T) {
+	if r, err := Step(context.Background(), options(t, 10)); err == nil {
+		t.Errorf("measured %+v", r)
+	}
+}
+
+// The limit of several shapes is total work over total time: the harmonic mean of their rates by work.
+func TestLimit(t *testing.T) {
+	o := StepOptions{Shapes: [][3]int{{1, 1, 1}, {1, 1, 3}}, Each: time.Second, Rate: func(_, _, k int, d time.Duration) float64 {
+		if d != time.Second/2 {
+			t.Errorf("%v each", d)
+		}
+		return float64(k) // GFLOP/s
+	}}
+	if got, want := o.limit(), (2.0+6)/(2/1.0+6/3.0); got < want*(1-1e-12) || got > want*(1+1e-12) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -1,0 +1,18 @@
+package cpu
+
+import "unsafe"
+
+// line is the length of a cache line, and of the widest vector register, in bytes.
+const line = 64
+
+// aligned returns n zeros that begin at a cache line. Every vector and every arena does, so that an operand at a given place in one
+// has the same alignment in every run and on every goroutine; see gemm for why bits depend on that.
+func aligned(n int) []float32 {
+	const most = line/4 - 1
+	buf := make([]float32, n+most)
+	skip := 0
+	if over := uintptr(unsafe.Pointer(unsafe.SliceData(buf))) % line; over != 0 {
+		skip = int(line-over) / 4
+	}
+	return buf[skip : skip+n : skip+n]
+}

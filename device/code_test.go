@@ -1,0 +1,35 @@
+package device_test
+
+import (
+	"testing"
+
+	"fspda/device"
+)
+
+func TestRefString(t *testing.T) {
+	for _, c := range []struct {
+		ref  device.Ref
+		want string
+	}{
+		{device.Ref{Space: device.Params, Off: 0, Len: 5}, "params[0:5]"},
+		{device.Ref{Space: device.Grads, Off: 5, Len: 5}, "grads[5:10]"},
+		{device.Ref{Space: device.Arena, Off: 16, Len: 1}, "arena[16:17]"},
+		{device.Ref{Space: device.Input, Len: 2}, "input[0:2]"},
+		{device.Ref{Space: device.Labels, Len: 2}, "labels[0:2]"},
+	} {
+		if got := c.ref.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// Every kernel is listed once: tests and devices go through the list.
+func TestKernelsAreDistinct(t *testing.T) {
+	seen := map[device.Kernel]bool{}
+	for _, k := range device.Kernels() {
+		if seen[k] || k == "" {
+			t.Errorf("kernel %q twice or empty", k)
+		}
+		seen[k] = true
+	}
+}
