@@ -12,14 +12,14 @@ func TestRate(t *testing.T) {
 	got := Rate(m, n, k, 20*time.Millisecond)
 	a, b, c := noise("a", m*k), noise("b", k*n), make([]float32, m*n)
 	best := math.Inf(1)
-	for range 20 {
+	for range 200 {
 		begin := time.Now()
 		gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
 		best = min(best, float64(time.Since(begin).Nanoseconds()))
 	}
 	fastest := 2 * m * n * k / best
-	if got > 2*fastest || got < fastest/50 {
-		t.Errorf("rate %v GFLOP/s, the fastest of 20 products had %v", got, fastest)
+	if got > 4*fastest || got < fastest/50 { // other layouts may be faster
+		t.Errorf("rate %v GFLOP/s, the fastest of 200 products had %v", got, fastest)
 	}
 }
 

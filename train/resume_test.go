@@ -283,7 +283,7 @@ func TestFolderRefusals(t *testing.T) {
 		want   string
 	}{
 		{dir, s, false, "already holds this run"},
-		{dir, so, true, "alpha (0.1 there, 0.2 here), seed (1 there, 5 here)"},
+		{dir, so, true, "alpha (0.3 there, 0.2 here), seed (1 there, 5 here)"},
 		{dir, so, false, "another configuration"},
 		{busy, s, false, "not empty"},
 		{filepath.Join(busy, "new"), s, true, "no run to resume"},

@@ -52,12 +52,15 @@ type against struct {
 	nothing        string // what to say if the axis can show no point
 }
 
-var axes = []against{
-	{id: "iteration", key: "iteration", title: "iteration", label: countLabel,
-		value: func(v float64) string { return "iteration " + grouped(v) }},
-	{id: "bits", key: "bits_total", title: "bits sent by all agents, shared-seed accounting", log: true, label: bitLabel,
-		value:   func(v float64) string { return si(v, "bit") },
-		nothing: "no bits were sent at any evaluation"},
+// axesOf returns the x axes of a run: iterations, and bits in the accounting that bits_total has.
+func axesOf(accounting string) [2]against {
+	return [2]against{
+		{id: "iteration", key: "iteration", title: "iteration", label: countLabel,
+			value: func(v float64) string { return "iteration " + grouped(v) }},
+		{id: "bits", key: "bits_total", title: "bits sent by all agents, " + accounting + " accounting", log: true, label: bitLabel,
+			value:   func(v float64) string { return si(v, "bit") },
+			nothing: "no bits were sent at any evaluation"},
+	}
 }
 
 // Sizes of a chart, in units of the drawing. On a phone it is shown at about 0.7 of them.

@@ -16,6 +16,8 @@ func parsed(t testing.TB, text string) *metrics {
 	return m
 }
 
+var axes = axesOf("shared-seed")
+
 // find returns the marks of a style.
 func find(d *drawing, style string) []mark {
 	var found []mark

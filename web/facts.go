@@ -27,6 +27,9 @@ func (r *run) final(key string) float64 {
 // setting returns a setting as text: from the config, else from the summary.
 func (r *run) setting(key string) string { return first(key, r.config, r.summary) }
 
+// accounting is how bits_total and bits_agent_max count.
+func (r *run) accounting() string { return accounting(r.config, r.summary) }
+
 // fact is a value with its name and, where it needs one, an explanation.
 type fact struct{ Name, Value, Note string }
 
@@ -72,7 +75,9 @@ func (r *run) sentence() string {
 	part("; batch %s", "batch")
 	part("; %s iterations", "iterations")
 	part("; seed %s", "seed")
-	part("; device %s", "device")
+	if v := first("device", r.summary, r.config); v != "" { // the config may say auto
+		fmt.Fprintf(&b, "; device %s", v)
+	}
 	b.WriteByte('.')
 	return b.String()
 }
@@ -84,7 +89,7 @@ func (r *run) headline() []fact {
 		{"Worst agent", percent(r.final("test_acc_min")), "test accuracy"},
 		{"Training loss", significant(r.final("train_loss_worst"), 4), "of the worst agent"},
 		{"Consensus error", significant(r.final("consensus"), 3), "sum of squared distances to the mean model"},
-		{"Sent", si(r.final("bits_total"), "bit"), "by all agents, shared-seed accounting"},
+		{"Sent", si(r.final("bits_total"), "bit"), "by all agents, " + r.accounting() + " accounting"},
 		{"Wall time", duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
 	}
 }
@@ -141,22 +146,30 @@ func epochs(v float64) string {
 }
 
 // mode is one way to count the bits that were sent.
-type mode struct{ key, name, note string }
+type mode struct{ own, accounting, name, note string }
 
 var modes = []mode{
-	{"bits_total", "shared seed", "values only: both ends of an edge derive the mask from a common seed, so no index travels"},
-	{"bits_packed", "packed", "values, and explicit indices of ⌈log₂ d⌉ bit each, which one end of an edge sends"},
-	{"bits_reference", "reference", "values, and 64-bit indices, as in published curves: the figure to compare with those"},
+	{"bits_shared_seed", accountings[0], "shared seed", "values only: both ends of an edge derive the mask from a common seed, so no index travels"},
+	{"bits_packed", accountings[1], "packed", "values, and explicit indices of ⌈log₂ d⌉ bit each, which one end of an edge sends"},
+	{"bits_reference", accountings[2], "reference", "values, and 64-bit indices, as in published curves: the figure to compare with those"},
+}
+
+// key returns where the bits of a mode stand: bits_total holds them too if it counts so, and older runs have no other key.
+func (m mode) key(r *run) string {
+	if m.accounting == r.accounting() {
+		return "bits_total"
+	}
+	return m.own
 }
 
 // bits is the table of what was sent.
 func (r *run) bits() []fact {
 	var facts []fact
 	for _, m := range modes {
-		facts = append(facts, fact{"Bits, " + m.name, si(r.final(m.key), "bit"), m.note})
+		facts = append(facts, fact{"Bits, " + m.name, si(r.final(m.key(r)), "bit"), m.note})
 	}
 	return append(facts,
-		fact{"Bits of the busiest agent", si(r.metrics.last("bits_agent_max"), "bit"), "shared-seed accounting"},
+		fact{"Bits of the busiest agent", si(r.metrics.last("bits_agent_max"), "bit"), r.accounting() + " accounting"},
 		fact{"Overhead", si(r.metrics.last("overhead_bits"), "bit"), "handshakes, seeds and counters; in none of the figures above"},
 		fact{"On the wire", si(r.final("wire_bytes"), "B"), "bytes that the transport really carried, with its framing"})
 }
@@ -179,7 +192,7 @@ func (r *run) milestones() []milestone {
 		}
 		s := milestone{fmt.Sprintf("%.0f %%", 100*share), percent(share * best), grouped(m.column["iteration"][row]), duration(m.column["wall_s"][row]), nil}
 		for _, k := range modes {
-			s.Bits = append(s.Bits, si(m.column[k.key][row], "bit"))
+			s.Bits = append(s.Bits, si(m.column[k.key(r)][row], "bit"))
 		}
 		all = append(all, s)
 	}
@@ -210,8 +223,8 @@ func (s *shards) splitNote() string {
 		total += sum
 		least, largest = min(least, sum), max(largest, sum)
 	}
-	return fmt.Sprintf("%s examples over %d agents, %s to %s each. A cell's strength is its share of the largest count.",
-		grouped(float64(total)), len(s.Agents), grouped(float64(least)), grouped(float64(largest)))
+	return fmt.Sprintf("%s examples over %d agents, %s each. A cell's strength is its share of the largest count.",
+		grouped(float64(total)), len(s.Agents), between(least, largest))
 }
 
 // graphNote describes the graph in numbers.
@@ -220,5 +233,13 @@ func (s *shards) graphNote() string {
 	for _, d := range s.degrees() {
 		least, largest = min(least, d), max(largest, d)
 	}
-	return fmt.Sprintf("%d agents, %d edges, degrees from %d to %d.", len(s.Agents), len(s.Edges), least, largest)
+	return fmt.Sprintf("%d agents, %d edges, each agent has %s neighbours.", len(s.Agents), len(s.Edges), between(least, largest))
+}
+
+// between writes a range of counts, or the count if all are equal.
+func between(least, largest int) string {
+	if least == largest {
+		return grouped(float64(least))
+	}
+	return grouped(float64(least)) + " to " + grouped(float64(largest))
 }

@@ -31,6 +31,31 @@ func TestMilestones(t *testing.T) {
 	}
 }
 
+// bits_total counts as the config says; each mode has its own column beside it, but for old runs.
+func TestAccounting(t *testing.T) {
+	m := parsed(t, `{"iteration":1,"test_acc_avg":1,"bits_total":2e6,"bits_shared_seed":1e6,"bits_packed":2e6,"bits_reference":3e6}`)
+	r := &run{metrics: m, config: settings{"accounting": "packed"}}
+	if got := strings.Join(r.milestones()[0].Bits, " "); got != "1 Mbit 2 Mbit 3 Mbit" {
+		t.Error(got)
+	}
+	facts := r.bits()
+	if facts[0].Value != "1 Mbit" || facts[1].Value != "2 Mbit" || facts[3].Note != "packed accounting" || r.headline()[4].Note != "by all agents, packed accounting" {
+		t.Errorf("%v", facts)
+	}
+	old := &run{metrics: parsed(t, `{"iteration":1,"test_acc_avg":1,"bits_total":5e6}`)}
+	if got := strings.Join(old.milestones()[0].Bits, " "); got != "5 Mbit – –" {
+		t.Error(got)
+	}
+	if a := accounting(settings{"accounting": "<unknown>"}); a != "shared-seed" {
+		t.Error(a)
+	}
+	axes := axesOf("packed")
+	d := charts[1].draw(m, &axes[1])
+	if titles := find(d, "v-label"); titles[0].text != "bits sent by all agents, packed accounting" {
+		t.Errorf("axis %q", titles[0].text)
+	}
+}
+
 // The summary has the last word, even if that is null.
 func TestFinal(t *testing.T) {
 	r := &run{metrics: parsed(t, `{"iteration":7,"consensus":1,"test_acc_avg":0.5,"wall_s":3}`), summary: settings{"consensus": nil, "test_acc_avg": 0.75}}
@@ -47,7 +72,7 @@ func TestNotes(t *testing.T) {
 	if got := s.splitNote(); !strings.HasPrefix(got, "20 examples over 3 agents, 2 to 15 each.") {
 		t.Error(got)
 	}
-	if got := s.graphNote(); got != "3 agents, 2 edges, degrees from 1 to 2." {
+	if got := s.graphNote(); got != "3 agents, 2 edges, each agent has 1 to 2 neighbours." {
 		t.Error(got)
 	}
 }

@@ -9,7 +9,8 @@ import (
 // WritePlots reads metrics.jsonl in dir, the folder of a run, and writes its curves into dir/plots: training loss, test
 // accuracy, consensus error and squared gradient norm, each against the iteration and against the bits sent, as
 // NAME-iteration.svg, NAME-iteration.png, NAME-bits.svg and NAME-bits.png. Values that are null, and those that are not
-// positive on a logarithmic axis, are skipped; a picture without any value says so.
+// positive on a logarithmic axis, are skipped; a picture without any value says so. How bits_total counts is taken from
+// config.yaml, if there is one, and printed at the axis.
 //
 // A damaged line of metrics.jsonl is an error that names it; the pictures of an earlier call then stay as they are.
 func WritePlots(dir string) error {
@@ -17,10 +18,15 @@ func WritePlots(dir string) error {
 	if err != nil {
 		return err
 	}
+	_, config, err := readConfig(filepath.Join(dir, "config.yaml"))
+	if err != nil {
+		return err
+	}
 	folder := filepath.Join(dir, "plots")
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return fmt.Errorf("web: create folder for plots: %w", err)
 	}
+	axes := axesOf(accounting(config))
 	for i := range charts {
 		for k := range axes {
 			d := charts[i].draw(m, &axes[k])

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -76,6 +77,17 @@ func (s settings) text(key string) string {
 		}
 		return clean(string(b))
 	}
+}
+
+// accountings are the names of the ways to count bits.
+var accountings = []string{"shared-seed", "packed", "reference"}
+
+// accounting returns how bits_total counts, from the first settings that say so. Without a known name it is shared-seed, the default.
+func accounting(from ...settings) string {
+	if a := first("accounting", from...); slices.Contains(accountings, a) {
+		return a
+	}
+	return accountings[0]
 }
 
 // first returns the text of key in the first settings that have one.
