@@ -68,7 +68,7 @@ func Default() Config {
 		Weights: "constant", Order: "cta", Decay: 1e-4, Schedule: "constant", Warmup: 5,
 		Agents: 10, Graph: "complete", Edges: "one-edge", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Sampling: "epochs", Seed: 1,
-		Device: "auto", EvalPoints: 20, Accounting: "shared-seed", Checkpoint: 60,
+		Device: "auto", EvalPoints: 12, Accounting: "shared-seed", Checkpoint: 60,
 	}
 }
 
