@@ -351,7 +351,7 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
-	for row := range strings.Lines(table("x̄", [][3]string{{"a", "ä – 1", "c"}, {"bb", "2", "d"}})) {
+	for row := range strings.Lines(table([]string{"x̄"}, [][3]string{{"a", "ä – 1", "c"}, {"bb", "2", "d"}})) {
 		if strings.ContainsRune(row, '\t') {
 			t.Error("tabs in a table")
 		}

@@ -25,7 +25,9 @@ type show struct {
 	stdout io.Writer
 	log    *zap.Logger
 
-	bar  *progressbar.ProgressBar // nil where there is no terminal
+	terminal io.Writer // nil where there is none
+
+	bar  *progressbar.ProgressBar // from begin on, if there is a terminal
 	at   atomic.Int64             // iteration of agent 0
 	quit chan struct{}
 	once sync.Once
@@ -35,13 +37,18 @@ type show struct {
 func newShow(f trainFlags, s *train.Setup, model string, stdout, stderr io.Writer) *show {
 	sh := &show{flags: f, setup: s, model: model, stdout: stdout, quit: make(chan struct{}), log: newLogger(f, stderr)}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
-		sh.bar = progressbar.NewOptions(s.Config.Iterations,
-			progressbar.OptionSetWriter(stderr), progressbar.OptionSetDescription("starting"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString("it"), progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth(),
-			progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+		sh.terminal = stderr
 		sh.log = zap.New(zapcore.NewCore(lineEncoder(), zapcore.AddSync(stderr), zapcore.WarnLevel)) // the bar tells the rest
 	}
 	return sh
+}
+
+// newBar makes a bar with rate and time left, which takes itself away at the end.
+func newBar(w io.Writer, iterations int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(iterations, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("starting"),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("it"),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth(),
+		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
 }
 
 // newLogger makes plain lines, JSON lines, or errors only.
@@ -67,11 +74,12 @@ func lineEncoder() zapcore.Encoder {
 // begin says what is about to run, and starts the bar.
 func (s *show) begin(folder string) {
 	c := s.setup.Config
-	s.log.Info("training", zap.String("what", s.what()), zap.Int("iterations", c.Iterations), zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads", s.setup.Threads))
-	if s.bar == nil {
+	s.log.Info("training", zap.Strings("what", s.what()), zap.Int("iterations", c.Iterations), zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads", s.setup.Threads))
+	if s.terminal == nil {
 		return
 	}
-	fmt.Fprintf(s.stdout, "%s\n%s\n", s.what(), folder)
+	fmt.Fprintf(s.terminal, "%s\n%s\n", strings.Join(s.what(), "\n"), folder)
+	s.bar = newBar(s.terminal, c.Iterations)
 	s.wg.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
@@ -86,14 +94,17 @@ func (s *show) begin(folder string) {
 	})
 }
 
-// what is the run in one line.
-func (s *show) what() string {
+// what is the run in a few lines.
+func (s *show) what() []string {
 	c := s.setup.Config
-	parts := []string{fmt.Sprintf("%s, %s (d = %s)", c.Algo, s.model, thousands(uint64(s.setup.Dim))), fmt.Sprintf("%d agents on %s data, %s", c.Agents, c.Data, c.Partition)}
-	if !s.setup.Collective {
-		parts = append(parts, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask, percent(c.Density)))
+	lines := []string{
+		fmt.Sprintf("%s, %s, d = %s", c.Algo, s.model, thousands(uint64(s.setup.Dim))),
+		fmt.Sprintf("%d agents, %s data, %s", c.Agents, c.Data, c.Partition),
 	}
-	return strings.Join(parts, "; ")
+	if !s.setup.Collective {
+		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask, percent(s.setup.Mask.Density())))
+	}
+	return lines
 }
 
 // step moves the bar.

@@ -19,7 +19,11 @@ func (s *show) end(folder string, sum train.Summary, res *train.Result) error {
 	case s.flags.quiet:
 		return nil
 	}
-	_, err := fmt.Fprint(s.stdout, table(s.what(), rows(folder, sum)))
+	title := s.what()
+	if s.terminal != nil {
+		title = nil // it stands above already
+	}
+	_, err := fmt.Fprint(s.stdout, table(title, rows(folder, sum)))
 	return err
 }
 
@@ -39,12 +43,12 @@ func rows(folder string, s train.Summary) [][3]string {
 	return append(r,
 		[3]string{"bits sent", bits(s.BitsTotal), fmt.Sprintf("%s accounting; packed %s, reference %s", s.Accounting, bits(s.BitsPacked), bits(s.BitsReference))},
 		[3]string{"iterations", thousands(uint64(s.Iterations)), fmt.Sprintf("in %s, %.0f a second on %d threads", seconds(s.WallS), s.IterationsPerS, s.Threads)},
-		[3]string{"report", filepath.Join(folder, "report.html"), string(s.Status)},
+		[3]string{"report", string(s.Status), filepath.Join(folder, "report.html")},
 	)
 }
 
-// table draws rows below a title.
-func table(title string, rows [][3]string) string {
+// table draws rows below the lines of a title.
+func table(title []string, rows [][3]string) string {
 	var w [3]int
 	for _, r := range rows {
 		for i, c := range r {
@@ -53,7 +57,10 @@ func table(title string, rows [][3]string) string {
 	}
 	rule := strings.Repeat("─", w[0]+w[1]+w[2]+6)
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n%s\n", title, rule)
+	for _, line := range title {
+		fmt.Fprintf(&b, "\n%s", line)
+	}
+	fmt.Fprintf(&b, "\n%s\n", rule)
 	for _, r := range rows {
 		fmt.Fprintf(&b, " %s  %s  %s\n", pad(r[0], w[0]), pad(r[1], w[1]), r[2])
 	}
@@ -61,7 +68,7 @@ func table(title string, rows [][3]string) string {
 	return b.String()
 }
 
-// pad fills up to width in runes, which fmt counts too, but only for %s without other widths in play.
+// pad fills up to width, in runes.
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", width-utf8.RuneCountInString(s))
 }
