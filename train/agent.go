@@ -276,6 +276,9 @@ func (a *agent) grad(dst, x device.Vector) error {
 		return &DivergedError{Agent: a.id, T: a.round.T, Loss: loss}
 	}
 	a.grads++
+	if scale := a.run.setup.gain(a.id); scale != 1 {
+		a.run.dev.Combine(dst, device.Term{A: scale, V: dst})
+	}
 	return nil
 }
 

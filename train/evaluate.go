@@ -232,7 +232,8 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 	return out
 }
 
-// dualTrack is the squared distance of the duals from where they lead: (alpha/((1-mu)·eta))·(∇F - ∇f_i)(xbar).
+// dualTrack is the squared distance of the duals from where they lead: (alpha/((1-mu)·eta))·(∇F - ∇f_i)(xbar), where f_i
+// carries its weight in F.
 func (e *evaluator) dualTrack(duals [][]float32, mean *point) Num {
 	c := e.setup.Config
 	if c.Eta.V == 0 {
@@ -241,8 +242,9 @@ func (e *evaluator) dualTrack(duals [][]float32, mean *point) Num {
 	gain := c.Alpha / ((1 - c.Momentum) * c.Eta.V)
 	sum := 0.0
 	for i, l := range duals {
+		weight := e.setup.gain(i)
 		for k, v := range l {
-			diff := float64(v) - gain*(mean.full[k]-float64(mean.shards[i][k]))
+			diff := float64(v) - gain*(mean.full[k]-weight*float64(mean.shards[i][k]))
 			sum += diff * diff
 		}
 	}

@@ -85,6 +85,38 @@ func TestDualsTrackGradients(t *testing.T) {
 	}
 }
 
+// With objective samples the agents' mean direction is the gradient of the objective in which samples weigh equally: one full-gradient
+// step of central SGD is one step of gradient descent on all samples.
+func TestObjectiveSamples(t *testing.T) {
+	c := small()
+	c.Partition, c.Objective, c.Sampling, c.Algo, c.Batch, c.Iterations, c.EvalPoints, c.Decay = "dirichlet(0.5)", "samples", "full", "sgd", 1, 1, 1, 0.1
+	s, m := resolve(t, c)
+	if len(s.Shards[0]) == len(s.Shards[1]) {
+		t.Fatal("the shards are of equal size: the test would prove nothing")
+	}
+	got := play(t, c, Options{}).Mean
+	var all []int32
+	for _, shard := range s.Shards {
+		all = append(all, shard...)
+	}
+	var b device.Batch
+	s.Set.Train.Gather(&b, all)
+	dev := cpu.New()
+	x, g := dev.NewVector(s.Dim), dev.NewVector(s.Dim)
+	dev.Write(x, m.Init(c.Seed))
+	if _, err := m.Grad(g, x, b); err != nil {
+		t.Fatal(err)
+	}
+	dev.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -c.Alpha, V: g})
+	want := make([]float32, s.Dim)
+	dev.Read(want, x)
+	for k := range want {
+		if math.Abs(float64(got[k]-want[k])) > 2e-6 {
+			t.Fatalf("coordinate %d: %v, want %v", k, got[k], want[k])
+		}
+	}
+}
+
 // Algorithms without duals have no dual metrics.
 func TestNoDuals(t *testing.T) {
 	c := small()

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -297,11 +298,12 @@ func TestDivergence(t *testing.T) {
 // An error in one agent ends the run with that error, and everybody's wait.
 func TestErrorEndsRun(t *testing.T) {
 	c := small()
-	m := &failing{Model: labModel(t, c), after: 40}
+	m := &failing{Model: labModel(t, c)}
+	m.after.Store(40)
 	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil || err.Error() == "" {
 		t.Fatalf("error %v", err)
 	}
-	m = &failing{Model: labModel(t, c), after: 12, score: true} // in the evaluation of iteration 0
+	m = &failing{Model: labModel(t, c), score: true} // in the evaluation of iteration 0
 	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil {
 		t.Fatal("an evaluation failed and nobody said so")
 	}
@@ -310,13 +312,13 @@ func TestErrorEndsRun(t *testing.T) {
 // failing is a model whose device breaks after some calls.
 type failing struct {
 	Model
-	after int
+	after atomic.Int64
 	score bool
 }
 
 func (f *failing) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
 	if !f.score && b.N() == 16 {
-		if f.after--; f.after < 0 {
+		if f.after.Add(-1) < 0 {
 			return 0, fmt.Errorf("device lost")
 		}
 	}

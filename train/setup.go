@@ -151,6 +151,14 @@ func (s *Setup) split() error {
 	return nil
 }
 
+// gain is what agent i's gradient is multiplied by, so that the agents' mean direction is the gradient of F: n times its weight.
+func (s *Setup) gain(i int) float64 {
+	if s.Config.Objective == "agents" {
+		return 1
+	}
+	return float64(len(s.Weight)) * s.Weight[i]
+}
+
 // connect builds graph, edge process and mask for tensors of the given sizes.
 func (s *Setup) connect(sizes []int) error {
 	c := &s.Config
