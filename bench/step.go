@@ -43,17 +43,19 @@ type StepReport struct {
 
 // Step runs real training iterations on one core and tells kernel time from the rest.
 func Step(ctx context.Context, o StepOptions) (StepReport, error) {
+	if o.Each <= 0 {
+		return StepReport{}, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: what is not in a kernel is overhead, with nothing to hide it
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
 	dev, model := timedDevice{o.Device, k}, timedModel{o.Model, k}
 	var begin time.Time
-	var stopAt context.CancelFunc
-	ctx, stopAt = context.WithCancel(ctx)
+	running, stopAt := context.WithCancel(ctx)
 	defer stopAt()
 	first := 0
-	res, err := train.Run(ctx, o.Setup, train.Options{Device: dev, Model: model, OnStep: func(t int) {
+	res, err := train.Run(running, o.Setup, train.Options{Device: dev, Model: model, OnStep: func(t int) {
 		switch {
 		case begin.IsZero() && t >= warmUp:
 			first, begin = t, time.Now()
@@ -67,6 +69,12 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	}})
 	if err != nil {
 		return r, err
+	}
+	if res.Diverged != nil {
+		return r, res.Diverged
+	}
+	if err := ctx.Err(); err != nil {
+		return r, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, err)
 	}
 	if r.Iterations == 0 {
 		return r, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)

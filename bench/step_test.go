@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,27 @@ func TestStep(t *testing.T) {
 func TestStepTooShort(t *testing.T) {
 	if r, err := Step(context.Background(), options(t, 10)); err == nil {
 		t.Errorf("measured %+v", r)
+	}
+}
+
+// What ends a measurement early is named.
+func TestStepRefusals(t *testing.T) {
+	o := options(t, 1e6)
+	o.Each = 0
+	var ce *train.ConfigError
+	if _, err := Step(context.Background(), o); !errors.As(err, &ce) {
+		t.Errorf("no time: %v", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := Step(ctx, options(t, 1e6)); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	o = options(t, 1e6)
+	o.Setup.Schedule.Alpha = 1e30
+	var de *train.DivergedError
+	if _, err := Step(context.Background(), o); !errors.As(err, &de) {
+		t.Errorf("diverged: %v", err)
 	}
 }
 

@@ -28,7 +28,7 @@ type agent struct {
 	ledger dist.Ledger
 	grads  int
 
-	spare chan *snapshot // two snapshots may be on their way to the collector
+	spare chan *snapshot // two snapshots may be on their way to the collector, and one more at a divergence
 
 	round   algo.Round
 	batch   device.Batch
@@ -48,9 +48,9 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{id: id, run: r, loader: loader, degree: make([]int, s.Graph.N), spare: make(chan *snapshot, 2)}
+	a := &agent{id: id, run: r, loader: loader, degree: make([]int, s.Graph.N), spare: make(chan *snapshot, 3)}
 	a.state = algo.NewState(s.Algo, r.dev, r.dev.NewVector(s.Dim))
-	for range cap(a.spare) {
+	for range 2 {
 		a.spare <- newSnapshot(r.dev, a.state)
 	}
 	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
@@ -61,9 +61,18 @@ func newAgent(r *run, id, first int) (*agent, error) {
 func (a *agent) walk(ctx context.Context, first int) error {
 	defer a.loader.Close()
 	for t := first; ; t++ {
+		if ctx.Err() != nil { // an agent without edges would not hear of it before its next snapshot
+			return context.Cause(ctx)
+		}
 		o := a.run.pace.enter(a.id, t)
+		if o.alone {
+			a.halt(errHalted)
+		}
 		if eval := o.count && a.run.setup.EvalAt(t); eval || o.save {
-			if err := a.leave(ctx, t, eval, o.save); err != nil {
+			switch err := a.leave(ctx, t, eval, o.save); {
+			case errors.Is(err, errHalted):
+				return nil
+			case err != nil:
 				return err
 			}
 		}
@@ -287,8 +296,12 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	var sn *snapshot
 	select {
 	case sn = <-a.spare:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-a.ctx.Done():
+		if ctx.Err() != nil || a.run.pace.beyond(t) {
+			return context.Cause(a.ctx)
+		}
+		// The run diverged inside t: its head still counts, but nobody may be left to set a snapshot free.
+		sn = newSnapshot(a.run.dev, a.state)
 	}
 	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
 	sn.ledger, sn.grads = a.ledger, a.grads

@@ -72,6 +72,9 @@ func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
 func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wall float64) (err error) {
 	dir := filepath.Join(f.Path, "checkpoints")
 	final := filepath.Join(dir, checkpointName(sn[0].t))
+	if _, err := os.Stat(final); err == nil {
+		return nil // the one this run went on from, verified then: writing it anew would put it at risk
+	}
 	if err := f.fs.MkdirAll(dir); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}
 	}
@@ -105,9 +108,6 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 		return err
 	}
 	if _, err = f.fs.WriteFile(filepath.Join(tmp, manifestFile), func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(final); err != nil { // the same iteration again, after a resume
 		return err
 	}
 	if err := os.Rename(tmp, final); err != nil {

@@ -254,7 +254,15 @@ func (a AutoFloat) MarshalYAML() (any, error) {
 }
 
 // UnmarshalYAML reads what MarshalYAML writes.
-func (a *AutoFloat) UnmarshalYAML(n ast.Node) error { return a.Set(n.String()) }
+func (a *AutoFloat) UnmarshalYAML(n ast.Node) error { return a.Set(plain(n)) }
+
+// plain is the text of a YAML value, without the quotes it may stand in.
+func plain(n ast.Node) string {
+	if s, ok := n.(*ast.StringNode); ok {
+		return s.Value
+	}
+	return n.String()
+}
 
 // Widths are the sizes of a network's hidden layers.
 type Widths []int
@@ -288,7 +296,7 @@ func (w *Widths) Set(s string) error {
 
 // UnmarshalYAML reads a list, or what Set reads.
 func (w *Widths) UnmarshalYAML(n ast.Node) error {
-	text := n.String()
+	text := plain(n)
 	if _, ok := n.(*ast.SequenceNode); ok {
 		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("[], \n\t", r) }), ",")
 		text = strings.TrimPrefix(strings.ReplaceAll(text, "-,", ""), "-,")

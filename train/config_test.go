@@ -28,7 +28,14 @@ func TestParseKeepsWhatItIsNotTold(t *testing.T) {
 	if d := want.Differences(c); len(d) > 0 {
 		t.Error(d)
 	}
-	for text, widths := range map[string]string{"hidden: [3, 4]": "3,4", "hidden:\n  - 5\n  - 6": "5,6", "hidden: none": "none", "hidden: []": "none", "hidden: 7,8": "7,8", "": "100"} {
+	for text, eta := range map[string]string{`eta: "auto"`: "auto", "eta: '0.25' # quoted": "0.25", "eta: auto # a comment": "auto"} {
+		c := Default()
+		c.Eta = AutoFloat{V: 3}
+		if err := c.Parse("x.yaml", []byte(text)); err != nil || c.Eta.String() != eta {
+			t.Errorf("%q: %s, %v", text, c.Eta, err)
+		}
+	}
+	for text, widths := range map[string]string{"hidden: [3, 4]": "3,4", "hidden:\n  - 5\n  - 6": "5,6", "hidden: none": "none", "hidden: []": "none", "hidden: 7,8": "7,8", `hidden: "7,8"`: "7,8", "": "100"} {
 		c := Default()
 		if err := c.Parse("x.yaml", []byte(text)); err != nil || c.Hidden.String() != widths {
 			t.Errorf("%q: %s, %v", text, c.Hidden, err)
@@ -103,6 +110,10 @@ func TestRefusals(t *testing.T) {
 		"gamma periodic": {func(c *Config) { c.Edges, c.Mask, c.Gamma = "periodic(5)", "all", 0.6 }, []string{"gamma 0.6", "all edges at once"}},
 		"eta":            {func(c *Config) { c.Eta = AutoFloat{V: 0.6} }, []string{"eta 0.6", "reaches gamma 0.5"}},
 		"theta":          {func(c *Config) { c.Algo, c.Theta = "dsgd", 1.2 }, []string{"theta 1.2", "stable region"}},
+		"every 1e-10":    {func(c *Config) { c.Checkpoint = 1e-10 }, []string{"checkpoint_every 1e-10", "0.001 to 1e9"}},
+		"every 1e10":     {func(c *Config) { c.Checkpoint = 1e10 }, []string{"checkpoint_every 1e+10", "0.001 to 1e9"}},
+		"threads":        {func(c *Config) { c.Threads = 1e6 }, []string{"threads 1000000", "1024"}},
+		"many agents":    {func(c *Config) { c.Agents, c.Graph = 1e9, "complete" }, []string{"partition", "1000000000 agents"}},
 		"warmup":         {func(c *Config) { c.Schedule, c.Warmup = "cosine", 50 }, []string{"warmup 50", "epochs"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,13 +52,19 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // replace writes a file beside its final name and renames it, so that nobody ever sees half of it.
 func replace(d disk, path string, text []byte) error {
-	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".writing")
+	tmp := filepath.Join(filepath.Dir(path), writing(filepath.Base(path)))
 	if _, err := d.WriteFile(tmp, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		os.Remove(tmp)
 		return err
 	}
-	return os.Rename(tmp, path)
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
+
+// writing is the name of a file that is not yet complete.
+func writing(name string) string { return "." + name + ".writing" }
 
 // syncDir flushes a rename to the disk. Windows has no such call and needs none.
 func syncDir(dir string) error {

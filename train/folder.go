@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 	old, err := ReadConfig(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		if entries, err := os.ReadDir(path); err == nil && slices.ContainsFunc(entries, foreign) {
 			return nil, &FolderError{Path: path, Got: "is not empty and holds no run (no config.yaml)", Hint: "choose another folder with --out"}
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, &FolderError{Path: path, Got: "cannot be opened", Err: err}
@@ -123,12 +124,20 @@ func (f *Folder) create(s *Setup) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string][]byte{"shards.json": shards, "config.yaml": s.Config.YAML()} {
-		if err := replace(f.fs, filepath.Join(f.Path, name), text); err != nil {
-			return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
+	for _, file := range []struct {
+		name string
+		text []byte
+	}{{"shards.json", shards}, {"config.yaml", s.Config.YAML()}} { // the configuration last: with it the folder holds a run
+		if err := replace(f.fs, filepath.Join(f.Path, file.name), file.text); err != nil {
+			return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.close())
 		}
 	}
 	return nil
+}
+
+// foreign tells whether an entry of a folder without config.yaml is somebody else's, and not what create leaves when it is killed.
+func foreign(e os.DirEntry) bool {
+	return !slices.Contains([]string{".lock", "shards.json", writing("shards.json"), writing("config.yaml")}, e.Name())
 }
 
 func edgePairs(s *Setup) [][2]int {
@@ -140,10 +149,14 @@ func edgePairs(s *Setup) [][2]int {
 }
 
 // openMetrics opens the metric files for appending and drops the rows from iteration first on, which are about to be made again.
-func (f *Folder) openMetrics(first int) error {
+func (f *Folder) openMetrics(s *Setup, first int) error {
 	jsonl, csv := filepath.Join(f.Path, "metrics.jsonl"), filepath.Join(f.Path, "metrics.csv")
 	rows, err := ReadMetrics(jsonl, first)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	fresh := errors.Is(err, os.ErrNotExist)
+	if err != nil && !fresh {
+		return &FolderError{Path: f.Path, Got: "its metrics cannot be read", Err: err, Hint: "mend the file, or start over in another folder with --out"}
+	}
+	if err := f.whole(s, rows, first); err != nil {
 		return err
 	}
 	f.rows = rows
@@ -161,15 +174,37 @@ func (f *Folder) openMetrics(first int) error {
 		return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
 	}
 	if f.jsonl, err = os.OpenFile(jsonl, os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
-		return err
+		return f.full(err)
 	}
 	if f.csv, err = os.OpenFile(csv, os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
-		return err
+		return f.full(err)
 	}
-	if f.events, err = tensorboard.Create(filepath.Join(f.Path, "tensorboard")); err != nil || first == 0 {
-		return err
+	if f.events, err = tensorboard.Create(filepath.Join(f.Path, "tensorboard")); err != nil {
+		return f.full(err)
 	}
-	return f.events.Restart(int64(first), float64(time.Now().UnixMicro())/1e6)
+	if fresh {
+		return nil
+	}
+	if err := f.events.Restart(int64(first), float64(time.Now().UnixMicro())/1e6); err != nil {
+		return f.full(err)
+	}
+	return nil
+}
+
+// whole refuses rows that are not those of all evaluations before iteration first: the run would go on without its past.
+func (f *Folder) whole(s *Setup, rows []Row, first int) error {
+	n := s.evalsBefore(first)
+	for k, r := range rows[:min(n, len(rows))] {
+		if r.Iteration != s.evalPoint(k) {
+			n = k
+			break
+		}
+	}
+	if n == len(rows) {
+		return nil
+	}
+	return &FolderError{Path: f.Path, Got: fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d of its checkpoint, in order (%d are right, of %d)", s.evalsBefore(first), first, min(n, len(rows)), len(rows)),
+		Hint: "put the file back as it was, or start over in another folder with --out"}
 }
 
 // ReadMetrics reads the rows of a metrics.jsonl up to, not including, iteration before. A last line that was cut off, as a kill
@@ -241,11 +276,17 @@ func (f *Folder) sync() error {
 
 // close ends the writing of metrics and lets go of the folder.
 func (f *Folder) close() error {
-	err := f.lock.Unlock()
+	errs := []error{f.lock.Unlock()}
 	if f.jsonl != nil {
-		err = errors.Join(err, f.jsonl.Close(), f.csv.Close(), f.events.Close())
+		errs = append(errs, f.jsonl.Close())
 	}
-	return err
+	if f.csv != nil {
+		errs = append(errs, f.csv.Close())
+	}
+	if f.events != nil {
+		errs = append(errs, f.events.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // WriteSummary writes summary.json.

@@ -29,6 +29,7 @@ type order struct {
 	stop  bool // it ends here
 	save  bool // it leaves its state for a checkpoint
 	count bool // the iteration's head still belongs to the run: false only beyond a divergence
+	alone bool // the run diverged inside this iteration: the agent finds out whether it does, too, and waits for nobody
 }
 
 // enter records that agent i is at the head of iteration t.
@@ -37,7 +38,7 @@ func (p *pace) enter(i, t int) order {
 	defer p.mu.Unlock()
 	p.at[i] = t
 	if t >= p.broken {
-		return order{stop: true, count: t == p.broken}
+		return order{stop: t > p.broken, count: t == p.broken, alone: true}
 	}
 	return order{stop: t >= p.stop, save: t == p.stop || slices.Contains(p.saves, t), count: true}
 }
@@ -62,7 +63,8 @@ func (p *pace) request(stop bool) int {
 }
 
 // diverge says that an agent broke inside iteration t. What stands at the head of t is whole, and the same in every run: agents that are
-// behind still go there. Those it returns are inside t or beyond it, perhaps waiting for somebody who will not come.
+// behind still go there, and through their own half of it, so that all who break in it are known. Those it returns are inside t or
+// beyond it, perhaps waiting for somebody who will not come.
 func (p *pace) diverge(t int) (beyond []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,4 +75,11 @@ func (p *pace) diverge(t int) (beyond []int) {
 		}
 	}
 	return beyond
+}
+
+// beyond tells whether the head of iteration t lies behind the iteration inside which the run diverged: not all agents will get there.
+func (p *pace) beyond(t int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return t > p.broken
 }

@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"fspda/internal/rng"
 )
@@ -52,7 +55,7 @@ func TestResume(t *testing.T) {
 			if stops < 5 {
 				at = s.IntN(c.Iterations)
 			}
-			got, err = inFolder(t, ctx, c, part, Options{OnStep: stopper(at, stop)})
+			got, err = inFolder(t, ctx, c, part, stopping(at, stop))
 			stop()
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +116,7 @@ func stopAt(t *testing.T, c Config, dir string, at int) *Result {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	r, err := inFolder(t, ctx, c, dir, Options{OnStep: stopper(at, stop)})
+	r, err := inFolder(t, ctx, c, dir, stopping(at, stop))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +126,23 @@ func stopAt(t *testing.T, c Config, dir string, at int) *Result {
 	return r
 }
 
-// stopper stops a run when agent 0 is at an iteration, and holds that agent up a little: the signal needs a moment to arrive, and so
-// small a run would be over by then.
-func stopper(at int, stop func()) func(int) {
-	return func(it int) {
+// stopping are the options of a run that is stopped when agent 0 is at an iteration. The agent is held up until the run says that it
+// heard of it: so small a run would be over by then.
+func stopping(at int, stop func()) Options {
+	heard := make(chan struct{})
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.InfoLevel)
+	log := zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
+		if strings.HasPrefix(e.Message, "stopping") {
+			close(heard)
+		}
+		return nil
+	}))
+	return Options{Log: log, OnStep: func(it int) {
 		if it == at {
 			stop()
-			time.Sleep(20 * time.Millisecond)
+			<-heard
 		}
-	}
+	}}
 }
 
 func newestCheckpoint(t *testing.T, dir string) string {
@@ -248,6 +259,157 @@ func TestFullDisk(t *testing.T) {
 	}
 	if metrics(t, dir) != metrics(t, whole) {
 		t.Error("the run that went on differs")
+	}
+}
+
+// A run that is stopped where it was resumed keeps the checkpoint it came from, untouched: writing it anew could be cut short.
+func TestCheckpointIsWrittenOnce(t *testing.T) {
+	c, dir := small(), runFolder(t)
+	stopAt(t, c, dir, 20)
+	ck := newestCheckpoint(t, dir)
+	mark := filepath.Join(ck, "mark")
+	if err := os.WriteFile(mark, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, m := resolve(t, c)
+	f, err := OpenFolder(dir, s, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{setup: s, dev: cpuDevice, model: m, opt: Options{Folder: f}, log: zap.NewNop()}
+	res, err := r.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := make([]*snapshot, c.Agents)
+	for i, a := range r.agents {
+		a.loader.Close()
+		set[i] = newSnapshot(cpuDevice, a.state)
+		set[i].agent, set[i].t = i, res.First
+	}
+	if err := errors.Join(f.writeCheckpoint(s, cpuDevice, set, 0), f.close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(mark); err != nil || newestCheckpoint(t, dir) != ck {
+		t.Errorf("the checkpoint was written again: %v", err)
+	}
+}
+
+// A run that was killed before its first checkpoint begins anew, and TensorBoard is told to forget what the first try left there.
+func TestEventsOfASecondStart(t *testing.T) {
+	c, once, twice := small(), runFolder(t), runFolder(t)
+	size := func(dir, number string) int64 {
+		info, err := os.Stat(filepath.Join(dir, "tensorboard", "events.out.tfevents."+number+".fspda"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if _, err := inFolder(t, context.Background(), c, once, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	stopAt(t, c, twice, 20)
+	if err := os.RemoveAll(filepath.Join(twice, "checkpoints")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inFolder(t, context.Background(), c, twice, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := size(once, "000000"), size(twice, "000001"); b <= a {
+		t.Errorf("%d bytes of events, as many as without a restart", b)
+	}
+}
+
+// A kill while the folder is made leaves it without a configuration: it can be used as if it were empty.
+func TestFolderOfAKilledStart(t *testing.T) {
+	c, dir := small(), runFolder(t)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".lock", "shards.json", ".shards.json.writing", ".config.yaml.writing"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := inFolder(t, context.Background(), c, dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "shards.json")); err != nil || len(text) < 10 {
+		t.Errorf("shards.json is %q, %v", text, err)
+	}
+}
+
+// The configuration is the last file of a new folder: where it stands, everything else does.
+func TestConfigIsWrittenLast(t *testing.T) {
+	s, _ := resolve(t, small())
+	d := &listing{disk: osDisk{}}
+	f := &Folder{Path: runFolder(t), fs: d}
+	if err := errors.Join(f.create(s), f.close()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{".shards.json.writing", ".config.yaml.writing"}; !slices.Equal(d.names, want) {
+		t.Errorf("wrote %v, want %v", d.names, want)
+	}
+}
+
+// listing notes which files are written.
+type listing struct {
+	disk
+	names []string
+}
+
+func (d *listing) WriteFile(path string, write func(io.Writer) error) (int64, error) {
+	d.names = append(d.names, filepath.Base(path))
+	return d.disk.WriteFile(path, write)
+}
+
+// Metrics that are damaged, or lack rows that the checkpoint's past had, are refused as input, and left as they are. So is a folder in
+// which they cannot be opened.
+func TestDamagedMetrics(t *testing.T) {
+	line := func(edit func(lines []string) []string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "metrics.jsonl")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := edit(strings.SplitAfter(string(text), "\n"))
+			if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		damage func(*testing.T, string)
+		want   string
+	}{
+		"garbage":   {line(func(l []string) []string { l[1] = "#\n"; return l }), "line 2"},
+		"long line": {line(func(l []string) []string { return append([]string{strings.Repeat("9", 2<<20)}, l...) }), "too long"},
+		"row gone":  {line(func(l []string) []string { return append(l[:1], l[2:]...) }), "in order"},
+		"row twice": {line(func(l []string) []string { return append([]string{l[0]}, l...) }), "in order"},
+		"all gone":  {func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, "metrics.jsonl")) }, "in order"},
+		"events": {func(t *testing.T, dir string) {
+			events := filepath.Join(dir, "tensorboard")
+			if err := errors.Join(os.RemoveAll(events), os.WriteFile(events, nil, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}, "tensorboard"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, dir := small(), runFolder(t)
+			cfg.EvalPoints = 30
+			stopAt(t, cfg, dir, 20)
+			c.damage(t, dir)
+			before, _ := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+			_, err := inFolder(t, context.Background(), cfg, dir, Options{})
+			var fe *FolderError
+			if !errors.As(err, &fe) || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want one about %q", err, c.want)
+			}
+			if after, _ := os.ReadFile(filepath.Join(dir, "metrics.jsonl")); name != "events" && string(after) != string(before) {
+				t.Error("the metrics were touched")
+			}
+		})
 	}
 }
 

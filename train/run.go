@@ -39,7 +39,6 @@ type Result struct {
 	Iteration int // reached
 	Rows      []Row
 	WallS     float64 // since the start, earlier parts of a resumed run counted in
-	TrainS    float64 // of this part alone
 	First     int     // iteration at which this part began
 	Diverged  *DivergedError
 	Mean      []float32   // final mean model; nil unless Finished
@@ -100,7 +99,7 @@ func (r *run) start() (*Result, error) {
 			res.First, res.WallS = ck.Iteration, ck.WallS
 			r.log.Info("resuming", zap.Int("iteration", ck.Iteration), zap.String("checkpoint", ck.path))
 		}
-		if err := f.openMetrics(res.First); err != nil {
+		if err := f.openMetrics(s, res.First); err != nil {
 			return nil, err
 		}
 		res.Rows = append(res.Rows, f.rows...)
@@ -162,8 +161,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 	close(r.snapshots)
 	close(done)
 	aside.Wait()
-	res.TrainS = time.Since(c.begin).Seconds()
-	res.WallS = c.before + res.TrainS
+	res.WallS = c.wall()
 	err := context.Cause(ctx)
 	if f := r.opt.Folder; f != nil {
 		err = errors.Join(err, f.close())

@@ -6,8 +6,10 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fspda/cpu"
@@ -285,13 +287,73 @@ func TestDivergence(t *testing.T) {
 			if r.Status != Diverged || r.Diverged == nil || r.Models != nil {
 				t.Fatalf("%s: status %s", name, r.Status)
 			}
-			got := fmt.Sprint(r.Diverged.T, trace(t, r)) // which of several agents is named may differ
+			got := r.Diverged.Error() + trace(t, r)
 			if try == 0 {
 				want = got
 			} else if got != want {
 				t.Errorf("%s: %d threads: another end", name, threads)
 			}
 		}
+	}
+}
+
+// Agents that ran ahead of a divergence wait for nobody: neither for a message nor for a snapshot to be given back. And of all who
+// break in one iteration the first by number is named, though it come last.
+func TestDivergenceFreesEverybody(t *testing.T) {
+	for _, at := range []int{0, 3} { // agent 0 holds the others up in this iteration, and breaks in the third
+		synctest.Test(t, func(t *testing.T) {
+			c := small()
+			c.Edges, c.EvalPoints, c.Threads = "empty", c.Iterations, 1
+			m := &breaking{Model: labModel(t, c), wait: at, brk: [5]int{3, at, at, 3, 3}}
+			if at == 0 {
+				m.brk = [5]int{0, 99, 99, 99, 99}
+			}
+			r := play(t, c, Options{Model: m})
+			if r.Status != Diverged || r.Diverged.Agent != 0 || r.Diverged.T != at {
+				t.Errorf("%s, %v", r.Status, r.Diverged)
+			}
+			if len(r.Rows) != at+1 {
+				t.Errorf("%d rows, want those of the heads up to iteration %d", len(r.Rows), at)
+			}
+		})
+	}
+}
+
+// breaking is a model in which agent i, known by its labels in a sorted split, breaks at its brk[i]-th gradient. Agent 0 takes one
+// only when all others can do no more.
+type breaking struct {
+	Model
+	wait int // the gradient of agent 0 before which it waits
+	brk  [5]int
+	mu   sync.Mutex
+	seen [5]int
+}
+
+func (b *breaking) Grad(dst, x device.Vector, batch device.Batch) (float64, error) {
+	if batch.N() != 16 {
+		return b.Model.Grad(dst, x, batch)
+	}
+	i := batch.Y[0] / 2
+	b.mu.Lock()
+	at := b.seen[i]
+	b.seen[i]++
+	b.mu.Unlock()
+	if i == 0 && at == max(0, b.wait-1) {
+		synctest.Wait()
+	}
+	if at == b.brk[i] {
+		return math.NaN(), nil
+	}
+	return b.Model.Grad(dst, x, batch)
+}
+
+// An error ends the run of an agent that meets nobody and leaves nothing.
+func TestErrorReachesTheLonely(t *testing.T) {
+	c := small()
+	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints = 1, "complete", "empty", 1<<40, 1
+	m := &failing{Model: labModel(t, c), score: true} // in the evaluation of iteration 0
+	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil {
+		t.Fatal("an evaluation failed and nobody said so")
 	}
 }
 

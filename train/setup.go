@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sort"
 	"strings"
 
 	"fspda/data"
@@ -29,9 +30,10 @@ type Setup struct {
 	Schedule   Schedule
 	Dim        int
 	Threads    int
-
-	evals []int // iterations to evaluate, ascending
 }
+
+// maxThreads guards against a slip of the finger: the scheduler takes memory for each.
+const maxThreads = 1024
 
 // Check refuses values that are wrong by themselves, before any data is read. All that is wrong is named at once.
 func (c Config) Check() error {
@@ -73,7 +75,9 @@ func (c Config) Check() error {
 	atLeast("agents", c.Agents, 1)
 	atLeast("batch", c.Batch, 1)
 	atLeast("eval_points", c.EvalPoints, 1)
-	atLeast("threads", c.Threads, 0)
+	if c.Threads < 0 || c.Threads > maxThreads {
+		bad("threads", c.Threads, "expected 0, for all cores, to %d", maxThreads)
+	}
 	if c.Data == "synthetic" {
 		atLeast("data_train", c.DataTrain, 10)
 		atLeast("data_test", c.DataTest, 10)
@@ -87,7 +91,7 @@ func (c Config) Check() error {
 	inRange("weight_decay", c.Decay, c.Decay >= 0, "0 or more")
 	inRange("density", c.Density, c.Density > 0 && c.Density <= 1, "above 0 and at most 1: the share of coordinates that an exchange carries")
 	inRange("warmup", c.Warmup, c.Warmup >= 0, "0 or more epochs")
-	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint >= 0, "0 or more seconds")
+	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint == 0 || c.Checkpoint >= 1e-3 && c.Checkpoint <= 1e9, "0, or 0.001 to 1e9 seconds")
 	return errors.Join(errs...)
 }
 
@@ -103,13 +107,15 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}
 	s.Algo = c.algorithm()
 	_, s.Collective = s.Algo.(algo.Collective)
-	if err := errors.Join(s.split(), s.connect(m.Sizes())); err != nil {
+	if err := s.split(); err != nil { // first, for a graph of more agents than examples may not fit into memory
+		return nil, err
+	}
+	if err := s.connect(m.Sizes()); err != nil {
 		return nil, err
 	}
 	if err := s.steps(); err != nil {
 		return nil, err
 	}
-	s.evals = evalPoints(c.Iterations, c.EvalPoints)
 	return s, nil
 }
 
@@ -215,20 +221,27 @@ func (s *Setup) perEpoch() float64 {
 // Epochs is the number of local epochs before iteration t.
 func (s *Setup) Epochs(t int) float64 { return float64(t) / s.perEpoch() }
 
-// evalPoints spreads points evaluations over the iterations 0, T/P, 2T/P, ..., T.
-func evalPoints(iterations, points int) []int {
-	var at []int
-	for k := range min(points, iterations) + 1 {
-		at = append(at, int(math.Round(float64(k)*float64(iterations)/float64(min(points, iterations)))))
-	}
-	return at
+// EvalAt tells whether iteration t is evaluated: those are 0, T/P, 2T/P, ..., T, rounded.
+func (s *Setup) EvalAt(t int) bool {
+	k := s.evalsBefore(t)
+	return k <= s.points() && s.evalPoint(k) == t
 }
 
-// EvalAt tells whether iteration t is evaluated.
-func (s *Setup) EvalAt(t int) bool {
-	_, found := slices.BinarySearch(s.evals, t)
-	return found
+// evalsBefore is the number of evaluations before iteration t.
+func (s *Setup) evalsBefore(t int) int {
+	return sort.Search(s.points()+1, func(k int) bool { return s.evalPoint(k) >= t })
 }
+
+// evalPoint is the iteration of evaluation k. It is computed and not listed: there may be as many as iterations.
+func (s *Setup) evalPoint(k int) int {
+	if k == s.points() {
+		return s.Config.Iterations
+	}
+	return int(math.Round(float64(k) * float64(s.Config.Iterations) / float64(s.points())))
+}
+
+// points is P, the number of evaluations after the first one.
+func (s *Setup) points() int { return min(s.Config.EvalPoints, s.Config.Iterations) }
 
 // loader opens the batches of an agent from step first on.
 func (s *Setup) loader(agent, first int) (*data.Loader, error) {

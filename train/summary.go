@@ -13,7 +13,7 @@ type Summary struct {
 	Iterations     int     `json:"iterations"` // reached
 	Status         Status  `json:"status"`
 	WallS          float64 `json:"wall_s"`
-	IterationsPerS float64 `json:"iterations_per_s"` // of the latest part of the run, evaluation included
+	IterationsPerS float64 `json:"iterations_per_s"` // over wall_s, evaluation included
 	TestAccAvg     Num     `json:"test_acc_avg"`
 	TestAccMin     Num     `json:"test_acc_min"`
 	TestAccMean    Num     `json:"test_acc_mean"`
@@ -52,8 +52,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	sum := Summary{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS, Device: dev, Seed: c.Seed, Version: version,
 		Dim: s.Dim, Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Density: c.Density, Partition: c.Partition,
 		Accounting: c.Accounting, Skew: s.Skew(), Threads: s.Threads, Command: strings.Join(os.Args, " "), Machine: machine()}
-	if r.TrainS > 0 {
-		sum.IterationsPerS = float64(r.Iteration-r.First) / r.TrainS
+	if r.WallS > 0 {
+		sum.IterationsPerS = float64(r.Iteration) / r.WallS
 	}
 	if len(r.Rows) == 0 {
 		return sum

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,6 +54,9 @@ func newBenchStep() *cobra.Command {
 			}
 			r, err := bench.Step(cmd.Context(), bench.StepOptions{Setup: s, Device: dev, Model: m, FLOPs: code.Code().FLOPs,
 				Shapes: matrixShapes(code.Code()), Rate: cpu.Rate, Each: each})
+			if errors.Is(err, context.Canceled) {
+				return errStopped
+			}
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -162,6 +163,51 @@ func TestFolderNames(t *testing.T) {
 	}
 	if _, err := os.Stat("runs/fspda-sa-synthetic-1/summary.json"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Where the place for runs cannot be looked into, the program says so and does not look for ever.
+func TestRunsIsAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(runsFolder, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, quick()...); status != exitBadInput || !strings.Contains(stderr, "not a directory") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+}
+
+// A report that finds no room leaves a finished run, and can be made later.
+func TestReportWithoutRoom(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	plots := filepath.Join(dir, "plots")
+	if err := errors.Join(os.RemoveAll(plots), os.WriteFile(plots, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet", "--resume")...); status != exitBadInput || !strings.Contains(stderr, "--resume") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	if err := os.Remove(plots); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet", "--resume")...); status != 0 {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+}
+
+// A measurement that is interrupted ends like any other command, and one without time is refused.
+func TestBenchStepStops(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	var out, errs bytes.Buffer
+	if status := run(ctx, []string{"bench", "step", "--data-train", "600", "--batch", "8"}, &out, &errs); status != exitStopped || out.Len() > 0 {
+		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
+	}
+	if status, _, stderr := call(t, "bench", "step", "--data-train", "600", "--batch", "8", "--time", "0s"); status != exitBadInput || !strings.Contains(stderr, "time 0s") {
+		t.Errorf("no time: exit status %d, %s", status, stderr)
 	}
 }
 

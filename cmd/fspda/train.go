@@ -187,7 +187,10 @@ func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, er
 	}
 	m := model.NewEngine(net, dev)
 	s, err := c.Resolve(set, m)
-	return s, m, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, m, s.CheckMemory()
 }
 
 // conclude writes what a run leaves behind and says how it ended.
@@ -200,11 +203,8 @@ func conclude(f trainFlags, s *train.Setup, folder *train.Folder, res *train.Res
 	if err := folder.WriteSummary(sum); err != nil {
 		return err
 	}
-	if err := web.WritePlots(folder.Path); err != nil {
-		return err
-	}
-	if err := web.WriteReport(folder.Path); err != nil {
-		return err
+	if err := errors.Join(web.WritePlots(folder.Path), web.WriteReport(folder.Path)); err != nil {
+		return &train.FolderError{Path: folder.Path, Got: "plots or report cannot be written", Err: err, Hint: "make room, then add --resume: the training is done and kept"}
 	}
 	if err := show.end(folder.Path, sum, res); err != nil {
 		return err
@@ -215,11 +215,11 @@ func conclude(f trainFlags, s *train.Setup, folder *train.Folder, res *train.Res
 	return nil
 }
 
-// nextFree is the first of BASE-1, BASE-2, ... that does not exist.
+// nextFree is the first of BASE-1, BASE-2, ... that does not exist, or that cannot be looked at: opening it will say why.
 func nextFree(dir, base string) string {
 	for i := 1; ; i++ {
 		path := filepath.Join(dir, fmt.Sprintf("%s-%d", base, i))
-		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(path); err != nil {
 			return path
 		}
 	}

@@ -1,0 +1,47 @@
+package train
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Memory forecasts the bytes that the agents of a run take: their vectors, the snapshots on their way to the collector, and the batches
+// prepared ahead. Programs and evaluation, of which there are as many as threads, come on top.
+func (s *Setup) Memory() uint64 {
+	vectors := 1 + len(s.Algo.Aux()) // x and what is remembered
+	perAgent := (3*vectors + 1) * s.Dim
+	batch := s.Config.Batch
+	if s.Config.Sampling == "full" {
+		batch = len(s.Set.Train.Labels) / s.Graph.N
+	}
+	perAgent += 3 * batch * s.Set.Features()
+	return 4 * uint64(perAgent) * uint64(s.Graph.N)
+}
+
+// CheckMemory refuses a setup whose forecast exceeds the memory that is free, where the system tells it.
+func (s *Setup) CheckMemory() error {
+	free, ok := freeMemory()
+	if need := s.Memory(); ok && need > free {
+		return wrong("agents", s.Config.Agents, "their vectors and batches need %s of memory, %s are free: use fewer agents, a smaller network or a smaller batch", gigabytes(need), gigabytes(free))
+	}
+	return nil
+}
+
+func gigabytes(n uint64) string { return fmt.Sprintf("%.3g GB", float64(n)/1e9) }
+
+// freeMemory reads how many bytes can be had without swapping. Only Linux says so in a file.
+func freeMemory() (uint64, bool) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
+			kb, err := strconv.ParseUint(f[1], 10, 64)
+			return kb * 1024, err == nil
+		}
+	}
+	return 0, false
+}

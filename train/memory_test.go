@@ -1,0 +1,53 @@
+package train
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// The forecast is the memory that the agents really take, within a quarter.
+func TestMemoryForecast(t *testing.T) {
+	c := small()
+	c.Agents, c.Graph, c.Hidden, c.Batch, c.Iterations, c.Partition = 8, "ring", Widths{300}, 48, 20, "shuffled"
+	s, m := resolve(t, c)
+	r := &run{setup: s, dev: cpuDevice, model: m, pace: newPace(s.Graph.N, 0, c.Iterations)}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range s.Graph.N {
+		a, err := newAgent(r, i, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.loader.Close()
+		b, err := a.loader.Next() // with one batch out the loader has made all of its batches
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.loader.Release(b)
+		r.agents = append(r.agents, a)
+	}
+	runtime.ReadMemStats(&after)
+	got, want := float64(after.TotalAlloc-before.TotalAlloc), float64(s.Memory())
+	if got < 0.75*want || got > 1.25*want {
+		t.Errorf("the agents took %.0f bytes, the forecast is %.0f", got, want)
+	}
+	runtime.KeepAlive(r)
+}
+
+func TestTooManyAgents(t *testing.T) {
+	if _, ok := freeMemory(); !ok {
+		t.Skip("this system does not say how much memory is free")
+	}
+	s, _ := resolve(t, small())
+	s.Dim = 1 << 45
+	var ce *ConfigError
+	if err := s.CheckMemory(); !errors.As(err, &ce) || !strings.Contains(err.Error(), "fewer agents") {
+		t.Errorf("error %v", err)
+	}
+	if s, _ := resolve(t, small()); s.CheckMemory() != nil {
+		t.Error(s.CheckMemory())
+	}
+}
