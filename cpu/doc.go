@@ -6,9 +6,12 @@
 // [Call] runs a single kernel on slices.
 //
 // Nothing here starts a goroutine: the agents of a run are the parallelism, and each loads a Program of its own. No
-// result depends on the number of cores. Vector operations, element-wise kernels and the exponential round each product
-// by itself, so their bits are also the same on every architecture; the matrix product, which is gonum's, may differ there in
-// the last bits.
+// result depends on the number of cores, on where operands lie, or on the architecture, to the last bit: vector operations, element-wise
+// kernels and the exponential round each product by itself, and the matrix product rounds each product and sum together.
+//
+// The matrix product (gemm.go has its definition) is assembly on amd64, in one version for AVX-512 and one for AVX2 and FMA; the command
+// in internal/gemmgen writes it. Elsewhere, on older processors and with the build tag noasm it is Go, with the same bits and a
+// hundred times slower. GODEBUG=cpu.avx512f=off or cpu.avx2=off takes a version away.
 //
 // A caller's duty is to keep to lengths: what does not fit panics with a message that begins "cpu:" and names the operation. A batch
 // that does not fit, a label that is no class, and code that makes no sense are errors.

@@ -1,44 +1,78 @@
 package cpu
 
-import (
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
-)
+import "fmt"
 
-// Pieces of C, each small enough (fewer than four blocks of 64×64) that gonum computes it on the calling goroutine: the agents
-// of a run already occupy every core, and a result must not depend on how many there are.
-const (
-	gemmRows    = 64
-	gemmColumns = 128
-)
+//go:generate go run ./internal/gemmgen
+
+// gemmDepth is how many products an accumulator takes before it is added to C. It is part of the definition of gemm: another
+// depth gives other last bits.
+const gemmDepth = 384
+
+// view is an operand: element i,j of it is data[i·rs+j·cs].
+type view struct {
+	data   []float32
+	rs, cs int
+}
+
+// from is the view that begins at element i,j.
+func (v view) from(i, j int) view { return view{v.data[i*v.rs+j*v.cs:], v.rs, v.cs} }
 
 // gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(X) is X, or Xᵀ where its trans is set; op(A) is m×k,
-// op(B) k×n, C m×n, all row-major with rows lda, ldb and ldc apart. beta = 0 overwrites C whatever it held. Equal operands
-// give equal bits where their addresses are equal modulo 16: gonum's dot product, which A·Bᵀ stands on, starts its vector loop at such an
-// address and so sums in another order elsewhere. That is why vectors and arenas are aligned (memory.go). A factor of exactly zero in A may skip its row of B, so 0·Inf may count as 0.
+// op(B) k×n, C m×n, all row-major with rows lda, ldb and ldc apart, and C overlaps neither.
+//
+// Every element is defined to the last bit. The k products are cut into blocks of gemmDepth, the last one shorter. In each block
+//
+//	s = +0;  s = fma(A[i][p], B[p][j], s) for ascending p;  C[i][j] = fma(alpha, s, b·C[i][j])
+//
+// where fma rounds once, b is beta in the first block and 1 in the others, and b·C is rounded; in a first block with beta = 0 it is
+// C[i][j] = alpha·s, whatever C held. So the result depends on the operands alone: not on addresses, cores, the instruction set,
+// the architecture, or the rest of the product. The sign and the payload of a NaN are not defined. k = 0 or alpha = 0 leave beta·C and look
+// at neither factor.
+//
+// The error is that of a sum: |C − exact| ≤ (min(k,gemmDepth) + ⌈k/gemmDepth⌉ + 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|) to first order.
 func gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
-	for i := 0; i < m; i += gemmRows {
-		ai := i * lda
-		if transA {
-			ai = i
-		}
-		rows := min(gemmRows, m-i)
-		for j := 0; j < n; j += gemmColumns {
-			bj := j
-			if transB {
-				bj = j * ldb
-			}
-			columns := min(gemmColumns, n-j)
-			gonum.Implementation{}.Sgemm(trans(transA), trans(transB), rows, columns, k,
-				alpha, a[ai:], lda, b[bj:], ldb, beta, c[i*ldc+j:], ldc)
-		}
+	va, vb, vc := view{a, lda, 1}, view{b, ldb, 1}, view{c, ldc, 1}
+	if transA {
+		va.rs, va.cs = 1, lda
+	}
+	if transB {
+		vb.rs, vb.cs = 1, ldb
+	}
+	if m == 0 || n == 0 {
+		return
+	}
+	vc.check("C", m, n)
+	if k == 0 || alpha == 0 {
+		scaleRows(vc, m, n, beta)
+		return
+	}
+	va.check("A", m, k)
+	vb.check("B", k, n)
+	product(m, n, k, alpha, va, vb, beta, vc)
+}
+
+// check panics unless v holds rows×cols elements, none of them twice: the assembly trusts what it is given.
+func (v view) check(name string, rows, cols int) {
+	byRows := v.cs == 1 && (rows == 1 || v.rs >= cols)
+	byCols := v.rs == 1 && (cols == 1 || v.cs >= rows)
+	need := (rows-1)*v.rs + (cols-1)*v.cs + 1
+	if rows < 0 || cols < 0 || need > len(v.data) || !byRows && !byCols {
+		panic(fmt.Sprintf("cpu: gemm: %s has %d numbers, rows %d and columns %d apart: want %d numbers for %d×%d",
+			name, len(v.data), v.rs, v.cs, need, rows, cols))
 	}
 }
 
-func trans(t bool) blas.Transpose {
-	if t {
-		return blas.Trans
+// scaleRows multiplies an m×n matrix by beta; a beta of zero overwrites.
+func scaleRows(c view, m, n int, beta float32) {
+	for i := range m {
+		row := c.data[i*c.rs:][:n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
 	}
-	return blas.NoTrans
 }

@@ -5,21 +5,18 @@ import (
 	"math"
 	"runtime"
 	"testing"
+	"time"
 )
 
-// gemmShapes are those of the network of the paper's first figure, forward and backward, and one larger.
-var gemmShapes = []struct {
-	transA, transB bool
-	m, n, k        int
-}{
-	{false, true, 256, 100, 784},
-	{true, false, 100, 784, 256},
-	{false, true, 256, 10, 100},
-	{false, false, 256, 100, 10},
-	{true, false, 10, 100, 256},
-	{false, false, 256, 784, 100},
-	{false, false, 512, 512, 512},
+// implementation is a way to compute gemm beside productPlain.
+type implementation struct {
+	name    string
+	product func(m, n, k int, alpha float32, a, b view, beta float32, c view)
+	peak    func() float64 // GFLOP/s
 }
+
+// layouts says which factors of a product are stored transposed.
+var layouts = []struct{ transA, transB bool }{{false, false}, {false, true}, {true, false}, {true, true}}
 
 // strides returns the distances of rows of the packed operands of a product.
 func strides(transA, transB bool, m, n, k int) (lda, ldb int) {
@@ -33,87 +30,359 @@ func strides(transA, transB bool, m, n, k int) (lda, ldb int) {
 	return lda, ldb
 }
 
-// tryGemm compares gemm with sums in float64, for rows pad words apart, and reports words written between and around the rows
-// of C.
-func tryGemm(t *testing.T, transA, transB bool, m, n, k, pad int, alpha, beta float32) {
-	t.Helper()
-	lda, ldb := strides(transA, transB, m, n, k)
-	lda, ldb = lda+pad, ldb+pad
-	ldc := n + pad
-	a, b, c := noise("a", (m+k)*lda), noise("b", (n+k)*ldb), noise("c", m*ldc+2)
-	old := append([]float32{}, c...)
-	gemm(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c[1:len(c)-1], ldc)
-	for i := range m {
-		for j := range ldc {
-			got, want := float64(c[1+i*ldc+j]), float64(old[1+i*ldc+j])
-			if j >= n {
-				if got != want {
-					t.Fatalf("word %d behind row %d was overwritten", j-n, i)
-				}
-				continue
-			}
-			sum, size := 0.0, 0.0
-			for l := range k {
-				x, y := a[i*lda+l], b[l*ldb+j]
-				if transA {
-					x = a[l*lda+i]
-				}
-				if transB {
-					y = b[j*ldb+l]
-				}
-				sum += float64(x) * float64(y)
-				size += math.Abs(float64(x) * float64(y))
-			}
-			want = float64(alpha)*sum + float64(beta)*want
-			size = math.Abs(float64(alpha))*size + math.Abs(float64(beta)*float64(old[1+i*ldc+j]))
-			if bound := float64(k+3) * 0x1p-24 * size; math.Abs(got-want) > bound {
-				t.Fatalf("%t %t %dx%dx%d: element %d,%d is %v, want %v within %v", transA, transB, m, n, k, i, j, got, want, bound)
-			}
-		}
+// stored returns op(A), rows×cols, as a view of data that has rows ld apart.
+func stored(trans bool, data []float32, ld int) view {
+	if trans {
+		return view{data, 1, ld}
 	}
-	if c[0] != old[0] || c[len(c)-1] != old[len(c)-1] {
-		t.Fatalf("words around C were overwritten")
+	return view{data, ld, 1}
+}
+
+// problem is a product and the words around its C.
+type problem struct {
+	m, n, k        int
+	transA, transB bool
+	alpha, beta    float32
+	pad, skip      int // words between rows, and before all operands
+}
+
+func (p problem) String() string {
+	return fmt.Sprintf("%d×%d×%d, transA %t, transB %t, alpha %v, beta %v, rows %d words longer, %d words in",
+		p.m, p.n, p.k, p.transA, p.transB, p.alpha, p.beta, p.pad, p.skip)
+}
+
+// operands returns a, b, c and ldc; c has skip words before it and a row behind it.
+func (p problem) operands() (a, b view, c []float32, ldc int) {
+	lda, ldb := strides(p.transA, p.transB, p.m, p.n, p.k)
+	lda, ldb, ldc = lda+p.pad, ldb+p.pad, p.n+p.pad
+	a = stored(p.transA, noise("a", p.skip+(p.m+p.k)*lda)[p.skip:], lda)
+	b = stored(p.transB, noise("b", p.skip+(p.n+p.k)*ldb)[p.skip:], ldb)
+	return a, b, noise("c", p.skip+(p.m+1)*ldc), ldc
+}
+
+// twins holds every implementation against productPlain: each bit of C, and each word before, between and behind its rows.
+func twins(t *testing.T, p problem) {
+	t.Helper()
+	a, b, c, ldc := p.operands()
+	want := append([]float32{}, c...)
+	productPlain(p.m, p.n, p.k, p.alpha, a, b, p.beta, view{want[p.skip:], ldc, 1})
+	for _, with := range implementations() {
+		got := aligned(len(c)) // so that skip is the distance from a cache line
+		copy(got, c)
+		with.product(p.m, p.n, p.k, p.alpha, a, b, p.beta, view{got[p.skip:], ldc, 1})
+		compareWords(t, fmt.Sprint(with.name, ", ", p), got, want, p.skip, ldc)
 	}
 }
 
-func TestGemm(t *testing.T) {
-	for _, transA := range []bool{false, true} {
-		for _, transB := range []bool{false, true} {
-			for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {64, 128, 9}, {65, 129, 17}, {63, 127, 3}, {130, 300, 5}, {2, 2, 200}} {
-				tryGemm(t, transA, transB, s[0], s[1], s[2], 0, 1, 0)
-				tryGemm(t, transA, transB, s[0], s[1], s[2], 3, -0.5, 1)
-				tryGemm(t, transA, transB, s[0], s[1], s[2], 1, 2, 0.25)
+func compareWords(t *testing.T, what string, got, want []float32, skip, ldc int) {
+	t.Helper()
+	for i := range want {
+		if !same(got[i], want[i]) {
+			t.Fatalf("%s: row %d, column %d is %x, want %x", what, (i-skip)/ldc, (i-skip)%ldc, got[i], want[i])
+		}
+	}
+}
+
+var factors = []struct{ alpha, beta float32 }{{1, 0}, {-0.5, 1}, {1, -0.5}, {1, 1}, {-0.5, 0}, {-0.5, -0.5}}
+
+// All heights and widths of tiles, in all layouts, with short blocks of products.
+func TestGemmTwinsOfEveryTile(t *testing.T) {
+	widths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 41, 47, 48, 49, 63, 64, 65}
+	next, step := 0, 1
+	if raceDetector { // slows the Go twin down and finds nothing in either
+		step = 7
+	}
+	for _, l := range layouts {
+		for m := 1; m <= 15; m += step {
+			for _, n := range widths {
+				for _, k := range []int{1, 2, 7} {
+					f := factors[next%len(factors)]
+					twins(t, problem{m, n, k, l.transA, l.transB, f.alpha, f.beta, next % 3, next % 5})
+					next++
+				}
+			}
+		}
+	}
+}
+
+// Around the ends of blocks of products, rows and columns, and where rows are a page apart.
+func TestGemmTwinsOfBlocks(t *testing.T) {
+	next := 0
+	for _, l := range layouts {
+		for _, s := range [][3]int{
+			{1, 1, 383}, {15, 17, 384}, {14, 33, 385}, {3, 9, 800}, {27, 5, 769},
+			{513, 10, 9}, {560, 3, 2}, {561, 33, 17}, {1125, 1, 3}, {3, 256, 10}, {2, 257, 33}, {9, 520, 5}, {530, 40, 390},
+		} {
+			f := factors[next%len(factors)]
+			twins(t, problem{s[0], s[1], s[2], l.transA, l.transB, f.alpha, f.beta, next % 4, 0})
+			next++
+		}
+		for _, s := range [][3]int{{15, 129, 390}, {65, 128, 11}, {29, 200, 8}, {7, 1024, 5}} { // packed for the sake of the cache
+			p := problem{s[0], s[1], s[2], l.transA, l.transB, -0.5, 1, 0, 0}
+			_, _, c, ldc := p.operands()
+			a, b := stored(l.transA, noise("a", 1024*400), 1024), stored(l.transB, noise("b", 1024*1024), 1024)
+			want := append([]float32{}, c...)
+			productPlain(p.m, p.n, p.k, p.alpha, a, b, p.beta, view{want, ldc, 1})
+			for _, with := range implementations() {
+				got := append([]float32{}, c...)
+				with.product(p.m, p.n, p.k, p.alpha, a, b, p.beta, view{got, ldc, 1})
+				compareWords(t, fmt.Sprint(with.name, ", rows a page apart, ", p), got, want, 0, ldc)
+			}
+		}
+	}
+}
+
+// No address within a cache line matters, of no operand.
+func TestGemmEveryAlignment(t *testing.T) {
+	for _, l := range layouts {
+		for skip := range 16 {
+			twins(t, problem{15, 41, 33, l.transA, l.transB, 1, 1, 0, skip})
+			twins(t, problem{15, 41, 33, l.transA, l.transB, 1, 0, 7, skip})
+		}
+	}
+}
+
+// tryGemm compares gemm with sums in float64.
+func tryGemm(t *testing.T, p problem) {
+	t.Helper()
+	a, b, c, ldc := p.operands()
+	old := append([]float32{}, c...)
+	gemm(p.transA, p.transB, p.m, p.n, p.k, p.alpha, a.data, max(a.rs, a.cs), b.data, max(b.rs, b.cs), p.beta, c[p.skip:], ldc)
+	for i := range p.m {
+		for j := range p.n {
+			sum, size := 0.0, 0.0
+			for l := range p.k {
+				x := float64(a.data[i*a.rs+l*a.cs]) * float64(b.data[l*b.rs+j*b.cs])
+				sum, size = sum+x, size+math.Abs(x)
+			}
+			at := p.skip + i*ldc + j
+			got, want := float64(c[at]), float64(p.alpha)*sum+float64(p.beta)*float64(old[at])
+			size = math.Abs(float64(p.alpha))*size + math.Abs(float64(p.beta)*float64(old[at]))
+			steps := min(p.k, gemmDepth) + (p.k+gemmDepth-1)/gemmDepth + 2
+			if bound := 1.001 * float64(steps) * 0x1p-24 * size; !(math.Abs(got-want) <= bound) { // a thousandth for higher orders
+				t.Fatalf("%v: element %d,%d is %v, want %v within %v", p, i, j, got, want, bound)
+			}
+		}
+	}
+}
+
+func TestGemmError(t *testing.T) {
+	for _, l := range layouts {
+		for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {64, 128, 9}, {65, 129, 17}, {63, 127, 3}, {130, 300, 5}, {2, 2, 2000}, {7, 33, 800}} {
+			for _, f := range factors {
+				if raceDetector && s[0]*s[1]*s[2] > 1e5 {
+					continue
+				}
+				tryGemm(t, problem{s[0], s[1], s[2], l.transA, l.transB, f.alpha, f.beta, s[0] % 4, s[1] % 4})
 			}
 		}
 	}
 }
 
 func FuzzGemm(f *testing.F) {
-	f.Add(uint8(0), uint8(63), uint8(128), uint8(9), uint8(0), float32(1), float32(0))
-	f.Add(uint8(3), uint8(1), uint8(200), uint8(33), uint8(5), float32(-2), float32(1))
-	f.Fuzz(func(t *testing.T, trans, m, n, k, pad uint8, alpha, beta float32) {
+	f.Add(uint8(0), uint16(63), uint16(128), uint16(9), uint8(0), float32(1), float32(0))
+	f.Add(uint8(3), uint16(1), uint16(200), uint16(33), uint8(5), float32(-2), float32(1))
+	f.Add(uint8(2), uint16(599), uint16(3), uint16(390), uint8(77), float32(0.5), float32(-1))
+	f.Add(uint8(1), uint16(14), uint16(300), uint16(12), uint8(255), float32(1e30), float32(1e30))
+	f.Fuzz(func(t *testing.T, trans uint8, m, n, k uint16, shift uint8, alpha, beta float32) {
+		p := problem{int(m)%700 + 1, int(n)%400 + 1, int(k)%900 + 1, trans&1 != 0, trans&2 != 0, alpha, beta, int(shift) % 16, int(shift) / 16}
+		if p.m*p.n*p.k > 3e6 || alpha == 0 {
+			t.Skip("too much for one case, or no product")
+		}
+		twins(t, p)
 		for _, v := range []float32{alpha, beta} {
 			if !(v == 0 || math.Abs(float64(v)) > 1e-3 && math.Abs(float64(v)) < 1e3) {
-				t.Skip("the bound is for numbers that neither overflow nor underflow")
+				return // the bound is for numbers that neither overflow nor underflow
 			}
 		}
-		tryGemm(t, trans&1 != 0, trans&2 != 0, int(m)+1, int(n)+1, int(k)+1, int(pad)%8, alpha, beta)
+		tryGemm(t, p)
 	})
 }
 
-// A beta of zero overwrites: what C held does not matter, even NaN.
-func TestGemmOverwrites(t *testing.T) {
-	c := []float32{float32(math.NaN()), float32(math.Inf(1))}
-	gemm(false, false, 1, 2, 1, 1, []float32{2}, 1, []float32{3, 4}, 2, 0, c, 2)
-	if c[0] != 6 || c[1] != 8 {
-		t.Errorf("got %v, want [6 8]", c)
+// Cᵀ = Bᵀ·Aᵀ to the last bit, and a row or column alone is what it is in company: where an element lies in its tile does not matter.
+func TestGemmPlaceDoesNotMatter(t *testing.T) {
+	const m, n, k = 31, 45, 400
+	a, b, c := noise("a", m*k), noise("b", k*n), make([]float32, m*n)
+	gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
+	turned, row, column := make([]float32, n*m), make([]float32, n), make([]float32, m)
+	gemm(true, true, n, m, k, 1, b, n, a, k, 0, turned, m)
+	for i := range m {
+		gemm(false, false, 1, n, k, 1, a[i*k:], k, b, n, 0, row, n)
+		for j := range n {
+			gemm(false, false, m, 1, k, 1, a, k, b[j:], n, 0, column, 1)
+			if v := c[i*n+j]; !same(v, turned[j*m+i]) || !same(v, row[j]) || !same(v, column[i]) {
+				t.Fatalf("element %d,%d is %x; transposed %x, in its row %x, in its column %x", i, j, v, turned[j*m+i], row[j], column[i])
+			}
+		}
 	}
 }
 
-// A product neither depends on the number of cores nor leaves its goroutine: gonum's parallel path would allocate channels.
+// What is no ordinary number goes the same way in all implementations, and only where it belongs.
+func TestGemmNotNumbers(t *testing.T) {
+	const m, n, k = 17, 35, 9
+	inf := float32(math.Inf(1))
+	for _, special := range []float32{inf, -inf, float32(math.NaN()), 0x1p-149, -0x1p-130, 0x1p127} {
+		for _, other := range []float32{0, 1, 0x1p-20, inf} {
+			a, b := noise("a", m*k), noise("b", k*n)
+			a[5*k+2], b[2*n+33] = special, other
+			for i := range 7 {
+				b[2*n+i] = 0
+			}
+			a[3*k+1], b[n+1] = 0x1p-100, 0x1p-45 // a product without full precision
+			want := make([]float32, m*n)
+			productPlain(m, n, k, 1, view{a, k, 1}, view{b, n, 1}, 0, view{want, n, 1})
+			for _, with := range implementations() {
+				got := make([]float32, m*n)
+				with.product(m, n, k, 1, view{a, k, 1}, view{b, n, 1}, 0, view{got, n, 1})
+				compareWords(t, with.name, got, want, 0, n)
+			}
+			got := make([]float32, m*n)
+			gemm(false, false, m, n, k, 1, a, k, b, n, 0, got, n)
+			for i, v := range got {
+				touched := i/n == 5 || i%n == 33
+				if !touched && !finite(v) {
+					t.Fatalf("%v·%v made element %d,%d %v", special, other, i/n, i%n, v)
+				}
+			}
+			if v := got[5*n]; !finite(special) && v == v { // the factor in B is zero
+				t.Fatalf("%v·0 made %v, want NaN", special, v)
+			}
+		}
+	}
+}
+
+// Products so small that float32 has few bits for them, or none.
+func TestGemmDenormals(t *testing.T) {
+	const m, n, k = 15, 33, 20
+	a, b := noise("a", m*k), noise("b", k*n)
+	for i := range a {
+		a[i] *= 0x1p-100
+	}
+	for i := range b {
+		b[i] *= 0x1p-40
+	}
+	want, few := make([]float32, m*n), 0
+	productPlain(m, n, k, 1, view{a, k, 1}, view{b, n, 1}, 0, view{want, n, 1})
+	for _, v := range want {
+		if v != 0 && math.Abs(float64(v)) < 0x1p-126 {
+			few++
+		}
+	}
+	if few < m*n/2 {
+		t.Fatalf("only %d of %d results are denormal", few, m*n)
+	}
+	for _, with := range implementations() {
+		got := make([]float32, m*n)
+		with.product(m, n, k, 1, view{a, k, 1}, view{b, n, 1}, 0, view{got, n, 1})
+		compareWords(t, with.name, got, want, 0, n)
+	}
+}
+
+// A beta of zero overwrites: what C held does not matter, even NaN, in any number of blocks; nor does the sign of the zero.
+func TestGemmOverwrites(t *testing.T) {
+	zero := float32(0)
+	for _, k := range []int{0, 1, gemmDepth + 1} {
+		for _, beta := range []float32{zero, -zero} {
+			for _, n := range []int{2, 35} {
+				a, b, c := make([]float32, k+1), make([]float32, k*n), make([]float32, 2*n)
+				for i := range c {
+					c[i] = float32(math.NaN())
+				}
+				for p := range k {
+					a[p] = 1
+					for j := range n {
+						b[p*n+j] = float32(j)
+					}
+				}
+				gemm(false, false, 1, n, k, 1, a, max(k, 1), b, n, beta, c, n)
+				for j := range n {
+					if c[j] != float32(k*j) {
+						t.Errorf("k = %d: column %d is %v, want %d", k, j, c[j], k*j)
+					}
+					if c[n+j] == c[n+j] {
+						t.Errorf("k = %d: word %d behind C was overwritten", k, j)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Without products C is scaled, and neither factor is looked at.
+func TestGemmWithoutProducts(t *testing.T) {
+	nan := []float32{float32(math.NaN()), float32(math.NaN())}
+	for _, s := range []struct {
+		k     int
+		alpha float32
+	}{{0, 1}, {1, 0}} {
+		c := []float32{1, 2, 3, 4, 5, 6}
+		gemm(false, true, 2, 2, s.k, s.alpha, nan, 1, nan, 1, -0.5, c, 3)
+		for i, want := range []float32{-0.5, -1, 3, -2, -2.5, 6} {
+			if c[i] != want {
+				t.Errorf("k = %d, alpha = %v: word %d is %v, want %v", s.k, s.alpha, i, c[i], want)
+			}
+		}
+	}
+	gemm(false, false, 0, 5, 5, 1, nil, 5, nil, 5, 0, nil, 5)
+	gemm(false, false, 5, 0, 5, 1, nil, 5, nil, 1, 0, nil, 1)
+}
+
+// The assembly trusts lengths, so gemm does not.
+func TestGemmPanics(t *testing.T) {
+	v := make([]float32, 12)
+	for name, call := range map[string]func(){
+		"A too short":  func() { gemm(false, false, 3, 2, 4, 1, v[:11], 4, v, 2, 0, v, 2) },
+		"B too short":  func() { gemm(false, true, 3, 2, 4, 1, v, 4, v[:7], 4, 0, v, 2) },
+		"C too short":  func() { gemm(false, false, 3, 2, 4, 1, v, 4, v, 2, 0, v[:5], 2) },
+		"A too narrow": func() { gemm(true, false, 3, 2, 4, 1, v, 2, v, 2, 0, v, 2) },
+		"C too narrow": func() { gemm(false, false, 3, 2, 4, 1, v, 4, v, 2, 0, v, 1) },
+		"negative":     func() { gemm(false, false, -1, 2, 4, 1, v, 4, v, 2, 0, v, 2) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
+// gemmShapes are those of the network of the paper's first figure, forward and backward; some of convolutions; and large and
+// small ones.
+var gemmShapes = []struct {
+	transA, transB bool
+	m, n, k        int
+}{
+	{false, true, 256, 100, 784},
+	{false, false, 256, 100, 784},
+	{true, false, 100, 784, 256},
+	{true, false, 784, 100, 256},
+	{false, true, 256, 10, 100},
+	{false, false, 256, 10, 100},
+	{false, false, 256, 100, 10},
+	{false, true, 256, 100, 10},
+	{true, false, 10, 100, 256},
+	{true, false, 100, 10, 256},
+	{false, false, 256, 784, 100},
+	{false, false, 1024, 1024, 1024},
+	{true, false, 1024, 1024, 1024},
+	{false, true, 1024, 1024, 1024},
+	{false, false, 3136, 64, 576},
+	{false, false, 12544, 64, 147},
+	{false, false, 10, 10, 10},
+	{false, true, 1, 100, 784},
+	{false, true, 16, 100, 784},
+}
+
+// A product neither depends on the number of cores nor leaves its goroutine, and allocates nothing.
 func TestGemmStaysOnItsGoroutine(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, s := range gemmShapes {
+		if s.m*s.n*s.k > 1<<25 {
+			continue
+		}
 		lda, ldb := strides(s.transA, s.transB, s.m, s.n, s.k)
 		a, b := noise("a", s.m*s.k), noise("b", s.n*s.k)
 		var c [2][]float32
@@ -122,28 +391,41 @@ func TestGemmStaysOnItsGoroutine(t *testing.T) {
 			c[i] = make([]float32, s.m*s.n)
 			product := func() { gemm(s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, b, ldb, 0, c[i], s.n) }
 			product()
-			if n := testing.AllocsPerRun(1, product); n != 0 {
+			if n := testing.AllocsPerRun(1, product); n != 0 && !raceDetector {
 				t.Errorf("%+v allocates %v times", s, n)
 			}
 		}
-		for i := range c[0] {
-			if math.Float32bits(c[0][i]) != math.Float32bits(c[1][i]) {
-				t.Fatalf("%+v: element %d is %v on one core, %v on four", s, i, c[0][i], c[1][i])
-			}
-		}
+		compareWords(t, fmt.Sprintf("%+v on four cores", s), c[1], c[0], 0, s.n)
 	}
 }
 
+// BenchmarkGemm reports the mean rate, that of the fastest product, and the latter as a part of what the multiply-adds of one core could do.
 func BenchmarkGemm(b *testing.B) {
-	for _, s := range gemmShapes {
-		b.Run(fmt.Sprintf("transA=%t,transB=%t/%dx%dx%d", s.transA, s.transB, s.m, s.n, s.k), func(b *testing.B) {
-			x, y, z := noise("a", s.m*s.k), noise("b", s.n*s.k), make([]float32, s.m*s.n)
-			lda, ldb := strides(s.transA, s.transB, s.m, s.n, s.k)
-			for b.Loop() {
-				gemm(s.transA, s.transB, s.m, s.n, s.k, 1, x, lda, y, ldb, 0, z, s.n)
+	for _, with := range append(implementations(), implementation{"go", productPlain, func() float64 { return 0 }}) {
+		for _, s := range gemmShapes {
+			if with.name == "go" && s.m*s.n*s.k > 1<<25 {
+				continue
 			}
-			reportFLOPs(b, 2*float64(s.m)*float64(s.n)*float64(s.k))
-		})
+			name := fmt.Sprintf("%s/transA=%t,transB=%t/%dx%dx%d", with.name, s.transA, s.transB, s.m, s.n, s.k)
+			b.Run(name, func(b *testing.B) {
+				lda, ldb := strides(s.transA, s.transB, s.m, s.n, s.k)
+				x, y := stored(s.transA, noise("a", s.m*s.k), lda), stored(s.transB, noise("b", s.n*s.k), ldb)
+				z := view{aligned(s.m * s.n), s.n, 1}
+				fastest := time.Duration(math.MaxInt64)
+				for b.Loop() {
+					begin := time.Now()
+					with.product(s.m, s.n, s.k, 1, x, y, 0, z)
+					fastest = min(fastest, max(1, time.Since(begin)))
+				}
+				operations := 2 * float64(s.m) * float64(s.n) * float64(s.k)
+				reportFLOPs(b, operations)
+				best := operations / float64(fastest.Nanoseconds())
+				b.ReportMetric(best, "best-GFLOP/s")
+				if peak := with.peak(); peak > 0 {
+					b.ReportMetric(100*best/peak, "%peak")
+				}
+			})
+		}
 	}
 }
 

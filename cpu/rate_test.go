@@ -32,7 +32,7 @@ func TestRateRefusesNothing(t *testing.T) {
 	Rate(0, 1, 1, 0)
 }
 
-// The factors are never zero: zeros would be skipped and the rate too high.
+// The factors are never zero, and differ.
 func TestNoise(t *testing.T) {
 	seen := map[float32]bool{}
 	for _, v := range noise("test", 10000) {

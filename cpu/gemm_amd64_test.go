@@ -1,0 +1,94 @@
+//go:build !noasm
+
+package cpu
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// implementations is the product with every instruction set of this processor.
+func implementations() []implementation {
+	var all []implementation
+	for _, s := range tileSets {
+		all = append(all, implementation{s.name, s.product, s.peak()})
+	}
+	return all
+}
+
+// peak measures the multiply-adds of one core that wait for no memory, in GFLOP/s.
+func (s *tileSet) peak() func() float64 {
+	loop := map[string]func(float32, int){"avx512": peakAVX512, "avx2": peakAVX2}[s.name]
+	return func() float64 {
+		const times, chains = 20000, 14
+		best := time.Duration(math.MaxInt64)
+		for range 30 {
+			begin := time.Now()
+			loop(1e-3, times)
+			best = min(best, time.Since(begin))
+		}
+		return 2 * times * chains * float64(s.lanes) / float64(best.Nanoseconds())
+	}
+}
+
+// Every set has a kernel for each height up to its highest, and a job's workspace has room for the strips of each.
+func TestTileSets(t *testing.T) {
+	for _, s := range tileSets {
+		for i, row := range s.tiles {
+			if row[0] == nil || row[1] == nil {
+				t.Errorf("%s has no kernel of height %d", s.name, i+1)
+			}
+		}
+		high := len(s.tiles)
+		w := workspaces.Get().(*workspace)
+		if need := (blockRows + high - 1) / high * stripRows * gemmDepth; high > stripRows || need > len(w.a) {
+			t.Errorf("%s: strips of %d rows need %d numbers of %d", s.name, high, need, len(w.a))
+		}
+		if blockCols%(2*s.lanes) != 0 {
+			t.Errorf("%s: %d columns are no whole number of panels", s.name, blockCols)
+		}
+		workspaces.Put(w)
+	}
+}
+
+const printSets = "FSPDA_TEST_PRINT_SETS"
+
+// GODEBUG takes instruction sets away, for those who look for a fault or compare.
+func TestInstructionSetsCanBeSwitchedOff(t *testing.T) {
+	if os.Getenv(printSets) != "" {
+		for _, s := range available() {
+			t.Logf("has %s.", s.name)
+		}
+		return
+	}
+	for _, c := range []struct{ debug, without string }{
+		{"cpu.avx512f=off", "avx512"}, {"cpu.avx2=off", "avx"}, {"cpu.fma=off", "avx"},
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestInstructionSetsCanBeSwitchedOff$", "-test.v")
+		cmd.Env = append(os.Environ(), printSets+"=1", "GODEBUG="+c.debug)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if strings.Contains(string(out), "has "+c.without) {
+			t.Errorf("GODEBUG=%s leaves\n%s", c.debug, out)
+		}
+		if c.without == "avx512" && len(tileSets) > 0 && !strings.Contains(string(out), "has avx2.") {
+			t.Errorf("GODEBUG=%s takes AVX2 too:\n%s", c.debug, out)
+		}
+	}
+}
+
+// A product is the same with the sets in any order, and with none.
+func TestProductWithoutAssembly(t *testing.T) {
+	defer func(s []*tileSet) { tileSets = s }(tileSets)
+	tileSets = nil
+	c := []float32{float32(math.NaN())}
+	if gemm(false, false, 1, 1, 2, 2, []float32{1, 2}, 2, []float32{3, 4}, 1, 0, c, 1); c[0] != 22 {
+		t.Errorf("got %v, want 22", c[0])
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !amd64 || noasm
+
+package cpu
+
+// product is gemm without its checks.
+func product(m, n, k int, alpha float32, a, b view, beta float32, c view) {
+	productPlain(m, n, k, alpha, a, b, beta, c)
+}

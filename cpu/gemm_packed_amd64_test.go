@@ -1,0 +1,72 @@
+//go:build !noasm
+
+package cpu
+
+import "testing"
+
+// Shares cover everything once and differ by one at most.
+func TestShare(t *testing.T) {
+	for n := 1; n < 60; n++ {
+		for all := 1; all <= n; all++ {
+			next := 0
+			for s := range all {
+				first, length := share(s, all, n)
+				if first != next || length < n/all || length > n/all+1 {
+					t.Fatalf("part %d of %d of %d begins at %d with %d", s, all, n, first, length)
+				}
+				next += length
+			}
+			if next != n {
+				t.Fatalf("%d parts cover %d of %d", all, next, n)
+			}
+		}
+	}
+}
+
+// Both ways of packing put element r,p of piece i where the micro-kernels look for it, and write nothing behind the last multiple of
+// eight.
+func TestPack(t *testing.T) {
+	if len(tileSets) == 0 {
+		t.Skip("this processor lacks AVX2")
+	}
+	const ds, mark = 32, -7
+	for _, rows := range []int{1, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32} {
+		for _, depth := range []int{1, 2, 7, 8, 9, 23} {
+			for pieces := 1; pieces <= 3; pieces++ {
+				size := ds * depth
+				dst := make([]float32, pieces*size)
+				across, along := noise("across", pieces*rows*depth), noise("along", pieces*rows*depth)
+				for _, src := range []view{{across, depth, 1}, {along, 1, pieces * rows}} {
+					for i := range dst {
+						dst[i] = mark
+					}
+					if src.rs == 1 {
+						packAlong(dst, size, ds, src, rows, pieces, depth)
+					} else {
+						for i := range pieces {
+							packAcross(dst[i*size:], ds, src.from(i*rows, 0), rows, depth)
+						}
+					}
+					checkPacked(t, dst, src, rows, pieces, depth, size, ds, mark)
+				}
+			}
+		}
+	}
+}
+
+func checkPacked(t *testing.T, dst []float32, src view, rows, pieces, depth, size, ds int, mark float32) {
+	t.Helper()
+	for i := range pieces {
+		for p := range depth {
+			for r := range ds {
+				got := dst[i*size+p*ds+r]
+				if r < rows && got != src.data[(i*rows+r)*src.rs+p*src.cs] {
+					t.Fatalf("%d×%d: row %d, column %d of piece %d is %v", rows, depth, r, p, i, got)
+				}
+				if r >= (rows+7)&^7 && got != mark {
+					t.Fatalf("%d×%d: word %d behind column %d of piece %d was written", rows, depth, r, p, i)
+				}
+			}
+		}
+	}
+}

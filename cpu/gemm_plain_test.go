@@ -1,0 +1,46 @@
+package cpu
+
+import "testing"
+
+// The product in Go is the definition at gemm, element by element.
+func TestProductPlain(t *testing.T) {
+	for _, k := range []int{1, 5, gemmDepth, gemmDepth + 1, 2*gemmDepth + 3} {
+		for m := 1; m <= 2*plainRows+1; m++ {
+			for n := 1; n <= 2*plainCols+1; n++ {
+				for _, beta := range []float32{0, 1, -0.5} {
+					a, b := noise("a", m*k), noise("b", k*n)
+					c := noise("c", m*n)
+					want := append([]float32{}, c...)
+					for i := range m {
+						for j := range n {
+							want[i*n+j] = defined(a[i*k:], b[j:], k, n, -1.5, beta, want[i*n+j])
+						}
+					}
+					productPlain(m, n, k, -1.5, view{a, k, 1}, view{b, n, 1}, beta, view{c, n, 1})
+					for i := range c {
+						if !same(c[i], want[i]) {
+							t.Fatalf("%d×%d×%d, beta %v: element %d is %v, want %v", m, n, k, beta, i, c[i], want[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// defined is one element of C, as gemm says.
+func defined(row, column []float32, k, ldb int, alpha, beta, c float32) float32 {
+	for begin := 0; begin < k; begin += gemmDepth {
+		var s float32
+		for p := begin; p < min(k, begin+gemmDepth); p++ {
+			s = float32(fused(float64(row[p]), float64(column[p*ldb]), float64(s)))
+		}
+		if begin == 0 && beta == 0 {
+			c = alpha * s
+		} else {
+			c = float32(fused(float64(alpha), float64(s), float64(float32(beta*c))))
+		}
+		beta = 1
+	}
+	return c
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The loop of a kernel has one multiply-add for each accumulator, one load for each number of A and vector of B, and nothing that
+// spills.
+func TestTileLoops(t *testing.T) {
+	all := functions(t)
+	for _, s := range sets {
+		for rows := 1; rows <= s.rows; rows++ {
+			for vectors := 1; vectors <= maxVectors; vectors++ {
+				name := fmt.Sprintf("tile%dx%d%s", rows, vectors*s.lanes, s.name)
+				lines := all[name]
+				loads := count(lines, "products", "JNZ", "VMOVUPS") + count(lines, "products", "JNZ", "VMOVUPS.Z")
+				for what, c := range map[string][2]int{
+					"multiply-adds":     {count(lines, "products", "JNZ", "VFMADD231PS"), rows * vectors},
+					"broadcasts":        {count(lines, "products", "JNZ", "VBROADCASTSS"), rows},
+					"loads":             {loads, vectors},
+					"ways out":          {count(lines, "", "", "RET") + countLine(lines, "RET"), 2},
+					"zeroed upper half": {countLine(lines, "VZEROUPPER"), 2},
+				} {
+					if c[0] != c[1] {
+						t.Errorf("%s has %d %s, want %d", name, c[0], what, c[1])
+					}
+				}
+			}
+		}
+	}
+}
+
+// countLine is the number of lines that say just that.
+func countLine(lines []string, what string) int {
+	n := 0
+	for _, l := range lines {
+		if l == what {
+			n++
+		}
+	}
+	return n
+}
