@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"fspda/data"
 	"fspda/device"
 	"fspda/train"
 )
@@ -34,8 +33,8 @@ type StepReport struct {
 	Step       time.Duration `json:"step_ns"`     // all of it
 	Gradient   time.Duration `json:"gradient_ns"` // forward and backward
 	Vectors    time.Duration `json:"vectors_ns"`  // the algorithm's vector kernels
-	Batches    time.Duration `json:"batches_ns"`  // pixels to normalised numbers; a kernel too, timed by itself
-	Rest       time.Duration `json:"rest_ns"`     // what is no kernel: masks, exchange, scheduling
+	Batches    time.Duration `json:"batches_ns"`  // pixels to normalised numbers; what the others leave of the step
+	Rest       time.Duration `json:"rest_ns"`     // what is no kernel: masks, exchange, scheduling; measured with empty kernels
 	FLOPs      float64       `json:"flops"`
 	Rate       float64       `json:"gflop_s"`      // FLOPs over Gradient
 	GEMM       float64       `json:"gemm_gflop_s"` // of the machine, same shapes, same run
@@ -43,55 +42,67 @@ type StepReport struct {
 	RestShare  float64       `json:"rest_share"`
 }
 
-// Step runs real training iterations on one core and tells kernel time from the rest.
+// Step runs real training iterations on one core, once as they are and once with empty kernels: what the second run takes is what is
+// no kernel.
 func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	if o.Each <= 0 {
 		return StepReport{}, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: what is not in a kernel is overhead, with nothing to hide it
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: what is not in a kernel has nothing to hide behind
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	dev, model := timedDevice{o.Device, k}, timedModel{o.Model, k}
-	var begin time.Time
-	running, stopAt := context.WithCancel(ctx)
-	defer stopAt()
-	first := 0
-	res, err := train.Run(running, o.Setup, train.Options{Device: dev, Model: model, OnStep: func(t int) {
-		switch {
-		case begin.IsZero() && t >= warmUp:
-			first, begin = t, time.Now()
-			k.reset()
-		case !begin.IsZero() && r.Iterations == 0 && time.Since(begin) > o.Each:
-			r.Iterations = t - first
-			r.Step = time.Since(begin)
-			r.Gradient, r.Vectors = k.read()
-			stopAt()
-		}
-	}})
+	n, took, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.reset)
 	if err != nil {
 		return r, err
 	}
-	if res.Diverged != nil {
-		return r, res.Diverged
-	}
-	if err := ctx.Err(); err != nil {
-		return r, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, err)
-	}
-	if r.Iterations == 0 {
-		return r, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
-	}
-	per := time.Duration(r.Iterations * c.Agents)
-	r.Step, r.Gradient, r.Vectors = r.Step/per, r.Gradient/per, r.Vectors/per
-	if r.Batches, err = o.batches(); err != nil {
+	r.Gradient, r.Vectors = k.read()
+	per := time.Duration(n * c.Agents)
+	r.Iterations, r.Step, r.Gradient, r.Vectors = n, took/per, r.Gradient/per, r.Vectors/per
+
+	bare := *o.Setup
+	bare.Config.Batch = 1 // preparing batches is a kernel, too
+	n, took, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, func() {})
+	if err != nil {
 		return r, err
 	}
-	r.Rest = r.Step - r.Gradient - r.Vectors - r.Batches
+	r.Rest = took / time.Duration(n*c.Agents)
+	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
 	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
 	r.GEMM = o.limit()
 	r.Fraction = r.Rate / r.GEMM
 	return r, nil
+}
+
+// iterate trains for o.Each after some iterations to warm up, and returns how many iterations that were and how long they took. At the
+// start of the measurement it calls reset.
+func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, reset func()) (n int, took time.Duration, err error) {
+	var begin time.Time
+	first := 0
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	res, err := train.Run(running, s, train.Options{Device: dev, Model: m, OnStep: func(t int) {
+		switch {
+		case begin.IsZero() && t >= warmUp:
+			first, begin = t, time.Now()
+			reset()
+		case !begin.IsZero() && n == 0 && time.Since(begin) > o.Each:
+			n, took = t-first, time.Since(begin)
+			stop()
+		}
+	}})
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case res.Diverged != nil:
+		return 0, 0, res.Diverged
+	case ctx.Err() != nil:
+		return 0, 0, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
+	case n == 0:
+		return 0, 0, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
+	}
+	return n, took, nil
 }
 
 // warmUp iterations come before the measurement: plans are compiled, buffers made, caches warm.
@@ -106,40 +117,6 @@ func (o StepOptions) limit() float64 {
 		seconds += f / (o.Rate(s[0], s[1], s[2], o.Each/time.Duration(len(o.Shapes))) * 1e9)
 	}
 	return work / seconds / 1e9
-}
-
-// batches is the time to prepare one batch, as a run does it: for all agents in turn, into as many buffers as an agent's loader has, with
-// a gradient after each, so that the caches hold what they hold then. Only the preparing is timed.
-func (o StepOptions) batches() (time.Duration, error) {
-	c := o.Setup.Config
-	var spent time.Duration
-	n, buffers := 0, make([][3]device.Batch, len(o.Setup.Shards))
-	x, g := make([]device.Vector, len(buffers)), make([]device.Vector, len(buffers))
-	loaders := make([]*data.Loader, len(buffers))
-	for i, shard := range o.Setup.Shards {
-		l, err := data.NewLoader(o.Setup.Set.Train, shard, i, data.LoaderOptions{Batch: c.Batch, Sampling: data.Sampling(c.Sampling), Seed: c.Seed})
-		if err != nil {
-			return 0, err
-		}
-		defer l.Close()
-		loaders[i], x[i], g[i] = l, o.Device.NewVector(o.Setup.Dim), o.Device.NewVector(o.Setup.Dim)
-		o.Device.Write(x[i], o.Model.Init(c.Seed))
-	}
-	for step, begin := 0, time.Now(); n == 0 || time.Since(begin) < o.Each; step++ {
-		for i, l := range loaders {
-			b := &buffers[i][step%3]
-			start := time.Now()
-			l.Batch(b, step)
-			if step >= 3 { // every buffer has been made
-				spent += time.Since(start)
-				n++
-			}
-			if _, err := o.Model.Grad(g[i], x[i], *b); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return spent / time.Duration(n), nil
 }
 
 // WriteTo prints the report for people.
@@ -217,3 +194,15 @@ func (m timedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) 
 	m.k.gradient += time.Since(begin)
 	return loss, err
 }
+
+// emptyDevice is a device whose vector kernels do nothing.
+type emptyDevice struct{ device.Device }
+
+func (emptyDevice) Combine(device.Vector, ...device.Term)                        {}
+func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                    {}
+func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
+
+// emptyModel is a model whose gradient costs nothing.
+type emptyModel struct{ train.Model }
+
+func (emptyModel) Grad(_, _ device.Vector, _ device.Batch) (float64, error) { return 0, nil }
