@@ -64,11 +64,11 @@ func Default() Config {
 	return Config{
 		Data: "synthetic", DataTrain: 10000, DataTest: 2000,
 		Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid",
-		Algo: "fspda-sa", Iterations: 2000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, Theta: 0.5,
+		Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, Theta: 0.5,
 		Weights: "constant", Order: "cta", Decay: 1e-4, Schedule: "constant", Warmup: 5,
 		Agents: 10, Graph: "complete", Edges: "one-edge", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Sampling: "epochs", Seed: 1,
-		Device: "auto", EvalPoints: 12, Accounting: "shared-seed", Checkpoint: 60,
+		Device: "auto", EvalPoints: 20, Accounting: "shared-seed", Checkpoint: 60,
 	}
 }
 
