@@ -85,7 +85,7 @@ func TestResume(t *testing.T) {
 
 // A kill leaves rows that are newer than the checkpoint, perhaps half a line: they are made again.
 func TestResumeAfterKill(t *testing.T) {
-	c := small()
+	c := long()
 	c.EvalPoints = 12
 	whole, part := runFolder(t), runFolder(t)
 	if _, err := inFolder(t, context.Background(), c, whole, Options{}); err != nil {
@@ -96,7 +96,7 @@ func TestResumeAfterKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString(`{"iteration":55,"epoch":1}` + "\n" + `{"iteration":60,"epo`); err != nil {
+	if _, err := f.WriteString(`{"iteration":275,"epoch":1}` + "\n" + `{"iteration":300,"epo`); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
@@ -109,6 +109,13 @@ func TestResumeAfterKill(t *testing.T) {
 	if metrics(t, part) != metrics(t, whole) {
 		t.Error("metrics.jsonl differs")
 	}
+}
+
+// long is small, but so long that no agent can have run ahead to the end when agent 0 is stopped early.
+func long() Config {
+	c := small()
+	c.Iterations = 300
+	return c
 }
 
 // stopAt runs c in dir until agent 0 reaches an iteration, and leaves a checkpoint.
@@ -188,7 +195,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 		{"beyond the end", replace(`"iteration": `, `"iteration": 99999`), "iteration"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg, dir := small(), runFolder(t)
+			cfg, dir := long(), runFolder(t)
 			stopAt(t, cfg, dir, 20)
 			before := metrics(t, dir)
 			c.damage(t, newestCheckpoint(t, dir))
@@ -231,7 +238,7 @@ func (s *stingy) Write(p []byte) (int, error) {
 
 // A disk that is full while checkpointing ends the run with a clear error; the previous checkpoint survives and the run goes on from it.
 func TestFullDisk(t *testing.T) {
-	c, dir, whole := small(), runFolder(t), runFolder(t)
+	c, dir, whole := long(), runFolder(t), runFolder(t)
 	if _, err := inFolder(t, context.Background(), c, whole, Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +271,7 @@ func TestFullDisk(t *testing.T) {
 
 // A run that is stopped where it was resumed keeps the checkpoint it came from, untouched: writing it anew could be cut short.
 func TestCheckpointIsWrittenOnce(t *testing.T) {
-	c, dir := small(), runFolder(t)
+	c, dir := long(), runFolder(t)
 	stopAt(t, c, dir, 20)
 	ck := newestCheckpoint(t, dir)
 	mark := filepath.Join(ck, "mark")
@@ -297,7 +304,7 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 
 // A run that was killed before its first checkpoint begins anew, and TensorBoard is told to forget what the first try left there.
 func TestEventsOfASecondStart(t *testing.T) {
-	c, once, twice := small(), runFolder(t), runFolder(t)
+	c, once, twice := long(), runFolder(t), runFolder(t)
 	size := func(dir, number string) int64 {
 		info, err := os.Stat(filepath.Join(dir, "tensorboard", "events.out.tfevents."+number+".fspda"))
 		if err != nil {
@@ -396,7 +403,7 @@ func TestDamagedMetrics(t *testing.T) {
 		}, "tensorboard"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg, dir := small(), runFolder(t)
+			cfg, dir := long(), runFolder(t)
 			cfg.EvalPoints = 30
 			stopAt(t, cfg, dir, 20)
 			c.damage(t, dir)
@@ -415,7 +422,7 @@ func TestDamagedMetrics(t *testing.T) {
 
 // Old checkpoints go, the newest two stay.
 func TestPrune(t *testing.T) {
-	c, dir := small(), runFolder(t)
+	c, dir := long(), runFolder(t)
 	for _, at := range []int{10, 20, 30, 40} {
 		stopAt(t, c, dir, at)
 	}

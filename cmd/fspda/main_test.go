@@ -282,7 +282,7 @@ func TestSignals(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	dir := t.TempDir()
-	args := quick("--iterations", "3000", "--eval-points", "30", "--quiet")
+	args := quick("--iterations", "6000", "--eval-points", "30", "--quiet")
 	if status, _, stderr := call(t, append(args, "--out", filepath.Join(dir, "whole"))...); status != 0 {
 		t.Fatal(stderr)
 	}
