@@ -155,7 +155,7 @@ func TestAutoEta(t *testing.T) {
 	c.Graph, c.Beta = "complete", 0.5
 	s, _ := resolve(t, c)
 	want := 0.25 * 5 / 10 * s.Mask.Density() / 4 / 0.5
-	if got := s.Config.Eta.V; s.Config.Eta.Auto || got < want*(1-1e-9) || got > want*(1+1e-9) {
+	if got := s.Config.Eta.V; s.Config.Eta.Auto || got < want*(1-1e-5) || got > want*(1+1e-5) {
 		t.Errorf("eta %v, want %v", s.Config.Eta, want)
 	}
 }

@@ -13,7 +13,8 @@ import (
 const evalChunk = 250
 
 // evaluator turns the agents' snapshots of one iteration into a Row. It only reads: no metric changes a trajectory. Sums are
-// accumulated in float64 in a fixed order, so the number of workers does not change a bit.
+// accumulated in float64 in a fixed order, each product rounded by itself (the conversions forbid fusing), so neither the number of
+// workers nor the processor's architecture changes a bit.
 type evaluator struct {
 	setup   *Setup
 	model   Model
@@ -155,9 +156,9 @@ func (e *evaluator) measure(p *point, model []float32, keep bool) error {
 			return err
 		}
 		w := e.setup.Weight[i]
-		p.loss += w * loss
+		p.loss += float64(w * loss)
 		for k, v := range pr.shard {
-			pr.full[k] += w * v
+			pr.full[k] += float64(w * v)
 		}
 		if keep {
 			g := make([]float32, len(pr.shard))
@@ -168,7 +169,7 @@ func (e *evaluator) measure(p *point, model []float32, keep bool) error {
 		}
 	}
 	for _, v := range pr.full {
-		p.gradSq += v * v
+		p.gradSq += float64(v * v)
 	}
 	if keep {
 		p.full = slices.Clone(pr.full)
@@ -190,10 +191,10 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 			return 0, err
 		}
 		w := float64(len(part)) / float64(len(shard))
-		total += w * loss
+		total += float64(w * loss)
 		e.dev.Read(pr.host, pr.g)
 		for k, v := range pr.host {
-			pr.shard[k] += w * float64(v)
+			pr.shard[k] += float64(w * float64(v))
 		}
 	}
 	return total, nil
@@ -244,8 +245,9 @@ func (e *evaluator) dualTrack(duals [][]float32, mean *point) Num {
 	for i, l := range duals {
 		weight := e.setup.gain(i)
 		for k, v := range l {
-			diff := float64(v) - gain*(mean.full[k]-weight*float64(mean.shards[i][k]))
-			sum += diff * diff
+			to := mean.full[k] - float64(weight*float64(mean.shards[i][k]))
+			diff := float64(v) - float64(gain*to)
+			sum += float64(diff * diff)
 		}
 	}
 	return Num(sum)
@@ -258,7 +260,7 @@ func dualSum(duals [][]float32) Num {
 		for _, l := range duals {
 			s += float64(l[k])
 		}
-		sq += s * s
+		sq += float64(s * s)
 	}
 	return Num(math.Sqrt(sq))
 }
@@ -281,7 +283,7 @@ func consensus(models [][]float32, mean []float64) (sum, largest Num) {
 		sq := 0.0
 		for k, v := range m {
 			d := float64(v) - mean[k]
-			sq += d * d
+			sq += float64(d * d)
 		}
 		sum += Num(sq)
 		largest = max(largest, Num(sq))

@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -88,5 +89,14 @@ func (s *Setup) autoEta() float64 {
 		return 0
 	}
 	rho := sp[1] * s.minRate() * s.Mask.Density()
-	return c.Gamma * c.Gamma * rho / (4 * c.Beta)
+	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))
+}
+
+// sixDigits rounds to six significant digits: the last bits of an eigenvalue depend on the machine, those of a configuration must not.
+func sixDigits(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil {
+		panic("train: a printed number does not read back: " + err.Error()) // cannot happen
+	}
+	return r
 }
