@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"fspda/dist"
 )
 
 func TestConfigRoundTrip(t *testing.T) {
@@ -190,5 +192,17 @@ func TestFingerprintCoversEveryKey(t *testing.T) {
 		if (c.Fingerprint() == base.Fingerprint()) != f.Harmless || (len(c.Differences(base)) == 0) != f.Harmless {
 			t.Errorf("key %s: harmless %v, but the fingerprint says otherwise", f.Key, f.Harmless)
 		}
+	}
+}
+
+// The spectrum of a large graph is not computed for hours: eta has to be said.
+func TestAutoEtaOfManyAgents(t *testing.T) {
+	g, err := dist.ParseGraph("ring", maxSpectrum+1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Setup{Config: Default(), Graph: g}
+	if err := s.steps(); err == nil || !strings.Contains(err.Error(), "give a number") {
+		t.Errorf("error %v", err)
 	}
 }

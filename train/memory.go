@@ -7,9 +7,14 @@ import (
 	"strings"
 )
 
-// Memory forecasts the bytes that the agents of a run take: their vectors, the snapshots on their way to the collector, and the batches
-// prepared ahead. Programs and evaluation, of which there are as many as threads, come on top.
+// Memory forecasts the bytes that a run takes: its agents, and in an evaluation a copy of every model and dual on the host. Programs,
+// of which there are as many as threads, come on top.
 func (s *Setup) Memory() uint64 {
+	return s.agentsMemory() + 4*2*uint64(s.Dim)*uint64(s.Graph.N)
+}
+
+// agentsMemory is the bytes of the agents: their vectors, the snapshots on their way to the collector, the batches prepared ahead.
+func (s *Setup) agentsMemory() uint64 {
 	vectors := 1 + len(s.Algo.Aux()) // x and what is remembered
 	perAgent := (3*vectors + 1) * s.Dim
 	batch := s.Config.Batch

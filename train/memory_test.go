@@ -30,7 +30,7 @@ func TestMemoryForecast(t *testing.T) {
 		r.agents = append(r.agents, a)
 	}
 	runtime.ReadMemStats(&after)
-	got, want := float64(after.TotalAlloc-before.TotalAlloc), float64(s.Memory())
+	got, want := float64(after.TotalAlloc-before.TotalAlloc), float64(s.agentsMemory())
 	if got < 0.75*want || got > 1.25*want {
 		t.Errorf("the agents took %.0f bytes, the forecast is %.0f", got, want)
 	}

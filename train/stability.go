@@ -42,7 +42,7 @@ func (s *Setup) stability() (warnings []string, err error) {
 	if unstable(gain, dual, 2) {
 		return nil, wrong(key, gain, "is outside the stable region of one active edge, %s < %.4g: each exchange would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
 	}
-	if s.simultaneous() && s.Mask.Dense() {
+	if s.simultaneous() && s.Mask.Dense() && s.Graph.N <= maxSpectrum {
 		sp := s.Graph.Spectrum()
 		if l := sp[len(sp)-1]; unstable(gain, dual, l) {
 			return nil, wrong(key, gain, "is outside the stable region of graph %s with all edges at once and all coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
@@ -54,6 +54,9 @@ func (s *Setup) stability() (warnings []string, err error) {
 	}
 	return warnings, nil
 }
+
+// maxSpectrum is the largest number of agents for which eigenvalues are computed: they take the cube of it in time.
+const maxSpectrum = 1500
 
 func unstable(gain, dual, l float64) bool { return gain*l >= 2+dual*l/2 }
 
