@@ -1,10 +1,3 @@
-// Command fspda trains one model on many agents that hold different data and never meet all at once.
-//
-//	fspda train            train, from flags or a YAML file; no flag runs the main job on built-in data
-//	fspda bench step       what an iteration costs, against this machine's matrix product
-//
-// Exit status: 0 done; 1 something failed; 2 bad input, and nothing was begun or what was begun can be resumed; 3 the run diverged;
-// 130 stopped by Ctrl-C or SIGTERM after leaving a checkpoint.
 package main
 
 import (
