@@ -34,7 +34,7 @@ type agent struct {
 	batch   device.Batch
 	taken   bool // batch holds this iteration's examples
 	events  []dist.Event
-	degree  []int // active edges at each agent; zero between iterations
+	weights *dist.ActiveMixing
 	coords  []uint32
 	masks   []device.Index // one per link, memory reused
 	own     []*dist.Buffer // lent in this iteration
@@ -48,7 +48,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{id: id, run: r, loader: loader, degree: make([]int, s.Graph.N), spare: make(chan *snapshot, 3)}
+	a := &agent{id: id, run: r, loader: loader, weights: dist.NewActiveMixing(s.Graph.N), spare: make(chan *snapshot, 3)}
 	a.state = algo.NewState(s.Algo, r.dev, r.dev.NewVector(s.Dim))
 	for range 2 {
 		a.spare <- newSnapshot(r.dev, a.state)
@@ -130,16 +130,13 @@ func (a *agent) connect(t int) {
 		return
 	}
 	a.events = s.Process.Active(a.events, t)
-	for _, e := range a.events {
-		a.degree[e.From]++
-		a.degree[e.To]++
-	}
-	for _, e := range a.events {
+	a.weights.Set(a.events)
+	for k, e := range a.events {
 		peer, ok := e.Peer(a.id)
 		if !ok {
 			continue
 		}
-		w := 1 / float64(1+max(a.degree[a.id], a.degree[peer]))
+		w := a.weights.Event(k)
 		if s.Mask.Dense() {
 			a.link(peer, nil, s.Dim, w)
 			continue
@@ -151,9 +148,6 @@ func (a *agent) connect(t int) {
 		a.coords = s.Mask.Draw(a.coords, t, a.id, peer)
 		a.masks[at] = a.run.dev.NewIndex(a.coords, a.masks[at])
 		a.link(peer, a.masks[at], len(a.coords), w)
-	}
-	for _, e := range a.events {
-		a.degree[e.From], a.degree[e.To] = 0, 0
 	}
 }
 

@@ -53,14 +53,7 @@ type CheckpointError struct {
 }
 
 func (e *CheckpointError) Error() string {
-	s := "checkpoint " + e.Path + ": " + e.Got
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	if e.Hint != "" {
-		s += ": " + e.Hint
-	}
-	return s
+	return explain("checkpoint "+e.Path+": "+e.Got, e.Err, e.Hint)
 }
 
 func (e *CheckpointError) Unwrap() error { return e.Err }

@@ -85,13 +85,18 @@ func (e *ConfigError) Error() string {
 	if e.Got != "" {
 		s += " " + e.Got
 	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
+	return explain(s, e.Err, e.Want)
+}
+
+// explain is the message of an error: what was found, its cause if it lies deeper, and what to do.
+func explain(found string, cause error, hint string) string {
+	if cause != nil {
+		found += ": " + cause.Error()
 	}
-	if e.Want != "" {
-		s += ": " + e.Want
+	if hint != "" {
+		found += ": " + hint
 	}
-	return s
+	return found
 }
 
 func (e *ConfigError) Unwrap() error { return e.Err }

@@ -44,16 +44,7 @@ type FolderError struct {
 	Err             error
 }
 
-func (e *FolderError) Error() string {
-	s := "run folder " + e.Path + ": " + e.Got
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	if e.Hint != "" {
-		s += ": " + e.Hint
-	}
-	return s
-}
+func (e *FolderError) Error() string { return explain("run folder "+e.Path+": "+e.Got, e.Err, e.Hint) }
 
 func (e *FolderError) Unwrap() error { return e.Err }
 
