@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"strings"
 
 	"fspda/device"
 )
@@ -14,7 +15,8 @@ type operands struct {
 }
 
 // entry describes a kernel: its dimensions by letter, its operands as products of these letters, and the function. An
-// operand "1" or "3" has that many elements.
+// operand "1" or "3" has that many elements. The dimensions of a window have t for its stride and o for its padding; p and q are then
+// the height and the width of its output.
 type entry struct {
 	dims    string
 	in, out []string
@@ -74,11 +76,55 @@ func lookup(c *device.Call) (entry, error) {
 		return e, fmt.Errorf("%d dimensions %v, want %d (%s)", len(c.Dims), c.Dims, len(e.dims), e.dims)
 	}
 	for i, d := range c.Dims {
-		if d < 1 {
-			return e, fmt.Errorf("dimension %c is %d, want at least 1", e.dims[i], d)
+		if least := e.least(i); d < least {
+			return e, fmt.Errorf("dimension %c is %d, want at least %d", e.dims[i], d, least)
 		}
 	}
+	if e.isWindow() {
+		return e, e.checkWindow(c.Dims)
+	}
 	return e, nil
+}
+
+// least is the smallest value of dimension i: a padding may be zero.
+func (e *entry) least(i int) int {
+	if e.dims[i] == 'o' {
+		return 0
+	}
+	return 1
+}
+
+func (e *entry) isWindow() bool { return strings.HasSuffix(e.dims, "to") }
+
+// checkWindow checks that a window fits into the padded input, and that not all of it can lie in the padding.
+func (e *entry) checkWindow(dims []int) error {
+	in, w := e.window(dims)
+	for i := range w.side {
+		if pad := w.pad; pad >= w.side[i] || w.side[i] > in[i]+2*pad {
+			return fmt.Errorf("window of %d×%d with padding %d over an input of %d×%d: want a padding less than the window, and a window no larger than the padded input",
+				w.side[0], w.side[1], pad, in[0], in[1])
+		}
+	}
+	return nil
+}
+
+// window is what slides over an image: height and width, stride and padding.
+type window struct {
+	side        [2]int
+	stride, pad int
+}
+
+// over is how often a window fits along an axis of the input.
+func (w window) over(axis, in int) int { return (in+2*w.pad-w.side[axis])/w.stride + 1 }
+
+// window returns the height and the width of the input, and the window. A window with one side is square.
+func (e *entry) window(dims []int) (in [2]int, w window) {
+	get := func(c byte) int { return dims[strings.IndexByte(e.dims, c)] }
+	w = window{[2]int{get('r'), get('r')}, get('t'), get('o')}
+	if strings.Contains(e.dims, "s") {
+		w.side[1] = get('s')
+	}
+	return [2]int{get('h'), get('w')}, w
 }
 
 // fit checks the number and the lengths of the operands against dims.
@@ -107,6 +153,11 @@ func (e *entry) size(shape string, dims []int) int {
 	for _, c := range shape {
 		if c >= '0' && c <= '9' {
 			n *= int(c - '0')
+			continue
+		}
+		if axis := strings.IndexRune("pq", c); axis >= 0 {
+			in, w := e.window(dims)
+			n *= w.over(axis, in[axis])
 			continue
 		}
 		for i, d := range e.dims {
