@@ -2,8 +2,9 @@
 export CGO_ENABLED = 0
 GO ?= go
 COVER = cover.out
+ASSEMBLY = ./cpu ./data # packages that hold assembly
 
-.PHONY: help run test test-long race lint fuzz bench generate cross cover clean
+.PHONY: help run test test-paths test-long race lint fuzz bench generate cross cover clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -13,7 +14,12 @@ run: # train the main job
 
 test: # all tests, in minutes on two cores
 	$(GO) test ./...
-	$(GO) test -tags noasm ./cpu ./data/...
+	@$(MAKE) --no-print-directory test-paths
+
+test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built without assembly
+	GODEBUG=cpu.avx512f=off $(GO) test -timeout 2m $(ASSEMBLY)
+	GODEBUG=cpu.avx2=off $(GO) test -timeout 2m $(ASSEMBLY)
+	$(GO) test -tags noasm -timeout 2m $(ASSEMBLY)
 
 test-long: # the long ones too
 	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...

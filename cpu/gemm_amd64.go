@@ -43,15 +43,15 @@ var avx2 = tileSet{"avx2", 8, false, [][2]tileFunc{
 	{tile6x8AVX2, tile6x16AVX2},
 }}
 
-// tileSets is what this processor can do, fastest first. GODEBUG=cpu.avx512f=off and cpu.avx2=off take from it.
+// tileSets is what this processor can do, fastest first. GODEBUG=cpu.avx512f=off (or avx512, which the runtime does not know and says so) and cpu.avx2=off (or avx, fma) take from it.
 var tileSets = available()
 
 func available() []*tileSet {
 	var sets []*tileSet
-	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA { // the packing of both stands on AVX2
+	if !cpu.X86.HasAVX || !cpu.X86.HasAVX2 || !cpu.X86.HasFMA { // the packing of both stands on AVX2
 		return nil
 	}
-	if cpu.X86.HasAVX512F {
+	if cpu.X86.HasAVX512 && cpu.X86.HasAVX512F {
 		sets = append(sets, &avx512)
 	}
 	return append(sets, &avx2)

@@ -66,7 +66,7 @@ func TestInstructionSetsCanBeSwitchedOff(t *testing.T) {
 		return
 	}
 	for _, c := range []struct{ debug, without string }{
-		{"cpu.avx512f=off", "avx512"}, {"cpu.avx2=off", "avx"}, {"cpu.fma=off", "avx"},
+		{"cpu.avx512=off", "avx512"}, {"cpu.avx512f=off", "avx512"}, {"cpu.avx2=off", "avx"}, {"cpu.avx=off", "avx"}, {"cpu.fma=off", "avx"},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestInstructionSetsCanBeSwitchedOff$", "-test.v")
 		cmd.Env = append(os.Environ(), printSets+"=1", "GODEBUG="+c.debug)
