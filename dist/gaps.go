@@ -11,13 +11,14 @@ import (
 // numbers, by integer arithmetic alone, so that every machine draws the same. A uniform 64-bit u skips at least g coordinates when
 // u < survival[g] = (1-p)^g · 2^64.
 type gaps struct {
-	survival []uint64 // survival[g] for g = 1..longest, at g; survival[0] stands for 2^64 and is not read
-	guide    []uint32 // guide[u>>guideShift]: the shortest gap of any u in that bucket, where the search begins
-	end      int      // no caller looks beyond
+	longest  int
+	survival []uint64                        // survival[g] for g = 1..longest, at g, and a 0 at its end; survival[0] stands for 2^64 and is not read
+	guide    *[1 << (64 - guideShift)]uint16 // guide[u>>guideShift]: the shortest gap of any u in that bucket, where the search begins
+	end      int                             // no caller looks beyond
 }
 
 const (
-	guideShift = 54   // 1024 buckets
+	guideShift = 52   // 4096 buckets: 8 KiB
 	maxTable   = 4096 // entries: 32 KiB. A longer gap takes another draw.
 )
 
@@ -28,7 +29,7 @@ func newGaps(p float64, n int) *gaps {
 	}
 	longest := int(min(math.Ceil(4/p), maxTable))
 	stay := -uint64(max(math.Ldexp(p, 64), 1)) // (1-p) · 2^64
-	g := &gaps{survival: make([]uint64, longest+1), guide: make([]uint32, 1<<(64-guideShift)), end: n}
+	g := &gaps{longest: longest, survival: make([]uint64, longest+2), guide: new([1 << (64 - guideShift)]uint16), end: n}
 	g.survival[1] = stay
 	for k := 2; k <= longest; k++ {
 		g.survival[k], _ = bits.Mul64(g.survival[k-1], stay)
@@ -39,7 +40,7 @@ func newGaps(p float64, n int) *gaps {
 		for int(k) < longest && largest < g.survival[k+1] {
 			k++
 		}
-		g.guide[b] = k
+		g.guide[b] = uint16(k)
 	}
 	return g
 }
@@ -51,16 +52,51 @@ func (g *gaps) next(s *rng.Stream) int {
 	}
 	skipped := 0
 	for skipped < g.end {
-		u := s.Uint64()
-		k := int(g.guide[u>>guideShift])
-		for k+1 < len(g.survival) && u < g.survival[k+1] {
-			k++
-		}
+		k := g.gap(s.Uint64())
 		skipped += k
-		if k+1 < len(g.survival) {
+		if k < g.longest {
 			break
 		}
 		// The gap is at least as long as the table. What remains of it has the same law, from there on.
 	}
 	return skipped
+}
+
+// gap is the gap of a draw u, or longest. Most buckets hold at most one bound, which is added and not branched on, since
+// which side of it u lies on cannot be guessed.
+func (g *gaps) gap(u uint64) int {
+	k := int(g.guide[u>>guideShift])
+	_, below := bits.Sub64(u, g.survival[k+1], 0)
+	k += int(below)
+	for u < g.survival[k+1] {
+		k++
+	}
+	return k
+}
+
+// fill writes the coordinates that are taken, from c on, ascending, until dst is full or none is left. It returns how many those are
+// and the coordinate to go on from; what it would return on a full dst depends on no draw that it has not used.
+func (g *gaps) fill(dst []uint32, c int, s *rng.Stream) (n, next int) {
+	if g.survival == nil {
+		for ; n < len(dst) && c < g.end; n++ {
+			dst[n] = uint32(c)
+			c++
+		}
+		return n, c
+	}
+	local := *s
+	for n < len(dst) && c < g.end {
+		k := g.gap(local.Uint64())
+		if c += k; k == g.longest {
+			continue
+		}
+		if c >= g.end {
+			break
+		}
+		dst[n] = uint32(c)
+		c++
+		n++
+	}
+	*s = local
+	return n, c
 }

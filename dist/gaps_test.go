@@ -2,6 +2,7 @@ package dist
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/internal/rng"
@@ -10,7 +11,7 @@ import (
 // gapPlain walks the definition: each coordinate is skipped with probability 1-p, which the survival of one step says.
 func gapPlain(g *gaps, u uint64) int {
 	k := 0
-	for k+1 < len(g.survival) && u < g.survival[k+1] {
+	for k < g.longest && u < g.survival[k+1] {
 		k++
 	}
 	return k
@@ -22,10 +23,7 @@ func TestGuideAgreesWithSearch(t *testing.T) {
 		g := newGaps(p, 1<<20)
 		s := rng.New(1, "test")
 		check := func(u uint64) {
-			k := int(g.guide[u>>guideShift])
-			for k+1 < len(g.survival) && u < g.survival[k+1] {
-				k++
-			}
+			k := g.gap(u)
 			if want := gapPlain(g, u); k != want {
 				t.Fatalf("p=%v, u=%x: gap %d, want %d", p, u, k, want)
 			}
@@ -33,7 +31,7 @@ func TestGuideAgreesWithSearch(t *testing.T) {
 		for range 300 {
 			check(s.Uint64())
 		}
-		for b := range uint64(1024) {
+		for b := range uint64(1 << (64 - guideShift)) {
 			check(b << guideShift)
 			check(b<<guideShift | (1<<guideShift - 1))
 		}
@@ -44,7 +42,7 @@ func TestGuideAgreesWithSearch(t *testing.T) {
 func TestSurvival(t *testing.T) {
 	for _, p := range []float64{1e-4, 0.01, 0.1, 0.7} {
 		g := newGaps(p, 1000)
-		for k := 1; k < len(g.survival); k++ {
+		for k := 1; k <= g.longest; k++ {
 			want := math.Pow(1-p, float64(k)) * 0x1p64
 			if want < 0x1p20 { // truncation to whole units shows here
 				break
@@ -86,5 +84,27 @@ func TestGapsAtTheEnds(t *testing.T) {
 	}
 	if g := newGaps(1e-300, 10); g.next(&s) < 10 { // 2^-64 is the least there is
 		t.Error("p=1e-300 takes one of 10")
+	}
+}
+
+// Filling gives what one gap after the other gives, in one piece or in several, and ends at the end.
+func TestGapsFill(t *testing.T) {
+	for _, p := range []float64{1e-5, 0.0007, 0.02, 0.3, 0.95, 1} {
+		for _, d := range []int{1, 2, 100, 50000} {
+			g := newGaps(p, d)
+			single, filled := rng.New(4, "test", uint64(d)), rng.New(4, "test", uint64(d))
+			var want, got []uint32
+			for c := g.next(&single); c < d; c += 1 + g.next(&single) {
+				want = append(want, uint32(c))
+			}
+			part := make([]uint32, 1+d/7)
+			for n, c := len(part), 0; n == len(part); {
+				n, c = g.fill(part, c, &filled)
+				got = append(got, part[:n]...)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("p=%v of %d: %d coordinates, want %d", p, d, len(got), len(want))
+			}
+		}
 	}
 }

@@ -171,10 +171,16 @@ func (m bernoulli) Dense() bool      { return false }
 func (m bernoulli) Density() float64 { return m.p }
 
 func (m bernoulli) Draw(dst []uint32, t, i, j int) []uint32 {
-	dst = dst[:0]
 	s := m.stream(t, i, j)
-	for c := m.gaps.next(&s); c < m.d; c += 1 + m.gaps.next(&s) {
-		dst = append(dst, uint32(c))
+	dst = grow(dst, min(m.d, m.k+8*int(math.Sqrt(float64(m.k)))+64)) // more are drawn once in 10^15 times
+	dst = dst[:cap(dst)]
+	n, c := m.gaps.fill(dst, 0, &s)
+	for n == len(dst) && n < m.d {
+		dst = append(dst, 0)[:n]
+		dst = dst[:cap(dst)]
+		var more int
+		more, c = m.gaps.fill(dst[n:], c, &s)
+		n += more
 	}
-	return dst
+	return dst[:n]
 }

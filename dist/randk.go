@@ -1,7 +1,6 @@
 package dist
 
 import (
-	"math/bits"
 	"sync"
 
 	"fspda/internal/rng"
@@ -10,7 +9,7 @@ import (
 // randK: exactly k coordinates, uniform among all sets of k.
 type randK struct {
 	basis
-	scratch *sync.Pool // of *[]uint64, a bitmap of d bits, all 0
+	scratch *sync.Pool // of *bitmap of d bits, all 0
 }
 
 func newRandK(b basis) randK { return randK{b, bitmaps(b.d)} }
@@ -18,9 +17,9 @@ func newRandK(b basis) randK { return randK{b, bitmaps(b.d)} }
 func (m randK) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)
 	s := m.stream(t, i, j)
-	bitmap := m.scratch.Get().(*[]uint64)
-	drawSubset(dst, m.d, 0, *bitmap, &s)
-	m.scratch.Put(bitmap)
+	b := m.scratch.Get().(*bitmap)
+	drawSubset(dst, m.d, 0, b, &s)
+	m.scratch.Put(b)
 	return dst
 }
 
@@ -54,66 +53,107 @@ func keptInLayer(size int, density float64) int {
 func (m perLayer) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)
 	s := m.stream(t, i, j)
-	bitmap := m.scratch.Get().(*[]uint64)
+	b := m.scratch.Get().(*bitmap)
 	offset, done := 0, 0
 	for l, size := range m.sizes {
-		drawSubset(dst[done:done+m.counts[l]], size, uint32(offset), *bitmap, &s)
+		drawSubset(dst[done:done+m.counts[l]], size, uint32(offset), b, &s)
 		offset += size
 		done += m.counts[l]
 	}
-	m.scratch.Put(bitmap)
+	m.scratch.Put(b)
 	return dst
 }
 
-func bitmaps(d int) *sync.Pool {
-	return &sync.Pool{New: func() any { b := make([]uint64, (d+63)/64); return &b }}
-}
+func bitmaps(d int) *sync.Pool { return &sync.Pool{New: func() any { return newBitmap(d) }} }
 
 // drawSubset fills dst with len(dst) different numbers of 0..d-1, uniform among all such sets, ascending, each plus offset. It
 // throws at a bitmap until enough different bits are set; where that is more than half of them it throws for those to leave out. The
 // bitmap has at least d bits, 0 before and after.
-func drawSubset(dst []uint32, d int, offset uint32, bitmap []uint64, s *rng.Stream) {
-	bitmap = bitmap[:(d+63)/64]
-	var flip uint64
-	throws := len(dst)
-	if 2*throws > d {
-		throws = d - throws
-		flip = ^uint64(0)
+func drawSubset(dst []uint32, d int, offset uint32, b *bitmap, s *rng.Stream) {
+	words := b.words[:(d+63)/64]
+	throw := thrower{b, uint64(d), -uint32(d) % uint32(d), len(dst) < d/markBelow}
+	switch {
+	case 2*len(dst) > d:
+		throw.until(d-len(dst), s)
+		complement(words, d)
+		takeBits(dst, offset, words)
+	case throw.mark:
+		throw.until(len(dst), s)
+		b.takeMarked(dst, offset, words)
+	default:
+		throw.until(len(dst), s)
+		takeBits(dst, offset, words)
 	}
-	throwBits(bitmap, throws, uint32(d), s)
-	if flip != 0 && d%64 != 0 {
-		bitmap[len(bitmap)-1] |= flip << (d % 64) // beyond the end: leave out
+}
+
+// markBelow is the inverse of the density below which it pays to mark words.
+const markBelow = 80
+
+// thrower throws at the numbers 0..d-1. The upper half of a product of 32 random bits with d is uniform but for the 2^32 mod d products
+// whose lower half is below least, which do not count (Lemire: Fast random integer generation in an interval, 2019).
+type thrower struct {
+	b     *bitmap
+	d     uint64
+	least uint32
+	mark  bool // marks words
+}
+
+// until throws until n more bits are set. Each 64-bit draw serves for two throws, the lower half first; what the last draw has left is
+// dropped. Two throws set at most two bits, so that n/2 draws need not ask how many are missing.
+func (t thrower) until(n int, s *rng.Stream) {
+	for n >= 2 {
+		if t.mark {
+			n -= t.marked(n/2, s)
+		} else {
+			n -= t.plain(n/2, s)
+		}
 	}
-	n := 0
-	for w, word := range bitmap {
-		bitmap[w] = 0
-		base := offset + uint32(w)*64
-		for word ^= flip; word != 0; word &= word - 1 {
-			dst[n] = base + uint32(bits.TrailingZeros64(word))
-			n++
+	for n == 1 {
+		u := s.Uint64()
+		for half := 0; half < 2 && n == 1; half++ {
+			if product := uint64(uint32(u)) * t.d; uint32(product) >= t.least {
+				n -= t.set(product >> 32)
+			}
+			u >>= 32
 		}
 	}
 }
 
-// throwBits sets n different uniform bits among the first d of an empty bitmap. Each 64-bit draw serves for two throws.
-func throwBits(bitmap []uint64, n int, d uint32, s *rng.Stream) {
-	least := -d % d // 2^32 mod d: products with a lower half below it are one too many (Lemire 2019)
-	local := *s
-	for n > 0 {
+func (t thrower) set(c uint64) int {
+	if t.mark {
+		return t.b.setMarked(c)
+	}
+	return setBit(t.b.words, c)
+}
+
+// plain throws twice for each of so many draws, and returns how many bits are new: a number to add, not a branch to guess.
+func (t thrower) plain(draws int, s *rng.Stream) int {
+	words, local, fresh := t.b.words, *s, 0
+	for range draws {
 		u := local.Uint64()
-		for half := 0; half < 2 && n > 0; half++ {
-			product := uint64(uint32(u)) * uint64(d)
-			u >>= 32
-			if uint32(product) < least {
-				continue
-			}
-			c := product >> 32
-			bit := uint64(1) << (c & 63)
-			if old := bitmap[c>>6]; old&bit == 0 {
-				bitmap[c>>6] = old | bit
-				n--
-			}
+		if product := uint64(uint32(u)) * t.d; uint32(product) >= t.least {
+			fresh += setBit(words, product>>32)
+		}
+		if product := u >> 32 * t.d; uint32(product) >= t.least {
+			fresh += setBit(words, product>>32)
 		}
 	}
 	*s = local
+	return fresh
+}
+
+// marked is plain that also marks the words.
+func (t thrower) marked(draws int, s *rng.Stream) int {
+	local, fresh := *s, 0
+	for range draws {
+		u := local.Uint64()
+		if product := uint64(uint32(u)) * t.d; uint32(product) >= t.least {
+			fresh += t.b.setMarked(product >> 32)
+		}
+		if product := u >> 32 * t.d; uint32(product) >= t.least {
+			fresh += t.b.setMarked(product >> 32)
+		}
+	}
+	*s = local
+	return fresh
 }

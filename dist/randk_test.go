@@ -30,7 +30,7 @@ func TestRandKIsUniformOverSets(t *testing.T) {
 	}
 }
 
-// drawPlain throws as throwBits does, into a map, and sorts.
+// drawPlain throws as a thrower does, into a map, and sorts.
 func drawPlain(k, d int, s *rng.Stream) []uint32 {
 	taken := map[uint32]bool{}
 	least := uint32(-uint32(d)) % uint32(d)
@@ -52,23 +52,23 @@ func drawPlain(k, d int, s *rng.Stream) []uint32 {
 }
 
 func TestDrawSubsetAgreesWithPlain(t *testing.T) {
-	for _, d := range []int{1, 2, 63, 64, 65, 128, 1000} {
-		bitmap := make([]uint64, (d+63)/64)
-		for _, k := range []int{0, 1, d / 3, d / 2, d/2 + 1, d - 1, d} {
+	for _, d := range []int{1, 2, 63, 64, 65, 128, 1000, 30011} {
+		b := newBitmap(d)
+		for _, k := range []int{0, 1, d / 200, d / 100, d / 60, d / 10, d / 3, d / 2, d/2 + 1, d - 1, d} {
 			if k > d {
 				continue
 			}
-			a, b := rng.New(1, "test", uint64(d), uint64(k)), rng.New(1, "test", uint64(d), uint64(k))
+			fast, plain := rng.New(1, "test", uint64(d), uint64(k)), rng.New(1, "test", uint64(d), uint64(k))
 			got := make([]uint32, k)
-			drawSubset(got, d, 100, bitmap, &a)
-			want := drawPlain(k, d, &b)
+			drawSubset(got, d, 100, b, &fast)
+			want := drawPlain(k, d, &plain)
 			for c := range want {
 				want[c] += 100
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("%d of %d: %v, want %v", k, d, got, want)
 			}
-			if slices.ContainsFunc(bitmap, func(w uint64) bool { return w != 0 }) {
+			if slices.ContainsFunc(append(b.words, b.marks...), func(w uint64) bool { return w != 0 }) {
 				t.Fatalf("%d of %d leaves bits behind", k, d)
 			}
 		}

@@ -1,6 +1,10 @@
 package dist
 
-import "fspda/internal/rng"
+import (
+	"math/bits"
+
+	"fspda/internal/rng"
+)
 
 // stratified: the vector is cut into k blocks of nearly equal length, and one coordinate of each is drawn: exactly k, and
 // ascending as they come.
@@ -50,42 +54,58 @@ func drawTurned(dst []uint32, d, k int, s *rng.Stream) {
 	cuts.fill(dst[k-passed:k-1], uint32(offset), s)
 }
 
-// cutter walks along the blocks.
+// cutter walks along the blocks. Block b begins at floor(b·d/k) = b·short + floor(b·part/2^64), where part is d mod k in units of k/2^64,
+// rounded up: b times that rounding stays below the 1/k by which a quotient misses the next whole number, since b < k < 2^32.
 type cutter struct {
-	d, k  int64
-	extra int64  // d mod k: as many blocks are longer
 	short uint32 // floor(d/k): each block has this length or one more
-	rest  int64  // (b·d) mod k at block b
+	part  uint64
+	rest  uint64 // b·part mod 2^64 at block b: a block is longer where the sum overflows
 }
 
 func newCutter(d, k int) cutter {
-	return cutter{d: int64(d), k: int64(k), extra: int64(d % k), short: uint32(d / k)}
+	c := cutter{short: uint32(d / k)}
+	if extra := uint64(d % k); extra != 0 {
+		quotient, _ := bits.Div64(extra, 0, uint64(k))
+		c.part = quotient + 1
+	}
+	return c
 }
 
 // seek goes to block b.
-func (c *cutter) seek(b int) { c.rest = int64(b) * c.d % c.k }
+func (c *cutter) seek(b int) { c.rest = uint64(b) * c.part }
 
 // fill draws one coordinate in each of the next len(dst) blocks, the first of which begins at begin. Each 64-bit draw serves for two.
 func (c *cutter) fill(dst []uint32, begin uint32, s *rng.Stream) {
-	local, rest := *s, c.rest
-	var bits uint64
-	for n := range dst {
-		// No branch: which blocks are longer looks random to a processor.
-		over := rest + c.extra - c.k // not negative where the block is longer
-		short := over >> 63          // -1 or 0
-		length := c.short + 1 + uint32(short)
-		rest = over + c.k&short
+	local, rest, short, part := *s, c.rest, uint64(c.short), c.part
+	for ; len(dst) >= 2; dst = dst[2:] {
+		u := local.Uint64()
+		var over uint64
+		rest, over = bits.Add64(rest, part, 0) // no branch: which blocks are longer looks random to a processor
+		length := short + over
+		product := uint64(uint32(u)) * length
+		if uint32(product) < uint32(length) { // rare
+			product, local = redraw(product, uint32(length), local)
+		}
+		dst[0] = begin + uint32(product>>32)
+		begin += uint32(length)
 
-		if n&1 == 0 {
-			bits = local.Uint64()
+		rest, over = bits.Add64(rest, part, 0)
+		length = short + over
+		product = u >> 32 * length
+		if uint32(product) < uint32(length) {
+			product, local = redraw(product, uint32(length), local)
 		}
-		product := uint64(uint32(bits)) * uint64(length)
-		bits >>= 32
-		if uint32(product) < length { // rare
-			product, local = redraw(product, length, local)
-		}
-		dst[n] = begin + uint32(product>>32)
-		begin += length
+		dst[1] = begin + uint32(product>>32)
+		begin += uint32(length)
+	}
+	if len(dst) == 1 {
+		u := local.Uint64()
+		sum, over := bits.Add64(rest, part, 0)
+		rest = sum
+		length := uint32(short + over)
+		product, after := redraw(uint64(uint32(u))*uint64(length), length, local)
+		local = after
+		dst[0] = begin + uint32(product>>32)
 	}
 	*s, c.rest = local, rest
 }

@@ -1,0 +1,150 @@
+package dist
+
+import "math/bits"
+
+// bitmap is a set of numbers below 64·len(words). Beside it, a bit of marks for each word that is not empty lets a set of few numbers be
+// listed without looking at every word.
+type bitmap struct {
+	words []uint64
+	marks []uint64 // bit w: words[w] may be more than 0; kept only by setMarked
+}
+
+func newBitmap(d int) *bitmap {
+	words := (d + 63) / 64
+	return &bitmap{make([]uint64, words), make([]uint64, (words+63)/64)}
+}
+
+// setBit sets a bit and returns 1 if it was 0.
+func setBit(words []uint64, c uint64) int {
+	old := words[c>>6]
+	words[c>>6] = old | 1<<(c&63)
+	return int(^old >> (c & 63) & 1)
+}
+
+// complement turns the first d bits, of a bitmap that has no others, around.
+func complement(words []uint64, d int) {
+	for w := range words {
+		words[w] = ^words[w]
+	}
+	if d%64 != 0 {
+		words[len(words)-1] &= 1<<(d%64) - 1
+	}
+}
+
+// takeBits lists the len(dst) bits that are set, ascending, each plus offset, and clears the bitmap. How many bits a word has is hard
+// to guess for a processor: as many as most words have are written without asking, and what was too much is overwritten.
+func takeBits(dst []uint32, offset uint32, words []uint64) {
+	n, w := 0, 0
+	if len(dst) < 2*len(words) {
+		n, w = takePairs(dst, offset, words)
+	} else {
+		n, w = takeEights(dst, offset, words)
+	}
+	for ; w < len(words); w++ {
+		n = takeEach(dst, n, words[w], offset+uint32(w)*64)
+		words[w] = 0
+	}
+}
+
+// takePairs is takeBits for words that have mostly up to two bits. It ends near the end of dst, where there is no room for what is
+// too much, and returns how many bits and words are done.
+func takePairs(dst []uint32, offset uint32, words []uint64) (n, w int) {
+	for ; w < len(words) && n+64 <= len(dst); w++ {
+		word, base := words[w], offset+uint32(w)*64
+		words[w] = 0
+		end := n + bits.OnesCount64(word)
+		out := (*[2]uint32)(dst[n:])
+		out[0] = base + uint32(bits.TrailingZeros64(word))
+		word &= word - 1
+		out[1] = base + uint32(bits.TrailingZeros64(word))
+		word &= word - 1
+		if word != 0 {
+			takeEach(dst, n+2, word, base)
+		}
+		n = end
+	}
+	return n, w
+}
+
+// takeEights is takePairs for words that have mostly up to eight bits.
+func takeEights(dst []uint32, offset uint32, words []uint64) (n, w int) {
+	for ; w < len(words) && n+64 <= len(dst); w++ {
+		word, base := words[w], offset+uint32(w)*64
+		words[w] = 0
+		end := n + bits.OnesCount64(word)
+		for {
+			out := (*[8]uint32)(dst[n:])
+			out[0] = base + uint32(bits.TrailingZeros64(word))
+			word &= word - 1
+			out[1] = base + uint32(bits.TrailingZeros64(word))
+			word &= word - 1
+			out[2] = base + uint32(bits.TrailingZeros64(word))
+			word &= word - 1
+			out[3] = base + uint32(bits.TrailingZeros64(word))
+			word &= word - 1
+			out[4] = base + uint32(bits.TrailingZeros64(word))
+			word &= word - 1
+			out[5] = base + uint32(bits.TrailingZeros64(word))
+			word &= word - 1
+			out[6] = base + uint32(bits.TrailingZeros64(word))
+			word &= word - 1
+			out[7] = base + uint32(bits.TrailingZeros64(word))
+			if word &= word - 1; word == 0 {
+				break
+			}
+			n += 8
+		}
+		n = end
+	}
+	return n, w
+}
+
+// takeEach appends the bits of a word to dst[:n] and returns the new n.
+func takeEach(dst []uint32, n int, word uint64, base uint32) int {
+	for ; word != 0; word &= word - 1 {
+		dst[n] = base + uint32(bits.TrailingZeros64(word))
+		n++
+	}
+	return n
+}
+
+// setMarked is setBit that also marks the word.
+func (b *bitmap) setMarked(c uint64) int {
+	b.marks[c>>12] |= 1 << (c >> 6 & 63)
+	return setBit(b.words, c)
+}
+
+// takeMarked is takeBits for a bitmap in which only few words, all of them marked, are not empty. It clears the marks too. The marked
+// words are listed before they are looked at, so that a processor fetches many of them at a time.
+func (b *bitmap) takeMarked(dst []uint32, offset uint32, words []uint64) {
+	const chunk = 16
+	var list [64 * (chunk + 1)]uint32
+	n := 0
+	marks := b.marks[:(len(words)+63)/64]
+	for first := 0; first < len(marks); first += chunk {
+		listed, _ := takeEights(list[:], uint32(first)*64, marks[first:min(first+chunk, len(marks))])
+		n = takeListed(dst, n, offset, words, list[:listed])
+	}
+}
+
+// takeListed takes the words that are listed, none of them empty, and appends their bits to dst[:n]; it returns the new n.
+func takeListed(dst []uint32, n int, offset uint32, words []uint64, list []uint32) int {
+	for _, w := range list {
+		word, base := words[w], offset+w*64
+		words[w] = 0
+		if n+2 > len(dst) {
+			n = takeEach(dst, n, word, base)
+			continue
+		}
+		end := n + bits.OnesCount64(word)
+		out := (*[2]uint32)(dst[n:])
+		out[0] = base + uint32(bits.TrailingZeros64(word))
+		word &= word - 1
+		out[1] = base + uint32(bits.TrailingZeros64(word))
+		if word &= word - 1; word != 0 {
+			takeEach(dst, n+2, word, base)
+		}
+		n = end
+	}
+	return n
+}
