@@ -15,24 +15,9 @@ import (
 func implementations() []implementation {
 	var all []implementation
 	for _, s := range tileSets {
-		all = append(all, implementation{s.name, s.product, s.peak()})
+		all = append(all, implementation{s.name, s.product, func() float64 { return s.peak(time.Millisecond) }})
 	}
 	return all
-}
-
-// peak measures the multiply-adds of one core that wait for no memory, in GFLOP/s.
-func (s *tileSet) peak() func() float64 {
-	loop := map[string]func(float32, int){"avx512": peakAVX512, "avx2": peakAVX2}[s.name]
-	return func() float64 {
-		const times, chains = 20000, 14
-		best := time.Duration(math.MaxInt64)
-		for range 30 {
-			begin := time.Now()
-			loop(1e-3, times)
-			best = min(best, time.Since(begin))
-		}
-		return 2 * times * chains * float64(s.lanes) / float64(best.Nanoseconds())
-	}
 }
 
 // Every set has a kernel for each height up to its highest, and a job's workspace has room for the strips of each.
