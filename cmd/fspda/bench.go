@@ -26,7 +26,7 @@ func newBench() *cobra.Command {
 			return &usageError{fmt.Sprintf("unknown benchmark %q%s", args[0], didYouMean(args[0], commandNames(cmd), ""))}
 		},
 	}
-	cmd.AddCommand(newBenchStep())
+	cmd.AddCommand(newBenchStep(), newBenchKernels())
 	return cmd
 }
 

@@ -2,6 +2,7 @@
 //
 //	fspda train            train, from flags or a YAML file; no flag runs the main job on built-in data
 //	fspda bench step       what an iteration costs, against this machine's matrix product
+//	fspda bench kernels    what each kernel reaches, against multiply-adds or a copy
 //
 // Exit status: 0 done; 1 something failed; 2 bad input, and nothing was begun or what was begun can be resumed; 3 the run diverged;
 // 130 stopped by Ctrl-C or SIGTERM after leaving a checkpoint.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"fspda/bench"
 	"fspda/train"
 )
 
@@ -337,6 +338,29 @@ func stopSignal(p *os.Process, try int) {
 		return
 	}
 	_ = p.Signal(syscall.SIGTERM)
+}
+
+func TestBenchKernels(t *testing.T) {
+	status, stdout, stderr := call(t, "bench", "kernels", "--filter", "256×10×100", "--each", "1ms", "--json")
+	var r bench.KernelsReport
+	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil {
+		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
+	}
+	if len(r.Rows) < 4 || r.Rows[0].Share <= 0 || r.PeakGFLOPs <= 0 {
+		t.Errorf("%+v", r)
+	}
+	if status, stdout, _ = call(t, "bench", "kernels", "--filter", "sgemm/256×10×100", "--each", "1ms"); status != 0 || !strings.Contains(stdout, "256×10×100 NN") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+	if status, _, stderr := call(t, "bench", "kernels", "--filter", "gemmm"); status != exitBadInput || !strings.Contains(stderr, "elementwise") {
+		t.Errorf("no such kernel: exit status %d, %s", status, stderr)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	var out, errs bytes.Buffer
+	if status := run(ctx, []string{"bench", "kernels"}, &out, &errs); status != exitStopped || out.Len() > 0 {
+		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
+	}
 }
 
 func TestBenchStep(t *testing.T) {

@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"fmt"
+
+	"fspda/device"
+)
+
+// epsilon is that of the batch norms of ResNet-50.
+const epsilon = 1e-5
+
+// convJobs are the convolutions of ResNet-50 in three directions. The first layer needs no data gradient.
+func convJobs(batch int) (jobs []job) {
+	for _, s := range ResNet50(batch) {
+		p, q := s.Out()
+		x, w, y := s.N*s.H*s.W*s.C, s.K*s.R*s.S*s.C, s.N*p*q*s.K
+		shape := fmt.Sprintf("%d² %d→%d %d×%d/%d", s.H, s.C, s.K, s.R, s.S, s.Stride)
+		add := func(name string, k device.Kernel, ins []int, out int) {
+			j := kernelJob("conv", name+" "+shape, k, s.Dims(), 0, ins, []int{out})
+			j.flops, j.count, j.backward = s.FLOPs(), s.Count, k != device.Conv
+			jobs = append(jobs, j)
+		}
+		add("forward", device.Conv, []int{x, w}, y)
+		if s.C > 3 {
+			add("grad-x", device.ConvGradX, []int{y, w}, x)
+		}
+		add("grad-w", device.ConvGradW, []int{x, y}, w)
+	}
+	return jobs
+}
+
+// norm is a batch norm of ResNet-50 with what follows it, over images of side×side pixels, count times in the network.
+type norm struct {
+	side, columns, count int
+	kind                 string // "", "-relu", "-add-relu"
+}
+
+// norms lists the 53 batch norms of ResNet-50, one after each convolution: with ReLU inside a block, with sum and ReLU at its end, and bare
+// beside the first block of each stage.
+var norms = []norm{
+	{112, 64, 1, "-relu"},
+	{56, 64, 6, "-relu"}, {56, 256, 3, "-add-relu"}, {56, 256, 1, ""},
+	{56, 128, 1, "-relu"}, {28, 128, 7, "-relu"}, {28, 512, 4, "-add-relu"}, {28, 512, 1, ""},
+	{28, 256, 1, "-relu"}, {14, 256, 11, "-relu"}, {14, 1024, 6, "-add-relu"}, {14, 1024, 1, ""},
+	{14, 512, 1, "-relu"}, {7, 512, 5, "-relu"}, {7, 2048, 3, "-add-relu"}, {7, 2048, 1, ""},
+}
+
+// normJobs are the batch norms of ResNet-50, forward, backward and, outside of the step, with given statistics.
+func normJobs(batch int) (jobs []job) {
+	for _, n := range norms {
+		rows := batch * n.side * n.side
+		x, c := rows*n.columns, n.columns
+		dims := []int{rows, c}
+		add := func(k string, ins, outs []int) *job {
+			j := kernelJob("norm", fmt.Sprintf("%s %d² %d", k, n.side, c), device.Kernel(k), dims, epsilon, ins, outs)
+			jobs = append(jobs, j)
+			return &jobs[len(jobs)-1]
+		}
+		forward, given := []int{x, c, c}, []int{x, c, c, c, c}
+		backward, variance := []int{x, x, c, c, c}, 4
+		grads := []int{x, c, c}
+		switch n.kind {
+		case "-relu":
+			backward, variance = []int{x, x, x, c, c, c}, 5
+		case "-add-relu":
+			forward, given = append(forward, x), append(given, x)
+			backward, variance = []int{x, x, x, c, c, c}, 5
+			grads = []int{x, x, c, c}
+		}
+		add("batch-norm"+n.kind, forward, []int{x, c, c}).count = n.count
+		grad := add("batch-norm"+n.kind+"-grad", backward, grads)
+		grad.count, grad.backward, grad.make = n.count, true, grad.withVariance(variance, backward, grads)
+		eval := add("normalize"+n.kind, given, []int{x})
+		eval.make = eval.withVariance(4, given, []int{x})
+	}
+	return jobs
+}
+
+// withVariance makes the operands of a batch norm that has a variance at a place of its inputs.
+func (j *job) withVariance(place int, ins, outs []int) func(*meter) (func() error, error) {
+	c := &device.Call{Kernel: j.needs[0], Dims: j.dims, Attr: epsilon}
+	return func(m *meter) (func() error, error) {
+		in, out := m.operands.all(ins), m.operands.all(outs)
+		positive(in[place])
+		return m.call(c, in, out), nil
+	}
+}
+
+// poolJobs are the two poolings of ResNet-50.
+func poolJobs(batch int) []job {
+	x, y, c := batch*112*112*64, batch*56*56*64, 2048
+	most, mean := []int{batch, 112, 112, 64, 3, 2, 1}, []int{batch, 49, c}
+	jobs := []job{
+		kernelJob("pool", "max-pool 112² 64 3×3/2", device.MaxPool, most, 0, []int{x}, []int{y, y}),
+		kernelJob("pool", "max-pool-grad 112² 64 3×3/2", device.MaxPoolGrad, most, 0, []int{y, y}, []int{x}),
+		kernelJob("pool", "avg-pool 7² 2048", device.AvgPool, mean, 0, []int{batch * 49 * c}, []int{batch * c}),
+		kernelJob("pool", "avg-pool-grad 7² 2048", device.AvgPoolGrad, mean, 0, []int{batch * c}, []int{batch * 49 * c}),
+	}
+	jobs[1].needs = append(jobs[1].needs, device.MaxPool)
+	jobs[1].make = func(m *meter) (func() error, error) { // the places have to be true ones
+		in, dy, value, at, dx := m.operands.take(x), m.operands.take(y), m.operands.take(y), m.operands.take(y), m.operands.take(x)
+		if err := m.o.Call(&device.Call{Kernel: device.MaxPool, Dims: most}, [][]float32{in}, [][]float32{value, at}); err != nil {
+			return nil, err
+		}
+		return m.call(&device.Call{Kernel: device.MaxPoolGrad, Dims: most}, [][]float32{dy, at}, [][]float32{dx}), nil
+	}
+	for i := range jobs {
+		jobs[i].count, jobs[i].backward = 1, i%2 == 1
+	}
+	return jobs
+}

@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+
+	"fspda/device"
+	"fspda/dist"
+)
+
+// elementLengths are the activations of the MLP at batch 256, and what the first layer of ResNet-50 gives at batch 8.
+var elementLengths = []int{25_600, 6_422_528}
+
+// elementJobs are the kernels that go element by element, and the losses.
+func elementJobs() (jobs []job) {
+	for _, n := range elementLengths {
+		one, dims := []int{n}, []int{n}
+		for _, k := range []device.Kernel{device.Sigmoid, device.ReLU, device.Scale} {
+			jobs = append(jobs, kernelJob("elementwise", fmt.Sprintf("%s %d", k, n), k, dims, 0.75, one, one))
+		}
+		for _, k := range []device.Kernel{device.SigmoidGrad, device.ReLUGrad, device.Add, device.AddScaled} {
+			jobs = append(jobs, kernelJob("elementwise", fmt.Sprintf("%s %d", k, n), k, dims, 0.75, []int{n, n}, one))
+		}
+		jobs = append(jobs,
+			kernelJob("elementwise", fmt.Sprintf("%s %d", device.ScaleBy, n), device.ScaleBy, dims, 0.75, []int{n, 1}, one),
+			kernelJob("elementwise", fmt.Sprintf("%s %d", device.HalfSquare, n), device.HalfSquare, dims, 0.75, one, []int{1}))
+	}
+	for _, d := range [][]int{{256, 10}, {256, 1000}} {
+		jobs = append(jobs, lossJob(device.SoftmaxCrossEntropy, d, []int{1, d[0] * d[1]}), lossJob(device.Score, d, []int{3}))
+	}
+	return jobs
+}
+
+func lossJob(k device.Kernel, d, outs []int) job {
+	ins := []int{d[0] * d[1], d[0]}
+	j := kernelJob("elementwise", fmt.Sprintf("%s %d×%d", k, d[0], d[1]), k, d, 0, ins, outs)
+	j.make = func(m *meter) (func() error, error) {
+		in, out := m.operands.all(ins), m.operands.all(outs)
+		labels(in[1], d[1])
+		return m.call(&device.Call{Kernel: k, Dims: d}, in, out), nil
+	}
+	return j
+}
+
+// vectorLengths are the parameters of the MLP and of ResNet-50.
+var vectorLengths = []int{79_510, 25_557_032}
+
+var densities = []float64{0.1, 0.01, 0.001}
+
+// vectorJobs are what the algorithms do with parameters.
+func vectorJobs(dev device.Device) (jobs []job) {
+	for _, d := range vectorLengths {
+		for terms := 1; terms <= 6; terms++ {
+			jobs = append(jobs, vectorJob(fmt.Sprintf("combine of %d, d=%d", terms, d), d, terms+1, terms+1, func(v []device.Vector) func() {
+				t := make([]device.Term, terms)
+				for k := range t {
+					t[k] = device.Term{A: 1 - 0.3*float64(k), V: v[k+1]} // the first is 1, as in a step of an algorithm
+				}
+				if terms == 1 {
+					t[0].A = 0.75 // and not a copy
+				}
+				return func() { dev.Combine(v[0], t...) }
+			}))
+		}
+		jobs = append(jobs,
+			vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
+			vectorJob(fmt.Sprintf("add-diff to 2, d=%d", d), d, 4, 6, func(v []device.Vector) func() {
+				return func() { dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]}, device.Term{A: -0.5, V: v[3]}) }
+			}))
+		for _, density := range densities {
+			jobs = append(jobs, maskedJobs(d, density)...)
+		}
+	}
+	return jobs
+}
+
+// vectorJob is a job on so many vectors of length d, one more move for each that is both read and written.
+func vectorJob(name string, d, vectors, moves int, bind func([]device.Vector) func()) job {
+	return job{group: "vector", name: name, dims: []int{d}, bytes: 4 * float64(moves*d), make: func(m *meter) (func() error, error) {
+		v := make([]device.Vector, vectors)
+		for i := range v {
+			v[i] = m.vectors.take(d)
+		}
+		run := bind(v)
+		return func() error { run(); return nil }, nil
+	}}
+}
+
+// maskedJobs are gather, add-diff to two vectors and both of them after the draw: one end of an exchange over an edge.
+func maskedJobs(d int, density float64) []job {
+	k, lines := density*float64(d), touched(d, density)
+	at := fmt.Sprintf("at %v %%, d=%d", 100*density, d)
+	bind := func(name string, bytes float64, run func(m *meter, e *exchange)) job {
+		return job{group: "vector", name: name + " " + at, dims: []int{d}, bytes: bytes, make: func(m *meter) (func() error, error) {
+			e, err := newExchange(m, d, density)
+			if err != nil {
+				return nil, err
+			}
+			return func() error { run(m, e); return nil }, nil
+		}}
+	}
+	return []job{
+		bind("gather", 8*k+lines, func(m *meter, e *exchange) { m.o.Device.Gather(e.own, e.x, e.index) }),
+		bind("add-diff to 2", 12*k+4*lines, func(m *meter, e *exchange) { e.add(m) }),
+		bind("exchange", 4*k+8*k+lines+12*k+4*lines, func(m *meter, e *exchange) {
+			e.t++
+			e.coordinates = e.mask.Draw(e.coordinates, e.t, 0, 1)
+			e.index = m.o.Device.NewIndex(e.coordinates, e.index)
+			m.o.Device.Gather(e.own, e.x, e.index)
+			e.add(m)
+		}),
+	}
+}
+
+// touched is how many bytes lie in the cache lines that hold a coordinate, on average.
+func touched(d int, density float64) float64 {
+	return 4 * float64(d) * (1 - math.Pow(1-density, 16))
+}
+
+// exchange is one end of an edge.
+type exchange struct {
+	mask        dist.Mask
+	t           int
+	coordinates []uint32
+	index       device.Index
+	x, dual     device.Vector
+	own, other  device.Vector
+}
+
+func newExchange(m *meter, d int, density float64) (*exchange, error) {
+	mask, err := dist.ParseMask("stratified", density, []int{d}, 1)
+	if err != nil {
+		return nil, err
+	}
+	e := &exchange{mask: mask, x: m.vectors.take(d), dual: m.vectors.take(d), own: m.vectors.take(mask.Len()), other: m.vectors.take(mask.Len())}
+	e.coordinates = mask.Draw(nil, 0, 0, 1)
+	e.index = m.o.Device.NewIndex(e.coordinates, nil)
+	return e, nil
+}
+
+func (e *exchange) add(m *meter) {
+	m.o.Device.AddDiff(e.own, e.other, e.index, device.Term{A: 0.25, V: e.x}, device.Term{A: -0.5, V: e.dual})
+}
+
+// maskJobs are draws, whose measure is the time for a coordinate.
+func maskJobs() (jobs []job) {
+	for _, d := range vectorLengths {
+		for _, density := range densities {
+			for _, spec := range []string{"randk", "bernoulli", "stratified"} {
+				jobs = append(jobs, job{group: "masks", name: fmt.Sprintf("%s at %v %%, d=%d", spec, 100*density, d), dims: []int{d},
+					items: math.Round(density * float64(d)), make: func(*meter) (func() error, error) {
+						mask, err := dist.ParseMask(spec, density, []int{d}, 1)
+						if err != nil {
+							return nil, err
+						}
+						var dst []uint32
+						t := 0
+						return func() error { dst = mask.Draw(dst, t, 0, 1); t++; return nil }, nil
+					}})
+			}
+		}
+	}
+	return jobs
+}

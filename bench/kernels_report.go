@@ -1,0 +1,239 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"fspda/device"
+)
+
+// KernelsReport is what kernels reach, on one core. Rates of different rows were measured at different moments: compare shares.
+type KernelsReport struct {
+	Batch      int             `json:"batch"`       // images of the layers of ResNet-50
+	PeakGFLOPs float64         `json:"peak_gflops"` // the fastest multiply-adds seen
+	Rows       []KernelRow     `json:"rows"`
+	Groups     []GroupRow      `json:"groups"`
+	ResNet50   *NetworkRow     `json:"resnet50,omitempty"`
+	Skipped    []device.Kernel `json:"skipped,omitempty"` // kernels that the device has not
+}
+
+// KernelRow is one kernel at one shape.
+type KernelRow struct {
+	Group    string        `json:"group"`
+	Name     string        `json:"name"`
+	Dims     []int         `json:"dims,omitempty"`
+	Count    int           `json:"count,omitempty"` // how often one step of ResNet-50 runs it
+	Backward bool          `json:"backward,omitempty"`
+	FLOPs    float64       `json:"flops,omitempty"`
+	Bytes    float64       `json:"bytes,omitempty"`
+	Items    float64       `json:"items,omitempty"`
+	Time     time.Duration `json:"time_ns"` // of one run, the fastest
+	Rate     float64       `json:"rate"`
+	Unit     string        `json:"unit"`            // of rate and limit: GFLOP/s; GB/s; ns, for each item
+	Limit    float64       `json:"limit,omitempty"` // multiply-adds, or a copy of as many bytes
+	Share    float64       `json:"share,omitempty"` // rate over limit
+}
+
+// GroupRow is the work of a group over its time: an average by work, in which every row of ResNet-50 counts as often as the network runs it.
+type GroupRow struct {
+	Group string        `json:"group"`
+	Time  time.Duration `json:"time_ns"`
+	Rate  float64       `json:"rate"`
+	Unit  string        `json:"unit"`
+	Limit float64       `json:"limit,omitempty"`
+	Share float64       `json:"share,omitempty"`
+}
+
+// NetworkRow is the sum over all convolutions and batch norms of ResNet-50, with their activations and sums.
+type NetworkRow struct {
+	Batch    int           `json:"batch"`
+	Forward  time.Duration `json:"forward_ns"`
+	Backward time.Duration `json:"backward_ns"`
+	Images   float64       `json:"images_s"` // forward and backward
+	Rate     float64       `json:"gflop_s"`  // the convolutions' operations over all the time
+	Share    float64       `json:"share"`    // of the multiply-adds
+}
+
+// finish fills in what was measured.
+func (r *KernelRow) finish(took time.Duration, limit float64) {
+	r.Time = took
+	switch ns := float64(took.Nanoseconds()); {
+	case r.Items > 0:
+		r.Unit, r.Rate = "ns", ns/r.Items
+	case r.FLOPs > 0:
+		r.Unit, r.Rate = "GFLOP/s", r.FLOPs/ns
+	default:
+		r.Unit, r.Rate = "GB/s", r.Bytes/ns
+	}
+	if limit > 0 {
+		r.Limit, r.Share = limit, r.Rate/limit
+	}
+}
+
+// work is what the rate counts.
+func (r *KernelRow) work() float64 {
+	switch {
+	case r.Items > 0:
+		return r.Items
+	case r.FLOPs > 0:
+		return r.FLOPs
+	}
+	return r.Bytes
+}
+
+func (r *KernelsReport) skip(missing []device.Kernel) {
+	for _, k := range missing {
+		if !slices.Contains(r.Skipped, k) {
+			r.Skipped = append(r.Skipped, k)
+		}
+	}
+}
+
+// sum adds the groups, and the network if all of its jobs were wanted and none was skipped.
+func (r *KernelsReport) sum(wanted []job) {
+	for _, group := range Groups() {
+		for _, unit := range []string{"GFLOP/s", "GB/s", "ns"} {
+			r.sumGroup(group, unit)
+		}
+	}
+	n, have := 0, 0
+	for _, j := range wanted {
+		n += j.ofNetwork()
+	}
+	for _, row := range r.Rows {
+		have += row.ofNetwork()
+	}
+	if full := networkJobs(r.Batch); have == full && n == full {
+		r.sumNetwork()
+	}
+}
+
+func (r *KernelsReport) sumGroup(group, unit string) {
+	work, ns, least := 0.0, 0.0, 0.0
+	for _, row := range r.Rows {
+		if row.Group != group || row.Unit != unit {
+			continue
+		}
+		times := float64(max(1, row.Count))
+		work += times * row.work()
+		ns += times * float64(row.Time)
+		if row.Limit > 0 {
+			least += times * row.work() / row.Limit
+		}
+	}
+	if work == 0 {
+		return
+	}
+	g := GroupRow{Group: group, Time: time.Duration(ns), Unit: unit, Rate: work / ns}
+	if unit == "ns" {
+		g.Rate = ns / work
+	}
+	if least > 0 {
+		g.Limit, g.Share = work/least, least/ns
+	}
+	r.Groups = append(r.Groups, g)
+}
+
+// ofNetwork is 1 for what the sum over ResNet-50 adds.
+func (j job) ofNetwork() int        { return ofNetwork(j.group, j.count) }
+func (r *KernelRow) ofNetwork() int { return ofNetwork(r.Group, r.Count) }
+func ofNetwork(group string, count int) int {
+	if count > 0 && (group == "conv" || group == "norm") {
+		return 1
+	}
+	return 0
+}
+
+func networkJobs(batch int) (n int) {
+	for _, j := range slices.Concat(convJobs(batch), normJobs(batch)) {
+		n += j.ofNetwork()
+	}
+	return n
+}
+
+func (r *KernelsReport) sumNetwork() {
+	s := &NetworkRow{Batch: r.Batch}
+	flops, least := 0.0, 0.0
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.ofNetwork() == 0 {
+			continue
+		}
+		took := row.Time * time.Duration(row.Count)
+		if row.Backward {
+			s.Backward += took
+		} else {
+			s.Forward += took
+		}
+		if row.FLOPs > 0 {
+			flops += float64(row.Count) * row.FLOPs
+			least += float64(row.Count) * row.FLOPs / row.Limit
+		}
+	}
+	ns := float64((s.Forward + s.Backward).Nanoseconds())
+	s.Images, s.Rate, s.Share = 1e9*float64(r.Batch)/ns, flops/ns, least/ns
+	r.ResNet50 = s
+}
+
+// WriteTo prints the report for people.
+func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
+	var b strings.Builder
+	if r.PeakGFLOPs > 0 {
+		fmt.Fprintf(&b, "one core: %.1f GFLOP/s of multiply-adds at best\n", r.PeakGFLOPs)
+	}
+	width := 0
+	for _, row := range r.Rows {
+		width = max(width, len([]rune(row.Name)))
+	}
+	for _, group := range Groups() {
+		r.writeGroup(&b, group, width)
+	}
+	if n := r.ResNet50; n != nil {
+		fmt.Fprintf(&b, "\nResNet-50 conv+BN, batch %d: forward %.1f ms, backward %.1f ms, %.2f images/s, %.1f GFLOP/s, %.1f %% of the multiply-adds\n",
+			n.Batch, ms(n.Forward), ms(n.Backward), n.Images, n.Rate, 100*n.Share)
+	}
+	if len(r.Skipped) > 0 {
+		fmt.Fprintf(&b, "\nskipped, since the device has no such kernel: %v\n", r.Skipped)
+	}
+	n, err := io.WriteString(w, b.String())
+	return int64(n), err
+}
+
+func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) {
+	head := true
+	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share float64) {
+		if head {
+			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share\n", group, strings.Repeat(" ", max(0, width+2-len(group))))
+			head = false
+		}
+		fmt.Fprintf(b, "  %s %5s %10.1f µs %10.2f", pad(name, width), times, us(took), rate)
+		if limit > 0 {
+			fmt.Fprintf(b, " %10.2f %5.1f %%", limit, 100*share)
+		} else {
+			fmt.Fprintf(b, " %18s", "")
+		}
+		fmt.Fprintf(b, "  %s\n", unit)
+	}
+	for _, row := range r.Rows {
+		if row.Group == group {
+			times := ""
+			if row.Count > 0 {
+				times = fmt.Sprint(row.Count)
+			}
+			line(row.Name, times, row.Time, row.Rate, row.Unit, row.Limit, row.Share)
+		}
+	}
+	for _, g := range r.Groups {
+		if g.Group == group {
+			line("all, by work", "", g.Time, g.Rate, g.Unit, g.Limit, g.Share)
+		}
+	}
+}
+
+// pad fills up to width, in runes.
+func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-len([]rune(s)))) }
+
+func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
