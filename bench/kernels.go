@@ -22,7 +22,7 @@ type KernelsOptions struct {
 	Peak   func(d time.Duration) float64 // measures the multiply-adds of one core, GFLOP/s
 	Floats func(n int) []float32         // memory as the device's vectors have it
 	Batch  int                           // images of the layers of ResNet-50
-	Filter string                        // part of "group/name"; "" is all
+	Filter string                        // parts of "group/name", by commas: any of them; "" is all
 	Each   time.Duration                 // how long to measure each kernel and shape
 }
 
@@ -41,10 +41,9 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 		return KernelsReport{}, &train.ConfigError{Key: "batch", Got: fmt.Sprint(o.Batch), Want: "expected a number of images above 0"}
 	}
 	r := KernelsReport{Batch: o.Batch}
-	jobs := o.jobs()
-	wanted := slices.DeleteFunc(jobs, func(j job) bool { return !strings.Contains(j.group+"/"+j.name, o.Filter) })
+	wanted := slices.DeleteFunc(o.jobs(), func(j job) bool { return !o.wants(j) })
 	if len(wanted) == 0 {
-		return r, &train.ConfigError{Key: "filter", Got: o.Filter, Want: "expected a part of group/name; the groups are " + strings.Join(Groups(), ", ")}
+		return r, &train.ConfigError{Key: "filter", Got: o.Filter, Want: "expected a part of group/name, or several by commas; the groups are " + strings.Join(Groups(), ", ")}
 	}
 	m := &meter{o: o, operands: &pool{floats: o.Floats}, copies: &pool{floats: o.Floats}, vectors: newVectors(o.Device)}
 	for _, j := range wanted {
@@ -78,6 +77,10 @@ type job struct {
 
 func (o KernelsOptions) jobs() []job {
 	return slices.Concat(sgemmJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(), vectorJobs(o.Device), maskJobs())
+}
+
+func (o KernelsOptions) wants(j job) bool {
+	return slices.ContainsFunc(strings.Split(o.Filter, ","), func(part string) bool { return strings.Contains(j.group+"/"+j.name, part) })
 }
 
 func (o KernelsOptions) missing(needs []device.Kernel) []device.Kernel {

@@ -288,8 +288,8 @@ func TestKernelsRefusals(t *testing.T) {
 
 // What a device has not is named and left out.
 func TestKernelsSkip(t *testing.T) {
-	o := kernelsOptions("sgemm/linear")
-	o.Filter, o.Kernels = "256×10×100", []device.Kernel{device.Linear}
+	o := kernelsOptions("NN and more,sgemm/linear 256×10×100,linear-grad-x 256×10×100,sgemm/256×10×100")
+	o.Kernels = []device.Kernel{device.Linear}
 	r, err := Kernels(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

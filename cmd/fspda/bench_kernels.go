@@ -42,7 +42,7 @@ func newBenchKernels() *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&o.Filter, "filter", "", "only what has this in group/name; groups: "+strings.Join(bench.Groups(), ", "))
+	cmd.Flags().StringVar(&o.Filter, "filter", "", "only what has this, or one of several by commas, in group/name; groups: "+strings.Join(bench.Groups(), ", "))
 	cmd.Flags().DurationVar(&o.Each, "each", 300*time.Millisecond, "how long to measure each kernel and shape")
 	cmd.Flags().IntVar(&o.Batch, "batch", 8, "images of the layers of ResNet-50")
 	return cmd

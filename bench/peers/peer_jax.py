@@ -1,0 +1,104 @@
+"""JAX on the CPU, compiled."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from work import BATCH, CLASSES, CONVS, EPSILON, HIDDEN, INPUTS, NORMS, RATE, fastest
+
+_random = np.random.default_rng(1)
+
+
+def _noise(*shape):
+    return jnp.asarray(_random.uniform(-1, 1, shape).astype(np.float32))
+
+
+def product(p, seconds):
+    """Nanoseconds of a product."""
+    a = _noise(p.k, p.m) if p.trans_a else _noise(p.m, p.k)
+    b = _noise(p.n, p.k) if p.trans_b else _noise(p.k, p.n)
+    f = _product[p.trans_a, p.trans_b]
+    return fastest(lambda: f(a, b).block_until_ready(), seconds)
+
+
+def _transposing(trans_a, trans_b):
+    return jax.jit(lambda a, b: (a.T if trans_a else a) @ (b.T if trans_b else b))
+
+
+_product = {(a, b): _transposing(a, b) for a in (False, True) for b in (False, True)}
+
+
+def _loss(v, x, label):
+    w1, b1, w2, b2 = v
+    logits = jax.nn.sigmoid(x @ w1.T + b1) @ w2.T + b2
+    return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(BATCH), label])
+
+
+def _update(v, x, label):
+    return [p - RATE * g for p, g in zip(v, jax.grad(_loss)(v, x, label), strict=True)]
+
+
+_step = jax.jit(_update, donate_argnums=0)
+
+
+def mlp(seconds):
+    """Nanoseconds of a step."""
+    v = [_noise(HIDDEN, INPUTS) * 0.05, _noise(HIDDEN), _noise(CLASSES, HIDDEN) * 0.1, _noise(CLASSES)]
+    x, label = _noise(BATCH, INPUTS), jnp.asarray(_random.integers(0, CLASSES, BATCH))
+
+    def step():
+        nonlocal v
+        v = jax.block_until_ready(_step(v, x, label))
+
+    return {"": fastest(step, seconds, least=10)}
+
+
+_compiled = {}
+
+
+def layers(batch, seconds):
+    """Nanoseconds of each layer, [forward, backward], images with their channels last."""
+    result = {}
+    for kind, table, make in (("conv", CONVS, _conv), ("norm", NORMS, _norm)):
+        for i, layer in enumerate(table):
+            key = f"{kind}{i}"
+            if (key, batch) not in _compiled:
+                _compiled[key, batch] = make(layer)
+            forward, backward = _compiled[key, batch]
+            args, dy = _operands(kind, layer, batch)
+            result[key] = [
+                fastest(lambda: jax.block_until_ready(forward(*args)), seconds),
+                fastest(lambda: jax.block_until_ready(backward(dy, *args)), seconds),
+            ]
+    return result
+
+
+def _operands(kind, layer, batch):
+    if kind == "norm":
+        shape = (batch, layer.side, layer.side, layer.channels)
+        args = [_noise(*shape), _noise(layer.channels), _noise(layer.channels)]
+        return args + [_noise(*shape)] * layer.add, _noise(*shape)
+    out = (layer.side + 2 * layer.pad - layer.filter) // layer.stride + 1
+    x = _noise(batch, layer.side, layer.side, layer.channels)
+    w = _noise(layer.filter, layer.filter, layer.channels, layer.filters)
+    return [w, x], _noise(batch, out, out, layer.filters)
+
+
+def _conv(c):
+    def f(w, x):
+        pad = [(c.pad, c.pad)] * 2
+        return jax.lax.conv_general_dilated(x, w, (c.stride, c.stride), pad, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    if c.channels > 3:
+        return jax.jit(f), jax.jit(lambda dy, w, x: jax.vjp(f, w, x)[1](dy))
+    return jax.jit(f), jax.jit(lambda dy, w, x: jax.vjp(lambda w: f(w, x), w)[1](dy))
+
+
+def _norm(n):
+    def f(x, gamma, beta, z=0):
+        mean = x.mean((0, 1, 2))
+        var = ((x - mean) ** 2).mean((0, 1, 2))
+        y = (x - mean) * (gamma * jax.lax.rsqrt(var + EPSILON)) + beta + z
+        return jnp.maximum(y, 0) if n.relu else y
+
+    # Backward alone: what XLA needs again of the forward pass it computes again, as it would keep it in a network.
+    return jax.jit(f), jax.jit(lambda dy, *args: jax.vjp(f, *args)[1](dy))

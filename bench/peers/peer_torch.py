@@ -1,0 +1,110 @@
+"""PyTorch on the CPU, which stands on oneDNN and MKL."""
+
+import torch
+import torch.nn.functional as F
+from work import BATCH, CLASSES, CONVS, EPSILON, HIDDEN, INPUTS, NORMS, RATE, fastest
+
+torch.manual_seed(1)
+
+
+def use(threads):
+    """Sets the number of threads."""
+    torch.set_num_threads(threads)
+
+
+def _noise(*shape):
+    return torch.rand(*shape) * 2 - 1
+
+
+def product(p, seconds):
+    """Nanoseconds of a product. Views that are transposed become flags of sgemm."""
+    a = _noise(p.k, p.m).T if p.trans_a else _noise(p.m, p.k)
+    b = _noise(p.n, p.k).T if p.trans_b else _noise(p.k, p.n)
+    c = torch.empty(p.m, p.n)
+    with torch.no_grad():
+        return fastest(lambda: torch.mm(a, b, out=c), seconds)
+
+
+class _Step:
+    """A training step of the MLP; forward is compiled or not, and compiled once."""
+
+    def __init__(self, wrap):
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(INPUTS, HIDDEN), torch.nn.Sigmoid(), torch.nn.Linear(HIDDEN, CLASSES)
+        )
+        self.x, self.label = _noise(BATCH, INPUTS), torch.randint(CLASSES, (BATCH,))
+        self.sgd = torch.optim.SGD(self.net.parameters(), lr=RATE, foreach=True)
+        self.loss = wrap(lambda x, label: F.cross_entropy(self.net(x), label))
+
+    def __call__(self):
+        self.sgd.zero_grad(set_to_none=True)
+        self.loss(self.x, self.label).backward()
+        self.sgd.step()
+
+
+_steps = {}
+
+
+def mlp(seconds):
+    """Nanoseconds of a step, eager and compiled. A machine that cannot compile has no such entry."""
+    if not _steps:
+        _steps["eager"] = _Step(lambda f: f)
+        try:
+            compiled = _Step(torch.compile)
+            compiled()
+            _steps["compile"] = compiled
+        except Exception:  # the compiler, its headers, or what it needs may be missing
+            pass
+    return {name: fastest(step, seconds, least=10) for name, step in _steps.items()}
+
+
+def layers(batch, seconds):
+    """Nanoseconds of each layer, [forward, backward], in the better of the two layouts."""
+    result = {}
+    for kind, table in (("conv", CONVS), ("norm", NORMS)):
+        for i, layer in enumerate(table):
+            times = []
+            for layout in (torch.channels_last, torch.contiguous_format):
+                make = _conv if kind == "conv" else _norm
+                times.append(_layer(make(layer, batch, layout), seconds))
+            result[f"{kind}{i}"] = min(times, key=sum)
+    return result
+
+
+def _layer(parts, seconds):
+    forward, inputs, dy = parts
+    y = forward()
+    backward = fastest(lambda: torch.autograd.grad(y, inputs, dy, retain_graph=True), seconds)
+    return [fastest(forward, seconds), backward]
+
+
+def _conv(c, batch, layout):
+    x = _noise(batch, c.channels, c.side, c.side).to(memory_format=layout)
+    w = _noise(c.filters, c.channels, c.filter, c.filter).to(memory_format=layout).requires_grad_()
+    inputs = [w]
+    if c.channels > 3:  # the first layer needs no data gradient
+        inputs.append(x.requires_grad_())
+
+    def forward():
+        return F.conv2d(x, w, stride=c.stride, padding=c.pad)
+
+    return forward, inputs, _like(forward(), layout)
+
+
+def _norm(n, batch, layout):
+    shape = (batch, n.channels, n.side, n.side)
+    x, z = (_noise(*shape).to(memory_format=layout).requires_grad_() for _ in range(2))
+    gamma, beta = (_noise(n.channels).requires_grad_() for _ in range(2))
+    mean, var = torch.zeros(n.channels), torch.ones(n.channels)
+
+    def forward():
+        y = F.batch_norm(x, mean, var, gamma, beta, training=True, eps=EPSILON)
+        if n.add:
+            y = y + z
+        return F.relu_(y) if n.relu else y
+
+    return forward, [x, gamma, beta] + [z] * n.add, _like(forward(), layout)
+
+
+def _like(y, layout):
+    return _noise(*y.shape).to(memory_format=layout)
