@@ -6,12 +6,16 @@ func linear(o *operands) error {
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
 	gemm(false, true, m, n, k, 1, x, k, w, k, 0, y, n)
 	for i := range m {
-		row := y[i*n : (i+1)*n]
-		for j, b := range bias[:len(row)] {
-			row[j] += b
-		}
+		addRow(y[i*n:(i+1)*n], bias)
 	}
 	return nil
+}
+
+// addRow adds bias to dst, a row of as many columns.
+func addRow(dst, bias []float32) {
+	for j, b := range bias[:len(dst)] {
+		dst[j] += b
+	}
 }
 
 // linearGradX: dx = dy·W.
