@@ -67,14 +67,16 @@ func addDiff(p, q []float32, at []uint32, to []device.Term) {
 	}
 }
 
-func addDiffAll1(p, q []float32, a float32, v []float32) {
+// addDiffAll1Go: v += a·(p - q).
+func addDiffAll1Go(p, q []float32, a float32, v []float32) {
 	q, v = q[:len(p)], v[:len(p)]
 	for j := range p {
 		v[j] += float32(a * (p[j] - q[j]))
 	}
 }
 
-func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {
+// addDiffAll2Go: v += a·(p - q), w += b·(p - q).
+func addDiffAll2Go(p, q []float32, a float32, v []float32, b float32, w []float32) {
 	q, v, w = q[:len(p)], v[:len(p)], w[:len(p)]
 	for j := range p {
 		d := p[j] - q[j]
@@ -111,7 +113,10 @@ func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
 		for _, t := range to {
 			v, a := t.V.(*Vector).Data, float32(t.A)
 			if at == nil {
-				combineUnit2(v[j:j+len(d)], v[j:j+len(d)], a, d)
+				var c combination
+				c.add(1, v[j:j+len(d)])
+				c.add(a, d)
+				combine(v[j:j+len(d)], &c)
 				continue
 			}
 			for l, i := range at[j : j+len(d)] {
