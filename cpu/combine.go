@@ -20,7 +20,7 @@ func (*Device) Combine(dst device.Vector, terms ...device.Term) {
 	case len(terms) <= maxTerms:
 		var c combination
 		for _, t := range terms {
-			c.add(float32(t.A), t.V.(*Vector).Data)
+			c = c.plus(float32(t.A), t.V.(*Vector).Data)
 		}
 		combine(d, &c)
 	default:
@@ -37,10 +37,10 @@ func combineMany(d []float32, terms []device.Term) {
 		for k := 0; k < len(terms); {
 			var c combination
 			if k > 0 {
-				c.add(1, s)
+				c = c.plus(1, s)
 			}
 			for ; c.terms < maxTerms && k < len(terms); k++ {
-				c.add(float32(terms[k].A), terms[k].V.(*Vector).Data[i:i+len(s)])
+				c = c.plus(float32(terms[k].A), terms[k].V.(*Vector).Data[i:i+len(s)])
 			}
 			combine(s, &c)
 		}

@@ -13,8 +13,7 @@ func scaleBy(o *operands) error {
 }
 
 func times(y []float32, a float32, x []float32) {
-	var c combination
-	c.add(a, x)
+	c := combination{}.plus(a, x)
 	combine(y, &c)
 }
 
@@ -34,9 +33,7 @@ func addsGo(dst, a, b []float32) {
 
 // addScaled: y = a + c·b.
 func addScaled(o *operands) error {
-	var c combination
-	c.add(1, o.in[0])
-	c.add(float32(o.attr), o.in[1])
+	c := combination{}.plus(1, o.in[0]).plus(float32(o.attr), o.in[1])
 	combine(o.out[0], &c)
 	return nil
 }

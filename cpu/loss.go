@@ -15,9 +15,9 @@ func softmaxCrossEntropy(o *operands) error {
 		if err := w.labels(labels, i, n); err != nil {
 			return err
 		}
-		w.exponentials(d, x, n)
+		e := w.exponentials(d, x, n)
 		total = w.addLosses(total, x, n)
-		w.gradients(d, n, perRow)
+		w.gradients(d, e, n, perRow)
 	}
 	loss[0] = float32(float64(total * perRow))
 	return nil
@@ -25,12 +25,13 @@ func softmaxCrossEntropy(o *operands) error {
 
 // rowWork is what is worked out for some rows of logits at a time.
 type rowWork struct {
-	rows   int
-	class  [rowsAtOnce]int
-	top    [rowsAtOnce]float32 // the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
-	sum    [rowsAtOnce]float64 // of the exponentials of logit - top
-	scale  [rowsAtOnce]float64
-	unused [vecBlock]float32 // exponentials that nobody wants
+	rows    int
+	class   [rowsAtOnce]int
+	top     [rowsAtOnce]float32 // the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
+	sum     [rowsAtOnce]float64 // of the exponentials of logit - top
+	scale   [rowsAtOnce]float64 // 1/(rows of the batch · sum)
+	atLabel [rowsAtOnce]float32 // gradient at the label
+	exp     [vecBlock]float32   // the exponentials: a place of their own, since to read what was written as part of a vector just before takes long
 }
 
 // rowsAtOnce is how many rows are worked on at a time. They have vecBlock logits together, or one row has more.
@@ -53,27 +54,24 @@ func (w *rowWork) labels(labels []float32, i, n int) error {
 	return nil
 }
 
-// exponentials writes exp(x - top) to dst, unless that is nil, and fills in top and sum. The sum of a row is that of its blocks of
-// vecBlock logits, from left to right.
-func (w *rowWork) exponentials(dst, x []float32, n int) {
+// exponentials returns exp(x - top), which is good until it is called again, and fills in top and sum. Rows longer than vecBlock
+// are written to dst, unless that is nil; the sum of one is that of its blocks of vecBlock logits, from left to right.
+func (w *rowWork) exponentials(dst, x []float32, n int) []float32 {
 	if n <= vecBlock {
-		if dst == nil {
-			dst = w.unused[:]
-		}
 		rowTops(w.top[:w.rows], x, n)
-		expRows(dst, w.sum[:w.rows], x, w.top[:], n)
-		return
+		expRows(w.exp[:], w.sum[:w.rows], x, w.top[:], n)
+		return w.exp[:]
 	}
-	var part [1]float32
+	var top [1]float32
 	w.top[0] = negativeInf
 	for j := 0; j < n; j += vecBlock {
 		b := x[j:min(j+vecBlock, n)]
-		rowTops(part[:], b, len(b))
-		w.top[0] = max(w.top[0], part[0])
+		rowTops(top[:], b, len(b))
+		w.top[0] = max(w.top[0], top[0])
 	}
 	w.sum[0] = 0
 	for j := 0; j < n; j += vecBlock {
-		b, d := x[j:min(j+vecBlock, n)], w.unused[:]
+		b, d := x[j:min(j+vecBlock, n)], w.exp[:]
 		if dst != nil {
 			d = dst[j:]
 		}
@@ -81,6 +79,7 @@ func (w *rowWork) exponentials(dst, x []float32, n int) {
 		expRows(d, s[:], b, w.top[:], len(b))
 		w.sum[0] += s[0]
 	}
+	return dst
 }
 
 // addLosses adds log Σ exp(row) - row[class] of each row to total.
@@ -91,22 +90,21 @@ func (w *rowWork) addLosses(total float64, x []float32, n int) float64 {
 	return total
 }
 
-// gradients turns the exponentials d into gradients.
-func (w *rowWork) gradients(d []float32, n int, perRow float64) {
-	var atLabel [rowsAtOnce]float32
+// gradients writes the gradients to d, where e are the exponentials. The two may be the same.
+func (w *rowWork) gradients(d, e []float32, n int, perRow float64) {
 	for r, c := range w.class[:w.rows] {
 		s := perRow / w.sum[r]
 		// The label's p-1 is taken before rounding: it is what remains of the gradient when p is close to 1.
-		atLabel[r], w.scale[r] = float32((float64(d[r*n+c])-w.sum[r])*s), s
+		w.atLabel[r], w.scale[r] = float32((float64(e[r*n+c])-w.sum[r])*s), s
 	}
 	if n <= vecBlock {
-		timesRows(d, w.scale[:w.rows], n)
+		timesRows(d, e, w.scale[:w.rows], n)
 	} else {
 		for j := 0; j < n; j += vecBlock {
-			timesRows(d[j:], w.scale[:1], min(vecBlock, n-j))
+			timesRows(d[j:], e[j:], w.scale[:1], min(vecBlock, n-j))
 		}
 	}
 	for r, c := range w.class[:w.rows] {
-		d[r*n+c] = atLabel[r]
+		d[r*n+c] = w.atLabel[r]
 	}
 }

@@ -44,11 +44,11 @@ func expRowGo(dst, x []float32, top float64) float64 {
 	return tree(s[:])
 }
 
-// timesRowsGo multiplies the rows of n numbers of dst by scales, in float64.
-func timesRowsGo(dst []float32, scales []float64, n int) {
+// timesRowsGo writes the rows of n numbers of src times scales, multiplied in float64, to dst.
+func timesRowsGo(dst, src []float32, scales []float64, n int) {
 	for r, s := range scales {
 		row := dst[r*n : (r+1)*n]
-		for j, v := range row {
+		for j, v := range src[r*n : (r+1)*n] {
 			row[j] = float32(float64(v) * s)
 		}
 	}

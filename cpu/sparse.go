@@ -114,8 +114,8 @@ func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
 			v, a := t.V.(*Vector).Data, float32(t.A)
 			if at == nil {
 				var c combination
-				c.add(1, v[j:j+len(d)])
-				c.add(a, d)
+				c = c.plus(1, v[j:j+len(d)])
+				c = c.plus(a, d)
 				combine(v[j:j+len(d)], &c)
 				continue
 			}

@@ -21,8 +21,9 @@ type combination struct {
 	terms int
 }
 
-// add appends a term.
-func (c *combination) add(a float32, v []float32) {
+// plus returns c with one term more. It takes c by value, so that what is combined may lie on the stack.
+func (c combination) plus(a float32, v []float32) combination {
 	c.v[c.terms], c.a[c.terms] = v, a
 	c.terms++
+	return c
 }

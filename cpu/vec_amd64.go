@@ -230,16 +230,16 @@ func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 }
 
 // timesRows is timesRowsGo.
-func timesRows(dst []float32, scales []float64, n int) {
-	dst = dst[:len(scales)*n]
+func timesRows(dst, src []float32, scales []float64, n int) {
+	dst, src = dst[:len(scales)*n], src[:len(scales)*n]
 	switch {
 	case len(dst) == 0:
 	case vecIn == inAVX512:
-		timesRowsAVX512(head(dst), &scales[0], n, len(scales))
+		timesRowsAVX512(head(dst), head(src), &scales[0], n, len(scales))
 	case vecIn == inAVX2:
-		timesRowsAVX2(head(dst), &scales[0], n, len(scales))
+		timesRowsAVX2(head(dst), head(src), &scales[0], n, len(scales))
 	default:
-		timesRowsGo(dst, scales, n)
+		timesRowsGo(dst, src, scales, n)
 	}
 }
 

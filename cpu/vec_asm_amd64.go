@@ -55,10 +55,10 @@ func sigmoidsAVX512(dst *float32, x *float32, n int)
 //go:noescape
 func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
-// timesRowsAVX512 multiplies the rows of n numbers of dst by scales, in float64. Both counts are at least 1.
+// timesRowsAVX512 writes the rows of n numbers of src times scales, multiplied in float64, to dst. Both counts are at least 1.
 //
 //go:noescape
-func timesRowsAVX512(dst *float32, scales *float64, n int, rows int)
+func timesRowsAVX512(dst *float32, src *float32, scales *float64, n int, rows int)
 
 // dotAVX512 returns Σ x·y in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
 //
@@ -141,10 +141,10 @@ func sigmoidsAVX2(dst *float32, x *float32, n int)
 //go:noescape
 func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
-// timesRowsAVX2 multiplies the rows of n numbers of dst by scales, in float64. Both counts are at least 1.
+// timesRowsAVX2 writes the rows of n numbers of src times scales, multiplied in float64, to dst. Both counts are at least 1.
 //
 //go:noescape
-func timesRowsAVX2(dst *float32, scales *float64, n int, rows int)
+func timesRowsAVX2(dst *float32, src *float32, scales *float64, n int, rows int)
 
 // dotAVX2 returns Σ x·y in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
 //

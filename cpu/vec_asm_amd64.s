@@ -1212,78 +1212,109 @@ TEXT ·sigmoidsAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSD vecConstants<>+416(SB), Z13
 	XORQ         DX, DX
 	MOVQ         n+16(FP), BX
-	SUBQ         $0x00000010, BX
+	SUBQ         $0x00000018, BX
 	JLT          pass_few
 
 pass_many:
 	VCVTPS2PD (CX)(DX*4), Z14
 	VPXORQ    Z13, Z14, Z14
+	VCVTPS2PD 32(CX)(DX*4), Z15
+	VPXORQ    Z13, Z15, Z15
+	VCVTPS2PD 64(CX)(DX*4), Z16
+	VPXORQ    Z13, Z16, Z16
 	VMINPD    Z14, Z0, Z14
+	VMINPD    Z15, Z0, Z15
+	VMINPD    Z16, Z0, Z16
 	VMAXPD    Z14, Z1, Z14
-	VMULPD    Z3, Z14, Z15
-	VADDPD    Z2, Z15, Z15
-	VSUBPD    Z2, Z15, Z16
-	VMULPD    Z4, Z16, Z16
-	VSUBPD    Z16, Z14, Z16
-	VMULPD    Z16, Z16, Z14
-	VADDPD    Z5, Z16, Z17
-	VMULPD    Z9, Z16, Z18
-	VADDPD    Z8, Z18, Z18
-	VMULPD    Z7, Z16, Z19
-	VADDPD    Z6, Z19, Z19
-	VMULPD    Z11, Z16, Z16
-	VADDPD    Z10, Z16, Z16
-	VMULPD    Z14, Z19, Z19
-	VADDPD    Z19, Z17, Z17
-	VMULPD    Z14, Z16, Z16
-	VADDPD    Z16, Z18, Z18
+	VMAXPD    Z15, Z1, Z15
+	VMAXPD    Z16, Z1, Z16
+	VMULPD    Z3, Z14, Z17
+	VMULPD    Z3, Z15, Z18
+	VMULPD    Z3, Z16, Z19
+	VADDPD    Z2, Z17, Z17
+	VADDPD    Z2, Z18, Z18
+	VADDPD    Z2, Z19, Z19
+	VSUBPD    Z2, Z17, Z20
+	VSUBPD    Z2, Z18, Z21
+	VSUBPD    Z2, Z19, Z22
+	VMULPD    Z4, Z20, Z20
+	VMULPD    Z4, Z21, Z21
+	VMULPD    Z4, Z22, Z22
+	VSUBPD    Z20, Z14, Z20
+	VSUBPD    Z21, Z15, Z21
+	VSUBPD    Z22, Z16, Z22
+	VMULPD    Z20, Z20, Z14
+	VMULPD    Z21, Z21, Z23
+	VMULPD    Z22, Z22, Z24
+	VMULPD    Z11, Z20, Z26
+	VMULPD    Z11, Z21, Z27
+	VMULPD    Z11, Z22, Z28
+	VMULPD    Z9, Z20, Z29
+	VMULPD    Z9, Z21, Z30
+	VMULPD    Z9, Z22, Z31
+	VMULPD    Z7, Z20, Z25
+	VMULPD    Z7, Z21, Z15
+	VMULPD    Z7, Z22, Z16
+	VADDPD    Z10, Z26, Z26
+	VADDPD    Z10, Z27, Z27
+	VADDPD    Z10, Z28, Z28
+	VADDPD    Z6, Z25, Z25
+	VADDPD    Z6, Z15, Z15
+	VADDPD    Z6, Z16, Z16
+	VMULPD    Z14, Z26, Z26
+	VMULPD    Z23, Z27, Z27
+	VMULPD    Z24, Z28, Z28
+	VADDPD    Z8, Z29, Z29
+	VADDPD    Z8, Z30, Z30
+	VADDPD    Z8, Z31, Z31
+	VMULPD    Z14, Z25, Z25
+	VMULPD    Z23, Z15, Z15
+	VMULPD    Z24, Z16, Z16
+	VADDPD    Z5, Z20, Z20
+	VADDPD    Z5, Z21, Z21
+	VADDPD    Z5, Z22, Z22
+	VADDPD    Z26, Z29, Z26
+	VADDPD    Z27, Z30, Z27
+	VADDPD    Z28, Z31, Z28
 	VMULPD    Z14, Z14, Z14
-	VMULPD    Z14, Z18, Z18
-	VADDPD    Z18, Z17, Z17
-	VPSLLQ    $0x34, Z15, Z15
-	VPADDQ    Z12, Z15, Z15
-	VMULPD    Z15, Z17, Z17
-	VADDPD    Z5, Z17, Z17
-	VDIVPD    Z17, Z5, Z17
-	VCVTPD2PS Z17, Y14
+	VMULPD    Z23, Z23, Z23
+	VMULPD    Z24, Z24, Z24
+	VADDPD    Z25, Z20, Z25
+	VADDPD    Z15, Z21, Z15
+	VADDPD    Z16, Z22, Z16
+	VMULPD    Z14, Z26, Z26
+	VMULPD    Z23, Z27, Z27
+	VMULPD    Z24, Z28, Z28
+	VPSLLQ    $0x34, Z17, Z17
+	VPSLLQ    $0x34, Z18, Z18
+	VPSLLQ    $0x34, Z19, Z19
+	VPADDQ    Z12, Z17, Z17
+	VPADDQ    Z12, Z18, Z18
+	VPADDQ    Z12, Z19, Z19
+	VADDPD    Z26, Z25, Z25
+	VADDPD    Z27, Z15, Z15
+	VADDPD    Z28, Z16, Z16
+	VMULPD    Z17, Z25, Z14
+	VMULPD    Z18, Z15, Z15
+	VMULPD    Z19, Z16, Z16
+	VADDPD    Z5, Z14, Z14
+	VDIVPD    Z14, Z5, Z14
+	VCVTPD2PS Z14, Y14
 	VMOVUPS   Y14, (AX)(DX*4)
-	VCVTPS2PD 32(CX)(DX*4), Z14
-	VPXORQ    Z13, Z14, Z14
-	VMINPD    Z14, Z0, Z14
-	VMAXPD    Z14, Z1, Z14
-	VMULPD    Z3, Z14, Z15
-	VADDPD    Z2, Z15, Z15
-	VSUBPD    Z2, Z15, Z16
-	VMULPD    Z4, Z16, Z16
-	VSUBPD    Z16, Z14, Z16
-	VMULPD    Z16, Z16, Z14
-	VADDPD    Z5, Z16, Z17
-	VMULPD    Z9, Z16, Z18
-	VADDPD    Z8, Z18, Z18
-	VMULPD    Z7, Z16, Z19
-	VADDPD    Z6, Z19, Z19
-	VMULPD    Z11, Z16, Z16
-	VADDPD    Z10, Z16, Z16
-	VMULPD    Z14, Z19, Z19
-	VADDPD    Z19, Z17, Z17
-	VMULPD    Z14, Z16, Z16
-	VADDPD    Z16, Z18, Z18
-	VMULPD    Z14, Z14, Z14
-	VMULPD    Z14, Z18, Z18
-	VADDPD    Z18, Z17, Z17
-	VPSLLQ    $0x34, Z15, Z15
-	VPADDQ    Z12, Z15, Z15
-	VMULPD    Z15, Z17, Z17
-	VADDPD    Z5, Z17, Z17
-	VDIVPD    Z17, Z5, Z17
-	VCVTPD2PS Z17, Y14
+	VADDPD    Z5, Z15, Z15
+	VDIVPD    Z15, Z5, Z15
+	VCVTPD2PS Z15, Y14
 	VMOVUPS   Y14, 32(AX)(DX*4)
-	ADDQ      $0x00000010, DX
-	SUBQ      $0x00000010, BX
+	VADDPD    Z5, Z16, Z16
+	VDIVPD    Z16, Z5, Z16
+	VCVTPD2PS Z16, Y14
+	VMOVUPS   Y14, 64(AX)(DX*4)
+	ADDQ      $0x00000018, DX
+	SUBQ      $0x00000018, BX
 	JGE       pass_many
 
 pass_few:
-	ADDQ $0x00000010, BX
+	ADDQ $0x00000018, BX
 	SUBQ $0x00000008, BX
 	JLT  pass_rest
 
@@ -1298,26 +1329,26 @@ pass_one:
 	VMULPD    Z4, Z16, Z16
 	VSUBPD    Z16, Z14, Z16
 	VMULPD    Z16, Z16, Z14
-	VADDPD    Z5, Z16, Z17
-	VMULPD    Z9, Z16, Z18
-	VADDPD    Z8, Z18, Z18
-	VMULPD    Z7, Z16, Z19
-	VADDPD    Z6, Z19, Z19
-	VMULPD    Z11, Z16, Z16
-	VADDPD    Z10, Z16, Z16
-	VMULPD    Z14, Z19, Z19
-	VADDPD    Z19, Z17, Z17
-	VMULPD    Z14, Z16, Z16
-	VADDPD    Z16, Z18, Z18
-	VMULPD    Z14, Z14, Z14
+	VMULPD    Z11, Z16, Z18
+	VMULPD    Z9, Z16, Z19
+	VMULPD    Z7, Z16, Z17
+	VADDPD    Z10, Z18, Z18
+	VADDPD    Z6, Z17, Z17
 	VMULPD    Z14, Z18, Z18
-	VADDPD    Z18, Z17, Z17
+	VADDPD    Z8, Z19, Z19
+	VMULPD    Z14, Z17, Z17
+	VADDPD    Z5, Z16, Z16
+	VADDPD    Z18, Z19, Z18
+	VMULPD    Z14, Z14, Z14
+	VADDPD    Z17, Z16, Z17
+	VMULPD    Z14, Z18, Z18
 	VPSLLQ    $0x34, Z15, Z15
 	VPADDQ    Z12, Z15, Z15
-	VMULPD    Z15, Z17, Z17
-	VADDPD    Z5, Z17, Z17
-	VDIVPD    Z17, Z5, Z17
-	VCVTPD2PS Z17, Y14
+	VADDPD    Z18, Z17, Z17
+	VMULPD    Z15, Z17, Z14
+	VADDPD    Z5, Z14, Z14
+	VDIVPD    Z14, Z5, Z14
+	VCVTPD2PS Z14, Y14
 	VMOVUPS   Y14, (AX)(DX*4)
 	ADDQ      $0x00000008, DX
 	SUBQ      $0x00000008, BX
@@ -1339,26 +1370,26 @@ pass_rest:
 	VMULPD      Z4, Z1, Z1
 	VSUBPD      Z1, Z14, Z1
 	VMULPD      Z1, Z1, Z2
-	VADDPD      Z5, Z1, Z3
+	VMULPD      Z11, Z1, Z3
 	VMULPD      Z9, Z1, Z4
-	VADDPD      Z8, Z4, Z4
 	VMULPD      Z7, Z1, Z7
+	VADDPD      Z10, Z3, Z3
 	VADDPD      Z6, Z7, Z7
-	VMULPD      Z11, Z1, Z1
-	VADDPD      Z10, Z1, Z1
+	VMULPD      Z2, Z3, Z3
+	VADDPD      Z8, Z4, Z4
 	VMULPD      Z2, Z7, Z7
-	VADDPD      Z7, Z3, Z3
-	VMULPD      Z2, Z1, Z1
-	VADDPD      Z1, Z4, Z4
-	VMULPD      Z2, Z2, Z1
-	VMULPD      Z1, Z4, Z4
-	VADDPD      Z4, Z3, Z3
+	VADDPD      Z5, Z1, Z1
+	VADDPD      Z3, Z4, Z3
+	VMULPD      Z2, Z2, Z2
+	VADDPD      Z7, Z1, Z7
+	VMULPD      Z2, Z3, Z3
 	VPSLLQ      $0x34, Z0, Z0
 	VPADDQ      Z12, Z0, Z0
-	VMULPD      Z0, Z3, Z3
-	VADDPD      Z5, Z3, Z3
-	VDIVPD      Z3, Z5, Z3
-	VCVTPD2PS   Z3, Y0
+	VADDPD      Z3, Z7, Z7
+	VMULPD      Z0, Z7, Z14
+	VADDPD      Z5, Z14, Z14
+	VDIVPD      Z14, Z5, Z14
+	VCVTPD2PS   Z14, Y0
 	VMOVUPS     Y0, K1, (AX)(DX*4)
 
 pass_done:
@@ -1400,64 +1431,64 @@ row:
 row_full:
 	VCVTPS2PD (DX)(R8*4), Z16
 	VSUBPD    Z13, Z16, Z16
+	VCVTPS2PD 32(DX)(R8*4), Z17
+	VSUBPD    Z13, Z17, Z17
 	VMINPD    Z16, Z0, Z16
+	VMINPD    Z17, Z0, Z17
 	VMAXPD    Z16, Z1, Z16
-	VMULPD    Z3, Z16, Z17
-	VADDPD    Z2, Z17, Z17
-	VSUBPD    Z2, Z17, Z18
-	VMULPD    Z4, Z18, Z18
-	VSUBPD    Z18, Z16, Z18
-	VMULPD    Z18, Z18, Z16
-	VADDPD    Z5, Z18, Z19
-	VMULPD    Z9, Z18, Z20
-	VADDPD    Z8, Z20, Z20
-	VMULPD    Z7, Z18, Z21
-	VADDPD    Z6, Z21, Z21
-	VMULPD    Z11, Z18, Z18
-	VADDPD    Z10, Z18, Z18
-	VMULPD    Z16, Z21, Z21
-	VADDPD    Z21, Z19, Z19
-	VMULPD    Z16, Z18, Z18
-	VADDPD    Z18, Z20, Z20
+	VMAXPD    Z17, Z1, Z17
+	VMULPD    Z3, Z16, Z18
+	VMULPD    Z3, Z17, Z19
+	VADDPD    Z2, Z18, Z18
+	VADDPD    Z2, Z19, Z19
+	VSUBPD    Z2, Z18, Z20
+	VSUBPD    Z2, Z19, Z21
+	VMULPD    Z4, Z20, Z20
+	VMULPD    Z4, Z21, Z21
+	VSUBPD    Z20, Z16, Z20
+	VSUBPD    Z21, Z17, Z21
+	VMULPD    Z20, Z20, Z16
+	VMULPD    Z21, Z21, Z22
+	VMULPD    Z11, Z20, Z24
+	VMULPD    Z11, Z21, Z25
+	VMULPD    Z9, Z20, Z26
+	VMULPD    Z9, Z21, Z27
+	VMULPD    Z7, Z20, Z23
+	VMULPD    Z7, Z21, Z17
+	VADDPD    Z10, Z24, Z24
+	VADDPD    Z10, Z25, Z25
+	VADDPD    Z6, Z23, Z23
+	VADDPD    Z6, Z17, Z17
+	VMULPD    Z16, Z24, Z24
+	VMULPD    Z22, Z25, Z25
+	VADDPD    Z8, Z26, Z26
+	VADDPD    Z8, Z27, Z27
+	VMULPD    Z16, Z23, Z23
+	VMULPD    Z22, Z17, Z17
+	VADDPD    Z5, Z20, Z20
+	VADDPD    Z5, Z21, Z21
+	VADDPD    Z24, Z26, Z24
+	VADDPD    Z25, Z27, Z25
 	VMULPD    Z16, Z16, Z16
-	VMULPD    Z16, Z20, Z20
-	VADDPD    Z20, Z19, Z19
-	VPSLLQ    $0x34, Z17, Z17
-	VPADDQ    Z12, Z17, Z17
-	VMULPD    Z17, Z19, Z19
-	VCVTPD2PS Z19, Y16
-	VMOVUPS   Y16, (AX)(R8*4)
-	VADDPD    Z19, Z14, Z14
-	VCVTPS2PD 32(DX)(R8*4), Z16
-	VSUBPD    Z13, Z16, Z16
-	VMINPD    Z16, Z0, Z16
-	VMAXPD    Z16, Z1, Z16
-	VMULPD    Z3, Z16, Z17
-	VADDPD    Z2, Z17, Z17
-	VSUBPD    Z2, Z17, Z18
-	VMULPD    Z4, Z18, Z18
-	VSUBPD    Z18, Z16, Z18
-	VMULPD    Z18, Z18, Z16
-	VADDPD    Z5, Z18, Z19
-	VMULPD    Z9, Z18, Z20
-	VADDPD    Z8, Z20, Z20
-	VMULPD    Z7, Z18, Z21
-	VADDPD    Z6, Z21, Z21
-	VMULPD    Z11, Z18, Z18
-	VADDPD    Z10, Z18, Z18
-	VMULPD    Z16, Z21, Z21
-	VADDPD    Z21, Z19, Z19
-	VMULPD    Z16, Z18, Z18
-	VADDPD    Z18, Z20, Z20
-	VMULPD    Z16, Z16, Z16
-	VMULPD    Z16, Z20, Z20
-	VADDPD    Z20, Z19, Z19
-	VPSLLQ    $0x34, Z17, Z17
-	VPADDQ    Z12, Z17, Z17
-	VMULPD    Z17, Z19, Z19
-	VCVTPD2PS Z19, Y16
+	VMULPD    Z22, Z22, Z22
+	VADDPD    Z23, Z20, Z23
+	VADDPD    Z17, Z21, Z17
+	VMULPD    Z16, Z24, Z24
+	VMULPD    Z22, Z25, Z25
+	VPSLLQ    $0x34, Z18, Z18
+	VPSLLQ    $0x34, Z19, Z19
+	VPADDQ    Z12, Z18, Z18
+	VPADDQ    Z12, Z19, Z19
+	VADDPD    Z24, Z23, Z23
+	VADDPD    Z25, Z17, Z17
+	VMULPD    Z18, Z23, Z16
+	VMULPD    Z19, Z17, Z17
+	VCVTPD2PS Z16, Y18
+	VMOVUPS   Y18, (AX)(R8*4)
+	VADDPD    Z16, Z14, Z14
+	VCVTPD2PS Z17, Y16
 	VMOVUPS   Y16, 32(AX)(R8*4)
-	VADDPD    Z19, Z15, Z15
+	VADDPD    Z17, Z15, Z15
 	ADDQ      $0x00000010, R8
 	SUBQ      $0x00000010, R9
 	JGE       row_full
@@ -1478,26 +1509,26 @@ row_last:
 	VMULPD      Z4, Z18, Z18
 	VSUBPD      Z18, Z16, Z18
 	VMULPD      Z18, Z18, Z16
-	VADDPD      Z5, Z18, Z19
-	VMULPD      Z9, Z18, Z20
-	VADDPD      Z8, Z20, Z20
-	VMULPD      Z7, Z18, Z21
-	VADDPD      Z6, Z21, Z21
-	VMULPD      Z11, Z18, Z18
-	VADDPD      Z10, Z18, Z18
-	VMULPD      Z16, Z21, Z21
-	VADDPD      Z21, Z19, Z19
-	VMULPD      Z16, Z18, Z18
-	VADDPD      Z18, Z20, Z20
-	VMULPD      Z16, Z16, Z16
+	VMULPD      Z11, Z18, Z20
+	VMULPD      Z9, Z18, Z21
+	VMULPD      Z7, Z18, Z19
+	VADDPD      Z10, Z20, Z20
+	VADDPD      Z6, Z19, Z19
 	VMULPD      Z16, Z20, Z20
-	VADDPD      Z20, Z19, Z19
+	VADDPD      Z8, Z21, Z21
+	VMULPD      Z16, Z19, Z19
+	VADDPD      Z5, Z18, Z18
+	VADDPD      Z20, Z21, Z20
+	VMULPD      Z16, Z16, Z16
+	VADDPD      Z19, Z18, Z19
+	VMULPD      Z16, Z20, Z20
 	VPSLLQ      $0x34, Z17, Z17
 	VPADDQ      Z12, Z17, Z17
-	VMULPD      Z17, Z19, Z19
-	VCVTPD2PS   Z19, Y16
-	VMOVUPS     Y16, K1, (AX)(R8*4)
-	VMOVAPD.Z   Z19, K1, Z16
+	VADDPD      Z20, Z19, Z19
+	VMULPD      Z17, Z19, Z16
+	VCVTPD2PS   Z16, Y17
+	VMOVUPS     Y17, K1, (AX)(R8*4)
+	VMOVAPD.Z   Z16, K1, Z16
 	VADDPD      Z16, Z14, Z14
 	CMPQ        R9, $0x08
 	JLE         row_end
@@ -1512,26 +1543,26 @@ row_last:
 	VMULPD      Z4, Z17, Z17
 	VSUBPD      Z17, Z16, Z17
 	VMULPD      Z17, Z17, Z16
-	VADDPD      Z5, Z17, Z18
-	VMULPD      Z9, Z17, Z19
-	VADDPD      Z8, Z19, Z19
-	VMULPD      Z7, Z17, Z20
-	VADDPD      Z6, Z20, Z20
-	VMULPD      Z11, Z17, Z17
-	VADDPD      Z10, Z17, Z17
-	VMULPD      Z16, Z20, Z20
-	VADDPD      Z20, Z18, Z18
-	VMULPD      Z16, Z17, Z17
-	VADDPD      Z17, Z19, Z19
-	VMULPD      Z16, Z16, Z16
+	VMULPD      Z11, Z17, Z19
+	VMULPD      Z9, Z17, Z20
+	VMULPD      Z7, Z17, Z18
+	VADDPD      Z10, Z19, Z19
+	VADDPD      Z6, Z18, Z18
 	VMULPD      Z16, Z19, Z19
-	VADDPD      Z19, Z18, Z18
+	VADDPD      Z8, Z20, Z20
+	VMULPD      Z16, Z18, Z18
+	VADDPD      Z5, Z17, Z17
+	VADDPD      Z19, Z20, Z19
+	VMULPD      Z16, Z16, Z16
+	VADDPD      Z18, Z17, Z18
+	VMULPD      Z16, Z19, Z19
 	VPSLLQ      $0x34, Z13, Z13
 	VPADDQ      Z12, Z13, Z13
-	VMULPD      Z13, Z18, Z18
-	VCVTPD2PS   Z18, Y13
+	VADDPD      Z19, Z18, Z18
+	VMULPD      Z13, Z18, Z16
+	VCVTPD2PS   Z16, Y13
 	VMOVUPS     Y13, K1, 32(AX)(R8*4)
-	VMOVAPD.Z   Z18, K1, Z13
+	VMOVAPD.Z   Z16, K1, Z13
 	VADDPD      Z13, Z15, Z15
 
 row_end:
@@ -1552,63 +1583,65 @@ row_end:
 	VZEROUPPER
 	RET
 
-// func timesRowsAVX512(dst *float32, scales *float64, n int, rows int)
+// func timesRowsAVX512(dst *float32, src *float32, scales *float64, n int, rows int)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·timesRowsAVX512(SB), NOSPLIT, $0-32
+TEXT ·timesRowsAVX512(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
-	MOVQ scales+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ rows+24(FP), BX
+	MOVQ src+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ rows+32(FP), SI
 
 row:
-	XORQ         SI, SI
-	VBROADCASTSD (CX), Z0
-	MOVQ         DX, DI
-	SUBQ         $0x00000010, DI
+	XORQ         DI, DI
+	VBROADCASTSD (DX), Z0
+	MOVQ         BX, R8
+	SUBQ         $0x00000010, R8
 	JLT          row_few
 
 row_many:
-	VCVTPS2PD (AX)(SI*4), Z1
+	VCVTPS2PD (CX)(DI*4), Z1
 	VMULPD    Z0, Z1, Z1
 	VCVTPD2PS Z1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	VCVTPS2PD 32(AX)(SI*4), Z1
+	VMOVUPS   Y1, (AX)(DI*4)
+	VCVTPS2PD 32(CX)(DI*4), Z1
 	VMULPD    Z0, Z1, Z1
 	VCVTPD2PS Z1, Y1
-	VMOVUPS   Y1, 32(AX)(SI*4)
-	ADDQ      $0x00000010, SI
-	SUBQ      $0x00000010, DI
+	VMOVUPS   Y1, 32(AX)(DI*4)
+	ADDQ      $0x00000010, DI
+	SUBQ      $0x00000010, R8
 	JGE       row_many
 
 row_few:
-	ADDQ $0x00000010, DI
-	SUBQ $0x00000008, DI
+	ADDQ $0x00000010, R8
+	SUBQ $0x00000008, R8
 	JLT  row_rest
 
 row_one:
-	VCVTPS2PD (AX)(SI*4), Z1
+	VCVTPS2PD (CX)(DI*4), Z1
 	VMULPD    Z0, Z1, Z1
 	VCVTPD2PS Z1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	ADDQ      $0x00000008, SI
-	SUBQ      $0x00000008, DI
+	VMOVUPS   Y1, (AX)(DI*4)
+	ADDQ      $0x00000008, DI
+	SUBQ      $0x00000008, R8
 	JGE       row_one
 
 row_rest:
-	ADDQ        $0x00000008, DI
+	ADDQ        $0x00000008, R8
 	JZ          row_done
-	MOVQ        $-1, R8
-	BZHIQ       DI, R8, R8
-	KMOVW       R8, K1
-	VCVTPS2PD.Z (AX)(SI*4), K1, Z1
+	MOVQ        $-1, R9
+	BZHIQ       R8, R9, R9
+	KMOVW       R9, K1
+	VCVTPS2PD.Z (CX)(DI*4), K1, Z1
 	VMULPD      Z0, Z1, Z1
 	VCVTPD2PS   Z1, Y0
-	VMOVUPS     Y0, K1, (AX)(SI*4)
+	VMOVUPS     Y0, K1, (AX)(DI*4)
 
 row_done:
-	LEAQ (AX)(DX*4), AX
-	ADDQ $0x08, CX
-	DECQ BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (AX)(BX*4), AX
+	ADDQ $0x08, DX
+	DECQ SI
 	JNZ  row
 	VZEROUPPER
 	RET
@@ -3090,71 +3123,68 @@ TEXT ·sigmoidsAVX2(SB), NOSPLIT, $0-24
 pass_many:
 	VCVTPS2PD  (CX)(DX*4), Y0
 	VXORPD     vecConstants<>+416(SB), Y0, Y0
-	VMOVUPS    vecConstants<>+32(SB), Y1
-	VMINPD     Y0, Y1, Y0
-	VMOVUPS    vecConstants<>+64(SB), Y1
-	VMAXPD     Y0, Y1, Y0
-	VMULPD     vecConstants<>+128(SB), Y0, Y1
-	VADDPD     vecConstants<>+96(SB), Y1, Y1
-	VSUBPD     vecConstants<>+96(SB), Y1, Y2
-	VMULPD     vecConstants<>+160(SB), Y2, Y2
-	VSUBPD     Y2, Y0, Y2
-	VMULPD     Y2, Y2, Y0
-	VADDPD     vecConstants<>+0(SB), Y2, Y3
-	VMULPD     vecConstants<>+288(SB), Y2, Y4
-	VADDPD     vecConstants<>+256(SB), Y4, Y4
-	VMULPD     vecConstants<>+224(SB), Y2, Y5
-	VADDPD     vecConstants<>+192(SB), Y5, Y5
-	VMULPD     vecConstants<>+352(SB), Y2, Y2
-	VADDPD     vecConstants<>+320(SB), Y2, Y2
-	VMULPD     Y0, Y5, Y5
-	VADDPD     Y5, Y3, Y3
-	VMULPD     Y0, Y2, Y2
-	VADDPD     Y2, Y4, Y4
+	VCVTPS2PD  16(CX)(DX*4), Y1
+	VXORPD     vecConstants<>+416(SB), Y1, Y1
+	VMOVUPS    vecConstants<>+32(SB), Y2
+	VMINPD     Y0, Y2, Y0
+	VMINPD     Y1, Y2, Y1
+	VMOVUPS    vecConstants<>+64(SB), Y2
+	VMAXPD     Y0, Y2, Y0
+	VMAXPD     Y1, Y2, Y1
+	VMULPD     vecConstants<>+128(SB), Y0, Y2
+	VMULPD     vecConstants<>+128(SB), Y1, Y3
+	VADDPD     vecConstants<>+96(SB), Y2, Y2
+	VADDPD     vecConstants<>+96(SB), Y3, Y3
+	VSUBPD     vecConstants<>+96(SB), Y2, Y4
+	VSUBPD     vecConstants<>+96(SB), Y3, Y5
+	VMULPD     vecConstants<>+160(SB), Y4, Y4
+	VMULPD     vecConstants<>+160(SB), Y5, Y5
+	VSUBPD     Y4, Y0, Y4
+	VSUBPD     Y5, Y1, Y5
+	VMULPD     Y4, Y4, Y0
+	VMULPD     Y5, Y5, Y6
+	VMULPD     vecConstants<>+352(SB), Y4, Y8
+	VMULPD     vecConstants<>+352(SB), Y5, Y9
+	VMULPD     vecConstants<>+288(SB), Y4, Y10
+	VMULPD     vecConstants<>+288(SB), Y5, Y11
+	VMULPD     vecConstants<>+224(SB), Y4, Y7
+	VMULPD     vecConstants<>+224(SB), Y5, Y1
+	VADDPD     vecConstants<>+320(SB), Y8, Y8
+	VADDPD     vecConstants<>+320(SB), Y9, Y9
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VADDPD     vecConstants<>+256(SB), Y10, Y10
+	VADDPD     vecConstants<>+256(SB), Y11, Y11
+	VMULPD     Y0, Y7, Y7
+	VMULPD     Y6, Y1, Y1
+	VADDPD     vecConstants<>+0(SB), Y4, Y4
+	VADDPD     vecConstants<>+0(SB), Y5, Y5
+	VADDPD     Y8, Y10, Y8
+	VADDPD     Y9, Y11, Y9
 	VMULPD     Y0, Y0, Y0
-	VMULPD     Y0, Y4, Y4
-	VADDPD     Y4, Y3, Y3
-	VPSLLQ     $0x34, Y1, Y1
-	VPADDQ     vecConstants<>+384(SB), Y1, Y1
-	VMULPD     Y1, Y3, Y3
-	VADDPD     vecConstants<>+0(SB), Y3, Y3
-	VMOVUPS    vecConstants<>+0(SB), Y0
-	VDIVPD     Y3, Y0, Y3
-	VCVTPD2PSY Y3, X0
+	VMULPD     Y6, Y6, Y6
+	VADDPD     Y7, Y4, Y7
+	VADDPD     Y1, Y5, Y1
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VPSLLQ     $0x34, Y2, Y2
+	VPSLLQ     $0x34, Y3, Y3
+	VPADDQ     vecConstants<>+384(SB), Y2, Y2
+	VPADDQ     vecConstants<>+384(SB), Y3, Y3
+	VADDPD     Y8, Y7, Y7
+	VADDPD     Y9, Y1, Y1
+	VMULPD     Y2, Y7, Y0
+	VMULPD     Y3, Y1, Y1
+	VMOVUPS    vecConstants<>+0(SB), Y2
+	VADDPD     Y2, Y0, Y0
+	VDIVPD     Y0, Y2, Y0
+	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)(DX*4)
-	VCVTPS2PD  16(CX)(DX*4), Y0
-	VXORPD     vecConstants<>+416(SB), Y0, Y0
-	VMOVUPS    vecConstants<>+32(SB), Y1
-	VMINPD     Y0, Y1, Y0
-	VMOVUPS    vecConstants<>+64(SB), Y1
-	VMAXPD     Y0, Y1, Y0
-	VMULPD     vecConstants<>+128(SB), Y0, Y1
-	VADDPD     vecConstants<>+96(SB), Y1, Y1
-	VSUBPD     vecConstants<>+96(SB), Y1, Y2
-	VMULPD     vecConstants<>+160(SB), Y2, Y2
-	VSUBPD     Y2, Y0, Y2
-	VMULPD     Y2, Y2, Y0
-	VADDPD     vecConstants<>+0(SB), Y2, Y3
-	VMULPD     vecConstants<>+288(SB), Y2, Y4
-	VADDPD     vecConstants<>+256(SB), Y4, Y4
-	VMULPD     vecConstants<>+224(SB), Y2, Y5
-	VADDPD     vecConstants<>+192(SB), Y5, Y5
-	VMULPD     vecConstants<>+352(SB), Y2, Y2
-	VADDPD     vecConstants<>+320(SB), Y2, Y2
-	VMULPD     Y0, Y5, Y5
-	VADDPD     Y5, Y3, Y3
-	VMULPD     Y0, Y2, Y2
-	VADDPD     Y2, Y4, Y4
-	VMULPD     Y0, Y0, Y0
-	VMULPD     Y0, Y4, Y4
-	VADDPD     Y4, Y3, Y3
-	VPSLLQ     $0x34, Y1, Y1
-	VPADDQ     vecConstants<>+384(SB), Y1, Y1
-	VMULPD     Y1, Y3, Y3
-	VADDPD     vecConstants<>+0(SB), Y3, Y3
-	VMOVUPS    vecConstants<>+0(SB), Y0
-	VDIVPD     Y3, Y0, Y3
-	VCVTPD2PSY Y3, X0
+	VADDPD     Y2, Y1, Y1
+	VDIVPD     Y1, Y2, Y1
+	VCVTPD2PSY Y1, X0
 	VMOVUPS    X0, 16(AX)(DX*4)
 	ADDQ       $0x00000008, DX
 	SUBQ       $0x00000008, BX
@@ -3178,27 +3208,27 @@ pass_one:
 	VMULPD     vecConstants<>+160(SB), Y2, Y2
 	VSUBPD     Y2, Y0, Y2
 	VMULPD     Y2, Y2, Y0
-	VADDPD     vecConstants<>+0(SB), Y2, Y3
-	VMULPD     vecConstants<>+288(SB), Y2, Y4
-	VADDPD     vecConstants<>+256(SB), Y4, Y4
-	VMULPD     vecConstants<>+224(SB), Y2, Y5
-	VADDPD     vecConstants<>+192(SB), Y5, Y5
-	VMULPD     vecConstants<>+352(SB), Y2, Y2
-	VADDPD     vecConstants<>+320(SB), Y2, Y2
-	VMULPD     Y0, Y5, Y5
-	VADDPD     Y5, Y3, Y3
-	VMULPD     Y0, Y2, Y2
-	VADDPD     Y2, Y4, Y4
-	VMULPD     Y0, Y0, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y5
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
 	VMULPD     Y0, Y4, Y4
-	VADDPD     Y4, Y3, Y3
+	VADDPD     vecConstants<>+256(SB), Y5, Y5
+	VMULPD     Y0, Y3, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     Y4, Y5, Y4
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
 	VPSLLQ     $0x34, Y1, Y1
 	VPADDQ     vecConstants<>+384(SB), Y1, Y1
-	VMULPD     Y1, Y3, Y3
-	VADDPD     vecConstants<>+0(SB), Y3, Y3
-	VMOVUPS    vecConstants<>+0(SB), Y0
-	VDIVPD     Y3, Y0, Y3
-	VCVTPD2PSY Y3, X0
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    vecConstants<>+0(SB), Y1
+	VADDPD     Y1, Y0, Y0
+	VDIVPD     Y0, Y1, Y0
+	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)(DX*4)
 	ADDQ       $0x00000004, DX
 	SUBQ       $0x00000004, BX
@@ -3224,27 +3254,27 @@ pass_rest:
 	VMULPD     vecConstants<>+160(SB), Y2, Y2
 	VSUBPD     Y2, Y0, Y2
 	VMULPD     Y2, Y2, Y0
-	VADDPD     vecConstants<>+0(SB), Y2, Y3
-	VMULPD     vecConstants<>+288(SB), Y2, Y4
-	VADDPD     vecConstants<>+256(SB), Y4, Y4
-	VMULPD     vecConstants<>+224(SB), Y2, Y5
-	VADDPD     vecConstants<>+192(SB), Y5, Y5
-	VMULPD     vecConstants<>+352(SB), Y2, Y2
-	VADDPD     vecConstants<>+320(SB), Y2, Y2
-	VMULPD     Y0, Y5, Y5
-	VADDPD     Y5, Y3, Y3
-	VMULPD     Y0, Y2, Y2
-	VADDPD     Y2, Y4, Y4
-	VMULPD     Y0, Y0, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y5
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
 	VMULPD     Y0, Y4, Y4
-	VADDPD     Y4, Y3, Y3
+	VADDPD     vecConstants<>+256(SB), Y5, Y5
+	VMULPD     Y0, Y3, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     Y4, Y5, Y4
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
 	VPSLLQ     $0x34, Y1, Y1
 	VPADDQ     vecConstants<>+384(SB), Y1, Y1
-	VMULPD     Y1, Y3, Y3
-	VADDPD     vecConstants<>+0(SB), Y3, Y3
-	VMOVUPS    vecConstants<>+0(SB), Y0
-	VDIVPD     Y3, Y0, Y3
-	VCVTPD2PSY Y3, X0
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    vecConstants<>+0(SB), Y1
+	VADDPD     Y1, Y0, Y0
+	VDIVPD     Y0, Y1, Y0
+	VCVTPD2PSY Y0, X0
 	VMOVUPS    (SI), X1
 	VMASKMOVPS X0, X1, (AX)(DX*4)
 
@@ -3277,132 +3307,128 @@ row:
 row_full:
 	VCVTPS2PD  (DX)(R8*4), Y5
 	VSUBPD     Y0, Y5, Y5
-	VMOVUPS    vecConstants<>+32(SB), Y6
-	VMINPD     Y5, Y6, Y5
-	VMOVUPS    vecConstants<>+64(SB), Y6
-	VMAXPD     Y5, Y6, Y5
-	VMULPD     vecConstants<>+128(SB), Y5, Y6
-	VADDPD     vecConstants<>+96(SB), Y6, Y6
-	VSUBPD     vecConstants<>+96(SB), Y6, Y7
-	VMULPD     vecConstants<>+160(SB), Y7, Y7
-	VSUBPD     Y7, Y5, Y7
-	VMULPD     Y7, Y7, Y5
-	VADDPD     vecConstants<>+0(SB), Y7, Y8
-	VMULPD     vecConstants<>+288(SB), Y7, Y9
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     vecConstants<>+224(SB), Y7, Y10
-	VADDPD     vecConstants<>+192(SB), Y10, Y10
-	VMULPD     vecConstants<>+352(SB), Y7, Y7
-	VADDPD     vecConstants<>+320(SB), Y7, Y7
-	VMULPD     Y5, Y10, Y10
-	VADDPD     Y10, Y8, Y8
-	VMULPD     Y5, Y7, Y7
-	VADDPD     Y7, Y9, Y9
+	VCVTPS2PD  16(DX)(R8*4), Y6
+	VSUBPD     Y0, Y6, Y6
+	VMOVUPS    vecConstants<>+32(SB), Y7
+	VMINPD     Y5, Y7, Y5
+	VMINPD     Y6, Y7, Y6
+	VMOVUPS    vecConstants<>+64(SB), Y7
+	VMAXPD     Y5, Y7, Y5
+	VMAXPD     Y6, Y7, Y6
+	VMULPD     vecConstants<>+128(SB), Y5, Y7
+	VMULPD     vecConstants<>+128(SB), Y6, Y8
+	VADDPD     vecConstants<>+96(SB), Y7, Y7
+	VADDPD     vecConstants<>+96(SB), Y8, Y8
+	VSUBPD     vecConstants<>+96(SB), Y7, Y9
+	VSUBPD     vecConstants<>+96(SB), Y8, Y10
+	VMULPD     vecConstants<>+160(SB), Y9, Y9
+	VMULPD     vecConstants<>+160(SB), Y10, Y10
+	VSUBPD     Y9, Y5, Y9
+	VSUBPD     Y10, Y6, Y10
+	VMULPD     Y9, Y9, Y5
+	VMULPD     Y10, Y10, Y11
+	VMULPD     vecConstants<>+352(SB), Y9, Y13
+	VMULPD     vecConstants<>+352(SB), Y10, Y14
+	VMULPD     vecConstants<>+288(SB), Y9, Y15
+	VMULPD     vecConstants<>+288(SB), Y10, Y16
+	VMULPD     vecConstants<>+224(SB), Y9, Y12
+	VMULPD     vecConstants<>+224(SB), Y10, Y6
+	VADDPD     vecConstants<>+320(SB), Y13, Y13
+	VADDPD     vecConstants<>+320(SB), Y14, Y14
+	VADDPD     vecConstants<>+192(SB), Y12, Y12
+	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VMULPD     Y5, Y13, Y13
+	VMULPD     Y11, Y14, Y14
+	VADDPD     vecConstants<>+256(SB), Y15, Y15
+	VADDPD     vecConstants<>+256(SB), Y16, Y16
+	VMULPD     Y5, Y12, Y12
+	VMULPD     Y11, Y6, Y6
+	VADDPD     vecConstants<>+0(SB), Y9, Y9
+	VADDPD     vecConstants<>+0(SB), Y10, Y10
+	VADDPD     Y13, Y15, Y13
+	VADDPD     Y14, Y16, Y14
 	VMULPD     Y5, Y5, Y5
-	VMULPD     Y5, Y9, Y9
-	VADDPD     Y9, Y8, Y8
-	VPSLLQ     $0x34, Y6, Y6
-	VPADDQ     vecConstants<>+384(SB), Y6, Y6
-	VMULPD     Y6, Y8, Y8
-	VCVTPD2PSY Y8, X5
-	VMOVUPS    X5, (AX)(R8*4)
-	VADDPD     Y8, Y1, Y1
-	VCVTPS2PD  16(DX)(R8*4), Y5
-	VSUBPD     Y0, Y5, Y5
-	VMOVUPS    vecConstants<>+32(SB), Y6
-	VMINPD     Y5, Y6, Y5
-	VMOVUPS    vecConstants<>+64(SB), Y6
-	VMAXPD     Y5, Y6, Y5
-	VMULPD     vecConstants<>+128(SB), Y5, Y6
-	VADDPD     vecConstants<>+96(SB), Y6, Y6
-	VSUBPD     vecConstants<>+96(SB), Y6, Y7
-	VMULPD     vecConstants<>+160(SB), Y7, Y7
-	VSUBPD     Y7, Y5, Y7
-	VMULPD     Y7, Y7, Y5
-	VADDPD     vecConstants<>+0(SB), Y7, Y8
-	VMULPD     vecConstants<>+288(SB), Y7, Y9
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     vecConstants<>+224(SB), Y7, Y10
-	VADDPD     vecConstants<>+192(SB), Y10, Y10
-	VMULPD     vecConstants<>+352(SB), Y7, Y7
-	VADDPD     vecConstants<>+320(SB), Y7, Y7
-	VMULPD     Y5, Y10, Y10
-	VADDPD     Y10, Y8, Y8
-	VMULPD     Y5, Y7, Y7
-	VADDPD     Y7, Y9, Y9
-	VMULPD     Y5, Y5, Y5
-	VMULPD     Y5, Y9, Y9
-	VADDPD     Y9, Y8, Y8
-	VPSLLQ     $0x34, Y6, Y6
-	VPADDQ     vecConstants<>+384(SB), Y6, Y6
-	VMULPD     Y6, Y8, Y8
-	VCVTPD2PSY Y8, X5
+	VMULPD     Y11, Y11, Y11
+	VADDPD     Y12, Y9, Y12
+	VADDPD     Y6, Y10, Y6
+	VMULPD     Y5, Y13, Y13
+	VMULPD     Y11, Y14, Y14
+	VPSLLQ     $0x34, Y7, Y7
+	VPSLLQ     $0x34, Y8, Y8
+	VPADDQ     vecConstants<>+384(SB), Y7, Y7
+	VPADDQ     vecConstants<>+384(SB), Y8, Y8
+	VADDPD     Y13, Y12, Y12
+	VADDPD     Y14, Y6, Y6
+	VMULPD     Y7, Y12, Y5
+	VMULPD     Y8, Y6, Y6
+	VCVTPD2PSY Y5, X7
+	VMOVUPS    X7, (AX)(R8*4)
+	VADDPD     Y5, Y1, Y1
+	VCVTPD2PSY Y6, X5
 	VMOVUPS    X5, 16(AX)(R8*4)
-	VADDPD     Y8, Y2, Y2
+	VADDPD     Y6, Y2, Y2
 	VCVTPS2PD  32(DX)(R8*4), Y5
 	VSUBPD     Y0, Y5, Y5
-	VMOVUPS    vecConstants<>+32(SB), Y6
-	VMINPD     Y5, Y6, Y5
-	VMOVUPS    vecConstants<>+64(SB), Y6
-	VMAXPD     Y5, Y6, Y5
-	VMULPD     vecConstants<>+128(SB), Y5, Y6
-	VADDPD     vecConstants<>+96(SB), Y6, Y6
-	VSUBPD     vecConstants<>+96(SB), Y6, Y7
-	VMULPD     vecConstants<>+160(SB), Y7, Y7
-	VSUBPD     Y7, Y5, Y7
-	VMULPD     Y7, Y7, Y5
-	VADDPD     vecConstants<>+0(SB), Y7, Y8
-	VMULPD     vecConstants<>+288(SB), Y7, Y9
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     vecConstants<>+224(SB), Y7, Y10
-	VADDPD     vecConstants<>+192(SB), Y10, Y10
-	VMULPD     vecConstants<>+352(SB), Y7, Y7
-	VADDPD     vecConstants<>+320(SB), Y7, Y7
-	VMULPD     Y5, Y10, Y10
-	VADDPD     Y10, Y8, Y8
-	VMULPD     Y5, Y7, Y7
-	VADDPD     Y7, Y9, Y9
+	VCVTPS2PD  48(DX)(R8*4), Y6
+	VSUBPD     Y0, Y6, Y6
+	VMOVUPS    vecConstants<>+32(SB), Y7
+	VMINPD     Y5, Y7, Y5
+	VMINPD     Y6, Y7, Y6
+	VMOVUPS    vecConstants<>+64(SB), Y7
+	VMAXPD     Y5, Y7, Y5
+	VMAXPD     Y6, Y7, Y6
+	VMULPD     vecConstants<>+128(SB), Y5, Y7
+	VMULPD     vecConstants<>+128(SB), Y6, Y8
+	VADDPD     vecConstants<>+96(SB), Y7, Y7
+	VADDPD     vecConstants<>+96(SB), Y8, Y8
+	VSUBPD     vecConstants<>+96(SB), Y7, Y9
+	VSUBPD     vecConstants<>+96(SB), Y8, Y10
+	VMULPD     vecConstants<>+160(SB), Y9, Y9
+	VMULPD     vecConstants<>+160(SB), Y10, Y10
+	VSUBPD     Y9, Y5, Y9
+	VSUBPD     Y10, Y6, Y10
+	VMULPD     Y9, Y9, Y5
+	VMULPD     Y10, Y10, Y11
+	VMULPD     vecConstants<>+352(SB), Y9, Y13
+	VMULPD     vecConstants<>+352(SB), Y10, Y14
+	VMULPD     vecConstants<>+288(SB), Y9, Y15
+	VMULPD     vecConstants<>+288(SB), Y10, Y16
+	VMULPD     vecConstants<>+224(SB), Y9, Y12
+	VMULPD     vecConstants<>+224(SB), Y10, Y6
+	VADDPD     vecConstants<>+320(SB), Y13, Y13
+	VADDPD     vecConstants<>+320(SB), Y14, Y14
+	VADDPD     vecConstants<>+192(SB), Y12, Y12
+	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VMULPD     Y5, Y13, Y13
+	VMULPD     Y11, Y14, Y14
+	VADDPD     vecConstants<>+256(SB), Y15, Y15
+	VADDPD     vecConstants<>+256(SB), Y16, Y16
+	VMULPD     Y5, Y12, Y12
+	VMULPD     Y11, Y6, Y6
+	VADDPD     vecConstants<>+0(SB), Y9, Y9
+	VADDPD     vecConstants<>+0(SB), Y10, Y10
+	VADDPD     Y13, Y15, Y13
+	VADDPD     Y14, Y16, Y14
 	VMULPD     Y5, Y5, Y5
-	VMULPD     Y5, Y9, Y9
-	VADDPD     Y9, Y8, Y8
-	VPSLLQ     $0x34, Y6, Y6
-	VPADDQ     vecConstants<>+384(SB), Y6, Y6
-	VMULPD     Y6, Y8, Y8
-	VCVTPD2PSY Y8, X5
-	VMOVUPS    X5, 32(AX)(R8*4)
-	VADDPD     Y8, Y3, Y3
-	VCVTPS2PD  48(DX)(R8*4), Y5
-	VSUBPD     Y0, Y5, Y5
-	VMOVUPS    vecConstants<>+32(SB), Y6
-	VMINPD     Y5, Y6, Y5
-	VMOVUPS    vecConstants<>+64(SB), Y6
-	VMAXPD     Y5, Y6, Y5
-	VMULPD     vecConstants<>+128(SB), Y5, Y6
-	VADDPD     vecConstants<>+96(SB), Y6, Y6
-	VSUBPD     vecConstants<>+96(SB), Y6, Y7
-	VMULPD     vecConstants<>+160(SB), Y7, Y7
-	VSUBPD     Y7, Y5, Y7
-	VMULPD     Y7, Y7, Y5
-	VADDPD     vecConstants<>+0(SB), Y7, Y8
-	VMULPD     vecConstants<>+288(SB), Y7, Y9
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     vecConstants<>+224(SB), Y7, Y10
-	VADDPD     vecConstants<>+192(SB), Y10, Y10
-	VMULPD     vecConstants<>+352(SB), Y7, Y7
-	VADDPD     vecConstants<>+320(SB), Y7, Y7
-	VMULPD     Y5, Y10, Y10
-	VADDPD     Y10, Y8, Y8
-	VMULPD     Y5, Y7, Y7
-	VADDPD     Y7, Y9, Y9
-	VMULPD     Y5, Y5, Y5
-	VMULPD     Y5, Y9, Y9
-	VADDPD     Y9, Y8, Y8
-	VPSLLQ     $0x34, Y6, Y6
-	VPADDQ     vecConstants<>+384(SB), Y6, Y6
-	VMULPD     Y6, Y8, Y8
-	VCVTPD2PSY Y8, X5
+	VMULPD     Y11, Y11, Y11
+	VADDPD     Y12, Y9, Y12
+	VADDPD     Y6, Y10, Y6
+	VMULPD     Y5, Y13, Y13
+	VMULPD     Y11, Y14, Y14
+	VPSLLQ     $0x34, Y7, Y7
+	VPSLLQ     $0x34, Y8, Y8
+	VPADDQ     vecConstants<>+384(SB), Y7, Y7
+	VPADDQ     vecConstants<>+384(SB), Y8, Y8
+	VADDPD     Y13, Y12, Y12
+	VADDPD     Y14, Y6, Y6
+	VMULPD     Y7, Y12, Y5
+	VMULPD     Y8, Y6, Y6
+	VCVTPD2PSY Y5, X7
+	VMOVUPS    X7, 32(AX)(R8*4)
+	VADDPD     Y5, Y3, Y3
+	VCVTPD2PSY Y6, X5
 	VMOVUPS    X5, 48(AX)(R8*4)
-	VADDPD     Y8, Y4, Y4
+	VADDPD     Y6, Y4, Y4
 	ADDQ       $0x00000010, R8
 	SUBQ       $0x00000010, R9
 	JGE        row_full
@@ -3428,29 +3454,29 @@ row_last:
 	VMULPD     vecConstants<>+160(SB), Y7, Y7
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
-	VADDPD     vecConstants<>+0(SB), Y7, Y8
-	VMULPD     vecConstants<>+288(SB), Y7, Y9
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     vecConstants<>+224(SB), Y7, Y10
-	VADDPD     vecConstants<>+192(SB), Y10, Y10
-	VMULPD     vecConstants<>+352(SB), Y7, Y7
-	VADDPD     vecConstants<>+320(SB), Y7, Y7
-	VMULPD     Y5, Y10, Y10
-	VADDPD     Y10, Y8, Y8
-	VMULPD     Y5, Y7, Y7
-	VADDPD     Y7, Y9, Y9
-	VMULPD     Y5, Y5, Y5
+	VMULPD     vecConstants<>+352(SB), Y7, Y9
+	VMULPD     vecConstants<>+288(SB), Y7, Y10
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VADDPD     vecConstants<>+320(SB), Y9, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     Y9, Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y10, Y10
+	VMULPD     Y5, Y8, Y8
+	VADDPD     vecConstants<>+0(SB), Y7, Y7
+	VADDPD     Y9, Y10, Y9
+	VMULPD     Y5, Y5, Y5
+	VADDPD     Y8, Y7, Y8
+	VMULPD     Y5, Y9, Y9
 	VPSLLQ     $0x34, Y6, Y6
 	VPADDQ     vecConstants<>+384(SB), Y6, Y6
-	VMULPD     Y6, Y8, Y8
-	VCVTPD2PSY Y8, X5
-	VMOVUPS    (R10), X6
-	VMASKMOVPS X5, X6, (AX)(R8*4)
-	VPMOVSXDQ  (R10), Y5
-	VANDPD     Y8, Y5, Y5
-	VADDPD     Y5, Y1, Y1
+	VADDPD     Y9, Y8, Y8
+	VMULPD     Y6, Y8, Y5
+	VCVTPD2PSY Y5, X6
+	VMOVUPS    (R10), X7
+	VMASKMOVPS X6, X7, (AX)(R8*4)
+	VPMOVSXDQ  (R10), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y1, Y1
 	CMPQ       R9, $0x04
 	JLE        row_end
 	LEAQ       16(R10), R11
@@ -3468,29 +3494,29 @@ row_last:
 	VMULPD     vecConstants<>+160(SB), Y7, Y7
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
-	VADDPD     vecConstants<>+0(SB), Y7, Y8
-	VMULPD     vecConstants<>+288(SB), Y7, Y9
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     vecConstants<>+224(SB), Y7, Y10
-	VADDPD     vecConstants<>+192(SB), Y10, Y10
-	VMULPD     vecConstants<>+352(SB), Y7, Y7
-	VADDPD     vecConstants<>+320(SB), Y7, Y7
-	VMULPD     Y5, Y10, Y10
-	VADDPD     Y10, Y8, Y8
-	VMULPD     Y5, Y7, Y7
-	VADDPD     Y7, Y9, Y9
-	VMULPD     Y5, Y5, Y5
+	VMULPD     vecConstants<>+352(SB), Y7, Y9
+	VMULPD     vecConstants<>+288(SB), Y7, Y10
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VADDPD     vecConstants<>+320(SB), Y9, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     Y9, Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y10, Y10
+	VMULPD     Y5, Y8, Y8
+	VADDPD     vecConstants<>+0(SB), Y7, Y7
+	VADDPD     Y9, Y10, Y9
+	VMULPD     Y5, Y5, Y5
+	VADDPD     Y8, Y7, Y8
+	VMULPD     Y5, Y9, Y9
 	VPSLLQ     $0x34, Y6, Y6
 	VPADDQ     vecConstants<>+384(SB), Y6, Y6
-	VMULPD     Y6, Y8, Y8
-	VCVTPD2PSY Y8, X5
-	VMOVUPS    (R11), X6
-	VMASKMOVPS X5, X6, 16(AX)(R8*4)
-	VPMOVSXDQ  (R11), Y5
-	VANDPD     Y8, Y5, Y5
-	VADDPD     Y5, Y2, Y2
+	VADDPD     Y9, Y8, Y8
+	VMULPD     Y6, Y8, Y5
+	VCVTPD2PSY Y5, X6
+	VMOVUPS    (R11), X7
+	VMASKMOVPS X6, X7, 16(AX)(R8*4)
+	VPMOVSXDQ  (R11), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y2, Y2
 	CMPQ       R9, $0x08
 	JLE        row_end
 	LEAQ       32(R10), R11
@@ -3508,29 +3534,29 @@ row_last:
 	VMULPD     vecConstants<>+160(SB), Y7, Y7
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
-	VADDPD     vecConstants<>+0(SB), Y7, Y8
-	VMULPD     vecConstants<>+288(SB), Y7, Y9
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     vecConstants<>+224(SB), Y7, Y10
-	VADDPD     vecConstants<>+192(SB), Y10, Y10
-	VMULPD     vecConstants<>+352(SB), Y7, Y7
-	VADDPD     vecConstants<>+320(SB), Y7, Y7
-	VMULPD     Y5, Y10, Y10
-	VADDPD     Y10, Y8, Y8
-	VMULPD     Y5, Y7, Y7
-	VADDPD     Y7, Y9, Y9
-	VMULPD     Y5, Y5, Y5
+	VMULPD     vecConstants<>+352(SB), Y7, Y9
+	VMULPD     vecConstants<>+288(SB), Y7, Y10
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VADDPD     vecConstants<>+320(SB), Y9, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     Y9, Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y10, Y10
+	VMULPD     Y5, Y8, Y8
+	VADDPD     vecConstants<>+0(SB), Y7, Y7
+	VADDPD     Y9, Y10, Y9
+	VMULPD     Y5, Y5, Y5
+	VADDPD     Y8, Y7, Y8
+	VMULPD     Y5, Y9, Y9
 	VPSLLQ     $0x34, Y6, Y6
 	VPADDQ     vecConstants<>+384(SB), Y6, Y6
-	VMULPD     Y6, Y8, Y8
-	VCVTPD2PSY Y8, X5
-	VMOVUPS    (R11), X6
-	VMASKMOVPS X5, X6, 32(AX)(R8*4)
-	VPMOVSXDQ  (R11), Y5
-	VANDPD     Y8, Y5, Y5
-	VADDPD     Y5, Y3, Y3
+	VADDPD     Y9, Y8, Y8
+	VMULPD     Y6, Y8, Y5
+	VCVTPD2PSY Y5, X6
+	VMOVUPS    (R11), X7
+	VMASKMOVPS X6, X7, 32(AX)(R8*4)
+	VPMOVSXDQ  (R11), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y3, Y3
 	CMPQ       R9, $0x0c
 	JLE        row_end
 	LEAQ       48(R10), R9
@@ -3548,28 +3574,28 @@ row_last:
 	VMULPD     vecConstants<>+160(SB), Y6, Y6
 	VSUBPD     Y6, Y5, Y6
 	VMULPD     Y6, Y6, Y5
-	VADDPD     vecConstants<>+0(SB), Y6, Y7
-	VMULPD     vecConstants<>+288(SB), Y6, Y8
-	VADDPD     vecConstants<>+256(SB), Y8, Y8
-	VMULPD     vecConstants<>+224(SB), Y6, Y9
-	VADDPD     vecConstants<>+192(SB), Y9, Y9
-	VMULPD     vecConstants<>+352(SB), Y6, Y6
-	VADDPD     vecConstants<>+320(SB), Y6, Y6
-	VMULPD     Y5, Y9, Y9
-	VADDPD     Y9, Y7, Y7
-	VMULPD     Y5, Y6, Y6
-	VADDPD     Y6, Y8, Y8
-	VMULPD     Y5, Y5, Y5
+	VMULPD     vecConstants<>+352(SB), Y6, Y8
+	VMULPD     vecConstants<>+288(SB), Y6, Y9
+	VMULPD     vecConstants<>+224(SB), Y6, Y7
+	VADDPD     vecConstants<>+320(SB), Y8, Y8
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
 	VMULPD     Y5, Y8, Y8
-	VADDPD     Y8, Y7, Y7
+	VADDPD     vecConstants<>+256(SB), Y9, Y9
+	VMULPD     Y5, Y7, Y7
+	VADDPD     vecConstants<>+0(SB), Y6, Y6
+	VADDPD     Y8, Y9, Y8
+	VMULPD     Y5, Y5, Y5
+	VADDPD     Y7, Y6, Y7
+	VMULPD     Y5, Y8, Y8
 	VPSLLQ     $0x34, Y0, Y0
 	VPADDQ     vecConstants<>+384(SB), Y0, Y0
-	VMULPD     Y0, Y7, Y7
-	VCVTPD2PSY Y7, X0
-	VMOVUPS    (R9), X5
-	VMASKMOVPS X0, X5, 48(AX)(R8*4)
+	VADDPD     Y8, Y7, Y7
+	VMULPD     Y0, Y7, Y5
+	VCVTPD2PSY Y5, X0
+	VMOVUPS    (R9), X6
+	VMASKMOVPS X0, X6, 48(AX)(R8*4)
 	VPMOVSXDQ  (R9), Y0
-	VANDPD     Y7, Y0, Y0
+	VANDPD     Y5, Y0, Y0
 	VADDPD     Y0, Y4, Y4
 
 row_end:
@@ -3590,66 +3616,68 @@ row_end:
 	VZEROUPPER
 	RET
 
-// func timesRowsAVX2(dst *float32, scales *float64, n int, rows int)
+// func timesRowsAVX2(dst *float32, src *float32, scales *float64, n int, rows int)
 // Requires: AVX
-TEXT ·timesRowsAVX2(SB), NOSPLIT, $0-32
+TEXT ·timesRowsAVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
-	MOVQ scales+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ rows+24(FP), BX
+	MOVQ src+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ rows+32(FP), SI
 
 row:
-	XORQ         SI, SI
-	VBROADCASTSD (CX), Y0
-	MOVQ         DX, DI
-	SUBQ         $0x00000008, DI
+	XORQ         DI, DI
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, R8
+	SUBQ         $0x00000008, R8
 	JLT          row_few
 
 row_many:
-	VCVTPS2PD  (AX)(SI*4), Y1
+	VCVTPS2PD  (CX)(DI*4), Y1
 	VMULPD     Y0, Y1, Y1
 	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, (AX)(SI*4)
-	VCVTPS2PD  16(AX)(SI*4), Y1
+	VMOVUPS    X1, (AX)(DI*4)
+	VCVTPS2PD  16(CX)(DI*4), Y1
 	VMULPD     Y0, Y1, Y1
 	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, 16(AX)(SI*4)
-	ADDQ       $0x00000008, SI
-	SUBQ       $0x00000008, DI
+	VMOVUPS    X1, 16(AX)(DI*4)
+	ADDQ       $0x00000008, DI
+	SUBQ       $0x00000008, R8
 	JGE        row_many
 
 row_few:
-	ADDQ $0x00000008, DI
-	SUBQ $0x00000004, DI
+	ADDQ $0x00000008, R8
+	SUBQ $0x00000004, R8
 	JLT  row_rest
 
 row_one:
-	VCVTPS2PD  (AX)(SI*4), Y1
+	VCVTPS2PD  (CX)(DI*4), Y1
 	VMULPD     Y0, Y1, Y1
 	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, (AX)(SI*4)
-	ADDQ       $0x00000004, SI
-	SUBQ       $0x00000004, DI
+	VMOVUPS    X1, (AX)(DI*4)
+	ADDQ       $0x00000004, DI
+	SUBQ       $0x00000004, R8
 	JGE        row_one
 
 row_rest:
-	ADDQ       $0x00000004, DI
+	ADDQ       $0x00000004, R8
 	JZ         row_done
-	LEAQ       vecMasks<>+128(SB), R8
-	SHLQ       $0x02, DI
-	SUBQ       DI, R8
-	VMOVUPS    (R8), X1
-	VMASKMOVPS (AX)(SI*4), X1, X1
+	LEAQ       vecMasks<>+128(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), X1
+	VMASKMOVPS (CX)(DI*4), X1, X1
 	VCVTPS2PD  X1, Y1
 	VMULPD     Y0, Y1, Y1
 	VCVTPD2PSY Y1, X0
-	VMOVUPS    (R8), X1
-	VMASKMOVPS X0, X1, (AX)(SI*4)
+	VMOVUPS    (R9), X1
+	VMASKMOVPS X0, X1, (AX)(DI*4)
 
 row_done:
-	LEAQ (AX)(DX*4), AX
-	ADDQ $0x08, CX
-	DECQ BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (AX)(BX*4), AX
+	ADDQ $0x08, DX
+	DECQ SI
 	JNZ  row
 	VZEROUPPER
 	RET

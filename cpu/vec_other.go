@@ -16,7 +16,7 @@ func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	expRowsGo(dst, sums, x, tops, n)
 }
 
-func timesRows(dst []float32, scales []float64, n int) { timesRowsGo(dst, scales, n) }
+func timesRows(dst, src []float32, scales []float64, n int) { timesRowsGo(dst, src, scales, n) }
 
 func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
 	addColumnsGo(sums, a, rows, stride, columns)

@@ -17,9 +17,9 @@ func combine(e *emitter) {
 	e.begin("combine", combineSignature,
 		"writes dst[i] = Σ a[k]·v[k][i] for begin <= i < end and k < terms, 1 to 6.")
 	e.combine(func(sum func(l loop, p *part) reg.VecVirtual, terms int, dst, at, n reg.GPVirtual) {
-		e.pass(fmt.Sprint("terms", terms), at, n, e.lanes, unrollOf(terms), func(l loop, p *part) {
+		e.pass(fmt.Sprint("terms", terms), at, n, e.lanes, unrollOf(terms), each(func(l loop, p *part) {
 			e.store(sum(l, p), l.of(dst, 0), p)
-		})
+		}))
 	})
 }
 

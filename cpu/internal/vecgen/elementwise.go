@@ -115,7 +115,7 @@ func (e *emitter) simple(s simple, pointers []string) {
 		scalars = append(scalars, e.broadcast(name))
 	}
 	e.hold(s.held...)
-	e.pass("pass", e.start(), e.argument("n"), e.lanes, s.unroll, func(l loop, p *part) {
+	e.pass("pass", e.start(), e.argument("n"), e.lanes, s.unroll, each(func(l loop, p *part) {
 		var in vectors
 		for _, name := range s.in {
 			in = append(in, e.load(l.of(base[name], 0), p))
@@ -123,5 +123,5 @@ func (e *emitter) simple(s simple, pointers []string) {
 		for i, v := range s.body(e, in, scalars) {
 			e.store(v, l.of(base[s.out[i]], 0), p)
 		}
-	})
+	}))
 }

@@ -309,16 +309,18 @@ func (l loop) of(base reg.Register, plus int) operand.Mem {
 }
 
 // pass calls body for numbers at, at+1, ... before at+n, step at a time: first unroll steps at once, then one, then what is left as a
-// part. It changes at and n. A body called without a part must not leave any.
-func (e *emitter) pass(label string, at, n reg.GPVirtual, step, unroll int, body func(l loop, p *part)) {
+// part. It changes at and n.
+func (e *emitter) pass(label string, at, n reg.GPVirtual, step, unroll int, body func(ls []loop, p *part)) {
 	name := func(s string) string { return label + "_" + s }
 	if unroll > 1 {
 		e.SUBQ(operand.U32(step*unroll), n)
 		e.JLT(operand.LabelRef(name("few")))
 		e.Label(name("many"))
+		var ls []loop
 		for u := range unroll {
-			body(loop{e, at, u * step}, nil)
+			ls = append(ls, loop{e, at, u * step})
 		}
+		body(ls, nil)
 		e.ADDQ(operand.U32(step*unroll), at)
 		e.SUBQ(operand.U32(step*unroll), n)
 		e.JGE(operand.LabelRef(name("many")))
@@ -328,15 +330,24 @@ func (e *emitter) pass(label string, at, n reg.GPVirtual, step, unroll int, body
 	e.SUBQ(operand.U32(step), n)
 	e.JLT(operand.LabelRef(name("rest")))
 	e.Label(name("one"))
-	body(loop{e, at, 0}, nil)
+	body([]loop{{e, at, 0}}, nil)
 	e.ADDQ(operand.U32(step), at)
 	e.SUBQ(operand.U32(step), n)
 	e.JGE(operand.LabelRef(name("one")))
 	e.Label(name("rest"))
 	e.ADDQ(operand.U32(step), n)
 	e.JZ(operand.LabelRef(name("done")))
-	body(loop{e, at, 0}, e.first(n))
+	body([]loop{{e, at, 0}}, e.first(n))
 	e.Label(name("done"))
+}
+
+// each is a body that takes one step after the other.
+func each(body func(l loop, p *part)) func([]loop, *part) {
+	return func(ls []loop, p *part) {
+		for _, l := range ls {
+			body(l, p)
+		}
+	}
 }
 
 // start returns a register with zero, to count from.

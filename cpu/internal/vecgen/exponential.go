@@ -8,45 +8,60 @@ import (
 // expConstants are what exp uses.
 var expConstants = []string{"bound", "-bound", "shift", "log2e", "ln2", "one", "c2", "c3", "c4", "c5", "c6", "c7", "bias"}
 
-// exp returns e^x of float64, operation by operation what exps of package cpu does.
-func (e *emitter) exp(x reg.VecVirtual) reg.VecVirtual {
-	v := e.vector
-	t, r := v(), v()
+// exp makes each x e^x of float64, operation by operation what exps of package cpu does. The vectors take turns: one by one they would
+// fill the processor's queues with operations that wait.
+func (e *emitter) exp(xs vectors) {
+	t, r, r2, low, high, p := e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs)
+	turn := func(op func(i int)) {
+		for i := range xs {
+			op(i)
+		}
+	}
 	// The second operand of the processor's minimum and maximum is the result where one is NaN.
-	e.VMINPD(x, e.inRegister("bound"), x)
-	e.VMAXPD(x, e.inRegister("-bound"), x)
-	e.VMULPD(e.constant("log2e"), x, t)
-	e.VADDPD(e.constant("shift"), t, t)
-	e.VSUBPD(e.constant("shift"), t, r)
-	e.VMULPD(e.constant("ln2"), r, r)
-	e.VSUBPD(r, x, r)
-	r2, r4 := v(), v()
-	e.VMULPD(r, r, r2)
-	low, high := e.line(r, "", "one"), e.line(r, "c5", "c4")
-	p23, p67 := e.line(r, "c3", "c2"), e.line(r, "c7", "c6")
-	e.VMULPD(r2, p23, p23)
-	e.VADDPD(p23, low, low)
-	e.VMULPD(r2, p67, p67)
-	e.VADDPD(p67, high, high)
-	e.VMULPD(r2, r2, r4)
-	e.VMULPD(r4, high, high)
-	e.VADDPD(high, low, low)
-	e.VPSLLQ(operand.U8(52), t, t)
-	e.VPADDQ(e.constant("bias"), t, t)
-	e.VMULPD(t, low, low)
-	return low
+	bound := e.inRegister("bound")
+	turn(func(i int) { e.VMINPD(xs[i], bound, xs[i]) })
+	bound = e.inRegister("-bound")
+	turn(func(i int) { e.VMAXPD(xs[i], bound, xs[i]) })
+	turn(func(i int) { e.VMULPD(e.constant("log2e"), xs[i], t[i]) })
+	turn(func(i int) { e.VADDPD(e.constant("shift"), t[i], t[i]) })
+	turn(func(i int) { e.VSUBPD(e.constant("shift"), t[i], r[i]) })
+	turn(func(i int) { e.VMULPD(e.constant("ln2"), r[i], r[i]) })
+	turn(func(i int) { e.VSUBPD(r[i], xs[i], r[i]) })
+	turn(func(i int) { e.VMULPD(r[i], r[i], r2[i]) })
+	turn(func(i int) { e.VMULPD(e.constant("c7"), r[i], high[i]) })
+	turn(func(i int) { e.VMULPD(e.constant("c5"), r[i], p[i]) })
+	turn(func(i int) { e.VMULPD(e.constant("c3"), r[i], low[i]) })
+	turn(func(i int) { e.VADDPD(e.constant("c6"), high[i], high[i]) })
+	turn(func(i int) { e.VADDPD(e.constant("c2"), low[i], low[i]) })
+	turn(func(i int) { e.VMULPD(r2[i], high[i], high[i]) })
+	turn(func(i int) { e.VADDPD(e.constant("c4"), p[i], p[i]) })
+	turn(func(i int) { e.VMULPD(r2[i], low[i], low[i]) })
+	turn(func(i int) { e.VADDPD(e.constant("one"), r[i], r[i]) })
+	turn(func(i int) { e.VADDPD(high[i], p[i], high[i]) })
+	turn(func(i int) { e.VMULPD(r2[i], r2[i], r2[i]) })
+	turn(func(i int) { e.VADDPD(low[i], r[i], low[i]) })
+	turn(func(i int) { e.VMULPD(r2[i], high[i], high[i]) })
+	turn(func(i int) { e.VPSLLQ(operand.U8(52), t[i], t[i]) })
+	turn(func(i int) { e.VPADDQ(e.constant("bias"), t[i], t[i]) })
+	turn(func(i int) { e.VADDPD(high[i], low[i], low[i]) })
+	turn(func(i int) { e.VMULPD(t[i], low[i], xs[i]) })
 }
 
-// line returns slope·r + start. No slope is 1.
-func (e *emitter) line(r reg.VecVirtual, slope, start string) reg.VecVirtual {
-	v := e.vector()
-	if slope == "" {
-		e.VADDPD(e.constant(start), r, v)
-		return v
+// alike returns as many new vectors.
+func (e *emitter) alike(xs vectors) vectors {
+	vs := make(vectors, len(xs))
+	for i := range vs {
+		vs[i] = e.vector()
 	}
-	e.VMULPD(e.constant(slope), r, v)
-	e.VADDPD(e.constant(start), v, v)
-	return v
+	return vs
+}
+
+// turns is how many vectors an exponential is computed of at a time: as many as there are registers for.
+func (e *emitter) turns() int {
+	if e.isAVX512 {
+		return 3
+	}
+	return 2
 }
 
 // sigmoids writes the logistic function.
@@ -54,17 +69,23 @@ func sigmoids(e *emitter) {
 	e.begin("sigmoids", "func(dst, x *float32, n int)", "writes dst = 1/(1+exp(-x)), computed in float64.")
 	dst, x := e.argument("dst"), e.argument("x")
 	e.hold(append(expConstants, "sign")...)
-	e.pass("pass", e.start(), e.argument("n"), e.half, 2, func(l loop, p *part) {
-		v := e.widen(l.of(x, 0), p)
-		if e.isAVX512 {
-			e.VPXORQ(e.constant("sign"), v, v)
-		} else {
-			e.VXORPD(e.constant("sign"), v, v)
+	e.pass("pass", e.start(), e.argument("n"), e.half, e.turns(), func(ls []loop, p *part) {
+		vs := make(vectors, len(ls))
+		for i, l := range ls {
+			vs[i] = e.widen(l.of(x, 0), p)
+			if e.isAVX512 {
+				e.VPXORQ(e.constant("sign"), vs[i], vs[i])
+			} else {
+				e.VXORPD(e.constant("sign"), vs[i], vs[i])
+			}
 		}
-		v = e.exp(v)
-		e.VADDPD(e.constant("one"), v, v)
-		e.VDIVPD(v, e.inRegister("one"), v)
-		e.narrow(v, l.of(dst, 0), p)
+		e.exp(vs)
+		one := e.inRegister("one")
+		for i, l := range ls {
+			e.VADDPD(one, vs[i], vs[i])
+			e.VDIVPD(vs[i], one, vs[i])
+			e.narrow(vs[i], l.of(dst, 0), p)
+		}
 	})
 	e.end()
 }
@@ -88,14 +109,18 @@ func expRows(e *emitter) {
 		acc[i] = e.zero()
 	}
 	e.MOVQ(n, left)
-	add := func(l loop, g int, p *part) {
-		v := e.widen(l.of(x, g*e.half), p)
-		e.VSUBPD(top, v, v)
-		v = e.exp(v)
-		e.narrow(v, l.of(dst, g*e.half), p)
-		e.VADDPD(e.onlyWide(v, p), acc[g], acc[g])
-	}
-	e.groups("row", at, left, len(acc), add)
+	e.groups("row", at, left, len(acc), 2, func(l loop, gs []int, p *part) {
+		vs := make(vectors, len(gs))
+		for i, g := range gs {
+			vs[i] = e.widen(l.of(x, g*e.half), p)
+			e.VSUBPD(top, vs[i], vs[i])
+		}
+		e.exp(vs)
+		for i, g := range gs {
+			e.narrow(vs[i], l.of(dst, g*e.half), p)
+			e.VADDPD(e.onlyWide(vs[i], p), acc[g], acc[g])
+		}
+	})
 	e.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
 	e.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
 	e.VMOVSD(e.tree(acc), operand.Mem{Base: sums})
@@ -117,16 +142,20 @@ func (e *emitter) broadcastWide(p, v reg.Register) {
 	e.VCVTPS2PD(x, v)
 }
 
-// groups passes over n numbers, count half vectors at a time; add takes one of them, for the g-th accumulator. Of the last ones only
+// groups passes over n numbers, count half vectors at a time; add takes some of them, together at most, for the accumulators gs. Of the last ones only
 // those half vectors are taken that have numbers.
-func (e *emitter) groups(label string, at, n reg.GPVirtual, count int, add func(l loop, g int, p *part)) {
+func (e *emitter) groups(label string, at, n reg.GPVirtual, count, together int, add func(l loop, gs []int, p *part)) {
 	done := operand.LabelRef(label + "_end")
 	step := count * e.half
 	e.SUBQ(operand.U32(step), n)
 	e.JLT(operand.LabelRef(label + "_last"))
 	e.Label(label + "_full")
-	for g := range count {
-		add(loop{e, at, 0}, g, nil)
+	for g := 0; g < count; g += together {
+		var gs []int
+		for i := range together {
+			gs = append(gs, g+i)
+		}
+		add(loop{e, at, 0}, gs, nil)
 	}
 	e.ADDQ(operand.U32(step), at)
 	e.SUBQ(operand.U32(step), n)
@@ -143,10 +172,10 @@ func (e *emitter) groups(label string, at, n reg.GPVirtual, count int, add func(
 		if e.isAVX512 && g > 1 { // a mask register holds two groups
 			rest := e.GP64()
 			e.LEAQ(operand.Mem{Base: n, Disp: -g * e.half}, rest)
-			add(loop{e, at, 0}, g, e.first(rest))
+			add(loop{e, at, 0}, []int{g}, e.first(rest))
 			continue
 		}
-		add(loop{e, at, 0}, g, e.group(all, g))
+		add(loop{e, at, 0}, []int{g}, e.group(all, g))
 	}
 	e.Label(label + "_end")
 }
@@ -182,18 +211,19 @@ func (e *emitter) halves(v reg.VecVirtual, join func(high, low reg.Register)) re
 
 // timesRows writes the second half of softmax.
 func timesRows(e *emitter) {
-	e.begin("timesRows", "func(dst *float32, scales *float64, n, rows int)",
-		"multiplies the rows of n numbers of dst by scales, in float64. Both counts are at least 1.")
-	dst, scales, n, rows := e.argument("dst"), e.argument("scales"), e.argument("n"), e.argument("rows")
+	e.begin("timesRows", "func(dst, src *float32, scales *float64, n, rows int)",
+		"writes the rows of n numbers of src times scales, multiplied in float64, to dst. Both counts are at least 1.")
+	dst, src, scales, n, rows := e.argument("dst"), e.argument("src"), e.argument("scales"), e.argument("n"), e.argument("rows")
 	e.Label("row")
 	s, at, left := e.vector(), e.start(), e.GP64()
 	e.VBROADCASTSD(operand.Mem{Base: scales}, s)
 	e.MOVQ(n, left)
-	e.pass("row", at, left, e.half, 2, func(l loop, p *part) {
-		v := e.widen(l.of(dst, 0), p)
+	e.pass("row", at, left, e.half, 2, each(func(l loop, p *part) {
+		v := e.widen(l.of(src, 0), p)
 		e.VMULPD(s, v, v)
 		e.narrow(v, l.of(dst, 0), p)
-	})
+	}))
+	e.LEAQ(operand.Mem{Base: src, Index: n, Scale: 4}, src)
 	e.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
 	e.ADDQ(operand.U8(8), scales)
 	e.DECQ(rows)

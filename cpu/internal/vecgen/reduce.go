@@ -17,7 +17,8 @@ func dot(e *emitter) {
 	for i := range acc {
 		acc[i] = e.zero()
 	}
-	e.groups("dot", e.start(), e.argument("n"), len(acc), func(l loop, g int, p *part) {
+	e.groups("dot", e.start(), e.argument("n"), len(acc), 1, func(l loop, gs []int, p *part) {
+		g := gs[0]
 		a, b := e.widen(l.of(x, g*e.half), p), e.widen(l.of(y, g*e.half), p)
 		e.VFMADD231PD(a, b, acc[g])
 	})
@@ -35,7 +36,7 @@ func rowTops(e *emitter) {
 	acc, at, left := e.vector(), e.start(), e.GP64()
 	e.VMOVUPS(e.constant("float -inf"), acc)
 	e.MOVQ(n, left)
-	e.pass("row", at, left, e.lanes, 1, func(l loop, p *part) {
+	e.pass("row", at, left, e.lanes, 1, each(func(l loop, p *part) {
 		v := e.load(l.of(x, 0), p)
 		switch {
 		case p == nil:
@@ -48,7 +49,7 @@ func rowTops(e *emitter) {
 			e.VBLENDVPS(mask, v, e.inRegister("float -inf"), v)
 			e.VMAXPS(acc, v, acc)
 		}
-	})
+	}))
 	e.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
 	acc = e.halves(acc, func(high, low reg.Register) { e.VMAXPS(high, low, low) })
 	last := e.XMM()

@@ -9,9 +9,9 @@ import (
 func gather(e *emitter) {
 	e.begin("gather", "func(dst, src *float32, at *uint32, n int)", "writes dst[j] = src[at[j]], all at[j] below 2^31.")
 	dst, src, at := e.argument("dst"), e.argument("src"), e.argument("at")
-	e.pass("pass", e.start(), e.argument("n"), e.lanes, 2, func(l loop, p *part) {
+	e.pass("pass", e.start(), e.argument("n"), e.lanes, 2, each(func(l loop, p *part) {
 		e.store(e.pick(src, e.load(l.of(at, 0), p), p), l.of(dst, 0), p)
-	})
+	}))
 	e.end()
 }
 
@@ -48,11 +48,11 @@ func addDiffAt(e *emitter) {
 		"writes v[at[j]] += a·(p[j]-q[j]), all at[j] below 2^31 and no two alike.")
 	v, at, p, q := e.argument("v"), e.argument("at"), e.argument("p"), e.argument("q")
 	a := e.broadcast("a")
-	e.pass("pass", e.start(), e.argument("n"), e.lanes, 1, func(l loop, some *part) {
+	e.pass("pass", e.start(), e.argument("n"), e.lanes, 1, each(func(l loop, some *part) {
 		index := e.load(l.of(at, 0), some)
 		d := e.difference(e.load(l.of(p, 0), some), e.load(l.of(q, 0), some))
 		e.scatter(e.plusTimes(e.pick(v, index, some), a, d), v, index, some)
-	})
+	}))
 	e.end()
 }
 
