@@ -17,9 +17,14 @@ func (*Device) Gather(dst, src device.Vector, idx device.Index) {
 	}
 	checkLen("Gather", "dst", len(d), k)
 	at := x.inside("Gather", len(s))
-	d = d[:len(at)]
+	gatherAt(d, s, at)
+}
+
+// gatherAtGo writes src[at[j]] to dst[j].
+func gatherAtGo(dst, src []float32, at []uint32) {
+	dst = dst[:len(at)]
 	for j, i := range at {
-		d[j] = s[i]
+		dst[j] = src[i]
 	}
 }
 
@@ -85,14 +90,16 @@ func addDiffAll2Go(p, q []float32, a float32, v []float32, b float32, w []float3
 	}
 }
 
-func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
+// addDiffAt1Go: v[at] += a·(p - q).
+func addDiffAt1Go(p, q []float32, at []uint32, a float32, v []float32) {
 	p, q = p[:len(at)], q[:len(at)]
 	for j, i := range at {
 		v[i] += float32(a * (p[j] - q[j]))
 	}
 }
 
-func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
+// addDiffAt2Go: v[at] += a·(p - q), w[at] += b·(p - q).
+func addDiffAt2Go(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
 	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
 	for j, i := range at {
 		d := p[j] - q[j]

@@ -85,11 +85,6 @@ func columnSumsNarrowAVX512(sums *float64, a *float32, rows int, stride int, col
 //go:noescape
 func gatherAVX512(dst *float32, src *float32, at *uint32, n int)
 
-// addDiffAt1AVX512 writes v[at[j]] += a·(p[j]-q[j]), all at[j] below 2^31 and no two alike.
-//
-//go:noescape
-func addDiffAt1AVX512(v *float32, at *uint32, p *float32, q *float32, n int, a float32)
-
 // addAVX2 writes dst = a + b.
 //
 //go:noescape
@@ -170,3 +165,21 @@ func columnSumsNarrowAVX2(sums *float64, a *float32, rows int, stride int, colum
 //
 //go:noescape
 func gatherAVX2(dst *float32, src *float32, at *uint32, n int)
+
+// gatherFarAVX2 writes dst[j] = src[at[j]];
+// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+//
+//go:noescape
+func gatherFarAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
+
+// addDiffFar1AVX2 writes v[at[j]] += a·(p[j]-q[j]);
+// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+//
+//go:noescape
+func addDiffFar1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
+
+// addDiffFar2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);
+// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+//
+//go:noescape
+func addDiffFar2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)

@@ -1647,7 +1647,7 @@ row_done:
 	RET
 
 // func dotAVX512(x *float32, y *float32, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+, SSE2
 TEXT ·dotAVX512(SB), NOSPLIT, $0-32
 	MOVQ   x+0(FP), AX
 	MOVQ   y+8(FP), CX
@@ -1661,12 +1661,16 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-32
 	JLT    dot_last
 
 dot_full:
+	PREFETCHT0  4096(AX)(DX*4)
+	PREFETCHT0  4096(CX)(DX*4)
 	VCVTPS2PD   (AX)(DX*4), Z4
 	VCVTPS2PD   (CX)(DX*4), Z5
 	VFMADD231PD Z4, Z5, Z0
 	VCVTPS2PD   32(AX)(DX*4), Z4
 	VCVTPS2PD   32(CX)(DX*4), Z5
 	VFMADD231PD Z4, Z5, Z1
+	PREFETCHT0  4160(AX)(DX*4)
+	PREFETCHT0  4160(CX)(DX*4)
 	VCVTPS2PD   64(AX)(DX*4), Z4
 	VCVTPS2PD   64(CX)(DX*4), Z5
 	VFMADD231PD Z4, Z5, Z2
@@ -1903,57 +1907,6 @@ pass_rest:
 	KMOVW      K1, K2
 	VGATHERDPS (CX)(Z0*4), K2, Z4
 	VMOVUPS    Z4, K1, (AX)(BX*4)
-
-pass_done:
-	VZEROUPPER
-	RET
-
-// func addDiffAt1AVX512(v *float32, at *uint32, p *float32, q *float32, n int, a float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·addDiffAt1AVX512(SB), NOSPLIT, $0-44
-	MOVQ         v+0(FP), AX
-	MOVQ         at+8(FP), CX
-	MOVQ         p+16(FP), DX
-	MOVQ         q+24(FP), BX
-	VBROADCASTSS a+40(FP), Z0
-	XORQ         SI, SI
-	MOVQ         n+32(FP), DI
-	SUBQ         $0x00000010, DI
-	JLT          pass_rest
-
-pass_one:
-	VMOVUPS     (CX)(SI*4), Z1
-	VMOVUPS     (DX)(SI*4), Z2
-	VMOVUPS     (BX)(SI*4), Z3
-	VSUBPS      Z3, Z2, Z2
-	VPXORD      Z4, Z4, Z4
-	KXNORW      K1, K1, K1
-	VGATHERDPS  (AX)(Z1*4), K1, Z4
-	VMULPS      Z2, Z0, Z2
-	VADDPS      Z2, Z4, Z2
-	KXNORW      K2, K2, K2
-	VSCATTERDPS Z2, K2, (AX)(Z1*4)
-	ADDQ        $0x00000010, SI
-	SUBQ        $0x00000010, DI
-	JGE         pass_one
-
-pass_rest:
-	ADDQ        $0x00000010, DI
-	JZ          pass_done
-	MOVQ        $-1, R8
-	BZHIQ       DI, R8, R8
-	KMOVW       R8, K1
-	VMOVUPS.Z   (CX)(SI*4), K1, Z1
-	VMOVUPS.Z   (DX)(SI*4), K1, Z2
-	VMOVUPS.Z   (BX)(SI*4), K1, Z3
-	VSUBPS      Z3, Z2, Z2
-	VPXORD      Z5, Z5, Z5
-	KMOVW       K1, K2
-	VGATHERDPS  (AX)(Z1*4), K2, Z5
-	VMULPS      Z2, Z0, Z0
-	VADDPS      Z0, Z5, Z0
-	KMOVW       K1, K1
-	VSCATTERDPS Z0, K1, (AX)(Z1*4)
 
 pass_done:
 	VZEROUPPER
@@ -3683,7 +3636,7 @@ row_done:
 	RET
 
 // func dotAVX2(x *float32, y *float32, n int) float64
-// Requires: AVX, FMA3, SSE2
+// Requires: AVX, FMA3, MMX+, SSE2
 TEXT ·dotAVX2(SB), NOSPLIT, $0-32
 	MOVQ   x+0(FP), AX
 	MOVQ   y+8(FP), CX
@@ -3701,6 +3654,8 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-32
 	JLT    dot_last
 
 dot_full:
+	PREFETCHT0  4096(AX)(DX*4)
+	PREFETCHT0  4096(CX)(DX*4)
 	VCVTPS2PD   (AX)(DX*4), Y8
 	VCVTPS2PD   (CX)(DX*4), Y9
 	VFMADD231PD Y8, Y9, Y0
@@ -3713,6 +3668,8 @@ dot_full:
 	VCVTPS2PD   48(AX)(DX*4), Y8
 	VCVTPS2PD   48(CX)(DX*4), Y9
 	VFMADD231PD Y8, Y9, Y3
+	PREFETCHT0  4160(AX)(DX*4)
+	PREFETCHT0  4160(CX)(DX*4)
 	VCVTPS2PD   64(AX)(DX*4), Y8
 	VCVTPS2PD   64(CX)(DX*4), Y9
 	VFMADD231PD Y8, Y9, Y4
@@ -4031,5 +3988,162 @@ pass_rest:
 	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
 pass_done:
+	VZEROUPPER
+	RET
+
+// func gatherFarAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
+// Requires: AVX, MMX+
+TEXT ·gatherFarAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ at+16(FP), DX
+	MOVQ next+24(FP), BX
+	MOVQ n+32(FP), SI
+	XORQ DI, DI
+
+coordinates:
+	MOVL       (BX)(DI*4), R8
+	PREFETCHT0 (CX)(R8*4)
+	MOVL       (DX)(DI*4), R8
+	MOVL       (CX)(R8*4), R8
+	MOVL       R8, (AX)(DI*4)
+	MOVL       4(BX)(DI*4), R8
+	PREFETCHT0 (CX)(R8*4)
+	MOVL       4(DX)(DI*4), R8
+	MOVL       (CX)(R8*4), R8
+	MOVL       R8, 4(AX)(DI*4)
+	MOVL       8(BX)(DI*4), R8
+	PREFETCHT0 (CX)(R8*4)
+	MOVL       8(DX)(DI*4), R8
+	MOVL       (CX)(R8*4), R8
+	MOVL       R8, 8(AX)(DI*4)
+	MOVL       12(BX)(DI*4), R8
+	PREFETCHT0 (CX)(R8*4)
+	MOVL       12(DX)(DI*4), R8
+	MOVL       (CX)(R8*4), R8
+	MOVL       R8, 12(AX)(DI*4)
+	ADDQ       $0x04, DI
+	CMPQ       DI, SI
+	JLT        coordinates
+	VZEROUPPER
+	RET
+
+// func addDiffFar1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
+// Requires: AVX, MMX+
+TEXT ·addDiffFar1AVX2(SB), NOSPLIT, $0-52
+	MOVQ         p+24(FP), AX
+	MOVQ         q+32(FP), CX
+	MOVQ         v+0(FP), DX
+	VBROADCASTSS a+48(FP), Y0
+	MOVQ         at+8(FP), BX
+	MOVQ         next+16(FP), SI
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+coordinates:
+	MOVL       (SI)(R8*4), R9
+	PREFETCHT0 (DX)(R9*4)
+	MOVL       (BX)(R8*4), R9
+	VMOVSS     (AX)(R8*4), X1
+	VSUBSS     (CX)(R8*4), X1, X1
+	VMULSS     X1, X0, X1
+	VADDSS     (DX)(R9*4), X1, X1
+	VMOVSS     X1, (DX)(R9*4)
+	MOVL       4(SI)(R8*4), R9
+	PREFETCHT0 (DX)(R9*4)
+	MOVL       4(BX)(R8*4), R9
+	VMOVSS     4(AX)(R8*4), X1
+	VSUBSS     4(CX)(R8*4), X1, X1
+	VMULSS     X1, X0, X1
+	VADDSS     (DX)(R9*4), X1, X1
+	VMOVSS     X1, (DX)(R9*4)
+	MOVL       8(SI)(R8*4), R9
+	PREFETCHT0 (DX)(R9*4)
+	MOVL       8(BX)(R8*4), R9
+	VMOVSS     8(AX)(R8*4), X1
+	VSUBSS     8(CX)(R8*4), X1, X1
+	VMULSS     X1, X0, X1
+	VADDSS     (DX)(R9*4), X1, X1
+	VMOVSS     X1, (DX)(R9*4)
+	MOVL       12(SI)(R8*4), R9
+	PREFETCHT0 (DX)(R9*4)
+	MOVL       12(BX)(R8*4), R9
+	VMOVSS     12(AX)(R8*4), X1
+	VSUBSS     12(CX)(R8*4), X1, X1
+	VMULSS     X1, X0, X1
+	VADDSS     (DX)(R9*4), X1, X1
+	VMOVSS     X1, (DX)(R9*4)
+	ADDQ       $0x04, R8
+	CMPQ       R8, DI
+	JLT        coordinates
+	VZEROUPPER
+	RET
+
+// func addDiffFar2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+// Requires: AVX, MMX+
+TEXT ·addDiffFar2AVX2(SB), NOSPLIT, $0-64
+	MOVQ         p+32(FP), AX
+	MOVQ         q+40(FP), CX
+	MOVQ         v+0(FP), DX
+	VBROADCASTSS a+56(FP), Y0
+	MOVQ         w+8(FP), BX
+	VBROADCASTSS b+60(FP), Y1
+	MOVQ         at+16(FP), SI
+	MOVQ         next+24(FP), DI
+	MOVQ         n+48(FP), R8
+	XORQ         R9, R9
+
+coordinates:
+	MOVL       (DI)(R9*4), R10
+	PREFETCHT0 (DX)(R10*4)
+	PREFETCHT0 (BX)(R10*4)
+	MOVL       (SI)(R9*4), R10
+	VMOVSS     (AX)(R9*4), X2
+	VSUBSS     (CX)(R9*4), X2, X2
+	VMULSS     X2, X0, X3
+	VADDSS     (DX)(R10*4), X3, X3
+	VMOVSS     X3, (DX)(R10*4)
+	VMULSS     X2, X1, X3
+	VADDSS     (BX)(R10*4), X3, X3
+	VMOVSS     X3, (BX)(R10*4)
+	MOVL       4(DI)(R9*4), R10
+	PREFETCHT0 (DX)(R10*4)
+	PREFETCHT0 (BX)(R10*4)
+	MOVL       4(SI)(R9*4), R10
+	VMOVSS     4(AX)(R9*4), X2
+	VSUBSS     4(CX)(R9*4), X2, X2
+	VMULSS     X2, X0, X3
+	VADDSS     (DX)(R10*4), X3, X3
+	VMOVSS     X3, (DX)(R10*4)
+	VMULSS     X2, X1, X3
+	VADDSS     (BX)(R10*4), X3, X3
+	VMOVSS     X3, (BX)(R10*4)
+	MOVL       8(DI)(R9*4), R10
+	PREFETCHT0 (DX)(R10*4)
+	PREFETCHT0 (BX)(R10*4)
+	MOVL       8(SI)(R9*4), R10
+	VMOVSS     8(AX)(R9*4), X2
+	VSUBSS     8(CX)(R9*4), X2, X2
+	VMULSS     X2, X0, X3
+	VADDSS     (DX)(R10*4), X3, X3
+	VMOVSS     X3, (DX)(R10*4)
+	VMULSS     X2, X1, X3
+	VADDSS     (BX)(R10*4), X3, X3
+	VMOVSS     X3, (BX)(R10*4)
+	MOVL       12(DI)(R9*4), R10
+	PREFETCHT0 (DX)(R10*4)
+	PREFETCHT0 (BX)(R10*4)
+	MOVL       12(SI)(R9*4), R10
+	VMOVSS     12(AX)(R9*4), X2
+	VSUBSS     12(CX)(R9*4), X2, X2
+	VMULSS     X2, X0, X3
+	VADDSS     (DX)(R10*4), X3, X3
+	VMOVSS     X3, (DX)(R10*4)
+	VMULSS     X2, X1, X3
+	VADDSS     (BX)(R10*4), X3, X3
+	VMOVSS     X3, (BX)(R10*4)
+	ADDQ       $0x04, R9
+	CMPQ       R9, R8
+	JLT        coordinates
 	VZEROUPPER
 	RET

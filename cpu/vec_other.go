@@ -27,3 +27,11 @@ func addDiffAll1(p, q []float32, a float32, v []float32) { addDiffAll1Go(p, q, a
 func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {
 	addDiffAll2Go(p, q, a, v, b, w)
 }
+
+func gatherAt(dst, src []float32, at []uint32) { gatherAtGo(dst, src, at) }
+
+func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) { addDiffAt1Go(p, q, at, a, v) }
+
+func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
+	addDiffAt2Go(p, q, at, a, v, b, w)
+}
