@@ -13,30 +13,28 @@ func scaleBy(o *operands) error {
 }
 
 func times(y []float32, a float32, x []float32) {
-	y = y[:len(x)]
-	for i, v := range x {
-		y[i] = a * v
-	}
+	c := combination{}.plus(a, x)
+	combine(y, &c)
 }
 
 // add: y = a + b.
 func add(o *operands) error {
-	a, b, y := o.in[0], o.in[1], o.out[0]
-	b, y = b[:len(a)], y[:len(a)]
-	for i, v := range a {
-		y[i] = v + b[i]
-	}
+	adds(o.out[0], o.in[0], o.in[1])
 	return nil
+}
+
+// addsGo writes a + b to dst.
+func addsGo(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, v := range a {
+		dst[i] = v + b[i]
+	}
 }
 
 // addScaled: y = a + c·b.
 func addScaled(o *operands) error {
-	a, b, y := o.in[0], o.in[1], o.out[0]
-	c := float32(o.attr)
-	b, y = b[:len(a)], y[:len(a)]
-	for i, v := range a {
-		y[i] = v + float32(c*b[i])
-	}
+	c := combination{}.plus(1, o.in[0]).plus(float32(o.attr), o.in[1])
+	combine(o.out[0], &c)
 	return nil
 }
 
