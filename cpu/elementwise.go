@@ -31,13 +31,16 @@ func add(o *operands) error {
 
 // addScaled: y = a + c·b.
 func addScaled(o *operands) error {
-	a, b, y := o.in[0], o.in[1], o.out[0]
-	c := float32(o.attr)
-	b, y = b[:len(a)], y[:len(a)]
-	for i, v := range a {
-		y[i] = v + float32(c*b[i])
-	}
+	addScaleds(o.out[0], o.in[0], float32(o.attr), o.in[1])
 	return nil
+}
+
+// addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b.
+func addScaleds(dst, a []float32, c float32, b []float32) {
+	b, dst = b[:len(a)], dst[:len(a)]
+	for i, v := range a {
+		dst[i] = v + float32(c*b[i])
+	}
 }
 
 // halfSquare: s = a/2·Σx².

@@ -57,11 +57,11 @@ func available() []*tileSet {
 	return append(sets, &avx2)
 }
 
-// product is gemm without its checks.
-func product(m, n, k int, alpha float32, a, b view, beta float32, c view) {
+// product is gemmThen without its checks.
+func product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	if len(tileSets) == 0 {
-		productPlain(m, n, k, alpha, a, b, beta, c)
+		productPlain(m, n, k, alpha, a, b, beta, c, then)
 		return
 	}
-	tileSets[0].product(m, n, k, alpha, a, b, beta, c)
+	tileSets[0].product(m, n, k, alpha, a, b, beta, c, then)
 }

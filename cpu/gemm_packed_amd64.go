@@ -27,17 +27,20 @@ type job struct {
 	alpha        float32
 	a, b, c      view
 	packA, packB bool
+	then         epilogue
+	last         bool // the block at work has the last of the products
 }
 
-// product is gemm without its checks.
-func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view) {
+// product is gemmThen without its checks.
+func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	w := workspaces.Get().(*workspace)
-	j := job{s, w, n, alpha, a, b, c, worthPackingA(a, n), worthPackingB(b, m)}
+	j := job{s, w, n, alpha, a, b, c, worthPackingA(a, n), worthPackingB(b, m), then, false}
 	blocks := (m + blockRows - 1) / blockRows
 	for at := range blocks {
 		i, rows := share(at, blocks, m)
 		scale := beta
 		for p := 0; p < k; p += gemmDepth {
+			j.last = k-p <= gemmDepth
 			j.block(i, rows, p, min(gemmDepth, k-p), scale)
 			scale = 1
 		}
@@ -71,7 +74,11 @@ func (j *job) block(i, rows, p, depth int, beta float32) {
 			if j.packA {
 				a = view{j.workspace.a[s*stripRows*depth:], 1, stripRows}
 			}
-			j.strip(height, depth, a, j.b.from(p, col), cols, packed, beta, j.c.from(i+first, col))
+			c := j.c.from(i+first, col)
+			j.strip(height, depth, a, j.b.from(p, col), cols, packed, beta, c)
+			if j.last {
+				j.then.apply(i+first, col, height, cols, c)
+			}
 		}
 	}
 }
