@@ -12,11 +12,14 @@ const (
 )
 
 // workspace is the room for packed operands. One call has one; the pool keeps them, so that calls allocate nothing.
-type workspace struct{ a, b []float32 }
+type workspace struct {
+	a, b []float32
+	tile tileArgs
+}
 
 var workspaces = sync.Pool{New: func() any {
 	const strips = blockRows/6 + 1 // of the lowest of the highest tiles
-	return &workspace{aligned(strips * stripRows * gemmDepth), aligned(blockCols * gemmDepth)}
+	return &workspace{a: aligned(strips * stripRows * gemmDepth), b: aligned(blockCols * gemmDepth)}
 }}
 
 // job is one call.
@@ -24,7 +27,6 @@ type job struct {
 	*tileSet
 	*workspace
 	n            int
-	alpha        float32
 	a, b, c      view
 	packA, packB bool
 	then         epilogue
@@ -34,7 +36,8 @@ type job struct {
 // product is gemmThen without its checks.
 func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	w := workspaces.Get().(*workspace)
-	j := job{s, w, n, alpha, a, b, c, worthPackingA(a, n), worthPackingB(b, m), then, false}
+	w.tile = tileArgs{ldc: 4 * c.rs, runs: 1, alpha: alpha}
+	j := job{s, w, n, a, b, c, worthPackingA(a, n), worthPackingB(b, m), then, false}
 	blocks := (m + blockRows - 1) / blockRows
 	for at := range blocks {
 		i, rows := share(at, blocks, m)
@@ -45,6 +48,7 @@ func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c
 			scale = 1
 		}
 	}
+	w.tile = tileArgs{} // so that the pool keeps no operand alive
 	workspaces.Put(w)
 }
 
@@ -135,8 +139,9 @@ func (j *job) panels(b view, cols, depth int) (first int) {
 
 // strip computes a strip of C, tile after tile. Columns from packed on are in the workspace.
 func (j *job) strip(height, depth int, a, b view, cols, packed int, beta float32, c view) {
-	wide := 2 * j.lanes
+	wide, t := 2*j.lanes, &j.tile
 	tiles := &j.tiles[height-1]
+	t.setA(a, height, depth)
 	// The next strip, in as many steps as there are products: its rows where they follow one another, else its piece of every column.
 	ahead, step := height*a.rs, height*a.rs/depth
 	switch {
@@ -145,16 +150,21 @@ func (j *job) strip(height, depth int, a, b view, cols, packed int, beta float32
 	case a.rs == 1:
 		step = a.cs
 	}
+	t.ahead, t.step, t.beta = 4*ahead, 4*step, beta
+	half := (height + 1) / 2 * c.rs
 	for at := 0; at < cols; at += wide {
-		from, brs := &j.workspace.b[at*depth], wide
-		if at < packed {
-			from, brs = &b.data[at], b.rs
+		if t.b, t.brs = &j.workspace.b[at*depth], 4*wide; at < packed {
+			t.b, t.brs = &b.data[at], 4*b.rs
 		}
-		vectors, last := 1, min(wide, cols-at)
-		if last > j.lanes {
-			vectors, last = 2, last-j.lanes
+		t.c = &c.data[at]
+		if height > 1 {
+			t.c2 = &c.data[half+at]
 		}
-		tiles[vectors-1](depth, &a.data[0], a.rs, a.cs, from, brs, &c.data[at], c.rs, j.alpha, beta, last, ahead, step)
+		vectors := 1
+		if t.last = min(wide, cols-at); t.last > j.lanes {
+			vectors, t.last = 2, t.last-j.lanes
+		}
+		tiles[vectors-1](t)
 	}
 }
 
