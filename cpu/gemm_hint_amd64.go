@@ -9,7 +9,7 @@ import "unsafe"
 
 // lines is a part of a matrix, to be asked for: so many lines side by side, in each of its rows.
 type lines struct {
-	data []float32
+	at   unsafe.Pointer
 	left int
 	step int // bytes from row to row
 }
@@ -25,44 +25,47 @@ func linesOf(v view, rows, cols int) lines {
 	if v.rs%page == 0 {
 		return lines{}
 	}
-	return lines{v.data, (cols + perLine - 1) / perLine, 4 * v.rs}
+	return lines{unsafe.Pointer(&v.data[0]), (cols + perLine - 1) / perLine, 4 * v.rs}
 }
 
-// next takes the next line of all rows: where it begins, and the bytes from row to row; nil where none is left.
-func (l *lines) next() (at *float32, step int) {
+// next takes the next line of all rows: where it begins, nil where none is left.
+func (l *lines) next() (at unsafe.Pointer) {
 	if l.left == 0 {
-		return nil, 0
+		return nil
 	}
-	at = &l.data[0]
+	at = l.at
 	if l.left--; l.left > 0 {
-		l.data = l.data[perLine:]
+		l.at = unsafe.Add(at, line)
 	}
-	return at, l.step
+	return at
 }
 
 // expect makes a tile ask for a line every step bytes from at on, or for nothing new.
-func (t *tileArgs) expect(at *float32, step int) {
+func (t *tileArgs) expect(at unsafe.Pointer, step int) {
 	t.ahead, t.step = 0, 0
 	if at != nil {
-		t.ahead, t.step = int(uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(t.a))), step
+		t.ahead, t.step = int(uintptr(at)-uintptr(unsafe.Pointer(t.a))), step
 	}
 }
 
-// hint finds what strip s of b needs of op(A); behind the last one, what the first strip of the next block does.
-func (j *job) hint(b, next block, more bool, s int) {
-	j.nextA, j.stepA = nil, 0
-	if s == j.strips(b.rows) {
-		if !more || j.packA && next.col == 0 { // not packed yet
-			return
-		}
-		b, s = next, 0
+// hint makes a strip of op(A), so many rows from number at of a on, what the last tile of a strip asks for in its depth products.
+func (j *job) hint(a *view, at, rows, depth int) {
+	if a.rs == 1 { // its piece of every column, up to the end, which may lie in a further line
+		j.nextA, j.stepA = unsafe.Pointer(&a.data[min(at+rows, len(a.data))-1]), 4*a.cs
+		return
 	}
-	a := j.stripOfA(b, s)
-	_, height := share(s, j.strips(b.rows), b.rows)
+	j.nextA, j.stepA = unsafe.Pointer(&a.data[at]), 4*(rows*a.rs/depth) // its rows as they follow one another
+}
+
+// hintFirst is hint for the first strip of a block to come, if there is one and it lies where it will be read.
+func (j *job) hintFirst(b *block, rows int) {
+	j.nextA, j.stepA = nil, 0
 	switch {
-	case a.rs == 1: // its piece of every column, up to the end, which may lie in a further line
-		j.nextA, j.stepA = &a.data[height-1], 4*a.cs
-	default: // its rows as they follow one another, in as many steps as there are products
-		j.nextA, j.stepA = &a.data[0], 4*(height*a.rs/b.depth)
+	case b.rows == 0 || j.packA && b.col == 0:
+	case j.packA:
+		j.hint(&view{j.workspace.a, 1, stripRows}, 0, rows, b.depth)
+	default:
+		a := j.a.from(b.i, b.p)
+		j.hint(&a, 0, min(rows, b.rows), b.depth)
 	}
 }

@@ -2,7 +2,10 @@
 
 package cpu
 
-import "sync"
+import (
+	"sync"
+	"unsafe"
+)
 
 // Blocks of op(A) and op(B) that are worked on at a time: a strip of A stays in the first cache, the columns of B in the second. The rows
 // of a block lie in the third if they are packed; more of them share the packing of B.
@@ -21,11 +24,19 @@ func panelAt(col, depth int) int { return col * (depth + 1) }
 
 // workspace is the room for packed operands. One call has one; the pool keeps them, so that calls allocate nothing.
 type workspace struct {
-	a, b []float32 // a grows when it is needed
-	tile tileArgs
+	a, b, c []float32 // a and c grow when they are needed
+	tile    tileArgs
 }
 
 var workspaces = sync.Pool{New: func() any { return &workspace{b: aligned(panelAt(blockCols, gemmDepth))} }}
+
+// atLeast returns buf, or a new buffer where that has less than n numbers.
+func atLeast(buf []float32, n int) []float32 {
+	if len(buf) < n {
+		return aligned(n)
+	}
+	return buf
+}
 
 // job is one call.
 type job struct {
@@ -37,7 +48,7 @@ type job struct {
 	packA, packB bool
 	packed       int // the first column of the block at work that lies in the workspace
 	then         epilogue
-	nextA        *float32 // what the next strip of A needs: a line every stepA bytes from here on
+	nextA        unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
 	stepA        int
 	soon         lines // what the next block needs of op(B)
 }
@@ -47,15 +58,18 @@ type block struct{ part, i, rows, p, depth, col, cols int }
 
 // product is gemmThen without its checks.
 func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
+	if s.worthTurning(m, n, k, a, b, beta) {
+		s.turned(m, n, k, alpha, a, b, c, then)
+		return
+	}
 	w := workspaces.Get().(*workspace)
 	w.tile = tileArgs{ldc: 4 * c.rs, runs: 1, alpha: alpha}
 	parts := (m + blockRows - 1) / blockRows
 	j := job{tileSet: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c,
 		packA: worthPackingA(a, n), packB: worthPackingB(b, m), then: then}
-	for at, more := j.blockAt(0, 0, 0), true; more; {
-		var next block
-		next, more = j.after(at)
-		j.block(at, next, more, beta)
+	for at := j.blockAt(0, 0, 0); at.rows > 0; {
+		next := j.after(&at)
+		j.block(&at, &next, beta)
 		at = next
 	}
 	w.tile = tileArgs{} // so that the pool keeps no operand alive
@@ -67,17 +81,17 @@ func (j *job) blockAt(part, p, col int) block {
 	return block{part, i, rows, p, min(gemmDepth, j.k-p), col, min(blockCols, j.n-col)}
 }
 
-// after returns the block that follows, if there is one: further columns, then further products, then further rows.
-func (j *job) after(b block) (next block, more bool) {
+// after returns the block that follows: further columns, then further products, then further rows, and none of any at the end.
+func (j *job) after(b *block) block {
 	switch {
 	case b.col+b.cols < j.n:
-		return j.blockAt(b.part, b.p, b.col+b.cols), true
+		return j.blockAt(b.part, b.p, b.col+b.cols)
 	case b.p+b.depth < j.k:
-		return j.blockAt(b.part, b.p+b.depth, 0), true
+		return j.blockAt(b.part, b.p+b.depth, 0)
 	case b.part+1 < j.parts:
-		return j.blockAt(b.part+1, 0, 0), true
+		return j.blockAt(b.part+1, 0, 0)
 	}
-	return block{}, false
+	return block{}
 }
 
 // A page of memory holds that many numbers. Rows so far apart compete for the same lines of a cache.
@@ -92,7 +106,7 @@ func worthPackingA(a view, n int) bool { return max(a.rs, a.cs)%page == 0 && n >
 func worthPackingB(b view, m int) bool { return b.cs != 1 || m >= 512 || b.rs%page == 0 && m >= 64 }
 
 // block does the work of b, and has the caches fetch what the next block needs.
-func (j *job) block(b, next block, more bool, beta float32) {
+func (j *job) block(b, next *block, beta float32) {
 	strips := j.strips(b.rows)
 	if j.packA && b.col == 0 {
 		j.packStrips(j.a.from(b.i, b.p), strips, b.rows, b.depth)
@@ -101,34 +115,48 @@ func (j *job) block(b, next block, more bool, beta float32) {
 		j.packed = j.panels(j.b.from(b.p, b.col), b.cols, b.depth)
 	}
 	j.soon = lines{}
-	if more && (next.p != b.p || next.col != b.col) {
+	if next.rows > 0 && (next.p != b.p || next.col != b.col) {
 		j.soon = linesOf(j.b.from(next.p, next.col), next.depth, next.cols)
 	}
 	if b.p > 0 {
 		beta = 1
 	}
-	for s := range strips {
-		first, height := share(s, strips, b.rows)
-		c := j.c.from(b.i+first, b.col)
-		j.hint(b, next, more, s+1)
-		j.strip(height, b, j.stripOfA(b, s), beta, c)
-		if b.p+b.depth == j.k {
-			j.then.apply(b.i+first, b.col, height, b.cols, c)
-		}
-	}
-}
-
-// strips is how many strips so many rows make: as few as possible, of nearly the same height.
-func (j *job) strips(rows int) int { return (rows + len(j.tiles) - 1) / len(j.tiles) }
-
-// stripOfA is strip s of a block.
-func (j *job) stripOfA(b block, s int) view {
+	a, apart := j.a.from(b.i, b.p), 0
 	if j.packA {
-		return view{j.workspace.a[s*stripSize(b.depth):], 1, stripRows}
+		a, apart = view{j.workspace.a, 1, stripRows}, stripSize(b.depth)
 	}
-	first, _ := share(s, j.strips(b.rows), b.rows)
-	return j.a.from(b.i+first, b.p)
+	t := &j.tile
+	t.ars, t.acs, t.k, t.beta = 4*a.rs, 4*a.cs, b.depth, beta
+	last := b.p+b.depth == j.k && j.then.then != nothing
+	low, high := b.rows/strips, b.rows%strips
+	for s, i, at := 0, 0, 0; s < strips; s++ {
+		height := low
+		if s < high {
+			height++
+		}
+		t.a = &a.data[at]
+		if height > 1 {
+			t.a2 = &a.data[at+(height+1)/2*a.rs]
+		}
+		if at += apart; apart == 0 {
+			at += height * a.rs
+		}
+		if s+1 < strips {
+			j.hint(&a, at, height, b.depth)
+		} else {
+			j.hintFirst(next, height)
+		}
+		c := j.c.data[(b.i+i)*j.c.rs+b.col:]
+		j.strip(height, b, c)
+		if last {
+			j.then.apply(b.i+i, b.col, height, b.cols, view{c, j.c.rs, 1})
+		}
+		i += height
+	}
 }
+
+// strips is how many strips so many rows make: as few as possible, of nearly the same height, the higher ones first.
+func (j *job) strips(rows int) int { return (rows + len(j.tiles) - 1) / len(j.tiles) }
 
 // share says where part s of all begins and how long it is when n is divided: lengths differ by one at most.
 func share(s, all, n int) (first, length int) {
@@ -142,9 +170,7 @@ func share(s, all, n int) (first, length int) {
 // packStrips packs op(A): strip s at s·stripRows·depth, its columns stripRows apart.
 func (j *job) packStrips(a view, strips, rows, depth int) {
 	size := stripSize(depth)
-	if need := strips * size; len(j.workspace.a) < need {
-		j.workspace.a = aligned(need)
-	}
+	j.workspace.a = atLeast(j.workspace.a, strips*size)
 	dst := j.workspace.a
 	if a.rs == 1 {
 		low, high := rows/strips, rows%strips
@@ -185,29 +211,26 @@ func (j *job) panels(b view, cols, depth int) (first int) {
 }
 
 // strip computes a strip of C, tile after tile.
-func (j *job) strip(height int, b block, a view, beta float32, c view) {
+func (j *job) strip(height int, b *block, c []float32) {
 	wide, t := 2*j.lanes, &j.tile
 	tiles := &j.tiles[height-1]
-	t.setA(a, height, b.depth)
-	t.beta = beta
-	from := j.b.from(b.p, b.col)
-	half := (height + 1) / 2 * c.rs
+	half := (height + 1) / 2 * j.c.rs
 	for at := 0; at < b.cols; at += wide {
 		if t.b, t.brs = &j.workspace.b[panelAt(at, b.depth)], 4*wide; at < j.packed {
-			t.b, t.brs = &from.data[at], 4*from.rs
+			t.b, t.brs = &j.b.data[b.p*j.b.rs+b.col+at], 4*j.b.rs
 		}
-		t.c = &c.data[at]
+		t.c = &c[at]
 		if height > 1 {
-			t.c2 = &c.data[half+at]
-		}
-		vectors := 1
-		if t.last = min(wide, b.cols-at); t.last > j.lanes {
-			vectors, t.last = 2, t.last-j.lanes
+			t.c2 = &c[half+at]
 		}
 		if at+wide >= b.cols {
 			t.expect(j.nextA, j.stepA)
 		} else {
-			t.expect(j.soon.next())
+			t.expect(j.soon.next(), j.soon.step)
+		}
+		vectors := 1
+		if t.last = min(wide, b.cols-at); t.last > j.lanes {
+			vectors, t.last = 2, t.last-j.lanes
 		}
 		tiles[vectors-1](t)
 	}
