@@ -33,9 +33,14 @@ func addsGo(dst, a, b []float32) {
 
 // addScaled: y = a + c·b.
 func addScaled(o *operands) error {
-	c := combination{}.plus(1, o.in[0]).plus(float32(o.attr), o.in[1])
-	combine(o.out[0], &c)
+	addScaleds(o.out[0], o.in[0], float32(o.attr), o.in[1])
 	return nil
+}
+
+// addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b.
+func addScaleds(dst, a []float32, c float32, b []float32) {
+	sum := combination{}.plus(1, a).plus(c, b)
+	combine(dst, &sum)
 }
 
 // halfSquare: s = a/2·Σx².

@@ -32,6 +32,12 @@ func (v view) from(i, j int) view { return view{v.data[i*v.rs+j*v.cs:], v.rs, v.
 // The error is that of a sum: |C − exact| ≤ (min(k,gemmDepth) + ⌈k/gemmDepth⌉ + 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|) to first order.
 func gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
+	gemmThen(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, epilogue{})
+}
+
+// gemmThen is gemm with something to follow.
+func gemmThen(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int, then epilogue) {
 	va, vb, vc := view{a, lda, 1}, view{b, ldb, 1}, view{c, ldc, 1}
 	if transA {
 		va.rs, va.cs = 1, lda
@@ -43,13 +49,15 @@ func gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int,
 		return
 	}
 	vc.check("C", m, n)
+	then.check(m, n, ldc)
 	if k == 0 || alpha == 0 {
 		scaleRows(vc, m, n, beta)
+		then.apply(0, 0, m, n, vc)
 		return
 	}
 	va.check("A", m, k)
 	vb.check("B", k, n)
-	product(m, n, k, alpha, va, vb, beta, vc)
+	product(m, n, k, alpha, va, vb, beta, vc, then)
 }
 
 // check panics unless v holds rows×cols elements, none of them twice: the assembly trusts what it is given.

@@ -4,11 +4,6 @@ package cpu
 
 import "golang.org/x/sys/cpu"
 
-// tileFunc is a micro-kernel: for a tile of C of its own height, C = alpha·A·B + beta·C with k ≥ 1, alpha and beta as in gemm. Element i,p
-// of A is a[i·ars+p·acs]; row p of B begins at b[p·brs], row i of C at c[i·ldc]. The last vector of a row has last columns.
-// Product p also asks the cache for a[ahead+p·step], which is not read: what the next strip of A will need.
-type tileFunc func(k int, a *float32, ars, acs int, b *float32, brs int, c *float32, ldc int, alpha, beta float32, last, ahead, step int)
-
 // tileSet is the micro-kernels of an instruction set, by height and by width in vectors.
 type tileSet struct {
 	name   string
@@ -57,11 +52,11 @@ func available() []*tileSet {
 	return append(sets, &avx2)
 }
 
-// product is gemm without its checks.
-func product(m, n, k int, alpha float32, a, b view, beta float32, c view) {
+// product is gemmThen without its checks.
+func product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	if len(tileSets) == 0 {
-		productPlain(m, n, k, alpha, a, b, beta, c)
+		productPlain(m, n, k, alpha, a, b, beta, c, then)
 		return
 	}
-	tileSets[0].product(m, n, k, alpha, a, b, beta, c)
+	tileSets[0].product(m, n, k, alpha, a, b, beta, c, then)
 }

@@ -28,15 +28,12 @@ func TestTileSets(t *testing.T) {
 				t.Errorf("%s has no kernel of height %d", s.name, i+1)
 			}
 		}
-		high := len(s.tiles)
-		w := workspaces.Get().(*workspace)
-		if need := (blockRows + high - 1) / high * stripRows * gemmDepth; high > stripRows || need > len(w.a) {
-			t.Errorf("%s: strips of %d rows need %d numbers of %d", s.name, high, need, len(w.a))
+		if high := len(s.tiles); high > stripRows {
+			t.Errorf("%s: %d rows do not fit into a strip", s.name, high)
 		}
 		if blockCols%(2*s.lanes) != 0 {
 			t.Errorf("%s: %d columns are no whole number of panels", s.name, blockCols)
 		}
-		workspaces.Put(w)
 	}
 }
 

@@ -7,142 +7,142 @@ package cpu
 // tile1x16AVX512 computes C = alpha·A·B + beta·C for 1 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile1x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile1x16AVX512(args *tileArgs)
 
 // tile1x32AVX512 computes C = alpha·A·B + beta·C for 1 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile1x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile1x32AVX512(args *tileArgs)
 
 // tile2x16AVX512 computes C = alpha·A·B + beta·C for 2 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile2x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile2x16AVX512(args *tileArgs)
 
 // tile2x32AVX512 computes C = alpha·A·B + beta·C for 2 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile2x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile2x32AVX512(args *tileArgs)
 
 // tile3x16AVX512 computes C = alpha·A·B + beta·C for 3 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile3x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile3x16AVX512(args *tileArgs)
 
 // tile3x32AVX512 computes C = alpha·A·B + beta·C for 3 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile3x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile3x32AVX512(args *tileArgs)
 
 // tile4x16AVX512 computes C = alpha·A·B + beta·C for 4 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile4x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile4x16AVX512(args *tileArgs)
 
 // tile4x32AVX512 computes C = alpha·A·B + beta·C for 4 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile4x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile4x32AVX512(args *tileArgs)
 
 // tile5x16AVX512 computes C = alpha·A·B + beta·C for 5 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile5x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile5x16AVX512(args *tileArgs)
 
 // tile5x32AVX512 computes C = alpha·A·B + beta·C for 5 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile5x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile5x32AVX512(args *tileArgs)
 
 // tile6x16AVX512 computes C = alpha·A·B + beta·C for 6 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile6x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile6x16AVX512(args *tileArgs)
 
 // tile6x32AVX512 computes C = alpha·A·B + beta·C for 6 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile6x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile6x32AVX512(args *tileArgs)
 
 // tile7x16AVX512 computes C = alpha·A·B + beta·C for 7 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile7x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile7x16AVX512(args *tileArgs)
 
 // tile7x32AVX512 computes C = alpha·A·B + beta·C for 7 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile7x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile7x32AVX512(args *tileArgs)
 
 // tile8x16AVX512 computes C = alpha·A·B + beta·C for 8 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile8x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile8x16AVX512(args *tileArgs)
 
 // tile8x32AVX512 computes C = alpha·A·B + beta·C for 8 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile8x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile8x32AVX512(args *tileArgs)
 
 // tile9x16AVX512 computes C = alpha·A·B + beta·C for 9 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile9x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile9x16AVX512(args *tileArgs)
 
 // tile9x32AVX512 computes C = alpha·A·B + beta·C for 9 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile9x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile9x32AVX512(args *tileArgs)
 
 // tile10x16AVX512 computes C = alpha·A·B + beta·C for 10 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile10x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile10x16AVX512(args *tileArgs)
 
 // tile10x32AVX512 computes C = alpha·A·B + beta·C for 10 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile10x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile10x32AVX512(args *tileArgs)
 
 // tile11x16AVX512 computes C = alpha·A·B + beta·C for 11 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile11x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile11x16AVX512(args *tileArgs)
 
 // tile11x32AVX512 computes C = alpha·A·B + beta·C for 11 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile11x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile11x32AVX512(args *tileArgs)
 
 // tile12x16AVX512 computes C = alpha·A·B + beta·C for 12 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile12x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile12x16AVX512(args *tileArgs)
 
 // tile12x32AVX512 computes C = alpha·A·B + beta·C for 12 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile12x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile12x32AVX512(args *tileArgs)
 
 // tile13x16AVX512 computes C = alpha·A·B + beta·C for 13 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile13x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile13x16AVX512(args *tileArgs)
 
 // tile13x32AVX512 computes C = alpha·A·B + beta·C for 13 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile13x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile13x32AVX512(args *tileArgs)
 
 // tile14x16AVX512 computes C = alpha·A·B + beta·C for 14 rows and 1 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile14x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile14x16AVX512(args *tileArgs)
 
 // tile14x32AVX512 computes C = alpha·A·B + beta·C for 14 rows and 2 vectors of 16 columns, the last vector with last columns.
 //
 //go:noescape
-func tile14x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile14x32AVX512(args *tileArgs)
 
 // peakAVX512 does n times 14 fused multiply-adds of 16 numbers, between registers.
 func peakAVX512(x float32, n int)
@@ -150,62 +150,62 @@ func peakAVX512(x float32, n int)
 // tile1x8AVX2 computes C = alpha·A·B + beta·C for 1 rows and 1 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile1x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile1x8AVX2(args *tileArgs)
 
 // tile1x16AVX2 computes C = alpha·A·B + beta·C for 1 rows and 2 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile1x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile1x16AVX2(args *tileArgs)
 
 // tile2x8AVX2 computes C = alpha·A·B + beta·C for 2 rows and 1 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile2x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile2x8AVX2(args *tileArgs)
 
 // tile2x16AVX2 computes C = alpha·A·B + beta·C for 2 rows and 2 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile2x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile2x16AVX2(args *tileArgs)
 
 // tile3x8AVX2 computes C = alpha·A·B + beta·C for 3 rows and 1 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile3x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile3x8AVX2(args *tileArgs)
 
 // tile3x16AVX2 computes C = alpha·A·B + beta·C for 3 rows and 2 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile3x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile3x16AVX2(args *tileArgs)
 
 // tile4x8AVX2 computes C = alpha·A·B + beta·C for 4 rows and 1 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile4x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile4x8AVX2(args *tileArgs)
 
 // tile4x16AVX2 computes C = alpha·A·B + beta·C for 4 rows and 2 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile4x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile4x16AVX2(args *tileArgs)
 
 // tile5x8AVX2 computes C = alpha·A·B + beta·C for 5 rows and 1 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile5x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile5x8AVX2(args *tileArgs)
 
 // tile5x16AVX2 computes C = alpha·A·B + beta·C for 5 rows and 2 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile5x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile5x16AVX2(args *tileArgs)
 
 // tile6x8AVX2 computes C = alpha·A·B + beta·C for 6 rows and 1 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile6x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile6x8AVX2(args *tileArgs)
 
 // tile6x16AVX2 computes C = alpha·A·B + beta·C for 6 rows and 2 vectors of 8 columns, the last vector with last columns.
 //
 //go:noescape
-func tile6x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+func tile6x16AVX2(args *tileArgs)
 
 // peakAVX2 does n times 14 fused multiply-adds of 8 numbers, between registers.
 func peakAVX2(x float32, n int)

@@ -4,38 +4,42 @@
 
 #include "textflag.h"
 
-// func tile1x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile1x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
+TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   a+8(FP), SI
-	MOVQ   ahead+80(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   step+88(FP), R8
-	SHLQ   $0x02, R8
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), DI
+	LEAQ   (DI)(DI*2), R8
+	LEAQ   (DI)(DI*4), DI
+	MOVQ   112(AX), DI
+	MOVQ   120(AX), R8
 	ADDQ   SI, DI
 	VPXORD Z0, Z0, Z0
+	MOVQ   56(AX), R10
+
+run:
+	MOVQ 48(AX), R9
 
 products:
 	PREFETCHT0   (DI)
@@ -43,65 +47,74 @@ products:
 	VMOVUPS.Z    (CX), K1, Z1
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         BX, SI
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	DECQ         R9
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z1
-	VBROADCASTSS beta+68(FP), Z2
-	MOVL         beta+68(FP), CX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	DECQ         R10
+	JNZ          run
+	VBROADCASTSS 128(AX), Z1
+	VBROADCASTSS 132(AX), Z2
+	MOVL         132(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z3
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), AX
+	VMOVUPS.Z    (CX), K1, Z3
 	VMULPS       Z2, Z3, Z3
 	VFMADD231PS  Z1, Z0, Z3
-	VMOVUPS      Z3, K1, (AX)
+	VMOVUPS      Z3, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), AX
 	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
+	VMOVUPS Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile1x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile1x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   a+8(FP), SI
-	MOVQ   ahead+80(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   step+88(FP), R8
-	SHLQ   $0x02, R8
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), DI
+	LEAQ   (DI)(DI*2), R8
+	LEAQ   (DI)(DI*4), DI
+	MOVQ   112(AX), DI
+	MOVQ   120(AX), R8
 	ADDQ   SI, DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
+	MOVQ   56(AX), R10
+
+run:
+	MOVQ 48(AX), R9
 
 products:
 	PREFETCHT0   (DI)
@@ -111,567 +124,622 @@ products:
 	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         BX, SI
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	DECQ         R9
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z2
-	VBROADCASTSS beta+68(FP), Z3
-	MOVL         beta+68(FP), CX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	DECQ         R10
+	JNZ          run
+	VBROADCASTSS 128(AX), Z2
+	VBROADCASTSS 132(AX), Z3
+	MOVL         132(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z4
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), AX
+	VMOVUPS      (CX), Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
-	VMOVUPS      Z4, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z4, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z3, Z0, Z0
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), AX
 	VMULPS  Z2, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
+	VMOVUPS Z1, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile2x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile2x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	MOVQ   ahead+80(FP), R8
-	SHLQ   $0x02, R8
-	MOVQ   step+88(FP), R9
-	SHLQ   $0x02, R9
-	ADDQ   DI, R8
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R8
+	MOVQ   112(AX), R8
+	MOVQ   120(AX), R9
+	ADDQ   SI, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
+	MOVQ   56(AX), R11
+
+run:
+	MOVQ 48(AX), R10
 
 products:
 	PREFETCHT0   (R8)
 	ADDQ         R9, R8
 	VMOVUPS.Z    (CX), K1, Z2
-	VBROADCASTSS (DI), Z3
+	VBROADCASTSS (SI), Z3
 	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS (DI)(BX*1), Z3
+	VBROADCASTSS (DI), Z3
 	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         SI, DI
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R10
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z2
-	VBROADCASTSS beta+68(FP), Z3
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R11
+	JNZ          run
+	VBROADCASTSS 128(AX), Z2
+	VBROADCASTSS 132(AX), Z3
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z4
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z4, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z3, Z0, Z0
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z2, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
+	VMOVUPS Z1, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile2x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile2x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	MOVQ   ahead+80(FP), R8
-	SHLQ   $0x02, R8
-	MOVQ   step+88(FP), R9
-	SHLQ   $0x02, R9
-	ADDQ   DI, R8
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R8
+	MOVQ   112(AX), R8
+	MOVQ   120(AX), R9
+	ADDQ   SI, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	MOVQ   56(AX), R11
+
+run:
+	MOVQ 48(AX), R10
 
 products:
 	PREFETCHT0   (R8)
 	ADDQ         R9, R8
 	VMOVUPS      (CX), Z4
 	VMOVUPS.Z    64(CX), K1, Z5
-	VBROADCASTSS (DI), Z6
+	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (DI)(BX*1), Z6
+	VBROADCASTSS (DI), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, DI
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R10
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z4
-	VBROADCASTSS beta+68(FP), Z5
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R11
+	JNZ          run
+	VBROADCASTSS 128(AX), Z4
+	VBROADCASTSS 132(AX), Z5
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z6
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
-	VMOVUPS      Z6, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z6, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z4, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z4, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z4, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z4, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
+	VMOVUPS Z3, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile3x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile3x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	MOVQ   ahead+80(FP), R8
-	SHLQ   $0x02, R8
-	MOVQ   step+88(FP), R9
-	SHLQ   $0x02, R9
-	ADDQ   DI, R8
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS.Z    (CX), K1, Z3
-	VBROADCASTSS (DI), Z4
+	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (DI)(BX*1), Z4
+	VBROADCASTSS (SI)(R8*1), Z4
 	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS (DI)(BX*2), Z4
+	VBROADCASTSS (DI), Z4
 	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         SI, DI
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z3
-	VBROADCASTSS beta+68(FP), Z4
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Z3
+	VBROADCASTSS 132(AX), Z4
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z5
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z5
 	VMULPS       Z4, Z5, Z5
 	VFMADD231PS  Z3, Z0, Z5
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z4, Z0, Z0
 	VFMADD231PS  Z3, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z4, Z0, Z0
 	VFMADD231PS  Z3, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z3, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z3, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z3, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
+	VMOVUPS Z2, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile3x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile3x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	MOVQ   ahead+80(FP), R8
-	SHLQ   $0x02, R8
-	MOVQ   step+88(FP), R9
-	SHLQ   $0x02, R9
-	ADDQ   DI, R8
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
 	VMOVUPS      (CX), Z6
 	VMOVUPS.Z    64(CX), K1, Z7
-	VBROADCASTSS (DI), Z8
+	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (DI)(BX*1), Z8
+	VBROADCASTSS (SI)(R8*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (DI)(BX*2), Z8
+	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, DI
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z6
-	VBROADCASTSS beta+68(FP), Z7
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Z6
+	VBROADCASTSS 132(AX), Z7
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z8
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
-	VMOVUPS      Z8, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z8, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z6, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z6, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z6, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z6, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z6, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z6, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
+	VMOVUPS Z5, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile4x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   DI, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
 	PREFETCHT0   (R9)
 	ADDQ         R10, R9
 	VMOVUPS.Z    (CX), K1, Z4
-	VBROADCASTSS (DI), Z5
+	VBROADCASTSS (SI), Z5
 	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (DI)(BX*1), Z5
+	VBROADCASTSS (SI)(R8*1), Z5
 	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS (DI)(BX*2), Z5
+	VBROADCASTSS (DI), Z5
 	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (R8), Z5
+	VBROADCASTSS (DI)(R8*1), Z5
 	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         SI, DI
-	ADDQ         SI, R8
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z4
-	VBROADCASTSS beta+68(FP), Z5
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Z4
+	VBROADCASTSS 132(AX), Z5
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z6
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
-	VMOVUPS      Z6, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z4, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z4, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z4, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z4, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
+	VMOVUPS Z3, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile4x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile4x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   DI, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -680,263 +748,279 @@ touched:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
 	PREFETCHT0   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (CX), Z8
 	VMOVUPS.Z    64(CX), K1, Z9
-	VBROADCASTSS (DI), Z10
+	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (DI)(BX*1), Z10
+	VBROADCASTSS (SI)(R8*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (DI)(BX*2), Z10
+	VBROADCASTSS (DI), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R8), Z10
+	VBROADCASTSS (DI)(R8*1), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, DI
-	ADDQ         SI, R8
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z8
-	VBROADCASTSS beta+68(FP), Z9
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Z8
+	VBROADCASTSS 132(AX), Z9
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z10
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
-	VMOVUPS      Z10, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z10, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z8, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z8, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z8, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z8, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z8, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z8, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z8, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z8, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
+	VMOVUPS Z7, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile5x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile5x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   DI, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
 	PREFETCHT0   (R9)
 	ADDQ         R10, R9
 	VMOVUPS.Z    (CX), K1, Z5
-	VBROADCASTSS (DI), Z6
+	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS (DI)(BX*1), Z6
+	VBROADCASTSS (SI)(R8*1), Z6
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (DI)(BX*2), Z6
+	VBROADCASTSS (SI)(R8*2), Z6
 	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS (R8), Z6
+	VBROADCASTSS (DI), Z6
 	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS (R8)(BX*1), Z6
+	VBROADCASTSS (DI)(R8*1), Z6
 	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         SI, DI
-	ADDQ         SI, R8
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z5
-	VBROADCASTSS beta+68(FP), Z6
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Z5
+	VBROADCASTSS 132(AX), Z6
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z7
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z7
 	VMULPS       Z6, Z7, Z7
 	VFMADD231PS  Z5, Z0, Z7
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z5, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z5, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z5, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z5, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z5, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
+	VMOVUPS Z4, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile5x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile5x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   DI, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -947,296 +1031,312 @@ touched:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
 	PREFETCHT0   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (CX), Z10
 	VMOVUPS.Z    64(CX), K1, Z11
-	VBROADCASTSS (DI), Z12
+	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (DI)(BX*1), Z12
+	VBROADCASTSS (SI)(R8*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (DI)(BX*2), Z12
+	VBROADCASTSS (SI)(R8*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (DI), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R8)(BX*1), Z12
+	VBROADCASTSS (DI)(R8*1), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, DI
-	ADDQ         SI, R8
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z10
-	VBROADCASTSS beta+68(FP), Z11
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Z10
+	VBROADCASTSS 132(AX), Z11
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z12
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
-	VMOVUPS      Z12, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z12, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z10, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z10, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z10, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z10, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z10, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z10, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z10, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
+	VMOVUPS Z9, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile6x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile6x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   DI, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
 	PREFETCHT0   (R9)
 	ADDQ         R10, R9
 	VMOVUPS.Z    (CX), K1, Z6
-	VBROADCASTSS (DI), Z7
+	VBROADCASTSS (SI), Z7
 	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS (DI)(BX*1), Z7
+	VBROADCASTSS (SI)(R8*1), Z7
 	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS (DI)(BX*2), Z7
+	VBROADCASTSS (SI)(R8*2), Z7
 	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS (R8), Z7
+	VBROADCASTSS (DI), Z7
 	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS (R8)(BX*1), Z7
+	VBROADCASTSS (DI)(R8*1), Z7
 	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS (R8)(BX*2), Z7
+	VBROADCASTSS (DI)(R8*2), Z7
 	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         SI, DI
-	ADDQ         SI, R8
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z6
-	VBROADCASTSS beta+68(FP), Z7
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Z6
+	VBROADCASTSS 132(AX), Z7
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z8
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
-	VMOVUPS      Z8, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z6, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z6, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z6, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z6, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z6, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z6, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
+	VMOVUPS Z5, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile6x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile6x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   DI, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1249,179 +1349,185 @@ touched:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
 	PREFETCHT0   (R9)
 	ADDQ         R10, R9
 	VMOVUPS      (CX), Z12
 	VMOVUPS.Z    64(CX), K1, Z13
-	VBROADCASTSS (DI), Z14
+	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (DI)(BX*1), Z14
+	VBROADCASTSS (SI)(R8*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (DI)(BX*2), Z14
+	VBROADCASTSS (SI)(R8*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (DI), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R8)(BX*1), Z14
+	VBROADCASTSS (DI)(R8*1), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R8)(BX*2), Z14
+	VBROADCASTSS (DI)(R8*2), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, DI
-	ADDQ         SI, R8
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z12
-	VBROADCASTSS beta+68(FP), Z13
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Z12
+	VBROADCASTSS 132(AX), Z13
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z14
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
-	VMOVUPS      Z14, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z14, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z12, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z12, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z12, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z12, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z12, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z12, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z12, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z12, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
+	VMOVUPS Z11, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile7x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile7x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   DI, R10
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1429,154 +1535,159 @@ touched:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
+	MOVQ   56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
 
 products:
 	PREFETCHT0   (R10)
 	ADDQ         R11, R10
 	VMOVUPS.Z    (CX), K1, Z7
-	VBROADCASTSS (DI), Z8
+	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS (DI)(BX*1), Z8
+	VBROADCASTSS (SI)(R8*1), Z8
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (DI)(BX*2), Z8
+	VBROADCASTSS (SI)(R8*2), Z8
 	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS (R8), Z8
+	VBROADCASTSS (SI)(R9*1), Z8
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R8)(BX*1), Z8
+	VBROADCASTSS (DI), Z8
 	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS (R8)(BX*2), Z8
+	VBROADCASTSS (DI)(R8*1), Z8
 	VFMADD231PS  Z7, Z8, Z5
-	VBROADCASTSS (R9), Z8
+	VBROADCASTSS (DI)(R8*2), Z8
 	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z7
-	VBROADCASTSS beta+68(FP), Z8
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R13
+	JNZ          run
+	VBROADCASTSS 128(AX), Z7
+	VBROADCASTSS 132(AX), Z8
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z9
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z9
 	VMULPS       Z8, Z9, Z9
 	VFMADD231PS  Z7, Z0, Z9
-	VMOVUPS      Z9, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z7, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z7, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z7, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z7, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z7, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z7, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z7, Z6, Z6
-	VMOVUPS Z6, K1, (AX)
+	VMOVUPS Z6, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile7x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile7x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   DI, R10
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1591,199 +1702,204 @@ touched:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
+	MOVQ   56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
 
 products:
 	PREFETCHT0   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (CX), Z14
 	VMOVUPS.Z    64(CX), K1, Z15
-	VBROADCASTSS (DI), Z16
+	VBROADCASTSS (SI), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (DI)(BX*1), Z16
+	VBROADCASTSS (SI)(R8*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (DI)(BX*2), Z16
+	VBROADCASTSS (SI)(R8*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R8), Z16
+	VBROADCASTSS (SI)(R9*1), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R8)(BX*1), Z16
+	VBROADCASTSS (DI), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R8)(BX*2), Z16
+	VBROADCASTSS (DI)(R8*1), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R9), Z16
+	VBROADCASTSS (DI)(R8*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z14
-	VBROADCASTSS beta+68(FP), Z15
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R13
+	JNZ          run
+	VBROADCASTSS 128(AX), Z14
+	VBROADCASTSS 132(AX), Z15
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z16
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
-	VMOVUPS      Z16, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z16, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z12, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z13, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z14, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z14, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z14, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z14, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z14, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z14, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z14, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z14, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z12, Z12
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z12, (CX)
 	VMULPS  Z14, Z13, Z13
-	VMOVUPS Z13, K1, 64(AX)
+	VMOVUPS Z13, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile8x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile8x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   DI, R10
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1792,167 +1908,172 @@ touched:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	MOVQ   56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
 
 products:
 	PREFETCHT0   (R10)
 	ADDQ         R11, R10
 	VMOVUPS.Z    (CX), K1, Z8
-	VBROADCASTSS (DI), Z9
+	VBROADCASTSS (SI), Z9
 	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS (DI)(BX*1), Z9
+	VBROADCASTSS (SI)(R8*1), Z9
 	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS (DI)(BX*2), Z9
+	VBROADCASTSS (SI)(R8*2), Z9
 	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (R8), Z9
+	VBROADCASTSS (SI)(R9*1), Z9
 	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS (R8)(BX*1), Z9
+	VBROADCASTSS (DI), Z9
 	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS (R8)(BX*2), Z9
+	VBROADCASTSS (DI)(R8*1), Z9
 	VFMADD231PS  Z8, Z9, Z5
-	VBROADCASTSS (R9), Z9
+	VBROADCASTSS (DI)(R8*2), Z9
 	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS (R9)(BX*1), Z9
+	VBROADCASTSS (DI)(R9*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z8
-	VBROADCASTSS beta+68(FP), Z9
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R13
+	JNZ          run
+	VBROADCASTSS 128(AX), Z8
+	VBROADCASTSS 132(AX), Z9
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z10
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
-	VMOVUPS      Z10, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z8, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z8, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z8, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z8, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z8, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z8, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z8, Z6, Z6
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z8, Z7, Z7
-	VMOVUPS Z7, K1, (AX)
+	VMOVUPS Z7, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile8x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile8x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   DI, R10
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1969,218 +2090,223 @@ touched:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
+	MOVQ   56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
 
 products:
 	PREFETCHT0   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (CX), Z16
 	VMOVUPS.Z    64(CX), K1, Z17
-	VBROADCASTSS (DI), Z18
+	VBROADCASTSS (SI), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (DI)(BX*1), Z18
+	VBROADCASTSS (SI)(R8*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (DI)(BX*2), Z18
+	VBROADCASTSS (SI)(R8*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (SI)(R9*1), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R8)(BX*1), Z18
+	VBROADCASTSS (DI), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R8)(BX*2), Z18
+	VBROADCASTSS (DI)(R8*1), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R9), Z18
+	VBROADCASTSS (DI)(R8*2), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R9)(BX*1), Z18
+	VBROADCASTSS (DI)(R9*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z16
-	VBROADCASTSS beta+68(FP), Z17
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R13
+	JNZ          run
+	VBROADCASTSS 128(AX), Z16
+	VBROADCASTSS 132(AX), Z17
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z18
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z18
 	VMULPS       Z17, Z18, Z18
 	VFMADD231PS  Z16, Z0, Z18
-	VMOVUPS      Z18, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z18, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z12, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z13, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z14, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z15, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z16, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z16, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z16, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z16, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z16, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z16, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z16, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z16, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z16, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z16, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z16, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z16, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z16, Z12, Z12
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z12, (CX)
 	VMULPS  Z16, Z13, Z13
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z16, Z14, Z14
-	VMOVUPS Z14, (AX)
+	VMOVUPS Z14, (CX)
 	VMULPS  Z16, Z15, Z15
-	VMOVUPS Z15, K1, 64(AX)
+	VMOVUPS Z15, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile9x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile9x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   DI, R10
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2190,180 +2316,185 @@ touched:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
+	MOVQ   56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
 
 products:
 	PREFETCHT0   (R10)
 	ADDQ         R11, R10
 	VMOVUPS.Z    (CX), K1, Z9
-	VBROADCASTSS (DI), Z10
+	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS (DI)(BX*1), Z10
+	VBROADCASTSS (SI)(R8*1), Z10
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (DI)(BX*2), Z10
+	VBROADCASTSS (SI)(R8*2), Z10
 	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS (R8), Z10
+	VBROADCASTSS (SI)(R9*1), Z10
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R8)(BX*1), Z10
+	VBROADCASTSS (SI)(R8*4), Z10
 	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS (R8)(BX*2), Z10
+	VBROADCASTSS (DI), Z10
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R9), Z10
+	VBROADCASTSS (DI)(R8*1), Z10
 	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS (R9)(BX*1), Z10
+	VBROADCASTSS (DI)(R8*2), Z10
 	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS (R9)(BX*2), Z10
+	VBROADCASTSS (DI)(R9*1), Z10
 	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z9
-	VBROADCASTSS beta+68(FP), Z10
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R13
+	JNZ          run
+	VBROADCASTSS 128(AX), Z9
+	VBROADCASTSS 132(AX), Z10
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z11
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z11
 	VMULPS       Z10, Z11, Z11
 	VFMADD231PS  Z9, Z0, Z11
-	VMOVUPS      Z11, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z11, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z8, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z9, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z9, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z9, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z9, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z9, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z9, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z9, Z6, Z6
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z9, Z7, Z7
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z9, Z8, Z8
-	VMOVUPS Z8, K1, (AX)
+	VMOVUPS Z8, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile9x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile9x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   DI, R10
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2382,239 +2513,242 @@ touched:
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
+	MOVQ   56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
 
 products:
 	PREFETCHT0   (R10)
 	ADDQ         R11, R10
 	VMOVUPS      (CX), Z18
 	VMOVUPS.Z    64(CX), K1, Z19
-	VBROADCASTSS (DI), Z20
+	VBROADCASTSS (SI), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS (DI)(BX*1), Z20
+	VBROADCASTSS (SI)(R8*1), Z20
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (DI)(BX*2), Z20
+	VBROADCASTSS (SI)(R8*2), Z20
 	VFMADD231PS  Z18, Z20, Z4
 	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (SI)(R9*1), Z20
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R8)(BX*1), Z20
+	VBROADCASTSS (SI)(R8*4), Z20
 	VFMADD231PS  Z18, Z20, Z8
 	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS (R8)(BX*2), Z20
+	VBROADCASTSS (DI), Z20
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R9), Z20
+	VBROADCASTSS (DI)(R8*1), Z20
 	VFMADD231PS  Z18, Z20, Z12
 	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS (R9)(BX*1), Z20
+	VBROADCASTSS (DI)(R8*2), Z20
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS (R9)(BX*2), Z20
+	VBROADCASTSS (DI)(R9*1), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z18
-	VBROADCASTSS beta+68(FP), Z19
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R13
+	JNZ          run
+	VBROADCASTSS 128(AX), Z18
+	VBROADCASTSS 132(AX), Z19
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z20
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z20
 	VMULPS       Z19, Z20, Z20
 	VFMADD231PS  Z18, Z0, Z20
-	VMOVUPS      Z20, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z20, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z12, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z13, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z14, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z15, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z16, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z17, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z18, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z18, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z18, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z18, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z18, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z18, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z18, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z18, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z18, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z18, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z18, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z18, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z18, Z12, Z12
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z12, (CX)
 	VMULPS  Z18, Z13, Z13
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z18, Z14, Z14
-	VMOVUPS Z14, (AX)
+	VMOVUPS Z14, (CX)
 	VMULPS  Z18, Z15, Z15
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z18, Z16, Z16
-	VMOVUPS Z16, (AX)
+	VMOVUPS Z16, (CX)
 	VMULPS  Z18, Z17, Z17
-	VMOVUPS Z17, K1, 64(AX)
+	VMOVUPS Z17, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile10x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile10x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	MOVQ   ahead+80(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   step+88(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   DI, R11
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2625,196 +2759,198 @@ touched:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
+	MOVQ   56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
 
 products:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS.Z    (CX), K1, Z10
-	VBROADCASTSS (DI), Z11
+	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS (DI)(BX*1), Z11
+	VBROADCASTSS (SI)(R8*1), Z11
 	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS (DI)(BX*2), Z11
+	VBROADCASTSS (SI)(R8*2), Z11
 	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (R8), Z11
+	VBROADCASTSS (SI)(R9*1), Z11
 	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS (R8)(BX*1), Z11
+	VBROADCASTSS (SI)(R8*4), Z11
 	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS (R8)(BX*2), Z11
+	VBROADCASTSS (DI), Z11
 	VFMADD231PS  Z10, Z11, Z5
-	VBROADCASTSS (R9), Z11
+	VBROADCASTSS (DI)(R8*1), Z11
 	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS (R9)(BX*1), Z11
+	VBROADCASTSS (DI)(R8*2), Z11
 	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS (R9)(BX*2), Z11
+	VBROADCASTSS (DI)(R9*1), Z11
 	VFMADD231PS  Z10, Z11, Z8
-	VBROADCASTSS (R10), Z11
+	VBROADCASTSS (DI)(R8*4), Z11
 	VFMADD231PS  Z10, Z11, Z9
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z10
-	VBROADCASTSS beta+68(FP), Z11
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R13
+	JNZ          run
+	VBROADCASTSS 128(AX), Z10
+	VBROADCASTSS 132(AX), Z11
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z12
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
-	VMOVUPS      Z12, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z12, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z8, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z9, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z10, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z10, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z6, Z6
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z7, Z7
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z8, Z8
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z10, Z9, Z9
-	VMOVUPS Z9, K1, (AX)
+	VMOVUPS Z9, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile10x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile10x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	MOVQ   ahead+80(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   step+88(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   DI, R11
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R10
+	MOVQ   120(AX), R11
+	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2835,259 +2971,261 @@ touched:
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
+	MOVQ   56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
 
 products:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
 	VMOVUPS      (CX), Z20
 	VMOVUPS.Z    64(CX), K1, Z21
-	VBROADCASTSS (DI), Z22
+	VBROADCASTSS (SI), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (DI)(BX*1), Z22
+	VBROADCASTSS (SI)(R8*1), Z22
 	VFMADD231PS  Z20, Z22, Z2
 	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS (DI)(BX*2), Z22
+	VBROADCASTSS (SI)(R8*2), Z22
 	VFMADD231PS  Z20, Z22, Z4
 	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (R8), Z22
+	VBROADCASTSS (SI)(R9*1), Z22
 	VFMADD231PS  Z20, Z22, Z6
 	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS (R8)(BX*1), Z22
+	VBROADCASTSS (SI)(R8*4), Z22
 	VFMADD231PS  Z20, Z22, Z8
 	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (R8)(BX*2), Z22
+	VBROADCASTSS (DI), Z22
 	VFMADD231PS  Z20, Z22, Z10
 	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS (R9), Z22
+	VBROADCASTSS (DI)(R8*1), Z22
 	VFMADD231PS  Z20, Z22, Z12
 	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R9)(BX*1), Z22
+	VBROADCASTSS (DI)(R8*2), Z22
 	VFMADD231PS  Z20, Z22, Z14
 	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS (R9)(BX*2), Z22
+	VBROADCASTSS (DI)(R9*1), Z22
 	VFMADD231PS  Z20, Z22, Z16
 	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R10), Z22
+	VBROADCASTSS (DI)(R8*4), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z20
-	VBROADCASTSS beta+68(FP), Z21
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R13
+	JNZ          run
+	VBROADCASTSS 128(AX), Z20
+	VBROADCASTSS 132(AX), Z21
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z22
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z22
 	VMULPS       Z21, Z22, Z22
 	VFMADD231PS  Z20, Z0, Z22
-	VMOVUPS      Z22, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z22, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z12, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z13, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z14, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z15, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z16, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z17, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z18, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z19, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z20, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z20, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z20, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z20, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z20, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z20, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z20, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z20, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z20, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z20, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z20, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z20, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z20, Z12, Z12
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z12, (CX)
 	VMULPS  Z20, Z13, Z13
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z20, Z14, Z14
-	VMOVUPS Z14, (AX)
+	VMOVUPS Z14, (CX)
 	VMULPS  Z20, Z15, Z15
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z20, Z16, Z16
-	VMOVUPS Z16, (AX)
+	VMOVUPS Z16, (CX)
 	VMULPS  Z20, Z17, Z17
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z20, Z18, Z18
-	VMOVUPS Z18, (AX)
+	VMOVUPS Z18, (CX)
 	VMULPS  Z20, Z19, Z19
-	VMOVUPS Z19, K1, 64(AX)
+	VMOVUPS Z19, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile11x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile11x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	MOVQ   ahead+80(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   step+88(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   DI, R11
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3099,209 +3237,211 @@ touched:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
+	MOVQ   56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
 
 products:
 	PREFETCHT0   (R11)
 	ADDQ         R12, R11
 	VMOVUPS.Z    (CX), K1, Z11
-	VBROADCASTSS (DI), Z12
+	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (DI)(BX*1), Z12
+	VBROADCASTSS (SI)(R8*1), Z12
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (DI)(BX*2), Z12
+	VBROADCASTSS (SI)(R8*2), Z12
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (SI)(R9*1), Z12
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R8)(BX*1), Z12
+	VBROADCASTSS (SI)(R8*4), Z12
 	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (R8)(BX*2), Z12
+	VBROADCASTSS (SI)(R10*1), Z12
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R9), Z12
+	VBROADCASTSS (DI), Z12
 	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (R9)(BX*1), Z12
+	VBROADCASTSS (DI)(R8*1), Z12
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R9)(BX*2), Z12
+	VBROADCASTSS (DI)(R8*2), Z12
 	VFMADD231PS  Z11, Z12, Z8
-	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (DI)(R9*1), Z12
 	VFMADD231PS  Z11, Z12, Z9
-	VBROADCASTSS (R10)(BX*1), Z12
+	VBROADCASTSS (DI)(R8*4), Z12
 	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z11
-	VBROADCASTSS beta+68(FP), Z12
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R14
+	JNZ          run
+	VBROADCASTSS 128(AX), Z11
+	VBROADCASTSS 132(AX), Z12
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z13
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z13
 	VMULPS       Z12, Z13, Z13
 	VFMADD231PS  Z11, Z0, Z13
-	VMOVUPS      Z13, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z13, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z8, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z9, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z10, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z11, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z11, Z6, Z6
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z7, Z7
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z8, Z8
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z9, Z9
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z11, Z10, Z10
-	VMOVUPS Z10, K1, (AX)
+	VMOVUPS Z10, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile11x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile11x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	MOVQ   ahead+80(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   step+88(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   DI, R11
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3324,278 +3464,280 @@ touched:
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
+	MOVQ   56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
 
 products:
 	PREFETCHT0   (R11)
 	ADDQ         R12, R11
 	VMOVUPS      (CX), Z22
 	VMOVUPS.Z    64(CX), K1, Z23
-	VBROADCASTSS (DI), Z24
+	VBROADCASTSS (SI), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (DI)(BX*1), Z24
+	VBROADCASTSS (SI)(R8*1), Z24
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (DI)(BX*2), Z24
+	VBROADCASTSS (SI)(R8*2), Z24
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R8), Z24
+	VBROADCASTSS (SI)(R9*1), Z24
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R8)(BX*1), Z24
+	VBROADCASTSS (SI)(R8*4), Z24
 	VFMADD231PS  Z22, Z24, Z8
 	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (R8)(BX*2), Z24
+	VBROADCASTSS (SI)(R10*1), Z24
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R9), Z24
+	VBROADCASTSS (DI), Z24
 	VFMADD231PS  Z22, Z24, Z12
 	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R9)(BX*1), Z24
+	VBROADCASTSS (DI)(R8*1), Z24
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R9)(BX*2), Z24
+	VBROADCASTSS (DI)(R8*2), Z24
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (DI)(R9*1), Z24
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	VBROADCASTSS (R10)(BX*1), Z24
+	VBROADCASTSS (DI)(R8*4), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z22
-	VBROADCASTSS beta+68(FP), Z23
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R14
+	JNZ          run
+	VBROADCASTSS 128(AX), Z22
+	VBROADCASTSS 132(AX), Z23
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z24
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z24
 	VMULPS       Z23, Z24, Z24
 	VFMADD231PS  Z22, Z0, Z24
-	VMOVUPS      Z24, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z24, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z12, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z13, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z14, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z15, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z16, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z17, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z18, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z19, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z20, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z21, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z22, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z22, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z22, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z22, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z22, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z22, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z22, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z22, Z12, Z12
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z12, (CX)
 	VMULPS  Z22, Z13, Z13
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z14, Z14
-	VMOVUPS Z14, (AX)
+	VMOVUPS Z14, (CX)
 	VMULPS  Z22, Z15, Z15
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z16, Z16
-	VMOVUPS Z16, (AX)
+	VMOVUPS Z16, (CX)
 	VMULPS  Z22, Z17, Z17
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z18, Z18
-	VMOVUPS Z18, (AX)
+	VMOVUPS Z18, (CX)
 	VMULPS  Z22, Z19, Z19
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z19, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z22, Z20, Z20
-	VMOVUPS Z20, (AX)
+	VMOVUPS Z20, (CX)
 	VMULPS  Z22, Z21, Z21
-	VMOVUPS Z21, K1, 64(AX)
+	VMOVUPS Z21, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile12x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile12x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	MOVQ   ahead+80(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   step+88(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   DI, R11
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3608,222 +3750,224 @@ touched:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
+	MOVQ   56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
 
 products:
 	PREFETCHT0   (R11)
 	ADDQ         R12, R11
 	VMOVUPS.Z    (CX), K1, Z12
-	VBROADCASTSS (DI), Z13
+	VBROADCASTSS (SI), Z13
 	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (DI)(BX*1), Z13
+	VBROADCASTSS (SI)(R8*1), Z13
 	VFMADD231PS  Z12, Z13, Z1
-	VBROADCASTSS (DI)(BX*2), Z13
+	VBROADCASTSS (SI)(R8*2), Z13
 	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (R8), Z13
+	VBROADCASTSS (SI)(R9*1), Z13
 	VFMADD231PS  Z12, Z13, Z3
-	VBROADCASTSS (R8)(BX*1), Z13
+	VBROADCASTSS (SI)(R8*4), Z13
 	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (R8)(BX*2), Z13
+	VBROADCASTSS (SI)(R10*1), Z13
 	VFMADD231PS  Z12, Z13, Z5
-	VBROADCASTSS (R9), Z13
+	VBROADCASTSS (DI), Z13
 	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (R9)(BX*1), Z13
+	VBROADCASTSS (DI)(R8*1), Z13
 	VFMADD231PS  Z12, Z13, Z7
-	VBROADCASTSS (R9)(BX*2), Z13
+	VBROADCASTSS (DI)(R8*2), Z13
 	VFMADD231PS  Z12, Z13, Z8
-	VBROADCASTSS (R10), Z13
+	VBROADCASTSS (DI)(R9*1), Z13
 	VFMADD231PS  Z12, Z13, Z9
-	VBROADCASTSS (R10)(BX*1), Z13
+	VBROADCASTSS (DI)(R8*4), Z13
 	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (R10)(BX*2), Z13
+	VBROADCASTSS (DI)(R10*1), Z13
 	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z12
-	VBROADCASTSS beta+68(FP), Z13
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R14
+	JNZ          run
+	VBROADCASTSS 128(AX), Z12
+	VBROADCASTSS 132(AX), Z13
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z14
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
-	VMOVUPS      Z14, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z14, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z8, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z9, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z10, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z11, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z12, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z12, Z6, Z6
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z7, Z7
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z8, Z8
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z9, Z9
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z10, Z10
-	VMOVUPS Z10, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z10, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z12, Z11, Z11
-	VMOVUPS Z11, K1, (AX)
+	VMOVUPS Z11, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile12x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile12x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	MOVQ   ahead+80(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   step+88(FP), R12
-	SHLQ   $0x02, R12
-	ADDQ   DI, R11
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3848,299 +3992,299 @@ touched:
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
+	MOVQ   56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
 
 products:
 	PREFETCHT0   (R11)
 	ADDQ         R12, R11
 	VMOVUPS      (CX), Z24
 	VMOVUPS.Z    64(CX), K1, Z25
-	VBROADCASTSS (DI), Z26
+	VBROADCASTSS (SI), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (DI)(BX*1), Z26
+	VBROADCASTSS (SI)(R8*1), Z26
 	VFMADD231PS  Z24, Z26, Z2
 	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (DI)(BX*2), Z26
+	VBROADCASTSS (SI)(R8*2), Z26
 	VFMADD231PS  Z24, Z26, Z4
 	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (R8), Z26
+	VBROADCASTSS (SI)(R9*1), Z26
 	VFMADD231PS  Z24, Z26, Z6
 	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (R8)(BX*1), Z26
+	VBROADCASTSS (SI)(R8*4), Z26
 	VFMADD231PS  Z24, Z26, Z8
 	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (R8)(BX*2), Z26
+	VBROADCASTSS (SI)(R10*1), Z26
 	VFMADD231PS  Z24, Z26, Z10
 	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (R9), Z26
+	VBROADCASTSS (DI), Z26
 	VFMADD231PS  Z24, Z26, Z12
 	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R9)(BX*1), Z26
+	VBROADCASTSS (DI)(R8*1), Z26
 	VFMADD231PS  Z24, Z26, Z14
 	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (R9)(BX*2), Z26
+	VBROADCASTSS (DI)(R8*2), Z26
 	VFMADD231PS  Z24, Z26, Z16
 	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R10), Z26
+	VBROADCASTSS (DI)(R9*1), Z26
 	VFMADD231PS  Z24, Z26, Z18
 	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (R10)(BX*1), Z26
+	VBROADCASTSS (DI)(R8*4), Z26
 	VFMADD231PS  Z24, Z26, Z20
 	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R10)(BX*2), Z26
+	VBROADCASTSS (DI)(R10*1), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z24
-	VBROADCASTSS beta+68(FP), Z25
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R14
+	JNZ          run
+	VBROADCASTSS 128(AX), Z24
+	VBROADCASTSS 132(AX), Z25
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z26
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z26
 	VMULPS       Z25, Z26, Z26
 	VFMADD231PS  Z24, Z0, Z26
-	VMOVUPS      Z26, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z26, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z12, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z13, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z14, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z15, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z16, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z17, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z18, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z19, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z20, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z21, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z22, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z23, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z24, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z24, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z24, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z24, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z24, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z24, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z24, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z24, Z12, Z12
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z12, (CX)
 	VMULPS  Z24, Z13, Z13
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z14, Z14
-	VMOVUPS Z14, (AX)
+	VMOVUPS Z14, (CX)
 	VMULPS  Z24, Z15, Z15
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z16, Z16
-	VMOVUPS Z16, (AX)
+	VMOVUPS Z16, (CX)
 	VMULPS  Z24, Z17, Z17
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z18, Z18
-	VMOVUPS Z18, (AX)
+	VMOVUPS Z18, (CX)
 	VMULPS  Z24, Z19, Z19
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z19, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z20, Z20
-	VMOVUPS Z20, (AX)
+	VMOVUPS Z20, (CX)
 	VMULPS  Z24, Z21, Z21
-	VMOVUPS Z21, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z21, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z24, Z22, Z22
-	VMOVUPS Z22, (AX)
+	VMOVUPS Z22, (CX)
 	VMULPS  Z24, Z23, Z23
-	VMOVUPS Z23, K1, 64(AX)
+	VMOVUPS Z23, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile13x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile13x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile13x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile13x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	MOVQ   ahead+80(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   step+88(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   DI, R12
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4154,238 +4298,237 @@ touched:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
+	MOVQ   56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
 
 products:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (CX), K1, Z13
-	VBROADCASTSS (DI), Z14
+	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (DI)(BX*1), Z14
+	VBROADCASTSS (SI)(R8*1), Z14
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (DI)(BX*2), Z14
+	VBROADCASTSS (SI)(R8*2), Z14
 	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (R8), Z14
+	VBROADCASTSS (SI)(R9*1), Z14
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R8)(BX*1), Z14
+	VBROADCASTSS (SI)(R8*4), Z14
 	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (R8)(BX*2), Z14
+	VBROADCASTSS (SI)(R10*1), Z14
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R9), Z14
+	VBROADCASTSS (SI)(R9*2), Z14
 	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (R9)(BX*1), Z14
+	VBROADCASTSS (DI), Z14
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R9)(BX*2), Z14
+	VBROADCASTSS (DI)(R8*1), Z14
 	VFMADD231PS  Z13, Z14, Z8
-	VBROADCASTSS (R10), Z14
+	VBROADCASTSS (DI)(R8*2), Z14
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R10)(BX*1), Z14
+	VBROADCASTSS (DI)(R9*1), Z14
 	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (R10)(BX*2), Z14
+	VBROADCASTSS (DI)(R8*4), Z14
 	VFMADD231PS  Z13, Z14, Z11
-	VBROADCASTSS (R11), Z14
+	VBROADCASTSS (DI)(R10*1), Z14
 	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
-	ADDQ         SI, R11
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z13
-	VBROADCASTSS beta+68(FP), Z14
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R14
+	JNZ          run
+	VBROADCASTSS 128(AX), Z13
+	VBROADCASTSS 132(AX), Z14
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z15
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z15
 	VMULPS       Z14, Z15, Z15
 	VFMADD231PS  Z13, Z0, Z15
-	VMOVUPS      Z15, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z15, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z8, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z9, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z10, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z11, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z12, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z13, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z6, Z6
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z13, Z7, Z7
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z8, Z8
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z9, Z9
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z10, Z10
-	VMOVUPS Z10, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z10, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z11, Z11
-	VMOVUPS Z11, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z13, Z12, Z12
-	VMOVUPS Z12, K1, (AX)
+	VMOVUPS Z12, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile13x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile13x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile13x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile13x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	MOVQ   ahead+80(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   step+88(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   DI, R12
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4412,319 +4555,318 @@ touched:
 	VPXORD Z23, Z23, Z23
 	VPXORD Z24, Z24, Z24
 	VPXORD Z25, Z25, Z25
+	MOVQ   56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
 
 products:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (CX), Z26
 	VMOVUPS.Z    64(CX), K1, Z27
-	VBROADCASTSS (DI), Z28
+	VBROADCASTSS (SI), Z28
 	VFMADD231PS  Z26, Z28, Z0
 	VFMADD231PS  Z27, Z28, Z1
-	VBROADCASTSS (DI)(BX*1), Z28
+	VBROADCASTSS (SI)(R8*1), Z28
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (DI)(BX*2), Z28
+	VBROADCASTSS (SI)(R8*2), Z28
 	VFMADD231PS  Z26, Z28, Z4
 	VFMADD231PS  Z27, Z28, Z5
-	VBROADCASTSS (R8), Z28
+	VBROADCASTSS (SI)(R9*1), Z28
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R8)(BX*1), Z28
+	VBROADCASTSS (SI)(R8*4), Z28
 	VFMADD231PS  Z26, Z28, Z8
 	VFMADD231PS  Z27, Z28, Z9
-	VBROADCASTSS (R8)(BX*2), Z28
+	VBROADCASTSS (SI)(R10*1), Z28
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R9), Z28
+	VBROADCASTSS (SI)(R9*2), Z28
 	VFMADD231PS  Z26, Z28, Z12
 	VFMADD231PS  Z27, Z28, Z13
-	VBROADCASTSS (R9)(BX*1), Z28
+	VBROADCASTSS (DI), Z28
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R9)(BX*2), Z28
+	VBROADCASTSS (DI)(R8*1), Z28
 	VFMADD231PS  Z26, Z28, Z16
 	VFMADD231PS  Z27, Z28, Z17
-	VBROADCASTSS (R10), Z28
+	VBROADCASTSS (DI)(R8*2), Z28
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(BX*1), Z28
+	VBROADCASTSS (DI)(R9*1), Z28
 	VFMADD231PS  Z26, Z28, Z20
 	VFMADD231PS  Z27, Z28, Z21
-	VBROADCASTSS (R10)(BX*2), Z28
+	VBROADCASTSS (DI)(R8*4), Z28
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	VBROADCASTSS (R11), Z28
+	VBROADCASTSS (DI)(R10*1), Z28
 	VFMADD231PS  Z26, Z28, Z24
 	VFMADD231PS  Z27, Z28, Z25
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
-	ADDQ         SI, R11
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z26
-	VBROADCASTSS beta+68(FP), Z27
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R14
+	JNZ          run
+	VBROADCASTSS 128(AX), Z26
+	VBROADCASTSS 132(AX), Z27
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z28
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z28
 	VMULPS       Z27, Z28, Z28
 	VFMADD231PS  Z26, Z0, Z28
-	VMOVUPS      Z28, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z28, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z12, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z13, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z14, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z15, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z16, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z17, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z18, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z19, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z20, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z21, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z22, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z23, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z24, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z25, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z26, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z26, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z26, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z26, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z26, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z26, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z26, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z12, Z12
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z12, (CX)
 	VMULPS  Z26, Z13, Z13
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z13, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z26, Z14, Z14
-	VMOVUPS Z14, (AX)
+	VMOVUPS Z14, (CX)
 	VMULPS  Z26, Z15, Z15
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z16, Z16
-	VMOVUPS Z16, (AX)
+	VMOVUPS Z16, (CX)
 	VMULPS  Z26, Z17, Z17
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z18, Z18
-	VMOVUPS Z18, (AX)
+	VMOVUPS Z18, (CX)
 	VMULPS  Z26, Z19, Z19
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z19, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z20, Z20
-	VMOVUPS Z20, (AX)
+	VMOVUPS Z20, (CX)
 	VMULPS  Z26, Z21, Z21
-	VMOVUPS Z21, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z21, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z22, Z22
-	VMOVUPS Z22, (AX)
+	VMOVUPS Z22, (CX)
 	VMULPS  Z26, Z23, Z23
-	VMOVUPS Z23, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z23, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z26, Z24, Z24
-	VMOVUPS Z24, (AX)
+	VMOVUPS Z24, (CX)
 	VMULPS  Z26, Z25, Z25
-	VMOVUPS Z25, K1, 64(AX)
+	VMOVUPS Z25, K1, 64(CX)
 	VZEROUPPER
 	RET
 
-// func tile14x16AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile14x16AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile14x16AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
+TEXT ·tile14x16AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	MOVQ   ahead+80(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   step+88(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   DI, R12
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4739,251 +4881,250 @@ touched:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
+	MOVQ   56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
 
 products:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS.Z    (CX), K1, Z14
-	VBROADCASTSS (DI), Z15
+	VBROADCASTSS (SI), Z15
 	VFMADD231PS  Z14, Z15, Z0
-	VBROADCASTSS (DI)(BX*1), Z15
+	VBROADCASTSS (SI)(R8*1), Z15
 	VFMADD231PS  Z14, Z15, Z1
-	VBROADCASTSS (DI)(BX*2), Z15
+	VBROADCASTSS (SI)(R8*2), Z15
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R8), Z15
+	VBROADCASTSS (SI)(R9*1), Z15
 	VFMADD231PS  Z14, Z15, Z3
-	VBROADCASTSS (R8)(BX*1), Z15
+	VBROADCASTSS (SI)(R8*4), Z15
 	VFMADD231PS  Z14, Z15, Z4
-	VBROADCASTSS (R8)(BX*2), Z15
+	VBROADCASTSS (SI)(R10*1), Z15
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R9), Z15
+	VBROADCASTSS (SI)(R9*2), Z15
 	VFMADD231PS  Z14, Z15, Z6
-	VBROADCASTSS (R9)(BX*1), Z15
+	VBROADCASTSS (DI), Z15
 	VFMADD231PS  Z14, Z15, Z7
-	VBROADCASTSS (R9)(BX*2), Z15
+	VBROADCASTSS (DI)(R8*1), Z15
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R10), Z15
+	VBROADCASTSS (DI)(R8*2), Z15
 	VFMADD231PS  Z14, Z15, Z9
-	VBROADCASTSS (R10)(BX*1), Z15
+	VBROADCASTSS (DI)(R9*1), Z15
 	VFMADD231PS  Z14, Z15, Z10
-	VBROADCASTSS (R10)(BX*2), Z15
+	VBROADCASTSS (DI)(R8*4), Z15
 	VFMADD231PS  Z14, Z15, Z11
-	VBROADCASTSS (R11), Z15
+	VBROADCASTSS (DI)(R10*1), Z15
 	VFMADD231PS  Z14, Z15, Z12
-	VBROADCASTSS (R11)(BX*1), Z15
+	VBROADCASTSS (DI)(R9*2), Z15
 	VFMADD231PS  Z14, Z15, Z13
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
-	ADDQ         SI, R11
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z14
-	VBROADCASTSS beta+68(FP), Z15
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R14
+	JNZ          run
+	VBROADCASTSS 128(AX), Z14
+	VBROADCASTSS 132(AX), Z15
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS.Z    (AX), K1, Z16
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS.Z    (CX), K1, Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
-	VMOVUPS      Z16, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z16, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z1, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         88(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z8, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z9, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z10, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z11, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z12, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z13, Z0
-	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      Z0, K1, (CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z14, Z0, Z0
-	VMOVUPS Z0, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z1, Z1
-	VMOVUPS Z1, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z2, Z2
-	VMOVUPS Z2, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z3, Z3
-	VMOVUPS Z3, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z4, Z4
-	VMOVUPS Z4, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z5, Z5
-	VMOVUPS Z5, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z6, Z6
-	VMOVUPS Z6, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z6, K1, (CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z14, Z7, Z7
-	VMOVUPS Z7, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z8, Z8
-	VMOVUPS Z8, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z9, Z9
-	VMOVUPS Z9, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z10, Z10
-	VMOVUPS Z10, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z10, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z11, Z11
-	VMOVUPS Z11, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z12, Z12
-	VMOVUPS Z12, K1, (AX)
-	ADDQ    CX, AX
+	VMOVUPS Z12, K1, (CX)
+	ADDQ    DX, CX
 	VMULPS  Z14, Z13, Z13
-	VMOVUPS Z13, K1, (AX)
+	VMOVUPS Z13, K1, (CX)
 	VZEROUPPER
 	RET
 
-// func tile14x32AVX512(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile14x32AVX512(args *tileArgs)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·tile14x32AVX512(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	MOVQ       AX, CX
-	MOVL       $0x00000001, AX
-	SHLL       CL, AX
-	DECL       AX
-	KMOVW      AX, K1
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), AX
-	MOVQ       ldc+56(FP), CX
-	SHLQ       $0x02, CX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	ADDQ       CX, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
+TEXT ·tile14x32AVX512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  104(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   touch
+	CMPQ  48(AX), $0x20
+	JLT   touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       88(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
 
 touched:
-	MOVQ   k+0(FP), AX
-	MOVQ   b+32(FP), CX
-	MOVQ   brs+40(FP), DX
-	SHLQ   $0x02, DX
-	MOVQ   ars+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	LEAQ   (DI)(BX*2), R8
-	ADDQ   BX, R8
-	LEAQ   (R8)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	MOVQ   ahead+80(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   step+88(FP), R13
-	SHLQ   $0x02, R13
-	ADDQ   DI, R12
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   112(AX), R11
+	MOVQ   120(AX), R12
+	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5012,268 +5153,275 @@ touched:
 	VPXORD Z25, Z25, Z25
 	VPXORD Z26, Z26, Z26
 	VPXORD Z27, Z27, Z27
+	MOVQ   56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
 
 products:
-	PREFETCHT0   (R12)
-	ADDQ         R13, R12
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
 	VMOVUPS      (CX), Z28
 	VMOVUPS.Z    64(CX), K1, Z29
-	VBROADCASTSS (DI), Z30
+	VBROADCASTSS (SI), Z30
 	VFMADD231PS  Z28, Z30, Z0
 	VFMADD231PS  Z29, Z30, Z1
-	VBROADCASTSS (DI)(BX*1), Z30
+	VBROADCASTSS (SI)(R8*1), Z30
 	VFMADD231PS  Z28, Z30, Z2
 	VFMADD231PS  Z29, Z30, Z3
-	VBROADCASTSS (DI)(BX*2), Z30
+	VBROADCASTSS (SI)(R8*2), Z30
 	VFMADD231PS  Z28, Z30, Z4
 	VFMADD231PS  Z29, Z30, Z5
-	VBROADCASTSS (R8), Z30
+	VBROADCASTSS (SI)(R9*1), Z30
 	VFMADD231PS  Z28, Z30, Z6
 	VFMADD231PS  Z29, Z30, Z7
-	VBROADCASTSS (R8)(BX*1), Z30
+	VBROADCASTSS (SI)(R8*4), Z30
 	VFMADD231PS  Z28, Z30, Z8
 	VFMADD231PS  Z29, Z30, Z9
-	VBROADCASTSS (R8)(BX*2), Z30
+	VBROADCASTSS (SI)(R10*1), Z30
 	VFMADD231PS  Z28, Z30, Z10
 	VFMADD231PS  Z29, Z30, Z11
-	VBROADCASTSS (R9), Z30
+	VBROADCASTSS (SI)(R9*2), Z30
 	VFMADD231PS  Z28, Z30, Z12
 	VFMADD231PS  Z29, Z30, Z13
-	VBROADCASTSS (R9)(BX*1), Z30
+	VBROADCASTSS (DI), Z30
 	VFMADD231PS  Z28, Z30, Z14
 	VFMADD231PS  Z29, Z30, Z15
-	VBROADCASTSS (R9)(BX*2), Z30
+	VBROADCASTSS (DI)(R8*1), Z30
 	VFMADD231PS  Z28, Z30, Z16
 	VFMADD231PS  Z29, Z30, Z17
-	VBROADCASTSS (R10), Z30
+	VBROADCASTSS (DI)(R8*2), Z30
 	VFMADD231PS  Z28, Z30, Z18
 	VFMADD231PS  Z29, Z30, Z19
-	VBROADCASTSS (R10)(BX*1), Z30
+	VBROADCASTSS (DI)(R9*1), Z30
 	VFMADD231PS  Z28, Z30, Z20
 	VFMADD231PS  Z29, Z30, Z21
-	VBROADCASTSS (R10)(BX*2), Z30
+	VBROADCASTSS (DI)(R8*4), Z30
 	VFMADD231PS  Z28, Z30, Z22
 	VFMADD231PS  Z29, Z30, Z23
-	VBROADCASTSS (R11), Z30
+	VBROADCASTSS (DI)(R10*1), Z30
 	VFMADD231PS  Z28, Z30, Z24
 	VFMADD231PS  Z29, Z30, Z25
-	VBROADCASTSS (R11)(BX*1), Z30
+	VBROADCASTSS (DI)(R9*2), Z30
 	VFMADD231PS  Z28, Z30, Z26
 	VFMADD231PS  Z29, Z30, Z27
-	ADDQ         SI, DI
-	ADDQ         SI, R8
-	ADDQ         SI, R9
-	ADDQ         SI, R10
-	ADDQ         SI, R11
 	ADDQ         DX, CX
-	DECQ         AX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
 	JNZ          products
-	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), CX
-	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+64(FP), Z28
-	VBROADCASTSS beta+68(FP), Z29
-	MOVL         beta+68(FP), DX
-	ADDL         DX, DX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R14
+	JNZ          run
+	VBROADCASTSS 128(AX), Z28
+	VBROADCASTSS 132(AX), Z29
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
-	VMOVUPS      (AX), Z30
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
+	VMOVUPS      (CX), Z30
 	VMULPS       Z29, Z30, Z30
 	VFMADD231PS  Z28, Z0, Z30
-	VMOVUPS      Z30, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z30, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z1, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z2, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z3, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z4, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z5, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z6, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z7, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z8, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z9, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z10, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z11, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z12, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z13, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         88(AX), CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z14, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z15, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z16, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z17, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z18, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z19, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z20, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z21, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z22, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z23, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z24, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z25, Z0
-	VMOVUPS      Z0, K1, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z26, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS.Z    64(AX), K1, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z27, Z0
-	VMOVUPS      Z0, K1, 64(AX)
+	VMOVUPS      Z0, K1, 64(CX)
 	VZEROUPPER
 	RET
 
 overwrite:
+	MOVQ    80(AX), CX
+	MOVQ    96(AX), DX
 	VMULPS  Z28, Z0, Z0
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (CX)
 	VMULPS  Z28, Z1, Z1
-	VMOVUPS Z1, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z2, Z2
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z2, (CX)
 	VMULPS  Z28, Z3, Z3
-	VMOVUPS Z3, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z4, Z4
-	VMOVUPS Z4, (AX)
+	VMOVUPS Z4, (CX)
 	VMULPS  Z28, Z5, Z5
-	VMOVUPS Z5, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z6, Z6
-	VMOVUPS Z6, (AX)
+	VMOVUPS Z6, (CX)
 	VMULPS  Z28, Z7, Z7
-	VMOVUPS Z7, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z8, Z8
-	VMOVUPS Z8, (AX)
+	VMOVUPS Z8, (CX)
 	VMULPS  Z28, Z9, Z9
-	VMOVUPS Z9, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z10, Z10
-	VMOVUPS Z10, (AX)
+	VMOVUPS Z10, (CX)
 	VMULPS  Z28, Z11, Z11
-	VMOVUPS Z11, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z12, Z12
-	VMOVUPS Z12, (AX)
+	VMOVUPS Z12, (CX)
 	VMULPS  Z28, Z13, Z13
-	VMOVUPS Z13, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z13, K1, 64(CX)
+	MOVQ    88(AX), CX
 	VMULPS  Z28, Z14, Z14
-	VMOVUPS Z14, (AX)
+	VMOVUPS Z14, (CX)
 	VMULPS  Z28, Z15, Z15
-	VMOVUPS Z15, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z16, Z16
-	VMOVUPS Z16, (AX)
+	VMOVUPS Z16, (CX)
 	VMULPS  Z28, Z17, Z17
-	VMOVUPS Z17, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z18, Z18
-	VMOVUPS Z18, (AX)
+	VMOVUPS Z18, (CX)
 	VMULPS  Z28, Z19, Z19
-	VMOVUPS Z19, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z19, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z20, Z20
-	VMOVUPS Z20, (AX)
+	VMOVUPS Z20, (CX)
 	VMULPS  Z28, Z21, Z21
-	VMOVUPS Z21, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z21, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z22, Z22
-	VMOVUPS Z22, (AX)
+	VMOVUPS Z22, (CX)
 	VMULPS  Z28, Z23, Z23
-	VMOVUPS Z23, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z23, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z24, Z24
-	VMOVUPS Z24, (AX)
+	VMOVUPS Z24, (CX)
 	VMULPS  Z28, Z25, Z25
-	VMOVUPS Z25, K1, 64(AX)
-	ADDQ    CX, AX
+	VMOVUPS Z25, K1, 64(CX)
+	ADDQ    DX, CX
 	VMULPS  Z28, Z26, Z26
-	VMOVUPS Z26, (AX)
+	VMOVUPS Z26, (CX)
 	VMULPS  Z28, Z27, Z27
-	VMOVUPS Z27, K1, 64(AX)
+	VMOVUPS Z27, K1, 64(CX)
 	VZEROUPPER
 	RET
 
@@ -5335,55 +5483,63 @@ DATA lanesAVX2<>+56(SB)/4, $0x00000000
 DATA lanesAVX2<>+60(SB)/4, $0x00000000
 GLOBL lanesAVX2<>(SB), RODATA|NOPTR, $64
 
-// func tile1x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile1x8AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	MOVQ   ahead+80(FP), R8
-	SHLQ   $0x02, R8
-	MOVQ   step+88(FP), R9
-	SHLQ   $0x02, R9
-	ADDQ   DI, R8
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), DI
+	LEAQ   (DI)(DI*2), R8
+	LEAQ   (DI)(DI*4), DI
+	MOVQ   112(AX), DI
+	MOVQ   120(AX), R8
+	ADDQ   SI, DI
 	VXORPS Y0, Y0, Y0
+	MOVQ   56(AX), R10
+
+run:
+	MOVQ 48(AX), R9
 
 products:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	VMOVUPS      (DX), Y1
-	VBROADCASTSS (DI), Y2
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
+	VMOVUPS      (CX), Y1
+	VBROADCASTSS (SI), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, DI
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	DECQ         R9
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y1
-	VBROADCASTSS beta+68(FP), Y2
-	LEAQ         lanesAVX2<>+32(SB), DX
-	VMOVUPS      (DX)(AX*4), Y3
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	DECQ         R10
+	JNZ          run
+	VBROADCASTSS 128(AX), Y1
+	VBROADCASTSS 132(AX), Y2
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y3
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), AX
 	VMASKMOVPS   (CX), Y3, Y4
 	VMULPS       Y2, Y4, Y4
 	VFMADD231PS  Y1, Y0, Y4
@@ -5392,63 +5548,73 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), AX
 	VMULPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y3, (CX)
 	VZEROUPPER
 	RET
 
-// func tile1x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile1x16AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   a+8(FP), DI
-	MOVQ   ahead+80(FP), R8
-	SHLQ   $0x02, R8
-	MOVQ   step+88(FP), R9
-	SHLQ   $0x02, R9
-	ADDQ   DI, R8
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), DI
+	LEAQ   (DI)(DI*2), R8
+	LEAQ   (DI)(DI*4), DI
+	MOVQ   112(AX), DI
+	MOVQ   120(AX), R8
+	ADDQ   SI, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
+	MOVQ   56(AX), R10
+
+run:
+	MOVQ 48(AX), R9
 
 products:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
-	VBROADCASTSS (DI), Y4
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
+	VMOVUPS      (CX), Y2
+	VMOVUPS      32(CX), Y3
+	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         SI, DI
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	DECQ         R9
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y2
-	VBROADCASTSS beta+68(FP), Y3
-	LEAQ         lanesAVX2<>+32(SB), DX
-	VMOVUPS      (DX)(AX*4), Y4
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	DECQ         R10
+	JNZ          run
+	VBROADCASTSS 128(AX), Y2
+	VBROADCASTSS 132(AX), Y3
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y4
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), AX
 	VMOVUPS      (CX), Y5
 	VMULPS       Y3, Y5, Y5
 	VFMADD231PS  Y2, Y0, Y5
@@ -5461,6 +5627,8 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), AX
 	VMULPS     Y2, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y2, Y1, Y1
@@ -5468,65 +5636,75 @@ overwrite:
 	VZEROUPPER
 	RET
 
-// func tile2x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile2x8AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R8, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R8
+	MOVQ   112(AX), R8
+	MOVQ   120(AX), R9
+	ADDQ   SI, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
+	MOVQ   56(AX), R11
+
+run:
+	MOVQ 48(AX), R10
 
 products:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	VMOVUPS      (DX), Y2
-	VBROADCASTSS (R8), Y3
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	VMOVUPS      (CX), Y2
+	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R8)(SI*1), Y3
+	VBROADCASTSS (DI), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         DI, R8
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R10
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y2
-	VBROADCASTSS beta+68(FP), Y3
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y4
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R11
+	JNZ          run
+	VBROADCASTSS 128(AX), Y2
+	VBROADCASTSS 132(AX), Y3
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y4
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMASKMOVPS   (CX), Y4, Y5
 	VMULPS       Y3, Y5, Y5
 	VFMADD231PS  Y2, Y0, Y5
 	VMASKMOVPS   Y5, Y4, (CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMASKMOVPS   (CX), Y4, Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD231PS  Y2, Y1, Y0
@@ -5535,73 +5713,85 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y4, (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y4, (CX)
 	VZEROUPPER
 	RET
 
-// func tile2x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile2x16AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R8, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R8
+	MOVQ   112(AX), R8
+	MOVQ   120(AX), R9
+	ADDQ   SI, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	MOVQ   56(AX), R11
+
+run:
+	MOVQ 48(AX), R10
 
 products:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
-	VBROADCASTSS (R8), Y6
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	VMOVUPS      (CX), Y4
+	VMOVUPS      32(CX), Y5
+	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R8)(SI*1), Y6
+	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         DI, R8
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R10
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y4
-	VBROADCASTSS beta+68(FP), Y5
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y6
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R11
+	JNZ          run
+	VBROADCASTSS 128(AX), Y4
+	VBROADCASTSS 132(AX), Y5
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y6
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMOVUPS      (CX), Y7
 	VMULPS       Y5, Y7, Y7
 	VFMADD231PS  Y4, Y0, Y7
@@ -5610,7 +5800,7 @@ products:
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y1, Y0
 	VMASKMOVPS   Y0, Y6, 32(CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y2, Y0
@@ -5623,11 +5813,13 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y4, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y4, Y1, Y1
 	VMASKMOVPS Y1, Y6, 32(CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y4, Y2, Y2
 	VMOVUPS    Y2, (CX)
 	VMULPS     Y4, Y3, Y3
@@ -5635,65 +5827,75 @@ overwrite:
 	VZEROUPPER
 	RET
 
-// func tile3x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile3x8AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R8, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
 	PREFETCHT0   (R9)
 	ADDQ         R10, R9
-	VMOVUPS      (DX), Y3
-	VBROADCASTSS (R8), Y4
+	VMOVUPS      (CX), Y3
+	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R8)(SI*1), Y4
+	VBROADCASTSS (SI)(R8*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R8)(SI*2), Y4
+	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         DI, R8
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y3
-	VBROADCASTSS beta+68(FP), Y4
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y5
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Y3
+	VBROADCASTSS 132(AX), Y4
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y5
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMASKMOVPS   (CX), Y5, Y6
 	VMULPS       Y4, Y6, Y6
 	VFMADD231PS  Y3, Y0, Y6
@@ -5703,7 +5905,7 @@ products:
 	VMULPS       Y4, Y0, Y0
 	VFMADD231PS  Y3, Y1, Y0
 	VMASKMOVPS   Y0, Y5, (CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMASKMOVPS   (CX), Y5, Y0
 	VMULPS       Y4, Y0, Y0
 	VFMADD231PS  Y3, Y2, Y0
@@ -5712,83 +5914,95 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y3, Y0, Y0
 	VMASKMOVPS Y0, Y5, (CX)
 	ADDQ       DX, CX
 	VMULPS     Y3, Y1, Y1
 	VMASKMOVPS Y1, Y5, (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y3, Y2, Y2
 	VMASKMOVPS Y2, Y5, (CX)
 	VZEROUPPER
 	RET
 
-// func tile3x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile3x16AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	MOVQ   ahead+80(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   step+88(FP), R10
-	SHLQ   $0x02, R10
-	ADDQ   R8, R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
+	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
 	PREFETCHT0   (R9)
 	ADDQ         R10, R9
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	VBROADCASTSS (R8), Y8
+	VMOVUPS      (CX), Y6
+	VMOVUPS      32(CX), Y7
+	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R8)(SI*1), Y8
+	VBROADCASTSS (SI)(R8*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R8)(SI*2), Y8
+	VBROADCASTSS (DI), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         DI, R8
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y6
-	VBROADCASTSS beta+68(FP), Y7
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y8
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Y6
+	VBROADCASTSS 132(AX), Y7
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y8
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMOVUPS      (CX), Y9
 	VMULPS       Y7, Y9, Y9
 	VFMADD231PS  Y6, Y0, Y9
@@ -5806,7 +6020,7 @@ products:
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y3, Y0
 	VMASKMOVPS   Y0, Y8, 32(CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y4, Y0
@@ -5819,6 +6033,8 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y6, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y6, Y1, Y1
@@ -5828,7 +6044,7 @@ overwrite:
 	VMOVUPS    Y2, (CX)
 	VMULPS     Y6, Y3, Y3
 	VMASKMOVPS Y3, Y8, 32(CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y6, Y4, Y4
 	VMOVUPS    Y4, (CX)
 	VMULPS     Y6, Y5, Y5
@@ -5836,73 +6052,80 @@ overwrite:
 	VZEROUPPER
 	RET
 
-// func tile4x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile4x8AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	LEAQ   (R8)(SI*2), R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
 	ADDQ   SI, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R8, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS      (DX), Y4
-	VBROADCASTSS (R8), Y5
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Y4
+	VBROADCASTSS (SI), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R8)(SI*1), Y5
+	VBROADCASTSS (SI)(R8*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R8)(SI*2), Y5
+	VBROADCASTSS (DI), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R9), Y5
+	VBROADCASTSS (DI)(R8*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         DI, R8
-	ADDQ         DI, R9
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y4
-	VBROADCASTSS beta+68(FP), Y5
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y6
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Y4
+	VBROADCASTSS 132(AX), Y5
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y6
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMASKMOVPS   (CX), Y6, Y7
 	VMULPS       Y5, Y7, Y7
 	VFMADD231PS  Y4, Y0, Y7
@@ -5912,7 +6135,7 @@ products:
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y1, Y0
 	VMASKMOVPS   Y0, Y6, (CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMASKMOVPS   (CX), Y6, Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y2, Y0
@@ -5926,12 +6149,14 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y4, Y0, Y0
 	VMASKMOVPS Y0, Y6, (CX)
 	ADDQ       DX, CX
 	VMULPS     Y4, Y1, Y1
 	VMASKMOVPS Y1, Y6, (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y4, Y2, Y2
 	VMASKMOVPS Y2, Y6, (CX)
 	ADDQ       DX, CX
@@ -5940,41 +6165,38 @@ overwrite:
 	VZEROUPPER
 	RET
 
-// func tile4x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile4x16AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	LEAQ   (R8)(SI*2), R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
 	ADDQ   SI, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R8, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5983,39 +6205,49 @@ touched:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
-	VBROADCASTSS (R8), Y10
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Y8
+	VMOVUPS      32(CX), Y9
+	VBROADCASTSS (SI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R8)(SI*1), Y10
+	VBROADCASTSS (SI)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R8)(SI*2), Y10
+	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R9), Y10
+	VBROADCASTSS (DI)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         DI, R8
-	ADDQ         DI, R9
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y8
-	VBROADCASTSS beta+68(FP), Y9
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y10
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Y8
+	VBROADCASTSS 132(AX), Y9
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y10
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMOVUPS      (CX), Y11
 	VMULPS       Y9, Y11, Y11
 	VFMADD231PS  Y8, Y0, Y11
@@ -6033,7 +6265,7 @@ products:
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y3, Y0
 	VMASKMOVPS   Y0, Y10, 32(CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y4, Y0
@@ -6055,6 +6287,8 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y8, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y8, Y1, Y1
@@ -6064,7 +6298,7 @@ overwrite:
 	VMOVUPS    Y2, (CX)
 	VMULPS     Y8, Y3, Y3
 	VMASKMOVPS Y3, Y10, 32(CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y8, Y4, Y4
 	VMOVUPS    Y4, (CX)
 	VMULPS     Y8, Y5, Y5
@@ -6077,78 +6311,85 @@ overwrite:
 	VZEROUPPER
 	RET
 
-// func tile5x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile5x8AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	LEAQ   (R8)(SI*2), R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
 	ADDQ   SI, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R8, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS      (DX), Y5
-	VBROADCASTSS (R8), Y6
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Y5
+	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R8)(SI*1), Y6
+	VBROADCASTSS (SI)(R8*1), Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R8)(SI*2), Y6
+	VBROADCASTSS (SI)(R8*2), Y6
 	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R9)(SI*1), Y6
+	VBROADCASTSS (DI)(R8*1), Y6
 	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         DI, R8
-	ADDQ         DI, R9
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y5
-	VBROADCASTSS beta+68(FP), Y6
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y7
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Y5
+	VBROADCASTSS 132(AX), Y6
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y7
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMASKMOVPS   (CX), Y7, Y8
 	VMULPS       Y6, Y8, Y8
 	VFMADD231PS  Y5, Y0, Y8
@@ -6163,7 +6404,7 @@ products:
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y2, Y0
 	VMASKMOVPS   Y0, Y7, (CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMASKMOVPS   (CX), Y7, Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y3, Y0
@@ -6177,6 +6418,8 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y5, Y0, Y0
 	VMASKMOVPS Y0, Y7, (CX)
 	ADDQ       DX, CX
@@ -6185,7 +6428,7 @@ overwrite:
 	ADDQ       DX, CX
 	VMULPS     Y5, Y2, Y2
 	VMASKMOVPS Y2, Y7, (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y5, Y3, Y3
 	VMASKMOVPS Y3, Y7, (CX)
 	ADDQ       DX, CX
@@ -6194,43 +6437,40 @@ overwrite:
 	VZEROUPPER
 	RET
 
-// func tile5x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile5x16AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	LEAQ   (R8)(SI*2), R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
 	ADDQ   SI, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R8, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6241,42 +6481,52 @@ touched:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
-	VBROADCASTSS (R8), Y12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Y10
+	VMOVUPS      32(CX), Y11
+	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R8)(SI*1), Y12
+	VBROADCASTSS (SI)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R8)(SI*2), Y12
+	VBROADCASTSS (SI)(R8*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9), Y12
+	VBROADCASTSS (DI), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R9)(SI*1), Y12
+	VBROADCASTSS (DI)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         DI, R8
-	ADDQ         DI, R9
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y10
-	VBROADCASTSS beta+68(FP), Y11
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y12
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Y10
+	VBROADCASTSS 132(AX), Y11
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y12
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMOVUPS      (CX), Y13
 	VMULPS       Y11, Y13, Y13
 	VFMADD231PS  Y10, Y0, Y13
@@ -6303,7 +6553,7 @@ products:
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y5, Y0
 	VMASKMOVPS   Y0, Y12, 32(CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y6, Y0
@@ -6325,6 +6575,8 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y10, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y10, Y1, Y1
@@ -6339,7 +6591,7 @@ overwrite:
 	VMOVUPS    Y4, (CX)
 	VMULPS     Y10, Y5, Y5
 	VMASKMOVPS Y5, Y12, 32(CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y10, Y6, Y6
 	VMOVUPS    Y6, (CX)
 	VMULPS     Y10, Y7, Y7
@@ -6352,22 +6604,24 @@ overwrite:
 	VZEROUPPER
 	RET
 
-// func tile6x8AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile6x8AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -6375,60 +6629,65 @@ TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-96
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	LEAQ   (R8)(SI*2), R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
 	ADDQ   SI, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R8, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS      (DX), Y6
-	VBROADCASTSS (R8), Y7
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Y6
+	VBROADCASTSS (SI), Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R8)(SI*1), Y7
+	VBROADCASTSS (SI)(R8*1), Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R8)(SI*2), Y7
+	VBROADCASTSS (SI)(R8*2), Y7
 	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R9), Y7
+	VBROADCASTSS (DI), Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R9)(SI*1), Y7
+	VBROADCASTSS (DI)(R8*1), Y7
 	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R9)(SI*2), Y7
+	VBROADCASTSS (DI)(R8*2), Y7
 	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         DI, R8
-	ADDQ         DI, R9
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y6
-	VBROADCASTSS beta+68(FP), Y7
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y8
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Y6
+	VBROADCASTSS 132(AX), Y7
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y8
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMASKMOVPS   (CX), Y8, Y9
 	VMULPS       Y7, Y9, Y9
 	VFMADD231PS  Y6, Y0, Y9
@@ -6443,7 +6702,7 @@ products:
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y2, Y0
 	VMASKMOVPS   Y0, Y8, (CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMASKMOVPS   (CX), Y8, Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y3, Y0
@@ -6462,6 +6721,8 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y6, Y0, Y0
 	VMASKMOVPS Y0, Y8, (CX)
 	ADDQ       DX, CX
@@ -6470,7 +6731,7 @@ overwrite:
 	ADDQ       DX, CX
 	VMULPS     Y6, Y2, Y2
 	VMASKMOVPS Y2, Y8, (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y6, Y3, Y3
 	VMASKMOVPS Y3, Y8, (CX)
 	ADDQ       DX, CX
@@ -6482,22 +6743,24 @@ overwrite:
 	VZEROUPPER
 	RET
 
-// func tile6x16AVX2(k int, a *float32, ars int, acs int, b *float32, brs int, c *float32, ldc int, alpha float32, beta float32, last int, ahead int, step int)
+// func tile6x16AVX2(args *tileArgs)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-96
-	MOVQ       last+72(FP), AX
-	NEGQ       AX
-	CMPQ       k+0(FP), $0x20
-	JLT        touched
-	MOVQ       c+48(FP), CX
-	MOVQ       ldc+56(FP), DX
-	SHLQ       $0x02, DX
+TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 56(AX), $0x01
+	JNE  touch
+	CMPQ 48(AX), $0x20
+	JLT  touched
+
+touch:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -6505,22 +6768,17 @@ TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-96
 	PREFETCHT0 (CX)
 
 touched:
-	MOVQ   k+0(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   brs+40(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   ars+16(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   acs+24(FP), DI
-	SHLQ   $0x02, DI
-	MOVQ   a+8(FP), R8
-	LEAQ   (R8)(SI*2), R9
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   112(AX), R9
+	MOVQ   120(AX), R10
 	ADDQ   SI, R9
-	MOVQ   ahead+80(FP), R10
-	SHLQ   $0x02, R10
-	MOVQ   step+88(FP), R11
-	SHLQ   $0x02, R11
-	ADDQ   R8, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6533,45 +6791,55 @@ touched:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	MOVQ   56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
-	VBROADCASTSS (R8), Y14
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Y12
+	VMOVUPS      32(CX), Y13
+	VBROADCASTSS (SI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R8)(SI*1), Y14
+	VBROADCASTSS (SI)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R8)(SI*2), Y14
+	VBROADCASTSS (SI)(R8*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R9), Y14
+	VBROADCASTSS (DI), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R9)(SI*1), Y14
+	VBROADCASTSS (DI)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R9)(SI*2), Y14
+	VBROADCASTSS (DI)(R8*2), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         DI, R8
-	ADDQ         DI, R9
-	ADDQ         BX, DX
-	DECQ         CX
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
 	JNZ          products
-	MOVQ         c+48(FP), CX
-	MOVQ         ldc+56(FP), DX
-	SHLQ         $0x02, DX
-	VBROADCASTSS alpha+64(FP), Y12
-	VBROADCASTSS beta+68(FP), Y13
-	LEAQ         lanesAVX2<>+32(SB), BX
-	VMOVUPS      (BX)(AX*4), Y14
-	MOVL         beta+68(FP), AX
-	ADDL         AX, AX
+	ADDQ         72(AX), CX
+	ADDQ         64(AX), SI
+	ADDQ         64(AX), DI
+	DECQ         R12
+	JNZ          run
+	VBROADCASTSS 128(AX), Y12
+	VBROADCASTSS 132(AX), Y13
+	MOVQ         104(AX), DX
+	NEGQ         DX
+	LEAQ         lanesAVX2<>+32(SB), CX
+	VMOVUPS      (CX)(DX*4), Y14
+	MOVL         132(AX), CX
+	ADDL         CX, CX
 	JZ           overwrite
+	MOVQ         80(AX), CX
+	MOVQ         96(AX), DX
 	VMOVUPS      (CX), Y15
 	VMULPS       Y13, Y15, Y15
 	VFMADD231PS  Y12, Y0, Y15
@@ -6598,7 +6866,7 @@ products:
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y5, Y0
 	VMASKMOVPS   Y0, Y14, 32(CX)
-	ADDQ         DX, CX
+	MOVQ         88(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y6, Y0
@@ -6629,6 +6897,8 @@ products:
 	RET
 
 overwrite:
+	MOVQ       80(AX), CX
+	MOVQ       96(AX), DX
 	VMULPS     Y12, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y12, Y1, Y1
@@ -6643,7 +6913,7 @@ overwrite:
 	VMOVUPS    Y4, (CX)
 	VMULPS     Y12, Y5, Y5
 	VMASKMOVPS Y5, Y14, 32(CX)
-	ADDQ       DX, CX
+	MOVQ       88(AX), CX
 	VMULPS     Y12, Y6, Y6
 	VMOVUPS    Y6, (CX)
 	VMULPS     Y12, Y7, Y7

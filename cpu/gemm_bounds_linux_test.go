@@ -40,11 +40,11 @@ func TestGemmStaysInBounds(t *testing.T) {
 				copy(a.data, noise("a", len(a.data)))
 				copy(b.data, noise("b", len(b.data)))
 				want := make([]float32, m*n)
-				productPlain(m, n, k, 1, a, b, 0, view{want, n, 1})
+				productPlain(m, n, k, 1, a, b, 0, view{want, n, 1}, epilogue{})
 				for _, with := range implementations() {
 					for _, beta := range []float32{0, 1} { // C is zero, so that both give the same
 						c := beforeFence(t, m*n)
-						with.product(m, n, k, 1, a, b, beta, view{c, n, 1})
+						with.product(m, n, k, 1, a, b, beta, view{c, n, 1}, epilogue{})
 						compareWords(t, with.name, c, want, 0, n)
 					}
 				}

@@ -2,7 +2,7 @@
 
 package cpu
 
-// product is gemm without its checks.
-func product(m, n, k int, alpha float32, a, b view, beta float32, c view) {
-	productPlain(m, n, k, alpha, a, b, beta, c)
+// product is gemmThen without its checks.
+func product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
+	productPlain(m, n, k, alpha, a, b, beta, c, then)
 }

@@ -2,47 +2,96 @@
 
 package cpu
 
-import "sync"
+import (
+	"sync"
+	"unsafe"
+)
 
-// Blocks of op(A) and op(B) that are worked on at a time: a strip of A stays in the first cache, the columns of B in the second.
+// Blocks of op(A) and op(B) that are worked on at a time: a strip of A stays in the first cache, the columns of B in the second. The rows
+// of a block lie in the third if they are packed; more of them share the packing of B.
 const (
-	blockRows = 560 // a multiple of the height of the highest tile
+	blockRows = 1120 // a multiple of the height of the highest tile
 	blockCols = 256
 	stripRows = 16 // distance of columns of a packed strip of A
 )
 
-// workspace is the room for packed operands. One call has one; the pool keeps them, so that calls allocate nothing.
-type workspace struct{ a, b []float32 }
+// Packed strips and panels are a column of theirs longer than they need be. Else they would begin at a multiple of 4 KB from each other
+// for the usual depth, and what is written to all of them side by side would meet in the same lines of the first cache.
+func stripSize(depth int) int { return stripRows * (depth + 1) }
 
-var workspaces = sync.Pool{New: func() any {
-	const strips = blockRows/6 + 1 // of the lowest of the highest tiles
-	return &workspace{aligned(strips * stripRows * gemmDepth), aligned(blockCols * gemmDepth)}
-}}
+// panelAt is where the packed panel that begins at a column of op(B) lies.
+func panelAt(col, depth int) int { return col * (depth + 1) }
+
+// workspace is the room for packed operands. One call has one; the pool keeps them, so that calls allocate nothing.
+type workspace struct {
+	a, b, c []float32 // a and c grow when they are needed
+	tile    tileArgs
+}
+
+var workspaces = sync.Pool{New: func() any { return &workspace{b: aligned(panelAt(blockCols, gemmDepth))} }}
+
+// atLeast returns buf, or a new buffer where that has less than n numbers.
+func atLeast(buf []float32, n int) []float32 {
+	if len(buf) < n {
+		return aligned(n)
+	}
+	return buf
+}
 
 // job is one call.
 type job struct {
 	*tileSet
 	*workspace
-	n            int
-	alpha        float32
+	m, n, k      int
+	parts        int // of the rows
 	a, b, c      view
 	packA, packB bool
+	packed       int // the first column of the block at work that lies in the workspace
+	then         epilogue
+	nextA        unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
+	stepA        int
+	soon         lines // what the next block needs of op(B)
 }
 
-// product is gemm without its checks.
-func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view) {
-	w := workspaces.Get().(*workspace)
-	j := job{s, w, n, alpha, a, b, c, worthPackingA(a, n), worthPackingB(b, m)}
-	blocks := (m + blockRows - 1) / blockRows
-	for at := range blocks {
-		i, rows := share(at, blocks, m)
-		scale := beta
-		for p := 0; p < k; p += gemmDepth {
-			j.block(i, rows, p, min(gemmDepth, k-p), scale)
-			scale = 1
-		}
+// block is a piece of a job: the products p to p+depth of rows×cols elements of C, from row i and column col on.
+type block struct{ part, i, rows, p, depth, col, cols int }
+
+// product is gemmThen without its checks.
+func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
+	if s.worthTurning(m, n, k, a, b, beta) {
+		s.turned(m, n, k, alpha, a, b, c, then)
+		return
 	}
+	w := workspaces.Get().(*workspace)
+	w.tile = tileArgs{ldc: 4 * c.rs, runs: 1, alpha: alpha}
+	parts := (m + blockRows - 1) / blockRows
+	j := job{tileSet: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c,
+		packA: worthPackingA(a, n), packB: worthPackingB(b, m), then: then}
+	for at := j.blockAt(0, 0, 0); at.rows > 0; {
+		next := j.after(&at)
+		j.block(&at, &next, beta)
+		at = next
+	}
+	w.tile = tileArgs{} // so that the pool keeps no operand alive
 	workspaces.Put(w)
+}
+
+func (j *job) blockAt(part, p, col int) block {
+	i, rows := share(part, j.parts, j.m)
+	return block{part, i, rows, p, min(gemmDepth, j.k-p), col, min(blockCols, j.n-col)}
+}
+
+// after returns the block that follows: further columns, then further products, then further rows, and none of any at the end.
+func (j *job) after(b *block) block {
+	switch {
+	case b.col+b.cols < j.n:
+		return j.blockAt(b.part, b.p, b.col+b.cols)
+	case b.p+b.depth < j.k:
+		return j.blockAt(b.part, b.p+b.depth, 0)
+	case b.part+1 < j.parts:
+		return j.blockAt(b.part+1, 0, 0)
+	}
+	return block{}
 }
 
 // A page of memory holds that many numbers. Rows so far apart compete for the same lines of a cache.
@@ -56,25 +105,58 @@ func worthPackingA(a view, n int) bool { return max(a.rs, a.cs)%page == 0 && n >
 // cost, rows that lie together.
 func worthPackingB(b view, m int) bool { return b.cs != 1 || m >= 512 || b.rs%page == 0 && m >= 64 }
 
-// block adds the products p to p+depth to the given rows of C.
-func (j *job) block(i, rows, p, depth int, beta float32) {
-	strips := (rows + len(j.tiles) - 1) / len(j.tiles)
-	if j.packA {
-		j.packStrips(j.a.from(i, p), strips, rows, depth)
+// block does the work of b, and has the caches fetch what the next block needs.
+func (j *job) block(b, next *block, beta float32) {
+	strips := j.strips(b.rows)
+	if j.packA && b.col == 0 {
+		j.packStrips(j.a.from(b.i, b.p), strips, b.rows, b.depth)
 	}
-	for col := 0; col < j.n; col += blockCols {
-		cols := min(blockCols, j.n-col)
-		packed := j.panels(j.b.from(p, col), cols, depth)
-		for s := range strips {
-			first, height := share(s, strips, rows)
-			a := j.a.from(i+first, p)
-			if j.packA {
-				a = view{j.workspace.a[s*stripRows*depth:], 1, stripRows}
-			}
-			j.strip(height, depth, a, j.b.from(p, col), cols, packed, beta, j.c.from(i+first, col))
+	if b.part == 0 || j.n > blockCols || j.k > gemmDepth { // else all of B is in the workspace
+		j.packed = j.panels(j.b.from(b.p, b.col), b.cols, b.depth)
+	}
+	j.soon = lines{}
+	if next.rows > 0 && (next.p != b.p || next.col != b.col) {
+		j.soon = linesOf(j.b.from(next.p, next.col), next.depth, next.cols)
+	}
+	if b.p > 0 {
+		beta = 1
+	}
+	a, apart := j.a.from(b.i, b.p), 0
+	if j.packA {
+		a, apart = view{j.workspace.a, 1, stripRows}, stripSize(b.depth)
+	}
+	t := &j.tile
+	t.ars, t.acs, t.k, t.beta = 4*a.rs, 4*a.cs, b.depth, beta
+	last := b.p+b.depth == j.k && j.then.then != nothing
+	low, high := b.rows/strips, b.rows%strips
+	for s, i, at := 0, 0, 0; s < strips; s++ {
+		height := low
+		if s < high {
+			height++
 		}
+		t.a = &a.data[at]
+		if height > 1 {
+			t.a2 = &a.data[at+(height+1)/2*a.rs]
+		}
+		if at += apart; apart == 0 {
+			at += height * a.rs
+		}
+		if s+1 < strips {
+			j.hint(&a, at, height, b.depth)
+		} else {
+			j.hintFirst(next, height)
+		}
+		c := j.c.data[(b.i+i)*j.c.rs+b.col:]
+		j.strip(height, b, c)
+		if last {
+			j.then.apply(b.i+i, b.col, height, b.cols, view{c, j.c.rs, 1})
+		}
+		i += height
 	}
 }
+
+// strips is how many strips so many rows make: as few as possible, of nearly the same height, the higher ones first.
+func (j *job) strips(rows int) int { return (rows + len(j.tiles) - 1) / len(j.tiles) }
 
 // share says where part s of all begins and how long it is when n is divided: lengths differ by one at most.
 func share(s, all, n int) (first, length int) {
@@ -87,7 +169,9 @@ func share(s, all, n int) (first, length int) {
 
 // packStrips packs op(A): strip s at s·stripRows·depth, its columns stripRows apart.
 func (j *job) packStrips(a view, strips, rows, depth int) {
-	dst, size := j.workspace.a, stripRows*depth
+	size := stripSize(depth)
+	j.workspace.a = atLeast(j.workspace.a, strips*size)
+	dst := j.workspace.a
 	if a.rs == 1 {
 		low, high := rows/strips, rows%strips
 		packAlong(dst, size, stripRows, a, low+1, high, depth)
@@ -113,41 +197,42 @@ func (j *job) panels(b view, cols, depth int) (first int) {
 	dst := j.workspace.b
 	if across.rs == 1 {
 		full := cols/wide - first/wide
-		packAlong(dst[first*depth:], wide*depth, wide, across.from(first, 0), wide, full, depth)
+		packAlong(dst[panelAt(first, depth):], panelAt(wide, depth), wide, across.from(first, 0), wide, full, depth)
 		first += full * wide
 		if first < cols {
-			packAlong(dst[first*depth:], wide*depth, wide, across.from(first, 0), cols-first, 1, depth)
+			packAlong(dst[panelAt(first, depth):], panelAt(wide, depth), wide, across.from(first, 0), cols-first, 1, depth)
 		}
 		return first - full*wide
 	}
 	for at := first; at < cols; at += wide {
-		packAcross(dst[at*depth:], wide, across.from(at, 0), min(wide, cols-at), depth)
+		packAcross(dst[panelAt(at, depth):], wide, across.from(at, 0), min(wide, cols-at), depth)
 	}
 	return first
 }
 
-// strip computes a strip of C, tile after tile. Columns from packed on are in the workspace.
-func (j *job) strip(height, depth int, a, b view, cols, packed int, beta float32, c view) {
-	wide := 2 * j.lanes
+// strip computes a strip of C, tile after tile.
+func (j *job) strip(height int, b *block, c []float32) {
+	wide, t := 2*j.lanes, &j.tile
 	tiles := &j.tiles[height-1]
-	// The next strip, in as many steps as there are products: its rows where they follow one another, else its piece of every column.
-	ahead, step := height*a.rs, height*a.rs/depth
-	switch {
-	case j.packA:
-		ahead, step = stripRows*depth, stripRows
-	case a.rs == 1:
-		step = a.cs
-	}
-	for at := 0; at < cols; at += wide {
-		from, brs := &j.workspace.b[at*depth], wide
-		if at < packed {
-			from, brs = &b.data[at], b.rs
+	half := (height + 1) / 2 * j.c.rs
+	for at := 0; at < b.cols; at += wide {
+		if t.b, t.brs = &j.workspace.b[panelAt(at, b.depth)], 4*wide; at < j.packed {
+			t.b, t.brs = &j.b.data[b.p*j.b.rs+b.col+at], 4*j.b.rs
 		}
-		vectors, last := 1, min(wide, cols-at)
-		if last > j.lanes {
-			vectors, last = 2, last-j.lanes
+		t.c = &c[at]
+		if height > 1 {
+			t.c2 = &c[half+at]
 		}
-		tiles[vectors-1](depth, &a.data[0], a.rs, a.cs, from, brs, &c.data[at], c.rs, j.alpha, beta, last, ahead, step)
+		if at+wide >= b.cols {
+			t.expect(j.nextA, j.stepA)
+		} else {
+			t.expect(j.soon.next(), j.soon.step)
+		}
+		vectors := 1
+		if t.last = min(wide, b.cols-at); t.last > j.lanes {
+			vectors, t.last = 2, t.last-j.lanes
+		}
+		tiles[vectors-1](t)
 	}
 }
 

@@ -1,7 +1,7 @@
 package cpu
 
-// productPlain is gemm in Go: its meaning, and the product where there is no assembly. The assembly gives the same bits.
-func productPlain(m, n, k int, alpha float32, a, b view, beta float32, c view) {
+// productPlain is gemmThen in Go: its meaning, and the product where there is no assembly. The assembly gives the same bits.
+func productPlain(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	for p := 0; p < k; p += gemmDepth {
 		depth := min(gemmDepth, k-p)
 		if p > 0 {
@@ -13,6 +13,7 @@ func productPlain(m, n, k int, alpha float32, a, b view, beta float32, c view) {
 			}
 		}
 	}
+	then.apply(0, 0, m, n, c)
 }
 
 // plainTile computes one block of depth products for rows×cols elements of C. A tile at the edge of C has its last row or column more

@@ -16,7 +16,7 @@ func TestProductPlain(t *testing.T) {
 							want[i*n+j] = defined(a[i*k:], b[j:], k, n, -1.5, beta, want[i*n+j])
 						}
 					}
-					productPlain(m, n, k, -1.5, view{a, k, 1}, view{b, n, 1}, beta, view{c, n, 1})
+					productPlain(m, n, k, -1.5, view{a, k, 1}, view{b, n, 1}, beta, view{c, n, 1}, epilogue{})
 					for i := range c {
 						if !same(c[i], want[i]) {
 							t.Fatalf("%d×%d×%d, beta %v: element %d is %v, want %v", m, n, k, beta, i, c[i], want[i])

@@ -40,6 +40,12 @@ var kernels = map[device.Kernel]entry{
 	device.ScaleBy:             {"n", []string{"n", "1"}, []string{"n"}, true, scaleBy},
 	device.Add:                 {"n", []string{"n", "n"}, []string{"n"}, true, add},
 	device.AddScaled:           {"n", []string{"n", "n"}, []string{"n"}, true, addScaled},
+
+	device.LinearSigmoid:      {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false, linearSigmoid},
+	device.LinearReLU:         {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false, linearReLU},
+	device.LinearGradXSigmoid: {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false, linearGradXSigmoid},
+	device.LinearGradXReLU:    {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false, linearGradXReLU},
+	device.LinearGradWDecay:   {"mnk", []string{"mk", "mn", "nk"}, []string{"nk", "n"}, false, linearGradWDecay},
 }
 
 // Call runs one kernel on host slices: in and out stand for c.In and c.Out, whose Refs are not looked at. The error names the

@@ -1,30 +1,55 @@
 package cpu
 
 // linear: y = x·Wᵀ + b.
-func linear(o *operands) error {
+func linear(o *operands) error { return linearThen(o, addBias) }
+
+// linearSigmoid: y = 1/(1+exp(-(x·Wᵀ + b))).
+func linearSigmoid(o *operands) error { return linearThen(o, biasThenSigmoid) }
+
+// linearReLU: y = max(x·Wᵀ + b, 0).
+func linearReLU(o *operands) error { return linearThen(o, biasThenReLU) }
+
+func linearThen(o *operands, then after) error {
 	x, w, bias, y := o.in[0], o.in[1], o.in[2], o.out[0]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	gemm(false, true, m, n, k, 1, x, k, w, k, 0, y, n)
-	for i := range m {
-		addRow(y[i*n:(i+1)*n], bias)
-	}
+	gemmThen(false, true, m, n, k, 1, x, k, w, k, 0, y, n, epilogue{then: then, with: bias})
 	return nil
 }
 
 // linearGradX: dx = dy·W.
-func linearGradX(o *operands) error {
+func linearGradX(o *operands) error { return linearGradXThen(o, epilogue{}) }
+
+// linearGradXSigmoid: dx = (dy·W)·y·(1-y).
+func linearGradXSigmoid(o *operands) error {
+	return linearGradXThen(o, epilogue{then: bySigmoid, with: o.in[2]})
+}
+
+// linearGradXReLU: dx = dy·W where y > 0, else 0.
+func linearGradXReLU(o *operands) error {
+	return linearGradXThen(o, epilogue{then: byReLU, with: o.in[2]})
+}
+
+func linearGradXThen(o *operands, e epilogue) error {
 	dy, w, dx := o.in[0], o.in[1], o.out[0]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	gemm(false, false, m, k, n, 1, dy, n, w, k, 0, dx, k)
+	gemmThen(false, false, m, k, n, 1, dy, n, w, k, 0, dx, k, e)
 	return nil
 }
 
-// linearGradW: dW = dyᵀ·x, db = column sums of dy. Its transpose xᵀ·dy has rows as short as there are outputs, which fill fewer lanes
-// of a vector: with ten outputs it would be half again slower.
-func linearGradW(o *operands) error {
+// linearGradW: dW = dyᵀ·x, db = column sums of dy.
+func linearGradW(o *operands) error { return linearGradWThen(o, epilogue{}) }
+
+// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy.
+func linearGradWDecay(o *operands) error {
+	return linearGradWThen(o, epilogue{then: addScaledWith, with: o.in[2], c: float32(o.attr)})
+}
+
+// linearGradWThen computes dyᵀ·x. Its transpose xᵀ·dy has rows as short as there are outputs, which fill fewer lanes of a vector: with
+// ten outputs it would be half again slower.
+func linearGradWThen(o *operands, e epilogue) error {
 	x, dy, dw, db := o.in[0], o.in[1], o.out[0], o.out[1]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	gemm(true, false, n, k, m, 1, dy, n, x, k, 0, dw, k)
+	gemmThen(true, false, n, k, m, 1, dy, n, x, k, 0, dw, k, e)
 	columnSums(db, dy, m, n)
 	return nil
 }

@@ -86,10 +86,15 @@ const (
 	LinearGradXSigmoid Kernel = "linear-grad-x-sigmoid"
 	// LinearGradXReLU: In dy[m×n] W[n×k] y[m×k], Out dx[m×k], Dims m n k. dx = dy·W where y > 0, else 0.
 	LinearGradXReLU Kernel = "linear-grad-x-relu"
+	// LinearGradWDecay: In x[m×k] dy[m×n] W[n×k], Out dW[n×k] db[n], Dims m n k, Attr c. dW = dyᵀ·x + c·W, the product with c rounded
+	// first, db as in LinearGradW.
+	LinearGradWDecay Kernel = "linear-grad-w-decay"
 )
 
 // Kernels lists every Kernel.
 func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy, Score,
-		HalfSquare, Scale, ScaleBy, Add, AddScaled}
+		HalfSquare, Scale, ScaleBy, Add, AddScaled,
+		LinearSigmoid, LinearReLU, LinearGradXSigmoid, LinearGradXReLU, LinearGradWDecay,
+	}
 }

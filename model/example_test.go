@@ -40,8 +40,8 @@ func ExampleNetwork_Plan() {
 	fmt.Print(plan)
 	// Output:
 	// mlp 4-3, score, batch 2: 15 parameters, 2 calls, 48 FLOP, arena 32 (32 without reuse)
-	//   0  linear                 fc1         2×4 input[0:8], 3×4 params[0:12], 3 params[12:15] -> 2×3 arena[0:6]
-	//   1  score                  score       2×3 arena[0:6], 2 labels[0:2] -> 3 arena[16:19]
+	//   0  linear                       fc1         2×4 input[0:8], 3×4 params[0:12], 3 params[12:15] -> 2×3 arena[0:6]
+	//   1  score                        score       2×3 arena[0:6], 2 labels[0:2] -> 3 arena[16:19]
 	// loss_sum = arena[16:17]
 	// hits = arena[17:18]
 	// hits5 = arena[18:19]

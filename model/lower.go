@@ -190,11 +190,5 @@ func (l *lowered) fuse() {
 			}
 		}
 	}
-	kept := l.steps[:0]
-	for i, s := range l.steps {
-		if !fused[i] {
-			kept = append(kept, s)
-		}
-	}
-	l.steps = kept
+	l.remove(fused)
 }

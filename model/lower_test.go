@@ -11,7 +11,7 @@ import (
 	"fspda/device"
 )
 
-// Weight decay costs no buffer and no pass of its own: each decayed tensor has one AddScaled and no Scale or Add.
+// Weight decay costs no buffer and no pass of its own: each decayed tensor has one call that adds it and no Scale or Add.
 func TestWeightDecayIsFused(t *testing.T) {
 	for _, net := range nets(t) {
 		p := mustPlan(t, net, 4, Train)
@@ -19,7 +19,7 @@ func TestWeightDecayIsFused(t *testing.T) {
 		if net.decay != 0 {
 			want = len(net.layout.tensors)
 		}
-		if got := count(p, device.AddScaled); got != want {
+		if got := count(p, device.AddScaled) + count(p, device.LinearGradWDecay); got != want {
 			t.Errorf("%s decay %v: %d fused additions, want %d", net.name, net.decay, got, want)
 		}
 		if got := count(p, device.Scale); got != 0 {
@@ -47,8 +47,8 @@ func TestFusedIsUnfused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := len(plain.Code().Calls), len(fused.Code().Calls); a != b+4 {
-		t.Errorf("%d calls, %d after fusing, want 4 fewer", a, b)
+	if a, b := len(plain.Code().Calls), len(fused.Code().Calls); a != b+8 {
+		t.Errorf("%d calls, %d after fusing, want 8 fewer", a, b)
 	}
 	b := device.Batch{X: round(random(batch*784, 15)), Y: randomLabels(batch, 10, 16)}
 	want, _ := onDevice(t, plain.Code(), net.Init(2), b)

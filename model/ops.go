@@ -42,6 +42,11 @@ func definitions() map[device.Kernel]*definition {
 		{device.ScaleBy, []bool{true, false}, scaleByShapes, elements, scaleByDerivative},
 		{device.Add, []bool{true, true}, sameShape, elements, addDerivative},
 		{device.AddScaled, []bool{true, true}, sameShape, elements, addScaledDerivative},
+		{device.LinearSigmoid, []bool{false, false, false}, linearShapes, linearDims, nil},
+		{device.LinearReLU, []bool{false, false, false}, linearShapes, linearDims, nil},
+		{device.LinearGradXSigmoid, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil},
+		{device.LinearGradXReLU, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil},
+		{device.LinearGradWDecay, []bool{false, false, false}, withLike(gradWShapes), gradWDims, nil},
 	} {
 		table[d.kernel] = &d
 	}
@@ -149,6 +154,18 @@ func gradWShapes(in []tensor.Shape) ([]tensor.Shape, error) {
 }
 
 func gradWDims(in []tensor.Shape) []int { return []int{in[0][0], in[1][1], in[0][1]} }
+
+// withLike is for a kernel with one more input, of the shape of output 0.
+func withLike(shapes func([]tensor.Shape) ([]tensor.Shape, error)) func([]tensor.Shape) ([]tensor.Shape, error) {
+	return func(in []tensor.Shape) ([]tensor.Shape, error) {
+		last := len(in) - 1
+		out, err := shapes(in[:last])
+		if err == nil && !slices.Equal(in[last], out[0]) {
+			err = fmt.Errorf("last input %v, want %v, as the output", in[last], out[0])
+		}
+		return out, err
+	}
+}
 
 func crossEntropyShapes(in []tensor.Shape) ([]tensor.Shape, error) {
 	if err := logitsAndLabels(in); err != nil {

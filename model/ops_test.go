@@ -143,6 +143,9 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		{device.ScaleBy, []tensor.Shape{{3}, {3}}},
 		{device.Add, []tensor.Shape{{2, 3}, {3, 2}}},
 		{device.AddScaled, []tensor.Shape{{2}, {1}}},
+		{device.LinearGradXReLU, []tensor.Shape{{3, 2}, {2, 4}, {4, 3}}},
+		{device.LinearGradXSigmoid, []tensor.Shape{{3, 3}, {2, 4}, {3, 4}}},
+		{device.LinearGradWDecay, []tensor.Shape{{3, 4}, {3, 2}, {4, 2}}},
 	} {
 		if out, err := table[c.kernel].shapes(c.in); err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("%s of %v gave %v, error %v", c.kernel, c.in, out, err)

@@ -33,6 +33,7 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 	}
 	if fuse {
 		l.fuse()
+		l.fuseLayers()
 	}
 	tensors := g.builder.layout.tensors
 	p := place(l, func(param int) int { return tensors[param].Offset })
@@ -68,7 +69,8 @@ func refs(l *lowered, values []int) []device.Ref {
 // flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel, and nothing for the others.
 func flops(c *device.Call) float64 {
 	switch c.Kernel {
-	case device.Linear, device.LinearGradX, device.LinearGradW:
+	case device.Linear, device.LinearGradX, device.LinearGradW,
+		device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
 		return 2 * float64(c.Dims[0]) * float64(c.Dims[1]) * float64(c.Dims[2])
 	}
 	return 0
@@ -86,7 +88,7 @@ func (p *Plan) String() string {
 		if call.Attr != 0 {
 			name += fmt.Sprintf("(%v)", call.Attr)
 		}
-		line := fmt.Sprintf("%3d  %-22s %-11s %s -> %s", i, name, call.Name, p.operands(call.In, st.in), p.operands(call.Out, st.out))
+		line := fmt.Sprintf("%3d  %-28s %-11s %s -> %s", i, name, call.Name, p.operands(call.In, st.in), p.operands(call.Out, st.out))
 		s.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	for _, r := range c.Results {

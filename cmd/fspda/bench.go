@@ -80,11 +80,11 @@ func matrixShapes(c *device.Code) [][3]int {
 	for _, call := range c.Calls {
 		d := call.Dims
 		switch call.Kernel {
-		case device.Linear:
+		case device.Linear, device.LinearSigmoid, device.LinearReLU:
 			shapes = append(shapes, [3]int{d[0], d[1], d[2]})
-		case device.LinearGradX:
+		case device.LinearGradX, device.LinearGradXSigmoid, device.LinearGradXReLU:
 			shapes = append(shapes, [3]int{d[0], d[2], d[1]})
-		case device.LinearGradW:
+		case device.LinearGradW, device.LinearGradWDecay:
 			shapes = append(shapes, [3]int{d[1], d[2], d[0]})
 		}
 	}

@@ -51,6 +51,8 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		}
 	case device.Add:
 		relative(0, 1)
+	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
+		fusedBounds(c, in, want, b)
 	}
 	return b
 }

@@ -42,6 +42,11 @@ func TestInterpretValues(t *testing.T) {
 		{device.ScaleBy, []int{2}, 3, [][]float64{{1, 3}, {2}}, [][]float64{{6, 18}}},
 		{device.Add, []int{2}, 0, [][]float64{{1, 3}, {2, 5}}, [][]float64{{3, 8}}},
 		{device.AddScaled, []int{2}, 10, [][]float64{{1, 3}, {2, 5}}, [][]float64{{21, 53}}},
+		{device.LinearSigmoid, []int{1, 2, 1}, 0, [][]float64{{1}, {-2, math.Log(3) - 1}, {2, 1}}, [][]float64{{0.5, 0.75}}},
+		{device.LinearReLU, []int{1, 2, 1}, 0, [][]float64{{1}, {-3, 4}, {2, 1}}, [][]float64{{0, 5}}},
+		{device.LinearGradXSigmoid, []int{1, 2, 2}, 0, [][]float64{{1, 2}, {10, 20, 30, 40}, {0.5, 0.75}}, [][]float64{{17.5, 18.75}}},
+		{device.LinearGradXReLU, []int{1, 2, 2}, 0, [][]float64{{1, 2}, {10, 20, 30, 40}, {0, 2}}, [][]float64{{0, 100}}},
+		{device.LinearGradWDecay, []int{2, 1, 2}, 10, [][]float64{{1, 2, 3, 4}, {10, 20}, {5, -6}}, [][]float64{{120, 40}, {30}}},
 	} {
 		got := make([][]float64, len(c.want))
 		for i := range got {

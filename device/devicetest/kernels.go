@@ -61,6 +61,8 @@ func kernelInputs(c *device.Call) [][]float32 {
 	}
 	s := rng.New(4, string(c.Kernel))
 	switch c.Kernel {
+	case device.LinearSigmoid, device.LinearGradXSigmoid, device.LinearGradXReLU:
+		fusedInputs(c, in, s)
 	case device.SoftmaxCrossEntropy, device.Score:
 		for i := range in[1] {
 			in[1][i] = float32(s.IntN(c.Dims[1]))

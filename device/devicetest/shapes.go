@@ -31,6 +31,8 @@ func shape(c *device.Call) (in, out []int) {
 		return []int{d(0)}, []int{1}
 	case device.ScaleBy:
 		return []int{d(0), 1}, []int{d(0)}
+	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
+		return fusedShape(c)
 	}
 	panic(fmt.Sprintf("devicetest: kernel %q is unknown", c.Kernel))
 }
@@ -62,17 +64,19 @@ func calls(k device.Kernel) []*device.Call {
 		list = append(list, &device.Call{Kernel: k, Dims: dims, Attr: attr, Name: fmt.Sprintf("%v", dims)})
 	}
 	switch k {
-	case device.Linear, device.LinearGradX, device.LinearGradW:
+	case device.Linear, device.LinearGradX, device.LinearGradW,
+		device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
+		attr := fusedAttr(k)
 		for i, m := range widths {
 			for j, n := range widths {
-				add(0, m, n, widths[(i+j)%len(widths)])
-				add(0, m, n, widths[(2*i+3*j+5)%len(widths)])
+				add(attr, m, n, widths[(i+j)%len(widths)])
+				add(attr, m, n, widths[(2*i+3*j+5)%len(widths)])
 			}
 		}
-		add(0, 64, 100, 784)
-		add(0, 256, 10, 100)
-		add(0, 70, 130, 12) // several pieces in both directions
-		add(0, 12, 70, 260)
+		add(attr, 64, 100, 784)
+		add(attr, 256, 10, 100)
+		add(attr, 70, 130, 12) // several pieces in both directions
+		add(attr, 12, 70, 260)
 	case device.SoftmaxCrossEntropy, device.Score:
 		for _, m := range widths {
 			for _, n := range widths {

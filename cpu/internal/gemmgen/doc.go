@@ -5,7 +5,7 @@
 //
 // Run it by `go generate ./...`; with no arguments it writes gemm_asm_amd64.s and gemm_asm_amd64.go into the current folder, which
 // must be that of package cpu. A test here holds the files in the repository against what the generator says, so they cannot drift
-// apart. The strides in all signatures count numbers, not bytes.
+// apart. A micro-kernel takes a struct, cpu.tileArgs, whose strides count bytes; the strides in all signatures count numbers.
 //
 // Start reading at tile.go; cpu/gemm_amd64.go calls what comes out.
 package main

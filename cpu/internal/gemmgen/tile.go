@@ -2,9 +2,13 @@ package main
 
 import (
 	"fmt"
+	"go/token"
+	"go/types"
+	"slices"
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -28,29 +32,53 @@ var sets = []set{
 	{"AVX2", 8, 6, false, (*build.Context).YMM, func(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }},
 }
 
-// group is how many rows of A share a pointer: the addressing modes reach rows 0, 1 and 2 of it.
-const group = 3
+// args are the fields of the struct that a micro-kernel takes, cpu.tileArgs, in their order; TestArgs holds the two against each
+// other. All are of eight bytes but the last two, which are of four.
+var args = []string{"a", "a2", "ars", "acs", "b", "brs", "k", "runs", "ajump", "bjump", "c", "c2", "ldc", "last", "ahead", "step", "alpha", "beta"}
+
+// offset is where a field lies.
+func offset(name string) int {
+	i := slices.Index(args, name)
+	if i < 0 {
+		panic("gemmgen: no field " + name)
+	}
+	if i == len(args)-1 {
+		return 8*i - 4
+	}
+	return 8 * i
+}
+
+// takesArgs is the signature func(args *tileArgs).
+func takesArgs() *gotypes.Signature {
+	pkg := types.NewPackage("cpu", "cpu")
+	name := types.NewTypeName(token.NoPos, pkg, "tileArgs", nil)
+	t := types.NewNamed(name, types.NewStruct(nil, nil), nil)
+	p := types.NewParam(token.NoPos, pkg, "args", types.NewPointer(t))
+	return gotypes.NewSignature(pkg, types.NewSignatureType(nil, nil, nil, types.NewTuple(p), nil, false))
+}
 
 // tiler writes one micro-kernel.
 type tiler struct {
 	*build.Context
 	set
 	tall, wide int
+	args       reg.GPVirtual
 	acc        [][]reg.VecVirtual // [row][vector]
 	mask       reg.Register       // of the last vector of a row
 }
 
 // tile writes the micro-kernel of a tile of rows × vectors. Its loop is the definition of a product: every accumulator takes
-// its k products in ascending order, one fused multiply-add each, beginning with +0.
+// its products in ascending order, one fused multiply-add each, beginning with +0.
 func tile(c *build.Context, s set, rows, vectors int) {
 	name := fmt.Sprintf("tile%dx%d%s", rows, vectors*s.lanes, s.name)
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
-	c.SignatureExpr("func(k int, a *float32, ars, acs int, b *float32, brs int, c *float32, ldc int, alpha, beta float32, last, ahead, step int)")
+	c.Signature(takesArgs())
 	c.Pragma("noescape")
 	c.Doc(fmt.Sprintf("%s computes C = alpha·A·B + beta·C for %d rows and %d vectors of %d columns, the last vector with last columns.",
 		name, rows, vectors, s.lanes))
-	t := &tiler{Context: c, set: s, tall: rows, wide: vectors}
+	t := &tiler{Context: c, set: s, tall: rows, wide: vectors, args: c.GP64()}
+	c.Load(c.Param("args"), t.args)
 	t.lastMask()
 	t.touch()
 	t.products()
@@ -59,82 +87,86 @@ func tile(c *build.Context, s set, rows, vectors int) {
 	c.RET()
 }
 
-// stride loads a parameter that counts numbers and returns it in bytes.
-func (t *tiler) stride(name string) reg.GPVirtual {
+// first is how many rows the first half of a tile has. The rows of each half are equally far apart; a half may lie anywhere.
+func (t *tiler) first() int { return (t.tall + 1) / 2 }
+
+// field is where a field lies.
+func (t *tiler) field(name string) operand.Mem { return operand.Mem{Base: t.args, Disp: offset(name)} }
+
+// get loads a field.
+func (t *tiler) get(name string) reg.GPVirtual {
 	r := t.GP64()
-	t.Load(t.Param(name), r)
-	t.SHLQ(operand.U8(2), r)
+	t.MOVQ(t.field(name), r)
 	return r
 }
 
-func (t *tiler) pointer(name string) reg.GPVirtual {
-	r := t.GP64()
-	t.Load(t.Param(name), r)
-	return r
-}
-
-// lastMask makes the mask of the first `last` columns: a mask register, or a vector whose signs say so.
+// lastMask makes the mask of the first `last` columns in a mask register, where there are such.
 func (t *tiler) lastMask() {
-	last := t.pointer("last")
-	if t.masked {
-		t.MOVQ(last, reg.RCX)
-		bits := t.GP32()
-		t.MOVL(operand.U32(1), bits)
-		t.SHLL(reg.CL, bits)
-		t.DECL(bits)
-		k := t.K()
-		t.KMOVW(bits, k)
-		t.mask = k
+	if !t.masked {
 		return
 	}
-	// Eight numbers out of a row of ones and zeros, the window moved to where `last` ones are left. It is loaded when needed,
-	// for there are no registers to keep it in.
-	t.NEGQ(last)
-	t.mask = last
+	t.MOVQ(t.field("last"), reg.RCX)
+	bits, k := t.GP32(), t.K()
+	t.MOVL(operand.U32(1), bits)
+	t.SHLL(reg.CL, bits)
+	t.DECL(bits)
+	t.KMOVW(bits, k)
+	t.mask = k
 }
 
 // touch asks for the lines of C, so that they are there when the products are done. In a short loop they would not be, and
 // asking is not free.
 func (t *tiler) touch() {
 	const short = 32
-	t.CMPQ(t.address("k"), operand.U8(short))
+	t.CMPQ(t.field("runs"), operand.U8(1))
+	t.JNE(operand.LabelRef("touch"))
+	t.CMPQ(t.field("k"), operand.U8(short))
 	t.JLT(operand.LabelRef("touched"))
-	c, ldc := t.pointer("c"), t.stride("ldc")
-	for i := range t.tall {
+	t.Label("touch")
+	t.eachRow(func(row int, c reg.GPVirtual) {
 		for v := range t.wide {
 			if v*t.lanes*4%64 == 0 {
 				t.PREFETCHT0(operand.Mem{Base: c, Disp: v * t.lanes * 4})
 			}
 		}
-		if i < t.tall-1 {
-			t.ADDQ(ldc, c)
-		}
-	}
+	})
 	t.Label("touched")
 }
 
-// products adds up the products of all k. Each step also prefetches a line of the next strip of A: strips are too short, and too many
-// side by side, for the processor to see where they lead.
-func (t *tiler) products() {
-	k, b, brs := t.pointer("k"), t.pointer("b"), t.stride("brs")
-	ars, acs := t.stride("ars"), t.stride("acs")
-	a := []reg.GPVirtual{t.pointer("a")}
-	for len(a)*group < t.tall {
-		next := t.GP64()
-		t.LEAQ(operand.Mem{Base: a[len(a)-1], Index: ars, Scale: 2}, next)
-		t.ADDQ(ars, next)
-		a = append(a, next)
-	}
-	next, step := t.stride("ahead"), t.stride("step")
-	t.ADDQ(a[0], next)
-	t.acc = make([][]reg.VecVirtual, t.tall)
-	for i := range t.acc {
-		for range t.wide {
-			v := t.vector(t.Context)
-			t.clear(t.Context, v)
-			t.acc[i] = append(t.acc[i], v)
+// rows returns where the number of A of each row lies. Seven rows of a half are within reach of one pointer to it, for an address is a
+// base and a stride times 1, 2, 4 or 8.
+func (t *tiler) rows(half1, half2 reg.GPVirtual) []operand.Mem {
+	one, three, five := t.get("ars"), t.GP64(), t.GP64()
+	t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
+	t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 4}, five)
+	reach := []operand.Mem{{}, {Index: one, Scale: 1}, {Index: one, Scale: 2}, {Index: three, Scale: 1},
+		{Index: one, Scale: 4}, {Index: five, Scale: 1}, {Index: three, Scale: 2}}
+	all := make([]operand.Mem, t.tall)
+	for i := range all {
+		if i < t.first() {
+			all[i] = reach[i]
+			all[i].Base = half1
+		} else {
+			all[i] = reach[i-t.first()]
+			all[i].Base = half2
 		}
 	}
+	return all
+}
+
+// products adds up the products of all runs. Each step also prefetches a line of the next strip of A: strips are too short, and too many
+// side by side, for the processor to see where they lead.
+func (t *tiler) products() {
+	b, brs, acs := t.get("b"), t.get("brs"), t.get("acs")
+	a := []reg.GPVirtual{t.get("a"), t.get("a2")}
+	rows := t.rows(a[0], a[1])
+	a = a[:min(2, t.tall)]
+	next, step := t.get("ahead"), t.get("step")
+	t.ADDQ(a[0], next)
+	t.clearAll()
+	k, runs := t.GP64(), t.get("runs")
+	t.Label("run")
+	t.MOVQ(t.field("k"), k)
 	t.Label("products")
 	t.PREFETCHT0(operand.Mem{Base: next})
 	t.ADDQ(step, next)
@@ -149,42 +181,52 @@ func (t *tiler) products() {
 		}
 	}
 	for i, accs := range t.acc {
-		from := operand.Mem{Base: a[i/group]}
-		if r := i % group; r > 0 {
-			from.Index, from.Scale = ars, uint8(r)
-		}
 		x := t.vector(t.Context)
-		t.VBROADCASTSS(from, x)
+		t.VBROADCASTSS(rows[i], x)
 		for v, acc := range accs {
 			t.VFMADD231PS(row[v], x, acc)
 		}
 	}
-	for _, p := range append(a, b) {
-		if p == b {
-			t.ADDQ(brs, p)
-		} else {
-			t.ADDQ(acs, p)
-		}
+	t.ADDQ(brs, b)
+	for _, p := range a {
+		t.ADDQ(acs, p)
 	}
 	t.DECQ(k)
 	t.JNZ(operand.LabelRef("products"))
+	t.ADDQ(t.field("bjump"), b)
+	for _, p := range a {
+		t.ADDQ(t.field("ajump"), p)
+	}
+	t.DECQ(runs)
+	t.JNZ(operand.LabelRef("run"))
+}
+
+// clearAll makes the accumulators, all zero.
+func (t *tiler) clearAll() {
+	t.acc = make([][]reg.VecVirtual, t.tall)
+	for i := range t.acc {
+		for range t.wide {
+			v := t.vector(t.Context)
+			t.clear(t.Context, v)
+			t.acc[i] = append(t.acc[i], v)
+		}
+	}
 }
 
 // finish writes C = alpha·acc + beta·C: the product with beta is rounded, the one with alpha is fused. Where beta is zero C is not
 // read, so that what it held cannot matter.
 func (t *tiler) finish() {
-	c, ldc := t.pointer("c"), t.stride("ldc")
 	alpha, beta := t.vector(t.Context), t.vector(t.Context)
-	t.VBROADCASTSS(t.address("alpha"), alpha)
-	t.VBROADCASTSS(t.address("beta"), beta)
+	t.VBROADCASTSS(t.field("alpha"), alpha)
+	t.VBROADCASTSS(t.field("beta"), beta)
 	if !t.masked { // the accumulators leave 16 − 12 − 2 registers: one for the mask, one for what is loaded
 		t.loadMask()
 	}
 	bits := t.GP32()
-	t.MOVL(t.address("beta"), bits)
+	t.MOVL(t.field("beta"), bits)
 	t.ADDL(bits, bits) // without its sign
 	t.JZ(operand.LabelRef("overwrite"))
-	t.eachRow(c, ldc, func(acc reg.VecVirtual, at operand.Mem, last bool) {
+	t.eachVector(func(acc reg.VecVirtual, at operand.Mem, last bool) {
 		old := t.vector(t.Context)
 		t.load(at, old, last)
 		t.VMULPS(beta, old, old)
@@ -194,30 +236,34 @@ func (t *tiler) finish() {
 	t.VZEROUPPER()
 	t.RET()
 	t.Label("overwrite")
-	t.eachRow(c, ldc, func(acc reg.VecVirtual, at operand.Mem, last bool) {
+	t.eachVector(func(acc reg.VecVirtual, at operand.Mem, last bool) {
 		t.VMULPS(alpha, acc, acc)
 		t.store(acc, at, last)
 	})
 }
 
-// address is where a parameter lies.
-func (t *tiler) address(name string) operand.Mem {
-	p, err := t.Param(name).Resolve()
-	if err != nil {
-		panic("gemmgen: " + err.Error())
-	}
-	return p.Addr
-}
-
-func (t *tiler) eachRow(c, ldc reg.GPVirtual, do func(acc reg.VecVirtual, at operand.Mem, last bool)) {
-	for i, accs := range t.acc {
-		for v, acc := range accs {
-			do(acc, operand.Mem{Base: c, Disp: v * t.lanes * 4}, v == t.wide-1)
-		}
-		if i < t.tall-1 {
+// eachRow goes through the rows of C, those of the second half where they lie.
+func (t *tiler) eachRow(do func(row int, c reg.GPVirtual)) {
+	c, ldc := t.get("c"), t.get("ldc")
+	for i := range t.tall {
+		switch i {
+		case 0:
+		case t.first():
+			t.MOVQ(t.field("c2"), c)
+		default:
 			t.ADDQ(ldc, c)
 		}
+		do(i, c)
 	}
+}
+
+// eachVector goes through the vectors of C.
+func (t *tiler) eachVector(do func(acc reg.VecVirtual, at operand.Mem, last bool)) {
+	t.eachRow(func(row int, c reg.GPVirtual) {
+		for v, acc := range t.acc[row] {
+			do(acc, operand.Mem{Base: c, Disp: v * t.lanes * 4}, v == t.wide-1)
+		}
+	})
 }
 
 // maskTable is the name of the masks of AVX2: a vector of ones followed by one of zeros.
@@ -235,11 +281,13 @@ func masks(c *build.Context, lanes int) {
 	}
 }
 
-// loadMask turns the number of columns, negated, into a vector.
+// loadMask makes the mask in a vector, whose signs it is: eight numbers out of a row of ones and zeros, the window moved to where `last`
+// ones are left. It is made when needed, for during the products there is no register to keep it in.
 func (t *tiler) loadMask() {
-	at, mask := t.GP64(), t.YMM()
+	at, last, mask := t.GP64(), t.get("last"), t.YMM()
+	t.NEGQ(last)
 	t.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(maskTable), t.lanes*4), at)
-	t.VMOVUPS(operand.Mem{Base: at, Index: t.mask, Scale: 4}, mask)
+	t.VMOVUPS(operand.Mem{Base: at, Index: last, Scale: 4}, mask)
 	t.mask = mask
 }
 

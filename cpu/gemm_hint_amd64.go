@@ -1,0 +1,71 @@
+//go:build !noasm
+
+package cpu
+
+import "unsafe"
+
+// Every product of a micro-kernel asks the caches for one line that will be needed later. A strip of C has more tiles than its
+// successor's strip of A has lines: the last tile asks for that strip, and the others for the next block of B, line by line.
+
+// lines is a part of a matrix, to be asked for: so many lines side by side, in each of its rows.
+type lines struct {
+	at   unsafe.Pointer
+	left int
+	step int // bytes from row to row
+}
+
+// perLine is how many numbers a line of the cache holds.
+const perLine = line / 4
+
+// linesOf is the lines of rows×cols elements of v, none where its rows are a multiple of a page apart: they would drive each other out.
+func linesOf(v view, rows, cols int) lines {
+	if v.cs != 1 {
+		v, cols = view{v.data, v.cs, v.rs}, rows
+	}
+	if v.rs%page == 0 {
+		return lines{}
+	}
+	return lines{unsafe.Pointer(&v.data[0]), (cols + perLine - 1) / perLine, 4 * v.rs}
+}
+
+// next takes the next line of all rows: where it begins, nil where none is left.
+func (l *lines) next() (at unsafe.Pointer) {
+	if l.left == 0 {
+		return nil
+	}
+	at = l.at
+	if l.left--; l.left > 0 {
+		l.at = unsafe.Add(at, line)
+	}
+	return at
+}
+
+// expect makes a tile ask for a line every step bytes from at on, or for nothing new.
+func (t *tileArgs) expect(at unsafe.Pointer, step int) {
+	t.ahead, t.step = 0, 0
+	if at != nil {
+		t.ahead, t.step = int(uintptr(at)-uintptr(unsafe.Pointer(t.a))), step
+	}
+}
+
+// hint makes a strip of op(A), so many rows from number at of a on, what the last tile of a strip asks for in its depth products.
+func (j *job) hint(a *view, at, rows, depth int) {
+	if a.rs == 1 { // its piece of every column, up to the end, which may lie in a further line
+		j.nextA, j.stepA = unsafe.Pointer(&a.data[min(at+rows, len(a.data))-1]), 4*a.cs
+		return
+	}
+	j.nextA, j.stepA = unsafe.Pointer(&a.data[at]), 4*(rows*a.rs/depth) // its rows as they follow one another
+}
+
+// hintFirst is hint for the first strip of a block to come, if there is one and it lies where it will be read.
+func (j *job) hintFirst(b *block, rows int) {
+	j.nextA, j.stepA = nil, 0
+	switch {
+	case b.rows == 0 || j.packA && b.col == 0:
+	case j.packA:
+		j.hint(&view{j.workspace.a, 1, stripRows}, 0, rows, b.depth)
+	default:
+		a := j.a.from(b.i, b.p)
+		j.hint(&a, 0, min(rows, b.rows), b.depth)
+	}
+}

@@ -1,0 +1,57 @@
+//go:build !noasm
+
+package cpu
+
+// turnedRows is how many rows of C are computed as columns at a time.
+const turnedRows = blockCols
+
+// worthTurning says whether C is better computed as (Bᵀ·Aᵀ)ᵀ, which has the same bits: products commute, and the order of sums is that
+// of k. It is where C has few columns beside whole vectors, so that lanes would work for nothing. The costs are in multiply-adds of
+// whole vectors, two of which a processor does at a time.
+func (s *tileSet) worthTurning(m, n, k int, a, b view, beta float32) bool {
+	if beta != 0 || m < 2*s.lanes || n%s.lanes == 0 || n > turnedCols {
+		return false
+	}
+	const chains = 4 // rows of a tile that keep the multipliers busy
+	whole := func(n int) int { return (n + s.lanes - 1) / s.lanes }
+	moved := 0 // numbers more than as it is; moving two costs as much as a multiply-add, within the second cache
+	if worthPackingB(b, m) {
+		moved -= n * k
+	}
+	if a.cs == 1 {
+		moved += m * k
+	}
+	return max(n, chains)*k*whole(m)+(moved+m*n)/2 < m*k*whole(n)
+}
+
+// turnedCols is the most columns of C where lanes without work matter.
+const turnedCols = 160
+
+// turned is product with beta = 0, some rows of C after the other as columns of its transpose.
+func (s *tileSet) turned(m, n, k int, alpha float32, a, b, c view, then epilogue) {
+	w := workspaces.Get().(*workspace)
+	w.c = atLeast(w.c, n*turnedRows)
+	for i := 0; i < m; i += turnedRows {
+		rows := min(turnedRows, m-i)
+		t := view{w.c, rows, 1}
+		part := a.from(i, 0)
+		s.product(n, rows, k, alpha, view{b.data, b.cs, b.rs}, view{part.data, part.cs, part.rs}, 0, t, epilogue{})
+		out := c.from(i, 0)
+		turnBack(out, t, rows, n)
+		then.apply(i, 0, rows, n, out)
+	}
+	workspaces.Put(w)
+}
+
+// turnBack writes rows×cols elements of c, and no other: c[i][j] = t[j][i].
+func turnBack(c, t view, rows, cols int) {
+	whole := cols &^ 7
+	if whole > 0 {
+		packAcross(c.data, c.rs, t, whole, rows)
+	}
+	for j := whole; j < cols; j++ {
+		for i, v := range t.data[j*t.rs:][:rows] {
+			c.data[i*c.rs+j] = v
+		}
+	}
+}

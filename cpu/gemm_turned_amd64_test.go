@@ -1,0 +1,59 @@
+//go:build !noasm
+
+package cpu
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Products that are computed as their transposes have the same bits, and touch nothing around C.
+func TestTurnedTwins(t *testing.T) {
+	turnedSome := false
+	for _, l := range layouts {
+		for _, s := range [][3]int{{100, 10, 256}, {256, 100, 20}, {515, 23, 390}, {33, 1, 5}, {300, 129, 7}, {64, 8, 9}, {257, 15, 12}} {
+			for pad := range 3 {
+				p := problem{s[0], s[1], s[2], l.transA, l.transB, -0.5, 0, pad, pad}
+				a, b, c, ldc := p.operands()
+				want := append([]float32{}, c...)
+				productPlain(p.m, p.n, p.k, p.alpha, a, b, 0, view{want[p.skip:], ldc, 1}, epilogue{})
+				for _, set := range tileSets {
+					turnedSome = turnedSome || set.worthTurning(p.m, p.n, p.k, a, b, 0)
+					got := append([]float32{}, c...)
+					set.turned(p.m, p.n, p.k, p.alpha, a, b, view{got[p.skip:], ldc, 1}, epilogue{})
+					compareWords(t, fmt.Sprint(set.name, ", turned, ", p), got, want, p.skip, ldc)
+				}
+			}
+		}
+	}
+	if !turnedSome && len(tileSets) > 0 {
+		t.Error("no product is turned by itself")
+	}
+}
+
+// What turns is what was measured to gain.
+func TestWorthTurning(t *testing.T) {
+	if len(tileSets) == 0 || tileSets[0] != &avx512 {
+		t.Skip("the shapes are those of AVX-512")
+	}
+	for _, c := range []struct {
+		transA, transB bool
+		m, n, k        int
+		beta           float32
+		want           bool
+	}{
+		{true, false, 100, 10, 256, 0, true},
+		{true, false, 100, 10, 256, 1, false}, // C is read
+		{false, true, 256, 100, 784, 0, true},
+		{false, true, 256, 10, 100, 0, false}, // turning A costs more than the idle lanes
+		{false, false, 256, 96, 784, 0, false},
+		{true, false, 10, 100, 256, 0, false},
+		{false, false, 1024, 1000, 1024, 0, false},
+	} {
+		lda, ldb := strides(c.transA, c.transB, c.m, c.n, c.k)
+		got := avx512.worthTurning(c.m, c.n, c.k, stored(c.transA, nil, lda), stored(c.transB, nil, ldb), c.beta)
+		if got != c.want {
+			t.Errorf("%+v: turned %t", c, got)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+//go:build !noasm
+
+package cpu
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Every micro-kernel adds the products of all runs, wherever its halves lie, and writes its own part of C only.
+func TestTileRunsAndHalves(t *testing.T) {
+	const ars, acs, ajump, brs, bjump, ldc, far = 11, 2, 5, 37, 3, 41, 700
+	for _, s := range tileSets {
+		for rows := range len(s.tiles) {
+			for vectors := range 2 {
+				for _, runs := range []int{1, 2, 5} {
+					rows, k := rows+1, 1+(rows+runs)%4
+					last := 1 + (rows*3+runs)%s.lanes
+					a, b, c := noise("a", 2*far), noise("b", 2*far), noise("c", 3*far)
+					args := tileArgs{a: &a[1], a2: &a[far], ars: 4 * ars, acs: 4 * acs, b: &b[2], brs: 4 * brs, k: k, runs: runs, ajump: 4 * ajump,
+						bjump: 4 * bjump, c: &c[far], c2: &c[3], ldc: 4 * ldc, last: last, alpha: -0.5, beta: 1}
+					want := append([]float32{}, c...)
+					for i := range rows {
+						fromA, toC := 1+i*ars, far+i*ldc
+						if half := (rows + 1) / 2; i >= half {
+							fromA, toC = far+(i-half)*ars, 3+(i-half)*ldc
+						}
+						for j := range vectors*s.lanes + last {
+							var sum float64
+							for p := range runs * k {
+								x, y := a[fromA+p*acs+p/k*ajump], b[2+p*brs+p/k*bjump+j]
+								sum = fused(float64(x), float64(y), sum)
+							}
+							want[toC+j] = float32(fused(-0.5, sum, float64(want[toC+j])))
+						}
+					}
+					s.tiles[rows-1][vectors](&args)
+					compareWords(t, fmt.Sprintf("%s, %d×%d, %d runs of %d", s.name, rows, vectors*s.lanes+last, runs, k), c, want, far, ldc)
+				}
+			}
+		}
+	}
+}
