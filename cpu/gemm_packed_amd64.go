@@ -80,15 +80,6 @@ func (j *job) block(i, rows, p, depth int, beta float32) {
 	}
 }
 
-// share says where part s of all begins and how long it is when n is divided: lengths differ by one at most.
-func share(s, all, n int) (first, length int) {
-	low, more := n/all, n%all
-	if s < more {
-		return s * (low + 1), low + 1
-	}
-	return s*low + more, low
-}
-
 // packStrips packs op(A): strip s at s·stripRows·depth, its columns stripRows apart.
 func (j *job) packStrips(a view, strips, rows, depth int) {
 	dst, size := j.workspace.a, stripRows*depth

@@ -51,6 +51,8 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		}
 	case device.Add:
 		relative(0, 1)
+	case device.Conv, device.ConvGradX, device.ConvGradW:
+		sumBound(c, in, b, convProducts(c))
 	}
 	return b
 }

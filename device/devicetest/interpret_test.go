@@ -42,6 +42,12 @@ func TestInterpretValues(t *testing.T) {
 		{device.ScaleBy, []int{2}, 3, [][]float64{{1, 3}, {2}}, [][]float64{{6, 18}}},
 		{device.Add, []int{2}, 0, [][]float64{{1, 3}, {2, 5}}, [][]float64{{3, 8}}},
 		{device.AddScaled, []int{2}, 10, [][]float64{{1, 3}, {2, 5}}, [][]float64{{21, 53}}},
+		// A row of three pixels under a filter of three taps, padded; then pixels of two channels, two filters, a stride.
+		{device.Conv, []int{1, 1, 3, 1, 1, 1, 3, 1, 0}, 0, [][]float64{{1, 2, 3}, {100, 10, 1}}, [][]float64{{123}}},
+		{device.Conv, []int{1, 2, 2, 1, 1, 2, 2, 1, 1}, 0, [][]float64{{1, 2, 3, 4}, {1000, 100, 10, 1}}, [][]float64{{1, 12, 20, 103, 1234, 2040, 300, 3400, 4000}}},
+		{device.Conv, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4, 5, 6}, {10, 1, 1, 10}}, [][]float64{{12, 21, 56, 65}}},
+		{device.ConvGradX, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4}, {10, 1, 1, 10}}, [][]float64{{12, 21, 0, 0, 34, 43}}},
+		{device.ConvGradW, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4, 5, 6}, {1, 10, 100, 1000}}, [][]float64{{501, 602, 5010, 6020}}},
 	} {
 		got := make([][]float64, len(c.want))
 		for i := range got {
