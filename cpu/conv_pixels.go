@@ -1,7 +1,7 @@
 package cpu
 
 // convPixels is how many pixels of the output a sum of the weight gradient takes before it is added to dW. It is part of the definition.
-const convPixels = 784
+const convPixels = 392
 
 // pixels is a part of the pixels of the output: of the images from n on, the rows from i on, and of these the columns from j on.
 type pixels struct {

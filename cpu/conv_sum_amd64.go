@@ -9,14 +9,17 @@ const sumRows = 266
 // s·c columns that lie side by side in the padded input, with the pixels of the output between them.
 type summer struct {
 	*tileSet
-	v             *convolution
-	l             slide // of the forward direction
-	b             blocks
-	part          pixels
-	tile          *tileArgs
-	x, dy, dw     []float32
-	block, packed []float32
-	turned        []float32 // dW transposed, where that fills vectors better
+	v           *convolution
+	l           slide // of the forward direction
+	b           blocks
+	part        pixels
+	tile        *tileArgs
+	x, dy, dw   []float32
+	block, room []float32 // what x is read from, and where it is copied to
+	inPlace     bool      // it is not
+	packed      []float32 // dy, where dW is computed transposed
+	feed        feed
+	turned      []float32 // dW transposed, where that fills vectors better
 }
 
 // sumBlocks says how x is copied, and how large the largest part is.
@@ -40,7 +43,7 @@ func sumPackedScratch(v *convolution) int {
 	if v.turns() {
 		return block + largest.count()*roundUp(v.k, widest) + v.r*v.s*v.c*v.k
 	}
-	return block + largest.count()*stripRows*(min(sumRows, v.k)/6+1) // of the lowest of the highest tiles
+	return block
 }
 
 // sum is sumPlain with the micro-kernels.
@@ -48,15 +51,19 @@ func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 	l, b, largest := v.sumBlocks()
 	d := summer{tileSet: s, v: v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
 	size := roundUp(b.size(&l), 16) + 16
-	d.block, d.packed = scratch[:size], scratch[size:]
+	d.room, d.packed = scratch[:size], scratch[size:]
 	if v.turns() {
 		room := largest.count() * roundUp(v.k, widest)
 		d.packed, d.turned = d.packed[:room], d.packed[room:]
 	}
 	images, rows, cols := v.parts()
-	for m := range images * rows * cols {
+	all := images * rows * cols
+	for m := range all {
 		d.part = v.part(m)
-		d.fill()
+		d.look()
+		if m+1 < all {
+			d.feed = d.later(v.part(m + 1))
+		}
 		*d.tile = tileArgs{alpha: 1, beta: betaOf(m)}
 		if d.turned != nil {
 			d.addTurned()
@@ -69,6 +76,29 @@ func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 	}
 	*d.tile = tileArgs{} // so that the pool keeps no operand alive
 	tileArgsPool.Put(d.tile)
+}
+
+// look makes the block what the part reads of x: x itself, where that has the columns side by side, or a copy.
+func (d *summer) look() {
+	d.inPlace = d.v.isProduct() && (d.masked || d.v.c%d.lanes == 0) && d.b.pitch == d.v.c
+	if !d.inPlace {
+		d.block = d.room
+		d.fill()
+		return
+	}
+	d.b.line = d.part.cols * d.b.pitch
+	d.block = d.x[((d.part.n*d.l.rows+d.part.i)*d.l.cols+d.part.j)*d.l.deep:]
+}
+
+// later is what the next part will read.
+func (d *summer) later(x pixels) feed {
+	dy := d.dy[((x.n*d.v.p+x.i)*d.v.q+x.j)*d.v.k:][:x.count()*d.v.k]
+	top := max(0, d.l.top+x.i*d.l.step)
+	bottom := min(d.l.rows, d.l.top+(x.i+x.rows-1)*d.l.step+d.l.r)
+	row := d.l.cols * d.l.deep
+	high, wide := len(d.tiles), 2*d.lanes
+	tiles := d.l.r * ((d.l.s*d.v.c + wide - 1) / wide) * ((d.v.k + high - 1) / high)
+	return feedOf(dy, d.x[(x.n*d.l.rows+top)*row:((x.n+x.images-1)*d.l.rows+bottom)*row], tiles)
 }
 
 // fill copies what the part reads of x to the block, and leaves its measures in blocks.
@@ -102,47 +132,48 @@ func (d *summer) first() int {
 	return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k
 }
 
-// add adds the part to dW.
+// add adds the part to dW. Both factors are read where they are: their columns lie side by side.
 func (d *summer) add() {
-	t, depth, outputs, see := d.tile, d.part.count(), d.v.k, d.l.s*d.v.c
-	t.ars, t.acs = 4, 4*stripRows
+	t, outputs, see := d.tile, d.v.k, d.l.s*d.v.c
+	t.ars, t.acs, t.ldc = 4, 4*outputs, 4*d.l.r*see
 	t.k, t.runs, t.groups = d.part.cols, d.part.rows, d.part.images
 	t.brs, t.bjump, t.bgap = d.walk()
-	t.ldc = 4 * d.l.r * see
 	wide, dy := 2*d.lanes, d.dy[d.first():]
 	groups := (outputs + sumRows - 1) / sumRows
 	for group := range groups {
 		k, rows := share(group, groups, outputs)
-		strips := (rows + len(d.tiles) - 1) / len(d.tiles)
-		d.packStrips(dy[k:], strips, rows, depth)
 		for r := range d.l.r {
 			for at := 0; at < see; at += wide {
-				t.b = &d.block[r*d.b.line+at]
 				vectors := 1
 				if t.last = min(wide, see-at); t.last > d.lanes {
 					vectors, t.last = 2, t.last-d.lanes
 				}
-				for s := range strips {
-					first, height := share(s, strips, rows)
-					t.a = &d.packed[s*stripRows*depth]
-					c := (k+first)*d.l.r*see + r*see + at
-					t.c = &d.dw[c]
-					if half := (height + 1) / 2; height > 1 {
-						t.a2, t.c2 = &d.packed[s*stripRows*depth+half], &d.dw[c+half*d.l.r*see]
-					}
-					d.tiles[height-1][vectors-1](t)
-				}
+				t.b = &d.block[r*d.b.line+at]
+				d.panel(vectors, dy[k:], rows, k*d.l.r*see+r*see+at, see-at-wide)
 			}
 		}
 	}
 }
 
-// packStrips packs columns of dy: strip s at s·stripRows·depth, its columns stripRows apart.
-func (d *summer) packStrips(dy []float32, strips, rows, depth int) {
-	size, src := stripRows*depth, view{dy, 1, d.v.k}
-	low, high := rows/strips, rows%strips
-	packAlong(d.packed, size, stripRows, src, low+1, high, depth)
-	packAlong(d.packed[high*size:], size, stripRows, src.from(high*(low+1), 0), low, strips-high, depth)
+// panel computes the columns that b begins, of the rows that a has, strip after strip. Their place in dW is given, and how many columns
+// come after them.
+func (d *summer) panel(vectors int, a []float32, rows, place, more int) {
+	t, apart := d.tile, d.l.products()
+	strips := (rows + len(d.tiles) - 1) / len(d.tiles)
+	for s := range strips {
+		first, height := share(s, strips, rows)
+		c := place + first*apart
+		t.a, t.c = &a[first], &d.dw[c]
+		if half := (height + 1) / 2; height > 1 {
+			t.a2, t.c2 = &a[first+half], &d.dw[c+half*apart]
+		}
+		if s < 2 && s < strips-1 && more > 0 && d.inPlace { // a line of the next columns from each of two strips
+			t.askBeside((2 + s) * d.lanes)
+		} else {
+			d.feed.give(t, d.part.count())
+		}
+		d.tiles[height-1][vectors-1](t)
+	}
 }
 
 // addTurned adds the part to the transpose of dW.
