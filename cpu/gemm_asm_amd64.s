@@ -8,7 +8,7 @@
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -19,8 +19,8 @@ TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 
 touched:
@@ -32,11 +32,14 @@ touched:
 	MOVQ   16(AX), DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (DI)(DI*4), DI
-	MOVQ   112(AX), DI
-	MOVQ   120(AX), R8
+	MOVQ   136(AX), DI
+	MOVQ   144(AX), R8
 	ADDQ   SI, DI
 	VPXORD Z0, Z0, Z0
-	MOVQ   56(AX), R10
+	MOVQ   64(AX), R11
+
+group:
+	MOVQ 56(AX), R10
 
 run:
 	MOVQ 48(AX), R9
@@ -51,17 +54,24 @@ products:
 	ADDQ         BX, SI
 	DECQ         R9
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
 	DECQ         R10
 	JNZ          run
-	VBROADCASTSS 128(AX), Z1
-	VBROADCASTSS 132(AX), Z2
-	MOVL         132(AX), CX
+	DECQ         R11
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z1
+	VBROADCASTSS 156(AX), Z2
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), AX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), AX
 	VMOVUPS.Z    (CX), K1, Z3
 	VMULPS       Z2, Z3, Z3
 	VFMADD231PS  Z1, Z0, Z3
@@ -70,8 +80,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), AX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), AX
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	VZEROUPPER
@@ -81,7 +91,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -92,8 +102,8 @@ TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
@@ -106,12 +116,15 @@ touched:
 	MOVQ   16(AX), DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (DI)(DI*4), DI
-	MOVQ   112(AX), DI
-	MOVQ   120(AX), R8
+	MOVQ   136(AX), DI
+	MOVQ   144(AX), R8
 	ADDQ   SI, DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	MOVQ   56(AX), R10
+	MOVQ   64(AX), R11
+
+group:
+	MOVQ 56(AX), R10
 
 run:
 	MOVQ 48(AX), R9
@@ -128,17 +141,24 @@ products:
 	ADDQ         BX, SI
 	DECQ         R9
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
 	DECQ         R10
 	JNZ          run
-	VBROADCASTSS 128(AX), Z2
-	VBROADCASTSS 132(AX), Z3
-	MOVL         132(AX), CX
+	DECQ         R11
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z2
+	VBROADCASTSS 156(AX), Z3
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), AX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), AX
 	VMOVUPS      (CX), Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
@@ -151,8 +171,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), AX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), AX
 	VMULPS  Z2, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z2, Z1, Z1
@@ -164,7 +184,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -175,10 +195,10 @@ TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
@@ -190,12 +210,15 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R8
-	MOVQ   112(AX), R8
-	MOVQ   120(AX), R9
+	MOVQ   136(AX), R8
+	MOVQ   144(AX), R9
 	ADDQ   SI, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	MOVQ   56(AX), R11
+	MOVQ   64(AX), R12
+
+group:
+	MOVQ 56(AX), R11
 
 run:
 	MOVQ 48(AX), R10
@@ -213,23 +236,31 @@ products:
 	ADDQ         BX, DI
 	DECQ         R10
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R11
 	JNZ          run
-	VBROADCASTSS 128(AX), Z2
-	VBROADCASTSS 132(AX), Z3
-	MOVL         132(AX), CX
+	DECQ         R12
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z2
+	VBROADCASTSS 156(AX), Z3
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
 	VMOVUPS      Z4, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z3, Z0, Z0
 	VFMADD231PS  Z2, Z1, Z0
@@ -238,11 +269,11 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z2, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z2, Z1, Z1
 	VMOVUPS Z1, K1, (CX)
 	VZEROUPPER
@@ -252,7 +283,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -263,11 +294,11 @@ TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
@@ -280,14 +311,17 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R8
-	MOVQ   112(AX), R8
-	MOVQ   120(AX), R9
+	MOVQ   136(AX), R8
+	MOVQ   144(AX), R9
 	ADDQ   SI, R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   56(AX), R11
+	MOVQ   64(AX), R12
+
+group:
+	MOVQ 56(AX), R11
 
 run:
 	MOVQ 48(AX), R10
@@ -308,18 +342,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R10
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R11
 	JNZ          run
-	VBROADCASTSS 128(AX), Z4
-	VBROADCASTSS 132(AX), Z5
-	MOVL         132(AX), CX
+	DECQ         R12
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z4
+	VBROADCASTSS 156(AX), Z5
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
@@ -328,7 +370,7 @@ products:
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z1, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z2, Z0
@@ -341,13 +383,13 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z4, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z4, Z1, Z1
 	VMOVUPS Z1, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z4, Z2, Z2
 	VMOVUPS Z2, (CX)
 	VMULPS  Z4, Z3, Z3
@@ -359,7 +401,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -370,12 +412,12 @@ TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
@@ -387,13 +429,16 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -413,18 +458,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Z3
-	VBROADCASTSS 132(AX), Z4
-	MOVL         132(AX), CX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z3
+	VBROADCASTSS 156(AX), Z4
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z5
 	VMULPS       Z4, Z5, Z5
 	VFMADD231PS  Z3, Z0, Z5
@@ -434,7 +487,7 @@ products:
 	VMULPS       Z4, Z0, Z0
 	VFMADD231PS  Z3, Z1, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z4, Z0, Z0
 	VFMADD231PS  Z3, Z2, Z0
@@ -443,14 +496,14 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z3, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMULPS  Z3, Z1, Z1
 	VMOVUPS Z1, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z3, Z2, Z2
 	VMOVUPS Z2, K1, (CX)
 	VZEROUPPER
@@ -460,7 +513,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -471,14 +524,14 @@ TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
@@ -491,8 +544,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -500,7 +553,10 @@ touched:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -524,18 +580,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Z6
-	VBROADCASTSS 132(AX), Z7
-	MOVL         132(AX), CX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z6
+	VBROADCASTSS 156(AX), Z7
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
@@ -553,7 +617,7 @@ products:
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z3, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z4, Z0
@@ -566,8 +630,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z6, Z1, Z1
@@ -577,7 +641,7 @@ overwrite:
 	VMOVUPS Z2, (CX)
 	VMULPS  Z6, Z3, Z3
 	VMOVUPS Z3, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z6, Z4, Z4
 	VMOVUPS Z4, (CX)
 	VMULPS  Z6, Z5, Z5
@@ -589,7 +653,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -600,12 +664,12 @@ TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -619,14 +683,17 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -648,18 +715,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Z4
-	VBROADCASTSS 132(AX), Z5
-	MOVL         132(AX), CX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z4
+	VBROADCASTSS 156(AX), Z5
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
@@ -669,7 +744,7 @@ products:
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z1, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z2, Z0
@@ -683,14 +758,14 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z4, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMULPS  Z4, Z1, Z1
 	VMOVUPS Z1, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z4, Z2, Z2
 	VMOVUPS Z2, K1, (CX)
 	ADDQ    DX, CX
@@ -703,7 +778,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -714,14 +789,14 @@ TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -737,8 +812,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -748,7 +823,10 @@ touched:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -775,18 +853,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Z8
-	VBROADCASTSS 132(AX), Z9
-	MOVL         132(AX), CX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z8
+	VBROADCASTSS 156(AX), Z9
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
@@ -804,7 +890,7 @@ products:
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z3, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z4, Z0
@@ -826,8 +912,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z8, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z8, Z1, Z1
@@ -837,7 +923,7 @@ overwrite:
 	VMOVUPS Z2, (CX)
 	VMULPS  Z8, Z3, Z3
 	VMOVUPS Z3, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z8, Z4, Z4
 	VMOVUPS Z4, (CX)
 	VMULPS  Z8, Z5, Z5
@@ -854,7 +940,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -865,14 +951,14 @@ TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -886,15 +972,18 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -918,18 +1007,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Z5
-	VBROADCASTSS 132(AX), Z6
-	MOVL         132(AX), CX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z5
+	VBROADCASTSS 156(AX), Z6
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z7
 	VMULPS       Z6, Z7, Z7
 	VFMADD231PS  Z5, Z0, Z7
@@ -944,7 +1041,7 @@ products:
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z2, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z3, Z0
@@ -958,8 +1055,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z5, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -968,7 +1065,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z5, Z2, Z2
 	VMOVUPS Z2, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z5, Z3, Z3
 	VMOVUPS Z3, K1, (CX)
 	ADDQ    DX, CX
@@ -981,7 +1078,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -992,8 +1089,8 @@ TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -1002,7 +1099,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -1018,8 +1115,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -1031,7 +1128,10 @@ touched:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -1061,18 +1161,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Z10
-	VBROADCASTSS 132(AX), Z11
-	MOVL         132(AX), CX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z10
+	VBROADCASTSS 156(AX), Z11
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
@@ -1099,7 +1207,7 @@ products:
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z5, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z6, Z0
@@ -1121,8 +1229,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z10, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z10, Z1, Z1
@@ -1137,7 +1245,7 @@ overwrite:
 	VMOVUPS Z4, (CX)
 	VMULPS  Z10, Z5, Z5
 	VMOVUPS Z5, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z10, Z6, Z6
 	VMOVUPS Z6, (CX)
 	VMULPS  Z10, Z7, Z7
@@ -1154,7 +1262,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -1165,14 +1273,14 @@ TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -1188,8 +1296,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -1197,7 +1305,10 @@ touched:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -1223,18 +1334,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Z6
-	VBROADCASTSS 132(AX), Z7
-	MOVL         132(AX), CX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z6
+	VBROADCASTSS 156(AX), Z7
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
@@ -1249,7 +1368,7 @@ products:
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z2, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z3, Z0
@@ -1268,8 +1387,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z6, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -1278,7 +1397,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z6, Z2, Z2
 	VMOVUPS Z2, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z6, Z3, Z3
 	VMOVUPS Z3, K1, (CX)
 	ADDQ    DX, CX
@@ -1294,7 +1413,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -1305,8 +1424,8 @@ TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -1315,7 +1434,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -1334,8 +1453,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -1349,7 +1468,10 @@ touched:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -1382,18 +1504,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Z12
-	VBROADCASTSS 132(AX), Z13
-	MOVL         132(AX), CX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z12
+	VBROADCASTSS 156(AX), Z13
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
@@ -1420,7 +1550,7 @@ products:
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z5, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z6, Z0
@@ -1451,8 +1581,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z12, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z12, Z1, Z1
@@ -1467,7 +1597,7 @@ overwrite:
 	VMOVUPS Z4, (CX)
 	VMULPS  Z12, Z5, Z5
 	VMOVUPS Z5, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z12, Z6, Z6
 	VMOVUPS Z6, (CX)
 	VMULPS  Z12, Z7, Z7
@@ -1489,7 +1619,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -1500,8 +1630,8 @@ TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -1509,7 +1639,7 @@ touch:
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -1525,8 +1655,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R10
-	MOVQ   120(AX), R11
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
 	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -1535,7 +1665,10 @@ touched:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
-	MOVQ   56(AX), R13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
 
 run:
 	MOVQ 48(AX), R12
@@ -1563,18 +1696,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R12
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R13
 	JNZ          run
-	VBROADCASTSS 128(AX), Z7
-	VBROADCASTSS 132(AX), Z8
-	MOVL         132(AX), CX
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z7
+	VBROADCASTSS 156(AX), Z8
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z9
 	VMULPS       Z8, Z9, Z9
 	VFMADD231PS  Z7, Z0, Z9
@@ -1594,7 +1735,7 @@ products:
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z3, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z4, Z0
@@ -1613,8 +1754,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z7, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -1626,7 +1767,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z7, Z3, Z3
 	VMOVUPS Z3, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z7, Z4, Z4
 	VMOVUPS Z4, K1, (CX)
 	ADDQ    DX, CX
@@ -1642,7 +1783,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -1653,8 +1794,8 @@ TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -1666,7 +1807,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -1685,8 +1826,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R10
-	MOVQ   120(AX), R11
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
 	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -1702,7 +1843,10 @@ touched:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	MOVQ   56(AX), R13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
 
 run:
 	MOVQ 48(AX), R12
@@ -1738,18 +1882,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R12
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R13
 	JNZ          run
-	VBROADCASTSS 128(AX), Z14
-	VBROADCASTSS 132(AX), Z15
-	MOVL         132(AX), CX
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z14
+	VBROADCASTSS 156(AX), Z15
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
@@ -1785,7 +1937,7 @@ products:
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z7, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z8, Z0
@@ -1816,8 +1968,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z14, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z14, Z1, Z1
@@ -1837,7 +1989,7 @@ overwrite:
 	VMOVUPS Z6, (CX)
 	VMULPS  Z14, Z7, Z7
 	VMOVUPS Z7, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z14, Z8, Z8
 	VMOVUPS Z8, (CX)
 	VMULPS  Z14, Z9, Z9
@@ -1859,7 +2011,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -1870,8 +2022,8 @@ TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -1879,7 +2031,7 @@ touch:
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -1897,8 +2049,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R10
-	MOVQ   120(AX), R11
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
 	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -1908,7 +2060,10 @@ touched:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   56(AX), R13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
 
 run:
 	MOVQ 48(AX), R12
@@ -1938,18 +2093,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R12
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R13
 	JNZ          run
-	VBROADCASTSS 128(AX), Z8
-	VBROADCASTSS 132(AX), Z9
-	MOVL         132(AX), CX
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z8
+	VBROADCASTSS 156(AX), Z9
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
@@ -1969,7 +2132,7 @@ products:
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z3, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z4, Z0
@@ -1993,8 +2156,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z8, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -2006,7 +2169,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z8, Z3, Z3
 	VMOVUPS Z3, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z8, Z4, Z4
 	VMOVUPS Z4, K1, (CX)
 	ADDQ    DX, CX
@@ -2025,7 +2188,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -2036,8 +2199,8 @@ TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -2049,7 +2212,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -2071,8 +2234,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R10
-	MOVQ   120(AX), R11
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
 	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -2090,7 +2253,10 @@ touched:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   56(AX), R13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
 
 run:
 	MOVQ 48(AX), R12
@@ -2129,18 +2295,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R12
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R13
 	JNZ          run
-	VBROADCASTSS 128(AX), Z16
-	VBROADCASTSS 132(AX), Z17
-	MOVL         132(AX), CX
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z16
+	VBROADCASTSS 156(AX), Z17
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z18
 	VMULPS       Z17, Z18, Z18
 	VFMADD231PS  Z16, Z0, Z18
@@ -2176,7 +2350,7 @@ products:
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z7, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z8, Z0
@@ -2216,8 +2390,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z16, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z16, Z1, Z1
@@ -2237,7 +2411,7 @@ overwrite:
 	VMOVUPS Z6, (CX)
 	VMULPS  Z16, Z7, Z7
 	VMOVUPS Z7, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z16, Z8, Z8
 	VMOVUPS Z8, (CX)
 	VMULPS  Z16, Z9, Z9
@@ -2264,7 +2438,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -2275,8 +2449,8 @@ TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -2286,7 +2460,7 @@ touch:
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -2304,8 +2478,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R10
-	MOVQ   120(AX), R11
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
 	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -2316,7 +2490,10 @@ touched:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	MOVQ   56(AX), R13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
 
 run:
 	MOVQ 48(AX), R12
@@ -2348,18 +2525,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R12
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R13
 	JNZ          run
-	VBROADCASTSS 128(AX), Z9
-	VBROADCASTSS 132(AX), Z10
-	MOVL         132(AX), CX
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z9
+	VBROADCASTSS 156(AX), Z10
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z11
 	VMULPS       Z10, Z11, Z11
 	VFMADD231PS  Z9, Z0, Z11
@@ -2384,7 +2569,7 @@ products:
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z4, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z5, Z0
@@ -2408,8 +2593,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z9, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -2424,7 +2609,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z9, Z4, Z4
 	VMOVUPS Z4, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z9, Z5, Z5
 	VMOVUPS Z5, K1, (CX)
 	ADDQ    DX, CX
@@ -2443,7 +2628,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -2454,8 +2639,8 @@ TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -2470,7 +2655,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -2492,8 +2677,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R10
-	MOVQ   120(AX), R11
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
 	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -2513,7 +2698,10 @@ touched:
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	MOVQ   56(AX), R13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
 
 run:
 	MOVQ 48(AX), R12
@@ -2555,18 +2743,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R12
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R13
 	JNZ          run
-	VBROADCASTSS 128(AX), Z18
-	VBROADCASTSS 132(AX), Z19
-	MOVL         132(AX), CX
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z18
+	VBROADCASTSS 156(AX), Z19
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z20
 	VMULPS       Z19, Z20, Z20
 	VFMADD231PS  Z18, Z0, Z20
@@ -2611,7 +2807,7 @@ products:
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z9, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z10, Z0
@@ -2651,8 +2847,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z18, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z18, Z1, Z1
@@ -2677,7 +2873,7 @@ overwrite:
 	VMOVUPS Z8, (CX)
 	VMULPS  Z18, Z9, Z9
 	VMOVUPS Z9, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z18, Z10, Z10
 	VMOVUPS Z10, (CX)
 	VMULPS  Z18, Z11, Z11
@@ -2704,7 +2900,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -2715,8 +2911,8 @@ TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -2726,7 +2922,7 @@ touch:
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -2746,8 +2942,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R10
-	MOVQ   120(AX), R11
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
 	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -2759,7 +2955,10 @@ touched:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
-	MOVQ   56(AX), R13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
 
 run:
 	MOVQ 48(AX), R12
@@ -2793,18 +2992,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R12
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R13
 	JNZ          run
-	VBROADCASTSS 128(AX), Z10
-	VBROADCASTSS 132(AX), Z11
-	MOVL         132(AX), CX
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z10
+	VBROADCASTSS 156(AX), Z11
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
@@ -2829,7 +3036,7 @@ products:
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z4, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z5, Z0
@@ -2858,8 +3065,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z10, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -2874,7 +3081,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z10, Z4, Z4
 	VMOVUPS Z4, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z10, Z5, Z5
 	VMOVUPS Z5, K1, (CX)
 	ADDQ    DX, CX
@@ -2896,7 +3103,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -2907,8 +3114,8 @@ TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -2923,7 +3130,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -2948,8 +3155,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R10
-	MOVQ   120(AX), R11
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
 	ADDQ   SI, R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -2971,7 +3178,10 @@ touched:
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
-	MOVQ   56(AX), R13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
 
 run:
 	MOVQ 48(AX), R12
@@ -3016,18 +3226,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R12
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R13
 	JNZ          run
-	VBROADCASTSS 128(AX), Z20
-	VBROADCASTSS 132(AX), Z21
-	MOVL         132(AX), CX
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z20
+	VBROADCASTSS 156(AX), Z21
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z22
 	VMULPS       Z21, Z22, Z22
 	VFMADD231PS  Z20, Z0, Z22
@@ -3072,7 +3290,7 @@ products:
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z9, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z10, Z0
@@ -3121,8 +3339,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z20, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z20, Z1, Z1
@@ -3147,7 +3365,7 @@ overwrite:
 	VMOVUPS Z8, (CX)
 	VMULPS  Z20, Z9, Z9
 	VMOVUPS Z9, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z20, Z10, Z10
 	VMOVUPS Z10, (CX)
 	VMULPS  Z20, Z11, Z11
@@ -3179,7 +3397,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -3190,8 +3408,8 @@ TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -3203,7 +3421,7 @@ touch:
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -3223,8 +3441,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R11
-	MOVQ   120(AX), R12
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
 	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -3237,7 +3455,10 @@ touched:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
-	MOVQ   56(AX), R14
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
 
 run:
 	MOVQ 48(AX), R13
@@ -3273,18 +3494,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R13
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R14
 	JNZ          run
-	VBROADCASTSS 128(AX), Z11
-	VBROADCASTSS 132(AX), Z12
-	MOVL         132(AX), CX
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z11
+	VBROADCASTSS 156(AX), Z12
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z13
 	VMULPS       Z12, Z13, Z13
 	VFMADD231PS  Z11, Z0, Z13
@@ -3314,7 +3543,7 @@ products:
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z5, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z6, Z0
@@ -3343,8 +3572,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z11, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -3362,7 +3591,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z11, Z5, Z5
 	VMOVUPS Z5, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z11, Z6, Z6
 	VMOVUPS Z6, K1, (CX)
 	ADDQ    DX, CX
@@ -3384,7 +3613,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -3395,8 +3624,8 @@ TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -3414,7 +3643,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -3439,8 +3668,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R11
-	MOVQ   120(AX), R12
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
 	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -3464,7 +3693,10 @@ touched:
 	VPXORD Z19, Z19, Z19
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
-	MOVQ   56(AX), R14
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
 
 run:
 	MOVQ 48(AX), R13
@@ -3512,18 +3744,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R13
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R14
 	JNZ          run
-	VBROADCASTSS 128(AX), Z22
-	VBROADCASTSS 132(AX), Z23
-	MOVL         132(AX), CX
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z22
+	VBROADCASTSS 156(AX), Z23
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z24
 	VMULPS       Z23, Z24, Z24
 	VFMADD231PS  Z22, Z0, Z24
@@ -3577,7 +3817,7 @@ products:
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z11, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z12, Z0
@@ -3626,8 +3866,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z22, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z22, Z1, Z1
@@ -3657,7 +3897,7 @@ overwrite:
 	VMOVUPS Z10, (CX)
 	VMULPS  Z22, Z11, Z11
 	VMOVUPS Z11, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z22, Z12, Z12
 	VMOVUPS Z12, (CX)
 	VMULPS  Z22, Z13, Z13
@@ -3689,7 +3929,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -3700,8 +3940,8 @@ TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -3713,7 +3953,7 @@ touch:
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -3735,8 +3975,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R11
-	MOVQ   120(AX), R12
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
 	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -3750,7 +3990,10 @@ touched:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-	MOVQ   56(AX), R14
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
 
 run:
 	MOVQ 48(AX), R13
@@ -3788,18 +4031,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R13
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R14
 	JNZ          run
-	VBROADCASTSS 128(AX), Z12
-	VBROADCASTSS 132(AX), Z13
-	MOVL         132(AX), CX
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z12
+	VBROADCASTSS 156(AX), Z13
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
@@ -3829,7 +4080,7 @@ products:
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z5, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z6, Z0
@@ -3863,8 +4114,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z12, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -3882,7 +4133,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z12, Z5, Z5
 	VMOVUPS Z5, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z12, Z6, Z6
 	VMOVUPS Z6, K1, (CX)
 	ADDQ    DX, CX
@@ -3907,7 +4158,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -3918,8 +4169,8 @@ TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -3937,7 +4188,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -3965,8 +4216,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R11
-	MOVQ   120(AX), R12
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
 	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -3992,7 +4243,10 @@ touched:
 	VPXORD Z21, Z21, Z21
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
-	MOVQ   56(AX), R14
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
 
 run:
 	MOVQ 48(AX), R13
@@ -4043,18 +4297,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R13
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R14
 	JNZ          run
-	VBROADCASTSS 128(AX), Z24
-	VBROADCASTSS 132(AX), Z25
-	MOVL         132(AX), CX
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z24
+	VBROADCASTSS 156(AX), Z25
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z26
 	VMULPS       Z25, Z26, Z26
 	VFMADD231PS  Z24, Z0, Z26
@@ -4108,7 +4370,7 @@ products:
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z11, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z12, Z0
@@ -4166,8 +4428,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z24, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z24, Z1, Z1
@@ -4197,7 +4459,7 @@ overwrite:
 	VMOVUPS Z10, (CX)
 	VMULPS  Z24, Z11, Z11
 	VMOVUPS Z11, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z24, Z12, Z12
 	VMOVUPS Z12, (CX)
 	VMULPS  Z24, Z13, Z13
@@ -4234,7 +4496,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile13x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -4245,8 +4507,8 @@ TEXT ·tile13x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -4260,7 +4522,7 @@ touch:
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -4282,8 +4544,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R11
-	MOVQ   120(AX), R12
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
 	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -4298,7 +4560,10 @@ touched:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
-	MOVQ   56(AX), R14
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
 
 run:
 	MOVQ 48(AX), R13
@@ -4338,18 +4603,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R13
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R14
 	JNZ          run
-	VBROADCASTSS 128(AX), Z13
-	VBROADCASTSS 132(AX), Z14
-	MOVL         132(AX), CX
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z13
+	VBROADCASTSS 156(AX), Z14
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z15
 	VMULPS       Z14, Z15, Z15
 	VFMADD231PS  Z13, Z0, Z15
@@ -4384,7 +4657,7 @@ products:
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z6, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z7, Z0
@@ -4418,8 +4691,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z13, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -4440,7 +4713,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z13, Z6, Z6
 	VMOVUPS Z6, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z13, Z7, Z7
 	VMOVUPS Z7, K1, (CX)
 	ADDQ    DX, CX
@@ -4465,7 +4738,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile13x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -4476,8 +4749,8 @@ TEXT ·tile13x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -4498,7 +4771,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -4526,8 +4799,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R11
-	MOVQ   120(AX), R12
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
 	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -4555,7 +4828,10 @@ touched:
 	VPXORD Z23, Z23, Z23
 	VPXORD Z24, Z24, Z24
 	VPXORD Z25, Z25, Z25
-	MOVQ   56(AX), R14
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
 
 run:
 	MOVQ 48(AX), R13
@@ -4609,18 +4885,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R13
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R14
 	JNZ          run
-	VBROADCASTSS 128(AX), Z26
-	VBROADCASTSS 132(AX), Z27
-	MOVL         132(AX), CX
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z26
+	VBROADCASTSS 156(AX), Z27
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z28
 	VMULPS       Z27, Z28, Z28
 	VFMADD231PS  Z26, Z0, Z28
@@ -4683,7 +4967,7 @@ products:
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z13, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z14, Z0
@@ -4741,8 +5025,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z26, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z26, Z1, Z1
@@ -4777,7 +5061,7 @@ overwrite:
 	VMOVUPS Z12, (CX)
 	VMULPS  Z26, Z13, Z13
 	VMOVUPS Z13, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z26, Z14, Z14
 	VMOVUPS Z14, (CX)
 	VMULPS  Z26, Z15, Z15
@@ -4814,7 +5098,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile14x16AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -4825,8 +5109,8 @@ TEXT ·tile14x16AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -4840,7 +5124,7 @@ touch:
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -4864,8 +5148,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R11
-	MOVQ   120(AX), R12
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
 	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -4881,7 +5165,10 @@ touched:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
-	MOVQ   56(AX), R14
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
 
 run:
 	MOVQ 48(AX), R13
@@ -4923,18 +5210,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R13
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R14
 	JNZ          run
-	VBROADCASTSS 128(AX), Z14
-	VBROADCASTSS 132(AX), Z15
-	MOVL         132(AX), CX
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z14
+	VBROADCASTSS 156(AX), Z15
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
@@ -4969,7 +5264,7 @@ products:
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z6, Z0
 	VMOVUPS      Z0, K1, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS.Z    (CX), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z7, Z0
@@ -5008,8 +5303,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z14, Z0, Z0
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
@@ -5030,7 +5325,7 @@ overwrite:
 	ADDQ    DX, CX
 	VMULPS  Z14, Z6, Z6
 	VMOVUPS Z6, K1, (CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z14, Z7, Z7
 	VMOVUPS Z7, K1, (CX)
 	ADDQ    DX, CX
@@ -5058,7 +5353,7 @@ overwrite:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tile14x32AVX512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
-	MOVQ  104(AX), CX
+	MOVQ  128(AX), CX
 	MOVL  $0x00000001, DX
 	SHLL  CL, DX
 	DECL  DX
@@ -5069,8 +5364,8 @@ TEXT ·tile14x32AVX512(SB), NOSPLIT, $0-8
 	JLT   touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -5091,7 +5386,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	ADDQ       DX, CX
@@ -5122,8 +5417,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R10
-	MOVQ   112(AX), R11
-	MOVQ   120(AX), R12
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
 	ADDQ   SI, R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -5153,7 +5448,10 @@ touched:
 	VPXORD Z25, Z25, Z25
 	VPXORD Z26, Z26, Z26
 	VPXORD Z27, Z27, Z27
-	MOVQ   56(AX), R14
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
 
 run:
 	MOVQ 48(AX), R13
@@ -5210,18 +5508,26 @@ products:
 	ADDQ         BX, DI
 	DECQ         R13
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R14
 	JNZ          run
-	VBROADCASTSS 128(AX), Z28
-	VBROADCASTSS 132(AX), Z29
-	MOVL         132(AX), CX
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z28
+	VBROADCASTSS 156(AX), Z29
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z30
 	VMULPS       Z29, Z30, Z30
 	VFMADD231PS  Z28, Z0, Z30
@@ -5284,7 +5590,7 @@ products:
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z13, Z0
 	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z14, Z0
@@ -5351,8 +5657,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ    80(AX), CX
-	MOVQ    96(AX), DX
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
 	VMULPS  Z28, Z0, Z0
 	VMOVUPS Z0, (CX)
 	VMULPS  Z28, Z1, Z1
@@ -5387,7 +5693,7 @@ overwrite:
 	VMOVUPS Z12, (CX)
 	VMULPS  Z28, Z13, Z13
 	VMOVUPS Z13, K1, 64(CX)
-	MOVQ    88(AX), CX
+	MOVQ    112(AX), CX
 	VMULPS  Z28, Z14, Z14
 	VMOVUPS Z14, (CX)
 	VMULPS  Z28, Z15, Z15
@@ -5493,8 +5799,8 @@ TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 
 touched:
@@ -5506,11 +5812,14 @@ touched:
 	MOVQ   16(AX), DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (DI)(DI*4), DI
-	MOVQ   112(AX), DI
-	MOVQ   120(AX), R8
+	MOVQ   136(AX), DI
+	MOVQ   144(AX), R8
 	ADDQ   SI, DI
 	VXORPS Y0, Y0, Y0
-	MOVQ   56(AX), R10
+	MOVQ   64(AX), R11
+
+group:
+	MOVQ 56(AX), R10
 
 run:
 	MOVQ 48(AX), R9
@@ -5525,21 +5834,28 @@ products:
 	ADDQ         BX, SI
 	DECQ         R9
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
 	DECQ         R10
 	JNZ          run
-	VBROADCASTSS 128(AX), Y1
-	VBROADCASTSS 132(AX), Y2
-	MOVQ         104(AX), DX
+	DECQ         R11
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y1
+	VBROADCASTSS 156(AX), Y2
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y3
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), AX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), AX
 	VMASKMOVPS   (CX), Y3, Y4
 	VMULPS       Y2, Y4, Y4
 	VFMADD231PS  Y1, Y0, Y4
@@ -5548,8 +5864,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), AX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), AX
 	VMULPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y3, (CX)
 	VZEROUPPER
@@ -5565,8 +5881,8 @@ TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 
 touched:
@@ -5578,12 +5894,15 @@ touched:
 	MOVQ   16(AX), DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (DI)(DI*4), DI
-	MOVQ   112(AX), DI
-	MOVQ   120(AX), R8
+	MOVQ   136(AX), DI
+	MOVQ   144(AX), R8
 	ADDQ   SI, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   56(AX), R10
+	MOVQ   64(AX), R11
+
+group:
+	MOVQ 56(AX), R10
 
 run:
 	MOVQ 48(AX), R9
@@ -5600,21 +5919,28 @@ products:
 	ADDQ         BX, SI
 	DECQ         R9
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
 	DECQ         R10
 	JNZ          run
-	VBROADCASTSS 128(AX), Y2
-	VBROADCASTSS 132(AX), Y3
-	MOVQ         104(AX), DX
+	DECQ         R11
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y2
+	VBROADCASTSS 156(AX), Y3
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y4
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), AX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), AX
 	VMOVUPS      (CX), Y5
 	VMULPS       Y3, Y5, Y5
 	VFMADD231PS  Y2, Y0, Y5
@@ -5627,8 +5953,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), AX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), AX
 	VMULPS     Y2, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y2, Y1, Y1
@@ -5646,10 +5972,10 @@ TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
@@ -5661,12 +5987,15 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R8
-	MOVQ   112(AX), R8
-	MOVQ   120(AX), R9
+	MOVQ   136(AX), R8
+	MOVQ   144(AX), R9
 	ADDQ   SI, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   56(AX), R11
+	MOVQ   64(AX), R12
+
+group:
+	MOVQ 56(AX), R11
 
 run:
 	MOVQ 48(AX), R10
@@ -5684,27 +6013,35 @@ products:
 	ADDQ         BX, DI
 	DECQ         R10
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R11
 	JNZ          run
-	VBROADCASTSS 128(AX), Y2
-	VBROADCASTSS 132(AX), Y3
-	MOVQ         104(AX), DX
+	DECQ         R12
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y2
+	VBROADCASTSS 156(AX), Y3
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y4
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMASKMOVPS   (CX), Y4, Y5
 	VMULPS       Y3, Y5, Y5
 	VFMADD231PS  Y2, Y0, Y5
 	VMASKMOVPS   Y5, Y4, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMASKMOVPS   (CX), Y4, Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD231PS  Y2, Y1, Y0
@@ -5713,11 +6050,11 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y4, (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y4, (CX)
 	VZEROUPPER
@@ -5733,10 +6070,10 @@ TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
@@ -5748,14 +6085,17 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R8
-	MOVQ   112(AX), R8
-	MOVQ   120(AX), R9
+	MOVQ   136(AX), R8
+	MOVQ   144(AX), R9
 	ADDQ   SI, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   56(AX), R11
+	MOVQ   64(AX), R12
+
+group:
+	MOVQ 56(AX), R11
 
 run:
 	MOVQ 48(AX), R10
@@ -5776,22 +6116,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R10
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R11
 	JNZ          run
-	VBROADCASTSS 128(AX), Y4
-	VBROADCASTSS 132(AX), Y5
-	MOVQ         104(AX), DX
+	DECQ         R12
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y4
+	VBROADCASTSS 156(AX), Y5
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y6
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Y7
 	VMULPS       Y5, Y7, Y7
 	VFMADD231PS  Y4, Y0, Y7
@@ -5800,7 +6148,7 @@ products:
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y1, Y0
 	VMASKMOVPS   Y0, Y6, 32(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y2, Y0
@@ -5813,13 +6161,13 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y4, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y4, Y1, Y1
 	VMASKMOVPS Y1, Y6, 32(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y4, Y2, Y2
 	VMOVUPS    Y2, (CX)
 	VMULPS     Y4, Y3, Y3
@@ -5837,12 +6185,12 @@ TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
@@ -5854,13 +6202,16 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -5880,22 +6231,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Y3
-	VBROADCASTSS 132(AX), Y4
-	MOVQ         104(AX), DX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y3
+	VBROADCASTSS 156(AX), Y4
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y5
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMASKMOVPS   (CX), Y5, Y6
 	VMULPS       Y4, Y6, Y6
 	VFMADD231PS  Y3, Y0, Y6
@@ -5905,7 +6264,7 @@ products:
 	VMULPS       Y4, Y0, Y0
 	VFMADD231PS  Y3, Y1, Y0
 	VMASKMOVPS   Y0, Y5, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMASKMOVPS   (CX), Y5, Y0
 	VMULPS       Y4, Y0, Y0
 	VFMADD231PS  Y3, Y2, Y0
@@ -5914,14 +6273,14 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y3, Y0, Y0
 	VMASKMOVPS Y0, Y5, (CX)
 	ADDQ       DX, CX
 	VMULPS     Y3, Y1, Y1
 	VMASKMOVPS Y1, Y5, (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y3, Y2, Y2
 	VMASKMOVPS Y2, Y5, (CX)
 	VZEROUPPER
@@ -5937,12 +6296,12 @@ TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
 touched:
@@ -5954,8 +6313,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -5963,7 +6322,10 @@ touched:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -5987,22 +6349,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Y6
-	VBROADCASTSS 132(AX), Y7
-	MOVQ         104(AX), DX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y6
+	VBROADCASTSS 156(AX), Y7
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y8
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Y9
 	VMULPS       Y7, Y9, Y9
 	VFMADD231PS  Y6, Y0, Y9
@@ -6020,7 +6390,7 @@ products:
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y3, Y0
 	VMASKMOVPS   Y0, Y8, 32(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y4, Y0
@@ -6033,8 +6403,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y6, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y6, Y1, Y1
@@ -6044,7 +6414,7 @@ overwrite:
 	VMOVUPS    Y2, (CX)
 	VMULPS     Y6, Y3, Y3
 	VMASKMOVPS Y3, Y8, 32(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y6, Y4, Y4
 	VMOVUPS    Y4, (CX)
 	VMULPS     Y6, Y5, Y5
@@ -6062,12 +6432,12 @@ TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -6081,14 +6451,17 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -6110,22 +6483,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Y4
-	VBROADCASTSS 132(AX), Y5
-	MOVQ         104(AX), DX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y4
+	VBROADCASTSS 156(AX), Y5
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y6
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMASKMOVPS   (CX), Y6, Y7
 	VMULPS       Y5, Y7, Y7
 	VFMADD231PS  Y4, Y0, Y7
@@ -6135,7 +6516,7 @@ products:
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y1, Y0
 	VMASKMOVPS   Y0, Y6, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMASKMOVPS   (CX), Y6, Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y2, Y0
@@ -6149,14 +6530,14 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y4, Y0, Y0
 	VMASKMOVPS Y0, Y6, (CX)
 	ADDQ       DX, CX
 	VMULPS     Y4, Y1, Y1
 	VMASKMOVPS Y1, Y6, (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y4, Y2, Y2
 	VMASKMOVPS Y2, Y6, (CX)
 	ADDQ       DX, CX
@@ -6175,12 +6556,12 @@ TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -6194,8 +6575,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6205,7 +6586,10 @@ touched:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -6232,22 +6616,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Y8
-	VBROADCASTSS 132(AX), Y9
-	MOVQ         104(AX), DX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y8
+	VBROADCASTSS 156(AX), Y9
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y10
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Y11
 	VMULPS       Y9, Y11, Y11
 	VFMADD231PS  Y8, Y0, Y11
@@ -6265,7 +6657,7 @@ products:
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y3, Y0
 	VMASKMOVPS   Y0, Y10, 32(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y4, Y0
@@ -6287,8 +6679,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y8, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y8, Y1, Y1
@@ -6298,7 +6690,7 @@ overwrite:
 	VMOVUPS    Y2, (CX)
 	VMULPS     Y8, Y3, Y3
 	VMASKMOVPS Y3, Y10, 32(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y8, Y4, Y4
 	VMOVUPS    Y4, (CX)
 	VMULPS     Y8, Y5, Y5
@@ -6321,14 +6713,14 @@ TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -6342,15 +6734,18 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -6374,22 +6769,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Y5
-	VBROADCASTSS 132(AX), Y6
-	MOVQ         104(AX), DX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y5
+	VBROADCASTSS 156(AX), Y6
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y7
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMASKMOVPS   (CX), Y7, Y8
 	VMULPS       Y6, Y8, Y8
 	VFMADD231PS  Y5, Y0, Y8
@@ -6404,7 +6807,7 @@ products:
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y2, Y0
 	VMASKMOVPS   Y0, Y7, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMASKMOVPS   (CX), Y7, Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y3, Y0
@@ -6418,8 +6821,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y5, Y0, Y0
 	VMASKMOVPS Y0, Y7, (CX)
 	ADDQ       DX, CX
@@ -6428,7 +6831,7 @@ overwrite:
 	ADDQ       DX, CX
 	VMULPS     Y5, Y2, Y2
 	VMASKMOVPS Y2, Y7, (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y5, Y3, Y3
 	VMASKMOVPS Y3, Y7, (CX)
 	ADDQ       DX, CX
@@ -6447,14 +6850,14 @@ TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -6468,8 +6871,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6481,7 +6884,10 @@ touched:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -6511,22 +6917,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Y10
-	VBROADCASTSS 132(AX), Y11
-	MOVQ         104(AX), DX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y10
+	VBROADCASTSS 156(AX), Y11
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y12
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Y13
 	VMULPS       Y11, Y13, Y13
 	VFMADD231PS  Y10, Y0, Y13
@@ -6553,7 +6967,7 @@ products:
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y5, Y0
 	VMASKMOVPS   Y0, Y12, 32(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y6, Y0
@@ -6575,8 +6989,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y10, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y10, Y1, Y1
@@ -6591,7 +7005,7 @@ overwrite:
 	VMOVUPS    Y4, (CX)
 	VMULPS     Y10, Y5, Y5
 	VMASKMOVPS Y5, Y12, 32(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y10, Y6, Y6
 	VMOVUPS    Y6, (CX)
 	VMULPS     Y10, Y7, Y7
@@ -6614,14 +7028,14 @@ TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -6637,8 +7051,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6646,7 +7060,10 @@ touched:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -6672,22 +7089,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Y6
-	VBROADCASTSS 132(AX), Y7
-	MOVQ         104(AX), DX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y6
+	VBROADCASTSS 156(AX), Y7
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y8
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMASKMOVPS   (CX), Y8, Y9
 	VMULPS       Y7, Y9, Y9
 	VFMADD231PS  Y6, Y0, Y9
@@ -6702,7 +7127,7 @@ products:
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y2, Y0
 	VMASKMOVPS   Y0, Y8, (CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMASKMOVPS   (CX), Y8, Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y3, Y0
@@ -6721,8 +7146,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y6, Y0, Y0
 	VMASKMOVPS Y0, Y8, (CX)
 	ADDQ       DX, CX
@@ -6731,7 +7156,7 @@ overwrite:
 	ADDQ       DX, CX
 	VMULPS     Y6, Y2, Y2
 	VMASKMOVPS Y2, Y8, (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y6, Y3, Y3
 	VMASKMOVPS Y3, Y8, (CX)
 	ADDQ       DX, CX
@@ -6753,14 +7178,14 @@ TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-8
 	JLT  touched
 
 touch:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
@@ -6776,8 +7201,8 @@ touched:
 	MOVQ   16(AX), R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (R8)(R8*4), R9
-	MOVQ   112(AX), R9
-	MOVQ   120(AX), R10
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
 	ADDQ   SI, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -6791,7 +7216,10 @@ touched:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   56(AX), R12
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
 
 run:
 	MOVQ 48(AX), R11
@@ -6824,22 +7252,30 @@ products:
 	ADDQ         BX, DI
 	DECQ         R11
 	JNZ          products
-	ADDQ         72(AX), CX
-	ADDQ         64(AX), SI
-	ADDQ         64(AX), DI
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
 	DECQ         R12
 	JNZ          run
-	VBROADCASTSS 128(AX), Y12
-	VBROADCASTSS 132(AX), Y13
-	MOVQ         104(AX), DX
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Y12
+	VBROADCASTSS 156(AX), Y13
+	MOVQ         128(AX), DX
 	NEGQ         DX
 	LEAQ         lanesAVX2<>+32(SB), CX
 	VMOVUPS      (CX)(DX*4), Y14
-	MOVL         132(AX), CX
+	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           overwrite
-	MOVQ         80(AX), CX
-	MOVQ         96(AX), DX
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Y15
 	VMULPS       Y13, Y15, Y15
 	VFMADD231PS  Y12, Y0, Y15
@@ -6866,7 +7302,7 @@ products:
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y5, Y0
 	VMASKMOVPS   Y0, Y14, 32(CX)
-	MOVQ         88(AX), CX
+	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y6, Y0
@@ -6897,8 +7333,8 @@ products:
 	RET
 
 overwrite:
-	MOVQ       80(AX), CX
-	MOVQ       96(AX), DX
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
 	VMULPS     Y12, Y0, Y0
 	VMOVUPS    Y0, (CX)
 	VMULPS     Y12, Y1, Y1
@@ -6913,7 +7349,7 @@ overwrite:
 	VMOVUPS    Y4, (CX)
 	VMULPS     Y12, Y5, Y5
 	VMASKMOVPS Y5, Y14, 32(CX)
-	MOVQ       88(AX), CX
+	MOVQ       112(AX), CX
 	VMULPS     Y12, Y6, Y6
 	VMOVUPS    Y6, (CX)
 	VMULPS     Y12, Y7, Y7

@@ -59,7 +59,7 @@ type block struct{ part, i, rows, p, depth, col, cols int }
 // product is gemmThen without its checks.
 func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	if s.worthTurning(m, n, k, a, b, beta) {
-		s.turned(m, n, k, alpha, a, b, c, then)
+		s.productTurned(m, n, k, alpha, a, b, c, then)
 		return
 	}
 	w := workspaces.Get().(*workspace)
@@ -157,15 +157,6 @@ func (j *job) block(b, next *block, beta float32) {
 
 // strips is how many strips so many rows make: as few as possible, of nearly the same height, the higher ones first.
 func (j *job) strips(rows int) int { return (rows + len(j.tiles) - 1) / len(j.tiles) }
-
-// share says where part s of all begins and how long it is when n is divided: lengths differ by one at most.
-func share(s, all, n int) (first, length int) {
-	low, more := n/all, n%all
-	if s < more {
-		return s * (low + 1), low + 1
-	}
-	return s*low + more, low
-}
 
 // packStrips packs op(A): strip s at s·stripRows·depth, its columns stripRows apart.
 func (j *job) packStrips(a view, strips, rows, depth int) {

@@ -12,6 +12,7 @@ type operands struct {
 	in, out [][]float32
 	dims    []int
 	attr    float64
+	scratch []float32 // as many numbers as scratchSizes says, holding anything
 }
 
 // entry describes a kernel: its dimensions by letter, its operands as products of these letters, and the function. An
@@ -46,6 +47,9 @@ var kernels = map[device.Kernel]entry{
 	device.LinearGradXSigmoid: {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false, linearGradXSigmoid},
 	device.LinearGradXReLU:    {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false, linearGradXReLU},
 	device.LinearGradWDecay:   {"mnk", []string{"mk", "mn", "nk"}, []string{"nk", "n"}, false, linearGradWDecay},
+	device.Conv:               {"nhwckrsto", []string{"nhwc", "krsc"}, []string{"npqk"}, false, conv},
+	device.ConvGradX:          {"nhwckrsto", []string{"npqk", "krsc"}, []string{"nhwc"}, false, convGradX},
+	device.ConvGradW:          {"nhwckrsto", []string{"nhwc", "npqk"}, []string{"krsc"}, false, convGradW},
 }
 
 // Call runs one kernel on host slices: in and out stand for c.In and c.Out, whose Refs are not looked at. The error names the
@@ -58,7 +62,9 @@ func Call(c *device.Call, in, out [][]float32) error {
 	if err := e.fit(c.Dims, lengths(in), lengths(out)); err != nil {
 		return fmt.Errorf("cpu: %s: %w", title(c), err)
 	}
-	if err := e.run(&operands{in: in, out: out, dims: c.Dims, attr: c.Attr}); err != nil {
+	room := borrow(scratchSize(c))
+	defer room.giveBack()
+	if err := e.run(&operands{in: in, out: out, dims: c.Dims, attr: c.Attr, scratch: room.numbers}); err != nil {
 		return fmt.Errorf("cpu: %s: %w", title(c), err)
 	}
 	return nil

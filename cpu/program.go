@@ -16,6 +16,7 @@ type Program struct {
 	spaces  [spaces][]float32 // by device.Space; Arena and Labels are the Program's own
 	results []int             // offsets into the arena
 	classes int               // the fewest classes that a kernel reads the labels for; 0 if none does
+	scratch []float32         // what the kernels work in, one after the other
 }
 
 var _ device.Program = (*Program)(nil)
@@ -61,6 +62,12 @@ func load(code *device.Code) (*Program, error) {
 		s.run, s.dims, s.attr = e.run, c.Dims, c.Attr
 		s.in, s.out = p.place(c.In), p.place(c.Out)
 		p.countClasses(c)
+		if n := scratchSize(c); n > len(p.scratch) {
+			p.scratch = aligned(n)
+		}
+	}
+	for i := range p.steps {
+		p.steps[i].scratch = p.scratch
 	}
 	for i, r := range code.Results {
 		p.results[i] = r.Ref.Off
@@ -94,6 +101,10 @@ func (p *Program) countClasses(c *device.Call) {
 		}
 	}
 }
+
+// Workspace is how many bytes the kernels of the Program work in, beside the arena: what the one that needs most does. It is allocated
+// by Load.
+func (p *Program) Workspace() int { return 4 * len(p.scratch) }
 
 // Code is what was loaded.
 func (p *Program) Code() *device.Code { return p.code }

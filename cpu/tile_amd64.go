@@ -8,20 +8,23 @@ type tileFunc func(args *tileArgs)
 // tileArgs is what a micro-kernel works on. It is a struct so that of all this only what moves from tile to tile need be written. All
 // strides and jumps are in bytes. The generator has the fields by their order and size.
 //
-// The rows of a tile form two halves, ⌈height/2⌉ rows and the rest, each of which may lie anywhere. The products form runs of k, which
-// add to the same sums: A and B jump after each. So element i,p of the first half, p < k, in run r is
+// The rows of a tile form two halves, ⌈height/2⌉ rows and the rest, each of which may lie anywhere. The products form groups of runs of k
+// each, which all add to the same sums: A and B jump after each run, and have a gap after each group besides. So element i,p of the first
+// half, p < k, in run r of group g, is
 //
-//	a + i·ars + (r·k+p)·acs + r·ajump
+//	a + i·ars + ((g·runs+r)·k+p)·acs + (g·runs+r)·ajump + g·agap
 //
-// and the row of B that belongs to it is at b + (r·k+p)·brs + r·bjump. Row i of C is at c + i·ldc in the first half. The last vector of a
-// row has last columns; what of B lies behind them is not read by a masked set, and is read by the others.
+// and the row of B that belongs to it is at b + ((g·runs+r)·k+p)·brs + (g·runs+r)·bjump + g·bgap. Row i of C is at c + i·ldc in the first
+// half. The last vector of a row has last columns; what of B lies behind them is not read by a masked set, and is read by the others.
 type tileArgs struct {
 	a, a2        *float32 // a2 is where the second half begins
 	ars, acs     int
 	b            *float32
 	brs          int
-	k, runs      int // both at least 1
+	k, runs      int // at least 1
+	groups       int // 0 stands for 1
 	ajump, bjump int
+	agap, bgap   int
 	c, c2        *float32
 	ldc          int
 	last         int

@@ -9,16 +9,16 @@ import (
 
 // Every micro-kernel adds the products of all runs, wherever its halves lie, and writes its own part of C only.
 func TestTileRunsAndHalves(t *testing.T) {
-	const ars, acs, ajump, brs, bjump, ldc, far = 11, 2, 5, 37, 3, 41, 700
+	const ars, acs, ajump, agap, brs, bjump, bgap, ldc, far = 11, 2, 5, -7, 37, 3, 9, 41, 1200
 	for _, s := range tileSets {
 		for rows := range len(s.tiles) {
 			for vectors := range 2 {
 				for _, runs := range []int{1, 2, 5} {
-					rows, k := rows+1, 1+(rows+runs)%4
+					rows, k, groups := rows+1, 1+(rows+runs)%4, rows%4
 					last := 1 + (rows*3+runs)%s.lanes
-					a, b, c := noise("a", 2*far), noise("b", 2*far), noise("c", 3*far)
-					args := tileArgs{a: &a[1], a2: &a[far], ars: 4 * ars, acs: 4 * acs, b: &b[2], brs: 4 * brs, k: k, runs: runs, ajump: 4 * ajump,
-						bjump: 4 * bjump, c: &c[far], c2: &c[3], ldc: 4 * ldc, last: last, alpha: -0.5, beta: 1}
+					a, b, c := noise("a", 2*far), noise("b", 3*far), noise("c", 3*far)
+					args := tileArgs{a: &a[1], a2: &a[far], ars: 4 * ars, acs: 4 * acs, b: &b[2], brs: 4 * brs, k: k, runs: runs, groups: groups, ajump: 4 * ajump,
+						bjump: 4 * bjump, agap: 4 * agap, bgap: 4 * bgap, c: &c[far], c2: &c[3], ldc: 4 * ldc, last: last, alpha: -0.5, beta: 1}
 					want := append([]float32{}, c...)
 					for i := range rows {
 						fromA, toC := 1+i*ars, far+i*ldc
@@ -27,15 +27,15 @@ func TestTileRunsAndHalves(t *testing.T) {
 						}
 						for j := range vectors*s.lanes + last {
 							var sum float64
-							for p := range runs * k {
-								x, y := a[fromA+p*acs+p/k*ajump], b[2+p*brs+p/k*bjump+j]
+							for p := range max(1, groups) * runs * k {
+								x, y := a[fromA+p*acs+p/k*ajump+p/k/runs*agap], b[2+p*brs+p/k*bjump+p/k/runs*bgap+j]
 								sum = fused(float64(x), float64(y), sum)
 							}
 							want[toC+j] = float32(fused(-0.5, sum, float64(want[toC+j])))
 						}
 					}
 					s.tiles[rows-1][vectors](&args)
-					compareWords(t, fmt.Sprintf("%s, %d×%d, %d runs of %d", s.name, rows, vectors*s.lanes+last, runs, k), c, want, far, ldc)
+					compareWords(t, fmt.Sprintf("%s, %d×%d, %d groups of %d runs of %d", s.name, rows, vectors*s.lanes+last, groups, runs, k), c, want, far, ldc)
 				}
 			}
 		}

@@ -96,5 +96,6 @@ func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy, Score,
 		HalfSquare, Scale, ScaleBy, Add, AddScaled,
 		LinearSigmoid, LinearReLU, LinearGradXSigmoid, LinearGradXReLU, LinearGradWDecay,
+		Conv, ConvGradX, ConvGradW,
 	}
 }

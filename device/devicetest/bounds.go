@@ -53,6 +53,8 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		relative(0, 1)
 	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
 		fusedBounds(c, in, want, b)
+	case device.Conv, device.ConvGradX, device.ConvGradW:
+		sumBound(c, in, b, convProducts(c))
 	}
 	return b
 }

@@ -67,6 +67,9 @@ var interpreters = map[device.Kernel]interpreter{
 	},
 	device.Add:       each2(func(_, a, b float64) float64 { return a + b }),
 	device.AddScaled: each2(func(attr, a, b float64) float64 { return a + attr*b }),
+	device.Conv:      interpretConv,
+	device.ConvGradX: interpretConv,
+	device.ConvGradW: interpretConv,
 }
 
 // product computes the m×n matrix c = a·b over an inner dimension k.

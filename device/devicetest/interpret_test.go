@@ -47,6 +47,12 @@ func TestInterpretValues(t *testing.T) {
 		{device.LinearGradXSigmoid, []int{1, 2, 2}, 0, [][]float64{{1, 2}, {10, 20, 30, 40}, {0.5, 0.75}}, [][]float64{{17.5, 18.75}}},
 		{device.LinearGradXReLU, []int{1, 2, 2}, 0, [][]float64{{1, 2}, {10, 20, 30, 40}, {0, 2}}, [][]float64{{0, 100}}},
 		{device.LinearGradWDecay, []int{2, 1, 2}, 10, [][]float64{{1, 2, 3, 4}, {10, 20}, {5, -6}}, [][]float64{{120, 40}, {30}}},
+		// A row of three pixels under a filter of three taps, padded; then pixels of two channels, two filters, a stride.
+		{device.Conv, []int{1, 1, 3, 1, 1, 1, 3, 1, 0}, 0, [][]float64{{1, 2, 3}, {100, 10, 1}}, [][]float64{{123}}},
+		{device.Conv, []int{1, 2, 2, 1, 1, 2, 2, 1, 1}, 0, [][]float64{{1, 2, 3, 4}, {1000, 100, 10, 1}}, [][]float64{{1, 12, 20, 103, 1234, 2040, 300, 3400, 4000}}},
+		{device.Conv, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4, 5, 6}, {10, 1, 1, 10}}, [][]float64{{12, 21, 56, 65}}},
+		{device.ConvGradX, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4}, {10, 1, 1, 10}}, [][]float64{{12, 21, 0, 0, 34, 43}}},
+		{device.ConvGradW, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4, 5, 6}, {1, 10, 100, 1000}}, [][]float64{{501, 602, 5010, 6020}}},
 	} {
 		got := make([][]float64, len(c.want))
 		for i := range got {

@@ -33,6 +33,8 @@ func shape(c *device.Call) (in, out []int) {
 		return []int{d(0), 1}, []int{d(0)}
 	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
 		return fusedShape(c)
+	case device.Conv, device.ConvGradX, device.ConvGradW:
+		return convShape(c)
 	}
 	panic(fmt.Sprintf("devicetest: kernel %q is unknown", c.Kernel))
 }
@@ -85,6 +87,10 @@ func calls(k device.Kernel) []*device.Call {
 		}
 		add(0, 256, 10)
 		add(0, 5, 1000)
+	case device.Conv, device.ConvGradX, device.ConvGradW:
+		for _, dims := range convCalls {
+			add(0, dims[:]...)
+		}
 	default:
 		for i, n := range append([]int{64, 1000, 4099}, widths...) {
 			add([]float64{0.1, 1, -2.5e-4, 0}[i%4], n)

@@ -29,9 +29,20 @@ func TestEveryKernelIsCovered(t *testing.T) {
 			}
 		}
 		for i := range low {
-			if low[i] != 1 || high[i] < 33 {
+			if low[i] > 1 || high[i] < reach(k, i) { // a padding begins at 0
 				t.Errorf("%s: dimension %d goes from %d to %d", k, i, low[i], high[i])
 			}
 		}
 	}
+}
+
+// reach is how far a dimension has to go: images, windows, strides and paddings are no axis that registers lie along.
+func reach(k device.Kernel, axis int) int {
+	switch k {
+	case device.Conv, device.ConvGradX, device.ConvGradW:
+		if axis == 0 || axis >= 5 {
+			return 2
+		}
+	}
+	return 33
 }

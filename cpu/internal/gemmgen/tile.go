@@ -34,7 +34,7 @@ var sets = []set{
 
 // args are the fields of the struct that a micro-kernel takes, cpu.tileArgs, in their order; TestArgs holds the two against each
 // other. All are of eight bytes but the last two, which are of four.
-var args = []string{"a", "a2", "ars", "acs", "b", "brs", "k", "runs", "ajump", "bjump", "c", "c2", "ldc", "last", "ahead", "step", "alpha", "beta"}
+var args = []string{"a", "a2", "ars", "acs", "b", "brs", "k", "runs", "groups", "ajump", "bjump", "agap", "bgap", "c", "c2", "ldc", "last", "ahead", "step", "alpha", "beta"}
 
 // offset is where a field lies.
 func offset(name string) int {
@@ -164,7 +164,9 @@ func (t *tiler) products() {
 	next, step := t.get("ahead"), t.get("step")
 	t.ADDQ(a[0], next)
 	t.clearAll()
-	k, runs := t.GP64(), t.get("runs")
+	k, runs, groups := t.GP64(), t.GP64(), t.get("groups")
+	t.Label("group")
+	t.MOVQ(t.field("runs"), runs)
 	t.Label("run")
 	t.MOVQ(t.field("k"), k)
 	t.Label("products")
@@ -199,6 +201,14 @@ func (t *tiler) products() {
 	}
 	t.DECQ(runs)
 	t.JNZ(operand.LabelRef("run"))
+	t.DECQ(groups)
+	t.JLE(operand.LabelRef("sums")) // no groups are one
+	t.ADDQ(t.field("bgap"), b)
+	for _, p := range a {
+		t.ADDQ(t.field("agap"), p)
+	}
+	t.JMP(operand.LabelRef("group"))
+	t.Label("sums")
 }
 
 // clearAll makes the accumulators, all zero.

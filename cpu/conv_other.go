@@ -1,0 +1,11 @@
+//go:build !amd64 || noasm
+
+package cpu
+
+func slideOver(l *slide, src, w, out, scratch []float32) { slidePlain(l, src, w, out, scratch) }
+
+func slideScratch(l *slide) int { return slidePlainScratch(l) }
+
+func sumOver(v *convolution, x, dy, dw, scratch []float32) { sumPlain(v, x, dy, dw, scratch) }
+
+func sumScratch(v *convolution) int { return sumPlainScratch(v) }

@@ -1,0 +1,45 @@
+package cpu
+
+// convPixels is how many pixels of the output a sum of the weight gradient takes before it is added to dW. It is part of the definition.
+const convPixels = 392
+
+// pixels is a part of the pixels of the output: of the images from n on, the rows from i on, and of these the columns from j on.
+type pixels struct {
+	n, images int
+	i, rows   int
+	j, cols   int
+}
+
+func (x pixels) count() int { return x.images * x.rows * x.cols }
+
+// parts is how many parts there are: of all images together, of an image in rows, and of a row in columns. Only one is ever above 1.
+func (v *convolution) parts() (images, rows, cols int) {
+	over := func(n, per int) int { return (n + per - 1) / per }
+	switch {
+	case v.p*v.q <= convPixels:
+		return over(v.n, convPixels/(v.p*v.q)), 1, 1
+	case v.q <= convPixels:
+		return v.n, over(v.p, convPixels/v.q), 1
+	default:
+		return v.n, v.p, over(v.q, convPixels)
+	}
+}
+
+// part returns part m of all.
+func (v *convolution) part(m int) pixels {
+	images, rows, cols := v.parts()
+	var x pixels
+	x.n, x.images = share(m/(rows*cols), images, v.n)
+	x.i, x.rows = share(m/cols%rows, rows, v.p)
+	x.j, x.cols = share(m%cols, cols, v.q)
+	return x
+}
+
+// share says where part s of all begins and how long it is when n is divided: lengths differ by one at most.
+func share(s, all, n int) (first, length int) {
+	low, more := n/all, n%all
+	if s < more {
+		return s * (low + 1), low + 1
+	}
+	return s*low + more, low
+}

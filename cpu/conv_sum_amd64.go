@@ -1,0 +1,225 @@
+//go:build !noasm
+
+package cpu
+
+// sumRows is how many rows of dW are worked on at a time: their part of dy stays in the second cache.
+const sumRows = 266
+
+// summer is a weight gradient at work. For one row of the filter, dW is a product of matrices: outputs by what a row of the filter sees,
+// s·c columns that lie side by side in the padded input, with the pixels of the output between them.
+type summer struct {
+	*tileSet
+	v           *convolution
+	l           slide // of the forward direction
+	b           blocks
+	part        pixels
+	tile        *tileArgs
+	x, dy, dw   []float32
+	block, room []float32 // what x is read from, and where it is copied to
+	inPlace     bool      // it is not
+	packed      []float32 // dy, where dW is computed transposed
+	feed        feed
+	turned      []float32 // dW transposed, where that fills vectors better
+}
+
+// sumBlocks says how x is copied, and how large the largest part is.
+func (v *convolution) sumBlocks() (l slide, b blocks, largest pixels) {
+	l, largest = v.forward(), v.part(0)
+	b = l.blocks()
+	b.line = b.pitch * ((largest.cols-1)*b.near + l.s)
+	b.images, b.rows = largest.images, largest.rows
+	return l, b, largest
+}
+
+// turns says whether to compute the transpose of dW: where what a row of the filter sees is short and would leave lanes idle.
+func (v *convolution) turns() bool {
+	see := v.s * v.c
+	return see < 4*widest && roundUp(see, 16)*v.k > see*roundUp(v.k, 16)
+}
+
+func sumPackedScratch(v *convolution) int {
+	l, b, largest := v.sumBlocks()
+	block := roundUp(b.size(&l), 16) + 16
+	if v.turns() {
+		return block + largest.count()*roundUp(v.k, widest) + v.r*v.s*v.c*v.k
+	}
+	return block
+}
+
+// sum is sumPlain with the micro-kernels.
+func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
+	l, b, largest := v.sumBlocks()
+	d := summer{tileSet: s, v: v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
+	size := roundUp(b.size(&l), 16) + 16
+	d.room, d.packed = scratch[:size], scratch[size:]
+	if v.turns() {
+		room := largest.count() * roundUp(v.k, widest)
+		d.packed, d.turned = d.packed[:room], d.packed[room:]
+	}
+	images, rows, cols := v.parts()
+	all := images * rows * cols
+	for m := range all {
+		d.part = v.part(m)
+		d.look()
+		if m+1 < all {
+			d.feed = d.later(v.part(m + 1))
+		}
+		*d.tile = tileArgs{alpha: 1, beta: betaOf(m)}
+		if d.turned != nil {
+			d.addTurned()
+		} else {
+			d.add()
+		}
+	}
+	if d.turned != nil {
+		d.turnBack()
+	}
+	*d.tile = tileArgs{} // so that the pool keeps no operand alive
+	tileArgsPool.Put(d.tile)
+}
+
+// look makes the block what the part reads of x: x itself, where that has the columns side by side, or a copy.
+func (d *summer) look() {
+	d.inPlace = d.v.isProduct() && (d.masked || d.v.c%d.lanes == 0) && d.b.pitch == d.v.c
+	if !d.inPlace {
+		d.block = d.room
+		d.fill()
+		return
+	}
+	d.b.line = d.part.cols * d.b.pitch
+	d.block = d.x[((d.part.n*d.l.rows+d.part.i)*d.l.cols+d.part.j)*d.l.deep:]
+}
+
+// later is what the next part will read.
+func (d *summer) later(x pixels) feed {
+	dy := d.dy[((x.n*d.v.p+x.i)*d.v.q+x.j)*d.v.k:][:x.count()*d.v.k]
+	top := max(0, d.l.top+x.i*d.l.step)
+	bottom := min(d.l.rows, d.l.top+(x.i+x.rows-1)*d.l.step+d.l.r)
+	row := d.l.cols * d.l.deep
+	high, wide := len(d.tiles), 2*d.lanes
+	tiles := d.l.r * ((d.l.s*d.v.c + wide - 1) / wide) * ((d.v.k + high - 1) / high)
+	return feedOf(dy, d.x[(x.n*d.l.rows+top)*row:((x.n+x.images-1)*d.l.rows+bottom)*row], tiles)
+}
+
+// fill copies what the part reads of x to the block, and leaves its measures in blocks.
+func (d *summer) fill() {
+	cols := (d.part.cols-1)*d.b.near + d.l.s
+	d.b.line = cols * d.b.pitch
+	to := d.block
+	for n := range d.part.images {
+		for m := range d.b.height(&d.l, d.part.rows) {
+			i := d.part.i*d.l.step + m
+			if d.l.r == 1 {
+				i = (d.part.i + m) * d.l.step
+			}
+			d.l.copyLine(to, d.x, d.part.n+n, d.l.top+i, d.l.left+d.part.j*d.l.step, cols, d.b.take, d.b.pitch)
+			to = to[d.b.line:]
+		}
+	}
+}
+
+// walk returns the way through the block from pixel to pixel, in bytes: the next one of a row, the jump to the next row, the gap between
+// images.
+func (d *summer) walk() (next, jump, gap int) {
+	next = 4 * d.b.near * d.b.pitch
+	jump = 4*d.b.under*d.b.line - d.part.cols*next
+	gap = 4 * (d.b.height(&d.l, d.part.rows) - d.part.rows*d.b.under) * d.b.line
+	return next, jump, gap
+}
+
+// first is where the part begins in dy.
+func (d *summer) first() int {
+	return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k
+}
+
+// add adds the part to dW. Both factors are read where they are: their columns lie side by side.
+func (d *summer) add() {
+	t, outputs, see := d.tile, d.v.k, d.l.s*d.v.c
+	t.ars, t.acs, t.ldc = 4, 4*outputs, 4*d.l.r*see
+	t.k, t.runs, t.groups = d.part.cols, d.part.rows, d.part.images
+	t.brs, t.bjump, t.bgap = d.walk()
+	wide, dy := 2*d.lanes, d.dy[d.first():]
+	groups := (outputs + sumRows - 1) / sumRows
+	for group := range groups {
+		k, rows := share(group, groups, outputs)
+		for r := range d.l.r {
+			for at := 0; at < see; at += wide {
+				vectors := 1
+				if t.last = min(wide, see-at); t.last > d.lanes {
+					vectors, t.last = 2, t.last-d.lanes
+				}
+				t.b = &d.block[r*d.b.line+at]
+				d.panel(vectors, dy[k:], rows, k*d.l.r*see+r*see+at, see-at-wide)
+			}
+		}
+	}
+}
+
+// panel computes the columns that b begins, of the rows that a has, strip after strip. Their place in dW is given, and how many columns
+// come after them.
+func (d *summer) panel(vectors int, a []float32, rows, place, more int) {
+	t, apart := d.tile, d.l.products()
+	strips := (rows + len(d.tiles) - 1) / len(d.tiles)
+	for s := range strips {
+		first, height := share(s, strips, rows)
+		c := place + first*apart
+		t.a, t.c = &a[first], &d.dw[c]
+		if half := (height + 1) / 2; height > 1 {
+			t.a2, t.c2 = &a[first+half], &d.dw[c+half*apart]
+		}
+		if s < 2 && s < strips-1 && more > 0 && d.inPlace { // a line of the next columns from each of two strips
+			t.askBeside((2 + s) * d.lanes)
+		} else {
+			d.feed.give(t, d.part.count())
+		}
+		d.tiles[height-1][vectors-1](t)
+	}
+}
+
+// addTurned adds the part to the transpose of dW.
+func (d *summer) addTurned() {
+	t, depth, outputs, see, wide := d.tile, d.part.count(), d.v.k, d.l.s*d.v.c, 2*d.lanes
+	full := outputs / wide
+	src := view{d.dy[d.first():], 1, outputs}
+	packAlong(d.packed, wide*depth, wide, src, wide, full, depth)
+	if rest := outputs - full*wide; rest > 0 {
+		packAlong(d.packed[full*wide*depth:], wide*depth, wide, src.from(full*wide, 0), rest, 1, depth)
+	}
+	t.ars, t.brs, t.ldc = 4, 4*wide, 4*outputs
+	t.k, t.runs, t.groups = d.part.cols, d.part.rows, d.part.images
+	t.acs, t.ajump, t.agap = d.walk()
+	strips := (see + len(d.tiles) - 1) / len(d.tiles)
+	for r := range d.l.r {
+		for s := range strips {
+			first, height := share(s, strips, see)
+			from, half := r*d.b.line+first, (height+1)/2
+			t.a = &d.block[from]
+			if height > 1 {
+				t.a2 = &d.block[from+half]
+			}
+			for at := 0; at < outputs; at += wide {
+				c := (r*see+first)*outputs + at
+				t.b, t.c = &d.packed[at*depth], &d.turned[c]
+				if height > 1 {
+					t.c2 = &d.turned[c+half*outputs]
+				}
+				vectors := 1
+				if t.last = min(wide, outputs-at); t.last > d.lanes {
+					vectors, t.last = 2, t.last-d.lanes
+				}
+				d.tiles[height-1][vectors-1](t)
+			}
+		}
+	}
+}
+
+// turnBack writes dW.
+func (d *summer) turnBack() {
+	outputs, all := d.v.k, d.l.r*d.l.s*d.v.c
+	for k := range outputs {
+		row := d.dw[k*all:][:all]
+		for m := range row {
+			row[m] = d.turned[m*outputs+k]
+		}
+	}
+}
