@@ -40,6 +40,20 @@ var kernels = map[device.Kernel]entry{
 	device.ScaleBy:             {"n", []string{"n", "1"}, []string{"n"}, true, scaleBy},
 	device.Add:                 {"n", []string{"n", "n"}, []string{"n"}, true, add},
 	device.AddScaled:           {"n", []string{"n", "n"}, []string{"n"}, true, addScaled},
+
+	device.BatchNorm:            {"mc", []string{"mc", "c", "c"}, []string{"mc", "c", "c"}, false, batchNorm(normPlain)},
+	device.BatchNormReLU:        {"mc", []string{"mc", "c", "c"}, []string{"mc", "c", "c"}, false, batchNorm(normReLU)},
+	device.BatchNormAddReLU:     {"mc", []string{"mc", "c", "c", "mc"}, []string{"mc", "c", "c"}, false, batchNorm(normAddReLU)},
+	device.BatchNormGrad:        {"mc", []string{"mc", "mc", "c", "c", "c"}, []string{"mc", "c", "c"}, false, batchNormGrad(normPlain)},
+	device.BatchNormReLUGrad:    {"mc", []string{"mc", "mc", "mc", "c", "c", "c"}, []string{"mc", "c", "c"}, false, batchNormGrad(normReLU)},
+	device.BatchNormAddReLUGrad: {"mc", []string{"mc", "mc", "mc", "c", "c", "c"}, []string{"mc", "mc", "c", "c"}, false, batchNormGrad(normAddReLU)},
+	device.Normalize:            {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false, normalize(normPlain)},
+	device.NormalizeReLU:        {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false, normalize(normReLU)},
+	device.NormalizeAddReLU:     {"mc", []string{"mc", "c", "c", "c", "c", "mc"}, []string{"mc"}, false, normalize(normAddReLU)},
+	device.MaxPool:              {"nhwcrto", []string{"nhwc"}, []string{"npqc", "npqc"}, false, maxPool},
+	device.MaxPoolGrad:          {"nhwcrto", []string{"npqc", "npqc"}, []string{"nhwc"}, false, maxPoolGrad},
+	device.AvgPool:              {"nmc", []string{"nmc"}, []string{"nc"}, false, avgPool},
+	device.AvgPoolGrad:          {"nmc", []string{"nc"}, []string{"nmc"}, false, avgPoolGrad},
 }
 
 // Call runs one kernel on host slices: in and out stand for c.In and c.Out, whose Refs are not looked at. The error names the

@@ -91,5 +91,8 @@ const (
 // Kernels lists every Kernel.
 func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy, Score,
-		HalfSquare, Scale, ScaleBy, Add, AddScaled}
+		HalfSquare, Scale, ScaleBy, Add, AddScaled,
+		BatchNorm, BatchNormReLU, BatchNormAddReLU, BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad,
+		Normalize, NormalizeReLU, NormalizeAddReLU, MaxPool, MaxPoolGrad, AvgPool, AvgPoolGrad,
+	}
 }

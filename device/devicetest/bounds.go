@@ -51,6 +51,15 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		}
 	case device.Add:
 		relative(0, 1)
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
+		normBounds(c, in, want, b)
+	case device.MaxPoolGrad:
+		maxPoolGradBounds(c, in, b)
+	case device.AvgPool:
+		avgPoolBounds(c, in, want, b)
+	case device.AvgPoolGrad:
+		relative(0, 2)
 	}
 	return b
 }

@@ -67,6 +67,20 @@ var interpreters = map[device.Kernel]interpreter{
 	},
 	device.Add:       each2(func(_, a, b float64) float64 { return a + b }),
 	device.AddScaled: each2(func(attr, a, b float64) float64 { return a + attr*b }),
+
+	device.BatchNorm:            interpretNorm,
+	device.BatchNormReLU:        interpretNorm,
+	device.BatchNormAddReLU:     interpretNorm,
+	device.BatchNormGrad:        interpretNorm,
+	device.BatchNormReLUGrad:    interpretNorm,
+	device.BatchNormAddReLUGrad: interpretNorm,
+	device.Normalize:            interpretNorm,
+	device.NormalizeReLU:        interpretNorm,
+	device.NormalizeAddReLU:     interpretNorm,
+	device.MaxPool:              interpretMaxPool,
+	device.MaxPoolGrad:          interpretMaxPoolGrad,
+	device.AvgPool:              interpretAvgPool,
+	device.AvgPoolGrad:          interpretAvgPoolGrad,
 }
 
 // product computes the m×n matrix c = a·b over an inner dimension k.

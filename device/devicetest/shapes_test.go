@@ -29,7 +29,7 @@ func TestEveryKernelIsCovered(t *testing.T) {
 			}
 		}
 		for i := range low {
-			if low[i] != 1 || high[i] < 33 {
+			if low[i] > 1 || high[i] < 33 { // a padding begins at 0
 				t.Errorf("%s: dimension %d goes from %d to %d", k, i, low[i], high[i])
 			}
 		}
