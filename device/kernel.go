@@ -97,5 +97,7 @@ func Kernels() []Kernel {
 		HalfSquare, Scale, ScaleBy, Add, AddScaled,
 		LinearSigmoid, LinearReLU, LinearGradXSigmoid, LinearGradXReLU, LinearGradWDecay,
 		Conv, ConvGradX, ConvGradW,
+		BatchNorm, BatchNormReLU, BatchNormAddReLU, BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad,
+		Normalize, NormalizeReLU, NormalizeAddReLU, MaxPool, MaxPoolGrad, AvgPool, AvgPoolGrad,
 	}
 }

@@ -114,8 +114,14 @@ func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *go
 	if def == nil || len(in) != len(def.by) {
 		panic(fmt.Errorf("kernel %s applied to %d inputs: want a kernel of the table and its number of inputs", k, len(in)))
 	}
+	return b.applyAs(def, geometry{}, attr, in...)
+}
+
+// applyAs adds a node for a definition.
+func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
+	k := def.kernel
 	b.serial++
-	o := &op{def: def, attr: attr, serial: b.serial, layer: b.layer, wants: make([]bool, len(in)), b: b}
+	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, wants: make([]bool, len(in)), b: b}
 	depends := false
 	for i, n := range in {
 		o.in = append(o.in, n.Shape())

@@ -20,15 +20,16 @@ type Host func(c *device.Call, in, out [][]float32) error
 // op is one kernel call as a node's operation in a Gorgonia graph. All kernels share this one type; what sets them apart stands
 // in their definition. The node's value is the kernel's output 0; a projection stands for each other output that is used.
 type op struct {
-	def    *definition
-	attr   float64
-	serial uint32 // unique in its graph: see Hashcode
-	layer  string
-	in     []tensor.Shape
-	out    []tensor.Shape
-	wants  []bool // the inputs to differentiate by: differentiable, and dependent on a parameter
-	b      *builder
-	values [][]float32 // the outputs of the last Do, for the projections
+	def      *definition
+	geometry geometry // of a kernel that looks at images
+	attr     float64
+	serial   uint32 // unique in its graph: see Hashcode
+	layer    string
+	in       []tensor.Shape
+	out      []tensor.Shape
+	wants    []bool // the inputs to differentiate by: differentiable, and dependent on a parameter
+	b        *builder
+	values   [][]float32 // the outputs of the last Do, for the projections
 }
 
 var (

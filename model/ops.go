@@ -21,6 +21,8 @@ type definition struct {
 	dims func(in []tensor.Shape) []int
 	// derive fills grads[i] with the derivative by input i, for the inputs that are wanted. It is nil where by is all false.
 	derive func(d derivation, grads gorgonia.Nodes)
+	// window takes the place of shapes and dims where a geometry is needed: see applyWindow.
+	window *windowed
 }
 
 // definitions returns the table of all kernels. It is a function and not a variable because derivatives apply kernels, which
@@ -28,25 +30,41 @@ type definition struct {
 func definitions() map[device.Kernel]*definition {
 	table := map[device.Kernel]*definition{}
 	for _, d := range []definition{
-		{device.Linear, []bool{true, true, true}, linearShapes, linearDims, linearDerivative},
-		{device.LinearGradX, []bool{false, false}, gradXShapes, gradXDims, nil},
-		{device.LinearGradW, []bool{false, false}, gradWShapes, gradWDims, nil},
-		{device.Sigmoid, []bool{true}, sameShape, elements, through(device.SigmoidGrad)},
-		{device.SigmoidGrad, []bool{false, false}, sameShape, elements, nil},
-		{device.ReLU, []bool{true}, sameShape, elements, through(device.ReLUGrad)},
-		{device.ReLUGrad, []bool{false, false}, sameShape, elements, nil},
-		{device.SoftmaxCrossEntropy, []bool{true, false}, crossEntropyShapes, rowsColumns, crossEntropyDerivative},
-		{device.Score, []bool{false, false}, scoreShapes, rowsColumns, nil},
-		{device.HalfSquare, []bool{true}, toScalar, elements, halfSquareDerivative},
-		{device.Scale, []bool{true}, sameShape, elements, scaleDerivative},
-		{device.ScaleBy, []bool{true, false}, scaleByShapes, elements, scaleByDerivative},
-		{device.Add, []bool{true, true}, sameShape, elements, addDerivative},
-		{device.AddScaled, []bool{true, true}, sameShape, elements, addScaledDerivative},
-		{device.LinearSigmoid, []bool{false, false, false}, linearShapes, linearDims, nil},
-		{device.LinearReLU, []bool{false, false, false}, linearShapes, linearDims, nil},
-		{device.LinearGradXSigmoid, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil},
-		{device.LinearGradXReLU, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil},
-		{device.LinearGradWDecay, []bool{false, false, false}, withLike(gradWShapes), gradWDims, nil},
+		{device.Linear, []bool{true, true, true}, linearShapes, linearDims, linearDerivative, nil},
+		{device.LinearGradX, []bool{false, false}, gradXShapes, gradXDims, nil, nil},
+		{device.LinearGradW, []bool{false, false}, gradWShapes, gradWDims, nil, nil},
+		{device.Sigmoid, []bool{true}, sameShape, elements, through(device.SigmoidGrad), nil},
+		{device.SigmoidGrad, []bool{false, false}, sameShape, elements, nil, nil},
+		{device.ReLU, []bool{true}, sameShape, elements, through(device.ReLUGrad), nil},
+		{device.ReLUGrad, []bool{false, false}, sameShape, elements, nil, nil},
+		{device.SoftmaxCrossEntropy, []bool{true, false}, crossEntropyShapes, rowsColumns, crossEntropyDerivative, nil},
+		{device.Score, []bool{false, false}, scoreShapes, rowsColumns, nil, nil},
+		{device.HalfSquare, []bool{true}, toScalar, elements, halfSquareDerivative, nil},
+		{device.Scale, []bool{true}, sameShape, elements, scaleDerivative, nil},
+		{device.ScaleBy, []bool{true, false}, scaleByShapes, elements, scaleByDerivative, nil},
+		{device.Add, []bool{true, true}, sameShape, elements, addDerivative, nil},
+		{device.AddScaled, []bool{true, true}, sameShape, elements, addScaledDerivative, nil},
+		{device.LinearSigmoid, []bool{false, false, false}, linearShapes, linearDims, nil, nil},
+		{device.LinearReLU, []bool{false, false, false}, linearShapes, linearDims, nil, nil},
+		{device.LinearGradXSigmoid, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil, nil},
+		{device.LinearGradXReLU, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil, nil},
+		{device.LinearGradWDecay, []bool{false, false, false}, withLike(gradWShapes), gradWDims, nil, nil},
+		{device.Conv, []bool{true, true}, nil, nil, convDerivative, convWindow},
+		{device.ConvGradX, []bool{false, false}, nil, nil, nil, convGradXWindow},
+		{device.ConvGradW, []bool{false, false}, nil, nil, nil, convGradWWindow},
+		{device.MaxPool, []bool{true}, nil, nil, maxPoolDerivative, maxPoolWindow},
+		{device.MaxPoolGrad, []bool{false, false}, nil, nil, nil, maxPoolGradWindow},
+		{device.AvgPool, []bool{true}, nil, nil, avgPoolDerivative, avgPoolWindow},
+		{device.AvgPoolGrad, []bool{false}, nil, nil, nil, avgPoolGradWindow},
+		{device.BatchNorm, []bool{true, true, true}, channelShapes("mcc", "mcc"), rowsChannels, batchNormDerivative, nil},
+		{device.BatchNormReLU, []bool{true, true, true}, channelShapes("mcc", "mcc"), rowsChannels, batchNormReLUDerivative, nil},
+		{device.BatchNormAddReLU, []bool{true, true, true, true}, channelShapes("mccm", "mcc"), rowsChannels, batchNormAddReLUDerivative, nil},
+		{device.BatchNormGrad, make([]bool, 5), channelShapes("mmccc", "mcc"), rowsChannels, nil, nil},
+		{device.BatchNormReLUGrad, make([]bool, 6), channelShapes("mmmccc", "mcc"), rowsChannels, nil, nil},
+		{device.BatchNormAddReLUGrad, make([]bool, 6), channelShapes("mmmccc", "mmcc"), rowsChannels, nil, nil},
+		{device.Normalize, make([]bool, 5), channelShapes("mcccc", "m"), rowsChannels, nil, nil},
+		{device.NormalizeReLU, make([]bool, 5), channelShapes("mcccc", "m"), rowsChannels, nil, nil},
+		{device.NormalizeAddReLU, make([]bool, 6), channelShapes("mccccm", "m"), rowsChannels, nil, nil},
 	} {
 		table[d.kernel] = &d
 	}

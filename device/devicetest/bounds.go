@@ -55,6 +55,15 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		fusedBounds(c, in, want, b)
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		sumBound(c, in, b, convProducts(c))
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
+		normBounds(c, in, want, b)
+	case device.MaxPoolGrad:
+		maxPoolGradBounds(c, in, b)
+	case device.AvgPool:
+		avgPoolBounds(c, in, want, b)
+	case device.AvgPoolGrad:
+		relative(0, 2)
 	}
 	return b
 }

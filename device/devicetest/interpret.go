@@ -70,6 +70,20 @@ var interpreters = map[device.Kernel]interpreter{
 	device.Conv:      interpretConv,
 	device.ConvGradX: interpretConv,
 	device.ConvGradW: interpretConv,
+
+	device.BatchNorm:            interpretNorm,
+	device.BatchNormReLU:        interpretNorm,
+	device.BatchNormAddReLU:     interpretNorm,
+	device.BatchNormGrad:        interpretNorm,
+	device.BatchNormReLUGrad:    interpretNorm,
+	device.BatchNormAddReLUGrad: interpretNorm,
+	device.Normalize:            interpretNorm,
+	device.NormalizeReLU:        interpretNorm,
+	device.NormalizeAddReLU:     interpretNorm,
+	device.MaxPool:              interpretMaxPool,
+	device.MaxPoolGrad:          interpretMaxPoolGrad,
+	device.AvgPool:              interpretAvgPool,
+	device.AvgPoolGrad:          interpretAvgPoolGrad,
 }
 
 // product computes the m×n matrix c = a·b over an inner dimension k.

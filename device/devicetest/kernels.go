@@ -80,6 +80,11 @@ func kernelInputs(c *device.Call) [][]float32 {
 		for i := range in[0] {
 			in[0][i] = max(in[0][i], 0)
 		}
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
+		normInputs(c, in)
+	case device.MaxPool, device.MaxPoolGrad:
+		poolInputs(c, in)
 	case device.Sigmoid:
 		for i := range in[0] { // far out on both sides
 			in[0][i] *= []float32{1, 1, 10, 100}[s.IntN(4)]

@@ -35,6 +35,10 @@ func shape(c *device.Call) (in, out []int) {
 		return fusedShape(c)
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		return convShape(c)
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU,
+		device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad:
+		return normShape(c)
 	}
 	panic(fmt.Sprintf("devicetest: kernel %q is unknown", c.Kernel))
 }
@@ -91,6 +95,13 @@ func calls(k device.Kernel) []*device.Call {
 		for _, dims := range convCalls {
 			add(0, dims[:]...)
 		}
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
+		normCalls(add)
+	case device.MaxPool, device.MaxPoolGrad:
+		poolCalls(add)
+	case device.AvgPool, device.AvgPoolGrad:
+		avgPoolCalls(add)
 	default:
 		for i, n := range append([]int{64, 1000, 4099}, widths...) {
 			add([]float64{0.1, 1, -2.5e-4, 0}[i%4], n)

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// affineVariant is a second pass of a normalisation. A stream goes past the cache.
+type affineVariant struct {
+	name              string
+	add, relu, stream bool
+}
+
+var affines = []affineVariant{
+	{"affine", false, false, false}, {"affineReLU", false, true, false}, {"affineAddReLU", true, true, false},
+	{"affineStream", false, false, true}, {"affineReLUStream", false, true, true}, {"affineAddReLUStream", true, true, true},
+}
+
+// affine writes y = (x − mean)·scale + shift, then + z, then the larger of that and 0, each step rounded to float32.
+func affine(c *build.Context, s set, variant affineVariant) {
+	var mean, scale, shift []reg.VecVirtual
+	var zero reg.VecVirtual
+	w := &walk{
+		stream:   variant.stream,
+		matrices: []string{"x", "y"}, columns: map[string]int{"mean": floatSize, "scale": floatSize, "shift": floatSize},
+		before: func(w *walk, vectors int) {
+			mean, scale, shift = w.loadColumns("mean", vectors), w.loadColumns("scale", vectors), w.loadColumns("shift", vectors)
+			if variant.relu {
+				zero = w.zero()
+			}
+		},
+		row: func(w *walk, vectors int, masked bool) {
+			for v := range vectors {
+				x := w.load(w.element("x", v), masked)
+				w.VSUBPS(mean[v], x, x)
+				w.VMULPS(scale[v], x, x)
+				w.VADDPS(shift[v], x, x)
+				if variant.add {
+					w.VADDPS(w.load(w.element("z", v), masked), x, x)
+				}
+				if variant.relu {
+					x = w.where(notLE, x, zero, x)
+				}
+				w.put(x, "y", v, masked)
+			}
+		},
+	}
+	doc := "computes y = (x − mean)·scale + shift"
+	if variant.add {
+		w.matrices = append(w.matrices, "z")
+		doc += " + z"
+	}
+	if variant.relu {
+		doc += ", and 0 where that is less"
+	}
+	w.function(c, s, variant.name, "x, z, y, mean, scale, shift *float32", doc+"."+streamDoc(variant.stream))
+}
+
+// put stores vector v of the row.
+func (w *walk) put(x reg.VecVirtual, matrix string, v int, masked bool) {
+	if to := w.element(matrix, v); w.stream && !masked {
+		w.VMOVNTPS(x, to)
+	} else {
+		w.store(x, to, masked)
+	}
+}
+
+func streamDoc(stream bool) string {
+	if stream {
+		return " The output goes past the cache: all of its vectors begin at multiples of their size."
+	}
+	return ""
+}

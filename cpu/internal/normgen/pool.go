@@ -1,0 +1,175 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// pooling is a kernel over pixels side by side, and over the channels of each in vectors. For each of these it looks at rows×cols
+// vectors of other images, one pixel apart in a row and line numbers from row to row, and counts the number of what it looks at.
+type pooling struct {
+	code
+	sources []string // parameters: images that are looked at
+
+	offset, size reg.GPVirtual // of the vector within a pixel, and of a pixel, in bytes
+	index        reg.VecVirtual
+
+	before func(p *pooling, from []operand.Mem, masked bool)
+	look   func(p *pooling, from []operand.Mem, masked bool)
+	after  func(p *pooling, masked bool)
+}
+
+// windowArgs are the parameters of every pooling.
+const windowArgs = "pixels, channels, rows, cols, line int, first, across, down float32"
+
+// write writes a pooling whose sources move by sourceStep from pixel to pixel, and its outputs by outputStep. An empty name
+// stands for one pixel.
+func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep string) {
+	pixels := p.pointer("pixels")
+	p.size = p.bytes("channels")
+	base := map[string]reg.GPVirtual{}
+	for _, s := range p.sources {
+		base[s] = p.pointer(s)
+	}
+	for o := range outputs {
+		outputs[o] = p.pointer(o)
+	}
+	p.offset = p.GP64()
+	p.Label("pixels")
+	p.XORQ(p.offset, p.offset)
+	p.Label("vectors")
+	left := p.GP64()
+	p.MOVQ(p.size, left)
+	p.SUBQ(p.offset, left)
+	p.CMPQ(left, operand.U8(p.lanes*floatSize))
+	p.JLT(operand.LabelRef("tail"))
+	p.vectorOf("", base, false)
+	p.JMP(operand.LabelRef("vectors"))
+	p.Label("tail")
+	p.SHRQ(operand.U8(2), left)
+	p.JZ(operand.LabelRef("next"))
+	p.lastMask(left)
+	p.vectorOf("Tail", base, true)
+	p.Label("next")
+	for _, s := range p.sources {
+		p.move(base[s], sourceStep)
+	}
+	for _, o := range sorted(outputs) {
+		p.move(outputs[o], outputStep)
+	}
+	p.DECQ(pixels)
+	p.JNZ(operand.LabelRef("pixels"))
+	p.VZEROUPPER()
+	p.RET()
+}
+
+// move moves a pointer by a parameter, or by a pixel.
+func (p *pooling) move(pointer reg.GPVirtual, step string) {
+	if step == "" {
+		p.ADDQ(p.size, pointer)
+		return
+	}
+	by := p.pointer(step)
+	p.LEAQ(operand.Mem{Base: pointer, Index: by, Scale: floatSize}, pointer)
+}
+
+// vectorOf does one vector of a pixel.
+func (p *pooling) vectorOf(suffix string, base map[string]reg.GPVirtual, masked bool) {
+	p.index = p.new()
+	across, down := p.new(), p.new()
+	p.VBROADCASTSS(p.address("first"), p.index)
+	p.VBROADCASTSS(p.address("across"), across)
+	p.VBROADCASTSS(p.address("down"), down)
+	row, at := p.GP64(), p.GP64() // within all sources
+	p.MOVQ(p.offset, row)
+	var from []operand.Mem
+	for _, s := range p.sources {
+		from = append(from, operand.Mem{Base: base[s], Index: at, Scale: 1})
+	}
+	p.MOVQ(row, at)
+	p.before(p, from, masked)
+	rows, cols := p.pointer("rows"), p.GP64()
+	p.Label("rows" + suffix)
+	p.MOVQ(row, at)
+	p.Load(p.Param("cols"), cols)
+	p.Label("cols" + suffix)
+	p.look(p, from, masked)
+	p.VADDPS(across, p.index, p.index)
+	p.ADDQ(p.size, at)
+	p.DECQ(cols)
+	p.JNZ(operand.LabelRef("cols" + suffix))
+	p.VADDPS(down, p.index, p.index)
+	p.move(row, "line")
+	p.DECQ(rows)
+	p.JNZ(operand.LabelRef("rows" + suffix))
+	p.after(p, masked)
+	p.ADDQ(operand.U8(p.lanes*floatSize), p.offset)
+}
+
+// maxPool writes the maxima of windows. A number replaces the best one so far if it is larger or a NaN, and nothing replaces a NaN.
+func maxPool(c *build.Context, s set) {
+	outputs := map[string]reg.GPVirtual{"y": nil, "at": nil}
+	var best, at reg.VecVirtual
+	p := &pooling{
+		code: code{Context: c, set: s}, sources: []string{"x"},
+		before: func(p *pooling, from []operand.Mem, masked bool) {
+			best, at = p.load(from[0], masked), p.new()
+			p.VMOVAPS(p.index, at)
+		},
+		look: func(p *pooling, from []operand.Mem, masked bool) {
+			x := p.load(from[0], masked)
+			if p.masked {
+				number, larger := p.K(), p.K()
+				p.VCMPPS(ordered, best, best, number)
+				p.VCMPPS(notLE, best, x, number, larger)
+				p.VMOVAPS(x, larger, best)
+				p.VMOVAPS(p.index, larger, at)
+				return
+			}
+			number, larger := p.new(), p.new()
+			p.VCMPPS(ordered, best, best, number)
+			p.VCMPPS(notLE, best, x, larger)
+			p.VANDPS(number, larger, larger)
+			p.VBLENDVPS(larger, x, best, best)
+			p.VBLENDVPS(larger, p.index, at, at)
+		},
+		after: func(p *pooling, masked bool) {
+			p.store(best, operand.Mem{Base: outputs["y"], Index: p.offset, Scale: 1}, masked)
+			p.store(at, operand.Mem{Base: outputs["at"], Index: p.offset, Scale: 1}, masked)
+		},
+	}
+	begin(c, "maxPool"+s.name, "func("+windowArgs+", x *float32, step int, y, at *float32)",
+		"writes the maxima of windows of rows×cols pixels, step numbers apart, and their places.",
+		"The places count from first: across more at every pixel of a row, and down more at its end. All counts are at least 1.")
+	p.write(outputs, "step", "")
+}
+
+// maxPoolGrad writes the sums of what windows send to a pixel, in float32, from +0 on.
+func maxPoolGrad(c *build.Context, s set) {
+	outputs := map[string]reg.GPVirtual{"dx": nil}
+	var sum reg.VecVirtual
+	p := &pooling{
+		code: code{Context: c, set: s}, sources: []string{"dy", "at"},
+		before: func(p *pooling, _ []operand.Mem, _ bool) { sum = p.zero() },
+		look: func(p *pooling, from []operand.Mem, masked bool) {
+			dy, at := p.load(from[0], masked), p.load(from[1], masked)
+			if p.masked {
+				here := p.K()
+				p.VCMPPS(equal, p.index, at, here)
+				p.VADDPS(dy, sum, here, sum)
+				return
+			}
+			p.VCMPPS(equal, p.index, at, at)
+			p.VANDPS(at, dy, dy)
+			p.VADDPS(dy, sum, sum) // the sum is never -0, so that adding +0 leaves its bits
+		},
+		after: func(p *pooling, masked bool) {
+			p.store(sum, operand.Mem{Base: outputs["dx"], Index: p.offset, Scale: 1}, masked)
+		},
+	}
+	begin(c, "maxPoolGrad"+s.name, "func("+windowArgs+", dy, at, dx *float32, step int)",
+		"sums for pixels of dx, step numbers apart, what rows×cols windows send there: dy where at is",
+		"first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1.")
+	p.write(outputs, "", "step")
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// set is an instruction set: how many numbers a vector holds, and how many vectors of a row are worked on side by side, so that what
+// belongs to their columns stays in registers.
+type set struct {
+	name   string
+	lanes  int
+	wide   int
+	masked bool // it has mask registers
+	vector func(*build.Context) reg.VecVirtual
+}
+
+var sets = []set{
+	{"AVX512", 16, 4, true, (*build.Context).ZMM},
+	{"AVX2", 8, 2, false, (*build.Context).YMM},
+}
+
+// Predicates of a comparison: "not less or equal" is true for a NaN, the others are false.
+const (
+	greater   = operand.U8(0x1e)
+	notLE     = operand.U8(0x16)
+	equal     = operand.U8(0x00)
+	ordered   = operand.U8(0x07)
+	floatSize = 4
+)
+
+// maskTable is the name of the masks of AVX2: a vector of ones followed by one of zeros.
+const maskTable = "normLanesAVX2"
+
+func masks(c *build.Context, lanes int) {
+	c.StaticGlobal(maskTable)
+	c.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range 2 * lanes {
+		ones := operand.U32(0)
+		if i < lanes {
+			ones = 0xffffffff
+		}
+		c.AddDatum(i*floatSize, ones)
+	}
+}
+
+// code writes instructions for a set. Its mask is that of the last columns of a row.
+type code struct {
+	*build.Context
+	set
+	mask reg.Register
+}
+
+func (k *code) pointer(name string) reg.GPVirtual {
+	r := k.GP64()
+	k.Load(k.Param(name), r)
+	return r
+}
+
+// bytes loads a parameter that counts numbers and returns it in bytes.
+func (k *code) bytes(name string) reg.GPVirtual {
+	r := k.pointer(name)
+	k.SHLQ(operand.U8(2), r)
+	return r
+}
+
+// address is where a parameter lies.
+func (k *code) address(name string) operand.Mem {
+	p, err := k.Param(name).Resolve()
+	if err != nil {
+		panic("normgen: " + err.Error())
+	}
+	return p.Addr
+}
+
+func (k *code) new() reg.VecVirtual { return k.vector(k.Context) }
+
+// zero returns a vector of zeros.
+func (k *code) zero() reg.VecVirtual {
+	v := k.new()
+	if k.masked {
+		k.VPXORD(v, v, v)
+	} else {
+		k.VXORPS(v, v, v)
+	}
+	return v
+}
+
+// lastMask makes the mask of the first n columns, n from 1 to lanes: a mask register, or a vector whose signs say so.
+func (k *code) lastMask(n reg.GPVirtual) {
+	if k.masked {
+		k.MOVQ(n, reg.RCX)
+		bits := k.GP32()
+		k.MOVL(operand.U32(1), bits)
+		k.SHLL(reg.CL, bits)
+		k.DECL(bits)
+		m := k.K()
+		k.KMOVW(bits, m)
+		k.mask = m
+		return
+	}
+	// Eight numbers out of a row of ones and zeros, the window moved to where n ones are left.
+	at, back, m := k.GP64(), k.GP64(), k.YMM()
+	k.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(maskTable), k.lanes*floatSize), at)
+	k.MOVQ(n, back)
+	k.NEGQ(back)
+	k.VMOVUPS(operand.Mem{Base: at, Index: back, Scale: 4}, m)
+	k.mask = m
+}
+
+// load reads a vector, or the columns of the mask with zeros in the others.
+func (k *code) load(from operand.Mem, masked bool) reg.VecVirtual {
+	v := k.new()
+	switch {
+	case !masked:
+		k.VMOVUPS(from, v)
+	case k.masked:
+		k.VMOVUPS_Z(from, k.mask, v)
+	default:
+		k.VMASKMOVPS(from, k.mask, v)
+	}
+	return v
+}
+
+func (k *code) store(v reg.VecVirtual, to operand.Mem, masked bool) {
+	switch {
+	case !masked:
+		k.VMOVUPS(v, to)
+	case k.masked:
+		k.VMOVUPS(v, k.mask, to)
+	default:
+		k.VMASKMOVPS(v, k.mask, to)
+	}
+}
+
+// where returns v in the columns where y compares so with zero, and +0 in the others. y and v may be the same.
+func (k *code) where(predicate operand.U8, y, zero, v reg.VecVirtual) reg.VecVirtual {
+	to := k.new()
+	if k.masked {
+		m := k.K()
+		k.VCMPPS(predicate, zero, y, m)
+		k.VMOVAPS_Z(v, m, to)
+		return to
+	}
+	k.VCMPPS(predicate, zero, y, to)
+	k.VANDPS(v, to, to)
+	return to
+}
+
+// half returns the lower or upper numbers of v.
+func (k *code) half(v reg.VecVirtual, upper bool) reg.Register {
+	switch {
+	case !upper && k.masked:
+		return v.AsY()
+	case !upper:
+		return v.AsX()
+	case k.masked:
+		h := k.YMM()
+		k.VEXTRACTF64X4(operand.U8(1), v, h)
+		return h
+	default:
+		h := k.XMM()
+		k.VEXTRACTF128(operand.U8(1), v, h)
+		return h
+	}
+}
+
+// widen returns the numbers of v in float64, in two vectors.
+func (k *code) widen(v reg.VecVirtual) [2]reg.VecVirtual {
+	upper, w := k.half(v, true), [2]reg.VecVirtual{k.new(), k.new()}
+	k.VCVTPS2PD(k.half(v, false), w[0])
+	k.VCVTPS2PD(upper, w[1])
+	return w
+}
+
+// loadWide reads a vector of float32 as two of float64.
+func (k *code) loadWide(from operand.Mem, masked bool) [2]reg.VecVirtual {
+	if masked {
+		return k.widen(k.load(from, true))
+	}
+	w := [2]reg.VecVirtual{k.new(), k.new()}
+	for i, v := range w {
+		k.VCVTPS2PD(from.Offset(i*k.lanes/2*floatSize), v)
+	}
+	return w
+}

@@ -1,0 +1,245 @@
+package cpu
+
+import (
+	"math"
+	"sync"
+	"unsafe"
+)
+
+//go:generate go run ./internal/normgen
+
+// Batch normalisation of a matrix of m rows (the pixels of a batch) and c columns (its channels). To the last bit, for every column:
+//
+// Forward. s is the first x of the column. In float64, with d = x − s,
+//
+//	S1 = Σ d,  S2 = Σ d² (d² and its addition rounded once),  mean = s + S1/m,  var = max((S2 − S1·(S1/m))/m, 0)
+//
+// where the rows are cut into blocks of normBlock, a block is summed from its first row to its last, beginning with +0, and
+// so are the sums of the blocks. Then k = gamma/sqrt(var+eps) in float64, and, each a float32,
+//
+//	mean₃₂ = mean,  scale = k,  shift = beta − (mean−mean₃₂)·k,  y = ((x − mean₃₂)·scale) + shift,
+//
+// each operation on numbers of float32 rounded to float32. With z that is added next; the larger of it and 0 is +0 unless it is greater,
+// or a NaN. Normalize has mean₃₂ and var given, and mean = mean₃₂.
+//
+// The shift by a number of the sample keeps the digits of var whatever the mean is: s is at most √m deviations from it, so S2/m is at
+// most (m+1)·var and what float64 loses is about m·(normBlock + m/normBlock)·2⁻⁵³ of var in the worst case, 2⁻²⁶ for a hundred thousand rows, and √m
+// less than that for any row that an ordinary sample begins with. Likewise x − mean₃₂ is exact for x within a factor of two of the mean, so that
+// y has an error of at most 2⁻²⁴·(3·|x−mean|·|scale| + |shift| + |y|) to first order, however far off zero the mean is.
+//
+// Backward. g is dy, or where y is not greater than 0, and there is a ReLU, 0. In float64, summed as above, with d = x − mean,
+//
+//	A = Σ g,  B = Σ g·d (product and addition rounded once),  inv = 1/sqrt(var+eps),  k = gamma·inv,  dbeta = A,  dgamma = B·inv,
+//	b = −((k·inv)·(B·inv))/m,  e = −(k·A)/m,  dx = (k·g) + (((x−mean)·b) + e),
+//
+// dbeta, dgamma, k, b and e rounded to float32 and each step of dx as well. dz is g. A ReLU is known by its output, so that
+// nobody keeps its input. The error of dx is at most 2⁻²⁴·(3·|k·g| + 4·|(x−mean)·b| + 3·|e|) to first order.
+
+// normBlock is how many rows are summed before their sum is added to that of the others. It is part of the definition.
+const normBlock = 512
+
+// normCols is how many columns are worked on at a time, at most.
+const normCols = 2048
+
+// What follows the affine map of a normalisation, and comes before its gradient.
+const (
+	normPlain   = iota
+	normReLU    // y = max(that, 0)
+	normAddReLU // y = max(that + z, 0)
+)
+
+// normSpan is a part of a matrix: rows × cols numbers, the rows stride numbers apart.
+type normSpan struct{ stride, rows, cols int }
+
+// length is that of a slice that begins at the first number of a span and ends with its last.
+func (s normSpan) length() int { return (s.rows-1)*s.stride + s.cols }
+
+// normKernels are the loops of a normalisation. A span has one row and one column at least. What belongs to columns has room for a
+// multiple of channelStep of them, and what lies in that room behind the last is anybody's.
+type normKernels struct {
+	name string
+
+	// moments adds x − shift to s1 and its square to s2, column by column, and sums adds x to s1.
+	moments func(s normSpan, x, shift []float32, s1, s2 []float64)
+	sums    func(s normSpan, x []float32, s1 []float64)
+	// fold adds part to total and makes part zero.
+	fold func(total, part []float64)
+	// affine computes y. It is indexed by whether y goes past the cache, which wants y to begin at a line and stride to
+	// be a multiple of channelStep, and by what follows.
+	affine [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32)
+	// gradSums adds g to s1 and g·(x − mean) to s2. It is indexed by what follows; with normAddReLU it writes g to dz.
+	gradSums [3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64)
+	// gradient computes dx = a·g + ((x−mean)·b + e). It is indexed as affine is, without normAddReLU, whose g is known.
+	gradient [2][2]func(s normSpan, x, dy, y, dx, mean, a, b, e []float32)
+
+	maxPool     func(p poolRun, x, y, at []float32)
+	maxPoolGrad func(p poolRun, dy, at, dx []float32)
+}
+
+// channelStep is the number of columns in the largest vector, and in a line of the cache.
+const channelStep = line / 4
+
+// channels is the room for what belongs to the columns that are worked on. One call has one; the pool keeps them.
+type channels struct {
+	sum, part [2][]float64 // of all blocks, of the current one; zeros whenever nobody uses them
+	mean      []float32
+	a, b, e   []float32 // factors of the element-wise pass
+}
+
+var channelPool = sync.Pool{New: func() any {
+	w := &channels{mean: aligned(normCols), a: aligned(normCols), b: aligned(normCols), e: aligned(normCols)}
+	for i := range w.sum {
+		w.sum[i], w.part[i] = make([]float64, normCols), make([]float64, normCols)
+	}
+	return w
+}}
+
+// padded is n rounded up to whole vectors.
+func padded(n int) int { return (n + channelStep - 1) / channelStep * channelStep }
+
+// fold ends a block.
+func (w *channels) fold(k *normKernels, cols int) {
+	for i := range w.sum {
+		k.fold(w.sum[i][:padded(cols)], w.part[i][:padded(cols)])
+	}
+}
+
+// done leaves the sums as they were found.
+func (w *channels) done(cols int) {
+	for i := range w.sum {
+		clear(w.sum[i][:padded(cols)])
+	}
+}
+
+// callNumbers is how much of a matrix a kernel is given at a time, so that it is left after microseconds.
+var callNumbers = 8192
+
+// normRows is how many rows of a span a kernel is given.
+func normRows(cols int) int { return max(1, callNumbers/cols) }
+
+// groupBytes is how much of its operands a group of columns may take, so that the second pass finds them in the second cache.
+var groupBytes = 0
+
+// groupCols is how many columns of m rows, of so many operands, are worked on at a time.
+func groupCols(m, c, operands int) int {
+	if groupBytes == 0 {
+		return min(c, normCols)
+	}
+	fit := groupBytes / (4 * operands * m) / 64 * 64
+	return min(c, normCols, max(fit, 64))
+}
+
+var streamBytes = 1 << 60
+
+// streamsPast says whether an output of m×c goes past the cache.
+func streamsPast(y []float32, c int) int {
+	if c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 && 4*len(y) >= streamBytes {
+		return 1
+	}
+	return 0
+}
+
+// batchNorm is BatchNorm with what follows.
+func batchNorm(follows int) func(*operands) error {
+	return func(o *operands) error {
+		n := normalization{m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
+			y: o.out[0], mean: o.out[1], variance: o.out[2]}
+		if follows == normAddReLU {
+			n.z = o.in[3]
+		}
+		n.eachGroup(1, (*normalization).statistics)
+		return nil
+	}
+}
+
+// normalize is Normalize with what follows.
+func normalize(follows int) func(*operands) error {
+	return func(o *operands) error {
+		n := normalization{m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
+			mean: o.in[3], variance: o.in[4], y: o.out[0]}
+		if follows == normAddReLU {
+			n.z = o.in[5]
+		}
+		n.eachGroup(0, (*normalization).given)
+		return nil
+	}
+}
+
+// normalization is one call of a forward kernel.
+type normalization struct {
+	m, c, follows        int
+	eps                  float64
+	x, gamma, beta, z, y []float32
+	mean, variance       []float32
+}
+
+// eachGroup prepares the columns and normalises them, group by group.
+func (n *normalization) eachGroup(operands int, prepare func(n *normalization, w *channels, col, cols int)) {
+	w := channelPool.Get().(*channels)
+	width := normCols
+	if operands > 0 {
+		width = groupCols(n.m, n.c, operands)
+	}
+	for col := 0; col < n.c; col += width {
+		cols := min(width, n.c-col)
+		prepare(n, w, col, cols)
+		n.apply(w, col, cols)
+	}
+	channelPool.Put(w)
+}
+
+// statistics computes mean and variance of columns, and from them the affine map.
+func (n *normalization) statistics(w *channels, col, cols int) {
+	shift := w.mean[:padded(cols)]
+	copy(shift, n.x[col:][:cols])
+	step := normRows(cols)
+	for first := 0; first < n.m; first += normBlock {
+		end := min(first+normBlock, n.m)
+		for i := first; i < end; i += step {
+			s := normSpan{n.c, min(step, end-i), cols}
+			normal.moments(s, n.x[i*n.c+col:], shift, w.part[0], w.part[1])
+		}
+		w.fold(normal, cols)
+	}
+	m := float64(n.m)
+	for j := range cols {
+		s1, s2 := w.sum[0][j], w.sum[1][j]
+		d := s1 / m
+		v := (s2 - float64(s1*d)) / m
+		if v < 0 {
+			v = 0
+		}
+		w.affine(j, float64(shift[j])+d, v+n.eps, n.gamma[col+j], n.beta[col+j])
+		n.mean[col+j], n.variance[col+j] = w.mean[j], float32(v)
+	}
+	w.done(cols)
+}
+
+// given makes the affine map of given statistics.
+func (n *normalization) given(w *channels, col, cols int) {
+	for j := range cols {
+		w.affine(j, float64(n.mean[col+j]), float64(n.variance[col+j])+n.eps, n.gamma[col+j], n.beta[col+j])
+	}
+}
+
+// affine sets the map of a column.
+func (w *channels) affine(j int, mean, square float64, gamma, beta float32) {
+	k := float64(gamma) / math.Sqrt(square)
+	w.mean[j] = float32(mean)
+	w.a[j] = float32(k)
+	w.e[j] = float32(float64(beta) - float64((mean-float64(w.mean[j]))*k))
+}
+
+// apply computes y.
+func (n *normalization) apply(w *channels, col, cols int) {
+	affine := normal.affine[streamsPast(n.y, n.c)][n.follows]
+	step := normRows(cols)
+	z := n.z
+	for i := 0; i < n.m; i += step {
+		s, at := normSpan{n.c, min(step, n.m-i), cols}, i*n.c+col
+		if n.follows == normAddReLU {
+			z = n.z[at:]
+		}
+		affine(s, n.x[at:], z, n.y[at:], w.mean, w.a, w.e)
+	}
+}

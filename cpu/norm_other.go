@@ -1,0 +1,6 @@
+//go:build !amd64 || noasm
+
+package cpu
+
+// normal is the loops of a normalisation.
+var normal = &normGo
