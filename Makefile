@@ -2,9 +2,10 @@
 export CGO_ENABLED = 0
 GO ?= go
 COVER = cover.out
+PEERS = .peers
 ASSEMBLY = ./cpu ./data # packages that hold assembly
 
-.PHONY: help run test test-paths test-long race lint fuzz bench generate cross cover clean
+.PHONY: help run test test-paths test-long race lint fuzz bench peers generate cross cover clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -37,9 +38,16 @@ fuzz: # every fuzz test for FUZZTIME
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-10s} $$pkg; done; done
 
-bench: # benchmarks of the kernels, then of a training step
+bench: # benchmarks of the kernels, then of a training step, then kernels against their limits
 	$(GO) test -run '^$$' -bench . ./internal/rng ./cpu ./data ./dist
 	$(GO) run ./cmd/fspda bench step
+	$(GO) run ./cmd/fspda bench kernels
+
+peers: # the same work in NumPy, PyTorch and JAX beside ours; installs them (5 GB) in .peers at first
+	test -x $(PEERS)/bin/python || python3 -m venv $(PEERS)
+	$(PEERS)/bin/pip install -q --no-deps -r bench/peers/requirements.txt
+	$(GO) build -o $(PEERS)/fspda ./cmd/fspda
+	$(PEERS)/bin/python bench/peers/compare.py $(PEERS)/fspda
 
 generate: # regenerate what is generated; CI wants no difference
 	$(GO) generate ./...

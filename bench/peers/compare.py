@@ -2,8 +2,8 @@
 
 usage: python compare.py FSPDA
 
-FSPDA is the program. First all run on one core, then on all; there, fspda runs once on each core at the same time, which is how its agents use
-a machine, and its rates are added. Every number is the fastest of ROUNDS, in which the libraries take turns.
+FSPDA is the program. First all run on one core, then on all; there, fspda runs once on each core at the same time, which is how its agents
+use a machine, and its rates are added. Every number is the fastest of several rounds, in which the libraries take turns.
 """
 
 import json
@@ -15,6 +15,7 @@ from pathlib import Path
 from work import BATCH, CONVS, NORMS, PRODUCTS
 
 ROUNDS = 3
+LAYER_ROUNDS = 2  # a round takes half a minute
 BATCHES = (8, 16)
 
 
@@ -114,7 +115,7 @@ def mlp(program, cores, peers):
 def layers(program, cores, peers, batch):
     """Seconds of an image in all layers by library, [forward, backward]; fspda is missing while it lacks a kernel."""
     best, counts = {}, {}
-    for _ in range(ROUNDS):
+    for _ in range(LAYER_ROUNDS):
         run = ("kernels", "--filter", "conv/,norm/batch-norm", "--batch", str(batch), "--each", "1ms")
         for core, report in zip(cores, ours(program, cores, *run), strict=True):
             if "resnet50" not in report:
@@ -191,7 +192,7 @@ def compare(program, cores):
     rows = []
     for batch in BATCHES:
         # Compiling all layers takes JAX longest, so it has one size only.
-        asked = {n: p for n, p in peers.items() if n == "torch" or n == "jax" and batch == BATCHES[0]}
+        asked = {n: p for n, p in peers.items() if n == "torch" or (n == "jax" and batch == BATCHES[0])}
         times = layers(program, cores, asked, batch)
         mine = 1 / sum(times["fspda"]) if "fspda" in times else None
         for name, seconds in times.items():

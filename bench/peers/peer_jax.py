@@ -63,13 +63,16 @@ def layers(batch, seconds):
             key = f"{kind}{i}"
             if (key, batch) not in _compiled:
                 _compiled[key, batch] = make(layer)
-            forward, backward = _compiled[key, batch]
             args, dy = _operands(kind, layer, batch)
-            result[key] = [
-                fastest(lambda: jax.block_until_ready(forward(*args)), seconds),
-                fastest(lambda: jax.block_until_ready(backward(dy, *args)), seconds),
-            ]
+            result[key] = _layer(*_compiled[key, batch], args, dy, seconds)
     return result
+
+
+def _layer(forward, backward, args, dy, seconds):
+    return [
+        fastest(lambda: jax.block_until_ready(forward(*args)), seconds),
+        fastest(lambda: jax.block_until_ready(backward(dy, *args)), seconds),
+    ]
 
 
 def _operands(kind, layer, batch):

@@ -29,9 +29,7 @@ class _Step:
     """A training step of the MLP; forward is compiled or not, and compiled once."""
 
     def __init__(self, wrap):
-        self.net = torch.nn.Sequential(
-            torch.nn.Linear(INPUTS, HIDDEN), torch.nn.Sigmoid(), torch.nn.Linear(HIDDEN, CLASSES)
-        )
+        self.net = torch.nn.Sequential(torch.nn.Linear(INPUTS, HIDDEN), torch.nn.Sigmoid(), torch.nn.Linear(HIDDEN, CLASSES))
         self.x, self.label = _noise(BATCH, INPUTS), torch.randint(CLASSES, (BATCH,))
         self.sgd = torch.optim.SGD(self.net.parameters(), lr=RATE, foreach=True)
         self.loss = wrap(lambda x, label: F.cross_entropy(self.net(x), label))
