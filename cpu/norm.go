@@ -152,7 +152,7 @@ func batchNorm(follows int) func(*operands) error {
 		if follows == normAddReLU {
 			n.z = o.in[3]
 		}
-		n.eachGroup((*normalization).statistics)
+		n.run()
 		return nil
 	}
 }
@@ -160,30 +160,34 @@ func batchNorm(follows int) func(*operands) error {
 // normalize is Normalize with what follows.
 func normalize(follows int) func(*operands) error {
 	return func(o *operands) error {
-		n := normalization{m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
+		n := normalization{given: true, m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
 			mean: o.in[3], variance: o.in[4], y: o.out[0]}
 		if follows == normAddReLU {
 			n.z = o.in[5]
 		}
-		n.eachGroup((*normalization).given)
+		n.run()
 		return nil
 	}
 }
 
-// normalization is one call of a forward kernel.
+// normalization is one call of a forward kernel. Its statistics are given, or computed.
 type normalization struct {
+	given                bool
 	m, c, follows        int
 	eps                  float64
 	x, gamma, beta, z, y []float32
 	mean, variance       []float32
 }
 
-// eachGroup prepares the columns and normalises them, group by group.
-func (n *normalization) eachGroup(prepare func(n *normalization, w *channels, col, cols int)) {
+func (n *normalization) run() {
 	w := channelPool.Get().(*channels)
 	for col := 0; col < n.c; col += normCols {
 		cols := min(normCols, n.c-col)
-		prepare(n, w, col, cols)
+		if n.given {
+			n.useGiven(w, col, cols)
+		} else {
+			n.statistics(w, col, cols)
+		}
 		n.apply(w, col, cols)
 	}
 	normal.fence()
@@ -217,8 +221,8 @@ func (n *normalization) statistics(w *channels, col, cols int) {
 	w.done(cols)
 }
 
-// given makes the affine map of given statistics.
-func (n *normalization) given(w *channels, col, cols int) {
+// useGiven makes the affine map of given statistics.
+func (n *normalization) useGiven(w *channels, col, cols int) {
 	for j := range cols {
 		w.affine(j, float64(n.mean[col+j]), float64(n.variance[col+j])+n.eps, n.gamma[col+j], n.beta[col+j])
 	}

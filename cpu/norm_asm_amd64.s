@@ -2507,8 +2507,8 @@ pixels:
 vectors:
 	MOVQ         DX, CX
 	SUBQ         R8, CX
-	CMPQ         CX, $0x40
-	JLT          tail
+	CMPQ         CX, $0x00000100
+	JLT          single
 	VBROADCASTSS first+40(FP), Z0
 	VBROADCASTSS across+44(FP), Z1
 	VBROADCASTSS down+48(FP), Z2
@@ -2516,6 +2516,12 @@ vectors:
 	MOVQ         CX, R9
 	VMOVUPS      (BX)(R9*1), Z3
 	VMOVAPS      Z0, Z4
+	VMOVUPS      64(BX)(R9*1), Z5
+	VMOVAPS      Z0, Z6
+	VMOVUPS      128(BX)(R9*1), Z7
+	VMOVAPS      Z0, Z8
+	VMOVUPS      192(BX)(R9*1), Z9
+	VMOVAPS      Z0, Z10
 	MOVQ         rows+16(FP), R10
 
 rows:
@@ -2523,11 +2529,30 @@ rows:
 	MOVQ cols+24(FP), R11
 
 cols:
-	VMOVUPS (BX)(R9*1), Z5
+	VMOVUPS (BX)(R9*1), Z11
 	VCMPPS  $0x07, Z3, Z3, K1
-	VCMPPS  $0x16, Z3, Z5, K1, K1
-	VMOVAPS Z5, K1, Z3
-	VMOVAPS Z0, K1, Z4
+	VCMPPS  $0x16, Z3, Z11, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z11, K2, Z3
+	VMOVAPS Z0, K2, Z4
+	VMOVUPS 64(BX)(R9*1), Z11
+	VCMPPS  $0x07, Z5, Z5, K1
+	VCMPPS  $0x16, Z5, Z11, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z11, K2, Z5
+	VMOVAPS Z0, K2, Z6
+	VMOVUPS 128(BX)(R9*1), Z11
+	VCMPPS  $0x07, Z7, Z7, K1
+	VCMPPS  $0x16, Z7, Z11, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z11, K2, Z7
+	VMOVAPS Z0, K2, Z8
+	VMOVUPS 192(BX)(R9*1), Z11
+	VCMPPS  $0x07, Z9, Z9, K1
+	VCMPPS  $0x16, Z9, Z11, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z11, K2, Z9
+	VMOVAPS Z0, K2, Z10
 	VADDPS  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R11
@@ -2539,7 +2564,50 @@ cols:
 	JNZ     rows
 	VMOVUPS Z3, (SI)(R8*1)
 	VMOVUPS Z4, (DI)(R8*1)
-	ADDQ    $0x40, R8
+	VMOVUPS Z5, 64(SI)(R8*1)
+	VMOVUPS Z6, 64(DI)(R8*1)
+	VMOVUPS Z7, 128(SI)(R8*1)
+	VMOVUPS Z8, 128(DI)(R8*1)
+	VMOVUPS Z9, 192(SI)(R8*1)
+	VMOVUPS Z10, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	JMP     vectors
+
+single:
+	CMPQ         CX, $0x40
+	JLT          tail
+	VBROADCASTSS first+40(FP), Z0
+	VBROADCASTSS across+44(FP), Z1
+	VBROADCASTSS down+48(FP), Z2
+	MOVQ         R8, CX
+	MOVQ         CX, R9
+	VMOVUPS      (BX)(R9*1), Z3
+	VMOVAPS      Z0, Z4
+	MOVQ         rows+16(FP), R10
+
+rowsSingle:
+	MOVQ CX, R9
+	MOVQ cols+24(FP), R11
+
+colsSingle:
+	VMOVUPS (BX)(R9*1), Z5
+	VCMPPS  $0x07, Z3, Z3, K1
+	VCMPPS  $0x16, Z3, Z5, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z5, K2, Z3
+	VMOVAPS Z0, K2, Z4
+	VADDPS  Z1, Z0, Z0
+	ADDQ    DX, R9
+	DECQ    R11
+	JNZ     colsSingle
+	VADDPS  Z2, Z0, Z0
+	MOVQ    line+32(FP), R9
+	LEAQ    (CX)(R9*4), CX
+	DECQ    R10
+	JNZ     rowsSingle
+	VMOVUPS Z3, (SI)(R8*1)
+	VMOVUPS Z4, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
 	JMP     vectors
 
 tail:
@@ -2565,9 +2633,10 @@ rowsTail:
 colsTail:
 	VMOVUPS.Z (BX)(R9*1), K1, Z5
 	VCMPPS    $0x07, Z3, Z3, K2
-	VCMPPS    $0x16, Z3, Z5, K2, K2
-	VMOVAPS   Z5, K2, Z3
-	VMOVAPS   Z0, K2, Z4
+	VCMPPS    $0x16, Z3, Z5, K3
+	KANDW     K2, K3, K3
+	VMOVAPS   Z5, K3, Z3
+	VMOVAPS   Z0, K3, Z4
 	VADDPS    Z1, Z0, Z0
 	ADDQ      DX, R9
 	DECQ      R11
@@ -2579,7 +2648,7 @@ colsTail:
 	JNZ       rowsTail
 	VMOVUPS   Z3, K1, (SI)(R8*1)
 	VMOVUPS   Z4, K1, (DI)(R8*1)
-	ADDQ      $0x40, R8
+	ADDQ      $0x00000040, R8
 
 next:
 	MOVQ step+64(FP), CX
@@ -2607,14 +2676,17 @@ pixels:
 vectors:
 	MOVQ         DX, CX
 	SUBQ         R8, CX
-	CMPQ         CX, $0x40
-	JLT          tail
+	CMPQ         CX, $0x00000100
+	JLT          single
 	VBROADCASTSS first+40(FP), Z0
 	VBROADCASTSS across+44(FP), Z1
 	VBROADCASTSS down+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
 	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
 	MOVQ         rows+16(FP), R10
 
 rows:
@@ -2622,10 +2694,22 @@ rows:
 	MOVQ cols+24(FP), R11
 
 cols:
-	VMOVUPS (BX)(R9*1), Z4
-	VMOVUPS (SI)(R9*1), Z5
-	VCMPPS  $0x00, Z0, Z5, K1
-	VADDPS  Z4, Z3, K1, Z3
+	VMOVUPS (BX)(R9*1), Z7
+	VMOVUPS (SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z3, K1, Z3
+	VMOVUPS 64(BX)(R9*1), Z7
+	VMOVUPS 64(SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z4, K1, Z4
+	VMOVUPS 128(BX)(R9*1), Z7
+	VMOVUPS 128(SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z5, K1, Z5
+	VMOVUPS 192(BX)(R9*1), Z7
+	VMOVUPS 192(SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z6, K1, Z6
 	VADDPS  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R11
@@ -2636,7 +2720,43 @@ cols:
 	DECQ    R10
 	JNZ     rows
 	VMOVUPS Z3, (DI)(R8*1)
-	ADDQ    $0x40, R8
+	VMOVUPS Z4, 64(DI)(R8*1)
+	VMOVUPS Z5, 128(DI)(R8*1)
+	VMOVUPS Z6, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	JMP     vectors
+
+single:
+	CMPQ         CX, $0x40
+	JLT          tail
+	VBROADCASTSS first+40(FP), Z0
+	VBROADCASTSS across+44(FP), Z1
+	VBROADCASTSS down+48(FP), Z2
+	MOVQ         R8, CX
+	MOVQ         CX, R9
+	VPXORD       Z9, Z9, Z9
+	MOVQ         rows+16(FP), R10
+
+rowsSingle:
+	MOVQ CX, R9
+	MOVQ cols+24(FP), R11
+
+colsSingle:
+	VMOVUPS (BX)(R9*1), Z7
+	VMOVUPS (SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z9, K1, Z9
+	VADDPS  Z1, Z0, Z0
+	ADDQ    DX, R9
+	DECQ    R11
+	JNZ     colsSingle
+	VADDPS  Z2, Z0, Z0
+	MOVQ    line+32(FP), R9
+	LEAQ    (CX)(R9*4), CX
+	DECQ    R10
+	JNZ     rowsSingle
+	VMOVUPS Z9, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
 	JMP     vectors
 
 tail:
@@ -2651,7 +2771,7 @@ tail:
 	VBROADCASTSS down+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
-	VPXORD       Z6, Z6, Z6
+	VPXORD       Z10, Z10, Z10
 	MOVQ         rows+16(FP), R10
 
 rowsTail:
@@ -2659,10 +2779,10 @@ rowsTail:
 	MOVQ cols+24(FP), R11
 
 colsTail:
-	VMOVUPS.Z (BX)(R9*1), K1, Z4
-	VMOVUPS.Z (SI)(R9*1), K1, Z5
-	VCMPPS    $0x00, Z0, Z5, K2
-	VADDPS    Z4, Z6, K2, Z6
+	VMOVUPS.Z (BX)(R9*1), K1, Z7
+	VMOVUPS.Z (SI)(R9*1), K1, Z8
+	VCMPPS    $0x00, Z0, Z8, K2
+	VADDPS    Z7, Z10, K2, Z10
 	VADDPS    Z1, Z0, Z0
 	ADDQ      DX, R9
 	DECQ      R11
@@ -2672,8 +2792,8 @@ colsTail:
 	LEAQ      (CX)(R9*4), CX
 	DECQ      R10
 	JNZ       rowsTail
-	VMOVUPS   Z6, K1, (DI)(R8*1)
-	ADDQ      $0x40, R8
+	VMOVUPS   Z10, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
 
 next:
 	ADDQ DX, BX
@@ -4614,8 +4734,8 @@ TEXT ·maxPoolAVX2(SB), NOSPLIT, $0-88
 	MOVQ channels+8(FP), CX
 	SHLQ $0x02, CX
 	MOVQ x+56(FP), DX
-	MOVQ y+72(FP), BX
-	MOVQ at+80(FP), SI
+	MOVQ at+80(FP), BX
+	MOVQ y+72(FP), SI
 
 pixels:
 	XORQ DI, DI
@@ -4623,6 +4743,53 @@ pixels:
 vectors:
 	MOVQ         CX, R8
 	SUBQ         DI, R8
+	CMPQ         R8, $0x00000040
+	JLT          single
+	VBROADCASTSS first+40(FP), Y0
+	VBROADCASTSS across+44(FP), Y1
+	VBROADCASTSS down+48(FP), Y2
+	MOVQ         DI, R8
+	MOVQ         R8, R9
+	VMOVUPS      (DX)(R9*1), Y3
+	VMOVAPS      Y0, Y4
+	VMOVUPS      32(DX)(R9*1), Y5
+	VMOVAPS      Y0, Y6
+	MOVQ         rows+16(FP), R10
+
+rows:
+	MOVQ R8, R9
+	MOVQ cols+24(FP), R11
+
+cols:
+	VMOVUPS   (DX)(R9*1), Y7
+	VCMPPS    $0x07, Y3, Y3, Y8
+	VCMPPS    $0x16, Y3, Y7, Y9
+	VANDPS    Y8, Y9, Y9
+	VBLENDVPS Y9, Y7, Y3, Y3
+	VBLENDVPS Y9, Y0, Y4, Y4
+	VMOVUPS   32(DX)(R9*1), Y7
+	VCMPPS    $0x07, Y5, Y5, Y8
+	VCMPPS    $0x16, Y5, Y7, Y9
+	VANDPS    Y8, Y9, Y9
+	VBLENDVPS Y9, Y7, Y5, Y5
+	VBLENDVPS Y9, Y0, Y6, Y6
+	VADDPS    Y1, Y0, Y0
+	ADDQ      CX, R9
+	DECQ      R11
+	JNZ       cols
+	VADDPS    Y2, Y0, Y0
+	MOVQ      line+32(FP), R9
+	LEAQ      (R8)(R9*4), R8
+	DECQ      R10
+	JNZ       rows
+	VMOVUPS   Y3, (SI)(DI*1)
+	VMOVUPS   Y4, (BX)(DI*1)
+	VMOVUPS   Y5, 32(SI)(DI*1)
+	VMOVUPS   Y6, 32(BX)(DI*1)
+	ADDQ      $0x00000040, DI
+	JMP       vectors
+
+single:
 	CMPQ         R8, $0x20
 	JLT          tail
 	VBROADCASTSS first+40(FP), Y0
@@ -4634,11 +4801,11 @@ vectors:
 	VMOVAPS      Y0, Y4
 	MOVQ         rows+16(FP), R10
 
-rows:
+rowsSingle:
 	MOVQ R8, R9
 	MOVQ cols+24(FP), R11
 
-cols:
+colsSingle:
 	VMOVUPS   (DX)(R9*1), Y5
 	VCMPPS    $0x07, Y3, Y3, Y6
 	VCMPPS    $0x16, Y3, Y5, Y7
@@ -4648,15 +4815,15 @@ cols:
 	VADDPS    Y1, Y0, Y0
 	ADDQ      CX, R9
 	DECQ      R11
-	JNZ       cols
+	JNZ       colsSingle
 	VADDPS    Y2, Y0, Y0
 	MOVQ      line+32(FP), R9
 	LEAQ      (R8)(R9*4), R8
 	DECQ      R10
-	JNZ       rows
-	VMOVUPS   Y3, (BX)(DI*1)
-	VMOVUPS   Y4, (SI)(DI*1)
-	ADDQ      $0x20, DI
+	JNZ       rowsSingle
+	VMOVUPS   Y3, (SI)(DI*1)
+	VMOVUPS   Y4, (BX)(DI*1)
+	ADDQ      $0x00000020, DI
 	JMP       vectors
 
 tail:
@@ -4694,15 +4861,15 @@ colsTail:
 	LEAQ       (R8)(R9*4), R8
 	DECQ       R10
 	JNZ        rowsTail
-	VMASKMOVPS Y4, Y0, (BX)(DI*1)
-	VMASKMOVPS Y5, Y0, (SI)(DI*1)
-	ADDQ       $0x20, DI
+	VMASKMOVPS Y4, Y0, (SI)(DI*1)
+	VMASKMOVPS Y5, Y0, (BX)(DI*1)
+	ADDQ       $0x00000020, DI
 
 next:
 	MOVQ step+64(FP), DI
 	LEAQ (DX)(DI*4), DX
-	ADDQ CX, SI
 	ADDQ CX, BX
+	ADDQ CX, SI
 	DECQ AX
 	JNZ  pixels
 	VZEROUPPER
@@ -4724,14 +4891,15 @@ pixels:
 vectors:
 	MOVQ         CX, R8
 	SUBQ         DI, R8
-	CMPQ         R8, $0x20
-	JLT          tail
+	CMPQ         R8, $0x00000040
+	JLT          single
 	VBROADCASTSS first+40(FP), Y0
 	VBROADCASTSS across+44(FP), Y1
 	VBROADCASTSS down+48(FP), Y2
 	MOVQ         DI, R8
 	MOVQ         R8, R9
 	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVQ         rows+16(FP), R10
 
 rows:
@@ -4739,11 +4907,16 @@ rows:
 	MOVQ cols+24(FP), R11
 
 cols:
-	VMOVUPS (DX)(R9*1), Y4
-	VMOVUPS (BX)(R9*1), Y5
-	VCMPPS  $0x00, Y0, Y5, Y5
-	VANDPS  Y5, Y4, Y4
-	VADDPS  Y4, Y3, Y3
+	VMOVUPS (DX)(R9*1), Y5
+	VMOVUPS (BX)(R9*1), Y6
+	VCMPPS  $0x00, Y0, Y6, Y6
+	VANDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS 32(DX)(R9*1), Y5
+	VMOVUPS 32(BX)(R9*1), Y6
+	VCMPPS  $0x00, Y0, Y6, Y6
+	VANDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y4, Y4
 	VADDPS  Y1, Y0, Y0
 	ADDQ    CX, R9
 	DECQ    R11
@@ -4754,7 +4927,42 @@ cols:
 	DECQ    R10
 	JNZ     rows
 	VMOVUPS Y3, (SI)(DI*1)
-	ADDQ    $0x20, DI
+	VMOVUPS Y4, 32(SI)(DI*1)
+	ADDQ    $0x00000040, DI
+	JMP     vectors
+
+single:
+	CMPQ         R8, $0x20
+	JLT          tail
+	VBROADCASTSS first+40(FP), Y0
+	VBROADCASTSS across+44(FP), Y1
+	VBROADCASTSS down+48(FP), Y2
+	MOVQ         DI, R8
+	MOVQ         R8, R9
+	VXORPS       Y3, Y3, Y3
+	MOVQ         rows+16(FP), R10
+
+rowsSingle:
+	MOVQ R8, R9
+	MOVQ cols+24(FP), R11
+
+colsSingle:
+	VMOVUPS (DX)(R9*1), Y4
+	VMOVUPS (BX)(R9*1), Y5
+	VCMPPS  $0x00, Y0, Y5, Y5
+	VANDPS  Y5, Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VADDPS  Y1, Y0, Y0
+	ADDQ    CX, R9
+	DECQ    R11
+	JNZ     colsSingle
+	VADDPS  Y2, Y0, Y0
+	MOVQ    line+32(FP), R9
+	LEAQ    (R8)(R9*4), R8
+	DECQ    R10
+	JNZ     rowsSingle
+	VMOVUPS Y3, (SI)(DI*1)
+	ADDQ    $0x00000020, DI
 	JMP     vectors
 
 tail:
@@ -4791,7 +4999,7 @@ colsTail:
 	DECQ       R10
 	JNZ        rowsTail
 	VMASKMOVPS Y4, Y0, (SI)(DI*1)
-	ADDQ       $0x20, DI
+	ADDQ       $0x00000020, DI
 
 next:
 	ADDQ CX, DX
