@@ -2498,8 +2498,8 @@ TEXT ·maxPoolAVX512(SB), NOSPLIT, $0-88
 	MOVQ channels+8(FP), DX
 	SHLQ $0x02, DX
 	MOVQ x+56(FP), BX
-	MOVQ y+72(FP), SI
-	MOVQ at+80(FP), DI
+	MOVQ at+80(FP), SI
+	MOVQ y+72(FP), DI
 
 pixels:
 	XORQ R8, R8
@@ -2562,14 +2562,14 @@ cols:
 	LEAQ    (CX)(R9*4), CX
 	DECQ    R10
 	JNZ     rows
-	VMOVUPS Z3, (SI)(R8*1)
-	VMOVUPS Z4, (DI)(R8*1)
-	VMOVUPS Z5, 64(SI)(R8*1)
-	VMOVUPS Z6, 64(DI)(R8*1)
-	VMOVUPS Z7, 128(SI)(R8*1)
-	VMOVUPS Z8, 128(DI)(R8*1)
-	VMOVUPS Z9, 192(SI)(R8*1)
-	VMOVUPS Z10, 192(DI)(R8*1)
+	VMOVUPS Z3, (DI)(R8*1)
+	VMOVUPS Z4, (SI)(R8*1)
+	VMOVUPS Z5, 64(DI)(R8*1)
+	VMOVUPS Z6, 64(SI)(R8*1)
+	VMOVUPS Z7, 128(DI)(R8*1)
+	VMOVUPS Z8, 128(SI)(R8*1)
+	VMOVUPS Z9, 192(DI)(R8*1)
+	VMOVUPS Z10, 192(SI)(R8*1)
 	ADDQ    $0x00000100, R8
 	JMP     vectors
 
@@ -2605,8 +2605,8 @@ colsSingle:
 	LEAQ    (CX)(R9*4), CX
 	DECQ    R10
 	JNZ     rowsSingle
-	VMOVUPS Z3, (SI)(R8*1)
-	VMOVUPS Z4, (DI)(R8*1)
+	VMOVUPS Z3, (DI)(R8*1)
+	VMOVUPS Z4, (SI)(R8*1)
 	ADDQ    $0x00000040, R8
 	JMP     vectors
 
@@ -2646,15 +2646,15 @@ colsTail:
 	LEAQ      (CX)(R9*4), CX
 	DECQ      R10
 	JNZ       rowsTail
-	VMOVUPS   Z3, K1, (SI)(R8*1)
-	VMOVUPS   Z4, K1, (DI)(R8*1)
+	VMOVUPS   Z3, K1, (DI)(R8*1)
+	VMOVUPS   Z4, K1, (SI)(R8*1)
 	ADDQ      $0x00000040, R8
 
 next:
 	MOVQ step+64(FP), CX
 	LEAQ (BX)(CX*4), BX
-	ADDQ DX, DI
 	ADDQ DX, SI
+	ADDQ DX, DI
 	DECQ AX
 	JNZ  pixels
 	VZEROUPPER

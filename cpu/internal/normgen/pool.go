@@ -32,7 +32,7 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	for _, s := range p.sources {
 		base[s] = p.pointer(s)
 	}
-	for o := range outputs {
+	for _, o := range sorted(outputs) {
 		outputs[o] = p.pointer(o)
 	}
 	p.offset = p.GP64()
