@@ -39,7 +39,7 @@ import (
 const normBlock = 512
 
 // normCols is how many columns are worked on at a time, at most.
-const normCols = 2048
+const normCols = 1024
 
 // What follows the affine map of a normalisation, and comes before its gradient.
 const (
@@ -48,8 +48,8 @@ const (
 	normAddReLU // y = max(that + z, 0)
 )
 
-// normSpan is a part of a matrix: rows × cols numbers, the rows stride numbers apart.
-type normSpan struct{ stride, rows, cols int }
+// normSpan is a part of a matrix: rows × cols numbers, the rows stride numbers apart. What comes next lies ahead numbers further on.
+type normSpan struct{ stride, rows, cols, ahead int }
 
 // length is that of a slice that begins at the first number of a span and ends with its last.
 func (s normSpan) length() int { return (s.rows-1)*s.stride + s.cols }
@@ -67,10 +67,13 @@ type normKernels struct {
 	// affine computes y. It is indexed by whether y goes past the cache, which wants y to begin at a line and stride to
 	// be a multiple of channelStep, and by what follows.
 	affine [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32)
-	// gradSums adds g to s1 and g·(x − mean) to s2. It is indexed by what follows; with normAddReLU it writes g to dz.
-	gradSums [3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64)
+	// gradSums adds g to s1 and g·(x − mean) to s2. It is indexed as affine is; with normAddReLU it writes g to dz.
+	gradSums [2][3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64)
 	// gradient computes dx = a·g + ((x−mean)·b + e). It is indexed as affine is, without normAddReLU, whose g is known.
 	gradient [2][2]func(s normSpan, x, dy, y, dx, mean, a, b, e []float32)
+
+	// fence ends what went past the cache.
+	fence func()
 
 	maxPool     func(p poolRun, x, y, at []float32)
 	maxPoolGrad func(p poolRun, dy, at, dx []float32)
@@ -112,28 +115,30 @@ func (w *channels) done(cols int) {
 }
 
 // callNumbers is how much of a matrix a kernel is given at a time, so that it is left after microseconds.
-var callNumbers = 8192
+const callNumbers = 8192
 
-// normRows is how many rows of a span a kernel is given.
+// normRows is how many rows of so many columns a kernel is given.
 func normRows(cols int) int { return max(1, callNumbers/cols) }
 
-// groupBytes is how much of its operands a group of columns may take, so that the second pass finds them in the second cache.
-var groupBytes = 0
+// closeBytes is the size up to which a matrix is taken to be in the second cache.
+const closeBytes = 1 << 20
 
-// groupCols is how many columns of m rows, of so many operands, are worked on at a time.
-func groupCols(m, c, operands int) int {
-	if groupBytes == 0 {
-		return min(c, normCols)
+// rowsAhead is where a kernel that works on step rows at a time of an m×c matrix will soon be: in the next rows, or if these are
+// close already, in the columns beside.
+func rowsAhead(m, c, step int) int {
+	if 4*m*c <= closeBytes {
+		return 64
 	}
-	fit := groupBytes / (4 * operands * m) / 64 * 64
-	return min(c, normCols, max(fit, 64))
+	return step * c
 }
 
-var streamBytes = 1 << 60
+// streamBytes is the size from which on an output goes past the cache: it would not stay there, and fetching first what it overwrites takes as
+// long as reading an input.
+const streamBytes = 8 << 20
 
-// streamsPast says whether an output of m×c goes past the cache.
+// streamsPast says whether an output of c columns goes past the cache: 1 if so, and else 0.
 func streamsPast(y []float32, c int) int {
-	if c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 && 4*len(y) >= streamBytes {
+	if 4*len(y) >= streamBytes && c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 {
 		return 1
 	}
 	return 0
@@ -147,7 +152,7 @@ func batchNorm(follows int) func(*operands) error {
 		if follows == normAddReLU {
 			n.z = o.in[3]
 		}
-		n.eachGroup(1, (*normalization).statistics)
+		n.run()
 		return nil
 	}
 }
@@ -155,36 +160,37 @@ func batchNorm(follows int) func(*operands) error {
 // normalize is Normalize with what follows.
 func normalize(follows int) func(*operands) error {
 	return func(o *operands) error {
-		n := normalization{m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
+		n := normalization{given: true, m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
 			mean: o.in[3], variance: o.in[4], y: o.out[0]}
 		if follows == normAddReLU {
 			n.z = o.in[5]
 		}
-		n.eachGroup(0, (*normalization).given)
+		n.run()
 		return nil
 	}
 }
 
-// normalization is one call of a forward kernel.
+// normalization is one call of a forward kernel. Its statistics are given, or computed.
 type normalization struct {
+	given                bool
 	m, c, follows        int
 	eps                  float64
 	x, gamma, beta, z, y []float32
 	mean, variance       []float32
 }
 
-// eachGroup prepares the columns and normalises them, group by group.
-func (n *normalization) eachGroup(operands int, prepare func(n *normalization, w *channels, col, cols int)) {
+func (n *normalization) run() {
 	w := channelPool.Get().(*channels)
-	width := normCols
-	if operands > 0 {
-		width = groupCols(n.m, n.c, operands)
-	}
-	for col := 0; col < n.c; col += width {
-		cols := min(width, n.c-col)
-		prepare(n, w, col, cols)
+	for col := 0; col < n.c; col += normCols {
+		cols := min(normCols, n.c-col)
+		if n.given {
+			n.useGiven(w, col, cols)
+		} else {
+			n.statistics(w, col, cols)
+		}
 		n.apply(w, col, cols)
 	}
+	normal.fence()
 	channelPool.Put(w)
 }
 
@@ -196,7 +202,7 @@ func (n *normalization) statistics(w *channels, col, cols int) {
 	for first := 0; first < n.m; first += normBlock {
 		end := min(first+normBlock, n.m)
 		for i := first; i < end; i += step {
-			s := normSpan{n.c, min(step, end-i), cols}
+			s := normSpan{n.c, min(step, end-i), cols, rowsAhead(n.m, n.c, step)}
 			normal.moments(s, n.x[i*n.c+col:], shift, w.part[0], w.part[1])
 		}
 		w.fold(normal, cols)
@@ -215,8 +221,8 @@ func (n *normalization) statistics(w *channels, col, cols int) {
 	w.done(cols)
 }
 
-// given makes the affine map of given statistics.
-func (n *normalization) given(w *channels, col, cols int) {
+// useGiven makes the affine map of given statistics.
+func (n *normalization) useGiven(w *channels, col, cols int) {
 	for j := range cols {
 		w.affine(j, float64(n.mean[col+j]), float64(n.variance[col+j])+n.eps, n.gamma[col+j], n.beta[col+j])
 	}
@@ -230,13 +236,13 @@ func (w *channels) affine(j int, mean, square float64, gamma, beta float32) {
 	w.e[j] = float32(float64(beta) - float64((mean-float64(w.mean[j]))*k))
 }
 
-// apply computes y.
+// apply computes y, from the last rows to the first: the last ones are what the cache still has.
 func (n *normalization) apply(w *channels, col, cols int) {
 	affine := normal.affine[streamsPast(n.y, n.c)][n.follows]
 	step := normRows(cols)
 	z := n.z
-	for i := 0; i < n.m; i += step {
-		s, at := normSpan{n.c, min(step, n.m-i), cols}, i*n.c+col
+	for i := (n.m - 1) / step * step; i >= 0; i -= step {
+		s, at := normSpan{n.c, min(step, n.m-i), cols, rowsAhead(n.m, n.c, -step)}, i*n.c+col
 		if n.follows == normAddReLU {
 			z = n.z[at:]
 		}

@@ -28,12 +28,14 @@ var normAVX512 = normKernels{
 	moments: momentsBy(momentsAVX512),
 	sums:    sumsBy(sumsAVX512),
 	fold:    foldBy(foldAVX512),
+	fence:   storeFence,
 	affine: [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32){
 		{affineBy(affineAVX512), affineBy(affineReLUAVX512), affineBy(affineAddReLUAVX512)},
 		{affineBy(affineStreamAVX512), affineBy(affineReLUStreamAVX512), affineBy(affineAddReLUStreamAVX512)},
 	},
-	gradSums: [3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64){
-		gradSumsBy(gradSumsAVX512), gradSumsBy(gradSumsReLUAVX512), gradSumsBy(gradSumsAddReLUAVX512),
+	gradSums: [2][3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64){
+		{gradSumsBy(gradSumsAVX512), gradSumsBy(gradSumsReLUAVX512), gradSumsBy(gradSumsAddReLUAVX512)},
+		{gradSumsBy(gradSumsAVX512), gradSumsBy(gradSumsReLUAVX512), gradSumsBy(gradSumsAddReLUStreamAVX512)},
 	},
 	gradient: [2][2]func(s normSpan, x, dy, y, dx, mean, a, b, e []float32){
 		{gradientBy(gradientAVX512), gradientBy(gradientReLUAVX512)},
@@ -48,12 +50,14 @@ var normAVX2 = normKernels{
 	moments: momentsBy(momentsAVX2),
 	sums:    sumsBy(sumsAVX2),
 	fold:    foldBy(foldAVX2),
+	fence:   storeFence,
 	affine: [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32){
 		{affineBy(affineAVX2), affineBy(affineReLUAVX2), affineBy(affineAddReLUAVX2)},
 		{affineBy(affineStreamAVX2), affineBy(affineReLUStreamAVX2), affineBy(affineAddReLUStreamAVX2)},
 	},
-	gradSums: [3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64){
-		gradSumsBy(gradSumsAVX2), gradSumsBy(gradSumsReLUAVX2), gradSumsBy(gradSumsAddReLUAVX2),
+	gradSums: [2][3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64){
+		{gradSumsBy(gradSumsAVX2), gradSumsBy(gradSumsReLUAVX2), gradSumsBy(gradSumsAddReLUAVX2)},
+		{gradSumsBy(gradSumsAVX2), gradSumsBy(gradSumsReLUAVX2), gradSumsBy(gradSumsAddReLUStreamAVX2)},
 	},
 	gradient: [2][2]func(s normSpan, x, dy, y, dx, mean, a, b, e []float32){
 		{gradientBy(gradientAVX2), gradientBy(gradientReLUAVX2)},
@@ -85,14 +89,16 @@ func column[T float32 | float64](s normSpan, values []T) *T {
 	return unsafe.SliceData(values)
 }
 
-func momentsBy(f func(stride, rows, cols int, x, shift *float32, s1, s2 *float64)) func(s normSpan, x, shift []float32, s1, s2 []float64) {
+func momentsBy(f func(stride, rows, cols, ahead int, x, shift *float32, s1, s2 *float64)) func(s normSpan, x, shift []float32, s1, s2 []float64) {
 	return func(s normSpan, x, shift []float32, s1, s2 []float64) {
-		f(s.stride, s.rows, s.cols, s.first(x), column(s, shift), column(s, s1), column(s, s2))
+		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), column(s, shift), column(s, s1), column(s, s2))
 	}
 }
 
-func sumsBy(f func(stride, rows, cols int, x *float32, s1 *float64)) func(s normSpan, x []float32, s1 []float64) {
-	return func(s normSpan, x []float32, s1 []float64) { f(s.stride, s.rows, s.cols, s.first(x), column(s, s1)) }
+func sumsBy(f func(stride, rows, cols, ahead int, x *float32, s1 *float64)) func(s normSpan, x []float32, s1 []float64) {
+	return func(s normSpan, x []float32, s1 []float64) {
+		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), column(s, s1))
+	}
 }
 
 func foldBy(f func(n int, total, part *float64)) func(total, part []float64) {
@@ -106,21 +112,21 @@ func foldBy(f func(n int, total, part *float64)) func(total, part []float64) {
 	}
 }
 
-func affineBy(f func(stride, rows, cols int, x, z, y, mean, scale, shift *float32)) func(s normSpan, x, z, y, mean, scale, shift []float32) {
+func affineBy(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s normSpan, x, z, y, mean, scale, shift []float32) {
 	return func(s normSpan, x, z, y, mean, scale, shift []float32) {
-		f(s.stride, s.rows, s.cols, s.first(x), s.first(z), s.first(y), column(s, mean), column(s, scale), column(s, shift))
+		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(z), s.first(y), column(s, mean), column(s, scale), column(s, shift))
 	}
 }
 
-func gradSumsBy(f func(stride, rows, cols int, x, dy, y, dz, mean *float32, s1, s2 *float64)) func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64) {
+func gradSumsBy(f func(stride, rows, cols, ahead int, x, dy, y, dz, mean *float32, s1, s2 *float64)) func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64) {
 	return func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64) {
-		f(s.stride, s.rows, s.cols, s.first(x), s.first(dy), s.first(y), s.first(dz), column(s, mean), column(s, s1), column(s, s2))
+		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(dy), s.first(y), s.first(dz), column(s, mean), column(s, s1), column(s, s2))
 	}
 }
 
-func gradientBy(f func(stride, rows, cols int, x, dy, y, dx, mean, a, b, e *float32)) func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
+func gradientBy(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
 	return func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
-		f(s.stride, s.rows, s.cols, s.first(x), s.first(dy), s.first(y), s.first(dx),
+		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(dy), s.first(y), s.first(dx),
 			column(s, mean), column(s, a), column(s, b), column(s, e))
 	}
 }

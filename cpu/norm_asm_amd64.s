@@ -4,17 +4,19 @@
 
 #include "textflag.h"
 
-// func momentsAVX512(stride int, rows int, cols int, x *float32, shift *float32, s1 *float64, s2 *float64)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·momentsAVX512(SB), NOSPLIT, $0-56
-	MOVQ  x+24(FP), AX
-	MOVQ  s1+40(FP), DX
-	MOVQ  s2+48(FP), BX
-	MOVQ  shift+32(FP), SI
+// func momentsAVX512(stride int, rows int, cols int, ahead int, x *float32, shift *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·momentsAVX512(SB), NOSPLIT, $0-64
+	MOVQ  x+32(FP), AX
+	MOVQ  s1+48(FP), DX
+	MOVQ  s2+56(FP), BX
+	MOVQ  shift+40(FP), SI
 	MOVQ  stride+0(FP), DI
 	SHLQ  $0x02, DI
 	MOVQ  rows+8(FP), R8
 	MOVQ  cols+16(FP), R9
+	MOVQ  ahead+24(FP), R10
+	SHLQ  $0x02, R10
 	IMULQ DI, R8
 
 wide:
@@ -45,8 +47,13 @@ wide:
 	VMOVUPD   384(BX), Z22
 	VMOVUPD   448(BX), Z23
 	XORQ      CX, CX
+	MOVQ      R10, R11
 
 wideRows:
+	PREFETCHT0  (AX)(R11*1)
+	PREFETCHT0  64(AX)(R11*1)
+	PREFETCHT0  128(AX)(R11*1)
+	PREFETCHT0  192(AX)(R11*1)
 	VCVTPS2PD   (AX)(CX*1), Z24
 	VCVTPS2PD   32(AX)(CX*1), Z25
 	VSUBPD      Z0, Z24, Z24
@@ -79,6 +86,7 @@ wideRows:
 	VSUBPD      Z7, Z25, Z25
 	VADDPD      Z25, Z15, Z15
 	VFMADD231PD Z25, Z25, Z23
+	ADDQ        DI, R11
 	ADDQ        DI, CX
 	CMPQ        CX, R8
 	JLT         wideRows
@@ -109,13 +117,13 @@ narrow:
 	CMPQ      R9, $0x00
 	JLE       done
 	MOVQ      R9, CX
-	MOVQ      $0x00000010, R10
-	CMPQ      R9, R10
-	CMOVQGT   R10, CX
-	MOVL      $0x00000001, R10
-	SHLL      CL, R10
-	DECL      R10
-	KMOVW     R10, K1
+	MOVQ      $0x00000010, R11
+	CMPQ      R9, R11
+	CMOVQGT   R11, CX
+	MOVL      $0x00000001, R11
+	SHLL      CL, R11
+	DECL      R11
+	KMOVW     R11, K1
 	VCVTPS2PD (SI), Z0
 	VCVTPS2PD 32(SI), Z1
 	VMOVUPD   (DX), Z2
@@ -123,8 +131,10 @@ narrow:
 	VMOVUPD   (BX), Z4
 	VMOVUPD   64(BX), Z5
 	XORQ      CX, CX
+	MOVQ      R10, R11
 
 narrowRows:
+	PREFETCHT0    (AX)(R11*1)
 	VMOVUPS.Z     (AX)(CX*1), K1, Z6
 	VEXTRACTF64X4 $0x01, Z6, Y7
 	VCVTPS2PD     Y6, Z6
@@ -135,6 +145,7 @@ narrowRows:
 	VSUBPD        Z1, Z7, Z7
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z7, Z5
+	ADDQ          DI, R11
 	ADDQ          DI, CX
 	CMPQ          CX, R8
 	JLT           narrowRows
@@ -153,15 +164,17 @@ done:
 	VZEROUPPER
 	RET
 
-// func sumsAVX512(stride int, rows int, cols int, x *float32, s1 *float64)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·sumsAVX512(SB), NOSPLIT, $0-40
-	MOVQ  x+24(FP), AX
-	MOVQ  s1+32(FP), DX
+// func sumsAVX512(stride int, rows int, cols int, ahead int, x *float32, s1 *float64)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·sumsAVX512(SB), NOSPLIT, $0-48
+	MOVQ  x+32(FP), AX
+	MOVQ  s1+40(FP), DX
 	MOVQ  stride+0(FP), BX
 	SHLQ  $0x02, BX
 	MOVQ  rows+8(FP), SI
 	MOVQ  cols+16(FP), DI
+	MOVQ  ahead+24(FP), R8
+	SHLQ  $0x02, R8
 	IMULQ BX, SI
 
 wide:
@@ -176,62 +189,71 @@ wide:
 	VMOVUPD 384(DX), Z6
 	VMOVUPD 448(DX), Z7
 	XORQ    CX, CX
+	MOVQ    R8, R9
 
 wideRows:
-	VCVTPS2PD (AX)(CX*1), Z8
-	VCVTPS2PD 32(AX)(CX*1), Z9
-	VADDPD    Z8, Z0, Z0
-	VADDPD    Z9, Z1, Z1
-	VCVTPS2PD 64(AX)(CX*1), Z8
-	VCVTPS2PD 96(AX)(CX*1), Z9
-	VADDPD    Z8, Z2, Z2
-	VADDPD    Z9, Z3, Z3
-	VCVTPS2PD 128(AX)(CX*1), Z8
-	VCVTPS2PD 160(AX)(CX*1), Z9
-	VADDPD    Z8, Z4, Z4
-	VADDPD    Z9, Z5, Z5
-	VCVTPS2PD 192(AX)(CX*1), Z8
-	VCVTPS2PD 224(AX)(CX*1), Z9
-	VADDPD    Z8, Z6, Z6
-	VADDPD    Z9, Z7, Z7
-	ADDQ      BX, CX
-	CMPQ      CX, SI
-	JLT       wideRows
-	VMOVUPD   Z0, (DX)
-	VMOVUPD   Z1, 64(DX)
-	VMOVUPD   Z2, 128(DX)
-	VMOVUPD   Z3, 192(DX)
-	VMOVUPD   Z4, 256(DX)
-	VMOVUPD   Z5, 320(DX)
-	VMOVUPD   Z6, 384(DX)
-	VMOVUPD   Z7, 448(DX)
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000200, DX
-	SUBQ      $0x00000040, DI
-	JMP       wide
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+	PREFETCHT0 128(AX)(R9*1)
+	PREFETCHT0 192(AX)(R9*1)
+	VCVTPS2PD  (AX)(CX*1), Z8
+	VCVTPS2PD  32(AX)(CX*1), Z9
+	VADDPD     Z8, Z0, Z0
+	VADDPD     Z9, Z1, Z1
+	VCVTPS2PD  64(AX)(CX*1), Z8
+	VCVTPS2PD  96(AX)(CX*1), Z9
+	VADDPD     Z8, Z2, Z2
+	VADDPD     Z9, Z3, Z3
+	VCVTPS2PD  128(AX)(CX*1), Z8
+	VCVTPS2PD  160(AX)(CX*1), Z9
+	VADDPD     Z8, Z4, Z4
+	VADDPD     Z9, Z5, Z5
+	VCVTPS2PD  192(AX)(CX*1), Z8
+	VCVTPS2PD  224(AX)(CX*1), Z9
+	VADDPD     Z8, Z6, Z6
+	VADDPD     Z9, Z7, Z7
+	ADDQ       BX, R9
+	ADDQ       BX, CX
+	CMPQ       CX, SI
+	JLT        wideRows
+	VMOVUPD    Z0, (DX)
+	VMOVUPD    Z1, 64(DX)
+	VMOVUPD    Z2, 128(DX)
+	VMOVUPD    Z3, 192(DX)
+	VMOVUPD    Z4, 256(DX)
+	VMOVUPD    Z5, 320(DX)
+	VMOVUPD    Z6, 384(DX)
+	VMOVUPD    Z7, 448(DX)
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000200, DX
+	SUBQ       $0x00000040, DI
+	JMP        wide
 
 narrow:
 	CMPQ    DI, $0x00
 	JLE     done
 	MOVQ    DI, CX
-	MOVQ    $0x00000010, R8
-	CMPQ    DI, R8
-	CMOVQGT R8, CX
-	MOVL    $0x00000001, R8
-	SHLL    CL, R8
-	DECL    R8
-	KMOVW   R8, K1
+	MOVQ    $0x00000010, R9
+	CMPQ    DI, R9
+	CMOVQGT R9, CX
+	MOVL    $0x00000001, R9
+	SHLL    CL, R9
+	DECL    R9
+	KMOVW   R9, K1
 	VMOVUPD (DX), Z0
 	VMOVUPD 64(DX), Z1
 	XORQ    CX, CX
+	MOVQ    R8, R9
 
 narrowRows:
+	PREFETCHT0    (AX)(R9*1)
 	VMOVUPS.Z     (AX)(CX*1), K1, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VCVTPS2PD     Y2, Z2
 	VCVTPS2PD     Y3, Z3
 	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
+	ADDQ          BX, R9
 	ADDQ          BX, CX
 	CMPQ          CX, SI
 	JLT           narrowRows
@@ -266,695 +288,770 @@ again:
 	VZEROUPPER
 	RET
 
-// func affineAVX512(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·affineAVX512(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), DX
-	MOVQ  mean+48(FP), BX
-	MOVQ  scale+56(FP), SI
-	MOVQ  shift+64(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	IMULQ R8, R9
-
-wide:
-	CMPQ    R10, $0x00000040
-	JLT     narrow
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	VMOVUPS 128(BX), Z2
-	VMOVUPS 192(BX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	XORQ    CX, CX
-
-wideRows:
-	VMOVUPS (AX)(CX*1), Z12
-	VSUBPS  Z0, Z12, Z12
-	VMULPS  Z4, Z12, Z12
-	VADDPS  Z8, Z12, Z12
-	VMOVUPS Z12, (DX)(CX*1)
-	VMOVUPS 64(AX)(CX*1), Z12
-	VSUBPS  Z1, Z12, Z12
-	VMULPS  Z5, Z12, Z12
-	VADDPS  Z9, Z12, Z12
-	VMOVUPS Z12, 64(DX)(CX*1)
-	VMOVUPS 128(AX)(CX*1), Z12
-	VSUBPS  Z2, Z12, Z12
-	VMULPS  Z6, Z12, Z12
-	VADDPS  Z10, Z12, Z12
-	VMOVUPS Z12, 128(DX)(CX*1)
-	VMOVUPS 192(AX)(CX*1), Z12
-	VSUBPS  Z3, Z12, Z12
-	VMULPS  Z7, Z12, Z12
-	VADDPS  Z11, Z12, Z12
-	VMOVUPS Z12, 192(DX)(CX*1)
-	ADDQ    R8, CX
-	CMPQ    CX, R9
-	JLT     wideRows
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, DX
-	ADDQ    $0x00000100, BX
-	ADDQ    $0x00000100, SI
-	ADDQ    $0x00000100, DI
-	SUBQ    $0x00000040, R10
-	JMP     wide
-
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, CX
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQGT R11, CX
-	MOVL    $0x00000001, R11
-	SHLL    CL, R11
-	DECL    R11
-	KMOVW   R11, K1
-	VMOVUPS (BX), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	XORQ    CX, CX
-
-narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z3
-	VSUBPS    Z0, Z3, Z3
-	VMULPS    Z1, Z3, Z3
-	VADDPS    Z2, Z3, Z3
-	VMOVUPS   Z3, K1, (DX)(CX*1)
-	ADDQ      R8, CX
-	CMPQ      CX, R9
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	SUBQ      $0x10, R10
-	JMP       narrow
-
-done:
-	VZEROUPPER
-	RET
-
-// func affineReLUAVX512(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·affineReLUAVX512(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), DX
-	MOVQ  mean+48(FP), BX
-	MOVQ  scale+56(FP), SI
-	MOVQ  shift+64(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	IMULQ R8, R9
-
-wide:
-	CMPQ    R10, $0x00000040
-	JLT     narrow
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	VMOVUPS 128(BX), Z2
-	VMOVUPS 192(BX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	VPXORD  Z12, Z12, Z12
-	XORQ    CX, CX
-
-wideRows:
-	VMOVUPS   (AX)(CX*1), Z13
-	VSUBPS    Z0, Z13, Z13
-	VMULPS    Z4, Z13, Z13
-	VADDPS    Z8, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVUPS   Z13, (DX)(CX*1)
-	VMOVUPS   64(AX)(CX*1), Z13
-	VSUBPS    Z1, Z13, Z13
-	VMULPS    Z5, Z13, Z13
-	VADDPS    Z9, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVUPS   Z13, 64(DX)(CX*1)
-	VMOVUPS   128(AX)(CX*1), Z13
-	VSUBPS    Z2, Z13, Z13
-	VMULPS    Z6, Z13, Z13
-	VADDPS    Z10, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVUPS   Z13, 128(DX)(CX*1)
-	VMOVUPS   192(AX)(CX*1), Z13
-	VSUBPS    Z3, Z13, Z13
-	VMULPS    Z7, Z13, Z13
-	VADDPS    Z11, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVUPS   Z13, 192(DX)(CX*1)
-	ADDQ      R8, CX
-	CMPQ      CX, R9
-	JLT       wideRows
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, DX
-	ADDQ      $0x00000100, BX
-	ADDQ      $0x00000100, SI
-	ADDQ      $0x00000100, DI
-	SUBQ      $0x00000040, R10
-	JMP       wide
-
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, CX
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQGT R11, CX
-	MOVL    $0x00000001, R11
-	SHLL    CL, R11
-	DECL    R11
-	KMOVW   R11, K1
-	VMOVUPS (BX), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	VPXORD  Z14, Z14, Z14
-	XORQ    CX, CX
-
-narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z3
-	VSUBPS    Z0, Z3, Z3
-	VMULPS    Z1, Z3, Z3
-	VADDPS    Z2, Z3, Z3
-	VCMPPS    $0x16, Z14, Z3, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVUPS   Z3, K1, (DX)(CX*1)
-	ADDQ      R8, CX
-	CMPQ      CX, R9
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	SUBQ      $0x10, R10
-	JMP       narrow
-
-done:
-	VZEROUPPER
-	RET
-
-// func affineAddReLUAVX512(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·affineAddReLUAVX512(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), DX
-	MOVQ  z+32(FP), BX
-	MOVQ  mean+48(FP), SI
-	MOVQ  scale+56(FP), DI
-	MOVQ  shift+64(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	IMULQ R9, R10
-
-wide:
-	CMPQ    R11, $0x00000040
-	JLT     narrow
-	VMOVUPS (SI), Z0
-	VMOVUPS 64(SI), Z1
-	VMOVUPS 128(SI), Z2
-	VMOVUPS 192(SI), Z3
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	VMOVUPS 128(DI), Z6
-	VMOVUPS 192(DI), Z7
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	VPXORD  Z12, Z12, Z12
-	XORQ    CX, CX
-
-wideRows:
-	VMOVUPS   (AX)(CX*1), Z13
-	VSUBPS    Z0, Z13, Z13
-	VMULPS    Z4, Z13, Z13
-	VADDPS    Z8, Z13, Z13
-	VMOVUPS   (BX)(CX*1), Z14
-	VADDPS    Z14, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVUPS   Z13, (DX)(CX*1)
-	VMOVUPS   64(AX)(CX*1), Z13
-	VSUBPS    Z1, Z13, Z13
-	VMULPS    Z5, Z13, Z13
-	VADDPS    Z9, Z13, Z13
-	VMOVUPS   64(BX)(CX*1), Z14
-	VADDPS    Z14, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVUPS   Z13, 64(DX)(CX*1)
-	VMOVUPS   128(AX)(CX*1), Z13
-	VSUBPS    Z2, Z13, Z13
-	VMULPS    Z6, Z13, Z13
-	VADDPS    Z10, Z13, Z13
-	VMOVUPS   128(BX)(CX*1), Z14
-	VADDPS    Z14, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVUPS   Z13, 128(DX)(CX*1)
-	VMOVUPS   192(AX)(CX*1), Z13
-	VSUBPS    Z3, Z13, Z13
-	VMULPS    Z7, Z13, Z13
-	VADDPS    Z11, Z13, Z13
-	VMOVUPS   192(BX)(CX*1), Z14
-	VADDPS    Z14, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVUPS   Z13, 192(DX)(CX*1)
-	ADDQ      R9, CX
-	CMPQ      CX, R10
-	JLT       wideRows
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, DX
-	ADDQ      $0x00000100, BX
-	ADDQ      $0x00000100, SI
-	ADDQ      $0x00000100, DI
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, R11
-	JMP       wide
-
-narrow:
-	CMPQ    R11, $0x00
-	JLE     done
-	MOVQ    R11, CX
-	MOVQ    $0x00000010, R12
-	CMPQ    R11, R12
-	CMOVQGT R12, CX
-	MOVL    $0x00000001, R12
-	SHLL    CL, R12
-	DECL    R12
-	KMOVW   R12, K1
-	VMOVUPS (SI), Z0
-	VMOVUPS (DI), Z1
-	VMOVUPS (R8), Z2
-	VPXORD  Z15, Z15, Z15
-	XORQ    CX, CX
-
-narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z3
-	VSUBPS    Z0, Z3, Z3
-	VMULPS    Z1, Z3, Z3
-	VADDPS    Z2, Z3, Z3
-	VMOVUPS.Z (BX)(CX*1), K1, Z4
-	VADDPS    Z4, Z3, Z3
-	VCMPPS    $0x16, Z15, Z3, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVUPS   Z3, K1, (DX)(CX*1)
-	ADDQ      R9, CX
-	CMPQ      CX, R10
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x10, R11
-	JMP       narrow
-
-done:
-	VZEROUPPER
-	RET
-
-// func affineStreamAVX512(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// func affineAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·affineStreamAVX512(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), DX
-	MOVQ  mean+48(FP), BX
-	MOVQ  scale+56(FP), SI
-	MOVQ  shift+64(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	IMULQ R8, R9
-
-wide:
-	CMPQ    R10, $0x00000040
-	JLT     narrow
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	VMOVUPS 128(BX), Z2
-	VMOVUPS 192(BX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	XORQ    CX, CX
-
-wideRows:
-	VMOVUPS  (AX)(CX*1), Z12
-	VSUBPS   Z0, Z12, Z12
-	VMULPS   Z4, Z12, Z12
-	VADDPS   Z8, Z12, Z12
-	VMOVNTPS Z12, (DX)(CX*1)
-	VMOVUPS  64(AX)(CX*1), Z12
-	VSUBPS   Z1, Z12, Z12
-	VMULPS   Z5, Z12, Z12
-	VADDPS   Z9, Z12, Z12
-	VMOVNTPS Z12, 64(DX)(CX*1)
-	VMOVUPS  128(AX)(CX*1), Z12
-	VSUBPS   Z2, Z12, Z12
-	VMULPS   Z6, Z12, Z12
-	VADDPS   Z10, Z12, Z12
-	VMOVNTPS Z12, 128(DX)(CX*1)
-	VMOVUPS  192(AX)(CX*1), Z12
-	VSUBPS   Z3, Z12, Z12
-	VMULPS   Z7, Z12, Z12
-	VADDPS   Z11, Z12, Z12
-	VMOVNTPS Z12, 192(DX)(CX*1)
-	ADDQ     R8, CX
-	CMPQ     CX, R9
-	JLT      wideRows
-	ADDQ     $0x00000100, AX
-	ADDQ     $0x00000100, DX
-	ADDQ     $0x00000100, BX
-	ADDQ     $0x00000100, SI
-	ADDQ     $0x00000100, DI
-	SUBQ     $0x00000040, R10
-	JMP      wide
-
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, CX
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQGT R11, CX
-	MOVL    $0x00000001, R11
-	SHLL    CL, R11
-	DECL    R11
-	KMOVW   R11, K1
-	VMOVUPS (BX), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	XORQ    CX, CX
-
-narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z3
-	VSUBPS    Z0, Z3, Z3
-	VMULPS    Z1, Z3, Z3
-	VADDPS    Z2, Z3, Z3
-	VMOVUPS   Z3, K1, (DX)(CX*1)
-	ADDQ      R8, CX
-	CMPQ      CX, R9
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	SUBQ      $0x10, R10
-	JMP       narrow
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func affineReLUStreamAVX512(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·affineReLUStreamAVX512(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), DX
-	MOVQ  mean+48(FP), BX
-	MOVQ  scale+56(FP), SI
-	MOVQ  shift+64(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	IMULQ R8, R9
-
-wide:
-	CMPQ    R10, $0x00000040
-	JLT     narrow
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	VMOVUPS 128(BX), Z2
-	VMOVUPS 192(BX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	VPXORD  Z12, Z12, Z12
-	XORQ    CX, CX
-
-wideRows:
-	VMOVUPS   (AX)(CX*1), Z13
-	VSUBPS    Z0, Z13, Z13
-	VMULPS    Z4, Z13, Z13
-	VADDPS    Z8, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVNTPS  Z13, (DX)(CX*1)
-	VMOVUPS   64(AX)(CX*1), Z13
-	VSUBPS    Z1, Z13, Z13
-	VMULPS    Z5, Z13, Z13
-	VADDPS    Z9, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVNTPS  Z13, 64(DX)(CX*1)
-	VMOVUPS   128(AX)(CX*1), Z13
-	VSUBPS    Z2, Z13, Z13
-	VMULPS    Z6, Z13, Z13
-	VADDPS    Z10, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVNTPS  Z13, 128(DX)(CX*1)
-	VMOVUPS   192(AX)(CX*1), Z13
-	VSUBPS    Z3, Z13, Z13
-	VMULPS    Z7, Z13, Z13
-	VADDPS    Z11, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVNTPS  Z13, 192(DX)(CX*1)
-	ADDQ      R8, CX
-	CMPQ      CX, R9
-	JLT       wideRows
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, DX
-	ADDQ      $0x00000100, BX
-	ADDQ      $0x00000100, SI
-	ADDQ      $0x00000100, DI
-	SUBQ      $0x00000040, R10
-	JMP       wide
-
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, CX
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQGT R11, CX
-	MOVL    $0x00000001, R11
-	SHLL    CL, R11
-	DECL    R11
-	KMOVW   R11, K1
-	VMOVUPS (BX), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	VPXORD  Z14, Z14, Z14
-	XORQ    CX, CX
-
-narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z3
-	VSUBPS    Z0, Z3, Z3
-	VMULPS    Z1, Z3, Z3
-	VADDPS    Z2, Z3, Z3
-	VCMPPS    $0x16, Z14, Z3, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVUPS   Z3, K1, (DX)(CX*1)
-	ADDQ      R8, CX
-	CMPQ      CX, R9
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	SUBQ      $0x10, R10
-	JMP       narrow
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func affineAddReLUStreamAVX512(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·affineAddReLUStreamAVX512(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), DX
-	MOVQ  z+32(FP), BX
-	MOVQ  mean+48(FP), SI
-	MOVQ  scale+56(FP), DI
-	MOVQ  shift+64(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	IMULQ R9, R10
-
-wide:
-	CMPQ    R11, $0x00000040
-	JLT     narrow
-	VMOVUPS (SI), Z0
-	VMOVUPS 64(SI), Z1
-	VMOVUPS 128(SI), Z2
-	VMOVUPS 192(SI), Z3
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	VMOVUPS 128(DI), Z6
-	VMOVUPS 192(DI), Z7
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	VPXORD  Z12, Z12, Z12
-	XORQ    CX, CX
-
-wideRows:
-	VMOVUPS   (AX)(CX*1), Z13
-	VSUBPS    Z0, Z13, Z13
-	VMULPS    Z4, Z13, Z13
-	VADDPS    Z8, Z13, Z13
-	VMOVUPS   (BX)(CX*1), Z14
-	VADDPS    Z14, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVNTPS  Z13, (DX)(CX*1)
-	VMOVUPS   64(AX)(CX*1), Z13
-	VSUBPS    Z1, Z13, Z13
-	VMULPS    Z5, Z13, Z13
-	VADDPS    Z9, Z13, Z13
-	VMOVUPS   64(BX)(CX*1), Z14
-	VADDPS    Z14, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVNTPS  Z13, 64(DX)(CX*1)
-	VMOVUPS   128(AX)(CX*1), Z13
-	VSUBPS    Z2, Z13, Z13
-	VMULPS    Z6, Z13, Z13
-	VADDPS    Z10, Z13, Z13
-	VMOVUPS   128(BX)(CX*1), Z14
-	VADDPS    Z14, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVNTPS  Z13, 128(DX)(CX*1)
-	VMOVUPS   192(AX)(CX*1), Z13
-	VSUBPS    Z3, Z13, Z13
-	VMULPS    Z7, Z13, Z13
-	VADDPS    Z11, Z13, Z13
-	VMOVUPS   192(BX)(CX*1), Z14
-	VADDPS    Z14, Z13, Z13
-	VCMPPS    $0x16, Z12, Z13, K1
-	VMOVAPS.Z Z13, K1, Z13
-	VMOVNTPS  Z13, 192(DX)(CX*1)
-	ADDQ      R9, CX
-	CMPQ      CX, R10
-	JLT       wideRows
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, DX
-	ADDQ      $0x00000100, BX
-	ADDQ      $0x00000100, SI
-	ADDQ      $0x00000100, DI
-	ADDQ      $0x00000100, R8
-	SUBQ      $0x00000040, R11
-	JMP       wide
-
-narrow:
-	CMPQ    R11, $0x00
-	JLE     done
-	MOVQ    R11, CX
-	MOVQ    $0x00000010, R12
-	CMPQ    R11, R12
-	CMOVQGT R12, CX
-	MOVL    $0x00000001, R12
-	SHLL    CL, R12
-	DECL    R12
-	KMOVW   R12, K1
-	VMOVUPS (SI), Z0
-	VMOVUPS (DI), Z1
-	VMOVUPS (R8), Z2
-	VPXORD  Z15, Z15, Z15
-	XORQ    CX, CX
-
-narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z3
-	VSUBPS    Z0, Z3, Z3
-	VMULPS    Z1, Z3, Z3
-	VADDPS    Z2, Z3, Z3
-	VMOVUPS.Z (BX)(CX*1), K1, Z4
-	VADDPS    Z4, Z3, Z3
-	VCMPPS    $0x16, Z15, Z3, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVUPS   Z3, K1, (DX)(CX*1)
-	ADDQ      R9, CX
-	CMPQ      CX, R10
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	ADDQ      $0x00000040, R8
-	SUBQ      $0x10, R11
-	JMP       narrow
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func gradSumsAVX512(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·gradSumsAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), DX
+TEXT ·affineAVX512(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), DX
 	MOVQ  mean+56(FP), BX
-	MOVQ  s1+64(FP), SI
-	MOVQ  s2+72(FP), DI
+	MOVQ  scale+64(FP), SI
+	MOVQ  shift+72(FP), DI
 	MOVQ  stride+0(FP), R8
 	SHLQ  $0x02, R8
 	MOVQ  rows+8(FP), R9
 	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x02, R11
+	IMULQ R8, R9
+
+wide:
+	CMPQ    R10, $0x00000040
+	JLT     narrow
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
+	VMOVUPS 128(SI), Z6
+	VMOVUPS 192(SI), Z7
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	XORQ    CX, CX
+	MOVQ    R11, R12
+
+wideRows:
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	VMOVUPS    (AX)(CX*1), Z12
+	VSUBPS     Z0, Z12, Z12
+	VMULPS     Z4, Z12, Z12
+	VADDPS     Z8, Z12, Z12
+	VMOVUPS    Z12, (DX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z12
+	VSUBPS     Z1, Z12, Z12
+	VMULPS     Z5, Z12, Z12
+	VADDPS     Z9, Z12, Z12
+	VMOVUPS    Z12, 64(DX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z12
+	VSUBPS     Z2, Z12, Z12
+	VMULPS     Z6, Z12, Z12
+	VADDPS     Z10, Z12, Z12
+	VMOVUPS    Z12, 128(DX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z12
+	VSUBPS     Z3, Z12, Z12
+	VMULPS     Z7, Z12, Z12
+	VADDPS     Z11, Z12, Z12
+	VMOVUPS    Z12, 192(DX)(CX*1)
+	ADDQ       R8, R12
+	ADDQ       R8, CX
+	CMPQ       CX, R9
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	SUBQ       $0x00000040, R10
+	JMP        wide
+
+narrow:
+	CMPQ    R10, $0x00
+	JLE     done
+	MOVQ    R10, CX
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQGT R12, CX
+	MOVL    $0x00000001, R12
+	SHLL    CL, R12
+	DECL    R12
+	KMOVW   R12, K1
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (DI), Z2
+	XORQ    CX, CX
+	MOVQ    R11, R12
+
+narrowRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z3
+	VSUBPS     Z0, Z3, Z3
+	VMULPS     Z1, Z3, Z3
+	VADDPS     Z2, Z3, Z3
+	VMOVUPS    Z3, K1, (DX)(CX*1)
+	ADDQ       R8, R12
+	ADDQ       R8, CX
+	CMPQ       CX, R9
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	SUBQ       $0x10, R10
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·affineReLUAVX512(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), DX
+	MOVQ  mean+56(FP), BX
+	MOVQ  scale+64(FP), SI
+	MOVQ  shift+72(FP), DI
+	MOVQ  stride+0(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  rows+8(FP), R9
+	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x02, R11
+	IMULQ R8, R9
+
+wide:
+	CMPQ    R10, $0x00000040
+	JLT     narrow
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
+	VMOVUPS 128(SI), Z6
+	VMOVUPS 192(SI), Z7
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	VPXORD  Z12, Z12, Z12
+	XORQ    CX, CX
+	MOVQ    R11, R12
+
+wideRows:
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	VMOVUPS    (AX)(CX*1), Z13
+	VSUBPS     Z0, Z13, Z13
+	VMULPS     Z4, Z13, Z13
+	VADDPS     Z8, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVUPS    Z13, (DX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z13
+	VSUBPS     Z1, Z13, Z13
+	VMULPS     Z5, Z13, Z13
+	VADDPS     Z9, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVUPS    Z13, 64(DX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z13
+	VSUBPS     Z2, Z13, Z13
+	VMULPS     Z6, Z13, Z13
+	VADDPS     Z10, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVUPS    Z13, 128(DX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z13
+	VSUBPS     Z3, Z13, Z13
+	VMULPS     Z7, Z13, Z13
+	VADDPS     Z11, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVUPS    Z13, 192(DX)(CX*1)
+	ADDQ       R8, R12
+	ADDQ       R8, CX
+	CMPQ       CX, R9
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	SUBQ       $0x00000040, R10
+	JMP        wide
+
+narrow:
+	CMPQ    R10, $0x00
+	JLE     done
+	MOVQ    R10, CX
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQGT R12, CX
+	MOVL    $0x00000001, R12
+	SHLL    CL, R12
+	DECL    R12
+	KMOVW   R12, K1
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (DI), Z2
+	VPXORD  Z14, Z14, Z14
+	XORQ    CX, CX
+	MOVQ    R11, R12
+
+narrowRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z3
+	VSUBPS     Z0, Z3, Z3
+	VMULPS     Z1, Z3, Z3
+	VADDPS     Z2, Z3, Z3
+	VCMPPS     $0x16, Z14, Z3, K2
+	VMOVAPS.Z  Z3, K2, Z3
+	VMOVUPS    Z3, K1, (DX)(CX*1)
+	ADDQ       R8, R12
+	ADDQ       R8, CX
+	CMPQ       CX, R9
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	SUBQ       $0x10, R10
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·affineAddReLUAVX512(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), DX
+	MOVQ  z+40(FP), BX
+	MOVQ  mean+56(FP), SI
+	MOVQ  scale+64(FP), DI
+	MOVQ  shift+72(FP), R8
+	MOVQ  stride+0(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  rows+8(FP), R10
+	MOVQ  cols+16(FP), R11
+	MOVQ  ahead+24(FP), R12
+	SHLQ  $0x02, R12
+	IMULQ R9, R10
+
+wide:
+	CMPQ    R11, $0x00000040
+	JLT     narrow
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	VMOVUPS 128(R8), Z10
+	VMOVUPS 192(R8), Z11
+	VPXORD  Z12, Z12, Z12
+	XORQ    CX, CX
+	MOVQ    R12, R13
+
+wideRows:
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	PREFETCHT0 128(AX)(R13*1)
+	PREFETCHT0 192(AX)(R13*1)
+	PREFETCHT0 (BX)(R13*1)
+	PREFETCHT0 64(BX)(R13*1)
+	PREFETCHT0 128(BX)(R13*1)
+	PREFETCHT0 192(BX)(R13*1)
+	VMOVUPS    (AX)(CX*1), Z13
+	VSUBPS     Z0, Z13, Z13
+	VMULPS     Z4, Z13, Z13
+	VADDPS     Z8, Z13, Z13
+	VMOVUPS    (BX)(CX*1), Z14
+	VADDPS     Z14, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVUPS    Z13, (DX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z13
+	VSUBPS     Z1, Z13, Z13
+	VMULPS     Z5, Z13, Z13
+	VADDPS     Z9, Z13, Z13
+	VMOVUPS    64(BX)(CX*1), Z14
+	VADDPS     Z14, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVUPS    Z13, 64(DX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z13
+	VSUBPS     Z2, Z13, Z13
+	VMULPS     Z6, Z13, Z13
+	VADDPS     Z10, Z13, Z13
+	VMOVUPS    128(BX)(CX*1), Z14
+	VADDPS     Z14, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVUPS    Z13, 128(DX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z13
+	VSUBPS     Z3, Z13, Z13
+	VMULPS     Z7, Z13, Z13
+	VADDPS     Z11, Z13, Z13
+	VMOVUPS    192(BX)(CX*1), Z14
+	VADDPS     Z14, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVUPS    Z13, 192(DX)(CX*1)
+	ADDQ       R9, R13
+	ADDQ       R9, CX
+	CMPQ       CX, R10
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, R11
+	JMP        wide
+
+narrow:
+	CMPQ    R11, $0x00
+	JLE     done
+	MOVQ    R11, CX
+	MOVQ    $0x00000010, R13
+	CMPQ    R11, R13
+	CMOVQGT R13, CX
+	MOVL    $0x00000001, R13
+	SHLL    CL, R13
+	DECL    R13
+	KMOVW   R13, K1
+	VMOVUPS (SI), Z0
+	VMOVUPS (DI), Z1
+	VMOVUPS (R8), Z2
+	VPXORD  Z15, Z15, Z15
+	XORQ    CX, CX
+	MOVQ    R12, R13
+
+narrowRows:
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (BX)(R13*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z3
+	VSUBPS     Z0, Z3, Z3
+	VMULPS     Z1, Z3, Z3
+	VADDPS     Z2, Z3, Z3
+	VMOVUPS.Z  (BX)(CX*1), K1, Z4
+	VADDPS     Z4, Z3, Z3
+	VCMPPS     $0x16, Z15, Z3, K2
+	VMOVAPS.Z  Z3, K2, Z3
+	VMOVUPS    Z3, K1, (DX)(CX*1)
+	ADDQ       R9, R13
+	ADDQ       R9, CX
+	CMPQ       CX, R10
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x10, R11
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·affineStreamAVX512(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), DX
+	MOVQ  mean+56(FP), BX
+	MOVQ  scale+64(FP), SI
+	MOVQ  shift+72(FP), DI
+	MOVQ  stride+0(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  rows+8(FP), R9
+	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x02, R11
+	IMULQ R8, R9
+
+wide:
+	CMPQ    R10, $0x00000040
+	JLT     narrow
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
+	VMOVUPS 128(SI), Z6
+	VMOVUPS 192(SI), Z7
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	XORQ    CX, CX
+	MOVQ    R11, R12
+
+wideRows:
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	VMOVUPS    (AX)(CX*1), Z12
+	VSUBPS     Z0, Z12, Z12
+	VMULPS     Z4, Z12, Z12
+	VADDPS     Z8, Z12, Z12
+	VMOVNTPS   Z12, (DX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z12
+	VSUBPS     Z1, Z12, Z12
+	VMULPS     Z5, Z12, Z12
+	VADDPS     Z9, Z12, Z12
+	VMOVNTPS   Z12, 64(DX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z12
+	VSUBPS     Z2, Z12, Z12
+	VMULPS     Z6, Z12, Z12
+	VADDPS     Z10, Z12, Z12
+	VMOVNTPS   Z12, 128(DX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z12
+	VSUBPS     Z3, Z12, Z12
+	VMULPS     Z7, Z12, Z12
+	VADDPS     Z11, Z12, Z12
+	VMOVNTPS   Z12, 192(DX)(CX*1)
+	ADDQ       R8, R12
+	ADDQ       R8, CX
+	CMPQ       CX, R9
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	SUBQ       $0x00000040, R10
+	JMP        wide
+
+narrow:
+	CMPQ    R10, $0x00
+	JLE     done
+	MOVQ    R10, CX
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQGT R12, CX
+	MOVL    $0x00000001, R12
+	SHLL    CL, R12
+	DECL    R12
+	KMOVW   R12, K1
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (DI), Z2
+	XORQ    CX, CX
+	MOVQ    R11, R12
+
+narrowRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z3
+	VSUBPS     Z0, Z3, Z3
+	VMULPS     Z1, Z3, Z3
+	VADDPS     Z2, Z3, Z3
+	VMOVUPS    Z3, K1, (DX)(CX*1)
+	ADDQ       R8, R12
+	ADDQ       R8, CX
+	CMPQ       CX, R9
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	SUBQ       $0x10, R10
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·affineReLUStreamAVX512(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), DX
+	MOVQ  mean+56(FP), BX
+	MOVQ  scale+64(FP), SI
+	MOVQ  shift+72(FP), DI
+	MOVQ  stride+0(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  rows+8(FP), R9
+	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x02, R11
+	IMULQ R8, R9
+
+wide:
+	CMPQ    R10, $0x00000040
+	JLT     narrow
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
+	VMOVUPS 128(SI), Z6
+	VMOVUPS 192(SI), Z7
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	VPXORD  Z12, Z12, Z12
+	XORQ    CX, CX
+	MOVQ    R11, R12
+
+wideRows:
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	VMOVUPS    (AX)(CX*1), Z13
+	VSUBPS     Z0, Z13, Z13
+	VMULPS     Z4, Z13, Z13
+	VADDPS     Z8, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVNTPS   Z13, (DX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z13
+	VSUBPS     Z1, Z13, Z13
+	VMULPS     Z5, Z13, Z13
+	VADDPS     Z9, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVNTPS   Z13, 64(DX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z13
+	VSUBPS     Z2, Z13, Z13
+	VMULPS     Z6, Z13, Z13
+	VADDPS     Z10, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVNTPS   Z13, 128(DX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z13
+	VSUBPS     Z3, Z13, Z13
+	VMULPS     Z7, Z13, Z13
+	VADDPS     Z11, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVNTPS   Z13, 192(DX)(CX*1)
+	ADDQ       R8, R12
+	ADDQ       R8, CX
+	CMPQ       CX, R9
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	SUBQ       $0x00000040, R10
+	JMP        wide
+
+narrow:
+	CMPQ    R10, $0x00
+	JLE     done
+	MOVQ    R10, CX
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQGT R12, CX
+	MOVL    $0x00000001, R12
+	SHLL    CL, R12
+	DECL    R12
+	KMOVW   R12, K1
+	VMOVUPS (BX), Z0
+	VMOVUPS (SI), Z1
+	VMOVUPS (DI), Z2
+	VPXORD  Z14, Z14, Z14
+	XORQ    CX, CX
+	MOVQ    R11, R12
+
+narrowRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z3
+	VSUBPS     Z0, Z3, Z3
+	VMULPS     Z1, Z3, Z3
+	VADDPS     Z2, Z3, Z3
+	VCMPPS     $0x16, Z14, Z3, K2
+	VMOVAPS.Z  Z3, K2, Z3
+	VMOVUPS    Z3, K1, (DX)(CX*1)
+	ADDQ       R8, R12
+	ADDQ       R8, CX
+	CMPQ       CX, R9
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	SUBQ       $0x10, R10
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·affineAddReLUStreamAVX512(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), DX
+	MOVQ  z+40(FP), BX
+	MOVQ  mean+56(FP), SI
+	MOVQ  scale+64(FP), DI
+	MOVQ  shift+72(FP), R8
+	MOVQ  stride+0(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  rows+8(FP), R10
+	MOVQ  cols+16(FP), R11
+	MOVQ  ahead+24(FP), R12
+	SHLQ  $0x02, R12
+	IMULQ R9, R10
+
+wide:
+	CMPQ    R11, $0x00000040
+	JLT     narrow
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	VMOVUPS 128(R8), Z10
+	VMOVUPS 192(R8), Z11
+	VPXORD  Z12, Z12, Z12
+	XORQ    CX, CX
+	MOVQ    R12, R13
+
+wideRows:
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	PREFETCHT0 128(AX)(R13*1)
+	PREFETCHT0 192(AX)(R13*1)
+	PREFETCHT0 (BX)(R13*1)
+	PREFETCHT0 64(BX)(R13*1)
+	PREFETCHT0 128(BX)(R13*1)
+	PREFETCHT0 192(BX)(R13*1)
+	VMOVUPS    (AX)(CX*1), Z13
+	VSUBPS     Z0, Z13, Z13
+	VMULPS     Z4, Z13, Z13
+	VADDPS     Z8, Z13, Z13
+	VMOVUPS    (BX)(CX*1), Z14
+	VADDPS     Z14, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVNTPS   Z13, (DX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z13
+	VSUBPS     Z1, Z13, Z13
+	VMULPS     Z5, Z13, Z13
+	VADDPS     Z9, Z13, Z13
+	VMOVUPS    64(BX)(CX*1), Z14
+	VADDPS     Z14, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVNTPS   Z13, 64(DX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z13
+	VSUBPS     Z2, Z13, Z13
+	VMULPS     Z6, Z13, Z13
+	VADDPS     Z10, Z13, Z13
+	VMOVUPS    128(BX)(CX*1), Z14
+	VADDPS     Z14, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVNTPS   Z13, 128(DX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z13
+	VSUBPS     Z3, Z13, Z13
+	VMULPS     Z7, Z13, Z13
+	VADDPS     Z11, Z13, Z13
+	VMOVUPS    192(BX)(CX*1), Z14
+	VADDPS     Z14, Z13, Z13
+	VCMPPS     $0x16, Z12, Z13, K1
+	VMOVAPS.Z  Z13, K1, Z13
+	VMOVNTPS   Z13, 192(DX)(CX*1)
+	ADDQ       R9, R13
+	ADDQ       R9, CX
+	CMPQ       CX, R10
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	ADDQ       $0x00000100, R8
+	SUBQ       $0x00000040, R11
+	JMP        wide
+
+narrow:
+	CMPQ    R11, $0x00
+	JLE     done
+	MOVQ    R11, CX
+	MOVQ    $0x00000010, R13
+	CMPQ    R11, R13
+	CMOVQGT R13, CX
+	MOVL    $0x00000001, R13
+	SHLL    CL, R13
+	DECL    R13
+	KMOVW   R13, K1
+	VMOVUPS (SI), Z0
+	VMOVUPS (DI), Z1
+	VMOVUPS (R8), Z2
+	VPXORD  Z15, Z15, Z15
+	XORQ    CX, CX
+	MOVQ    R12, R13
+
+narrowRows:
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (BX)(R13*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z3
+	VSUBPS     Z0, Z3, Z3
+	VMULPS     Z1, Z3, Z3
+	VADDPS     Z2, Z3, Z3
+	VMOVUPS.Z  (BX)(CX*1), K1, Z4
+	VADDPS     Z4, Z3, Z3
+	VCMPPS     $0x16, Z15, Z3, K2
+	VMOVAPS.Z  Z3, K2, Z3
+	VMOVUPS    Z3, K1, (DX)(CX*1)
+	ADDQ       R9, R13
+	ADDQ       R9, CX
+	CMPQ       CX, R10
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x10, R11
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func gradSumsAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gradSumsAVX512(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  mean+64(FP), BX
+	MOVQ  s1+72(FP), SI
+	MOVQ  s2+80(FP), DI
+	MOVQ  stride+0(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  rows+8(FP), R9
+	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x02, R11
 	IMULQ R8, R9
 
 wide:
@@ -985,8 +1082,17 @@ wide:
 	VMOVUPD   384(DI), Z22
 	VMOVUPD   448(DI), Z23
 	XORQ      CX, CX
+	MOVQ      R11, R12
 
 wideRows:
+	PREFETCHT0  (AX)(R12*1)
+	PREFETCHT0  64(AX)(R12*1)
+	PREFETCHT0  128(AX)(R12*1)
+	PREFETCHT0  192(AX)(R12*1)
+	PREFETCHT0  (DX)(R12*1)
+	PREFETCHT0  64(DX)(R12*1)
+	PREFETCHT0  128(DX)(R12*1)
+	PREFETCHT0  192(DX)(R12*1)
 	VCVTPS2PD   (DX)(CX*1), Z24
 	VCVTPS2PD   32(DX)(CX*1), Z25
 	VCVTPS2PD   (AX)(CX*1), Z26
@@ -1027,6 +1133,7 @@ wideRows:
 	VSUBPD      Z7, Z27, Z27
 	VADDPD      Z25, Z15, Z15
 	VFMADD231PD Z25, Z27, Z23
+	ADDQ        R8, R12
 	ADDQ        R8, CX
 	CMPQ        CX, R9
 	JLT         wideRows
@@ -1058,13 +1165,13 @@ narrow:
 	CMPQ      R10, $0x00
 	JLE       done
 	MOVQ      R10, CX
-	MOVQ      $0x00000010, R11
-	CMPQ      R10, R11
-	CMOVQGT   R11, CX
-	MOVL      $0x00000001, R11
-	SHLL      CL, R11
-	DECL      R11
-	KMOVW     R11, K1
+	MOVQ      $0x00000010, R12
+	CMPQ      R10, R12
+	CMOVQGT   R12, CX
+	MOVL      $0x00000001, R12
+	SHLL      CL, R12
+	DECL      R12
+	KMOVW     R12, K1
 	VCVTPS2PD (BX), Z0
 	VCVTPS2PD 32(BX), Z1
 	VMOVUPD   (SI), Z2
@@ -1072,8 +1179,11 @@ narrow:
 	VMOVUPD   (DI), Z4
 	VMOVUPD   64(DI), Z5
 	XORQ      CX, CX
+	MOVQ      R11, R12
 
 narrowRows:
+	PREFETCHT0    (AX)(R12*1)
+	PREFETCHT0    (DX)(R12*1)
 	VMOVUPS.Z     (DX)(CX*1), K1, Z6
 	VEXTRACTF64X4 $0x01, Z6, Y7
 	VCVTPS2PD     Y6, Z6
@@ -1088,6 +1198,7 @@ narrowRows:
 	VSUBPD        Z1, Z9, Z9
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z9, Z5
+	ADDQ          R8, R12
 	ADDQ          R8, CX
 	CMPQ          CX, R9
 	JLT           narrowRows
@@ -1107,19 +1218,21 @@ done:
 	VZEROUPPER
 	RET
 
-// func gradSumsReLUAVX512(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·gradSumsReLUAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), DX
-	MOVQ  y+40(FP), BX
-	MOVQ  mean+56(FP), SI
-	MOVQ  s1+64(FP), DI
-	MOVQ  s2+72(FP), R8
+// func gradSumsReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gradSumsReLUAVX512(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  y+48(FP), BX
+	MOVQ  mean+64(FP), SI
+	MOVQ  s1+72(FP), DI
+	MOVQ  s2+80(FP), R8
 	MOVQ  stride+0(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  rows+8(FP), R10
 	MOVQ  cols+16(FP), R11
+	MOVQ  ahead+24(FP), R12
+	SHLQ  $0x02, R12
 	IMULQ R9, R10
 
 wide:
@@ -1151,8 +1264,21 @@ wide:
 	VMOVUPD   448(R8), Z23
 	VPXORD    Z24, Z24, Z24
 	XORQ      CX, CX
+	MOVQ      R12, R13
 
 wideRows:
+	PREFETCHT0    (AX)(R13*1)
+	PREFETCHT0    64(AX)(R13*1)
+	PREFETCHT0    128(AX)(R13*1)
+	PREFETCHT0    192(AX)(R13*1)
+	PREFETCHT0    (DX)(R13*1)
+	PREFETCHT0    64(DX)(R13*1)
+	PREFETCHT0    128(DX)(R13*1)
+	PREFETCHT0    192(DX)(R13*1)
+	PREFETCHT0    (BX)(R13*1)
+	PREFETCHT0    64(BX)(R13*1)
+	PREFETCHT0    128(BX)(R13*1)
+	PREFETCHT0    192(BX)(R13*1)
 	VMOVUPS       (DX)(CX*1), Z25
 	VMOVUPS       (BX)(CX*1), Z26
 	VCMPPS        $0x1e, Z24, Z26, K1
@@ -1213,6 +1339,7 @@ wideRows:
 	VSUBPD        Z7, Z29, Z29
 	VADDPD        Z26, Z15, Z15
 	VFMADD231PD   Z26, Z29, Z23
+	ADDQ          R9, R13
 	ADDQ          R9, CX
 	CMPQ          CX, R10
 	JLT           wideRows
@@ -1245,13 +1372,13 @@ narrow:
 	CMPQ      R11, $0x00
 	JLE       done
 	MOVQ      R11, CX
-	MOVQ      $0x00000010, R12
-	CMPQ      R11, R12
-	CMOVQGT   R12, CX
-	MOVL      $0x00000001, R12
-	SHLL      CL, R12
-	DECL      R12
-	KMOVW     R12, K1
+	MOVQ      $0x00000010, R13
+	CMPQ      R11, R13
+	CMOVQGT   R13, CX
+	MOVL      $0x00000001, R13
+	SHLL      CL, R13
+	DECL      R13
+	KMOVW     R13, K1
 	VCVTPS2PD (SI), Z0
 	VCVTPS2PD 32(SI), Z1
 	VMOVUPD   (DI), Z2
@@ -1260,8 +1387,12 @@ narrow:
 	VMOVUPD   64(R8), Z5
 	VPXORD    Z27, Z27, Z27
 	XORQ      CX, CX
+	MOVQ      R12, R13
 
 narrowRows:
+	PREFETCHT0    (AX)(R13*1)
+	PREFETCHT0    (DX)(R13*1)
+	PREFETCHT0    (BX)(R13*1)
 	VMOVUPS.Z     (DX)(CX*1), K1, Z6
 	VMOVUPS.Z     (BX)(CX*1), K1, Z7
 	VCMPPS        $0x1e, Z27, Z7, K2
@@ -1279,6 +1410,7 @@ narrowRows:
 	VSUBPD        Z1, Z9, Z9
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z9, Z5
+	ADDQ          R9, R13
 	ADDQ          R9, CX
 	CMPQ          CX, R10
 	JLT           narrowRows
@@ -1299,20 +1431,22 @@ done:
 	VZEROUPPER
 	RET
 
-// func gradSumsAddReLUAVX512(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·gradSumsAddReLUAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), DX
-	MOVQ  y+40(FP), BX
-	MOVQ  dz+48(FP), SI
-	MOVQ  mean+56(FP), DI
-	MOVQ  s1+64(FP), R8
-	MOVQ  s2+72(FP), R9
+// func gradSumsAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gradSumsAddReLUAVX512(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  y+48(FP), BX
+	MOVQ  dz+56(FP), SI
+	MOVQ  mean+64(FP), DI
+	MOVQ  s1+72(FP), R8
+	MOVQ  s2+80(FP), R9
 	MOVQ  stride+0(FP), R10
 	SHLQ  $0x02, R10
 	MOVQ  rows+8(FP), R11
 	MOVQ  cols+16(FP), R12
+	MOVQ  ahead+24(FP), R13
+	SHLQ  $0x02, R13
 	IMULQ R10, R11
 
 wide:
@@ -1344,8 +1478,21 @@ wide:
 	VMOVUPD   448(R9), Z23
 	VPXORD    Z24, Z24, Z24
 	XORQ      CX, CX
+	MOVQ      R13, R14
 
 wideRows:
+	PREFETCHT0    (AX)(R14*1)
+	PREFETCHT0    64(AX)(R14*1)
+	PREFETCHT0    128(AX)(R14*1)
+	PREFETCHT0    192(AX)(R14*1)
+	PREFETCHT0    (DX)(R14*1)
+	PREFETCHT0    64(DX)(R14*1)
+	PREFETCHT0    128(DX)(R14*1)
+	PREFETCHT0    192(DX)(R14*1)
+	PREFETCHT0    (BX)(R14*1)
+	PREFETCHT0    64(BX)(R14*1)
+	PREFETCHT0    128(BX)(R14*1)
+	PREFETCHT0    192(BX)(R14*1)
 	VMOVUPS       (DX)(CX*1), Z25
 	VMOVUPS       (BX)(CX*1), Z26
 	VCMPPS        $0x1e, Z24, Z26, K1
@@ -1410,6 +1557,7 @@ wideRows:
 	VSUBPD        Z7, Z29, Z29
 	VADDPD        Z26, Z15, Z15
 	VFMADD231PD   Z26, Z29, Z23
+	ADDQ          R10, R14
 	ADDQ          R10, CX
 	CMPQ          CX, R11
 	JLT           wideRows
@@ -1443,13 +1591,13 @@ narrow:
 	CMPQ      R12, $0x00
 	JLE       done
 	MOVQ      R12, CX
-	MOVQ      $0x00000010, R13
-	CMPQ      R12, R13
-	CMOVQGT   R13, CX
-	MOVL      $0x00000001, R13
-	SHLL      CL, R13
-	DECL      R13
-	KMOVW     R13, K1
+	MOVQ      $0x00000010, R14
+	CMPQ      R12, R14
+	CMOVQGT   R14, CX
+	MOVL      $0x00000001, R14
+	SHLL      CL, R14
+	DECL      R14
+	KMOVW     R14, K1
 	VCVTPS2PD (DI), Z0
 	VCVTPS2PD 32(DI), Z1
 	VMOVUPD   (R8), Z2
@@ -1458,8 +1606,12 @@ narrow:
 	VMOVUPD   64(R9), Z5
 	VPXORD    Z27, Z27, Z27
 	XORQ      CX, CX
+	MOVQ      R13, R14
 
 narrowRows:
+	PREFETCHT0    (AX)(R14*1)
+	PREFETCHT0    (DX)(R14*1)
+	PREFETCHT0    (BX)(R14*1)
 	VMOVUPS.Z     (DX)(CX*1), K1, Z6
 	VMOVUPS.Z     (BX)(CX*1), K1, Z7
 	VCMPPS        $0x1e, Z27, Z7, K2
@@ -1478,6 +1630,7 @@ narrowRows:
 	VSUBPD        Z1, Z9, Z9
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z9, Z5
+	ADDQ          R10, R14
 	ADDQ          R10, CX
 	CMPQ          CX, R11
 	JLT           narrowRows
@@ -1499,20 +1652,243 @@ done:
 	VZEROUPPER
 	RET
 
-// func gradientAVX512(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·gradientAVX512(SB), NOSPLIT, $0-88
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), DX
-	MOVQ  dx+48(FP), BX
-	MOVQ  a+64(FP), SI
-	MOVQ  b+72(FP), DI
-	MOVQ  e+80(FP), R8
-	MOVQ  mean+56(FP), R9
+// func gradSumsAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gradSumsAddReLUStreamAVX512(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  y+48(FP), BX
+	MOVQ  dz+56(FP), SI
+	MOVQ  mean+64(FP), DI
+	MOVQ  s1+72(FP), R8
+	MOVQ  s2+80(FP), R9
 	MOVQ  stride+0(FP), R10
 	SHLQ  $0x02, R10
 	MOVQ  rows+8(FP), R11
 	MOVQ  cols+16(FP), R12
+	MOVQ  ahead+24(FP), R13
+	SHLQ  $0x02, R13
+	IMULQ R10, R11
+
+wide:
+	CMPQ      R12, $0x00000040
+	JLT       narrow
+	VCVTPS2PD (DI), Z0
+	VCVTPS2PD 32(DI), Z1
+	VCVTPS2PD 64(DI), Z2
+	VCVTPS2PD 96(DI), Z3
+	VCVTPS2PD 128(DI), Z4
+	VCVTPS2PD 160(DI), Z5
+	VCVTPS2PD 192(DI), Z6
+	VCVTPS2PD 224(DI), Z7
+	VMOVUPD   (R8), Z8
+	VMOVUPD   64(R8), Z9
+	VMOVUPD   128(R8), Z10
+	VMOVUPD   192(R8), Z11
+	VMOVUPD   256(R8), Z12
+	VMOVUPD   320(R8), Z13
+	VMOVUPD   384(R8), Z14
+	VMOVUPD   448(R8), Z15
+	VMOVUPD   (R9), Z16
+	VMOVUPD   64(R9), Z17
+	VMOVUPD   128(R9), Z18
+	VMOVUPD   192(R9), Z19
+	VMOVUPD   256(R9), Z20
+	VMOVUPD   320(R9), Z21
+	VMOVUPD   384(R9), Z22
+	VMOVUPD   448(R9), Z23
+	VPXORD    Z24, Z24, Z24
+	XORQ      CX, CX
+	MOVQ      R13, R14
+
+wideRows:
+	PREFETCHT0    (AX)(R14*1)
+	PREFETCHT0    64(AX)(R14*1)
+	PREFETCHT0    128(AX)(R14*1)
+	PREFETCHT0    192(AX)(R14*1)
+	PREFETCHT0    (DX)(R14*1)
+	PREFETCHT0    64(DX)(R14*1)
+	PREFETCHT0    128(DX)(R14*1)
+	PREFETCHT0    192(DX)(R14*1)
+	PREFETCHT0    (BX)(R14*1)
+	PREFETCHT0    64(BX)(R14*1)
+	PREFETCHT0    128(BX)(R14*1)
+	PREFETCHT0    192(BX)(R14*1)
+	VMOVUPS       (DX)(CX*1), Z25
+	VMOVUPS       (BX)(CX*1), Z26
+	VCMPPS        $0x1e, Z24, Z26, K1
+	VMOVAPS.Z     Z25, K1, Z25
+	VMOVNTPS      Z25, (SI)(CX*1)
+	VEXTRACTF64X4 $0x01, Z25, Y26
+	VCVTPS2PD     Y25, Z25
+	VCVTPS2PD     Y26, Z26
+	VCVTPS2PD     (AX)(CX*1), Z28
+	VCVTPS2PD     32(AX)(CX*1), Z29
+	VSUBPD        Z0, Z28, Z28
+	VADDPD        Z25, Z8, Z8
+	VFMADD231PD   Z25, Z28, Z16
+	VSUBPD        Z1, Z29, Z29
+	VADDPD        Z26, Z9, Z9
+	VFMADD231PD   Z26, Z29, Z17
+	VMOVUPS       64(DX)(CX*1), Z25
+	VMOVUPS       64(BX)(CX*1), Z26
+	VCMPPS        $0x1e, Z24, Z26, K1
+	VMOVAPS.Z     Z25, K1, Z25
+	VMOVNTPS      Z25, 64(SI)(CX*1)
+	VEXTRACTF64X4 $0x01, Z25, Y26
+	VCVTPS2PD     Y25, Z25
+	VCVTPS2PD     Y26, Z26
+	VCVTPS2PD     64(AX)(CX*1), Z28
+	VCVTPS2PD     96(AX)(CX*1), Z29
+	VSUBPD        Z2, Z28, Z28
+	VADDPD        Z25, Z10, Z10
+	VFMADD231PD   Z25, Z28, Z18
+	VSUBPD        Z3, Z29, Z29
+	VADDPD        Z26, Z11, Z11
+	VFMADD231PD   Z26, Z29, Z19
+	VMOVUPS       128(DX)(CX*1), Z25
+	VMOVUPS       128(BX)(CX*1), Z26
+	VCMPPS        $0x1e, Z24, Z26, K1
+	VMOVAPS.Z     Z25, K1, Z25
+	VMOVNTPS      Z25, 128(SI)(CX*1)
+	VEXTRACTF64X4 $0x01, Z25, Y26
+	VCVTPS2PD     Y25, Z25
+	VCVTPS2PD     Y26, Z26
+	VCVTPS2PD     128(AX)(CX*1), Z28
+	VCVTPS2PD     160(AX)(CX*1), Z29
+	VSUBPD        Z4, Z28, Z28
+	VADDPD        Z25, Z12, Z12
+	VFMADD231PD   Z25, Z28, Z20
+	VSUBPD        Z5, Z29, Z29
+	VADDPD        Z26, Z13, Z13
+	VFMADD231PD   Z26, Z29, Z21
+	VMOVUPS       192(DX)(CX*1), Z25
+	VMOVUPS       192(BX)(CX*1), Z26
+	VCMPPS        $0x1e, Z24, Z26, K1
+	VMOVAPS.Z     Z25, K1, Z25
+	VMOVNTPS      Z25, 192(SI)(CX*1)
+	VEXTRACTF64X4 $0x01, Z25, Y26
+	VCVTPS2PD     Y25, Z25
+	VCVTPS2PD     Y26, Z26
+	VCVTPS2PD     192(AX)(CX*1), Z28
+	VCVTPS2PD     224(AX)(CX*1), Z29
+	VSUBPD        Z6, Z28, Z28
+	VADDPD        Z25, Z14, Z14
+	VFMADD231PD   Z25, Z28, Z22
+	VSUBPD        Z7, Z29, Z29
+	VADDPD        Z26, Z15, Z15
+	VFMADD231PD   Z26, Z29, Z23
+	ADDQ          R10, R14
+	ADDQ          R10, CX
+	CMPQ          CX, R11
+	JLT           wideRows
+	VMOVUPD       Z8, (R8)
+	VMOVUPD       Z9, 64(R8)
+	VMOVUPD       Z10, 128(R8)
+	VMOVUPD       Z11, 192(R8)
+	VMOVUPD       Z12, 256(R8)
+	VMOVUPD       Z13, 320(R8)
+	VMOVUPD       Z14, 384(R8)
+	VMOVUPD       Z15, 448(R8)
+	VMOVUPD       Z16, (R9)
+	VMOVUPD       Z17, 64(R9)
+	VMOVUPD       Z18, 128(R9)
+	VMOVUPD       Z19, 192(R9)
+	VMOVUPD       Z20, 256(R9)
+	VMOVUPD       Z21, 320(R9)
+	VMOVUPD       Z22, 384(R9)
+	VMOVUPD       Z23, 448(R9)
+	ADDQ          $0x00000100, AX
+	ADDQ          $0x00000100, DX
+	ADDQ          $0x00000100, BX
+	ADDQ          $0x00000100, SI
+	ADDQ          $0x00000100, DI
+	ADDQ          $0x00000200, R8
+	ADDQ          $0x00000200, R9
+	SUBQ          $0x00000040, R12
+	JMP           wide
+
+narrow:
+	CMPQ      R12, $0x00
+	JLE       done
+	MOVQ      R12, CX
+	MOVQ      $0x00000010, R14
+	CMPQ      R12, R14
+	CMOVQGT   R14, CX
+	MOVL      $0x00000001, R14
+	SHLL      CL, R14
+	DECL      R14
+	KMOVW     R14, K1
+	VCVTPS2PD (DI), Z0
+	VCVTPS2PD 32(DI), Z1
+	VMOVUPD   (R8), Z2
+	VMOVUPD   64(R8), Z3
+	VMOVUPD   (R9), Z4
+	VMOVUPD   64(R9), Z5
+	VPXORD    Z27, Z27, Z27
+	XORQ      CX, CX
+	MOVQ      R13, R14
+
+narrowRows:
+	PREFETCHT0    (AX)(R14*1)
+	PREFETCHT0    (DX)(R14*1)
+	PREFETCHT0    (BX)(R14*1)
+	VMOVUPS.Z     (DX)(CX*1), K1, Z6
+	VMOVUPS.Z     (BX)(CX*1), K1, Z7
+	VCMPPS        $0x1e, Z27, Z7, K2
+	VMOVAPS.Z     Z6, K2, Z6
+	VMOVUPS       Z6, K1, (SI)(CX*1)
+	VEXTRACTF64X4 $0x01, Z6, Y7
+	VCVTPS2PD     Y6, Z6
+	VCVTPS2PD     Y7, Z7
+	VMOVUPS.Z     (AX)(CX*1), K1, Z8
+	VEXTRACTF64X4 $0x01, Z8, Y9
+	VCVTPS2PD     Y8, Z8
+	VCVTPS2PD     Y9, Z9
+	VSUBPD        Z0, Z8, Z8
+	VADDPD        Z6, Z2, Z2
+	VFMADD231PD   Z6, Z8, Z4
+	VSUBPD        Z1, Z9, Z9
+	VADDPD        Z7, Z3, Z3
+	VFMADD231PD   Z7, Z9, Z5
+	ADDQ          R10, R14
+	ADDQ          R10, CX
+	CMPQ          CX, R11
+	JLT           narrowRows
+	VMOVUPD       Z2, (R8)
+	VMOVUPD       Z3, 64(R8)
+	VMOVUPD       Z4, (R9)
+	VMOVUPD       Z5, 64(R9)
+	ADDQ          $0x00000040, AX
+	ADDQ          $0x00000040, DX
+	ADDQ          $0x00000040, BX
+	ADDQ          $0x00000040, SI
+	ADDQ          $0x00000040, DI
+	ADDQ          $0x00000080, R8
+	ADDQ          $0x00000080, R9
+	SUBQ          $0x10, R12
+	JMP           narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func gradientAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gradientAVX512(SB), NOSPLIT, $0-96
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  dx+56(FP), BX
+	MOVQ  a+72(FP), SI
+	MOVQ  b+80(FP), DI
+	MOVQ  e+88(FP), R8
+	MOVQ  mean+64(FP), R9
+	MOVQ  stride+0(FP), R10
+	SHLQ  $0x02, R10
+	MOVQ  rows+8(FP), R11
+	MOVQ  cols+16(FP), R12
+	MOVQ  ahead+24(FP), R13
+	SHLQ  $0x02, R13
 	IMULQ R10, R11
 
 wide:
@@ -1535,111 +1911,127 @@ wide:
 	VMOVUPS 128(R8), Z14
 	VMOVUPS 192(R8), Z15
 	XORQ    CX, CX
+	MOVQ    R13, R14
 
 wideRows:
-	VMOVUPS (AX)(CX*1), Z16
-	VMOVUPS (DX)(CX*1), Z17
-	VSUBPS  Z0, Z16, Z16
-	VMULPS  Z8, Z16, Z16
-	VADDPS  Z12, Z16, Z16
-	VMULPS  Z4, Z17, Z17
-	VADDPS  Z16, Z17, Z17
-	VMOVUPS Z17, (BX)(CX*1)
-	VMOVUPS 64(AX)(CX*1), Z16
-	VMOVUPS 64(DX)(CX*1), Z17
-	VSUBPS  Z1, Z16, Z16
-	VMULPS  Z9, Z16, Z16
-	VADDPS  Z13, Z16, Z16
-	VMULPS  Z5, Z17, Z17
-	VADDPS  Z16, Z17, Z17
-	VMOVUPS Z17, 64(BX)(CX*1)
-	VMOVUPS 128(AX)(CX*1), Z16
-	VMOVUPS 128(DX)(CX*1), Z17
-	VSUBPS  Z2, Z16, Z16
-	VMULPS  Z10, Z16, Z16
-	VADDPS  Z14, Z16, Z16
-	VMULPS  Z6, Z17, Z17
-	VADDPS  Z16, Z17, Z17
-	VMOVUPS Z17, 128(BX)(CX*1)
-	VMOVUPS 192(AX)(CX*1), Z16
-	VMOVUPS 192(DX)(CX*1), Z17
-	VSUBPS  Z3, Z16, Z16
-	VMULPS  Z11, Z16, Z16
-	VADDPS  Z15, Z16, Z16
-	VMULPS  Z7, Z17, Z17
-	VADDPS  Z16, Z17, Z17
-	VMOVUPS Z17, 192(BX)(CX*1)
-	ADDQ    R10, CX
-	CMPQ    CX, R11
-	JLT     wideRows
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, DX
-	ADDQ    $0x00000100, BX
-	ADDQ    $0x00000100, SI
-	ADDQ    $0x00000100, DI
-	ADDQ    $0x00000100, R8
-	ADDQ    $0x00000100, R9
-	SUBQ    $0x00000040, R12
-	JMP     wide
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	PREFETCHT0 128(AX)(R14*1)
+	PREFETCHT0 192(AX)(R14*1)
+	PREFETCHT0 (DX)(R14*1)
+	PREFETCHT0 64(DX)(R14*1)
+	PREFETCHT0 128(DX)(R14*1)
+	PREFETCHT0 192(DX)(R14*1)
+	VMOVUPS    (AX)(CX*1), Z16
+	VMOVUPS    (DX)(CX*1), Z17
+	VSUBPS     Z0, Z16, Z16
+	VMULPS     Z8, Z16, Z16
+	VADDPS     Z12, Z16, Z16
+	VMULPS     Z4, Z17, Z17
+	VADDPS     Z16, Z17, Z17
+	VMOVUPS    Z17, (BX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z16
+	VMOVUPS    64(DX)(CX*1), Z17
+	VSUBPS     Z1, Z16, Z16
+	VMULPS     Z9, Z16, Z16
+	VADDPS     Z13, Z16, Z16
+	VMULPS     Z5, Z17, Z17
+	VADDPS     Z16, Z17, Z17
+	VMOVUPS    Z17, 64(BX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z16
+	VMOVUPS    128(DX)(CX*1), Z17
+	VSUBPS     Z2, Z16, Z16
+	VMULPS     Z10, Z16, Z16
+	VADDPS     Z14, Z16, Z16
+	VMULPS     Z6, Z17, Z17
+	VADDPS     Z16, Z17, Z17
+	VMOVUPS    Z17, 128(BX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z16
+	VMOVUPS    192(DX)(CX*1), Z17
+	VSUBPS     Z3, Z16, Z16
+	VMULPS     Z11, Z16, Z16
+	VADDPS     Z15, Z16, Z16
+	VMULPS     Z7, Z17, Z17
+	VADDPS     Z16, Z17, Z17
+	VMOVUPS    Z17, 192(BX)(CX*1)
+	ADDQ       R10, R14
+	ADDQ       R10, CX
+	CMPQ       CX, R11
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	ADDQ       $0x00000100, R8
+	ADDQ       $0x00000100, R9
+	SUBQ       $0x00000040, R12
+	JMP        wide
 
 narrow:
 	CMPQ    R12, $0x00
 	JLE     done
 	MOVQ    R12, CX
-	MOVQ    $0x00000010, R13
-	CMPQ    R12, R13
-	CMOVQGT R13, CX
-	MOVL    $0x00000001, R13
-	SHLL    CL, R13
-	DECL    R13
-	KMOVW   R13, K1
+	MOVQ    $0x00000010, R14
+	CMPQ    R12, R14
+	CMOVQGT R14, CX
+	MOVL    $0x00000001, R14
+	SHLL    CL, R14
+	DECL    R14
+	KMOVW   R14, K1
 	VMOVUPS (R9), Z0
 	VMOVUPS (SI), Z1
 	VMOVUPS (DI), Z2
 	VMOVUPS (R8), Z3
 	XORQ    CX, CX
+	MOVQ    R13, R14
 
 narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z4
-	VMOVUPS.Z (DX)(CX*1), K1, Z5
-	VSUBPS    Z0, Z4, Z4
-	VMULPS    Z2, Z4, Z4
-	VADDPS    Z3, Z4, Z4
-	VMULPS    Z1, Z5, Z5
-	VADDPS    Z4, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)(CX*1)
-	ADDQ      R10, CX
-	CMPQ      CX, R11
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	ADDQ      $0x00000040, R8
-	ADDQ      $0x00000040, R9
-	SUBQ      $0x10, R12
-	JMP       narrow
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 (DX)(R14*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z4
+	VMOVUPS.Z  (DX)(CX*1), K1, Z5
+	VSUBPS     Z0, Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VADDPS     Z3, Z4, Z4
+	VMULPS     Z1, Z5, Z5
+	VADDPS     Z4, Z5, Z5
+	VMOVUPS    Z5, K1, (BX)(CX*1)
+	ADDQ       R10, R14
+	ADDQ       R10, CX
+	CMPQ       CX, R11
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x10, R12
+	JMP        narrow
 
 done:
 	VZEROUPPER
 	RET
 
-// func gradientReLUAVX512(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, AVX512F, CMOV
-TEXT ·gradientReLUAVX512(SB), NOSPLIT, $0-88
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), DX
-	MOVQ  dx+48(FP), BX
-	MOVQ  y+40(FP), SI
-	MOVQ  a+64(FP), DI
-	MOVQ  b+72(FP), R8
-	MOVQ  e+80(FP), R9
-	MOVQ  mean+56(FP), R10
+// func gradientReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gradientReLUAVX512(SB), NOSPLIT, $0-96
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  dx+56(FP), BX
+	MOVQ  y+48(FP), SI
+	MOVQ  a+72(FP), DI
+	MOVQ  b+80(FP), R8
+	MOVQ  e+88(FP), R9
+	MOVQ  mean+64(FP), R10
 	MOVQ  stride+0(FP), R11
 	SHLQ  $0x02, R11
 	MOVQ  rows+8(FP), R12
 	MOVQ  cols+16(FP), R13
+	MOVQ  ahead+24(FP), R14
+	SHLQ  $0x02, R14
 	IMULQ R11, R12
 
 wide:
@@ -1663,128 +2055,149 @@ wide:
 	VMOVUPS 192(R9), Z15
 	VPXORD  Z16, Z16, Z16
 	XORQ    CX, CX
+	MOVQ    R14, R15
 
 wideRows:
-	VMOVUPS   (AX)(CX*1), Z17
-	VMOVUPS   (DX)(CX*1), Z18
-	VMOVUPS   (SI)(CX*1), Z19
-	VCMPPS    $0x1e, Z16, Z19, K1
-	VMOVAPS.Z Z18, K1, Z18
-	VSUBPS    Z0, Z17, Z17
-	VMULPS    Z8, Z17, Z17
-	VADDPS    Z12, Z17, Z17
-	VMULPS    Z4, Z18, Z18
-	VADDPS    Z17, Z18, Z18
-	VMOVUPS   Z18, (BX)(CX*1)
-	VMOVUPS   64(AX)(CX*1), Z17
-	VMOVUPS   64(DX)(CX*1), Z18
-	VMOVUPS   64(SI)(CX*1), Z19
-	VCMPPS    $0x1e, Z16, Z19, K1
-	VMOVAPS.Z Z18, K1, Z18
-	VSUBPS    Z1, Z17, Z17
-	VMULPS    Z9, Z17, Z17
-	VADDPS    Z13, Z17, Z17
-	VMULPS    Z5, Z18, Z18
-	VADDPS    Z17, Z18, Z18
-	VMOVUPS   Z18, 64(BX)(CX*1)
-	VMOVUPS   128(AX)(CX*1), Z17
-	VMOVUPS   128(DX)(CX*1), Z18
-	VMOVUPS   128(SI)(CX*1), Z19
-	VCMPPS    $0x1e, Z16, Z19, K1
-	VMOVAPS.Z Z18, K1, Z18
-	VSUBPS    Z2, Z17, Z17
-	VMULPS    Z10, Z17, Z17
-	VADDPS    Z14, Z17, Z17
-	VMULPS    Z6, Z18, Z18
-	VADDPS    Z17, Z18, Z18
-	VMOVUPS   Z18, 128(BX)(CX*1)
-	VMOVUPS   192(AX)(CX*1), Z17
-	VMOVUPS   192(DX)(CX*1), Z18
-	VMOVUPS   192(SI)(CX*1), Z19
-	VCMPPS    $0x1e, Z16, Z19, K1
-	VMOVAPS.Z Z18, K1, Z18
-	VSUBPS    Z3, Z17, Z17
-	VMULPS    Z11, Z17, Z17
-	VADDPS    Z15, Z17, Z17
-	VMULPS    Z7, Z18, Z18
-	VADDPS    Z17, Z18, Z18
-	VMOVUPS   Z18, 192(BX)(CX*1)
-	ADDQ      R11, CX
-	CMPQ      CX, R12
-	JLT       wideRows
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, DX
-	ADDQ      $0x00000100, BX
-	ADDQ      $0x00000100, SI
-	ADDQ      $0x00000100, DI
-	ADDQ      $0x00000100, R8
-	ADDQ      $0x00000100, R9
-	ADDQ      $0x00000100, R10
-	SUBQ      $0x00000040, R13
-	JMP       wide
+	PREFETCHT0 (AX)(R15*1)
+	PREFETCHT0 64(AX)(R15*1)
+	PREFETCHT0 128(AX)(R15*1)
+	PREFETCHT0 192(AX)(R15*1)
+	PREFETCHT0 (DX)(R15*1)
+	PREFETCHT0 64(DX)(R15*1)
+	PREFETCHT0 128(DX)(R15*1)
+	PREFETCHT0 192(DX)(R15*1)
+	PREFETCHT0 (SI)(R15*1)
+	PREFETCHT0 64(SI)(R15*1)
+	PREFETCHT0 128(SI)(R15*1)
+	PREFETCHT0 192(SI)(R15*1)
+	VMOVUPS    (AX)(CX*1), Z17
+	VMOVUPS    (DX)(CX*1), Z18
+	VMOVUPS    (SI)(CX*1), Z19
+	VCMPPS     $0x1e, Z16, Z19, K1
+	VMOVAPS.Z  Z18, K1, Z18
+	VSUBPS     Z0, Z17, Z17
+	VMULPS     Z8, Z17, Z17
+	VADDPS     Z12, Z17, Z17
+	VMULPS     Z4, Z18, Z18
+	VADDPS     Z17, Z18, Z18
+	VMOVUPS    Z18, (BX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z17
+	VMOVUPS    64(DX)(CX*1), Z18
+	VMOVUPS    64(SI)(CX*1), Z19
+	VCMPPS     $0x1e, Z16, Z19, K1
+	VMOVAPS.Z  Z18, K1, Z18
+	VSUBPS     Z1, Z17, Z17
+	VMULPS     Z9, Z17, Z17
+	VADDPS     Z13, Z17, Z17
+	VMULPS     Z5, Z18, Z18
+	VADDPS     Z17, Z18, Z18
+	VMOVUPS    Z18, 64(BX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z17
+	VMOVUPS    128(DX)(CX*1), Z18
+	VMOVUPS    128(SI)(CX*1), Z19
+	VCMPPS     $0x1e, Z16, Z19, K1
+	VMOVAPS.Z  Z18, K1, Z18
+	VSUBPS     Z2, Z17, Z17
+	VMULPS     Z10, Z17, Z17
+	VADDPS     Z14, Z17, Z17
+	VMULPS     Z6, Z18, Z18
+	VADDPS     Z17, Z18, Z18
+	VMOVUPS    Z18, 128(BX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z17
+	VMOVUPS    192(DX)(CX*1), Z18
+	VMOVUPS    192(SI)(CX*1), Z19
+	VCMPPS     $0x1e, Z16, Z19, K1
+	VMOVAPS.Z  Z18, K1, Z18
+	VSUBPS     Z3, Z17, Z17
+	VMULPS     Z11, Z17, Z17
+	VADDPS     Z15, Z17, Z17
+	VMULPS     Z7, Z18, Z18
+	VADDPS     Z17, Z18, Z18
+	VMOVUPS    Z18, 192(BX)(CX*1)
+	ADDQ       R11, R15
+	ADDQ       R11, CX
+	CMPQ       CX, R12
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	ADDQ       $0x00000100, R8
+	ADDQ       $0x00000100, R9
+	ADDQ       $0x00000100, R10
+	SUBQ       $0x00000040, R13
+	JMP        wide
 
 narrow:
 	CMPQ    R13, $0x00
 	JLE     done
 	MOVQ    R13, CX
-	MOVQ    $0x00000010, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, CX
-	MOVL    $0x00000001, R14
-	SHLL    CL, R14
-	DECL    R14
-	KMOVW   R14, K1
+	MOVQ    $0x00000010, R15
+	CMPQ    R13, R15
+	CMOVQGT R15, CX
+	MOVL    $0x00000001, R15
+	SHLL    CL, R15
+	DECL    R15
+	KMOVW   R15, K1
 	VMOVUPS (R10), Z0
 	VMOVUPS (DI), Z1
 	VMOVUPS (R8), Z2
 	VMOVUPS (R9), Z3
 	VPXORD  Z20, Z20, Z20
 	XORQ    CX, CX
+	MOVQ    R14, R15
 
 narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z4
-	VMOVUPS.Z (DX)(CX*1), K1, Z5
-	VMOVUPS.Z (SI)(CX*1), K1, Z6
-	VCMPPS    $0x1e, Z20, Z6, K2
-	VMOVAPS.Z Z5, K2, Z5
-	VSUBPS    Z0, Z4, Z4
-	VMULPS    Z2, Z4, Z4
-	VADDPS    Z3, Z4, Z4
-	VMULPS    Z1, Z5, Z5
-	VADDPS    Z4, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)(CX*1)
-	ADDQ      R11, CX
-	CMPQ      CX, R12
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	ADDQ      $0x00000040, R8
-	ADDQ      $0x00000040, R9
-	ADDQ      $0x00000040, R10
-	SUBQ      $0x10, R13
-	JMP       narrow
+	PREFETCHT0 (AX)(R15*1)
+	PREFETCHT0 (DX)(R15*1)
+	PREFETCHT0 (SI)(R15*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z4
+	VMOVUPS.Z  (DX)(CX*1), K1, Z5
+	VMOVUPS.Z  (SI)(CX*1), K1, Z6
+	VCMPPS     $0x1e, Z20, Z6, K2
+	VMOVAPS.Z  Z5, K2, Z5
+	VSUBPS     Z0, Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VADDPS     Z3, Z4, Z4
+	VMULPS     Z1, Z5, Z5
+	VADDPS     Z4, Z5, Z5
+	VMOVUPS    Z5, K1, (BX)(CX*1)
+	ADDQ       R11, R15
+	ADDQ       R11, CX
+	CMPQ       CX, R12
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	ADDQ       $0x00000040, R9
+	ADDQ       $0x00000040, R10
+	SUBQ       $0x10, R13
+	JMP        narrow
 
 done:
 	VZEROUPPER
 	RET
 
-// func gradientStreamAVX512(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// func gradientStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gradientStreamAVX512(SB), NOSPLIT, $0-88
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), DX
-	MOVQ  dx+48(FP), BX
-	MOVQ  a+64(FP), SI
-	MOVQ  b+72(FP), DI
-	MOVQ  e+80(FP), R8
-	MOVQ  mean+56(FP), R9
+TEXT ·gradientStreamAVX512(SB), NOSPLIT, $0-96
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  dx+56(FP), BX
+	MOVQ  a+72(FP), SI
+	MOVQ  b+80(FP), DI
+	MOVQ  e+88(FP), R8
+	MOVQ  mean+64(FP), R9
 	MOVQ  stride+0(FP), R10
 	SHLQ  $0x02, R10
 	MOVQ  rows+8(FP), R11
 	MOVQ  cols+16(FP), R12
+	MOVQ  ahead+24(FP), R13
+	SHLQ  $0x02, R13
 	IMULQ R10, R11
 
 wide:
@@ -1807,112 +2220,127 @@ wide:
 	VMOVUPS 128(R8), Z14
 	VMOVUPS 192(R8), Z15
 	XORQ    CX, CX
+	MOVQ    R13, R14
 
 wideRows:
-	VMOVUPS  (AX)(CX*1), Z16
-	VMOVUPS  (DX)(CX*1), Z17
-	VSUBPS   Z0, Z16, Z16
-	VMULPS   Z8, Z16, Z16
-	VADDPS   Z12, Z16, Z16
-	VMULPS   Z4, Z17, Z17
-	VADDPS   Z16, Z17, Z17
-	VMOVNTPS Z17, (BX)(CX*1)
-	VMOVUPS  64(AX)(CX*1), Z16
-	VMOVUPS  64(DX)(CX*1), Z17
-	VSUBPS   Z1, Z16, Z16
-	VMULPS   Z9, Z16, Z16
-	VADDPS   Z13, Z16, Z16
-	VMULPS   Z5, Z17, Z17
-	VADDPS   Z16, Z17, Z17
-	VMOVNTPS Z17, 64(BX)(CX*1)
-	VMOVUPS  128(AX)(CX*1), Z16
-	VMOVUPS  128(DX)(CX*1), Z17
-	VSUBPS   Z2, Z16, Z16
-	VMULPS   Z10, Z16, Z16
-	VADDPS   Z14, Z16, Z16
-	VMULPS   Z6, Z17, Z17
-	VADDPS   Z16, Z17, Z17
-	VMOVNTPS Z17, 128(BX)(CX*1)
-	VMOVUPS  192(AX)(CX*1), Z16
-	VMOVUPS  192(DX)(CX*1), Z17
-	VSUBPS   Z3, Z16, Z16
-	VMULPS   Z11, Z16, Z16
-	VADDPS   Z15, Z16, Z16
-	VMULPS   Z7, Z17, Z17
-	VADDPS   Z16, Z17, Z17
-	VMOVNTPS Z17, 192(BX)(CX*1)
-	ADDQ     R10, CX
-	CMPQ     CX, R11
-	JLT      wideRows
-	ADDQ     $0x00000100, AX
-	ADDQ     $0x00000100, DX
-	ADDQ     $0x00000100, BX
-	ADDQ     $0x00000100, SI
-	ADDQ     $0x00000100, DI
-	ADDQ     $0x00000100, R8
-	ADDQ     $0x00000100, R9
-	SUBQ     $0x00000040, R12
-	JMP      wide
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	PREFETCHT0 128(AX)(R14*1)
+	PREFETCHT0 192(AX)(R14*1)
+	PREFETCHT0 (DX)(R14*1)
+	PREFETCHT0 64(DX)(R14*1)
+	PREFETCHT0 128(DX)(R14*1)
+	PREFETCHT0 192(DX)(R14*1)
+	VMOVUPS    (AX)(CX*1), Z16
+	VMOVUPS    (DX)(CX*1), Z17
+	VSUBPS     Z0, Z16, Z16
+	VMULPS     Z8, Z16, Z16
+	VADDPS     Z12, Z16, Z16
+	VMULPS     Z4, Z17, Z17
+	VADDPS     Z16, Z17, Z17
+	VMOVNTPS   Z17, (BX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z16
+	VMOVUPS    64(DX)(CX*1), Z17
+	VSUBPS     Z1, Z16, Z16
+	VMULPS     Z9, Z16, Z16
+	VADDPS     Z13, Z16, Z16
+	VMULPS     Z5, Z17, Z17
+	VADDPS     Z16, Z17, Z17
+	VMOVNTPS   Z17, 64(BX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z16
+	VMOVUPS    128(DX)(CX*1), Z17
+	VSUBPS     Z2, Z16, Z16
+	VMULPS     Z10, Z16, Z16
+	VADDPS     Z14, Z16, Z16
+	VMULPS     Z6, Z17, Z17
+	VADDPS     Z16, Z17, Z17
+	VMOVNTPS   Z17, 128(BX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z16
+	VMOVUPS    192(DX)(CX*1), Z17
+	VSUBPS     Z3, Z16, Z16
+	VMULPS     Z11, Z16, Z16
+	VADDPS     Z15, Z16, Z16
+	VMULPS     Z7, Z17, Z17
+	VADDPS     Z16, Z17, Z17
+	VMOVNTPS   Z17, 192(BX)(CX*1)
+	ADDQ       R10, R14
+	ADDQ       R10, CX
+	CMPQ       CX, R11
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	ADDQ       $0x00000100, R8
+	ADDQ       $0x00000100, R9
+	SUBQ       $0x00000040, R12
+	JMP        wide
 
 narrow:
 	CMPQ    R12, $0x00
 	JLE     done
 	MOVQ    R12, CX
-	MOVQ    $0x00000010, R13
-	CMPQ    R12, R13
-	CMOVQGT R13, CX
-	MOVL    $0x00000001, R13
-	SHLL    CL, R13
-	DECL    R13
-	KMOVW   R13, K1
+	MOVQ    $0x00000010, R14
+	CMPQ    R12, R14
+	CMOVQGT R14, CX
+	MOVL    $0x00000001, R14
+	SHLL    CL, R14
+	DECL    R14
+	KMOVW   R14, K1
 	VMOVUPS (R9), Z0
 	VMOVUPS (SI), Z1
 	VMOVUPS (DI), Z2
 	VMOVUPS (R8), Z3
 	XORQ    CX, CX
+	MOVQ    R13, R14
 
 narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z4
-	VMOVUPS.Z (DX)(CX*1), K1, Z5
-	VSUBPS    Z0, Z4, Z4
-	VMULPS    Z2, Z4, Z4
-	VADDPS    Z3, Z4, Z4
-	VMULPS    Z1, Z5, Z5
-	VADDPS    Z4, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)(CX*1)
-	ADDQ      R10, CX
-	CMPQ      CX, R11
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	ADDQ      $0x00000040, R8
-	ADDQ      $0x00000040, R9
-	SUBQ      $0x10, R12
-	JMP       narrow
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 (DX)(R14*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z4
+	VMOVUPS.Z  (DX)(CX*1), K1, Z5
+	VSUBPS     Z0, Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VADDPS     Z3, Z4, Z4
+	VMULPS     Z1, Z5, Z5
+	VADDPS     Z4, Z5, Z5
+	VMOVUPS    Z5, K1, (BX)(CX*1)
+	ADDQ       R10, R14
+	ADDQ       R10, CX
+	CMPQ       CX, R11
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x10, R12
+	JMP        narrow
 
 done:
-	SFENCE
 	VZEROUPPER
 	RET
 
-// func gradientReLUStreamAVX512(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// func gradientReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gradientReLUStreamAVX512(SB), NOSPLIT, $0-88
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), DX
-	MOVQ  dx+48(FP), BX
-	MOVQ  y+40(FP), SI
-	MOVQ  a+64(FP), DI
-	MOVQ  b+72(FP), R8
-	MOVQ  e+80(FP), R9
-	MOVQ  mean+56(FP), R10
+TEXT ·gradientReLUStreamAVX512(SB), NOSPLIT, $0-96
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  dx+56(FP), BX
+	MOVQ  y+48(FP), SI
+	MOVQ  a+72(FP), DI
+	MOVQ  b+80(FP), R8
+	MOVQ  e+88(FP), R9
+	MOVQ  mean+64(FP), R10
 	MOVQ  stride+0(FP), R11
 	SHLQ  $0x02, R11
 	MOVQ  rows+8(FP), R12
 	MOVQ  cols+16(FP), R13
+	MOVQ  ahead+24(FP), R14
+	SHLQ  $0x02, R14
 	IMULQ R11, R12
 
 wide:
@@ -1936,112 +2364,130 @@ wide:
 	VMOVUPS 192(R9), Z15
 	VPXORD  Z16, Z16, Z16
 	XORQ    CX, CX
+	MOVQ    R14, R15
 
 wideRows:
-	VMOVUPS   (AX)(CX*1), Z17
-	VMOVUPS   (DX)(CX*1), Z18
-	VMOVUPS   (SI)(CX*1), Z19
-	VCMPPS    $0x1e, Z16, Z19, K1
-	VMOVAPS.Z Z18, K1, Z18
-	VSUBPS    Z0, Z17, Z17
-	VMULPS    Z8, Z17, Z17
-	VADDPS    Z12, Z17, Z17
-	VMULPS    Z4, Z18, Z18
-	VADDPS    Z17, Z18, Z18
-	VMOVNTPS  Z18, (BX)(CX*1)
-	VMOVUPS   64(AX)(CX*1), Z17
-	VMOVUPS   64(DX)(CX*1), Z18
-	VMOVUPS   64(SI)(CX*1), Z19
-	VCMPPS    $0x1e, Z16, Z19, K1
-	VMOVAPS.Z Z18, K1, Z18
-	VSUBPS    Z1, Z17, Z17
-	VMULPS    Z9, Z17, Z17
-	VADDPS    Z13, Z17, Z17
-	VMULPS    Z5, Z18, Z18
-	VADDPS    Z17, Z18, Z18
-	VMOVNTPS  Z18, 64(BX)(CX*1)
-	VMOVUPS   128(AX)(CX*1), Z17
-	VMOVUPS   128(DX)(CX*1), Z18
-	VMOVUPS   128(SI)(CX*1), Z19
-	VCMPPS    $0x1e, Z16, Z19, K1
-	VMOVAPS.Z Z18, K1, Z18
-	VSUBPS    Z2, Z17, Z17
-	VMULPS    Z10, Z17, Z17
-	VADDPS    Z14, Z17, Z17
-	VMULPS    Z6, Z18, Z18
-	VADDPS    Z17, Z18, Z18
-	VMOVNTPS  Z18, 128(BX)(CX*1)
-	VMOVUPS   192(AX)(CX*1), Z17
-	VMOVUPS   192(DX)(CX*1), Z18
-	VMOVUPS   192(SI)(CX*1), Z19
-	VCMPPS    $0x1e, Z16, Z19, K1
-	VMOVAPS.Z Z18, K1, Z18
-	VSUBPS    Z3, Z17, Z17
-	VMULPS    Z11, Z17, Z17
-	VADDPS    Z15, Z17, Z17
-	VMULPS    Z7, Z18, Z18
-	VADDPS    Z17, Z18, Z18
-	VMOVNTPS  Z18, 192(BX)(CX*1)
-	ADDQ      R11, CX
-	CMPQ      CX, R12
-	JLT       wideRows
-	ADDQ      $0x00000100, AX
-	ADDQ      $0x00000100, DX
-	ADDQ      $0x00000100, BX
-	ADDQ      $0x00000100, SI
-	ADDQ      $0x00000100, DI
-	ADDQ      $0x00000100, R8
-	ADDQ      $0x00000100, R9
-	ADDQ      $0x00000100, R10
-	SUBQ      $0x00000040, R13
-	JMP       wide
+	PREFETCHT0 (AX)(R15*1)
+	PREFETCHT0 64(AX)(R15*1)
+	PREFETCHT0 128(AX)(R15*1)
+	PREFETCHT0 192(AX)(R15*1)
+	PREFETCHT0 (DX)(R15*1)
+	PREFETCHT0 64(DX)(R15*1)
+	PREFETCHT0 128(DX)(R15*1)
+	PREFETCHT0 192(DX)(R15*1)
+	PREFETCHT0 (SI)(R15*1)
+	PREFETCHT0 64(SI)(R15*1)
+	PREFETCHT0 128(SI)(R15*1)
+	PREFETCHT0 192(SI)(R15*1)
+	VMOVUPS    (AX)(CX*1), Z17
+	VMOVUPS    (DX)(CX*1), Z18
+	VMOVUPS    (SI)(CX*1), Z19
+	VCMPPS     $0x1e, Z16, Z19, K1
+	VMOVAPS.Z  Z18, K1, Z18
+	VSUBPS     Z0, Z17, Z17
+	VMULPS     Z8, Z17, Z17
+	VADDPS     Z12, Z17, Z17
+	VMULPS     Z4, Z18, Z18
+	VADDPS     Z17, Z18, Z18
+	VMOVNTPS   Z18, (BX)(CX*1)
+	VMOVUPS    64(AX)(CX*1), Z17
+	VMOVUPS    64(DX)(CX*1), Z18
+	VMOVUPS    64(SI)(CX*1), Z19
+	VCMPPS     $0x1e, Z16, Z19, K1
+	VMOVAPS.Z  Z18, K1, Z18
+	VSUBPS     Z1, Z17, Z17
+	VMULPS     Z9, Z17, Z17
+	VADDPS     Z13, Z17, Z17
+	VMULPS     Z5, Z18, Z18
+	VADDPS     Z17, Z18, Z18
+	VMOVNTPS   Z18, 64(BX)(CX*1)
+	VMOVUPS    128(AX)(CX*1), Z17
+	VMOVUPS    128(DX)(CX*1), Z18
+	VMOVUPS    128(SI)(CX*1), Z19
+	VCMPPS     $0x1e, Z16, Z19, K1
+	VMOVAPS.Z  Z18, K1, Z18
+	VSUBPS     Z2, Z17, Z17
+	VMULPS     Z10, Z17, Z17
+	VADDPS     Z14, Z17, Z17
+	VMULPS     Z6, Z18, Z18
+	VADDPS     Z17, Z18, Z18
+	VMOVNTPS   Z18, 128(BX)(CX*1)
+	VMOVUPS    192(AX)(CX*1), Z17
+	VMOVUPS    192(DX)(CX*1), Z18
+	VMOVUPS    192(SI)(CX*1), Z19
+	VCMPPS     $0x1e, Z16, Z19, K1
+	VMOVAPS.Z  Z18, K1, Z18
+	VSUBPS     Z3, Z17, Z17
+	VMULPS     Z11, Z17, Z17
+	VADDPS     Z15, Z17, Z17
+	VMULPS     Z7, Z18, Z18
+	VADDPS     Z17, Z18, Z18
+	VMOVNTPS   Z18, 192(BX)(CX*1)
+	ADDQ       R11, R15
+	ADDQ       R11, CX
+	CMPQ       CX, R12
+	JLT        wideRows
+	ADDQ       $0x00000100, AX
+	ADDQ       $0x00000100, DX
+	ADDQ       $0x00000100, BX
+	ADDQ       $0x00000100, SI
+	ADDQ       $0x00000100, DI
+	ADDQ       $0x00000100, R8
+	ADDQ       $0x00000100, R9
+	ADDQ       $0x00000100, R10
+	SUBQ       $0x00000040, R13
+	JMP        wide
 
 narrow:
 	CMPQ    R13, $0x00
 	JLE     done
 	MOVQ    R13, CX
-	MOVQ    $0x00000010, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, CX
-	MOVL    $0x00000001, R14
-	SHLL    CL, R14
-	DECL    R14
-	KMOVW   R14, K1
+	MOVQ    $0x00000010, R15
+	CMPQ    R13, R15
+	CMOVQGT R15, CX
+	MOVL    $0x00000001, R15
+	SHLL    CL, R15
+	DECL    R15
+	KMOVW   R15, K1
 	VMOVUPS (R10), Z0
 	VMOVUPS (DI), Z1
 	VMOVUPS (R8), Z2
 	VMOVUPS (R9), Z3
 	VPXORD  Z20, Z20, Z20
 	XORQ    CX, CX
+	MOVQ    R14, R15
 
 narrowRows:
-	VMOVUPS.Z (AX)(CX*1), K1, Z4
-	VMOVUPS.Z (DX)(CX*1), K1, Z5
-	VMOVUPS.Z (SI)(CX*1), K1, Z6
-	VCMPPS    $0x1e, Z20, Z6, K2
-	VMOVAPS.Z Z5, K2, Z5
-	VSUBPS    Z0, Z4, Z4
-	VMULPS    Z2, Z4, Z4
-	VADDPS    Z3, Z4, Z4
-	VMULPS    Z1, Z5, Z5
-	VADDPS    Z4, Z5, Z5
-	VMOVUPS   Z5, K1, (BX)(CX*1)
-	ADDQ      R11, CX
-	CMPQ      CX, R12
-	JLT       narrowRows
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000040, DX
-	ADDQ      $0x00000040, BX
-	ADDQ      $0x00000040, SI
-	ADDQ      $0x00000040, DI
-	ADDQ      $0x00000040, R8
-	ADDQ      $0x00000040, R9
-	ADDQ      $0x00000040, R10
-	SUBQ      $0x10, R13
-	JMP       narrow
+	PREFETCHT0 (AX)(R15*1)
+	PREFETCHT0 (DX)(R15*1)
+	PREFETCHT0 (SI)(R15*1)
+	VMOVUPS.Z  (AX)(CX*1), K1, Z4
+	VMOVUPS.Z  (DX)(CX*1), K1, Z5
+	VMOVUPS.Z  (SI)(CX*1), K1, Z6
+	VCMPPS     $0x1e, Z20, Z6, K2
+	VMOVAPS.Z  Z5, K2, Z5
+	VSUBPS     Z0, Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VADDPS     Z3, Z4, Z4
+	VMULPS     Z1, Z5, Z5
+	VADDPS     Z4, Z5, Z5
+	VMOVUPS    Z5, K1, (BX)(CX*1)
+	ADDQ       R11, R15
+	ADDQ       R11, CX
+	CMPQ       CX, R12
+	JLT        narrowRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	ADDQ       $0x00000040, R9
+	ADDQ       $0x00000040, R10
+	SUBQ       $0x10, R13
+	JMP        narrow
 
 done:
-	SFENCE
 	VZEROUPPER
 	RET
 
@@ -2052,8 +2498,8 @@ TEXT ·maxPoolAVX512(SB), NOSPLIT, $0-88
 	MOVQ channels+8(FP), DX
 	SHLQ $0x02, DX
 	MOVQ x+56(FP), BX
-	MOVQ y+72(FP), SI
-	MOVQ at+80(FP), DI
+	MOVQ at+80(FP), SI
+	MOVQ y+72(FP), DI
 
 pixels:
 	XORQ R8, R8
@@ -2061,6 +2507,73 @@ pixels:
 vectors:
 	MOVQ         DX, CX
 	SUBQ         R8, CX
+	CMPQ         CX, $0x00000100
+	JLT          single
+	VBROADCASTSS first+40(FP), Z0
+	VBROADCASTSS across+44(FP), Z1
+	VBROADCASTSS down+48(FP), Z2
+	MOVQ         R8, CX
+	MOVQ         CX, R9
+	VMOVUPS      (BX)(R9*1), Z3
+	VMOVAPS      Z0, Z4
+	VMOVUPS      64(BX)(R9*1), Z5
+	VMOVAPS      Z0, Z6
+	VMOVUPS      128(BX)(R9*1), Z7
+	VMOVAPS      Z0, Z8
+	VMOVUPS      192(BX)(R9*1), Z9
+	VMOVAPS      Z0, Z10
+	MOVQ         rows+16(FP), R10
+
+rows:
+	MOVQ CX, R9
+	MOVQ cols+24(FP), R11
+
+cols:
+	VMOVUPS (BX)(R9*1), Z11
+	VCMPPS  $0x07, Z3, Z3, K1
+	VCMPPS  $0x16, Z3, Z11, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z11, K2, Z3
+	VMOVAPS Z0, K2, Z4
+	VMOVUPS 64(BX)(R9*1), Z11
+	VCMPPS  $0x07, Z5, Z5, K1
+	VCMPPS  $0x16, Z5, Z11, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z11, K2, Z5
+	VMOVAPS Z0, K2, Z6
+	VMOVUPS 128(BX)(R9*1), Z11
+	VCMPPS  $0x07, Z7, Z7, K1
+	VCMPPS  $0x16, Z7, Z11, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z11, K2, Z7
+	VMOVAPS Z0, K2, Z8
+	VMOVUPS 192(BX)(R9*1), Z11
+	VCMPPS  $0x07, Z9, Z9, K1
+	VCMPPS  $0x16, Z9, Z11, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z11, K2, Z9
+	VMOVAPS Z0, K2, Z10
+	VADDPS  Z1, Z0, Z0
+	ADDQ    DX, R9
+	DECQ    R11
+	JNZ     cols
+	VADDPS  Z2, Z0, Z0
+	MOVQ    line+32(FP), R9
+	LEAQ    (CX)(R9*4), CX
+	DECQ    R10
+	JNZ     rows
+	VMOVUPS Z3, (DI)(R8*1)
+	VMOVUPS Z4, (SI)(R8*1)
+	VMOVUPS Z5, 64(DI)(R8*1)
+	VMOVUPS Z6, 64(SI)(R8*1)
+	VMOVUPS Z7, 128(DI)(R8*1)
+	VMOVUPS Z8, 128(SI)(R8*1)
+	VMOVUPS Z9, 192(DI)(R8*1)
+	VMOVUPS Z10, 192(SI)(R8*1)
+	ADDQ    $0x00000100, R8
+	JMP     vectors
+
+single:
 	CMPQ         CX, $0x40
 	JLT          tail
 	VBROADCASTSS first+40(FP), Z0
@@ -2072,28 +2585,29 @@ vectors:
 	VMOVAPS      Z0, Z4
 	MOVQ         rows+16(FP), R10
 
-rows:
+rowsSingle:
 	MOVQ CX, R9
 	MOVQ cols+24(FP), R11
 
-cols:
+colsSingle:
 	VMOVUPS (BX)(R9*1), Z5
 	VCMPPS  $0x07, Z3, Z3, K1
-	VCMPPS  $0x16, Z3, Z5, K1, K1
-	VMOVAPS Z5, K1, Z3
-	VMOVAPS Z0, K1, Z4
+	VCMPPS  $0x16, Z3, Z5, K2
+	KANDW   K1, K2, K2
+	VMOVAPS Z5, K2, Z3
+	VMOVAPS Z0, K2, Z4
 	VADDPS  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R11
-	JNZ     cols
+	JNZ     colsSingle
 	VADDPS  Z2, Z0, Z0
 	MOVQ    line+32(FP), R9
 	LEAQ    (CX)(R9*4), CX
 	DECQ    R10
-	JNZ     rows
-	VMOVUPS Z3, (SI)(R8*1)
-	VMOVUPS Z4, (DI)(R8*1)
-	ADDQ    $0x40, R8
+	JNZ     rowsSingle
+	VMOVUPS Z3, (DI)(R8*1)
+	VMOVUPS Z4, (SI)(R8*1)
+	ADDQ    $0x00000040, R8
 	JMP     vectors
 
 tail:
@@ -2119,9 +2633,10 @@ rowsTail:
 colsTail:
 	VMOVUPS.Z (BX)(R9*1), K1, Z5
 	VCMPPS    $0x07, Z3, Z3, K2
-	VCMPPS    $0x16, Z3, Z5, K2, K2
-	VMOVAPS   Z5, K2, Z3
-	VMOVAPS   Z0, K2, Z4
+	VCMPPS    $0x16, Z3, Z5, K3
+	KANDW     K2, K3, K3
+	VMOVAPS   Z5, K3, Z3
+	VMOVAPS   Z0, K3, Z4
 	VADDPS    Z1, Z0, Z0
 	ADDQ      DX, R9
 	DECQ      R11
@@ -2131,15 +2646,15 @@ colsTail:
 	LEAQ      (CX)(R9*4), CX
 	DECQ      R10
 	JNZ       rowsTail
-	VMOVUPS   Z3, K1, (SI)(R8*1)
-	VMOVUPS   Z4, K1, (DI)(R8*1)
-	ADDQ      $0x40, R8
+	VMOVUPS   Z3, K1, (DI)(R8*1)
+	VMOVUPS   Z4, K1, (SI)(R8*1)
+	ADDQ      $0x00000040, R8
 
 next:
 	MOVQ step+64(FP), CX
 	LEAQ (BX)(CX*4), BX
-	ADDQ DX, DI
 	ADDQ DX, SI
+	ADDQ DX, DI
 	DECQ AX
 	JNZ  pixels
 	VZEROUPPER
@@ -2161,14 +2676,17 @@ pixels:
 vectors:
 	MOVQ         DX, CX
 	SUBQ         R8, CX
-	CMPQ         CX, $0x40
-	JLT          tail
+	CMPQ         CX, $0x00000100
+	JLT          single
 	VBROADCASTSS first+40(FP), Z0
 	VBROADCASTSS across+44(FP), Z1
 	VBROADCASTSS down+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
 	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
 	MOVQ         rows+16(FP), R10
 
 rows:
@@ -2176,10 +2694,22 @@ rows:
 	MOVQ cols+24(FP), R11
 
 cols:
-	VMOVUPS (BX)(R9*1), Z4
-	VMOVUPS (SI)(R9*1), Z5
-	VCMPPS  $0x00, Z0, Z5, K1
-	VADDPS  Z4, Z3, K1, Z3
+	VMOVUPS (BX)(R9*1), Z7
+	VMOVUPS (SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z3, K1, Z3
+	VMOVUPS 64(BX)(R9*1), Z7
+	VMOVUPS 64(SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z4, K1, Z4
+	VMOVUPS 128(BX)(R9*1), Z7
+	VMOVUPS 128(SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z5, K1, Z5
+	VMOVUPS 192(BX)(R9*1), Z7
+	VMOVUPS 192(SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z6, K1, Z6
 	VADDPS  Z1, Z0, Z0
 	ADDQ    DX, R9
 	DECQ    R11
@@ -2190,7 +2720,43 @@ cols:
 	DECQ    R10
 	JNZ     rows
 	VMOVUPS Z3, (DI)(R8*1)
-	ADDQ    $0x40, R8
+	VMOVUPS Z4, 64(DI)(R8*1)
+	VMOVUPS Z5, 128(DI)(R8*1)
+	VMOVUPS Z6, 192(DI)(R8*1)
+	ADDQ    $0x00000100, R8
+	JMP     vectors
+
+single:
+	CMPQ         CX, $0x40
+	JLT          tail
+	VBROADCASTSS first+40(FP), Z0
+	VBROADCASTSS across+44(FP), Z1
+	VBROADCASTSS down+48(FP), Z2
+	MOVQ         R8, CX
+	MOVQ         CX, R9
+	VPXORD       Z9, Z9, Z9
+	MOVQ         rows+16(FP), R10
+
+rowsSingle:
+	MOVQ CX, R9
+	MOVQ cols+24(FP), R11
+
+colsSingle:
+	VMOVUPS (BX)(R9*1), Z7
+	VMOVUPS (SI)(R9*1), Z8
+	VCMPPS  $0x00, Z0, Z8, K1
+	VADDPS  Z7, Z9, K1, Z9
+	VADDPS  Z1, Z0, Z0
+	ADDQ    DX, R9
+	DECQ    R11
+	JNZ     colsSingle
+	VADDPS  Z2, Z0, Z0
+	MOVQ    line+32(FP), R9
+	LEAQ    (CX)(R9*4), CX
+	DECQ    R10
+	JNZ     rowsSingle
+	VMOVUPS Z9, (DI)(R8*1)
+	ADDQ    $0x00000040, R8
 	JMP     vectors
 
 tail:
@@ -2205,7 +2771,7 @@ tail:
 	VBROADCASTSS down+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
-	VPXORD       Z6, Z6, Z6
+	VPXORD       Z10, Z10, Z10
 	MOVQ         rows+16(FP), R10
 
 rowsTail:
@@ -2213,10 +2779,10 @@ rowsTail:
 	MOVQ cols+24(FP), R11
 
 colsTail:
-	VMOVUPS.Z (BX)(R9*1), K1, Z4
-	VMOVUPS.Z (SI)(R9*1), K1, Z5
-	VCMPPS    $0x00, Z0, Z5, K2
-	VADDPS    Z4, Z6, K2, Z6
+	VMOVUPS.Z (BX)(R9*1), K1, Z7
+	VMOVUPS.Z (SI)(R9*1), K1, Z8
+	VCMPPS    $0x00, Z0, Z8, K2
+	VADDPS    Z7, Z10, K2, Z10
 	VADDPS    Z1, Z0, Z0
 	ADDQ      DX, R9
 	DECQ      R11
@@ -2226,8 +2792,8 @@ colsTail:
 	LEAQ      (CX)(R9*4), CX
 	DECQ      R10
 	JNZ       rowsTail
-	VMOVUPS   Z6, K1, (DI)(R8*1)
-	ADDQ      $0x40, R8
+	VMOVUPS   Z10, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
 
 next:
 	ADDQ DX, BX
@@ -2257,17 +2823,19 @@ DATA normLanesAVX2<>+56(SB)/4, $0x00000000
 DATA normLanesAVX2<>+60(SB)/4, $0x00000000
 GLOBL normLanesAVX2<>(SB), RODATA|NOPTR, $64
 
-// func momentsAVX2(stride int, rows int, cols int, x *float32, shift *float32, s1 *float64, s2 *float64)
-// Requires: AVX, CMOV, FMA3
-TEXT ·momentsAVX2(SB), NOSPLIT, $0-56
-	MOVQ  x+24(FP), AX
-	MOVQ  s1+40(FP), CX
-	MOVQ  s2+48(FP), DX
-	MOVQ  shift+32(FP), BX
+// func momentsAVX2(stride int, rows int, cols int, ahead int, x *float32, shift *float32, s1 *float64, s2 *float64)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·momentsAVX2(SB), NOSPLIT, $0-64
+	MOVQ  x+32(FP), AX
+	MOVQ  s1+48(FP), CX
+	MOVQ  s2+56(FP), DX
+	MOVQ  shift+40(FP), BX
 	MOVQ  stride+0(FP), SI
 	SHLQ  $0x02, SI
 	MOVQ  rows+8(FP), DI
 	MOVQ  cols+16(FP), R8
+	MOVQ  ahead+24(FP), R9
+	SHLQ  $0x02, R9
 	IMULQ SI, DI
 
 wide:
@@ -2285,27 +2853,30 @@ wide:
 	VMOVUPD   32(DX), Y9
 	VMOVUPD   64(DX), Y10
 	VMOVUPD   96(DX), Y11
-	XORQ      R9, R9
+	XORQ      R10, R10
+	MOVQ      R9, R11
 
 wideRows:
-	VCVTPS2PD   (AX)(R9*1), Y12
-	VCVTPS2PD   16(AX)(R9*1), Y13
+	PREFETCHT0  (AX)(R11*1)
+	VCVTPS2PD   (AX)(R10*1), Y12
+	VCVTPS2PD   16(AX)(R10*1), Y13
 	VSUBPD      Y0, Y12, Y12
 	VADDPD      Y12, Y4, Y4
 	VFMADD231PD Y12, Y12, Y8
 	VSUBPD      Y1, Y13, Y13
 	VADDPD      Y13, Y5, Y5
 	VFMADD231PD Y13, Y13, Y9
-	VCVTPS2PD   32(AX)(R9*1), Y12
-	VCVTPS2PD   48(AX)(R9*1), Y13
+	VCVTPS2PD   32(AX)(R10*1), Y12
+	VCVTPS2PD   48(AX)(R10*1), Y13
 	VSUBPD      Y2, Y12, Y12
 	VADDPD      Y12, Y6, Y6
 	VFMADD231PD Y12, Y12, Y10
 	VSUBPD      Y3, Y13, Y13
 	VADDPD      Y13, Y7, Y7
 	VFMADD231PD Y13, Y13, Y11
-	ADDQ        SI, R9
-	CMPQ        R9, DI
+	ADDQ        SI, R11
+	ADDQ        SI, R10
+	CMPQ        R10, DI
 	JLT         wideRows
 	VMOVUPD     Y4, (CX)
 	VMOVUPD     Y5, 32(CX)
@@ -2325,23 +2896,25 @@ wideRows:
 narrow:
 	CMPQ      R8, $0x00
 	JLE       done
-	MOVQ      R8, R9
-	MOVQ      $0x00000008, R10
-	CMPQ      R8, R10
-	CMOVQGT   R10, R9
-	LEAQ      normLanesAVX2<>+32(SB), R10
-	NEGQ      R9
-	VMOVUPS   (R10)(R9*4), Y0
+	MOVQ      R8, R10
+	MOVQ      $0x00000008, R11
+	CMPQ      R8, R11
+	CMOVQGT   R11, R10
+	LEAQ      normLanesAVX2<>+32(SB), R11
+	NEGQ      R10
+	VMOVUPS   (R11)(R10*4), Y0
 	VCVTPS2PD (BX), Y1
 	VCVTPS2PD 16(BX), Y2
 	VMOVUPD   (CX), Y3
 	VMOVUPD   32(CX), Y4
 	VMOVUPD   (DX), Y5
 	VMOVUPD   32(DX), Y6
-	XORQ      R9, R9
+	XORQ      R10, R10
+	MOVQ      R9, R11
 
 narrowRows:
-	VMASKMOVPS   (AX)(R9*1), Y0, Y7
+	PREFETCHT0   (AX)(R11*1)
+	VMASKMOVPS   (AX)(R10*1), Y0, Y7
 	VEXTRACTF128 $0x01, Y7, X8
 	VCVTPS2PD    X7, Y7
 	VCVTPS2PD    X8, Y8
@@ -2351,8 +2924,9 @@ narrowRows:
 	VSUBPD       Y2, Y8, Y8
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y8, Y6
-	ADDQ         SI, R9
-	CMPQ         R9, DI
+	ADDQ         SI, R11
+	ADDQ         SI, R10
+	CMPQ         R10, DI
 	JLT          narrowRows
 	VMOVUPD      Y3, (CX)
 	VMOVUPD      Y4, 32(CX)
@@ -2369,15 +2943,17 @@ done:
 	VZEROUPPER
 	RET
 
-// func sumsAVX2(stride int, rows int, cols int, x *float32, s1 *float64)
-// Requires: AVX, CMOV
-TEXT ·sumsAVX2(SB), NOSPLIT, $0-40
-	MOVQ  x+24(FP), AX
-	MOVQ  s1+32(FP), CX
+// func sumsAVX2(stride int, rows int, cols int, ahead int, x *float32, s1 *float64)
+// Requires: AVX, CMOV, MMX+
+TEXT ·sumsAVX2(SB), NOSPLIT, $0-48
+	MOVQ  x+32(FP), AX
+	MOVQ  s1+40(FP), CX
 	MOVQ  stride+0(FP), DX
 	SHLQ  $0x02, DX
 	MOVQ  rows+8(FP), BX
 	MOVQ  cols+16(FP), SI
+	MOVQ  ahead+24(FP), DI
+	SHLQ  $0x02, DI
 	IMULQ DX, BX
 
 wide:
@@ -2387,52 +2963,58 @@ wide:
 	VMOVUPD 32(CX), Y1
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
-	XORQ    DI, DI
+	XORQ    R8, R8
+	MOVQ    DI, R9
 
 wideRows:
-	VCVTPS2PD (AX)(DI*1), Y4
-	VCVTPS2PD 16(AX)(DI*1), Y5
-	VADDPD    Y4, Y0, Y0
-	VADDPD    Y5, Y1, Y1
-	VCVTPS2PD 32(AX)(DI*1), Y4
-	VCVTPS2PD 48(AX)(DI*1), Y5
-	VADDPD    Y4, Y2, Y2
-	VADDPD    Y5, Y3, Y3
-	ADDQ      DX, DI
-	CMPQ      DI, BX
-	JLT       wideRows
-	VMOVUPD   Y0, (CX)
-	VMOVUPD   Y1, 32(CX)
-	VMOVUPD   Y2, 64(CX)
-	VMOVUPD   Y3, 96(CX)
-	ADDQ      $0x00000040, AX
-	ADDQ      $0x00000080, CX
-	SUBQ      $0x00000010, SI
-	JMP       wide
+	PREFETCHT0 (AX)(R9*1)
+	VCVTPS2PD  (AX)(R8*1), Y4
+	VCVTPS2PD  16(AX)(R8*1), Y5
+	VADDPD     Y4, Y0, Y0
+	VADDPD     Y5, Y1, Y1
+	VCVTPS2PD  32(AX)(R8*1), Y4
+	VCVTPS2PD  48(AX)(R8*1), Y5
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y5, Y3, Y3
+	ADDQ       DX, R9
+	ADDQ       DX, R8
+	CMPQ       R8, BX
+	JLT        wideRows
+	VMOVUPD    Y0, (CX)
+	VMOVUPD    Y1, 32(CX)
+	VMOVUPD    Y2, 64(CX)
+	VMOVUPD    Y3, 96(CX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000080, CX
+	SUBQ       $0x00000010, SI
+	JMP        wide
 
 narrow:
 	CMPQ    SI, $0x00
 	JLE     done
-	MOVQ    SI, DI
-	MOVQ    $0x00000008, R8
-	CMPQ    SI, R8
-	CMOVQGT R8, DI
-	LEAQ    normLanesAVX2<>+32(SB), R8
-	NEGQ    DI
-	VMOVUPS (R8)(DI*4), Y0
+	MOVQ    SI, R8
+	MOVQ    $0x00000008, R9
+	CMPQ    SI, R9
+	CMOVQGT R9, R8
+	LEAQ    normLanesAVX2<>+32(SB), R9
+	NEGQ    R8
+	VMOVUPS (R9)(R8*4), Y0
 	VMOVUPD (CX), Y1
 	VMOVUPD 32(CX), Y2
-	XORQ    DI, DI
+	XORQ    R8, R8
+	MOVQ    DI, R9
 
 narrowRows:
-	VMASKMOVPS   (AX)(DI*1), Y0, Y3
+	PREFETCHT0   (AX)(R9*1)
+	VMASKMOVPS   (AX)(R8*1), Y0, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VCVTPS2PD    X3, Y3
 	VCVTPS2PD    X4, Y4
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y4, Y2, Y2
-	ADDQ         DX, DI
-	CMPQ         DI, BX
+	ADDQ         DX, R9
+	ADDQ         DX, R8
+	CMPQ         R8, BX
 	JLT          narrowRows
 	VMOVUPD      Y1, (CX)
 	VMOVUPD      Y2, 32(CX)
@@ -2465,569 +3047,620 @@ again:
 	VZEROUPPER
 	RET
 
-// func affineAVX2(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV
-TEXT ·affineAVX2(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), CX
-	MOVQ  mean+48(FP), DX
-	MOVQ  scale+56(FP), BX
-	MOVQ  shift+64(FP), SI
-	MOVQ  stride+0(FP), DI
-	SHLQ  $0x02, DI
-	MOVQ  rows+8(FP), R8
-	MOVQ  cols+16(FP), R9
-	IMULQ DI, R8
-
-wide:
-	CMPQ    R9, $0x00000010
-	JLT     narrow
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	XORQ    R10, R10
-
-wideRows:
-	VMOVUPS (AX)(R10*1), Y6
-	VSUBPS  Y0, Y6, Y6
-	VMULPS  Y2, Y6, Y6
-	VADDPS  Y4, Y6, Y6
-	VMOVUPS Y6, (CX)(R10*1)
-	VMOVUPS 32(AX)(R10*1), Y6
-	VSUBPS  Y1, Y6, Y6
-	VMULPS  Y3, Y6, Y6
-	VADDPS  Y5, Y6, Y6
-	VMOVUPS Y6, 32(CX)(R10*1)
-	ADDQ    DI, R10
-	CMPQ    R10, R8
-	JLT     wideRows
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	SUBQ    $0x00000010, R9
-	JMP     wide
-
-narrow:
-	CMPQ    R9, $0x00
-	JLE     done
-	MOVQ    R9, R10
-	MOVQ    $0x00000008, R11
-	CMPQ    R9, R11
-	CMOVQGT R11, R10
-	LEAQ    normLanesAVX2<>+32(SB), R11
-	NEGQ    R10
-	VMOVUPS (R11)(R10*4), Y0
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	XORQ    R10, R10
-
-narrowRows:
-	VMASKMOVPS (AX)(R10*1), Y0, Y4
-	VSUBPS     Y1, Y4, Y4
-	VMULPS     Y2, Y4, Y4
-	VADDPS     Y3, Y4, Y4
-	VMASKMOVPS Y4, Y0, (CX)(R10*1)
-	ADDQ       DI, R10
-	CMPQ       R10, R8
-	JLT        narrowRows
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	SUBQ       $0x08, R9
-	JMP        narrow
-
-done:
-	VZEROUPPER
-	RET
-
-// func affineReLUAVX2(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV
-TEXT ·affineReLUAVX2(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), CX
-	MOVQ  mean+48(FP), DX
-	MOVQ  scale+56(FP), BX
-	MOVQ  shift+64(FP), SI
-	MOVQ  stride+0(FP), DI
-	SHLQ  $0x02, DI
-	MOVQ  rows+8(FP), R8
-	MOVQ  cols+16(FP), R9
-	IMULQ DI, R8
-
-wide:
-	CMPQ    R9, $0x00000010
-	JLT     narrow
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	VXORPS  Y6, Y6, Y6
-	XORQ    R10, R10
-
-wideRows:
-	VMOVUPS (AX)(R10*1), Y7
-	VSUBPS  Y0, Y7, Y7
-	VMULPS  Y2, Y7, Y7
-	VADDPS  Y4, Y7, Y7
-	VCMPPS  $0x16, Y6, Y7, Y8
-	VANDPS  Y7, Y8, Y8
-	VMOVUPS Y8, (CX)(R10*1)
-	VMOVUPS 32(AX)(R10*1), Y7
-	VSUBPS  Y1, Y7, Y7
-	VMULPS  Y3, Y7, Y7
-	VADDPS  Y5, Y7, Y7
-	VCMPPS  $0x16, Y6, Y7, Y8
-	VANDPS  Y7, Y8, Y8
-	VMOVUPS Y8, 32(CX)(R10*1)
-	ADDQ    DI, R10
-	CMPQ    R10, R8
-	JLT     wideRows
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	SUBQ    $0x00000010, R9
-	JMP     wide
-
-narrow:
-	CMPQ    R9, $0x00
-	JLE     done
-	MOVQ    R9, R10
-	MOVQ    $0x00000008, R11
-	CMPQ    R9, R11
-	CMOVQGT R11, R10
-	LEAQ    normLanesAVX2<>+32(SB), R11
-	NEGQ    R10
-	VMOVUPS (R11)(R10*4), Y0
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    R10, R10
-
-narrowRows:
-	VMASKMOVPS (AX)(R10*1), Y0, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     Y3, Y5, Y5
-	VCMPPS     $0x16, Y4, Y5, Y6
-	VANDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)(R10*1)
-	ADDQ       DI, R10
-	CMPQ       R10, R8
-	JLT        narrowRows
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	SUBQ       $0x08, R9
-	JMP        narrow
-
-done:
-	VZEROUPPER
-	RET
-
-// func affineAddReLUAVX2(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV
-TEXT ·affineAddReLUAVX2(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), CX
-	MOVQ  z+32(FP), DX
-	MOVQ  mean+48(FP), BX
-	MOVQ  scale+56(FP), SI
-	MOVQ  shift+64(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	IMULQ R8, R9
-
-wide:
-	CMPQ    R10, $0x00000010
-	JLT     narrow
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS 32(SI), Y3
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	VXORPS  Y6, Y6, Y6
-	XORQ    R11, R11
-
-wideRows:
-	VMOVUPS (AX)(R11*1), Y7
-	VSUBPS  Y0, Y7, Y7
-	VMULPS  Y2, Y7, Y7
-	VADDPS  Y4, Y7, Y7
-	VMOVUPS (DX)(R11*1), Y8
-	VADDPS  Y8, Y7, Y7
-	VCMPPS  $0x16, Y6, Y7, Y8
-	VANDPS  Y7, Y8, Y8
-	VMOVUPS Y8, (CX)(R11*1)
-	VMOVUPS 32(AX)(R11*1), Y7
-	VSUBPS  Y1, Y7, Y7
-	VMULPS  Y3, Y7, Y7
-	VADDPS  Y5, Y7, Y7
-	VMOVUPS 32(DX)(R11*1), Y8
-	VADDPS  Y8, Y7, Y7
-	VCMPPS  $0x16, Y6, Y7, Y8
-	VANDPS  Y7, Y8, Y8
-	VMOVUPS Y8, 32(CX)(R11*1)
-	ADDQ    R8, R11
-	CMPQ    R11, R9
-	JLT     wideRows
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	ADDQ    $0x00000040, DI
-	SUBQ    $0x00000010, R10
-	JMP     wide
-
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, R11
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, R11
-	LEAQ    normLanesAVX2<>+32(SB), R12
-	NEGQ    R11
-	VMOVUPS (R12)(R11*4), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS (DI), Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    R11, R11
-
-narrowRows:
-	VMASKMOVPS (AX)(R11*1), Y0, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     Y3, Y5, Y5
-	VMASKMOVPS (DX)(R11*1), Y0, Y6
-	VADDPS     Y6, Y5, Y5
-	VCMPPS     $0x16, Y4, Y5, Y6
-	VANDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)(R11*1)
-	ADDQ       R8, R11
-	CMPQ       R11, R9
-	JLT        narrowRows
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000020, DI
-	SUBQ       $0x08, R10
-	JMP        narrow
-
-done:
-	VZEROUPPER
-	RET
-
-// func affineStreamAVX2(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// func affineAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
 // Requires: AVX, CMOV, MMX+
-TEXT ·affineStreamAVX2(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), CX
-	MOVQ  mean+48(FP), DX
-	MOVQ  scale+56(FP), BX
-	MOVQ  shift+64(FP), SI
-	MOVQ  stride+0(FP), DI
-	SHLQ  $0x02, DI
-	MOVQ  rows+8(FP), R8
-	MOVQ  cols+16(FP), R9
-	IMULQ DI, R8
-
-wide:
-	CMPQ    R9, $0x00000010
-	JLT     narrow
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	XORQ    R10, R10
-
-wideRows:
-	VMOVUPS  (AX)(R10*1), Y6
-	VSUBPS   Y0, Y6, Y6
-	VMULPS   Y2, Y6, Y6
-	VADDPS   Y4, Y6, Y6
-	VMOVNTPS Y6, (CX)(R10*1)
-	VMOVUPS  32(AX)(R10*1), Y6
-	VSUBPS   Y1, Y6, Y6
-	VMULPS   Y3, Y6, Y6
-	VADDPS   Y5, Y6, Y6
-	VMOVNTPS Y6, 32(CX)(R10*1)
-	ADDQ     DI, R10
-	CMPQ     R10, R8
-	JLT      wideRows
-	ADDQ     $0x00000040, AX
-	ADDQ     $0x00000040, CX
-	ADDQ     $0x00000040, DX
-	ADDQ     $0x00000040, BX
-	ADDQ     $0x00000040, SI
-	SUBQ     $0x00000010, R9
-	JMP      wide
-
-narrow:
-	CMPQ    R9, $0x00
-	JLE     done
-	MOVQ    R9, R10
-	MOVQ    $0x00000008, R11
-	CMPQ    R9, R11
-	CMOVQGT R11, R10
-	LEAQ    normLanesAVX2<>+32(SB), R11
-	NEGQ    R10
-	VMOVUPS (R11)(R10*4), Y0
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	XORQ    R10, R10
-
-narrowRows:
-	VMASKMOVPS (AX)(R10*1), Y0, Y4
-	VSUBPS     Y1, Y4, Y4
-	VMULPS     Y2, Y4, Y4
-	VADDPS     Y3, Y4, Y4
-	VMASKMOVPS Y4, Y0, (CX)(R10*1)
-	ADDQ       DI, R10
-	CMPQ       R10, R8
-	JLT        narrowRows
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	SUBQ       $0x08, R9
-	JMP        narrow
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func affineReLUStreamAVX2(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV, MMX+
-TEXT ·affineReLUStreamAVX2(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), CX
-	MOVQ  mean+48(FP), DX
-	MOVQ  scale+56(FP), BX
-	MOVQ  shift+64(FP), SI
-	MOVQ  stride+0(FP), DI
-	SHLQ  $0x02, DI
-	MOVQ  rows+8(FP), R8
-	MOVQ  cols+16(FP), R9
-	IMULQ DI, R8
-
-wide:
-	CMPQ    R9, $0x00000010
-	JLT     narrow
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	VXORPS  Y6, Y6, Y6
-	XORQ    R10, R10
-
-wideRows:
-	VMOVUPS  (AX)(R10*1), Y7
-	VSUBPS   Y0, Y7, Y7
-	VMULPS   Y2, Y7, Y7
-	VADDPS   Y4, Y7, Y7
-	VCMPPS   $0x16, Y6, Y7, Y8
-	VANDPS   Y7, Y8, Y8
-	VMOVNTPS Y8, (CX)(R10*1)
-	VMOVUPS  32(AX)(R10*1), Y7
-	VSUBPS   Y1, Y7, Y7
-	VMULPS   Y3, Y7, Y7
-	VADDPS   Y5, Y7, Y7
-	VCMPPS   $0x16, Y6, Y7, Y8
-	VANDPS   Y7, Y8, Y8
-	VMOVNTPS Y8, 32(CX)(R10*1)
-	ADDQ     DI, R10
-	CMPQ     R10, R8
-	JLT      wideRows
-	ADDQ     $0x00000040, AX
-	ADDQ     $0x00000040, CX
-	ADDQ     $0x00000040, DX
-	ADDQ     $0x00000040, BX
-	ADDQ     $0x00000040, SI
-	SUBQ     $0x00000010, R9
-	JMP      wide
-
-narrow:
-	CMPQ    R9, $0x00
-	JLE     done
-	MOVQ    R9, R10
-	MOVQ    $0x00000008, R11
-	CMPQ    R9, R11
-	CMOVQGT R11, R10
-	LEAQ    normLanesAVX2<>+32(SB), R11
-	NEGQ    R10
-	VMOVUPS (R11)(R10*4), Y0
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    R10, R10
-
-narrowRows:
-	VMASKMOVPS (AX)(R10*1), Y0, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     Y3, Y5, Y5
-	VCMPPS     $0x16, Y4, Y5, Y6
-	VANDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)(R10*1)
-	ADDQ       DI, R10
-	CMPQ       R10, R8
-	JLT        narrowRows
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	SUBQ       $0x08, R9
-	JMP        narrow
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func affineAddReLUStreamAVX2(stride int, rows int, cols int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV, MMX+
-TEXT ·affineAddReLUStreamAVX2(SB), NOSPLIT, $0-72
-	MOVQ  x+24(FP), AX
-	MOVQ  y+40(FP), CX
-	MOVQ  z+32(FP), DX
-	MOVQ  mean+48(FP), BX
-	MOVQ  scale+56(FP), SI
-	MOVQ  shift+64(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	IMULQ R8, R9
-
-wide:
-	CMPQ    R10, $0x00000010
-	JLT     narrow
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS 32(SI), Y3
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	VXORPS  Y6, Y6, Y6
-	XORQ    R11, R11
-
-wideRows:
-	VMOVUPS  (AX)(R11*1), Y7
-	VSUBPS   Y0, Y7, Y7
-	VMULPS   Y2, Y7, Y7
-	VADDPS   Y4, Y7, Y7
-	VMOVUPS  (DX)(R11*1), Y8
-	VADDPS   Y8, Y7, Y7
-	VCMPPS   $0x16, Y6, Y7, Y8
-	VANDPS   Y7, Y8, Y8
-	VMOVNTPS Y8, (CX)(R11*1)
-	VMOVUPS  32(AX)(R11*1), Y7
-	VSUBPS   Y1, Y7, Y7
-	VMULPS   Y3, Y7, Y7
-	VADDPS   Y5, Y7, Y7
-	VMOVUPS  32(DX)(R11*1), Y8
-	VADDPS   Y8, Y7, Y7
-	VCMPPS   $0x16, Y6, Y7, Y8
-	VANDPS   Y7, Y8, Y8
-	VMOVNTPS Y8, 32(CX)(R11*1)
-	ADDQ     R8, R11
-	CMPQ     R11, R9
-	JLT      wideRows
-	ADDQ     $0x00000040, AX
-	ADDQ     $0x00000040, CX
-	ADDQ     $0x00000040, DX
-	ADDQ     $0x00000040, BX
-	ADDQ     $0x00000040, SI
-	ADDQ     $0x00000040, DI
-	SUBQ     $0x00000010, R10
-	JMP      wide
-
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, R11
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, R11
-	LEAQ    normLanesAVX2<>+32(SB), R12
-	NEGQ    R11
-	VMOVUPS (R12)(R11*4), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS (DI), Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    R11, R11
-
-narrowRows:
-	VMASKMOVPS (AX)(R11*1), Y0, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     Y3, Y5, Y5
-	VMASKMOVPS (DX)(R11*1), Y0, Y6
-	VADDPS     Y6, Y5, Y5
-	VCMPPS     $0x16, Y4, Y5, Y6
-	VANDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)(R11*1)
-	ADDQ       R8, R11
-	CMPQ       R11, R9
-	JLT        narrowRows
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000020, DI
-	SUBQ       $0x08, R10
-	JMP        narrow
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func gradSumsAVX2(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, CMOV, FMA3
-TEXT ·gradSumsAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), CX
+TEXT ·affineAVX2(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), CX
 	MOVQ  mean+56(FP), DX
-	MOVQ  s1+64(FP), BX
-	MOVQ  s2+72(FP), SI
+	MOVQ  scale+64(FP), BX
+	MOVQ  shift+72(FP), SI
 	MOVQ  stride+0(FP), DI
 	SHLQ  $0x02, DI
 	MOVQ  rows+8(FP), R8
 	MOVQ  cols+16(FP), R9
+	MOVQ  ahead+24(FP), R10
+	SHLQ  $0x02, R10
+	IMULQ DI, R8
+
+wide:
+	CMPQ    R9, $0x00000010
+	JLT     narrow
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(BX), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	XORQ    R11, R11
+	MOVQ    R10, R12
+
+wideRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMOVUPS    (AX)(R11*1), Y6
+	VSUBPS     Y0, Y6, Y6
+	VMULPS     Y2, Y6, Y6
+	VADDPS     Y4, Y6, Y6
+	VMOVUPS    Y6, (CX)(R11*1)
+	VMOVUPS    32(AX)(R11*1), Y6
+	VSUBPS     Y1, Y6, Y6
+	VMULPS     Y3, Y6, Y6
+	VADDPS     Y5, Y6, Y6
+	VMOVUPS    Y6, 32(CX)(R11*1)
+	ADDQ       DI, R12
+	ADDQ       DI, R11
+	CMPQ       R11, R8
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	SUBQ       $0x00000010, R9
+	JMP        wide
+
+narrow:
+	CMPQ    R9, $0x00
+	JLE     done
+	MOVQ    R9, R11
+	MOVQ    $0x00000008, R12
+	CMPQ    R9, R12
+	CMOVQGT R12, R11
+	LEAQ    normLanesAVX2<>+32(SB), R12
+	NEGQ    R11
+	VMOVUPS (R12)(R11*4), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (SI), Y3
+	XORQ    R11, R11
+	MOVQ    R10, R12
+
+narrowRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMASKMOVPS (AX)(R11*1), Y0, Y4
+	VSUBPS     Y1, Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     Y3, Y4, Y4
+	VMASKMOVPS Y4, Y0, (CX)(R11*1)
+	ADDQ       DI, R12
+	ADDQ       DI, R11
+	CMPQ       R11, R8
+	JLT        narrowRows
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, DX
+	ADDQ       $0x00000020, BX
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x08, R9
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·affineReLUAVX2(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), CX
+	MOVQ  mean+56(FP), DX
+	MOVQ  scale+64(FP), BX
+	MOVQ  shift+72(FP), SI
+	MOVQ  stride+0(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  rows+8(FP), R8
+	MOVQ  cols+16(FP), R9
+	MOVQ  ahead+24(FP), R10
+	SHLQ  $0x02, R10
+	IMULQ DI, R8
+
+wide:
+	CMPQ    R9, $0x00000010
+	JLT     narrow
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(BX), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	VXORPS  Y6, Y6, Y6
+	XORQ    R11, R11
+	MOVQ    R10, R12
+
+wideRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMOVUPS    (AX)(R11*1), Y7
+	VSUBPS     Y0, Y7, Y7
+	VMULPS     Y2, Y7, Y7
+	VADDPS     Y4, Y7, Y7
+	VCMPPS     $0x16, Y6, Y7, Y8
+	VANDPS     Y7, Y8, Y8
+	VMOVUPS    Y8, (CX)(R11*1)
+	VMOVUPS    32(AX)(R11*1), Y7
+	VSUBPS     Y1, Y7, Y7
+	VMULPS     Y3, Y7, Y7
+	VADDPS     Y5, Y7, Y7
+	VCMPPS     $0x16, Y6, Y7, Y8
+	VANDPS     Y7, Y8, Y8
+	VMOVUPS    Y8, 32(CX)(R11*1)
+	ADDQ       DI, R12
+	ADDQ       DI, R11
+	CMPQ       R11, R8
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	SUBQ       $0x00000010, R9
+	JMP        wide
+
+narrow:
+	CMPQ    R9, $0x00
+	JLE     done
+	MOVQ    R9, R11
+	MOVQ    $0x00000008, R12
+	CMPQ    R9, R12
+	CMOVQGT R12, R11
+	LEAQ    normLanesAVX2<>+32(SB), R12
+	NEGQ    R11
+	VMOVUPS (R12)(R11*4), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (SI), Y3
+	VXORPS  Y4, Y4, Y4
+	XORQ    R11, R11
+	MOVQ    R10, R12
+
+narrowRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMASKMOVPS (AX)(R11*1), Y0, Y5
+	VSUBPS     Y1, Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     Y3, Y5, Y5
+	VCMPPS     $0x16, Y4, Y5, Y6
+	VANDPS     Y5, Y6, Y6
+	VMASKMOVPS Y6, Y0, (CX)(R11*1)
+	ADDQ       DI, R12
+	ADDQ       DI, R11
+	CMPQ       R11, R8
+	JLT        narrowRows
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, DX
+	ADDQ       $0x00000020, BX
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x08, R9
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineAddReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·affineAddReLUAVX2(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), CX
+	MOVQ  z+40(FP), DX
+	MOVQ  mean+56(FP), BX
+	MOVQ  scale+64(FP), SI
+	MOVQ  shift+72(FP), DI
+	MOVQ  stride+0(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  rows+8(FP), R9
+	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x02, R11
+	IMULQ R8, R9
+
+wide:
+	CMPQ    R10, $0x00000010
+	JLT     narrow
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS 32(SI), Y3
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	VXORPS  Y6, Y6, Y6
+	XORQ    R12, R12
+	MOVQ    R11, R13
+
+wideRows:
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (DX)(R13*1)
+	VMOVUPS    (AX)(R12*1), Y7
+	VSUBPS     Y0, Y7, Y7
+	VMULPS     Y2, Y7, Y7
+	VADDPS     Y4, Y7, Y7
+	VMOVUPS    (DX)(R12*1), Y8
+	VADDPS     Y8, Y7, Y7
+	VCMPPS     $0x16, Y6, Y7, Y8
+	VANDPS     Y7, Y8, Y8
+	VMOVUPS    Y8, (CX)(R12*1)
+	VMOVUPS    32(AX)(R12*1), Y7
+	VSUBPS     Y1, Y7, Y7
+	VMULPS     Y3, Y7, Y7
+	VADDPS     Y5, Y7, Y7
+	VMOVUPS    32(DX)(R12*1), Y8
+	VADDPS     Y8, Y7, Y7
+	VCMPPS     $0x16, Y6, Y7, Y8
+	VANDPS     Y7, Y8, Y8
+	VMOVUPS    Y8, 32(CX)(R12*1)
+	ADDQ       R8, R13
+	ADDQ       R8, R12
+	CMPQ       R12, R9
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	SUBQ       $0x00000010, R10
+	JMP        wide
+
+narrow:
+	CMPQ    R10, $0x00
+	JLE     done
+	MOVQ    R10, R12
+	MOVQ    $0x00000008, R13
+	CMPQ    R10, R13
+	CMOVQGT R13, R12
+	LEAQ    normLanesAVX2<>+32(SB), R13
+	NEGQ    R12
+	VMOVUPS (R13)(R12*4), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS (DI), Y3
+	VXORPS  Y4, Y4, Y4
+	XORQ    R12, R12
+	MOVQ    R11, R13
+
+narrowRows:
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (DX)(R13*1)
+	VMASKMOVPS (AX)(R12*1), Y0, Y5
+	VSUBPS     Y1, Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     Y3, Y5, Y5
+	VMASKMOVPS (DX)(R12*1), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+	VCMPPS     $0x16, Y4, Y5, Y6
+	VANDPS     Y5, Y6, Y6
+	VMASKMOVPS Y6, Y0, (CX)(R12*1)
+	ADDQ       R8, R13
+	ADDQ       R8, R12
+	CMPQ       R12, R9
+	JLT        narrowRows
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, DX
+	ADDQ       $0x00000020, BX
+	ADDQ       $0x00000020, SI
+	ADDQ       $0x00000020, DI
+	SUBQ       $0x08, R10
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·affineStreamAVX2(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), CX
+	MOVQ  mean+56(FP), DX
+	MOVQ  scale+64(FP), BX
+	MOVQ  shift+72(FP), SI
+	MOVQ  stride+0(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  rows+8(FP), R8
+	MOVQ  cols+16(FP), R9
+	MOVQ  ahead+24(FP), R10
+	SHLQ  $0x02, R10
+	IMULQ DI, R8
+
+wide:
+	CMPQ    R9, $0x00000010
+	JLT     narrow
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(BX), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	XORQ    R11, R11
+	MOVQ    R10, R12
+
+wideRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMOVUPS    (AX)(R11*1), Y6
+	VSUBPS     Y0, Y6, Y6
+	VMULPS     Y2, Y6, Y6
+	VADDPS     Y4, Y6, Y6
+	VMOVNTPS   Y6, (CX)(R11*1)
+	VMOVUPS    32(AX)(R11*1), Y6
+	VSUBPS     Y1, Y6, Y6
+	VMULPS     Y3, Y6, Y6
+	VADDPS     Y5, Y6, Y6
+	VMOVNTPS   Y6, 32(CX)(R11*1)
+	ADDQ       DI, R12
+	ADDQ       DI, R11
+	CMPQ       R11, R8
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	SUBQ       $0x00000010, R9
+	JMP        wide
+
+narrow:
+	CMPQ    R9, $0x00
+	JLE     done
+	MOVQ    R9, R11
+	MOVQ    $0x00000008, R12
+	CMPQ    R9, R12
+	CMOVQGT R12, R11
+	LEAQ    normLanesAVX2<>+32(SB), R12
+	NEGQ    R11
+	VMOVUPS (R12)(R11*4), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (SI), Y3
+	XORQ    R11, R11
+	MOVQ    R10, R12
+
+narrowRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMASKMOVPS (AX)(R11*1), Y0, Y4
+	VSUBPS     Y1, Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VADDPS     Y3, Y4, Y4
+	VMASKMOVPS Y4, Y0, (CX)(R11*1)
+	ADDQ       DI, R12
+	ADDQ       DI, R11
+	CMPQ       R11, R8
+	JLT        narrowRows
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, DX
+	ADDQ       $0x00000020, BX
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x08, R9
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·affineReLUStreamAVX2(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), CX
+	MOVQ  mean+56(FP), DX
+	MOVQ  scale+64(FP), BX
+	MOVQ  shift+72(FP), SI
+	MOVQ  stride+0(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  rows+8(FP), R8
+	MOVQ  cols+16(FP), R9
+	MOVQ  ahead+24(FP), R10
+	SHLQ  $0x02, R10
+	IMULQ DI, R8
+
+wide:
+	CMPQ    R9, $0x00000010
+	JLT     narrow
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(BX), Y3
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	VXORPS  Y6, Y6, Y6
+	XORQ    R11, R11
+	MOVQ    R10, R12
+
+wideRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMOVUPS    (AX)(R11*1), Y7
+	VSUBPS     Y0, Y7, Y7
+	VMULPS     Y2, Y7, Y7
+	VADDPS     Y4, Y7, Y7
+	VCMPPS     $0x16, Y6, Y7, Y8
+	VANDPS     Y7, Y8, Y8
+	VMOVNTPS   Y8, (CX)(R11*1)
+	VMOVUPS    32(AX)(R11*1), Y7
+	VSUBPS     Y1, Y7, Y7
+	VMULPS     Y3, Y7, Y7
+	VADDPS     Y5, Y7, Y7
+	VCMPPS     $0x16, Y6, Y7, Y8
+	VANDPS     Y7, Y8, Y8
+	VMOVNTPS   Y8, 32(CX)(R11*1)
+	ADDQ       DI, R12
+	ADDQ       DI, R11
+	CMPQ       R11, R8
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	SUBQ       $0x00000010, R9
+	JMP        wide
+
+narrow:
+	CMPQ    R9, $0x00
+	JLE     done
+	MOVQ    R9, R11
+	MOVQ    $0x00000008, R12
+	CMPQ    R9, R12
+	CMOVQGT R12, R11
+	LEAQ    normLanesAVX2<>+32(SB), R12
+	NEGQ    R11
+	VMOVUPS (R12)(R11*4), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+	VMOVUPS (SI), Y3
+	VXORPS  Y4, Y4, Y4
+	XORQ    R11, R11
+	MOVQ    R10, R12
+
+narrowRows:
+	PREFETCHT0 (AX)(R12*1)
+	VMASKMOVPS (AX)(R11*1), Y0, Y5
+	VSUBPS     Y1, Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     Y3, Y5, Y5
+	VCMPPS     $0x16, Y4, Y5, Y6
+	VANDPS     Y5, Y6, Y6
+	VMASKMOVPS Y6, Y0, (CX)(R11*1)
+	ADDQ       DI, R12
+	ADDQ       DI, R11
+	CMPQ       R11, R8
+	JLT        narrowRows
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, DX
+	ADDQ       $0x00000020, BX
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x08, R9
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineAddReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·affineAddReLUStreamAVX2(SB), NOSPLIT, $0-80
+	MOVQ  x+32(FP), AX
+	MOVQ  y+48(FP), CX
+	MOVQ  z+40(FP), DX
+	MOVQ  mean+56(FP), BX
+	MOVQ  scale+64(FP), SI
+	MOVQ  shift+72(FP), DI
+	MOVQ  stride+0(FP), R8
+	SHLQ  $0x02, R8
+	MOVQ  rows+8(FP), R9
+	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x02, R11
+	IMULQ R8, R9
+
+wide:
+	CMPQ    R10, $0x00000010
+	JLT     narrow
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS 32(SI), Y3
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	VXORPS  Y6, Y6, Y6
+	XORQ    R12, R12
+	MOVQ    R11, R13
+
+wideRows:
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (DX)(R13*1)
+	VMOVUPS    (AX)(R12*1), Y7
+	VSUBPS     Y0, Y7, Y7
+	VMULPS     Y2, Y7, Y7
+	VADDPS     Y4, Y7, Y7
+	VMOVUPS    (DX)(R12*1), Y8
+	VADDPS     Y8, Y7, Y7
+	VCMPPS     $0x16, Y6, Y7, Y8
+	VANDPS     Y7, Y8, Y8
+	VMOVNTPS   Y8, (CX)(R12*1)
+	VMOVUPS    32(AX)(R12*1), Y7
+	VSUBPS     Y1, Y7, Y7
+	VMULPS     Y3, Y7, Y7
+	VADDPS     Y5, Y7, Y7
+	VMOVUPS    32(DX)(R12*1), Y8
+	VADDPS     Y8, Y7, Y7
+	VCMPPS     $0x16, Y6, Y7, Y8
+	VANDPS     Y7, Y8, Y8
+	VMOVNTPS   Y8, 32(CX)(R12*1)
+	ADDQ       R8, R13
+	ADDQ       R8, R12
+	CMPQ       R12, R9
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	SUBQ       $0x00000010, R10
+	JMP        wide
+
+narrow:
+	CMPQ    R10, $0x00
+	JLE     done
+	MOVQ    R10, R12
+	MOVQ    $0x00000008, R13
+	CMPQ    R10, R13
+	CMOVQGT R13, R12
+	LEAQ    normLanesAVX2<>+32(SB), R13
+	NEGQ    R12
+	VMOVUPS (R13)(R12*4), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS (DI), Y3
+	VXORPS  Y4, Y4, Y4
+	XORQ    R12, R12
+	MOVQ    R11, R13
+
+narrowRows:
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (DX)(R13*1)
+	VMASKMOVPS (AX)(R12*1), Y0, Y5
+	VSUBPS     Y1, Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VADDPS     Y3, Y5, Y5
+	VMASKMOVPS (DX)(R12*1), Y0, Y6
+	VADDPS     Y6, Y5, Y5
+	VCMPPS     $0x16, Y4, Y5, Y6
+	VANDPS     Y5, Y6, Y6
+	VMASKMOVPS Y6, Y0, (CX)(R12*1)
+	ADDQ       R8, R13
+	ADDQ       R8, R12
+	CMPQ       R12, R9
+	JLT        narrowRows
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, DX
+	ADDQ       $0x00000020, BX
+	ADDQ       $0x00000020, SI
+	ADDQ       $0x00000020, DI
+	SUBQ       $0x08, R10
+	JMP        narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func gradSumsAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gradSumsAVX2(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), CX
+	MOVQ  mean+64(FP), DX
+	MOVQ  s1+72(FP), BX
+	MOVQ  s2+80(FP), SI
+	MOVQ  stride+0(FP), DI
+	SHLQ  $0x02, DI
+	MOVQ  rows+8(FP), R8
+	MOVQ  cols+16(FP), R9
+	MOVQ  ahead+24(FP), R10
+	SHLQ  $0x02, R10
 	IMULQ DI, R8
 
 wide:
@@ -3045,31 +3678,35 @@ wide:
 	VMOVUPD   32(SI), Y9
 	VMOVUPD   64(SI), Y10
 	VMOVUPD   96(SI), Y11
-	XORQ      R10, R10
+	XORQ      R11, R11
+	MOVQ      R10, R12
 
 wideRows:
-	VCVTPS2PD   (CX)(R10*1), Y12
-	VCVTPS2PD   16(CX)(R10*1), Y13
-	VCVTPS2PD   (AX)(R10*1), Y14
-	VCVTPS2PD   16(AX)(R10*1), Y15
+	PREFETCHT0  (AX)(R12*1)
+	PREFETCHT0  (CX)(R12*1)
+	VCVTPS2PD   (CX)(R11*1), Y12
+	VCVTPS2PD   16(CX)(R11*1), Y13
+	VCVTPS2PD   (AX)(R11*1), Y14
+	VCVTPS2PD   16(AX)(R11*1), Y15
 	VSUBPD      Y0, Y14, Y14
 	VADDPD      Y12, Y4, Y4
 	VFMADD231PD Y12, Y14, Y8
 	VSUBPD      Y1, Y15, Y15
 	VADDPD      Y13, Y5, Y5
 	VFMADD231PD Y13, Y15, Y9
-	VCVTPS2PD   32(CX)(R10*1), Y12
-	VCVTPS2PD   48(CX)(R10*1), Y13
-	VCVTPS2PD   32(AX)(R10*1), Y14
-	VCVTPS2PD   48(AX)(R10*1), Y15
+	VCVTPS2PD   32(CX)(R11*1), Y12
+	VCVTPS2PD   48(CX)(R11*1), Y13
+	VCVTPS2PD   32(AX)(R11*1), Y14
+	VCVTPS2PD   48(AX)(R11*1), Y15
 	VSUBPD      Y2, Y14, Y14
 	VADDPD      Y12, Y6, Y6
 	VFMADD231PD Y12, Y14, Y10
 	VSUBPD      Y3, Y15, Y15
 	VADDPD      Y13, Y7, Y7
 	VFMADD231PD Y13, Y15, Y11
-	ADDQ        DI, R10
-	CMPQ        R10, R8
+	ADDQ        DI, R12
+	ADDQ        DI, R11
+	CMPQ        R11, R8
 	JLT         wideRows
 	VMOVUPD     Y4, (BX)
 	VMOVUPD     Y5, 32(BX)
@@ -3090,27 +3727,30 @@ wideRows:
 narrow:
 	CMPQ      R9, $0x00
 	JLE       done
-	MOVQ      R9, R10
-	MOVQ      $0x00000008, R11
-	CMPQ      R9, R11
-	CMOVQGT   R11, R10
-	LEAQ      normLanesAVX2<>+32(SB), R11
-	NEGQ      R10
-	VMOVUPS   (R11)(R10*4), Y0
+	MOVQ      R9, R11
+	MOVQ      $0x00000008, R12
+	CMPQ      R9, R12
+	CMOVQGT   R12, R11
+	LEAQ      normLanesAVX2<>+32(SB), R12
+	NEGQ      R11
+	VMOVUPS   (R12)(R11*4), Y0
 	VCVTPS2PD (DX), Y1
 	VCVTPS2PD 16(DX), Y2
 	VMOVUPD   (BX), Y3
 	VMOVUPD   32(BX), Y4
 	VMOVUPD   (SI), Y5
 	VMOVUPD   32(SI), Y6
-	XORQ      R10, R10
+	XORQ      R11, R11
+	MOVQ      R10, R12
 
 narrowRows:
-	VMASKMOVPS   (CX)(R10*1), Y0, Y7
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   (CX)(R12*1)
+	VMASKMOVPS   (CX)(R11*1), Y0, Y7
 	VEXTRACTF128 $0x01, Y7, X8
 	VCVTPS2PD    X7, Y7
 	VCVTPS2PD    X8, Y8
-	VMASKMOVPS   (AX)(R10*1), Y0, Y9
+	VMASKMOVPS   (AX)(R11*1), Y0, Y9
 	VEXTRACTF128 $0x01, Y9, X10
 	VCVTPS2PD    X9, Y9
 	VCVTPS2PD    X10, Y10
@@ -3120,8 +3760,9 @@ narrowRows:
 	VSUBPD       Y2, Y10, Y10
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y10, Y6
-	ADDQ         DI, R10
-	CMPQ         R10, R8
+	ADDQ         DI, R12
+	ADDQ         DI, R11
+	CMPQ         R11, R8
 	JLT          narrowRows
 	VMOVUPD      Y3, (BX)
 	VMOVUPD      Y4, 32(BX)
@@ -3139,19 +3780,21 @@ done:
 	VZEROUPPER
 	RET
 
-// func gradSumsReLUAVX2(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, CMOV, FMA3
-TEXT ·gradSumsReLUAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), CX
-	MOVQ  y+40(FP), DX
-	MOVQ  mean+56(FP), BX
-	MOVQ  s1+64(FP), SI
-	MOVQ  s2+72(FP), DI
+// func gradSumsReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gradSumsReLUAVX2(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), CX
+	MOVQ  y+48(FP), DX
+	MOVQ  mean+64(FP), BX
+	MOVQ  s1+72(FP), SI
+	MOVQ  s2+80(FP), DI
 	MOVQ  stride+0(FP), R8
 	SHLQ  $0x02, R8
 	MOVQ  rows+8(FP), R9
 	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x02, R11
 	IMULQ R8, R9
 
 wide:
@@ -3170,41 +3813,46 @@ wide:
 	VMOVUPD   64(DI), Y10
 	VMOVUPD   96(DI), Y11
 	VXORPS    Y12, Y12, Y12
-	XORQ      R11, R11
+	XORQ      R12, R12
+	MOVQ      R11, R13
 
 wideRows:
-	VMOVUPS      (CX)(R11*1), Y13
-	VMOVUPS      (DX)(R11*1), Y14
+	PREFETCHT0   (AX)(R13*1)
+	PREFETCHT0   (CX)(R13*1)
+	PREFETCHT0   (DX)(R13*1)
+	VMOVUPS      (CX)(R12*1), Y13
+	VMOVUPS      (DX)(R12*1), Y14
 	VCMPPS       $0x1e, Y12, Y14, Y14
 	VANDPS       Y13, Y14, Y14
 	VEXTRACTF128 $0x01, Y14, X13
 	VCVTPS2PD    X14, Y14
 	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    (AX)(R11*1), Y15
-	VCVTPS2PD    16(AX)(R11*1), Y16
+	VCVTPS2PD    (AX)(R12*1), Y15
+	VCVTPS2PD    16(AX)(R12*1), Y16
 	VSUBPD       Y0, Y15, Y15
 	VADDPD       Y14, Y4, Y4
 	VFMADD231PD  Y14, Y15, Y8
 	VSUBPD       Y1, Y16, Y16
 	VADDPD       Y13, Y5, Y5
 	VFMADD231PD  Y13, Y16, Y9
-	VMOVUPS      32(CX)(R11*1), Y13
-	VMOVUPS      32(DX)(R11*1), Y14
+	VMOVUPS      32(CX)(R12*1), Y13
+	VMOVUPS      32(DX)(R12*1), Y14
 	VCMPPS       $0x1e, Y12, Y14, Y14
 	VANDPS       Y13, Y14, Y14
 	VEXTRACTF128 $0x01, Y14, X13
 	VCVTPS2PD    X14, Y14
 	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    32(AX)(R11*1), Y15
-	VCVTPS2PD    48(AX)(R11*1), Y16
+	VCVTPS2PD    32(AX)(R12*1), Y15
+	VCVTPS2PD    48(AX)(R12*1), Y16
 	VSUBPD       Y2, Y15, Y15
 	VADDPD       Y14, Y6, Y6
 	VFMADD231PD  Y14, Y15, Y10
 	VSUBPD       Y3, Y16, Y16
 	VADDPD       Y13, Y7, Y7
 	VFMADD231PD  Y13, Y16, Y11
-	ADDQ         R8, R11
-	CMPQ         R11, R9
+	ADDQ         R8, R13
+	ADDQ         R8, R12
+	CMPQ         R12, R9
 	JLT          wideRows
 	VMOVUPD      Y4, (SI)
 	VMOVUPD      Y5, 32(SI)
@@ -3226,13 +3874,13 @@ wideRows:
 narrow:
 	CMPQ      R10, $0x00
 	JLE       done
-	MOVQ      R10, R11
-	MOVQ      $0x00000008, R12
-	CMPQ      R10, R12
-	CMOVQGT   R12, R11
-	LEAQ      normLanesAVX2<>+32(SB), R12
-	NEGQ      R11
-	VMOVUPS   (R12)(R11*4), Y0
+	MOVQ      R10, R12
+	MOVQ      $0x00000008, R13
+	CMPQ      R10, R13
+	CMOVQGT   R13, R12
+	LEAQ      normLanesAVX2<>+32(SB), R13
+	NEGQ      R12
+	VMOVUPS   (R13)(R12*4), Y0
 	VCVTPS2PD (BX), Y1
 	VCVTPS2PD 16(BX), Y2
 	VMOVUPD   (SI), Y3
@@ -3240,17 +3888,21 @@ narrow:
 	VMOVUPD   (DI), Y5
 	VMOVUPD   32(DI), Y6
 	VXORPS    Y7, Y7, Y7
-	XORQ      R11, R11
+	XORQ      R12, R12
+	MOVQ      R11, R13
 
 narrowRows:
-	VMASKMOVPS   (CX)(R11*1), Y0, Y8
-	VMASKMOVPS   (DX)(R11*1), Y0, Y9
+	PREFETCHT0   (AX)(R13*1)
+	PREFETCHT0   (CX)(R13*1)
+	PREFETCHT0   (DX)(R13*1)
+	VMASKMOVPS   (CX)(R12*1), Y0, Y8
+	VMASKMOVPS   (DX)(R12*1), Y0, Y9
 	VCMPPS       $0x1e, Y7, Y9, Y9
 	VANDPS       Y8, Y9, Y9
 	VEXTRACTF128 $0x01, Y9, X8
 	VCVTPS2PD    X9, Y9
 	VCVTPS2PD    X8, Y8
-	VMASKMOVPS   (AX)(R11*1), Y0, Y10
+	VMASKMOVPS   (AX)(R12*1), Y0, Y10
 	VEXTRACTF128 $0x01, Y10, X11
 	VCVTPS2PD    X10, Y10
 	VCVTPS2PD    X11, Y11
@@ -3260,8 +3912,9 @@ narrowRows:
 	VSUBPD       Y2, Y11, Y11
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y11, Y6
-	ADDQ         R8, R11
-	CMPQ         R11, R9
+	ADDQ         R8, R13
+	ADDQ         R8, R12
+	CMPQ         R12, R9
 	JLT          narrowRows
 	VMOVUPD      Y3, (SI)
 	VMOVUPD      Y4, 32(SI)
@@ -3280,20 +3933,22 @@ done:
 	VZEROUPPER
 	RET
 
-// func gradSumsAddReLUAVX2(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, CMOV, FMA3
-TEXT ·gradSumsAddReLUAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), CX
-	MOVQ  y+40(FP), DX
-	MOVQ  dz+48(FP), BX
-	MOVQ  mean+56(FP), SI
-	MOVQ  s1+64(FP), DI
-	MOVQ  s2+72(FP), R8
+// func gradSumsAddReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gradSumsAddReLUAVX2(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), CX
+	MOVQ  y+48(FP), DX
+	MOVQ  dz+56(FP), BX
+	MOVQ  mean+64(FP), SI
+	MOVQ  s1+72(FP), DI
+	MOVQ  s2+80(FP), R8
 	MOVQ  stride+0(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  rows+8(FP), R10
 	MOVQ  cols+16(FP), R11
+	MOVQ  ahead+24(FP), R12
+	SHLQ  $0x02, R12
 	IMULQ R9, R10
 
 wide:
@@ -3312,43 +3967,48 @@ wide:
 	VMOVUPD   64(R8), Y10
 	VMOVUPD   96(R8), Y11
 	VXORPS    Y12, Y12, Y12
-	XORQ      R12, R12
+	XORQ      R13, R13
+	MOVQ      R12, R14
 
 wideRows:
-	VMOVUPS      (CX)(R12*1), Y13
-	VMOVUPS      (DX)(R12*1), Y14
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   (DX)(R14*1)
+	VMOVUPS      (CX)(R13*1), Y13
+	VMOVUPS      (DX)(R13*1), Y14
 	VCMPPS       $0x1e, Y12, Y14, Y14
 	VANDPS       Y13, Y14, Y14
-	VMOVUPS      Y14, (BX)(R12*1)
+	VMOVUPS      Y14, (BX)(R13*1)
 	VEXTRACTF128 $0x01, Y14, X13
 	VCVTPS2PD    X14, Y14
 	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    (AX)(R12*1), Y15
-	VCVTPS2PD    16(AX)(R12*1), Y16
+	VCVTPS2PD    (AX)(R13*1), Y15
+	VCVTPS2PD    16(AX)(R13*1), Y16
 	VSUBPD       Y0, Y15, Y15
 	VADDPD       Y14, Y4, Y4
 	VFMADD231PD  Y14, Y15, Y8
 	VSUBPD       Y1, Y16, Y16
 	VADDPD       Y13, Y5, Y5
 	VFMADD231PD  Y13, Y16, Y9
-	VMOVUPS      32(CX)(R12*1), Y13
-	VMOVUPS      32(DX)(R12*1), Y14
+	VMOVUPS      32(CX)(R13*1), Y13
+	VMOVUPS      32(DX)(R13*1), Y14
 	VCMPPS       $0x1e, Y12, Y14, Y14
 	VANDPS       Y13, Y14, Y14
-	VMOVUPS      Y14, 32(BX)(R12*1)
+	VMOVUPS      Y14, 32(BX)(R13*1)
 	VEXTRACTF128 $0x01, Y14, X13
 	VCVTPS2PD    X14, Y14
 	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    32(AX)(R12*1), Y15
-	VCVTPS2PD    48(AX)(R12*1), Y16
+	VCVTPS2PD    32(AX)(R13*1), Y15
+	VCVTPS2PD    48(AX)(R13*1), Y16
 	VSUBPD       Y2, Y15, Y15
 	VADDPD       Y14, Y6, Y6
 	VFMADD231PD  Y14, Y15, Y10
 	VSUBPD       Y3, Y16, Y16
 	VADDPD       Y13, Y7, Y7
 	VFMADD231PD  Y13, Y16, Y11
-	ADDQ         R9, R12
-	CMPQ         R12, R10
+	ADDQ         R9, R14
+	ADDQ         R9, R13
+	CMPQ         R13, R10
 	JLT          wideRows
 	VMOVUPD      Y4, (DI)
 	VMOVUPD      Y5, 32(DI)
@@ -3371,13 +4031,13 @@ wideRows:
 narrow:
 	CMPQ      R11, $0x00
 	JLE       done
-	MOVQ      R11, R12
-	MOVQ      $0x00000008, R13
-	CMPQ      R11, R13
-	CMOVQGT   R13, R12
-	LEAQ      normLanesAVX2<>+32(SB), R13
-	NEGQ      R12
-	VMOVUPS   (R13)(R12*4), Y0
+	MOVQ      R11, R13
+	MOVQ      $0x00000008, R14
+	CMPQ      R11, R14
+	CMOVQGT   R14, R13
+	LEAQ      normLanesAVX2<>+32(SB), R14
+	NEGQ      R13
+	VMOVUPS   (R14)(R13*4), Y0
 	VCVTPS2PD (SI), Y1
 	VCVTPS2PD 16(SI), Y2
 	VMOVUPD   (DI), Y3
@@ -3385,18 +4045,22 @@ narrow:
 	VMOVUPD   (R8), Y5
 	VMOVUPD   32(R8), Y6
 	VXORPS    Y7, Y7, Y7
-	XORQ      R12, R12
+	XORQ      R13, R13
+	MOVQ      R12, R14
 
 narrowRows:
-	VMASKMOVPS   (CX)(R12*1), Y0, Y8
-	VMASKMOVPS   (DX)(R12*1), Y0, Y9
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   (DX)(R14*1)
+	VMASKMOVPS   (CX)(R13*1), Y0, Y8
+	VMASKMOVPS   (DX)(R13*1), Y0, Y9
 	VCMPPS       $0x1e, Y7, Y9, Y9
 	VANDPS       Y8, Y9, Y9
-	VMASKMOVPS   Y9, Y0, (BX)(R12*1)
+	VMASKMOVPS   Y9, Y0, (BX)(R13*1)
 	VEXTRACTF128 $0x01, Y9, X8
 	VCVTPS2PD    X9, Y9
 	VCVTPS2PD    X8, Y8
-	VMASKMOVPS   (AX)(R12*1), Y0, Y10
+	VMASKMOVPS   (AX)(R13*1), Y0, Y10
 	VEXTRACTF128 $0x01, Y10, X11
 	VCVTPS2PD    X10, Y10
 	VCVTPS2PD    X11, Y11
@@ -3406,8 +4070,9 @@ narrowRows:
 	VSUBPD       Y2, Y11, Y11
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y11, Y6
-	ADDQ         R9, R12
-	CMPQ         R12, R10
+	ADDQ         R9, R14
+	ADDQ         R9, R13
+	CMPQ         R13, R10
 	JLT          narrowRows
 	VMOVUPD      Y3, (DI)
 	VMOVUPD      Y4, 32(DI)
@@ -3427,20 +4092,181 @@ done:
 	VZEROUPPER
 	RET
 
-// func gradientAVX2(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, CMOV
-TEXT ·gradientAVX2(SB), NOSPLIT, $0-88
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), CX
-	MOVQ  dx+48(FP), DX
-	MOVQ  a+64(FP), BX
-	MOVQ  b+72(FP), SI
-	MOVQ  e+80(FP), DI
-	MOVQ  mean+56(FP), R8
+// func gradSumsAddReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gradSumsAddReLUStreamAVX2(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), CX
+	MOVQ  y+48(FP), DX
+	MOVQ  dz+56(FP), BX
+	MOVQ  mean+64(FP), SI
+	MOVQ  s1+72(FP), DI
+	MOVQ  s2+80(FP), R8
 	MOVQ  stride+0(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  rows+8(FP), R10
 	MOVQ  cols+16(FP), R11
+	MOVQ  ahead+24(FP), R12
+	SHLQ  $0x02, R12
+	IMULQ R9, R10
+
+wide:
+	CMPQ      R11, $0x00000010
+	JLT       narrow
+	VCVTPS2PD (SI), Y0
+	VCVTPS2PD 16(SI), Y1
+	VCVTPS2PD 32(SI), Y2
+	VCVTPS2PD 48(SI), Y3
+	VMOVUPD   (DI), Y4
+	VMOVUPD   32(DI), Y5
+	VMOVUPD   64(DI), Y6
+	VMOVUPD   96(DI), Y7
+	VMOVUPD   (R8), Y8
+	VMOVUPD   32(R8), Y9
+	VMOVUPD   64(R8), Y10
+	VMOVUPD   96(R8), Y11
+	VXORPS    Y12, Y12, Y12
+	XORQ      R13, R13
+	MOVQ      R12, R14
+
+wideRows:
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   (DX)(R14*1)
+	VMOVUPS      (CX)(R13*1), Y13
+	VMOVUPS      (DX)(R13*1), Y14
+	VCMPPS       $0x1e, Y12, Y14, Y14
+	VANDPS       Y13, Y14, Y14
+	VMOVNTPS     Y14, (BX)(R13*1)
+	VEXTRACTF128 $0x01, Y14, X13
+	VCVTPS2PD    X14, Y14
+	VCVTPS2PD    X13, Y13
+	VCVTPS2PD    (AX)(R13*1), Y15
+	VCVTPS2PD    16(AX)(R13*1), Y16
+	VSUBPD       Y0, Y15, Y15
+	VADDPD       Y14, Y4, Y4
+	VFMADD231PD  Y14, Y15, Y8
+	VSUBPD       Y1, Y16, Y16
+	VADDPD       Y13, Y5, Y5
+	VFMADD231PD  Y13, Y16, Y9
+	VMOVUPS      32(CX)(R13*1), Y13
+	VMOVUPS      32(DX)(R13*1), Y14
+	VCMPPS       $0x1e, Y12, Y14, Y14
+	VANDPS       Y13, Y14, Y14
+	VMOVNTPS     Y14, 32(BX)(R13*1)
+	VEXTRACTF128 $0x01, Y14, X13
+	VCVTPS2PD    X14, Y14
+	VCVTPS2PD    X13, Y13
+	VCVTPS2PD    32(AX)(R13*1), Y15
+	VCVTPS2PD    48(AX)(R13*1), Y16
+	VSUBPD       Y2, Y15, Y15
+	VADDPD       Y14, Y6, Y6
+	VFMADD231PD  Y14, Y15, Y10
+	VSUBPD       Y3, Y16, Y16
+	VADDPD       Y13, Y7, Y7
+	VFMADD231PD  Y13, Y16, Y11
+	ADDQ         R9, R14
+	ADDQ         R9, R13
+	CMPQ         R13, R10
+	JLT          wideRows
+	VMOVUPD      Y4, (DI)
+	VMOVUPD      Y5, 32(DI)
+	VMOVUPD      Y6, 64(DI)
+	VMOVUPD      Y7, 96(DI)
+	VMOVUPD      Y8, (R8)
+	VMOVUPD      Y9, 32(R8)
+	VMOVUPD      Y10, 64(R8)
+	VMOVUPD      Y11, 96(R8)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000080, DI
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x00000010, R11
+	JMP          wide
+
+narrow:
+	CMPQ      R11, $0x00
+	JLE       done
+	MOVQ      R11, R13
+	MOVQ      $0x00000008, R14
+	CMPQ      R11, R14
+	CMOVQGT   R14, R13
+	LEAQ      normLanesAVX2<>+32(SB), R14
+	NEGQ      R13
+	VMOVUPS   (R14)(R13*4), Y0
+	VCVTPS2PD (SI), Y1
+	VCVTPS2PD 16(SI), Y2
+	VMOVUPD   (DI), Y3
+	VMOVUPD   32(DI), Y4
+	VMOVUPD   (R8), Y5
+	VMOVUPD   32(R8), Y6
+	VXORPS    Y7, Y7, Y7
+	XORQ      R13, R13
+	MOVQ      R12, R14
+
+narrowRows:
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   (DX)(R14*1)
+	VMASKMOVPS   (CX)(R13*1), Y0, Y8
+	VMASKMOVPS   (DX)(R13*1), Y0, Y9
+	VCMPPS       $0x1e, Y7, Y9, Y9
+	VANDPS       Y8, Y9, Y9
+	VMASKMOVPS   Y9, Y0, (BX)(R13*1)
+	VEXTRACTF128 $0x01, Y9, X8
+	VCVTPS2PD    X9, Y9
+	VCVTPS2PD    X8, Y8
+	VMASKMOVPS   (AX)(R13*1), Y0, Y10
+	VEXTRACTF128 $0x01, Y10, X11
+	VCVTPS2PD    X10, Y10
+	VCVTPS2PD    X11, Y11
+	VSUBPD       Y1, Y10, Y10
+	VADDPD       Y9, Y3, Y3
+	VFMADD231PD  Y9, Y10, Y5
+	VSUBPD       Y2, Y11, Y11
+	VADDPD       Y8, Y4, Y4
+	VFMADD231PD  Y8, Y11, Y6
+	ADDQ         R9, R14
+	ADDQ         R9, R13
+	CMPQ         R13, R10
+	JLT          narrowRows
+	VMOVUPD      Y3, (DI)
+	VMOVUPD      Y4, 32(DI)
+	VMOVUPD      Y5, (R8)
+	VMOVUPD      Y6, 32(R8)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, R8
+	SUBQ         $0x08, R11
+	JMP          narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func gradientAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·gradientAVX2(SB), NOSPLIT, $0-96
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), CX
+	MOVQ  dx+56(FP), DX
+	MOVQ  a+72(FP), BX
+	MOVQ  b+80(FP), SI
+	MOVQ  e+88(FP), DI
+	MOVQ  mean+64(FP), R8
+	MOVQ  stride+0(FP), R9
+	SHLQ  $0x02, R9
+	MOVQ  rows+8(FP), R10
+	MOVQ  cols+16(FP), R11
+	MOVQ  ahead+24(FP), R12
+	SHLQ  $0x02, R12
 	IMULQ R9, R10
 
 wide:
@@ -3454,65 +4280,73 @@ wide:
 	VMOVUPS 32(SI), Y5
 	VMOVUPS (DI), Y6
 	VMOVUPS 32(DI), Y7
-	XORQ    R12, R12
+	XORQ    R13, R13
+	MOVQ    R12, R14
 
 wideRows:
-	VMOVUPS (AX)(R12*1), Y8
-	VMOVUPS (CX)(R12*1), Y9
-	VSUBPS  Y0, Y8, Y8
-	VMULPS  Y4, Y8, Y8
-	VADDPS  Y6, Y8, Y8
-	VMULPS  Y2, Y9, Y9
-	VADDPS  Y8, Y9, Y9
-	VMOVUPS Y9, (DX)(R12*1)
-	VMOVUPS 32(AX)(R12*1), Y8
-	VMOVUPS 32(CX)(R12*1), Y9
-	VSUBPS  Y1, Y8, Y8
-	VMULPS  Y5, Y8, Y8
-	VADDPS  Y7, Y8, Y8
-	VMULPS  Y3, Y9, Y9
-	VADDPS  Y8, Y9, Y9
-	VMOVUPS Y9, 32(DX)(R12*1)
-	ADDQ    R9, R12
-	CMPQ    R12, R10
-	JLT     wideRows
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	ADDQ    $0x00000040, DI
-	ADDQ    $0x00000040, R8
-	SUBQ    $0x00000010, R11
-	JMP     wide
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 (CX)(R14*1)
+	VMOVUPS    (AX)(R13*1), Y8
+	VMOVUPS    (CX)(R13*1), Y9
+	VSUBPS     Y0, Y8, Y8
+	VMULPS     Y4, Y8, Y8
+	VADDPS     Y6, Y8, Y8
+	VMULPS     Y2, Y9, Y9
+	VADDPS     Y8, Y9, Y9
+	VMOVUPS    Y9, (DX)(R13*1)
+	VMOVUPS    32(AX)(R13*1), Y8
+	VMOVUPS    32(CX)(R13*1), Y9
+	VSUBPS     Y1, Y8, Y8
+	VMULPS     Y5, Y8, Y8
+	VADDPS     Y7, Y8, Y8
+	VMULPS     Y3, Y9, Y9
+	VADDPS     Y8, Y9, Y9
+	VMOVUPS    Y9, 32(DX)(R13*1)
+	ADDQ       R9, R14
+	ADDQ       R9, R13
+	CMPQ       R13, R10
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, R11
+	JMP        wide
 
 narrow:
 	CMPQ    R11, $0x00
 	JLE     done
-	MOVQ    R11, R12
-	MOVQ    $0x00000008, R13
-	CMPQ    R11, R13
-	CMOVQGT R13, R12
-	LEAQ    normLanesAVX2<>+32(SB), R13
-	NEGQ    R12
-	VMOVUPS (R13)(R12*4), Y0
+	MOVQ    R11, R13
+	MOVQ    $0x00000008, R14
+	CMPQ    R11, R14
+	CMOVQGT R14, R13
+	LEAQ    normLanesAVX2<>+32(SB), R14
+	NEGQ    R13
+	VMOVUPS (R14)(R13*4), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (BX), Y2
 	VMOVUPS (SI), Y3
 	VMOVUPS (DI), Y4
-	XORQ    R12, R12
+	XORQ    R13, R13
+	MOVQ    R12, R14
 
 narrowRows:
-	VMASKMOVPS (AX)(R12*1), Y0, Y5
-	VMASKMOVPS (CX)(R12*1), Y0, Y6
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 (CX)(R14*1)
+	VMASKMOVPS (AX)(R13*1), Y0, Y5
+	VMASKMOVPS (CX)(R13*1), Y0, Y6
 	VSUBPS     Y1, Y5, Y5
 	VMULPS     Y3, Y5, Y5
 	VADDPS     Y4, Y5, Y5
 	VMULPS     Y2, Y6, Y6
 	VADDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (DX)(R12*1)
-	ADDQ       R9, R12
-	CMPQ       R12, R10
+	VMASKMOVPS Y6, Y0, (DX)(R13*1)
+	ADDQ       R9, R14
+	ADDQ       R9, R13
+	CMPQ       R13, R10
 	JLT        narrowRows
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
@@ -3528,21 +4362,23 @@ done:
 	VZEROUPPER
 	RET
 
-// func gradientReLUAVX2(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, CMOV
-TEXT ·gradientReLUAVX2(SB), NOSPLIT, $0-88
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), CX
-	MOVQ  dx+48(FP), DX
-	MOVQ  y+40(FP), BX
-	MOVQ  a+64(FP), SI
-	MOVQ  b+72(FP), DI
-	MOVQ  e+80(FP), R8
-	MOVQ  mean+56(FP), R9
+// func gradientReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// Requires: AVX, CMOV, MMX+
+TEXT ·gradientReLUAVX2(SB), NOSPLIT, $0-96
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), CX
+	MOVQ  dx+56(FP), DX
+	MOVQ  y+48(FP), BX
+	MOVQ  a+72(FP), SI
+	MOVQ  b+80(FP), DI
+	MOVQ  e+88(FP), R8
+	MOVQ  mean+64(FP), R9
 	MOVQ  stride+0(FP), R10
 	SHLQ  $0x02, R10
 	MOVQ  rows+8(FP), R11
 	MOVQ  cols+16(FP), R12
+	MOVQ  ahead+24(FP), R13
+	SHLQ  $0x02, R13
 	IMULQ R10, R11
 
 wide:
@@ -3557,66 +4393,75 @@ wide:
 	VMOVUPS (R8), Y6
 	VMOVUPS 32(R8), Y7
 	VXORPS  Y8, Y8, Y8
-	XORQ    R13, R13
+	XORQ    R14, R14
+	MOVQ    R13, R15
 
 wideRows:
-	VMOVUPS (AX)(R13*1), Y9
-	VMOVUPS (CX)(R13*1), Y10
-	VMOVUPS (BX)(R13*1), Y11
-	VCMPPS  $0x1e, Y8, Y11, Y11
-	VANDPS  Y10, Y11, Y11
-	VSUBPS  Y0, Y9, Y9
-	VMULPS  Y4, Y9, Y9
-	VADDPS  Y6, Y9, Y9
-	VMULPS  Y2, Y11, Y11
-	VADDPS  Y9, Y11, Y11
-	VMOVUPS Y11, (DX)(R13*1)
-	VMOVUPS 32(AX)(R13*1), Y9
-	VMOVUPS 32(CX)(R13*1), Y10
-	VMOVUPS 32(BX)(R13*1), Y11
-	VCMPPS  $0x1e, Y8, Y11, Y11
-	VANDPS  Y10, Y11, Y11
-	VSUBPS  Y1, Y9, Y9
-	VMULPS  Y5, Y9, Y9
-	VADDPS  Y7, Y9, Y9
-	VMULPS  Y3, Y11, Y11
-	VADDPS  Y9, Y11, Y11
-	VMOVUPS Y11, 32(DX)(R13*1)
-	ADDQ    R10, R13
-	CMPQ    R13, R11
-	JLT     wideRows
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	ADDQ    $0x00000040, SI
-	ADDQ    $0x00000040, DI
-	ADDQ    $0x00000040, R8
-	ADDQ    $0x00000040, R9
-	SUBQ    $0x00000010, R12
-	JMP     wide
+	PREFETCHT0 (AX)(R15*1)
+	PREFETCHT0 (CX)(R15*1)
+	PREFETCHT0 (BX)(R15*1)
+	VMOVUPS    (AX)(R14*1), Y9
+	VMOVUPS    (CX)(R14*1), Y10
+	VMOVUPS    (BX)(R14*1), Y11
+	VCMPPS     $0x1e, Y8, Y11, Y11
+	VANDPS     Y10, Y11, Y11
+	VSUBPS     Y0, Y9, Y9
+	VMULPS     Y4, Y9, Y9
+	VADDPS     Y6, Y9, Y9
+	VMULPS     Y2, Y11, Y11
+	VADDPS     Y9, Y11, Y11
+	VMOVUPS    Y11, (DX)(R14*1)
+	VMOVUPS    32(AX)(R14*1), Y9
+	VMOVUPS    32(CX)(R14*1), Y10
+	VMOVUPS    32(BX)(R14*1), Y11
+	VCMPPS     $0x1e, Y8, Y11, Y11
+	VANDPS     Y10, Y11, Y11
+	VSUBPS     Y1, Y9, Y9
+	VMULPS     Y5, Y9, Y9
+	VADDPS     Y7, Y9, Y9
+	VMULPS     Y3, Y11, Y11
+	VADDPS     Y9, Y11, Y11
+	VMOVUPS    Y11, 32(DX)(R14*1)
+	ADDQ       R10, R15
+	ADDQ       R10, R14
+	CMPQ       R14, R11
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x00000010, R12
+	JMP        wide
 
 narrow:
 	CMPQ    R12, $0x00
 	JLE     done
-	MOVQ    R12, R13
-	MOVQ    $0x00000008, R14
-	CMPQ    R12, R14
-	CMOVQGT R14, R13
-	LEAQ    normLanesAVX2<>+32(SB), R14
-	NEGQ    R13
-	VMOVUPS (R14)(R13*4), Y0
+	MOVQ    R12, R14
+	MOVQ    $0x00000008, R15
+	CMPQ    R12, R15
+	CMOVQGT R15, R14
+	LEAQ    normLanesAVX2<>+32(SB), R15
+	NEGQ    R14
+	VMOVUPS (R15)(R14*4), Y0
 	VMOVUPS (R9), Y1
 	VMOVUPS (SI), Y2
 	VMOVUPS (DI), Y3
 	VMOVUPS (R8), Y4
 	VXORPS  Y5, Y5, Y5
-	XORQ    R13, R13
+	XORQ    R14, R14
+	MOVQ    R13, R15
 
 narrowRows:
-	VMASKMOVPS (AX)(R13*1), Y0, Y6
-	VMASKMOVPS (CX)(R13*1), Y0, Y7
-	VMASKMOVPS (BX)(R13*1), Y0, Y8
+	PREFETCHT0 (AX)(R15*1)
+	PREFETCHT0 (CX)(R15*1)
+	PREFETCHT0 (BX)(R15*1)
+	VMASKMOVPS (AX)(R14*1), Y0, Y6
+	VMASKMOVPS (CX)(R14*1), Y0, Y7
+	VMASKMOVPS (BX)(R14*1), Y0, Y8
 	VCMPPS     $0x1e, Y5, Y8, Y8
 	VANDPS     Y7, Y8, Y8
 	VSUBPS     Y1, Y6, Y6
@@ -3624,9 +4469,10 @@ narrowRows:
 	VADDPS     Y4, Y6, Y6
 	VMULPS     Y2, Y8, Y8
 	VADDPS     Y6, Y8, Y8
-	VMASKMOVPS Y8, Y0, (DX)(R13*1)
-	ADDQ       R10, R13
-	CMPQ       R13, R11
+	VMASKMOVPS Y8, Y0, (DX)(R14*1)
+	ADDQ       R10, R15
+	ADDQ       R10, R14
+	CMPQ       R14, R11
 	JLT        narrowRows
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
@@ -3643,20 +4489,22 @@ done:
 	VZEROUPPER
 	RET
 
-// func gradientStreamAVX2(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// func gradientStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
 // Requires: AVX, CMOV, MMX+
-TEXT ·gradientStreamAVX2(SB), NOSPLIT, $0-88
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), CX
-	MOVQ  dx+48(FP), DX
-	MOVQ  a+64(FP), BX
-	MOVQ  b+72(FP), SI
-	MOVQ  e+80(FP), DI
-	MOVQ  mean+56(FP), R8
+TEXT ·gradientStreamAVX2(SB), NOSPLIT, $0-96
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), CX
+	MOVQ  dx+56(FP), DX
+	MOVQ  a+72(FP), BX
+	MOVQ  b+80(FP), SI
+	MOVQ  e+88(FP), DI
+	MOVQ  mean+64(FP), R8
 	MOVQ  stride+0(FP), R9
 	SHLQ  $0x02, R9
 	MOVQ  rows+8(FP), R10
 	MOVQ  cols+16(FP), R11
+	MOVQ  ahead+24(FP), R12
+	SHLQ  $0x02, R12
 	IMULQ R9, R10
 
 wide:
@@ -3670,65 +4518,73 @@ wide:
 	VMOVUPS 32(SI), Y5
 	VMOVUPS (DI), Y6
 	VMOVUPS 32(DI), Y7
-	XORQ    R12, R12
+	XORQ    R13, R13
+	MOVQ    R12, R14
 
 wideRows:
-	VMOVUPS  (AX)(R12*1), Y8
-	VMOVUPS  (CX)(R12*1), Y9
-	VSUBPS   Y0, Y8, Y8
-	VMULPS   Y4, Y8, Y8
-	VADDPS   Y6, Y8, Y8
-	VMULPS   Y2, Y9, Y9
-	VADDPS   Y8, Y9, Y9
-	VMOVNTPS Y9, (DX)(R12*1)
-	VMOVUPS  32(AX)(R12*1), Y8
-	VMOVUPS  32(CX)(R12*1), Y9
-	VSUBPS   Y1, Y8, Y8
-	VMULPS   Y5, Y8, Y8
-	VADDPS   Y7, Y8, Y8
-	VMULPS   Y3, Y9, Y9
-	VADDPS   Y8, Y9, Y9
-	VMOVNTPS Y9, 32(DX)(R12*1)
-	ADDQ     R9, R12
-	CMPQ     R12, R10
-	JLT      wideRows
-	ADDQ     $0x00000040, AX
-	ADDQ     $0x00000040, CX
-	ADDQ     $0x00000040, DX
-	ADDQ     $0x00000040, BX
-	ADDQ     $0x00000040, SI
-	ADDQ     $0x00000040, DI
-	ADDQ     $0x00000040, R8
-	SUBQ     $0x00000010, R11
-	JMP      wide
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 (CX)(R14*1)
+	VMOVUPS    (AX)(R13*1), Y8
+	VMOVUPS    (CX)(R13*1), Y9
+	VSUBPS     Y0, Y8, Y8
+	VMULPS     Y4, Y8, Y8
+	VADDPS     Y6, Y8, Y8
+	VMULPS     Y2, Y9, Y9
+	VADDPS     Y8, Y9, Y9
+	VMOVNTPS   Y9, (DX)(R13*1)
+	VMOVUPS    32(AX)(R13*1), Y8
+	VMOVUPS    32(CX)(R13*1), Y9
+	VSUBPS     Y1, Y8, Y8
+	VMULPS     Y5, Y8, Y8
+	VADDPS     Y7, Y8, Y8
+	VMULPS     Y3, Y9, Y9
+	VADDPS     Y8, Y9, Y9
+	VMOVNTPS   Y9, 32(DX)(R13*1)
+	ADDQ       R9, R14
+	ADDQ       R9, R13
+	CMPQ       R13, R10
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	SUBQ       $0x00000010, R11
+	JMP        wide
 
 narrow:
 	CMPQ    R11, $0x00
 	JLE     done
-	MOVQ    R11, R12
-	MOVQ    $0x00000008, R13
-	CMPQ    R11, R13
-	CMOVQGT R13, R12
-	LEAQ    normLanesAVX2<>+32(SB), R13
-	NEGQ    R12
-	VMOVUPS (R13)(R12*4), Y0
+	MOVQ    R11, R13
+	MOVQ    $0x00000008, R14
+	CMPQ    R11, R14
+	CMOVQGT R14, R13
+	LEAQ    normLanesAVX2<>+32(SB), R14
+	NEGQ    R13
+	VMOVUPS (R14)(R13*4), Y0
 	VMOVUPS (R8), Y1
 	VMOVUPS (BX), Y2
 	VMOVUPS (SI), Y3
 	VMOVUPS (DI), Y4
-	XORQ    R12, R12
+	XORQ    R13, R13
+	MOVQ    R12, R14
 
 narrowRows:
-	VMASKMOVPS (AX)(R12*1), Y0, Y5
-	VMASKMOVPS (CX)(R12*1), Y0, Y6
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 (CX)(R14*1)
+	VMASKMOVPS (AX)(R13*1), Y0, Y5
+	VMASKMOVPS (CX)(R13*1), Y0, Y6
 	VSUBPS     Y1, Y5, Y5
 	VMULPS     Y3, Y5, Y5
 	VADDPS     Y4, Y5, Y5
 	VMULPS     Y2, Y6, Y6
 	VADDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (DX)(R12*1)
-	ADDQ       R9, R12
-	CMPQ       R12, R10
+	VMASKMOVPS Y6, Y0, (DX)(R13*1)
+	ADDQ       R9, R14
+	ADDQ       R9, R13
+	CMPQ       R13, R10
 	JLT        narrowRows
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
@@ -3741,25 +4597,26 @@ narrowRows:
 	JMP        narrow
 
 done:
-	SFENCE
 	VZEROUPPER
 	RET
 
-// func gradientReLUStreamAVX2(stride int, rows int, cols int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// func gradientReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
 // Requires: AVX, CMOV, MMX+
-TEXT ·gradientReLUStreamAVX2(SB), NOSPLIT, $0-88
-	MOVQ  x+24(FP), AX
-	MOVQ  dy+32(FP), CX
-	MOVQ  dx+48(FP), DX
-	MOVQ  y+40(FP), BX
-	MOVQ  a+64(FP), SI
-	MOVQ  b+72(FP), DI
-	MOVQ  e+80(FP), R8
-	MOVQ  mean+56(FP), R9
+TEXT ·gradientReLUStreamAVX2(SB), NOSPLIT, $0-96
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), CX
+	MOVQ  dx+56(FP), DX
+	MOVQ  y+48(FP), BX
+	MOVQ  a+72(FP), SI
+	MOVQ  b+80(FP), DI
+	MOVQ  e+88(FP), R8
+	MOVQ  mean+64(FP), R9
 	MOVQ  stride+0(FP), R10
 	SHLQ  $0x02, R10
 	MOVQ  rows+8(FP), R11
 	MOVQ  cols+16(FP), R12
+	MOVQ  ahead+24(FP), R13
+	SHLQ  $0x02, R13
 	IMULQ R10, R11
 
 wide:
@@ -3774,66 +4631,75 @@ wide:
 	VMOVUPS (R8), Y6
 	VMOVUPS 32(R8), Y7
 	VXORPS  Y8, Y8, Y8
-	XORQ    R13, R13
+	XORQ    R14, R14
+	MOVQ    R13, R15
 
 wideRows:
-	VMOVUPS  (AX)(R13*1), Y9
-	VMOVUPS  (CX)(R13*1), Y10
-	VMOVUPS  (BX)(R13*1), Y11
-	VCMPPS   $0x1e, Y8, Y11, Y11
-	VANDPS   Y10, Y11, Y11
-	VSUBPS   Y0, Y9, Y9
-	VMULPS   Y4, Y9, Y9
-	VADDPS   Y6, Y9, Y9
-	VMULPS   Y2, Y11, Y11
-	VADDPS   Y9, Y11, Y11
-	VMOVNTPS Y11, (DX)(R13*1)
-	VMOVUPS  32(AX)(R13*1), Y9
-	VMOVUPS  32(CX)(R13*1), Y10
-	VMOVUPS  32(BX)(R13*1), Y11
-	VCMPPS   $0x1e, Y8, Y11, Y11
-	VANDPS   Y10, Y11, Y11
-	VSUBPS   Y1, Y9, Y9
-	VMULPS   Y5, Y9, Y9
-	VADDPS   Y7, Y9, Y9
-	VMULPS   Y3, Y11, Y11
-	VADDPS   Y9, Y11, Y11
-	VMOVNTPS Y11, 32(DX)(R13*1)
-	ADDQ     R10, R13
-	CMPQ     R13, R11
-	JLT      wideRows
-	ADDQ     $0x00000040, AX
-	ADDQ     $0x00000040, CX
-	ADDQ     $0x00000040, DX
-	ADDQ     $0x00000040, BX
-	ADDQ     $0x00000040, SI
-	ADDQ     $0x00000040, DI
-	ADDQ     $0x00000040, R8
-	ADDQ     $0x00000040, R9
-	SUBQ     $0x00000010, R12
-	JMP      wide
+	PREFETCHT0 (AX)(R15*1)
+	PREFETCHT0 (CX)(R15*1)
+	PREFETCHT0 (BX)(R15*1)
+	VMOVUPS    (AX)(R14*1), Y9
+	VMOVUPS    (CX)(R14*1), Y10
+	VMOVUPS    (BX)(R14*1), Y11
+	VCMPPS     $0x1e, Y8, Y11, Y11
+	VANDPS     Y10, Y11, Y11
+	VSUBPS     Y0, Y9, Y9
+	VMULPS     Y4, Y9, Y9
+	VADDPS     Y6, Y9, Y9
+	VMULPS     Y2, Y11, Y11
+	VADDPS     Y9, Y11, Y11
+	VMOVNTPS   Y11, (DX)(R14*1)
+	VMOVUPS    32(AX)(R14*1), Y9
+	VMOVUPS    32(CX)(R14*1), Y10
+	VMOVUPS    32(BX)(R14*1), Y11
+	VCMPPS     $0x1e, Y8, Y11, Y11
+	VANDPS     Y10, Y11, Y11
+	VSUBPS     Y1, Y9, Y9
+	VMULPS     Y5, Y9, Y9
+	VADDPS     Y7, Y9, Y9
+	VMULPS     Y3, Y11, Y11
+	VADDPS     Y9, Y11, Y11
+	VMOVNTPS   Y11, 32(DX)(R14*1)
+	ADDQ       R10, R15
+	ADDQ       R10, R14
+	CMPQ       R14, R11
+	JLT        wideRows
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000040, DX
+	ADDQ       $0x00000040, BX
+	ADDQ       $0x00000040, SI
+	ADDQ       $0x00000040, DI
+	ADDQ       $0x00000040, R8
+	ADDQ       $0x00000040, R9
+	SUBQ       $0x00000010, R12
+	JMP        wide
 
 narrow:
 	CMPQ    R12, $0x00
 	JLE     done
-	MOVQ    R12, R13
-	MOVQ    $0x00000008, R14
-	CMPQ    R12, R14
-	CMOVQGT R14, R13
-	LEAQ    normLanesAVX2<>+32(SB), R14
-	NEGQ    R13
-	VMOVUPS (R14)(R13*4), Y0
+	MOVQ    R12, R14
+	MOVQ    $0x00000008, R15
+	CMPQ    R12, R15
+	CMOVQGT R15, R14
+	LEAQ    normLanesAVX2<>+32(SB), R15
+	NEGQ    R14
+	VMOVUPS (R15)(R14*4), Y0
 	VMOVUPS (R9), Y1
 	VMOVUPS (SI), Y2
 	VMOVUPS (DI), Y3
 	VMOVUPS (R8), Y4
 	VXORPS  Y5, Y5, Y5
-	XORQ    R13, R13
+	XORQ    R14, R14
+	MOVQ    R13, R15
 
 narrowRows:
-	VMASKMOVPS (AX)(R13*1), Y0, Y6
-	VMASKMOVPS (CX)(R13*1), Y0, Y7
-	VMASKMOVPS (BX)(R13*1), Y0, Y8
+	PREFETCHT0 (AX)(R15*1)
+	PREFETCHT0 (CX)(R15*1)
+	PREFETCHT0 (BX)(R15*1)
+	VMASKMOVPS (AX)(R14*1), Y0, Y6
+	VMASKMOVPS (CX)(R14*1), Y0, Y7
+	VMASKMOVPS (BX)(R14*1), Y0, Y8
 	VCMPPS     $0x1e, Y5, Y8, Y8
 	VANDPS     Y7, Y8, Y8
 	VSUBPS     Y1, Y6, Y6
@@ -3841,9 +4707,10 @@ narrowRows:
 	VADDPS     Y4, Y6, Y6
 	VMULPS     Y2, Y8, Y8
 	VADDPS     Y6, Y8, Y8
-	VMASKMOVPS Y8, Y0, (DX)(R13*1)
-	ADDQ       R10, R13
-	CMPQ       R13, R11
+	VMASKMOVPS Y8, Y0, (DX)(R14*1)
+	ADDQ       R10, R15
+	ADDQ       R10, R14
+	CMPQ       R14, R11
 	JLT        narrowRows
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
@@ -3857,7 +4724,6 @@ narrowRows:
 	JMP        narrow
 
 done:
-	SFENCE
 	VZEROUPPER
 	RET
 
@@ -3868,8 +4734,8 @@ TEXT ·maxPoolAVX2(SB), NOSPLIT, $0-88
 	MOVQ channels+8(FP), CX
 	SHLQ $0x02, CX
 	MOVQ x+56(FP), DX
-	MOVQ y+72(FP), BX
-	MOVQ at+80(FP), SI
+	MOVQ at+80(FP), BX
+	MOVQ y+72(FP), SI
 
 pixels:
 	XORQ DI, DI
@@ -3877,6 +4743,53 @@ pixels:
 vectors:
 	MOVQ         CX, R8
 	SUBQ         DI, R8
+	CMPQ         R8, $0x00000040
+	JLT          single
+	VBROADCASTSS first+40(FP), Y0
+	VBROADCASTSS across+44(FP), Y1
+	VBROADCASTSS down+48(FP), Y2
+	MOVQ         DI, R8
+	MOVQ         R8, R9
+	VMOVUPS      (DX)(R9*1), Y3
+	VMOVAPS      Y0, Y4
+	VMOVUPS      32(DX)(R9*1), Y5
+	VMOVAPS      Y0, Y6
+	MOVQ         rows+16(FP), R10
+
+rows:
+	MOVQ R8, R9
+	MOVQ cols+24(FP), R11
+
+cols:
+	VMOVUPS   (DX)(R9*1), Y7
+	VCMPPS    $0x07, Y3, Y3, Y8
+	VCMPPS    $0x16, Y3, Y7, Y9
+	VANDPS    Y8, Y9, Y9
+	VBLENDVPS Y9, Y7, Y3, Y3
+	VBLENDVPS Y9, Y0, Y4, Y4
+	VMOVUPS   32(DX)(R9*1), Y7
+	VCMPPS    $0x07, Y5, Y5, Y8
+	VCMPPS    $0x16, Y5, Y7, Y9
+	VANDPS    Y8, Y9, Y9
+	VBLENDVPS Y9, Y7, Y5, Y5
+	VBLENDVPS Y9, Y0, Y6, Y6
+	VADDPS    Y1, Y0, Y0
+	ADDQ      CX, R9
+	DECQ      R11
+	JNZ       cols
+	VADDPS    Y2, Y0, Y0
+	MOVQ      line+32(FP), R9
+	LEAQ      (R8)(R9*4), R8
+	DECQ      R10
+	JNZ       rows
+	VMOVUPS   Y3, (SI)(DI*1)
+	VMOVUPS   Y4, (BX)(DI*1)
+	VMOVUPS   Y5, 32(SI)(DI*1)
+	VMOVUPS   Y6, 32(BX)(DI*1)
+	ADDQ      $0x00000040, DI
+	JMP       vectors
+
+single:
 	CMPQ         R8, $0x20
 	JLT          tail
 	VBROADCASTSS first+40(FP), Y0
@@ -3888,11 +4801,11 @@ vectors:
 	VMOVAPS      Y0, Y4
 	MOVQ         rows+16(FP), R10
 
-rows:
+rowsSingle:
 	MOVQ R8, R9
 	MOVQ cols+24(FP), R11
 
-cols:
+colsSingle:
 	VMOVUPS   (DX)(R9*1), Y5
 	VCMPPS    $0x07, Y3, Y3, Y6
 	VCMPPS    $0x16, Y3, Y5, Y7
@@ -3902,15 +4815,15 @@ cols:
 	VADDPS    Y1, Y0, Y0
 	ADDQ      CX, R9
 	DECQ      R11
-	JNZ       cols
+	JNZ       colsSingle
 	VADDPS    Y2, Y0, Y0
 	MOVQ      line+32(FP), R9
 	LEAQ      (R8)(R9*4), R8
 	DECQ      R10
-	JNZ       rows
-	VMOVUPS   Y3, (BX)(DI*1)
-	VMOVUPS   Y4, (SI)(DI*1)
-	ADDQ      $0x20, DI
+	JNZ       rowsSingle
+	VMOVUPS   Y3, (SI)(DI*1)
+	VMOVUPS   Y4, (BX)(DI*1)
+	ADDQ      $0x00000020, DI
 	JMP       vectors
 
 tail:
@@ -3948,15 +4861,15 @@ colsTail:
 	LEAQ       (R8)(R9*4), R8
 	DECQ       R10
 	JNZ        rowsTail
-	VMASKMOVPS Y4, Y0, (BX)(DI*1)
-	VMASKMOVPS Y5, Y0, (SI)(DI*1)
-	ADDQ       $0x20, DI
+	VMASKMOVPS Y4, Y0, (SI)(DI*1)
+	VMASKMOVPS Y5, Y0, (BX)(DI*1)
+	ADDQ       $0x00000020, DI
 
 next:
 	MOVQ step+64(FP), DI
 	LEAQ (DX)(DI*4), DX
-	ADDQ CX, SI
 	ADDQ CX, BX
+	ADDQ CX, SI
 	DECQ AX
 	JNZ  pixels
 	VZEROUPPER
@@ -3978,14 +4891,15 @@ pixels:
 vectors:
 	MOVQ         CX, R8
 	SUBQ         DI, R8
-	CMPQ         R8, $0x20
-	JLT          tail
+	CMPQ         R8, $0x00000040
+	JLT          single
 	VBROADCASTSS first+40(FP), Y0
 	VBROADCASTSS across+44(FP), Y1
 	VBROADCASTSS down+48(FP), Y2
 	MOVQ         DI, R8
 	MOVQ         R8, R9
 	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
 	MOVQ         rows+16(FP), R10
 
 rows:
@@ -3993,11 +4907,16 @@ rows:
 	MOVQ cols+24(FP), R11
 
 cols:
-	VMOVUPS (DX)(R9*1), Y4
-	VMOVUPS (BX)(R9*1), Y5
-	VCMPPS  $0x00, Y0, Y5, Y5
-	VANDPS  Y5, Y4, Y4
-	VADDPS  Y4, Y3, Y3
+	VMOVUPS (DX)(R9*1), Y5
+	VMOVUPS (BX)(R9*1), Y6
+	VCMPPS  $0x00, Y0, Y6, Y6
+	VANDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	VMOVUPS 32(DX)(R9*1), Y5
+	VMOVUPS 32(BX)(R9*1), Y6
+	VCMPPS  $0x00, Y0, Y6, Y6
+	VANDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y4, Y4
 	VADDPS  Y1, Y0, Y0
 	ADDQ    CX, R9
 	DECQ    R11
@@ -4008,7 +4927,42 @@ cols:
 	DECQ    R10
 	JNZ     rows
 	VMOVUPS Y3, (SI)(DI*1)
-	ADDQ    $0x20, DI
+	VMOVUPS Y4, 32(SI)(DI*1)
+	ADDQ    $0x00000040, DI
+	JMP     vectors
+
+single:
+	CMPQ         R8, $0x20
+	JLT          tail
+	VBROADCASTSS first+40(FP), Y0
+	VBROADCASTSS across+44(FP), Y1
+	VBROADCASTSS down+48(FP), Y2
+	MOVQ         DI, R8
+	MOVQ         R8, R9
+	VXORPS       Y3, Y3, Y3
+	MOVQ         rows+16(FP), R10
+
+rowsSingle:
+	MOVQ R8, R9
+	MOVQ cols+24(FP), R11
+
+colsSingle:
+	VMOVUPS (DX)(R9*1), Y4
+	VMOVUPS (BX)(R9*1), Y5
+	VCMPPS  $0x00, Y0, Y5, Y5
+	VANDPS  Y5, Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VADDPS  Y1, Y0, Y0
+	ADDQ    CX, R9
+	DECQ    R11
+	JNZ     colsSingle
+	VADDPS  Y2, Y0, Y0
+	MOVQ    line+32(FP), R9
+	LEAQ    (R8)(R9*4), R8
+	DECQ    R10
+	JNZ     rowsSingle
+	VMOVUPS Y3, (SI)(DI*1)
+	ADDQ    $0x00000020, DI
 	JMP     vectors
 
 tail:
@@ -4045,7 +4999,7 @@ colsTail:
 	DECQ       R10
 	JNZ        rowsTail
 	VMASKMOVPS Y4, Y0, (SI)(DI*1)
-	ADDQ       $0x20, DI
+	ADDQ       $0x00000020, DI
 
 next:
 	ADDQ CX, DX
@@ -4055,4 +5009,10 @@ next:
 	DECQ AX
 	JNZ  pixels
 	VZEROUPPER
+	RET
+
+// func storeFence()
+// Requires: MMX+
+TEXT ·storeFence(SB), NOSPLIT, $0
+	SFENCE
 	RET

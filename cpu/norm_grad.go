@@ -36,13 +36,13 @@ type normGradient struct {
 
 func (n *normGradient) run() {
 	w := channelPool.Get().(*channels)
-	width := groupCols(n.m, n.c, 2)
-	for col := 0; col < n.c; col += width {
-		cols := min(width, n.c-col)
+	for col := 0; col < n.c; col += normCols {
+		cols := min(normCols, n.c-col)
 		n.sums(w, col, cols)
 		n.factors(w, col, cols)
 		n.apply(w, col, cols)
 	}
+	normal.fence()
 	channelPool.Put(w)
 }
 
@@ -57,12 +57,13 @@ func rowsFrom(matrix []float32, at int) []float32 {
 // sums computes A and B of columns.
 func (n *normGradient) sums(w *channels, col, cols int) {
 	copy(w.mean, n.mean[col:][:cols])
+	gradSums := normal.gradSums[streamsPast(n.dz, n.c)][n.follows]
 	step := normRows(cols)
 	for first := 0; first < n.m; first += normBlock {
 		end := min(first+normBlock, n.m)
 		for i := first; i < end; i += step {
-			s, at := normSpan{n.c, min(step, end-i), cols}, i*n.c+col
-			normal.gradSums[n.follows](s, n.x[at:], n.dy[at:], rowsFrom(n.y, at), rowsFrom(n.dz, at), w.mean, w.part[0], w.part[1])
+			s, at := normSpan{n.c, min(step, end-i), cols, rowsAhead(n.m, n.c, step)}, i*n.c+col
+			gradSums(s, n.x[at:], n.dy[at:], rowsFrom(n.y, at), rowsFrom(n.dz, at), w.mean, w.part[0], w.part[1])
 		}
 		w.fold(normal, cols)
 	}
@@ -84,7 +85,7 @@ func (n *normGradient) factors(w *channels, col, cols int) {
 	w.done(cols)
 }
 
-// apply computes dx.
+// apply computes dx, from the last rows to the first.
 func (n *normGradient) apply(w *channels, col, cols int) {
 	g, follows := n.dy, n.follows
 	if follows == normAddReLU { // the first pass has left g in dz
@@ -92,8 +93,8 @@ func (n *normGradient) apply(w *channels, col, cols int) {
 	}
 	gradient := normal.gradient[streamsPast(n.dx, n.c)][follows]
 	step := normRows(cols)
-	for i := 0; i < n.m; i += step {
-		s, at := normSpan{n.c, min(step, n.m-i), cols}, i*n.c+col
+	for i := (n.m - 1) / step * step; i >= 0; i -= step {
+		s, at := normSpan{n.c, min(step, n.m-i), cols, rowsAhead(n.m, n.c, -step)}, i*n.c+col
 		gradient(s, n.x[at:], g[at:], rowsFrom(n.y, at), n.dx[at:], w.mean, w.a, w.b, w.e)
 	}
 }

@@ -8,11 +8,15 @@ var normGo = normKernels{
 	moments: momentsGo,
 	sums:    sumsGo,
 	fold:    foldGo,
+	fence:   func() {},
 	affine: [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32){
 		{affineGo, affineReLUGo, affineAddReLUGo},
 		{affineGo, affineReLUGo, affineAddReLUGo},
 	},
-	gradSums: [3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64){gradSumsGo, gradSumsReLUGo, gradSumsAddReLUGo},
+	gradSums: [2][3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64){
+		{gradSumsGo, gradSumsReLUGo, gradSumsAddReLUGo},
+		{gradSumsGo, gradSumsReLUGo, gradSumsAddReLUGo},
+	},
 	gradient: [2][2]func(s normSpan, x, dy, y, dx, mean, a, b, e []float32){
 		{gradientGo, gradientReLUGo},
 		{gradientGo, gradientReLUGo},

@@ -153,7 +153,7 @@ func avgPool(o *operands) error {
 func (w *channels) average(x, y []float32, m, c int) {
 	step := normRows(len(y))
 	for i := 0; i < m; i += step {
-		normal.sums(normSpan{c, min(step, m-i), len(y)}, x[i*c:], w.sum[0])
+		normal.sums(normSpan{c, min(step, m-i), len(y), rowsAhead(m, c, step)}, x[i*c:], w.sum[0])
 	}
 	per := 1 / float64(m)
 	for j, s := range w.sum[0][:len(y)] {

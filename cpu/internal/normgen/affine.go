@@ -21,8 +21,8 @@ func affine(c *build.Context, s set, variant affineVariant) {
 	var mean, scale, shift []reg.VecVirtual
 	var zero reg.VecVirtual
 	w := &walk{
-		stream:   variant.stream,
-		matrices: []string{"x", "y"}, columns: map[string]int{"mean": floatSize, "scale": floatSize, "shift": floatSize},
+		stream: variant.stream,
+		output: "y", matrices: []string{"x", "y"}, columns: map[string]int{"mean": floatSize, "scale": floatSize, "shift": floatSize},
 		before: func(w *walk, vectors int) {
 			mean, scale, shift = w.loadColumns("mean", vectors), w.loadColumns("scale", vectors), w.loadColumns("shift", vectors)
 			if variant.relu {

@@ -20,9 +20,9 @@ func gradient(c *build.Context, s set, variant gradientVariant) {
 	var mean, a, b, e []reg.VecVirtual
 	var zero reg.VecVirtual
 	w := &walk{
-		stream:   variant.stream,
-		matrices: []string{"x", "dy", "dx"},
-		columns:  map[string]int{"mean": floatSize, "a": floatSize, "b": floatSize, "e": floatSize},
+		stream: variant.stream,
+		output: "dx", matrices: []string{"x", "dy", "dx"},
+		columns: map[string]int{"mean": floatSize, "a": floatSize, "b": floatSize, "e": floatSize},
 		before: func(w *walk, vectors int) {
 			mean, a = w.loadColumns("mean", vectors), w.loadColumns("a", vectors)
 			b, e = w.loadColumns("b", vectors), w.loadColumns("e", vectors)

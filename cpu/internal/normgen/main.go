@@ -49,6 +49,7 @@ func generate() (map[string][]byte, error) {
 		maxPool(c, s)
 		maxPoolGrad(c, s)
 	}
+	fence(c)
 	f, err := c.Result()
 	if err != nil {
 		return nil, fmt.Errorf("build: %w", err)

@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pooling is a kernel over pixels side by side, and over the channels of each in vectors. For each of these it looks at rows×cols
-// vectors of other images, one pixel apart in a row and line numbers from row to row, and counts the number of what it looks at.
+// pooling is a kernel over pixels side by side, and over the channels of each in groups of vectors, so that one need not wait for another,
+// then in single ones. For each of these it looks at rows×cols vectors of other images, one pixel apart in a row and line numbers from row to row, and counts the number of what it looks at.
 type pooling struct {
 	code
 	sources []string // parameters: images that are looked at
@@ -15,9 +15,9 @@ type pooling struct {
 	offset, size reg.GPVirtual // of the vector within a pixel, and of a pixel, in bytes
 	index        reg.VecVirtual
 
-	before func(p *pooling, from []operand.Mem, masked bool)
-	look   func(p *pooling, from []operand.Mem, masked bool)
-	after  func(p *pooling, masked bool)
+	before func(p *pooling, from []operand.Mem, vectors int, masked bool)
+	look   func(p *pooling, from []operand.Mem, vectors int, masked bool)
+	after  func(p *pooling, vectors int, masked bool)
 }
 
 // windowArgs are the parameters of every pooling.
@@ -32,7 +32,7 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	for _, s := range p.sources {
 		base[s] = p.pointer(s)
 	}
-	for o := range outputs {
+	for _, o := range sorted(outputs) {
 		outputs[o] = p.pointer(o)
 	}
 	p.offset = p.GP64()
@@ -42,15 +42,20 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	left := p.GP64()
 	p.MOVQ(p.size, left)
 	p.SUBQ(p.offset, left)
+	p.CMPQ(left, operand.U32(uint32(p.wide*p.lanes*floatSize)))
+	p.JLT(operand.LabelRef("single"))
+	p.group("", base, p.wide, false)
+	p.JMP(operand.LabelRef("vectors"))
+	p.Label("single")
 	p.CMPQ(left, operand.U8(p.lanes*floatSize))
 	p.JLT(operand.LabelRef("tail"))
-	p.vectorOf("", base, false)
+	p.group("Single", base, 1, false)
 	p.JMP(operand.LabelRef("vectors"))
 	p.Label("tail")
 	p.SHRQ(operand.U8(2), left)
 	p.JZ(operand.LabelRef("next"))
 	p.lastMask(left)
-	p.vectorOf("Tail", base, true)
+	p.group("Tail", base, 1, true)
 	p.Label("next")
 	for _, s := range p.sources {
 		p.move(base[s], sourceStep)
@@ -74,8 +79,8 @@ func (p *pooling) move(pointer reg.GPVirtual, step string) {
 	p.LEAQ(operand.Mem{Base: pointer, Index: by, Scale: floatSize}, pointer)
 }
 
-// vectorOf does one vector of a pixel.
-func (p *pooling) vectorOf(suffix string, base map[string]reg.GPVirtual, masked bool) {
+// group does some vectors of a pixel.
+func (p *pooling) group(suffix string, base map[string]reg.GPVirtual, vectors int, masked bool) {
 	p.index = p.new()
 	across, down := p.new(), p.new()
 	p.VBROADCASTSS(p.address("first"), p.index)
@@ -88,13 +93,13 @@ func (p *pooling) vectorOf(suffix string, base map[string]reg.GPVirtual, masked 
 		from = append(from, operand.Mem{Base: base[s], Index: at, Scale: 1})
 	}
 	p.MOVQ(row, at)
-	p.before(p, from, masked)
+	p.before(p, from, vectors, masked)
 	rows, cols := p.pointer("rows"), p.GP64()
 	p.Label("rows" + suffix)
 	p.MOVQ(row, at)
 	p.Load(p.Param("cols"), cols)
 	p.Label("cols" + suffix)
-	p.look(p, from, masked)
+	p.look(p, from, vectors, masked)
 	p.VADDPS(across, p.index, p.index)
 	p.ADDQ(p.size, at)
 	p.DECQ(cols)
@@ -103,40 +108,43 @@ func (p *pooling) vectorOf(suffix string, base map[string]reg.GPVirtual, masked 
 	p.move(row, "line")
 	p.DECQ(rows)
 	p.JNZ(operand.LabelRef("rows" + suffix))
-	p.after(p, masked)
-	p.ADDQ(operand.U8(p.lanes*floatSize), p.offset)
+	p.after(p, vectors, masked)
+	p.ADDQ(operand.U32(uint32(vectors*p.lanes*floatSize)), p.offset)
+}
+
+// output is the place of vector v of a pixel.
+func (p *pooling) output(base reg.GPVirtual, v int) operand.Mem {
+	return operand.Mem{Base: base, Index: p.offset, Scale: 1, Disp: v * p.lanes * floatSize}
+}
+
+// next is the place of vector v behind the first.
+func (p *pooling) next(from operand.Mem, v int) operand.Mem {
+	return from.Offset(v * p.lanes * floatSize)
 }
 
 // maxPool writes the maxima of windows. A number replaces the best one so far if it is larger or a NaN, and nothing replaces a NaN.
 func maxPool(c *build.Context, s set) {
 	outputs := map[string]reg.GPVirtual{"y": nil, "at": nil}
-	var best, at reg.VecVirtual
+	var best, at []reg.VecVirtual
 	p := &pooling{
 		code: code{Context: c, set: s}, sources: []string{"x"},
-		before: func(p *pooling, from []operand.Mem, masked bool) {
-			best, at = p.load(from[0], masked), p.new()
-			p.VMOVAPS(p.index, at)
-		},
-		look: func(p *pooling, from []operand.Mem, masked bool) {
-			x := p.load(from[0], masked)
-			if p.masked {
-				number, larger := p.K(), p.K()
-				p.VCMPPS(ordered, best, best, number)
-				p.VCMPPS(notLE, best, x, number, larger)
-				p.VMOVAPS(x, larger, best)
-				p.VMOVAPS(p.index, larger, at)
-				return
+		before: func(p *pooling, from []operand.Mem, vectors int, masked bool) {
+			best, at = make([]reg.VecVirtual, vectors), make([]reg.VecVirtual, vectors)
+			for v := range vectors {
+				best[v], at[v] = p.load(p.next(from[0], v), masked), p.new()
+				p.VMOVAPS(p.index, at[v])
 			}
-			number, larger := p.new(), p.new()
-			p.VCMPPS(ordered, best, best, number)
-			p.VCMPPS(notLE, best, x, larger)
-			p.VANDPS(number, larger, larger)
-			p.VBLENDVPS(larger, x, best, best)
-			p.VBLENDVPS(larger, p.index, at, at)
 		},
-		after: func(p *pooling, masked bool) {
-			p.store(best, operand.Mem{Base: outputs["y"], Index: p.offset, Scale: 1}, masked)
-			p.store(at, operand.Mem{Base: outputs["at"], Index: p.offset, Scale: 1}, masked)
+		look: func(p *pooling, from []operand.Mem, vectors int, masked bool) {
+			for v := range vectors {
+				p.lead(p.load(p.next(from[0], v), masked), best[v], at[v])
+			}
+		},
+		after: func(p *pooling, vectors int, masked bool) {
+			for v := range vectors {
+				p.store(best[v], p.output(outputs["y"], v), masked)
+				p.store(at[v], p.output(outputs["at"], v), masked)
+			}
 		},
 	}
 	begin(c, "maxPool"+s.name, "func("+windowArgs+", x *float32, step int, y, at *float32)",
@@ -145,31 +153,63 @@ func maxPool(c *build.Context, s set) {
 	p.write(outputs, "step", "")
 }
 
+// lead puts x, and its place, into best and at where it takes over.
+func (p *pooling) lead(x, best, at reg.VecVirtual) {
+	if p.masked {
+		number, larger := p.K(), p.K()
+		p.VCMPPS(ordered, best, best, number)
+		p.VCMPPS(notLE, best, x, larger)
+		p.KANDW(number, larger, larger)
+		p.VMOVAPS(x, larger, best)
+		p.VMOVAPS(p.index, larger, at)
+		return
+	}
+	number, larger := p.new(), p.new()
+	p.VCMPPS(ordered, best, best, number)
+	p.VCMPPS(notLE, best, x, larger)
+	p.VANDPS(number, larger, larger)
+	p.VBLENDVPS(larger, x, best, best)
+	p.VBLENDVPS(larger, p.index, at, at)
+}
+
 // maxPoolGrad writes the sums of what windows send to a pixel, in float32, from +0 on.
 func maxPoolGrad(c *build.Context, s set) {
 	outputs := map[string]reg.GPVirtual{"dx": nil}
-	var sum reg.VecVirtual
+	var sum []reg.VecVirtual
 	p := &pooling{
 		code: code{Context: c, set: s}, sources: []string{"dy", "at"},
-		before: func(p *pooling, _ []operand.Mem, _ bool) { sum = p.zero() },
-		look: func(p *pooling, from []operand.Mem, masked bool) {
-			dy, at := p.load(from[0], masked), p.load(from[1], masked)
-			if p.masked {
-				here := p.K()
-				p.VCMPPS(equal, p.index, at, here)
-				p.VADDPS(dy, sum, here, sum)
-				return
+		before: func(p *pooling, _ []operand.Mem, vectors int, _ bool) {
+			sum = make([]reg.VecVirtual, vectors)
+			for v := range sum {
+				sum[v] = p.zero()
 			}
-			p.VCMPPS(equal, p.index, at, at)
-			p.VANDPS(at, dy, dy)
-			p.VADDPS(dy, sum, sum) // the sum is never -0, so that adding +0 leaves its bits
 		},
-		after: func(p *pooling, masked bool) {
-			p.store(sum, operand.Mem{Base: outputs["dx"], Index: p.offset, Scale: 1}, masked)
+		look: func(p *pooling, from []operand.Mem, vectors int, masked bool) {
+			for v := range vectors {
+				p.send(p.load(p.next(from[0], v), masked), p.load(p.next(from[1], v), masked), sum[v])
+			}
+		},
+		after: func(p *pooling, vectors int, masked bool) {
+			for v := range vectors {
+				p.store(sum[v], p.output(outputs["dx"], v), masked)
+			}
 		},
 	}
 	begin(c, "maxPoolGrad"+s.name, "func("+windowArgs+", dy, at, dx *float32, step int)",
 		"sums for pixels of dx, step numbers apart, what rows×cols windows send there: dy where at is",
 		"first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1.")
 	p.write(outputs, "", "step")
+}
+
+// send adds dy where at is the place that is looked at.
+func (p *pooling) send(dy, at, sum reg.VecVirtual) {
+	if p.masked {
+		here := p.K()
+		p.VCMPPS(equal, p.index, at, here)
+		p.VADDPS(dy, sum, here, sum)
+		return
+	}
+	p.VCMPPS(equal, p.index, at, at)
+	p.VANDPS(at, dy, dy)
+	p.VADDPS(dy, sum, sum) // the sum is never -0, so that adding +0 leaves its bits
 }

@@ -29,6 +29,7 @@ const (
 	equal     = operand.U8(0x00)
 	ordered   = operand.U8(0x07)
 	floatSize = 4
+	lineSize  = 64
 )
 
 // maskTable is the name of the masks of AVX2: a vector of ones followed by one of zeros.

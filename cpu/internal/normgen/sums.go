@@ -56,11 +56,14 @@ func sums(c *build.Context, s set) {
 
 // sumVariant is a first pass of a gradient.
 type sumVariant struct {
-	name     string
-	relu, dz bool
+	name             string
+	relu, dz, stream bool
 }
 
-var gradSums = []sumVariant{{"gradSums", false, false}, {"gradSumsReLU", true, false}, {"gradSumsAddReLU", true, true}}
+var gradSums = []sumVariant{
+	{"gradSums", false, false, false}, {"gradSumsReLU", true, false, false},
+	{"gradSumsAddReLU", true, true, false}, {"gradSumsAddReLUStream", true, true, true},
+}
 
 // gradSum writes the first pass of a gradient: for every column the sums of g and of g·(x − mean), where g is dy, or dy where y > 0
 // and else 0, which it may keep in dz.
@@ -68,6 +71,7 @@ func gradSum(c *build.Context, s set, variant sumVariant) {
 	var mean, s1, s2 [][2]reg.VecVirtual
 	var zero reg.VecVirtual
 	w := &walk{
+		stream: variant.stream, output: "dz",
 		matrices: []string{"x", "dy"}, columns: map[string]int{"mean": floatSize, "s1": sumSize, "s2": sumSize},
 		before: func(w *walk, vectors int) {
 			mean, s1, s2 = w.widened("mean", vectors), w.loadSums("s1", vectors), w.loadSums("s2", vectors)
@@ -82,7 +86,7 @@ func gradSum(c *build.Context, s set, variant sumVariant) {
 					dy := w.load(w.element("dy", v), masked)
 					dy = w.where(greater, w.load(w.element("y", v), masked), zero, dy)
 					if variant.dz {
-						w.store(dy, w.element("dz", v), masked)
+						w.put(dy, "dz", v, masked)
 					}
 					g = w.widen(dy)
 				} else {
@@ -109,7 +113,7 @@ func gradSum(c *build.Context, s set, variant sumVariant) {
 		w.matrices = append(w.matrices, "dz")
 		doc += " It writes g to dz."
 	}
-	w.function(c, s, variant.name, "x, dy, y, dz, mean *float32, s1, s2 *float64", doc+" There is at least one row.")
+	w.function(c, s, variant.name, "x, dy, y, dz, mean *float32, s1, s2 *float64", doc+" There is at least one row."+streamDoc(variant.stream))
 }
 
 // fold writes the addition of the sums of a block to those of all.
@@ -130,4 +134,11 @@ func fold(c *build.Context, s set) {
 	k.JNZ(operand.LabelRef("again"))
 	k.VZEROUPPER()
 	k.RET()
+}
+
+// fence writes what must follow stores past the cache.
+func fence(c *build.Context) {
+	begin(c, "storeFence", "func()", "waits for all stores, those past the cache included.")
+	c.SFENCE()
+	c.RET()
 }

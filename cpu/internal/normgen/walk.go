@@ -12,7 +12,8 @@ import (
 )
 
 // walk is a kernel over rows×cols numbers of matrices whose rows are stride apart. It takes the columns in groups of a few vectors and
-// goes down all rows for each, so that what belongs to a column stays in registers. The last columns come one vector at a time.
+// goes down all rows for each, so that what belongs to a column stays in registers. The last columns come one vector at a time. It asks the
+// cache for what lies ahead numbers further on (or behind, if that is negative), which is not read.
 type walk struct {
 	code
 	matrices []string       // parameters, of float32
@@ -20,6 +21,7 @@ type walk struct {
 	pointers map[string]reg.GPVirtual
 	at       reg.GPVirtual // the row, in bytes
 	stream   bool          // outputs go past the cache
+	output   string
 
 	before func(w *walk, vectors int)              // loads what belongs to the columns
 	row    func(w *walk, vectors int, masked bool) // does a row
@@ -27,7 +29,7 @@ type walk struct {
 }
 
 // shape are the parameters that every walk begins with.
-const shape = "stride, rows, cols int, "
+const shape = "stride, rows, cols, ahead int, "
 
 // function writes a walk.
 func (w *walk) function(c *build.Context, s set, name, signature string, doc ...string) {
@@ -40,14 +42,14 @@ func (w *walk) function(c *build.Context, s set, name, signature string, doc ...
 	for _, p := range sorted(w.columns) {
 		w.pointers[p] = w.pointer(p)
 	}
-	stride, end, cols := w.bytes("stride"), w.pointer("rows"), w.pointer("cols")
+	stride, end, cols, ahead := w.bytes("stride"), w.pointer("rows"), w.pointer("cols"), w.bytes("ahead")
 	w.IMULQ(stride, end)
 	w.at = w.GP64()
 	group := w.wide * w.lanes
 	w.Label("wide")
 	w.CMPQ(cols, operand.U32(uint32(group)))
 	w.JLT(operand.LabelRef("narrow"))
-	w.down("wideRows", w.wide, false, stride, end)
+	w.down("wideRows", w.wide, false, stride, end, ahead)
 	w.advance(group)
 	w.SUBQ(operand.U32(uint32(group)), cols)
 	w.JMP(operand.LabelRef("wide"))
@@ -60,14 +62,11 @@ func (w *walk) function(c *build.Context, s set, name, signature string, doc ...
 	w.CMPQ(cols, lanes)
 	w.CMOVQGT(lanes, last)
 	w.lastMask(last)
-	w.down("narrowRows", 1, true, stride, end)
+	w.down("narrowRows", 1, true, stride, end, ahead)
 	w.advance(w.lanes)
 	w.SUBQ(operand.U8(w.lanes), cols)
 	w.JMP(operand.LabelRef("narrow"))
 	w.Label("done")
-	if w.stream {
-		w.SFENCE() // what goes past the cache is seen in no order without it
-	}
 	w.VZEROUPPER()
 	w.RET()
 }
@@ -82,16 +81,32 @@ func begin(c *build.Context, name, signature string, doc ...string) {
 }
 
 // down goes through the rows.
-func (w *walk) down(label string, vectors int, masked bool, stride, end reg.GPVirtual) {
+func (w *walk) down(label string, vectors int, masked bool, stride, end, ahead reg.GPVirtual) {
 	w.before(w, vectors)
 	w.XORQ(w.at, w.at)
+	next := w.GP64()
+	w.MOVQ(ahead, next)
 	w.Label(label)
+	w.ask(next, vectors)
 	w.row(w, vectors, masked)
+	w.ADDQ(stride, next)
 	w.ADDQ(stride, w.at)
 	w.CMPQ(w.at, end)
 	w.JLT(operand.LabelRef(label))
 	if w.after != nil {
 		w.after(w, vectors)
+	}
+}
+
+// ask asks for the same part of the row that lies ahead: the processor follows few rows at a time by itself, and not beyond a page.
+func (w *walk) ask(next reg.GPVirtual, vectors int) {
+	for _, m := range w.matrices {
+		if m == w.output {
+			continue
+		}
+		for at := 0; at < vectors*w.lanes*floatSize; at += lineSize {
+			w.PREFETCHT0(operand.Mem{Base: w.pointers[m], Index: next, Scale: 1, Disp: at})
+		}
 	}
 }
 

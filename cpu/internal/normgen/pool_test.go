@@ -1,0 +1,17 @@
+package main
+
+import "testing"
+
+// A window is looked at by two comparisons for each vector, a pixel of its gradient by one.
+func TestWindowLoops(t *testing.T) {
+	all := functions(t)
+	for _, s := range sets {
+		for name, each := range map[string]int{"maxPool": 2, "maxPoolGrad": 1} {
+			for label, vectors := range map[string]int{"cols": s.wide, "colsSingle": 1, "colsTail": 1} {
+				if got := count(between(all[name+s.name], label, "JNZ"), "VCMPPS"); got != each*vectors {
+					t.Errorf("%s%s compares %d times at %s, want %d", name, s.name, got, label, each*vectors)
+				}
+			}
+		}
+	}
+}

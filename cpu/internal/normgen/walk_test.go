@@ -1,0 +1,28 @@
+package main
+
+import "testing"
+
+// The loop over rows holds, for each vector, the instructions of the definition and no more: what belongs to columns stays in
+// registers.
+func TestRowLoops(t *testing.T) {
+	all := functions(t)
+	for _, s := range sets {
+		n := s.wide
+		for name, want := range map[string]map[string]int{
+			"moments":             {"VSUBPD": 2 * n, "VADDPD": 2 * n, "VFMADD231PD": 2 * n, "VCVTPS2PD": 2 * n, "VMOVUPD": 0},
+			"sums":                {"VADDPD": 2 * n, "VCVTPS2PD": 2 * n},
+			"gradSums":            {"VSUBPD": 2 * n, "VADDPD": 2 * n, "VFMADD231PD": 2 * n, "VCVTPS2PD": 4 * n, "VCMPPS": 0},
+			"gradSumsReLU":        {"VADDPD": 2 * n, "VFMADD231PD": 2 * n, "VCVTPS2PD": 4 * n, "VCMPPS": n},
+			"affine":              {"VSUBPS": n, "VMULPS": n, "VADDPS": n, "VFMADD231PS": 0, "VMOVUPS": 2 * n},
+			"affineAddReLUStream": {"VADDPS": 2 * n, "VCMPPS": n, "VMOVNTPS": n},
+			"gradient":            {"VSUBPS": n, "VMULPS": 2 * n, "VADDPS": 2 * n, "VMOVUPS": 3 * n},
+		} {
+			loop := between(all[name+s.name], "wideRows", "JLT")
+			for op, times := range want {
+				if got := count(loop, op); got != times {
+					t.Errorf("%s%s has %d %s for %d vectors, want %d", name, s.name, got, op, n, times)
+				}
+			}
+		}
+	}
+}

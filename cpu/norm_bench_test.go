@@ -1,0 +1,92 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"fspda/device"
+)
+
+// normShapes are those of ResNet-50 at a batch of eight, m and c.
+var normShapes = [][2]int{{100352, 64}, {25088, 64}, {25088, 256}, {6272, 128}, {6272, 512}, {1568, 256}, {1568, 1024}, {392, 512}, {392, 2048}}
+
+// moved is how many matrices of the size of x a kernel must read or write, reading twice what it needs in both passes.
+var moved = map[device.Kernel]int{
+	device.BatchNorm: 3, device.BatchNormReLU: 3, device.BatchNormAddReLU: 4,
+	device.BatchNormGrad: 5, device.BatchNormReLUGrad: 7, device.BatchNormAddReLUGrad: 8,
+	device.Normalize: 2, device.NormalizeReLU: 2, device.NormalizeAddReLU: 3,
+}
+
+// normOperands are random operands of a kernel over m×c numbers.
+func normOperands(k device.Kernel, m, c int) *operands {
+	e := kernels[k]
+	o := &operands{dims: []int{m, c}, attr: 1e-5}
+	for i, shape := range e.in {
+		v := noise(fmt.Sprint(k, i), e.size(shape, o.dims))
+		for j := range v {
+			if shape == "c" {
+				v[j] = max(v[j], -v[j]) // a variance
+			}
+		}
+		o.in = append(o.in, v)
+	}
+	for _, shape := range e.out {
+		o.out = append(o.out, noise("out", e.size(shape, o.dims)))
+	}
+	return o
+}
+
+// copyRate is the bytes that copy reads and writes in a nanosecond, for an operand as large. It is the yardstick in the same run.
+func copyRate(n int) float64 {
+	from, to := noise("from", n), noise("to", n)
+	best := time.Hour
+	for range 5 {
+		repeat := 1 + 4<<20/n
+		begin := time.Now()
+		for range repeat {
+			copy(to, from)
+		}
+		best = min(best, time.Since(begin)/time.Duration(repeat))
+	}
+	return 8 * float64(n) / float64(best.Nanoseconds())
+}
+
+// benchKernel reports the bytes that must move, in GB/s and as a part of what copy moves.
+func benchKernel(b *testing.B, run func(*operands) error, o *operands, numbers, yardstick int) {
+	rate := copyRate(yardstick)
+	best := time.Hour
+	for b.Loop() {
+		begin := time.Now()
+		if err := run(o); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(begin))
+	}
+	rate2 := 4 * float64(numbers) / float64(best.Nanoseconds())
+	b.ReportMetric(rate2, "GB/s")
+	b.ReportMetric(rate2/rate, "of-copy")
+	b.ReportMetric(rate, "copy-GB/s")
+}
+
+func benchNorm(b *testing.B, all ...device.Kernel) {
+	for _, k := range all {
+		for _, s := range normShapes {
+			b.Run(fmt.Sprintf("%s/%dx%d", k, s[0], s[1]), func(b *testing.B) {
+				benchKernel(b, kernels[k].run, normOperands(k, s[0], s[1]), moved[k]*s[0]*s[1], s[0]*s[1])
+			})
+		}
+	}
+}
+
+func BenchmarkBatchNorm(b *testing.B) {
+	benchNorm(b, device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU)
+}
+
+func BenchmarkBatchNormGrad(b *testing.B) {
+	benchNorm(b, device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad)
+}
+
+func BenchmarkNormalize(b *testing.B) {
+	benchNorm(b, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU)
+}

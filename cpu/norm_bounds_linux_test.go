@@ -1,0 +1,51 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+
+	"fspda/device"
+)
+
+// fenced moves operands to where memory ends behind each of them.
+func fenced(t *testing.T, o *operands) *operands {
+	f := &operands{dims: o.dims, attr: o.attr}
+	move := func(from [][]float32) (to [][]float32) {
+		for _, v := range from {
+			w := beforeFence(t, len(v))
+			copy(w, v)
+			to = append(to, w)
+		}
+		return to
+	}
+	f.in, f.out = move(o.in), move(o.out)
+	return f
+}
+
+// No operand is read or written behind its last word.
+func TestNormStaysInBounds(t *testing.T) {
+	for _, k := range normSets() {
+		for _, s := range [][2]int{{1, 1}, {2, 7}, {3, 8}, {2, 9}, {3, 15}, {1, 17}, {5, 33}, {2, 63}, {2, 65}, {3, 100}, {600, 3}} {
+			for _, kernel := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...), givenNorms...) {
+				want := normCase(kernel, s[0], s[1], 0, 0)
+				got := fenced(t, want)
+				with(&normGo, func() { run(t, kernel, want) })
+				with(k, func() { run(t, kernel, got) })
+				for i := range want.out {
+					sameWords(t, fmt.Sprint(k.name, kernel, s, i), got.out[i], want.out[i])
+				}
+			}
+		}
+		for _, dims := range [][]int{{1, 1, 1, 1, 1, 1, 0}, {2, 3, 4, 5, 3, 2, 1}, {1, 5, 5, 17, 3, 1, 2}, {1, 4, 7, 70, 2, 3, 0}} {
+			for _, kernel := range []device.Kernel{device.MaxPool, device.MaxPoolGrad} {
+				want := poolCase(kernel, dims, 0, 0)
+				got := fenced(t, want)
+				with(&normGo, func() { run(t, kernel, want) })
+				with(k, func() { run(t, kernel, got) })
+				for i := range want.out {
+					sameWords(t, fmt.Sprint(k.name, kernel, dims, i), got.out[i], want.out[i])
+				}
+			}
+		}
+	}
+}

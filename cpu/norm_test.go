@@ -1,0 +1,449 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"fspda/device"
+	"fspda/device/devicetest"
+	"fspda/internal/rng"
+)
+
+// The kernels of normalisation, by what follows the affine map.
+var (
+	forwardNorms  = []device.Kernel{device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU}
+	backwardNorms = []device.Kernel{device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad}
+	givenNorms    = []device.Kernel{device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU}
+)
+
+// with runs f with other loops.
+func with(k *normKernels, f func()) {
+	defer func(old *normKernels) { normal = old }(normal)
+	normal = k
+	f()
+}
+
+// strange are all kinds of float32, and numbers whose products are denormal or overflow.
+var strange = []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1.5p-70, -0x1.3p-64, math.MaxFloat32, -math.MaxFloat32}
+
+// numbersAt returns n numbers that begin skip words behind a line of the cache, with words around them that nothing may change. One in
+// every `odd` is strange, none if odd is 0.
+func numbersAt(name string, n, skip, odd int) []float32 {
+	return bordered(name, n, skip, odd)[skip:][:n]
+}
+
+// bordered is numbersAt with the words around: skip before them, 16 behind.
+func bordered(name string, n, skip, odd int) []float32 {
+	s := rng.New(7, name, uint64(n))
+	all := aligned(skip + n + 16)
+	const many = 100003 // after which they repeat
+	for i := range all {
+		if i >= many {
+			all[i] = all[i-many]
+			continue
+		}
+		all[i] = float32(s.Norm())
+		if odd > 0 && s.IntN(odd) == 0 {
+			all[i] = strange[s.IntN(len(strange))]
+		}
+	}
+	return all
+}
+
+// around returns a slice with the words behind it.
+func around(v []float32) []float32 {
+	return v[:len(v)+16]
+}
+
+// sameWords reports the first word that differs; all NaN are alike.
+func sameWords(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if !same(got[i], want[i]) {
+			t.Fatalf("%s: word %d of %d is %v (%08x), want %v (%08x)", what, i, len(want), got[i], math.Float32bits(got[i]), want[i], math.Float32bits(want[i]))
+		}
+	}
+}
+
+func sameSums(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	for i := range want {
+		if math.Float64bits(got[i]) != math.Float64bits(want[i]) && !(got[i] != got[i] && want[i] != want[i]) {
+			t.Fatalf("%s: sum %d of %d is %v, want %v", what, i, len(want), got[i], want[i])
+		}
+	}
+}
+
+// loops runs every loop once on a span and returns all that they wrote.
+func loops(k *normKernels, s normSpan, skip, odd int) (matrices [][]float32, sums [][]float64) {
+	n := s.length()
+	matrix := func(name string) []float32 { return numbersAt(name, n, skip, odd) }
+	column := func(name string) []float32 { return numbersAt(name, padded(s.cols), 0, odd) }
+	sum := func() []float64 {
+		v := make([]float64, padded(s.cols)+1)
+		for j := range v {
+			v[j] = float64(j) + 0.1
+		}
+		sums = append(sums, v)
+		return v[:padded(s.cols)]
+	}
+	out := func() []float32 {
+		all := bordered("out", n, skip, odd)
+		matrices = append(matrices, all)
+		return all[skip:][:n]
+	}
+	x, y, z, dy := matrix("x"), matrix("y"), matrix("z"), matrix("dy")
+	mean, a, b, e := column("mean"), column("a"), column("b"), column("e")
+	k.moments(s, x, mean, sum(), sum())
+	k.sums(s, x, sum())
+	for stream := range 2 {
+		if stream == 1 && (skip > 0 || s.stride%channelStep != 0) {
+			continue
+		}
+		for follows := range 3 {
+			k.affine[stream][follows](s, x, z, out(), mean, a, b)
+			k.gradSums[stream][follows](s, x, dy, y, out(), mean, sum(), sum())
+		}
+		for follows := range 2 {
+			k.gradient[stream][follows](s, x, dy, y, out(), mean, a, b, e)
+		}
+	}
+	k.fence()
+	// What lies behind the last column of the sums is anybody's.
+	for _, v := range sums {
+		clear(v[s.cols:padded(s.cols)])
+	}
+	return matrices, sums
+}
+
+// Every loop gives the bits of the one in Go, at widths around those of the vectors, wherever its operands lie, and leaves what lies
+// around its outputs and between their rows.
+func TestNormLoops(t *testing.T) {
+	widths := []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 80, 81, 127, 128, 129, 200, 1024}
+	for i, cols := range widths {
+		for j, rows := range []int{1, 2, 3, 17} {
+			for skip := range 16 {
+				if cols > 200 && skip%5 > 0 {
+					continue
+				}
+				s := normSpan{cols + []int{0, 5, (16 - cols%16) % 16}[(i+j+skip)%3], rows, cols, 64}
+				odd := []int{0, 5}[skip%2]
+				want, wantSums := loops(&normGo, s, skip, odd)
+				for _, k := range normSets() {
+					what := fmt.Sprintf("%s %+v, %d words in", k.name, s, skip)
+					got, gotSums := loops(k, s, skip, odd)
+					for o := range want {
+						sameWords(t, fmt.Sprint(what, ", output ", o), got[o], want[o])
+					}
+					for o := range wantSums {
+						sameSums(t, fmt.Sprint(what, ", sums ", o), gotSums[o], wantSums[o])
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	for _, k := range normSets() {
+		for n := 16; n <= 1024; n += 16 {
+			total, part, want := make([]float64, n+1), make([]float64, n+1), make([]float64, n+1)
+			for i := range total {
+				total[i], part[i] = float64(i)/3, 1/float64(i+1)
+				want[i] = total[i] + part[i]
+			}
+			want[n], part[n] = total[n], 5
+			k.fold(total[:n], part[:n])
+			sameSums(t, k.name, total, want)
+			for i, v := range part {
+				if v != 0 != (i == n) {
+					t.Fatalf("%s: part %d of %d is %v", k.name, i, n, v)
+				}
+			}
+		}
+	}
+}
+
+// definedNorm is the forward pass as norm.go states it, number by number.
+func definedNorm(o *operands, follows int) (y, mean, variance []float32) {
+	m, c := o.dims[0], o.dims[1]
+	x := o.in[0]
+	y, mean, variance = make([]float32, m*c), make([]float32, c), make([]float32, c)
+	for j := range c {
+		var s1, s2 float64
+		for first := 0; first < m; first += normBlock {
+			var b1, b2 float64
+			for i := first; i < min(m, first+normBlock); i++ {
+				d := float64(x[i*c+j]) - float64(x[j])
+				b1 += d
+				b2 = math.FMA(d, d, b2)
+			}
+			s1, s2 = s1+b1, s2+b2
+		}
+		d := s1 / float64(m)
+		v := max((s2-float64(s1*d))/float64(m), 0)
+		mu := float64(x[j]) + d
+		k := float64(o.in[1][j]) / math.Sqrt(v+o.attr)
+		mean[j], variance[j] = float32(mu), float32(v)
+		shift := float32(float64(o.in[2][j]) - float64((mu-float64(mean[j]))*k))
+		for i := range m {
+			out := float32(float32(float32(x[i*c+j]-mean[j])*float32(k)) + shift)
+			if follows == normAddReLU {
+				out += o.in[3][i*c+j]
+			}
+			if follows != normPlain && out <= 0 {
+				out = 0
+			}
+			y[i*c+j] = out
+		}
+	}
+	return y, mean, variance
+}
+
+// definedNormGrad is the backward pass as norm.go states it.
+func definedNormGrad(o *operands, follows int) (dx, dz, dgamma, dbeta []float32) {
+	m, c := o.dims[0], o.dims[1]
+	x, rest := o.in[0], o.in[1:]
+	g := append([]float32{}, rest[0]...)
+	if follows != normPlain {
+		g = append([]float32{}, rest[1]...)
+		for i, y := range rest[0] {
+			if !(y > 0) {
+				g[i] = 0
+			}
+		}
+		rest = rest[1:]
+	}
+	gamma, mean, variance := rest[1], rest[2], rest[3]
+	dx, dgamma, dbeta = make([]float32, m*c), make([]float32, c), make([]float32, c)
+	for j := range c {
+		var a, b float64
+		for first := 0; first < m; first += normBlock {
+			var partA, partB float64
+			for i := first; i < min(m, first+normBlock); i++ {
+				partA += float64(g[i*c+j])
+				partB = math.FMA(float64(g[i*c+j]), float64(x[i*c+j])-float64(mean[j]), partB)
+			}
+			a, b = a+partA, b+partB
+		}
+		inv := 1 / math.Sqrt(float64(variance[j])+o.attr)
+		k := float64(gamma[j]) * inv
+		dbeta[j], dgamma[j] = float32(a), float32(b*inv)
+		slope, constant := float32(-((k*inv)*(b*inv))/float64(m)), float32(-(k*a)/float64(m))
+		for i := range m {
+			t := float32(float32(float32(x[i*c+j]-mean[j])*slope) + constant)
+			dx[i*c+j] = float32(float32(k)*g[i*c+j]) + t
+		}
+	}
+	return dx, g, dgamma, dbeta
+}
+
+// normCase are operands of a kernel; columns lie far off zero, some are constant.
+func normCase(k device.Kernel, m, c, skip, odd int) *operands {
+	e := kernels[k]
+	o := &operands{dims: []int{m, c}, attr: 1e-5}
+	for i, shape := range e.in {
+		v := numbersAt(fmt.Sprint(k, i), e.size(shape, o.dims), skip, odd)
+		if i == 0 {
+			for p := range v {
+				switch p % c % 3 {
+				case 1:
+					v[p] += 1000
+				case 2:
+					if p%c%9 == 2 {
+						v[p] = 7.1
+					}
+				}
+			}
+		}
+		if shape == "c" && i == len(e.in)-1 { // a variance
+			for j := range v {
+				v[j] = max(v[j], -v[j])
+			}
+		}
+		o.in = append(o.in, v)
+	}
+	for i, shape := range e.out {
+		o.out = append(o.out, numbersAt(fmt.Sprint("out", i), e.size(shape, o.dims), skip, 0))
+	}
+	return o
+}
+
+var normCases = [][2]int{{1, 1}, {1, 40}, {2, 3}, {7, 1}, {511, 5}, {512, 17}, {513, 64}, {1100, 33}, {3, 1024}, {5, 1040}, {4, 2100}, {1537, 1}, {9, 129}}
+
+// Each kernel gives, with every set of loops, the bits of its definition.
+func TestBatchNormIsDefined(t *testing.T) {
+	for _, k := range normSets() {
+		for i, s := range normCases {
+			for follows := range 3 {
+				o := normCase(forwardNorms[follows], s[0], s[1], i, i%2*50)
+				with(k, func() { run(t, forwardNorms[follows], o) })
+				y, mean, variance := definedNorm(o, follows)
+				what := fmt.Sprint(k.name, " ", forwardNorms[follows], " ", s)
+				sameWords(t, what+" mean", o.out[1], mean)
+				sameWords(t, what+" var", o.out[2], variance)
+				sameWords(t, what, o.out[0], y)
+
+				g := normCase(backwardNorms[follows], s[0], s[1], i, i%2*50)
+				with(k, func() { run(t, backwardNorms[follows], g) })
+				dx, dz, dgamma, dbeta := definedNormGrad(g, follows)
+				what = fmt.Sprint(k.name, " ", backwardNorms[follows], " ", s)
+				want := [][]float32{dx, dgamma, dbeta}
+				if follows == normAddReLU {
+					want = [][]float32{dx, dz, dgamma, dbeta}
+				}
+				for j := range want {
+					sameWords(t, fmt.Sprint(what, " output ", j), g.out[j], want[j])
+				}
+			}
+		}
+	}
+}
+
+func run(t testing.TB, k device.Kernel, o *operands) {
+	t.Helper()
+	if err := kernels[k].run(o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Outputs that go past the cache have the bits of those that do not.
+func TestStreamsChangeNothing(t *testing.T) {
+	const m, c = streamBytes/4/80 + 1, 80
+	for _, k := range append(append([]device.Kernel{}, forwardNorms...), backwardNorms...) {
+		streamed, other := normCase(k, m, c, 0, 0), normCase(k, m, c, 0, 0)
+		for i, v := range other.out {
+			other.out[i] = numbersAt("elsewhere", len(v), 1, 0)
+		}
+		if streamsPast(streamed.out[0], c) != 1 || streamsPast(other.out[0], c) != 0 {
+			t.Fatal("the operands do not tell streamsPast from others")
+		}
+		run(t, k, streamed)
+		run(t, k, other)
+		for i := range other.out {
+			sameWords(t, fmt.Sprint(k, " output ", i), streamed.out[i], other.out[i])
+		}
+	}
+}
+
+// interpret returns what a kernel is in float64.
+func interpret(k device.Kernel, o *operands) (want [][]float64) {
+	wide := func(all [][]float32) (w [][]float64) {
+		for _, v := range all {
+			x := make([]float64, len(v))
+			for i := range v {
+				x[i] = float64(v[i])
+			}
+			w = append(w, x)
+		}
+		return w
+	}
+	want = wide(o.out)
+	devicetest.Interpret(&device.Call{Kernel: k, Dims: o.dims, Attr: o.attr}, wide(o.in), want)
+	return want
+}
+
+// Numbers whose mean is a thousand, or a million, times their spread lose nothing but the roundings of y.
+func TestBatchNormFarFromZero(t *testing.T) {
+	for _, far := range []float32{0, 1e3, 1e6} {
+		const m, c = 5000, 3
+		o := normCase(device.BatchNorm, m, c, 0, 0)
+		for i := range o.in[0] {
+			o.in[0][i] = far + float32(math.Mod(float64(i)*0.618033988749895, 1))
+		}
+		o.attr = 1e-9
+		run(t, device.BatchNorm, o)
+		want := interpret(device.BatchNorm, o)
+		for i, y := range o.out[0] {
+			j := i % c
+			if d := math.Abs(float64(y) - want[0][i]); d > 0x1p-24*(6*math.Abs(float64(o.in[1][j]))*2+2*math.Abs(float64(o.in[2][j]))) {
+				t.Fatalf("mean %v: y is %v, want %v", far, y, want[0][i])
+			}
+		}
+		for j, v := range o.out[2] {
+			if math.Abs(float64(v)-want[2][j]) > 0x1p-23*want[2][j] || float64(o.out[1][j]) != float64(float32(want[1][j])) {
+				t.Errorf("mean %v: got mean %v and variance %v, want %v and %v", far, o.out[1][j], v, want[1][j], want[2][j])
+			}
+		}
+	}
+}
+
+// A first row far from all others is the worst shift; var is still right.
+func TestVarianceOfAnOutlier(t *testing.T) {
+	const m = 20000
+	o := normCase(device.BatchNorm, m, 1, 0, 0)
+	for i := range o.in[0] {
+		o.in[0][i] = 1 + float32(i%7)*0x1p-12
+	}
+	o.in[0][0] = 1e4
+	run(t, device.BatchNorm, o)
+	if want := interpret(device.BatchNorm, o)[2][0]; math.Abs(float64(o.out[2][0])-want) > 0x1p-24*want {
+		t.Errorf("variance %v, want %v", o.out[2][0], want)
+	}
+}
+
+// One row, and constant columns, have no variance: y is beta.
+func TestNoVariance(t *testing.T) {
+	for _, m := range []int{1, 3, 600} {
+		o := normCase(device.BatchNorm, m, 20, 0, 0)
+		for i := range o.in[0] {
+			o.in[0][i] = float32(i%20) * 1.1
+		}
+		run(t, device.BatchNorm, o)
+		for j, v := range o.out[2] {
+			if v != 0 || o.out[1][j] != o.in[0][j] || o.out[0][j] != o.in[2][j] {
+				t.Errorf("%d rows: mean %v of %v, variance %v, y %v, want %v", m, o.out[1][j], o.in[0][j], v, o.out[0][j], o.in[2][j])
+			}
+		}
+	}
+}
+
+// Normalising with the statistics of the data gives BatchNorm, but for the rounding of these.
+func TestNormalizeIsBatchNorm(t *testing.T) {
+	for follows := range 3 {
+		o := normCase(forwardNorms[follows], 100, 30, 0, 0)
+		run(t, forwardNorms[follows], o)
+		g := &operands{dims: o.dims, attr: o.attr, out: [][]float32{make([]float32, 3000)},
+			in: append([][]float32{o.in[0], o.in[1], o.in[2], o.out[1], o.out[2]}, o.in[3:]...)}
+		run(t, givenNorms[follows], g)
+		for i, y := range g.out[0] {
+			if math.Abs(float64(y-o.out[0][i])) > 3e-4 {
+				t.Fatalf("%s: element %d is %v, with given statistics %v", forwardNorms[follows], i, o.out[0][i], y)
+			}
+		}
+	}
+}
+
+func TestNormAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("pools forget")
+	}
+	for _, k := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...), givenNorms...) {
+		o := normCase(k, 70, 90, 0, 0)
+		if n := testing.AllocsPerRun(20, func() { run(t, k, o) }); n > 0 {
+			t.Errorf("%s allocates %v times", k, n)
+		}
+	}
+}
+
+// FuzzNorm holds all sets of loops against the one in Go, for any shape.
+func FuzzNorm(f *testing.F) {
+	f.Add(uint16(3), uint16(5), uint8(1), uint8(0))
+	f.Add(uint16(600), uint16(70), uint8(0), uint8(9))
+	f.Fuzz(func(t *testing.T, rows, cols uint16, skip, odd uint8) {
+		m, c := int(rows)%1500+1, int(cols)%300+1
+		for _, k := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...), givenNorms...) {
+			want := normCase(k, m, c, int(skip)%16, int(odd))
+			with(&normGo, func() { run(t, k, want) })
+			for _, set := range normSets() {
+				got := normCase(k, m, c, int(skip)%16, int(odd))
+				with(set, func() { run(t, k, got) })
+				for i := range want.out {
+					sameWords(t, fmt.Sprint(set.name, k, m, c), around(got.out[i]), around(want.out[i]))
+				}
+			}
+		}
+	})
+}

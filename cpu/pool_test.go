@@ -1,0 +1,224 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+var poolKernels = []device.Kernel{device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}
+
+// poolLoops runs both loops of windows on a run and returns what they wrote, with the words around.
+func poolLoops(k *normKernels, p poolRun, skip, odd int) [][]float32 {
+	x := numbersAt("x", p.reach(p.step), skip, odd)
+	y, at := bordered("y", p.pixels*p.channels, skip, 0), bordered("at", p.pixels*p.channels, skip, 0)
+	k.maxPool(p, x, y[skip:][:p.pixels*p.channels], at[skip:][:p.pixels*p.channels])
+	dy, places := numbersAt("dy", p.reach(p.channels), skip, odd), numbersAt("places", p.reach(p.channels), skip, 0)
+	s := rng.New(3, "places")
+	for i := range places {
+		places[i] = float32(s.IntN(p.rows*p.cols+2) - 1)
+	}
+	n := (p.pixels-1)*p.step + p.channels
+	dx := bordered("dx", n, skip, 0)
+	k.maxPoolGrad(p, dy, places, dx[skip:][:n])
+	return [][]float32{y, at, dx}
+}
+
+// The loops of windows give the bits of those in Go, for channels around the widths of vectors, wherever operands lie, and leave
+// what lies around and between their outputs.
+func TestPoolLoops(t *testing.T) {
+	for i, c := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 64, 65, 100} {
+		for skip := range 16 {
+			p := poolRun{pixels: 1 + skip%4, channels: c, rows: 1 + i%3, cols: 1 + (i+skip)%4, line: 9*c + i%2, step: (1 + skip%3) * c,
+				first: float32(i % 2), across: 1, down: float32(skip % 2)}
+			want := poolLoops(&normGo, p, skip, skip%2*6)
+			for _, k := range normSets() {
+				for o, got := range poolLoops(k, p, skip, skip%2*6) {
+					sameWords(t, fmt.Sprintf("%s %+v, %d words in, output %d", k.name, p, skip, o), got, want[o])
+				}
+			}
+		}
+	}
+}
+
+// poolCase are operands of a kernel of windows.
+func poolCase(k device.Kernel, dims []int, skip, odd int) *operands {
+	e := kernels[k]
+	o := &operands{dims: dims}
+	for i, shape := range e.in {
+		o.in = append(o.in, numbersAt(fmt.Sprint(k, i), e.size(shape, dims), skip, odd))
+	}
+	for i, shape := range e.out {
+		o.out = append(o.out, numbersAt(fmt.Sprint("out", i), e.size(shape, dims), skip, 0))
+	}
+	if k == device.MaxPoolGrad { // any place, whether a window has it inside the image or not
+		s := rng.New(4, "places")
+		for i := range o.in[1] {
+			o.in[1][i] = float32(s.IntN(dims[4] * dims[4]))
+		}
+	}
+	return o
+}
+
+// definedMaxPool is pool.go's definition, number by number: it goes through the places of each window.
+func definedMaxPool(dims []int, x []float32) (y, at []float32) {
+	eachWindow(dims, func(to int) { y, at = append(y, 0), append(at, -1) }, func(to, from, place int) {
+		if v := x[from]; at[to] < 0 || v > y[to] || v != v && y[to] == y[to] {
+			y[to], at[to] = v, float32(place)
+		}
+	})
+	return y, at
+}
+
+// definedMaxPoolGrad adds every dy to where it came from, windows in their order.
+func definedMaxPoolGrad(dims []int, dy, at []float32) []float32 {
+	dx := make([]float32, dims[0]*dims[1]*dims[2]*dims[3])
+	eachWindow(dims, func(int) {}, func(to, from, place int) {
+		if at[to] == float32(place) {
+			dx[from] += dy[to]
+		}
+	})
+	return dx
+}
+
+// eachWindow calls begin for each output, and look for each element of its window inside the image.
+func eachWindow(dims []int, begin func(to int), look func(to, from, place int)) {
+	images, g := poolingOf(dims)
+	for to := range images * g.p * g.q * g.c {
+		begin(to)
+		c, q, p, n := to%g.c, to/g.c%g.q, to/g.c/g.q%g.p, to/g.c/g.q/g.p
+		for place := range g.r * g.r {
+			h, w := p*g.stride-g.pad+place/g.r, q*g.stride-g.pad+place%g.r
+			if h >= 0 && h < g.h && w >= 0 && w < g.w {
+				look(to, ((n*g.h+h)*g.w+w)*g.c+c, place)
+			}
+		}
+	}
+}
+
+// Each kernel gives, with every set of loops, the bits of its definition: windows that overlap, touch, leave gaps and hang over
+// every border, with numbers of all kinds.
+func TestPoolIsDefined(t *testing.T) {
+	for r := 1; r <= 5; r++ {
+		for stride := 1; stride <= 6; stride++ {
+			for pad := range r {
+				for i, c := range []int{1, 5, 16, 19} {
+					dims := []int{1 + i%2, r + (stride+i)%5, r + (pad+2*i)%7, c, r, stride, pad}
+					for _, k := range normSets() {
+						what := fmt.Sprint(k.name, dims)
+						o := poolCase(device.MaxPool, dims, i, i%2*4)
+						with(k, func() { run(t, device.MaxPool, o) })
+						y, at := definedMaxPool(dims, o.in[0])
+						sameWords(t, what+" y", o.out[0], y)
+						sameWords(t, what+" at", o.out[1], at)
+						o = poolCase(device.MaxPoolGrad, dims, i, i%2*4)
+						with(k, func() { run(t, device.MaxPoolGrad, o) })
+						sameWords(t, what+" dx", o.out[0], definedMaxPoolGrad(dims, o.in[0], o.in[1]))
+					}
+				}
+			}
+		}
+	}
+}
+
+// The first of equals leads, zeros of both signs are equal, and the first NaN stays.
+func TestMaxPoolTies(t *testing.T) {
+	nan, zero := float32(math.NaN()), float32(0)
+	for _, c := range []struct{ x, want []float32 }{
+		{[]float32{1, 2, 2, 1}, []float32{2, 1}},
+		{[]float32{zero, zero, float32(math.Copysign(0, -1)), -1}, []float32{0, 0}},
+		{[]float32{float32(math.Copysign(0, -1)), zero, -1, -1}, []float32{float32(math.Copysign(0, -1)), 0}},
+		{[]float32{1, nan, 3, nan}, []float32{nan, 1}},
+		{[]float32{nan, 1, 2, 3}, []float32{nan, 0}},
+		{[]float32{float32(math.Inf(-1)), float32(math.Inf(-1)), float32(math.Inf(-1)), float32(math.Inf(-1))}, []float32{float32(math.Inf(-1)), 0}},
+	} {
+		for _, k := range normSets() {
+			o := &operands{in: [][]float32{c.x}, out: [][]float32{{0}, {0}}, dims: []int{1, 2, 2, 1, 2, 1, 0}}
+			with(k, func() { run(t, device.MaxPool, o) })
+			sameWords(t, fmt.Sprint(k.name, c.x), []float32{o.out[0][0], o.out[1][0]}, c.want)
+		}
+	}
+}
+
+// A mean is the sum in float64, from the first pixel to the last, times 1/m.
+func TestAvgPoolIsDefined(t *testing.T) {
+	for i, dims := range [][]int{{1, 1, 1}, {2, 49, 33}, {3, 5, 1030}, {1, 700, 17}, {2, 3, 2100}} {
+		for _, k := range normSets() {
+			o := poolCase(device.AvgPool, dims, i, i%2*30)
+			with(k, func() { run(t, device.AvgPool, o) })
+			g := poolCase(device.AvgPoolGrad, dims, i, i%2*30)
+			with(k, func() { run(t, device.AvgPoolGrad, g) })
+			m, c := dims[1], dims[2]
+			for j := range o.out[0] {
+				sum := 0.0
+				for p := range m {
+					from := (j/c*m+p)*c + j%c
+					sum += float64(o.in[0][from])
+					if want := g.in[0][j] / float32(m); !same(g.out[0][from], want) {
+						t.Fatalf("%s %v: dx is %v, want %v", k.name, dims, g.out[0][from], want)
+					}
+				}
+				if want := float32(sum * (1 / float64(m))); !same(o.out[0][j], want) {
+					t.Fatalf("%s %v: mean is %v, want %v", k.name, dims, o.out[0][j], want)
+				}
+			}
+		}
+	}
+}
+
+func TestPoolAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("pools forget")
+	}
+	for _, k := range poolKernels {
+		dims := []int{2, 9, 8, 20, 3, 2, 1}
+		if k == device.AvgPool || k == device.AvgPoolGrad {
+			dims = []int{2, 49, 70}
+		}
+		o := poolCase(k, dims, 0, 0)
+		if n := testing.AllocsPerRun(20, func() { run(t, k, o) }); n > 0 {
+			t.Errorf("%s allocates %v times", k, n)
+		}
+	}
+}
+
+// FuzzPool holds the kernels of windows against their definition, for any geometry.
+func FuzzPool(f *testing.F) {
+	f.Add(uint8(9), uint8(11), uint8(33), uint8(2), uint8(1), uint8(1), uint8(3))
+	f.Fuzz(func(t *testing.T, h, w, c, r, stride, pad, odd uint8) {
+		side := int(r)%9 + 1
+		dims := []int{2, side + int(h)%20, side + int(w)%20, int(c)%70 + 1, side, int(stride)%8 + 1, int(pad) % side}
+		for _, k := range normSets() {
+			o := poolCase(device.MaxPool, dims, int(odd)%16, int(odd))
+			with(k, func() { run(t, device.MaxPool, o) })
+			y, at := definedMaxPool(dims, o.in[0])
+			sameWords(t, "y", o.out[0], y)
+			sameWords(t, "at", o.out[1], at)
+			g := poolCase(device.MaxPoolGrad, dims, int(odd)%16, int(odd))
+			with(k, func() { run(t, device.MaxPoolGrad, g) })
+			sameWords(t, "dx", g.out[0], definedMaxPoolGrad(dims, g.in[0], g.in[1]))
+		}
+	})
+}
+
+func benchPool(b *testing.B, k device.Kernel, dims ...int) {
+	o := poolCase(k, dims, 0, 0)
+	numbers := 0
+	for _, v := range append(append([][]float32{}, o.in...), o.out...) {
+		numbers += len(v)
+	}
+	if k == device.MaxPoolGrad {
+		m := poolCase(device.MaxPool, dims, 0, 0)
+		run(b, device.MaxPool, m)
+		o.in[1] = m.out[1]
+	}
+	benchKernel(b, kernels[k].run, o, numbers, max(len(o.in[0]), len(o.out[0])))
+}
+
+func BenchmarkMaxPool(b *testing.B)     { benchPool(b, device.MaxPool, 8, 112, 112, 64, 3, 2, 1) }
+func BenchmarkMaxPoolGrad(b *testing.B) { benchPool(b, device.MaxPoolGrad, 8, 112, 112, 64, 3, 2, 1) }
+func BenchmarkAvgPool(b *testing.B)     { benchPool(b, device.AvgPool, 8, 49, 2048) }
+func BenchmarkAvgPoolGrad(b *testing.B) { benchPool(b, device.AvgPoolGrad, 8, 49, 2048) }
