@@ -1249,33 +1249,33 @@ pass_many:
 	VMULPD    Z11, Z20, Z26
 	VMULPD    Z11, Z21, Z27
 	VMULPD    Z11, Z22, Z28
-	VMULPD    Z9, Z20, Z29
-	VMULPD    Z9, Z21, Z30
-	VMULPD    Z9, Z22, Z31
-	VMULPD    Z7, Z20, Z25
-	VMULPD    Z7, Z21, Z15
-	VMULPD    Z7, Z22, Z16
+	VMULPD    Z9, Z20, Z15
+	VMULPD    Z9, Z21, Z16
+	VMULPD    Z9, Z22, Z25
 	VADDPD    Z10, Z26, Z26
 	VADDPD    Z10, Z27, Z27
 	VADDPD    Z10, Z28, Z28
-	VADDPD    Z6, Z25, Z25
-	VADDPD    Z6, Z15, Z15
-	VADDPD    Z6, Z16, Z16
+	VADDPD    Z8, Z15, Z15
+	VADDPD    Z8, Z16, Z16
+	VADDPD    Z8, Z25, Z25
 	VMULPD    Z14, Z26, Z26
 	VMULPD    Z23, Z27, Z27
 	VMULPD    Z24, Z28, Z28
-	VADDPD    Z8, Z29, Z29
-	VADDPD    Z8, Z30, Z30
-	VADDPD    Z8, Z31, Z31
-	VMULPD    Z14, Z25, Z25
-	VMULPD    Z23, Z15, Z15
-	VMULPD    Z24, Z16, Z16
+	VADDPD    Z26, Z15, Z26
+	VADDPD    Z27, Z16, Z27
+	VADDPD    Z28, Z25, Z28
+	VMULPD    Z7, Z20, Z25
+	VMULPD    Z7, Z21, Z15
+	VMULPD    Z7, Z22, Z16
 	VADDPD    Z5, Z20, Z20
 	VADDPD    Z5, Z21, Z21
 	VADDPD    Z5, Z22, Z22
-	VADDPD    Z26, Z29, Z26
-	VADDPD    Z27, Z30, Z27
-	VADDPD    Z28, Z31, Z28
+	VADDPD    Z6, Z25, Z25
+	VADDPD    Z6, Z15, Z15
+	VADDPD    Z6, Z16, Z16
+	VMULPD    Z14, Z25, Z25
+	VMULPD    Z23, Z15, Z15
+	VMULPD    Z24, Z16, Z16
 	VMULPD    Z14, Z14, Z14
 	VMULPD    Z23, Z23, Z23
 	VMULPD    Z24, Z24, Z24
@@ -1330,15 +1330,15 @@ pass_one:
 	VSUBPD    Z16, Z14, Z16
 	VMULPD    Z16, Z16, Z14
 	VMULPD    Z11, Z16, Z18
-	VMULPD    Z9, Z16, Z19
-	VMULPD    Z7, Z16, Z17
+	VMULPD    Z9, Z16, Z17
 	VADDPD    Z10, Z18, Z18
-	VADDPD    Z6, Z17, Z17
+	VADDPD    Z8, Z17, Z17
 	VMULPD    Z14, Z18, Z18
-	VADDPD    Z8, Z19, Z19
-	VMULPD    Z14, Z17, Z17
+	VADDPD    Z18, Z17, Z18
+	VMULPD    Z7, Z16, Z17
 	VADDPD    Z5, Z16, Z16
-	VADDPD    Z18, Z19, Z18
+	VADDPD    Z6, Z17, Z17
+	VMULPD    Z14, Z17, Z17
 	VMULPD    Z14, Z14, Z14
 	VADDPD    Z17, Z16, Z17
 	VMULPD    Z14, Z18, Z18
@@ -1372,21 +1372,21 @@ pass_rest:
 	VMULPD      Z1, Z1, Z2
 	VMULPD      Z11, Z1, Z3
 	VMULPD      Z9, Z1, Z4
-	VMULPD      Z7, Z1, Z7
 	VADDPD      Z10, Z3, Z3
-	VADDPD      Z6, Z7, Z7
-	VMULPD      Z2, Z3, Z3
 	VADDPD      Z8, Z4, Z4
-	VMULPD      Z2, Z7, Z7
-	VADDPD      Z5, Z1, Z1
+	VMULPD      Z2, Z3, Z3
 	VADDPD      Z3, Z4, Z3
+	VMULPD      Z7, Z1, Z4
+	VADDPD      Z5, Z1, Z1
+	VADDPD      Z6, Z4, Z4
+	VMULPD      Z2, Z4, Z4
 	VMULPD      Z2, Z2, Z2
-	VADDPD      Z7, Z1, Z7
+	VADDPD      Z4, Z1, Z4
 	VMULPD      Z2, Z3, Z3
 	VPSLLQ      $0x34, Z0, Z0
 	VPADDQ      Z12, Z0, Z0
-	VADDPD      Z3, Z7, Z7
-	VMULPD      Z0, Z7, Z14
+	VADDPD      Z3, Z4, Z4
+	VMULPD      Z0, Z4, Z14
 	VADDPD      Z5, Z14, Z14
 	VDIVPD      Z14, Z5, Z14
 	VCVTPD2PS   Z14, Y0
@@ -1451,24 +1451,24 @@ row_full:
 	VMULPD    Z21, Z21, Z22
 	VMULPD    Z11, Z20, Z24
 	VMULPD    Z11, Z21, Z25
-	VMULPD    Z9, Z20, Z26
-	VMULPD    Z9, Z21, Z27
-	VMULPD    Z7, Z20, Z23
-	VMULPD    Z7, Z21, Z17
+	VMULPD    Z9, Z20, Z17
+	VMULPD    Z9, Z21, Z23
 	VADDPD    Z10, Z24, Z24
 	VADDPD    Z10, Z25, Z25
-	VADDPD    Z6, Z23, Z23
-	VADDPD    Z6, Z17, Z17
+	VADDPD    Z8, Z17, Z17
+	VADDPD    Z8, Z23, Z23
 	VMULPD    Z16, Z24, Z24
 	VMULPD    Z22, Z25, Z25
-	VADDPD    Z8, Z26, Z26
-	VADDPD    Z8, Z27, Z27
-	VMULPD    Z16, Z23, Z23
-	VMULPD    Z22, Z17, Z17
+	VADDPD    Z24, Z17, Z24
+	VADDPD    Z25, Z23, Z25
+	VMULPD    Z7, Z20, Z23
+	VMULPD    Z7, Z21, Z17
 	VADDPD    Z5, Z20, Z20
 	VADDPD    Z5, Z21, Z21
-	VADDPD    Z24, Z26, Z24
-	VADDPD    Z25, Z27, Z25
+	VADDPD    Z6, Z23, Z23
+	VADDPD    Z6, Z17, Z17
+	VMULPD    Z16, Z23, Z23
+	VMULPD    Z22, Z17, Z17
 	VMULPD    Z16, Z16, Z16
 	VMULPD    Z22, Z22, Z22
 	VADDPD    Z23, Z20, Z23
@@ -1510,15 +1510,15 @@ row_last:
 	VSUBPD      Z18, Z16, Z18
 	VMULPD      Z18, Z18, Z16
 	VMULPD      Z11, Z18, Z20
-	VMULPD      Z9, Z18, Z21
-	VMULPD      Z7, Z18, Z19
+	VMULPD      Z9, Z18, Z19
 	VADDPD      Z10, Z20, Z20
-	VADDPD      Z6, Z19, Z19
+	VADDPD      Z8, Z19, Z19
 	VMULPD      Z16, Z20, Z20
-	VADDPD      Z8, Z21, Z21
-	VMULPD      Z16, Z19, Z19
+	VADDPD      Z20, Z19, Z20
+	VMULPD      Z7, Z18, Z19
 	VADDPD      Z5, Z18, Z18
-	VADDPD      Z20, Z21, Z20
+	VADDPD      Z6, Z19, Z19
+	VMULPD      Z16, Z19, Z19
 	VMULPD      Z16, Z16, Z16
 	VADDPD      Z19, Z18, Z19
 	VMULPD      Z16, Z20, Z20
@@ -1544,15 +1544,15 @@ row_last:
 	VSUBPD      Z17, Z16, Z17
 	VMULPD      Z17, Z17, Z16
 	VMULPD      Z11, Z17, Z19
-	VMULPD      Z9, Z17, Z20
-	VMULPD      Z7, Z17, Z18
+	VMULPD      Z9, Z17, Z18
 	VADDPD      Z10, Z19, Z19
-	VADDPD      Z6, Z18, Z18
+	VADDPD      Z8, Z18, Z18
 	VMULPD      Z16, Z19, Z19
-	VADDPD      Z8, Z20, Z20
-	VMULPD      Z16, Z18, Z18
+	VADDPD      Z19, Z18, Z19
+	VMULPD      Z7, Z17, Z18
 	VADDPD      Z5, Z17, Z17
-	VADDPD      Z19, Z20, Z19
+	VADDPD      Z6, Z18, Z18
+	VMULPD      Z16, Z18, Z18
 	VMULPD      Z16, Z16, Z16
 	VADDPD      Z18, Z17, Z18
 	VMULPD      Z16, Z19, Z19
@@ -3098,24 +3098,24 @@ pass_many:
 	VMULPD     Y5, Y5, Y6
 	VMULPD     vecConstants<>+352(SB), Y4, Y8
 	VMULPD     vecConstants<>+352(SB), Y5, Y9
-	VMULPD     vecConstants<>+288(SB), Y4, Y10
-	VMULPD     vecConstants<>+288(SB), Y5, Y11
-	VMULPD     vecConstants<>+224(SB), Y4, Y7
-	VMULPD     vecConstants<>+224(SB), Y5, Y1
+	VMULPD     vecConstants<>+288(SB), Y4, Y1
+	VMULPD     vecConstants<>+288(SB), Y5, Y7
 	VADDPD     vecConstants<>+320(SB), Y8, Y8
 	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+192(SB), Y7, Y7
-	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VADDPD     vecConstants<>+256(SB), Y1, Y1
+	VADDPD     vecConstants<>+256(SB), Y7, Y7
 	VMULPD     Y0, Y8, Y8
 	VMULPD     Y6, Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y10, Y10
-	VADDPD     vecConstants<>+256(SB), Y11, Y11
-	VMULPD     Y0, Y7, Y7
-	VMULPD     Y6, Y1, Y1
+	VADDPD     Y8, Y1, Y8
+	VADDPD     Y9, Y7, Y9
+	VMULPD     vecConstants<>+224(SB), Y4, Y7
+	VMULPD     vecConstants<>+224(SB), Y5, Y1
 	VADDPD     vecConstants<>+0(SB), Y4, Y4
 	VADDPD     vecConstants<>+0(SB), Y5, Y5
-	VADDPD     Y8, Y10, Y8
-	VADDPD     Y9, Y11, Y9
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VMULPD     Y0, Y7, Y7
+	VMULPD     Y6, Y1, Y1
 	VMULPD     Y0, Y0, Y0
 	VMULPD     Y6, Y6, Y6
 	VADDPD     Y7, Y4, Y7
@@ -3162,15 +3162,15 @@ pass_one:
 	VSUBPD     Y2, Y0, Y2
 	VMULPD     Y2, Y2, Y0
 	VMULPD     vecConstants<>+352(SB), Y2, Y4
-	VMULPD     vecConstants<>+288(SB), Y2, Y5
-	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
 	VADDPD     vecConstants<>+320(SB), Y4, Y4
-	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
 	VMULPD     Y0, Y4, Y4
-	VADDPD     vecConstants<>+256(SB), Y5, Y5
-	VMULPD     Y0, Y3, Y3
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
 	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VADDPD     Y4, Y5, Y4
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
 	VMULPD     Y0, Y0, Y0
 	VADDPD     Y3, Y2, Y3
 	VMULPD     Y0, Y4, Y4
@@ -3208,15 +3208,15 @@ pass_rest:
 	VSUBPD     Y2, Y0, Y2
 	VMULPD     Y2, Y2, Y0
 	VMULPD     vecConstants<>+352(SB), Y2, Y4
-	VMULPD     vecConstants<>+288(SB), Y2, Y5
-	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
 	VADDPD     vecConstants<>+320(SB), Y4, Y4
-	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
 	VMULPD     Y0, Y4, Y4
-	VADDPD     vecConstants<>+256(SB), Y5, Y5
-	VMULPD     Y0, Y3, Y3
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
 	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VADDPD     Y4, Y5, Y4
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
 	VMULPD     Y0, Y0, Y0
 	VADDPD     Y3, Y2, Y3
 	VMULPD     Y0, Y4, Y4
@@ -3282,24 +3282,24 @@ row_full:
 	VMULPD     Y10, Y10, Y11
 	VMULPD     vecConstants<>+352(SB), Y9, Y13
 	VMULPD     vecConstants<>+352(SB), Y10, Y14
-	VMULPD     vecConstants<>+288(SB), Y9, Y15
-	VMULPD     vecConstants<>+288(SB), Y10, Y16
-	VMULPD     vecConstants<>+224(SB), Y9, Y12
-	VMULPD     vecConstants<>+224(SB), Y10, Y6
+	VMULPD     vecConstants<>+288(SB), Y9, Y6
+	VMULPD     vecConstants<>+288(SB), Y10, Y12
 	VADDPD     vecConstants<>+320(SB), Y13, Y13
 	VADDPD     vecConstants<>+320(SB), Y14, Y14
-	VADDPD     vecConstants<>+192(SB), Y12, Y12
-	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VADDPD     vecConstants<>+256(SB), Y6, Y6
+	VADDPD     vecConstants<>+256(SB), Y12, Y12
 	VMULPD     Y5, Y13, Y13
 	VMULPD     Y11, Y14, Y14
-	VADDPD     vecConstants<>+256(SB), Y15, Y15
-	VADDPD     vecConstants<>+256(SB), Y16, Y16
-	VMULPD     Y5, Y12, Y12
-	VMULPD     Y11, Y6, Y6
+	VADDPD     Y13, Y6, Y13
+	VADDPD     Y14, Y12, Y14
+	VMULPD     vecConstants<>+224(SB), Y9, Y12
+	VMULPD     vecConstants<>+224(SB), Y10, Y6
 	VADDPD     vecConstants<>+0(SB), Y9, Y9
 	VADDPD     vecConstants<>+0(SB), Y10, Y10
-	VADDPD     Y13, Y15, Y13
-	VADDPD     Y14, Y16, Y14
+	VADDPD     vecConstants<>+192(SB), Y12, Y12
+	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VMULPD     Y5, Y12, Y12
+	VMULPD     Y11, Y6, Y6
 	VMULPD     Y5, Y5, Y5
 	VMULPD     Y11, Y11, Y11
 	VADDPD     Y12, Y9, Y12
@@ -3344,24 +3344,24 @@ row_full:
 	VMULPD     Y10, Y10, Y11
 	VMULPD     vecConstants<>+352(SB), Y9, Y13
 	VMULPD     vecConstants<>+352(SB), Y10, Y14
-	VMULPD     vecConstants<>+288(SB), Y9, Y15
-	VMULPD     vecConstants<>+288(SB), Y10, Y16
-	VMULPD     vecConstants<>+224(SB), Y9, Y12
-	VMULPD     vecConstants<>+224(SB), Y10, Y6
+	VMULPD     vecConstants<>+288(SB), Y9, Y6
+	VMULPD     vecConstants<>+288(SB), Y10, Y12
 	VADDPD     vecConstants<>+320(SB), Y13, Y13
 	VADDPD     vecConstants<>+320(SB), Y14, Y14
-	VADDPD     vecConstants<>+192(SB), Y12, Y12
-	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VADDPD     vecConstants<>+256(SB), Y6, Y6
+	VADDPD     vecConstants<>+256(SB), Y12, Y12
 	VMULPD     Y5, Y13, Y13
 	VMULPD     Y11, Y14, Y14
-	VADDPD     vecConstants<>+256(SB), Y15, Y15
-	VADDPD     vecConstants<>+256(SB), Y16, Y16
-	VMULPD     Y5, Y12, Y12
-	VMULPD     Y11, Y6, Y6
+	VADDPD     Y13, Y6, Y13
+	VADDPD     Y14, Y12, Y14
+	VMULPD     vecConstants<>+224(SB), Y9, Y12
+	VMULPD     vecConstants<>+224(SB), Y10, Y6
 	VADDPD     vecConstants<>+0(SB), Y9, Y9
 	VADDPD     vecConstants<>+0(SB), Y10, Y10
-	VADDPD     Y13, Y15, Y13
-	VADDPD     Y14, Y16, Y14
+	VADDPD     vecConstants<>+192(SB), Y12, Y12
+	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VMULPD     Y5, Y12, Y12
+	VMULPD     Y11, Y6, Y6
 	VMULPD     Y5, Y5, Y5
 	VMULPD     Y11, Y11, Y11
 	VADDPD     Y12, Y9, Y12
@@ -3408,15 +3408,15 @@ row_last:
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
 	VMULPD     vecConstants<>+352(SB), Y7, Y9
-	VMULPD     vecConstants<>+288(SB), Y7, Y10
-	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VMULPD     vecConstants<>+288(SB), Y7, Y8
 	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y10, Y10
-	VMULPD     Y5, Y8, Y8
+	VADDPD     Y9, Y8, Y9
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
 	VADDPD     vecConstants<>+0(SB), Y7, Y7
-	VADDPD     Y9, Y10, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VMULPD     Y5, Y8, Y8
 	VMULPD     Y5, Y5, Y5
 	VADDPD     Y8, Y7, Y8
 	VMULPD     Y5, Y9, Y9
@@ -3448,15 +3448,15 @@ row_last:
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
 	VMULPD     vecConstants<>+352(SB), Y7, Y9
-	VMULPD     vecConstants<>+288(SB), Y7, Y10
-	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VMULPD     vecConstants<>+288(SB), Y7, Y8
 	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y10, Y10
-	VMULPD     Y5, Y8, Y8
+	VADDPD     Y9, Y8, Y9
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
 	VADDPD     vecConstants<>+0(SB), Y7, Y7
-	VADDPD     Y9, Y10, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VMULPD     Y5, Y8, Y8
 	VMULPD     Y5, Y5, Y5
 	VADDPD     Y8, Y7, Y8
 	VMULPD     Y5, Y9, Y9
@@ -3488,15 +3488,15 @@ row_last:
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
 	VMULPD     vecConstants<>+352(SB), Y7, Y9
-	VMULPD     vecConstants<>+288(SB), Y7, Y10
-	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VMULPD     vecConstants<>+288(SB), Y7, Y8
 	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y10, Y10
-	VMULPD     Y5, Y8, Y8
+	VADDPD     Y9, Y8, Y9
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
 	VADDPD     vecConstants<>+0(SB), Y7, Y7
-	VADDPD     Y9, Y10, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VMULPD     Y5, Y8, Y8
 	VMULPD     Y5, Y5, Y5
 	VADDPD     Y8, Y7, Y8
 	VMULPD     Y5, Y9, Y9
@@ -3528,15 +3528,15 @@ row_last:
 	VSUBPD     Y6, Y5, Y6
 	VMULPD     Y6, Y6, Y5
 	VMULPD     vecConstants<>+352(SB), Y6, Y8
-	VMULPD     vecConstants<>+288(SB), Y6, Y9
-	VMULPD     vecConstants<>+224(SB), Y6, Y7
+	VMULPD     vecConstants<>+288(SB), Y6, Y7
 	VADDPD     vecConstants<>+320(SB), Y8, Y8
-	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+256(SB), Y7, Y7
 	VMULPD     Y5, Y8, Y8
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     Y5, Y7, Y7
+	VADDPD     Y8, Y7, Y8
+	VMULPD     vecConstants<>+224(SB), Y6, Y7
 	VADDPD     vecConstants<>+0(SB), Y6, Y6
-	VADDPD     Y8, Y9, Y8
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VMULPD     Y5, Y7, Y7
 	VMULPD     Y5, Y5, Y5
 	VADDPD     Y7, Y6, Y7
 	VMULPD     Y5, Y8, Y8
