@@ -1737,17 +1737,18 @@ TEXT ·rowTopsAVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), DX
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSD vecConstants<>+480(SB), Z0
+	VPXORD       Z1, Z1, Z1
 
 row:
 	XORQ    SI, SI
-	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
 	MOVQ    DX, DI
 	SUBQ    $0x00000010, DI
 	JLT     row_rest
 
 row_one:
-	VMOVUPS (CX)(SI*4), Z2
-	VMAXPS  Z1, Z2, Z1
+	VMOVUPS (CX)(SI*4), Z3
+	VMAXPS  Z2, Z3, Z2
 	ADDQ    $0x00000010, SI
 	SUBQ    $0x00000010, DI
 	JGE     row_one
@@ -1758,20 +1759,21 @@ row_rest:
 	MOVQ      $-1, R8
 	BZHIQ     DI, R8, R8
 	KMOVW     R8, K1
-	VMOVUPS.Z (CX)(SI*4), K1, Z2
-	VMAXPS    Z1, Z2, K1, Z1
+	VMOVUPS.Z (CX)(SI*4), K1, Z3
+	VMAXPS    Z2, Z3, K1, Z2
 
 row_done:
 	LEAQ          (CX)(DX*4), CX
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VMAXPS        Y2, Y1, Y1
-	VEXTRACTF64X2 $0x01, Y1, X2
-	VMAXPS        X2, X1, X1
-	VPERMILPD     $0x01, X1, X2
-	VMAXPS        X2, X1, X1
-	VPERMILPS     $0x01, X1, X2
-	VMAXPS        X2, X1, X1
-	VMOVSS        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VMAXPS        Y3, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X3
+	VMAXPS        X3, X2, X2
+	VPERMILPD     $0x01, X2, X3
+	VMAXPS        X3, X2, X2
+	VPERMILPS     $0x01, X2, X3
+	VMAXPS        X3, X2, X2
+	VADDSS        X1, X2, X2
+	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          BX
 	JNZ           row
@@ -3790,21 +3792,22 @@ dot_end:
 // func rowTopsAVX2(tops *float32, x *float32, n int, rows int)
 // Requires: AVX
 TEXT ·rowTopsAVX2(SB), NOSPLIT, $0-32
-	MOVQ tops+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ rows+24(FP), BX
+	MOVQ   tops+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   n+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VXORPS Y0, Y0, Y0
 
 row:
 	XORQ    SI, SI
-	VMOVUPS vecConstants<>+480(SB), Y0
+	VMOVUPS vecConstants<>+480(SB), Y1
 	MOVQ    DX, DI
 	SUBQ    $0x00000008, DI
 	JLT     row_rest
 
 row_one:
-	VMOVUPS (CX)(SI*4), Y1
-	VMAXPS  Y0, Y1, Y0
+	VMOVUPS (CX)(SI*4), Y2
+	VMAXPS  Y1, Y2, Y1
 	ADDQ    $0x00000008, SI
 	SUBQ    $0x00000008, DI
 	JGE     row_one
@@ -3815,22 +3818,23 @@ row_rest:
 	LEAQ       vecMasks<>+128(SB), R8
 	SHLQ       $0x02, DI
 	SUBQ       DI, R8
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y1
 	VMOVUPS    (R8), Y2
-	VMOVUPS    vecConstants<>+480(SB), Y3
-	VBLENDVPS  Y2, Y1, Y3, Y1
-	VMAXPS     Y0, Y1, Y0
+	VMASKMOVPS (CX)(SI*4), Y2, Y2
+	VMOVUPS    (R8), Y3
+	VMOVUPS    vecConstants<>+480(SB), Y4
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VMAXPS     Y1, Y2, Y1
 
 row_done:
 	LEAQ         (CX)(DX*4), CX
-	VEXTRACTF128 $0x01, Y0, X1
-	VMAXPS       X1, X0, X0
-	VPERMILPD    $0x01, X0, X1
-	VMAXPS       X1, X0, X0
-	VPERMILPS    $0x01, X0, X1
-	VMAXPS       X1, X0, X0
-	VMOVSS       X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X2
+	VMAXPS       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VMAXPS       X2, X1, X1
+	VPERMILPS    $0x01, X1, X2
+	VMAXPS       X2, X1, X1
+	VADDSS       X0, X1, X1
+	VMOVSS       X1, (AX)
 	ADDQ         $0x04, AX
 	DECQ         BX
 	JNZ          row
