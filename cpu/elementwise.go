@@ -14,7 +14,7 @@ func scaleBy(o *operands) error {
 
 func times(y []float32, a float32, x []float32) {
 	c := combination{}.plus(a, x)
-	combine(y, &c)
+	combine(y, &c, false)
 }
 
 // add: y = a + b.
@@ -34,7 +34,7 @@ func addsGo(dst, a, b []float32) {
 // addScaled: y = a + c·b.
 func addScaled(o *operands) error {
 	c := combination{}.plus(1, o.in[0]).plus(float32(o.attr), o.in[1])
-	combine(o.out[0], &c)
+	combine(o.out[0], &c, false)
 	return nil
 }
 

@@ -45,7 +45,7 @@ func vecCases() []vecCase {
 				for k := range terms {
 					c = c.plus(0.9-0.4*float32(k), v[k+1])
 				}
-				combine(v[into], &c)
+				combine(v[into], &c, false)
 			})})
 		}
 	}
