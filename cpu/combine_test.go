@@ -25,6 +25,41 @@ func framed(name string, n int) (v *Vector, whole func() bool) {
 	}
 }
 
+// A result that goes past the caches is the same as one that does not, and a vector that is read never does.
+func TestCombineOfLongVectors(t *testing.T) {
+	defer func(old int) { streamFrom = old }(streamFrom)
+	d, v := New(), make([]*Vector, 9)
+	for k := range v {
+		v[k] = &Vector{noise(fmt.Sprint(k), 5000)}
+	}
+	for count := 1; count <= 8; count++ {
+		for into := range count + 1 {
+			var results [2][]float32
+			for i, from := range []int{1 << 40, 100} {
+				streamFrom = from
+				var terms []device.Term
+				for k := range count {
+					terms = append(terms, device.Term{A: 0.8 - 0.3*float64(k), V: &Vector{append([]float32{}, v[k+1].Data...)}})
+				}
+				dst := &Vector{make([]float32, 5000)}
+				if into > 0 {
+					dst = terms[into-1].V.(*Vector)
+				}
+				if past := passesCaches(dst.Data, terms); past != (i == 1 && into == 0) {
+					t.Fatalf("%d terms into %d, long from %d: goes past the caches: %t", count, into, from, past)
+				}
+				d.Combine(dst, terms...)
+				results[i] = dst.Data
+			}
+			for i, w := range results[0] {
+				if !same(results[1][i], w) {
+					t.Fatalf("%d terms into %d: element %d is %v, want %v", count, into, i, results[1][i], w)
+				}
+			}
+		}
+	}
+}
+
 // Every unrolled loop is held to the obvious one, to the last bit, around the unrolling and the block of the general one.
 func TestCombineTwin(t *testing.T) {
 	d := New()
@@ -89,22 +124,49 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkCombine counts the bytes read and written, for the network of the paper's first figure and beyond the cache.
+// paperDim and resnetDim are the numbers of parameters of the network of the paper's first figure and of ResNet-50: one fits into the second
+// cache, the other is beyond all of them.
+const (
+	paperDim  = 79510
+	resnetDim = 25557032
+)
+
+// long returns a vector of n random numbers that repeat after a while. name tells vectors apart.
+func long(name string, n int) *Vector {
+	v, some := aligned(n), noise(name, min(n, 99991))
+	for i := 0; i < n; i += len(some) {
+		copy(v[i:], some)
+	}
+	return &Vector{v}
+}
+
+// BenchmarkCombine counts the bytes read and written. To copy, counted alike, is the yardstick.
 func BenchmarkCombine(b *testing.B) {
 	d := New()
-	for _, n := range []int{79510, 1 << 23} {
-		for _, count := range []int{1, 2, 3, 4, 6, 8} {
-			b.Run(fmt.Sprintf("n=%d/terms=%d", n, count), func(b *testing.B) {
-				dst := d.NewVector(n)
-				terms := make([]device.Term, count)
-				for k := range terms {
-					terms[k] = device.Term{A: 1 - 0.3*float64(k), V: &Vector{Data: noise(fmt.Sprint(k), n)}}
-				}
-				b.SetBytes(int64(4 * n * (count + 1)))
+	for _, n := range []int{paperDim, resnetDim} {
+		var v [9]*Vector
+		for k := range v {
+			v[k] = long(fmt.Sprint(k), n)
+		}
+		run := func(name string, streams int, f func()) {
+			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {
+				b.SetBytes(int64(4 * n * streams))
 				for b.Loop() {
-					d.Combine(dst, terms...)
+					f()
 				}
 			})
+		}
+		run("copy", 2, func() { copy(v[0].Data, v[1].Data) })
+		for _, count := range []int{1, 2, 3, 4, 5, 6, 8} {
+			var terms []device.Term
+			for k := range count {
+				terms = append(terms, device.Term{A: 0.9 - 0.3*float64(k), V: v[k+1]})
+			}
+			run(fmt.Sprintf("terms=%d", count), count+1, func() { d.Combine(v[0], terms...) })
+			if count == 3 {
+				terms = append([]device.Term{{A: 1, V: v[0]}}, terms[:2]...)
+				run("into=first/terms=3", count+1, func() { d.Combine(v[0], terms...) })
+			}
 		}
 	}
 }

@@ -13,6 +13,9 @@
 // in internal/gemmgen writes it. Elsewhere, on older processors and with the build tag noasm it is Go, with the same bits and a
 // hundred times slower. GODEBUG=cpu.avx512f=off or cpu.avx2=off takes a version away.
 //
+// The loops over vectors (combinations, sums, element-wise kernels, the exponential and what stands on it, vec.go) are assembly in the same
+// way, written by internal/vecgen; each has a twin in Go whose name ends in Go, which is its definition and gives the same bits.
+//
 // A caller's duty is to keep to lengths: what does not fit panics with a message that begins "cpu:" and names the operation. A batch
 // that does not fit, a label that is no class, and code that makes no sense are errors.
 //

@@ -14,7 +14,7 @@ func scaleBy(o *operands) error {
 
 func times(y []float32, a float32, x []float32) {
 	c := combination{}.plus(a, x)
-	combine(y, &c)
+	combine(y, &c, false)
 }
 
 // add: y = a + b.
@@ -40,7 +40,7 @@ func addScaled(o *operands) error {
 // addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b.
 func addScaleds(dst, a []float32, c float32, b []float32) {
 	sum := combination{}.plus(1, a).plus(c, b)
-	combine(dst, &sum)
+	combine(dst, &sum, false)
 }
 
 // halfSquare: s = a/2·Σx².

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adviseLarge asks for pages of 2 MB for buf, which saves the processor address translation: copies of long vectors become a fifth
-// faster. It has to come before buf is first touched. A system that refuses leaves small pages, so there is no error to look at.
+// adviseLarge asks for pages of 2 MB for buf, which saves the processor address translations, most of all where
+// coordinates are picked from a long vector. It has to come before buf is first touched. A system that refuses leaves small pages, so there is no error to look at.
 func adviseLarge(buf []float32) {
 	page := uintptr(unix.Getpagesize())
 	begin := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))

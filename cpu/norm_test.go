@@ -318,7 +318,7 @@ func TestStreamsChangeNothing(t *testing.T) {
 			other.out[i] = numbersAt("elsewhere", len(v), 1, 0)
 		}
 		if streamsPast(streamed.out[0], c) != 1 || streamsPast(other.out[0], c) != 0 {
-			t.Fatal("the operands do not tell streamsPast from others")
+			t.Fatal("the operands do not tell streams from others")
 		}
 		run(t, k, streamed)
 		run(t, k, other)

@@ -55,13 +55,15 @@ func TestDotExact(t *testing.T) {
 }
 
 func BenchmarkDot(b *testing.B) {
-	for _, n := range []int{79510, 1 << 23} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			x, y := noise("x", n), noise("y", n)
-			b.SetBytes(int64(8 * n))
-			for b.Loop() {
-				dot(x, y)
-			}
-		})
+	for _, n := range []int{paperDim, resnetDim} {
+		x, y := long("x", n).Data, long("y", n).Data
+		for name, f := range map[string]func(){"copy": func() { copy(x, y) }, "dot": func() { dot(x, y) }} {
+			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {
+				b.SetBytes(int64(8 * n))
+				for b.Loop() {
+					f()
+				}
+			})
+		}
 	}
 }

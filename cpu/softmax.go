@@ -5,7 +5,8 @@ import "math"
 var negativeInf = float32(math.Inf(-1))
 
 // rowTopsGo writes the largest number of each row of n numbers to tops. NaN are left out: the exponentials of their row become NaN
-// by themselves. Without another number it is -Inf.
+// by themselves. Without another number it is -Inf, and no zero
+// is negative.
 func rowTopsGo(tops, x []float32, n int) {
 	for r := range tops {
 		top := negativeInf
@@ -13,6 +14,9 @@ func rowTopsGo(tops, x []float32, n int) {
 			if v > top {
 				top = v
 			}
+		}
+		if top == 0 {
+			top = 0 // of either sign: the order of comparisons shall not show
 		}
 		tops[r] = top
 	}

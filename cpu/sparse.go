@@ -123,7 +123,7 @@ func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
 				var c combination
 				c = c.plus(1, v[j:j+len(d)])
 				c = c.plus(a, d)
-				combine(v[j:j+len(d)], &c)
+				combine(v[j:j+len(d)], &c, false)
 				continue
 			}
 			for l, i := range at[j : j+len(d)] {

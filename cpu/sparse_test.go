@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fspda/device"
+	"fspda/internal/rng"
 )
 
 // every returns the coordinates 1, 1+step, ... below n.
@@ -97,25 +98,53 @@ func TestGatherThroughNilIndex(t *testing.T) {
 	}
 }
 
-// BenchmarkSparse reports the time per selected coordinate, at one in ten.
+// BenchmarkSparse reports the time per selected coordinate, and the bytes of the cache lines that are touched. One coordinate is chosen in
+// each stretch of 10, 100 and 1000. exchange is gather and addDiff together; to copy the vector is the yardstick.
 func BenchmarkSparse(b *testing.B) {
 	d := New()
-	for _, n := range []int{79510, 1 << 23} {
-		at := every(n, 10)
-		idx := d.NewIndex(at, nil)
-		x, y := &Vector{noise("x", n)}, &Vector{noise("y", n)}
-		own, other := &Vector{noise("own", len(at))}, &Vector{noise("other", len(at))}
-		for name, f := range map[string]func(){
-			"gather":  func() { d.Gather(own, x, idx) },
-			"addDiff": func() { d.AddDiff(own, other, idx, device.Term{A: -0.1, V: x}, device.Term{A: 0.1, V: y}) },
-		} {
-			b.Run(fmt.Sprintf("%s/n=%d", name, n), func(b *testing.B) {
-				b.SetBytes(int64(4 * len(at)))
-				for b.Loop() {
-					f()
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(at)), "ns/coordinate")
-			})
+	for _, n := range []int{paperDim, resnetDim} {
+		x, y := long("x", n), long("y", n)
+		b.Run(fmt.Sprintf("n=%d/copy", n), func(b *testing.B) {
+			b.SetBytes(int64(8 * n))
+			for b.Loop() {
+				copy(x.Data, y.Data)
+			}
+		})
+		for _, step := range []int{10, 100, 1000} {
+			at, lines := oneInEach(n, step)
+			idx, k := d.NewIndex(at, nil), len(at)
+			own, other := long("own", k), long("other", k)
+			gather := func() { d.Gather(own, x, idx) }
+			add := func() { d.AddDiff(own, other, idx, device.Term{A: -0.1, V: x}, device.Term{A: 0.1, V: y}) }
+			for _, c := range []struct {
+				name  string
+				bytes int
+				f     func()
+			}{
+				{"gather", 64*lines + 8*k, gather},
+				{"addDiff", 4*64*lines + 12*k, add},
+				{"exchange", 5*64*lines + 20*k, func() { gather(); add() }},
+			} {
+				b.Run(fmt.Sprintf("n=%d/one in %d/%s", n, step, c.name), func(b *testing.B) {
+					b.SetBytes(int64(c.bytes))
+					for b.Loop() {
+						c.f()
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(k), "ns/coordinate")
+				})
+			}
 		}
 	}
+}
+
+// oneInEach chooses a coordinate in each stretch of step, and counts the cache lines they lie in.
+func oneInEach(n, step int) (at []uint32, lines int) {
+	r := rng.New(1, "one in each", uint64(step))
+	for i := 0; i+step <= n; i += step {
+		at = append(at, uint32(i+r.IntN(step)))
+		if j := len(at) - 1; j == 0 || at[j]/(line/4) != at[j-1]/(line/4) {
+			lines++
+		}
+	}
+	return at, lines
 }

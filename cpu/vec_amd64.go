@@ -125,9 +125,9 @@ func sigmoids(dst, x []float32) {
 	}
 }
 
-// combine writes c to dst, which may be one of its vectors. The assembly has no case for a factor of 1: to multiply by it changes nothing
-// and costs nothing beside the memory.
-func combine(dst []float32, c *combination) {
+// combine writes c to dst, which may be one of its vectors. With stream it goes past the caches; then it may not. The assembly has no
+// case for a factor of 1: to multiply by it changes nothing and costs nothing beside the memory.
+func combine(dst []float32, c *combination, stream bool) {
 	if vecIn == inGo {
 		combineGo(dst, c)
 		return
@@ -137,7 +137,7 @@ func combine(dst []float32, c *combination) {
 		v[k] = head(c.v[k][:len(dst)])
 	}
 	begin, end := 0, len(dst)
-	if streams(dst, c) {
+	if stream {
 		begin = toLine(dst)
 		combineCached(dst, &v, c, 0, begin)
 		end = begin + (end-begin)&^15
@@ -165,23 +165,6 @@ func combineStreamed(dst []float32, v *[maxTerms]*float32, c *combination, begin
 			combineStreamAVX2(head(dst), &v[0], &c.a[0], c.terms, i, to)
 		}
 	}
-}
-
-// streamFrom is the length from which a result goes past the caches.
-var streamFrom = 1 << 20
-
-// streams says whether to write dst past the caches: it is longer than they are, and none of what is read. An ordinary
-// store would read each line before it writes it.
-func streams(dst []float32, c *combination) bool {
-	if len(dst) < streamFrom {
-		return false
-	}
-	for _, v := range c.v[:c.terms] {
-		if head(v) == head(dst) {
-			return false
-		}
-	}
-	return true
 }
 
 // toLine is how many numbers of v lie before the first cache line that begins in it.

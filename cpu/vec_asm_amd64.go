@@ -65,7 +65,7 @@ func timesRowsAVX512(dst *float32, src *float32, scales *float64, n int, rows in
 //go:noescape
 func dotAVX512(x *float32, y *float32, n int) float64
 
-// rowTopsAVX512 writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. Both counts are at least 1.
+// rowTopsAVX512 writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. A zero is positive. Both counts are at least 1.
 //
 //go:noescape
 func rowTopsAVX512(tops *float32, x *float32, n int, rows int)
@@ -146,7 +146,7 @@ func timesRowsAVX2(dst *float32, src *float32, scales *float64, n int, rows int)
 //go:noescape
 func dotAVX2(x *float32, y *float32, n int) float64
 
-// rowTopsAVX2 writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. Both counts are at least 1.
+// rowTopsAVX2 writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. A zero is positive. Both counts are at least 1.
 //
 //go:noescape
 func rowTopsAVX2(tops *float32, x *float32, n int, rows int)

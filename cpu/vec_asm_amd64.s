@@ -1062,21 +1062,27 @@ TEXT ·combineStreamAVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS 20(DX), Z5
 
 terms6_line:
-	VMULPS   (BX)(SI*4), Z0, Z6
-	VMULPS   (R8)(SI*4), Z1, Z7
-	VADDPS   Z7, Z6, Z6
-	VMULPS   (R9)(SI*4), Z2, Z7
-	VADDPS   Z7, Z6, Z6
-	VMULPS   (R10)(SI*4), Z3, Z7
-	VADDPS   Z7, Z6, Z6
-	VMULPS   (R11)(SI*4), Z4, Z7
-	VADDPS   Z7, Z6, Z6
-	VMULPS   (CX)(SI*4), Z5, Z7
-	VADDPS   Z7, Z6, Z6
-	VMOVNTPS Z6, (AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms6_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(R8)(SI*4)
+	PREFETCHT0 1024(R9)(SI*4)
+	PREFETCHT0 1024(R10)(SI*4)
+	PREFETCHT0 1024(R11)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z6
+	VMULPS     (R8)(SI*4), Z1, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R9)(SI*4), Z2, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R10)(SI*4), Z3, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R11)(SI*4), Z4, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (CX)(SI*4), Z5, Z7
+	VADDPS     Z7, Z6, Z6
+	VMOVNTPS   Z6, (AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms6_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -1094,19 +1100,24 @@ terms5:
 	VBROADCASTSS 16(DX), Z4
 
 terms5_line:
-	VMULPS   (BX)(SI*4), Z0, Z5
-	VMULPS   (R8)(SI*4), Z1, Z6
-	VADDPS   Z6, Z5, Z5
-	VMULPS   (R9)(SI*4), Z2, Z6
-	VADDPS   Z6, Z5, Z5
-	VMULPS   (R10)(SI*4), Z3, Z6
-	VADDPS   Z6, Z5, Z5
-	VMULPS   (CX)(SI*4), Z4, Z6
-	VADDPS   Z6, Z5, Z5
-	VMOVNTPS Z5, (AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms5_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(R8)(SI*4)
+	PREFETCHT0 1024(R9)(SI*4)
+	PREFETCHT0 1024(R10)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z5
+	VMULPS     (R8)(SI*4), Z1, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (R9)(SI*4), Z2, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (R10)(SI*4), Z3, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (CX)(SI*4), Z4, Z6
+	VADDPS     Z6, Z5, Z5
+	VMOVNTPS   Z5, (AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms5_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -1122,17 +1133,21 @@ terms4:
 	VBROADCASTSS 12(DX), Z3
 
 terms4_line:
-	VMULPS   (BX)(SI*4), Z0, Z4
-	VMULPS   (R8)(SI*4), Z1, Z5
-	VADDPS   Z5, Z4, Z4
-	VMULPS   (R9)(SI*4), Z2, Z5
-	VADDPS   Z5, Z4, Z4
-	VMULPS   (CX)(SI*4), Z3, Z5
-	VADDPS   Z5, Z4, Z4
-	VMOVNTPS Z4, (AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms4_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(R8)(SI*4)
+	PREFETCHT0 1024(R9)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z4
+	VMULPS     (R8)(SI*4), Z1, Z5
+	VADDPS     Z5, Z4, Z4
+	VMULPS     (R9)(SI*4), Z2, Z5
+	VADDPS     Z5, Z4, Z4
+	VMULPS     (CX)(SI*4), Z3, Z5
+	VADDPS     Z5, Z4, Z4
+	VMOVNTPS   Z4, (AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms4_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -1146,15 +1161,18 @@ terms3:
 	VBROADCASTSS 8(DX), Z2
 
 terms3_line:
-	VMULPS   (BX)(SI*4), Z0, Z3
-	VMULPS   (R8)(SI*4), Z1, Z4
-	VADDPS   Z4, Z3, Z3
-	VMULPS   (CX)(SI*4), Z2, Z4
-	VADDPS   Z4, Z3, Z3
-	VMOVNTPS Z3, (AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms3_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(R8)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z3
+	VMULPS     (R8)(SI*4), Z1, Z4
+	VADDPS     Z4, Z3, Z3
+	VMULPS     (CX)(SI*4), Z2, Z4
+	VADDPS     Z4, Z3, Z3
+	VMOVNTPS   Z3, (AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms3_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -1166,13 +1184,15 @@ terms2:
 	VBROADCASTSS 4(DX), Z1
 
 terms2_line:
-	VMULPS   (BX)(SI*4), Z0, Z2
-	VMULPS   (CX)(SI*4), Z1, Z3
-	VADDPS   Z3, Z2, Z2
-	VMOVNTPS Z2, (AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms2_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z2
+	VMULPS     (CX)(SI*4), Z1, Z3
+	VADDPS     Z3, Z2, Z2
+	VMOVNTPS   Z2, (AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms2_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -1182,11 +1202,12 @@ terms1:
 	VBROADCASTSS (DX), Z0
 
 terms1_line:
-	VMULPS   (CX)(SI*4), Z0, Z1
-	VMOVNTPS Z1, (AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms1_line
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (CX)(SI*4), Z0, Z1
+	VMOVNTPS   Z1, (AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms1_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -1249,33 +1270,33 @@ pass_many:
 	VMULPD    Z11, Z20, Z26
 	VMULPD    Z11, Z21, Z27
 	VMULPD    Z11, Z22, Z28
-	VMULPD    Z9, Z20, Z29
-	VMULPD    Z9, Z21, Z30
-	VMULPD    Z9, Z22, Z31
-	VMULPD    Z7, Z20, Z25
-	VMULPD    Z7, Z21, Z15
-	VMULPD    Z7, Z22, Z16
+	VMULPD    Z9, Z20, Z15
+	VMULPD    Z9, Z21, Z16
+	VMULPD    Z9, Z22, Z25
 	VADDPD    Z10, Z26, Z26
 	VADDPD    Z10, Z27, Z27
 	VADDPD    Z10, Z28, Z28
-	VADDPD    Z6, Z25, Z25
-	VADDPD    Z6, Z15, Z15
-	VADDPD    Z6, Z16, Z16
+	VADDPD    Z8, Z15, Z15
+	VADDPD    Z8, Z16, Z16
+	VADDPD    Z8, Z25, Z25
 	VMULPD    Z14, Z26, Z26
 	VMULPD    Z23, Z27, Z27
 	VMULPD    Z24, Z28, Z28
-	VADDPD    Z8, Z29, Z29
-	VADDPD    Z8, Z30, Z30
-	VADDPD    Z8, Z31, Z31
-	VMULPD    Z14, Z25, Z25
-	VMULPD    Z23, Z15, Z15
-	VMULPD    Z24, Z16, Z16
+	VADDPD    Z26, Z15, Z26
+	VADDPD    Z27, Z16, Z27
+	VADDPD    Z28, Z25, Z28
+	VMULPD    Z7, Z20, Z25
+	VMULPD    Z7, Z21, Z15
+	VMULPD    Z7, Z22, Z16
 	VADDPD    Z5, Z20, Z20
 	VADDPD    Z5, Z21, Z21
 	VADDPD    Z5, Z22, Z22
-	VADDPD    Z26, Z29, Z26
-	VADDPD    Z27, Z30, Z27
-	VADDPD    Z28, Z31, Z28
+	VADDPD    Z6, Z25, Z25
+	VADDPD    Z6, Z15, Z15
+	VADDPD    Z6, Z16, Z16
+	VMULPD    Z14, Z25, Z25
+	VMULPD    Z23, Z15, Z15
+	VMULPD    Z24, Z16, Z16
 	VMULPD    Z14, Z14, Z14
 	VMULPD    Z23, Z23, Z23
 	VMULPD    Z24, Z24, Z24
@@ -1330,15 +1351,15 @@ pass_one:
 	VSUBPD    Z16, Z14, Z16
 	VMULPD    Z16, Z16, Z14
 	VMULPD    Z11, Z16, Z18
-	VMULPD    Z9, Z16, Z19
-	VMULPD    Z7, Z16, Z17
+	VMULPD    Z9, Z16, Z17
 	VADDPD    Z10, Z18, Z18
-	VADDPD    Z6, Z17, Z17
+	VADDPD    Z8, Z17, Z17
 	VMULPD    Z14, Z18, Z18
-	VADDPD    Z8, Z19, Z19
-	VMULPD    Z14, Z17, Z17
+	VADDPD    Z18, Z17, Z18
+	VMULPD    Z7, Z16, Z17
 	VADDPD    Z5, Z16, Z16
-	VADDPD    Z18, Z19, Z18
+	VADDPD    Z6, Z17, Z17
+	VMULPD    Z14, Z17, Z17
 	VMULPD    Z14, Z14, Z14
 	VADDPD    Z17, Z16, Z17
 	VMULPD    Z14, Z18, Z18
@@ -1372,21 +1393,21 @@ pass_rest:
 	VMULPD      Z1, Z1, Z2
 	VMULPD      Z11, Z1, Z3
 	VMULPD      Z9, Z1, Z4
-	VMULPD      Z7, Z1, Z7
 	VADDPD      Z10, Z3, Z3
-	VADDPD      Z6, Z7, Z7
-	VMULPD      Z2, Z3, Z3
 	VADDPD      Z8, Z4, Z4
-	VMULPD      Z2, Z7, Z7
-	VADDPD      Z5, Z1, Z1
+	VMULPD      Z2, Z3, Z3
 	VADDPD      Z3, Z4, Z3
+	VMULPD      Z7, Z1, Z4
+	VADDPD      Z5, Z1, Z1
+	VADDPD      Z6, Z4, Z4
+	VMULPD      Z2, Z4, Z4
 	VMULPD      Z2, Z2, Z2
-	VADDPD      Z7, Z1, Z7
+	VADDPD      Z4, Z1, Z4
 	VMULPD      Z2, Z3, Z3
 	VPSLLQ      $0x34, Z0, Z0
 	VPADDQ      Z12, Z0, Z0
-	VADDPD      Z3, Z7, Z7
-	VMULPD      Z0, Z7, Z14
+	VADDPD      Z3, Z4, Z4
+	VMULPD      Z0, Z4, Z14
 	VADDPD      Z5, Z14, Z14
 	VDIVPD      Z14, Z5, Z14
 	VCVTPD2PS   Z14, Y0
@@ -1451,24 +1472,24 @@ row_full:
 	VMULPD    Z21, Z21, Z22
 	VMULPD    Z11, Z20, Z24
 	VMULPD    Z11, Z21, Z25
-	VMULPD    Z9, Z20, Z26
-	VMULPD    Z9, Z21, Z27
-	VMULPD    Z7, Z20, Z23
-	VMULPD    Z7, Z21, Z17
+	VMULPD    Z9, Z20, Z17
+	VMULPD    Z9, Z21, Z23
 	VADDPD    Z10, Z24, Z24
 	VADDPD    Z10, Z25, Z25
-	VADDPD    Z6, Z23, Z23
-	VADDPD    Z6, Z17, Z17
+	VADDPD    Z8, Z17, Z17
+	VADDPD    Z8, Z23, Z23
 	VMULPD    Z16, Z24, Z24
 	VMULPD    Z22, Z25, Z25
-	VADDPD    Z8, Z26, Z26
-	VADDPD    Z8, Z27, Z27
-	VMULPD    Z16, Z23, Z23
-	VMULPD    Z22, Z17, Z17
+	VADDPD    Z24, Z17, Z24
+	VADDPD    Z25, Z23, Z25
+	VMULPD    Z7, Z20, Z23
+	VMULPD    Z7, Z21, Z17
 	VADDPD    Z5, Z20, Z20
 	VADDPD    Z5, Z21, Z21
-	VADDPD    Z24, Z26, Z24
-	VADDPD    Z25, Z27, Z25
+	VADDPD    Z6, Z23, Z23
+	VADDPD    Z6, Z17, Z17
+	VMULPD    Z16, Z23, Z23
+	VMULPD    Z22, Z17, Z17
 	VMULPD    Z16, Z16, Z16
 	VMULPD    Z22, Z22, Z22
 	VADDPD    Z23, Z20, Z23
@@ -1510,15 +1531,15 @@ row_last:
 	VSUBPD      Z18, Z16, Z18
 	VMULPD      Z18, Z18, Z16
 	VMULPD      Z11, Z18, Z20
-	VMULPD      Z9, Z18, Z21
-	VMULPD      Z7, Z18, Z19
+	VMULPD      Z9, Z18, Z19
 	VADDPD      Z10, Z20, Z20
-	VADDPD      Z6, Z19, Z19
+	VADDPD      Z8, Z19, Z19
 	VMULPD      Z16, Z20, Z20
-	VADDPD      Z8, Z21, Z21
-	VMULPD      Z16, Z19, Z19
+	VADDPD      Z20, Z19, Z20
+	VMULPD      Z7, Z18, Z19
 	VADDPD      Z5, Z18, Z18
-	VADDPD      Z20, Z21, Z20
+	VADDPD      Z6, Z19, Z19
+	VMULPD      Z16, Z19, Z19
 	VMULPD      Z16, Z16, Z16
 	VADDPD      Z19, Z18, Z19
 	VMULPD      Z16, Z20, Z20
@@ -1544,15 +1565,15 @@ row_last:
 	VSUBPD      Z17, Z16, Z17
 	VMULPD      Z17, Z17, Z16
 	VMULPD      Z11, Z17, Z19
-	VMULPD      Z9, Z17, Z20
-	VMULPD      Z7, Z17, Z18
+	VMULPD      Z9, Z17, Z18
 	VADDPD      Z10, Z19, Z19
-	VADDPD      Z6, Z18, Z18
+	VADDPD      Z8, Z18, Z18
 	VMULPD      Z16, Z19, Z19
-	VADDPD      Z8, Z20, Z20
-	VMULPD      Z16, Z18, Z18
+	VADDPD      Z19, Z18, Z19
+	VMULPD      Z7, Z17, Z18
 	VADDPD      Z5, Z17, Z17
-	VADDPD      Z19, Z20, Z19
+	VADDPD      Z6, Z18, Z18
+	VMULPD      Z16, Z18, Z18
 	VMULPD      Z16, Z16, Z16
 	VADDPD      Z18, Z17, Z18
 	VMULPD      Z16, Z19, Z19
@@ -1737,17 +1758,18 @@ TEXT ·rowTopsAVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+16(FP), DX
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSD vecConstants<>+480(SB), Z0
+	VPXORD       Z1, Z1, Z1
 
 row:
 	XORQ    SI, SI
-	VMOVUPS Z0, Z1
+	VMOVUPS Z0, Z2
 	MOVQ    DX, DI
 	SUBQ    $0x00000010, DI
 	JLT     row_rest
 
 row_one:
-	VMOVUPS (CX)(SI*4), Z2
-	VMAXPS  Z1, Z2, Z1
+	VMOVUPS (CX)(SI*4), Z3
+	VMAXPS  Z2, Z3, Z2
 	ADDQ    $0x00000010, SI
 	SUBQ    $0x00000010, DI
 	JGE     row_one
@@ -1758,20 +1780,21 @@ row_rest:
 	MOVQ      $-1, R8
 	BZHIQ     DI, R8, R8
 	KMOVW     R8, K1
-	VMOVUPS.Z (CX)(SI*4), K1, Z2
-	VMAXPS    Z1, Z2, K1, Z1
+	VMOVUPS.Z (CX)(SI*4), K1, Z3
+	VMAXPS    Z2, Z3, K1, Z2
 
 row_done:
 	LEAQ          (CX)(DX*4), CX
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VMAXPS        Y2, Y1, Y1
-	VEXTRACTF64X2 $0x01, Y1, X2
-	VMAXPS        X2, X1, X1
-	VPERMILPD     $0x01, X1, X2
-	VMAXPS        X2, X1, X1
-	VPERMILPS     $0x01, X1, X2
-	VMAXPS        X2, X1, X1
-	VMOVSS        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VMAXPS        Y3, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X3
+	VMAXPS        X3, X2, X2
+	VPERMILPD     $0x01, X2, X3
+	VMAXPS        X3, X2, X2
+	VPERMILPS     $0x01, X2, X3
+	VMAXPS        X3, X2, X2
+	VADDSS        X1, X2, X2
+	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          BX
 	JNZ           row
@@ -2892,33 +2915,39 @@ TEXT ·combineStreamAVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS 20(DX), Y5
 
 terms6_line:
-	VMULPS   (BX)(SI*4), Y0, Y6
-	VMULPS   (R8)(SI*4), Y1, Y7
-	VADDPS   Y7, Y6, Y6
-	VMULPS   (R9)(SI*4), Y2, Y7
-	VADDPS   Y7, Y6, Y6
-	VMULPS   (R10)(SI*4), Y3, Y7
-	VADDPS   Y7, Y6, Y6
-	VMULPS   (R11)(SI*4), Y4, Y7
-	VADDPS   Y7, Y6, Y6
-	VMULPS   (CX)(SI*4), Y5, Y7
-	VADDPS   Y7, Y6, Y6
-	VMOVNTPS Y6, (AX)(SI*4)
-	VMULPS   32(BX)(SI*4), Y0, Y6
-	VMULPS   32(R8)(SI*4), Y1, Y7
-	VADDPS   Y7, Y6, Y6
-	VMULPS   32(R9)(SI*4), Y2, Y7
-	VADDPS   Y7, Y6, Y6
-	VMULPS   32(R10)(SI*4), Y3, Y7
-	VADDPS   Y7, Y6, Y6
-	VMULPS   32(R11)(SI*4), Y4, Y7
-	VADDPS   Y7, Y6, Y6
-	VMULPS   32(CX)(SI*4), Y5, Y7
-	VADDPS   Y7, Y6, Y6
-	VMOVNTPS Y6, 32(AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms6_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(R8)(SI*4)
+	PREFETCHT0 1024(R9)(SI*4)
+	PREFETCHT0 1024(R10)(SI*4)
+	PREFETCHT0 1024(R11)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y6
+	VMULPS     (R8)(SI*4), Y1, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R9)(SI*4), Y2, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R10)(SI*4), Y3, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R11)(SI*4), Y4, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (CX)(SI*4), Y5, Y7
+	VADDPS     Y7, Y6, Y6
+	VMOVNTPS   Y6, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y6
+	VMULPS     32(R8)(SI*4), Y1, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     32(R9)(SI*4), Y2, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     32(R10)(SI*4), Y3, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     32(R11)(SI*4), Y4, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     32(CX)(SI*4), Y5, Y7
+	VADDPS     Y7, Y6, Y6
+	VMOVNTPS   Y6, 32(AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms6_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -2936,29 +2965,34 @@ terms5:
 	VBROADCASTSS 16(DX), Y4
 
 terms5_line:
-	VMULPS   (BX)(SI*4), Y0, Y5
-	VMULPS   (R8)(SI*4), Y1, Y6
-	VADDPS   Y6, Y5, Y5
-	VMULPS   (R9)(SI*4), Y2, Y6
-	VADDPS   Y6, Y5, Y5
-	VMULPS   (R10)(SI*4), Y3, Y6
-	VADDPS   Y6, Y5, Y5
-	VMULPS   (CX)(SI*4), Y4, Y6
-	VADDPS   Y6, Y5, Y5
-	VMOVNTPS Y5, (AX)(SI*4)
-	VMULPS   32(BX)(SI*4), Y0, Y5
-	VMULPS   32(R8)(SI*4), Y1, Y6
-	VADDPS   Y6, Y5, Y5
-	VMULPS   32(R9)(SI*4), Y2, Y6
-	VADDPS   Y6, Y5, Y5
-	VMULPS   32(R10)(SI*4), Y3, Y6
-	VADDPS   Y6, Y5, Y5
-	VMULPS   32(CX)(SI*4), Y4, Y6
-	VADDPS   Y6, Y5, Y5
-	VMOVNTPS Y5, 32(AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms5_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(R8)(SI*4)
+	PREFETCHT0 1024(R9)(SI*4)
+	PREFETCHT0 1024(R10)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y5
+	VMULPS     (R8)(SI*4), Y1, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (R9)(SI*4), Y2, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (R10)(SI*4), Y3, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (CX)(SI*4), Y4, Y6
+	VADDPS     Y6, Y5, Y5
+	VMOVNTPS   Y5, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y5
+	VMULPS     32(R8)(SI*4), Y1, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     32(R9)(SI*4), Y2, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     32(R10)(SI*4), Y3, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     32(CX)(SI*4), Y4, Y6
+	VADDPS     Y6, Y5, Y5
+	VMOVNTPS   Y5, 32(AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms5_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -2974,25 +3008,29 @@ terms4:
 	VBROADCASTSS 12(DX), Y3
 
 terms4_line:
-	VMULPS   (BX)(SI*4), Y0, Y4
-	VMULPS   (R8)(SI*4), Y1, Y5
-	VADDPS   Y5, Y4, Y4
-	VMULPS   (R9)(SI*4), Y2, Y5
-	VADDPS   Y5, Y4, Y4
-	VMULPS   (CX)(SI*4), Y3, Y5
-	VADDPS   Y5, Y4, Y4
-	VMOVNTPS Y4, (AX)(SI*4)
-	VMULPS   32(BX)(SI*4), Y0, Y4
-	VMULPS   32(R8)(SI*4), Y1, Y5
-	VADDPS   Y5, Y4, Y4
-	VMULPS   32(R9)(SI*4), Y2, Y5
-	VADDPS   Y5, Y4, Y4
-	VMULPS   32(CX)(SI*4), Y3, Y5
-	VADDPS   Y5, Y4, Y4
-	VMOVNTPS Y4, 32(AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms4_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(R8)(SI*4)
+	PREFETCHT0 1024(R9)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y4
+	VMULPS     (R8)(SI*4), Y1, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     (R9)(SI*4), Y2, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     (CX)(SI*4), Y3, Y5
+	VADDPS     Y5, Y4, Y4
+	VMOVNTPS   Y4, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y4
+	VMULPS     32(R8)(SI*4), Y1, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     32(R9)(SI*4), Y2, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     32(CX)(SI*4), Y3, Y5
+	VADDPS     Y5, Y4, Y4
+	VMOVNTPS   Y4, 32(AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms4_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -3006,21 +3044,24 @@ terms3:
 	VBROADCASTSS 8(DX), Y2
 
 terms3_line:
-	VMULPS   (BX)(SI*4), Y0, Y3
-	VMULPS   (R8)(SI*4), Y1, Y4
-	VADDPS   Y4, Y3, Y3
-	VMULPS   (CX)(SI*4), Y2, Y4
-	VADDPS   Y4, Y3, Y3
-	VMOVNTPS Y3, (AX)(SI*4)
-	VMULPS   32(BX)(SI*4), Y0, Y3
-	VMULPS   32(R8)(SI*4), Y1, Y4
-	VADDPS   Y4, Y3, Y3
-	VMULPS   32(CX)(SI*4), Y2, Y4
-	VADDPS   Y4, Y3, Y3
-	VMOVNTPS Y3, 32(AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms3_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(R8)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y3
+	VMULPS     (R8)(SI*4), Y1, Y4
+	VADDPS     Y4, Y3, Y3
+	VMULPS     (CX)(SI*4), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMOVNTPS   Y3, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y3
+	VMULPS     32(R8)(SI*4), Y1, Y4
+	VADDPS     Y4, Y3, Y3
+	VMULPS     32(CX)(SI*4), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMOVNTPS   Y3, 32(AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms3_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -3032,17 +3073,19 @@ terms2:
 	VBROADCASTSS 4(DX), Y1
 
 terms2_line:
-	VMULPS   (BX)(SI*4), Y0, Y2
-	VMULPS   (CX)(SI*4), Y1, Y3
-	VADDPS   Y3, Y2, Y2
-	VMOVNTPS Y2, (AX)(SI*4)
-	VMULPS   32(BX)(SI*4), Y0, Y2
-	VMULPS   32(CX)(SI*4), Y1, Y3
-	VADDPS   Y3, Y2, Y2
-	VMOVNTPS Y2, 32(AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms2_line
+	PREFETCHT0 1024(BX)(SI*4)
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y2
+	VMULPS     (CX)(SI*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVNTPS   Y2, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y2
+	VMULPS     32(CX)(SI*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVNTPS   Y2, 32(AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms2_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -3052,13 +3095,14 @@ terms1:
 	VBROADCASTSS (DX), Y0
 
 terms1_line:
-	VMULPS   (CX)(SI*4), Y0, Y1
-	VMOVNTPS Y1, (AX)(SI*4)
-	VMULPS   32(CX)(SI*4), Y0, Y1
-	VMOVNTPS Y1, 32(AX)(SI*4)
-	ADDQ     $0x10, SI
-	SUBQ     $0x10, DI
-	JNZ      terms1_line
+	PREFETCHT0 1024(CX)(SI*4)
+	VMULPS     (CX)(SI*4), Y0, Y1
+	VMOVNTPS   Y1, (AX)(SI*4)
+	VMULPS     32(CX)(SI*4), Y0, Y1
+	VMOVNTPS   Y1, 32(AX)(SI*4)
+	ADDQ       $0x10, SI
+	SUBQ       $0x10, DI
+	JNZ        terms1_line
 	SFENCE
 	VZEROUPPER
 	RET
@@ -3098,24 +3142,24 @@ pass_many:
 	VMULPD     Y5, Y5, Y6
 	VMULPD     vecConstants<>+352(SB), Y4, Y8
 	VMULPD     vecConstants<>+352(SB), Y5, Y9
-	VMULPD     vecConstants<>+288(SB), Y4, Y10
-	VMULPD     vecConstants<>+288(SB), Y5, Y11
-	VMULPD     vecConstants<>+224(SB), Y4, Y7
-	VMULPD     vecConstants<>+224(SB), Y5, Y1
+	VMULPD     vecConstants<>+288(SB), Y4, Y1
+	VMULPD     vecConstants<>+288(SB), Y5, Y7
 	VADDPD     vecConstants<>+320(SB), Y8, Y8
 	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+192(SB), Y7, Y7
-	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VADDPD     vecConstants<>+256(SB), Y1, Y1
+	VADDPD     vecConstants<>+256(SB), Y7, Y7
 	VMULPD     Y0, Y8, Y8
 	VMULPD     Y6, Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y10, Y10
-	VADDPD     vecConstants<>+256(SB), Y11, Y11
-	VMULPD     Y0, Y7, Y7
-	VMULPD     Y6, Y1, Y1
+	VADDPD     Y8, Y1, Y8
+	VADDPD     Y9, Y7, Y9
+	VMULPD     vecConstants<>+224(SB), Y4, Y7
+	VMULPD     vecConstants<>+224(SB), Y5, Y1
 	VADDPD     vecConstants<>+0(SB), Y4, Y4
 	VADDPD     vecConstants<>+0(SB), Y5, Y5
-	VADDPD     Y8, Y10, Y8
-	VADDPD     Y9, Y11, Y9
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VMULPD     Y0, Y7, Y7
+	VMULPD     Y6, Y1, Y1
 	VMULPD     Y0, Y0, Y0
 	VMULPD     Y6, Y6, Y6
 	VADDPD     Y7, Y4, Y7
@@ -3162,15 +3206,15 @@ pass_one:
 	VSUBPD     Y2, Y0, Y2
 	VMULPD     Y2, Y2, Y0
 	VMULPD     vecConstants<>+352(SB), Y2, Y4
-	VMULPD     vecConstants<>+288(SB), Y2, Y5
-	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
 	VADDPD     vecConstants<>+320(SB), Y4, Y4
-	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
 	VMULPD     Y0, Y4, Y4
-	VADDPD     vecConstants<>+256(SB), Y5, Y5
-	VMULPD     Y0, Y3, Y3
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
 	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VADDPD     Y4, Y5, Y4
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
 	VMULPD     Y0, Y0, Y0
 	VADDPD     Y3, Y2, Y3
 	VMULPD     Y0, Y4, Y4
@@ -3208,15 +3252,15 @@ pass_rest:
 	VSUBPD     Y2, Y0, Y2
 	VMULPD     Y2, Y2, Y0
 	VMULPD     vecConstants<>+352(SB), Y2, Y4
-	VMULPD     vecConstants<>+288(SB), Y2, Y5
-	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
 	VADDPD     vecConstants<>+320(SB), Y4, Y4
-	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
 	VMULPD     Y0, Y4, Y4
-	VADDPD     vecConstants<>+256(SB), Y5, Y5
-	VMULPD     Y0, Y3, Y3
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
 	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VADDPD     Y4, Y5, Y4
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
 	VMULPD     Y0, Y0, Y0
 	VADDPD     Y3, Y2, Y3
 	VMULPD     Y0, Y4, Y4
@@ -3282,24 +3326,24 @@ row_full:
 	VMULPD     Y10, Y10, Y11
 	VMULPD     vecConstants<>+352(SB), Y9, Y13
 	VMULPD     vecConstants<>+352(SB), Y10, Y14
-	VMULPD     vecConstants<>+288(SB), Y9, Y15
-	VMULPD     vecConstants<>+288(SB), Y10, Y16
-	VMULPD     vecConstants<>+224(SB), Y9, Y12
-	VMULPD     vecConstants<>+224(SB), Y10, Y6
+	VMULPD     vecConstants<>+288(SB), Y9, Y6
+	VMULPD     vecConstants<>+288(SB), Y10, Y12
 	VADDPD     vecConstants<>+320(SB), Y13, Y13
 	VADDPD     vecConstants<>+320(SB), Y14, Y14
-	VADDPD     vecConstants<>+192(SB), Y12, Y12
-	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VADDPD     vecConstants<>+256(SB), Y6, Y6
+	VADDPD     vecConstants<>+256(SB), Y12, Y12
 	VMULPD     Y5, Y13, Y13
 	VMULPD     Y11, Y14, Y14
-	VADDPD     vecConstants<>+256(SB), Y15, Y15
-	VADDPD     vecConstants<>+256(SB), Y16, Y16
-	VMULPD     Y5, Y12, Y12
-	VMULPD     Y11, Y6, Y6
+	VADDPD     Y13, Y6, Y13
+	VADDPD     Y14, Y12, Y14
+	VMULPD     vecConstants<>+224(SB), Y9, Y12
+	VMULPD     vecConstants<>+224(SB), Y10, Y6
 	VADDPD     vecConstants<>+0(SB), Y9, Y9
 	VADDPD     vecConstants<>+0(SB), Y10, Y10
-	VADDPD     Y13, Y15, Y13
-	VADDPD     Y14, Y16, Y14
+	VADDPD     vecConstants<>+192(SB), Y12, Y12
+	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VMULPD     Y5, Y12, Y12
+	VMULPD     Y11, Y6, Y6
 	VMULPD     Y5, Y5, Y5
 	VMULPD     Y11, Y11, Y11
 	VADDPD     Y12, Y9, Y12
@@ -3344,24 +3388,24 @@ row_full:
 	VMULPD     Y10, Y10, Y11
 	VMULPD     vecConstants<>+352(SB), Y9, Y13
 	VMULPD     vecConstants<>+352(SB), Y10, Y14
-	VMULPD     vecConstants<>+288(SB), Y9, Y15
-	VMULPD     vecConstants<>+288(SB), Y10, Y16
-	VMULPD     vecConstants<>+224(SB), Y9, Y12
-	VMULPD     vecConstants<>+224(SB), Y10, Y6
+	VMULPD     vecConstants<>+288(SB), Y9, Y6
+	VMULPD     vecConstants<>+288(SB), Y10, Y12
 	VADDPD     vecConstants<>+320(SB), Y13, Y13
 	VADDPD     vecConstants<>+320(SB), Y14, Y14
-	VADDPD     vecConstants<>+192(SB), Y12, Y12
-	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VADDPD     vecConstants<>+256(SB), Y6, Y6
+	VADDPD     vecConstants<>+256(SB), Y12, Y12
 	VMULPD     Y5, Y13, Y13
 	VMULPD     Y11, Y14, Y14
-	VADDPD     vecConstants<>+256(SB), Y15, Y15
-	VADDPD     vecConstants<>+256(SB), Y16, Y16
-	VMULPD     Y5, Y12, Y12
-	VMULPD     Y11, Y6, Y6
+	VADDPD     Y13, Y6, Y13
+	VADDPD     Y14, Y12, Y14
+	VMULPD     vecConstants<>+224(SB), Y9, Y12
+	VMULPD     vecConstants<>+224(SB), Y10, Y6
 	VADDPD     vecConstants<>+0(SB), Y9, Y9
 	VADDPD     vecConstants<>+0(SB), Y10, Y10
-	VADDPD     Y13, Y15, Y13
-	VADDPD     Y14, Y16, Y14
+	VADDPD     vecConstants<>+192(SB), Y12, Y12
+	VADDPD     vecConstants<>+192(SB), Y6, Y6
+	VMULPD     Y5, Y12, Y12
+	VMULPD     Y11, Y6, Y6
 	VMULPD     Y5, Y5, Y5
 	VMULPD     Y11, Y11, Y11
 	VADDPD     Y12, Y9, Y12
@@ -3408,15 +3452,15 @@ row_last:
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
 	VMULPD     vecConstants<>+352(SB), Y7, Y9
-	VMULPD     vecConstants<>+288(SB), Y7, Y10
-	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VMULPD     vecConstants<>+288(SB), Y7, Y8
 	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y10, Y10
-	VMULPD     Y5, Y8, Y8
+	VADDPD     Y9, Y8, Y9
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
 	VADDPD     vecConstants<>+0(SB), Y7, Y7
-	VADDPD     Y9, Y10, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VMULPD     Y5, Y8, Y8
 	VMULPD     Y5, Y5, Y5
 	VADDPD     Y8, Y7, Y8
 	VMULPD     Y5, Y9, Y9
@@ -3448,15 +3492,15 @@ row_last:
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
 	VMULPD     vecConstants<>+352(SB), Y7, Y9
-	VMULPD     vecConstants<>+288(SB), Y7, Y10
-	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VMULPD     vecConstants<>+288(SB), Y7, Y8
 	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y10, Y10
-	VMULPD     Y5, Y8, Y8
+	VADDPD     Y9, Y8, Y9
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
 	VADDPD     vecConstants<>+0(SB), Y7, Y7
-	VADDPD     Y9, Y10, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VMULPD     Y5, Y8, Y8
 	VMULPD     Y5, Y5, Y5
 	VADDPD     Y8, Y7, Y8
 	VMULPD     Y5, Y9, Y9
@@ -3488,15 +3532,15 @@ row_last:
 	VSUBPD     Y7, Y5, Y7
 	VMULPD     Y7, Y7, Y5
 	VMULPD     vecConstants<>+352(SB), Y7, Y9
-	VMULPD     vecConstants<>+288(SB), Y7, Y10
-	VMULPD     vecConstants<>+224(SB), Y7, Y8
+	VMULPD     vecConstants<>+288(SB), Y7, Y8
 	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VADDPD     vecConstants<>+256(SB), Y8, Y8
 	VMULPD     Y5, Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y10, Y10
-	VMULPD     Y5, Y8, Y8
+	VADDPD     Y9, Y8, Y9
+	VMULPD     vecConstants<>+224(SB), Y7, Y8
 	VADDPD     vecConstants<>+0(SB), Y7, Y7
-	VADDPD     Y9, Y10, Y9
+	VADDPD     vecConstants<>+192(SB), Y8, Y8
+	VMULPD     Y5, Y8, Y8
 	VMULPD     Y5, Y5, Y5
 	VADDPD     Y8, Y7, Y8
 	VMULPD     Y5, Y9, Y9
@@ -3528,15 +3572,15 @@ row_last:
 	VSUBPD     Y6, Y5, Y6
 	VMULPD     Y6, Y6, Y5
 	VMULPD     vecConstants<>+352(SB), Y6, Y8
-	VMULPD     vecConstants<>+288(SB), Y6, Y9
-	VMULPD     vecConstants<>+224(SB), Y6, Y7
+	VMULPD     vecConstants<>+288(SB), Y6, Y7
 	VADDPD     vecConstants<>+320(SB), Y8, Y8
-	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+256(SB), Y7, Y7
 	VMULPD     Y5, Y8, Y8
-	VADDPD     vecConstants<>+256(SB), Y9, Y9
-	VMULPD     Y5, Y7, Y7
+	VADDPD     Y8, Y7, Y8
+	VMULPD     vecConstants<>+224(SB), Y6, Y7
 	VADDPD     vecConstants<>+0(SB), Y6, Y6
-	VADDPD     Y8, Y9, Y8
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VMULPD     Y5, Y7, Y7
 	VMULPD     Y5, Y5, Y5
 	VADDPD     Y7, Y6, Y7
 	VMULPD     Y5, Y8, Y8
@@ -3790,21 +3834,22 @@ dot_end:
 // func rowTopsAVX2(tops *float32, x *float32, n int, rows int)
 // Requires: AVX
 TEXT ·rowTopsAVX2(SB), NOSPLIT, $0-32
-	MOVQ tops+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ rows+24(FP), BX
+	MOVQ   tops+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   n+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VXORPS Y0, Y0, Y0
 
 row:
 	XORQ    SI, SI
-	VMOVUPS vecConstants<>+480(SB), Y0
+	VMOVUPS vecConstants<>+480(SB), Y1
 	MOVQ    DX, DI
 	SUBQ    $0x00000008, DI
 	JLT     row_rest
 
 row_one:
-	VMOVUPS (CX)(SI*4), Y1
-	VMAXPS  Y0, Y1, Y0
+	VMOVUPS (CX)(SI*4), Y2
+	VMAXPS  Y1, Y2, Y1
 	ADDQ    $0x00000008, SI
 	SUBQ    $0x00000008, DI
 	JGE     row_one
@@ -3815,22 +3860,23 @@ row_rest:
 	LEAQ       vecMasks<>+128(SB), R8
 	SHLQ       $0x02, DI
 	SUBQ       DI, R8
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y1
 	VMOVUPS    (R8), Y2
-	VMOVUPS    vecConstants<>+480(SB), Y3
-	VBLENDVPS  Y2, Y1, Y3, Y1
-	VMAXPS     Y0, Y1, Y0
+	VMASKMOVPS (CX)(SI*4), Y2, Y2
+	VMOVUPS    (R8), Y3
+	VMOVUPS    vecConstants<>+480(SB), Y4
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VMAXPS     Y1, Y2, Y1
 
 row_done:
 	LEAQ         (CX)(DX*4), CX
-	VEXTRACTF128 $0x01, Y0, X1
-	VMAXPS       X1, X0, X0
-	VPERMILPD    $0x01, X0, X1
-	VMAXPS       X1, X0, X0
-	VPERMILPS    $0x01, X0, X1
-	VMAXPS       X1, X0, X0
-	VMOVSS       X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X2
+	VMAXPS       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VMAXPS       X2, X1, X1
+	VPERMILPS    $0x01, X1, X2
+	VMAXPS       X2, X1, X1
+	VADDSS       X0, X1, X1
+	VMOVSS       X1, (AX)
 	ADDQ         $0x04, AX
 	DECQ         BX
 	JNZ          row

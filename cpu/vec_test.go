@@ -45,7 +45,7 @@ func vecCases() []vecCase {
 				for k := range terms {
 					c = c.plus(0.9-0.4*float32(k), v[k+1])
 				}
-				combine(v[into], &c)
+				combine(v[into], &c, false)
 			})})
 		}
 	}
@@ -146,6 +146,7 @@ func TestRowTwins(t *testing.T) {
 func FuzzRows(f *testing.F) {
 	f.Add(uint16(10), uint8(255), uint64(1), uint8(2))
 	f.Add(uint16(5000), uint8(1), uint64(1), uint8(0))
+	f.Add(uint16(4), uint8(0xd5), uint64(14), uint8('>')) // a row whose largest are zeros of both signs
 	f.Fuzz(func(t *testing.T, n uint16, rows uint8, seed uint64, share uint8) {
 		rowTwins(t, int(n)%5000+1, int(rows)%40+1, seed, int(share)%101)
 	})

@@ -16,22 +16,27 @@ const combineSignature = "func(dst *float32, v **float32, a *float32, terms, beg
 func combine(e *emitter) {
 	e.begin("combine", combineSignature,
 		"writes dst[i] = Σ a[k]·v[k][i] for begin <= i < end and k < terms, 1 to 6.")
-	e.combine(func(sum func(l loop, p *part) reg.VecVirtual, terms int, dst, at, n reg.GPVirtual) {
+	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
 		e.pass(fmt.Sprint("terms", terms), at, n, e.lanes, unrollOf(terms), each(func(l loop, p *part) {
-			e.store(sum(l, p), l.of(dst, 0), p)
+			e.store(sum.at(l, p), l.of(dst, 0), p)
 		}))
 	})
 }
+
+// streamAhead is how many numbers before their turn those of a combination past the caches are asked for: with many vectors at once the
+// processor's own prefetching falls behind.
+const streamAhead = 256
 
 // combineStream is the same past the caches.
 func combineStream(e *emitter) {
 	e.begin("combineStream", combineSignature,
 		"is combine with stores that go past the caches. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.")
-	e.combine(func(sum func(l loop, p *part) reg.VecVirtual, terms int, dst, at, n reg.GPVirtual) {
+	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
 		e.Label(fmt.Sprint("terms", terms, "_line"))
+		sum.ask(loop{e, at, streamAhead})
 		for v := range 16 / e.lanes {
 			l := loop{e, at, v * e.lanes}
-			e.VMOVNTPS(sum(l, nil), l.of(dst, 0))
+			e.VMOVNTPS(sum.at(l, nil), l.of(dst, 0))
 		}
 		e.ADDQ(operand.U8(16), at)
 		e.SUBQ(operand.U8(16), n)
@@ -49,7 +54,7 @@ func unrollOf(terms int) int {
 }
 
 // combine chooses the loop by the number of terms.
-func (e *emitter) combine(write func(sum func(loop, *part) reg.VecVirtual, terms int, dst, at, n reg.GPVirtual)) {
+func (e *emitter) combine(write func(sum *sum, terms int, dst, at, n reg.GPVirtual)) {
 	dst, v, a := e.argument("dst"), e.argument("v"), e.argument("a")
 	terms, at, n := e.argument("terms"), e.argument("begin"), e.argument("end")
 	e.SUBQ(at, n)
@@ -64,29 +69,45 @@ func (e *emitter) combine(write func(sum func(loop, *part) reg.VecVirtual, terms
 	}
 }
 
-// sum loads the coefficients and the addresses, and returns how to combine the vectors at a place.
-func (e *emitter) sum(vectorsAt, factorsAt reg.GPVirtual, terms int) func(loop, *part) reg.VecVirtual {
-	v, a := make([]reg.GPVirtual, terms), make(vectors, terms)
+// sum is a combination whose coefficients and addresses are in registers.
+type sum struct {
+	*emitter
+	v []reg.GPVirtual
+	a vectors
+}
+
+func (e *emitter) sum(vectorsAt, factorsAt reg.GPVirtual, terms int) *sum {
+	s := &sum{e, make([]reg.GPVirtual, terms), make(vectors, terms)}
 	for k := range terms {
-		v[k], a[k] = e.GP64(), e.vector()
-		e.MOVQ(operand.Mem{Base: vectorsAt, Disp: 8 * k}, v[k])
-		e.VBROADCASTSS(operand.Mem{Base: factorsAt, Disp: 4 * k}, a[k])
+		s.v[k], s.a[k] = e.GP64(), e.vector()
+		e.MOVQ(operand.Mem{Base: vectorsAt, Disp: 8 * k}, s.v[k])
+		e.VBROADCASTSS(operand.Mem{Base: factorsAt, Disp: 4 * k}, s.a[k])
 	}
-	return func(l loop, p *part) reg.VecVirtual {
-		var s reg.VecVirtual
-		for k := range terms {
-			x := e.vector()
-			if p == nil {
-				e.VMULPS(l.of(v[k], 0), a[k], x)
-			} else {
-				e.VMULPS(e.load(l.of(v[k], 0), p), a[k], x)
-			}
-			if k == 0 {
-				s = x
-			} else {
-				e.VADDPS(x, s, s)
-			}
+	return s
+}
+
+// at returns the combination at a place.
+func (s *sum) at(l loop, p *part) reg.VecVirtual {
+	var total reg.VecVirtual
+	for k, v := range s.v {
+		x := s.vector()
+		if p == nil {
+			s.VMULPS(l.of(v, 0), s.a[k], x)
+		} else {
+			s.VMULPS(s.load(l.of(v, 0), p), s.a[k], x)
 		}
-		return s
+		if k == 0 {
+			total = x
+		} else {
+			s.VADDPS(x, total, total)
+		}
+	}
+	return total
+}
+
+// ask prefetches the cache line at a place of each vector.
+func (s *sum) ask(l loop) {
+	for _, v := range s.v {
+		s.PREFETCHT0(l.of(v, 0))
 	}
 }

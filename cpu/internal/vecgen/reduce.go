@@ -37,9 +37,10 @@ func dot(e *emitter) {
 // rowTops writes the maxima of rows.
 func rowTops(e *emitter) {
 	e.begin("rowTops", "func(tops, x *float32, n, rows int)",
-		"writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. Both counts are at least 1.")
+		"writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. A zero is positive. Both counts are at least 1.")
 	tops, x, n, rows := e.argument("tops"), e.argument("x"), e.argument("n"), e.argument("rows")
 	e.hold("float -inf")
+	zero := e.zero()
 	e.Label("row")
 	acc, at, left := e.vector(), e.start(), e.GP64()
 	e.VMOVUPS(e.constant("float -inf"), acc)
@@ -63,6 +64,7 @@ func rowTops(e *emitter) {
 	last := e.XMM()
 	e.VPERMILPS(operand.U8(1), acc.AsX(), last)
 	e.VMAXPS(last, acc.AsX(), acc.AsX())
+	e.VADDSS(zero.AsX(), acc.AsX(), acc.AsX())
 	e.VMOVSS(acc.AsX(), operand.Mem{Base: tops})
 	e.ADDQ(operand.U8(4), tops)
 	e.DECQ(rows)
