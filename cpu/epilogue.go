@@ -83,6 +83,18 @@ func (e *epilogue) check(m, n, ldc int) {
 	}
 }
 
+// rows is what the epilogue has for C from row i on, whose rows lie ldc apart.
+func (e *epilogue) rows(i, ldc int) []float32 {
+	switch e.then {
+	case bySigmoid, byReLU, addScaledWith:
+		return e.with[min(i*ldc, len(e.with)):]
+	}
+	return e.with
+}
+
+// cols is what the epilogue has for C from column j on.
+func (e *epilogue) cols(j int) []float32 { return e.with[min(j, len(e.with)):] }
+
 // addRow adds bias to dst.
 func addRow(dst, bias []float32) {
 	dst = dst[:len(bias)]

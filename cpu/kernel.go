@@ -12,6 +12,9 @@ type operands struct {
 	in, out [][]float32
 	dims    []int
 	attr    float64
+
+	lent *lent    // the helpers of parallel, if any
+	gemm gemmCall // the product that parts are computed of
 }
 
 // entry describes a kernel: its dimensions by letter, its operands as products of these letters, and the function. An

@@ -5,6 +5,9 @@ import "unsafe"
 // line is the length of a cache line, and of the widest vector register, in bytes.
 const line = 64
 
+// perLine is how many numbers a line of the cache holds.
+const perLine = line / 4
+
 // aligned returns n zeros that begin at a cache line. Every vector and every arena does: a vector register is then filled from one
 // line and not from two, and speed is the same in every run. Bits do not depend on it.
 func aligned(n int) []float32 {
