@@ -20,6 +20,7 @@ var allowed = map[string][]string{
 	},
 	"cpu":                  {"device", "internal/rng"},
 	"cpu/internal/gemmgen": {},
+	"cpu/internal/vecgen":  {},
 	"model":                {"device", "internal/rng"},
 	"data":                 {"device", "internal/rng"},
 	"dist":                 {"device", "internal/rng"},

@@ -24,7 +24,7 @@ func sigmoidGradPart(o *operands, part, of int) {
 	sigmoidGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
 }
 
-// relu: y = max(x, 0).
+// relu: y = max(x, 0). NaN stays NaN.
 func relu(o *operands) error {
 	o.eachRange(len(o.out[0]), reluPart)
 	return nil
@@ -46,9 +46,9 @@ func reluGradPart(o *operands, part, of int) {
 	reluGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
 }
 
-// sigmoids computes dst = 1/(1+exp(-x)); dst may be x. In float64 the exponential of any float32 argument that matters is finite, so
-// this form needs no second one for large |x|.
-func sigmoids(dst, x []float32) {
+// sigmoidsGo writes 1/(1+exp(-x)) to dst, all in float64 but for the result. In float64 the exponential of any float32 argument
+// that matters is finite, so this form needs no second one for large |x|.
+func sigmoidsGo(dst, x []float32) {
 	var buffer [expBlock]float64
 	for len(x) > 0 {
 		e := buffer[:min(expBlock, len(x))]
@@ -64,17 +64,17 @@ func sigmoids(dst, x []float32) {
 	}
 }
 
-// sigmoidGrads computes dst = dy·y·(1-y), each product and the difference rounded; dst may be y or dy.
-func sigmoidGrads(dst, y, dy []float32) {
+// sigmoidGradsGo writes dy·y·(1-y) to dst, the product and the difference rounded to float32 before they are multiplied.
+func sigmoidGradsGo(dst, y, dy []float32) {
 	dy, dst = dy[:len(y)], dst[:len(y)]
 	for i, v := range y {
 		dst[i] = float32(float32(dy[i]*v) * (1 - v))
 	}
 }
 
-// relus computes dst = max(x, 0); dst may be x. A comparison with NaN is false, so NaN goes through; -0 becomes 0. The choice is made on
-// the bits, as integers: the compiler then needs no branch, which for random signs is wrong half of the time.
-func relus(dst, x []float32) {
+// relusGo writes max(x, 0) to dst. A comparison with NaN is false, so NaN goes through; -0 becomes 0. The choice is made on the bits, as
+// integers: the compiler then needs no branch, which for random signs is wrong half of the time.
+func relusGo(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
 		b := math.Float32bits(v)
@@ -85,8 +85,8 @@ func relus(dst, x []float32) {
 	}
 }
 
-// reluGrads computes dst = dy where y > 0, else 0; dst may be y or dy.
-func reluGrads(dst, y, dy []float32) {
+// reluGradsGo writes dy where y > 0, else 0, to dst.
+func reluGradsGo(dst, y, dy []float32) {
 	dy, dst = dy[:len(y)], dst[:len(y)]
 	for i, v := range y {
 		b := uint32(0)

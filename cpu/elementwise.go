@@ -18,10 +18,8 @@ func scaleBy(o *operands) error {
 }
 
 func times(y []float32, a float32, x []float32) {
-	y = y[:len(x)]
-	for i, v := range x {
-		y[i] = a * v
-	}
+	c := combination{}.plus(a, x)
+	combine(y, &c)
 }
 
 // add: y = a + b.
@@ -32,9 +30,14 @@ func add(o *operands) error {
 
 func addPart(o *operands, part, of int) {
 	from, to := portion(part, of, len(o.out[0]), perLine)
-	a, b, y := o.in[0][from:to], o.in[1][from:to], o.out[0][from:to]
+	adds(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
+}
+
+// addsGo writes a + b to dst.
+func addsGo(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
 	for i, v := range a {
-		y[i] = v + b[i]
+		dst[i] = v + b[i]
 	}
 }
 
@@ -51,10 +54,8 @@ func addScaledPart(o *operands, part, of int) {
 
 // addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b.
 func addScaleds(dst, a []float32, c float32, b []float32) {
-	b, dst = b[:len(a)], dst[:len(a)]
-	for i, v := range a {
-		dst[i] = v + float32(c*b[i])
-	}
+	sum := combination{}.plus(1, a).plus(c, b)
+	combine(dst, &sum)
 }
 
 // halfSquare: s = a/2·Σx².

@@ -94,11 +94,3 @@ func (e *epilogue) rows(i, ldc int) []float32 {
 
 // cols is what the epilogue has for C from column j on.
 func (e *epilogue) cols(j int) []float32 { return e.with[min(j, len(e.with)):] }
-
-// addRow adds bias to dst.
-func addRow(dst, bias []float32) {
-	dst = dst[:len(bias)]
-	for i, b := range bias {
-		dst[i] += b
-	}
-}

@@ -69,32 +69,29 @@ func gradWPart(o *operands, part, of int) {
 	columnSums(o.out[1], o.in[1], o.dims[0], o.dims[1])
 }
 
-// columnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, eight columns at a time so that the
-// accumulators stay in registers.
+// rowBlock is how many rows are summed in one call.
+const rowBlock = 512
+
+// columnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, from the first row to the last.
 func columnSums(dst, a []float32, m, n int) {
-	j := 0
-	for ; j+8 <= n; j += 8 {
-		var s [8]float64
-		for i := range m {
-			row := a[i*n+j:][:8]
-			s[0] += float64(row[0])
-			s[1] += float64(row[1])
-			s[2] += float64(row[2])
-			s[3] += float64(row[3])
-			s[4] += float64(row[4])
-			s[5] += float64(row[5])
-			s[6] += float64(row[6])
-			s[7] += float64(row[7])
+	for j := 0; j < n; j += colBlock {
+		var sums [colBlock]float64
+		columns := min(colBlock, n-j)
+		for i := 0; i < m; i += rowBlock {
+			addColumns(&sums, a[i*n+j:], min(rowBlock, m-i), n, columns)
 		}
-		for l, v := range s {
-			dst[j+l] = float32(v)
+		for l, s := range sums[:columns] {
+			dst[j+l] = float32(s)
 		}
 	}
-	for ; j < n; j++ {
-		s := 0.0
-		for i := range m {
-			s += float64(a[i*n+j])
+}
+
+// addColumnsGo adds the rows of a, which begin stride numbers apart, to sums. There is at least one row and one column.
+func addColumnsGo(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
+	s := sums[:columns]
+	for i := range rows {
+		for j, v := range a[i*stride:][:columns] {
+			s[j] += float64(v)
 		}
-		dst[j] = float32(s)
 	}
 }

@@ -1,72 +1,110 @@
 package cpu
 
-import "math"
+import "sync"
 
 // softmaxCrossEntropy: loss = mean over the rows of -log softmax(logits)[label], dlogits = (softmax - onehot)/m.
 func softmaxCrossEntropy(o *operands) error {
 	logits, labels, loss, dlogits := o.in[0], o.in[1], o.out[0], o.out[1]
 	m, n := o.dims[0], o.dims[1]
+	w := rowWorks.Get().(*rowWork)
+	defer rowWorks.Put(w)
 	total, perRow := 0.0, 1/float64(m)
-	for i := range m {
-		c, err := labelAt(labels, i, n)
-		if err != nil {
+	for i := 0; i < m; i += w.rows {
+		w.begin(m-i, n)
+		x, d := logits[i*n:(i+w.rows)*n], dlogits[i*n:(i+w.rows)*n]
+		if err := w.labels(labels, i, n); err != nil {
 			return err
 		}
-		row, d := logits[i*n:(i+1)*n], dlogits[i*n:(i+1)*n]
-		top := largest(row)
-		sum := expSum(row, top, d)
-		total += math.Log(sum) - (float64(row[c]) - top)
-		scale := perRow / sum
-		// The label's p-1 is taken before rounding: it is what remains of the gradient when p is close to 1.
-		atLabel := (float64(d[c]) - sum) * scale
-		for j, e := range d {
-			d[j] = float32(float64(e) * scale)
-		}
-		d[c] = float32(atLabel)
+		e := w.exponentials(d, x, n)
+		total = w.addLosses(total, x, n)
+		w.gradients(d, e, n, perRow)
 	}
 	loss[0] = float32(float64(total * perRow))
 	return nil
 }
 
-// crossEntropy returns log Σ exp(row) - row[c].
-func crossEntropy(row []float32, c int) float64 {
-	top := largest(row)
-	return math.Log(expSum(row, top, nil)) - (float64(row[c]) - top)
+// rowWork is what is worked out for some rows of logits at a time.
+type rowWork struct {
+	rows    int
+	class   [rowsAtOnce]int
+	top     [rowsAtOnce]float32 // the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
+	sum     [rowsAtOnce]float64 // of the exponentials of logit - top
+	scale   [rowsAtOnce]float64 // 1/(rows of the batch · sum)
+	atLabel [rowsAtOnce]float32 // gradient at the label
+	exp     [vecBlock]float32   // the exponentials: a place of their own, since to read what was written as part of a vector just before takes long
 }
 
-// expSum returns Σ exp(row-top), from left to right, and writes the summands to dst unless it is nil.
-func expSum(row []float32, top float64, dst []float32) float64 {
-	var buffer [expBlock]float64
-	sum := 0.0
-	for len(row) > 0 {
-		e := buffer[:min(expBlock, len(row))]
-		for j, v := range row[:len(e)] {
-			e[j] = float64(v) - top
+// rowsAtOnce is how many rows are worked on at a time. They have vecBlock logits together, or one row has more.
+const rowsAtOnce = 256
+
+var rowWorks = sync.Pool{New: func() any { return new(rowWork) }}
+
+// begin takes as many of the rows that are left as there is room for.
+func (w *rowWork) begin(left, n int) { w.rows = max(1, min(left, rowsAtOnce, vecBlock/n)) }
+
+// labels looks up the classes of row i and those after it.
+func (w *rowWork) labels(labels []float32, i, n int) error {
+	for r := range w.rows {
+		c, err := labelAt(labels, i+r, n)
+		if err != nil {
+			return err
 		}
-		exps(e)
-		for _, v := range e {
-			sum += v
-		}
+		w.class[r] = c
+	}
+	return nil
+}
+
+// exponentials returns exp(x - top), which is good until it is called again, and fills in top and sum. Rows longer than vecBlock
+// are written to dst, unless that is nil; the sum of one is that of its blocks of vecBlock logits, from left to right.
+func (w *rowWork) exponentials(dst, x []float32, n int) []float32 {
+	if n <= vecBlock {
+		rowTops(w.top[:w.rows], x, n)
+		expRows(w.exp[:], w.sum[:w.rows], x, w.top[:], n)
+		return w.exp[:]
+	}
+	var top [1]float32
+	w.top[0] = negativeInf
+	for j := 0; j < n; j += vecBlock {
+		b := x[j:min(j+vecBlock, n)]
+		rowTops(top[:], b, len(b))
+		w.top[0] = max(w.top[0], top[0])
+	}
+	w.sum[0] = 0
+	for j := 0; j < n; j += vecBlock {
+		b, d := x[j:min(j+vecBlock, n)], w.exp[:]
 		if dst != nil {
-			d := dst[:len(e)]
-			for j, v := range e {
-				d[j] = float32(v)
-			}
-			dst = dst[len(e):]
+			d = dst[j:]
 		}
-		row = row[len(e):]
+		var s [1]float64
+		expRows(d, s[:], b, w.top[:], len(b))
+		w.sum[0] += s[0]
 	}
-	return sum
+	return dst
 }
 
-// largest returns the largest number of row, or NaN if row begins with one. Subtracting it keeps the exponentials finite, and the
-// largest of them is exactly 1.
-func largest(row []float32) float64 {
-	top := row[0]
-	for _, v := range row {
-		if v > top {
-			top = v
+// addLosses adds log Σ exp(row) - row[class] of each row to total.
+func (w *rowWork) addLosses(total float64, x []float32, n int) float64 {
+	for r, c := range w.class[:w.rows] {
+		total += logOf(w.sum[r]) - (float64(x[r*n+c]) - float64(w.top[r]))
+	}
+	return total
+}
+
+// gradients writes the gradients to d, where e are the exponentials. The two may be the same.
+func (w *rowWork) gradients(d, e []float32, n int, perRow float64) {
+	for r, c := range w.class[:w.rows] {
+		s := perRow / w.sum[r]
+		// The label's p-1 is taken before rounding: it is what remains of the gradient when p is close to 1.
+		w.atLabel[r], w.scale[r] = float32((float64(e[r*n+c])-w.sum[r])*s), s
+	}
+	if n <= vecBlock {
+		timesRows(d, e, w.scale[:w.rows], n)
+	} else {
+		for j := 0; j < n; j += vecBlock {
+			timesRows(d[j:], e[j:], w.scale[:1], min(vecBlock, n-j))
 		}
 	}
-	return float64(top)
+	for r, c := range w.class[:w.rows] {
+		d[r*n+c] = w.atLabel[r]
+	}
 }

@@ -8,11 +8,18 @@ const line = 64
 // perLine is how many numbers a line of the cache holds.
 const perLine = line / 4
 
+// largeVector is the length from which vectors ask for large pages: more than the second level of address translation covers
+// with small ones.
+const largeVector = 2 << 20
+
 // aligned returns n zeros that begin at a cache line. Every vector and every arena does: a vector register is then filled from one
 // line and not from two, and speed is the same in every run. Bits do not depend on it.
 func aligned(n int) []float32 {
 	const most = line/4 - 1
 	buf := make([]float32, n+most)
+	if n >= largeVector {
+		adviseLarge(buf)
+	}
 	skip := 0
 	if over := uintptr(unsafe.Pointer(unsafe.SliceData(buf))) % line; over != 0 {
 		skip = int(line-over) / 4

@@ -10,20 +10,39 @@ func (*Device) Dot(a, b device.Vector) float64 {
 	return dot(x, y)
 }
 
-// dot adds in four partial sums, element k to sum k mod 4, so that the additions do not wait for each other.
+// dot takes the vectors in blocks, and adds the blocks from left to right.
 func dot(x, y []float32) float64 {
 	y = y[:len(x)]
-	var s0, s1, s2, s3 float64
-	for len(x) >= 4 {
-		x4, y4 := (*[4]float32)(x), (*[4]float32)(y)
-		s0 += float64(x4[0]) * float64(y4[0])
-		s1 += float64(x4[1]) * float64(y4[1])
-		s2 += float64(x4[2]) * float64(y4[2])
-		s3 += float64(x4[3]) * float64(y4[3])
-		x, y = x[4:], y[4:]
+	s := 0.0
+	for len(x) > 0 {
+		n := min(vecBlock, len(x))
+		s += dotBlock(x[:n], y[:n])
+		x, y = x[n:], y[n:]
 	}
-	for k, v := range x {
-		s0 += float64(v) * float64(y[k])
+	return s
+}
+
+// dotGo adds in 32 partial sums, product k to sum k mod 32, so that the additions do not wait for each other and fill vectors. The sums
+// are then added like a tree: sum l takes sum l+16, then l+8, l+4, l+2 and l+1.
+func dotGo(x, y []float32) float64 {
+	var s [dotSums]float64
+	y = y[:len(x)]
+	for len(x) > 0 {
+		n := min(dotSums, len(x))
+		for l, v := range x[:n] {
+			s[l] += float64(float64(v) * float64(y[l]))
+		}
+		x, y = x[n:], y[n:]
 	}
-	return s0 + s1 + (s2 + s3)
+	return tree(s[:])
+}
+
+// tree adds the upper half of s to its lower half until one number is left. The length is a power of two.
+func tree(s []float64) float64 {
+	for half := len(s) / 2; half > 0; half /= 2 {
+		for l := range half {
+			s[l] += s[l+half]
+		}
+	}
+	return s[0]
 }

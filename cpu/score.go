@@ -8,19 +8,24 @@ func score(o *operands) error {
 	logits, labels, sums := o.in[0], o.in[1], o.out[0]
 	m, n := o.dims[0], o.dims[1]
 	loss, hits, hits5 := 0.0, 0, 0
-	for i := range m {
-		c, err := labelAt(labels, i, n)
-		if err != nil {
+	w := rowWorks.Get().(*rowWork)
+	defer rowWorks.Put(w)
+	for i := 0; i < m; i += w.rows {
+		w.begin(m-i, n)
+		x := logits[i*n : (i+w.rows)*n]
+		if err := w.labels(labels, i, n); err != nil {
 			return err
 		}
-		row := logits[i*n : (i+1)*n]
-		loss += crossEntropy(row, c)
-		switch r := rank(row, c); {
-		case r == 0:
-			hits++
-			hits5++
-		case r < topRank:
-			hits5++
+		w.exponentials(nil, x, n)
+		loss = w.addLosses(loss, x, n)
+		for r, c := range w.class[:w.rows] {
+			switch r := rank(x[r*n:(r+1)*n], c); {
+			case r == 0:
+				hits++
+				hits5++
+			case r < topRank:
+				hits5++
+			}
 		}
 	}
 	sums[0], sums[1], sums[2] = float32(loss), float32(hits), float32(hits5)

@@ -17,9 +17,14 @@ func (*Device) Gather(dst, src device.Vector, idx device.Index) {
 	}
 	checkLen("Gather", "dst", len(d), k)
 	at := x.inside("Gather", len(s))
-	d = d[:len(at)]
+	gatherAt(d, s, at)
+}
+
+// gatherAtGo writes src[at[j]] to dst[j].
+func gatherAtGo(dst, src []float32, at []uint32) {
+	dst = dst[:len(at)]
 	for j, i := range at {
-		d[j] = s[i]
+		dst[j] = src[i]
 	}
 }
 
@@ -67,14 +72,16 @@ func addDiff(p, q []float32, at []uint32, to []device.Term) {
 	}
 }
 
-func addDiffAll1(p, q []float32, a float32, v []float32) {
+// addDiffAll1Go: v += a·(p - q).
+func addDiffAll1Go(p, q []float32, a float32, v []float32) {
 	q, v = q[:len(p)], v[:len(p)]
 	for j := range p {
 		v[j] += float32(a * (p[j] - q[j]))
 	}
 }
 
-func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {
+// addDiffAll2Go: v += a·(p - q), w += b·(p - q).
+func addDiffAll2Go(p, q []float32, a float32, v []float32, b float32, w []float32) {
 	q, v, w = q[:len(p)], v[:len(p)], w[:len(p)]
 	for j := range p {
 		d := p[j] - q[j]
@@ -83,14 +90,16 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	}
 }
 
-func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
+// addDiffAt1Go: v[at] += a·(p - q).
+func addDiffAt1Go(p, q []float32, at []uint32, a float32, v []float32) {
 	p, q = p[:len(at)], q[:len(at)]
 	for j, i := range at {
 		v[i] += float32(a * (p[j] - q[j]))
 	}
 }
 
-func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
+// addDiffAt2Go: v[at] += a·(p - q), w[at] += b·(p - q).
+func addDiffAt2Go(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
 	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
 	for j, i := range at {
 		d := p[j] - q[j]
@@ -111,7 +120,10 @@ func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
 		for _, t := range to {
 			v, a := t.V.(*Vector).Data, float32(t.A)
 			if at == nil {
-				combineUnit2(v[j:j+len(d)], v[j:j+len(d)], a, d)
+				var c combination
+				c = c.plus(1, v[j:j+len(d)])
+				c = c.plus(a, d)
+				combine(v[j:j+len(d)], &c)
 				continue
 			}
 			for l, i := range at[j : j+len(d)] {

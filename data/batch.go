@@ -13,20 +13,26 @@ func (s Split) Batch(dst *device.Batch, from, to int) {
 		panic(fmt.Sprintf("data: batch of examples %d to %d of %d", from, to, s.Len()))
 	}
 	resize(dst, to-from, s.features)
-	s.norm.apply(dst.X, s.Pixels[from*s.features:to*s.features])
+	s.norm.apply(dst.X, s.Pixels[from*s.features:to*s.features], nil)
 	copy(dst.Y, s.Labels[from:to])
 }
+
+// examplesAhead is how many examples before its turn an example is asked for.
+const examplesAhead = 4
 
 // Gather fills dst with the examples of the given indices, in their order. It reuses the memory of dst where that is large
 // enough. It panics where an index is not in [0,Len).
 func (s Split) Gather(dst *device.Batch, examples []int32) {
 	f := s.features
 	resize(dst, len(examples), f)
-	for row, e := range examples {
+	for _, e := range examples {
 		if e < 0 || int(e) >= s.Len() {
 			panic(fmt.Sprintf("data: example %d of %d", e, s.Len()))
 		}
-		s.norm.apply(dst.X[row*f:(row+1)*f], s.Pixels[int(e)*f:(int(e)+1)*f])
+	}
+	pixels := func(row int) []uint8 { return s.Pixels[int(examples[row])*f:][:f] }
+	for row, e := range examples {
+		s.norm.apply(dst.X[row*f:(row+1)*f], pixels(row), pixels(min(row+examplesAhead, len(examples)-1)))
 		dst.Y[row] = s.Labels[e]
 	}
 }

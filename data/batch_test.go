@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fspda/device"
+	"fspda/internal/rng"
 )
 
 // checkRow holds row of b against example e of s, by the formula.
@@ -90,5 +91,30 @@ func BenchmarkGather(b *testing.B) {
 		idx = order.At(idx, step)
 		set.Train.Gather(&dst, idx)
 		step++
+	}
+}
+
+// BenchmarkGatherNoise makes batches of 256 examples out of 60000, picked at random as a training run does, and as many as
+// MNIST has: more than the caches hold.
+func BenchmarkGatherNoise(b *testing.B) {
+	const examples, features, batch = 60000, 784, 256
+	pixels := make([]uint8, examples*features)
+	r := rng.New(1, "gather")
+	for i := range pixels {
+		pixels[i] = uint8(r.IntN(256))
+	}
+	set, err := New("noise", []int{features}, 10, 0.5, 0.25, Examples{pixels, make([]int32, examples)}, Examples{nil, nil})
+	if err != nil {
+		b.Fatal(err)
+	}
+	picks := make([]int32, 64*batch)
+	for i := range picks {
+		picks[i] = int32(r.IntN(examples))
+	}
+	var dst device.Batch
+	b.SetBytes(5 * batch * features)
+	for i := 0; b.Loop(); i++ {
+		at := i % 64 * batch
+		set.Train.Gather(&dst, picks[at:at+batch])
 	}
 }

@@ -2,11 +2,12 @@
 
 #include "textflag.h"
 
-// func normalizeSSE2(dst *float32, pixels *uint8, n int, scale, shift float32)
-TEXT ·normalizeSSE2(SB), NOSPLIT, $0-32
+// func normalizeSSE2(dst *float32, pixels *uint8, n int, scale, shift float32, ahead *uint8)
+TEXT ·normalizeSSE2(SB), NOSPLIT, $0-40
 	MOVQ   dst+0(FP), DI
 	MOVQ   pixels+8(FP), SI
 	MOVQ   n+16(FP), CX
+	MOVQ   ahead+32(FP), DX
 	MOVSS  scale+24(FP), X6
 	MOVSS  shift+28(FP), X7
 	SHUFPS $0, X6, X6
@@ -14,6 +15,7 @@ TEXT ·normalizeSSE2(SB), NOSPLIT, $0-32
 	PXOR   X5, X5
 
 loop:
+	PREFETCHT0 (DX)
 	MOVOU     (SI), X0  // 16 bytes
 	MOVO      X0, X2
 	PUNPCKLBW X5, X0    // bytes 0..7 as 16 bits
@@ -41,7 +43,151 @@ loop:
 	MOVUPS    X2, 32(DI)
 	MOVUPS    X3, 48(DI)
 	ADDQ      $16, SI
+	ADDQ      $16, DX
 	ADDQ      $64, DI
 	SUBQ      $16, CX
 	JNZ       loop
+	RET
+
+// func normalizeAVX2(dst *float32, pixels *uint8, n int, scale, shift float32, ahead *uint8)
+TEXT ·normalizeAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         pixels+8(FP), SI
+	MOVQ         n+16(FP), CX
+	MOVQ         ahead+32(FP), DX
+	VBROADCASTSS scale+24(FP), Y6
+	VBROADCASTSS shift+28(FP), Y7
+	SUBQ         $64, CX
+	JLT          few
+
+many: // 64 pixels: a cache line
+	PREFETCHT0 (DX)
+	VPMOVZXBD  (SI), Y0
+	VPMOVZXBD  8(SI), Y1
+	VPMOVZXBD  16(SI), Y2
+	VPMOVZXBD  24(SI), Y3
+	VCVTDQ2PS  Y0, Y0
+	VCVTDQ2PS  Y1, Y1
+	VCVTDQ2PS  Y2, Y2
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y6, Y0, Y0
+	VMULPS     Y6, Y1, Y1
+	VMULPS     Y6, Y2, Y2
+	VMULPS     Y6, Y3, Y3
+	VADDPS     Y7, Y0, Y0
+	VADDPS     Y7, Y1, Y1
+	VADDPS     Y7, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	VMOVUPS    Y2, 64(DI)
+	VMOVUPS    Y3, 96(DI)
+	VPMOVZXBD  32(SI), Y0
+	VPMOVZXBD  40(SI), Y1
+	VPMOVZXBD  48(SI), Y2
+	VPMOVZXBD  56(SI), Y3
+	VCVTDQ2PS  Y0, Y0
+	VCVTDQ2PS  Y1, Y1
+	VCVTDQ2PS  Y2, Y2
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y6, Y0, Y0
+	VMULPS     Y6, Y1, Y1
+	VMULPS     Y6, Y2, Y2
+	VMULPS     Y6, Y3, Y3
+	VADDPS     Y7, Y0, Y0
+	VADDPS     Y7, Y1, Y1
+	VADDPS     Y7, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VMOVUPS    Y0, 128(DI)
+	VMOVUPS    Y1, 160(DI)
+	VMOVUPS    Y2, 192(DI)
+	VMOVUPS    Y3, 224(DI)
+	ADDQ       $64, SI
+	ADDQ       $64, DX
+	ADDQ       $256, DI
+	SUBQ       $64, CX
+	JGE        many
+
+few:
+	ADDQ       $64, CX
+	JZ         done
+	PREFETCHT0 (DX)
+
+one: // 16 pixels
+	VPMOVZXBD  (SI), Y0
+	VPMOVZXBD  8(SI), Y1
+	VCVTDQ2PS  Y0, Y0
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y6, Y0, Y0
+	VMULPS     Y6, Y1, Y1
+	VADDPS     Y7, Y0, Y0
+	VADDPS     Y7, Y1, Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       $16, SI
+	ADDQ       $64, DI
+	SUBQ       $16, CX
+	JNZ        one
+
+done:
+	VZEROUPPER
+	RET
+
+// func normalizeAVX512(dst *float32, pixels *uint8, n int, scale, shift float32, ahead *uint8)
+TEXT ·normalizeAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         pixels+8(FP), SI
+	MOVQ         n+16(FP), CX
+	MOVQ         ahead+32(FP), DX
+	VBROADCASTSS scale+24(FP), Z6
+	VBROADCASTSS shift+28(FP), Z7
+	SUBQ         $64, CX
+	JLT          few
+
+many: // 64 pixels: a cache line
+	PREFETCHT0 (DX)
+	VPMOVZXBD  (SI), Z0
+	VPMOVZXBD  16(SI), Z1
+	VPMOVZXBD  32(SI), Z2
+	VPMOVZXBD  48(SI), Z3
+	VCVTDQ2PS  Z0, Z0
+	VCVTDQ2PS  Z1, Z1
+	VCVTDQ2PS  Z2, Z2
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z6, Z0, Z0
+	VMULPS     Z6, Z1, Z1
+	VMULPS     Z6, Z2, Z2
+	VMULPS     Z6, Z3, Z3
+	VADDPS     Z7, Z0, Z0
+	VADDPS     Z7, Z1, Z1
+	VADDPS     Z7, Z2, Z2
+	VADDPS     Z7, Z3, Z3
+	VMOVUPS    Z0, (DI)
+	VMOVUPS    Z1, 64(DI)
+	VMOVUPS    Z2, 128(DI)
+	VMOVUPS    Z3, 192(DI)
+	ADDQ       $64, SI
+	ADDQ       $64, DX
+	ADDQ       $256, DI
+	SUBQ       $64, CX
+	JGE        many
+
+few:
+	ADDQ       $64, CX
+	JZ         done
+	PREFETCHT0 (DX)
+
+one: // 16 pixels
+	VPMOVZXBD  (SI), Z0
+	VCVTDQ2PS  Z0, Z0
+	VMULPS     Z6, Z0, Z0
+	VADDPS     Z7, Z0, Z0
+	VMOVUPS    Z0, (DI)
+	ADDQ       $16, SI
+	ADDQ       $64, DI
+	SUBQ       $16, CX
+	JNZ        one
+
+done:
+	VZEROUPPER
 	RET

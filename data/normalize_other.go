@@ -2,4 +2,5 @@
 
 package data
 
-func (n *normalizer) apply(dst []float32, pixels []uint8) { n.applyGo(dst, pixels) }
+// apply writes the numbers of pixels to dst.
+func (n *normalizer) apply(dst []float32, pixels, _ []uint8) { n.applyGo(dst, pixels) }

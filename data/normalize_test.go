@@ -6,32 +6,42 @@ import (
 )
 
 // The fast path and the table give the same bits at every length and place, and leave the numbers around alone.
-func TestApplyTwins(t *testing.T) {
+func TestApplyTwins(t *testing.T) { applyTwins(t) }
+
+func applyTwins(t *testing.T) {
+	t.Helper()
 	n, err := newNormalizer(mnistMean, mnistStd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := make([]uint8, 300)
+	source := make([]uint8, 40000)
 	for i := range source {
 		source[i] = uint8(i * 7)
 	}
-	const guard = float32(-77)
-	for length := range 70 {
+	for length := range 150 {
 		for offset := range 17 {
-			in := source[offset : offset+length]
-			got, want := make([]float32, length+2), make([]float32, length)
-			got[0], got[length+1] = guard, guard
-			n.apply(got[1:length+1], in)
-			n.applyGo(want, in)
-			for i, w := range want {
-				if math.Float32bits(got[i+1]) != math.Float32bits(w) {
-					t.Fatalf("length %d offset %d: element %d is %v, table %v", length, offset, i, got[i+1], w)
-				}
-			}
-			if got[0] != guard || got[length+1] != guard {
-				t.Fatalf("length %d offset %d: wrote outside", length, offset)
-			}
+			applyTwin(t, n, source[offset:offset+length], source[:length/2])
 		}
+	}
+	applyTwin(t, n, source[3:], nil) // more than a call takes
+	applyTwin(t, n, source[3:], source[:100])
+}
+
+func applyTwin(t *testing.T, n *normalizer, in, ahead []uint8) {
+	t.Helper()
+	const guard = float32(-77)
+	length := len(in)
+	got, want := make([]float32, length+2), make([]float32, length)
+	got[0], got[length+1] = guard, guard
+	n.apply(got[1:length+1], in, ahead)
+	n.applyGo(want, in)
+	for i, w := range want {
+		if math.Float32bits(got[i+1]) != math.Float32bits(w) {
+			t.Fatalf("length %d: element %d is %v, table %v", length, i, got[i+1], w)
+		}
+	}
+	if got[0] != guard || got[length+1] != guard {
+		t.Fatalf("length %d: wrote outside", length)
 	}
 }
 
@@ -55,7 +65,10 @@ func BenchmarkApply(b *testing.B) {
 		b.Fatal(err)
 	}
 	src, dst := make([]uint8, 64*pixels), make([]float32, 64*pixels)
-	for name, f := range map[string]func([]float32, []uint8){"go": n.applyGo, "fast": n.apply} {
+	for i := range src {
+		src[i] = uint8(i * i >> 3)
+	}
+	for name, f := range map[string]func([]float32, []uint8){"go": n.applyGo, "fast": func(d []float32, p []uint8) { n.apply(d, p, nil) }} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
 			for b.Loop() {

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Products and sums are rounded one by one: nothing is fused, and there is one product for each term.
+func TestCombineIsNotFused(t *testing.T) {
+	for name, lines := range functions(t) {
+		if name == "dotAVX512" || name == "dotAVX2" {
+			continue // exact products
+		}
+		for _, op := range []string{"VFMADD231PS", "VFMADD231PD", "VFMADD213PS", "VFMADD213PD"} {
+			if n := count(lines, "", "", op); n != 0 {
+				t.Errorf("%s: %d %s", name, n, op)
+			}
+		}
+	}
+	for terms := 1; terms <= maxTerms; terms++ {
+		label := fmt.Sprint("terms", terms)
+		lines := functions(t)["combineAVX512"]
+		if n, want := count(lines, label+"_one", label+"_rest", "VMULPS"), terms; n != want {
+			t.Errorf("%d terms: %d products in a step, want %d", terms, n, want)
+		}
+	}
+}
+
+// Stores past the caches are followed by a fence: others may read what was written once the call is over.
+func TestStreamsAreFenced(t *testing.T) {
+	for _, name := range []string{"combineStreamAVX512", "combineStreamAVX2"} {
+		fences := 0
+		for _, l := range functions(t)[name] {
+			if l == "SFENCE" {
+				fences++
+			}
+		}
+		if fences != maxTerms {
+			t.Errorf("%s: %d fences, want %d", name, fences, maxTerms)
+		}
+	}
+}

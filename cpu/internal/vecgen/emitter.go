@@ -1,0 +1,358 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// set is an instruction set: how many float32 a vector holds, and how many float64.
+type set struct {
+	name     string
+	lanes    int
+	half     int
+	isAVX512 bool
+}
+
+var sets = []set{{"AVX512", 16, 8, true}, {"AVX2", 8, 4, false}}
+
+// emitter writes functions for one instruction set.
+type emitter struct {
+	*build.Context
+	set
+	constants map[string]reg.VecVirtual // those that the function holds in registers
+}
+
+// begin opens the function name, with the suffix of the instruction set.
+func (e *emitter) begin(name, signature string, doc ...string) {
+	name += e.name
+	e.Function(name)
+	e.Attributes(attr.NOSPLIT)
+	e.SignatureExpr(signature)
+	e.Pragma("noescape")
+	doc[0] = name + " " + doc[0]
+	e.Doc(doc...)
+	e.constants = map[string]reg.VecVirtual{}
+}
+
+func (e *emitter) end() {
+	e.VZEROUPPER()
+	e.RET()
+}
+
+// argument loads an integer or a pointer.
+func (e *emitter) argument(name string) reg.GPVirtual {
+	r := e.GP64()
+	e.Load(e.Param(name), r)
+	return r
+}
+
+// broadcast fills a vector with the float32 argument name.
+func (e *emitter) broadcast(name string) reg.VecVirtual {
+	p, err := e.Param(name).Resolve()
+	if err != nil {
+		panic("vecgen: " + err.Error())
+	}
+	v := e.vector()
+	e.VBROADCASTSS(p.Addr, v)
+	return v
+}
+
+func (e *emitter) vector() reg.VecVirtual {
+	if e.isAVX512 {
+		return e.ZMM()
+	}
+	return e.YMM()
+}
+
+// zero returns a vector of zeros.
+func (e *emitter) zero() reg.VecVirtual {
+	v := e.vector()
+	if e.isAVX512 {
+		e.VPXORD(v, v, v)
+	} else {
+		e.VXORPS(v, v, v)
+	}
+	return v
+}
+
+// Data of the generated file: each constant fills a vector of AVX2, and the masks are windows into as many ones as zeros.
+const (
+	constantsName = "vecConstants"
+	masksName     = "vecMasks"
+	maskWords     = 32
+)
+
+func twice(v float32) uint64 { return uint64(math.Float32bits(v))<<32 | uint64(math.Float32bits(v)) }
+
+// constants are 64 bits: a float64, or a float32 twice.
+var constants = []struct {
+	name string
+	bits uint64
+}{
+	{"one", math.Float64bits(1)},
+	{"bound", math.Float64bits(150)},
+	{"-bound", math.Float64bits(-150)},
+	{"shift", math.Float64bits(0x1.8p52)},
+	{"log2e", math.Float64bits(0x1.71547652b82fep0)},
+	{"ln2", math.Float64bits(0x1.62e42fefa39efp-1)},
+	{"c2", math.Float64bits(1.0 / 2)},
+	{"c3", math.Float64bits(1.0 / 6)},
+	{"c4", math.Float64bits(1.0 / 24)},
+	{"c5", math.Float64bits(1.0 / 120)},
+	{"c6", math.Float64bits(1.0 / 720)},
+	{"c7", math.Float64bits(1.0 / 5040)},
+	{"bias", 1023 << 52},
+	{"sign", 1 << 63},
+	{"float one", twice(1)},
+	{"float -inf", twice(float32(math.Inf(-1)))},
+}
+
+func data(c *build.Context) {
+	c.StaticGlobal(constantsName)
+	c.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i, k := range constants {
+		for copies := range 4 {
+			c.AddDatum(32*i+8*copies, operand.U64(k.bits))
+		}
+	}
+	c.StaticGlobal(masksName)
+	c.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range 2 * maskWords {
+		ones := uint32(0)
+		if i < maskWords {
+			ones = 1<<32 - 1
+		}
+		c.AddDatum(4*i, operand.U32(ones))
+	}
+}
+
+func constantAddress(name string) operand.Mem {
+	for i, k := range constants {
+		if k.name == name {
+			return operand.Mem{Symbol: operand.Symbol{Name: constantsName, Static: true}, Base: reg.StaticBase, Disp: 32 * i}
+		}
+	}
+	panic("vecgen: no constant " + name)
+}
+
+// hold loads constants into registers where there are enough of them: once, before a loop.
+func (e *emitter) hold(names ...string) {
+	if !e.isAVX512 {
+		return
+	}
+	for _, name := range names {
+		v := e.vector()
+		e.VBROADCASTSD(constantAddress(name), v)
+		e.constants[name] = v
+	}
+}
+
+// constant is an operand that may stand in memory.
+func (e *emitter) constant(name string) operand.Op {
+	if v, ok := e.constants[name]; ok {
+		return v
+	}
+	if e.isAVX512 {
+		panic(fmt.Sprintf("vecgen: constant %q is not held", name))
+	}
+	return constantAddress(name)
+}
+
+// inRegister is a constant as an operand that may not stand in memory.
+func (e *emitter) inRegister(name string) reg.VecVirtual {
+	if v, ok := e.constants[name]; ok {
+		return v
+	}
+	v := e.vector()
+	e.VMOVUPS(e.constant(name), v)
+	return v
+}
+
+// part says which elements of a vector exist. A nil *part stands for all.
+type part struct {
+	mask   reg.OpmaskVirtual // AVX-512
+	window reg.GPVirtual     // AVX2: the address of the mask of the first vector
+}
+
+// first returns the part of the first n elements, n at most maskWords. It may not be kept across loops that need many registers.
+func (e *emitter) first(n reg.Register) *part {
+	if e.isAVX512 {
+		bits, k := e.GP64(), e.K()
+		e.MOVQ(operand.I32(-1), bits)
+		e.BZHIQ(n, bits, bits)
+		e.KMOVW(bits.As32(), k)
+		return &part{mask: k}
+	}
+	w, m := e.GP64(), e.GP64()
+	e.LEAQ(operand.Mem{Symbol: operand.Symbol{Name: masksName, Static: true}, Base: reg.StaticBase, Disp: 4 * maskWords}, w)
+	e.MOVQ(n, m)
+	e.SHLQ(operand.U8(2), m)
+	e.SUBQ(m, w)
+	return &part{window: w}
+}
+
+// group is the part of the g-th half vector: those elements that make one vector of float64.
+func (e *emitter) group(p *part, g int) *part {
+	if p == nil || g == 0 {
+		return p
+	}
+	if e.isAVX512 {
+		k := e.K()
+		e.KSHIFTRW(operand.U8(8*g), p.mask, k)
+		return &part{mask: k}
+	}
+	w := e.GP64()
+	e.LEAQ(operand.Mem{Base: p.window, Disp: 16 * g}, w)
+	return &part{window: w}
+}
+
+// load reads a vector of float32; what does not exist is zero.
+func (e *emitter) load(m operand.Mem, p *part) reg.VecVirtual {
+	v := e.vector()
+	switch {
+	case p == nil:
+		e.VMOVUPS(m, v)
+	case e.isAVX512:
+		e.VMOVUPS_Z(m, p.mask, v)
+	default:
+		mask := e.YMM()
+		e.VMOVUPS(operand.Mem{Base: p.window}, mask)
+		e.VMASKMOVPS(m, mask, v)
+	}
+	return v
+}
+
+// store writes a vector of float32.
+func (e *emitter) store(v reg.VecVirtual, m operand.Mem, p *part) {
+	switch {
+	case p == nil:
+		e.VMOVUPS(v, m)
+	case e.isAVX512:
+		e.VMOVUPS(v, p.mask, m)
+	default:
+		mask := e.YMM()
+		e.VMOVUPS(operand.Mem{Base: p.window}, mask)
+		e.VMASKMOVPS(v, mask, m)
+	}
+}
+
+// widen reads half a vector of float32 as a vector of float64.
+func (e *emitter) widen(m operand.Mem, p *part) reg.VecVirtual {
+	v := e.vector()
+	switch {
+	case p == nil:
+		e.VCVTPS2PD(m, v)
+	case e.isAVX512:
+		e.VCVTPS2PD_Z(m, p.mask, v)
+	default:
+		mask, x := e.XMM(), e.XMM()
+		e.VMOVUPS(operand.Mem{Base: p.window}, mask)
+		e.VMASKMOVPS(m, mask, x)
+		e.VCVTPS2PD(x, v)
+	}
+	return v
+}
+
+// narrow writes a vector of float64 as half a vector of float32.
+func (e *emitter) narrow(v reg.VecVirtual, m operand.Mem, p *part) {
+	if e.isAVX512 {
+		y := e.YMM()
+		e.VCVTPD2PS(v, y)
+		if p == nil {
+			e.VMOVUPS(y, m)
+		} else {
+			e.VMOVUPS(y, p.mask, m)
+		}
+		return
+	}
+	x := e.XMM()
+	e.VCVTPD2PSY(v, x)
+	if p == nil {
+		e.VMOVUPS(x, m)
+		return
+	}
+	mask := e.XMM()
+	e.VMOVUPS(operand.Mem{Base: p.window}, mask)
+	e.VMASKMOVPS(x, mask, m)
+}
+
+// onlyWide makes the elements of a vector of float64 zero that do not exist.
+func (e *emitter) onlyWide(v reg.VecVirtual, p *part) reg.VecVirtual {
+	if p == nil {
+		return v
+	}
+	w := e.vector()
+	if e.isAVX512 {
+		e.VMOVAPD_Z(v, p.mask, w)
+		return w
+	}
+	e.VPMOVSXDQ(operand.Mem{Base: p.window}, w)
+	e.VANDPD(v, w, w)
+	return w
+}
+
+// loop is a pass over numbers: at is the index of the first of them.
+type loop struct {
+	*emitter
+	at   reg.GPVirtual
+	disp int // elements after at
+}
+
+// of is the place of the loop in the vector that begins at base.
+func (l loop) of(base reg.Register, plus int) operand.Mem {
+	return operand.Mem{Base: base, Index: l.at, Scale: 4, Disp: 4 * (l.disp + plus)}
+}
+
+// pass calls body for numbers at, at+1, ... before at+n, step at a time: first unroll steps at once, then one, then what is left as a
+// part. It changes at and n.
+func (e *emitter) pass(label string, at, n reg.GPVirtual, step, unroll int, body func(ls []loop, p *part)) {
+	name := func(s string) string { return label + "_" + s }
+	if unroll > 1 {
+		e.SUBQ(operand.U32(step*unroll), n)
+		e.JLT(operand.LabelRef(name("few")))
+		e.Label(name("many"))
+		var ls []loop
+		for u := range unroll {
+			ls = append(ls, loop{e, at, u * step})
+		}
+		body(ls, nil)
+		e.ADDQ(operand.U32(step*unroll), at)
+		e.SUBQ(operand.U32(step*unroll), n)
+		e.JGE(operand.LabelRef(name("many")))
+		e.Label(name("few"))
+		e.ADDQ(operand.U32(step*unroll), n)
+	}
+	e.SUBQ(operand.U32(step), n)
+	e.JLT(operand.LabelRef(name("rest")))
+	e.Label(name("one"))
+	body([]loop{{e, at, 0}}, nil)
+	e.ADDQ(operand.U32(step), at)
+	e.SUBQ(operand.U32(step), n)
+	e.JGE(operand.LabelRef(name("one")))
+	e.Label(name("rest"))
+	e.ADDQ(operand.U32(step), n)
+	e.JZ(operand.LabelRef(name("done")))
+	body([]loop{{e, at, 0}}, e.first(n))
+	e.Label(name("done"))
+}
+
+// each is a body that takes one step after the other.
+func each(body func(l loop, p *part)) func([]loop, *part) {
+	return func(ls []loop, p *part) {
+		for _, l := range ls {
+			body(l, p)
+		}
+	}
+}
+
+// start returns a register with zero, to count from.
+func (e *emitter) start() reg.GPVirtual {
+	r := e.GP64()
+	e.XORQ(r, r)
+	return r
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// gather writes the reading of selected coordinates in vectors, which is best where what is read lies in a cache. Indices are signed for
+// the processor.
+func gather(e *emitter) {
+	e.begin("gather", "func(dst, src *float32, at *uint32, n int)", "writes dst[j] = src[at[j]], all at[j] below 2^31.")
+	dst, src, at := e.argument("dst"), e.argument("src"), e.argument("at")
+	e.pass("pass", e.start(), e.argument("n"), e.lanes, 2, each(func(l loop, p *part) {
+		e.store(e.pick(src, e.load(l.of(at, 0), p), p), l.of(dst, 0), p)
+	}))
+	e.end()
+}
+
+// pick gathers the elements of base at the indices; what does not exist is zero.
+func (e *emitter) pick(base reg.GPVirtual, index reg.VecVirtual, p *part) reg.VecVirtual {
+	v := e.zero() // also ends the wait for what the register held before
+	m := operand.Mem{Base: base, Index: index, Scale: 4}
+	if e.isAVX512 {
+		k := e.K()
+		if p == nil {
+			e.KXNORW(k, k, k)
+		} else {
+			e.KMOVW(p.mask, k)
+		}
+		e.VGATHERDPS(m, k, v)
+		return v
+	}
+	mask := e.YMM()
+	if p == nil {
+		e.VPCMPEQD(mask, mask, mask)
+	} else {
+		e.VMOVUPS(operand.Mem{Base: p.window}, mask)
+	}
+	e.VGATHERDPS(mask, m, v)
+	return v
+}
+
+// The passes below take one coordinate after the other, and ask for those that come later: the processor does not see by itself where
+// sorted coordinates lead, once they are some lines apart.
+
+// far writes the passes for vectors beyond the caches. They need nothing above AVX.
+func far(e *emitter) {
+	if e.isAVX512 {
+		return
+	}
+	const doc = "the coordinates that the n at next select are asked for on the way. n is a multiple of 4."
+	e.begin("gatherFar", "func(dst, src *float32, at, next *uint32, n int)", "writes dst[j] = src[at[j]];", doc)
+	dst, src := e.argument("dst"), e.argument("src")
+	e.coordinates([]reg.GPVirtual{src}, func(j operand.Mem, i reg.GPVirtual) {
+		v := e.GP32()
+		e.MOVL(operand.Mem{Base: src, Index: i, Scale: 4}, v)
+		j.Base = dst
+		e.MOVL(v, j)
+	})
+	e.end()
+
+	e.begin("addDiffFar1", "func(v *float32, at, next *uint32, p, q *float32, n int, a float32)", "writes v[at[j]] += a·(p[j]-q[j]);", doc)
+	e.addDiffFar("v")
+	e.begin("addDiffFar2", "func(v, w *float32, at, next *uint32, p, q *float32, n int, a, b float32)",
+		"writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);", doc)
+	e.addDiffFar("v", "w")
+}
+
+func (e *emitter) addDiffFar(names ...string) {
+	p, q := e.argument("p"), e.argument("q")
+	var to []reg.GPVirtual
+	var factors vectors
+	for i, name := range names {
+		to = append(to, e.argument(name))
+		factors = append(factors, e.broadcast([]string{"a", "b"}[i]))
+	}
+	e.coordinates(to, func(j operand.Mem, i reg.GPVirtual) {
+		d, x := e.XMM(), e.XMM()
+		from, minus := j, j
+		from.Base, minus.Base = p, q
+		e.VMOVSS(from, d)
+		e.VSUBSS(minus, d, d)
+		for k, v := range to {
+			m := operand.Mem{Base: v, Index: i, Scale: 4}
+			e.VMULSS(d, factors[k].AsX(), x)
+			e.VADDSS(m, x, x)
+			e.VMOVSS(x, m)
+		}
+	})
+	e.end()
+}
+
+// coordinates calls body with the place of the j-th number, its base left open, and with the coordinate at[j]; and asks for what next selects
+// in the vectors.
+func (e *emitter) coordinates(of []reg.GPVirtual, body func(j operand.Mem, i reg.GPVirtual)) {
+	const unroll = 4
+	at, next, n, j := e.argument("at"), e.argument("next"), e.argument("n"), e.start()
+	e.Label("coordinates")
+	for u := range unroll {
+		place := operand.Mem{Index: j, Scale: 4, Disp: 4 * u}
+		later, now := place, place
+		later.Base, now.Base = next, at
+		i := e.GP64()
+		e.MOVL(later, i.As32())
+		for _, v := range of {
+			e.PREFETCHT0(operand.Mem{Base: v, Index: i, Scale: 4})
+		}
+		k := e.GP64()
+		e.MOVL(now, k.As32())
+		body(place, k)
+	}
+	e.ADDQ(operand.U8(unroll), j)
+	e.CMPQ(j, n)
+	e.JLT(operand.LabelRef("coordinates"))
+}

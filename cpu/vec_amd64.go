@@ -1,0 +1,306 @@
+//go:build !noasm
+
+package cpu
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// vecCode says what the vector kernels are written in.
+type vecCode int
+
+const (
+	inGo vecCode = iota
+	inAVX2
+	inAVX512
+)
+
+func (v vecCode) String() string { return [...]string{"go", "avx2", "avx512"}[v] }
+
+// vecCodes is what this processor can run, fastest first. GODEBUG=cpu.avx512f=off and cpu.avx2=off take from it.
+func vecCodes() []vecCode {
+	x := &cpu.X86
+	if !x.HasAVX2 || !x.HasFMA {
+		return []vecCode{inGo}
+	}
+	if x.HasAVX512F && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512BW && x.HasBMI2 {
+		return []vecCode{inAVX512, inAVX2, inGo}
+	}
+	return []vecCode{inAVX2, inGo}
+}
+
+// vecIn is what the vector kernels use. Only tests change it.
+var vecIn = vecCodes()[0]
+
+// head is where v begins.
+func head(v []float32) *float32 { return unsafe.SliceData(v) }
+
+// addRow adds bias to dst, a row of as many columns.
+func addRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)]) }
+
+// adds writes a + b to dst.
+func adds(dst, a, b []float32) {
+	dst, b = dst[:len(a)], b[:len(a)]
+	for len(a) > 0 {
+		n := min(vecBlock, len(a))
+		switch vecIn {
+		case inAVX512:
+			addAVX512(head(dst), head(a), head(b), n)
+		case inAVX2:
+			addAVX2(head(dst), head(a), head(b), n)
+		default:
+			addsGo(dst[:n], a[:n], b[:n])
+		}
+		dst, a, b = dst[n:], a[n:], b[n:]
+	}
+}
+
+// relus writes max(x, 0) to dst; NaN stays NaN.
+func relus(dst, x []float32) {
+	dst = dst[:len(x)]
+	for len(x) > 0 {
+		n := min(vecBlock, len(x))
+		switch vecIn {
+		case inAVX512:
+			relusAVX512(head(dst), head(x), n)
+		case inAVX2:
+			relusAVX2(head(dst), head(x), n)
+		default:
+			relusGo(dst[:n], x[:n])
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+// reluGrads writes dy where y > 0, else 0, to dst.
+func reluGrads(dst, y, dy []float32) {
+	dst, dy = dst[:len(y)], dy[:len(y)]
+	for len(y) > 0 {
+		n := min(vecBlock, len(y))
+		switch vecIn {
+		case inAVX512:
+			reluGradsAVX512(head(dst), head(y), head(dy), n)
+		case inAVX2:
+			reluGradsAVX2(head(dst), head(y), head(dy), n)
+		default:
+			reluGradsGo(dst[:n], y[:n], dy[:n])
+		}
+		dst, y, dy = dst[n:], y[n:], dy[n:]
+	}
+}
+
+// sigmoidGrads writes dy·y·(1-y) to dst.
+func sigmoidGrads(dst, y, dy []float32) {
+	dst, dy = dst[:len(y)], dy[:len(y)]
+	for len(y) > 0 {
+		n := min(vecBlock, len(y))
+		switch vecIn {
+		case inAVX512:
+			sigmoidGradsAVX512(head(dst), head(y), head(dy), n)
+		case inAVX2:
+			sigmoidGradsAVX2(head(dst), head(y), head(dy), n)
+		default:
+			sigmoidGradsGo(dst[:n], y[:n], dy[:n])
+		}
+		dst, y, dy = dst[n:], y[n:], dy[n:]
+	}
+}
+
+// sigmoids writes 1/(1+exp(-x)) to dst.
+func sigmoids(dst, x []float32) {
+	dst = dst[:len(x)]
+	for len(x) > 0 {
+		n := min(vecBlock, len(x))
+		switch vecIn {
+		case inAVX512:
+			sigmoidsAVX512(head(dst), head(x), n)
+		case inAVX2:
+			sigmoidsAVX2(head(dst), head(x), n)
+		default:
+			sigmoidsGo(dst[:n], x[:n])
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+// combine writes c to dst, which may be one of its vectors. The assembly has no case for a factor of 1: to multiply by it changes nothing
+// and costs nothing beside the memory.
+func combine(dst []float32, c *combination) {
+	if vecIn == inGo {
+		combineGo(dst, c)
+		return
+	}
+	var v [maxTerms]*float32
+	for k := range c.terms {
+		v[k] = head(c.v[k][:len(dst)])
+	}
+	begin, end := 0, len(dst)
+	if streams(dst, c) {
+		begin = toLine(dst)
+		combineCached(dst, &v, c, 0, begin)
+		end = begin + (end-begin)&^15
+		combineStreamed(dst, &v, c, begin, end)
+		begin, end = end, len(dst)
+	}
+	combineCached(dst, &v, c, begin, end)
+}
+
+func combineCached(dst []float32, v *[maxTerms]*float32, c *combination, begin, end int) {
+	for i := begin; i < end; i += vecBlock {
+		if to := min(i+vecBlock, end); vecIn == inAVX512 {
+			combineAVX512(head(dst), &v[0], &c.a[0], c.terms, i, to)
+		} else {
+			combineAVX2(head(dst), &v[0], &c.a[0], c.terms, i, to)
+		}
+	}
+}
+
+func combineStreamed(dst []float32, v *[maxTerms]*float32, c *combination, begin, end int) {
+	for i := begin; i < end; i += vecBlock {
+		if to := min(i+vecBlock, end); vecIn == inAVX512 {
+			combineStreamAVX512(head(dst), &v[0], &c.a[0], c.terms, i, to)
+		} else {
+			combineStreamAVX2(head(dst), &v[0], &c.a[0], c.terms, i, to)
+		}
+	}
+}
+
+// streamFrom is the length from which a result goes past the caches.
+var streamFrom = 1 << 20
+
+// streams says whether to write dst past the caches: it is longer than they are, and none of what is read. An ordinary
+// store would read each line before it writes it.
+func streams(dst []float32, c *combination) bool {
+	if len(dst) < streamFrom {
+		return false
+	}
+	for _, v := range c.v[:c.terms] {
+		if head(v) == head(dst) {
+			return false
+		}
+	}
+	return true
+}
+
+// toLine is how many numbers of v lie before the first cache line that begins in it.
+func toLine(v []float32) int {
+	return min(len(v), int(-uintptr(unsafe.Pointer(head(v)))%line)/4)
+}
+
+// dotBlock is dotGo.
+func dotBlock(x, y []float32) float64 {
+	y = y[:len(x)]
+	switch vecIn {
+	case inAVX512:
+		return dotAVX512(head(x), head(y), len(x))
+	case inAVX2:
+		return dotAVX2(head(x), head(y), len(x))
+	}
+	return dotGo(x, y)
+}
+
+// rowTops is rowTopsGo.
+func rowTops(tops, x []float32, n int) {
+	x = x[:len(tops)*n]
+	switch {
+	case len(x) == 0:
+	case vecIn == inAVX512:
+		rowTopsAVX512(head(tops), head(x), n, len(tops))
+	case vecIn == inAVX2:
+		rowTopsAVX2(head(tops), head(x), n, len(tops))
+	default:
+		rowTopsGo(tops, x, n)
+	}
+}
+
+// expRows is expRowsGo.
+func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
+	dst, x, tops = dst[:len(sums)*n], x[:len(sums)*n], tops[:len(sums)]
+	switch {
+	case len(x) == 0:
+	case vecIn == inAVX512:
+		expRowsAVX512(head(dst), &sums[0], head(x), head(tops), n, len(sums))
+	case vecIn == inAVX2:
+		expRowsAVX2(head(dst), &sums[0], head(x), head(tops), n, len(sums))
+	default:
+		expRowsGo(dst, sums, x, tops, n)
+	}
+}
+
+// timesRows is timesRowsGo.
+func timesRows(dst, src []float32, scales []float64, n int) {
+	dst, src = dst[:len(scales)*n], src[:len(scales)*n]
+	switch {
+	case len(dst) == 0:
+	case vecIn == inAVX512:
+		timesRowsAVX512(head(dst), head(src), &scales[0], n, len(scales))
+	case vecIn == inAVX2:
+		timesRowsAVX2(head(dst), head(src), &scales[0], n, len(scales))
+	default:
+		timesRowsGo(dst, src, scales, n)
+	}
+}
+
+// addColumns is addColumnsGo.
+func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
+	_ = a[(rows-1)*stride+columns-1]
+	wide, narrow := colBlock, rowSums
+	if vecIn == inAVX2 {
+		wide = colBlock / 2
+	}
+	for j := 0; j < columns; {
+		switch from, s := head(a[j:]), &sums[j]; {
+		case vecIn == inGo:
+			addColumnsGo(sums, a, rows, stride, columns)
+			return
+		case columns-j >= wide && vecIn == inAVX512:
+			columnSumsWideAVX512(s, from, rows, stride)
+			j += wide
+		case columns-j >= wide:
+			columnSumsWideAVX2(s, from, rows, stride)
+			j += wide
+		case vecIn == inAVX512:
+			columnSumsNarrowAVX512(s, from, rows, stride, min(narrow, columns-j))
+			j += narrow
+		default:
+			columnSumsNarrowAVX2(s, from, rows, stride, min(narrow, columns-j))
+			j += narrow
+		}
+	}
+}
+
+// addDiffAll1 is addDiffAll1Go.
+func addDiffAll1(p, q []float32, a float32, v []float32) {
+	q, v = q[:len(p)], v[:len(p)]
+	for len(p) > 0 {
+		n := min(vecBlock, len(p))
+		switch vecIn {
+		case inAVX512:
+			addDiff1AVX512(head(v), head(p), head(q), n, a)
+		case inAVX2:
+			addDiff1AVX2(head(v), head(p), head(q), n, a)
+		default:
+			addDiffAll1Go(p[:n], q[:n], a, v[:n])
+		}
+		p, q, v = p[n:], q[n:], v[n:]
+	}
+}
+
+// addDiffAll2 is addDiffAll2Go.
+func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {
+	q, v, w = q[:len(p)], v[:len(p)], w[:len(p)]
+	for len(p) > 0 {
+		n := min(vecBlock, len(p))
+		switch vecIn {
+		case inAVX512:
+			addDiff2AVX512(head(v), head(w), head(p), head(q), n, a, b)
+		case inAVX2:
+			addDiff2AVX2(head(v), head(w), head(p), head(q), n, a, b)
+		default:
+			addDiffAll2Go(p[:n], q[:n], a, v[:n], b, w[:n])
+		}
+		p, q, v, w = p[n:], q[n:], v[n:], w[n:]
+	}
+}

@@ -1,0 +1,37 @@
+//go:build !amd64 || noasm
+
+package cpu
+
+func addRow(dst, bias []float32)            { addsGo(dst, dst, bias) }
+func adds(dst, a, b []float32)              { addsGo(dst, a, b) }
+func relus(dst, x []float32)                { relusGo(dst, x) }
+func reluGrads(dst, y, dy []float32)        { reluGradsGo(dst, y, dy) }
+func sigmoidGrads(dst, y, dy []float32)     { sigmoidGradsGo(dst, y, dy) }
+func sigmoids(dst, x []float32)             { sigmoidsGo(dst, x) }
+func combine(dst []float32, c *combination) { combineGo(dst, c) }
+func dotBlock(x, y []float32) float64       { return dotGo(x, y) }
+func rowTops(tops, x []float32, n int)      { rowTopsGo(tops, x, n) }
+
+func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
+	expRowsGo(dst, sums, x, tops, n)
+}
+
+func timesRows(dst, src []float32, scales []float64, n int) { timesRowsGo(dst, src, scales, n) }
+
+func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
+	addColumnsGo(sums, a, rows, stride, columns)
+}
+
+func addDiffAll1(p, q []float32, a float32, v []float32) { addDiffAll1Go(p, q, a, v) }
+
+func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {
+	addDiffAll2Go(p, q, a, v, b, w)
+}
+
+func gatherAt(dst, src []float32, at []uint32) { gatherAtGo(dst, src, at) }
+
+func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) { addDiffAt1Go(p, q, at, a, v) }
+
+func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
+	addDiffAt2Go(p, q, at, a, v, b, w)
+}

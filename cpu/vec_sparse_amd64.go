@@ -1,0 +1,71 @@
+//go:build !noasm
+
+package cpu
+
+// Selected coordinates of a vector that lies in a cache are gathered sixteen at a time. Beyond the caches it is the waiting that counts: there a
+// plain loop that asks for coordinates ahead of their turn is up to three times faster than vector instructions. There is no
+// use for an instruction that scatters: it stores one number after the other.
+const (
+	farFrom  = 1 << 18 // length of a vector that is beyond the second cache
+	farAhead = 64      // coordinates
+)
+
+// gatherAt is gatherAtGo.
+func gatherAt(dst, src []float32, at []uint32) {
+	dst = dst[:len(at)]
+	switch {
+	case len(src) >= farFrom && vecIn != inGo:
+		eachFar(at, func(j, n int, next *uint32) { gatherFarAVX2(&dst[j], head(src), &at[j], next, n) })
+		rest := len(at) &^ 3
+		gatherAtGo(dst[rest:], src, at[rest:])
+		return
+	case vecIn == inGo:
+		gatherAtGo(dst, src, at)
+		return
+	}
+	for len(at) > 0 {
+		n := min(vecBlock, len(at))
+		if vecIn == inAVX512 {
+			gatherAVX512(head(dst), head(src), &at[0], n)
+		} else {
+			gatherAVX2(head(dst), head(src), &at[0], n)
+		}
+		dst, at = dst[n:], at[n:]
+	}
+}
+
+// addDiffAt1 is addDiffAt1Go.
+func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
+	p, q = p[:len(at)], q[:len(at)]
+	rest := 0
+	if len(v) >= farFrom && vecIn != inGo {
+		eachFar(at, func(j, n int, next *uint32) { addDiffFar1AVX2(head(v), &at[j], next, &p[j], &q[j], n, a) })
+		rest = len(at) &^ 3
+	}
+	addDiffAt1Go(p[rest:], q[rest:], at[rest:], a, v)
+}
+
+// addDiffAt2 is addDiffAt2Go.
+func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
+	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
+	rest := 0
+	if len(v) >= farFrom && vecIn != inGo {
+		eachFar(at, func(j, n int, next *uint32) { addDiffFar2AVX2(head(v), head(w), &at[j], next, &p[j], &q[j], n, a, b) })
+		rest = len(at) &^ 3
+	}
+	addDiffAt2Go(p[rest:], q[rest:], at[rest:], a, v, b, w)
+}
+
+// eachFar cuts coordinates, but for the last ones that are no multiple of four, into pieces for one call of assembly, and says for each where
+// the coordinates to ask for begin.
+func eachFar(at []uint32, run func(j, n int, next *uint32)) {
+	whole := len(at) &^ 3
+	for j := 0; j < whole; {
+		n, next := min(vecBlock, whole-j-farAhead), j+farAhead
+		if n <= 0 { // there is nothing ahead of the last ones
+			n, next = whole-j, j
+		}
+		run(j, n, &at[next])
+		j += n
+	}
+}

@@ -1,0 +1,41 @@
+//go:build !noasm
+
+package data
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Every instruction set gives the bits of the table.
+func TestNormalizeCodes(t *testing.T) {
+	defer func(c normalizeCode) { normalizeIn = c }(normalizeIn)
+	for _, normalizeIn = range normalizeCodes() {
+		t.Run(normalizeIn.name, applyTwins)
+	}
+}
+
+const printCodes = "FSPDA_TEST_PRINT_CODES"
+
+// GODEBUG takes instruction sets away.
+func TestNormalizeCodesCanBeSwitchedOff(t *testing.T) {
+	if os.Getenv(printCodes) != "" {
+		for _, c := range normalizeCodes() {
+			t.Logf("has %s.", c.name)
+		}
+		return
+	}
+	for debug, without := range map[string]string{"cpu.avx512f=off": "has avx512", "cpu.avx2=off": "has avx"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestNormalizeCodesCanBeSwitchedOff$", "-test.v")
+		cmd.Env = append(os.Environ(), printCodes+"=1", "GODEBUG="+debug)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if s := string(out); strings.Contains(s, without) || !strings.Contains(s, "has sse2.") {
+			t.Errorf("GODEBUG=%s leaves\n%s", debug, out)
+		}
+	}
+}
