@@ -59,7 +59,7 @@ type block struct{ part, i, rows, p, depth, col, cols int }
 // product is gemmThen without its checks.
 func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	if s.worthTurning(m, n, k, a, b, beta) {
-		s.turned(m, n, k, alpha, a, b, c, then)
+		s.productTurned(m, n, k, alpha, a, b, c, then)
 		return
 	}
 	w := workspaces.Get().(*workspace)

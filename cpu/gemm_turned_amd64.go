@@ -35,8 +35,8 @@ func (s *tileSet) worthTurning(m, n, k int, a, b view, beta float32) bool {
 // turnedCols is the most columns of C where lanes without work matter.
 const turnedCols = 160
 
-// turned is product with beta = 0, some rows of C after the other as columns of its transpose.
-func (s *tileSet) turned(m, n, k int, alpha float32, a, b, c view, then epilogue) {
+// productTurned is product with beta = 0, some rows of C after the other as columns of its transpose.
+func (s *tileSet) productTurned(m, n, k int, alpha float32, a, b, c view, then epilogue) {
 	room := turnedRooms.Get().(*turnedRoom)
 	room.c = atLeast(room.c, n*turnedRows)
 	for i := 0; i < m; i += turnedRows {
