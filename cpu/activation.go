@@ -4,30 +4,50 @@ import "math"
 
 // sigmoid: y = 1/(1+exp(-x)).
 func sigmoid(o *operands) error {
-	sigmoids(o.out[0], o.in[0])
+	o.eachRange(len(o.out[0]), sigmoidPart)
 	return nil
+}
+
+func sigmoidPart(o *operands, part, of int) {
+	from, to := portion(part, of, len(o.out[0]), perLine)
+	sigmoids(o.out[0][from:to], o.in[0][from:to])
 }
 
 // sigmoidGrad: dx = dy·y·(1-y).
 func sigmoidGrad(o *operands) error {
-	sigmoidGrads(o.out[0], o.in[0], o.in[1])
+	o.eachRange(len(o.out[0]), sigmoidGradPart)
 	return nil
+}
+
+func sigmoidGradPart(o *operands, part, of int) {
+	from, to := portion(part, of, len(o.out[0]), perLine)
+	sigmoidGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
 }
 
 // relu: y = max(x, 0). NaN stays NaN.
 func relu(o *operands) error {
-	relus(o.out[0], o.in[0])
+	o.eachRange(len(o.out[0]), reluPart)
 	return nil
+}
+
+func reluPart(o *operands, part, of int) {
+	from, to := portion(part, of, len(o.out[0]), perLine)
+	relus(o.out[0][from:to], o.in[0][from:to])
 }
 
 // reluGrad: dx = dy where y > 0, else 0.
 func reluGrad(o *operands) error {
-	reluGrads(o.out[0], o.in[0], o.in[1])
+	o.eachRange(len(o.out[0]), reluGradPart)
 	return nil
 }
 
-// sigmoidsGo writes 1/(1+exp(-x)) to dst, all in float64 but for the result. In float64 the exponential of any float32 argument that matters is finite, so this form needs no
-// second one for large |x|.
+func reluGradPart(o *operands, part, of int) {
+	from, to := portion(part, of, len(o.out[0]), perLine)
+	reluGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
+}
+
+// sigmoidsGo writes 1/(1+exp(-x)) to dst, all in float64 but for the result. In float64 the exponential of any float32 argument
+// that matters is finite, so this form needs no second one for large |x|.
 func sigmoidsGo(dst, x []float32) {
 	var buffer [expBlock]float64
 	for len(x) > 0 {

@@ -1,12 +1,13 @@
-// Package cpu is the device.Device of the host: vectors are slices of float32, and all work is done on the calling goroutine.
+// Package cpu is the device.Device of the host: vectors are slices of float32, and work is done on the calling goroutine.
 //
 // [New] gives the device. Its vectors are [*Vector], whose Data anyone on the host may look at; the operations on them are in
 // combine.go, sparse.go and reduce.go. [Device.Load] binds a network to the host as a [*Program]: the code is checked once, its
 // buffers are made once, and a run then calls one kernel after the other (kernel.go has the table) and allocates nothing.
 // [Call] runs a single kernel on slices.
 //
-// Nothing here starts a goroutine: the agents of a run are the parallelism, and each loads a Program of its own. No
-// result depends on the number of cores, on where operands lie, or on the architecture, to the last bit: vector operations, element-wise
+// The agents of a run are the parallelism, and each loads a Program of its own. Where there are more cores than agents, [Threads] gives
+// every Program helpers for its large kernels (team.go), which take parts of the output. No
+// result depends on the number of cores or threads, on where operands lie, or on the architecture, to the last bit: vector operations, element-wise
 // kernels and the exponential round each product by itself, and the matrix product rounds each product and sum together.
 //
 // The matrix product (gemm.go has its definition) is assembly on amd64, in one version for AVX-512 and one for AVX2 and FMA; the command

@@ -2,8 +2,13 @@ package cpu
 
 // scale: y = a·x.
 func scale(o *operands) error {
-	times(o.out[0], float32(o.attr), o.in[0])
+	o.eachRange(len(o.out[0]), scalePart)
 	return nil
+}
+
+func scalePart(o *operands, part, of int) {
+	from, to := portion(part, of, len(o.out[0]), perLine)
+	times(o.out[0][from:to], float32(o.attr), o.in[0][from:to])
 }
 
 // scaleBy: y = (a·s)·x.
@@ -19,8 +24,13 @@ func times(y []float32, a float32, x []float32) {
 
 // add: y = a + b.
 func add(o *operands) error {
-	adds(o.out[0], o.in[0], o.in[1])
+	o.eachRange(len(o.out[0]), addPart)
 	return nil
+}
+
+func addPart(o *operands, part, of int) {
+	from, to := portion(part, of, len(o.out[0]), perLine)
+	adds(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
 }
 
 // addsGo writes a + b to dst.
@@ -33,8 +43,13 @@ func addsGo(dst, a, b []float32) {
 
 // addScaled: y = a + c·b.
 func addScaled(o *operands) error {
-	addScaleds(o.out[0], o.in[0], float32(o.attr), o.in[1])
+	o.eachRange(len(o.out[0]), addScaledPart)
 	return nil
+}
+
+func addScaledPart(o *operands, part, of int) {
+	from, to := portion(part, of, len(o.out[0]), perLine)
+	addScaleds(o.out[0][from:to], o.in[0][from:to], float32(o.attr), o.in[1][from:to])
 }
 
 // addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b.

@@ -82,3 +82,15 @@ func (e *epilogue) check(m, n, ldc int) {
 		panic("cpu: gemm: what follows the product has too few numbers")
 	}
 }
+
+// rows is what the epilogue has for C from row i on, whose rows lie ldc apart.
+func (e *epilogue) rows(i, ldc int) []float32 {
+	switch e.then {
+	case bySigmoid, byReLU, addScaledWith:
+		return e.with[min(i*ldc, len(e.with)):]
+	}
+	return e.with
+}
+
+// cols is what the epilogue has for C from column j on.
+func (e *epilogue) cols(j int) []float32 { return e.with[min(j, len(e.with)):] }

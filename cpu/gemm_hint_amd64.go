@@ -14,9 +14,6 @@ type lines struct {
 	step int // bytes from row to row
 }
 
-// perLine is how many numbers a line of the cache holds.
-const perLine = line / 4
-
 // linesOf is the lines of rows×cols elements of v, none where its rows are a multiple of a page apart: they would drive each other out.
 func linesOf(v view, rows, cols int) lines {
 	if v.cs != 1 {

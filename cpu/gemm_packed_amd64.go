@@ -24,8 +24,8 @@ func panelAt(col, depth int) int { return col * (depth + 1) }
 
 // workspace is the room for packed operands. One call has one; the pool keeps them, so that calls allocate nothing.
 type workspace struct {
-	a, b, c []float32 // a and c grow when they are needed
-	tile    tileArgs
+	a, b []float32 // a grows when it is needed
+	tile tileArgs
 }
 
 var workspaces = sync.Pool{New: func() any { return &workspace{b: aligned(panelAt(blockCols, gemmDepth))} }}

@@ -371,6 +371,10 @@ var gemmShapes = []struct {
 	{false, true, 1024, 1024, 1024},
 	{false, false, 3136, 64, 576},
 	{false, false, 12544, 64, 147},
+	{false, true, 1568, 1024, 256}, // 1×1 convolutions of ResNet-50 and their gradients, batch 8
+	{false, false, 392, 512, 2048},
+	{true, false, 64, 256, 25088},
+	{true, false, 512, 1024, 1568},
 	{false, false, 10, 10, 10},
 	{false, true, 1, 100, 784},
 	{false, true, 16, 100, 784},

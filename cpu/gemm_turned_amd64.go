@@ -2,8 +2,16 @@
 
 package cpu
 
+import "sync"
+
 // turnedRows is how many rows of C are computed as columns at a time.
 const turnedRows = blockCols
+
+// turnedRoom holds those columns. It is apart from workspace, which the product within needs too: whoever took one for this and one for
+// that would find the room in the wrong one the next time.
+type turnedRoom struct{ c []float32 }
+
+var turnedRooms = sync.Pool{New: func() any { return new(turnedRoom) }}
 
 // worthTurning says whether C is better computed as (Bᵀ·Aᵀ)ᵀ, which has the same bits: products commute, and the order of sums is that
 // of k. It is where C has few columns beside whole vectors, so that lanes would work for nothing. The costs are in multiply-adds of
@@ -29,18 +37,18 @@ const turnedCols = 160
 
 // productTurned is product with beta = 0, some rows of C after the other as columns of its transpose.
 func (s *tileSet) productTurned(m, n, k int, alpha float32, a, b, c view, then epilogue) {
-	w := workspaces.Get().(*workspace)
-	w.c = atLeast(w.c, n*turnedRows)
+	room := turnedRooms.Get().(*turnedRoom)
+	room.c = atLeast(room.c, n*turnedRows)
 	for i := 0; i < m; i += turnedRows {
 		rows := min(turnedRows, m-i)
-		t := view{w.c, rows, 1}
+		t := view{room.c, rows, 1}
 		part := a.from(i, 0)
 		s.product(n, rows, k, alpha, view{b.data, b.cs, b.rs}, view{part.data, part.cs, part.rs}, 0, t, epilogue{})
 		out := c.from(i, 0)
 		turnBack(out, t, rows, n)
 		then.apply(i, 0, rows, n, out)
 	}
-	workspaces.Put(w)
+	turnedRooms.Put(room)
 }
 
 // turnBack writes rows×cols elements of c, and no other: c[i][j] = t[j][i].

@@ -13,6 +13,9 @@ type operands struct {
 	dims    []int
 	attr    float64
 	scratch []float32 // as many numbers as scratchSizes says, holding anything
+
+	lent *lent    // the helpers of parallel, if any
+	gemm gemmCall // the product that parts are computed of
 }
 
 // entry describes a kernel: its dimensions by letter, its operands as products of these letters, and the function. An

@@ -12,7 +12,7 @@ func linearReLU(o *operands) error { return linearThen(o, biasThenReLU) }
 func linearThen(o *operands, then after) error {
 	x, w, bias, y := o.in[0], o.in[1], o.in[2], o.out[0]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	gemmThen(false, true, m, n, k, 1, x, k, w, k, 0, y, n, epilogue{then: then, with: bias})
+	o.product(gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n, then: epilogue{then: then, with: bias}})
 	return nil
 }
 
@@ -32,7 +32,7 @@ func linearGradXReLU(o *operands) error {
 func linearGradXThen(o *operands, e epilogue) error {
 	dy, w, dx := o.in[0], o.in[1], o.out[0]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	gemmThen(false, false, m, k, n, 1, dy, n, w, k, 0, dx, k, e)
+	o.product(gemmCall{m: m, n: k, k: n, alpha: 1, a: dy, lda: n, b: w, ldb: k, c: dx, ldc: k, then: e})
 	return nil
 }
 
@@ -49,9 +49,24 @@ func linearGradWDecay(o *operands) error {
 func linearGradWThen(o *operands, e epilogue) error {
 	x, dy, dw, db := o.in[0], o.in[1], o.out[0], o.out[1]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	gemmThen(true, false, n, k, m, 1, dy, n, x, k, 0, dw, k, e)
-	columnSums(db, dy, m, n)
+	o.gemm = gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k, then: e}
+	if parts := o.gemm.parts(o.threads()); parts > 1 {
+		o.parallel(parts+1, gradWPart)
+	} else {
+		o.gemm.run()
+		columnSums(db, dy, m, n)
+	}
+	o.gemm = gemmCall{}
 	return nil
+}
+
+// gradWPart is a part of the product, and, as the last part, the column sums.
+func gradWPart(o *operands, part, of int) {
+	if part < of-1 {
+		gemmPart(o, part, of-1)
+		return
+	}
+	columnSums(o.out[1], o.in[1], o.dims[0], o.dims[1])
 }
 
 // rowBlock is how many rows are summed in one call.

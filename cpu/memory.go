@@ -5,6 +5,9 @@ import "unsafe"
 // line is the length of a cache line, and of the widest vector register, in bytes.
 const line = 64
 
+// perLine is how many numbers a line of the cache holds.
+const perLine = line / 4
+
 // largeVector is the length from which vectors ask for large pages: more than the second level of address translation covers
 // with small ones.
 const largeVector = 2 << 20

@@ -7,9 +7,11 @@ import (
 	"fspda/device"
 )
 
-// Program is Code on the host. It computes on the calling goroutine alone and allocates nothing in Run. It is not safe for
-// concurrent use: load one per goroutine.
+// Program is Code on the host. It computes on the calling goroutine, with the helpers that the Device lends it, and allocates nothing in
+// Run. It is not safe for concurrent use: load one per goroutine.
 type Program struct {
+	device  *Device
+	lent    lent
 	code    *device.Code
 	steps   []step
 	moving  []moving          // the operands that lie in what Run is given
@@ -37,11 +39,12 @@ type moving struct {
 
 // Load binds code to this device. The error names the call, and the operand that is of the wrong length, outside its space, or
 // overlaps another one in a way that its kernel does not allow. The result is a *Program.
-func (*Device) Load(code *device.Code) (device.Program, error) {
+func (d *Device) Load(code *device.Code) (device.Program, error) {
 	p, err := load(code)
 	if err != nil {
 		return nil, fmt.Errorf("cpu: load %s: %w", code.Name, err)
 	}
+	p.device = d
 	return p, nil
 }
 
@@ -60,6 +63,7 @@ func load(code *device.Code) (*Program, error) {
 		}
 		s := &p.steps[i]
 		s.run, s.dims, s.attr = e.run, c.Dims, c.Attr
+		s.operands.lent = &p.lent
 		s.in, s.out = p.place(c.In), p.place(c.Out)
 		p.countClasses(c)
 		if n := scratchSize(c); n > len(p.scratch) {
@@ -116,6 +120,8 @@ func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64)
 	if err := p.prepare(params, grad, b, out); err != nil {
 		return fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
 	}
+	p.borrow()
+	defer p.giveBack()
 	for i := range p.steps {
 		s := &p.steps[i]
 		if err := s.run(&s.operands); err != nil {
@@ -132,6 +138,8 @@ func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float6
 		return nil, fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
 	}
 	perCall = make([]time.Duration, len(p.steps))
+	p.borrow()
+	defer p.giveBack()
 	for i := range p.steps {
 		s, begin := &p.steps[i], time.Now()
 		if err := s.run(&s.operands); err != nil {
@@ -141,6 +149,14 @@ func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float6
 	}
 	p.collect(out)
 	return perCall, nil
+}
+
+// borrow asks the Device for helpers, until giveBack.
+func (p *Program) borrow() { p.lent.team = p.device.teams.take() }
+
+func (p *Program) giveBack() {
+	p.device.teams.give(p.lent.team)
+	p.lent.team = nil
 }
 
 func (p *Program) failed(i int, err error) error {

@@ -31,11 +31,3 @@ type tileArgs struct {
 	ahead, step  int // product p asks the cache for a + ahead + p·step, which is not read: what the next strip will need
 	alpha, beta  float32
 }
-
-// setA makes a strip of rows×depth elements of a the factor A, in one run.
-func (t *tileArgs) setA(a view, rows, depth int) {
-	t.a, t.ars, t.acs, t.k = &a.data[0], 4*a.rs, 4*a.cs, depth
-	if rows > 1 {
-		t.a2 = &a.data[(rows+1)/2*a.rs]
-	}
-}

@@ -56,7 +56,7 @@ type Config struct {
 	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
 	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
 	Checkpoint float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
-	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all"`
+	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
 }
 
 // Default returns the main job: FSPDA-SA trains an MLP on the built-in digits, over ten agents that hold different classes.

@@ -74,7 +74,7 @@ func lineEncoder() zapcore.Encoder {
 // begin says what is about to run, and starts the bar.
 func (s *show) begin(folder string) {
 	c := s.setup.Config
-	s.log.Info("training", zap.Strings("what", s.what()), zap.Int("iterations", c.Iterations), zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads", s.setup.Threads))
+	s.log.Info("training", zap.Strings("what", s.what()), zap.Int("iterations", c.Iterations), zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads", s.setup.Threads), zap.Int("threads_per_agent", agentThreads(c)))
 	if s.terminal == nil {
 		return
 	}
@@ -100,6 +100,7 @@ func (s *show) what() []string {
 	lines := []string{
 		fmt.Sprintf("%s, %s, d = %s", c.Algo, s.model, thousands(uint64(s.setup.Dim))),
 		fmt.Sprintf("%d agents, %s data, %s", c.Agents, c.Data, c.Partition),
+		fmt.Sprintf("%d threads, %d an agent", s.setup.Threads, agentThreads(c)),
 	}
 	if !s.setup.Collective {
 		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask, percent(s.setup.Mask.Density())))

@@ -149,7 +149,9 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if c.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	}
-	dev := device.Device(cpu.New())
+	host := cpu.New(cpu.Threads(agentThreads(c)))
+	defer host.Close()
+	dev := device.Device(host)
 	s, m, err := prepare(c, dev)
 	if err != nil {
 		return err
@@ -173,6 +175,15 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 		return err
 	}
 	return conclude(f, s, folder, res, dev, show)
+}
+
+// agentThreads is on how many cores an agent computes: one where there are as many agents as cores, else an equal share of all.
+func agentThreads(c train.Config) int {
+	cores := c.Threads
+	if cores == 0 {
+		cores = runtime.NumCPU()
+	}
+	return max(1, cores/c.Agents)
 }
 
 // prepare loads the data and resolves the configuration. It writes nothing.

@@ -1,0 +1,229 @@
+package cpu
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// team is helpers that take parts of a kernel off the goroutine that runs it. One goroutine at a time may hand out work.
+//
+// A helper that has nothing to do looks for work for a while, and then sleeps: waking it takes longer than many a kernel. So the caller
+// never waits for one that has not come in time: a helper joins a job, and the caller waits for those that did.
+type team struct {
+	helpers []*helper
+	round   atomic.Uint32 // counts jobs
+	quit    atomic.Bool
+	inside  atomic.Int32 // helpers at work; closed while there is no work
+	next    atomic.Int32 // the part to be taken next
+	job     task
+}
+
+// task is what a team is at.
+type task struct {
+	run   func(o *operands, part, of int)
+	o     *operands
+	parts int
+}
+
+// closed is what inside lies at, or above by as many helpers as have not left, when no helper may join.
+const closed = -1 << 16
+
+// watch is how long a helper looks for work before it sleeps. The vector kernels between the gradients of an agent take about as long.
+const watch = 100 * time.Microsecond
+
+// helper is a goroutine of a team.
+type helper struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+}
+
+// newTeam starts so many helpers, which run until stop.
+func newTeam(helpers int) *team {
+	t := &team{}
+	t.inside.Store(closed)
+	for range helpers {
+		h := &helper{wake: make(chan struct{}, 1)}
+		t.helpers = append(t.helpers, h)
+		go t.help(h)
+	}
+	return t
+}
+
+// stop ends the helpers. No work may be handed out after it.
+func (t *team) stop() {
+	t.quit.Store(true)
+	t.rouse()
+}
+
+// do runs all parts of a job, on the caller's goroutine and on the helpers that come.
+func (t *team) do(run func(o *operands, part, of int), o *operands, parts int) {
+	t.job = task{run, o, parts}
+	t.next.Store(0)
+	t.inside.Store(0)
+	t.round.Add(1)
+	t.rouse()
+	t.work()
+	for t.inside.Add(closed); t.inside.Load() != closed; {
+		runtime.Gosched()
+	}
+	t.job = task{} // a team that waits keeps no operand alive
+}
+
+// rouse wakes helpers that sleep.
+func (t *team) rouse() {
+	for _, h := range t.helpers {
+		if h.asleep.Load() && h.asleep.CompareAndSwap(true, false) {
+			h.wake <- struct{}{}
+		}
+	}
+}
+
+// work takes parts until none is left.
+func (t *team) work() {
+	for {
+		part := int(t.next.Add(1)) - 1
+		if part >= t.job.parts {
+			return
+		}
+		t.job.run(t.job.o, part, t.job.parts)
+	}
+}
+
+// help is the life of a helper.
+func (t *team) help(h *helper) {
+	for seen := uint32(0); ; {
+		round, ok := t.await(h, seen)
+		if !ok {
+			return
+		}
+		seen = round
+		if t.join() {
+			t.work()
+			t.inside.Add(-1)
+		}
+	}
+}
+
+// join enters the job at hand, if there still is one.
+func (t *team) join() bool {
+	for {
+		n := t.inside.Load()
+		if n < 0 {
+			return false
+		}
+		if t.inside.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// await returns when there is a job other than the last one seen, or false when the team is told to stop.
+func (t *team) await(h *helper, seen uint32) (round uint32, ok bool) {
+	changed := func() bool { round = t.round.Load(); return round != seen || t.quit.Load() }
+	for begin := time.Now(); time.Since(begin) < watch; runtime.Gosched() {
+		for range 64 {
+			if changed() {
+				return round, !t.quit.Load()
+			}
+		}
+	}
+	h.asleep.Store(true)
+	// A job that came in between has seen a helper awake: then it is the helper's own turn to look.
+	if changed() && h.asleep.CompareAndSwap(true, false) {
+		return round, !t.quit.Load()
+	}
+	<-h.wake
+	changed()
+	return round, !t.quit.Load()
+}
+
+// teams is what a Device has of teams: those that no Program uses at the moment, and how many more may be made.
+type teams struct {
+	mu      sync.Mutex
+	idle    []*team
+	left    int // teams that may still be made
+	helpers int // of each
+	closed  bool
+}
+
+// take lends a team, or nil if all are busy.
+func (t *teams) take() *team {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.idle); n > 0 {
+		one := t.idle[n-1]
+		t.idle = t.idle[:n-1]
+		return one
+	}
+	if t.left == 0 || t.closed {
+		return nil
+	}
+	t.left--
+	return newTeam(t.helpers)
+}
+
+// give takes a team back.
+func (t *teams) give(one *team) {
+	if one == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		one.stop()
+		return
+	}
+	t.idle = append(t.idle, one)
+}
+
+// close ends all teams, those at work when they are given back.
+func (t *teams) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	for _, one := range t.idle {
+		one.stop()
+	}
+	t.idle = nil
+}
+
+// parallel calls run for every part from 0 to parts-1, on as many goroutines as the Device has for this Program, in any order. The parts
+// must not write to the same memory, and what they compute may depend on how many there are only where the result does not: bits never
+// depend on the number of threads. run must not be a closure: that would be allocated at each call.
+func (o *operands) parallel(parts int, run func(o *operands, part, of int)) {
+	if o.threads() > 1 && parts > 1 {
+		o.lent.team.do(run, o, parts)
+		return
+	}
+	for part := range parts {
+		run(o, part, parts)
+	}
+}
+
+// threads is how many goroutines parallel uses.
+func (o *operands) threads() int {
+	if o.lent == nil || o.lent.team == nil {
+		return 1
+	}
+	return 1 + len(o.lent.team.helpers)
+}
+
+// lent is the team that a Program has during a run; all of its operands look here.
+type lent struct{ team *team }
+
+// portion is part of n things as a half-open range, in multiples of unit, when of parts share them as evenly as that allows.
+func portion(part, of, n, unit int) (from, to int) {
+	units := (n + unit - 1) / unit
+	return min(n, units*part/of*unit), min(n, units*(part+1)/of*unit)
+}
+
+// eachRange calls run for ranges of n numbers, at least some thousands each, where that pays.
+func (o *operands) eachRange(n int, run func(o *operands, part, of int)) {
+	const least = 16 << 10 // some microseconds of the cheapest kernel
+	o.parallel(max(1, min(o.threads(), n/least)), run)
+}
