@@ -39,7 +39,7 @@ func (v *convolution) isProduct() bool { return v.r == 1 && v.s == 1 && v.stride
 func conv(o *operands) error {
 	v := convolutionOf(o.dims)
 	x, w, y := o.in[0], o.in[1], o.out[0]
-	if v.isProduct() {
+	if expG == "" && v.isProduct() {
 		gemm(false, true, v.n*v.p*v.q, v.k, v.c, 1, x, v.c, w, v.c, 0, y, v.k)
 		return nil
 	}
@@ -52,7 +52,7 @@ func conv(o *operands) error {
 func convGradX(o *operands) error {
 	v := convolutionOf(o.dims)
 	dy, w, dx := o.in[0], o.in[1], o.out[0]
-	if v.isProduct() {
+	if expG == "" && v.isProduct() {
 		gemm(false, false, v.n*v.p*v.q, v.c, v.k, 1, dy, v.k, w, v.c, 0, dx, v.c)
 		return nil
 	}
@@ -81,7 +81,7 @@ func convGradW(o *operands) error {
 // convScratch is how many numbers conv needs to work in.
 func convScratch(dims []int) int {
 	v := convolutionOf(dims)
-	if v.isProduct() {
+	if expG == "" && v.isProduct() {
 		return 0
 	}
 	l := v.forward()
@@ -91,7 +91,7 @@ func convScratch(dims []int) int {
 // convGradXScratch is how many numbers convGradX needs to work in.
 func convGradXScratch(dims []int) int {
 	v, most := convolutionOf(dims), 0
-	if v.isProduct() {
+	if expG == "" && v.isProduct() {
 		return 0
 	}
 	for i := range v.stride {

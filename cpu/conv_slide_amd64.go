@@ -2,6 +2,8 @@
 
 package cpu
 
+import "os"
+
 // What of a slide is held in the second cache, in numbers.
 const (
 	slideWeights = 160 << 10 // packed weights up to so many are packed once, and then a block of the images is
@@ -13,6 +15,7 @@ const (
 // blocks says how the input of a slide is copied to a block of the workspace: with its padding, and as lines one after the other.
 type blocks struct {
 	whole        bool // all weights are packed once
+	inPlace      bool // there is nothing to copy
 	images, rows int  // of the output, of the largest block
 	take         int  // distance of the columns that are copied
 	pitch, line  int  // distance of columns and of rows in the block
@@ -22,6 +25,7 @@ type blocks struct {
 func (l *slide) blocks() blocks {
 	b := blocks{whole: l.products()*roundUp(l.k, widest) <= slideWeights, take: 1, pitch: l.deep, near: l.step, under: l.step}
 	cols := (l.q-1)*l.step + l.s
+	b.inPlace = l.isProduct() && l.deep%512 != 0
 	if l.s == 1 { // what lies between is not read
 		cols, b.take, b.near = l.q, l.step, 1
 		if l.deep%512 == 0 { // or the columns would meet in the cache
@@ -67,20 +71,22 @@ func (b *blocks) weights(l *slide) int {
 
 // slider is a slide at work.
 type slider struct {
-	*slide
+	slide
 	*tileSet
 	blocks
 	tile               *tileArgs
 	src, w, out        []float32
 	block, packed      []float32
 	n, images, i, rows int // what of the output is read from the block
+	feed               feed
+	room               []float32
 }
 
 // slide is slidePlain with the micro-kernels.
 func (s *tileSet) slide(l *slide, src, w, out, scratch []float32) {
-	d := slider{slide: l, tileSet: s, blocks: l.blocks(), tile: tileArgsPool.Get().(*tileArgs), src: src, w: w, out: out}
+	d := slider{slide: *l, tileSet: s, blocks: l.blocks(), tile: tileArgsPool.Get().(*tileArgs), src: src, w: w, out: out}
 	size := roundUp(d.size(l), 16)
-	d.block, d.packed = scratch[:size], scratch[size:]
+	d.room, d.packed = scratch[:size], scratch[size:]
 	*d.tile = tileArgs{ars: 4 * d.near * d.pitch, acs: 4, brs: 4 * 2 * s.lanes, groups: 1, ldc: 4 * l.pixel, alpha: 1}
 	if d.whole {
 		for m := range l.chunks() {
@@ -93,6 +99,9 @@ func (s *tileSet) slide(l *slide, src, w, out, scratch []float32) {
 		for i := 0; i < l.p; i += d.blocks.rows {
 			d.i, d.rows = i, min(d.blocks.rows, l.p-i)
 			d.fill()
+			if expF != "0" {
+				d.feed = d.later()
+			}
 			d.compute()
 		}
 	}
@@ -100,12 +109,45 @@ func (s *tileSet) slide(l *slide, src, w, out, scratch []float32) {
 	tileArgsPool.Put(d.tile)
 }
 
+// isProduct says whether every pixel reads just the one in its place.
+func (l *slide) isProduct() bool {
+	return l.r == 1 && l.s == 1 && l.step == 1 && l.top == 0 && l.left == 0 && l.p == l.rows && l.q == l.cols
+}
+
+var expF, expG = os.Getenv("EXPF"), os.Getenv("EXPG")
+
+// later is what the next block will read.
+func (d *slider) later() feed {
+	n, i := d.n, d.i+d.rows
+	if i == d.p {
+		n, i = d.n+d.images, 0
+	}
+	if n == d.slide.images {
+		return feed{}
+	}
+	images, rows := min(d.blocks.images, d.slide.images-n), min(d.blocks.rows, d.p-i)
+	top := max(0, min(d.slide.rows, d.top+i*d.step))
+	bottom := max(top, min(d.slide.rows, d.top+(i+rows-1)*d.step+d.r))
+	row := d.cols * d.deep
+	wide, high := 2*d.lanes, len(d.tiles)
+	tiles := d.chunks() * ((d.k + wide - 1) / wide) * d.images * d.rows * ((d.q + high - 1) / high)
+	if 2*d.q <= high {
+		tiles /= 2
+	}
+	return feedOf(d.src[(n*d.slide.rows+top)*row:((n+images-1)*d.slide.rows+bottom)*row], nil, max(1, tiles))
+}
+
 // fill copies the input to the block.
 func (d *slider) fill() {
+	if d.inPlace {
+		d.block = d.src[(d.n*d.slide.rows+d.i)*d.cols*d.deep:]
+		return
+	}
+	d.block = d.room
 	cols := d.line / d.pitch
 	to := d.block
 	for n := range d.images {
-		for m := range d.height(d.slide, d.rows) {
+		for m := range d.height(&d.slide, d.rows) {
 			i := d.i*d.step + m
 			if d.r == 1 {
 				i = (d.i + m) * d.step
@@ -187,7 +229,7 @@ func (d *slider) pairs(origin, depth int, packed []float32, k, cols int) {
 // rowAt is where a row of the block's part of the output begins, in the block and in the output.
 func (d *slider) rowAt(row int) (block, out int) {
 	n, i := row/d.rows, row%d.rows
-	return (n*d.height(d.slide, d.rows) + i*d.under) * d.line, d.at(d.n+n, d.i+i, 0)
+	return (n*d.height(&d.slide, d.rows) + i*d.under) * d.line, d.at(d.n+n, d.i+i, 0)
 }
 
 // strip computes some pixels, panel after panel.
@@ -199,6 +241,9 @@ func (d *slider) strip(height, depth int, packed []float32, c, c2, cols int) {
 		vectors := 1
 		if t.last = min(wide, cols-at); t.last > d.lanes {
 			vectors, t.last = 2, t.last-d.lanes
+		}
+		if expF != "0" {
+			d.feed.give(t, depth)
 		}
 		tiles[vectors-1](t)
 	}

@@ -9,7 +9,7 @@ const sumRows = 266
 // s·c columns that lie side by side in the padded input, with the pixels of the output between them.
 type summer struct {
 	*tileSet
-	v           *convolution
+	v           convolution
 	l           slide // of the forward direction
 	b           blocks
 	part        pixels
@@ -49,7 +49,7 @@ func sumPackedScratch(v *convolution) int {
 // sum is sumPlain with the micro-kernels.
 func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 	l, b, largest := v.sumBlocks()
-	d := summer{tileSet: s, v: v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
+	d := summer{tileSet: s, v: *v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
 	size := roundUp(b.size(&l), 16) + 16
 	d.room, d.packed = scratch[:size], scratch[size:]
 	if v.turns() {
@@ -80,8 +80,7 @@ func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 
 // look makes the block what the part reads of x: x itself, where that has the columns side by side, or a copy.
 func (d *summer) look() {
-	d.inPlace = d.v.isProduct() && (d.masked || d.v.c%d.lanes == 0) && d.b.pitch == d.v.c
-	if !d.inPlace {
+	if inPlace := d.v.isProduct() && (d.masked || d.v.c%d.lanes == 0) && d.b.pitch == d.v.c; !inPlace {
 		d.block = d.room
 		d.fill()
 		return
@@ -167,7 +166,7 @@ func (d *summer) panel(vectors int, a []float32, rows, place, more int) {
 		if half := (height + 1) / 2; height > 1 {
 			t.a2, t.c2 = &a[first+half], &d.dw[c+half*apart]
 		}
-		if s < 2 && s < strips-1 && more > 0 && d.inPlace { // a line of the next columns from each of two strips
+		if s < 2 && s < strips-1 && more > 0 && t.bjump == 0 && t.bgap == 0 { // a line of the next columns from each of two strips
 			t.askBeside((2 + s) * d.lanes)
 		} else {
 			d.feed.give(t, d.part.count())
