@@ -16,7 +16,6 @@ type summer struct {
 	tile        *tileArgs
 	x, dy, dw   []float32
 	block, room []float32 // what x is read from, and where it is copied to
-	inPlace     bool      // it is not
 	packed      []float32 // dy, where dW is computed transposed
 	feed        feed
 	turned      []float32 // dW transposed, where that fills vectors better
@@ -39,7 +38,7 @@ func (v *convolution) turns() bool {
 
 func sumPackedScratch(v *convolution) int {
 	l, b, largest := v.sumBlocks()
-	block := roundUp(b.size(&l), 16) + 16
+	block := b.room(&l) + 16 // a vector that is not masked reads on
 	if v.turns() {
 		return block + largest.count()*roundUp(v.k, widest) + v.r*v.s*v.c*v.k
 	}
@@ -50,7 +49,7 @@ func sumPackedScratch(v *convolution) int {
 func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 	l, b, largest := v.sumBlocks()
 	d := summer{tileSet: s, v: *v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
-	size := roundUp(b.size(&l), 16) + 16
+	size := b.room(&l) + 16
 	d.room, d.packed = scratch[:size], scratch[size:]
 	if v.turns() {
 		room := largest.count() * roundUp(v.k, widest)

@@ -44,7 +44,7 @@ var convDims = [][]int{
 	{1, 6, 5, 3, 300, 3, 2, 1, 1},
 }
 
-// convCall is a call with operands, each followed by nothing.
+// convCall is a call with its operands.
 type convCall struct {
 	device.Call
 	in, out [][]float32
@@ -73,7 +73,7 @@ func (c *convCall) run() error {
 	return e.run(&operands{in: c.in, out: c.out, dims: c.Dims, scratch: scratch})
 }
 
-// sum adds products chunk by chunk: cuts holds how many products each chunk has.
+// chunked adds products chunk by chunk: cuts holds how many products each chunk has.
 func chunked(products [][2]float32, cuts []int) float32 {
 	var y float32
 	for i, n := range cuts {
@@ -133,7 +133,7 @@ func cutPixels(n, p, q int) (cuts []int) {
 	return cuts
 }
 
-// definedConv is what the comment at convolution says, element by element.
+// defined is what the comment at convolution says, element by element.
 func (c *convCall) defined() []float32 {
 	d, want := c.Dims, make([]float32, len(c.out[0]))
 	n, h, w, ch, k, r, s, stride, pad := d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], d[8]
@@ -241,77 +241,6 @@ func TestConvDenormals(t *testing.T) {
 			t.Fatal(err)
 		}
 		compareWords(t, string(k), c.out[0], c.defined(), 0, len(c.out[0]))
-	}
-}
-
-// The chunks of a slide are all of its products, once; and the taps of all slides of a data gradient are those of the filter.
-func TestConvChunks(t *testing.T) {
-	for _, dims := range convDims {
-		v := convolutionOf(dims)
-		slides, taps, pixels := []slide{v.forward()}, 0, 0
-		for i := range v.stride {
-			for j := range v.stride {
-				l := v.backward(i, j)
-				taps, pixels = taps+l.r*l.s, pixels+l.p*l.q
-				if l.r > 0 && l.s > 0 {
-					slides = append(slides, l)
-				}
-			}
-		}
-		if taps != v.r*v.s || pixels != v.h*v.w {
-			t.Errorf("%v: the data gradient has %d taps and %d pixels", dims, taps, pixels)
-		}
-		for _, l := range slides {
-			next := 0
-			for m := range l.chunks() {
-				c, before := l.chunk(m)
-				if before != next || c.depth() < 1 || c.depth() > gemmDepth || c.row*l.s*l.deep+c.skip != before {
-					t.Fatalf("%v: chunk %d is %+v after %d, want %d", dims, m, c, before, next)
-				}
-				next += c.depth()
-			}
-			if next != l.products() {
-				t.Errorf("%v: chunks have %d of %d products", dims, next, l.products())
-			}
-		}
-	}
-}
-
-// The parts of the weight gradient are all pixels, in their order.
-func TestConvPixels(t *testing.T) {
-	for _, dims := range convDims {
-		v := convolutionOf(dims)
-		images, rows, cols := v.parts()
-		next := 0
-		for m := range images * rows * cols {
-			x := v.part(m)
-			if at := (x.n*v.p+x.i)*v.q + x.j; at != next || x.count() > convPixels || x.count() < 1 {
-				t.Fatalf("%v: part %d is %+v at %d, want %d", dims, m, x, at, next)
-			}
-			next += x.count()
-		}
-		if next != v.n*v.p*v.q {
-			t.Errorf("%v: parts have %d of %d pixels", dims, next, v.n*v.p*v.q)
-		}
-	}
-}
-
-// Shares cover everything once and differ by one at most.
-func TestShare(t *testing.T) {
-	for n := 1; n < 60; n++ {
-		for all := 1; all <= n; all++ {
-			next := 0
-			for s := range all {
-				first, length := share(s, all, n)
-				if first != next || length < n/all || length > n/all+1 {
-					t.Fatalf("part %d of %d of %d begins at %d with %d", s, all, n, first, length)
-				}
-				next += length
-			}
-			if next != n {
-				t.Fatalf("%d parts cover %d of %d", all, next, n)
-			}
-		}
 	}
 }
 
