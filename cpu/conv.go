@@ -32,9 +32,6 @@ func convolutionOf(dims []int) convolution {
 	return v
 }
 
-// isProduct says whether v is a product of matrices: pixels by channels.
-func (v *convolution) isProduct() bool { return v.r == 1 && v.s == 1 && v.stride == 1 && v.pad == 0 }
-
 // conv: y = x ⋆ W.
 func conv(o *operands) error {
 	v := convolutionOf(o.dims)

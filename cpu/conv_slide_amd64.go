@@ -25,10 +25,10 @@ type blocks struct {
 func (l *slide) blocks() blocks {
 	b := blocks{whole: l.products()*roundUp(l.k, widest) <= slideWeights, take: 1, pitch: l.deep, near: l.step, under: l.step}
 	cols := (l.q-1)*l.step + l.s
-	b.inPlace = l.isProduct() && l.deep%512 != 0
+	b.inPlace = l.isProduct()
 	if l.s == 1 { // what lies between is not read
 		cols, b.take, b.near = l.q, l.step, 1
-		if l.deep%512 == 0 { // or the columns would meet in the cache
+		if l.deep%512 == 0 && !b.inPlace { // or the columns would meet in the cache
 			b.pitch += 16
 		}
 	}

@@ -208,6 +208,26 @@ func TestConvDefined(t *testing.T) {
 	}
 }
 
+// A convolution that is a product of matrices has the bits of one.
+func TestConvIsProduct(t *testing.T) {
+	dims := []int{2, 3, 5, 401, 400, 1, 1, 1, 0}
+	pixels, in, out := 30, dims[3], dims[4]
+	c := newConvCall(device.Conv, dims)
+	if err := c.run(); err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float32, pixels*out)
+	gemm(false, true, pixels, out, in, 1, c.in[0], in, c.in[1], in, 0, want, out)
+	compareWords(t, "conv", c.out[0], want, 0, out)
+	c = newConvCall(device.ConvGradX, dims)
+	if err := c.run(); err != nil {
+		t.Fatal(err)
+	}
+	want = make([]float32, pixels*in)
+	gemm(false, false, pixels, in, out, 1, c.in[0], out, c.in[1], in, 0, want, in)
+	compareWords(t, "conv-grad-x", c.out[0], want, 0, in)
+}
+
 // What takes part in a sum is read where it is and nothing else: a number that is none shows where it went.
 func TestConvNotNumbers(t *testing.T) {
 	for _, dims := range [][]int{{2, 5, 5, 3, 18, 3, 3, 1, 1}, {1, 9, 7, 2, 5, 3, 3, 2, 1}, {1, 4, 4, 17, 3, 1, 1, 2, 0}} {
