@@ -32,19 +32,11 @@ func convolutionOf(dims []int) convolution {
 	return v
 }
 
-// isProduct says whether v is a product of matrices: pixels by channels.
-func (v *convolution) isProduct() bool { return v.r == 1 && v.s == 1 && v.stride == 1 && v.pad == 0 }
-
 // conv: y = x ⋆ W.
 func conv(o *operands) error {
 	v := convolutionOf(o.dims)
-	x, w, y := o.in[0], o.in[1], o.out[0]
-	if v.isProduct() {
-		gemm(false, true, v.n*v.p*v.q, v.k, v.c, 1, x, v.c, w, v.c, 0, y, v.k)
-		return nil
-	}
 	l := v.forward()
-	slideOver(&l, x, w, y, o.scratch)
+	slideOver(&l, o.in[0], o.in[1], o.out[0], o.scratch)
 	return nil
 }
 
@@ -52,10 +44,6 @@ func conv(o *operands) error {
 func convGradX(o *operands) error {
 	v := convolutionOf(o.dims)
 	dy, w, dx := o.in[0], o.in[1], o.out[0]
-	if v.isProduct() {
-		gemm(false, false, v.n*v.p*v.q, v.c, v.k, 1, dy, v.k, w, v.c, 0, dx, v.c)
-		return nil
-	}
 	for i := range v.stride {
 		for j := range v.stride {
 			l := v.backward(i, j)
@@ -81,9 +69,6 @@ func convGradW(o *operands) error {
 // convScratch is how many numbers conv needs to work in.
 func convScratch(dims []int) int {
 	v := convolutionOf(dims)
-	if v.isProduct() {
-		return 0
-	}
 	l := v.forward()
 	return slideScratch(&l)
 }
@@ -91,9 +76,6 @@ func convScratch(dims []int) int {
 // convGradXScratch is how many numbers convGradX needs to work in.
 func convGradXScratch(dims []int) int {
 	v, most := convolutionOf(dims), 0
-	if v.isProduct() {
-		return 0
-	}
 	for i := range v.stride {
 		for j := range v.stride {
 			if l := v.backward(i, j); l.p > 0 && l.q > 0 && l.r > 0 && l.s > 0 {

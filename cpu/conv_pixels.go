@@ -34,12 +34,3 @@ func (v *convolution) part(m int) pixels {
 	x.j, x.cols = share(m%cols, cols, v.q)
 	return x
 }
-
-// share says where part s of all begins and how long it is when n is divided: lengths differ by one at most.
-func share(s, all, n int) (first, length int) {
-	low, more := n/all, n%all
-	if s < more {
-		return s * (low + 1), low + 1
-	}
-	return s*low + more, low
-}

@@ -10,21 +10,25 @@ const (
 	slideMany    = 1 << 20   // as large as this: weights that are many come with images that are small.
 )
 
-// blocks says how the input of a slide is copied to a block of the workspace: with its padding, and as lines one after the other.
+// blocks says how the input of a slide is copied to a block of the workspace: with its padding, and as lines one after the other. What a
+// row of the filter sees is one run of a line.
 type blocks struct {
 	whole        bool // all weights are packed once
+	inPlace      bool // there is nothing to copy
 	images, rows int  // of the output, of the largest block
 	take         int  // distance of the columns that are copied
 	pitch, line  int  // distance of columns and of rows in the block
 	near, under  int  // columns and rows from a pixel to the next
 }
 
+// blocks chooses them.
 func (l *slide) blocks() blocks {
 	b := blocks{whole: l.products()*roundUp(l.k, widest) <= slideWeights, take: 1, pitch: l.deep, near: l.step, under: l.step}
 	cols := (l.q-1)*l.step + l.s
+	b.inPlace = l.isProduct()
 	if l.s == 1 { // what lies between is not read
 		cols, b.take, b.near = l.q, l.step, 1
-		if l.deep%512 == 0 { // or the columns would meet in the cache
+		if l.deep%512 == 0 && !b.inPlace { // or the columns would meet in the cache
 			b.pitch += 16
 		}
 	}
@@ -46,15 +50,23 @@ func (l *slide) blocks() blocks {
 	return b
 }
 
+// isProduct says whether every pixel reads just the one in its place.
+func (l *slide) isProduct() bool {
+	return l.r == 1 && l.s == 1 && l.step == 1 && l.top == 0 && l.left == 0 && l.p == l.rows && l.q == l.cols
+}
+
 // height is how many lines the given number of rows of the output read.
 func (b *blocks) height(l *slide, rows int) int { return (rows-1)*b.under + l.r }
 
-// size is how many numbers the largest block has.
-func (b *blocks) size(l *slide) int { return b.images * b.height(l, b.rows) * b.line }
+// room is how many numbers the largest block takes, up to where a cache line ends.
+func (b *blocks) room(l *slide) int { return roundUp(b.images*b.height(l, b.rows)*b.line, 16) }
 
 func slidePackedScratch(l *slide) int {
 	b := l.blocks()
-	return roundUp(b.size(l), 16) + b.weights(l)
+	if b.inPlace {
+		return b.weights(l)
+	}
+	return b.room(l) + b.weights(l)
 }
 
 // weights is the room for packed weights.
@@ -67,20 +79,23 @@ func (b *blocks) weights(l *slide) int {
 
 // slider is a slide at work.
 type slider struct {
-	*slide
+	slide
 	*tileSet
 	blocks
 	tile               *tileArgs
 	src, w, out        []float32
-	block, packed      []float32
-	n, images, i, rows int // what of the output is read from the block
+	copied, packed     []float32 // input and weights
+	block              []float32 // what the input is read from
+	n, images, i, rows int       // what of the output is read from the block
 }
 
 // slide is slidePlain with the micro-kernels.
 func (s *tileSet) slide(l *slide, src, w, out, scratch []float32) {
-	d := slider{slide: l, tileSet: s, blocks: l.blocks(), tile: tileArgsPool.Get().(*tileArgs), src: src, w: w, out: out}
-	size := roundUp(d.size(l), 16)
-	d.block, d.packed = scratch[:size], scratch[size:]
+	d := slider{slide: *l, tileSet: s, blocks: l.blocks(), tile: tileArgsPool.Get().(*tileArgs), src: src, w: w, out: out}
+	if d.packed = scratch; !d.inPlace {
+		size := d.blocks.room(l)
+		d.copied, d.packed = scratch[:size], scratch[size:]
+	}
 	*d.tile = tileArgs{ars: 4 * d.near * d.pitch, acs: 4, brs: 4 * 2 * s.lanes, groups: 1, ldc: 4 * l.pixel, alpha: 1}
 	if d.whole {
 		for m := range l.chunks() {
@@ -100,12 +115,17 @@ func (s *tileSet) slide(l *slide, src, w, out, scratch []float32) {
 	tileArgsPool.Put(d.tile)
 }
 
-// fill copies the input to the block.
+// fill makes the block what the output's rows read: a copy of it with its padding, or the input itself.
 func (d *slider) fill() {
+	if d.inPlace {
+		d.block = d.src[(d.n*d.slide.rows+d.i)*d.cols*d.deep:]
+		return
+	}
+	d.block = d.copied
 	cols := d.line / d.pitch
 	to := d.block
 	for n := range d.images {
-		for m := range d.height(d.slide, d.rows) {
+		for m := range d.height(&d.slide, d.rows) {
 			i := d.i*d.step + m
 			if d.r == 1 {
 				i = (d.i + m) * d.step
@@ -149,17 +169,24 @@ func (d *slider) chunk(m int, packed []float32, k, cols int) {
 			a, c := d.rowAt(row)
 			for s := range parts {
 				j, height := share(s, parts, d.q)
-				at, half := a+origin+j*d.near*d.pitch, (height+1)/2
-				out := c + j*d.pixel + k
-				t.a, t.ahead, t.step = &d.block[at], height*t.ars, height*t.ars/part.depth()
-				c2 := out
-				if height > 1 {
-					t.a2, c2 = &d.block[at+half*d.near*d.pitch], out+half*d.pixel
-				}
-				d.strip(height, part.depth(), packed, out, c2, cols)
+				t.ahead, t.step = height*t.ars, height*t.ars/part.depth() // the next strip
+				d.segment(j, height, part.depth(), a+origin, packed, c+k, cols)
 			}
 		}
 	}
+}
+
+// segment computes the pixels from column j on of the row that begins at a in the block and at c in the output.
+func (d *slider) segment(j, height, depth, a int, packed []float32, c, cols int) {
+	t, half, next := d.tile, (height+1)/2, d.near*d.pitch
+	a, c = a+j*next, c+j*d.pixel
+	t.a = &d.block[a]
+	if height == 1 {
+		d.strip(1, depth, packed, c, c, cols)
+		return
+	}
+	t.a2 = &d.block[a+half*next]
+	d.strip(height, depth, packed, c, c+half*d.pixel, cols)
 }
 
 // pairs computes rows that are short two by two, one in each half of a tile.
@@ -168,18 +195,12 @@ func (d *slider) pairs(origin, depth int, packed []float32, k, cols int) {
 	t.ahead, t.step = 8*d.under*d.line, 2*d.q*t.ars/depth
 	for row := 0; row < rows; row += 2 {
 		a, c := d.rowAt(row)
-		t.a = &d.block[a+origin]
 		if row+1 == rows {
-			half := (d.q + 1) / 2
-			c2 := c
-			if d.q > 1 {
-				t.a2, c2 = &d.block[a+origin+half*d.near*d.pitch], c+half*d.pixel
-			}
-			d.strip(d.q, depth, packed, c+k, c2+k, cols)
+			d.segment(0, d.q, depth, a+origin, packed, c+k, cols)
 			return
 		}
 		a2, c2 := d.rowAt(row + 1)
-		t.a2 = &d.block[a2+origin]
+		t.a, t.a2 = &d.block[a+origin], &d.block[a2+origin]
 		d.strip(2*d.q, depth, packed, c+k, c2+k, cols)
 	}
 }
@@ -187,7 +208,7 @@ func (d *slider) pairs(origin, depth int, packed []float32, k, cols int) {
 // rowAt is where a row of the block's part of the output begins, in the block and in the output.
 func (d *slider) rowAt(row int) (block, out int) {
 	n, i := row/d.rows, row%d.rows
-	return (n*d.height(d.slide, d.rows) + i*d.under) * d.line, d.at(d.n+n, d.i+i, 0)
+	return (n*d.height(&d.slide, d.rows) + i*d.under) * d.line, d.at(d.n+n, d.i+i, 0)
 }
 
 // strip computes some pixels, panel after panel.

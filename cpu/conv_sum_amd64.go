@@ -9,14 +9,13 @@ const sumRows = 266
 // s·c columns that lie side by side in the padded input, with the pixels of the output between them.
 type summer struct {
 	*tileSet
-	v           *convolution
+	v           convolution
 	l           slide // of the forward direction
 	b           blocks
 	part        pixels
 	tile        *tileArgs
 	x, dy, dw   []float32
 	block, room []float32 // what x is read from, and where it is copied to
-	inPlace     bool      // it is not
 	packed      []float32 // dy, where dW is computed transposed
 	feed        feed
 	turned      []float32 // dW transposed, where that fills vectors better
@@ -26,9 +25,18 @@ type summer struct {
 func (v *convolution) sumBlocks() (l slide, b blocks, largest pixels) {
 	l, largest = v.forward(), v.part(0)
 	b = l.blocks()
+	b.inPlace = b.inPlace && v.c%16 == 0 // or a vector that is not masked would read behind the end
 	b.line = b.pitch * ((largest.cols-1)*b.near + l.s)
 	b.images, b.rows = largest.images, largest.rows
 	return l, b, largest
+}
+
+// copied is the room for the part of x that is copied: a vector that is not masked reads on behind it.
+func (b *blocks) copied(l *slide) int {
+	if b.inPlace {
+		return 0
+	}
+	return b.room(l) + 16
 }
 
 // turns says whether to compute the transpose of dW: where what a row of the filter sees is short and would leave lanes idle.
@@ -39,7 +47,7 @@ func (v *convolution) turns() bool {
 
 func sumPackedScratch(v *convolution) int {
 	l, b, largest := v.sumBlocks()
-	block := roundUp(b.size(&l), 16) + 16
+	block := b.copied(&l)
 	if v.turns() {
 		return block + largest.count()*roundUp(v.k, widest) + v.r*v.s*v.c*v.k
 	}
@@ -49,8 +57,8 @@ func sumPackedScratch(v *convolution) int {
 // sum is sumPlain with the micro-kernels.
 func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 	l, b, largest := v.sumBlocks()
-	d := summer{tileSet: s, v: v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
-	size := roundUp(b.size(&l), 16) + 16
+	d := summer{tileSet: s, v: *v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
+	size := b.copied(&l)
 	d.room, d.packed = scratch[:size], scratch[size:]
 	if v.turns() {
 		room := largest.count() * roundUp(v.k, widest)
@@ -80,8 +88,7 @@ func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 
 // look makes the block what the part reads of x: x itself, where that has the columns side by side, or a copy.
 func (d *summer) look() {
-	d.inPlace = d.v.isProduct() && (d.masked || d.v.c%d.lanes == 0) && d.b.pitch == d.v.c
-	if !d.inPlace {
+	if !d.b.inPlace {
 		d.block = d.room
 		d.fill()
 		return
@@ -167,7 +174,7 @@ func (d *summer) panel(vectors int, a []float32, rows, place, more int) {
 		if half := (height + 1) / 2; height > 1 {
 			t.a2, t.c2 = &a[first+half], &d.dw[c+half*apart]
 		}
-		if s < 2 && s < strips-1 && more > 0 && d.inPlace { // a line of the next columns from each of two strips
+		if s < 2 && s < strips-1 && more > 0 && t.bjump == 0 && t.bgap == 0 { // a line of the next columns from each of two strips
 			t.askBeside((2 + s) * d.lanes)
 		} else {
 			d.feed.give(t, d.part.count())
@@ -179,13 +186,15 @@ func (d *summer) panel(vectors int, a []float32, rows, place, more int) {
 // addTurned adds the part to the transpose of dW.
 func (d *summer) addTurned() {
 	t, depth, outputs, see, wide := d.tile, d.part.count(), d.v.k, d.l.s*d.v.c, 2*d.lanes
-	full := outputs / wide
-	src := view{d.dy[d.first():], 1, outputs}
-	packAlong(d.packed, wide*depth, wide, src, wide, full, depth)
-	if rest := outputs - full*wide; rest > 0 {
-		packAlong(d.packed[full*wide*depth:], wide*depth, wide, src.from(full*wide, 0), rest, 1, depth)
+	b, panel := d.dy[d.first():], wide
+	t.ars, t.brs, t.ldc = 4, 4*outputs, 4*outputs
+	if !d.masked && outputs%d.lanes != 0 { // or it would read behind the end
+		packAlong(d.packed, wide*depth, wide, view{b, 1, outputs}, wide, outputs/wide, depth)
+		if whole := outputs / wide * wide; whole < outputs {
+			packAlong(d.packed[whole*depth:], wide*depth, wide, view{b[whole:], 1, outputs}, outputs-whole, 1, depth)
+		}
+		b, panel, t.brs = d.packed, wide*depth, 4*wide
 	}
-	t.ars, t.brs, t.ldc = 4, 4*wide, 4*outputs
 	t.k, t.runs, t.groups = d.part.cols, d.part.rows, d.part.images
 	t.acs, t.ajump, t.agap = d.walk()
 	strips := (see + len(d.tiles) - 1) / len(d.tiles)
@@ -199,7 +208,7 @@ func (d *summer) addTurned() {
 			}
 			for at := 0; at < outputs; at += wide {
 				c := (r*see+first)*outputs + at
-				t.b, t.c = &d.packed[at*depth], &d.turned[c]
+				t.b, t.c = &b[at/wide*panel], &d.turned[c]
 				if height > 1 {
 					t.c2 = &d.turned[c+half*outputs]
 				}
@@ -207,6 +216,7 @@ func (d *summer) addTurned() {
 				if t.last = min(wide, outputs-at); t.last > d.lanes {
 					vectors, t.last = 2, t.last-d.lanes
 				}
+				d.feed.give(t, depth)
 				d.tiles[height-1][vectors-1](t)
 			}
 		}

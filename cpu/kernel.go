@@ -28,7 +28,7 @@ type entry struct {
 	run     func(*operands) error
 }
 
-// kernels holds every device.Kernel. What each computes is said there.
+// kernels holds every device.Kernel. What each computes is said there. Those that need room to work in are in scratchSizes too.
 var kernels = map[device.Kernel]entry{
 	device.Linear:              {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false, linear},
 	device.LinearGradX:         {"mnk", []string{"mn", "nk"}, []string{"mk"}, false, linearGradX},

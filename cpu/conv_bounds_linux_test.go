@@ -1,0 +1,35 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+)
+
+// No operand and no word of the workspace is read or written behind its last one.
+func TestConvStaysInBounds(t *testing.T) {
+	for _, dims := range convDims {
+		if dims[1]*dims[2]*dims[3]*dims[4] > 1e5 {
+			continue
+		}
+		for _, k := range directions {
+			c := newConvCall(k, dims)
+			if err := c.run(); err != nil {
+				t.Fatal(err)
+			}
+			fenced := *c
+			fenced.in, fenced.out = nil, [][]float32{beforeFence(t, len(c.out[0]))}
+			for _, v := range c.in {
+				fenced.in = append(fenced.in, beforeFence(t, len(v)))
+				copy(fenced.in[len(fenced.in)-1], v)
+			}
+			o := operands{in: fenced.in, out: fenced.out, dims: dims}
+			if n := scratchSize(&c.Call); n > 0 {
+				o.scratch = beforeFence(t, n)
+			}
+			if err := kernels[k].run(&o); err != nil {
+				t.Fatal(err)
+			}
+			compareWords(t, fmt.Sprint(k, dims), fenced.out[0], c.out[0], 0, len(c.out[0]))
+		}
+	}
+}
