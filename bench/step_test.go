@@ -46,7 +46,7 @@ func TestStep(t *testing.T) {
 	if gap := r.Step - r.Gradient - r.Vectors - r.Batches - r.Rest; gap != 0 && r.Batches > 0 {
 		t.Errorf("parts and whole are %v apart", gap)
 	}
-	if r.GEMM <= 0 || r.Rate <= 0 || r.Fraction <= 0 || r.RestShare > 1 {
+	if r.GEMM <= 0 || r.Rate <= 0 || r.Fraction <= 0 || r.RestShare <= 0 {
 		t.Errorf("%+v", r)
 	}
 	var b bytes.Buffer
