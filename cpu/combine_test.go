@@ -105,6 +105,7 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 	own, _ := framed("own", 3)
 	other, _ := framed("other", 3)
 	idx := d.NewIndex([]uint32{1, 50, 999}, nil)
+	far := []device.Term{{A: 1, V: &Vector{noise("far", 1<<18)}}, {A: 2, V: &Vector{noise("away", 1<<18)}}}
 	terms := make([]device.Term, 9)
 	for i := range terms {
 		terms[i] = device.Term{A: 0.1, V: y}
@@ -115,6 +116,10 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 		"Gather":       func() { d.Gather(own, x, idx) },
 		"AddDiff of 2": func() { d.AddDiff(own, other, idx, terms[:2]...) },
 		"AddDiff of 9": func() { d.AddDiff(own, other, idx, terms...) },
+		"Gather far":   func() { d.Gather(own, far[0].V, idx) },
+		"AddDiff far":  func() { d.AddDiff(own, other, idx, far...) },
+		"AddDiff of 1": func() { d.AddDiff(own, other, idx, far[:1]...) },
+		"AddDiff all":  func() { d.AddDiff(x, y, nil, terms[:2]...) },
 		"Dot":          func() { d.Dot(x, y) },
 		"NewIndex":     func() { idx = d.NewIndex([]uint32{2, 3}, idx); idx = d.NewIndex([]uint32{1, 50, 999}, idx) },
 	} {
