@@ -76,7 +76,7 @@ type normKernels struct {
 	fence func()
 
 	maxPool     func(p poolRun, x, y, at []float32)
-	maxPoolGrad func(p poolRun, dy, at, dx []float32)
+	maxPoolGrad [2]func(p poolRun, dy, at, dx []float32) // by whether dx goes past the cache
 }
 
 // channelStep is the number of columns in the largest vector, and in a line of the cache.
