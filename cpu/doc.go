@@ -13,6 +13,9 @@
 // in internal/gemmgen writes it. Elsewhere, on older processors and with the build tag noasm it is Go, with the same bits and a
 // hundred times slower. GODEBUG=cpu.avx512f=off or cpu.avx2=off takes a version away.
 //
+// Batch normalisation (norm.go, norm_grad.go) and pooling (pool.go) have their definitions in these files and are assembly under the same
+// conditions; the command in internal/normgen writes it.
+//
 // A caller's duty is to keep to lengths: what does not fit panics with a message that begins "cpu:" and names the operation. A batch
 // that does not fit, a label that is no class, and code that makes no sense are errors.
 //
