@@ -23,6 +23,9 @@
 // what the multiply-adds of one core (AVX-512, Zen 5) can do; the copies take 1 to 3 % of the time. The first layer, with three channels,
 // reaches 90 % and its weight gradient 75 %. The kernels work in room that a Program has and [Program.Workspace] tells.
 //
+// Batch normalisation (norm.go, norm_grad.go) and pooling (pool.go) have their definitions in these files and are assembly under the same
+// conditions; the command in internal/normgen writes it.
+//
 // A caller's duty is to keep to lengths: what does not fit panics with a message that begins "cpu:" and names the operation. A batch
 // that does not fit, a label that is no class, and code that makes no sense are errors.
 //

@@ -33,7 +33,7 @@ import (
 //	b = −((k·inv)·(B·inv))/m,  e = −(k·A)/m,  dx = (k·g) + (((x−mean)·b) + e),
 //
 // dbeta, dgamma, k, b and e rounded to float32 and each step of dx as well. dz is g. A ReLU is known by its output, so that
-// nobody keeps its input. The error of dx is at most 2⁻²⁴·(3·|k·g| + 4·|(x−mean)·b| + 3·|e|) to first order.
+// nobody keeps its input. The error of dx is at most 2⁻²⁴·(3·|k·g| + 5·|(x−mean)·b| + 3·|e|) to first order.
 
 // normBlock is how many rows are summed before their sum is added to that of the others. It is part of the definition.
 const normBlock = 512
@@ -76,7 +76,7 @@ type normKernels struct {
 	fence func()
 
 	maxPool     func(p poolRun, x, y, at []float32)
-	maxPoolGrad func(p poolRun, dy, at, dx []float32)
+	maxPoolGrad [2]func(p poolRun, dy, at, dx []float32) // by whether dx goes past the cache
 }
 
 // channelStep is the number of columns in the largest vector, and in a line of the cache.

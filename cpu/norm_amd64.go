@@ -42,7 +42,7 @@ var normAVX512 = normKernels{
 		{gradientBy(gradientStreamAVX512), gradientBy(gradientReLUStreamAVX512)},
 	},
 	maxPool:     maxPoolBy(maxPoolAVX512),
-	maxPoolGrad: maxPoolGradBy(maxPoolGradAVX512),
+	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradBy(maxPoolGradAVX512), maxPoolGradBy(maxPoolGradStreamAVX512)},
 }
 
 var normAVX2 = normKernels{
@@ -64,7 +64,7 @@ var normAVX2 = normKernels{
 		{gradientBy(gradientStreamAVX2), gradientBy(gradientReLUStreamAVX2)},
 	},
 	maxPool:     maxPoolBy(maxPoolAVX2),
-	maxPoolGrad: maxPoolGradBy(maxPoolGradAVX2),
+	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradBy(maxPoolGradAVX2), maxPoolGradBy(maxPoolGradStreamAVX2)},
 }
 
 // first returns the place of a matrix, or of nothing where the loop has none. The assembly trusts what it is given, so this panics
@@ -131,11 +131,11 @@ func gradientBy(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, 
 	}
 }
 
-func maxPoolBy(f func(pixels, channels, rows, cols, line int, first, across, down float32, x *float32, step int, y, at *float32)) func(p poolRun, x, y, at []float32) {
+func maxPoolBy(f func(pixels, channels, rows, cols, line int, first, across, down float32, x *float32, step, ahead int, y, at *float32)) func(p poolRun, x, y, at []float32) {
 	return func(p poolRun, x, y, at []float32) {
 		holds(p.reach(p.step), len(x))
 		holds(p.pixels*p.channels, min(len(y), len(at)))
-		f(p.pixels, p.channels, p.rows, p.cols, p.line, p.first, p.across, p.down, &x[0], p.step, &y[0], &at[0])
+		f(p.pixels, p.channels, p.rows, p.cols, p.line, p.first, p.across, p.down, &x[0], p.step, p.ahead, &y[0], &at[0])
 	}
 }
 

@@ -51,8 +51,8 @@ func TestNormLoopsCheckLengths(t *testing.T) {
 			"a fold of half":      func() { k.fold(sums[:8], sums[8:]) },
 			"windows beyond x":    func() { k.maxPool(p, x[:47], x, x) },
 			"places beyond at":    func() { k.maxPool(p, x, x, x[:31]) },
-			"a pixel beyond dx":   func() { k.maxPoolGrad(p, x, x, x[:47]) },
-			"windows beyond dy":   func() { k.maxPoolGrad(p, x[:31], x, x) },
+			"a pixel beyond dx":   func() { k.maxPoolGrad[0](p, x, x, x[:47]) },
+			"windows beyond dy":   func() { k.maxPoolGrad[0](p, x[:31], x, x) },
 		} {
 			if got := message(t, f); !strings.HasPrefix(got, "cpu: ") {
 				t.Errorf("%s, %s: panic %q", k.name, name, got)

@@ -91,15 +91,22 @@ func gradientReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *floa
 
 // maxPoolAVX512 writes the maxima of windows of rows×cols pixels, step numbers apart, and their places.
 // The places count from first: across more at every pixel of a row, and down more at its end. All counts are at least 1.
+// It asks the cache for what lies ahead numbers further on.
 //
 //go:noescape
-func maxPoolAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, y *float32, at *float32)
+func maxPoolAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, ahead int, y *float32, at *float32)
 
 // maxPoolGradAVX512 sums for pixels of dx, step numbers apart, what rows×cols windows send there: dy where at is
 // first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1.
 //
 //go:noescape
 func maxPoolGradAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
+
+// maxPoolGradStreamAVX512 sums for pixels of dx, step numbers apart, what rows×cols windows send there: dy where at is
+// first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1. The output goes past the cache: all of its vectors begin at multiples of their size.
+//
+//go:noescape
+func maxPoolGradStreamAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
 
 // momentsAVX2 adds x − shift to s1, and its square to s2, for every column. There is at least one row.
 //
@@ -188,15 +195,22 @@ func gradientReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float3
 
 // maxPoolAVX2 writes the maxima of windows of rows×cols pixels, step numbers apart, and their places.
 // The places count from first: across more at every pixel of a row, and down more at its end. All counts are at least 1.
+// It asks the cache for what lies ahead numbers further on.
 //
 //go:noescape
-func maxPoolAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, y *float32, at *float32)
+func maxPoolAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, ahead int, y *float32, at *float32)
 
 // maxPoolGradAVX2 sums for pixels of dx, step numbers apart, what rows×cols windows send there: dy where at is
 // first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1.
 //
 //go:noescape
 func maxPoolGradAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
+
+// maxPoolGradStreamAVX2 sums for pixels of dx, step numbers apart, what rows×cols windows send there: dy where at is
+// first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1. The output goes past the cache: all of its vectors begin at multiples of their size.
+//
+//go:noescape
+func maxPoolGradStreamAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
 
 // storeFence waits for all stores, those past the cache included.
 //

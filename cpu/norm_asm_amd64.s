@@ -2491,87 +2491,94 @@ done:
 	VZEROUPPER
 	RET
 
-// func maxPoolAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, y *float32, at *float32)
-// Requires: AVX, AVX512F
-TEXT ·maxPoolAVX512(SB), NOSPLIT, $0-88
+// func maxPoolAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, ahead int, y *float32, at *float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·maxPoolAVX512(SB), NOSPLIT, $0-96
 	MOVQ pixels+0(FP), AX
 	MOVQ channels+8(FP), DX
 	SHLQ $0x02, DX
 	MOVQ x+56(FP), BX
-	MOVQ at+80(FP), SI
-	MOVQ y+72(FP), DI
+	MOVQ ahead+72(FP), SI
+	SHLQ $0x02, SI
+	ADDQ BX, SI
+	MOVQ at+88(FP), DI
+	MOVQ y+80(FP), R8
 
 pixels:
-	XORQ R8, R8
+	XORQ R9, R9
 
 vectors:
 	MOVQ         DX, CX
-	SUBQ         R8, CX
+	SUBQ         R9, CX
 	CMPQ         CX, $0x00000100
 	JLT          single
 	VBROADCASTSS first+40(FP), Z0
 	VBROADCASTSS across+44(FP), Z1
 	VBROADCASTSS down+48(FP), Z2
-	MOVQ         R8, CX
-	MOVQ         CX, R9
-	VMOVUPS      (BX)(R9*1), Z3
+	MOVQ         R9, CX
+	MOVQ         CX, R10
+	VMOVUPS      (BX)(R10*1), Z3
 	VMOVAPS      Z0, Z4
-	VMOVUPS      64(BX)(R9*1), Z5
+	VMOVUPS      64(BX)(R10*1), Z5
 	VMOVAPS      Z0, Z6
-	VMOVUPS      128(BX)(R9*1), Z7
+	VMOVUPS      128(BX)(R10*1), Z7
 	VMOVAPS      Z0, Z8
-	VMOVUPS      192(BX)(R9*1), Z9
+	VMOVUPS      192(BX)(R10*1), Z9
 	VMOVAPS      Z0, Z10
-	MOVQ         rows+16(FP), R10
+	MOVQ         rows+16(FP), R11
 
 rows:
-	MOVQ CX, R9
-	MOVQ cols+24(FP), R11
+	MOVQ CX, R10
+	MOVQ cols+24(FP), R12
 
 cols:
-	VMOVUPS (BX)(R9*1), Z11
-	VCMPPS  $0x07, Z3, Z3, K1
-	VCMPPS  $0x16, Z3, Z11, K2
-	KANDW   K1, K2, K2
-	VMOVAPS Z11, K2, Z3
-	VMOVAPS Z0, K2, Z4
-	VMOVUPS 64(BX)(R9*1), Z11
-	VCMPPS  $0x07, Z5, Z5, K1
-	VCMPPS  $0x16, Z5, Z11, K2
-	KANDW   K1, K2, K2
-	VMOVAPS Z11, K2, Z5
-	VMOVAPS Z0, K2, Z6
-	VMOVUPS 128(BX)(R9*1), Z11
-	VCMPPS  $0x07, Z7, Z7, K1
-	VCMPPS  $0x16, Z7, Z11, K2
-	KANDW   K1, K2, K2
-	VMOVAPS Z11, K2, Z7
-	VMOVAPS Z0, K2, Z8
-	VMOVUPS 192(BX)(R9*1), Z11
-	VCMPPS  $0x07, Z9, Z9, K1
-	VCMPPS  $0x16, Z9, Z11, K2
-	KANDW   K1, K2, K2
-	VMOVAPS Z11, K2, Z9
-	VMOVAPS Z0, K2, Z10
-	VADDPS  Z1, Z0, Z0
-	ADDQ    DX, R9
-	DECQ    R11
-	JNZ     cols
-	VADDPS  Z2, Z0, Z0
-	MOVQ    line+32(FP), R9
-	LEAQ    (CX)(R9*4), CX
-	DECQ    R10
-	JNZ     rows
-	VMOVUPS Z3, (DI)(R8*1)
-	VMOVUPS Z4, (SI)(R8*1)
-	VMOVUPS Z5, 64(DI)(R8*1)
-	VMOVUPS Z6, 64(SI)(R8*1)
-	VMOVUPS Z7, 128(DI)(R8*1)
-	VMOVUPS Z8, 128(SI)(R8*1)
-	VMOVUPS Z9, 192(DI)(R8*1)
-	VMOVUPS Z10, 192(SI)(R8*1)
-	ADDQ    $0x00000100, R8
-	JMP     vectors
+	PREFETCHT0 (SI)(R10*1)
+	PREFETCHT0 64(SI)(R10*1)
+	PREFETCHT0 128(SI)(R10*1)
+	PREFETCHT0 192(SI)(R10*1)
+	VMOVUPS    (BX)(R10*1), Z11
+	VCMPPS     $0x07, Z3, Z3, K1
+	VCMPPS     $0x16, Z3, Z11, K2
+	KANDW      K1, K2, K2
+	VMOVAPS    Z11, K2, Z3
+	VMOVAPS    Z0, K2, Z4
+	VMOVUPS    64(BX)(R10*1), Z11
+	VCMPPS     $0x07, Z5, Z5, K1
+	VCMPPS     $0x16, Z5, Z11, K2
+	KANDW      K1, K2, K2
+	VMOVAPS    Z11, K2, Z5
+	VMOVAPS    Z0, K2, Z6
+	VMOVUPS    128(BX)(R10*1), Z11
+	VCMPPS     $0x07, Z7, Z7, K1
+	VCMPPS     $0x16, Z7, Z11, K2
+	KANDW      K1, K2, K2
+	VMOVAPS    Z11, K2, Z7
+	VMOVAPS    Z0, K2, Z8
+	VMOVUPS    192(BX)(R10*1), Z11
+	VCMPPS     $0x07, Z9, Z9, K1
+	VCMPPS     $0x16, Z9, Z11, K2
+	KANDW      K1, K2, K2
+	VMOVAPS    Z11, K2, Z9
+	VMOVAPS    Z0, K2, Z10
+	VADDPS     Z1, Z0, Z0
+	ADDQ       DX, R10
+	DECQ       R12
+	JNZ        cols
+	VADDPS     Z2, Z0, Z0
+	MOVQ       line+32(FP), R10
+	LEAQ       (CX)(R10*4), CX
+	DECQ       R11
+	JNZ        rows
+	VMOVUPS    Z3, (R8)(R9*1)
+	VMOVUPS    Z4, (DI)(R9*1)
+	VMOVUPS    Z5, 64(R8)(R9*1)
+	VMOVUPS    Z6, 64(DI)(R9*1)
+	VMOVUPS    Z7, 128(R8)(R9*1)
+	VMOVUPS    Z8, 128(DI)(R9*1)
+	VMOVUPS    Z9, 192(R8)(R9*1)
+	VMOVUPS    Z10, 192(DI)(R9*1)
+	ADDQ       $0x00000100, R9
+	JMP        vectors
 
 single:
 	CMPQ         CX, $0x40
@@ -2579,82 +2586,86 @@ single:
 	VBROADCASTSS first+40(FP), Z0
 	VBROADCASTSS across+44(FP), Z1
 	VBROADCASTSS down+48(FP), Z2
-	MOVQ         R8, CX
-	MOVQ         CX, R9
-	VMOVUPS      (BX)(R9*1), Z3
+	MOVQ         R9, CX
+	MOVQ         CX, R10
+	VMOVUPS      (BX)(R10*1), Z3
 	VMOVAPS      Z0, Z4
-	MOVQ         rows+16(FP), R10
+	MOVQ         rows+16(FP), R11
 
 rowsSingle:
-	MOVQ CX, R9
-	MOVQ cols+24(FP), R11
+	MOVQ CX, R10
+	MOVQ cols+24(FP), R12
 
 colsSingle:
-	VMOVUPS (BX)(R9*1), Z5
-	VCMPPS  $0x07, Z3, Z3, K1
-	VCMPPS  $0x16, Z3, Z5, K2
-	KANDW   K1, K2, K2
-	VMOVAPS Z5, K2, Z3
-	VMOVAPS Z0, K2, Z4
-	VADDPS  Z1, Z0, Z0
-	ADDQ    DX, R9
-	DECQ    R11
-	JNZ     colsSingle
-	VADDPS  Z2, Z0, Z0
-	MOVQ    line+32(FP), R9
-	LEAQ    (CX)(R9*4), CX
-	DECQ    R10
-	JNZ     rowsSingle
-	VMOVUPS Z3, (DI)(R8*1)
-	VMOVUPS Z4, (SI)(R8*1)
-	ADDQ    $0x00000040, R8
-	JMP     vectors
+	PREFETCHT0 (SI)(R10*1)
+	VMOVUPS    (BX)(R10*1), Z5
+	VCMPPS     $0x07, Z3, Z3, K1
+	VCMPPS     $0x16, Z3, Z5, K2
+	KANDW      K1, K2, K2
+	VMOVAPS    Z5, K2, Z3
+	VMOVAPS    Z0, K2, Z4
+	VADDPS     Z1, Z0, Z0
+	ADDQ       DX, R10
+	DECQ       R12
+	JNZ        colsSingle
+	VADDPS     Z2, Z0, Z0
+	MOVQ       line+32(FP), R10
+	LEAQ       (CX)(R10*4), CX
+	DECQ       R11
+	JNZ        rowsSingle
+	VMOVUPS    Z3, (R8)(R9*1)
+	VMOVUPS    Z4, (DI)(R9*1)
+	ADDQ       $0x00000040, R9
+	JMP        vectors
 
 tail:
 	SHRQ         $0x02, CX
 	JZ           next
-	MOVL         $0x00000001, R9
-	SHLL         CL, R9
-	DECL         R9
-	KMOVW        R9, K1
+	MOVL         $0x00000001, R10
+	SHLL         CL, R10
+	DECL         R10
+	KMOVW        R10, K1
 	VBROADCASTSS first+40(FP), Z0
 	VBROADCASTSS across+44(FP), Z1
 	VBROADCASTSS down+48(FP), Z2
-	MOVQ         R8, CX
-	MOVQ         CX, R9
-	VMOVUPS.Z    (BX)(R9*1), K1, Z3
+	MOVQ         R9, CX
+	MOVQ         CX, R10
+	VMOVUPS.Z    (BX)(R10*1), K1, Z3
 	VMOVAPS      Z0, Z4
-	MOVQ         rows+16(FP), R10
+	MOVQ         rows+16(FP), R11
 
 rowsTail:
-	MOVQ CX, R9
-	MOVQ cols+24(FP), R11
+	MOVQ CX, R10
+	MOVQ cols+24(FP), R12
 
 colsTail:
-	VMOVUPS.Z (BX)(R9*1), K1, Z5
-	VCMPPS    $0x07, Z3, Z3, K2
-	VCMPPS    $0x16, Z3, Z5, K3
-	KANDW     K2, K3, K3
-	VMOVAPS   Z5, K3, Z3
-	VMOVAPS   Z0, K3, Z4
-	VADDPS    Z1, Z0, Z0
-	ADDQ      DX, R9
-	DECQ      R11
-	JNZ       colsTail
-	VADDPS    Z2, Z0, Z0
-	MOVQ      line+32(FP), R9
-	LEAQ      (CX)(R9*4), CX
-	DECQ      R10
-	JNZ       rowsTail
-	VMOVUPS   Z3, K1, (DI)(R8*1)
-	VMOVUPS   Z4, K1, (SI)(R8*1)
-	ADDQ      $0x00000040, R8
+	PREFETCHT0 (SI)(R10*1)
+	VMOVUPS.Z  (BX)(R10*1), K1, Z5
+	VCMPPS     $0x07, Z3, Z3, K2
+	VCMPPS     $0x16, Z3, Z5, K3
+	KANDW      K2, K3, K3
+	VMOVAPS    Z5, K3, Z3
+	VMOVAPS    Z0, K3, Z4
+	VADDPS     Z1, Z0, Z0
+	ADDQ       DX, R10
+	DECQ       R12
+	JNZ        colsTail
+	VADDPS     Z2, Z0, Z0
+	MOVQ       line+32(FP), R10
+	LEAQ       (CX)(R10*4), CX
+	DECQ       R11
+	JNZ        rowsTail
+	VMOVUPS    Z3, K1, (R8)(R9*1)
+	VMOVUPS    Z4, K1, (DI)(R9*1)
+	ADDQ       $0x00000040, R9
 
 next:
 	MOVQ step+64(FP), CX
 	LEAQ (BX)(CX*4), BX
-	ADDQ DX, SI
+	MOVQ step+64(FP), CX
+	LEAQ (SI)(CX*4), SI
 	ADDQ DX, DI
+	ADDQ DX, R8
 	DECQ AX
 	JNZ  pixels
 	VZEROUPPER
@@ -2796,8 +2807,153 @@ colsTail:
 	ADDQ      $0x00000040, R8
 
 next:
-	ADDQ DX, BX
 	ADDQ DX, SI
+	ADDQ DX, BX
+	MOVQ step+80(FP), CX
+	LEAQ (DI)(CX*4), DI
+	DECQ AX
+	JNZ  pixels
+	VZEROUPPER
+	RET
+
+// func maxPoolGradStreamAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
+// Requires: AVX, AVX512F
+TEXT ·maxPoolGradStreamAVX512(SB), NOSPLIT, $0-88
+	MOVQ pixels+0(FP), AX
+	MOVQ channels+8(FP), DX
+	SHLQ $0x02, DX
+	MOVQ dy+56(FP), BX
+	MOVQ at+64(FP), SI
+	MOVQ dx+72(FP), DI
+
+pixels:
+	XORQ R8, R8
+
+vectors:
+	MOVQ         DX, CX
+	SUBQ         R8, CX
+	CMPQ         CX, $0x00000100
+	JLT          single
+	VBROADCASTSS first+40(FP), Z0
+	VBROADCASTSS across+44(FP), Z1
+	VBROADCASTSS down+48(FP), Z2
+	MOVQ         R8, CX
+	MOVQ         CX, R9
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	MOVQ         rows+16(FP), R10
+
+rows:
+	MOVQ CX, R9
+	MOVQ cols+24(FP), R11
+
+cols:
+	VMOVUPS  (BX)(R9*1), Z7
+	VMOVUPS  (SI)(R9*1), Z8
+	VCMPPS   $0x00, Z0, Z8, K1
+	VADDPS   Z7, Z3, K1, Z3
+	VMOVUPS  64(BX)(R9*1), Z7
+	VMOVUPS  64(SI)(R9*1), Z8
+	VCMPPS   $0x00, Z0, Z8, K1
+	VADDPS   Z7, Z4, K1, Z4
+	VMOVUPS  128(BX)(R9*1), Z7
+	VMOVUPS  128(SI)(R9*1), Z8
+	VCMPPS   $0x00, Z0, Z8, K1
+	VADDPS   Z7, Z5, K1, Z5
+	VMOVUPS  192(BX)(R9*1), Z7
+	VMOVUPS  192(SI)(R9*1), Z8
+	VCMPPS   $0x00, Z0, Z8, K1
+	VADDPS   Z7, Z6, K1, Z6
+	VADDPS   Z1, Z0, Z0
+	ADDQ     DX, R9
+	DECQ     R11
+	JNZ      cols
+	VADDPS   Z2, Z0, Z0
+	MOVQ     line+32(FP), R9
+	LEAQ     (CX)(R9*4), CX
+	DECQ     R10
+	JNZ      rows
+	VMOVNTPS Z3, (DI)(R8*1)
+	VMOVNTPS Z4, 64(DI)(R8*1)
+	VMOVNTPS Z5, 128(DI)(R8*1)
+	VMOVNTPS Z6, 192(DI)(R8*1)
+	ADDQ     $0x00000100, R8
+	JMP      vectors
+
+single:
+	CMPQ         CX, $0x40
+	JLT          tail
+	VBROADCASTSS first+40(FP), Z0
+	VBROADCASTSS across+44(FP), Z1
+	VBROADCASTSS down+48(FP), Z2
+	MOVQ         R8, CX
+	MOVQ         CX, R9
+	VPXORD       Z9, Z9, Z9
+	MOVQ         rows+16(FP), R10
+
+rowsSingle:
+	MOVQ CX, R9
+	MOVQ cols+24(FP), R11
+
+colsSingle:
+	VMOVUPS  (BX)(R9*1), Z7
+	VMOVUPS  (SI)(R9*1), Z8
+	VCMPPS   $0x00, Z0, Z8, K1
+	VADDPS   Z7, Z9, K1, Z9
+	VADDPS   Z1, Z0, Z0
+	ADDQ     DX, R9
+	DECQ     R11
+	JNZ      colsSingle
+	VADDPS   Z2, Z0, Z0
+	MOVQ     line+32(FP), R9
+	LEAQ     (CX)(R9*4), CX
+	DECQ     R10
+	JNZ      rowsSingle
+	VMOVNTPS Z9, (DI)(R8*1)
+	ADDQ     $0x00000040, R8
+	JMP      vectors
+
+tail:
+	SHRQ         $0x02, CX
+	JZ           next
+	MOVL         $0x00000001, R9
+	SHLL         CL, R9
+	DECL         R9
+	KMOVW        R9, K1
+	VBROADCASTSS first+40(FP), Z0
+	VBROADCASTSS across+44(FP), Z1
+	VBROADCASTSS down+48(FP), Z2
+	MOVQ         R8, CX
+	MOVQ         CX, R9
+	VPXORD       Z10, Z10, Z10
+	MOVQ         rows+16(FP), R10
+
+rowsTail:
+	MOVQ CX, R9
+	MOVQ cols+24(FP), R11
+
+colsTail:
+	VMOVUPS.Z (BX)(R9*1), K1, Z7
+	VMOVUPS.Z (SI)(R9*1), K1, Z8
+	VCMPPS    $0x00, Z0, Z8, K2
+	VADDPS    Z7, Z10, K2, Z10
+	VADDPS    Z1, Z0, Z0
+	ADDQ      DX, R9
+	DECQ      R11
+	JNZ       colsTail
+	VADDPS    Z2, Z0, Z0
+	MOVQ      line+32(FP), R9
+	LEAQ      (CX)(R9*4), CX
+	DECQ      R10
+	JNZ       rowsTail
+	VMOVUPS   Z10, K1, (DI)(R8*1)
+	ADDQ      $0x00000040, R8
+
+next:
+	ADDQ DX, SI
+	ADDQ DX, BX
 	MOVQ step+80(FP), CX
 	LEAQ (DI)(CX*4), DI
 	DECQ AX
@@ -4727,149 +4883,158 @@ done:
 	VZEROUPPER
 	RET
 
-// func maxPoolAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, y *float32, at *float32)
-// Requires: AVX
-TEXT ·maxPoolAVX2(SB), NOSPLIT, $0-88
+// func maxPoolAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, ahead int, y *float32, at *float32)
+// Requires: AVX, MMX+
+TEXT ·maxPoolAVX2(SB), NOSPLIT, $0-96
 	MOVQ pixels+0(FP), AX
 	MOVQ channels+8(FP), CX
 	SHLQ $0x02, CX
 	MOVQ x+56(FP), DX
-	MOVQ at+80(FP), BX
-	MOVQ y+72(FP), SI
+	MOVQ ahead+72(FP), BX
+	SHLQ $0x02, BX
+	ADDQ DX, BX
+	MOVQ at+88(FP), SI
+	MOVQ y+80(FP), DI
 
 pixels:
-	XORQ DI, DI
+	XORQ R8, R8
 
 vectors:
-	MOVQ         CX, R8
-	SUBQ         DI, R8
-	CMPQ         R8, $0x00000040
+	MOVQ         CX, R9
+	SUBQ         R8, R9
+	CMPQ         R9, $0x00000040
 	JLT          single
 	VBROADCASTSS first+40(FP), Y0
 	VBROADCASTSS across+44(FP), Y1
 	VBROADCASTSS down+48(FP), Y2
-	MOVQ         DI, R8
 	MOVQ         R8, R9
-	VMOVUPS      (DX)(R9*1), Y3
+	MOVQ         R9, R10
+	VMOVUPS      (DX)(R10*1), Y3
 	VMOVAPS      Y0, Y4
-	VMOVUPS      32(DX)(R9*1), Y5
+	VMOVUPS      32(DX)(R10*1), Y5
 	VMOVAPS      Y0, Y6
-	MOVQ         rows+16(FP), R10
+	MOVQ         rows+16(FP), R11
 
 rows:
-	MOVQ R8, R9
-	MOVQ cols+24(FP), R11
+	MOVQ R9, R10
+	MOVQ cols+24(FP), R12
 
 cols:
-	VMOVUPS   (DX)(R9*1), Y7
-	VCMPPS    $0x07, Y3, Y3, Y8
-	VCMPPS    $0x16, Y3, Y7, Y9
-	VANDPS    Y8, Y9, Y9
-	VBLENDVPS Y9, Y7, Y3, Y3
-	VBLENDVPS Y9, Y0, Y4, Y4
-	VMOVUPS   32(DX)(R9*1), Y7
-	VCMPPS    $0x07, Y5, Y5, Y8
-	VCMPPS    $0x16, Y5, Y7, Y9
-	VANDPS    Y8, Y9, Y9
-	VBLENDVPS Y9, Y7, Y5, Y5
-	VBLENDVPS Y9, Y0, Y6, Y6
-	VADDPS    Y1, Y0, Y0
-	ADDQ      CX, R9
-	DECQ      R11
-	JNZ       cols
-	VADDPS    Y2, Y0, Y0
-	MOVQ      line+32(FP), R9
-	LEAQ      (R8)(R9*4), R8
-	DECQ      R10
-	JNZ       rows
-	VMOVUPS   Y3, (SI)(DI*1)
-	VMOVUPS   Y4, (BX)(DI*1)
-	VMOVUPS   Y5, 32(SI)(DI*1)
-	VMOVUPS   Y6, 32(BX)(DI*1)
-	ADDQ      $0x00000040, DI
-	JMP       vectors
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 32(BX)(R10*1)
+	VMOVUPS    (DX)(R10*1), Y7
+	VCMPPS     $0x07, Y3, Y3, Y8
+	VCMPPS     $0x16, Y3, Y7, Y9
+	VANDPS     Y8, Y9, Y9
+	VBLENDVPS  Y9, Y7, Y3, Y3
+	VBLENDVPS  Y9, Y0, Y4, Y4
+	VMOVUPS    32(DX)(R10*1), Y7
+	VCMPPS     $0x07, Y5, Y5, Y8
+	VCMPPS     $0x16, Y5, Y7, Y9
+	VANDPS     Y8, Y9, Y9
+	VBLENDVPS  Y9, Y7, Y5, Y5
+	VBLENDVPS  Y9, Y0, Y6, Y6
+	VADDPS     Y1, Y0, Y0
+	ADDQ       CX, R10
+	DECQ       R12
+	JNZ        cols
+	VADDPS     Y2, Y0, Y0
+	MOVQ       line+32(FP), R10
+	LEAQ       (R9)(R10*4), R9
+	DECQ       R11
+	JNZ        rows
+	VMOVUPS    Y3, (DI)(R8*1)
+	VMOVUPS    Y4, (SI)(R8*1)
+	VMOVUPS    Y5, 32(DI)(R8*1)
+	VMOVUPS    Y6, 32(SI)(R8*1)
+	ADDQ       $0x00000040, R8
+	JMP        vectors
 
 single:
-	CMPQ         R8, $0x20
+	CMPQ         R9, $0x20
 	JLT          tail
 	VBROADCASTSS first+40(FP), Y0
 	VBROADCASTSS across+44(FP), Y1
 	VBROADCASTSS down+48(FP), Y2
-	MOVQ         DI, R8
 	MOVQ         R8, R9
-	VMOVUPS      (DX)(R9*1), Y3
+	MOVQ         R9, R10
+	VMOVUPS      (DX)(R10*1), Y3
 	VMOVAPS      Y0, Y4
-	MOVQ         rows+16(FP), R10
+	MOVQ         rows+16(FP), R11
 
 rowsSingle:
-	MOVQ R8, R9
-	MOVQ cols+24(FP), R11
+	MOVQ R9, R10
+	MOVQ cols+24(FP), R12
 
 colsSingle:
-	VMOVUPS   (DX)(R9*1), Y5
-	VCMPPS    $0x07, Y3, Y3, Y6
-	VCMPPS    $0x16, Y3, Y5, Y7
-	VANDPS    Y6, Y7, Y7
-	VBLENDVPS Y7, Y5, Y3, Y3
-	VBLENDVPS Y7, Y0, Y4, Y4
-	VADDPS    Y1, Y0, Y0
-	ADDQ      CX, R9
-	DECQ      R11
-	JNZ       colsSingle
-	VADDPS    Y2, Y0, Y0
-	MOVQ      line+32(FP), R9
-	LEAQ      (R8)(R9*4), R8
-	DECQ      R10
-	JNZ       rowsSingle
-	VMOVUPS   Y3, (SI)(DI*1)
-	VMOVUPS   Y4, (BX)(DI*1)
-	ADDQ      $0x00000020, DI
-	JMP       vectors
+	PREFETCHT0 (BX)(R10*1)
+	VMOVUPS    (DX)(R10*1), Y5
+	VCMPPS     $0x07, Y3, Y3, Y6
+	VCMPPS     $0x16, Y3, Y5, Y7
+	VANDPS     Y6, Y7, Y7
+	VBLENDVPS  Y7, Y5, Y3, Y3
+	VBLENDVPS  Y7, Y0, Y4, Y4
+	VADDPS     Y1, Y0, Y0
+	ADDQ       CX, R10
+	DECQ       R12
+	JNZ        colsSingle
+	VADDPS     Y2, Y0, Y0
+	MOVQ       line+32(FP), R10
+	LEAQ       (R9)(R10*4), R9
+	DECQ       R11
+	JNZ        rowsSingle
+	VMOVUPS    Y3, (DI)(R8*1)
+	VMOVUPS    Y4, (SI)(R8*1)
+	ADDQ       $0x00000020, R8
+	JMP        vectors
 
 tail:
-	SHRQ         $0x02, R8
+	SHRQ         $0x02, R9
 	JZ           next
-	LEAQ         normLanesAVX2<>+32(SB), R9
-	NEGQ         R8
-	VMOVUPS      (R9)(R8*4), Y0
+	LEAQ         normLanesAVX2<>+32(SB), R10
+	NEGQ         R9
+	VMOVUPS      (R10)(R9*4), Y0
 	VBROADCASTSS first+40(FP), Y1
 	VBROADCASTSS across+44(FP), Y2
 	VBROADCASTSS down+48(FP), Y3
-	MOVQ         DI, R8
 	MOVQ         R8, R9
-	VMASKMOVPS   (DX)(R9*1), Y0, Y4
+	MOVQ         R9, R10
+	VMASKMOVPS   (DX)(R10*1), Y0, Y4
 	VMOVAPS      Y1, Y5
-	MOVQ         rows+16(FP), R10
+	MOVQ         rows+16(FP), R11
 
 rowsTail:
-	MOVQ R8, R9
-	MOVQ cols+24(FP), R11
+	MOVQ R9, R10
+	MOVQ cols+24(FP), R12
 
 colsTail:
-	VMASKMOVPS (DX)(R9*1), Y0, Y6
+	PREFETCHT0 (BX)(R10*1)
+	VMASKMOVPS (DX)(R10*1), Y0, Y6
 	VCMPPS     $0x07, Y4, Y4, Y7
 	VCMPPS     $0x16, Y4, Y6, Y8
 	VANDPS     Y7, Y8, Y8
 	VBLENDVPS  Y8, Y6, Y4, Y4
 	VBLENDVPS  Y8, Y1, Y5, Y5
 	VADDPS     Y2, Y1, Y1
-	ADDQ       CX, R9
-	DECQ       R11
+	ADDQ       CX, R10
+	DECQ       R12
 	JNZ        colsTail
 	VADDPS     Y3, Y1, Y1
-	MOVQ       line+32(FP), R9
-	LEAQ       (R8)(R9*4), R8
-	DECQ       R10
+	MOVQ       line+32(FP), R10
+	LEAQ       (R9)(R10*4), R9
+	DECQ       R11
 	JNZ        rowsTail
-	VMASKMOVPS Y4, Y0, (SI)(DI*1)
-	VMASKMOVPS Y5, Y0, (BX)(DI*1)
-	ADDQ       $0x00000020, DI
+	VMASKMOVPS Y4, Y0, (DI)(R8*1)
+	VMASKMOVPS Y5, Y0, (SI)(R8*1)
+	ADDQ       $0x00000020, R8
 
 next:
-	MOVQ step+64(FP), DI
-	LEAQ (DX)(DI*4), DX
-	ADDQ CX, BX
+	MOVQ step+64(FP), R8
+	LEAQ (DX)(R8*4), DX
+	MOVQ step+64(FP), R8
+	LEAQ (BX)(R8*4), BX
 	ADDQ CX, SI
+	ADDQ CX, DI
 	DECQ AX
 	JNZ  pixels
 	VZEROUPPER
@@ -5002,8 +5167,144 @@ colsTail:
 	ADDQ       $0x00000020, DI
 
 next:
-	ADDQ CX, DX
 	ADDQ CX, BX
+	ADDQ CX, DX
+	MOVQ step+80(FP), DI
+	LEAQ (SI)(DI*4), SI
+	DECQ AX
+	JNZ  pixels
+	VZEROUPPER
+	RET
+
+// func maxPoolGradStreamAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
+// Requires: AVX
+TEXT ·maxPoolGradStreamAVX2(SB), NOSPLIT, $0-88
+	MOVQ pixels+0(FP), AX
+	MOVQ channels+8(FP), CX
+	SHLQ $0x02, CX
+	MOVQ dy+56(FP), DX
+	MOVQ at+64(FP), BX
+	MOVQ dx+72(FP), SI
+
+pixels:
+	XORQ DI, DI
+
+vectors:
+	MOVQ         CX, R8
+	SUBQ         DI, R8
+	CMPQ         R8, $0x00000040
+	JLT          single
+	VBROADCASTSS first+40(FP), Y0
+	VBROADCASTSS across+44(FP), Y1
+	VBROADCASTSS down+48(FP), Y2
+	MOVQ         DI, R8
+	MOVQ         R8, R9
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	MOVQ         rows+16(FP), R10
+
+rows:
+	MOVQ R8, R9
+	MOVQ cols+24(FP), R11
+
+cols:
+	VMOVUPS  (DX)(R9*1), Y5
+	VMOVUPS  (BX)(R9*1), Y6
+	VCMPPS   $0x00, Y0, Y6, Y6
+	VANDPS   Y6, Y5, Y5
+	VADDPS   Y5, Y3, Y3
+	VMOVUPS  32(DX)(R9*1), Y5
+	VMOVUPS  32(BX)(R9*1), Y6
+	VCMPPS   $0x00, Y0, Y6, Y6
+	VANDPS   Y6, Y5, Y5
+	VADDPS   Y5, Y4, Y4
+	VADDPS   Y1, Y0, Y0
+	ADDQ     CX, R9
+	DECQ     R11
+	JNZ      cols
+	VADDPS   Y2, Y0, Y0
+	MOVQ     line+32(FP), R9
+	LEAQ     (R8)(R9*4), R8
+	DECQ     R10
+	JNZ      rows
+	VMOVNTPS Y3, (SI)(DI*1)
+	VMOVNTPS Y4, 32(SI)(DI*1)
+	ADDQ     $0x00000040, DI
+	JMP      vectors
+
+single:
+	CMPQ         R8, $0x20
+	JLT          tail
+	VBROADCASTSS first+40(FP), Y0
+	VBROADCASTSS across+44(FP), Y1
+	VBROADCASTSS down+48(FP), Y2
+	MOVQ         DI, R8
+	MOVQ         R8, R9
+	VXORPS       Y3, Y3, Y3
+	MOVQ         rows+16(FP), R10
+
+rowsSingle:
+	MOVQ R8, R9
+	MOVQ cols+24(FP), R11
+
+colsSingle:
+	VMOVUPS  (DX)(R9*1), Y4
+	VMOVUPS  (BX)(R9*1), Y5
+	VCMPPS   $0x00, Y0, Y5, Y5
+	VANDPS   Y5, Y4, Y4
+	VADDPS   Y4, Y3, Y3
+	VADDPS   Y1, Y0, Y0
+	ADDQ     CX, R9
+	DECQ     R11
+	JNZ      colsSingle
+	VADDPS   Y2, Y0, Y0
+	MOVQ     line+32(FP), R9
+	LEAQ     (R8)(R9*4), R8
+	DECQ     R10
+	JNZ      rowsSingle
+	VMOVNTPS Y3, (SI)(DI*1)
+	ADDQ     $0x00000020, DI
+	JMP      vectors
+
+tail:
+	SHRQ         $0x02, R8
+	JZ           next
+	LEAQ         normLanesAVX2<>+32(SB), R9
+	NEGQ         R8
+	VMOVUPS      (R9)(R8*4), Y0
+	VBROADCASTSS first+40(FP), Y1
+	VBROADCASTSS across+44(FP), Y2
+	VBROADCASTSS down+48(FP), Y3
+	MOVQ         DI, R8
+	MOVQ         R8, R9
+	VXORPS       Y4, Y4, Y4
+	MOVQ         rows+16(FP), R10
+
+rowsTail:
+	MOVQ R8, R9
+	MOVQ cols+24(FP), R11
+
+colsTail:
+	VMASKMOVPS (DX)(R9*1), Y0, Y5
+	VMASKMOVPS (BX)(R9*1), Y0, Y6
+	VCMPPS     $0x00, Y1, Y6, Y6
+	VANDPS     Y6, Y5, Y5
+	VADDPS     Y5, Y4, Y4
+	VADDPS     Y2, Y1, Y1
+	ADDQ       CX, R9
+	DECQ       R11
+	JNZ        colsTail
+	VADDPS     Y3, Y1, Y1
+	MOVQ       line+32(FP), R9
+	LEAQ       (R8)(R9*4), R8
+	DECQ       R10
+	JNZ        rowsTail
+	VMASKMOVPS Y4, Y0, (SI)(DI*1)
+	ADDQ       $0x00000020, DI
+
+next:
+	ADDQ CX, BX
+	ADDQ CX, DX
 	MOVQ step+80(FP), DI
 	LEAQ (SI)(DI*4), SI
 	DECQ AX

@@ -22,7 +22,7 @@ var normGo = normKernels{
 		{gradientGo, gradientReLUGo},
 	},
 	maxPool:     maxPoolGo,
-	maxPoolGrad: maxPoolGradGo,
+	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradGo, maxPoolGradGo},
 }
 
 func momentsGo(s normSpan, x, shift []float32, s1, s2 []float64) {

@@ -1,7 +1,9 @@
 package cpu
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"testing"
 
@@ -446,4 +448,51 @@ func FuzzNorm(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The bits of all kernels for given operands, on every machine.
+func TestNormBitsEverywhere(t *testing.T) {
+	hash := fnv.New64a()
+	add := func(o *operands) {
+		for _, v := range o.out {
+			for _, x := range v {
+				binary.Write(hash, binary.LittleEndian, x)
+			}
+		}
+	}
+	uniform := func(o *operands) { // numbers that no library function has made
+		s := rng.New(9, "bits")
+		for i, v := range o.in {
+			for j := range v {
+				v[j] = s.Float32()
+				if i == 0 {
+					v[j] = 2*v[j] - 1
+				}
+			}
+		}
+	}
+	for _, k := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...), givenNorms...) {
+		o := normCase(k, 700, 37, 0, 0)
+		uniform(o)
+		run(t, k, o)
+		add(o)
+	}
+	for _, k := range poolKernels {
+		dims := []int{2, 9, 8, 21, 3, 2, 1}
+		if k == device.AvgPool || k == device.AvgPoolGrad {
+			dims = []int{2, 49, 37}
+		}
+		o := poolCase(k, dims, 0, 0)
+		uniform(o)
+		if k == device.MaxPoolGrad {
+			for i, v := range o.in[1] {
+				o.in[1][i] = float32(int(v * 9))
+			}
+		}
+		run(t, k, o)
+		add(o)
+	}
+	if got, want := fmt.Sprintf("%016x", hash.Sum64()), "cdcadf799a15f4c8"; got != want {
+		t.Errorf("hash of all outputs %s, want %s", got, want)
+	}
 }

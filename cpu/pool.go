@@ -9,11 +9,12 @@ package cpu
 
 // poolRun is a row of pixels whose windows have the same shape: rows×cols pixels of another image, side by side in a row and with rows line
 // numbers apart. The pixels whose windows move by their own size of channels numbers are step numbers apart on the other side. The places
-// in a window count from first, by across at each pixel and by down at the end of a row.
+// in a window count from first, by across at each pixel and by down at the end of a row. The windows that come next lie ahead numbers
+// further on.
 type poolRun struct {
 	pixels, channels    int
 	rows, cols, line    int
-	step                int
+	step, ahead         int
 	first, across, down float32
 }
 
@@ -80,7 +81,8 @@ func (g *pooling) maxima(x, y, at []float32) {
 		top, bottom := g.inside(p, g.h)
 		for q := 0; q < g.q; {
 			left, right := g.inside(q, g.w)
-			run := poolRun{pixels: 1, channels: g.c, rows: bottom - top, cols: right - left, line: g.w * g.c, step: g.stride * g.c, across: 1}
+			run := poolRun{pixels: 1, channels: g.c, rows: bottom - top, cols: right - left, line: g.w * g.c,
+				step: g.stride * g.c, across: 1, ahead: g.stride * g.w * g.c}
 			run.first = float32((top-p*g.stride+g.pad)*g.r + left - q*g.stride + g.pad)
 			run.down = float32(g.r - run.cols)
 			if g.whole(q, g.w) {
@@ -97,14 +99,16 @@ func (g *pooling) maxima(x, y, at []float32) {
 func maxPoolGrad(o *operands) error {
 	images, g := poolingOf(o.dims)
 	in, out := g.h*g.w*g.c, g.p*g.q*g.c
+	send := normal.maxPoolGrad[streams(o.out[0], g.c)]
 	for i := range images {
-		g.send(o.in[0][i*out:][:out], o.in[1][i*out:][:out], o.out[0][i*in:][:in])
+		g.send(send, o.in[0][i*out:][:out], o.in[1][i*out:][:out], o.out[0][i*in:][:in])
 	}
+	normal.fence()
 	return nil
 }
 
 // send computes dx of one image. The pixels of a row that are a stride apart lie alike in their windows and make a run.
-func (g *pooling) send(dy, at, dx []float32) {
+func (g *pooling) send(send func(p poolRun, dy, at, dx []float32), dy, at, dx []float32) {
 	for h := range g.h {
 		top, bottom := g.covering(h, g.p)
 		row := dx[h*g.w*g.c:][:g.w*g.c]
@@ -124,7 +128,7 @@ func (g *pooling) send(dy, at, dx []float32) {
 					run.pixels = run.pixelsAtOnce(min(g.q-right, (g.w-1-w)/g.stride) + 1)
 				}
 				from := (top*g.q + left) * g.c
-				normal.maxPoolGrad(run, dy[from:], at[from:], row[w*g.c:])
+				send(run, dy[from:], at[from:], row[w*g.c:])
 				w += run.pixels * g.stride
 			}
 		}

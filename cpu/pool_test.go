@@ -23,8 +23,15 @@ func poolLoops(k *normKernels, p poolRun, skip, odd int) [][]float32 {
 	}
 	n := (p.pixels-1)*p.step + p.channels
 	dx := bordered("dx", n, skip, 0)
-	k.maxPoolGrad(p, dy, places, dx[skip:][:n])
-	return [][]float32{y, at, dx}
+	k.maxPoolGrad[0](p, dy, places, dx[skip:][:n])
+	all := [][]float32{y, at, dx}
+	if skip == 0 && p.channels%channelStep == 0 {
+		streamed := bordered("streamed", n, skip, 0)
+		k.maxPoolGrad[1](p, dy, places, streamed[:n])
+		k.fence()
+		all = append(all, streamed)
+	}
+	return all
 }
 
 // The loops of windows give the bits of those in Go, for channels around the widths of vectors, wherever operands lie, and leave

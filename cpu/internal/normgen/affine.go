@@ -58,11 +58,7 @@ func affine(c *build.Context, s set, variant affineVariant) {
 
 // put stores vector v of the row.
 func (w *walk) put(x reg.VecVirtual, matrix string, v int, masked bool) {
-	if to := w.element(matrix, v); w.stream && !masked {
-		w.VMOVNTPS(x, to)
-	} else {
-		w.store(x, to, masked)
-	}
+	w.code.put(x, w.element(matrix, v), masked, w.stream)
 }
 
 func streamDoc(stream bool) string {

@@ -47,7 +47,8 @@ func generate() (map[string][]byte, error) {
 			gradient(c, s, v)
 		}
 		maxPool(c, s)
-		maxPoolGrad(c, s)
+		maxPoolGrad(c, s, "maxPoolGrad", false)
+		maxPoolGrad(c, s, "maxPoolGradStream", true)
 	}
 	fence(c)
 	f, err := c.Result()

@@ -11,6 +11,8 @@ import (
 type pooling struct {
 	code
 	sources []string // parameters: images that are looked at
+	stream  bool     // outputs go past the cache
+	asks    bool     // the cache is asked for what lies ahead numbers beyond the first source
 
 	offset, size reg.GPVirtual // of the vector within a pixel, and of a pixel, in bytes
 	index        reg.VecVirtual
@@ -23,6 +25,9 @@ type pooling struct {
 // windowArgs are the parameters of every pooling.
 const windowArgs = "pixels, channels, rows, cols, line int, first, across, down float32"
 
+// future is the name of the pointer to what will be looked at.
+const future = "~"
+
 // write writes a pooling whose sources move by sourceStep from pixel to pixel, and its outputs by outputStep. An empty name
 // stands for one pixel.
 func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep string) {
@@ -31,6 +36,10 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	base := map[string]reg.GPVirtual{}
 	for _, s := range p.sources {
 		base[s] = p.pointer(s)
+	}
+	if p.asks {
+		base[future] = p.bytes("ahead")
+		p.ADDQ(base[p.sources[0]], base[future])
 	}
 	for _, o := range sorted(outputs) {
 		outputs[o] = p.pointer(o)
@@ -57,7 +66,7 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	p.lastMask(left)
 	p.group("Tail", base, 1, true)
 	p.Label("next")
-	for _, s := range p.sources {
+	for _, s := range sorted(base) {
 		p.move(base[s], sourceStep)
 	}
 	for _, o := range sorted(outputs) {
@@ -99,6 +108,9 @@ func (p *pooling) group(suffix string, base map[string]reg.GPVirtual, vectors in
 	p.MOVQ(row, at)
 	p.Load(p.Param("cols"), cols)
 	p.Label("cols" + suffix)
+	for v := 0; p.asks && v < vectors; v++ {
+		p.PREFETCHT0(p.next(operand.Mem{Base: base[future], Index: at, Scale: 1}, v))
+	}
 	p.look(p, from, vectors, masked)
 	p.VADDPS(across, p.index, p.index)
 	p.ADDQ(p.size, at)
@@ -127,7 +139,7 @@ func maxPool(c *build.Context, s set) {
 	outputs := map[string]reg.GPVirtual{"y": nil, "at": nil}
 	var best, at []reg.VecVirtual
 	p := &pooling{
-		code: code{Context: c, set: s}, sources: []string{"x"},
+		code: code{Context: c, set: s}, sources: []string{"x"}, asks: true,
 		before: func(p *pooling, from []operand.Mem, vectors int, masked bool) {
 			best, at = make([]reg.VecVirtual, vectors), make([]reg.VecVirtual, vectors)
 			for v := range vectors {
@@ -147,9 +159,10 @@ func maxPool(c *build.Context, s set) {
 			}
 		},
 	}
-	begin(c, "maxPool"+s.name, "func("+windowArgs+", x *float32, step int, y, at *float32)",
+	begin(c, "maxPool"+s.name, "func("+windowArgs+", x *float32, step, ahead int, y, at *float32)",
 		"writes the maxima of windows of rows×cols pixels, step numbers apart, and their places.",
-		"The places count from first: across more at every pixel of a row, and down more at its end. All counts are at least 1.")
+		"The places count from first: across more at every pixel of a row, and down more at its end. All counts are at least 1.",
+		"It asks the cache for what lies ahead numbers further on.")
 	p.write(outputs, "step", "")
 }
 
@@ -173,11 +186,11 @@ func (p *pooling) lead(x, best, at reg.VecVirtual) {
 }
 
 // maxPoolGrad writes the sums of what windows send to a pixel, in float32, from +0 on.
-func maxPoolGrad(c *build.Context, s set) {
+func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
 	outputs := map[string]reg.GPVirtual{"dx": nil}
 	var sum []reg.VecVirtual
 	p := &pooling{
-		code: code{Context: c, set: s}, sources: []string{"dy", "at"},
+		code: code{Context: c, set: s}, sources: []string{"dy", "at"}, stream: stream,
 		before: func(p *pooling, _ []operand.Mem, vectors int, _ bool) {
 			sum = make([]reg.VecVirtual, vectors)
 			for v := range sum {
@@ -191,13 +204,13 @@ func maxPoolGrad(c *build.Context, s set) {
 		},
 		after: func(p *pooling, vectors int, masked bool) {
 			for v := range vectors {
-				p.store(sum[v], p.output(outputs["dx"], v), masked)
+				p.put(sum[v], p.output(outputs["dx"], v), masked, p.stream)
 			}
 		},
 	}
-	begin(c, "maxPoolGrad"+s.name, "func("+windowArgs+", dy, at, dx *float32, step int)",
+	begin(c, name+s.name, "func("+windowArgs+", dy, at, dx *float32, step int)",
 		"sums for pixels of dx, step numbers apart, what rows×cols windows send there: dy where at is",
-		"first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1.")
+		"first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1."+streamDoc(stream))
 	p.write(outputs, "", "step")
 }
 

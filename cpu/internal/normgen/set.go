@@ -136,6 +136,15 @@ func (k *code) store(v reg.VecVirtual, to operand.Mem, masked bool) {
 	}
 }
 
+// put stores a vector, past the cache if it is whole and so wanted.
+func (k *code) put(v reg.VecVirtual, to operand.Mem, masked, stream bool) {
+	if stream && !masked {
+		k.VMOVNTPS(v, to)
+		return
+	}
+	k.store(v, to, masked)
+}
+
 // where returns v in the columns where y compares so with zero, and +0 in the others. y and v may be the same.
 func (k *code) where(predicate operand.U8, y, zero, v reg.VecVirtual) reg.VecVirtual {
 	to := k.new()
