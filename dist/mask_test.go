@@ -1,7 +1,9 @@
 package dist
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -269,6 +271,32 @@ func TestMasksArePinned(t *testing.T) {
 	} {
 		if got := fmt.Sprint(mustMask(t, c.spec, 0.1, []int{40, 13}).Draw(nil, 5, 2, 1)); got != c.want {
 			t.Errorf("%s draws %s, want %s", c.spec, got, c.want)
+		}
+	}
+}
+
+// Long vectors take other ways through the same definitions: sparse bitmaps, turned blocks, gaps longer than the table. These numbers
+// too change only together with rng.Version.
+func TestLongMasksArePinned(t *testing.T) {
+	for _, c := range []struct {
+		spec string
+		want uint64
+	}{{"randk", 0xce03084266d447f8}, {"randk-per-layer", 0xd5605153225d6f10}, {"bernoulli", 0x30733519720c9016}, {"stratified", 0x8a0e34a4e0537be3}} {
+		h := fnv.New64a()
+		var dst []uint32
+		for _, sizes := range [][]int{{79510}, {1 << 20, 999_983, 64}} {
+			for _, density := range []float64{0.9, 0.3, 0.1, 0.02, 0.01, 0.001, 0.0001} {
+				m := mustMask(t, c.spec, density, sizes)
+				for round := range 3 {
+					dst = m.Draw(dst, round, 2, 1)
+					if err := binary.Write(h, binary.LittleEndian, dst); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if got := h.Sum64(); got != c.want {
+			t.Errorf("%s draws %#x, want %#x", c.spec, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"math/bits"
 	"testing"
 
 	"fspda/internal/rng"
@@ -75,5 +76,24 @@ func TestRedraw(t *testing.T) {
 	}
 	if product, after := redraw(0, 3, s); after == s || product>>32 > 2 {
 		t.Errorf("product 0 of 3 became %x", product)
+	}
+}
+
+// The cutter's blocks begin at floor(b·d/k), to the last of 2^32 numbers: also where blocks are few, many, or nearly of one length.
+func TestCutterIsExact(t *testing.T) {
+	s := rng.New(7, "test")
+	for range 300 {
+		d := 1 + s.IntN(1<<32-1)
+		for _, k := range []int{1 + s.IntN(d), max(1, d/10), max(1, d-1), d, 1 + s.IntN(min(d, 1000))} {
+			cuts := newCutter(d, k)
+			for _, b := range []int{0, s.IntN(k), k - 1} {
+				cuts.seek(b)
+				_, over := bits.Add64(cuts.rest, cuts.part, 0)
+				got := uint64(cuts.short) + over
+				if want := uint64(b+1)*uint64(d)/uint64(k) - uint64(b)*uint64(d)/uint64(k); got != want {
+					t.Fatalf("block %d of %d in %d has length %d, want %d", b, k, d, got, want)
+				}
+			}
+		}
 	}
 }

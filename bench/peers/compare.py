@@ -95,16 +95,16 @@ def products(program, cores, peers):
 
 
 def mlp(program, cores, peers):
-    """Steps in a second by library; fspda also with the preparation of batches and all else."""
+    """Steps in a second by library; fspda also with the preparation of batches and all else. It reports means, so it has short turns."""
     best = {}
-    for _ in range(ROUNDS):
+    for _ in range(2 * ROUNDS):
         step = ("step", "--algo", "sgd", "--agents", "1", "--momentum", "0", "--weight-decay", "0", "--partition", "shuffled")
-        step += ("--batch", str(BATCH), "--data-train", "2560", "--time", "300ms")
+        step += ("--batch", str(BATCH), "--data-train", "2560", "--time", "80ms")
         for core, report in zip(cores, ours(program, cores, *step), strict=True):
             keep(best, ("fspda", core), report["gradient_ns"] + report["vectors_ns"])
             keep(best, ("fspda, all of an iteration", core), report["step_ns"])
         for name, peer in peers.items():
-            for way, ns in (peer.ask(kind="mlp", seconds=0.3) or {}).items():
+            for way, ns in (peer.ask(kind="mlp", seconds=0.15) or {}).items():
                 keep(best, (f"{name} {way}".strip(), 0), ns)
     rates = {}
     for (name, _), ns in best.items():

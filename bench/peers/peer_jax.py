@@ -70,8 +70,8 @@ def layers(batch, seconds):
 
 def _layer(forward, backward, args, dy, seconds):
     return [
-        fastest(lambda: jax.block_until_ready(forward(*args)), seconds),
-        fastest(lambda: jax.block_until_ready(backward(dy, *args)), seconds),
+        fastest(lambda: jax.block_until_ready(forward(*args)), seconds, least=1),
+        fastest(lambda: jax.block_until_ready(backward(dy, *args)), seconds, least=1),
     ]
 
 
