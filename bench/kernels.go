@@ -19,7 +19,7 @@ type KernelsOptions struct {
 	Call    func(c *device.Call, in, out [][]float32) error // runs one kernel
 	// Gemm is C = alpha·op(A)·op(B) + beta·C, op(A) m×k and op(B) k×n, as the BLAS has it for row-major matrices.
 	Gemm   func(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
-	Peak   func(d time.Duration) float64 // measures the multiply-adds of one core, GFLOP/s
+	Peak   func(d time.Duration) float64 // measures the multiply-adds of one core over a stretch of d, GFLOP/s
 	Floats func(n int) []float32         // memory as the device's vectors have it
 	Batch  int                           // images of the layers of ResNet-50
 	Filter string                        // parts of "group/name", by commas: any of them; "" is all
@@ -112,16 +112,20 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	}
 	limit, best := m.limit(j), 0.0
 	fastest := time.Duration(math.MaxInt64)
+	stretch := turn
 	for begin, rounds := time.Now(), 0; rounds < leastRounds || time.Since(begin) < m.o.Each; rounds++ {
 		if err := ctx.Err(); err != nil {
 			return row, err
 		}
-		best = max(best, limit())
+		if rounds > 0 { // the length of a run is not known before
+			best = max(best, limit(stretch))
+		}
 		took, err := timed(run)
 		if err != nil {
 			return row, err
 		}
 		fastest = min(fastest, took)
+		stretch = max(turn, fastest)
 	}
 	row.finish(fastest, best)
 	return row, nil
@@ -147,14 +151,14 @@ func timed(run func() error) (time.Duration, error) {
 	return max(1, time.Since(begin)/time.Duration(repeat)), nil
 }
 
-// limit returns what measures the limit of a job, in the unit of its rate.
-func (m *meter) limit(j job) func() float64 {
+// limit returns what measures the limit of a job, in the unit of its rate: over a stretch as long as the work takes.
+func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	switch {
 	case j.items > 0:
-		return func() float64 { return 0 }
+		return func(time.Duration) float64 { return 0 }
 	case j.flops > 0:
-		return func() float64 {
-			p := m.o.Peak(turn)
+		return func(stretch time.Duration) float64 {
+			p := m.o.Peak(stretch)
 			m.peak = max(m.peak, p)
 			return p
 		}
@@ -162,7 +166,7 @@ func (m *meter) limit(j job) func() float64 {
 	n := min(int(j.bytes/8), longestCopy)
 	m.copies.reset()
 	dst, src := m.copies.take(n), m.copies.take(n)
-	return func() float64 {
+	return func(time.Duration) float64 {
 		took, _ := timed(func() error { copy(dst, src); return nil })
 		return 8 * float64(n) / float64(took.Nanoseconds())
 	}

@@ -2,10 +2,7 @@
 
 package cpu
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // peakLoops do, for an instruction set, so many times one multiply-add in each of peakChains registers that do not wait for each other.
 var peakLoops = map[string]func(x float32, times int){"avx512": peakAVX512, "avx2": peakAVX2}
@@ -21,12 +18,13 @@ func peak(d time.Duration) float64 {
 
 // peak is Peak with the instructions of this set.
 func (s *tileSet) peak(d time.Duration) float64 {
-	const times = 10000 // some 20 µs
-	loop, fastest := peakLoops[s.name], time.Duration(math.MaxInt64)
-	for begin, rounds := time.Now(), 0; rounds < 3 || time.Since(begin) < d; rounds++ {
-		start := time.Now()
+	const times = 2000 // some 4 µs
+	loop, loops := peakLoops[s.name], 0
+	for begin := time.Now(); ; {
 		loop(1e-3, times)
-		fastest = min(fastest, max(1, time.Since(start)))
+		loops++
+		if took := time.Since(begin); took >= d && took > 0 {
+			return 2 * times * peakChains * float64(s.lanes) * float64(loops) / float64(took.Nanoseconds())
+		}
 	}
-	return 2 * times * peakChains * float64(s.lanes) / float64(fastest.Nanoseconds())
 }
