@@ -12,7 +12,7 @@ package cpu
 //
 //   - y[n,i,j,k] has the products x[n, i·stride+r−pad, j·stride+s−pad, c]·W[k,r,s,c] in the order of (r,s,c), those included where x is a zero
 //     of the padding: an infinite weight makes them NaN. A row of the filter is a run of s·c products. A chunk is as many whole runs as fit into
-//     gemmDepth products, or, where not even one fits, gemmDepth products of a run, the last chunk of a run having what is left.
+//     gemmDepth products, or, where not even one fits, a part of a run, cut as gemm cuts its products.
 //   - dx[n,i,j,c] has the products dy[n,u,v,k]·W[k,r,s,c] of the taps with i+pad = u·stride+r and j+pad = v·stride+s, in the order of (u,v,k)
 //     from the smallest u and v; dy is zero outside of the output. A row of such taps is a run, cut likewise. A pixel without taps is +0.
 //   - dW[k,r,s,c] has the products dy[n,i,j,k]·x[…] in the order of (n,i,j). A chunk is as many whole images as fit into convPixels

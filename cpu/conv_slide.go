@@ -83,7 +83,7 @@ func (c chunk) depth() int { return c.runs * c.k }
 // chunks is how many chunks there are.
 func (l *slide) chunks() int {
 	run := l.s * l.deep
-	if pieces := (run + gemmDepth - 1) / gemmDepth; pieces > 1 {
+	if pieces := gemmChunks(run); pieces > 1 {
 		return l.r * pieces
 	}
 	per := gemmDepth / run
@@ -93,9 +93,10 @@ func (l *slide) chunks() int {
 // chunk returns chunk i, and the number of products before it.
 func (l *slide) chunk(i int) (c chunk, before int) {
 	run := l.s * l.deep
-	if pieces := (run + gemmDepth - 1) / gemmDepth; pieces > 1 {
-		row, skip := i/pieces, i%pieces*gemmDepth
-		return chunk{row, 1, skip, min(gemmDepth, run-skip)}, row*run + skip
+	if pieces := gemmChunks(run); pieces > 1 {
+		row := i / pieces
+		skip, k := share(i%pieces, pieces, run)
+		return chunk{row, 1, skip, k}, row*run + skip
 	}
 	per := gemmDepth / run
 	row := i * per

@@ -95,8 +95,10 @@ func cutRuns(run, runs int) (cuts []int) {
 	for left := runs; left > 0; {
 		n := min(left, max(1, gemmDepth/run))
 		left -= n
-		for all := n * run; all > 0; all -= gemmDepth {
-			cuts = append(cuts, min(all, gemmDepth))
+		all := n * run
+		for pieces := (all + gemmDepth - 1) / gemmDepth; pieces > 0; pieces-- {
+			cuts = append(cuts, (all+pieces-1)/pieces)
+			all -= cuts[len(cuts)-1]
 		}
 	}
 	return cuts

@@ -10,16 +10,14 @@ const (
 	biasThenReLU          // max(c + with[j], 0)
 	bySigmoid             // c·y·(1-y), y = with[i][j]
 	byReLU                // c where with[i][j] > 0, else 0
-	addScaledWith         // c + factor·with[i][j]
 )
 
 // epilogue is what becomes of each element c of a product C once all of its products are added up. It rounds as the kernel of the
-// same name does that would follow in a pass of its own (addRow, sigmoids, relus, sigmoidGrads, reluGrads, addScaleds), so that a fused
+// same name does that would follow in a pass of its own (addRow, sigmoids, relus, sigmoidGrads, reluGrads), so that a fused
 // layer and its two kernels agree to the last bit. It is done piece by piece, while a piece lies in the first cache.
 type epilogue struct {
 	then after
 	with []float32 // a row as long as C is wide, or a matrix like C with rows as far apart
-	c    float32   // of addScaledWith
 }
 
 // apply finishes rows×cols elements of C that begin at element i,j, given as the view c.
@@ -59,8 +57,6 @@ func (e *epilogue) eachRun(i, j, rows, cols int, c view) {
 			sigmoidGrads(x, e.beside(i+r, j, cols, c.rs), x)
 		case byReLU:
 			reluGrads(x, e.beside(i+r, j, cols, c.rs), x)
-		case addScaledWith:
-			addScaleds(x, x, e.c, e.beside(i+r, j, cols, c.rs))
 		}
 	}
 }
@@ -86,7 +82,7 @@ func (e *epilogue) check(m, n, ldc int) {
 // rows is what the epilogue has for C from row i on, whose rows lie ldc apart.
 func (e *epilogue) rows(i, ldc int) []float32 {
 	switch e.then {
-	case bySigmoid, byReLU, addScaledWith:
+	case bySigmoid, byReLU:
 		return e.with[min(i*ldc, len(e.with)):]
 	}
 	return e.with

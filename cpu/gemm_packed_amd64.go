@@ -54,7 +54,7 @@ type job struct {
 }
 
 // block is a piece of a job: the products p to p+depth of rows×cols elements of C, from row i and column col on.
-type block struct{ part, i, rows, p, depth, col, cols int }
+type block struct{ part, i, rows, chunk, p, depth, col, cols int }
 
 // product is gemmThen without its checks.
 func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
@@ -76,18 +76,19 @@ func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c
 	workspaces.Put(w)
 }
 
-func (j *job) blockAt(part, p, col int) block {
+func (j *job) blockAt(part, chunk, col int) block {
 	i, rows := share(part, j.parts, j.m)
-	return block{part, i, rows, p, min(gemmDepth, j.k-p), col, min(blockCols, j.n-col)}
+	p, depth := share(chunk, gemmChunks(j.k), j.k)
+	return block{part, i, rows, chunk, p, depth, col, min(blockCols, j.n-col)}
 }
 
 // after returns the block that follows: further columns, then further products, then further rows, and none of any at the end.
 func (j *job) after(b *block) block {
 	switch {
 	case b.col+b.cols < j.n:
-		return j.blockAt(b.part, b.p, b.col+b.cols)
+		return j.blockAt(b.part, b.chunk, b.col+b.cols)
 	case b.p+b.depth < j.k:
-		return j.blockAt(b.part, b.p+b.depth, 0)
+		return j.blockAt(b.part, b.chunk+1, 0)
 	case b.part+1 < j.parts:
 		return j.blockAt(b.part+1, 0, 0)
 	}

@@ -2,8 +2,8 @@ package cpu
 
 // productPlain is gemmThen in Go: its meaning, and the product where there is no assembly. The assembly gives the same bits.
 func productPlain(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
-	for p := 0; p < k; p += gemmDepth {
-		depth := min(gemmDepth, k-p)
+	for chunk := range gemmChunks(k) {
+		p, depth := share(chunk, gemmChunks(k), k)
 		if p > 0 {
 			beta = 1
 		}

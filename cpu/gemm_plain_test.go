@@ -30,9 +30,12 @@ func TestProductPlain(t *testing.T) {
 
 // defined is one element of C, as gemm says.
 func defined(row, column []float32, k, ldb int, alpha, beta, c float32) float32 {
-	for begin := 0; begin < k; begin += gemmDepth {
+	end := 0
+	for left := (k + gemmDepth - 1) / gemmDepth; left > 0; left-- {
 		var s float32
-		for p := begin; p < min(k, begin+gemmDepth); p++ {
+		begin := end
+		end += (k - begin + left - 1) / left // the longest that leaves the others no longer
+		for p := begin; p < end; p++ {
 			s = float32(fused(float64(row[p]), float64(column[p*ldb]), float64(s)))
 		}
 		if begin == 0 && beta == 0 {

@@ -36,20 +36,12 @@ func linearGradXThen(o *operands, e epilogue) error {
 	return nil
 }
 
-// linearGradW: dW = dyᵀ·x, db = column sums of dy.
-func linearGradW(o *operands) error { return linearGradWThen(o, epilogue{}) }
-
-// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy.
-func linearGradWDecay(o *operands) error {
-	return linearGradWThen(o, epilogue{then: addScaledWith, with: o.in[2], c: float32(o.attr)})
-}
-
-// linearGradWThen computes dyᵀ·x. Its transpose xᵀ·dy has rows as short as there are outputs, which fill fewer lanes of a vector: with
-// ten outputs it would be half again slower.
-func linearGradWThen(o *operands, e epilogue) error {
+// linearGradW: dW = dyᵀ·x, db = column sums of dy. The transpose xᵀ·dy has rows as short as there are outputs, which fill fewer lanes of a
+// vector: with ten outputs it would be half again slower.
+func linearGradW(o *operands) error {
 	x, dy, dw, db := o.in[0], o.in[1], o.out[0], o.out[1]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	o.gemm = gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k, then: e}
+	o.gemm = gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k}
 	if parts := o.gemm.parts(o.threads()); parts > 1 {
 		o.parallel(parts+1, gradWPart)
 	} else {
@@ -58,6 +50,22 @@ func linearGradWThen(o *operands, e epilogue) error {
 	}
 	o.gemm = gemmCall{}
 	return nil
+}
+
+// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added to all of dW at once: in pieces between the products it
+// takes three times as long.
+func linearGradWDecay(o *operands) error {
+	if err := linearGradW(o); err != nil {
+		return err
+	}
+	o.eachRange(len(o.out[0]), gradWDecayPart)
+	return nil
+}
+
+func gradWDecayPart(o *operands, part, of int) {
+	dw, w := o.out[0], o.in[2]
+	from, to := portion(part, of, len(dw), perLine)
+	addScaleds(dw[from:to], dw[from:to], float32(o.attr), w[from:to])
 }
 
 // gradWPart is a part of the product, and, as the last part, the column sums.
