@@ -66,3 +66,14 @@ func (j *job) hintFirst(b *block, rows int) {
 		j.hint(&a, 0, min(rows, b.rows), b.depth)
 	}
 }
+
+// hintShare is hint where every strip takes all of its products in turn: in each chunk the last tile asks for its share of the next strip.
+func (j *job) hintShare(b *block) {
+	j.nextA, j.stepA = nil, 0
+	if b.part+1 == j.parts {
+		return
+	}
+	i, rows := share(b.part+1, j.parts, j.m)
+	at, size := share(b.chunk, gemmChunks(j.k), (rows-1)*j.a.rs+j.k)
+	j.nextA, j.stepA = unsafe.Pointer(&j.a.data[i*j.a.rs+at]), 4*(size/b.depth)
+}

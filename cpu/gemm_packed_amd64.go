@@ -25,6 +25,7 @@ func panelAt(col, depth int) int { return col * (depth + 1) }
 // workspace is the room for packed operands. One call has one; the pool keeps them, so that calls allocate nothing.
 type workspace struct {
 	a, b []float32 // a grows when it is needed
+	all  []float32 // of op(B) where it is packed at once: grows, too
 	tile tileArgs
 }
 
@@ -46,7 +47,9 @@ type job struct {
 	parts        int // of the rows
 	a, b, c      view
 	packA, packB bool
-	packed       int // the first column of the block at work that lies in the workspace
+	packed       int       // the first column of the block at work that lies in the workspace
+	room         []float32 // the workspace of that block's op(B)
+	apart        int       // in the workspace, from one chunk of op(B) to the next, where all of it is packed at once; else 0
 	then         epilogue
 	nextA        unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
 	stepA        int
@@ -66,7 +69,10 @@ func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c
 	w.tile = tileArgs{ldc: 4 * c.rs, runs: 1, alpha: alpha}
 	parts := (m + blockRows - 1) / blockRows
 	j := job{tileSet: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c,
-		packA: worthPackingA(a, n), packB: worthPackingB(b, m), then: then}
+		packA: worthPackingA(a, n), packB: worthPackingB(b, m), room: w.b, then: then}
+	if j.keepsAll() {
+		j.packAll()
+	}
 	for at := j.blockAt(0, 0, 0); at.rows > 0; {
 		next := j.after(&at)
 		j.block(&at, &next, beta)
@@ -95,6 +101,28 @@ func (j *job) after(b *block) block {
 	return block{}
 }
 
+// keepsAll says whether op(B) is small enough to be packed at once and stay in the second cache, while strip after strip of C takes all of
+// its products: C then is added to while it lies in the first cache, and op(A) is read as it lies in memory.
+func (j *job) keepsAll() bool {
+	const most = 1 << 17
+	return j.packB && !j.packA && j.a.cs == 1 && j.n <= blockCols && gemmChunks(j.k) > 1 && j.n*j.k <= most && j.m >= 2*len(j.tiles)
+}
+
+// packAll packs op(B), and makes every strip a part of its own.
+func (j *job) packAll() {
+	chunks := gemmChunks(j.k)
+	_, depth := share(0, chunks, j.k)
+	wide := 2 * j.lanes
+	j.apart = panelAt((j.n+wide-1)/wide*wide, depth)
+	j.workspace.all = atLeast(j.workspace.all, chunks*j.apart)
+	for chunk := range chunks {
+		p, depth := share(chunk, chunks, j.k)
+		j.room = j.workspace.all[chunk*j.apart:]
+		j.packed = j.panels(j.b.from(p, 0), j.n, depth)
+	}
+	j.parts = j.strips(j.m)
+}
+
 // A page of memory holds that many numbers. Rows so far apart compete for the same lines of a cache.
 const page = 1024
 
@@ -112,11 +140,14 @@ func (j *job) block(b, next *block, beta float32) {
 	if j.packA && b.col == 0 {
 		j.packStrips(j.a.from(b.i, b.p), strips, b.rows, b.depth)
 	}
-	if b.part == 0 || j.n > blockCols || j.k > gemmDepth { // else all of B is in the workspace
+	switch {
+	case j.apart > 0:
+		j.room = j.workspace.all[b.chunk*j.apart:]
+	case b.part == 0 || j.n > blockCols || j.k > gemmDepth: // else all of B is in the workspace
 		j.packed = j.panels(j.b.from(b.p, b.col), b.cols, b.depth)
 	}
 	j.soon = lines{}
-	if next.rows > 0 && (next.p != b.p || next.col != b.col) {
+	if j.apart == 0 && next.rows > 0 && (next.p != b.p || next.col != b.col) {
 		j.soon = linesOf(j.b.from(next.p, next.col), next.depth, next.cols)
 	}
 	if b.p > 0 {
@@ -142,9 +173,12 @@ func (j *job) block(b, next *block, beta float32) {
 		if at += apart; apart == 0 {
 			at += height * a.rs
 		}
-		if s+1 < strips {
+		switch {
+		case j.apart > 0:
+			j.hintShare(b)
+		case s+1 < strips:
 			j.hint(&a, at, height, b.depth)
-		} else {
+		default:
 			j.hintFirst(next, height)
 		}
 		c := j.c.data[(b.i+i)*j.c.rs+b.col:]
@@ -186,7 +220,7 @@ func (j *job) panels(b view, cols, depth int) (first int) {
 		first = cols / wide * wide
 	}
 	across := view{b.data, b.cs, b.rs}
-	dst := j.workspace.b
+	dst := j.room
 	if across.rs == 1 {
 		full := cols/wide - first/wide
 		packAlong(dst[panelAt(first, depth):], panelAt(wide, depth), wide, across.from(first, 0), wide, full, depth)
@@ -208,7 +242,7 @@ func (j *job) strip(height int, b *block, c []float32) {
 	tiles := &j.tiles[height-1]
 	half := (height + 1) / 2 * j.c.rs
 	for at := 0; at < b.cols; at += wide {
-		if t.b, t.brs = &j.workspace.b[panelAt(at, b.depth)], 4*wide; at < j.packed {
+		if t.b, t.brs = &j.room[panelAt(at, b.depth)], 4*wide; at < j.packed {
 			t.b, t.brs = &j.b.data[b.p*j.b.rs+b.col+at], 4*j.b.rs
 		}
 		t.c = &c[at]
