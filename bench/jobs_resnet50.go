@@ -67,8 +67,13 @@ func normJobs(batch int) (jobs []job) {
 			backward, variance = []int{x, x, x, c, c, c}, 5
 			grads = []int{x, x, c, c}
 		}
-		add("batch-norm"+n.kind, forward, []int{x, c, c}).count = n.count
+		// The statistics are complete only when all of x is read, and what they are for needs x again; the gradient needs x and dy again,
+		// and y where a ReLU follows. With a sum dy·[y > 0] is an output, which then stands for dy and y.
+		again := map[string]int{"": 2, "-relu": 3, "-add-relu": 2}[n.kind]
+		train := add("batch-norm"+n.kind, forward, []int{x, c, c})
+		train.count, train.bytes = n.count, train.bytes+4*float64(x)
 		grad := add("batch-norm"+n.kind+"-grad", backward, grads)
+		grad.bytes += 4 * float64(again*x)
 		grad.count, grad.backward, grad.make = n.count, true, grad.withVariance(variance, backward, grads)
 		eval := add("normalize"+n.kind, given, []int{x})
 		eval.make = eval.withVariance(4, given, []int{x})
