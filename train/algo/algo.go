@@ -21,6 +21,13 @@ type Collective interface {
 	Collective()
 }
 
+// Broadcast is an Algorithm whose messages go one way: an agent that is active speaks to all its neighbours and need not hear them.
+// Its links are those of the whole graph, with the weights of the mixing matrix.
+type Broadcast interface {
+	Algorithm
+	Broadcast()
+}
+
 // State is what one agent remembers, and its scratch space. X and Aux are its whole memory: saved and restored, the agent goes on
 // with the same bits.
 type State struct {
@@ -64,6 +71,24 @@ type Round struct {
 	Buffer func(n int) device.Vector
 	// Post sends vectors over Links[link] and keeps them there as Own. They must not change any more.
 	Post func(link int, values ...device.Vector)
+
+	// Next lets go of the iteration's batch: Grad goes on with a new one. It is for several steps in one iteration.
+	Next func()
+
+	Weight float64 // a Broadcast's weight of the agent's own vector; Link.Weight has those of the others
+	Speaks bool    // a Broadcast's: the agent is active and speaks to all its links
+	// Pack compresses v, which it leaves as it is. It is for a Broadcast.
+	Pack func(v device.Vector) (Packed, error)
+	// Encode writes the codes of x to dst, Decode what codes mean near ref; the agent's vectors are told apart by the number which.
+	// Both are nil where vectors travel as they are.
+	Encode func(dst, x device.Vector, which int) error
+	Decode func(dst, codes, ref device.Vector) error
+}
+
+// Packed is a compressed vector, as its receivers have it. The round lends it.
+type Packed struct {
+	Parts  []device.Vector // to be posted: first the values, then what else the receivers need
+	Coords device.Index    // the coordinates of the values; nil means all
 }
 
 // Link is one active edge as one of its ends sees it.
@@ -72,6 +97,8 @@ type Link struct {
 	Mask   device.Index    // the coordinates that travel; nil means all. Equal at both ends.
 	Len    int             // how many coordinates those are
 	Weight float64         // Metropolis weight of the edge on this iteration's active graph
+	Begins bool            // this end is the initiator of the exchange
+	Silent bool            // in a Broadcast: the other end does not speak in this iteration
 	Own    []device.Vector // what this end posted
 	Heard  []device.Vector // what the other end posted; nil: the edge did not happen
 }
@@ -98,4 +125,15 @@ func direction(s *State, r *Round, mu float64, at int) (device.Vector, error) {
 	s.terms = append(s.terms[:0], device.Term{A: mu, V: u}, device.Term{A: 1, V: s.g})
 	s.Dev.Combine(u, s.terms...)
 	return u, nil
+}
+
+// descend makes the step x ← x - alpha·u along the direction of the current batch.
+func descend(s *State, r *Round, mu float64, at int) error {
+	u, err := direction(s, r, mu, at)
+	if err != nil {
+		return err
+	}
+	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
+	s.Dev.Combine(s.X, s.terms...)
+	return nil
 }

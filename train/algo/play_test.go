@@ -20,6 +20,8 @@ type game struct {
 	edges func(t int) [][2]int           // active edges of iteration t
 	mask  func(t int, i, j int) []uint32 // coordinates of an exchange; nil: all
 	grad  func(t, i int, dst, x []float64)
+
+	prepare func(r *Round) // adds what an algorithm needs of a round besides; may be nil
 }
 
 func newGame(a Algorithm, n int, x0 []float64) *game {
@@ -79,12 +81,15 @@ func (g *game) round(t, i int) *Round {
 			if e != [2]int{min(i, peer), max(i, peer)} || i == peer {
 				continue
 			}
-			l := Link{Peer: peer, Len: g.state[i].X.Len(), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			l := Link{Peer: peer, Begins: i == e[0], Len: g.state[i].X.Len(), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
 			if c := g.mask(t, e[0], e[1]); c != nil {
 				l.Mask, l.Len = g.dev.NewIndex(c, nil), len(c)
 			}
 			r.Links = append(r.Links, l)
 		}
+	}
+	if g.prepare != nil {
+		g.prepare(r)
 	}
 	return r
 }
