@@ -21,6 +21,7 @@ type game struct {
 	mask  func(t int, i, j int) []uint32 // coordinates of an exchange; nil: all
 	grad  func(t, i int, dst, x []float64)
 	fixed func(i, j int) float64 // weights of the fixed mixing matrix; nil: none
+	lost  func(t, i, j int) bool // exchanges that fail, i < j; nil: none
 }
 
 func newGame(a Algorithm, n int, x0 []float64) *game {
@@ -53,7 +54,7 @@ func (g *game) step(tb testing.TB, t int) {
 		for k := range r.Links {
 			peer := rounds[r.Links[k].Peer]
 			for _, l := range peer.Links {
-				if l.Peer == i {
+				if l.Peer == i && (g.lost == nil || !g.lost(t, min(i, r.Links[k].Peer), max(i, r.Links[k].Peer))) {
 					r.Links[k].Heard = l.Own
 				}
 			}
