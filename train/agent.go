@@ -99,7 +99,7 @@ func (a *agent) walk(ctx context.Context, first int) error {
 func (a *agent) step(t int) error {
 	s := a.run.setup
 	a.round.T = t
-	a.round.Alpha, a.round.Eta = s.Schedule.At(t)
+	a.round.Alpha, a.round.Eta = s.Schedule.At(t - t%s.roundLength())
 	a.connect(t)
 	defer a.letGo()
 	if err := s.Algo.Local(a.state, &a.round); err != nil {
@@ -114,7 +114,7 @@ func (a *agent) step(t int) error {
 		return err
 	}
 	a.account()
-	return nil
+	return a.take() // an iteration without a gradient passes its batch over, so that batches keep to their iterations
 }
 
 // connect sets the round's links: this iteration's edges at the agent, each with the mask that both ends derive.
@@ -124,7 +124,7 @@ func (a *agent) connect(t int) {
 	if s.Collective {
 		for peer := range s.Graph.N {
 			if peer != a.id {
-				a.link(peer, nil, s.Dim, 1/float64(s.Graph.N))
+				a.link(peer, nil, s.Dim, 1/float64(s.Graph.N), 0)
 			}
 		}
 		return
@@ -136,9 +136,12 @@ func (a *agent) connect(t int) {
 		if !ok {
 			continue
 		}
-		w := a.weights.Event(k)
+		w, fixed := a.weights.Event(k), 0.0
+		if s.Mixing != nil {
+			fixed = s.Mixing.Edge(e.Edge)
+		}
 		if s.Mask.Dense() {
-			a.link(peer, nil, s.Dim, w)
+			a.link(peer, nil, s.Dim, w, fixed)
 			continue
 		}
 		at := len(a.round.Links)
@@ -147,12 +150,12 @@ func (a *agent) connect(t int) {
 		}
 		a.coords = s.Mask.Draw(a.coords, t, a.id, peer)
 		a.masks[at] = a.run.dev.NewIndex(a.coords, a.masks[at])
-		a.link(peer, a.masks[at], len(a.coords), w)
+		a.link(peer, a.masks[at], len(a.coords), w, fixed)
 	}
 }
 
 // link appends one link to the round, reusing the memory of an earlier round's.
-func (a *agent) link(peer int, mask device.Index, length int, weight float64) {
+func (a *agent) link(peer int, mask device.Index, length int, weight, fixed float64) {
 	n := len(a.round.Links)
 	if n < cap(a.round.Links) {
 		a.round.Links = a.round.Links[:n+1]
@@ -160,7 +163,7 @@ func (a *agent) link(peer int, mask device.Index, length int, weight float64) {
 		a.round.Links = append(a.round.Links, algo.Link{})
 	}
 	l := &a.round.Links[n]
-	l.Peer, l.Mask, l.Len, l.Weight = peer, mask, length, weight
+	l.Peer, l.Mask, l.Len, l.Weight, l.Fixed = peer, mask, length, weight, fixed
 	l.Own, l.Heard = l.Own[:0], nil
 }
 
@@ -264,12 +267,8 @@ func (a *agent) letGo() {
 
 // grad is Round.Grad: the gradient of this iteration's batch at any point.
 func (a *agent) grad(dst, x device.Vector) error {
-	if !a.taken {
-		b, err := a.loader.Next()
-		if err != nil {
-			return err
-		}
-		a.batch, a.taken = b, true
+	if err := a.take(); err != nil {
+		return err
 	}
 	loss, err := a.run.model.Grad(dst, x, a.batch)
 	if err != nil {
@@ -282,6 +281,19 @@ func (a *agent) grad(dst, x device.Vector) error {
 	if scale := a.run.setup.gain(a.id); scale != 1 {
 		a.run.dev.Combine(dst, device.Term{A: scale, V: dst})
 	}
+	return nil
+}
+
+// take takes this iteration's batch, once.
+func (a *agent) take() error {
+	if a.taken {
+		return nil
+	}
+	b, err := a.loader.Next()
+	if err != nil {
+		return err
+	}
+	a.batch, a.taken = b, true
 	return nil
 }
 

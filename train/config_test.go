@@ -201,7 +201,7 @@ func TestAutoEtaOfManyAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Setup{Config: Default(), Graph: g}
+	s := &Setup{Config: Default(), Graph: g, method: Default().method()}
 	if err := s.steps(); err == nil || !strings.Contains(err.Error(), "give a number") {
 		t.Errorf("error %v", err)
 	}

@@ -128,14 +128,12 @@ func (a Async) coefficient(t, g int) float64 {
 
 // CatchUp makes up for the idle rounds of an agent that was behind.
 func (a Async) CatchUp(s *State, lag int, eta float64) {
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -float64(lag) * eta, V: s.Aux[saLambda]})
-	s.Dev.Combine(s.X, s.terms...)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -float64(lag) * eta, V: s.Aux[saLambda]})
 }
 
 // Deliver puts own - heard into the mailbox, on the coordinates of mask.
 func (a Async) Deliver(s *State, own, heard device.Vector, mask device.Index) {
-	s.to = append(s.to[:0], device.Term{A: 1, V: s.Aux[asyncMail]})
-	s.Dev.AddDiff(own, heard, mask, s.to...)
+	s.Dev.AddDiff(own, heard, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]})...)
 }
 
 // Move applies a step. grad is called where the step has a gradient.
@@ -154,8 +152,7 @@ func (a Async) Move(s *State, st Step, alpha, eta float64, grad func(dst, x devi
 	}
 	s.Dev.Combine(s.X, s.terms...)
 	if st.Gossip {
-		s.terms = append(s.terms[:0], device.Term{A: 1, V: lambda}, device.Term{A: a.Beta, V: mail})
-		s.Dev.Combine(lambda, s.terms...)
+		s.combine(lambda, device.Term{A: 1, V: lambda}, device.Term{A: a.Beta, V: mail})
 		s.Dev.Combine(mail) // read
 	}
 	return nil

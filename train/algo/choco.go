@@ -52,8 +52,7 @@ func (a CHOCO) Local(s *State, r *Round) error {
 	if !r.Speaks {
 		return nil
 	}
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -1, V: s.Aux[chocoCopy]})
-	s.Dev.Combine(s.g, s.terms...) // the gradient is used up
+	s.combine(s.g, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: s.Aux[chocoCopy]}) // the gradient is used up
 	q, err := r.Pack(s.g)
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func (a CHOCO) Local(s *State, r *Round) error {
 	for i := range r.Links {
 		r.Post(i, q.Parts...)
 	}
-	s.to = append(s.to[:0], device.Term{A: 1, V: s.Aux[chocoCopy]}, device.Term{A: r.Weight, V: s.Aux[chocoSum]})
+	s.to = append(s.to[:0], device.Term{A: 1, V: s.Aux[chocoCopy]}, device.Term{A: r.Fixed, V: s.Aux[chocoSum]})
 	scatter(s, r, q.Parts[0], q.Coords)
 	return nil
 }
@@ -75,17 +74,16 @@ func (a CHOCO) Mix(s *State, r *Round) error {
 		case l.Heard == nil:
 			return &MissingError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
 		case l.Mask == nil:
-			s.terms = append(s.terms, device.Term{A: l.Weight, V: l.Heard[0]}) // all dense ones in one pass
+			s.terms = append(s.terms, device.Term{A: l.Fixed, V: l.Heard[0]}) // all dense ones in one pass
 		default:
-			s.to = append(s.to[:0], device.Term{A: l.Weight, V: sum})
+			s.to = append(s.to[:0], device.Term{A: l.Fixed, V: sum})
 			scatter(s, r, l.Heard[0], l.Mask)
 		}
 	}
 	if len(s.terms) > 1 {
 		s.Dev.Combine(sum, s.terms...)
 	}
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: sum}, device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
-	s.Dev.Combine(s.X, s.terms...)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: sum}, device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
 	return nil
 }
 

@@ -13,13 +13,13 @@ import (
 // speaking lets a game play CHOCO over the whole graph: metropolis weights, the agents that speaks names, and as compressor the mask
 // that coords gives to each agent (nil: everything).
 func (g *game) speaking(graph [][2]int, speaks func(t, i int) bool, coords func(t, i int) []uint32) *game {
-	w := metropolis(graph, len(g.state))
+	w := mixing(graph, len(g.state))
 	g.edges = func(int) [][2]int { return graph }
 	g.prepare = func(r *Round) {
-		r.Weight, r.Speaks = w[r.Self][r.Self], speaks(r.T, r.Self)
+		r.Fixed, r.Speaks = w[r.Self][r.Self], speaks(r.T, r.Self)
 		for k := range r.Links {
 			l := &r.Links[k]
-			l.Weight, l.Silent = w[r.Self][l.Peer], !speaks(r.T, l.Peer)
+			l.Fixed, l.Silent = w[r.Self][l.Peer], !speaks(r.T, l.Peer)
 			l.Mask, l.Len = g.index(coords(r.T, l.Peer))
 		}
 		r.Pack = func(v device.Vector) (Packed, error) {
@@ -39,7 +39,8 @@ func (g *game) index(c []uint32) (device.Index, int) {
 	return g.dev.NewIndex(c, nil), len(c)
 }
 
-func metropolis(graph [][2]int, n int) [][]float64 {
+// mixing is the matrix of metropolis weights.
+func mixing(graph [][2]int, n int) [][]float64 {
 	degree := make([]int, n)
 	for _, e := range graph {
 		degree[e[0]]++
@@ -99,7 +100,7 @@ func TestCHOCOInvariants(t *testing.T) {
 				return s.Float64() < 0.4
 			}
 			g := w.play(a, q, 0.02, 0).speaking(w.graph, speaks, w.ownMask)
-			weights := metropolis(w.graph, w.n)
+			weights := mixing(w.graph, w.n)
 			u := zeros(w.n, w.d)
 			gi := make([]float64, w.d)
 			for it := range 300 {
@@ -135,7 +136,7 @@ func TestCHOCOInvariants(t *testing.T) {
 func TestCHOCOIdentityIsATC(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		g := w.play(CHOCO{Theta: 1}, q, 0.05, 0).speaking(w.graph, everybody, everything)
-		weights := metropolis(w.graph, w.n)
+		weights := mixing(w.graph, w.n)
 		x, gi := zeros(w.n, w.d), make([]float64, w.d)
 		for it := range 1000 {
 			y := zeros(w.n, w.d)

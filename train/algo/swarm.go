@@ -121,8 +121,7 @@ func (a Swarm) average(s *State, r *Round, l *Link) error {
 	if err != nil {
 		return err
 	}
-	s.terms = append(s.terms[:0], device.Term{A: 0.5, V: s.X}, device.Term{A: 0.5, V: other})
-	s.Dev.Combine(s.X, s.terms...)
+	s.combine(s.X, device.Term{A: 0.5, V: s.X}, device.Term{A: 0.5, V: other})
 	return nil
 }
 
