@@ -40,6 +40,10 @@ type agent struct {
 	own     []*dist.Buffer // lent in this iteration
 	sendErr error
 	heard   []*dist.Buffer
+	pk      packer
+
+	event int     // of an asynchronous run: the one at hand
+	time  float64 // of an asynchronous run: when it last left a snapshot, in virtual time
 }
 
 func newAgent(r *run, id, first int) (*agent, error) {
@@ -54,6 +58,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 		a.spare <- newSnapshot(r.dev, a.state)
 	}
 	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
+	a.prepare()
 	return a, nil
 }
 
@@ -114,6 +119,9 @@ func (a *agent) step(t int) error {
 		return err
 	}
 	a.account()
+	if s.sparing() {
+		return nil
+	}
 	return a.take() // an iteration without a gradient passes its batch over, so that batches keep to their iterations
 }
 
@@ -129,6 +137,10 @@ func (a *agent) connect(t int) {
 		}
 		return
 	}
+	if s.Compressor != nil {
+		a.broadcast(t)
+		return
+	}
 	a.events = s.Process.Active(a.events, t)
 	a.weights.Set(a.events)
 	for k, e := range a.events {
@@ -142,15 +154,15 @@ func (a *agent) connect(t int) {
 		}
 		if s.Mask.Dense() {
 			a.link(peer, nil, s.Dim, w, fixed)
+			a.round.Links[len(a.round.Links)-1].Begins = a.begins(t, e)
 			continue
 		}
 		at := len(a.round.Links)
-		if at == len(a.masks) {
-			a.masks = append(a.masks, nil)
-		}
+		a.growMasks(at)
 		a.coords = s.Mask.Draw(a.coords, t, a.id, peer)
 		a.masks[at] = a.run.dev.NewIndex(a.coords, a.masks[at])
 		a.link(peer, a.masks[at], len(a.coords), w, fixed)
+		a.round.Links[at].Begins = a.begins(t, e)
 	}
 }
 
@@ -164,6 +176,7 @@ func (a *agent) link(peer int, mask device.Index, length int, weight, fixed floa
 	}
 	l := &a.round.Links[n]
 	l.Peer, l.Mask, l.Len, l.Weight, l.Fixed = peer, mask, length, weight, fixed
+	l.Begins, l.Silent = false, false
 	l.Own, l.Heard = l.Own[:0], nil
 }
 
@@ -177,7 +190,7 @@ func (a *agent) lend(n int) device.Vector {
 // post is Round.Post: the vectors go to the transport, shared with the agent that reads them as its own.
 func (a *agent) post(link int, values ...device.Vector) {
 	l := &a.round.Links[link]
-	m := dist.Message{T: a.round.T, From: a.id, To: l.Peer}
+	m := dist.Message{T: a.round.T, From: a.id, To: l.Peer, Codec: a.pk.codec}
 	for _, v := range values {
 		at := slices.IndexFunc(a.own, func(b *dist.Buffer) bool { return b.V == v })
 		if at < 0 {
@@ -197,7 +210,7 @@ func (a *agent) hear(l *algo.Link) error {
 	if a.sendErr != nil {
 		return a.sendErr
 	}
-	if len(l.Own) == 0 {
+	if l.Silent || len(l.Own) == 0 && a.run.setup.Compressor == nil {
 		return nil
 	}
 	m, err := a.run.net.Recv(a.ctx, a.id, l.Peer, a.round.T)
@@ -210,6 +223,11 @@ func (a *agent) hear(l *algo.Link) error {
 	for _, b := range m.Values {
 		a.heard = append(a.heard, b)
 		l.Heard = append(l.Heard, b.V)
+	}
+	if b := m.Values[0]; len(b.Coords) > 0 {
+		at := slices.IndexFunc(a.round.Links, func(o algo.Link) bool { return o.Peer == l.Peer })
+		a.masks[at] = a.run.dev.NewIndex(b.Coords, a.masks[at])
+		l.Mask, l.Len = a.masks[at], len(b.Coords)
 	}
 	return nil
 }
@@ -225,7 +243,16 @@ func (a *agent) account() {
 	}
 	for i := range a.round.Links {
 		l := &a.round.Links[i]
-		if l.Heard == nil {
+		switch {
+		case s.Compressor != nil:
+			if len(l.Own) > 0 {
+				a.accountOne(l)
+			}
+			continue
+		case l.Heard == nil:
+			continue
+		case s.Lattice != nil:
+			a.accountOne(l)
 			continue
 		}
 		values := 0
@@ -303,14 +330,14 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	select {
 	case sn = <-a.spare:
 	case <-a.ctx.Done():
-		if ctx.Err() != nil || a.run.pace.beyond(t) {
+		if ctx.Err() != nil || a.beyond(t) {
 			return context.Cause(a.ctx)
 		}
 		// The run diverged inside t: its head still counts, but nobody may be left to set a snapshot free.
 		sn = newSnapshot(a.run.dev, a.state)
 	}
 	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
-	sn.ledger, sn.grads = a.ledger, a.grads
+	sn.ledger, sn.grads, sn.decodes, sn.time = a.ledger, a.grads, a.pk.decodes, a.time
 	a.run.dev.Gather(sn.x, a.state.X, nil)
 	for i, v := range a.state.Aux {
 		a.run.dev.Gather(sn.aux[i], v, nil)
@@ -323,6 +350,14 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	}
 }
 
+// beyond tells whether the head of iteration t lies behind a divergence: not all agents will get there.
+func (a *agent) beyond(t int) bool {
+	if a.run.events != nil {
+		return a.run.events.beyond(a.event)
+	}
+	return a.run.pace.beyond(t)
+}
+
 // errHalted ends the wait of an agent whose run diverged elsewhere.
 var errHalted = errors.New("train: halted")
 
@@ -330,8 +365,15 @@ var errHalted = errors.New("train: halted")
 type DivergedError struct {
 	Agent, T int
 	Loss     float64
+	Cause    error // what came before the loss could show it; mostly nil
 }
 
+// Unwrap returns the cause.
+func (e *DivergedError) Unwrap() error { return e.Cause }
+
 func (e *DivergedError) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("train: diverged: agent %d in iteration %d: %v", e.Agent, e.T, e.Cause)
+	}
 	return fmt.Sprintf("train: diverged: the training loss of agent %d in iteration %d is %g (limit %g): lower alpha, or check eta, gamma and momentum", e.Agent, e.T, e.Loss, lossLimit)
 }

@@ -18,7 +18,7 @@ var builtin = []Method{
 	}},
 	{Name: "dsgd", Masks: true, Momentum: true, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
-		return algo.DSGD{Theta: c.Theta, Mu: c.Momentum, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc"}
+		return algo.DSGD{Theta: c.Theta.V, Mu: c.Momentum, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc"}
 	}},
 	{Name: "scaffnew", Edges: Coins, Mixing: true, Momentum: true, Check: mixingStable, New: func(s *Setup) algo.Algorithm {
 		p := 1.0
@@ -41,6 +41,17 @@ var builtin = []Method{
 		return algo.ProxGPDA{Rho: s.Config.Rho.V}
 	}},
 	{Name: "next", Exact: true, New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa} }},
+	{Name: "choco", Edges: Speakers, Masks: true, Mixing: true, Momentum: true, Check: chocoStable, New: func(s *Setup) algo.Algorithm {
+		return algo.CHOCO{Theta: s.Config.Theta.V, Mu: s.Config.Momentum}
+	}},
+	{Name: "swarm", Edges: Pairs, Momentum: true, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
+		c := s.Config
+		return algo.Swarm{Blocking: c.Swarm == "blocking", Steps: max(1, c.LocalSteps), Mu: c.Momentum}
+	}},
+	{Name: "fspda-async", Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
+		c := s.Config
+		return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax}
+	}},
 	{Name: "sgd", Edges: EveryPair, Momentum: true, New: func(s *Setup) algo.Algorithm { return algo.SGD{Mu: s.Config.Momentum} }},
 }
 
@@ -53,7 +64,7 @@ func dsgdStable(s *Setup) ([]string, error) {
 	if s.Config.Weights == "metropolis" {
 		return nil, nil // doubly stochastic by construction
 	}
-	return s.gossipStable("theta", s.Config.Theta, 0)
+	return s.gossipStable("theta", s.Config.Theta.V, 0)
 }
 
 // mixingStable wants all eigenvalues of W above -1: the averaging of an algorithm with a dual would turn a difference that alternates

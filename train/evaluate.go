@@ -102,7 +102,13 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 		r.BitsTotal += e.setup.bits(l)
 		r.BitsAgentMax = max(r.BitsAgentMax, e.setup.bits(l))
 		r.GradsTotal += s.grads
+		r.FarDecodes += s.decodes.Far
+		r.LargestDecode = max(r.LargestDecode, Num(s.decodes.Largest))
 	}
+	if e.setup.sparing() {
+		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)) / e.setup.perEpoch())
+	}
+	r.Time = Num(sn[0].time)
 	alpha, eta := e.setup.Schedule.At(t)
 	r.LR, r.Eta = Num(alpha), Num(eta)
 	return r
@@ -232,8 +238,21 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 	for i, s := range sn {
 		out[i] = make([]float32, e.setup.Dim)
 		e.dev.Read(out[i], s.aux[at])
+		if e.setup.method.Edges == Clocks {
+			e.addMail(out[i], s)
+		}
 	}
 	return out
+}
+
+// addMail adds beta times what lies unread in the mailbox, for the other end may have read its half: together they sum to zero.
+func (e *evaluator) addMail(dual []float32, s *snapshot) {
+	mail := make([]float32, len(dual))
+	e.dev.Read(mail, s.aux[slices.Index(e.setup.Algo.Aux(), "mail")])
+	beta := float32(e.setup.Config.Beta)
+	for k, v := range mail {
+		dual[k] += float32(beta * v)
+	}
 }
 
 // dualTrack is the squared distance of the duals from where they lead: a multiple of (∇F - ∇f_i)(xbar), where f_i carries its weight in F.

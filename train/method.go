@@ -36,6 +36,9 @@ const (
 	Rounds                     // all edges at the end of each round: periodic(tau), or full
 	Coins                      // all edges or none: coin(p), periodic(tau) or full
 	EveryPair                  // an all-reduce: graph, edges and mask play no part
+	Pairs                      // at most one edge at an agent
+	Speakers                   // agents that speak to all their neighbours: broadcast and its like, or all edges or none
+	Clocks                     // none: every edge has a clock of its own
 )
 
 // defaultSteps is the number of local steps between two exchanges where nothing is said of it.
@@ -94,6 +97,9 @@ func (s *Setup) admit() error {
 		c.Graph, c.Edges, c.Mask, c.Density = "complete", "full", "all", 1
 		return nil
 	}
+	if err := s.admitCompressor(); err != nil {
+		return err
+	}
 	if err := s.admitMask(); err != nil {
 		return err
 	}
@@ -134,7 +140,7 @@ func (s *Setup) admitMask() error {
 // admitEdges settles the edge process, and with it local_steps, for the method's need.
 func (s *Setup) admitEdges() error {
 	c, m := &s.Config, s.method
-	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins {
+	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.sparing() {
 		return wrong("local_steps", c.LocalSteps, "%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}
 	steps := c.LocalSteps
@@ -142,11 +148,15 @@ func (s *Setup) admitEdges() error {
 		steps = defaultSteps
 	}
 	if c.Edges == "auto" {
-		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)", steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps))}[m.Edges]
+		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)", steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
+			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge"}[m.Edges]
 		return nil
 	}
 	name, _, _ := strings.Cut(strings.ReplaceAll(c.Edges, " ", ""), "(")
-	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"}, Coins: {"full", "periodic", "coin"}}[m.Edges]
+	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"}, Coins: {"full", "periodic", "coin"},
+		Pairs:    {"one-edge", "one-edge-round-robin", "matching", "trace", "empty"},
+		Speakers: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
+		Clocks:   {"one-edge"}}[m.Edges]
 	if fit != nil && !slices.Contains(fit, name) {
 		return wrong("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
 	}
@@ -157,6 +167,9 @@ var edgeReason = map[EdgeNeed]string{
 	WholeGraph: "is stated for a static graph, all of whose edges are active in every iteration (full)",
 	Rounds:     "averages over all edges at the end of each round (periodic(tau), or full for rounds of one)",
 	Coins:      "averages over all edges when a common coin says so (coin(p), periodic(tau) or full)",
+	Pairs:      "averages in pairs, and an agent with several edges at once could not (one-edge, one-edge-round-robin, matching, or a trace of pairs)",
+	Speakers:   "has agents that speak to all their neighbours (full, periodic(tau), coin(p), broadcast(p), broadcast-one, broadcast-rr)",
+	Clocks:     "has a clock on every edge, which rings as often as contacts says",
 }
 
 // settleRounds reads the number of local steps off the edge process. Both say the same thing; where both are said they must agree.

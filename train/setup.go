@@ -11,6 +11,7 @@ import (
 
 	"fspda/data"
 	"fspda/dist"
+	"fspda/internal/rng"
 	"fspda/train/algo"
 )
 
@@ -25,7 +26,9 @@ type Setup struct {
 	Graph      *dist.Graph
 	Process    dist.Process
 	Mask       dist.Mask
-	Mixing     *dist.Mixing // the fixed matrix W; nil where the algorithm uses none
+	Mixing     *dist.Mixing    // the fixed matrix W; nil where the algorithm uses none
+	Compressor dist.Compressor // of what is broadcast; nil where the algorithm has none
+	Lattice    *dist.Lattice   // nil where vectors travel as they are
 	Algo       algo.Algorithm
 	Collective bool
 	Schedule   Schedule
@@ -33,6 +36,8 @@ type Setup struct {
 	Threads    int
 
 	method Method
+	law    func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
+	slow   []float64                   // of an asynchronous run: multiple of it, by agent
 }
 
 // maxThreads guards against a slip of the finger: the scheduler takes memory for each.
@@ -94,7 +99,14 @@ func (c Config) Check() error {
 	inRange("eta", c.Eta.V, c.Eta.V >= 0, "0 or more, or auto")
 	inRange("beta", c.Beta, c.Beta >= 0, "0 or more")
 	inRange("gamma", c.Gamma, true, "a finite number")
-	inRange("theta", c.Theta, true, "a finite number")
+	inRange("theta", c.Theta.V, true, "a finite number, or auto")
+	oneOf("norms", c.Norms, "tensor", "flat")
+	oneOf("swarm", c.Swarm, "nonblocking", "blocking")
+	oneOf("initiator", c.Initiator, "global", "degree")
+	oneOf("reference_bits", c.PaperBits, "honest", "published")
+	oneOf("coef", c.Coef, string(algo.Inverse), string(algo.One), string(algo.Printed))
+	inRange("c_max", c.CMax, c.CMax > 0, "a coefficient above 0")
+	inRange("contacts", c.Contacts, c.Contacts >= 0, "0 or more")
 	inRange("a_x", c.AX, c.AX > 0 && c.AX <= 1, "above 0 and at most 1: the weight of the newest sample")
 	inRange("a_lambda", c.ALambda, c.ALambda > 0 && c.ALambda <= 1, "above 0 and at most 1: the weight of the newest sample")
 	inRange("share", c.Share, c.Share > 0 && c.Share <= 1, "above 0 and at most 1: the share c of the averaging step")
@@ -187,7 +199,7 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix())
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.clocks())
 }
 
 // mix makes the fixed matrix W of an algorithm that averages with it.
@@ -211,6 +223,7 @@ func (s *Setup) mix() (err error) {
 func (s *Setup) steps() error {
 	c := &s.Config
 	s.settleRho()
+	s.settleTheta()
 	if !s.method.Dual {
 		c.Eta = AutoFloat{}
 	} else if c.Eta.Auto {

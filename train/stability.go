@@ -74,6 +74,9 @@ func (s *Setup) maxRate() float64 {
 }
 
 func (s *Setup) minRate() float64 {
+	if s.method.Edges == Clocks {
+		return s.contactShare()
+	}
 	m := math.Inf(1)
 	for e := range s.Graph.Edges {
 		m = math.Min(m, s.Process.Rate(e))
