@@ -130,10 +130,12 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 		dev.Write(x, m.Init(s.Config.Seed))
 		states[i] = algo.NewState(s.Algo, dev, x)
 	}
+	services := newPlainServices(s, m, dev)
 	for it := range s.Config.Iterations {
 		rounds := make([]*algo.Round, n)
 		for i := range rounds {
 			rounds[i] = plainRound(t, s, m, dev, it, i)
+			services.dress(t, rounds[i])
 			if err := s.Algo.Local(states[i], rounds[i]); err != nil {
 				t.Fatal(err)
 			}
@@ -143,6 +145,7 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 				for _, l := range rounds[r.Links[k].Peer].Links {
 					if l.Peer == i {
 						r.Links[k].Heard = l.Own
+						services.heard(r, k)
 					}
 				}
 			}
