@@ -10,6 +10,8 @@ type Payload struct {
 	Dim     int         // length of the vector that was compressed
 	Coords  []uint32    // the coordinates that travel, ascending; nil: all, or known to both ends
 	Vectors [][]float32 // what is in the message's buffers, one by one
+
+	scratch []uint32 // of topk
 }
 
 // Codec writes the contents of a message as bits and reads them back with the bits of every number unchanged.

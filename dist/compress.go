@@ -170,7 +170,7 @@ func (c topK) Compress(p *Payload, v []float32, _, _ int) error {
 	p.Coords = slices.Grow(p.Coords[:0], c.k)
 	from := 0
 	for i, m := range c.sizes {
-		p.Coords = largest(p.Coords, v[from:from+m], c.counts[i], uint32(from))
+		p.Coords = p.largest(p.Coords, v[from:from+m], c.counts[i], uint32(from))
 		from += m
 	}
 	p.resize(1)
@@ -178,41 +178,70 @@ func (c topK) Compress(p *Payload, v []float32, _, _ int) error {
 	return nil
 }
 
-// largest appends the coordinates of the k largest magnitudes of v, each plus offset, ascending. The bits of a positive float32 order
-// as the numbers do, so the k-th largest is found digit by digit, the highest first.
-func largest(dst []uint32, v []float32, k int, offset uint32) []uint32 {
-	bar, ties := kthMagnitude(v, k)
+// largest appends the coordinates of the k largest magnitudes of v, each plus offset, ascending.
+func (p *Payload) largest(dst []uint32, v []float32, k int, offset uint32) []uint32 {
+	bar, ties := p.kthMagnitude(v, k)
 	for i, x := range v {
-		switch b := math.Float32bits(x) &^ (1 << 31); {
-		case b > bar:
+		if b := magnitude(x); b >= bar {
+			if b == bar {
+				if ties == 0 {
+					continue
+				}
+				ties--
+			}
 			dst = append(dst, offset+uint32(i))
-		case b == bar && ties > 0:
-			dst = append(dst, offset+uint32(i))
-			ties--
 		}
 	}
 	return dst
 }
 
-// kthMagnitude returns the bits of the k-th largest magnitude, and how many coordinates that have exactly it belong to the k largest.
-func kthMagnitude(v []float32, k int) (bar uint32, ties int) {
-	var count [1 << 8]int
-	var known uint32 // the digits found so far
-	for shift := 24; shift >= 0; shift -= 8 {
-		clear(count[:])
-		above := ^uint32(0) << (shift + 8) // the digits found so far, as a mask; no digit at first
-		for _, x := range v {
-			if b := math.Float32bits(x) &^ (1 << 31); (b^known)&above == 0 {
-				count[b>>shift&0xff]++
+// magnitude is the bits of |x|: they order as the numbers do.
+func magnitude(x float32) uint32 { return math.Float32bits(x) &^ (1 << 31) }
+
+// kthMagnitude returns the k-th largest magnitude, and how many coordinates that have exactly it belong to the k largest. The leading
+// digit is counted over all of v; what shares that of the k-th is then few, and the other digits are counted over those.
+func (p *Payload) kthMagnitude(v []float32, k int) (bar uint32, ties int) {
+	const first = 20 // bits below the leading digit of 11
+	var count [1 << 11]int32
+	for _, x := range v {
+		count[magnitude(x)>>first]++
+	}
+	digit, k := kthDigit(count[:], k)
+	left := p.scratch[:0]
+	for _, x := range v {
+		if b := magnitude(x); b>>first == digit {
+			left = append(left, b)
+		}
+	}
+	p.scratch = left
+	bar = digit << first
+	for shift := first - 10; shift >= 0; shift -= 10 {
+		digits := count[:1<<10]
+		clear(digits)
+		for _, b := range left {
+			digits[b>>shift&(1<<10-1)]++
+		}
+		digit, k = kthDigit(digits, k)
+		bar |= digit << shift
+		n := 0
+		for _, b := range left {
+			if b>>shift == bar>>shift {
+				left[n] = b
+				n++
 			}
 		}
-		digit := 0xff
-		for ; k > count[digit]; digit-- {
-			k -= count[digit]
-		}
-		known |= uint32(digit) << shift
+		left = left[:n]
 	}
-	return known, k
+	return bar, k
+}
+
+// kthDigit finds the digit of the k-th largest number in a count of digits, and which of the numbers of that digit it is.
+func kthDigit(count []int32, k int) (uint32, int) {
+	digit := len(count) - 1
+	for ; k > int(count[digit]); digit-- {
+		k -= int(count[digit])
+	}
+	return uint32(digit), k
 }
 
 func (c topK) Sent(p Payload) Sent {

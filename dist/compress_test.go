@@ -267,7 +267,7 @@ func TestTopKPlainTwin(t *testing.T) {
 		})
 		want := slices.Clone(order[:k])
 		slices.Sort(want)
-		if got := largest(nil, v, k, 0); !slices.Equal(got, want) {
+		if got := new(Payload).largest(nil, v, k, 0); !slices.Equal(got, want) {
 			t.Fatalf("the %d largest of %v are %v, want %v", k, v, got, want)
 		}
 	}

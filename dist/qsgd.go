@@ -118,24 +118,26 @@ func (q *qsgd) block(dst, v []float32, norm float32, scale float64, s *rng.Strea
 	local := *s
 	per := float64(q.levels) / float64(norm)
 	unit := q.unit(norm, scale)
+	most := float64(q.levels)
 	for i, x := range v {
-		a := math.Abs(float64(x)) * per
-		level := math.Floor(a)
-		if local.Float64() < a-level {
-			level++
+		// floor(a+U) is floor(a), plus 1 with the probability of a's fraction; no branch, for nobody could predict it
+		level := float64(int(math.Abs(float64(x))*per + local.Float64()))
+		if level > most { // the largest magnitude may round to a hair above s
+			level = most
 		}
-		level = min(level, float64(q.levels)) // the largest magnitude may round to a hair above s
-		dst[i] = signed(float32(level*unit), x < 0 && level > 0)
+		dst[i] = signed(float32(level*unit), math.Float32bits(x))
 	}
 	*s = local
 }
 
-// signed is x or -x. Zero has no sign: it would not survive the codec.
-func signed(x float32, negative bool) float32 {
-	if negative {
-		return -x
+// signed is x >= 0 with the sign bit of another number. Zero has no sign: it would not survive the codec.
+func signed(x float32, sign uint32) float32 {
+	b := math.Float32bits(x)
+	sign &= 1 << 31
+	if b == 0 {
+		sign = 0
 	}
-	return x
+	return math.Float32frombits(b | sign)
 }
 
 // unit is the value of one level.
@@ -187,7 +189,7 @@ func (q *qsgd) Decode(p *Payload, src []byte, _ Accounting, _ bool) error {
 		unit := q.unit(p.Vectors[1][i], q.scale[i])
 		for k := range p.Vectors[0][from : from+m] {
 			code := r.take(1 + b)
-			p.Vectors[0][from+k] = signed(float32(float64(code>>1)*unit), code&1 == 1)
+			p.Vectors[0][from+k] = signed(float32(float64(code>>1)*unit), uint32(code)<<31)
 		}
 		from += m
 	}

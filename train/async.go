@@ -24,7 +24,7 @@ func (r *run) schedule(first int) {
 	}
 	r.pace = newPace(1, first, s.Config.Iterations)
 	r.events = newPace(s.Graph.N, 0, math.MaxInt)
-	r.line = newTimeline(s)
+	r.line = newTimeline(s, s.async())
 	r.line.skip(first, s.Config.Iterations)
 	r.lostAt = math.MaxInt
 	r.ops = make([]chan op, s.Graph.N)

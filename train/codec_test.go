@@ -405,7 +405,7 @@ func TestAsyncRunIsItsTimeline(t *testing.T) {
 
 // asyncByHand plays the timeline itself, with the batches in the order of the gradients.
 func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *timeline, taken []int) {
-	line, taken = newTimeline(s), make([]int, s.Graph.N)
+	line, taken = newTimeline(s, s.async()), make([]int, s.Graph.N)
 	a := s.async()
 	for range s.Graph.N {
 		x := cpuDevice.NewVector(s.Dim)
@@ -467,7 +467,7 @@ func TestTimeline(t *testing.T) {
 	history := func(seed uint64) (gradients [5]int, meetings int, log string) {
 		c.Seed = seed
 		s, _ := resolve(t, c)
-		l := newTimeline(s)
+		l := newTimeline(s, s.async())
 		before := 0.0
 		for l.latest < c.Iterations {
 			l.advance(func(i int, o op) {

@@ -36,6 +36,7 @@ func (s *Setup) agentsMemory() uint64 {
 	if w, ok := s.Algo.(algo.Scratcher); ok {
 		perAgent += w.Scratch() * s.Dim
 	}
+	perAgent += s.packLength()
 	batch := s.Config.Batch
 	if s.Config.Sampling == "full" {
 		batch = len(s.Set.Train.Labels) / s.Graph.N

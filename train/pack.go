@@ -23,6 +23,18 @@ type packer struct {
 	codec    dist.Codec // of the agent's messages; nil: float32
 }
 
+// packLength is the number of values that an agent compresses with: host copies, what was decoded, and the compressed vector.
+func (s *Setup) packLength() int {
+	_, randk := s.Compressor.(dist.RandK)
+	switch {
+	case s.Lattice != nil:
+		return 2*s.Dim + 4*s.Dim
+	case s.Compressor != nil && !randk:
+		return 2 * s.Dim
+	}
+	return 0
+}
+
 // prepare sets what does not change over the iterations.
 func (a *agent) prepare() {
 	s := a.run.setup
@@ -36,11 +48,7 @@ func (a *agent) prepare() {
 	}
 	if s.Lattice != nil {
 		a.round.Encode, a.round.Decode = a.encode, a.decode
-		vectors := 2
-		if s.Config.Swarm == "blocking" {
-			vectors = 1
-		}
-		a.pk.codec = s.Lattice.Codec(vectors, s.Dim)
+		a.pk.codec = s.Lattice.Codec(s.Algo.(algo.Talker).Vectors(), s.Dim)
 	}
 }
 

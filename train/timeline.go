@@ -57,9 +57,9 @@ const (
 	opLeave                 // a copy of the state for the collector
 )
 
-func newTimeline(s *Setup) *timeline {
+func newTimeline(s *Setup, a algo.Async) *timeline {
 	n := s.Graph.N
-	l := &timeline{algo: s.async(), edges: s.Graph.Edges, law: s.law, slow: s.slow, desks: make([]algo.Desk, n),
+	l := &timeline{algo: a, edges: s.Graph.Edges, law: s.law, slow: s.slow, desks: make([]algo.Desk, n),
 		clock: rng.New(s.Config.Seed, "async-edges"), rate: s.Config.Contacts * float64(n) / 2}
 	l.queue = newFinishes(n)
 	for i := range n {
@@ -208,12 +208,23 @@ func (s *Setup) clocks() (err error) {
 	return nil
 }
 
-// contactShare is about the share of logical iterations at which an edge is used: an agent exchanges at most once in each.
+// contactShare is the share of logical iterations at which an edge is used. Logical time runs ahead with every exchange, so the share
+// follows from no formula: it is counted over the first thousand iterations.
 func (s *Setup) contactShare() float64 {
-	if len(s.Graph.Edges) == 0 {
+	if len(s.Graph.Edges) == 0 || s.Config.Contacts == 0 {
 		return 0
 	}
-	return math.Min(1, s.Config.Contacts) * float64(s.Graph.N) / 2 / float64(len(s.Graph.Edges))
+	const iterations = 1000
+	meetings := 0
+	l := newTimeline(s, algo.Async{Coef: algo.One})
+	for l.latest < iterations {
+		l.advance(func(_ int, o op) {
+			if o.kind == opMeet {
+				meetings++
+			}
+		})
+	}
+	return float64(meetings) / 2 / iterations / float64(len(s.Graph.Edges))
 }
 
 // parseLaw reads a law of compute times. All have mean 1.

@@ -30,7 +30,7 @@ type Swarm struct {
 	Mu       float64 // heavy ball; 0 is off
 }
 
-var _ Algorithm = Swarm{}
+var _ Talker = Swarm{}
 
 const (
 	swarmStart    = iota // in State.Aux: o; non-blocking only
@@ -39,6 +39,14 @@ const (
 )
 
 func (Swarm) Name() string { return "swarm" }
+
+// Vectors is what crosses an active edge each way.
+func (a Swarm) Vectors() int {
+	if a.Blocking {
+		return 1
+	}
+	return 2
+}
 
 func (a Swarm) Aux() []string {
 	var names []string

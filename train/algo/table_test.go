@@ -19,6 +19,8 @@ type entry struct {
 	exact  bool                // reaches the optimum with exact gradients, however the data differ
 	follow bool                // the mean model moves by -alpha times the mean direction, in each iteration
 	step   func(t int) float64 // multiple of alpha; nil: 1
+	whole  bool                // a message that is lost stops it
+	dress  func(g *game, w world)
 }
 
 // table has a line for each algorithm, and for each of its forms that remembers something else.
@@ -45,6 +47,31 @@ var table = []entry{
 	{algo: NEXT{Kappa: 0.001}, exact: true, follow: true, step: func(t int) float64 { return new(fading).at(t, 0.001) }},
 	{algo: EXTRA{Delta: 0.5}, static: true, exact: true, follow: true},
 	{algo: ProxGPDA{Rho: 3}, static: true, exact: true},
+	{algo: CHOCO{Theta: 0.2}, follow: true, whole: true, dress: chatter},
+	{algo: CHOCO{Theta: 0.2, Mu: 0.5}, mu: 0.5, follow: true, whole: true, dress: chatter},
+	{algo: Swarm{}, dress: pairs},
+	{algo: Swarm{Mu: 0.5}, mu: 0.5, dress: pairs},
+	{algo: Swarm{Blocking: true, Steps: 2}, dress: pairs},
+	{algo: Swarm{Blocking: true, Steps: 1, Mu: 0.5}, mu: 0.5, dress: pairs},
+	{algo: Async{SA: SA{Gamma: 0.25, Beta: 1}, Coef: Inverse, CMax: 10}, exact: true, follow: true},
+}
+
+// chatter has half of the agents speak at a time.
+func chatter(g *game, w world) {
+	g.speaking(w.graph, func(t, i int) bool { return (t+i)%2 == 0 }, w.ownMask)
+}
+
+// pairs has one whole exchange at a time, begun by either end.
+func pairs(g *game, w world) {
+	w.k, w.many = 0, false
+	g.edges, g.mask = w.edges, w.mask
+	g.prepare = func(r *Round) {
+		r.Next = func() {}
+		for k := range r.Links {
+			l := &r.Links[k]
+			l.Begins = (r.Self < l.Peer) == (r.T%2 == 0)
+		}
+	}
 }
 
 func coin(p float64) func(t int) bool {
@@ -66,7 +93,11 @@ func (e entry) play(w world, q quadratics, alpha, eta float64) *game {
 		if _, two := e.algo.(Talker); two && e.algo.Name() != "fspda-storm" {
 			w.k = 0 // gradient tracking sends whole vectors
 		}
-		return w.play(e.algo, q, alpha, eta)
+		g := w.play(e.algo, q, alpha, eta)
+		if e.dress != nil {
+			e.dress(g, w)
+		}
+		return g
 	}
 	when := e.when
 	if when == nil {
@@ -161,7 +192,7 @@ func TestAllFollowTheMean(t *testing.T) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
 			const alpha = 0.02
 			g := e.play(w, q, alpha, 0.01)
-			if _, ok := e.algo.(Collective); !ok {
+			if _, ok := e.algo.(Collective); !ok && !e.whole {
 				failing(g, w)
 			}
 			g.grad = noisy(q, w.seed, 0.3)
@@ -195,7 +226,7 @@ func TestAllFollowTheMean(t *testing.T) {
 
 // Idle iterations and failing edges do no harm: with exact gradients agents of one objective still reach its optimum, together.
 func TestAllSurviveFailingEdges(t *testing.T) {
-	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok }, func(t *testing.T, e entry) {
+	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok && !e.whole }, func(t *testing.T, e entry) {
 		w := world{seed: 3, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
 		s := rng.New(3, "quadratics")
 		q := randomQuadratics(&s, w.n, w.d)
@@ -275,6 +306,7 @@ func TestAllAllocateNothing(t *testing.T) {
 			g.state[i].Dev = still{g.dev}
 		}
 		rounds := make([]*Round, w.n)
+		var heard []device.Vector
 		step := func() {
 			for i, s := range g.state {
 				r := rounds[i]
@@ -285,7 +317,9 @@ func TestAllAllocateNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				for k := range r.Links {
-					r.Links[k].Heard = r.Links[k].Own
+					if r.Links[k].Heard = r.Links[k].Own; r.Links[k].Own == nil { // the other end of a broadcast
+						r.Links[k].Heard = heard
+					}
 				}
 				if err := e.algo.Mix(s, r); err != nil {
 					t.Fatal(err)
@@ -295,12 +329,20 @@ func TestAllAllocateNothing(t *testing.T) {
 		const T = 11 // ends a round of 2, 3 and 4
 		links := 0
 		lend := g.dev.NewVector(w.d)
+		heard = []device.Vector{lend, lend}
 		for i := range rounds {
 			rounds[i] = g.round(T, i)
 			r := rounds[i]
 			r.Grad = func(dst, x device.Vector) error { return nil }
 			r.Buffer = func(int) device.Vector { return lend }
 			r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = v }
+			if r.Pack != nil {
+				p, err := r.Pack(lend)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Pack = func(device.Vector) (Packed, error) { return p, nil }
+			}
 			links += len(r.Links)
 		}
 		if n := testing.AllocsPerRun(20, step); n > float64(links) {
