@@ -369,7 +369,7 @@ func TestCodecsAlone(t *testing.T) {
 	}
 }
 
-// play an asynchronous run by hand, event by event in one goroutine: the run with all its goroutines has the same bits. Its duals, with what
+// An asynchronous run played by hand, event by event in one goroutine: the run with all its goroutines has the same bits. Its duals, with what
 // lies in the mailboxes, sum to zero at all evaluations, and by themselves at the end, when the mailboxes are empty.
 func TestAsyncRunIsItsTimeline(t *testing.T) {
 	c := small()
@@ -398,7 +398,12 @@ func TestAsyncRunIsItsTimeline(t *testing.T) {
 	if line.desks[0].G <= 2*line.desks[4].G {
 		t.Errorf("%d gradients of the fastest agent, %d of one six times slower", line.desks[0].G, line.desks[4].G)
 	}
-	if last := r.Rows[c.EvalPoints]; float64(last.Time) != line.now || last.GradsTotal == 0 || last.OverheadBits == 0 {
+	last := r.Rows[c.EvalPoints]
+	meetings := float64(last.BitsSharedSeed) / float64(2*32*s.Mask.Len())
+	if used := meetings / float64(c.Iterations) / 5; math.Abs(s.contactShare()/used-1) > 0.15 {
+		t.Errorf("an edge was used in %.3f of the iterations, eta auto reckons with %.3f", used, s.contactShare())
+	}
+	if float64(last.Time) != line.now || last.GradsTotal == 0 || last.OverheadBits == 0 {
 		t.Errorf("time %v, want %v; %+v", last.Time, line.now, last)
 	}
 }
