@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -243,4 +244,27 @@ func TestTableTracks(t *testing.T) {
 		}
 		t.Logf("squared distance from the limits: %.3g, then %.3g", first, last)
 	})
+}
+
+// Figure 1 of the paper counts, in units of d an iteration on its graph of 16 edges with 64-bit indices: K-GT 13.65 with rounds of 150, LED
+// 13.65 with rounds of 75, FSPDA-SA of all coordinates 64 an edge. Other lines of it are in the tests of dist.
+func TestFigureOneBits(t *testing.T) {
+	for _, l := range []struct {
+		algo         string
+		steps, T     int
+		want, within float64
+	}{
+		{"kgt", 150, 150, 13.65, 0.005},
+		{"led", 75, 150, 13.65, 0.005},
+		{"fspda-sa", 0, 20, 64, 0},
+	} {
+		c := small()
+		c.Algo, c.LocalSteps, c.Iterations, c.EvalPoints, c.Accounting = l.algo, l.steps, l.T, 1, "reference"
+		c.Agents, c.Graph, c.Density, c.Hidden = 10, "er10-published", 1, Widths{2}
+		s, _ := resolve(t, c)
+		r := play(t, c, Options{})
+		if got := float64(r.Rows[1].BitsTotal) / float64(l.T) / float64(s.Dim); math.Abs(got-l.want) > l.within {
+			t.Errorf("%s: %.4f d an iteration, want %.2f d", l.algo, got, l.want)
+		}
+	}
 }

@@ -49,16 +49,28 @@ func (a DIGing) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil {
 		return err
 	}
-	y := s.g
-	s.combine(y, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
-	s.Send(r, s.X, y)
 	if a.Mu != 0 {
 		v := s.Aux[digingMomentum]
-		s.combine(v, device.Term{A: a.Mu, V: v}, device.Term{A: 1, V: y})
-		y = v
+		s.combine(v, device.Term{A: a.Mu, V: v}, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
+		s.sendTracked(r)
+		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: v})
+		return nil
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: y})
+	if len(r.Links) == 0 { // y is of no use to anybody else: one pass
+		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g}, device.Term{A: -r.Alpha, V: s.Aux[trackQ]})
+		return nil
+	}
+	s.sendTracked(r)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g})
 	return nil
+}
+
+// sendTracked posts x and y, and leaves y = g + q where g was, if there is anybody to hear it.
+func (s *State) sendTracked(r *Round) {
+	if len(r.Links) > 0 {
+		s.combine(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
+		s.Send(r, s.X, s.g)
+	}
 }
 
 func (a DIGing) Mix(s *State, r *Round) error {

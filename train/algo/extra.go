@@ -39,10 +39,6 @@ func (a EXTRA) Local(s *State, r *Round) error {
 }
 
 func (a EXTRA) Mix(s *State, r *Round) error {
-	for _, l := range r.Links {
-		if l.Heard != nil {
-			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.targets(device.Term{A: -l.Fixed, V: s.X}, device.Term{A: a.Delta * l.Fixed, V: s.Aux[extraQ]})...)
-		}
-	}
+	s.addMixed(r, device.Term{A: -1, V: s.X}, device.Term{A: a.Delta, V: s.Aux[extraQ]})
 	return nil
 }

@@ -56,10 +56,6 @@ func (a LED) Local(s *State, r *Round) error {
 }
 
 func (a LED) Mix(s *State, r *Round) error {
-	for _, l := range r.Links {
-		if l.Heard != nil {
-			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.targets(device.Term{A: -l.Fixed, V: s.X}, device.Term{A: l.Fixed, V: s.Aux[ledY]})...)
-		}
-	}
+	s.addMixed(r, device.Term{A: -1, V: s.X}, device.Term{A: 1, V: s.Aux[ledY]})
 	return nil
 }

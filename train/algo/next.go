@@ -33,10 +33,9 @@ func (a NEXT) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil {
 		return err
 	}
-	y := s.g
-	s.combine(y, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha * s.fade.at(r.T, a.Kappa), V: y})
-	s.Send(r, s.X, y)
+	nu := r.Alpha * s.fade.at(r.T, a.Kappa)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -nu, V: s.g}, device.Term{A: -nu, V: s.Aux[trackQ]})
+	s.sendTracked(r)
 	return nil
 }
 

@@ -38,22 +38,23 @@ func (a ProxGPDA) Local(s *State, r *Round) error {
 		return &LonelyError{Algorithm: a.Name(), T: r.T, Self: r.Self}
 	}
 	s.Send(r, s.X)
-	return r.Grad(s.g, s.X)
+	if err := r.Grad(s.g, s.X); err != nil {
+		return err
+	}
+	step := a.step(r)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -step, V: s.g}, device.Term{A: -step, V: s.Aux[proxLambda]})
+	return nil
 }
 
+func (a ProxGPDA) step(r *Round) float64 { return 1 / (2 * a.Rho * float64(len(r.Links))) }
+
+// Mix has the due step of lambda, whose part in x is as large as the penalty's.
 func (a ProxGPDA) Mix(s *State, r *Round) error {
-	lambda := s.Aux[proxLambda]
-	step, dual := 1/(2*a.Rho*float64(len(r.Links))), a.Rho
+	dual := a.Rho
 	if r.T == 0 {
 		dual = 0
 	}
-	to := s.targets(device.Term{A: -a.Rho * step, V: s.X}, device.Term{A: dual, V: lambda})
-	for _, l := range r.Links {
-		if l.Heard != nil {
-			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, to...)
-		}
-	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -step, V: s.g}, device.Term{A: -step, V: lambda})
+	s.addDiffs(r, device.Term{A: -a.step(r) * (a.Rho + dual), V: s.X}, device.Term{A: dual, V: s.Aux[proxLambda]})
 	return nil
 }
 

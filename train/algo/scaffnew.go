@@ -54,10 +54,6 @@ func (a Scaffnew) Mix(s *State, r *Round) error {
 	if r.Alpha > 0 {
 		gain = a.P * a.C / r.Alpha
 	}
-	for _, l := range r.Links {
-		if l.Heard != nil {
-			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.targets(device.Term{A: -a.C * l.Fixed, V: s.X}, device.Term{A: -gain * l.Fixed, V: s.Aux[scaffnewH]})...)
-		}
-	}
+	s.addMixed(r, device.Term{A: -a.C, V: s.X}, device.Term{A: -gain, V: s.Aux[scaffnewH]})
 	return nil
 }

@@ -15,8 +15,15 @@ import "fspda/device"
 // estimate is exact, and with the gossip part in a vector of its own nothing is divided by a step size that a schedule may bring to zero.
 // The paper's box differs (it adds the old gradient and flips signs) and diverges.
 //
+// Instead of lambda an agent remembers what lambda would come to if nothing new happened, while ml dies away:
+//
+//	ahead = lambda + kappa·ml,  kappa = beta·(1-a_lambda)/a_lambda        ahead ← ahead + (beta/a_lambda)·(ΣD - (1-a_lambda)·ΣE)
+//
+// It changes on the masks of active edges alone, by exact negatives at the two ends. A dense lambda ← lambda + beta·ml would round in every
+// coordinate and iteration, and sum up what ml rounds: over many iterations that moves Σ lambda away from zero.
+//
 // With a_x = a_lambda = 1 it is SA without heavy ball. The mean of mg is STORM of the mean gradient, the mean of x moves by -alpha times
-// it, and lambda and ml sum to zero. When a_x = a_lambda, mc and ml are one vector.
+// it, and lambda, ahead and ml sum to zero. When a_x = a_lambda, mc and ml are one vector.
 //
 // ZeroStart leaves the momenta zero at t = 0, which then does nothing. Lagged is the released program's estimate of lambda, inside the
 // momentum: x moves by the average l ← (1-a_x)·l + a_x·lambda instead of lambda. Both have the same fixed point.
@@ -36,7 +43,7 @@ var (
 )
 
 const (
-	stormLambda = iota // in State.Aux
+	stormAhead = iota // in State.Aux
 	stormMG
 	stormML
 	stormPrev // x^{t-1}
@@ -46,7 +53,7 @@ const (
 func (STORM) Name() string { return "fspda-storm" }
 
 func (a STORM) Aux() []string {
-	names := []string{"lambda", "mg", "ml", "previous"}
+	names := []string{"ahead", "mg", "ml", "previous"}
 	if a.AX != a.ALambda {
 		names = append(names, "mc")
 	}
@@ -56,8 +63,11 @@ func (a STORM) Aux() []string {
 	return names
 }
 
-// Tracked is lambda, which tends to (alpha/eta)·(∇F - ∇f_i).
-func (a STORM) Tracked(alpha, eta float64) (string, float64) { return "lambda", alpha / eta }
+// Tracked is ahead, which tends to (alpha/eta)·(∇F - ∇f_i) with lambda.
+func (a STORM) Tracked(alpha, eta float64) (string, float64) { return "ahead", alpha / eta }
+
+// kappa is what ml has still to give to lambda.
+func (a STORM) kappa() float64 { return a.Beta * (1 - a.ALambda) / a.ALambda }
 
 // Scratch is one: the gradient at the old point.
 func (STORM) Scratch() int { return 1 }
@@ -111,24 +121,25 @@ func (a STORM) estimate(s *State, r *Round) error {
 // move makes the dense part of the step, in which mc and ml are (1-a) times what they were. x^{t+1} is written over x^{t-1}, and the
 // two change names: no copy.
 func (a STORM) move(s *State, r *Round) {
-	lambda, ml, mc := s.Aux[stormLambda], s.Aux[stormML], a.mc(s)
-	dual := lambda
+	next, mg, ml := s.Aux[stormPrev], s.Aux[stormMG], s.Aux[stormML]
+	dual, fade := s.Aux[stormAhead], r.Eta*a.kappa() // -eta·lambda is -eta·dual + fade·ml
 	if a.Lagged {
-		dual = s.Aux[len(s.Aux)-1]
-		s.combine(dual, device.Term{A: 1 - a.AX, V: dual}, device.Term{A: a.AX, V: lambda})
+		average := s.Aux[len(s.Aux)-1]
+		s.combine(average, device.Term{A: 1 - a.AX, V: average}, device.Term{A: a.AX, V: dual}, device.Term{A: -a.AX * a.kappa(), V: ml})
+		dual, fade = average, 0
 	}
-	next := s.Aux[stormPrev]
-	s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.Aux[stormMG]},
-		device.Term{A: -a.Gamma * (1 - a.AX), V: mc}, device.Term{A: -r.Eta, V: dual})
-	s.X, s.Aux[stormPrev] = next, s.X
-	s.combine(lambda, device.Term{A: 1, V: lambda}, device.Term{A: a.Beta * (1 - a.ALambda), V: ml})
-	s.combine(ml, device.Term{A: 1 - a.ALambda, V: ml})
-	if a.AX != a.ALambda {
+	gossip := -a.Gamma * (1 - a.AX)
+	if mc := a.mc(s); mc == ml {
+		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual}, device.Term{A: fade + gossip, V: ml})
+	} else {
+		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual}, device.Term{A: fade, V: ml}, device.Term{A: gossip, V: mc})
 		s.combine(mc, device.Term{A: 1 - a.AX, V: mc})
 	}
+	s.X, s.Aux[stormPrev] = next, s.X
+	s.combine(ml, device.Term{A: 1 - a.ALambda, V: ml})
 }
 
-// Mix adds the new terms: D to both momenta and through them to x and lambda, then the old E.
+// Mix adds the new terms: D to both momenta and through them to x and the dual, then the old E.
 func (a STORM) Mix(s *State, r *Round) error {
 	for _, l := range r.Links {
 		if l.Heard == nil {
@@ -144,7 +155,7 @@ func (a STORM) Mix(s *State, r *Round) error {
 
 // spread lists where a difference goes that enters mc with weight p and ml with weight q.
 func (a STORM) spread(s *State, p, q float64) []device.Term {
-	to := s.targets(device.Term{A: -a.Gamma * p, V: s.X}, device.Term{A: a.Beta * q, V: s.Aux[stormLambda]}, device.Term{A: q, V: s.Aux[stormML]})
+	to := s.targets(device.Term{A: -a.Gamma * p, V: s.X}, device.Term{A: a.Beta / a.ALambda * q, V: s.Aux[stormAhead]}, device.Term{A: q, V: s.Aux[stormML]})
 	if a.AX != a.ALambda {
 		s.to = append(to, device.Term{A: p, V: s.Aux[stormMore]})
 	}

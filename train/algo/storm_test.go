@@ -8,10 +8,20 @@ import (
 	"fspda/internal/rng"
 )
 
+// lambda returns lambda = ahead - kappa·ml of agent i.
+func (a STORM) lambda(g *game, i int) []float64 {
+	l := slices.Clone(g.aux(i, "ahead"))
+	for k, ml := range g.aux(i, "ml") {
+		l[k] -= a.kappa() * ml
+	}
+	return l
+}
+
 func TestGoldenSTORM(t *testing.T) {
-	g := goldenGame(STORM{Gamma: 0.4, Beta: 1, AX: 0.3, ALambda: 0.2})
+	a := STORM{Gamma: 0.4, Beta: 1, AX: 0.3, ALambda: 0.2}
+	g := goldenGame(a)
 	golden(t, g, "0.9456147377 1.1116967649 0.4122600931", "2.0123561286 1.4683659770 1.8818750496")
-	check(t, "lambda_0", g.aux(0, "lambda"), "-1.1103146800 -1.8253994290 -0.8844327360")
+	check(t, "lambda_0", a.lambda(g, 0), "-1.1103146800 -1.8253994290 -0.8844327360")
 }
 
 // noisy adds to each agent's gradient noise that depends on agent and iteration alone, so that both points of one iteration see the same.
@@ -39,7 +49,7 @@ func TestSTORMOfOneIsSA(t *testing.T) {
 			if e := distance(a.x(i), b.x(i)); e > 1e-12 {
 				t.Errorf("agent %d: %g apart", i, e)
 			}
-			if e := distance(a.aux(i, "lambda"), b.aux(i, "lambda")); e > 1e-12 {
+			if e := distance(a.aux(i, "ahead"), b.aux(i, "lambda")); e > 1e-12 {
 				t.Errorf("duals of agent %d: %g apart", i, e)
 			}
 		}
@@ -78,6 +88,9 @@ func TestSTORMIsItsAppendix(t *testing.T) {
 				}
 				g.step(t, it)
 				for i := range x {
+					if e := distance(lam[i], a.lambda(g, i)); e > 1e-12 {
+						t.Fatalf("%+v, iteration %d, agent %d: lambda is %g from the appendix", a, it, i, e)
+					}
 					if e := distance(x[i], g.x(i)); e > 1e-12 {
 						t.Fatalf("%+v, iteration %d, agent %d: %g from the appendix", a, it, i, e)
 					}
@@ -150,7 +163,7 @@ func TestSTORMMeans(t *testing.T) {
 			if e := distance(before, mean(w.n, g.x)); e > 1e-12 {
 				t.Fatalf("iteration %d: the mean is %g off", it, e)
 			}
-			for _, name := range []string{"lambda", "ml", "mc"} {
+			for _, name := range []string{"ahead", "ml", "mc"} {
 				if e := sumNorm(w.n, func(i int) []float64 { return g.aux(i, name) }); e > 1e-11 {
 					t.Fatalf("iteration %d: |sum of %s| = %g", it, name, e)
 				}
@@ -209,7 +222,8 @@ func TestSTORMReducesNoise(t *testing.T) {
 // Momenta that start as zeros: iteration 0 does nothing, and the first sample counts by a share of a only.
 func TestSTORMZeroStart(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
-		g := w.play(STORM{Gamma: 0.3, Beta: 0.7, AX: 0.4, ALambda: 0.2, ZeroStart: true}, q, 0.02, 0.01)
+		a := STORM{Gamma: 0.3, Beta: 0.7, AX: 0.4, ALambda: 0.2, ZeroStart: true}
+		g := w.play(a, q, 0.02, 0.01)
 		for i := range w.n {
 			for k := range g.x(i) {
 				g.x(i)[k] = float64(i*k) / 10
@@ -218,7 +232,7 @@ func TestSTORMZeroStart(t *testing.T) {
 		x := copyModels(w, g)
 		g.step(t, 0)
 		for i := range w.n {
-			if distance(x[i], g.x(i)) != 0 || distance(g.aux(i, "lambda"), make([]float64, w.d)) != 0 {
+			if distance(x[i], g.x(i)) != 0 || distance(a.lambda(g, i), make([]float64, w.d)) != 0 {
 				t.Fatalf("agent %d moved in iteration 0", i)
 			}
 		}
@@ -231,8 +245,8 @@ func TestSTORMZeroStart(t *testing.T) {
 				if want := x[i][k] - 0.4*(0.02*gi[k]+0.3*l[i][k]); math.Abs(want-v) > 1e-14 {
 					t.Fatalf("agent %d: %g, want %g", i, v, want)
 				}
-				if want := 0.7 * 0.2 * l[i][k]; math.Abs(want-g.aux(i, "lambda")[k]) > 1e-14 {
-					t.Fatalf("dual of agent %d: %g, want %g", i, g.aux(i, "lambda")[k], want)
+				if want := 0.7 * 0.2 * l[i][k]; math.Abs(want-a.lambda(g, i)[k]) > 1e-14 {
+					t.Fatalf("dual of agent %d: %g, want %g", i, a.lambda(g, i)[k], want)
 				}
 			}
 		}
