@@ -19,13 +19,14 @@ type StepOptions struct {
 	Model  train.Model
 	FLOPs  float64                                    // of the matrix kernels of one gradient at the setup's batch
 	Shapes [][3]int                                   // m, n, k of those kernels: the shapes at which the limit is taken
-	Rate   func(m, n, k int, d time.Duration) float64 // measures this machine's matrix product on one core, GFLOP/s
+	Rate   func(m, n, k int, d time.Duration) float64 // measures this machine's matrix product on one core, GFLOP/s; nil: not of interest
 	Each   time.Duration                              // how long to measure each thing
 }
 
 // StepReport is what a step costs. Times are per agent and iteration, on one core.
 type StepReport struct {
 	What       string        `json:"what"`
+	Algo       string        `json:"algo"`
 	Batch      int           `json:"batch"`
 	Dim        int           `json:"dim"`
 	Iterations int           `json:"iterations"` // measured
@@ -50,7 +51,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: what is not in a kernel has nothing to hide behind
 	c := o.Setup.Config
-	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
+	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
 	n, took, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.reset)
 	if err != nil {
@@ -70,8 +71,10 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
 	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
-	r.GEMM = o.limit()
-	r.Fraction = r.Rate / r.GEMM
+	if o.Rate != nil {
+		r.GEMM = o.limit()
+		r.Fraction = r.Rate / r.GEMM
+	}
 	return r, nil
 }
 

@@ -12,6 +12,10 @@ import (
 // It counts its holders and goes back to its Pool when the last one has let go.
 type Buffer struct {
 	V device.Vector
+	// Coords are the coordinates of V's numbers in the vector they stem from, ascending, where a compressor picked them; else empty. They
+	// are shared and reused together with V. Those that a seed gives need not travel: a receiver who finds none draws them. Get leaves
+	// them empty.
+	Coords []uint32
 
 	pool    *Pool
 	holders atomic.Int32
@@ -68,6 +72,7 @@ func (p *Pool) Device() device.Device { return p.dev }
 func (p *Pool) Get(n int) *Buffer {
 	if b := p.take(n); b != nil {
 		b.holders.Store(1)
+		b.Coords = b.Coords[:0]
 		return b
 	}
 	b := &Buffer{V: p.dev.NewVector(n), pool: p}

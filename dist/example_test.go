@@ -73,3 +73,26 @@ func ExampleLedger() {
 	fmt.Printf("%d %.2f %.2f\n", mask.Len(), float64(both.SharedSeed)/d, float64(both.Reference)/d)
 	// Output: 7948 6.40 12.80
 }
+
+// What a compressor leaves of a vector, and what its codec makes of it.
+func ExampleCompressor() {
+	sizes := []int{6}
+	mask, err := dist.ParseMask("randk", 1.0/3, sizes, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	q, err := dist.ParseCompressor("topk", dist.CompressorOptions{Mask: mask, Sizes: sizes, Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var p dist.Payload
+	if err := q.Compress(&p, []float32{0.1, -3, 0, 0.5, 2, 1}, 0, 0); err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := q.Encode(nil, p, dist.SharedSeed, false)
+	fmt.Println(p.Coords, p.Vectors[0], len(text), err)
+	// Output: [1 4] [-3 2] 9 <nil>
+}

@@ -54,6 +54,7 @@ var processSpellings = []spelling{
 	{"broadcast-rr", "agent t mod n speaks"},
 	{"matching", "a random set of edges without common agents to which none can be added"},
 	{"periodic(tau)", "all edges at each tau-th iteration (t+1 divisible by tau), else none"},
+	{"coin(p)", "all edges at once with probability p, else none"},
 	{"full", "all edges"},
 	{"empty", "no edge"},
 	{"trace(path)", "a file with \"t i j\" on each line, i the initiator; # begins a comment"},
@@ -84,6 +85,9 @@ func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
 	case "periodic":
 		tau, err := p.count()
 		return orError(periodic{g, tau}, err)
+	case "coin":
+		p, err := p.probability()
+		return orError(coin{law, p}, err)
 	case "full":
 		return full{g}, nil
 	case "trace":

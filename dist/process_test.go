@@ -20,7 +20,7 @@ func mustProcess(t testing.TB, spec string, g *Graph, seed uint64) Process {
 
 // processes is one of each kind, as written by String.
 var processes = []string{"one-edge", "one-edge-round-robin", "k-edges(2.5)", "k-edges-exact(3)", "bernoulli(0.3)", "broadcast(0.15)",
-	"broadcast-one", "broadcast-rr", "matching", "periodic(4)", "full", "empty"}
+	"broadcast-one", "broadcast-rr", "matching", "periodic(4)", "coin(0.3)", "full", "empty"}
 
 // What every process promises: String reads back, events are valid, ascending and without repetition, two copies agree, the same
 // slice is used again without allocation, and the events are those of t alone, in whatever order t is asked.
@@ -103,6 +103,7 @@ func TestExactRates(t *testing.T) {
 		{"broadcast-one", 0.2, 0.2},
 		{"broadcast-rr", 0.2, 0.2},
 		{"periodic(8)", 0.125, 0.125},
+		{"coin(0.4)", 0.4, 0.4},
 		{"full", 1, 1},
 		{"empty", 0, 0},
 	} {

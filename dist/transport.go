@@ -11,6 +11,7 @@ type Message struct {
 	T        int
 	From, To int
 	Values   []*Buffer
+	Codec    Codec // how a transport that leaves the process writes the values; nil: as float32
 }
 
 // Release lets go of all values.

@@ -40,6 +40,10 @@ type agent struct {
 	own     []*dist.Buffer // lent in this iteration
 	sendErr error
 	heard   []*dist.Buffer
+	pk      packer
+
+	event int     // of an asynchronous run: the one at hand
+	time  float64 // of an asynchronous run: when it last left a snapshot, in virtual time
 }
 
 func newAgent(r *run, id, first int) (*agent, error) {
@@ -54,6 +58,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 		a.spare <- newSnapshot(r.dev, a.state)
 	}
 	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
+	a.prepare()
 	return a, nil
 }
 
@@ -99,7 +104,7 @@ func (a *agent) walk(ctx context.Context, first int) error {
 func (a *agent) step(t int) error {
 	s := a.run.setup
 	a.round.T = t
-	a.round.Alpha, a.round.Eta = s.Schedule.At(t)
+	a.round.Alpha, a.round.Eta = s.Schedule.At(t - t%s.roundLength())
 	a.connect(t)
 	defer a.letGo()
 	if err := s.Algo.Local(a.state, &a.round); err != nil {
@@ -114,7 +119,10 @@ func (a *agent) step(t int) error {
 		return err
 	}
 	a.account()
-	return nil
+	if s.sparing() {
+		return nil
+	}
+	return a.take() // an iteration without a gradient passes its batch over, so that batches keep to their iterations
 }
 
 // connect sets the round's links: this iteration's edges at the agent, each with the mask that both ends derive.
@@ -124,9 +132,13 @@ func (a *agent) connect(t int) {
 	if s.Collective {
 		for peer := range s.Graph.N {
 			if peer != a.id {
-				a.link(peer, nil, s.Dim, 1/float64(s.Graph.N))
+				a.link(peer, nil, s.Dim, 1/float64(s.Graph.N), 0)
 			}
 		}
+		return
+	}
+	if s.Compressor != nil {
+		a.broadcast(t)
 		return
 	}
 	a.events = s.Process.Active(a.events, t)
@@ -136,23 +148,26 @@ func (a *agent) connect(t int) {
 		if !ok {
 			continue
 		}
-		w := a.weights.Event(k)
+		w, fixed := a.weights.Event(k), 0.0
+		if s.Mixing != nil {
+			fixed = s.Mixing.Edge(e.Edge)
+		}
 		if s.Mask.Dense() {
-			a.link(peer, nil, s.Dim, w)
+			a.link(peer, nil, s.Dim, w, fixed)
+			a.round.Links[len(a.round.Links)-1].Begins = a.begins(t, e)
 			continue
 		}
 		at := len(a.round.Links)
-		if at == len(a.masks) {
-			a.masks = append(a.masks, nil)
-		}
+		a.growMasks(at)
 		a.coords = s.Mask.Draw(a.coords, t, a.id, peer)
 		a.masks[at] = a.run.dev.NewIndex(a.coords, a.masks[at])
-		a.link(peer, a.masks[at], len(a.coords), w)
+		a.link(peer, a.masks[at], len(a.coords), w, fixed)
+		a.round.Links[at].Begins = a.begins(t, e)
 	}
 }
 
 // link appends one link to the round, reusing the memory of an earlier round's.
-func (a *agent) link(peer int, mask device.Index, length int, weight float64) {
+func (a *agent) link(peer int, mask device.Index, length int, weight, fixed float64) {
 	n := len(a.round.Links)
 	if n < cap(a.round.Links) {
 		a.round.Links = a.round.Links[:n+1]
@@ -160,7 +175,8 @@ func (a *agent) link(peer int, mask device.Index, length int, weight float64) {
 		a.round.Links = append(a.round.Links, algo.Link{})
 	}
 	l := &a.round.Links[n]
-	l.Peer, l.Mask, l.Len, l.Weight = peer, mask, length, weight
+	l.Peer, l.Mask, l.Len, l.Weight, l.Fixed = peer, mask, length, weight, fixed
+	l.Begins, l.Silent = false, false
 	l.Own, l.Heard = l.Own[:0], nil
 }
 
@@ -174,7 +190,7 @@ func (a *agent) lend(n int) device.Vector {
 // post is Round.Post: the vectors go to the transport, shared with the agent that reads them as its own.
 func (a *agent) post(link int, values ...device.Vector) {
 	l := &a.round.Links[link]
-	m := dist.Message{T: a.round.T, From: a.id, To: l.Peer}
+	m := dist.Message{T: a.round.T, From: a.id, To: l.Peer, Codec: a.pk.codec}
 	for _, v := range values {
 		at := slices.IndexFunc(a.own, func(b *dist.Buffer) bool { return b.V == v })
 		if at < 0 {
@@ -194,7 +210,7 @@ func (a *agent) hear(l *algo.Link) error {
 	if a.sendErr != nil {
 		return a.sendErr
 	}
-	if len(l.Own) == 0 {
+	if l.Silent || len(l.Own) == 0 && a.run.setup.Compressor == nil {
 		return nil
 	}
 	m, err := a.run.net.Recv(a.ctx, a.id, l.Peer, a.round.T)
@@ -207,6 +223,9 @@ func (a *agent) hear(l *algo.Link) error {
 	for _, b := range m.Values {
 		a.heard = append(a.heard, b)
 		l.Heard = append(l.Heard, b.V)
+	}
+	if a.run.setup.Compressor != nil {
+		a.locate(l, m.Values[0])
 	}
 	return nil
 }
@@ -222,7 +241,16 @@ func (a *agent) account() {
 	}
 	for i := range a.round.Links {
 		l := &a.round.Links[i]
-		if l.Heard == nil {
+		switch {
+		case s.Compressor != nil:
+			if len(l.Own) > 0 {
+				a.accountOne(l)
+			}
+			continue
+		case l.Heard == nil:
+			continue
+		case s.Lattice != nil:
+			a.accountOne(l)
 			continue
 		}
 		values := 0
@@ -264,12 +292,8 @@ func (a *agent) letGo() {
 
 // grad is Round.Grad: the gradient of this iteration's batch at any point.
 func (a *agent) grad(dst, x device.Vector) error {
-	if !a.taken {
-		b, err := a.loader.Next()
-		if err != nil {
-			return err
-		}
-		a.batch, a.taken = b, true
+	if err := a.take(); err != nil {
+		return err
 	}
 	loss, err := a.run.model.Grad(dst, x, a.batch)
 	if err != nil {
@@ -285,20 +309,33 @@ func (a *agent) grad(dst, x device.Vector) error {
 	return nil
 }
 
+// take takes this iteration's batch, once.
+func (a *agent) take() error {
+	if a.taken {
+		return nil
+	}
+	b, err := a.loader.Next()
+	if err != nil {
+		return err
+	}
+	a.batch, a.taken = b, true
+	return nil
+}
+
 // leave copies the agent's state at the head of iteration t for the collector.
 func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	var sn *snapshot
 	select {
 	case sn = <-a.spare:
 	case <-a.ctx.Done():
-		if ctx.Err() != nil || a.run.pace.beyond(t) {
+		if ctx.Err() != nil || a.beyond(t) {
 			return context.Cause(a.ctx)
 		}
 		// The run diverged inside t: its head still counts, but nobody may be left to set a snapshot free.
 		sn = newSnapshot(a.run.dev, a.state)
 	}
 	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
-	sn.ledger, sn.grads = a.ledger, a.grads
+	sn.ledger, sn.grads, sn.decodes, sn.time = a.ledger, a.grads, a.pk.decodes, a.time
 	a.run.dev.Gather(sn.x, a.state.X, nil)
 	for i, v := range a.state.Aux {
 		a.run.dev.Gather(sn.aux[i], v, nil)
@@ -311,6 +348,14 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	}
 }
 
+// beyond tells whether the head of iteration t lies behind a divergence: not all agents will get there.
+func (a *agent) beyond(t int) bool {
+	if a.run.events != nil {
+		return a.run.events.beyond(a.event)
+	}
+	return a.run.pace.beyond(t)
+}
+
 // errHalted ends the wait of an agent whose run diverged elsewhere.
 var errHalted = errors.New("train: halted")
 
@@ -318,8 +363,15 @@ var errHalted = errors.New("train: halted")
 type DivergedError struct {
 	Agent, T int
 	Loss     float64
+	Cause    error // what came before the loss could show it; mostly nil
 }
 
+// Unwrap returns the cause.
+func (e *DivergedError) Unwrap() error { return e.Cause }
+
 func (e *DivergedError) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("train: diverged: agent %d in iteration %d: %v", e.Agent, e.T, e.Cause)
+	}
 	return fmt.Sprintf("train: diverged: the training loss of agent %d in iteration %d is %g (limit %g): lower alpha, or check eta, gamma and momentum", e.Agent, e.T, e.Loss, lossLimit)
 }

@@ -28,20 +28,21 @@ const (
 
 // manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure functions of seed and iteration.
 type manifest struct {
-	Format      int           `json:"format"`
-	RNG         int           `json:"rng_version"`
-	Fingerprint string        `json:"config_fingerprint"`
-	Data        string        `json:"data_fingerprint"`
-	Iteration   int           `json:"iteration"`
-	Agents      int           `json:"agents"`
-	Dim         int           `json:"dim"`
-	Algo        string        `json:"algo"`
-	Aux         []string      `json:"aux"`
-	WallS       float64       `json:"wall_s"`
-	Ledgers     []dist.Ledger `json:"ledgers"`
-	Grads       []int         `json:"grads"`
-	Bytes       int64         `json:"vectors_bytes"`
-	SHA256      string        `json:"vectors_sha256"`
+	Format      int            `json:"format"`
+	RNG         int            `json:"rng_version"`
+	Fingerprint string         `json:"config_fingerprint"`
+	Data        string         `json:"data_fingerprint"`
+	Iteration   int            `json:"iteration"`
+	Agents      int            `json:"agents"`
+	Dim         int            `json:"dim"`
+	Algo        string         `json:"algo"`
+	Aux         []string       `json:"aux"`
+	WallS       float64        `json:"wall_s"`
+	Ledgers     []dist.Ledger  `json:"ledgers"`
+	Grads       []int          `json:"grads"`
+	Decodes     []dist.Decodes `json:"decodes,omitempty"` // of a lattice
+	Bytes       int64          `json:"vectors_bytes"`
+	SHA256      string         `json:"vectors_sha256"`
 }
 
 // CheckpointError reports a checkpoint that cannot be used.
@@ -88,6 +89,9 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 		Iteration: sn[0].t, Agents: len(sn), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: wall}
 	for _, a := range sn {
 		m.Ledgers, m.Grads = append(m.Ledgers, a.ledger), append(m.Grads, a.grads)
+		if s.Lattice != nil {
+			m.Decodes = append(m.Decodes, a.decodes)
+		}
 	}
 	h := sha256.New()
 	if m.Bytes, err = f.fs.WriteFile(filepath.Join(tmp, vectorsFile), func(w io.Writer) error {
@@ -233,7 +237,7 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 		return &CheckpointError{Got: "belongs to another configuration", Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
 	case c.Data != s.Set.Fingerprint():
 		return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
-	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents:
+	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Iteration < 0 || c.Iteration > s.Config.Iterations:
 		return &CheckpointError{Got: fmt.Sprintf("is damaged: iteration %d of a run of %d", c.Iteration, s.Config.Iterations)}
@@ -277,5 +281,8 @@ func (c *checkpoint) restore(a *agent) error {
 		}
 	}
 	a.ledger, a.grads = c.Ledgers[a.id], c.Grads[a.id]
+	if c.Decodes != nil {
+		a.pk.decodes = c.Decodes[a.id]
+	}
 	return nil
 }

@@ -27,23 +27,46 @@ type Config struct {
 	Hidden     Widths `yaml:"hidden" help:"widths of the hidden layers, comma separated; none is a linear model"`
 	Activation string `yaml:"activation" help:"sigmoid or relu"`
 
-	Algo       string    `yaml:"algo" help:"fspda-sa, dsgd or sgd (central)"`
-	Iterations int       `yaml:"iterations" help:"number of iterations T"`
-	Alpha      float64   `yaml:"alpha" help:"primal step size (learning rate); the largest one of a schedule"`
-	Eta        AutoFloat `yaml:"eta" help:"fspda-sa: dual-to-primal gain at the largest alpha; auto derives it from the graph's spectrum"`
-	Gamma      float64   `yaml:"gamma" help:"fspda-sa: gossip gain; 0.5 averages a pair"`
-	Beta       float64   `yaml:"beta" help:"fspda-sa: dual step size"`
-	Theta      float64   `yaml:"theta" help:"dsgd: consensus step size"`
-	Weights    string    `yaml:"weights" help:"dsgd: constant (theta) or metropolis (of the active graph)"`
-	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
-	Momentum   float64   `yaml:"momentum" help:"heavy-ball factor mu; multiplies the effective step by 1/(1-mu)"`
-	Decay      float64   `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
-	Schedule   string    `yaml:"schedule" help:"constant or cosine"`
-	Warmup     float64   `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
+	Algo        string    `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
+	Iterations  int       `yaml:"iterations" help:"number of iterations T"`
+	Alpha       float64   `yaml:"alpha" help:"primal step size (learning rate); the largest one of a schedule"`
+	Eta         AutoFloat `yaml:"eta" help:"fspda: dual-to-primal gain at the largest alpha; auto derives it from the graph's spectrum"`
+	Gamma       float64   `yaml:"gamma" help:"fspda: gossip gain; 0.5 averages a pair"`
+	Beta        float64   `yaml:"beta" help:"fspda: dual step size"`
+	AX          float64   `yaml:"a_x" help:"fspda-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa"`
+	ALambda     float64   `yaml:"a_lambda" help:"fspda-storm: weight of the newest sample in the dual momentum"`
+	Theta       AutoFloat `yaml:"theta" help:"dsgd, choco: consensus step size; auto is 0.5 for dsgd and half the stable limit for choco"`
+	Weights     string    `yaml:"weights" help:"dsgd: constant (theta) or metropolis (of the active graph)"`
+	Order       string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
+	Mixing      string    `yaml:"mixing" help:"scaffnew, led, kgt, extra, choco: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform"`
+	LocalSteps  int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps from one averaging to the next; 0 is what edges say, or 10; swarm, blocking: steps of a pair, 0 is 1"`
+	Share       float64   `yaml:"share" help:"scaffnew: share c of the averaging step, at most 1"`
+	OuterStep   float64   `yaml:"outer_step" help:"kgt: outer step eta_s; 1 goes where the local steps went"`
+	Delta       float64   `yaml:"delta" help:"extra: W~ = W + delta (I-W), at most 0.5"`
+	Rho         AutoFloat `yaml:"rho" help:"prox-gpda: penalty; its step is 1/(2 rho degree); auto makes alpha the largest of these"`
+	Kappa       float64   `yaml:"kappa" help:"next: steps fade as b(t+1) = b(t) (1 - kappa b(t)); 0 keeps them"`
+	Compress    string    `yaml:"compress" help:"choco: randk, topk, qsgd(255), qsgd-scaled(255), identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic)"`
+	Norms       string    `yaml:"norms" help:"qsgd: one norm for each tensor, or one for the flat vector"`
+	Swarm       string    `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
+	Initiator   string    `yaml:"initiator" help:"swarm: global (who began the exchange), or degree, the released program's rule"`
+	PaperBits   string    `yaml:"reference_bits" help:"choco: honest, or published, which counts bits_reference as the released program does"`
+	Coef        string    `yaml:"coef" help:"fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's appendix)"`
+	CMax        float64   `yaml:"c_max" help:"fspda-async: the largest gradient coefficient"`
+	ComputeTime string    `yaml:"compute_time" help:"fspda-async: virtual time of a gradient, of mean 1: constant, exp, uniform, lognormal(0.5)"`
+	Slowness    string    `yaml:"slowness" help:"fspda-async: what the agents' times are multiplied by: equal, linear(6), straggler(6), random(6)"`
+	Contacts    float64   `yaml:"contacts" help:"fspda-async: how often an agent is called to an exchange in a unit of virtual time, on average"`
+	Dual        string    `yaml:"dual" help:"fspda-sa: same-time, or stale-neighbour, the released program's dual step"`
+	StormStart  string    `yaml:"storm_start" help:"fspda-storm: momenta start from the first gradient, or from zero"`
+	StormLambda string    `yaml:"storm_lambda" help:"fspda-storm: exact, or lagged, the released program's average of lambda"`
+	EtaSchedule string    `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
+	Momentum    float64   `yaml:"momentum" help:"heavy-ball factor mu; multiplies the effective step by 1/(1-mu)"`
+	Decay       float64   `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
+	Schedule    string    `yaml:"schedule" help:"constant or cosine"`
+	Warmup      float64   `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
 
 	Agents    int     `yaml:"agents" help:"number of agents n"`
 	Graph     string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, er(0.5), er10-published, regular(3), file(PATH)"`
-	Edges     string  `yaml:"edges" help:"edge process: one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), full, ..."`
+	Edges     string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), full, ..."`
 	Mask      string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
 	Density   float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
 	Partition string  `yaml:"partition" help:"data split: shuffled, sorted, by-class, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
@@ -64,9 +87,13 @@ func Default() Config {
 	return Config{
 		Data: "synthetic", DataTrain: 10000, DataTest: 2000,
 		Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid",
-		Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, Theta: 0.5,
+		Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1, Theta: AutoFloat{Auto: true},
+		Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global", PaperBits: "honest",
+		Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
+		Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true},
+		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
 		Weights: "constant", Order: "cta", Decay: 1e-4, Schedule: "constant", Warmup: 5,
-		Agents: 10, Graph: "complete", Edges: "one-edge", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
+		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Sampling: "epochs", Seed: 1,
 		Device: "auto", EvalPoints: 20, Accounting: "shared-seed", Checkpoint: 60,
 	}

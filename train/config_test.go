@@ -111,7 +111,7 @@ func TestRefusals(t *testing.T) {
 		"gamma full":     {func(c *Config) { c.Edges, c.Density, c.Gamma = "full", 1, 0.7 }, []string{"gamma 0.7", "all edges at once"}},
 		"gamma periodic": {func(c *Config) { c.Edges, c.Mask, c.Gamma = "periodic(5)", "all", 0.6 }, []string{"gamma 0.6", "all edges at once"}},
 		"eta":            {func(c *Config) { c.Eta = AutoFloat{V: 0.6} }, []string{"eta 0.6", "reaches gamma 0.5"}},
-		"theta":          {func(c *Config) { c.Algo, c.Theta = "dsgd", 1.2 }, []string{"theta 1.2", "stable region"}},
+		"theta":          {func(c *Config) { c.Algo, c.Theta = "dsgd", AutoFloat{V: 1.2} }, []string{"theta 1.2", "stable region"}},
 		"every 1e-10":    {func(c *Config) { c.Checkpoint = 1e-10 }, []string{"checkpoint_every 1e-10", "0.001 to 1e9"}},
 		"every 1e10":     {func(c *Config) { c.Checkpoint = 1e10 }, []string{"checkpoint_every 1e+10", "0.001 to 1e9"}},
 		"threads":        {func(c *Config) { c.Threads = 1e6 }, []string{"threads 1000000", "1024"}},
@@ -201,7 +201,7 @@ func TestAutoEtaOfManyAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Setup{Config: Default(), Graph: g}
+	s := &Setup{Config: Default(), Graph: g, method: Default().method()}
 	if err := s.steps(); err == nil || !strings.Contains(err.Error(), "give a number") {
 		t.Errorf("error %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"fspda/device"
+	"fspda/train/algo"
 )
 
 // evalChunk is how many examples are evaluated at a time. It is part of the definition of the metrics' last bits.
@@ -101,7 +102,13 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 		r.BitsTotal += e.setup.bits(l)
 		r.BitsAgentMax = max(r.BitsAgentMax, e.setup.bits(l))
 		r.GradsTotal += s.grads
+		r.FarDecodes += s.decodes.Far
+		r.LargestDecode = max(r.LargestDecode, Num(s.decodes.Largest))
 	}
+	if e.setup.sparing() {
+		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)) / e.setup.perEpoch())
+	}
+	r.Time = Num(sn[0].time)
 	alpha, eta := e.setup.Schedule.At(t)
 	r.LR, r.Eta = Num(alpha), Num(eta)
 	return r
@@ -219,34 +226,48 @@ func (e *evaluator) test(p *point, pr *probe) error {
 	return nil
 }
 
-// duals reads the agents' λ, or returns nil where the algorithm has none.
+// duals reads the vectors that the algorithm says sum to zero, or returns nil where it has none.
 func (e *evaluator) duals(sn []*snapshot) [][]float32 {
-	at := slices.Index(e.setup.Algo.Aux(), "lambda")
-	if at < 0 {
+	tr, ok := e.setup.Algo.(algo.Tracker)
+	if !ok {
 		return nil
 	}
+	name, _ := tr.Tracked(e.setup.Config.Alpha, e.setup.Config.Eta.V)
+	at := slices.Index(e.setup.Algo.Aux(), name)
 	out := make([][]float32, len(sn))
 	for i, s := range sn {
 		out[i] = make([]float32, e.setup.Dim)
 		e.dev.Read(out[i], s.aux[at])
+		if e.setup.method.Edges == Clocks {
+			e.addMail(out[i], s)
+		}
 	}
 	return out
 }
 
-// dualTrack is the squared distance of the duals from where they lead: (alpha/((1-mu)·eta))·(∇F - ∇f_i)(xbar), where f_i
-// carries its weight in F.
+// addMail adds beta times what lies unread in the mailbox, for the other end may have read its half: together they sum to zero.
+func (e *evaluator) addMail(dual []float32, s *snapshot) {
+	mail := make([]float32, len(dual))
+	e.dev.Read(mail, s.aux[slices.Index(e.setup.Algo.Aux(), "mail")])
+	beta := float32(e.setup.Config.Beta)
+	for k, v := range mail {
+		dual[k] += float32(beta * v)
+	}
+}
+
+// dualTrack is the squared distance of the duals from where they lead: a multiple of (∇F - ∇f_i)(xbar), where f_i carries its weight in F.
 func (e *evaluator) dualTrack(duals [][]float32, mean *point) Num {
 	c := e.setup.Config
-	if c.Eta.V == 0 {
+	_, multiple := e.setup.Algo.(algo.Tracker).Tracked(c.Alpha, c.Eta.V)
+	if math.IsInf(multiple, 0) { // no dual gain: they lead nowhere
 		return Num(math.NaN())
 	}
-	gain := c.Alpha / ((1 - c.Momentum) * c.Eta.V)
 	sum := 0.0
 	for i, l := range duals {
 		weight := e.setup.gain(i)
 		for k, v := range l {
 			to := mean.full[k] - float64(weight*float64(mean.shards[i][k]))
-			diff := float64(v) - float64(gain*to)
+			diff := float64(v) - float64(multiple*to)
 			sum += float64(diff * diff)
 		}
 	}

@@ -2,21 +2,41 @@ package train
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
+
+	"fspda/train/algo"
 )
 
-// Memory forecasts the bytes that a run takes: its agents, and in an evaluation a copy of every model and dual on the host. Programs,
+// Memory forecasts the bytes that a run takes: its agents, their messages, and in an evaluation a copy of every model and dual on the host. Programs,
 // of which there are as many as threads, come on top.
 func (s *Setup) Memory() uint64 {
-	return s.agentsMemory() + 4*2*uint64(s.Dim)*uint64(s.Graph.N)
+	return s.agentsMemory() + 4*uint64(2*s.Dim+s.messagesLength())*uint64(s.Graph.N)
+}
+
+// messagesLength is the number of values that an agent has on their way at once: links without a mask share one copy.
+func (s *Setup) messagesLength() int {
+	vectors := 1
+	if t, ok := s.Algo.(algo.Talker); ok {
+		vectors = t.Vectors()
+	}
+	if s.Mask.Dense() {
+		return vectors * s.Dim
+	}
+	links := max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.maxRate())))
+	return vectors * links * s.Mask.Len()
 }
 
 // agentsMemory is the bytes of the agents: their vectors, the snapshots on their way to the collector, the batches prepared ahead.
 func (s *Setup) agentsMemory() uint64 {
 	vectors := 1 + len(s.Algo.Aux()) // x and what is remembered
 	perAgent := (3*vectors + 1) * s.Dim
+	if w, ok := s.Algo.(algo.Scratcher); ok {
+		perAgent += w.Scratch() * s.Dim
+	}
+	perAgent += s.packLength()
 	batch := s.Config.Batch
 	if s.Config.Sampling == "full" {
 		batch = len(s.Set.Train.Labels) / s.Graph.N

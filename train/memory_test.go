@@ -9,8 +9,15 @@ import (
 
 // The forecast is the memory that the agents really take, within a quarter.
 func TestMemoryForecast(t *testing.T) {
+	for _, name := range []string{"fspda-sa", "fspda-storm", "kgt", "sgd"} {
+		t.Run(name, func(t *testing.T) { checkForecast(t, name) })
+	}
+}
+
+func checkForecast(t *testing.T, name string) {
 	c := small()
-	c.Agents, c.Graph, c.Hidden, c.Batch, c.Iterations, c.Partition = 8, "ring", Widths{300}, 48, 20, "shuffled"
+	c.Algo = name
+	c.Agents, c.Graph, c.Hidden, c.Batch, c.Iterations, c.EvalPoints, c.Partition = 8, "ring", Widths{300}, 48, 20, 2, "shuffled"
 	s, m := resolve(t, c)
 	r := &run{setup: s, dev: cpuDevice, model: m, pace: newPace(s.Graph.N, 0, c.Iterations)}
 	var before, after runtime.MemStats
@@ -35,6 +42,26 @@ func TestMemoryForecast(t *testing.T) {
 		t.Errorf("the agents took %.0f bytes, the forecast is %.0f", got, want)
 	}
 	runtime.KeepAlive(r)
+}
+
+// Messages count: one of K-GT holds two whole vectors, one of FSPDA-STORM two of its mask.
+func TestMemoryOfMessages(t *testing.T) {
+	for name, want := range map[string]func(s *Setup) int{
+		"fspda-sa":    func(s *Setup) int { return s.Mask.Len() },
+		"fspda-storm": func(s *Setup) int { return 2 * s.Mask.Len() },
+		"led":         func(s *Setup) int { return s.Dim },
+		"kgt":         func(s *Setup) int { return 2 * s.Dim },
+	} {
+		c := small()
+		c.Algo, c.EvalPoints = name, 3
+		s, _ := resolve(t, c)
+		if got := s.messagesLength(); got != want(s) {
+			t.Errorf("%s: %d values on their way, want %d", name, got, want(s))
+		}
+		if rest := s.Memory() - s.agentsMemory(); rest != 4*uint64(c.Agents)*uint64(2*s.Dim+want(s)) {
+			t.Errorf("%s: %d bytes beyond the agents", name, rest)
+		}
+	}
 }
 
 func TestTooManyAgents(t *testing.T) {

@@ -60,10 +60,14 @@ type Row struct {
 	OverheadBits   uint64 `json:"overhead_bits"`
 	WireBytes      uint64 `json:"wire_bytes"`
 
+	FarDecodes    uint64 `json:"far_decodes"`    // lattice points beyond 0.9 of the radius from their reference: the next may be wrong
+	LargestDecode Num    `json:"largest_decode"` // largest distance of a lattice point from its reference
+
 	GradsTotal int `json:"grads_total"`
 	LR         Num `json:"lr"`
 	Eta        Num `json:"eta"`
-	WallS      Num `json:"wall_s"` // the only column that differs between two runs of one configuration
+	Time       Num `json:"virtual_time"` // of asynchronous runs, in gradients of a mean agent; else 0
+	WallS      Num `json:"wall_s"`       // the only column that differs between two runs of one configuration
 }
 
 // Columns names the columns of metrics.csv, which are the keys of metrics.jsonl.

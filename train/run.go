@@ -52,7 +52,7 @@ type run struct {
 	model Model
 	net   dist.Transport
 	pool  *dist.Pool
-	pace  *pace
+	pace  *pace // of an asynchronous run: that of its director alone
 	log   *zap.Logger
 	opt   Options
 
@@ -61,6 +61,11 @@ type run struct {
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
+
+	line   *timeline // of an asynchronous run; nil else
+	ops    []chan op // by agent
+	events *pace     // of an asynchronous run: by the numbers of its events
+	lostAt int       // the event of lost
 }
 
 // Run plays a setup from its start, or from the newest checkpoint in its folder. When ctx ends, the agents go on to the first iteration
@@ -105,10 +110,15 @@ func (r *run) start() (*Result, error) {
 		res.Rows = append(res.Rows, f.rows...)
 	}
 	r.pace = newPace(s.Graph.N, res.First, s.Config.Iterations)
+	r.schedule(res.First)
 	x0 := r.model.Init(s.Config.Seed)
 	r.agents = make([]*agent, s.Graph.N)
 	for i := range r.agents {
-		a, err := newAgent(r, i, res.First)
+		batch := res.First
+		if s.sparing() && ck != nil {
+			batch = ck.Grads[i]
+		}
+		a, err := newAgent(r, i, batch)
 		if err != nil {
 			return nil, errors.Join(err, r.closeLoaders())
 		}
@@ -140,11 +150,15 @@ func (r *run) play(stop context.Context, res *Result) error {
 	for _, a := range r.agents {
 		a.ctx, a.halt = context.WithCancelCause(ctx)
 		defer a.halt(nil)
+		walk := r.walker(a)
 		walking.Go(func() {
-			if err := a.walk(ctx, res.First); err != nil {
+			if err := walk(ctx, res.First); err != nil {
 				cancel(err) // the first error counts, and ends everybody's wait
 			}
 		})
+	}
+	if r.line != nil {
+		walking.Go(func() { r.direct(ctx, res.First) })
 	}
 	done := make(chan struct{})
 	aside.Go(func() { r.requests(stop, done) })

@@ -2,9 +2,11 @@ package train
 
 import "math"
 
-// Schedule gives the step sizes of an iteration. Alpha and Eta keep their ratio throughout: what the duals converge to depends on it.
+// Schedule gives the step sizes of an iteration. Alpha and Eta keep their ratio throughout, unless Uncoupled: what the duals converge to
+// depends on it.
 type Schedule struct {
 	Alpha, Eta float64 // the largest ones
+	Uncoupled  bool    // Eta stays as it is, as in the released program's asynchronous variant
 	Cosine     bool
 	Warmup     float64 // epochs of linear rise, cosine only
 	Epochs     float64 // in the whole run
@@ -17,6 +19,9 @@ func (s Schedule) At(t int) (alpha, eta float64) {
 	f := 1.0
 	if s.Cosine {
 		f = s.factor(float64(t+1) / s.PerEpoch)
+	}
+	if s.Uncoupled {
+		return s.Alpha * f, s.Eta
 	}
 	return s.Alpha * f, s.Eta * f
 }

@@ -31,3 +31,13 @@ func TestConstant(t *testing.T) {
 		}
 	}
 }
+
+// Uncoupled, eta stays while alpha rises and falls.
+func TestUncoupled(t *testing.T) {
+	s := Schedule{Alpha: 0.1, Eta: 0.004, Uncoupled: true, Cosine: true, Warmup: 5, Epochs: 100, PerEpoch: 10}
+	for _, at := range []int{0, 24, 500, 999} {
+		if alpha, eta := s.At(at); eta != 0.004 || alpha == 0.1 {
+			t.Errorf("iteration %d: %v, %v", at, alpha, eta)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"fspda/data"
 	"fspda/dist"
+	"fspda/internal/rng"
 	"fspda/train/algo"
 )
 
@@ -25,11 +26,18 @@ type Setup struct {
 	Graph      *dist.Graph
 	Process    dist.Process
 	Mask       dist.Mask
+	Mixing     *dist.Mixing    // the fixed matrix W; nil where the algorithm uses none
+	Compressor dist.Compressor // of what is broadcast; nil where the algorithm has none
+	Lattice    *dist.Lattice   // nil where vectors travel as they are
 	Algo       algo.Algorithm
 	Collective bool
 	Schedule   Schedule
 	Dim        int
 	Threads    int
+
+	method Method
+	law    func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
+	slow   []float64                   // of an asynchronous run: multiple of it, by agent
 }
 
 // maxThreads guards against a slip of the finger: the scheduler takes memory for each.
@@ -63,7 +71,11 @@ func (c Config) Check() error {
 	oneOf("data", c.Data, "synthetic", "mnist")
 	oneOf("model", c.Model, "mlp")
 	oneOf("activation", c.Activation, "sigmoid", "relu")
-	oneOf("algo", c.Algo, "fspda-sa", "dsgd", "sgd")
+	oneOf("algo", c.Algo, Algorithms()...)
+	oneOf("storm_start", c.StormStart, "gradient", "zero")
+	oneOf("storm_lambda", c.StormLambda, "exact", "lagged")
+	oneOf("dual", c.Dual, "same-time", "stale-neighbour")
+	oneOf("eta_schedule", c.EtaSchedule, "coupled", "constant")
 	oneOf("weights", c.Weights, "constant", "metropolis")
 	oneOf("order", c.Order, "cta", "atc")
 	oneOf("schedule", c.Schedule, "constant", "cosine")
@@ -75,6 +87,7 @@ func (c Config) Check() error {
 	atLeast("agents", c.Agents, 1)
 	atLeast("batch", c.Batch, 1)
 	atLeast("eval_points", c.EvalPoints, 1)
+	atLeast("local_steps", c.LocalSteps, 0)
 	if c.Threads < 0 || c.Threads > maxThreads {
 		bad("threads", c.Threads, "expected 0, for all cores, to %d", maxThreads)
 	}
@@ -86,7 +99,21 @@ func (c Config) Check() error {
 	inRange("eta", c.Eta.V, c.Eta.V >= 0, "0 or more, or auto")
 	inRange("beta", c.Beta, c.Beta >= 0, "0 or more")
 	inRange("gamma", c.Gamma, true, "a finite number")
-	inRange("theta", c.Theta, true, "a finite number")
+	inRange("theta", c.Theta.V, true, "a finite number, or auto")
+	oneOf("norms", c.Norms, "tensor", "flat")
+	oneOf("swarm", c.Swarm, "nonblocking", "blocking")
+	oneOf("initiator", c.Initiator, "global", "degree")
+	oneOf("reference_bits", c.PaperBits, "honest", "published")
+	oneOf("coef", c.Coef, string(algo.Inverse), string(algo.One), string(algo.Printed))
+	inRange("c_max", c.CMax, c.CMax > 0, "a coefficient above 0")
+	inRange("contacts", c.Contacts, c.Contacts >= 0, "0 or more")
+	inRange("a_x", c.AX, c.AX > 0 && c.AX <= 1, "above 0 and at most 1: the weight of the newest sample")
+	inRange("a_lambda", c.ALambda, c.ALambda > 0 && c.ALambda <= 1, "above 0 and at most 1: the weight of the newest sample")
+	inRange("share", c.Share, c.Share > 0 && c.Share <= 1, "above 0 and at most 1: the share c of the averaging step")
+	inRange("outer_step", c.OuterStep, c.OuterStep > 0, "a step size above 0; 1 goes where the local steps went")
+	inRange("delta", c.Delta, c.Delta > 0 && c.Delta <= 0.5, "above 0 and at most 0.5: W~ lies between W and (I+W)/2")
+	inRange("kappa", c.Kappa, c.Kappa >= 0 && c.Kappa < 1, "at least 0 and below 1")
+	inRange("rho", c.Rho.V, c.Rho.Auto || c.Rho.V > 0, "a penalty above 0, or auto")
 	inRange("momentum", c.Momentum, c.Momentum >= 0 && c.Momentum < 1, "at least 0 and below 1")
 	inRange("weight_decay", c.Decay, c.Decay >= 0, "0 or more")
 	inRange("density", c.Density, c.Density > 0 && c.Density <= 1, "above 0 and at most 1: the share of coordinates that an exchange carries")
@@ -101,12 +128,11 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	s := &Setup{Config: c, Set: set, Dim: m.Dim(), Threads: c.Threads}
+	s := &Setup{Config: c, Set: set, Dim: m.Dim(), Threads: c.Threads, method: c.method()}
 	if s.Threads == 0 {
 		s.Threads = runtime.NumCPU()
 	}
-	s.Algo = c.algorithm()
-	_, s.Collective = s.Algo.(algo.Collective)
+	s.Collective = s.method.Edges == EveryPair
 	if err := s.split(); err != nil { // first, for a graph of more agents than examples may not fit into memory
 		return nil, err
 	}
@@ -116,17 +142,8 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := s.steps(); err != nil {
 		return nil, err
 	}
-	return s, nil
-}
-
-func (c Config) algorithm() algo.Algorithm {
-	switch c.Algo {
-	case "dsgd":
-		return algo.DSGD{Theta: c.Theta, Mu: c.Momentum, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc"}
-	case "sgd":
-		return algo.SGD{Mu: c.Momentum}
-	}
-	return algo.SA{Gamma: c.Gamma, Beta: c.Beta, Mu: c.Momentum}
+	s.Algo = s.method.New(s)
+	return s, s.checkRounds()
 }
 
 // split deals the training data out and opens a loader on each shard once, which refuses a batch larger than the shard.
@@ -168,10 +185,10 @@ func (s *Setup) gain(i int) float64 {
 // connect builds graph, edge process and mask for tensors of the given sizes.
 func (s *Setup) connect(sizes []int) error {
 	c := &s.Config
-	if s.Collective { // everybody hears everybody: the graph plays no part
-		c.Graph, c.Edges, c.Mask, c.Density = "complete", "full", "all", 1
+	err := s.admit()
+	if err != nil {
+		return err
 	}
-	var err error
 	if s.Graph, err = dist.ParseGraph(c.Graph, c.Agents, c.Seed); err != nil {
 		return &ConfigError{Key: "graph", Err: err}
 	}
@@ -182,13 +199,32 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.clocks())
+}
+
+// mix makes the fixed matrix W of an algorithm that averages with it.
+func (s *Setup) mix() (err error) {
+	c := &s.Config
+	if !s.method.Mixing {
+		return nil
+	}
+	if s.Graph.N > maxSpectrum {
+		return wrong("agents", c.Agents, "%s needs the spectrum of its mixing matrix, which takes too long for so many (limit %d): use fewer, or an algorithm without one (%s)",
+			c.Algo, maxSpectrum, withFeature(func(m Method) bool { return !m.Mixing }))
+	}
+	if s.Mixing, err = dist.ParseMixing(c.Mixing, s.Graph); err != nil {
+		return &ConfigError{Key: "mixing", Err: err}
+	}
+	c.Mixing = s.Mixing.String()
 	return nil
 }
 
 // steps settles the step sizes and the schedule.
 func (s *Setup) steps() error {
 	c := &s.Config
-	if c.Algo != "fspda-sa" {
+	s.settleRho()
+	s.settleTheta()
+	if !s.method.Dual {
 		c.Eta = AutoFloat{}
 	} else if c.Eta.Auto {
 		if s.Graph.N > maxSpectrum {
@@ -201,7 +237,10 @@ func (s *Setup) steps() error {
 		return err
 	}
 	s.Warnings = append(s.Warnings, warnings...)
-	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
+	if s.method.Exact && c.Sampling != string(data.Full) {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
+	}
+	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup, Uncoupled: c.EtaSchedule == "constant",
 		PerEpoch: s.perEpoch(), Epochs: float64(c.Iterations) / s.perEpoch()}
 	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
 		return wrong("warmup", c.Warmup, "the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer", s.Schedule.Epochs, s.perEpoch())

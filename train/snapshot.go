@@ -14,6 +14,8 @@ type snapshot struct {
 	aux        []device.Vector // as named by Algorithm.Aux
 	ledger     dist.Ledger
 	grads      int
+	decodes    dist.Decodes
+	time       float64 // virtual; of asynchronous runs
 }
 
 func newSnapshot(dev device.Device, s *algo.State) *snapshot {

@@ -7,31 +7,29 @@ import (
 	"strings"
 )
 
-// stability checks the gossip gains against the spectrum of the graph and returns warnings, or the error that says which bound is
+// stability checks the gains of the algorithm against the spectrum of the graph and returns warnings, or the error that says which bound is
 // broken.
+func (s *Setup) stability() (warnings []string, err error) {
+	if s.method.Check == nil {
+		return nil, nil
+	}
+	return s.method.Check(s)
+}
+
+// gossipStable checks a gossip gain and, for FSPDA, the product of the dual gains.
 //
 // A Laplacian eigenvalue l of a static unmasked graph gives FSPDA-SA's consensus mode the characteristic polynomial
 // z² - (2-gamma·l)z + (1-gamma·l+eta·beta·l). Its roots lie inside the unit circle iff 0 < eta·beta < gamma and
 // gamma·l < 2 + eta·beta·l/2. One active edge is such a graph with l = 2.
-func (s *Setup) stability() (warnings []string, err error) {
+func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string, err error) {
 	c := s.Config
 	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 {
 		return nil, nil
 	}
-	key, gain, dual := "gamma", c.Gamma, c.Eta.V*c.Beta
-	switch c.Algo {
-	case "sgd":
-		return nil, nil
-	case "dsgd":
-		if c.Weights == "metropolis" {
-			return nil, nil // doubly stochastic by construction
-		}
-		key, gain, dual = "theta", c.Theta, 0
-	}
 	if !(gain > 0) {
 		return nil, wrong(key, gain, "must be above 0, or agents never move towards each other; 0.5 averages a pair")
 	}
-	if c.Algo == "fspda-sa" {
+	if s.method.Dual {
 		if dual >= gain {
 			return nil, wrong("eta", c.Eta, "times beta %v is %v and reaches gamma %v: the duals would overshoot and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
 		}
@@ -63,7 +61,7 @@ func unstable(gain, dual, l float64) bool { return gain*l >= 2+dual*l/2 }
 // simultaneous tells whether the process, when it wakes, wakes every edge.
 func (s *Setup) simultaneous() bool {
 	name := s.Process.String()
-	return name == "full" || strings.HasPrefix(name, "periodic(")
+	return name == "full" || strings.HasPrefix(name, "periodic(") || strings.HasPrefix(name, "coin(")
 }
 
 // maxRate and minRate are the extreme marginal probabilities that an edge is active.
@@ -76,6 +74,9 @@ func (s *Setup) maxRate() float64 {
 }
 
 func (s *Setup) minRate() float64 {
+	if s.method.Edges == Clocks {
+		return s.contactShare()
+	}
 	m := math.Inf(1)
 	for e := range s.Graph.Edges {
 		m = math.Min(m, s.Process.Rate(e))
@@ -88,7 +89,7 @@ func (s *Setup) minRate() float64 {
 func (s *Setup) autoEta() float64 {
 	c := s.Config
 	sp := s.Graph.Spectrum()
-	if len(sp) < 2 || c.Beta == 0 || c.Algo != "fspda-sa" {
+	if len(sp) < 2 || c.Beta == 0 {
 		return 0
 	}
 	rho := sp[1] * s.minRate() * s.Mask.Density()

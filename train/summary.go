@@ -28,6 +28,9 @@ type Summary struct {
 	BitsPacked     uint64  `json:"bits_packed"`
 	BitsReference  uint64  `json:"bits_reference"`
 	WireBytes      uint64  `json:"wire_bytes"`
+	FarDecodes     uint64  `json:"far_decodes"`    // of a lattice
+	LargestDecode  Num     `json:"largest_decode"` // of a lattice
+	VirtualTime    Num     `json:"virtual_time"`   // of an asynchronous run
 	Accounting     string  `json:"accounting"`
 	Device         string  `json:"device"`
 	Seed           uint64  `json:"seed"`
@@ -62,6 +65,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	sum.TestAccAvg, sum.TestAccMin, sum.TestAccMean, sum.TestAccMax = l.TestAccAvg, l.TestAccMin, l.TestAccMean, l.TestAccMax
 	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
 	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum
+	sum.FarDecodes, sum.LargestDecode, sum.VirtualTime = l.FarDecodes, l.LargestDecode, l.Time
 	sum.BitsTotal, sum.BitsSharedSeed, sum.BitsPacked, sum.BitsReference, sum.WireBytes = l.BitsTotal, l.BitsSharedSeed, l.BitsPacked, l.BitsReference, l.WireBytes
 	return sum
 }

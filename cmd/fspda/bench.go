@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,22 +39,12 @@ func newBenchStep() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step",
 		Short: "Time of an agent's step on one core, against this machine's matrix product in the same run",
-		Args:  noArgs,
+		Long: `Time of an agent's step on one core, in its parts, against this machine's matrix product in the same run.
+
+With --algo all: a line per algorithm, compared with the first one.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.Check(); err != nil {
-				return err
-			}
-			dev := device.Device(cpu.New())
-			s, m, err := prepare(c, dev)
-			if err != nil {
-				return err
-			}
-			code, err := m.Plan(c.Batch, model.Train)
-			if err != nil {
-				return err
-			}
-			r, err := bench.Step(cmd.Context(), bench.StepOptions{Setup: s, Device: dev, Model: m, FLOPs: code.Code().FLOPs,
-				Shapes: matrixShapes(code.Code()), Rate: cpu.Rate, Each: each})
+			report, err := benchSteps(cmd.Context(), c, each)
 			if errors.Is(err, context.Canceled) {
 				return errStopped
 			}
@@ -61,9 +52,9 @@ func newBenchStep() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), r)
+				return printJSON(cmd.OutOrStdout(), report)
 			}
-			_, err = r.WriteTo(cmd.OutOrStdout())
+			_, err = report.WriteTo(cmd.OutOrStdout())
 			return err
 		},
 	}
@@ -72,6 +63,44 @@ func newBenchStep() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&each, "time", 3*time.Second, "how long to measure each thing")
 	return cmd
+}
+
+// benchSteps measures the algorithm that c names, or all of them.
+func benchSteps(ctx context.Context, c train.Config, each time.Duration) (io.WriterTo, error) {
+	if c.Algo != "all" {
+		o, err := stepOptions(c, each)
+		if err != nil {
+			return nil, err
+		}
+		return bench.Step(ctx, o)
+	}
+	var options []bench.StepOptions
+	for _, name := range train.Algorithms() {
+		c.Algo = name
+		o, err := stepOptions(c, each)
+		if err != nil {
+			return nil, err
+		}
+		o.Rate = nil // the product's limit is the same for all
+		options = append(options, o)
+	}
+	return bench.Steps(ctx, options)
+}
+
+func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) {
+	if err := c.Check(); err != nil {
+		return bench.StepOptions{}, err
+	}
+	dev := device.Device(cpu.New())
+	s, m, err := prepare(c, dev)
+	if err != nil {
+		return bench.StepOptions{}, err
+	}
+	code, err := m.Plan(c.Batch, model.Train)
+	if err != nil {
+		return bench.StepOptions{}, err
+	}
+	return bench.StepOptions{Setup: s, Device: dev, Model: m, FLOPs: code.Code().FLOPs, Shapes: matrixShapes(code.Code()), Rate: cpu.Rate, Each: each}, nil
 }
 
 // matrixShapes lists m, n, k of the matrix products of a plan.

@@ -428,3 +428,24 @@ func TestUnits(t *testing.T) {
 	}
 
 }
+
+// With --algo all there is a line for each algorithm.
+func TestBenchStepOfAll(t *testing.T) {
+	args := []string{"bench", "step", "--algo", "all", "--batch", "8", "--hidden", "4", "--data-train", "600", "--time", "5ms"}
+	status, stdout, stderr := call(t, append(args, "--json")...)
+	var table []bench.StepReport
+	if err := json.Unmarshal([]byte(stdout), &table); status != 0 || err != nil {
+		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
+	}
+	var names []string
+	for _, r := range table {
+		names = append(names, r.Algo)
+	}
+	if !slices.Equal(names, train.Algorithms()) {
+		t.Errorf("measured %v", names)
+	}
+	status, stdout, stderr = call(t, args...)
+	if status != 0 || strings.Count(stdout, "\n") != 2+len(names) {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+}

@@ -40,6 +40,12 @@ func rows(folder string, s train.Summary) [][3]string {
 	if !math.IsNaN(float64(s.DualSum)) {
 		r = append(r, [3]string{"sum of duals", number(s.DualSum), "zero up to rounding"})
 	}
+	if s.LargestDecode > 0 {
+		r = append(r, [3]string{"lattice", fmt.Sprintf("%s far", thousands(s.FarDecodes)), fmt.Sprintf("points near the border of its radius, where it may decode wrong; the furthest %s away", number(s.LargestDecode))})
+	}
+	if s.VirtualTime > 0 {
+		r = append(r, [3]string{"virtual time", number(s.VirtualTime), "in gradients of a mean agent"})
+	}
 	return append(r,
 		[3]string{"bits sent", bits(s.BitsTotal), fmt.Sprintf("%s accounting; packed %s, reference %s", s.Accounting, bits(s.BitsPacked), bits(s.BitsReference))},
 		[3]string{"iterations", thousands(uint64(s.Iterations)), fmt.Sprintf("in %s, %.0f a second on %d threads", seconds(s.WallS), s.IterationsPerS, s.Threads)},

@@ -21,6 +21,41 @@ type Collective interface {
 	Collective()
 }
 
+// Broadcast is an Algorithm whose messages go one way: an agent that is active speaks to all its neighbours and need not hear them.
+// Its links are those of the whole graph, with the weights of the mixing matrix.
+type Broadcast interface {
+	Algorithm
+	Broadcast()
+}
+
+// Rounded is an Algorithm whose iterations come in rounds: iterations 0 to Round()-1 are the first. The agents communicate in the last
+// iteration of a round, the step sizes of its first one hold throughout, and the models mean something between rounds only.
+type Rounded interface {
+	Algorithm
+	Round() int
+}
+
+// Scratcher is an Algorithm that works with more vectors of length d than State.X, State.Aux and one gradient. Nothing of them lasts
+// beyond the iteration.
+type Scratcher interface {
+	Algorithm
+	Scratch() int
+}
+
+// Talker is an Algorithm that posts other than one vector over a link.
+type Talker interface {
+	Algorithm
+	Vectors() int
+}
+
+// Tracker is an Algorithm with a remembered vector that sums to zero over the agents and that, where training ends, holds a multiple of
+// ∇F - ∇f_i. Metrics watch both.
+type Tracker interface {
+	Algorithm
+	// Tracked names the vector and returns the multiple at constant step sizes alpha and eta.
+	Tracked(alpha, eta float64) (name string, multiple float64)
+}
+
 // State is what one agent remembers, and its scratch space. X and Aux are its whole memory: saved and restored, the agent goes on
 // with the same bits.
 type State struct {
@@ -28,7 +63,10 @@ type State struct {
 	X   device.Vector   // the model, length d
 	Aux []device.Vector // as named by Algorithm.Aux, each of length d
 
-	g     device.Vector // gradient of the current iteration; nothing of it lasts
+	g       device.Vector   // gradient of the current iteration; nothing of it lasts
+	scratch []device.Vector // as many as Scratcher.Scratch says; nothing of them lasts
+	fade    fading          // of NEXT: a function of the iteration, kept from the one before
+
 	terms []device.Term
 	to    []device.Term
 }
@@ -39,8 +77,16 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	for range a.Aux() {
 		s.Aux = append(s.Aux, dev.NewVector(x.Len()))
 	}
+	if w, ok := a.(Scratcher); ok {
+		for range w.Scratch() {
+			s.scratch = append(s.scratch, dev.NewVector(x.Len()))
+		}
+	}
 	return s
 }
+
+// Gradient is the agent's vector for the gradient of the current iteration, free to use as algorithms like: nothing of it lasts.
+func (s *State) Gradient() device.Vector { return s.g }
 
 // Aux returns the remembered vector of that name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {
@@ -58,12 +104,31 @@ type Round struct {
 	Alpha, Eta float64 // step sizes of this iteration; Alpha/Eta is constant over a schedule
 	Links      []Link  // this iteration's edges at the agent, ordered by peer
 
-	// Grad writes the gradient of this iteration's batch at x, L2 term included, to dst.
+	// Grad writes the gradient of this iteration's batch at x, L2 term included, to dst. The first call of an iteration is its
+	// training step; later calls, at other points, see the same batch.
 	Grad func(dst, x device.Vector) error
 	// Buffer lends a vector of length n to fill and post. The round takes it back.
 	Buffer func(n int) device.Vector
 	// Post sends vectors over Links[link] and keeps them there as Own. They must not change any more.
 	Post func(link int, values ...device.Vector)
+
+	// Next lets go of the iteration's batch: Grad goes on with a new one. It is for several steps in one iteration.
+	Next func()
+
+	Fixed  float64 // weight of the agent's own vector in the run's fixed mixing matrix W
+	Speaks bool    // in a Broadcast: the agent is active and speaks to all its links
+	// Pack compresses v, which it leaves as it is. It is for a Broadcast.
+	Pack func(v device.Vector) (Packed, error)
+	// Encode writes the codes of x to dst, Decode what codes mean near ref; the agent's vectors are told apart by the number which.
+	// Both are nil where vectors travel as they are.
+	Encode func(dst, x device.Vector, which int) error
+	Decode func(dst, codes, ref device.Vector) error
+}
+
+// Packed is a compressed vector, as its receivers have it. The round lends it.
+type Packed struct {
+	Parts  []device.Vector // to be posted: first the values, then what else the receivers need
+	Coords device.Index    // the coordinates of the values; nil means all
 }
 
 // Link is one active edge as one of its ends sees it.
@@ -72,18 +137,43 @@ type Link struct {
 	Mask   device.Index    // the coordinates that travel; nil means all. Equal at both ends.
 	Len    int             // how many coordinates those are
 	Weight float64         // Metropolis weight of the edge on this iteration's active graph
+	Begins bool            // this end is the initiator of the exchange
+	Silent bool            // in a Broadcast: the other end does not speak in this iteration
+	Fixed  float64         // weight of the edge in the run's fixed mixing matrix W; 0 where the algorithm uses none
 	Own    []device.Vector // what this end posted
 	Heard  []device.Vector // what the other end posted; nil: the edge did not happen
 }
 
-// gatherAndPost posts the masked coordinates of v over every link.
-func gatherAndPost(s *State, r *Round, v device.Vector) {
+// Send posts copies of the masked coordinates of each v over every link. Links without a mask share one copy.
+func (s *State) Send(r *Round, vs ...device.Vector) {
+	var dense []device.Vector
 	for i := range r.Links {
 		l := &r.Links[i]
-		b := r.Buffer(l.Len)
-		s.Dev.Gather(b, v, l.Mask)
-		r.Post(i, b)
+		own := dense
+		if l.Mask != nil || own == nil {
+			own = make([]device.Vector, len(vs))
+			for k, v := range vs {
+				own[k] = r.Buffer(l.Len)
+				s.Dev.Gather(own[k], v, l.Mask)
+			}
+		}
+		if l.Mask == nil {
+			dense = own
+		}
+		r.Post(i, own...)
 	}
+}
+
+// targets lists the terms of an AddDiff in memory of the agent's own.
+func (s *State) targets(terms ...device.Term) []device.Term {
+	s.to = append(s.to[:0], terms...)
+	return s.to
+}
+
+// combine is Dev.Combine with its terms in memory of the agent's own.
+func (s *State) combine(dst device.Vector, terms ...device.Term) {
+	s.terms = append(s.terms[:0], terms...)
+	s.Dev.Combine(dst, s.terms...)
 }
 
 // direction takes the gradient at s.X and returns u: the gradient itself, or the heavy ball u ← mu·u + g that stands in s.Aux[at].
@@ -95,7 +185,16 @@ func direction(s *State, r *Round, mu float64, at int) (device.Vector, error) {
 		return s.g, nil
 	}
 	u := s.Aux[at]
-	s.terms = append(s.terms[:0], device.Term{A: mu, V: u}, device.Term{A: 1, V: s.g})
-	s.Dev.Combine(u, s.terms...)
+	s.combine(u, device.Term{A: mu, V: u}, device.Term{A: 1, V: s.g})
 	return u, nil
+}
+
+// descend makes the step x ← x - alpha·u along the direction of the current batch.
+func descend(s *State, r *Round, mu float64, at int) error {
+	u, err := direction(s, r, mu, at)
+	if err != nil {
+		return err
+	}
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
+	return nil
 }

@@ -31,7 +31,7 @@ func (a DSGD) Aux() []string {
 
 func (a DSGD) Local(s *State, r *Round) error {
 	if !a.ATC {
-		gatherAndPost(s, r, s.X)
+		s.Send(r, s.X)
 	}
 	u, err := direction(s, r, a.Mu, 0)
 	if err != nil {
@@ -40,7 +40,7 @@ func (a DSGD) Local(s *State, r *Round) error {
 	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
 	s.Dev.Combine(s.X, s.terms...)
 	if a.ATC {
-		gatherAndPost(s, r, s.X)
+		s.Send(r, s.X)
 	}
 	return nil
 }

@@ -16,13 +16,18 @@ import "fspda/device"
 //
 // For every graph, mask, gamma, beta and eta the mean model moves by -alpha·mean(u), and Σ lambda stays zero: both ends of an edge
 // add exact negatives.
+//
+// Stale is what the released program computes: its dual step takes own at t+1 and other at t. Σ lambda is then not zero: it adds up the
+// motion of the mean and pulls it towards x^0, as a term (c/2)·|x - x^0|² in the objective with c = 2·eta·beta·(k/d)/(n·alpha) would, for one
+// edge at a time. It is there to repeat published curves.
 type SA struct {
 	Gamma float64 // gossip gain; 0.5 averages a pair
 	Beta  float64 // dual step
 	Mu    float64 // heavy ball; 0 is off
+	Stale bool    // the dual compares own at t+1 with other at t
 }
 
-var _ Algorithm = SA{}
+var _ Tracker = SA{}
 
 const (
 	saLambda   = iota // in State.Aux
@@ -38,23 +43,49 @@ func (a SA) Aux() []string {
 	return []string{"lambda", "momentum"}
 }
 
+// Tracked is lambda, which tends to (alpha/((1-mu)·eta))·(∇F - ∇f_i).
+func (a SA) Tracked(alpha, eta float64) (string, float64) {
+	return "lambda", alpha / ((1 - a.Mu) * eta)
+}
+
 func (a SA) Local(s *State, r *Round) error {
-	gatherAndPost(s, r, s.X) // before the gradient, so that the values travel while it computes
+	s.Send(r, s.X) // before the gradient, so that the values travel while it computes
 	u, err := direction(s, r, a.Mu, saMomentum)
 	if err != nil {
 		return err
 	}
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Eta, V: s.Aux[saLambda]})
-	s.Dev.Combine(s.X, s.terms...)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Eta, V: s.Aux[saLambda]})
 	return nil
 }
 
 func (a SA) Mix(s *State, r *Round) error {
-	s.to = append(s.to[:0], device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
+	if a.Stale {
+		a.mixStale(s, r)
+		return nil
+	}
+	to := s.targets(device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
 	for _, l := range r.Links {
 		if l.Heard != nil {
-			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.to...)
+			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, to...)
 		}
 	}
 	return nil
+}
+
+// mixStale moves x first, and the dual by what x has become.
+func (a SA) mixStale(s *State, r *Round) {
+	to := s.targets(device.Term{A: -a.Gamma, V: s.X})
+	for _, l := range r.Links {
+		if l.Heard != nil {
+			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, to...)
+		}
+	}
+	to = s.targets(device.Term{A: a.Beta, V: s.Aux[saLambda]})
+	for _, l := range r.Links {
+		if l.Heard != nil {
+			next := r.Buffer(l.Len)
+			s.Dev.Gather(next, s.X, l.Mask)
+			s.Dev.AddDiff(next, l.Heard[0], l.Mask, to...)
+		}
+	}
 }

@@ -69,6 +69,31 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// golden plays the six iterations of the golden game and compares the models of agents 0 and 2.
+func golden(t *testing.T, g *game, x0, x2 string) {
+	t.Helper()
+	for it := range 6 {
+		g.step(t, it)
+	}
+	check(t, "x_0", g.x(0), x0)
+	check(t, "x_2", g.x(2), x2)
+}
+
+// wholeRing is the golden game on all four edges at once, where when holds, without masks, with the Metropolis weights of the ring, 1/3.
+func wholeRing(a Algorithm, when func(t int) bool) *game {
+	g := goldenGame(a)
+	ring := [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}
+	g.mask = func(int, int, int) []uint32 { return nil }
+	g.edges = func(t int) [][2]int {
+		if when(t) {
+			return ring
+		}
+		return nil
+	}
+	g.fixed = func(int, int) float64 { return 1.0 / 3 }
+	return g
+}
+
 // check compares with ten printed digits: half a unit of the last is the tolerance.
 func check(t *testing.T, what string, got []float64, want string) {
 	t.Helper()

@@ -20,6 +20,10 @@ type game struct {
 	edges func(t int) [][2]int           // active edges of iteration t
 	mask  func(t int, i, j int) []uint32 // coordinates of an exchange; nil: all
 	grad  func(t, i int, dst, x []float64)
+	fixed func(i, j int) float64 // weights of the fixed mixing matrix; nil: none
+	lost  func(t, i, j int) bool // exchanges that fail, i < j; nil: none
+
+	prepare func(r *Round) // adds what an algorithm needs of a round besides; may be nil
 }
 
 func newGame(a Algorithm, n int, x0 []float64) *game {
@@ -52,7 +56,7 @@ func (g *game) step(tb testing.TB, t int) {
 		for k := range r.Links {
 			peer := rounds[r.Links[k].Peer]
 			for _, l := range peer.Links {
-				if l.Peer == i {
+				if l.Peer == i && (g.lost == nil || !g.lost(t, min(i, r.Links[k].Peer), max(i, r.Links[k].Peer))) {
 					r.Links[k].Heard = l.Own
 				}
 			}
@@ -79,12 +83,18 @@ func (g *game) round(t, i int) *Round {
 			if e != [2]int{min(i, peer), max(i, peer)} || i == peer {
 				continue
 			}
-			l := Link{Peer: peer, Len: g.state[i].X.Len(), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			l := Link{Peer: peer, Begins: i == e[0], Len: g.state[i].X.Len(), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			if g.fixed != nil {
+				l.Fixed = g.fixed(i, peer)
+			}
 			if c := g.mask(t, e[0], e[1]); c != nil {
 				l.Mask, l.Len = g.dev.NewIndex(c, nil), len(c)
 			}
 			r.Links = append(r.Links, l)
 		}
+	}
+	if g.prepare != nil {
+		g.prepare(r)
 	}
 	return r
 }
@@ -200,6 +210,35 @@ func (w world) play(a Algorithm, q quadratics, alpha, eta float64) *game {
 	g.alpha, g.eta, g.edges, g.mask, g.grad = alpha, eta, w.edges, w.mask, q.grad
 	return g
 }
+
+// static plays on the whole graph in the iterations for which when holds, without masks, with its Metropolis weights fixed.
+func (w world) static(a Algorithm, q quadratics, alpha, eta float64, when func(t int) bool) *game {
+	g := w.play(a, q, alpha, eta)
+	g.mask = func(int, int, int) []uint32 { return nil }
+	g.edges = func(t int) [][2]int {
+		if when(t) {
+			return w.graph
+		}
+		return nil
+	}
+	g.fixed = w.metropolis()
+	return g
+}
+
+// metropolis returns the Metropolis weights of the whole graph.
+func (w world) metropolis() func(i, j int) float64 {
+	degree := make([]int, w.n)
+	for _, e := range w.graph {
+		degree[e[0]]++
+		degree[e[1]]++
+	}
+	return func(i, j int) float64 { return 1 / float64(1+max(degree[i], degree[j])) }
+}
+
+func always(int) bool { return true }
+
+// every holds in the last iteration of each round of tau.
+func every(tau int) func(t int) bool { return func(t int) bool { return (t+1)%tau == 0 } }
 
 // mean is the mean over the agents of what get returns.
 func mean(n int, get func(i int) []float64) []float64 {

@@ -1,0 +1,18 @@
+package dist
+
+// coin: all edges at once with probability p, else none. The agents share one coin, which is what ProxSkip needs.
+type coin struct {
+	law
+	p float64
+}
+
+func (c coin) String() string        { return withFloat("coin", c.p) }
+func (c coin) Rate(edge int) float64 { return c.p }
+
+func (c coin) Active(dst []Event, t int) []Event {
+	s := c.at(t)
+	if s.Float64() >= c.p {
+		return dst[:0]
+	}
+	return full{c.g}.Active(dst, t)
+}

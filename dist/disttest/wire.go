@@ -1,0 +1,65 @@
+package disttest
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"fspda/dist"
+)
+
+// Wire is a Transport that writes each message as bytes by its codec, reads it back, and hands that on: what a network does to a message,
+// without the network. A message whose length is not what a Ledger counts for it is an error.
+type Wire struct {
+	dist.Transport
+	pool *dist.Pool
+	dim  int
+
+	Bits, Bytes atomic.Uint64 // that a Ledger counts for the messages; that were written
+}
+
+// NewWire returns a wire before next, for messages about vectors of length dim.
+func NewWire(next dist.Transport, pool *dist.Pool, dim int) *Wire {
+	return &Wire{Transport: next, pool: pool, dim: dim}
+}
+
+// Send implements dist.Transport.
+func (w *Wire) Send(ctx context.Context, m dist.Message) error {
+	p := dist.Payload{Dim: w.dim}
+	codec := m.Codec
+	if codec == nil {
+		codec = dist.Floats{Vectors: len(m.Values), Len: m.Values[0].V.Len()}
+	}
+	for _, b := range m.Values {
+		v := make([]float32, b.V.Len())
+		w.pool.Device().Read(v, b.V)
+		p.Vectors = append(p.Vectors, v)
+	}
+	p.Coords = append(p.Coords, m.Values[0].Coords...)
+	m.Release()
+	text, err := codec.Encode(nil, p, dist.SharedSeed, false)
+	if err != nil {
+		return err
+	}
+	var counted dist.Ledger
+	counted.Send(codec.Sent(p))
+	if want := (counted.SharedSeed + 7) / 8; uint64(len(text)) != want {
+		return fmt.Errorf("disttest: the message of iteration %d from agent %d has %d bytes; the ledger counts %d", m.T, m.From, len(text), want)
+	}
+	w.Bits.Add(counted.SharedSeed)
+	w.Bytes.Add(uint64(len(text)))
+	back := dist.Payload{Dim: w.dim, Coords: make([]uint32, len(p.Vectors[0]))} // as many as the mask, which both ends draw
+	if err := codec.Decode(&back, text, dist.SharedSeed, false); err != nil {
+		return fmt.Errorf("disttest: the message of iteration %d from agent %d does not read back: %w", m.T, m.From, err)
+	}
+	m.Values = nil
+	for i, v := range back.Vectors {
+		b := w.pool.Get(len(v))
+		w.pool.Device().Write(b.V, v)
+		if i == 0 && codec.Sent(p).DataDependent {
+			b.Coords = append(b.Coords, back.Coords...)
+		}
+		m.Values = append(m.Values, b)
+	}
+	return w.Transport.Send(ctx, m)
+}

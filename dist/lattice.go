@@ -1,0 +1,194 @@
+package dist
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"fspda/internal/rng"
+)
+
+// Lattice is the modulo quantizer of Swarm-SGD (Nadiradze et al., 2021; Davies et al., 2021): a number is rounded to a multiple of Side,
+// and only the colour of that multiple, its index modulo Colours, travels. The receiver takes the point of that colour nearest to a
+// reference of its own:
+//
+//	code(x)          = round(x/s) mod q                                 in 0..q-1
+//	point(z, ref)    = q·s·round(ref/(q·s) - z/q) + s·z
+//
+// Halves round to even. Within [Lattice.Radius] of the reference the point is within s/2 of x; beyond it the error is a multiple of
+// q·s, and nothing tells: hence [Decodes]. Stochastic rounding makes the code unbiased, with an error below s.
+//
+// All arithmetic is in float64. A decoded number is given by its index m on the lattice, which float32 holds exactly up to 2^24; the
+// value is s·m.
+type Lattice struct {
+	Side       float64 // s
+	Colours    int     // q, a power of two
+	Stochastic bool
+
+	base rng.Stream
+}
+
+var latticeSpellings = []spelling{
+	{"lattice(s,q)", "multiples of s in q colours (a power of two, log2 q bits a coordinate)"},
+	{"lattice(s,q,stochastic)", "the same with random rounding: unbiased"},
+	{"identity", "float32 as they are"},
+}
+
+// ParseLattice makes the quantizer that spec names; nil is identity. Stochastic rounding is drawn from the stream "quant" of the seed
+// with the key (t, agent, vector). The error for an unknown spec lists the spellings.
+func ParseLattice(spec string, seed uint64) (*Lattice, error) {
+	p, err := readSpec("quantizer", spec, latticeSpellings)
+	if err != nil || p.name == "identity" {
+		return nil, err
+	}
+	args := strings.Split(p.arg, ",")
+	if len(args) < 2 || len(args) > 3 {
+		return nil, p.bad("it takes a side and a number of colours; write %s", latticeSpellings[0].form)
+	}
+	l := &Lattice{base: rng.New(seed, "quant")}
+	if l.Side, err = strconv.ParseFloat(strings.TrimSpace(args[0]), 64); err != nil || !(l.Side > 0) || math.IsInf(l.Side, 0) {
+		return nil, p.bad("the side %q is not a number above 0", strings.TrimSpace(args[0]))
+	}
+	l.Colours, err = strconv.Atoi(strings.TrimSpace(args[1]))
+	if err != nil || l.Colours < 2 || l.Colours > maxColours || l.Colours&(l.Colours-1) != 0 {
+		return nil, p.bad("%q colours; it takes a power of two from 2 to %d", strings.TrimSpace(args[1]), maxColours)
+	}
+	if len(args) == 3 {
+		if strings.TrimSpace(args[2]) != "stochastic" {
+			return nil, p.bad("the third argument is %q; it can only be stochastic", strings.TrimSpace(args[2]))
+		}
+		l.Stochastic = true
+	}
+	return l, nil
+}
+
+// maxColours keeps a code exact in a float32.
+const maxColours = 1 << 16
+
+// String returns the spec that ParseLattice turns into this quantizer again.
+func (l *Lattice) String() string {
+	if l == nil {
+		return "identity"
+	}
+	s := "lattice(" + strconv.FormatFloat(l.Side, 'g', -1, 64) + "," + strconv.Itoa(l.Colours)
+	if l.Stochastic {
+		s += ",stochastic"
+	}
+	return s + ")"
+}
+
+// Radius is how far x may be from the receiver's reference to be decoded right.
+func (l *Lattice) Radius() float64 {
+	if l.Stochastic {
+		return l.Side * (float64(l.Colours)/2 - 1)
+	}
+	return l.Side * float64(l.Colours-1) / 2
+}
+
+// Bits is log2 q, the bits of a code.
+func (l *Lattice) Bits() int { return bits.Len(uint(l.Colours)) - 1 }
+
+// Encode writes the codes of x to dst. The agent's vectors of one iteration are told apart by the number which. A number that is not
+// finite is a *NotFiniteError, and so is one so large that its cell has no number.
+func (l *Lattice) Encode(dst, x []float32, t, agent, which int) error {
+	s := l.base.Sub(uint64(t), uint64(agent), uint64(which))
+	mask := int64(l.Colours - 1)
+	for i, v := range x {
+		cell := float64(v) / l.Side
+		if !(math.Abs(cell) < 1<<52) {
+			return &NotFiniteError{Codec: l.String(), At: i, Value: float64(v)}
+		}
+		if l.Stochastic {
+			low := math.Floor(cell)
+			if s.Float64() < cell-low {
+				low++
+			}
+			cell = low
+		} else {
+			cell = math.RoundToEven(cell)
+		}
+		dst[i] = float32(int64(cell) & mask) // the mathematical remainder: never negative
+	}
+	return nil
+}
+
+// Decode writes to dst the lattice index of the point of each code nearest to the reference, and says how near the points were. dst may
+// be codes or ref.
+func (l *Lattice) Decode(dst, codes, ref []float32) Decodes {
+	q := float64(l.Colours)
+	period := l.Side * q
+	far := 0.9 * l.Radius()
+	d := Decodes{Total: uint64(len(codes))}
+	for i, z := range codes {
+		r := float64(ref[i])
+		m := q*math.RoundToEven(r/period-float64(z)/q) + float64(z)
+		gap := math.Abs(float64(l.Side*m) - r)
+		if gap > far {
+			d.Far++
+		}
+		d.Largest = max(d.Largest, gap)
+		dst[i] = float32(m)
+	}
+	return d
+}
+
+// Decodes counts what a lattice decoded. A point far from its reference is a warning: the true one may be further away, and then the
+// decoded one is wrong by a multiple of q·s.
+type Decodes struct {
+	Total   uint64  `json:"total"`
+	Far     uint64  `json:"far"`     // more than 0.9 of the radius away from the reference
+	Largest float64 `json:"largest"` // distance from the reference
+}
+
+// Add adds another count.
+func (d *Decodes) Add(o Decodes) {
+	d.Total += o.Total
+	d.Far += o.Far
+	d.Largest = max(d.Largest, o.Largest)
+}
+
+// Codec writes messages of some vectors of codes, each of dim coordinates.
+func (l *Lattice) Codec(vectors, dim int) Codec {
+	return codes{bits: l.Bits(), vectors: vectors, dim: dim}
+}
+
+// codes is the codec of vectors of whole numbers below 2^bits.
+type codes struct{ bits, vectors, dim int }
+
+func (c codes) Sent(Payload) Sent {
+	return Sent{Values: c.vectors * c.dim, ValueBits: c.bits, Mask: c.dim, Dim: c.dim}
+}
+
+func (c codes) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, error) {
+	if len(p.Vectors) != c.vectors {
+		return nil, fmt.Errorf("dist: the codec of %d vectors of codes was given %d; it writes those it was made for", c.vectors, len(p.Vectors))
+	}
+	w := bitWriter{dst: dst}
+	for _, v := range p.Vectors {
+		if len(v) != c.dim {
+			return nil, fmt.Errorf("dist: the codec of codes of %d coordinates was given %d; it writes those it was made for", c.dim, len(v))
+		}
+		for _, z := range v {
+			w.put(uint64(z), c.bits)
+		}
+	}
+	return w.bytes(), nil
+}
+
+func (c codes) Decode(p *Payload, b []byte, _ Accounting, _ bool) error {
+	if err := wantBytes("lattice", b, c.vectors*c.dim*c.bits); err != nil {
+		return err
+	}
+	p.Coords = nil
+	p.resize(c.vectors)
+	r := bitReader{src: b}
+	for i := range p.Vectors {
+		p.Vectors[i] = growFloats(p.Vectors[i], c.dim)
+		for k := range p.Vectors[i] {
+			p.Vectors[i][k] = float32(r.take(c.bits))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package dist
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"fspda/internal/rng"
+)
+
+// maxLevels keeps a level recoverable from the float32 it becomes.
+const maxLevels = 1<<16 - 1
+
+// leastNorm is the norm below which a block counts as zero: above it every level is a normal float32.
+const leastNorm = 1e-30
+
+// qsgd sends of each coordinate its sign and one of s levels of its block's norm N (Alistarh et al., 2017):
+//
+//	Q(v) = c·N·sign(v)·lev/s,   lev = floor(s·|v|/N), plus 1 with the probability that it lacks
+//
+// With c = 1 it is unbiased and E|Q(v)-v|² ≤ omega·|v|², omega = min(m/s², √m/s) for a block of m coordinates; with c = 1/(1+omega) it is
+// a contraction with Delta = 1/(1+omega). A block of norm zero becomes zeros.
+//
+// A message has two vectors: the values as they arrive, and the norms. The codec writes the norms, then a sign and a level for each
+// coordinate: it finds the level again in the value, which was rounded to it.
+type qsgd struct {
+	name   string
+	levels int
+	scaled bool
+	sizes  []int
+	omega  []float64 // of each block
+	scale  []float64 // c of each block
+	dim    int
+	base   rng.Stream
+}
+
+var _ Compressor = (*qsgd)(nil)
+
+func newQSGD(name string, levels int, o CompressorOptions) *qsgd {
+	q := &qsgd{name: withInt(name, levels), levels: levels, scaled: name == "qsgd-scaled", sizes: o.Sizes, base: rng.New(o.Seed, "quant")}
+	for _, m := range o.Sizes {
+		q.dim += m
+	}
+	if o.Flat {
+		q.sizes = []int{q.dim}
+	}
+	s := float64(levels)
+	for _, m := range q.sizes {
+		omega := min(float64(m)/(s*s), math.Sqrt(float64(m))/s)
+		c := 1.0
+		if q.scaled {
+			c = 1 / (1 + omega)
+		}
+		q.omega, q.scale = append(q.omega, omega), append(q.scale, c)
+	}
+	return q
+}
+
+func (q *qsgd) String() string { return q.name }
+
+// Delta is that of the largest block: 1/(1+omega) where it is scaled, else 1-omega.
+func (q *qsgd) Delta() float64 {
+	least := 1.0
+	for _, omega := range q.omega {
+		if q.scaled {
+			least = min(least, 1/(1+omega))
+		} else {
+			least = min(least, 1-omega)
+		}
+	}
+	return least
+}
+
+func (q *qsgd) Compress(p *Payload, v []float32, t, agent int) error {
+	if err := checkFinite(q.name, v); err != nil {
+		return err
+	}
+	p.Dim, p.Coords = len(v), nil
+	p.resize(2)
+	p.Vectors[0] = growFloats(p.Vectors[0], q.dim)
+	p.Vectors[1] = growFloats(p.Vectors[1], len(q.sizes))
+	s := q.base.Sub(uint64(t), uint64(agent))
+	from := 0
+	for i, m := range q.sizes {
+		norm, err := q.norm(v[from:from+m], from)
+		if err != nil {
+			return err
+		}
+		p.Vectors[1][i] = norm
+		q.block(p.Vectors[0][from:from+m], v[from:from+m], norm, q.scale[i], &s)
+		from += m
+	}
+	return nil
+}
+
+// norm is the block's norm as it travels. Rounding to float32 keeps it at or above every magnitude of the block.
+func (q *qsgd) norm(v []float32, from int) (float32, error) {
+	sq := 0.0
+	for _, x := range v {
+		sq += float64(float64(x) * float64(x))
+	}
+	n := float32(math.Sqrt(sq))
+	switch {
+	case math.IsInf(float64(n), 0):
+		return 0, &NotFiniteError{Codec: q.name, At: from, Value: float64(n)}
+	case n < leastNorm:
+		return 0, nil
+	}
+	return n, nil
+}
+
+// block rounds one block. It draws one number for each coordinate, whatever the values are.
+func (q *qsgd) block(dst, v []float32, norm float32, scale float64, s *rng.Stream) {
+	if norm == 0 {
+		clear(dst)
+		return
+	}
+	local := *s
+	per := float64(q.levels) / float64(norm)
+	unit := q.unit(norm, scale)
+	most := float64(q.levels)
+	for i, x := range v {
+		// floor(a+U) is floor(a), plus 1 with the probability of a's fraction; no branch, for nobody could predict it
+		level := float64(int(math.Abs(float64(x))*per + local.Float64()))
+		if level > most { // the largest magnitude may round to a hair above s
+			level = most
+		}
+		dst[i] = signed(float32(level*unit), math.Float32bits(x))
+	}
+	*s = local
+}
+
+// signed is x >= 0 with the sign bit of another number. Zero has no sign: it would not survive the codec.
+func signed(x float32, sign uint32) float32 {
+	b := math.Float32bits(x)
+	sign &= 1 << 31
+	if b == 0 {
+		sign = 0
+	}
+	return math.Float32frombits(b | sign)
+}
+
+// unit is the value of one level.
+func (q *qsgd) unit(norm float32, scale float64) float64 {
+	return float64(norm) / float64(q.levels) * scale
+}
+
+// levelBits is b, the bits of a level 0..s.
+func (q *qsgd) levelBits() int { return bits.Len(uint(q.levels)) }
+
+func (q *qsgd) Sent(p Payload) Sent {
+	return Sent{Values: q.dim, ValueBits: 1 + q.levelBits(), ExtraBits: 32 * len(q.sizes), Mask: q.dim, Dim: q.dim}
+}
+
+func (q *qsgd) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, error) {
+	if len(p.Vectors) != 2 || len(p.Vectors[0]) != q.dim || len(p.Vectors[1]) != len(q.sizes) {
+		return nil, fmt.Errorf("dist: %s of %d coordinates in %d blocks was given another payload to write; it writes what it compressed", q.name, q.dim, len(q.sizes))
+	}
+	w := bitWriter{dst: dst}
+	putFloats(&w, p.Vectors[1])
+	b, from := q.levelBits(), 0
+	for i, m := range q.sizes {
+		unit := q.unit(p.Vectors[1][i], q.scale[i])
+		for _, x := range p.Vectors[0][from : from+m] {
+			var sign, level uint64
+			if x != 0 {
+				sign = uint64(math.Float32bits(x) >> 31)
+				level = uint64(math.Round(math.Abs(float64(x)) / unit))
+			}
+			w.put(sign|level<<1, 1+b)
+		}
+		from += m
+	}
+	return w.bytes(), nil
+}
+
+func (q *qsgd) Decode(p *Payload, src []byte, _ Accounting, _ bool) error {
+	b := q.levelBits()
+	if err := wantBytes(q.name, src, q.dim*(1+b)+32*len(q.sizes)); err != nil {
+		return err
+	}
+	p.Coords = nil
+	p.resize(2)
+	r := bitReader{src: src}
+	p.Vectors[1] = takeFloats(&r, p.Vectors[1], len(q.sizes))
+	p.Vectors[0] = growFloats(p.Vectors[0], q.dim)
+	from := 0
+	for i, m := range q.sizes {
+		unit := q.unit(p.Vectors[1][i], q.scale[i])
+		for k := range p.Vectors[0][from : from+m] {
+			code := r.take(1 + b)
+			p.Vectors[0][from+k] = signed(float32(float64(code>>1)*unit), uint32(code)<<31)
+		}
+		from += m
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package algo
+
+import "fspda/device"
+
+// CHOCO is CHOCO-SGD (Koloskova, Stich, Jaggi, 2019, algorithm 2): gossip over compressed differences. Everybody keeps a public copy
+// xhat_i of its model, which all its neighbours know, and s_i = Σ_j w_ij·xhat_j over its neighbours and itself. With Q the compressor
+// and W the mixing matrix,
+//
+//	y_i = x_i - alpha·u_i
+//	q_i = Q(y_i - xhat_i) if i is active, else 0
+//	xhat_i ← xhat_i + q_i
+//	s_i ← s_i + Σ_j w_ij·q_j            (j = i included)
+//	x_i ← y_i + theta·(s_i - xhat_i)    (active or not)
+//
+// In the original all agents are active. In the broadcast form (the node fraction of the paper's experiments) only some are, and each
+// of them reaches all its neighbours: a partial delivery would part s from W·xhat for ever, so a message that is missing is an error.
+//
+// For every compressor the mean model moves by -alpha·mean(u), and s = W·xhat at all times. With the identity and theta = 1 it is
+// x ← W(x - alpha·u), adapt then combine. It is biased when agents hold different data: consensus error and offset of the mean are
+// proportional to alpha.
+//
+// Departure: xhat and s start at zero as in the authors' reference program, so that the first messages carry the model itself.
+type CHOCO struct {
+	Theta float64 // consensus step; the sparser the compressor, the smaller
+	Mu    float64 // heavy ball; 0 is off
+}
+
+var _ Broadcast = CHOCO{}
+
+const (
+	chocoCopy     = iota // in State.Aux: xhat_i
+	chocoSum             // s_i
+	chocoMomentum        // only if Mu != 0
+)
+
+func (CHOCO) Name() string { return "choco" }
+
+// Broadcast marks the one-way messages.
+func (CHOCO) Broadcast() {}
+
+func (a CHOCO) Aux() []string {
+	if a.Mu == 0 {
+		return []string{"xhat", "s"}
+	}
+	return []string{"xhat", "s", "momentum"}
+}
+
+func (a CHOCO) Local(s *State, r *Round) error {
+	if err := descend(s, r, a.Mu, chocoMomentum); err != nil {
+		return err
+	}
+	if !r.Speaks {
+		return nil
+	}
+	s.combine(s.g, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: s.Aux[chocoCopy]}) // the gradient is used up
+	q, err := r.Pack(s.g)
+	if err != nil {
+		return err
+	}
+	for i := range r.Links {
+		r.Post(i, q.Parts...)
+	}
+	s.to = append(s.to[:0], device.Term{A: 1, V: s.Aux[chocoCopy]}, device.Term{A: r.Fixed, V: s.Aux[chocoSum]})
+	scatter(s, r, q.Parts[0], q.Coords)
+	return nil
+}
+
+func (a CHOCO) Mix(s *State, r *Round) error {
+	sum := s.Aux[chocoSum]
+	s.terms = append(s.terms[:0], device.Term{A: 1, V: sum})
+	for i := range r.Links {
+		switch l := &r.Links[i]; {
+		case l.Silent:
+		case l.Heard == nil:
+			return &MissingError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
+		case l.Mask == nil:
+			s.terms = append(s.terms, device.Term{A: l.Fixed, V: l.Heard[0]}) // all dense ones in one pass
+		default:
+			s.to = append(s.to[:0], device.Term{A: l.Fixed, V: sum})
+			scatter(s, r, l.Heard[0], l.Mask)
+		}
+	}
+	if len(s.terms) > 1 {
+		s.Dev.Combine(sum, s.terms...)
+	}
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: sum}, device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
+	return nil
+}
+
+// scatter adds multiples of values, on the coordinates of idx, to the vectors of s.to.
+func scatter(s *State, r *Round, values device.Vector, idx device.Index) {
+	zero := r.Buffer(values.Len())
+	s.Dev.Combine(zero)
+	s.Dev.AddDiff(values, zero, idx, s.to...)
+}

@@ -1,0 +1,90 @@
+package algo
+
+import "fspda/device"
+
+// DIGing is gradient tracking on time-varying graphs (Nedić, Olshevsky and Shi 2017). With W_t the Metropolis weights of the active graph
+// and y = g at the start,
+//
+//	x^{t+1} = W_t x^t - alpha·y^t
+//	y^{t+1} = W_t y^t + g^{t+1} - g^t
+//
+// What is remembered is q^t = y^t - g^t, the tracker without its newest gradient: so each iteration needs its own gradient alone,
+//
+//	y = q + g        x ← x - alpha·y - Σ w·(x own - x other)        q ← q - Σ w·(y own - y other)
+//
+// and an agent without an edge leaves q as it is. With heavy ball, v ← mu·v + y takes the place of y in the step of x.
+//
+// Σ q is zero, that is, the mean of y is that of g at all times; so the mean model moves by -alpha·mean(g). With exact gradients the
+// agents reach the optimum, and q tends to ∇F - ∇f_i.
+type DIGing struct {
+	Mu float64 // heavy ball on y; 0 is off
+}
+
+var (
+	_ Tracker = DIGing{}
+	_ Talker  = DIGing{}
+)
+
+const (
+	trackQ         = iota // in State.Aux, of DIGing and NEXT
+	digingMomentum        // only if Mu != 0
+)
+
+func (DIGing) Name() string { return "diging" }
+
+func (a DIGing) Aux() []string {
+	if a.Mu == 0 {
+		return []string{"q"}
+	}
+	return []string{"q", "momentum"}
+}
+
+// Vectors is two: x and y.
+func (DIGing) Vectors() int { return 2 }
+
+// Tracked is q, which tends to ∇F - ∇f_i.
+func (DIGing) Tracked(alpha, eta float64) (string, float64) { return "q", 1 }
+
+func (a DIGing) Local(s *State, r *Round) error {
+	if err := r.Grad(s.g, s.X); err != nil {
+		return err
+	}
+	if a.Mu != 0 {
+		v := s.Aux[digingMomentum]
+		s.combine(v, device.Term{A: a.Mu, V: v}, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
+		s.sendTracked(r)
+		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: v})
+		return nil
+	}
+	if len(r.Links) == 0 { // y is of no use to anybody else: one pass
+		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g}, device.Term{A: -r.Alpha, V: s.Aux[trackQ]})
+		return nil
+	}
+	s.sendTracked(r)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g})
+	return nil
+}
+
+// sendTracked posts x and y, and leaves y = g + q where g was, if there is anybody to hear it.
+func (s *State) sendTracked(r *Round) {
+	if len(r.Links) > 0 {
+		s.combine(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
+		s.Send(r, s.X, s.g)
+	}
+}
+
+func (a DIGing) Mix(s *State, r *Round) error {
+	mixTracked(s, r)
+	return nil
+}
+
+// mixTracked averages what was posted, x and y, with the Metropolis weights of the active graph.
+func mixTracked(s *State, r *Round) {
+	for _, l := range r.Links {
+		if l.Heard == nil {
+			continue
+		}
+		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.targets(device.Term{A: -l.Weight, V: s.X})...)
+		s.Dev.AddDiff(l.Own[1], l.Heard[1], l.Mask, s.targets(device.Term{A: -l.Weight, V: s.Aux[trackQ]})...)
+	}
+}

@@ -1,0 +1,44 @@
+package algo
+
+import "fspda/device"
+
+// EXTRA is the exact first-order algorithm of Shi, Ling, Wu and Yin (2015) on a static graph, with W~ = W + Delta·(I - W):
+//
+//	x^1     = W x^0 - alpha·g^0
+//	x^{t+1} = (I + W) x^t - W~ x^{t-1} - alpha·(g^t - g^{t-1})
+//
+// What is remembered is q, the sum of all Delta·(I - W) x so far, which makes one step of it: with D = own - other over all edges,
+//
+//	x ← x - alpha·g - q - Σ w·D        q ← q + Delta·Σ w·D
+//
+// The two forms have equal iterates. This one needs no neighbour's old value, takes no difference of nearly equal models, and shows
+// that EXTRA is FSPDA-SA on a static graph without masks. Admissible is 0 < Delta <= 1/2, the usual choice 1/2, with eigenvalues of W
+// above -1. With exact gradients the agents reach the optimum; Σ q is zero, and q tends to alpha·(∇F - ∇f_i).
+type EXTRA struct {
+	Delta float64
+}
+
+var _ Tracker = EXTRA{}
+
+const extraQ = 0 // in State.Aux
+
+func (EXTRA) Name() string { return "extra" }
+
+func (EXTRA) Aux() []string { return []string{"q"} }
+
+// Tracked is q, which tends to alpha·(∇F - ∇f_i).
+func (EXTRA) Tracked(alpha, eta float64) (string, float64) { return "q", alpha }
+
+func (a EXTRA) Local(s *State, r *Round) error {
+	s.Send(r, s.X)
+	if err := r.Grad(s.g, s.X); err != nil {
+		return err
+	}
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g}, device.Term{A: -1, V: s.Aux[extraQ]})
+	return nil
+}
+
+func (a EXTRA) Mix(s *State, r *Round) error {
+	s.addMixed(r, device.Term{A: -1, V: s.X}, device.Term{A: a.Delta, V: s.Aux[extraQ]})
+	return nil
+}

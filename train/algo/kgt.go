@@ -1,0 +1,89 @@
+package algo
+
+import "fspda/device"
+
+// KGT is K-GT, gradient tracking with local steps (Liu, Lin, Koloskova and Stich 2024): rounds of K local steps that a correction c
+// brings into line, then one exchange of two vectors over all edges of the graph. With s the model at the start of the round, z = (s - x)/(K·alpha) the
+// mean corrected direction of the round and v = s - EtaS·K·alpha·z,
+//
+//	x ← x - alpha·(u + c)
+//	at the end of a round:  c ← c - z + W z        x ← W v
+//
+// In differences: c ← c - Σ w·(z own - z other), x ← v - Σ w·(v own - v other). What travels is s - x, which is z but for a factor that
+// all agents share. c is zero at the start, where the original method has -g_i + mean g. At alpha = 0 nothing is learnt of the
+// gradients: c stays.
+//
+// Σ c is zero, the mean model moves by -EtaS·alpha·Σ mean(u) in a round, and with exact gradients the agents reach the optimum with c =
+// ∇F - ∇f_i, times 1/(1-mu) with heavy ball, which goes on across rounds.
+type KGT struct {
+	K    int     // local steps of a round
+	EtaS float64 // outer step; 1 goes where the local steps went
+	Mu   float64 // heavy ball; 0 is off
+}
+
+var (
+	_ Tracker = KGT{}
+	_ Rounded = KGT{}
+	_ Talker  = KGT{}
+)
+
+const (
+	kgtC        = iota // in State.Aux
+	kgtStart           // x at the start of the round
+	kgtMomentum        // only if Mu != 0
+)
+
+func (KGT) Name() string { return "kgt" }
+
+func (a KGT) Aux() []string {
+	if a.Mu == 0 {
+		return []string{"c", "start"}
+	}
+	return []string{"c", "start", "momentum"}
+}
+
+// Round is K.
+func (a KGT) Round() int { return a.K }
+
+// Vectors is two: s - x and v.
+func (KGT) Vectors() int { return 2 }
+
+// Tracked is c, which tends to (∇F - ∇f_i)/(1-mu).
+func (a KGT) Tracked(alpha, eta float64) (string, float64) { return "c", 1 / (1 - a.Mu) }
+
+func (a KGT) Local(s *State, r *Round) error {
+	start := s.Aux[kgtStart]
+	if r.T%a.K == 0 {
+		s.combine(start, device.Term{A: 1, V: s.X})
+	}
+	u, err := direction(s, r, a.Mu, kgtMomentum)
+	if err != nil {
+		return err
+	}
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Alpha, V: s.Aux[kgtC]})
+	if (r.T+1)%a.K != 0 {
+		return nil
+	}
+	moved := s.g // the gradient has done its part
+	s.combine(moved, device.Term{A: 1, V: start}, device.Term{A: -1, V: s.X})
+	if a.EtaS != 1 {
+		s.combine(s.X, device.Term{A: 1, V: start}, device.Term{A: -a.EtaS, V: moved})
+	}
+	s.Send(r, moved, s.X)
+	return nil
+}
+
+func (a KGT) Mix(s *State, r *Round) error {
+	gain := 0.0
+	if r.Alpha > 0 {
+		gain = 1 / (float64(a.K) * r.Alpha)
+	}
+	for _, l := range r.Links {
+		if l.Heard == nil {
+			continue
+		}
+		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.targets(device.Term{A: -gain * l.Fixed, V: s.Aux[kgtC]})...)
+		s.Dev.AddDiff(l.Own[1], l.Heard[1], l.Mask, s.targets(device.Term{A: -l.Fixed, V: s.X})...)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package algo
+
+import "fspda/device"
+
+// LED is local exact diffusion (Alghunaim 2024): rounds of Tau local steps that a dual corrects, then one averaging with the mixing
+// matrix W over all edges of the graph. With D = own - other of the model after the last local step,
+//
+//	x ← x - alpha·u - y/Tau
+//	at the end of a round:  y ← y + Σ w·D        x ← x - Σ w·D
+//
+// The second line is x ← W x and y ← y + (x before - x after).
+//
+// Σ y is zero, the mean model moves by -alpha·mean(u) in every iteration, and with exact gradients the agents reach the optimum with
+// y = alpha·Tau·(∇F - ∇f_i), times 1/(1-mu) with heavy ball, which goes on across rounds. It is Scaffnew with a coin that falls every
+// Tau iterations, p = 1/Tau, c = 1 and h = -y/(alpha·Tau).
+type LED struct {
+	Tau int     // local steps of a round
+	Mu  float64 // heavy ball; 0 is off
+}
+
+var (
+	_ Tracker = LED{}
+	_ Rounded = LED{}
+)
+
+const (
+	ledY        = iota // in State.Aux
+	ledMomentum        // only if Mu != 0
+)
+
+func (LED) Name() string { return "led" }
+
+func (a LED) Aux() []string {
+	if a.Mu == 0 {
+		return []string{"y"}
+	}
+	return []string{"y", "momentum"}
+}
+
+// Round is Tau.
+func (a LED) Round() int { return a.Tau }
+
+// Tracked is y, which tends to (alpha·Tau/(1-mu))·(∇F - ∇f_i).
+func (a LED) Tracked(alpha, eta float64) (string, float64) {
+	return "y", alpha * float64(a.Tau) / (1 - a.Mu)
+}
+
+func (a LED) Local(s *State, r *Round) error {
+	u, err := direction(s, r, a.Mu, ledMomentum)
+	if err != nil {
+		return err
+	}
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -1 / float64(a.Tau), V: s.Aux[ledY]})
+	s.Send(r, s.X)
+	return nil
+}
+
+func (a LED) Mix(s *State, r *Round) error {
+	s.addMixed(r, device.Term{A: -1, V: s.X}, device.Term{A: 1, V: s.Aux[ledY]})
+	return nil
+}

@@ -1,0 +1,59 @@
+package algo
+
+import "fspda/device"
+
+// Scaffnew is Decen-Scaffnew, decentralized ProxSkip (Mishchenko, Malinovsky, Stich and Richtárik 2022, over a mixing matrix W): local
+// steps that a control variate corrects, and now and then, when a coin that all agents share says so, a step of averaging. With
+// D = own - other of the model after the local step, over all edges of the graph,
+//
+//	x ← x - alpha·(u - h)
+//	coin:  h ← h - (p·c/alpha)·Σ w·D        x ← x - c·Σ w·D
+//
+// The second line is x ← (1-c)·x + c·W x and h ← h + (p/alpha)·(the move of x). It needs 0 < c <= 1 and eigenvalues of W above -1.
+// c stays constant under a schedule. At alpha = 0 nothing is learnt of the gradients: h stays.
+//
+// Σ h is zero, the mean model moves by -alpha·mean(u) in every iteration, and with exact gradients the agents reach the optimum with h =
+// ∇f_i, times 1/(1-mu) with heavy ball.
+type Scaffnew struct {
+	P  float64 // how often the coin says so
+	C  float64 // share of the averaging step
+	Mu float64 // heavy ball; 0 is off
+}
+
+var _ Tracker = Scaffnew{}
+
+const (
+	scaffnewH        = iota // in State.Aux
+	scaffnewMomentum        // only if Mu != 0
+)
+
+func (Scaffnew) Name() string { return "scaffnew" }
+
+func (a Scaffnew) Aux() []string {
+	if a.Mu == 0 {
+		return []string{"h"}
+	}
+	return []string{"h", "momentum"}
+}
+
+// Tracked is h, which tends to ∇f_i/(1-mu).
+func (a Scaffnew) Tracked(alpha, eta float64) (string, float64) { return "h", -1 / (1 - a.Mu) }
+
+func (a Scaffnew) Local(s *State, r *Round) error {
+	u, err := direction(s, r, a.Mu, scaffnewMomentum)
+	if err != nil {
+		return err
+	}
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: r.Alpha, V: s.Aux[scaffnewH]})
+	s.Send(r, s.X)
+	return nil
+}
+
+func (a Scaffnew) Mix(s *State, r *Round) error {
+	gain := 0.0
+	if r.Alpha > 0 {
+		gain = a.P * a.C / r.Alpha
+	}
+	s.addMixed(r, device.Term{A: -a.C, V: s.X}, device.Term{A: -gain, V: s.Aux[scaffnewH]})
+	return nil
+}

@@ -1,0 +1,163 @@
+package algo
+
+import "fspda/device"
+
+// STORM is FSPDA-STORM: recursive momentum (a control variate) on both gradients of the Lagrangian that SA descends and ascends (the
+// paper's second algorithm). Each iteration takes two gradients on one batch, at x = x^t and at y = x^{t-1}, and both differences over the same
+// edges and masks, D = own - other at t and E = own - other at t-1:
+//
+//	t = 0:  mg = g(x)                              mc = ΣD                            ml = ΣD
+//	t > 0:  mg ← g(x) + (1-a_x)·(mg - g(y))        mc ← ΣD + (1-a_x)·(mc - ΣE)        ml ← ΣD + (1-a_lambda)·(ml - ΣE)
+//	x ← x - alpha·mg - gamma·mc - eta·lambda
+//	lambda ← lambda + beta·ml
+//
+// This is the recursion of the paper's appendix, m = mg + (gamma/alpha)·mc + (eta/alpha)·lambda taken apart: lambda carries no noise, so its
+// estimate is exact, and with the gossip part in a vector of its own nothing is divided by a step size that a schedule may bring to zero.
+// The paper's box differs (it adds the old gradient and flips signs) and diverges.
+//
+// Instead of lambda an agent remembers what lambda would come to if nothing new happened, while ml dies away:
+//
+//	ahead = lambda + kappa·ml,  kappa = beta·(1-a_lambda)/a_lambda        ahead ← ahead + (beta/a_lambda)·(ΣD - (1-a_lambda)·ΣE)
+//
+// It changes on the masks of active edges alone, by exact negatives at the two ends. A dense lambda ← lambda + beta·ml would round in every
+// coordinate and iteration, and sum up what ml rounds: over many iterations that moves Σ lambda away from zero.
+//
+// With a_x = a_lambda = 1 it is SA without heavy ball. The mean of mg is STORM of the mean gradient, the mean of x moves by -alpha times
+// it, and lambda, ahead and ml sum to zero. When a_x = a_lambda, mc and ml are one vector.
+//
+// ZeroStart leaves the momenta zero at t = 0, which then does nothing. Lagged is the released program's estimate of lambda, inside the
+// momentum: x moves by the average l ← (1-a_x)·l + a_x·lambda instead of lambda. Both have the same fixed point.
+type STORM struct {
+	Gamma     float64 // gossip gain
+	Beta      float64 // dual step
+	AX        float64 // a_x: weight of the newest sample in the primal momenta; 1 forgets all others
+	ALambda   float64 // a_lambda: the same for the dual momentum
+	ZeroStart bool
+	Lagged    bool
+}
+
+var (
+	_ Tracker   = STORM{}
+	_ Scratcher = STORM{}
+	_ Talker    = STORM{}
+)
+
+const (
+	stormAhead = iota // in State.Aux
+	stormMG
+	stormML
+	stormPrev // x^{t-1}
+	stormMore // mc, if it is not ml; then the average of lambda, if Lagged
+)
+
+func (STORM) Name() string { return "fspda-storm" }
+
+func (a STORM) Aux() []string {
+	names := []string{"ahead", "mg", "ml", "previous"}
+	if a.AX != a.ALambda {
+		names = append(names, "mc")
+	}
+	if a.Lagged {
+		names = append(names, "lambda-average")
+	}
+	return names
+}
+
+// Tracked is ahead, which tends to (alpha/eta)·(∇F - ∇f_i) with lambda.
+func (a STORM) Tracked(alpha, eta float64) (string, float64) { return "ahead", alpha / eta }
+
+// kappa is what ml has still to give to lambda.
+func (a STORM) kappa() float64 { return a.Beta * (1 - a.ALambda) / a.ALambda }
+
+// Scratch is one: the gradient at the old point.
+func (STORM) Scratch() int { return 1 }
+
+// Vectors is two: x^t and x^{t-1}.
+func (STORM) Vectors() int { return 2 }
+
+// mc is the gossip momentum.
+func (a STORM) mc(s *State) device.Vector {
+	if a.AX == a.ALambda {
+		return s.Aux[stormML]
+	}
+	return s.Aux[stormMore]
+}
+
+func (a STORM) Local(s *State, r *Round) error {
+	if r.T == 0 && a.ZeroStart {
+		s.combine(s.Aux[stormPrev], device.Term{A: 1, V: s.X})
+		return nil
+	}
+	if r.T == 0 {
+		s.Send(r, s.X)
+	} else {
+		s.Send(r, s.X, s.Aux[stormPrev])
+	}
+	if err := a.estimate(s, r); err != nil {
+		return err
+	}
+	a.move(s, r)
+	return nil
+}
+
+// estimate brings mg to time t. The gradient at x^t comes first: it is the training step.
+func (a STORM) estimate(s *State, r *Round) error {
+	mg := s.Aux[stormMG]
+	if err := r.Grad(s.g, s.X); err != nil {
+		return err
+	}
+	if r.T == 0 {
+		s.combine(mg, device.Term{A: 1, V: s.g})
+		return nil
+	}
+	old := s.scratch[0]
+	if err := r.Grad(old, s.Aux[stormPrev]); err != nil {
+		return err
+	}
+	s.combine(mg, device.Term{A: 1, V: s.g}, device.Term{A: 1 - a.AX, V: mg}, device.Term{A: a.AX - 1, V: old})
+	return nil
+}
+
+// move makes the dense part of the step, in which mc and ml are (1-a) times what they were. x^{t+1} is written over x^{t-1}, and the
+// two change names: no copy.
+func (a STORM) move(s *State, r *Round) {
+	next, mg, ml := s.Aux[stormPrev], s.Aux[stormMG], s.Aux[stormML]
+	dual, fade := s.Aux[stormAhead], r.Eta*a.kappa() // -eta·lambda is -eta·dual + fade·ml
+	if a.Lagged {
+		average := s.Aux[len(s.Aux)-1]
+		s.combine(average, device.Term{A: 1 - a.AX, V: average}, device.Term{A: a.AX, V: dual}, device.Term{A: -a.AX * a.kappa(), V: ml})
+		dual, fade = average, 0
+	}
+	gossip := -a.Gamma * (1 - a.AX)
+	if mc := a.mc(s); mc == ml {
+		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual}, device.Term{A: fade + gossip, V: ml})
+	} else {
+		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual}, device.Term{A: fade, V: ml}, device.Term{A: gossip, V: mc})
+		s.combine(mc, device.Term{A: 1 - a.AX, V: mc})
+	}
+	s.X, s.Aux[stormPrev] = next, s.X
+	s.combine(ml, device.Term{A: 1 - a.ALambda, V: ml})
+}
+
+// Mix adds the new terms: D to both momenta and through them to x and the dual, then the old E.
+func (a STORM) Mix(s *State, r *Round) error {
+	for _, l := range r.Links {
+		if l.Heard == nil {
+			continue
+		}
+		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, a.spread(s, 1, 1)...)
+		if len(l.Heard) > 1 {
+			s.Dev.AddDiff(l.Own[1], l.Heard[1], l.Mask, a.spread(s, a.AX-1, a.ALambda-1)...)
+		}
+	}
+	return nil
+}
+
+// spread lists where a difference goes that enters mc with weight p and ml with weight q.
+func (a STORM) spread(s *State, p, q float64) []device.Term {
+	to := s.targets(device.Term{A: -a.Gamma * p, V: s.X}, device.Term{A: a.Beta / a.ALambda * q, V: s.Aux[stormAhead]}, device.Term{A: q, V: s.Aux[stormML]})
+	if a.AX != a.ALambda {
+		s.to = append(to, device.Term{A: p, V: s.Aux[stormMore]})
+	}
+	return s.to
+}

@@ -1,0 +1,189 @@
+package algo
+
+import "fspda/device"
+
+// Swarm is Swarm-SGD (Nadiradze et al., 2021): pairs of agents average their models, with local steps in between, and what they send
+// may be quantized. The receiver decodes near a vector of its own, so enc and dec(·, reference) below are a lattice, or nothing.
+//
+// Non-blocking: every agent takes one step in every iteration. Besides the live model x it has o, its model when it last began an
+// exchange, and c, the copy that others average with; both start at x. When i begins an exchange with j, both send enc(o), enc(c) as they
+// are before this iteration's step, and
+//
+//	q_c, r_c = dec(enc(c), dec(enc(o), o_own))      of its own, and of the other's codes
+//	x_a ← x_a - alpha·u_a                           (every agent a)
+//	c_i = (q_c + r_c)/2 - (o_i - x_i),  o_i = c_i,  x_i = c_i
+//	c_j = (q_c + r_c)/2
+//
+// so that i publishes all progress since it last began. Blocking: the two ends alone take Steps steps each, on as many batches, and then
+//
+//	x ← (x + dec(enc(x_other), x))/2
+//
+// Without a quantizer the mean of the models (blocking) moves by -(alpha/n) times the sum of the directions used, and the mean of the
+// copies (non-blocking) by -(o_i - x_i)/n; a lattice of side s adds at most s/(2n) and s/n per exchange. It is biased when agents hold
+// different data. Blocking with uniform edges lets agents of high degree compute more often, and so weighs them more.
+//
+// Departure: the initiator is given by the link, the same at both ends; the authors' reference program takes the iteration modulo the
+// agent's own degree + 1, which differs between agents of different degree.
+type Swarm struct {
+	Blocking bool
+	Steps    int     // local steps of an exchange, blocking only
+	Mu       float64 // heavy ball; 0 is off
+}
+
+var _ Talker = Swarm{}
+
+const (
+	swarmStart    = iota // in State.Aux: o; non-blocking only
+	swarmCopy            // c; non-blocking only
+	swarmMomentum        // only if Mu != 0; the first one where blocking
+)
+
+func (Swarm) Name() string { return "swarm" }
+
+// Vectors is what crosses an active edge each way.
+func (a Swarm) Vectors() int {
+	if a.Blocking {
+		return 1
+	}
+	return 2
+}
+
+func (a Swarm) Aux() []string {
+	var names []string
+	if !a.Blocking {
+		names = append(names, "o", "c")
+	}
+	if a.Mu != 0 {
+		names = append(names, "momentum")
+	}
+	return names
+}
+
+func (a Swarm) Local(s *State, r *Round) error {
+	if a.Blocking {
+		return a.together(s, r)
+	}
+	if r.T == 0 {
+		s.Dev.Gather(s.Aux[swarmStart], s.X, nil)
+		s.Dev.Gather(s.Aux[swarmCopy], s.X, nil)
+	}
+	for i := range r.Links {
+		start, err := encode(s, r, s.Aux[swarmStart], 0)
+		if err != nil {
+			return err
+		}
+		public, err := encode(s, r, s.Aux[swarmCopy], 1)
+		if err != nil {
+			return err
+		}
+		r.Post(i, start, public)
+	}
+	return descend(s, r, a.Mu, swarmMomentum)
+}
+
+// together is the local half of the blocking form: steps first, then the model.
+func (a Swarm) together(s *State, r *Round) error {
+	if len(r.Links) == 0 {
+		return nil
+	}
+	for h := range a.Steps {
+		if h > 0 {
+			r.Next()
+		}
+		if err := descend(s, r, a.Mu, 0); err != nil {
+			return err
+		}
+	}
+	for i := range r.Links {
+		x, err := encode(s, r, s.X, 0)
+		if err != nil {
+			return err
+		}
+		r.Post(i, x)
+	}
+	return nil
+}
+
+func (a Swarm) Mix(s *State, r *Round) error {
+	for i := range r.Links {
+		l := &r.Links[i]
+		if l.Heard == nil {
+			continue
+		}
+		var err error
+		if a.Blocking {
+			err = a.average(s, r, l)
+		} else {
+			err = a.exchange(s, r, l)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// average is the exchange of the blocking form.
+func (a Swarm) average(s *State, r *Round, l *Link) error {
+	other, err := decode(r, l.Heard[0], s.X)
+	if err != nil {
+		return err
+	}
+	s.combine(s.X, device.Term{A: 0.5, V: s.X}, device.Term{A: 0.5, V: other})
+	return nil
+}
+
+// exchange is that of the non-blocking form. Its own copy, too, counts as the others see it, or the two ends would not average the same
+// numbers.
+func (a Swarm) exchange(s *State, r *Round, l *Link) error {
+	start, public := s.Aux[swarmStart], s.Aux[swarmCopy]
+	own, err := decodePair(r, l.Own, start)
+	if err != nil {
+		return err
+	}
+	other, err := decodePair(r, l.Heard, start)
+	if err != nil {
+		return err
+	}
+	s.terms = append(s.terms[:0], device.Term{A: 0.5, V: own}, device.Term{A: 0.5, V: other})
+	if !l.Begins {
+		s.Dev.Combine(public, s.terms...)
+		return nil
+	}
+	s.terms = append(s.terms, device.Term{A: -1, V: start}, device.Term{A: 1, V: s.X})
+	s.Dev.Combine(public, s.terms...)
+	s.Dev.Gather(start, public, nil)
+	s.Dev.Gather(s.X, public, nil)
+	return nil
+}
+
+// decodePair decodes o near an agent's own o, and c near that.
+func decodePair(r *Round, codes []device.Vector, start device.Vector) (device.Vector, error) {
+	if r.Decode == nil {
+		return codes[1], nil
+	}
+	near, err := decode(r, codes[0], start)
+	if err != nil {
+		return nil, err
+	}
+	return decode(r, codes[1], near)
+}
+
+// encode returns the codes of x in a lent vector.
+func encode(s *State, r *Round, x device.Vector, which int) (device.Vector, error) {
+	b := r.Buffer(x.Len())
+	if r.Encode == nil {
+		s.Dev.Gather(b, x, nil)
+		return b, nil
+	}
+	return b, r.Encode(b, x, which)
+}
+
+// decode returns what codes mean near ref, in a lent vector, or the codes themselves where they are numbers.
+func decode(r *Round, codes, ref device.Vector) (device.Vector, error) {
+	if r.Decode == nil {
+		return codes, nil
+	}
+	b := r.Buffer(ref.Len())
+	return b, r.Decode(b, codes, ref)
+}

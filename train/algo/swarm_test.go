@@ -1,0 +1,202 @@
+package algo
+
+import (
+	"math"
+	"testing"
+
+	"fspda/device"
+	"fspda/dist"
+)
+
+// quantized lets a game send codes of a lattice.
+func (g *game) quantized(l *dist.Lattice) *game {
+	g.prepare = func(r *Round) {
+		r.Encode = func(dst, x device.Vector, which int) error {
+			host := make([]float32, x.Len())
+			g.dev.Read(host, x)
+			err := l.Encode(host, host, r.T, r.Self, which)
+			g.dev.Write(dst, host)
+			return err
+		}
+		r.Decode = func(dst, codes, ref device.Vector) error {
+			z, near := make([]float32, ref.Len()), make([]float32, ref.Len())
+			g.dev.Read(z, codes)
+			g.dev.Read(near, ref)
+			l.Decode(z, z, near)
+			g.dev.Write(dst, z)
+			g.dev.Combine(dst, device.Term{A: l.Side, V: dst})
+			return nil
+		}
+	}
+	return g
+}
+
+func lattice(t *testing.T, spec string) *dist.Lattice {
+	t.Helper()
+	l, err := dist.ParseLattice(spec, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestSwarmGolden(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		algo    Swarm
+		lattice bool
+		x0, x2  string
+		c0      string
+	}{
+		{"blocking", Swarm{Blocking: true, Steps: 1}, false, "0.7243378448 0.6996662585 0.8578069967", "1.0237501029 0.9694892990 1.0497242362", ""},
+		{"blocking, lattice", Swarm{Blocking: true, Steps: 1}, true, "0.7263617550 0.6979383900 0.8572526578", "1.0134899650 0.9782858213 1.0430234963", ""},
+		{"non-blocking", Swarm{}, false, "0.5454178503 0.4302611792 0.4676190000", "2.2150416386 1.5580068222 0.9375116114", "0.5004591761 0.4149526576 0.5406000000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := goldenGame(c.algo)
+			g.mask = func(int, int, int) []uint32 { return nil }
+			if c.lattice {
+				g.quantized(lattice(t, "lattice(0.0437,64)"))
+			}
+			for it := range 6 {
+				g.step(t, it)
+			}
+			check(t, "x_0", g.x(0), c.x0)
+			check(t, "x_2", g.x(2), c.x2)
+			if c.c0 != "" {
+				check(t, "c_0", g.aux(0, "c"), c.c0)
+			}
+		})
+	}
+}
+
+// In the blocking form the mean of the models moves by -(alpha/n) times the sum of the directions used; a lattice adds at most s/(2n) in
+// each coordinate.
+func TestSwarmBlockingMean(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		for _, l := range []*dist.Lattice{nil, lattice(t, "lattice(0.01,4096)")} {
+			w.k, w.many = 0, false
+			const steps = 3
+			g := w.play(Swarm{Blocking: true, Steps: steps}, q, 0.02, 0)
+			bound := 1e-12
+			if l != nil {
+				g.quantized(l)
+				bound = l.Side / (2 * float64(w.n)) * (1 + 1e-4) // float32 rounds what the lattice reads
+			}
+			batches := withNext(g)
+			for it := range 200 {
+				want := mean(w.n, g.x)
+				for _, i := range w.edges(it)[0] {
+					x, gi := append([]float64(nil), g.x(i)...), make([]float64, w.d)
+					for range steps {
+						q.grad(it, i, gi, x)
+						for k := range x {
+							x[k] -= 0.02 * gi[k]
+							want[k] -= 0.02 * gi[k] / float64(w.n)
+						}
+					}
+				}
+				g.step(t, it)
+				got := mean(w.n, g.x)
+				for k := range want {
+					if math.Abs(got[k]-want[k]) > bound {
+						t.Fatalf("iteration %d: the mean is %g off, more than %g", it, got[k]-want[k], bound)
+					}
+				}
+			}
+			if *batches != 200*2*(steps-1) {
+				t.Errorf("asked for %d further batches, want %d", *batches, 200*2*(steps-1))
+			}
+		}
+	})
+}
+
+// withNext counts the calls of Round.Next.
+func withNext(g *game) *int {
+	n, before := new(int), g.prepare
+	g.prepare = func(r *Round) {
+		r.Next = func() { *n++ }
+		if before != nil {
+			before(r)
+		}
+	}
+	return n
+}
+
+// In the non-blocking form the mean of the copies moves by -(o_i - x_i)/n, i the initiator; a lattice adds at most s/n.
+func TestSwarmNonBlockingMean(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		for _, l := range []*dist.Lattice{nil, lattice(t, "lattice(0.01,4096)")} {
+			w.k, w.many = 0, false
+			g := w.play(Swarm{Mu: 0.3}, q, 0.02, 0)
+			bound := 1e-12
+			if l != nil {
+				g.quantized(l)
+				bound = l.Side / float64(w.n) * (1 + 1e-4)
+			}
+			g.step(t, 0)
+			copies := func(i int) []float64 { return g.aux(i, "c") }
+			gi := make([]float64, w.d)
+			for it := 1; it < 300; it++ {
+				want := mean(w.n, copies)
+				i := w.edges(it)[0][0]
+				q.grad(it, i, gi, g.x(i))
+				for k := range want {
+					u := 0.3*g.aux(i, "momentum")[k] + gi[k]
+					want[k] -= (g.aux(i, "o")[k] - (g.x(i)[k] - 0.02*u)) / float64(w.n)
+				}
+				g.step(t, it)
+				for k, v := range mean(w.n, copies) {
+					if math.Abs(v-want[k]) > bound {
+						t.Fatalf("iteration %d: the mean of the copies is %g off, more than %g", it, v-want[k], bound)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Agents that want the same get there, and agree, although in the non-blocking form each move of a copy is a difference of models.
+func TestSwarmEqualObjectives(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		w.k, w.many = 0, false
+		for i := range q.h {
+			q.h[i], q.b[i] = q.h[0], q.b[0]
+		}
+		for _, a := range []Swarm{{Blocking: true, Steps: 2}, {}, {Mu: 0.5}} {
+			g := w.play(a, q, 0.1, 0)
+			withNext(g)
+			for it := range 4000 {
+				g.step(t, it)
+			}
+			for i := range w.n {
+				if e := distance(g.x(i), q.optimum()); e > 1e-10 {
+					t.Errorf("%+v: agent %d is %g from the optimum", a, i, e)
+				}
+			}
+		}
+	})
+}
+
+// An exchange that failed leaves both ends with their own steps; the rest of the run goes on.
+func TestSwarmIdle(t *testing.T) {
+	for _, a := range []Swarm{{Blocking: true, Steps: 1}, {}} {
+		g := newGame(a, 2, []float64{1, -2})
+		g.alpha = 0.1
+		q := quadratics{h: [][]float64{{1, 1}, {1, 1}}, b: [][]float64{{0, 0}, {0, 0}}}
+		g.grad = q.grad
+		g.edges = func(int) [][2]int { return [][2]int{{0, 1}} }
+		for i := range g.state {
+			r := g.round(0, i)
+			if err := a.Local(g.state[i], r); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Mix(g.state[i], r); err != nil { // nothing was heard
+				t.Fatal(err)
+			}
+			if e := distance(g.x(i), []float64{0.9, -1.8}); e > 1e-15 {
+				t.Errorf("%+v: agent %d is %g from a step alone", a, i, e)
+			}
+		}
+	}
+}

@@ -1,0 +1,396 @@
+package algo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+// entry is a line of the table of all algorithms: how one is played in a world.
+type entry struct {
+	algo   Algorithm
+	mu     float64             // its heavy ball
+	static bool                // needs the whole graph
+	when   func(t int) bool    // at which iterations; nil: always
+	exact  bool                // reaches the optimum with exact gradients, however the data differ
+	follow bool                // the mean model moves by -alpha times the mean direction, in each iteration
+	step   func(t int) float64 // multiple of alpha; nil: 1
+	whole  bool                // a message that is lost stops it
+	dress  func(g *game, w world)
+}
+
+// table has a line for each algorithm, and for each of its forms that remembers something else.
+var table = []entry{
+	{algo: SGD{}, follow: true, static: true},
+	{algo: DSGD{Theta: 0.2}, follow: true},
+	{algo: DSGD{Metropolis: true, ATC: true, Mu: 0.5}, mu: 0.5, follow: true},
+	{algo: SA{Gamma: 0.25, Beta: 1}, exact: true, follow: true},
+	{algo: SA{Gamma: 0.25, Beta: 1, Mu: 0.5}, mu: 0.5, exact: true, follow: true},
+	{algo: SA{Gamma: 0.25, Beta: 1, Stale: true}},
+	{algo: STORM{Gamma: 0.25, Beta: 1, AX: 0.3, ALambda: 0.3}, exact: true},
+	{algo: STORM{Gamma: 0.25, Beta: 1, AX: 0.1, ALambda: 0.4}, exact: true},
+	{algo: STORM{Gamma: 0.25, Beta: 1, AX: 0.3, ALambda: 0.2, Lagged: true, ZeroStart: true}, exact: true},
+	{algo: Scaffnew{P: 0.25, C: 1}, static: true, when: coin(0.25), exact: true, follow: true},
+	{algo: Scaffnew{P: 0.25, C: 0.6, Mu: 0.5}, mu: 0.5, static: true, when: coin(0.25), exact: true, follow: true},
+	{algo: LED{Tau: 4}, static: true, when: every(4), exact: true, follow: true},
+	{algo: LED{Tau: 4, Mu: 0.5}, mu: 0.5, static: true, when: every(4), exact: true, follow: true},
+	{algo: KGT{K: 4, EtaS: 1}, static: true, when: every(4), exact: true, follow: true},
+	{algo: KGT{K: 4, EtaS: 1, Mu: 0.5}, mu: 0.5, static: true, when: every(4), exact: true, follow: true},
+	{algo: KGT{K: 3, EtaS: 0.6}, static: true, when: every(3), exact: true},
+	{algo: DIGing{}, exact: true, follow: true},
+	{algo: DIGing{Mu: 0.5}, mu: 0.5, exact: true, follow: true},
+	{algo: NEXT{}, exact: true, follow: true},
+	{algo: NEXT{Kappa: 0.001}, exact: true, follow: true, step: func(t int) float64 { return new(fading).at(t, 0.001) }},
+	{algo: EXTRA{Delta: 0.5}, static: true, exact: true, follow: true},
+	{algo: ProxGPDA{Rho: 3}, static: true, exact: true},
+	{algo: CHOCO{Theta: 0.2}, follow: true, whole: true, dress: chatter},
+	{algo: CHOCO{Theta: 0.2, Mu: 0.5}, mu: 0.5, follow: true, whole: true, dress: chatter},
+	{algo: Swarm{}, dress: pairs},
+	{algo: Swarm{Mu: 0.5}, mu: 0.5, dress: pairs},
+	{algo: Swarm{Blocking: true, Steps: 2}, dress: pairs},
+	{algo: Swarm{Blocking: true, Steps: 1, Mu: 0.5}, mu: 0.5, dress: pairs},
+	{algo: Async{SA: SA{Gamma: 0.25, Beta: 1}, Coef: Inverse, CMax: 10}, exact: true, follow: true},
+}
+
+// chatter has half of the agents speak at a time.
+func chatter(g *game, w world) {
+	g.speaking(w.graph, func(t, i int) bool { return (t+i)%2 == 0 }, w.ownMask)
+}
+
+// pairs has one whole exchange at a time, begun by either end.
+func pairs(g *game, w world) {
+	w.k, w.many = 0, false
+	g.edges, g.mask = w.edges, w.mask
+	g.prepare = func(r *Round) {
+		r.Next = func() {}
+		for k := range r.Links {
+			l := &r.Links[k]
+			l.Begins = (r.Self < l.Peer) == (r.T%2 == 0)
+		}
+	}
+}
+
+func coin(p float64) func(t int) bool {
+	return func(t int) bool { s := rng.New(9, "coin", uint64(t)); return s.Float64() < p }
+}
+
+func (e entry) name() string { return fmt.Sprintf("%s%+v", e.algo.Name(), e.algo) }
+
+func (e entry) play(w world, q quadratics, alpha, eta float64) *game {
+	if _, ok := e.algo.(Collective); ok {
+		w.graph = nil
+		for i := range w.n {
+			for j := range i {
+				w.graph = append(w.graph, [2]int{j, i})
+			}
+		}
+	}
+	if !e.static {
+		if _, two := e.algo.(Talker); two && e.algo.Name() != "fspda-storm" {
+			w.k = 0 // gradient tracking sends whole vectors
+		}
+		g := w.play(e.algo, q, alpha, eta)
+		if e.dress != nil {
+			e.dress(g, w)
+		}
+		return g
+	}
+	when := e.when
+	if when == nil {
+		when = always
+	}
+	return w.static(e.algo, q, alpha, eta, when)
+}
+
+// forTable runs a property over the table.
+func forTable(t *testing.T, with func(e entry) bool, f func(t *testing.T, e entry)) {
+	for _, e := range table {
+		if with(e) {
+			t.Run(e.name(), func(t *testing.T) { f(t, e) })
+		}
+	}
+}
+
+func all(entry) bool { return true }
+
+// With exact gradients agents of different objectives reach the optimum, over random edges and masks, and what is tracked reaches its
+// limit and sums to zero.
+func TestAllReachOptimum(t *testing.T) {
+	forTable(t, func(e entry) bool { return e.exact }, func(t *testing.T, e entry) {
+		const alpha, eta = 0.04, 0.02
+		w := world{seed: 5, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
+		s := rng.New(5, "quadratics")
+		q := randomQuadratics(&s, w.n, w.d)
+		g := e.play(w, q, alpha, eta)
+		best := q.optimum()
+		far := func() float64 {
+			worst := 0.0
+			for i := range w.n {
+				worst = max(worst, distance(g.x(i), best))
+			}
+			return worst
+		}
+		it := 0
+		for ; it < 60000 && (it%1000 != 0 || far() > 1e-12); it++ {
+			g.step(t, it)
+		}
+		if f := far(); !(f < 1e-10) {
+			t.Fatalf("%g from the optimum after %d iterations", f, it)
+		}
+		t.Logf("%g after %d", far(), it)
+		checkTracked(t, e, g, q, w, alpha, eta)
+	})
+}
+
+func checkTracked(t *testing.T, e entry, g *game, q quadratics, w world, alpha, eta float64) {
+	name, multiple := e.algo.(Tracker).Tracked(alpha, eta)
+	gi := make([]float64, w.d)
+	for i := range w.n {
+		q.grad(0, i, gi, q.optimum()) // ∇F is zero there
+		for k := range gi {
+			gi[k] *= -multiple
+		}
+		if e := distance(g.aux(i, name), gi); e > 1e-10*(1+distance(gi, make([]float64, w.d))) {
+			t.Errorf("%s of agent %d ends %g from its limit", name, i, e)
+		}
+	}
+}
+
+// What is tracked sums to zero at all times, also when edges fail.
+func TestAllTrackedSumToZero(t *testing.T) {
+	forTable(t, func(e entry) bool { _, ok := e.algo.(Tracker); return ok && e.algo != Algorithm(table[5].algo) }, func(t *testing.T, e entry) {
+		forWorlds(t, func(t *testing.T, w world, q quadratics) {
+			g := failing(e.play(w, q, 0.02, 0.01), w)
+			g.grad = noisy(q, w.seed, 0.3)
+			name, _ := e.algo.(Tracker).Tracked(0.02, 0.01)
+			for it := range 400 {
+				g.step(t, it)
+				if s := sumNorm(w.n, func(i int) []float64 { return g.aux(i, name) }); s > 1e-11 {
+					t.Fatalf("iteration %d: |sum of %s| = %g", it, name, s)
+				}
+			}
+		})
+	})
+}
+
+// failing makes each exchange fail with probability 0.3, for both ends.
+func failing(g *game, w world) *game {
+	g.lost = func(t, i, j int) bool {
+		s := rng.New(w.seed, "lost", uint64(t), uint64(i), uint64(j))
+		return s.Float64() < 0.3
+	}
+	return g
+}
+
+// The mean model moves by -alpha times the mean direction, on every graph, whether edges fail or not.
+func TestAllFollowTheMean(t *testing.T) {
+	forTable(t, func(e entry) bool { return e.follow }, func(t *testing.T, e entry) {
+		forWorlds(t, func(t *testing.T, w world, q quadratics) {
+			const alpha = 0.02
+			g := e.play(w, q, alpha, 0.01)
+			if _, ok := e.algo.(Collective); !ok && !e.whole {
+				failing(g, w)
+			}
+			g.grad = noisy(q, w.seed, 0.3)
+			u, gi := make([]float64, w.d), make([]float64, w.d)
+			for it := range 200 {
+				for k := range u {
+					u[k] *= e.mu
+				}
+				for i := range w.n {
+					g.grad(it, i, gi, g.x(i))
+					for k := range gi {
+						u[k] += gi[k] / float64(w.n)
+					}
+				}
+				step := alpha
+				if e.step != nil {
+					step *= e.step(it)
+				}
+				want := mean(w.n, g.x)
+				for k := range want {
+					want[k] -= step * u[k]
+				}
+				g.step(t, it)
+				if off := distance(want, mean(w.n, g.x)); off > 1e-12 {
+					t.Fatalf("iteration %d: the mean is %g off", it, off)
+				}
+			}
+		})
+	})
+}
+
+// Idle iterations and failing edges do no harm: with exact gradients agents of one objective still reach its optimum, together.
+func TestAllSurviveFailingEdges(t *testing.T) {
+	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok && !e.whole }, func(t *testing.T, e entry) {
+		w := world{seed: 3, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
+		s := rng.New(3, "quadratics")
+		q := randomQuadratics(&s, w.n, w.d)
+		if !e.exact { // the others end beside the optimum where objectives differ
+			for i := range q.h {
+				q.h[i], q.b[i] = q.h[0], q.b[0]
+			}
+		}
+		g := failing(e.play(w, q, 0.03, 0.01), w)
+		for i := range w.n { // apart at the start
+			g.x(i)[0] = float64(i) / 5
+		}
+		tolerance := 1e-6
+		if e.algo == Algorithm(SA{Gamma: 0.25, Beta: 1, Stale: true}) {
+			tolerance = 0.2 // its dual holds on to where it started
+		}
+		worst := math.Inf(1)
+		for it := 0; it < 40000 && worst > tolerance/2; it++ {
+			g.step(t, it)
+			if it%1000 != 999 {
+				continue
+			}
+			worst = 0
+			for i := range w.n {
+				worst = max(worst, distance(g.x(i), q.optimum()))
+			}
+		}
+		if worst > tolerance {
+			t.Errorf("%g from the optimum", worst)
+		}
+	})
+}
+
+// X and Aux are an agent's whole memory: agents made anew from them at any iteration go on with the same bits.
+func TestAllResumeFromState(t *testing.T) {
+	forTable(t, all, func(t *testing.T, e entry) {
+		forWorlds(t, func(t *testing.T, w world, q quadratics) {
+			whole, parts := e.play(w, q, 0.02, 0.01), e.play(w, q, 0.02, 0.01)
+			whole.grad, parts.grad = noisy(q, w.seed, 0.3), noisy(q, w.seed, 0.3)
+			for it := range 40 {
+				if it%3 == 2 {
+					for i, s := range parts.state {
+						parts.state[i] = revive(e.algo, parts.dev, s)
+					}
+				}
+				whole.step(t, it)
+				parts.step(t, it)
+			}
+			for i := range w.n {
+				if !slices.Equal(whole.x(i), parts.x(i)) {
+					t.Fatalf("agent %d goes another way", i)
+				}
+			}
+		})
+	})
+}
+
+// revive makes a state of nothing but what another one remembers.
+func revive(a Algorithm, dev device.Device, s *State) *State {
+	x := dev.NewVector(s.X.Len())
+	copy(values(x), values(s.X))
+	r := NewState(a, dev, x)
+	for i, v := range s.Aux {
+		copy(values(r.Aux[i]), values(v))
+	}
+	return r
+}
+
+// A step allocates nothing beyond the list of vectors of each message.
+func TestAllAllocateNothing(t *testing.T) {
+	forTable(t, all, func(t *testing.T, e entry) {
+		w := world{seed: 5, n: 3, d: 4, graph: [][2]int{{0, 1}, {1, 2}}}
+		s := rng.New(5, "quadratics")
+		q := randomQuadratics(&s, w.n, w.d)
+		g := e.play(w, q, 0.02, 0.01)
+		for i := range g.state { // a device that does nothing, for the float64 one allocates
+			g.state[i].Dev = still{g.dev}
+		}
+		rounds := make([]*Round, w.n)
+		var heard []device.Vector
+		step := func() {
+			for i, s := range g.state {
+				r := rounds[i]
+				for k := range r.Links {
+					r.Links[k].Own = nil
+				}
+				if err := e.algo.Local(s, r); err != nil {
+					t.Fatal(err)
+				}
+				for k := range r.Links {
+					if r.Links[k].Heard = r.Links[k].Own; r.Links[k].Own == nil { // the other end of a broadcast
+						r.Links[k].Heard = heard
+					}
+				}
+				if err := e.algo.Mix(s, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		const T = 11 // ends a round of 2, 3 and 4
+		links := 0
+		lend := g.dev.NewVector(w.d)
+		heard = []device.Vector{lend, lend}
+		for i := range rounds {
+			rounds[i] = g.round(T, i)
+			r := rounds[i]
+			r.Grad = func(dst, x device.Vector) error { return nil }
+			r.Buffer = func(int) device.Vector { return lend }
+			r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = v }
+			if r.Pack != nil {
+				p, err := r.Pack(lend)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Pack = func(device.Vector) (Packed, error) { return p, nil }
+			}
+			links += len(r.Links)
+		}
+		if n := testing.AllocsPerRun(20, step); n > float64(links) {
+			t.Errorf("%v allocations in a step of %d messages", n, links)
+		}
+	})
+}
+
+// still is a device that computes nothing.
+type still struct{ device.Device }
+
+func (still) Combine(device.Vector, ...device.Term)                        {}
+func (still) Gather(_, _ device.Vector, _ device.Index)                    {}
+func (still) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
+
+// The released program's dual step, own at t+1 against other at t, leaves the optimum: it ends near the minimiser of
+// F + (c/2)·|x - x^0|² with c = 2·eta·beta·(k/d)/(n·alpha), one edge at a time.
+func TestStaleDualPullsBack(t *testing.T) {
+	for _, k := range []int{2, 4} {
+		w := world{seed: 2, n: 4, d: 4, k: k, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}}
+		s := rng.New(2, "quadratics")
+		q := randomQuadratics(&s, w.n, w.d)
+		const alpha, eta = 0.005, 0.002
+		g := w.play(SA{Gamma: 0.4, Beta: 1, Stale: true}, q, alpha, eta)
+		sum := make([]float64, w.d)
+		const T, from = 60000, 30000
+		for it := range T {
+			g.step(t, it)
+			if it >= from {
+				for j, v := range mean(w.n, g.x) {
+					sum[j] += v / (T - from)
+				}
+			}
+		}
+		c := 2 * eta * float64(k) / float64(w.d) / (float64(w.n) * alpha)
+		want := make([]float64, w.d)
+		for j := range want {
+			num, den := 0.0, c
+			for i := range q.h {
+				num += q.h[i][j] * q.b[i][j] / float64(w.n)
+				den += q.h[i][j] / float64(w.n)
+			}
+			want[j] = num / den
+		}
+		best := q.optimum()
+		t.Logf("k %d: %.4f from the optimum, predicted %.4f, %.4f apart", k, distance(sum, best), distance(want, best), distance(sum, want))
+		if off := distance(sum, best); off < 0.05 || distance(sum, want) > 0.2*off {
+			t.Errorf("k %d: %g from the optimum, %g from the minimiser that should be there", k, off, distance(sum, want))
+		}
+	}
+}

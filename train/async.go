@@ -1,0 +1,178 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+)
+
+// An asynchronous run has one goroutine for each agent, and a director that plays the timeline and tells each what to do, far ahead of where
+// they are. Agents wait for nobody but the other end of an exchange. Iteration m of the run is the moment, in virtual time, in which an agent
+// first reaches logical time m.
+
+// ahead is how many operations may wait for an agent. Whatever the director waits for can go on: all that precedes it was told.
+const ahead = 64
+
+// contactBits is what an agent sends to arrange an exchange, or to decline one: its counter.
+const contactBits = 64
+
+// schedule makes the timeline of an asynchronous run, at iteration first.
+func (r *run) schedule(first int) {
+	s := r.setup
+	if s.method.Edges != Clocks {
+		return
+	}
+	r.pace = newPace(1, first, s.Config.Iterations)
+	r.events = newPace(s.Graph.N, 0, math.MaxInt)
+	r.line = newTimeline(s, s.async())
+	r.line.skip(first, s.Config.Iterations)
+	r.lostAt = math.MaxInt
+	r.ops = make([]chan op, s.Graph.N)
+	for i := range r.ops {
+		r.ops[i] = make(chan op, ahead)
+	}
+}
+
+// walker is what an agent's goroutine does.
+func (r *run) walker(a *agent) func(ctx context.Context, first int) error {
+	if r.line == nil {
+		return a.walk
+	}
+	return func(ctx context.Context, _ int) error { return a.follow(ctx, r.ops[a.id]) }
+}
+
+// direct plays the timeline from iteration first to wherever the pace says stop.
+func (r *run) direct(ctx context.Context, first int) {
+	defer func() {
+		for _, c := range r.ops {
+			close(c)
+		}
+	}()
+	s, l := r.setup, r.line
+	tell := func(i int, o op) {
+		select {
+		case r.ops[i] <- o:
+		case <-ctx.Done():
+		}
+	}
+	for m := first; ; m++ {
+		o := r.pace.enter(0, m)
+		if m == s.Config.Iterations && m > first {
+			l.drain(tell)
+		}
+		if eval := s.EvalAt(m); eval || o.save {
+			l.event++
+			for i := range r.ops {
+				tell(i, op{event: l.event, kind: opLeave, m: m, eval: eval, save: o.save, virtual: l.now})
+			}
+		}
+		if o.stop {
+			return
+		}
+		if r.opt.OnStep != nil {
+			r.opt.OnStep(m)
+		}
+		for l.latest == m {
+			if ctx.Err() != nil || r.events.beyond(l.event) {
+				return
+			}
+			l.advance(tell)
+		}
+	}
+}
+
+// follow does what the director says, to its end.
+func (a *agent) follow(ctx context.Context, ops <-chan op) error {
+	defer a.loader.Close()
+	s := a.run.setup
+	a.round.Alpha, a.round.Eta = s.Schedule.At(0)
+	for {
+		var o op
+		var more bool
+		select {
+		case o, more = <-ops:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if !more {
+			return nil
+		}
+		a.event = o.event
+		at := a.run.events.enter(a.id, o.event)
+		if at.alone {
+			a.halt(errHalted)
+		}
+		if at.stop { // beyond a divergence: let the director come to its end
+			continue
+		}
+		err := a.do(ctx, o)
+		a.letGo()
+		var d *DivergedError
+		switch {
+		case errors.As(err, &d):
+			a.run.divergedAt(o.event, d)
+		case errors.Is(err, errHalted):
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// do is one operation.
+func (a *agent) do(ctx context.Context, o op) error {
+	switch o.kind {
+	case opDecline:
+		a.ledger.Overhead += contactBits
+		return nil
+	case opMeet:
+		return a.meet(o)
+	case opMove:
+		a.round.T = o.step.T
+		return a.run.setup.async().Move(a.state, o.step, a.round.Alpha, a.round.Eta, a.grad)
+	}
+	return a.leaveAt(ctx, o)
+}
+
+// meet exchanges with the other end. An exchange that the network lost leaves both mailboxes with nothing in them.
+func (a *agent) meet(o op) error {
+	s, alg := a.run.setup, a.run.setup.async()
+	if o.lag > 0 {
+		alg.CatchUp(a.state, o.lag, a.round.Eta)
+	}
+	a.ledger.Overhead += contactBits
+	a.round.T, a.round.Links = o.t, a.round.Links[:0]
+	if s.Mask.Dense() {
+		a.link(o.peer, nil, s.Dim, 0, 0)
+	} else {
+		a.growMasks(0)
+		a.coords = s.Mask.Draw(a.coords, o.t, a.id, o.peer)
+		a.masks[0] = a.run.dev.NewIndex(a.coords, a.masks[0])
+		a.link(o.peer, a.masks[0], len(a.coords), 0, 0)
+	}
+	a.state.Send(&a.round, a.state.X)
+	l := &a.round.Links[0]
+	if err := a.hear(l); err != nil || l.Heard == nil {
+		return err
+	}
+	alg.Deliver(a.state, l.Own[0], l.Heard[0], l.Mask)
+	a.account()
+	return nil
+}
+
+// leaveAt is leave at a virtual time.
+func (a *agent) leaveAt(ctx context.Context, o op) error {
+	a.time = o.virtual
+	return a.leave(ctx, o.m, o.eval, o.save)
+}
+
+// divergedAt records a divergence by its event. The earliest counts.
+func (r *run) divergedAt(event int, d *DivergedError) {
+	for _, i := range r.events.diverge(event) {
+		r.agents[i].halt(errHalted)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if event < r.lostAt {
+		r.lost, r.lostAt = d, event
+	}
+}

@@ -1,0 +1,106 @@
+package train
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"fspda/device"
+	"fspda/internal/rng"
+	"fspda/train/algo"
+)
+
+// drift is the length of the sum of the duals against the sum of their lengths, after T noisy iterations in float32 with one edge each,
+// n agents of different objectives, and a tenth of the coordinates an exchange.
+func drift(t *testing.T, a algo.Tracker, T int) float64 {
+	t.Helper()
+	const n, d, k = 10, 200, 20
+	p := drifting{host: make([]float32, d)}
+	s := rng.New(1, "drift")
+	for range n {
+		p.states = append(p.states, algo.NewState(a, cpuDevice, cpuDevice.NewVector(d)))
+		want := make([]float32, d)
+		for j := range want {
+			want[j] = float32(s.Norm())
+		}
+		p.want = append(p.want, want)
+	}
+	rounds, coords := make([]algo.Round, n), make([]uint32, k)
+	for it := range T {
+		i := s.IntN(n)
+		j := (i + 1 + s.IntN(n-1)) % n
+		for q := range coords {
+			coords[q] = uint32(q*(d/k) + s.IntN(d/k))
+		}
+		mask := cpuDevice.NewIndex(coords, nil)
+		for q := range rounds {
+			r := &rounds[q]
+			*r = algo.Round{T: it, Self: q, Alpha: 0.01, Eta: 0.001, Buffer: cpuDevice.NewVector, Post: func(link int, v ...device.Vector) { r.Links[link].Own = v }}
+			r.Grad = func(dst, x device.Vector) error { p.grad(it, q, dst, x); return nil }
+			if q == i || q == j {
+				r.Links = []algo.Link{{Peer: i + j - q, Len: k, Mask: mask}}
+			}
+			if err := a.Local(p.states[q], r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rounds[i].Links[0].Heard, rounds[j].Links[0].Heard = rounds[j].Links[0].Own, rounds[i].Links[0].Own
+		for q := range rounds {
+			if err := a.Mix(p.states[q], &rounds[q]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return p.sum(a)
+}
+
+type drifting struct {
+	states []*algo.State
+	want   [][]float32
+	host   []float32
+}
+
+// grad is the gradient of ½|x - want|² with noise that depends on iteration and agent alone.
+func (p *drifting) grad(it, i int, dst, x device.Vector) {
+	s := rng.New(2, "noise", uint64(it), uint64(i))
+	noise := float32(s.Norm())
+	cpuDevice.Read(p.host, x)
+	for k := range p.host {
+		p.host[k] += noise*float32(k%3) - p.want[i][k]
+	}
+	cpuDevice.Write(dst, p.host)
+}
+
+func (p *drifting) sum(a algo.Tracker) float64 {
+	name, _ := a.Tracked(1, 1)
+	sum, lengths := make([]float64, len(p.host)), 0.0
+	for _, s := range p.states {
+		cpuDevice.Read(p.host, algo.Aux(a, s, name))
+		sq := 0.0
+		for k, v := range p.host {
+			sum[k] += float64(v)
+			sq += float64(v) * float64(v)
+		}
+		lengths += math.Sqrt(sq)
+	}
+	sq := 0.0
+	for _, v := range sum {
+		sq += v * v
+	}
+	return math.Sqrt(sq) / lengths
+}
+
+// In float32 the duals keep their zero sum over many noisy exchanges. FSPDA_LONG=1 takes 100,000 of them.
+func TestDualDrift(t *testing.T) {
+	T := 4000
+	if os.Getenv("FSPDA_LONG") != "" {
+		T = 100_000
+	}
+	for _, a := range []algo.Tracker{algo.SA{Gamma: 0.5, Beta: 1}, algo.STORM{Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1}, algo.STORM{Gamma: 0.5, Beta: 0.1, AX: 0.01, ALambda: 0.01}} {
+		got := drift(t, a, T)
+		t.Logf("%s %+v: %.2g after %d iterations", a.Name(), a, got, T)
+		if limit := 1e-5 * math.Sqrt(float64(T)/100_000); !(got < limit) {
+			t.Errorf("%s %+v: %g after %d iterations, want below %g", a.Name(), a, got, T, limit)
+		}
+	}
+}

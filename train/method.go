@@ -1,0 +1,236 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"fspda/train/algo"
+)
+
+// Method is how a run comes to an algorithm: its name, its settings, and what it needs of graph, exchange and schedule. Resolve refuses
+// a configuration that offers something else.
+type Method struct {
+	Name string
+	// New makes the algorithm of a setup in which all but the step sizes is settled: names, graph, edge process, mask.
+	New func(s *Setup) algo.Algorithm
+	// Check refuses settings outside the stable region, and warns. It may be nil.
+	Check func(s *Setup) (warnings []string, err error)
+
+	Edges    EdgeNeed
+	Masks    bool // an exchange may carry part of the coordinates
+	Mixing   bool // it averages with the fixed matrix W: Link.Fixed is set
+	Momentum bool // it has a heavy ball
+	Dual     bool // it uses eta
+	Exact    bool // it is stated for exact gradients
+	Constant bool // it has no step size that a schedule could change
+}
+
+// EdgeNeed says which edge processes an algorithm can use.
+type EdgeNeed int
+
+const (
+	AnyEdges   EdgeNeed = iota // any; auto is one-edge
+	WholeGraph                 // all edges in every iteration: full
+	Rounds                     // all edges at the end of each round: periodic(tau), or full
+	Coins                      // all edges or none: coin(p), periodic(tau) or full
+	EveryPair                  // an all-reduce: graph, edges and mask play no part
+	Pairs                      // at most one edge at an agent
+	Speakers                   // agents that speak to all their neighbours: broadcast and its like, or all edges or none
+	Clocks                     // none: every edge has a clock of its own
+)
+
+// defaultSteps is the number of local steps between two exchanges where nothing is said of it.
+const defaultSteps = 10
+
+var (
+	registry sync.RWMutex
+	methods  = slices.Clone(builtin)
+)
+
+// Register adds an algorithm to those that Config.Algo can name. Call it before the first run, for instance in an init function. A name
+// that is taken, or a method that cannot be made, is a bug of the caller.
+func Register(m Method) {
+	registry.Lock()
+	defer registry.Unlock()
+	switch {
+	case m.Name == "" || m.New == nil:
+		panic(fmt.Sprintf("train: Register of %q: a method needs a Name and a New", m.Name))
+	case slices.ContainsFunc(methods, func(o Method) bool { return o.Name == m.Name }):
+		panic(fmt.Sprintf("train: Register of %q: the name is taken", m.Name))
+	}
+	methods = append(methods, m)
+}
+
+// Algorithms lists the names that Config.Algo can have.
+func Algorithms() []string {
+	registry.RLock()
+	defer registry.RUnlock()
+	var names []string
+	for _, m := range methods {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// method finds what Config.Algo names. Check has seen that it exists.
+func (c Config) method() Method {
+	registry.RLock()
+	defer registry.RUnlock()
+	return methods[slices.IndexFunc(methods, func(m Method) bool { return m.Name == c.Algo })]
+}
+
+// admit refuses what the method has no use for, and settles what it decides by itself: edges and mask that are auto.
+func (s *Setup) admit() error {
+	c, m := &s.Config, s.method
+	if c.Momentum != 0 && !m.Momentum {
+		return wrong("momentum", c.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that has one (%s)", m.Name, withFeature(func(m Method) bool { return m.Momentum }))
+	}
+	if c.Schedule != "constant" && m.Constant {
+		return wrong("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant", m.Name)
+	}
+	if c.Dual != "same-time" && m.Name != "fspda-sa" {
+		return wrong("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
+	}
+	if m.Edges == EveryPair { // everybody hears everybody: the graph plays no part
+		c.Graph, c.Edges, c.Mask, c.Density = "complete", "full", "all", 1
+		return nil
+	}
+	if err := s.admitCompressor(); err != nil {
+		return err
+	}
+	if err := s.admitMask(); err != nil {
+		return err
+	}
+	return s.admitEdges()
+}
+
+// withFeature lists the algorithms that have something.
+func withFeature(has func(m Method) bool) string {
+	registry.RLock()
+	defer registry.RUnlock()
+	var names []string
+	for _, m := range methods {
+		if has(m) {
+			names = append(names, m.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// admitMask sets a mask of all coordinates for an algorithm that sends whole vectors. The default density gives way; one that was asked
+// for is refused.
+func (s *Setup) admitMask() error {
+	c, m := &s.Config, s.method
+	if m.Masks {
+		return nil
+	}
+	masked := func() string { return withFeature(func(m Method) bool { return m.Masks }) }
+	if c.Mask != "auto" && c.Mask != "all" {
+		return wrong("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use mask all, or an algorithm that admits masks (%s)", m.Name, masked())
+	}
+	if c.Density != 1 && c.Density != Default().Density {
+		return wrong("density", c.Density, "%s sends all coordinates: set density 1, or choose an algorithm that admits masks (%s)", m.Name, masked())
+	}
+	c.Mask, c.Density = "all", 1
+	return nil
+}
+
+// admitEdges settles the edge process, and with it local_steps, for the method's need.
+func (s *Setup) admitEdges() error {
+	c, m := &s.Config, s.method
+	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.sparing() {
+		return wrong("local_steps", c.LocalSteps, "%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
+	}
+	steps := c.LocalSteps
+	if steps == 0 {
+		steps = defaultSteps
+	}
+	if c.Edges == "auto" {
+		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)", steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
+			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge"}[m.Edges]
+		return nil
+	}
+	name, _, _ := strings.Cut(strings.ReplaceAll(c.Edges, " ", ""), "(")
+	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"}, Coins: {"full", "periodic", "coin"},
+		Pairs:    {"one-edge", "one-edge-round-robin", "matching", "trace", "empty"},
+		Speakers: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
+		Clocks:   {"one-edge"}}[m.Edges]
+	if fit != nil && !slices.Contains(fit, name) {
+		return wrong("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
+	}
+	return nil
+}
+
+var edgeReason = map[EdgeNeed]string{
+	WholeGraph: "is stated for a static graph, all of whose edges are active in every iteration (full)",
+	Rounds:     "averages over all edges at the end of each round (periodic(tau), or full for rounds of one)",
+	Coins:      "averages over all edges when a common coin says so (coin(p), periodic(tau) or full)",
+	Pairs:      "averages in pairs, and an agent with several edges at once could not (one-edge, one-edge-round-robin, matching, or a trace of pairs)",
+	Speakers:   "has agents that speak to all their neighbours (full, periodic(tau), coin(p), broadcast(p), broadcast-one, broadcast-rr)",
+	Clocks:     "has a clock on every edge, which rings as often as contacts says",
+}
+
+// settleRounds reads the number of local steps off the edge process. Both say the same thing; where both are said they must agree.
+func (s *Setup) settleRounds() error {
+	c := &s.Config
+	if n := s.method.Edges; n != Rounds && n != Coins || len(s.Graph.Edges) == 0 {
+		return nil
+	}
+	rate := s.Process.Rate(0)
+	if steps := 1 / rate; c.LocalSteps != 0 && (steps > float64(c.LocalSteps)*1.001 || steps < float64(c.LocalSteps)*0.999) {
+		return wrong("local_steps", c.LocalSteps, "edges %s make rounds of %.4g: leave one of the two out", c.Edges, steps)
+	}
+	return nil
+}
+
+// roundSteps is the number of local steps of a round, on average where a coin ends it.
+func (s *Setup) roundSteps() int {
+	if len(s.Graph.Edges) == 0 { // one agent alone
+		return max(1, s.Config.LocalSteps)
+	}
+	return int(1/s.Process.Rate(0) + 0.5)
+}
+
+// roundLength is the number of iterations of a round, 1 for algorithms without rounds.
+func (s *Setup) roundLength() int {
+	if r, ok := s.Algo.(algo.Rounded); ok {
+		return r.Round()
+	}
+	return 1
+}
+
+// checkRounds refuses evaluations inside a round, where the models are not averaged yet. All evaluations lie between rounds just if the
+// iterations are a whole number of rounds and the rounds a whole multiple of the evaluations.
+func (s *Setup) checkRounds() error {
+	tau, c := s.roundLength(), s.Config
+	if tau == 1 {
+		return nil
+	}
+	if c.Iterations%tau != 0 {
+		return wrong("iterations", c.Iterations, "%s can be evaluated between its rounds of %d local steps only, and the end is inside one: use %d or %d iterations",
+			c.Algo, tau, max(1, c.Iterations/tau)*tau, (c.Iterations/tau+1)*tau)
+	}
+	if rounds := c.Iterations / tau; rounds%s.points() != 0 {
+		return wrong("eval_points", c.EvalPoints, "%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of evaluations that divides that, such as %d, or other iterations",
+			c.Algo, tau, rounds, largestDivisor(rounds, s.points()))
+	}
+	return nil
+}
+
+// largestDivisor is the largest divisor of n that is at most limit.
+func largestDivisor(n, limit int) int {
+	best := 1
+	for k := 1; k*k <= n; k++ {
+		if n%k != 0 {
+			continue
+		}
+		for _, d := range [2]int{k, n / k} {
+			if d <= limit {
+				best = max(best, d)
+			}
+		}
+	}
+	return best
+}

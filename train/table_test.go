@@ -1,0 +1,270 @@
+package train
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"fspda/dist/disttest"
+	"fspda/internal/rng"
+	"fspda/train/algo"
+)
+
+// line is one of the table of all algorithms: a configuration, and the bits of its iterations in the three accountings.
+type line struct {
+	name string
+	edit func(c *Config)
+	// vectors that cross an active edge each way; 0: an all-reduce
+	vectors uint64
+	late    bool // of these only one in the first iteration
+	silent  bool // nothing in the first iteration
+	codec   bool // what it sends goes through a codec, or at times of its own: TestCodecBits counts it
+	loss    float64
+}
+
+// lines has all algorithms of the module, and those of their forms that exchange or remember something else. loss is what the mean
+// model's objective must come to after 120 iterations, whether edges fail or not; it is 2.37 at the start.
+var lines = []line{
+	{name: "fspda-sa", vectors: 1, loss: 2.25},
+	{name: "fspda-sa momentum", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "fspda-sa", 0.9, 0.05 }, vectors: 1, loss: 2.2},
+	{name: "fspda-sa stale", edit: func(c *Config) {
+		c.Algo, c.Dual, c.Edges, c.Graph = "fspda-sa", "stale-neighbour", "matching", "complete"
+	}, vectors: 1, loss: 2.15},
+	{name: "fspda-sa periodic", edit: func(c *Config) { c.Algo, c.Edges, c.Gamma = "fspda-sa", "periodic(5)", 0.3 }, vectors: 1, loss: 2.25},
+	{name: "fspda-storm", vectors: 2, late: true, loss: 2.25},
+	{name: "fspda-storm two momenta", edit: func(c *Config) {
+		c.Algo, c.AX, c.ALambda, c.StormStart, c.StormLambda = "fspda-storm", 0.2, 0.05, "zero", "lagged"
+		c.Schedule, c.Warmup, c.Mask = "cosine", 1, "randk-per-layer"
+	}, vectors: 2, silent: true, loss: 2.25},
+	{name: "dsgd", vectors: 1, loss: 2.25},
+	{name: "scaffnew", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha, c.Share = "scaffnew", 0.5, 0.1, 0.9 }, vectors: 1, loss: 1.85},
+	{name: "led", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "led", 5, 0.5, 0.1 }, vectors: 1, loss: 1.65},
+	{name: "kgt", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "kgt", 5, 0.5, 0.1 }, vectors: 2, loss: 1.65},
+	{name: "kgt cosine", edit: func(c *Config) { c.Algo, c.LocalSteps, c.OuterStep, c.Schedule, c.Warmup = "kgt", 10, 0.8, "cosine", 1 }, vectors: 2, loss: 2.05},
+	{name: "diging", vectors: 2, loss: 1.85},
+	{name: "diging momentum", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha, c.Edges = "diging", 0.5, 0.1, "bernoulli(0.5)" }, vectors: 2, loss: 1.65},
+	{name: "extra", vectors: 1, loss: 1.45},
+	{name: "prox-gpda", vectors: 1, loss: 1.45},
+	{name: "next", edit: func(c *Config) { c.Algo, c.Kappa, c.Sampling = "next", 0.001, "full" }, vectors: 2, loss: 1.55},
+	{name: "choco", edit: func(c *Config) { c.Algo, c.Density = "choco", 0.5 }, codec: true, loss: 2.2},
+	{name: "choco topk broadcast", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Edges, c.Momentum, c.Alpha, c.Density = "choco", "topk", "broadcast(0.6)", 0.5, 0.1, 0.5
+	}, codec: true, loss: 2.2},
+	{name: "choco qsgd", edit: func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(255)" }, codec: true, loss: 1.6},
+	{name: "choco qsgd-scaled", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Norms, c.Edges = "choco", "qsgd-scaled(7)", "flat", "periodic(2)"
+	}, codec: true, loss: 2.2},
+	{name: "choco identity", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Edges, c.Theta = "choco", "identity", "broadcast-one", AutoFloat{V: 0.2}
+	}, codec: true, loss: 2.25},
+	{name: "swarm", codec: true, loss: 2.25},
+	{name: "swarm lattice", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Momentum, c.Alpha, c.Edges = "swarm", "lattice(0.01,1024)", 0.5, 0.1, "matching"
+	}, codec: true, loss: 2.25},
+	{name: "swarm blocking", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Swarm, c.LocalSteps, c.Initiator = "swarm", "lattice(0.01,1024,stochastic)", "blocking", 2, "degree"
+	}, codec: true, loss: 2.25},
+	{name: "fspda-async", edit: func(c *Config) { c.Algo, c.Slowness, c.ComputeTime = "fspda-async", "linear(4)", "lognormal(0.5)" }, codec: true, loss: 2.25},
+	{name: "fspda-async in step", edit: func(c *Config) {
+		c.Algo, c.ComputeTime, c.Contacts, c.Density, c.Coef = "fspda-async", "constant", 0.5, 1, "one"
+	}, codec: true, loss: 2.25},
+	{name: "sgd", loss: 1.45},
+}
+
+// config is small, with the line's algorithm on it.
+func (l line) config() Config {
+	c := small()
+	c.Iterations, c.EvalPoints = 120, 3
+	if l.edit == nil {
+		c.Algo = l.name
+	} else {
+		l.edit(&c)
+	}
+	return c
+}
+
+func TestTableHasAll(t *testing.T) {
+	for _, name := range Algorithms() {
+		if !slices.ContainsFunc(lines, func(l line) bool { return l.config().Algo == name }) && name != exampleMethod {
+			t.Errorf("%s has no line in the table of all algorithms", name)
+		}
+	}
+}
+
+// exampleMethod is registered by an example.
+const exampleMethod = "exact-diffusion"
+
+func forLines(t *testing.T, f func(t *testing.T, l line, c Config)) {
+	for _, l := range lines {
+		t.Run(l.name, func(t *testing.T) { f(t, l, l.config()) })
+	}
+}
+
+// Each learns, repeats its bits whatever the threads and the order of messages, is the plain program in lockstep, and costs the bits
+// of its formula in each accounting.
+func TestTableRuns(t *testing.T) {
+	forLines(t, func(t *testing.T, l line, c Config) {
+		r := play(t, c, Options{})
+		first, last := r.Rows[0], r.Rows[len(r.Rows)-1]
+		if !(float64(last.TrainLossAvg) < l.loss) || last.TestAccAvg < 2*first.TestAccAvg {
+			t.Errorf("F fell from %.3f to %.3f, accuracy rose from %.2f to %.2f", float64(first.TrainLossAvg), float64(last.TrainLossAvg), float64(first.TestAccAvg), float64(last.TestAccAvg))
+		}
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+		c.Threads = 8
+		if trace(t, play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9, disttest.Faults{MaxDelay: 5, Reorder: true})})) != trace(t, r) {
+			t.Error("with other threads and a slower network it is another run")
+		}
+		s, m := resolve(t, c)
+		if !s.Collective && s.method.Edges != Clocks {
+			for i, x := range lockstep(t, s, m) {
+				if !slices.Equal(x, r.Models[i]) {
+					t.Errorf("agent %d differs from the plain program", i)
+				}
+			}
+			if !l.codec {
+				checkBits(t, l, s, last)
+			}
+		}
+	})
+}
+
+// checkBits compares with 2·v·k a vector and edge, and one index a coordinate and edge.
+func checkBits(t *testing.T, l line, s *Setup, last Row) {
+	t.Helper()
+	k, index := uint64(s.Mask.Len()), uint64(17)
+	for 1<<(index-1) >= s.Dim {
+		index--
+	}
+	if s.Mask.Dense() {
+		index = 0
+	}
+	var values, indices uint64
+	for it := range s.Config.Iterations {
+		edges := uint64(len(s.Process.Active(nil, it)))
+		switch {
+		case it == 0 && l.silent:
+		case it == 0 && l.late:
+			values, indices = values+edges*2*k, indices+edges*k
+		default:
+			values, indices = values+edges*2*k*l.vectors, indices+edges*k
+		}
+	}
+	reference := uint64(64)
+	if index == 0 {
+		reference = 0
+	}
+	if last.BitsSharedSeed != 32*values || last.BitsPacked != 32*values+index*indices || last.BitsReference != 32*values+reference*indices || last.WireBytes != 4*values {
+		t.Errorf("bits %d, %d, %d, %d bytes; want those of %d values and %d indices of %d bits", last.BitsSharedSeed, last.BitsPacked, last.BitsReference, last.WireBytes, values, indices, index)
+	}
+	if want := s.Config.Iterations * s.Graph.N; last.GradsTotal != want && last.GradsTotal != 2*want-s.Graph.N && last.GradsTotal != 2*want-2*s.Graph.N {
+		t.Errorf("%d gradients in %d iterations of %d agents", last.GradsTotal, s.Config.Iterations, s.Graph.N)
+	}
+}
+
+// Edges that fail do so for both ends: what should sum to zero still does, nobody waits, and the run learns and repeats its bits.
+func TestTableSurvivesFailingEdges(t *testing.T) {
+	forLines(t, func(t *testing.T, l line, c Config) {
+		run := func() (*Result, error) {
+			return try(t, context.Background(), c, Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
+		}
+		r, err := run()
+		if c.Algo == "sgd" || c.Algo == "choco" {
+			if err == nil {
+				t.Error("it went on without a message that it needs")
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := r.Rows[len(r.Rows)-1]
+		if !(float64(last.TrainLossAvg) < l.loss) || last.DualSum > 1e-3 && c.Dual != "stale-neighbour" {
+			t.Errorf("F %.3f, |sum of duals| %g", float64(last.TrainLossAvg), float64(last.DualSum))
+		}
+		again, err := run()
+		if err != nil || trace(t, r) != trace(t, again) {
+			t.Errorf("the same faults gave another run, error %v", err)
+		}
+	})
+}
+
+// A run that is stopped at random iterations and resumed gives the bits of one that was not.
+func TestTableResumes(t *testing.T) {
+	forLines(t, func(t *testing.T, l line, c Config) {
+		c.EvalPoints = 2
+		want, part := trace(t, play(t, c, Options{})), runFolder(t)
+		s := rng.New(2, "stops "+l.name)
+		for stops := 0; ; {
+			ctx, stop := context.WithCancel(context.Background())
+			at := -1
+			if stops < 3 {
+				at = s.IntN(c.Iterations / 4) // later, others may have come to the end
+			}
+			r, err := inFolder(t, ctx, c, part, stopping(at, stop))
+			stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Status == Stopped {
+				stops++
+				continue
+			}
+			if stops == 0 {
+				t.Fatal("the run was never stopped")
+			}
+			if trace(t, r) != want {
+				t.Errorf("stopped %d times, another result", stops)
+			}
+			return
+		}
+	})
+}
+
+// What an algorithm remembers is where it should be: the tracked vector comes nearer to its limit as training goes on.
+func TestTableTracks(t *testing.T) {
+	forLines(t, func(t *testing.T, l line, c Config) {
+		s, _ := resolve(t, c)
+		if _, ok := s.Algo.(algo.Tracker); !ok || c.Dual != "same-time" {
+			return
+		}
+		c.Hidden, c.Iterations, c.EvalPoints, c.Sampling = Widths{}, 200, 2, "full"
+		c.Alpha, c.Edges, c.Density, c.Gamma, c.Eta, c.Schedule, c.Momentum = 0.05, "auto", 1, 0.3, AutoFloat{V: 0.05}, "constant", 0
+		if c.Algo == "fspda-sa" || c.Algo == "fspda-storm" {
+			c.Edges = "full"
+		}
+		if s.method.Edges == Clocks { // one edge at a time
+			c.Iterations = 1500
+		}
+		r := play(t, c, Options{})
+		first, last := float64(r.Rows[0].DualTrack), float64(r.Rows[len(r.Rows)-1].DualTrack)
+		if !(last < 0.1*first) {
+			t.Errorf("the tracked vectors went from %g to %g from their limits", first, last)
+		}
+		t.Logf("squared distance from the limits: %.3g, then %.3g", first, last)
+	})
+}
+
+// Figure 1 of the paper counts, in units of d an iteration on its graph of 16 edges with 64-bit indices: K-GT 13.65 with rounds of 150, LED
+// 13.65 with rounds of 75, FSPDA-SA of all coordinates 64 an edge. Other lines of it are in the tests of dist.
+func TestFigureOneBits(t *testing.T) {
+	for _, l := range []struct {
+		algo         string
+		steps, T     int
+		want, within float64
+	}{
+		{"kgt", 150, 150, 13.65, 0.005},
+		{"led", 75, 150, 13.65, 0.005},
+		{"fspda-sa", 0, 20, 64, 0},
+	} {
+		c := small()
+		c.Algo, c.LocalSteps, c.Iterations, c.EvalPoints, c.Accounting = l.algo, l.steps, l.T, 1, "reference"
+		c.Agents, c.Graph, c.Density, c.Hidden = 10, "er10-published", 1, Widths{2}
+		s, _ := resolve(t, c)
+		r := play(t, c, Options{})
+		if got := float64(r.Rows[1].BitsTotal) / float64(l.T) / float64(s.Dim); math.Abs(got-l.want) > l.within {
+			t.Errorf("%s: %.4f d an iteration, want %.2f d", l.algo, got, l.want)
+		}
+	}
+}
