@@ -41,6 +41,11 @@ type StepReport struct {
 	GEMM       float64       `json:"gemm_gflop_s"` // of the machine, same shapes, same run
 	Fraction   float64       `json:"fraction_of_gemm"`
 	RestShare  float64       `json:"rest_share"`
+
+	Cores     int           `json:"cores"`
+	Iteration time.Duration `json:"iteration_ns"`         // of all agents, on all cores
+	AllGEMM   float64       `json:"all_gemm_gflop_s"`     // as GEMM, on all cores at once
+	OverLimit float64       `json:"iteration_over_limit"` // Iteration over what its FLOPs take at AllGEMM
 }
 
 // Step runs real training iterations on one core, once as they are and once with empty kernels: what the second run takes is what is
@@ -49,7 +54,8 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	if o.Each <= 0 {
 		return StepReport{}, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: what is not in a kernel has nothing to hide behind
+	cores := runtime.GOMAXPROCS(1) // one core: what is not in a kernel has nothing to hide behind
+	defer runtime.GOMAXPROCS(cores)
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
@@ -71,10 +77,18 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
 	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
-	if o.Rate != nil {
-		r.GEMM = o.limit()
-		r.Fraction = r.Rate / r.GEMM
+	if o.Rate == nil {
+		return r, nil
 	}
+	r.GEMM = o.limit(1)
+	r.Fraction = r.Rate / r.GEMM
+	runtime.GOMAXPROCS(cores)
+	n, took, err = o.iterate(ctx, o.Setup, o.Device, o.Model, func() {})
+	if err != nil {
+		return r, err
+	}
+	r.Cores, r.Iteration, r.AllGEMM = cores, took/time.Duration(n), o.limit(cores)
+	r.OverLimit = r.Iteration.Seconds() * r.AllGEMM * 1e9 / (r.FLOPs * float64(c.Agents))
 	return r, nil
 }
 
@@ -111,20 +125,34 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 // warmUp iterations come before the measurement: plans are compiled, buffers made, caches warm.
 const warmUp = 20
 
-// limit is the rate at which the machine does matrix products of the step's shapes, by their share of the work.
-func (o StepOptions) limit() float64 {
+// limit is the rate at which so many cores at once do matrix products of the step's shapes, by their share of the work.
+func (o StepOptions) limit(cores int) float64 {
 	work, seconds := 0.0, 0.0
 	for _, s := range o.Shapes {
 		f := 2 * float64(s[0]) * float64(s[1]) * float64(s[2])
 		work += f
-		seconds += f / (o.Rate(s[0], s[1], s[2], o.Each/time.Duration(len(o.Shapes))) * 1e9)
+		seconds += f / (o.rate(cores, s, o.Each/time.Duration(len(o.Shapes))) * 1e9)
 	}
 	return work / seconds / 1e9
 }
 
+// rate adds up what each of so many cores reaches while the others are as busy.
+func (o StepOptions) rate(cores int, shape [3]int, d time.Duration) (sum float64) {
+	rates := make([]float64, cores)
+	var all sync.WaitGroup
+	for i := range rates {
+		all.Go(func() { rates[i] = o.Rate(shape[0], shape[1], shape[2], d) })
+	}
+	all.Wait()
+	for _, r := range rates {
+		sum += r
+	}
+	return sum
+}
+
 // WriteTo prints the report for people.
 func (r StepReport) WriteTo(w io.Writer) (int64, error) {
-	n, err := fmt.Fprintf(w, `%s: d = %d, %d agents, one core, %d iterations measured
+	text := fmt.Sprintf(`%s: d = %d, %d agents, one core, %d iterations measured
   agent step       %10.1f µs
     gradient       %10.1f µs   %.1f MFLOP at %.1f GFLOP/s
     vector kernels %10.1f µs
@@ -133,6 +161,12 @@ func (r StepReport) WriteTo(w io.Writer) (int64, error) {
   matrix product   %10.1f GFLOP/s at the same shapes on this machine, in this run
   fraction         %10.1f %%   of that rate reached by the gradient
 `, r.What, r.Dim, r.Agents, r.Iterations, us(r.Step), us(r.Gradient), r.FLOPs/1e6, r.Rate, us(r.Vectors), us(r.Batches), us(r.Rest), 100*r.RestShare, r.GEMM, 100*r.Fraction)
+	if r.Cores > 0 {
+		text += fmt.Sprintf(`  iteration        %10.1f µs   all agents on %d cores
+    over the limit %10.2f     times what its matrix products take at %.1f GFLOP/s, which these cores reach at the same shapes together
+`, us(r.Iteration), r.Cores, r.OverLimit, r.AllGEMM)
+	}
+	n, err := io.WriteString(w, text)
 	return int64(n), err
 }
 

@@ -49,6 +49,9 @@ func TestStep(t *testing.T) {
 	if r.GEMM <= 0 || r.Rate <= 0 || r.Fraction <= 0 || r.RestShare <= 0 {
 		t.Errorf("%+v", r)
 	}
+	if r.Cores < 1 || r.Iteration <= 0 || r.AllGEMM <= 0 || r.OverLimit <= 0 {
+		t.Errorf("%+v", r)
+	}
 	var b bytes.Buffer
 	if _, err := r.WriteTo(&b); err != nil || !strings.Contains(b.String(), "3 agents") {
 		t.Errorf("%v\n%s", err, b.String())
@@ -91,7 +94,9 @@ func TestLimit(t *testing.T) {
 		}
 		return float64(k) // GFLOP/s
 	}}
-	if got, want := o.limit(), (2.0+6)/(2/1.0+6/3.0); got < want*(1-1e-12) || got > want*(1+1e-12) {
-		t.Errorf("%v, want %v", got, want)
+	for cores := 1; cores < 4; cores++ { // which together reach the sum
+		if got, want := o.limit(cores), float64(cores)*(2.0+6)/(2/1.0+6/3.0); got < want*(1-1e-12) || got > want*(1+1e-12) {
+			t.Errorf("%d cores: %v, want %v", cores, got, want)
+		}
 	}
 }
