@@ -197,7 +197,9 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		c = o.Scale.apply(c, o.Points)
+		if c, err = o.Scale.apply(c, o.Points); err != nil {
+			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
+		}
 		if o.Adjust != nil {
 			o.Adjust(&c)
 		}
