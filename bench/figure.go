@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,13 +192,17 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	space, err := f.room(o.Flavour)
+	if err != nil {
+		return nil, err
+	}
 	var jobs []Job
 	for _, r := range runs {
 		c, err := f.config(r, o.Flavour)
 		if err != nil {
 			return nil, err
 		}
-		if c, err = o.Scale.apply(c, o.Points); err != nil {
+		if c, err = o.Scale.apply(c, o.Points, space); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
 		if o.Adjust != nil {
@@ -209,6 +214,19 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		jobs = append(jobs, Job{Name: r.Name, Title: r.Title, Group: r.Group, Config: c})
 	}
 	return jobs, nil
+}
+
+// room is how many times as many bits all of the figure's runs can exchange, whether they are chosen or not.
+func (f *Figure) room(flavour string) (float64, error) {
+	least := math.Inf(1)
+	for _, r := range f.Runs {
+		c, err := f.config(r, flavour)
+		if err != nil {
+			return 0, err
+		}
+		least = min(least, room(c))
+	}
+	return least, nil
 }
 
 // chosen returns the runs that are named: by a whole name, or a part of it between dashes, such as sa for sa-sorted.

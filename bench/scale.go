@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"fspda/dist"
@@ -12,21 +13,33 @@ import (
 // Scale shortens the runs of a figure.
 //
 // Share s makes s·T iterations of T. Algorithms with rounds, which can be evaluated between them only, make the number of rounds
-// nearest to that which their evaluations divide. Evaluations are as many as in the figure, but not closer than 400 iterations (at least ten).
-// Nothing else changes: local steps, coins, broadcast probabilities, masks, and so the bits of an iteration.
+// nearest to that which their evaluations divide. Evaluations are as many as in the figure, but not closer than 400 iterations (at least
+// ten). Nothing else changes: local steps, coins, broadcast probabilities, masks, and so the bits of an iteration.
 //
-// Retune makes the iterations that are left go as far as all did. With m = min(1/s, 0.05·(1-mu)/alpha), at least 1, so that the effective
-// step size alpha/(1-mu) ends at 0.05 at most, below which the network of the MNIST figures trains safely:
+// Retune keeps the shape of the figure. Two things decide it, and both need more than fewer iterations of the same kind.
 //
-//	alpha → m·alpha                      the sum of all steps stays
+// How far the models move: the sum of all steps, alpha·T. With m = min(1/s, 0.05·(1-mu)/alpha), at least 1, so that the effective step
+// alpha/(1-mu) ends at 0.05 at most, below which the network of the MNIST figures trains safely:
+//
+//	alpha → m·alpha
 //	eta   → m·eta                        alpha/eta stays, and so the limit of the duals; where that takes eta·beta above ten times
 //	                                     critical damping gamma²·rho/4, eta stops there, or where it was
 //	theta → m·theta                      at most 0.5 (dsgd), or half of the stable limit (choco)
 //	a_x   → a_x·m^(2/3), a_lambda → a_lambda·m^(1/3)     at most 1: the rates at which STORM's weights go with T
 //	lattice(s,q) → lattice(m·s,q)        models are m times as far apart; the bits stay
 //
-// Rho is the smallest non-zero eigenvalue of the expected random Laplacian. Bits of an iteration do not change, so that all algorithms
-// keep the shares of the budget that the figure gives them.
+// Whether the agents have time to agree in spite of their data: methods that correct for it, which at a probability p of an exchange take
+// 1/p² iterations (Mishchenko et al., ProxSkip, 2022), see p²·T of these times. So that this number stays, all exchange c = √(1/s) times as many bits an
+// iteration, and every algorithm keeps its share of the figure's budget:
+//
+//	density → c·density                  of masks and of compressors
+//	local_steps → local_steps/c          rounded
+//	coin(p), bernoulli(p) → c·p          of what sends all coordinates
+//	one pair → a random maximal matching swarm, if c is at least 2: pairs are all it can have more of
+//
+// where c stops as soon as one of the figure's runs has no more to give. The bits of the whole figure are so √s of what they were.
+//
+// Rho is the smallest non-zero eigenvalue of the expected random Laplacian, of the new density.
 type Scale struct {
 	Share  float64
 	Retune bool
@@ -50,15 +63,16 @@ func (s Scale) Caption() []string {
 	if s.Share == 1 {
 		return []string{"All iterations of the figure, its own step sizes."}
 	}
-	lines := []string{fmt.Sprintf("Scale %g: that share of the figure's iterations, rounded to whole rounds for algorithms with local steps; the same exchanges in an iteration.", s.Share)}
+	lines := []string{fmt.Sprintf("Scale %g: that share of the figure's iterations, rounded to whole rounds for algorithms with local steps.", s.Share)}
 	if !s.Retune {
 		return append(lines, "Not retuned: the figure's own step sizes, so that the curves are the beginning of those of the figure.")
 	}
-	return append(lines, fmt.Sprintf("Retuned with m = min(%.4g, %g(1−mu)/alpha): alpha and eta times m (eta·beta up to ten times critical damping), theta times m up to half of its stable limit, a_x times m^(2/3), a_lambda times m^(1/3), a lattice's side times m.", 1/s.Share, safeStep))
+	return append(lines, fmt.Sprintf("Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit, a lattice's side; a_x times m^(2/3), a_lambda times m^(1/3).", 1/s.Share, safeStep),
+		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
 }
 
-// apply shortens a run. Points, if above 0, is the number of evaluations.
-func (s Scale) apply(c train.Config, points int) (train.Config, error) {
+// apply shortens a run. Points, if above 0, is the number of evaluations; room is how many times as much all runs of the figure can exchange.
+func (s Scale) apply(c train.Config, points int, room float64) (train.Config, error) {
 	if s.Share < 1 {
 		c.Iterations = max(1, int(math.Round(s.Share*float64(c.Iterations))))
 		c.EvalPoints = max(1, min(c.EvalPoints, max(10, c.Iterations/closest)))
@@ -67,13 +81,60 @@ func (s Scale) apply(c train.Config, points int) (train.Config, error) {
 		c.EvalPoints = points
 	}
 	c.EvalPoints = min(c.EvalPoints, c.Iterations)
+	var err error
+	if s.Share < 1 && s.Retune {
+		exchangeMore(&c, math.Min(math.Sqrt(1/s.Share), room))
+		err = retune(&c, 1/s.Share)
+	}
 	if c.Algo == "led" || c.Algo == "kgt" {
 		c.Iterations, c.EvalPoints = wholeRounds(c.Iterations, c.EvalPoints, c.LocalSteps)
 	}
-	if s.Share < 1 && s.Retune {
-		return c, retune(&c, 1/s.Share)
+	return c, err
+}
+
+// room is how many times as many bits a run can exchange.
+func room(c train.Config) float64 {
+	name, p := probability(c.Edges)
+	switch {
+	case c.Algo == "swarm":
+		return math.Inf(1)
+	case c.LocalSteps > 0:
+		return float64(c.LocalSteps)
+	case c.Density < 1:
+		return 1 / c.Density
+	case name != "":
+		return 1 / p
 	}
-	return c, nil
+	return 1
+}
+
+// exchangeMore makes a run exchange times as many bits in an iteration.
+func exchangeMore(c *train.Config, times float64) {
+	name, p := probability(c.Edges)
+	switch {
+	case c.Algo == "swarm":
+		if times >= 2 {
+			c.Edges = "matching"
+		}
+	case c.LocalSteps > 0:
+		c.LocalSteps = max(1, int(math.Round(float64(c.LocalSteps)/times)))
+	case c.Density < 1:
+		c.Density = math.Min(1, digits(c.Density*times))
+	case name != "":
+		c.Edges = fmt.Sprintf("%s(%v)", name, math.Min(1, digits(p*times)))
+	}
+}
+
+// probability takes coin(p) and bernoulli(p) apart; the name is empty for other edge processes.
+func probability(edges string) (name string, p float64) {
+	for _, name := range []string{"coin", "bernoulli"} {
+		if arg, ok := strings.CutPrefix(edges, name+"("); ok {
+			if p, err := strconv.ParseFloat(strings.TrimSuffix(arg, ")"), 64); err == nil && p > 0 {
+				return name, p
+			}
+		}
+	}
+	return "", 0
 }
 
 // wholeRounds finds a number of rounds near iterations/steps that has a divisor near points: a share by which the iterations are off counts
@@ -98,8 +159,10 @@ func wholeRounds(iterations, points, steps int) (int, int) {
 func retune(c *train.Config, stretch float64) error {
 	m := math.Max(1, math.Min(stretch, safeStep*(1-c.Momentum)/c.Alpha))
 	c.Alpha = digits(m * c.Alpha)
-	c.AX = digits(math.Min(1, c.AX*math.Pow(m, 2./3)))
-	c.ALambda = digits(math.Min(1, c.ALambda*math.Cbrt(m)))
+	if c.Algo == "fspda-storm" {
+		c.AX = digits(math.Min(1, c.AX*math.Pow(m, 2./3)))
+		c.ALambda = digits(math.Min(1, c.ALambda*math.Cbrt(m)))
+	}
 	if arg, ok := strings.CutPrefix(c.Compress, "lattice("); ok {
 		side, rest, _ := strings.Cut(arg, ",")
 		var v float64

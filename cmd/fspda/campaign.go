@@ -195,6 +195,13 @@ func writeTable(folder string, t *bench.Table) error {
 	return errors.Join(writeFile(filepath.Join(folder, "table.md"), md.String()), writeFile(filepath.Join(folder, "table.csv"), csv.String()))
 }
 
+func makeFolder(path string) error {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return &train.FolderError{Path: path, Got: "cannot be made", Err: err}
+	}
+	return nil
+}
+
 func writeFile(path, text string) error {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return &train.FolderError{Path: filepath.Dir(path), Got: filepath.Base(path) + " cannot be written", Err: err}

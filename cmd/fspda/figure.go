@@ -245,8 +245,8 @@ func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFl
 	for _, p := range fig.Panels {
 		panels = append(panels, f.panel(p))
 	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return &train.FolderError{Path: folder, Got: "cannot be made", Err: err}
+	if err := makeFolder(folder); err != nil {
+		return err
 	}
 	c := &web.Comparison{Title: fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title), Caption: []string{fig.About}, Panels: panels, Across: 2, Curves: curves}
 	if err := errors.Join(c.WritePictures(filepath.Join(folder, "figure")), c.WritePage(filepath.Join(folder, "figure.html"))); err != nil {
