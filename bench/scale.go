@@ -26,7 +26,7 @@ import (
 //	                                     critical damping gamma²·rho/4, eta stops there, or where it was
 //	theta → m·theta                      at most 0.5 (dsgd), or half of the stable limit (choco)
 //	a_x   → a_x·m^(2/3), a_lambda → a_lambda·m^(1/3)     at most 1: the rates at which STORM's weights go with T
-//	lattice(s,q) → lattice(m·s,q)        models are m times as far apart; the bits stay
+//	lattice(s,q) → lattice(√m·s,q)       rounding errors add up like the steps of a random walk; the bits stay
 //
 // Whether the agents have time to agree in spite of their data: methods that correct for it, which at a probability p of an exchange take
 // 1/p² iterations (Mishchenko et al., ProxSkip, 2022), see p²·T of these times. So that this number stays, all exchange c = √(1/s) times as many bits an
@@ -67,7 +67,7 @@ func (s Scale) Caption() []string {
 	if !s.Retune {
 		return append(lines, "Not retuned: the figure's own step sizes, so that the curves are the beginning of those of the figure.")
 	}
-	return append(lines, fmt.Sprintf("Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit, a lattice's side; a_x times m^(2/3), a_lambda times m^(1/3).", 1/s.Share, safeStep),
+	return append(lines, fmt.Sprintf("Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's side times √m.", 1/s.Share, safeStep),
 		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
 }
 
@@ -169,7 +169,7 @@ func retune(c *train.Config, stretch float64) error {
 		if _, err := fmt.Sscan(side, &v); err != nil {
 			return &train.ConfigError{Key: "compress", Got: c.Compress, Want: "expected lattice(s,q)"}
 		}
-		c.Compress = fmt.Sprintf("lattice(%v,%s", digits(m*v), rest)
+		c.Compress = fmt.Sprintf("lattice(%v,%s", digits(math.Sqrt(m)*v), rest)
 	}
 	switch c.Algo {
 	case "fspda-sa", "fspda-storm":
@@ -188,7 +188,7 @@ func retuneEta(c *train.Config, m float64) error {
 	if err != nil || c.Eta.Auto {
 		return err
 	}
-	rate := math.Inf(1)
+	rate := math.Inf(1) // of the rarest edge
 	for e := range g.Edges {
 		rate = math.Min(rate, p.Rate(e))
 	}
@@ -220,7 +220,11 @@ func graphOf(c *train.Config) (*dist.Graph, dist.Process, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := dist.ParseProcess(c.Edges, g, c.Seed)
+	edges := c.Edges
+	if edges == "auto" { // of those that come here, all mean one edge by it
+		edges = "one-edge"
+	}
+	p, err := dist.ParseProcess(edges, g, c.Seed)
 	return g, p, err
 }
 
