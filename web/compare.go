@@ -12,6 +12,7 @@ import (
 type Curve struct {
 	Name    string
 	Group   string // a panel of a group shows its curves only
+	Style   int    // from 1 on; 0 goes by the curve's place
 	Columns map[string][]float64
 }
 
@@ -79,8 +80,13 @@ func measureOf(column string) measure {
 	return measure{column, column, plainLabel, fourDigits}
 }
 
-// styleOfCurve is the name of the style of the i-th curve: after the last one they begin anew.
-func styleOfCurve(i int) string { return fmt.Sprintf("v-c%d", i%curveStyles+1) }
+// style is the name of the style of the i-th curve: after the last one they begin anew.
+func (c *Comparison) style(i int) string {
+	if s := c.Curves[i].Style; s > 0 {
+		i = s - 1
+	}
+	return fmt.Sprintf("v-c%d", i%curveStyles+1)
+}
 
 // WritePictures writes the panels, side by side below a common legend and above the caption, as base.svg and base.png.
 func (c *Comparison) WritePictures(base string) error { return writePlot(c.draw(), base) }
@@ -142,7 +148,7 @@ func (c *Comparison) legend(d *drawing) float64 {
 		if x > edge && x+w > d.w-edge {
 			x, y = edge, y+18
 		}
-		d.line(styleOfCurve(i), point{x, y - 4}, point{x + 22, y - 4})
+		d.line(c.style(i), point{x, y - 4}, point{x + 22, y - 4})
 		d.text("v-key", x+27, y, start, clean(c.Curves[i].Name))
 		x += w
 	}
@@ -182,7 +188,7 @@ func (c *Comparison) panel(p *Panel) *drawing {
 	pl.axes()
 	for i := len(c.Curves) - 1; i >= 0; i-- { // the first one lies on top
 		if cu := &c.Curves[i]; p.Group == "" || cu.Group == p.Group {
-			pl.overlay(cu, p, logX, styleOfCurve(i), ym)
+			pl.overlay(cu, p, logX, c.style(i), ym)
 		}
 	}
 	return raised(pl.drawing, title)

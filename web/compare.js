@@ -41,9 +41,11 @@ function axis(values, log) {
   } else {
     for (let v = Math.ceil(lo / step) * step; v <= hi; v += step) ticks.push(v);
   }
+  let marks = ticks.filter(v => v >= lo && v <= hi).map(v => log ? 10 ** v : +v.toPrecision(12));
+  if (log && marks.length < 3) marks = axis([10 ** lo, 10 ** hi], false).ticks.filter(v => v >= 10 ** lo && v <= 10 ** hi);
   return {
     at: v => ((log ? Math.log10(v) : v) - lo) / (hi - lo),
-    ticks: ticks.filter(v => v >= lo && v <= hi).map(v => log ? 10 ** v : +v.toPrecision(12)),
+    ticks: marks,
   };
 }
 

@@ -84,7 +84,7 @@ func (c *Comparison) data() *comparisonData {
 		d.Panels = append(d.Panels, panelData(p))
 	}
 	for i, cu := range c.Curves {
-		out := curveData{Name: clean(cu.Name), Group: cu.Group, Style: styleOfCurve(i), Columns: map[string][]*float64{}}
+		out := curveData{Name: clean(cu.Name), Group: cu.Group, Style: c.style(i), Columns: map[string][]*float64{}}
 		for name := range d.Names {
 			for _, v := range cu.Columns[name] {
 				if finite(v) {

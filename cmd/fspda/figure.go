@@ -178,6 +178,7 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 		if err != nil {
 			return err
 		}
+		c.Style = fig.Place(o.Job.Name)
 		curves = append(curves, c)
 	}
 	var panels []web.Panel
