@@ -233,6 +233,9 @@ func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string
 	c := made[0].Job.Config
 	data := fmt.Sprintf("Flavour %s, seed %d, %s data, %d agents, network %s %s.", f.flavour, f.seed, c.Data, c.Agents, c.Model, c.Hidden)
 	lines := []string{"Expected: " + fig.About, data + " Bits are counted once, at the sending side, in " + f.accounting + " accounting."}
+	if len(f.set) > 0 {
+		lines = append(lines, "Changed in every run: "+strings.Join(f.set, ", ")+".")
+	}
 	return append(lines, f.scale.Caption()...)
 }
 
