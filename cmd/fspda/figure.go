@@ -47,7 +47,7 @@ numbers as table.md and table.csv. What is done is kept and what is unfinished g
 
 Flavours: printed (the tables of the paper), released (what the released scripts run, with the correct recursions), bug-compat
 (the same with the released program's departures). --scale 0.01 makes a hundredth of the iterations; --retune scales step sizes with
-it so that the figure keeps its shape (fspda help figure, and docs/figures.md, say how).`,
+it so that the figure keeps its shape, by the rules of docs/figures.md.`,
 		Example: `  fspda figure list
   fspda figure 1 --scale 0.02 --retune --data-dir DIR
   fspda figure 1 --only sa,storm,choco --jobs 2 --data-dir DIR
