@@ -120,13 +120,14 @@ func example(s *train.Setup, m train.Model, dev device.Device) (float64, error) 
 	}
 }
 
-// total is the time of a run: an evaluation is a pass of every model and their mean over all examples, on all threads.
+// total is the time of a run: an evaluation is a pass of every model and their mean over all examples, on all threads. A test example is
+// only looked at forward, a third of the work.
 func (k cost) total(c train.Config, threads int) float64 {
-	train, test := float64(mnistTrain), float64(mnistTest)
+	examples, test := float64(mnistTrain), float64(mnistTest)
 	if c.Data == "synthetic" {
-		train, test = float64(c.DataTrain), float64(c.DataTest)
+		examples, test = float64(c.DataTrain), float64(c.DataTest)
 	}
-	evaluation := float64(c.Agents+1) * (train + test/3) * k.Example / float64(min(threads, c.Agents+1))
+	evaluation := float64(c.Agents+1) * (examples + test/3) * k.Example / float64(min(threads, c.Agents+1))
 	return float64(c.Iterations)*k.Iteration + float64(c.EvalPoints+1)*evaluation
 }
 

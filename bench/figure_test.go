@@ -44,8 +44,8 @@ func (l *lab) open(c train.Config) (*train.Setup, train.Model, device.Device, er
 	return s, m, dev, err
 }
 
-func synthetic(train_, test int) func(*train.Config) {
-	return func(c *train.Config) { c.Data, c.DataTrain, c.DataTest = "synthetic", train_, test }
+func synthetic(examples, test int) func(*train.Config) {
+	return func(c *train.Config) { c.Data, c.DataTrain, c.DataTest = "synthetic", examples, test }
 }
 
 // Every preset in every flavour is a run that passes all checks, those of step sizes included, at full length and scaled. Figure 2 lacks

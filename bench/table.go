@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -84,21 +85,12 @@ func plain(v float64) string {
 
 // WriteCSV writes the table with all digits, for programs.
 func (t *Table) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
 	lines := [][]string{t.header()}
 	for _, o := range t.Outcomes {
 		lines = append(lines, t.cells(o))
 	}
-	for _, l := range lines {
-		for i, c := range l {
-			if strings.ContainsAny(c, ",\"\n") {
-				l[i] = strconv.Quote(c)
-			}
-		}
-		if _, err := fmt.Fprintln(w, strings.Join(l, ",")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out.WriteAll(lines)
 }
 
 // WriteMarkdown writes the table for people: the end of each run, then what an accuracy cost.
