@@ -12,8 +12,9 @@ import (
 // It counts its holders and goes back to its Pool when the last one has let go.
 type Buffer struct {
 	V device.Vector
-	// Coords are the coordinates of V's numbers in the vector they stem from, ascending, where no seed gives them: those of topk. They
-	// travel, and are shared and reused, together with V. Get leaves them empty.
+	// Coords are the coordinates of V's numbers in the vector they stem from, ascending, where a compressor picked them; else empty. They
+	// are shared and reused together with V. Those that a seed gives need not travel: a receiver who finds none draws them. Get leaves
+	// them empty.
 	Coords []uint32
 
 	pool    *Pool

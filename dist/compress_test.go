@@ -370,3 +370,28 @@ func BenchmarkCompress(b *testing.B) {
 		})
 	}
 }
+
+// Whatever bytes arrive, a codec reads them or returns an error.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte{1, 2, 3}, uint8(0))
+	f.Add(make([]byte, 19), uint8(5))
+	f.Fuzz(func(t *testing.T, b []byte, choice uint8) {
+		all := zoo(t)
+		var names []string
+		for name := range all {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		codecs := []Codec{parseLattice(t, "lattice(0.1,8)").Codec(2, dim()), Floats{2, 3}}
+		for _, name := range names {
+			codecs = append(codecs, all[name])
+		}
+		c := codecs[int(choice)%len(codecs)]
+		for _, a := range []Accounting{SharedSeed, Packed, Reference} {
+			p := Payload{Dim: dim(), Coords: make([]uint32, 4)}
+			if c.Decode(&p, b, a, choice%2 == 0) == nil && len(p.Vectors) == 0 {
+				t.Error("nothing was read, and no error")
+			}
+		}
+	})
+}

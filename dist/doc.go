@@ -10,8 +10,8 @@
 //
 // A [Compressor] picks what travels by the values themselves, for algorithms that keep a public copy of each model, and a [Lattice]
 // sends colours that mean something only near the receiver's own vector. What is compressed stays in device vectors as long as it stays
-// in the process: a [Message] then holds the numbers as they arrive, [Buffer.Coords] where no seed gives the coordinates, and the [Codec]
-// that writes exactly the bits the Ledger counts. A transport that leaves the process runs the codec; the numbers are the same bits.
+// in the process: a [Message] then holds the numbers as they arrive, their coordinates in [Buffer.Coords], and the [Codec] that writes
+// exactly the bits the Ledger counts. A transport that leaves the process runs the codec; the numbers are the same bits.
 //
 // Duties of an agent at iteration t, in this order:
 //

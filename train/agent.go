@@ -224,10 +224,8 @@ func (a *agent) hear(l *algo.Link) error {
 		a.heard = append(a.heard, b)
 		l.Heard = append(l.Heard, b.V)
 	}
-	if b := m.Values[0]; len(b.Coords) > 0 {
-		at := slices.IndexFunc(a.round.Links, func(o algo.Link) bool { return o.Peer == l.Peer })
-		a.masks[at] = a.run.dev.NewIndex(b.Coords, a.masks[at])
-		l.Mask, l.Len = a.masks[at], len(b.Coords)
+	if a.run.setup.Compressor != nil {
+		a.locate(l, m.Values[0])
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (a *agent) next() {
 	}
 }
 
-// broadcast sets the round's links for an algorithm of speakers: those over which somebody speaks, each with the mask of the other end.
+// broadcast sets the round's links for an algorithm of speakers: those over which somebody speaks. What is heard brings its coordinates.
 func (a *agent) broadcast(t int) {
 	s := a.run.setup
 	speaks := a.speaking(t)
@@ -73,15 +73,26 @@ func (a *agent) broadcast(t int) {
 		at := len(a.round.Links)
 		a.growMasks(at)
 		fixed := s.Mixing.Edge(s.Graph.Incident(a.id)[k])
-		mask, length := device.Index(nil), s.Dim
-		if c, ok := s.Compressor.(dist.RandK); ok && !silent && !c.Mask.Dense() {
-			a.coords = c.Mask.Draw(a.coords, t, peer, peer)
-			a.masks[at] = a.run.dev.NewIndex(a.coords, a.masks[at])
-			mask, length = a.masks[at], len(a.coords)
-		}
-		a.link(peer, mask, length, fixed, fixed)
+		a.link(peer, nil, s.Dim, fixed, fixed)
 		a.round.Links[at].Silent = silent
 	}
+}
+
+// locate sets the coordinates of what was heard over a link of a broadcast. A buffer of this process has them; those that a seed gives do
+// not travel, and are drawn.
+func (a *agent) locate(l *algo.Link, b *dist.Buffer) {
+	coords := b.Coords
+	if len(coords) == 0 {
+		c, ok := a.run.setup.Compressor.(dist.RandK)
+		if !ok || c.Mask.Dense() {
+			return
+		}
+		a.coords = c.Mask.Draw(a.coords, a.round.T, l.Peer, l.Peer)
+		coords = a.coords
+	}
+	at := slices.IndexFunc(a.round.Links, func(o algo.Link) bool { return o.Peer == l.Peer })
+	a.masks[at] = a.run.dev.NewIndex(coords, a.masks[at])
+	l.Mask, l.Len = a.masks[at], len(coords)
 }
 
 // speaking tells who speaks at iteration t: those whom a broadcast process names, and everybody where another process has edges.
@@ -128,7 +139,7 @@ func (a *agent) pack(v device.Vector) (algo.Packed, error) {
 			return a.packWhole(v), nil
 		}
 		a.coords = c.Mask.Draw(a.coords, t, a.id, a.id)
-		return a.packPart(v, a.coords, false), nil
+		return a.packPart(v, a.coords), nil
 	default:
 		if c.String() == "identity" {
 			return a.packWhole(v), nil
@@ -139,7 +150,7 @@ func (a *agent) pack(v device.Vector) (algo.Packed, error) {
 		return algo.Packed{}, a.diverging(err)
 	}
 	if p.payload.Coords != nil {
-		return a.packPart(v, p.payload.Coords, true), nil
+		return a.packPart(v, p.payload.Coords), nil
 	}
 	for _, values := range p.payload.Vectors {
 		b := a.lend(len(values))
@@ -156,15 +167,14 @@ func (a *agent) packWhole(v device.Vector) algo.Packed {
 	return algo.Packed{Parts: a.pk.parts}
 }
 
-// packPart takes the coordinates of v; those that no seed gives travel beside the values.
-func (a *agent) packPart(v device.Vector, coords []uint32, travel bool) algo.Packed {
+// packPart takes coordinates of v, and lays them beside the values.
+func (a *agent) packPart(v device.Vector, coords []uint32) algo.Packed {
 	p := &a.pk
 	p.own = a.run.dev.NewIndex(coords, p.own)
 	b := a.lend(len(coords))
 	a.run.dev.Gather(b, v, p.own)
-	if last := a.own[len(a.own)-1]; travel {
-		last.Coords = append(last.Coords[:0], coords...)
-	}
+	last := a.own[len(a.own)-1]
+	last.Coords = append(last.Coords[:0], coords...)
 	p.parts = append(p.parts, b)
 	return algo.Packed{Parts: p.parts, Coords: p.own}
 }

@@ -56,7 +56,7 @@ func (w *Wire) Send(ctx context.Context, m dist.Message) error {
 	for i, v := range back.Vectors {
 		b := w.pool.Get(len(v))
 		w.pool.Device().Write(b.V, v)
-		if i == 0 && len(p.Coords) > 0 {
+		if i == 0 && codec.Sent(p).DataDependent {
 			b.Coords = append(b.Coords, back.Coords...)
 		}
 		m.Values = append(m.Values, b)
