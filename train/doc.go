@@ -7,6 +7,9 @@
 // leaves a snapshot and goes on; the collector turns n snapshots of one iteration into a [Row] of metrics, or into a
 // checkpoint, strictly in the order of iterations.
 //
+// A [Method] is how a run comes to an algorithm: what it needs of graph, exchange and schedule, which Resolve holds the configuration
+// to. builtin.go has a line for each algorithm of this module; [Register] adds those of other programs.
+//
 // What never changes a trajectory, by not one bit: the number of threads, evaluation points, checkpoints, a stop and a resume, a
 // progress bar. What does: everything [Config.Fingerprint] covers.
 //

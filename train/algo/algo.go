@@ -88,6 +88,9 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 // Gradient is the agent's vector for the gradient of the current iteration, free to use as algorithms like: nothing of it lasts.
 func (s *State) Gradient() device.Vector { return s.g }
 
+// Scratch is the k-th of the vectors that a [Scratcher] asked for.
+func (s *State) Scratch(k int) device.Vector { return s.scratch[k] }
+
 // Aux returns the remembered vector of that name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {
 	for i, n := range a.Aux() {

@@ -11,5 +11,8 @@
 // multiples of D, the dual adds them. The names x, alpha, eta, gamma, beta, lambda are those of the paper "A Stochastic
 // Approximation Approach for Efficient Decentralized Optimization on Random Networks".
 //
+// An algorithm that averages with a matrix W does so in differences, x ← x - Σ w·D: what both ends of an edge add are exact negatives, and an
+// edge that fails takes its two terms along. So the mean and all sums that should be zero stay what they are, whatever fails.
+//
 // Read on in algo.go, then fspda.go and its example.
 package algo

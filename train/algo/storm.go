@@ -110,7 +110,7 @@ func (a STORM) estimate(s *State, r *Round) error {
 		s.combine(mg, device.Term{A: 1, V: s.g})
 		return nil
 	}
-	old := s.scratch[0]
+	old := s.Scratch(0)
 	if err := r.Grad(old, s.Aux[stormPrev]); err != nil {
 		return err
 	}
