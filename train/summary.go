@@ -54,7 +54,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	c := s.Config
 	sum := Summary{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS, Device: dev, Seed: c.Seed, Version: version,
 		Dim: s.Dim, Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Density: c.Density, Partition: c.Partition,
-		Accounting: c.Accounting, Skew: s.Skew(), Threads: s.Threads, Command: strings.Join(os.Args, " "), Machine: machine()}
+		Accounting: c.Accounting, Skew: s.Skew(), Threads: s.Threads, Command: strings.Join(os.Args, " "), Machine: Machine()}
 	if r.WallS > 0 {
 		sum.IterationsPerS = float64(r.Iteration) / r.WallS
 	}
@@ -70,8 +70,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	return sum
 }
 
-// machine describes the computer in a few words.
-func machine() string {
+// Machine describes the computer in a few words.
+func Machine() string {
 	name := ""
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for line := range strings.SplitSeq(string(text), "\n") {

@@ -4,6 +4,9 @@
 // [WritePlots] draws its curves into plots/, as SVG and PNG; [WriteReport] writes report.html, one file that needs nothing else:
 // no network, no script, no font. Both only read what the run wrote and may be called while it goes on, or again later.
 //
+// A [Comparison] shows several runs in the same pictures: as one sheet of panels, SVG and PNG, and as a page in which curves can be
+// switched off, axes changed and values read. That page has a script, and still loads nothing.
+//
 // What each file must hold: metrics.jsonl is required, but may be empty. The others are optional: without them the page says what
 // is missing. A file that is there but damaged is an error that names the file and, for metrics.jsonl, the line. An iteration
 // that stands in metrics.jsonl more than once (a run that was resumed evaluates some again) counts as its last line says.
@@ -16,5 +19,5 @@
 // sending side. A number that is missing or null is NaN in memory and a dash on the page. Text from files is data: it is escaped
 // wherever it appears. Files are written beside their final name and renamed, so that no reader sees half of one.
 //
-// Where to look next: plots.go and report.go, then chart.go and drawing.go.
+// Where to look next: plots.go, report.go and compare.go, then chart.go and drawing.go.
 package web

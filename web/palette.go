@@ -28,6 +28,10 @@ var tones = []tone{
 	{"blue", rgb(0x0072b2), rgb(0x56b4e9)},
 	{"orange", rgb(0xc65600), rgb(0xf0a04b)},
 	{"green", rgb(0x007d5c), rgb(0x3ec9a0)},
+	{"purple", rgb(0x7b3294), rgb(0xc994e0)},
+	{"wine", rgb(0xb0103f), rgb(0xf58aa9)},
+	{"olive", rgb(0x6f6a00), rgb(0xc9c04a)},
+	{"slate", rgb(0x4d5b66), rgb(0xa7b3bd)},
 	{"good", rgb(0x00684c), rgb(0x3ec9a0)},
 	{"bad", rgb(0xb3261e), rgb(0xff8a80)},
 }
@@ -79,6 +83,16 @@ var styles = []style{
 	{name: "v-line1", stroke: "blue", width: 2},
 	{name: "v-line2", stroke: "orange", width: 2, dash: []float64{7, 3}},
 	{name: "v-line3", stroke: "green", width: 2, dash: []float64{2, 2.5}},
+	{name: "v-c1", stroke: "blue", width: 2.4},
+	{name: "v-c2", stroke: "orange", width: 2.4},
+	{name: "v-c3", stroke: "green", width: 1.8, dash: []float64{8, 3}},
+	{name: "v-c4", stroke: "purple", width: 1.8, dash: []float64{8, 3}},
+	{name: "v-c5", stroke: "slate", width: 1.8, dash: []float64{8, 3}},
+	{name: "v-c6", stroke: "wine", width: 1.8, dash: []float64{2, 2.5}},
+	{name: "v-c7", stroke: "olive", width: 1.8, dash: []float64{2, 2.5}},
+	{name: "v-c8", stroke: "ink", width: 1.8, dash: []float64{2, 2.5}},
+	{name: "v-c9", stroke: "blue", width: 1.8, dash: []float64{4, 4}},
+	{name: "v-c10", stroke: "orange", width: 1.8, dash: []float64{4, 4}},
 	{name: "v-dot1", fill: "blue"},
 	{name: "v-dot2", fill: "orange"},
 	{name: "v-dot3", fill: "green"},
@@ -92,6 +106,9 @@ var styles = []style{
 	{name: "v-node", fill: "paper", stroke: "blue", width: 2},
 	{name: "v-name", fill: "ink", size: 12},
 }
+
+// curveStyles is the number of styles of curves in a comparison, v-c1 and so on.
+const curveStyles = 10
 
 // styleOf returns the style of that name. Names come from the code of this package only.
 func styleOf(name string) *style {

@@ -26,7 +26,7 @@ func contrast(a, b color.RGBA) float64 {
 
 // WCAG 2 asks for a contrast of 4.5 for texts and of 3 for graphics.
 func TestContrast(t *testing.T) {
-	for name, least := range map[string]float64{"ink": 7, "soft": 4.5, "good": 4.5, "bad": 4.5, "blue": 3, "orange": 3, "green": 3} {
+	for name, least := range map[string]float64{"ink": 7, "soft": 4.5, "good": 4.5, "bad": 4.5, "blue": 3, "orange": 3, "green": 3, "purple": 3, "wine": 3, "olive": 3, "slate": 3} {
 		c := toneOf(name)
 		for _, ground := range []string{"paper", "card"} {
 			g := toneOf(ground)

@@ -188,10 +188,23 @@ func agentThreads(c train.Config) int {
 
 // prepare loads the data and resolves the configuration. It writes nothing.
 func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, error) {
+	set, err := openData(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return resolve(c, set, dev)
+}
+
+func openData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed})
 	if err != nil {
-		return nil, nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
+		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
+	return set, nil
+}
+
+// resolve makes the network and resolves the configuration on a data set.
+func resolve(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden, Activation: c.Activation, WeightDecay: c.Decay})
 	if err != nil {
 		return nil, nil, &train.ConfigError{Key: "model", Got: c.Model, Err: err}

@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"fspda/data"
+	"fspda/device"
+	"fspda/train"
+)
+
+// Calibration measures what runs take on this machine: a moment of real training for each kind of run, on built-in data of the same
+// shape. What was measured is kept in a file, by machine, program and kind.
+type Calibration struct {
+	Path    string // of the file
+	Open    func(train.Config) (*train.Setup, train.Model, device.Device, error)
+	Threads int
+	Version string
+}
+
+// cost is what was measured, in seconds.
+type cost struct {
+	Iteration float64 `json:"iteration_s"`
+	Example   float64 `json:"example_s"` // of an evaluation, one model at one example
+}
+
+// Sizes of a calibration. The shards of a run with exact gradients are cut to calibrationShard examples, and its time scaled up.
+const (
+	calibrationTime  = 400 * time.Millisecond
+	calibrationShard = 600
+	mnistTrain       = 60000
+	mnistTest        = 10000
+)
+
+// Forecast is the time of all jobs, one after the other, in seconds: iterations and evaluations.
+func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error) {
+	threads := k.Threads
+	if threads == 0 {
+		threads = runtime.NumCPU()
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+	known, err := k.read()
+	if err != nil {
+		return 0, err
+	}
+	total := 0.0
+	for _, j := range jobs {
+		c := k.kind(j.Config, threads)
+		key := train.Machine() + " " + k.Version + " " + c.Fingerprint()
+		got, ok := known[key]
+		if !ok {
+			if got, err = k.measure(ctx, c); err != nil {
+				return 0, err
+			}
+			known[key] = got
+			if err := k.write(known); err != nil {
+				return 0, err
+			}
+		}
+		total += got.total(j.Config, threads)
+	}
+	return total, nil
+}
+
+// kind is the run that is measured for a configuration. Its shards are shuffled, which changes no time.
+func (k *Calibration) kind(c train.Config, threads int) train.Config {
+	shard := max(c.Batch, calibrationShard)
+	c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Partition = "synthetic", "", shard*c.Agents, 100, "shuffled"
+	c.EvalPoints, c.Checkpoint, c.Threads, c.Seed = 1, 0, threads, 1
+	c.Iterations = 1_000_000_000
+	if c.Algo == "led" || c.Algo == "kgt" {
+		c.Iterations = c.LocalSteps * (c.Iterations / c.LocalSteps)
+	}
+	return c
+}
+
+func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error) {
+	s, m, dev, err := k.Open(c)
+	if err != nil {
+		return cost{}, err
+	}
+	n, took, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, func() {})
+	if errors.Is(err, context.Canceled) {
+		return cost{}, context.Canceled
+	}
+	if err != nil {
+		return cost{}, err
+	}
+	got := cost{Iteration: took.Seconds() / float64(n)}
+	if c.Sampling == string(data.Full) {
+		got.Iteration *= float64(mnistTrain) / float64(c.DataTrain)
+	}
+	got.Example, err = example(s, m, dev)
+	return got, err
+}
+
+// example times a gradient as evaluations take them, per example.
+func example(s *train.Setup, m train.Model, dev device.Device) (float64, error) {
+	const chunk = 250
+	x, g := dev.NewVector(s.Dim), dev.NewVector(s.Dim)
+	var b device.Batch
+	s.Set.Train.Gather(&b, s.Shards[0][:min(chunk, len(s.Shards[0]))])
+	var begin time.Time
+	for n := 0; ; n++ {
+		if n == 3 {
+			begin = time.Now()
+		}
+		if n > 3 && time.Since(begin) > calibrationTime/4 {
+			return time.Since(begin).Seconds() / float64(n-3) / float64(b.N()), nil
+		}
+		if _, err := m.Grad(g, x, b); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// total is the time of a run: an evaluation is a pass of every model and their mean over all examples, on all threads. A test example is
+// only looked at forward, a third of the work.
+func (k cost) total(c train.Config, threads int) float64 {
+	examples, test := float64(mnistTrain), float64(mnistTest)
+	if c.Data == "synthetic" {
+		examples, test = float64(c.DataTrain), float64(c.DataTest)
+	}
+	evaluation := float64(c.Agents+1) * (examples + test/3) * k.Example / float64(min(threads, c.Agents+1))
+	return float64(c.Iterations)*k.Iteration + float64(c.EvalPoints+1)*evaluation
+}
+
+func (k *Calibration) read() (map[string]cost, error) {
+	known := map[string]cost{}
+	text, err := os.ReadFile(k.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil {
+		return nil, &train.FolderError{Path: filepath.Dir(k.Path), Got: filepath.Base(k.Path) + " cannot be read", Err: err, Hint: "remove it: it will be measured again"}
+	}
+	return known, nil
+}
+
+func (k *Calibration) write(known map[string]cost) error {
+	text, err := json.MarshalIndent(known, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(k.Path), 0o777)
+	}
+	if err == nil {
+		err = os.WriteFile(k.Path, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		return &train.FolderError{Path: filepath.Dir(k.Path), Got: filepath.Base(k.Path) + " cannot be written", Err: err, Hint: "make room, or leave times out with --no-time"}
+	}
+	return nil
+}

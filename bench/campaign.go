@@ -1,0 +1,227 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"fspda/device"
+	"fspda/train"
+)
+
+// Campaign is a list of runs, each in a folder below one. It can be stopped at any time and played again: what is done is kept, what is
+// unfinished goes on, and a folder that holds another configuration is refused before anything runs.
+type Campaign struct {
+	Folder   string
+	Jobs     []Job
+	Parallel int // runs at a time; they share the cores
+	Threads  int // cores of all runs together
+	Open     func(train.Config) (*train.Setup, train.Model, device.Device, error)
+	Finish   func(folder string) error // makes what shows a finished run; may be nil
+	On       func(Event)               // is told what happens, by one goroutine at a time; may be nil
+	Version  string
+}
+
+// Event is something that happened to a run.
+type Event struct {
+	Job       int
+	Kind      EventKind
+	Iteration int
+	Row       train.Row // of Evaluated and Ended, the last one
+	Outcome   *Outcome  // of Ended and Kept
+}
+
+// EventKind says what happened.
+type EventKind int
+
+const (
+	Kept      EventKind = iota // the run was done before
+	Began                      // from the start or, where Iteration is above 0, from there
+	Stepped                    // it is at Iteration
+	Evaluated                  // there is a new Row
+	Ended
+)
+
+// Outcome is what became of a run.
+type Outcome struct {
+	Job    Job // its configuration resolved
+	Folder string
+	Status train.Status
+	Rows   []train.Row
+	WallS  float64
+}
+
+// planned is a job that was found good.
+type planned struct {
+	job    Job
+	folder string
+	done   bool
+}
+
+// Play plays all jobs and returns their outcomes in order. When ctx ends, the runs that are under way leave checkpoints; the outcomes of
+// those and of what did not begin are nil, and the error is ctx's. A run that diverges is an outcome, not an error.
+func (c *Campaign) Play(ctx context.Context) ([]*Outcome, error) {
+	plans, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(c.Folder, 0o777); err != nil {
+		return nil, &train.FolderError{Path: c.Folder, Got: "cannot be made", Err: err}
+	}
+	p := &player{Campaign: c, outcomes: make([]*Outcome, len(plans)), errs: make([]error, len(plans))}
+	ctx, p.cancel = context.WithCancelCause(ctx)
+	defer p.cancel(nil)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range max(1, min(c.Parallel, len(plans))) {
+		wg.Go(func() {
+			for i := range next {
+				if p.errs[i] = p.play(ctx, i, plans[i]); p.errs[i] != nil {
+					p.cancel(p.errs[i]) // the others stop in order
+				}
+			}
+		})
+	}
+	for i := range plans {
+		if ctx.Err() != nil {
+			break
+		}
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wg.Wait()
+	if err := errors.Join(p.errs...); err != nil {
+		return p.outcomes, err
+	}
+	return p.outcomes, ctx.Err()
+}
+
+// plan resolves all jobs and looks into their folders, so that what is wrong with the last is known before the first begins.
+func (c *Campaign) plan() ([]planned, error) {
+	var errs []error
+	var plans []planned
+	for _, job := range c.Jobs {
+		if c.Threads > 0 {
+			job.Config.Threads = max(1, c.Threads/max(1, min(c.Parallel, len(c.Jobs))))
+		}
+		s, _, _, err := c.Open(job.Config)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("run %s: %w", job.Name, err))
+			continue
+		}
+		p := planned{job: job, folder: filepath.Join(c.Folder, job.Name)}
+		p.job.Config = s.Config
+		p.done, err = finished(p.folder, s.Config)
+		errs = append(errs, err)
+		plans = append(plans, p)
+	}
+	return plans, errors.Join(errs...)
+}
+
+// finished tells whether a folder holds a run of this configuration that has ended. One of another configuration is an error.
+func finished(folder string, c train.Config) (bool, error) {
+	old, err := train.ReadConfig(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, &train.FolderError{Path: folder, Got: "cannot be read", Err: err}
+	}
+	if diff := c.Differences(old); len(diff) > 0 {
+		return false, &train.FolderError{Path: folder, Got: fmt.Sprintf("holds a run of another configuration: %s", diff[0]), Hint: "choose another folder with --out, or give the same settings"}
+	}
+	_, err = os.Stat(filepath.Join(folder, "summary.json"))
+	return err == nil, nil
+}
+
+// player is a campaign under way.
+type player struct {
+	*Campaign
+	cancel   context.CancelCauseFunc
+	outcomes []*Outcome
+	errs     []error
+	mu       sync.Mutex
+}
+
+func (p *player) tell(e Event) {
+	if p.On == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.On(e)
+}
+
+// play plays one job, or reads it where it is done.
+func (p *player) play(ctx context.Context, i int, plan planned) error {
+	if plan.done {
+		out, err := ReadOutcome(plan.folder)
+		if err != nil {
+			return err
+		}
+		out.Job = plan.job
+		p.outcomes[i] = out
+		p.tell(Event{Job: i, Kind: Kept, Iteration: plan.job.Config.Iterations, Outcome: out, Row: out.Last()})
+		return nil
+	}
+	out, err := p.train(ctx, i, plan)
+	if err != nil || out == nil {
+		return err
+	}
+	p.outcomes[i] = out
+	p.tell(Event{Job: i, Kind: Ended, Iteration: out.Last().Iteration, Row: out.Last(), Outcome: out})
+	return nil
+}
+
+// train runs a job to its end. It returns nil where it was stopped before.
+func (p *player) train(ctx context.Context, i int, plan planned) (*Outcome, error) {
+	named := func(err error) error { return fmt.Errorf("run %s: %w", plan.job.Name, err) }
+	s, m, dev, err := p.Open(plan.job.Config)
+	if err != nil {
+		return nil, named(err)
+	}
+	_, old := os.Stat(filepath.Join(plan.folder, "config.yaml"))
+	folder, err := train.OpenFolder(plan.folder, s, old == nil)
+	if err != nil {
+		return nil, named(err)
+	}
+	began := false
+	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder,
+		OnRow: func(r train.Row) { p.tell(Event{Job: i, Kind: Evaluated, Iteration: r.Iteration, Row: r}) },
+		OnStep: func(t int) {
+			kind := Stepped
+			if !began {
+				kind, began = Began, true
+			}
+			p.tell(Event{Job: i, Kind: kind, Iteration: t})
+		}})
+	if err != nil {
+		return nil, named(err)
+	}
+	if res.Status == train.Stopped {
+		return nil, nil
+	}
+	if err := folder.WriteSummary(train.Summarize(s, res, dev.Name(), p.Version)); err != nil {
+		return nil, named(err)
+	}
+	if p.Finish != nil {
+		if err := p.Finish(plan.folder); err != nil {
+			return nil, &train.FolderError{Path: plan.folder, Got: "plots or report cannot be written", Err: err, Hint: "make room, then run the same command again: the training is done and kept"}
+		}
+	}
+	return &Outcome{Job: plan.job, Folder: plan.folder, Status: res.Status, Rows: res.Rows, WallS: res.WallS}, nil
+}
+
+// Last is the last evaluation.
+func (o *Outcome) Last() train.Row {
+	if len(o.Rows) == 0 {
+		return train.Row{}
+	}
+	return o.Rows[len(o.Rows)-1]
+}

@@ -1,0 +1,269 @@
+package bench
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"fspda/train"
+)
+
+//go:embed figures/*.yaml
+var figureFiles embed.FS
+
+// Figure is one figure of the paper: runs on the same data, split and initial model, and what is drawn of them.
+type Figure struct {
+	Number   int                      `yaml:"figure"`
+	ID       string                   `yaml:"id"`
+	Title    string                   `yaml:"title"`
+	About    string                   `yaml:"about"` // the expected outcome
+	Needs    string                   `yaml:"needs"` // what this program lacks for it; empty if it can run
+	Schedule *ScheduleFigure          `yaml:"schedule"`
+	Common   yaml.MapSlice            `yaml:"common"`   // configuration of all runs
+	Flavours map[string]yaml.MapSlice `yaml:"flavours"` // what each changes in it
+	Runs     []FigureRun              `yaml:"runs"`
+	Panels   []Panel                  `yaml:"panels"`
+}
+
+// FigureRun is one curve. The later wins: common, flavour, Config, Flavours.
+type FigureRun struct {
+	Name     string                   `yaml:"name"`  // of its folder
+	Title    string                   `yaml:"title"` // in the legend
+	Group    string                   `yaml:"group"` // panels of a group show its runs only
+	Config   yaml.MapSlice            `yaml:"config"`
+	Flavours map[string]yaml.MapSlice `yaml:"flavours"`
+}
+
+// Panel says what one picture shows. Metric, with Model where a metric is of a model, is a column of the metrics.
+type Panel struct {
+	Title  string `yaml:"title"`
+	Group  string `yaml:"group"`
+	Metric string `yaml:"metric"`
+	Model  string `yaml:"model"` // worst (agent), or mean (model)
+	X      string `yaml:"x"`     // iteration, epoch or bits
+	Y      string `yaml:"y"`     // log or linear
+}
+
+// ScheduleFigure draws step sizes and runs nothing.
+type ScheduleFigure struct {
+	PerEpoch float64 `yaml:"per_epoch"` // iterations
+}
+
+// FlavourNames are the forms of a figure. Printed is what the paper's tables say; released what the released scripts run, with the correct
+// recursions; bug-compat the same with the released program's departures from them.
+var FlavourNames = []string{"printed", "released", "bug-compat"}
+
+// Figures returns all figures of the paper that are made of runs, in order.
+func Figures() ([]*Figure, error) {
+	files, err := figureFiles.ReadDir("figures")
+	if err != nil {
+		return nil, err
+	}
+	var all []*Figure
+	for _, file := range files {
+		text, err := figureFiles.ReadFile("figures/" + file.Name())
+		if err != nil {
+			return nil, err
+		}
+		f := new(Figure)
+		if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
+			return nil, fmt.Errorf("bench: figure %s: %w", file.Name(), err)
+		}
+		if err := f.check(); err != nil {
+			return nil, fmt.Errorf("bench: figure %s: %w", file.Name(), err)
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b *Figure) int { return a.Number - b.Number })
+	return all, nil
+}
+
+// FindFigure returns the figure of a number or id.
+func FindFigure(name string) (*Figure, error) {
+	all, err := Figures()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range all {
+		if name == strconv.Itoa(f.Number) || name == f.ID {
+			return f, nil
+		}
+		names = append(names, strconv.Itoa(f.Number), f.ID)
+	}
+	if name == "3" {
+		return nil, &train.ConfigError{Key: "figure", Got: name, Want: "it is a sketch of a random graph, with nothing to run"}
+	}
+	return nil, unknownName("figure", name, names)
+}
+
+// unknownName says what there is, and which of it is nearest.
+func unknownName(kind, got string, names []string) error {
+	want := "there are " + strings.Join(names, ", ")
+	if near := train.Nearest(got, names); near != "" {
+		want = fmt.Sprintf("did you mean %s? %s", near, want)
+	}
+	return &train.ConfigError{Key: kind, Got: fmt.Sprintf("%q", got), Want: want}
+}
+
+// check refuses a file that says something impossible.
+func (f *Figure) check() error {
+	for _, name := range FlavourNames {
+		if _, ok := f.Flavours[name]; !ok {
+			return fmt.Errorf("flavour %s is missing", name)
+		}
+	}
+	var names []string
+	for _, r := range f.Runs {
+		if r.Name == "" || slices.Contains(names, r.Name) {
+			return fmt.Errorf("run %q has no name of its own", r.Name)
+		}
+		names = append(names, r.Name)
+	}
+	for i := range f.Panels {
+		if _, err := f.Panels[i].Column(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Column is the column of metrics.jsonl that a panel shows.
+func (p *Panel) Column() (string, error) {
+	name := p.Metric
+	switch {
+	case p.Metric == "test_acc" && p.Model == "worst":
+		name = "test_acc_min"
+	case p.Model == "mean":
+		name = p.Metric + "_avg"
+	case p.Model != "":
+		name = p.Metric + "_" + p.Model
+	}
+	if !slices.Contains(train.Columns(), name) {
+		return "", unknownName("metric", name, train.Columns())
+	}
+	return name, nil
+}
+
+// RunNames lists the names of the figure's runs.
+func (f *Figure) RunNames() []string {
+	var names []string
+	for _, r := range f.Runs {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// FigureOptions say how to play a figure.
+type FigureOptions struct {
+	Flavour string
+	Scale   Scale
+	Only    []string            // names, or parts of names between dashes; empty is all
+	Adjust  func(*train.Config) // has the last word over every run: data, seed, threads
+	Points  int                 // evaluations; 0 leaves them to the scale
+}
+
+// Job is one run of a campaign.
+type Job struct {
+	Name   string // of its folder
+	Title  string // for people
+	Group  string
+	Config train.Config
+}
+
+// Jobs makes the configurations of a figure's runs.
+func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
+	if !slices.Contains(FlavourNames, o.Flavour) {
+		return nil, unknownName("flavour", o.Flavour, FlavourNames)
+	}
+	if err := o.Scale.check(); err != nil {
+		return nil, err
+	}
+	if f.Needs != "" {
+		return nil, &train.ConfigError{Key: fmt.Sprintf("figure %d", f.Number), Want: fmt.Sprintf("needs %s, which this program does not have yet; the other figures run", f.Needs)}
+	}
+	runs, err := f.chosen(o.Only)
+	if err != nil {
+		return nil, err
+	}
+	space, err := f.room(o.Flavour)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []Job
+	for _, r := range runs {
+		c, err := f.config(r, o.Flavour)
+		if err != nil {
+			return nil, err
+		}
+		if c, err = o.Scale.apply(c, o.Points, space); err != nil {
+			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
+		}
+		if o.Adjust != nil {
+			o.Adjust(&c)
+		}
+		if err := c.Check(); err != nil {
+			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
+		}
+		jobs = append(jobs, Job{Name: r.Name, Title: r.Title, Group: r.Group, Config: c})
+	}
+	return jobs, nil
+}
+
+// room is how many times as many bits all of the figure's runs can exchange, whether they are chosen or not.
+func (f *Figure) room(flavour string) (float64, error) {
+	least := math.Inf(1)
+	for _, r := range f.Runs {
+		c, err := f.config(r, flavour)
+		if err != nil {
+			return 0, err
+		}
+		least = min(least, room(c))
+	}
+	return least, nil
+}
+
+// chosen returns the runs that are named: by a whole name, or a part of it between dashes, such as sa for sa-sorted.
+func (f *Figure) chosen(only []string) ([]FigureRun, error) {
+	if len(only) == 0 {
+		return f.Runs, nil
+	}
+	matches := func(r FigureRun, name string) bool {
+		return r.Name == name || slices.Contains(strings.Split(r.Name, "-"), name)
+	}
+	var runs []FigureRun
+	for _, r := range f.Runs {
+		if slices.ContainsFunc(only, func(name string) bool { return matches(r, name) }) {
+			runs = append(runs, r)
+		}
+	}
+	for _, name := range only {
+		if !slices.ContainsFunc(f.Runs, func(r FigureRun) bool { return matches(r, name) }) {
+			return nil, unknownName("run", name, f.RunNames())
+		}
+	}
+	return runs, nil
+}
+
+// config puts a run's configuration together, at full length.
+func (f *Figure) config(r FigureRun, flavour string) (train.Config, error) {
+	c := train.Default()
+	var errs []error
+	for _, part := range []yaml.MapSlice{f.Common, f.Flavours[flavour], r.Config, r.Flavours[flavour]} {
+		if len(part) == 0 {
+			continue
+		}
+		text, err := yaml.Marshal(part)
+		if err != nil {
+			return c, err
+		}
+		errs = append(errs, c.Parse(fmt.Sprintf("figure %d, run %s", f.Number, r.Name), text))
+	}
+	return c, errors.Join(errs...)
+}

@@ -1,0 +1,176 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/data"
+	"fspda/device"
+	"fspda/model"
+	"fspda/train"
+)
+
+// lab opens configurations on small built-in data, each set once.
+type lab struct {
+	mu   sync.Mutex
+	sets map[string]*data.Set
+}
+
+func (l *lab) open(c train.Config) (*train.Setup, train.Model, device.Device, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := fmt.Sprint(c.DataTrain, c.DataTest)
+	if l.sets[key] == nil {
+		set, err := data.Synthetic(data.SyntheticOptions{Train: c.DataTrain, Test: c.DataTest, Seed: 1})
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		l.sets = map[string]*data.Set{key: set}
+	}
+	set := l.sets[key]
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden, Activation: c.Activation, WeightDecay: c.Decay})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	dev := cpu.New()
+	m := model.NewEngine(net, dev)
+	s, err := c.Resolve(set, m)
+	return s, m, dev, err
+}
+
+func synthetic(examples, test int) func(*train.Config) {
+	return func(c *train.Config) { c.Data, c.DataTrain, c.DataTest = "synthetic", examples, test }
+}
+
+// Every preset in every flavour is a run that passes all checks, those of step sizes included, at full length and scaled. Figure 2 lacks
+// its data set and its network, and nothing else.
+func TestPresets(t *testing.T) {
+	all, err := Figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var numbers []int
+	l := &lab{}
+	for _, f := range all {
+		numbers = append(numbers, f.Number)
+		for _, flavour := range FlavourNames {
+			if f.Needs != "" {
+				needs(t, f, flavour)
+				continue
+			}
+			for _, s := range []Scale{{Share: 1}, {Share: 0.02, Retune: true}, {Share: 0.0005, Retune: true}, {Share: 0.01}} {
+				jobs, err := f.Jobs(FigureOptions{Flavour: flavour, Scale: s, Adjust: synthetic(2560, 20)})
+				if err != nil {
+					t.Fatalf("figure %d, %s: %v", f.Number, flavour, err)
+				}
+				if f.Schedule != nil {
+					continue
+				}
+				for _, j := range jobs {
+					if _, _, _, err := l.open(j.Config); err != nil {
+						t.Errorf("figure %d, %s, scale %+v, %s: %v", f.Number, flavour, s, j.Name, err)
+					}
+				}
+			}
+		}
+	}
+	if want := []int{1, 2, 4, 5, 6, 7, 8, 9}; !slices.Equal(numbers, want) {
+		t.Errorf("the figures are %v, want %v", numbers, want)
+	}
+}
+
+// needs wants a figure to be refused for what it says that it needs, and its runs to be right otherwise.
+func needs(t *testing.T, f *Figure, flavour string) {
+	if _, err := f.Jobs(FigureOptions{Flavour: flavour, Scale: Scale{Share: 1}}); err == nil || !strings.Contains(err.Error(), f.Needs) {
+		t.Errorf("figure %d, %s: %v, want an error that speaks of %q", f.Number, flavour, err, f.Needs)
+	}
+	for _, r := range f.Runs {
+		c, err := f.config(r, flavour)
+		if err != nil {
+			t.Error(err)
+		}
+		if err := c.Check(); err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), "imagenet") || !strings.Contains(err.Error(), "resnet50") {
+			t.Errorf("figure %d, %s, %s: %v, want it to lack the data set and the network alone", f.Number, flavour, r.Name, err)
+		}
+	}
+}
+
+// Some numbers of the paper's tables, and what the flavours change.
+func TestFigureOne(t *testing.T) {
+	f, err := FindFigure("mnist-main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(flavour, run string) train.Config {
+		jobs, err := f.Jobs(FigureOptions{Flavour: flavour, Scale: Scale{Share: 1}, Only: []string{run}})
+		if err != nil || len(jobs) != 1 {
+			t.Fatalf("%s %s: %v, %d jobs", flavour, run, err, len(jobs))
+		}
+		return jobs[0].Config
+	}
+	sa := get("released", "sa")
+	if sa.Algo != "fspda-sa" || sa.Alpha != 1e-4 || sa.Eta.V != 1e-5 || sa.Gamma != 0.5 || sa.Beta != 1 || sa.Density != 0.1 || sa.Momentum != 0.9 ||
+		sa.Edges != "one-edge-round-robin" || sa.Mask != "randk-per-layer" || sa.Graph != "er10-published" || sa.Partition != "sorted" || sa.Batch != 256 ||
+		sa.Iterations != 1e6 || sa.EvalPoints != 500 || sa.Decay != 1e-4 || sa.Dual != "same-time" {
+		t.Errorf("released FSPDA-SA is %+v", sa)
+	}
+	if c := get("printed", "sa"); c.Momentum != 0 || c.Edges != "one-edge" || c.Mask != "randk" {
+		t.Errorf("printed FSPDA-SA is %+v", c)
+	}
+	if c := get("bug-compat", "sa"); c.Dual != "stale-neighbour" || c.Momentum != 0.9 {
+		t.Errorf("bug-compat FSPDA-SA is %+v", c)
+	}
+	if c := get("bug-compat", "storm"); c.StormLambda != "lagged" || c.Momentum != 0 || c.Beta != 0.1 || c.Eta.V != 1e-2 || c.AX != 0.01 || c.Density != 0.067 {
+		t.Errorf("bug-compat FSPDA-STORM is %+v", c)
+	}
+	if c := get("released", "kgt"); c.LocalSteps != 150 || c.Iterations%150 != 0 || math.Abs(float64(c.Iterations)/1e6-1) > 0.02 || c.Density != 1 {
+		t.Errorf("K-GT is %+v", c)
+	}
+}
+
+func TestFigureMistakes(t *testing.T) {
+	f, err := FindFigure("4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, unknown := FindFigure("mnist-mian")
+	_, sketch := FindFigure("3")
+	_, flavour := f.Jobs(FigureOptions{Flavour: "release", Scale: Scale{Share: 1}})
+	_, run := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1}, Only: []string{"sa", "chocco-sorted"}})
+	_, scale := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 2}})
+	for _, c := range []struct {
+		err   error
+		words []string
+	}{
+		{unknown, []string{"mnist-main", "mnist-hetero"}},
+		{sketch, []string{"nothing to run"}},
+		{flavour, []string{"did you mean released", "bug-compat"}},
+		{run, []string{"did you mean choco-sorted", "storm-shuffled"}},
+		{scale, []string{"scale 2", "at most 1"}},
+	} {
+		var e *train.ConfigError
+		if !errors.As(c.err, &e) {
+			t.Errorf("%v is no ConfigError", c.err)
+			continue
+		}
+		for _, w := range c.words {
+			if !strings.Contains(c.err.Error(), w) {
+				t.Errorf("%q does not speak of %q", c.err, w)
+			}
+		}
+	}
+	jobs, err := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1}, Only: []string{"sa", "storm-sorted"}})
+	var names []string
+	for _, j := range jobs {
+		names = append(names, j.Name)
+	}
+	if want := []string{"sa-sorted", "storm-sorted", "sa-shuffled"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("chose %v, %v, want %v", names, err, want)
+	}
+}

@@ -1,0 +1,41 @@
+package bench
+
+import "fspda/train"
+
+// Columns are the step sizes of a configuration over its run: epoch, lr and eta.
+func (f *ScheduleFigure) Columns(c train.Config) map[string][]float64 {
+	s := train.Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup, PerEpoch: f.PerEpoch, Epochs: float64(c.Iterations) / f.PerEpoch}
+	const points = 400
+	columns := map[string][]float64{}
+	for k := range points + 1 {
+		t := k * (c.Iterations - 1) / points
+		alpha, eta := s.At(t)
+		for name, v := range map[string]float64{"iteration": float64(t), "epoch": float64(t+1) / f.PerEpoch, "lr": alpha, "eta": eta} {
+			columns[name] = append(columns[name], v)
+		}
+	}
+	return columns
+}
+
+// Groups lists the groups of the figure's runs; one that is empty where it has none.
+func (f *Figure) Groups() []string {
+	var groups []string
+	for _, r := range f.Runs {
+		if len(groups) == 0 || groups[len(groups)-1] != r.Group {
+			groups = append(groups, r.Group)
+		}
+	}
+	return groups
+}
+
+// Place is the position of a run within its group, from 1 on: what its colour goes by.
+func (f *Figure) Place(name string) int {
+	place := map[string]int{}
+	for _, r := range f.Runs {
+		place[r.Group]++
+		if r.Name == name {
+			return place[r.Group]
+		}
+	}
+	return 0
+}

@@ -1,0 +1,242 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"fspda/dist"
+	"fspda/train"
+)
+
+// Scale shortens the runs of a figure.
+//
+// Share s makes s·T iterations of T. Algorithms with rounds, which can be evaluated between them only, make the number of rounds
+// nearest to that which their evaluations divide. Evaluations are as many as in the figure, but not closer than 400 iterations (at least
+// ten). Nothing else changes: local steps, coins, broadcast probabilities, masks, and so the bits of an iteration.
+//
+// Retune keeps the shape of the figure. Two things decide it, and both need more than fewer iterations of the same kind.
+//
+// How far the models move: the sum of all steps, alpha·T. With m = min(1/s, 0.05·(1-mu)/alpha), at least 1, so that the effective step
+// alpha/(1-mu) ends at 0.05 at most, below which the network of the MNIST figures trains safely:
+//
+//	alpha → m·alpha
+//	eta   → m·eta                        alpha/eta stays, and so the limit of the duals; where that takes eta·beta above ten times
+//	                                     critical damping gamma²·rho/4, eta stops there, or where it was
+//	theta → m·theta                      at most 0.5 (dsgd), or half of the stable limit (choco)
+//	a_x   → a_x·m^(2/3), a_lambda → a_lambda·m^(1/3)     at most 1: the rates at which STORM's weights go with T
+//	lattice(s,q) → lattice(√m·s,q)       rounding errors add up like the steps of a random walk; the bits stay
+//
+// Whether the agents have time to agree in spite of their data: methods that correct for it, which at a probability p of an exchange take
+// 1/p² iterations (Mishchenko et al., ProxSkip, 2022), see p²·T of these times. So that this number stays, all exchange c = √(1/s) times as many bits an
+// iteration, and every algorithm keeps its share of the figure's budget:
+//
+//	density → c·density                  of masks and of compressors
+//	local_steps → local_steps/c          rounded
+//	coin(p), bernoulli(p) → c·p          of what sends all coordinates
+//	one pair → a random maximal matching swarm, if c is at least 2: pairs are all it can have more of
+//
+// where c stops as soon as one of the figure's runs has no more to give. The bits of the whole figure are so √s of what they were.
+//
+// Rho is the smallest non-zero eigenvalue of the expected random Laplacian, of the new density.
+type Scale struct {
+	Share  float64
+	Retune bool
+}
+
+// safeStep is the effective step size up to which Retune goes.
+const safeStep = 0.05
+
+// closest is the least number of iterations between evaluations of a shortened run.
+const closest = 400
+
+func (s Scale) check() error {
+	if !(s.Share > 0 && s.Share <= 1) {
+		return &train.ConfigError{Key: "scale", Got: fmt.Sprint(s.Share), Want: "expected above 0 and at most 1: the share of the figure's iterations"}
+	}
+	return nil
+}
+
+// Caption says in a picture what was done.
+func (s Scale) Caption() []string {
+	if s.Share == 1 {
+		return []string{"All iterations of the figure, its own step sizes."}
+	}
+	lines := []string{fmt.Sprintf("Scale %g: that share of the figure's iterations, rounded to whole rounds for algorithms with local steps.", s.Share)}
+	if !s.Retune {
+		return append(lines, "Not retuned: the figure's own step sizes, so that the curves are the beginning of those of the figure.")
+	}
+	return append(lines, fmt.Sprintf("Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's side times √m.", 1/s.Share, safeStep),
+		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
+}
+
+// apply shortens a run. Points, if above 0, is the number of evaluations; room is how many times as much all runs of the figure can exchange.
+func (s Scale) apply(c train.Config, points int, room float64) (train.Config, error) {
+	if s.Share < 1 {
+		c.Iterations = max(1, int(math.Round(s.Share*float64(c.Iterations))))
+		c.EvalPoints = max(1, min(c.EvalPoints, max(10, c.Iterations/closest)))
+	}
+	if points > 0 {
+		c.EvalPoints = points
+	}
+	c.EvalPoints = min(c.EvalPoints, c.Iterations)
+	var err error
+	if s.Share < 1 && s.Retune {
+		exchangeMore(&c, math.Min(math.Sqrt(1/s.Share), room))
+		err = retune(&c, 1/s.Share)
+	}
+	if c.Algo == "led" || c.Algo == "kgt" {
+		c.Iterations, c.EvalPoints = wholeRounds(c.Iterations, c.EvalPoints, c.LocalSteps)
+	}
+	return c, err
+}
+
+// room is how many times as many bits a run can exchange.
+func room(c train.Config) float64 {
+	name, p := probability(c.Edges)
+	switch {
+	case c.Algo == "swarm":
+		return math.Inf(1)
+	case c.LocalSteps > 0:
+		return float64(c.LocalSteps)
+	case c.Density < 1:
+		return 1 / c.Density
+	case name != "":
+		return 1 / p
+	}
+	return 1
+}
+
+// exchangeMore makes a run exchange times as many bits in an iteration.
+func exchangeMore(c *train.Config, times float64) {
+	name, p := probability(c.Edges)
+	switch {
+	case c.Algo == "swarm":
+		if times >= 2 {
+			c.Edges = "matching"
+		}
+	case c.LocalSteps > 0:
+		c.LocalSteps = max(1, int(math.Round(float64(c.LocalSteps)/times)))
+	case c.Density < 1:
+		c.Density = math.Min(1, digits(c.Density*times))
+	case name != "":
+		c.Edges = fmt.Sprintf("%s(%v)", name, math.Min(1, digits(p*times)))
+	}
+}
+
+// probability takes coin(p) and bernoulli(p) apart; the name is empty for other edge processes.
+func probability(edges string) (name string, p float64) {
+	for _, name := range []string{"coin", "bernoulli"} {
+		if arg, ok := strings.CutPrefix(edges, name+"("); ok {
+			if p, err := strconv.ParseFloat(strings.TrimSuffix(arg, ")"), 64); err == nil && p > 0 {
+				return name, p
+			}
+		}
+	}
+	return "", 0
+}
+
+// wholeRounds finds a number of rounds near iterations/steps that has a divisor near points: a share by which the iterations are off counts
+// five times as much as one by which the evaluations are.
+func wholeRounds(iterations, points, steps int) (int, int) {
+	want := float64(iterations) / float64(steps)
+	best, rounds, divisor := math.Inf(1), 1, 1
+	for r := max(1, int(0.9*want)); float64(r) <= 1.1*want+1; r++ {
+		for p := max(1, points/2); p <= min(r, 2*points); p++ {
+			if r%p != 0 {
+				continue
+			}
+			if off := 5*math.Abs(float64(r)/want-1) + math.Abs(math.Log(float64(p)/float64(points))); off < best {
+				best, rounds, divisor = off, r, p
+			}
+		}
+	}
+	return rounds * steps, divisor
+}
+
+// retune scales the step sizes of a run whose iterations count for stretch each.
+func retune(c *train.Config, stretch float64) error {
+	m := math.Max(1, math.Min(stretch, safeStep*(1-c.Momentum)/c.Alpha))
+	c.Alpha = digits(m * c.Alpha)
+	if c.Algo == "fspda-storm" {
+		c.AX = digits(math.Min(1, c.AX*math.Pow(m, 2./3)))
+		c.ALambda = digits(math.Min(1, c.ALambda*math.Cbrt(m)))
+	}
+	if arg, ok := strings.CutPrefix(c.Compress, "lattice("); ok {
+		side, rest, _ := strings.Cut(arg, ",")
+		var v float64
+		if _, err := fmt.Sscan(side, &v); err != nil {
+			return &train.ConfigError{Key: "compress", Got: c.Compress, Want: "expected lattice(s,q)"}
+		}
+		c.Compress = fmt.Sprintf("lattice(%v,%s", digits(math.Sqrt(m)*v), rest)
+	}
+	switch c.Algo {
+	case "fspda-sa", "fspda-storm":
+		return retuneEta(c, m)
+	case "dsgd":
+		c.Theta = train.AutoFloat{V: digits(math.Max(c.Theta.V, math.Min(0.5, m*c.Theta.V)))}
+	case "choco":
+		return retuneTheta(c, m)
+	}
+	return nil
+}
+
+// retuneEta keeps alpha/eta, up to ten times critical damping.
+func retuneEta(c *train.Config, m float64) error {
+	g, p, err := graphOf(c)
+	if err != nil || c.Eta.Auto {
+		return err
+	}
+	rate := math.Inf(1) // of the rarest edge
+	for e := range g.Edges {
+		rate = math.Min(rate, p.Rate(e))
+	}
+	critical := c.Gamma * c.Gamma * g.Spectrum()[1] * rate * c.Density / 4
+	most := math.Max(c.Eta.V, 10*critical/c.Beta)
+	c.Eta = train.AutoFloat{V: digits(math.Min(m*c.Eta.V, most))}
+	return nil
+}
+
+// retuneTheta goes up to half of the limit 2·delta/(2-delta)/(1-lambda_min(W)), delta the share of an agent's coordinates that its neighbours
+// hear in an iteration.
+func retuneTheta(c *train.Config, m float64) error {
+	g, p, err := graphOf(c)
+	if err != nil {
+		return err
+	}
+	w, err := dist.ParseMixing(c.Mixing, g)
+	if err != nil {
+		return err
+	}
+	delta := c.Density * (1 - math.Sqrt(1-p.Rate(0))) // an edge is active where one of its ends speaks
+	limit := 2 * delta / (2 - delta) / (1 - w.Spectrum()[0])
+	c.Theta = train.AutoFloat{V: digits(math.Max(c.Theta.V, math.Min(m*c.Theta.V, limit/2)))}
+	return nil
+}
+
+func graphOf(c *train.Config) (*dist.Graph, dist.Process, error) {
+	g, err := dist.ParseGraph(c.Graph, c.Agents, c.Seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	edges := c.Edges
+	if edges == "auto" { // of those that come here, all mean one edge by it
+		edges = "one-edge"
+	}
+	p, err := dist.ParseProcess(edges, g, c.Seed)
+	return g, p, err
+}
+
+// digits rounds to four significant digits: a configuration is to be read, and must not hang on the last bits of an eigenvalue.
+func digits(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-3)
+	var r float64
+	if _, err := fmt.Sscan(fmt.Sprintf("%.4g", math.Round(v/unit)*unit), &r); err != nil {
+		return v
+	}
+	return r
+}

@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"math"
+	"testing"
+
+	"fspda/dist"
+)
+
+// Whatever is asked for, rounds stay whole, evaluations lie between them, and both are near.
+func TestWholeRounds(t *testing.T) {
+	for _, iterations := range []int{300, 2000, 20000, 1_000_000} {
+		for _, points := range []int{1, 10, 50, 500} {
+			for _, steps := range []int{1, 2, 11, 21, 75, 150} {
+				n, p := wholeRounds(iterations, points, steps)
+				if n%steps != 0 || n/steps%p != 0 {
+					t.Fatalf("wholeRounds(%d, %d, %d) = %d, %d: an evaluation lies inside a round", iterations, points, steps, n, p)
+				}
+				if rounds := iterations / steps; rounds >= 10*points && (math.Abs(float64(n)/float64(iterations)-1) > 0.05 || p < points/2 || p > 2*points) {
+					t.Errorf("wholeRounds(%d, %d, %d) = %d, %d", iterations, points, steps, n, p)
+				}
+			}
+		}
+	}
+}
+
+// Retuning keeps what the figure is about: the sum of all steps, the limit of the duals, and each algorithm's share of the bits.
+func TestRetune(t *testing.T) {
+	f, err := FindFigure("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := func(s Scale) map[string]Job {
+		all, err := f.Jobs(FigureOptions{Flavour: "released", Scale: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := map[string]Job{}
+		for _, j := range all {
+			m[j.Name] = j
+		}
+		return m
+	}
+	full, small := jobs(Scale{Share: 1}), jobs(Scale{Share: 0.02, Retune: true})
+	for name, j := range full {
+		a, b := j.Config, small[name].Config
+		if before, after := a.Alpha*float64(a.Iterations), b.Alpha*float64(b.Iterations); math.Abs(after/before-1) > 0.03 {
+			t.Errorf("%s: the sum of steps went from %v to %v", name, before, after)
+		}
+		if name == "swarm" {
+			continue
+		}
+		if r := rate(b.Edges, b.LocalSteps, b.Density) / rate(a.Edges, a.LocalSteps, a.Density); math.Abs(r/math.Sqrt(50)-1) > 0.04 {
+			t.Errorf("%s exchanges %.3f times as much, want √50 times", name, r)
+		}
+	}
+	sa, old := small["sa"].Config, full["sa"].Config
+	if got, want := sa.Alpha/sa.Eta.V, old.Alpha/old.Eta.V; math.Abs(got/want-1) > 1e-3 {
+		t.Errorf("alpha/eta of FSPDA-SA went from %v to %v", want, got)
+	}
+	storm := small["storm"].Config // its eta would leave the region in which duals settle
+	g, err := dist.ParseGraph(storm.Graph, storm.Agents, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	critical := 0.25 * g.Spectrum()[1] * storm.Density / 4 // times the rate of an edge, which differs under round robin
+	if got := storm.Eta.V * storm.Beta; got > 10*critical/10 || got < 10*critical/25 {
+		t.Errorf("eta·beta of FSPDA-STORM is %v, critical damping at rate 1 %v", got, critical)
+	}
+	if got := small["swarm"].Config; got.Compress != "lattice(0.0007071,256)" || got.Edges != "matching" {
+		t.Errorf("Swarm has %s over %s", got.Compress, got.Edges)
+	}
+	plain := jobs(Scale{Share: 0.02})
+	if a, b := plain["choco"].Config, full["choco"].Config; a.Alpha != b.Alpha || a.Density != b.Density || a.Theta != b.Theta || a.Iterations != 20000 || a.EvalPoints != 50 {
+		t.Errorf("without retuning CHOCO is %+v", a)
+	}
+}
+
+// rate is what an algorithm exchanges, up to a factor of its own.
+func rate(edges string, steps int, density float64) float64 {
+	if _, p := probability(edges); p > 0 {
+		return p
+	}
+	if steps > 0 {
+		return 1 / float64(steps)
+	}
+	return density
+}
+
+func TestDigits(t *testing.T) {
+	for v, want := range map[float64]float64{0: 0, 1.23456e-7: 1.235e-7, 0.1 * 0.0707106: 0.007071, 12345: 12350} {
+		if got := digits(v); math.Abs(got-want) > 1e-12*want {
+			t.Errorf("digits(%v) = %v, want %v", v, got, want)
+		}
+	}
+}

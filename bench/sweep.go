@@ -1,0 +1,279 @@
+package bench
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"fspda/internal/rng"
+	"fspda/train"
+)
+
+// Sweep is a search over keys of the configuration: every combination of the lists in Grid, each with every one of Samples draws of what is
+// in Random.
+type Sweep struct {
+	Base    yaml.MapSlice `yaml:"base"`    // configuration of all runs
+	Grid    yaml.MapSlice `yaml:"grid"`    // key: [values]
+	Random  yaml.MapSlice `yaml:"random"`  // key: uniform(a,b), log(a,b), int(a,b), or [values]
+	Samples int           `yaml:"samples"` // draws of Random; 1 if it is empty
+	Seed    uint64        `yaml:"seed"`    // of the draws
+
+	Metric     string  `yaml:"metric"`     // a column of metrics.csv; default test_acc_avg
+	Best       string  `yaml:"best"`       // max or min; by default max for accuracies, min for the rest
+	Bits       float64 `yaml:"bits"`       // budget: the metric at the last evaluation within it; 0 is the end of the run
+	Accounting string  `yaml:"accounting"` // of the budget
+}
+
+// mostRuns guards against a grid that nobody means.
+const mostRuns = 10000
+
+// ReadSweep reads a file of the form of Sweep.
+func ReadSweep(path string) (*Sweep, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
+	}
+	s := &Sweep{Metric: "test_acc_avg", Accounting: "shared-seed", Seed: 1}
+	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
+		return nil, &train.ConfigError{Key: path, Err: err, Want: "the keys are base, grid, random, samples, seed, metric, best, bits, accounting"}
+	}
+	return s, s.check()
+}
+
+func (s *Sweep) check() error {
+	var errs []error
+	if !slices.Contains(train.Columns(), s.Metric) {
+		errs = append(errs, unknownName("metric", s.Metric, train.Columns()))
+	}
+	if s.Best == "" {
+		s.Best = "min"
+		if strings.HasPrefix(s.Metric, "test_acc") || strings.HasPrefix(s.Metric, "test_top5") {
+			s.Best = "max"
+		}
+	}
+	if s.Best != "min" && s.Best != "max" {
+		errs = append(errs, unknownName("best", s.Best, []string{"min", "max"}))
+	}
+	if modes := []string{"shared-seed", "packed", "reference"}; !slices.Contains(modes, s.Accounting) {
+		errs = append(errs, unknownName("accounting", s.Accounting, modes))
+	}
+	if s.Bits < 0 || math.IsNaN(s.Bits) || math.IsInf(s.Bits, 0) {
+		errs = append(errs, &train.ConfigError{Key: "bits", Got: fmt.Sprint(s.Bits), Want: "expected a budget above 0, or 0 for the end of the run"})
+	}
+	if len(s.Random) == 0 {
+		s.Samples = 1
+	} else if s.Samples < 1 {
+		errs = append(errs, &train.ConfigError{Key: "samples", Got: strconv.Itoa(s.Samples), Want: "expected how many draws of the keys in random to try"})
+	}
+	if len(s.Grid)+len(s.Random) == 0 {
+		errs = append(errs, &train.ConfigError{Key: "grid", Want: "the sweep has neither grid nor random: there is nothing to search"})
+	}
+	return errors.Join(errs...)
+}
+
+// setting is one key with a value.
+type setting struct{ key, value string }
+
+// Jobs makes the runs. A run's name is its number and what distinguishes it; a draw depends on the sweep's seed, its number and its key
+// alone, so that more samples, or more keys, leave the earlier draws as they are.
+func (s *Sweep) Jobs() ([]Job, error) {
+	base := train.Default()
+	if len(s.Base) > 0 {
+		text, err := yaml.Marshal(s.Base)
+		if err != nil {
+			return nil, err
+		}
+		if err := base.Parse("base", text); err != nil {
+			return nil, err
+		}
+	}
+	points, err := s.points()
+	if err != nil {
+		return nil, err
+	}
+	var jobs []Job
+	var errs []error
+	for i, settings := range points {
+		c := base
+		words := []string{fmt.Sprintf("%03d", i+1)}
+		for _, kv := range settings {
+			errs = append(errs, c.Parse("sweep", []byte(kv.key+": "+kv.value)))
+			words = append(words, kv.key+"="+plainName(kv.value))
+		}
+		if err := c.Check(); err != nil {
+			errs = append(errs, fmt.Errorf("run %s: %w", strings.Join(words, "-"), err))
+		}
+		jobs = append(jobs, Job{Name: strings.Join(words, "-"), Title: strings.Join(words[1:], " "), Config: c})
+	}
+	return jobs, errors.Join(errs...)
+}
+
+// plainName keeps of a value what every file system takes.
+func plainName(v string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+", r) {
+			return r
+		}
+		return '_'
+	}, strings.Trim(v, `"'`))
+}
+
+// points lists the settings of all runs.
+func (s *Sweep) points() ([][]setting, error) {
+	all := [][]setting{nil}
+	for _, item := range s.Grid {
+		values, ok := item.Value.([]any)
+		if !ok || len(values) == 0 {
+			return nil, &train.ConfigError{Key: fmt.Sprintf("grid: %v", item.Key), Got: fmt.Sprint(item.Value), Want: "expected a list of values, such as [0.1, 0.3]"}
+		}
+		var longer [][]setting
+		for _, p := range all {
+			for _, v := range values {
+				text, err := value(v)
+				if err != nil {
+					return nil, err
+				}
+				longer = append(longer, append(slices.Clone(p), setting{fmt.Sprint(item.Key), text}))
+			}
+		}
+		if all = longer; len(all)*max(1, s.Samples) > mostRuns {
+			return nil, &train.ConfigError{Key: "grid", Got: fmt.Sprintf("of more than %d runs", mostRuns), Want: "use fewer values, or random"}
+		}
+	}
+	if len(s.Random) == 0 {
+		return all, nil
+	}
+	var drawn [][]setting
+	for _, p := range all {
+		for k := range s.Samples {
+			q := slices.Clone(p)
+			for _, item := range s.Random {
+				v, err := s.draw(fmt.Sprint(item.Key), item.Value, k)
+				if err != nil {
+					return nil, err
+				}
+				q = append(q, setting{fmt.Sprint(item.Key), v})
+			}
+			drawn = append(drawn, q)
+		}
+	}
+	return drawn, nil
+}
+
+// value writes a value of the grid as YAML on one line.
+func value(v any) (string, error) {
+	text, err := yaml.MarshalWithOptions(v, yaml.Flow(true))
+	return strings.TrimSpace(string(text)), err
+}
+
+// draw is the k-th draw of a key.
+func (s *Sweep) draw(key string, law any, k int) (string, error) {
+	stream := rng.New(s.Seed, "sweep", hash(key), uint64(k))
+	if list, ok := law.([]any); ok && len(list) > 0 {
+		return value(list[stream.IntN(len(list))])
+	}
+	var a, b float64
+	name, arg, _ := strings.Cut(strings.ReplaceAll(fmt.Sprint(law), " ", ""), "(")
+	n, err := fmt.Sscanf(arg, "%g,%g)", &a, &b)
+	bad := err != nil || n != 2 || !(a < b)
+	u := stream.Float64()
+	switch {
+	case !bad && name == "uniform":
+		return strconv.FormatFloat(digits(a+(b-a)*u), 'g', -1, 64), nil
+	case !bad && name == "log" && a > 0:
+		return strconv.FormatFloat(digits(a*math.Pow(b/a, u)), 'g', -1, 64), nil
+	case !bad && name == "int" && a == math.Trunc(a) && b == math.Trunc(b):
+		return strconv.Itoa(int(a) + stream.IntN(int(b-a)+1)), nil
+	}
+	return "", &train.ConfigError{Key: "random: " + key, Got: fmt.Sprint(law), Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, or a list of values"}
+}
+
+// hash is a number for a key's name (FNV-1a).
+func hash(name string) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range []byte(name) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}
+
+// Ranked is a run of a sweep with what it is judged by.
+type Ranked struct {
+	*Outcome
+	Value     float64 // NaN where it diverged, or had no evaluation within the budget
+	Bits      uint64  // at that evaluation
+	Iteration int
+}
+
+// Rank orders the runs, the best first. Runs of the same value keep the order of the sweep.
+func (s *Sweep) Rank(outcomes []*Outcome) []Ranked {
+	column := slices.Index(train.Columns(), s.Metric)
+	var all []Ranked
+	for _, o := range outcomes {
+		r := Ranked{Outcome: o, Value: math.NaN()}
+		for _, row := range o.Rows {
+			if s.Bits > 0 && float64(Bits(row, s.Accounting)) > s.Bits {
+				break
+			}
+			r.Value, r.Bits, r.Iteration = row.Values()[column], Bits(row, s.Accounting), row.Iteration
+		}
+		if o.Status == train.Diverged {
+			r.Value = math.NaN()
+		}
+		all = append(all, r)
+	}
+	slices.SortStableFunc(all, func(a, b Ranked) int {
+		x, y := a.Value, b.Value
+		switch {
+		case math.IsNaN(x) && math.IsNaN(y):
+			return 0
+		case math.IsNaN(x):
+			return 1
+		case math.IsNaN(y):
+			return -1
+		case s.Best == "max":
+			return cmp.Compare(y, x)
+		}
+		return cmp.Compare(x, y)
+	})
+	return all
+}
+
+// Budget says what the runs were judged by.
+func (s *Sweep) Budget() string {
+	if s.Bits == 0 {
+		return fmt.Sprintf("%s of %s at the end of the run", s.Best, s.Metric)
+	}
+	return fmt.Sprintf("%s of %s at the last evaluation within %s, %s accounting", s.Best, s.Metric, si(uint64(s.Bits)), s.Accounting)
+}
+
+// WriteRanking writes the runs in order, as Markdown or as CSV.
+func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, csv bool) error {
+	head := []string{"rank", "run", s.Metric, "iteration", "bits_" + strings.ReplaceAll(s.Accounting, "-", "_"), "status"}
+	line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
+	if csv {
+		line = func(cells []string) string { return strings.Join(cells, ",") }
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, line(head))
+	if !csv {
+		fmt.Fprintln(&b, "|"+strings.Repeat("---|", len(head)))
+	}
+	for i, r := range ranked {
+		bits := strconv.FormatUint(r.Bits, 10)
+		if !csv {
+			bits = si(r.Bits)
+		}
+		fmt.Fprintln(&b, line([]string{strconv.Itoa(i + 1), r.Job.Name, plain(r.Value), strconv.Itoa(r.Iteration), bits, string(r.Status)}))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fspda/train"
+)
+
+func sweep(t *testing.T, text string) (*Sweep, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "grid.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return ReadSweep(path)
+}
+
+func TestSweepJobs(t *testing.T) {
+	s, err := sweep(t, "base: {algo: fspda-sa, graph: ring}\ngrid: {density: [0.1, 1], edges: [one-edge, 'bernoulli(0.5)']}\nrandom: {alpha: 'log(0.01, 1)', eta: [auto, 0.001], batch: 'int(4, 6)'}\nsamples: 3\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Jobs()
+	if err != nil || len(jobs) != 12 {
+		t.Fatalf("%d jobs, %v", len(jobs), err)
+	}
+	names := map[string]bool{}
+	for i, j := range jobs {
+		c := j.Config
+		names[j.Name] = true
+		if c.Graph != "ring" || c.Alpha < 0.01 || c.Alpha > 1 || c.Batch < 4 || c.Batch > 6 {
+			t.Errorf("%s: %+v", j.Name, c)
+		}
+		if same := jobs[i%3].Config; c.Alpha != same.Alpha || c.Eta != same.Eta { // the draws belong to samples, not to the grid
+			t.Errorf("%s draws alpha %v, eta %v; sample %d of the first point %v, %v", j.Name, c.Alpha, c.Eta, i%3, same.Alpha, same.Eta)
+		}
+		if strings.ContainsAny(j.Name, "()/ '") {
+			t.Errorf("the folder %q is hard to name", j.Name)
+		}
+	}
+	if len(names) != 12 || jobs[11].Config.Edges != "bernoulli(0.5)" || jobs[0].Config.Alpha == jobs[1].Config.Alpha {
+		t.Errorf("names %v", names)
+	}
+	more, err := sweep(t, "random: {density: 'uniform(0.1,0.9)', alpha: 'log(0.01, 1)'}\nsamples: 5\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := more.Jobs(); err != nil || other[2].Config.Alpha != jobs[2].Config.Alpha {
+		t.Errorf("another key changed the draws of alpha: %v", err)
+	}
+}
+
+func TestSweepMistakes(t *testing.T) {
+	for text, word := range map[string]string{
+		"base: {algo: dsgd}":                             "nothing to search",
+		"grid: {alpha: 3}":                               "list of values",
+		"grid: {alhpa: [1]}":                             `did you mean "alpha"`,
+		"grid: {gamma: [1]}\nmetric: test_acc_aver":      "did you mean test_acc_avg",
+		"random: {alpha: 'log(0,1)'}\nsamples: 1":        "log(a,b)",
+		"random: {alpha: 'log(0.1,1)'}":                  "samples",
+		"grid: {alpha: [-1]}":                            "step size above 0",
+		"grid: {alpha: [1]}\nbudget: 3":                  "the keys are",
+		"grid: {alpha: [1]}\nbest: maximum":              "min, max",
+		"grid: {alpha: [1]}\naccounting: packet":         "packed",
+		"grid: {alpha: [1]}\nbits: -1":                   "budget",
+		"base: {bach: 3}\ngrid: {alpha: [1]}":            `did you mean "batch"`,
+		"random: {batch: 'int(1.5,3)'}\nsamples: 2":      "int(a,b)",
+		"grid: {alpha: []}":                              "list of values",
+		"random: {algo: 'uniform(1,2)'}\nsamples: 2\n":   "algo",
+		"grid: {batch: [1.5]}":                           "whole number",
+		"grid: {compress: ['lattice(1,2)', 'randk', 3]}": "",
+	} {
+		s, err := sweep(t, text)
+		if err == nil {
+			_, err = s.Jobs()
+		}
+		if word == "" {
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		var e *train.ConfigError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %v, want an error that speaks of %q", text, err, word)
+		}
+	}
+}
+
+// Runs are judged at a budget, by more or by less, and those without a number come last.
+func TestRank(t *testing.T) {
+	run := func(name string, status train.Status, rows ...train.Row) *Outcome {
+		return &Outcome{Job: Job{Name: name}, Status: status, Rows: rows}
+	}
+	row := func(bits uint64, acc, loss float64) train.Row {
+		return train.Row{BitsSharedSeed: bits, BitsReference: 10 * bits, TestAccAvg: train.Num(acc), TrainLossWorst: train.Num(loss)}
+	}
+	all := []*Outcome{
+		run("slow", train.Finished, row(0, 0.1, 9), row(100, 0.2, 3), row(200, 0.9, 1)),
+		run("fast", train.Finished, row(0, 0.1, 9), row(100, 0.5, 2), row(200, 0.6, 1.5)),
+		run("gone", train.Diverged, row(0, 0.99, 0)),
+	}
+	order := func(s *Sweep) string {
+		var names []string
+		for _, r := range s.Rank(all) {
+			names = append(names, r.Job.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	for _, c := range []struct {
+		s    Sweep
+		want string
+	}{
+		{Sweep{Metric: "test_acc_avg", Best: "max"}, "slow fast gone"},
+		{Sweep{Metric: "test_acc_avg", Best: "max", Bits: 150}, "fast slow gone"},
+		{Sweep{Metric: "train_loss_worst", Best: "min", Bits: 1500, Accounting: "reference"}, "fast slow gone"},
+		{Sweep{Metric: "train_loss_worst", Best: "min"}, "slow fast gone"},
+	} {
+		if got := order(&c.s); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
+		}
+	}
+	if r := (&Sweep{Metric: "test_acc_avg", Best: "max", Bits: 150}).Rank(all); r[0].Bits != 100 || !math.IsNaN(r[2].Value) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Bits to an accuracy are those of the first evaluation there, in the accounting that was asked for.
+func TestTable(t *testing.T) {
+	o := &Outcome{Job: Job{Title: "a,b", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{
+		{TestAccAvg: 0.1, TestAccMin: 0.1}, {TestAccAvg: 0.6, TestAccMin: 0.2, BitsSharedSeed: 1000, BitsReference: 3000}, {TestAccAvg: 0.7, TestAccMin: 0.55, BitsSharedSeed: 2000, BitsReference: 6000}}}
+	table := &Table{Accounting: "reference", Levels: []float64{0.5, 0.9}, Outcomes: []*Outcome{o}}
+	var md, csv strings.Builder
+	if err := errors.Join(table.WriteMarkdown(&md), table.WriteCSV(&csv)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(md.String(), "| a,b | 3 kbit / 6 kbit | – / – |") {
+		t.Error(md.String())
+	}
+	if line := strings.Split(csv.String(), "\n")[1]; !strings.HasPrefix(line, `"a,b",fspda-sa,finished,`) || !strings.Contains(line, ",3000,,6000,,") {
+		t.Error(csv.String())
+	}
+}

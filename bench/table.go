@@ -1,0 +1,169 @@
+package bench
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"fspda/train"
+)
+
+// Milestones are the test accuracies whose cost in bits a table states.
+var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
+
+// Table is the end of several runs in numbers. Accuracies to be reached are those of the worst agent and of the mean model.
+type Table struct {
+	Accounting string // of the bits to reach an accuracy
+	Levels     []float64
+	Outcomes   []*Outcome
+}
+
+// header names the columns.
+func (t *Table) header() []string {
+	h := []string{"run", "algorithm", "status", "iterations", "train_loss_worst", "grad_sq_worst", "consensus", "test_acc_min", "test_acc_mean", "test_acc_avg",
+		"bits_shared_seed", "bits_packed", "bits_reference"}
+	for _, l := range t.Levels {
+		h = append(h, fmt.Sprintf("bits_to_%g%%_mean_model", 100*l))
+	}
+	for _, l := range t.Levels {
+		h = append(h, fmt.Sprintf("bits_to_%g%%_worst_agent", 100*l))
+	}
+	return append(h, "wall_s")
+}
+
+// cells is the line of a run: empty where there is no such number.
+func (t *Table) cells(o *Outcome) []string {
+	r := o.Last()
+	cells := []string{o.Job.Title, o.Job.Config.Algo, string(o.Status), strconv.Itoa(r.Iteration)}
+	for _, v := range []train.Num{r.TrainLossWorst, r.GradSqWorst, r.Consensus, r.TestAccMin, r.TestAccMean, r.TestAccAvg} {
+		cells = append(cells, plain(float64(v)))
+	}
+	for _, v := range []uint64{r.BitsSharedSeed, r.BitsPacked, r.BitsReference} {
+		cells = append(cells, strconv.FormatUint(v, 10))
+	}
+	for _, column := range []func(train.Row) train.Num{meanAccuracy, worstAccuracy} {
+		for _, l := range t.Levels {
+			cells = append(cells, t.reach(o.Rows, column, l))
+		}
+	}
+	return append(cells, plain(o.WallS))
+}
+
+func meanAccuracy(r train.Row) train.Num  { return r.TestAccAvg }
+func worstAccuracy(r train.Row) train.Num { return r.TestAccMin }
+
+// reach is the number of bits at the first evaluation whose accuracy is at least level.
+func (t *Table) reach(rows []train.Row, accuracy func(train.Row) train.Num, level float64) string {
+	for _, r := range rows {
+		if float64(accuracy(r)) >= level {
+			return strconv.FormatUint(Bits(r, t.Accounting), 10)
+		}
+	}
+	return ""
+}
+
+// Bits are what a row's bits come to in an accounting.
+func Bits(r train.Row, accounting string) uint64 {
+	switch accounting {
+	case "packed":
+		return r.BitsPacked
+	case "reference":
+		return r.BitsReference
+	}
+	return r.BitsSharedSeed
+}
+
+func plain(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
+
+// WriteCSV writes the table with all digits, for programs.
+func (t *Table) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	lines := [][]string{t.header()}
+	for _, o := range t.Outcomes {
+		lines = append(lines, t.cells(o))
+	}
+	return out.WriteAll(lines)
+}
+
+// WriteMarkdown writes the table for people: the end of each run, then what an accuracy cost.
+func (t *Table) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| run | worst loss | worst squared gradient | consensus | accuracy: worst agent | mean of agents | mean model | bits: shared seed | packed | reference | time |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, o := range t.Outcomes {
+		r := o.Last()
+		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", o.Job.Title, state(o), short(r.TrainLossWorst), short(r.GradSqWorst), short(r.Consensus),
+			percent(r.TestAccMin), percent(r.TestAccMean), percent(r.TestAccAvg), si(r.BitsSharedSeed), si(r.BitsPacked), si(r.BitsReference), minutes(o.WallS))
+	}
+	fmt.Fprintf(&b, "\nBits (%s accounting) at the first evaluation of at least this test accuracy, mean model / worst agent:\n\n| run |", t.Accounting)
+	for _, l := range t.Levels {
+		fmt.Fprintf(&b, " %g %% |", 100*l)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(t.Levels)) + "\n")
+	for _, o := range t.Outcomes {
+		fmt.Fprintf(&b, "| %s |", o.Job.Title)
+		for _, l := range t.Levels {
+			fmt.Fprintf(&b, " %s / %s |", bitsText(t.reach(o.Rows, meanAccuracy, l)), bitsText(t.reach(o.Rows, worstAccuracy, l)))
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// state is empty for a run that has finished.
+func state(o *Outcome) string {
+	switch o.Status {
+	case train.Finished:
+		return ""
+	case "":
+		return " (unfinished)"
+	}
+	return " (" + string(o.Status) + fmt.Sprintf(" at %d)", o.Last().Iteration)
+}
+
+func short(v train.Num) string {
+	if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+		return "–"
+	}
+	return strconv.FormatFloat(float64(v), 'g', 3, 64)
+}
+
+func percent(v train.Num) string {
+	if math.IsNaN(float64(v)) {
+		return "–"
+	}
+	return strconv.FormatFloat(100*float64(v), 'f', 2, 64) + " %"
+}
+
+func bitsText(digits string) string {
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil { // empty: it never got there
+		return "–"
+	}
+	return si(n)
+}
+
+// si writes a number of bits in three digits.
+func si(n uint64) string {
+	v, unit := float64(n), 0
+	for ; v >= 999.5 && unit < 6; unit++ {
+		v /= 1000
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64) + " " + [...]string{"bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit", "Ebit"}[unit]
+}
+
+func minutes(s float64) string {
+	if s < 60 {
+		return strconv.FormatFloat(s, 'f', 1, 64) + " s"
+	}
+	return strconv.FormatFloat(s/60, 'f', 1, 64) + " min"
+}

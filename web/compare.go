@@ -1,0 +1,244 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Curve is one line of pictures that compare: columns of numbers by name, as in metrics.jsonl.
+type Curve struct {
+	Name    string
+	Group   string // a panel of a group shows its curves only
+	Style   int    // from 1 on; 0 goes by the curve's place
+	Columns map[string][]float64
+}
+
+// Panel is one picture of a comparison.
+type Panel struct {
+	Title  string // empty: named for what it shows
+	Group  string // empty: all curves
+	Column string // on the y axis
+	X      string // iteration, epoch, or a column of bits
+	Log    bool   // the y axis
+}
+
+// Comparison is several runs in the same pictures.
+type Comparison struct {
+	Title   string
+	Caption []string // what a reader must know, a line each
+	Panels  []Panel
+	Across  int // panels in a row
+	Curves  []Curve
+}
+
+// ReadCurve reads the metrics of dir, the folder of a run.
+func ReadCurve(dir, name, group string) (Curve, error) {
+	m, err := readMetrics(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		return Curve{}, err
+	}
+	return Curve{Name: name, Group: group, Columns: m.column}, nil
+}
+
+// measure is how a column is shown.
+type measure struct {
+	column, title string
+	label         func(v, step float64) string
+	value         func(v float64) string
+}
+
+// measures are the columns that comparisons know; others are shown by their name.
+var measures = []measure{
+	{"iteration", "iteration", countLabel, grouped},
+	{"epoch", "epoch", countLabel, fourDigits},
+	{"bits_shared_seed", "bits sent by all agents, shared-seed accounting", bitLabel, bitValue},
+	{"bits_packed", "bits sent by all agents, packed accounting", bitLabel, bitValue},
+	{"bits_reference", "bits sent by all agents, reference accounting", bitLabel, bitValue},
+	{"grad_sq_worst", "squared gradient norm, worst agent", plainLabel, fourDigits},
+	{"grad_sq_avg", "squared gradient norm, mean model", plainLabel, fourDigits},
+	{"train_loss_worst", "training loss, worst agent", plainLabel, fourDigits},
+	{"train_loss_avg", "training loss, mean model", plainLabel, fourDigits},
+	{"consensus", "consensus error, sum over agents", plainLabel, fourDigits},
+	{"test_acc_min", "test accuracy, worst agent", percentLabel, percent},
+	{"test_acc_mean", "test accuracy, mean of agents", percentLabel, percent},
+	{"test_acc_avg", "test accuracy, mean model", percentLabel, percent},
+	{"lr", "alpha", plainLabel, fourDigits},
+	{"eta", "eta", plainLabel, fourDigits},
+}
+
+func bitValue(v float64) string { return si(v, "bit") }
+
+func measureOf(column string) measure {
+	for _, m := range measures {
+		if m.column == column {
+			return m
+		}
+	}
+	return measure{column, column, plainLabel, fourDigits}
+}
+
+// style is the name of the style of the i-th curve: after the last one they begin anew.
+func (c *Comparison) style(i int) string {
+	if s := c.Curves[i].Style; s > 0 {
+		i = s - 1
+	}
+	return fmt.Sprintf("v-c%d", i%curveStyles+1)
+}
+
+// WritePictures writes the panels, side by side below a common legend and above the caption, as base.svg and base.png.
+func (c *Comparison) WritePictures(base string) error { return writePlot(c.draw(), base) }
+
+// draw puts the panels on one sheet.
+func (c *Comparison) draw() *drawing {
+	across := max(1, min(c.Across, len(c.Panels)))
+	d := &drawing{w: chartW * float64(across)}
+	d.text("v-title", edge, 22, start, c.Title)
+	d.alt = c.Title + "."
+	top := c.legend(d) + 8
+	for i := range c.Panels {
+		p := c.panel(&c.Panels[i])
+		d.put(p, chartW*float64(i%across), top+panelH*float64(i/across))
+		d.alt += " " + p.alt
+	}
+	y := top + panelH*float64((len(c.Panels)+across-1)/across) + 14
+	for _, line := range c.Caption {
+		for _, part := range wrapped("v-label", line, d.w-2*edge) {
+			d.text("v-label", edge, y, start, part)
+			y += 16
+		}
+	}
+	d.h = y
+	return d
+}
+
+// put adds the marks of another drawing, moved.
+func (d *drawing) put(o *drawing, dx, dy float64) {
+	for _, m := range o.marks {
+		m.at = slices.Clone(m.at)
+		for i := range m.at {
+			m.at[i].x += dx
+			m.at[i].y += dy
+		}
+		d.add(m)
+	}
+}
+
+// wrapped breaks a line between words where it is longer than width.
+func wrapped(style, line string, width float64) []string {
+	var lines []string
+	now := ""
+	for word := range strings.FieldsSeq(line) {
+		if longer := strings.TrimSpace(now + " " + word); now == "" || textWidth(style, longer) <= width {
+			now = longer
+			continue
+		}
+		lines, now = append(lines, now), word
+	}
+	return append(lines, now)
+}
+
+// legend names the curves and returns where it ends.
+func (c *Comparison) legend(d *drawing) float64 {
+	x, y := edge, 42.0
+	for i := range c.Curves {
+		w := 27 + textWidth("v-key", clean(c.Curves[i].Name)) + 16
+		if x > edge && x+w > d.w-edge {
+			x, y = edge, y+18
+		}
+		d.line(c.style(i), point{x, y - 4}, point{x + 22, y - 4})
+		d.text("v-key", x+27, y, start, clean(c.Curves[i].Name))
+		x += w
+	}
+	return y
+}
+
+// panelH is the height of a panel: that of a chart without its title.
+const panelH = chartH - 34
+
+// panel draws one picture. Its plot stands where that of a chart of a single run does, without the room for a legend.
+func (c *Comparison) panel(p *Panel) *drawing {
+	xm, ym := measureOf(p.X), measureOf(p.Column)
+	pl := &plot{drawing: &drawing{w: chartW, h: chartH}}
+	title := p.Title
+	if title != "" {
+		title += ": "
+	}
+	title += ym.title
+	pl.alt = title + " against " + xm.title + "."
+	logX := strings.HasPrefix(p.X, "bits")
+	var x, y extent
+	for _, cu := range c.of(p) {
+		eachPoint(cu, p, logX, func(px, py float64) { x.include(px); y.include(py) })
+	}
+	if !x.some {
+		pl.add(mark{kind: polygon, style: "v-frame", at: rect(edge, plotTop, chartW-2*edge, plotBottom-plotTop)})
+		pl.text("v-note", chartW/2, (plotTop+plotBottom)/2, middle, "nothing measured yet")
+		return raised(pl.drawing, title)
+	}
+	pl.y, pl.x = newAxis(ym.title, p.Log, y, ym.label), newAxis(xm.title, logX, x, xm.label)
+	if strings.HasPrefix(p.Column, "test_acc") {
+		pl.y.keep(fraction)
+	}
+	if p.X == "iteration" {
+		pl.x.keep(wholeNumber)
+	}
+	pl.axes()
+	for i := len(c.Curves) - 1; i >= 0; i-- { // the first one lies on top
+		if cu := &c.Curves[i]; p.Group == "" || cu.Group == p.Group {
+			pl.overlay(cu, p, logX, c.style(i), ym)
+		}
+	}
+	return raised(pl.drawing, title)
+}
+
+// raised moves a chart up by the room of its legend, and sets a title above it.
+func raised(d *drawing, title string) *drawing {
+	out := &drawing{w: d.w, h: panelH, alt: d.alt}
+	out.put(d, 0, panelH-chartH)
+	out.text("v-key", chartW/2, plotTop-8+panelH-chartH, middle, title)
+	return out
+}
+
+// of lists the curves of a panel.
+func (c *Comparison) of(p *Panel) []*Curve {
+	var out []*Curve
+	for i := range c.Curves {
+		if p.Group == "" || c.Curves[i].Group == p.Group {
+			out = append(out, &c.Curves[i])
+		}
+	}
+	return out
+}
+
+// eachPoint visits what the axes can show of a curve.
+func eachPoint(cu *Curve, p *Panel, logX bool, visit func(x, y float64)) {
+	ax, ay := axis{log: logX}, axis{log: p.Log}
+	xs, ys := cu.Columns[p.X], cu.Columns[p.Column]
+	for r := range min(len(xs), len(ys)) {
+		if finite(xs[r]) && finite(ys[r]) && ax.shows(xs[r]) && ay.shows(ys[r]) {
+			visit(xs[r], ys[r])
+		}
+	}
+}
+
+// overlay draws one curve of a panel.
+func (p *plot) overlay(cu *Curve, panel *Panel, logX bool, style string, m measure) {
+	var at []point
+	last := math.NaN()
+	eachPoint(cu, panel, logX, func(x, y float64) {
+		px, py := p.place(x, y)
+		at, last = append(at, point{px, py}), y
+	})
+	switch len(at) {
+	case 0:
+		return
+	case 1:
+		p.line(style, point{at[0].x - 3, at[0].y}, point{at[0].x + 3, at[0].y})
+	default:
+		p.line(style, at...)
+	}
+	p.alt += fmt.Sprintf(" %s ends at %s.", cu.Name, m.value(last))
+}

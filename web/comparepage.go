@@ -1,0 +1,112 @@
+package web
+
+import (
+	"bytes"
+	_ "embed" // the page
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strings"
+)
+
+//go:embed compare.html.tmpl
+var comparisonText string
+
+//go:embed compare.js
+var comparisonScript string
+
+var comparisonPage = template.Must(template.New("comparison").Parse(comparisonText))
+
+// comparisonData is what the script of the page draws.
+type comparisonData struct {
+	Names  map[string]string `json:"names"` // of columns
+	Xs     []string          `json:"xs"`    // columns that can be the x axis
+	Table  []string          `json:"table"` // columns of the table
+	Panels []panelData       `json:"panels"`
+	Curves []curveData       `json:"curves"`
+}
+
+type panelData struct {
+	Title  string `json:"title"`
+	Group  string `json:"group"`
+	Column string `json:"column"`
+	X      string `json:"x"`
+	Log    bool   `json:"log"`
+}
+
+type curveData struct {
+	Name    string                `json:"name"`
+	Group   string                `json:"group"`
+	Style   string                `json:"style"`
+	Columns map[string][]*float64 `json:"columns"` // null where a number is not finite
+}
+
+// WritePage writes the comparison as one page that needs nothing else: curves can be switched on and off, axes chosen, values read off.
+func (c *Comparison) WritePage(path string) error {
+	text, err := json.Marshal(c.data()) // escapes <, > and &, so that no text can end the element that holds it
+	if err != nil {
+		return fmt.Errorf("web: comparison %s: %w", path, err)
+	}
+	view := struct {
+		Title   string
+		Caption []string
+		CSS     template.CSS
+		Data    template.JS
+		Script  template.JS
+	}{clean(c.Title), c.Caption, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text), template.JS(comparisonScript)}
+	var b bytes.Buffer
+	if err := comparisonPage.Execute(&b, view); err != nil {
+		return fmt.Errorf("web: comparison %s: %w", path, err)
+	}
+	if err := replace(path, b.Bytes()); err != nil {
+		return fmt.Errorf("web: write comparison: %w", err)
+	}
+	return nil
+}
+
+// data keeps the columns that comparisons know and that some curve has.
+func (c *Comparison) data() *comparisonData {
+	d := &comparisonData{Names: map[string]string{}}
+	for _, m := range measures {
+		if !c.has(m.column) {
+			continue
+		}
+		d.Names[m.column] = m.title
+		switch {
+		case m.column == "iteration" || m.column == "epoch" || strings.HasPrefix(m.column, "bits"):
+			d.Xs = append(d.Xs, m.column)
+		default:
+			d.Table = append(d.Table, m.column)
+		}
+	}
+	for _, p := range c.Panels {
+		d.Names[p.Column], d.Names[p.X] = measureOf(p.Column).title, measureOf(p.X).title
+		d.Panels = append(d.Panels, panelData(p))
+	}
+	for i, cu := range c.Curves {
+		out := curveData{Name: clean(cu.Name), Group: cu.Group, Style: c.style(i), Columns: map[string][]*float64{}}
+		for name := range d.Names {
+			for _, v := range cu.Columns[name] {
+				if finite(v) {
+					out.Columns[name] = append(out.Columns[name], &v)
+				} else {
+					out.Columns[name] = append(out.Columns[name], nil)
+				}
+			}
+		}
+		d.Curves = append(d.Curves, out)
+	}
+	return d
+}
+
+// has tells whether some curve has a number in a column.
+func (c *Comparison) has(column string) bool {
+	for _, cu := range c.Curves {
+		for _, v := range cu.Columns[column] {
+			if finite(v) {
+				return true
+			}
+		}
+	}
+	return false
+}
