@@ -31,6 +31,7 @@ type Setup struct {
 	Lattice    *dist.Lattice   // nil where vectors travel as they are
 	Algo       algo.Algorithm
 	Collective bool
+	Links      *Links // simulated; nil: time plays no part
 	Schedule   Schedule
 	Dim        int
 	Threads    int
@@ -88,6 +89,7 @@ func (c Config) Check() error {
 	atLeast("batch", c.Batch, 1)
 	atLeast("eval_points", c.EvalPoints, 1)
 	atLeast("local_steps", c.LocalSteps, 0)
+	atLeast("eval_agents", c.EvalAgents, 0)
 	if c.Threads < 0 || c.Threads > maxThreads {
 		bad("threads", c.Threads, "expected 0, for all cores, to %d", maxThreads)
 	}
@@ -199,7 +201,7 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.clocks())
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.network(), s.clocks())
 }
 
 // mix makes the fixed matrix W of an algorithm that averages with it.

@@ -73,7 +73,7 @@ func (c *Comparison) data() *comparisonData {
 		}
 		d.Names[m.column] = m.title
 		switch {
-		case m.column == "iteration" || m.column == "epoch" || strings.HasPrefix(m.column, "bits"):
+		case m.column == "iteration" || m.column == "epoch" || m.column == "virtual_time" || strings.HasPrefix(m.column, "bits"):
 			d.Xs = append(d.Xs, m.column)
 		default:
 			d.Table = append(d.Table, m.column)
