@@ -144,6 +144,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := s.steps(); err != nil {
 		return nil, err
 	}
+	s.warnSlowEvaluation()
 	s.Algo = s.method.New(s)
 	return s, s.checkRounds()
 }
@@ -300,4 +301,13 @@ func (s *Setup) bits(l dist.Ledger) uint64 { return l.Bits(dist.Accounting(s.Con
 // has one class.
 func (s *Setup) Skew() float64 {
 	return data.Skew(data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards))
+}
+
+// manyAgents is from where on it is worth to say that evaluations look at every agent.
+const manyAgents = 200
+
+func (s *Setup) warnSlowEvaluation() {
+	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: eval_agents 10 looks at ten of them", s.points()+1, c.Agents))
+	}
 }

@@ -89,7 +89,7 @@ func timeTo(rows []Row, share float64) Num {
 		}
 	}
 	for _, r := range rows {
-		if r.TestAccAvg >= Num(share)*best {
+		if r.TestAccAvg >= Num(share)*best*(1-1e-12) { // 0.72 is 80 % of 0.9, though not in binary
 			return r.Time
 		}
 	}
