@@ -62,10 +62,6 @@ func (s *Setup) network() error {
 // timed tells whether agents have clocks of their own. An asynchronous run has its timeline.
 func (s *Setup) timed() bool { return s.Links != nil && s.method.Edges != Clocks }
 
-// Seconds tells whether virtual time is in seconds. Without simulated links an asynchronous run counts it in gradients of a mean agent, and others
-// do not count it.
-func (s *Setup) Seconds() bool { return s.Links != nil }
-
 // route is the link between two agents, the same both ways.
 func (l *Links) route(i, j int) route {
 	spec := l.base

@@ -346,3 +346,56 @@ func TestEvalAgents(t *testing.T) {
 		t.Errorf("%+v\n%+v", some, all)
 	}
 }
+
+// The example of the documentation is a file of links.
+func TestLinksOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../docs/links.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("docs/links.md has no example")
+	}
+	l := mustLinks(t, example, 10)
+	if got, want := l.route(1, 6), (route{0.09, 0.2, 1e7, 0.01}); got != want {
+		t.Errorf("from eu to us %+v, want %+v", got, want)
+	}
+	if got, want := l.route(5, 0).latency, 0.07; got != want {
+		t.Errorf("between 0 and 5 %v s, want %v", got, want)
+	}
+	if got, want := l.route(9, 3).latency, 0.12; got != want || l.gradient[9] != 0.06 || l.uplink[9] != 1e6 || l.uplink[8] != 2e7 {
+		t.Errorf("agent 9: latency %v, want %v; gradient %v, uplink %v", got, want, l.gradient[9], l.uplink[9])
+	}
+	_, err = ParseLinks([]byte(example), 8, 1)
+	if err == nil || !strings.Contains(err.Error(), "they are 0 to 7") {
+		t.Errorf("with 8 agents: %v", err)
+	}
+}
+
+// The time to a share of the best accuracy is that of the first row that has it.
+func TestTimeTo(t *testing.T) {
+	rows := []Row{{TestAccAvg: 0.1}, {TestAccAvg: 0.72, Time: 2}, {TestAccAvg: Num(math.NaN()), Time: 3}, {TestAccAvg: 0.9, Time: 4}, {TestAccAvg: 0.8, Time: 5}}
+	for share, want := range map[float64]Num{0.1: 0, 0.5: 2, 0.8: 2, 0.81: 4, 1: 4} {
+		if got := timeTo(rows, share); got != want {
+			t.Errorf("%v of the best at %v, want %v", share, got, want)
+		}
+	}
+	if got := timeTo(nil, 0.5); !math.IsNaN(float64(got)) {
+		t.Errorf("without rows %v", got)
+	}
+}
+
+// Links belong to the trajectory of an asynchronous run, and to no other.
+func TestLinksFingerprint(t *testing.T) {
+	for _, name := range Algorithms() {
+		a := small()
+		a.Algo = name
+		b := a
+		b.Links = "wan.yaml"
+		if same := a.Fingerprint() == b.Fingerprint(); same == (name == "fspda-async") || same != (len(a.Differences(b)) == 0) {
+			t.Errorf("%s: links leave the fingerprint alone: %v", name, same)
+		}
+	}
+}
