@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,12 @@ func (t *Table) header() []string {
 	for _, l := range t.Levels {
 		h = append(h, fmt.Sprintf("bits_to_%g%%_worst_agent", 100*l))
 	}
+	if t.timed() {
+		h = append(h, "virtual_time")
+		for _, l := range t.Levels {
+			h = append(h, fmt.Sprintf("virtual_time_to_%g%%_mean_model", 100*l))
+		}
+	}
 	return append(h, "wall_s")
 }
 
@@ -49,7 +56,28 @@ func (t *Table) cells(o *Outcome) []string {
 			cells = append(cells, t.reach(o.Rows, column, l))
 		}
 	}
+	if t.timed() {
+		cells = append(cells, plain(float64(r.Time)))
+		for _, l := range t.Levels {
+			cells = append(cells, plain(timeTo(o.Rows, l)))
+		}
+	}
 	return append(cells, plain(o.WallS))
+}
+
+// Timed tells whether a run has the virtual time of a simulated network, in seconds.
+func (o *Outcome) Timed() bool { return o.Job.Config.Links != "" }
+
+func (t *Table) timed() bool { return slices.ContainsFunc(t.Outcomes, (*Outcome).Timed) }
+
+// timeTo is the virtual time of the first evaluation whose accuracy of the mean model is at least level; NaN: there is none.
+func timeTo(rows []train.Row, level float64) float64 {
+	for _, r := range rows {
+		if float64(r.TestAccAvg) >= level {
+			return float64(r.Time)
+		}
+	}
+	return math.NaN()
 }
 
 func meanAccuracy(r train.Row) train.Num  { return r.TestAccAvg }
@@ -115,8 +143,31 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 		}
 		b.WriteString("\n")
 	}
+	t.writeTimes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeTimes adds what an accuracy cost in virtual time, where runs have it.
+func (t *Table) writeTimes(b *strings.Builder) {
+	if !t.timed() {
+		return
+	}
+	b.WriteString("\nSeconds of the simulated network at the first evaluation of at least this test accuracy of the mean model:\n\n| run |")
+	for _, l := range t.Levels {
+		fmt.Fprintf(b, " %g %% |", 100*l)
+	}
+	b.WriteString(" end |\n|---|" + strings.Repeat("---|", len(t.Levels)+1) + "\n")
+	for _, o := range t.Outcomes {
+		if !o.Timed() {
+			continue
+		}
+		fmt.Fprintf(b, "| %s |", o.Job.Title)
+		for _, l := range t.Levels {
+			fmt.Fprintf(b, " %s |", short(train.Num(timeTo(o.Rows, l))))
+		}
+		fmt.Fprintf(b, " %s |\n", short(o.Last().Time))
+	}
 }
 
 // state is empty for a run that has finished.

@@ -12,6 +12,9 @@ type Message struct {
 	From, To int
 	Values   []*Buffer
 	Codec    Codec // how a transport that leaves the process writes the values; nil: as float32
+	// Arrives is when the message is there in the virtual time of simulated links, 0 where there are none. A transport carries it along;
+	// it is no payload, and nothing waits for it.
+	Arrives float64
 }
 
 // Release lets go of all values.

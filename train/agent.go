@@ -33,17 +33,16 @@ type agent struct {
 	round   algo.Round
 	batch   device.Batch
 	taken   bool // batch holds this iteration's examples
-	events  []dist.Event
-	weights *dist.ActiveMixing
 	coords  []uint32
 	masks   []device.Index // one per link, memory reused
+	clock   *clock         // under simulated links; nil else
 	own     []*dist.Buffer // lent in this iteration
 	sendErr error
 	heard   []*dist.Buffer
 	pk      packer
 
 	event int     // of an asynchronous run: the one at hand
-	time  float64 // of an asynchronous run: when it last left a snapshot, in virtual time
+	time  float64 // virtual: of an asynchronous run when it last left a snapshot, else the begin of this iteration
 }
 
 func newAgent(r *run, id, first int) (*agent, error) {
@@ -52,13 +51,16 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{id: id, run: r, loader: loader, weights: dist.NewActiveMixing(s.Graph.N), spare: make(chan *snapshot, 3)}
+	a := &agent{id: id, run: r, loader: loader, spare: make(chan *snapshot, 3)}
 	a.state = algo.NewState(s.Algo, r.dev, r.dev.NewVector(s.Dim))
 	for range 2 {
 		a.spare <- newSnapshot(r.dev, a.state)
 	}
 	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
 	a.prepare()
+	if s.timed() {
+		a.clock = newClock(s, id)
+	}
 	return a, nil
 }
 
@@ -119,6 +121,7 @@ func (a *agent) step(t int) error {
 		return err
 	}
 	a.account()
+	a.time = a.clock.end()
 	if s.sparing() {
 		return nil
 	}
@@ -141,14 +144,14 @@ func (a *agent) connect(t int) {
 		a.broadcast(t)
 		return
 	}
-	a.events = s.Process.Active(a.events, t)
-	a.weights.Set(a.events)
-	for k, e := range a.events {
+	now := a.run.active(t)
+	defer a.run.actives.Put(now)
+	for k, e := range now.events {
 		peer, ok := e.Peer(a.id)
 		if !ok {
 			continue
 		}
-		w, fixed := a.weights.Event(k), 0.0
+		w, fixed := now.weights.Event(k), 0.0
 		if s.Mixing != nil {
 			fixed = s.Mixing.Edge(e.Edge)
 		}
@@ -200,6 +203,9 @@ func (a *agent) post(link int, values ...device.Vector) {
 		m.Values = append(m.Values, a.own[at])
 		l.Own = append(l.Own, v)
 	}
+	if a.clock != nil {
+		m.Arrives = a.clock.post(m.T, l.Peer, a.messageBits(values))
+	}
 	if err := a.run.net.Send(a.ctx, m); err != nil && a.sendErr == nil {
 		a.sendErr = err
 	}
@@ -220,6 +226,7 @@ func (a *agent) hear(l *algo.Link) error {
 	if err != nil {
 		return cmp.Or(context.Cause(a.ctx), err)
 	}
+	a.clock.hear(m.Arrives)
 	for _, b := range m.Values {
 		a.heard = append(a.heard, b)
 		l.Heard = append(l.Heard, b.V)
@@ -302,6 +309,7 @@ func (a *agent) grad(dst, x device.Vector) error {
 	if !(math.Abs(loss) <= lossLimit) { // NaN too
 		return &DivergedError{Agent: a.id, T: a.round.T, Loss: loss}
 	}
+	a.clock.gradient(a.grads)
 	a.grads++
 	if scale := a.run.setup.gain(a.id); scale != 1 {
 		a.run.dev.Combine(dst, device.Term{A: scale, V: dst})
@@ -336,6 +344,9 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	}
 	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
 	sn.ledger, sn.grads, sn.decodes, sn.time = a.ledger, a.grads, a.pk.decodes, a.time
+	if save {
+		sn.clock = a.clock.save()
+	}
 	a.run.dev.Gather(sn.x, a.state.X, nil)
 	for i, v := range a.state.Aux {
 		a.run.dev.Gather(sn.aux[i], v, nil)

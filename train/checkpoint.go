@@ -41,6 +41,8 @@ type manifest struct {
 	Ledgers     []dist.Ledger  `json:"ledgers"`
 	Grads       []int          `json:"grads"`
 	Decodes     []dist.Decodes `json:"decodes,omitempty"` // of a lattice
+	Links       string         `json:"links,omitempty"`   // identifies the simulated network
+	Clocks      []Clock        `json:"clocks,omitempty"`  // under it
 	Bytes       int64          `json:"vectors_bytes"`
 	SHA256      string         `json:"vectors_sha256"`
 }
@@ -86,11 +88,14 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 		return err
 	}
 	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
-		Iteration: sn[0].t, Agents: len(sn), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: wall}
+		Iteration: sn[0].t, Agents: len(sn), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: wall, Links: s.Links.digest()}
 	for _, a := range sn {
 		m.Ledgers, m.Grads = append(m.Ledgers, a.ledger), append(m.Grads, a.grads)
 		if s.Lattice != nil {
 			m.Decodes = append(m.Decodes, a.decodes)
+		}
+		if s.timed() {
+			m.Clocks = append(m.Clocks, a.clock)
 		}
 	}
 	h := sha256.New()
@@ -239,6 +244,11 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 		return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
 	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
+	case c.Links != s.Links.digest():
+		return &CheckpointError{Got: "was made with other simulated links, or without: its virtual time would not be that of one network",
+			Hint: "resume with the same file of links, or start over in another folder"}
+	case s.timed() && len(c.Clocks) != c.Agents:
+		return &CheckpointError{Got: "is damaged: it lacks the virtual times of its agents"}
 	case c.Iteration < 0 || c.Iteration > s.Config.Iterations:
 		return &CheckpointError{Got: fmt.Sprintf("is damaged: iteration %d of a run of %d", c.Iteration, s.Config.Iterations)}
 	}
@@ -283,6 +293,10 @@ func (c *checkpoint) restore(a *agent) error {
 	a.ledger, a.grads = c.Ledgers[a.id], c.Grads[a.id]
 	if c.Decodes != nil {
 		a.pk.decodes = c.Decodes[a.id]
+	}
+	if a.clock != nil {
+		a.clock.restore(c.Clocks[a.id])
+		a.time = c.Clocks[a.id].At
 	}
 	return nil
 }

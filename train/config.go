@@ -79,6 +79,8 @@ type Config struct {
 	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
 	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
 	Checkpoint float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
+	Links      string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
+	EvalAgents int     `yaml:"eval_agents" same:"y" help:"how many agents' models an evaluation looks at beside their mean, spread evenly; 0 is all"`
 	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
 }
 
@@ -223,11 +225,16 @@ func (c Config) YAML() []byte {
 	return text
 }
 
+// harmless tells whether a key leaves the trajectory alone. Links do, but not where their times decide who meets whom.
+func (c Config) harmless(f Field) bool {
+	return f.Harmless && (f.Key != "links" || !c.clocked())
+}
+
 // Fingerprint identifies the trajectory: equal for two configurations that give the same bits. Keys marked harmless do not count.
 func (c Config) Fingerprint() string {
 	h := sha256.New()
 	for _, f := range c.Fields() {
-		if !f.Harmless {
+		if !c.harmless(f) {
 			fmt.Fprintf(h, "%s=%v\n", f.Key, reflect.ValueOf(f.Value).Elem().Interface())
 		}
 	}
@@ -240,7 +247,7 @@ func (c Config) Differences(other Config) []string {
 	a, b := c.Fields(), other.Fields()
 	for i := range a {
 		va, vb := fmt.Sprint(reflect.ValueOf(a[i].Value).Elem()), fmt.Sprint(reflect.ValueOf(b[i].Value).Elem())
-		if va != vb && !a[i].Harmless {
+		if va != vb && !c.harmless(a[i]) {
 			diff = append(diff, fmt.Sprintf("%s (%s there, %s here)", a[i].Key, vb, va))
 		}
 	}

@@ -73,19 +73,34 @@ func (e *evaluator) row(sn []*snapshot) (Row, error) {
 		mean32[k] = float32(v)
 	}
 	duals := e.duals(sn)
-	points, err := e.points(append(models, mean32), duals != nil)
+	looked := e.looked(models)
+	points, err := e.points(append(looked, mean32), duals != nil)
 	if err != nil {
 		return Row{}, err
 	}
 	r := e.bookkeeping(sn)
 	r.Consensus, r.ConsensusMax = consensus(models, mean)
-	fillScores(&r, points[:n], points[n])
+	fillScores(&r, points[:len(looked)], points[len(looked)])
 	r.DualSum, r.DualTrack = Num(math.NaN()), Num(math.NaN())
 	if duals != nil {
 		r.DualSum = dualSum(duals)
-		r.DualTrack = e.dualTrack(duals, points[n])
+		r.DualTrack = e.dualTrack(duals, points[len(looked)])
 	}
 	return r, nil
+}
+
+// looked is the models that are evaluated one by one: all, or as many as were asked for, of agents in equal distances. What is measured of an
+// agent costs a pass over all training data, and so grows with the square of their number.
+func (e *evaluator) looked(models [][]float32) [][]float32 {
+	n, k := len(models), e.setup.Config.EvalAgents
+	if k == 0 || k >= n {
+		return slices.Clip(models)
+	}
+	some := make([][]float32, 0, k+1)
+	for i := range k {
+		some = append(some, models[i*n/k])
+	}
+	return some
 }
 
 // bookkeeping fills what needs no model: counters and step sizes.
@@ -104,11 +119,13 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 		r.GradsTotal += s.grads
 		r.FarDecodes += s.decodes.Far
 		r.LargestDecode = max(r.LargestDecode, Num(s.decodes.Largest))
+		r.Time = max(r.Time, Num(s.time))
+		r.TimeMean += Num(s.time)
 	}
+	r.TimeMean /= Num(len(sn))
 	if e.setup.sparing() {
 		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)) / e.setup.perEpoch())
 	}
-	r.Time = Num(sn[0].time)
 	alpha, eta := e.setup.Schedule.At(t)
 	r.LR, r.Eta = Num(alpha), Num(eta)
 	return r

@@ -22,6 +22,7 @@ import (
 //
 //	config.yaml     resolved, replayable
 //	metrics.jsonl   one Row a line; metrics.csv the same
+//	links.yaml      a copy of the simulated network, where there is one
 //	shards.json     classes per agent and the graph, for the report
 //	summary.json    the Summary, at the end
 //	checkpoints/    see checkpoint.go
@@ -115,10 +116,15 @@ func (f *Folder) create(s *Setup) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range []struct {
+	type file struct {
 		name string
 		text []byte
-	}{{"shards.json", shards}, {"config.yaml", s.Config.YAML()}} { // the configuration last: with it the folder holds a run
+	}
+	files := []file{{"shards.json", shards}}
+	if s.Links != nil {
+		files = append(files, file{"links.yaml", s.Links.text})
+	}
+	for _, file := range append(files, file{"config.yaml", s.Config.YAML()}) { // the configuration last: with it the folder holds a run
 		if err := replace(f.fs, filepath.Join(f.Path, file.name), file.text); err != nil {
 			return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.close())
 		}
@@ -128,7 +134,7 @@ func (f *Folder) create(s *Setup) error {
 
 // foreign tells whether an entry of a folder without config.yaml is somebody else's, and not what create leaves when it is killed.
 func foreign(e os.DirEntry) bool {
-	return !slices.Contains([]string{".lock", "shards.json", writing("shards.json"), writing("config.yaml")}, e.Name())
+	return !slices.Contains([]string{".lock", "shards.json", writing("shards.json"), "links.yaml", writing("links.yaml"), writing("config.yaml")}, e.Name())
 }
 
 func edgePairs(s *Setup) [][2]int {

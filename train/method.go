@@ -81,6 +81,13 @@ func (c Config) method() Method {
 	return methods[slices.IndexFunc(methods, func(m Method) bool { return m.Name == c.Algo })]
 }
 
+// clocked tells whether Config.Algo names an algorithm of clocks.
+func (c Config) clocked() bool {
+	registry.RLock()
+	defer registry.RUnlock()
+	return slices.ContainsFunc(methods, func(m Method) bool { return m.Name == c.Algo && m.Edges == Clocks })
+}
+
 // admit refuses what the method has no use for, and settles what it decides by itself: edges and mask that are auto.
 func (s *Setup) admit() error {
 	c, m := &s.Config, s.method

@@ -102,8 +102,9 @@ func (a *agent) speaking(t int) func(i int) bool {
 		a.pk.speakers = b.Speakers(a.pk.speakers, t)
 		return func(i int) bool { _, found := slices.BinarySearch(a.pk.speakers, i); return found }
 	}
-	a.events = s.Process.Active(a.events, t)
-	all := len(a.events) > 0
+	now := a.run.active(t)
+	all := len(now.events) > 0
+	a.run.actives.Put(now)
 	return func(int) bool { return all }
 }
 
@@ -226,11 +227,7 @@ func (a *agent) accountOne(l *algo.Link) {
 		values += v.Len()
 	}
 	wire = 4 * values
-	m := dist.Sent{Values: values, ValueBits: 32, Mask: l.Own[0].Len(), Dim: s.Dim}
-	if _, ok := s.Compressor.(dist.RandK); !ok {
-		m = a.pk.codec.Sent(dist.Payload{Dim: s.Dim})
-	}
-	m.Indices = true // every message goes by itself
+	m := a.describe(values, l.Own[0].Len())
 	if m.DataDependent {
 		wire += 4 * m.Mask
 	}
@@ -240,6 +237,31 @@ func (a *agent) accountOne(l *algo.Link) {
 	if s.Config.PaperBits == "published" && s.Compressor != nil {
 		a.ledger.Reference = before + a.publishedBits(l, m)
 	}
+}
+
+// describe is a message that goes through a codec, of so many values on a mask, as the ledger wants it.
+func (a *agent) describe(values, mask int) dist.Sent {
+	s := a.run.setup
+	m := dist.Sent{Values: values, ValueBits: 32, Mask: mask, Dim: s.Dim}
+	if _, ok := s.Compressor.(dist.RandK); !ok {
+		m = a.pk.codec.Sent(dist.Payload{Dim: s.Dim})
+	}
+	m.Indices = true // every message goes by itself
+	return m
+}
+
+// messageBits is what a message has on a link: that of the shared-seed accounting.
+func (a *agent) messageBits(vectors []device.Vector) float64 {
+	values := 0
+	for _, v := range vectors {
+		values += v.Len()
+	}
+	if a.pk.codec == nil {
+		return 32 * float64(values)
+	}
+	var one dist.Ledger
+	one.Send(a.describe(values, vectors[0].Len()))
+	return float64(one.SharedSeed)
 }
 
 // publishedBits is what the released program counts for a message: no sign and no norm of qsgd, for a broadcast a message more, to the

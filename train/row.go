@@ -66,8 +66,9 @@ type Row struct {
 	GradsTotal int `json:"grads_total"`
 	LR         Num `json:"lr"`
 	Eta        Num `json:"eta"`
-	Time       Num `json:"virtual_time"` // of asynchronous runs, in gradients of a mean agent; else 0
-	WallS      Num `json:"wall_s"`       // the only column that differs between two runs of one configuration
+	Time       Num `json:"virtual_time"`      // when the last agent was here, in seconds of the simulated network; without one 0, or of fspda-async in mean gradients
+	TimeMean   Num `json:"virtual_time_mean"` // mean over the agents
+	WallS      Num `json:"wall_s"`            // the only column that differs between two runs of one configuration
 }
 
 // Columns names the columns of metrics.csv, which are the keys of metrics.jsonl.

@@ -57,6 +57,7 @@ type run struct {
 	opt   Options
 
 	agents    []*agent
+	actives   sync.Pool // of *active
 	snapshots chan *snapshot
 
 	mu   sync.Mutex

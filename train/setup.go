@@ -31,6 +31,7 @@ type Setup struct {
 	Lattice    *dist.Lattice   // nil where vectors travel as they are
 	Algo       algo.Algorithm
 	Collective bool
+	Links      *Links // simulated; nil: time plays no part
 	Schedule   Schedule
 	Dim        int
 	Threads    int
@@ -88,6 +89,7 @@ func (c Config) Check() error {
 	atLeast("batch", c.Batch, 1)
 	atLeast("eval_points", c.EvalPoints, 1)
 	atLeast("local_steps", c.LocalSteps, 0)
+	atLeast("eval_agents", c.EvalAgents, 0)
 	if c.Threads < 0 || c.Threads > maxThreads {
 		bad("threads", c.Threads, "expected 0, for all cores, to %d", maxThreads)
 	}
@@ -142,6 +144,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := s.steps(); err != nil {
 		return nil, err
 	}
+	s.warnSlowEvaluation()
 	s.Algo = s.method.New(s)
 	return s, s.checkRounds()
 }
@@ -199,7 +202,7 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.clocks())
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.network(), s.clocks())
 }
 
 // mix makes the fixed matrix W of an algorithm that averages with it.
@@ -298,4 +301,13 @@ func (s *Setup) bits(l dist.Ledger) uint64 { return l.Bits(dist.Accounting(s.Con
 // has one class.
 func (s *Setup) Skew() float64 {
 	return data.Skew(data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards))
+}
+
+// manyAgents is from where on it is worth to say that evaluations look at every agent.
+const manyAgents = 200
+
+func (s *Setup) warnSlowEvaluation() {
+	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: eval_agents 10 looks at ten of them", s.points()+1, c.Agents))
+	}
 }

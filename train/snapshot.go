@@ -15,7 +15,8 @@ type snapshot struct {
 	ledger     dist.Ledger
 	grads      int
 	decodes    dist.Decodes
-	time       float64 // virtual; of asynchronous runs
+	time       float64 // virtual
+	clock      Clock   // to be saved
 }
 
 func newSnapshot(dev device.Device, s *algo.State) *snapshot {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -30,7 +31,12 @@ type Summary struct {
 	WireBytes      uint64  `json:"wire_bytes"`
 	FarDecodes     uint64  `json:"far_decodes"`    // of a lattice
 	LargestDecode  Num     `json:"largest_decode"` // of a lattice
-	VirtualTime    Num     `json:"virtual_time"`   // of an asynchronous run
+	VirtualTime    Num     `json:"virtual_time"`   // under simulated links, in seconds, or of an asynchronous run
+	TimeTo50       Num     `json:"time_to_50"`     // virtual time of the first evaluation with half of the best accuracy of the mean model
+	TimeTo80       Num     `json:"time_to_80"`
+	TimeTo90       Num     `json:"time_to_90"`
+	TimeTo95       Num     `json:"time_to_95"`
+	Links          string  `json:"links"` // the simulated network, in a few words
 	Accounting     string  `json:"accounting"`
 	Device         string  `json:"device"`
 	Seed           uint64  `json:"seed"`
@@ -66,8 +72,28 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
 	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum
 	sum.FarDecodes, sum.LargestDecode, sum.VirtualTime = l.FarDecodes, l.LargestDecode, l.Time
+	sum.TimeTo50, sum.TimeTo80, sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8), timeTo(r.Rows, 0.9), timeTo(r.Rows, 0.95)
+	if s.Links != nil {
+		sum.Links = s.Links.String()
+	}
 	sum.BitsTotal, sum.BitsSharedSeed, sum.BitsPacked, sum.BitsReference, sum.WireBytes = l.BitsTotal, l.BitsSharedSeed, l.BitsPacked, l.BitsReference, l.WireBytes
 	return sum
+}
+
+// timeTo is the virtual time of the first row with a share of the best accuracy of the mean model in the run.
+func timeTo(rows []Row, share float64) Num {
+	best := Num(0)
+	for _, r := range rows {
+		if r.TestAccAvg > best { // a NaN is never
+			best = r.TestAccAvg
+		}
+	}
+	for _, r := range rows {
+		if r.TestAccAvg >= Num(share)*best*(1-1e-12) { // 0.72 is 80 % of 0.9, though not in binary
+			return r.Time
+		}
+	}
+	return Num(math.NaN())
 }
 
 // Machine describes the computer in a few words.

@@ -24,6 +24,7 @@ type timeline struct {
 	rate  float64 // of all clocks together
 	law   func(s *rng.Stream) float64
 	slow  []float64
+	mail  *mail // under simulated links; nil: an exchange takes no time
 
 	desks  []algo.Desk
 	queue  finishes
@@ -61,6 +62,10 @@ func newTimeline(s *Setup, a algo.Async) *timeline {
 	n := s.Graph.N
 	l := &timeline{algo: a, edges: s.Graph.Edges, law: s.law, slow: s.slow, desks: make([]algo.Desk, n),
 		clock: rng.New(s.Config.Seed, "async-edges"), rate: s.Config.Contacts * float64(n) / 2}
+	if s.Links != nil {
+		l.rate /= s.Links.unit
+		l.mail = newMail(s)
+	}
 	l.queue = newFinishes(n)
 	for i := range n {
 		l.queue.streams[i] = rng.New(s.Config.Seed, "async", uint64(i))
@@ -80,7 +85,11 @@ func (l *timeline) gap() float64 {
 
 // start begins a gradient of agent i.
 func (l *timeline) start(i int) {
-	l.queue.set(i, l.now+l.slow[i]*l.law(&l.queue.streams[i]))
+	l.startAt(i, l.now)
+}
+
+func (l *timeline) startAt(i int, at float64) {
+	l.queue.set(i, at+l.slow[i]*l.law(&l.queue.streams[i]))
 }
 
 // advance plays the next event and gives what the agents have to do. Both ends of a meeting are told one after the other.
@@ -95,7 +104,10 @@ func (l *timeline) advance(tell func(i int, o op)) {
 	l.now = l.ring
 	l.ring += l.gap()
 	e := l.edges[l.clock.IntN(len(l.edges))]
-	m := l.algo.Meet(&l.desks[e.I], &l.desks[e.J])
+	m := algo.Meeting{Declined: l.mail.awaited(e, l.now)}
+	if !m.Declined {
+		m = l.algo.Meet(&l.desks[e.I], &l.desks[e.J])
+	}
 	if m.Declined {
 		tell(e.I, op{event: l.event, kind: opDecline, peer: e.J})
 		tell(e.J, op{event: l.event, kind: opDecline, peer: e.I})
@@ -105,10 +117,16 @@ func (l *timeline) advance(tell func(i int, o op)) {
 	lag[m.Behind] = m.Lag
 	tell(e.I, op{event: l.event, kind: opMeet, peer: e.J, t: m.T, lag: lag[0]})
 	tell(e.J, op{event: l.event, kind: opMeet, peer: e.I, t: m.T, lag: lag[1]})
-	if m.Lag > 0 { // its gradient is cancelled: nobody has computed it yet
-		i := [2]int{e.I, e.J}[m.Behind]
-		l.move(i, false, tell)
-		l.start(i)
+	l.mail.post(e, l.now)
+	behind := [2]int{e.I, e.J}[m.Behind]
+	for _, i := range [2]int{e.I, e.J} {
+		switch there := l.mail.there(i, l.now); {
+		case m.Lag > 0 && i == behind: // its gradient is cancelled: nobody has computed it yet
+			l.move(i, false, tell)
+			l.startAt(i, there)
+		case there > l.queue.at[i]: // its step waits for the values
+			l.queue.set(i, there)
+		}
 	}
 }
 
@@ -196,16 +214,23 @@ func (s *Setup) clocks() (err error) {
 	if s.method.Edges != Clocks {
 		return nil
 	}
+	if s.Links != nil {
+		return s.clocksByLinks()
+	}
 	if s.law, err = parseLaw(c.ComputeTime); err != nil {
 		return &ConfigError{Key: "compute_time", Got: c.ComputeTime, Err: err}
 	}
 	if s.slow, err = parseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
 		return &ConfigError{Key: "slowness", Got: c.Slowness, Err: err}
 	}
-	if c.Contacts == 0 && s.Graph.N > 1 {
+	s.warnLonely()
+	return nil
+}
+
+func (s *Setup) warnLonely() {
+	if s.Config.Contacts == 0 && s.Graph.N > 1 {
 		s.Warnings = append(s.Warnings, "contacts is 0: the agents never meet, and each trains by itself")
 	}
-	return nil
 }
 
 // contactShare is the share of logical iterations at which an edge is used. Logical time runs ahead with every exchange, so the share

@@ -54,6 +54,7 @@ type measure struct {
 var measures = []measure{
 	{"iteration", "iteration", countLabel, grouped},
 	{"epoch", "epoch", countLabel, fourDigits},
+	{"virtual_time", "virtual time, last agent", countLabel, fourDigits},
 	{"bits_shared_seed", "bits sent by all agents, shared-seed accounting", bitLabel, bitValue},
 	{"bits_packed", "bits sent by all agents, packed accounting", bitLabel, bitValue},
 	{"bits_reference", "bits sent by all agents, reference accounting", bitLabel, bitValue},

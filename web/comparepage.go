@@ -73,7 +73,7 @@ func (c *Comparison) data() *comparisonData {
 		}
 		d.Names[m.column] = m.title
 		switch {
-		case m.column == "iteration" || m.column == "epoch" || strings.HasPrefix(m.column, "bits"):
+		case m.column == "iteration" || m.column == "epoch" || m.column == "virtual_time" || strings.HasPrefix(m.column, "bits"):
 			d.Xs = append(d.Xs, m.column)
 		default:
 			d.Table = append(d.Table, m.column)
@@ -103,7 +103,7 @@ func (c *Comparison) data() *comparisonData {
 func (c *Comparison) has(column string) bool {
 	for _, cu := range c.Curves {
 		for _, v := range cu.Columns[column] {
-			if finite(v) {
+			if finite(v) && (v != 0 || column != "virtual_time") { // runs without a simulated network write 0
 				return true
 			}
 		}

@@ -109,7 +109,7 @@ func (r *run) results() []fact {
 	if row := m.reach("test_acc_avg", best); row >= 0 {
 		when = "first at iteration " + grouped(m.column["iteration"][row])
 	}
-	return []fact{
+	facts := []fact{
 		{"Test accuracy, mean model", percent(r.final("test_acc_avg")), "the average of all agents' parameters"},
 		{"Best test accuracy, mean model", percent(best), when},
 		{"Test accuracy, mean of agents", percent(r.final("test_acc_mean")), ""},
@@ -128,6 +128,26 @@ func (r *run) results() []fact {
 		{"Parameters of one agent", grouped(r.final("dim")), ""},
 		{"Wall time", duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
 	}
+	return append(facts, r.virtual()...)
+}
+
+// virtual is what the run took in virtual time, where it has any: seconds under simulated links, else gradients of an asynchronous run.
+func (r *run) virtual() []fact {
+	total := r.final("virtual_time")
+	if !(total > 0) {
+		return nil
+	}
+	unit, note := "", "in gradients of a mean agent"
+	if links := r.summary.text("links"); links != "" {
+		unit, note = " s", "under simulated links of "+links
+	}
+	facts := []fact{{"Virtual time", significant(total, 4) + unit, note}}
+	for _, share := range []string{"50", "80", "90", "95"} {
+		if v := r.summary.number("time_to_" + share); finite(v) {
+			facts = append(facts, fact{"Virtual time to " + share + " %", significant(v, 4) + unit, "of the best test accuracy of the mean model"})
+		}
+	}
+	return facts
 }
 
 // iterations is how many the run did.

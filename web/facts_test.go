@@ -76,3 +76,28 @@ func TestNotes(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A run in virtual time says so; one without does not.
+func TestVirtualTime(t *testing.T) {
+	row := `{"iteration":7,"test_acc_avg":0.5,"virtual_time":12.5}`
+	r := &run{metrics: parsed(t, row), summary: settings{"links": "50 ms", "time_to_50": 3.25, "time_to_90": 9.5}}
+	facts := r.virtual()
+	if len(facts) != 3 || facts[0].Value != "12.5 s" || !strings.HasSuffix(facts[0].Note, "50 ms") || facts[1].Value != "3.25 s" || facts[2].Name != "Virtual time to 90 %" {
+		t.Errorf("%v", facts)
+	}
+	if got := (&run{metrics: parsed(t, row)}).virtual(); len(got) != 1 || !strings.Contains(got[0].Note, "gradients") {
+		t.Errorf("without links: %v", got)
+	}
+	zero := parsed(t, `{"iteration":7,"test_acc_avg":0.5,"virtual_time":0}`)
+	if got := (&run{metrics: zero}).virtual(); got != nil {
+		t.Errorf("without virtual time: %v", got)
+	}
+	timed := &Comparison{Curves: []Curve{{Name: "a", Columns: zero.column}}}
+	if timed.has("virtual_time") {
+		t.Error("zeros are taken for virtual times")
+	}
+	timed.Curves = append(timed.Curves, Curve{Name: "b", Columns: parsed(t, row).column})
+	if !strings.Contains(strings.Join(timed.data().Xs, " "), "virtual_time") {
+		t.Errorf("axes %v", timed.data().Xs)
+	}
+}

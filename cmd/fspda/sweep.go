@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -186,5 +187,8 @@ func overlay(title string, caption []string, made []*bench.Outcome, accounting, 
 	c.Panels = bitsPanels(bitsColumn(accounting), []string{""})
 	c.Panels = append(c.Panels, web.Panel{Column: "grad_sq_worst", X: "iteration", Log: true}, web.Panel{Column: "train_loss_worst", X: "iteration", Log: true},
 		web.Panel{Column: "consensus", X: "iteration", Log: true})
+	if slices.ContainsFunc(made, (*bench.Outcome).Timed) {
+		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
+	}
 	return errors.Join(c.WritePictures(filepath.Join(folder, name)), c.WritePage(filepath.Join(folder, name+".html")))
 }

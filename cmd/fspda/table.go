@@ -44,7 +44,12 @@ func rows(folder string, s train.Summary) [][3]string {
 		r = append(r, [3]string{"lattice", fmt.Sprintf("%s far", thousands(s.FarDecodes)), fmt.Sprintf("points near the border of its radius, where it may decode wrong; the furthest %s away", number(s.LargestDecode))})
 	}
 	if s.VirtualTime > 0 {
-		r = append(r, [3]string{"virtual time", number(s.VirtualTime), "in gradients of a mean agent"})
+		unit := "in gradients of a mean agent"
+		if s.Links != "" {
+			unit = "seconds; links of " + s.Links
+		}
+		r = append(r, [3]string{"virtual time", number(s.VirtualTime), unit},
+			[3]string{"", number(s.TimeTo90), fmt.Sprintf("to 90 %% of the best accuracy; to 50, 80, 95 %%: %s, %s, %s", number(s.TimeTo50), number(s.TimeTo80), number(s.TimeTo95))})
 	}
 	return append(r,
 		[3]string{"bits sent", bits(s.BitsTotal), fmt.Sprintf("%s accounting; packed %s, reference %s", s.Accounting, bits(s.BitsPacked), bits(s.BitsReference))},

@@ -85,7 +85,7 @@ func within(t *testing.T, parts ...func(ctx context.Context) error) {
 func word(from, to, t int) float32 { return float32(from<<16 | to<<12 | t) }
 
 func send(ctx context.Context, net dist.Transport, b bench, from, to, t int) error {
-	return net.Send(ctx, dist.Message{T: t, From: from, To: to, Values: []*dist.Buffer{b.buffer(word(from, to, t))}})
+	return net.Send(ctx, dist.Message{T: t, From: from, To: to, Values: []*dist.Buffer{b.buffer(word(from, to, t))}, Arrives: arrival(t)})
 }
 
 // recv awaits what send sends.
@@ -100,9 +100,15 @@ func recv(ctx context.Context, net dist.Transport, b bench, self, from, t int) e
 	if got, want := b.read(m.Values[0])[0], word(from, self, t); got != want {
 		return fmt.Errorf("got value %v of iteration %d from %d to %d, want %v", got, t, from, self, want)
 	}
+	if m.Arrives != arrival(t) {
+		return fmt.Errorf("got iteration %d from %d to %d with arrival %v, want %v: a transport carries it along", t, from, self, m.Arrives, arrival(t))
+	}
 	m.Release()
 	return nil
 }
+
+// arrival is the virtual time that a message carries, not exact in float32.
+func arrival(t int) float64 { return float64(t) + 1.0/3 }
 
 func checkOrder(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	const rounds = 200

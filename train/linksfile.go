@@ -1,0 +1,407 @@
+package train
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// linksFile is a file of simulated links. The more particular entry wins: default, then zones (both ends in it), between (of two zones), agents
+// (either end in it; where both ends are, the slower value), pairs; in a list the later one.
+type linksFile struct {
+	Default  linkSpec      `yaml:"default"`
+	Uplink   *float64      `yaml:"uplink_mbit"`
+	Gradient *float64      `yaml:"gradient_ms"`
+	Law      string        `yaml:"gradient_law"`
+	Slowness string        `yaml:"slowness"`
+	Zones    []zoneSpec    `yaml:"zones"`
+	Between  []betweenSpec `yaml:"between"`
+	Agents   []agentSpec   `yaml:"agents"`
+	Pairs    []pairSpec    `yaml:"pairs"`
+}
+
+// linkSpec is what is said of links; nil: nothing.
+type linkSpec struct {
+	Latency   *float64 `yaml:"latency_ms"`
+	Bandwidth *float64 `yaml:"bandwidth_mbit"`
+	Loss      *float64 `yaml:"loss"`
+	Timeout   *float64 `yaml:"timeout_ms"`
+}
+
+type zoneSpec struct {
+	Name   string    `yaml:"name"`
+	Agents agentList `yaml:"agents"`
+	Link   linkSpec  `yaml:",inline"`
+}
+
+type betweenSpec struct {
+	Zones []string `yaml:"zones"`
+	Link  linkSpec `yaml:",inline"`
+}
+
+type agentSpec struct {
+	Agents   agentList `yaml:"agents"`
+	Gradient *float64  `yaml:"gradient_ms"`
+	Uplink   *float64  `yaml:"uplink_mbit"`
+	Link     linkSpec  `yaml:",inline"`
+}
+
+type pairSpec struct {
+	Pair agentList `yaml:"pair"`
+	Link linkSpec  `yaml:",inline"`
+}
+
+// agentList names agents: 3, 0-4, [0, 2, 7-9].
+type agentList []int
+
+// most is the largest time, in ms, and the largest bandwidth, in Mbit/s: it keeps virtual time finite.
+const most = 1e9
+
+// mostLoss is the largest loss: with more, nothing would arrive in any time worth stating.
+const mostLoss = 0.99
+
+// UnmarshalYAML reads a number, a range, or a list of these.
+func (a *agentList) UnmarshalYAML(n ast.Node) error {
+	parts := []ast.Node{n}
+	if seq, ok := n.(*ast.SequenceNode); ok {
+		parts = seq.Values
+	}
+	for _, p := range parts {
+		for word := range strings.SplitSeq(plain(p), ",") {
+			if err := a.add(strings.TrimSpace(word)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *agentList) add(word string) error {
+	from, to, isRange := strings.Cut(word, "-")
+	first, err := strconv.Atoi(strings.TrimSpace(from))
+	last := first
+	if err == nil && isRange {
+		last, err = strconv.Atoi(strings.TrimSpace(to))
+	}
+	if err != nil || last < first || last-first > 1e7 {
+		return fmt.Errorf("%q names no agents: write a number, a range such as 0-4, or a list of these", word)
+	}
+	for i := first; i <= last; i++ {
+		*a = append(*a, i)
+	}
+	return nil
+}
+
+// ParseLinks reads a file of simulated links for n agents. The seed draws a slowness that is random. All that is wrong is named at once.
+func ParseLinks(text []byte, n int, seed uint64) (*Links, error) {
+	var tree yaml.MapSlice
+	if err := yaml.UnmarshalWithOptions(text, &tree, yaml.UseOrderedMap()); err != nil {
+		return nil, fmt.Errorf("expected YAML of the form 'key: value': %w", err)
+	}
+	if err := knownKeys("", tree, reflect.TypeFor[linksFile]()); err != nil {
+		return nil, err
+	}
+	f := linksFile{Law: "constant", Slowness: "equal"}
+	if len(tree) > 0 {
+		if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&f); err != nil {
+			return nil, err
+		}
+	}
+	r := linksReader{Links: &Links{text: text, n: n, base: f.Default, between: map[[2]int]linkSpec{}, pairs: map[[2]int]linkSpec{},
+		zone: slices.Repeat([]int{-1}, n), at: make([]linkSpec, n)}}
+	r.link("default", f.Default)
+	r.computing(&f, seed)
+	names := r.zones(f.Zones)
+	for k, b := range f.Between {
+		r.addBetween(fmt.Sprintf("between[%d]", k), b, names)
+	}
+	for k, a := range f.Agents {
+		r.addAgents(fmt.Sprintf("agents[%d]", k), a)
+	}
+	for k, p := range f.Pairs {
+		r.addPair(fmt.Sprintf("pairs[%d]", k), p)
+	}
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
+	}
+	return r.Links, nil
+}
+
+// linksReader collects what is wrong with a file.
+type linksReader struct {
+	*Links
+	errs []error
+}
+
+func (r *linksReader) bad(where, format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf(where+": "+format, args...))
+}
+
+// number checks one that may be missing.
+func (r *linksReader) number(where, key string, v *float64, ok func(v float64) bool, want string) {
+	if v != nil && !ok(*v) { // NaN passes no comparison
+		r.bad(strings.TrimPrefix(where+"."+key, "."), "is %v, expected %s", *v, want)
+	}
+}
+
+func isTime(v float64) bool { return v >= 0 && v <= most }
+func isRate(v float64) bool { return v >= 1e-6 && v <= most }
+
+const (
+	wantTime = "milliseconds, from 0 to 1e9"
+	wantRate = "Mbit/s, from 1e-6 to 1e9; leave it out where there is no limit"
+)
+
+func (r *linksReader) link(where string, s linkSpec) {
+	r.number(where, "latency_ms", s.Latency, isTime, wantTime)
+	r.number(where, "timeout_ms", s.Timeout, isTime, wantTime)
+	r.number(where, "bandwidth_mbit", s.Bandwidth, isRate, wantRate)
+	r.number(where, "loss", s.Loss, func(v float64) bool { return v >= 0 && v <= mostLoss },
+		fmt.Sprintf("the share of messages that are lost, from 0 to %v: with more, nothing would arrive; a link that never works is no edge of the graph", mostLoss))
+}
+
+// agents checks a list of agents.
+func (r *linksReader) agents(where string, list agentList) bool {
+	if len(list) == 0 {
+		r.bad(where, "names no agents: say agents: 0-4, or a list")
+		return false
+	}
+	for _, i := range list {
+		if i < 0 || i >= r.n {
+			r.bad(where, "names agent %d, but the run has %d: they are 0 to %d", i, r.n, r.n-1)
+			return false
+		}
+	}
+	return true
+}
+
+// computing sets the time of gradients, and the uplinks.
+func (r *linksReader) computing(f *linksFile, seed uint64) {
+	r.uplink, r.gradient = slices.Repeat([]float64{math.Inf(1)}, r.n), make([]float64, r.n)
+	r.number("", "gradient_ms", f.Gradient, isTime, wantTime)
+	r.number("", "uplink_mbit", f.Uplink, isRate, wantRate)
+	if f.Gradient == nil {
+		r.bad("gradient_ms", "is missing: say how many milliseconds a gradient takes; 0 counts the network alone")
+		return
+	}
+	r.unit = *f.Gradient / 1e3
+	var err error
+	if r.law, err = parseLaw(f.Law); err != nil {
+		r.bad("gradient_law", "is %q, %v", f.Law, err)
+	}
+	slow, err := parseSlowness(f.Slowness, r.n, seed)
+	if err != nil {
+		r.bad("slowness", "is %q, %v", f.Slowness, err)
+		return
+	}
+	for i := range r.n {
+		r.gradient[i] = slow[i] * r.unit
+		if f.Uplink != nil {
+			r.uplink[i] = 1e6 * *f.Uplink
+		}
+	}
+}
+
+// zones returns the places of the zones' names.
+func (r *linksReader) zones(zones []zoneSpec) map[string]int {
+	names := map[string]int{}
+	for k, z := range zones {
+		where := fmt.Sprintf("zones[%d]", k)
+		if _, taken := names[z.Name]; z.Name == "" || taken {
+			r.bad(where, "its name %q is empty or taken: give each zone a name of its own", z.Name)
+		}
+		names[z.Name] = k
+		r.inside = append(r.inside, z.Link)
+		r.link(where, z.Link)
+		if !r.agents(where, z.Agents) {
+			continue
+		}
+		for _, i := range z.Agents {
+			if other := r.zone[i]; other >= 0 {
+				r.bad(where, "agent %d is in zone %q already: an agent has one zone", i, zones[other].Name)
+			}
+			r.zone[i] = k
+		}
+	}
+	return names
+}
+
+func (r *linksReader) addBetween(where string, b betweenSpec, names map[string]int) {
+	r.link(where, b.Link)
+	if len(b.Zones) != 2 || b.Zones[0] == b.Zones[1] {
+		r.bad(where, "zones is %v, expected two different zones, such as [eu, us]", b.Zones)
+		return
+	}
+	var at [2]int
+	for k, name := range b.Zones {
+		z, found := names[name]
+		if !found {
+			known := sortedKeys(names)
+			r.bad(where, "no zone is named %q%s", name, didYouMean(name, known, "the zones are"))
+			return
+		}
+		at[k] = z
+	}
+	key := [2]int{min(at[0], at[1]), max(at[0], at[1])}
+	r.between[key] = r.between[key].under(b.Link)
+}
+
+func (r *linksReader) addAgents(where string, a agentSpec) {
+	r.link(where, a.Link)
+	r.number(where, "gradient_ms", a.Gradient, isTime, wantTime)
+	r.number(where, "uplink_mbit", a.Uplink, isRate, wantRate)
+	if !r.agents(where, a.Agents) {
+		return
+	}
+	for _, i := range a.Agents {
+		r.at[i] = r.at[i].under(a.Link)
+		if a.Gradient != nil {
+			r.gradient[i] = *a.Gradient / 1e3
+		}
+		if a.Uplink != nil {
+			r.uplink[i] = 1e6 * *a.Uplink
+		}
+	}
+}
+
+func (r *linksReader) addPair(where string, p pairSpec) {
+	r.link(where, p.Link)
+	if len(p.Pair) != 2 || p.Pair[0] == p.Pair[1] {
+		r.bad(where, "pair is %v, expected two different agents, such as [0, 1]", []int(p.Pair))
+		return
+	}
+	if r.agents(where, p.Pair) {
+		key := [2]int{min(p.Pair[0], p.Pair[1]), max(p.Pair[0], p.Pair[1])}
+		r.pairs[key] = r.pairs[key].under(p.Link)
+	}
+}
+
+// under returns s where o says nothing, else o.
+func (s linkSpec) under(o linkSpec) linkSpec {
+	pick := func(a, b *float64) *float64 {
+		if b != nil {
+			return b
+		}
+		return a
+	}
+	return linkSpec{pick(s.Latency, o.Latency), pick(s.Bandwidth, o.Bandwidth), pick(s.Loss, o.Loss), pick(s.Timeout, o.Timeout)}
+}
+
+// worse takes the slower value of each.
+func (s linkSpec) worse(o linkSpec) linkSpec {
+	pick := func(a, b *float64, of func(a, b float64) float64) *float64 {
+		switch {
+		case a == nil:
+			return b
+		case b == nil:
+			return a
+		}
+		v := of(*a, *b)
+		return &v
+	}
+	return linkSpec{pick(s.Latency, o.Latency, math.Max), pick(s.Bandwidth, o.Bandwidth, math.Min), pick(s.Loss, o.Loss, math.Max), pick(s.Timeout, o.Timeout, math.Max)}
+}
+
+// route fills in what is not said: no latency, no limit, no loss, a time-out of a way there and back.
+func (s linkSpec) route() route {
+	n := route{rate: math.Inf(1)}
+	if s.Latency != nil {
+		n.latency = *s.Latency / 1e3
+	}
+	if s.Bandwidth != nil {
+		n.rate = *s.Bandwidth * 1e6
+	}
+	if s.Loss != nil {
+		n.loss = *s.Loss
+	}
+	n.timeout = 2 * n.latency
+	if s.Timeout != nil {
+		n.timeout = *s.Timeout / 1e3
+	}
+	return n
+}
+
+// knownKeys refuses keys that the type has no field for, at any depth.
+func knownKeys(where string, v any, t reflect.Type) error {
+	switch v := v.(type) {
+	case []any:
+		if t.Kind() != reflect.Slice || t == reflect.TypeFor[agentList]() {
+			return nil // decoding says what it should be
+		}
+		var errs []error
+		for k, item := range v {
+			errs = append(errs, knownKeys(fmt.Sprintf("%s[%d]", where, k), item, t.Elem()))
+		}
+		return errors.Join(errs...)
+	case yaml.MapSlice:
+		if t.Kind() != reflect.Struct {
+			return nil
+		}
+		return knownFields(where, v, t)
+	}
+	return nil
+}
+
+func knownFields(where string, m yaml.MapSlice, t reflect.Type) error {
+	fields := map[string]reflect.Type{}
+	var names []string
+	collectKeys(t, func(name string, field reflect.Type) {
+		fields[name] = field
+		names = append(names, name)
+	})
+	var errs []error
+	for _, item := range m {
+		key := fmt.Sprint(item.Key)
+		at := strings.TrimPrefix(where+"."+key, ".")
+		if f, ok := fields[key]; ok {
+			errs = append(errs, knownKeys(at, item.Value, f))
+			continue
+		}
+		errs = append(errs, fmt.Errorf("key %q does not exist%s", at, didYouMean(key, names, "the keys are")))
+	}
+	return errors.Join(errs...)
+}
+
+// collectKeys visits the keys of a struct, and those of the structs that it holds inline.
+func collectKeys(t reflect.Type, visit func(name string, field reflect.Type)) {
+	for k := range t.NumField() {
+		f := t.Field(k)
+		if name := f.Tag.Get("yaml"); name == ",inline" {
+			collectKeys(f.Type, visit)
+		} else {
+			visit(name, f.Type)
+		}
+	}
+}
+
+func didYouMean(wrong string, names []string, all string) string {
+	if near := Nearest(wrong, names); near != "" {
+		return fmt.Sprintf(": did you mean %q?", near)
+	}
+	return fmt.Sprintf(": %s %s", all, strings.Join(names, ", "))
+}
+
+func sortedKeys(m map[string]int) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// fingerprint identifies a text.
+func fingerprint(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
