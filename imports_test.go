@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"train":                {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
 	"web":                  {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
-	"cmd/fspda":            {"bench", "train", "web", "model", "cpu", "data", "dist", "device"},
+	"cmd/fspda":            {"bench", "train", "web", "model", "cpu", "data", "dist", "device", "internal/rng"},
 }
 
 type pkg struct {

@@ -22,6 +22,6 @@ func ExampleStepReport_WriteTo() {
 	//     vector kernels       60.0 µs
 	//     batches              20.0 µs   pixels to numbers
 	//     rest                 20.0 µs   1.80 % of the step (masks, exchange, scheduling; target under 3 %)
-	//   matrix product        100.0 GFLOP/s at the same shapes on this machine, in this run
+	//   matrix products       100.0 GFLOP/s alone, one after the other, in this run
 	//   fraction               80.0 %   of that rate reached by the gradient
 }

@@ -17,10 +17,11 @@ type StepOptions struct {
 	Setup  *train.Setup
 	Device device.Device
 	Model  train.Model
-	FLOPs  float64                                    // of the matrix kernels of one gradient at the setup's batch
-	Shapes [][3]int                                   // m, n, k of those kernels: the shapes at which the limit is taken
-	Rate   func(m, n, k int, d time.Duration) float64 // measures this machine's matrix product on one core, GFLOP/s; nil: not of interest
-	Each   time.Duration                              // how long to measure each thing
+	FLOPs  float64 // of the matrix kernels of one gradient at the setup's batch
+	// Products makes factors of its own and returns what does all matrix products of one gradient once, on the calling goroutine, and
+	// nothing else: the limit. Where it is nil the limit is not of interest.
+	Products func() (run func())
+	Each     time.Duration // how long to measure each thing
 }
 
 // StepReport is what a step costs. Times are per agent and iteration, on one core.
@@ -38,13 +39,13 @@ type StepReport struct {
 	Rest       time.Duration `json:"rest_ns"`     // what is no kernel: masks, exchange, scheduling; measured with empty kernels
 	FLOPs      float64       `json:"flops"`
 	Rate       float64       `json:"gflop_s"`      // FLOPs over Gradient
-	GEMM       float64       `json:"gemm_gflop_s"` // of the machine, same shapes, same run
+	GEMM       float64       `json:"gemm_gflop_s"` // of the matrix products alone, one after the other, in this run
 	Fraction   float64       `json:"fraction_of_gemm"`
 	RestShare  float64       `json:"rest_share"`
 
 	Cores     int           `json:"cores"`
-	Iteration time.Duration `json:"iteration_ns"`         // of all agents, on all cores
-	AllGEMM   float64       `json:"all_gemm_gflop_s"`     // as GEMM, on all cores at once
+	Iteration time.Duration `json:"iteration_ns"`         // of all agents, on all cores, in the fastest stretch
+	AllGEMM   float64       `json:"all_gemm_gflop_s"`     // as GEMM, on all cores at once, in the fastest stretch of the same length
 	OverLimit float64       `json:"iteration_over_limit"` // Iteration over what its FLOPs take at AllGEMM
 }
 
@@ -59,7 +60,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	n, took, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.reset)
+	n, took, _, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.reset)
 	if err != nil {
 		return r, err
 	}
@@ -69,7 +70,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // preparing batches is a kernel, too
-	n, took, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, func() {})
+	n, took, _, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, func() {})
 	if err != nil {
 		return r, err
 	}
@@ -77,25 +78,26 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
 	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
-	if o.Rate == nil {
+	if o.Products == nil {
 		return r, nil
 	}
 	r.GEMM = o.limit(1)
 	r.Fraction = r.Rate / r.GEMM
 	runtime.GOMAXPROCS(cores)
-	n, took, err = o.iterate(ctx, o.Setup, o.Device, o.Model, func() {})
-	if err != nil {
+	r.Cores = cores
+	if _, _, r.Iteration, err = o.iterate(ctx, o.Setup, o.Device, o.Model, func() {}); err != nil {
 		return r, err
 	}
-	r.Cores, r.Iteration, r.AllGEMM = cores, took/time.Duration(n), o.limit(cores)
+	r.AllGEMM = o.limit(cores)
 	r.OverLimit = r.Iteration.Seconds() * r.AllGEMM * 1e9 / (r.FLOPs * float64(c.Agents))
 	return r, nil
 }
 
-// iterate trains for o.Each after some iterations to warm up, and returns how many iterations that were and how long they took. At the
-// start of the measurement it calls reset.
-func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, reset func()) (n int, took time.Duration, err error) {
+// iterate trains for o.Each after some iterations to warm up, and returns how many iterations that were, how long they took, and what one
+// took in the fastest stretch. At the start of the measurement it calls reset.
+func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, reset func()) (n int, took, fastest time.Duration, err error) {
 	var begin time.Time
+	var at []time.Duration
 	first := 0
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -103,51 +105,78 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 		switch {
 		case begin.IsZero() && t >= warmUp:
 			first, begin = t, time.Now()
+			at = append(at, 0)
 			reset()
-		case !begin.IsZero() && n == 0 && time.Since(begin) > o.Each:
-			n, took = t-first, time.Since(begin)
-			stop()
+		case !begin.IsZero() && n == 0:
+			if at = append(at, time.Since(begin)); at[t-first] > o.Each {
+				n, took = t-first, at[t-first]
+				stop()
+			}
 		}
 	}})
 	switch {
 	case err != nil:
-		return 0, 0, err
+		return 0, 0, 0, err
 	case res.Diverged != nil:
-		return 0, 0, res.Diverged
+		return 0, 0, 0, res.Diverged
 	case ctx.Err() != nil:
-		return 0, 0, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
+		return 0, 0, 0, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
 	case n == 0:
-		return 0, 0, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
+		return 0, 0, 0, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
-	return n, took, nil
+	return n, took, fastestStretch(at, o.Each/stretches), nil
+}
+
+// stretches is how many the time of a measurement is divided into, of which the fastest counts.
+const stretches = 5
+
+// fastestStretch is the time of an iteration in the fastest stretch of at least that length, given when each began.
+func fastestStretch(at []time.Duration, length time.Duration) time.Duration {
+	fastest := at[len(at)-1] / time.Duration(len(at)-1)
+	for i, j := 0, 1; j < len(at); j++ {
+		for i+1 < j && at[j]-at[i+1] >= length {
+			i++
+		}
+		if took := at[j] - at[i]; took >= length {
+			fastest = min(fastest, took/time.Duration(j-i))
+		}
+	}
+	return fastest
 }
 
 // warmUp iterations come before the measurement: plans are compiled, buffers made, caches warm.
 const warmUp = 20
 
-// limit is the rate at which so many cores at once do matrix products of the step's shapes, by their share of the work.
-func (o StepOptions) limit(cores int) float64 {
-	work, seconds := 0.0, 0.0
-	for _, s := range o.Shapes {
-		f := 2 * float64(s[0]) * float64(s[1]) * float64(s[2])
-		work += f
-		seconds += f / (o.rate(cores, s, o.Each/time.Duration(len(o.Shapes))) * 1e9)
+// limit is the rate at which so many cores at once do a gradient's matrix products over and over, in the fastest of some stretches.
+func (o StepOptions) limit(cores int) (best float64) {
+	runs := make([]func(), cores)
+	for i := range runs {
+		runs[i] = o.Products()
 	}
-	return work / seconds / 1e9
+	for range stretches {
+		rates := make([]float64, cores)
+		var all sync.WaitGroup
+		for i, run := range runs {
+			all.Go(func() { rates[i] = o.FLOPs / repeated(run, o.Each/stretches).Seconds() / 1e9 })
+		}
+		all.Wait()
+		sum := 0.0
+		for _, r := range rates {
+			sum += r
+		}
+		best = max(best, sum)
+	}
+	return best
 }
 
-// rate adds up what each of so many cores reaches while the others are as busy.
-func (o StepOptions) rate(cores int, shape [3]int, d time.Duration) (sum float64) {
-	rates := make([]float64, cores)
-	var all sync.WaitGroup
-	for i := range rates {
-		all.Go(func() { rates[i] = o.Rate(shape[0], shape[1], shape[2], d) })
+// repeated is the mean time of a run that is repeated for so long.
+func repeated(run func(), d time.Duration) time.Duration {
+	for begin, n := time.Now(), time.Duration(1); ; n++ {
+		run()
+		if took := time.Since(begin); took >= d && took > n {
+			return took / n
+		}
 	}
-	all.Wait()
-	for _, r := range rates {
-		sum += r
-	}
-	return sum
 }
 
 // WriteTo prints the report for people.
@@ -158,12 +187,12 @@ func (r StepReport) WriteTo(w io.Writer) (int64, error) {
     vector kernels %10.1f µs
     batches        %10.1f µs   pixels to numbers
     rest           %10.1f µs   %.2f %% of the step (masks, exchange, scheduling; target under 3 %%)
-  matrix product   %10.1f GFLOP/s at the same shapes on this machine, in this run
+  matrix products  %10.1f GFLOP/s alone, one after the other, in this run
   fraction         %10.1f %%   of that rate reached by the gradient
 `, r.What, r.Dim, r.Agents, r.Iterations, us(r.Step), us(r.Gradient), r.FLOPs/1e6, r.Rate, us(r.Vectors), us(r.Batches), us(r.Rest), 100*r.RestShare, r.GEMM, 100*r.Fraction)
 	if r.Cores > 0 {
 		text += fmt.Sprintf(`  iteration        %10.1f µs   all agents on %d cores
-    over the limit %10.2f     times what its matrix products take at %.1f GFLOP/s, which these cores reach at the same shapes together
+    over the limit %10.2f     times what its matrix products alone take on them, at %.1f GFLOP/s
 `, us(r.Iteration), r.Cores, r.OverLimit, r.AllGEMM)
 	}
 	n, err := io.WriteString(w, text)

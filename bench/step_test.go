@@ -31,7 +31,7 @@ func options(t testing.TB, iterations int) StepOptions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return StepOptions{Setup: s, Device: dev, Model: m, FLOPs: 1e6, Shapes: [][3]int{{20, 8, 784}}, Rate: cpu.Rate, Each: 20 * time.Millisecond}
+	return StepOptions{Setup: s, Device: dev, Model: m, FLOPs: 1e6, Products: func() func() { return func() { time.Sleep(50 * time.Microsecond) } }, Each: 20 * time.Millisecond}
 }
 
 // The parts make up the step, and what they are compared with was measured.
@@ -86,17 +86,29 @@ func TestStepRefusals(t *testing.T) {
 	}
 }
 
-// The limit of several shapes is total work over total time: the harmonic mean of their rates by work.
+// Cores that work at once reach the sum of their rates.
 func TestLimit(t *testing.T) {
-	o := StepOptions{Shapes: [][3]int{{1, 1, 1}, {1, 1, 3}}, Each: time.Second, Rate: func(_, _, k int, d time.Duration) float64 {
-		if d != time.Second/2 {
-			t.Errorf("%v each", d)
-		}
-		return float64(k) // GFLOP/s
+	made := 0
+	o := StepOptions{FLOPs: 1e6, Each: 20 * time.Millisecond, Products: func() func() {
+		made++
+		return func() { time.Sleep(time.Millisecond) }
 	}}
-	for cores := 1; cores < 4; cores++ { // which together reach the sum
-		if got, want := o.limit(cores), float64(cores)*(2.0+6)/(2/1.0+6/3.0); got < want*(1-1e-12) || got > want*(1+1e-12) {
-			t.Errorf("%d cores: %v, want %v", cores, got, want)
+	for cores := 1; cores < 4; cores++ {
+		made = 0
+		if got := o.limit(cores); got <= 0 || got > float64(cores) || made != cores { // at most 1e6 operations a millisecond each
+			t.Errorf("%d cores: %v GFLOP/s with %d sets of factors", cores, got, made)
+		}
+	}
+}
+
+// The fastest stretch is long enough and not only a lucky moment.
+func TestFastestStretch(t *testing.T) {
+	at := []time.Duration{0, 10, 20, 21, 22, 32, 42, 52, 57, 62, 67, 77}
+	for _, c := range []struct{ length, want time.Duration }{
+		{1, 1}, {2, 1}, {3, 4}, {15, 5}, {16, 5}, {60, 6}, {77, 7}, {1000, 7},
+	} {
+		if got := fastestStretch(at, c.length); got != c.want {
+			t.Errorf("stretches of %d: %d an iteration, want %d", c.length, got, c.want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Setup, o.Rate = s, nil
+		o.Setup, o.Products = s, nil
 		all = append(all, o)
 	}
 	table, err := Steps(context.Background(), all)

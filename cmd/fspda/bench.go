@@ -12,6 +12,7 @@ import (
 	"fspda/bench"
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/internal/rng"
 	"fspda/model"
 	"fspda/train"
 )
@@ -81,7 +82,7 @@ func benchSteps(ctx context.Context, c train.Config, each time.Duration) (io.Wri
 		if err != nil {
 			return nil, err
 		}
-		o.Rate = nil // the product's limit is the same for all
+		o.Products = nil // the limit is the same for all
 		options = append(options, o)
 	}
 	return bench.Steps(ctx, options)
@@ -100,22 +101,46 @@ func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) 
 	if err != nil {
 		return bench.StepOptions{}, err
 	}
-	return bench.StepOptions{Setup: s, Device: dev, Model: m, FLOPs: code.Code().FLOPs, Shapes: matrixShapes(code.Code()), Rate: cpu.Rate, Each: each}, nil
+	return bench.StepOptions{Setup: s, Device: dev, Model: m, FLOPs: code.Code().FLOPs, Products: func() func() { return products(code.Code()) }, Each: each}, nil
 }
 
-// matrixShapes lists m, n, k of the matrix products of a plan.
-func matrixShapes(c *device.Code) [][3]int {
-	var shapes [][3]int
+// products makes random factors of all matrix products of a plan, and returns what does them.
+func products(c *device.Code) func() {
+	var all []func()
+	add := func(transA, transB bool, m, n, k int) {
+		a, b, c := noise(m*k), noise(k*n), make([]float32, m*n)
+		lda, ldb := k, n
+		if transA {
+			lda = m
+		}
+		if transB {
+			ldb = k
+		}
+		all = append(all, func() { cpu.Gemm(transA, transB, m, n, k, 1, a, lda, b, ldb, 0, c, n) })
+	}
 	for _, call := range c.Calls {
 		d := call.Dims
 		switch call.Kernel {
 		case device.Linear, device.LinearSigmoid, device.LinearReLU:
-			shapes = append(shapes, [3]int{d[0], d[1], d[2]})
+			add(false, true, d[0], d[1], d[2])
 		case device.LinearGradX, device.LinearGradXSigmoid, device.LinearGradXReLU:
-			shapes = append(shapes, [3]int{d[0], d[2], d[1]})
+			add(false, false, d[0], d[2], d[1])
 		case device.LinearGradW, device.LinearGradWDecay:
-			shapes = append(shapes, [3]int{d[1], d[2], d[0]})
+			add(true, false, d[1], d[2], d[0])
 		}
 	}
-	return shapes
+	return func() {
+		for _, product := range all {
+			product()
+		}
+	}
+}
+
+// noise is numbers uniform in [-1,1): zeros would cost a processor less.
+func noise(n int) []float32 {
+	s, v := rng.New(0, "bench step"), make([]float32, n)
+	for i := range v {
+		v[i] = 2*s.Float32() - 1
+	}
+	return v
 }
