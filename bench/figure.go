@@ -34,7 +34,7 @@ type Figure struct {
 // FigureRun is one curve. The later wins: common, flavour, Config, Flavours.
 type FigureRun struct {
 	Name     string                   `yaml:"name"`  // of its folder
-	Title    string                   `yaml:"title"` // in the legend
+	Title    string                   `yaml:"title"` // in the legend, where what it exchanges is added
 	Group    string                   `yaml:"group"` // panels of a group show its runs only
 	Config   yaml.MapSlice            `yaml:"config"`
 	Flavours map[string]yaml.MapSlice `yaml:"flavours"`
@@ -172,7 +172,7 @@ type FigureOptions struct {
 // Job is one run of a campaign.
 type Job struct {
 	Name   string // of its folder
-	Title  string // for people
+	Title  string // for people, with what it exchanges
 	Group  string
 	Config train.Config
 }
@@ -211,7 +211,7 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
-		jobs = append(jobs, Job{Name: r.Name, Title: r.Title, Group: r.Group, Config: c})
+		jobs = append(jobs, Job{Name: r.Name, Title: r.Title + exchanged(c) + groupName(r.Group), Group: r.Group, Config: c})
 	}
 	return jobs, nil
 }

@@ -1,6 +1,10 @@
 package bench
 
-import "fspda/train"
+import (
+	"fmt"
+
+	"fspda/train"
+)
 
 // Columns are the step sizes of a configuration over its run: epoch, lr and eta.
 func (f *ScheduleFigure) Columns(c train.Config) map[string][]float64 {
@@ -38,4 +42,27 @@ func (f *Figure) Place(name string) int {
 		}
 	}
 	return 0
+}
+
+// exchanged says what a run exchanges, for a legend: scaling may have changed it.
+func exchanged(c train.Config) string {
+	name, p := probability(c.Edges)
+	switch {
+	case c.LocalSteps > 0:
+		return fmt.Sprintf(", %d steps", c.LocalSteps)
+	case c.Density < 1:
+		return fmt.Sprintf(" %.3g %%", 100*c.Density)
+	case name != "":
+		return fmt.Sprintf(", p %.3g", p)
+	case c.Algo == "swarm" && c.Edges == "matching":
+		return ", matchings"
+	}
+	return ""
+}
+
+func groupName(group string) string {
+	if group == "" {
+		return ""
+	}
+	return " (" + group + ")"
 }
