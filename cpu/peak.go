@@ -9,4 +9,4 @@ import "time"
 func Peak(d time.Duration) float64 { return peak(d) }
 
 // ratePeak is Peak without instructions to measure.
-func ratePeak(d time.Duration) float64 { return Rate(32, 32, 64, d) }
+func ratePeak(d time.Duration) float64 { return rate(32, 32, 64, d) }

@@ -11,7 +11,7 @@ func TestPeak(t *testing.T) {
 	best, product := 0.0, 0.0
 	for range rounds {
 		best = max(best, Peak(2*time.Millisecond))
-		product = max(product, Rate(96, 96, 384, 2*time.Millisecond))
+		product = max(product, rate(96, 96, 384, 2*time.Millisecond))
 	}
 	if best <= 0 || product > 1.5*best {
 		t.Errorf("peak %v GFLOP/s, a product has %v", best, product)

@@ -9,7 +9,7 @@ import (
 // The rate is that of a product timed here, within a factor that no busy machine explains.
 func TestRate(t *testing.T) {
 	const m, n, k = 64, 64, 256
-	got := Rate(m, n, k, 20*time.Millisecond)
+	got := rate(m, n, k, 20*time.Millisecond)
 	a, b, c := noise("a", m*k), noise("b", k*n), make([]float32, m*n)
 	best := math.Inf(1)
 	for range 200 {
@@ -26,10 +26,10 @@ func TestRate(t *testing.T) {
 func TestRateRefusesNothing(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("Rate(0, 1, 1) did not panic")
+			t.Error("rate(0, 1, 1) did not panic")
 		}
 	}()
-	Rate(0, 1, 1, 0)
+	rate(0, 1, 1, 0)
 }
 
 // The factors are never zero, and differ.
