@@ -23,7 +23,8 @@ var allowed = map[string][]string{
 	"cpu/internal/vecgen":  {},
 	"cpu/internal/normgen": {},
 	"model":                {"device", "internal/rng"},
-	"data":                 {"device", "internal/rng"},
+	"data":                 {"data/images", "device", "internal/rng"},
+	"data/images":          {"internal/rng"},
 	"dist":                 {"device", "internal/rng"},
 	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":           {"device"},
@@ -32,7 +33,7 @@ var allowed = map[string][]string{
 	"train":                {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
 	"web":                  {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
-	"cmd/fspda":            {"bench", "train", "web", "model", "cpu", "data", "dist", "device", "internal/rng"},
+	"cmd/fspda":            {"bench", "train", "web", "model", "cpu", "data", "data/images", "dist", "device", "internal/rng"},
 }
 
 type pkg struct {
