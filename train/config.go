@@ -23,9 +23,9 @@ type Config struct {
 	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set"`
 	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set"`
 
-	Model      string `yaml:"model" help:"network: mlp"`
-	Hidden     Widths `yaml:"hidden" help:"widths of the hidden layers, comma separated; none is a linear model"`
-	Activation string `yaml:"activation" help:"sigmoid or relu"`
+	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones"`
+	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
+	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
 
 	Algo        string    `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
 	Iterations  int       `yaml:"iterations" help:"number of iterations T"`

@@ -70,7 +70,6 @@ func (c Config) Check() error {
 		}
 	}
 	oneOf("data", c.Data, "synthetic", "mnist")
-	oneOf("model", c.Model, "mlp")
 	oneOf("activation", c.Activation, "sigmoid", "relu")
 	oneOf("algo", c.Algo, Algorithms()...)
 	oneOf("storm_start", c.StormStart, "gradient", "zero")
