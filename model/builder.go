@@ -27,6 +27,7 @@ type builder struct {
 	data      map[*gorgonia.Node]device.Space // the leaves that hold a batch, and the momentum
 	bufferOf  map[*gorgonia.Node]int          // the leaves that hold a buffer: their place in buffers
 	norm      normMode
+	decay     Decay
 	updates   []bufferMove
 	params    gorgonia.Nodes             // the leaves that hold parameters, in the order of layout
 	constants map[*gorgonia.Node]float64 // the leaves that hold one known number
@@ -76,7 +77,7 @@ func (b *builder) param(name string, fanIn int, shape ...int) *gorgonia.Node {
 func (b *builder) paramOf(t Tensor) *gorgonia.Node {
 	name := t.Name
 	n := b.leaf(name, t.Shape...)
-	t.Size, t.Decay = size(t.Shape), true
+	t.Size, t.Decay = size(t.Shape), b.decay.decays(t.Shape)
 	b.layout.add(t)
 	if b.layout.dim > maxTensor {
 		panic(fmt.Errorf("%d parameters up to %s, want at most %d: choose smaller widths", b.layout.dim, name, maxTensor))
@@ -186,14 +187,15 @@ func (b *builder) activation(name string, k device.Kernel, x *gorgonia.Node) *go
 	return b.apply(k, 0, x)
 }
 
-// loss adds the mean cross entropy of the logits and, if decay is not zero, decay/2·Σw² over every decayed parameter.
-func (b *builder) loss(logits, labels *gorgonia.Node, decay float64) *gorgonia.Node {
+// loss adds the mean cross entropy of the logits with smoothed labels and, if there is weight decay, decay/2·Σw² over every decayed
+// parameter.
+func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.Node {
 	b.layer = "loss"
-	total := b.apply(device.SoftmaxCrossEntropy, 0, logits, labels)
+	total := b.apply(device.SoftmaxCrossEntropy, o.LabelSmoothing, logits, labels)
 	for i, t := range b.layout.tensors {
-		if t.Decay && decay != 0 {
+		if t.Decay && o.WeightDecay != 0 {
 			b.layer = t.Name
-			total = b.apply(device.Add, 0, total, b.apply(device.HalfSquare, decay, b.params[i]))
+			total = b.apply(device.Add, 0, total, b.apply(device.HalfSquare, o.WeightDecay, b.params[i]))
 		}
 	}
 	return total

@@ -55,7 +55,7 @@ type Network struct {
 	inputs  int
 	image   []int // height, width and channels; nil where an example is a row of numbers
 	classes int
-	decay   float64
+	loss    LossOptions
 	layout  *Layout
 	buffers *Layout
 	forward func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
@@ -119,7 +119,7 @@ func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
 	}
 	b := newBuilder(host)
 	defer b.rescue(&err)
-	b.norm = kind.norm()
+	b.norm, b.decay = kind.norm(), n.loss.Decay
 	x := b.input(device.Input, append([]int{batch}, n.example()...)...)
 	var labels *gorgonia.Node
 	if kind != Observe && kind != Predict {
@@ -137,7 +137,7 @@ func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
 			g.results = append(g.results, result{"logit", logits, i})
 		}
 	case Train, Step:
-		loss := b.loss(logits, labels, n.decay)
+		loss := b.loss(logits, labels, n.loss)
 		g.results = []result{{"loss", loss, 0}}
 		g.grads = b.gradient(loss)
 	}

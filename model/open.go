@@ -9,9 +9,9 @@ import (
 
 // Options are what a network needs to know beside its name. Those that a network has no use for must be left out.
 type Options struct {
-	Shape       []int   // of an example: height and width, or height, width and channels; for mlp anything
-	Classes     int     // at least 2
-	WeightDecay float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
+	Shape   []int // of an example: height and width, or height, width and channels; for mlp anything
+	Classes int   // at least 2
+	Loss    LossOptions
 
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear
 	Activation string // mlp: after each hidden layer: "sigmoid", also where empty, or "relu"
@@ -34,14 +34,16 @@ func Open(name string, o Options) (*Network, error) {
 		for _, d := range o.Shape {
 			inputs *= d
 		}
-		return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation, WeightDecay: o.WeightDecay})
+		return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation,
+			WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing})
 	}
 	text, ok := strings.CutPrefix(name, "resnet")
 	depth, err := strconv.Atoi(text)
 	if !ok || err != nil || !slices.Contains(Names(), name) {
 		return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
-	r := ResNetOptions{Depth: depth, Classes: o.Classes, WeightDecay: o.WeightDecay}
+	r := ResNetOptions{Depth: depth, Classes: o.Classes,
+		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing}
 	switch {
 	case len(o.Hidden) > 0:
 		return nil, fmt.Errorf("model: %s: option Hidden is %v, but only mlp has hidden layers to choose: leave it out", name, o.Hidden)

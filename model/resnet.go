@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -15,7 +14,13 @@ type ResNetOptions struct {
 	Height, Width, Channels int     // of an image; Channels 0 is 3
 	Classes                 int     // at least 2
 	BaseWidth               int     // channels of the first stage; 0 is 64, or 16 for CIFAR
-	WeightDecay             float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
+	WeightDecay             float64 // see LossOptions, as the next two
+	Decay                   Decay
+	LabelSmoothing          float64
+}
+
+func (o ResNetOptions) loss() LossOptions {
+	return LossOptions{o.WeightDecay, o.Decay, o.LabelSmoothing}
 }
 
 // resNet is the plan that a depth stands for.
@@ -71,7 +76,7 @@ func ResNet(o ResNetOptions) (*Network, error) {
 		return nil, fmt.Errorf("model: resnet%d: %w", o.Depth, err)
 	}
 	return newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels, image: []int{o.Height, o.Width, o.Channels},
-		classes: o.Classes, decay: o.WeightDecay, forward: plan.forwardOf(o)})
+		classes: o.Classes, loss: o.loss(), forward: plan.forwardOf(o)})
 }
 
 func (o ResNetOptions) withDefaults(plan resNet) ResNetOptions {
@@ -103,10 +108,7 @@ func (o ResNetOptions) validate() error {
 	if o.Classes < 2 || o.Classes > maxWidth {
 		return fmt.Errorf("option Classes is %d, want 2 to %d", o.Classes, maxWidth)
 	}
-	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 1) {
-		return fmt.Errorf("option WeightDecay is %v, want a finite number that is not negative", o.WeightDecay)
-	}
-	return nil
+	return o.loss().validate()
 }
 
 // name is "resnet50 224×224×3 to 1000", with the width of the first stage where it is not the usual one.

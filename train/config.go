@@ -61,6 +61,8 @@ type Config struct {
 	EtaSchedule string    `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
 	Momentum    float64   `yaml:"momentum" help:"heavy-ball factor mu; multiplies the effective step by 1/(1-mu)"`
 	Decay       float64   `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
+	Decays      string    `yaml:"decay" help:"what decays: all, or weights, which leaves out biases and batch norm"`
+	Smoothing   float64   `yaml:"label_smoothing" help:"share of the target that is spread over all classes, as 0.1"`
 	Schedule    string    `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64   `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
 
@@ -94,7 +96,7 @@ func Default() Config {
 		Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
 		Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true},
 		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
-		Weights: "constant", Order: "cta", Decay: 1e-4, Schedule: "constant", Warmup: 5,
+		Weights: "constant", Order: "cta", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5,
 		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Sampling: "epochs", Seed: 1,
 		Device: "auto", EvalPoints: 20, Accounting: "shared-seed", Checkpoint: 60,

@@ -117,6 +117,8 @@ func (c Config) Check() error {
 	inRange("rho", c.Rho.V, c.Rho.Auto || c.Rho.V > 0, "a penalty above 0, or auto")
 	inRange("momentum", c.Momentum, c.Momentum >= 0 && c.Momentum < 1, "at least 0 and below 1")
 	inRange("weight_decay", c.Decay, c.Decay >= 0, "0 or more")
+	oneOf("decay", c.Decays, "all", "weights")
+	inRange("label_smoothing", c.Smoothing, c.Smoothing >= 0 && c.Smoothing < 1, "at least 0 and below 1")
 	inRange("density", c.Density, c.Density > 0 && c.Density <= 1, "above 0 and at most 1: the share of coordinates that an exchange carries")
 	inRange("warmup", c.Warmup, c.Warmup >= 0, "0 or more epochs")
 	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint == 0 || c.Checkpoint >= 1e-3 && c.Checkpoint <= 1e9, "0, or 0.001 to 1e9 seconds")
