@@ -28,6 +28,9 @@ type builder struct {
 	bufferOf  map[*gorgonia.Node]int          // the leaves that hold a buffer: their place in buffers
 	norm      normMode
 	decay     Decay
+	block     int  // the number of the block that is being built, from 1; 0 outside of blocks
+	blocks    int  // how many there are
+	backward  bool // whether what is built belongs to the backward pass
 	updates   []bufferMove
 	params    gorgonia.Nodes             // the leaves that hold parameters, in the order of layout
 	constants map[*gorgonia.Node]float64 // the leaves that hold one known number
@@ -134,7 +137,7 @@ func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *go
 func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
 	k := def.kernel
 	b.serial++
-	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, wants: make([]bool, len(in)), b: b}
+	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, block: b.block, backward: b.backward, wants: make([]bool, len(in)), b: b}
 	depends := false
 	for i, n := range in {
 		o.in = append(o.in, n.Shape())
@@ -204,7 +207,7 @@ func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.N
 // gradient differentiates a loss of shape (1) by every parameter. The seed is a node of our own: gorgonia.Grad takes one that
 // all graphs of the process share.
 func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
-	b.layer = "gradient"
+	b.layer, b.backward = "gradient", true
 	if s := loss.Shape(); s.Dims() != 1 || s[0] != 1 {
 		panic(fmt.Errorf("the loss has shape %v, want one number, shape (1)", s))
 	}

@@ -58,7 +58,9 @@ type Network struct {
 	loss    LossOptions
 	layout  *Layout
 	buffers *Layout
-	forward func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
+	// recompute says whether plans drop what blocks compute inside, and compute it again in the backward pass.
+	recompute bool
+	forward   func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
 }
 
 // newNetwork completes a network by building it once, which checks it and lays out its parameters.
@@ -125,7 +127,7 @@ func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
 	if kind != Observe && kind != Predict {
 		labels = b.input(device.Labels, batch)
 	}
-	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, builder: b}
+	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, builder: b, recompute: n.recompute}
 	logits := n.forward(b, x)
 	switch kind {
 	case Score, ScoreWith:

@@ -15,6 +15,8 @@ type Options struct {
 
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear
 	Activation string // mlp: after each hidden layer: "sigmoid", also where empty, or "relu"
+
+	Recompute Recompute // residual networks: see there
 }
 
 // Names lists the networks that Open knows.
@@ -30,6 +32,9 @@ func Names() []string {
 // "resnet20", 32, 44 and 56 for small ones. See [MLP] and [ResNet].
 func Open(name string, o Options) (*Network, error) {
 	if name == "mlp" {
+		if o.Recompute != "" && o.Recompute != RecomputeNone {
+			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no blocks to compute again: leave it out", o.Recompute)
+		}
 		inputs := 1
 		for _, d := range o.Shape {
 			inputs *= d
@@ -43,7 +48,7 @@ func Open(name string, o Options) (*Network, error) {
 		return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
 	r := ResNetOptions{Depth: depth, Classes: o.Classes,
-		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing}
+		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute}
 	switch {
 	case len(o.Hidden) > 0:
 		return nil, fmt.Errorf("model: %s: option Hidden is %v, but only mlp has hidden layers to choose: leave it out", name, o.Hidden)

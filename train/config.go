@@ -83,6 +83,7 @@ type Config struct {
 	Checkpoint float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
 	Links      string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
 	EvalAgents int     `yaml:"eval_agents" same:"y" help:"how many agents' models an evaluation looks at beside their mean, spread evenly; 0 is all"`
+	Recompute  string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which computes what blocks hold inside again instead of keeping it: a third of the memory, a third more work"`
 	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
 }
 
@@ -99,7 +100,7 @@ func Default() Config {
 		Weights: "constant", Order: "cta", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5,
 		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Sampling: "epochs", Seed: 1,
-		Device: "auto", EvalPoints: 20, Accounting: "shared-seed", Checkpoint: 60,
+		Device: "auto", EvalPoints: 20, Accounting: "shared-seed", Checkpoint: 60, Recompute: "none",
 	}
 }
 

@@ -81,6 +81,7 @@ func (c Config) Check() error {
 	oneOf("schedule", c.Schedule, "constant", "cosine")
 	oneOf("objective", c.Objective, "agents", "samples")
 	oneOf("sampling", c.Sampling, string(data.Epochs), string(data.IID), string(data.Full))
+	oneOf("recompute", c.Recompute, "none", "blocks")
 	oneOf("accounting", c.Accounting, "shared-seed", "packed", "reference")
 	oneOf("device", c.Device, "auto", "cpu")
 	atLeast("iterations", c.Iterations, 1)
