@@ -209,7 +209,9 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	total := 0.0
 	for from := 0; from < len(shard); from += evalChunk {
 		part := shard[from:min(from+evalChunk, len(shard))]
-		e.setup.Set.Train.Gather(b, part)
+		if err := e.setup.Set.Train.Gather(b, part); err != nil {
+			return 0, err
+		}
 		loss, err := e.model.Grad(pr.g, pr.x, *b)
 		if err != nil {
 			return 0, err
@@ -230,7 +232,9 @@ func (e *evaluator) test(p *point, pr *probe) error {
 	defer e.batches.Put(b)
 	n := e.setup.Set.Test.Len()
 	for from := 0; from < n; from += evalChunk {
-		e.setup.Set.Test.Batch(b, from, min(from+evalChunk, n))
+		if err := e.setup.Set.Test.Batch(b, from, min(from+evalChunk, n)); err != nil {
+			return err
+		}
 		loss, hits, hits5, err := e.model.Score(pr.x, *b)
 		if err != nil {
 			return err

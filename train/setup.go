@@ -69,7 +69,8 @@ func (c Config) Check() error {
 			bad(key, got, "expected %s", want)
 		}
 	}
-	oneOf("data", c.Data, "synthetic", "mnist")
+	oneOf("data", c.Data, data.Names()...)
+	oneOf("augment", c.Augment, data.Augments()...)
 	oneOf("model", c.Model, "mlp")
 	oneOf("activation", c.Activation, "sigmoid", "relu")
 	oneOf("algo", c.Algo, Algorithms()...)
