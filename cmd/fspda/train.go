@@ -199,7 +199,8 @@ func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, er
 }
 
 func openData(c train.Config) (*data.Set, error) {
-	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed})
+	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
+		Augment: data.Augment(c.Augment)})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
