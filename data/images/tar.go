@@ -64,7 +64,7 @@ func isSparse(h *tar.Header) bool {
 func tarError(where string, members int, at int64, err error) error {
 	e := &FormatError{Path: where, Got: fmt.Sprintf("damage at byte %d, after %d files", at, members), Want: "a tar", Err: err, Hint: err.Error()}
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.ErrUnexpectedEOF) && at >= 512: // a block
 		e.Got, e.Hint = fmt.Sprintf("the end at byte %d, after %d files", at, members), "the file is cut off; fetch it again"
 	case members == 0:
 		e.Got, e.Hint = "content that is no tar", "it may be compressed or another kind of file"

@@ -2,7 +2,6 @@ package images
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -45,21 +44,24 @@ const (
 // peek tells by the first members what a tar holds.
 func peek(a *archives) (kind string, err error) {
 	kind, n := kindFolders, 0
+	pictures, labels := map[string]bool{}, map[string]bool{} // by key
 	err = a.scan(0, func(_ *os.File, m member) error {
-		n++
-		switch ext := strings.ToLower(filepath.Ext(m.name)); {
+		key, ext := splitKey(m.name)
+		switch {
 		case m.dir || isHidden(m.name):
-		case ext == ".tar":
+		case strings.HasSuffix(ext, "tar"):
 			kind = kindTars
-			return errEnough
-		case ext == ".cls":
+		case ext == "cls":
 			kind = kindWebDataset
-			return errEnough
-		case ext == ".json" && n > 1:
-			kind = kindWebDataset
-			return errEnough
+		case ext == "json":
+			labels[key] = true
+		case isPicture(m.name):
+			pictures[key] = true
 		}
-		if n == peekMembers {
+		if pictures[key] && labels[key] {
+			kind = kindWebDataset
+		}
+		if n++; n == peekMembers || kind != kindFolders {
 			return errEnough
 		}
 		return nil
