@@ -44,8 +44,11 @@ type Device interface {
 	// Dot returns Σ a[k]·b[k], accumulated in float64.
 	Dot(a, b Vector) float64
 
-	// Load binds code to this device. The Program has buffers of its own: load once per concurrent user.
+	// Load binds code to this device. The Program has memory of its own while it runs: load once per concurrent user.
 	Load(code *Code) (Program, error)
+	// Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels need beside it. Vectors and batches
+	// come on top.
+	Footprint(code *Code) int
 }
 
 // Batch is a minibatch on the host.
