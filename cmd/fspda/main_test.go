@@ -308,12 +308,7 @@ func TestSignals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if try < 4 { // give it time to make the folder, then stop it somewhere
-			for range 500 {
-				if _, err := os.Stat(filepath.Join(part, "metrics.jsonl")); err == nil {
-					break
-				}
-				time.Sleep(2 * time.Millisecond)
-			}
+			waitFor(filepath.Join(part, "metrics.jsonl"))
 			time.Sleep(time.Duration(60+53*try) * time.Millisecond)
 			stopSignal(cmd.Process, try)
 		}
@@ -367,7 +362,7 @@ func TestKill(t *testing.T) {
 		if killed < kills {
 			// Half of the moments lie anywhere from the start on, half after a checkpoint was begun.
 			if try%2 == 1 {
-				waitFor(filepath.Join(part, "checkpoints", ".writing"))
+				waitFor(filepath.Join(part, "checkpoints", ".writing"), filepath.Join(part, "summary.json"))
 			}
 			time.Sleep(time.Duration(s.Float64() * float64(150*time.Millisecond)))
 			_ = cmd.Process.Kill()
@@ -404,13 +399,15 @@ func TestKill(t *testing.T) {
 	t.Logf("killed %d times", killed)
 }
 
-// waitFor waits a while for a file.
-func waitFor(path string) {
-	for range 500 {
-		if _, err := os.Stat(path); err == nil {
-			return
+// waitFor waits a while for one of some files.
+func waitFor(paths ...string) {
+	for range 5000 {
+		for _, path := range paths {
+			if _, err := os.Stat(path); err == nil {
+				return
+			}
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(2 * time.Millisecond)
 	}
 }
 
