@@ -75,7 +75,9 @@ func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
 	var examples []int32
 	for k := range s.Config.BNBatches {
 		examples = s.recalibration(examples[:0], k)
-		s.Set.Train.Gather(b, examples)
+		if err := s.Set.Train.Gather(b, examples); err != nil {
+			return nil, err
+		}
 		if err := e.buffered.Observe(x, buffers, *b, 1/float64(k+1)); err != nil {
 			return nil, fmt.Errorf("train: batch norm of the mean model, batch %d: %w", k, err)
 		}

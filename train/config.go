@@ -18,14 +18,15 @@ import (
 // Config is everything a person can say of a run. The yaml tag is the key in a file and, with dashes, the name of the flag; help
 // is its one line of explanation; same says that the key never changes a trajectory.
 type Config struct {
-	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download) or mnist"`
-	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files"`
+	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), mnist or cifar10"`
+	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; cifar10: or an archive"`
 	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set"`
 	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set"`
+	Augment   string `yaml:"augment" help:"how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 pixels, mirrored)"`
 
-	Model      string `yaml:"model" help:"network: mlp"`
-	Hidden     Widths `yaml:"hidden" help:"widths of the hidden layers, comma separated; none is a linear model"`
-	Activation string `yaml:"activation" help:"sigmoid or relu"`
+	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones"`
+	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
+	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
 
 	Algo        string    `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
 	Iterations  int       `yaml:"iterations" help:"number of iterations T"`
@@ -96,7 +97,7 @@ type Config struct {
 // Default returns the main job: FSPDA-SA trains an MLP on the built-in digits, over ten agents that hold different classes.
 func Default() Config {
 	return Config{
-		Data: "synthetic", DataTrain: 10000, DataTest: 2000,
+		Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto",
 		Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid",
 		Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1, Theta: AutoFloat{Auto: true},
 		Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global", PaperBits: "honest",

@@ -304,7 +304,9 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	chunk := e.setup.evalChunk()
 	for from := 0; from < len(shard); from += chunk {
 		part := shard[from:min(from+chunk, len(shard))]
-		e.setup.Set.Train.Gather(b, part)
+		if err := e.setup.Set.Train.Gather(b, part); err != nil {
+			return 0, err
+		}
 		loss, err := e.model.Grad(pr.g, pr.x, *b)
 		if err != nil {
 			return 0, err
@@ -331,10 +333,14 @@ func (e *evaluator) test(p *point, pr *probe, t int) error {
 	chunk := e.setup.evalChunk()
 	for from := 0; from < n; from += chunk {
 		to := min(from+chunk, n)
+		var err error
 		if len(examples) > 0 {
-			e.setup.Set.Test.Gather(b, examples[from:to])
+			err = e.setup.Set.Test.Gather(b, examples[from:to])
 		} else {
-			e.setup.Set.Test.Batch(b, from, to)
+			err = e.setup.Set.Test.Batch(b, from, to)
+		}
+		if err != nil {
+			return err
 		}
 		loss, hits, hits5, err := e.score(pr, *b)
 		if err != nil {

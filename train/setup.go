@@ -70,8 +70,8 @@ func (c Config) Check() error {
 			bad(key, got, "expected %s", want)
 		}
 	}
-	oneOf("data", c.Data, "synthetic", "mnist")
-	oneOf("model", c.Model, "mlp")
+	oneOf("data", c.Data, data.Names()...)
+	oneOf("augment", c.Augment, data.Augments()...)
 	oneOf("activation", c.Activation, "sigmoid", "relu")
 	oneOf("algo", c.Algo, Algorithms()...)
 	oneOf("storm_start", c.StormStart, "gradient", "zero")

@@ -8,6 +8,7 @@
 //	init        -                       initial model
 //	partition   -                       data split
 //	batch       agent, local epoch      order of an agent's examples (sampling iid: agent, step)
+//	augment     agent, step, position   how an example of a batch is varied
 //	graph0      try                     random base graphs
 //	edges       Sub(t)                  active edges, broadcasters, coins; Sub, because every agent asks at every iteration
 //	mask        t, min(i,j), max(i,j)   coordinates that travel over edge (i,j)
