@@ -1,5 +1,7 @@
 package data
 
+import "math"
+
 // The resampler scales a box of a picture by the antialiased triangle filter, as Pillow's resize with BILINEAR does, which
 // torchvision uses: a pixel is the mean of the source pixels within max(scale, 1) of its centre, weighted by their nearness. It is
 // separable and goes row by row: the source rows under an output row are added up to one line, of which the output row is made,
@@ -19,6 +21,17 @@ type window struct {
 	out        int
 	first      int
 	mirror     bool // in reverse order
+
+	begin, span float64 // the part of the source that is scaled, where that is no whole pixels; span 0: all
+}
+
+// reduced is the window in a picture whose axis is 1/f as long, in n pixels.
+func (w window) reduced(f, n int) window {
+	low, high := float64(w.from)/float64(f), float64(w.from+w.size)/float64(f)
+	first := int(low)
+	r := window{from: first, size: min(n, int(math.Ceil(high))) - first, out: w.out, first: w.first, mirror: w.mirror}
+	r.begin, r.span = low-float64(first), high-low
+	return r
 }
 
 // axis is the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source start[i]+k, over k < count[i].
@@ -33,7 +46,10 @@ type axis struct {
 
 // set computes the weights of n output pixels.
 func (a *axis) set(n int, w window) {
-	scale := float64(w.size) / float64(w.out)
+	if w.span == 0 {
+		w.span = float64(w.size)
+	}
+	scale := w.span / float64(w.out)
 	reach := max(scale, 1)
 	a.taps = int(2*reach) + 1
 	a.start, a.count = grown(a.start, n), grown(a.count, n)
@@ -45,7 +61,7 @@ func (a *axis) set(n int, w window) {
 		if w.mirror {
 			at = n - 1 - i
 		}
-		centre := float64((float64(w.first+i) + 0.5) * scale)
+		centre := w.begin + float64((float64(w.first+i)+0.5)*scale)
 		low, high := max(0, int(centre-reach+0.5)), min(w.size, int(centre+reach+0.5))
 		a.quantise(a.weight[at*a.taps:][:a.taps], low, high, centre-0.5, 1/reach)
 		a.start[at], a.count[at] = int32(w.from+low), int32(high-low)

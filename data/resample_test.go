@@ -19,8 +19,8 @@ func noisePicture(w, h int, seed uint64) []uint8 {
 
 // windows are boxes of all kinds: enlarging, shrinking little and much, a single pixel, mirrored, a part of the output.
 func windows() []window {
-	return []window{{0, 300, 224, 0, false}, {5, 224, 224, 0, true}, {100, 117, 224, 0, false}, {299, 1, 224, 0, true},
-		{2, 290, 256, 16, false}, {10, 250, 256, 32, true}, {0, 300, 32, 0, false}, {0, 300, 33, 1, true}, {3, 2, 7, 0, false}, {0, 300, 3, 0, false}}
+	return []window{{from: 0, size: 300, out: 224, first: 0, mirror: false}, {from: 5, size: 224, out: 224, first: 0, mirror: true}, {from: 100, size: 117, out: 224, first: 0, mirror: false}, {from: 299, size: 1, out: 224, first: 0, mirror: true},
+		{from: 2, size: 290, out: 256, first: 16, mirror: false}, {from: 10, size: 250, out: 256, first: 32, mirror: true}, {from: 0, size: 300, out: 32, first: 0, mirror: false}, {from: 0, size: 300, out: 33, first: 1, mirror: true}, {from: 3, size: 2, out: 7, first: 0, mirror: false}, {from: 0, size: 300, out: 3, first: 0, mirror: false}}
 }
 
 // The vector code gives the bits of the Go code, and writes nothing beyond the slack.
@@ -71,9 +71,9 @@ func TestResampleIsTheFormula(t *testing.T) {
 	const w, h = 60, 50
 	src := noisePicture(w, h, 2)
 	for _, c := range []struct{ across, down window }{
-		{window{3, 40, 24, 0, false}, window{1, 48, 24, 0, false}},
-		{window{10, 13, 24, 0, true}, window{0, 50, 24, 0, false}},
-		{window{0, 60, 30, 3, false}, window{0, 50, 40, 8, false}},
+		{window{from: 3, size: 40, out: 24, first: 0, mirror: false}, window{from: 1, size: 48, out: 24, first: 0, mirror: false}},
+		{window{from: 10, size: 13, out: 24, first: 0, mirror: true}, window{from: 0, size: 50, out: 24, first: 0, mirror: false}},
+		{window{from: 0, size: 60, out: 30, first: 3, mirror: false}, window{from: 0, size: 50, out: 40, first: 8, mirror: false}},
 	} {
 		var r resampler
 		got := make([]uint8, 3*24*24+pixelSlack)
@@ -132,9 +132,9 @@ func BenchmarkResample(b *testing.B) {
 	src := noisePicture(341, 256, 3)
 	dst := make([]uint8, 3*224*224+pixelSlack)
 	for name, c := range map[string]struct{ across, down window }{
-		"enlarge": {window{50, 150, 224, 0, true}, window{30, 150, 224, 0, false}},
-		"same":    {window{50, 224, 224, 0, true}, window{20, 224, 224, 0, false}},
-		"shrink":  {window{1, 340, 224, 0, true}, window{0, 256, 224, 0, false}},
+		"enlarge": {window{from: 50, size: 150, out: 224, first: 0, mirror: true}, window{from: 30, size: 150, out: 224, first: 0, mirror: false}},
+		"same":    {window{from: 50, size: 224, out: 224, first: 0, mirror: true}, window{from: 20, size: 224, out: 224, first: 0, mirror: false}},
+		"shrink":  {window{from: 1, size: 340, out: 224, first: 0, mirror: true}, window{from: 0, size: 256, out: 224, first: 0, mirror: false}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			var r resampler
