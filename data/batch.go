@@ -70,7 +70,7 @@ func (s Split) vary(w *worker, e int32, stream *rng.Stream) {
 	picture, from := w.room(s.Features()), s.pixels(e)
 	if s.varied == ImageNet {
 		across, down := randomCrop(stream, s.shape[1], s.shape[0], s.shape[0])
-		w.scale.run(w.picture, from, 3*s.shape[1], s.shape[0], across, down)
+		w.scale.run(w.picture, from, 3*s.shape[1], s.shape[1], s.shape[0], across, down)
 		return
 	}
 	shifted(picture, from, s.shape, stream)

@@ -84,7 +84,7 @@ func (p *pictures) turbo(w *worker, e int, v view) (done bool, err error) {
 	if f > 1 {
 		across, down = across.reduced(f, w.whole.W), down.reduced(f, w.whole.H)
 	}
-	w.scale.run(w.picture, w.whole.Pix, 3*w.whole.W, v.side, across, down)
+	w.scale.run(w.picture, w.whole.Pix, 3*w.whole.W, v.side, v.side, across, down)
 	return true, nil
 }
 

@@ -41,15 +41,15 @@ type badPictures struct {
 }
 
 type badPicture struct {
-	source images.Source
+	among  *pictures
 	number int32
 }
 
 // add remembers a picture, and reports it where it is new.
-func (b *badPictures) add(s images.Source, e int32, err error) {
+func (b *badPictures) add(among *pictures, e int32, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key := badPicture{s, e}
+	key := badPicture{among, e}
 	if _, ok := b.seen[key]; ok {
 		return
 	}
@@ -142,7 +142,7 @@ func (p *pictures) place(w *worker, examples []int32, row int, how Augment, key 
 		if p.onBad != Skip {
 			return e, err
 		}
-		p.bad.add(p.source, e, err)
+		p.bad.add(p, e, err)
 		if first == nil {
 			first = err
 		}
@@ -188,7 +188,7 @@ func (p *pictures) scaled(w *worker, e int, v view) error {
 			return fmt.Errorf("data: picture %d: %d bytes for %d×%d pixels", e, len(pix), width, height)
 		}
 		across, down := v.windows(width, height)
-		w.scale.run(w.picture, pix, 3*width, v.side, across, down)
+		w.scale.run(w.picture, pix, 3*width, v.side, v.side, across, down)
 		return nil
 	}
 	if p.decoder == Turbo {
@@ -201,7 +201,7 @@ func (p *pictures) scaled(w *worker, e int, v view) error {
 		return err
 	}
 	across, down := v.windows(w.whole.W, w.whole.H)
-	w.scale.run(w.picture, w.whole.Pix, 3*w.whole.W, v.side, across, down)
+	w.scale.run(w.picture, w.whole.Pix, 3*w.whole.W, v.side, v.side, across, down)
 	return nil
 }
 

@@ -107,18 +107,18 @@ type resampler struct {
 	line          []int16
 }
 
-// run writes side rows of side pixels to dst, which has room for pixelSlack bytes more. The source is rows of stride bytes, three
-// for a pixel.
-func (r *resampler) run(dst, src []uint8, stride int, side int, across, down window) {
-	r.columns.set(side, across)
-	r.rows.set(side, down)
+// run writes h rows of w pixels to dst, which has room for pixelSlack bytes more. The source is rows of stride bytes, three for a
+// pixel.
+func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window) {
+	r.columns.set(w, across)
+	r.rows.set(h, down)
 	r.table.set(&r.columns)
 	from, n := 3*int(r.columns.low), 3*int(r.columns.high-r.columns.low)
 	r.line = grown(r.line, n+3*r.columns.taps+lineSlack)
-	for y := range side {
+	for y := range h {
 		weight := r.rows.weight[y*r.rows.taps:][:r.rows.count[y]]
 		sumRows(r.line[:n], src[int(r.rows.start[y])*stride+from:], stride, weight)
-		sumColumns(dst[3*side*y:], r.line, &r.columns, &r.table)
+		sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table)
 	}
 }
 

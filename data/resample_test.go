@@ -38,7 +38,7 @@ func TestResampleTwins(t *testing.T) {
 			for j := range got {
 				got[j] = 0xee
 			}
-			fast.run(got, src, 3*w, side, across, down)
+			fast.run(got, src, 3*w, side, side, across, down)
 			want := resampleGo(src, 3*w, side, across, down)
 			if !slices.Equal(got[:len(want)], want) {
 				t.Fatalf("window %d: %v × %v differs from the Go code", i, across, down)
@@ -77,7 +77,7 @@ func TestResampleIsTheFormula(t *testing.T) {
 	} {
 		var r resampler
 		got := make([]uint8, 3*24*24+pixelSlack)
-		r.run(got, src, 3*w, 24, c.across, c.down)
+		r.run(got, src, 3*w, 24, 24, c.across, c.down)
 		for y := range 24 {
 			for x := range 24 {
 				column := x
@@ -118,7 +118,7 @@ func TestResampleKeepsAColour(t *testing.T) {
 		for _, across := range windows() {
 			side := min(across.out-across.first, 224)
 			got := make([]uint8, 3*side*side+pixelSlack)
-			new(resampler).run(got, src, 900, side, across, across)
+			new(resampler).run(got, src, 900, side, side, across, across)
 			for i, v := range got[:3*side*side] {
 				if v != level {
 					t.Fatalf("%v: number %d is %d, want %d", across, i, v, level)
@@ -139,7 +139,7 @@ func BenchmarkResample(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var r resampler
 			for b.Loop() {
-				r.run(dst, src, 3*341, 224, c.across, c.down)
+				r.run(dst, src, 3*341, 224, 224, c.across, c.down)
 			}
 		})
 		b.Run(name+"/weights", func(b *testing.B) {
