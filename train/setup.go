@@ -72,6 +72,10 @@ func (c Config) Check() error {
 	}
 	oneOf("data", c.Data, data.Names()...)
 	oneOf("augment", c.Augment, data.Augments()...)
+	oneOf("jpeg", c.JPEG, data.Decoders()...)
+	oneOf("on_bad", c.OnBad, string(data.Fail), string(data.Skip))
+	atLeast("crop", c.Crop, 0)
+	atLeast("image_size", c.ImageSize, 0)
 	oneOf("activation", c.Activation, "sigmoid", "relu")
 	oneOf("algo", c.Algo, Algorithms()...)
 	oneOf("storm_start", c.StormStart, "gradient", "zero")
@@ -101,7 +105,7 @@ func (c Config) Check() error {
 	if c.Threads < 0 || c.Threads > maxThreads {
 		bad("threads", c.Threads, "expected 0, for all cores, to %d", maxThreads)
 	}
-	if c.Data == "synthetic" {
+	if c.Data == "synthetic" || c.Data == "synthetic-images" {
 		atLeast("data_train", c.DataTrain, 10)
 		atLeast("data_test", c.DataTest, 10)
 	}
@@ -164,6 +168,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		return nil, err
 	}
 	s.settleMetrics()
+	s.Warnings = append(s.Warnings, set.Notes...)
 	s.warnSlowEvaluation()
 	s.Algo = s.method.New(s)
 	return s, s.checkRounds()
