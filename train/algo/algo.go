@@ -69,6 +69,7 @@ type State struct {
 
 	terms []device.Term
 	to    []device.Term
+	parts []device.Part
 }
 
 // NewState returns the state of an agent that starts at x^0. The vector x becomes the agent's own.

@@ -60,36 +60,30 @@ func (a CHOCO) Local(s *State, r *Round) error {
 	for i := range r.Links {
 		r.Post(i, q.Parts...)
 	}
-	s.to = append(s.to[:0], device.Term{A: 1, V: s.Aux[chocoCopy]}, device.Term{A: r.Fixed, V: s.Aux[chocoSum]})
-	scatter(s, r, q.Parts[0], q.Coords)
+	s.add(s.Aux[chocoCopy], device.Part{A: 1, V: q.Parts[0], Idx: q.Coords})
+	s.add(s.Aux[chocoSum], device.Part{A: r.Fixed, V: q.Parts[0], Idx: q.Coords})
 	return nil
 }
 
 func (a CHOCO) Mix(s *State, r *Round) error {
 	sum := s.Aux[chocoSum]
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: sum})
+	s.parts = s.parts[:0]
 	for i := range r.Links {
 		switch l := &r.Links[i]; {
 		case l.Silent:
 		case l.Heard == nil:
 			return &MissingError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
-		case l.Mask == nil:
-			s.terms = append(s.terms, device.Term{A: l.Fixed, V: l.Heard[0]}) // all dense ones in one pass
 		default:
-			s.to = append(s.to[:0], device.Term{A: l.Fixed, V: sum})
-			scatter(s, r, l.Heard[0], l.Mask)
+			s.parts = append(s.parts, device.Part{A: l.Fixed, V: l.Heard[0], Idx: l.Mask})
 		}
 	}
-	if len(s.terms) > 1 {
-		s.Dev.Combine(sum, s.terms...)
-	}
+	s.Dev.ScatterAdd(sum, s.parts...)
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: sum}, device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
 	return nil
 }
 
-// scatter adds multiples of values, on the coordinates of idx, to the vectors of s.to.
-func scatter(s *State, r *Round, values device.Vector, idx device.Index) {
-	zero := r.Buffer(values.Len())
-	s.Dev.Combine(zero)
-	s.Dev.AddDiff(values, zero, idx, s.to...)
+// add is Dev.ScatterAdd with its parts in memory of the agent's own.
+func (s *State) add(dst device.Vector, parts ...device.Part) {
+	s.parts = append(s.parts[:0], parts...)
+	s.Dev.ScatterAdd(dst, s.parts...)
 }

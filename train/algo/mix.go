@@ -2,45 +2,43 @@ package algo
 
 import "fspda/device"
 
-// manyLinks is the number of links from which on differences add up in one vector before they are spread: a link then touches two
-// vectors and not one for each target, which stay in the cache.
-const manyLinks = 4
+// weight is the factor of a link's difference.
+type weight func(l *Link) float64
 
-// addMixed adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that were heard and w their fixed weights. It may use
-// the gradient's vector.
-func (s *State) addMixed(r *Round, to ...device.Term) { s.addSum(r, true, to) }
+func one(*Link) float64             { return 1 }
+func fixed(l *Link) float64         { return l.Fixed }  // of the run's mixing matrix
+func ofActiveGraph(l *Link) float64 { return l.Weight } // Metropolis weights of this iteration
 
-// addDiffs is addMixed with all weights 1.
-func (s *State) addDiffs(r *Round, to ...device.Term) { s.addSum(r, false, to) }
-
-// addSum is either of them.
-func (s *State) addSum(r *Round, fixed bool, to []device.Term) {
-	if len(r.Links) < manyLinks {
-		s.addEach(r, fixed, to)
-		return
+// addDiffs adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that were heard, of the k-th vector they carry.
+// Whole vectors from several links are added up in one pass that reads each of them once, and S is rounded before it is spread.
+func (s *State) addDiffs(r *Round, k int, w weight, to ...device.Term) {
+	s.terms = s.terms[:0]
+	var own device.Vector
+	for i := range r.Links {
+		l := &r.Links[i]
+		switch {
+		case len(l.Heard) <= k:
+		case l.Mask == nil:
+			own = l.Own[k] // the same over all such links
+			s.terms = append(s.terms, device.Term{A: w(l), V: l.Heard[k]})
+		default:
+			s.Dev.AddDiff(l.Own[k], l.Heard[k], l.Mask, s.scaled(w(l), to)...)
+		}
 	}
-	s.Dev.Combine(s.g)
-	s.addEach(r, fixed, []device.Term{{A: 1, V: s.g}})
-	for _, t := range to {
-		s.combine(t.V, device.Term{A: 1, V: t.V}, device.Term{A: t.A, V: s.g})
+	switch len(s.terms) {
+	case 0:
+	case 1:
+		s.Dev.AddDiff(own, s.terms[0].V, nil, s.scaled(s.terms[0].A, to)...)
+	default:
+		s.Dev.AddDiffs(device.Term{}, own, s.terms, s.scaled(1, to)...)
 	}
 }
 
-// addEach adds the difference over each link to all targets.
-func (s *State) addEach(r *Round, fixed bool, to []device.Term) {
-	for i := range r.Links {
-		l := &r.Links[i]
-		if l.Heard == nil {
-			continue
-		}
-		w := 1.0
-		if fixed {
-			w = l.Fixed
-		}
-		s.to = s.to[:0]
-		for _, t := range to {
-			s.to = append(s.to, device.Term{A: t.A * w, V: t.V})
-		}
-		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.to...)
+// scaled lists c times the terms in memory of the agent's own.
+func (s *State) scaled(c float64, terms []device.Term) []device.Term {
+	s.to = s.to[:0]
+	for _, t := range terms {
+		s.to = append(s.to, device.Term{A: c * t.A, V: t.V})
 	}
+	return s.to
 }
