@@ -58,6 +58,7 @@ type run struct {
 
 	agents    []*agent
 	actives   sync.Pool // of *active
+	commons   *commons
 	snapshots chan *snapshot
 
 	mu   sync.Mutex
@@ -77,6 +78,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	if r.log == nil {
 		r.log = zap.NewNop()
 	}
+	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
 	}

@@ -1,6 +1,10 @@
 package algo
 
-import "fspda/device"
+import (
+	"slices"
+
+	"fspda/device"
+)
 
 // weight is the factor of a link's difference.
 type weight func(l *Link) float64
@@ -25,13 +29,51 @@ func (s *State) addDiffs(r *Round, k int, w weight, to ...device.Term) {
 			s.Dev.AddDiff(l.Own[k], l.Heard[k], l.Mask, s.scaled(w(l), to)...)
 		}
 	}
-	switch len(s.terms) {
-	case 0:
-	case 1:
+	switch n := len(s.terms); {
+	case n == 0:
+	case n == 1:
 		s.Dev.AddDiff(own, s.terms[0].V, nil, s.scaled(s.terms[0].A, to)...)
+	case r.Common != nil && n == len(r.Links) && equalFactors(s.terms):
+		s.addCommonDiffs(r, k, own, to)
 	default:
 		s.Dev.AddDiffs(device.Term{}, own, s.terms, s.scaled(1, to)...)
 	}
+}
+
+// addCommonDiffs does what addDiffs does where an agent hears all others and weighs them alike, with s.terms what was heard. All n agents
+// then share the sum T = Σ (first - x) over all, first what the agent with the lowest number posted, and
+//
+//	S = w·T + w·n·(own - first)
+//
+// so that each reads two vectors and not n. It is made of differences, too: a sum of the vectors themselves would round as they do.
+func (s *State) addCommonDiffs(r *Round, k int, own device.Vector, to []device.Term) {
+	n, w := len(s.terms)+1, s.terms[0].A
+	s.inOrder(r, own)
+	first := s.terms[0].V
+	sum := r.Common(k, s.fill.diffs)
+	s.terms = append(s.terms[:0], device.Term{A: w * float64(n), V: first})
+	s.Dev.AddDiffs(device.Term{A: w, V: sum}, own, s.terms, s.scaled(1, to)...)
+}
+
+// inOrder sets own among what was heard over all links, by the agents' numbers, and all factors to 1.
+func (s *State) inOrder(r *Round, own device.Vector) {
+	at := 0
+	for i := range s.terms {
+		s.terms[i].A = 1
+		if r.Links[i].Peer < r.Self {
+			at = i + 1
+		}
+	}
+	s.terms = slices.Insert(s.terms, at, device.Term{A: 1, V: own})
+}
+
+func equalFactors(terms []device.Term) bool {
+	for _, t := range terms {
+		if t.A != terms[0].A {
+			return false
+		}
+	}
+	return true
 }
 
 // scaled lists c times the terms in memory of the agent's own.
@@ -41,4 +83,23 @@ func (s *State) scaled(c float64, terms []device.Term) []device.Term {
 		s.to = append(s.to, device.Term{A: c * t.A, V: t.V})
 	}
 	return s.to
+}
+
+// fillers are what fills common vectors, from terms or parts of the order of the agents.
+type fillers struct{ terms, diffs, parts func(dst device.Vector) }
+
+// sumTerms writes Σ A·V over the terms.
+func (s *State) sumTerms(dst device.Vector) { s.Dev.Combine(dst, s.terms...) }
+
+// sumDiffs writes Σ A·(first - V) over the terms, first the V of the first of them.
+func (s *State) sumDiffs(dst device.Vector) {
+	s.Dev.Combine(dst)
+	s.to = append(s.to[:0], device.Term{A: 1, V: dst})
+	s.Dev.AddDiffs(device.Term{}, s.terms[0].V, s.terms[1:], s.to...)
+}
+
+// sumParts writes the sum of the parts.
+func (s *State) sumParts(dst device.Vector) {
+	s.Dev.Combine(dst)
+	s.Dev.ScatterAdd(dst, s.parts...)
 }
