@@ -61,6 +61,7 @@ type run struct {
 
 	agents    []*agent
 	actives   sync.Pool // of *active
+	commons   *commons
 	snapshots chan *snapshot
 	writer    *writer
 
@@ -82,6 +83,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		r.log = zap.NewNop()
 	}
 	r.writer = newWriter(r)
+	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
 	}
