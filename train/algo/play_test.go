@@ -21,7 +21,7 @@ type game struct {
 	edges func(t int) [][2]int           // active edges of iteration t
 	mask  func(t int, i, j int) []uint32 // coordinates of an exchange; nil: all
 	grad  func(t, i int, dst, x []float64)
-	share bool                   // agents who hear all others sum up together
+	share bool // agents who hear all others sum up together
 
 	commons map[[2]int][]float64 // by iteration and number
 	differ  bool                 // two agents filled the same one differently
