@@ -63,6 +63,7 @@ type run struct {
 	actives   sync.Pool // of *active
 	snapshots chan *snapshot
 	writer    *writer
+	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
@@ -82,6 +83,9 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		r.log = zap.NewNop()
 	}
 	r.writer = newWriter(r)
+	if s.program >= largeProgram {
+		r.gate = make(chan struct{}, s.Threads)
+	}
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
 	}
