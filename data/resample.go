@@ -105,6 +105,11 @@ type resampler struct {
 	columns, rows axis
 	table         columnTable
 	line          []int16
+
+	// Where norm is not nil, the numbers of each row go to numbers as soon as its pixels are there, while they are in the first
+	// cache and memory has time to take them.
+	norm    *normalizer
+	numbers []float32
 }
 
 // run writes h rows of w pixels to dst, which has room for pixelSlack bytes more. The source is rows of stride bytes, three for a
@@ -119,6 +124,9 @@ func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window)
 		weight := r.rows.weight[y*r.rows.taps:][:r.rows.count[y]]
 		sumRows(r.line[:n], src[int(r.rows.start[y])*stride+from:], stride, weight)
 		sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table)
+		if r.norm != nil {
+			r.norm.apply(r.numbers[3*w*y:3*w*(y+1)], dst[3*w*y:3*w*(y+1)], nil)
+		}
 	}
 }
 
