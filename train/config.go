@@ -67,6 +67,8 @@ type Config struct {
 	EtaSchedule string    `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
 	Momentum    float64   `yaml:"momentum" help:"heavy-ball factor mu; multiplies the effective step by 1/(1-mu)"`
 	Decay       float64   `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
+	Decays      string    `yaml:"decay" help:"what decays: all, or weights, which leaves out biases and batch norm"`
+	Smoothing   float64   `yaml:"label_smoothing" help:"share of the target that is spread over all classes, as 0.1"`
 	Schedule    string    `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64   `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
 	ClipNorm    float64   `yaml:"clip_norm" help:"largest norm of an agent's gradient, L2 term included: longer ones are shortened to it; 0 is none"`
@@ -95,6 +97,7 @@ type Config struct {
 	Keep       int     `yaml:"keep_checkpoints" same:"y" help:"how many checkpoints are kept, beside the best mean model"`
 	Links      string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
 	EvalAgents int     `yaml:"eval_agents" same:"y" help:"how many agents' models an evaluation looks at beside their mean, spread evenly; 0 is all"`
+	Recompute  string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which computes what blocks hold inside again instead of keeping it: a third of the memory, a third more work"`
 	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
 }
 
@@ -108,10 +111,10 @@ func Default() Config {
 		Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
 		Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true},
 		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
-		Weights: "constant", Order: "cta", Decay: 1e-4, Schedule: "constant", Warmup: 5,
+		Weights: "constant", Order: "cta", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5,
 		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Accum: 1, Sampling: "epochs", Seed: 1,
-		Device: "auto", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2,
+		Device: "auto", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2, Recompute: "none",
 	}
 }
 
