@@ -74,10 +74,10 @@ type worker struct {
 	turbo   turboHandle
 }
 
-// room is memory for n pixels, of any content, and for what the resampler writes behind them.
+// room is memory for n pixels, of any content.
 func (w *worker) room(n int) []uint8 {
-	w.picture = grown(w.picture, n+pixelSlack)
-	return w.picture[:n]
+	w.picture = grown(w.picture, n)
+	return w.picture
 }
 
 // makeWorkers returns n workers, whose scratch space grows as they need it.
