@@ -92,6 +92,7 @@ func makeWorkers(n int) chan *worker {
 // gather fills dst with examples, on as many goroutines as there are workers. It gives up where stop is closed.
 func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey, stop <-chan struct{}) error {
 	f := s.Features()
+	numbers, labels := dst.X, dst.Y // not dst, which the goroutines would take to the heap
 	errs := make([]error, len(examples))
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -106,10 +107,10 @@ func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augm
 				errs[row] = ErrClosed
 			case w := <-p.workers:
 				var e int32
-				w.norm, w.numbers = s.norm, dst.X[row*f:(row+1)*f]
+				w.norm, w.numbers = s.norm, numbers[row*f:(row+1)*f]
 				e, errs[row] = p.place(w, examples, row, how, key)
 				if errs[row] == nil {
-					dst.Y[row] = s.Labels[e]
+					labels[row] = s.Labels[e]
 				}
 				p.workers <- w
 			}
