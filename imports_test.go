@@ -23,8 +23,9 @@ var allowed = map[string][]string{
 	"cpu/internal/vecgen":  {},
 	"cpu/internal/normgen": {},
 	"model":                {"device", "internal/rng"},
-	"data":                 {"data/images", "device", "internal/rng"},
+	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
 	"data/images":          {},
+	"data/turbojpeg":       {},
 	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
 	"data/images/parquet":  {"data/images"},
 	"data/fetch":           {},
