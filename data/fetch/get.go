@@ -93,7 +93,9 @@ func (g *getter) get(ctx context.Context, f File, path, url string) error {
 		}
 		now := sizeOf(path + suffix)
 		if errors.As(err, &status) || errors.Is(err, errTooLong) || isLocal(err) || now <= before || try == tries {
-			if now > 0 && !errors.As(err, &status) {
+			if now == 0 {
+				_ = os.Remove(path + suffix) // there may be none
+			} else if !errors.As(err, &status) {
 				return fmt.Errorf("%w; %d of %d bytes are kept, and the next call goes on from there", err, now, f.Size)
 			}
 			return err
