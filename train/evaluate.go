@@ -21,6 +21,7 @@ type evaluator struct {
 	model   Model
 	dev     device.Device
 	workers int
+	watch   *Watch
 
 	batches sync.Pool // *device.Batch of evalChunk examples
 	free    sync.Pool // *probe
@@ -80,6 +81,7 @@ func (e *evaluator) row(sn []*snapshot) (Row, error) {
 	}
 	r := e.bookkeeping(sn)
 	r.Consensus, r.ConsensusMax = consensus(models, mean)
+	e.watch.evaluated(models, mean, points[:len(looked)])
 	fillScores(&r, points[:len(looked)], points[len(looked)])
 	r.DualSum, r.DualTrack = Num(math.NaN()), Num(math.NaN())
 	if duals != nil {
@@ -318,11 +320,7 @@ func meanModel(models [][]float32) []float64 {
 
 func consensus(models [][]float32, mean []float64) (sum, largest Num) {
 	for _, m := range models {
-		sq := 0.0
-		for k, v := range m {
-			d := float64(v) - mean[k]
-			sq += float64(d * d)
-		}
+		sq := squaredDistance(m, mean)
 		sum += Num(sq)
 		largest = max(largest, Num(sq))
 	}
