@@ -4,6 +4,7 @@
 //	fspda figure N         run all algorithms of a figure of the paper, and draw it; figure list tells of them
 //	fspda sweep            search over settings, on a grid or at random
 //	fspda compare          runs side by side: tables, and their curves in the same pictures
+//	fspda web              runs in a browser, live
 //	fspda bench step       what an iteration costs, against this machine's matrix product
 //	fspda bench kernels    what each kernel reaches, against multiply-adds or a copy
 //
