@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -163,21 +164,24 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 		sh.Edges = sh.Edges[:mostEdgesSent]
 	}
 	writeJSON(w, map[string]any{
-		"run": name, "sentence": run.sentence(), "config": clean(run.yaml), "command": run.command(), "accounting": run.accounting(),
+		"run": name, "sentence": run.sentence(), "config": clean(run.yaml), "command": s.command(run), "accounting": run.accounting(),
 		"graph": run.setting("graph"), "classes": sh.Classes, "agents": sh.Agents, "edges": sh.Edges, "edge_count": all,
 		"environment": run.environment(), "problems": problems, "files": s.filesOf(name),
 	})
 }
 
 // command is how to make the run again: as it was typed, or from its configuration.
-func (r *run) command() string {
+func (s *Server) command(r *run) string {
 	if c := r.summary.text("command"); c != "" {
 		return c
+	}
+	if l := s.opt.Live; l != nil && l.Run == r.name && l.Command != "" {
+		return clean(l.Command)
 	}
 	if r.yaml == "" {
 		return ""
 	}
-	return "fspda train -c " + within(r.name, "config.yaml") + " --out ANOTHER"
+	return clean("fspda train -c " + filepath.Join(s.opt.Dir, filepath.FromSlash(r.name), "config.yaml") + " --out ANOTHER")
 }
 
 // shown are the files of a run that browsers can have, with their types. Pages have scripts and styles of their own, and nothing from elsewhere.

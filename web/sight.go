@@ -13,6 +13,7 @@ import (
 type Live struct {
 	Run        string // its folder, within that of the server
 	Iterations int    // of the whole run
+	Command    string // that began it
 	// Look returns the run as it is. Exchanges are those after the first since; it may leave the oldest out. It must not wait for the run.
 	Look func(since uint64) Sight
 	// Steer does what a button says: "pause", "resume", "checkpoint" or "stop". It must not wait for the run.

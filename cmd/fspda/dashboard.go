@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/metrics"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,7 +66,7 @@ func (d *dashboard) begin(ctx context.Context, folder string, s *train.Setup, op
 	ctx, d.stop = context.WithCancel(ctx)
 	o := webFolder(folder)
 	o.Token, o.Loopback = d.token, d.loopback
-	o.Live = &web.Live{Run: o.Only, Iterations: s.Config.Iterations, Look: d.look, Steer: d.steer}
+	o.Live = &web.Live{Run: o.Only, Iterations: s.Config.Iterations, Command: strings.Join(os.Args, " "), Look: d.look, Steer: d.steer}
 	if o.Only == "" {
 		o.Live.Run = filepath.Base(folder)
 	}

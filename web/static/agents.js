@@ -121,7 +121,7 @@ export class Agents {
     const cols = [["agent", "agent", i => i, v => v]];
     if (a) cols.push(["loss", "loss", i => a.loss[i], v => significant(v, 3)], ["distance", "distance", i => a.distance[i] === null ? null : Math.sqrt(a.distance[i]), v => significant(v, 3)],
       ["accuracy", "accuracy", i => a.accuracy[i], v => percent(v, 1)], ["sent", "sent", i => a.sent[i], bits], ["iteration", "iteration", i => a.iteration[i], grouped]);
-    cols.push(["examples", "examples", i => total(rows[i]), grouped], ["share", "commonest class", i => commonest(rows[i]), v => percent(v, 0)]);
+    cols.push(["examples", "examples", i => total(rows[i]), grouped], ["share", "top class", i => commonest(rows[i]), v => percent(v, 0)]);
     if (!a) cols.push(["degree", "neighbours", i => this.degree[i], grouped]);
     return cols;
   }

@@ -8,13 +8,13 @@ const share = { tick: tickPercent, value: v => percent(v) };
 
 const definitions = [
   { id: "training_loss", title: "Training loss", y: "loss on the training data", log: "auto", ...plain,
-    kinds: [["train_loss_worst", "worst agent"], ["train_loss_avg", "mean model"]] },
+    kinds: [["train_loss_avg", "mean model"], ["train_loss_worst", "worst agent"]] },
   { id: "test_accuracy", title: "Test accuracy", y: "correct on the test set", log: false, ...share,
-    kinds: [["test_acc_avg", "mean model"], ["test_acc_mean", "mean of agents"], ["test_acc_min", "worst agent"]], band: ["test_acc_min", "test_acc_max"] },
+    kinds: [["test_acc_avg", "mean model"], ["test_acc_min", "worst agent"], ["test_acc_mean", "mean of agents"]], band: ["test_acc_min", "test_acc_max"] },
   { id: "consensus_error", title: "Consensus error", y: "squared distance to mean model", log: true, ...plain,
     kinds: [["consensus", "sum over agents"], ["consensus_max", "farthest agent"]] },
   { id: "gradient_norm", title: "Squared gradient norm", y: "of the whole training loss", log: true, ...plain,
-    kinds: [["grad_sq_worst", "worst agent"], ["grad_sq_avg", "mean model"]] },
+    kinds: [["grad_sq_avg", "mean model"], ["grad_sq_worst", "worst agent"]] },
 ];
 
 export const axes = {
@@ -30,6 +30,25 @@ export const runColours = ["blue", "orange", "green", "purple", "wine", "olive",
 const dashes = [[], [7, 3], [2, 2.5]];
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const translucent = (hex, a) => hex + Math.round(255 * a).toString(16).padStart(2, "0");
+
+// logTicks marks all digits of all decades, and says which marks get a label: as many as there is room for.
+function logTicks(u, axis, min, max) {
+  const ticks = [];
+  for (let e = Math.floor(Math.log10(min)) - 1; e <= Math.log10(max); e++) for (let m = 1; m < 10; m++) {
+    const v = Number(`${m}e${e}`);
+    if (v >= min && v <= max) ticks.push(v);
+  }
+  return ticks;
+}
+function logLabels(u, ticks) {
+  const decades = Math.log10(ticks.at(-1) / ticks[0]), digit = v => Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9));
+  const powers = ticks.filter(v => digit(v) === 1).length, every = Math.max(1, Math.ceil(powers / 7));
+  return ticks.map(v => {
+    const d = digit(v);
+    if (powers >= 3) return d === 1 && Math.round(Math.log10(v)) % every === 0 ? v : null;
+    return decades < 0.5 || d === 1 || d === 2 || d === 5 ? v : null;
+  });
+}
 
 const make = (name, attrs = {}, ...children) => {
   const e = document.createElement(name);
@@ -166,8 +185,8 @@ class Chart {
       scales: { x: { time: false, distr: this.view.logx ? 3 : 1, auto: false, range: (u, lo, hi) => [lo, hi] },
         y: { distr: this.isLog ? 3 : 1, range: (u, lo, hi) => this.yRange(lo, hi) } },
       axes: [
-        { ...axis, label: x.label(this.view), size: 36, space: 74, values: (u, s) => s.map(v => v === null ? "" : x.tick(v)), ...(x.steps && !this.view.logx ? { incrs: x.steps } : {}) },
-        { ...axis, label: this.def.y, size: 58, space: 34, values: (u, s) => s.map(v => v === null ? "" : this.def.tick(v, this.isLog ? 0 : step(s))) },
+        { ...axis, label: x.label(this.view), size: 36, space: 74, values: (u, s) => s.map(v => v === null ? "" : x.tick(v)), ...(this.view.logx ? { splits: logTicks, filter: logLabels } : x.steps ? { incrs: x.steps } : {}) },
+        { ...axis, label: this.def.y, size: 58, space: 34, values: (u, s) => s.map(v => v === null ? "" : this.def.tick(v, this.isLog ? 0 : step(s))), ...(this.isLog ? { splits: logTicks, filter: logLabels } : {}) },
       ],
       cursor: { sync: { key: "fspda", setSeries: false }, drag: { x: true, y: false, uni: 20 }, points: { size: 7 },
         bind: { dblclick: () => () => { this.view.setZoom(null); return null; } } },

@@ -1,5 +1,5 @@
 // The graph of agents on a canvas: who is who by colour, and the edges that just spoke, alight. A thousand agents are drawn at the screen's pace.
-const life = 650; // milliseconds for which an edge glows
+const [shortLife, longLife] = [220, 650]; // milliseconds for which an edge glows: the shorter the more of them
 const shades = 24;
 const mostLines = 6000;
 
@@ -48,6 +48,7 @@ export class Graph {
     this.picked = 0;
     this.hover = -1;
     this.drawn = 0;
+    this.life = longLife;
     this.waiting = false;
     this.describe = () => "";
     this.onpick = () => {};
@@ -85,6 +86,7 @@ export class Graph {
   // spoke lights edges up, spread over the time that the message is about.
   spoke(pairs, over = 100) {
     const now = performance.now();
+    this.life = pairs.length > Math.max(4, this.n / 10) ? shortLife : longLife;
     pairs.forEach(([i, j], k) => { if (i < this.n && j < this.n) this.sparks.push([i, j, now + over * k / pairs.length]); });
     if (this.sparks.length > 1500) this.sparks.splice(0, this.sparks.length - 1500);
     this.ask();
@@ -150,10 +152,10 @@ export class Graph {
   // glow draws the edges that spoke, in a few groups of equal strength.
   glow(g, colour) {
     const now = performance.now(), groups = Array.from({ length: 6 }, () => []);
-    this.sparks = this.sparks.filter(s => now - s[2] < life);
+    this.sparks = this.sparks.filter(s => now - s[2] < this.life);
     this.lit = new Map();
     for (const s of this.sparks) {
-      const left = 1 - (now - s[2]) / life;
+      const left = 1 - (now - s[2]) / this.life;
       if (left > 1) continue;
       groups[Math.min(5, Math.floor(left * 6))].push(s);
       for (const i of [s[0], s[1]]) this.lit.set(i, Math.max(left, this.lit.get(i) ?? 0));
