@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"train/tensorboard":    {},
 	"train":                {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
 	"web":                  {},
+	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
 	"cmd/fspda":            {"bench", "train", "web", "model", "cpu", "data", "data/images", "dist", "device", "internal/rng"},
 }

@@ -11,7 +11,7 @@ const definitions = [
     kinds: [["train_loss_avg", "mean model"], ["train_loss_worst", "worst agent"]] },
   { id: "test_accuracy", title: "Test accuracy", y: "correct on the test set", log: false, ...share,
     kinds: [["test_acc_avg", "mean model"], ["test_acc_min", "worst agent"], ["test_acc_mean", "mean of agents"]], band: ["test_acc_min", "test_acc_max"] },
-  { id: "consensus_error", title: "Consensus error", y: "squared distance to mean model", log: true, ...plain,
+  { id: "consensus_error", title: "Consensus error", y: "squared distance to mean", log: true, ...plain,
     kinds: [["consensus", "sum over agents"], ["consensus_max", "farthest agent"]] },
   { id: "gradient_norm", title: "Squared gradient norm", y: "of the whole training loss", log: true, ...plain,
     kinds: [["grad_sq_avg", "mean model"], ["grad_sq_worst", "worst agent"]] },
@@ -124,6 +124,7 @@ class Chart {
     this.isLog = this.decideLog(lines);
     this.logButton.setAttribute("aria-pressed", this.isLog);
     this.drawLegend();
+    this.node.classList.toggle("several", this.several());
     const { data, series, bands } = this.assemble(lines);
     const empty = !series.length || !data.slice(1).some(ys => ys.some(v => v !== null));
     const shape = JSON.stringify([this.isLog, this.view.x, this.view.logx, series.map(s => [s.stroke, s.dash, s.name]), bands, data[0]?.length > 40, empty, colour("ink")]);
@@ -181,7 +182,7 @@ class Chart {
     this.u = new uPlot({
       width, height, series: [{}, ...series.map(s => ({ label: s.name, stroke: s.stroke, width: s.width, dash: s.dash, spanGaps: true,
         points: s.points ?? { show: data[0].length <= 40 && !s.quiet, size: 5, fill: s.stroke, stroke: s.stroke } }))],
-      bands: bands, legend: { show: false }, padding: [8, 10, 0, 0],
+      bands: bands, legend: { show: false }, padding: [8, 26, 0, 0],
       scales: { x: { time: false, distr: this.view.logx ? 3 : 1, auto: false, range: (u, lo, hi) => [lo, hi] },
         y: { distr: this.isLog ? 3 : 1, range: (u, lo, hi) => this.yRange(lo, hi) } },
       axes: [
