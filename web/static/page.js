@@ -147,7 +147,8 @@ function listen(query) {
   source.addEventListener("open", () => { lost = false; notice(""); for (const name of picked) Object.assign(run(name), { length: 0, columns: {} }); drawHead(); });
   source.addEventListener("error", () => {
     lost = true;
-    notice("The program that serves this page is gone, or out of reach. What was heard so far stays; fspda web shows the run from its folder.");
+    const over = ["ended", "stopping"].includes(run(live).frame?.state);
+    notice((over ? "The run has ended, and the program that served this page with it." : "The program that serves this page is gone, or out of reach.") + " What was heard so far stays; fspda web shows the run from its folder.");
     drawHead();
   });
   source.addEventListener("rows", e => { const m = JSON.parse(e.data); run(m.run).add(m); fillAxes(); drawCharts(); if (m.run === picked[0]) { drawTiles(); drawLedger(); } });
