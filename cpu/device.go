@@ -9,7 +9,10 @@ import (
 
 // Device is the host: its vectors are slices of float32 in ordinary memory. Any number of goroutines may use one Device, and what belongs
 // to one Device is good on all.
-type Device struct{ teams *teams }
+type Device struct {
+	teams  *teams
+	arenas arenas
+}
 
 var _ device.Device = (*Device)(nil)
 

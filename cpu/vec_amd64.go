@@ -287,3 +287,23 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 		p, q, v, w = p[n:], q[n:], v[n:], w[n:]
 	}
 }
+
+// addDiffs is addDiffsGo.
+func addDiffs(sum, own []float32, c *combination) {
+	if vecIn == inGo || c.terms == 0 {
+		addDiffsGo(sum, own, c)
+		return
+	}
+	own = own[:len(sum)]
+	var v [maxTerms]*float32
+	for k := range c.terms {
+		v[k] = head(c.v[k][:len(sum)])
+	}
+	for i := 0; i < len(sum); i += vecBlock {
+		if to := min(i+vecBlock, len(sum)); vecIn == inAVX512 {
+			addDiffsAVX512(head(sum), head(own), &v[0], &c.a[0], c.terms, i, to)
+		} else {
+			addDiffsAVX2(head(sum), head(own), &v[0], &c.a[0], c.terms, i, to)
+		}
+	}
+}

@@ -85,6 +85,11 @@ func columnSumsNarrowAVX512(sums *float64, a *float32, rows int, stride int, col
 //go:noescape
 func gatherAVX512(dst *float32, src *float32, at *uint32, n int)
 
+// addDiffsAVX512 writes sum[i] += Σ a[k]·(own[i]-v[k][i]) for begin <= i < end and k < terms, 1 to 6.
+//
+//go:noescape
+func addDiffsAVX512(sum *float32, own *float32, v **float32, a *float32, terms int, begin int, end int)
+
 // addAVX2 writes dst = a + b.
 //
 //go:noescape
@@ -183,3 +188,14 @@ func addDiffFar1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float3
 //
 //go:noescape
 func addDiffFar2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+
+// addDiffsAVX2 writes sum[i] += Σ a[k]·(own[i]-v[k][i]) for begin <= i < end and k < terms, 1 to 6.
+//
+//go:noescape
+func addDiffsAVX2(sum *float32, own *float32, v **float32, a *float32, terms int, begin int, end int)
+
+// scatterAddAVX2 writes v[at[j]] += a·p[j];
+// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+//
+//go:noescape
+func scatterAddAVX2(v *float32, at *uint32, next *uint32, p *float32, n int, a float32)

@@ -1935,6 +1935,647 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func addDiffsAVX512(sum *float32, own *float32, v **float32, a *float32, terms int, begin int, end int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·addDiffsAVX512(SB), NOSPLIT, $0-56
+	MOVQ         sum+0(FP), AX
+	MOVQ         own+8(FP), CX
+	MOVQ         v+16(FP), DX
+	MOVQ         a+24(FP), BX
+	MOVQ         terms+32(FP), SI
+	MOVQ         begin+40(FP), DI
+	MOVQ         end+48(FP), R8
+	SUBQ         DI, R8
+	CMPQ         SI, $0x01
+	JEQ          terms1
+	CMPQ         SI, $0x02
+	JEQ          terms2
+	CMPQ         SI, $0x03
+	JEQ          terms3
+	CMPQ         SI, $0x04
+	JEQ          terms4
+	CMPQ         SI, $0x05
+	JEQ          terms5
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Z0
+	MOVQ         8(DX), R9
+	VBROADCASTSS 4(BX), Z1
+	MOVQ         16(DX), R10
+	VBROADCASTSS 8(BX), Z2
+	MOVQ         24(DX), R11
+	VBROADCASTSS 12(BX), Z3
+	MOVQ         32(DX), R12
+	VBROADCASTSS 16(BX), Z4
+	MOVQ         40(DX), DX
+	VBROADCASTSS 20(BX), Z5
+	SUBQ         $0x00000020, R8
+	JLT          terms6_few
+
+terms6_many:
+	VMOVUPS (AX)(DI*4), Z6
+	VMOVUPS (CX)(DI*4), Z7
+	VSUBPS  (SI)(DI*4), Z7, Z8
+	VMULPS  Z8, Z0, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (R9)(DI*4), Z7, Z8
+	VMULPS  Z8, Z1, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (R10)(DI*4), Z7, Z8
+	VMULPS  Z8, Z2, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (R11)(DI*4), Z7, Z8
+	VMULPS  Z8, Z3, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (R12)(DI*4), Z7, Z8
+	VMULPS  Z8, Z4, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (DX)(DI*4), Z7, Z7
+	VMULPS  Z7, Z5, Z7
+	VADDPS  Z7, Z6, Z6
+	VMOVUPS Z6, (AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Z6
+	VMOVUPS 64(CX)(DI*4), Z7
+	VSUBPS  64(SI)(DI*4), Z7, Z8
+	VMULPS  Z8, Z0, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  64(R9)(DI*4), Z7, Z8
+	VMULPS  Z8, Z1, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  64(R10)(DI*4), Z7, Z8
+	VMULPS  Z8, Z2, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  64(R11)(DI*4), Z7, Z8
+	VMULPS  Z8, Z3, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  64(R12)(DI*4), Z7, Z8
+	VMULPS  Z8, Z4, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  64(DX)(DI*4), Z7, Z7
+	VMULPS  Z7, Z5, Z7
+	VADDPS  Z7, Z6, Z6
+	VMOVUPS Z6, 64(AX)(DI*4)
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000020, R8
+	JGE     terms6_many
+
+terms6_few:
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000010, R8
+	JLT  terms6_rest
+
+terms6_one:
+	VMOVUPS (AX)(DI*4), Z6
+	VMOVUPS (CX)(DI*4), Z7
+	VSUBPS  (SI)(DI*4), Z7, Z8
+	VMULPS  Z8, Z0, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (R9)(DI*4), Z7, Z8
+	VMULPS  Z8, Z1, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (R10)(DI*4), Z7, Z8
+	VMULPS  Z8, Z2, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (R11)(DI*4), Z7, Z8
+	VMULPS  Z8, Z3, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (R12)(DI*4), Z7, Z8
+	VMULPS  Z8, Z4, Z8
+	VADDPS  Z8, Z6, Z6
+	VSUBPS  (DX)(DI*4), Z7, Z7
+	VMULPS  Z7, Z5, Z7
+	VADDPS  Z7, Z6, Z6
+	VMOVUPS Z6, (AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms6_one
+
+terms6_rest:
+	ADDQ      $0x00000010, R8
+	JZ        terms6_done
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z6
+	VMOVUPS.Z (CX)(DI*4), K1, Z7
+	VMOVUPS.Z (SI)(DI*4), K1, Z8
+	VSUBPS    Z8, Z7, Z8
+	VMULPS    Z8, Z0, Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z (R9)(DI*4), K1, Z0
+	VSUBPS    Z0, Z7, Z0
+	VMULPS    Z0, Z1, Z0
+	VADDPS    Z0, Z6, Z6
+	VMOVUPS.Z (R10)(DI*4), K1, Z0
+	VSUBPS    Z0, Z7, Z0
+	VMULPS    Z0, Z2, Z0
+	VADDPS    Z0, Z6, Z6
+	VMOVUPS.Z (R11)(DI*4), K1, Z0
+	VSUBPS    Z0, Z7, Z0
+	VMULPS    Z0, Z3, Z0
+	VADDPS    Z0, Z6, Z6
+	VMOVUPS.Z (R12)(DI*4), K1, Z0
+	VSUBPS    Z0, Z7, Z0
+	VMULPS    Z0, Z4, Z0
+	VADDPS    Z0, Z6, Z6
+	VMOVUPS.Z (DX)(DI*4), K1, Z0
+	VSUBPS    Z0, Z7, Z0
+	VMULPS    Z0, Z5, Z0
+	VADDPS    Z0, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)(DI*4)
+
+terms6_done:
+	VZEROUPPER
+	RET
+
+terms5:
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Z0
+	MOVQ         8(DX), R9
+	VBROADCASTSS 4(BX), Z1
+	MOVQ         16(DX), R10
+	VBROADCASTSS 8(BX), Z2
+	MOVQ         24(DX), R11
+	VBROADCASTSS 12(BX), Z3
+	MOVQ         32(DX), DX
+	VBROADCASTSS 16(BX), Z4
+	SUBQ         $0x00000020, R8
+	JLT          terms5_few
+
+terms5_many:
+	VMOVUPS (AX)(DI*4), Z5
+	VMOVUPS (CX)(DI*4), Z6
+	VSUBPS  (SI)(DI*4), Z6, Z7
+	VMULPS  Z7, Z0, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  (R9)(DI*4), Z6, Z7
+	VMULPS  Z7, Z1, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  (R10)(DI*4), Z6, Z7
+	VMULPS  Z7, Z2, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  (R11)(DI*4), Z6, Z7
+	VMULPS  Z7, Z3, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  (DX)(DI*4), Z6, Z6
+	VMULPS  Z6, Z4, Z6
+	VADDPS  Z6, Z5, Z5
+	VMOVUPS Z5, (AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Z5
+	VMOVUPS 64(CX)(DI*4), Z6
+	VSUBPS  64(SI)(DI*4), Z6, Z7
+	VMULPS  Z7, Z0, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  64(R9)(DI*4), Z6, Z7
+	VMULPS  Z7, Z1, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  64(R10)(DI*4), Z6, Z7
+	VMULPS  Z7, Z2, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  64(R11)(DI*4), Z6, Z7
+	VMULPS  Z7, Z3, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  64(DX)(DI*4), Z6, Z6
+	VMULPS  Z6, Z4, Z6
+	VADDPS  Z6, Z5, Z5
+	VMOVUPS Z5, 64(AX)(DI*4)
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000020, R8
+	JGE     terms5_many
+
+terms5_few:
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000010, R8
+	JLT  terms5_rest
+
+terms5_one:
+	VMOVUPS (AX)(DI*4), Z5
+	VMOVUPS (CX)(DI*4), Z6
+	VSUBPS  (SI)(DI*4), Z6, Z7
+	VMULPS  Z7, Z0, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  (R9)(DI*4), Z6, Z7
+	VMULPS  Z7, Z1, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  (R10)(DI*4), Z6, Z7
+	VMULPS  Z7, Z2, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  (R11)(DI*4), Z6, Z7
+	VMULPS  Z7, Z3, Z7
+	VADDPS  Z7, Z5, Z5
+	VSUBPS  (DX)(DI*4), Z6, Z6
+	VMULPS  Z6, Z4, Z6
+	VADDPS  Z6, Z5, Z5
+	VMOVUPS Z5, (AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms5_one
+
+terms5_rest:
+	ADDQ      $0x00000010, R8
+	JZ        terms5_done
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z5
+	VMOVUPS.Z (CX)(DI*4), K1, Z6
+	VMOVUPS.Z (SI)(DI*4), K1, Z7
+	VSUBPS    Z7, Z6, Z7
+	VMULPS    Z7, Z0, Z7
+	VADDPS    Z7, Z5, Z5
+	VMOVUPS.Z (R9)(DI*4), K1, Z0
+	VSUBPS    Z0, Z6, Z0
+	VMULPS    Z0, Z1, Z0
+	VADDPS    Z0, Z5, Z5
+	VMOVUPS.Z (R10)(DI*4), K1, Z0
+	VSUBPS    Z0, Z6, Z0
+	VMULPS    Z0, Z2, Z0
+	VADDPS    Z0, Z5, Z5
+	VMOVUPS.Z (R11)(DI*4), K1, Z0
+	VSUBPS    Z0, Z6, Z0
+	VMULPS    Z0, Z3, Z0
+	VADDPS    Z0, Z5, Z5
+	VMOVUPS.Z (DX)(DI*4), K1, Z0
+	VSUBPS    Z0, Z6, Z0
+	VMULPS    Z0, Z4, Z0
+	VADDPS    Z0, Z5, Z5
+	VMOVUPS   Z5, K1, (AX)(DI*4)
+
+terms5_done:
+	VZEROUPPER
+	RET
+
+terms4:
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Z0
+	MOVQ         8(DX), R9
+	VBROADCASTSS 4(BX), Z1
+	MOVQ         16(DX), R10
+	VBROADCASTSS 8(BX), Z2
+	MOVQ         24(DX), DX
+	VBROADCASTSS 12(BX), Z3
+	SUBQ         $0x00000020, R8
+	JLT          terms4_few
+
+terms4_many:
+	VMOVUPS (AX)(DI*4), Z4
+	VMOVUPS (CX)(DI*4), Z5
+	VSUBPS  (SI)(DI*4), Z5, Z6
+	VMULPS  Z6, Z0, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  (R9)(DI*4), Z5, Z6
+	VMULPS  Z6, Z1, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  (R10)(DI*4), Z5, Z6
+	VMULPS  Z6, Z2, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  (DX)(DI*4), Z5, Z5
+	VMULPS  Z5, Z3, Z5
+	VADDPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Z4
+	VMOVUPS 64(CX)(DI*4), Z5
+	VSUBPS  64(SI)(DI*4), Z5, Z6
+	VMULPS  Z6, Z0, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  64(R9)(DI*4), Z5, Z6
+	VMULPS  Z6, Z1, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  64(R10)(DI*4), Z5, Z6
+	VMULPS  Z6, Z2, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  64(DX)(DI*4), Z5, Z5
+	VMULPS  Z5, Z3, Z5
+	VADDPS  Z5, Z4, Z4
+	VMOVUPS Z4, 64(AX)(DI*4)
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000020, R8
+	JGE     terms4_many
+
+terms4_few:
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000010, R8
+	JLT  terms4_rest
+
+terms4_one:
+	VMOVUPS (AX)(DI*4), Z4
+	VMOVUPS (CX)(DI*4), Z5
+	VSUBPS  (SI)(DI*4), Z5, Z6
+	VMULPS  Z6, Z0, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  (R9)(DI*4), Z5, Z6
+	VMULPS  Z6, Z1, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  (R10)(DI*4), Z5, Z6
+	VMULPS  Z6, Z2, Z6
+	VADDPS  Z6, Z4, Z4
+	VSUBPS  (DX)(DI*4), Z5, Z5
+	VMULPS  Z5, Z3, Z5
+	VADDPS  Z5, Z4, Z4
+	VMOVUPS Z4, (AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms4_one
+
+terms4_rest:
+	ADDQ      $0x00000010, R8
+	JZ        terms4_done
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z4
+	VMOVUPS.Z (CX)(DI*4), K1, Z5
+	VMOVUPS.Z (SI)(DI*4), K1, Z6
+	VSUBPS    Z6, Z5, Z6
+	VMULPS    Z6, Z0, Z6
+	VADDPS    Z6, Z4, Z4
+	VMOVUPS.Z (R9)(DI*4), K1, Z0
+	VSUBPS    Z0, Z5, Z0
+	VMULPS    Z0, Z1, Z0
+	VADDPS    Z0, Z4, Z4
+	VMOVUPS.Z (R10)(DI*4), K1, Z0
+	VSUBPS    Z0, Z5, Z0
+	VMULPS    Z0, Z2, Z0
+	VADDPS    Z0, Z4, Z4
+	VMOVUPS.Z (DX)(DI*4), K1, Z0
+	VSUBPS    Z0, Z5, Z0
+	VMULPS    Z0, Z3, Z0
+	VADDPS    Z0, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)(DI*4)
+
+terms4_done:
+	VZEROUPPER
+	RET
+
+terms3:
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Z0
+	MOVQ         8(DX), R9
+	VBROADCASTSS 4(BX), Z1
+	MOVQ         16(DX), DX
+	VBROADCASTSS 8(BX), Z2
+	SUBQ         $0x00000040, R8
+	JLT          terms3_few
+
+terms3_many:
+	VMOVUPS (AX)(DI*4), Z3
+	VMOVUPS (CX)(DI*4), Z4
+	VSUBPS  (SI)(DI*4), Z4, Z5
+	VMULPS  Z5, Z0, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  (R9)(DI*4), Z4, Z5
+	VMULPS  Z5, Z1, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  (DX)(DI*4), Z4, Z4
+	VMULPS  Z4, Z2, Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z3, (AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Z3
+	VMOVUPS 64(CX)(DI*4), Z4
+	VSUBPS  64(SI)(DI*4), Z4, Z5
+	VMULPS  Z5, Z0, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  64(R9)(DI*4), Z4, Z5
+	VMULPS  Z5, Z1, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  64(DX)(DI*4), Z4, Z4
+	VMULPS  Z4, Z2, Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z3, 64(AX)(DI*4)
+	VMOVUPS 128(AX)(DI*4), Z3
+	VMOVUPS 128(CX)(DI*4), Z4
+	VSUBPS  128(SI)(DI*4), Z4, Z5
+	VMULPS  Z5, Z0, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  128(R9)(DI*4), Z4, Z5
+	VMULPS  Z5, Z1, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  128(DX)(DI*4), Z4, Z4
+	VMULPS  Z4, Z2, Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z3, 128(AX)(DI*4)
+	VMOVUPS 192(AX)(DI*4), Z3
+	VMOVUPS 192(CX)(DI*4), Z4
+	VSUBPS  192(SI)(DI*4), Z4, Z5
+	VMULPS  Z5, Z0, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  192(R9)(DI*4), Z4, Z5
+	VMULPS  Z5, Z1, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  192(DX)(DI*4), Z4, Z4
+	VMULPS  Z4, Z2, Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z3, 192(AX)(DI*4)
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000040, R8
+	JGE     terms3_many
+
+terms3_few:
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, R8
+	JLT  terms3_rest
+
+terms3_one:
+	VMOVUPS (AX)(DI*4), Z3
+	VMOVUPS (CX)(DI*4), Z4
+	VSUBPS  (SI)(DI*4), Z4, Z5
+	VMULPS  Z5, Z0, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  (R9)(DI*4), Z4, Z5
+	VMULPS  Z5, Z1, Z5
+	VADDPS  Z5, Z3, Z3
+	VSUBPS  (DX)(DI*4), Z4, Z4
+	VMULPS  Z4, Z2, Z4
+	VADDPS  Z4, Z3, Z3
+	VMOVUPS Z3, (AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms3_one
+
+terms3_rest:
+	ADDQ      $0x00000010, R8
+	JZ        terms3_done
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z3
+	VMOVUPS.Z (CX)(DI*4), K1, Z4
+	VMOVUPS.Z (SI)(DI*4), K1, Z5
+	VSUBPS    Z5, Z4, Z5
+	VMULPS    Z5, Z0, Z5
+	VADDPS    Z5, Z3, Z3
+	VMOVUPS.Z (R9)(DI*4), K1, Z0
+	VSUBPS    Z0, Z4, Z0
+	VMULPS    Z0, Z1, Z0
+	VADDPS    Z0, Z3, Z3
+	VMOVUPS.Z (DX)(DI*4), K1, Z0
+	VSUBPS    Z0, Z4, Z0
+	VMULPS    Z0, Z2, Z0
+	VADDPS    Z0, Z3, Z3
+	VMOVUPS   Z3, K1, (AX)(DI*4)
+
+terms3_done:
+	VZEROUPPER
+	RET
+
+terms2:
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Z0
+	MOVQ         8(DX), DX
+	VBROADCASTSS 4(BX), Z1
+	SUBQ         $0x00000040, R8
+	JLT          terms2_few
+
+terms2_many:
+	VMOVUPS (AX)(DI*4), Z2
+	VMOVUPS (CX)(DI*4), Z3
+	VSUBPS  (SI)(DI*4), Z3, Z4
+	VMULPS  Z4, Z0, Z4
+	VADDPS  Z4, Z2, Z2
+	VSUBPS  (DX)(DI*4), Z3, Z3
+	VMULPS  Z3, Z1, Z3
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS Z2, (AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Z2
+	VMOVUPS 64(CX)(DI*4), Z3
+	VSUBPS  64(SI)(DI*4), Z3, Z4
+	VMULPS  Z4, Z0, Z4
+	VADDPS  Z4, Z2, Z2
+	VSUBPS  64(DX)(DI*4), Z3, Z3
+	VMULPS  Z3, Z1, Z3
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS Z2, 64(AX)(DI*4)
+	VMOVUPS 128(AX)(DI*4), Z2
+	VMOVUPS 128(CX)(DI*4), Z3
+	VSUBPS  128(SI)(DI*4), Z3, Z4
+	VMULPS  Z4, Z0, Z4
+	VADDPS  Z4, Z2, Z2
+	VSUBPS  128(DX)(DI*4), Z3, Z3
+	VMULPS  Z3, Z1, Z3
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS Z2, 128(AX)(DI*4)
+	VMOVUPS 192(AX)(DI*4), Z2
+	VMOVUPS 192(CX)(DI*4), Z3
+	VSUBPS  192(SI)(DI*4), Z3, Z4
+	VMULPS  Z4, Z0, Z4
+	VADDPS  Z4, Z2, Z2
+	VSUBPS  192(DX)(DI*4), Z3, Z3
+	VMULPS  Z3, Z1, Z3
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS Z2, 192(AX)(DI*4)
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000040, R8
+	JGE     terms2_many
+
+terms2_few:
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, R8
+	JLT  terms2_rest
+
+terms2_one:
+	VMOVUPS (AX)(DI*4), Z2
+	VMOVUPS (CX)(DI*4), Z3
+	VSUBPS  (SI)(DI*4), Z3, Z4
+	VMULPS  Z4, Z0, Z4
+	VADDPS  Z4, Z2, Z2
+	VSUBPS  (DX)(DI*4), Z3, Z3
+	VMULPS  Z3, Z1, Z3
+	VADDPS  Z3, Z2, Z2
+	VMOVUPS Z2, (AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms2_one
+
+terms2_rest:
+	ADDQ      $0x00000010, R8
+	JZ        terms2_done
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z2
+	VMOVUPS.Z (CX)(DI*4), K1, Z3
+	VMOVUPS.Z (SI)(DI*4), K1, Z4
+	VSUBPS    Z4, Z3, Z4
+	VMULPS    Z4, Z0, Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z (DX)(DI*4), K1, Z0
+	VSUBPS    Z0, Z3, Z0
+	VMULPS    Z0, Z1, Z0
+	VADDPS    Z0, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)(DI*4)
+
+terms2_done:
+	VZEROUPPER
+	RET
+
+terms1:
+	MOVQ         (DX), DX
+	VBROADCASTSS (BX), Z0
+	SUBQ         $0x00000040, R8
+	JLT          terms1_few
+
+terms1_many:
+	VMOVUPS (AX)(DI*4), Z1
+	VMOVUPS (CX)(DI*4), Z2
+	VSUBPS  (DX)(DI*4), Z2, Z2
+	VMULPS  Z2, Z0, Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, (AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Z1
+	VMOVUPS 64(CX)(DI*4), Z2
+	VSUBPS  64(DX)(DI*4), Z2, Z2
+	VMULPS  Z2, Z0, Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, 64(AX)(DI*4)
+	VMOVUPS 128(AX)(DI*4), Z1
+	VMOVUPS 128(CX)(DI*4), Z2
+	VSUBPS  128(DX)(DI*4), Z2, Z2
+	VMULPS  Z2, Z0, Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, 128(AX)(DI*4)
+	VMOVUPS 192(AX)(DI*4), Z1
+	VMOVUPS 192(CX)(DI*4), Z2
+	VSUBPS  192(DX)(DI*4), Z2, Z2
+	VMULPS  Z2, Z0, Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, 192(AX)(DI*4)
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000040, R8
+	JGE     terms1_many
+
+terms1_few:
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, R8
+	JLT  terms1_rest
+
+terms1_one:
+	VMOVUPS (AX)(DI*4), Z1
+	VMOVUPS (CX)(DI*4), Z2
+	VSUBPS  (DX)(DI*4), Z2, Z2
+	VMULPS  Z2, Z0, Z2
+	VADDPS  Z2, Z1, Z1
+	VMOVUPS Z1, (AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms1_one
+
+terms1_rest:
+	ADDQ      $0x00000010, R8
+	JZ        terms1_done
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z1
+	VMOVUPS.Z (CX)(DI*4), K1, Z2
+	VMOVUPS.Z (DX)(DI*4), K1, Z3
+	VSUBPS    Z3, Z2, Z2
+	VMULPS    Z2, Z0, Z2
+	VADDPS    Z2, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(DI*4)
+
+terms1_done:
+	VZEROUPPER
+	RET
+
 // func addAVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·addAVX2(SB), NOSPLIT, $0-32
@@ -4190,6 +4831,733 @@ coordinates:
 	VMOVSS     X3, (BX)(R10*4)
 	ADDQ       $0x04, R9
 	CMPQ       R9, R8
+	JLT        coordinates
+	VZEROUPPER
+	RET
+
+// func addDiffsAVX2(sum *float32, own *float32, v **float32, a *float32, terms int, begin int, end int)
+// Requires: AVX
+TEXT ·addDiffsAVX2(SB), NOSPLIT, $0-56
+	MOVQ         sum+0(FP), AX
+	MOVQ         own+8(FP), CX
+	MOVQ         v+16(FP), DX
+	MOVQ         a+24(FP), BX
+	MOVQ         terms+32(FP), SI
+	MOVQ         begin+40(FP), DI
+	MOVQ         end+48(FP), R8
+	SUBQ         DI, R8
+	CMPQ         SI, $0x01
+	JEQ          terms1
+	CMPQ         SI, $0x02
+	JEQ          terms2
+	CMPQ         SI, $0x03
+	JEQ          terms3
+	CMPQ         SI, $0x04
+	JEQ          terms4
+	CMPQ         SI, $0x05
+	JEQ          terms5
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Y0
+	MOVQ         8(DX), R9
+	VBROADCASTSS 4(BX), Y1
+	MOVQ         16(DX), R10
+	VBROADCASTSS 8(BX), Y2
+	MOVQ         24(DX), R11
+	VBROADCASTSS 12(BX), Y3
+	MOVQ         32(DX), R12
+	VBROADCASTSS 16(BX), Y4
+	MOVQ         40(DX), DX
+	VBROADCASTSS 20(BX), Y5
+	SUBQ         $0x00000010, R8
+	JLT          terms6_few
+
+terms6_many:
+	VMOVUPS (AX)(DI*4), Y6
+	VMOVUPS (CX)(DI*4), Y7
+	VSUBPS  (SI)(DI*4), Y7, Y8
+	VMULPS  Y8, Y0, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (R9)(DI*4), Y7, Y8
+	VMULPS  Y8, Y1, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (R10)(DI*4), Y7, Y8
+	VMULPS  Y8, Y2, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (R11)(DI*4), Y7, Y8
+	VMULPS  Y8, Y3, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (R12)(DI*4), Y7, Y8
+	VMULPS  Y8, Y4, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (DX)(DI*4), Y7, Y7
+	VMULPS  Y7, Y5, Y7
+	VADDPS  Y7, Y6, Y6
+	VMOVUPS Y6, (AX)(DI*4)
+	VMOVUPS 32(AX)(DI*4), Y6
+	VMOVUPS 32(CX)(DI*4), Y7
+	VSUBPS  32(SI)(DI*4), Y7, Y8
+	VMULPS  Y8, Y0, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  32(R9)(DI*4), Y7, Y8
+	VMULPS  Y8, Y1, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  32(R10)(DI*4), Y7, Y8
+	VMULPS  Y8, Y2, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  32(R11)(DI*4), Y7, Y8
+	VMULPS  Y8, Y3, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  32(R12)(DI*4), Y7, Y8
+	VMULPS  Y8, Y4, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  32(DX)(DI*4), Y7, Y7
+	VMULPS  Y7, Y5, Y7
+	VADDPS  Y7, Y6, Y6
+	VMOVUPS Y6, 32(AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms6_many
+
+terms6_few:
+	ADDQ $0x00000010, R8
+	SUBQ $0x00000008, R8
+	JLT  terms6_rest
+
+terms6_one:
+	VMOVUPS (AX)(DI*4), Y6
+	VMOVUPS (CX)(DI*4), Y7
+	VSUBPS  (SI)(DI*4), Y7, Y8
+	VMULPS  Y8, Y0, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (R9)(DI*4), Y7, Y8
+	VMULPS  Y8, Y1, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (R10)(DI*4), Y7, Y8
+	VMULPS  Y8, Y2, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (R11)(DI*4), Y7, Y8
+	VMULPS  Y8, Y3, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (R12)(DI*4), Y7, Y8
+	VMULPS  Y8, Y4, Y8
+	VADDPS  Y8, Y6, Y6
+	VSUBPS  (DX)(DI*4), Y7, Y7
+	VMULPS  Y7, Y5, Y7
+	VADDPS  Y7, Y6, Y6
+	VMOVUPS Y6, (AX)(DI*4)
+	ADDQ    $0x00000008, DI
+	SUBQ    $0x00000008, R8
+	JGE     terms6_one
+
+terms6_rest:
+	ADDQ       $0x00000008, R8
+	JZ         terms6_done
+	LEAQ       vecMasks<>+128(SB), BX
+	SHLQ       $0x02, R8
+	SUBQ       R8, BX
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (AX)(DI*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (CX)(DI*4), Y7, Y7
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS (SI)(DI*4), Y8, Y8
+	VSUBPS     Y8, Y7, Y8
+	VMULPS     Y8, Y0, Y8
+	VADDPS     Y8, Y6, Y6
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R9)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y7, Y0
+	VMULPS     Y0, Y1, Y0
+	VADDPS     Y0, Y6, Y6
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R10)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y7, Y0
+	VMULPS     Y0, Y2, Y0
+	VADDPS     Y0, Y6, Y6
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R11)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y7, Y0
+	VMULPS     Y0, Y3, Y0
+	VADDPS     Y0, Y6, Y6
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R12)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y7, Y0
+	VMULPS     Y0, Y4, Y0
+	VADDPS     Y0, Y6, Y6
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DX)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y7, Y0
+	VMULPS     Y0, Y5, Y0
+	VADDPS     Y0, Y6, Y6
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS Y6, Y0, (AX)(DI*4)
+
+terms6_done:
+	VZEROUPPER
+	RET
+
+terms5:
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Y0
+	MOVQ         8(DX), R9
+	VBROADCASTSS 4(BX), Y1
+	MOVQ         16(DX), R10
+	VBROADCASTSS 8(BX), Y2
+	MOVQ         24(DX), R11
+	VBROADCASTSS 12(BX), Y3
+	MOVQ         32(DX), DX
+	VBROADCASTSS 16(BX), Y4
+	SUBQ         $0x00000010, R8
+	JLT          terms5_few
+
+terms5_many:
+	VMOVUPS (AX)(DI*4), Y5
+	VMOVUPS (CX)(DI*4), Y6
+	VSUBPS  (SI)(DI*4), Y6, Y7
+	VMULPS  Y7, Y0, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  (R9)(DI*4), Y6, Y7
+	VMULPS  Y7, Y1, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  (R10)(DI*4), Y6, Y7
+	VMULPS  Y7, Y2, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  (R11)(DI*4), Y6, Y7
+	VMULPS  Y7, Y3, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  (DX)(DI*4), Y6, Y6
+	VMULPS  Y6, Y4, Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)(DI*4)
+	VMOVUPS 32(AX)(DI*4), Y5
+	VMOVUPS 32(CX)(DI*4), Y6
+	VSUBPS  32(SI)(DI*4), Y6, Y7
+	VMULPS  Y7, Y0, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  32(R9)(DI*4), Y6, Y7
+	VMULPS  Y7, Y1, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  32(R10)(DI*4), Y6, Y7
+	VMULPS  Y7, Y2, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  32(R11)(DI*4), Y6, Y7
+	VMULPS  Y7, Y3, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  32(DX)(DI*4), Y6, Y6
+	VMULPS  Y6, Y4, Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, 32(AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms5_many
+
+terms5_few:
+	ADDQ $0x00000010, R8
+	SUBQ $0x00000008, R8
+	JLT  terms5_rest
+
+terms5_one:
+	VMOVUPS (AX)(DI*4), Y5
+	VMOVUPS (CX)(DI*4), Y6
+	VSUBPS  (SI)(DI*4), Y6, Y7
+	VMULPS  Y7, Y0, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  (R9)(DI*4), Y6, Y7
+	VMULPS  Y7, Y1, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  (R10)(DI*4), Y6, Y7
+	VMULPS  Y7, Y2, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  (R11)(DI*4), Y6, Y7
+	VMULPS  Y7, Y3, Y7
+	VADDPS  Y7, Y5, Y5
+	VSUBPS  (DX)(DI*4), Y6, Y6
+	VMULPS  Y6, Y4, Y6
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS Y5, (AX)(DI*4)
+	ADDQ    $0x00000008, DI
+	SUBQ    $0x00000008, R8
+	JGE     terms5_one
+
+terms5_rest:
+	ADDQ       $0x00000008, R8
+	JZ         terms5_done
+	LEAQ       vecMasks<>+128(SB), BX
+	SHLQ       $0x02, R8
+	SUBQ       R8, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (AX)(DI*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (CX)(DI*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (SI)(DI*4), Y7, Y7
+	VSUBPS     Y7, Y6, Y7
+	VMULPS     Y7, Y0, Y7
+	VADDPS     Y7, Y5, Y5
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R9)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y6, Y0
+	VMULPS     Y0, Y1, Y0
+	VADDPS     Y0, Y5, Y5
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R10)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y6, Y0
+	VMULPS     Y0, Y2, Y0
+	VADDPS     Y0, Y5, Y5
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R11)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y6, Y0
+	VMULPS     Y0, Y3, Y0
+	VADDPS     Y0, Y5, Y5
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DX)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y6, Y0
+	VMULPS     Y0, Y4, Y0
+	VADDPS     Y0, Y5, Y5
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS Y5, Y0, (AX)(DI*4)
+
+terms5_done:
+	VZEROUPPER
+	RET
+
+terms4:
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Y0
+	MOVQ         8(DX), R9
+	VBROADCASTSS 4(BX), Y1
+	MOVQ         16(DX), R10
+	VBROADCASTSS 8(BX), Y2
+	MOVQ         24(DX), DX
+	VBROADCASTSS 12(BX), Y3
+	SUBQ         $0x00000010, R8
+	JLT          terms4_few
+
+terms4_many:
+	VMOVUPS (AX)(DI*4), Y4
+	VMOVUPS (CX)(DI*4), Y5
+	VSUBPS  (SI)(DI*4), Y5, Y6
+	VMULPS  Y6, Y0, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  (R9)(DI*4), Y5, Y6
+	VMULPS  Y6, Y1, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  (R10)(DI*4), Y5, Y6
+	VMULPS  Y6, Y2, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  (DX)(DI*4), Y5, Y5
+	VMULPS  Y5, Y3, Y5
+	VADDPS  Y5, Y4, Y4
+	VMOVUPS Y4, (AX)(DI*4)
+	VMOVUPS 32(AX)(DI*4), Y4
+	VMOVUPS 32(CX)(DI*4), Y5
+	VSUBPS  32(SI)(DI*4), Y5, Y6
+	VMULPS  Y6, Y0, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  32(R9)(DI*4), Y5, Y6
+	VMULPS  Y6, Y1, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  32(R10)(DI*4), Y5, Y6
+	VMULPS  Y6, Y2, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  32(DX)(DI*4), Y5, Y5
+	VMULPS  Y5, Y3, Y5
+	VADDPS  Y5, Y4, Y4
+	VMOVUPS Y4, 32(AX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     terms4_many
+
+terms4_few:
+	ADDQ $0x00000010, R8
+	SUBQ $0x00000008, R8
+	JLT  terms4_rest
+
+terms4_one:
+	VMOVUPS (AX)(DI*4), Y4
+	VMOVUPS (CX)(DI*4), Y5
+	VSUBPS  (SI)(DI*4), Y5, Y6
+	VMULPS  Y6, Y0, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  (R9)(DI*4), Y5, Y6
+	VMULPS  Y6, Y1, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  (R10)(DI*4), Y5, Y6
+	VMULPS  Y6, Y2, Y6
+	VADDPS  Y6, Y4, Y4
+	VSUBPS  (DX)(DI*4), Y5, Y5
+	VMULPS  Y5, Y3, Y5
+	VADDPS  Y5, Y4, Y4
+	VMOVUPS Y4, (AX)(DI*4)
+	ADDQ    $0x00000008, DI
+	SUBQ    $0x00000008, R8
+	JGE     terms4_one
+
+terms4_rest:
+	ADDQ       $0x00000008, R8
+	JZ         terms4_done
+	LEAQ       vecMasks<>+128(SB), BX
+	SHLQ       $0x02, R8
+	SUBQ       R8, BX
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (AX)(DI*4), Y4, Y4
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (CX)(DI*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (SI)(DI*4), Y6, Y6
+	VSUBPS     Y6, Y5, Y6
+	VMULPS     Y6, Y0, Y6
+	VADDPS     Y6, Y4, Y4
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R9)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y5, Y0
+	VMULPS     Y0, Y1, Y0
+	VADDPS     Y0, Y4, Y4
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R10)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y5, Y0
+	VMULPS     Y0, Y2, Y0
+	VADDPS     Y0, Y4, Y4
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DX)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y5, Y0
+	VMULPS     Y0, Y3, Y0
+	VADDPS     Y0, Y4, Y4
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS Y4, Y0, (AX)(DI*4)
+
+terms4_done:
+	VZEROUPPER
+	RET
+
+terms3:
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Y0
+	MOVQ         8(DX), R9
+	VBROADCASTSS 4(BX), Y1
+	MOVQ         16(DX), DX
+	VBROADCASTSS 8(BX), Y2
+	SUBQ         $0x00000020, R8
+	JLT          terms3_few
+
+terms3_many:
+	VMOVUPS (AX)(DI*4), Y3
+	VMOVUPS (CX)(DI*4), Y4
+	VSUBPS  (SI)(DI*4), Y4, Y5
+	VMULPS  Y5, Y0, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  (R9)(DI*4), Y4, Y5
+	VMULPS  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  (DX)(DI*4), Y4, Y4
+	VMULPS  Y4, Y2, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (AX)(DI*4)
+	VMOVUPS 32(AX)(DI*4), Y3
+	VMOVUPS 32(CX)(DI*4), Y4
+	VSUBPS  32(SI)(DI*4), Y4, Y5
+	VMULPS  Y5, Y0, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  32(R9)(DI*4), Y4, Y5
+	VMULPS  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  32(DX)(DI*4), Y4, Y4
+	VMULPS  Y4, Y2, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, 32(AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Y3
+	VMOVUPS 64(CX)(DI*4), Y4
+	VSUBPS  64(SI)(DI*4), Y4, Y5
+	VMULPS  Y5, Y0, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  64(R9)(DI*4), Y4, Y5
+	VMULPS  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  64(DX)(DI*4), Y4, Y4
+	VMULPS  Y4, Y2, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, 64(AX)(DI*4)
+	VMOVUPS 96(AX)(DI*4), Y3
+	VMOVUPS 96(CX)(DI*4), Y4
+	VSUBPS  96(SI)(DI*4), Y4, Y5
+	VMULPS  Y5, Y0, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  96(R9)(DI*4), Y4, Y5
+	VMULPS  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  96(DX)(DI*4), Y4, Y4
+	VMULPS  Y4, Y2, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, 96(AX)(DI*4)
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000020, R8
+	JGE     terms3_many
+
+terms3_few:
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000008, R8
+	JLT  terms3_rest
+
+terms3_one:
+	VMOVUPS (AX)(DI*4), Y3
+	VMOVUPS (CX)(DI*4), Y4
+	VSUBPS  (SI)(DI*4), Y4, Y5
+	VMULPS  Y5, Y0, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  (R9)(DI*4), Y4, Y5
+	VMULPS  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VSUBPS  (DX)(DI*4), Y4, Y4
+	VMULPS  Y4, Y2, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (AX)(DI*4)
+	ADDQ    $0x00000008, DI
+	SUBQ    $0x00000008, R8
+	JGE     terms3_one
+
+terms3_rest:
+	ADDQ       $0x00000008, R8
+	JZ         terms3_done
+	LEAQ       vecMasks<>+128(SB), BX
+	SHLQ       $0x02, R8
+	SUBQ       R8, BX
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (AX)(DI*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (CX)(DI*4), Y4, Y4
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (SI)(DI*4), Y5, Y5
+	VSUBPS     Y5, Y4, Y5
+	VMULPS     Y5, Y0, Y5
+	VADDPS     Y5, Y3, Y3
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (R9)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y4, Y0
+	VMULPS     Y0, Y1, Y0
+	VADDPS     Y0, Y3, Y3
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DX)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y4, Y0
+	VMULPS     Y0, Y2, Y0
+	VADDPS     Y0, Y3, Y3
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS Y3, Y0, (AX)(DI*4)
+
+terms3_done:
+	VZEROUPPER
+	RET
+
+terms2:
+	MOVQ         (DX), SI
+	VBROADCASTSS (BX), Y0
+	MOVQ         8(DX), DX
+	VBROADCASTSS 4(BX), Y1
+	SUBQ         $0x00000020, R8
+	JLT          terms2_few
+
+terms2_many:
+	VMOVUPS (AX)(DI*4), Y2
+	VMOVUPS (CX)(DI*4), Y3
+	VSUBPS  (SI)(DI*4), Y3, Y4
+	VMULPS  Y4, Y0, Y4
+	VADDPS  Y4, Y2, Y2
+	VSUBPS  (DX)(DI*4), Y3, Y3
+	VMULPS  Y3, Y1, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (AX)(DI*4)
+	VMOVUPS 32(AX)(DI*4), Y2
+	VMOVUPS 32(CX)(DI*4), Y3
+	VSUBPS  32(SI)(DI*4), Y3, Y4
+	VMULPS  Y4, Y0, Y4
+	VADDPS  Y4, Y2, Y2
+	VSUBPS  32(DX)(DI*4), Y3, Y3
+	VMULPS  Y3, Y1, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, 32(AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Y2
+	VMOVUPS 64(CX)(DI*4), Y3
+	VSUBPS  64(SI)(DI*4), Y3, Y4
+	VMULPS  Y4, Y0, Y4
+	VADDPS  Y4, Y2, Y2
+	VSUBPS  64(DX)(DI*4), Y3, Y3
+	VMULPS  Y3, Y1, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, 64(AX)(DI*4)
+	VMOVUPS 96(AX)(DI*4), Y2
+	VMOVUPS 96(CX)(DI*4), Y3
+	VSUBPS  96(SI)(DI*4), Y3, Y4
+	VMULPS  Y4, Y0, Y4
+	VADDPS  Y4, Y2, Y2
+	VSUBPS  96(DX)(DI*4), Y3, Y3
+	VMULPS  Y3, Y1, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, 96(AX)(DI*4)
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000020, R8
+	JGE     terms2_many
+
+terms2_few:
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000008, R8
+	JLT  terms2_rest
+
+terms2_one:
+	VMOVUPS (AX)(DI*4), Y2
+	VMOVUPS (CX)(DI*4), Y3
+	VSUBPS  (SI)(DI*4), Y3, Y4
+	VMULPS  Y4, Y0, Y4
+	VADDPS  Y4, Y2, Y2
+	VSUBPS  (DX)(DI*4), Y3, Y3
+	VMULPS  Y3, Y1, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (AX)(DI*4)
+	ADDQ    $0x00000008, DI
+	SUBQ    $0x00000008, R8
+	JGE     terms2_one
+
+terms2_rest:
+	ADDQ       $0x00000008, R8
+	JZ         terms2_done
+	LEAQ       vecMasks<>+128(SB), BX
+	SHLQ       $0x02, R8
+	SUBQ       R8, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (AX)(DI*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (CX)(DI*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (SI)(DI*4), Y4, Y4
+	VSUBPS     Y4, Y3, Y4
+	VMULPS     Y4, Y0, Y4
+	VADDPS     Y4, Y2, Y2
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DX)(DI*4), Y0, Y0
+	VSUBPS     Y0, Y3, Y0
+	VMULPS     Y0, Y1, Y0
+	VADDPS     Y0, Y2, Y2
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS Y2, Y0, (AX)(DI*4)
+
+terms2_done:
+	VZEROUPPER
+	RET
+
+terms1:
+	MOVQ         (DX), DX
+	VBROADCASTSS (BX), Y0
+	SUBQ         $0x00000020, R8
+	JLT          terms1_few
+
+terms1_many:
+	VMOVUPS (AX)(DI*4), Y1
+	VMOVUPS (CX)(DI*4), Y2
+	VSUBPS  (DX)(DI*4), Y2, Y2
+	VMULPS  Y2, Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(DI*4)
+	VMOVUPS 32(AX)(DI*4), Y1
+	VMOVUPS 32(CX)(DI*4), Y2
+	VSUBPS  32(DX)(DI*4), Y2, Y2
+	VMULPS  Y2, Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)(DI*4)
+	VMOVUPS 64(AX)(DI*4), Y1
+	VMOVUPS 64(CX)(DI*4), Y2
+	VSUBPS  64(DX)(DI*4), Y2, Y2
+	VMULPS  Y2, Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 64(AX)(DI*4)
+	VMOVUPS 96(AX)(DI*4), Y1
+	VMOVUPS 96(CX)(DI*4), Y2
+	VSUBPS  96(DX)(DI*4), Y2, Y2
+	VMULPS  Y2, Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 96(AX)(DI*4)
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000020, R8
+	JGE     terms1_many
+
+terms1_few:
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000008, R8
+	JLT  terms1_rest
+
+terms1_one:
+	VMOVUPS (AX)(DI*4), Y1
+	VMOVUPS (CX)(DI*4), Y2
+	VSUBPS  (DX)(DI*4), Y2, Y2
+	VMULPS  Y2, Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(DI*4)
+	ADDQ    $0x00000008, DI
+	SUBQ    $0x00000008, R8
+	JGE     terms1_one
+
+terms1_rest:
+	ADDQ       $0x00000008, R8
+	JZ         terms1_done
+	LEAQ       vecMasks<>+128(SB), BX
+	MOVQ       R8, SI
+	SHLQ       $0x02, SI
+	SUBQ       SI, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (AX)(DI*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (CX)(DI*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (DX)(DI*4), Y3, Y3
+	VSUBPS     Y3, Y2, Y2
+	VMULPS     Y2, Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS Y1, Y0, (AX)(DI*4)
+
+terms1_done:
+	VZEROUPPER
+	RET
+
+// func scatterAddAVX2(v *float32, at *uint32, next *uint32, p *float32, n int, a float32)
+// Requires: AVX, MMX+
+TEXT ·scatterAddAVX2(SB), NOSPLIT, $0-44
+	MOVQ         v+0(FP), AX
+	MOVQ         p+24(FP), CX
+	VBROADCASTSS a+40(FP), Y0
+	MOVQ         at+8(FP), DX
+	MOVQ         next+16(FP), BX
+	MOVQ         n+32(FP), SI
+	XORQ         DI, DI
+
+coordinates:
+	MOVL       (BX)(DI*4), R8
+	PREFETCHT0 (AX)(R8*4)
+	MOVL       (DX)(DI*4), R8
+	VMOVSS     (CX)(DI*4), X1
+	VMULSS     X1, X0, X1
+	VADDSS     (AX)(R8*4), X1, X1
+	VMOVSS     X1, (AX)(R8*4)
+	MOVL       4(BX)(DI*4), R8
+	PREFETCHT0 (AX)(R8*4)
+	MOVL       4(DX)(DI*4), R8
+	VMOVSS     4(CX)(DI*4), X1
+	VMULSS     X1, X0, X1
+	VADDSS     (AX)(R8*4), X1, X1
+	VMOVSS     X1, (AX)(R8*4)
+	MOVL       8(BX)(DI*4), R8
+	PREFETCHT0 (AX)(R8*4)
+	MOVL       8(DX)(DI*4), R8
+	VMOVSS     8(CX)(DI*4), X1
+	VMULSS     X1, X0, X1
+	VADDSS     (AX)(R8*4), X1, X1
+	VMOVSS     X1, (AX)(R8*4)
+	MOVL       12(BX)(DI*4), R8
+	PREFETCHT0 (AX)(R8*4)
+	MOVL       12(DX)(DI*4), R8
+	VMOVSS     12(CX)(DI*4), X1
+	VMULSS     X1, X0, X1
+	VADDSS     (AX)(R8*4), X1, X1
+	VMOVSS     X1, (AX)(R8*4)
+	ADDQ       $0x04, DI
+	CMPQ       DI, SI
 	JLT        coordinates
 	VZEROUPPER
 	RET

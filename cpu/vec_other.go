@@ -28,6 +28,12 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	addDiffAll2Go(p, q, a, v, b, w)
 }
 
+func addDiffs(sum, own []float32, c *combination) { addDiffsGo(sum, own, c) }
+
+func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
+	scatterAddGo(v, at, n, p, a)
+}
+
 func gatherAt(dst, src []float32, at []uint32) { gatherAtGo(dst, src, at) }
 
 func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) { addDiffAt1Go(p, q, at, a, v) }

@@ -35,6 +35,7 @@ func vecCases() []vecCase {
 		{"addDiffAll1 of itself", 2, nothing(func(v [][]float32) { addDiffAll1(v[0], v[1], -0.3, v[0]) })},
 		{"addDiffAll2", 4, nothing(func(v [][]float32) { addDiffAll2(v[2], v[3], -0.3, v[0], 0.7, v[1]) })},
 		{"addDiffAll2 of itself", 3, nothing(func(v [][]float32) { addDiffAll2(v[0], v[2], -0.3, v[0], 0.7, v[1]) })},
+		{"plusTimes", 2, nothing(func(v [][]float32) { plusTimes(v[0], 0.3, v[1]) })},
 		{"dot", 2, func(v [][]float32) float64 { return dot(v[0], v[1]) }},
 		{"dot of itself", 1, func(v [][]float32) float64 { return dot(v[0], v[0]) }},
 	}
@@ -46,6 +47,17 @@ func vecCases() []vecCase {
 					c = c.plus(0.9-0.4*float32(k), v[k+1])
 				}
 				combine(v[into], &c, false)
+			})})
+		}
+	}
+	for terms := 1; terms <= maxTerms; terms++ {
+		for own := 1; own <= 2; own++ { // a vector of its own, or one of the others
+			cases = append(cases, vecCase{fmt.Sprint("addDiffs ", terms, " own ", own), terms + 2, nothing(func(v [][]float32) {
+				var c combination
+				for k := range terms {
+					c = c.plus(0.9-0.4*float32(k), v[k+2])
+				}
+				addDiffs(v[0], v[own], &c)
 			})})
 		}
 	}
@@ -244,6 +256,9 @@ func selectedTwins(t *testing.T, n, k int, seed uint64) {
 		gatherAt(dst[2:2+k], v[1:n+1], chosen)
 		addDiffAt1(own, other, chosen, 0.3, v[1:n+1])
 		addDiffAt2(own, other, chosen, -0.7, v[1:n+1], 0.2, w[2:n+2])
+		for from, m := range []int{k / 3, k / 2} { // what comes after is asked for and left alone
+			scatterAdd(v[1:n+1], chosen[from*k/3:], m, own[from*k/3:], 0.6)
+		}
 		return [][]float32{v, w, dst}
 	}
 	var want [][]float32

@@ -69,11 +69,16 @@ type State struct {
 
 	terms []device.Term
 	to    []device.Term
+	parts []device.Part
+	own   device.Part // of CHOCO: what the agent speaks in this iteration
+
+	fill fillers // made once
 }
 
 // NewState returns the state of an agent that starts at x^0. The vector x becomes the agent's own.
 func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	s := &State{Dev: dev, X: x, g: dev.NewVector(x.Len())}
+	s.fill = fillers{s.sumTerms, s.sumDiffs, s.sumParts}
 	for range a.Aux() {
 		s.Aux = append(s.Aux, dev.NewVector(x.Len()))
 	}
@@ -117,6 +122,12 @@ type Round struct {
 
 	// Next lets go of the iteration's batch: Grad goes on with a new one. It is for several steps in one iteration.
 	Next func()
+
+	// Common lends the vector that fill writes, of several in an iteration the one with the number which. It is the same for all agents of
+	// this process who ask for it in Mix, and whoever comes first fills it: so fill may depend only on what all agents posted, and sums in
+	// the order of their numbers. It is nil unless each agent hears all others in this iteration, and of each all coordinates or those
+	// that it picked.
+	Common func(which int, fill func(dst device.Vector)) device.Vector
 
 	Fixed  float64 // weight of the agent's own vector in the run's fixed mixing matrix W
 	Speaks bool    // in a Broadcast: the agent is active and speaks to all its links

@@ -46,16 +46,10 @@ func (a DSGD) Local(s *State, r *Round) error {
 }
 
 func (a DSGD) Mix(s *State, r *Round) error {
-	for _, l := range r.Links {
-		if l.Heard == nil {
-			continue
-		}
-		w := a.Theta
-		if a.Metropolis {
-			w = l.Weight
-		}
-		s.to = append(s.to[:0], device.Term{A: -w, V: s.X})
-		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.to...)
+	if a.Metropolis {
+		s.addDiffs(r, 0, ofActiveGraph, device.Term{A: -1, V: s.X})
+	} else {
+		s.addDiffs(r, 0, one, device.Term{A: -a.Theta, V: s.X})
 	}
 	return nil
 }
