@@ -258,3 +258,14 @@ func readable(root *os.Root, name string) ([]byte, error) {
 	}
 	return b, err
 }
+
+// FindRuns returns the runs in a folder, the latest first.
+func FindRuns(dir string) ([]RunInfo, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("web: open the folder of runs: %w", err)
+	}
+	defer root.Close()
+	l := &runList{root: root}
+	return append([]RunInfo{}, l.list(time.Now())...), nil
+}
