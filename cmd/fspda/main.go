@@ -64,7 +64,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newBench())
+	root.AddCommand(newTrain(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newDocs(), newMan(), newReference(), newBench())
 	return root
 }
 
