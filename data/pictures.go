@@ -64,17 +64,20 @@ func (b *badPictures) add(among *pictures, e int32, err error) {
 
 // worker is the scratch space of one goroutine.
 type worker struct {
-	picture []uint8    // as the network sees it
+	norm    *normalizer // of the split at hand
+	numbers []float32   // what it works on: the numbers of one example
+
+	picture []uint8    // as the network sees it, in bytes
 	whole   images.RGB // decoded
 	file    []byte
 	scale   resampler
 	turbo   turboHandle
 }
 
-// room is memory for n pixels, of any content, and for what the resampler writes behind them.
+// room is memory for n pixels, of any content.
 func (w *worker) room(n int) []uint8 {
-	w.picture = grown(w.picture, n+pixelSlack)
-	return w.picture[:n]
+	w.picture = grown(w.picture, n)
+	return w.picture
 }
 
 // makeWorkers returns n workers, whose scratch space grows as they need it.
@@ -89,6 +92,7 @@ func makeWorkers(n int) chan *worker {
 // gather fills dst with examples, on as many goroutines as there are workers. It gives up where stop is closed.
 func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey, stop <-chan struct{}) error {
 	f := s.Features()
+	numbers, labels := dst.X, dst.Y // not dst, which the goroutines would take to the heap
 	errs := make([]error, len(examples))
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -103,10 +107,10 @@ func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augm
 				errs[row] = ErrClosed
 			case w := <-p.workers:
 				var e int32
+				w.norm, w.numbers = s.norm, numbers[row*f:(row+1)*f]
 				e, errs[row] = p.place(w, examples, row, how, key)
 				if errs[row] == nil {
-					s.norm.apply(dst.X[row*f:(row+1)*f], w.picture[:f], nil)
-					dst.Y[row] = s.Labels[e]
+					labels[row] = s.Labels[e]
 				}
 				p.workers <- w
 			}
@@ -150,18 +154,21 @@ func (p *pictures) place(w *worker, examples []int32, row int, how Augment, key 
 	return 0, fmt.Errorf("none of the %d pictures of a batch can be read: %w", len(examples), first)
 }
 
-// make writes picture e, as training or evaluation sees it, to w.picture.
+// make writes the numbers of picture e, as training or evaluation sees it, to w.numbers.
 func (p *pictures) make(w *worker, e int, how Augment, s *rng.Stream) error {
 	dst := w.room(3 * p.side * p.side)
 	v := view{p.side, p.short, how, s}
-	err := p.scaled(w, e, v)
-	if err != nil {
+	if how != CIFAR {
+		w.scale.norm, w.scale.numbers = w.norm, w.numbers
+		defer func() { w.scale.norm = nil }()
+		return p.scaled(w, e, v)
+	}
+	if err := p.scaled(w, e, v); err != nil {
 		return err
 	}
-	if how == CIFAR {
-		w.whole.Pix = append(w.whole.Pix[:0], dst...)
-		shifted(dst, w.whole.Pix, [3]int{p.side, p.side, 3}, s)
-	}
+	w.whole.Pix = append(w.whole.Pix[:0], dst...)
+	shifted(dst, w.whole.Pix, [3]int{p.side, p.side, 3}, s)
+	w.norm.apply(w.numbers, dst, nil)
 	return nil
 }
 

@@ -351,3 +351,22 @@ func TestDecodersAgree(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPacked is what the packed set is asked for: crops of decoded pictures that are not in the caches.
+func BenchmarkPacked(b *testing.B) {
+	raw := &rawShelf{}
+	for i := range 300 {
+		raw.pictures = append(raw.pictures, images.RGB{W: 341, H: 256, Pix: noisePicture(341, 256, uint64(i))})
+		raw.labels, raw.files = append(raw.labels, 0), append(raw.files, nil)
+	}
+	set := mustPictures(b, raw, raw, PictureOptions{Workers: 1})
+	l := mustLoader(b, set.Train, sequence(300), 0, LoaderOptions{Batch: 30})
+	for i := 0; b.Loop(); i++ {
+		batch, err := l.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Release(batch)
+	}
+	b.ReportMetric(30*float64(b.N)/b.Elapsed().Seconds(), "crops/s")
+}

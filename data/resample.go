@@ -11,7 +11,7 @@ const (
 	weightOne  = 1 << 15 // the sum of the weights of a pixel
 	lineOne    = 128     // what a level of the source becomes in the line
 	lineSlack  = 48      // numbers that vector code may read or write, and nobody uses, behind a line and the taps of a pixel
-	pixelSlack = 16      // and may write behind a picture
+	pixelSlack = 16      // bytes that it may write behind a row
 )
 
 // window is which part of an axis is wanted: the source from, from+1, ... from+size-1 is scaled to out pixels, of which those from
@@ -105,10 +105,15 @@ type resampler struct {
 	columns, rows axis
 	table         columnTable
 	line          []int16
+	row           []uint8
+
+	// Where norm is not nil, the numbers of each row go to numbers as soon as its pixels are there, while they are in the first
+	// cache and memory has time to take them.
+	norm    *normalizer
+	numbers []float32
 }
 
-// run writes h rows of w pixels to dst, which has room for pixelSlack bytes more. The source is rows of stride bytes, three for a
-// pixel.
+// run writes h rows of w pixels to dst. The source is rows of stride bytes, three for a pixel.
 func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window) {
 	r.columns.set(w, across)
 	r.rows.set(h, down)
@@ -118,7 +123,16 @@ func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window)
 	for y := range h {
 		weight := r.rows.weight[y*r.rows.taps:][:r.rows.count[y]]
 		sumRows(r.line[:n], src[int(r.rows.start[y])*stride+from:], stride, weight)
-		sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table)
+		if 3*w*(y+1)+pixelSlack <= len(dst) {
+			sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table) // what it writes beyond the row, the next one writes over
+		} else {
+			r.row = grown(r.row, 3*w+pixelSlack)
+			sumColumns(r.row, r.line, &r.columns, &r.table)
+			copy(dst[3*w*y:], r.row[:3*w])
+		}
+		if r.norm != nil {
+			r.norm.apply(r.numbers[3*w*y:3*w*(y+1)], dst[3*w*y:3*w*(y+1)], nil)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func sumColumns(dst []uint8, line []int16, a *axis, t *columnTable) {
 		sumColumnsGo(dst, line, a)
 		return
 	}
-	_ = dst[3*groupSize*t.groups+1]
+	_ = dst[3*groupSize*t.groups+1] // the last group writes two bytes more
 	sumColumnsAVX2(&dst[0], &line[0], &t.where[0], &t.weights[0], t.groups, t.pairs)
 }
 

@@ -69,8 +69,7 @@ func (s *Set) Unpack(n, short int, o PictureOptions) (*Set, error) {
 func scaledTo(r *resampler, p *images.RGB, short int) images.RGB {
 	across, down := centreCrop(p.W, p.H, short, short)
 	across.first, down.first = 0, 0
-	out := images.RGB{W: across.out, H: down.out, Pix: make([]uint8, 3*across.out*down.out+pixelSlack)}
+	out := images.RGB{W: across.out, H: down.out, Pix: make([]uint8, 3*across.out*down.out)}
 	r.run(out.Pix, p.Pix, 3*p.W, out.W, out.H, across, down)
-	out.Pix = out.Pix[:3*out.W*out.H]
 	return out
 }

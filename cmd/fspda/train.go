@@ -35,6 +35,7 @@ type trainFlags struct {
 	resume      bool
 	quiet, json bool
 	web         string // address of the live page; empty for none
+	dry         bool
 }
 
 func newTrain() *cobra.Command {
@@ -63,6 +64,7 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
 	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out, or with the latest unfinished one in runs/")
+	fs.BoolVar(&f.dry, "dry-run", false, "try a few iterations, say what the run would take, and leave nothing behind")
 	fs.StringVar(&f.web, "web", "", "serve the live page at HOST:PORT, such as :8080; without a host to this machine alone")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
@@ -159,6 +161,9 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if err != nil {
 		return err
 	}
+	if f.dry {
+		return dryRun(ctx, f, s, m, dev, stdout)
+	}
 	if f.out == "" {
 		f.out = nextFree(runsFolder, s.Config.Algo+"-"+s.Config.Data)
 	}
@@ -178,9 +183,16 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	}
 	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
 	defer s.Set.Close() // read only: nothing to lose
+	if !f.quiet {
+		ahead, err := s.Forecast(ctx, dev, m, train.Standing(f.out))
+		if err != nil {
+			return errors.Join(err, folder.Close())
+		}
+		show.ahead = forecastLine(ahead)
+	}
 	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
 	if err != nil {
-		return err
+		return errors.Join(err, folder.Close())
 	}
 	dash.tell(show)
 	show.begin(f.out)
