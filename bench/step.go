@@ -246,6 +246,14 @@ func (d timedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...d
 	d.clocked(func() { d.Device.AddDiff(own, other, idx, to...) })
 }
 
+func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+	d.clocked(func() { d.Device.AddDiffs(start, own, others, to...) })
+}
+
+func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.Part) {
+	d.clocked(func() { d.Device.ScatterAdd(dst, parts...) })
+}
+
 // timedModel is a model that clocks the gradient.
 type timedModel struct {
 	train.Model
@@ -264,9 +272,11 @@ func (m timedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) 
 // emptyDevice is a device whose vector kernels do nothing.
 type emptyDevice struct{ device.Device }
 
-func (emptyDevice) Combine(device.Vector, ...device.Term)                        {}
-func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                    {}
-func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
+func (emptyDevice) Combine(device.Vector, ...device.Term)                              {}
+func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
+func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
+func (emptyDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
+func (emptyDevice) ScatterAdd(device.Vector, ...device.Part)                           {}
 
 // emptyModel is a model whose gradient costs nothing.
 type emptyModel struct{ train.Model }

@@ -35,6 +35,16 @@ func (e *Engine) Sizes() []int { return e.layout.sizes() }
 // BufferSizes lists the lengths of the buffers in flat order: for each batch norm the running means, then the running variances.
 func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
 
+// Footprint forecasts the bytes that one run of that kind computes in, at that batch size: programs that run one after the other take as
+// much as the largest of them. Parameters, gradients and batches come on top.
+func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
+	p, err := e.Plan(batch, kind)
+	if err != nil {
+		return 0, err
+	}
+	return e.dev.Footprint(p.Code()), nil
+}
+
 // Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and returns that loss.
 func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
 	var out [1]float64

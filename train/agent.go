@@ -68,7 +68,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	for range 2 {
 		a.spare <- a.newSnapshot()
 	}
-	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
+	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Trade: a.trade, Post: a.post}
 	a.prepare()
 	if s.timed() {
 		a.clock = newClock(s, id)
@@ -147,8 +147,9 @@ func (a *agent) step(t int) error {
 // connect sets the round's links: this iteration's edges at the agent, each with the mask that both ends derive.
 func (a *agent) connect(t int) {
 	s := a.run.setup
-	a.round.Links = a.round.Links[:0]
+	a.round.Links, a.round.Common = a.round.Links[:0], nil
 	if s.Collective {
+		a.round.Common = a.common
 		for peer := range s.Graph.N {
 			if peer != a.id {
 				a.link(peer, nil, s.Dim, 1/float64(s.Graph.N), 0)
@@ -183,6 +184,16 @@ func (a *agent) connect(t int) {
 		a.link(peer, a.masks[at], len(a.coords), w, fixed)
 		a.round.Links[at].Begins = a.begins(t, e)
 	}
+	if n := s.Graph.N; s.Mask.Dense() && len(now.events) == n*(n-1)/2 && len(a.round.Links) == n-1 {
+		a.round.Common = a.common
+	}
+}
+
+// common is Round.Common.
+func (a *agent) common(which int, fill func(dst device.Vector)) device.Vector {
+	b := a.run.commons.get(a.round.T, which, fill)
+	a.heard = append(a.heard, b)
+	return b.V
 }
 
 // link appends one link to the round, reusing the memory of an earlier round's.
@@ -204,6 +215,14 @@ func (a *agent) lend(n int) device.Vector {
 	b := a.run.pool.Get(n)
 	a.own = append(a.own, b)
 	return b.V
+}
+
+// trade is Round.Trade: the vector and that of a lent buffer change places.
+func (a *agent) trade(v device.Vector) device.Vector {
+	a.lend(v.Len())
+	b := a.own[len(a.own)-1]
+	b.V, v = v, b.V
+	return v
 }
 
 // post is Round.Post: the vectors go to the transport, shared with the agent that reads them as its own.

@@ -300,6 +300,17 @@ func (c *checkpoint) complete() *CheckpointError {
 	return nil
 }
 
+// otherData says how the data of a checkpoint differs from what is loaded now, by their fingerprints: in the decoder of its pictures alone, or
+// altogether.
+func otherData(there, here string) *CheckpointError {
+	pictures, was, _ := strings.Cut(there, "-")
+	if same, is, ok := strings.Cut(here, "-"); ok && same == pictures {
+		return &CheckpointError{Got: fmt.Sprintf("was made with pictures decoded by %q, here they are by %q: the two differ in the last bits", was, is),
+			Hint: fmt.Sprintf("resume with --jpeg %s, on a machine that has it, or choose another output folder", was)}
+	}
+	return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
+}
+
 // fits compares the manifest with what is about to run.
 func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	switch {
@@ -309,7 +320,7 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	case c.Fingerprint != s.Config.Fingerprint():
 		return &CheckpointError{Got: "belongs to another configuration", Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
 	case c.Data != s.Set.Fingerprint():
-		return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
+		return otherData(c.Data, s.Set.Fingerprint())
 	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Buffers != s.bufferLength() || c.Losses != nil && len(c.Losses) != c.Agents:

@@ -321,6 +321,14 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	return total, nil
 }
 
+// testBatch fills dst with examples from to to-1 of those given, or of the whole test set where none are.
+func (s *Setup) testBatch(dst *device.Batch, examples []int32, from, to int) error {
+	if len(examples) > 0 {
+		return s.Set.Test.Gather(dst, examples[from:to])
+	}
+	return s.Set.Test.Batch(dst, from, to)
+}
+
 // test scores the model at pr.x on the test set, or before the end on as much of it as was asked for.
 func (e *evaluator) test(p *point, pr *probe, t int) error {
 	b := e.batches.Get().(*device.Batch)
@@ -333,13 +341,7 @@ func (e *evaluator) test(p *point, pr *probe, t int) error {
 	chunk := e.setup.evalChunk()
 	for from := 0; from < n; from += chunk {
 		to := min(from+chunk, n)
-		var err error
-		if len(examples) > 0 {
-			err = e.setup.Set.Test.Gather(b, examples[from:to])
-		} else {
-			err = e.setup.Set.Test.Batch(b, from, to)
-		}
-		if err != nil {
+		if err := e.setup.testBatch(b, examples, from, to); err != nil {
 			return err
 		}
 		loss, hits, hits5, err := e.score(pr, *b)

@@ -61,6 +61,7 @@ type run struct {
 
 	agents    []*agent
 	actives   sync.Pool // of *active
+	commons   *commons
 	snapshots chan *snapshot
 	writer    *writer
 	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
@@ -83,6 +84,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		r.log = zap.NewNop()
 	}
 	r.writer = newWriter(r)
+	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
 	if s.program >= largeProgram {
 		r.gate = make(chan struct{}, s.Threads)
 	}

@@ -173,6 +173,8 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	for _, w := range s.Warnings {
 		show.log.Warn(w)
 	}
+	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
+	defer s.Set.Close() // read only: nothing to lose
 	if !f.quiet {
 		ahead, err := s.Forecast(ctx, dev, m, train.Standing(f.out))
 		if err != nil {
@@ -212,7 +214,7 @@ func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, er
 
 func openData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
-		Augment: data.Augment(c.Augment)})
+		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
