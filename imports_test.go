@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"train":                {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
 	"web":                  {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
-	"cmd/fspda":            {"bench", "train", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "device", "internal/rng"},
+	"cmd/fspda":            {"bench", "train", "train/safetensors", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "device", "internal/rng"},
 }
 
 type pkg struct {
