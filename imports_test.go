@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
 	"docs":                 {},
-	"cmd/fspda":            {"docs", "bench", "train", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "device", "internal/rng"},
+	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "device", "internal/rng"},
 }
 
 type pkg struct {

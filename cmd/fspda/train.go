@@ -242,6 +242,13 @@ func resolve(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *m
 		return nil, nil, err
 	}
 	m := model.NewEngine(net, dev)
+	if c.Start != "" {
+		x, buffers, err := readWeights(c.Start, net)
+		if err != nil {
+			return nil, nil, err
+		}
+		m.StartFrom(x, buffers)
+	}
 	s, err := c.Resolve(set, m)
 	if err != nil {
 		return nil, nil, err
