@@ -42,13 +42,15 @@ func (a *arenas) give(x []float32) {
 }
 
 // Footprint forecasts the bytes that a run of code computes in: its arena, and what its kernels work in.
-func (*Device) Footprint(code *device.Code) int { return 4 * (padded(code.Arena) + scratchOf(code)) }
+func (d *Device) Footprint(code *device.Code) int {
+	return 4 * (padded(code.Arena) + scratchOf(code, d.threads()))
+}
 
 // scratchOf is how many numbers the kernels of code need to work in, one after the other.
-func scratchOf(code *device.Code) int {
+func scratchOf(code *device.Code, threads int) int {
 	most := 0
 	for i := range code.Calls {
-		most = max(most, scratchSize(&code.Calls[i]))
+		most = max(most, scratchSize(&code.Calls[i], threads))
 	}
 	return most
 }
@@ -57,7 +59,7 @@ func scratchOf(code *device.Code) int {
 func (p *Program) allot() {
 	p.spaces[device.Labels] = aligned(p.code.Batch)
 	p.spaces[device.Momentum] = make([]float32, 1)
-	arena, scratch := padded(p.code.Arena), scratchOf(p.code)
+	arena, scratch := padded(p.code.Arena), scratchOf(p.code, p.device.threads())
 	if arena+scratch >= sharedFrom {
 		p.shared = arena + scratch
 		return

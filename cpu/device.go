@@ -40,6 +40,14 @@ func New(opts ...Option) *Device {
 	return d
 }
 
+// threads is on how many goroutines a Program runs at most.
+func (d *Device) threads() int {
+	if d.teams == nil {
+		return 1
+	}
+	return 1 + d.teams.helpers
+}
+
 // Close ends the goroutines of the device. Programs still run, without them.
 func (d *Device) Close() error {
 	if d.teams != nil {

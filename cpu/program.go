@@ -41,20 +41,19 @@ type moving struct {
 // Load binds code to this device. The error names the call, and the operand that is of the wrong length, outside its space, or
 // overlaps another one in a way that its kernel does not allow. The result is a *Program.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
-	p, err := load(code)
+	p, err := d.load(code)
 	if err != nil {
 		return nil, fmt.Errorf("cpu: load %s: %w", code.Name, err)
 	}
-	p.device = d
 	return p, nil
 }
 
-func load(code *device.Code) (*Program, error) {
+func (d *Device) load(code *device.Code) (*Program, error) {
 	entries, err := checkCode(code)
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
+	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
 	p.allot()
 	for i := range code.Calls {
 		c, s := &code.Calls[i], &p.steps[i]
@@ -107,7 +106,7 @@ func (p *Program) countClasses(c *device.Call) {
 }
 
 // Workspace is how many bytes the kernels of the Program work in, beside the arena: what the one that needs most does.
-func (p *Program) Workspace() int { return 4 * scratchOf(p.code) }
+func (p *Program) Workspace() int { return 4 * scratchOf(p.code, p.device.threads()) }
 
 // Code is what was loaded.
 func (p *Program) Code() *device.Code { return p.code }

@@ -28,7 +28,12 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	addDiffAll2Go(p, q, a, v, b, w)
 }
 
-func addDiffs(sum, own []float32, c *combination) { addDiffsGo(sum, own, c) }
+func sumDiffs(sum []float32, s *differences)           { sumDiffsGo(sum, s) }
+func addDiffs1(x []float32, b float32, s *differences) { addDiffs1Go(x, b, s) }
+
+func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
+	addDiffs2Go(x, b, y, c, s)
+}
 
 func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 	scatterAddGo(v, at, n, p, a)

@@ -50,15 +50,39 @@ func vecCases() []vecCase {
 			})})
 		}
 	}
-	for terms := 1; terms <= maxTerms; terms++ {
-		for own := 1; own <= 2; own++ { // a vector of its own, or one of the others
-			cases = append(cases, vecCase{fmt.Sprint("addDiffs ", terms, " own ", own), terms + 2, nothing(func(v [][]float32) {
-				var c combination
-				for k := range terms {
-					c = c.plus(0.9-0.4*float32(k), v[k+2])
+	return append(cases, diffCases()...)
+}
+
+// diffCases are those of sums of differences. Their own vector, the start and a term may be the same, as may one of the others.
+func diffCases() (cases []vecCase) {
+	for _, terms := range []int{0, 1, 3, maxTerms} {
+		for same := range 3 {
+			sum := func(v [][]float32) *differences {
+				s := &differences{start: v[2], scale: 0.6, own: v[3]}
+				if same == 1 {
+					s.start, s.own = v[0], v[1]
 				}
-				addDiffs(v[0], v[own], &c)
-			})})
+				for k := range terms {
+					s.others = s.others.plus(0.9-0.4*float32(k), v[(k+4)%(4+terms-same/2)])
+				}
+				return s
+			}
+			for to, run := range []func(v [][]float32){
+				func(v [][]float32) { sumDiffs(v[0], sum(v)) },
+				func(v [][]float32) { addDiffs1(v[0], 0.3, sum(v)) },
+				func(v [][]float32) { addDiffs2(v[0], 0.3, v[1], -0.8, sum(v)) },
+			} {
+				cases = append(cases, vecCase{fmt.Sprintf("%d differences to %d, same %d", terms, to, same), 4 + terms, func(v [][]float32) float64 {
+					for i := 0; i < len(v[0]); i += vecBlock {
+						w := make([][]float32, len(v))
+						for k := range v {
+							w[k] = v[k][i:min(i+vecBlock, len(v[k]))]
+						}
+						run(w)
+					}
+					return 0
+				}})
+			}
 		}
 	}
 	return cases

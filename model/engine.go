@@ -111,15 +111,46 @@ func (e *Engine) take(r recipe) (device.Program, error) {
 		e.idle[r] = free[:len(free)-1]
 		return free[len(free)-1], nil
 	}
-	plan := e.plans[r]
-	if plan == nil {
-		var err error
-		if plan, err = e.Plan(r.batch, r.kind); err != nil {
-			return nil, err
-		}
-		e.plans[r] = plan
+	plan, err := e.plan(r)
+	if err != nil {
+		return nil, err
 	}
 	return e.dev.Load(plan.Code())
+}
+
+// plan compiles a recipe once. The caller holds the lock.
+func (e *Engine) plan(r recipe) (*Plan, error) {
+	if p := e.plans[r]; p != nil {
+		return p, nil
+	}
+	p, err := e.Plan(r.batch, r.kind)
+	if err != nil {
+		return nil, err
+	}
+	e.plans[r] = p
+	return p, nil
+}
+
+// ProgramBytes is the memory of a program for a training step of a batch, and that of one for scores of so many examples.
+func (e *Engine) ProgramBytes(batch, scored int) (gradient, score uint64, err error) {
+	step, with := Train, Score
+	if e.buffers.dim > 0 {
+		step, with = Step, ScoreWith
+	}
+	of := func(r recipe) (uint64, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		p, err := e.plan(r)
+		if err != nil {
+			return 0, err
+		}
+		return 4 * uint64(p.code.Arena), nil
+	}
+	if gradient, err = of(recipe{batch, step}); err != nil {
+		return 0, 0, err
+	}
+	score, err = of(recipe{scored, with})
+	return gradient, score, err
 }
 
 func (e *Engine) give(r recipe, p device.Program) {

@@ -68,7 +68,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	for range 2 {
 		a.spare <- a.newSnapshot()
 	}
-	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
+	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Trade: a.trade, Post: a.post}
 	a.prepare()
 	if s.timed() {
 		a.clock = newClock(s, id)
@@ -215,6 +215,14 @@ func (a *agent) lend(n int) device.Vector {
 	b := a.run.pool.Get(n)
 	a.own = append(a.own, b)
 	return b.V
+}
+
+// trade is Round.Trade: the vector and that of a lent buffer change places.
+func (a *agent) trade(v device.Vector) device.Vector {
+	a.lend(v.Len())
+	b := a.own[len(a.own)-1]
+	b.V, v = v, b.V
+	return v
 }
 
 // post is Round.Post: the vectors go to the transport, shared with the agent that reads them as its own.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fspda/device"
@@ -203,6 +204,19 @@ func listCheckpoints(dir string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, err
+}
+
+// Standing is the iteration of the newest checkpoint in a run folder, from which a resumed run goes on; 0 where there is none.
+func Standing(run string) int {
+	names, err := listCheckpoints(filepath.Join(run, "checkpoints"))
+	if err != nil || len(names) == 0 {
+		return 0
+	}
+	t, err := strconv.Atoi(strings.TrimPrefix(names[len(names)-1], "iter-"))
+	if err != nil {
+		return 0 // no name of ours: opening it will say so
+	}
+	return t
 }
 
 // checkpoint is one that was found whole and fit to go on from.

@@ -271,6 +271,9 @@ func (f *Folder) sync() error {
 	return nil
 }
 
+// Close lets go of a folder that was opened for a run which does not come.
+func (f *Folder) Close() error { return f.close() }
+
 // close ends the writing of metrics and lets go of the folder.
 func (f *Folder) close() error {
 	errs := []error{f.lock.Unlock()}

@@ -64,6 +64,7 @@ type run struct {
 	commons   *commons
 	snapshots chan *snapshot
 	writer    *writer
+	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
@@ -84,6 +85,9 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	}
 	r.writer = newWriter(r)
 	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
+	if s.program >= largeProgram {
+		r.gate = make(chan struct{}, s.Threads)
+	}
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
 	}

@@ -37,6 +37,9 @@ type Setup struct {
 	Threads    int
 
 	method    Method
+	blind     bool                        // a trial: nothing is evaluated
+	program   uint64                      // bytes of a program of a gradient; 0: not known
+	scorer    uint64                      // bytes of a program of a score
 	evalEvery float64                     // iterations from one evaluation to the next; 0: as EvalPoints says
 	law       func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
 	slow      []float64                   // of an asynchronous run: multiple of it, by agent
@@ -155,7 +158,8 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if b, ok := m.(Buffered); ok {
 		s.Buffers = b.BufferSizes()
 	}
-	if err := s.split(); err != nil { // first, for a graph of more agents than examples may not fit into memory
+	err := s.split()
+	if err != nil { // first, for a graph of more agents than examples may not fit into memory
 		return nil, err
 	}
 	if err := s.settleEpochs(); err != nil {
@@ -171,6 +175,11 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s.Warnings = append(s.Warnings, set.Notes...)
 	s.warnSlowEvaluation()
 	s.Algo = s.method.New(s)
+	if z, ok := m.(Sized); ok {
+		if s.program, s.scorer, err = z.ProgramBytes(min(s.microBatch(), s.batchSize()), s.evalChunk()); err != nil {
+			return nil, err
+		}
+	}
 	return s, s.checkRounds()
 }
 

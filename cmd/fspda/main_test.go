@@ -87,6 +87,34 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 	}
 }
 
+// A dry run says what would come, and writes nothing.
+func TestDryRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	status, stdout, stderr := call(t, quick("--out", dir, "--dry-run")...)
+	if status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	for _, want := range []string{"40 iterations in about", "images/s", "bit sent", "of memory", "5 agents"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("nothing about %q in\n%s", want, stdout)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it made a run folder")
+	}
+	status, stdout, _ = call(t, quick("--out", dir, "--dry-run", "--json")...)
+	var f train.Forecast
+	if err := json.Unmarshal([]byte(stdout), &f); status != 0 || err != nil || f.Iterations != 40 || f.Bits <= 0 || f.ImagesPerS <= 0 {
+		t.Errorf("exit status %d, %v, %+v", status, err, f)
+	}
+	if status, _, stderr := call(t, quick("--out", dir)...); status != 0 || !strings.Contains(stderr, "forecast: 40 iterations") || !strings.Contains(stderr, "images_per_s") {
+		t.Errorf("exit status %d\n%s", status, stderr)
+	}
+	if status, stdout, _ := call(t, quick("--out", dir, "--dry-run")...); status != 0 || !strings.Contains(stdout, "nothing left") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+}
+
 // The resolved config.yaml replays the run: same numbers.
 func TestConfigReplays(t *testing.T) {
 	dir := t.TempDir()

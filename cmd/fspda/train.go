@@ -34,6 +34,7 @@ type trainFlags struct {
 	out         string
 	resume      bool
 	quiet, json bool
+	dry         bool
 }
 
 func newTrain() *cobra.Command {
@@ -61,6 +62,7 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
 	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out, or with the latest unfinished one in runs/")
+	fs.BoolVar(&f.dry, "dry-run", false, "try a few iterations, say what the run would take, and leave nothing behind")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -156,6 +158,9 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if err != nil {
 		return err
 	}
+	if f.dry {
+		return dryRun(ctx, f, s, m, dev, stdout)
+	}
 	if f.out == "" {
 		f.out = nextFree(runsFolder, s.Config.Algo+"-"+s.Config.Data)
 	}
@@ -170,6 +175,13 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	}
 	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
 	defer s.Set.Close() // read only: nothing to lose
+	if !f.quiet {
+		ahead, err := s.Forecast(ctx, dev, m, train.Standing(f.out))
+		if err != nil {
+			return errors.Join(err, folder.Close())
+		}
+		show.ahead = forecastLine(ahead)
+	}
 	show.begin(f.out)
 	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
 	show.close()

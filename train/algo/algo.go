@@ -117,6 +117,9 @@ type Round struct {
 	Grad func(dst, x device.Vector) error
 	// Buffer lends a vector of length n to fill and post. The round takes it back.
 	Buffer func(n int) device.Vector
+	// Trade takes v, which becomes a lent vector to post, and gives the agent another one of its length for it, with whatever stands there.
+	// It saves a copy. Where it is nil, copy.
+	Trade func(v device.Vector) device.Vector
 	// Post sends vectors over Links[link] and keeps them there as Own. They must not change any more.
 	Post func(link int, values ...device.Vector)
 
@@ -178,6 +181,21 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 	}
 }
 
+// SendModel is Send of s.X for algorithms that write all of s.X anew before they return from Local, as what it returns is where the model
+// stands that was sent. On links that carry all of it nothing is copied.
+func (s *State) SendModel(r *Round) (x device.Vector) {
+	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Trade == nil {
+		s.Send(r, s.X)
+		return s.X
+	}
+	x = s.X
+	s.X = r.Trade(x)
+	for i := range r.Links {
+		r.Post(i, x)
+	}
+	return x
+}
+
 // targets lists the terms of an AddDiff in memory of the agent's own.
 func (s *State) targets(terms ...device.Term) []device.Term {
 	s.to = append(s.to[:0], terms...)
@@ -190,9 +208,9 @@ func (s *State) combine(dst device.Vector, terms ...device.Term) {
 	s.Dev.Combine(dst, s.terms...)
 }
 
-// direction takes the gradient at s.X and returns u: the gradient itself, or the heavy ball u ← mu·u + g that stands in s.Aux[at].
-func direction(s *State, r *Round, mu float64, at int) (device.Vector, error) {
-	if err := r.Grad(s.g, s.X); err != nil {
+// direction takes the gradient at x and returns u: the gradient itself, or the heavy ball u ← mu·u + g that stands in s.Aux[at].
+func direction(s *State, r *Round, x device.Vector, mu float64, at int) (device.Vector, error) {
+	if err := r.Grad(s.g, x); err != nil {
 		return nil, err
 	}
 	if mu == 0 {
@@ -205,7 +223,7 @@ func direction(s *State, r *Round, mu float64, at int) (device.Vector, error) {
 
 // descend makes the step x ← x - alpha·u along the direction of the current batch.
 func descend(s *State, r *Round, mu float64, at int) error {
-	u, err := direction(s, r, mu, at)
+	u, err := direction(s, r, s.X, mu, at)
 	if err != nil {
 		return err
 	}

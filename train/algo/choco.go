@@ -121,9 +121,3 @@ func (CHOCO) alike(parts []device.Part) bool {
 	}
 	return true
 }
-
-// add is Dev.ScatterAdd with its parts in memory of the agent's own.
-func (s *State) add(dst device.Vector, parts ...device.Part) {
-	s.parts = append(s.parts[:0], parts...)
-	s.Dev.ScatterAdd(dst, s.parts...)
-}

@@ -30,15 +30,15 @@ func (a DSGD) Aux() []string {
 }
 
 func (a DSGD) Local(s *State, r *Round) error {
+	x := s.X
 	if !a.ATC {
-		s.Send(r, s.X)
+		x = s.SendModel(r)
 	}
-	u, err := direction(s, r, a.Mu, 0)
+	u, err := direction(s, r, x, a.Mu, 0)
 	if err != nil {
 		return err
 	}
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
-	s.Dev.Combine(s.X, s.terms...)
+	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -r.Alpha, V: u})
 	if a.ATC {
 		s.Send(r, s.X)
 	}

@@ -49,12 +49,12 @@ func (a SA) Tracked(alpha, eta float64) (string, float64) {
 }
 
 func (a SA) Local(s *State, r *Round) error {
-	s.Send(r, s.X) // before the gradient, so that the values travel while it computes
-	u, err := direction(s, r, a.Mu, saMomentum)
+	x := s.SendModel(r) // before the gradient, so that the values travel while it computes
+	u, err := direction(s, r, x, a.Mu, saMomentum)
 	if err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Eta, V: s.Aux[saLambda]})
+	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Eta, V: s.Aux[saLambda]})
 	return nil
 }
 

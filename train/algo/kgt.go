@@ -56,7 +56,7 @@ func (a KGT) Local(s *State, r *Round) error {
 	if r.T%a.K == 0 {
 		s.combine(start, device.Term{A: 1, V: s.X})
 	}
-	u, err := direction(s, r, a.Mu, kgtMomentum)
+	u, err := direction(s, r, s.X, a.Mu, kgtMomentum)
 	if err != nil {
 		return err
 	}

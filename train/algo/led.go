@@ -46,7 +46,7 @@ func (a LED) Tracked(alpha, eta float64) (string, float64) {
 }
 
 func (a LED) Local(s *State, r *Round) error {
-	u, err := direction(s, r, a.Mu, ledMomentum)
+	u, err := direction(s, r, s.X, a.Mu, ledMomentum)
 	if err != nil {
 		return err
 	}

@@ -103,3 +103,9 @@ func (s *State) sumParts(dst device.Vector) {
 	s.Dev.Combine(dst)
 	s.Dev.ScatterAdd(dst, s.parts...)
 }
+
+// add is Dev.ScatterAdd with its parts in memory of the agent's own.
+func (s *State) add(dst device.Vector, parts ...device.Part) {
+	s.parts = append(s.parts[:0], parts...)
+	s.Dev.ScatterAdd(dst, s.parts...)
+}

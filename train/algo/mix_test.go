@@ -9,7 +9,7 @@ import (
 // On a complete graph agents may share their sums. Each algorithm then goes the way it goes without, whoever fills what is shared, and also
 // where some of the exchanges fail.
 func TestSharedSums(t *testing.T) {
-	shared := 0
+	shared := 0 // vectors
 	forTable(t, all, func(t *testing.T, e entry) {
 		if _, swarm := e.algo.(Swarm); swarm || e.algo.Name() == "fspda-storm" {
 			return // over masks, or one at a time

@@ -102,6 +102,9 @@ func (g *game) round(t, i int) *Round {
 	if g.share && len(g.edges(t)) == len(g.state)*(len(g.state)-1)/2 {
 		r.Common = func(which int, fill func(dst device.Vector)) device.Vector { return g.common([2]int{t, which}, fill) }
 	}
+	if g.share {
+		r.Trade = g.trade
+	}
 	if g.prepare != nil {
 		g.prepare(r)
 	}
@@ -120,6 +123,15 @@ func (g *game) common(key [2]int, fill func(dst device.Vector)) device.Vector {
 	}
 	g.commons[key] = values(v)
 	return v
+}
+
+// trade gives a vector that nobody may read.
+func (g *game) trade(v device.Vector) device.Vector {
+	fresh := g.dev.NewVector(v.Len())
+	for i := range values(fresh) {
+		values(fresh)[i] = math.NaN()
+	}
+	return fresh
 }
 
 // quadratics are objectives f_i(x) = ½Σ_k h_ik (x_k - b_ik)², their gradients multiplied by a factor common to all agents.

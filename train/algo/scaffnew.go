@@ -40,7 +40,7 @@ func (a Scaffnew) Aux() []string {
 func (a Scaffnew) Tracked(alpha, eta float64) (string, float64) { return "h", -1 / (1 - a.Mu) }
 
 func (a Scaffnew) Local(s *State, r *Round) error {
-	u, err := direction(s, r, a.Mu, scaffnewMomentum)
+	u, err := direction(s, r, s.X, a.Mu, scaffnewMomentum)
 	if err != nil {
 		return err
 	}

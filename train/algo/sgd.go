@@ -26,7 +26,7 @@ func (a SGD) Aux() []string {
 }
 
 func (a SGD) Local(s *State, r *Round) error {
-	u, err := direction(s, r, a.Mu, 0)
+	u, err := direction(s, r, s.X, a.Mu, 0)
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,13 @@ func (a SGD) Local(s *State, r *Round) error {
 		s.Dev.Combine(s.X, s.terms...)
 		return nil
 	}
-	b := r.Buffer(u.Len())
-	s.Dev.Gather(b, u, nil)
+	b := u
+	if a.Mu == 0 && r.Trade != nil {
+		s.g = r.Trade(u)
+	} else {
+		b = r.Buffer(u.Len())
+		s.Dev.Gather(b, u, nil)
+	}
 	for i := range r.Links {
 		r.Post(i, b)
 	}

@@ -115,7 +115,10 @@ func table(t testing.TB, columns map[string]any) string {
 	}
 	var b bytes.Buffer
 	w := file.NewParquetWriter(&b, schema.MustGroup(schema.NewGroupNode("schema", parquet.Repetitions.Required, fields, -1)))
-	g := w.AppendRowGroup()
+	g, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, n := range names {
 		c, err := g.NextColumn()
 		if err == nil {
