@@ -85,7 +85,7 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	if err != nil {
 		return cost{}, err
 	}
-	n, took, _, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, func() {})
+	n, took, _, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, noKernels)
 	if errors.Is(err, context.Canceled) {
 		return cost{}, context.Canceled
 	}
