@@ -44,6 +44,7 @@ var kernels = map[device.Kernel]entry{
 	device.ScaleBy:             {"n", []string{"n", "1"}, []string{"n"}, true, scaleBy},
 	device.Add:                 {"n", []string{"n", "n"}, []string{"n"}, true, add},
 	device.AddScaled:           {"n", []string{"n", "n"}, []string{"n"}, true, addScaled},
+	device.MoveAverage:         {"n", []string{"n", "n", "1"}, []string{"n"}, true, moveAverage},
 
 	device.LinearSigmoid:        {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false, linearSigmoid},
 	device.LinearReLU:           {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false, linearReLU},
@@ -78,7 +79,7 @@ func Call(c *device.Call, in, out [][]float32) error {
 	if err := e.fit(c.Dims, lengths(in), lengths(out)); err != nil {
 		return fmt.Errorf("cpu: %s: %w", title(c), err)
 	}
-	room := borrow(scratchSize(c))
+	room := borrow(scratchSize(c, 1))
 	defer room.giveBack()
 	if err := e.run(&operands{in: in, out: out, dims: c.Dims, attr: c.Attr, scratch: room.numbers}); err != nil {
 		return fmt.Errorf("cpu: %s: %w", title(c), err)

@@ -58,8 +58,11 @@ type Device interface {
 	// Dot returns Σ a[k]·b[k], accumulated in float64.
 	Dot(a, b Vector) float64
 
-	// Load binds code to this device. The Program has buffers of its own: load once per concurrent user.
+	// Load binds code to this device. The Program has memory of its own while it runs: load once per concurrent user.
 	Load(code *Code) (Program, error)
+	// Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels need beside it. Vectors and batches
+	// come on top.
+	Footprint(code *Code) int
 }
 
 // Batch is a minibatch on the host.
@@ -78,4 +81,7 @@ type Program interface {
 	// Run executes all kernel calls on one batch, with the parameters params, and writes the gradient to grad. Code without
 	// gradient takes a nil grad. The results stand in out, in the order of Code.Results.
 	Run(params, grad Vector, b Batch, out []float64) error
+	// RunBuffered is Run for code with buffers, which calls read or, by momentum (from 0 to 1), move. Those of its calls that write to
+	// buffers have done so when it returns; after an error the buffers hold anything. Code without buffers takes nil.
+	RunBuffered(params, grad, buffers Vector, momentum float64, b Batch, out []float64) error
 }

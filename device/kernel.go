@@ -19,8 +19,8 @@ const (
 	ReLU Kernel = "relu"
 	// ReLUGrad: In y[n] dy[n], Out dx[n], Dims n. dx = dy where y > 0, else 0.
 	ReLUGrad Kernel = "relu-grad"
-	// SoftmaxCrossEntropy: In logits[m×n] labels[m], Out loss[1] dlogits[m×n], Dims m n. loss is the mean over the m rows of
-	// -log softmax(logits)[label]; dlogits its derivative.
+	// SoftmaxCrossEntropy: In logits[m×n] labels[m], Out loss[1] dlogits[m×n], Dims m n, Attr s (label smoothing, 0 to 1). loss is the mean
+	// over the m rows of -Σ t·log softmax(logits), where the target t is s/n and 1-s more at the label; dlogits its derivative.
 	SoftmaxCrossEntropy Kernel = "softmax-cross-entropy"
 	// Score: In logits[m×n] labels[m], Out sums[3], Dims m n. Sums over the rows of the cross entropy, of hits (label is the largest
 	// logit, ties by lower index) and of top-5 hits. A row with a NaN is no hit.
@@ -35,6 +35,9 @@ const (
 	Add Kernel = "add"
 	// AddScaled: In a[n] b[n], Out y[n], Dims n, Attr c. y = a + c·b, the product rounded first; y may be a or b.
 	AddScaled Kernel = "add-scaled"
+	// MoveAverage: In x[n] avg[n] momentum[1], Out y[n], Dims n, Attr a. y = (1-momentum)·avg + momentum·(a·x), rounded once at the end;
+	// y may be avg.
+	MoveAverage Kernel = "move-average"
 )
 
 // Images are stored with their channels last (NHWC): element (n,h,w,c) of x[n·h·w·c] is x[((n·H+h)·W+w)·C+c]. A filter W[k·r·s·c] has its k
@@ -94,7 +97,7 @@ const (
 // Kernels lists every Kernel.
 func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy, Score,
-		HalfSquare, Scale, ScaleBy, Add, AddScaled,
+		HalfSquare, Scale, ScaleBy, Add, AddScaled, MoveAverage,
 		LinearSigmoid, LinearReLU, LinearGradXSigmoid, LinearGradXReLU, LinearGradWDecay,
 		Conv, ConvGradX, ConvGradW,
 		BatchNorm, BatchNormReLU, BatchNormAddReLU, BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad,

@@ -22,6 +22,9 @@ type value struct {
 type step struct {
 	call    device.Call // its In and Out are empty until the plan places the values
 	in, out []int
+
+	block    int  // the block of the forward pass that it belongs to; 0 is none
+	backward bool // belongs to the backward pass
 }
 
 // lowered is a graph as a list of steps in an order in which they can run.
@@ -30,6 +33,13 @@ type lowered struct {
 	steps   []step
 	results []int // the value of each result of the graph
 	grads   []int // the value that is each parameter's gradient
+	updates []homed
+}
+
+// homed is a value that must be computed in a certain place: a buffer's new value, where the old one is.
+type homed struct {
+	value int
+	ref   device.Ref
 }
 
 // lowering is the work in progress.
@@ -58,6 +68,10 @@ func lower(g *Graph) (*lowered, error) {
 	for _, n := range g.grads {
 		l.grads = append(l.grads, l.of[n])
 	}
+	for _, u := range g.updates {
+		t := g.builder.buffers.tensors[u.buffer]
+		l.updates = append(l.updates, homed{l.of[u.node], device.Ref{Space: device.Buffers, Off: t.Offset, Len: t.Size}})
+	}
 	return &l.lowered, nil
 }
 
@@ -79,6 +93,9 @@ func (l *lowering) needed() map[*gorgonia.Node]bool {
 	for _, n := range l.graph.grads {
 		mark(n)
 	}
+	for _, u := range l.graph.updates {
+		mark(u.node)
+	}
 	return marked
 }
 
@@ -90,6 +107,8 @@ func (l *lowering) add(n *gorgonia.Node) error {
 		return l.leaf(n)
 	case *op:
 		l.step(n, o.call(), in, o.out)
+		s := &l.steps[len(l.steps)-1]
+		s.block, s.backward = o.block, o.backward
 	case *projection:
 		l.of[n] = l.of[in[0]] + o.k
 	default:
@@ -98,6 +117,7 @@ func (l *lowering) add(n *gorgonia.Node) error {
 		}
 		call := device.Call{Kernel: device.Add, Dims: []int{size(n.Shape())}, Name: l.layerOf(in)}
 		l.step(n, call, in, []tensor.Shape{in[0].Shape()})
+		l.steps[len(l.steps)-1].backward = true
 	}
 	return nil
 }
@@ -127,6 +147,8 @@ func (l *lowering) leaf(n *gorgonia.Node) error {
 	}
 	if space, ok := b.data[n]; ok {
 		v.ref.Space = space
+	} else if i, ok := b.bufferOf[n]; ok {
+		v.ref.Space, v.ref.Off = device.Buffers, b.buffers.tensors[i].Offset
 	} else {
 		v.ref.Space = device.Params
 		v.ref.Off = b.layout.tensors[slices.Index(b.params, n)].Offset
@@ -163,6 +185,9 @@ func (l *lowered) uses() []int {
 	}
 	for _, v := range l.grads {
 		n[v]++
+	}
+	for _, u := range l.updates {
+		n[u.value]++
 	}
 	return n
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fspda/device"
@@ -23,7 +24,8 @@ const (
 	checkpointFormat = 1
 	vectorsFile      = "agents.safetensors"
 	manifestFile     = "manifest.json"
-	keepCheckpoints  = 2
+	buffersName      = "buffers"      // of an agent's batch norm
+	meanBuffersName  = "mean/buffers" // of the final mean model's
 )
 
 // manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure functions of seed and iteration.
@@ -40,6 +42,8 @@ type manifest struct {
 	WallS       float64        `json:"wall_s"`
 	Ledgers     []dist.Ledger  `json:"ledgers"`
 	Grads       []int          `json:"grads"`
+	Buffers     int            `json:"buffers,omitempty"` // of an agent's batch norm
+	Losses      []meter        `json:"losses,omitempty"`  // since the last row
 	Decodes     []dist.Decodes `json:"decodes,omitempty"` // of a lattice
 	Links       string         `json:"links,omitempty"`   // identifies the simulated network
 	Clocks      []Clock        `json:"clocks,omitempty"`  // under it
@@ -63,11 +67,18 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 
 func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
 
+// saving is what a checkpoint is made of.
+type saving struct {
+	set         []*snapshot // of all agents at one iteration
+	wall        float64     // seconds of the run
+	meanBuffers []float32   // at the end: with which the mean model was measured; nil else
+}
+
 // writeCheckpoint saves the snapshots of all agents at one iteration: written beside, flushed to the disk, renamed. Until the
 // rename the earlier checkpoints are untouched; if anything fails they are what is left.
-func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wall float64) (err error) {
+func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sv saving) (err error) {
 	dir := filepath.Join(f.Path, "checkpoints")
-	final := filepath.Join(dir, checkpointName(sn[0].t))
+	final := filepath.Join(dir, checkpointName(sv.set[0].t))
 	if _, err := os.Stat(final); err == nil {
 		return nil // the one this run went on from, verified then: writing it anew would put it at risk
 	}
@@ -87,29 +98,7 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 	if err := f.fs.MkdirAll(tmp); err != nil {
 		return err
 	}
-	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
-		Iteration: sn[0].t, Agents: len(sn), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: wall, Links: s.Links.digest()}
-	for _, a := range sn {
-		m.Ledgers, m.Grads = append(m.Ledgers, a.ledger), append(m.Grads, a.grads)
-		if s.Lattice != nil {
-			m.Decodes = append(m.Decodes, a.decodes)
-		}
-		if s.timed() {
-			m.Clocks = append(m.Clocks, a.clock)
-		}
-	}
-	h := sha256.New()
-	if m.Bytes, err = f.fs.WriteFile(filepath.Join(tmp, vectorsFile), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, dev, sn), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
-	}); err != nil {
-		return err
-	}
-	m.SHA256 = hex.EncodeToString(h.Sum(nil))
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	if _, err = f.fs.WriteFile(filepath.Join(tmp, manifestFile), func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+	if err := f.fillCheckpoint(tmp, s, dev, sv); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, final); err != nil {
@@ -118,35 +107,82 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 	if err := syncDir(dir); err != nil {
 		return err
 	}
-	return f.prune(dir)
+	return f.prune(dir, s.Config.Keep)
 }
 
-// tensors lists every vector of every agent.
-func tensors(a algo.Algorithm, dev device.Device, sn []*snapshot) []safetensors.Tensor {
-	var ts []safetensors.Tensor
-	add := func(name string, v device.Vector) {
-		host := make([]float32, v.Len())
-		dev.Read(host, v)
-		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{len(host)}, Values: host})
+// fillCheckpoint writes the vectors, then the manifest with their checksum.
+func (f *Folder) fillCheckpoint(dir string, s *Setup, dev device.Device, sv saving) (err error) {
+	m := describe(s, sv)
+	h := sha256.New()
+	if m.Bytes, err = f.fs.WriteFile(filepath.Join(dir, vectorsFile), func(w io.Writer) error {
+		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, dev, sv), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
+	}); err != nil {
+		return err
 	}
-	for _, s := range sn {
+	m.SHA256 = hex.EncodeToString(h.Sum(nil))
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = f.fs.WriteFile(filepath.Join(dir, manifestFile), func(w io.Writer) error { _, err := w.Write(text); return err })
+	return err
+}
+
+// describe makes the manifest, but for the checksum.
+func describe(s *Setup, sv saving) manifest {
+	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
+		Iteration: sv.set[0].t, Agents: len(sv.set), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
+	for _, a := range sv.set {
+		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
+		if s.Lattice != nil {
+			m.Decodes = append(m.Decodes, a.decodes)
+		}
+		if s.timed() {
+			m.Clocks = append(m.Clocks, a.clock)
+		}
+	}
+	return m
+}
+
+// tensors lists every vector of every agent. One at a time comes to the host, when it is written.
+func tensors(a algo.Algorithm, dev device.Device, sv saving) []safetensors.Tensor {
+	var ts []safetensors.Tensor
+	var host []float32
+	add := func(name string, v device.Vector) {
+		get := func() []float32 {
+			if cap(host) < v.Len() {
+				host = make([]float32, v.Len())
+			}
+			host = host[:v.Len()]
+			dev.Read(host, v)
+			return host
+		}
+		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{v.Len()}, Values: safetensors.Lazy{Len: v.Len(), Get: get}})
+	}
+	for _, s := range sv.set {
 		add(vectorName(s.agent, "x"), s.x)
 		for i, name := range a.Aux() {
 			add(vectorName(s.agent, name), s.aux[i])
 		}
+		if s.buffers != nil {
+			add(vectorName(s.agent, buffersName), s.buffers)
+		}
+	}
+	if sv.meanBuffers != nil {
+		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(sv.meanBuffers)}, Values: sv.meanBuffers})
 	}
 	return ts
 }
 
 func vectorName(agent int, name string) string { return fmt.Sprintf("agent%d/%s", agent, name) }
 
-// prune removes all but the newest checkpoints.
-func (f *Folder) prune(dir string) error {
+// prune removes all checkpoints but the newest, of which there is at least one.
+func (f *Folder) prune(dir string, keep int) error {
 	names, err := listCheckpoints(dir)
 	if err != nil {
 		return err
 	}
-	for _, n := range names[:max(0, len(names)-keepCheckpoints)] {
+	for _, n := range names[:max(0, len(names)-keep)] {
 		if err := os.RemoveAll(filepath.Join(dir, n)); err != nil {
 			return err
 		}
@@ -168,6 +204,19 @@ func listCheckpoints(dir string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, err
+}
+
+// Standing is the iteration of the newest checkpoint in a run folder, from which a resumed run goes on; 0 where there is none.
+func Standing(run string) int {
+	names, err := listCheckpoints(filepath.Join(run, "checkpoints"))
+	if err != nil || len(names) == 0 {
+		return 0
+	}
+	t, err := strconv.Atoi(strings.TrimPrefix(names[len(names)-1], "iter-"))
+	if err != nil {
+		return 0 // no name of ours: opening it will say so
+	}
+	return t
 }
 
 // checkpoint is one that was found whole and fit to go on from.
@@ -220,16 +269,46 @@ func (c *checkpoint) open(s *Setup) *CheckpointError {
 	if c.file, err = safetensors.Open(vectors); err != nil {
 		return &CheckpointError{Got: "is damaged", Err: err}
 	}
+	if e := c.complete(); e != nil {
+		c.file.Close()
+		return e
+	}
+	return nil
+}
+
+// complete refuses a file that lacks a vector.
+func (c *checkpoint) complete() *CheckpointError {
+	check := func(agent int, name string, length int) *CheckpointError {
+		info, ok := c.file.Info(vectorName(agent, name))
+		if !ok || info.DType != safetensors.F32 || !slices.Equal(info.Shape, []int{length}) {
+			return &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32", vectorName(agent, name), length)}
+		}
+		return nil
+	}
 	for i := range c.Agents {
 		for _, name := range append([]string{"x"}, c.Aux...) {
-			info, ok := c.file.Info(vectorName(i, name))
-			if !ok || info.DType != safetensors.F32 || !slices.Equal(info.Shape, []int{s.Dim}) {
-				c.file.Close()
-				return &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32", vectorName(i, name), s.Dim)}
+			if e := check(i, name, c.Dim); e != nil {
+				return e
+			}
+		}
+		if c.Buffers > 0 {
+			if e := check(i, buffersName, c.Buffers); e != nil {
+				return e
 			}
 		}
 	}
 	return nil
+}
+
+// otherData says how the data of a checkpoint differs from what is loaded now, by their fingerprints: in the decoder of its pictures alone, or
+// altogether.
+func otherData(there, here string) *CheckpointError {
+	pictures, was, _ := strings.Cut(there, "-")
+	if same, is, ok := strings.Cut(here, "-"); ok && same == pictures {
+		return &CheckpointError{Got: fmt.Sprintf("was made with pictures decoded by %q, here they are by %q: the two differ in the last bits", was, is),
+			Hint: fmt.Sprintf("resume with --jpeg %s, on a machine that has it, or choose another output folder", was)}
+	}
+	return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
 }
 
 // fits compares the manifest with what is about to run.
@@ -241,9 +320,11 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	case c.Fingerprint != s.Config.Fingerprint():
 		return &CheckpointError{Got: "belongs to another configuration", Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
 	case c.Data != s.Set.Fingerprint():
-		return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
+		return otherData(c.Data, s.Set.Fingerprint())
 	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
+	case c.Buffers != s.bufferLength() || c.Losses != nil && len(c.Losses) != c.Agents:
+		return &CheckpointError{Got: fmt.Sprintf("does not fit the network: it holds %d buffers of batch norm, the network has %d", c.Buffers, s.bufferLength())}
 	case c.Links != s.Links.digest():
 		return &CheckpointError{Got: "was made with other simulated links, or without: its virtual time would not be that of one network",
 			Hint: "resume with the same file of links, or start over in another folder"}
@@ -274,8 +355,8 @@ func (c *checkpoint) verify(path string) *CheckpointError {
 
 // restore gives an agent its vectors and counters back.
 func (c *checkpoint) restore(a *agent) error {
-	host := make([]float32, c.Dim)
 	load := func(name string, v device.Vector) error {
+		host := make([]float32, v.Len())
 		if err := safetensors.LoadInto(c.file, vectorName(a.id, name), host); err != nil {
 			return &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
 		}
@@ -290,7 +371,15 @@ func (c *checkpoint) restore(a *agent) error {
 			return err
 		}
 	}
+	if a.norms != nil {
+		if err := load(buffersName, a.norms); err != nil {
+			return err
+		}
+	}
 	a.ledger, a.grads = c.Ledgers[a.id], c.Grads[a.id]
+	if c.Losses != nil { // one of an older version has none: the first row then knows of fewer batches
+		a.meter = c.Losses[a.id]
+	}
 	if c.Decodes != nil {
 		a.pk.decodes = c.Decodes[a.id]
 	}

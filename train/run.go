@@ -43,6 +43,9 @@ type Result struct {
 	Diverged  *DivergedError
 	Mean      []float32   // final mean model; nil unless Finished
 	Models    [][]float32 // final model of every agent; nil unless Finished
+
+	MeanBuffers []float32   // of the mean model's batch norm, with which the last row was measured; nil unless Finished, or without batch norm
+	Buffers     [][]float32 // of every agent's
 }
 
 // run is a Setup in motion.
@@ -60,6 +63,8 @@ type run struct {
 	actives   sync.Pool // of *active
 	commons   *commons
 	snapshots chan *snapshot
+	writer    *writer
+	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
@@ -78,7 +83,11 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	if r.log == nil {
 		r.log = zap.NewNop()
 	}
+	r.writer = newWriter(r)
 	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
+	if s.program >= largeProgram {
+		r.gate = make(chan struct{}, s.Threads)
+	}
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
 	}
@@ -166,7 +175,14 @@ func (r *run) play(stop context.Context, res *Result) error {
 	done := make(chan struct{})
 	aside.Go(func() { r.requests(stop, done) })
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
-		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads)}
+		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads), best: bestOf(res.Rows), writer: r.writer}
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		if err := r.writer.work(); err != nil {
+			cancel(err)
+			r.writer.drain()
+		}
+	})
 	aside.Go(func() {
 		if err := c.collect(); err != nil {
 			cancel(err)
@@ -178,6 +194,8 @@ func (r *run) play(stop context.Context, res *Result) error {
 	close(r.snapshots)
 	close(done)
 	aside.Wait()
+	r.writer.close()
+	writing.Wait()
 	res.WallS = c.wall()
 	err := context.Cause(ctx)
 	if f := r.opt.Folder; f != nil {
@@ -189,18 +207,25 @@ func (r *run) play(stop context.Context, res *Result) error {
 	return r.finish(res, c.last)
 }
 
+// giveBack returns snapshots to their agents.
+func (r *run) giveBack(set []*snapshot) {
+	for i, s := range set {
+		r.agents[i].spare <- s
+	}
+}
+
 // finish says how it ended.
 func (r *run) finish(res *Result, last int) error {
 	res.Iteration = last
 	switch {
 	case r.lost != nil:
 		res.Status, res.Diverged, res.Iteration = Diverged, r.lost, r.lost.T
-		res.Models, res.Mean = nil, nil
+		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
 	case last == r.setup.Config.Iterations:
 		res.Status = Finished
 	case last == r.pace.stop:
 		res.Status = Stopped
-		res.Models, res.Mean = nil, nil
+		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
 	default:
 		return fmt.Errorf("train: the agents ended at iteration %d of %d for no known reason", last, r.setup.Config.Iterations)
 	}
@@ -218,7 +243,9 @@ func (r *run) requests(stop context.Context, done <-chan struct{}) {
 	for {
 		select {
 		case <-tick:
-			r.pace.request(false)
+			if r.writer.free() { // a disk that is slow gets fewer checkpoints: they must not pile up
+				r.pace.request(false)
+			}
 		case <-stop.Done():
 			t := r.pace.request(true)
 			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))

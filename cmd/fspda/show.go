@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -26,6 +27,9 @@ type show struct {
 	log    *zap.Logger
 
 	terminal io.Writer // nil where there is none
+	ahead    string    // what the run will take; empty: not known
+	before   train.Row // the last one
+	rows     int
 
 	bar  *progressbar.ProgressBar // from begin on, if there is a terminal
 	at   atomic.Int64             // iteration of agent 0
@@ -75,10 +79,17 @@ func lineEncoder() zapcore.Encoder {
 func (s *show) begin(folder string) {
 	c := s.setup.Config
 	s.log.Info("training", zap.Strings("what", s.what()), zap.Int("iterations", c.Iterations), zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads", s.setup.Threads), zap.Int("threads_per_agent", agentThreads(c)))
+	if s.ahead != "" && s.terminal == nil {
+		s.log.Info("forecast: " + s.ahead)
+	}
 	if s.terminal == nil {
 		return
 	}
-	fmt.Fprintf(s.terminal, "%s\n%s\n", strings.Join(s.what(), "\n"), folder)
+	lines := s.what()
+	if s.ahead != "" {
+		lines = append(lines, s.ahead)
+	}
+	fmt.Fprintf(s.terminal, "%s\n%s\n", strings.Join(lines, "\n"), folder)
 	s.bar = newBar(s.terminal, c.Iterations)
 	s.wg.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
@@ -113,13 +124,29 @@ func (s *show) step(t int) { s.at.Store(int64(t)) }
 
 // row tells of an evaluation.
 func (s *show) row(r train.Row) {
+	images := s.images(r)
 	if s.bar != nil {
-		s.bar.Describe(fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg), bits(r.BitsTotal)))
+		text := fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg), bits(r.BitsTotal))
+		if images > 0 {
+			text += fmt.Sprintf(" %s images/s", thousands(uint64(images)))
+		}
+		s.bar.Describe(text)
 		return
 	}
 	s.log.Info("evaluation", zap.Int("iteration", r.Iteration), zap.Float64("epoch", round(float64(r.Epoch))), zap.Float64("train_loss", round(float64(r.TrainLossAvg))),
 		zap.Float64("test_acc", round(float64(r.TestAccAvg))), zap.Float64("test_acc_min", round(float64(r.TestAccMin))), zap.Float64("consensus", round(float64(r.Consensus))),
-		zap.String("bits", bits(r.BitsTotal)), zap.Float64("wall_s", round(float64(r.WallS))))
+		zap.String("bits", bits(r.BitsTotal)), zap.Float64("images_per_s", math.Round(images)), zap.Float64("wall_s", round(float64(r.WallS))))
+}
+
+// images is how many examples a second the agents trained on since the row before; 0 at the first.
+func (s *show) images(r train.Row) float64 {
+	was := s.before
+	s.before = r
+	s.rows++
+	if took := float64(r.WallS - was.WallS); s.rows > 1 && took > 0 {
+		return float64(r.Epoch-was.Epoch) * float64(s.setup.Set.Train.Len()) / took
+	}
+	return 0
 }
 
 // close takes the bar away. It may be called more than once.

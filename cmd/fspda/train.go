@@ -34,6 +34,7 @@ type trainFlags struct {
 	out         string
 	resume      bool
 	quiet, json bool
+	dry         bool
 }
 
 func newTrain() *cobra.Command {
@@ -61,6 +62,7 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
 	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out, or with the latest unfinished one in runs/")
+	fs.BoolVar(&f.dry, "dry-run", false, "try a few iterations, say what the run would take, and leave nothing behind")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -156,6 +158,9 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if err != nil {
 		return err
 	}
+	if f.dry {
+		return dryRun(ctx, f, s, m, dev, stdout)
+	}
 	if f.out == "" {
 		f.out = nextFree(runsFolder, s.Config.Algo+"-"+s.Config.Data)
 	}
@@ -167,6 +172,15 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	defer show.close()
 	for _, w := range s.Warnings {
 		show.log.Warn(w)
+	}
+	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
+	defer s.Set.Close() // read only: nothing to lose
+	if !f.quiet {
+		ahead, err := s.Forecast(ctx, dev, m, train.Standing(f.out))
+		if err != nil {
+			return errors.Join(err, folder.Close())
+		}
+		show.ahead = forecastLine(ahead)
 	}
 	show.begin(f.out)
 	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
@@ -188,6 +202,9 @@ func agentThreads(c train.Config) int {
 
 // prepare loads the data and resolves the configuration. It writes nothing.
 func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, error) {
+	if err := checkModel(c); err != nil { // before the data, which may take long
+		return nil, nil, err
+	}
 	set, err := openData(c)
 	if err != nil {
 		return nil, nil, err
@@ -196,7 +213,8 @@ func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, er
 }
 
 func openData(c train.Config) (*data.Set, error) {
-	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed})
+	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
+		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
@@ -205,9 +223,9 @@ func openData(c train.Config) (*data.Set, error) {
 
 // resolve makes the network and resolves the configuration on a data set.
 func resolve(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
-	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden, Activation: c.Activation, WeightDecay: c.Decay})
+	net, err := openModel(c, set.Shape, set.Classes)
 	if err != nil {
-		return nil, nil, &train.ConfigError{Key: "model", Got: c.Model, Err: err}
+		return nil, nil, err
 	}
 	m := model.NewEngine(net, dev)
 	s, err := c.Resolve(set, m)

@@ -49,6 +49,11 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 				b[0][j] += 4 * unit * (math.Abs(in[0][j]) + math.Abs(c.Attr*in[1][j]))
 			}
 		}
+	case device.MoveAverage: // in float64: what it loses is a rounding of the terms
+		relative(0, 1)
+		for j, avg := range in[1] {
+			b[0][j] += 0x1p-50 * (math.Abs(avg) + math.Abs(c.Attr*in[0][j]))
+		}
 	case device.Add:
 		relative(0, 1)
 	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
@@ -94,9 +99,9 @@ func lossBounds(c *device.Call, in, want, b [][]float64) {
 	for i := range m {
 		for j := range n {
 			at := i*n + j
-			p := want[1][at] * float64(m)
+			p := want[1][at]*float64(m) + c.Attr/float64(n)
 			if j == int(in[1][i]) {
-				p++
+				p += 1 - c.Attr
 			}
 			b[1][at] = unit*(units*p/float64(m)+2*math.Abs(want[1][at])) + smallest
 		}

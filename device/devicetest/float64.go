@@ -147,6 +147,9 @@ func (float64Device) Load(code *device.Code) (device.Program, error) {
 	return nil, errors.New("devicetest: load " + code.Name + ": the float64 device computes no networks: load the code on another device, or evaluate its calls by Interpret")
 }
 
+// Footprint is 0, since no code runs here.
+func (float64Device) Footprint(*device.Code) int { return 0 }
+
 // data64 returns the numbers of v, for the operation op that wants n of them.
 func data64(op string, v device.Vector, n int) []float64 {
 	x, ok := v.(*Vector64)

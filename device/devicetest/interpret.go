@@ -67,6 +67,12 @@ var interpreters = map[device.Kernel]interpreter{
 	},
 	device.Add:       each2(func(_, a, b float64) float64 { return a + b }),
 	device.AddScaled: each2(func(attr, a, b float64) float64 { return a + attr*b }),
+	device.MoveAverage: func(c *device.Call, in, out [][]float64) {
+		momentum := in[2][0]
+		for i, x := range in[0] {
+			out[0][i] = (1-momentum)*in[1][i] + momentum*(c.Attr*x)
+		}
+	},
 	device.Conv:      interpretConv,
 	device.ConvGradX: interpretConv,
 	device.ConvGradW: interpretConv,
@@ -123,13 +129,17 @@ func interpretLoss(c *device.Call, in, out [][]float64) {
 	for i := range m {
 		row, label := in[0][i*n:(i+1)*n], class(in[1][i], n)
 		norm := logSumExp(row)
-		loss += norm - row[label]
+		each := c.Attr / float64(n) // the target of every class, to which the label's adds 1-Attr
+		loss += (1 - c.Attr) * (norm - row[label])
 		for j, x := range row {
 			p := math.Exp(x - norm)
 			if j == label {
-				p = math.Expm1(x - norm)
+				p = math.Expm1(x-norm) + c.Attr
 			}
-			out[1][i*n+j] = p / float64(m)
+			if each != 0 { // else an infinite logit would make it NaN
+				loss += each * (norm - x)
+			}
+			out[1][i*n+j] = (p - each) / float64(m)
 		}
 	}
 	out[0][0] = loss / float64(m)

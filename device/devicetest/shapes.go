@@ -29,6 +29,8 @@ func shape(c *device.Call) (in, out []int) {
 		return []int{d(0) * d(1), d(0)}, []int{3}
 	case device.HalfSquare:
 		return []int{d(0)}, []int{1}
+	case device.MoveAverage:
+		return []int{d(0), d(0), 1}, []int{d(0)}
 	case device.ScaleBy:
 		return []int{d(0), 1}, []int{d(0)}
 	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
@@ -91,6 +93,13 @@ func calls(k device.Kernel) []*device.Call {
 		}
 		add(0, 256, 10)
 		add(0, 5, 1000)
+		if k == device.SoftmaxCrossEntropy {
+			add(0.1, 33, 10)
+			add(0.1, 3, 1)
+			add(0.3, 5, 1000)
+			add(1, 2, 17)
+			add(0.1, 2, 10007) // longer than what is worked on at a time
+		}
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		for _, dims := range convCalls {
 			add(0, dims[:]...)
