@@ -23,7 +23,10 @@ type batch struct {
 func (b *batch) content(i int) []byte { return b.contents[b.offsets[i]:b.offsets[i+1]:b.offsets[i+1]] }
 
 // readShard finds the columns in a mapped shard, and verifies that every picture is within it.
-func readShard(mapping []byte, s Settings, classes, rows int) (all []batch, err error) {
+func readShard(mapping []byte, s Settings, classes int, shard Shard) (all []batch, err error) {
+	if got := tailSum(mapping); got != shard.Tail {
+		return nil, fmt.Errorf("damaged at its end: SHA-256 %s, want %s", got, shard.Tail)
+	}
 	defer func() { // Arrow's reader panics where a damaged file points outside itself
 		if p := recover(); p != nil {
 			all, err = nil, fmt.Errorf("damaged: %v", p)
@@ -52,8 +55,8 @@ func readShard(mapping []byte, s Settings, classes, rows int) (all []batch, err 
 		n += len(b.labels)
 		all = append(all, b)
 	}
-	if n != rows {
-		return nil, fmt.Errorf("%d pictures, want %d", n, rows)
+	if n != shard.Rows {
+		return nil, fmt.Errorf("%d pictures, want %d", n, shard.Rows)
 	}
 	return all, nil
 }

@@ -96,7 +96,7 @@ func (p *Pictures) mapShard(path string, m *Manifest, s Shard) error {
 		return fmt.Errorf("packed: mapping %s: %w", path, err)
 	}
 	p.mappings = append(p.mappings, mapping)
-	batches, err := readShard(mapping, m.Settings, len(m.Classes), s.Rows)
+	batches, err := readShard(mapping, m.Settings, len(m.Classes), s)
 	if err != nil {
 		return &images.FormatError{Path: path, Got: err.Error(), Want: "a shard as the manifest says", Err: err,
 			Hint: "delete the folder and prepare the set again"}

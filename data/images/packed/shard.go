@@ -133,6 +133,12 @@ func (w *shardWriter) finish() (Shard, error) {
 	if err == nil {
 		err = w.buffer.Flush()
 	}
+	var tail string
+	if err == nil {
+		end := make([]byte, min(int64(w.counter), tailBytes))
+		_, err = w.file.ReadAt(end, int64(w.counter)-int64(len(end)))
+		tail = tailSum(end)
+	}
 	if err == nil {
 		err = w.file.Sync()
 	}
@@ -149,8 +155,14 @@ func (w *shardWriter) finish() (Shard, error) {
 		_ = os.Remove(w.path + suffix) // the first error is the one to tell
 		return Shard{}, writing(w.path, err)
 	}
-	return Shard{File: filepath.Base(w.path), Rows: w.n, Bytes: int64(w.counter), SHA256: hex.EncodeToString(w.sum.Sum(nil))}, nil
+	return Shard{File: filepath.Base(w.path), Rows: w.n, Bytes: int64(w.counter), SHA256: hex.EncodeToString(w.sum.Sum(nil)), Tail: tail}, nil
 }
+
+// tailBytes is how much of a shard's end is verified before it is read: Arrow's reader believes the counts that it finds there.
+const tailBytes = 64 << 10
+
+// tailSum is the SHA-256 of the end of a shard.
+func tailSum(shard []byte) string { return checksum(shard[max(0, len(shard)-tailBytes):]) }
 
 // abandon removes what was written.
 func (w *shardWriter) abandon() {

@@ -21,7 +21,7 @@ var (
 )
 
 // maxPage is how large a page may be, in bytes; what claims more is not believed. Pages hold whole pictures.
-const maxPage = 1 << 30
+const maxPage = 1 << 27
 
 // shard is an open file.
 type shard struct {
