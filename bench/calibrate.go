@@ -85,14 +85,14 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	if err != nil {
 		return cost{}, err
 	}
-	n, took, _, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, func() {})
+	all, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, &clock{})
 	if errors.Is(err, context.Canceled) {
 		return cost{}, context.Canceled
 	}
 	if err != nil {
 		return cost{}, err
 	}
-	got := cost{Iteration: took.Seconds() / float64(n)}
+	got := cost{Iteration: all.each(all.took).Seconds() * float64(s.Config.Agents)}
 	if c.Sampling == string(data.Full) {
 		got.Iteration *= float64(mnistTrain) / float64(c.DataTrain)
 	}

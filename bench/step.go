@@ -60,21 +60,20 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	n, took, _, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.reset)
+	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k)
 	if err != nil {
 		return r, err
 	}
 	r.Gradient, r.Vectors = k.read()
-	per := time.Duration(n * c.Agents)
-	r.Iterations, r.Step, r.Gradient, r.Vectors = n, took/per, r.Gradient/per, r.Vectors/per
+	r.Iterations, r.Step = int(m.steps)/c.Agents, m.each(m.took)
+	r.Gradient, r.Vectors = m.each(r.Gradient), m.each(r.Vectors)
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // preparing batches is a kernel, too
-	n, took, _, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, func() {})
-	if err != nil {
+	if m, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, &clock{}); err != nil {
 		return r, err
 	}
-	r.Rest = took / time.Duration(n*c.Agents)
+	r.Rest = m.each(m.took)
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
 	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
@@ -85,52 +84,62 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r.Fraction = r.Rate / r.GEMM
 	runtime.GOMAXPROCS(cores)
 	r.Cores = cores
-	if _, _, r.Iteration, err = o.iterate(ctx, o.Setup, o.Device, o.Model, func() {}); err != nil {
+	if m, err = o.iterate(ctx, o.Setup, o.Device, o.Model, &clock{}); err != nil {
 		return r, err
 	}
+	r.Iteration = time.Duration(float64(m.fastest) * m.perStep * float64(c.Agents))
 	r.AllGEMM = o.limit(cores)
-	r.OverLimit = r.Iteration.Seconds() * r.AllGEMM * 1e9 / (r.FLOPs * float64(c.Agents))
+	r.OverLimit = m.fastest.Seconds() * r.AllGEMM * 1e9 / r.FLOPs
 	return r, nil
 }
 
-// iterate trains for o.Each after some iterations to warm up, and returns how many iterations that were, how long they took, and what one
-// took in the fastest stretch. At the start of the measurement it calls reset.
-func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, reset func()) (n int, took, fastest time.Duration, err error) {
-	var begin time.Time
-	var at []time.Duration
-	first := 0
+// measured is what came of a stretch of training.
+type measured struct {
+	took    time.Duration // all of it
+	steps   float64       // of single agents, in it
+	perStep float64       // gradients
+	fastest time.Duration // for a gradient and all that goes with it, in the fastest stretch
+}
+
+// each is the part of a time that falls to one step of one agent.
+func (m measured) each(d time.Duration) time.Duration { return time.Duration(float64(d) / m.steps) }
+
+// iterate trains for o.Each after some iterations to warm up. Meanwhile, and only then, k is at work. Agents run ahead of each other, by more
+// iterations than there are in a short time, so it is all of their gradients that are counted.
+func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, k *clock) (measured, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	res, err := train.Run(running, s, train.Options{Device: dev, Model: m, OnStep: func(t int) {
-		switch {
-		case begin.IsZero() && t >= warmUp:
-			first, begin = t, time.Now()
-			at = append(at, 0)
-			reset()
-		case !begin.IsZero() && n == 0:
-			if at = append(at, time.Since(begin)); at[t-first] > o.Each {
-				n, took = t-first, at[t-first]
-				stop()
-			}
+	all := &tally{}
+	res, err := train.Run(running, s, train.Options{Device: dev, Model: countedModel{m, all}, OnStep: func(t int) {
+		switch since, open := all.since(); {
+		case !open && since == 0 && t >= warmUp:
+			k.start()
+			all.open()
+		case open && since > o.Each:
+			k.stop()
+			all.close()
+			stop()
 		}
 	}})
 	switch {
 	case err != nil:
-		return 0, 0, 0, err
+		return measured{}, err
 	case res.Diverged != nil:
-		return 0, 0, 0, res.Diverged
+		return measured{}, res.Diverged
 	case ctx.Err() != nil:
-		return 0, 0, 0, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
-	case n == 0:
-		return 0, 0, 0, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
+		return measured{}, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
+	case len(all.at) < 2 || !all.closed:
+		return measured{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
-	return n, took, fastestStretch(at, o.Each/stretches), nil
+	// All agents end at the same iteration, so this is how many gradients a step has.
+	perStep := float64(all.total) / float64(res.Iteration*s.Config.Agents)
+	return measured{all.at[len(all.at)-1], float64(len(all.at)-1) / perStep, perStep, fastestStretch(all.at, o.Each/stretches)}, nil
 }
 
 // stretches is how many the time of a measurement is divided into, of which the fastest counts.
 const stretches = 5
 
-// fastestStretch is the time of an iteration in the fastest stretch of at least that length, given when each began.
+// fastestStretch is the time from one event to the next in the fastest stretch of at least that length, given when each was.
 func fastestStretch(at []time.Duration, length time.Duration) time.Duration {
 	fastest := at[len(at)-1] / time.Duration(len(at)-1)
 	for i, j := 0, 1; j < len(at); j++ {
@@ -201,17 +210,79 @@ func (r StepReport) WriteTo(w io.Writer) (int64, error) {
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// clock adds up kernel time. Only one kernel runs at a time, so that an agent that is preempted inside one does not count
-// another's work as its own.
+// tally notes when the gradients of all agents end.
+type tally struct {
+	mu     sync.Mutex
+	total  int       // of the whole run
+	begin  time.Time // of the measurement
+	closed bool
+	at     []time.Duration // since the begin, which is the first of them
+}
+
+func (a *tally) open() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.begin, a.at = time.Now(), append(a.at, 0)
+}
+
+func (a *tally) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+}
+
+// since is for how long the measurement has been open, if it is; it stays above zero afterwards.
+func (a *tally) since() (d time.Duration, open bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.begin.IsZero() {
+		return 0, false
+	}
+	return time.Since(a.begin), !a.closed
+}
+
+func (a *tally) count() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.total++
+	if !a.begin.IsZero() && !a.closed {
+		a.at = append(a.at, time.Since(a.begin))
+	}
+}
+
+// countedModel is a model whose gradients are counted.
+type countedModel struct {
+	train.Model
+	all *tally
+}
+
+func (m countedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+	defer m.all.count()
+	return m.Model.Grad(dst, x, b)
+}
+
+// clock adds up kernel time between start and stop. Only one kernel runs at a time, so that an agent that is preempted inside one does
+// not count another's work as its own.
 type clock struct {
 	mu                sync.Mutex
+	running           bool
 	gradient, vectors time.Duration
 }
 
-func (k *clock) reset() {
+func (k *clock) start() { k.set(true) }
+func (k *clock) stop()  { k.set(false) }
+
+func (k *clock) set(running bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.gradient, k.vectors = 0, 0
+	k.running = running
+}
+
+// add adds the time since begin to one of the clock's sums. The caller holds its lock.
+func (k *clock) add(to *time.Duration, begin time.Time) {
+	if k.running {
+		*to += time.Since(begin)
+	}
 }
 
 func (k *clock) read() (gradient, vectors time.Duration) {
@@ -231,7 +302,7 @@ func (d timedDevice) clocked(f func()) {
 	defer d.k.mu.Unlock()
 	begin := time.Now()
 	f()
-	d.k.vectors += time.Since(begin)
+	d.k.add(&d.k.vectors, begin)
 }
 
 func (d timedDevice) Combine(dst device.Vector, terms ...device.Term) {
@@ -257,7 +328,7 @@ func (m timedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) 
 	defer m.k.mu.Unlock()
 	begin := time.Now()
 	loss, err := m.Model.Grad(dst, x, b)
-	m.k.gradient += time.Since(begin)
+	m.k.add(&m.k.gradient, begin)
 	return loss, err
 }
 
