@@ -10,15 +10,16 @@ import (
 // Program is Code on the host. It computes on the calling goroutine, with the helpers that the Device lends it, and allocates nothing in
 // Run. It is not safe for concurrent use: load one per goroutine.
 type Program struct {
-	device  *Device
-	lent    lent
-	code    *device.Code
-	steps   []step
-	moving  []moving          // the operands that lie in what Run is given
-	spaces  [spaces][]float32 // by device.Space; Arena and Labels are the Program's own
-	results []int             // offsets into the arena
-	classes int               // the fewest classes that a kernel reads the labels for; 0 if none does
-	scratch []float32         // what the kernels work in, one after the other
+	device   *Device
+	lent     lent
+	code     *device.Code
+	steps    []step
+	moving   []moving          // the operands that lie in what Run is given
+	spaces   [spaces][]float32 // by device.Space; Arena and Labels are the Program's own
+	results  []int             // offsets into the arena
+	classes  int               // the fewest classes that a kernel reads the labels for; 0 if none does
+	scratch  []float32         // what the kernels work in, one after the other
+	examples examples
 }
 
 var _ device.Program = (*Program)(nil)
@@ -53,6 +54,7 @@ func load(code *device.Code) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
+	p.examples.inPlace = readsBytes(code)
 	p.spaces[device.Arena] = aligned(code.Arena)
 	p.spaces[device.Labels] = aligned(code.Batch)
 	for i := range code.Calls {
@@ -63,7 +65,7 @@ func load(code *device.Code) (*Program, error) {
 		}
 		s := &p.steps[i]
 		s.run, s.dims, s.attr = e.run, c.Dims, c.Attr
-		s.operands.lent = &p.lent
+		s.operands.lent, s.operands.examples = &p.lent, &p.examples
 		s.in, s.out = p.place(c.In), p.place(c.Out)
 		p.countClasses(c)
 		if n := scratchSize(c); n > len(p.scratch) {
@@ -177,25 +179,25 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 	if err := p.checkBatch(b); err != nil {
 		return err
 	}
-	p.spaces[device.Input] = b.X
+	p.spaces[device.Input] = p.examples.take(b, p.code.Features)
 	labels := p.spaces[device.Labels]
 	for i, y := range b.Y {
 		labels[i] = float32(y)
 	}
 	for i := range p.moving {
 		m := &p.moving[i]
+		if m.ref.Space == device.Input && p.examples.coded.bytes != nil {
+			*m.operand = nil
+			continue
+		}
 		*m.operand = part(p.spaces[m.ref.Space], m.ref)
 	}
 	return nil
 }
 
 func (p *Program) checkBatch(b device.Batch) error {
-	if b.N() != p.code.Batch {
-		return fmt.Errorf("batch of %d examples, want %d: load code for each batch size in use", b.N(), p.code.Batch)
-	}
-	if want := p.code.Batch * p.code.Features; len(b.X) != want {
-		return fmt.Errorf("batch has %d numbers, want %d (%d examples of %d features): check that the data set fits the model",
-			len(b.X), want, p.code.Batch, p.code.Features)
+	if err := b.Check(p.code.Batch, p.code.Features); err != nil {
+		return err
 	}
 	if p.classes > 0 {
 		for i, y := range b.Y {

@@ -85,6 +85,24 @@ func columnSumsNarrowAVX512(sums *float64, a *float32, rows int, stride int, col
 //go:noescape
 func gatherAVX512(dst *float32, src *float32, at *uint32, n int)
 
+// decodeRowsAVX512 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts
+// are at least 1.
+//
+//go:noescape
+func decodeRowsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
+
+// decodePanelsAVX512 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the
+// length of two vectors. Both counts are at least 1. It asks the cache for rows up to at[rows+7].
+//
+//go:noescape
+func decodePanelsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
+
+// decodeColumnsAVX512 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the lanes of a
+// vector. It asks the cache for the same columns of as many rows that follow in at.
+//
+//go:noescape
+func decodeColumnsAVX512(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
+
 // addAVX2 writes dst = a + b.
 //
 //go:noescape
@@ -183,3 +201,26 @@ func addDiffFar1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float3
 //
 //go:noescape
 func addDiffFar2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+
+// decodeRowsAVX2 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts
+// are at least 1. cols is a multiple of 8.
+//
+//go:noescape
+func decodeRowsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
+
+// decodePanelsAVX2 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the
+// length of two vectors. Both counts are at least 1. It asks the cache for rows up to at[rows+7].
+//
+//go:noescape
+func decodePanelsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
+
+// decodeColumnsAVX2 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the lanes of a
+// vector. It asks the cache for the same columns of as many rows that follow in at.
+//
+//go:noescape
+func decodeColumnsAVX2(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
+
+// askRowsAVX2 asks the second cache for n bytes of each of some rows, which begin at src + at[r]. Both counts are at least 1. Nothing is read.
+//
+//go:noescape
+func askRowsAVX2(src *uint8, at *int, rows int, n int)

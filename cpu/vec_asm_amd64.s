@@ -1935,6 +1935,344 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func decodeRowsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·decodeRowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	MOVQ         cols+40(FP), DI
+	VBROADCASTSS scale+48(FP), Z0
+	VBROADCASTSS shift+52(FP), Z1
+	SHLQ         $0x02, CX
+
+rows:
+	XORQ R8, R8
+	MOVQ DI, R9
+	MOVQ (BX), R10
+	ADDQ DX, R10
+	SUBQ $0x00000020, R9
+	JLT  row_few
+
+row_many:
+	VPMOVZXBD (R10)(R8*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, (AX)(R8*4)
+	VPMOVZXBD 16(R10)(R8*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, 64(AX)(R8*4)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, R9
+	JGE       row_many
+
+row_few:
+	ADDQ $0x00000020, R9
+	SUBQ $0x00000010, R9
+	JLT  row_rest
+
+row_one:
+	VPMOVZXBD (R10)(R8*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, (AX)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, R9
+	JGE       row_one
+
+row_rest:
+	ADDQ        $0x00000010, R9
+	JZ          row_done
+	MOVQ        $-1, R11
+	BZHIQ       R9, R11, R11
+	KMOVW       R11, K1
+	VPMOVZXBD.Z (R10)(R8*1), K1, Z2
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VADDPS      Z1, Z2, Z2
+	VMOVUPS     Z2, K1, (AX)(R8*4)
+
+row_done:
+	ADDQ CX, AX
+	ADDQ $0x08, BX
+	DECQ SI
+	JNZ  rows
+	VZEROUPPER
+	RET
+
+// func decodePanelsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·decodePanelsAVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	MOVQ         panels+40(FP), DI
+	VBROADCASTSS scale+48(FP), Z0
+	VBROADCASTSS shift+52(FP), Z1
+	SHLQ         $0x02, CX
+
+rows:
+	MOVQ (BX), R8
+	MOVQ 64(BX), R9
+	ADDQ DX, R8
+	ADDQ DX, R9
+	MOVQ AX, R10
+	MOVQ DI, R11
+
+panels:
+	PREFETCHT0 (R9)
+	VPMOVZXBD  (R8), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z0, Z2, Z2
+	VADDPS     Z1, Z2, Z2
+	VMOVUPS    Z2, (R10)
+	VPMOVZXBD  16(R8), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z0, Z2, Z2
+	VADDPS     Z1, Z2, Z2
+	VMOVUPS    Z2, 64(R10)
+	ADDQ       $0x20, R8
+	ADDQ       $0x20, R9
+	ADDQ       CX, R10
+	DECQ       R11
+	JNZ        panels
+	ADDQ       $0x00000080, AX
+	ADDQ       $0x08, BX
+	DECQ       SI
+	JNZ        rows
+	VZEROUPPER
+	RET
+
+// func decodeColumnsAVX512(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·decodeColumnsAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         blocks+32(FP), SI
+	VBROADCASTSS scale+40(FP), Z0
+	VBROADCASTSS shift+44(FP), Z1
+	SHLQ         $0x02, CX
+	XORQ         DI, DI
+
+blocks:
+	MOVQ       128(BX)(DI*1), R8
+	PREFETCHT0 (DX)(R8*1)
+	MOVQ       136(BX)(DI*1), R8
+	PREFETCHT0 (DX)(R8*1)
+	MOVQ       144(BX)(DI*1), R8
+	PREFETCHT0 (DX)(R8*1)
+	MOVQ       152(BX)(DI*1), R8
+	PREFETCHT0 (DX)(R8*1)
+	ADDQ       $0x20, DI
+	ANDQ       $0x7f, DI
+	MOVQ       (BX), R8
+	VMOVUPS    (DX)(R8*1), X2
+	MOVQ       8(BX), R8
+	VMOVUPS    (DX)(R8*1), X3
+	MOVQ       16(BX), R8
+	VMOVUPS    (DX)(R8*1), X4
+	MOVQ       24(BX), R8
+	VMOVUPS    (DX)(R8*1), X5
+	MOVQ       32(BX), R8
+	VMOVUPS    (DX)(R8*1), X6
+	MOVQ       40(BX), R8
+	VMOVUPS    (DX)(R8*1), X7
+	MOVQ       48(BX), R8
+	VMOVUPS    (DX)(R8*1), X8
+	MOVQ       56(BX), R8
+	VMOVUPS    (DX)(R8*1), X9
+	MOVQ       64(BX), R8
+	VMOVUPS    (DX)(R8*1), X10
+	MOVQ       72(BX), R8
+	VMOVUPS    (DX)(R8*1), X11
+	MOVQ       80(BX), R8
+	VMOVUPS    (DX)(R8*1), X12
+	MOVQ       88(BX), R8
+	VMOVUPS    (DX)(R8*1), X13
+	MOVQ       96(BX), R8
+	VMOVUPS    (DX)(R8*1), X14
+	MOVQ       104(BX), R8
+	VMOVUPS    (DX)(R8*1), X15
+	MOVQ       112(BX), R8
+	VMOVUPS    (DX)(R8*1), X16
+	MOVQ       120(BX), R8
+	VMOVUPS    (DX)(R8*1), X17
+	VPUNPCKLBW X10, X2, X18
+	VPUNPCKHBW X10, X2, X2
+	VPUNPCKLBW X11, X3, X10
+	VPUNPCKHBW X11, X3, X3
+	VPUNPCKLBW X12, X4, X11
+	VPUNPCKHBW X12, X4, X4
+	VPUNPCKLBW X13, X5, X12
+	VPUNPCKHBW X13, X5, X5
+	VPUNPCKLBW X14, X6, X13
+	VPUNPCKHBW X14, X6, X6
+	VPUNPCKLBW X15, X7, X14
+	VPUNPCKHBW X15, X7, X7
+	VPUNPCKLBW X16, X8, X15
+	VPUNPCKHBW X16, X8, X8
+	VPUNPCKLBW X17, X9, X16
+	VPUNPCKHBW X17, X9, X9
+	VPUNPCKLBW X13, X18, X17
+	VPUNPCKHBW X13, X18, X18
+	VPUNPCKLBW X6, X2, X13
+	VPUNPCKHBW X6, X2, X2
+	VPUNPCKLBW X14, X10, X6
+	VPUNPCKHBW X14, X10, X10
+	VPUNPCKLBW X7, X3, X14
+	VPUNPCKHBW X7, X3, X3
+	VPUNPCKLBW X15, X11, X7
+	VPUNPCKHBW X15, X11, X11
+	VPUNPCKLBW X8, X4, X15
+	VPUNPCKHBW X8, X4, X4
+	VPUNPCKLBW X16, X12, X8
+	VPUNPCKHBW X16, X12, X12
+	VPUNPCKLBW X9, X5, X16
+	VPUNPCKHBW X9, X5, X5
+	VPUNPCKLBW X7, X17, X9
+	VPUNPCKHBW X7, X17, X17
+	VPUNPCKLBW X11, X18, X7
+	VPUNPCKHBW X11, X18, X18
+	VPUNPCKLBW X15, X13, X11
+	VPUNPCKHBW X15, X13, X13
+	VPUNPCKLBW X4, X2, X15
+	VPUNPCKHBW X4, X2, X2
+	VPUNPCKLBW X8, X6, X4
+	VPUNPCKHBW X8, X6, X6
+	VPUNPCKLBW X12, X10, X8
+	VPUNPCKHBW X12, X10, X10
+	VPUNPCKLBW X16, X14, X12
+	VPUNPCKHBW X16, X14, X14
+	VPUNPCKLBW X5, X3, X16
+	VPUNPCKHBW X5, X3, X3
+	VPUNPCKLBW X4, X9, X5
+	VPUNPCKHBW X4, X9, X9
+	VPUNPCKLBW X6, X17, X4
+	VPUNPCKHBW X6, X17, X17
+	VPUNPCKLBW X8, X7, X6
+	VPUNPCKHBW X8, X7, X7
+	VPUNPCKLBW X10, X18, X8
+	VPUNPCKHBW X10, X18, X18
+	VPUNPCKLBW X12, X11, X10
+	VPUNPCKHBW X12, X11, X11
+	VPUNPCKLBW X14, X13, X12
+	VPUNPCKHBW X14, X13, X13
+	VPUNPCKLBW X16, X15, X14
+	VPUNPCKHBW X16, X15, X15
+	VPUNPCKLBW X3, X2, X16
+	VPUNPCKHBW X3, X2, X2
+	VPMOVZXBD  X5, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X9, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X4, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X17, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X6, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X7, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X8, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X18, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X10, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X11, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X12, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X13, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X14, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X15, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X16, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMULPS     Z0, Z3, Z3
+	VADDPS     Z1, Z3, Z3
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X2, Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z0, Z2, Z2
+	VADDPS     Z1, Z2, Z2
+	VMOVUPS    Z2, (AX)
+	ADDQ       CX, AX
+	ADDQ       $0x10, DX
+	DECQ       SI
+	JNZ        blocks
+	VZEROUPPER
+	RET
+
 // func addAVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·addAVX2(SB), NOSPLIT, $0-32
@@ -4191,5 +4529,312 @@ coordinates:
 	ADDQ       $0x04, R9
 	CMPQ       R9, R8
 	JLT        coordinates
+	VZEROUPPER
+	RET
+
+// func decodeRowsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
+// Requires: AVX, AVX2
+TEXT ·decodeRowsAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	MOVQ         cols+40(FP), DI
+	VBROADCASTSS scale+48(FP), Y0
+	VBROADCASTSS shift+52(FP), Y1
+	SHLQ         $0x02, CX
+
+rows:
+	XORQ R8, R8
+	MOVQ DI, R9
+	MOVQ (BX), R10
+	ADDQ DX, R10
+	SUBQ $0x00000010, R9
+	JLT  row_few
+
+row_many:
+	VPMOVZXBD (R10)(R8*1), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VADDPS    Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)(R8*4)
+	VPMOVZXBD 8(R10)(R8*1), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VADDPS    Y1, Y2, Y2
+	VMOVUPS   Y2, 32(AX)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, R9
+	JGE       row_many
+
+row_few:
+	ADDQ $0x00000010, R9
+	SUBQ $0x00000008, R9
+	JLT  row_rest
+
+row_one:
+	VPMOVZXBD (R10)(R8*1), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VADDPS    Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, R9
+	JGE       row_one
+
+row_rest:
+	ADDQ $0x00000008, R9
+	JZ   row_done
+	LEAQ vecMasks<>+128(SB), R8
+	SHLQ $0x02, R9
+	SUBQ R9, R8
+
+row_done:
+	ADDQ CX, AX
+	ADDQ $0x08, BX
+	DECQ SI
+	JNZ  rows
+	VZEROUPPER
+	RET
+
+// func decodePanelsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·decodePanelsAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	MOVQ         panels+40(FP), DI
+	VBROADCASTSS scale+48(FP), Y0
+	VBROADCASTSS shift+52(FP), Y1
+	SHLQ         $0x02, CX
+
+rows:
+	MOVQ (BX), R8
+	MOVQ 64(BX), R9
+	ADDQ DX, R8
+	ADDQ DX, R9
+	MOVQ AX, R10
+	MOVQ DI, R11
+
+panels:
+	PREFETCHT0 (R9)
+	VPMOVZXBD  (R8), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VADDPS     Y1, Y2, Y2
+	VMOVUPS    Y2, (R10)
+	VPMOVZXBD  8(R8), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VADDPS     Y1, Y2, Y2
+	VMOVUPS    Y2, 32(R10)
+	ADDQ       $0x10, R8
+	ADDQ       $0x10, R9
+	ADDQ       CX, R10
+	DECQ       R11
+	JNZ        panels
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x08, BX
+	DECQ       SI
+	JNZ        rows
+	VZEROUPPER
+	RET
+
+// func decodeColumnsAVX2(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·decodeColumnsAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         blocks+32(FP), SI
+	VBROADCASTSS scale+40(FP), Y0
+	VBROADCASTSS shift+44(FP), Y1
+	SHLQ         $0x02, CX
+	XORQ         DI, DI
+
+blocks:
+	MOVQ       64(BX)(DI*1), R8
+	PREFETCHT0 (DX)(R8*1)
+	MOVQ       72(BX)(DI*1), R8
+	PREFETCHT0 (DX)(R8*1)
+	ADDQ       $0x10, DI
+	ANDQ       $0x3f, DI
+	MOVQ       (BX), R8
+	VMOVUPS    (DX)(R8*1), X2
+	MOVQ       8(BX), R8
+	VMOVUPS    (DX)(R8*1), X3
+	MOVQ       16(BX), R8
+	VMOVUPS    (DX)(R8*1), X4
+	MOVQ       24(BX), R8
+	VMOVUPS    (DX)(R8*1), X5
+	MOVQ       32(BX), R8
+	VMOVUPS    (DX)(R8*1), X6
+	MOVQ       40(BX), R8
+	VMOVUPS    (DX)(R8*1), X7
+	MOVQ       48(BX), R8
+	VMOVUPS    (DX)(R8*1), X8
+	MOVQ       56(BX), R8
+	VMOVUPS    (DX)(R8*1), X9
+	VPUNPCKLBW X6, X2, X10
+	VPUNPCKHBW X6, X2, X2
+	VPUNPCKLBW X7, X3, X6
+	VPUNPCKHBW X7, X3, X3
+	VPUNPCKLBW X8, X4, X7
+	VPUNPCKHBW X8, X4, X4
+	VPUNPCKLBW X9, X5, X8
+	VPUNPCKHBW X9, X5, X5
+	VPUNPCKLBW X7, X10, X9
+	VPUNPCKHBW X7, X10, X10
+	VPUNPCKLBW X4, X2, X7
+	VPUNPCKHBW X4, X2, X2
+	VPUNPCKLBW X8, X6, X4
+	VPUNPCKHBW X8, X6, X6
+	VPUNPCKLBW X5, X3, X8
+	VPUNPCKHBW X5, X3, X3
+	VPUNPCKLBW X4, X9, X5
+	VPUNPCKHBW X4, X9, X9
+	VPUNPCKLBW X6, X10, X4
+	VPUNPCKHBW X6, X10, X10
+	VPUNPCKLBW X8, X7, X6
+	VPUNPCKHBW X8, X7, X7
+	VPUNPCKLBW X3, X2, X8
+	VPUNPCKHBW X3, X2, X2
+	VPMOVZXBD  X5, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPSRLDQ    $0x08, X5, X5
+	VPMOVZXBD  X5, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X9, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPSRLDQ    $0x08, X9, X9
+	VPMOVZXBD  X9, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X4, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPSRLDQ    $0x08, X4, X4
+	VPMOVZXBD  X4, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X10, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPSRLDQ    $0x08, X10, X10
+	VPMOVZXBD  X10, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X6, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPSRLDQ    $0x08, X6, X6
+	VPMOVZXBD  X6, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X7, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPSRLDQ    $0x08, X7, X7
+	VPMOVZXBD  X7, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X8, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPSRLDQ    $0x08, X8, X8
+	VPMOVZXBD  X8, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPMOVZXBD  X2, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y0, Y3, Y3
+	VADDPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VPSRLDQ    $0x08, X2, X2
+	VPMOVZXBD  X2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VADDPS     Y1, Y2, Y2
+	VMOVUPS    Y2, (AX)
+	ADDQ       CX, AX
+	ADDQ       $0x10, DX
+	DECQ       SI
+	JNZ        blocks
+	VZEROUPPER
+	RET
+
+// func askRowsAVX2(src *uint8, at *int, rows int, n int)
+// Requires: AVX, MMX+
+TEXT ·askRowsAVX2(SB), NOSPLIT, $0-32
+	MOVQ src+0(FP), AX
+	MOVQ at+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ n+24(FP), BX
+
+rows:
+	MOVQ (CX), SI
+	ADDQ AX, SI
+	MOVQ SI, DI
+	ADDQ BX, DI
+	ANDQ $-64, SI
+
+lines:
+	PREFETCHT1 (SI)
+	ADDQ       $0x40, SI
+	CMPQ       SI, DI
+	JCS        lines
+	ADDQ       $0x08, CX
+	DECQ       DX
+	JNZ        rows
 	VZEROUPPER
 	RET

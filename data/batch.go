@@ -12,38 +12,33 @@ func (s Split) Batch(dst *device.Batch, from, to int) {
 	if from < 0 || to < from || to > s.Len() {
 		panic(fmt.Sprintf("data: batch of examples %d to %d of %d", from, to, s.Len()))
 	}
-	resize(dst, to-from, s.features)
-	s.norm.apply(dst.X, s.Pixels[from*s.features:to*s.features], nil)
+	s.pick(dst, to-from)
+	for row := range dst.Rows {
+		dst.Rows[row] = int32(from + row)
+	}
 	copy(dst.Y, s.Labels[from:to])
 }
-
-// examplesAhead is how many examples before its turn an example is asked for.
-const examplesAhead = 4
 
 // Gather fills dst with the examples of the given indices, in their order. It reuses the memory of dst where that is large
 // enough. It panics where an index is not in [0,Len).
 func (s Split) Gather(dst *device.Batch, examples []int32) {
-	f := s.features
-	resize(dst, len(examples), f)
-	for _, e := range examples {
+	s.pick(dst, len(examples))
+	for row, e := range examples {
 		if e < 0 || int(e) >= s.Len() {
 			panic(fmt.Sprintf("data: example %d of %d", e, s.Len()))
 		}
-	}
-	pixels := func(row int) []uint8 { return s.Pixels[int(examples[row])*f:][:f] }
-	for row, e := range examples {
-		s.norm.apply(dst.X[row*f:(row+1)*f], pixels(row), pixels(min(row+examplesAhead, len(examples)-1)))
-		dst.Y[row] = s.Labels[e]
+		dst.Rows[row], dst.Y[row] = e, s.Labels[e]
 	}
 }
 
-// resize gives dst room for n examples, and no more memory than that needs.
-func resize(dst *device.Batch, n, features int) {
-	if cap(dst.X) < n*features {
-		dst.X = make([]float32, n*features)
+// pick gives dst room for n examples that are rows of the set, and no more memory than that needs.
+func (s Split) pick(dst *device.Batch, n int) {
+	if cap(dst.Rows) < n || dst.Rows == nil {
+		dst.Rows = make([]int32, n)
 	}
 	if cap(dst.Y) < n {
 		dst.Y = make([]int32, n)
 	}
-	dst.X, dst.Y = dst.X[:n*features], dst.Y[:n]
+	dst.Rows, dst.Y = dst.Rows[:n], dst.Y[:n]
+	dst.X, dst.Bytes, dst.Scale, dst.Shift = nil, s.Pixels, s.norm.scales[:], s.norm.shifts[:]
 }

@@ -62,7 +62,7 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	l.ready = make(chan device.Batch, l.buffers)
 	for range l.buffers {
 		var b device.Batch
-		resize(&b, order.batch, split.features)
+		split.pick(&b, order.batch)
 		l.free <- b
 	}
 	if o.Ahead > 0 {

@@ -10,6 +10,8 @@ import (
 type normalizer struct {
 	scale, shift float32
 	table        [256]float32
+
+	scales, shifts [1]float32 // the same for a device.Batch
 }
 
 func newNormalizer(mean, std float32) (*normalizer, error) {
@@ -19,7 +21,7 @@ func newNormalizer(mean, std float32) (*normalizer, error) {
 	if !(s > 0 && scale > 1e-30 && scale < 1e30 && math.Abs(float64(shift)) < 1e30) {
 		return nil, fmt.Errorf("normalisation with mean %v and std %v, want a finite mean and a positive std", mean, std)
 	}
-	n := &normalizer{scale: scale, shift: shift}
+	n := &normalizer{scale: scale, shift: shift, scales: [1]float32{scale}, shifts: [1]float32{shift}}
 	for p := range n.table {
 		n.table[p] = float32(float32(p)*scale) + shift
 	}

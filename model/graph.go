@@ -75,13 +75,10 @@ func (g *Graph) checkEvaluate(params, grad []float32, batch device.Batch, out []
 		return fmt.Errorf("%d parameters, want %d", len(params), dim)
 	case len(grad) != want:
 		return fmt.Errorf("gradient vector of length %d, want %d", len(grad), want)
-	case batch.N() != g.batch || len(batch.X) != g.batch*g.features:
-		return fmt.Errorf("batch of %d labels and %d numbers, want %d labels and %d×%d numbers",
-			batch.N(), len(batch.X), g.batch, g.batch, g.features)
 	case len(out) != len(g.results):
 		return fmt.Errorf("room for %d results, want %d", len(out), len(g.results))
 	}
-	return nil
+	return batch.Check(g.batch, g.features)
 }
 
 // let gives every leaf its value.
@@ -95,7 +92,7 @@ func (g *Graph) let(params []float32, batch device.Batch) error {
 		return gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(slices.Clone(values))))
 	}
 	for n, space := range g.builder.data {
-		values := batch.X
+		values := batch.Numbers(nil, g.features)
 		if space == device.Labels {
 			values = labels
 		}
