@@ -16,7 +16,7 @@ type coded struct {
 }
 
 // spareRows is how many rows at has more than the matrix: they are read, and what comes of them is not used.
-const spareRows = 2 * 16
+const spareRows = 2 * 32
 
 // from is the matrix that begins at element i,j.
 func (v coded) from(i, j int) coded {

@@ -32,18 +32,19 @@ func decodePanels(dst []float32, size int, v coded, rows, panels int) {
 // byteBlock is how many columns of bytes are transposed at a time.
 const byteBlock = 16
 
-// decodeLanes is how many rows decodeColumns takes at a time.
-func decodeLanes() int {
+// panelWidth is how wide the panels of decodePanels and decodeColumns are.
+func panelWidth() int {
 	if vecIn == inAVX512 {
-		return 16
+		return 32
 	}
-	return 8
+	return 16
 }
 
-// decodeColumns is decodeColumnsGo for the first decodeLanes columns of a v that is turned. It asks the caches for as many columns more.
-func decodeColumns(dst []float32, ds int, v coded, depth int) {
+// decodeColumns is decodeColumnsGo for a panel. It asks the caches for the columns of the next panel.
+func decodeColumns(dst []float32, v coded, depth int) {
+	ds := panelWidth()
 	if depth < byteBlock || vecIn == inGo {
-		decodeColumnsGo(dst, ds, v, depth)
+		decodeColumnsGo(dst, v, depth)
 		return
 	}
 	decode := decodeColumnsAVX2
@@ -57,11 +58,12 @@ func decodeColumns(dst []float32, ds int, v coded, depth int) {
 	}
 }
 
-// decodeColumnsGo writes dst[p·ds+r] = element p,r for p below depth.
-func decodeColumnsGo(dst []float32, ds int, v coded, depth int) {
-	for r, first := range v.at[:decodeLanes()] {
+// decodeColumnsGo writes a panel of the first columns of a v that is turned: dst[p·width+r] = element p,r for p below depth.
+func decodeColumnsGo(dst []float32, v coded, depth int) {
+	width := panelWidth()
+	for r, first := range v.at[:width] {
 		for p, b := range v.bytes[first:][:depth] {
-			dst[p*ds+r] = v.number(b)
+			dst[p*width+r] = v.number(b)
 		}
 	}
 }

@@ -6,9 +6,9 @@ package cpu
 // quarter of the memory is read, and no copy of them as numbers has to be written and fetched again. Both products of a layer see them as
 // op(B): the gradient of the weights anyway, and y = x·Wᵀ when it is computed as (W·xᵀ)ᵀ.
 
-// takesBytes says whether products over so many examples take them as bytes: as columns, they have to fill vectors.
+// takesBytes says whether products over so many examples take them as bytes: as columns, they have to fill panels.
 func takesBytes(examples int) bool {
-	return len(tileSets) > 0 && vecIn != inGo && examples >= 2*tileSets[0].lanes
+	return len(tileSets) > 0 && vecIn != inGo && 2*tileSets[0].lanes == panelWidth() && examples >= panelWidth()
 }
 
 // productOfBytes computes C = alpha·A·B and what follows, for an A of bytes.
@@ -24,20 +24,18 @@ func productByBytes(m, n, k int, alpha float32, a view, b coded, c view, then ep
 // codedPanels packs columns of op(B), whose bytes begin at v, as panels does: all of them.
 func (j *job) codedPanels(v coded, cols, depth int) (first int) {
 	wide := 2 * j.lanes
-	if !v.turned {
-		whole := 0
-		if wide == 2*decodeLanes() {
-			if whole = cols / wide * wide; whole > 0 {
-				decodePanels(j.room, panelAt(wide, depth), v, depth, whole/wide)
-			}
-		}
-		for at := whole; at < cols; at += wide {
-			decodeRows(j.room[panelAt(at, depth):], wide, v.from(0, at), depth, min(wide, cols-at))
+	if v.turned {
+		for at := 0; at < cols; at += wide {
+			decodeColumns(j.room[panelAt(at, depth):], v.from(0, at), depth)
 		}
 		return 0
 	}
-	for at := 0; at < cols; at += decodeLanes() {
-		decodeColumns(j.room[panelAt(at/wide*wide, depth)+at%wide:], wide, v.from(0, at), depth)
+	whole := cols / wide * wide
+	if whole > 0 {
+		decodePanels(j.room, panelAt(wide, depth), v, depth, whole/wide)
+	}
+	if whole < cols {
+		decodeRows(j.room[panelAt(whole, depth):], wide, v.from(0, whole), depth, cols-whole)
 	}
 	return 0
 }

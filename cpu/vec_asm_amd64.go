@@ -97,8 +97,8 @@ func decodeRowsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, cols 
 //go:noescape
 func decodePanelsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
 
-// decodeColumnsAVX512 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the lanes of a
-// vector. It asks the cache for the same columns of as many rows that follow in at.
+// decodeColumnsAVX512 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two
+// vectors. It asks the cache for the same columns of as many rows that follow in at.
 //
 //go:noescape
 func decodeColumnsAVX512(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
@@ -214,8 +214,8 @@ func decodeRowsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, cols in
 //go:noescape
 func decodePanelsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
 
-// decodeColumnsAVX2 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the lanes of a
-// vector. It asks the cache for the same columns of as many rows that follow in at.
+// decodeColumnsAVX2 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two
+// vectors. It asks the cache for the same columns of as many rows that follow in at.
 //
 //go:noescape
 func decodeColumnsAVX2(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)

@@ -37,7 +37,7 @@ func play(t *testing.T, l *Loader, n int) []device.Batch {
 
 // copied is a batch as numbers that nobody writes to.
 func copied(l *Loader, b device.Batch) device.Batch {
-	return device.Batch{X: b.Numbers(nil, l.split.Features()), Y: slices.Clone(b.Y)}
+	return device.Batch{X: slices.Clone(b.Numbers(nil, l.split.Features())), Y: slices.Clone(b.Y)}
 }
 
 func sameBatches(t *testing.T, what string, got, want []device.Batch) {
@@ -64,7 +64,9 @@ func TestLoaderIsAPureFunctionOfTheStep(t *testing.T) {
 				t.Errorf("next step is %d, want 23", l.Step())
 			}
 			var direct [1]device.Batch
-			l.Batch(&direct[0], 11)
+			if err := l.Batch(&direct[0], 11); err != nil {
+				t.Fatal(err)
+			}
 			direct[0] = copied(l, direct[0])
 			sameBatches(t, "direct", direct[:], want[11:12])
 		}
@@ -125,7 +127,7 @@ func TestLoaderIsBounded(t *testing.T) {
 // Close frees a caller who waits in Next. The loader here has no goroutine behind it, so nothing else ever would.
 func TestCloseEndsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &Loader{buffers: 2, ready: make(chan device.Batch), stop: make(chan struct{})}
+		l := &Loader{buffers: 2, ready: make(chan made), stop: make(chan struct{})}
 		answer := make(chan error, 1)
 		go func() {
 			_, err := l.Next()

@@ -63,6 +63,21 @@ func fits(have int, what string, examples, features int) error {
 	return nil
 }
 
+// Part is the examples from, from+1, ... to-1 of a batch that Check accepts, in its memory.
+func (b Batch) Part(from, to int) Batch {
+	f := (len(b.X) + len(b.Bytes)) / max(1, b.N())
+	switch {
+	case b.Rows != nil:
+		b.Rows = b.Rows[from:to]
+	case b.Bytes != nil:
+		b.Bytes = b.Bytes[from*f : to*f]
+	default:
+		b.X = b.X[from*f : to*f]
+	}
+	b.Y = b.Y[from:to]
+	return b
+}
+
 // Numbers returns the examples as numbers: X, or what Bytes stand for, for which it uses the memory of dst where that is large enough.
 // The batch is one that Check accepts.
 func (b Batch) Numbers(dst []float32, features int) []float32 {

@@ -2,6 +2,7 @@ package device_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,22 @@ func TestBatchCheck(t *testing.T) {
 		err := b.Check(2, features)
 		if fine := what == "" || what == "no error"; fine != (err == nil) || err != nil && !strings.Contains(err.Error(), what) {
 			t.Errorf("%q: %v", what, err)
+		}
+	}
+}
+
+// A part of a batch is the same examples, in each of the forms.
+func TestBatchPart(t *testing.T) {
+	one := []float32{1}
+	b := device.Batch{Bytes: []uint8{0, 1, 2, 3, 4, 5, 6, 7}, Scale: one, Shift: []float32{0}, Y: []int32{5, 6, 7, 8}}
+	rows := device.Batch{Bytes: append([]uint8{9, 9}, b.Bytes...), Rows: []int32{1, 2, 3, 4}, Scale: one, Shift: []float32{0}, Y: b.Y}
+	for _, of := range []device.Batch{b, rows, {X: b.Numbers(nil, 2), Y: b.Y}} {
+		p := of.Part(1, 3)
+		if err := p.Check(2, 2); err != nil {
+			t.Error(err)
+		}
+		if got := p.Numbers(nil, 2); !slices.Equal(got, []float32{2, 3, 4, 5}) || !slices.Equal(p.Y, []int32{6, 7}) {
+			t.Errorf("examples %v with labels %v", got, p.Y)
 		}
 	}
 }

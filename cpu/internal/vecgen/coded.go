@@ -127,40 +127,45 @@ func askRows(e *emitter) {
 	e.end()
 }
 
-// decodeColumns writes the same with rows and columns exchanged. The bytes are transposed first: interleaving register i with register
-// i+lanes/2, byte by byte, moves one bit of the number of a byte's register into the number of its place in the register, and the
-// place's highest bit out.
+// decodeColumns writes the same for a panel whose rows are the columns of bytes. The bytes are transposed first: interleaving register i
+// with register i+lanes/2, byte by byte, moves one bit of the number of a byte's register into the number of its place in the register, and
+// the place's highest bit out. Rows that belong to the second vector of the panel are in the upper halves of the registers.
 func decodeColumns(e *emitter) {
 	e.begin("decodeColumns", "func(dst *float32, ds int, src *uint8, at *int, blocks int, scale, shift float32)",
-		"writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the lanes of a",
-		"vector. It asks the cache for the same columns of as many rows that follow in at.")
+		"writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two",
+		"vectors. It asks the cache for the same columns of as many rows that follow in at.")
 	dst, ds, src, starts, blocks := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at"), e.argument("blocks")
 	d := e.decoder()
 	e.SHLQ(operand.U8(2), ds)
 	const turns = 64 / block // a line has so many blocks: each row is asked for once in it
-	turn := e.start()
+	turn, place := e.start(), e.GP64()
 	e.Label("blocks")
-	place, rows := e.GP64(), make([]reg.VecVirtual, e.lanes)
-	for i := range e.lanes / turns {
-		e.MOVQ(operand.Mem{Base: starts, Index: turn, Scale: 1, Disp: 8 * (e.lanes + i)}, place)
+	for i := range 2 * e.lanes / turns {
+		e.MOVQ(operand.Mem{Base: starts, Index: turn, Scale: 1, Disp: 8 * (2*e.lanes + i)}, place)
 		e.PREFETCHT0(operand.Mem{Base: src, Index: place, Scale: 1})
 	}
-	e.ADDQ(operand.U8(8*e.lanes/turns), turn)
-	e.ANDQ(operand.U8(8*e.lanes-1), turn)
+	e.ADDQ(operand.U8(16*e.lanes/turns), turn)
+	e.ANDQ(operand.U32(16*e.lanes-1), turn)
+	rows := make([]reg.VecVirtual, e.lanes)
 	for i := range rows {
+		rows[i] = e.YMM()
 		e.MOVQ(operand.Mem{Base: starts, Disp: 8 * i}, place)
-		rows[i] = e.XMM()
-		e.VMOVUPS(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
+		e.loadTwice(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
+		e.MOVQ(operand.Mem{Base: starts, Disp: 8 * (e.lanes + i)}, place)
+		e.insertHigh(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
 	}
 	for range log2(e.lanes) {
 		rows = e.interleave(rows)
 	}
-	for _, columns := range rows { // one, or two of eight bytes
+	for _, columns := range rows { // one, or two of which each has eight bytes of both halves
+		low, high := columns.AsX(), e.high(columns)
 		for c := range block / e.lanes {
 			if c > 0 {
-				e.VPSRLDQ(operand.U8(e.lanes), columns, columns)
+				e.VPSRLDQ(operand.U8(e.lanes), low, low)
+				e.VPSRLDQ(operand.U8(e.lanes), high, high)
 			}
-			e.store(d.numbers(columns, nil), operand.Mem{Base: dst}, nil)
+			e.store(d.numbers(low, nil), operand.Mem{Base: dst}, nil)
+			e.store(d.numbers(high, nil), operand.Mem{Base: dst, Disp: 4 * e.lanes}, nil)
 			e.ADDQ(ds, dst)
 		}
 	}
@@ -170,11 +175,40 @@ func decodeColumns(e *emitter) {
 	e.end()
 }
 
+// loadTwice loads 16 bytes into both halves of a YMM register.
+func (e *emitter) loadTwice(m operand.Mem, v reg.VecVirtual) {
+	if e.isAVX512 { // also where the register is one that AVX2 does not have
+		e.VBROADCASTI32X4(m, v)
+		return
+	}
+	e.VBROADCASTI128(m, v)
+}
+
+// insertHigh loads the upper half of a YMM register.
+func (e *emitter) insertHigh(m operand.Mem, v reg.VecVirtual) {
+	if e.isAVX512 {
+		e.VINSERTI32X4(operand.U8(1), m, v, v)
+		return
+	}
+	e.VINSERTI128(operand.U8(1), m, v, v)
+}
+
+// high returns the upper half of a YMM register.
+func (e *emitter) high(v reg.VecVirtual) reg.VecVirtual {
+	x := e.XMM()
+	if e.isAVX512 {
+		e.VEXTRACTI32X4(operand.U8(1), v, x)
+	} else {
+		e.VEXTRACTI128(operand.U8(1), v, x)
+	}
+	return x
+}
+
 // interleave interleaves the bytes of register i and register i + half of them.
 func (e *emitter) interleave(r []reg.VecVirtual) []reg.VecVirtual {
 	var out []reg.VecVirtual
 	for i, low := range r[:len(r)/2] {
-		high, first := r[len(r)/2+i], e.XMM()
+		high, first := r[len(r)/2+i], e.YMM()
 		e.VPUNPCKLBW(high, low, first)
 		e.VPUNPCKHBW(high, low, low)
 		out = append(out, first, low)
