@@ -11,7 +11,7 @@
 // fspda/internal/rng.
 //
 // Duties of the caller: pixels, labels and shards handed over are not changed afterwards; a batch from [Loader.Next] is only
-// read, and given back with [Loader.Release]; a Loader is closed. Loaders of different agents run at the same time, each used by
+// read, and given back with [Loader.Release], for it may name examples of the set where they lie; a Loader is closed. Loaders of different agents run at the same time, each used by
 // one goroutine.
 //
 // Conventions. Examples are rows; what is named dst is written. Example numbers are int32 and count from 0 within their [Split].
