@@ -60,20 +60,18 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k)
+	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.read)
 	if err != nil {
 		return r, err
 	}
-	r.Gradient, r.Vectors = k.read()
-	r.Iterations, r.Step = int(m.steps)/c.Agents, m.each(m.took)
-	r.Gradient, r.Vectors = m.each(r.Gradient), m.each(r.Vectors)
+	r.Iterations, r.Step, r.Gradient, r.Vectors = int(m.steps)/c.Agents, m.fastest.at, m.fastest.gradient, m.fastest.vectors
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // preparing batches is a kernel, too
-	if m, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, &clock{}); err != nil {
+	if m, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, noKernels); err != nil {
 		return r, err
 	}
-	r.Rest = m.each(m.took)
+	r.Rest = m.fastest.at
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
 	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
@@ -84,40 +82,37 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r.Fraction = r.Rate / r.GEMM
 	runtime.GOMAXPROCS(cores)
 	r.Cores = cores
-	if m, err = o.iterate(ctx, o.Setup, o.Device, o.Model, &clock{}); err != nil {
+	if m, err = o.iterate(ctx, o.Setup, o.Device, o.Model, noKernels); err != nil {
 		return r, err
 	}
-	r.Iteration = time.Duration(float64(m.fastest) * m.perStep * float64(c.Agents))
+	r.Iteration = m.fastest.at * time.Duration(c.Agents)
 	r.AllGEMM = o.limit(cores)
-	r.OverLimit = m.fastest.Seconds() * r.AllGEMM * 1e9 / r.FLOPs
+	r.OverLimit = m.fastest.at.Seconds() / m.gradients * r.AllGEMM * 1e9 / r.FLOPs
 	return r, nil
 }
 
-// measured is what came of a stretch of training.
+// mark is a moment of a measurement: when it was, and what time kernels had taken before it. As a difference it is a stretch.
+type mark struct{ at, gradient, vectors time.Duration }
+
+// noKernels is the time in kernels where none are clocked.
+func noKernels() (gradient, vectors time.Duration) { return 0, 0 }
+
+// measured is what came of a measurement, in steps of single agents.
 type measured struct {
-	took    time.Duration // all of it
-	steps   float64       // of single agents, in it
-	perStep float64       // gradients
-	fastest time.Duration // for a gradient and all that goes with it, in the fastest stretch
+	took      time.Duration // all of it
+	steps     float64       // in all of it
+	gradients float64       // of a step
+	fastest   mark          // what a step took in the fastest stretch
 }
 
-// each is the part of a time that falls to one step of one agent.
-func (m measured) each(d time.Duration) time.Duration { return time.Duration(float64(d) / m.steps) }
-
-// iterate trains for o.Each after some iterations to warm up. Meanwhile, and only then, k is at work. Agents run ahead of each other, by more
-// iterations than there are in a short time, so it is all of their gradients that are counted.
-func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, k *clock) (measured, error) {
+// iterate trains for o.Each after some iterations to warm up. The time in kernels is what kernels says. Agents run ahead of each other, by
+// more iterations than there are in a short stretch, so it is the gradients of all that are counted.
+func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, kernels func() (gradient, vectors time.Duration)) (measured, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	all := &tally{}
+	all := &tally{kernels: kernels}
 	res, err := train.Run(running, s, train.Options{Device: dev, Model: countedModel{m, all}, OnStep: func(t int) {
-		switch since, open := all.since(); {
-		case !open && since == 0 && t >= warmUp:
-			k.start()
-			all.open()
-		case open && since > o.Each:
-			k.stop()
-			all.close()
+		if t >= warmUp && all.measure(o.Each) {
 			stop()
 		}
 	}})
@@ -128,26 +123,87 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 		return measured{}, res.Diverged
 	case ctx.Err() != nil:
 		return measured{}, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
-	case len(all.at) < 2 || !all.closed:
+	case !all.closed:
 		return measured{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
-	// All agents end at the same iteration, so this is how many gradients a step has.
-	perStep := float64(all.total) / float64(res.Iteration*s.Config.Agents)
-	return measured{all.at[len(all.at)-1], float64(len(all.at)-1) / perStep, perStep, fastestStretch(all.at, o.Each/stretches)}, nil
+	gradients := float64(all.total) / float64(res.Iteration*s.Config.Agents) // for all agents end at the same iteration
+	last := len(all.marks) - 1
+	return measured{all.marks[last].at, float64(last) / gradients, gradients, fastestStretch(all.marks, o.Each/stretches).times(gradients)}, nil
+}
+
+// times is a multiple of a stretch.
+func (m mark) times(n float64) mark {
+	by := func(d time.Duration) time.Duration { return time.Duration(n * float64(d)) }
+	return mark{by(m.at), by(m.gradient), by(m.vectors)}
+}
+
+// tally counts the gradients of all agents, and marks the end of each while it measures.
+type tally struct {
+	kernels func() (gradient, vectors time.Duration)
+
+	mu     sync.Mutex
+	total  int // of the whole run
+	begin  time.Time
+	marks  []mark // the first is the begin
+	closed bool
+}
+
+// measure begins to measure, if it has not begun, and says whether it has now measured so long and something.
+func (a *tally) measure(each time.Duration) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.begin.IsZero() {
+		a.begin = time.Now()
+		a.mark()
+	}
+	if last := len(a.marks) - 1; last > 0 && a.marks[last].at > each {
+		a.closed = true
+	}
+	return a.closed
+}
+
+func (a *tally) mark() {
+	m := mark{at: time.Since(a.begin)}
+	m.gradient, m.vectors = a.kernels()
+	a.marks = append(a.marks, m)
+}
+
+func (a *tally) count() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.total++
+	if !a.begin.IsZero() && !a.closed {
+		a.mark()
+	}
+}
+
+// countedModel is a model whose gradients are counted.
+type countedModel struct {
+	train.Model
+	all *tally
+}
+
+func (m countedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+	defer m.all.count()
+	return m.Model.Grad(dst, x, b)
 }
 
 // stretches is how many the time of a measurement is divided into, of which the fastest counts.
 const stretches = 5
 
-// fastestStretch is the time from one event to the next in the fastest stretch of at least that length, given when each was.
-func fastestStretch(at []time.Duration, length time.Duration) time.Duration {
-	fastest := at[len(at)-1] / time.Duration(len(at)-1)
-	for i, j := 0, 1; j < len(at); j++ {
-		for i+1 < j && at[j]-at[i+1] >= length {
+// fastestStretch is the way from one mark to the next in the fastest stretch of at least that length.
+func fastestStretch(marks []mark, length time.Duration) mark {
+	per := func(i, j int) mark {
+		a, b, n := marks[i], marks[j], time.Duration(j-i)
+		return mark{(b.at - a.at) / n, (b.gradient - a.gradient) / n, (b.vectors - a.vectors) / n}
+	}
+	fastest := per(0, len(marks)-1)
+	for i, j := 0, 1; j < len(marks); j++ {
+		for i+1 < j && marks[j].at-marks[i+1].at >= length {
 			i++
 		}
-		if took := at[j] - at[i]; took >= length {
-			fastest = min(fastest, took/time.Duration(j-i))
+		if m := per(i, j); marks[j].at-marks[i].at >= length && m.at < fastest.at {
+			fastest = m
 		}
 	}
 	return fastest
@@ -210,79 +266,11 @@ func (r StepReport) WriteTo(w io.Writer) (int64, error) {
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// tally notes when the gradients of all agents end.
-type tally struct {
-	mu     sync.Mutex
-	total  int       // of the whole run
-	begin  time.Time // of the measurement
-	closed bool
-	at     []time.Duration // since the begin, which is the first of them
-}
-
-func (a *tally) open() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.begin, a.at = time.Now(), append(a.at, 0)
-}
-
-func (a *tally) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-}
-
-// since is for how long the measurement has been open, if it is; it stays above zero afterwards.
-func (a *tally) since() (d time.Duration, open bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.begin.IsZero() {
-		return 0, false
-	}
-	return time.Since(a.begin), !a.closed
-}
-
-func (a *tally) count() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.total++
-	if !a.begin.IsZero() && !a.closed {
-		a.at = append(a.at, time.Since(a.begin))
-	}
-}
-
-// countedModel is a model whose gradients are counted.
-type countedModel struct {
-	train.Model
-	all *tally
-}
-
-func (m countedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
-	defer m.all.count()
-	return m.Model.Grad(dst, x, b)
-}
-
-// clock adds up kernel time between start and stop. Only one kernel runs at a time, so that an agent that is preempted inside one does
-// not count another's work as its own.
+// clock adds up kernel time. Only one kernel runs at a time, so that an agent that is preempted inside one does not count
+// another's work as its own.
 type clock struct {
 	mu                sync.Mutex
-	running           bool
 	gradient, vectors time.Duration
-}
-
-func (k *clock) start() { k.set(true) }
-func (k *clock) stop()  { k.set(false) }
-
-func (k *clock) set(running bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.running = running
-}
-
-// add adds the time since begin to one of the clock's sums. The caller holds its lock.
-func (k *clock) add(to *time.Duration, begin time.Time) {
-	if k.running {
-		*to += time.Since(begin)
-	}
 }
 
 func (k *clock) read() (gradient, vectors time.Duration) {
@@ -302,7 +290,7 @@ func (d timedDevice) clocked(f func()) {
 	defer d.k.mu.Unlock()
 	begin := time.Now()
 	f()
-	d.k.add(&d.k.vectors, begin)
+	d.k.vectors += time.Since(begin)
 }
 
 func (d timedDevice) Combine(dst device.Vector, terms ...device.Term) {
@@ -317,6 +305,14 @@ func (d timedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...d
 	d.clocked(func() { d.Device.AddDiff(own, other, idx, to...) })
 }
 
+func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+	d.clocked(func() { d.Device.AddDiffs(start, own, others, to...) })
+}
+
+func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.Part) {
+	d.clocked(func() { d.Device.ScatterAdd(dst, parts...) })
+}
+
 // timedModel is a model that clocks the gradient.
 type timedModel struct {
 	train.Model
@@ -328,16 +324,18 @@ func (m timedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) 
 	defer m.k.mu.Unlock()
 	begin := time.Now()
 	loss, err := m.Model.Grad(dst, x, b)
-	m.k.add(&m.k.gradient, begin)
+	m.k.gradient += time.Since(begin)
 	return loss, err
 }
 
 // emptyDevice is a device whose vector kernels do nothing.
 type emptyDevice struct{ device.Device }
 
-func (emptyDevice) Combine(device.Vector, ...device.Term)                        {}
-func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                    {}
-func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
+func (emptyDevice) Combine(device.Vector, ...device.Term)                              {}
+func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
+func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
+func (emptyDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
+func (emptyDevice) ScatterAdd(device.Vector, ...device.Part)                           {}
 
 // emptyModel is a model whose gradient costs nothing.
 type emptyModel struct{ train.Model }

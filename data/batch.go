@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/internal/rng"
 )
 
 // Batch fills dst with the consecutive examples from, from+1, ... to-1, for evaluation. It reuses the memory of dst where that is
@@ -11,6 +12,13 @@ import (
 func (s Split) Batch(dst *device.Batch, from, to int) error {
 	if from < 0 || to < from || to > s.Len() {
 		panic(fmt.Sprintf("data: batch of examples %d to %d of %d", from, to, s.Len()))
+	}
+	if s.pictures != nil {
+		examples := make([]int32, 0, to-from)
+		for e := from; e < to; e++ {
+			examples = append(examples, int32(e))
+		}
+		return s.Gather(dst, examples)
 	}
 	if s.picks() {
 		s.pick(dst, to-from)
@@ -42,6 +50,9 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 		return nil
 	}
 	s.claim(dst, examples)
+	if s.pictures != nil {
+		return s.pictures.gather(s, dst, examples, None, augmentKey{}, nil)
+	}
 	f := s.Features()
 	for row, e := range examples {
 		s.norm.apply(dst.X[row*f:(row+1)*f], s.pixels(e), s.pixels(examples[min(row+examplesAhead, len(examples)-1)]))
@@ -50,21 +61,35 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	return nil
 }
 
-// gatherVaried is Gather as training sees the examples: varied by chance.
-func (s Split) gatherVaried(dst *device.Batch, examples []int32, k augmentKey, w *worker) error {
-	if s.varied == None {
+// gatherVaried is Gather as training sees the examples: varied by chance. It ends with ErrClosed where stop is closed meanwhile.
+func (s Split) gatherVaried(dst *device.Batch, examples []int32, k augmentKey, w *worker, stop <-chan struct{}) error {
+	switch {
+	case s.pictures != nil:
+		s.claim(dst, examples)
+		return s.pictures.gather(s, dst, examples, s.varied, k, stop)
+	case s.varied == None:
 		return s.Gather(dst, examples)
 	}
 	s.claim(dst, examples)
 	f := s.Features()
 	for row, e := range examples {
 		stream := k.stream(row)
-		picture := w.room(f)
-		shifted(picture, s.pixels(e), s.shape, &stream)
-		s.norm.apply(dst.X[row*f:(row+1)*f], picture, nil)
+		s.vary(w, e, &stream)
+		s.norm.apply(dst.X[row*f:(row+1)*f], w.picture[:f], nil)
 		dst.Y[row] = s.Labels[e]
 	}
 	return nil
+}
+
+// vary writes an example in memory, varied, to w.picture.
+func (s Split) vary(w *worker, e int32, stream *rng.Stream) {
+	picture, from := w.room(s.Features()), s.pixels(e)
+	if s.varied == ImageNet {
+		across, down := randomCrop(stream, s.shape[1], s.shape[0], s.shape[0])
+		w.scale.run(w.picture, from, 3*s.shape[1], s.shape[1], s.shape[0], across, down)
+		return
+	}
+	shifted(picture, from, s.shape, stream)
 }
 
 // claim gives dst room for examples that are there.
@@ -101,7 +126,7 @@ func resize(dst *device.Batch, n, features int) {
 }
 
 // picks says whether a batch names the examples where they lie: pixels with one normalisation, which devices read as they are.
-func (s Split) picks() bool { return len(s.norm.channels) == 1 }
+func (s Split) picks() bool { return s.pictures == nil && len(s.norm.channels) == 1 }
 
 // pick gives dst room for n examples that are rows of the set.
 func (s Split) pick(dst *device.Batch, n int) {
@@ -113,17 +138,4 @@ func (s Split) pick(dst *device.Batch, n int) {
 	}
 	dst.Rows, dst.Y = dst.Rows[:n], dst.Y[:n]
 	dst.X, dst.Bytes, dst.Scale, dst.Shift = nil, s.Pixels, s.norm.scales, s.norm.shifts
-}
-
-// worker is the scratch space of one goroutine.
-type worker struct {
-	picture []uint8
-}
-
-// room is memory for n pixels, of any content.
-func (w *worker) room(n int) []uint8 {
-	if cap(w.picture) < n {
-		w.picture = make([]uint8, n)
-	}
-	return w.picture[:n]
 }

@@ -25,9 +25,9 @@ import (
 //	links.yaml      a copy of the simulated network, where there is one
 //	shards.json     classes per agent and the graph, for the report
 //	summary.json    the Summary, at the end
-//	checkpoints/    see checkpoint.go
+//	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
 //	tensorboard/    event files
-//	plots/, report.html   made from the others by fspda/web
+//	plots/, report.html, report.md   made from the others by fspda/web
 type Folder struct {
 	Path string
 	fs   disk
@@ -270,6 +270,9 @@ func (f *Folder) sync() error {
 	}
 	return nil
 }
+
+// Close lets go of a folder that was opened for a run which does not come.
+func (f *Folder) Close() error { return f.close() }
 
 // close ends the writing of metrics and lets go of the folder.
 func (f *Folder) close() error {

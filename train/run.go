@@ -22,6 +22,8 @@ type Options struct {
 	Log       *zap.Logger    // nil: silence
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
+	Watch     *Watch         // of as many agents; nil: nobody looks
+	Control   *Control       // nil: nobody steers
 }
 
 // Status is how a run ended.
@@ -61,7 +63,10 @@ type run struct {
 
 	agents    []*agent
 	actives   sync.Pool // of *active
+	commons   *commons
 	snapshots chan *snapshot
+	writer    *writer
+	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
@@ -79,6 +84,11 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		snapshots: make(chan *snapshot, 2*s.Graph.N)}
 	if r.log == nil {
 		r.log = zap.NewNop()
+	}
+	r.writer = newWriter(r)
+	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
+	if s.program >= largeProgram {
+		r.gate = make(chan struct{}, s.Threads)
 	}
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
@@ -167,7 +177,15 @@ func (r *run) play(stop context.Context, res *Result) error {
 	done := make(chan struct{})
 	aside.Go(func() { r.requests(stop, done) })
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
-		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads)}
+		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads), best: bestOf(res.Rows), writer: r.writer}
+	c.eval.watch = r.opt.Watch
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		if err := r.writer.work(); err != nil {
+			cancel(err)
+			r.writer.drain()
+		}
+	})
 	aside.Go(func() {
 		if err := c.collect(); err != nil {
 			cancel(err)
@@ -179,6 +197,8 @@ func (r *run) play(stop context.Context, res *Result) error {
 	close(r.snapshots)
 	close(done)
 	aside.Wait()
+	r.writer.close()
+	writing.Wait()
 	res.WallS = c.wall()
 	err := context.Cause(ctx)
 	if f := r.opt.Folder; f != nil {
@@ -188,6 +208,13 @@ func (r *run) play(stop context.Context, res *Result) error {
 		return err
 	}
 	return r.finish(res, c.last)
+}
+
+// giveBack returns snapshots to their agents.
+func (r *run) giveBack(set []*snapshot) {
+	for i, s := range set {
+		r.agents[i].spare <- s
+	}
 }
 
 // finish says how it ended.
@@ -219,8 +246,15 @@ func (r *run) requests(stop context.Context, done <-chan struct{}) {
 	for {
 		select {
 		case <-tick:
-			r.pace.request(false)
+			if r.writer.free() { // a disk that is slow gets fewer checkpoints: they must not pile up
+				r.pace.request(false)
+			}
+		case <-r.opt.Control.asked():
+			if r.opt.Folder != nil {
+				r.pace.request(false)
+			}
 		case <-stop.Done():
+			r.opt.Control.release()
 			t := r.pace.request(true)
 			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))
 			return

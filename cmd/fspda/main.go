@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"fspda/data"
+	"fspda/data/fetch"
+	"fspda/data/images"
+	"fspda/data/images/packed"
 	"fspda/train"
 )
 
@@ -64,7 +67,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newFigure(), newSweep(), newCompare(), newBench())
+	root.AddCommand(newTrain(), newExport(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench())
 	return root
 }
 
@@ -110,6 +113,10 @@ func exitStatus(err error) int {
 		folder     *train.FolderError
 		checkpoint *train.CheckpointError
 		format     *data.FormatError
+		pictures   *images.FormatError
+		picture    *images.PictureError
+		packing    *packed.OptionError
+		sum        *fetch.ChecksumError
 		diverged   *train.DivergedError
 	)
 	switch {
@@ -119,7 +126,8 @@ func exitStatus(err error) int {
 		return exitStopped
 	case errors.As(err, &diverged):
 		return exitDiverged
-	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format):
+	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format),
+		errors.As(err, &pictures), errors.As(err, &picture), errors.As(err, &packing), errors.As(err, &sum):
 		return exitBadInput
 	}
 	return exitFailed

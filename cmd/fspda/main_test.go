@@ -7,17 +7,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"fspda/bench"
+	"fspda/internal/rng"
 	"fspda/train"
 )
 
@@ -81,6 +84,34 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 	}
 	if sum["device"] != "cpu" || sum["iterations"] != 40.0 {
 		t.Errorf("device %v, iterations %v", sum["device"], sum["iterations"])
+	}
+}
+
+// A dry run says what would come, and writes nothing.
+func TestDryRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	status, stdout, stderr := call(t, quick("--out", dir, "--dry-run")...)
+	if status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	for _, want := range []string{"40 iterations in about", "images/s", "bit sent", "of memory", "5 agents"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("nothing about %q in\n%s", want, stdout)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it made a run folder")
+	}
+	status, stdout, _ = call(t, quick("--out", dir, "--dry-run", "--json")...)
+	var f train.Forecast
+	if err := json.Unmarshal([]byte(stdout), &f); status != 0 || err != nil || f.Iterations != 40 || f.Bits <= 0 || f.ImagesPerS <= 0 {
+		t.Errorf("exit status %d, %v, %+v", status, err, f)
+	}
+	if status, _, stderr := call(t, quick("--out", dir)...); status != 0 || !strings.Contains(stderr, "forecast: 40 iterations") || !strings.Contains(stderr, "images_per_s") {
+		t.Errorf("exit status %d\n%s", status, stderr)
+	}
+	if status, stdout, _ := call(t, quick("--out", dir, "--dry-run")...); status != 0 || !strings.Contains(stdout, "nothing left") {
+		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 }
 
@@ -294,7 +325,7 @@ func TestSignals(t *testing.T) {
 	stops := 0
 	for try := 0; ; try++ {
 		more := []string{"--out", part}
-		if try > 0 {
+		if _, err := os.Stat(filepath.Join(part, "config.yaml")); err == nil {
 			more = append(more, "--resume")
 		}
 		if try == 30 {
@@ -308,18 +339,16 @@ func TestSignals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if try < 4 { // give it time to make the folder, then stop it somewhere
-			for range 500 {
-				if _, err := os.Stat(filepath.Join(part, "metrics.jsonl")); err == nil {
-					break
-				}
-				time.Sleep(2 * time.Millisecond)
-			}
+			waitFor(filepath.Join(part, "metrics.jsonl"))
 			time.Sleep(time.Duration(60+53*try) * time.Millisecond)
 			stopSignal(cmd.Process, try)
 		}
 		err := cmd.Wait()
 		if err == nil {
 			break
+		}
+		if !cmd.ProcessState.Exited() { // on a busy machine the signal came before the program could hear it
+			continue
 		}
 		if code := cmd.ProcessState.ExitCode(); code != exitStopped {
 			t.Fatalf("exit status %d\n%s", code, errs.String())
@@ -331,6 +360,88 @@ func TestSignals(t *testing.T) {
 	}
 	if metrics(t, filepath.Join(dir, "whole")) != metrics(t, part) {
 		t.Error("another run")
+	}
+}
+
+// A real process, killed at moments nobody chose, while it nearly always writes a checkpoint, and resumed until it is done: the bits of a run that was left
+// alone, and no file that cannot be read on the way. FSPDA_LONG=1 kills it 50 times.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	kills, iterations := 4, 4000
+	if os.Getenv("FSPDA_LONG") != "" {
+		kills, iterations = 50, 60000
+	}
+	dir := t.TempDir()
+	args := quick("--iterations", strconv.Itoa(iterations), "--eval-points", "20", "--checkpoint-every", "0.005", "--quiet")
+	whole, part := filepath.Join(dir, "whole"), filepath.Join(dir, "part")
+	if status, _, stderr := call(t, append(args, "--out", whole)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	s := rng.New(1, "kills")
+	killed := 0
+	for try := 0; ; try++ {
+		more := []string{"--out", part}
+		if _, err := os.Stat(filepath.Join(part, "config.yaml")); err == nil {
+			more = append(more, "--resume")
+		}
+		cmd := exec.Command(os.Args[0], append(slices.Clone(args), more...)...)
+		cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if killed < kills {
+			// Half of the moments lie anywhere from the start on, half after a checkpoint was begun.
+			if try%2 == 1 {
+				waitFor(filepath.Join(part, "checkpoints", ".writing"), filepath.Join(part, "summary.json"))
+			}
+			time.Sleep(time.Duration(s.Float64() * float64(150*time.Millisecond)))
+			_ = cmd.Process.Kill()
+		}
+		err := cmd.Wait()
+		if err == nil {
+			break
+		}
+		if cmd.ProcessState.Exited() {
+			t.Fatalf("try %d: exit status %d\n%s", try, cmd.ProcessState.ExitCode(), errs.String())
+		}
+		killed++
+		if _, err := train.ReadBest(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("after kill %d: %v", killed, err)
+		}
+	}
+	if killed == 0 {
+		t.Error("it was never killed in time")
+	}
+	if metrics(t, whole) != metrics(t, part) {
+		t.Error("another run")
+	}
+	vectors := filepath.Join("checkpoints", fmt.Sprintf("iter-%09d", iterations), "agents.safetensors")
+	a, errA := os.ReadFile(filepath.Join(whole, vectors))
+	b, errB := os.ReadFile(filepath.Join(part, vectors))
+	if err := errors.Join(errA, errB); err != nil || !bytes.Equal(a, b) {
+		t.Errorf("the last checkpoints differ, %v", err)
+	}
+	bestA, errA := train.ReadBest(whole)
+	bestB, errB := train.ReadBest(part)
+	if err := errors.Join(errA, errB); err != nil || bestA.Row.Iteration != bestB.Row.Iteration || !slices.Equal(bestA.Mean, bestB.Mean) {
+		t.Errorf("the best models differ, %v", err)
+	}
+	t.Logf("killed %d times", killed)
+}
+
+// waitFor waits a while for one of some files.
+func waitFor(paths ...string) {
+	for range 5000 {
+		for _, path := range paths {
+			if _, err := os.Stat(path); err == nil {
+				return
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }
 
