@@ -57,5 +57,5 @@ func size(n uint64) string {
 		v /= 1000
 		unit++
 	}
-	return fmt.Sprintf("%.3g %s", v, [...]string{"bytes", "kB", "MB", "GB", "TB"}[unit])
+	return fmt.Sprintf("%.3g %s", v, [...]string{"B", "kB", "MB", "GB", "TB"}[unit])
 }
