@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 
 	"fspda/device"
@@ -16,6 +18,8 @@ type Engine struct {
 	mu    sync.Mutex
 	plans map[recipe]*Plan
 	idle  map[recipe][]device.Program
+
+	start, startBuffers []float32 // where training starts; nil: as the network says
 }
 
 // recipe is what a plan is compiled for.
@@ -27,6 +31,31 @@ type recipe struct {
 // NewEngine puts a network on a device.
 func NewEngine(n *Network, dev device.Device) *Engine {
 	return &Engine{Network: n, dev: dev, plans: map[recipe]*Plan{}, idle: map[recipe][]device.Program{}}
+}
+
+// StartFrom makes Init and InitBuffers return these vectors, which the Engine keeps, in place of those that the network draws: the weights of an earlier
+// training. Call it before any other method.
+func (e *Engine) StartFrom(x, buffers []float32) {
+	if len(x) != e.Dim() || len(buffers) != e.buffers.dim {
+		panic(fmt.Sprintf("model: StartFrom %d parameters and %d buffers, want %d and %d", len(x), len(buffers), e.Dim(), e.buffers.dim))
+	}
+	e.start, e.startBuffers = x, buffers
+}
+
+// Init is Network.Init, or a copy of what StartFrom said.
+func (e *Engine) Init(seed uint64) []float32 {
+	if e.start != nil {
+		return slices.Clone(e.start)
+	}
+	return e.Network.Init(seed)
+}
+
+// InitBuffers is Network.InitBuffers, or a copy of what StartFrom said.
+func (e *Engine) InitBuffers() []float32 {
+	if e.start != nil {
+		return slices.Clone(e.startBuffers)
+	}
+	return e.Network.InitBuffers()
 }
 
 // Sizes lists the lengths of the parameter tensors in flat order.
@@ -144,7 +173,7 @@ func (e *Engine) ProgramBytes(batch, scored int) (gradient, score uint64, err er
 		if err != nil {
 			return 0, err
 		}
-		return 4 * uint64(p.code.Arena), nil
+		return uint64(e.dev.Footprint(p.Code())), nil
 	}
 	if gradient, err = of(recipe{batch, step}); err != nil {
 		return 0, 0, err

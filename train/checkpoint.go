@@ -37,6 +37,8 @@ type manifest struct {
 	Iteration   int            `json:"iteration"`
 	Agents      int            `json:"agents"`
 	Dim         int            `json:"dim"`
+	Shape       []int          `json:"shape"` // of an example
+	Classes     int            `json:"classes"`
 	Algo        string         `json:"algo"`
 	Aux         []string       `json:"aux"`
 	WallS       float64        `json:"wall_s"`
@@ -131,7 +133,7 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, dev device.Device, sv savi
 // describe makes the manifest, but for the checksum.
 func describe(s *Setup, sv saving) manifest {
 	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
-		Iteration: sv.set[0].t, Agents: len(sv.set), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
+		Iteration: sv.set[0].t, Agents: len(sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
 	for _, a := range sv.set {
 		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
 		if s.Lattice != nil {
@@ -251,6 +253,7 @@ func (f *Folder) openCheckpoint(s *Setup) (*checkpoint, error) {
 	return c, nil
 }
 
+// open reads and verifies it, and that it fits the setup, if there is one.
 func (c *checkpoint) open(s *Setup) *CheckpointError {
 	text, err := os.ReadFile(filepath.Join(c.path, manifestFile))
 	if err != nil {
@@ -259,8 +262,10 @@ func (c *checkpoint) open(s *Setup) *CheckpointError {
 	if err := json.Unmarshal(text, &c.manifest); err != nil {
 		return &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
 	}
-	if e := c.fits(s); e != nil {
-		return e
+	if s != nil {
+		if e := c.fits(s); e != nil {
+			return e
+		}
 	}
 	vectors := filepath.Join(c.path, vectorsFile)
 	if e := c.verify(vectors); e != nil {

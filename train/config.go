@@ -32,6 +32,7 @@ type Config struct {
 	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
 	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
 
+	Start       string    `yaml:"init" help:"weights to start from: a safetensors file of this network, as export writes; empty draws them from the seed"`
 	Algo        string    `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
 	Iterations  int       `yaml:"iterations" help:"number of iterations T"`
 	Epochs      float64   `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0 leaves iterations to say it"`

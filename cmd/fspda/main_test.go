@@ -325,7 +325,7 @@ func TestSignals(t *testing.T) {
 	stops := 0
 	for try := 0; ; try++ {
 		more := []string{"--out", part}
-		if try > 0 {
+		if _, err := os.Stat(filepath.Join(part, "config.yaml")); err == nil {
 			more = append(more, "--resume")
 		}
 		if try == 30 {
@@ -346,6 +346,9 @@ func TestSignals(t *testing.T) {
 		err := cmd.Wait()
 		if err == nil {
 			break
+		}
+		if !cmd.ProcessState.Exited() { // on a busy machine the signal came before the program could hear it
+			continue
 		}
 		if code := cmd.ProcessState.ExitCode(); code != exitStopped {
 			t.Fatalf("exit status %d\n%s", code, errs.String())
