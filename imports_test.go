@@ -36,8 +36,10 @@ var allowed = map[string][]string{
 	"train/tensorboard":    {},
 	"train":                {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
 	"web":                  {},
+	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
-	"cmd/fspda":            {"bench", "train", "train/safetensors", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "device", "internal/rng"},
+	"docs":                 {},
+	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "device", "internal/rng"},
 }
 
 type pkg struct {

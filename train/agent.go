@@ -87,6 +87,8 @@ func (a *agent) walk(ctx context.Context, first int) error {
 		if ctx.Err() != nil { // an agent without edges would not hear of it before its next snapshot
 			return context.Cause(ctx)
 		}
+		a.run.opt.Control.wait(ctx)
+		a.run.opt.Watch.enter(a.id, t)
 		o := a.run.pace.enter(a.id, t)
 		if o.alone {
 			a.halt(errHalted)
@@ -137,6 +139,7 @@ func (a *agent) step(t int) error {
 		return err
 	}
 	a.account()
+	a.run.opt.Watch.exchanged(a)
 	a.time = a.clock.end()
 	if s.sparing() {
 		return nil
@@ -344,6 +347,7 @@ func (a *agent) grad(dst, x device.Vector) error {
 	if !(math.Abs(loss) <= lossLimit) { // NaN too
 		return &DivergedError{Agent: a.id, T: a.round.T, Loss: loss}
 	}
+	a.run.opt.Watch.gradient(a.id, loss)
 	if a.first {
 		a.meter.add(loss)
 		a.first = false

@@ -19,6 +19,7 @@ type evaluator struct {
 	buffered Buffered // nil: the network has no batch norm
 	dev      device.Device
 	workers  int
+	watch    *Watch
 
 	batches sync.Pool // *device.Batch of evalChunk examples
 	free    sync.Pool // *probe
@@ -102,6 +103,7 @@ func (e *evaluator) row(sn []*snapshot) (evaluation, error) {
 	best := points[len(agents)]
 	r := evaluation{Row: e.bookkeeping(sn), mean: mean32, buffers: best.buffers}
 	r.Consensus, r.ConsensusMax = consensus(models, mean)
+	e.watch.evaluated(models, mean, points[:len(agents)])
 	fillScores(&r.Row, points[:len(agents)], best)
 	if !e.full() {
 		r.TrainLossAvg, r.TrainLossWorst = batchLoss(e.setup.Weight, sn)
@@ -439,11 +441,7 @@ func meanModel(models [][]float32) []float64 {
 
 func consensus(models [][]float32, mean []float64) (sum, largest Num) {
 	for _, m := range models {
-		sq := 0.0
-		for k, v := range m {
-			d := float64(v) - mean[k]
-			sq += float64(d * d)
-		}
+		sq := squaredDistance(m, mean)
 		sum += Num(sq)
 		largest = max(largest, Num(sq))
 	}

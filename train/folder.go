@@ -27,7 +27,7 @@ import (
 //	summary.json    the Summary, at the end
 //	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
 //	tensorboard/    event files
-//	plots/, report.html   made from the others by fspda/web
+//	plots/, report.html, report.md   made from the others by fspda/web
 type Folder struct {
 	Path string
 	fs   disk

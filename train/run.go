@@ -22,6 +22,8 @@ type Options struct {
 	Log       *zap.Logger    // nil: silence
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
+	Watch     *Watch         // of as many agents; nil: nobody looks
+	Control   *Control       // nil: nobody steers
 }
 
 // Status is how a run ended.
@@ -176,6 +178,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 	aside.Go(func() { r.requests(stop, done) })
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
 		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads), best: bestOf(res.Rows), writer: r.writer}
+	c.eval.watch = r.opt.Watch
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		if err := r.writer.work(); err != nil {
@@ -246,7 +249,12 @@ func (r *run) requests(stop context.Context, done <-chan struct{}) {
 			if r.writer.free() { // a disk that is slow gets fewer checkpoints: they must not pile up
 				r.pace.request(false)
 			}
+		case <-r.opt.Control.asked():
+			if r.opt.Folder != nil {
+				r.pace.request(false)
+			}
 		case <-stop.Done():
+			r.opt.Control.release()
 			t := r.pace.request(true)
 			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))
 			return

@@ -81,13 +81,3 @@ func (g *gauge) close() {
 		_ = g.bar.Clear()
 	}
 }
-
-// size writes bytes for people.
-func size(n int64) string {
-	v, unit := float64(n), 0
-	for v >= 1000 && unit < 4 {
-		v /= 1000
-		unit++
-	}
-	return fmt.Sprintf("%.3g %s", v, [...]string{"B", "kB", "MB", "GB", "TB"}[unit])
-}

@@ -220,7 +220,7 @@ func (r *splitReport) print(b *strings.Builder, name string) {
 	}
 	fmt.Fprintf(b, "%-9s %s pictures, %d to %d of a class", name, thousands(uint64(r.Pictures)), r.PerClass[0], r.PerClass[1])
 	if r.Bytes > 0 {
-		fmt.Fprintf(b, ", %s", size(r.Bytes))
+		fmt.Fprintf(b, ", %s", size(uint64(r.Bytes)))
 	}
 	fmt.Fprintln(b)
 	if z := r.Sizes; z != nil {

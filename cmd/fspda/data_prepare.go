@@ -84,7 +84,7 @@ func preparePictures(ctx context.Context, src string, open images.Options, out s
 		return err
 	}
 	fmt.Fprintf(stdout, "%s: %s training and %s test pictures in %d classes, %s in %d files\n", out, thousands(uint64(m.Train.Pictures)),
-		thousands(uint64(m.Test.Pictures)), len(m.Classes), size(m.Bytes()), len(m.Train.Shards)+len(m.Test.Shards))
+		thousands(uint64(m.Test.Pictures)), len(m.Classes), size(uint64(m.Bytes())), len(m.Train.Shards)+len(m.Test.Shards))
 	if n := m.Train.Bad + m.Test.Bad; n > 0 {
 		fmt.Fprintf(stdout, "%d bad pictures were left out: %s says which, and why\n", n, filepath.Join(out, "bad.jsonl"))
 	}
@@ -122,7 +122,7 @@ func newDataCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0], size(m.Bytes()), len(m.Train.Shards)+len(m.Test.Shards))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0], size(uint64(m.Bytes())), len(m.Train.Shards)+len(m.Test.Shards))
 			return nil
 		},
 	}

@@ -36,7 +36,7 @@ func forecastLine(f train.Forecast) string {
 	}
 	return fmt.Sprintf("%s iterations in about %s (%s images/s; an iteration %s, a row %s), %s sent, %s of memory",
 		thousands(uint64(f.Iterations)), brief(f.Total.Seconds()), thousands(uint64(f.ImagesPerS)), brief(f.Step.Seconds()), brief(f.Row.Seconds()),
-		bits(uint64(f.Bits)), size(int64(f.Memory)))
+		bits(uint64(f.Bits)), size(f.Memory))
 }
 
 // brief writes a time with three digits and its unit.
@@ -48,4 +48,14 @@ func brief(s float64) string {
 		return fmt.Sprintf("%.3g ms", 1e3*s)
 	}
 	return seconds(s)
+}
+
+// size writes a number of bytes with a decimal unit.
+func size(n uint64) string {
+	v, unit := float64(n), 0
+	for v >= 1000 && unit < 4 {
+		v /= 1000
+		unit++
+	}
+	return fmt.Sprintf("%.3g %s", v, [...]string{"B", "kB", "MB", "GB", "TB"}[unit])
 }

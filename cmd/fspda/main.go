@@ -67,7 +67,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newExport(), newFigure(), newSweep(), newCompare(), newData(), newBench())
+	root.AddCommand(newTrain(), newExport(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench())
 	return root
 }
 

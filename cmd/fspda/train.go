@@ -34,6 +34,7 @@ type trainFlags struct {
 	out         string
 	resume      bool
 	quiet, json bool
+	web         string // address of the live page; empty for none
 	dry         bool
 }
 
@@ -52,7 +53,8 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
   fspda train --algo dsgd --partition sorted --iterations 10000
   fspda train --data mnist --data-dir DIR --graph 'er(0.5)' --density 0.01
   fspda train -c run.yaml --seed 2 --out runs/second
-  fspda train --out runs/second --resume`,
+  fspda train --out runs/second --resume
+  fspda train --web :8080`,
 		Args: noArgs,
 	}
 	fs := cmd.Flags()
@@ -63,6 +65,7 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out, or with the latest unfinished one in runs/")
 	fs.BoolVar(&f.dry, "dry-run", false, "try a few iterations, say what the run would take, and leave nothing behind")
+	fs.StringVar(&f.web, "web", "", "serve the live page at HOST:PORT, such as :8080; without a host to this machine alone")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -164,6 +167,11 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if f.out == "" {
 		f.out = nextFree(runsFolder, s.Config.Algo+"-"+s.Config.Data)
 	}
+	dash, err := openDashboard(f.web)
+	if err != nil {
+		return err
+	}
+	defer dash.close()
 	folder, err := train.OpenFolder(f.out, s, f.resume)
 	if err != nil {
 		return err
@@ -182,8 +190,14 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 		}
 		show.ahead = forecastLine(ahead)
 	}
+	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
+	if err != nil {
+		return errors.Join(err, folder.Close())
+	}
+	dash.tell(show)
 	show.begin(f.out)
-	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
+	res, err := train.Run(ctx, s, opt)
+	dash.finish()
 	show.close()
 	if err != nil {
 		return err

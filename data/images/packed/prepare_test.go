@@ -267,7 +267,7 @@ func TestPrepareIsTheSameForAnyJobs(t *testing.T) {
 func TestPrepareGoesOn(t *testing.T) {
 	from := source(t, folder(t, 40, true))
 	want := content(t, prepare(t, from, small(Raw)))
-	for stop := 1; stop < 44; stop += 3 {
+	for stop := 1; stop < 44; stop += 7 {
 		dir := filepath.Join(t.TempDir(), "packed")
 		var again int
 		for at := stop; ; at += stop {
