@@ -93,7 +93,7 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	if c.Model != "mlp" {
 		return large(s, m, dev)
 	}
-	n, took, _, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, func() {})
+	n, took, _, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, noKernels)
 	if errors.Is(err, context.Canceled) {
 		return cost{}, context.Canceled
 	}

@@ -264,9 +264,6 @@ func (s *Setup) steps() error {
 	if !s.method.Dual {
 		c.Eta = AutoFloat{}
 	} else if c.Eta.Auto {
-		if s.Graph.N > maxSpectrum {
-			return wrong("eta", "auto", "needs the spectrum of the graph, which takes too long for %d agents (limit %d): give a number", s.Graph.N, maxSpectrum)
-		}
 		c.Eta = AutoFloat{V: s.autoEta()}
 	}
 	warnings, err := s.stability()

@@ -80,6 +80,6 @@ func (a DIGing) Mix(s *State, r *Round) error {
 
 // mixTracked averages what was posted, x and y, with the Metropolis weights of the active graph.
 func mixTracked(s *State, r *Round) {
-	s.addDiffs(r, 0, ofActiveGraph, device.Term{A: -1, V: s.X})
-	s.addDiffs(r, 1, ofActiveGraph, device.Term{A: -1, V: s.Aux[trackQ]})
+	s.AddDifferences(r, 0, ActiveWeight, device.Term{A: -1, V: s.X})
+	s.AddDifferences(r, 1, ActiveWeight, device.Term{A: -1, V: s.Aux[trackQ]})
 }

@@ -47,9 +47,9 @@ func (a DSGD) Local(s *State, r *Round) error {
 
 func (a DSGD) Mix(s *State, r *Round) error {
 	if a.Metropolis {
-		s.addDiffs(r, 0, ofActiveGraph, device.Term{A: -1, V: s.X})
+		s.AddDifferences(r, 0, ActiveWeight, device.Term{A: -1, V: s.X})
 	} else {
-		s.addDiffs(r, 0, one, device.Term{A: -a.Theta, V: s.X})
+		s.AddDifferences(r, 0, Unit, device.Term{A: -a.Theta, V: s.X})
 	}
 	return nil
 }

@@ -39,6 +39,6 @@ func (a EXTRA) Local(s *State, r *Round) error {
 }
 
 func (a EXTRA) Mix(s *State, r *Round) error {
-	s.addDiffs(r, 0, fixed, device.Term{A: -1, V: s.X}, device.Term{A: a.Delta, V: s.Aux[extraQ]})
+	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X}, device.Term{A: a.Delta, V: s.Aux[extraQ]})
 	return nil
 }

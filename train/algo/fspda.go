@@ -63,13 +63,13 @@ func (a SA) Mix(s *State, r *Round) error {
 		a.mixStale(s, r)
 		return nil
 	}
-	s.addDiffs(r, 0, one, device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
+	s.AddDifferences(r, 0, Unit, device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
 	return nil
 }
 
 // mixStale moves x first, and the dual by what x has become.
 func (a SA) mixStale(s *State, r *Round) {
-	s.addDiffs(r, 0, one, device.Term{A: -a.Gamma, V: s.X})
+	s.AddDifferences(r, 0, Unit, device.Term{A: -a.Gamma, V: s.X})
 	to := s.targets(device.Term{A: a.Beta, V: s.Aux[saLambda]})
 	for _, l := range r.Links {
 		if l.Heard != nil {

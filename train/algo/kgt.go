@@ -78,7 +78,7 @@ func (a KGT) Mix(s *State, r *Round) error {
 	if r.Alpha > 0 {
 		gain = 1 / (float64(a.K) * r.Alpha)
 	}
-	s.addDiffs(r, 0, fixed, device.Term{A: -gain, V: s.Aux[kgtC]})
-	s.addDiffs(r, 1, fixed, device.Term{A: -1, V: s.X})
+	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -gain, V: s.Aux[kgtC]})
+	s.AddDifferences(r, 1, FixedWeight, device.Term{A: -1, V: s.X})
 	return nil
 }

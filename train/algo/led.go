@@ -56,6 +56,6 @@ func (a LED) Local(s *State, r *Round) error {
 }
 
 func (a LED) Mix(s *State, r *Round) error {
-	s.addDiffs(r, 0, fixed, device.Term{A: -1, V: s.X}, device.Term{A: 1, V: s.Aux[ledY]})
+	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X}, device.Term{A: 1, V: s.Aux[ledY]})
 	return nil
 }

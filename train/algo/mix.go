@@ -6,16 +6,21 @@ import (
 	"fspda/device"
 )
 
-// weight is the factor of a link's difference.
-type weight func(l *Link) float64
+// Weight is the factor of a link's difference.
+type Weight func(l *Link) float64
 
-func one(*Link) float64             { return 1 }
-func fixed(l *Link) float64         { return l.Fixed }  // of the run's mixing matrix
-func ofActiveGraph(l *Link) float64 { return l.Weight } // Metropolis weights of this iteration
+// Unit weighs all links alike.
+func Unit(*Link) float64 { return 1 }
 
-// addDiffs adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that were heard, of the k-th vector they carry.
+// FixedWeight is that of the run's fixed mixing matrix.
+func FixedWeight(l *Link) float64 { return l.Fixed }
+
+// ActiveWeight is the Metropolis weight of this iteration's active graph.
+func ActiveWeight(l *Link) float64 { return l.Weight }
+
+// AddDifferences adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that were heard, of the k-th vector they carry.
 // Whole vectors from several links are added up in one pass that reads each of them once, and S is rounded before it is spread.
-func (s *State) addDiffs(r *Round, k int, w weight, to ...device.Term) {
+func (s *State) AddDifferences(r *Round, k int, w Weight, to ...device.Term) {
 	s.terms = s.terms[:0]
 	var own device.Vector
 	for i := range r.Links {
@@ -40,7 +45,7 @@ func (s *State) addDiffs(r *Round, k int, w weight, to ...device.Term) {
 	}
 }
 
-// addCommonDiffs does what addDiffs does where an agent hears all others and weighs them alike, with s.terms what was heard. All n agents
+// addCommonDiffs does what AddDifferences does where an agent hears all others and weighs them alike, with s.terms what was heard. All n agents
 // then share the sum T = Σ (first - x) over all, first what the agent with the lowest number posted, and
 //
 //	S = w·T + w·n·(own - first)

@@ -54,7 +54,7 @@ func (a ProxGPDA) Mix(s *State, r *Round) error {
 	if r.T == 0 {
 		dual = 0
 	}
-	s.addDiffs(r, 0, one, device.Term{A: -a.step(r) * (a.Rho + dual), V: s.X}, device.Term{A: dual, V: s.Aux[proxLambda]})
+	s.AddDifferences(r, 0, Unit, device.Term{A: -a.step(r) * (a.Rho + dual), V: s.X}, device.Term{A: dual, V: s.Aux[proxLambda]})
 	return nil
 }
 

@@ -54,6 +54,6 @@ func (a Scaffnew) Mix(s *State, r *Round) error {
 	if r.Alpha > 0 {
 		gain = a.P * a.C / r.Alpha
 	}
-	s.addDiffs(r, 0, fixed, device.Term{A: -a.C, V: s.X}, device.Term{A: -gain, V: s.Aux[scaffnewH]})
+	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -a.C, V: s.X}, device.Term{A: -gain, V: s.Aux[scaffnewH]})
 	return nil
 }

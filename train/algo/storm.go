@@ -146,8 +146,8 @@ func (a STORM) Mix(s *State, r *Round) error {
 		switch l := &r.Links[i]; {
 		case l.Heard == nil:
 		case l.Mask == nil: // then none has a mask
-			s.addDiffs(r, 0, one, a.spread(to[:0], s, 1, 1)...)
-			s.addDiffs(r, 1, one, a.spread(to[:0], s, a.AX-1, a.ALambda-1)...)
+			s.AddDifferences(r, 0, Unit, a.spread(to[:0], s, 1, 1)...)
+			s.AddDifferences(r, 1, Unit, a.spread(to[:0], s, a.AX-1, a.ALambda-1)...)
 			return nil
 		default:
 			a.mixMasked(s, r, l)
