@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"data":                 {"data/images", "device", "internal/rng"},
 	"data/images":          {"internal/rng"},
 	"dist":                 {"device", "internal/rng"},
+	"dist/nats":            {"dist"},
 	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":           {"device"},
 	"train/safetensors":    {},
