@@ -105,7 +105,9 @@ func example(s *train.Setup, m train.Model, dev device.Device) (float64, error) 
 	const chunk = 250
 	x, g := dev.NewVector(s.Dim), dev.NewVector(s.Dim)
 	var b device.Batch
-	s.Set.Train.Gather(&b, s.Shards[0][:min(chunk, len(s.Shards[0]))])
+	if err := s.Set.Train.Gather(&b, s.Shards[0][:min(chunk, len(s.Shards[0]))]); err != nil {
+		return 0, err
+	}
 	var begin time.Time
 	for n := 0; ; n++ {
 		if n == 3 {

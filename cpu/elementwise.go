@@ -64,3 +64,13 @@ func halfSquare(o *operands) error {
 	o.out[0][0] = float32(o.attr / 2 * dot(x, x))
 	return nil
 }
+
+// moveAverage: y = (1-momentum)·avg + momentum·(a·x), in float64 and rounded once at the end. There are few numbers: one for each channel.
+func moveAverage(o *operands) error {
+	x, avg, y := o.in[0], o.in[1], o.out[0]
+	momentum := float64(o.in[2][0])
+	for i, v := range x {
+		y[i] = float32(float64((1-momentum)*float64(avg[i])) + float64(momentum*float64(o.attr*float64(v))))
+	}
+	return nil
+}

@@ -44,6 +44,7 @@ var kernels = map[device.Kernel]entry{
 	device.ScaleBy:             {"n", []string{"n", "1"}, []string{"n"}, true, scaleBy},
 	device.Add:                 {"n", []string{"n", "n"}, []string{"n"}, true, add},
 	device.AddScaled:           {"n", []string{"n", "n"}, []string{"n"}, true, addScaled},
+	device.MoveAverage:         {"n", []string{"n", "n", "1"}, []string{"n"}, true, moveAverage},
 
 	device.LinearSigmoid:        {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false, linearSigmoid},
 	device.LinearReLU:           {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false, linearReLU},

@@ -15,7 +15,7 @@ type Program struct {
 	code    *device.Code
 	steps   []step
 	moving  []moving          // the operands that lie in what Run is given
-	spaces  [spaces][]float32 // by device.Space; Arena and Labels are the Program's own
+	spaces  [spaces][]float32 // by device.Space; Arena, Labels and Momentum are the Program's own
 	results []int             // offsets into the arena
 	classes int               // the fewest classes that a kernel reads the labels for; 0 if none does
 	scratch []float32         // what the kernels work in, one after the other
@@ -23,7 +23,7 @@ type Program struct {
 
 var _ device.Program = (*Program)(nil)
 
-const spaces = int(device.Labels) + 1
+const spaces = int(device.Momentum) + 1
 
 // step is a kernel call with its operands in place.
 type step struct {
@@ -55,6 +55,7 @@ func load(code *device.Code) (*Program, error) {
 	p := &Program{code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
 	p.spaces[device.Arena] = aligned(code.Arena)
 	p.spaces[device.Labels] = aligned(code.Batch)
+	p.spaces[device.Momentum] = make([]float32, 1)
 	for i := range code.Calls {
 		c := &code.Calls[i]
 		e, err := checkCall(code, c)
@@ -84,7 +85,7 @@ func (p *Program) place(refs []device.Ref) [][]float32 {
 	operands := make([][]float32, len(refs))
 	for i, r := range refs {
 		switch r.Space {
-		case device.Arena, device.Labels:
+		case device.Arena, device.Labels, device.Momentum:
 			operands[i] = part(p.spaces[r.Space], r)
 		default:
 			p.moving = append(p.moving, moving{&operands[i], r})
@@ -117,6 +118,13 @@ func (p *Program) Code() *device.Code { return p.code }
 // has one element per result: anything else panics. A batch of the wrong size is an error, and so is a label that is no
 // class, which is a *LabelError inside; then grad and out are as they were.
 func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64) error {
+	return p.RunBuffered(params, grad, nil, 0, b, out)
+}
+
+// RunBuffered is Run for code with buffers: buffers is a *Vector of length Code.Buffers, or nil where that is 0, and momentum is from 0
+// to 1, or it panics. A batch that Run refuses leaves the buffers as they were.
+func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
+	p.takeBuffers(buffers, momentum)
 	if err := p.prepare(params, grad, b, out); err != nil {
 		return fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
 	}
@@ -134,6 +142,7 @@ func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64)
 
 // Timed is Run with a clock around each call: it returns the time of each element of Code().Calls.
 func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float64) (perCall []time.Duration, err error) {
+	p.takeBuffers(nil, 0)
 	if err := p.prepare(params, grad, b, out); err != nil {
 		return nil, fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
 	}
@@ -187,6 +196,20 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 		*m.operand = part(p.spaces[m.ref.Space], m.ref)
 	}
 	return nil
+}
+
+// takeBuffers checks the buffers that RunBuffered is given.
+func (p *Program) takeBuffers(buffers device.Vector, momentum float64) {
+	if !(momentum >= 0 && momentum <= 1) {
+		panic(fmt.Sprintf("cpu: RunBuffered: momentum is %v, want 0 to 1", momentum))
+	}
+	p.spaces[device.Buffers], p.spaces[device.Momentum][0] = nil, float32(momentum)
+	if p.code.Buffers > 0 {
+		p.spaces[device.Buffers] = data("RunBuffered", buffers)
+		checkLen("RunBuffered", "buffers", len(p.spaces[device.Buffers]), p.code.Buffers)
+	} else if buffers != nil {
+		panic("cpu: RunBuffered: buffers are given to code without any, want nil")
+	}
 }
 
 func (p *Program) checkBatch(b device.Batch) error {

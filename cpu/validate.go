@@ -12,7 +12,7 @@ func checkCode(code *device.Code) error {
 		name       string
 		got, least int
 	}{
-		{"batch", code.Batch, 1}, {"features", code.Features, 0}, {"dim", code.Dim, 0}, {"arena", code.Arena, 0},
+		{"batch", code.Batch, 1}, {"features", code.Features, 0}, {"dim", code.Dim, 0}, {"arena", code.Arena, 0}, {"buffers", code.Buffers, 0},
 	} {
 		if s.got < s.least {
 			return fmt.Errorf("%s is %d, want at least %d", s.name, s.got, s.least)
@@ -38,8 +38,8 @@ func checkCall(code *device.Code, c *device.Call) (entry, error) {
 		}
 	}
 	for i, r := range c.Out {
-		if r.Space != device.Arena && r.Space != device.Grads {
-			return e, fmt.Errorf("output %d is at %s, want a place in %s or %s", i, place(r), device.Arena, device.Grads)
+		if r.Space != device.Arena && r.Space != device.Grads && r.Space != device.Buffers {
+			return e, fmt.Errorf("output %d is at %s, want a place in %s, %s or %s", i, place(r), device.Arena, device.Grads, device.Buffers)
 		}
 		if err := checkRef(code, r); err != nil {
 			return e, fmt.Errorf("output %d: %w", i, err)
@@ -60,11 +60,13 @@ func checkRef(code *device.Code, r device.Ref) error {
 		return fmt.Errorf("%s in code without gradient", r)
 	}
 	size := [spaces]int{
-		device.Params: code.Dim,
-		device.Grads:  code.Dim,
-		device.Arena:  code.Arena,
-		device.Input:  code.Batch * code.Features,
-		device.Labels: code.Batch,
+		device.Params:   code.Dim,
+		device.Grads:    code.Dim,
+		device.Arena:    code.Arena,
+		device.Input:    code.Batch * code.Features,
+		device.Labels:   code.Batch,
+		device.Buffers:  code.Buffers,
+		device.Momentum: 1,
 	}[r.Space]
 	// Off is compared first, so that a sum beyond the range of int cannot hide.
 	if r.Off < 0 || r.Len < 0 || r.Off > size || r.Len > size-r.Off {

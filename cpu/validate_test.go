@@ -17,8 +17,8 @@ func TestLoadErrors(t *testing.T) {
 		"cpu: load layer: result loss is at space 9":                                          func(c *device.Code) { c.Results[0].Ref.Space = 9 },
 		"cpu: load layer: call 0, lin (fc): kernel is unknown":                                func(c *device.Code) { c.Calls[0].Kernel = "lin" },
 		"cpu: load layer: call 0, linear (fc): input 1: params[4:13], want a place in params": func(c *device.Code) { c.Calls[0].In[1].Off = 4 },
-		"cpu: load layer: call 0, linear (fc): input 0: space 5 is unknown":                   func(c *device.Code) { c.Calls[0].In[0].Space = 5 },
-		"cpu: load layer: call 0, linear (fc): output 0 is at params[0:6], want a place in arena or grads": func(c *device.Code) {
+		"cpu: load layer: call 0, linear (fc): input 0: space 7 is unknown":                   func(c *device.Code) { c.Calls[0].In[0].Space = 7 },
+		"cpu: load layer: call 0, linear (fc): output 0 is at params[0:6], want a place in arena, grads or buffers": func(c *device.Code) {
 			c.Calls[0].Out[0].Space = device.Params
 		},
 		"cpu: load layer: call 0, linear (fc): output 0: arena[11:17], want a place in arena[0:16]": func(c *device.Code) {

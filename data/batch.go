@@ -7,34 +7,64 @@ import (
 )
 
 // Batch fills dst with the consecutive examples from, from+1, ... to-1, for evaluation. It reuses the memory of dst where that is
-// large enough. It panics where 0 <= from <= to <= Len does not hold.
-func (s Split) Batch(dst *device.Batch, from, to int) {
+// large enough. It panics where 0 <= from <= to <= Len does not hold. A picture that cannot be read is an error.
+func (s Split) Batch(dst *device.Batch, from, to int) error {
 	if from < 0 || to < from || to > s.Len() {
 		panic(fmt.Sprintf("data: batch of examples %d to %d of %d", from, to, s.Len()))
 	}
-	resize(dst, to-from, s.features)
-	s.norm.apply(dst.X, s.Pixels[from*s.features:to*s.features], nil)
+	f := s.Features()
+	resize(dst, to-from, f)
+	s.norm.apply(dst.X, s.Pixels[from*f:to*f], nil)
 	copy(dst.Y, s.Labels[from:to])
+	return nil
 }
 
 // examplesAhead is how many examples before its turn an example is asked for.
 const examplesAhead = 4
 
-// Gather fills dst with the examples of the given indices, in their order. It reuses the memory of dst where that is large
-// enough. It panics where an index is not in [0,Len).
-func (s Split) Gather(dst *device.Batch, examples []int32) {
-	f := s.features
-	resize(dst, len(examples), f)
+// Gather fills dst with the examples of the given indices, in their order and as they are for evaluation. It reuses the memory of
+// dst where that is large enough. It panics where an index is not in [0,Len). A picture that cannot be read is an error.
+func (s Split) Gather(dst *device.Batch, examples []int32) error {
+	s.claim(dst, examples)
+	f := s.Features()
+	for row, e := range examples {
+		s.norm.apply(dst.X[row*f:(row+1)*f], s.pixels(e), s.pixels(examples[min(row+examplesAhead, len(examples)-1)]))
+		dst.Y[row] = s.Labels[e]
+	}
+	return nil
+}
+
+// gatherVaried is Gather as training sees the examples: varied by chance.
+func (s Split) gatherVaried(dst *device.Batch, examples []int32, k augmentKey, w *worker) error {
+	if s.varied == None {
+		return s.Gather(dst, examples)
+	}
+	s.claim(dst, examples)
+	f := s.Features()
+	for row, e := range examples {
+		stream := k.stream(row)
+		picture := w.room(f)
+		shifted(picture, s.pixels(e), s.shape, &stream)
+		s.norm.apply(dst.X[row*f:(row+1)*f], picture, nil)
+		dst.Y[row] = s.Labels[e]
+	}
+	return nil
+}
+
+// claim gives dst room for examples that are there.
+func (s Split) claim(dst *device.Batch, examples []int32) {
+	resize(dst, len(examples), s.Features())
 	for _, e := range examples {
 		if e < 0 || int(e) >= s.Len() {
 			panic(fmt.Sprintf("data: example %d of %d", e, s.Len()))
 		}
 	}
-	pixels := func(row int) []uint8 { return s.Pixels[int(examples[row])*f:][:f] }
-	for row, e := range examples {
-		s.norm.apply(dst.X[row*f:(row+1)*f], pixels(row), pixels(min(row+examplesAhead, len(examples)-1)))
-		dst.Y[row] = s.Labels[e]
-	}
+}
+
+// pixels is one example in memory.
+func (s Split) pixels(e int32) []uint8 {
+	f := s.Features()
+	return s.Pixels[int(e)*f:][:f]
 }
 
 // resize gives dst room for n examples, and no more memory than that needs.
@@ -46,4 +76,17 @@ func resize(dst *device.Batch, n, features int) {
 		dst.Y = make([]int32, n)
 	}
 	dst.X, dst.Y = dst.X[:n*features], dst.Y[:n]
+}
+
+// worker is the scratch space of one goroutine.
+type worker struct {
+	picture []uint8
+}
+
+// room is memory for n pixels, of any content.
+func (w *worker) room(n int) []uint8 {
+	if cap(w.picture) < n {
+		w.picture = make([]uint8, n)
+	}
+	return w.picture[:n]
 }

@@ -20,24 +20,39 @@ type LoaderOptions struct {
 	Ahead    int      // batches prepared in the background; 0: none, Next does the work itself
 }
 
-// Loader hands an agent the batches of step First, First+1, ... in this order. With Ahead > 0 a goroutine prepares them while
-// the agent computes. The batches depend on the seed, the agent and the step alone, never on Ahead or First.
+// Loader hands an agent the batches of step First, First+1, ... in this order, varied as the set's augmentation says. With
+// Ahead > 0 a goroutine prepares them while the agent computes. The batches depend on the seed, the agent and the step alone,
+// never on Ahead or First.
 //
 // Next, Release and Batch belong to one goroutine; Close may come from any.
 type Loader struct {
 	split Split
-	order *Order // for Batch, and for Next where nothing is prepared ahead
-	made  *Order // for the goroutine
-	idx   []int32
+	seed  uint64
+	here  *maker // for Batch, and for Next where nothing is prepared ahead
+	ahead *maker // for the goroutine
 
 	step    int // of the next Next
 	buffers int
 	out     []*int32 // the first label of each batch not yet released: its identity
 	free    chan device.Batch
-	ready   chan device.Batch
+	ready   chan made
+	err     error // ends the loader
 	stop    chan struct{}
 	done    sync.WaitGroup
 	close   sync.Once
+}
+
+// maker makes the batches of steps.
+type maker struct {
+	order *Order
+	idx   []int32
+	room  worker
+}
+
+// made is a batch that is ready, or why there is none.
+type made struct {
+	batch device.Batch
+	err   error
 }
 
 // NewLoader opens the batches of one agent, whose shard is a list of examples of split. It keeps shard and does not change it. It
@@ -56,13 +71,14 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 				agent, i, e, split.Len()-1)
 		}
 	}
-	made := *order // no permutation yet: the two share nothing but the shard
-	l := &Loader{split: split, order: order, made: &made, step: o.First, buffers: o.Ahead + 1, stop: make(chan struct{})}
+	other := *order // no permutation yet: the two share nothing but the shard
+	l := &Loader{split: split, seed: o.Seed, here: &maker{order: order}, ahead: &maker{order: &other}, step: o.First, buffers: o.Ahead + 1,
+		stop: make(chan struct{})}
 	l.free = make(chan device.Batch, l.buffers)
-	l.ready = make(chan device.Batch, l.buffers)
+	l.ready = make(chan made, l.buffers)
 	for range l.buffers {
 		var b device.Batch
-		resize(&b, order.batch, split.features)
+		resize(&b, order.batch, split.Features())
 		l.free <- b
 	}
 	if o.Ahead > 0 {
@@ -71,46 +87,71 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	return l, nil
 }
 
-// prepare fills free buffers until the loader is closed. ready has room for all buffers, so only free is waited for.
+// prepare fills free buffers until the loader is closed, or until that fails. ready has room for all buffers, so only free is
+// waited for.
 func (l *Loader) prepare(step int) {
-	var idx []int32
 	for ; ; step++ {
 		select {
 		case <-l.stop:
 			return
 		case b := <-l.free:
-			idx = l.made.At(idx, step)
-			l.split.Gather(&b, idx)
-			l.ready <- b
+			err := l.fill(l.ahead, &b, step)
+			l.ready <- made{b, err}
+			if err != nil {
+				return
+			}
 		}
 	}
 }
 
-// Next returns the batch of the next step, for reading only; give it back with Release. It returns ErrClosed on a closed loader.
-// It panics if the caller holds Ahead+1 batches already, since it would wait for ever.
+// fill makes the batch of a step.
+func (l *Loader) fill(m *maker, dst *device.Batch, step int) error {
+	m.idx = m.order.At(m.idx, step)
+	if err := l.split.gatherVaried(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room); err != nil {
+		return fmt.Errorf("data: batch of agent %d at step %d: %w", m.order.agent, step, err)
+	}
+	return nil
+}
+
+// Next returns the batch of the next step, for reading only; give it back with Release. It returns ErrClosed on a closed loader,
+// and an error that names the picture where one cannot be read, which ends the loader. It panics if the caller holds Ahead+1
+// batches already, since it would wait for ever.
 func (l *Loader) Next() (device.Batch, error) {
 	select {
 	case <-l.stop:
 		return device.Batch{}, ErrClosed
 	default:
 	}
+	if l.err != nil {
+		return device.Batch{}, l.err
+	}
 	if len(l.out) == l.buffers {
 		panic(fmt.Sprintf("data: Next while all %d batches of the loader are out: Release one first", l.buffers))
 	}
-	var b device.Batch
-	if l.buffers == 1 {
-		b = <-l.free
-		l.Batch(&b, l.step)
-	} else {
-		select {
-		case b = <-l.ready:
-		case <-l.stop:
-			return device.Batch{}, ErrClosed
-		}
+	b, err := l.take()
+	if err != nil {
+		return device.Batch{}, err
 	}
 	l.step++
 	l.out = append(l.out, &b.Y[0])
 	return b, nil
+}
+
+// take waits for the next batch, or makes it.
+func (l *Loader) take() (device.Batch, error) {
+	var m made
+	if l.buffers == 1 {
+		m.batch = <-l.free
+		m.err = l.fill(l.here, &m.batch, l.step)
+	} else {
+		select {
+		case m = <-l.ready:
+		case <-l.stop:
+			return device.Batch{}, ErrClosed
+		}
+	}
+	l.err = m.err
+	return m.batch, m.err
 }
 
 // Release gives back a batch that came from Next: its memory becomes a later batch. It panics if the batch is not out.
@@ -127,23 +168,20 @@ func (l *Loader) Release(b device.Batch) {
 }
 
 // Batch fills dst with the batch of any step, at once. It reuses the memory of dst and leaves Next where it is. It panics if step
-// < 0.
-func (l *Loader) Batch(dst *device.Batch, step int) {
-	l.idx = l.order.At(l.idx, step)
-	l.split.Gather(dst, l.idx)
-}
+// < 0. A picture that cannot be read is an error.
+func (l *Loader) Batch(dst *device.Batch, step int) error { return l.fill(l.here, dst, step) }
 
 // Step is the step that the next Next will return.
 func (l *Loader) Step() int { return l.step }
 
 // Epoch is the number of local epochs that lie before a step, see [Order.Epoch].
-func (l *Loader) Epoch(step int) float64 { return l.order.Epoch(step) }
+func (l *Loader) Epoch(step int) float64 { return l.here.order.Epoch(step) }
 
 // StepsPerEpoch is the number of steps of a local epoch, see [Order.StepsPerEpoch].
-func (l *Loader) StepsPerEpoch() int { return l.order.StepsPerEpoch() }
+func (l *Loader) StepsPerEpoch() int { return l.here.order.StepsPerEpoch() }
 
 // Sizes lists the batch sizes that occur, see [Order.Sizes].
-func (l *Loader) Sizes() []int { return l.order.Sizes() }
+func (l *Loader) Sizes() []int { return l.here.order.Sizes() }
 
 // Close stops the goroutine of the loader and returns once it has ended. Batches that are out stay valid. Closing twice is
 // harmless.

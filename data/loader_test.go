@@ -59,7 +59,9 @@ func TestLoaderIsAPureFunctionOfTheStep(t *testing.T) {
 				t.Errorf("next step is %d, want 23", l.Step())
 			}
 			var direct [1]device.Batch
-			l.Batch(&direct[0], 11)
+			if err := l.Batch(&direct[0], 11); err != nil {
+				t.Fatal(err)
+			}
 			sameBatches(t, "direct", direct[:], want[11:12])
 		}
 	}
@@ -119,7 +121,7 @@ func TestLoaderIsBounded(t *testing.T) {
 // Close frees a caller who waits in Next. The loader here has no goroutine behind it, so nothing else ever would.
 func TestCloseEndsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &Loader{buffers: 2, ready: make(chan device.Batch), stop: make(chan struct{})}
+		l := &Loader{buffers: 2, ready: make(chan made), stop: make(chan struct{})}
 		answer := make(chan error, 1)
 		go func() {
 			_, err := l.Next()

@@ -38,7 +38,7 @@ func TestLoadMNISTInAnySpelling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.Shape, []int{4, 3}) || s.Train.Len() != 12 || s.Test.Len() != 5 || s.Classes != 10 || s.Mean != 0.1307 || s.Std != 0.3081 {
+	if !slices.Equal(s.Shape, []int{4, 3}) || s.Train.Len() != 12 || s.Test.Len() != 5 || s.Classes != 10 || !slices.Equal(s.Mean, []float32{0.1307}) || !slices.Equal(s.Std, []float32{0.3081}) {
 		t.Errorf("shape %v, %d and %d examples, %d classes, mean %v, std %v", s.Shape, s.Train.Len(), s.Test.Len(), s.Classes, s.Mean, s.Std)
 	}
 	if s.Train.Labels[11] != 1 || s.Train.Pixels[13] != 3 || !slices.Equal(s.Test.Labels, []int32{0, 1, 2, 3, 4}) {

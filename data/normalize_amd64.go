@@ -9,16 +9,19 @@ import "golang.org/x/sys/cpu"
 type normalizeCode struct {
 	name string
 	run  func(dst *float32, pixels *uint8, n int, scale, shift float32, ahead *uint8)
+
+	// pattern does dst[i] = scale[i mod 48]·pixels[i] + shift[i mod 48] for n pixels, a positive multiple of 48. It may be nil.
+	pattern func(dst *float32, pixels *uint8, n int, p *pattern)
 }
 
 // normalizeCodes is what this processor can run, fastest first. SSE2, which every amd64 has, is three times faster than the
 // table. GODEBUG=cpu.avx512f=off and cpu.avx2=off take from it.
 func normalizeCodes() []normalizeCode {
-	codes := []normalizeCode{{"sse2", normalizeSSE2}}
+	codes := []normalizeCode{{"sse2", normalizeSSE2, nil}}
 	if cpu.X86.HasAVX2 {
-		codes = append([]normalizeCode{{"avx2", normalizeAVX2}}, codes...)
+		codes = append([]normalizeCode{{"avx2", normalizeAVX2, patternAVX2}}, codes...)
 		if cpu.X86.HasAVX512F {
-			codes = append([]normalizeCode{{"avx512", normalizeAVX512}}, codes...)
+			codes = append([]normalizeCode{{"avx512", normalizeAVX512, patternAVX512}}, codes...)
 		}
 	}
 	return codes
@@ -29,19 +32,33 @@ var normalizeIn = normalizeCodes()[0]
 // normalizeBlock is how many pixels one call of assembly takes: a microsecond or two, since the scheduler cannot stop a goroutine there.
 const normalizeBlock = 1 << 14
 
-// apply writes the numbers of pixels to dst. It also asks the caches for the pixels ahead, where that is not empty: those that are
-// wanted soon, and lie anywhere in the set.
-func (n *normalizer) apply(dst []float32, pixels, ahead []uint8) {
+// apply is normalizer.apply for one channel.
+func (c *channel) apply(dst []float32, pixels, ahead []uint8) {
 	dst = dst[:len(pixels)]
 	for len(pixels) >= 16 {
 		whole := min(len(pixels)&^15, normalizeBlock)
 		if len(ahead) == 0 {
 			ahead = pixels
 		}
-		normalizeIn.run(&dst[0], &pixels[0], whole, n.scale, n.shift, &ahead[0])
+		normalizeIn.run(&dst[0], &pixels[0], whole, c.scale, c.shift, &ahead[0])
 		dst, pixels, ahead = dst[whole:], pixels[whole:], ahead[min(whole, len(ahead)):]
 	}
-	n.applyGo(dst, pixels)
+	c.applyGo(dst, pixels)
+}
+
+// patternBlock is how many pixels one call of assembly takes with a pattern, a multiple of its length.
+const patternBlock = patternLength * (normalizeBlock / patternLength)
+
+// applyPattern writes the numbers of as many pixels as its vectors take, and returns how many.
+func (n *normalizer) applyPattern(dst []float32, pixels []uint8) int {
+	whole := len(pixels) / patternLength * patternLength
+	if normalizeIn.pattern == nil {
+		return 0
+	}
+	for at := 0; at < whole; at += patternBlock {
+		normalizeIn.pattern(&dst[at], &pixels[at], min(whole-at, patternBlock), &n.pattern)
+	}
+	return whole
 }
 
 //go:noescape
@@ -52,3 +69,9 @@ func normalizeAVX2(dst *float32, pixels *uint8, n int, scale, shift float32, ahe
 
 //go:noescape
 func normalizeAVX512(dst *float32, pixels *uint8, n int, scale, shift float32, ahead *uint8)
+
+//go:noescape
+func patternAVX2(dst *float32, pixels *uint8, n int, p *pattern)
+
+//go:noescape
+func patternAVX512(dst *float32, pixels *uint8, n int, p *pattern)

@@ -2,5 +2,6 @@
 
 package data
 
-// apply writes the numbers of pixels to dst.
-func (n *normalizer) apply(dst []float32, pixels, _ []uint8) { n.applyGo(dst, pixels) }
+func (c *channel) apply(dst []float32, pixels, _ []uint8) { c.applyGo(dst, pixels) }
+
+func (n *normalizer) applyPattern([]float32, []uint8) int { return 0 }

@@ -10,7 +10,7 @@ func TestApplyTwins(t *testing.T) { applyTwins(t) }
 
 func applyTwins(t *testing.T) {
 	t.Helper()
-	n, err := newNormalizer(mnistMean, mnistStd)
+	n, err := newNormalizer([]float32{mnistMean}, []float32{mnistStd})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,11 +18,17 @@ func applyTwins(t *testing.T) {
 	for i := range source {
 		source[i] = uint8(i * 7)
 	}
+	three, err := newNormalizer([]float32{0.485, 0.456, 0.406}, []float32{0.229, 0.224, 0.225})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for length := range 150 {
 		for offset := range 17 {
 			applyTwin(t, n, source[offset:offset+length], source[:length/2])
+			applyTwin(t, three, source[offset:offset+length], nil)
 		}
 	}
+	applyTwin(t, three, source[3:], nil)
 	applyTwin(t, n, source[3:], nil) // more than a call takes
 	applyTwin(t, n, source[3:], source[:100])
 }
@@ -47,11 +53,11 @@ func applyTwin(t *testing.T, n *normalizer, in, ahead []uint8) {
 
 // The table is (p/255 - mean)/std to a few units of the last place at the largest value.
 func TestTableIsTheFormula(t *testing.T) {
-	n, err := newNormalizer(mnistMean, mnistStd)
+	n, err := newNormalizer([]float32{mnistMean}, []float32{mnistStd})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for p, got := range n.table {
+	for p, got := range n.channels[0].table {
 		want := (float64(p)/255 - mnistMean) / mnistStd
 		if math.Abs(float64(got)-want) > 1e-6 {
 			t.Errorf("pixel %d is %v, want %v", p, got, want)
@@ -59,8 +65,31 @@ func TestTableIsTheFormula(t *testing.T) {
 	}
 }
 
+// Channels take turns, each with its own mean and std.
+func TestChannelsTakeTurns(t *testing.T) {
+	mean, std := []float32{0.1, 0.5, 0.9}, []float32{1, 0.5, 0.25}
+	n, err := newNormalizer(mean, std)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pixels, got := make([]uint8, 3*33), make([]float32, 3*33)
+	for i := range pixels {
+		pixels[i] = uint8(i * 2)
+	}
+	n.apply(got, pixels, nil)
+	for i, v := range got {
+		want := (float64(pixels[i])/255 - float64(mean[i%3])) / float64(std[i%3])
+		if math.Abs(float64(v)-want) > 1e-6 {
+			t.Fatalf("pixel %d is %v, want %v", i, v, want)
+		}
+	}
+	if _, err := newNormalizer(mean[:2], std[:2]); err == nil {
+		t.Error("two channels are accepted")
+	}
+}
+
 func BenchmarkApply(b *testing.B) {
-	n, err := newNormalizer(mnistMean, mnistStd)
+	n, err := newNormalizer([]float32{mnistMean}, []float32{mnistStd})
 	if err != nil {
 		b.Fatal(err)
 	}

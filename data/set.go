@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// Set is a labelled set of images in memory: examples to train on, others to test on. It is immutable once made, so any number of
-// agents read it at the same time. Make one with [New], [Open], [LoadMNIST] or [Synthetic].
+// Set is a labelled set of images: examples to train on, others to test on. It does not change once made, so any number of agents
+// read it at the same time. Make one with [New], [Open], [LoadMNIST], [LoadCIFAR10] or [Synthetic].
 type Set struct {
 	Name    string
-	Shape   []int // of one example, for instance [28 28]
+	Shape   []int // of one example: [28 28], or [H W C], red, green and blue last
 	Classes int
 	Train   Split
 	Test    Split
-	Mean    float32 // of pixel/255, subtracted
-	Std     float32 // of pixel/255, divided by
+	Mean    []float32 // of pixel/255, subtracted: for each channel, or one for all
+	Std     []float32 // of pixel/255, divided by: as many
 
 	print func() string
 }
@@ -30,8 +30,9 @@ type Split struct {
 	Pixels []uint8 // Len()×Features(), row-major
 	Labels []int32 // Len() class indices
 
-	features int
-	norm     *normalizer
+	shape  [3]int // rows, columns, channels
+	norm   *normalizer
+	varied Augment // how training varies the examples
 }
 
 // Examples are the images and labels that [New] makes a [Split] of.
@@ -40,9 +41,14 @@ type Examples struct {
 	Labels []int32 // n class indices in [0,classes)
 }
 
-// New makes a set of the given examples, which it keeps. It refuses pixels and labels that do not fit each other or the shape,
-// labels outside [0,classes), and a mean or std that cannot normalise.
+// New makes a set of the given examples, which it keeps, with one mean and one std for all pixels. It refuses pixels and labels
+// that do not fit each other or the shape, labels outside [0,classes), and a mean or std that cannot normalise.
 func New(name string, shape []int, classes int, mean, std float32, train, test Examples) (*Set, error) {
+	return NewChannels(name, shape, classes, []float32{mean}, []float32{std}, train, test)
+}
+
+// NewChannels is [New] with a mean and a std for each channel, of which the shape [H W C] has 1 or 3.
+func NewChannels(name string, shape []int, classes int, mean, std []float32, train, test Examples) (*Set, error) {
 	features := 1
 	for _, d := range shape {
 		if d <= 0 || features > math.MaxInt32/d {
@@ -57,7 +63,10 @@ func New(name string, shape []int, classes int, mean, std float32, train, test E
 	if err != nil {
 		return nil, fmt.Errorf("data: set %s: %w", name, err)
 	}
-	s := &Set{Name: name, Shape: slices.Clone(shape), Classes: classes, Mean: mean, Std: std}
+	if n := len(norm.channels); n > 1 && (len(shape) != 3 || shape[2] != n) {
+		return nil, fmt.Errorf("data: set %s: %d means and shape %v, want one mean, or rows, columns and as many channels", name, n, shape)
+	}
+	s := &Set{Name: name, Shape: slices.Clone(shape), Classes: classes, Mean: slices.Clone(mean), Std: slices.Clone(std)}
 	for _, half := range []struct {
 		name string
 		from Examples
@@ -66,10 +75,25 @@ func New(name string, shape []int, classes int, mean, std float32, train, test E
 		if err := half.from.check(features, classes); err != nil {
 			return nil, fmt.Errorf("data: set %s: %s examples: %w", name, half.name, err)
 		}
-		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, features: features, norm: norm}
+		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, shape: volume(shape), norm: norm, varied: None}
 	}
 	s.print = sync.OnceValue(s.hash)
 	return s, nil
+}
+
+// volume is a shape as rows, columns and channels.
+func volume(shape []int) [3]int {
+	switch len(shape) {
+	case 2:
+		return [3]int{shape[0], shape[1], 1}
+	case 3:
+		return [3]int(shape)
+	}
+	features := 1
+	for _, d := range shape {
+		features *= d
+	}
+	return [3]int{1, features, 1}
 }
 
 func (e Examples) check(features, classes int) error {
@@ -85,7 +109,7 @@ func (e Examples) check(features, classes int) error {
 }
 
 // Features is the number of values of one example: the product of Shape.
-func (s *Set) Features() int { return s.Train.features }
+func (s *Set) Features() int { return s.Train.Features() }
 
 // Fingerprint is a hash, in 32 hexadecimal digits, of all that a training run sees of the set: shape, classes, normalisation,
 // pixels and labels. A checkpoint keeps it, to notice that it is resumed on other data. The name is no part of it.
@@ -93,8 +117,11 @@ func (s *Set) Fingerprint() string { return s.print() }
 
 func (s *Set) hash() string {
 	h := sha256.New()
-	head := []uint64{uint64(len(s.Shape)), uint64(s.Classes), uint64(math.Float32bits(s.Mean)), uint64(math.Float32bits(s.Std)),
-		uint64(s.Train.Len()), uint64(s.Test.Len())}
+	head := []uint64{uint64(len(s.Shape)), uint64(s.Classes)}
+	for _, v := range append(slices.Clone(s.Mean), s.Std...) {
+		head = append(head, uint64(math.Float32bits(v)))
+	}
+	head = append(head, uint64(s.Train.Len()), uint64(s.Test.Len()))
 	for _, d := range s.Shape {
 		head = append(head, uint64(d))
 	}
@@ -121,4 +148,4 @@ func (s *Set) hash() string {
 func (s Split) Len() int { return len(s.Labels) }
 
 // Features is the number of values of one example.
-func (s Split) Features() int { return s.features }
+func (s Split) Features() int { return s.shape[0] * s.shape[1] * s.shape[2] }

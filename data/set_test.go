@@ -58,6 +58,9 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
+	if _, err := NewChannels("x", []int{2, 3}, 2, make([]float32, 3), []float32{1, 1, 1}, ok, ok); err == nil || !strings.Contains(err.Error(), "3 means and shape [2 3]") {
+		t.Errorf("error %v, want one about channels", err)
+	}
 	if _, err := New("x", []int{6}, 2, 0, 1, ok, Examples{ok.Pixels, []int32{0}}); err == nil || !strings.Contains(err.Error(), "test examples") {
 		t.Errorf("error %v, want one about the test examples", err)
 	}

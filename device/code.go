@@ -6,15 +6,17 @@ import "fmt"
 type Space uint8
 
 const (
-	Params Space = iota // the flat parameter vector, given at Run
-	Grads               // the flat gradient vector, given at Run: same offsets as Params
-	Arena               // intermediate values: planned, owned by the Program
-	Input               // the batch's examples, N×features
-	Labels              // the batch's class indices, as float32 (exact below 2^24)
+	Params   Space = iota // the flat parameter vector, given at Run
+	Grads                 // the flat gradient vector, given at Run: same offsets as Params
+	Arena                 // intermediate values: planned, owned by the Program
+	Input                 // the batch's examples, N×features
+	Labels                // the batch's class indices, as float32 (exact below 2^24)
+	Buffers               // the flat buffer vector, given at RunBuffered: running means and variances
+	Momentum              // one number, given at RunBuffered: how far the buffers move
 )
 
 func (s Space) String() string {
-	return [...]string{"params", "grads", "arena", "input", "labels"}[s]
+	return [...]string{"params", "grads", "arena", "input", "labels", "buffers", "momentum"}[s]
 }
 
 // Ref is an operand: Len numbers from Off on in a Space.
@@ -49,6 +51,7 @@ type Code struct {
 	Features int // numbers per example
 	Dim      int // length of the parameter and gradient vectors
 	Arena    int // length of the arena
+	Buffers  int // length of the buffer vector; 0 where no call has one
 	Gradient bool
 	Calls    []Call
 	Results  []Result

@@ -16,6 +16,8 @@ func TestRefString(t *testing.T) {
 		{device.Ref{Space: device.Arena, Off: 16, Len: 1}, "arena[16:17]"},
 		{device.Ref{Space: device.Input, Len: 2}, "input[0:2]"},
 		{device.Ref{Space: device.Labels, Len: 2}, "labels[0:2]"},
+		{device.Ref{Space: device.Buffers, Off: 3, Len: 2}, "buffers[3:5]"},
+		{device.Ref{Space: device.Momentum, Len: 1}, "momentum[0:1]"},
 	} {
 		if got := c.ref.String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

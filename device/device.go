@@ -64,4 +64,7 @@ type Program interface {
 	// Run executes all kernel calls on one batch, with the parameters params, and writes the gradient to grad. Code without
 	// gradient takes a nil grad. The results stand in out, in the order of Code.Results.
 	Run(params, grad Vector, b Batch, out []float64) error
+	// RunBuffered is Run for code with buffers, which calls read or, by momentum (from 0 to 1), move. Those of its calls that write to
+	// buffers have done so when it returns; after an error the buffers hold anything. Code without buffers takes nil.
+	RunBuffered(params, grad, buffers Vector, momentum float64, b Batch, out []float64) error
 }

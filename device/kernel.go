@@ -35,6 +35,9 @@ const (
 	Add Kernel = "add"
 	// AddScaled: In a[n] b[n], Out y[n], Dims n, Attr c. y = a + c·b, the product rounded first; y may be a or b.
 	AddScaled Kernel = "add-scaled"
+	// MoveAverage: In x[n] avg[n] momentum[1], Out y[n], Dims n, Attr a. y = (1-momentum)·avg + momentum·(a·x), rounded once at the end;
+	// y may be avg.
+	MoveAverage Kernel = "move-average"
 )
 
 // Images are stored with their channels last (NHWC): element (n,h,w,c) of x[n·h·w·c] is x[((n·H+h)·W+w)·C+c]. A filter W[k·r·s·c] has its k
@@ -94,7 +97,7 @@ const (
 // Kernels lists every Kernel.
 func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy, Score,
-		HalfSquare, Scale, ScaleBy, Add, AddScaled,
+		HalfSquare, Scale, ScaleBy, Add, AddScaled, MoveAverage,
 		LinearSigmoid, LinearReLU, LinearGradXSigmoid, LinearGradXReLU, LinearGradWDecay,
 		Conv, ConvGradX, ConvGradW,
 		BatchNorm, BatchNormReLU, BatchNormAddReLU, BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad,

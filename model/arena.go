@@ -15,6 +15,8 @@ type buffer struct {
 	size        int
 	first, last int  // the steps between which it is occupied, both included
 	home        int  // the parameter whose place in the gradient vector it is, or -1
+	given       bool // lies where ref says, in the buffer vector
+	ref         device.Ref
 	kept        bool // holds a result, which must outlive the last step
 	used        bool
 	off         int
@@ -35,6 +37,9 @@ func place(l *lowered, dim func(param int) (offset int)) *placement {
 	p := &placement{lowered: l}
 	p.openBuffers()
 	p.home()
+	for _, u := range p.updates {
+		p.buffers[u.value].given, p.buffers[u.value].ref = true, u.ref
+	}
 	p.inPlace()
 	p.spans()
 	p.pack()
@@ -42,10 +47,12 @@ func place(l *lowered, dim func(param int) (offset int)) *placement {
 		if p.values[v].leaf {
 			continue
 		}
-		b := p.buffers[p.of[v]]
-		if b.home >= 0 {
+		switch b := p.buffers[p.of[v]]; {
+		case b.given:
+			p.values[v].ref = b.ref
+		case b.home >= 0:
 			p.values[v].ref.Space, p.values[v].ref.Off = device.Grads, dim(b.home)
-		} else {
+		default:
 			p.values[v].ref.Space, p.values[v].ref.Off = device.Arena, b.off
 		}
 	}
@@ -157,7 +164,7 @@ func (p *placement) spans() {
 func (p *placement) pack() {
 	var order []*buffer
 	for i := range p.buffers {
-		if b := &p.buffers[i]; b.used && b.home < 0 {
+		if b := &p.buffers[i]; b.used && b.home < 0 && !b.given {
 			order = append(order, b)
 			p.demand += roundUp(b.size)
 		}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"testing"
 
 	"gorgonia.org/gorgonia"
@@ -19,7 +20,8 @@ type replay struct {
 func checkPlaces(t *testing.T, what string, p *Plan) {
 	t.Helper()
 	c := p.Code()
-	r := replay{t, what, map[device.Space][]int{device.Arena: make([]int, c.Arena), device.Grads: make([]int, c.Dim)}}
+	r := replay{t, what, map[device.Space][]int{device.Arena: make([]int, c.Arena), device.Grads: make([]int, c.Dim),
+		device.Buffers: make([]int, c.Buffers)}}
 	for i, s := range p.lowered.steps {
 		call := c.Calls[i]
 		for k, v := range s.in {
@@ -48,6 +50,9 @@ func (r replay) expect(ref device.Ref, v int, leaf bool) {
 		if ref.Space == device.Arena || ref.Space == device.Grads {
 			r.t.Errorf("%s: leaf %d lies in %v, which is written", r.what, v, ref)
 		}
+		if ref.Space == device.Buffers && slices.Max(r.memory[ref.Space][ref.Off:ref.Off+ref.Len]) > 0 {
+			r.t.Errorf("%s: buffer %v is read after it moved", r.what, ref)
+		}
 		return
 	}
 	for i, holds := range r.memory[ref.Space][ref.Off : ref.Off+ref.Len] {
@@ -65,11 +70,11 @@ func (r replay) write(call device.Call, k, v int) {
 	if out.Space == device.Arena && out.Off%arenaAlign != 0 {
 		r.t.Errorf("%s: %v is not aligned to %d numbers", r.what, out, arenaAlign)
 	}
-	if out.Space != device.Arena && out.Space != device.Grads {
+	if out.Space != device.Arena && out.Space != device.Grads && out.Space != device.Buffers {
 		r.t.Errorf("%s: %s writes %v", r.what, call.Kernel, out)
 		return
 	}
-	inPlace := call.Kernel == device.Add || call.Kernel == device.AddScaled
+	inPlace := call.Kernel == device.Add || call.Kernel == device.AddScaled || call.Kernel == device.MoveAverage
 	for _, in := range call.In {
 		if overlap(in, out) && !(inPlace && in == out) {
 			r.t.Errorf("%s: %s reads %v and writes %v", r.what, call.Kernel, in, out)

@@ -23,10 +23,14 @@ type builder struct {
 	serial    uint32
 	names     map[string]bool
 	layout    Layout
-	data      map[*gorgonia.Node]device.Space // the leaves that hold a batch
-	params    gorgonia.Nodes                  // the leaves that hold parameters, in the order of layout
-	constants map[*gorgonia.Node]float64      // the leaves that hold one known number
-	depends   map[*gorgonia.Node]bool         // whether a parameter has influence on the node
+	buffers   Layout
+	data      map[*gorgonia.Node]device.Space // the leaves that hold a batch, and the momentum
+	bufferOf  map[*gorgonia.Node]int          // the leaves that hold a buffer: their place in buffers
+	norm      normMode
+	updates   []bufferMove
+	params    gorgonia.Nodes             // the leaves that hold parameters, in the order of layout
+	constants map[*gorgonia.Node]float64 // the leaves that hold one known number
+	depends   map[*gorgonia.Node]bool    // whether a parameter has influence on the node
 }
 
 func newBuilder(host Host) *builder {
@@ -36,6 +40,7 @@ func newBuilder(host Host) *builder {
 		kernels:   definitions(),
 		names:     map[string]bool{},
 		data:      map[*gorgonia.Node]device.Space{},
+		bufferOf:  map[*gorgonia.Node]int{},
 		constants: map[*gorgonia.Node]float64{},
 		depends:   map[*gorgonia.Node]bool{},
 	}
@@ -62,10 +67,17 @@ func (b *builder) input(space device.Space, shape ...int) *gorgonia.Node {
 	return n
 }
 
-// param adds the next tensor of the flat parameter vector.
+// param adds the next tensor of the flat parameter vector, of which every number starts uniform in ±1/√fan-in.
 func (b *builder) param(name string, fanIn int, shape ...int) *gorgonia.Node {
-	n := b.leaf(name, shape...)
-	b.layout.add(Tensor{Name: name, Shape: shape, Size: size(shape), Decay: true, FanIn: fanIn})
+	return b.paramOf(Tensor{Name: name, Shape: shape, FanIn: fanIn})
+}
+
+// paramOf is param for a tensor that says more than its shape.
+func (b *builder) paramOf(t Tensor) *gorgonia.Node {
+	name := t.Name
+	n := b.leaf(name, t.Shape...)
+	t.Size, t.Decay = size(t.Shape), true
+	b.layout.add(t)
 	if b.layout.dim > maxTensor {
 		panic(fmt.Errorf("%d parameters up to %s, want at most %d: choose smaller widths", b.layout.dim, name, maxTensor))
 	}

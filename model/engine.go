@@ -30,36 +30,67 @@ func NewEngine(n *Network, dev device.Device) *Engine {
 }
 
 // Sizes lists the lengths of the parameter tensors in flat order.
-func (e *Engine) Sizes() []int {
-	var sizes []int
-	for _, t := range e.Layout().Tensors() {
-		sizes = append(sizes, t.Size)
-	}
-	return sizes
-}
+func (e *Engine) Sizes() []int { return e.layout.sizes() }
+
+// BufferSizes lists the lengths of the buffers in flat order: for each batch norm the running means, then the running variances.
+func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
 
 // Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and returns that loss.
 func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
 	var out [1]float64
-	err = e.run(Train, x, dst, b, out[:])
+	err = e.run(Train, x, dst, nil, 0, b, out[:])
 	return out[0], err
+}
+
+// stepMomentum is how far the buffers move in a training step, as PyTorch has it.
+const stepMomentum = 0.1
+
+// Step is Grad as part of training: it also moves the buffers by the statistics of this batch, with momentum 0.1.
+func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float64, err error) {
+	var out [1]float64
+	err = e.run(Step, x, dst, buffers, stepMomentum, b, out[:])
+	return out[0], err
+}
+
+// Observe runs the batch forward at x, for the buffers alone: each becomes (1-momentum) of itself plus momentum times the mean, or the
+// unbiased variance, of the batch. A variance over one number is none, and leaves its buffer alone.
+func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum float64) error {
+	if e.buffers.dim == 0 {
+		return nil
+	}
+	return e.run(Observe, x, nil, buffers, momentum, b, nil)
 }
 
 // Score adds up over the batch at x: cross entropy without the L2 term, hits, and hits among the five largest.
 func (e *Engine) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	var out [3]float64
-	err = e.run(Score, x, nil, b, out[:])
+	err = e.run(Score, x, nil, nil, 0, b, out[:])
 	return out[0], out[1], out[2], err
 }
 
-func (e *Engine) run(kind Kind, x, grad device.Vector, b device.Batch, out []float64) error {
+// ScoreWith is Score with the buffers as the statistics of batch norm.
+func (e *Engine) ScoreWith(x, buffers device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+	var out [3]float64
+	err = e.run(ScoreWith, x, nil, buffers, 0, b, out[:])
+	return out[0], out[1], out[2], err
+}
+
+// Predict writes the logits of the batch at x, with the buffers as the statistics of batch norm, to out: N × Classes numbers.
+func (e *Engine) Predict(out []float64, x, buffers device.Vector, b device.Batch) error {
+	return e.run(Predict, x, nil, buffers, 0, b, out)
+}
+
+func (e *Engine) run(kind Kind, x, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
 	r := recipe{b.N(), kind}
 	p, err := e.take(r)
 	if err != nil {
 		return err
 	}
 	defer e.give(r, p)
-	return p.Run(x, grad, b, out)
+	if p.Code().Buffers == 0 {
+		return p.Run(x, grad, b, out)
+	}
+	return p.RunBuffered(x, grad, buffers, momentum, b, out)
 }
 
 // take lends a program, a new one if all are busy.

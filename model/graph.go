@@ -19,6 +19,7 @@ type Graph struct {
 	features int
 	results  []result
 	grads    gorgonia.Nodes // by parameter; nil where the graph is not differentiated
+	updates  []bufferMove
 	builder  *builder
 }
 
@@ -33,13 +34,18 @@ type result struct {
 func (g *Graph) Expr() *gorgonia.ExprGraph { return g.builder.graph }
 
 // Evaluate runs the graph on a Gorgonia TapeMachine, with the Host that it was built with: the second opinion about a plan,
-// which must give the same bits. Parameters and gradient have length Dim, grad is nil for Score, and out takes the results
+// which must give the same bits. Parameters and gradient have length Dim, grad is nil where there is none, and out takes the results
 // in the order of the plan's Code. It is slow and allocates freely.
 func (g *Graph) Evaluate(params, grad []float32, batch device.Batch, out []float64) error {
-	if err := g.checkEvaluate(params, grad, batch, out); err != nil {
+	return g.EvaluateBuffered(params, grad, nil, 0, batch, out)
+}
+
+// EvaluateBuffered is Evaluate for a graph that reads buffers or, by momentum, moves them.
+func (g *Graph) EvaluateBuffered(params, grad, buffers []float32, momentum float64, batch device.Batch, out []float64) error {
+	if err := g.checkEvaluate(params, grad, buffers, batch, out); err != nil {
 		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
 	}
-	if err := g.let(params, batch); err != nil {
+	if err := g.let(params, buffers, momentum, batch); err != nil {
 		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
 	}
 	machine := gorgonia.NewTapeMachine(g.builder.graph)
@@ -55,6 +61,14 @@ func (g *Graph) Evaluate(params, grad []float32, batch device.Batch, out []float
 		}
 		copy(grad[t.Offset:], values)
 	}
+	for _, u := range g.updates {
+		t := g.builder.buffers.tensors[u.buffer]
+		values, err := hostSlice(u.node.Value(), t.Shape)
+		if err != nil {
+			return fmt.Errorf("model: evaluating %s: buffer %s: %w", g.name, t.Name, err)
+		}
+		copy(buffers[t.Offset:], values)
+	}
 	for i, r := range g.results {
 		values, err := hostSlice(r.node.Value(), r.node.Shape())
 		if err != nil {
@@ -65,7 +79,7 @@ func (g *Graph) Evaluate(params, grad []float32, batch device.Batch, out []float
 	return nil
 }
 
-func (g *Graph) checkEvaluate(params, grad []float32, batch device.Batch, out []float64) error {
+func (g *Graph) checkEvaluate(params, grad, buffers []float32, batch device.Batch, out []float64) error {
 	dim, want := g.builder.layout.dim, 0
 	if g.grads != nil {
 		want = dim
@@ -75,6 +89,8 @@ func (g *Graph) checkEvaluate(params, grad []float32, batch device.Batch, out []
 		return fmt.Errorf("%d parameters, want %d", len(params), dim)
 	case len(grad) != want:
 		return fmt.Errorf("gradient vector of length %d, want %d", len(grad), want)
+	case len(buffers) != g.buffered():
+		return fmt.Errorf("buffer vector of length %d, want %d", len(buffers), g.buffered())
 	case batch.N() != g.batch || len(batch.X) != g.batch*g.features:
 		return fmt.Errorf("batch of %d labels and %d numbers, want %d labels and %d×%d numbers",
 			batch.N(), len(batch.X), g.batch, g.batch, g.features)
@@ -84,8 +100,16 @@ func (g *Graph) checkEvaluate(params, grad []float32, batch device.Batch, out []
 	return nil
 }
 
+// buffered is the length of the buffer vector, 0 where the graph has no use for it.
+func (g *Graph) buffered() int {
+	if len(g.builder.bufferOf) == 0 {
+		return 0
+	}
+	return g.builder.buffers.dim
+}
+
 // let gives every leaf its value.
-func (g *Graph) let(params []float32, batch device.Batch) error {
+func (g *Graph) let(params, buffers []float32, momentum float64, batch device.Batch) error {
 	labels := make([]float32, len(batch.Y))
 	for i, y := range batch.Y {
 		labels[i] = float32(y)
@@ -96,8 +120,11 @@ func (g *Graph) let(params []float32, batch device.Batch) error {
 	}
 	for n, space := range g.builder.data {
 		values := batch.X
-		if space == device.Labels {
+		switch space {
+		case device.Labels:
 			values = labels
+		case device.Momentum:
+			values = []float32{float32(momentum)}
 		}
 		if err := bind(n, values); err != nil {
 			return err
@@ -106,6 +133,12 @@ func (g *Graph) let(params []float32, batch device.Batch) error {
 	for i, n := range g.builder.params {
 		t := g.builder.layout.tensors[i]
 		if err := bind(n, params[t.Offset:t.Offset+t.Size]); err != nil {
+			return err
+		}
+	}
+	for n, i := range g.builder.bufferOf {
+		t := g.builder.buffers.tensors[i]
+		if err := bind(n, buffers[t.Offset:t.Offset+t.Size]); err != nil {
 			return err
 		}
 	}

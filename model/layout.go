@@ -8,14 +8,23 @@ import (
 // Tensor is one named parameter tensor inside the flat parameter vector.
 type Tensor struct {
 	Name   string // unique in its network: "fc1.weight"
-	Shape  []int  // row-major; a weight is outputs × inputs
+	Shape  []int  // row-major; a weight is outputs × inputs, a filter outputs × height × width × inputs
+	Axes   Axes   // in which order Shape has its axes, where other programs have another
 	Offset int    // of its first number in the flat vector
 	Size   int    // the product of Shape
 	Decay  bool   // whether weight decay applies to it
 	FanIn  int    // inputs of one output: what initialisation scales with
+
+	start start // how Init fills it
 }
 
-// Layout says where each parameter tensor of a network lies in its flat vector. Tensors follow each other without padding, in
+// Axes says what the axes of a tensor are. It is empty where nobody orders them otherwise.
+type Axes string
+
+// OHWI is the order of a filter: outputs, height, width, inputs. PyTorch and its files have OIHW.
+const OHWI Axes = "OHWI"
+
+// Layout says where each tensor of a network lies in its flat vector: parameters in one, buffers in another. Tensors follow each other without padding, in
 // the order in which the network creates them, so that the length of the vector is the number of parameters and a saved
 // vector can be read by other programs. A Layout is immutable.
 type Layout struct {
@@ -23,7 +32,7 @@ type Layout struct {
 	dim     int
 }
 
-// Dim is the number of parameters: the length of the flat vector.
+// Dim is the number of numbers: the length of the flat vector.
 func (l *Layout) Dim() int { return l.dim }
 
 // Tensors returns the tensors in flat order. The slice is the caller's.
@@ -33,6 +42,15 @@ func (l *Layout) Tensors() []Tensor {
 		tensors[i].Shape = slices.Clone(tensors[i].Shape)
 	}
 	return tensors
+}
+
+// sizes lists the lengths of the tensors in flat order.
+func (l *Layout) sizes() []int {
+	var sizes []int
+	for _, t := range l.tensors {
+		sizes = append(sizes, t.Size)
+	}
+	return sizes
 }
 
 // Tensor returns the tensor of that name, and whether there is one.

@@ -30,6 +30,13 @@ type lowered struct {
 	steps   []step
 	results []int // the value of each result of the graph
 	grads   []int // the value that is each parameter's gradient
+	updates []homed
+}
+
+// homed is a value that must be computed in a certain place: a buffer's new value, where the old one is.
+type homed struct {
+	value int
+	ref   device.Ref
 }
 
 // lowering is the work in progress.
@@ -58,6 +65,10 @@ func lower(g *Graph) (*lowered, error) {
 	for _, n := range g.grads {
 		l.grads = append(l.grads, l.of[n])
 	}
+	for _, u := range g.updates {
+		t := g.builder.buffers.tensors[u.buffer]
+		l.updates = append(l.updates, homed{l.of[u.node], device.Ref{Space: device.Buffers, Off: t.Offset, Len: t.Size}})
+	}
 	return &l.lowered, nil
 }
 
@@ -78,6 +89,9 @@ func (l *lowering) needed() map[*gorgonia.Node]bool {
 	}
 	for _, n := range l.graph.grads {
 		mark(n)
+	}
+	for _, u := range l.graph.updates {
+		mark(u.node)
 	}
 	return marked
 }
@@ -127,6 +141,8 @@ func (l *lowering) leaf(n *gorgonia.Node) error {
 	}
 	if space, ok := b.data[n]; ok {
 		v.ref.Space = space
+	} else if i, ok := b.bufferOf[n]; ok {
+		v.ref.Space, v.ref.Off = device.Buffers, b.buffers.tensors[i].Offset
 	} else {
 		v.ref.Space = device.Params
 		v.ref.Off = b.layout.tensors[slices.Index(b.params, n)].Offset
@@ -163,6 +179,9 @@ func (l *lowered) uses() []int {
 	}
 	for _, v := range l.grads {
 		n[v]++
+	}
+	for _, u := range l.updates {
+		n[u.value]++
 	}
 	return n
 }

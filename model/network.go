@@ -14,18 +14,38 @@ type Kind uint8
 const (
 	// Train computes the result "loss", the mean cross entropy of the batch plus the weight decay term, and the gradient of that.
 	Train Kind = iota
-	// Score computes sums over the batch: the results "loss_sum" (cross entropies, without weight decay), "hits" and "hits5".
+	// Score computes sums over the batch: the results "loss_sum" (cross entropies, without weight decay), "hits" and "hits5". Batch
+	// norm takes the statistics of the batch.
 	Score
+	// Step is Train, and moves the buffers by the statistics of the batch.
+	Step
+	// Observe only moves the buffers by the statistics of the batch.
+	Observe
+	// ScoreWith is Score with the buffers as statistics.
+	ScoreWith
+	// Predict computes the logits, batch × classes results "logit", with the buffers as statistics.
+	Predict
+	kinds
 )
 
+var kindNames = [kinds]string{"train", "score", "step", "observe", "score-with", "predict"}
+
 func (k Kind) String() string {
-	switch k {
-	case Train:
-		return "train"
-	case Score:
-		return "score"
+	if k < kinds {
+		return kindNames[k]
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// norm is where batch norm takes its statistics from.
+func (k Kind) norm() normMode {
+	switch k {
+	case Step, Observe:
+		return moveBuffers
+	case ScoreWith, Predict:
+		return fromBuffers
+	}
+	return fromBatch
 }
 
 // Network is a classifier: a function of a flat parameter vector and a batch of examples. It is immutable and may be used by
@@ -33,20 +53,21 @@ func (k Kind) String() string {
 type Network struct {
 	name    string
 	inputs  int
+	image   []int // height, width and channels; nil where an example is a row of numbers
 	classes int
 	decay   float64
 	layout  *Layout
+	buffers *Layout
 	forward func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
 }
 
 // newNetwork completes a network by building it once, which checks it and lays out its parameters.
 func newNetwork(n Network) (*Network, error) {
-	n.layout = &Layout{}
 	b, err := n.build(1, Score, nil)
 	if err != nil {
 		return nil, err
 	}
-	n.layout = &b.builder.layout
+	n.layout, n.buffers = &b.builder.layout, &b.builder.buffers
 	return &n, nil
 }
 
@@ -62,6 +83,9 @@ func (n *Network) Classes() int { return n.classes }
 // Layout says where each parameter lies in the flat vector.
 func (n *Network) Layout() *Layout { return n.layout }
 
+// Buffers says where each buffer lies in the flat buffer vector: for each batch norm its running_mean, then its running_var.
+func (n *Network) Buffers() *Layout { return n.buffers }
+
 // Dim is the number of parameters, the d of the paper.
 func (n *Network) Dim() int { return n.layout.dim }
 
@@ -76,7 +100,7 @@ func (n *Network) Plan(batch int, kind Kind) (*Plan, error) {
 }
 
 // Graph describes the network for batches of exactly that many examples as a Gorgonia graph, differentiated where kind is
-// Train. With a host the graph can also be evaluated by Gorgonia itself; Compile needs none.
+// Train or Step. With a host the graph can also be evaluated by Gorgonia itself; Compile needs none.
 func (n *Network) Graph(batch int, kind Kind, host Host) (*Graph, error) {
 	return n.build(batch, kind, host)
 }
@@ -90,23 +114,41 @@ func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
 	if batch < 1 {
 		return nil, fmt.Errorf("want at least 1 example in a batch")
 	}
-	if kind > Score {
-		return nil, fmt.Errorf("unknown kind, want Train or Score")
+	if kind >= kinds {
+		return nil, fmt.Errorf("unknown kind, want one of %v", kindNames)
 	}
 	b := newBuilder(host)
 	defer b.rescue(&err)
-	x := b.input(device.Input, batch, n.inputs)
-	y := b.input(device.Labels, batch)
+	b.norm = kind.norm()
+	x := b.input(device.Input, append([]int{batch}, n.example()...)...)
+	var labels *gorgonia.Node
+	if kind != Observe && kind != Predict {
+		labels = b.input(device.Labels, batch)
+	}
 	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, builder: b}
 	logits := n.forward(b, x)
-	if kind == Score {
+	switch kind {
+	case Score, ScoreWith:
 		b.layer = "score"
-		sums := b.apply(device.Score, 0, logits, y)
+		sums := b.apply(device.Score, 0, logits, labels)
 		g.results = []result{{"loss_sum", sums, 0}, {"hits", sums, 1}, {"hits5", sums, 2}}
-		return g, nil
+	case Predict:
+		for i := range batch * n.classes {
+			g.results = append(g.results, result{"logit", logits, i})
+		}
+	case Train, Step:
+		loss := b.loss(logits, labels, n.decay)
+		g.results = []result{{"loss", loss, 0}}
+		g.grads = b.gradient(loss)
 	}
-	loss := b.loss(logits, y, n.decay)
-	g.results = []result{{"loss", loss, 0}}
-	g.grads = b.gradient(loss)
+	g.updates = b.updates
 	return g, nil
+}
+
+// example is the shape of one.
+func (n *Network) example() []int {
+	if n.image != nil {
+		return n.image
+	}
+	return []int{n.inputs}
 }

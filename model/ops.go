@@ -44,6 +44,7 @@ func definitions() map[device.Kernel]*definition {
 		{device.ScaleBy, []bool{true, false}, scaleByShapes, elements, scaleByDerivative, nil},
 		{device.Add, []bool{true, true}, sameShape, elements, addDerivative, nil},
 		{device.AddScaled, []bool{true, true}, sameShape, elements, addScaledDerivative, nil},
+		{device.MoveAverage, []bool{false, false, false}, moveShapes, elements, nil, nil},
 		{device.LinearSigmoid, []bool{false, false, false}, linearShapes, linearDims, nil, nil},
 		{device.LinearReLU, []bool{false, false, false}, linearShapes, linearDims, nil, nil},
 		{device.LinearGradXSigmoid, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil, nil},
@@ -221,6 +222,13 @@ func scaleByShapes(in []tensor.Shape) ([]tensor.Shape, error) {
 		return nil, fmt.Errorf("factor of shape %v: want one number, shape (1)", s)
 	}
 	return []tensor.Shape{in[0].Clone()}, nil
+}
+
+func moveShapes(in []tensor.Shape) ([]tensor.Shape, error) {
+	if m := in[2]; m.Dims() != 1 || m[0] != 1 {
+		return nil, fmt.Errorf("momentum of shape %v: want one number, shape (1)", m)
+	}
+	return sameShape(in[:2])
 }
 
 func elements(in []tensor.Shape) []int { return []int{size(in[0])} }

@@ -14,12 +14,18 @@ import (
 
 // run64 executes code in float64, on memory that is filled with NaN where nothing was written yet.
 func run64(c *device.Code, params, x []float64, labels []int32) (results, grad []float64) {
+	return run64Buffered(c, params, nil, 0, x, labels)
+}
+
+// run64Buffered is run64 for code that reads or moves buffers.
+func run64Buffered(c *device.Code, params, buffers []float64, momentum float64, x []float64, labels []int32) (results, grad []float64) {
 	y := make([]float64, len(labels))
 	for i, l := range labels {
 		y[i] = float64(l)
 	}
 	spaces := map[device.Space][]float64{
 		device.Params: params, device.Grads: nans(c.Dim), device.Arena: nans(c.Arena), device.Input: x, device.Labels: y,
+		device.Buffers: buffers, device.Momentum: {momentum},
 	}
 	at := func(refs []device.Ref) (s [][]float64) {
 		for _, r := range refs {

@@ -43,6 +43,7 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 		Features: g.features,
 		Dim:      g.builder.layout.dim,
 		Arena:    p.arena,
+		Buffers:  g.buffered(),
 		Gradient: g.grads != nil,
 	}
 	for i := range l.steps {
@@ -66,12 +67,17 @@ func refs(l *lowered, values []int) []device.Ref {
 	return r
 }
 
-// flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel, and nothing for the others.
+// flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel or a convolution, those with a zero
+// of the padding included, and nothing for the others.
 func flops(c *device.Call) float64 {
 	switch c.Kernel {
 	case device.Linear, device.LinearGradX, device.LinearGradW,
 		device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
 		return 2 * float64(c.Dims[0]) * float64(c.Dims[1]) * float64(c.Dims[2])
+	case device.Conv, device.ConvGradX, device.ConvGradW:
+		g := geometry{stride: c.Dims[7], pad: c.Dims[8]}
+		pixels := c.Dims[0] * g.out(c.Dims[1], c.Dims[5]) * g.out(c.Dims[2], c.Dims[6])
+		return 2 * float64(pixels) * float64(c.Dims[3]*c.Dims[5]*c.Dims[6]) * float64(c.Dims[4])
 	}
 	return 0
 }

@@ -24,6 +24,10 @@ type agent struct {
 	ctx    context.Context // of exchanges: ends when they make no sense any more
 	halt   context.CancelCauseFunc
 	state  *algo.State
+	model  Buffered      // nil: the network has no batch norm
+	norms  device.Vector // its buffers, the agent's own
+	meter  meter         // losses since the last row
+	part   device.Vector // gradient of a part of a batch; nil where batches are taken whole
 	loader *data.Loader
 	ledger dist.Ledger
 	grads  int
@@ -33,6 +37,7 @@ type agent struct {
 	round   algo.Round
 	batch   device.Batch
 	taken   bool // batch holds this iteration's examples
+	first   bool // the next gradient is the first of this batch: the training step
 	coords  []uint32
 	masks   []device.Index // one per link, memory reused
 	clock   *clock         // under simulated links; nil else
@@ -53,8 +58,15 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	}
 	a := &agent{id: id, run: r, loader: loader, spare: make(chan *snapshot, 3)}
 	a.state = algo.NewState(s.Algo, r.dev, r.dev.NewVector(s.Dim))
+	if b, n := s.bufferLength(), r.model; b > 0 {
+		a.model, a.norms = n.(Buffered), r.dev.NewVector(b)
+		r.dev.Write(a.norms, a.model.InitBuffers())
+	}
+	if s.Config.Accum > 1 {
+		a.part = r.dev.NewVector(s.Dim)
+	}
 	for range 2 {
-		a.spare <- newSnapshot(r.dev, a.state)
+		a.spare <- a.newSnapshot()
 	}
 	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
 	a.prepare()
@@ -62,6 +74,10 @@ func newAgent(r *run, id, first int) (*agent, error) {
 		a.clock = newClock(s, id)
 	}
 	return a, nil
+}
+
+func (a *agent) newSnapshot() *snapshot {
+	return newSnapshot(a.run.dev, a.state, a.run.setup.bufferLength())
 }
 
 // walk goes from iteration first to wherever the pace says stop. When ctx ends it ends with its cause.
@@ -302,13 +318,18 @@ func (a *agent) grad(dst, x device.Vector) error {
 	if err := a.take(); err != nil {
 		return err
 	}
-	loss, err := a.run.model.Grad(dst, x, a.batch)
+	loss, err := a.differentiate(dst, x)
 	if err != nil {
 		return fmt.Errorf("train: gradient of agent %d in iteration %d: %w", a.id, a.round.T, err)
 	}
 	if !(math.Abs(loss) <= lossLimit) { // NaN too
 		return &DivergedError{Agent: a.id, T: a.round.T, Loss: loss}
 	}
+	if a.first {
+		a.meter.add(loss)
+		a.first = false
+	}
+	a.clip(dst)
 	a.clock.gradient(a.grads)
 	a.grads++
 	if scale := a.run.setup.gain(a.id); scale != 1 {
@@ -326,7 +347,7 @@ func (a *agent) take() error {
 	if err != nil {
 		return err
 	}
-	a.batch, a.taken = b, true
+	a.batch, a.taken, a.first = b, true, true
 	return nil
 }
 
@@ -340,12 +361,19 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 			return context.Cause(a.ctx)
 		}
 		// The run diverged inside t: its head still counts, but nobody may be left to set a snapshot free.
-		sn = newSnapshot(a.run.dev, a.state)
+		sn = a.newSnapshot()
 	}
 	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
 	sn.ledger, sn.grads, sn.decodes, sn.time = a.ledger, a.grads, a.pk.decodes, a.time
+	sn.meter = a.meter // as it was before the row, which a run that goes on from here makes again
+	if eval {
+		a.meter = meter{}
+	}
 	if save {
 		sn.clock = a.clock.save()
+	}
+	if a.norms != nil {
+		a.run.dev.Gather(sn.buffers, a.norms, nil)
 	}
 	a.run.dev.Gather(sn.x, a.state.X, nil)
 	for i, v := range a.state.Aux {

@@ -23,7 +23,7 @@ const (
 	checkpointFormat = 1
 	vectorsFile      = "agents.safetensors"
 	manifestFile     = "manifest.json"
-	keepCheckpoints  = 2
+	buffersName      = "buffers" // of an agent's batch norm
 )
 
 // manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure functions of seed and iteration.
@@ -40,6 +40,8 @@ type manifest struct {
 	WallS       float64        `json:"wall_s"`
 	Ledgers     []dist.Ledger  `json:"ledgers"`
 	Grads       []int          `json:"grads"`
+	Buffers     int            `json:"buffers,omitempty"` // of an agent's batch norm
+	Losses      []meter        `json:"losses,omitempty"`  // since the last row
 	Decodes     []dist.Decodes `json:"decodes,omitempty"` // of a lattice
 	Links       string         `json:"links,omitempty"`   // identifies the simulated network
 	Clocks      []Clock        `json:"clocks,omitempty"`  // under it
@@ -88,9 +90,10 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 		return err
 	}
 	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
-		Iteration: sn[0].t, Agents: len(sn), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: wall, Links: s.Links.digest()}
+		Iteration: sn[0].t, Agents: len(sn), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
 	for _, a := range sn {
 		m.Ledgers, m.Grads = append(m.Ledgers, a.ledger), append(m.Grads, a.grads)
+		m.Losses = append(m.Losses, a.meter)
 		if s.Lattice != nil {
 			m.Decodes = append(m.Decodes, a.decodes)
 		}
@@ -118,7 +121,7 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 	if err := syncDir(dir); err != nil {
 		return err
 	}
-	return f.prune(dir)
+	return f.prune(dir, s.Config.Keep)
 }
 
 // tensors lists every vector of every agent.
@@ -134,19 +137,22 @@ func tensors(a algo.Algorithm, dev device.Device, sn []*snapshot) []safetensors.
 		for i, name := range a.Aux() {
 			add(vectorName(s.agent, name), s.aux[i])
 		}
+		if s.buffers != nil {
+			add(vectorName(s.agent, buffersName), s.buffers)
+		}
 	}
 	return ts
 }
 
 func vectorName(agent int, name string) string { return fmt.Sprintf("agent%d/%s", agent, name) }
 
-// prune removes all but the newest checkpoints.
-func (f *Folder) prune(dir string) error {
+// prune removes all checkpoints but the newest, of which there is at least one.
+func (f *Folder) prune(dir string, keep int) error {
 	names, err := listCheckpoints(dir)
 	if err != nil {
 		return err
 	}
-	for _, n := range names[:max(0, len(names)-keepCheckpoints)] {
+	for _, n := range names[:max(0, len(names)-keep)] {
 		if err := os.RemoveAll(filepath.Join(dir, n)); err != nil {
 			return err
 		}
@@ -220,12 +226,31 @@ func (c *checkpoint) open(s *Setup) *CheckpointError {
 	if c.file, err = safetensors.Open(vectors); err != nil {
 		return &CheckpointError{Got: "is damaged", Err: err}
 	}
+	if e := c.complete(); e != nil {
+		c.file.Close()
+		return e
+	}
+	return nil
+}
+
+// complete refuses a file that lacks a vector.
+func (c *checkpoint) complete() *CheckpointError {
+	check := func(agent int, name string, length int) *CheckpointError {
+		info, ok := c.file.Info(vectorName(agent, name))
+		if !ok || info.DType != safetensors.F32 || !slices.Equal(info.Shape, []int{length}) {
+			return &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32", vectorName(agent, name), length)}
+		}
+		return nil
+	}
 	for i := range c.Agents {
 		for _, name := range append([]string{"x"}, c.Aux...) {
-			info, ok := c.file.Info(vectorName(i, name))
-			if !ok || info.DType != safetensors.F32 || !slices.Equal(info.Shape, []int{s.Dim}) {
-				c.file.Close()
-				return &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32", vectorName(i, name), s.Dim)}
+			if e := check(i, name, c.Dim); e != nil {
+				return e
+			}
+		}
+		if c.Buffers > 0 {
+			if e := check(i, buffersName, c.Buffers); e != nil {
+				return e
 			}
 		}
 	}
@@ -244,6 +269,8 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 		return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
 	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
+	case c.Buffers != s.bufferLength() || c.Losses != nil && len(c.Losses) != c.Agents:
+		return &CheckpointError{Got: fmt.Sprintf("does not fit the network: it holds %d buffers of batch norm, the network has %d", c.Buffers, s.bufferLength())}
 	case c.Links != s.Links.digest():
 		return &CheckpointError{Got: "was made with other simulated links, or without: its virtual time would not be that of one network",
 			Hint: "resume with the same file of links, or start over in another folder"}
@@ -274,8 +301,8 @@ func (c *checkpoint) verify(path string) *CheckpointError {
 
 // restore gives an agent its vectors and counters back.
 func (c *checkpoint) restore(a *agent) error {
-	host := make([]float32, c.Dim)
 	load := func(name string, v device.Vector) error {
+		host := make([]float32, v.Len())
 		if err := safetensors.LoadInto(c.file, vectorName(a.id, name), host); err != nil {
 			return &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
 		}
@@ -290,7 +317,15 @@ func (c *checkpoint) restore(a *agent) error {
 			return err
 		}
 	}
+	if a.norms != nil {
+		if err := load(buffersName, a.norms); err != nil {
+			return err
+		}
+	}
 	a.ledger, a.grads = c.Ledgers[a.id], c.Grads[a.id]
+	if c.Losses != nil { // one of an older version has none: the first row then knows of fewer batches
+		a.meter = c.Losses[a.id]
+	}
 	if c.Decodes != nil {
 		a.pk.decodes = c.Decodes[a.id]
 	}

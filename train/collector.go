@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"fspda/device"
 )
 
 // collector gathers the agents' snapshots and, when those of one iteration are complete, evaluates or saves them. Snapshots of an
@@ -57,10 +59,11 @@ func (c *collector) process(set []*snapshot) error {
 	c.last = t
 	f := c.run.opt.Folder
 	if set[0].eval {
-		row, err := c.eval.row(set)
+		ev, err := c.eval.row(set)
 		if err != nil {
 			return err
 		}
+		row := ev.Row
 		row.WallS = Num(c.wall())
 		c.res.Rows = append(c.res.Rows, row)
 		if f != nil {
@@ -70,6 +73,9 @@ func (c *collector) process(set []*snapshot) error {
 		}
 		if c.run.opt.OnRow != nil {
 			c.run.opt.OnRow(row)
+		}
+		if t == c.run.setup.Config.Iterations {
+			c.keep(set, ev)
 		}
 	}
 	if set[0].save && f != nil {
@@ -81,23 +87,16 @@ func (c *collector) process(set []*snapshot) error {
 		}
 		c.run.log.Info("checkpoint", zap.Int("iteration", t), zap.String("folder", f.Path))
 	}
-	if t == c.run.setup.Config.Iterations {
-		c.keep(set)
-	}
 	return nil
 }
 
 // keep copies the final models into the result.
-func (c *collector) keep(set []*snapshot) {
-	for _, s := range set {
-		x := make([]float32, s.x.Len())
-		c.run.dev.Read(x, s.x)
-		c.res.Models = append(c.res.Models, x)
+func (c *collector) keep(set []*snapshot, ev evaluation) {
+	c.res.Models = c.eval.read(set, func(s *snapshot) device.Vector { return s.x })
+	if set[0].buffers != nil {
+		c.res.Buffers = c.eval.read(set, func(s *snapshot) device.Vector { return s.buffers })
 	}
-	c.res.Mean = make([]float32, len(c.res.Models[0]))
-	for k, v := range meanModel(c.res.Models) {
-		c.res.Mean[k] = float32(v)
-	}
+	c.res.Mean, c.res.MeanBuffers = ev.mean, ev.buffers
 }
 
 func (c *collector) wall() float64 { return c.before + time.Since(c.begin).Seconds() }

@@ -18,17 +18,19 @@ import (
 // Config is everything a person can say of a run. The yaml tag is the key in a file and, with dashes, the name of the flag; help
 // is its one line of explanation; same says that the key never changes a trajectory.
 type Config struct {
-	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download) or mnist"`
-	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files"`
+	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), mnist or cifar10"`
+	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; cifar10: or an archive"`
 	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set"`
 	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set"`
+	Augment   string `yaml:"augment" help:"how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 pixels, mirrored)"`
 
-	Model      string `yaml:"model" help:"network: mlp"`
-	Hidden     Widths `yaml:"hidden" help:"widths of the hidden layers, comma separated; none is a linear model"`
-	Activation string `yaml:"activation" help:"sigmoid or relu"`
+	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones"`
+	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
+	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
 
 	Algo        string    `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
 	Iterations  int       `yaml:"iterations" help:"number of iterations T"`
+	Epochs      float64   `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0 leaves iterations to say it"`
 	Alpha       float64   `yaml:"alpha" help:"primal step size (learning rate); the largest one of a schedule"`
 	Eta         AutoFloat `yaml:"eta" help:"fspda: dual-to-primal gain at the largest alpha; auto derives it from the graph's spectrum"`
 	Gamma       float64   `yaml:"gamma" help:"fspda: gossip gain; 0.5 averages a pair"`
@@ -63,6 +65,7 @@ type Config struct {
 	Decay       float64   `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
 	Schedule    string    `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64   `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
+	ClipNorm    float64   `yaml:"clip_norm" help:"largest norm of an agent's gradient, L2 term included: longer ones are shortened to it; 0 is none"`
 
 	Agents    int     `yaml:"agents" help:"number of agents n"`
 	Graph     string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, er(0.5), er10-published, regular(3), file(PATH)"`
@@ -72,13 +75,20 @@ type Config struct {
 	Partition string  `yaml:"partition" help:"data split: shuffled, sorted, by-class, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
 	Objective string  `yaml:"objective" help:"weights of the agents in the objective: agents (equal) or samples (by shard size)"`
 	Batch     int     `yaml:"batch" help:"examples per agent and iteration"`
+	Accum     int     `yaml:"accumulate" help:"parts of a batch whose gradients are taken one after the other, to save memory; batch norm sees a part at a time"`
 	Sampling  string  `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
 	Seed      uint64  `yaml:"seed" help:"seed of every random choice"`
 
 	Device     string  `yaml:"device" help:"auto or cpu"`
 	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
+	EvalEpochs float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0 leaves eval_points to say it"`
+	Metrics    string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
+	EvalTest   int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation before the last, spread evenly over the set; 0 is all"`
+	BN         string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
+	BNBatches  int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration"`
 	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
 	Checkpoint float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
+	Keep       int     `yaml:"keep_checkpoints" same:"y" help:"how many checkpoints are kept, beside the best mean model"`
 	Links      string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
 	EvalAgents int     `yaml:"eval_agents" same:"y" help:"how many agents' models an evaluation looks at beside their mean, spread evenly; 0 is all"`
 	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
@@ -87,7 +97,7 @@ type Config struct {
 // Default returns the main job: FSPDA-SA trains an MLP on the built-in digits, over ten agents that hold different classes.
 func Default() Config {
 	return Config{
-		Data: "synthetic", DataTrain: 10000, DataTest: 2000,
+		Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto",
 		Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid",
 		Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1, Theta: AutoFloat{Auto: true},
 		Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global", PaperBits: "honest",
@@ -96,8 +106,8 @@ func Default() Config {
 		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
 		Weights: "constant", Order: "cta", Decay: 1e-4, Schedule: "constant", Warmup: 5,
 		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
-		Objective: "agents", Batch: 64, Sampling: "epochs", Seed: 1,
-		Device: "auto", EvalPoints: 20, Accounting: "shared-seed", Checkpoint: 60,
+		Objective: "agents", Batch: 64, Accum: 1, Sampling: "epochs", Seed: 1,
+		Device: "auto", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2,
 	}
 }
 

@@ -13,6 +13,9 @@
 // What never changes a trajectory, by not one bit: the number of threads, evaluation points, checkpoints, a stop and a resume, a
 // progress bar. What does: everything [Config.Fingerprint] covers.
 //
+// A network with batch norm is a [Buffered] model: each agent then has buffers of its own beside its vectors, which the training step moves and nobody
+// else hears of. batchnorm.go says how the mean model, which never trained, comes to its own.
+//
 // The package states the interface it needs of a network ([Model]) and of a device (fspda/device); cmd/fspda introduces them.
 // The mathematics is in fspda/train/algo, the run folder in folder.go and checkpoint.go.
 package train

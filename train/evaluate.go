@@ -10,34 +10,44 @@ import (
 	"fspda/train/algo"
 )
 
-// evalChunk is how many examples are evaluated at a time. It is part of the definition of the metrics' last bits.
-const evalChunk = 250
-
 // evaluator turns the agents' snapshots of one iteration into a Row. It only reads: no metric changes a trajectory. Sums are
 // accumulated in float64 in a fixed order, each product rounded by itself (the conversions forbid fusing), so neither the number of
 // workers nor the processor's architecture changes a bit.
 type evaluator struct {
-	setup   *Setup
-	model   Model
-	dev     device.Device
-	workers int
+	setup    *Setup
+	model    Model
+	buffered Buffered // nil: the network has no batch norm
+	dev      device.Device
+	workers  int
 
 	batches sync.Pool // *device.Batch of evalChunk examples
 	free    sync.Pool // *probe
 }
 
-// probe is one worker's scratch space.
+// probe is one worker's scratch space. All but x and buffers is of full metrics alone.
 type probe struct {
-	x, g  device.Vector
-	host  []float32
-	shard []float64 // gradient of one f_i
-	full  []float64 // gradient of F
+	x, buffers, g device.Vector
+	host          []float32
+	shard         []float64 // gradient of one f_i
+	full          []float64 // gradient of F
+}
+
+// subject is a model to be evaluated.
+type subject struct {
+	x           []float32
+	buffers     [][]float32 // of its batch norm; more than one are scored in turn; empty without batch norm
+	recalibrate bool        // its buffers are to be measured
+}
+
+func (s subject) equal(o subject) bool {
+	return s.recalibrate == o.recalibrate && slices.Equal(s.x, o.x) && slices.EqualFunc(s.buffers, o.buffers, slices.Equal)
 }
 
 // point is what a model is worth: objective, its gradient, and the test set.
 type point struct {
-	loss, gradSq float64
+	loss, gradSq float64 // NaN where only the test set is looked at
 	test         score
+	buffers      []float32   // that were measured, where asked for
 	shards       [][]float32 // gradient of each f_i, where asked for
 	full         []float64
 	err          error
@@ -49,58 +59,110 @@ type score struct {
 	examples          int
 }
 
+// evaluation is a Row and the mean model that it is about.
+type evaluation struct {
+	Row
+	mean    []float32
+	buffers []float32 // nil without batch norm
+}
+
 func newEvaluator(s *Setup, m Model, dev device.Device, workers int) *evaluator {
 	e := &evaluator{setup: s, model: m, dev: dev, workers: workers}
+	if len(s.Buffers) > 0 {
+		e.buffered = m.(Buffered)
+	}
 	e.batches.New = func() any { return new(device.Batch) }
 	e.free.New = func() any {
-		return &probe{x: dev.NewVector(s.Dim), g: dev.NewVector(s.Dim), host: make([]float32, s.Dim),
-			shard: make([]float64, s.Dim), full: make([]float64, s.Dim)}
+		p := &probe{x: dev.NewVector(s.Dim), buffers: dev.NewVector(s.bufferLength())}
+		if e.full() {
+			p.g, p.host, p.shard, p.full = dev.NewVector(s.Dim), make([]float32, s.Dim), make([]float64, s.Dim), make([]float64, s.Dim)
+		}
+		return p
 	}
 	return e
 }
 
+// full tells whether an evaluation looks at the training data.
+func (e *evaluator) full() bool { return e.setup.Config.Metrics == metricsFull }
+
 // row evaluates the snapshots of all agents at one iteration, ordered by agent.
-func (e *evaluator) row(sn []*snapshot) (Row, error) {
-	n, d := len(sn), e.setup.Dim
-	models := make([][]float32, n, n+1)
-	for i, s := range sn {
-		models[i] = make([]float32, d)
-		e.dev.Read(models[i], s.x)
-	}
+func (e *evaluator) row(sn []*snapshot) (evaluation, error) {
+	models := e.read(sn, func(s *snapshot) device.Vector { return s.x })
 	mean := meanModel(models)
-	mean32 := make([]float32, d)
+	mean32 := make([]float32, e.setup.Dim)
 	for k, v := range mean {
 		mean32[k] = float32(v)
 	}
+	agents, at := e.subjects(sn, models, mean32)
 	duals := e.duals(sn)
-	looked := e.looked(models)
-	points, err := e.points(append(looked, mean32), duals != nil)
+	points, err := e.points(append(agents, at), sn[0].t, duals != nil && e.full())
 	if err != nil {
-		return Row{}, err
+		return evaluation{}, err
 	}
-	r := e.bookkeeping(sn)
+	best := points[len(agents)]
+	r := evaluation{Row: e.bookkeeping(sn), mean: mean32, buffers: best.buffers}
 	r.Consensus, r.ConsensusMax = consensus(models, mean)
-	fillScores(&r, points[:len(looked)], points[len(looked)])
+	fillScores(&r.Row, points[:len(agents)], best)
+	if !e.full() {
+		r.TrainLossAvg, r.TrainLossWorst = batchLoss(e.setup.Weight, sn)
+	}
 	r.DualSum, r.DualTrack = Num(math.NaN()), Num(math.NaN())
 	if duals != nil {
 		r.DualSum = dualSum(duals)
-		r.DualTrack = e.dualTrack(duals, points[len(looked)])
+	}
+	if duals != nil && e.full() {
+		r.DualTrack = e.dualTrack(duals, best)
 	}
 	return r, nil
 }
 
-// looked is the models that are evaluated one by one: all, or as many as were asked for, of agents in equal distances. What is measured of an
-// agent costs a pass over all training data, and so grows with the square of their number.
-func (e *evaluator) looked(models [][]float32) [][]float32 {
-	n, k := len(models), e.setup.Config.EvalAgents
-	if k == 0 || k >= n {
-		return slices.Clip(models)
+// read copies one vector of every snapshot to the host.
+func (e *evaluator) read(sn []*snapshot, of func(*snapshot) device.Vector) [][]float32 {
+	out := make([][]float32, len(sn))
+	for i, s := range sn {
+		v := of(s)
+		out[i] = make([]float32, v.Len())
+		e.dev.Read(out[i], v)
 	}
-	some := make([][]float32, 0, k+1)
-	for i := range k {
-		some = append(some, models[i*n/k])
+	return out
+}
+
+// subjects are the agents that are looked at, each with its own buffers, and the mean model, with such as the mode says.
+func (e *evaluator) subjects(sn []*snapshot, models [][]float32, mean []float32) (agents []subject, at subject) {
+	looked := e.looked(len(sn))
+	for _, i := range looked {
+		agents = append(agents, subject{x: models[i]})
 	}
-	return some
+	at = subject{x: mean}
+	mode := e.setup.bnMode(sn[0].t)
+	if mode == "" {
+		return agents, at
+	}
+	buffers := e.read(sn, func(s *snapshot) device.Vector { return s.buffers })
+	for k, i := range looked {
+		agents[k].buffers = [][]float32{buffers[i]}
+		if mode == bnLocal {
+			at.buffers = append(at.buffers, buffers[i])
+		}
+	}
+	switch mode {
+	case bnPooled:
+		at.buffers = [][]float32{pool(e.setup.Buffers, buffers)}
+	case bnRecalibrate:
+		at.recalibrate = true
+	}
+	return agents, at
+}
+
+// looked is the agents whose models are evaluated one by one: all, or as many as were asked for, in equal distances. With full metrics each costs a
+// pass over all training data, which grows with the square of their number.
+func (e *evaluator) looked(n int) []int {
+	k := e.setup.lookedAt()
+	at := make([]int, k)
+	for i := range at {
+		at[i] = i * n / k
+	}
+	return at
 }
 
 // bookkeeping fills what needs no model: counters and step sizes.
@@ -131,13 +193,13 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 	return r
 }
 
-// points evaluates each model. Equal models, as all are at the start, are evaluated once.
-func (e *evaluator) points(models [][]float32, shards bool) ([]*point, error) {
-	out := make([]*point, len(models))
+// points evaluates each subject as of iteration t. Equal ones, as all are at the start, are evaluated once.
+func (e *evaluator) points(subjects []subject, t int, shards bool) ([]*point, error) {
+	out := make([]*point, len(subjects))
 	var todo []int
-	for i := len(models) - 1; i >= 0; i-- { // the mean first, so that it keeps the shards' gradients
+	for i := len(subjects) - 1; i >= 0; i-- { // the mean first, so that it keeps the shards' gradients
 		for _, j := range todo {
-			if slices.Equal(models[i], models[j]) {
+			if subjects[i].equal(subjects[j]) {
 				out[i] = out[j]
 				break
 			}
@@ -152,7 +214,7 @@ func (e *evaluator) points(models [][]float32, shards bool) ([]*point, error) {
 	for range min(e.workers, len(todo)) {
 		wg.Go(func() {
 			for i := range work {
-				out[i].err = e.measure(out[i], models[i], shards && i == len(models)-1)
+				out[i].err = e.measure(out[i], subjects[i], t, shards && i == len(subjects)-1)
 			}
 		})
 	}
@@ -168,11 +230,43 @@ func (e *evaluator) points(models [][]float32, shards bool) ([]*point, error) {
 	return out, errors.Join(errs...)
 }
 
-// measure evaluates one model on every shard and on the test set.
-func (e *evaluator) measure(p *point, model []float32, keep bool) error {
+// measure evaluates one model on every shard, if at all, and on the test set.
+func (e *evaluator) measure(p *point, s subject, t int, keep bool) error {
 	pr := e.free.Get().(*probe)
 	defer e.free.Put(pr)
-	e.dev.Write(pr.x, model)
+	e.dev.Write(pr.x, s.x)
+	p.loss, p.gradSq = math.NaN(), math.NaN()
+	if e.full() {
+		if err := e.objective(p, pr, keep); err != nil {
+			return err
+		}
+	}
+	if s.recalibrate {
+		b, err := e.recalibrate(pr.x)
+		if err != nil {
+			return err
+		}
+		s.buffers = [][]float32{b}
+	}
+	if e.buffered == nil {
+		return e.test(p, pr, t)
+	}
+	p.buffers = s.buffers[0]
+	if len(s.buffers) > 1 {
+		p.buffers = pool(e.setup.Buffers, s.buffers)
+	}
+	for _, b := range s.buffers {
+		e.dev.Write(pr.buffers, b)
+		if err := e.test(p, pr, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// objective computes F and its gradient at pr.x. keep also keeps the gradient of each f_i.
+func (e *evaluator) objective(p *point, pr *probe, keep bool) error {
+	p.loss, p.gradSq = 0, 0
 	clear(pr.full)
 	for i, shard := range e.setup.Shards {
 		loss, err := e.shard(pr, shard)
@@ -198,7 +292,7 @@ func (e *evaluator) measure(p *point, model []float32, keep bool) error {
 	if keep {
 		p.full = slices.Clone(pr.full)
 	}
-	return e.test(p, pr)
+	return nil
 }
 
 // shard computes f_i and its gradient over a whole shard at pr.x, in pr.shard.
@@ -207,9 +301,12 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	defer e.batches.Put(b)
 	clear(pr.shard)
 	total := 0.0
-	for from := 0; from < len(shard); from += evalChunk {
-		part := shard[from:min(from+evalChunk, len(shard))]
-		e.setup.Set.Train.Gather(b, part)
+	chunk := e.setup.evalChunk()
+	for from := 0; from < len(shard); from += chunk {
+		part := shard[from:min(from+chunk, len(shard))]
+		if err := e.setup.Set.Train.Gather(b, part); err != nil {
+			return 0, err
+		}
 		loss, err := e.model.Grad(pr.g, pr.x, *b)
 		if err != nil {
 			return 0, err
@@ -224,14 +321,28 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	return total, nil
 }
 
-// test scores the model at pr.x on the whole test set.
-func (e *evaluator) test(p *point, pr *probe) error {
+// test scores the model at pr.x on the test set, or before the end on as much of it as was asked for.
+func (e *evaluator) test(p *point, pr *probe, t int) error {
 	b := e.batches.Get().(*device.Batch)
 	defer e.batches.Put(b)
-	n := e.setup.Set.Test.Len()
-	for from := 0; from < n; from += evalChunk {
-		e.setup.Set.Test.Batch(b, from, min(from+evalChunk, n))
-		loss, hits, hits5, err := e.model.Score(pr.x, *b)
+	examples := e.setup.testExamples(t)
+	n := len(examples)
+	if n == 0 {
+		n = e.setup.Set.Test.Len()
+	}
+	chunk := e.setup.evalChunk()
+	for from := 0; from < n; from += chunk {
+		to := min(from+chunk, n)
+		var err error
+		if len(examples) > 0 {
+			err = e.setup.Set.Test.Gather(b, examples[from:to])
+		} else {
+			err = e.setup.Set.Test.Batch(b, from, to)
+		}
+		if err != nil {
+			return err
+		}
+		loss, hits, hits5, err := e.score(pr, *b)
 		if err != nil {
 			return err
 		}
@@ -241,6 +352,14 @@ func (e *evaluator) test(p *point, pr *probe) error {
 		p.test.examples += b.N()
 	}
 	return nil
+}
+
+// score is Model.Score, with the buffers where there are any.
+func (e *evaluator) score(pr *probe, b device.Batch) (loss, hits, hits5 float64, err error) {
+	if e.buffered != nil {
+		return e.buffered.ScoreWith(pr.x, pr.buffers, b)
+	}
+	return e.model.Score(pr.x, b)
 }
 
 // duals reads the vectors that the algorithm says sum to zero, or returns nil where it has none.

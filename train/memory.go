@@ -13,7 +13,7 @@ import (
 // Memory forecasts the bytes that a run takes: its agents, their messages, and in an evaluation a copy of every model and dual on the host. Programs,
 // of which there are as many as threads, come on top.
 func (s *Setup) Memory() uint64 {
-	return s.agentsMemory() + 4*uint64(2*s.Dim+s.messagesLength())*uint64(s.Graph.N)
+	return s.agentsMemory() + 4*uint64(2*s.Dim+s.bufferLength()+s.messagesLength())*uint64(s.Graph.N)
 }
 
 // messagesLength is the number of values that an agent has on their way at once: links without a mask share one copy.
@@ -37,6 +37,10 @@ func (s *Setup) agentsMemory() uint64 {
 		perAgent += w.Scratch() * s.Dim
 	}
 	perAgent += s.packLength()
+	perAgent += 3 * s.bufferLength()
+	if s.Config.Accum > 1 {
+		perAgent += s.Dim
+	}
 	batch := s.Config.Batch
 	if s.Config.Sampling == "full" {
 		batch = len(s.Set.Train.Labels) / s.Graph.N

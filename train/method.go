@@ -219,9 +219,23 @@ func (s *Setup) checkRounds() error {
 		return wrong("iterations", c.Iterations, "%s can be evaluated between its rounds of %d local steps only, and the end is inside one: use %d or %d iterations",
 			c.Algo, tau, max(1, c.Iterations/tau)*tau, (c.Iterations/tau+1)*tau)
 	}
+	if s.evalEvery > 0 {
+		return s.checkEvalRounds(tau)
+	}
 	if rounds := c.Iterations / tau; rounds%s.points() != 0 {
 		return wrong("eval_points", c.EvalPoints, "%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of evaluations that divides that, such as %d, or other iterations",
 			c.Algo, tau, rounds, largestDivisor(rounds, s.points()))
+	}
+	return nil
+}
+
+// checkEvalRounds is checkRounds for evaluations by epochs.
+func (s *Setup) checkEvalRounds(tau int) error {
+	for k := range s.points() {
+		if t := s.evalPoint(k); t%tau != 0 {
+			return wrong("eval_epochs", s.Config.EvalEpochs, "%s can be evaluated between its rounds of %d local steps only, and iteration %d is inside one: make an epoch's %.4g iterations a whole number of rounds",
+				s.Config.Algo, tau, t, s.perEpoch())
+		}
 	}
 	return nil
 }

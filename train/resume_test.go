@@ -291,7 +291,7 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 	set := make([]*snapshot, c.Agents)
 	for i, a := range r.agents {
 		a.loader.Close()
-		set[i] = newSnapshot(cpuDevice, a.state)
+		set[i] = a.newSnapshot()
 		set[i].agent, set[i].t = i, res.First
 	}
 	if err := errors.Join(f.writeCheckpoint(s, cpuDevice, set, 0), f.close()); err != nil {
@@ -427,7 +427,7 @@ func TestPrune(t *testing.T) {
 		stopAt(t, c, dir, at)
 	}
 	names, err := listCheckpoints(filepath.Join(dir, "checkpoints"))
-	if err != nil || len(names) != keepCheckpoints {
+	if err != nil || len(names) != c.Keep {
 		t.Errorf("%v, %v", names, err)
 	}
 }

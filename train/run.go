@@ -43,6 +43,9 @@ type Result struct {
 	Diverged  *DivergedError
 	Mean      []float32   // final mean model; nil unless Finished
 	Models    [][]float32 // final model of every agent; nil unless Finished
+
+	MeanBuffers []float32   // of the mean model's batch norm, with which the last row was measured; nil unless Finished, or without batch norm
+	Buffers     [][]float32 // of every agent's
 }
 
 // run is a Setup in motion.
@@ -193,12 +196,12 @@ func (r *run) finish(res *Result, last int) error {
 	switch {
 	case r.lost != nil:
 		res.Status, res.Diverged, res.Iteration = Diverged, r.lost, r.lost.T
-		res.Models, res.Mean = nil, nil
+		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
 	case last == r.setup.Config.Iterations:
 		res.Status = Finished
 	case last == r.pace.stop:
 		res.Status = Stopped
-		res.Models, res.Mean = nil, nil
+		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
 	default:
 		return fmt.Errorf("train: the agents ended at iteration %d of %d for no known reason", last, r.setup.Config.Iterations)
 	}

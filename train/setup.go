@@ -6,7 +6,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 
 	"fspda/data"
@@ -34,11 +33,13 @@ type Setup struct {
 	Links      *Links // simulated; nil: time plays no part
 	Schedule   Schedule
 	Dim        int
+	Buffers    []int // as [Buffered.BufferSizes]; nil: the network has none
 	Threads    int
 
-	method Method
-	law    func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
-	slow   []float64                   // of an asynchronous run: multiple of it, by agent
+	method    Method
+	evalEvery float64                     // iterations from one evaluation to the next; 0: as EvalPoints says
+	law       func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
+	slow      []float64                   // of an asynchronous run: multiple of it, by agent
 }
 
 // maxThreads guards against a slip of the finger: the scheduler takes memory for each.
@@ -69,8 +70,8 @@ func (c Config) Check() error {
 			bad(key, got, "expected %s", want)
 		}
 	}
-	oneOf("data", c.Data, "synthetic", "mnist")
-	oneOf("model", c.Model, "mlp")
+	oneOf("data", c.Data, data.Names()...)
+	oneOf("augment", c.Augment, data.Augments()...)
 	oneOf("activation", c.Activation, "sigmoid", "relu")
 	oneOf("algo", c.Algo, Algorithms()...)
 	oneOf("storm_start", c.StormStart, "gradient", "zero")
@@ -82,6 +83,8 @@ func (c Config) Check() error {
 	oneOf("schedule", c.Schedule, "constant", "cosine")
 	oneOf("objective", c.Objective, "agents", "samples")
 	oneOf("sampling", c.Sampling, string(data.Epochs), string(data.IID), string(data.Full))
+	oneOf("metrics", c.Metrics, "auto", metricsFull, metricsTest)
+	oneOf("bn", c.BN, bnPooled, bnRecalibrate, bnLocal)
 	oneOf("accounting", c.Accounting, "shared-seed", "packed", "reference")
 	oneOf("device", c.Device, "auto", "cpu")
 	atLeast("iterations", c.Iterations, 1)
@@ -90,6 +93,10 @@ func (c Config) Check() error {
 	atLeast("eval_points", c.EvalPoints, 1)
 	atLeast("local_steps", c.LocalSteps, 0)
 	atLeast("eval_agents", c.EvalAgents, 0)
+	atLeast("eval_test", c.EvalTest, 0)
+	atLeast("bn_batches", c.BNBatches, 1)
+	atLeast("keep_checkpoints", c.Keep, 1)
+	atLeast("accumulate", c.Accum, 1)
 	if c.Threads < 0 || c.Threads > maxThreads {
 		bad("threads", c.Threads, "expected 0, for all cores, to %d", maxThreads)
 	}
@@ -118,6 +125,9 @@ func (c Config) Check() error {
 	inRange("rho", c.Rho.V, c.Rho.Auto || c.Rho.V > 0, "a penalty above 0, or auto")
 	inRange("momentum", c.Momentum, c.Momentum >= 0 && c.Momentum < 1, "at least 0 and below 1")
 	inRange("weight_decay", c.Decay, c.Decay >= 0, "0 or more")
+	inRange("clip_norm", c.ClipNorm, c.ClipNorm >= 0, "0, for no limit, or a norm above it")
+	inRange("epochs", c.Epochs, c.Epochs >= 0, "0, or a number of epochs above it")
+	inRange("eval_epochs", c.EvalEpochs, c.EvalEpochs >= 0, "0, or a number of epochs above it")
 	inRange("density", c.Density, c.Density > 0 && c.Density <= 1, "above 0 and at most 1: the share of coordinates that an exchange carries")
 	inRange("warmup", c.Warmup, c.Warmup >= 0, "0 or more epochs")
 	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint == 0 || c.Checkpoint >= 1e-3 && c.Checkpoint <= 1e9, "0, or 0.001 to 1e9 seconds")
@@ -135,7 +145,13 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		s.Threads = runtime.NumCPU()
 	}
 	s.Collective = s.method.Edges == EveryPair
+	if b, ok := m.(Buffered); ok {
+		s.Buffers = b.BufferSizes()
+	}
 	if err := s.split(); err != nil { // first, for a graph of more agents than examples may not fit into memory
+		return nil, err
+	}
+	if err := s.settleEpochs(); err != nil {
 		return nil, err
 	}
 	if err := s.connect(m.Sizes()); err != nil {
@@ -144,6 +160,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := s.steps(); err != nil {
 		return nil, err
 	}
+	s.settleMetrics()
 	s.warnSlowEvaluation()
 	s.Algo = s.method.New(s)
 	return s, s.checkRounds()
@@ -251,43 +268,6 @@ func (s *Setup) steps() error {
 	return nil
 }
 
-// perEpoch is the number of iterations in which an agent of mean shard size sees its shard once.
-func (s *Setup) perEpoch() float64 {
-	if s.Config.Sampling == string(data.Full) {
-		return 1
-	}
-	total := 0
-	for _, shard := range s.Shards {
-		total += len(shard)
-	}
-	return math.Ceil(float64(total) / float64(len(s.Shards)) / float64(s.Config.Batch))
-}
-
-// Epochs is the number of local epochs before iteration t.
-func (s *Setup) Epochs(t int) float64 { return float64(t) / s.perEpoch() }
-
-// EvalAt tells whether iteration t is evaluated: those are 0, T/P, 2T/P, ..., T, rounded.
-func (s *Setup) EvalAt(t int) bool {
-	k := s.evalsBefore(t)
-	return k <= s.points() && s.evalPoint(k) == t
-}
-
-// evalsBefore is the number of evaluations before iteration t.
-func (s *Setup) evalsBefore(t int) int {
-	return sort.Search(s.points()+1, func(k int) bool { return s.evalPoint(k) >= t })
-}
-
-// evalPoint is the iteration of evaluation k. It is computed and not listed: there may be as many as iterations.
-func (s *Setup) evalPoint(k int) int {
-	if k == s.points() {
-		return s.Config.Iterations
-	}
-	return int(math.Round(float64(k) * float64(s.Config.Iterations) / float64(s.points())))
-}
-
-// points is P, the number of evaluations after the first one.
-func (s *Setup) points() int { return min(s.Config.EvalPoints, s.Config.Iterations) }
-
 // loader opens the batches of an agent from step first on.
 func (s *Setup) loader(agent, first int) (*data.Loader, error) {
 	return data.NewLoader(s.Set.Train, s.Shards[agent], agent, data.LoaderOptions{
@@ -307,7 +287,7 @@ func (s *Setup) Skew() float64 {
 const manyAgents = 200
 
 func (s *Setup) warnSlowEvaluation() {
-	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 {
+	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 && c.Metrics == metricsFull {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: eval_agents 10 looks at ten of them", s.points()+1, c.Agents))
 	}
 }

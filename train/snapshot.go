@@ -12,6 +12,8 @@ type snapshot struct {
 	eval, save bool
 	x          device.Vector
 	aux        []device.Vector // as named by Algorithm.Aux
+	buffers    device.Vector   // of batch norm; nil: the network has none
+	meter      meter
 	ledger     dist.Ledger
 	grads      int
 	decodes    dist.Decodes
@@ -19,8 +21,11 @@ type snapshot struct {
 	clock      Clock   // to be saved
 }
 
-func newSnapshot(dev device.Device, s *algo.State) *snapshot {
+func newSnapshot(dev device.Device, s *algo.State, buffers int) *snapshot {
 	sn := &snapshot{x: dev.NewVector(s.X.Len())}
+	if buffers > 0 {
+		sn.buffers = dev.NewVector(buffers)
+	}
 	for range s.Aux {
 		sn.aux = append(sn.aux, dev.NewVector(s.X.Len()))
 	}

@@ -16,6 +16,7 @@ type Summary struct {
 	WallS          float64 `json:"wall_s"`
 	IterationsPerS float64 `json:"iterations_per_s"` // over wall_s, evaluation included
 	TestAccAvg     Num     `json:"test_acc_avg"`
+	TestTop5Avg    Num     `json:"test_top5_avg"`
 	TestAccMin     Num     `json:"test_acc_min"`
 	TestAccMean    Num     `json:"test_acc_mean"`
 	TestAccMax     Num     `json:"test_acc_max"`
@@ -47,6 +48,8 @@ type Summary struct {
 	Graph          string  `json:"graph"`
 	Edges          string  `json:"edges"`
 	Mask           string  `json:"mask"`
+	Metrics        string  `json:"metrics"` // full or test
+	BN             string  `json:"bn"`      // how the mean model of the last row came to its batch norm; empty: the network has none
 	Density        float64 `json:"density"`
 	Partition      string  `json:"partition"`
 	Skew           float64 `json:"skew"` // mean share of an agent's most frequent class
@@ -60,7 +63,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	c := s.Config
 	sum := Summary{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS, Device: dev, Seed: c.Seed, Version: version,
 		Dim: s.Dim, Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Density: c.Density, Partition: c.Partition,
-		Accounting: c.Accounting, Skew: s.Skew(), Threads: s.Threads, Command: strings.Join(os.Args, " "), Machine: Machine()}
+		Accounting: c.Accounting, Metrics: c.Metrics, Skew: s.Skew(), Threads: s.Threads, Command: strings.Join(os.Args, " "), Machine: Machine()}
 	if r.WallS > 0 {
 		sum.IterationsPerS = float64(r.Iteration) / r.WallS
 	}
@@ -68,6 +71,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 		return sum
 	}
 	l := r.Rows[len(r.Rows)-1]
+	sum.BN, sum.TestTop5Avg = s.bnMode(l.Iteration), l.TestTop5Avg
 	sum.TestAccAvg, sum.TestAccMin, sum.TestAccMean, sum.TestAccMax = l.TestAccAvg, l.TestAccMin, l.TestAccMean, l.TestAccMax
 	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
 	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum

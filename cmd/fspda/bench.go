@@ -127,6 +127,9 @@ func products(c *device.Code) func() {
 			add(false, false, d[0], d[2], d[1])
 		case device.LinearGradW, device.LinearGradWDecay:
 			add(true, false, d[1], d[2], d[0])
+		case device.Conv, device.ConvGradX, device.ConvGradW:
+			pixels, outputs, window := convProduct(d)
+			add(false, true, pixels, outputs, window)
 		}
 	}
 	return func() {
@@ -134,6 +137,14 @@ func products(c *device.Code) func() {
 			product()
 		}
 	}
+}
+
+// convProduct are the dimensions of the matrix product that is as much work as a convolution of dimensions n h w c k r s stride pad, or as
+// one of its gradients: pixels of the output, its channels, and the numbers that each of them sees.
+func convProduct(d []int) (pixels, outputs, window int) {
+	s := bench.ConvShape{N: d[0], H: d[1], W: d[2], C: d[3], K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
+	p, q := s.Out()
+	return s.N * p * q, s.K, s.R * s.S * s.C
 }
 
 // noise is numbers uniform in [-1,1): zeros would cost a processor less.

@@ -247,6 +247,9 @@ func TestBadInput(t *testing.T) {
 		"batch":             {quick("--batch", "500"), []string{"batch 500", "80"}},
 		"nothing to resume": {quick("--resume"), []string{"no run to resume"}},
 		"device":            {quick("--device", "cuda"), []string{"device", "cuda", "cpu"}},
+		"network":           {quick("--model", "resnet51"), []string{`model "resnet51"`, "did you mean resnet"}},
+		"hidden layers":     {quick("--model", "resnet20", "--hidden", "64"), []string{"hidden 64", "only mlp"}},
+		"activation":        {[]string{"train", "--model", "resnet20", "--activation", "relu"}, []string{"activation relu", "only mlp"}},
 		"unknown benchmark": {[]string{"bench", "stpe"}, []string{"did you mean step?"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,13 +30,23 @@ func (s *show) end(folder string, sum train.Summary, res *train.Result) error {
 // rows are the lines of the final table: a name, its value, and what it means.
 func rows(folder string, s train.Summary) [][3]string {
 	acc := func(n train.Num) string { return fmt.Sprintf("%.2f %%", 100*float64(n)) }
-	r := [][3]string{
-		{"test accuracy", acc(s.TestAccAvg), "of the mean model"},
-		{"", fmt.Sprintf("%.2f – %.2f %%", 100*float64(s.TestAccMin), 100*float64(s.TestAccMax)), fmt.Sprintf("over the agents, mean %s", acc(s.TestAccMean))},
-		{"training loss", number(s.TrainLossAvg), fmt.Sprintf("of the mean model; worst agent %s", number(s.TrainLossWorst))},
-		{"|∇F|²", number(s.GradSqWorst), "squared gradient norm, worst agent"},
-		{"consensus error", number(s.Consensus), "Σ|x_i − x̄|²"},
+	of, loss := "of the mean model", "of the mean model"
+	if s.BN != "" {
+		of += ", batch norm " + batchNorm[s.BN]
 	}
+	if s.Metrics == "test" {
+		loss = "of the agents' last batches"
+	}
+	r := [][3]string{
+		{"test accuracy", acc(s.TestAccAvg), "top-1, " + of},
+		{"", acc(s.TestTop5Avg), "top-5"},
+		{"", fmt.Sprintf("%.2f – %.2f %%", 100*float64(s.TestAccMin), 100*float64(s.TestAccMax)), fmt.Sprintf("top-1 over the agents, mean %s", acc(s.TestAccMean))},
+		{"training loss", number(s.TrainLossAvg), fmt.Sprintf("%s; worst agent %s", loss, number(s.TrainLossWorst))},
+	}
+	if !math.IsNaN(float64(s.GradSqWorst)) {
+		r = append(r, [3]string{"|∇F|²", number(s.GradSqWorst), "squared gradient norm, worst agent"})
+	}
+	r = append(r, [3]string{"consensus error", number(s.Consensus), "Σ|x_i − x̄|²"})
 	if !math.IsNaN(float64(s.DualSum)) {
 		r = append(r, [3]string{"sum of duals", number(s.DualSum), "zero up to rounding"})
 	}
@@ -57,6 +67,9 @@ func rows(folder string, s train.Summary) [][3]string {
 		[3]string{"report", string(s.Status), filepath.Join(folder, "report.html")},
 	)
 }
+
+// batchNorm says how the mean model came to its statistics.
+var batchNorm = map[string]string{"pooled": "pooled from the agents", "recalibrate": "recalibrated", "local": "of each agent in turn"}
 
 // table draws rows below the lines of a title.
 func table(title []string, rows [][3]string) string {

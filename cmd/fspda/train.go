@@ -188,6 +188,9 @@ func agentThreads(c train.Config) int {
 
 // prepare loads the data and resolves the configuration. It writes nothing.
 func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, error) {
+	if err := checkModel(c); err != nil { // before the data, which may take long
+		return nil, nil, err
+	}
 	set, err := openData(c)
 	if err != nil {
 		return nil, nil, err
@@ -196,7 +199,8 @@ func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, er
 }
 
 func openData(c train.Config) (*data.Set, error) {
-	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed})
+	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
+		Augment: data.Augment(c.Augment)})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
@@ -205,9 +209,9 @@ func openData(c train.Config) (*data.Set, error) {
 
 // resolve makes the network and resolves the configuration on a data set.
 func resolve(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
-	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden, Activation: c.Activation, WeightDecay: c.Decay})
+	net, err := openModel(c, set.Shape, set.Classes)
 	if err != nil {
-		return nil, nil, &train.ConfigError{Key: "model", Got: c.Model, Err: err}
+		return nil, nil, err
 	}
 	m := model.NewEngine(net, dev)
 	s, err := c.Resolve(set, m)

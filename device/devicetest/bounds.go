@@ -49,6 +49,11 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 				b[0][j] += 4 * unit * (math.Abs(in[0][j]) + math.Abs(c.Attr*in[1][j]))
 			}
 		}
+	case device.MoveAverage: // in float64: what it loses is a rounding of the terms
+		relative(0, 1)
+		for j, avg := range in[1] {
+			b[0][j] += 0x1p-50 * (math.Abs(avg) + math.Abs(c.Attr*in[0][j]))
+		}
 	case device.Add:
 		relative(0, 1)
 	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:

@@ -36,6 +36,7 @@ type spoiled struct {
 	dot     func(a, b []float32) float64
 	read    func(dst []float32, src device.Vector)
 	index   func(coordinates []uint32) []uint32
+	move    float64 // what the momentum is multiplied by; 0 is not at all
 	run     func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error
 }
 
@@ -95,6 +96,9 @@ func (s *spoiled) Load(code *device.Code) (device.Program, error) {
 	if err == nil && s.run != nil {
 		return &spoiledProgram{p, s.run}, nil
 	}
+	if err == nil && s.move != 0 {
+		return &hastyProgram{p, s.move}, nil
+	}
 	return p, err
 }
 
@@ -105,6 +109,16 @@ type spoiledProgram struct {
 
 func (p *spoiledProgram) Run(params, grad device.Vector, b device.Batch, out []float64) error {
 	return p.run(p.Program, params, grad, b, out)
+}
+
+// hastyProgram moves buffers too far.
+type hastyProgram struct {
+	device.Program
+	by float64
+}
+
+func (p *hastyProgram) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
+	return p.Program.RunBuffered(params, grad, buffers, min(1, momentum*p.by), b, out)
 }
 
 func data(v device.Vector) []float32 { return v.(*cpu.Vector).Data }
@@ -215,6 +229,7 @@ var faults = map[string]struct {
 		}
 		return err
 	}}},
+	"RunBuffered moves too far": {"buffers", spoiled{move: 1.001}},
 	"Score takes ties for hits": {"ties and NaN in score", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
 		err := p.Run(params, grad, b, out)
 		if len(out) == 3 && b.X[0] == b.X[len(b.X)-1] {

@@ -67,6 +67,12 @@ var interpreters = map[device.Kernel]interpreter{
 	},
 	device.Add:       each2(func(_, a, b float64) float64 { return a + b }),
 	device.AddScaled: each2(func(attr, a, b float64) float64 { return a + attr*b }),
+	device.MoveAverage: func(c *device.Call, in, out [][]float64) {
+		momentum := in[2][0]
+		for i, x := range in[0] {
+			out[0][i] = (1-momentum)*in[1][i] + momentum*(c.Attr*x)
+		}
+	},
 	device.Conv:      interpretConv,
 	device.ConvGradX: interpretConv,
 	device.ConvGradW: interpretConv,

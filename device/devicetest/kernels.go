@@ -83,6 +83,8 @@ func kernelInputs(c *device.Call) [][]float32 {
 	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
 		normInputs(c, in)
+	case device.MoveAverage:
+		in[2][0] = s.Float32()
 	case device.MaxPool, device.MaxPoolGrad:
 		poolInputs(c, in)
 	case device.Sigmoid:

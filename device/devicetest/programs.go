@@ -19,6 +19,7 @@ var programChecks = []check{
 	{"malformed code", checkMalformed},
 	{"concurrent programs", checkPrograms},
 	{"caller's bugs in Run", checkRunPanics},
+	{"buffers", checkBuffers},
 }
 
 var (
@@ -238,6 +239,8 @@ func checkMalformed(t testing.TB, _ arithmetic, d device.Device) {
 		"output to the parameters":  func(k *device.Code, c *device.Call) { c.Out[0].Space, k.Dim = device.Params, 1000 },
 		"output to the input":       func(k *device.Code, c *device.Call) { c.Out[0].Space, k.Features = device.Input, 1000 },
 		"output over an input":      func(k *device.Code, c *device.Call) { c.In[0] = device.Ref{Space: device.Arena, Off: 5, Len: 3} },
+		"buffer beyond its space":   func(k *device.Code, c *device.Call) { c.In[2].Space, k.Buffers = device.Buffers, c.In[2].Off+1 },
+		"output to the momentum":    func(_ *device.Code, c *device.Call) { c.Out[0] = device.Ref{Space: device.Momentum, Len: 2} },
 		"unknown space":             func(_ *device.Code, c *device.Call) { c.In[0].Space = 17 },
 		"gradient of none":          func(_ *device.Code, c *device.Call) { c.Out[0].Space = device.Grads },
 		"no batch":                  func(k *device.Code, _ *device.Call) { k.Batch = 0 },

@@ -29,6 +29,8 @@ func shape(c *device.Call) (in, out []int) {
 		return []int{d(0) * d(1), d(0)}, []int{3}
 	case device.HalfSquare:
 		return []int{d(0)}, []int{1}
+	case device.MoveAverage:
+		return []int{d(0), d(0), 1}, []int{d(0)}
 	case device.ScaleBy:
 		return []int{d(0), 1}, []int{d(0)}
 	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:

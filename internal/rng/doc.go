@@ -8,6 +8,7 @@
 //	init        -                       initial model
 //	partition   -                       data split
 //	batch       agent, local epoch      order of an agent's examples (sampling iid: agent, step)
+//	augment     agent, step, position   how an example of a batch is varied
 //	graph0      try                     random base graphs
 //	edges       Sub(t)                  active edges, broadcasters, coins; Sub, because every agent asks at every iteration
 //	mask        t, min(i,j), max(i,j)   coordinates that travel over edge (i,j)
@@ -16,6 +17,7 @@
 //	synthetic   split, example          the built-in data sets; Sub(block) for labels
 //	sim-cut     edge, t                 edges that the simulated network lets fail
 //	sim-delay   t, from, to             deliveries by which it is late
+//	recalibrate k                       examples of the k-th batch that measures batch norm's statistics anew
 //	sweep       hash of a key, sample   values that a search over settings tries
 //
 // Numbers come from splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014) over a counter, so

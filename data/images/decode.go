@@ -1,0 +1,82 @@
+package images
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"net/http"
+)
+
+// TooLargeError says that a picture's header claims more pixels than are allowed; nothing of it was decoded.
+type TooLargeError struct{ W, H, Max int }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%d×%d pixels by its header, want at most %d in all", e.W, e.H, e.Max)
+}
+
+// Decode decodes a JPEG or PNG file into dst; which of the two it is, its content says. A picture of more than maxPixels is a
+// [TooLargeError], found in the header; 0 means 100 million.
+//
+// Colours become what Pillow's convert("RGB") makes of them: grey is repeated, a palette is looked up, transparency is dropped, of 16
+// bits the upper 8 are kept (also of grey, where Pillow clips), and CMYK is read as Adobe writes it, inverted. A rotation noted in
+// EXIF is not carried out, as in torchvision.
+func Decode(dst *RGB, encoded []byte, maxPixels int) error {
+	m, err := decode(encoded, maxPixels)
+	if err != nil {
+		return err
+	}
+	dst.set(m)
+	return nil
+}
+
+// Size reads the size of a JPEG or PNG file from its header.
+func Size(encoded []byte) (w, h int, err error) {
+	head, err := readHeader(encoded)
+	return head.w, head.h, err
+}
+
+func decode(encoded []byte, maxPixels int) (image.Image, error) {
+	if maxPixels <= 0 {
+		maxPixels = defaultMaxPixels
+	}
+	head, err := readHeader(encoded)
+	if err != nil {
+		return nil, err
+	}
+	if head.w > maxPixels/head.h {
+		return nil, &TooLargeError{W: head.w, H: head.h, Max: maxPixels}
+	}
+	var m image.Image
+	if head.png {
+		m, err = png.Decode(bytes.NewReader(encoded))
+	} else {
+		m, err = jpeg.Decode(withMarker(encoded, head))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	return m, nil
+}
+
+// header is what the first bytes of a picture say.
+type header struct {
+	png   bool
+	w, h  int
+	parts int  // components of a JPEG: 1, 3 or 4
+	adobe bool // a JPEG with Adobe's marker
+}
+
+func readHeader(b []byte) (header, error) {
+	switch {
+	case len(b) == 0:
+		return header{}, errors.New("an empty file")
+	case bytes.HasPrefix(b, []byte("\xff\xd8")):
+		return jpegHeader(b)
+	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
+		return pngHeader(b)
+	}
+	return header{}, fmt.Errorf("neither JPEG nor PNG but %s", http.DetectContentType(b))
+}

@@ -1,0 +1,185 @@
+package images
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Names of the two lists of pictures in a [listing].
+const (
+	trainSplit = "train"
+	testSplit  = "test"
+)
+
+// listing collects pictures in the order in which they are found, and puts them in order at the end.
+type listing struct {
+	path  string
+	kind  string
+	found map[string]*found // by split
+	other map[string]int    // files that are no pictures, by extension
+	notes []string
+
+	numbered int // classes are the numbers from 0 to numbered-1; 0 means that they are names
+}
+
+// found is what was found of one split.
+type found struct {
+	pictures []picture
+	classes  map[string]int // pictures of each class, 0 for a folder without any
+	folder   string         // as it is called there
+}
+
+func newListing(path, kind string) *listing {
+	return &listing{path: path, kind: kind, found: map[string]*found{}, other: map[string]int{}}
+}
+
+func (l *listing) split(name, folder string) *found {
+	f := l.found[name]
+	if f == nil {
+		f = &found{classes: map[string]int{}, folder: folder}
+		l.found[name] = f
+	}
+	return f
+}
+
+func (f *found) add(p picture) {
+	f.pictures = append(f.pictures, p)
+	f.classes[p.class]++
+}
+
+// isPicture tells by its name whether a file is meant to be a picture that can be read.
+func isPicture(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".jpeg", ".jpg", ".png":
+		return true
+	}
+	return false
+}
+
+// isHidden tells of files that systems leave behind: .DS_Store, and the ._name.jpg in archives made on a Mac.
+func isHidden(name string) bool { return strings.HasPrefix(path.Base(name), ".") }
+
+// skip counts a file that is no picture.
+func (l *listing) skip(name string) {
+	ext := strings.ToLower(path.Ext(name))
+	if ext == "" {
+		ext = "no extension"
+	}
+	l.other[ext]++
+}
+
+// set makes the Set of what was found: classes from the training pictures, or from the test pictures where there are no others.
+func (l *listing) set(s store, o Options) (*Set, error) {
+	train, test := l.found[trainSplit], l.found[testSplit]
+	reference := train
+	if reference == nil {
+		reference = test
+	}
+	if reference == nil || len(reference.pictures) == 0 {
+		return nil, l.empty()
+	}
+	if none := without(reference.classes); len(none) > 0 && l.numbered == 0 {
+		return nil, &FormatError{Path: l.path, Got: fmt.Sprintf("no picture in class %s of %s", some(none), reference.folder),
+			Want: "*.jpg, *.jpeg or *.png in each class", Hint: "add pictures, or remove the empty folder"}
+	}
+	out := &Set{Path: l.path, Kind: l.kind}
+	if l.numbered > 0 {
+		out.Classes = l.classNames(reference)
+	} else {
+		out.Classes = slices.Sorted(maps.Keys(reference.classes))
+	}
+	if train != nil {
+		out.Train = l.source(train, out.Classes, s, o)
+	}
+	if test != nil && len(test.pictures) > 0 {
+		if train != nil {
+			if err := l.compare(train, test); err != nil {
+				return nil, err
+			}
+		}
+		out.Test = l.source(test, out.Classes, s, o)
+	}
+	out.Notes = append(l.notes, l.skipped()...)
+	return out, nil
+}
+
+// source numbers the classes of pictures and puts them in order.
+func (l *listing) source(f *found, classes []string, s store, o Options) *split {
+	label := make(map[string]int32, len(classes))
+	for i, c := range classes {
+		label[c] = int32(i)
+	}
+	for i := range f.pictures {
+		f.pictures[i].label = label[f.pictures[i].class]
+	}
+	slices.SortStableFunc(f.pictures, func(a, b picture) int {
+		return cmp.Or(cmp.Compare(a.label, b.label), strings.Compare(a.name, b.name))
+	})
+	return &split{path: l.path, pictures: f.pictures, store: s, maxPixels: o.MaxPixels}
+}
+
+// compare holds the test classes against the training classes: more of them is an error, fewer of them is worth a note.
+func (l *listing) compare(train, test *found) error {
+	var extra, missing []string
+	for c, n := range test.classes {
+		if _, ok := train.classes[c]; !ok && n > 0 {
+			extra = append(extra, c)
+		}
+	}
+	for c := range train.classes {
+		if test.classes[c] == 0 {
+			missing = append(missing, c)
+		}
+	}
+	if len(extra) > 0 {
+		slices.Sort(extra)
+		return &FormatError{Path: l.path, Got: fmt.Sprintf("class %s in %s only", some(extra), test.folder),
+			Want: "no class that " + train.folder + " has not", Hint: "a class is named as its folder; the spelling must be the same in both"}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		l.notes = append(l.notes, fmt.Sprintf("class %s of %s has no picture in %s: its accuracy is not measured", some(missing), train.folder, test.folder))
+	}
+	return nil
+}
+
+func (l *listing) empty() error {
+	e := &FormatError{Path: l.path, Got: "no picture", Want: "pictures *.jpg, *.jpeg or *.png as CLASS/NAME.jpg, below train and val (or test)"}
+	if s := l.skipped(); len(s) > 0 {
+		e.Got += "; " + strings.Join(s, "; ")
+	}
+	return e
+}
+
+// skipped says how many files were left out.
+func (l *listing) skipped() []string {
+	var notes []string
+	for _, ext := range slices.Sorted(maps.Keys(l.other)) {
+		notes = append(notes, fmt.Sprintf("%d files that are no *.jpg, *.jpeg or *.png were left out (%s)", l.other[ext], ext))
+	}
+	return notes
+}
+
+func without(classes map[string]int) []string {
+	var none []string
+	for c, n := range classes {
+		if n == 0 {
+			none = append(none, c)
+		}
+	}
+	slices.Sort(none)
+	return none
+}
+
+// some names the first of many.
+func some(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

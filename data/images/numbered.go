@@ -1,0 +1,38 @@
+package images
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// numberClasses says that classes which are all numbers are labels already, not names to be sorted: there are as many classes as
+// the largest label says, and label 10 comes after 9.
+func (l *listing) numberClasses() {
+	most := -1
+	for _, f := range l.found {
+		for c := range f.classes {
+			n, err := strconv.Atoi(c)
+			if err != nil {
+				return
+			}
+			most = max(most, n)
+		}
+	}
+	l.numbered = most + 1
+}
+
+// classNames lists the classes of f by label.
+func (l *listing) classNames(f *found) []string {
+	names := make([]string, l.numbered)
+	none := 0
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+		if f.classes[names[i]] == 0 {
+			none++
+		}
+	}
+	if none > 0 {
+		l.notes = append(l.notes, fmt.Sprintf("%d of %d classes have no picture in %s", none, l.numbered, f.folder))
+	}
+	return names
+}

@@ -1,0 +1,102 @@
+package images
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+)
+
+// member is a regular file in a tar, or a folder.
+type member struct {
+	name   string // cleaned, without a leading slash
+	offset int64  // of its content, from the start of the outermost file
+	size   int64
+	dir    bool
+}
+
+// errEnough ends a scan early.
+var errEnough = errors.New("enough")
+
+// scanTar calls visit for the members of a tar that fills size bytes from base on. It reads headers only. where names the tar in
+// errors. A visit that returns errEnough ends the scan without an error.
+func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member) error) error {
+	section := io.NewSectionReader(from, base, size)
+	r := tar.NewReader(section)
+	for n := 0; ; n++ {
+		h, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		at, _ := section.Seek(0, io.SeekCurrent) // a section knows its own position
+		if err != nil {
+			return tarError(where, n, at, err)
+		}
+		m := member{name: strings.TrimLeft(path.Clean(h.Name), "/"), offset: base + at, size: h.Size, dir: h.Typeflag == tar.TypeDir}
+		switch {
+		case m.dir:
+		case h.Typeflag != tar.TypeReg || isSparse(h):
+			continue // links, devices and files with holes have no bytes of their own here
+		case h.Size > size-at:
+			return tarError(where, n, at, io.ErrUnexpectedEOF)
+		}
+		if err := visit(m); err == errEnough {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// isSparse tells of files whose bytes are not in one piece.
+func isSparse(h *tar.Header) bool {
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return h.Typeflag == tar.TypeGNUSparse
+}
+
+func tarError(where string, members int, at int64, err error) error {
+	e := &FormatError{Path: where, Got: fmt.Sprintf("damage at byte %d, after %d files", at, members), Want: "a tar", Err: err, Hint: err.Error()}
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) && at >= 512: // a block
+		e.Got, e.Hint = fmt.Sprintf("the end at byte %d, after %d files", at, members), "the file is cut off; fetch it again"
+	case members == 0:
+		e.Got, e.Hint = "content that is no tar", "it may be compressed or another kind of file"
+	case !errors.Is(err, tar.ErrHeader):
+		return fmt.Errorf("images: reading %s: %w", where, err)
+	}
+	return e
+}
+
+// compressed names the compression of a file by its first bytes.
+func compressed(head string) string {
+	for magic, name := range map[string]string{"\x1f\x8b": "gzip", "BZh": "bzip2", "\xfd7zXZ": "xz", "\x28\xb5\x2f\xfd": "zstd", "PK\x03\x04": "zip"} {
+		if strings.HasPrefix(head, magic) {
+			return name
+		}
+	}
+	return ""
+}
+
+// checkTar says early what is wrong with a file that is to be read as a tar.
+func checkTar(name string, f *os.File) error {
+	head := make([]byte, 8)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("images: %w", err)
+	}
+	if c := compressed(string(head[:n])); c != "" {
+		return &FormatError{Path: name, Got: "a file compressed with " + c, Want: "a tar, a parquet file or a folder",
+			Hint: "unpack it: pictures are read where they lie, which compression does not allow"}
+	}
+	if n == 0 {
+		return &FormatError{Path: name, Got: "an empty file", Want: "a tar, a parquet file or a folder"}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+"""Makes the pictures of this folder, and with Pillow what they look like: NAME.rgb holds the pixels of convert("RGB")."""
+import io, pathlib, struct, zlib
+import numpy as np
+from PIL import Image
+
+here = pathlib.Path(__file__).parent
+W, H = 37, 29
+y, x = np.mgrid[0:H, 0:W]
+colours = np.stack([x * 255 // (W - 1), y * 255 // (H - 1), (x * 7 + y * 5) % 256], -1).astype(np.uint8)
+rgb = Image.fromarray(colours)
+
+def jpeg(im, **how):
+    b = io.BytesIO()
+    im.save(b, "JPEG", quality=90, **how)
+    return b.getvalue()
+
+def png(im, **how):
+    b = io.BytesIO()
+    im.save(b, "PNG", **how)
+    return b.getvalue()
+
+def chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+def png16(kind, samples):
+    """A PNG of 16 bits a sample, which Pillow cannot write in colour."""
+    rows = b"".join(b"\0" + r.astype(">u2").tobytes() for r in samples)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", W, H, 16, kind, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+wide = colours.astype(np.uint16) * 251 + 17
+alpha = np.concatenate([colours, (x * 6 % 256)[..., None].astype(np.uint8)], -1)
+cmyk = jpeg(Image.fromarray(alpha, "CMYK"))
+at = cmyk.index(b"\xff\xee")
+rotated = Image.Exif()
+rotated[0x0112] = 6
+
+files = {
+    "444.jpg": jpeg(rgb, subsampling=0), "422.jpg": jpeg(rgb, subsampling=1), "420.jpg": jpeg(rgb, subsampling=2),
+    "progressive.jpg": jpeg(rgb, progressive=True), "grey.jpg": jpeg(rgb.convert("L")),
+    "cmyk-adobe.jpg": cmyk, "cmyk-plain.jpg": cmyk[:at] + cmyk[at + 16:],
+    "exif-rotated.jpg": jpeg(rgb, exif=rotated),
+    "narrow.jpg": jpeg(rgb.crop((0, 0, 3, 2)), subsampling=2),
+    "rgb.png": png(rgb), "rgba.png": png(Image.fromarray(alpha, "RGBA")), "grey.png": png(rgb.convert("L")),
+    "grey-alpha.png": png(Image.fromarray(alpha, "RGBA").convert("LA")), "one-bit.png": png(rgb.convert("1")),
+    "palette.png": png(rgb.quantize(16)), "palette-clear.png": png(rgb.quantize(16), transparency=3),
+    "rgb-16.png": png16(2, wide.reshape(H, -1)),
+    "rgba-16.png": png16(6, np.concatenate([wide, wide[..., :1]], -1).reshape(H, -1)),
+}
+for name, content in files.items():
+    (here / name).write_bytes(content)
+    im = Image.open(io.BytesIO(content))
+    (here / (name + ".rgb")).write_bytes(im.convert("RGB").tobytes())
+    print(name, im.mode, im.size, len(content))

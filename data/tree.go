@@ -1,0 +1,140 @@
+package data
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	_ "image/jpeg" // decodeRGB reads it
+	_ "image/png"  // and this
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// treeFile is one file of a folder, or of an archive.
+type treeFile struct {
+	name string // below the folder or in the archive, with slashes
+	path string // for messages
+	read func() ([]byte, error)
+}
+
+const (
+	maxTreeFile  = 64 << 20 // bytes of one file: a header that claims more is not believed
+	maxTreeBytes = 1 << 30  // of an archive, unpacked
+)
+
+// readTree lists the files of a folder and what is below it, or of a tar archive, plain or compressed with gzip. An archive is
+// read into memory.
+func readTree(path string) ([]treeFile, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return walkFolder(path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only: nothing to lose
+	r := bufio.NewReaderSize(f, 1<<20)
+	var content io.Reader = r
+	if head, _ := r.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b {
+		if content, err = gzip.NewReader(r); err != nil {
+			return nil, damaged(path, "a gzip file with a bad header", err)
+		}
+	}
+	return readArchive(path, content)
+}
+
+func walkFolder(root string) ([]treeFile, error) {
+	var files []treeFile
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		files = append(files, treeFile{filepath.ToSlash(name), path, func() ([]byte, error) { return readFile(path) }})
+		return err
+	})
+	return files, err
+}
+
+// readFile is os.ReadFile for files that are not absurdly large.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxTreeFile {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", path, info.Size(), maxTreeFile)
+	}
+	return os.ReadFile(path)
+}
+
+func readArchive(path string, r io.Reader) ([]treeFile, error) {
+	var files []treeFile
+	total := int64(0)
+	for t := tar.NewReader(r); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, archiveError(path, len(files), err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if total += h.Size; h.Size > maxTreeFile || total > maxTreeBytes {
+			return nil, &FormatError{Path: path, Got: fmt.Sprintf("%s of %d bytes after %d files", h.Name, h.Size, len(files)),
+				Want: fmt.Sprintf("files of at most %d bytes, %d together", maxTreeFile, maxTreeBytes), Hint: "this is not the set that was asked for"}
+		}
+		var content bytes.Buffer // grows with what arrives, never by the header alone
+		if _, err := io.Copy(&content, t); err != nil {
+			return nil, archiveError(path, len(files), err)
+		}
+		data := content.Bytes()
+		files = append(files, treeFile{strings.TrimPrefix(h.Name, "./"), path + ": " + h.Name, func() ([]byte, error) { return data, nil }})
+	}
+}
+
+func archiveError(path string, files int, err error) error {
+	return &FormatError{Path: path, Got: fmt.Sprintf("damage after %d files", files), Want: "an intact tar archive", Hint: err.Error() +
+		"; fetch it again", Err: err}
+}
+
+func pictureName(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".jpg", ".jpeg", ".png":
+		return true
+	}
+	return false
+}
+
+// decodeRGB decodes a JPEG or PNG picture into rows of red, green and blue, if dst has just the room for it. It returns the size
+// of the picture.
+func decodeRGB(dst []uint8, content []byte) (w, h int, err error) {
+	c, _, err := image.DecodeConfig(bytes.NewReader(content))
+	if err != nil || c.Width*c.Height*3 != len(dst) { // the size is known before memory is taken for it
+		return c.Width, c.Height, err
+	}
+	picture, _, err := image.Decode(bytes.NewReader(content))
+	if err != nil {
+		return c.Width, c.Height, err
+	}
+	canvas := image.NewRGBA(image.Rect(0, 0, c.Width, c.Height))
+	draw.Draw(canvas, canvas.Rect, picture, picture.Bounds().Min, draw.Src)
+	for i := range c.Width * c.Height {
+		copy(dst[3*i:3*i+3], canvas.Pix[4*i:])
+	}
+	return c.Width, c.Height, nil
+}

@@ -1,0 +1,61 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Options are what a network needs to know beside its name. Those that a network has no use for must be left out.
+type Options struct {
+	Shape       []int   // of an example: height and width, or height, width and channels; for mlp anything
+	Classes     int     // at least 2
+	WeightDecay float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
+
+	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear
+	Activation string // mlp: after each hidden layer: "sigmoid", also where empty, or "relu"
+}
+
+// Names lists the networks that Open knows.
+func Names() []string {
+	names := []string{"mlp"}
+	for _, d := range resNetDepths() {
+		names = append(names, fmt.Sprintf("resnet%d", d))
+	}
+	return names
+}
+
+// Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50, 101 and 152 for large images and
+// "resnet20", 32, 44 and 56 for small ones. See [MLP] and [ResNet].
+func Open(name string, o Options) (*Network, error) {
+	if name == "mlp" {
+		inputs := 1
+		for _, d := range o.Shape {
+			inputs *= d
+		}
+		return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation, WeightDecay: o.WeightDecay})
+	}
+	text, ok := strings.CutPrefix(name, "resnet")
+	depth, err := strconv.Atoi(text)
+	if !ok || err != nil || !slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
+	}
+	r := ResNetOptions{Depth: depth, Classes: o.Classes, WeightDecay: o.WeightDecay}
+	switch {
+	case len(o.Hidden) > 0:
+		return nil, fmt.Errorf("model: %s: option Hidden is %v, but only mlp has hidden layers to choose: leave it out", name, o.Hidden)
+	case o.Activation != "" && o.Activation != "relu":
+		return nil, fmt.Errorf("model: %s: option Activation is %q, but only mlp has one to choose: leave it out", name, o.Activation)
+	case len(o.Shape) == 2:
+		r.Channels = 1
+	case len(o.Shape) == 3:
+		if r.Channels = o.Shape[2]; r.Channels < 1 {
+			return nil, fmt.Errorf("model: %s: an example has the shape %v, want at least 1 channel", name, o.Shape)
+		}
+	default:
+		return nil, fmt.Errorf("model: %s: an example has the shape %v, want height and width, or height, width and channels: choose a data set of images", name, o.Shape)
+	}
+	r.Height, r.Width = o.Shape[0], o.Shape[1]
+	return ResNet(r)
+}

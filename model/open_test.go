@@ -1,0 +1,57 @@
+package model
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOpen(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		o     Options
+		is    string
+		dim   int
+		image bool
+	}{
+		{"mlp", Options{Shape: []int{28, 28}, Classes: 10, Hidden: []int{100}}, "mlp 784-100-10 sigmoid", 79510, false},
+		{"resnet20", Options{Shape: []int{32, 32, 3}, Classes: 10}, "resnet20 32×32×3 to 10", 272474, true},
+		{"resnet20", Options{Shape: []int{28, 28}, Classes: 10}, "resnet20 28×28×1 to 10", 272474 - 2*9*16, true},
+		{"resnet50", Options{Shape: []int{224, 224, 3}, Classes: 1000}, "resnet50 224×224×3 to 1000", 25557032, true},
+	} {
+		net, err := Open(c.name, c.o)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if net.Name() != c.is || net.Dim() != c.dim || (net.image != nil) != c.image {
+			t.Errorf("%s is %q of %d parameters, want %q of %d", c.name, net.Name(), net.Dim(), c.is, c.dim)
+		}
+	}
+	for _, name := range Names() {
+		if _, err := Open(name, Options{Shape: []int{8, 8, 3}, Classes: 2}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	images := []int{8, 8, 3}
+	for want, c := range map[string]struct {
+		name string
+		o    Options
+	}{
+		`no network "resnet51", want one of mlp, resnet18`: {"resnet51", Options{Shape: images, Classes: 2}},
+		`no network "resnet+50"`:                           {"resnet+50", Options{Shape: images, Classes: 2}},
+		`no network ""`:                                    {"", Options{Shape: images, Classes: 2}},
+		"option Hidden is [100]":                           {"resnet20", Options{Shape: images, Classes: 2, Hidden: []int{100}}},
+		`option Activation is "sigmoid"`:                   {"resnet20", Options{Shape: images, Classes: 2, Activation: "sigmoid"}},
+		"the shape [64], want height and width":            {"resnet20", Options{Shape: []int{64}, Classes: 2}},
+		"the shape [8 8 0]":                                {"resnet20", Options{Shape: []int{8, 8, 0}, Classes: 2}},
+		"Classes is 1":                                     {"resnet20", Options{Shape: images, Classes: 1}},
+		"Inputs is 0":                                      {"mlp", Options{Shape: []int{0}, Classes: 3}},
+	} {
+		if net, err := Open(c.name, c.o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("network %v, error %v, want it to say %q", net, err, want)
+		}
+	}
+}

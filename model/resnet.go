@@ -1,0 +1,159 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+)
+
+// ResNetOptions describes a residual network.
+type ResNetOptions struct {
+	// Depth names the network. 18, 34, 50, 101 and 152 are those of ImageNet, 20, 32, 44 and 56 those of CIFAR.
+	Depth                   int
+	Height, Width, Channels int     // of an image; Channels 0 is 3
+	Classes                 int     // at least 2
+	BaseWidth               int     // channels of the first stage; 0 is 64, or 16 for CIFAR
+	WeightDecay             float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
+}
+
+// resNet is the plan that a depth stands for.
+type resNet struct {
+	blocks     []int // by stage
+	bottleneck bool
+	cifar      bool // a stem of one 3×3 convolution, without pooling
+}
+
+// resNets are the networks of He et al., "Deep residual learning for image recognition", by depth: table 1 and section 4.2.
+var resNets = map[int]resNet{
+	18:  {blocks: []int{2, 2, 2, 2}},
+	34:  {blocks: []int{3, 4, 6, 3}},
+	50:  {blocks: []int{3, 4, 6, 3}, bottleneck: true},
+	101: {blocks: []int{3, 4, 23, 3}, bottleneck: true},
+	152: {blocks: []int{3, 8, 36, 3}, bottleneck: true},
+	20:  {blocks: []int{3, 3, 3}, cifar: true},
+	32:  {blocks: []int{5, 5, 5}, cifar: true},
+	44:  {blocks: []int{7, 7, 7}, cifar: true},
+	56:  {blocks: []int{9, 9, 9}, cifar: true},
+}
+
+// resNetDepths lists them in ascending order.
+func resNetDepths() []int {
+	var depths []int
+	for d := range resNets {
+		depths = append(depths, d)
+	}
+	slices.Sort(depths)
+	return depths
+}
+
+// maxSide is the largest height and width of an image: far beyond what memory holds, and products of it stay in range.
+const maxSide = 1 << 14
+
+// ResNet returns a residual network over images in rows of pixels, each with its channels side by side (NHWC).
+//
+// The networks of ImageNet have a stem of a 7×7 convolution with stride 2 and a 3×3 max-pooling with stride 2, then four stages. Where
+// a stage halves the image, the first 3×3 convolution of its first block does: the variant called 1.5. Those of CIFAR have a
+// stem of a 3×3 convolution and three stages. Shortcuts that change shape are 1×1 convolutions with batch norm (option B of the
+// paper; its CIFAR networks had none of their parameters, option A). At the end stand the mean over all pixels and a dense layer.
+//
+// Tensors have the names, and up to the order of a filter's axes the shapes, of torchvision: conv1.weight, bn1.weight, bn1.bias,
+// layer1.0.conv1.weight and so on to fc.bias; the CIFAR networks follow the same rule. ResNet-50 for 1000 classes has 25,557,032
+// parameters in 161 tensors.
+func ResNet(o ResNetOptions) (*Network, error) {
+	plan, ok := resNets[o.Depth]
+	if !ok {
+		return nil, fmt.Errorf("model: resnet: option Depth is %d, want one of %v", o.Depth, resNetDepths())
+	}
+	o = o.withDefaults(plan)
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("model: resnet%d: %w", o.Depth, err)
+	}
+	return newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels, image: []int{o.Height, o.Width, o.Channels},
+		classes: o.Classes, decay: o.WeightDecay, forward: plan.forwardOf(o)})
+}
+
+func (o ResNetOptions) withDefaults(plan resNet) ResNetOptions {
+	if o.Channels == 0 {
+		o.Channels = 3
+	}
+	if o.BaseWidth == 0 {
+		o.BaseWidth = plan.baseWidth()
+	}
+	return o
+}
+
+func (plan resNet) baseWidth() int {
+	if plan.cifar {
+		return 16
+	}
+	return 64
+}
+
+func (o ResNetOptions) validate() error {
+	for _, c := range []struct {
+		name      string
+		got, most int
+	}{{"Height", o.Height, maxSide}, {"Width", o.Width, maxSide}, {"Channels", o.Channels, maxSide}, {"BaseWidth", o.BaseWidth, maxSide}} {
+		if c.got < 1 || c.got > c.most {
+			return fmt.Errorf("option %s is %d, want 1 to %d", c.name, c.got, c.most)
+		}
+	}
+	if o.Classes < 2 || o.Classes > maxWidth {
+		return fmt.Errorf("option Classes is %d, want 2 to %d", o.Classes, maxWidth)
+	}
+	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 1) {
+		return fmt.Errorf("option WeightDecay is %v, want a finite number that is not negative", o.WeightDecay)
+	}
+	return nil
+}
+
+// name is "resnet50 224×224×3 to 1000", with the width of the first stage where it is not the usual one.
+func (o ResNetOptions) name(plan resNet) string {
+	s := fmt.Sprintf("resnet%d %d×%d×%d to %d", o.Depth, o.Height, o.Width, o.Channels, o.Classes)
+	if o.BaseWidth != plan.baseWidth() {
+		s += fmt.Sprintf(", width %d", o.BaseWidth)
+	}
+	return s
+}
+
+// forwardOf returns what builds the network: images to logits.
+func (plan resNet) forwardOf(o ResNetOptions) func(b *builder, x *gorgonia.Node) *gorgonia.Node {
+	return func(b *builder, x *gorgonia.Node) *gorgonia.Node {
+		x = plan.stem(b, x, o.BaseWidth)
+		for stage, blocks := range plan.blocks {
+			for i := range blocks {
+				stride := 1
+				if stage > 0 && i == 0 {
+					stride = 2
+				}
+				x = plan.block(b, fmt.Sprintf("layer%d.%d", stage+1, i), x, o.BaseWidth<<stage, stride)
+			}
+		}
+		return b.head("fc", b.avgPool("avgpool", x), o.Classes)
+	}
+}
+
+// stem is what stands before the first stage.
+func (plan resNet) stem(b *builder, x *gorgonia.Node, width int) *gorgonia.Node {
+	side, stride := 7, 2
+	if plan.cifar {
+		side, stride = 3, 1
+	}
+	conv := b.newConv("conv1", x.Shape()[3], width, side, stride)
+	norm := b.newNorm("bn1", width)
+	x = b.normalize(norm, thenReLU, b.conv(conv, x))
+	if plan.cifar {
+		return x
+	}
+	return b.maxPool("maxpool", x, 3, 2)
+}
+
+// block adds a residual block whose inner convolutions have width outputs.
+func (plan resNet) block(b *builder, name string, x *gorgonia.Node, width, stride int) *gorgonia.Node {
+	if plan.bottleneck {
+		return b.residual(name, x, stride, []innerConv{{width, 1, 1}, {width, 3, stride}, {4 * width, 1, 1}})
+	}
+	return b.residual(name, x, stride, []innerConv{{width, 3, stride}, {width, 3, 1}})
+}

@@ -1,0 +1,105 @@
+package train
+
+import (
+	"fmt"
+	"sort"
+
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+// How the mean model of the agents, which has never trained, comes to the statistics of its batch norm.
+const (
+	bnPooled      = "pooled"      // from the agents' buffers
+	bnRecalibrate = "recalibrate" // from forward passes of its own over training batches
+	bnLocal       = "local"       // from each agent's buffers in turn; scores are averaged
+)
+
+// bufferLength is the number of values in an agent's buffers, 0 where the network has none.
+func (s *Setup) bufferLength() int {
+	n := 0
+	for _, size := range s.Buffers {
+		n += size
+	}
+	return n
+}
+
+// bnMode is how the mean model is evaluated at iteration t. The numbers of the end come from statistics of its own, unless each agent's were
+// asked for. It is empty where the network has no batch norm.
+func (s *Setup) bnMode(t int) string {
+	switch c := s.Config; {
+	case len(s.Buffers) == 0:
+		return ""
+	case t == c.Iterations && c.BN == bnPooled:
+		return bnRecalibrate
+	default:
+		return c.BN
+	}
+}
+
+// pool puts the buffers of several agents together, as if their batches had come from one: the mean of the means, and as variance the mean of the
+// variances plus the variance of the means. The sizes are those of [Buffered.BufferSizes].
+func pool(sizes []int, agents [][]float32) []float32 {
+	out := make([]float32, len(agents[0]))
+	n := float64(len(agents))
+	at := 0
+	for l := 0; l+1 < len(sizes); l += 2 {
+		size := sizes[l]
+		for k := at; k < at+size; k++ {
+			var mean, square, variance float64
+			for _, b := range agents {
+				m := float64(b[k])
+				mean += m / n
+				variance += float64(b[k+size]) / n
+			}
+			for _, b := range agents {
+				gap := float64(b[k]) - mean
+				square += float64(gap*gap) / n
+			}
+			out[k], out[k+size] = float32(mean), float32(variance+square)
+		}
+		at += 2 * size
+	}
+	return out
+}
+
+// recalibrate measures the buffers of the model at x anew, over Config.BNBatches batches of training examples: the mean over the batches of
+// their means and variances.
+func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
+	s := e.setup
+	b := e.batches.Get().(*device.Batch)
+	defer e.batches.Put(b)
+	host := e.buffered.InitBuffers()
+	buffers := e.dev.NewVector(len(host))
+	e.dev.Write(buffers, host)
+	var examples []int32
+	for k := range s.Config.BNBatches {
+		examples = s.recalibration(examples[:0], k)
+		if err := s.Set.Train.Gather(b, examples); err != nil {
+			return nil, err
+		}
+		if err := e.buffered.Observe(x, buffers, *b, 1/float64(k+1)); err != nil {
+			return nil, fmt.Errorf("train: batch norm of the mean model, batch %d: %w", k, err)
+		}
+	}
+	e.dev.Read(host, buffers)
+	return host, nil
+}
+
+// recalibration appends the examples of the k-th batch: as many as a gradient sees at once, each of an agent drawn by its weight in F and then
+// of its shard. They are a function of the seed and k alone.
+func (s *Setup) recalibration(dst []int32, k int) []int32 {
+	st := rng.New(s.Config.Seed, "recalibrate", uint64(k))
+	upTo := make([]float64, len(s.Weight))
+	sum := 0.0
+	for i, w := range s.Weight {
+		sum += w
+		upTo[i] = sum
+	}
+	for range s.microBatch() {
+		u := st.Float64() * sum
+		i := min(sort.Search(len(upTo), func(i int) bool { return upTo[i] > u }), len(upTo)-1)
+		dst = append(dst, s.Shards[i][st.IntN(len(s.Shards[i]))])
+	}
+	return dst
+}

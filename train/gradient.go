@@ -1,0 +1,67 @@
+package train
+
+import (
+	"math"
+
+	"fspda/device"
+)
+
+// microBatch is how many examples a gradient sees at once: a batch, or its accumulate-th part, rounded up.
+func (s *Setup) microBatch() int {
+	return (s.Config.Batch + s.Config.Accum - 1) / s.Config.Accum
+}
+
+// differentiate writes the gradient of the agent's batch at x to dst and returns the loss. Where the batch is taken in parts it is their mean,
+// weighed by size. The first one of a batch is the training step, which moves the buffers of batch norm, part by part.
+func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
+	parts := a.run.setup.Config.Accum
+	if parts == 1 {
+		return a.differentiatePart(dst, x, a.batch)
+	}
+	n := a.batch.N()
+	size := (n + parts - 1) / parts
+	dev := a.run.dev
+	for from := 0; from < n; from += size {
+		b := slice(a.batch, from, min(from+size, n))
+		w := float64(b.N()) / float64(n)
+		to := dst
+		if from > 0 {
+			to = a.part
+		}
+		l, err := a.differentiatePart(to, x, b)
+		if err != nil {
+			return 0, err
+		}
+		loss += float64(w * l)
+		if from > 0 {
+			dev.Combine(dst, device.Term{A: 1, V: dst}, device.Term{A: w, V: a.part})
+		} else {
+			dev.Combine(dst, device.Term{A: w, V: dst})
+		}
+	}
+	return loss, nil
+}
+
+func (a *agent) differentiatePart(dst, x device.Vector, b device.Batch) (float64, error) {
+	if a.model != nil && a.first {
+		return a.model.Step(dst, x, a.norms, b)
+	}
+	return a.run.model.Grad(dst, x, b)
+}
+
+// slice is examples from to to-1 of a batch, in its memory.
+func slice(b device.Batch, from, to int) device.Batch {
+	f := len(b.X) / b.N()
+	return device.Batch{X: b.X[from*f : to*f], Y: b.Y[from:to]}
+}
+
+// clip shortens a gradient that is longer than Config.ClipNorm to that length.
+func (a *agent) clip(g device.Vector) {
+	limit := a.run.setup.Config.ClipNorm
+	if limit == 0 {
+		return
+	}
+	if norm := math.Sqrt(a.run.dev.Dot(g, g)); norm > limit {
+		a.run.dev.Combine(g, device.Term{A: limit / norm, V: g})
+	}
+}
