@@ -23,7 +23,8 @@ const (
 	checkpointFormat = 1
 	vectorsFile      = "agents.safetensors"
 	manifestFile     = "manifest.json"
-	buffersName      = "buffers" // of an agent's batch norm
+	buffersName      = "buffers"      // of an agent's batch norm
+	meanBuffersName  = "mean/buffers" // of the final mean model's
 )
 
 // manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure functions of seed and iteration.
@@ -65,11 +66,18 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 
 func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
 
+// saving is what a checkpoint is made of.
+type saving struct {
+	set         []*snapshot // of all agents at one iteration
+	wall        float64     // seconds of the run
+	meanBuffers []float32   // at the end: with which the mean model was measured; nil else
+}
+
 // writeCheckpoint saves the snapshots of all agents at one iteration: written beside, flushed to the disk, renamed. Until the
 // rename the earlier checkpoints are untouched; if anything fails they are what is left.
-func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wall float64) (err error) {
+func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sv saving) (err error) {
 	dir := filepath.Join(f.Path, "checkpoints")
-	final := filepath.Join(dir, checkpointName(sn[0].t))
+	final := filepath.Join(dir, checkpointName(sv.set[0].t))
 	if _, err := os.Stat(final); err == nil {
 		return nil // the one this run went on from, verified then: writing it anew would put it at risk
 	}
@@ -89,30 +97,7 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 	if err := f.fs.MkdirAll(tmp); err != nil {
 		return err
 	}
-	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
-		Iteration: sn[0].t, Agents: len(sn), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
-	for _, a := range sn {
-		m.Ledgers, m.Grads = append(m.Ledgers, a.ledger), append(m.Grads, a.grads)
-		m.Losses = append(m.Losses, a.meter)
-		if s.Lattice != nil {
-			m.Decodes = append(m.Decodes, a.decodes)
-		}
-		if s.timed() {
-			m.Clocks = append(m.Clocks, a.clock)
-		}
-	}
-	h := sha256.New()
-	if m.Bytes, err = f.fs.WriteFile(filepath.Join(tmp, vectorsFile), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, dev, sn), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
-	}); err != nil {
-		return err
-	}
-	m.SHA256 = hex.EncodeToString(h.Sum(nil))
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	if _, err = f.fs.WriteFile(filepath.Join(tmp, manifestFile), func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+	if err := f.fillCheckpoint(tmp, s, dev, sv); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, final); err != nil {
@@ -124,15 +109,56 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sn []*snapshot, wa
 	return f.prune(dir, s.Config.Keep)
 }
 
-// tensors lists every vector of every agent.
-func tensors(a algo.Algorithm, dev device.Device, sn []*snapshot) []safetensors.Tensor {
-	var ts []safetensors.Tensor
-	add := func(name string, v device.Vector) {
-		host := make([]float32, v.Len())
-		dev.Read(host, v)
-		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{len(host)}, Values: host})
+// fillCheckpoint writes the vectors, then the manifest with their checksum.
+func (f *Folder) fillCheckpoint(dir string, s *Setup, dev device.Device, sv saving) (err error) {
+	m := describe(s, sv)
+	h := sha256.New()
+	if m.Bytes, err = f.fs.WriteFile(filepath.Join(dir, vectorsFile), func(w io.Writer) error {
+		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, dev, sv), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
+	}); err != nil {
+		return err
 	}
-	for _, s := range sn {
+	m.SHA256 = hex.EncodeToString(h.Sum(nil))
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = f.fs.WriteFile(filepath.Join(dir, manifestFile), func(w io.Writer) error { _, err := w.Write(text); return err })
+	return err
+}
+
+// describe makes the manifest, but for the checksum.
+func describe(s *Setup, sv saving) manifest {
+	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
+		Iteration: sv.set[0].t, Agents: len(sv.set), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
+	for _, a := range sv.set {
+		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
+		if s.Lattice != nil {
+			m.Decodes = append(m.Decodes, a.decodes)
+		}
+		if s.timed() {
+			m.Clocks = append(m.Clocks, a.clock)
+		}
+	}
+	return m
+}
+
+// tensors lists every vector of every agent. One at a time comes to the host, when it is written.
+func tensors(a algo.Algorithm, dev device.Device, sv saving) []safetensors.Tensor {
+	var ts []safetensors.Tensor
+	var host []float32
+	add := func(name string, v device.Vector) {
+		get := func() []float32 {
+			if cap(host) < v.Len() {
+				host = make([]float32, v.Len())
+			}
+			host = host[:v.Len()]
+			dev.Read(host, v)
+			return host
+		}
+		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{v.Len()}, Values: safetensors.Lazy{Len: v.Len(), Get: get}})
+	}
+	for _, s := range sv.set {
 		add(vectorName(s.agent, "x"), s.x)
 		for i, name := range a.Aux() {
 			add(vectorName(s.agent, name), s.aux[i])
@@ -140,6 +166,9 @@ func tensors(a algo.Algorithm, dev device.Device, sn []*snapshot) []safetensors.
 		if s.buffers != nil {
 			add(vectorName(s.agent, buffersName), s.buffers)
 		}
+	}
+	if sv.meanBuffers != nil {
+		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(sv.meanBuffers)}, Values: sv.meanBuffers})
 	}
 	return ts
 }

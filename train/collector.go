@@ -3,12 +3,10 @@ package train
 import (
 	"time"
 
-	"go.uber.org/zap"
-
 	"fspda/device"
 )
 
-// collector gathers the agents' snapshots and, when those of one iteration are complete, evaluates or saves them. Snapshots of an
+// collector gathers the agents' snapshots and, when those of one iteration are complete, evaluates them or hands them on to be saved. Snapshots of an
 // agent arrive in the order of iterations, so complete sets do too.
 type collector struct {
 	run     *run
@@ -19,6 +17,8 @@ type collector struct {
 	before  float64 // seconds of earlier parts of the run
 	pending map[int][]*snapshot
 	last    int // the latest iteration whose snapshots were complete
+	writer  *writer
+	best    Num // largest accuracy of the mean model of a row after the start
 }
 
 // collect works until the channel of snapshots is closed.
@@ -37,9 +37,6 @@ func (c *collector) collect() error {
 		if err := c.process(set); err != nil {
 			return err
 		}
-		for i, s := range set {
-			c.agents[i].spare <- s
-		}
 	}
 	return nil
 }
@@ -53,41 +50,57 @@ func complete(set []*snapshot) bool {
 	return true
 }
 
-// process makes a row, then a checkpoint, of the snapshots at one iteration, as they ask.
+// process makes a row, then a checkpoint, of the snapshots at one iteration, as they ask. The agents get them back afterwards.
 func (c *collector) process(set []*snapshot) error {
 	t := set[0].t
 	c.last = t
-	f := c.run.opt.Folder
+	var ev evaluation
 	if set[0].eval {
-		ev, err := c.eval.row(set)
-		if err != nil {
+		var err error
+		if ev, err = c.row(set); err != nil {
 			return err
-		}
-		row := ev.Row
-		row.WallS = Num(c.wall())
-		c.res.Rows = append(c.res.Rows, row)
-		if f != nil {
-			if err := f.append(row); err != nil {
-				return err
-			}
-		}
-		if c.run.opt.OnRow != nil {
-			c.run.opt.OnRow(row)
-		}
-		if t == c.run.setup.Config.Iterations {
-			c.keep(set, ev)
 		}
 	}
-	if set[0].save && f != nil {
-		if err := f.sync(); err != nil {
-			return err
-		}
-		if err := f.writeCheckpoint(c.run.setup, c.run.dev, set, c.wall()); err != nil {
-			return err
-		}
-		c.run.log.Info("checkpoint", zap.Int("iteration", t), zap.String("folder", f.Path))
+	f := c.run.opt.Folder
+	if !set[0].save || f == nil {
+		c.run.giveBack(set)
+		return nil
 	}
+	if err := f.sync(); err != nil {
+		return err
+	}
+	sv := saving{set: set, wall: c.wall()}
+	if t == c.run.setup.Config.Iterations {
+		sv.meanBuffers = ev.buffers
+	}
+	c.writer.save(sv)
 	return nil
+}
+
+// row evaluates the snapshots and tells everybody who wants to know.
+func (c *collector) row(set []*snapshot) (evaluation, error) {
+	ev, err := c.eval.row(set)
+	if err != nil {
+		return ev, err
+	}
+	ev.WallS = Num(c.wall())
+	c.res.Rows = append(c.res.Rows, ev.Row)
+	if f := c.run.opt.Folder; f != nil {
+		if err := f.append(ev.Row); err != nil {
+			return ev, err
+		}
+		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never
+			c.best = ev.TestAccAvg
+			c.writer.keepBest(ev)
+		}
+	}
+	if c.run.opt.OnRow != nil {
+		c.run.opt.OnRow(ev.Row)
+	}
+	if ev.Iteration == c.run.setup.Config.Iterations {
+		c.keep(set, ev)
+	}
+	return ev, nil
 }
 
 // keep copies the final models into the result.

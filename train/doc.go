@@ -4,8 +4,8 @@
 // graph, edge process, mask and data split, refuses step sizes outside the stable region, and returns a [Setup] in which nothing
 // is left to choose. [Run] plays a Setup: each agent walks through the iterations by itself, runs ahead until an iteration in
 // which it has an edge, and meets its partner there; there is no barrier and nobody broadcasts. At evaluation points an agent
-// leaves a snapshot and goes on; the collector turns n snapshots of one iteration into a [Row] of metrics, or into a
-// checkpoint, strictly in the order of iterations.
+// leaves a snapshot and goes on; the collector turns n snapshots of one iteration into a [Row] of metrics, strictly in the order of
+// iterations, and hands those to be saved to the writer, which puts them on the disk in the background.
 //
 // A [Method] is how a run comes to an algorithm: what it needs of graph, exchange and schedule, which Resolve holds the configuration
 // to. builtin.go has a line for each algorithm of this module; [Register] adds those of other programs.

@@ -25,7 +25,7 @@ import (
 //	links.yaml      a copy of the simulated network, where there is one
 //	shards.json     classes per agent and the graph, for the report
 //	summary.json    the Summary, at the end
-//	checkpoints/    see checkpoint.go
+//	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
 //	tensorboard/    event files
 //	plots/, report.html   made from the others by fspda/web
 type Folder struct {

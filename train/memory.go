@@ -10,11 +10,15 @@ import (
 	"fspda/train/algo"
 )
 
-// Memory forecasts the bytes that a run takes: its agents, their messages, and in an evaluation a copy of every model and dual on the host. Programs,
-// of which there are as many as threads, come on top.
+// Memory forecasts the bytes that a run takes: its agents, their messages, in an evaluation a copy of every model and dual on the host, and what is on
+// its way to the disk. Programs, of which there are as many as threads, come on top.
 func (s *Setup) Memory() uint64 {
-	return s.agentsMemory() + 4*uint64(2*s.Dim+s.bufferLength()+s.messagesLength())*uint64(s.Graph.N)
+	return s.agentsMemory() + 4*uint64(2*s.Dim+s.bufferLength()+s.messagesLength())*uint64(s.Graph.N) + s.writerMemory()
 }
+
+// writerMemory is the bytes of what is on its way to the disk: a vector of a checkpoint, whose others stay in the snapshots, a best model that is
+// written, and another that waits.
+func (s *Setup) writerMemory() uint64 { return 4 * uint64(3*s.Dim+2*s.bufferLength()) }
 
 // messagesLength is the number of values that an agent has on their way at once: links without a mask share one copy.
 func (s *Setup) messagesLength() int {

@@ -258,8 +258,11 @@ func TestFullDisk(t *testing.T) {
 	if got := newestCheckpoint(t, dir); got != before {
 		t.Errorf("the newest checkpoint is %s, was %s", got, before)
 	}
-	if entries, _ := os.ReadDir(filepath.Join(dir, "checkpoints")); len(entries) != 1 {
-		t.Errorf("left behind: %v", entries)
+	if left, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "*", ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "checkpoints", ".writing")); err == nil {
+		t.Error("a checkpoint half written was left behind")
 	}
 	if _, err := inFolder(t, context.Background(), c, dir, Options{}); err != nil {
 		t.Fatal(err)
@@ -294,7 +297,7 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 		set[i] = a.newSnapshot()
 		set[i].agent, set[i].t = i, res.First
 	}
-	if err := errors.Join(f.writeCheckpoint(s, cpuDevice, set, 0), f.close()); err != nil {
+	if err := errors.Join(f.writeCheckpoint(s, cpuDevice, saving{set: set}), f.close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(mark); err != nil || newestCheckpoint(t, dir) != ck {
@@ -420,15 +423,19 @@ func TestDamagedMetrics(t *testing.T) {
 	}
 }
 
-// Old checkpoints go, the newest two stay.
+// Old checkpoints go, the newest stay: as many as were asked for.
 func TestPrune(t *testing.T) {
-	c, dir := long(), runFolder(t)
-	for _, at := range []int{10, 70, 130, 190} { // far apart: others may have been ahead of agent 0 when it was stopped
-		stopAt(t, c, dir, at)
-	}
-	names, err := listCheckpoints(filepath.Join(dir, "checkpoints"))
-	if err != nil || len(names) != c.Keep {
-		t.Errorf("%v, %v", names, err)
+	for _, keep := range []int{1, 3} {
+		c, dir := long(), runFolder(t)
+		c.Keep = keep
+		last := 0
+		for _, at := range []int{10, 70, 130, 190} { // far apart: others may have been ahead of agent 0 when it was stopped
+			last = stopAt(t, c, dir, at).Iteration
+		}
+		names, err := listCheckpoints(filepath.Join(dir, "checkpoints"))
+		if err != nil || len(names) != keep || names[keep-1] != checkpointName(last) {
+			t.Errorf("%v, %v", names, err)
+		}
 	}
 }
 

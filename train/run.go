@@ -62,6 +62,7 @@ type run struct {
 	agents    []*agent
 	actives   sync.Pool // of *active
 	snapshots chan *snapshot
+	writer    *writer
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
@@ -80,6 +81,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	if r.log == nil {
 		r.log = zap.NewNop()
 	}
+	r.writer = newWriter(r)
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
 	}
@@ -167,7 +169,14 @@ func (r *run) play(stop context.Context, res *Result) error {
 	done := make(chan struct{})
 	aside.Go(func() { r.requests(stop, done) })
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
-		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads)}
+		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads), best: bestOf(res.Rows), writer: r.writer}
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		if err := r.writer.work(); err != nil {
+			cancel(err)
+			r.writer.drain()
+		}
+	})
 	aside.Go(func() {
 		if err := c.collect(); err != nil {
 			cancel(err)
@@ -179,6 +188,8 @@ func (r *run) play(stop context.Context, res *Result) error {
 	close(r.snapshots)
 	close(done)
 	aside.Wait()
+	r.writer.close()
+	writing.Wait()
 	res.WallS = c.wall()
 	err := context.Cause(ctx)
 	if f := r.opt.Folder; f != nil {
@@ -188,6 +199,13 @@ func (r *run) play(stop context.Context, res *Result) error {
 		return err
 	}
 	return r.finish(res, c.last)
+}
+
+// giveBack returns snapshots to their agents.
+func (r *run) giveBack(set []*snapshot) {
+	for i, s := range set {
+		r.agents[i].spare <- s
+	}
 }
 
 // finish says how it ended.
@@ -219,7 +237,9 @@ func (r *run) requests(stop context.Context, done <-chan struct{}) {
 	for {
 		select {
 		case <-tick:
-			r.pace.request(false)
+			if r.writer.free() { // a disk that is slow gets fewer checkpoints: they must not pile up
+				r.pace.request(false)
+			}
 		case <-stop.Done():
 			t := r.pace.request(true)
 			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))

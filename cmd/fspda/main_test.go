@@ -7,17 +7,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"fspda/bench"
+	"fspda/internal/rng"
 	"fspda/train"
 )
 
@@ -331,6 +334,86 @@ func TestSignals(t *testing.T) {
 	}
 	if metrics(t, filepath.Join(dir, "whole")) != metrics(t, part) {
 		t.Error("another run")
+	}
+}
+
+// A real process, killed at moments nobody chose, while it nearly always writes a checkpoint, and resumed until it is done: the bits of a run that was left
+// alone, and no file that cannot be read on the way. FSPDA_LONG=1 kills it 50 times.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	kills, iterations := 4, 4000
+	if os.Getenv("FSPDA_LONG") != "" {
+		kills, iterations = 50, 60000
+	}
+	dir := t.TempDir()
+	args := quick("--iterations", strconv.Itoa(iterations), "--eval-points", "20", "--checkpoint-every", "0.005", "--quiet")
+	whole, part := filepath.Join(dir, "whole"), filepath.Join(dir, "part")
+	if status, _, stderr := call(t, append(args, "--out", whole)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	s := rng.New(1, "kills")
+	killed := 0
+	for try := 0; ; try++ {
+		more := []string{"--out", part}
+		if _, err := os.Stat(filepath.Join(part, "config.yaml")); err == nil {
+			more = append(more, "--resume")
+		}
+		cmd := exec.Command(os.Args[0], append(slices.Clone(args), more...)...)
+		cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if killed < kills {
+			// Half of the moments lie anywhere from the start on, half after a checkpoint was begun.
+			if try%2 == 1 {
+				waitFor(filepath.Join(part, "checkpoints", ".writing"))
+			}
+			time.Sleep(time.Duration(s.Float64() * float64(150*time.Millisecond)))
+			_ = cmd.Process.Kill()
+		}
+		err := cmd.Wait()
+		if err == nil {
+			break
+		}
+		if cmd.ProcessState.Exited() {
+			t.Fatalf("try %d: exit status %d\n%s", try, cmd.ProcessState.ExitCode(), errs.String())
+		}
+		killed++
+		if _, err := train.ReadBest(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("after kill %d: %v", killed, err)
+		}
+	}
+	if killed == 0 {
+		t.Error("it was never killed in time")
+	}
+	if metrics(t, whole) != metrics(t, part) {
+		t.Error("another run")
+	}
+	vectors := filepath.Join("checkpoints", fmt.Sprintf("iter-%09d", iterations), "agents.safetensors")
+	a, errA := os.ReadFile(filepath.Join(whole, vectors))
+	b, errB := os.ReadFile(filepath.Join(part, vectors))
+	if err := errors.Join(errA, errB); err != nil || !bytes.Equal(a, b) {
+		t.Errorf("the last checkpoints differ, %v", err)
+	}
+	bestA, errA := train.ReadBest(whole)
+	bestB, errB := train.ReadBest(part)
+	if err := errors.Join(errA, errB); err != nil || bestA.Row.Iteration != bestB.Row.Iteration || !slices.Equal(bestA.Mean, bestB.Mean) {
+		t.Errorf("the best models differ, %v", err)
+	}
+	t.Logf("killed %d times", killed)
+}
+
+// waitFor waits a while for a file.
+func waitFor(path string) {
+	for range 500 {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

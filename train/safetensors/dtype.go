@@ -29,7 +29,7 @@ type Element interface {
 	float32 | float64 | int64 | uint64 | uint8
 }
 
-// dtypeOf returns the element type and the number of elements of a slice of an [Element]; ok is false for any other value.
+// dtypeOf returns the element type and the number of elements of a slice of an [Element] or a [Lazy]; ok is false for any other value.
 func dtypeOf(values any) (t DType, n int, ok bool) {
 	switch v := values.(type) {
 	case []float32:
@@ -42,6 +42,8 @@ func dtypeOf(values any) (t DType, n int, ok bool) {
 		return U64, len(v), true
 	case []uint8:
 		return U8, len(v), true
+	case Lazy:
+		return F32, v.Len, true
 	}
 	return "", 0, false
 }

@@ -22,7 +22,13 @@ const chunk = 8192
 type Tensor struct {
 	Name   string // any valid UTF-8 but "__metadata__"; unique within a file
 	Shape  []int  // row-major; empty for a scalar; a 0 anywhere makes an empty tensor
-	Values any    // []float32, []float64, []int64, []uint64 or []uint8, as long as the product of Shape
+	Values any    // []float32, []float64, []int64, []uint64, []uint8 or a Lazy, as long as the product of Shape
+}
+
+// Lazy are float32 values that are fetched when their turn comes to be written, so that a file may hold more than memory does.
+type Lazy struct {
+	Len int
+	Get func() []float32 // called once, for reading until the next call of another Get
 }
 
 // Write writes a complete safetensors file: the tensors in the order given, then nothing. metadata may be nil; it is written with
@@ -108,7 +114,7 @@ func check(t Tensor, seen map[string]bool) (DType, uint64, error) {
 	seen[t.Name] = true
 	dtype, n, ok := dtypeOf(t.Values)
 	if !ok {
-		return "", 0, fmt.Errorf("tensor %q: values are %T, want []float32, []float64, []int64, []uint64 or []uint8", t.Name, t.Values)
+		return "", 0, fmt.Errorf("tensor %q: values are %T, want []float32, []float64, []int64, []uint64, []uint8 or Lazy", t.Name, t.Values)
 	}
 	shape := make([]uint64, len(t.Shape))
 	for i, s := range t.Shape {
@@ -151,9 +157,16 @@ func writeJSON(b *bytes.Buffer, key string, value any) {
 
 // writeValues writes the values of a tensor through buf, which must hold a chunk of the widest type.
 func writeValues(w io.Writer, buf []byte, values any) error {
-	if v, ok := values.([]uint8); ok {
+	switch v := values.(type) {
+	case []uint8:
 		_, err := w.Write(v)
 		return err
+	case Lazy:
+		got := v.Get()
+		if len(got) != v.Len {
+			return fmt.Errorf("%d values, want %d", len(got), v.Len)
+		}
+		values = got
 	}
 	_, n, _ := dtypeOf(values)
 	for lo := 0; lo < n; lo += chunk {

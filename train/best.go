@@ -1,0 +1,123 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"fspda/train/safetensors"
+)
+
+// bestFile and bestMetrics are the files of checkpoints/best. The first decides; the second is its row again, for people.
+const (
+	bestFolder  = "best"
+	bestFile    = "mean.safetensors"
+	bestMetrics = "metrics.json"
+)
+
+// BestModel is the mean model of the row with the largest test accuracy after the start.
+type BestModel struct {
+	Row     Row
+	Mean    []float32
+	Buffers []float32 // of batch norm, with which it was measured; nil without
+}
+
+// bestOf is the largest accuracy of the mean model after the start, below all where there is none.
+func bestOf(rows []Row) Num {
+	best := Num(math.Inf(-1))
+	for _, r := range rows {
+		if r.Iteration > 0 && r.TestAccAvg > best {
+			best = r.TestAccAvg
+		}
+	}
+	return best
+}
+
+// writeBest puts the mean model of an evaluation in the place of the best one so far, at one stroke.
+func (f *Folder) writeBest(s *Setup, ev evaluation) error {
+	dir := filepath.Join(f.Path, "checkpoints", bestFolder)
+	failed := func(err error) error {
+		return &CheckpointError{Path: dir, Got: "cannot be written", Err: err, Hint: "the best model before and the checkpoints are untouched: make room, then go on with --resume"}
+	}
+	if err := f.fs.MkdirAll(dir); err != nil {
+		return failed(err)
+	}
+	row, err := json.Marshal(ev.Row)
+	if err != nil {
+		return err
+	}
+	ts := []safetensors.Tensor{{Name: "mean/x", Shape: []int{len(ev.mean)}, Values: ev.mean}}
+	if ev.buffers != nil {
+		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(ev.buffers)}, Values: ev.buffers})
+	}
+	about := map[string]string{"row": string(row), "config_fingerprint": s.Config.Fingerprint(), "sha256": sum(ev.mean, ev.buffers)}
+	tmp, final := filepath.Join(dir, writing(bestFile)), filepath.Join(dir, bestFile)
+	if _, err := f.fs.WriteFile(tmp, func(w io.Writer) error { return safetensors.Write(w, ts, about) }); err != nil {
+		os.Remove(tmp)
+		return failed(err)
+	}
+	if err := os.Rename(tmp, final); err != nil {
+		return failed(err)
+	}
+	if err := replace(f.fs, filepath.Join(dir, bestMetrics), append(row, '\n')); err != nil { // flushes both renames
+		return failed(err)
+	}
+	return nil
+}
+
+// sum is the checksum of vectors one after the other, as they lie in a file.
+func sum(vectors ...[]float32) string {
+	h := sha256.New()
+	buf := make([]byte, 0, 1<<16)
+	for _, v := range vectors {
+		for len(v) > 0 {
+			n := min(len(v), cap(buf)/4)
+			buf = buf[:0]
+			for _, x := range v[:n] {
+				buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(x))
+			}
+			h.Write(buf)
+			v = v[n:]
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// ReadBest reads and verifies the best mean model of a run folder. The error wraps os.ErrNotExist where there is none.
+func ReadBest(run string) (*BestModel, error) {
+	path := filepath.Join(run, "checkpoints", bestFolder, bestFile)
+	damaged := func(err error) error {
+		return &CheckpointError{Path: path, Got: "is damaged", Err: err, Hint: "take the newest checkpoint instead"}
+	}
+	f, err := safetensors.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, damaged(err)
+	}
+	defer f.Close()
+	b := &BestModel{}
+	if err := json.Unmarshal([]byte(f.Metadata()["row"]), &b.Row); err != nil {
+		return nil, damaged(fmt.Errorf("its row of metrics: %w", err))
+	}
+	if b.Mean, err = safetensors.Load[float32](f, "mean/x"); err != nil {
+		return nil, damaged(err)
+	}
+	if _, ok := f.Info(meanBuffersName); ok {
+		if b.Buffers, err = safetensors.Load[float32](f, meanBuffersName); err != nil {
+			return nil, damaged(err)
+		}
+	}
+	if got, want := sum(b.Mean, b.Buffers), f.Metadata()["sha256"]; got != want {
+		return nil, damaged(fmt.Errorf("its vectors have the checksum %.8s…, its header says %.8s…", got, want))
+	}
+	return b, nil
+}
