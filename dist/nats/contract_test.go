@@ -52,7 +52,7 @@ func openMesh(t *testing.T, n int, edit func(*Options)) mesh {
 
 func open(t *testing.T, o Options) *Node {
 	t.Helper()
-	n, err := Open(context.Background(), o)
+	n, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ type Node struct {
 var _ dist.Transport = (*Node)(nil)
 
 // Open joins the network. Nobody is greeted before Start.
-func Open(ctx context.Context, o Options) (*Node, error) {
+func Open(o Options) (*Node, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 			n.peers[i] = newPeer(n, i)
 		}
 	}
-	if err := n.connect(ctx); err != nil {
+	if err := n.connect(); err != nil {
 		n.Close()
 		return nil, err
 	}
@@ -130,8 +130,8 @@ func newLife() uint64 {
 // maxChunk is the most that one frame carries of a body.
 const maxChunk = 512 << 10
 
-// connect makes the connection to the server, and listens.
-func (n *Node) connect(ctx context.Context) (err error) {
+// connect makes the connection to the server.
+func (n *Node) connect() (err error) {
 	url := n.opt.URL
 	options := []client.Option{client.Name(fmt.Sprintf("fspda %s agent %d", n.opt.Run, n.opt.Self)), client.NoEcho(), client.MaxReconnects(-1),
 		client.ReconnectWait(100 * time.Millisecond), client.ReconnectBufSize(8 << 20), client.ErrorHandler(n.trouble),
@@ -145,13 +145,18 @@ func (n *Node) connect(ctx context.Context) (err error) {
 			return err
 		}
 		options = append(options, client.InProcessServer(n.server), client.Token(n.server.token))
-	} else if t := n.opt.TLS.client(); t != nil {
-		options = append(options, client.Secure(t))
+	} else {
+		options = append(options, n.opt.TLS.client()...)
 	}
 	if n.conn, err = client.Connect(url, options...); err != nil {
 		return fmt.Errorf("nats: cannot reach the server %s: %w: is it there, and do its address and credentials fit?", cmp.Or(url, "of this process"), err)
 	}
 	n.chunk = min(maxChunk, int(n.conn.MaxPayload())-headerSize)
+	return nil
+}
+
+// listen takes what others say, from now on.
+func (n *Node) listen() error {
 	sub, err := n.conn.Subscribe(n.subject(n.opt.Self, "*"), n.receive)
 	if err != nil {
 		return fmt.Errorf("nats: cannot listen: %w", err)
@@ -159,14 +164,7 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	if err := sub.SetPendingLimits(-1, max(64<<20, 4*windowBytes)); err != nil {
 		return err
 	}
-	return n.conn.FlushWithContext(withLimit(ctx))
-}
-
-// withLimit gives a context an end, which FlushWithContext needs.
-func withLimit(ctx context.Context) context.Context {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	context.AfterFunc(ctx, cancel)
-	return ctx
+	return n.conn.FlushTimeout(10 * time.Second)
 }
 
 // subject is where agent from speaks to agent to.
@@ -193,6 +191,9 @@ func (n *Node) Start(lines []byte, reported int) error {
 		p.mu.Lock()
 		p.in[reports].next, p.in[reports].stable = uint64(reported), uint64(reported)
 		p.mu.Unlock()
+	}
+	if err := n.listen(); err != nil { // not before the lines are what they were: others hear at once where they stand
+		return err
 	}
 	n.aside.Go(n.clock)
 	return nil
@@ -421,6 +422,9 @@ func (n *Node) Close() {
 	}
 	n.aside.Wait()
 	if n.conn != nil {
+		for _, p := range n.others() {
+			p.leave()
+		}
 		_ = n.conn.FlushTimeout(time.Second) // what does not leave now is lost, as anything may be
 		n.conn.Close()
 	}

@@ -315,7 +315,7 @@ func TestCluster(t *testing.T) {
 	}
 	m.start(t)
 	swap(t, m, testDim, 0, 3)
-	if _, err := Open(context.Background(), Options{Run: "test", Agents: 1, Dim: 1, Pool: m[0].opt.Pool, URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if _, err := Open(Options{Run: "test", Agents: 1, Dim: 1, Pool: m[0].opt.Pool, URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("a server that is not there: %v", err)
 	}
 }
@@ -354,7 +354,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		o := options(t, 0, 2)
 		edit(&o)
-		if n, err := Open(context.Background(), o); err == nil {
+		if n, err := Open(o); err == nil {
 			n.Close()
 			t.Errorf("%s: accepted", name)
 		} else if !strings.Contains(err.Error(), name) && name != "join" {

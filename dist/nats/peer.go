@@ -191,6 +191,19 @@ func (p *peer) sendAck() {
 	p.publish(&frame{kind: kindAck, piece: a.append(nil)})
 }
 
+// leave says the last that the peer has not heard.
+func (p *peer) leave() {
+	p.mu.Lock()
+	say := false
+	for s := range p.in {
+		say = say || p.settled && p.in[s].next > p.in[s].said
+	}
+	p.mu.Unlock()
+	if say {
+		p.sendAck()
+	}
+}
+
 // clock does what is due.
 func (p *peer) clock(now time.Time) {
 	p.mu.Lock()

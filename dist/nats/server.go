@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
 	"go.uber.org/zap"
 )
 
@@ -24,10 +25,20 @@ type Server struct {
 // Credentials are how nodes prove to each other who they are. Nil: they do not.
 type Credentials struct {
 	Routes *tls.Config // between the servers inside the agents' processes, at both ends
-	Client *tls.Config // towards a cluster that is there already
+	Client *tls.Config // towards a cluster that is there already; nil: what its URL says
+	File   string      // credentials for it: nkey and JWT
 }
 
-func (c Credentials) client() *tls.Config { return c.Client }
+// client is what a connection to a cluster of others takes of them.
+func (c Credentials) client() (options []client.Option) {
+	if c.Client != nil {
+		options = append(options, client.Secure(c.Client))
+	}
+	if c.File != "" {
+		options = append(options, client.UserCredentials(c.File))
+	}
+	return options
+}
 
 // embedded is the running server. A server with routes cannot do without a port for clients: it is one of this machine alone, and opens to
 // nobody who does not have the token, which does not leave the process.
