@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"train":                {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
 	"web":                  {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
-	"cmd/fspda":            {"bench", "train", "web", "model", "cpu", "data", "data/images", "dist", "device", "internal/rng"},
+	"cmd/fspda":            {"bench", "train", "web", "model", "cpu", "data", "data/images", "dist", "dist/nats", "device", "internal/rng"},
 }
 
 type pkg struct {

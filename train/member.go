@@ -41,7 +41,7 @@ type member struct {
 
 // How long a process waits for others that should come at once.
 const (
-	haltAfter = 5 * time.Second  // for its own agent, which may wait for one that has stopped already
+	haltAfter = 2 * time.Second  // for its own agent, which may wait for one that has stopped already
 	farewell  = 10 * time.Second // for the others to hear that the run is over
 )
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fspda/data"
+	"fspda/dist/nats"
 	"fspda/train"
 )
 
@@ -64,7 +65,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newFigure(), newSweep(), newCompare(), newBench())
+	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newFigure(), newSweep(), newCompare(), newBench())
 	return root
 }
 
@@ -111,15 +112,19 @@ func exitStatus(err error) int {
 		checkpoint *train.CheckpointError
 		format     *data.FormatError
 		diverged   *train.DivergedError
+		stranger   *nats.HandshakeError
+		process    *exitError
 	)
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errStopped):
 		return exitStopped
+	case errors.As(err, &process):
+		return process.status
 	case errors.As(err, &diverged):
 		return exitDiverged
-	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format):
+	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format), errors.As(err, &stranger):
 		return exitBadInput
 	}
 	return exitFailed

@@ -294,7 +294,11 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 		p.in[s].forget()
 	}
 	p.wake()
-	p.node.log.Info("agent is there", zap.Int("peer", p.id), zap.Bool("again", back))
+	say := p.node.log.Debug
+	if back {
+		say = p.node.log.Info
+	}
+	say("agent is there", zap.Int("peer", p.id), zap.Bool("again", back))
 	return lost, false
 }
 
