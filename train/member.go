@@ -394,9 +394,6 @@ func (m *member) announce(ctx context.Context, n note) error {
 // finish says how it ended, and tells the others.
 func (m *member) finish(res *Result, last int, err error) error {
 	r := m.run
-	if m.home != nil {
-		err = errors.Join(err, m.home.Close())
-	}
 	switch {
 	case err != nil:
 		return err

@@ -47,6 +47,7 @@ func (w *crew) member(ctx context.Context, rank int, ready func(address string))
 		if opt.Member.Home, err = OpenHome(w.dir, rank); err != nil {
 			return nil, err
 		}
+		defer opt.Member.Home.Close()
 		if rank == Collector {
 			_, err := ReadConfig(w.dir)
 			if opt.Folder, err = OpenFolder(w.dir, s, err == nil); err != nil {

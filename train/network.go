@@ -44,7 +44,7 @@ const Collector = 0
 type Member struct {
 	Rank    int
 	Network Network
-	Home    *Home // nil: the agent keeps no checkpoint, and the run does not survive its end
+	Home    *Home // nil: the agent keeps no checkpoint, and the run does not survive its end; the caller closes it
 }
 
 // Identity lists what all members of a run must agree on, by name and value, the most telling first. The sizes are those of the model's tensors.

@@ -38,6 +38,9 @@ type agentFlags struct {
 	insecure  bool
 	packing   string
 	leash     bool
+
+	pack nats.Packing
+	tls  nats.Credentials
 }
 
 func newAgent() *cobra.Command {
@@ -130,6 +133,7 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	if err != nil {
 		return err
 	}
+	defer home.Close()
 	var folder *train.Folder
 	if f.rank == train.Collector {
 		_, err := train.ReadConfig(f.out)
@@ -200,7 +204,24 @@ func (f *agentFlags) settle(fs *pflag.FlagSet, env func(string) string) (train.C
 		return c, &usageError{fmt.Sprintf("--rank %d: say which of the %d agents this is, from 0 to %d", f.rank, c.Agents, c.Agents-1)}
 	}
 	f.out = cmp.Or(f.out, filepath.Join(runsFolder, f.run))
-	return c, f.meeting()
+	if err := f.meeting(); err != nil {
+		return c, err
+	}
+	return c, f.manners()
+}
+
+// manners settles how messages travel.
+func (f *agentFlags) manners() (err error) {
+	if f.pack, err = nats.ParsePacking(f.packing); err != nil {
+		return &usageError{err.Error()}
+	}
+	if f.certs != "" {
+		if f.tls, err = nats.ReadCredentials(f.certs, f.run, f.rank); err != nil {
+			return &usageError{err.Error()}
+		}
+	}
+	f.tls.File = f.creds
+	return nil
 }
 
 // meeting settles where the agents meet.
@@ -253,22 +274,12 @@ func (f *agentFlags) loopback() error {
 
 // open joins the network.
 func (f *agentFlags) open(s *train.Setup, m *model.Engine, dev device.Device, log *zap.Logger) (*nats.Node, error) {
-	packing, err := nats.ParsePacking(f.packing)
-	if err != nil {
-		return nil, &usageError{err.Error()}
-	}
 	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), URL: f.cluster,
-		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: packing, Log: log}
+		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, TLS: f.tls, Log: log}
 	o.Identity = []nats.Field{{Name: "run", Value: f.run}, {Name: "version", Value: version()}}
 	for _, id := range s.Identity(m.Sizes()) {
 		o.Identity = append(o.Identity, nats.Field{Name: id[0], Value: id[1]})
 	}
-	if f.certs != "" {
-		if o.TLS, err = nats.ReadCredentials(f.certs, f.run, f.rank); err != nil {
-			return nil, &usageError{err.Error()}
-		}
-	}
-	o.TLS.File = f.creds
 	n, err := nats.Open(o)
 	if err != nil && strings.Contains(err.Error(), "port taken") {
 		return nil, &usageError{err.Error()}

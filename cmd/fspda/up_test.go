@@ -92,7 +92,7 @@ func TestUpIsTrain(t *testing.T) {
 	}
 	dir := t.TempDir()
 	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
-	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4", "--iterations", "3000", "--eval-points", "6", "--checkpoint-every", "0.1"}
+	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4", "--iterations", "1500", "--eval-points", "6", "--checkpoint-every", "0.1"}
 	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {
 		t.Fatal(stderr)
 	}
@@ -100,7 +100,7 @@ func TestUpIsTrain(t *testing.T) {
 	out := processes(t, append(args, "--out", many), func(agent, pid int) {
 		if !killed[agent] {
 			killed[agent] = true
-			time.AfterFunc(time.Duration(700+150*agent)*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+			time.AfterFunc(time.Duration(500+100*agent)*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 		}
 	})
 	if !strings.Contains(out, "finished") {
