@@ -34,8 +34,10 @@ type cost struct {
 const (
 	calibrationTime  = 400 * time.Millisecond
 	calibrationShard = 600
+	calibrationBatch = 8 // of pictures, for a network that takes a second for them
 	mnistTrain       = 60000
 	mnistTest        = 10000
+	imagenetTest     = 50000
 )
 
 // Forecast is the time of all jobs, one after the other, in seconds: iterations and evaluations.
@@ -73,6 +75,9 @@ func (k *Calibration) kind(c train.Config, threads int) train.Config {
 	shard := max(c.Batch, calibrationShard)
 	c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Partition = "synthetic", "", shard*c.Agents, 100, "shuffled"
 	c.EvalPoints, c.Checkpoint, c.Threads, c.Seed = 1, 0, threads, 1
+	if c.Model != "mlp" {
+		c.Data, c.DataTrain, c.Batch = "synthetic-images", calibrationBatch*c.Agents, calibrationBatch
+	}
 	c.Iterations = 1_000_000_000
 	if c.Algo == "led" || c.Algo == "kgt" {
 		c.Iterations = c.LocalSteps * (c.Iterations / c.LocalSteps)
@@ -85,7 +90,10 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	if err != nil {
 		return cost{}, err
 	}
-	n, took, _, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, func() {})
+	if c.Model != "mlp" {
+		return large(s, m, dev)
+	}
+	n, took, _, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, noKernels)
 	if errors.Is(err, context.Canceled) {
 		return cost{}, context.Canceled
 	}
@@ -96,13 +104,18 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	if c.Sampling == string(data.Full) {
 		got.Iteration *= float64(mnistTrain) / float64(c.DataTrain)
 	}
-	got.Example, err = example(s, m, dev)
+	got.Example, err = example(s, m, dev, 250, 3)
 	return got, err
 }
 
-// example times a gradient as evaluations take them, per example.
-func example(s *train.Setup, m train.Model, dev device.Device) (float64, error) {
-	const chunk = 250
+// large is the cost with a network whose iterations are too long to try some: that of its gradients, which is nearly all.
+func large(s *train.Setup, m train.Model, dev device.Device) (got cost, err error) {
+	got.Example, err = example(s, m, dev, s.Config.Batch, 1)
+	return got, err
+}
+
+// example times a gradient as evaluations take them, per example, after so many to warm up.
+func example(s *train.Setup, m train.Model, dev device.Device, chunk, warm int) (float64, error) {
 	x, g := dev.NewVector(s.Dim), dev.NewVector(s.Dim)
 	var b device.Batch
 	if err := s.Set.Train.Gather(&b, s.Shards[0][:min(chunk, len(s.Shards[0]))]); err != nil {
@@ -110,11 +123,11 @@ func example(s *train.Setup, m train.Model, dev device.Device) (float64, error) 
 	}
 	var begin time.Time
 	for n := 0; ; n++ {
-		if n == 3 {
+		if n == warm {
 			begin = time.Now()
 		}
-		if n > 3 && time.Since(begin) > calibrationTime/4 {
-			return time.Since(begin).Seconds() / float64(n-3) / float64(b.N()), nil
+		if n > warm && time.Since(begin) > calibrationTime/4 {
+			return time.Since(begin).Seconds() / float64(n-warm) / float64(b.N()), nil
 		}
 		if _, err := m.Grad(g, x, b); err != nil {
 			return 0, err
@@ -125,6 +138,11 @@ func example(s *train.Setup, m train.Model, dev device.Device) (float64, error) 
 // total is the time of a run: an evaluation is a pass of every model and their mean over all examples, on all threads. A test example is
 // only looked at forward, a third of the work.
 func (k cost) total(c train.Config, threads int) float64 {
+	if c.Model != "mlp" { // an evaluation looks at the test set alone
+		once := k.Example / float64(min(threads, c.Agents))
+		iterations := float64(c.Iterations) * float64(c.Agents*c.Batch) * once
+		return iterations + float64(c.EvalPoints+1)*float64(c.Agents+1)*imagenetTest/3*once
+	}
 	examples, test := float64(mnistTrain), float64(mnistTest)
 	if c.Data == "synthetic" {
 		examples, test = float64(c.DataTrain), float64(c.DataTest)

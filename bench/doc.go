@@ -3,7 +3,8 @@
 // run, because machines and hours differ: read the ratios.
 //
 // [Step] is an iteration of training against this machine's matrix product. [Kernels] is each kernel against multiply-adds or a copy of as
-// many bytes. The scripts in peers measure the same work in NumPy, PyTorch and JAX.
+// many bytes. [Network] is a gradient of any network, by kernels. [Load] is the pictures that the loader feeds, against a copy of as many
+// numbers. The scripts in peers measure the same work in NumPy, PyTorch, JAX and torchvision.
 //
 // A [Figure] is one of figures/*.yaml: the runs of a figure of the paper. [Figure.Jobs] makes their configurations, in a flavour and at a
 // [Scale]; a [Sweep] makes those of a search over settings. A [Campaign] plays such a list of jobs, each in a folder of its own, and can be

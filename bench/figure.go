@@ -23,7 +23,6 @@ type Figure struct {
 	ID       string                   `yaml:"id"`
 	Title    string                   `yaml:"title"`
 	About    string                   `yaml:"about"` // the expected outcome
-	Needs    string                   `yaml:"needs"` // what this program lacks for it; empty if it can run
 	Schedule *ScheduleFigure          `yaml:"schedule"`
 	Common   yaml.MapSlice            `yaml:"common"`   // configuration of all runs
 	Flavours map[string]yaml.MapSlice `yaml:"flavours"` // what each changes in it
@@ -184,9 +183,6 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 	}
 	if err := o.Scale.check(); err != nil {
 		return nil, err
-	}
-	if f.Needs != "" {
-		return nil, &train.ConfigError{Key: fmt.Sprintf("figure %d", f.Number), Want: fmt.Sprintf("needs %s, which this program does not have yet; the other figures run", f.Needs)}
 	}
 	runs, err := f.chosen(o.Only)
 	if err != nil {

@@ -60,21 +60,19 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	n, took, _, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.reset)
+	n, _, fastest, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.read)
 	if err != nil {
 		return r, err
 	}
-	r.Gradient, r.Vectors = k.read()
-	per := time.Duration(n * c.Agents)
-	r.Iterations, r.Step, r.Gradient, r.Vectors = n, took/per, r.Gradient/per, r.Vectors/per
+	agents := time.Duration(c.Agents)
+	r.Iterations, r.Step, r.Gradient, r.Vectors = n, fastest.at/agents, fastest.gradient/agents, fastest.vectors/agents
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // preparing batches is a kernel, too
-	n, took, _, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, func() {})
-	if err != nil {
+	if _, _, fastest, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, noKernels); err != nil {
 		return r, err
 	}
-	r.Rest = took / time.Duration(n*c.Agents)
+	r.Rest = fastest.at / agents
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
 	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
@@ -85,19 +83,32 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r.Fraction = r.Rate / r.GEMM
 	runtime.GOMAXPROCS(cores)
 	r.Cores = cores
-	if _, _, r.Iteration, err = o.iterate(ctx, o.Setup, o.Device, o.Model, func() {}); err != nil {
+	if _, _, fastest, err = o.iterate(ctx, o.Setup, o.Device, o.Model, noKernels); err != nil {
 		return r, err
 	}
+	r.Iteration = fastest.at
 	r.AllGEMM = o.limit(cores)
 	r.OverLimit = r.Iteration.Seconds() * r.AllGEMM * 1e9 / (r.FLOPs * float64(c.Agents))
 	return r, nil
 }
 
+// mark is a moment of a measurement: when it was, and what time kernels had taken before it. As a difference it is a stretch.
+type mark struct{ at, gradient, vectors time.Duration }
+
+// noKernels is the time in kernels where none are clocked.
+func noKernels() (gradient, vectors time.Duration) { return 0, 0 }
+
 // iterate trains for o.Each after some iterations to warm up, and returns how many iterations that were, how long they took, and what one
-// took in the fastest stretch. At the start of the measurement it calls reset.
-func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, reset func()) (n int, took, fastest time.Duration, err error) {
+// took in the fastest stretch. The time in kernels is what kernels says.
+func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, kernels func() (gradient, vectors time.Duration)) (n int, took time.Duration, fastest mark, err error) {
 	var begin time.Time
-	var at []time.Duration
+	var marks []mark
+	set := func() time.Duration {
+		m := mark{at: time.Since(begin)}
+		m.gradient, m.vectors = kernels()
+		marks = append(marks, m)
+		return m.at
+	}
 	first := 0
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -105,40 +116,43 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 		switch {
 		case begin.IsZero() && t >= warmUp:
 			first, begin = t, time.Now()
-			at = append(at, 0)
-			reset()
+			set()
 		case !begin.IsZero() && n == 0:
-			if at = append(at, time.Since(begin)); at[t-first] > o.Each {
-				n, took = t-first, at[t-first]
+			if now := set(); now > o.Each {
+				n, took = t-first, now
 				stop()
 			}
 		}
 	}})
 	switch {
 	case err != nil:
-		return 0, 0, 0, err
+		return 0, 0, mark{}, err
 	case res.Diverged != nil:
-		return 0, 0, 0, res.Diverged
+		return 0, 0, mark{}, res.Diverged
 	case ctx.Err() != nil:
-		return 0, 0, 0, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
+		return 0, 0, mark{}, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
 	case n == 0:
-		return 0, 0, 0, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
+		return 0, 0, mark{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
-	return n, took, fastestStretch(at, o.Each/stretches), nil
+	return n, took, fastestStretch(marks, o.Each/stretches), nil
 }
 
 // stretches is how many the time of a measurement is divided into, of which the fastest counts.
 const stretches = 5
 
-// fastestStretch is the time of an iteration in the fastest stretch of at least that length, given when each began.
-func fastestStretch(at []time.Duration, length time.Duration) time.Duration {
-	fastest := at[len(at)-1] / time.Duration(len(at)-1)
-	for i, j := 0, 1; j < len(at); j++ {
-		for i+1 < j && at[j]-at[i+1] >= length {
+// fastestStretch is what an iteration took in the fastest stretch of at least that length, given when each began.
+func fastestStretch(marks []mark, length time.Duration) mark {
+	per := func(i, j int) mark {
+		a, b, n := marks[i], marks[j], time.Duration(j-i)
+		return mark{(b.at - a.at) / n, (b.gradient - a.gradient) / n, (b.vectors - a.vectors) / n}
+	}
+	fastest := per(0, len(marks)-1)
+	for i, j := 0, 1; j < len(marks); j++ {
+		for i+1 < j && marks[j].at-marks[i+1].at >= length {
 			i++
 		}
-		if took := at[j] - at[i]; took >= length {
-			fastest = min(fastest, took/time.Duration(j-i))
+		if m := per(i, j); marks[j].at-marks[i].at >= length && m.at < fastest.at {
+			fastest = m
 		}
 	}
 	return fastest
@@ -208,12 +222,6 @@ type clock struct {
 	gradient, vectors time.Duration
 }
 
-func (k *clock) reset() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.gradient, k.vectors = 0, 0
-}
-
 func (k *clock) read() (gradient, vectors time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -246,6 +254,14 @@ func (d timedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...d
 	d.clocked(func() { d.Device.AddDiff(own, other, idx, to...) })
 }
 
+func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+	d.clocked(func() { d.Device.AddDiffs(start, own, others, to...) })
+}
+
+func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.Part) {
+	d.clocked(func() { d.Device.ScatterAdd(dst, parts...) })
+}
+
 // timedModel is a model that clocks the gradient.
 type timedModel struct {
 	train.Model
@@ -264,9 +280,11 @@ func (m timedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) 
 // emptyDevice is a device whose vector kernels do nothing.
 type emptyDevice struct{ device.Device }
 
-func (emptyDevice) Combine(device.Vector, ...device.Term)                        {}
-func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                    {}
-func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
+func (emptyDevice) Combine(device.Vector, ...device.Term)                              {}
+func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
+func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
+func (emptyDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
+func (emptyDevice) ScatterAdd(device.Vector, ...device.Part)                           {}
 
 // emptyModel is a model whose gradient costs nothing.
 type emptyModel struct{ train.Model }

@@ -107,7 +107,11 @@ func TestFastestStretch(t *testing.T) {
 	for _, c := range []struct{ length, want time.Duration }{
 		{1, 1}, {2, 1}, {3, 4}, {15, 5}, {16, 5}, {60, 6}, {77, 7}, {1000, 7},
 	} {
-		if got := fastestStretch(at, c.length); got != c.want {
+		var marks []mark
+		for _, at := range at {
+			marks = append(marks, mark{at, 2 * at, 3 * at})
+		}
+		if got := fastestStretch(marks, c.length); got.at != c.want || got.gradient/2 != got.at || got.vectors/3 != got.at {
 			t.Errorf("stretches of %d: %d an iteration, want %d", c.length, got, c.want)
 		}
 	}

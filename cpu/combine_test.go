@@ -110,6 +110,7 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 	for i := range terms {
 		terms[i] = device.Term{A: 0.1, V: y}
 	}
+	parts := []device.Part{{A: 1, V: own, Idx: idx}, {A: 2, V: other, Idx: idx}, {A: 3, V: y}}
 	for name, f := range map[string]func(){
 		"Combine of 3": func() { d.Combine(x, terms[:3]...) },
 		"Combine of 9": func() { d.Combine(x, terms...) },
@@ -119,6 +120,8 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 		"Gather far":   func() { d.Gather(own, far[0].V, idx) },
 		"AddDiff far":  func() { d.AddDiff(own, other, idx, far...) },
 		"AddDiff of 1": func() { d.AddDiff(own, other, idx, far[:1]...) },
+		"AddDiffs":     func() { d.AddDiffs(terms[0], x, terms, terms[:2]...) },
+		"ScatterAdd":   func() { d.ScatterAdd(x, parts...) },
 		"AddDiff all":  func() { d.AddDiff(x, y, nil, terms[:2]...) },
 		"Dot":          func() { d.Dot(x, y) },
 		"NewIndex":     func() { idx = d.NewIndex([]uint32{2, 3}, idx); idx = d.NewIndex([]uint32{1, 50, 999}, idx) },

@@ -35,59 +35,48 @@ func convolutionOf(dims []int) convolution {
 // conv: y = x ⋆ W.
 func conv(o *operands) error {
 	v := convolutionOf(o.dims)
-	l := v.forward()
-	slideOver(&l, o.in[0], o.in[1], o.out[0], o.scratch)
+	o.parallel(v.parallelism(o.threads()), convPart)
 	return nil
+}
+
+func convPart(o *operands, part, of int) {
+	v := convolutionOf(o.dims)
+	l, reads := v.forward().part(part, of)
+	slideOver(&l, o.in[0][reads:], o.in[1], o.out[0], o.room(part, of))
 }
 
 // convGradX: dx of y = x ⋆ W.
 func convGradX(o *operands) error {
 	v := convolutionOf(o.dims)
+	o.parallel(v.parallelism(o.threads()), convGradXPart)
+	return nil
+}
+
+func convGradXPart(o *operands, part, of int) {
+	v := convolutionOf(o.dims)
 	dy, w, dx := o.in[0], o.in[1], o.out[0]
 	for i := range v.stride {
 		for j := range v.stride {
-			l := v.backward(i, j)
+			l, reads := v.backward(i, j).part(part, of)
 			switch {
 			case l.p <= 0 || l.q <= 0:
 			case l.r == 0 || l.s == 0:
 				l.clear(dx)
 			default:
-				slideOver(&l, dy, w, dx, o.scratch)
+				slideOver(&l, dy[reads:], w, dx, o.room(part, of))
 			}
 		}
 	}
-	return nil
 }
 
 // convGradW: dW of y = x ⋆ W.
 func convGradW(o *operands) error {
 	v := convolutionOf(o.dims)
-	sumOver(&v, o.in[0], o.in[1], o.out[0], o.scratch)
+	o.parallel(v.parallelism(o.threads()), convGradWPart)
 	return nil
 }
 
-// convScratch is how many numbers conv needs to work in.
-func convScratch(dims []int) int {
-	v := convolutionOf(dims)
-	l := v.forward()
-	return slideScratch(&l)
-}
-
-// convGradXScratch is how many numbers convGradX needs to work in.
-func convGradXScratch(dims []int) int {
-	v, most := convolutionOf(dims), 0
-	for i := range v.stride {
-		for j := range v.stride {
-			if l := v.backward(i, j); l.p > 0 && l.q > 0 && l.r > 0 && l.s > 0 {
-				most = max(most, slideScratch(&l))
-			}
-		}
-	}
-	return most
-}
-
-// convGradWScratch is how many numbers convGradW needs to work in.
-func convGradWScratch(dims []int) int {
-	v := convolutionOf(dims)
-	return sumScratch(&v)
+func convGradWPart(o *operands, part, of int) {
+	v := convolutionOf(o.dims)
+	sumOver(&v, o.in[0], o.in[1], o.out[0], o.room(part, of), part, of)
 }

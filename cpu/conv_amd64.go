@@ -19,12 +19,12 @@ func slideScratch(l *slide) int {
 	return slidePackedScratch(l)
 }
 
-func sumOver(v *convolution, x, dy, dw, scratch []float32) {
+func sumOver(v *convolution, x, dy, dw, scratch []float32, part, of int) {
 	if len(tileSets) == 0 {
-		sumPlain(v, x, dy, dw, scratch)
+		sumPlain(v, x, dy, dw, scratch, part, of)
 		return
 	}
-	tileSets[0].sum(v, x, dy, dw, scratch)
+	tileSets[0].sum(v, x, dy, dw, scratch, part, of)
 }
 
 func sumScratch(v *convolution) int {

@@ -112,7 +112,7 @@ func TestConvScratchIsTheSameForEverySet(t *testing.T) {
 			sizes := map[string]int{}
 			withSets(func(name string) {
 				if name != "go" {
-					sizes[name] = scratchSize(&newConvCall(k, dims).Call)
+					sizes[name] = scratchSize(&newConvCall(k, dims).Call, 1)
 				}
 			})
 			for _, n := range sizes {

@@ -29,7 +29,7 @@ func timeConv(s shapes.ConvShape, k device.Kernel) func() error {
 	if err != nil {
 		return func() error { return err }
 	}
-	o := operands{dims: c.Dims, scratch: aligned(scratchSize(c))}
+	o := operands{dims: c.Dims, scratch: aligned(scratchSize(c, 1))}
 	for _, shape := range e.in {
 		o.in = append(o.in, noise(shape, e.size(shape, c.Dims)))
 	}

@@ -23,7 +23,7 @@ func TestConvStaysInBounds(t *testing.T) {
 				copy(fenced.in[len(fenced.in)-1], v)
 			}
 			o := operands{in: fenced.in, out: fenced.out, dims: dims}
-			if n := scratchSize(&c.Call); n > 0 {
+			if n := scratchSize(&c.Call, 1); n > 0 {
 				o.scratch = beforeFence(t, n)
 			}
 			if err := kernels[k].run(&o); err != nil {

@@ -68,27 +68,28 @@ func (f *filter) weight(r, s, k int) int {
 	return ((k*f.wr+f.rowTap-r*f.t)*f.ws + f.colTap - s*f.t) * f.wc
 }
 
-// sumPlain is the weight gradient in Go, for one tap after the other.
-func sumPlain(v *convolution, x, dy, dw, scratch []float32) {
+// sumPlain is a part of the weight gradient in Go, that of some outputs, for one tap after the other.
+func sumPlain(v *convolution, x, dy, dw, scratch []float32, part, of int) {
+	first, end := portion(part, of, v.k, 1)
 	l := v.forward()
 	images, rows, cols := v.parts()
 	for m := range images * rows * cols {
-		part := v.part(m)
-		a := view{dy[((part.n*v.p+part.i)*v.q+part.j)*v.k:], 1, v.k}
+		now := v.part(m)
+		a := view{dy[((now.n*v.p+now.i)*v.q+now.j)*v.k:], 1, v.k}
 		for r := range v.r {
 			for s := range v.s {
 				b := view{scratch, v.c, 1}
 				to := scratch
-				for n := range part.images {
-					for i := range part.rows {
-						l.copyLine(to, x, part.n+n, l.top+(part.i+i)*l.step+r, l.left+part.j*l.step+s, part.cols, l.step, v.c)
-						to = to[part.cols*v.c:]
+				for n := range now.images {
+					for i := range now.rows {
+						l.copyLine(to, x, now.n+n, l.top+(now.i+i)*l.step+r, l.left+now.j*l.step+s, now.cols, l.step, v.c)
+						to = to[now.cols*v.c:]
 					}
 				}
 				c := view{dw[(r*v.s+s)*v.c:], v.r * v.s * v.c, 1}
-				for i := 0; i < v.k; i += plainRows {
+				for i := first; i < end; i += plainRows {
 					for j := 0; j < v.c; j += plainCols {
-						plainTile(min(plainRows, v.k-i), min(plainCols, v.c-j), part.count(), 1, a.from(i, 0), b.from(0, j), betaOf(m), c.from(i, j))
+						plainTile(min(plainRows, end-i), min(plainCols, v.c-j), now.count(), 1, a.from(i, 0), b.from(0, j), betaOf(m), c.from(i, j))
 					}
 				}
 			}

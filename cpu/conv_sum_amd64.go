@@ -19,6 +19,7 @@ type summer struct {
 	packed      []float32 // dy, where dW is computed transposed
 	feed        feed
 	turned      []float32 // dW transposed, where that fills vectors better
+	from, to    int       // the outputs to compute, or of the transpose the strips of all rows of the filter
 }
 
 // sumBlocks says how x is copied, and how large the largest part is.
@@ -55,7 +56,7 @@ func sumPackedScratch(v *convolution) int {
 }
 
 // sum is sumPlain with the micro-kernels.
-func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
+func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32, part, of int) {
 	l, b, largest := v.sumBlocks()
 	d := summer{tileSet: s, v: *v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
 	size := b.copied(&l)
@@ -63,7 +64,26 @@ func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 	if v.turns() {
 		room := largest.count() * roundUp(v.k, widest)
 		d.packed, d.turned = d.packed[:room], d.packed[room:]
+		d.from, d.to = portion(part, of, l.r*d.strips(), 1)
+	} else {
+		d.from, d.to = portion(part, of, v.k, 1)
 	}
+	if d.from < d.to {
+		d.run()
+	}
+	*d.tile = tileArgs{} // so that the pool keeps no operand alive
+	tileArgsPool.Put(d.tile)
+}
+
+// strips is how many strips of the transpose there are for a row of the filter.
+func (d *summer) strips() int {
+	high := len(d.tiles)
+	return (d.l.s*d.v.c + high - 1) / high
+}
+
+// run adds one part of the pixels after the other.
+func (d *summer) run() {
+	v := &d.v
 	images, rows, cols := v.parts()
 	all := images * rows * cols
 	for m := range all {
@@ -82,8 +102,6 @@ func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32) {
 	if d.turned != nil {
 		d.turnBack()
 	}
-	*d.tile = tileArgs{} // so that the pool keeps no operand alive
-	tileArgsPool.Put(d.tile)
 }
 
 // look makes the block what the part reads of x: x itself, where that has the columns side by side, or a copy.
@@ -104,7 +122,11 @@ func (d *summer) later(x pixels) feed {
 	bottom := min(d.l.rows, d.l.top+(x.i+x.rows-1)*d.l.step+d.l.r)
 	row := d.l.cols * d.l.deep
 	high, wide := len(d.tiles), 2*d.lanes
-	tiles := d.l.r * ((d.l.s*d.v.c + wide - 1) / wide) * ((d.v.k + high - 1) / high)
+	outputs := d.to - d.from
+	if d.turned != nil {
+		outputs = d.v.k
+	}
+	tiles := d.l.r * ((d.l.s*d.v.c + wide - 1) / wide) * ((outputs + high - 1) / high)
 	return feedOf(dy, d.x[(x.n*d.l.rows+top)*row:((x.n+x.images-1)*d.l.rows+bottom)*row], tiles)
 }
 
@@ -146,9 +168,11 @@ func (d *summer) add() {
 	t.k, t.runs, t.groups = d.part.cols, d.part.rows, d.part.images
 	t.brs, t.bjump, t.bgap = d.walk()
 	wide, dy := 2*d.lanes, d.dy[d.first():]
-	groups := (outputs + sumRows - 1) / sumRows
+	count := d.to - d.from
+	groups := (count + sumRows - 1) / sumRows
 	for group := range groups {
-		k, rows := share(group, groups, outputs)
+		k, rows := share(group, groups, count)
+		k += d.from
 		for r := range d.l.r {
 			for at := 0; at < see; at += wide {
 				vectors := 1
@@ -197,39 +221,42 @@ func (d *summer) addTurned() {
 	}
 	t.k, t.runs, t.groups = d.part.cols, d.part.rows, d.part.images
 	t.acs, t.ajump, t.agap = d.walk()
-	strips := (see + len(d.tiles) - 1) / len(d.tiles)
-	for r := range d.l.r {
-		for s := range strips {
-			first, height := share(s, strips, see)
-			from, half := r*d.b.line+first, (height+1)/2
-			t.a = &d.block[from]
+	strips := d.strips()
+	for strip := d.from; strip < d.to; strip++ {
+		r := strip / strips
+		first, height := share(strip%strips, strips, see)
+		from, half := r*d.b.line+first, (height+1)/2
+		t.a = &d.block[from]
+		if height > 1 {
+			t.a2 = &d.block[from+half]
+		}
+		for at := 0; at < outputs; at += wide {
+			c := (r*see+first)*outputs + at
+			t.b, t.c = &b[at/wide*panel], &d.turned[c]
 			if height > 1 {
-				t.a2 = &d.block[from+half]
+				t.c2 = &d.turned[c+half*outputs]
 			}
-			for at := 0; at < outputs; at += wide {
-				c := (r*see+first)*outputs + at
-				t.b, t.c = &b[at/wide*panel], &d.turned[c]
-				if height > 1 {
-					t.c2 = &d.turned[c+half*outputs]
-				}
-				vectors := 1
-				if t.last = min(wide, outputs-at); t.last > d.lanes {
-					vectors, t.last = 2, t.last-d.lanes
-				}
-				d.feed.give(t, depth)
-				d.tiles[height-1][vectors-1](t)
+			vectors := 1
+			if t.last = min(wide, outputs-at); t.last > d.lanes {
+				vectors, t.last = 2, t.last-d.lanes
 			}
+			d.feed.give(t, depth)
+			d.tiles[height-1][vectors-1](t)
 		}
 	}
 }
 
-// turnBack writes dW.
+// turnBack writes what there is of dW.
 func (d *summer) turnBack() {
-	outputs, all := d.v.k, d.l.r*d.l.s*d.v.c
+	outputs, all, see, strips := d.v.k, d.l.r*d.l.s*d.v.c, d.l.s*d.v.c, d.strips()
+	begin := func(strip int) int {
+		first, _ := share(strip%strips, strips, see)
+		return strip/strips*see + first
+	}
+	from, to := begin(d.from), begin(d.to)
 	for k := range outputs {
-		row := d.dw[k*all:][:all]
-		for m := range row {
-			row[m] = d.turned[m*outputs+k]
+		for m := from; m < to; m++ {
+			d.dw[k*all+m] = d.turned[m*outputs+k]
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (c *convCall) run() error {
 	if err != nil {
 		return err
 	}
-	scratch := aligned(scratchSize(&c.Call))
+	scratch := aligned(scratchSize(&c.Call, 1))
 	for i := range scratch {
 		scratch[i] = float32(math.NaN())
 	}
@@ -271,7 +271,7 @@ func TestConvAllocatesNothing(t *testing.T) {
 	for _, k := range directions {
 		for _, dims := range [][]int{{2, 8, 8, 16, 16, 3, 3, 1, 1}, {1, 9, 9, 3, 16, 3, 3, 2, 1}} {
 			c := newConvCall(k, dims)
-			o := operands{in: c.in, out: c.out, dims: dims, scratch: aligned(scratchSize(&c.Call))}
+			o := operands{in: c.in, out: c.out, dims: dims, scratch: aligned(scratchSize(&c.Call, 1))}
 			run := kernels[k].run
 			if n := testing.AllocsPerRun(3, func() {
 				if err := run(&o); err != nil {

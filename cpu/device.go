@@ -9,7 +9,10 @@ import (
 
 // Device is the host: its vectors are slices of float32 in ordinary memory. Any number of goroutines may use one Device, and what belongs
 // to one Device is good on all.
-type Device struct{ teams *teams }
+type Device struct {
+	teams  *teams
+	arenas arenas
+}
 
 var _ device.Device = (*Device)(nil)
 
@@ -35,6 +38,14 @@ func New(opts ...Option) *Device {
 		runtime.AddCleanup(d, (*teams).close, d.teams)
 	}
 	return d
+}
+
+// threads is on how many goroutines a Program runs at most.
+func (d *Device) threads() int {
+	if d.teams == nil {
+		return 1
+	}
+	return 1 + d.teams.helpers
 }
 
 // Close ends the goroutines of the device. Programs still run, without them.

@@ -79,7 +79,7 @@ func Call(c *device.Call, in, out [][]float32) error {
 	if err := e.fit(c.Dims, lengths(in), lengths(out)); err != nil {
 		return fmt.Errorf("cpu: %s: %w", title(c), err)
 	}
-	room := borrow(scratchSize(c))
+	room := borrow(scratchSize(c, 1))
 	defer room.giveBack()
 	if err := e.run(&operands{in: in, out: out, dims: c.Dims, attr: c.Attr, scratch: room.numbers}); err != nil {
 		return fmt.Errorf("cpu: %s: %w", title(c), err)

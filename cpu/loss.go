@@ -2,8 +2,12 @@ package cpu
 
 import "sync"
 
-// softmaxCrossEntropy: loss = mean over the rows of -log softmax(logits)[label], dlogits = (softmax - onehot)/m.
+// softmaxCrossEntropy: loss = mean over the rows of -log softmax(logits)[label], dlogits = (softmax - onehot)/m; with an attr s, the onehot
+// is smoothed.
 func softmaxCrossEntropy(o *operands) error {
+	if o.attr != 0 {
+		return smoothCrossEntropy(o)
+	}
 	logits, labels, loss, dlogits := o.in[0], o.in[1], o.out[0], o.out[1]
 	m, n := o.dims[0], o.dims[1]
 	w := rowWorks.Get().(*rowWork)

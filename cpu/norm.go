@@ -146,26 +146,34 @@ func streamsPast(y []float32, c int) int {
 
 // batchNorm is BatchNorm with what follows.
 func batchNorm(follows int) func(*operands) error {
-	return func(o *operands) error {
+	return inColumns(func(o *operands, part, of int) {
 		n := normalization{m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
 			y: o.out[0], mean: o.out[1], variance: o.out[2]}
 		if follows == normAddReLU {
 			n.z = o.in[3]
 		}
-		n.run()
-		return nil
-	}
+		n.run(portion(part, of, n.c, channelStep))
+	})
 }
 
 // normalize is Normalize with what follows.
 func normalize(follows int) func(*operands) error {
-	return func(o *operands) error {
+	return inColumns(func(o *operands, part, of int) {
 		n := normalization{given: true, m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
 			mean: o.in[3], variance: o.in[4], y: o.out[0]}
 		if follows == normAddReLU {
 			n.z = o.in[5]
 		}
-		n.run()
+		n.run(portion(part, of, n.c, channelStep))
+	})
+}
+
+// inColumns is a kernel whose parts are some of the columns each.
+func inColumns(run func(o *operands, part, of int)) func(*operands) error {
+	return func(o *operands) error {
+		const least = 32 << 10 // numbers that are worth another goroutine
+		m, c := o.dims[0], o.dims[1]
+		o.parallel(max(1, min(o.threads(), m*c/least, c/channelStep)), run)
 		return nil
 	}
 }
@@ -179,10 +187,10 @@ type normalization struct {
 	mean, variance       []float32
 }
 
-func (n *normalization) run() {
+func (n *normalization) run(from, to int) {
 	w := channelPool.Get().(*channels)
-	for col := 0; col < n.c; col += normCols {
-		cols := min(normCols, n.c-col)
+	for col := from; col < to; col += normCols {
+		cols := min(normCols, to-col)
 		if n.given {
 			n.useGiven(w, col, cols)
 		} else {

@@ -4,7 +4,7 @@ import "math"
 
 // batchNormGrad is the gradient of BatchNorm with what follows.
 func batchNormGrad(follows int) func(*operands) error {
-	return func(o *operands) error {
+	return inColumns(func(o *operands, part, of int) {
 		in := o.in
 		n := normGradient{m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: in[0]}
 		if follows != normPlain {
@@ -19,9 +19,8 @@ func batchNormGrad(follows int) func(*operands) error {
 			out = out[1:]
 		}
 		n.dgamma, n.dbeta = out[1], out[2]
-		n.run()
-		return nil
-	}
+		n.run(portion(part, of, n.c, channelStep))
+	})
 }
 
 // normGradient is one call of a gradient.
@@ -34,10 +33,10 @@ type normGradient struct {
 	dgamma, dbeta         []float32
 }
 
-func (n *normGradient) run() {
+func (n *normGradient) run(from, to int) {
 	w := channelPool.Get().(*channels)
-	for col := 0; col < n.c; col += normCols {
-		cols := min(normCols, n.c-col)
+	for col := from; col < to; col += normCols {
+		cols := min(normCols, to-col)
 		n.sums(w, col, cols)
 		n.factors(w, col, cols)
 		n.apply(w, col, cols)

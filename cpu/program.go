@@ -15,8 +15,9 @@ type Program struct {
 	code    *device.Code
 	steps   []step
 	moving  []moving          // the operands that lie in what Run is given
-	spaces  [spaces][]float32 // by device.Space; Arena, Labels and Momentum are the Program's own
+	spaces  [spaces][]float32 // by device.Space; Labels and Momentum are the Program's own, and so is a small Arena
 	results []int             // offsets into the arena
+	shared  int               // the length of what each Run borrows for arena and scratch; 0 if it has its own
 	classes int               // the fewest classes that a kernel reads the labels for; 0 if none does
 	scratch []float32         // what the kernels work in, one after the other
 }
@@ -40,39 +41,26 @@ type moving struct {
 // Load binds code to this device. The error names the call, and the operand that is of the wrong length, outside its space, or
 // overlaps another one in a way that its kernel does not allow. The result is a *Program.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
-	p, err := load(code)
+	p, err := d.load(code)
 	if err != nil {
 		return nil, fmt.Errorf("cpu: load %s: %w", code.Name, err)
 	}
-	p.device = d
 	return p, nil
 }
 
-func load(code *device.Code) (*Program, error) {
-	if err := checkCode(code); err != nil {
+func (d *Device) load(code *device.Code) (*Program, error) {
+	entries, err := checkCode(code)
+	if err != nil {
 		return nil, err
 	}
-	p := &Program{code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
-	p.spaces[device.Arena] = aligned(code.Arena)
-	p.spaces[device.Labels] = aligned(code.Batch)
-	p.spaces[device.Momentum] = make([]float32, 1)
+	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
+	p.allot()
 	for i := range code.Calls {
-		c := &code.Calls[i]
-		e, err := checkCall(code, c)
-		if err != nil {
-			return nil, fmt.Errorf("call %d, %s: %w", i, title(c), err)
-		}
-		s := &p.steps[i]
-		s.run, s.dims, s.attr = e.run, c.Dims, c.Attr
-		s.operands.lent = &p.lent
+		c, s := &code.Calls[i], &p.steps[i]
+		s.run, s.dims, s.attr = entries[i].run, c.Dims, c.Attr
+		s.operands.lent, s.scratch = &p.lent, p.scratch
 		s.in, s.out = p.place(c.In), p.place(c.Out)
 		p.countClasses(c)
-		if n := scratchSize(c); n > len(p.scratch) {
-			p.scratch = aligned(n)
-		}
-	}
-	for i := range p.steps {
-		p.steps[i].scratch = p.scratch
 	}
 	for i, r := range code.Results {
 		p.results[i] = r.Ref.Off
@@ -84,14 +72,24 @@ func load(code *device.Code) (*Program, error) {
 func (p *Program) place(refs []device.Ref) [][]float32 {
 	operands := make([][]float32, len(refs))
 	for i, r := range refs {
-		switch r.Space {
-		case device.Arena, device.Labels, device.Momentum:
+		if p.owns(r.Space) {
 			operands[i] = part(p.spaces[r.Space], r)
-		default:
+		} else {
 			p.moving = append(p.moving, moving{&operands[i], r})
 		}
 	}
 	return operands
+}
+
+// owns says whether a space is the Program's own.
+func (p *Program) owns(s device.Space) bool {
+	switch s {
+	case device.Arena:
+		return p.shared == 0
+	case device.Labels, device.Momentum:
+		return true
+	}
+	return false
 }
 
 // part is the piece of a space that r names. Its capacity ends with it.
@@ -107,9 +105,8 @@ func (p *Program) countClasses(c *device.Call) {
 	}
 }
 
-// Workspace is how many bytes the kernels of the Program work in, beside the arena: what the one that needs most does. It is allocated
-// by Load.
-func (p *Program) Workspace() int { return 4 * len(p.scratch) }
+// Workspace is how many bytes the kernels of the Program work in, beside the arena: what the one that needs most does.
+func (p *Program) Workspace() int { return 4 * scratchOf(p.code, p.device.threads()) }
 
 // Code is what was loaded.
 func (p *Program) Code() *device.Code { return p.code }
@@ -160,12 +157,24 @@ func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float6
 	return perCall, nil
 }
 
-// borrow asks the Device for helpers, until giveBack.
-func (p *Program) borrow() { p.lent.team = p.device.teams.take() }
+// borrow asks the Device for helpers and for a large arena, until giveBack.
+func (p *Program) borrow() {
+	p.lent.team = p.device.teams.take()
+	if p.shared > 0 {
+		p.useArena(p.device.arenas.take(p.shared))
+	}
+	for i := range p.moving {
+		m := &p.moving[i]
+		*m.operand = part(p.spaces[m.ref.Space], m.ref)
+	}
+}
 
 func (p *Program) giveBack() {
 	p.device.teams.give(p.lent.team)
 	p.lent.team = nil
+	if p.shared > 0 {
+		p.returnArena()
+	}
 }
 
 func (p *Program) failed(i int, err error) error {
@@ -190,10 +199,6 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 	labels := p.spaces[device.Labels]
 	for i, y := range b.Y {
 		labels[i] = float32(y)
-	}
-	for i := range p.moving {
-		m := &p.moving[i]
-		*m.operand = part(p.spaces[m.ref.Space], m.ref)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestWorkspace(t *testing.T) {
 		weights := device.Ref{Space: device.Params, Len: 4 * dims[5] * dims[6]}
 		call := device.Call{Kernel: device.Conv, Dims: dims, In: []device.Ref{in, weights}, Out: []device.Ref{{Space: device.Arena, Len: 32}}}
 		code.Calls = append(code.Calls, call)
-		most = max(most, scratchSize(&call))
+		most = max(most, scratchSize(&call, 1))
 	}
 	p, err := New().Load(code)
 	if err != nil {

@@ -120,14 +120,9 @@ func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
 		for _, t := range to {
 			v, a := t.V.(*Vector).Data, float32(t.A)
 			if at == nil {
-				var c combination
-				c = c.plus(1, v[j:j+len(d)])
-				c = c.plus(a, d)
-				combine(v[j:j+len(d)], &c, false)
-				continue
-			}
-			for l, i := range at[j : j+len(d)] {
-				v[i] += float32(a * d[l])
+				plusTimes(v[j:j+len(d)], a, d)
+			} else {
+				scatterAdd(v, at[j:], len(d), d, a)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,6 +78,25 @@ func divisible() []*device.Code {
 	}
 	for _, k := range []device.Kernel{device.Sigmoid, device.SigmoidGrad, device.ReLU, device.ReLUGrad, device.Scale, device.Add, device.AddScaled} {
 		codes = append(codes, codeOf(k, []int{100003}))
+	}
+	for _, k := range directions {
+		for _, dims := range [][]int{
+			{7, 14, 14, 16, 48, 3, 3, 1, 1}, // by images
+			{2, 40, 39, 24, 20, 3, 3, 2, 1}, // by rows where the threads are more
+			{1, 40, 31, 64, 40, 1, 1, 1, 0}, // by rows of a product
+			{3, 60, 50, 3, 32, 7, 7, 2, 3},  // its weight gradient by strips of the transpose
+			{2, 3, 4, 160, 330, 3, 3, 1, 1}, // many weights, fewer rows than some have threads
+			{1, 37, 40, 48, 64, 1, 1, 3, 0}, // pixels that nobody reads
+		} {
+			codes = append(codes, codeOf(k, dims))
+		}
+	}
+	for _, k := range slices.Concat(forwardNorms, backwardNorms, givenNorms) {
+		for _, dims := range [][]int{{3000, 48}, {200, 1040}, {40000, 7}} {
+			code := codeOf(k, dims)
+			code.Calls[0].Attr = 2 // a variance among the numbers may be as low as -1
+			codes = append(codes, code)
+		}
 	}
 	return codes
 }

@@ -6,8 +6,24 @@ import (
 	"fspda/device"
 )
 
-// checkCode checks what of code does not belong to one call.
-func checkCode(code *device.Code) error {
+// checkCode checks code, and looks up the kernel of each call.
+func checkCode(code *device.Code) ([]entry, error) {
+	if err := checkSizes(code); err != nil {
+		return nil, err
+	}
+	entries := make([]entry, len(code.Calls))
+	for i := range code.Calls {
+		c := &code.Calls[i]
+		var err error
+		if entries[i], err = checkCall(code, c); err != nil {
+			return nil, fmt.Errorf("call %d, %s: %w", i, title(c), err)
+		}
+	}
+	return entries, nil
+}
+
+// checkSizes checks what of code does not belong to one call.
+func checkSizes(code *device.Code) error {
 	for _, s := range []struct {
 		name       string
 		got, least int

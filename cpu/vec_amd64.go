@@ -287,3 +287,52 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 		p, q, v, w = p[n:], q[n:], v[n:], w[n:]
 	}
 }
+
+// places is where the vectors of a sum of differences of n numbers begin.
+func (s *differences) places(n int) (v [maxTerms]*float32) {
+	_, _ = s.start[:n], s.own[:n]
+	for k := range s.others.terms {
+		v[k] = head(s.others.v[k][:n])
+	}
+	return v
+}
+
+// sumDiffs is sumDiffsGo, for at most vecBlock numbers. So are those below.
+func sumDiffs(sum []float32, s *differences) {
+	v, a, terms := s.places(len(sum)), &s.others.a[0], s.others.terms
+	switch {
+	case vecIn == inGo || terms == 0:
+		sumDiffsGo(sum, s)
+	case vecIn == inAVX512:
+		sumDiffsAVX512(head(sum), head(s.start), head(s.own), &v[0], a, terms, len(sum), s.scale)
+	default:
+		sumDiffsAVX2(head(sum), head(s.start), head(s.own), &v[0], a, terms, len(sum), s.scale)
+	}
+}
+
+// addDiffs1 is addDiffs1Go.
+func addDiffs1(x []float32, b float32, s *differences) {
+	v, a, terms := s.places(len(x)), &s.others.a[0], s.others.terms
+	switch {
+	case vecIn == inGo || terms == 0:
+		addDiffs1Go(x, b, s)
+	case vecIn == inAVX512:
+		addDiffs1AVX512(head(x), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b)
+	default:
+		addDiffs1AVX2(head(x), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b)
+	}
+}
+
+// addDiffs2 is addDiffs2Go.
+func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
+	v, a, terms := s.places(len(x)), &s.others.a[0], s.others.terms
+	y = y[:len(x)]
+	switch {
+	case vecIn == inGo || terms == 0:
+		addDiffs2Go(x, b, y, c, s)
+	case vecIn == inAVX512:
+		addDiffs2AVX512(head(x), head(y), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b, c)
+	default:
+		addDiffs2AVX2(head(x), head(y), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b, c)
+	}
+}

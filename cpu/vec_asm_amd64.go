@@ -85,6 +85,21 @@ func columnSumsNarrowAVX512(sums *float64, a *float32, rows int, stride int, col
 //go:noescape
 func gatherAVX512(dst *float32, src *float32, at *uint32, n int)
 
+// sumDiffsAVX512 writes sum = s·start + Σ a[k]·(own-v[k]) for n numbers and k < terms, 1 to 6.
+//
+//go:noescape
+func sumDiffsAVX512(sum *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32)
+
+// addDiffs1AVX512 writes x += b·S with the S of sumDiffs.
+//
+//go:noescape
+func addDiffs1AVX512(x *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32)
+
+// addDiffs2AVX512 writes x += b·S and then y += c·S with the S of sumDiffs.
+//
+//go:noescape
+func addDiffs2AVX512(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
+
 // addAVX2 writes dst = a + b.
 //
 //go:noescape
@@ -183,3 +198,24 @@ func addDiffFar1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float3
 //
 //go:noescape
 func addDiffFar2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+
+// sumDiffsAVX2 writes sum = s·start + Σ a[k]·(own-v[k]) for n numbers and k < terms, 1 to 6.
+//
+//go:noescape
+func sumDiffsAVX2(sum *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32)
+
+// addDiffs1AVX2 writes x += b·S with the S of sumDiffs.
+//
+//go:noescape
+func addDiffs1AVX2(x *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32)
+
+// addDiffs2AVX2 writes x += b·S and then y += c·S with the S of sumDiffs.
+//
+//go:noescape
+func addDiffs2AVX2(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
+
+// scatterAddAVX2 writes v[at[j]] += a·p[j];
+// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+//
+//go:noescape
+func scatterAddAVX2(v *float32, at *uint32, next *uint32, p *float32, n int, a float32)

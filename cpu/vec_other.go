@@ -28,6 +28,17 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	addDiffAll2Go(p, q, a, v, b, w)
 }
 
+func sumDiffs(sum []float32, s *differences)           { sumDiffsGo(sum, s) }
+func addDiffs1(x []float32, b float32, s *differences) { addDiffs1Go(x, b, s) }
+
+func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
+	addDiffs2Go(x, b, y, c, s)
+}
+
+func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
+	scatterAddGo(v, at, n, p, a)
+}
+
 func gatherAt(dst, src []float32, at []uint32) { gatherAtGo(dst, src, at) }
 
 func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) { addDiffAt1Go(p, q, at, a, v) }

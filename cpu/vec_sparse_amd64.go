@@ -56,6 +56,23 @@ func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, 
 	addDiffAt2Go(p[rest:], q[rest:], at[rest:], a, v, b, w)
 }
 
+// scatterAdd is scatterAddGo. Coordinates beyond the n-th are asked for: it is there that the caller goes on.
+func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
+	p, whole := p[:n], 0
+	if vecIn != inGo {
+		whole = n &^ 3
+	}
+	for j := 0; j < whole; {
+		m, next := min(vecBlock, whole-j, len(at)-j-farAhead), j+farAhead
+		if m &^= 3; m <= 0 { // there is nothing ahead of the last ones
+			m, next = min(vecBlock, whole-j), j
+		}
+		scatterAddAVX2(head(v), &at[j], &at[next], &p[j], m, a)
+		j += m
+	}
+	scatterAddGo(v, at[whole:], n-whole, p[whole:], a)
+}
+
 // eachFar cuts coordinates, but for the last ones that are no multiple of four, into pieces for one call of assembly, and says for each where
 // the coordinates to ask for begin.
 func eachFar(at []uint32, run func(j, n int, next *uint32)) {

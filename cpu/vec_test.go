@@ -35,6 +35,7 @@ func vecCases() []vecCase {
 		{"addDiffAll1 of itself", 2, nothing(func(v [][]float32) { addDiffAll1(v[0], v[1], -0.3, v[0]) })},
 		{"addDiffAll2", 4, nothing(func(v [][]float32) { addDiffAll2(v[2], v[3], -0.3, v[0], 0.7, v[1]) })},
 		{"addDiffAll2 of itself", 3, nothing(func(v [][]float32) { addDiffAll2(v[0], v[2], -0.3, v[0], 0.7, v[1]) })},
+		{"plusTimes", 2, nothing(func(v [][]float32) { plusTimes(v[0], 0.3, v[1]) })},
 		{"dot", 2, func(v [][]float32) float64 { return dot(v[0], v[1]) }},
 		{"dot of itself", 1, func(v [][]float32) float64 { return dot(v[0], v[0]) }},
 	}
@@ -47,6 +48,41 @@ func vecCases() []vecCase {
 				}
 				combine(v[into], &c, false)
 			})})
+		}
+	}
+	return append(cases, diffCases()...)
+}
+
+// diffCases are those of sums of differences. Their own vector, the start and a term may be the same, as may one of the others.
+func diffCases() (cases []vecCase) {
+	for _, terms := range []int{0, 1, 3, maxTerms} {
+		for same := range 3 {
+			sum := func(v [][]float32) *differences {
+				s := &differences{start: v[2], scale: 0.6, own: v[3]}
+				if same == 1 {
+					s.start, s.own = v[0], v[1]
+				}
+				for k := range terms {
+					s.others = s.others.plus(0.9-0.4*float32(k), v[(k+4)%(4+terms-same/2)])
+				}
+				return s
+			}
+			for to, run := range []func(v [][]float32){
+				func(v [][]float32) { sumDiffs(v[0], sum(v)) },
+				func(v [][]float32) { addDiffs1(v[0], 0.3, sum(v)) },
+				func(v [][]float32) { addDiffs2(v[0], 0.3, v[1], -0.8, sum(v)) },
+			} {
+				cases = append(cases, vecCase{fmt.Sprintf("%d differences to %d, same %d", terms, to, same), 4 + terms, func(v [][]float32) float64 {
+					for i := 0; i < len(v[0]); i += vecBlock {
+						w := make([][]float32, len(v))
+						for k := range v {
+							w[k] = v[k][i:min(i+vecBlock, len(v[k]))]
+						}
+						run(w)
+					}
+					return 0
+				}})
+			}
 		}
 	}
 	return cases
@@ -244,6 +280,9 @@ func selectedTwins(t *testing.T, n, k int, seed uint64) {
 		gatherAt(dst[2:2+k], v[1:n+1], chosen)
 		addDiffAt1(own, other, chosen, 0.3, v[1:n+1])
 		addDiffAt2(own, other, chosen, -0.7, v[1:n+1], 0.2, w[2:n+2])
+		for from, m := range []int{k / 3, k / 2} { // what comes after is asked for and left alone
+			scatterAdd(v[1:n+1], chosen[from*k/3:], m, own[from*k/3:], 0.6)
+		}
 		return [][]float32{v, w, dst}
 	}
 	var want [][]float32

@@ -15,10 +15,13 @@ const (
 	None Augment = "none"
 	// CIFAR moves a picture by up to 4 pixels each way, with black where nothing is left, and mirrors every other one.
 	CIFAR Augment = "cifar"
+	// ImageNet looks at a random box of a picture, of 8 % to 100 % of its area and 3:4 to 4:3, scaled to the size of the crop, and
+	// mirrors every other one.
+	ImageNet Augment = "imagenet"
 )
 
 // Augments lists the names that Open knows; auto leaves the choice to the set.
-func Augments() []string { return []string{"auto", string(None), string(CIFAR)} }
+func Augments() []string { return []string{"auto", string(None), string(CIFAR), string(ImageNet)} }
 
 // settle is the augmentation meant: that of the set where it is auto or empty.
 func (a Augment) settle(usual Augment) (Augment, error) {
@@ -29,6 +32,19 @@ func (a Augment) settle(usual Augment) (Augment, error) {
 		return a, nil
 	}
 	return "", fmt.Errorf("augmentation %q is not known, want %s", a, strings.Join(Augments(), ", "))
+}
+
+// augment says how training varies the examples of a set in memory: usually so, unless another way is asked for.
+func (s *Set) augment(asked, usual Augment) error {
+	how, err := asked.settle(usual)
+	if err == nil && how == ImageNet && (s.Train.shape[2] != 3 || s.Train.shape[0] != s.Train.shape[1]) {
+		err = fmt.Errorf("augmentation %s of examples of shape %v, want squares of red, green and blue", how, s.Shape)
+	}
+	if err != nil {
+		return fmt.Errorf("data: set %s: %w", s.Name, err)
+	}
+	s.Train.varied = how
+	return nil
 }
 
 // augmentKey is what the random choices of a batch are keyed by, beside the position in it.

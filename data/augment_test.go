@@ -68,7 +68,7 @@ func TestVariationIsKeyed(t *testing.T) {
 		}
 	}
 	var two, eval device.Batch
-	if err := split.gatherVaried(&two, []int32{0, 0}, augmentKey{1, 2, 3}, new(worker)); err != nil {
+	if err := split.gatherVaried(&two, []int32{0, 0}, augmentKey{1, 2, 3}, new(worker), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(two.X[:90], base) || slices.Equal(two.X[90:], base) {
@@ -135,7 +135,7 @@ func BenchmarkVaried(b *testing.B) {
 			var dst device.Batch
 			w := new(worker)
 			for i := 0; b.Loop(); i++ {
-				_ = s.Train.gatherVaried(&dst, []int32{int32(i % 2000)}, augmentKey{1, 2, i}, w)
+				_ = s.Train.gatherVaried(&dst, []int32{int32(i % 2000)}, augmentKey{1, 2, i}, w, nil)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/internal/rng"
 )
 
 // Batch fills dst with the consecutive examples from, from+1, ... to-1, for evaluation. It reuses the memory of dst where that is
@@ -11,6 +12,13 @@ import (
 func (s Split) Batch(dst *device.Batch, from, to int) error {
 	if from < 0 || to < from || to > s.Len() {
 		panic(fmt.Sprintf("data: batch of examples %d to %d of %d", from, to, s.Len()))
+	}
+	if s.pictures != nil {
+		examples := make([]int32, 0, to-from)
+		for e := from; e < to; e++ {
+			examples = append(examples, int32(e))
+		}
+		return s.Gather(dst, examples)
 	}
 	f := s.Features()
 	resize(dst, to-from, f)
@@ -26,6 +34,9 @@ const examplesAhead = 4
 // dst where that is large enough. It panics where an index is not in [0,Len). A picture that cannot be read is an error.
 func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	s.claim(dst, examples)
+	if s.pictures != nil {
+		return s.pictures.gather(s, dst, examples, None, augmentKey{}, nil)
+	}
 	f := s.Features()
 	for row, e := range examples {
 		s.norm.apply(dst.X[row*f:(row+1)*f], s.pixels(e), s.pixels(examples[min(row+examplesAhead, len(examples)-1)]))
@@ -34,21 +45,35 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	return nil
 }
 
-// gatherVaried is Gather as training sees the examples: varied by chance.
-func (s Split) gatherVaried(dst *device.Batch, examples []int32, k augmentKey, w *worker) error {
-	if s.varied == None {
+// gatherVaried is Gather as training sees the examples: varied by chance. It ends with ErrClosed where stop is closed meanwhile.
+func (s Split) gatherVaried(dst *device.Batch, examples []int32, k augmentKey, w *worker, stop <-chan struct{}) error {
+	switch {
+	case s.pictures != nil:
+		s.claim(dst, examples)
+		return s.pictures.gather(s, dst, examples, s.varied, k, stop)
+	case s.varied == None:
 		return s.Gather(dst, examples)
 	}
 	s.claim(dst, examples)
 	f := s.Features()
 	for row, e := range examples {
 		stream := k.stream(row)
-		picture := w.room(f)
-		shifted(picture, s.pixels(e), s.shape, &stream)
-		s.norm.apply(dst.X[row*f:(row+1)*f], picture, nil)
+		s.vary(w, e, &stream)
+		s.norm.apply(dst.X[row*f:(row+1)*f], w.picture[:f], nil)
 		dst.Y[row] = s.Labels[e]
 	}
 	return nil
+}
+
+// vary writes an example in memory, varied, to w.picture.
+func (s Split) vary(w *worker, e int32, stream *rng.Stream) {
+	picture, from := w.room(s.Features()), s.pixels(e)
+	if s.varied == ImageNet {
+		across, down := randomCrop(stream, s.shape[1], s.shape[0], s.shape[0])
+		w.scale.run(w.picture, from, 3*s.shape[1], s.shape[1], s.shape[0], across, down)
+		return
+	}
+	shifted(picture, from, s.shape, stream)
 }
 
 // claim gives dst room for examples that are there.
@@ -76,17 +101,4 @@ func resize(dst *device.Batch, n, features int) {
 		dst.Y = make([]int32, n)
 	}
 	dst.X, dst.Y = dst.X[:n*features], dst.Y[:n]
-}
-
-// worker is the scratch space of one goroutine.
-type worker struct {
-	picture []uint8
-}
-
-// room is memory for n pixels, of any content.
-func (w *worker) room(n int) []uint8 {
-	if cap(w.picture) < n {
-		w.picture = make([]uint8, n)
-	}
-	return w.picture[:n]
 }

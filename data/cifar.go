@@ -35,8 +35,7 @@ const (
 //
 // Files that are missing are an error that wraps [os.ErrNotExist]; one that is not what it should be is a [FormatError].
 func LoadCIFAR10(from string, augment Augment) (*Set, error) {
-	augment, err := augment.settle(CIFAR)
-	if err != nil {
+	if _, err := augment.settle(CIFAR); err != nil { // said before the files are read
 		return nil, fmt.Errorf("data: set cifar10: %w", err)
 	}
 	files, err := readTree(from)
@@ -54,8 +53,7 @@ func LoadCIFAR10(from string, augment Augment) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Train.varied = augment
-	return s, nil
+	return s, s.augment(augment, CIFAR)
 }
 
 // cifarHalf reads the training or the test images, from records if there are any, else from pictures.

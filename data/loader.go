@@ -107,7 +107,10 @@ func (l *Loader) prepare(step int) {
 // fill makes the batch of a step.
 func (l *Loader) fill(m *maker, dst *device.Batch, step int) error {
 	m.idx = m.order.At(m.idx, step)
-	if err := l.split.gatherVaried(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room); err != nil {
+	if err := l.split.gatherVaried(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room, l.stop); err != nil {
+		if errors.Is(err, ErrClosed) {
+			return err
+		}
 		return fmt.Errorf("data: batch of agent %d at step %d: %w", m.order.agent, step, err)
 	}
 	return nil

@@ -10,8 +10,9 @@ import (
 	"sync"
 )
 
-// Set is a labelled set of images: examples to train on, others to test on. It does not change once made, so any number of agents
-// read it at the same time. Make one with [New], [Open], [LoadMNIST], [LoadCIFAR10] or [Synthetic].
+// Set is a labelled set of images: examples to train on, others to test on, in memory or decoded when they are wanted. It does not
+// change once made, so any number of agents read it at the same time. Make one with [New], [Open], [LoadMNIST], [LoadCIFAR10],
+// [Synthetic] or [FromPictures].
 type Set struct {
 	Name    string
 	Shape   []int // of one example: [28 28], or [H W C], red, green and blue last
@@ -20,19 +21,23 @@ type Set struct {
 	Test    Split
 	Mean    []float32 // of pixel/255, subtracted: for each channel, or one for all
 	Std     []float32 // of pixel/255, divided by: as many
+	Notes   []string  // what a person should know of it; mostly none
 
 	print func() string
+	bad   *badPictures // nil in memory
+	close func() error
 }
 
 // Split is one half of a Set: Len examples. A pixel p stands for the number (p/255 - mean)/std, which is worked out when a batch
 // is made, so that a set stays four times smaller than its batches.
 type Split struct {
-	Pixels []uint8 // Len()×Features(), row-major
+	Pixels []uint8 // Len()×Features(), row-major; nil where pictures are decoded when they are wanted
 	Labels []int32 // Len() class indices
 
-	shape  [3]int // rows, columns, channels
-	norm   *normalizer
-	varied Augment // how training varies the examples
+	shape    [3]int // rows, columns, channels
+	norm     *normalizer
+	varied   Augment   // how training varies the examples
+	pictures *pictures // nil in memory
 }
 
 // Examples are the images and labels that [New] makes a [Split] of.

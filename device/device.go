@@ -17,6 +17,13 @@ type Term struct {
 	V Vector
 }
 
+// Part is what one of several adds to a vector: A·V at the coordinates Idx, one for each number of V.
+type Part struct {
+	A   float64
+	V   Vector
+	Idx Index
+}
+
 // Device owns vectors and computes with them.
 type Device interface {
 	// Name is how people choose and recognise the device: "cpu", "cuda:0".
@@ -41,11 +48,21 @@ type Device interface {
 	// AddDiff adds multiples of a difference: for each term V[idx[j]] += A·(own[j] - other[j]). The difference is rounded
 	// first, so that both ends of an edge, who hold own and other swapped, add exact negatives.
 	AddDiff(own, other Vector, idx Index, to ...Term)
+	// AddDiffs adds multiples of a weighted sum of differences, over all coordinates and in one pass: with the product of start, which is
+	// zero where it has no vector, and S = start + Σ Aₖ·(own - Vₖ) over others, V += A·S for each term of to. Differences, products and
+	// sums are rounded one by one, from left to right. What is read may be among the terms: S is that of before.
+	AddDiffs(start Term, own Vector, others []Term, to ...Term)
+	// ScatterAdd adds all parts to dst, one after the other: dst[Idx[j]] += A·V[j], product and sum rounded one by one. No V may be
+	// dst.
+	ScatterAdd(dst Vector, parts ...Part)
 	// Dot returns Σ a[k]·b[k], accumulated in float64.
 	Dot(a, b Vector) float64
 
-	// Load binds code to this device. The Program has buffers of its own: load once per concurrent user.
+	// Load binds code to this device. The Program has memory of its own while it runs: load once per concurrent user.
 	Load(code *Code) (Program, error)
+	// Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels need beside it. Vectors and batches
+	// come on top.
+	Footprint(code *Code) int
 }
 
 // Batch is a minibatch on the host.

@@ -19,8 +19,8 @@ const (
 	ReLU Kernel = "relu"
 	// ReLUGrad: In y[n] dy[n], Out dx[n], Dims n. dx = dy where y > 0, else 0.
 	ReLUGrad Kernel = "relu-grad"
-	// SoftmaxCrossEntropy: In logits[m×n] labels[m], Out loss[1] dlogits[m×n], Dims m n. loss is the mean over the m rows of
-	// -log softmax(logits)[label]; dlogits its derivative.
+	// SoftmaxCrossEntropy: In logits[m×n] labels[m], Out loss[1] dlogits[m×n], Dims m n, Attr s (label smoothing, 0 to 1). loss is the mean
+	// over the m rows of -Σ t·log softmax(logits), where the target t is s/n and 1-s more at the label; dlogits its derivative.
 	SoftmaxCrossEntropy Kernel = "softmax-cross-entropy"
 	// Score: In logits[m×n] labels[m], Out sums[3], Dims m n. Sums over the rows of the cross entropy, of hits (label is the largest
 	// logit, ties by lower index) and of top-5 hits. A row with a NaN is no hit.

@@ -94,13 +94,31 @@ func (l *Lattice) Bits() int { return bits.Len(uint(l.Colours)) - 1 }
 // finite is a *NotFiniteError, and so is one so large that its cell has no number.
 func (l *Lattice) Encode(dst, x []float32, t, agent, which int) error {
 	s := l.base.Sub(uint64(t), uint64(agent), uint64(which))
-	mask := int64(l.Colours - 1)
-	for i, v := range x {
-		cell := float64(v) / l.Side
-		if !(math.Abs(cell) < 1<<52) {
-			return &NotFiniteError{Codec: l.String(), At: i, Value: float64(v)}
+	for i := 0; i < len(x); i += latticeBlock {
+		end, done := min(i+latticeBlock, len(x)), i
+		if !l.Stochastic {
+			done += l.encodeFast(dst[i:end], x[i:end])
 		}
-		if l.Stochastic {
+		if err := l.encodeGo(dst[:end], x[:end], done, &s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// latticeBlock is how many numbers are encoded and decoded at a time.
+const latticeBlock = 512
+
+// encodeGo is the meaning of Encode. It begins at x[i].
+func (l *Lattice) encodeGo(dst, x []float32, i int, s *rng.Stream) error {
+	mask, side, random := int64(l.Colours-1), l.Side, l.Stochastic
+	dst = dst[:len(x)]
+	for ; i < len(x); i++ {
+		cell := float64(x[i]) / side
+		if !(math.Abs(cell) < 1<<52) {
+			return &NotFiniteError{Codec: l.String(), At: i, Value: float64(x[i])}
+		}
+		if random {
 			low := math.Floor(cell)
 			if s.Float64() < cell-low {
 				low++
@@ -114,16 +132,32 @@ func (l *Lattice) Encode(dst, x []float32, t, agent, which int) error {
 	return nil
 }
 
+// farFrom is the distance from the reference above which a point is far.
+func (l *Lattice) farFrom() float64 { return 0.9 * l.Radius() }
+
 // Decode writes to dst the lattice index of the point of each code nearest to the reference, and says how near the points were. dst may
 // be codes or ref.
 func (l *Lattice) Decode(dst, codes, ref []float32) Decodes {
+	var all Decodes
+	for i := 0; i < len(codes); i += latticeBlock {
+		end := min(i+latticeBlock, len(codes))
+		d := l.decodeFast(dst[i:end], codes[i:end], ref[i:end])
+		done := i + int(d.Total)
+		d.Add(l.decodeGo(dst[done:end], codes[done:end], ref[done:end]))
+		all.Add(d)
+	}
+	return all
+}
+
+// decodeGo is the meaning of Decode.
+func (l *Lattice) decodeGo(dst, codes, ref []float32) Decodes {
 	q := float64(l.Colours)
 	period := l.Side * q
-	far := 0.9 * l.Radius()
+	far := l.farFrom()
 	d := Decodes{Total: uint64(len(codes))}
 	for i, z := range codes {
 		r := float64(ref[i])
-		m := q*math.RoundToEven(r/period-float64(z)/q) + float64(z)
+		m := float64(q*math.RoundToEven(r/period-float64(z)/q)) + float64(z)
 		gap := math.Abs(float64(l.Side*m) - r)
 		if gap > far {
 			d.Far++

@@ -124,15 +124,21 @@ func exponential(n int) (edges []Edge) {
 	return edges
 }
 
-// lattice numbers r×c agents row by row, r the largest divisor of n with r² <= n. A wrap-around along a side of 2 would repeat
-// an edge, and along a side of 1 join an agent to itself: wrap adds one only along longer sides.
-func lattice(n int, wrap bool) (edges []Edge) {
+// rows is the number of rows of a grid or a torus of n agents: the largest divisor of n with rows² <= n.
+func rows(n int) int {
 	r := 1
 	for k := 2; k*k <= n; k++ {
 		if n%k == 0 {
 			r = k
 		}
 	}
+	return r
+}
+
+// lattice numbers agents row by row. A wrap-around along a side of 2 would repeat an edge, and along a side of 1 join an agent to itself: wrap
+// adds one only along longer sides.
+func lattice(n int, wrap bool) (edges []Edge) {
+	r := rows(n)
 	c := n / r
 	for i := range r {
 		for j := range c {

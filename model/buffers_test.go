@@ -20,7 +20,7 @@ type buffered struct {
 
 func newBuffered(t *testing.T, name string) *buffered {
 	t.Helper()
-	o := model.Options{Shape: []int{6, 6, 3}, Classes: 4, WeightDecay: 0.01}
+	o := model.Options{Shape: []int{6, 6, 3}, Classes: 4, Loss: model.LossOptions{WeightDecay: 0.01}}
 	net, err := model.Open(name, o)
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,10 @@ type builder struct {
 	data      map[*gorgonia.Node]device.Space // the leaves that hold a batch, and the momentum
 	bufferOf  map[*gorgonia.Node]int          // the leaves that hold a buffer: their place in buffers
 	norm      normMode
+	decay     Decay
+	block     int  // the number of the block that is being built, from 1; 0 outside of blocks
+	blocks    int  // how many there are
+	backward  bool // whether what is built belongs to the backward pass
 	updates   []bufferMove
 	params    gorgonia.Nodes             // the leaves that hold parameters, in the order of layout
 	constants map[*gorgonia.Node]float64 // the leaves that hold one known number
@@ -76,7 +80,7 @@ func (b *builder) param(name string, fanIn int, shape ...int) *gorgonia.Node {
 func (b *builder) paramOf(t Tensor) *gorgonia.Node {
 	name := t.Name
 	n := b.leaf(name, t.Shape...)
-	t.Size, t.Decay = size(t.Shape), true
+	t.Size, t.Decay = size(t.Shape), b.decay.decays(t.Shape)
 	b.layout.add(t)
 	if b.layout.dim > maxTensor {
 		panic(fmt.Errorf("%d parameters up to %s, want at most %d: choose smaller widths", b.layout.dim, name, maxTensor))
@@ -133,7 +137,7 @@ func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *go
 func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
 	k := def.kernel
 	b.serial++
-	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, wants: make([]bool, len(in)), b: b}
+	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, block: b.block, backward: b.backward, wants: make([]bool, len(in)), b: b}
 	depends := false
 	for i, n := range in {
 		o.in = append(o.in, n.Shape())
@@ -186,14 +190,15 @@ func (b *builder) activation(name string, k device.Kernel, x *gorgonia.Node) *go
 	return b.apply(k, 0, x)
 }
 
-// loss adds the mean cross entropy of the logits and, if decay is not zero, decay/2·Σw² over every decayed parameter.
-func (b *builder) loss(logits, labels *gorgonia.Node, decay float64) *gorgonia.Node {
+// loss adds the mean cross entropy of the logits with smoothed labels and, if there is weight decay, decay/2·Σw² over every decayed
+// parameter.
+func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.Node {
 	b.layer = "loss"
-	total := b.apply(device.SoftmaxCrossEntropy, 0, logits, labels)
+	total := b.apply(device.SoftmaxCrossEntropy, o.LabelSmoothing, logits, labels)
 	for i, t := range b.layout.tensors {
-		if t.Decay && decay != 0 {
+		if t.Decay && o.WeightDecay != 0 {
 			b.layer = t.Name
-			total = b.apply(device.Add, 0, total, b.apply(device.HalfSquare, decay, b.params[i]))
+			total = b.apply(device.Add, 0, total, b.apply(device.HalfSquare, o.WeightDecay, b.params[i]))
 		}
 	}
 	return total
@@ -202,7 +207,7 @@ func (b *builder) loss(logits, labels *gorgonia.Node, decay float64) *gorgonia.N
 // gradient differentiates a loss of shape (1) by every parameter. The seed is a node of our own: gorgonia.Grad takes one that
 // all graphs of the process share.
 func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
-	b.layer = "gradient"
+	b.layer, b.backward = "gradient", true
 	if s := loss.Shape(); s.Dims() != 1 || s[0] != 1 {
 		panic(fmt.Errorf("the loss has shape %v, want one number, shape (1)", s))
 	}

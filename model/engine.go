@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 
 	"fspda/device"
@@ -16,6 +18,8 @@ type Engine struct {
 	mu    sync.Mutex
 	plans map[recipe]*Plan
 	idle  map[recipe][]device.Program
+
+	start, startBuffers []float32 // where training starts; nil: as the network says
 }
 
 // recipe is what a plan is compiled for.
@@ -29,11 +33,46 @@ func NewEngine(n *Network, dev device.Device) *Engine {
 	return &Engine{Network: n, dev: dev, plans: map[recipe]*Plan{}, idle: map[recipe][]device.Program{}}
 }
 
+// StartFrom makes Init and InitBuffers return these vectors, which the Engine keeps, in place of those that the network draws: the weights of an earlier
+// training. Call it before any other method.
+func (e *Engine) StartFrom(x, buffers []float32) {
+	if len(x) != e.Dim() || len(buffers) != e.buffers.dim {
+		panic(fmt.Sprintf("model: StartFrom %d parameters and %d buffers, want %d and %d", len(x), len(buffers), e.Dim(), e.buffers.dim))
+	}
+	e.start, e.startBuffers = x, buffers
+}
+
+// Init is Network.Init, or a copy of what StartFrom said.
+func (e *Engine) Init(seed uint64) []float32 {
+	if e.start != nil {
+		return slices.Clone(e.start)
+	}
+	return e.Network.Init(seed)
+}
+
+// InitBuffers is Network.InitBuffers, or a copy of what StartFrom said.
+func (e *Engine) InitBuffers() []float32 {
+	if e.start != nil {
+		return slices.Clone(e.startBuffers)
+	}
+	return e.Network.InitBuffers()
+}
+
 // Sizes lists the lengths of the parameter tensors in flat order.
 func (e *Engine) Sizes() []int { return e.layout.sizes() }
 
 // BufferSizes lists the lengths of the buffers in flat order: for each batch norm the running means, then the running variances.
 func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
+
+// Footprint forecasts the bytes that one run of that kind computes in, at that batch size: programs that run one after the other take as
+// much as the largest of them. Parameters, gradients and batches come on top.
+func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
+	p, err := e.Plan(batch, kind)
+	if err != nil {
+		return 0, err
+	}
+	return e.dev.Footprint(p.Code()), nil
+}
 
 // Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and returns that loss.
 func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
@@ -101,15 +140,46 @@ func (e *Engine) take(r recipe) (device.Program, error) {
 		e.idle[r] = free[:len(free)-1]
 		return free[len(free)-1], nil
 	}
-	plan := e.plans[r]
-	if plan == nil {
-		var err error
-		if plan, err = e.Plan(r.batch, r.kind); err != nil {
-			return nil, err
-		}
-		e.plans[r] = plan
+	plan, err := e.plan(r)
+	if err != nil {
+		return nil, err
 	}
 	return e.dev.Load(plan.Code())
+}
+
+// plan compiles a recipe once. The caller holds the lock.
+func (e *Engine) plan(r recipe) (*Plan, error) {
+	if p := e.plans[r]; p != nil {
+		return p, nil
+	}
+	p, err := e.Plan(r.batch, r.kind)
+	if err != nil {
+		return nil, err
+	}
+	e.plans[r] = p
+	return p, nil
+}
+
+// ProgramBytes is the memory of a program for a training step of a batch, and that of one for scores of so many examples.
+func (e *Engine) ProgramBytes(batch, scored int) (gradient, score uint64, err error) {
+	step, with := Train, Score
+	if e.buffers.dim > 0 {
+		step, with = Step, ScoreWith
+	}
+	of := func(r recipe) (uint64, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		p, err := e.plan(r)
+		if err != nil {
+			return 0, err
+		}
+		return uint64(e.dev.Footprint(p.Code())), nil
+	}
+	if gradient, err = of(recipe{batch, step}); err != nil {
+		return 0, 0, err
+	}
+	score, err = of(recipe{scored, with})
+	return gradient, score, err
 }
 
 func (e *Engine) give(r recipe, p device.Program) {

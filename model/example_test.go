@@ -3,6 +3,8 @@ package model_test
 import (
 	"fmt"
 
+	"fspda/cpu"
+	"fspda/device"
 	"fspda/model"
 )
 
@@ -45,4 +47,31 @@ func ExampleNetwork_Plan() {
 	// loss_sum = arena[16:17]
 	// hits = arena[17:18]
 	// hits5 = arena[18:19]
+}
+
+// A residual network is opened by its name, and an Engine trains it: a step gives the gradient and moves the running statistics.
+func ExampleOpen() {
+	net, err := model.Open("resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10, Loss: model.LossOptions{WeightDecay: 1e-4, LabelSmoothing: 0.1}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	last, _ := net.Layout().Tensor("layer3.0.downsample.0.weight")
+	fmt.Println(net.Name(), net.Dim(), last.Shape, last.Axes)
+
+	dev := cpu.New()
+	engine := model.NewEngine(net, dev)
+	x, grad, buffers := dev.NewVector(net.Dim()), dev.NewVector(net.Dim()), dev.NewVector(net.Buffers().Dim())
+	dev.Write(x, net.Init(1))
+	dev.Write(buffers, net.InitBuffers())
+	batch := device.Batch{X: make([]float32, 2*net.Inputs()), Y: []int32{3, 7}} // two black images
+	loss, err := engine.Step(grad, x, buffers, batch)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("loss %.2f\n", loss)
+	// Output:
+	// resnet20 32×32×3 to 10 272474 [64 1 1 32] OHWI
+	// loss 2.41
 }

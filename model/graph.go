@@ -20,7 +20,9 @@ type Graph struct {
 	results  []result
 	grads    gorgonia.Nodes // by parameter; nil where the graph is not differentiated
 	updates  []bufferMove
-	builder  *builder
+
+	recompute bool // drop what blocks compute inside, and compute it again in the backward pass
+	builder   *builder
 }
 
 // result is element off of a node, by name.

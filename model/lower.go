@@ -22,6 +22,9 @@ type value struct {
 type step struct {
 	call    device.Call // its In and Out are empty until the plan places the values
 	in, out []int
+
+	block    int  // the block of the forward pass that it belongs to; 0 is none
+	backward bool // belongs to the backward pass
 }
 
 // lowered is a graph as a list of steps in an order in which they can run.
@@ -104,6 +107,8 @@ func (l *lowering) add(n *gorgonia.Node) error {
 		return l.leaf(n)
 	case *op:
 		l.step(n, o.call(), in, o.out)
+		s := &l.steps[len(l.steps)-1]
+		s.block, s.backward = o.block, o.backward
 	case *projection:
 		l.of[n] = l.of[in[0]] + o.k
 	default:
@@ -112,6 +117,7 @@ func (l *lowering) add(n *gorgonia.Node) error {
 		}
 		call := device.Call{Kernel: device.Add, Dims: []int{size(n.Shape())}, Name: l.layerOf(in)}
 		l.step(n, call, in, []tensor.Shape{in[0].Shape()})
+		l.steps[len(l.steps)-1].backward = true
 	}
 	return nil
 }

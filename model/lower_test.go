@@ -16,17 +16,17 @@ func TestWeightDecayIsFused(t *testing.T) {
 	for _, net := range nets(t) {
 		p := mustPlan(t, net, 4, Train)
 		want := 0
-		if net.decay != 0 {
+		if net.loss.WeightDecay != 0 {
 			want = len(net.layout.tensors)
 		}
 		if got := count(p, device.AddScaled) + count(p, device.LinearGradWDecay); got != want {
-			t.Errorf("%s decay %v: %d fused additions, want %d", net.name, net.decay, got, want)
+			t.Errorf("%s decay %v: %d fused additions, want %d", net.name, net.loss.WeightDecay, got, want)
 		}
 		if got := count(p, device.Scale); got != 0 {
-			t.Errorf("%s decay %v: %d multiplications are left", net.name, net.decay, got)
+			t.Errorf("%s decay %v: %d multiplications are left", net.name, net.loss.WeightDecay, got)
 		}
 		if got := count(p, device.Add); got != want { // those of the loss
-			t.Errorf("%s decay %v: %d additions, want %d", net.name, net.decay, got, want)
+			t.Errorf("%s decay %v: %d additions, want %d", net.name, net.loss.WeightDecay, got, want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"gorgonia.org/gorgonia"
@@ -26,7 +25,12 @@ type MLPOptions struct {
 	Hidden      []int   // widths of the hidden layers; none makes the network linear
 	Activation  string  // after each hidden layer: "sigmoid", also where empty, or "relu"
 	WeightDecay float64 // the loss holds WeightDecay/2·Σw² over all weights and biases
+
+	Decay          Decay   // see LossOptions
+	LabelSmoothing float64 // see LossOptions
 }
+
+func (o MLPOptions) loss() LossOptions { return LossOptions{o.WeightDecay, o.Decay, o.LabelSmoothing} }
 
 // MLP returns the network of dense layers fc1, fc2, ... with the activation between them and none after the last. The flat order
 // of its parameters is fc1.weight (row-major, outputs × inputs), fc1.bias, fc2.weight, and so on. The network of the paper's
@@ -39,7 +43,7 @@ func MLP(o MLPOptions) (*Network, error) {
 		o.Activation = "sigmoid"
 	}
 	o.Hidden = append([]int(nil), o.Hidden...) // the network outlives the caller's slice
-	return newNetwork(Network{name: o.name(), inputs: o.Inputs, classes: o.Classes, decay: o.WeightDecay, forward: o.forward})
+	return newNetwork(Network{name: o.name(), inputs: o.Inputs, classes: o.Classes, loss: o.loss(), forward: o.forward})
 }
 
 func (o MLPOptions) validate() error {
@@ -57,10 +61,7 @@ func (o MLPOptions) validate() error {
 	if _, ok := activations[o.Activation]; !ok && o.Activation != "" {
 		return fmt.Errorf("option Activation is %q, want sigmoid or relu", o.Activation)
 	}
-	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 1) {
-		return fmt.Errorf("option WeightDecay is %v, want a finite number that is not negative", o.WeightDecay)
-	}
-	return nil
+	return o.loss().validate()
 }
 
 func (o MLPOptions) name() string {

@@ -146,7 +146,7 @@ func softmax(logits []float64, label int) (delta []float64, ce float64) {
 }
 
 func twinOf(n *Network) twin {
-	w := twin{widths: []int{n.inputs}, relu: strings.HasSuffix(n.name, "relu"), decay: n.decay}
+	w := twin{widths: []int{n.inputs}, relu: strings.HasSuffix(n.name, "relu"), decay: n.loss.WeightDecay}
 	for _, t := range n.layout.tensors {
 		if strings.HasSuffix(t.Name, ".bias") {
 			w.widths = append(w.widths, t.Size)

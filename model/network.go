@@ -55,10 +55,12 @@ type Network struct {
 	inputs  int
 	image   []int // height, width and channels; nil where an example is a row of numbers
 	classes int
-	decay   float64
+	loss    LossOptions
 	layout  *Layout
 	buffers *Layout
-	forward func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
+	// recompute says whether plans drop what blocks compute inside, and compute it again in the backward pass.
+	recompute bool
+	forward   func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
 }
 
 // newNetwork completes a network by building it once, which checks it and lays out its parameters.
@@ -119,13 +121,13 @@ func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
 	}
 	b := newBuilder(host)
 	defer b.rescue(&err)
-	b.norm = kind.norm()
+	b.norm, b.decay = kind.norm(), n.loss.Decay
 	x := b.input(device.Input, append([]int{batch}, n.example()...)...)
 	var labels *gorgonia.Node
 	if kind != Observe && kind != Predict {
 		labels = b.input(device.Labels, batch)
 	}
-	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, builder: b}
+	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, builder: b, recompute: n.recompute}
 	logits := n.forward(b, x)
 	switch kind {
 	case Score, ScoreWith:
@@ -137,7 +139,7 @@ func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
 			g.results = append(g.results, result{"logit", logits, i})
 		}
 	case Train, Step:
-		loss := b.loss(logits, labels, n.decay)
+		loss := b.loss(logits, labels, n.loss)
 		g.results = []result{{"loss", loss, 0}}
 		g.grads = b.gradient(loss)
 	}

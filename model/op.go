@@ -25,6 +25,8 @@ type op struct {
 	attr     float64
 	serial   uint32 // unique in its graph: see Hashcode
 	layer    string
+	block    int  // of the forward pass; 0 is none
+	backward bool // made by differentiation
 	in       []tensor.Shape
 	out      []tensor.Shape
 	wants    []bool // the inputs to differentiate by: differentiable, and dependent on a parameter

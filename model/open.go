@@ -9,12 +9,14 @@ import (
 
 // Options are what a network needs to know beside its name. Those that a network has no use for must be left out.
 type Options struct {
-	Shape       []int   // of an example: height and width, or height, width and channels; for mlp anything
-	Classes     int     // at least 2
-	WeightDecay float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
+	Shape   []int // of an example: height and width, or height, width and channels; for mlp anything
+	Classes int   // at least 2
+	Loss    LossOptions
 
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear
 	Activation string // mlp: after each hidden layer: "sigmoid", also where empty, or "relu"
+
+	Recompute Recompute // residual networks: see there
 }
 
 // Names lists the networks that Open knows.
@@ -30,18 +32,23 @@ func Names() []string {
 // "resnet20", 32, 44 and 56 for small ones. See [MLP] and [ResNet].
 func Open(name string, o Options) (*Network, error) {
 	if name == "mlp" {
+		if o.Recompute != "" && o.Recompute != RecomputeNone {
+			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no blocks to compute again: leave it out", o.Recompute)
+		}
 		inputs := 1
 		for _, d := range o.Shape {
 			inputs *= d
 		}
-		return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation, WeightDecay: o.WeightDecay})
+		return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation,
+			WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing})
 	}
 	text, ok := strings.CutPrefix(name, "resnet")
 	depth, err := strconv.Atoi(text)
 	if !ok || err != nil || !slices.Contains(Names(), name) {
 		return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
-	r := ResNetOptions{Depth: depth, Classes: o.Classes, WeightDecay: o.WeightDecay}
+	r := ResNetOptions{Depth: depth, Classes: o.Classes,
+		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute}
 	switch {
 	case len(o.Hidden) > 0:
 		return nil, fmt.Errorf("model: %s: option Hidden is %v, but only mlp has hidden layers to choose: leave it out", name, o.Hidden)

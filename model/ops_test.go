@@ -34,6 +34,9 @@ var opCases = map[string]opCase{
 	"square by 1":   unary(device.HalfSquare, 1),
 	"scale":         unary(device.Scale, -1.5),
 	"cross entropy": {device.SoftmaxCrossEntropy, crossEntropy},
+	"smoothed cross entropy": {device.SoftmaxCrossEntropy, func(b *builder) *gorgonia.Node {
+		return b.apply(device.SoftmaxCrossEntropy, 0.1, b.param("logits", 1, 3, 4), b.input(device.Labels, 3))
+	}},
 	"half of a cross entropy": {device.Scale, func(b *builder) *gorgonia.Node {
 		return b.apply(device.Scale, 0.5, crossEntropy(b))
 	}},

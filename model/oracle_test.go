@@ -130,7 +130,7 @@ func nets(t *testing.T) []*Network {
 }
 
 func label(n *Network, batch int) string {
-	return fmt.Sprintf("%s decay %v batch %d", n.name, n.decay, batch)
+	return fmt.Sprintf("%s decay %v batch %d", n.name, n.loss.WeightDecay, batch)
 }
 
 var batches = []int{1, 7, 64}

@@ -21,6 +21,9 @@ type Plan struct {
 // Code is what a device loads.
 func (p *Plan) Code() *device.Code { return p.code }
 
+// Bytes is the memory that a run of the plan computes in: its arena. A device adds what its kernels work in: see device.Device.Footprint.
+func (p *Plan) Bytes() int { return 4 * p.code.Arena }
+
 // Compile makes the plan of the graph. Parameters are read where they lie in the flat parameter vector and their gradients are
 // computed where they lie in the flat gradient vector; every element of that is written by each run.
 func (g *Graph) Compile() (*Plan, error) { return g.compile(true) }
@@ -34,6 +37,9 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 	if fuse {
 		l.fuse()
 		l.fuseLayers()
+	}
+	if g.recompute {
+		l.recompute()
 	}
 	tensors := g.builder.layout.tensors
 	p := place(l, func(param int) int { return tensors[param].Offset })

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -15,7 +14,14 @@ type ResNetOptions struct {
 	Height, Width, Channels int     // of an image; Channels 0 is 3
 	Classes                 int     // at least 2
 	BaseWidth               int     // channels of the first stage; 0 is 64, or 16 for CIFAR
-	WeightDecay             float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
+	WeightDecay             float64 // see LossOptions, as the next two
+	Decay                   Decay
+	LabelSmoothing          float64
+	Recompute               Recompute // RecomputeNone also where empty; no bit of a result depends on it
+}
+
+func (o ResNetOptions) loss() LossOptions {
+	return LossOptions{o.WeightDecay, o.Decay, o.LabelSmoothing}
 }
 
 // resNet is the plan that a depth stands for.
@@ -71,7 +77,7 @@ func ResNet(o ResNetOptions) (*Network, error) {
 		return nil, fmt.Errorf("model: resnet%d: %w", o.Depth, err)
 	}
 	return newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels, image: []int{o.Height, o.Width, o.Channels},
-		classes: o.Classes, decay: o.WeightDecay, forward: plan.forwardOf(o)})
+		classes: o.Classes, loss: o.loss(), recompute: o.Recompute == RecomputeBlocks, forward: plan.forwardOf(o)})
 }
 
 func (o ResNetOptions) withDefaults(plan resNet) ResNetOptions {
@@ -103,10 +109,10 @@ func (o ResNetOptions) validate() error {
 	if o.Classes < 2 || o.Classes > maxWidth {
 		return fmt.Errorf("option Classes is %d, want 2 to %d", o.Classes, maxWidth)
 	}
-	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 1) {
-		return fmt.Errorf("option WeightDecay is %v, want a finite number that is not negative", o.WeightDecay)
+	if o.Recompute != "" && o.Recompute != RecomputeNone && o.Recompute != RecomputeBlocks {
+		return fmt.Errorf("option Recompute is %q, want %s or %s", o.Recompute, RecomputeNone, RecomputeBlocks)
 	}
-	return nil
+	return o.loss().validate()
 }
 
 // name is "resnet50 224×224×3 to 1000", with the width of the first stage where it is not the usual one.
@@ -136,24 +142,28 @@ func (plan resNet) forwardOf(o ResNetOptions) func(b *builder, x *gorgonia.Node)
 }
 
 // stem is what stands before the first stage.
-func (plan resNet) stem(b *builder, x *gorgonia.Node, width int) *gorgonia.Node {
-	side, stride := 7, 2
-	if plan.cifar {
-		side, stride = 3, 1
-	}
-	conv := b.newConv("conv1", x.Shape()[3], width, side, stride)
-	norm := b.newNorm("bn1", width)
-	x = b.normalize(norm, thenReLU, b.conv(conv, x))
-	if plan.cifar {
-		return x
-	}
-	return b.maxPool("maxpool", x, 3, 2)
+func (plan resNet) stem(b *builder, x *gorgonia.Node, width int) (y *gorgonia.Node) {
+	b.inBlock(func() {
+		side, stride := 7, 2
+		if plan.cifar {
+			side, stride = 3, 1
+		}
+		conv := b.newConv("conv1", x.Shape()[3], width, side, stride)
+		norm := b.newNorm("bn1", width)
+		y = b.normalize(norm, thenReLU, b.conv(conv, x))
+		if !plan.cifar {
+			y = b.maxPool("maxpool", y, 3, 2)
+		}
+	})
+	return y
 }
 
 // block adds a residual block whose inner convolutions have width outputs.
-func (plan resNet) block(b *builder, name string, x *gorgonia.Node, width, stride int) *gorgonia.Node {
+func (plan resNet) block(b *builder, name string, x *gorgonia.Node, width, stride int) (y *gorgonia.Node) {
+	inner := []innerConv{{width, 3, stride}, {width, 3, 1}}
 	if plan.bottleneck {
-		return b.residual(name, x, stride, []innerConv{{width, 1, 1}, {width, 3, stride}, {4 * width, 1, 1}})
+		inner = []innerConv{{width, 1, 1}, {width, 3, stride}, {4 * width, 1, 1}}
 	}
-	return b.residual(name, x, stride, []innerConv{{width, 3, stride}, {width, 3, 1}})
+	b.inBlock(func() { y = b.residual(name, x, stride, inner) })
+	return y
 }

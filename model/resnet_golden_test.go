@@ -83,7 +83,7 @@ func goldenBatch(g *golden) device.Batch {
 }
 
 // goldenPlan is a training step whose results are the loss and the logits.
-func goldenPlan(t *testing.T, n *Network, batch int) *Plan {
+func goldenPlan(t *testing.T, n *Network, batch int, o LossOptions) *Plan {
 	t.Helper()
 	var g *Graph
 	err := func() (err error) {
@@ -92,7 +92,7 @@ func goldenPlan(t *testing.T, n *Network, batch int) *Plan {
 		b.norm = moveBuffers
 		x := b.input(device.Input, append([]int{batch}, n.image...)...)
 		logits := n.forward(b, x)
-		loss := b.loss(logits, b.input(device.Labels, batch), n.decay)
+		loss := b.loss(logits, b.input(device.Labels, batch), o)
 		g = &Graph{name: n.name, kind: Step, batch: batch, features: n.inputs, builder: b}
 		g.results = []result{{"loss", loss, 0}}
 		for i := range batch * n.classes {
@@ -181,7 +181,7 @@ func goldenNet(t *testing.T, g *golden) *Network {
 func TestResNet50IsTorchvision(t *testing.T) {
 	g := readGolden(t)
 	net, dev := goldenNet(t, g), cpu.New()
-	program, err := dev.Load(goldenPlan(t, net, g.Batch).Code())
+	program, err := dev.Load(goldenPlan(t, net, g.Batch, LossOptions{}).Code())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +213,40 @@ func TestResNet50IsTorchvision(t *testing.T) {
 	}
 }
 
+// checkSmooth compares loss and gradient norms with smoothed labels, each norm with a relative tolerance by its tensor.
+func checkSmooth(t *testing.T, g *golden, l *Layout, loss float64, grad []float64, lossTolerance float64, tolerance func(goldenTensor) float64) {
+	t.Helper()
+	if d := math.Abs(loss - g.SmoothLoss); !(d <= lossTolerance) {
+		t.Errorf("smoothed loss %v, want %v", loss, g.SmoothLoss)
+	}
+	for i, tensor := range l.tensors {
+		squares := 0.0
+		for _, x := range grad[tensor.Offset : tensor.Offset+tensor.Size] {
+			squares += x * x
+		}
+		if got, limit := math.Sqrt(squares), tolerance(g.Grads[tensor.Name]); !(math.Abs(got/g.SmoothNorms[i]-1) <= limit) {
+			t.Errorf("%s has the norm %v with smoothed labels, want %v within %.2g of it", tensor.Name, got, g.SmoothNorms[i], limit)
+		}
+	}
+}
+
+// With smoothed labels too.
+func TestResNet50SmoothsAsPyTorch(t *testing.T) {
+	g := readGolden(t)
+	net, dev := goldenNet(t, g), cpu.New()
+	program, err := dev.Load(goldenPlan(t, net, g.Batch, LossOptions{LabelSmoothing: g.Smoothing}).Code())
+	if err != nil {
+		t.Fatal(err)
+	}
+	grad, buffers, out := dev.NewVector(net.Dim()), vectorOf(dev, net.InitBuffers()), make([]float64, 1+g.Batch*net.classes)
+	if err := program.RunBuffered(vectorOf(dev, goldenParams(net)), grad, buffers, stepMomentum, goldenBatch(g), out); err != nil {
+		t.Fatal(err)
+	}
+	host := make([]float32, net.Dim())
+	dev.Read(host, grad)
+	checkSmooth(t, g, net.layout, out[0], widened(host), 3*g.LogitsFloat32, func(w goldenTensor) float64 { return 1e-6 + 4*w.Float32 })
+}
+
 // In float64 the plan is PyTorch's network to nine digits.
 func TestResNet50IsTorchvisionExactly(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
@@ -222,7 +256,7 @@ func TestResNet50IsTorchvisionExactly(t *testing.T) {
 	net := goldenNet(t, g)
 	buffers, images := widened(net.InitBuffers()), widened(goldenBatch(g).X)
 	params := widened(goldenParams(net))
-	out, grad := run64Buffered(goldenPlan(t, net, g.Batch).Code(), params, buffers, 0.1, images, g.Labels)
+	out, grad := run64Buffered(goldenPlan(t, net, g.Batch, LossOptions{}).Code(), params, buffers, 0.1, images, g.Labels)
 	if d := furthest(out[1:], g.Logits); !(d <= 1e-8) {
 		t.Errorf("logits are off by %.2g", d)
 	}
@@ -232,6 +266,8 @@ func TestResNet50IsTorchvisionExactly(t *testing.T) {
 	digits := func(goldenTensor) float64 { return 1e-8 }
 	checkTensors(t, net.layout, grad, g.Grads, digits, digits)
 	checkTensors(t, net.buffers, buffers, g.Buffers, digits, digits)
+	smooth, smoothGrad := run64Buffered(goldenPlan(t, net, g.Batch, LossOptions{LabelSmoothing: g.Smoothing}).Code(), params, widened(net.InitBuffers()), 0.1, images, g.Labels)
+	checkSmooth(t, g, net.layout, smooth[0], smoothGrad, 1e-12, digits)
 	evaluated, _ := run64Buffered(mustPlan(t, net, g.Batch, Predict).Code(), params, buffers, 0, images, nil)
 	if d := furthest(evaluated, g.Evaluated); !(d <= 1e-8) {
 		t.Errorf("logits in evaluation are off by %.2g", d)

@@ -100,6 +100,8 @@ func TestResNetRefuses(t *testing.T) {
 		"Classes is 1, want 2":               func(o *ResNetOptions) { o.Classes = 1 },
 		"BaseWidth is -1":                    func(o *ResNetOptions) { o.BaseWidth = -1 },
 		"WeightDecay is NaN":                 func(o *ResNetOptions) { o.WeightDecay = math.NaN() },
+		"LabelSmoothing is 1, want":          func(o *ResNetOptions) { o.LabelSmoothing = 1 },
+		`Decay is "bias", want all or`:       func(o *ResNetOptions) { o.Decay = "bias" },
 		"layer conv1: ":                      func(o *ResNetOptions) { o.Height, o.Width, o.BaseWidth = maxSide, maxSide, maxSide },
 	} {
 		o := good
@@ -111,6 +113,22 @@ func TestResNetRefuses(t *testing.T) {
 	for depth := range resNets { // a single pixel is enough
 		net := resNetOf(t, ResNetOptions{Depth: depth, Height: 1, Width: 1, BaseWidth: 1})
 		mustPlan(t, net, 1, Train)
+	}
+}
+
+// Weight decay takes all tensors, or leaves out those that torchvision's recipes leave out.
+func TestDecayedTensors(t *testing.T) {
+	for decay, want := range map[Decay]int{"": 65, DecayAll: 65, DecayWeights: 22} { // 19 convolutions, 2 shortcuts, the head
+		net, n := resNetOf(t, ResNetOptions{Depth: 20, Height: 8, Width: 8, Decay: decay, WeightDecay: 0.5}), 0
+		for _, tensor := range net.Layout().Tensors() {
+			if tensor.Decay {
+				n++
+			}
+		}
+		p := mustPlan(t, net, 2, Train)
+		if added := count(p, device.AddScaled) + count(p, device.LinearGradWDecay); n != want || count(p, device.HalfSquare) != want || added != want {
+			t.Errorf("decay %q: %d tensors decay, %d are in the loss and %d in the gradient, want %d", decay, n, count(p, device.HalfSquare), added, want)
+		}
 	}
 }
 
@@ -167,7 +185,7 @@ func cousins(t testing.TB) []*Network {
 		o.Classes = 3
 		o = o.withDefaults(plan)
 		net, err := newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels, image: []int{o.Height, o.Width, o.Channels},
-			classes: o.Classes, decay: o.WeightDecay, forward: plan.forwardOf(o)})
+			classes: o.Classes, loss: o.loss(), forward: plan.forwardOf(o)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,8 +193,8 @@ func cousins(t testing.TB) []*Network {
 	}
 	return []*Network{
 		two(resNet{blocks: []int{1, 1}, bottleneck: true}, ResNetOptions{Height: 9, Width: 8, BaseWidth: 2, WeightDecay: 0.1}),
-		two(resNet{blocks: []int{2}}, ResNetOptions{Height: 8, Width: 11, BaseWidth: 3}),
-		resNetOf(t, ResNetOptions{Depth: 20, Height: 4, Width: 4, Channels: 1, BaseWidth: 1, WeightDecay: 0.1, Classes: 3}),
+		two(resNet{blocks: []int{2}}, ResNetOptions{Height: 8, Width: 11, BaseWidth: 3, LabelSmoothing: 0.1}),
+		resNetOf(t, ResNetOptions{Depth: 20, Height: 4, Width: 4, Channels: 1, BaseWidth: 1, WeightDecay: 0.1, Decay: DecayWeights, Classes: 3}),
 	}
 }
 

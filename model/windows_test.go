@@ -65,7 +65,7 @@ func residual(b *builder) *gorgonia.Node {
 	x = norm("bn3", device.BatchNormAddReLU, y, norm("bn4", device.BatchNorm, conv("down", x, 5, 1, 2)))
 	x = norm("bn5", device.BatchNormAddReLU, conv("conv4", x, 5, 3, 1), x)
 	x = b.applyWindow(device.AvgPool, geometry{}, x)
-	return b.loss(b.linear("fc", x, 4), b.input(device.Labels, 2), 0.1)
+	return b.loss(b.linear("fc", x, 4), b.input(device.Labels, 2), LossOptions{WeightDecay: 0.1})
 }
 
 // The whole of it is right to finite differences, and on the host its plan has the bits of Gorgonia's own machine.

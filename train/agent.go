@@ -68,7 +68,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	for range 2 {
 		a.spare <- a.newSnapshot()
 	}
-	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Post: a.post}
+	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Trade: a.trade, Post: a.post}
 	a.prepare()
 	if s.timed() {
 		a.clock = newClock(s, id)
@@ -87,6 +87,8 @@ func (a *agent) walk(ctx context.Context, first int) error {
 		if ctx.Err() != nil { // an agent without edges would not hear of it before its next snapshot
 			return context.Cause(ctx)
 		}
+		a.run.opt.Control.wait(ctx)
+		a.run.opt.Watch.enter(a.id, t)
 		o := a.run.pace.enter(a.id, t)
 		if o.alone {
 			a.halt(errHalted)
@@ -137,6 +139,7 @@ func (a *agent) step(t int) error {
 		return err
 	}
 	a.account()
+	a.run.opt.Watch.exchanged(a)
 	a.time = a.clock.end()
 	if s.sparing() {
 		return nil
@@ -147,8 +150,9 @@ func (a *agent) step(t int) error {
 // connect sets the round's links: this iteration's edges at the agent, each with the mask that both ends derive.
 func (a *agent) connect(t int) {
 	s := a.run.setup
-	a.round.Links = a.round.Links[:0]
+	a.round.Links, a.round.Common = a.round.Links[:0], nil
 	if s.Collective {
+		a.round.Common = a.common
 		for peer := range s.Graph.N {
 			if peer != a.id {
 				a.link(peer, nil, s.Dim, 1/float64(s.Graph.N), 0)
@@ -183,6 +187,16 @@ func (a *agent) connect(t int) {
 		a.link(peer, a.masks[at], len(a.coords), w, fixed)
 		a.round.Links[at].Begins = a.begins(t, e)
 	}
+	if n := s.Graph.N; s.Mask.Dense() && len(now.events) == n*(n-1)/2 && len(a.round.Links) == n-1 {
+		a.round.Common = a.common
+	}
+}
+
+// common is Round.Common.
+func (a *agent) common(which int, fill func(dst device.Vector)) device.Vector {
+	b := a.run.commons.get(a.round.T, which, fill)
+	a.heard = append(a.heard, b)
+	return b.V
 }
 
 // link appends one link to the round, reusing the memory of an earlier round's.
@@ -204,6 +218,14 @@ func (a *agent) lend(n int) device.Vector {
 	b := a.run.pool.Get(n)
 	a.own = append(a.own, b)
 	return b.V
+}
+
+// trade is Round.Trade: the vector and that of a lent buffer change places.
+func (a *agent) trade(v device.Vector) device.Vector {
+	a.lend(v.Len())
+	b := a.own[len(a.own)-1]
+	b.V, v = v, b.V
+	return v
 }
 
 // post is Round.Post: the vectors go to the transport, shared with the agent that reads them as its own.
@@ -325,6 +347,7 @@ func (a *agent) grad(dst, x device.Vector) error {
 	if !(math.Abs(loss) <= lossLimit) { // NaN too
 		return &DivergedError{Agent: a.id, T: a.round.T, Loss: loss}
 	}
+	a.run.opt.Watch.gradient(a.id, loss)
 	if a.first {
 		a.meter.add(loss)
 		a.first = false

@@ -83,6 +83,7 @@ func (r *run) direct(ctx context.Context, first int) {
 			if ctx.Err() != nil || r.events.beyond(l.event) {
 				return
 			}
+			r.opt.Control.wait(ctx)
 			l.advance(tell)
 		}
 	}
@@ -135,6 +136,7 @@ func (a *agent) do(ctx context.Context, o op) error {
 		return a.meet(o)
 	case opMove:
 		a.round.T = o.step.T
+		a.run.opt.Watch.enter(a.id, o.step.T)
 		return a.run.setup.async().Move(a.state, o.step, a.round.Alpha, a.round.Eta, a.grad)
 	}
 	return a.leaveAt(ctx, o)
@@ -163,6 +165,7 @@ func (a *agent) meet(o op) error {
 	}
 	alg.Deliver(a.state, l.Own[0], l.Heard[0], l.Mask)
 	a.account()
+	a.run.opt.Watch.exchanged(a)
 	return nil
 }
 

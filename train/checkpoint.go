@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fspda/device"
@@ -36,6 +37,8 @@ type manifest struct {
 	Iteration   int            `json:"iteration"`
 	Agents      int            `json:"agents"`
 	Dim         int            `json:"dim"`
+	Shape       []int          `json:"shape"` // of an example
+	Classes     int            `json:"classes"`
 	Algo        string         `json:"algo"`
 	Aux         []string       `json:"aux"`
 	WallS       float64        `json:"wall_s"`
@@ -130,7 +133,7 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, dev device.Device, sv savi
 // describe makes the manifest, but for the checksum.
 func describe(s *Setup, sv saving) manifest {
 	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
-		Iteration: sv.set[0].t, Agents: len(sv.set), Dim: s.Dim, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
+		Iteration: sv.set[0].t, Agents: len(sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
 	for _, a := range sv.set {
 		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
 		if s.Lattice != nil {
@@ -205,6 +208,19 @@ func listCheckpoints(dir string) ([]string, error) {
 	return names, err
 }
 
+// Standing is the iteration of the newest checkpoint in a run folder, from which a resumed run goes on; 0 where there is none.
+func Standing(run string) int {
+	names, err := listCheckpoints(filepath.Join(run, "checkpoints"))
+	if err != nil || len(names) == 0 {
+		return 0
+	}
+	t, err := strconv.Atoi(strings.TrimPrefix(names[len(names)-1], "iter-"))
+	if err != nil {
+		return 0 // no name of ours: opening it will say so
+	}
+	return t
+}
+
 // checkpoint is one that was found whole and fit to go on from.
 type checkpoint struct {
 	manifest
@@ -237,6 +253,7 @@ func (f *Folder) openCheckpoint(s *Setup) (*checkpoint, error) {
 	return c, nil
 }
 
+// open reads and verifies it, and that it fits the setup, if there is one.
 func (c *checkpoint) open(s *Setup) *CheckpointError {
 	text, err := os.ReadFile(filepath.Join(c.path, manifestFile))
 	if err != nil {
@@ -245,8 +262,10 @@ func (c *checkpoint) open(s *Setup) *CheckpointError {
 	if err := json.Unmarshal(text, &c.manifest); err != nil {
 		return &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
 	}
-	if e := c.fits(s); e != nil {
-		return e
+	if s != nil {
+		if e := c.fits(s); e != nil {
+			return e
+		}
 	}
 	vectors := filepath.Join(c.path, vectorsFile)
 	if e := c.verify(vectors); e != nil {
@@ -286,6 +305,17 @@ func (c *checkpoint) complete() *CheckpointError {
 	return nil
 }
 
+// otherData says how the data of a checkpoint differs from what is loaded now, by their fingerprints: in the decoder of its pictures alone, or
+// altogether.
+func otherData(there, here string) *CheckpointError {
+	pictures, was, _ := strings.Cut(there, "-")
+	if same, is, ok := strings.Cut(here, "-"); ok && same == pictures {
+		return &CheckpointError{Got: fmt.Sprintf("was made with pictures decoded by %q, here they are by %q: the two differ in the last bits", was, is),
+			Hint: fmt.Sprintf("resume with --jpeg %s, on a machine that has it, or choose another output folder", was)}
+	}
+	return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
+}
+
 // fits compares the manifest with what is about to run.
 func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	switch {
@@ -295,7 +325,7 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	case c.Fingerprint != s.Config.Fingerprint():
 		return &CheckpointError{Got: "belongs to another configuration", Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
 	case c.Data != s.Set.Fingerprint():
-		return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
+		return otherData(c.Data, s.Set.Fingerprint())
 	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Buffers != s.bufferLength() || c.Losses != nil && len(c.Losses) != c.Agents:

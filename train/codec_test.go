@@ -118,6 +118,9 @@ func (p *plainServices) broadcast(r *algo.Round) {
 	for _, peer := range s.Graph.Neighbours(r.Self) {
 		r.Links = append(r.Links, algo.Link{Peer: peer, Fixed: s.Mixing.At(r.Self, peer), Silent: !p.speaks[peer]})
 	}
+	if len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
+		r.Common = plainCommon(p.dev, s.Dim)
+	}
 	r.Pack = func(v device.Vector) (algo.Packed, error) {
 		var q dist.Payload
 		err := s.Compressor.Compress(&q, p.host(v), r.T, r.Self)

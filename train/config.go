@@ -18,16 +18,21 @@ import (
 // Config is everything a person can say of a run. The yaml tag is the key in a file and, with dashes, the name of the flag; help
 // is its one line of explanation; same says that the key never changes a trajectory.
 type Config struct {
-	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), mnist or cifar10"`
-	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; cifar10: or an archive"`
+	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn pictures), mnist, cifar10, imagenet or folder (any labelled pictures)"`
+	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; pictures: or an archive, shards, a packed set"`
 	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set"`
 	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set"`
-	Augment   string `yaml:"augment" help:"how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 pixels, mirrored)"`
+	Augment   string `yaml:"augment" help:"how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 pixels, mirrored), imagenet (a random box, scaled to the crop, mirrored)"`
+	Crop      int    `yaml:"crop" help:"side of what the network sees of a picture, in pixels; 0 is 224"`
+	ImageSize int    `yaml:"image_size" help:"shorter side to which evaluation scales a picture before it takes the middle; 0 is 8/7 of crop"`
+	JPEG      string `yaml:"jpeg" same:"y" help:"what decodes pictures: auto (turbo where the machine has libjpeg-turbo), go or turbo; a run resumes only with the same"`
+	OnBad     string `yaml:"on_bad" help:"a picture that cannot be read: fail, or skip (the next one of the batch takes its place)"`
 
 	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones"`
 	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
 	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
 
+	Start       string    `yaml:"init" help:"weights to start from: a safetensors file of this network, as export writes; empty draws them from the seed"`
 	Algo        string    `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
 	Iterations  int       `yaml:"iterations" help:"number of iterations T"`
 	Epochs      float64   `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0 leaves iterations to say it"`
@@ -63,6 +68,8 @@ type Config struct {
 	EtaSchedule string    `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
 	Momentum    float64   `yaml:"momentum" help:"heavy-ball factor mu; multiplies the effective step by 1/(1-mu)"`
 	Decay       float64   `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
+	Decays      string    `yaml:"decay" help:"what decays: all, or weights, which leaves out biases and batch norm"`
+	Smoothing   float64   `yaml:"label_smoothing" help:"share of the target that is spread over all classes, as 0.1"`
 	Schedule    string    `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64   `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
 	ClipNorm    float64   `yaml:"clip_norm" help:"largest norm of an agent's gradient, L2 term included: longer ones are shortened to it; 0 is none"`
@@ -91,23 +98,24 @@ type Config struct {
 	Keep       int     `yaml:"keep_checkpoints" same:"y" help:"how many checkpoints are kept, beside the best mean model"`
 	Links      string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
 	EvalAgents int     `yaml:"eval_agents" same:"y" help:"how many agents' models an evaluation looks at beside their mean, spread evenly; 0 is all"`
+	Recompute  string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which computes what blocks hold inside again instead of keeping it: a third of the memory, a third more work"`
 	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
 }
 
 // Default returns the main job: FSPDA-SA trains an MLP on the built-in digits, over ten agents that hold different classes.
 func Default() Config {
 	return Config{
-		Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto",
+		Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto", JPEG: "auto", OnBad: "fail",
 		Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid",
 		Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1, Theta: AutoFloat{Auto: true},
 		Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global", PaperBits: "honest",
 		Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
 		Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true},
 		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
-		Weights: "constant", Order: "cta", Decay: 1e-4, Schedule: "constant", Warmup: 5,
+		Weights: "constant", Order: "cta", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5,
 		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Accum: 1, Sampling: "epochs", Seed: 1,
-		Device: "auto", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2,
+		Device: "auto", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2, Recompute: "none",
 	}
 }
 

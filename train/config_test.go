@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -195,14 +196,26 @@ func TestFingerprintCoversEveryKey(t *testing.T) {
 	}
 }
 
-// The spectrum of a large graph is not computed for hours: eta has to be said.
+// Eta auto knows graphs whose eigenvalues would take hours, and a long ring is as well connected as its formula says.
 func TestAutoEtaOfManyAgents(t *testing.T) {
-	g, err := dist.ParseGraph("ring", maxSpectrum+1, 1)
+	c := Default()
+	c.Agents, c.Graph, c.Edges, c.Mask, c.Density = 100000, "ring", "full", "all", 1
+	g, err := dist.ParseGraph(c.Graph, c.Agents, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Setup{Config: Default(), Graph: g, method: Default().method()}
-	if err := s.steps(); err == nil || !strings.Contains(err.Error(), "give a number") {
-		t.Errorf("error %v", err)
+	s := &Setup{Config: c, Graph: g, method: c.method()}
+	if s.Process, err = dist.ParseProcess(c.Edges, g, 1); err != nil {
+		t.Fatal(err)
+	}
+	if s.Mask, err = dist.ParseMask(c.Mask, c.Density, []int{100}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.steps(); err != nil {
+		t.Fatal(err)
+	}
+	second := 2 - 2*math.Cos(2*math.Pi/float64(c.Agents))
+	if want := c.Gamma * c.Gamma * second / 4; math.Abs(s.Config.Eta.V/want-1) > 1e-5 {
+		t.Errorf("eta %v, want %v", s.Config.Eta.V, want)
 	}
 }

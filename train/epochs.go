@@ -54,7 +54,7 @@ func (s *Setup) settleEpochs() error {
 // EvalAt tells whether iteration t is evaluated: those are 0, T/P, 2T/P, ..., T, or one in so many epochs and T, rounded.
 func (s *Setup) EvalAt(t int) bool {
 	k := s.evalsBefore(t)
-	return k <= s.points() && s.evalPoint(k) == t
+	return !s.blind && k <= s.points() && s.evalPoint(k) == t
 }
 
 // evalsBefore is the number of evaluations before iteration t.

@@ -19,6 +19,7 @@ type evaluator struct {
 	buffered Buffered // nil: the network has no batch norm
 	dev      device.Device
 	workers  int
+	watch    *Watch
 
 	batches sync.Pool // *device.Batch of evalChunk examples
 	free    sync.Pool // *probe
@@ -102,6 +103,7 @@ func (e *evaluator) row(sn []*snapshot) (evaluation, error) {
 	best := points[len(agents)]
 	r := evaluation{Row: e.bookkeeping(sn), mean: mean32, buffers: best.buffers}
 	r.Consensus, r.ConsensusMax = consensus(models, mean)
+	e.watch.evaluated(models, mean, points[:len(agents)])
 	fillScores(&r.Row, points[:len(agents)], best)
 	if !e.full() {
 		r.TrainLossAvg, r.TrainLossWorst = batchLoss(e.setup.Weight, sn)
@@ -321,6 +323,14 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	return total, nil
 }
 
+// testBatch fills dst with examples from to to-1 of those given, or of the whole test set where none are.
+func (s *Setup) testBatch(dst *device.Batch, examples []int32, from, to int) error {
+	if len(examples) > 0 {
+		return s.Set.Test.Gather(dst, examples[from:to])
+	}
+	return s.Set.Test.Batch(dst, from, to)
+}
+
 // test scores the model at pr.x on the test set, or before the end on as much of it as was asked for.
 func (e *evaluator) test(p *point, pr *probe, t int) error {
 	b := e.batches.Get().(*device.Batch)
@@ -333,13 +343,7 @@ func (e *evaluator) test(p *point, pr *probe, t int) error {
 	chunk := e.setup.evalChunk()
 	for from := 0; from < n; from += chunk {
 		to := min(from+chunk, n)
-		var err error
-		if len(examples) > 0 {
-			err = e.setup.Set.Test.Gather(b, examples[from:to])
-		} else {
-			err = e.setup.Set.Test.Batch(b, from, to)
-		}
-		if err != nil {
+		if err := e.setup.testBatch(b, examples, from, to); err != nil {
 			return err
 		}
 		loss, hits, hits5, err := e.score(pr, *b)
@@ -437,11 +441,7 @@ func meanModel(models [][]float32) []float64 {
 
 func consensus(models [][]float32, mean []float64) (sum, largest Num) {
 	for _, m := range models {
-		sq := 0.0
-		for k, v := range m {
-			d := float64(v) - mean[k]
-			sq += float64(d * d)
-		}
+		sq := squaredDistance(m, mean)
 		sum += Num(sq)
 		largest = max(largest, Num(sq))
 	}

@@ -28,7 +28,7 @@ import (
 //	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
 //	agents/         see home.go: of a run of many processes
 //	tensorboard/    event files
-//	plots/, report.html   made from the others by fspda/web
+//	plots/, report.html, report.md   made from the others by fspda/web
 type Folder struct {
 	Path string
 	fs   disk
@@ -271,6 +271,9 @@ func (f *Folder) sync() error {
 	}
 	return nil
 }
+
+// Close lets go of a folder that was opened for a run which does not come.
+func (f *Folder) Close() error { return f.close() }
 
 // close ends the writing of metrics and lets go of the folder.
 func (f *Folder) close() error {

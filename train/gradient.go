@@ -43,6 +43,10 @@ func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
 }
 
 func (a *agent) differentiatePart(dst, x device.Vector, b device.Batch) (float64, error) {
+	if gate := a.run.gate; gate != nil {
+		gate <- struct{}{}
+		defer func() { <-gate }()
+	}
 	if a.model != nil && a.first {
 		return a.model.Step(dst, x, a.norms, b)
 	}

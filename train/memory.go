@@ -10,10 +10,23 @@ import (
 	"fspda/train/algo"
 )
 
-// Memory forecasts the bytes that a run takes: its agents, their messages, in an evaluation a copy of every model and dual on the host, and what is on
-// its way to the disk. Programs, of which there are as many as threads, come on top.
+// Memory forecasts the bytes that a run takes: its agents, their messages, in an evaluation a copy of every model and dual on the host, what is on
+// its way to the disk, and the programs, where the model tells of them.
 func (s *Setup) Memory() uint64 {
-	return s.agentsMemory() + 4*uint64(2*s.Dim+s.bufferLength()+s.messagesLength())*uint64(s.Graph.N) + s.writerMemory()
+	return s.agentsMemory() + 4*uint64(2*s.Dim+s.bufferLength()+s.messagesLength())*uint64(s.Graph.N) + s.writerMemory() + s.programsMemory()
+}
+
+// largeProgram is from how many bytes on programs are worth to be waited for: no more gradients are then begun at once than there are threads.
+const largeProgram = 64 << 20
+
+// programsMemory is the bytes of all programs: of a gradient each agent may be inside one, unless they wait for each other; of scores as many as there
+// are threads.
+func (s *Setup) programsMemory() uint64 {
+	gradients := s.Graph.N
+	if s.program >= largeProgram {
+		gradients = min(gradients, s.Threads)
+	}
+	return s.program*uint64(gradients) + s.scorer*uint64(min(s.Threads, s.lookedAt()+1))
 }
 
 // writerMemory is the bytes of what is on its way to the disk: a vector of a checkpoint, whose others stay in the snapshots, a best model that is
@@ -22,10 +35,7 @@ func (s *Setup) writerMemory() uint64 { return 4 * uint64(3*s.Dim+2*s.bufferLeng
 
 // messagesLength is the number of values that an agent has on their way at once: links without a mask share one copy.
 func (s *Setup) messagesLength() int {
-	vectors := 1
-	if t, ok := s.Algo.(algo.Talker); ok {
-		vectors = t.Vectors()
-	}
+	vectors := s.vectors()
 	if s.Mask.Dense() {
 		return vectors * s.Dim
 	}

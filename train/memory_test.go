@@ -58,7 +58,7 @@ func TestMemoryOfMessages(t *testing.T) {
 		if got := s.messagesLength(); got != want(s) {
 			t.Errorf("%s: %d values on their way, want %d", name, got, want(s))
 		}
-		if rest := s.Memory() - s.agentsMemory() - s.writerMemory(); rest != 4*uint64(c.Agents)*uint64(2*s.Dim+want(s)) {
+		if rest := s.Memory() - s.agentsMemory() - s.writerMemory() - s.programsMemory(); rest != 4*uint64(c.Agents)*uint64(2*s.Dim+want(s)) {
 			t.Errorf("%s: %d bytes beyond the agents", name, rest)
 		}
 	}

@@ -16,6 +16,13 @@ type Model interface {
 	Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error)
 }
 
+// Sized is a Model that knows how much memory its programs take, of which there is one for each gradient or score that is computed at once.
+type Sized interface {
+	Model
+	// ProgramBytes is the memory of a training gradient of a batch, and that of a score.
+	ProgramBytes(batch, scored int) (gradient, score uint64, err error)
+}
+
 // Buffered is a Model with local buffers: the running means and variances of batch norm. They belong to an agent, never travel
 // and count neither as parameters nor as bits. Grad leaves them alone, and Score uses the statistics of its batch.
 type Buffered interface {

@@ -76,6 +76,9 @@ func (a *agent) broadcast(t int) {
 		a.link(peer, nil, s.Dim, fixed, fixed)
 		a.round.Links[at].Silent = silent
 	}
+	if s.Graph.Degree(a.id) == s.Graph.N-1 && len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
+		a.round.Common = a.common
+	}
 }
 
 // locate sets the coordinates of what was heard over a link of a broadcast. A buffer of this process has them; those that a seed gives do

@@ -23,6 +23,8 @@ type Options struct {
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
 	Member    *Member        // nil: all agents are in this process; else its Network is the Transport
+	Watch     *Watch         // of as many agents; nil: nobody looks
+	Control   *Control       // nil: nobody steers
 }
 
 // Status is how a run ended.
@@ -62,9 +64,11 @@ type run struct {
 
 	agents    []*agent
 	actives   sync.Pool // of *active
+	commons   *commons
 	snapshots chan *snapshot
 	writer    *writer
-	member    *member // of a run of many processes; nil else
+	member    *member       // of a run of many processes; nil else
+	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
@@ -87,6 +91,10 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	if opt.Member != nil {
 		r.member = newMember(r, opt.Member)
 		r.net = opt.Member.Network
+	}
+	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
+	if s.program >= largeProgram {
+		r.gate = make(chan struct{}, s.Threads)
 	}
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
@@ -182,6 +190,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 	aside.Go(func() { r.requests(stop, done) })
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
 		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads), best: bestOf(res.Rows), writer: r.writer}
+	c.eval.watch = r.opt.Watch
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		if err := r.writer.work(); err != nil {
@@ -261,7 +270,12 @@ func (r *run) requests(stop context.Context, done <-chan struct{}) {
 			if r.writer.free() { // a disk that is slow gets fewer checkpoints: they must not pile up
 				r.pace.request(false)
 			}
+		case <-r.opt.Control.asked():
+			if r.opt.Folder != nil {
+				r.pace.request(false)
+			}
 		case <-stop.Done():
+			r.opt.Control.release()
 			t := r.pace.request(true)
 			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))
 			return

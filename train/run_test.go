@@ -188,14 +188,29 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 	for _, e := range events {
 		if peer, ok := e.Peer(i); ok {
 			idx := s.Mask.Draw(nil, it, i, peer)
-			l := algo.Link{Peer: peer, Mask: dev.NewIndex(idx, nil), Len: len(idx), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			l := algo.Link{Peer: peer, Len: len(idx), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			if !s.Mask.Dense() {
+				l.Mask = dev.NewIndex(idx, nil)
+			}
 			if s.Mixing != nil {
 				l.Fixed = s.Mixing.At(i, peer)
 			}
 			r.Links = append(r.Links, l)
 		}
 	}
+	if n := s.Graph.N; len(events) == n*(n-1)/2 && s.Mask.Dense() {
+		r.Common = plainCommon(dev, s.Dim)
+	}
 	return r
+}
+
+// plainCommon has each agent fill a vector of its own: the run's have the same bits, whoever fills them.
+func plainCommon(dev device.Device, dim int) func(int, func(device.Vector)) device.Vector {
+	return func(_ int, fill func(device.Vector)) device.Vector {
+		v := dev.NewVector(dim)
+		fill(v)
+		return v
+	}
 }
 
 // In central SGD all agents hold one model, to the bit, and the ledger has the all-reduce formula.

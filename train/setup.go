@@ -37,6 +37,9 @@ type Setup struct {
 	Threads    int
 
 	method    Method
+	blind     bool                        // a trial: nothing is evaluated
+	program   uint64                      // bytes of a program of a gradient; 0: not known
+	scorer    uint64                      // bytes of a program of a score
 	evalEvery float64                     // iterations from one evaluation to the next; 0: as EvalPoints says
 	law       func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
 	slow      []float64                   // of an asynchronous run: multiple of it, by agent
@@ -72,6 +75,10 @@ func (c Config) Check() error {
 	}
 	oneOf("data", c.Data, data.Names()...)
 	oneOf("augment", c.Augment, data.Augments()...)
+	oneOf("jpeg", c.JPEG, data.Decoders()...)
+	oneOf("on_bad", c.OnBad, string(data.Fail), string(data.Skip))
+	atLeast("crop", c.Crop, 0)
+	atLeast("image_size", c.ImageSize, 0)
 	oneOf("activation", c.Activation, "sigmoid", "relu")
 	oneOf("algo", c.Algo, Algorithms()...)
 	oneOf("storm_start", c.StormStart, "gradient", "zero")
@@ -85,6 +92,7 @@ func (c Config) Check() error {
 	oneOf("sampling", c.Sampling, string(data.Epochs), string(data.IID), string(data.Full))
 	oneOf("metrics", c.Metrics, "auto", metricsFull, metricsTest)
 	oneOf("bn", c.BN, bnPooled, bnRecalibrate, bnLocal)
+	oneOf("recompute", c.Recompute, "none", "blocks")
 	oneOf("accounting", c.Accounting, "shared-seed", "packed", "reference")
 	oneOf("device", c.Device, "auto", "cpu")
 	atLeast("iterations", c.Iterations, 1)
@@ -100,7 +108,7 @@ func (c Config) Check() error {
 	if c.Threads < 0 || c.Threads > maxThreads {
 		bad("threads", c.Threads, "expected 0, for all cores, to %d", maxThreads)
 	}
-	if c.Data == "synthetic" {
+	if c.Data == "synthetic" || c.Data == "synthetic-images" {
 		atLeast("data_train", c.DataTrain, 10)
 		atLeast("data_test", c.DataTest, 10)
 	}
@@ -128,6 +136,8 @@ func (c Config) Check() error {
 	inRange("clip_norm", c.ClipNorm, c.ClipNorm >= 0, "0, for no limit, or a norm above it")
 	inRange("epochs", c.Epochs, c.Epochs >= 0, "0, or a number of epochs above it")
 	inRange("eval_epochs", c.EvalEpochs, c.EvalEpochs >= 0, "0, or a number of epochs above it")
+	oneOf("decay", c.Decays, "all", "weights")
+	inRange("label_smoothing", c.Smoothing, c.Smoothing >= 0 && c.Smoothing < 1, "at least 0 and below 1")
 	inRange("density", c.Density, c.Density > 0 && c.Density <= 1, "above 0 and at most 1: the share of coordinates that an exchange carries")
 	inRange("warmup", c.Warmup, c.Warmup >= 0, "0 or more epochs")
 	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint == 0 || c.Checkpoint >= 1e-3 && c.Checkpoint <= 1e9, "0, or 0.001 to 1e9 seconds")
@@ -148,7 +158,8 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if b, ok := m.(Buffered); ok {
 		s.Buffers = b.BufferSizes()
 	}
-	if err := s.split(); err != nil { // first, for a graph of more agents than examples may not fit into memory
+	err := s.split()
+	if err != nil { // first, for a graph of more agents than examples may not fit into memory
 		return nil, err
 	}
 	if err := s.settleEpochs(); err != nil {
@@ -161,8 +172,14 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		return nil, err
 	}
 	s.settleMetrics()
+	s.Warnings = append(s.Warnings, set.Notes...)
 	s.warnSlowEvaluation()
 	s.Algo = s.method.New(s)
+	if z, ok := m.(Sized); ok {
+		if s.program, s.scorer, err = z.ProgramBytes(min(s.microBatch(), s.batchSize()), s.evalChunk()); err != nil {
+			return nil, err
+		}
+	}
 	return s, s.checkRounds()
 }
 
@@ -247,9 +264,6 @@ func (s *Setup) steps() error {
 	if !s.method.Dual {
 		c.Eta = AutoFloat{}
 	} else if c.Eta.Auto {
-		if s.Graph.N > maxSpectrum {
-			return wrong("eta", "auto", "needs the spectrum of the graph, which takes too long for %d agents (limit %d): give a number", s.Graph.N, maxSpectrum)
-		}
 		c.Eta = AutoFloat{V: s.autoEta()}
 	}
 	warnings, err := s.stability()

@@ -40,9 +40,8 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	if unstable(gain, dual, 2) {
 		return nil, wrong(key, gain, "is outside the stable region of one active edge, %s < %.4g: each exchange would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
 	}
-	if s.simultaneous() && s.Mask.Dense() && s.Graph.N <= maxSpectrum {
-		sp := s.Graph.Spectrum()
-		if l := sp[len(sp)-1]; unstable(gain, dual, l) {
+	if s.simultaneous() && s.Mask.Dense() {
+		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, wrong(key, gain, "is outside the stable region of graph %s with all edges at once and all coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
 		}
 	}
@@ -53,7 +52,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	return warnings, nil
 }
 
-// maxSpectrum is the largest number of agents for which eigenvalues are computed: they take the cube of it in time.
+// maxSpectrum is the largest number of agents for which all eigenvalues of a mixing matrix are computed: they take the cube of it in time.
 const maxSpectrum = 1500
 
 func unstable(gain, dual, l float64) bool { return gain*l >= 2+dual*l/2 }
@@ -88,11 +87,10 @@ func (s *Setup) minRate() float64 {
 // Laplacian, lambda_2·P(edge)·k/d: critically damped mean dynamics.
 func (s *Setup) autoEta() float64 {
 	c := s.Config
-	sp := s.Graph.Spectrum()
-	if len(sp) < 2 || c.Beta == 0 {
+	if s.Graph.N < 2 || c.Beta == 0 {
 		return 0
 	}
-	rho := sp[1] * s.minRate() * s.Mask.Density()
+	rho := s.Graph.Connectivity() * s.minRate() * s.Mask.Density()
 	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))
 }
 

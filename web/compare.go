@@ -89,8 +89,13 @@ func (c *Comparison) style(i int) string {
 	return fmt.Sprintf("v-c%d", i%curveStyles+1)
 }
 
-// WritePictures writes the panels, side by side below a common legend and above the caption, as base.svg and base.png.
-func (c *Comparison) WritePictures(base string) error { return writePlot(c.draw(), base) }
+// WritePictures writes the panels, side by side below a common legend and above the caption, as base.svg and base.png, or in the formats given.
+func (c *Comparison) WritePictures(base string, formats ...string) error {
+	if len(formats) == 0 {
+		formats = []string{"svg", "png"}
+	}
+	return writePlot(c.draw(), base, formats...)
+}
 
 // draw puts the panels on one sheet.
 func (c *Comparison) draw() *drawing {

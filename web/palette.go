@@ -51,12 +51,8 @@ func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.
 
 // paletteCSS declares the tones as variables of the page, dark ones where the reader prefers dark, light ones on paper.
 func paletteCSS() string {
-	var light, dark strings.Builder
-	for _, t := range tones {
-		fmt.Fprintf(&light, "--%s:%s;", t.name, hex(t.light))
-		fmt.Fprintf(&dark, "--%s:%s;", t.name, hex(t.dark))
-	}
-	return ":root{color-scheme:light dark;" + light.String() + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark.String() + "}}\n"
+	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(func(t tone) color.RGBA { return t.dark })
+	return ":root{color-scheme:light dark;" + light + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark + "}}\n"
 }
 
 // style is how a mark of a drawing looks. Widths, sizes and dashes are in the drawing's units.
@@ -156,3 +152,19 @@ func pageColour(name string) string { return "var(--" + toneOf(name).name + ")" 
 
 // printColour takes the light colours.
 func printColour(name string) string { return hex(toneOf(name).light) }
+
+// themesCSS declares the tones as variables of the live page: as the reader's system says, unless the page was told light or dark.
+func themesCSS() string {
+	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(func(t tone) color.RGBA { return t.dark })
+	return ":root{color-scheme:light;" + light + "}\n" +
+		"@media (prefers-color-scheme:dark){:root:not([data-theme=light]){color-scheme:dark;" + dark + "}}\n" +
+		":root[data-theme=dark]{color-scheme:dark;" + dark + "}\n"
+}
+
+func declarations(of func(tone) color.RGBA) string {
+	var b strings.Builder
+	for _, t := range tones {
+		fmt.Fprintf(&b, "--%s:%s;", t.name, hex(of(t)))
+	}
+	return b.String()
+}

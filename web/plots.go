@@ -14,6 +14,14 @@ import (
 //
 // A damaged line of metrics.jsonl is an error that names it; the pictures of an earlier call then stay as they are.
 func WritePlots(dir string) error {
+	return WritePlotsTo(dir, filepath.Join(dir, "plots"), "svg", "png")
+}
+
+// Formats are those in which pictures can be written. PDF has its fonts inside.
+var Formats = []string{"svg", "png", "pdf"}
+
+// WritePlotsTo is [WritePlots] into another folder, in the formats given.
+func WritePlotsTo(dir, folder string, formats ...string) error {
 	m, err := readMetrics(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
 		return err
@@ -22,7 +30,6 @@ func WritePlots(dir string) error {
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(dir, "plots")
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return fmt.Errorf("web: create folder for plots: %w", err)
 	}
@@ -30,7 +37,7 @@ func WritePlots(dir string) error {
 	for i := range charts {
 		for k := range axes {
 			d := charts[i].draw(m, &axes[k])
-			if err := writePlot(d, filepath.Join(folder, charts[i].id+"-"+axes[k].id)); err != nil {
+			if err := writePlot(d, filepath.Join(folder, charts[i].id+"-"+axes[k].id), formats...); err != nil {
 				return err
 			}
 		}
@@ -38,17 +45,29 @@ func WritePlots(dir string) error {
 	return nil
 }
 
-// writePlot writes a drawing as base.svg and base.png.
-func writePlot(d *drawing, base string) error {
-	png, err := d.png()
-	if err != nil {
-		return fmt.Errorf("web: paint %s.png: %w", base, err)
-	}
-	if err := replace(base+".png", png); err != nil {
-		return fmt.Errorf("web: write plot: %w", err)
-	}
-	if err := replace(base+".svg", d.svgFile()); err != nil {
-		return fmt.Errorf("web: write plot: %w", err)
+// writePlot writes a drawing as base.FORMAT.
+func writePlot(d *drawing, base string, formats ...string) error {
+	for _, format := range formats {
+		content, err := d.as(format)
+		if err != nil {
+			return fmt.Errorf("web: paint %s.%s: %w", base, format, err)
+		}
+		if err := replace(base+"."+format, content); err != nil {
+			return fmt.Errorf("web: write plot: %w", err)
+		}
 	}
 	return nil
+}
+
+// as returns a drawing in one of Formats.
+func (d *drawing) as(format string) ([]byte, error) {
+	switch format {
+	case "svg":
+		return d.svgFile(), nil
+	case "png":
+		return d.png()
+	case "pdf":
+		return d.pdf()
+	}
+	return nil, fmt.Errorf("no format %q, expected svg, png or pdf", format)
 }

@@ -38,7 +38,7 @@ type chartView struct {
 
 // WriteReport reads dir, the folder of a run, and writes dir/report.html: one page that tells what was run, how it went, what it
 // sent, how the data were split, and how to run it again. The page loads nothing from elsewhere, follows the reader's choice of
-// light or dark, and fits a phone and a sheet of paper.
+// light or dark, and fits a phone and a sheet of paper. Beside it stands report.md, the same as Markdown with the pictures of plots.
 //
 // metrics.jsonl must be there; config.yaml, summary.json and shards.json may be missing, which the page says. A damaged file is an
 // error that names it; an earlier page then stays as it is.
@@ -48,10 +48,14 @@ func WriteReport(dir string) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := page.Execute(&b, r.view(missing)); err != nil {
+	v := r.view(missing)
+	if err := page.Execute(&b, v); err != nil {
 		return fmt.Errorf("web: report of %s: %w", dir, err)
 	}
 	if err := replace(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
+		return fmt.Errorf("web: write report: %w", err)
+	}
+	if err := replace(filepath.Join(dir, "report.md"), v.markdown()); err != nil {
 		return fmt.Errorf("web: write report: %w", err)
 	}
 	return nil

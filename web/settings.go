@@ -16,11 +16,19 @@ type settings map[string]any
 // readConfig reads config.yaml, as it stands and by key; text is empty if there is none.
 func readConfig(path string) (text string, s settings, err error) {
 	b, err := optional(path)
-	if len(b) == 0 {
+	if err != nil {
 		return "", nil, err
 	}
+	return parseConfig(path, b)
+}
+
+// parseConfig reads the text of a config.yaml; name is for errors.
+func parseConfig(name string, b []byte) (text string, s settings, err error) {
+	if len(b) == 0 {
+		return "", nil, nil
+	}
 	if err := yaml.Unmarshal(b, &s); err != nil {
-		return "", nil, fmt.Errorf("web: %s: want YAML with one setting a line: %w", path, err)
+		return "", nil, fmt.Errorf("web: %s: want YAML with one setting a line: %w", name, err)
 	}
 	return string(b), s, nil
 }
@@ -31,13 +39,18 @@ func readSummary(path string) (settings, error) {
 	if b == nil {
 		return nil, err
 	}
+	return parseSummary(path, b)
+}
+
+// parseSummary reads the text of a summary.json; name is for errors.
+func parseSummary(name string, b []byte) (settings, error) {
 	var s settings
 	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("web: %s: found %s, want a JSON object: %w", path, excerpt(b), err)
+		return nil, fmt.Errorf("web: %s: found %s, want a JSON object: %w", name, excerpt(b), err)
 	}
 	for _, k := range summaryNumbers {
 		if _, err := number(s, k); err != nil {
-			return nil, fmt.Errorf("web: %s: %w", path, err)
+			return nil, fmt.Errorf("web: %s: %w", name, err)
 		}
 	}
 	return s, nil

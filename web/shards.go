@@ -26,16 +26,21 @@ func readShards(path string) (*shards, error) {
 	if b == nil {
 		return nil, err
 	}
+	return parseShards(path, b)
+}
+
+// parseShards reads the text of a shards.json; name is for errors.
+func parseShards(name string, b []byte) (*shards, error) {
 	s := &shards{}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if err := dec.Decode(s); err != nil {
-		return nil, fmt.Errorf("web: %s: found %s, want {\"classes\":…,\"agents\":…,\"edges\":…}: %w", path, excerpt(b), err)
+		return nil, fmt.Errorf("web: %s: found %s, want {\"classes\":…,\"agents\":…,\"edges\":…}: %w", name, excerpt(b), err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("web: %s: something follows the closing brace at byte %d", path, dec.InputOffset())
+		return nil, fmt.Errorf("web: %s: something follows the closing brace at byte %d", name, dec.InputOffset())
 	}
 	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("web: %s: %w", path, err)
+		return nil, fmt.Errorf("web: %s: %w", name, err)
 	}
 	return s, nil
 }

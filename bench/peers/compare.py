@@ -57,11 +57,12 @@ def libraries():
 
 
 def ours(program, cores, *arguments):
-    """The reports of fspda, one of each core, all run at the same time."""
+    """The reports of fspda, one of each core, or of each list of cores, all run at the same time."""
     pinned = hasattr(os, "sched_setaffinity")
     running = []
     for core in cores:
-        pin = (lambda c=core: os.sched_setaffinity(0, [c])) if pinned else None
+        those = core if isinstance(core, list) else [core]
+        pin = (lambda c=those: os.sched_setaffinity(0, c)) if pinned else None
         command = [program, "bench", *arguments, "--json"]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=pin))
     reports = [json.loads(p.communicate()[0] or "{}") for p in running]
@@ -109,6 +110,25 @@ def mlp(program, cores, peers):
     rates = {}
     for (name, _), ns in best.items():
         rates[name] = rates.get(name, 0) + 1e9 / ns
+    return rates
+
+
+def network(program, cores, peers, batch):
+    """Images in a second of a whole gradient by library; fspda in one process on all cores, and in one on each."""
+    best = {}
+    run = ("network", "--batch", str(batch), "--time", "4s")
+    for _ in range(LAYER_ROUNDS):
+        for report in ours(program, [cores], *run, "--threads", str(len(cores))):
+            keep(best, ("fspda", 0), report["time_ns"])
+        if len(cores) > 1:
+            for core, report in zip(cores, ours(program, cores, *run, "--threads", "1"), strict=True):
+                keep(best, ("fspda, a process on each core", core), report["time_ns"])
+        for name, peer in peers.items():
+            for way, ns in (peer.ask(kind="network", batch=batch, seconds=4) or {}).items():
+                keep(best, (f"{name} {way}".strip(), 0), ns)
+    rates = {}
+    for (name, _), ns in best.items():
+        rates[name] = rates.get(name, 0) + batch * 1e9 / ns
     return rates
 
 
@@ -200,6 +220,13 @@ def compare(program, cores):
             cells = [number(1e3 * s) for s in seconds]
             rows.append([f"{name}, batch {batch}", *cells, number(both, 2), ratio(mine, both)])
     table(["", "forward", "backward", "images/s", "fspda / it"], rows)
+
+    print("\nGradient of all of ResNet-50 (forward, backward):")
+    rows = []
+    for batch in BATCHES:
+        rates = network(program, cores, {n: p for n, p in peers.items() if not n.startswith("numpy")}, batch)
+        rows += [[f"{n}, batch {batch}", number(r, 2), ratio(rates["fspda"], r)] for n, r in rates.items()]
+    table(["", "images/s", "fspda / it"], rows)
     for peer in peers.values():
         peer.close()
 

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from work import BATCH, CLASSES, CONVS, EPSILON, HIDDEN, INPUTS, NORMS, RATE, fastest
+from work import BATCH, BLOCKS, CLASSES, CONVS, EPSILON, HIDDEN, INPUTS, LABELS, NORMS, RATE, SIDE, fastest
 
 _random = np.random.default_rng(1)
 
@@ -50,6 +50,64 @@ def mlp(seconds):
         v = jax.block_until_ready(_step(v, x, label))
 
     return {"": fastest(step, seconds, least=10)}
+
+
+def _bottlenecks():
+    """Channels read, channels inside and stride of each bottleneck of ResNet-50."""
+    channels = 64
+    for stage, count in enumerate(BLOCKS):
+        for i in range(count):
+            yield channels, 64 << stage, 2 if stage and not i else 1
+            channels = 256 << stage
+
+
+def _filter(side, inputs, outputs):
+    deviation = (2 / (side * side * outputs)) ** 0.5
+    return jnp.asarray(_random.normal(0, deviation, (side, side, inputs, outputs)).astype(np.float32))
+
+
+def _weights():
+    """Weights by block: each convolution with the scale and the shift behind it."""
+    layer = lambda side, inputs, outputs: (_filter(side, inputs, outputs), jnp.ones(outputs), jnp.zeros(outputs))
+    blocks = []
+    for inputs, inside, stride in _bottlenecks():
+        block = [layer(1, inputs, inside), layer(3, inside, inside), layer(1, inside, 4 * inside)]
+        if stride > 1 or inputs != 4 * inside:
+            block.append(layer(1, inputs, 4 * inside))
+        blocks.append(block)
+    return [layer(7, 3, 64), blocks, (_noise(2048, LABELS) * 0.01, jnp.zeros(LABELS))]
+
+
+def _layer_of_network(v, x, stride=1):
+    w, scale, shift = v
+    pad = [(w.shape[0] // 2,) * 2] * 2
+    y = jax.lax.conv_general_dilated(x, w, (stride, stride), pad, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    mean, var = y.mean((0, 1, 2)), y.var((0, 1, 2))
+    return (y - mean) * (scale * jax.lax.rsqrt(var + EPSILON)) + shift
+
+
+def _resnet50_loss(v, x, label):
+    stem, blocks, (w, b) = v
+    x = jax.nn.relu(_layer_of_network(stem, x, 2))
+    window, steps, pad = (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0))
+    x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, steps, pad)
+    for block, (_, _, stride) in zip(blocks, _bottlenecks(), strict=True):
+        y = jax.nn.relu(_layer_of_network(block[0], x))
+        y = jax.nn.relu(_layer_of_network(block[1], y, stride))
+        y = _layer_of_network(block[2], y)
+        x = jax.nn.relu(y + (_layer_of_network(block[3], x, stride) if len(block) > 3 else x))
+    logits = x.mean((1, 2)) @ w + b
+    return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(len(label)), label])
+
+
+def network(batch, seconds):
+    """Nanoseconds of a gradient of ResNet-50."""
+    v, x = _weights(), _noise(batch, SIDE, SIDE, 3)
+    label = jnp.asarray(_random.integers(0, LABELS, batch))
+    gradient = jax.jit(jax.value_and_grad(_resnet50_loss))
+    run = lambda: jax.block_until_ready(gradient(v, x, label))
+    run()
+    return {"": fastest(run, seconds)}
 
 
 _compiled = {}

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from work import BATCH, CLASSES, CONVS, EPSILON, HIDDEN, INPUTS, NORMS, RATE, fastest
+from work import BATCH, CLASSES, CONVS, EPSILON, HIDDEN, INPUTS, LABELS, NORMS, RATE, SIDE, fastest
 
 torch.manual_seed(1)
 
@@ -54,6 +54,25 @@ def mlp(seconds):
         except Exception:  # the compiler, its headers, or what it needs may be missing
             pass
     return {name: fastest(step, seconds, least=10) for name, step in _steps.items()}
+
+
+def network(batch, seconds):
+    """Nanoseconds of a gradient of ResNet-50, in each layout."""
+    import torchvision
+
+    result = {}
+    for name, layout in (("channels last", torch.channels_last), ("channels first", torch.contiguous_format)):
+        net = torchvision.models.resnet50(num_classes=LABELS).to(memory_format=layout)
+        x = _noise(batch, 3, SIDE, SIDE).to(memory_format=layout)
+        label = torch.randint(LABELS, (batch,))
+
+        def gradient(net=net, x=x, label=label):
+            net.zero_grad(set_to_none=True)
+            F.cross_entropy(net(x), label).backward()
+
+        gradient()
+        result[name] = fastest(gradient, seconds)
+    return result
 
 
 def layers(batch, seconds):

@@ -1,4 +1,4 @@
-"""What is compared: products of matrices, an MLP's step, and the layers of ResNet-50."""
+"""What is compared: products of matrices, an MLP's step, the layers of ResNet-50, and all of it."""
 
 from typing import NamedTuple
 
@@ -105,6 +105,9 @@ NORMS = [
 ]
 
 EPSILON = 1e-5
+
+# The whole network: images of side×side pixels, and classes; its bottlenecks by stage.
+SIDE, LABELS, BLOCKS = 224, 1000, (3, 4, 6, 3)
 
 
 def fastest(run, seconds, least=2):

@@ -24,7 +24,7 @@ def answer(peer, request):
         return {p.name: peer.product(p, seconds) for p in PRODUCTS}
     if kind == "mlp":
         return peer.mlp(seconds)
-    return peer.layers(request["batch"], seconds)
+    return getattr(peer, kind)(request["batch"], seconds)
 
 
 def main():

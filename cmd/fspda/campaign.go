@@ -50,7 +50,7 @@ func (o *opener) open(c train.Config) (*train.Setup, train.Model, device.Device,
 func (o *opener) set(c train.Config) (*data.Set, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := fmt.Sprint(c.Data, c.DataDir, c.DataTrain, c.DataTest)
+	key := fmt.Sprintf("%q", []any{c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Augment, c.Crop, c.ImageSize, c.JPEG, c.OnBad})
 	if s, ok := o.sets[key]; ok {
 		return s, nil
 	}

@@ -7,7 +7,15 @@
 //	fspda figure N         run all algorithms of a figure of the paper, and draw it; figure list tells of them
 //	fspda sweep            search over settings, on a grid or at random
 //	fspda compare          runs side by side: tables, and their curves in the same pictures
+//	fspda plot             curves as SVG, PNG or PDF
+//	fspda runs             list runs, and prune them
+//	fspda web              runs in a browser, live
+//	fspda docs             the manual, offline
+//	fspda data info        what a folder, an archive or shards of pictures hold
+//	fspda data prepare     pack pictures into files that training maps into memory; data check verifies them
+//	fspda data mnist       fetch a data set, verified; also cifar10, and imagenet, which needs an account
 //	fspda bench step       what an iteration costs, against this machine's matrix product
+//	fspda bench network    what a gradient of a network costs: images a second, memory, kernels
 //	fspda bench kernels    what each kernel reaches, against multiply-adds or a copy
 //
 // Exit status: 0 done; 1 something failed; 2 bad input, and nothing was begun or what was begun can be resumed; 3 the run diverged;

@@ -281,9 +281,6 @@ func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
 // tellTime says how long a figure takes on this machine.
 func (f *figureFlags) tellTime(ctx context.Context, fig *bench.Figure, stdout io.Writer) error {
 	switch {
-	case fig.Needs != "":
-		fmt.Fprintf(stdout, "   does not run yet: needs %s\n", fig.Needs)
-		return nil
 	case fig.Schedule != nil:
 		fmt.Fprintln(stdout, "   time: none, it draws step sizes")
 		return nil
@@ -302,6 +299,10 @@ func (f *figureFlags) tellTime(ctx context.Context, fig *bench.Figure, stdout io
 	took, err := cal.Forecast(ctx, jobs)
 	if errors.Is(err, context.Canceled) {
 		return errStopped
+	}
+	if bad := (*train.ConfigError)(nil); errors.As(err, &bad) && strings.HasPrefix(bad.Key, "data") {
+		fmt.Fprintln(stdout, "   time: not known without its data set; name the folder with --data-dir")
+		return nil
 	}
 	if err != nil {
 		return err

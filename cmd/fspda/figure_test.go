@@ -118,7 +118,7 @@ func TestFigureList(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("exit status %d\n%s", status, stderr)
 	}
-	for _, word := range []string{"mnist-main", "imagenet", "needs the data set imagenet", "expected: The graphs differ", "sa-sorted", "bug-compat"} {
+	for _, word := range []string{"mnist-main", "imagenet", "ResNet-50 on ImageNet", "expected: The graphs differ", "sa-sorted", "bug-compat"} {
 		if !strings.Contains(stdout, word) {
 			t.Errorf("the list does not speak of %q:\n%s", word, stdout)
 		}
@@ -147,7 +147,7 @@ func TestFigureMistakes(t *testing.T) {
 	}{
 		{[]string{"figure"}, "the number of one figure"},
 		{[]string{"figure", "11"}, "there are 1, mnist-main"},
-		{[]string{"figure", "2"}, "needs the data set imagenet"},
+		{[]string{"figure", "2"}, "set imagenet: no path given"},
 		{[]string{"figure", "1", "--flavour", "publishd"}, "printed, released, bug-compat"},
 		{[]string{"figure", "1", "--only", "strom"}, "did you mean storm"},
 		{[]string{"figure", "1", "--jobs", "0"}, "at least 1"},

@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"fspda/data"
+	"fspda/data/fetch"
+	"fspda/data/images"
+	"fspda/data/images/packed"
 	"fspda/dist/nats"
 	"fspda/train"
 )
@@ -65,7 +68,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newFigure(), newSweep(), newCompare(), newBench())
+	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newExport(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench())
 	return root
 }
 
@@ -111,6 +114,10 @@ func exitStatus(err error) int {
 		folder     *train.FolderError
 		checkpoint *train.CheckpointError
 		format     *data.FormatError
+		pictures   *images.FormatError
+		picture    *images.PictureError
+		packing    *packed.OptionError
+		sum        *fetch.ChecksumError
 		diverged   *train.DivergedError
 		stranger   *nats.HandshakeError
 		process    *exitError
@@ -124,7 +131,8 @@ func exitStatus(err error) int {
 		return process.status
 	case errors.As(err, &diverged):
 		return exitDiverged
-	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format), errors.As(err, &stranger):
+	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format),
+		errors.As(err, &pictures), errors.As(err, &picture), errors.As(err, &packing), errors.As(err, &sum), errors.As(err, &stranger):
 		return exitBadInput
 	}
 	return exitFailed

@@ -41,7 +41,7 @@ func openModel(c train.Config, shape []int, classes int) (*model.Network, error)
 	if err := checkModel(c); err != nil {
 		return nil, err
 	}
-	o := model.Options{Shape: shape, Classes: classes, WeightDecay: c.Decay}
+	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.Decay, Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Recompute: model.Recompute(c.Recompute)}
 	if c.Model == "mlp" {
 		o.Hidden, o.Activation = c.Hidden, c.Activation
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 	"fspda/train"
 )
 
-// show is what a person sees of a run: a progress bar on a terminal, log lines elsewhere, and a table at the end.
+// show is what a person sees of a run: its curves above a progress bar on a terminal, log lines elsewhere, and a table at the end.
 type show struct {
 	flags  trainFlags
 	setup  *train.Setup
@@ -25,10 +26,13 @@ type show struct {
 	stdout io.Writer
 	log    *zap.Logger
 
-	terminal io.Writer // nil where there is none
+	terminal *screen // nil where there is none
+	curves   curves
+	ahead    string    // what the run will take; empty: not known
+	before   train.Row // the last one
+	rows     int
 
-	bar  *progressbar.ProgressBar // from begin on, if there is a terminal
-	at   atomic.Int64             // iteration of agent 0
+	at   atomic.Int64 // iteration of agent 0
 	quit chan struct{}
 	once sync.Once
 	wg   sync.WaitGroup
@@ -37,8 +41,8 @@ type show struct {
 func newShow(f trainFlags, s *train.Setup, model string, stdout, stderr io.Writer) *show {
 	sh := &show{flags: f, setup: s, model: model, stdout: stdout, quit: make(chan struct{}), log: newLogger(f, stderr)}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
-		sh.terminal = stderr
-		sh.log = zap.New(zapcore.NewCore(lineEncoder(), zapcore.AddSync(stderr), zapcore.WarnLevel)) // the bar tells the rest
+		sh.terminal = newScreen(file)
+		sh.log = zap.New(zapcore.NewCore(lineEncoder(), zapcore.AddSync(sh.terminal), zapcore.WarnLevel)) // the bar tells the rest
 	}
 	return sh
 }
@@ -75,18 +79,25 @@ func lineEncoder() zapcore.Encoder {
 func (s *show) begin(folder string) {
 	c := s.setup.Config
 	s.log.Info("training", zap.Strings("what", s.what()), zap.Int("iterations", c.Iterations), zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads", s.setup.Threads), zap.Int("threads_per_agent", agentThreads(c)))
+	if s.ahead != "" && s.terminal == nil {
+		s.log.Info("forecast: " + s.ahead)
+	}
 	if s.terminal == nil {
 		return
 	}
-	fmt.Fprintf(s.terminal, "%s\n%s\n", strings.Join(s.what(), "\n"), folder)
-	s.bar = newBar(s.terminal, c.Iterations)
+	lines := s.what()
+	if s.ahead != "" {
+		lines = append(lines, s.ahead)
+	}
+	fmt.Fprintf(s.terminal, "%s\n%s\n", strings.Join(lines, "\n"), folder)
+	s.terminal.bar = newBar(s.terminal.w, c.Iterations)
 	s.wg.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				_ = s.bar.Set64(s.at.Load()) // a terminal that is gone is no reason to stop training
+				s.terminal.move(s.at.Load())
 			case <-s.quit:
 				return
 			}
@@ -113,13 +124,45 @@ func (s *show) step(t int) { s.at.Store(int64(t)) }
 
 // row tells of an evaluation.
 func (s *show) row(r train.Row) {
-	if s.bar != nil {
-		s.bar.Describe(fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg), bits(r.BitsTotal)))
+	images := s.images(r)
+	if s.terminal != nil {
+		text := fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg), bits(r.BitsTotal))
+		if images > 0 {
+			text += fmt.Sprintf(" %s images/s", thousands(uint64(images)))
+		}
+		s.curves.add(r)
+		s.terminal.set(s.curves.lines(s.terminal.width()), text)
+		return
+	}
+	if !s.flags.json {
+		s.log.Info(s.line(r, images))
 		return
 	}
 	s.log.Info("evaluation", zap.Int("iteration", r.Iteration), zap.Float64("epoch", round(float64(r.Epoch))), zap.Float64("train_loss", round(float64(r.TrainLossAvg))),
 		zap.Float64("test_acc", round(float64(r.TestAccAvg))), zap.Float64("test_acc_min", round(float64(r.TestAccMin))), zap.Float64("consensus", round(float64(r.Consensus))),
-		zap.String("bits", bits(r.BitsTotal)), zap.Float64("wall_s", round(float64(r.WallS))))
+		zap.String("bits", bits(r.BitsTotal)), zap.Float64("images_per_s", math.Round(images)), zap.Float64("wall_s", round(float64(r.WallS))))
+}
+
+// images is how many examples a second the agents trained on since the row before; 0 at the first.
+func (s *show) images(r train.Row) float64 {
+	was := s.before
+	s.before = r
+	s.rows++
+	if took := float64(r.WallS - was.WallS); s.rows > 1 && took > 0 {
+		return float64(r.Epoch-was.Epoch) * float64(s.setup.Set.Train.Len()) / took
+	}
+	return 0
+}
+
+// line is an evaluation in one line: columns that stand below each other.
+func (s *show) line(r train.Row, images float64) string {
+	total := thousands(uint64(s.setup.Config.Iterations))
+	line := fmt.Sprintf("evaluation %*s of %s  epoch %6.2f  loss %-9s accuracy %6.2f %%  worst agent %6.2f %%  consensus %-9s %11s  %s", len(total), thousands(uint64(r.Iteration)), total,
+		float64(r.Epoch), number(r.TrainLossAvg), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin), number(r.Consensus), bits(r.BitsTotal), seconds(float64(r.WallS)))
+	if images > 0 {
+		line += fmt.Sprintf("  %s images/s", thousands(uint64(images)))
+	}
+	return line
 }
 
 // close takes the bar away. It may be called more than once.
@@ -127,8 +170,8 @@ func (s *show) close() {
 	s.once.Do(func() {
 		close(s.quit)
 		s.wg.Wait()
-		if s.bar != nil {
-			_ = s.bar.Clear()
+		if s.terminal != nil {
+			s.terminal.end()
 		}
 	})
 }

@@ -174,19 +174,32 @@ func runCompare(folders []string, levels []float64, accounting, out string, stdo
 	return err
 }
 
-// overlay draws runs in the same pictures: against bits and against iterations.
-func overlay(title string, caption []string, made []*bench.Outcome, accounting, folder, name string) error {
-	c := &web.Comparison{Title: title, Caption: caption, Across: 3}
+// curvesOf reads the curves of runs.
+func curvesOf(made []*bench.Outcome) ([]web.Curve, error) {
+	var curves []web.Curve
 	for _, o := range made {
 		curve, err := web.ReadCurve(o.Folder, o.Job.Title, "")
 		if err != nil {
-			return err
+			return nil, err
 		}
-		c.Curves = append(c.Curves, curve)
+		curves = append(curves, curve)
 	}
-	c.Panels = bitsPanels(bitsColumn(accounting), []string{""})
-	c.Panels = append(c.Panels, web.Panel{Column: "grad_sq_worst", X: "iteration", Log: true}, web.Panel{Column: "train_loss_worst", X: "iteration", Log: true},
-		web.Panel{Column: "consensus", X: "iteration", Log: true})
+	return curves, nil
+}
+
+// iterationPanels are the pictures of a comparison against iterations.
+func iterationPanels() []web.Panel {
+	return []web.Panel{{Column: "grad_sq_worst", X: "iteration", Log: true}, {Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}
+}
+
+// overlay draws runs in the same pictures: against bits and against iterations.
+func overlay(title string, caption []string, made []*bench.Outcome, accounting, folder, name string) error {
+	curves, err := curvesOf(made)
+	if err != nil {
+		return err
+	}
+	c := &web.Comparison{Title: title, Caption: caption, Across: 3, Curves: curves}
+	c.Panels = append(bitsPanels(bitsColumn(accounting), []string{""}), iterationPanels()...)
 	if slices.ContainsFunc(made, (*bench.Outcome).Timed) {
 		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
 	}

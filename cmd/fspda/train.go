@@ -34,6 +34,8 @@ type trainFlags struct {
 	out         string
 	resume      bool
 	quiet, json bool
+	web         string // address of the live page; empty for none
+	dry         bool
 }
 
 func newTrain() *cobra.Command {
@@ -51,7 +53,8 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
   fspda train --algo dsgd --partition sorted --iterations 10000
   fspda train --data mnist --data-dir DIR --graph 'er(0.5)' --density 0.01
   fspda train -c run.yaml --seed 2 --out runs/second
-  fspda train --out runs/second --resume`,
+  fspda train --out runs/second --resume
+  fspda train --web :8080`,
 		Args: noArgs,
 	}
 	fs := cmd.Flags()
@@ -61,6 +64,8 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
 	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out, or with the latest unfinished one in runs/")
+	fs.BoolVar(&f.dry, "dry-run", false, "try a few iterations, say what the run would take, and leave nothing behind")
+	fs.StringVar(&f.web, "web", "", "serve the live page at HOST:PORT, such as :8080; without a host to this machine alone")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -156,9 +161,17 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if err != nil {
 		return err
 	}
+	if f.dry {
+		return dryRun(ctx, f, s, m, dev, stdout)
+	}
 	if f.out == "" {
 		f.out = nextFree(runsFolder, s.Config.Algo+"-"+s.Config.Data)
 	}
+	dash, err := openDashboard(f.web)
+	if err != nil {
+		return err
+	}
+	defer dash.close()
 	folder, err := train.OpenFolder(f.out, s, f.resume)
 	if err != nil {
 		return err
@@ -168,8 +181,23 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	for _, w := range s.Warnings {
 		show.log.Warn(w)
 	}
+	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
+	defer s.Set.Close() // read only: nothing to lose
+	if !f.quiet {
+		ahead, err := s.Forecast(ctx, dev, m, train.Standing(f.out))
+		if err != nil {
+			return errors.Join(err, folder.Close())
+		}
+		show.ahead = forecastLine(ahead)
+	}
+	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
+	if err != nil {
+		return errors.Join(err, folder.Close())
+	}
+	dash.tell(show)
 	show.begin(f.out)
-	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
+	res, err := train.Run(ctx, s, opt)
+	dash.finish()
 	show.close()
 	if err != nil {
 		return err
@@ -200,7 +228,7 @@ func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, er
 
 func openData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
-		Augment: data.Augment(c.Augment)})
+		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
@@ -223,6 +251,13 @@ func resolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 		return nil, nil, err
 	}
 	m := model.NewEngine(net, dev)
+	if c.Start != "" {
+		x, buffers, err := readWeights(c.Start, net)
+		if err != nil {
+			return nil, nil, err
+		}
+		m.StartFrom(x, buffers)
+	}
 	s, err := c.Resolve(set, m)
 	if err != nil {
 		return nil, nil, err

@@ -24,11 +24,11 @@ func (e *TooLargeError) Error() string {
 // bits the upper 8 are kept (also of grey, where Pillow clips), and CMYK is read as Adobe writes it, inverted. A rotation noted in
 // EXIF is not carried out, as in torchvision.
 func Decode(dst *RGB, encoded []byte, maxPixels int) error {
-	m, err := decode(encoded, maxPixels)
+	m, err := DecodeImage(encoded, maxPixels)
 	if err != nil {
 		return err
 	}
-	dst.set(m)
+	dst.SetImage(m)
 	return nil
 }
 
@@ -38,7 +38,8 @@ func Size(encoded []byte) (w, h int, err error) {
 	return head.w, head.h, err
 }
 
-func decode(encoded []byte, maxPixels int) (image.Image, error) {
+// DecodeImage is [Decode] without the conversion to RGB: the picture as Go's decoders return it.
+func DecodeImage(encoded []byte, maxPixels int) (image.Image, error) {
 	if maxPixels <= 0 {
 		maxPixels = defaultMaxPixels
 	}

@@ -98,7 +98,7 @@ func TestUpsampleEveryRatio(t *testing.T) {
 				fill(m.Cb, 90)
 				fill(m.Cr, 200)
 				var p RGB
-				p.set(m)
+				p.SetImage(m)
 				for i, v := range p.Pix {
 					if want := [3]uint8{221, 82, 53}[i%3]; v != want {
 						t.Fatalf("%v %d×%d: pixel %d is %d, want %d", r, w, h, i, v, want)

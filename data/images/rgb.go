@@ -5,8 +5,8 @@ import (
 	"image/color"
 )
 
-// set makes p the picture m.
-func (p *RGB) set(m image.Image) {
+// SetImage makes p the picture m, in the colours that [Decode] tells of. The bounds of m start at (0,0), as a decoder returns it.
+func (p *RGB) SetImage(m image.Image) {
 	b := m.Bounds()
 	p.Resize(b.Dx(), b.Dy())
 	switch m := m.(type) {

@@ -1,6 +1,9 @@
 package images
 
-import "strings"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // splitNames are the names under which folders and files keep their pictures apart.
 var splitNames = map[string]string{
@@ -28,4 +31,29 @@ func splitOfFile(name string) (split, word string) {
 		}
 	}
 	return trainSplit, trainSplit
+}
+
+// Splits deals shards out by the words in their names: train, val, validation, test. Where there are shards of val and of test, those
+// of test are left, since theirs are often pictures without labels.
+func Splits(files []string) (train, test, left []string) {
+	best := ""
+	for _, f := range files {
+		if split, word := splitOfFile(filepath.Base(f)); split == testSplit {
+			if best == "" {
+				best = word
+			}
+			best = preferred(word, best)
+		}
+	}
+	for _, f := range files {
+		switch split, word := splitOfFile(filepath.Base(f)); {
+		case split == trainSplit:
+			train = append(train, f)
+		case word == best:
+			test = append(test, f)
+		default:
+			left = append(left, f)
+		}
+	}
+	return train, test, left
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,7 +28,12 @@ type sample struct {
 // webDataset lists shards in which the members of a sample follow one another and share a key: the name up to the first dot.
 func webDataset(path string, a *archives, o Options) (*Set, error) {
 	l := newListing(path, kindWebDataset)
+	_, _, left := Splits(a.paths)
 	for i, file := range a.paths {
+		if slices.Contains(left, file) {
+			l.notes = append(l.notes, "left out beside the shards of val: "+file)
+			continue
+		}
 		if err := l.shard(a, i, file); err != nil {
 			return nil, err
 		}

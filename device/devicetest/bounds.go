@@ -99,9 +99,9 @@ func lossBounds(c *device.Call, in, want, b [][]float64) {
 	for i := range m {
 		for j := range n {
 			at := i*n + j
-			p := want[1][at] * float64(m)
+			p := want[1][at]*float64(m) + c.Attr/float64(n)
 			if j == int(in[1][i]) {
-				p++
+				p += 1 - c.Attr
 			}
 			b[1][at] = unit*(units*p/float64(m)+2*math.Abs(want[1][at])) + smallest
 		}

@@ -102,6 +102,38 @@ func (float64Device) AddDiff(own, other device.Vector, idx device.Index, to ...d
 	}
 }
 
+func (float64Device) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+	p := data64("AddDiffs", own, own.Len())
+	sum := make([]float64, len(p))
+	if start.V != nil {
+		for i, v := range data64("AddDiffs", start.V, len(p)) {
+			sum[i] = start.A * v
+		}
+	}
+	for _, o := range others {
+		for i, v := range data64("AddDiffs", o.V, len(p)) {
+			sum[i] += float64(o.A * (p[i] - v))
+		}
+	}
+	for _, t := range to {
+		v := data64("AddDiffs", t.V, len(p))
+		for i, s := range sum {
+			v[i] += float64(t.A * s)
+		}
+	}
+}
+
+func (float64Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
+	v := data64("ScatterAdd", dst, dst.Len())
+	for _, p := range parts {
+		at := coordinates64(p.Idx, len(v))
+		values := data64("ScatterAdd", p.V, len(at))
+		for j, i := range at {
+			v[i] += float64(p.A * values[j])
+		}
+	}
+}
+
 func (float64Device) Dot(a, b device.Vector) float64 {
 	x, y := data64("Dot", a, a.Len()), data64("Dot", b, a.Len())
 	sum := 0.0
@@ -114,6 +146,9 @@ func (float64Device) Dot(a, b device.Vector) float64 {
 func (float64Device) Load(code *device.Code) (device.Program, error) {
 	return nil, errors.New("devicetest: load " + code.Name + ": the float64 device computes no networks: load the code on another device, or evaluate its calls by Interpret")
 }
+
+// Footprint is 0, since no code runs here.
+func (float64Device) Footprint(*device.Code) int { return 0 }
 
 // data64 returns the numbers of v, for the operation op that wants n of them.
 func data64(op string, v device.Vector, n int) []float64 {

@@ -129,13 +129,17 @@ func interpretLoss(c *device.Call, in, out [][]float64) {
 	for i := range m {
 		row, label := in[0][i*n:(i+1)*n], class(in[1][i], n)
 		norm := logSumExp(row)
-		loss += norm - row[label]
+		each := c.Attr / float64(n) // the target of every class, to which the label's adds 1-Attr
+		loss += (1 - c.Attr) * (norm - row[label])
 		for j, x := range row {
 			p := math.Exp(x - norm)
 			if j == label {
-				p = math.Expm1(x - norm)
+				p = math.Expm1(x-norm) + c.Attr
 			}
-			out[1][i*n+j] = p / float64(m)
+			if each != 0 { // else an infinite logit would make it NaN
+				loss += each * (norm - x)
+			}
+			out[1][i*n+j] = (p - each) / float64(m)
 		}
 	}
 	out[0][0] = loss / float64(m)

@@ -93,6 +93,13 @@ func calls(k device.Kernel) []*device.Call {
 		}
 		add(0, 256, 10)
 		add(0, 5, 1000)
+		if k == device.SoftmaxCrossEntropy {
+			add(0.1, 33, 10)
+			add(0.1, 3, 1)
+			add(0.3, 5, 1000)
+			add(1, 2, 17)
+			add(0.1, 2, 10007) // longer than what is worked on at a time
+		}
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		for _, dims := range convCalls {
 			add(0, dims[:]...)

@@ -16,6 +16,8 @@ var vectorChecks = []check{
 	{"combine in place", checkCombineInPlace},
 	{"gather", checkGather},
 	{"add difference", checkAddDiff},
+	{"add differences", checkAddDiffs},
+	{"scatter and add", checkScatterAdd},
 	{"ends of an edge", checkEnds},
 	{"dot", checkDot},
 	{"index", checkIndex},
@@ -163,6 +165,65 @@ func checkAddDiff(t testing.TB, round arithmetic, d device.Device) {
 				equal(t, "own of AddDiff afterwards", f.read(p), widen(own))
 				equal(t, "other of AddDiff afterwards", f.read(q), widen(other))
 			}
+		}
+		f.done()
+	}
+}
+
+func checkAddDiffs(t testing.TB, round arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range lengths() {
+		for _, k := range []int{0, 1, 2, 6, 7, 13} {
+			others, a, v := f.operands("others", k, n)
+			to, b, w := f.operands("to", k%4, n)
+			own := mixed("own", n)
+			p, sum, start := f.vector(own), make([]float64, n), device.Term{}
+			if k%2 == 1 { // and what is read is written
+				start = device.Term{A: -0.7, V: to[0].V}
+				for i, x := range w[0] {
+					sum[i] = round(round(start.A) * x)
+				}
+				others[0].V, v[0] = to[0].V, w[0]
+			}
+			for l := range v {
+				for i, x := range v[l] {
+					sum[i] = round(sum[i] + round(round(a[l])*round(float64(own[i])-x)))
+				}
+			}
+			d.AddDiffs(start, p, others, to...)
+			for l := range to {
+				for i, s := range sum {
+					w[l][i] = round(w[l][i] + round(round(b[l])*s))
+				}
+				equal(t, fmt.Sprintf("AddDiffs of %d vectors of %d, term %d", k, n, l), f.read(to[l].V), w[l])
+			}
+			equal(t, "own of AddDiffs afterwards", f.read(p), widen(own))
+		}
+		f.done()
+	}
+}
+
+func checkScatterAdd(t testing.TB, round arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range lengths() {
+		for _, k := range []int{0, 1, 2, 40} {
+			sum := widen(mixed("dst", n))
+			dst := f.vector(mixed("dst", n))
+			var parts []device.Part
+			for l := range k {
+				at := masks(n)[l%len(masks(n))]
+				values, a := mixed(fmt.Sprint("part", l), len(at)), coefficients[l%len(coefficients)]
+				p := device.Part{A: a, V: f.vector(values), Idx: d.NewIndex(at, nil)}
+				if l%len(masks(n)) == 2 { // all of them
+					p.Idx = nil
+				}
+				parts = append(parts, p)
+				for j, i := range at {
+					sum[i] = round(sum[i] + round(round(a)*float64(values[j])))
+				}
+			}
+			d.ScatterAdd(dst, parts...)
+			equal(t, fmt.Sprintf("ScatterAdd of %d parts to %d numbers", k, n), f.read(dst), sum)
 		}
 		f.done()
 	}
@@ -360,6 +421,12 @@ func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
 		"AddDiff of 3 differences for 2 coordinates": func() { d.AddDiff(v(3), v(3), idx, term(4)) },
 		"AddDiff beyond a term":                      func() { d.AddDiff(v(2), v(2), idx, term(4), term(3)) },
 		"AddDiff of all to a longer term":            func() { d.AddDiff(v(4), v(4), nil, term(5)) },
+		"AddDiffs of a short vector":                 func() { d.AddDiffs(device.Term{}, v(4), []device.Term{term(4), term(3)}, term(4)) },
+		"AddDiffs from a long start":                 func() { d.AddDiffs(term(5), v(4), nil, term(4)) },
+		"AddDiffs to a long term":                    func() { d.AddDiffs(device.Term{}, v(4), nil, term(4), term(5)) },
+		"ScatterAdd of 3 numbers at 2 coordinates":   func() { d.ScatterAdd(v(9), device.Part{A: 1, V: v(3), Idx: idx}) },
+		"ScatterAdd beyond dst":                      func() { d.ScatterAdd(v(3), device.Part{A: 1, V: v(2), Idx: idx}) },
+		"ScatterAdd of all of a longer vector":       func() { d.ScatterAdd(v(3), device.Part{A: 1, V: v(4)}) },
 		"Dot of two lengths":                         func() { d.Dot(v(4), v(5)) },
 	} {
 		panics(t, what, f)

@@ -15,6 +15,7 @@
 //	quant       t, agent                stochastic rounding
 //	async       agent                   simulated compute times
 //	synthetic   split, example          the built-in data sets; Sub(block) for labels
+//	synthetic-images  split, example    the built-in pictures; Sub for their grain
 //	sim-cut     edge, t                 edges that the simulated network lets fail
 //	sim-delay   t, from, to             deliveries by which it is late
 //	recalibrate k                       examples of the k-th batch that measures batch norm's statistics anew

@@ -69,11 +69,16 @@ type State struct {
 
 	terms []device.Term
 	to    []device.Term
+	parts []device.Part
+	own   device.Part // of CHOCO: what the agent speaks in this iteration
+
+	fill fillers // made once
 }
 
 // NewState returns the state of an agent that starts at x^0. The vector x becomes the agent's own.
 func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	s := &State{Dev: dev, X: x, g: dev.NewVector(x.Len())}
+	s.fill = fillers{s.sumTerms, s.sumDiffs, s.sumParts}
 	for range a.Aux() {
 		s.Aux = append(s.Aux, dev.NewVector(x.Len()))
 	}
@@ -112,11 +117,20 @@ type Round struct {
 	Grad func(dst, x device.Vector) error
 	// Buffer lends a vector of length n to fill and post. The round takes it back.
 	Buffer func(n int) device.Vector
+	// Trade takes v, which becomes a lent vector to post, and gives the agent another one of its length for it, with whatever stands there.
+	// It saves a copy. Where it is nil, copy.
+	Trade func(v device.Vector) device.Vector
 	// Post sends vectors over Links[link] and keeps them there as Own. They must not change any more.
 	Post func(link int, values ...device.Vector)
 
 	// Next lets go of the iteration's batch: Grad goes on with a new one. It is for several steps in one iteration.
 	Next func()
+
+	// Common lends the vector that fill writes, of several in an iteration the one with the number which. It is the same for all agents of
+	// this process who ask for it in Mix, and whoever comes first fills it: so fill may depend only on what all agents posted, and sums in
+	// the order of their numbers. It is nil unless each agent hears all others in this iteration, and of each all coordinates or those
+	// that it picked.
+	Common func(which int, fill func(dst device.Vector)) device.Vector
 
 	Fixed  float64 // weight of the agent's own vector in the run's fixed mixing matrix W
 	Speaks bool    // in a Broadcast: the agent is active and speaks to all its links
@@ -167,6 +181,21 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 	}
 }
 
+// SendModel is Send of s.X for algorithms that write all of s.X anew before they return from Local, as what it returns is where the model
+// stands that was sent. On links that carry all of it nothing is copied.
+func (s *State) SendModel(r *Round) (x device.Vector) {
+	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Trade == nil {
+		s.Send(r, s.X)
+		return s.X
+	}
+	x = s.X
+	s.X = r.Trade(x)
+	for i := range r.Links {
+		r.Post(i, x)
+	}
+	return x
+}
+
 // targets lists the terms of an AddDiff in memory of the agent's own.
 func (s *State) targets(terms ...device.Term) []device.Term {
 	s.to = append(s.to[:0], terms...)
@@ -179,9 +208,9 @@ func (s *State) combine(dst device.Vector, terms ...device.Term) {
 	s.Dev.Combine(dst, s.terms...)
 }
 
-// direction takes the gradient at s.X and returns u: the gradient itself, or the heavy ball u ← mu·u + g that stands in s.Aux[at].
-func direction(s *State, r *Round, mu float64, at int) (device.Vector, error) {
-	if err := r.Grad(s.g, s.X); err != nil {
+// direction takes the gradient at x and returns u: the gradient itself, or the heavy ball u ← mu·u + g that stands in s.Aux[at].
+func direction(s *State, r *Round, x device.Vector, mu float64, at int) (device.Vector, error) {
+	if err := r.Grad(s.g, x); err != nil {
 		return nil, err
 	}
 	if mu == 0 {
@@ -194,7 +223,7 @@ func direction(s *State, r *Round, mu float64, at int) (device.Vector, error) {
 
 // descend makes the step x ← x - alpha·u along the direction of the current batch.
 func descend(s *State, r *Round, mu float64, at int) error {
-	u, err := direction(s, r, mu, at)
+	u, err := direction(s, r, s.X, mu, at)
 	if err != nil {
 		return err
 	}

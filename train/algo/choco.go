@@ -1,6 +1,10 @@
 package algo
 
-import "fspda/device"
+import (
+	"slices"
+
+	"fspda/device"
+)
 
 // CHOCO is CHOCO-SGD (Koloskova, Stich, Jaggi, 2019, algorithm 2): gossip over compressed differences. Everybody keeps a public copy
 // xhat_i of its model, which all its neighbours know, and s_i = Σ_j w_ij·xhat_j over its neighbours and itself. With Q the compressor
@@ -49,6 +53,7 @@ func (a CHOCO) Local(s *State, r *Round) error {
 	if err := descend(s, r, a.Mu, chocoMomentum); err != nil {
 		return err
 	}
+	s.own = device.Part{}
 	if !r.Speaks {
 		return nil
 	}
@@ -60,36 +65,59 @@ func (a CHOCO) Local(s *State, r *Round) error {
 	for i := range r.Links {
 		r.Post(i, q.Parts...)
 	}
-	s.to = append(s.to[:0], device.Term{A: 1, V: s.Aux[chocoCopy]}, device.Term{A: r.Fixed, V: s.Aux[chocoSum]})
-	scatter(s, r, q.Parts[0], q.Coords)
+	s.add(s.Aux[chocoCopy], device.Part{A: 1, V: q.Parts[0], Idx: q.Coords})
+	s.own = device.Part{A: r.Fixed, V: q.Parts[0], Idx: q.Coords}
 	return nil
 }
 
 func (a CHOCO) Mix(s *State, r *Round) error {
-	sum := s.Aux[chocoSum]
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: sum})
-	for i := range r.Links {
-		switch l := &r.Links[i]; {
-		case l.Silent:
-		case l.Heard == nil:
-			return &MissingError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
-		case l.Mask == nil:
-			s.terms = append(s.terms, device.Term{A: l.Fixed, V: l.Heard[0]}) // all dense ones in one pass
-		default:
-			s.to = append(s.to[:0], device.Term{A: l.Fixed, V: sum})
-			scatter(s, r, l.Heard[0], l.Mask)
-		}
+	if err := a.hear(s, r); err != nil {
+		return err
 	}
-	if len(s.terms) > 1 {
-		s.Dev.Combine(sum, s.terms...)
+	sum := s.Aux[chocoSum]
+	if len(s.parts) > 1 && r.Common != nil && a.alike(s.parts) {
+		w := s.parts[0].A
+		for i := range s.parts {
+			s.parts[i].A = 1
+		}
+		all := r.Common(0, s.fill.parts)
+		s.combine(sum, device.Term{A: 1, V: sum}, device.Term{A: w, V: all})
+	} else {
+		s.Dev.ScatterAdd(sum, s.parts...)
 	}
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: sum}, device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
 	return nil
 }
 
-// scatter adds multiples of values, on the coordinates of idx, to the vectors of s.to.
-func scatter(s *State, r *Round, values device.Vector, idx device.Index) {
-	zero := r.Buffer(values.Len())
-	s.Dev.Combine(zero)
-	s.Dev.AddDiff(values, zero, idx, s.to...)
+// hear lists what was spoken, in the order of the agents, their own part among them.
+func (a CHOCO) hear(s *State, r *Round) error {
+	s.parts = s.parts[:0]
+	at := 0
+	for i := range r.Links {
+		l := &r.Links[i]
+		if l.Silent {
+			continue
+		}
+		if l.Heard == nil {
+			return &MissingError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
+		}
+		s.parts = append(s.parts, device.Part{A: l.Fixed, V: l.Heard[0], Idx: l.Mask})
+		if l.Peer < r.Self {
+			at = len(s.parts)
+		}
+	}
+	if r.Speaks {
+		s.parts = slices.Insert(s.parts, at, s.own)
+	}
+	return nil
+}
+
+// alike tells whether all weights are the same in the precision of vectors: an agent's own one is what the others leave of 1.
+func (CHOCO) alike(parts []device.Part) bool {
+	for _, p := range parts {
+		if float32(p.A) != float32(parts[0].A) {
+			return false
+		}
+	}
+	return true
 }

@@ -80,11 +80,6 @@ func (a DIGing) Mix(s *State, r *Round) error {
 
 // mixTracked averages what was posted, x and y, with the Metropolis weights of the active graph.
 func mixTracked(s *State, r *Round) {
-	for _, l := range r.Links {
-		if l.Heard == nil {
-			continue
-		}
-		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.targets(device.Term{A: -l.Weight, V: s.X})...)
-		s.Dev.AddDiff(l.Own[1], l.Heard[1], l.Mask, s.targets(device.Term{A: -l.Weight, V: s.Aux[trackQ]})...)
-	}
+	s.AddDifferences(r, 0, ActiveWeight, device.Term{A: -1, V: s.X})
+	s.AddDifferences(r, 1, ActiveWeight, device.Term{A: -1, V: s.Aux[trackQ]})
 }

@@ -12,7 +12,9 @@
 // Approximation Approach for Efficient Decentralized Optimization on Random Networks".
 //
 // An algorithm that averages with a matrix W does so in differences, x ← x - Σ w·D: what both ends of an edge add are exact negatives, and an
-// edge that fails takes its two terms along. So the mean and all sums that should be zero stay what they are, whatever fails.
+// edge that fails takes its two terms along. So the mean and all sums that should be zero stay what they are, whatever fails. Where an agent
+// hears several others in full, their differences are summed up first, in the order of the agents, and the sum is rounded before it is
+// spread; on a complete graph all agents share that sum (mix.go). What should be zero is then zero to the rounding of differences.
 //
 // Read on in algo.go, then fspda.go and its example.
 package algo

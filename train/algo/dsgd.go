@@ -30,15 +30,15 @@ func (a DSGD) Aux() []string {
 }
 
 func (a DSGD) Local(s *State, r *Round) error {
+	x := s.X
 	if !a.ATC {
-		s.Send(r, s.X)
+		x = s.SendModel(r)
 	}
-	u, err := direction(s, r, a.Mu, 0)
+	u, err := direction(s, r, x, a.Mu, 0)
 	if err != nil {
 		return err
 	}
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
-	s.Dev.Combine(s.X, s.terms...)
+	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -r.Alpha, V: u})
 	if a.ATC {
 		s.Send(r, s.X)
 	}
@@ -46,16 +46,10 @@ func (a DSGD) Local(s *State, r *Round) error {
 }
 
 func (a DSGD) Mix(s *State, r *Round) error {
-	for _, l := range r.Links {
-		if l.Heard == nil {
-			continue
-		}
-		w := a.Theta
-		if a.Metropolis {
-			w = l.Weight
-		}
-		s.to = append(s.to[:0], device.Term{A: -w, V: s.X})
-		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.to...)
+	if a.Metropolis {
+		s.AddDifferences(r, 0, ActiveWeight, device.Term{A: -1, V: s.X})
+	} else {
+		s.AddDifferences(r, 0, Unit, device.Term{A: -a.Theta, V: s.X})
 	}
 	return nil
 }

@@ -30,15 +30,15 @@ func (EXTRA) Aux() []string { return []string{"q"} }
 func (EXTRA) Tracked(alpha, eta float64) (string, float64) { return "q", alpha }
 
 func (a EXTRA) Local(s *State, r *Round) error {
-	s.Send(r, s.X)
-	if err := r.Grad(s.g, s.X); err != nil {
+	x := s.SendModel(r)
+	if err := r.Grad(s.g, x); err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g}, device.Term{A: -1, V: s.Aux[extraQ]})
+	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -r.Alpha, V: s.g}, device.Term{A: -1, V: s.Aux[extraQ]})
 	return nil
 }
 
 func (a EXTRA) Mix(s *State, r *Round) error {
-	s.addMixed(r, device.Term{A: -1, V: s.X}, device.Term{A: a.Delta, V: s.Aux[extraQ]})
+	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X}, device.Term{A: a.Delta, V: s.Aux[extraQ]})
 	return nil
 }

@@ -49,12 +49,12 @@ func (a SA) Tracked(alpha, eta float64) (string, float64) {
 }
 
 func (a SA) Local(s *State, r *Round) error {
-	s.Send(r, s.X) // before the gradient, so that the values travel while it computes
-	u, err := direction(s, r, a.Mu, saMomentum)
+	x := s.SendModel(r) // before the gradient, so that the values travel while it computes
+	u, err := direction(s, r, x, a.Mu, saMomentum)
 	if err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Eta, V: s.Aux[saLambda]})
+	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Eta, V: s.Aux[saLambda]})
 	return nil
 }
 
@@ -63,24 +63,14 @@ func (a SA) Mix(s *State, r *Round) error {
 		a.mixStale(s, r)
 		return nil
 	}
-	to := s.targets(device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
-	for _, l := range r.Links {
-		if l.Heard != nil {
-			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, to...)
-		}
-	}
+	s.AddDifferences(r, 0, Unit, device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
 	return nil
 }
 
 // mixStale moves x first, and the dual by what x has become.
 func (a SA) mixStale(s *State, r *Round) {
-	to := s.targets(device.Term{A: -a.Gamma, V: s.X})
-	for _, l := range r.Links {
-		if l.Heard != nil {
-			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, to...)
-		}
-	}
-	to = s.targets(device.Term{A: a.Beta, V: s.Aux[saLambda]})
+	s.AddDifferences(r, 0, Unit, device.Term{A: -a.Gamma, V: s.X})
+	to := s.targets(device.Term{A: a.Beta, V: s.Aux[saLambda]})
 	for _, l := range r.Links {
 		if l.Heard != nil {
 			next := r.Buffer(l.Len)

@@ -56,7 +56,7 @@ func (a KGT) Local(s *State, r *Round) error {
 	if r.T%a.K == 0 {
 		s.combine(start, device.Term{A: 1, V: s.X})
 	}
-	u, err := direction(s, r, a.Mu, kgtMomentum)
+	u, err := direction(s, r, s.X, a.Mu, kgtMomentum)
 	if err != nil {
 		return err
 	}
@@ -78,12 +78,7 @@ func (a KGT) Mix(s *State, r *Round) error {
 	if r.Alpha > 0 {
 		gain = 1 / (float64(a.K) * r.Alpha)
 	}
-	for _, l := range r.Links {
-		if l.Heard == nil {
-			continue
-		}
-		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, s.targets(device.Term{A: -gain * l.Fixed, V: s.Aux[kgtC]})...)
-		s.Dev.AddDiff(l.Own[1], l.Heard[1], l.Mask, s.targets(device.Term{A: -l.Fixed, V: s.X})...)
-	}
+	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -gain, V: s.Aux[kgtC]})
+	s.AddDifferences(r, 1, FixedWeight, device.Term{A: -1, V: s.X})
 	return nil
 }

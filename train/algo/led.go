@@ -46,7 +46,7 @@ func (a LED) Tracked(alpha, eta float64) (string, float64) {
 }
 
 func (a LED) Local(s *State, r *Round) error {
-	u, err := direction(s, r, a.Mu, ledMomentum)
+	u, err := direction(s, r, s.X, a.Mu, ledMomentum)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,6 @@ func (a LED) Local(s *State, r *Round) error {
 }
 
 func (a LED) Mix(s *State, r *Round) error {
-	s.addMixed(r, device.Term{A: -1, V: s.X}, device.Term{A: 1, V: s.Aux[ledY]})
+	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X}, device.Term{A: 1, V: s.Aux[ledY]})
 	return nil
 }

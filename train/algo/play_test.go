@@ -2,6 +2,7 @@ package algo
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/device"
@@ -20,6 +21,11 @@ type game struct {
 	edges func(t int) [][2]int           // active edges of iteration t
 	mask  func(t int, i, j int) []uint32 // coordinates of an exchange; nil: all
 	grad  func(t, i int, dst, x []float64)
+	share bool // agents who hear all others sum up together
+
+	commons map[[2]int][]float64 // by iteration and number
+	differ  bool                 // two agents filled the same one differently
+
 	fixed func(i, j int) float64 // weights of the fixed mixing matrix; nil: none
 	lost  func(t, i, j int) bool // exchanges that fail, i < j; nil: none
 
@@ -93,10 +99,39 @@ func (g *game) round(t, i int) *Round {
 			r.Links = append(r.Links, l)
 		}
 	}
+	if g.share && len(g.edges(t)) == len(g.state)*(len(g.state)-1)/2 {
+		r.Common = func(which int, fill func(dst device.Vector)) device.Vector { return g.common([2]int{t, which}, fill) }
+	}
+	if g.share {
+		r.Trade = g.trade
+	}
 	if g.prepare != nil {
 		g.prepare(r)
 	}
 	return r
+}
+
+// common has each agent fill a vector of its own, and notes whether it is what the others have.
+func (g *game) common(key [2]int, fill func(dst device.Vector)) device.Vector {
+	v := g.dev.NewVector(g.state[0].X.Len())
+	fill(v)
+	if g.commons == nil {
+		g.commons = map[[2]int][]float64{}
+	}
+	if first, ok := g.commons[key]; ok && !slices.Equal(first, values(v)) {
+		g.differ = true
+	}
+	g.commons[key] = values(v)
+	return v
+}
+
+// trade gives a vector that nobody may read.
+func (g *game) trade(v device.Vector) device.Vector {
+	fresh := g.dev.NewVector(v.Len())
+	for i := range values(fresh) {
+		values(fresh)[i] = math.NaN()
+	}
+	return fresh
 }
 
 // quadratics are objectives f_i(x) = ½Σ_k h_ik (x_k - b_ik)², their gradients multiplied by a factor common to all agents.
@@ -223,6 +258,16 @@ func (w world) static(a Algorithm, q quadratics, alpha, eta float64, when func(t
 	}
 	g.fixed = w.metropolis()
 	return g
+}
+
+// complete returns all pairs.
+func (w world) complete() (graph [][2]int) {
+	for i := range w.n {
+		for j := range i {
+			graph = append(graph, [2]int{j, i})
+		}
+	}
+	return graph
 }
 
 // metropolis returns the Metropolis weights of the whole graph.

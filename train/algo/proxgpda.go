@@ -37,12 +37,12 @@ func (a ProxGPDA) Local(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return &LonelyError{Algorithm: a.Name(), T: r.T, Self: r.Self}
 	}
-	s.Send(r, s.X)
-	if err := r.Grad(s.g, s.X); err != nil {
+	x := s.SendModel(r)
+	if err := r.Grad(s.g, x); err != nil {
 		return err
 	}
 	step := a.step(r)
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -step, V: s.g}, device.Term{A: -step, V: s.Aux[proxLambda]})
+	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -step, V: s.g}, device.Term{A: -step, V: s.Aux[proxLambda]})
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (a ProxGPDA) Mix(s *State, r *Round) error {
 	if r.T == 0 {
 		dual = 0
 	}
-	s.addDiffs(r, device.Term{A: -a.step(r) * (a.Rho + dual), V: s.X}, device.Term{A: dual, V: s.Aux[proxLambda]})
+	s.AddDifferences(r, 0, Unit, device.Term{A: -a.step(r) * (a.Rho + dual), V: s.X}, device.Term{A: dual, V: s.Aux[proxLambda]})
 	return nil
 }
 

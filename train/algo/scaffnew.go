@@ -40,7 +40,7 @@ func (a Scaffnew) Aux() []string {
 func (a Scaffnew) Tracked(alpha, eta float64) (string, float64) { return "h", -1 / (1 - a.Mu) }
 
 func (a Scaffnew) Local(s *State, r *Round) error {
-	u, err := direction(s, r, a.Mu, scaffnewMomentum)
+	u, err := direction(s, r, s.X, a.Mu, scaffnewMomentum)
 	if err != nil {
 		return err
 	}
@@ -54,6 +54,6 @@ func (a Scaffnew) Mix(s *State, r *Round) error {
 	if r.Alpha > 0 {
 		gain = a.P * a.C / r.Alpha
 	}
-	s.addMixed(r, device.Term{A: -a.C, V: s.X}, device.Term{A: -gain, V: s.Aux[scaffnewH]})
+	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -a.C, V: s.X}, device.Term{A: -gain, V: s.Aux[scaffnewH]})
 	return nil
 }

@@ -6,7 +6,7 @@ import "fspda/device"
 //
 //	x ← x - alpha·(1/n)·Σ u
 //
-// Everybody posts u to everybody and sums in the order of the agents, so all copies of x stay equal to the bit.
+// Everybody posts u to everybody, and the sum is taken in the order of the agents, so all copies of x stay equal to the bit.
 type SGD struct {
 	Mu float64 // heavy ball; 0 is off
 }
@@ -26,7 +26,7 @@ func (a SGD) Aux() []string {
 }
 
 func (a SGD) Local(s *State, r *Round) error {
-	u, err := direction(s, r, a.Mu, 0)
+	u, err := direction(s, r, s.X, a.Mu, 0)
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,13 @@ func (a SGD) Local(s *State, r *Round) error {
 		s.Dev.Combine(s.X, s.terms...)
 		return nil
 	}
-	b := r.Buffer(u.Len())
-	s.Dev.Gather(b, u, nil)
+	b := u
+	if a.Mu == 0 && r.Trade != nil {
+		s.g = r.Trade(u)
+	} else {
+		b = r.Buffer(u.Len())
+		s.Dev.Gather(b, u, nil)
+	}
 	for i := range r.Links {
 		r.Post(i, b)
 	}
@@ -47,23 +52,21 @@ func (a SGD) Mix(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return nil
 	}
-	step := -r.Alpha / float64(len(r.Links)+1)
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X})
-	own := r.Links[0].Own[0]
-	placed := false
-	for _, l := range r.Links { // ascending peers, with oneself in place: the same sum at every agent
-		if !placed && l.Peer > r.Self {
-			s.terms = append(s.terms, device.Term{A: step, V: own})
-			placed = true
-		}
+	s.terms = s.terms[:0]
+	for _, l := range r.Links {
 		if l.Heard == nil {
 			return &MissingError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
 		}
-		s.terms = append(s.terms, device.Term{A: step, V: l.Heard[0]})
+		s.terms = append(s.terms, device.Term{V: l.Heard[0]})
 	}
-	if !placed {
-		s.terms = append(s.terms, device.Term{A: step, V: own})
+	s.inOrder(r, r.Links[0].Own[0])
+	n := len(s.terms)
+	sum := s.g // u was posted and is no longer needed
+	if r.Common != nil {
+		sum = r.Common(0, s.fill.terms)
+	} else {
+		s.sumTerms(sum)
 	}
-	s.Dev.Combine(s.X, s.terms...)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha / float64(n), V: sum})
 	return nil
 }

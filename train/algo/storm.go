@@ -139,25 +139,51 @@ func (a STORM) move(s *State, r *Round) {
 	s.combine(ml, device.Term{A: 1 - a.ALambda, V: ml})
 }
 
-// Mix adds the new terms: D to both momenta and through them to x and the dual, then the old E.
+// Mix adds the new terms: on masks D - (1-a)·E of each link as one, rounded before it is spread, else the D and then the E of all links.
 func (a STORM) Mix(s *State, r *Round) error {
-	for _, l := range r.Links {
-		if l.Heard == nil {
-			continue
-		}
-		s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, a.spread(s, 1, 1)...)
-		if len(l.Heard) > 1 {
-			s.Dev.AddDiff(l.Own[1], l.Heard[1], l.Mask, a.spread(s, a.AX-1, a.ALambda-1)...)
+	var to [4]device.Term
+	for i := range r.Links {
+		switch l := &r.Links[i]; {
+		case l.Heard == nil:
+		case l.Mask == nil: // then none has a mask
+			s.AddDifferences(r, 0, Unit, a.spread(to[:0], s, 1, 1)...)
+			s.AddDifferences(r, 1, Unit, a.spread(to[:0], s, a.AX-1, a.ALambda-1)...)
+			return nil
+		default:
+			a.mixMasked(s, r, l)
 		}
 	}
 	return nil
 }
 
-// spread lists where a difference goes that enters mc with weight p and ml with weight q.
-func (a STORM) spread(s *State, p, q float64) []device.Term {
-	to := s.targets(device.Term{A: -a.Gamma * p, V: s.X}, device.Term{A: a.Beta / a.ALambda * q, V: s.Aux[stormAhead]}, device.Term{A: q, V: s.Aux[stormML]})
+// spread appends where a difference goes that enters mc with weight p and ml with weight q.
+func (a STORM) spread(to []device.Term, s *State, p, q float64) []device.Term {
+	to = append(to, device.Term{A: -a.Gamma * p, V: s.X}, device.Term{A: a.Beta / a.ALambda * q, V: s.Aux[stormAhead]}, device.Term{A: q, V: s.Aux[stormML]})
 	if a.AX != a.ALambda {
-		s.to = append(to, device.Term{A: p, V: s.Aux[stormMore]})
+		to = append(to, device.Term{A: p, V: s.Aux[stormMore]})
 	}
-	return s.to
+	return to
+}
+
+// mixMasked adds the differences over one link.
+func (a STORM) mixMasked(s *State, r *Round, l *Link) {
+	dual := difference(s, r, l, a.ALambda-1)
+	primal := dual
+	if a.AX != a.ALambda {
+		primal = difference(s, r, l, a.AX-1)
+		s.add(s.Aux[stormMore], device.Part{A: 1, V: primal, Idx: l.Mask})
+	}
+	s.add(s.X, device.Part{A: -a.Gamma, V: primal, Idx: l.Mask})
+	s.add(s.Aux[stormAhead], device.Part{A: a.Beta / a.ALambda, V: dual, Idx: l.Mask})
+	s.add(s.Aux[stormML], device.Part{A: 1, V: dual, Idx: l.Mask})
+}
+
+// difference is D + p·E on the coordinates of a link, or D where no E was sent.
+func difference(s *State, r *Round, l *Link, p float64) device.Vector {
+	d := r.Buffer(l.Len)
+	s.Dev.Combine(d)
+	for k, c := range []float64{1, p}[:len(l.Heard)] {
+		s.Dev.AddDiff(l.Own[k], l.Heard[k], nil, s.targets(device.Term{A: c, V: d})...)
+	}
+	return d
 }

@@ -82,12 +82,7 @@ func (e entry) name() string { return fmt.Sprintf("%s%+v", e.algo.Name(), e.algo
 
 func (e entry) play(w world, q quadratics, alpha, eta float64) *game {
 	if _, ok := e.algo.(Collective); ok {
-		w.graph = nil
-		for i := range w.n {
-			for j := range i {
-				w.graph = append(w.graph, [2]int{j, i})
-			}
-		}
+		w.graph = w.complete()
 	}
 	if !e.static {
 		if _, two := e.algo.(Talker); two && e.algo.Name() != "fspda-storm" {

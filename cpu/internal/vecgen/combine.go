@@ -58,13 +58,18 @@ func (e *emitter) combine(write func(sum *sum, terms int, dst, at, n reg.GPVirtu
 	dst, v, a := e.argument("dst"), e.argument("v"), e.argument("a")
 	terms, at, n := e.argument("terms"), e.argument("begin"), e.argument("end")
 	e.SUBQ(at, n)
+	e.byTerms(terms, func(k int) { write(e.sum(v, a, k), k, dst, at, n) })
+}
+
+// byTerms writes the code for each number of terms, and chooses.
+func (e *emitter) byTerms(terms reg.GPVirtual, write func(k int)) {
 	for k := 1; k < maxTerms; k++ {
 		e.CMPQ(terms, operand.U8(k))
 		e.JEQ(operand.LabelRef(fmt.Sprint("terms", k)))
 	}
 	for k := maxTerms; k > 0; k-- {
 		e.Label(fmt.Sprint("terms", k))
-		write(e.sum(v, a, k), k, dst, at, n)
+		write(k)
 		e.end()
 	}
 }

@@ -34,7 +34,7 @@ func generate() (map[string][]byte, error) {
 	for _, s := range sets {
 		e := &emitter{Context: c, set: s}
 		for _, write := range []func(*emitter){elementwise, combine, combineStream, sigmoids, expRows, timesRows, dot, rowTops, columnSums,
-			gather, far} {
+			gather, far, differences, scatter} {
 			write(e)
 		}
 	}

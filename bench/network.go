@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+
+	"fspda/device"
+	"fspda/train"
+)
+
+// NetworkOptions say which network's gradient to measure.
+type NetworkOptions struct {
+	Code     *device.Code
+	Threads  int
+	Forecast int // bytes that a run of Code should compute in
+	// Load makes ready what returns, at each call, the time of each of Code's calls in one run.
+	Load func() (run func() ([]time.Duration, error), err error)
+	Each time.Duration // how long to measure
+}
+
+// GradientReport is what a gradient of a network costs, forward and backward.
+type GradientReport struct {
+	What      string        `json:"what"`
+	Batch     int           `json:"batch"`
+	Dim       int           `json:"dim"`
+	Threads   int           `json:"threads"`
+	Runs      int           `json:"runs"`
+	Fastest   time.Duration `json:"time_ns"`
+	Mean      time.Duration `json:"mean_ns"`
+	Images    float64       `json:"images_s"` // of the fastest run, as all rates
+	FLOPs     float64       `json:"flops"`    // of the matrix kernels
+	Rate      float64       `json:"gflop_s"`
+	Forecast  int           `json:"memory_forecast"`  // bytes
+	Allocated uint64        `json:"memory_allocated"` // bytes that loading the code and the first run took
+	Kernels   []KernelShare `json:"kernels"`          // the longest first
+}
+
+// KernelShare is the part that a kernel has in the time of a gradient.
+type KernelShare struct {
+	Kernel device.Kernel `json:"kernel"`
+	Calls  int           `json:"calls"`
+	Time   time.Duration `json:"time_ns"` // of all calls together, in the mean
+	Share  float64       `json:"share"`
+}
+
+// Network measures the gradient of a network over one batch.
+func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
+	c := o.Code
+	r := GradientReport{What: c.Name, Batch: c.Batch, Dim: c.Dim, Threads: o.Threads, FLOPs: c.FLOPs, Forecast: o.Forecast}
+	if o.Each <= 0 {
+		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
+	}
+	before := allocated()
+	run, err := o.Load()
+	if err != nil {
+		return r, err
+	}
+	if _, err := run(); err != nil { // the first run touches the memory
+		return r, err
+	}
+	r.Allocated = allocated() - before
+	perCall := make([]time.Duration, len(c.Calls))
+	for begin := time.Now(); r.Runs == 0 || time.Since(begin) < o.Each; r.Runs++ {
+		if ctx.Err() != nil {
+			return r, fmt.Errorf("bench: interrupted after %d gradients of %s: %w", r.Runs, c.Name, ctx.Err())
+		}
+		start := time.Now()
+		times, err := run()
+		if err != nil {
+			return r, err
+		}
+		took := time.Since(start)
+		if r.Runs == 0 || took < r.Fastest {
+			r.Fastest = took
+		}
+		r.Mean += took
+		for i, d := range times {
+			perCall[i] += d
+		}
+	}
+	r.finish(c, perCall)
+	return r, nil
+}
+
+// allocated is how many bytes the process has ever asked for.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// finish works out what follows from the times, those of each call added up over all runs.
+func (r *GradientReport) finish(c *device.Code, perCall []time.Duration) {
+	n := time.Duration(r.Runs)
+	r.Mean /= n
+	r.Images, r.Rate = float64(r.Batch)/r.Fastest.Seconds(), r.FLOPs/r.Fastest.Seconds()/1e9
+	at := map[device.Kernel]int{}
+	for i, call := range c.Calls {
+		k, ok := at[call.Kernel]
+		if !ok {
+			k = len(r.Kernels)
+			at[call.Kernel] = k
+			r.Kernels = append(r.Kernels, KernelShare{Kernel: call.Kernel})
+		}
+		r.Kernels[k].Calls++
+		r.Kernels[k].Time += perCall[i] / n
+	}
+	for i := range r.Kernels {
+		r.Kernels[i].Share = r.Kernels[i].Time.Seconds() / r.Mean.Seconds()
+	}
+	slices.SortStableFunc(r.Kernels, func(a, b KernelShare) int { return int(b.Time - a.Time) })
+}
+
+// WriteTo prints the report for people.
+func (r GradientReport) WriteTo(w io.Writer) (int64, error) {
+	const mib = 1 << 20
+	text := fmt.Sprintf(`%s: d = %d, batch %d, %d threads, %d gradients measured
+  gradient   %10.1f ms fastest, %.1f ms mean
+  images     %10.2f a second
+  rate       %10.1f GFLOP/s, %.2f GFLOP
+  memory     %10.1f MiB taken, %.1f MiB forecast
+`, r.What, r.Dim, r.Batch, r.Threads, r.Runs, 1e3*r.Fastest.Seconds(), 1e3*r.Mean.Seconds(), r.Images, r.Rate, r.FLOPs/1e9,
+		float64(r.Allocated)/mib, float64(r.Forecast)/mib)
+	for _, k := range r.Kernels {
+		text += fmt.Sprintf("  %5.1f %%  %-26s %4d calls %10.2f ms\n", 100*k.Share, k.Kernel, k.Calls, 1e3*k.Time.Seconds())
+	}
+	n, err := io.WriteString(w, text)
+	return int64(n), err
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"fspda/model"
+	"fspda/train"
+	"fspda/train/safetensors"
+)
+
+// exportFlags say which model of a run goes where.
+type exportFlags struct {
+	format string
+	out    string
+	agent  int
+	best   bool
+}
+
+func newExport() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write a model of a run for other programs",
+		Long: `Write the mean model of a run, or an agent's, to a safetensors file with the names and shapes of torchvision: PyTorch's load_state_dict
+takes it strictly, and fspda train --init starts from it.
+
+The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was measured with,
+or before the end those pooled from the agents.`,
+		Example: `  fspda export runs/fspda-sa-cifar10-1
+  fspda export runs/fspda-sa-cifar10-1 --best --out best.safetensors
+  fspda export runs/fspda-sa-cifar10-1 --agent 3`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{fmt.Sprintf("expected one run folder, got %d arguments", len(args))}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&f.format, "format", "safetensors", "safetensors")
+	cmd.Flags().IntVar(&f.agent, "agent", -1, "write this agent's model, counted from 0, in place of the mean")
+	cmd.Flags().BoolVar(&f.best, "best", false, "write the mean model of the row with the best test accuracy")
+	cmd.Flags().StringVar(&f.out, "out", "", "file; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return export(args[0], f, cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// exported is a model on its way to a file.
+type exported struct {
+	of        string // "mean", "agent3", "best"
+	iteration int
+	x, norms  []float32
+}
+
+func export(run string, f exportFlags, stdout io.Writer) (err error) {
+	switch {
+	case f.format != "safetensors":
+		return &usageError{fmt.Sprintf("format %q: expected safetensors", f.format)}
+	case f.best && f.agent >= 0:
+		return &usageError{"--best is of the mean model: leave --agent out"}
+	}
+	saved, err := train.OpenSaved(run)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, saved.Close()) }()
+	net, err := openModel(saved.Config, saved.Shape, saved.Classes)
+	if err != nil {
+		return err
+	}
+	e, err := f.pick(run, saved, net)
+	if err != nil {
+		return err
+	}
+	if f.out == "" {
+		f.out = filepath.Join(run, e.of+".safetensors")
+	}
+	ts := weights(net, e.x, e.norms, e.iteration)
+	if err := saveWeights(f.out, ts, about(run, e.of, e.iteration, net)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s: %s of iteration %s, %d tensors, %s parameters\n", f.out, e.of, thousands(uint64(e.iteration)), len(ts), thousands(uint64(net.Dim())))
+	return err
+}
+
+// pick reads the model that was asked for.
+func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e exported, err error) {
+	e.iteration = saved.Iteration
+	switch {
+	case f.best:
+		b, err := train.ReadBest(run)
+		if errors.Is(err, os.ErrNotExist) {
+			return e, &train.FolderError{Path: run, Got: "has no best model yet: it comes with the first evaluation after the start"}
+		} else if err != nil {
+			return e, err
+		}
+		e.of, e.iteration, e.x, e.norms = "best", b.Row.Iteration, b.Mean, b.Buffers
+	case f.agent >= 0:
+		e.of = fmt.Sprintf("agent%d", f.agent)
+		e.x, e.norms, err = saved.Agent(f.agent)
+	default:
+		e.of = "mean"
+		var sizes []int
+		for _, t := range net.Buffers().Tensors() {
+			sizes = append(sizes, t.Size)
+		}
+		e.x, e.norms, err = saved.Mean(sizes)
+	}
+	if err == nil && (len(e.x) != net.Dim() || len(e.norms) != net.Buffers().Dim()) {
+		err = &train.CheckpointError{Path: run, Got: fmt.Sprintf("its model has %d parameters and %d buffers, %s has %d and %d", len(e.x), len(e.norms), net.Name(), net.Dim(), net.Buffers().Dim())}
+	}
+	return e, err
+}
+
+// saveWeights writes beside and renames, so that nobody finds half of it.
+func saveWeights(path string, ts []safetensors.Tensor, meta map[string]string) (err error) {
+	failed := func(err error) error {
+		return &train.FolderError{Path: path, Got: "cannot be written", Err: err, Hint: "choose another file with --out"}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return failed(err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	err = errors.Join(safetensors.Write(f, ts, meta), f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package cpu
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+
+	"fspda/device"
+)
+
+// chain is code with a large arena: every number of the parameters is doubled on the way through n places of it, and there is a
+// convolution, which needs scratch.
+func chain(n int) *device.Code {
+	const dim = 3 * 3 * 40 * 40
+	c := &device.Code{Name: "chain", Batch: 1, Features: 40 * 40 * 40, Dim: dim, Gradient: true, Arena: n * dim}
+	at := func(s device.Space, off int) device.Ref { return device.Ref{Space: s, Off: off, Len: dim} }
+	from := at(device.Params, 0)
+	for i := range n {
+		to := at(device.Arena, i*dim)
+		c.Calls = append(c.Calls, device.Call{Kernel: device.Scale, Attr: 2, Dims: []int{dim}, In: []device.Ref{from}, Out: []device.Ref{to}})
+		from = to
+	}
+	y := device.Ref{Space: device.Arena, Off: c.Arena, Len: 40 * 40 * 40}
+	c.Arena += y.Len
+	c.Calls = append(c.Calls,
+		device.Call{Kernel: device.Conv, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1}, In: []device.Ref{{Space: device.Input, Len: y.Len}, from}, Out: []device.Ref{y}},
+		device.Call{Kernel: device.ConvGradW, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1}, In: []device.Ref{{Space: device.Input, Len: y.Len}, y}, Out: []device.Ref{at(device.Grads, 0)}})
+	return c
+}
+
+func chainBatch(c *device.Code) device.Batch {
+	return device.Batch{X: noise("chain", c.Features), Y: []int32{0}}
+}
+
+func runChain(t *testing.T, d *Device, n int) []float32 {
+	t.Helper()
+	c := chain(n)
+	p, err := d.Load(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grad := &Vector{make([]float32, c.Dim)}
+	for range 2 {
+		if err := p.Run(&Vector{noise("params", c.Dim)}, grad, chainBatch(c), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return grad.Data
+}
+
+// What was left in a borrowed arena changes no bit, nor who else borrows at the same time.
+func TestBorrowedArenas(t *testing.T) {
+	d := New()
+	lengths := []int{19, 23, 20, 40}
+	want := map[int][]float32{}
+	for _, n := range lengths {
+		want[n] = runChain(t, New(), n)
+	}
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			n := lengths[i%len(lengths)]
+			for k, v := range runChain(t, d, n) {
+				if math.Float32bits(v) != math.Float32bits(want[n][k]) {
+					t.Errorf("chain of %d: element %d is %v, alone %v", n, k, v, want[n][k])
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if len(d.arenas.free) > 12 {
+		t.Errorf("%d arenas are left of 12 users", len(d.arenas.free))
+	}
+}
+
+// Programs that run one after the other take what the Footprint of the largest says, within five percent.
+func TestFootprint(t *testing.T) {
+	d := New()
+	var codes []*device.Code
+	var programs []device.Program
+	for _, n := range []int{200, 100, 150} {
+		codes = append(codes, chain(n))
+		p, err := d.Load(codes[len(codes)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs = append(programs, p)
+	}
+	params, grad, batch := New().NewVector(codes[0].Dim), New().NewVector(codes[0].Dim), chainBatch(codes[0])
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, p := range programs {
+		if err := p.Run(params, grad, batch, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	took, want := float64(after.TotalAlloc-before.TotalAlloc), float64(d.Footprint(codes[0]))
+	if took > 1.05*want || took < 0.95*want {
+		t.Errorf("three programs took %.0f bytes, the Footprint of the largest is %.0f", took, want)
+	}
+	if small := d.Footprint(layer(2, 3, 4)); small > 1000 {
+		t.Errorf("%d bytes for a layer of 3", small)
+	}
+}

@@ -1,0 +1,208 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// suffix marks a file that is not whole.
+const suffix = ".partial"
+
+// tries is how often a download that breaks off is taken up again, if something arrived each time.
+const tries = 10
+
+// StatusError is an answer of a server that is no file.
+type StatusError struct {
+	URL    string
+	Status string // as "404 Not Found"
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("fetch: %s: the server answers %s: name another place with --url, or put the file there by hand", e.URL, e.Status)
+}
+
+// Fetch brings the files of a set that are not there yet into the folder dir, which is made. Each is looked for at every base, the
+// given ones or else the set's own, until one has it. It returns the names of the files that it downloaded.
+func (s Set) Fetch(ctx context.Context, dir string, bases []string, progress Progress) (fetched []string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("fetch: %w", err)
+	}
+	if len(bases) == 0 {
+		bases = s.Bases
+	}
+	g := getter{client: client(), pause: 500 * time.Millisecond, progress: orNone(progress)}
+	for _, f := range s.Files {
+		path := filepath.Join(dir, f.Name)
+		err := f.verify(ctx, path, g.progress)
+		if errors.Is(err, os.ErrNotExist) {
+			err = g.anywhere(ctx, f, path, bases)
+			fetched = append(fetched, f.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fetched, nil
+}
+
+// client gives up on a server that says nothing, not on one that is slow.
+func client() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = 30 * time.Second
+	t.DisableCompression = true // a file is what was sent
+	return &http.Client{Transport: t}
+}
+
+type getter struct {
+	client   *http.Client
+	pause    time.Duration // before a download is taken up again
+	progress Progress
+}
+
+// anywhere tries the bases in turn.
+func (g *getter) anywhere(ctx context.Context, f File, path string, bases []string) error {
+	var all []error
+	for _, base := range bases {
+		err := g.get(ctx, f, path, strings.TrimSuffix(base, "/")+"/"+f.Name)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// get downloads a file, verifies it and puts it in its place.
+func (g *getter) get(ctx context.Context, f File, path, url string) error {
+	for try := 1; ; try++ {
+		before := sizeOf(path + suffix)
+		err := g.more(ctx, f, path+suffix, url)
+		if err == nil {
+			break
+		}
+		var status *StatusError
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		now := sizeOf(path + suffix)
+		if errors.As(err, &status) || errors.Is(err, errTooLong) || isLocal(err) || now <= before || try == tries {
+			if now == 0 {
+				_ = os.Remove(path + suffix) // there may be none
+			} else if !errors.As(err, &status) {
+				return fmt.Errorf("%w; %d of %d bytes are kept, and the next call goes on from there", err, now, f.Size)
+			}
+			return err
+		}
+		select {
+		case <-time.After(g.pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := f.verify(ctx, path+suffix, g.progress); err != nil {
+		var sum *ChecksumError
+		if errors.As(err, &sum) {
+			_ = os.Remove(path + suffix) // it is of no use
+			sum.Path, sum.Hint = url, "the server has another file, or it was damaged on its way; call again, or name another place with --url"
+		}
+		return err
+	}
+	if err := os.Rename(path+suffix, path); err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	return nil
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// isLocal tells errors of the disk, which no repetition mends.
+func isLocal(err error) bool {
+	var p *os.PathError
+	return errors.As(err, &p)
+}
+
+var errTooLong = errors.New("more bytes than the file has")
+
+// more asks for what is missing of a file and appends it. A server that cannot continue starts anew.
+func (g *getter) more(ctx context.Context, f File, path, url string) error {
+	have := sizeOf(path)
+	if have > f.Size {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+		have = 0
+	}
+	if have == f.Size {
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	if have > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	}
+	res, err := g.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	defer res.Body.Close() // read only: nothing to lose
+	switch {
+	case res.StatusCode == http.StatusOK:
+		have = 0
+	case res.StatusCode == http.StatusPartialContent && strings.HasPrefix(res.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
+	case res.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		_ = os.Remove(path) // it is longer than what the server has
+		return &StatusError{URL: url, Status: res.Status + ": its file is shorter than it should be"}
+	default:
+		return &StatusError{URL: url, Status: res.Status}
+	}
+	return g.save(ctx, f, path, url, have, res.Body)
+}
+
+// save writes what arrives behind the first have bytes.
+func (g *getter) save(ctx context.Context, f File, path, url string, have int64, from io.Reader) (err error) {
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	defer func() {
+		if e := out.Close(); err == nil && e != nil {
+			err = fmt.Errorf("fetch: %w", e)
+		}
+	}()
+	if err := out.Truncate(have); err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	if _, err := out.Seek(have, io.SeekStart); err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	w := &watched{ctx: ctx, r: io.LimitReader(from, f.Size-have+1), done: have, report: func(n int64) { g.progress(f.Name, n, f.Size) }}
+	n, err := io.Copy(out, w)
+	switch {
+	case err != nil:
+		return fmt.Errorf("fetch: %s: %w", url, err)
+	case have+n > f.Size:
+		_ = out.Truncate(0) // it is another file
+		return fmt.Errorf("fetch: %s: %w, %d", url, errTooLong, f.Size)
+	case have+n < f.Size:
+		return fmt.Errorf("fetch: %s: %w after %d of %d bytes", url, io.ErrUnexpectedEOF, have+n, f.Size)
+	}
+	if err := out.Sync(); err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"fspda/data/images"
+)
+
+const picturesHint = "name a folder with train/CLASS/*.jpg and val/CLASS/*.jpg, or an archive, shards or a packed set of such " +
+	"pictures, or train on the built-in set synthetic-images, which needs no files"
+
+// openPictures opens whatever holds labelled pictures at a path, see [images.Open].
+func openPictures(name string, o OpenOptions) (*Set, error) {
+	if o.Dir == "" {
+		return nil, fmt.Errorf("data: set %s: no path given: %s", name, picturesHint)
+	}
+	found, err := images.Open(o.Dir, images.Options{})
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("data: set %s: %w: %s", name, err, picturesHint)
+		}
+		return nil, fmt.Errorf("data: set %s: %w", name, err)
+	}
+	s, err := setOf(name, found, o)
+	if err != nil {
+		return nil, errors.Join(err, found.Close())
+	}
+	return s, nil
+}
+
+// setOf makes a set of pictures that were found.
+func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
+	if found.Train == nil {
+		return nil, fmt.Errorf("data: set %s: %s has no training pictures: %s", name, found.Path, picturesHint)
+	}
+	test, notes := found.Test, found.Notes
+	if test == nil {
+		test = found.Train
+		notes = append(notes, found.Path+" has no pictures to test on (val or test): those of training take their place, so accuracies are of what was trained on")
+	}
+	p := o.pictures()
+	p.Close = found.Close
+	s, err := FromPictures(name, len(found.Classes), found.Train, test, p)
+	if err != nil {
+		return nil, err
+	}
+	s.Notes = append(notes, s.Notes...)
+	return s, nil
+}
+
+// pictures are the options as FromPictures wants them.
+func (o OpenOptions) pictures() PictureOptions {
+	return PictureOptions{Crop: o.Crop, ImageSize: o.ImageSize, Augment: o.Augment, JPEG: o.JPEG, OnBad: o.OnBad, Workers: o.Workers}
+}

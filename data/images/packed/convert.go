@@ -1,0 +1,108 @@
+package packed
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/jpeg"
+
+	"github.com/nfnt/resize"
+
+	"fspda/data/images"
+)
+
+// converter turns pictures into rows. A worker has one, for its memory.
+type converter struct {
+	path      string // of the set, for errors
+	settings  Settings
+	maxPixels int
+	encoded   []byte
+	rgb       images.RGB
+}
+
+// row reads, decodes, scales and encodes picture i.
+func (c *converter) row(from images.Source, i int) (row, error) {
+	r := row{label: from.Label(i), name: nameOf(from, i)}
+	kept, err := c.load(from, i)
+	if err != nil {
+		return r, err
+	}
+	small := c.scaled()
+	switch {
+	case c.settings.Format == JPEG && small == nil && kept:
+		r.w, r.h, r.content = c.rgb.W, c.rgb.H, bytes.Clone(c.encoded)
+	case c.settings.Format == JPEG:
+		if small == nil {
+			small = withAlpha(&c.rgb)
+		}
+		r.w, r.h = small.Rect.Dx(), small.Rect.Dy()
+		r.content, err = encodeJPEG(small, c.settings.Quality)
+	case small == nil:
+		r.w, r.h, r.content = c.rgb.W, c.rgb.H, bytes.Clone(c.rgb.Pix)
+	default:
+		c.rgb.SetImage(small)
+		r.w, r.h, r.content = c.rgb.W, c.rgb.H, bytes.Clone(c.rgb.Pix)
+	}
+	return r, err
+}
+
+// load brings picture i into c.rgb, and says whether c.encoded is a JPEG in colours that every reader understands.
+func (c *converter) load(from images.Source, i int) (keep bool, err error) {
+	e, ok := from.(images.Encoded)
+	if !ok {
+		return false, from.Image(&c.rgb, i)
+	}
+	if c.encoded, err = e.Encoded(c.encoded[:0], i); err != nil {
+		return false, err
+	}
+	m, err := images.DecodeImage(c.encoded, c.maxPixels)
+	if err != nil {
+		return false, &images.PictureError{Path: c.path, Name: nameOf(from, i), Err: err}
+	}
+	c.rgb.SetImage(m)
+	switch m.(type) {
+	case *image.YCbCr, *image.Gray:
+		return bytes.HasPrefix(c.encoded, []byte("\xff\xd8")), nil
+	}
+	return false, nil
+}
+
+// scaled is the picture in c.rgb with its short side at most as long as it shall be, or nil where it is so already. The colours are
+// scaled, not luma and chroma, whose halved resolution would be halved once more.
+func (c *converter) scaled() *image.RGBA {
+	w, h := fit(c.rgb.W, c.rgb.H, c.settings.Size)
+	if w == c.rgb.W && h == c.rgb.H {
+		return nil
+	}
+	return resize.Resize(uint(w), uint(h), withAlpha(&c.rgb), resize.Lanczos3).(*image.RGBA)
+}
+
+// fit is the size of a picture of w×h when its short side is size at most. The long side is rounded down, as torchvision does, but
+// not to nothing.
+func fit(w, h, size int) (int, int) {
+	switch {
+	case min(w, h) <= size:
+		return w, h
+	case w < h:
+		return size, size * h / w
+	}
+	return size * w / h, size
+}
+
+// withAlpha is p in the form that the standard library works with.
+func withAlpha(p *images.RGB) *image.RGBA {
+	m := image.NewRGBA(image.Rect(0, 0, p.W, p.H))
+	for i := range p.W * p.H {
+		d, s := m.Pix[4*i:][:4], p.Pix[3*i:][:3]
+		d[0], d[1], d[2], d[3] = s[0], s[1], s[2], 255
+	}
+	return m
+}
+
+func encodeJPEG(m *image.RGBA, quality int) ([]byte, error) {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: quality}); err != nil {
+		return nil, fmt.Errorf("encoding as JPEG: %w", err)
+	}
+	return b.Bytes(), nil
+}

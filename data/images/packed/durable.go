@@ -1,0 +1,79 @@
+package packed
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// suffix marks files that are not finished.
+const suffix = ".partial"
+
+// writeFile puts a file in place in one step: a reader sees all of it or nothing, also after a power cut.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path + suffix)
+	if err != nil {
+		return writing(path, err)
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(path+suffix, path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		_ = os.Remove(path + suffix) // the first error is the one to tell
+		return writing(path, err)
+	}
+	return nil
+}
+
+func writeBytes(path string, content []byte) error {
+	return writeFile(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// syncFolder makes a rename last. Windows knows no such thing.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close() // nothing was written to it
+	return d.Sync()
+}
+
+// writing says what could not be written, and what to do about it.
+func writing(path string, err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		err = link.Err
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("packed: writing %s: %w: make room and call again; what is finished stays", path, err)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("packed: writing %s: %w: choose a folder that can be written", path, err)
+	}
+	return fmt.Errorf("packed: writing %s: %w", path, err)
+}

@@ -1,0 +1,158 @@
+package packed
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"fspda/data/images"
+)
+
+// plan is what a preparation was asked to do; a journal may be taken up by the same plan only.
+type plan struct {
+	Version    int      `json:"version"`
+	Settings   Settings `json:"settings"`
+	Source     Origin   `json:"source"`
+	ShardBytes int64    `json:"shard_bytes"`
+}
+
+// entry of the journal: a shard is finished, or a split is.
+type entry struct {
+	Split string `json:"split"`
+	Next  int    `json:"next"` // the first picture of the source that is not dealt with
+	Shard *Shard `json:"shard,omitempty"`
+	Bad   []Bad  `json:"bad,omitempty"` // left out between the last entry and this
+}
+
+// Bad is a picture that was left out.
+type Bad struct {
+	Split  string `json:"split"`
+	Index  int    `json:"index"` // in the source
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// journal is the record of finished work.
+type journal struct {
+	path    string
+	file    *os.File
+	entries []entry
+}
+
+// openJournal starts a journal, or takes up the one that is there.
+func openJournal(dir string, p plan) (*journal, error) {
+	j := &journal{path: filepath.Join(dir, journalName)}
+	text, err := os.ReadFile(j.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return j, j.start(p)
+	case err != nil:
+		return nil, fmt.Errorf("packed: %w", err)
+	}
+	first, rest, whole := bytes.Cut(text, []byte("\n"))
+	var old plan
+	if !whole || json.Unmarshal(first, &old) != nil { // it ended while the first line was written
+		return j, j.start(p)
+	}
+	if err := p.compare(old, j.path); err != nil {
+		return nil, err
+	}
+	keep := len(text) - len(rest)
+	for len(rest) > 0 {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		var e entry
+		if !whole || json.Unmarshal(line, &e) != nil || e.Shard != nil && !e.Shard.stands(dir) {
+			break // what comes after is done again
+		}
+		j.entries = append(j.entries, e)
+		keep += len(line) + 1
+		rest = after
+	}
+	return j, j.reopen(int64(keep))
+}
+
+// compare says what makes an old plan another one.
+func (p plan) compare(old plan, where string) error {
+	for _, c := range []struct {
+		what      string
+		got, want any
+	}{
+		{"version", old.Version, p.Version}, {"size", old.Settings.Size, p.Settings.Size}, {"format", old.Settings.Format, p.Settings.Format},
+		{"quality", old.Settings.Quality, p.Settings.Quality}, {"shard size", old.ShardBytes, p.ShardBytes},
+		{"pictures with fingerprint", old.Source.Fingerprint, p.Source.Fingerprint},
+	} {
+		if c.got != c.want {
+			return &images.FormatError{Path: where, Got: fmt.Sprintf("a set begun with %s %v", c.what, c.got), Want: fmt.Sprint(c.want),
+				Hint: "choose another folder, or delete this one"}
+		}
+	}
+	return nil
+}
+
+// stands tells whether a finished shard is there, by its size.
+func (s *Shard) stands(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, s.File))
+	return s.File == filepath.Base(s.File) && err == nil && info.Size() == s.Bytes
+}
+
+func (j *journal) start(p plan) error {
+	line, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if err := writeBytes(j.path, append(line, '\n')); err != nil {
+		return err
+	}
+	return j.reopen(int64(len(line) + 1))
+}
+
+// reopen continues after the first keep bytes.
+func (j *journal) reopen(keep int64) error {
+	f, err := os.OpenFile(j.path, os.O_WRONLY, 0)
+	if err != nil {
+		return writing(j.path, err)
+	}
+	if err = f.Truncate(keep); err == nil {
+		_, err = f.Seek(keep, 0)
+	}
+	if err != nil {
+		_ = f.Close() // the first error is the one to tell
+		return writing(j.path, err)
+	}
+	j.file = f
+	return nil
+}
+
+// add notes an entry, for good.
+func (j *journal) add(e entry) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if _, err = j.file.Write(append(line, '\n')); err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		return writing(j.path, err)
+	}
+	j.entries = append(j.entries, e)
+	return nil
+}
+
+func (j *journal) close() error { return j.file.Close() }
+
+// next is where a split goes on, and how many shards it has.
+func (j *journal) next(split string) (picture, shards int) {
+	for _, e := range j.entries {
+		if e.Split == split {
+			picture = e.Next
+			if e.Shard != nil {
+				shards++
+			}
+		}
+	}
+	return picture, shards
+}

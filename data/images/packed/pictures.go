@@ -1,0 +1,117 @@
+package packed
+
+import (
+	"slices"
+
+	"github.com/edsrzf/mmap-go"
+
+	"fspda/data/images"
+)
+
+// Pictures is a split of a packed set. It is an [images.Source] whatever the format, and safe for concurrent use.
+type Pictures struct {
+	dir       string
+	maxPixels int
+	mappings  []mmap.MMap
+	batches   []batch
+	starts    []int // of each batch, in pictures
+	n         int
+}
+
+// RawPictures is a split in format raw.
+type RawPictures struct{ *Pictures }
+
+// EncodedPictures is a split in format jpeg.
+type EncodedPictures struct{ *Pictures }
+
+var (
+	_ images.Raw     = RawPictures{}
+	_ images.Encoded = EncodedPictures{}
+	_ images.Named   = RawPictures{}
+	_ images.Weighed = EncodedPictures{}
+)
+
+// source is p with what its format can do besides.
+func (p *Pictures) source(format string) images.Source {
+	if format == Raw {
+		return RawPictures{p}
+	}
+	return EncodedPictures{p}
+}
+
+// at finds picture i: a batch, and its place there.
+func (p *Pictures) at(i int) (*batch, int) {
+	k, exact := slices.BinarySearch(p.starts, i)
+	if !exact {
+		k--
+	}
+	return &p.batches[k], i - p.starts[k]
+}
+
+// Len is the number of pictures.
+func (p *Pictures) Len() int { return p.n }
+
+// Label is the class of picture i.
+func (p *Pictures) Label(i int) int32 {
+	b, k := p.at(i)
+	return b.labels[k]
+}
+
+// Name is what picture i was called where it came from.
+func (p *Pictures) Name(i int) string {
+	b, k := p.at(i)
+	return b.name(k)
+}
+
+// Bytes is the size of picture i in its shard.
+func (p *Pictures) Bytes(i int) int64 {
+	b, k := p.at(i)
+	return int64(b.offsets[k+1] - b.offsets[k])
+}
+
+// Size is the width and height of picture i.
+func (p *Pictures) Size(i int) (w, h int) {
+	b, k := p.at(i)
+	return int(b.widths[k]), int(b.heights[k])
+}
+
+// Close ends the mapping. Pictures that were handed out without a copy may not be touched afterwards.
+func (p *Pictures) Close() error {
+	var first error
+	for i := range p.mappings {
+		if err := p.mappings[i].Unmap(); err != nil && first == nil {
+			first = err
+		}
+	}
+	p.mappings, p.batches, p.starts, p.n = nil, nil, nil, 0
+	return first
+}
+
+// Pixels returns picture i as it lies in the mapping.
+func (p RawPictures) Pixels(i int) (pix []uint8, w, h int) {
+	b, k := p.at(i)
+	return b.content(k), int(b.widths[k]), int(b.heights[k])
+}
+
+// Image copies picture i.
+func (p RawPictures) Image(dst *images.RGB, i int) error {
+	pix, w, h := p.Pixels(i)
+	dst.Resize(w, h)
+	copy(dst.Pix, pix)
+	return nil
+}
+
+// Encoded copies the JPEG file of picture i.
+func (p EncodedPictures) Encoded(dst []byte, i int) ([]byte, error) {
+	b, k := p.at(i)
+	return append(dst[:0], b.content(k)...), nil
+}
+
+// Image decodes picture i.
+func (p EncodedPictures) Image(dst *images.RGB, i int) error {
+	b, k := p.at(i)
+	if err := images.Decode(dst, b.content(k), p.maxPixels); err != nil {
+		return &images.PictureError{Path: p.dir, Name: b.name(k), Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package packed
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"fspda/data/images"
+)
+
+// work is a preparation under way.
+type work struct {
+	dir     string
+	journal *journal
+	options Options
+	set     *images.Set
+
+	done, bad int // pictures, for the progress
+}
+
+// list is the pictures of a split.
+type list struct {
+	name   string
+	source images.Source
+}
+
+func (w *work) splits() []list { return splits(w.set) }
+
+func splits(s *images.Set) []list {
+	var all []list
+	if s.Train != nil {
+		all = append(all, list{"train", s.Train})
+	}
+	if s.Test != nil {
+		all = append(all, list{"test", s.Test})
+	}
+	return all
+}
+
+// part sums up what the journal says of a split.
+func (l list) part(entries []entry, classes int) Part {
+	p := Part{PerClass: make([]int, classes)}
+	left := map[int]bool{}
+	for _, e := range entries {
+		if e.Split != l.name {
+			continue
+		}
+		if e.Shard != nil {
+			p.Shards = append(p.Shards, *e.Shard)
+			p.Pictures += e.Shard.Rows
+		}
+		for _, b := range e.Bad {
+			left[b.Index] = true
+			p.Bad++
+		}
+	}
+	for i := range l.source.Len() {
+		if !left[i] {
+			p.PerClass[l.source.Label(i)]++
+		}
+	}
+	return p
+}
+
+// all packs what is left of both splits.
+func (w *work) all(ctx context.Context) error {
+	for _, l := range w.splits() {
+		at, _ := w.journal.next(l.name)
+		w.done += at
+	}
+	for _, e := range w.journal.entries {
+		w.bad += len(e.Bad)
+	}
+	w.options.Progress(w.done, w.bad)
+	for _, l := range w.splits() {
+		if err := w.split(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// split packs what is left of a split.
+func (w *work) split(ctx context.Context, l list) error {
+	ctx, stop := context.WithCancel(ctx)
+	first, shards := w.journal.next(l.name)
+	results, wait := w.results(ctx, l, first)
+	defer wait()
+	defer stop()
+	o := &output{work: w, list: l, shards: shards, next: first}
+	for promise := range results {
+		select {
+		case r := <-promise:
+			if err := o.take(r); err != nil {
+				o.abandon()
+				return err
+			}
+		case <-ctx.Done():
+			o.abandon()
+			return ctx.Err()
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		o.abandon()
+		return err
+	}
+	return o.finish()
+}
+
+// result is a picture that a worker is through with.
+type result struct {
+	row
+	err error
+}
+
+// results has the pictures from first on converted by all workers, and delivers them in order. A few are under way for each worker,
+// which bounds memory. wait returns when the workers have ended, which they do when ctx does.
+func (w *work) results(ctx context.Context, l list, first int) (in <-chan (<-chan result), wait func()) {
+	type job struct {
+		i  int
+		to chan<- result
+	}
+	jobs := make(chan job)
+	order := make(chan (<-chan result), 4*w.options.Jobs)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(order)
+		defer close(jobs)
+		for i := first; i < l.source.Len(); i++ {
+			to := make(chan result, 1)
+			select {
+			case order <- to:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case jobs <- job{i, to}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for range w.options.Jobs {
+		wg.Go(func() {
+			c := converter{path: w.set.Path, settings: w.options.Settings, maxPixels: w.options.MaxPixels}
+			for j := range jobs {
+				r, err := c.row(l.source, j.i)
+				j.to <- result{r, err}
+			}
+		})
+	}
+	return order, wg.Wait
+}
+
+// output writes the pictures of a split in order.
+type output struct {
+	work   *work
+	list   list
+	shards int // finished
+	next   int // picture
+	shard  *shardWriter
+	bad    []Bad // since the last entry of the journal
+}
+
+func (o *output) take(r result) error {
+	w := o.work
+	i := o.next
+	o.next++
+	w.done++
+	if r.err != nil {
+		if w.options.Fail || isDisk(r.err) {
+			return fmt.Errorf("packed: %w", r.err)
+		}
+		w.bad++
+		w.options.Progress(w.done, w.bad)
+		o.bad = append(o.bad, Bad{Split: o.list.name, Index: i, Name: nameOf(o.list.source, i), Reason: reason(r.err)})
+		return nil
+	}
+	if o.shard == nil {
+		s, err := newShard(filepath.Join(w.dir, shardName(o.list.name, o.shards)), schema(w.options.Settings))
+		if err != nil {
+			return err
+		}
+		o.shard = s
+	}
+	if err := o.shard.add(r.row); err != nil {
+		return err
+	}
+	w.options.Progress(w.done, w.bad)
+	if o.shard.size >= w.options.ShardBytes {
+		return o.close()
+	}
+	return nil
+}
+
+// close finishes the shard and notes it.
+func (o *output) close() error {
+	s, err := o.shard.finish()
+	o.shard = nil
+	if err != nil {
+		return err
+	}
+	o.shards++
+	e := entry{Split: o.list.name, Next: o.next, Shard: &s, Bad: o.bad}
+	o.bad = nil
+	return o.work.journal.add(e)
+}
+
+// finish ends the split: its last shard, or the last bad pictures.
+func (o *output) finish() error {
+	switch {
+	case o.shard != nil:
+		return o.close()
+	case len(o.bad) > 0:
+		return o.work.journal.add(entry{Split: o.list.name, Next: o.next, Bad: o.bad})
+	}
+	return nil
+}
+
+func (o *output) abandon() {
+	if o.shard != nil {
+		o.shard.abandon()
+	}
+}
+
+// reason is what is wrong with a picture, without its name.
+func reason(err error) string {
+	var p *images.PictureError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+func nameOf(s images.Source, i int) string {
+	if n, ok := s.(images.Named); ok {
+		return n.Name(i)
+	}
+	return fmt.Sprint(i)
+}
+
+// fingerprint tells sets apart by name, size and label of each picture.
+func fingerprint(ctx context.Context, s *images.Set) (string, error) {
+	h := sha256.New()
+	for _, l := range splits(s) {
+		fmt.Fprintf(h, "%s %d\n", l.name, l.source.Len())
+		sizes, _ := l.source.(images.Weighed)
+		for i := range l.source.Len() {
+			if i%4096 == 0 && ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+			var size int64
+			if sizes != nil {
+				size = sizes.Bytes(i)
+			}
+			fmt.Fprintf(h, "%d %d %s\n", l.source.Label(i), size, nameOf(l.source, i))
+		}
+	}
+	for _, c := range s.Classes {
+		fmt.Fprintln(h, c)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// writeBad lists the pictures that were left out, a line of JSON each.
+func writeBad(path string, bad []Bad) error {
+	if len(bad) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return writing(path, err)
+		}
+		return nil
+	}
+	return writeFile(path, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		for _, b := range bad {
+			if err := e.Encode(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,159 @@
+package data
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"fspda/data/images"
+)
+
+// The means and standard deviations of pixel/255 over the training pictures of ImageNet, red, green, blue.
+var (
+	imagenetMean = []float32{0.485, 0.456, 0.406}
+	imagenetStd  = []float32{0.229, 0.224, 0.225}
+)
+
+const (
+	defaultCrop = 224
+	maxCrop     = 4096
+)
+
+// PictureOptions say how [FromPictures] looks at pictures.
+type PictureOptions struct {
+	Crop      int     // side of what a network sees, in pixels; 0 means 224
+	ImageSize int     // shorter side of a picture that evaluation takes the middle of; 0 means 8/7 of Crop
+	Augment   Augment // how training varies them; empty or auto means imagenet
+	JPEG      Decoder // empty or auto: libjpeg-turbo where the machine has it
+	OnBad     OnBad   // empty: Fail
+	Workers   int     // pictures that are decoded at the same time; 0 means as many as cores
+
+	Mean, Std []float32 // of pixel/255, for each channel; nil means those of ImageNet
+
+	Close func() error // closes the sources; may be nil
+}
+
+// settle fills in what was left out, and refuses what makes no sense.
+func (o PictureOptions) settle() (PictureOptions, error) {
+	if o.Crop == 0 {
+		o.Crop = defaultCrop
+	}
+	if o.ImageSize == 0 {
+		o.ImageSize = (o.Crop*8 + 3) / 7
+	}
+	if o.OnBad == "" {
+		o.OnBad = Fail
+	}
+	if o.Mean == nil && o.Std == nil {
+		o.Mean, o.Std = imagenetMean, imagenetStd
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	switch {
+	case o.Crop < 1 || o.Crop > maxCrop:
+		return o, fmt.Errorf("crop of %d pixels, want 1 to %d", o.Crop, maxCrop)
+	case o.ImageSize < o.Crop || o.ImageSize > 2*maxCrop:
+		return o, fmt.Errorf("image size of %d pixels, want %d, the crop, to %d", o.ImageSize, o.Crop, 2*maxCrop)
+	case o.OnBad != Fail && o.OnBad != Skip:
+		return o, fmt.Errorf("%q is no way to handle bad pictures, want %s or %s", o.OnBad, Fail, Skip)
+	case o.Workers < 0:
+		return o, fmt.Errorf("%d workers, want 1 or more, or 0 for all cores", o.Workers)
+	}
+	var err error
+	if o.Augment, err = o.Augment.settle(ImageNet); err != nil {
+		return o, err
+	}
+	o.JPEG, err = o.JPEG.settle(libraryError())
+	return o, err
+}
+
+// FromPictures makes a set of two lists of pictures, which are decoded when they are wanted: crops of red, green and blue. A
+// picture that cannot be read is an error of the batch that it is in, or handled as OnBad says.
+func FromPictures(name string, classes int, train, test images.Source, o PictureOptions) (*Set, error) {
+	o, err := o.settle()
+	if err != nil {
+		return nil, fmt.Errorf("data: set %s: %w", name, err)
+	}
+	shape := []int{o.Crop, o.Crop, 3}
+	s, err := NewChannels(name, shape, classes, o.Mean, o.Std, Examples{}, Examples{})
+	if err != nil {
+		return nil, err
+	}
+	s.bad, s.close = &badPictures{}, o.Close
+	workers := makeWorkers(o.Workers)
+	for _, half := range []struct {
+		name string
+		from images.Source
+		to   *Split
+	}{{"train", train, &s.Train}, {"test", test, &s.Test}} {
+		if half.to.Labels, err = labelsOf(half.from, classes); err != nil {
+			return nil, fmt.Errorf("data: set %s: %s pictures: %w", name, half.name, err)
+		}
+		half.to.pictures = &pictures{source: half.from, side: o.Crop, short: o.ImageSize, onBad: o.OnBad, decoder: o.JPEG,
+			workers: workers, bad: s.bad}
+	}
+	s.Train.varied = o.Augment
+	s.print = func() string { return s.hashPictures(o) }
+	return s, nil
+}
+
+func labelsOf(s images.Source, classes int) ([]int32, error) {
+	if s == nil || s.Len() == 0 {
+		return nil, fmt.Errorf("there are none")
+	}
+	if s.Len() > math.MaxInt32 {
+		return nil, fmt.Errorf("%d of them, want fewer than 2^31", s.Len())
+	}
+	labels := make([]int32, s.Len())
+	for i := range labels {
+		labels[i] = s.Label(i)
+		if labels[i] < 0 || int(labels[i]) >= classes {
+			return nil, fmt.Errorf("label %d of picture %d, want 0 to %d", labels[i], i, classes-1)
+		}
+	}
+	return labels, nil
+}
+
+// fingerprinted is a source that knows a hash of its content.
+type fingerprinted interface{ Fingerprint() string }
+
+// hashPictures identifies the pictures, without reading them: by the source's own fingerprint, or by labels, names and sizes of
+// files. Behind a dash stands what decodes them.
+func (s *Set) hashPictures(o PictureOptions) string {
+	h := sha256.New()
+	number := func(n int64) { h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }
+	for _, n := range []int{s.Classes, o.Crop, o.ImageSize} {
+		number(int64(n))
+	}
+	for _, v := range append(slices.Clone(s.Mean), s.Std...) {
+		number(int64(math.Float32bits(v)))
+	}
+	jpeg := ""
+	for _, half := range []Split{s.Train, s.Test} {
+		source := half.pictures.source
+		number(int64(half.Len()))
+		if _, raw := source.(images.Raw); !raw {
+			jpeg = "-" + string(o.JPEG)
+		}
+		if own, ok := source.(fingerprinted); ok {
+			h.Write([]byte(own.Fingerprint()))
+		}
+		named, _ := source.(images.Named)
+		weighed, _ := source.(images.Weighed)
+		for i, y := range half.Labels {
+			number(int64(y))
+			if named != nil {
+				h.Write(append([]byte(named.Name(i)), 0))
+			}
+			if weighed != nil {
+				number(weighed.Bytes(i))
+			}
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]) + jpeg
+}

@@ -1,0 +1,372 @@
+package data
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"fspda/data/images"
+	"fspda/data/turbojpeg"
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+// shelf is a source of files in memory.
+type shelf struct {
+	files  [][]byte
+	labels []int32
+}
+
+var _ images.Encoded = (*shelf)(nil)
+
+func (s *shelf) Len() int          { return len(s.files) }
+func (s *shelf) Label(i int) int32 { return s.labels[i] }
+func (s *shelf) Name(i int) string { return fmt.Sprintf("shelf/%d", i) }
+
+func (s *shelf) Encoded(dst []byte, i int) ([]byte, error) { return append(dst, s.files[i]...), nil }
+
+func (s *shelf) Image(dst *images.RGB, i int) error {
+	if err := images.Decode(dst, s.files[i], 0); err != nil {
+		return &images.PictureError{Path: "shelf", Name: fmt.Sprint(i), Err: err}
+	}
+	return nil
+}
+
+// rawShelf is the same pictures, decoded.
+type rawShelf struct {
+	shelf
+	pictures []images.RGB
+}
+
+var _ images.Raw = (*rawShelf)(nil)
+
+func (s *rawShelf) Pixels(i int) ([]uint8, int, int) {
+	return s.pictures[i].Pix, s.pictures[i].W, s.pictures[i].H
+}
+
+// newShelf is n pictures of two classes and many sizes: JPEG but for every seventh, which is PNG, and every fifth, which is grey.
+func newShelf(t testing.TB, n int) *shelf {
+	t.Helper()
+	s := &shelf{}
+	for i := range n {
+		st := rng.New(uint64(i), "shelf")
+		w, h := 20+st.IntN(100), 20+st.IntN(100)
+		m := image.NewNRGBA(image.Rect(0, 0, w, h))
+		a, b := 1+st.IntN(9), 1+st.IntN(9)
+		for p := range w * h {
+			x, y := p%w, p/w
+			m.SetNRGBA(x, y, color.NRGBA{uint8(a * x), uint8(b * y), uint8(x + y + 20*i), 255})
+		}
+		var file bytes.Buffer
+		var err error
+		switch {
+		case i%7 == 6:
+			err = png.Encode(&file, m)
+		case i%5 == 4:
+			grey := image.NewGray(m.Rect)
+			for p := range grey.Pix {
+				grey.Pix[p] = m.Pix[4*p]
+			}
+			err = jpeg.Encode(&file, grey, nil)
+		default:
+			err = jpeg.Encode(&file, m, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.files, s.labels = append(s.files, file.Bytes()), append(s.labels, int32(i%2))
+	}
+	return s
+}
+
+func mustPictures(t testing.TB, train, test images.Source, o PictureOptions) *Set {
+	t.Helper()
+	s, err := FromPictures("shelf", 2, train, test, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// decoders are those that this machine has.
+func decoders() []Decoder {
+	if _, err := turbojpeg.Open(); err != nil {
+		return []Decoder{GoJPEG}
+	}
+	return []Decoder{GoJPEG, Turbo}
+}
+
+// However many workers there are, however far ahead and wherever a run resumes: the batches are those of the formula.
+func TestPicturesDoNotDependOnWorkers(t *testing.T) {
+	source := newShelf(t, 40)
+	for _, jpeg := range decoders() {
+		for _, augment := range []Augment{ImageNet, CIFAR, None} {
+			var want []device.Batch
+			for _, c := range []struct{ workers, first, ahead int }{{1, 0, 0}, {3, 0, 2}, {8, 4, 1}} {
+				set := mustPictures(t, source, source, PictureOptions{Crop: 24, Augment: augment, JPEG: jpeg, Workers: c.workers})
+				l := mustLoader(t, set.Train, shardOf(13), 3, LoaderOptions{Batch: 5, Seed: 2, First: c.first, Ahead: c.ahead})
+				got := play(t, l, 9-c.first)
+				if want == nil {
+					want = got
+				}
+				sameBatches(t, fmt.Sprintf("%s %s %d workers", jpeg, augment, c.workers), got, want[c.first:])
+			}
+		}
+	}
+}
+
+// One picture, step by step: box, scaling and numbers as training and evaluation want them.
+func TestPicturesAreTheFormula(t *testing.T) {
+	source := newShelf(t, 3)
+	set := mustPictures(t, source, source, PictureOptions{Crop: 24, ImageSize: 30, JPEG: GoJPEG, Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}})
+	var whole images.RGB
+	if err := images.Decode(&whole, source.files[1], 0); err != nil {
+		t.Fatal(err)
+	}
+	key := augmentKey{7, 2, 5}
+	var varied, plain device.Batch
+	if err := errors.Join(set.Train.gatherVaried(&varied, []int32{2, 1}, key, nil, nil), set.Test.Batch(&plain, 0, 3)); err != nil {
+		t.Fatal(err)
+	}
+	stream := key.stream(1)
+	x, y, w, h := randomBox(&stream, whole.W, whole.H)
+	across := window{from: x, size: w, out: 24, mirror: stream.IntN(2) == 1}
+	checkCrop(t, "training", varied, 1, resampleGo(whole.Pix, 3*whole.W, 24, across, window{from: y, size: h, out: 24}))
+
+	ow, oh := 30, 30*whole.H/whole.W
+	if whole.W > whole.H {
+		ow, oh = 30*whole.W/whole.H, 30
+	}
+	across, down := window{size: whole.W, out: ow, first: (ow - 24) / 2}, window{size: whole.H, out: oh, first: (oh - 24) / 2}
+	if (ow-24)%4 == 3 || (oh-24)%4 == 3 {
+		t.Fatal("the middle is rounded up for this picture: choose another")
+	}
+	checkCrop(t, "evaluation", plain, 1, resampleGo(whole.Pix, 3*whole.W, 24, across, down))
+	if !slices.Equal(plain.Y, []int32{0, 1, 0}) || !slices.Equal(varied.Y, []int32{0, 1}) {
+		t.Errorf("labels %v and %v", plain.Y, varied.Y)
+	}
+}
+
+func checkCrop(t *testing.T, what string, b device.Batch, row int, want []uint8) {
+	t.Helper()
+	for i, v := range b.X[row*len(want):][:len(want)] {
+		if d := 255*v - float32(want[i]); d > 0.01 || d < -0.01 {
+			t.Fatalf("%s: number %d is %v, want %d/255", what, i, v, want[i])
+		}
+	}
+}
+
+// Decoded pictures give what their files give.
+func TestRawPictures(t *testing.T) {
+	files := newShelf(t, 12)
+	raw := &rawShelf{shelf: *files, pictures: make([]images.RGB, 12)}
+	for i := range raw.pictures {
+		if err := files.Image(&raw.pictures[i], i); err != nil {
+			t.Fatal(err)
+		}
+		raw.files[i] = files.files[i]
+	}
+	o := PictureOptions{Crop: 24, JPEG: GoJPEG}
+	take := func(s images.Source) []device.Batch {
+		return play(t, mustLoader(t, mustPictures(t, s, s, o).Train, sequence(12), 0, LoaderOptions{Batch: 6}), 4)
+	}
+	sameBatches(t, "raw", take(raw), take(files))
+}
+
+// A bad picture is an error that names it, whatever the order of the work, and Next says so again and again.
+func TestBadPicturesFail(t *testing.T) {
+	source := newShelf(t, 12)
+	source.files[7] = source.files[7][:len(source.files[7])/2]
+	source.files[9] = []byte("no picture")
+	for _, jpeg := range decoders() {
+		for _, ahead := range []int{0, 2} {
+			set := mustPictures(t, source, source, PictureOptions{Crop: 24, JPEG: jpeg, Workers: 4})
+			l := mustLoader(t, set.Train, []int32{7, 9}, 5, LoaderOptions{Batch: 2, Sampling: Full, Ahead: ahead})
+			for range 3 {
+				_, err := l.Next()
+				var bad *images.PictureError
+				if !errors.As(err, &bad) || bad.Name != "7" || !strings.Contains(err.Error(), "batch of agent 5 at step 0") {
+					t.Fatalf("error %v, want one about picture 7", err)
+				}
+			}
+			l.Close()
+			if err := set.Test.Batch(new(device.Batch), 8, 10); err == nil || !strings.Contains(err.Error(), "picture 9") {
+				t.Errorf("error %v, want one about picture 9", err)
+			}
+		}
+	}
+}
+
+// Where bad pictures are skipped the next example takes the place, with its label, and each is reported once.
+func TestBadPicturesAreSkipped(t *testing.T) {
+	good, source := newShelf(t, 12), newShelf(t, 12)
+	source.files[2] = source.files[2][:40]
+	source.files[4], source.files[5] = nil, []byte{0xff, 0xd8}
+	o := PictureOptions{Crop: 24, JPEG: GoJPEG, OnBad: Skip, Workers: 3}
+	set := mustPictures(t, source, source, o)
+	var reports int
+	set.OnSkip(func(error) { reports++ })
+	var got, want device.Batch
+	key := augmentKey{1, 0, 4}
+	for range 2 {
+		if err := set.Train.gatherVaried(&got, []int32{2, 4, 5, 6, 3}, key, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := mustPictures(t, good, good, o).Train.gatherVaried(&want, []int32{6, 6, 6, 6, 3}, key, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	sameBatches(t, "skipped", []device.Batch{got}, []device.Batch{want})
+	if bad := set.Bad(); len(bad) != 3 || reports != 3 || !strings.Contains(bad[0].Error(), "picture 2") {
+		t.Errorf("%d reports of %v, want 3", reports, bad)
+	}
+	if err := set.Test.Gather(&got, []int32{4, 5, 2}); err == nil || !strings.Contains(err.Error(), "none of the 3 pictures of a batch can be read") {
+		t.Errorf("error %v, want one that gives up", err)
+	}
+}
+
+// What training takes is bounded: no more pictures in the making than workers, no more batches than asked for; Close ends all.
+func TestPictureLoaderIsBoundedAndCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newShelf(t, 12)
+		set := mustPictures(t, source, source, PictureOptions{Crop: 24, JPEG: GoJPEG, Workers: 2})
+		l, err := NewLoader(set.Train, sequence(12), 0, LoaderOptions{Batch: 4, Ahead: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(l.ready) != 3 || len(l.free) != 0 || len(set.Train.pictures.workers) != 2 {
+			t.Errorf("%d batches ready, %d free, %d workers at rest; want 3, 0, 2", len(l.ready), len(l.free), len(set.Train.pictures.workers))
+		}
+		held := <-set.Train.pictures.workers // a loader that waits for workers closes too
+		other := <-set.Train.pictures.workers
+		b, err := l.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Release(b)
+		synctest.Wait()
+		l.Close()
+		set.Train.pictures.workers <- held
+		set.Train.pictures.workers <- other
+	})
+}
+
+func TestFromPicturesRefuses(t *testing.T) {
+	source := newShelf(t, 4)
+	wrong := &shelf{files: source.files, labels: []int32{0, 1, 2, 0}}
+	for _, c := range []struct {
+		train images.Source
+		o     PictureOptions
+		want  string
+	}{
+		{source, PictureOptions{Crop: -1}, "crop of -1 pixels"},
+		{source, PictureOptions{Crop: 64, ImageSize: 63}, "image size of 63 pixels, want 64, the crop"},
+		{source, PictureOptions{OnBad: "ignore"}, `"ignore" is no way to handle bad pictures, want fail or skip`},
+		{source, PictureOptions{JPEG: "mozjpeg"}, `decoder "mozjpeg" is not known, want auto, go, turbo`},
+		{source, PictureOptions{Augment: "x"}, `augmentation "x"`},
+		{source, PictureOptions{Workers: -2}, "-2 workers"},
+		{wrong, PictureOptions{}, "train pictures: label 2 of picture 2, want 0 to 1"},
+		{&shelf{}, PictureOptions{}, "train pictures: there are none"},
+	} {
+		if _, err := FromPictures("x", 2, c.train, source, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+}
+
+// The fingerprint sees labels, names, options and the decoder, and needs no picture for it.
+func TestPictureFingerprint(t *testing.T) {
+	source := newShelf(t, 4)
+	print := func(s images.Source, o PictureOptions) string { return mustPictures(t, s, s, o).Fingerprint() }
+	base := print(source, PictureOptions{JPEG: GoJPEG})
+	if again := print(&shelf{files: make([][]byte, 4), labels: source.labels}, PictureOptions{JPEG: GoJPEG}); again != base || !strings.HasSuffix(base, "-go") {
+		t.Errorf("fingerprints %s and %s, want the same, of decoder go", base, again)
+	}
+	for what, other := range map[string]string{
+		"label": print(&shelf{files: source.files, labels: []int32{0, 1, 1, 1}}, PictureOptions{JPEG: GoJPEG}),
+		"crop":  print(source, PictureOptions{JPEG: GoJPEG, Crop: 32}),
+		"size":  print(source, PictureOptions{JPEG: GoJPEG, ImageSize: 300}),
+	} {
+		if other == base {
+			t.Errorf("another %s has the same fingerprint", what)
+		}
+	}
+	if slices.Contains(decoders(), Turbo) {
+		if other := print(source, PictureOptions{JPEG: Turbo}); other != strings.TrimSuffix(base, "-go")+"-turbo" {
+			t.Errorf("fingerprint %s, want that of %s with turbo", other, base)
+		}
+	}
+}
+
+func TestDecoderSettles(t *testing.T) {
+	missing := errors.New("not there")
+	for _, c := range []struct {
+		asked   Decoder
+		library error
+		want    Decoder
+		err     string
+	}{
+		{"", nil, Turbo, ""}, {AutoDecoder, missing, GoJPEG, ""}, {GoJPEG, nil, GoJPEG, ""}, {Turbo, nil, Turbo, ""},
+		{Turbo, missing, "", "JPEG decoder turbo: not there; or use the decoder go"}, {"x", missing, "", "is not known"},
+	} {
+		got, err := c.asked.settle(c.library)
+		if got != c.want || (c.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%q with library error %v: %q, %v", c.asked, c.library, got, err)
+		}
+	}
+}
+
+// libjpeg-turbo and Go's decoder see the same pictures but for roundings, and a reduced one is a blurred one.
+func TestDecodersAgree(t *testing.T) {
+	if !slices.Contains(decoders(), Turbo) {
+		t.Skip("no libjpeg-turbo on this machine")
+	}
+	source := newShelf(t, 20)
+	for _, crop := range []int{40, 8} { // at 8 pixels pictures are decoded at a fraction
+		var batches [2]device.Batch
+		for i, d := range []Decoder{GoJPEG, Turbo} {
+			set := mustPictures(t, source, source, PictureOptions{Crop: crop, JPEG: d, Mean: []float32{0, 0, 0}, Std: []float32{1. / 255, 1. / 255, 1. / 255}})
+			if err := set.Test.Batch(&batches[i], 0, 20); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum, most := 0.0, float32(0)
+		for i, v := range batches[0].X {
+			d := max(v-batches[1].X[i], batches[1].X[i]-v)
+			sum, most = sum+float64(d), max(most, d)
+		}
+		t.Logf("crop %d: mean difference %.3f levels, largest %.0f", crop, sum/float64(len(batches[0].X)), most)
+		if sum/float64(len(batches[0].X)) > map[int]float64{40: 0.2, 8: 4}[crop] {
+			t.Errorf("crop %d: mean difference %.3f levels", crop, sum/float64(len(batches[0].X)))
+		}
+	}
+}
+
+// BenchmarkPacked is what the packed set is asked for: crops of decoded pictures that are not in the caches.
+func BenchmarkPacked(b *testing.B) {
+	raw := &rawShelf{}
+	for i := range 300 {
+		raw.pictures = append(raw.pictures, images.RGB{W: 341, H: 256, Pix: noisePicture(341, 256, uint64(i))})
+		raw.labels, raw.files = append(raw.labels, 0), append(raw.files, nil)
+	}
+	set := mustPictures(b, raw, raw, PictureOptions{Workers: 1})
+	l := mustLoader(b, set.Train, sequence(300), 0, LoaderOptions{Batch: 30})
+	for i := 0; b.Loop(); i++ {
+		batch, err := l.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		l.Release(batch)
+	}
+	b.ReportMetric(30*float64(b.N)/b.Elapsed().Seconds(), "crops/s")
+}

@@ -1,0 +1,166 @@
+package data
+
+import "math"
+
+// The resampler scales a box of a picture by the antialiased triangle filter, as Pillow's resize with BILINEAR does, which
+// torchvision uses: a pixel is the mean of the source pixels within max(scale, 1) of its centre, weighted by their nearness. It is
+// separable and goes row by row: the source rows under an output row are added up to one line, of which the output row is made,
+// so all but the source stays in the first cache. Numbers are 16-bit fixed point; products are rounded, sums saturate.
+
+const (
+	weightOne  = 1 << 15 // the sum of the weights of a pixel
+	lineOne    = 128     // what a level of the source becomes in the line
+	lineSlack  = 48      // numbers that vector code may read or write, and nobody uses, behind a line and the taps of a pixel
+	pixelSlack = 16      // bytes that it may write behind a row
+)
+
+// window is which part of an axis is wanted: the source from, from+1, ... from+size-1 is scaled to out pixels, of which those from
+// first on are taken.
+type window struct {
+	from, size int
+	out        int
+	first      int
+	mirror     bool // in reverse order
+
+	begin, span float64 // the part of the source that is scaled, where that is no whole pixels; span 0: all
+}
+
+// reduced is the window in a picture whose axis is 1/f as long, in n pixels.
+func (w window) reduced(f, n int) window {
+	low, high := float64(w.from)/float64(f), float64(w.from+w.size)/float64(f)
+	first := int(low)
+	r := window{from: first, size: min(n, int(math.Ceil(high))) - first, out: w.out, first: w.first, mirror: w.mirror}
+	r.begin, r.span = low-float64(first), high-low
+	return r
+}
+
+// axis is the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source start[i]+k, over k < count[i].
+type axis struct {
+	start, count []int32
+	weight       []int16
+	taps         int
+	low, high    int32 // the source pixels that are needed: low to high-1
+
+	share []float64
+}
+
+// set computes the weights of n output pixels.
+func (a *axis) set(n int, w window) {
+	if w.span == 0 {
+		w.span = float64(w.size)
+	}
+	scale := w.span / float64(w.out)
+	reach := max(scale, 1)
+	a.taps = int(2*reach) + 1
+	a.start, a.count = grown(a.start, n), grown(a.count, n)
+	a.weight = grown(a.weight, n*a.taps)
+	a.share = grown(a.share, a.taps)
+	a.low, a.high = int32(w.from+w.size), 0
+	for i := range n {
+		at := i
+		if w.mirror {
+			at = n - 1 - i
+		}
+		centre := w.begin + float64((float64(w.first+i)+0.5)*scale)
+		low, high := max(0, int(centre-reach+0.5)), min(w.size, int(centre+reach+0.5))
+		a.quantise(a.weight[at*a.taps:][:a.taps], low, high, centre-0.5, 1/reach)
+		a.start[at], a.count[at] = int32(w.from+low), int32(high-low)
+		a.low, a.high = min(a.low, a.start[at]), max(a.high, a.start[at]+a.count[at])
+	}
+}
+
+// quantise makes the weights of the source pixels low to high-1 for a pixel at centre: whole numbers with the sum weightOne, or one
+// less where a single pixel has it all.
+func (a *axis) quantise(dst []int16, low, high int, centre, slope float64) {
+	share, sum := a.share[:high-low], 0.0
+	for k := range share {
+		distance := float64(low+k) - centre
+		share[k] = max(0, 1-float64(max(distance, -distance)*slope))
+		sum += share[k]
+	}
+	left, largest := int32(weightOne), 0
+	factor := weightOne / sum
+	for k, v := range share {
+		w := int32(float64(v*factor) + 0.5)
+		left -= w
+		if v > share[largest] {
+			largest = k
+		}
+		dst[k] = int16(min(w, weightOne-1))
+	}
+	clear(dst[len(share):])
+	dst[largest] = int16(min(int32(dst[largest])+left, weightOne-1))
+}
+
+// grown is a slice of n elements in the memory of s where that is large enough.
+func grown[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// resampler is the scratch space of one goroutine.
+type resampler struct {
+	columns, rows axis
+	table         columnTable
+	line          []int16
+	row           []uint8
+
+	// Where norm is not nil, the numbers of each row go to numbers as soon as its pixels are there, while they are in the first
+	// cache and memory has time to take them.
+	norm    *normalizer
+	numbers []float32
+}
+
+// run writes h rows of w pixels to dst. The source is rows of stride bytes, three for a pixel.
+func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window) {
+	r.columns.set(w, across)
+	r.rows.set(h, down)
+	r.table.set(&r.columns)
+	from, n := 3*int(r.columns.low), 3*int(r.columns.high-r.columns.low)
+	r.line = grown(r.line, n+3*r.columns.taps+lineSlack)
+	for y := range h {
+		weight := r.rows.weight[y*r.rows.taps:][:r.rows.count[y]]
+		sumRows(r.line[:n], src[int(r.rows.start[y])*stride+from:], stride, weight)
+		if 3*w*(y+1)+pixelSlack <= len(dst) {
+			sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table) // what it writes beyond the row, the next one writes over
+		} else {
+			r.row = grown(r.row, 3*w+pixelSlack)
+			sumColumns(r.row, r.line, &r.columns, &r.table)
+			copy(dst[3*w*y:], r.row[:3*w])
+		}
+		if r.norm != nil {
+			r.norm.apply(r.numbers[3*w*y:3*w*(y+1)], dst[3*w*y:3*w*(y+1)], nil)
+		}
+	}
+}
+
+// rounded is a·b/2^15, rounded; both are at least 0.
+func rounded(a int32, b int16) int32 { return (a*int32(b) + 1<<14) >> 15 }
+
+// sumRowsGo makes a line: dst[i] = Σ weight[k]·src[k·stride+i], a level counting lineOne.
+func sumRowsGo(dst []int16, src []uint8, stride int, weight []int16) {
+	for i := range dst {
+		sum := int32(0)
+		for k, w := range weight {
+			sum += rounded(lineOne*int32(src[k*stride+i]), w)
+		}
+		dst[i] = int16(min(sum, 1<<15-1))
+	}
+}
+
+// sumColumnsGo makes an output row of a line that begins at source pixel a.low.
+func sumColumnsGo(dst []uint8, line []int16, a *axis) {
+	for i, start := range a.start {
+		weight := a.weight[i*a.taps:][:a.count[i]]
+		from := line[3*(start-a.low):]
+		for c := range 3 {
+			sum := int32(lineOne / 2)
+			for k, w := range weight {
+				sum += rounded(int32(from[3*k+c]), w)
+			}
+			dst[3*i+c] = uint8(min(sum, 1<<15-1) / lineOne)
+		}
+	}
+}

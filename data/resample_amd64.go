@@ -1,0 +1,93 @@
+//go:build !noasm
+
+package data
+
+import "golang.org/x/sys/cpu"
+
+// resampleAVX2 tells whether the vector code runs. GODEBUG=cpu.avx2=off switches it off.
+var resampleAVX2 = cpu.X86.HasAVX2
+
+const (
+	rowTaps   = 4  // source rows that one call of assembly adds up, at most
+	rowBlock  = 32 // bytes that it takes at a time
+	groupSize = 4  // output pixels that are made at a time
+)
+
+// columnTable is the weights of an axis for groups of four output pixels. A pixel takes two source pixels at a time: six
+// neighbours in the line, times six weights. For each group, where[·] says how many bytes into the line its four pixels begin, and
+// weights holds for each pair of taps those of pixels 0 and 2, then those of pixels 1 and 3, in eight numbers each.
+type columnTable struct {
+	where   []uint32
+	weights []int16
+	groups  int
+	pairs   int
+}
+
+// pairOf is eight numbers for each of four pixels.
+const pairOf = 8 * groupSize
+
+func (t *columnTable) set(a *axis) {
+	if !resampleAVX2 {
+		return
+	}
+	t.groups = (len(a.start) + groupSize - 1) / groupSize
+	most := int32(1)
+	for _, n := range a.count {
+		most = max(most, n)
+	}
+	t.pairs = int(most+1) / 2
+	t.where = grown(t.where, t.groups*groupSize)
+	t.weights = grown(t.weights, t.groups*t.pairs*pairOf)
+	for i := range t.where {
+		group, lane := i/groupSize, [groupSize]int{0, 2, 1, 3}[i%groupSize]
+		to := t.weights[group*t.pairs*pairOf+8*lane:]
+		if i >= len(a.start) { // a pixel that nobody looks at
+			t.where[i] = 0
+			continue
+		}
+		t.where[i] = uint32(6 * (a.start[i] - a.low))
+		weight := a.weight[i*a.taps:][:a.taps]
+		for p := range t.pairs {
+			w0, w1 := int16(0), int16(0)
+			if 2*p < len(weight) {
+				w0 = weight[2*p]
+			}
+			if 2*p+1 < len(weight) {
+				w1 = weight[2*p+1]
+			}
+			*(*[8]int16)(to[p*pairOf:]) = [8]int16{w0, w0, w0, w1, w1, w1}
+		}
+	}
+}
+
+// sumRows makes a line. It may write rowBlock numbers more than len(dst), which must have room for them.
+func sumRows(dst []int16, src []uint8, stride int, weight []int16) {
+	whole := (len(dst) + rowBlock - 1) / rowBlock * rowBlock
+	if !resampleAVX2 || (len(weight)-1)*stride+whole > len(src) { // the blocks would go beyond the end of the picture
+		sumRowsGo(dst, src, stride, weight)
+		return
+	}
+	_ = dst[:whole]
+	for from := 0; from < len(weight); from += rowTaps {
+		sumRowsAVX2(&dst[0], &src[from*stride], stride, whole, &weight[from], min(rowTaps, len(weight)-from), from)
+	}
+}
+
+func sumColumns(dst []uint8, line []int16, a *axis, t *columnTable) {
+	if !resampleAVX2 {
+		sumColumnsGo(dst, line, a)
+		return
+	}
+	_ = dst[3*groupSize*t.groups+1] // the last group writes two bytes more
+	sumColumnsAVX2(&dst[0], &line[0], &t.where[0], &t.weights[0], t.groups, t.pairs)
+}
+
+// sumRowsAVX2 is sumRowsGo for n numbers, a positive multiple of 32, and 1 to 4 weights. Where more is not 0 it adds to dst.
+//
+//go:noescape
+func sumRowsAVX2(dst *int16, src *uint8, stride, n int, weight *int16, taps, more int)
+
+// sumColumnsAVX2 writes 12 bytes a group, and 2 behind the last.
+//
+//go:noescape
+func sumColumnsAVX2(dst *uint8, line *int16, where *uint32, weights *int16, groups, pairs int)

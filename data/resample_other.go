@@ -1,0 +1,14 @@
+//go:build !amd64 || noasm
+
+package data
+
+// columnTable is the weights as vector code wants them.
+type columnTable struct{}
+
+func (*columnTable) set(*axis) {}
+
+func sumRows(dst []int16, src []uint8, stride int, weight []int16) {
+	sumRowsGo(dst, src, stride, weight)
+}
+
+func sumColumns(dst []uint8, line []int16, a *axis, _ *columnTable) { sumColumnsGo(dst, line, a) }

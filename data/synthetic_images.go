@@ -1,0 +1,117 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"sync/atomic"
+
+	"fspda/data/images"
+	"fspda/internal/rng"
+)
+
+// SyntheticImagesOptions say how many pictures [SyntheticImages] has, and which.
+type SyntheticImagesOptions struct {
+	Train, Test int    // numbers of pictures; 0 means 20000 and 4000
+	Classes     int    // 0 means 10; at most 1000
+	Seed        uint64 // two seeds make two sets of the same kind
+}
+
+const (
+	defaultImageClasses  = 10
+	maxImageClasses      = 1000
+	maxSyntheticImages   = 1_000_000 // pictures of about 6 KB, which stay in memory once they are drawn
+	syntheticImagesShape = 1         // version of the drawing, part of the fingerprint
+)
+
+// SyntheticImages is a set of drawn pictures, for machines that have no data and for tests of all that pictures go through: each is
+// a JPEG file of its own size, grey now and then, that is decoded, cropped and scaled as a photograph would be. A picture shows a
+// shape with a texture before a shaded, grainy ground, turned, placed and coloured at random. The class is the shape and the
+// texture; where there are more than 20 classes also the colour, and beyond 200 how many shapes there are.
+//
+// Every picture is a pure function of (seed, split, number). It is drawn when it is first wanted.
+func SyntheticImages(o SyntheticImagesOptions, p PictureOptions) (*Set, error) {
+	if o.Train == 0 {
+		o.Train = defaultTrain
+	}
+	if o.Test == 0 {
+		o.Test = defaultTest
+	}
+	if o.Classes == 0 {
+		o.Classes = defaultImageClasses
+	}
+	switch {
+	case min(o.Train, o.Test) < 1 || max(o.Train, o.Test) > maxSyntheticImages:
+		return nil, fmt.Errorf("data: set synthetic-images: %d training and %d test pictures, want 1 to %d each", o.Train, o.Test, maxSyntheticImages)
+	case o.Classes < 2 || o.Classes > maxImageClasses:
+		return nil, fmt.Errorf("data: set synthetic-images: %d classes, want 2 to %d", o.Classes, maxImageClasses)
+	}
+	return FromPictures("synthetic-images", o.Classes, newDrawnPictures(o, 0, o.Train), newDrawnPictures(o, 1, o.Test), p)
+}
+
+// drawnPictures is a source of drawn JPEG files.
+type drawnPictures struct {
+	seed, split uint64
+	classes     int
+	files       []atomic.Pointer[[]byte] // nil: not yet drawn
+}
+
+var _ images.Encoded = (*drawnPictures)(nil)
+
+func newDrawnPictures(o SyntheticImagesOptions, split uint64, n int) *drawnPictures {
+	return &drawnPictures{seed: o.Seed, split: split, classes: o.Classes, files: make([]atomic.Pointer[[]byte], n)}
+}
+
+func (d *drawnPictures) Len() int { return len(d.files) }
+
+// Label goes through the classes in turn.
+func (d *drawnPictures) Label(i int) int32 { return int32(i % d.classes) }
+
+func (d *drawnPictures) Name(i int) string {
+	return fmt.Sprintf("%s/%03d/%06d.jpg", [2]string{"train", "test"}[d.split], d.Label(i), i)
+}
+
+// Fingerprint says which pictures these are without drawing them.
+func (d *drawnPictures) Fingerprint() string {
+	return fmt.Sprintf("drawn %d: seed %d, split %d, %d classes", syntheticImagesShape, d.seed, d.split, d.classes)
+}
+
+func (d *drawnPictures) Encoded(dst []byte, i int) ([]byte, error) {
+	file := d.files[i].Load()
+	if file == nil {
+		b, err := d.draw(i)
+		if err != nil {
+			return nil, fmt.Errorf("data: drawing %s: %w", d.Name(i), err)
+		}
+		file = &b
+		d.files[i].Store(file) // whoever draws it at the same time stores the same
+	}
+	return append(dst, *file...), nil
+}
+
+func (d *drawnPictures) Image(dst *images.RGB, i int) error {
+	file, err := d.Encoded(nil, i)
+	if err != nil {
+		return err
+	}
+	if err := images.Decode(dst, file, 0); err != nil {
+		return fmt.Errorf("data: picture %s: %w", d.Name(i), err)
+	}
+	return nil
+}
+
+// draw makes the file of a picture.
+func (d *drawnPictures) draw(i int) ([]byte, error) {
+	s := rng.New(d.seed, "synthetic-images", d.split, uint64(i))
+	scene := newScene(&s, int(d.Label(i)), d.classes)
+	var m image.Image
+	if s.IntN(32) == 0 {
+		m = scene.grey()
+	} else {
+		m = scene.coloured()
+	}
+	var b bytes.Buffer
+	err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 75 + s.IntN(21)})
+	return b.Bytes(), err
+}

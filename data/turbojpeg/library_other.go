@@ -1,0 +1,20 @@
+//go:build !((linux || darwin) && (amd64 || arm64))
+
+package turbojpeg
+
+// Library is libjpeg-turbo, which is not opened on this system.
+type Library struct{ Name string }
+
+func open() (*Library, error) { return nil, notFound(nil) }
+
+// Decoder cannot be made on this system.
+type Decoder struct{}
+
+// NewDecoder returns ErrNotFound.
+func (*Library) NewDecoder() (*Decoder, error) { return nil, ErrNotFound }
+
+// Header returns ErrNotFound.
+func (*Decoder) Header([]byte) (Header, error) { return Header{}, ErrNotFound }
+
+// Decode returns ErrNotFound.
+func (*Decoder) Decode(_, _ []byte, _ Header, _ int) error { return ErrNotFound }

@@ -1,0 +1,75 @@
+package data
+
+import (
+	"fmt"
+
+	"fspda/data/images"
+)
+
+// unpacked is decoded pictures in memory.
+type unpacked struct {
+	labels   []int32
+	pictures []images.RGB
+}
+
+var _ images.Raw = (*unpacked)(nil)
+
+func (u *unpacked) Len() int          { return len(u.labels) }
+func (u *unpacked) Label(i int) int32 { return u.labels[i] }
+
+func (u *unpacked) Pixels(i int) (pix []uint8, w, h int) {
+	p := &u.pictures[i]
+	return p.Pix, p.W, p.H
+}
+
+func (u *unpacked) Image(dst *images.RGB, i int) error {
+	pix, w, h := u.Pixels(i)
+	dst.Resize(w, h)
+	copy(dst.Pix, pix)
+	return nil
+}
+
+// Packed tells whether the examples are pictures that their source holds decoded.
+func (s Split) Packed() bool {
+	if s.pictures == nil {
+		return false
+	}
+	_, raw := s.pictures.source.(images.Raw)
+	return raw
+}
+
+// Unpack decodes up to n training pictures of a set into memory, each scaled until its shorter side has short pixels, as a packed
+// set keeps them, and returns a set of these alone, looked at as PictureOptions say. It is for measurements and for small sets: a
+// picture of 256×341 pixels takes 262 KB.
+func (s *Set) Unpack(n, short int, o PictureOptions) (*Set, error) {
+	p := s.Train.pictures
+	if p == nil || n < 1 || short < 1 {
+		return nil, fmt.Errorf("data: set %s: %d pictures of short side %d cannot be unpacked, want at least 1 and 1 of a set of pictures", s.Name, n, short)
+	}
+	n = min(n, s.Train.Len())
+	u := &unpacked{labels: s.Train.Labels[:n], pictures: make([]images.RGB, n)}
+	errs := make([]error, n)
+	parallel(n, func(i int) bool {
+		w := <-p.workers
+		defer func() { p.workers <- w }()
+		if errs[i] = p.source.Image(&w.whole, i); errs[i] == nil {
+			u.pictures[i] = scaledTo(&w.scale, &w.whole, short)
+		}
+		return errs[i] == nil
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("data: set %s: %w", s.Name, err)
+		}
+	}
+	return FromPictures(s.Name, s.Classes, u, u, o)
+}
+
+// scaledTo is a picture whose shorter side has short pixels.
+func scaledTo(r *resampler, p *images.RGB, short int) images.RGB {
+	across, down := centreCrop(p.W, p.H, short, short)
+	across.first, down.first = 0, 0
+	out := images.RGB{W: across.out, H: down.out, Pix: make([]uint8, 3*across.out*down.out)}
+	r.run(out.Pix, p.Pix, 3*p.W, out.W, out.H, across, down)
+	return out
+}

@@ -1,0 +1,47 @@
+//go:build !noasm
+
+package dist
+
+import "golang.org/x/sys/cpu"
+
+// latticeIn says whether the lattice works four numbers at a time. Only tests change it.
+var latticeIn = cpu.X86.HasAVX2
+
+// latticeConstants are what a decoding multiplies by: 1/(q·s), 1/q, q and s; and from where on a point is far.
+type latticeConstants struct{ inverse, share, colours, side, far float64 }
+
+// The passes below multiply by the inverse where the Go code divides. The quotients of both are at most 1e-6 apart while they are below
+// 2^30, and so they round alike unless they are that near to a half. The passes say whether all were sure; else the Go code has the word.
+
+//go:noescape
+func latticeEncodeAVX2(dst, x *float32, n int, inverse float64, mask uint32) (sure bool)
+
+//go:noescape
+func latticeDecodeAVX2(dst, codes, ref *float32, n int, c *latticeConstants) (far int, largest float64, sure bool)
+
+// encodeFast encodes the first numbers of a block, and returns how many.
+func (l *Lattice) encodeFast(dst, x []float32) int {
+	var block [latticeBlock]float32 // dst may be x
+	n := len(x) &^ 3
+	if n == 0 || !latticeIn || !latticeEncodeAVX2(&block[0], &x[0], n, 1/l.Side, uint32(l.Colours-1)) {
+		return 0
+	}
+	return copy(dst, block[:n])
+}
+
+// decodeFast decodes the first codes of a block.
+func (l *Lattice) decodeFast(dst, codes, ref []float32) Decodes {
+	var block [latticeBlock]float32
+	n, q := len(codes)&^3, float64(l.Colours)
+	if n == 0 || !latticeIn {
+		return Decodes{}
+	}
+	_ = ref[n-1]
+	c := latticeConstants{1 / (l.Side * q), 1 / q, q, l.Side, l.farFrom()}
+	far, largest, sure := latticeDecodeAVX2(&block[0], &codes[0], &ref[0], n, &c)
+	if !sure {
+		return Decodes{}
+	}
+	copy(dst, block[:n])
+	return Decodes{Total: uint64(n), Far: uint64(far), Largest: largest}
+}

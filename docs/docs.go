@@ -1,0 +1,119 @@
+// Package docs is the manual: the pages of this folder, inside the program, so that fspda docs shows them without a network.
+//
+// reference.md is made from the code and so is the drawing of step-sizes.md; make generate makes them
+// anew, and tests hold them against the code. Every page is plain Markdown that reads well as text.
+package docs
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+)
+
+//go:generate go run fspda/cmd/fspda reference reference.md images/stability.svg
+
+//go:embed *.md images
+var files embed.FS
+
+// order is that in which the pages are to be read. What is not named comes behind.
+var order = []string{"start", "concepts", "training", "step-sizes", "from-pytorch", "figures", "results", "library", "add-an-algorithm", "links", "performance", "troubleshooting", "reference"}
+
+// Page is a page of the manual.
+type Page struct {
+	Name  string // that of its file, without .md
+	Title string // its first heading
+	Text  string // Markdown
+}
+
+// Pages returns the pages in the order in which they are to be read.
+func Pages() []Page {
+	names, err := fs.Glob(files, "*.md")
+	if err != nil {
+		panic(err) // the pattern is right
+	}
+	var pages []Page
+	for _, want := range append(order, "") {
+		for _, file := range names {
+			name := strings.TrimSuffix(file, ".md")
+			if name != want && (want != "" || strings.Contains(" "+strings.Join(order, " ")+" ", " "+name+" ")) {
+				continue
+			}
+			text, err := files.ReadFile(file)
+			if err != nil {
+				panic(err) // it is in the program
+			}
+			first, _, _ := strings.Cut(string(text), "\n")
+			pages = append(pages, Page{name, strings.TrimPrefix(first, "# "), string(text)})
+		}
+	}
+	return pages
+}
+
+var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
+var toPage = regexp.MustCompile(`href="([a-z-]+)\.md(#[^"]*)?"`)
+
+var frame = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Title}} · fspda</title>
+<style>
+:root{color-scheme:light dark;--paper:#fff;--card:#f6f7f8;--ink:#1b1f23;--soft:#59636e;--line:#d5d9dd;--blue:#0072b2}
+@media (prefers-color-scheme:dark){:root{--paper:#14171a;--card:#1d2125;--ink:#e6e8ea;--soft:#9ea7b0;--line:#3a4148;--blue:#56b4e9}}
+*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,"Liberation Sans",Arial,sans-serif;display:grid;grid-template-columns:220px minmax(0,860px);gap:24px;padding:0 22px}
+nav{position:sticky;top:0;align-self:start;max-height:100vh;overflow:auto;padding:24px 0;font-size:.92rem}nav b{display:block;margin-bottom:8px}nav a{display:block;padding:3px 0;color:var(--soft);text-decoration:none}nav a[aria-current]{color:var(--ink);font-weight:600}
+main{padding:10px 0 60px}a{color:var(--blue)}h1{font-size:1.7rem;line-height:1.2}h2{margin-top:2em}code,pre{font:.87em/1.5 ui-monospace,"Liberation Mono",Menlo,monospace}
+code{background:var(--card);padding:1px 4px;border-radius:4px}pre{background:var(--card);padding:12px 14px;border-radius:10px;overflow-x:auto}pre code{padding:0;background:none;font-size:1em}
+table{border-collapse:collapse;display:block;overflow-x:auto;font-size:.92rem}th,td{text-align:left;vertical-align:top;padding:5px 14px 5px 0;border-bottom:1px solid var(--line)}
+img{max-width:100%;height:auto;background:#fff;border-radius:8px}
+@media (max-width:800px){body{display:block;padding:0 14px}nav{position:static;max-height:none;columns:2}}
+</style></head><body><nav aria-label="Pages"><b>fspda</b>{{range .Pages}}<a href="{{.Name}}"{{if eq .Name $.Name}} aria-current="page"{{end}}>{{.Title}}</a>{{end}}</nav><main>{{.Body}}</main></body></html>
+`))
+
+// Handler shows the manual to browsers.
+func Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/"+Pages()[0].Name, http.StatusFound)
+	})
+	mux.HandleFunc("GET /{name}", page)
+	mux.HandleFunc("GET /images/{name}", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFileFS(w, r, files, path.Join("images", r.PathValue("name")))
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// page answers with one page.
+func page(w http.ResponseWriter, r *http.Request) {
+	all := Pages()
+	for _, p := range all {
+		if p.Name != strings.TrimSuffix(r.PathValue("name"), ".md") {
+			continue
+		}
+		var body, whole bytes.Buffer
+		err := markdown.Convert([]byte(p.Text), &body)
+		if err == nil {
+			err = frame.Execute(&whole, map[string]any{"Name": p.Name, "Title": p.Title, "Pages": all, "Body": template.HTML(toPage.ReplaceAllString(body.String(), `href="$1$2"`))})
+		}
+		if err != nil {
+			http.Error(w, fmt.Sprintf("the page %s cannot be shown: %v", p.Name, err), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(whole.Bytes()) // a reader that is gone needs no answer
+		return
+	}
+	http.NotFound(w, r)
+}

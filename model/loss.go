@@ -1,0 +1,38 @@
+package model
+
+import (
+	"fmt"
+	"math"
+)
+
+// LossOptions say what is minimised beside the cross entropy.
+type LossOptions struct {
+	WeightDecay    float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
+	Decay          Decay   // which tensors decay; DecayAll also where empty
+	LabelSmoothing float64 // share of the target that is spread over all classes, at least 0 and below 1
+}
+
+// Decay says to which tensors weight decay applies.
+type Decay string
+
+// The choices of Decay.
+const (
+	DecayAll     Decay = "all"     // every tensor
+	DecayWeights Decay = "weights" // all but biases and what belongs to batch norm: matrices and filters
+)
+
+// decays says whether weight decay applies to a tensor of that shape.
+func (d Decay) decays(shape []int) bool { return d != DecayWeights || len(shape) > 1 }
+
+func (o LossOptions) validate() error {
+	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 1) {
+		return fmt.Errorf("option WeightDecay is %v, want a finite number that is not negative", o.WeightDecay)
+	}
+	if o.Decay != "" && o.Decay != DecayAll && o.Decay != DecayWeights {
+		return fmt.Errorf("option Decay is %q, want %s or %s", o.Decay, DecayAll, DecayWeights)
+	}
+	if !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1) {
+		return fmt.Errorf("option LabelSmoothing is %v, want at least 0 and below 1", o.LabelSmoothing)
+	}
+	return nil
+}

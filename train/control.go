@@ -1,0 +1,82 @@
+package train
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Control steers a run in motion from outside: pause, go on, leave a checkpoint. None of it changes a trajectory. To stop a run, end the
+// context of Run. Make one with NewControl; all methods are safe for concurrent use.
+type Control struct {
+	mu    sync.Mutex
+	gate  atomic.Pointer[chan struct{}] // nil: open
+	over  bool                          // the run is stopping: no pause any more
+	saves chan struct{}
+}
+
+// NewControl makes a Control whose run is not paused.
+func NewControl() *Control { return &Control{saves: make(chan struct{}, 1)} }
+
+// Pause makes each agent wait at the head of its next iteration. The clock of the run goes on. A run that is stopping is not paused.
+func (c *Control) Pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gate.Load() == nil && !c.over {
+		gate := make(chan struct{})
+		c.gate.Store(&gate)
+	}
+}
+
+// Resume ends a pause.
+func (c *Control) Resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if gate := c.gate.Swap(nil); gate != nil {
+		close(*gate)
+	}
+}
+
+// Paused tells whether the run is paused.
+func (c *Control) Paused() bool { return c.gate.Load() != nil }
+
+// Checkpoint asks for a checkpoint at the first iteration that no agent has reached. A paused run leaves it when it goes on. Without a
+// run folder nothing happens.
+func (c *Control) Checkpoint() {
+	select {
+	case c.saves <- struct{}{}:
+	default: // one is asked for already
+	}
+}
+
+// release ends a pause for good: the run is stopping.
+func (c *Control) release() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.Resume()
+}
+
+// wait returns when the run is not paused, or when ctx ends.
+func (c *Control) wait(ctx context.Context) {
+	if c == nil {
+		return
+	}
+	if gate := c.gate.Load(); gate != nil {
+		select {
+		case <-*gate:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// asked delivers requests for checkpoints; nil without a Control.
+func (c *Control) asked() <-chan struct{} {
+	if c == nil {
+		return nil
+	}
+	return c.saves
+}

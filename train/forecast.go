@@ -1,0 +1,223 @@
+package train
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+)
+
+// Forecast is what a run will take from where it stands to its end.
+type Forecast struct {
+	Iterations int           `json:"iterations"` // left
+	Step       time.Duration `json:"step_ns"`    // of one iteration of all agents
+	Row        time.Duration `json:"row_ns"`     // of one evaluation, on average
+	Total      time.Duration `json:"total_ns"`   // to the end
+	ImagesPerS float64       `json:"images_per_s"`
+	Bits       float64       `json:"bits"` // expected, in the accounting asked for
+	Memory     uint64        `json:"memory_bytes"`
+}
+
+// How long a calibration tries a run that is short, and one that is long.
+const (
+	shortTrial = 100 * time.Millisecond
+	longTrial  = time.Second
+	longRun    = time.Minute
+)
+
+// Forecast calibrates: it trains a few iterations on the real data and model, and times them and the parts of an evaluation. Nothing of it is kept. The
+// run stands at iteration from.
+func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int) (Forecast, error) {
+	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Memory()}
+	if f.Iterations == 0 {
+		return f, nil
+	}
+	step, err := s.timeSteps(ctx, dev, m, f.Iterations)
+	if err != nil {
+		return f, err
+	}
+	rows, err := newEvaluator(s, m, dev, s.Threads).timeRows(from)
+	if err != nil {
+		return f, err
+	}
+	f.Step = step
+	f.Total = time.Duration(float64(step)*float64(f.Iterations)) + rows
+	f.Row = rows / time.Duration(max(1, s.points()+1-s.evalsBefore(from)))
+	f.ImagesPerS = float64(s.Config.Agents*s.batchSize()) / step.Seconds()
+	return f, nil
+}
+
+// batchSize is the number of examples of an agent's iteration, on average.
+func (s *Setup) batchSize() int {
+	total := 0
+	for _, shard := range s.Shards {
+		total += len(shard)
+	}
+	return int(math.Round(float64(total) / float64(len(s.Shards)) / s.perEpoch()))
+}
+
+// timeSteps trains two iterations, which make programs and fill caches, and then as many as there is time for.
+func (s *Setup) timeSteps(ctx context.Context, dev device.Device, m Model, left int) (time.Duration, error) {
+	k := min(2, left)
+	took, err := s.trial(ctx, dev, m, k)
+	if err != nil || took > longTrial { // a step takes so long that making programs does not show
+		return took / time.Duration(k), err
+	}
+	budget := shortTrial
+	if took*time.Duration(left/k) > longRun {
+		budget = longTrial
+	}
+	tau := s.roundLength() // an exchange of rounds comes once in so many iterations
+	k = min(left, max(2, int(budget/(took/time.Duration(k)+1))))
+	if k > tau {
+		k -= k % tau
+	}
+	took, err = s.trial(ctx, dev, m, k)
+	return took / time.Duration(k), err
+}
+
+// trial trains k iterations from the start, without evaluations, on a copy of the setup.
+func (s *Setup) trial(ctx context.Context, dev device.Device, m Model, k int) (time.Duration, error) {
+	short := *s
+	short.Config.Iterations, short.blind = k, true
+	begin := time.Now()
+	_, err := Run(ctx, &short, Options{Device: dev, Model: m})
+	return time.Since(begin), err
+}
+
+// timeRows estimates all evaluations from iteration from on, by a chunk of each of their parts.
+func (e *evaluator) timeRows(from int) (time.Duration, error) {
+	s := e.setup
+	pr := e.free.Get().(*probe)
+	defer e.free.Put(pr)
+	e.dev.Write(pr.x, e.model.Init(s.Config.Seed))
+	if e.buffered != nil {
+		e.dev.Write(pr.buffers, e.buffered.InitBuffers())
+	}
+	score, err := e.timeChunk(func(b *device.Batch, n int) error {
+		if err := s.Set.Test.Batch(b, 0, min(n, s.Set.Test.Len())); err != nil {
+			return err
+		}
+		_, _, _, err := e.score(pr, *b)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	gradient := 0.0 // seconds an example
+	if e.full() {
+		shard := s.Shards[0]
+		gradient, err = e.timeChunk(func(b *device.Batch, n int) error {
+			if err := s.Set.Train.Gather(b, shard[:min(n, len(shard))]); err != nil {
+				return err
+			}
+			_, err := e.model.Grad(pr.g, pr.x, *b)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	seconds := 0.0
+	for k := s.evalsBefore(from); k <= s.points(); k++ {
+		if t := s.evalPoint(k); t <= s.Config.Iterations {
+			seconds += e.rowSeconds(t, score, gradient)
+		}
+		if k-s.evalsBefore(from) == manyRows { // a run of millions of rows: the others are like these
+			seconds *= float64(s.points()-s.evalsBefore(from)+1) / (manyRows + 1)
+			break
+		}
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// manyRows is how many evaluations are added up one by one.
+const manyRows = 10000
+
+// rowSeconds is the time of an evaluation, if scoring and differentiating an example take so many seconds of one core.
+func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
+	s := e.setup
+	models := s.lookedAt() + 1
+	if t == 0 {
+		models = 1
+	}
+	tests := s.Set.Test.Len()
+	if some := s.testExamples(t); some != nil {
+		tests = len(some)
+	}
+	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)
+	seconds := work / float64(max(1, min(e.workers, models)))
+	if s.bnMode(t) == bnRecalibrate { // one batch after the other; forward passes, as scores are
+		seconds += float64(s.Config.BNBatches*s.microBatch()) * score
+	}
+	return seconds
+}
+
+// timeChunk runs do on a chunk of n examples, at least twice, and returns the seconds of an example in the fastest.
+func (e *evaluator) timeChunk(do func(b *device.Batch, n int) error) (float64, error) {
+	b := e.batches.Get().(*device.Batch)
+	defer e.batches.Put(b)
+	n := e.setup.evalChunk()
+	best := math.Inf(1)
+	for k, begin := 0, time.Now(); k < 2 || k < 5 && time.Since(begin) < shortTrial/4; k++ {
+		from := time.Now()
+		if err := do(b, n); err != nil {
+			return 0, err
+		}
+		best = math.Min(best, time.Since(from).Seconds()/float64(b.N()))
+	}
+	return best, nil
+}
+
+// expectedBits is the mean number of bits that all agents together send in an iteration, in the accounting asked for. The published count of
+// reference_bits is not looked at.
+func (s *Setup) expectedBits() float64 {
+	if s.Graph.N == 1 {
+		return 0
+	}
+	if s.Collective {
+		var l dist.Ledger
+		for i := range s.Graph.N {
+			l.Send(dist.Sent{Values: ringShare(i, s.Graph.N, s.Dim), ValueBits: 32, Mask: s.Dim, Dim: s.Dim})
+		}
+		return float64(s.bits(l))
+	}
+	if s.Compressor != nil {
+		return s.speakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.bits(s.messageLedger()))
+	}
+	rates := 0.0
+	if s.method.Edges == Clocks {
+		rates = s.contactShare() * float64(len(s.Graph.Edges))
+	} else {
+		for e := range s.Graph.Edges {
+			rates += s.Process.Rate(e)
+		}
+	}
+	if s.Lattice != nil {
+		return rates * 2 * float64(s.bits(s.messageLedger()))
+	}
+	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
+	for _, indices := range []bool{false, true} {
+		pair.Send(dist.Sent{Values: s.vectors() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim, Indices: indices})
+	}
+	return rates * float64(s.bits(pair))
+}
+
+// messageLedger is one message that goes through a codec.
+func (s *Setup) messageLedger() (l dist.Ledger) {
+	a := &agent{run: &run{setup: s}}
+	a.prepare()
+	l.Send(a.describe(s.Mask.Len(), s.Mask.Len()))
+	return l
+}
+
+// vectors is the number of vectors that an agent posts over a link.
+func (s *Setup) vectors() int {
+	if t, ok := s.Algo.(algo.Talker); ok {
+		return t.Vectors()
+	}
+	return 1
+}

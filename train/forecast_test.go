@@ -1,0 +1,131 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fspda/device"
+)
+
+// The bits that are expected are those that are sent: to the bit where chance plays no part, else on average.
+func TestExpectedBits(t *testing.T) {
+	forLines(t, func(t *testing.T, _ line, c Config) {
+		for _, accounting := range []string{"shared-seed", "packed", "reference"} {
+			c.Accounting, c.PaperBits = accounting, "honest"
+			s, _ := resolve(t, c)
+			r := play(t, c, Options{})
+			got, want := s.expectedBits()*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)
+			within := 0.02 // STORM's first message has one vector
+			if s.Config.Edges != "one-edge" && s.Config.Edges != "full" && s.Config.Edges != "periodic(10)" || s.method.Edges == Clocks || s.sparing() {
+				within = 0.35
+			}
+			if !(math.Abs(got-want) <= within*want) {
+				t.Errorf("%s, edges %s: %.4g bits expected, %.4g were sent", accounting, s.Config.Edges, got, want)
+			}
+		}
+	})
+}
+
+// A forecast changes nothing and keeps nothing: the run after it is the run without.
+func TestForecastLeavesNoTrace(t *testing.T) {
+	for _, name := range []string{"fspda-sa", "fspda-async", "led"} {
+		c := small()
+		c.Algo, c.EvalPoints = name, 3
+		s, m := resolve(t, c)
+		f, err := s.Forecast(context.Background(), cpuDevice, m, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Iterations != 60 || f.Step <= 0 || f.Row <= 0 || f.Total < 60*f.Step || f.Bits <= 0 || f.Memory == 0 || f.ImagesPerS <= 0 {
+			t.Errorf("%s: %+v", name, f)
+		}
+		r, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if trace(t, r) != trace(t, play(t, c, Options{})) {
+			t.Errorf("%s: the run changed", name)
+		}
+		if f, err := s.Forecast(context.Background(), cpuDevice, m, 60); err != nil || f.Iterations != 0 || f.Total != 0 || f.Bits != 0 {
+			t.Errorf("%s: at the end %+v, %v", name, f, err)
+		}
+	}
+}
+
+// The time that is forecast is about that of the run. What is looked for is a factor that was forgotten: where other work gets in between, it is tried
+// again.
+func TestForecastTime(t *testing.T) {
+	c := small()
+	c.Hidden, c.Iterations, c.EvalPoints = Widths{64}, 300, 20
+	s, m := resolve(t, c)
+	var told []string
+	for range 5 {
+		f, err := s.Forecast(context.Background(), cpuDevice, m, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if _, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m}); err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(begin)
+		if f.Total < 3*took && took < 3*f.Total {
+			return
+		}
+		told = append(told, fmt.Sprintf("forecast %v (%v a step, %v a row), took %v", f.Total, f.Step, f.Row, took))
+	}
+	t.Error(strings.Join(told, "\n"))
+}
+
+// Large programs are not begun more often than there are threads, and the run is the same.
+func TestGate(t *testing.T) {
+	c := small()
+	c.Threads = 1
+	s, m := resolve(t, c)
+	want, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.program == 0 || s.program >= largeProgram || s.programsMemory() != 5*s.program+s.scorer {
+		t.Errorf("a program of %d bytes, all of them %d", s.program, s.programsMemory())
+	}
+	s.program = largeProgram
+	if s.programsMemory() != largeProgram+s.scorer {
+		t.Errorf("large programs take %d bytes", s.programsMemory())
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	counted := &crowd{Model: m}
+	got, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: counted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trace(t, got) != trace(t, want) {
+		t.Error("the run changed")
+	}
+	if counted.most.Load() != 1 {
+		t.Errorf("%d gradients at once, want 1", counted.most.Load())
+	}
+}
+
+// crowd counts how many training gradients of a batch are computed at once. Evaluations have chunks of other sizes.
+type crowd struct {
+	Model
+	now, most atomic.Int64
+}
+
+func (c *crowd) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+	if b.N() == 16 {
+		if n := c.now.Add(1); n > c.most.Load() {
+			c.most.Store(n)
+		}
+		defer c.now.Add(-1)
+		runtime.Gosched()
+	}
+	return c.Model.Grad(dst, x, b)
+}

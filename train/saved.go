@@ -1,0 +1,103 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"fspda/train/safetensors"
+)
+
+// Saved is the newest checkpoint of a run, opened to look at its models.
+type Saved struct {
+	Config    Config
+	Iteration int
+	Agents    int
+	Shape     []int // of an example
+	Classes   int
+
+	ck *checkpoint
+}
+
+// OpenSaved opens and verifies the newest checkpoint of a run folder. Close it after use.
+func OpenSaved(run string) (*Saved, error) {
+	c, err := ReadConfig(run)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, &FolderError{Path: run, Got: "holds no run (no config.yaml)", Hint: "name the folder that fspda train wrote"}
+	} else if err != nil {
+		return nil, &FolderError{Path: run, Got: "cannot be read", Err: err}
+	}
+	dir := filepath.Join(run, "checkpoints")
+	names, err := listCheckpoints(dir)
+	if err != nil {
+		return nil, &FolderError{Path: run, Got: "its checkpoints cannot be listed", Err: err}
+	}
+	if len(names) == 0 {
+		return nil, &FolderError{Path: run, Got: "has no checkpoint yet", Hint: "wait for the first one, or stop the run, which leaves one"}
+	}
+	ck := &checkpoint{path: filepath.Join(dir, names[len(names)-1])}
+	if err := ck.open(nil); err != nil {
+		err.Path = ck.path
+		return nil, err
+	}
+	s := &Saved{Config: c, Iteration: ck.Iteration, Agents: ck.Agents, Shape: ck.Shape, Classes: ck.Classes, ck: ck}
+	if len(s.Shape) == 0 || s.Classes == 0 {
+		return nil, errors.Join(&CheckpointError{Path: ck.path, Got: "does not say what its examples were like: an older version wrote it", Hint: "resume the run for a moment: the checkpoint it then leaves does"}, s.Close())
+	}
+	return s, nil
+}
+
+// Close lets go of the file.
+func (s *Saved) Close() error { return s.ck.file.Close() }
+
+// Agent reads the model of an agent and its buffers, nil without batch norm.
+func (s *Saved) Agent(i int) (x, buffers []float32, err error) {
+	if i < 0 || i >= s.Agents {
+		return nil, nil, wrong("agent", i, "the run has agents 0 to %d", s.Agents-1)
+	}
+	if x, err = s.load(vectorName(i, "x")); err != nil || s.ck.Buffers == 0 {
+		return x, nil, err
+	}
+	buffers, err = s.load(vectorName(i, buffersName))
+	return x, buffers, err
+}
+
+// Mean reads the mean model. Its buffers are those that the last row was measured with, or before the end pooled from the agents; sizes are those of
+// [Buffered.BufferSizes].
+func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
+	sum := make([]float64, s.ck.Dim)
+	var all [][]float32
+	for i := range s.Agents {
+		xi, bi, err := s.Agent(i)
+		if err != nil {
+			return nil, nil, err
+		}
+		for k, v := range xi {
+			sum[k] += float64(v)
+		}
+		if bi != nil {
+			all = append(all, bi)
+		}
+	}
+	x = make([]float32, len(sum))
+	for k, v := range sum {
+		x[k] = float32(v / float64(s.Agents))
+	}
+	if len(all) == 0 {
+		return x, nil, nil
+	}
+	if _, ok := s.ck.file.Info(meanBuffersName); ok {
+		buffers, err = s.load(meanBuffersName)
+		return x, buffers, err
+	}
+	return x, pool(sizes, all), nil
+}
+
+func (s *Saved) load(name string) ([]float32, error) {
+	v, err := safetensors.Load[float32](s.ck.file, name)
+	if err != nil {
+		return nil, &CheckpointError{Path: s.ck.path, Got: fmt.Sprintf("cannot be read: vector %s", name), Err: err}
+	}
+	return v, nil
+}

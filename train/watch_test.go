@@ -1,0 +1,156 @@
+package train
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// An onlooker who looks all the time, and a run that is paused again and again, change nothing.
+func TestWatchAndControlDoNotDisturb(t *testing.T) {
+	for _, algo := range []string{"fspda-sa", "choco", "fspda-async"} {
+		c := small()
+		c.Algo, c.Iterations = algo, 200
+		want := trace(t, play(t, c, Options{}))
+		w, ctl := NewWatch(c.Agents), NewControl()
+		done := make(chan struct{})
+		var aside sync.WaitGroup
+		aside.Go(func() { look(w, ctl, done) })
+		got := trace(t, play(t, c, Options{Watch: w, Control: ctl}))
+		close(done)
+		aside.Wait()
+		if got != want {
+			t.Errorf("%s: the run changed", algo)
+		}
+		checkSights(t, algo, c, w)
+	}
+}
+
+// look looks and steers until done.
+func look(w *Watch, ctl *Control, done chan struct{}) {
+	var sights []AgentSight
+	var seen uint64
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		ctl.Pause()
+		ctl.Checkpoint()
+		sights = w.Agents(sights)
+		_, seen = w.Edges(seen)
+		ctl.Resume()
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+func checkSights(t *testing.T, algo string, c Config, w *Watch) {
+	t.Helper()
+	sum := 0.0
+	for i, a := range w.Agents(nil) {
+		if a.Iteration == 0 || !(a.Loss > 0) || !(a.Accuracy >= 0) || a.Sent == 0 {
+			t.Errorf("%s: agent %d is seen as %+v", algo, i, a)
+		}
+		sum += a.Distance
+	}
+	if !(sum > 0) {
+		t.Errorf("%s: squared distances from the mean add up to %g", algo, sum)
+	}
+	pairs, total := w.Edges(0)
+	if total == 0 || len(pairs) == 0 {
+		t.Errorf("%s: no exchange was seen", algo)
+	}
+	for _, p := range pairs {
+		if d := (p[0] - p[1] + c.Agents) % c.Agents; d != 1 && d != c.Agents-1 {
+			t.Errorf("%s: agents %d and %d are not neighbours on the ring", algo, p[0], p[1])
+		}
+	}
+}
+
+// The distances an onlooker sees are those of the row, and the bits are the ledger's.
+func TestWatchAgreesWithRow(t *testing.T) {
+	c := small()
+	w := NewWatch(c.Agents)
+	res := play(t, c, Options{Watch: w})
+	last := res.Rows[len(res.Rows)-1]
+	sum, bits := 0.0, uint64(0)
+	for _, a := range w.Agents(nil) {
+		sum += a.Distance
+		bits += a.Sent
+	}
+	if sum != float64(last.Consensus) || bits != last.BitsTotal {
+		t.Errorf("distances add up to %g, bits to %d; the row says %g and %d", sum, bits, float64(last.Consensus), last.BitsTotal)
+	}
+}
+
+// A Watch forgets the oldest exchanges, never reads what is being written, and counts all.
+func TestWatchForgets(t *testing.T) {
+	c := small()
+	c.Edges, c.Iterations = "full", 300
+	w := NewWatch(c.Agents)
+	play(t, c, Options{Watch: w})
+	pairs, total := w.Edges(0)
+	if total != uint64(c.Agents*c.Iterations) || len(pairs) != recentEdges/2 {
+		t.Errorf("%d of %d exchanges, want %d of %d", len(pairs), total, recentEdges/2, c.Agents*c.Iterations)
+	}
+	if a := NewWatch(1).Agents(nil)[0]; !math.IsNaN(a.Loss + a.Distance + a.Accuracy) {
+		t.Errorf("before the start an agent is seen as %+v", a)
+	}
+}
+
+// A paused run stands still, leaves the checkpoint it was asked for when it goes on, and can be stopped out of its pause.
+func TestControl(t *testing.T) {
+	c := small()
+	c.Iterations, c.EvalPoints = 100000, 1
+	w, ctl, dir := NewWatch(c.Agents), NewControl(), runFolder(t)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan Status)
+	go func() {
+		res, err := inFolder(t, ctx, c, dir, Options{Watch: w, Control: ctl})
+		if err != nil {
+			t.Error(err)
+			ended <- ""
+			return
+		}
+		ended <- res.Status
+	}()
+	until(t, "the run moves", func() bool { return w.Agents(nil)[0].Iteration > 3 })
+	ctl.Pause()
+	until(t, "the run stands still", func() bool {
+		before, _ := w.Edges(0)
+		_, a := w.Edges(0)
+		time.Sleep(20 * time.Millisecond)
+		_, b := w.Edges(0)
+		return a == b && len(before) > 0
+	})
+	ctl.Checkpoint()
+	ctl.Resume()
+	until(t, "a checkpoint appears", func() bool {
+		found, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "*", "*.json"))
+		return len(found) > 0
+	})
+	ctl.Pause()
+	stop()
+	if s := <-ended; s != Stopped {
+		t.Errorf("the run ended as %q", s)
+	}
+	if ctl.Pause(); ctl.Paused() {
+		t.Error("a run that is over was paused")
+	}
+}
+
+// until waits for what must come soon.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("in vain: %s", what)
+}

@@ -1,0 +1,76 @@
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"sync"
+)
+
+//go:embed static
+var static embed.FS
+
+// assetTypes are the types of files, by the end of the name.
+var assetTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// asset is a file of the page, and a tag that changes with it.
+type asset struct {
+	text []byte
+	kind string
+	tag  string
+}
+
+// assets are the files of the page by name. All of it is in the program: nothing is loaded from elsewhere.
+var assets = sync.OnceValue(func() map[string]asset {
+	all := map[string]asset{"palette.css": newAsset([]byte(themesCSS()), ".css")}
+	err := fs.WalkDir(static, "static", func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || assetTypes[path.Ext(p)] == "" {
+			return err
+		}
+		text, err := static.ReadFile(p)
+		all[path.Base(p)] = newAsset(text, path.Ext(p))
+		return err
+	})
+	if err != nil {
+		panic(err) // the files are in the program
+	}
+	return all
+})
+
+func newAsset(text []byte, ext string) asset {
+	sum := sha256.Sum256(text)
+	return asset{text, assetTypes[ext], fmt.Sprintf(`"%x"`, sum[:12])}
+}
+
+// page answers with the page itself.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	writeAsset(w, r, assets()["index.html"])
+}
+
+// asset answers with a file of the page.
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
+	a, ok := assets()[r.PathValue("name")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	writeAsset(w, r, a)
+}
+
+// writeAsset answers with a file, or that the browser has it already.
+func writeAsset(w http.ResponseWriter, r *http.Request, a asset) {
+	h := w.Header()
+	h.Set("Content-Type", a.kind)
+	h.Set("ETag", a.tag)
+	h.Set("Cache-Control", "no-cache") // keep, but ask whether it is still so
+	if r.Header.Get("If-None-Match") == a.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(a.text)
+}

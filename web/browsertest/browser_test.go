@@ -1,0 +1,175 @@
+package browsertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// finding is one thing that drive.mjs looked at.
+type finding struct {
+	Name   string
+	OK     bool
+	Detail string
+}
+
+// tools are what the test needs beside Go.
+type tools struct{ node, chromium, modules string }
+
+// findTools skips the test where something is missing.
+func findTools(t *testing.T) tools {
+	t.Helper()
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("takes a minute: set FSPDA_LONG=1")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("needs node")
+	}
+	chromium := os.Getenv("FSPDA_CHROMIUM")
+	if chromium == "" {
+		if chromium, err = exec.LookPath("chromium"); err != nil {
+			t.Skip("needs chromium: install it, or name a browser in FSPDA_CHROMIUM")
+		}
+	}
+	modules := os.Getenv("FSPDA_NODE_MODULES")
+	for _, name := range []string{"playwright-core", "axe-core"} {
+		if _, err := os.Stat(filepath.Join(modules, name, "package.json")); modules == "" || err != nil {
+			t.Skipf("needs the npm package %s in the folder FSPDA_NODE_MODULES, which is %q", name, modules)
+		}
+	}
+	return tools{node, chromium, modules}
+}
+
+// program builds fspda.
+func program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fspda")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	if out, err := exec.Command("go", "build", "-o", path, "fspda/cmd/fspda").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// log is what a program says, while it is being read.
+type log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// live is a run with its page.
+type live struct {
+	url, token string
+	done       chan error
+}
+
+// start starts a run in dir and waits for its page.
+func start(t *testing.T, program, dir string, args ...string) *live {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, program, append([]string{"train", "--web", "127.0.0.1:0"}, args...)...)
+	var out log
+	cmd.Dir, cmd.Stderr, cmd.Args[0] = dir, &out, "fspda"
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	l := &live{done: make(chan error, 1)}
+	go func() { l.done <- cmd.Wait() }()
+	t.Cleanup(cancel)
+	page := regexp.MustCompile(`"url": "([^"]+)", "token": "([^"]+)"`)
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if m := page.FindStringSubmatch(out.String()); m != nil {
+			l.url, l.token = m[1], m[2]
+			return l
+		}
+	}
+	t.Fatalf("no page\n%s", &out)
+	return nil
+}
+
+// drive has a browser look at a page and returns what it found.
+func drive(t *testing.T, with tools, scene string, l *live, shots string) {
+	t.Helper()
+	cmd := exec.Command(with.node, "drive.mjs", scene, l.url, l.token, shots)
+	cmd.Env = append(os.Environ(), "FSPDA_CHROMIUM="+with.chromium, "FSPDA_NODE_MODULES="+with.modules)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &errs)
+	}
+	var findings []finding
+	if err := json.Unmarshal(out, &findings); err != nil || len(findings) == 0 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, f := range findings {
+		if !f.OK {
+			t.Errorf("%s: %s", f.Name, f.Detail)
+			continue
+		}
+		t.Logf("%s: %s", f.Name, f.Detail)
+	}
+}
+
+// screenshots is where pictures go.
+func screenshots(t *testing.T) string {
+	if keep := os.Getenv("FSPDA_KEEP"); keep != "" {
+		if err := os.MkdirAll(keep, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return keep
+	}
+	return t.TempDir()
+}
+
+// A person looks at a run of ten agents beside an earlier one, reads it, and stops it.
+func TestRun(t *testing.T) {
+	with, dir := findTools(t), t.TempDir()
+	fspda := program(t)
+	earlier := exec.Command(fspda, "train", "--algo", "dsgd", "--iterations", "2000", "--quiet")
+	earlier.Dir = dir
+	if out, err := earlier.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	l := start(t, fspda, dir, "--iterations", "200000", "--eval-points", "2000")
+	drive(t, with, "run", l, screenshots(t))
+	select {
+	case err := <-l.done:
+		if e, ok := err.(*exec.ExitError); !ok || e.ExitCode() != 130 {
+			t.Errorf("the stopped run ended with %v, want exit status 130", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the stop button did not end the run")
+	}
+}
+
+// A thousand agents are drawn at the pace of the screen.
+func TestThousandAgents(t *testing.T) {
+	with := findTools(t)
+	l := start(t, program(t), t.TempDir(), "--agents", "1000", "--graph", "torus", "--edges", "k-edges(20)", "--data-train", "20000", "--partition", "sorted", "--hidden", "8", "--batch", "8",
+		"--eval-agents", "4", "--eta", "0.0001", "--iterations", "1000000", "--eval-points", "2000")
+	drive(t, with, "thousand", l, screenshots(t))
+}

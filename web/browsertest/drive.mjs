@@ -1,0 +1,198 @@
+// Does with the live page what a person would do, and writes what it found as JSON. Called by browser_test.go.
+import { createRequire } from "node:module";
+import fs from "node:fs";
+import path from "node:path";
+
+const modules = process.env.FSPDA_NODE_MODULES;
+const require = createRequire(path.join(modules, "..", "x.js"));
+const { chromium } = require("playwright-core");
+const axe = fs.readFileSync(path.join(modules, "axe-core", "axe.min.js"), "utf8");
+const [scene, url, token, shots] = process.argv.slice(2);
+
+const findings = [];
+const found = (name, ok, detail) => findings.push({ Name: name, OK: Boolean(ok), Detail: String(detail) });
+const troubles = [];
+
+const browser = await chromium.launch({ executablePath: process.env.FSPDA_CHROMIUM, args: ["--no-sandbox"] });
+
+async function open(width, height, options = {}, hash = "") {
+  const context = await browser.newContext({ viewport: { width, height }, acceptDownloads: true, bypassCSP: false, ...options });
+  const page = await context.newPage();
+  page.on("console", m => { if (["error", "warning"].includes(m.type())) troubles.push(`${m.type()}: ${m.text()}`); });
+  page.on("pageerror", e => troubles.push(String(e.stack)));
+  await page.goto(url + hash);
+  await page.waitForFunction(() => globalThis.fspda?.charts[0].u, null, { timeout: 60_000 });
+  return page;
+}
+
+const length = page => page.evaluate(() => fspda.runs.get(fspda.view.shown()[0].name).length);
+const shot = (page, name, full = true) => page.screenshot({ path: path.join(shots, name + ".png"), fullPage: full });
+
+// accessible runs axe by the debugger's hand, which the page's policy allows.
+async function accessible(page, name) {
+  await page.evaluate(axe);
+  const result = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+  found(`axe, ${name}`, result.violations.length === 0, result.violations.map(v => `${v.id} (${v.nodes.length}): ${v.nodes[0].html.slice(0, 120)} ${v.nodes[0].failureSummary}`).join("; ") || "clean");
+}
+
+// overflow looks for parts that stand out of the page's width.
+async function fits(page, name) {
+  const out = await page.evaluate(() => {
+    const w = document.documentElement.clientWidth;
+    return [...document.querySelectorAll("main *, header *")].filter(e => !e.closest(".scroll, .tip, .u-wrap, .skip, pre") && e.getClientRects().length && e.getBoundingClientRect().right > w + 1).map(e => e.tagName + "." + e.className).slice(0, 5);
+  });
+  found(`width, ${name}`, out.length === 0, out.join(", ") || "all fits");
+}
+
+async function downloads(page) {
+  for (const kind of ["SVG", "PNG", "CSV"]) {
+    const [d] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: `Download Test accuracy as ${kind}` }).click()]);
+    const file = await d.path(), text = fs.readFileSync(file), start = text.subarray(0, 8).toString("latin1");
+    const good = { SVG: text.includes("correct on the test set") && /<path d="M[\d.]+ [\d.]+L/.test(text.toString()), PNG: start.startsWith("\x89PNG") && text.length > 5000, CSV: text.toString().split("\n").length > 4 && text.includes("test_acc_avg") }[kind];
+    found(`download ${kind}`, good, `${d.suggestedFilename()}, ${text.length} bytes`);
+  }
+}
+
+async function ofRun() {
+  const page = await open(1360, 900);
+  const before = await length(page);
+  await page.waitForFunction(n => fspda.view.shown()[0].length >= n, before + 3, { timeout: 90_000 });
+  found("curves advance", true, `${before} rows, then ${await length(page)}`);
+  const state = await page.textContent("#state");
+  found("state", state === "running", state);
+  const lit = await page.waitForFunction(() => fspda.agents.graph.sparks.length > 0, null, { timeout: 20_000 }).then(() => true, () => false);
+  found("edges light up", lit, "");
+
+  await page.click("label[for=x-bits_total]");
+  await page.waitForFunction(() => fspda.charts.every(c => !c.u || /^bits sent by all agents, shared-seed accounting$/.test(c.u.axes[0].label)));
+  const ticks = await page.evaluate(() => fspda.charts[1].u.axes[0]._values.filter(Boolean));
+  found("bits axis", ticks.length >= 2 && ticks.every(t => / [kMGT]?bit$/.test(t)), ticks.join(", "));
+  const same = await page.evaluate(() => { const u = fspda.charts[1].u, r = fspda.view.shown()[0]; return r.columns.bits_total.includes(u.data[0].at(-1)); });
+  found("bits are the run's", same, "");
+  await page.click("label[for=x-wall_s]");
+  await page.waitForFunction(() => fspda.charts[0].u.axes[0].label === "wall time");
+  await page.click("label[for=x-iteration]");
+
+  await page.focus("#test_accuracy .plot");
+  for (const k of ["ArrowLeft", "ArrowLeft", "+"]) await page.keyboard.press(k);
+  await page.waitForFunction(() => fspda.view.zoom);
+  const said = await page.textContent("#said");
+  found("keys read and zoom", /^iteration .*mean model \d+\.\d\d %/.test(said), said);
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !fspda.view.zoom);
+  await page.locator("#training_loss .plot").scrollIntoViewIfNeeded();
+  const box = await page.locator("#training_loss .u-over").boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 60, { steps: 5 });
+  await page.mouse.up();
+  const zoomed = await page.waitForFunction(() => fspda.view.zoom && fspda.charts.every(c => !c.u || Math.abs(c.u.scales.x.min - fspda.view.zoom[0]) < 1e-6), null, { timeout: 5000 }).then(() => true, () => false);
+  found("drag zooms all charts", zoomed, "");
+  await page.click("#unzoom");
+  await page.fill("#smooth", "0.6");
+  await page.dispatchEvent("#smooth", "input");
+  await page.waitForFunction(() => fspda.charts[0].u.series.length === 5);
+  found("smoothing keeps the raw curve", true, "");
+  await page.fill("#smooth", "0");
+  await page.dispatchEvent("#smooth", "input");
+  await downloads(page);
+
+  await page.waitForFunction(() => fspda.view.shown()[0].length >= 16, null, { timeout: 90_000 });
+  await page.mouse.move(5, 300);
+  await page.locator("#training_loss .plot").blur();
+  await accessible(page, "light");
+  await fits(page, "desktop");
+  await page.evaluate(() => scrollTo(0, 0));
+  await shot(page, "live");
+
+  const name = await page.evaluate(() => [...document.querySelectorAll("#runs-list .name")].map(e => e.textContent).find(n => n.includes("dsgd")));
+  await page.locator("#runs-list label", { hasText: name }).click();
+  await page.waitForFunction(() => fspda.view.shown().length === 2 && fspda.view.shown().every(r => r.length > 5) && fspda.charts[1].u?.series.length === 3, null, { timeout: 20_000 });
+  found("two runs overlaid", true, await page.textContent("#test_accuracy .readout"));
+  await page.click("label[for=x-bits_total]");
+  await page.waitForTimeout(800);
+  await accessible(page, "two runs");
+  await page.evaluate(() => scrollTo(0, 0));
+  await shot(page, "live-two", false);
+
+  const dark = await open(1360, 900, { colorScheme: "dark" });
+  await dark.waitForTimeout(1500);
+  await accessible(dark, "dark");
+  await shot(dark, "live-dark");
+  await dark.click("#theme");
+  found("light by hand in the dark", (await dark.evaluate(() => getComputedStyle(document.body).backgroundColor)) === "rgb(255, 255, 255)", "");
+  await dark.context().close();
+  const phone = await open(390, 844, { deviceScaleFactor: 2, isMobile: true, hasTouch: true });
+  await phone.waitForTimeout(1500);
+  await accessible(phone, "phone");
+  await fits(phone, "phone");
+  await shot(phone, "live-phone", false);
+  await phone.context().close();
+
+  const click = action => page.click(`#actions [data-action=${action}]`);
+  await click("pause");
+  await page.fill("#token", "guess");
+  await page.click("#token-box button[value=ok]");
+  await page.waitForFunction(() => /token is missing or wrong/.test(document.getElementById("notice").textContent));
+  found("a wrong token does nothing", (await page.textContent("#state")) === "running", await page.textContent("#notice"));
+  expected.push(/403/);
+  await click("pause");
+  await page.fill("#token", token);
+  await page.click("#token-box button[value=ok]");
+  await page.waitForFunction(() => document.getElementById("state").textContent === "paused", null, { timeout: 40_000 });
+  await page.waitForTimeout(600);
+  const at = () => page.evaluate(() => fspda.view.shown()[0].frame.iteration);
+  const [one, two] = [await at(), await page.waitForTimeout(700).then(at)];
+  found("pause", one === two, `iteration ${one}, then ${two}`);
+  await click("resume");
+  await page.waitForFunction(t => fspda.view.shown()[0].frame.iteration > t, two, { timeout: 40_000 });
+  await click("checkpoint");
+  await page.waitForFunction(() => /checkpoint is on its way/.test(document.getElementById("notice").textContent));
+  found("checkpoint", true, "");
+  await click("stop");
+  await page.click("#stop-box button[value=ok]");
+  await page.waitForFunction(() => document.getElementById("state").textContent !== "running", null, { timeout: 20_000 });
+  expected.push(/ERR_(INCOMPLETE_CHUNKED_ENCODING|CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE)/, /Failed to load resource/);
+  await page.waitForFunction(() => document.getElementById("state").textContent === "no connection", null, { timeout: 30_000 });
+  found("stop with the token", true, await page.textContent("#notice"));
+}
+
+async function ofThousand() {
+  const page = await open(1360, 900, {}, "#token=" + token);
+  found("the token leaves the address", !page.url().includes("token"), page.url());
+  await page.waitForFunction(() => fspda.agents.graph.n === 1000 && fspda.agents.calm, null, { timeout: 60_000 });
+  await page.locator("#agents").scrollIntoViewIfNeeded();
+  const pace = await page.evaluate(() => new Promise(done => {
+    const g = fspda.agents.graph, draw = g.draw.bind(g), begin = performance.now(), from = g.drawn;
+    let spent = 0;
+    g.draw = t => { const a = performance.now(); draw(t); spent += performance.now() - a; };
+    const keep = setInterval(() => { const k = Math.floor(Math.random() * 999); g.spoke([[k, k + 1]]); }, 10); // a run that is paused by the machine's load still shows what drawing costs
+    setTimeout(() => { clearInterval(keep); const s = (performance.now() - begin) / 1000, n = g.drawn - from; done({ fps: n / s, ms: spent / n }); }, 4000);
+  }));
+  found("1000 agents at 30 frames a second", pace.fps >= 30, `${pace.fps.toFixed(1)} frames a second, ${pace.ms.toFixed(2)} ms each`);
+  await page.locator("#graph").hover({ position: { x: 200, y: 150 } });
+  const tip = await page.textContent("#graph-tip");
+  found("an agent tells of its data", /agent \d+.*examples \d+/.test(tip), tip);
+  await page.focus("#graph");
+  await page.keyboard.press("ArrowRight");
+  found("keys go from agent to agent", (await page.textContent("#said")).startsWith("agent 1:"), await page.textContent("#said"));
+  await page.click("#agent-table th:nth-child(2) button");
+  const sorted = await page.evaluate(() => [...document.querySelectorAll("#agent-table tbody tr")].map(r => Number(r.cells[1].textContent)));
+  found("the table sorts", sorted.length === 12 && sorted.every((v, i) => i === 0 || v <= sorted[i - 1]), sorted.join(" "));
+  await accessible(page, "a thousand agents");
+  await page.locator("#agents").evaluate(e => scrollTo(0, e.offsetTop - 60));
+  await page.waitForTimeout(700);
+  await shot(page, "live-thousand", false);
+}
+
+const expected = []; // what a browser logs of answers that are meant to be refused
+try {
+  await (scene === "run" ? ofRun() : ofThousand());
+} catch (e) {
+  const page = browser.contexts()[0]?.pages()[0];
+  found("the scene", false, `${e.stack}\nstate ${await page?.textContent("#state")}, notice ${await page?.textContent("#notice")}`);
+}
+const rest = troubles.filter(t => !expected.some(e => e.test(t)));
+found("console", rest.length === 0, rest.join("\n") || "quiet");
+await browser.close();
+console.log(JSON.stringify(findings));

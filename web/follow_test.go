@@ -1,0 +1,189 @@
+package web
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// followed is what a message tells.
+type followed struct {
+	Run            string
+	Fresh          bool
+	Damaged, Every int
+	Columns        []string
+	Rows           [][]*float64
+}
+
+// tail follows a file from the outside: it asks again and again, each time far enough from the last.
+type tail struct {
+	t   *testing.T
+	f   *follower
+	at  place
+	now time.Time
+}
+
+func newTail(t *testing.T, dir string) *tail {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return &tail{t: t, f: &follower{root: root, path: "metrics.jsonl"}, now: time.Now()}
+}
+
+// next returns what is new; nil if nothing is.
+func (l *tail) next() *followed {
+	l.t.Helper()
+	l.now = l.now.Add(pollEvery)
+	b, to := l.f.rows("run", l.at, l.now)
+	l.at = to
+	if b == nil {
+		return nil
+	}
+	m := &followed{}
+	if err := json.Unmarshal(b, m); err != nil {
+		l.t.Fatalf("%v: %s", err, b)
+	}
+	for _, row := range m.Rows {
+		if len(row) != len(m.Columns) {
+			l.t.Fatalf("%d numbers in %d columns", len(row), len(m.Columns))
+		}
+	}
+	return m
+}
+
+// iterations are those of the rows of a message.
+func (m *followed) iterations() []float64 {
+	var at []float64
+	for _, r := range m.Rows {
+		at = append(at, *r[0])
+	}
+	return at
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file is followed as it grows, line by line, through rows that a resumed run makes again and through its replacement.
+func TestFollow(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "metrics.jsonl")
+	l := newTail(t, dir)
+	if m := l.next(); m != nil {
+		t.Errorf("without a file: %+v", m)
+	}
+	rows := evaluations(6)
+	appendTo(t, path, jsonl(t, rows[:3]))
+	if m := l.next(); m == nil || !m.Fresh || len(m.Rows) != 3 || m.Every != 1 || m.Columns[0] != "iteration" {
+		t.Fatalf("%+v", m)
+	}
+	if m := l.next(); m != nil {
+		t.Errorf("nothing was added: %+v", m)
+	}
+	text := line(t, rows[3])
+	appendTo(t, path, text[:20])
+	if m := l.next(); m != nil {
+		t.Errorf("a line that is being written was read: %+v", m)
+	}
+	appendTo(t, path, text[20:]+"damaged\n\n"+line(t, rows[4]))
+	if m := l.next(); m == nil || m.Fresh || len(m.Rows) != 2 || m.Damaged != 1 {
+		t.Fatalf("%+v", m)
+	}
+	appendTo(t, path, line(t, rows[2])) // the run went back
+	if m := l.next(); m == nil || !m.Fresh || len(m.Rows) != 3 || m.iterations()[2] != 400 {
+		t.Fatalf("%+v", m)
+	}
+	if err := replace(path, []byte(jsonl(t, rows[:2]))); err != nil {
+		t.Fatal(err)
+	}
+	if m := l.next(); m == nil || !m.Fresh || len(m.Rows) != 2 || m.Damaged != 0 {
+		t.Fatalf("%+v", m)
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if m := l.next(); m == nil || !m.Fresh || len(m.Rows) != 0 {
+		t.Fatalf("an emptied file: %+v", m)
+	}
+}
+
+// However many ask, the file is looked at once in a while.
+func TestFollowPolls(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "metrics.jsonl")
+	rows := evaluations(2)
+	appendTo(t, path, line(t, rows[0]))
+	l := newTail(t, dir)
+	l.next()
+	appendTo(t, path, line(t, rows[1]))
+	if b, _ := l.f.rows("run", l.at, l.now.Add(pollEvery/2)); b != nil {
+		t.Error("the file was looked at again at once")
+	}
+	if l.next() == nil {
+		t.Error("the file was not looked at again")
+	}
+}
+
+// A long history comes in parts and with gaps, first row and order kept.
+func TestFollowLong(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	for i := range 3*thinAbove + 1 {
+		b.WriteString(line(t, map[string]any{"iteration": i}))
+	}
+	appendTo(t, filepath.Join(dir, "metrics.jsonl"), b.String())
+	l := newTail(t, dir)
+	var at []float64
+	for m := l.next(); m != nil; m = l.next() {
+		if len(m.Rows) > rowsAtOnce {
+			t.Fatalf("%d rows in a message", len(m.Rows))
+		}
+		at = append(at, m.iterations()...)
+	}
+	if len(at) < thinAbove/2 || len(at) > 2*thinAbove || at[0] != 0 {
+		t.Errorf("%d rows, from %v", len(at), at[0])
+	}
+	for i := 1; i < len(at); i++ {
+		if at[i] <= at[i-1] {
+			t.Fatalf("iteration %v after %v", at[i], at[i-1])
+		}
+	}
+}
+
+// Where a named pipe or a folder stands in place of a file, nobody waits for it.
+func TestFollowFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "metrics.jsonl"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if m := newTail(t, dir).next(); m != nil {
+		t.Errorf("%+v", m)
+	}
+}
+
+// Followers that nobody uses are let go.
+func TestFollowersBounded(t *testing.T) {
+	fs := &followers{of: map[string]*follower{}}
+	now := time.Now()
+	for i := range keepReaders + 10 {
+		fs.get(string(rune('a'+i)), now.Add(time.Duration(i)*time.Second))
+	}
+	if len(fs.of) != keepReaders || fs.of["a"] != nil {
+		t.Errorf("%d files are kept, the first of them is %v", len(fs.of), fs.of["a"])
+	}
+}

@@ -1,0 +1,93 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+)
+
+// markdown is the report as a page for papers and notes: the same numbers, with the pictures of the folder plots.
+func (v *view) markdown() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s Status: %s.\n\n", v.Name, v.Sentence, v.Status)
+	for _, m := range v.Missing {
+		fmt.Fprintf(&b, "There is no %s in the folder of the run.\n\n", m)
+	}
+	b.WriteString("## Curves\n\n")
+	for _, axis := range axesOf("") {
+		for i := range charts {
+			fmt.Fprintf(&b, "![%s against %s](plots/%s-%s.svg)\n", charts[i].title, axis.id, charts[i].id, axis.id)
+		}
+	}
+	b.WriteString("\n## At the end\n\n")
+	factTable(&b, v.Results)
+	b.WriteString("## What was sent\n\n")
+	factTable(&b, v.Bits)
+	v.milestoneTable(&b)
+	if v.SplitNote != "" || v.GraphNote != "" {
+		split, _, _ := strings.Cut(v.SplitNote, " A cell's") // what follows explains a picture
+		fmt.Fprintf(&b, "## Data and graph\n\n%s %s\n\n", split, v.GraphNote)
+	}
+	b.WriteString("## Run it again\n\n")
+	if v.Command != "" {
+		fenced(&b, "sh", v.Command)
+	}
+	factTable(&b, v.Environment)
+	if v.Config != "" {
+		b.WriteString("## Configuration\n\n")
+		fenced(&b, "yaml", strings.TrimRight(v.Config, "\n"))
+	}
+	return []byte(strings.TrimRight(b.String(), "\n") + "\n")
+}
+
+// milestoneTable says what shares of the best accuracy cost.
+func (v *view) milestoneTable(b *strings.Builder) {
+	b.WriteString("## What an accuracy cost\n\n")
+	if len(v.Milestones) == 0 {
+		b.WriteString("No test accuracy above zero was measured.\n\n")
+		return
+	}
+	b.WriteString("When the test accuracy of the mean model first reached a share of its best, and what had been sent by then.\n\n| of the best | accuracy | iteration | wall time |")
+	for _, m := range v.Modes {
+		b.WriteString(" bits, " + m + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("--:|", 3+len(v.Modes)) + "\n")
+	for _, m := range v.Milestones {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", m.Share, m.Level, m.Iteration, m.Wall, strings.Join(m.Bits, " | "))
+	}
+	b.WriteString("\n")
+}
+
+// factTable writes facts as a table, with a column of notes where there are any.
+func factTable(b *strings.Builder, facts []fact) {
+	noted := false
+	for _, f := range facts {
+		noted = noted || f.Note != ""
+	}
+	if noted {
+		b.WriteString("| | | |\n|---|--:|---|\n")
+	} else {
+		b.WriteString("| | |\n|---|---|\n")
+	}
+	for _, f := range facts {
+		fmt.Fprintf(b, "| %s | %s |", cellText(f.Name), cellText(f.Value))
+		if noted {
+			fmt.Fprintf(b, " %s |", cellText(f.Note))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+}
+
+// cellText keeps a text in its cell.
+func cellText(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(clean(s))
+}
+
+// fenced writes a text as a block of code, whatever it holds.
+func fenced(b *strings.Builder, kind, text string) {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	fmt.Fprintf(b, "%s%s\n%s\n%s\n\n", fence, kind, text, fence)
+}

@@ -1,0 +1,100 @@
+package web
+
+import (
+	"bytes"
+	"image/color"
+	"time"
+
+	"codeberg.org/go-fonts/liberation/liberationsansbold"
+	"codeberg.org/go-fonts/liberation/liberationsansregular"
+	"codeberg.org/go-pdf/fpdf"
+)
+
+// pdf paints a drawing as a page of its size, with the letters it needs inside. The file has a fixed date, so that the same drawing makes
+// the same bytes. gonum's canvas for PDF cannot write letters outside of one code page, such as a minus sign.
+func (d *drawing) pdf() ([]byte, error) {
+	p := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: d.w, Ht: d.h}})
+	p.SetCreationDate(time.Unix(0, 0).UTC())
+	p.SetModificationDate(time.Unix(0, 0).UTC())
+	p.SetCatalogSort(true)
+	p.SetTitle(clean(d.alt), true)
+	p.SetAutoPageBreak(false, 0)
+	p.AddUTF8FontFromBytes("sans", "", liberationsansregular.TTF)
+	p.AddUTF8FontFromBytes("sans", "B", liberationsansbold.TTF)
+	p.AddPage()
+	p.SetLineJoinStyle("round")
+	for i := range d.marks {
+		d.marks[i].pdf(p)
+	}
+	var b bytes.Buffer
+	err := p.Output(&b)
+	return b.Bytes(), err
+}
+
+// pdf paints one mark.
+func (m *mark) pdf(p *fpdf.Fpdf) {
+	s := styleOf(m.style)
+	if m.kind == text || m.kind == upright {
+		m.pdfText(p, s)
+		return
+	}
+	fill := s.fill != "" && m.kind != polyline
+	if fill {
+		setColour(p.SetFillColor, toneOf(s.fill).light)
+		_, _, _, a := faded(toneOf(s.fill).light, s.opacity, m.level).RGBA()
+		p.SetAlpha(float64(a)/0xffff, "Normal")
+	}
+	if s.stroke != "" {
+		setColour(p.SetDrawColor, toneOf(s.stroke).light)
+		p.SetLineWidth(s.width)
+		p.SetDashPattern(s.dash, 0)
+	}
+	how := "D"
+	switch {
+	case fill && s.stroke != "":
+		how = "DF"
+	case fill:
+		how = "F"
+	}
+	m.pdfShape(p, how)
+	p.SetAlpha(1, "Normal")
+}
+
+// pdfShape draws the outline of a mark.
+func (m *mark) pdfShape(p *fpdf.Fpdf, how string) {
+	if m.kind == disc {
+		p.Circle(m.at[0].x, m.at[0].y, m.r, how)
+		return
+	}
+	if len(m.at) == 0 {
+		return
+	}
+	p.MoveTo(m.at[0].x, m.at[0].y)
+	for _, q := range m.at[1:] {
+		p.LineTo(q.x, q.y)
+	}
+	if m.kind == polygon {
+		p.ClosePath()
+	}
+	p.DrawPath(how)
+}
+
+func (m *mark) pdfText(p *fpdf.Fpdf, s *style) {
+	weight := ""
+	if s.bold {
+		weight = "B"
+	}
+	p.SetFont("sans", weight, s.size)
+	setColour(p.SetTextColor, toneOf(s.fill).light)
+	t := clean(m.text)
+	x, y := m.at[0].x, m.at[0].y
+	if m.kind == upright {
+		p.TransformBegin()
+		p.TransformRotate(90, x, y)
+		defer p.TransformEnd()
+	}
+	p.Text(x-p.GetStringWidth(t)*float64(m.align)/2, y, t)
+}
+
+// setColour gives a colour to one of the setters of a page.
+func setColour(to func(r, g, b int), c color.RGBA) { to(int(c.R), int(c.G), int(c.B)) }

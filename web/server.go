@@ -1,0 +1,238 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say what a [Server] shows.
+type Options struct {
+	Dir      string // the folder of runs; nothing outside it is ever read, not through links either
+	Only     string // the one run below Dir to be shown; empty for all
+	Live     *Live  // a run in this process; nil for none
+	Token    string // that steering it takes; empty: nobody can steer
+	Loopback bool   // only programs of this machine can connect: refuse names that are not its own
+}
+
+// Server shows runs to browsers: those in a folder, as their files grow, and one in this process. It reads when it is asked and keeps nothing
+// waiting, so neither many nor slow readers can hold a run up. Serve it with [Serve].
+type Server struct {
+	opt       Options
+	root      *os.Root
+	runs      *runList
+	followers *followers
+	camera    *camera // nil without a live run
+	streams   chan struct{}
+	mux       http.Handler
+}
+
+// mostStreams is how many readers can follow at a time.
+const mostStreams = 64
+
+// NewServer makes a server. Close it when it is not needed any more.
+func NewServer(opt Options) (*Server, error) {
+	root, err := os.OpenRoot(opt.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("web: open the folder of runs: %w", err)
+	}
+	s := &Server{opt: opt, root: root, runs: &runList{root: root, only: opt.Only, live: opt.Live},
+		followers: &followers{root: root, of: map[string]*follower{}}, streams: make(chan struct{}, mostStreams)}
+	if opt.Live != nil {
+		s.camera = &camera{live: opt.Live}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /assets/{name}", s.asset)
+	mux.HandleFunc("GET /api/runs", s.listRuns)
+	mux.HandleFunc("GET /api/run", s.describe)
+	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("POST /api/steer", s.steer)
+	mux.HandleFunc("GET /files/", s.file)
+	s.mux = http.NewCrossOriginProtection().Handler(mux)
+	return s, nil
+}
+
+// Close lets go of the folder.
+func (s *Server) Close() error { return s.root.Close() }
+
+// Readers is how many follow runs at the moment.
+func (s *Server) Readers() int { return len(s.streams) }
+
+// contentPolicy lets the page load what this server has, and nothing else.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if s.opt.Loopback && !localName(r.Host) {
+		http.Error(w, "this server answers to localhost only", http.StatusMisdirectedRequest)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// localName tells whether a request was made to a name of this machine. A page from elsewhere that has its own name resolve to
+// 127.0.0.1 would otherwise be of our origin.
+func localName(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// listRuns answers with the list of runs.
+func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, struct {
+		Runs  []RunInfo `json:"runs"`
+		Live  string    `json:"live"`
+		Steer bool      `json:"steer"`
+	}{append([]RunInfo{}, s.runs.list(time.Now())...), s.liveRun(), s.opt.Live != nil && s.opt.Token != ""})
+}
+
+func (s *Server) liveRun() string {
+	if s.opt.Live == nil {
+		return ""
+	}
+	return s.opt.Live.Run
+}
+
+// runOf returns the run that a request is about, or answers that there is none.
+func (s *Server) runOf(w http.ResponseWriter, r *http.Request) (string, bool) {
+	run := r.URL.Query().Get("run")
+	if !s.runs.has(run, time.Now()) {
+		http.Error(w, "no such run", http.StatusNotFound)
+		return "", false
+	}
+	return run, true
+}
+
+// mostEdgesSent bounds the graph that a browser gets.
+const mostEdgesSent = 20_000
+
+// describe answers with all that stands of a run from its start.
+func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
+	name, ok := s.runOf(w, r)
+	if !ok {
+		return
+	}
+	run := &run{name: name}
+	var problems []string
+	damaged := func(err error) {
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	text := func(file string) []byte {
+		b, err := readable(s.root, within(name, file))
+		damaged(err)
+		return b
+	}
+	var err error
+	run.yaml, run.config, err = parseConfig("config.yaml", text("config.yaml"))
+	damaged(err)
+	if b := text("summary.json"); b != nil {
+		run.summary, err = parseSummary("summary.json", b)
+		damaged(err)
+	}
+	sh := &shards{}
+	if b := text("shards.json"); b != nil {
+		if sh, err = parseShards("shards.json", b); err != nil {
+			damaged(err)
+			sh = &shards{}
+		}
+	}
+	all := len(sh.Edges)
+	if all > mostEdgesSent {
+		sh.Edges = sh.Edges[:mostEdgesSent]
+	}
+	writeJSON(w, map[string]any{
+		"run": name, "sentence": run.sentence(), "config": clean(run.yaml), "command": s.command(run), "accounting": run.accounting(),
+		"graph": run.setting("graph"), "classes": sh.Classes, "agents": sh.Agents, "edges": sh.Edges, "edge_count": all,
+		"environment": run.environment(), "problems": problems, "files": s.filesOf(name),
+	})
+}
+
+// command is how to make the run again: as it was typed, or from its configuration.
+func (s *Server) command(r *run) string {
+	if c := r.summary.text("command"); c != "" {
+		return c
+	}
+	if l := s.opt.Live; l != nil && l.Run == r.name && l.Command != "" {
+		return clean(l.Command)
+	}
+	if r.yaml == "" {
+		return ""
+	}
+	return clean("fspda train -c " + filepath.Join(s.opt.Dir, filepath.FromSlash(r.name), "config.yaml") + " --out ANOTHER")
+}
+
+// shown are the files of a run that browsers can have, with their types. Pages have scripts and styles of their own, and nothing from elsewhere.
+var shown = map[string]string{
+	"report.html": "text/html; charset=utf-8", "report.md": "text/markdown; charset=utf-8", "config.yaml": "text/plain; charset=utf-8", "metrics.csv": "text/csv; charset=utf-8",
+	"metrics.jsonl": "application/jsonl; charset=utf-8", "summary.json": "application/json", "shards.json": "application/json",
+	"links.yaml": "text/plain; charset=utf-8",
+}
+
+// filesOf lists the files of a run that browsers can have.
+func (s *Server) filesOf(run string) []string {
+	var names []string
+	for name := range shown {
+		if s.runs.regular(within(run, name)) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// file answers with a file of a run: /files/RUN/NAME.
+func (s *Server) file(w http.ResponseWriter, r *http.Request) {
+	run, name := ".", strings.TrimPrefix(r.URL.Path, "/files/")
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		run, name = name[:i], name[i+1:]
+	}
+	kind, ok := shown[name]
+	if !ok || !s.runs.has(run, time.Now()) {
+		http.NotFound(w, r)
+		return
+	}
+	f, info, err := openRegular(s.root, within(run, name))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer f.Close()
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
+	http.ServeContent(w, r, "", info.ModTime(), f)
+}
+
+// writeJSON answers with v.
+func writeJSON(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, "the answer cannot be written: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b) // a reader that is gone needs no answer
+}

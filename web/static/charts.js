@@ -1,0 +1,305 @@
+// The four charts: curves of the runs that are ticked, against iterations, time or bits.
+import { significant, percent, bits, grouped, duration, si, tickPlain, tickPercent, tickTime, dash } from "./format.js";
+import { smoothed } from "./runs.js";
+import { asSVG, asPNG, asCSV, download } from "./export.js";
+
+const plain = { tick: tickPlain, value: v => significant(v, 4) };
+const share = { tick: tickPercent, value: v => percent(v) };
+
+const definitions = [
+  { id: "training_loss", title: "Training loss", y: "loss on the training data", log: "auto", ...plain,
+    kinds: [["train_loss_avg", "mean model"], ["train_loss_worst", "worst agent"]] },
+  { id: "test_accuracy", title: "Test accuracy", y: "correct on the test set", log: false, ...share,
+    kinds: [["test_acc_avg", "mean model"], ["test_acc_min", "worst agent"], ["test_acc_mean", "mean of agents"]], band: ["test_acc_min", "test_acc_max"] },
+  { id: "consensus_error", title: "Consensus error", y: "squared distance to mean", log: true, ...plain,
+    kinds: [["consensus", "sum over agents"], ["consensus_max", "farthest agent"]] },
+  { id: "gradient_norm", title: "Squared gradient norm", y: "of the whole training loss", log: true, ...plain,
+    kinds: [["grad_sq_avg", "mean model"], ["grad_sq_worst", "worst agent"]] },
+];
+
+export const axes = {
+  iteration: { name: "iteration", label: () => "iteration", tick: v => v >= 1000 ? si(v, "", 4).replace(" ", "") : significant(v, 4), value: v => "iteration " + grouped(v) },
+  wall_s: { name: "time", label: () => "wall time", tick: tickTime, value: duration,
+    steps: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000] },
+  bits_total: { name: "bits", label: view => `bits sent by all agents, ${view.accounting()} accounting`, tick: v => bits(v), value: bits },
+  virtual_time: { name: "virtual time", label: () => "virtual time of the last agent", tick: v => significant(v, 4), value: v => significant(v, 4) },
+};
+
+const kindColours = ["blue", "orange", "green"];
+export const runColours = ["blue", "orange", "green", "purple", "wine", "olive", "slate", "ink"];
+const dashes = [[], [7, 3], [2, 2.5]];
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const translucent = (hex, a) => hex + Math.round(255 * a).toString(16).padStart(2, "0");
+
+// logTicks marks all digits of all decades, and says which marks get a label: as many as there is room for.
+function logTicks(u, axis, min, max) {
+  const ticks = [];
+  for (let e = Math.floor(Math.log10(min)) - 1; e <= Math.log10(max); e++) for (let m = 1; m < 10; m++) {
+    const v = Number(`${m}e${e}`);
+    if (v >= min && v <= max) ticks.push(v);
+  }
+  return ticks;
+}
+function logLabels(u, ticks) {
+  const decades = Math.log10(ticks.at(-1) / ticks[0]), digit = v => Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9));
+  const powers = ticks.filter(v => digit(v) === 1).length, every = Math.max(1, Math.ceil(powers / 7));
+  return ticks.map(v => {
+    const d = digit(v);
+    if (powers >= 3) return d === 1 && Math.round(Math.log10(v)) % every === 0 ? v : null;
+    return decades < 0.5 || d === 1 || d === 2 || d === 5 ? v : null;
+  });
+}
+
+const make = (name, attrs = {}, ...children) => {
+  const e = document.createElement(name);
+  for (const k in attrs) k in e && k !== "role" ? (e[k] = attrs[k]) : e.setAttribute(k, attrs[k]);
+  e.append(...children);
+  return e;
+};
+
+class Chart {
+  constructor(def, view) {
+    this.def = def;
+    this.view = view;
+    this.log = null; // null: as the definition says
+    this.off = new Set(def.kinds.slice(1).map(k => k[0])); // of several runs, the first kind alone is shown
+    this.offAlone = new Set();
+    this.shape = "";
+    this.legend = make("div", { className: "legend" });
+    this.readout = make("div", { className: "readout" });
+    this.plot = make("div", { className: "plot", tabIndex: 0, role: "application", "aria-roledescription": "chart" });
+    this.logButton = make("button", { type: "button", textContent: "log y", title: "logarithmic y axis", onclick: () => { this.log = !this.isLog; this.update(); } });
+    const save = (name, how) => make("button", { type: "button", textContent: name, title: `download as ${name}`, "aria-label": `Download ${def.title} as ${name}`, onclick: () => how() });
+    this.node = make("figure", { className: "chart", id: def.id },
+      make("figcaption", {}, make("b", { textContent: def.title }), make("span", { className: "tools" }, this.logButton,
+        save("SVG", () => download(`${def.id}.svg`, "image/svg+xml", asSVG(this.picture()))),
+        save("PNG", () => asPNG(this.picture(), this.u).then(b => download(`${def.id}.png`, "image/png", b))),
+        save("CSV", () => download(`${def.id}.csv`, "text/csv", asCSV(this.view.shown(), this.view.x, this.columns()))))),
+      this.legend, this.plot, this.readout);
+    this.plot.addEventListener("keydown", e => this.key(e));
+    new ResizeObserver(() => this.resize()).observe(this.plot);
+  }
+
+  several() { return this.view.shown().length > 1; }
+  hidden() { return this.several() ? this.off : this.offAlone; }
+  columns() { return [...new Set([...this.def.kinds.map(k => k[0]), ...(this.def.band ?? [])])]; }
+
+  // lines says what is to be drawn: a line for each run and kind.
+  lines() {
+    const runs = this.view.shown(), several = runs.length > 1, lines = [];
+    for (const run of runs) {
+      this.def.kinds.forEach(([column, kind], k) => {
+        if (this.hidden().has(column) || !run.columns[column]) return;
+        const c = colour(several ? this.view.colourOf(run) : kindColours[k]);
+        lines.push({ run, column, name: several ? `${this.view.nameOf(run)}, ${kind}` : kind, colour: c, dash: dashes[k] });
+      });
+    }
+    return lines;
+  }
+
+  // points returns the places and values of a column that the axes can show.
+  points(run, columns, log) {
+    const xs = run.columns[this.view.x] ?? [], logx = this.view.logx, at = [], rows = [];
+    let last = -Infinity;
+    for (let r = 0; r < run.length; r++) {
+      const x = xs[r];
+      if (x === null || x === undefined || x <= last || logx && x <= 0) continue;
+      last = x;
+      at.push(x);
+      rows.push(r);
+    }
+    return [at, ...columns.map(c => rows.map(r => { const v = run.columns[c]?.[r]; return v === null || v === undefined || log && v <= 0 ? null : v; }))];
+  }
+
+  decideLog(lines) {
+    if (this.log !== null) return this.log;
+    if (this.def.log !== "auto") return this.def.log;
+    let lo = Infinity, hi = -Infinity;
+    for (const l of lines) for (const v of l.run.columns[l.column]) if (v !== null) { if (v < lo) lo = v; if (v > hi) hi = v; }
+    return lo > 0 && hi > 10 * lo;
+  }
+
+  update() {
+    const lines = this.lines();
+    this.isLog = this.decideLog(lines);
+    this.logButton.setAttribute("aria-pressed", this.isLog);
+    this.drawLegend();
+    this.node.classList.toggle("several", this.several());
+    const { data, series, bands } = this.assemble(lines);
+    const empty = !series.length || !data.slice(1).some(ys => ys.some(v => v !== null));
+    const shape = JSON.stringify([this.isLog, this.view.x, this.view.logx, series.map(s => [s.stroke, s.dash, s.name]), bands, data[0]?.length > 40, empty, colour("ink")]);
+    this.lines_ = lines;
+    if (shape !== this.shape || !this.u) this.rebuild(shape, data, series, bands, empty);
+    else this.u.setData(data, false);
+    if (this.u) this.u.setScale("x", this.xRange(data[0]));
+    this.show(this.u?.cursor.idx);
+  }
+
+  // assemble puts the points of all lines on common places.
+  assemble(lines) {
+    const tables = [], series = [], smooth = this.view.smooth;
+    const alone = !this.several() && lines.length && this.def.band && !smooth;
+    const bands = [];
+    if (alone) {
+      tables.push(this.points(lines[0].run, this.def.band, this.isLog));
+      const edge = { stroke: "transparent", width: 0, points: { show: false }, quiet: true, name: "band" };
+      series.push(edge, edge);
+      bands.push({ series: [2, 1], fill: translucent(colour("blue"), 0.14) });
+    }
+    for (const l of lines) {
+      const [xs, ys] = this.points(l.run, [l.column], this.isLog);
+      if (smooth) {
+        tables.push([xs, ys, smoothed(ys, smooth)]);
+        series.push({ ...l, stroke: translucent(l.colour, 0.25), width: 1.2, quiet: true });
+      } else tables.push([xs, ys]);
+      series.push({ ...l, stroke: l.colour, width: 2 });
+    }
+    return { data: tables.length === 1 ? tables[0] : tables.length ? uPlot.join(tables) : [[]], series, bands };
+  }
+
+  xRange(xs) {
+    if (this.view.zoom) return { min: this.view.zoom[0], max: this.view.zoom[1] };
+    if (!xs?.length) return { min: this.view.logx ? 1 : 0, max: 10 };
+    let lo = xs[0], hi = xs.at(-1);
+    if (lo === hi) return this.view.logx ? { min: lo / 2, max: hi * 2 } : { min: lo - 1, max: hi + 1 };
+    return { min: lo, max: hi };
+  }
+
+  rebuild(shape, data, series, bands, empty) {
+    this.u?.destroy();
+    this.u = null;
+    this.shape = shape;
+    this.plot.replaceChildren();
+    if (empty) {
+      this.plot.append(make("div", { className: "empty", textContent: this.view.shown().some(r => r.length) ? (this.isLog || this.view.logx ? "no value above zero for a logarithmic axis" : "not measured in this run") : "waiting for the first evaluation" }));
+      this.plot.setAttribute("aria-label", `${this.def.title}: nothing to show yet`);
+      return;
+    }
+    const ink = colour("soft"), grid = colour("faint"), x = axes[this.view.x];
+    const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 }, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 20, labelGap: 0 };
+    const step = splits => { const s = splits.filter(v => v !== null); return s.length > 1 ? s[1] - s[0] : 0; };
+    const width = Math.max(200, this.plot.clientWidth), height = this.plot.clientHeight;
+    this.u = new uPlot({
+      width, height, series: [{}, ...series.map(s => ({ label: s.name, stroke: s.stroke, width: s.width, dash: s.dash, spanGaps: true,
+        points: s.points ?? { show: data[0].length <= 40 && !s.quiet, size: 5, fill: s.stroke, stroke: s.stroke } }))],
+      bands: bands, legend: { show: false }, padding: [8, 26, 0, 0],
+      scales: { x: { time: false, distr: this.view.logx ? 3 : 1, auto: false, range: (u, lo, hi) => [lo, hi] },
+        y: { distr: this.isLog ? 3 : 1, range: (u, lo, hi) => this.yRange(lo, hi) } },
+      axes: [
+        { ...axis, label: x.label(this.view), size: 36, space: 74, values: (u, s) => s.map(v => v === null ? "" : x.tick(v)), ...(this.view.logx ? { splits: logTicks, filter: logLabels } : x.steps ? { incrs: x.steps } : {}) },
+        { ...axis, label: this.def.y, size: 58, space: 34, values: (u, s) => s.map(v => v === null ? "" : this.def.tick(v, this.isLog ? 0 : step(s))), ...(this.isLog ? { splits: logTicks, filter: logLabels } : {}) },
+      ],
+      cursor: { sync: { key: "fspda", setSeries: false }, drag: { x: true, y: false, uni: 20 }, points: { size: 7 },
+        bind: { dblclick: () => () => { this.view.setZoom(null); return null; } } },
+      hooks: {
+        setCursor: [u => this.show(u.cursor.idx)],
+        setSelect: [u => { if (u.select.width > 4) this.view.setZoom([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")]); }],
+      },
+    }, data, this.plot);
+  }
+
+  yRange(lo, hi) {
+    if (lo === null || hi === null) return this.isLog ? [0.1, 1] : [0, 1];
+    if (this.isLog) {
+      if (lo <= 0) return [0.1, 1];
+      const f = hi / lo > 1.05 ? (hi / lo) ** 0.04 : 2;
+      return [lo / f, hi * f];
+    }
+    if (hi - lo <= 1e-9 * Math.max(Math.abs(lo), Math.abs(hi))) { const d = Math.abs(lo) / 10 || 1; return [lo - d, hi + d]; }
+    const pad = 0.04 * (hi - lo);
+    return [lo === 0 ? 0 : lo - pad, hi + pad];
+  }
+
+  resize() {
+    if (this.u && this.plot.clientWidth > 0) this.u.setSize({ width: this.plot.clientWidth, height: this.plot.clientHeight });
+  }
+
+  drawLegend() {
+    const several = this.several(), hidden = this.hidden();
+    const state = JSON.stringify([several, [...hidden], colour("ink")]);
+    if (state === this.legendState) return;
+    this.legendState = state;
+    this.legend.replaceChildren(...this.def.kinds.map(([column, name], k) => {
+      const b = make("button", { type: "button", "aria-pressed": !hidden.has(column), onclick: () => {
+        hidden.has(column) ? hidden.delete(column) : hidden.add(column);
+        this.update();
+      } });
+      const stroke = colour(several ? "soft" : kindColours[k]);
+      b.innerHTML = `<svg viewBox="0 0 22 8" aria-hidden="true"><line x1="0" x2="22" y1="4" y2="4" stroke="${stroke}" stroke-width="2" stroke-dasharray="${dashes[k].join(" ")}"/></svg>`;
+      b.append(name);
+      return b;
+    }));
+  }
+
+  // show writes the values at the cursor, or the latest.
+  show(idx) {
+    const lines = this.lines_ ?? [], u = this.u;
+    if (!u) { this.readout.textContent = ""; return; }
+    const xs = u.data[0], at = idx ?? xs.length - 1;
+    const values = [];
+    u.series.forEach((s, k) => {
+      if (k === 0 || !s.width || s.label === "band" || String(s.stroke?.(u, k) ?? "").length === 9) return;
+      let v = null;
+      for (let d = 0; d < 60 && v === null; d++) v = u.data[k][at - d] ?? u.data[k][at + d] ?? null;
+      if (v !== null) values.push(`${s.label} ${this.def.value(v)}`);
+    });
+    const where = xs.length ? axes[this.view.x].value(xs[at]) : dash;
+    this.readout.textContent = `${where}: ${values.join(" · ")}`;
+    this.plot.setAttribute("aria-label", `${this.def.title} against ${axes[this.view.x].label(this.view)}, ${lines.length} curves. ${this.readout.textContent}. Arrow keys read values, plus and minus zoom, Escape shows all.`);
+  }
+
+  key(e) {
+    const u = this.u;
+    if (!u || e.ctrlKey || e.metaKey || e.altKey) return;
+    const xs = u.data[0], { min, max } = u.scales.x, inside = xs.map((x, i) => i).filter(i => xs[i] >= min && xs[i] <= max);
+    const now = u.cursor.idx ?? inside.at(-1) ?? 0;
+    const move = i => {
+      i = Math.min(inside.at(-1) ?? 0, Math.max(inside[0] ?? 0, i));
+      u.setCursor({ left: u.valToPos(xs[i], "x"), top: u.over.clientHeight / 2 });
+      this.view.say(this.readout.textContent);
+    };
+    const jump = Math.max(1, Math.round(inside.length / 20));
+    const keys = {
+      ArrowLeft: () => move(now - (e.shiftKey ? jump : 1)), ArrowRight: () => move(now + (e.shiftKey ? jump : 1)),
+      Home: () => move(inside[0]), End: () => move(inside.at(-1)), Escape: () => this.view.setZoom(null),
+      "+": () => this.zoom(xs[now], 0.6), "-": () => this.zoom(xs[now], 1 / 0.6),
+    };
+    if (!keys[e.key]) return;
+    e.preventDefault();
+    keys[e.key]();
+  }
+
+  zoom(about, factor) {
+    const { min, max } = this.u.scales.x, logx = this.view.logx;
+    const f = logx ? Math.log : v => v, g = logx ? Math.exp : v => v;
+    const all = this.xRange_();
+    const lo = g(f(about) - (f(about) - f(min)) * factor), hi = g(f(about) + (f(max) - f(about)) * factor);
+    this.view.setZoom(lo <= all.min && hi >= all.max ? null : [Math.max(lo, all.min), Math.min(hi, all.max)]);
+  }
+
+  // xRange_ is the whole range, whatever is zoomed.
+  xRange_() {
+    const xs = this.u.data[0];
+    return { min: xs[0], max: xs.at(-1) };
+  }
+
+  // picture is all that is needed to draw the chart elsewhere.
+  picture() {
+    const u = this.u;
+    const { data, series } = this.assemble(this.lines_ ?? []);
+    const axis = k => u ? (u.axes[k]._splits ?? []).map((v, i) => [v, u.axes[k]._values?.[i] ?? ""]).filter(([v]) => v !== null) : [];
+    return {
+      title: this.def.title, xLabel: axes[this.view.x].label(this.view), yLabel: this.def.y, logx: this.view.logx, logy: this.isLog,
+      x: u?.scales.x ?? { min: 0, max: 1 }, y: u?.scales.y ?? { min: 0, max: 1 }, xTicks: axis(0), yTicks: axis(1), xs: data[0],
+      series: series.map((s, k) => ({ ...s, ys: data[k + 1] })).filter(s => s.name !== "band"),
+      ink: colour("ink"), soft: colour("soft"), line: colour("line"), paper: colour("paper"),
+    };
+  }
+}
+
+// makeCharts puts the charts into a node. view says what they show.
+export function makeCharts(node, view) {
+  const charts = definitions.map(d => new Chart(d, view));
+  node.append(...charts.map(c => c.node));
+  return charts;
+}

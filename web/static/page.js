@@ -1,0 +1,322 @@
+// The live page: which runs it shows, what it hears of them, and the buttons that steer one.
+import { significant, percent, bits, grouped, duration, bytes, si, dash } from "./format.js";
+import { Run } from "./runs.js";
+import { makeCharts, axes, runColours } from "./charts.js";
+import { Agents } from "./agents.js";
+
+const id = name => document.getElementById(name);
+const runs = new Map(); // by name, those of which something is known
+let list = [], picked = [], live = "", canSteer = false, source = null, lost = false;
+
+const say = text => { id("said").textContent = text; };
+const store = (key, value) => { try { sessionStorage.setItem(key, value); } catch { /* a browser that keeps nothing asks again */ } };
+const stored = key => { try { return sessionStorage.getItem(key); } catch { return null; } };
+const run = name => { if (!runs.has(name)) runs.set(name, new Run(name)); return runs.get(name); };
+const first = () => run(picked[0] ?? "");
+
+// What the charts show, and how they ask for another view.
+const view = {
+  x: "iteration", logx: false, smooth: 0, zoom: null,
+  shown: () => picked.map(run),
+  colourOf: r => runColours[picked.indexOf(r.name) % runColours.length],
+  nameOf: r => list.find(i => i.run === r.name)?.name ?? r.name,
+  accounting: () => first().about?.accounting ?? "shared-seed",
+  setZoom: z => { view.zoom = z; id("unzoom").hidden = !z; drawCharts(); },
+  say,
+};
+const charts = makeCharts(id("charts"), view);
+const agents = new Agents(say);
+let asked = false;
+function drawCharts() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => { asked = false; for (const c of charts) c.update(); });
+}
+
+// ---- the bar above the charts
+
+function fillAxes() {
+  const shown = Object.keys(axes).filter(k => k !== "virtual_time" || view.shown().some(r => r.has("virtual_time")));
+  if (id("xaxis").dataset.shown === shown.join()) return;
+  id("xaxis").dataset.shown = shown.join();
+  id("xaxis").replaceChildren(id("xaxis").querySelector("legend"), ...shown.flatMap(k => {
+    const input = Object.assign(document.createElement("input"), { type: "radio", name: "x", id: "x-" + k, value: k, checked: k === view.x });
+    input.onchange = () => { view.x = k; view.zoom = null; view.logx = k === "bits_total"; id("logx").checked = view.logx; id("unzoom").hidden = true; drawCharts(); };
+    return [input, Object.assign(document.createElement("label"), { htmlFor: input.id, textContent: axes[k].name })];
+  }));
+}
+id("logx").onchange = e => { view.logx = e.target.checked; view.setZoom(null); };
+id("smooth").oninput = e => { view.smooth = Number(e.target.value); id("smooth-value").textContent = view.smooth ? view.smooth.toFixed(2) : "0"; drawCharts(); };
+id("unzoom").onclick = () => view.setZoom(null);
+
+// ---- colours
+
+const themes = { "": ["◐", "as the system says"], light: ["○", "light"], dark: ["●", "dark"] };
+function setTheme(t) {
+  t ? document.documentElement.setAttribute("data-theme", t) : document.documentElement.removeAttribute("data-theme");
+  id("theme").textContent = themes[t][0];
+  id("theme").setAttribute("aria-label", `Colours: ${themes[t][1]}`);
+  id("theme").title = `colours: ${themes[t][1]}`;
+  store("theme", t);
+  recolour();
+}
+function recolour() {
+  drawCharts();
+  agents.graph.theme();
+  if (agents.run) agents.update();
+}
+id("theme").onclick = () => { const order = Object.keys(themes), now = document.documentElement.dataset.theme ?? ""; setTheme(order[(order.indexOf(now) + 1) % order.length]); };
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+
+// ---- the list of runs
+
+async function getJSON(path) {
+  const r = await fetch(path, { cache: "no-store" });
+  if (!r.ok) throw new Error(`${path}: ${r.status} ${await r.text()}`);
+  return r.json();
+}
+
+async function loadList() {
+  const answer = await getJSON("/api/runs");
+  ({ runs: list, live, steer: canSteer } = answer);
+  if (!picked.length) {
+    const wanted = new URLSearchParams(location.search).getAll("run").filter(r => list.some(i => i.run === r));
+    pick(wanted.length ? wanted : list.slice(0, 1).map(i => i.run));
+  }
+  drawList();
+  drawHead();
+}
+
+function drawList() {
+  id("runs").hidden = list.length < 2;
+  id("frame").classList.toggle("many", list.length > 1);
+  id("runs-count").textContent = list.length;
+  const words = id("runs-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = i => words.every(w => `${i.name} ${i.algo} ${i.data} ${i.graph} ${i.status}`.toLowerCase().includes(w));
+  id("runs-list").replaceChildren(...list.filter(i => fits(i) || picked.includes(i.run)).slice(0, 200).map(i => {
+    const li = document.createElement("li"), label = document.createElement("label"), at = picked.indexOf(i.run);
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: at >= 0 });
+    box.onchange = () => pick(box.checked ? [...picked, i.run] : picked.filter(r => r !== i.run));
+    const span = (name, text) => Object.assign(document.createElement("span"), { className: name, textContent: text });
+    const swatch = span("swatch", "");
+    if (at >= 0) swatch.style.background = `var(--${runColours[at % runColours.length]})`;
+    const about = [i.live ? "live" : i.status, i.algo, i.accuracy === null ? "" : percent(i.accuracy), i.bits === null ? "" : bits(i.bits)].filter(Boolean).join(" · ");
+    label.append(box, swatch, span("name", i.name), span("about", about));
+    li.append(label);
+    li.className = at === 0 ? "first" : "";
+    return li;
+  }));
+}
+id("runs-filter").oninput = drawList;
+
+// pick shows other runs; the first of them fills what is about one run.
+function pick(names) {
+  picked = names.slice(0, 8);
+  view.zoom = null;
+  const query = picked.map(r => "run=" + encodeURIComponent(r)).join("&");
+  history.replaceState(null, "", picked.length ? "?" + query : location.pathname);
+  for (const [name] of runs) if (!picked.includes(name)) runs.delete(name);
+  drawList();
+  listen(query);
+  for (const name of picked) if (!run(name).about) describe(name);
+  showFirst();
+}
+
+async function describe(name) {
+  try {
+    run(name).about = await getJSON("/api/run?run=" + encodeURIComponent(name));
+  } catch (e) {
+    notice(String(e.message));
+    return;
+  }
+  if (name === picked[0]) showFirst();
+  drawCharts();
+}
+
+function notice(text) {
+  id("notice").hidden = !text;
+  id("notice").textContent = text;
+}
+
+// ---- what is heard
+
+function listen(query) {
+  source?.close();
+  if (!query) return;
+  source = new EventSource("/api/events?" + query);
+  source.addEventListener("open", () => { lost = false; notice(""); for (const name of picked) Object.assign(run(name), { length: 0, columns: {} }); drawHead(); });
+  source.addEventListener("error", () => {
+    lost = true;
+    const over = ["ended", "stopping"].includes(run(live).frame?.state);
+    notice((over ? "The run has ended, and the program that served this page with it." : "The program that serves this page is gone, or out of reach.") + " What was heard so far stays; fspda web shows the run from its folder.");
+    drawHead();
+  });
+  source.addEventListener("rows", e => { const m = JSON.parse(e.data); run(m.run).add(m); fillAxes(); drawCharts(); if (m.run === picked[0]) { drawTiles(); drawLedger(); } });
+  source.addEventListener("runs", () => loadList().then(() => { const r = first(); if (r.name && r.about && !r.about.files.includes("report.html")) describe(r.name); }).catch(() => {}));
+  source.addEventListener("agents", e => {
+    const m = JSON.parse(e.data), r = run(m.run);
+    r.agents = m;
+    if (m.run === picked[0]) agents.heard();
+  });
+  source.addEventListener("frame", e => {
+    const m = JSON.parse(e.data), r = run(m.run), before = r.frame?.state;
+    r.saw(m);
+    if (m.run !== picked[0]) return;
+    if (m.exchanges.length) agents.graph.spoke(m.exchanges);
+    drawTiles();
+    if (before !== m.state) drawHead();
+  });
+}
+
+// ---- what is about one run
+
+function showFirst() {
+  const r = first(), a = r.about;
+  id("sentence").textContent = a?.sentence ?? "";
+  id("command").textContent = a?.command || "not recorded";
+  id("config").textContent = a?.config ?? "";
+  const path = r.name === "." ? "" : r.name.split("/").map(encodeURIComponent).join("/") + "/";
+  id("files").replaceChildren(...(a?.files ?? []).map(f => Object.assign(document.createElement("a"), { href: `/files/${path}${f}`, textContent: f })));
+  if (a?.problems?.length) notice(a.problems.join(" · "));
+  agents.set(r);
+  fillAxes();
+  drawHead();
+  drawTiles();
+  drawLedger();
+  drawCharts();
+}
+
+function drawHead() {
+  const info = list.find(i => i.run === picked[0]), r = first();
+  const name = info?.name ?? (list.length ? "no run is ticked" : "no runs yet");
+  id("title").textContent = picked.length > 1 ? `${name} and ${picked.length - 1} more` : name;
+  document.title = `${name} · fspda`;
+  const state = lost ? "lost" : r.frame && r.frame.state !== "ended" ? r.frame.state : info?.status ?? "";
+  id("state").textContent = lost ? "no connection" : state;
+  id("state").className = "badge " + state;
+  id("actions").hidden = !(canSteer && picked[0] === live && !lost && r.frame?.state !== "ended");
+  const pause = id("actions").querySelector("[data-action=pause],[data-action=resume]"), paused = r.frame?.state === "paused";
+  pause.dataset.action = paused ? "resume" : "pause";
+  pause.textContent = paused ? "Go on" : "Pause";
+  for (const b of id("actions").children) b.disabled = r.frame?.state === "stopping";
+}
+
+function tile(name, value, note, more) {
+  const t = document.createElement("div");
+  t.className = "tile";
+  for (const [tag, text] of [["span", name], ["b", value]]) t.append(Object.assign(document.createElement(tag), { textContent: text }));
+  if (more) t.append(more);
+  t.append(Object.assign(document.createElement("small"), { textContent: note }));
+  return t;
+}
+
+let tilesAt = 0, tilesLater = 0;
+function drawTiles() {
+  clearTimeout(tilesLater);
+  const wait = 250 - (performance.now() - tilesAt);
+  if (wait > 0) { tilesLater = setTimeout(drawTiles, wait); return; }
+  tilesAt = performance.now();
+  const r = first(), f = r.frame, info = list.find(i => i.run === r.name), running = f ? f.state !== "ended" : info?.status === "running";
+  const t = f?.iteration ?? r.last("iteration"), all = f?.iterations ?? info?.iterations ?? null, rate = running || !f ? r.rate() : null;
+  const bar = document.createElement("progress");
+  bar.max = all || 1;
+  bar.value = t ?? 0;
+  bar.setAttribute("aria-label", "iterations made");
+  const wall = r.last("wall_s"), left = running && rate > 0 && all ? (all - t) / rate : null;
+  const tiles = [
+    tile("Iteration", grouped(t), all ? `of ${grouped(all)}` : "", bar),
+    tile("Test accuracy", percent(r.last("test_acc_avg")), `mean model; worst agent ${percent(r.last("test_acc_min"))}`),
+    tile("Training loss", significant(r.last("train_loss_avg"), 4), `mean model; worst agent ${significant(r.last("train_loss_worst"), 3)}`),
+    tile("Consensus error", significant(r.last("consensus"), 3), "squared distances to the mean"),
+    tile("Sent", bits(r.last("bits_total")), `by all agents, ${view.accounting()}`),
+    tile("Speed", rate > 0 ? si(rate, "", 3).trim() + "/s" : f?.state === "paused" ? "paused" : dash, "iterations"),
+    running && left !== null ? tile("Time left", duration(left), wall === null ? "" : `${duration(wall)} at the latest row`) : tile("Wall time", duration(wall), "at the latest row"),
+  ];
+  if (f && running) tiles.push(tile("Memory", bytes(f.memory), "of the whole program"));
+  id("tiles").replaceChildren(...tiles);
+}
+
+// drawLedger splits the bits by kind.
+function drawLedger() {
+  const r = first(), v = k => r.last(k), table = id("ledger-table");
+  id("ledger").hidden = !r.length;
+  if (!r.length) return;
+  const values = v("bits_shared_seed"), kinds = [
+    ["values", values, "what was exchanged: coordinates, or codes of them; both ends derive the mask from the seed"],
+    ["indices, packed", v("bits_packed") - values, "if indices had to travel: ⌈log₂ d⌉ bits each"],
+    ["indices, 64 bits each", v("bits_reference") - values, "as in published curves; packed is not counted twice"],
+    ["handshakes", v("overhead_bits"), "asking for an exchange, and declining"],
+    ["moved by the transport", 8 * v("wire_bytes"), "in one process the vectors that changed hands"],
+    ["busiest agent", v("bits_agent_max"), `most by one agent, ${view.accounting()} accounting`],
+  ].filter(k => Number.isFinite(k[1]));
+  const most = Math.max(1, ...kinds.map(k => k[1]));
+  const per = v("grads_total") > 0 ? values / v("grads_total") : null;
+  const cell = (tag, text, name = "") => Object.assign(document.createElement(tag), { textContent: text, className: name });
+  const rows = kinds.map(([name, n, why]) => {
+    const tr = document.createElement("tr"), m = Object.assign(document.createElement("meter"), { max: most, value: n });
+    m.setAttribute("aria-label", `${name}: ${bits(n)}`);
+    const td = cell("td", "", "bar-cell");
+    td.append(m);
+    tr.append(cell("td", name), td, cell("td", bits(n)), cell("td", why, "why"));
+    return tr;
+  });
+  if (per !== null && per > 0) {
+    const tr = document.createElement("tr");
+    tr.append(cell("td", "a gradient"), cell("td", "", "bar-cell"), cell("td", bits(per)), cell("td", "values sent for each gradient computed", "why"));
+    rows.push(tr);
+  }
+  table.replaceChildren(...rows);
+}
+
+for (const b of document.querySelectorAll("[data-copy]")) b.onclick = async () => {
+  try {
+    await navigator.clipboard.writeText(id(b.dataset.copy).textContent);
+    b.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(id(b.dataset.copy)); // without leave to write, the text is at least marked
+    b.textContent = "Marked";
+  }
+  setTimeout(() => { b.textContent = "Copy"; }, 1500);
+};
+
+// ---- steering
+
+function ask(box) {
+  return new Promise(done => {
+    box.returnValue = "";
+    box.onclose = () => done(box.returnValue === "ok");
+    box.showModal();
+  });
+}
+
+async function token() {
+  if (stored("token")) return stored("token");
+  id("token").value = "";
+  if (!await ask(id("token-box"))) return null;
+  return id("token").value.trim();
+}
+
+async function steer(action) {
+  if (action === "stop" && !await ask(id("stop-box"))) return;
+  const t = await token();
+  if (!t) return;
+  const r = await fetch("/api/steer", { method: "POST", headers: { "Content-Type": "application/json", "X-Fspda-Token": t }, body: JSON.stringify({ run: live, action }) });
+  if (r.status === 403) store("token", ""); else store("token", t);
+  const words = { pause: "paused", resume: "going on", checkpoint: "a checkpoint is on its way", stop: "stopping; a checkpoint will be left" };
+  const text = r.ok ? words[action] : (await r.text()).trim();
+  say(text);
+  notice(r.ok && action === "pause" ? "" : text);
+  if (r.ok) setTimeout(() => { if (id("notice").textContent === text) notice(""); }, 4000);
+}
+id("actions").onclick = e => { const action = e.target.dataset?.action; if (action) steer(action).catch(err => notice(String(err.message))); };
+
+// The address may carry the token behind a #, where no server sees it.
+const given = new URLSearchParams(location.hash.slice(1)).get("token");
+if (given) { store("token", given); history.replaceState(null, "", location.pathname + location.search); }
+if (matchMedia("(max-width: 1080px)").matches) id("runs-box").open = false;
+setTheme(stored("theme") ?? "");
+loadList().catch(e => notice(String(e.message)));
+setInterval(() => { if (!picked.length) loadList().catch(() => {}); }, 3000);
+
+// For tests, and for the curious.
+globalThis.fspda = { view, charts, agents, runs, pick };

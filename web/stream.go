@@ -1,0 +1,133 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of a stream of events.
+const (
+	mostFollowed = 12               // runs in one stream
+	writeWithin  = 5 * time.Second  // a reader that is slower than that is let go
+	aliveEvery   = 15 * time.Second // a comment, so that both ends know
+	tickLive     = frameEvery
+	tickFiles    = 500 * time.Millisecond
+)
+
+// stream is one reader of events. It asks for what is new and sends that: nothing queues up for a reader who is slow, who just gets fewer
+// frames and longer messages.
+type stream struct {
+	s    *Server
+	w    http.ResponseWriter
+	ctl  *http.ResponseController
+	runs []string
+	at   map[string]place
+	live bool // the live run is among them
+
+	frame, agents int // numbers of the last ones sent
+	list          string
+	sent          time.Time
+}
+
+// events answers with server-sent events about the runs asked for, until the reader goes.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	runs := r.URL.Query()["run"]
+	if len(runs) > mostFollowed {
+		http.Error(w, "too many runs", http.StatusBadRequest)
+		return
+	}
+	for _, run := range runs {
+		if !s.runs.has(run, time.Now()) {
+			http.Error(w, "no such run", http.StatusNotFound)
+			return
+		}
+	}
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many readers", http.StatusServiceUnavailable)
+		return
+	}
+	st := &stream{s: s, w: w, ctl: http.NewResponseController(w), runs: runs, at: map[string]place{},
+		live: s.camera != nil && slices.Contains(runs, s.opt.Live.Run)}
+	_ = st.ctl.SetReadDeadline(time.Time{}) // nothing more is to be read; where there are no deadlines there is none to lift
+	w.Header().Set("Content-Type", "text/event-stream")
+	tick := tickFiles
+	if st.live {
+		tick = tickLive
+	}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for now := time.Now(); st.tell(now); {
+		select {
+		case now = <-ticker.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// tell sends what is new, and reports whether the reader is still there.
+func (st *stream) tell(now time.Time) bool {
+	if st.sent.IsZero() && !st.send("", nil, now) {
+		return false
+	}
+	for _, run := range st.runs {
+		for { // a long history comes in parts
+			message, next := st.s.followers.get(run, now).rows(run, st.at[run], now)
+			if message == nil {
+				break
+			}
+			st.at[run] = next
+			if !st.send("rows", message, now) {
+				return false
+			}
+		}
+	}
+	if st.live {
+		frame, n, agents, an := st.s.camera.look(now)
+		if an != st.agents && !st.send("agents", agents, now) || n != st.frame && !st.send("frame", frame, now) {
+			return false
+		}
+		st.frame, st.agents = n, an
+	}
+	if list := st.s.fingerprint(now); list != st.list {
+		st.list = list
+		if !st.send("runs", []byte("{}"), now) {
+			return false
+		}
+	}
+	if now.Sub(st.sent) > aliveEvery {
+		return st.send("", nil, now)
+	}
+	return true
+}
+
+// send writes an event, or a comment where it has no name.
+func (st *stream) send(event string, data []byte, now time.Time) bool {
+	if err := st.ctl.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+		return false // without deadlines a reader could hold the stream for ever
+	}
+	text := ":\n\n"
+	if event != "" {
+		text = "event: " + event + "\ndata: " + string(data) + "\n\n" // JSON has no line ends
+	}
+	if _, err := st.w.Write([]byte(text)); err != nil {
+		return false
+	}
+	st.sent = now
+	return st.ctl.Flush() == nil
+}
+
+// fingerprint changes when the list of runs does.
+func (s *Server) fingerprint(now time.Time) string {
+	var b strings.Builder
+	for _, i := range s.runs.list(now) {
+		b.WriteString(i.Run + "\x00" + i.Status + "\x00")
+	}
+	return b.String()
+}
