@@ -19,9 +19,10 @@ var allowed = map[string][]string{
 		"device", "internal/rng",
 	},
 	"cpu":                  {"device", "internal/rng"},
-	"cpu/internal/gemmgen": {},
-	"cpu/internal/vecgen":  {},
-	"cpu/internal/normgen": {},
+	"cpu/internal/asmgen":  {},
+	"cpu/internal/gemmgen": {"cpu/internal/asmgen"},
+	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},
+	"cpu/internal/normgen": {"cpu/internal/asmgen"},
 	"model":                {"device", "internal/rng"},
 	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
 	"data/images":          {},
@@ -30,6 +31,7 @@ var allowed = map[string][]string{
 	"data/images/parquet":  {"data/images"},
 	"data/fetch":           {},
 	"dist":                 {"device", "internal/rng"},
+	"dist/nats":            {"dist"},
 	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":           {"device"},
 	"train/safetensors":    {},
@@ -39,7 +41,7 @@ var allowed = map[string][]string{
 	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
 	"docs":                 {},
-	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "device", "internal/rng"},
+	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
 }
 
 type pkg struct {

@@ -402,6 +402,9 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	for i, v := range a.state.Aux {
 		a.run.dev.Gather(sn.aux[i], v, nil)
 	}
+	if m := a.run.member; m != nil {
+		return m.deliver(ctx, sn)
+	}
 	select {
 	case a.run.snapshots <- sn:
 		return nil

@@ -29,7 +29,9 @@ func (r *run) schedule(first int) {
 	r.lostAt = math.MaxInt
 	r.ops = make([]chan op, s.Graph.N)
 	for i := range r.ops {
-		r.ops[i] = make(chan op, ahead)
+		if r.member == nil || i == r.member.rank {
+			r.ops[i] = make(chan op, ahead)
+		}
 	}
 }
 
@@ -45,11 +47,16 @@ func (r *run) walker(a *agent) func(ctx context.Context, first int) error {
 func (r *run) direct(ctx context.Context, first int) {
 	defer func() {
 		for _, c := range r.ops {
-			close(c)
+			if c != nil {
+				close(c)
+			}
 		}
 	}()
 	s, l := r.setup, r.line
 	tell := func(i int, o op) {
+		if r.ops[i] == nil {
+			return // in another process, which plays the same events
+		}
 		select {
 		case r.ops[i] <- o:
 		case <-ctx.Done():

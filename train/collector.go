@@ -18,7 +18,8 @@ type collector struct {
 	pending map[int][]*snapshot
 	last    int // the latest iteration whose snapshots were complete
 	writer  *writer
-	best    Num // largest accuracy of the mean model of a row after the start
+	told    func(rows int) // called after each row; may be nil
+	best    Num            // largest accuracy of the mean model of a row after the start
 }
 
 // collect works until the channel of snapshots is closed.
@@ -96,6 +97,9 @@ func (c *collector) row(set []*snapshot) (evaluation, error) {
 	}
 	if c.run.opt.OnRow != nil {
 		c.run.opt.OnRow(ev.Row)
+	}
+	if c.told != nil {
+		c.told(len(c.res.Rows))
 	}
 	if ev.Iteration == c.run.setup.Config.Iterations {
 		c.keep(set, ev)

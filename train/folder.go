@@ -26,6 +26,7 @@ import (
 //	shards.json     classes per agent and the graph, for the report
 //	summary.json    the Summary, at the end
 //	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
+//	agents/         see home.go: of a run of many processes
 //	tensorboard/    event files
 //	plots/, report.html, report.md   made from the others by fspda/web
 type Folder struct {
@@ -134,7 +135,7 @@ func (f *Folder) create(s *Setup) error {
 
 // foreign tells whether an entry of a folder without config.yaml is somebody else's, and not what create leaves when it is killed.
 func foreign(e os.DirEntry) bool {
-	return !slices.Contains([]string{".lock", "shards.json", writing("shards.json"), "links.yaml", writing("links.yaml"), writing("config.yaml")}, e.Name())
+	return !slices.Contains([]string{".lock", agentsFolder, "shards.json", writing("shards.json"), "links.yaml", writing("links.yaml"), writing("config.yaml")}, e.Name())
 }
 
 func edgePairs(s *Setup) [][2]int {

@@ -14,6 +14,7 @@ type pace struct {
 	stop   int   // nobody goes on from here
 	saves  []int // iterations to be saved that some agent has still to reach, ascending
 	broken int   // the iteration inside which the run diverged
+	lone   bool  // there is one agent in this process: the others count as being where it is
 }
 
 func newPace(agents, first, last int) *pace {
@@ -37,6 +38,11 @@ func (p *pace) enter(i, t int) order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at[i] = t
+	if p.lone {
+		for k := range p.at {
+			p.at[k] = t
+		}
+	}
 	if t >= p.broken {
 		return order{stop: t > p.broken, count: t == p.broken, alone: true}
 	}

@@ -22,6 +22,7 @@ type Options struct {
 	Log       *zap.Logger    // nil: silence
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
+	Member    *Member        // nil: all agents are in this process; else its Network is the Transport
 	Watch     *Watch         // of as many agents; nil: nobody looks
 	Control   *Control       // nil: nobody steers
 }
@@ -66,6 +67,7 @@ type run struct {
 	commons   *commons
 	snapshots chan *snapshot
 	writer    *writer
+	member    *member       // of a run of many processes; nil else
 	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
 
 	mu   sync.Mutex
@@ -86,6 +88,10 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		r.log = zap.NewNop()
 	}
 	r.writer = newWriter(r)
+	if opt.Member != nil {
+		r.member = newMember(r, opt.Member)
+		r.net = opt.Member.Network
+	}
 	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
 	if s.program >= largeProgram {
 		r.gate = make(chan struct{}, s.Threads)
@@ -106,6 +112,9 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 // start makes the agents, at iteration 0 or where the newest checkpoint left them.
 func (r *run) start() (*Result, error) {
 	s := r.setup
+	if r.member != nil {
+		return r.member.start()
+	}
 	res := &Result{}
 	var ck *checkpoint
 	if f := r.opt.Folder; f != nil {
@@ -149,7 +158,7 @@ func (r *run) start() (*Result, error) {
 
 func (r *run) closeLoaders() error {
 	for _, a := range r.agents {
-		if a != nil {
+		if a != nil && a.loader != nil {
 			a.loader.Close()
 		}
 	}
@@ -162,6 +171,9 @@ func (r *run) play(stop context.Context, res *Result) error {
 	defer cancel(nil)
 	var walking, aside sync.WaitGroup
 	for _, a := range r.agents {
+		if a.state == nil {
+			continue // in another process
+		}
 		a.ctx, a.halt = context.WithCancelCause(ctx)
 		defer a.halt(nil)
 		walk := r.walker(a)
@@ -193,7 +205,13 @@ func (r *run) play(stop context.Context, res *Result) error {
 			}
 		}
 	})
+	if r.member != nil {
+		r.member.play(ctx, stop, cancel, c)
+	}
 	walking.Wait()
+	if r.member != nil {
+		r.member.end(ctx)
+	}
 	close(r.snapshots)
 	close(done)
 	aside.Wait()
@@ -203,6 +221,9 @@ func (r *run) play(stop context.Context, res *Result) error {
 	err := context.Cause(ctx)
 	if f := r.opt.Folder; f != nil {
 		err = errors.Join(err, f.close())
+	}
+	if r.member != nil {
+		return r.member.finish(res, c.last, err)
 	}
 	if err != nil {
 		return err
@@ -238,7 +259,7 @@ func (r *run) finish(res *Result, last int) error {
 // requests asks for checkpoints by the clock and for the end when the context ends.
 func (r *run) requests(stop context.Context, done <-chan struct{}) {
 	var tick <-chan time.Time
-	if every := r.setup.Config.Checkpoint; every > 0 && r.opt.Folder != nil {
+	if every := r.setup.Config.Checkpoint; every > 0 && r.opt.Folder != nil && r.member == nil {
 		t := time.NewTicker(time.Duration(every * float64(time.Second)))
 		defer t.Stop()
 		tick = t.C

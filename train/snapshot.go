@@ -19,6 +19,7 @@ type snapshot struct {
 	decodes    dist.Decodes
 	time       float64 // virtual
 	clock      Clock   // to be saved
+	lines      []byte  // to be saved: of the network between processes
 }
 
 func newSnapshot(dev device.Device, s *algo.State, buffers int) *snapshot {

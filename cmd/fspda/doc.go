@@ -1,6 +1,9 @@
 // Command fspda trains one model on many agents that hold different data and never meet all at once.
 //
 //	fspda train            train, from flags or a YAML file; no flag runs the main job on built-in data
+//	fspda up -n N         the same with a process for each agent, on this machine
+//	fspda agent           one agent; the others run elsewhere
+//	fspda certs           certificates by which machines know each other
 //	fspda figure N         run all algorithms of a figure of the paper, and draw it; figure list tells of them
 //	fspda sweep            search over settings, on a grid or at random
 //	fspda compare          runs side by side: tables, and their curves in the same pictures

@@ -17,6 +17,7 @@ import (
 	"fspda/data/fetch"
 	"fspda/data/images"
 	"fspda/data/images/packed"
+	"fspda/dist/nats"
 	"fspda/train"
 )
 
@@ -67,7 +68,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newExport(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench())
+	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newExport(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench())
 	return root
 }
 
@@ -118,16 +119,20 @@ func exitStatus(err error) int {
 		packing    *packed.OptionError
 		sum        *fetch.ChecksumError
 		diverged   *train.DivergedError
+		stranger   *nats.HandshakeError
+		process    *exitError
 	)
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errStopped):
 		return exitStopped
+	case errors.As(err, &process):
+		return process.status
 	case errors.As(err, &diverged):
 		return exitDiverged
 	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format),
-		errors.As(err, &pictures), errors.As(err, &picture), errors.As(err, &packing), errors.As(err, &sum):
+		errors.As(err, &pictures), errors.As(err, &picture), errors.As(err, &packing), errors.As(err, &sum), errors.As(err, &stranger):
 		return exitBadInput
 	}
 	return exitFailed

@@ -237,6 +237,15 @@ func openData(c train.Config) (*data.Set, error) {
 
 // resolve makes the network and resolves the configuration on a data set.
 func resolve(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
+	s, m, err := resolveAgent(c, set, dev)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, m, s.CheckMemory()
+}
+
+// resolveAgent is resolve for a process of one agent, which does not need the memory of all.
+func resolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
 	net, err := openModel(c, set.Shape, set.Classes)
 	if err != nil {
 		return nil, nil, err
@@ -253,7 +262,7 @@ func resolve(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *m
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, m, s.CheckMemory()
+	return s, m, nil
 }
 
 // conclude writes what a run leaves behind and says how it ended.

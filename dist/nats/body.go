@@ -1,0 +1,197 @@
+package nats
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"fspda/dist"
+)
+
+// A body is a message of the algorithm as bytes:
+//
+//	0  codec    a byte: 0 float32 values, 1 the codec of the run
+//	1  vectors  a byte, at most maxVectors
+//	2  zero     2 bytes
+//	4  lengths  uint32 for each vector
+//	.  arrives  float64
+//	.  what the codec wrote
+const (
+	codecFloats = 0
+	codecOfRun  = 1
+	maxVectors  = 8
+)
+
+// contents makes bodies and reads them back.
+type contents struct {
+	pool  *dist.Pool
+	codec dist.Codec // of the run; nil: float32 alone
+	dim   int        // length of the vectors that messages are about: the most that one message says of each
+}
+
+// limit is the largest body.
+func (c *contents) limit() int { return 4096 + 4*maxVectors*c.dim }
+
+// encode writes a message. It lets go of nothing.
+func (c *contents) encode(m dist.Message) ([]byte, error) {
+	if len(m.Values) > maxVectors {
+		return nil, fmt.Errorf("nats: a message of %d vectors; the protocol carries %d", len(m.Values), maxVectors)
+	}
+	codec := byte(codecFloats)
+	if !plain(m.Codec) {
+		codec = codecOfRun
+	}
+	size := 12 + 4*len(m.Values)
+	for _, b := range m.Values {
+		size += 4 * b.V.Len()
+	}
+	body := append(make([]byte, 0, size), codec, byte(len(m.Values)), 0, 0)
+	for _, b := range m.Values {
+		body = binary.LittleEndian.AppendUint32(body, uint32(b.V.Len()))
+	}
+	body = binary.LittleEndian.AppendUint64(body, math.Float64bits(m.Arrives))
+	if codec == codecFloats {
+		for _, b := range m.Values {
+			body = c.appendFloats(body, b)
+		}
+		return body, nil
+	}
+	p := dist.Payload{Dim: c.dim, Coords: m.Values[0].Coords}
+	for _, b := range m.Values {
+		v := make([]float32, b.V.Len())
+		c.pool.Device().Read(v, b.V)
+		p.Vectors = append(p.Vectors, v)
+	}
+	return m.Codec.Encode(body, p, dist.SharedSeed, false)
+}
+
+// plain tells whether a codec writes float32 values and nothing else: both ends know the coordinates.
+func plain(c dist.Codec) bool {
+	switch c.(type) {
+	case nil, dist.Floats, dist.RandK:
+		return true
+	}
+	return false
+}
+
+// appendFloats appends the values of a buffer.
+func (c *contents) appendFloats(dst []byte, b *dist.Buffer) []byte {
+	n := b.V.Len()
+	at := len(dst)
+	dst = dst[:at+4*n] // encode has made the room
+	if n == 0 {
+		return dst
+	}
+	if view, ok := floatsOf(dst[at:]); ok {
+		c.pool.Device().Read(view, b.V)
+		return dst
+	}
+	host := make([]float32, n)
+	c.pool.Device().Read(host, b.V)
+	for i, x := range host {
+		binary.LittleEndian.PutUint32(dst[at+4*i:], math.Float32bits(x))
+	}
+	return dst
+}
+
+// littleEndian tells whether a number in memory has the order of the wire.
+var littleEndian = func() bool { one := uint16(1); return *(*byte)(unsafe.Pointer(&one)) == 1 }()
+
+// floatsOf is b, which is not empty, as numbers, where memory has them the way the wire has.
+func floatsOf(b []byte) ([]float32, bool) {
+	if !littleEndian || uintptr(unsafe.Pointer(&b[0]))%4 != 0 {
+		return nil, false
+	}
+	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4), true
+}
+
+// decode reads a body into buffers of the pool.
+func (c *contents) decode(body []byte) (values []*dist.Buffer, arrives float64, err error) {
+	lengths, codec, rest, err := c.head(body)
+	if err != nil {
+		return nil, 0, err
+	}
+	arrives = math.Float64frombits(binary.LittleEndian.Uint64(rest))
+	rest = rest[8:]
+	if codec == codecOfRun {
+		values, err = c.decodeCodec(lengths, rest)
+		return values, arrives, err
+	}
+	total := 0
+	for _, n := range lengths {
+		total += 4 * n
+	}
+	if len(rest) != total {
+		return nil, 0, fmt.Errorf("nats: a message of %d bytes of values, its lengths say %d", len(rest), total)
+	}
+	for _, n := range lengths {
+		b := c.pool.Get(n)
+		c.writeFloats(b, rest[:4*n])
+		rest = rest[4*n:]
+		values = append(values, b)
+	}
+	return values, arrives, nil
+}
+
+// head reads the lengths, which it holds to those of the run.
+func (c *contents) head(body []byte) (lengths []int, codec byte, rest []byte, err error) {
+	if len(body) < 4 || body[0] > codecOfRun || body[1] > maxVectors || body[2] != 0 || body[3] != 0 {
+		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes does not begin as one", len(body))
+	}
+	codec, rest = body[0], body[4:]
+	if codec == codecOfRun && (c.codec == nil || body[1] == 0) {
+		return nil, 0, nil, fmt.Errorf("nats: a message of %d vectors by a codec, which this run does not use so", body[1])
+	}
+	if len(rest) < 4*int(body[1])+8 {
+		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes is cut in its lengths", len(body))
+	}
+	for range body[1] {
+		n := binary.LittleEndian.Uint32(rest)
+		if uint64(n) > uint64(c.dim) {
+			return nil, 0, nil, fmt.Errorf("nats: a vector of %d values in a run of %d", n, c.dim)
+		}
+		lengths, rest = append(lengths, int(n)), rest[4:]
+	}
+	return lengths, codec, rest, nil
+}
+
+func (c *contents) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, error) {
+	p := dist.Payload{Dim: c.dim, Coords: make([]uint32, lengths[0])}
+	if err := c.codec.Decode(&p, rest, dist.SharedSeed, false); err != nil {
+		return nil, err
+	}
+	if len(p.Vectors) != len(lengths) {
+		return nil, fmt.Errorf("nats: a message of %d vectors, its head says %d", len(p.Vectors), len(lengths))
+	}
+	for i, v := range p.Vectors {
+		if len(v) != lengths[i] {
+			return nil, fmt.Errorf("nats: vector %d of a message has %d values, its head says %d", i, len(v), lengths[i])
+		}
+	}
+	var values []*dist.Buffer
+	for i, v := range p.Vectors {
+		b := c.pool.Get(len(v))
+		c.pool.Device().Write(b.V, v)
+		if i == 0 && c.codec.Sent(p).DataDependent {
+			b.Coords = append(b.Coords, p.Coords...)
+		}
+		values = append(values, b)
+	}
+	return values, nil
+}
+
+func (c *contents) writeFloats(b *dist.Buffer, src []byte) {
+	if len(src) == 0 {
+		return
+	}
+	if view, ok := floatsOf(src); ok {
+		c.pool.Device().Write(b.V, view)
+		return
+	}
+	host := make([]float32, len(src)/4)
+	for i := range host {
+		host[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+	}
+	c.pool.Device().Write(b.V, host)
+}

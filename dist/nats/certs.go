@@ -1,0 +1,178 @@
+package nats
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A run has a small authority of its own. It signs for each agent a certificate with one name, fspda://RUN/agent/RANK, whatever the address of the
+// machine: what counts between agents is who one is, and not where.
+const (
+	authorityCert = "ca.pem"
+	authorityKey  = "ca-key.pem"
+)
+
+// WriteCredentials makes an authority for a run and certificates for its agents, good for so long, in a folder: ca.pem, and agent-000.pem with
+// agent-000-key.pem and so on. Each machine needs ca.pem and the two files of its own agent. The key of the authority, ca-key.pem, is for
+// more agents later; it stays where it is made. An authority that is there already is used.
+func WriteCredentials(dir, run string, agents int, valid time.Duration) error {
+	if !runName.MatchString(run) {
+		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(run))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	ca, key, err := authority(dir, run, valid)
+	if err != nil {
+		return err
+	}
+	for i := range agents {
+		if err := writeMember(dir, run, i, valid, ca, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// authority reads the authority in a folder, or makes one.
+func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, authorityCert), filepath.Join(dir, authorityKey))
+	if err == nil {
+		key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+		if !ok || pair.Leaf.Subject.CommonName != authorityName(run) {
+			return nil, nil, fmt.Errorf("nats: %s holds the authority of %q, not of %q: choose another folder", dir, clip(pair.Leaf.Subject.CommonName), authorityName(run))
+		}
+		return pair.Leaf, key, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("nats: the authority in %s cannot be read: %w", dir, err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: authorityName(run)}, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
+	der, err := x509.CreateCertificate(rand.Reader, text, text, &key.PublicKey, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	ca, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ca, key, writePair(dir, authorityCert, authorityKey, der, key)
+}
+
+func authorityName(run string) string { return "fspda run " + run }
+
+// serial is the number of a certificate: 127 random bits.
+func serial() *big.Int {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[0] &= 0x7f
+	return new(big.Int).SetBytes(b[:])
+}
+
+func writeMember(dir, run string, rank int, valid time.Duration, ca *x509.Certificate, by *ecdsa.PrivateKey) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: fmt.Sprintf("fspda agent %d", rank)}, URIs: []*url.URL{memberURI(run, rank)},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
+	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
+	if err != nil {
+		return err
+	}
+	cert, private := memberFiles(rank)
+	return writePair(dir, cert, private, der, key)
+}
+
+func memberURI(run string, rank int) *url.URL {
+	return &url.URL{Scheme: "fspda", Host: run, Path: "/agent/" + strconv.Itoa(rank)}
+}
+
+func memberFiles(rank int) (cert, key string) {
+	return fmt.Sprintf("agent-%03d.pem", rank), fmt.Sprintf("agent-%03d-key.pem", rank)
+}
+
+// writePair writes a certificate and its key, which only its owner may read.
+func writePair(dir, cert, private string, der []byte, key *ecdsa.PrivateKey) error {
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	if err := os.WriteFile(filepath.Join(dir, private), text, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, cert), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
+}
+
+// ReadCredentials reads what WriteCredentials made for one agent.
+func ReadCredentials(dir, run string, rank int) (Credentials, error) {
+	cert, key := memberFiles(rank)
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, cert), filepath.Join(dir, key))
+	if err != nil {
+		return Credentials{}, fmt.Errorf("nats: the certificate of agent %d in %s cannot be read: %w: make it with fspda certs, and bring ca.pem, %s and %s to this machine", rank, dir, err, cert, key)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, authorityCert))
+	if err != nil {
+		return Credentials{}, fmt.Errorf("nats: the authority of the run cannot be read: %w: bring ca.pem to this machine", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return Credentials{}, fmt.Errorf("nats: %s holds no certificate", filepath.Join(dir, authorityCert))
+	}
+	if err := checkMember(pair.Leaf, pool, run, &rank); err != nil {
+		return Credentials{}, fmt.Errorf("nats: the certificate of agent %d in %s: %w: make it with fspda certs --run %s", rank, dir, err, run)
+	}
+	return Credentials{Routes: mutual(pair, pool, run)}, nil
+}
+
+// mutual is TLS 1.3 in which both ends show a certificate of the run. The library's own check of names is off, since addresses do not count; what
+// takes its place sees every connection, at both ends.
+func mutual(pair tls.Certificate, pool *x509.CertPool, run string) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool,
+		ClientAuth: tls.RequireAndVerifyClientCert, InsecureSkipVerify: true, SessionTicketsDisabled: true,
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 {
+				return errors.New("nats: the other end shows no certificate")
+			}
+			return checkMember(s.PeerCertificates[0], pool, run, nil)
+		}}
+}
+
+// checkMember checks that a certificate is signed by the authority, is in its time, and names an agent of the run: this one, where one is given.
+func checkMember(cert *x509.Certificate, pool *x509.CertPool, run string, rank *int) error {
+	_, err := cert.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if err != nil {
+		return fmt.Errorf("it is not one of this run's authority: %w", err)
+	}
+	if len(cert.URIs) != 1 {
+		return fmt.Errorf("it has %d names, expected fspda://%s/agent/RANK", len(cert.URIs), run)
+	}
+	name := cert.URIs[0].String()
+	prefix := "fspda://" + run + "/agent/"
+	number, ok := strings.CutPrefix(name, prefix)
+	if _, err := strconv.Atoi(number); !ok || err != nil || rank != nil && name != memberURI(run, *rank).String() {
+		return fmt.Errorf("it names %s, expected %sRANK", clip(name), prefix)
+	}
+	return nil
+}

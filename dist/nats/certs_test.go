@@ -1,0 +1,127 @@
+package nats
+
+import (
+	"crypto/tls"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func credentials(t *testing.T, dir, run string, rank int) Credentials {
+	t.Helper()
+	c, err := ReadCredentials(dir, run, rank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Agents with certificates of one run meet. Who has none, or one of another run, or another authority, gets no further than the door.
+func TestOnlyMembersEnter(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	for d, run := range map[string]string{dir: "test", other: "test2"} {
+		if err := WriteCredentials(d, run, 3, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := make(mesh, 2)
+	for i := range m {
+		o := options(t, i, 3)
+		o.TLS = credentials(t, dir, "test", i)
+		if i > 0 {
+			o.Server.Join = []string{m[0].Address()}
+		}
+		m[i] = open(t, o)
+		if err := m[i].Start(nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swap(t, m, 5, 0, 3)
+	for name, tls := range map[string]Credentials{"none": {}, "of another run": credentials(t, other, "test2", 2)} {
+		o := options(t, 2, 3)
+		o.TLS, o.Server.Join = tls, []string{m[0].Address()}
+		n := open(t, o)
+		if err := n.Start(nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if n.Present() != 0 || m[0].Present() != 1 || n.server.NumRoutes() != 0 {
+			t.Errorf("a certificate %s: %d and %d are present, %d routes", name, n.Present(), m[0].Present(), n.server.NumRoutes())
+		}
+		n.Close()
+	}
+	swap(t, m, 5, 3, 10)
+}
+
+// The door speaks TLS 1.3 and nothing older, and hears nobody who does not show a certificate.
+func TestDoor(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteCredentials(dir, "test", 2, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	o := options(t, 0, 2)
+	o.TLS = credentials(t, dir, "test", 0)
+	n := open(t, o)
+	enter := func(c *tls.Config) error {
+		conn, err := net.DialTimeout("tcp", n.Address(), 5*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		s := tls.Client(conn, c)
+		if err := s.Handshake(); err != nil {
+			return err
+		}
+		_, err = s.Read(make([]byte, 1))
+		return err
+	}
+	good := credentials(t, dir, "test", 1).Routes
+	if err := enter(good); err != nil {
+		t.Errorf("a member: %v", err)
+	}
+	old := good.Clone()
+	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	if enter(old) == nil {
+		t.Error("TLS 1.2 was accepted")
+	}
+	if enter(&tls.Config{InsecureSkipVerify: true}) == nil {
+		t.Error("nobody in particular was accepted")
+	}
+}
+
+func TestCredentialsRefuse(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteCredentials(dir, "test", 1, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteCredentials(dir, "test", 2, time.Hour); err != nil { // more agents, the same authority
+		t.Fatal(err)
+	}
+	credentials(t, dir, "test", 1)
+	for name, err := range map[string]error{
+		"another run":       second(ReadCredentials(dir, "other", 0)),
+		"no such agent":     second(ReadCredentials(dir, "test", 7)),
+		"another authority": WriteCredentials(dir, "other", 1, time.Hour),
+		"a bad name":        WriteCredentials(t.TempDir(), "a/b", 1, time.Hour),
+	} {
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "agent-000-key.pem")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("a key that others can read: %v %v", info, err)
+	}
+	late := t.TempDir()
+	if err := WriteCredentials(late, "test", 1, -time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadCredentials(late, "test", 0); err == nil || !strings.Contains(err.Error(), "expired") {
+		t.Errorf("an expired certificate: %v", err)
+	}
+}
+
+func second[A any](_ A, err error) error { return err }

@@ -1,0 +1,96 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"fspda/device/devicetest"
+	"fspda/dist"
+	"fspda/dist/disttest"
+)
+
+// mesh is the nodes of all agents, each with a server of its own, in one process.
+type mesh []*Node
+
+func (m mesh) Send(ctx context.Context, msg dist.Message) error { return m[msg.From].Send(ctx, msg) }
+
+func (m mesh) Recv(ctx context.Context, self, from, t int) (dist.Message, error) {
+	return m[self].Recv(ctx, self, from, t)
+}
+
+const testDim = 100_000
+
+// options are those of agent i of n.
+func options(t *testing.T, i, n int) Options {
+	return Options{Run: "test", Self: i, Agents: n, Dim: testDim, Pool: dist.NewPool(devicetest.NewFloat64()),
+		Identity: []Field{{"run", "test"}, {"seed", "1"}, {"layout", "784x10"}},
+		Server:   Server{Listen: "127.0.0.1:0"}, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
+}
+
+// openMesh opens n nodes. edit may change their options.
+func openMesh(t *testing.T, n int, edit func(*Options)) mesh {
+	t.Helper()
+	m := make(mesh, n)
+	for i := range m {
+		o := options(t, i, n)
+		if i > 0 {
+			o.Server.Join = []string{m[0].Address()}
+		}
+		if edit != nil {
+			edit(&o)
+		}
+		m[i] = open(t, o)
+	}
+	m.start(t)
+	return m
+}
+
+func open(t *testing.T, o Options) *Node {
+	t.Helper()
+	n, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	return n
+}
+
+func (m mesh) start(t *testing.T) {
+	t.Helper()
+	for _, n := range m {
+		if err := n.Start(nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for _, n := range m {
+		if err := n.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestContract(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		edit func(*Options)
+	}{
+		{"plain", nil},
+		{"packed, durable", func(o *Options) { o.Packing, o.Durable = Zstd, true }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			disttest.TestTransport(t, func(t *testing.T, n int) dist.Transport {
+				began := time.Now()
+				m := openMesh(t, n, c.edit)
+				t.Log(fmt.Sprint(n, " nodes after ", time.Since(began)))
+				return m
+			})
+		})
+	}
+}

@@ -1,0 +1,332 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// How often things are said. They only bound how long a loss is felt.
+const (
+	tick       = 25 * time.Millisecond  // of the node's clock
+	firstAsk   = 100 * time.Millisecond // a receiver waits so long before it asks for a message, and then twice as long each time
+	askTimes   = 8                      // up to so many times the first wait
+	beat       = 500 * time.Millisecond // a node says that it lives
+	firstHello = 50 * time.Millisecond  // to somebody who does not answer, and then twice as long each time
+	lastHello  = time.Second
+)
+
+// peer is another agent, as this node knows it.
+type peer struct {
+	node *Node
+	id   int
+
+	mu      sync.Mutex
+	life    uint64 // of its process; 0: never heard of
+	settled bool   // it has said our life: what it says now is not a replay
+	durable bool   // it keeps checkpoints: messages stay in the log until they are part of one
+	heard   time.Time
+	refused bool // it belongs to another run, and this was logged
+	out     [streams]outLine
+	in      [streams]inLine
+	changed chan struct{} // closed, and replaced, when anything changes that somebody may wait for
+
+	nextHello  time.Time
+	helloEvery time.Duration
+	nextBeat   time.Time
+}
+
+func newPeer(n *Node, id int) *peer {
+	p := &peer{node: n, id: id, changed: make(chan struct{}), helloEvery: firstHello}
+	for s := range p.in {
+		p.in[s].parcels = make(map[uint64]*parcel)
+	}
+	return p
+}
+
+// wake tells all who wait. The caller holds the lock.
+func (p *peer) wake() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// wait lets go of the lock until something changes, the time has come or the context ends. The caller holds the lock and has it again.
+func (p *peer) wait(ctx context.Context, after <-chan time.Time) (timeout bool, err error) {
+	changed := p.changed
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	select {
+	case <-changed:
+	case <-after:
+		return true, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-p.node.dead:
+		return false, p.node.cause()
+	}
+	return false, nil
+}
+
+// post numbers a message, keeps it and sends it, as soon as there is room.
+func (p *peer) post(ctx context.Context, stream, t int, body []byte, raw int) error {
+	p.mu.Lock()
+	o := &p.out[stream]
+	for !o.room(len(body)) {
+		if _, err := p.wait(ctx, nil); err != nil {
+			p.mu.Unlock()
+			return err
+		}
+	}
+	r := o.push(t, body, raw)
+	p.node.stats.messages.Add(1)
+	p.node.written.Add(uint64(len(body)) + headerSize*uint64(p.node.pieces(len(body))))
+	send := p.settled && r.seq >= o.taken // in a second life it may have it already
+	p.mu.Unlock()
+	if send {
+		p.transmit(stream, r, 0)
+	}
+	return nil
+}
+
+// transmit sends a message from byte offset on, piece by piece.
+func (p *peer) transmit(stream int, r record, from int) {
+	f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(len(r.body)), raw: uint32(r.raw)}
+	if r.raw != len(r.body) {
+		f.flags = flagPacked
+	}
+	for {
+		end := min(len(r.body), from+p.node.chunk)
+		f.offset, f.piece = uint32(from), r.body[from:end]
+		p.publish(&f)
+		if from = end; from >= len(r.body) {
+			return
+		}
+	}
+}
+
+// publish fills in what all frames to this peer have, and sends one.
+func (p *peer) publish(f *frame) {
+	p.mu.Lock()
+	in := &p.in[exchanges]
+	f.got, f.stable = in.next, in.stable
+	in.said = max(in.said, in.next)
+	p.mu.Unlock()
+	p.node.publish(p.id, f)
+}
+
+// take waits for the next message of a stream.
+func (p *peer) take(ctx context.Context, stream int) (*parcel, error) {
+	var timer *time.Timer
+	var alarm <-chan time.Time
+	every := p.node.opt.firstAsk
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	in := &p.in[stream]
+	seen := in.pieces
+	for {
+		if m, ok := in.take(p.node.opt.Durable); ok {
+			p.acknowledge(stream)
+			return m, nil
+		}
+		if timer == nil {
+			timer = time.NewTimer(every)
+			defer timer.Stop()
+			alarm = timer.C
+		}
+		timeout, err := p.wait(ctx, alarm)
+		if err != nil {
+			return nil, err
+		}
+		if timeout {
+			if in.pieces == seen {
+				p.ask(stream, in.next, in.lacks())
+				every = min(2*every, askTimes*p.node.opt.firstAsk)
+			}
+			seen = in.pieces
+			timer.Reset(every)
+		}
+	}
+}
+
+// ask wants a message again. The caller holds the lock.
+func (p *peer) ask(stream int, seq uint64, offset int) {
+	if !p.settled {
+		return
+	}
+	f := &frame{kind: kindWant, stream: uint8(stream), seq: seq, offset: uint32(offset)}
+	p.node.stats.asked.Add(1)
+	p.mu.Unlock()
+	p.publish(f)
+	p.mu.Lock()
+}
+
+// acknowledge tells the sender at once where it may be short of room. Else the next message that goes back says it, or the clock. The caller
+// holds the lock.
+func (p *peer) acknowledge(stream int) {
+	in := &p.in[stream]
+	if in.next-in.said < window/4 {
+		return
+	}
+	in.said = in.next
+	p.mu.Unlock()
+	p.sendAck()
+	p.mu.Lock()
+}
+
+// sendAck says how far this node is with the peer's messages.
+func (p *peer) sendAck() {
+	p.mu.Lock()
+	var a ack
+	for s := range p.in {
+		in := &p.in[s]
+		a.next[s], a.stable[s], in.said = in.next, in.stable, in.next
+	}
+	a.full = p.out[exchanges].bytes > p.node.opt.LogBytes
+	p.nextBeat = time.Now().Add(beat)
+	p.mu.Unlock()
+	p.publish(&frame{kind: kindAck, piece: a.append(nil)})
+}
+
+// leave says the last that the peer has not heard.
+func (p *peer) leave() {
+	p.mu.Lock()
+	say := false
+	for s := range p.in {
+		say = say || p.settled && p.in[s].next > p.in[s].said
+	}
+	p.mu.Unlock()
+	if say {
+		p.sendAck()
+	}
+}
+
+// clock does what is due.
+func (p *peer) clock(now time.Time) {
+	p.mu.Lock()
+	var greet, say bool
+	life := p.life
+	if !p.settled && now.After(p.nextHello) {
+		greet = true
+		p.nextHello = now.Add(p.helloEvery)
+		p.helloEvery = min(2*p.helloEvery, lastHello)
+	}
+	if p.settled {
+		say = now.After(p.nextBeat)
+		for s := range p.in {
+			say = say || p.in[s].next > p.in[s].said
+		}
+	}
+	p.mu.Unlock()
+	if greet {
+		p.greet(life, false)
+	}
+	if say {
+		p.sendAck()
+	}
+}
+
+// greet says hello to the life that it names, 0 where none is known.
+func (p *peer) greet(echo uint64, settled bool) {
+	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable, Identity: p.node.opt.Identity}
+	p.mu.Lock()
+	for s := range p.in {
+		h.Next[s] = p.in[s].next
+	}
+	p.mu.Unlock()
+	text, err := json.Marshal(h)
+	if err != nil {
+		panic("nats: a handshake that JSON cannot hold: " + err.Error()) // plain fields: cannot happen
+	}
+	p.publish(&frame{kind: kindHello, piece: text})
+}
+
+// greeted answers a handshake. Only who repeats our life is believed to live: what was recorded once does not know it.
+func (p *peer) greeted(h hello) {
+	if field, ours, theirs, differ := difference(p.node.opt.Identity, h.Identity); differ {
+		p.refuse(field, ours, theirs)
+		return
+	}
+	p.mu.Lock()
+	if h.Echo != p.node.life {
+		known := p.settled && p.life == h.Life
+		p.mu.Unlock()
+		p.greet(h.Life, known)
+		return
+	}
+	lost, lacks := p.settle(h)
+	again := p.unheard()
+	p.mu.Unlock()
+	if lacks {
+		p.refuse("place", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]), fmt.Sprintf("before message %d: it must go on from its newest checkpoint", lost[1]))
+		return
+	}
+	if !h.Settled {
+		p.greet(h.Life, true)
+	}
+	for s, records := range again {
+		for _, r := range records {
+			p.transmit(s, r, 0)
+		}
+	}
+}
+
+// settle believes in a peer's life, unless it needs a message that is kept no more: then it tells the first one that is, and the one it
+// wants. The caller holds the lock.
+func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
+	p.heard = time.Now()
+	if p.settled && p.life == h.Life {
+		return lost, false
+	}
+	for s := range p.out {
+		if first := p.out[s].first(); h.Next[s] < first {
+			return [2]uint64{first, h.Next[s]}, true
+		}
+	}
+	back := p.life != 0
+	p.life, p.settled, p.durable = h.Life, true, h.Durable
+	p.helloEvery = firstHello
+	for s := range p.out {
+		p.out[s].taken = h.Next[s]
+		p.in[s].forget()
+	}
+	p.wake()
+	say := p.node.log.Debug
+	if back {
+		say = p.node.log.Info
+	}
+	say("agent is there", zap.Int("peer", p.id), zap.Bool("again", back))
+	return lost, false
+}
+
+// unheard lists what the peer has not taken. The caller holds the lock.
+func (p *peer) unheard() (again [streams][]record) {
+	for s := range p.out {
+		for _, r := range p.out[s].log {
+			if r.seq >= p.out[s].taken {
+				again[s] = append(again[s], r)
+			}
+		}
+	}
+	return again
+}
+
+// refuse tells a stranger what is wrong.
+func (p *peer) refuse(field, ours, theirs string) {
+	p.mu.Lock()
+	first := !p.refused
+	p.refused = true
+	p.mu.Unlock()
+	if first {
+		p.node.stats.refused.Add(1)
+		p.node.log.Warn("refused a stranger", zap.Int("says_it_is", p.id), zap.String("field", field), zap.String("theirs", theirs), zap.String("ours", ours))
+	}
+	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Settled: p.node.Present()})
+	if err != nil {
+		return
+	}
+	p.publish(&frame{kind: kindRefuse, piece: text})
+}

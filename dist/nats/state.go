@@ -1,0 +1,130 @@
+package nats
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Save returns what a checkpoint must hold of the lines: how far they are, and what was said and may be asked for again. It is to be called by
+// the agent itself, between two iterations, so that it fits the agent's vectors.
+//
+// It is, for each other agent in order: the number of the next exchange to be taken; then for each stream the number of the next message to
+// be sent, how many are kept, and these.
+func (n *Node) Save() []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint64(nil, n.written.Load())
+	for _, p := range n.others() {
+		p.mu.Lock()
+		b = le.AppendUint64(b, p.in[exchanges].next)
+		for s := range p.out {
+			o := &p.out[s]
+			b = le.AppendUint64(b, o.next)
+			b = le.AppendUint32(b, uint32(len(o.log)))
+			for _, r := range o.log {
+				b = le.AppendUint64(b, r.seq)
+				b = le.AppendUint64(b, r.t)
+				b = le.AppendUint32(b, uint32(r.raw))
+				b = le.AppendUint32(b, uint32(len(r.body)))
+				b = append(b, r.body...)
+			}
+		}
+		p.mu.Unlock()
+	}
+	return b
+}
+
+// Stable says that what Save returned is on the disk, and that the reports before number reported are done with: others may forget what was
+// taken before.
+func (n *Node) Stable(lines []byte, reported int) error {
+	r := stateReader{b: lines}
+	r.uint64()
+	for _, p := range n.others() {
+		next, _, err := r.peer(n.codec.limit())
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.in[exchanges].stable = max(p.in[exchanges].stable, next)
+		p.in[reports].stable = max(p.in[reports].stable, uint64(reported))
+		p.mu.Unlock()
+		p.sendAck()
+	}
+	return nil
+}
+
+// restore puts the lines back to where Save found them.
+func (n *Node) restore(lines []byte) error {
+	r := stateReader{b: lines}
+	n.written.Store(r.uint64())
+	for _, p := range n.others() {
+		next, out, err := r.peer(n.codec.limit())
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.in[exchanges].next, p.in[exchanges].stable = next, next
+		p.out = out
+		p.mu.Unlock()
+	}
+	if len(r.b) != 0 {
+		return fmt.Errorf("nats: the saved lines have %d bytes too many: they are of a run with more agents, or damaged", len(r.b))
+	}
+	return nil
+}
+
+// stateReader reads what Save wrote.
+type stateReader struct {
+	b   []byte
+	cut bool
+}
+
+var errCut = errors.New("nats: the saved lines are cut or damaged")
+
+func (r *stateReader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.cut, r.b = true, nil
+		return nil
+	}
+	out := r.b[:n:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *stateReader) uint64() uint64 {
+	if b := r.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *stateReader) uint32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+// peer reads the lines of one other agent.
+func (r *stateReader) peer(limit int) (next uint64, out [streams]outLine, err error) {
+	next = r.uint64()
+	for s := range out {
+		o := &out[s]
+		o.next = r.uint64()
+		kept := r.uint32()
+		first := o.next - uint64(kept)
+		for k := range uint64(kept) {
+			rec := record{seq: r.uint64(), t: r.uint64(), raw: int(r.uint32())}
+			rec.body = r.take(uint64(r.uint32()))
+			if r.cut || rec.seq != first+k || first > o.next || rec.raw > limit {
+				return 0, out, errCut
+			}
+			o.log = append(o.log, rec)
+			o.bytes += len(rec.body)
+		}
+	}
+	if r.cut {
+		return 0, out, errCut
+	}
+	return next, out, nil
+}

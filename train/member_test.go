@@ -1,0 +1,231 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"fspda/cpu"
+	"fspda/dist"
+	"fspda/dist/nats"
+)
+
+// crew plays a configuration with one Run for each agent, over NATS, as if each were a process. It returns the result of the collector.
+type crew struct {
+	t    *testing.T
+	c    Config
+	dir  string // "": nothing is written
+	name string
+	join string // of the collector
+}
+
+// member runs one agent to its end. ready is called with the address of its server.
+func (w *crew) member(ctx context.Context, rank int, ready func(address string)) (*Result, error) {
+	s, m := resolve(w.t, w.c)
+	dev := cpu.New()
+	var id []nats.Field
+	for _, f := range s.Identity(m.Sizes()) {
+		id = append(id, nats.Field{Name: f[0], Value: f[1]})
+	}
+	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(),
+		Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != ""}
+	if rank != Collector {
+		o.Server.Join = []string{w.join}
+	}
+	n, err := nats.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	defer n.Close()
+	ready(n.Address())
+	opt := Options{Device: dev, Model: m, Member: &Member{Rank: rank, Network: n}}
+	if w.dir != "" {
+		if opt.Member.Home, err = OpenHome(w.dir, rank); err != nil {
+			return nil, err
+		}
+		defer opt.Member.Home.Close()
+		if rank == Collector {
+			_, err := ReadConfig(w.dir)
+			if opt.Folder, err = OpenFolder(w.dir, s, err == nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return Run(ctx, s, opt)
+}
+
+// play runs all agents. stop, which may be nil, is called for each and may end it.
+func (w *crew) play(stop func(rank int) context.Context) *Result {
+	w.t.Helper()
+	ctx := func(rank int) context.Context {
+		if stop == nil {
+			return context.Background()
+		}
+		return stop(rank)
+	}
+	results := make([]*Result, w.c.Agents)
+	var wg sync.WaitGroup
+	address := make(chan string, 1)
+	run := func(rank int, ready func(string)) {
+		wg.Go(func() {
+			r, err := w.member(ctx(rank), rank, ready)
+			if err != nil {
+				w.t.Errorf("agent %d: %v", rank, err)
+			}
+			results[rank] = r
+		})
+	}
+	run(Collector, func(a string) { address <- a })
+	w.join = <-address
+	for rank := 1; rank < w.c.Agents; rank++ {
+		run(rank, func(string) {})
+	}
+	wg.Wait()
+	if w.t.Failed() {
+		w.t.FailNow()
+	}
+	for i, r := range results {
+		if r.Status != results[0].Status {
+			w.t.Errorf("agent %d ended as %s, agent 0 as %s", i, r.Status, results[0].Status)
+		}
+	}
+	return results[0]
+}
+
+// wireless is a trace without what differs between one process and many: the bytes that were really sent.
+func wireless(t *testing.T, r *Result) string {
+	t.Helper()
+	c := *r
+	c.Rows = append([]Row(nil), r.Rows...)
+	for i := range c.Rows {
+		if i > 0 && c.Rows[i].WireBytes < c.Rows[i].BitsSharedSeed/8 {
+			t.Errorf("%d bytes for %d bits", c.Rows[i].WireBytes, c.Rows[i].BitsSharedSeed)
+		}
+		c.Rows[i].WireBytes = 0
+	}
+	return trace(t, &c)
+}
+
+// Many processes, or one: the same rows and the same models, to the bit.
+func TestMembersAreOneRun(t *testing.T) {
+	for name, edit := range map[string]func(*Config){
+		"fspda-sa":    func(*Config) {},
+		"fspda-storm": func(c *Config) { c.Algo, c.Edges = "fspda-storm", "bernoulli(0.4)" },
+		"dsgd":        func(c *Config) { c.Algo, c.Edges, c.Momentum = "dsgd", "matching", 0.5 },
+		"sgd":         func(c *Config) { c.Algo = "sgd" },
+		"choco topk":  func(c *Config) { c.Algo, c.Compress = "choco", "topk" },
+		"choco randk": func(c *Config) { c.Algo, c.Compress, c.Edges = "choco", "randk", "broadcast-one" },
+		"choco qsgd":  func(c *Config) { c.Algo, c.Compress = "choco", "qsgd-scaled(15)" },
+		"swarm":       func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.001,1024)" },
+		"fspda-async": func(c *Config) { c.Algo, c.Slowness = "fspda-async", "linear(3)" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := small()
+			c.Agents, c.Iterations = 4, 40
+			edit(&c)
+			want := wireless(t, play(t, c, Options{}))
+			w := &crew{t: t, c: c, name: "one"}
+			if got := wireless(t, w.play(nil)); got != want {
+				t.Error("the run changed")
+			}
+		})
+	}
+}
+
+// A divergence ends all processes, with the rows and the error of one process.
+func TestMembersDiverge(t *testing.T) {
+	c := small()
+	c.Agents, c.Alpha, c.Activation, c.EvalPoints = 4, 1e6, "relu", 30
+	one := play(t, c, Options{})
+	many := (&crew{t: t, c: c, name: "lost"}).play(nil)
+	if many.Status != Diverged || many.Diverged.Error() != one.Diverged.Error() {
+		t.Fatalf("%s, %v; want %v", many.Status, many.Diverged, one.Diverged)
+	}
+	if wireless(t, many) != wireless(t, one) {
+		t.Error("other rows")
+	}
+}
+
+// Stopped again and again, all or some, and started again: the run of one process that was never stopped. The run folder is the same too.
+func TestMembersResume(t *testing.T) {
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 600, 12, 0.05
+	want, err := inFolder(t, context.Background(), c, filepath.Join(t.TempDir(), "one"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &crew{t: t, c: c, name: "again", dir: filepath.Join(t.TempDir(), "many")}
+	var got *Result
+	stops := 0
+	for try := 0; ; try++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		if try < 2 {
+			time.AfterFunc(time.Duration(150+70*try)*time.Millisecond, cancel)
+		}
+		got = w.play(func(int) context.Context { return ctx })
+		cancel()
+		if got.Status == Finished {
+			break
+		}
+		stops++
+	}
+	if stops == 0 {
+		t.Error("it was never stopped in time")
+	}
+	if wireless(t, got) != wireless(t, want) {
+		t.Error("the run changed")
+	}
+	checkManifest(t, w.dir, got)
+}
+
+// checkManifest looks whether the last checkpoint of all agents is there.
+func checkManifest(t *testing.T, dir string, r *Result) {
+	t.Helper()
+	s, _ := resolve(t, r.config(t, dir))
+	f, err := OpenFolder(dir, s, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	ck, err := f.openCheckpoint(s)
+	if err != nil || ck == nil || ck.Iteration != r.Iteration {
+		t.Fatalf("checkpoint %v, %v", ck, err)
+	}
+	ck.file.Close()
+}
+
+func (r *Result) config(t *testing.T, dir string) Config {
+	c, err := ReadConfig(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What members tell each other reads back, and nothing else does.
+func FuzzRecord(f *testing.F) {
+	dev := cpu.New()
+	sn := &snapshot{x: dev.NewVector(3), aux: nil}
+	record, err := sn.record(dev)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(record)
+	f.Add(note{Kind: noteEnd, T: 7, Status: Finished}.record())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n, err := readRecord(b, dev, sn)
+		if err != nil || n == nil {
+			return
+		}
+		text, err := json.Marshal(n)
+		if err != nil || len(text) == 0 {
+			t.Errorf("%+v cannot be written: %v", n, err)
+		}
+		_ = fmt.Sprint(n.divergence())
+	})
+}

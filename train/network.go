@@ -1,0 +1,78 @@
+package train
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"fspda/dist"
+	"fspda/internal/rng"
+	"fspda/train/algo"
+)
+
+// Network is a Transport between the processes of a run, each with one agent. Beside the messages of the algorithm it carries reports: numbered
+// records from one agent to another. Messages and reports outlive the process that they are for: they are kept until it has said that a
+// checkpoint of it holds what they did. fspda/dist/nats has an implementation.
+type Network interface {
+	dist.Transport
+	// Start meets the others, from where Save left the lines, or from their start where lines is nil. Reports before number reported are
+	// known already.
+	Start(lines []byte, reported int) error
+	// Save returns all that a checkpoint must hold of the lines. The agent calls it between two iterations.
+	Save() []byte
+	// Stable says that a checkpoint with these lines is on the disk, and that reports before number reported need not be kept.
+	Stable(lines []byte, reported int) error
+	// Report sends a record of iteration t.
+	Report(ctx context.Context, to, t int, record []byte) error
+	// NextReport waits for the next record of another agent.
+	NextReport(ctx context.Context, from int) (t int, record []byte, err error)
+	// Heard waits until another agent has taken all reports.
+	Heard(ctx context.Context, by int) error
+	// Wanted has something to receive when others keep much for this agent: a checkpoint would set them free.
+	Wanted() <-chan struct{}
+	// WireBytes is how many bytes the agent's messages have taken so far, each counted once.
+	WireBytes() uint64
+}
+
+// Collector is the rank of the agent in whose process the run is evaluated and its folder written.
+const Collector = 0
+
+// Member makes a Run play one agent of a run whose others are elsewhere.
+type Member struct {
+	Rank    int
+	Network Network
+	Home    *Home // nil: the agent keeps no checkpoint, and the run does not survive its end; the caller closes it
+}
+
+// Identity lists what all members of a run must agree on, by name and value, the most telling first. The sizes are those of the model's tensors.
+func (s *Setup) Identity(sizes []int) [][2]string {
+	c := s.Config
+	layout := sha256.Sum256(fmt.Append(nil, sizes, s.Buffers))
+	id := [][2]string{
+		{"seed", strconv.FormatUint(c.Seed, 10)},
+		{"model layout", fmt.Sprintf("%d parameters, %s", s.Dim, hex.EncodeToString(layout[:6]))},
+		{"data", s.Set.Fingerprint()},
+		{"random streams", strconv.Itoa(rng.Version)},
+		{"simulated links", s.Links.digest()},
+	}
+	for _, f := range c.Fields() {
+		if !c.harmless(f) {
+			id = append(id, [2]string{f.Key, fmt.Sprint(reflect.ValueOf(f.Value).Elem())})
+		}
+	}
+	return id
+}
+
+// Codec is what the run's messages are written with, nil where they are plain float32 values.
+func (s *Setup) Codec() dist.Codec {
+	switch {
+	case s.Lattice != nil:
+		return s.Lattice.Codec(s.Algo.(algo.Talker).Vectors(), s.Dim)
+	case s.Compressor != nil:
+		return s.Compressor
+	}
+	return nil
+}
