@@ -1,13 +1,13 @@
-//go:build !((linux || darwin) && (amd64 || arm64))
+//go:build static || !((linux || darwin) && (amd64 || arm64))
 
 package turbojpeg
 
-// Library is libjpeg-turbo, which is not opened on this system.
+// Library is libjpeg-turbo, which is not opened on this system, or not by this build.
 type Library struct{ Name string }
 
 func open() (*Library, error) { return nil, notFound(nil) }
 
-// Decoder cannot be made on this system.
+// Decoder cannot be made here.
 type Decoder struct{}
 
 // NewDecoder returns ErrNotFound.
