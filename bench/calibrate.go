@@ -93,14 +93,14 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	if c.Model != "mlp" {
 		return large(s, m, dev)
 	}
-	n, took, _, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, noKernels)
+	all, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, noKernels)
 	if errors.Is(err, context.Canceled) {
 		return cost{}, context.Canceled
 	}
 	if err != nil {
 		return cost{}, err
 	}
-	got := cost{Iteration: took.Seconds() / float64(n)}
+	got := cost{Iteration: all.took.Seconds() / all.steps * float64(s.Config.Agents)}
 	if c.Sampling == string(data.Full) {
 		got.Iteration *= float64(mnistTrain) / float64(c.DataTrain)
 	}

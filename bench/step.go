@@ -60,19 +60,18 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	n, _, fastest, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.read)
+	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.read)
 	if err != nil {
 		return r, err
 	}
-	agents := time.Duration(c.Agents)
-	r.Iterations, r.Step, r.Gradient, r.Vectors = n, fastest.at/agents, fastest.gradient/agents, fastest.vectors/agents
+	r.Iterations, r.Step, r.Gradient, r.Vectors = int(m.steps)/c.Agents, m.fastest.at, m.fastest.gradient, m.fastest.vectors
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // preparing batches is a kernel, too
-	if _, _, fastest, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, noKernels); err != nil {
+	if m, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, noKernels); err != nil {
 		return r, err
 	}
-	r.Rest = fastest.at / agents
+	r.Rest = m.fastest.at
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
 	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
@@ -83,12 +82,12 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r.Fraction = r.Rate / r.GEMM
 	runtime.GOMAXPROCS(cores)
 	r.Cores = cores
-	if _, _, fastest, err = o.iterate(ctx, o.Setup, o.Device, o.Model, noKernels); err != nil {
+	if m, err = o.iterate(ctx, o.Setup, o.Device, o.Model, noKernels); err != nil {
 		return r, err
 	}
-	r.Iteration = fastest.at
+	r.Iteration = m.fastest.at * time.Duration(c.Agents)
 	r.AllGEMM = o.limit(cores)
-	r.OverLimit = r.Iteration.Seconds() * r.AllGEMM * 1e9 / (r.FLOPs * float64(c.Agents))
+	r.OverLimit = m.fastest.at.Seconds() / m.gradients * r.AllGEMM * 1e9 / r.FLOPs
 	return r, nil
 }
 
@@ -98,49 +97,101 @@ type mark struct{ at, gradient, vectors time.Duration }
 // noKernels is the time in kernels where none are clocked.
 func noKernels() (gradient, vectors time.Duration) { return 0, 0 }
 
-// iterate trains for o.Each after some iterations to warm up, and returns how many iterations that were, how long they took, and what one
-// took in the fastest stretch. The time in kernels is what kernels says.
-func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, kernels func() (gradient, vectors time.Duration)) (n int, took time.Duration, fastest mark, err error) {
-	var begin time.Time
-	var marks []mark
-	set := func() time.Duration {
-		m := mark{at: time.Since(begin)}
-		m.gradient, m.vectors = kernels()
-		marks = append(marks, m)
-		return m.at
-	}
-	first := 0
+// measured is what came of a measurement, in steps of single agents.
+type measured struct {
+	took      time.Duration // all of it
+	steps     float64       // in all of it
+	gradients float64       // of a step
+	fastest   mark          // what a step took in the fastest stretch
+}
+
+// iterate trains for o.Each after some iterations to warm up. The time in kernels is what kernels says. Agents run ahead of each other, by
+// more iterations than there are in a short stretch, so it is the gradients of all that are counted.
+func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, kernels func() (gradient, vectors time.Duration)) (measured, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	res, err := train.Run(running, s, train.Options{Device: dev, Model: m, OnStep: func(t int) {
-		switch {
-		case begin.IsZero() && t >= warmUp:
-			first, begin = t, time.Now()
-			set()
-		case !begin.IsZero() && n == 0:
-			if now := set(); now > o.Each {
-				n, took = t-first, now
-				stop()
-			}
+	all := &tally{kernels: kernels}
+	res, err := train.Run(running, s, train.Options{Device: dev, Model: countedModel{m, all}, OnStep: func(t int) {
+		if t >= warmUp && all.measure(o.Each) {
+			stop()
 		}
 	}})
 	switch {
 	case err != nil:
-		return 0, 0, mark{}, err
+		return measured{}, err
 	case res.Diverged != nil:
-		return 0, 0, mark{}, res.Diverged
+		return measured{}, res.Diverged
 	case ctx.Err() != nil:
-		return 0, 0, mark{}, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
-	case n == 0:
-		return 0, 0, mark{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
+		return measured{}, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
+	case !all.closed:
+		return measured{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
-	return n, took, fastestStretch(marks, o.Each/stretches), nil
+	gradients := float64(all.total) / float64(res.Iteration*s.Config.Agents) // for all agents end at the same iteration
+	last := len(all.marks) - 1
+	return measured{all.marks[last].at, float64(last) / gradients, gradients, fastestStretch(all.marks, o.Each/stretches).times(gradients)}, nil
+}
+
+// times is a multiple of a stretch.
+func (m mark) times(n float64) mark {
+	by := func(d time.Duration) time.Duration { return time.Duration(n * float64(d)) }
+	return mark{by(m.at), by(m.gradient), by(m.vectors)}
+}
+
+// tally counts the gradients of all agents, and marks the end of each while it measures.
+type tally struct {
+	kernels func() (gradient, vectors time.Duration)
+
+	mu     sync.Mutex
+	total  int // of the whole run
+	begin  time.Time
+	marks  []mark // the first is the begin
+	closed bool
+}
+
+// measure begins to measure, if it has not begun, and says whether it has now measured so long and something.
+func (a *tally) measure(each time.Duration) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.begin.IsZero() {
+		a.begin = time.Now()
+		a.mark()
+	}
+	if last := len(a.marks) - 1; last > 0 && a.marks[last].at > each {
+		a.closed = true
+	}
+	return a.closed
+}
+
+func (a *tally) mark() {
+	m := mark{at: time.Since(a.begin)}
+	m.gradient, m.vectors = a.kernels()
+	a.marks = append(a.marks, m)
+}
+
+func (a *tally) count() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.total++
+	if !a.begin.IsZero() && !a.closed {
+		a.mark()
+	}
+}
+
+// countedModel is a model whose gradients are counted.
+type countedModel struct {
+	train.Model
+	all *tally
+}
+
+func (m countedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+	defer m.all.count()
+	return m.Model.Grad(dst, x, b)
 }
 
 // stretches is how many the time of a measurement is divided into, of which the fastest counts.
 const stretches = 5
 
-// fastestStretch is what an iteration took in the fastest stretch of at least that length, given when each began.
+// fastestStretch is the way from one mark to the next in the fastest stretch of at least that length.
 func fastestStretch(marks []mark, length time.Duration) mark {
 	per := func(i, j int) mark {
 		a, b, n := marks[i], marks[j], time.Duration(j-i)

@@ -14,6 +14,9 @@
 // in internal/gemmgen writes it. Elsewhere, on older processors and with the build tag noasm it is Go, with the same bits and a
 // hundred times slower. GODEBUG=cpu.avx512f=off or cpu.avx2=off takes a version away.
 //
+// Examples may come as bytes (device.Batch). Where only dense layers read them, their products turn them into numbers while they pack a
+// factor (coded.go, gemm_coded_amd64.go), and no copy as numbers exists; else a Program turns the whole batch into numbers first.
+//
 // The loops over vectors (combinations, sums, element-wise kernels, the exponential and what stands on it, vec.go) are assembly in the same
 // way, written by internal/vecgen; each has a twin in Go whose name ends in Go, which is its definition and gives the same bits.
 //

@@ -42,13 +42,7 @@ func gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int,
 // gemmThen is gemm with something to follow.
 func gemmThen(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int, then epilogue) {
-	va, vb, vc := view{a, lda, 1}, view{b, ldb, 1}, view{c, ldc, 1}
-	if transA {
-		va.rs, va.cs = 1, lda
-	}
-	if transB {
-		vb.rs, vb.cs = 1, ldb
-	}
+	va, vb, vc := op(transA, a, lda), op(transB, b, ldb), view{c, ldc, 1}
 	if m == 0 || n == 0 {
 		return
 	}

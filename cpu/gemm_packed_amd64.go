@@ -31,14 +31,6 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return &workspace{b: aligned(panelAt(blockCols, gemmDepth))} }}
 
-// atLeast returns buf, or a new buffer where that has less than n numbers.
-func atLeast(buf []float32, n int) []float32 {
-	if len(buf) < n {
-		return aligned(n)
-	}
-	return buf
-}
-
 // job is one call.
 type job struct {
 	*tileSet
@@ -46,6 +38,7 @@ type job struct {
 	m, n, k      int
 	parts        int // of the rows
 	a, b, c      view
+	coded        coded // instead of b, or no bytes
 	packA, packB bool
 	packed       int       // the first column of the block at work that lies in the workspace
 	room         []float32 // the workspace of that block's op(B)
@@ -54,6 +47,7 @@ type job struct {
 	nextA        unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
 	stepA        int
 	soon         lines // what the next block needs of op(B)
+	asked        asking
 }
 
 // block is a piece of a job: the products p to p+depth of rows×cols elements of C, from row i and column col on.
@@ -62,14 +56,19 @@ type block struct{ part, i, rows, chunk, p, depth, col, cols int }
 // product is gemmThen without its checks.
 func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	if s.worthTurning(m, n, k, a, b, beta) {
-		s.productTurned(m, n, k, alpha, a, b, c, then)
+		s.productTurned(m, n, k, alpha, a, coded{}, b, c, then)
 		return
 	}
+	s.multiply(m, n, k, alpha, a, b, coded{}, beta, c, then)
+}
+
+// multiply is product as it stands. op(B) is b, or e where that has bytes.
+func (s *tileSet) multiply(m, n, k int, alpha float32, a, b view, e coded, beta float32, c view, then epilogue) {
 	w := workspaces.Get().(*workspace)
 	w.tile = tileArgs{ldc: 4 * c.rs, runs: 1, alpha: alpha}
 	parts := (m + blockRows - 1) / blockRows
-	j := job{tileSet: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c,
-		packA: worthPackingA(a, n), packB: worthPackingB(b, m), room: w.b, then: then}
+	j := job{tileSet: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c, coded: e,
+		packA: worthPackingA(a, n), packB: e.bytes != nil || worthPackingB(b, m), room: w.b, then: then}
 	if j.keepsAll() {
 		j.packAll()
 	}
@@ -118,7 +117,7 @@ func (j *job) packAll() {
 	for chunk := range chunks {
 		p, depth := share(chunk, chunks, j.k)
 		j.room = j.workspace.all[chunk*j.apart:]
-		j.packed = j.panels(j.b.from(p, 0), j.n, depth)
+		j.packed = j.panelsAt(p, 0, j.n, depth)
 	}
 	j.parts = j.strips(j.m)
 }
@@ -144,11 +143,15 @@ func (j *job) block(b, next *block, beta float32) {
 	case j.apart > 0:
 		j.room = j.workspace.all[b.chunk*j.apart:]
 	case b.part == 0 || j.n > blockCols || j.k > gemmDepth: // else all of B is in the workspace
-		j.packed = j.panels(j.b.from(b.p, b.col), b.cols, b.depth)
+		j.packed = j.panelsAt(b.p, b.col, b.cols, b.depth)
 	}
-	j.soon = lines{}
+	j.soon, j.asked = lines{}, asking{}
 	if j.apart == 0 && next.rows > 0 && (next.p != b.p || next.col != b.col) {
-		j.soon = linesOf(j.b.from(next.p, next.col), next.depth, next.cols)
+		if j.coded.bytes != nil {
+			j.asked = askingFor(j.coded.from(next.p, next.col), next.depth, next.cols, strips*((b.cols+2*j.lanes-1)/(2*j.lanes)))
+		} else {
+			j.soon = linesOf(j.b.from(next.p, next.col), next.depth, next.cols)
+		}
 	}
 	if b.p > 0 {
 		beta = 1
@@ -210,6 +213,14 @@ func (j *job) packStrips(a view, strips, rows, depth int) {
 	}
 }
 
+// panelsAt packs depth rows and some columns of op(B), from element p,col on. See panels.
+func (j *job) panelsAt(p, col, cols, depth int) (first int) {
+	if j.coded.bytes != nil {
+		return j.codedPanels(j.coded.from(p, col), cols, depth)
+	}
+	return j.panels(j.b.from(p, col), cols, depth)
+}
+
 // panels packs columns of op(B), as many as are to be packed, and returns the first: the panel that begins at column c is at c·depth.
 func (j *job) panels(b view, cols, depth int) (first int) {
 	wide := 2 * j.lanes
@@ -258,6 +269,7 @@ func (j *job) strip(height int, b *block, c []float32) {
 		if t.last = min(wide, b.cols-at); t.last > j.lanes {
 			vectors, t.last = 2, t.last-j.lanes
 		}
+		j.ask()
 		tiles[vectors-1](t)
 	}
 }

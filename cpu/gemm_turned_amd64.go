@@ -35,15 +35,21 @@ func (s *tileSet) worthTurning(m, n, k int, a, b view, beta float32) bool {
 // turnedCols is the most columns of C where lanes without work matter.
 const turnedCols = 160
 
-// productTurned is product with beta = 0, some rows of C after the other as columns of its transpose.
-func (s *tileSet) productTurned(m, n, k int, alpha float32, a, b, c view, then epilogue) {
+// productTurned is product with beta = 0, some rows of C after the other as columns of its transpose. op(A) is a, or e where that has
+// bytes.
+func (s *tileSet) productTurned(m, n, k int, alpha float32, a view, e coded, b, c view, then epilogue) {
 	room := turnedRooms.Get().(*turnedRoom)
 	room.c = atLeast(room.c, n*turnedRows)
 	for i := 0; i < m; i += turnedRows {
 		rows := min(turnedRows, m-i)
 		t := view{room.c, rows, 1}
-		part := a.from(i, 0)
-		s.product(n, rows, k, alpha, view{b.data, b.cs, b.rs}, view{part.data, part.cs, part.rs}, 0, t, epilogue{})
+		turned := view{b.data, b.cs, b.rs}
+		if e.bytes != nil {
+			s.multiply(n, rows, k, alpha, turned, view{}, e.from(i, 0).transposed(), 0, t, epilogue{})
+		} else {
+			part := a.from(i, 0)
+			s.product(n, rows, k, alpha, turned, view{part.data, part.cs, part.rs}, 0, t, epilogue{})
+		}
 		out := c.from(i, 0)
 		turnBack(out, t, rows, n)
 		then.apply(i, 0, rows, n, out)

@@ -20,7 +20,7 @@ func TestTurnedTwins(t *testing.T) {
 				for _, set := range tileSets {
 					turnedSome = turnedSome || set.worthTurning(p.m, p.n, p.k, a, b, 0)
 					got := append([]float32{}, c...)
-					set.productTurned(p.m, p.n, p.k, p.alpha, a, b, view{got[p.skip:], ldc, 1}, epilogue{})
+					set.productTurned(p.m, p.n, p.k, p.alpha, a, coded{}, b, view{got[p.skip:], ldc, 1}, epilogue{})
 					compareWords(t, fmt.Sprint(set.name, ", turned, ", p), got, want, p.skip, ldc)
 				}
 			}

@@ -14,6 +14,8 @@ type operands struct {
 	attr    float64
 	scratch []float32 // as many numbers as scratchSizes says, holding anything
 
+	examples *examples // has the first input where that is nil
+
 	lent *lent    // the helpers of parallel, if any
 	gemm gemmCall // the product that parts are computed of
 }

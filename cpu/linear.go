@@ -12,8 +12,17 @@ func linearReLU(o *operands) error { return linearThen(o, biasThenReLU) }
 func linearThen(o *operands, then after) error {
 	x, w, bias, y := o.in[0], o.in[1], o.in[2], o.out[0]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	o.product(gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n, then: epilogue{then: then, with: bias}})
+	o.product(gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n, then: epilogue{then: then, with: bias},
+		codedA: o.bytes()})
 	return nil
+}
+
+// bytes is the first input where that is the batch's bytes, else nothing.
+func (o *operands) bytes() coded {
+	if o.in[0] != nil || o.examples == nil {
+		return coded{}
+	}
+	return o.examples.coded
 }
 
 // linearGradX: dx = dy·W.
@@ -41,7 +50,7 @@ func linearGradXThen(o *operands, e epilogue) error {
 func linearGradW(o *operands) error {
 	x, dy, dw, db := o.in[0], o.in[1], o.out[0], o.out[1]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	o.gemm = gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k}
+	o.gemm = gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k, codedB: o.bytes()}
 	if parts := o.gemm.parts(o.threads()); parts > 1 {
 		o.parallel(parts+1, gradWPart)
 	} else {

@@ -12,6 +12,14 @@ const perLine = line / 4
 // with small ones.
 const largeVector = 2 << 20
 
+// atLeast returns buf, or a new buffer where that has less than n numbers.
+func atLeast(buf []float32, n int) []float32 {
+	if len(buf) < n {
+		return aligned(n)
+	}
+	return buf
+}
+
 // aligned returns n zeros that begin at a cache line. Every vector and every arena does: a vector register is then filled from one
 // line and not from two, and speed is the same in every run. Bits do not depend on it.
 func aligned(n int) []float32 {

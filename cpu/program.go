@@ -20,6 +20,8 @@ type Program struct {
 	shared  int               // the length of what each Run borrows for arena and scratch; 0 if it has its own
 	classes int               // the fewest classes that a kernel reads the labels for; 0 if none does
 	scratch []float32         // what the kernels work in, one after the other
+
+	examples examples
 }
 
 var _ device.Program = (*Program)(nil)
@@ -54,11 +56,12 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
+	p.examples.inPlace = readsBytes(code)
 	p.allot()
 	for i := range code.Calls {
 		c, s := &code.Calls[i], &p.steps[i]
 		s.run, s.dims, s.attr = entries[i].run, c.Dims, c.Attr
-		s.operands.lent, s.scratch = &p.lent, p.scratch
+		s.operands.lent, s.examples, s.scratch = &p.lent, &p.examples, p.scratch
 		s.in, s.out = p.place(c.In), p.place(c.Out)
 		p.countClasses(c)
 	}
@@ -165,6 +168,10 @@ func (p *Program) borrow() {
 	}
 	for i := range p.moving {
 		m := &p.moving[i]
+		if m.ref.Space == device.Input && p.examples.coded.bytes != nil {
+			*m.operand = nil
+			continue
+		}
 		*m.operand = part(p.spaces[m.ref.Space], m.ref)
 	}
 }
@@ -195,7 +202,7 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 	if err := p.checkBatch(b); err != nil {
 		return err
 	}
-	p.spaces[device.Input] = b.X
+	p.spaces[device.Input] = p.examples.take(b, p.code.Features)
 	labels := p.spaces[device.Labels]
 	for i, y := range b.Y {
 		labels[i] = float32(y)
@@ -218,12 +225,8 @@ func (p *Program) takeBuffers(buffers device.Vector, momentum float64) {
 }
 
 func (p *Program) checkBatch(b device.Batch) error {
-	if b.N() != p.code.Batch {
-		return fmt.Errorf("batch of %d examples, want %d: load code for each batch size in use", b.N(), p.code.Batch)
-	}
-	if want := p.code.Batch * p.code.Features; len(b.X) != want {
-		return fmt.Errorf("batch has %d numbers, want %d (%d examples of %d features): check that the data set fits the model",
-			len(b.X), want, p.code.Batch, p.code.Features)
+	if err := b.Check(p.code.Batch, p.code.Features); err != nil {
+		return err
 	}
 	if p.classes > 0 {
 		for i, y := range b.Y {

@@ -100,6 +100,24 @@ func addDiffs1AVX512(x *float32, start *float32, own *float32, v **float32, a *f
 //go:noescape
 func addDiffs2AVX512(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
 
+// decodeRowsAVX512 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts
+// are at least 1.
+//
+//go:noescape
+func decodeRowsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
+
+// decodePanelsAVX512 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the
+// length of two vectors. Both counts are at least 1. It asks the cache for rows up to at[rows+7].
+//
+//go:noescape
+func decodePanelsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
+
+// decodeColumnsAVX512 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two
+// vectors. It asks the cache for the same columns of as many rows that follow in at.
+//
+//go:noescape
+func decodeColumnsAVX512(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
+
 // addAVX2 writes dst = a + b.
 //
 //go:noescape
@@ -219,3 +237,26 @@ func addDiffs2AVX2(x *float32, y *float32, start *float32, own *float32, v **flo
 //
 //go:noescape
 func scatterAddAVX2(v *float32, at *uint32, next *uint32, p *float32, n int, a float32)
+
+// decodeRowsAVX2 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts
+// are at least 1. cols is a multiple of 8.
+//
+//go:noescape
+func decodeRowsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
+
+// decodePanelsAVX2 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the
+// length of two vectors. Both counts are at least 1. It asks the cache for rows up to at[rows+7].
+//
+//go:noescape
+func decodePanelsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
+
+// decodeColumnsAVX2 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two
+// vectors. It asks the cache for the same columns of as many rows that follow in at.
+//
+//go:noescape
+func decodeColumnsAVX2(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
+
+// askRowsAVX2 asks the second cache for n bytes of each of some rows, which begin at src + at[r]. Both counts are at least 1. Nothing is read.
+//
+//go:noescape
+func askRowsAVX2(src *uint8, at *int, rows int, n int)

@@ -4480,6 +4480,480 @@ terms1_done:
 	VZEROUPPER
 	RET
 
+// func decodeRowsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·decodeRowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	MOVQ         cols+40(FP), DI
+	VBROADCASTSS scale+48(FP), Z0
+	VBROADCASTSS shift+52(FP), Z1
+	SHLQ         $0x02, CX
+
+rows:
+	XORQ R8, R8
+	MOVQ DI, R9
+	MOVQ (BX), R10
+	ADDQ DX, R10
+	SUBQ $0x00000020, R9
+	JLT  row_few
+
+row_many:
+	VPMOVZXBD (R10)(R8*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, (AX)(R8*4)
+	VPMOVZXBD 16(R10)(R8*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, 64(AX)(R8*4)
+	ADDQ      $0x00000020, R8
+	SUBQ      $0x00000020, R9
+	JGE       row_many
+
+row_few:
+	ADDQ $0x00000020, R9
+	SUBQ $0x00000010, R9
+	JLT  row_rest
+
+row_one:
+	VPMOVZXBD (R10)(R8*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, (AX)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, R9
+	JGE       row_one
+
+row_rest:
+	ADDQ        $0x00000010, R9
+	JZ          row_done
+	MOVQ        $-1, R11
+	BZHIQ       R9, R11, R11
+	KMOVW       R11, K1
+	VPMOVZXBD.Z (R10)(R8*1), K1, Z2
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VADDPS      Z1, Z2, Z2
+	VMOVUPS     Z2, K1, (AX)(R8*4)
+
+row_done:
+	ADDQ CX, AX
+	ADDQ $0x08, BX
+	DECQ SI
+	JNZ  rows
+	VZEROUPPER
+	RET
+
+// func decodePanelsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·decodePanelsAVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	MOVQ         panels+40(FP), DI
+	VBROADCASTSS scale+48(FP), Z0
+	VBROADCASTSS shift+52(FP), Z1
+	SHLQ         $0x02, CX
+
+rows:
+	MOVQ (BX), R8
+	MOVQ 64(BX), R9
+	ADDQ DX, R8
+	ADDQ DX, R9
+	MOVQ AX, R10
+	MOVQ DI, R11
+
+panels:
+	PREFETCHT0 (R9)
+	VPMOVZXBD  (R8), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z0, Z2, Z2
+	VADDPS     Z1, Z2, Z2
+	VMOVUPS    Z2, (R10)
+	VPMOVZXBD  16(R8), Z2
+	VCVTDQ2PS  Z2, Z2
+	VMULPS     Z0, Z2, Z2
+	VADDPS     Z1, Z2, Z2
+	VMOVUPS    Z2, 64(R10)
+	ADDQ       $0x20, R8
+	ADDQ       $0x20, R9
+	ADDQ       CX, R10
+	DECQ       R11
+	JNZ        panels
+	ADDQ       $0x00000080, AX
+	ADDQ       $0x08, BX
+	DECQ       SI
+	JNZ        rows
+	VZEROUPPER
+	RET
+
+// func decodeColumnsAVX512(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
+// Requires: AVX, AVX2, AVX512F, AVX512VL, MMX+
+TEXT ·decodeColumnsAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         blocks+32(FP), SI
+	VBROADCASTSS scale+40(FP), Z0
+	VBROADCASTSS shift+44(FP), Z1
+	SHLQ         $0x02, CX
+	XORQ         DI, DI
+
+blocks:
+	MOVQ            256(BX)(DI*1), R8
+	PREFETCHT0      (DX)(R8*1)
+	MOVQ            264(BX)(DI*1), R8
+	PREFETCHT0      (DX)(R8*1)
+	MOVQ            272(BX)(DI*1), R8
+	PREFETCHT0      (DX)(R8*1)
+	MOVQ            280(BX)(DI*1), R8
+	PREFETCHT0      (DX)(R8*1)
+	MOVQ            288(BX)(DI*1), R8
+	PREFETCHT0      (DX)(R8*1)
+	MOVQ            296(BX)(DI*1), R8
+	PREFETCHT0      (DX)(R8*1)
+	MOVQ            304(BX)(DI*1), R8
+	PREFETCHT0      (DX)(R8*1)
+	MOVQ            312(BX)(DI*1), R8
+	PREFETCHT0      (DX)(R8*1)
+	ADDQ            $0x40, DI
+	ANDQ            $0x000000ff, DI
+	MOVQ            (BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	MOVQ            128(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y2, Y2
+	MOVQ            8(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y3
+	MOVQ            136(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y3, Y3
+	MOVQ            16(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y4
+	MOVQ            144(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y4, Y4
+	MOVQ            24(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y5
+	MOVQ            152(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y5, Y5
+	MOVQ            32(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y6
+	MOVQ            160(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y6, Y6
+	MOVQ            40(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y7
+	MOVQ            168(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y7, Y7
+	MOVQ            48(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y8
+	MOVQ            176(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y8, Y8
+	MOVQ            56(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y9
+	MOVQ            184(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y9, Y9
+	MOVQ            64(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y10
+	MOVQ            192(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y10, Y10
+	MOVQ            72(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y11
+	MOVQ            200(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y11, Y11
+	MOVQ            80(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y12
+	MOVQ            208(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y12, Y12
+	MOVQ            88(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y13
+	MOVQ            216(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y13, Y13
+	MOVQ            96(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y14
+	MOVQ            224(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y14, Y14
+	MOVQ            104(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y15
+	MOVQ            232(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y15, Y15
+	MOVQ            112(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y16
+	MOVQ            240(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y16, Y16
+	MOVQ            120(BX), R8
+	VBROADCASTI32X4 (DX)(R8*1), Y17
+	MOVQ            248(BX), R8
+	VINSERTI32X4    $0x01, (DX)(R8*1), Y17, Y17
+	VPUNPCKLBW      Y10, Y2, Y18
+	VPUNPCKHBW      Y10, Y2, Y2
+	VPUNPCKLBW      Y11, Y3, Y10
+	VPUNPCKHBW      Y11, Y3, Y3
+	VPUNPCKLBW      Y12, Y4, Y11
+	VPUNPCKHBW      Y12, Y4, Y4
+	VPUNPCKLBW      Y13, Y5, Y12
+	VPUNPCKHBW      Y13, Y5, Y5
+	VPUNPCKLBW      Y14, Y6, Y13
+	VPUNPCKHBW      Y14, Y6, Y6
+	VPUNPCKLBW      Y15, Y7, Y14
+	VPUNPCKHBW      Y15, Y7, Y7
+	VPUNPCKLBW      Y16, Y8, Y15
+	VPUNPCKHBW      Y16, Y8, Y8
+	VPUNPCKLBW      Y17, Y9, Y16
+	VPUNPCKHBW      Y17, Y9, Y9
+	VPUNPCKLBW      Y13, Y18, Y17
+	VPUNPCKHBW      Y13, Y18, Y18
+	VPUNPCKLBW      Y6, Y2, Y13
+	VPUNPCKHBW      Y6, Y2, Y2
+	VPUNPCKLBW      Y14, Y10, Y6
+	VPUNPCKHBW      Y14, Y10, Y10
+	VPUNPCKLBW      Y7, Y3, Y14
+	VPUNPCKHBW      Y7, Y3, Y3
+	VPUNPCKLBW      Y15, Y11, Y7
+	VPUNPCKHBW      Y15, Y11, Y11
+	VPUNPCKLBW      Y8, Y4, Y15
+	VPUNPCKHBW      Y8, Y4, Y4
+	VPUNPCKLBW      Y16, Y12, Y8
+	VPUNPCKHBW      Y16, Y12, Y12
+	VPUNPCKLBW      Y9, Y5, Y16
+	VPUNPCKHBW      Y9, Y5, Y5
+	VPUNPCKLBW      Y7, Y17, Y9
+	VPUNPCKHBW      Y7, Y17, Y17
+	VPUNPCKLBW      Y11, Y18, Y7
+	VPUNPCKHBW      Y11, Y18, Y18
+	VPUNPCKLBW      Y15, Y13, Y11
+	VPUNPCKHBW      Y15, Y13, Y13
+	VPUNPCKLBW      Y4, Y2, Y15
+	VPUNPCKHBW      Y4, Y2, Y2
+	VPUNPCKLBW      Y8, Y6, Y4
+	VPUNPCKHBW      Y8, Y6, Y6
+	VPUNPCKLBW      Y12, Y10, Y8
+	VPUNPCKHBW      Y12, Y10, Y10
+	VPUNPCKLBW      Y16, Y14, Y12
+	VPUNPCKHBW      Y16, Y14, Y14
+	VPUNPCKLBW      Y5, Y3, Y16
+	VPUNPCKHBW      Y5, Y3, Y3
+	VPUNPCKLBW      Y4, Y9, Y5
+	VPUNPCKHBW      Y4, Y9, Y9
+	VPUNPCKLBW      Y6, Y17, Y4
+	VPUNPCKHBW      Y6, Y17, Y17
+	VPUNPCKLBW      Y8, Y7, Y6
+	VPUNPCKHBW      Y8, Y7, Y7
+	VPUNPCKLBW      Y10, Y18, Y8
+	VPUNPCKHBW      Y10, Y18, Y18
+	VPUNPCKLBW      Y12, Y11, Y10
+	VPUNPCKHBW      Y12, Y11, Y11
+	VPUNPCKLBW      Y14, Y13, Y12
+	VPUNPCKHBW      Y14, Y13, Y13
+	VPUNPCKLBW      Y16, Y15, Y14
+	VPUNPCKHBW      Y16, Y15, Y15
+	VPUNPCKLBW      Y3, Y2, Y16
+	VPUNPCKHBW      Y3, Y2, Y2
+	VEXTRACTI32X4   $0x01, Y5, X3
+	VPMOVZXBD       X5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          Z0, Z5, Z5
+	VADDPS          Z1, Z5, Z5
+	VMOVUPS         Z5, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y9, X3
+	VPMOVZXBD       X9, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          Z0, Z5, Z5
+	VADDPS          Z1, Z5, Z5
+	VMOVUPS         Z5, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y4, X3
+	VPMOVZXBD       X4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y17, X3
+	VPMOVZXBD       X17, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y6, X3
+	VPMOVZXBD       X6, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y7, X3
+	VPMOVZXBD       X7, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y8, X3
+	VPMOVZXBD       X8, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y18, X3
+	VPMOVZXBD       X18, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y10, X3
+	VPMOVZXBD       X10, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y11, X3
+	VPMOVZXBD       X11, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y12, X3
+	VPMOVZXBD       X12, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y13, X3
+	VPMOVZXBD       X13, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y14, X3
+	VPMOVZXBD       X14, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y15, X3
+	VPMOVZXBD       X15, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y16, X3
+	VPMOVZXBD       X16, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z0, Z4, Z4
+	VADDPS          Z1, Z4, Z4
+	VMOVUPS         Z4, (AX)
+	VPMOVZXBD       X3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z0, Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	VMOVUPS         Z3, 64(AX)
+	ADDQ            CX, AX
+	VEXTRACTI32X4   $0x01, Y2, X3
+	VPMOVZXBD       X2, Z2
+	VCVTDQ2PS       Z2, Z2
+	VMULPS          Z0, Z2, Z2
+	VADDPS          Z1, Z2, Z2
+	VMOVUPS         Z2, (AX)
+	VPMOVZXBD       X3, Z2
+	VCVTDQ2PS       Z2, Z2
+	VMULPS          Z0, Z2, Z2
+	VADDPS          Z1, Z2, Z2
+	VMOVUPS         Z2, 64(AX)
+	ADDQ            CX, AX
+	ADDQ            $0x10, DX
+	DECQ            SI
+	JNZ             blocks
+	VZEROUPPER
+	RET
+
 // func addAVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·addAVX2(SB), NOSPLIT, $0-32
@@ -9471,5 +9945,428 @@ coordinates:
 	ADDQ       $0x04, DI
 	CMPQ       DI, SI
 	JLT        coordinates
+	VZEROUPPER
+	RET
+
+// func decodeRowsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
+// Requires: AVX, AVX2
+TEXT ·decodeRowsAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	MOVQ         cols+40(FP), DI
+	VBROADCASTSS scale+48(FP), Y0
+	VBROADCASTSS shift+52(FP), Y1
+	SHLQ         $0x02, CX
+
+rows:
+	XORQ R8, R8
+	MOVQ DI, R9
+	MOVQ (BX), R10
+	ADDQ DX, R10
+	SUBQ $0x00000010, R9
+	JLT  row_few
+
+row_many:
+	VPMOVZXBD (R10)(R8*1), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VADDPS    Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)(R8*4)
+	VPMOVZXBD 8(R10)(R8*1), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VADDPS    Y1, Y2, Y2
+	VMOVUPS   Y2, 32(AX)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, R9
+	JGE       row_many
+
+row_few:
+	ADDQ $0x00000010, R9
+	SUBQ $0x00000008, R9
+	JLT  row_rest
+
+row_one:
+	VPMOVZXBD (R10)(R8*1), Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VADDPS    Y1, Y2, Y2
+	VMOVUPS   Y2, (AX)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, R9
+	JGE       row_one
+
+row_rest:
+	ADDQ $0x00000008, R9
+	JZ   row_done
+	LEAQ vecMasks<>+128(SB), R8
+	SHLQ $0x02, R9
+	SUBQ R9, R8
+
+row_done:
+	ADDQ CX, AX
+	ADDQ $0x08, BX
+	DECQ SI
+	JNZ  rows
+	VZEROUPPER
+	RET
+
+// func decodePanelsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·decodePanelsAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	MOVQ         panels+40(FP), DI
+	VBROADCASTSS scale+48(FP), Y0
+	VBROADCASTSS shift+52(FP), Y1
+	SHLQ         $0x02, CX
+
+rows:
+	MOVQ (BX), R8
+	MOVQ 64(BX), R9
+	ADDQ DX, R8
+	ADDQ DX, R9
+	MOVQ AX, R10
+	MOVQ DI, R11
+
+panels:
+	PREFETCHT0 (R9)
+	VPMOVZXBD  (R8), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VADDPS     Y1, Y2, Y2
+	VMOVUPS    Y2, (R10)
+	VPMOVZXBD  8(R8), Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VADDPS     Y1, Y2, Y2
+	VMOVUPS    Y2, 32(R10)
+	ADDQ       $0x10, R8
+	ADDQ       $0x10, R9
+	ADDQ       CX, R10
+	DECQ       R11
+	JNZ        panels
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x08, BX
+	DECQ       SI
+	JNZ        rows
+	VZEROUPPER
+	RET
+
+// func decodeColumnsAVX2(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·decodeColumnsAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         ds+8(FP), CX
+	MOVQ         src+16(FP), DX
+	MOVQ         at+24(FP), BX
+	MOVQ         blocks+32(FP), SI
+	VBROADCASTSS scale+40(FP), Y0
+	VBROADCASTSS shift+44(FP), Y1
+	SHLQ         $0x02, CX
+	XORQ         DI, DI
+
+blocks:
+	MOVQ           128(BX)(DI*1), R8
+	PREFETCHT0     (DX)(R8*1)
+	MOVQ           136(BX)(DI*1), R8
+	PREFETCHT0     (DX)(R8*1)
+	MOVQ           144(BX)(DI*1), R8
+	PREFETCHT0     (DX)(R8*1)
+	MOVQ           152(BX)(DI*1), R8
+	PREFETCHT0     (DX)(R8*1)
+	ADDQ           $0x20, DI
+	ANDQ           $0x0000007f, DI
+	MOVQ           (BX), R8
+	VBROADCASTI128 (DX)(R8*1), Y2
+	MOVQ           64(BX), R8
+	VINSERTI128    $0x01, (DX)(R8*1), Y2, Y2
+	MOVQ           8(BX), R8
+	VBROADCASTI128 (DX)(R8*1), Y3
+	MOVQ           72(BX), R8
+	VINSERTI128    $0x01, (DX)(R8*1), Y3, Y3
+	MOVQ           16(BX), R8
+	VBROADCASTI128 (DX)(R8*1), Y4
+	MOVQ           80(BX), R8
+	VINSERTI128    $0x01, (DX)(R8*1), Y4, Y4
+	MOVQ           24(BX), R8
+	VBROADCASTI128 (DX)(R8*1), Y5
+	MOVQ           88(BX), R8
+	VINSERTI128    $0x01, (DX)(R8*1), Y5, Y5
+	MOVQ           32(BX), R8
+	VBROADCASTI128 (DX)(R8*1), Y6
+	MOVQ           96(BX), R8
+	VINSERTI128    $0x01, (DX)(R8*1), Y6, Y6
+	MOVQ           40(BX), R8
+	VBROADCASTI128 (DX)(R8*1), Y7
+	MOVQ           104(BX), R8
+	VINSERTI128    $0x01, (DX)(R8*1), Y7, Y7
+	MOVQ           48(BX), R8
+	VBROADCASTI128 (DX)(R8*1), Y8
+	MOVQ           112(BX), R8
+	VINSERTI128    $0x01, (DX)(R8*1), Y8, Y8
+	MOVQ           56(BX), R8
+	VBROADCASTI128 (DX)(R8*1), Y9
+	MOVQ           120(BX), R8
+	VINSERTI128    $0x01, (DX)(R8*1), Y9, Y9
+	VPUNPCKLBW     Y6, Y2, Y10
+	VPUNPCKHBW     Y6, Y2, Y2
+	VPUNPCKLBW     Y7, Y3, Y6
+	VPUNPCKHBW     Y7, Y3, Y3
+	VPUNPCKLBW     Y8, Y4, Y7
+	VPUNPCKHBW     Y8, Y4, Y4
+	VPUNPCKLBW     Y9, Y5, Y8
+	VPUNPCKHBW     Y9, Y5, Y5
+	VPUNPCKLBW     Y7, Y10, Y9
+	VPUNPCKHBW     Y7, Y10, Y10
+	VPUNPCKLBW     Y4, Y2, Y7
+	VPUNPCKHBW     Y4, Y2, Y2
+	VPUNPCKLBW     Y8, Y6, Y4
+	VPUNPCKHBW     Y8, Y6, Y6
+	VPUNPCKLBW     Y5, Y3, Y8
+	VPUNPCKHBW     Y5, Y3, Y3
+	VPUNPCKLBW     Y4, Y9, Y5
+	VPUNPCKHBW     Y4, Y9, Y9
+	VPUNPCKLBW     Y6, Y10, Y4
+	VPUNPCKHBW     Y6, Y10, Y10
+	VPUNPCKLBW     Y8, Y7, Y6
+	VPUNPCKHBW     Y8, Y7, Y7
+	VPUNPCKLBW     Y3, Y2, Y8
+	VPUNPCKHBW     Y3, Y2, Y2
+	VEXTRACTI128   $0x01, Y5, X3
+	VPMOVZXBD      X5, Y11
+	VCVTDQ2PS      Y11, Y11
+	VMULPS         Y0, Y11, Y11
+	VADDPS         Y1, Y11, Y11
+	VMOVUPS        Y11, (AX)
+	VPMOVZXBD      X3, Y11
+	VCVTDQ2PS      Y11, Y11
+	VMULPS         Y0, Y11, Y11
+	VADDPS         Y1, Y11, Y11
+	VMOVUPS        Y11, 32(AX)
+	ADDQ           CX, AX
+	VPSRLDQ        $0x08, X5, X5
+	VPSRLDQ        $0x08, X3, X3
+	VPMOVZXBD      X5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VADDPS         Y1, Y5, Y5
+	VMOVUPS        Y5, (AX)
+	VPMOVZXBD      X3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VADDPS         Y1, Y3, Y3
+	VMOVUPS        Y3, 32(AX)
+	ADDQ           CX, AX
+	VEXTRACTI128   $0x01, Y9, X3
+	VPMOVZXBD      X9, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VADDPS         Y1, Y5, Y5
+	VMOVUPS        Y5, (AX)
+	VPMOVZXBD      X3, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VADDPS         Y1, Y5, Y5
+	VMOVUPS        Y5, 32(AX)
+	ADDQ           CX, AX
+	VPSRLDQ        $0x08, X9, X9
+	VPSRLDQ        $0x08, X3, X3
+	VPMOVZXBD      X9, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VADDPS         Y1, Y5, Y5
+	VMOVUPS        Y5, (AX)
+	VPMOVZXBD      X3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VADDPS         Y1, Y3, Y3
+	VMOVUPS        Y3, 32(AX)
+	ADDQ           CX, AX
+	VEXTRACTI128   $0x01, Y4, X3
+	VPMOVZXBD      X4, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VADDPS         Y1, Y5, Y5
+	VMOVUPS        Y5, (AX)
+	VPMOVZXBD      X3, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y0, Y5, Y5
+	VADDPS         Y1, Y5, Y5
+	VMOVUPS        Y5, 32(AX)
+	ADDQ           CX, AX
+	VPSRLDQ        $0x08, X4, X4
+	VPSRLDQ        $0x08, X3, X3
+	VPMOVZXBD      X4, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VADDPS         Y1, Y3, Y3
+	VMOVUPS        Y3, 32(AX)
+	ADDQ           CX, AX
+	VEXTRACTI128   $0x01, Y10, X3
+	VPMOVZXBD      X10, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, 32(AX)
+	ADDQ           CX, AX
+	VPSRLDQ        $0x08, X10, X10
+	VPSRLDQ        $0x08, X3, X3
+	VPMOVZXBD      X10, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VADDPS         Y1, Y3, Y3
+	VMOVUPS        Y3, 32(AX)
+	ADDQ           CX, AX
+	VEXTRACTI128   $0x01, Y6, X3
+	VPMOVZXBD      X6, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, 32(AX)
+	ADDQ           CX, AX
+	VPSRLDQ        $0x08, X6, X6
+	VPSRLDQ        $0x08, X3, X3
+	VPMOVZXBD      X6, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VADDPS         Y1, Y3, Y3
+	VMOVUPS        Y3, 32(AX)
+	ADDQ           CX, AX
+	VEXTRACTI128   $0x01, Y7, X3
+	VPMOVZXBD      X7, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, 32(AX)
+	ADDQ           CX, AX
+	VPSRLDQ        $0x08, X7, X7
+	VPSRLDQ        $0x08, X3, X3
+	VPMOVZXBD      X7, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VADDPS         Y1, Y3, Y3
+	VMOVUPS        Y3, 32(AX)
+	ADDQ           CX, AX
+	VEXTRACTI128   $0x01, Y8, X3
+	VPMOVZXBD      X8, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, 32(AX)
+	ADDQ           CX, AX
+	VPSRLDQ        $0x08, X8, X8
+	VPSRLDQ        $0x08, X3, X3
+	VPMOVZXBD      X8, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y0, Y3, Y3
+	VADDPS         Y1, Y3, Y3
+	VMOVUPS        Y3, 32(AX)
+	ADDQ           CX, AX
+	VEXTRACTI128   $0x01, Y2, X3
+	VPMOVZXBD      X2, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, (AX)
+	VPMOVZXBD      X3, Y4
+	VCVTDQ2PS      Y4, Y4
+	VMULPS         Y0, Y4, Y4
+	VADDPS         Y1, Y4, Y4
+	VMOVUPS        Y4, 32(AX)
+	ADDQ           CX, AX
+	VPSRLDQ        $0x08, X2, X2
+	VPSRLDQ        $0x08, X3, X3
+	VPMOVZXBD      X2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VADDPS         Y1, Y2, Y2
+	VMOVUPS        Y2, (AX)
+	VPMOVZXBD      X3, Y2
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y0, Y2, Y2
+	VADDPS         Y1, Y2, Y2
+	VMOVUPS        Y2, 32(AX)
+	ADDQ           CX, AX
+	ADDQ           $0x10, DX
+	DECQ           SI
+	JNZ            blocks
+	VZEROUPPER
+	RET
+
+// func askRowsAVX2(src *uint8, at *int, rows int, n int)
+// Requires: AVX, MMX+
+TEXT ·askRowsAVX2(SB), NOSPLIT, $0-32
+	MOVQ src+0(FP), AX
+	MOVQ at+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ n+24(FP), BX
+
+rows:
+	MOVQ (CX), SI
+	ADDQ AX, SI
+	MOVQ SI, DI
+	ADDQ BX, DI
+	ANDQ $-64, SI
+
+lines:
+	PREFETCHT1 (SI)
+	ADDQ       $0x40, SI
+	CMPQ       SI, DI
+	JCS        lines
+	ADDQ       $0x08, CX
+	DECQ       DX
+	JNZ        rows
 	VZEROUPPER
 	RET

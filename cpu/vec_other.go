@@ -46,3 +46,5 @@ func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) { addDiffAt
 func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
 	addDiffAt2Go(p, q, at, a, v, b, w)
 }
+
+func decodeRows(dst []float32, ds int, v coded, rows, cols int) { decodeRowsGo(dst, ds, v, rows, cols) }

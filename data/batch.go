@@ -20,9 +20,16 @@ func (s Split) Batch(dst *device.Batch, from, to int) error {
 		}
 		return s.Gather(dst, examples)
 	}
-	f := s.Features()
-	resize(dst, to-from, f)
-	s.norm.apply(dst.X, s.Pixels[from*f:to*f], nil)
+	if s.picks() {
+		s.pick(dst, to-from)
+		for row := range dst.Rows {
+			dst.Rows[row] = int32(from + row)
+		}
+	} else {
+		f := s.Features()
+		resize(dst, to-from, f)
+		s.norm.apply(dst.X, s.Pixels[from*f:to*f], nil)
+	}
 	copy(dst.Y, s.Labels[from:to])
 	return nil
 }
@@ -33,6 +40,15 @@ const examplesAhead = 4
 // Gather fills dst with the examples of the given indices, in their order and as they are for evaluation. It reuses the memory of
 // dst where that is large enough. It panics where an index is not in [0,Len). A picture that cannot be read is an error.
 func (s Split) Gather(dst *device.Batch, examples []int32) error {
+	if s.picks() {
+		s.check(examples)
+		s.pick(dst, len(examples))
+		copy(dst.Rows, examples)
+		for row, e := range examples {
+			dst.Y[row] = s.Labels[e]
+		}
+		return nil
+	}
 	s.claim(dst, examples)
 	if s.pictures != nil {
 		return s.pictures.gather(s, dst, examples, None, augmentKey{}, nil)
@@ -78,7 +94,12 @@ func (s Split) vary(w *worker, e int32, stream *rng.Stream) {
 
 // claim gives dst room for examples that are there.
 func (s Split) claim(dst *device.Batch, examples []int32) {
+	s.check(examples)
 	resize(dst, len(examples), s.Features())
+}
+
+// check panics where there is no such example.
+func (s Split) check(examples []int32) {
 	for _, e := range examples {
 		if e < 0 || int(e) >= s.Len() {
 			panic(fmt.Sprintf("data: example %d of %d", e, s.Len()))
@@ -101,4 +122,20 @@ func resize(dst *device.Batch, n, features int) {
 		dst.Y = make([]int32, n)
 	}
 	dst.X, dst.Y = dst.X[:n*features], dst.Y[:n]
+	dst.Bytes, dst.Rows, dst.Scale, dst.Shift = nil, nil, nil, nil
+}
+
+// picks says whether a batch names the examples where they lie: pixels with one normalisation, which devices read as they are.
+func (s Split) picks() bool { return s.pictures == nil && len(s.norm.channels) == 1 }
+
+// pick gives dst room for n examples that are rows of the set.
+func (s Split) pick(dst *device.Batch, n int) {
+	if cap(dst.Rows) < n || dst.Rows == nil {
+		dst.Rows = make([]int32, n)
+	}
+	if cap(dst.Y) < n {
+		dst.Y = make([]int32, n)
+	}
+	dst.Rows, dst.Y = dst.Rows[:n], dst.Y[:n]
+	dst.X, dst.Bytes, dst.Scale, dst.Shift = nil, s.Pixels, s.norm.scales, s.norm.shifts
 }

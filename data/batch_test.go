@@ -15,9 +15,10 @@ func checkRow(t *testing.T, b device.Batch, row int, s Split, e int, mean, std f
 	if b.Y[row] != s.Labels[e] {
 		t.Errorf("row %d has label %d, want that of example %d, %d", row, b.Y[row], e, s.Labels[e])
 	}
+	numbers := b.Numbers(nil, f)
 	for j := range f {
 		want := (float64(s.Pixels[e*f+j])/255 - mean) / std
-		if got := float64(b.X[row*f+j]); math.Abs(got-want) > 1e-6 {
+		if got := float64(numbers[row*f+j]); math.Abs(got-want) > 1e-6 {
 			t.Fatalf("row %d value %d is %v, want %v", row, j, got, want)
 		}
 	}
@@ -27,18 +28,18 @@ func TestBatchIsConsecutive(t *testing.T) {
 	s := tiny(t, 9).Test
 	var b device.Batch
 	s.Batch(&b, 2, 7)
-	if b.N() != 5 || len(b.X) != 30 {
-		t.Fatalf("%d examples and %d values, want 5 and 30", b.N(), len(b.X))
+	if b.N() != 5 || b.Check(5, 6) != nil {
+		t.Fatalf("%d examples, want 5: %v", b.N(), b.Check(5, 6))
 	}
 	for row := range 5 {
 		checkRow(t, b, row, s, row+2, 0.25, 0.5)
 	}
-	memory := &b.X[0]
-	if s.Batch(&b, 8, 9); b.N() != 1 || memory != &b.X[0] {
+	memory := &b.Rows[0]
+	if s.Batch(&b, 8, 9); b.N() != 1 || memory != &b.Rows[0] {
 		t.Errorf("%d examples, want 1 in the memory of before", b.N())
 	}
 	checkRow(t, b, 0, s, 8, 0.25, 0.5)
-	if s.Batch(&b, 3, 3); b.N() != 0 || len(b.X) != 0 {
+	if s.Batch(&b, 3, 3); b.N() != 0 || len(b.Rows) != 0 {
 		t.Errorf("%d examples of an empty range", b.N())
 	}
 }
@@ -112,7 +113,6 @@ func BenchmarkGatherNoise(b *testing.B) {
 		picks[i] = int32(r.IntN(examples))
 	}
 	var dst device.Batch
-	b.SetBytes(5 * batch * features)
 	for i := 0; b.Loop(); i++ {
 		at := i % 64 * batch
 		set.Train.Gather(&dst, picks[at:at+batch])

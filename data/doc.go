@@ -19,7 +19,7 @@
 // streams partition, batch, augment, synthetic and synthetic-images of fspda/internal/rng.
 //
 // Duties of the caller: pixels, labels and shards handed over are not changed afterwards; a batch from [Loader.Next] is only
-// read, and given back with [Loader.Release]; a Loader is closed, and after all loaders the Set. Loaders of different agents run at
+// read, for it may name examples of the set where they lie, and given back with [Loader.Release]; a Loader is closed, and after all loaders the Set. Loaders of different agents run at
 // the same time, each used by one goroutine.
 //
 // Conventions. Examples are rows; a picture is rows of red, green and blue; what is named dst is written. Example numbers are int32

@@ -31,7 +31,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(b.N(), "examples of", len(b.X)/b.N(), "values")
+		fmt.Println(b.N(), "examples of", len(b.Numbers(nil, set.Features()))/b.N(), "values")
 		loader.Release(b)
 	}
 	// Output:

@@ -78,7 +78,11 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	l.ready = make(chan made, l.buffers)
 	for range l.buffers {
 		var b device.Batch
-		resize(&b, order.batch, split.Features())
+		if split.picks() && split.varied == None {
+			split.pick(&b, order.batch)
+		} else {
+			resize(&b, order.batch, split.Features())
+		}
 		l.free <- b
 	}
 	if o.Ahead > 0 {

@@ -29,10 +29,15 @@ func play(t *testing.T, l *Loader, n int) []device.Batch {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, device.Batch{X: slices.Clone(b.X), Y: slices.Clone(b.Y)})
+		all = append(all, copied(l, b))
 		l.Release(b)
 	}
 	return all
+}
+
+// copied is a batch as numbers that nobody writes to.
+func copied(l *Loader, b device.Batch) device.Batch {
+	return device.Batch{X: slices.Clone(b.Numbers(nil, l.split.Features())), Y: slices.Clone(b.Y)}
 }
 
 func sameBatches(t *testing.T, what string, got, want []device.Batch) {
@@ -62,6 +67,7 @@ func TestLoaderIsAPureFunctionOfTheStep(t *testing.T) {
 			if err := l.Batch(&direct[0], 11); err != nil {
 				t.Fatal(err)
 			}
+			direct[0] = copied(l, direct[0])
 			sameBatches(t, "direct", direct[:], want[11:12])
 		}
 	}

@@ -10,6 +10,8 @@ import (
 type normalizer struct {
 	channels []channel // one, or three
 	pattern  pattern   // of three channels
+
+	scales, shifts []float32 // of the channels, for a device.Batch
 }
 
 // channel is the normalisation of one channel.
@@ -31,9 +33,11 @@ func newNormalizer(mean, std []float32) (*normalizer, error) {
 	}
 	n := &normalizer{channels: make([]channel, len(mean))}
 	for i := range mean {
-		if err := n.channels[i].set(mean[i], std[i]); err != nil {
+		c := &n.channels[i]
+		if err := c.set(mean[i], std[i]); err != nil {
 			return nil, err
 		}
+		n.scales, n.shifts = append(n.scales, c.scale), append(n.shifts, c.shift)
 	}
 	for i := range patternLength {
 		c := &n.channels[i%len(mean)]

@@ -119,6 +119,16 @@ func labelsOf(s images.Source, classes int) ([]int32, error) {
 	return labels, nil
 }
 
+// Decoder is what decodes the pictures of a set, or "" where none is decoded while a run goes on.
+func (s *Set) Decoder() Decoder {
+	for _, half := range []Split{s.Train, s.Test} {
+		if half.pictures != nil && !half.Packed() {
+			return half.pictures.decoder
+		}
+	}
+	return ""
+}
+
 // fingerprinted is a source that knows a hash of its content.
 type fingerprinted interface{ Fingerprint() string }
 
@@ -134,12 +144,12 @@ func (s *Set) hashPictures(o PictureOptions) string {
 		number(int64(math.Float32bits(v)))
 	}
 	jpeg := ""
+	if d := s.Decoder(); d != "" {
+		jpeg = "-" + string(d)
+	}
 	for _, half := range []Split{s.Train, s.Test} {
 		source := half.pictures.source
 		number(int64(half.Len()))
-		if _, raw := source.(images.Raw); !raw {
-			jpeg = "-" + string(o.JPEG)
-		}
 		if own, ok := source.(fingerprinted); ok {
 			h.Write([]byte(own.Fingerprint()))
 		}

@@ -359,7 +359,7 @@ func BenchmarkPacked(b *testing.B) {
 		raw.pictures = append(raw.pictures, images.RGB{W: 341, H: 256, Pix: noisePicture(341, 256, uint64(i))})
 		raw.labels, raw.files = append(raw.labels, 0), append(raw.files, nil)
 	}
-	set := mustPictures(b, raw, raw, PictureOptions{Workers: 1})
+	set := mustPictures(b, raw, raw, PictureOptions{})
 	l := mustLoader(b, set.Train, sequence(300), 0, LoaderOptions{Batch: 30})
 	for i := 0; b.Loop(); i++ {
 		batch, err := l.Next()

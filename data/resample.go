@@ -73,22 +73,29 @@ func (a *axis) set(n int, w window) {
 // less where a single pixel has it all.
 func (a *axis) quantise(dst []int16, low, high int, centre, slope float64) {
 	share, sum := a.share[:high-low], 0.0
+	distance := float64(low) - centre
 	for k := range share {
-		distance := float64(low+k) - centre
-		share[k] = max(0, 1-float64(max(distance, -distance)*slope))
-		sum += share[k]
+		v := 1 - float64(math.Abs(distance)*slope)
+		if v < 0 {
+			v = 0
+		}
+		share[k] = v
+		sum += v
+		distance++
 	}
-	left, largest := int32(weightOne), 0
+	left, largest, most := int32(weightOne), 0, 0.0
 	factor := weightOne / sum
 	for k, v := range share {
 		w := int32(float64(v*factor) + 0.5)
 		left -= w
-		if v > share[largest] {
-			largest = k
+		if v > most {
+			largest, most = k, v
 		}
 		dst[k] = int16(min(w, weightOne-1))
 	}
-	clear(dst[len(share):])
+	for k := len(share); k < len(dst); k++ {
+		dst[k] = 0
+	}
 	dst[largest] = int16(min(int32(dst[largest])+left, weightOne-1))
 }
 

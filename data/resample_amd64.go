@@ -2,7 +2,11 @@
 
 package data
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // resampleAVX2 tells whether the vector code runs. GODEBUG=cpu.avx2=off switches it off.
 var resampleAVX2 = cpu.X86.HasAVX2
@@ -39,7 +43,7 @@ func (t *columnTable) set(a *axis) {
 	t.where = grown(t.where, t.groups*groupSize)
 	t.weights = grown(t.weights, t.groups*t.pairs*pairOf)
 	for i := range t.where {
-		group, lane := i/groupSize, [groupSize]int{0, 2, 1, 3}[i%groupSize]
+		group, lane := i/groupSize, (i&1)<<1|i>>1&1 // pixels 0, 2, 1, 3
 		to := t.weights[group*t.pairs*pairOf+8*lane:]
 		if i >= len(a.start) { // a pixel that nobody looks at
 			t.where[i] = 0
@@ -48,14 +52,15 @@ func (t *columnTable) set(a *axis) {
 		t.where[i] = uint32(6 * (a.start[i] - a.low))
 		weight := a.weight[i*a.taps:][:a.taps]
 		for p := range t.pairs {
-			w0, w1 := int16(0), int16(0)
+			w0, w1 := uint64(0), uint64(0)
 			if 2*p < len(weight) {
-				w0 = weight[2*p]
+				w0 = uint64(weight[2*p])
 			}
 			if 2*p+1 < len(weight) {
-				w1 = weight[2*p+1]
+				w1 = uint64(weight[2*p+1])
 			}
-			*(*[8]int16)(to[p*pairOf:]) = [8]int16{w0, w0, w0, w1, w1, w1}
+			pair := (*[2]uint64)(unsafe.Pointer(&to[p*pairOf])) // six numbers: three times each weight
+			pair[0], pair[1] = w0|w0<<16|w0<<32|w1<<48, w1|w1<<16
 		}
 	}
 }

@@ -17,6 +17,9 @@ func TestUnpack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if packed.Decoder() != "" || files.Decoder() != GoJPEG || tiny(t, 4).Decoder() != "" {
+		t.Errorf("decoders %q and %q, want none and go", packed.Decoder(), files.Decoder())
+	}
 	if !packed.Train.Packed() || files.Train.Packed() || packed.Train.Len() != 6 {
 		t.Errorf("%d pictures, packed %t", packed.Train.Len(), packed.Train.Packed())
 	}

@@ -65,15 +65,6 @@ type Device interface {
 	Footprint(code *Code) int
 }
 
-// Batch is a minibatch on the host.
-type Batch struct {
-	X []float32 // N×features, row-major
-	Y []int32   // N class indices
-}
-
-// N is the number of examples.
-func (b Batch) N() int { return len(b.Y) }
-
 // Program is Code bound to one Device: it computes one network at one batch size. It is not safe for concurrent use.
 type Program interface {
 	// Code is what was loaded.

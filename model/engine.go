@@ -67,7 +67,9 @@ func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
 // Footprint forecasts the bytes that one run of that kind computes in, at that batch size: programs that run one after the other take as
 // much as the largest of them. Parameters, gradients and batches come on top.
 func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
-	p, err := e.Plan(batch, kind)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, err := e.plan(recipe{batch, kind})
 	if err != nil {
 		return 0, err
 	}
@@ -166,20 +168,12 @@ func (e *Engine) ProgramBytes(batch, scored int) (gradient, score uint64, err er
 	if e.buffers.dim > 0 {
 		step, with = Step, ScoreWith
 	}
-	of := func(r recipe) (uint64, error) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		p, err := e.plan(r)
-		if err != nil {
-			return 0, err
-		}
-		return uint64(e.dev.Footprint(p.Code())), nil
-	}
-	if gradient, err = of(recipe{batch, step}); err != nil {
+	g, err := e.Footprint(batch, step)
+	if err != nil {
 		return 0, 0, err
 	}
-	score, err = of(recipe{scored, with})
-	return gradient, score, err
+	s, err := e.Footprint(scored, with)
+	return uint64(g), uint64(s), err
 }
 
 func (e *Engine) give(r recipe, p device.Program) {

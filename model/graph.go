@@ -93,13 +93,10 @@ func (g *Graph) checkEvaluate(params, grad, buffers []float32, batch device.Batc
 		return fmt.Errorf("gradient vector of length %d, want %d", len(grad), want)
 	case len(buffers) != g.buffered():
 		return fmt.Errorf("buffer vector of length %d, want %d", len(buffers), g.buffered())
-	case batch.N() != g.batch || len(batch.X) != g.batch*g.features:
-		return fmt.Errorf("batch of %d labels and %d numbers, want %d labels and %d×%d numbers",
-			batch.N(), len(batch.X), g.batch, g.batch, g.features)
 	case len(out) != len(g.results):
 		return fmt.Errorf("room for %d results, want %d", len(out), len(g.results))
 	}
-	return nil
+	return batch.Check(g.batch, g.features)
 }
 
 // buffered is the length of the buffer vector, 0 where the graph has no use for it.
@@ -121,7 +118,7 @@ func (g *Graph) let(params, buffers []float32, momentum float64, batch device.Ba
 		return gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(slices.Clone(values))))
 	}
 	for n, space := range g.builder.data {
-		values := batch.X
+		values := batch.Numbers(nil, g.features)
 		switch space {
 		case device.Labels:
 			values = labels

@@ -178,8 +178,8 @@ func TestEvaluateErrors(t *testing.T) {
 	}{
 		{params[1:], grad, batch, 1, "79509 parameters, want 79510"},
 		{params, nil, batch, 1, "gradient vector of length 0, want 79510"},
-		{params, grad, device.Batch{X: batch.X[1:], Y: batch.Y}, 1, "batch of 2 labels and 1567 numbers"},
-		{params, grad, device.Batch{X: batch.X, Y: batch.Y[1:]}, 1, "batch of 1 labels"},
+		{params, grad, device.Batch{X: batch.X[1:], Y: batch.Y}, 1, "batch has 1567 numbers"},
+		{params, grad, device.Batch{X: batch.X, Y: batch.Y[1:]}, 1, "batch of 1 examples"},
 		{params, grad, batch, 2, "room for 2 results, want 1"},
 		{params, grad, batch, 1, "built without a Host"},
 	} {

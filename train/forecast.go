@@ -17,8 +17,8 @@ type Forecast struct {
 	Row        time.Duration `json:"row_ns"`     // of one evaluation, on average
 	Total      time.Duration `json:"total_ns"`   // to the end
 	ImagesPerS float64       `json:"images_per_s"`
-	Bits       float64       `json:"bits"` // expected, in the accounting asked for
-	Memory     uint64        `json:"memory_bytes"`
+	Bits       float64       `json:"bits"`         // expected, in the accounting asked for
+	Memory     uint64        `json:"memory_bytes"` // of the data set too, where it is in memory
 }
 
 // How long a calibration tries a run that is short, and one that is long.
@@ -31,7 +31,7 @@ const (
 // Forecast calibrates: it trains a few iterations on the real data and model, and times them and the parts of an evaluation. Nothing of it is kept. The
 // run stands at iteration from.
 func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int) (Forecast, error) {
-	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Memory()}
+	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Memory() + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))}
 	if f.Iterations == 0 {
 		return f, nil
 	}

@@ -22,7 +22,7 @@ func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
 	size := (n + parts - 1) / parts
 	dev := a.run.dev
 	for from := 0; from < n; from += size {
-		b := slice(a.batch, from, min(from+size, n))
+		b := a.batch.Part(from, min(from+size, n))
 		w := float64(b.N()) / float64(n)
 		to := dst
 		if from > 0 {
@@ -51,12 +51,6 @@ func (a *agent) differentiatePart(dst, x device.Vector, b device.Batch) (float64
 		return a.model.Step(dst, x, a.norms, b)
 	}
 	return a.run.model.Grad(dst, x, b)
-}
-
-// slice is examples from to to-1 of a batch, in its memory.
-func slice(b device.Batch, from, to int) device.Batch {
-	f := len(b.X) / b.N()
-	return device.Batch{X: b.X[from*f : to*f], Y: b.Y[from:to]}
 }
 
 // clip shortens a gradient that is longer than Config.ClipNorm to that length.

@@ -7,6 +7,11 @@
 // A [Comparison] shows several runs in the same pictures: as one sheet of panels, SVG and PNG, and as a page in which curves can be
 // switched off, axes changed and values read. That page has a script, and still loads nothing.
 //
+// A [Server] is the live page: it shows the runs of a folder to browsers as their files grow, and one run of this process, a [Live], with its
+// agents and exchanges. It pulls: a reader's goroutine asks files and run for what is new at its own pace, so nothing queues up, and a frame of the
+// run is made once for all readers. static/ is the page, in the program; it loads nothing from elsewhere. Files are opened through an os.Root, so
+// neither paths nor links lead out of the folder. What a page may do to a run takes a token.
+//
 // What each file must hold: metrics.jsonl is required, but may be empty. The others are optional: without them the page says what
 // is missing. A file that is there but damaged is an error that names the file and, for metrics.jsonl, the line. An iteration
 // that stands in metrics.jsonl more than once (a run that was resumed evaluates some again) counts as its last line says.
@@ -19,5 +24,6 @@
 // sending side. A number that is missing or null is NaN in memory and a dash on the page. Text from files is data: it is escaped
 // wherever it appears. Files are written beside their final name and renamed, so that no reader sees half of one.
 //
-// Where to look next: plots.go, report.go and compare.go, then chart.go and drawing.go.
+// Where to look next: plots.go, report.go and compare.go, then chart.go and drawing.go; for the live page server.go, stream.go and follow.go, then
+// static/page.js.
 package web

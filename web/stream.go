@@ -60,15 +60,22 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if st.live {
 		tick = tickLive
 	}
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for now := time.Now(); st.tell(now); {
+		timer.Reset(untilTick(time.Now(), tick))
 		select {
-		case now = <-ticker.C:
+		case now = <-timer.C:
 		case <-r.Context().Done():
 			return
 		}
 	}
+}
+
+// untilTick is the time to the next whole multiple of a tick: all readers are told at the same moments, so that many wake a training program
+// no more often than one does.
+func untilTick(now time.Time, tick time.Duration) time.Duration {
+	return tick - time.Duration(now.UnixNano())%tick
 }
 
 // tell sends what is new, and reports whether the reader is still there.

@@ -175,6 +175,7 @@ func fspdaCommand(line string) (args []string, ok bool) {
 func checkCommand(t *testing.T, page, line string, args []string) {
 	t.Helper()
 	root := newRoot(io.Discard, io.Discard)
+	root.InitDefaultCompletionCmd()
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd == root {
 		t.Errorf("%s: %q: %v", page, line, err)
@@ -185,7 +186,7 @@ func checkCommand(t *testing.T, page, line string, args []string) {
 		t.Errorf("%s: %q: %v", page, line, err)
 		return
 	}
-	if cmd.Args != nil {
+	if cmd.Args != nil && !slices.Contains(rest, "--help") {
 		if err := cmd.Args(cmd, cmd.Flags().Args()); err != nil {
 			t.Errorf("%s: %q: %v", page, line, err)
 		}
@@ -196,7 +197,7 @@ func checkCommand(t *testing.T, page, line string, args []string) {
 			t.Errorf("%s: %q: exit status %d, %s", page, line, status, stderr)
 		}
 	}
-	if args[0] == "train" && !slices.Contains(args, "-c") {
+	if args[0] == "train" && !slices.Contains(args, "-c") && !slices.Contains(args, "--help") {
 		checkConfig(t, page, line, rest)
 	}
 }

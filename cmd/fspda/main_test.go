@@ -107,7 +107,7 @@ func TestDryRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &f); status != 0 || err != nil || f.Iterations != 40 || f.Bits <= 0 || f.ImagesPerS <= 0 {
 		t.Errorf("exit status %d, %v, %+v", status, err, f)
 	}
-	if status, _, stderr := call(t, quick("--out", dir)...); status != 0 || !strings.Contains(stderr, "forecast: 40 iterations") || !strings.Contains(stderr, "images_per_s") {
+	if status, _, stderr := call(t, quick("--out", dir)...); status != 0 || !strings.Contains(stderr, "forecast: 40 iterations") || !strings.Contains(stderr, " images/s\n") {
 		t.Errorf("exit status %d\n%s", status, stderr)
 	}
 	if status, stdout, _ := call(t, quick("--out", dir, "--dry-run")...); status != 0 || !strings.Contains(stdout, "nothing left") {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/term"
 
+	"fspda/data"
 	"fspda/train"
 )
 
@@ -110,13 +111,24 @@ func (s *show) what() []string {
 	c := s.setup.Config
 	lines := []string{
 		fmt.Sprintf("%s, %s, d = %s", c.Algo, s.model, thousands(uint64(s.setup.Dim))),
-		fmt.Sprintf("%d agents, %s data, %s", c.Agents, c.Data, c.Partition),
+		fmt.Sprintf("%d agents, %s data%s, %s", c.Agents, c.Data, decoded(s.setup.Set), c.Partition),
 		fmt.Sprintf("%d threads, %d an agent", s.setup.Threads, agentThreads(c)),
 	}
 	if !s.setup.Collective {
 		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask, percent(s.setup.Mask.Density())))
 	}
 	return lines
+}
+
+// decoded says what decodes the pictures of a set, if anything does.
+func decoded(set *data.Set) string {
+	switch set.Decoder() {
+	case data.Turbo:
+		return " by libjpeg-turbo"
+	case data.GoJPEG:
+		return " by Go's JPEG decoder"
+	}
+	return ""
 }
 
 // step moves the bar.

@@ -3,7 +3,9 @@ package images
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -59,6 +61,51 @@ func TestWebDatasetRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want a FormatError with %q", name, err, c.want)
 		}
 	}
+}
+
+// More shards than are kept open are read as well.
+func TestWebDatasetOfManyShards(t *testing.T) {
+	var files []file
+	for i := range maxOpen + 6 {
+		files = append(files, file{fmt.Sprintf("s-%03d.tar", i), tarOf(t, file{"x.jpg", photo(t, 2*(i%6))}, file{"x.cls", []byte(fmt.Sprint(i % 6))})})
+	}
+	s := open(t, folderOf(t, files...))
+	if s.Train.Len() != maxOpen+6 {
+		t.Fatalf("%d pictures", s.Train.Len())
+	}
+	for line := range strings.Lines(list(t, s.Train)) {
+		var name string
+		var label, w, h, red int
+		if _, err := fmt.Sscanf(line, "%s is %d, %d×%d [%d", &name, &label, &w, &h, &red); err != nil || red < 40*label-9 || red > 40*label+9 {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+// Where there are shards of val and of test, those of test are left, with a note.
+func TestWebDatasetPrefersVal(t *testing.T) {
+	dir := shards(t)
+	more := file{"shard-test-000.tar", tarOf(t, file{"z.jpg", photo(t, 2)}, file{"z.cls", []byte("-1")})}
+	if err := os.WriteFile(filepath.Join(dir, more.name), more.content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := open(t, dir); s.Test.Len() != 1 || !strings.Contains(strings.Join(s.Notes, "\n"), "left out beside the shards of val: "+filepath.Join(dir, more.name)) {
+		t.Errorf("%d test pictures, notes %q", s.Test.Len(), s.Notes)
+	}
+}
+
+// Whatever a label says: a number that is believed, a short name, or an error.
+func FuzzLabel(f *testing.F) {
+	for _, s := range []string{"3", "-1", "1e99", "cat", `{"label": 3}`, `{"label": "cat"}`, `{"cls": 1e3}`, `{"label": [1]}`, "{"} {
+		f.Add("cls", []byte(s))
+		f.Add("json", []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, ext string, text []byte) {
+		class, err := labelOf(ext, text)
+		if n, e := strconv.Atoi(class); err == nil && (len(class) > 256 || e == nil && (n < 0 || n >= maxClasses)) {
+			t.Errorf("%q as %s: class %q", text, ext, class)
+		}
+	})
 }
 
 func TestPatterns(t *testing.T) {

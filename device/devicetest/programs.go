@@ -16,6 +16,7 @@ var programChecks = []check{
 	{"calls in place", checkInPlace},
 	{"labels", checkLabels},
 	{"batches", checkBatches},
+	{"batches of bytes", checkBytes},
 	{"malformed code", checkMalformed},
 	{"concurrent programs", checkPrograms},
 	{"caller's bugs in Run", checkRunPanics},
@@ -213,6 +214,10 @@ func checkBatches(t testing.TB, _ arithmetic, d device.Device) {
 		"five examples":    {X: append(x[:20:20], x[:5]...), Y: append(y[:4:4], 0)},
 		"one number short": {X: x[:19], Y: y},
 		"one number more":  {X: append(x[:20:20], 1), Y: y},
+		"one byte short":   {Bytes: make([]uint8, 19), Scale: x[:1], Shift: x[:1], Y: y},
+		"two forms":        {X: x, Bytes: make([]uint8, 20), Scale: x[:1], Shift: x[:1], Y: y},
+		"a row too far":    {Bytes: make([]uint8, 20), Rows: []int32{0, 1, 4, 2}, Scale: x[:1], Shift: x[:1], Y: y},
+		"bytes of nothing": {Bytes: make([]uint8, 20), Y: y},
 	} {
 		if err := prog.Run(params, nil, b, out); err == nil {
 			t.Errorf("%s for code of 4 examples of 5 features is no error", what)

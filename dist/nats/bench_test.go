@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -84,6 +85,13 @@ func benchRequest(b *testing.B, m mesh, bytes int) {
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	for m[0].server.NumSubscriptions() == 0 {
+	}
+	for { // until the other server has heard of the listener
+		if _, err := m[0].conn.Request("bare", nil, 5e9); err == nil {
+			break
+		} else if !errors.Is(err, client.ErrNoResponders) {
+			b.Fatal(err)
+		}
 	}
 	for b.Loop() {
 		if _, err := m[0].conn.Request("bare", text, 5e9); err != nil {

@@ -6,13 +6,13 @@ import (
 )
 
 // Both files say in line one who wrote them.
-func Example_generate() {
-	files, err := generate()
+func Example() {
+	files, err := file.Print()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, name := range []string{asmFile, stubFile} {
+	for _, name := range []string{file.Asm(), file.Stubs()} {
 		first, _, _ := bytes.Cut(files[name], []byte("\n"))
 		fmt.Printf("%s: %s\n", name, first)
 	}

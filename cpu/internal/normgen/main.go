@@ -1,35 +1,18 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/pass"
-	"github.com/mmcloughlin/avo/printer"
+
+	"fspda/cpu/internal/asmgen"
 )
 
-// Names of the generated files, in the folder of package cpu.
-const (
-	asmFile  = "norm_asm_amd64.s"
-	stubFile = "norm_asm_amd64.go"
-)
+// file is what the generator writes.
+var file = asmgen.File{Generator: "fspda/cpu/internal/normgen", Name: "norm", Emit: emit}
 
-func main() {
-	files, err := generate()
-	if err == nil {
-		err = write(files)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "normgen:", err)
-		os.Exit(1)
-	}
-}
+func main() { asmgen.Main(file) }
 
-// generate returns the generated files by name.
-func generate() (map[string][]byte, error) {
-	c := build.NewContext()
-	c.ConstraintExpr("!noasm")
+// emit writes all functions.
+func emit(c *build.Context) {
 	for _, s := range sets {
 		if !s.masked {
 			masks(c, s.lanes)
@@ -51,29 +34,4 @@ func generate() (map[string][]byte, error) {
 		maxPoolGrad(c, s, "maxPoolGradStream", true)
 	}
 	fence(c)
-	f, err := c.Result()
-	if err != nil {
-		return nil, fmt.Errorf("build: %w", err)
-	}
-	if err := pass.Compile.Execute(f); err != nil {
-		return nil, fmt.Errorf("compile: %w", err)
-	}
-	config := printer.Config{Name: "fspda/cpu/internal/normgen", Pkg: "cpu"}
-	files := map[string][]byte{}
-	for name, p := range map[string]printer.Printer{asmFile: printer.NewGoAsm(config), stubFile: printer.NewStubs(config)} {
-		if files[name], err = p.Print(f); err != nil {
-			return nil, fmt.Errorf("print %s: %w", name, err)
-		}
-	}
-	return files, nil
-}
-
-// write puts the files into the current folder.
-func write(files map[string][]byte) error {
-	for name, text := range files {
-		if err := os.WriteFile(name, text, 0o644); err != nil {
-			return fmt.Errorf("write: %w", err)
-		}
-	}
-	return nil
 }

@@ -1,63 +1,28 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
+	"sync"
 	"testing"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // The files in the repository are what the generator writes.
 func TestNoDiff(t *testing.T) {
-	files, err := generate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range files {
-		got, err := os.ReadFile(filepath.Join("..", "..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the generator says: run go generate ./cpu", name)
-		}
+	if err := file.Check("../.."); err != nil {
+		t.Error(err)
 	}
 }
 
-func TestMainWrites(t *testing.T) {
-	t.Chdir(t.TempDir())
-	main()
-	for _, name := range []string{asmFile, stubFile} {
-		if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), "maxPoolGradAVX2") {
-			t.Errorf("%s: %v, %d bytes", name, err, len(text))
-		}
-	}
-}
-
-func TestWriteSaysWhy(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := write(map[string][]byte{filepath.Join("absent", "x.s"): nil}); err == nil {
-		t.Error("writing into a folder that is not there succeeded")
-	}
-}
+var printed = sync.OnceValues(func() (map[string][]string, error) { return asmgen.Functions(file) })
 
 // functions returns the instructions of every function by name.
 func functions(t *testing.T) map[string][]string {
 	t.Helper()
-	files, err := generate()
+	all, err := printed()
 	if err != nil {
 		t.Fatal(err)
-	}
-	all, name := map[string][]string{}, ""
-	start := regexp.MustCompile(`^TEXT ·(\w+)\(SB\)`)
-	for _, line := range strings.Split(string(files[asmFile]), "\n") {
-		if m := start.FindStringSubmatch(line); m != nil {
-			name = m[1]
-		} else if name != "" && strings.TrimSpace(line) != "" {
-			all[name] = append(all[name], strings.TrimSpace(line))
-		}
 	}
 	return all
 }

@@ -1,0 +1,87 @@
+package asmgen
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// File is what a generator writes: NAME_asm_amd64.s and NAME_asm_amd64.go.
+type File struct {
+	Generator string // its import path, for the first line
+	Name      string
+	Emit      func(c *build.Context)
+}
+
+// Asm is the name of the file of assembly.
+func (f File) Asm() string { return f.Name + "_asm_amd64.s" }
+
+// Stubs is the name of the file of declarations.
+func (f File) Stubs() string { return f.Name + "_asm_amd64.go" }
+
+// Print returns the texts of both files by name. The error says what avo did not accept.
+func (f File) Print() (map[string][]byte, error) {
+	c := build.NewContext()
+	c.ConstraintExpr("!noasm")
+	f.Emit(c)
+	file, err := c.Result()
+	if err != nil {
+		return nil, fmt.Errorf("%s: build: %w", f.Generator, err)
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, fmt.Errorf("%s: compile: %w", f.Generator, err)
+	}
+	config := printer.Config{Name: f.Generator, Pkg: "cpu"}
+	files := map[string][]byte{}
+	for name, p := range map[string]printer.Printer{f.Asm(): printer.NewGoAsm(config), f.Stubs(): printer.NewStubs(config)} {
+		if files[name], err = p.Print(file); err != nil {
+			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, name, err)
+		}
+	}
+	return files, nil
+}
+
+// Write prints both files into a folder.
+func (f File) Write(dir string) error {
+	files, err := f.Print()
+	if err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return fmt.Errorf("%s: write: %w", f.Generator, err)
+		}
+	}
+	return nil
+}
+
+// Check returns an error that names a file in a folder which is not what the generator writes.
+func (f File) Check(dir string) error {
+	files, err := f.Print()
+	if err != nil {
+		return err
+	}
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("%s: check: %w", f.Generator, err)
+		}
+		if !bytes.Equal(got, want) {
+			return fmt.Errorf("%s: %s is not what the generator says: run go generate ./cpu", f.Generator, name)
+		}
+	}
+	return nil
+}
+
+// Main is the main function of a generator: it writes into the current folder, and ends the process where that fails.
+func Main(f File) {
+	if err := f.Write("."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// block is how many columns decodeColumns takes at a time: the bytes of an XMM register.
+const block = 16
+
+// decoder turns bytes into the numbers they stand for.
+type decoder struct {
+	*emitter
+	scale, shift reg.VecVirtual
+}
+
+func (e *emitter) decoder() decoder { return decoder{e, e.broadcast("scale"), e.broadcast("shift")} }
+
+// numbers returns the numbers of as many bytes as a vector has lanes, in memory or at the low end of a register. What p leaves out is
+// not read.
+func (d decoder) numbers(bytes operand.Op, p *part) reg.VecVirtual {
+	v := d.vector()
+	if p == nil {
+		d.VPMOVZXBD(bytes, v)
+	} else {
+		d.VPMOVZXBD_Z(bytes, p.mask, v)
+	}
+	d.VCVTDQ2PS(v, v)
+	d.VMULPS(d.scale, v, v)
+	d.VADDPS(d.shift, v, v)
+	return v
+}
+
+// decodeRows writes the conversion of rows of bytes to rows of numbers.
+func decodeRows(e *emitter) {
+	doc := []string{"writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts",
+		"are at least 1."}
+	if !e.isAVX512 {
+		doc[1] += " cols is a multiple of 8."
+	}
+	e.begin("decodeRows", "func(dst *float32, ds int, src *uint8, at *int, rows, cols int, scale, shift float32)", doc...)
+	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
+	rows, cols := e.argument("rows"), e.argument("cols")
+	d := e.decoder()
+	e.SHLQ(operand.U8(2), ds)
+	e.Label("rows")
+	at, n, row := e.start(), e.GP64(), e.GP64()
+	e.MOVQ(cols, n)
+	e.MOVQ(operand.Mem{Base: starts}, row)
+	e.ADDQ(src, row)
+	e.pass("row", at, n, e.lanes, 2, func(ls []loop, p *part) {
+		if p != nil && !e.isAVX512 {
+			return // cols is a multiple of the lanes
+		}
+		for _, l := range ls {
+			v := d.numbers(operand.Mem{Base: row, Index: l.at, Scale: 1, Disp: l.disp}, p)
+			e.store(v, l.of(dst, 0), p)
+		}
+	})
+	e.ADDQ(ds, dst)
+	e.ADDQ(operand.U8(8), starts)
+	e.DECQ(rows)
+	e.JNZ(operand.LabelRef("rows"))
+	e.end()
+}
+
+// panelsAhead is how many rows before their turn those of decodePanels are asked for.
+const panelsAhead = 8
+
+// decodePanels writes the conversion of rows of bytes to panels: pieces of each row that are two vectors wide.
+func decodePanels(e *emitter) {
+	e.begin("decodePanels", "func(dst *float32, ds int, src *uint8, at *int, rows, panels int, scale, shift float32)",
+		"writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the",
+		"length of two vectors. Both counts are at least 1. It asks the cache for rows up to at[rows+7].")
+	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
+	rows, panels := e.argument("rows"), e.argument("panels")
+	d := e.decoder()
+	e.SHLQ(operand.U8(2), ds)
+	e.Label("rows")
+	row, ahead, out, left := e.GP64(), e.GP64(), e.GP64(), e.GP64()
+	e.MOVQ(operand.Mem{Base: starts}, row)
+	e.MOVQ(operand.Mem{Base: starts, Disp: 8 * panelsAhead}, ahead)
+	e.ADDQ(src, row)
+	e.ADDQ(src, ahead)
+	e.MOVQ(dst, out)
+	e.MOVQ(panels, left)
+	e.Label("panels")
+	e.PREFETCHT0(operand.Mem{Base: ahead})
+	for v := range 2 {
+		e.store(d.numbers(operand.Mem{Base: row, Disp: v * e.lanes}, nil), operand.Mem{Base: out, Disp: 4 * v * e.lanes}, nil)
+	}
+	e.ADDQ(operand.U8(2*e.lanes), row)
+	e.ADDQ(operand.U8(2*e.lanes), ahead)
+	e.ADDQ(ds, out)
+	e.DECQ(left)
+	e.JNZ(operand.LabelRef("panels"))
+	e.ADDQ(operand.U32(8*e.lanes), dst)
+	e.ADDQ(operand.U8(8), starts)
+	e.DECQ(rows)
+	e.JNZ(operand.LabelRef("rows"))
+	e.end()
+}
+
+// askRows writes the request for rows of bytes that lie anywhere.
+func askRows(e *emitter) {
+	if e.isAVX512 {
+		return // one for all
+	}
+	e.begin("askRows", "func(src *uint8, at *int, rows, n int)",
+		"asks the second cache for n bytes of each of some rows, which begin at src + at[r]. Both counts are at least 1. Nothing is read.")
+	src, starts, rows, n := e.argument("src"), e.argument("at"), e.argument("rows"), e.argument("n")
+	e.Label("rows")
+	row, end := e.GP64(), e.GP64()
+	e.MOVQ(operand.Mem{Base: starts}, row)
+	e.ADDQ(src, row)
+	e.MOVQ(row, end)
+	e.ADDQ(n, end)
+	e.ANDQ(operand.I8(-64), row) // the line that the first byte lies in
+	e.Label("lines")
+	e.PREFETCHT1(operand.Mem{Base: row})
+	e.ADDQ(operand.U8(64), row)
+	e.CMPQ(row, end)
+	e.JCS(operand.LabelRef("lines"))
+	e.ADDQ(operand.U8(8), starts)
+	e.DECQ(rows)
+	e.JNZ(operand.LabelRef("rows"))
+	e.end()
+}
+
+// decodeColumns writes the same for a panel whose rows are the columns of bytes. The bytes are transposed first: interleaving register i
+// with register i+lanes/2, byte by byte, moves one bit of the number of a byte's register into the number of its place in the register, and
+// the place's highest bit out. Rows that belong to the second vector of the panel are in the upper halves of the registers.
+func decodeColumns(e *emitter) {
+	e.begin("decodeColumns", "func(dst *float32, ds int, src *uint8, at *int, blocks int, scale, shift float32)",
+		"writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two",
+		"vectors. It asks the cache for the same columns of as many rows that follow in at.")
+	dst, ds, src, starts, blocks := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at"), e.argument("blocks")
+	d := e.decoder()
+	e.SHLQ(operand.U8(2), ds)
+	const turns = 64 / block // a line has so many blocks: each row is asked for once in it
+	turn, place := e.start(), e.GP64()
+	e.Label("blocks")
+	for i := range 2 * e.lanes / turns {
+		e.MOVQ(operand.Mem{Base: starts, Index: turn, Scale: 1, Disp: 8 * (2*e.lanes + i)}, place)
+		e.PREFETCHT0(operand.Mem{Base: src, Index: place, Scale: 1})
+	}
+	e.ADDQ(operand.U8(16*e.lanes/turns), turn)
+	e.ANDQ(operand.U32(16*e.lanes-1), turn)
+	rows := make([]reg.VecVirtual, e.lanes)
+	for i := range rows {
+		rows[i] = e.YMM()
+		e.MOVQ(operand.Mem{Base: starts, Disp: 8 * i}, place)
+		e.loadTwice(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
+		e.MOVQ(operand.Mem{Base: starts, Disp: 8 * (e.lanes + i)}, place)
+		e.insertHigh(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
+	}
+	for range log2(e.lanes) {
+		rows = e.interleave(rows)
+	}
+	for _, columns := range rows { // one, or two of which each has eight bytes of both halves
+		low, high := columns.AsX(), e.high(columns)
+		for c := range block / e.lanes {
+			if c > 0 {
+				e.VPSRLDQ(operand.U8(e.lanes), low, low)
+				e.VPSRLDQ(operand.U8(e.lanes), high, high)
+			}
+			e.store(d.numbers(low, nil), operand.Mem{Base: dst}, nil)
+			e.store(d.numbers(high, nil), operand.Mem{Base: dst, Disp: 4 * e.lanes}, nil)
+			e.ADDQ(ds, dst)
+		}
+	}
+	e.ADDQ(operand.U8(block), src)
+	e.DECQ(blocks)
+	e.JNZ(operand.LabelRef("blocks"))
+	e.end()
+}
+
+// loadTwice loads 16 bytes into both halves of a YMM register.
+func (e *emitter) loadTwice(m operand.Mem, v reg.VecVirtual) {
+	if e.isAVX512 { // also where the register is one that AVX2 does not have
+		e.VBROADCASTI32X4(m, v)
+		return
+	}
+	e.VBROADCASTI128(m, v)
+}
+
+// insertHigh loads the upper half of a YMM register.
+func (e *emitter) insertHigh(m operand.Mem, v reg.VecVirtual) {
+	if e.isAVX512 {
+		e.VINSERTI32X4(operand.U8(1), m, v, v)
+		return
+	}
+	e.VINSERTI128(operand.U8(1), m, v, v)
+}
+
+// high returns the upper half of a YMM register.
+func (e *emitter) high(v reg.VecVirtual) reg.VecVirtual {
+	x := e.XMM()
+	if e.isAVX512 {
+		e.VEXTRACTI32X4(operand.U8(1), v, x)
+	} else {
+		e.VEXTRACTI128(operand.U8(1), v, x)
+	}
+	return x
+}
+
+// interleave interleaves the bytes of register i and register i + half of them.
+func (e *emitter) interleave(r []reg.VecVirtual) []reg.VecVirtual {
+	var out []reg.VecVirtual
+	for i, low := range r[:len(r)/2] {
+		high, first := r[len(r)/2+i], e.YMM()
+		e.VPUNPCKLBW(high, low, first)
+		e.VPUNPCKHBW(high, low, low)
+		out = append(out, first, low)
+	}
+	return out
+}
+
+func log2(n int) (l int) {
+	for ; n > 1; n /= 2 {
+		l++
+	}
+	return l
+}

@@ -1,0 +1,86 @@
+package device_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"fspda/device"
+)
+
+// A byte of channel c is b·Scale[c] + Shift[c], rounded twice.
+func TestBatchNumbers(t *testing.T) {
+	b := device.Batch{Bytes: make([]uint8, 3*256), Scale: []float32{1 / 3.0, 0.017, 4}, Shift: []float32{-0.1, 7, -2}, Y: make([]int32, 256)}
+	for i := range b.Bytes {
+		b.Bytes[i] = uint8(i / 3)
+	}
+	dst := make([]float32, 1000)
+	got := b.Numbers(dst, 3)
+	if len(got) != len(b.Bytes) || &got[0] != &dst[0] {
+		t.Fatalf("%d numbers of %d bytes, want them in the memory given", len(got), len(b.Bytes))
+	}
+	for i, v := range got {
+		// A product of eight and 24 bits is exact in float64.
+		product := float32(float64(b.Bytes[i]) * float64(b.Scale[i%3]))
+		if want := float32(float64(product) + float64(b.Shift[i%3])); math.Float32bits(v) != math.Float32bits(want) {
+			t.Errorf("byte %d of channel %d is %v, want %v", b.Bytes[i], i%3, v, want)
+		}
+	}
+	b.Rows, b.Y = []int32{200, 3}, b.Y[:2]
+	for i, v := range b.Numbers(nil, 3) {
+		if want := got[3*int(b.Rows[i/3])+i%3]; v != want {
+			t.Errorf("number %d of rows %d is %v, want %v", i, b.Rows, v, want)
+		}
+	}
+	b.Rows, b.Y = nil, make([]int32, 256)
+	if got := b.Numbers(nil, 3); len(got) != len(b.Bytes) {
+		t.Errorf("%d numbers where no memory was given", len(got))
+	}
+	x := []float32{1, 2}
+	if got := (device.Batch{X: x}).Numbers(dst, 1); &got[0] != &x[0] {
+		t.Error("numbers were copied")
+	}
+}
+
+func TestBatchCheck(t *testing.T) {
+	x, bytes, one, y := make([]float32, 12), make([]uint8, 12), []float32{1}, make([]int32, 2)
+	three := []float32{1, 2, 3}
+	for what, b := range map[string]device.Batch{
+		"":                      {X: x, Y: y},
+		"no error":              {Bytes: bytes, Scale: three, Shift: three, Y: y},
+		"batch of 3 examples":   {X: x, Y: make([]int32, 3)},
+		"11 numbers":            {X: x[1:], Y: y},
+		"11 bytes":              {Bytes: bytes[1:], Scale: one, Shift: one, Y: y},
+		"both":                  {X: x, Bytes: bytes, Scale: one, Shift: one, Y: y},
+		"0 scales":              {Bytes: bytes, Y: y},
+		"1 scales and 3 shifts": {Bytes: bytes, Scale: one, Shift: three, Y: y},
+		"4 scales and 4 shifts": {Bytes: bytes[:10], Scale: make([]float32, 4), Shift: make([]float32, 4), Y: y},
+		"batch has 0 numbers":   {Y: y},
+	} {
+		features := 6
+		if strings.HasPrefix(what, "4 scales") {
+			features = 5
+		}
+		err := b.Check(2, features)
+		if fine := what == "" || what == "no error"; fine != (err == nil) || err != nil && !strings.Contains(err.Error(), what) {
+			t.Errorf("%q: %v", what, err)
+		}
+	}
+}
+
+// A part of a batch is the same examples, in each of the forms.
+func TestBatchPart(t *testing.T) {
+	one := []float32{1}
+	b := device.Batch{Bytes: []uint8{0, 1, 2, 3, 4, 5, 6, 7}, Scale: one, Shift: []float32{0}, Y: []int32{5, 6, 7, 8}}
+	rows := device.Batch{Bytes: append([]uint8{9, 9}, b.Bytes...), Rows: []int32{1, 2, 3, 4}, Scale: one, Shift: []float32{0}, Y: b.Y}
+	for _, of := range []device.Batch{b, rows, {X: b.Numbers(nil, 2), Y: b.Y}} {
+		p := of.Part(1, 3)
+		if err := p.Check(2, 2); err != nil {
+			t.Error(err)
+		}
+		if got := p.Numbers(nil, 2); !slices.Equal(got, []float32{2, 3, 4, 5}) || !slices.Equal(p.Y, []int32{6, 7}) {
+			t.Errorf("examples %v with labels %v", got, p.Y)
+		}
+	}
+}
