@@ -87,7 +87,8 @@ only.`,
 	fs.BoolVar(&f.leash, "leash", false, "stop when the standard input ends")
 	_ = fs.MarkHidden("leash") // of fspda up
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx := cmd.Context()
+		ctx, restore := noticed(cmd.Context())
+		defer restore()
 		if f.leash {
 			ctx = leashed(ctx, cmd.InOrStdin())
 		}
