@@ -27,5 +27,5 @@
 // String method writes.
 //
 // Start with graph.go, process.go and mask.go; transport.go is the promise that local.go keeps between goroutines. The
-// package disttest below has the contract of every Transport, and a simulated network with faults.
+// package nats below keeps it between processes and machines, and disttest has the contract of every Transport, and a simulated network with faults.
 package dist
