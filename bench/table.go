@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -217,4 +218,30 @@ func minutes(s float64) string {
 		return strconv.FormatFloat(s, 'f', 1, 64) + " s"
 	}
 	return strconv.FormatFloat(s/60, 'f', 1, 64) + " min"
+}
+
+// WriteJSON writes the table as a list of objects, one a run, with the names of the CSV columns; null where there is no number.
+func (t *Table) WriteJSON(w io.Writer) error {
+	runs := []map[string]any{}
+	for _, o := range t.Outcomes {
+		run := map[string]any{}
+		for k, text := range t.cells(o) {
+			run[t.header()[k]] = jsonCell(text, k < 3)
+		}
+		runs = append(runs, run)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(runs)
+}
+
+// jsonCell is a cell as a name or as a number, digits as they stand.
+func jsonCell(text string, name bool) any {
+	switch {
+	case name:
+		return text
+	case text == "":
+		return nil
+	}
+	return json.Number(text)
 }

@@ -38,6 +38,11 @@ func TestRunsListPlotPrune(t *testing.T) {
 	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "--format", "pdf"); status != 0 || strings.Count(stdout, "runs/dsgd-synthetic-1/plots/") != 8 {
 		t.Errorf("exit status %d, %s%s", status, stdout, stderr)
 	}
+	var table []map[string]any
+	_, stdout, _ = call(t, "compare", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1", "--json")
+	if err := json.Unmarshal([]byte(stdout), &table); err != nil || len(table) != 2 || table[0]["algorithm"] != "dsgd" || table[1]["iterations"] != 40.0 || table[0]["bits_to_95%_mean_model"] != nil {
+		t.Errorf("%v: %s", err, stdout)
+	}
 	prune := func(answer string, args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
 		root := newRoot(&out, &errs)

@@ -112,6 +112,7 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 func newCompare() *cobra.Command {
 	var out, accounting string
 	var levels []float64
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare finished or unfinished runs: a table, and their curves in the same pictures",
@@ -125,17 +126,18 @@ curves in the same pictures, as SVG, PNG and a page. A RUN is the folder of a ru
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCompare(args, levels, accounting, out, cmd.OutOrStdout())
+			return runCompare(args, levels, accounting, out, asJSON, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().Float64SliceVar(&levels, "reach", bench.Milestones, "test accuracies whose cost in bits the table states")
 	cmd.Flags().StringVar(&accounting, "accounting", "shared-seed", "how bits are counted: shared-seed, packed or reference")
 	cmd.Flags().StringVar(&out, "out", "", "folder for the pictures and tables; the default is the next free runs/compare-NUMBER")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON")
 	return cmd
 }
 
-func runCompare(folders []string, levels []float64, accounting, out string, stdout io.Writer) error {
+func runCompare(folders []string, levels []float64, accounting, out string, asJSON bool, stdout io.Writer) error {
 	probe := train.Default()
 	probe.Accounting = accounting
 	if err := probe.Check(); err != nil {
@@ -166,6 +168,9 @@ func runCompare(folders []string, levels []float64, accounting, out string, stdo
 	table := &bench.Table{Accounting: accounting, Levels: levels, Outcomes: made}
 	if err := writeTable(out, table); err != nil {
 		return err
+	}
+	if asJSON {
+		return table.WriteJSON(stdout)
 	}
 	if err := table.WriteMarkdown(stdout); err != nil {
 		return err
