@@ -47,13 +47,23 @@ wide:
 	VMOVUPD   384(BX), Z22
 	VMOVUPD   448(BX), Z23
 	XORQ      CX, CX
-	MOVQ      R10, R11
+	MOVQ      cols+16(FP), R11
+	SHLQ      $0x02, R11
+	CMPQ      R11, DI
+	MOVQ      DI, R11
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R10
+	SHLQ      $0x02, R10
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R11
 
 wideRows:
-	PREFETCHT0  (AX)(R11*1)
-	PREFETCHT0  64(AX)(R11*1)
-	PREFETCHT0  128(AX)(R11*1)
-	PREFETCHT0  192(AX)(R11*1)
+	PREFETCHT0  (AX)(R10*1)
+	PREFETCHT0  64(AX)(R10*1)
+	PREFETCHT0  128(AX)(R10*1)
+	PREFETCHT0  192(AX)(R10*1)
 	VCVTPS2PD   (AX)(CX*1), Z24
 	VCVTPS2PD   32(AX)(CX*1), Z25
 	VSUBPD      Z0, Z24, Z24
@@ -86,7 +96,7 @@ wideRows:
 	VSUBPD      Z7, Z25, Z25
 	VADDPD      Z25, Z15, Z15
 	VFMADD231PD Z25, Z25, Z23
-	ADDQ        DI, R11
+	ADDQ        R11, R10
 	ADDQ        DI, CX
 	CMPQ        CX, R8
 	JLT         wideRows
@@ -106,6 +116,7 @@ wideRows:
 	VMOVUPD     Z21, 320(BX)
 	VMOVUPD     Z22, 384(BX)
 	VMOVUPD     Z23, 448(BX)
+	SUBQ        $0x00000100, R10
 	ADDQ        $0x00000100, AX
 	ADDQ        $0x00000200, DX
 	ADDQ        $0x00000200, BX
@@ -131,10 +142,20 @@ narrow:
 	VMOVUPD   (BX), Z4
 	VMOVUPD   64(BX), Z5
 	XORQ      CX, CX
-	MOVQ      R10, R11
+	MOVQ      cols+16(FP), R11
+	SHLQ      $0x02, R11
+	CMPQ      R11, DI
+	MOVQ      DI, R11
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R10
+	SHLQ      $0x02, R10
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R11
 
 narrowRows:
-	PREFETCHT0    (AX)(R11*1)
+	PREFETCHT0    (AX)(R10*1)
 	VMOVUPS.Z     (AX)(CX*1), K1, Z6
 	VEXTRACTF64X4 $0x01, Z6, Y7
 	VCVTPS2PD     Y6, Z6
@@ -145,7 +166,7 @@ narrowRows:
 	VSUBPD        Z1, Z7, Z7
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z7, Z5
-	ADDQ          DI, R11
+	ADDQ          R11, R10
 	ADDQ          DI, CX
 	CMPQ          CX, R8
 	JLT           narrowRows
@@ -153,6 +174,7 @@ narrowRows:
 	VMOVUPD       Z3, 64(DX)
 	VMOVUPD       Z4, (BX)
 	VMOVUPD       Z5, 64(BX)
+	SUBQ          $0x00000040, R10
 	ADDQ          $0x00000040, AX
 	ADDQ          $0x00000080, DX
 	ADDQ          $0x00000080, BX
@@ -189,13 +211,23 @@ wide:
 	VMOVUPD 384(DX), Z6
 	VMOVUPD 448(DX), Z7
 	XORQ    CX, CX
-	MOVQ    R8, R9
+	MOVQ    cols+16(FP), R9
+	SHLQ    $0x02, R9
+	CMPQ    R9, BX
+	MOVQ    BX, R9
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R8
+	SHLQ    $0x02, R8
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R9
 
 wideRows:
-	PREFETCHT0 (AX)(R9*1)
-	PREFETCHT0 64(AX)(R9*1)
-	PREFETCHT0 128(AX)(R9*1)
-	PREFETCHT0 192(AX)(R9*1)
+	PREFETCHT0 (AX)(R8*1)
+	PREFETCHT0 64(AX)(R8*1)
+	PREFETCHT0 128(AX)(R8*1)
+	PREFETCHT0 192(AX)(R8*1)
 	VCVTPS2PD  (AX)(CX*1), Z8
 	VCVTPS2PD  32(AX)(CX*1), Z9
 	VADDPD     Z8, Z0, Z0
@@ -212,7 +244,7 @@ wideRows:
 	VCVTPS2PD  224(AX)(CX*1), Z9
 	VADDPD     Z8, Z6, Z6
 	VADDPD     Z9, Z7, Z7
-	ADDQ       BX, R9
+	ADDQ       R9, R8
 	ADDQ       BX, CX
 	CMPQ       CX, SI
 	JLT        wideRows
@@ -224,6 +256,7 @@ wideRows:
 	VMOVUPD    Z5, 320(DX)
 	VMOVUPD    Z6, 384(DX)
 	VMOVUPD    Z7, 448(DX)
+	SUBQ       $0x00000100, R8
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000200, DX
 	SUBQ       $0x00000040, DI
@@ -243,22 +276,33 @@ narrow:
 	VMOVUPD (DX), Z0
 	VMOVUPD 64(DX), Z1
 	XORQ    CX, CX
-	MOVQ    R8, R9
+	MOVQ    cols+16(FP), R9
+	SHLQ    $0x02, R9
+	CMPQ    R9, BX
+	MOVQ    BX, R9
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R8
+	SHLQ    $0x02, R8
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R9
 
 narrowRows:
-	PREFETCHT0    (AX)(R9*1)
+	PREFETCHT0    (AX)(R8*1)
 	VMOVUPS.Z     (AX)(CX*1), K1, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VCVTPS2PD     Y2, Z2
 	VCVTPS2PD     Y3, Z3
 	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
-	ADDQ          BX, R9
+	ADDQ          R9, R8
 	ADDQ          BX, CX
 	CMPQ          CX, SI
 	JLT           narrowRows
 	VMOVUPD       Z0, (DX)
 	VMOVUPD       Z1, 64(DX)
+	SUBQ          $0x00000040, R8
 	ADDQ          $0x00000040, AX
 	ADDQ          $0x00000080, DX
 	SUBQ          $0x10, DI
@@ -320,13 +364,23 @@ wide:
 	VMOVUPS 128(DI), Z10
 	VMOVUPS 192(DI), Z11
 	XORQ    CX, CX
-	MOVQ    R11, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, R8
+	MOVQ    R8, R12
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R12
 
 wideRows:
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 64(AX)(R12*1)
-	PREFETCHT0 128(AX)(R12*1)
-	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
 	VMOVUPS    (AX)(CX*1), Z12
 	VSUBPS     Z0, Z12, Z12
 	VMULPS     Z4, Z12, Z12
@@ -347,10 +401,11 @@ wideRows:
 	VMULPS     Z7, Z12, Z12
 	VADDPS     Z11, Z12, Z12
 	VMOVUPS    Z12, 192(DX)(CX*1)
-	ADDQ       R8, R12
+	ADDQ       R12, R11
 	ADDQ       R8, CX
 	CMPQ       CX, R9
 	JLT        wideRows
+	SUBQ       $0x00000100, R11
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -374,19 +429,30 @@ narrow:
 	VMOVUPS (SI), Z1
 	VMOVUPS (DI), Z2
 	XORQ    CX, CX
-	MOVQ    R11, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, R8
+	MOVQ    R8, R12
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R12
 
 narrowRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R11*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z3
 	VSUBPS     Z0, Z3, Z3
 	VMULPS     Z1, Z3, Z3
 	VADDPS     Z2, Z3, Z3
 	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R8, R12
+	ADDQ       R12, R11
 	ADDQ       R8, CX
 	CMPQ       CX, R9
 	JLT        narrowRows
+	SUBQ       $0x00000040, R11
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -432,13 +498,23 @@ wide:
 	VMOVUPS 192(DI), Z11
 	VPXORD  Z12, Z12, Z12
 	XORQ    CX, CX
-	MOVQ    R11, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, R8
+	MOVQ    R8, R12
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R12
 
 wideRows:
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 64(AX)(R12*1)
-	PREFETCHT0 128(AX)(R12*1)
-	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
 	VMOVUPS    (AX)(CX*1), Z13
 	VSUBPS     Z0, Z13, Z13
 	VMULPS     Z4, Z13, Z13
@@ -467,10 +543,11 @@ wideRows:
 	VCMPPS     $0x16, Z12, Z13, K1
 	VMOVAPS.Z  Z13, K1, Z13
 	VMOVUPS    Z13, 192(DX)(CX*1)
-	ADDQ       R8, R12
+	ADDQ       R12, R11
 	ADDQ       R8, CX
 	CMPQ       CX, R9
 	JLT        wideRows
+	SUBQ       $0x00000100, R11
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -495,10 +572,20 @@ narrow:
 	VMOVUPS (DI), Z2
 	VPXORD  Z14, Z14, Z14
 	XORQ    CX, CX
-	MOVQ    R11, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, R8
+	MOVQ    R8, R12
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R12
 
 narrowRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R11*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z3
 	VSUBPS     Z0, Z3, Z3
 	VMULPS     Z1, Z3, Z3
@@ -506,10 +593,11 @@ narrowRows:
 	VCMPPS     $0x16, Z14, Z3, K2
 	VMOVAPS.Z  Z3, K2, Z3
 	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R8, R12
+	ADDQ       R12, R11
 	ADDQ       R8, CX
 	CMPQ       CX, R9
 	JLT        narrowRows
+	SUBQ       $0x00000040, R11
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -556,17 +644,27 @@ wide:
 	VMOVUPS 192(R8), Z11
 	VPXORD  Z12, Z12, Z12
 	XORQ    CX, CX
-	MOVQ    R12, R13
+	MOVQ    cols+16(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    R13, R9
+	MOVQ    R9, R13
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R12
+	SHLQ    $0x02, R12
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R13
 
 wideRows:
-	PREFETCHT0 (AX)(R13*1)
-	PREFETCHT0 64(AX)(R13*1)
-	PREFETCHT0 128(AX)(R13*1)
-	PREFETCHT0 192(AX)(R13*1)
-	PREFETCHT0 (BX)(R13*1)
-	PREFETCHT0 64(BX)(R13*1)
-	PREFETCHT0 128(BX)(R13*1)
-	PREFETCHT0 192(BX)(R13*1)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 (BX)(R12*1)
+	PREFETCHT0 64(BX)(R12*1)
+	PREFETCHT0 128(BX)(R12*1)
+	PREFETCHT0 192(BX)(R12*1)
 	VMOVUPS    (AX)(CX*1), Z13
 	VSUBPS     Z0, Z13, Z13
 	VMULPS     Z4, Z13, Z13
@@ -603,10 +701,11 @@ wideRows:
 	VCMPPS     $0x16, Z12, Z13, K1
 	VMOVAPS.Z  Z13, K1, Z13
 	VMOVUPS    Z13, 192(DX)(CX*1)
-	ADDQ       R9, R13
+	ADDQ       R13, R12
 	ADDQ       R9, CX
 	CMPQ       CX, R10
 	JLT        wideRows
+	SUBQ       $0x00000100, R12
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -632,11 +731,21 @@ narrow:
 	VMOVUPS (R8), Z2
 	VPXORD  Z15, Z15, Z15
 	XORQ    CX, CX
-	MOVQ    R12, R13
+	MOVQ    cols+16(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    R13, R9
+	MOVQ    R9, R13
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R12
+	SHLQ    $0x02, R12
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R13
 
 narrowRows:
-	PREFETCHT0 (AX)(R13*1)
-	PREFETCHT0 (BX)(R13*1)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (BX)(R12*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z3
 	VSUBPS     Z0, Z3, Z3
 	VMULPS     Z1, Z3, Z3
@@ -646,10 +755,11 @@ narrowRows:
 	VCMPPS     $0x16, Z15, Z3, K2
 	VMOVAPS.Z  Z3, K2, Z3
 	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R9, R13
+	ADDQ       R13, R12
 	ADDQ       R9, CX
 	CMPQ       CX, R10
 	JLT        narrowRows
+	SUBQ       $0x00000040, R12
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -695,13 +805,23 @@ wide:
 	VMOVUPS 128(DI), Z10
 	VMOVUPS 192(DI), Z11
 	XORQ    CX, CX
-	MOVQ    R11, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, R8
+	MOVQ    R8, R12
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R12
 
 wideRows:
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 64(AX)(R12*1)
-	PREFETCHT0 128(AX)(R12*1)
-	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
 	VMOVUPS    (AX)(CX*1), Z12
 	VSUBPS     Z0, Z12, Z12
 	VMULPS     Z4, Z12, Z12
@@ -722,10 +842,11 @@ wideRows:
 	VMULPS     Z7, Z12, Z12
 	VADDPS     Z11, Z12, Z12
 	VMOVNTPS   Z12, 192(DX)(CX*1)
-	ADDQ       R8, R12
+	ADDQ       R12, R11
 	ADDQ       R8, CX
 	CMPQ       CX, R9
 	JLT        wideRows
+	SUBQ       $0x00000100, R11
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -749,19 +870,30 @@ narrow:
 	VMOVUPS (SI), Z1
 	VMOVUPS (DI), Z2
 	XORQ    CX, CX
-	MOVQ    R11, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, R8
+	MOVQ    R8, R12
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R12
 
 narrowRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R11*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z3
 	VSUBPS     Z0, Z3, Z3
 	VMULPS     Z1, Z3, Z3
 	VADDPS     Z2, Z3, Z3
 	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R8, R12
+	ADDQ       R12, R11
 	ADDQ       R8, CX
 	CMPQ       CX, R9
 	JLT        narrowRows
+	SUBQ       $0x00000040, R11
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -807,13 +939,23 @@ wide:
 	VMOVUPS 192(DI), Z11
 	VPXORD  Z12, Z12, Z12
 	XORQ    CX, CX
-	MOVQ    R11, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, R8
+	MOVQ    R8, R12
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R12
 
 wideRows:
-	PREFETCHT0 (AX)(R12*1)
-	PREFETCHT0 64(AX)(R12*1)
-	PREFETCHT0 128(AX)(R12*1)
-	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	PREFETCHT0 128(AX)(R11*1)
+	PREFETCHT0 192(AX)(R11*1)
 	VMOVUPS    (AX)(CX*1), Z13
 	VSUBPS     Z0, Z13, Z13
 	VMULPS     Z4, Z13, Z13
@@ -842,10 +984,11 @@ wideRows:
 	VCMPPS     $0x16, Z12, Z13, K1
 	VMOVAPS.Z  Z13, K1, Z13
 	VMOVNTPS   Z13, 192(DX)(CX*1)
-	ADDQ       R8, R12
+	ADDQ       R12, R11
 	ADDQ       R8, CX
 	CMPQ       CX, R9
 	JLT        wideRows
+	SUBQ       $0x00000100, R11
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -870,10 +1013,20 @@ narrow:
 	VMOVUPS (DI), Z2
 	VPXORD  Z14, Z14, Z14
 	XORQ    CX, CX
-	MOVQ    R11, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, R8
+	MOVQ    R8, R12
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R12
 
 narrowRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R11*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z3
 	VSUBPS     Z0, Z3, Z3
 	VMULPS     Z1, Z3, Z3
@@ -881,10 +1034,11 @@ narrowRows:
 	VCMPPS     $0x16, Z14, Z3, K2
 	VMOVAPS.Z  Z3, K2, Z3
 	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R8, R12
+	ADDQ       R12, R11
 	ADDQ       R8, CX
 	CMPQ       CX, R9
 	JLT        narrowRows
+	SUBQ       $0x00000040, R11
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -931,17 +1085,27 @@ wide:
 	VMOVUPS 192(R8), Z11
 	VPXORD  Z12, Z12, Z12
 	XORQ    CX, CX
-	MOVQ    R12, R13
+	MOVQ    cols+16(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    R13, R9
+	MOVQ    R9, R13
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R12
+	SHLQ    $0x02, R12
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R13
 
 wideRows:
-	PREFETCHT0 (AX)(R13*1)
-	PREFETCHT0 64(AX)(R13*1)
-	PREFETCHT0 128(AX)(R13*1)
-	PREFETCHT0 192(AX)(R13*1)
-	PREFETCHT0 (BX)(R13*1)
-	PREFETCHT0 64(BX)(R13*1)
-	PREFETCHT0 128(BX)(R13*1)
-	PREFETCHT0 192(BX)(R13*1)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	PREFETCHT0 128(AX)(R12*1)
+	PREFETCHT0 192(AX)(R12*1)
+	PREFETCHT0 (BX)(R12*1)
+	PREFETCHT0 64(BX)(R12*1)
+	PREFETCHT0 128(BX)(R12*1)
+	PREFETCHT0 192(BX)(R12*1)
 	VMOVUPS    (AX)(CX*1), Z13
 	VSUBPS     Z0, Z13, Z13
 	VMULPS     Z4, Z13, Z13
@@ -978,10 +1142,11 @@ wideRows:
 	VCMPPS     $0x16, Z12, Z13, K1
 	VMOVAPS.Z  Z13, K1, Z13
 	VMOVNTPS   Z13, 192(DX)(CX*1)
-	ADDQ       R9, R13
+	ADDQ       R13, R12
 	ADDQ       R9, CX
 	CMPQ       CX, R10
 	JLT        wideRows
+	SUBQ       $0x00000100, R12
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -1007,11 +1172,21 @@ narrow:
 	VMOVUPS (R8), Z2
 	VPXORD  Z15, Z15, Z15
 	XORQ    CX, CX
-	MOVQ    R12, R13
+	MOVQ    cols+16(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    R13, R9
+	MOVQ    R9, R13
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R12
+	SHLQ    $0x02, R12
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R13
 
 narrowRows:
-	PREFETCHT0 (AX)(R13*1)
-	PREFETCHT0 (BX)(R13*1)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (BX)(R12*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z3
 	VSUBPS     Z0, Z3, Z3
 	VMULPS     Z1, Z3, Z3
@@ -1021,10 +1196,11 @@ narrowRows:
 	VCMPPS     $0x16, Z15, Z3, K2
 	VMOVAPS.Z  Z3, K2, Z3
 	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R9, R13
+	ADDQ       R13, R12
 	ADDQ       R9, CX
 	CMPQ       CX, R10
 	JLT        narrowRows
+	SUBQ       $0x00000040, R12
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -1082,17 +1258,27 @@ wide:
 	VMOVUPD   384(DI), Z22
 	VMOVUPD   448(DI), Z23
 	XORQ      CX, CX
-	MOVQ      R11, R12
+	MOVQ      cols+16(FP), R12
+	SHLQ      $0x02, R12
+	CMPQ      R12, R8
+	MOVQ      R8, R12
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R11
+	SHLQ      $0x02, R11
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R12
 
 wideRows:
-	PREFETCHT0  (AX)(R12*1)
-	PREFETCHT0  64(AX)(R12*1)
-	PREFETCHT0  128(AX)(R12*1)
-	PREFETCHT0  192(AX)(R12*1)
-	PREFETCHT0  (DX)(R12*1)
-	PREFETCHT0  64(DX)(R12*1)
-	PREFETCHT0  128(DX)(R12*1)
-	PREFETCHT0  192(DX)(R12*1)
+	PREFETCHT0  (AX)(R11*1)
+	PREFETCHT0  64(AX)(R11*1)
+	PREFETCHT0  128(AX)(R11*1)
+	PREFETCHT0  192(AX)(R11*1)
+	PREFETCHT0  (DX)(R11*1)
+	PREFETCHT0  64(DX)(R11*1)
+	PREFETCHT0  128(DX)(R11*1)
+	PREFETCHT0  192(DX)(R11*1)
 	VCVTPS2PD   (DX)(CX*1), Z24
 	VCVTPS2PD   32(DX)(CX*1), Z25
 	VCVTPS2PD   (AX)(CX*1), Z26
@@ -1133,7 +1319,7 @@ wideRows:
 	VSUBPD      Z7, Z27, Z27
 	VADDPD      Z25, Z15, Z15
 	VFMADD231PD Z25, Z27, Z23
-	ADDQ        R8, R12
+	ADDQ        R12, R11
 	ADDQ        R8, CX
 	CMPQ        CX, R9
 	JLT         wideRows
@@ -1153,6 +1339,7 @@ wideRows:
 	VMOVUPD     Z21, 320(DI)
 	VMOVUPD     Z22, 384(DI)
 	VMOVUPD     Z23, 448(DI)
+	SUBQ        $0x00000100, R11
 	ADDQ        $0x00000100, AX
 	ADDQ        $0x00000100, DX
 	ADDQ        $0x00000100, BX
@@ -1179,11 +1366,21 @@ narrow:
 	VMOVUPD   (DI), Z4
 	VMOVUPD   64(DI), Z5
 	XORQ      CX, CX
-	MOVQ      R11, R12
+	MOVQ      cols+16(FP), R12
+	SHLQ      $0x02, R12
+	CMPQ      R12, R8
+	MOVQ      R8, R12
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R11
+	SHLQ      $0x02, R11
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R12
 
 narrowRows:
-	PREFETCHT0    (AX)(R12*1)
-	PREFETCHT0    (DX)(R12*1)
+	PREFETCHT0    (AX)(R11*1)
+	PREFETCHT0    (DX)(R11*1)
 	VMOVUPS.Z     (DX)(CX*1), K1, Z6
 	VEXTRACTF64X4 $0x01, Z6, Y7
 	VCVTPS2PD     Y6, Z6
@@ -1198,7 +1395,7 @@ narrowRows:
 	VSUBPD        Z1, Z9, Z9
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z9, Z5
-	ADDQ          R8, R12
+	ADDQ          R12, R11
 	ADDQ          R8, CX
 	CMPQ          CX, R9
 	JLT           narrowRows
@@ -1206,6 +1403,7 @@ narrowRows:
 	VMOVUPD       Z3, 64(SI)
 	VMOVUPD       Z4, (DI)
 	VMOVUPD       Z5, 64(DI)
+	SUBQ          $0x00000040, R11
 	ADDQ          $0x00000040, AX
 	ADDQ          $0x00000040, DX
 	ADDQ          $0x00000040, BX
@@ -1264,21 +1462,31 @@ wide:
 	VMOVUPD   448(R8), Z23
 	VPXORD    Z24, Z24, Z24
 	XORQ      CX, CX
-	MOVQ      R12, R13
+	MOVQ      cols+16(FP), R13
+	SHLQ      $0x02, R13
+	CMPQ      R13, R9
+	MOVQ      R9, R13
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R12
+	SHLQ      $0x02, R12
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R13
 
 wideRows:
-	PREFETCHT0    (AX)(R13*1)
-	PREFETCHT0    64(AX)(R13*1)
-	PREFETCHT0    128(AX)(R13*1)
-	PREFETCHT0    192(AX)(R13*1)
-	PREFETCHT0    (DX)(R13*1)
-	PREFETCHT0    64(DX)(R13*1)
-	PREFETCHT0    128(DX)(R13*1)
-	PREFETCHT0    192(DX)(R13*1)
-	PREFETCHT0    (BX)(R13*1)
-	PREFETCHT0    64(BX)(R13*1)
-	PREFETCHT0    128(BX)(R13*1)
-	PREFETCHT0    192(BX)(R13*1)
+	PREFETCHT0    (AX)(R12*1)
+	PREFETCHT0    64(AX)(R12*1)
+	PREFETCHT0    128(AX)(R12*1)
+	PREFETCHT0    192(AX)(R12*1)
+	PREFETCHT0    (DX)(R12*1)
+	PREFETCHT0    64(DX)(R12*1)
+	PREFETCHT0    128(DX)(R12*1)
+	PREFETCHT0    192(DX)(R12*1)
+	PREFETCHT0    (BX)(R12*1)
+	PREFETCHT0    64(BX)(R12*1)
+	PREFETCHT0    128(BX)(R12*1)
+	PREFETCHT0    192(BX)(R12*1)
 	VMOVUPS       (DX)(CX*1), Z25
 	VMOVUPS       (BX)(CX*1), Z26
 	VCMPPS        $0x1e, Z24, Z26, K1
@@ -1339,7 +1547,7 @@ wideRows:
 	VSUBPD        Z7, Z29, Z29
 	VADDPD        Z26, Z15, Z15
 	VFMADD231PD   Z26, Z29, Z23
-	ADDQ          R9, R13
+	ADDQ          R13, R12
 	ADDQ          R9, CX
 	CMPQ          CX, R10
 	JLT           wideRows
@@ -1359,6 +1567,7 @@ wideRows:
 	VMOVUPD       Z21, 320(R8)
 	VMOVUPD       Z22, 384(R8)
 	VMOVUPD       Z23, 448(R8)
+	SUBQ          $0x00000100, R12
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x00000100, DX
 	ADDQ          $0x00000100, BX
@@ -1387,12 +1596,22 @@ narrow:
 	VMOVUPD   64(R8), Z5
 	VPXORD    Z27, Z27, Z27
 	XORQ      CX, CX
-	MOVQ      R12, R13
+	MOVQ      cols+16(FP), R13
+	SHLQ      $0x02, R13
+	CMPQ      R13, R9
+	MOVQ      R9, R13
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R12
+	SHLQ      $0x02, R12
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R13
 
 narrowRows:
-	PREFETCHT0    (AX)(R13*1)
-	PREFETCHT0    (DX)(R13*1)
-	PREFETCHT0    (BX)(R13*1)
+	PREFETCHT0    (AX)(R12*1)
+	PREFETCHT0    (DX)(R12*1)
+	PREFETCHT0    (BX)(R12*1)
 	VMOVUPS.Z     (DX)(CX*1), K1, Z6
 	VMOVUPS.Z     (BX)(CX*1), K1, Z7
 	VCMPPS        $0x1e, Z27, Z7, K2
@@ -1410,7 +1629,7 @@ narrowRows:
 	VSUBPD        Z1, Z9, Z9
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z9, Z5
-	ADDQ          R9, R13
+	ADDQ          R13, R12
 	ADDQ          R9, CX
 	CMPQ          CX, R10
 	JLT           narrowRows
@@ -1418,6 +1637,7 @@ narrowRows:
 	VMOVUPD       Z3, 64(DI)
 	VMOVUPD       Z4, (R8)
 	VMOVUPD       Z5, 64(R8)
+	SUBQ          $0x00000040, R12
 	ADDQ          $0x00000040, AX
 	ADDQ          $0x00000040, DX
 	ADDQ          $0x00000040, BX
@@ -1478,21 +1698,31 @@ wide:
 	VMOVUPD   448(R9), Z23
 	VPXORD    Z24, Z24, Z24
 	XORQ      CX, CX
-	MOVQ      R13, R14
+	MOVQ      cols+16(FP), R14
+	SHLQ      $0x02, R14
+	CMPQ      R14, R10
+	MOVQ      R10, R14
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R13
+	SHLQ      $0x02, R13
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R14
 
 wideRows:
-	PREFETCHT0    (AX)(R14*1)
-	PREFETCHT0    64(AX)(R14*1)
-	PREFETCHT0    128(AX)(R14*1)
-	PREFETCHT0    192(AX)(R14*1)
-	PREFETCHT0    (DX)(R14*1)
-	PREFETCHT0    64(DX)(R14*1)
-	PREFETCHT0    128(DX)(R14*1)
-	PREFETCHT0    192(DX)(R14*1)
-	PREFETCHT0    (BX)(R14*1)
-	PREFETCHT0    64(BX)(R14*1)
-	PREFETCHT0    128(BX)(R14*1)
-	PREFETCHT0    192(BX)(R14*1)
+	PREFETCHT0    (AX)(R13*1)
+	PREFETCHT0    64(AX)(R13*1)
+	PREFETCHT0    128(AX)(R13*1)
+	PREFETCHT0    192(AX)(R13*1)
+	PREFETCHT0    (DX)(R13*1)
+	PREFETCHT0    64(DX)(R13*1)
+	PREFETCHT0    128(DX)(R13*1)
+	PREFETCHT0    192(DX)(R13*1)
+	PREFETCHT0    (BX)(R13*1)
+	PREFETCHT0    64(BX)(R13*1)
+	PREFETCHT0    128(BX)(R13*1)
+	PREFETCHT0    192(BX)(R13*1)
 	VMOVUPS       (DX)(CX*1), Z25
 	VMOVUPS       (BX)(CX*1), Z26
 	VCMPPS        $0x1e, Z24, Z26, K1
@@ -1557,7 +1787,7 @@ wideRows:
 	VSUBPD        Z7, Z29, Z29
 	VADDPD        Z26, Z15, Z15
 	VFMADD231PD   Z26, Z29, Z23
-	ADDQ          R10, R14
+	ADDQ          R14, R13
 	ADDQ          R10, CX
 	CMPQ          CX, R11
 	JLT           wideRows
@@ -1577,6 +1807,7 @@ wideRows:
 	VMOVUPD       Z21, 320(R9)
 	VMOVUPD       Z22, 384(R9)
 	VMOVUPD       Z23, 448(R9)
+	SUBQ          $0x00000100, R13
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x00000100, DX
 	ADDQ          $0x00000100, BX
@@ -1606,12 +1837,22 @@ narrow:
 	VMOVUPD   64(R9), Z5
 	VPXORD    Z27, Z27, Z27
 	XORQ      CX, CX
-	MOVQ      R13, R14
+	MOVQ      cols+16(FP), R14
+	SHLQ      $0x02, R14
+	CMPQ      R14, R10
+	MOVQ      R10, R14
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R13
+	SHLQ      $0x02, R13
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R14
 
 narrowRows:
-	PREFETCHT0    (AX)(R14*1)
-	PREFETCHT0    (DX)(R14*1)
-	PREFETCHT0    (BX)(R14*1)
+	PREFETCHT0    (AX)(R13*1)
+	PREFETCHT0    (DX)(R13*1)
+	PREFETCHT0    (BX)(R13*1)
 	VMOVUPS.Z     (DX)(CX*1), K1, Z6
 	VMOVUPS.Z     (BX)(CX*1), K1, Z7
 	VCMPPS        $0x1e, Z27, Z7, K2
@@ -1630,7 +1871,7 @@ narrowRows:
 	VSUBPD        Z1, Z9, Z9
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z9, Z5
-	ADDQ          R10, R14
+	ADDQ          R14, R13
 	ADDQ          R10, CX
 	CMPQ          CX, R11
 	JLT           narrowRows
@@ -1638,6 +1879,7 @@ narrowRows:
 	VMOVUPD       Z3, 64(R8)
 	VMOVUPD       Z4, (R9)
 	VMOVUPD       Z5, 64(R9)
+	SUBQ          $0x00000040, R13
 	ADDQ          $0x00000040, AX
 	ADDQ          $0x00000040, DX
 	ADDQ          $0x00000040, BX
@@ -1699,21 +1941,31 @@ wide:
 	VMOVUPD   448(R9), Z23
 	VPXORD    Z24, Z24, Z24
 	XORQ      CX, CX
-	MOVQ      R13, R14
+	MOVQ      cols+16(FP), R14
+	SHLQ      $0x02, R14
+	CMPQ      R14, R10
+	MOVQ      R10, R14
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R13
+	SHLQ      $0x02, R13
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R14
 
 wideRows:
-	PREFETCHT0    (AX)(R14*1)
-	PREFETCHT0    64(AX)(R14*1)
-	PREFETCHT0    128(AX)(R14*1)
-	PREFETCHT0    192(AX)(R14*1)
-	PREFETCHT0    (DX)(R14*1)
-	PREFETCHT0    64(DX)(R14*1)
-	PREFETCHT0    128(DX)(R14*1)
-	PREFETCHT0    192(DX)(R14*1)
-	PREFETCHT0    (BX)(R14*1)
-	PREFETCHT0    64(BX)(R14*1)
-	PREFETCHT0    128(BX)(R14*1)
-	PREFETCHT0    192(BX)(R14*1)
+	PREFETCHT0    (AX)(R13*1)
+	PREFETCHT0    64(AX)(R13*1)
+	PREFETCHT0    128(AX)(R13*1)
+	PREFETCHT0    192(AX)(R13*1)
+	PREFETCHT0    (DX)(R13*1)
+	PREFETCHT0    64(DX)(R13*1)
+	PREFETCHT0    128(DX)(R13*1)
+	PREFETCHT0    192(DX)(R13*1)
+	PREFETCHT0    (BX)(R13*1)
+	PREFETCHT0    64(BX)(R13*1)
+	PREFETCHT0    128(BX)(R13*1)
+	PREFETCHT0    192(BX)(R13*1)
 	VMOVUPS       (DX)(CX*1), Z25
 	VMOVUPS       (BX)(CX*1), Z26
 	VCMPPS        $0x1e, Z24, Z26, K1
@@ -1778,7 +2030,7 @@ wideRows:
 	VSUBPD        Z7, Z29, Z29
 	VADDPD        Z26, Z15, Z15
 	VFMADD231PD   Z26, Z29, Z23
-	ADDQ          R10, R14
+	ADDQ          R14, R13
 	ADDQ          R10, CX
 	CMPQ          CX, R11
 	JLT           wideRows
@@ -1798,6 +2050,7 @@ wideRows:
 	VMOVUPD       Z21, 320(R9)
 	VMOVUPD       Z22, 384(R9)
 	VMOVUPD       Z23, 448(R9)
+	SUBQ          $0x00000100, R13
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x00000100, DX
 	ADDQ          $0x00000100, BX
@@ -1827,12 +2080,22 @@ narrow:
 	VMOVUPD   64(R9), Z5
 	VPXORD    Z27, Z27, Z27
 	XORQ      CX, CX
-	MOVQ      R13, R14
+	MOVQ      cols+16(FP), R14
+	SHLQ      $0x02, R14
+	CMPQ      R14, R10
+	MOVQ      R10, R14
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R13
+	SHLQ      $0x02, R13
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R14
 
 narrowRows:
-	PREFETCHT0    (AX)(R14*1)
-	PREFETCHT0    (DX)(R14*1)
-	PREFETCHT0    (BX)(R14*1)
+	PREFETCHT0    (AX)(R13*1)
+	PREFETCHT0    (DX)(R13*1)
+	PREFETCHT0    (BX)(R13*1)
 	VMOVUPS.Z     (DX)(CX*1), K1, Z6
 	VMOVUPS.Z     (BX)(CX*1), K1, Z7
 	VCMPPS        $0x1e, Z27, Z7, K2
@@ -1851,7 +2114,7 @@ narrowRows:
 	VSUBPD        Z1, Z9, Z9
 	VADDPD        Z7, Z3, Z3
 	VFMADD231PD   Z7, Z9, Z5
-	ADDQ          R10, R14
+	ADDQ          R14, R13
 	ADDQ          R10, CX
 	CMPQ          CX, R11
 	JLT           narrowRows
@@ -1859,6 +2122,7 @@ narrowRows:
 	VMOVUPD       Z3, 64(R8)
 	VMOVUPD       Z4, (R9)
 	VMOVUPD       Z5, 64(R9)
+	SUBQ          $0x00000040, R13
 	ADDQ          $0x00000040, AX
 	ADDQ          $0x00000040, DX
 	ADDQ          $0x00000040, BX
@@ -1911,17 +2175,27 @@ wide:
 	VMOVUPS 128(R8), Z14
 	VMOVUPS 192(R8), Z15
 	XORQ    CX, CX
-	MOVQ    R13, R14
+	MOVQ    cols+16(FP), R14
+	SHLQ    $0x02, R14
+	CMPQ    R14, R10
+	MOVQ    R10, R14
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R13
+	SHLQ    $0x02, R13
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R14
 
 wideRows:
-	PREFETCHT0 (AX)(R14*1)
-	PREFETCHT0 64(AX)(R14*1)
-	PREFETCHT0 128(AX)(R14*1)
-	PREFETCHT0 192(AX)(R14*1)
-	PREFETCHT0 (DX)(R14*1)
-	PREFETCHT0 64(DX)(R14*1)
-	PREFETCHT0 128(DX)(R14*1)
-	PREFETCHT0 192(DX)(R14*1)
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	PREFETCHT0 128(AX)(R13*1)
+	PREFETCHT0 192(AX)(R13*1)
+	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 64(DX)(R13*1)
+	PREFETCHT0 128(DX)(R13*1)
+	PREFETCHT0 192(DX)(R13*1)
 	VMOVUPS    (AX)(CX*1), Z16
 	VMOVUPS    (DX)(CX*1), Z17
 	VSUBPS     Z0, Z16, Z16
@@ -1954,10 +2228,11 @@ wideRows:
 	VMULPS     Z7, Z17, Z17
 	VADDPS     Z16, Z17, Z17
 	VMOVUPS    Z17, 192(BX)(CX*1)
-	ADDQ       R10, R14
+	ADDQ       R14, R13
 	ADDQ       R10, CX
 	CMPQ       CX, R11
 	JLT        wideRows
+	SUBQ       $0x00000100, R13
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -1984,11 +2259,21 @@ narrow:
 	VMOVUPS (DI), Z2
 	VMOVUPS (R8), Z3
 	XORQ    CX, CX
-	MOVQ    R13, R14
+	MOVQ    cols+16(FP), R14
+	SHLQ    $0x02, R14
+	CMPQ    R14, R10
+	MOVQ    R10, R14
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R13
+	SHLQ    $0x02, R13
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R14
 
 narrowRows:
-	PREFETCHT0 (AX)(R14*1)
-	PREFETCHT0 (DX)(R14*1)
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (DX)(R13*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z4
 	VMOVUPS.Z  (DX)(CX*1), K1, Z5
 	VSUBPS     Z0, Z4, Z4
@@ -1997,10 +2282,11 @@ narrowRows:
 	VMULPS     Z1, Z5, Z5
 	VADDPS     Z4, Z5, Z5
 	VMOVUPS    Z5, K1, (BX)(CX*1)
-	ADDQ       R10, R14
+	ADDQ       R14, R13
 	ADDQ       R10, CX
 	CMPQ       CX, R11
 	JLT        narrowRows
+	SUBQ       $0x00000040, R13
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -2055,21 +2341,31 @@ wide:
 	VMOVUPS 192(R9), Z15
 	VPXORD  Z16, Z16, Z16
 	XORQ    CX, CX
-	MOVQ    R14, R15
+	MOVQ    cols+16(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    R15, R11
+	MOVQ    R11, R15
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R14
+	SHLQ    $0x02, R14
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R15
 
 wideRows:
-	PREFETCHT0 (AX)(R15*1)
-	PREFETCHT0 64(AX)(R15*1)
-	PREFETCHT0 128(AX)(R15*1)
-	PREFETCHT0 192(AX)(R15*1)
-	PREFETCHT0 (DX)(R15*1)
-	PREFETCHT0 64(DX)(R15*1)
-	PREFETCHT0 128(DX)(R15*1)
-	PREFETCHT0 192(DX)(R15*1)
-	PREFETCHT0 (SI)(R15*1)
-	PREFETCHT0 64(SI)(R15*1)
-	PREFETCHT0 128(SI)(R15*1)
-	PREFETCHT0 192(SI)(R15*1)
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	PREFETCHT0 128(AX)(R14*1)
+	PREFETCHT0 192(AX)(R14*1)
+	PREFETCHT0 (DX)(R14*1)
+	PREFETCHT0 64(DX)(R14*1)
+	PREFETCHT0 128(DX)(R14*1)
+	PREFETCHT0 192(DX)(R14*1)
+	PREFETCHT0 (SI)(R14*1)
+	PREFETCHT0 64(SI)(R14*1)
+	PREFETCHT0 128(SI)(R14*1)
+	PREFETCHT0 192(SI)(R14*1)
 	VMOVUPS    (AX)(CX*1), Z17
 	VMOVUPS    (DX)(CX*1), Z18
 	VMOVUPS    (SI)(CX*1), Z19
@@ -2114,10 +2410,11 @@ wideRows:
 	VMULPS     Z7, Z18, Z18
 	VADDPS     Z17, Z18, Z18
 	VMOVUPS    Z18, 192(BX)(CX*1)
-	ADDQ       R11, R15
+	ADDQ       R15, R14
 	ADDQ       R11, CX
 	CMPQ       CX, R12
 	JLT        wideRows
+	SUBQ       $0x00000100, R14
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -2146,12 +2443,22 @@ narrow:
 	VMOVUPS (R9), Z3
 	VPXORD  Z20, Z20, Z20
 	XORQ    CX, CX
-	MOVQ    R14, R15
+	MOVQ    cols+16(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    R15, R11
+	MOVQ    R11, R15
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R14
+	SHLQ    $0x02, R14
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R15
 
 narrowRows:
-	PREFETCHT0 (AX)(R15*1)
-	PREFETCHT0 (DX)(R15*1)
-	PREFETCHT0 (SI)(R15*1)
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 (DX)(R14*1)
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z4
 	VMOVUPS.Z  (DX)(CX*1), K1, Z5
 	VMOVUPS.Z  (SI)(CX*1), K1, Z6
@@ -2163,10 +2470,11 @@ narrowRows:
 	VMULPS     Z1, Z5, Z5
 	VADDPS     Z4, Z5, Z5
 	VMOVUPS    Z5, K1, (BX)(CX*1)
-	ADDQ       R11, R15
+	ADDQ       R15, R14
 	ADDQ       R11, CX
 	CMPQ       CX, R12
 	JLT        narrowRows
+	SUBQ       $0x00000040, R14
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -2220,17 +2528,27 @@ wide:
 	VMOVUPS 128(R8), Z14
 	VMOVUPS 192(R8), Z15
 	XORQ    CX, CX
-	MOVQ    R13, R14
+	MOVQ    cols+16(FP), R14
+	SHLQ    $0x02, R14
+	CMPQ    R14, R10
+	MOVQ    R10, R14
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R13
+	SHLQ    $0x02, R13
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R14
 
 wideRows:
-	PREFETCHT0 (AX)(R14*1)
-	PREFETCHT0 64(AX)(R14*1)
-	PREFETCHT0 128(AX)(R14*1)
-	PREFETCHT0 192(AX)(R14*1)
-	PREFETCHT0 (DX)(R14*1)
-	PREFETCHT0 64(DX)(R14*1)
-	PREFETCHT0 128(DX)(R14*1)
-	PREFETCHT0 192(DX)(R14*1)
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	PREFETCHT0 128(AX)(R13*1)
+	PREFETCHT0 192(AX)(R13*1)
+	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 64(DX)(R13*1)
+	PREFETCHT0 128(DX)(R13*1)
+	PREFETCHT0 192(DX)(R13*1)
 	VMOVUPS    (AX)(CX*1), Z16
 	VMOVUPS    (DX)(CX*1), Z17
 	VSUBPS     Z0, Z16, Z16
@@ -2263,10 +2581,11 @@ wideRows:
 	VMULPS     Z7, Z17, Z17
 	VADDPS     Z16, Z17, Z17
 	VMOVNTPS   Z17, 192(BX)(CX*1)
-	ADDQ       R10, R14
+	ADDQ       R14, R13
 	ADDQ       R10, CX
 	CMPQ       CX, R11
 	JLT        wideRows
+	SUBQ       $0x00000100, R13
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -2293,11 +2612,21 @@ narrow:
 	VMOVUPS (DI), Z2
 	VMOVUPS (R8), Z3
 	XORQ    CX, CX
-	MOVQ    R13, R14
+	MOVQ    cols+16(FP), R14
+	SHLQ    $0x02, R14
+	CMPQ    R14, R10
+	MOVQ    R10, R14
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R13
+	SHLQ    $0x02, R13
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R14
 
 narrowRows:
-	PREFETCHT0 (AX)(R14*1)
-	PREFETCHT0 (DX)(R14*1)
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (DX)(R13*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z4
 	VMOVUPS.Z  (DX)(CX*1), K1, Z5
 	VSUBPS     Z0, Z4, Z4
@@ -2306,10 +2635,11 @@ narrowRows:
 	VMULPS     Z1, Z5, Z5
 	VADDPS     Z4, Z5, Z5
 	VMOVUPS    Z5, K1, (BX)(CX*1)
-	ADDQ       R10, R14
+	ADDQ       R14, R13
 	ADDQ       R10, CX
 	CMPQ       CX, R11
 	JLT        narrowRows
+	SUBQ       $0x00000040, R13
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -2364,21 +2694,31 @@ wide:
 	VMOVUPS 192(R9), Z15
 	VPXORD  Z16, Z16, Z16
 	XORQ    CX, CX
-	MOVQ    R14, R15
+	MOVQ    cols+16(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    R15, R11
+	MOVQ    R11, R15
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R14
+	SHLQ    $0x02, R14
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000100, R15
 
 wideRows:
-	PREFETCHT0 (AX)(R15*1)
-	PREFETCHT0 64(AX)(R15*1)
-	PREFETCHT0 128(AX)(R15*1)
-	PREFETCHT0 192(AX)(R15*1)
-	PREFETCHT0 (DX)(R15*1)
-	PREFETCHT0 64(DX)(R15*1)
-	PREFETCHT0 128(DX)(R15*1)
-	PREFETCHT0 192(DX)(R15*1)
-	PREFETCHT0 (SI)(R15*1)
-	PREFETCHT0 64(SI)(R15*1)
-	PREFETCHT0 128(SI)(R15*1)
-	PREFETCHT0 192(SI)(R15*1)
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	PREFETCHT0 128(AX)(R14*1)
+	PREFETCHT0 192(AX)(R14*1)
+	PREFETCHT0 (DX)(R14*1)
+	PREFETCHT0 64(DX)(R14*1)
+	PREFETCHT0 128(DX)(R14*1)
+	PREFETCHT0 192(DX)(R14*1)
+	PREFETCHT0 (SI)(R14*1)
+	PREFETCHT0 64(SI)(R14*1)
+	PREFETCHT0 128(SI)(R14*1)
+	PREFETCHT0 192(SI)(R14*1)
 	VMOVUPS    (AX)(CX*1), Z17
 	VMOVUPS    (DX)(CX*1), Z18
 	VMOVUPS    (SI)(CX*1), Z19
@@ -2423,10 +2763,11 @@ wideRows:
 	VMULPS     Z7, Z18, Z18
 	VADDPS     Z17, Z18, Z18
 	VMOVNTPS   Z18, 192(BX)(CX*1)
-	ADDQ       R11, R15
+	ADDQ       R15, R14
 	ADDQ       R11, CX
 	CMPQ       CX, R12
 	JLT        wideRows
+	SUBQ       $0x00000100, R14
 	ADDQ       $0x00000100, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000100, BX
@@ -2455,12 +2796,22 @@ narrow:
 	VMOVUPS (R9), Z3
 	VPXORD  Z20, Z20, Z20
 	XORQ    CX, CX
-	MOVQ    R14, R15
+	MOVQ    cols+16(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    R15, R11
+	MOVQ    R11, R15
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R14
+	SHLQ    $0x02, R14
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000040, R15
 
 narrowRows:
-	PREFETCHT0 (AX)(R15*1)
-	PREFETCHT0 (DX)(R15*1)
-	PREFETCHT0 (SI)(R15*1)
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 (DX)(R14*1)
+	PREFETCHT0 (SI)(R14*1)
 	VMOVUPS.Z  (AX)(CX*1), K1, Z4
 	VMOVUPS.Z  (DX)(CX*1), K1, Z5
 	VMOVUPS.Z  (SI)(CX*1), K1, Z6
@@ -2472,10 +2823,11 @@ narrowRows:
 	VMULPS     Z1, Z5, Z5
 	VADDPS     Z4, Z5, Z5
 	VMOVUPS    Z5, K1, (BX)(CX*1)
-	ADDQ       R11, R15
+	ADDQ       R15, R14
 	ADDQ       R11, CX
 	CMPQ       CX, R12
 	JLT        narrowRows
+	SUBQ       $0x00000040, R14
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, DX
 	ADDQ       $0x00000040, BX
@@ -3010,10 +3362,20 @@ wide:
 	VMOVUPD   64(DX), Y10
 	VMOVUPD   96(DX), Y11
 	XORQ      R10, R10
-	MOVQ      R9, R11
+	MOVQ      cols+16(FP), R11
+	SHLQ      $0x02, R11
+	CMPQ      R11, SI
+	MOVQ      SI, R11
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R9
+	SHLQ      $0x02, R9
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R11
 
 wideRows:
-	PREFETCHT0  (AX)(R11*1)
+	PREFETCHT0  (AX)(R9*1)
 	VCVTPS2PD   (AX)(R10*1), Y12
 	VCVTPS2PD   16(AX)(R10*1), Y13
 	VSUBPD      Y0, Y12, Y12
@@ -3030,7 +3392,7 @@ wideRows:
 	VSUBPD      Y3, Y13, Y13
 	VADDPD      Y13, Y7, Y7
 	VFMADD231PD Y13, Y13, Y11
-	ADDQ        SI, R11
+	ADDQ        R11, R9
 	ADDQ        SI, R10
 	CMPQ        R10, DI
 	JLT         wideRows
@@ -3042,6 +3404,7 @@ wideRows:
 	VMOVUPD     Y9, 32(DX)
 	VMOVUPD     Y10, 64(DX)
 	VMOVUPD     Y11, 96(DX)
+	SUBQ        $0x00000040, R9
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000080, CX
 	ADDQ        $0x00000080, DX
@@ -3066,10 +3429,20 @@ narrow:
 	VMOVUPD   (DX), Y5
 	VMOVUPD   32(DX), Y6
 	XORQ      R10, R10
-	MOVQ      R9, R11
+	MOVQ      cols+16(FP), R11
+	SHLQ      $0x02, R11
+	CMPQ      R11, SI
+	MOVQ      SI, R11
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R9
+	SHLQ      $0x02, R9
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R11
 
 narrowRows:
-	PREFETCHT0   (AX)(R11*1)
+	PREFETCHT0   (AX)(R9*1)
 	VMASKMOVPS   (AX)(R10*1), Y0, Y7
 	VEXTRACTF128 $0x01, Y7, X8
 	VCVTPS2PD    X7, Y7
@@ -3080,7 +3453,7 @@ narrowRows:
 	VSUBPD       Y2, Y8, Y8
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y8, Y6
-	ADDQ         SI, R11
+	ADDQ         R11, R9
 	ADDQ         SI, R10
 	CMPQ         R10, DI
 	JLT          narrowRows
@@ -3088,6 +3461,7 @@ narrowRows:
 	VMOVUPD      Y4, 32(CX)
 	VMOVUPD      Y5, (DX)
 	VMOVUPD      Y6, 32(DX)
+	SUBQ         $0x00000020, R9
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, DX
@@ -3120,10 +3494,20 @@ wide:
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
 	XORQ    R8, R8
-	MOVQ    DI, R9
+	MOVQ    cols+16(FP), R9
+	SHLQ    $0x02, R9
+	CMPQ    R9, DX
+	MOVQ    DX, R9
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), DI
+	SHLQ    $0x02, DI
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R9
 
 wideRows:
-	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 (AX)(DI*1)
 	VCVTPS2PD  (AX)(R8*1), Y4
 	VCVTPS2PD  16(AX)(R8*1), Y5
 	VADDPD     Y4, Y0, Y0
@@ -3132,7 +3516,7 @@ wideRows:
 	VCVTPS2PD  48(AX)(R8*1), Y5
 	VADDPD     Y4, Y2, Y2
 	VADDPD     Y5, Y3, Y3
-	ADDQ       DX, R9
+	ADDQ       R9, DI
 	ADDQ       DX, R8
 	CMPQ       R8, BX
 	JLT        wideRows
@@ -3140,6 +3524,7 @@ wideRows:
 	VMOVUPD    Y1, 32(CX)
 	VMOVUPD    Y2, 64(CX)
 	VMOVUPD    Y3, 96(CX)
+	SUBQ       $0x00000040, DI
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000080, CX
 	SUBQ       $0x00000010, SI
@@ -3158,22 +3543,33 @@ narrow:
 	VMOVUPD (CX), Y1
 	VMOVUPD 32(CX), Y2
 	XORQ    R8, R8
-	MOVQ    DI, R9
+	MOVQ    cols+16(FP), R9
+	SHLQ    $0x02, R9
+	CMPQ    R9, DX
+	MOVQ    DX, R9
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), DI
+	SHLQ    $0x02, DI
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R9
 
 narrowRows:
-	PREFETCHT0   (AX)(R9*1)
+	PREFETCHT0   (AX)(DI*1)
 	VMASKMOVPS   (AX)(R8*1), Y0, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VCVTPS2PD    X3, Y3
 	VCVTPS2PD    X4, Y4
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y4, Y2, Y2
-	ADDQ         DX, R9
+	ADDQ         R9, DI
 	ADDQ         DX, R8
 	CMPQ         R8, BX
 	JLT          narrowRows
 	VMOVUPD      Y1, (CX)
 	VMOVUPD      Y2, 32(CX)
+	SUBQ         $0x00000020, DI
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x08, SI
@@ -3229,10 +3625,20 @@ wide:
 	VMOVUPS (SI), Y4
 	VMOVUPS 32(SI), Y5
 	XORQ    R11, R11
-	MOVQ    R10, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, DI
+	MOVQ    DI, R12
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R10
+	SHLQ    $0x02, R10
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R12
 
 wideRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R10*1)
 	VMOVUPS    (AX)(R11*1), Y6
 	VSUBPS     Y0, Y6, Y6
 	VMULPS     Y2, Y6, Y6
@@ -3243,10 +3649,11 @@ wideRows:
 	VMULPS     Y3, Y6, Y6
 	VADDPS     Y5, Y6, Y6
 	VMOVUPS    Y6, 32(CX)(R11*1)
-	ADDQ       DI, R12
+	ADDQ       R12, R10
 	ADDQ       DI, R11
 	CMPQ       R11, R8
 	JLT        wideRows
+	SUBQ       $0x00000040, R10
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -3269,19 +3676,30 @@ narrow:
 	VMOVUPS (BX), Y2
 	VMOVUPS (SI), Y3
 	XORQ    R11, R11
-	MOVQ    R10, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, DI
+	MOVQ    DI, R12
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R10
+	SHLQ    $0x02, R10
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R12
 
 narrowRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R10*1)
 	VMASKMOVPS (AX)(R11*1), Y0, Y4
 	VSUBPS     Y1, Y4, Y4
 	VMULPS     Y2, Y4, Y4
 	VADDPS     Y3, Y4, Y4
 	VMASKMOVPS Y4, Y0, (CX)(R11*1)
-	ADDQ       DI, R12
+	ADDQ       R12, R10
 	ADDQ       DI, R11
 	CMPQ       R11, R8
 	JLT        narrowRows
+	SUBQ       $0x00000020, R10
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -3321,10 +3739,20 @@ wide:
 	VMOVUPS 32(SI), Y5
 	VXORPS  Y6, Y6, Y6
 	XORQ    R11, R11
-	MOVQ    R10, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, DI
+	MOVQ    DI, R12
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R10
+	SHLQ    $0x02, R10
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R12
 
 wideRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R10*1)
 	VMOVUPS    (AX)(R11*1), Y7
 	VSUBPS     Y0, Y7, Y7
 	VMULPS     Y2, Y7, Y7
@@ -3339,10 +3767,11 @@ wideRows:
 	VCMPPS     $0x16, Y6, Y7, Y8
 	VANDPS     Y7, Y8, Y8
 	VMOVUPS    Y8, 32(CX)(R11*1)
-	ADDQ       DI, R12
+	ADDQ       R12, R10
 	ADDQ       DI, R11
 	CMPQ       R11, R8
 	JLT        wideRows
+	SUBQ       $0x00000040, R10
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -3366,10 +3795,20 @@ narrow:
 	VMOVUPS (SI), Y3
 	VXORPS  Y4, Y4, Y4
 	XORQ    R11, R11
-	MOVQ    R10, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, DI
+	MOVQ    DI, R12
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R10
+	SHLQ    $0x02, R10
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R12
 
 narrowRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R10*1)
 	VMASKMOVPS (AX)(R11*1), Y0, Y5
 	VSUBPS     Y1, Y5, Y5
 	VMULPS     Y2, Y5, Y5
@@ -3377,10 +3816,11 @@ narrowRows:
 	VCMPPS     $0x16, Y4, Y5, Y6
 	VANDPS     Y5, Y6, Y6
 	VMASKMOVPS Y6, Y0, (CX)(R11*1)
-	ADDQ       DI, R12
+	ADDQ       R12, R10
 	ADDQ       DI, R11
 	CMPQ       R11, R8
 	JLT        narrowRows
+	SUBQ       $0x00000020, R10
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -3421,11 +3861,21 @@ wide:
 	VMOVUPS 32(DI), Y5
 	VXORPS  Y6, Y6, Y6
 	XORQ    R12, R12
-	MOVQ    R11, R13
+	MOVQ    cols+16(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    R13, R8
+	MOVQ    R8, R13
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R13
 
 wideRows:
-	PREFETCHT0 (AX)(R13*1)
-	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 (DX)(R11*1)
 	VMOVUPS    (AX)(R12*1), Y7
 	VSUBPS     Y0, Y7, Y7
 	VMULPS     Y2, Y7, Y7
@@ -3444,10 +3894,11 @@ wideRows:
 	VCMPPS     $0x16, Y6, Y7, Y8
 	VANDPS     Y7, Y8, Y8
 	VMOVUPS    Y8, 32(CX)(R12*1)
-	ADDQ       R8, R13
+	ADDQ       R13, R11
 	ADDQ       R8, R12
 	CMPQ       R12, R9
 	JLT        wideRows
+	SUBQ       $0x00000040, R11
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -3472,11 +3923,21 @@ narrow:
 	VMOVUPS (DI), Y3
 	VXORPS  Y4, Y4, Y4
 	XORQ    R12, R12
-	MOVQ    R11, R13
+	MOVQ    cols+16(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    R13, R8
+	MOVQ    R8, R13
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R13
 
 narrowRows:
-	PREFETCHT0 (AX)(R13*1)
-	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 (DX)(R11*1)
 	VMASKMOVPS (AX)(R12*1), Y0, Y5
 	VSUBPS     Y1, Y5, Y5
 	VMULPS     Y2, Y5, Y5
@@ -3486,10 +3947,11 @@ narrowRows:
 	VCMPPS     $0x16, Y4, Y5, Y6
 	VANDPS     Y5, Y6, Y6
 	VMASKMOVPS Y6, Y0, (CX)(R12*1)
-	ADDQ       R8, R13
+	ADDQ       R13, R11
 	ADDQ       R8, R12
 	CMPQ       R12, R9
 	JLT        narrowRows
+	SUBQ       $0x00000020, R11
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -3529,10 +3991,20 @@ wide:
 	VMOVUPS (SI), Y4
 	VMOVUPS 32(SI), Y5
 	XORQ    R11, R11
-	MOVQ    R10, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, DI
+	MOVQ    DI, R12
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R10
+	SHLQ    $0x02, R10
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R12
 
 wideRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R10*1)
 	VMOVUPS    (AX)(R11*1), Y6
 	VSUBPS     Y0, Y6, Y6
 	VMULPS     Y2, Y6, Y6
@@ -3543,10 +4015,11 @@ wideRows:
 	VMULPS     Y3, Y6, Y6
 	VADDPS     Y5, Y6, Y6
 	VMOVNTPS   Y6, 32(CX)(R11*1)
-	ADDQ       DI, R12
+	ADDQ       R12, R10
 	ADDQ       DI, R11
 	CMPQ       R11, R8
 	JLT        wideRows
+	SUBQ       $0x00000040, R10
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -3569,19 +4042,30 @@ narrow:
 	VMOVUPS (BX), Y2
 	VMOVUPS (SI), Y3
 	XORQ    R11, R11
-	MOVQ    R10, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, DI
+	MOVQ    DI, R12
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R10
+	SHLQ    $0x02, R10
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R12
 
 narrowRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R10*1)
 	VMASKMOVPS (AX)(R11*1), Y0, Y4
 	VSUBPS     Y1, Y4, Y4
 	VMULPS     Y2, Y4, Y4
 	VADDPS     Y3, Y4, Y4
 	VMASKMOVPS Y4, Y0, (CX)(R11*1)
-	ADDQ       DI, R12
+	ADDQ       R12, R10
 	ADDQ       DI, R11
 	CMPQ       R11, R8
 	JLT        narrowRows
+	SUBQ       $0x00000020, R10
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -3621,10 +4105,20 @@ wide:
 	VMOVUPS 32(SI), Y5
 	VXORPS  Y6, Y6, Y6
 	XORQ    R11, R11
-	MOVQ    R10, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, DI
+	MOVQ    DI, R12
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R10
+	SHLQ    $0x02, R10
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R12
 
 wideRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R10*1)
 	VMOVUPS    (AX)(R11*1), Y7
 	VSUBPS     Y0, Y7, Y7
 	VMULPS     Y2, Y7, Y7
@@ -3639,10 +4133,11 @@ wideRows:
 	VCMPPS     $0x16, Y6, Y7, Y8
 	VANDPS     Y7, Y8, Y8
 	VMOVNTPS   Y8, 32(CX)(R11*1)
-	ADDQ       DI, R12
+	ADDQ       R12, R10
 	ADDQ       DI, R11
 	CMPQ       R11, R8
 	JLT        wideRows
+	SUBQ       $0x00000040, R10
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -3666,10 +4161,20 @@ narrow:
 	VMOVUPS (SI), Y3
 	VXORPS  Y4, Y4, Y4
 	XORQ    R11, R11
-	MOVQ    R10, R12
+	MOVQ    cols+16(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    R12, DI
+	MOVQ    DI, R12
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R10
+	SHLQ    $0x02, R10
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R12
 
 narrowRows:
-	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (AX)(R10*1)
 	VMASKMOVPS (AX)(R11*1), Y0, Y5
 	VSUBPS     Y1, Y5, Y5
 	VMULPS     Y2, Y5, Y5
@@ -3677,10 +4182,11 @@ narrowRows:
 	VCMPPS     $0x16, Y4, Y5, Y6
 	VANDPS     Y5, Y6, Y6
 	VMASKMOVPS Y6, Y0, (CX)(R11*1)
-	ADDQ       DI, R12
+	ADDQ       R12, R10
 	ADDQ       DI, R11
 	CMPQ       R11, R8
 	JLT        narrowRows
+	SUBQ       $0x00000020, R10
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -3721,11 +4227,21 @@ wide:
 	VMOVUPS 32(DI), Y5
 	VXORPS  Y6, Y6, Y6
 	XORQ    R12, R12
-	MOVQ    R11, R13
+	MOVQ    cols+16(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    R13, R8
+	MOVQ    R8, R13
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R13
 
 wideRows:
-	PREFETCHT0 (AX)(R13*1)
-	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 (DX)(R11*1)
 	VMOVUPS    (AX)(R12*1), Y7
 	VSUBPS     Y0, Y7, Y7
 	VMULPS     Y2, Y7, Y7
@@ -3744,10 +4260,11 @@ wideRows:
 	VCMPPS     $0x16, Y6, Y7, Y8
 	VANDPS     Y7, Y8, Y8
 	VMOVNTPS   Y8, 32(CX)(R12*1)
-	ADDQ       R8, R13
+	ADDQ       R13, R11
 	ADDQ       R8, R12
 	CMPQ       R12, R9
 	JLT        wideRows
+	SUBQ       $0x00000040, R11
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -3772,11 +4289,21 @@ narrow:
 	VMOVUPS (DI), Y3
 	VXORPS  Y4, Y4, Y4
 	XORQ    R12, R12
-	MOVQ    R11, R13
+	MOVQ    cols+16(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    R13, R8
+	MOVQ    R8, R13
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R11
+	SHLQ    $0x02, R11
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R13
 
 narrowRows:
-	PREFETCHT0 (AX)(R13*1)
-	PREFETCHT0 (DX)(R13*1)
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 (DX)(R11*1)
 	VMASKMOVPS (AX)(R12*1), Y0, Y5
 	VSUBPS     Y1, Y5, Y5
 	VMULPS     Y2, Y5, Y5
@@ -3786,10 +4313,11 @@ narrowRows:
 	VCMPPS     $0x16, Y4, Y5, Y6
 	VANDPS     Y5, Y6, Y6
 	VMASKMOVPS Y6, Y0, (CX)(R12*1)
-	ADDQ       R8, R13
+	ADDQ       R13, R11
 	ADDQ       R8, R12
 	CMPQ       R12, R9
 	JLT        narrowRows
+	SUBQ       $0x00000020, R11
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -3835,11 +4363,21 @@ wide:
 	VMOVUPD   64(SI), Y10
 	VMOVUPD   96(SI), Y11
 	XORQ      R11, R11
-	MOVQ      R10, R12
+	MOVQ      cols+16(FP), R12
+	SHLQ      $0x02, R12
+	CMPQ      R12, DI
+	MOVQ      DI, R12
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R10
+	SHLQ      $0x02, R10
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R12
 
 wideRows:
-	PREFETCHT0  (AX)(R12*1)
-	PREFETCHT0  (CX)(R12*1)
+	PREFETCHT0  (AX)(R10*1)
+	PREFETCHT0  (CX)(R10*1)
 	VCVTPS2PD   (CX)(R11*1), Y12
 	VCVTPS2PD   16(CX)(R11*1), Y13
 	VCVTPS2PD   (AX)(R11*1), Y14
@@ -3860,7 +4398,7 @@ wideRows:
 	VSUBPD      Y3, Y15, Y15
 	VADDPD      Y13, Y7, Y7
 	VFMADD231PD Y13, Y15, Y11
-	ADDQ        DI, R12
+	ADDQ        R12, R10
 	ADDQ        DI, R11
 	CMPQ        R11, R8
 	JLT         wideRows
@@ -3872,6 +4410,7 @@ wideRows:
 	VMOVUPD     Y9, 32(SI)
 	VMOVUPD     Y10, 64(SI)
 	VMOVUPD     Y11, 96(SI)
+	SUBQ        $0x00000040, R10
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, CX
 	ADDQ        $0x00000040, DX
@@ -3897,11 +4436,21 @@ narrow:
 	VMOVUPD   (SI), Y5
 	VMOVUPD   32(SI), Y6
 	XORQ      R11, R11
-	MOVQ      R10, R12
+	MOVQ      cols+16(FP), R12
+	SHLQ      $0x02, R12
+	CMPQ      R12, DI
+	MOVQ      DI, R12
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R10
+	SHLQ      $0x02, R10
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R12
 
 narrowRows:
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   (AX)(R10*1)
+	PREFETCHT0   (CX)(R10*1)
 	VMASKMOVPS   (CX)(R11*1), Y0, Y7
 	VEXTRACTF128 $0x01, Y7, X8
 	VCVTPS2PD    X7, Y7
@@ -3916,7 +4465,7 @@ narrowRows:
 	VSUBPD       Y2, Y10, Y10
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y10, Y6
-	ADDQ         DI, R12
+	ADDQ         R12, R10
 	ADDQ         DI, R11
 	CMPQ         R11, R8
 	JLT          narrowRows
@@ -3924,6 +4473,7 @@ narrowRows:
 	VMOVUPD      Y4, 32(BX)
 	VMOVUPD      Y5, (SI)
 	VMOVUPD      Y6, 32(SI)
+	SUBQ         $0x00000020, R10
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, DX
@@ -3970,12 +4520,22 @@ wide:
 	VMOVUPD   96(DI), Y11
 	VXORPS    Y12, Y12, Y12
 	XORQ      R12, R12
-	MOVQ      R11, R13
+	MOVQ      cols+16(FP), R13
+	SHLQ      $0x02, R13
+	CMPQ      R13, R8
+	MOVQ      R8, R13
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R11
+	SHLQ      $0x02, R11
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R13
 
 wideRows:
-	PREFETCHT0   (AX)(R13*1)
-	PREFETCHT0   (CX)(R13*1)
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (AX)(R11*1)
+	PREFETCHT0   (CX)(R11*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMOVUPS      (CX)(R12*1), Y13
 	VMOVUPS      (DX)(R12*1), Y14
 	VCMPPS       $0x1e, Y12, Y14, Y14
@@ -4006,7 +4566,7 @@ wideRows:
 	VSUBPD       Y3, Y16, Y16
 	VADDPD       Y13, Y7, Y7
 	VFMADD231PD  Y13, Y16, Y11
-	ADDQ         R8, R13
+	ADDQ         R13, R11
 	ADDQ         R8, R12
 	CMPQ         R12, R9
 	JLT          wideRows
@@ -4018,6 +4578,7 @@ wideRows:
 	VMOVUPD      Y9, 32(DI)
 	VMOVUPD      Y10, 64(DI)
 	VMOVUPD      Y11, 96(DI)
+	SUBQ         $0x00000040, R11
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, DX
@@ -4045,12 +4606,22 @@ narrow:
 	VMOVUPD   32(DI), Y6
 	VXORPS    Y7, Y7, Y7
 	XORQ      R12, R12
-	MOVQ      R11, R13
+	MOVQ      cols+16(FP), R13
+	SHLQ      $0x02, R13
+	CMPQ      R13, R8
+	MOVQ      R8, R13
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R11
+	SHLQ      $0x02, R11
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R13
 
 narrowRows:
-	PREFETCHT0   (AX)(R13*1)
-	PREFETCHT0   (CX)(R13*1)
-	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   (AX)(R11*1)
+	PREFETCHT0   (CX)(R11*1)
+	PREFETCHT0   (DX)(R11*1)
 	VMASKMOVPS   (CX)(R12*1), Y0, Y8
 	VMASKMOVPS   (DX)(R12*1), Y0, Y9
 	VCMPPS       $0x1e, Y7, Y9, Y9
@@ -4068,7 +4639,7 @@ narrowRows:
 	VSUBPD       Y2, Y11, Y11
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y11, Y6
-	ADDQ         R8, R13
+	ADDQ         R13, R11
 	ADDQ         R8, R12
 	CMPQ         R12, R9
 	JLT          narrowRows
@@ -4076,6 +4647,7 @@ narrowRows:
 	VMOVUPD      Y4, 32(SI)
 	VMOVUPD      Y5, (DI)
 	VMOVUPD      Y6, 32(DI)
+	SUBQ         $0x00000020, R11
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, DX
@@ -4124,12 +4696,22 @@ wide:
 	VMOVUPD   96(R8), Y11
 	VXORPS    Y12, Y12, Y12
 	XORQ      R13, R13
-	MOVQ      R12, R14
+	MOVQ      cols+16(FP), R14
+	SHLQ      $0x02, R14
+	CMPQ      R14, R9
+	MOVQ      R9, R14
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R12
+	SHLQ      $0x02, R12
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R14
 
 wideRows:
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (CX)(R13*1), Y13
 	VMOVUPS      (DX)(R13*1), Y14
 	VCMPPS       $0x1e, Y12, Y14, Y14
@@ -4162,7 +4744,7 @@ wideRows:
 	VSUBPD       Y3, Y16, Y16
 	VADDPD       Y13, Y7, Y7
 	VFMADD231PD  Y13, Y16, Y11
-	ADDQ         R9, R14
+	ADDQ         R14, R12
 	ADDQ         R9, R13
 	CMPQ         R13, R10
 	JLT          wideRows
@@ -4174,6 +4756,7 @@ wideRows:
 	VMOVUPD      Y9, 32(R8)
 	VMOVUPD      Y10, 64(R8)
 	VMOVUPD      Y11, 96(R8)
+	SUBQ         $0x00000040, R12
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, DX
@@ -4202,12 +4785,22 @@ narrow:
 	VMOVUPD   32(R8), Y6
 	VXORPS    Y7, Y7, Y7
 	XORQ      R13, R13
-	MOVQ      R12, R14
+	MOVQ      cols+16(FP), R14
+	SHLQ      $0x02, R14
+	CMPQ      R14, R9
+	MOVQ      R9, R14
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R12
+	SHLQ      $0x02, R12
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R14
 
 narrowRows:
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMASKMOVPS   (CX)(R13*1), Y0, Y8
 	VMASKMOVPS   (DX)(R13*1), Y0, Y9
 	VCMPPS       $0x1e, Y7, Y9, Y9
@@ -4226,7 +4819,7 @@ narrowRows:
 	VSUBPD       Y2, Y11, Y11
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y11, Y6
-	ADDQ         R9, R14
+	ADDQ         R14, R12
 	ADDQ         R9, R13
 	CMPQ         R13, R10
 	JLT          narrowRows
@@ -4234,6 +4827,7 @@ narrowRows:
 	VMOVUPD      Y4, 32(DI)
 	VMOVUPD      Y5, (R8)
 	VMOVUPD      Y6, 32(R8)
+	SUBQ         $0x00000020, R12
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, DX
@@ -4283,12 +4877,22 @@ wide:
 	VMOVUPD   96(R8), Y11
 	VXORPS    Y12, Y12, Y12
 	XORQ      R13, R13
-	MOVQ      R12, R14
+	MOVQ      cols+16(FP), R14
+	SHLQ      $0x02, R14
+	CMPQ      R14, R9
+	MOVQ      R9, R14
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R12
+	SHLQ      $0x02, R12
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R14
 
 wideRows:
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMOVUPS      (CX)(R13*1), Y13
 	VMOVUPS      (DX)(R13*1), Y14
 	VCMPPS       $0x1e, Y12, Y14, Y14
@@ -4321,7 +4925,7 @@ wideRows:
 	VSUBPD       Y3, Y16, Y16
 	VADDPD       Y13, Y7, Y7
 	VFMADD231PD  Y13, Y16, Y11
-	ADDQ         R9, R14
+	ADDQ         R14, R12
 	ADDQ         R9, R13
 	CMPQ         R13, R10
 	JLT          wideRows
@@ -4333,6 +4937,7 @@ wideRows:
 	VMOVUPD      Y9, 32(R8)
 	VMOVUPD      Y10, 64(R8)
 	VMOVUPD      Y11, 96(R8)
+	SUBQ         $0x00000040, R12
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, DX
@@ -4361,12 +4966,22 @@ narrow:
 	VMOVUPD   32(R8), Y6
 	VXORPS    Y7, Y7, Y7
 	XORQ      R13, R13
-	MOVQ      R12, R14
+	MOVQ      cols+16(FP), R14
+	SHLQ      $0x02, R14
+	CMPQ      R14, R9
+	MOVQ      R9, R14
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R12
+	SHLQ      $0x02, R12
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R14
 
 narrowRows:
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   (DX)(R14*1)
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   (DX)(R12*1)
 	VMASKMOVPS   (CX)(R13*1), Y0, Y8
 	VMASKMOVPS   (DX)(R13*1), Y0, Y9
 	VCMPPS       $0x1e, Y7, Y9, Y9
@@ -4385,7 +5000,7 @@ narrowRows:
 	VSUBPD       Y2, Y11, Y11
 	VADDPD       Y8, Y4, Y4
 	VFMADD231PD  Y8, Y11, Y6
-	ADDQ         R9, R14
+	ADDQ         R14, R12
 	ADDQ         R9, R13
 	CMPQ         R13, R10
 	JLT          narrowRows
@@ -4393,6 +5008,7 @@ narrowRows:
 	VMOVUPD      Y4, 32(DI)
 	VMOVUPD      Y5, (R8)
 	VMOVUPD      Y6, 32(R8)
+	SUBQ         $0x00000020, R12
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, DX
@@ -4437,11 +5053,21 @@ wide:
 	VMOVUPS (DI), Y6
 	VMOVUPS 32(DI), Y7
 	XORQ    R13, R13
-	MOVQ    R12, R14
+	MOVQ    cols+16(FP), R14
+	SHLQ    $0x02, R14
+	CMPQ    R14, R9
+	MOVQ    R9, R14
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R12
+	SHLQ    $0x02, R12
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R14
 
 wideRows:
-	PREFETCHT0 (AX)(R14*1)
-	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (CX)(R12*1)
 	VMOVUPS    (AX)(R13*1), Y8
 	VMOVUPS    (CX)(R13*1), Y9
 	VSUBPS     Y0, Y8, Y8
@@ -4458,10 +5084,11 @@ wideRows:
 	VMULPS     Y3, Y9, Y9
 	VADDPS     Y8, Y9, Y9
 	VMOVUPS    Y9, 32(DX)(R13*1)
-	ADDQ       R9, R14
+	ADDQ       R14, R12
 	ADDQ       R9, R13
 	CMPQ       R13, R10
 	JLT        wideRows
+	SUBQ       $0x00000040, R12
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -4487,11 +5114,21 @@ narrow:
 	VMOVUPS (SI), Y3
 	VMOVUPS (DI), Y4
 	XORQ    R13, R13
-	MOVQ    R12, R14
+	MOVQ    cols+16(FP), R14
+	SHLQ    $0x02, R14
+	CMPQ    R14, R9
+	MOVQ    R9, R14
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R12
+	SHLQ    $0x02, R12
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R14
 
 narrowRows:
-	PREFETCHT0 (AX)(R14*1)
-	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (CX)(R12*1)
 	VMASKMOVPS (AX)(R13*1), Y0, Y5
 	VMASKMOVPS (CX)(R13*1), Y0, Y6
 	VSUBPS     Y1, Y5, Y5
@@ -4500,10 +5137,11 @@ narrowRows:
 	VMULPS     Y2, Y6, Y6
 	VADDPS     Y5, Y6, Y6
 	VMASKMOVPS Y6, Y0, (DX)(R13*1)
-	ADDQ       R9, R14
+	ADDQ       R14, R12
 	ADDQ       R9, R13
 	CMPQ       R13, R10
 	JLT        narrowRows
+	SUBQ       $0x00000020, R12
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -4550,12 +5188,22 @@ wide:
 	VMOVUPS 32(R8), Y7
 	VXORPS  Y8, Y8, Y8
 	XORQ    R14, R14
-	MOVQ    R13, R15
+	MOVQ    cols+16(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    R15, R10
+	MOVQ    R10, R15
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R13
+	SHLQ    $0x02, R13
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R15
 
 wideRows:
-	PREFETCHT0 (AX)(R15*1)
-	PREFETCHT0 (CX)(R15*1)
-	PREFETCHT0 (BX)(R15*1)
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 (BX)(R13*1)
 	VMOVUPS    (AX)(R14*1), Y9
 	VMOVUPS    (CX)(R14*1), Y10
 	VMOVUPS    (BX)(R14*1), Y11
@@ -4578,10 +5226,11 @@ wideRows:
 	VMULPS     Y3, Y11, Y11
 	VADDPS     Y9, Y11, Y11
 	VMOVUPS    Y11, 32(DX)(R14*1)
-	ADDQ       R10, R15
+	ADDQ       R15, R13
 	ADDQ       R10, R14
 	CMPQ       R14, R11
 	JLT        wideRows
+	SUBQ       $0x00000040, R13
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -4609,12 +5258,22 @@ narrow:
 	VMOVUPS (R8), Y4
 	VXORPS  Y5, Y5, Y5
 	XORQ    R14, R14
-	MOVQ    R13, R15
+	MOVQ    cols+16(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    R15, R10
+	MOVQ    R10, R15
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R13
+	SHLQ    $0x02, R13
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R15
 
 narrowRows:
-	PREFETCHT0 (AX)(R15*1)
-	PREFETCHT0 (CX)(R15*1)
-	PREFETCHT0 (BX)(R15*1)
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 (BX)(R13*1)
 	VMASKMOVPS (AX)(R14*1), Y0, Y6
 	VMASKMOVPS (CX)(R14*1), Y0, Y7
 	VMASKMOVPS (BX)(R14*1), Y0, Y8
@@ -4626,10 +5285,11 @@ narrowRows:
 	VMULPS     Y2, Y8, Y8
 	VADDPS     Y6, Y8, Y8
 	VMASKMOVPS Y8, Y0, (DX)(R14*1)
-	ADDQ       R10, R15
+	ADDQ       R15, R13
 	ADDQ       R10, R14
 	CMPQ       R14, R11
 	JLT        narrowRows
+	SUBQ       $0x00000020, R13
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -4675,11 +5335,21 @@ wide:
 	VMOVUPS (DI), Y6
 	VMOVUPS 32(DI), Y7
 	XORQ    R13, R13
-	MOVQ    R12, R14
+	MOVQ    cols+16(FP), R14
+	SHLQ    $0x02, R14
+	CMPQ    R14, R9
+	MOVQ    R9, R14
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R12
+	SHLQ    $0x02, R12
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R14
 
 wideRows:
-	PREFETCHT0 (AX)(R14*1)
-	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (CX)(R12*1)
 	VMOVUPS    (AX)(R13*1), Y8
 	VMOVUPS    (CX)(R13*1), Y9
 	VSUBPS     Y0, Y8, Y8
@@ -4696,10 +5366,11 @@ wideRows:
 	VMULPS     Y3, Y9, Y9
 	VADDPS     Y8, Y9, Y9
 	VMOVNTPS   Y9, 32(DX)(R13*1)
-	ADDQ       R9, R14
+	ADDQ       R14, R12
 	ADDQ       R9, R13
 	CMPQ       R13, R10
 	JLT        wideRows
+	SUBQ       $0x00000040, R12
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -4725,11 +5396,21 @@ narrow:
 	VMOVUPS (SI), Y3
 	VMOVUPS (DI), Y4
 	XORQ    R13, R13
-	MOVQ    R12, R14
+	MOVQ    cols+16(FP), R14
+	SHLQ    $0x02, R14
+	CMPQ    R14, R9
+	MOVQ    R9, R14
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R12
+	SHLQ    $0x02, R12
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R14
 
 narrowRows:
-	PREFETCHT0 (AX)(R14*1)
-	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 (CX)(R12*1)
 	VMASKMOVPS (AX)(R13*1), Y0, Y5
 	VMASKMOVPS (CX)(R13*1), Y0, Y6
 	VSUBPS     Y1, Y5, Y5
@@ -4738,10 +5419,11 @@ narrowRows:
 	VMULPS     Y2, Y6, Y6
 	VADDPS     Y5, Y6, Y6
 	VMASKMOVPS Y6, Y0, (DX)(R13*1)
-	ADDQ       R9, R14
+	ADDQ       R14, R12
 	ADDQ       R9, R13
 	CMPQ       R13, R10
 	JLT        narrowRows
+	SUBQ       $0x00000020, R12
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX
@@ -4788,12 +5470,22 @@ wide:
 	VMOVUPS 32(R8), Y7
 	VXORPS  Y8, Y8, Y8
 	XORQ    R14, R14
-	MOVQ    R13, R15
+	MOVQ    cols+16(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    R15, R10
+	MOVQ    R10, R15
+	JEQ     wideRowsWhole
+	MOVQ    ahead+24(FP), R13
+	SHLQ    $0x02, R13
+	JMP     wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000040, R15
 
 wideRows:
-	PREFETCHT0 (AX)(R15*1)
-	PREFETCHT0 (CX)(R15*1)
-	PREFETCHT0 (BX)(R15*1)
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 (BX)(R13*1)
 	VMOVUPS    (AX)(R14*1), Y9
 	VMOVUPS    (CX)(R14*1), Y10
 	VMOVUPS    (BX)(R14*1), Y11
@@ -4816,10 +5508,11 @@ wideRows:
 	VMULPS     Y3, Y11, Y11
 	VADDPS     Y9, Y11, Y11
 	VMOVNTPS   Y11, 32(DX)(R14*1)
-	ADDQ       R10, R15
+	ADDQ       R15, R13
 	ADDQ       R10, R14
 	CMPQ       R14, R11
 	JLT        wideRows
+	SUBQ       $0x00000040, R13
 	ADDQ       $0x00000040, AX
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000040, DX
@@ -4847,12 +5540,22 @@ narrow:
 	VMOVUPS (R8), Y4
 	VXORPS  Y5, Y5, Y5
 	XORQ    R14, R14
-	MOVQ    R13, R15
+	MOVQ    cols+16(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    R15, R10
+	MOVQ    R10, R15
+	JEQ     narrowRowsWhole
+	MOVQ    ahead+24(FP), R13
+	SHLQ    $0x02, R13
+	JMP     narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R15
 
 narrowRows:
-	PREFETCHT0 (AX)(R15*1)
-	PREFETCHT0 (CX)(R15*1)
-	PREFETCHT0 (BX)(R15*1)
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 (BX)(R13*1)
 	VMASKMOVPS (AX)(R14*1), Y0, Y6
 	VMASKMOVPS (CX)(R14*1), Y0, Y7
 	VMASKMOVPS (BX)(R14*1), Y0, Y8
@@ -4864,10 +5567,11 @@ narrowRows:
 	VMULPS     Y2, Y8, Y8
 	VADDPS     Y6, Y8, Y8
 	VMASKMOVPS Y8, Y0, (DX)(R14*1)
-	ADDQ       R10, R15
+	ADDQ       R15, R13
 	ADDQ       R10, R14
 	CMPQ       R14, R11
 	JLT        narrowRows
+	SUBQ       $0x00000020, R13
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	ADDQ       $0x00000020, DX

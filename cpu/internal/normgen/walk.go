@@ -20,6 +20,7 @@ type walk struct {
 	columns  map[string]int // parameters with a number for every column, by its size in bytes; there are whole vectors of them
 	pointers map[string]reg.GPVirtual
 	at       reg.GPVirtual // the row, in bytes
+	next     reg.GPVirtual // what to ask for, in bytes
 	stream   bool          // outputs go past the cache
 	output   string
 
@@ -42,14 +43,15 @@ func (w *walk) function(c *build.Context, s set, name, signature string, doc ...
 	for _, p := range sorted(w.columns) {
 		w.pointers[p] = w.pointer(p)
 	}
-	stride, end, cols, ahead := w.bytes("stride"), w.pointer("rows"), w.pointer("cols"), w.bytes("ahead")
+	stride, end, cols := w.bytes("stride"), w.pointer("rows"), w.pointer("cols")
+	w.next = w.bytes("ahead")
 	w.IMULQ(stride, end)
 	w.at = w.GP64()
 	group := w.wide * w.lanes
 	w.Label("wide")
 	w.CMPQ(cols, operand.U32(uint32(group)))
 	w.JLT(operand.LabelRef("narrow"))
-	w.down("wideRows", w.wide, false, stride, end, ahead)
+	w.down("wideRows", w.wide, false, stride, end)
 	w.advance(group)
 	w.SUBQ(operand.U32(uint32(group)), cols)
 	w.JMP(operand.LabelRef("wide"))
@@ -62,7 +64,7 @@ func (w *walk) function(c *build.Context, s set, name, signature string, doc ...
 	w.CMPQ(cols, lanes)
 	w.CMOVQGT(lanes, last)
 	w.lastMask(last)
-	w.down("narrowRows", 1, true, stride, end, ahead)
+	w.down("narrowRows", 1, true, stride, end)
 	w.advance(w.lanes)
 	w.SUBQ(operand.U8(w.lanes), cols)
 	w.JMP(operand.LabelRef("narrow"))
@@ -81,15 +83,14 @@ func begin(c *build.Context, name, signature string, doc ...string) {
 }
 
 // down goes through the rows.
-func (w *walk) down(label string, vectors int, masked bool, stride, end, ahead reg.GPVirtual) {
+func (w *walk) down(label string, vectors int, masked bool, stride, end reg.GPVirtual) {
 	w.before(w, vectors)
 	w.XORQ(w.at, w.at)
-	next := w.GP64()
-	w.MOVQ(ahead, next)
+	hop := w.begins(label, vectors, stride)
 	w.Label(label)
-	w.ask(next, vectors)
+	w.ask(vectors)
 	w.row(w, vectors, masked)
-	w.ADDQ(stride, next)
+	w.ADDQ(hop, w.next)
 	w.ADDQ(stride, w.at)
 	w.CMPQ(w.at, end)
 	w.JLT(operand.LabelRef(label))
@@ -98,20 +99,37 @@ func (w *walk) down(label string, vectors int, masked bool, stride, end, ahead r
 	}
 }
 
-// ask asks for the same part of the row that lies ahead: the processor follows few rows at a time by itself, and not beyond a page.
-func (w *walk) ask(next reg.GPVirtual, vectors int) {
+// begins sets where a group of columns begins to ask, and returns how far it goes on with each row. Whole rows lie one behind the other, and what
+// lies ahead of them is asked for in the order of memory, which the second cache notices, and fetches more by itself; parts of rows
+// ask for the same parts ahead.
+func (w *walk) begins(label string, vectors int, stride reg.GPVirtual) (hop reg.GPVirtual) {
+	hop = w.bytes("cols")
+	w.CMPQ(hop, stride)
+	w.MOVQ(stride, hop)
+	w.JEQ(operand.LabelRef(label + "Whole"))
+	w.Load(w.Param("ahead"), w.next)
+	w.SHLQ(operand.U8(2), w.next)
+	w.JMP(operand.LabelRef(label))
+	w.Label(label + "Whole")
+	w.MOVQ(operand.U32(uint32(vectors*w.lanes*floatSize)), hop)
+	return hop
+}
+
+// ask asks for what lies ahead: the processor follows few rows at a time by itself, and not beyond a page.
+func (w *walk) ask(vectors int) {
 	for _, m := range w.matrices {
 		if m == w.output {
 			continue
 		}
 		for at := 0; at < vectors*w.lanes*floatSize; at += lineSize {
-			w.PREFETCHT0(operand.Mem{Base: w.pointers[m], Index: next, Scale: 1, Disp: at})
+			w.PREFETCHT0(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1, Disp: at})
 		}
 	}
 }
 
-// advance moves all pointers by n columns.
+// advance moves all pointers by n columns, and what is asked for not at all.
 func (w *walk) advance(n int) {
+	w.SUBQ(operand.U32(uint32(n*floatSize)), w.next)
 	for _, p := range w.matrices {
 		w.ADDQ(operand.U32(uint32(n*floatSize)), w.pointers[p])
 	}
