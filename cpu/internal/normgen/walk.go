@@ -115,14 +115,15 @@ func (w *walk) begins(label string, vectors int, stride reg.GPVirtual) (hop reg.
 	return hop
 }
 
-// ask asks for what lies ahead: the processor follows few rows at a time by itself, and not beyond a page.
+// ask asks for what lies ahead: the processor follows few rows at a time by itself, and not beyond a page. It asks the second cache, which can
+// wait for more lines at a time than the first.
 func (w *walk) ask(vectors int) {
 	for _, m := range w.matrices {
 		if m == w.output {
 			continue
 		}
 		for at := 0; at < vectors*w.lanes*floatSize; at += lineSize {
-			w.PREFETCHT0(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1, Disp: at})
+			w.PREFETCHT1(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1, Disp: at})
 		}
 	}
 }
