@@ -110,9 +110,14 @@ func (s *sum) at(l loop, p *part) reg.VecVirtual {
 	return total
 }
 
-// ask prefetches the cache line at a place of each vector.
+// ask prefetches the cache line at a place of each vector. Those of several vectors go to the second cache, which can wait for more lines at a
+// time than the first.
 func (s *sum) ask(l loop) {
+	prefetch := s.PREFETCHT0
+	if len(s.v) > 1 {
+		prefetch = s.PREFETCHT1
+	}
 	for _, v := range s.v {
-		s.PREFETCHT0(l.of(v, 0))
+		prefetch(l.of(v, 0))
 	}
 }
