@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"fspda/data/images"
 )
 
 // The means and standard deviations of pixel/255 over the training images of CIFAR-10, red, green, blue.
@@ -155,12 +158,16 @@ func decodeCIFAR(dst []uint8, f treeFile) error {
 	if err != nil {
 		return fmt.Errorf("data: CIFAR-10: %w", err)
 	}
-	w, h, err := decodeRGB(dst, content)
-	if err != nil {
-		return &FormatError{Path: f.path, Got: err.Error(), Want: "a JPEG or PNG picture", Hint: "the file is damaged; fetch it again", Err: err}
+	picture := images.RGB{Pix: dst}
+	err = images.Decode(&picture, content, cifarSide*cifarSide)
+	if large := (*images.TooLargeError)(nil); errors.As(err, &large) {
+		picture.W, picture.H, err = large.W, large.H, nil
 	}
-	if w != cifarSide || h != cifarSide {
-		return &FormatError{Path: f.path, Got: fmt.Sprintf("a picture of %d×%d", w, h), Want: "32×32", Hint: "this is no picture of CIFAR-10"}
+	switch {
+	case err != nil:
+		return &FormatError{Path: f.path, Got: err.Error(), Want: "a JPEG or PNG picture", Hint: "the file is damaged; fetch it again", Err: err}
+	case picture.W != cifarSide || picture.H != cifarSide:
+		return &FormatError{Path: f.path, Got: fmt.Sprintf("a picture of %d×%d", picture.W, picture.H), Want: "32×32", Hint: "this is no picture of CIFAR-10"}
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "cut.tar"), tarOf(t, cifarTree(t))[:2100])
 	writeFile(t, filepath.Join(dir, "text.tar"), bytes.Repeat([]byte("text"), 1000))
 	for _, c := range []struct{ from, want string }{
-		{swap(cifarTree(t), "train/bird/0001.png", []byte("GIF89a")), "0001.png: image: unknown format, want a JPEG or PNG picture"},
+		{swap(cifarTree(t), "train/bird/0001.png", []byte("GIF89a")), "0001.png: neither JPEG nor PNG but image/gif, want a JPEG or PNG picture"},
 		{swap(cifarTree(t), "train/bird/0001.png", whole[:len(whole)-20]), "want a JPEG or PNG picture"},
 		{swap(cifarTree(t), "test/cat/0000.png", pictureOf(t, 32, 31, color.NRGBA{})), "a picture of 32×31, want 32×32"},
 		{swap(cifarTree(t), "test/cat/0000.png", nil), "no test image of class cat"},

@@ -7,10 +7,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
-	"image"
-	"image/draw"
-	_ "image/jpeg" // decodeRGB reads it
-	_ "image/png"  // and this
 	"io"
 	"io/fs"
 	"os"
@@ -118,23 +114,4 @@ func pictureName(name string) bool {
 		return true
 	}
 	return false
-}
-
-// decodeRGB decodes a JPEG or PNG picture into rows of red, green and blue, if dst has just the room for it. It returns the size
-// of the picture.
-func decodeRGB(dst []uint8, content []byte) (w, h int, err error) {
-	c, _, err := image.DecodeConfig(bytes.NewReader(content))
-	if err != nil || c.Width*c.Height*3 != len(dst) { // the size is known before memory is taken for it
-		return c.Width, c.Height, err
-	}
-	picture, _, err := image.Decode(bytes.NewReader(content))
-	if err != nil {
-		return c.Width, c.Height, err
-	}
-	canvas := image.NewRGBA(image.Rect(0, 0, c.Width, c.Height))
-	draw.Draw(canvas, canvas.Rect, picture, picture.Bounds().Min, draw.Src)
-	for i := range c.Width * c.Height {
-		copy(dst[3*i:3*i+3], canvas.Pix[4*i:])
-	}
-	return c.Width, c.Height, nil
 }

@@ -32,12 +32,6 @@ func Decode(dst *RGB, encoded []byte, maxPixels int) error {
 	return nil
 }
 
-// Size reads the size of a JPEG or PNG file from its header.
-func Size(encoded []byte) (w, h int, err error) {
-	head, err := readHeader(encoded)
-	return head.w, head.h, err
-}
-
 // DecodeImage is [Decode] without the conversion to RGB: the picture as Go's decoders return it.
 func DecodeImage(encoded []byte, maxPixels int) (image.Image, error) {
 	if maxPixels <= 0 {
