@@ -47,6 +47,9 @@ func TestONNXRuntime(t *testing.T) {
 		}
 		x := net.Init(1)
 		buffers := observed(t, net, x, b)
+		for k, v := range net.InitBuffers() {
+			buffers[k] = (buffers[k] + v) / 2 // as in the midst of training: those of three images alone enlarge every rounding
+		}
 		want[name] = predict(t, net, x, buffers, b)
 		if err := saveONNX(filepath.Join(dir, name+".onnx"), net, x, buffers, about("run", "mean", 7, net)); err != nil {
 			t.Fatal(err)
