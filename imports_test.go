@@ -24,6 +24,7 @@ var allowed = map[string][]string{
 	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},
 	"cpu/internal/normgen": {"cpu/internal/asmgen"},
 	"model":                {"device", "internal/rng"},
+	"model/onnx":           {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
 	"data/images":          {},
 	"data/turbojpeg":       {},
@@ -41,7 +42,7 @@ var allowed = map[string][]string{
 	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
 	"docs":                 {},
-	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
+	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
 }
 
 type pkg struct {
