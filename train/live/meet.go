@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"go.uber.org/zap"
+
+	"fspda/train/algo"
 )
 
 // hello compares where the two ends of the edge stand. The one that is behind moves: to the other's epoch by itself, to its count by its dual, which
@@ -24,7 +26,7 @@ func (e *edge) hello(ctx context.Context, l *letter) error {
 		e.fresh = false
 	}
 	var more []*letter
-	if e.dual.N > 0 && e.dual.Epoch >= l.epoch && !e.settled && !l.is(flagFresh) && !e.underway(l) && e.dual.Later(l.epoch, l.n) {
+	if e.ahead(l) && e.dual.N > 0 && !l.is(flagFresh) && !e.underway(l) {
 		more = append(more, &letter{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T, values: a.read(e.dual.S)})
 	}
 	if l.is(flagWant) && !a.joining && a.desk.T > 0 {
@@ -67,6 +69,12 @@ func (e *edge) meet(l *letter) {
 		a.desk.T = max(a.desk.T, a.opt.Until)
 		a.passed()
 	}
+}
+
+// ahead tells whether this end of the edge is at a later state than the other. The caller holds the lock.
+func (e *edge) ahead(l *letter) bool {
+	theirs := algo.EdgeDual{Epoch: l.epoch, N: l.n}
+	return theirs.Later(e.dual.Epoch, e.dual.N)
 }
 
 // underway tells whether what the other end lacks is in values that this talk has yet to deliver. The caller holds the lock.
