@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
 	"data/images":          {},
 	"data/turbojpeg":       {},
+	"cuda/dynlib":          {}, // libraries opened at run time, for all below cuda
 	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
 	"data/images/parquet":  {"data/images"},
 	"data/fetch":           {},
