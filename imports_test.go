@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"cuda/nvrtc":           {"cuda/dynlib"},
 	"cuda/kernels":         {"cuda/nvrtc", "internal/rng"},
 	"cuda/kernels/hostrun": {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
-	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
+	"data/images/packed":   {"data/images"},                 // apart from data/images, as parquet is: Arrow is large, and only the program needs it
 	"data/images/parquet":  {"data/images"},
 	"data/fetch":           {},
 	"dist":                 {"device", "internal/rng"},
