@@ -28,7 +28,11 @@ var allowed = map[string][]string{
 	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
 	"data/images":          {},
 	"data/turbojpeg":       {},
-	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
+	"cuda/dynlib":          {}, // libraries opened at run time, for all below cuda
+	"cuda/nvrtc":           {"cuda/dynlib"},
+	"cuda/kernels":         {"cuda/nvrtc", "internal/rng"},
+	"cuda/kernels/hostrun": {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
+	"data/images/packed":   {"data/images"},                 // apart from data/images, as parquet is: Arrow is large, and only the program needs it
 	"data/images/parquet":  {"data/images"},
 	"data/fetch":           {},
 	"dist":                 {"device", "internal/rng"},
