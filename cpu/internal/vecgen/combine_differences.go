@@ -18,10 +18,10 @@ func combineDiffs(e *emitter) {
 		"writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with",
 		"S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without start S begins with zero.")
 	m := &mover{emitter: e, dst: e.argument("dst"), start: e.argument("start"), own: e.argument("own"), v: e.argument("v"), a: e.argument("a"),
-		base: e.argument("base"), others: e.argument("others"), all: e.argument("all"), k: e.GP64(), from: e.GP64()}
+		base: e.argument("base"), others: e.argument("others"), all: e.argument("all"), k: e.asm.GP64(), from: e.asm.GP64()}
 	m.scale, m.by = e.broadcast("s"), e.broadcast("b")
 	at, n := e.argument("begin"), e.argument("end")
-	e.SUBQ(at, n)
+	e.asm.SUBQ(at, n)
 	unroll := 4
 	if !e.isAVX512 {
 		unroll = 2
@@ -45,13 +45,13 @@ func (m *mover) at(ls []loop, p *part) {
 	m.labels++
 	total, sum, own := m.many(ls), m.many(ls), m.many(ls)
 	factor := m.vector()
-	m.MOVQ(operand.Mem{Base: m.v}, m.from)
-	m.VBROADCASTSS(operand.Mem{Base: m.a}, factor)
+	m.asm.MOVQ(operand.Mem{Base: m.v}, m.from)
+	m.asm.VBROADCASTSS(operand.Mem{Base: m.a}, factor)
 	for i, l := range ls {
 		m.ask(l, m.from, p)
-		m.VMULPS(m.load(l.of(m.from, 0), p), factor, total[i])
+		m.asm.VMULPS(m.load(l.of(m.from, 0), p), factor, total[i])
 	}
-	m.MOVQ(operand.U32(1), m.k)
+	m.asm.MOVQ(operand.U32(1), m.k)
 	m.each("base", m.base, factor, func() {
 		for i, l := range ls {
 			m.ask(l, m.from, p)
@@ -61,7 +61,7 @@ func (m *mover) at(ls []loop, p *part) {
 	m.begins(ls, p, sum)
 	for i, l := range ls {
 		m.ask(l, m.own, p)
-		m.VMOVUPS(m.load(l.of(m.own, 0), p), own[i])
+		m.asm.VMOVUPS(m.load(l.of(m.own, 0), p), own[i])
 	}
 	m.each("others", m.others, factor, func() {
 		for i, l := range ls {
@@ -85,33 +85,33 @@ func (m *mover) at(ls []loop, p *part) {
 // begins starts the sums.
 func (m *mover) begins(ls []loop, p *part, sum vectors) {
 	none, done := m.label("none"), m.label("begun")
-	m.TESTQ(m.start, m.start)
-	m.JZ(operand.LabelRef(none))
+	m.asm.TESTQ(m.start, m.start)
+	m.asm.JZ(operand.LabelRef(none))
 	for i, l := range ls {
 		m.ask(l, m.start, p)
-		m.VMULPS(m.load(l.of(m.start, 0), p), m.scale, sum[i])
+		m.asm.VMULPS(m.load(l.of(m.start, 0), p), m.scale, sum[i])
 	}
-	m.JMP(operand.LabelRef(done))
-	m.Label(none)
+	m.asm.JMP(operand.LabelRef(done))
+	m.asm.Label(none)
 	for i := range ls {
-		m.VXORPS(sum[i].AsX(), sum[i].AsX(), sum[i].AsX())
+		m.asm.VXORPS(sum[i].AsX(), sum[i].AsX(), sum[i].AsX())
 	}
-	m.Label(done)
+	m.asm.Label(done)
 }
 
 // each runs body for the operands from the one at hand to end, with its address and its factor.
 func (m *mover) each(name string, end reg.GPVirtual, factor reg.VecVirtual, body func()) {
 	again, done := m.label(name), m.label(name+"_done")
-	m.CMPQ(m.k, end)
-	m.JGE(operand.LabelRef(done))
-	m.Label(again)
-	m.MOVQ(operand.Mem{Base: m.v, Index: m.k, Scale: 8}, m.from)
-	m.VBROADCASTSS(operand.Mem{Base: m.a, Index: m.k, Scale: 4}, factor)
+	m.asm.CMPQ(m.k, end)
+	m.asm.JGE(operand.LabelRef(done))
+	m.asm.Label(again)
+	m.asm.MOVQ(operand.Mem{Base: m.v, Index: m.k, Scale: 8}, m.from)
+	m.asm.VBROADCASTSS(operand.Mem{Base: m.a, Index: m.k, Scale: 4}, factor)
 	body()
-	m.INCQ(m.k)
-	m.CMPQ(m.k, end)
-	m.JLT(operand.LabelRef(again))
-	m.Label(done)
+	m.asm.INCQ(m.k)
+	m.asm.CMPQ(m.k, end)
+	m.asm.JLT(operand.LabelRef(again))
+	m.asm.Label(done)
 }
 
 func (m *mover) label(name string) string { return fmt.Sprint(name, m.labels) }
@@ -119,8 +119,8 @@ func (m *mover) label(name string) string { return fmt.Sprint(name, m.labels) }
 // add is sum += a·x, the product rounded first.
 func (m *mover) add(sum, a, x reg.VecVirtual) {
 	y := m.vector()
-	m.VMULPS(x, a, y)
-	m.VADDPS(y, sum, sum)
+	m.asm.VMULPS(x, a, y)
+	m.asm.VADDPS(y, sum, sum)
 }
 
 // many returns a vector for each place.
@@ -135,6 +135,6 @@ func (m *mover) many(ls []loop) vectors {
 // ask prefetches what a vector has a page further on, once for each line of the cache.
 func (m *mover) ask(l loop, v reg.GPVirtual, p *part) {
 	if p == nil && l.disp%16 == 0 {
-		m.PREFETCHT1(l.of(v, moveAhead))
+		m.asm.PREFETCHT1(l.of(v, moveAhead))
 	}
 }
