@@ -28,16 +28,21 @@ var allowed = map[string][]string{
 	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
 	"data/images":          {},
 	"data/turbojpeg":       {},
-	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
+	"cuda/dynlib":          {}, // libraries opened at run time, for all below cuda
+	"cuda/nvrtc":           {"cuda/dynlib"},
+	"cuda/kernels":         {"cuda/nvrtc", "internal/rng"},
+	"cuda/kernels/hostrun": {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
+	"data/images/packed":   {"data/images"},                 // apart from data/images, as parquet is: Arrow is large, and only the program needs it
 	"data/images/parquet":  {"data/images"},
 	"data/fetch":           {},
 	"dist":                 {"device", "internal/rng"},
 	"dist/nats":            {"dist"},
 	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":           {"device"},
+	"train/live":           {"train/algo", "dist", "device", "internal/rng"},
 	"train/safetensors":    {},
 	"train/tensorboard":    {},
-	"train":                {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
+	"train":                {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
 	"web":                  {},
 	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
