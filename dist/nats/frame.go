@@ -9,7 +9,7 @@ import (
 )
 
 // Version is that of the protocol. Nodes of different versions refuse each other.
-const Version = 1
+const Version = 2
 
 // A frame is what one NATS message holds: a header, and a piece of a body. All numbers are little-endian.
 //
@@ -18,7 +18,7 @@ const Version = 1
 //	16  run                uint64, a hash of its name
 //	24  life               uint64, drawn by the sender's process
 //	32  seq                uint64, number of the message in its line
-//	40  t                  uint64, its iteration
+//	40  t                  uint64, its iteration; of a talk, and of an acknowledgement, which talk it is
 //	48  total, raw         uint32 each: bytes of the whole body, as sent and unpacked
 //	56  offset             uint32, of this piece
 //	60  checksum           uint32, CRC-32C of all but itself
@@ -43,8 +43,12 @@ const (
 const (
 	exchanges = iota // what the algorithm says
 	reports          // what the run says: snapshots, the end
+	talks            // what lasts as long as both processes: see talk.go
 	streams
 )
+
+// kept is the number of streams that outlive a process.
+const kept = talks
 
 const flagPacked = 1 // the body is compressed
 

@@ -289,7 +289,7 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	if self != n.opt.Self {
 		panic(fmt.Sprintf("nats: the node of agent %d is to receive for agent %d", n.opt.Self, self))
 	}
-	parcel, err := n.peer(from).take(ctx, exchanges)
+	parcel, err := n.peer(from).take(ctx, exchanges, 0)
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("nats: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
 	}
@@ -318,7 +318,7 @@ func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
 
 // NextReport waits for the next record of another agent.
 func (n *Node) NextReport(ctx context.Context, from int) (t int, record []byte, err error) {
-	parcel, err := n.peer(from).take(ctx, reports)
+	parcel, err := n.peer(from).take(ctx, reports, 0)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"fspda/dist"
 )
 
 // How often things are said. They only bound how long a loss is felt.
@@ -31,7 +33,8 @@ type peer struct {
 	settled bool   // it has said our life: what it says now is not a replay
 	durable bool   // it keeps checkpoints: messages stay in the log until they are part of one
 	heard   time.Time
-	refused bool // it belongs to another run, and this was logged
+	talked  uint64 // the life that the latest talk is with
+	refused bool   // it belongs to another run, and this was logged
 	out     [streams]outLine
 	in      [streams]inLine
 	changed chan struct{} // closed, and replaced, when anything changes that somebody may wait for
@@ -44,7 +47,7 @@ type peer struct {
 }
 
 func newPeer(n *Node, id int) *peer {
-	p := &peer{node: n, id: id, changed: make(chan struct{}), helloEvery: firstHello}
+	p := &peer{node: n, id: id, changed: make(chan struct{}), helloEvery: firstHello, heard: time.Now()}
 	for s := range p.in {
 		p.in[s].parcels = make(map[uint64]*parcel)
 	}
@@ -86,6 +89,10 @@ func (p *peer) post(ctx context.Context, stream, t int, body []byte, raw int) er
 			p.mu.Unlock()
 			return err
 		}
+	}
+	if stream == talks && uint64(t) != talkTag(p.life) {
+		p.mu.Unlock()
+		return dist.ErrTalkOver
 	}
 	r := o.push(t, body, raw)
 	p.node.stats.messages.Add(1)
@@ -149,8 +156,8 @@ func (p *peer) stamp(f *frame) {
 	p.mu.Unlock()
 }
 
-// take waits for the next message of a stream.
-func (p *peer) take(ctx context.Context, stream int) (*parcel, error) {
+// take waits for the next message of a stream; of a talk, as long as the peer is in the life that is named.
+func (p *peer) take(ctx context.Context, stream int, life uint64) (*parcel, error) {
 	var timer *time.Timer
 	var alarm <-chan time.Time
 	every := p.node.opt.firstAsk
@@ -159,7 +166,10 @@ func (p *peer) take(ctx context.Context, stream int) (*parcel, error) {
 	in := &p.in[stream]
 	seen := in.pieces
 	for {
-		if m, ok := in.take(p.node.opt.Durable); ok {
+		if stream == talks && p.life != life {
+			return nil, dist.ErrTalkOver
+		}
+		if m, ok := in.take(p.node.opt.Durable && stream != talks); ok {
 			p.acknowledge(stream)
 			return m, nil
 		}
@@ -189,6 +199,9 @@ func (p *peer) ask(stream int, seq uint64, offset int) {
 		return
 	}
 	f := &frame{kind: kindWant, stream: uint8(stream), seq: seq, offset: uint32(offset)}
+	if stream == talks {
+		f.t = talkTag(p.life)
+	}
 	p.node.stats.asked.Add(1)
 	p.mu.Unlock()
 	p.publish(f)
@@ -217,9 +230,10 @@ func (p *peer) sendAck() {
 		a.next[s], a.stable[s], in.said = in.next, in.stable, in.next
 	}
 	a.full = p.out[exchanges].bytes > p.node.opt.LogBytes
+	tag := talkTag(p.life)
 	p.nextBeat = time.Now().Add(beat)
 	p.mu.Unlock()
-	p.publish(&frame{kind: kindAck, piece: a.append(nil)})
+	p.publish(&frame{kind: kindAck, t: tag, piece: a.append(nil)})
 }
 
 // leave says the last that the peer has not heard.
@@ -313,7 +327,7 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 	if p.settled && p.life == h.Life {
 		return lost, false
 	}
-	for s := range p.out {
+	for s := range kept {
 		if first := p.out[s].first(); h.Next[s] < first {
 			return [2]uint64{first, h.Next[s]}, true
 		}
@@ -321,10 +335,11 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 	back := p.life != 0
 	p.life, p.settled, p.durable = h.Life, true, h.Durable
 	p.helloEvery = firstHello
-	for s := range p.out {
+	for s := range kept {
 		p.out[s].taken = h.Next[s]
 		p.in[s].forget()
 	}
+	p.beginTalk()
 	p.wake()
 	say := p.node.log.Debug
 	if back {
