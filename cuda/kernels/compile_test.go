@@ -34,8 +34,8 @@ func libraries(t *testing.T) []*nvrtc.Library {
 	return all
 }
 
-// mostRegisters lets all threads of a multiprocessor run at a time where blocks have 256 threads; 1024 threads need 64.
-const mostRegisters = 64
+// mostRegisters lets three blocks of 256 threads run on a multiprocessor at a time, which is enough to keep its memory busy.
+const mostRegisters = 80
 
 // Every kernel compiles for V100, A100 and H100, and keeps what it works on in registers.
 func TestCompile(t *testing.T) {

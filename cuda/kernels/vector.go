@@ -22,7 +22,7 @@ var _ = define("vector.cu",
 	"scale_by y:p x:p s:p a:f n:l",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"dot_blocks part:p x:p y:p n:l",
-	"dot_sum out64:p out32:p part:p parts:l scale:d",
+	"dot_sum out64:p out32:p part:p parts:l scale:d apart:l",
 	"count_not_finite count:p x:p n:l",
 	"fspda_update x:p lambda:p g:p u:p alpha:f eta:f mu:f n:l",
 	"exchange p:p q:p idx:p k:l x:p lambda:p other_x:p other_lambda:p a:f b:f",
@@ -138,7 +138,7 @@ func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 	parts := DotParts(n)
 	return [2]Call{
 		call("dot_blocks", blocks(32*parts, 32*warps), part, x, y, n),
-		call("dot_sum", blocks(threads, threads), out64, out32, part, parts, scale),
+		call("dot_sum", blocks(threads, threads), out64, out32, part, parts, scale, 1),
 	}
 }
 

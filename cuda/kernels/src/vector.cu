@@ -197,9 +197,11 @@ KERNEL(128) dot_blocks(double *part, const float *x, const float *y, i64 n) {
   if (lane == 0) part[block] = s;
 }
 
-// dot_sum: s = scale·Σ part, added from left to right, to out64 and, rounded, to out32; each of them may be null.
-KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, double scale) {
+// dot_sum: s = scale·Σ part, added from left to right, to out64 and, rounded, to out32; each of them may be null. Block z does so with the
+// z-th parts of as many, for result z, which lies `apart` numbers behind that of block z-1.
+KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, double scale, i64 apart) {
   __shared__ double tile[256];
+  part += blockIdx.x * parts;
   double s = 0.0;
   for (i64 begin = 0; begin < parts; begin += blockDim.x) {
     __syncthreads();
@@ -212,8 +214,8 @@ KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, 
   }
   if (threadIdx.x != 0) return;
   s = scale * s;
-  if (out64) *out64 = s;
-  if (out32) *out32 = (float)s;
+  if (out64) out64[blockIdx.x * apart] = s;
+  if (out32) out32[blockIdx.x * apart] = (float)s;
 }
 
 // count_not_finite adds to *count how many numbers are infinite or no number.
