@@ -11,6 +11,7 @@ const operand3 = "%[1]s_list:p %[1]s:p %[1]s_offset:l "
 var _ = define("fleet.cu",
 	"square_blocks part:p "+fmt.Sprintf(operand3, "x")+"n:l",
 	"add_scaled "+fmt.Sprintf(operand3, "y")+fmt.Sprintf(operand3, "a")+fmt.Sprintf(operand3, "b")+"c:f n:l",
+	"update_each x_list:p lambda_list:p g_list:p u_list:p alpha:f eta:f mu:f n:l",
 )
 
 // Fleet is several agents of one GPU that compute the gradient of one small network together: each kernel call of the code is one launch for all of
@@ -178,4 +179,12 @@ func (f Fleet) addScaled(c *device.Call, factor float32) ([]Call, error) {
 	l := over(c.Dims[0])
 	l.Grid[2] = uint32(f.Agents)
 	return []Call{call("add_scaled", l, o[0].List, o[0].At, o[0].Offset, o[1].List, o[1].At, o[1].Offset, o[2].List, o[2].At, o[2].Offset, factor, c.Dims[0])}, nil
+}
+
+// UpdateEach is Update for all agents, whose vectors of n numbers are listed in device memory: Params and Grads of the Fleet, their lambdas, and
+// their heavy balls, or 0 for none.
+func (f Fleet) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int) Call {
+	l := over(n)
+	l.Grid[2] = uint32(f.Agents)
+	return call("update_each", l, f.Params, lambdas, f.Grads, balls, alpha, eta, mu, n)
 }

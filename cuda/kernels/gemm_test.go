@@ -77,9 +77,10 @@ func TestGemmLarge(t *testing.T) {
 	h := onHost(t)
 	const m, n, k = 1300, 1250, 3
 	for _, form := range []string{"nt", "nn", "tn"} {
-		a, pa := each(h, 1, m*k, 0, 1)
+		a, _ := each(h, 1, m*k, 0, 1)
 		b, pb := each(h, 1, n*k, 0, 2)
 		c, pc := each(h, 1, m*n, 0, 3)
+		pa := kernels.Operand{At: at(h, a[0])} // one agent needs no list
 		g := kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: form, A: pa, B: pb, C: pc}
 		if call := g.Call(); call.Kernel.Name != "gemm_"+form+"_64" {
 			t.Fatalf("%s for %d×%d", call.Kernel.Name, m, n)

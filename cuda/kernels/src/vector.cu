@@ -239,15 +239,24 @@ KERNEL(256) fspda_update(float *x, const float *lambda, const float *g, float *u
   x[i] = (x[i] + (-alpha) * direction) + (-eta) * lambda[i];
 }
 
-// exchange is both ends of an edge between two agents of one GPU: with D = p[idx] - q[idx] of the snapshots p and q, x += a·D and
-// lambda += b·D at one end, and the exact negatives at the other, for whom D is q - p. A null idx stands for all coordinates.
+// gather_pair is gather at both ends of an edge between two agents of one GPU.
+KERNEL(256) gather_pair(float *p, float *q, const float *x, const float *other_x, const u32 *idx, i64 k) {
+  i64 j = thread_index();
+  if (j >= k) return;
+  i64 i = idx ? (i64)idx[j] : j;
+  p[j] = x[i];
+  q[j] = other_x[i];
+}
+
+// exchange is both ends of that edge: with the gathered p and q and D = p - q, x[idx] += a·D and lambda[idx] += b·D at one end, and the exact
+// negatives at the other, for whom D is q - p. A null idx stands for all coordinates.
 KERNEL(256) exchange(const float *p, const float *q, const u32 *idx, i64 k, float *x, float *lambda, float *other_x, float *other_lambda,
                      float a, float b) {
   i64 j = thread_index();
   if (j >= k) return;
   i64 i = idx ? (i64)idx[j] : j;
-  float d = p[i] - q[i];
-  float e = q[i] - p[i];
+  float d = p[j] - q[j];
+  float e = q[j] - p[j];
   x[i] = x[i] + a * d;
   lambda[i] = lambda[i] + b * d;
   other_x[i] = other_x[i] + a * e;
