@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"data/turbojpeg":       {},
 	"cuda/dynlib":          {}, // libraries opened at run time, for all below cuda
 	"cuda/nvrtc":           {"cuda/dynlib"},
-	"cuda/kernels":         {"cuda/nvrtc", "internal/rng"},
+	"cuda/kernels":         {"cuda/nvrtc", "device", "internal/rng"},
 	"cuda/kernels/hostrun": {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
 	"data/images/packed":   {"data/images"},                 // apart from data/images, as parquet is: Arrow is large, and only the program needs it
 	"data/images/parquet":  {"data/images"},
