@@ -24,6 +24,7 @@ var allowed = map[string][]string{
 	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},
 	"cpu/internal/normgen": {"cpu/internal/asmgen"},
 	"model":                {"device", "internal/rng"},
+	"model/onnx":           {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
 	"data/images":          {},
 	"data/turbojpeg":       {},
@@ -34,14 +35,15 @@ var allowed = map[string][]string{
 	"dist/nats":            {"dist"},
 	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":           {"device"},
+	"train/live":           {"train/algo", "dist", "device", "internal/rng"},
 	"train/safetensors":    {},
 	"train/tensorboard":    {},
-	"train":                {"train/algo", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
+	"train":                {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
 	"web":                  {},
 	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
 	"docs":                 {},
-	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "cpu", "cuda", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
+	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
 
 	"device/signature": {"device"}, // beside device, which has no code
 

@@ -55,6 +55,7 @@ func complete(set []*snapshot) bool {
 func (c *collector) process(set []*snapshot) error {
 	t := set[0].t
 	c.last = t
+	c.run.fillMissing(set)
 	var ev evaluation
 	if set[0].eval {
 		var err error

@@ -63,6 +63,7 @@ type Desk struct {
 	G     int  // gradients applied
 	Full  bool // the mailbox holds an exchange
 	PeerT int  // the other end's time at that exchange
+	Away  int  // of T, rounds for which the agent was not there at all: they say nothing of how often it computes
 }
 
 // Meeting is what an edge event comes to.
@@ -108,7 +109,7 @@ func (a Async) Finish(i *Desk, gradient bool) Step {
 	}
 	if gradient {
 		i.G++
-		st.C = a.coefficient(st.T, i.G)
+		st.C = a.coefficient(st.T-i.Away, i.G)
 	}
 	i.T, i.Full = st.T+1, false
 	return st
