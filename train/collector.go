@@ -64,6 +64,7 @@ func (c *collector) process(set []*snapshot) error {
 	}
 	t := set[0].t
 	c.last = t
+	c.run.fillMissing(set)
 	var ev evaluation
 	if set[0].eval {
 		var err error

@@ -132,6 +132,9 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 // start makes the agents, at iteration 0 or where the newest checkpoint left them.
 func (r *run) start() (*Result, error) {
 	s := r.setup
+	if s.live() && r.member == nil {
+		return nil, wrong("clock", s.Config.Clock, "in real time each agent has a process of its own: use fspda up, or clock virtual")
+	}
 	if r.member != nil {
 		return r.member.start()
 	}

@@ -39,6 +39,9 @@ func (p *peer) handle(f *frame) error {
 	if !known {
 		return nil // of another life, or before the handshake
 	}
+	if f.kind != kindAck && f.stream == talks && f.t != p.node.talkTag() {
+		return nil // meant for an earlier life of this process
+	}
 	switch f.kind {
 	case kindData:
 		p.piece(f)
@@ -47,7 +50,7 @@ func (p *peer) handle(f *frame) error {
 		if err != nil {
 			return err
 		}
-		p.acknowledged(a)
+		p.acknowledged(a, f.t == p.node.talkTag())
 	case kindWant:
 		p.repeat(f)
 	}
@@ -68,12 +71,15 @@ func (p *peer) piece(f *frame) {
 	}
 }
 
-// acknowledged notes how far the peer is.
-func (p *peer) acknowledged(a ack) {
+// acknowledged notes how far the peer is; with the talk only where it speaks of the one that is on.
+func (p *peer) acknowledged(a ack, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed := false
 	for s := range p.out {
+		if s == talks && !current {
+			continue
+		}
 		changed = p.out[s].heard(a.next[s], a.stable[s]) || changed
 	}
 	if changed {
