@@ -406,9 +406,7 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	if eval {
 		a.meter = meter{}
 	}
-	if save {
-		sn.clock = a.clock.save()
-	}
+	sn.clock = a.clock.save() // an evaluation that is given up leaves a checkpoint, too
 	if a.norms != nil {
 		a.run.dev.Gather(sn.buffers, a.norms, nil)
 	}
