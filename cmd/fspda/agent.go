@@ -38,6 +38,7 @@ type agentFlags struct {
 	insecure  bool
 	packing   string
 	leash     bool
+	weather   string
 
 	pack nats.Packing
 	tls  nats.Credentials
@@ -85,7 +86,9 @@ only.`,
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	fs.BoolVar(&f.leash, "leash", false, "stop when the standard input ends")
-	_ = fs.MarkHidden("leash") // of fspda up
+	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
+	_ = fs.MarkHidden("leash")   // of fspda up
+	_ = fs.MarkHidden("weather") // of tests
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, restore := noticed(cmd.Context())
 		defer restore()
@@ -276,7 +279,7 @@ func (f *agentFlags) loopback() error {
 // open joins the network.
 func (f *agentFlags) open(s *train.Setup, m *model.Engine, dev device.Device, log *zap.Logger) (*nats.Node, error) {
 	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), URL: f.cluster,
-		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, TLS: f.tls, Log: log}
+		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls, Log: log}
 	o.Identity = []nats.Field{{Name: "run", Value: f.run}, {Name: "version", Value: version()}}
 	for _, id := range s.Identity(m.Sizes()) {
 		o.Identity = append(o.Identity, nats.Field{Name: id[0], Value: id[1]})

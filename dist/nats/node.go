@@ -41,6 +41,7 @@ type Options struct {
 	// LogBytes is from which size on of the messages that are kept for one peer it is asked for a checkpoint; 0 is 64 MB.
 	LogBytes int
 	Packing  Packing // of messages, without loss
+	Weather  Weather // nil: as the network is
 	Log      *zap.Logger
 
 	fault    func(f *frame) (copies int) // a bad network, for tests; nil: a good one
@@ -359,9 +360,7 @@ func (n *Node) publish(to int, f *frame) {
 		copies = n.opt.fault(f)
 	}
 	for range copies {
-		if err := n.conn.Publish(n.subject(to, strconv.Itoa(n.opt.Self)), *b); err != nil {
-			n.stats.trouble.Add(1)
-		}
+		n.send(to, n.subject(to, strconv.Itoa(n.opt.Self)), *b)
 	}
 	frameBytes.Put(b)
 }
