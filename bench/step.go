@@ -309,6 +309,10 @@ func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []dev
 	d.clocked(func() { d.Device.AddDiffs(start, own, others, to...) })
 }
 
+func (d timedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+	d.clocked(func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
+}
+
 func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	d.clocked(func() { d.Device.ScatterAdd(dst, parts...) })
 }
@@ -335,7 +339,9 @@ func (emptyDevice) Combine(device.Vector, ...device.Term)                       
 func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
 func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
 func (emptyDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
-func (emptyDevice) ScatterAdd(device.Vector, ...device.Part)                           {}
+func (emptyDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
+}
+func (emptyDevice) ScatterAdd(device.Vector, ...device.Part) {}
 
 // emptyModel is a model whose gradient costs nothing.
 type emptyModel struct{ train.Model }

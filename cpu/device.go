@@ -12,6 +12,7 @@ import (
 type Device struct {
 	teams  *teams
 	arenas arenas
+	slabs  slabs
 }
 
 var _ device.Device = (*Device)(nil)
@@ -70,7 +71,7 @@ var _ device.Vector = (*Vector)(nil)
 func (v *Vector) Len() int { return len(v.Data) }
 
 // NewVector returns a vector of n zeros. The result is a *Vector.
-func (*Device) NewVector(n int) device.Vector { return &Vector{Data: aligned(n)} }
+func (d *Device) NewVector(n int) device.Vector { return &Vector{Data: d.slabs.cut(n)} }
 
 // Write copies src to dst. It panics if the lengths differ.
 func (*Device) Write(dst device.Vector, src []float32) {

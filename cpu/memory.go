@@ -8,9 +8,8 @@ const line = 64
 // perLine is how many numbers a line of the cache holds.
 const perLine = line / 4
 
-// largeVector is the length from which vectors ask for large pages: more than the second level of address translation covers
-// with small ones.
-const largeVector = 2 << 20
+// largeVector is the length from which memory of its own asks for large pages.
+const largeVector = leastSlab
 
 // atLeast returns buf, or a new buffer where that has less than n numbers.
 func atLeast(buf []float32, n int) []float32 {

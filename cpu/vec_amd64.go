@@ -336,3 +336,29 @@ func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
 		addDiffs2AVX2(head(x), head(y), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b, c)
 	}
 }
+
+// run is runGo.
+func (m *move) run(d []float32) {
+	if vecIn == inGo {
+		m.runGo(d)
+		return
+	}
+	var v [2*maxTerms + maxMoved]*float32
+	var a [len(v)]float32
+	all := 0
+	for _, c := range []*combination{&m.base, &m.others, &m.to} {
+		for k := range c.terms {
+			v[all], a[all] = head(c.v[k][:len(d)]), c.a[k]
+			all++
+		}
+	}
+	others := m.base.terms + m.others.terms
+	for i := 0; i < len(d); i += vecBlock {
+		end := min(i+vecBlock, len(d))
+		if vecIn == inAVX512 {
+			combineDiffsAVX512(head(d), head(m.start), head(m.own), &v[0], &a[0], m.base.terms, others, all, i, end, m.scale, m.by)
+		} else {
+			combineDiffsAVX2(head(d), head(m.start), head(m.own), &v[0], &a[0], m.base.terms, others, all, i, end, m.scale, m.by)
+		}
+	}
+}

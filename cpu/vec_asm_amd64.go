@@ -100,6 +100,12 @@ func addDiffs1AVX512(x *float32, start *float32, own *float32, v **float32, a *f
 //go:noescape
 func addDiffs2AVX512(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
 
+// combineDiffsAVX512 writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with
+// S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without start S begins with zero.
+//
+//go:noescape
+func combineDiffsAVX512(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
+
 // decodeRowsAVX512 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts
 // are at least 1.
 //
@@ -231,6 +237,12 @@ func addDiffs1AVX2(x *float32, start *float32, own *float32, v **float32, a *flo
 //
 //go:noescape
 func addDiffs2AVX2(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
+
+// combineDiffsAVX2 writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with
+// S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without start S begins with zero.
+//
+//go:noescape
+func combineDiffsAVX2(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
 
 // scatterAddAVX2 writes v[at[j]] += a·p[j];
 // the coordinates that the n at next select are asked for on the way. n is a multiple of 4.

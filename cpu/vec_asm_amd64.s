@@ -4480,6 +4480,340 @@ terms1_done:
 	VZEROUPPER
 	RET
 
+// func combineDiffsAVX512(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·combineDiffsAVX512(SB), NOSPLIT, $0-88
+	MOVQ         dst+0(FP), AX
+	MOVQ         start+8(FP), CX
+	MOVQ         own+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVQ         a+32(FP), SI
+	MOVQ         base+40(FP), DI
+	MOVQ         others+48(FP), R8
+	MOVQ         all+56(FP), R9
+	VBROADCASTSS s+80(FP), Z0
+	VBROADCASTSS b+84(FP), Z1
+	MOVQ         begin+64(FP), R12
+	MOVQ         end+72(FP), R13
+	SUBQ         R12, R13
+	SUBQ         $0x00000040, R13
+	JLT          pass_few
+
+pass_many:
+	MOVQ         (BX), R11
+	VBROADCASTSS (SI), Z14
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Z2
+	VMULPS       Z2, Z14, Z2
+	PREFETCHT1   4160(R11)(R12*4)
+	VMOVUPS      64(R11)(R12*4), Z3
+	VMULPS       Z3, Z14, Z3
+	PREFETCHT1   4224(R11)(R12*4)
+	VMOVUPS      128(R11)(R12*4), Z4
+	VMULPS       Z4, Z14, Z4
+	PREFETCHT1   4288(R11)(R12*4)
+	VMOVUPS      192(R11)(R12*4), Z5
+	VMULPS       Z5, Z14, Z5
+	MOVQ         $0x00000001, R10
+	CMPQ         R10, DI
+	JGE          base_done1
+
+base1:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z14
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Z10
+	VMULPS       Z10, Z14, Z10
+	VADDPS       Z10, Z2, Z2
+	PREFETCHT1   4160(R11)(R12*4)
+	VMOVUPS      64(R11)(R12*4), Z10
+	VMULPS       Z10, Z14, Z10
+	VADDPS       Z10, Z3, Z3
+	PREFETCHT1   4224(R11)(R12*4)
+	VMOVUPS      128(R11)(R12*4), Z10
+	VMULPS       Z10, Z14, Z10
+	VADDPS       Z10, Z4, Z4
+	PREFETCHT1   4288(R11)(R12*4)
+	VMOVUPS      192(R11)(R12*4), Z10
+	VMULPS       Z10, Z14, Z10
+	VADDPS       Z10, Z5, Z5
+	INCQ         R10
+	CMPQ         R10, DI
+	JLT          base1
+
+base_done1:
+	TESTQ      CX, CX
+	JZ         none1
+	PREFETCHT1 4096(CX)(R12*4)
+	VMOVUPS    (CX)(R12*4), Z6
+	VMULPS     Z6, Z0, Z6
+	PREFETCHT1 4160(CX)(R12*4)
+	VMOVUPS    64(CX)(R12*4), Z7
+	VMULPS     Z7, Z0, Z7
+	PREFETCHT1 4224(CX)(R12*4)
+	VMOVUPS    128(CX)(R12*4), Z8
+	VMULPS     Z8, Z0, Z8
+	PREFETCHT1 4288(CX)(R12*4)
+	VMOVUPS    192(CX)(R12*4), Z9
+	VMULPS     Z9, Z0, Z9
+	JMP        begun1
+
+none1:
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	VXORPS X8, X8, X8
+	VXORPS X9, X9, X9
+
+begun1:
+	PREFETCHT1 4096(DX)(R12*4)
+	VMOVUPS    (DX)(R12*4), Z10
+	VMOVUPS    Z10, Z10
+	PREFETCHT1 4160(DX)(R12*4)
+	VMOVUPS    64(DX)(R12*4), Z11
+	VMOVUPS    Z11, Z11
+	PREFETCHT1 4224(DX)(R12*4)
+	VMOVUPS    128(DX)(R12*4), Z12
+	VMOVUPS    Z12, Z12
+	PREFETCHT1 4288(DX)(R12*4)
+	VMOVUPS    192(DX)(R12*4), Z13
+	VMOVUPS    Z13, Z13
+	CMPQ       R10, R8
+	JGE        others_done1
+
+others1:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z14
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Z15
+	VSUBPS       Z15, Z10, Z15
+	VMULPS       Z15, Z14, Z15
+	VADDPS       Z15, Z6, Z6
+	PREFETCHT1   4160(R11)(R12*4)
+	VMOVUPS      64(R11)(R12*4), Z15
+	VSUBPS       Z15, Z11, Z15
+	VMULPS       Z15, Z14, Z15
+	VADDPS       Z15, Z7, Z7
+	PREFETCHT1   4224(R11)(R12*4)
+	VMOVUPS      128(R11)(R12*4), Z15
+	VSUBPS       Z15, Z12, Z15
+	VMULPS       Z15, Z14, Z15
+	VADDPS       Z15, Z8, Z8
+	PREFETCHT1   4288(R11)(R12*4)
+	VMOVUPS      192(R11)(R12*4), Z15
+	VSUBPS       Z15, Z13, Z15
+	VMULPS       Z15, Z14, Z14
+	VADDPS       Z14, Z9, Z9
+	INCQ         R10
+	CMPQ         R10, R8
+	JLT          others1
+
+others_done1:
+	PREFETCHT1 4096(AX)(R12*4)
+	VMULPS     Z6, Z1, Z10
+	VADDPS     Z10, Z2, Z2
+	VMOVUPS    Z2, (AX)(R12*4)
+	PREFETCHT1 4160(AX)(R12*4)
+	VMULPS     Z7, Z1, Z2
+	VADDPS     Z2, Z3, Z3
+	VMOVUPS    Z3, 64(AX)(R12*4)
+	PREFETCHT1 4224(AX)(R12*4)
+	VMULPS     Z8, Z1, Z2
+	VADDPS     Z2, Z4, Z4
+	VMOVUPS    Z4, 128(AX)(R12*4)
+	PREFETCHT1 4288(AX)(R12*4)
+	VMULPS     Z9, Z1, Z2
+	VADDPS     Z2, Z5, Z5
+	VMOVUPS    Z5, 192(AX)(R12*4)
+	CMPQ       R10, R9
+	JGE        to_done1
+
+to1:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z14
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Z2
+	VMULPS       Z6, Z14, Z3
+	VADDPS       Z3, Z2, Z3
+	VMOVUPS      Z3, (R11)(R12*4)
+	PREFETCHT1   4160(R11)(R12*4)
+	VMOVUPS      64(R11)(R12*4), Z2
+	VMULPS       Z7, Z14, Z3
+	VADDPS       Z3, Z2, Z3
+	VMOVUPS      Z3, 64(R11)(R12*4)
+	PREFETCHT1   4224(R11)(R12*4)
+	VMOVUPS      128(R11)(R12*4), Z2
+	VMULPS       Z8, Z14, Z3
+	VADDPS       Z3, Z2, Z3
+	VMOVUPS      Z3, 128(R11)(R12*4)
+	PREFETCHT1   4288(R11)(R12*4)
+	VMOVUPS      192(R11)(R12*4), Z2
+	VMULPS       Z9, Z14, Z3
+	VADDPS       Z3, Z2, Z3
+	VMOVUPS      Z3, 192(R11)(R12*4)
+	INCQ         R10
+	CMPQ         R10, R9
+	JLT          to1
+
+to_done1:
+	ADDQ $0x00000040, R12
+	SUBQ $0x00000040, R13
+	JGE  pass_many
+
+pass_few:
+	ADDQ $0x00000040, R13
+	SUBQ $0x00000010, R13
+	JLT  pass_rest
+
+pass_one:
+	MOVQ         (BX), R11
+	VBROADCASTSS (SI), Z4
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Z2
+	VMULPS       Z2, Z4, Z2
+	MOVQ         $0x00000001, R10
+	CMPQ         R10, DI
+	JGE          base_done2
+
+base2:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z4
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Z3
+	VMULPS       Z3, Z4, Z3
+	VADDPS       Z3, Z2, Z2
+	INCQ         R10
+	CMPQ         R10, DI
+	JLT          base2
+
+base_done2:
+	TESTQ      CX, CX
+	JZ         none2
+	PREFETCHT1 4096(CX)(R12*4)
+	VMOVUPS    (CX)(R12*4), Z3
+	VMULPS     Z3, Z0, Z16
+	JMP        begun2
+
+none2:
+	VXORPS X16, X16, X16
+
+begun2:
+	PREFETCHT1 4096(DX)(R12*4)
+	VMOVUPS    (DX)(R12*4), Z3
+	VMOVUPS    Z3, Z3
+	CMPQ       R10, R8
+	JGE        others_done2
+
+others2:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z4
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Z5
+	VSUBPS       Z5, Z3, Z5
+	VMULPS       Z5, Z4, Z4
+	VADDPS       Z4, Z16, Z16
+	INCQ         R10
+	CMPQ         R10, R8
+	JLT          others2
+
+others_done2:
+	PREFETCHT1 4096(AX)(R12*4)
+	VMULPS     Z16, Z1, Z3
+	VADDPS     Z3, Z2, Z2
+	VMOVUPS    Z2, (AX)(R12*4)
+	CMPQ       R10, R9
+	JGE        to_done2
+
+to2:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z4
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Z2
+	VMULPS       Z16, Z4, Z3
+	VADDPS       Z3, Z2, Z3
+	VMOVUPS      Z3, (R11)(R12*4)
+	INCQ         R10
+	CMPQ         R10, R9
+	JLT          to2
+
+to_done2:
+	ADDQ $0x00000010, R12
+	SUBQ $0x00000010, R13
+	JGE  pass_one
+
+pass_rest:
+	ADDQ         $0x00000010, R13
+	JZ           pass_done
+	MOVQ         $-1, R10
+	BZHIQ        R13, R10, R10
+	KMOVW        R10, K1
+	MOVQ         (BX), R11
+	VBROADCASTSS (SI), Z3
+	VMOVUPS.Z    (R11)(R12*4), K1, Z2
+	VMULPS       Z2, Z3, Z2
+	MOVQ         $0x00000001, R10
+	CMPQ         R10, DI
+	JGE          base_done3
+
+base3:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z3
+	VMOVUPS.Z    (R11)(R12*4), K1, Z4
+	VMULPS       Z4, Z3, Z3
+	VADDPS       Z3, Z2, Z2
+	INCQ         R10
+	CMPQ         R10, DI
+	JLT          base3
+
+base_done3:
+	TESTQ     CX, CX
+	JZ        none3
+	VMOVUPS.Z (CX)(R12*4), K1, Z3
+	VMULPS    Z3, Z0, Z17
+	JMP       begun3
+
+none3:
+	VXORPS X17, X17, X17
+
+begun3:
+	VMOVUPS.Z (DX)(R12*4), K1, Z0
+	VMOVUPS   Z0, Z0
+	CMPQ      R10, R8
+	JGE       others_done3
+
+others3:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z3
+	VMOVUPS.Z    (R11)(R12*4), K1, Z4
+	VSUBPS       Z4, Z0, Z4
+	VMULPS       Z4, Z3, Z3
+	VADDPS       Z3, Z17, Z17
+	INCQ         R10
+	CMPQ         R10, R8
+	JLT          others3
+
+others_done3:
+	VMULPS  Z17, Z1, Z0
+	VADDPS  Z0, Z2, Z2
+	VMOVUPS Z2, K1, (AX)(R12*4)
+	CMPQ    R10, R9
+	JGE     to_done3
+
+to3:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Z3
+	VMOVUPS.Z    (R11)(R12*4), K1, Z0
+	VMULPS       Z17, Z3, Z1
+	VADDPS       Z1, Z0, Z1
+	VMOVUPS      Z1, K1, (R11)(R12*4)
+	INCQ         R10
+	CMPQ         R10, R9
+	JLT          to3
+
+to_done3:
+pass_done:
+	VZEROUPPER
+	RET
+
 // func decodeRowsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·decodeRowsAVX512(SB), NOSPLIT, $0-56
@@ -9899,6 +10233,286 @@ terms1_rest:
 	VMASKMOVPS Y1, Y0, (CX)(R9*4)
 
 terms1_done:
+	VZEROUPPER
+	RET
+
+// func combineDiffsAVX2(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
+// Requires: AVX, MMX+
+TEXT ·combineDiffsAVX2(SB), NOSPLIT, $0-88
+	MOVQ         dst+0(FP), AX
+	MOVQ         start+8(FP), CX
+	MOVQ         own+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVQ         a+32(FP), SI
+	MOVQ         base+40(FP), DI
+	MOVQ         others+48(FP), R8
+	MOVQ         all+56(FP), R9
+	VBROADCASTSS s+80(FP), Y0
+	VBROADCASTSS b+84(FP), Y1
+	MOVQ         begin+64(FP), R12
+	MOVQ         end+72(FP), R13
+	SUBQ         R12, R13
+	SUBQ         $0x00000010, R13
+	JLT          pass_few
+
+pass_many:
+	MOVQ         (BX), R11
+	VBROADCASTSS (SI), Y8
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Y2
+	VMULPS       Y2, Y8, Y2
+	VMOVUPS      32(R11)(R12*4), Y3
+	VMULPS       Y3, Y8, Y3
+	MOVQ         $0x00000001, R10
+	CMPQ         R10, DI
+	JGE          base_done1
+
+base1:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y8
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Y6
+	VMULPS       Y6, Y8, Y6
+	VADDPS       Y6, Y2, Y2
+	VMOVUPS      32(R11)(R12*4), Y6
+	VMULPS       Y6, Y8, Y6
+	VADDPS       Y6, Y3, Y3
+	INCQ         R10
+	CMPQ         R10, DI
+	JLT          base1
+
+base_done1:
+	TESTQ      CX, CX
+	JZ         none1
+	PREFETCHT1 4096(CX)(R12*4)
+	VMOVUPS    (CX)(R12*4), Y4
+	VMULPS     Y4, Y0, Y4
+	VMOVUPS    32(CX)(R12*4), Y5
+	VMULPS     Y5, Y0, Y5
+	JMP        begun1
+
+none1:
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+
+begun1:
+	PREFETCHT1 4096(DX)(R12*4)
+	VMOVUPS    (DX)(R12*4), Y6
+	VMOVUPS    Y6, Y6
+	VMOVUPS    32(DX)(R12*4), Y7
+	VMOVUPS    Y7, Y7
+	CMPQ       R10, R8
+	JGE        others_done1
+
+others1:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y8
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Y9
+	VSUBPS       Y9, Y6, Y9
+	VMULPS       Y9, Y8, Y9
+	VADDPS       Y9, Y4, Y4
+	VMOVUPS      32(R11)(R12*4), Y9
+	VSUBPS       Y9, Y7, Y9
+	VMULPS       Y9, Y8, Y8
+	VADDPS       Y8, Y5, Y5
+	INCQ         R10
+	CMPQ         R10, R8
+	JLT          others1
+
+others_done1:
+	PREFETCHT1 4096(AX)(R12*4)
+	VMULPS     Y4, Y1, Y6
+	VADDPS     Y6, Y2, Y2
+	VMOVUPS    Y2, (AX)(R12*4)
+	VMULPS     Y5, Y1, Y2
+	VADDPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 32(AX)(R12*4)
+	CMPQ       R10, R9
+	JGE        to_done1
+
+to1:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y8
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Y2
+	VMULPS       Y4, Y8, Y3
+	VADDPS       Y3, Y2, Y3
+	VMOVUPS      Y3, (R11)(R12*4)
+	VMOVUPS      32(R11)(R12*4), Y2
+	VMULPS       Y5, Y8, Y3
+	VADDPS       Y3, Y2, Y3
+	VMOVUPS      Y3, 32(R11)(R12*4)
+	INCQ         R10
+	CMPQ         R10, R9
+	JLT          to1
+
+to_done1:
+	ADDQ $0x00000010, R12
+	SUBQ $0x00000010, R13
+	JGE  pass_many
+
+pass_few:
+	ADDQ $0x00000010, R13
+	SUBQ $0x00000008, R13
+	JLT  pass_rest
+
+pass_one:
+	MOVQ         (BX), R11
+	VBROADCASTSS (SI), Y4
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Y2
+	VMULPS       Y2, Y4, Y2
+	MOVQ         $0x00000001, R10
+	CMPQ         R10, DI
+	JGE          base_done2
+
+base2:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y4
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Y3
+	VMULPS       Y3, Y4, Y3
+	VADDPS       Y3, Y2, Y2
+	INCQ         R10
+	CMPQ         R10, DI
+	JLT          base2
+
+base_done2:
+	TESTQ      CX, CX
+	JZ         none2
+	PREFETCHT1 4096(CX)(R12*4)
+	VMOVUPS    (CX)(R12*4), Y3
+	VMULPS     Y3, Y0, Y10
+	JMP        begun2
+
+none2:
+	VXORPS X10, X10, X10
+
+begun2:
+	PREFETCHT1 4096(DX)(R12*4)
+	VMOVUPS    (DX)(R12*4), Y3
+	VMOVUPS    Y3, Y3
+	CMPQ       R10, R8
+	JGE        others_done2
+
+others2:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y4
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Y5
+	VSUBPS       Y5, Y3, Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y4, Y10, Y10
+	INCQ         R10
+	CMPQ         R10, R8
+	JLT          others2
+
+others_done2:
+	PREFETCHT1 4096(AX)(R12*4)
+	VMULPS     Y10, Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVUPS    Y2, (AX)(R12*4)
+	CMPQ       R10, R9
+	JGE        to_done2
+
+to2:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y4
+	PREFETCHT1   4096(R11)(R12*4)
+	VMOVUPS      (R11)(R12*4), Y2
+	VMULPS       Y10, Y4, Y3
+	VADDPS       Y3, Y2, Y3
+	VMOVUPS      Y3, (R11)(R12*4)
+	INCQ         R10
+	CMPQ         R10, R9
+	JLT          to2
+
+to_done2:
+	ADDQ $0x00000008, R12
+	SUBQ $0x00000008, R13
+	JGE  pass_one
+
+pass_rest:
+	ADDQ         $0x00000008, R13
+	JZ           pass_done
+	LEAQ         vecMasks<>+128(SB), R14
+	MOVQ         R13, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R14
+	MOVQ         (BX), R11
+	VBROADCASTSS (SI), Y3
+	VMOVUPS      (R14), Y2
+	VMASKMOVPS   (R11)(R12*4), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	MOVQ         $0x00000001, R10
+	CMPQ         R10, DI
+	JGE          base_done3
+
+base3:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y3
+	VMOVUPS      (R14), Y4
+	VMASKMOVPS   (R11)(R12*4), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	INCQ         R10
+	CMPQ         R10, DI
+	JLT          base3
+
+base_done3:
+	TESTQ      CX, CX
+	JZ         none3
+	VMOVUPS    (R14), Y3
+	VMASKMOVPS (CX)(R12*4), Y3, Y3
+	VMULPS     Y3, Y0, Y11
+	JMP        begun3
+
+none3:
+	VXORPS X11, X11, X11
+
+begun3:
+	VMOVUPS    (R14), Y0
+	VMASKMOVPS (DX)(R12*4), Y0, Y0
+	VMOVUPS    Y0, Y0
+	CMPQ       R10, R8
+	JGE        others_done3
+
+others3:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y3
+	VMOVUPS      (R14), Y4
+	VMASKMOVPS   (R11)(R12*4), Y4, Y4
+	VSUBPS       Y4, Y0, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       Y3, Y11, Y11
+	INCQ         R10
+	CMPQ         R10, R8
+	JLT          others3
+
+others_done3:
+	VMULPS     Y11, Y1, Y0
+	VADDPS     Y0, Y2, Y2
+	VMOVUPS    (R14), Y0
+	VMASKMOVPS Y2, Y0, (AX)(R12*4)
+	CMPQ       R10, R9
+	JGE        to_done3
+
+to3:
+	MOVQ         (BX)(R10*8), R11
+	VBROADCASTSS (SI)(R10*4), Y3
+	VMOVUPS      (R14), Y0
+	VMASKMOVPS   (R11)(R12*4), Y0, Y0
+	VMULPS       Y11, Y3, Y1
+	VADDPS       Y1, Y0, Y1
+	VMOVUPS      (R14), Y0
+	VMASKMOVPS   Y1, Y0, (R11)(R12*4)
+	INCQ         R10
+	CMPQ         R10, R9
+	JLT          to3
+
+to_done3:
+pass_done:
 	VZEROUPPER
 	RET
 

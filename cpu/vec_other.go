@@ -35,6 +35,8 @@ func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
 	addDiffs2Go(x, b, y, c, s)
 }
 
+func (m *move) run(d []float32) { m.runGo(d) }
+
 func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 	scatterAddGo(v, at, n, p, a)
 }

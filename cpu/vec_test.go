@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/internal/rng"
@@ -50,7 +51,7 @@ func vecCases() []vecCase {
 			})})
 		}
 	}
-	return append(cases, diffCases()...)
+	return slices.Concat(cases, diffCases(), moveCases())
 }
 
 // diffCases are those of sums of differences. Their own vector, the start and a term may be the same, as may one of the others.
@@ -83,6 +84,34 @@ func diffCases() (cases []vecCase) {
 					return 0
 				}})
 			}
+		}
+	}
+	return cases
+}
+
+// moveCases are those of combinations with differences. The combination may go into one of its terms, and its first may be the own vector.
+func moveCases() (cases []vecCase) {
+	for _, k := range [][3]int{{1, 0, 0}, {1, 1, 0}, {3, 1, 1}, {2, 3, 2}, {maxTerms, maxTerms, maxMoved}} {
+		for kind := range 3 {
+			vectors := 3 + k[0] + k[1] + k[2]
+			cases = append(cases, vecCase{fmt.Sprintf("move of %d, kind %d", k, kind), vectors, func(v [][]float32) float64 {
+				m, rest := move{own: v[1], by: -0.4}, v[3:]
+				if kind > 0 {
+					m.start, m.scale = v[2], 0.6
+				}
+				for j, c := range []*combination{&m.base, &m.others, &m.to} {
+					for l := range k[j] {
+						c.v[l], c.a[l] = rest[l], 0.9-0.4*float32(l)
+					}
+					c.terms, rest = k[j], rest[k[j]:]
+				}
+				if m.run(v[0]); kind == 2 {
+					m.own = v[3]
+					m.base.v[k[0]-1] = v[0]
+					m.run(v[0])
+				}
+				return 0
+			}})
 		}
 	}
 	return cases

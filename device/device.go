@@ -52,6 +52,9 @@ type Device interface {
 	// zero where it has no vector, and S = start + Σ Aₖ·(own - Vₖ) over others, V += A·S for each term of to. Differences, products and
 	// sums are rounded one by one, from left to right. What is read may be among the terms: S is that of before.
 	AddDiffs(start Term, own Vector, others []Term, to ...Term)
+	// CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...), in one pass. dst.V may be a vector of base, and
+	// no other operand.
+	CombineDiffs(dst Term, base []Term, start Term, own Vector, others []Term, to ...Term)
 	// ScatterAdd adds all parts to dst, one after the other: dst[Idx[j]] += A·V[j], product and sum rounded one by one. No V may be
 	// dst.
 	ScatterAdd(dst Vector, parts ...Part)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 
@@ -78,6 +79,9 @@ func (n *Network) Name() string { return n.name }
 
 // Inputs is the number of numbers per example.
 func (n *Network) Inputs() int { return n.inputs }
+
+// Image is the shape of an example that is an image, height, width and channels; nil where it is a row of numbers. The slice is the caller's.
+func (n *Network) Image() []int { return slices.Clone(n.image) }
 
 // Classes is the number of classes.
 func (n *Network) Classes() int { return n.classes }

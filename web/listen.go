@@ -1,18 +1,15 @@
 package web
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
-
-// mostConnections is how many a server holds at a time. What comes beyond is closed at once, so that it costs nothing.
-const mostConnections = 256
 
 // Listen opens an address such as ":8080" for a [Server]. Without a host it is that of this machine's own programs, 127.0.0.1; loopback
 // tells whether only they can connect.
@@ -29,7 +26,7 @@ func Listen(address string) (l net.Listener, loopback bool, err error) {
 		return nil, false, fmt.Errorf("web: address %q cannot be opened: %w: choose another port, or 0 for one that is free", address, err)
 	}
 	a, ok := l.Addr().(*net.TCPAddr)
-	return &boundedListener{Listener: l, free: make(chan struct{}, mostConnections)}, ok && a.IP.IsLoopback(), nil
+	return &boundedListener{Listener: l, room: mostConnections, idle: list.New()}, ok && a.IP.IsLoopback(), nil
 }
 
 // URL is where a browser finds a listener.
@@ -45,7 +42,8 @@ func URL(l net.Listener) string {
 	return "http://" + net.JoinHostPort(host, fmt.Sprint(a.Port)) + "/"
 }
 
-// Serve answers requests until ctx ends, and then ends all connections. Clients that dawdle are let go.
+// Serve answers requests until ctx ends, and then ends all connections. Clients that dawdle are let go. A [Server] that has a share of the
+// processors accepts connections within it.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{
 		Handler:           deadlines(h),
@@ -55,6 +53,10 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0), // what strangers send is no news
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       withGuest,
+	}
+	if s, ok := h.(*Server); ok {
+		l = &pacedListener{l, ctx, s.arrivals}
 	}
 	ended := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer ended()
@@ -64,43 +66,31 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// deadlines gives each answer its time. A stream moves its own deadline.
+// answerWithin is how long a reader may take for an answer. One of many bytes moves its deadline, and so does a stream.
+const answerWithin = 30 * time.Second
+
+// deadlines gives each answer its time, and keeps its connection while it is at work.
 func deadlines(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(30 * time.Second)) // not every test server has deadlines
+		if g, ok := r.Context().Value(guestKey{}).(*guest); ok {
+			g.served(true)
+			defer g.served(false)
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerWithin)) // not every test server has deadlines
 		h.ServeHTTP(w, r)
 	})
 }
 
-// boundedListener holds a number of connections and closes what comes beyond it.
-type boundedListener struct {
+// pacedListener accepts no more connections than the budget has room for. The kernel keeps some waiting, and turns the others away at no cost
+// to this program.
+type pacedListener struct {
 	net.Listener
-	free chan struct{} // holds one for each open connection
+	ctx    context.Context
+	budget *budget
 }
 
-// Accept returns the next connection for which there is room.
-func (l *boundedListener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case l.free <- struct{}{}:
-			return &boundedConn{Conn: c, leave: sync.OnceFunc(func() { <-l.free })}, nil
-		default:
-			_ = c.Close()
-		}
-	}
-}
-
-// boundedConn makes room when it is closed.
-type boundedConn struct {
-	net.Conn
-	leave func()
-}
-
-func (c *boundedConn) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
+// Accept returns the next connection. Once ctx ends it waits no longer; the listener is closed then.
+func (l *pacedListener) Accept() (net.Conn, error) {
+	l.budget.spend(l.ctx, costOfConnection)
+	return l.Listener.Accept()
 }

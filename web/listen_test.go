@@ -2,10 +2,11 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -38,52 +39,66 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// Connections beyond the limit are closed at once; when others leave there is room again. Serve ends with its context.
-func TestServeBounded(t *testing.T) {
+// hold serves h, opens so many connections that say nothing, and returns them.
+func hold(t *testing.T, h http.Handler, n int) (l net.Listener, idle []net.Conn) {
+	t.Helper()
 	l, _, err := Listen(":0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() {
-		ended <- Serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here") }))
-	}()
-	var idle []net.Conn
-	closed := 0
-	for range mostConnections + 100 {
+	go func() { ended <- Serve(ctx, l, h) }()
+	for range n {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		idle = append(idle, c)
 	}
-	_, _ = idle[len(idle)-1].Read(make([]byte, 1)) // the last one beyond the limit: all were seen
-	for _, c := range idle {
-		_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
-		if _, err := c.Read(make([]byte, 1)); err == io.EOF || err != nil && strings.Contains(err.Error(), "reset") {
-			closed++
+	t.Cleanup(func() {
+		for _, c := range idle {
+			c.Close()
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return l, idle
+}
+
+// closed waits until n connections were closed from the other side, and returns which, or how many there were when patience ended.
+func closed(idle []net.Conn, n int) map[int]bool {
+	gone := map[int]bool{}
+	for end := time.Now().Add(4 * time.Second); len(gone) < n && time.Now().Before(end); {
+		for k, c := range idle {
+			if gone[k] {
+				continue
+			}
+			_ = c.SetReadDeadline(time.Now().Add(50 * time.Microsecond))
+			if _, err := c.Read(make([]byte, 1)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+				gone[k] = true
+			}
 		}
 	}
-	if closed != 100 {
-		t.Errorf("%d of %d connections were closed, want 100", closed, len(idle))
-	}
-	for _, c := range idle {
-		c.Close()
-	}
-	answered := false
-	for end := time.Now().Add(5 * time.Second); !answered && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if r, err := http.Get(URL(l)); err == nil {
-			b, _ := io.ReadAll(r.Body)
-			r.Body.Close()
-			answered = string(b) == "here"
+	return gone
+}
+
+// For connections beyond the limit those go that were silent for longest, so that a newcomer is answered at once, however many hold on. Serve
+// ends with its context.
+func TestServeBounded(t *testing.T) {
+	l, idle := hold(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here") }), mostConnections+100)
+	gone := closed(idle, 100)
+	for k := range gone {
+		if k >= 100 {
+			t.Errorf("connection %d went, of 100 too many", k)
 		}
 	}
-	if !answered {
-		t.Error("there is no room when all have left")
+	if len(gone) != 100 {
+		t.Errorf("%d of %d connections were closed, want 100", len(gone), len(idle))
 	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
+	if _, body := get(t, URL(l)); body != "here" {
+		t.Errorf("a newcomer was told %q", body)
 	}
 }

@@ -19,6 +19,7 @@ import (
 // Limits of the search for runs.
 const (
 	searchEvery = 2 * time.Second
+	searchRest  = 100     // times as long as a search took, at least, until the next: many runs are looked for less often
 	searchDeep  = 4       // folders below that of the server
 	mostRuns    = 1000    // found
 	mostEntries = 50_000  // looked at
@@ -47,10 +48,10 @@ type runList struct {
 	only string // the one run to be seen; empty for all
 	live *Live
 
-	mu       sync.Mutex
-	searched time.Time
-	infos    []RunInfo
-	read     map[string]readInfo
+	mu    sync.Mutex
+	next  time.Time // search
+	infos []RunInfo
+	read  map[string]readInfo
 }
 
 // readInfo is what was read of a run, and of which files.
@@ -63,10 +64,11 @@ type readInfo struct {
 func (l *runList) list(now time.Time) []RunInfo {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.searched) < searchEvery {
+	if now.Before(l.next) {
 		return l.infos
 	}
-	l.searched = now
+	begin := time.Now()
+	defer func() { l.next = now.Add(max(searchEvery, searchRest*time.Since(begin))) }()
 	read := map[string]readInfo{}
 	l.infos = nil
 	for _, run := range l.search() {

@@ -19,6 +19,9 @@ type Options struct {
 	Live     *Live  // a run in this process; nil for none
 	Token    string // that steering it takes; empty: nobody can steer
 	Loopback bool   // only programs of this machine can connect: refuse names that are not its own
+	// Share is how much of the machine's processor time readers may cost, as a fraction of 1; 0 is any amount. Beyond it they wait. It holds for
+	// connections too where [Serve] serves.
+	Share float64
 }
 
 // Server shows runs to browsers: those in a folder, as their files grow, and one in this process. It reads when it is asked and keeps nothing
@@ -30,6 +33,9 @@ type Server struct {
 	followers *followers
 	camera    *camera // nil without a live run
 	streams   chan struct{}
+	arrivals  *budget // a third of the share is for new connections,
+	answers   *budget // one for requests,
+	events    *budget // and one for streams, so that a flood of one does not keep out the others
 	mux       http.Handler
 }
 
@@ -43,7 +49,8 @@ func NewServer(opt Options) (*Server, error) {
 		return nil, fmt.Errorf("web: open the folder of runs: %w", err)
 	}
 	s := &Server{opt: opt, root: root, runs: &runList{root: root, only: opt.Only, live: opt.Live},
-		followers: &followers{root: root, of: map[string]*follower{}}, streams: make(chan struct{}, mostStreams)}
+		followers: &followers{root: root, of: map[string]*follower{}}, streams: make(chan struct{}, mostStreams),
+		arrivals: newBudget(opt.Share / 3), answers: newBudget(opt.Share / 3), events: newBudget(opt.Share / 3)}
 	if opt.Live != nil {
 		s.camera = &camera{live: opt.Live}
 	}
@@ -52,7 +59,7 @@ func NewServer(opt Options) (*Server, error) {
 	mux.HandleFunc("GET /assets/{name}", s.asset)
 	mux.HandleFunc("GET /api/runs", s.listRuns)
 	mux.HandleFunc("GET /api/run", s.describe)
-	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("GET /api/events", s.follow)
 	mux.HandleFunc("POST /api/steer", s.steer)
 	mux.HandleFunc("GET /files/", s.file)
 	s.mux = http.NewCrossOriginProtection().Handler(mux)
@@ -82,7 +89,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server answers to localhost only", http.StatusMisdirectedRequest)
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	if ownPace(r.URL.Path) {
+		if s.answers.spend(r.Context(), costOfRequest) {
+			s.mux.ServeHTTP(w, r)
+		}
+		return
+	}
+	d := &draft{header: h, status: http.StatusOK}
+	if s.answers.do(r.Context(), costOfRequest, func() { s.mux.ServeHTTP(d, r) }) {
+		s.answers.charge(costOf(d.body.Len()), time.Now())
+		w.WriteHeader(d.status)
+		_, _ = w.Write(d.body.Bytes()) // a reader that is gone needs no answer
+	}
+}
+
+// ownPace tells of paths whose answers wait for their reader and pay as they go. All others are made at once, when it is their turn.
+func ownPace(path string) bool {
+	return path == "/api/events" || path == "/api/steer" || strings.HasPrefix(path, "/files/")
 }
 
 // localName tells whether a request was made to a name of this machine. A page from elsewhere that has its own name resolve to
@@ -223,7 +246,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
-	http.ServeContent(w, r, "", info.ModTime(), f)
+	http.ServeContent(&paidWriter{ResponseWriter: w, ctx: r.Context(), budget: s.answers, begun: time.Now()}, r, "", info.ModTime(), f)
 }
 
 // writeJSON answers with v.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ const (
 // frames and longer messages.
 type stream struct {
 	s    *Server
+	ctx  context.Context
 	w    http.ResponseWriter
 	ctl  *http.ResponseController
 	runs []string
@@ -31,8 +33,8 @@ type stream struct {
 	sent          time.Time
 }
 
-// events answers with server-sent events about the runs asked for, until the reader goes.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+// follow answers with server-sent events about the runs asked for, until the reader goes.
+func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	runs := r.URL.Query()["run"]
 	if len(runs) > mostFollowed {
 		http.Error(w, "too many runs", http.StatusBadRequest)
@@ -52,7 +54,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many readers", http.StatusServiceUnavailable)
 		return
 	}
-	st := &stream{s: s, w: w, ctl: http.NewResponseController(w), runs: runs, at: map[string]place{},
+	st := &stream{s: s, ctx: r.Context(), w: w, ctl: http.NewResponseController(w), runs: runs, at: map[string]place{},
 		live: s.camera != nil && slices.Contains(runs, s.opt.Live.Run)}
 	_ = st.ctl.SetReadDeadline(time.Time{}) // nothing more is to be read; where there are no deadlines there is none to lift
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -84,41 +86,55 @@ func (st *stream) tell(now time.Time) bool {
 		return false
 	}
 	for _, run := range st.runs {
-		for { // a long history comes in parts
-			message, next := st.s.followers.get(run, now).rows(run, st.at[run], now)
-			if message == nil {
-				break
+		for more := true; more; { // a long history comes in parts
+			var message []byte
+			if !st.make(func() { message, st.at[run] = st.s.followers.get(run, now).rows(run, st.at[run], now) }) {
+				return false
 			}
-			st.at[run] = next
-			if !st.send("rows", message, now) {
+			if more = message != nil; more && !st.send("rows", message, now) {
 				return false
 			}
 		}
 	}
-	if st.live {
-		frame, n, agents, an := st.s.camera.look(now)
-		if an != st.agents && !st.send("agents", agents, now) || n != st.frame && !st.send("frame", frame, now) {
-			return false
-		}
-		st.frame, st.agents = n, an
+	return (!st.live || st.tellLive(now)) && st.tellList(now) && (now.Sub(st.sent) <= aliveEvery || st.send("", nil, now))
+}
+
+// tellLive sends the run of this process.
+func (st *stream) tellLive(now time.Time) bool {
+	var frame, agents []byte
+	var n, an int
+	if !st.make(func() { frame, n, agents, an = st.s.camera.look(now) }) {
+		return false
 	}
-	if list := st.s.fingerprint(now); list != st.list {
-		st.list = list
-		if !st.send("runs", []byte("{}"), now) {
-			return false
-		}
+	if an != st.agents && !st.send("agents", agents, now) || n != st.frame && !st.send("frame", frame, now) {
+		return false
 	}
-	if now.Sub(st.sent) > aliveEvery {
-		return st.send("", nil, now)
-	}
+	st.frame, st.agents = n, an
 	return true
 }
+
+// tellList says that the list of runs is another.
+func (st *stream) tellList(now time.Time) bool {
+	var list string
+	if !st.make(func() { list = st.s.fingerprint(now) }) {
+		return false
+	}
+	if list == st.list {
+		return true
+	}
+	st.list = list
+	return st.send("runs", []byte("{}"), now)
+}
+
+// make calls work when the share of the processors that streams have allows it, or returns false if the reader goes before.
+func (st *stream) make(work func()) bool { return st.s.events.do(st.ctx, 0, work) }
 
 // send writes an event, or a comment where it has no name.
 func (st *stream) send(event string, data []byte, now time.Time) bool {
 	if err := st.ctl.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
 		return false // without deadlines a reader could hold the stream for ever
 	}
+	st.s.events.charge(costOfEvent+costOf(len(data)), time.Now())
 	text := ":\n\n"
 	if event != "" {
 		text = "event: " + event + "\ndata: " + string(data) + "\n\n" // JSON has no line ends

@@ -152,7 +152,7 @@ func TestSlowReader(t *testing.T) {
 	defer s.Close()
 	server, client := net.Pipe() // holds nothing: a write waits for its reader
 	defer client.Close()
-	st := &stream{s: s, w: pipeWriter{server}, ctl: http.NewResponseController(pipeWriter{server}), runs: []string{"one"}, at: map[string]place{}, live: true}
+	st := &stream{s: s, ctx: t.Context(), w: pipeWriter{server}, ctl: http.NewResponseController(pipeWriter{server}), runs: []string{"one"}, at: map[string]place{}, live: true}
 	begin := time.Now()
 	if st.tell(begin) {
 		t.Error("a reader who does not read is told more")

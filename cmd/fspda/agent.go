@@ -37,6 +37,7 @@ type agentFlags struct {
 	certs     string
 	insecure  bool
 	packing   string
+	direct    string
 	leash     bool
 	weather   string
 
@@ -83,6 +84,7 @@ only.`,
 	fs.StringVar(&f.certs, "certs", "", "folder of the certificates that fspda certs made")
 	fs.BoolVar(&f.insecure, "insecure", false, "no certificates: on one machine only")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
+	fs.StringVar(&f.direct, "direct", "auto", "HOST:PORT where others bring messages above 1 MB by a gRPC stream; auto is any free port beside --listen, off sends all over NATS")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	fs.BoolVar(&f.leash, "leash", false, "stop when the standard input ends")
@@ -225,7 +227,38 @@ func (f *agentFlags) manners() (err error) {
 		}
 	}
 	f.tls.File = f.creds
+	return f.door()
+}
+
+// door settles where large messages come in. Without certificates that is this machine alone.
+func (f *agentFlags) door() error {
+	switch f.direct {
+	case "off":
+		f.direct = ""
+		return nil
+	case "auto":
+		f.direct = ""
+		if host, _, err := net.SplitHostPort(f.listen); err == nil {
+			f.direct = net.JoinHostPort(host, "0")
+		} else if f.certs != "" {
+			f.direct = "0.0.0.0:0"
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(f.direct)
+	if err != nil {
+		return &usageError{fmt.Sprintf("--direct %q: write HOST:PORT, auto or off", f.direct)}
+	}
+	if f.certs == "" && !loopback(host) {
+		return &usageError{fmt.Sprintf("--direct %s without --certs: anybody could come there; use 127.0.0.1, --certs, or off", f.direct)}
+	}
 	return nil
+}
+
+// doorHost is the host that others are told.
+func (f *agentFlags) doorHost() string {
+	host, _, _ := net.SplitHostPort(f.advertise)
+	return host
 }
 
 // meeting settles where the agents meet.
@@ -257,7 +290,7 @@ func (f *agentFlags) meeting() error {
 	}
 	f.listen = cmp.Or(f.listen, net.JoinHostPort(any, "0"))
 	if f.insecure {
-		return f.loopback()
+		return f.nearby()
 	}
 	if f.certs == "" {
 		return &usageError{"--certs: name the folder of certificates that fspda certs made; on one machine alone --insecure will do"}
@@ -265,21 +298,27 @@ func (f *agentFlags) meeting() error {
 	return nil
 }
 
-// loopback refuses to do without certificates where others could come by.
-func (f *agentFlags) loopback() error {
+// nearby refuses to do without certificates where others could come by.
+func (f *agentFlags) nearby() error {
 	for _, a := range append([]string{f.listen}, f.join...) {
-		host, _, err := net.SplitHostPort(a)
-		if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if host, _, err := net.SplitHostPort(a); err != nil || !loopback(host) {
 			return &usageError{fmt.Sprintf("--insecure with %s: without certificates anybody could join there; use 127.0.0.1, or --certs", a)}
 		}
 	}
 	return nil
 }
 
+// loopback tells whether a host is this machine and reached from nowhere else.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // open joins the network.
 func (f *agentFlags) open(s *train.Setup, m *model.Engine, dev device.Device, log *zap.Logger) (*nats.Node, error) {
 	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), URL: f.cluster,
-		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls, Log: log}
+		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls,
+		Door: nats.Door{Listen: f.direct, Advertise: f.doorHost()}, Log: log}
 	o.Identity = []nats.Field{{Name: "run", Value: f.run}, {Name: "version", Value: version()}}
 	for _, id := range s.Identity(m.Sizes()) {
 		o.Identity = append(o.Identity, nats.Field{Name: id[0], Value: id[1]})

@@ -22,6 +22,12 @@ import (
 // tokenVariable is the environment variable that sets the token of the page; without it each run has one of its own.
 const tokenVariable = "FSPDA_WEB_TOKEN"
 
+// Shares of the machine's processors that readers may cost: beside a run of this process, whose time it is, and of finished runs.
+const (
+	liveShare = 0.01
+	doneShare = 0.2
+)
+
 // dashboard is the live page of a run in this process. A nil dashboard shows nothing.
 type dashboard struct {
 	listener net.Listener
@@ -65,7 +71,7 @@ func (d *dashboard) begin(ctx context.Context, folder string, s *train.Setup, op
 	opt.Watch, opt.Control = d.watch, d.control
 	ctx, d.stop = context.WithCancel(ctx)
 	o := webFolder(folder)
-	o.Token, o.Loopback = d.token, d.loopback
+	o.Token, o.Loopback, o.Share = d.token, d.loopback, liveShare
 	o.Live = &web.Live{Run: o.Only, Iterations: s.Config.Iterations, Command: strings.Join(os.Args, " "), Look: d.look, Steer: d.steer}
 	if o.Only == "" {
 		o.Live.Run = filepath.Base(folder)
@@ -197,7 +203,7 @@ func serveWeb(ctx context.Context, dir, address string, stdout io.Writer) error 
 	if err != nil {
 		return &usageError{"--listen: " + err.Error()}
 	}
-	s, err := web.NewServer(web.Options{Dir: dir, Loopback: loopback})
+	s, err := web.NewServer(web.Options{Dir: dir, Loopback: loopback, Share: doneShare})
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"fspda/model"
+	"fspda/model/onnx"
 	"fspda/train"
 	"fspda/train/safetensors"
 )
@@ -27,14 +29,17 @@ func newExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write a model of a run for other programs",
-		Long: `Write the mean model of a run, or an agent's, to a safetensors file with the names and shapes of torchvision: PyTorch's load_state_dict
-takes it strictly, and fspda train --init starts from it.
+		Long: `Write the mean model of a run, or an agent's, to a file with the names and shapes of torchvision: safetensors, which PyTorch's
+load_state_dict takes strictly and fspda train --init starts from, or onnx, the whole network, which ONNX Runtime and others predict with.
+
+An ONNX model takes float32 "input", batch × channels × height × width (mlp: batch × inputs), normalised as in training, and gives "logits".
 
 The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was measured with,
 or before the end those pooled from the agents.`,
 		Example: `  fspda export runs/fspda-sa-cifar10-1
   fspda export runs/fspda-sa-cifar10-1 --best --out best.safetensors
-  fspda export runs/fspda-sa-cifar10-1 --agent 3`,
+  fspda export runs/fspda-sa-cifar10-1 --agent 3
+  fspda export runs/fspda-sa-cifar10-1 --format onnx`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{fmt.Sprintf("expected one run folder, got %d arguments", len(args))}
@@ -42,10 +47,10 @@ or before the end those pooled from the agents.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&f.format, "format", "safetensors", "safetensors")
+	cmd.Flags().StringVar(&f.format, "format", "safetensors", "safetensors or onnx")
 	cmd.Flags().IntVar(&f.agent, "agent", -1, "write this agent's model, counted from 0, in place of the mean")
 	cmd.Flags().BoolVar(&f.best, "best", false, "write the mean model of the row with the best test accuracy")
-	cmd.Flags().StringVar(&f.out, "out", "", "file; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors")
+	cmd.Flags().StringVar(&f.out, "out", "", "file; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors, .onnx for that format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(args[0], f, cmd.OutOrStdout())
 	}
@@ -61,8 +66,8 @@ type exported struct {
 
 func export(run string, f exportFlags, stdout io.Writer) (err error) {
 	switch {
-	case f.format != "safetensors":
-		return &usageError{fmt.Sprintf("format %q: expected safetensors", f.format)}
+	case f.format != "safetensors" && f.format != "onnx":
+		return &usageError{fmt.Sprintf("format %q: expected safetensors or onnx", f.format)}
 	case f.best && f.agent >= 0:
 		return &usageError{"--best is of the mean model: leave --agent out"}
 	}
@@ -80,13 +85,13 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 		return err
 	}
 	if f.out == "" {
-		f.out = filepath.Join(run, e.of+".safetensors")
+		f.out = filepath.Join(run, e.of+"."+f.format)
 	}
-	ts := weights(net, e.x, e.norms, e.iteration)
-	if err := saveWeights(f.out, ts, about(run, e.of, e.iteration, net)); err != nil {
+	tensors, err := e.save(f, net, about(run, e.of, e.iteration, net))
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s: %s of iteration %s, %d tensors, %s parameters\n", f.out, e.of, thousands(uint64(e.iteration)), len(ts), thousands(uint64(net.Dim())))
+	_, err = fmt.Fprintf(stdout, "%s: %s of iteration %s, %d tensors, %s parameters\n", f.out, e.of, thousands(uint64(e.iteration)), tensors, thousands(uint64(net.Dim())))
 	return err
 }
 
@@ -119,8 +124,31 @@ func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e
 	return e, err
 }
 
-// saveWeights writes beside and renames, so that nobody finds half of it.
-func saveWeights(path string, ts []safetensors.Tensor, meta map[string]string) (err error) {
+// save writes the model, with what is to be said about it, and says of how many tensors.
+func (e exported) save(f exportFlags, net *model.Network, said map[string]string) (tensors int, err error) {
+	if f.format == "onnx" {
+		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), saveONNX(f.out, net, e.x, e.norms, said)
+	}
+	ts := weights(net, e.x, e.norms, e.iteration)
+	return len(ts), saveWeights(f.out, ts, said)
+}
+
+// saveWeights writes a safetensors file.
+func saveWeights(path string, ts []safetensors.Tensor, meta map[string]string) error {
+	meta = maps.Clone(meta)
+	if meta != nil {
+		meta["format"] = "pt" // PyTorch's loaders look for it
+	}
+	return saveFile(path, func(w io.Writer) error { return safetensors.Write(w, ts, meta) })
+}
+
+// saveONNX writes an ONNX file.
+func saveONNX(path string, net *model.Network, x, buffers []float32, meta map[string]string) error {
+	return saveFile(path, func(w io.Writer) error { return onnx.Write(w, net, x, buffers, meta) })
+}
+
+// saveFile writes beside and renames, so that nobody finds half of it.
+func saveFile(path string, write func(w io.Writer) error) (err error) {
 	failed := func(err error) error {
 		return &train.FolderError{Path: path, Got: "cannot be written", Err: err, Hint: "choose another file with --out"}
 	}
@@ -133,7 +161,7 @@ func saveWeights(path string, ts []safetensors.Tensor, meta map[string]string) (
 			os.Remove(f.Name())
 		}
 	}()
-	err = errors.Join(safetensors.Write(f, ts, meta), f.Chmod(0o644), f.Sync(), f.Close())
+	err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -14,6 +15,7 @@ import (
 
 	"fspda/internal/rng"
 	"fspda/model"
+	"fspda/model/onnx"
 	"fspda/train"
 	"fspda/train/safetensors"
 )
@@ -55,6 +57,35 @@ func TestExportAndInit(t *testing.T) {
 		if c.want == c.want && got != c.want || got < last["test_acc_min"] {
 			t.Errorf("%s: accuracy %v at the start, want %v", c.file, got, c.want)
 		}
+	}
+}
+
+// The ONNX file of a run has the model that its weight file has.
+func TestExportONNX(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	for _, args := range [][]string{{"export", dir, "--agent", "1"}, {"export", dir, "--agent", "1", "--format", "onnx"}} {
+		if status, stdout, stderr := call(t, args...); status != 0 || !strings.Contains(stdout, "4 tensors, 4,780 parameters") {
+			t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
+		}
+	}
+	net, err := model.Open("mlp", model.Options{Shape: []int{28, 28}, Classes: 10, Hidden: []int{6}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _, err := readWeights(filepath.Join(dir, "agent1.safetensors"), net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := onnx.Write(&want, net, x, nil, about(dir, "agent1", 40, net)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "agent1.onnx"))
+	if err != nil || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("%d bytes, want %d with the same model, %v", len(got), want.Len(), err)
 	}
 }
 
@@ -194,6 +225,7 @@ func TestExportRefuses(t *testing.T) {
 		"one run folder":     {},
 		"format \"pickle\"":  {run, "--format", "pickle"},
 		"cannot be written":  {run, "--out", filepath.Join(dir, "none", "w")},
+		"choose another":     {run, "--format", "onnx", "--out", filepath.Join(dir, "none", "w")},
 		"unknown flag: --ag": {run, "--ag", "1"},
 	} {
 		if status, _, stderr := call(t, append([]string{"export"}, args...)...); status != exitBadInput || !strings.Contains(stderr, want) {

@@ -21,8 +21,9 @@ func weights(net *model.Network, x, buffers []float32, batches int) []safetensor
 	var ts []safetensors.Tensor
 	add := func(l *model.Layout, flat []float32) {
 		for _, t := range l.Tensors() {
-			shape, values := outward(t, flat[t.Offset:t.Offset+t.Size])
-			ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: shape, Values: values})
+			values := make([]float32, t.Size)
+			t.Outward(values, flat[t.Offset:t.Offset+t.Size])
+			ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: t.OutwardShape(), Values: values})
 		}
 	}
 	add(net.Layout(), x)
@@ -44,37 +45,6 @@ func width(t safetensors.Tensor) int {
 		return 8
 	}
 	return 4
-}
-
-// outward is a tensor in the order of other programs: OHWI becomes OIHW.
-func outward(t model.Tensor, values []float32) (shape []int, out []float32) {
-	if t.Axes != model.OHWI {
-		return t.Shape, values
-	}
-	o, h, w, i := t.Shape[0], t.Shape[1], t.Shape[2], t.Shape[3]
-	out = make([]float32, len(values))
-	turn(o, h*w, i, func(from, to int) { out[to] = values[from] })
-	return []int{o, i, h, w}, out
-}
-
-// inward is the reverse: values of a file in our order.
-func inward(t model.Tensor, dst, values []float32) {
-	if t.Axes != model.OHWI {
-		copy(dst, values)
-		return
-	}
-	turn(t.Shape[0], t.Shape[1]*t.Shape[2], t.Shape[3], func(from, to int) { dst[from] = values[to] })
-}
-
-// turn goes over filters of o outputs, p places and i inputs: each number lies at ours as OHWI and at theirs as OIHW.
-func turn(o, p, i int, each func(ours, theirs int)) {
-	for a := range o {
-		for b := range p {
-			for c := range i {
-				each((a*p+b)*i+c, (a*i+c)*p+b)
-			}
-		}
-	}
 }
 
 // readWeights reads a weight file for a network. Every tensor has to be there, in its shape, and nothing else.
@@ -118,7 +88,7 @@ func readWeights(path string, net *model.Network) (x, buffers []float32, err err
 // readTensor reads one tensor of float32 or float64.
 func readTensor(f *safetensors.File, t model.Tensor, dst []float32) error {
 	info, ok := f.Info(t.Name)
-	shape, _ := outward(t, dst)
+	shape := t.OutwardShape()
 	switch {
 	case !ok:
 		return fmt.Errorf("it has no tensor %q", t.Name)
@@ -129,7 +99,7 @@ func readTensor(f *safetensors.File, t model.Tensor, dst []float32) error {
 		if err != nil {
 			return err
 		}
-		inward(t, dst, values)
+		t.Inward(dst, values)
 		return nil
 	case info.DType == safetensors.F64:
 		wide, err := safetensors.Load[float64](f, t.Name)
@@ -140,13 +110,13 @@ func readTensor(f *safetensors.File, t model.Tensor, dst []float32) error {
 		for k, v := range wide {
 			values[k] = float32(v)
 		}
-		inward(t, dst, values)
+		t.Inward(dst, values)
 		return nil
 	}
 	return fmt.Errorf("its tensor %q is of type %s, want F32 or F64", t.Name, info.DType)
 }
 
-// about is the metadata of a weight file. PyTorch's loaders look for the format.
+// about is the metadata of a file with a model.
 func about(run, of string, iteration int, net *model.Network) map[string]string {
-	return map[string]string{"format": "pt", "network": net.Name(), "model": of, "run": run, "iteration": fmt.Sprint(iteration)}
+	return map[string]string{"network": net.Name(), "model": of, "run": run, "iteration": fmt.Sprint(iteration)}
 }

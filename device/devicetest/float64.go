@@ -123,6 +123,11 @@ func (float64Device) AddDiffs(start device.Term, own device.Vector, others []dev
 	}
 }
 
+func (d float64Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+	d.Combine(dst.V, base...)
+	d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
+}
+
 func (float64Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	v := data64("ScatterAdd", dst, dst.Len())
 	for _, p := range parts {

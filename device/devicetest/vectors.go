@@ -17,6 +17,7 @@ var vectorChecks = []check{
 	{"gather", checkGather},
 	{"add difference", checkAddDiff},
 	{"add differences", checkAddDiffs},
+	{"combine and add differences", checkCombineDiffs},
 	{"scatter and add", checkScatterAdd},
 	{"ends of an edge", checkEnds},
 	{"dot", checkDot},
@@ -200,6 +201,46 @@ func checkAddDiffs(t testing.TB, round arithmetic, d device.Device) {
 			equal(t, "own of AddDiffs afterwards", f.read(p), widen(own))
 		}
 		f.done()
+	}
+}
+
+// checkCombineDiffs holds the one pass against the two that it stands for, with dst among what is combined or apart.
+func checkCombineDiffs(t testing.TB, round arithmetic, d device.Device) {
+	f := &field{t: t, d: d}
+	for _, n := range lengths() {
+		for _, k := range []int{0, 1, 2, 6, 7} {
+			var want [][]float64
+			for pass := range 2 {
+				base, _, _ := f.operands("base", (k+n)%8, n)
+				others, _, _ := f.operands("others", k, n)
+				to, _, _ := f.operands("to", k%4, n)
+				dst, start := device.Term{A: -0.3, V: f.vector(mixed("dst", n))}, device.Term{}
+				if len(base) > 0 && k%2 == 0 {
+					dst.V = base[len(base)/2].V
+				}
+				own := f.vector(mixed("own", n))
+				if len(base) > 1 && k%2 == 1 {
+					own = base[0].V
+				}
+				if k > 1 {
+					start = device.Term{A: 0.7, V: f.vector(mixed("start", n))}
+				}
+				if pass == 0 {
+					d.Combine(dst.V, base...)
+					d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
+				} else {
+					d.CombineDiffs(dst, base, start, own, others, to...)
+				}
+				for i, term := range append(append([]device.Term{dst, {V: own}}, to...), base...) {
+					if got := f.read(term.V); pass == 0 {
+						want = append(want, widen(got))
+					} else {
+						equal(t, fmt.Sprintf("CombineDiffs of %d numbers, %d others: vector %d", n, k, i), got, want[i])
+					}
+				}
+			}
+			f.done()
+		}
 	}
 }
 
@@ -424,6 +465,9 @@ func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
 		"AddDiffs of a short vector":                 func() { d.AddDiffs(device.Term{}, v(4), []device.Term{term(4), term(3)}, term(4)) },
 		"AddDiffs from a long start":                 func() { d.AddDiffs(term(5), v(4), nil, term(4)) },
 		"AddDiffs to a long term":                    func() { d.AddDiffs(device.Term{}, v(4), nil, term(4), term(5)) },
+		"CombineDiffs of a short term":               func() { d.CombineDiffs(term(4), []device.Term{term(4), term(3)}, device.Term{}, v(4), nil) },
+		"CombineDiffs into a short vector":           func() { d.CombineDiffs(term(3), []device.Term{term(4)}, device.Term{}, v(4), []device.Term{term(4)}) },
+		"CombineDiffs of a long vector":              func() { d.CombineDiffs(term(4), []device.Term{term(4)}, term(4), v(4), []device.Term{term(5)}) },
 		"ScatterAdd of 3 numbers at 2 coordinates":   func() { d.ScatterAdd(v(9), device.Part{A: 1, V: v(3), Idx: idx}) },
 		"ScatterAdd beyond dst":                      func() { d.ScatterAdd(v(3), device.Part{A: 1, V: v(2), Idx: idx}) },
 		"ScatterAdd of all of a longer vector":       func() { d.ScatterAdd(v(3), device.Part{A: 1, V: v(4)}) },

@@ -77,7 +77,10 @@ var errVersion = errors.New("nats: another version of the protocol")
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // appendFrame appends f as bytes.
-func appendFrame(dst []byte, f *frame) []byte {
+func appendFrame(dst []byte, f *frame) []byte { return append(appendHeader(dst, f), f.piece...) }
+
+// appendHeader appends what stands before the piece.
+func appendHeader(dst []byte, f *frame) []byte {
 	at := len(dst)
 	dst = append(dst, magic...)
 	dst = append(dst, Version, byte(f.kind), f.flags, f.stream)
@@ -92,15 +95,15 @@ func appendFrame(dst []byte, f *frame) []byte {
 	}
 	dst = le.AppendUint64(dst, f.got)
 	dst = le.AppendUint64(dst, f.stable)
-	dst = append(dst, f.piece...)
-	le.PutUint32(dst[at+60:], checksum(dst[at:]))
+	le.PutUint32(dst[at+60:], checksum(dst[at:], f.piece))
 	return dst
 }
 
 // checksum is that of a frame, whatever stands in the place of the checksum.
-func checksum(b []byte) uint32 {
-	c := crc32.Update(0, castagnoli, b[:60])
-	return crc32.Update(c, castagnoli, b[64:])
+func checksum(header, piece []byte) uint32 {
+	c := crc32.Update(0, castagnoli, header[:60])
+	c = crc32.Update(c, castagnoli, header[64:headerSize])
+	return crc32.Update(c, castagnoli, piece)
 }
 
 // decodeFrame reads a frame. It takes no memory: the piece stays where it is.
@@ -112,7 +115,7 @@ func decodeFrame(b []byte) (f frame, err error) {
 		return f, fmt.Errorf("%w: %d there, %d here", errVersion, b[4], Version)
 	}
 	le := binary.LittleEndian
-	if got, want := checksum(b), le.Uint32(b[60:]); got != want {
+	if got, want := checksum(b, b[headerSize:]), le.Uint32(b[60:]); got != want {
 		return f, &FrameError{Got: fmt.Sprintf("checksum %08x, its header says %08x", got, want)}
 	}
 	f = frame{kind: frameKind(b[5]), flags: b[6], stream: b[7], from: le.Uint32(b[8:]), to: le.Uint32(b[12:]),

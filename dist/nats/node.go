@@ -35,6 +35,7 @@ type Options struct {
 	Server Server // the one inside this process
 	URL    string // of a cluster that is there already, instead
 	TLS    Credentials
+	Door   Door // for large messages
 
 	// Durable says that the agent keeps checkpoints: it calls Stable, and others keep for it what it has heard since.
 	Durable bool
@@ -64,6 +65,7 @@ type Node struct {
 	log   *zap.Logger
 
 	server  *embedded // nil with a cluster of others
+	door    *door     // nil: all goes over NATS
 	conn    *client.Conn
 	wanted  chan struct{} // somebody asks for a checkpoint
 	stats   stats
@@ -93,6 +95,12 @@ func Open(o Options) (*Node, error) {
 	if err := n.connect(); err != nil {
 		n.Close()
 		return nil, err
+	}
+	if o.Door.Listen != "" {
+		if err := n.openDoor(); err != nil {
+			n.Close()
+			return nil, err
+		}
 	}
 	return n, nil
 }
@@ -197,6 +205,9 @@ func (n *Node) Start(lines []byte, reported int) error {
 		return err
 	}
 	n.aside.Go(n.clock)
+	for _, p := range n.others() {
+		p.way.start()
+	}
 	return nil
 }
 
@@ -345,24 +356,24 @@ func (n *Node) peer(i int) *peer {
 // pieces is the number of frames of a body.
 func (n *Node) pieces(size int) int { return max(1, (size+n.chunk-1)/n.chunk) }
 
-// publish sends a frame to a peer. What the connection refuses is lost, as it may be anywhere on the way: it will be asked for again.
-func (n *Node) publish(to int, f *frame) {
-	f.from, f.to, f.run, f.life = uint32(n.opt.Self), uint32(to), n.run, n.life
-	if f.kind != kindData {
-		f.total, f.raw = uint32(len(f.piece)), uint32(len(f.piece))
-	}
+// publish sends a frame. What the connection refuses is lost, as it may be anywhere on the way: it will be asked for again.
+func (n *Node) publish(f *frame) {
 	b := frameBytes.Get().(*[]byte)
 	*b = appendFrame((*b)[:0], f)
-	n.stats.sentBytes.Add(uint64(len(*b)))
-	n.stats.sentFrames.Add(1)
-	copies := 1
-	if n.opt.fault != nil {
-		copies = n.opt.fault(f)
-	}
-	for range copies {
-		n.send(to, n.subject(to, strconv.Itoa(n.opt.Self)), *b)
+	for range n.copies(f) {
+		n.send(int(f.to), n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b)
 	}
 	frameBytes.Put(b)
+}
+
+// copies counts a frame, and says how often it goes: once, but for tests.
+func (n *Node) copies(f *frame) int {
+	n.stats.sentBytes.Add(uint64(headerSize + len(f.piece)))
+	n.stats.sentFrames.Add(1)
+	if n.opt.fault != nil {
+		return n.opt.fault(f)
+	}
+	return 1
 }
 
 // frameBytes lends memory for one frame: the connection copies what it is given.
@@ -419,6 +430,7 @@ func (n *Node) Close() {
 	default:
 		close(n.quit)
 	}
+	n.closeDoor()
 	n.aside.Wait()
 	if n.conn != nil {
 		for _, p := range n.others() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -41,12 +42,17 @@ type peer struct {
 	nextHello  time.Time
 	helloEvery time.Duration
 	nextBeat   time.Time
+
+	way *way // of large messages; nil: none
 }
 
 func newPeer(n *Node, id int) *peer {
 	p := &peer{node: n, id: id, changed: make(chan struct{}), helloEvery: firstHello, heard: time.Now()}
 	for s := range p.in {
 		p.in[s].parcels = make(map[uint64]*parcel)
+	}
+	if n.opt.Door.Listen != "" {
+		p.way = newWay(p)
 	}
 	return p
 }
@@ -99,30 +105,55 @@ func (p *peer) post(ctx context.Context, stream, t int, body []byte, raw int) er
 	return nil
 }
 
-// transmit sends a message from byte offset on, piece by piece.
+// transmit sends a message from byte offset on, by the direct way where it is large and there is one.
 func (p *peer) transmit(stream int, r record, from int) {
-	f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(len(r.body)), raw: uint32(r.raw)}
-	if r.raw != len(r.body) {
-		f.flags = flagPacked
+	if !p.way.take(stream, r, from) {
+		p.relay(stream, r, from)
 	}
-	for {
-		end := min(len(r.body), from+p.node.chunk)
-		f.offset, f.piece = uint32(from), r.body[from:end]
-		p.publish(&f)
-		if from = end; from >= len(r.body) {
-			return
+}
+
+// relay sends a message over NATS, piece by piece.
+func (p *peer) relay(stream int, r record, from int) {
+	for f := range frames(stream, r, from, p.node.chunk) {
+		p.publish(f)
+	}
+}
+
+// frames cuts a message into pieces. The frame is the same one each time.
+func frames(stream int, r record, from, chunk int) iter.Seq[*frame] {
+	return func(yield func(*frame) bool) {
+		f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(len(r.body)), raw: uint32(r.raw)}
+		if r.raw != len(r.body) {
+			f.flags = flagPacked
+		}
+		for {
+			end := min(len(r.body), from+chunk)
+			f.offset, f.piece = uint32(from), r.body[from:end]
+			if from = end; !yield(&f) || from >= len(r.body) {
+				return
+			}
 		}
 	}
 }
 
-// publish fills in what all frames to this peer have, and sends one.
+// publish sends a frame over NATS.
 func (p *peer) publish(f *frame) {
+	p.stamp(f)
+	p.node.publish(f)
+}
+
+// stamp fills in what all frames to this peer have.
+func (p *peer) stamp(f *frame) {
+	n := p.node
+	f.from, f.to, f.run, f.life = uint32(n.opt.Self), uint32(p.id), n.run, n.life
+	if f.kind != kindData {
+		f.total, f.raw = uint32(len(f.piece)), uint32(len(f.piece))
+	}
 	p.mu.Lock()
 	in := &p.in[exchanges]
 	f.got, f.stable = in.next, in.stable
 	in.said = max(in.said, in.next)
 	p.mu.Unlock()
-	p.node.publish(p.id, f)
 }
 
 // take waits for the next message of a stream; of a talk, as long as the peer is in the life that is named.
@@ -245,7 +276,7 @@ func (p *peer) clock(now time.Time) {
 
 // greet says hello to the life that it names, 0 where none is known.
 func (p *peer) greet(echo uint64, settled bool) {
-	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable, Identity: p.node.opt.Identity}
+	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable, Identity: p.node.opt.Identity, Door: p.node.sign()}
 	p.mu.Lock()
 	for s := range p.in {
 		h.Next[s] = p.in[s].next
@@ -271,6 +302,7 @@ func (p *peer) greeted(h hello) {
 		p.greet(h.Life, known)
 		return
 	}
+	p.way.learn(h.Door)
 	lost, lacks := p.settle(h)
 	again := p.unheard()
 	p.mu.Unlock()

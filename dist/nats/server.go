@@ -27,6 +27,8 @@ type Credentials struct {
 	Routes *tls.Config // between the servers inside the agents' processes, at both ends
 	Client *tls.Config // towards a cluster that is there already; nil: what its URL says
 	File   string      // credentials for it: nkey and JWT
+
+	member *member // of ReadCredentials
 }
 
 // client is what a connection to a cluster of others takes of them.

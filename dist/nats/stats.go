@@ -8,6 +8,7 @@ type stats struct {
 	refused, dropped, trouble atomic.Uint64
 	sentFrames, sentBytes     atomic.Uint64
 	gotFrames, gotBytes       atomic.Uint64
+	direct                    atomic.Uint64
 }
 
 // Stats is what a node has done so far.
@@ -19,11 +20,12 @@ type Stats struct {
 	Trouble               uint64 // reports of the connection: reconnects, messages that were dropped
 	SentFrames, GotFrames uint64
 	SentBytes, GotBytes   uint64 // of all frames
+	Direct                uint64 // frames that came by the direct way, not over NATS
 }
 
 // Stats returns the counters.
 func (n *Node) Stats() Stats {
 	s := &n.stats
 	return Stats{Messages: s.messages.Load(), Asked: s.asked.Load(), Repeated: s.repeated.Load(), Refused: s.refused.Load(), Dropped: s.dropped.Load(),
-		Trouble: s.trouble.Load(), SentFrames: s.sentFrames.Load(), GotFrames: s.gotFrames.Load(), SentBytes: s.sentBytes.Load(), GotBytes: s.gotBytes.Load()}
+		Trouble: s.trouble.Load(), SentFrames: s.sentFrames.Load(), GotFrames: s.gotFrames.Load(), SentBytes: s.sentBytes.Load(), GotBytes: s.gotBytes.Load(), Direct: s.direct.Load()}
 }

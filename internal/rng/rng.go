@@ -19,10 +19,7 @@ type Stream struct {
 
 // New returns the stream of a run seed, a stream name and a key. Keys of different lengths are different keys.
 func New(seed uint64, name string, key ...uint64) Stream {
-	h := mix(seed ^ 0x6673706461000000 ^ Version)
-	for i := 0; i < len(name); i++ {
-		h = mix(h ^ uint64(name[i]) + golden)
-	}
+	h := Base(seed, name)
 	for _, k := range key {
 		h = mix(mix(h+golden) ^ k)
 	}

@@ -63,11 +63,13 @@ type State struct {
 	X   device.Vector   // the model, length d
 	Aux []device.Vector // as named by Algorithm.Aux, each of length d
 
+	at      device.Vector   // where the model stands in this iteration, of algorithms that move it in Mix
 	g       device.Vector   // gradient of the current iteration; nothing of it lasts
 	scratch []device.Vector // as many as Scratcher.Scratch says; nothing of them lasts
 	fade    fading          // of NEXT: a function of the iteration, kept from the one before
 
 	terms []device.Term
+	base  []device.Term
 	to    []device.Term
 	parts []device.Part
 	own   device.Part // of CHOCO: what the agent speaks in this iteration
@@ -181,7 +183,7 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 	}
 }
 
-// SendModel is Send of s.X for algorithms that write all of s.X anew before they return from Local, as what it returns is where the model
+// SendModel is Send of s.X for algorithms that write all of s.X anew before the iteration ends, as what it returns is where the model
 // stands that was sent. On links that carry all of it nothing is copied.
 func (s *State) SendModel(r *Round) (x device.Vector) {
 	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Trade == nil {

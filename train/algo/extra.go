@@ -30,15 +30,14 @@ func (EXTRA) Aux() []string { return []string{"q"} }
 func (EXTRA) Tracked(alpha, eta float64) (string, float64) { return "q", alpha }
 
 func (a EXTRA) Local(s *State, r *Round) error {
-	x := s.SendModel(r)
-	if err := r.Grad(s.g, x); err != nil {
-		return err
-	}
-	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -r.Alpha, V: s.g}, device.Term{A: -1, V: s.Aux[extraQ]})
-	return nil
+	s.at = s.SendModel(r)
+	return r.Grad(s.g, s.at)
 }
 
+// Mix moves the model at once by what is its own and by what it heard: one pass over memory in place of two.
 func (a EXTRA) Mix(s *State, r *Round) error {
-	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X}, device.Term{A: a.Delta, V: s.Aux[extraQ]})
+	q := s.Aux[extraQ]
+	s.CombineDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X},
+		[]device.Term{{A: 1, V: s.at}, {A: -r.Alpha, V: s.g}, {A: -1, V: q}}, device.Term{A: a.Delta, V: q})
 	return nil
 }

@@ -21,43 +21,75 @@ func ActiveWeight(l *Link) float64 { return l.Weight }
 // AddDifferences adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that were heard, of the k-th vector they carry.
 // Whole vectors from several links are added up in one pass that reads each of them once, and S is rounded before it is spread.
 func (s *State) AddDifferences(r *Round, k int, w Weight, to ...device.Term) {
-	s.terms = s.terms[:0]
-	var own device.Vector
-	for i := range r.Links {
-		l := &r.Links[i]
-		switch {
-		case len(l.Heard) <= k:
-		case l.Mask == nil:
-			own = l.Own[k] // the same over all such links
-			s.terms = append(s.terms, device.Term{A: w(l), V: l.Heard[k]})
-		default:
-			s.Dev.AddDiff(l.Own[k], l.Heard[k], l.Mask, s.scaled(w(l), to)...)
-		}
-	}
-	switch n := len(s.terms); {
-	case n == 0:
-	case n == 1:
+	s.addMasked(r, k, w, to)
+	switch own := s.hearWhole(r, k, w); len(s.terms) {
+	case 0:
+	case 1:
 		s.Dev.AddDiff(own, s.terms[0].V, nil, s.scaled(s.terms[0].A, to)...)
-	case r.Common != nil && n == len(r.Links) && equalFactors(s.terms):
-		s.addCommonDiffs(r, k, own, to)
 	default:
-		s.Dev.AddDiffs(device.Term{}, own, s.terms, s.scaled(1, to)...)
+		start := s.share(r, k, own)
+		s.Dev.AddDiffs(start, own, s.terms, s.scaled(1, to)...)
 	}
 }
 
-// addCommonDiffs does what AddDifferences does where an agent hears all others and weighs them alike, with s.terms what was heard. All n agents
-// then share the sum T = Σ (first - x) over all, first what the agent with the lowest number posted, and
+// CombineDifferences is dst.V = Σ A·V over base and then AddDifferences with dst before the terms: to the bit, and where several links carry
+// whole vectors in one pass. dst.V may be a vector of base and no other operand.
+func (s *State) CombineDifferences(r *Round, k int, w Weight, dst device.Term, base []device.Term, to ...device.Term) {
+	s.base = append(s.base[:0], base...)
+	own := s.hearWhole(r, k, w)
+	if len(s.terms) < 2 || len(s.terms) < len(r.Links) && s.masked(r) {
+		s.Dev.Combine(dst.V, s.base...)
+		s.base = append(append(s.base[:0], dst), to...)
+		s.AddDifferences(r, k, w, s.base...)
+		return
+	}
+	start := s.share(r, k, own)
+	s.Dev.CombineDiffs(dst, s.base, start, own, s.terms, s.scaled(1, to)...)
+}
+
+// masked tells whether a link carries some coordinates only.
+func (s *State) masked(r *Round) bool {
+	return slices.ContainsFunc(r.Links, func(l Link) bool { return l.Mask != nil })
+}
+
+// addMasked adds the differences on links that carry some coordinates, one after the other.
+func (s *State) addMasked(r *Round, k int, w Weight, to []device.Term) {
+	for i := range r.Links {
+		if l := &r.Links[i]; l.Mask != nil && len(l.Heard) > k {
+			s.Dev.AddDiff(l.Own[k], l.Heard[k], l.Mask, s.scaled(w(l), to)...)
+		}
+	}
+}
+
+// hearWhole makes s.terms what was heard over links that carry all coordinates, and returns what the agent posted there.
+func (s *State) hearWhole(r *Round, k int, w Weight) (own device.Vector) {
+	s.terms = s.terms[:0]
+	for i := range r.Links {
+		if l := &r.Links[i]; l.Mask == nil && len(l.Heard) > k {
+			own = l.Own[k] // the same over all such links
+			s.terms = append(s.terms, device.Term{A: w(l), V: l.Heard[k]})
+		}
+	}
+	return own
+}
+
+// share returns with what the sum of differences over s.terms starts: nothing, but where an agent hears all others and weighs them alike. All n
+// agents then share the sum T = Σ (first - x) over all, first what the agent with the lowest number posted, and
 //
 //	S = w·T + w·n·(own - first)
 //
-// so that each reads two vectors and not n. It is made of differences, too: a sum of the vectors themselves would round as they do.
-func (s *State) addCommonDiffs(r *Round, k int, own device.Vector, to []device.Term) {
+// so that each reads two vectors and not n; s.terms becomes that one difference. The sum is made of differences, too: a sum of the vectors
+// themselves would round as they do.
+func (s *State) share(r *Round, k int, own device.Vector) (start device.Term) {
+	if r.Common == nil || len(s.terms) != len(r.Links) || !equalFactors(s.terms) {
+		return start
+	}
 	n, w := len(s.terms)+1, s.terms[0].A
 	s.inOrder(r, own)
 	first := s.terms[0].V
-	sum := r.Common(k, s.fill.diffs)
+	start = device.Term{A: w, V: r.Common(k, s.fill.diffs)}
 	s.terms = append(s.terms[:0], device.Term{A: w * float64(n), V: first})
-	s.Dev.AddDiffs(device.Term{A: w, V: sum}, own, s.terms, s.scaled(1, to)...)
+	return start
 }
 
 // inOrder sets own among what was heard over all links, by the agents' numbers, and all factors to 1.

@@ -37,24 +37,21 @@ func (a ProxGPDA) Local(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return &LonelyError{Algorithm: a.Name(), T: r.T, Self: r.Self}
 	}
-	x := s.SendModel(r)
-	if err := r.Grad(s.g, x); err != nil {
-		return err
-	}
-	step := a.step(r)
-	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -step, V: s.g}, device.Term{A: -step, V: s.Aux[proxLambda]})
-	return nil
+	s.at = s.SendModel(r)
+	return r.Grad(s.g, s.at)
 }
 
 func (a ProxGPDA) step(r *Round) float64 { return 1 / (2 * a.Rho * float64(len(r.Links))) }
 
-// Mix has the due step of lambda, whose part in x is as large as the penalty's.
+// Mix moves the model in one pass, with the due step of lambda, whose part in x is as large as the penalty's.
 func (a ProxGPDA) Mix(s *State, r *Round) error {
 	dual := a.Rho
 	if r.T == 0 {
 		dual = 0
 	}
-	s.AddDifferences(r, 0, Unit, device.Term{A: -a.step(r) * (a.Rho + dual), V: s.X}, device.Term{A: dual, V: s.Aux[proxLambda]})
+	step, lambda := a.step(r), s.Aux[proxLambda]
+	s.CombineDifferences(r, 0, Unit, device.Term{A: -step * (a.Rho + dual), V: s.X},
+		[]device.Term{{A: 1, V: s.at}, {A: -step, V: s.g}, {A: -step, V: lambda}}, device.Term{A: dual, V: lambda})
 	return nil
 }
 

@@ -59,7 +59,7 @@ func takesArgs() *gotypes.Signature {
 
 // tiler writes one micro-kernel.
 type tiler struct {
-	*build.Context
+	asm *build.Context // not embedded: a wrapper of each of its thousands of methods takes long to compile
 	set
 	tall, wide int
 	args       reg.GPVirtual
@@ -77,7 +77,7 @@ func tile(c *build.Context, s set, rows, vectors int) {
 	c.Pragma("noescape")
 	c.Doc(fmt.Sprintf("%s computes C = alpha·A·B + beta·C for %d rows and %d vectors of %d columns, the last vector with last columns.",
 		name, rows, vectors, s.lanes))
-	t := &tiler{Context: c, set: s, tall: rows, wide: vectors, args: c.GP64()}
+	t := &tiler{asm: c, set: s, tall: rows, wide: vectors, args: c.GP64()}
 	c.Load(c.Param("args"), t.args)
 	t.lastMask()
 	t.touch()
@@ -95,8 +95,8 @@ func (t *tiler) field(name string) operand.Mem { return operand.Mem{Base: t.args
 
 // get loads a field.
 func (t *tiler) get(name string) reg.GPVirtual {
-	r := t.GP64()
-	t.MOVQ(t.field(name), r)
+	r := t.asm.GP64()
+	t.asm.MOVQ(t.field(name), r)
 	return r
 }
 
@@ -105,12 +105,12 @@ func (t *tiler) lastMask() {
 	if !t.masked {
 		return
 	}
-	t.MOVQ(t.field("last"), reg.RCX)
-	bits, k := t.GP32(), t.K()
-	t.MOVL(operand.U32(1), bits)
-	t.SHLL(reg.CL, bits)
-	t.DECL(bits)
-	t.KMOVW(bits, k)
+	t.asm.MOVQ(t.field("last"), reg.RCX)
+	bits, k := t.asm.GP32(), t.asm.K()
+	t.asm.MOVL(operand.U32(1), bits)
+	t.asm.SHLL(reg.CL, bits)
+	t.asm.DECL(bits)
+	t.asm.KMOVW(bits, k)
 	t.mask = k
 }
 
@@ -118,27 +118,27 @@ func (t *tiler) lastMask() {
 // asking is not free.
 func (t *tiler) touch() {
 	const short = 32
-	t.CMPQ(t.field("runs"), operand.U8(1))
-	t.JNE(operand.LabelRef("touch"))
-	t.CMPQ(t.field("k"), operand.U8(short))
-	t.JLT(operand.LabelRef("touched"))
-	t.Label("touch")
+	t.asm.CMPQ(t.field("runs"), operand.U8(1))
+	t.asm.JNE(operand.LabelRef("touch"))
+	t.asm.CMPQ(t.field("k"), operand.U8(short))
+	t.asm.JLT(operand.LabelRef("touched"))
+	t.asm.Label("touch")
 	t.eachRow(func(row int, c reg.GPVirtual) {
 		for v := range t.wide {
 			if v*t.lanes*4%64 == 0 {
-				t.PREFETCHT0(operand.Mem{Base: c, Disp: v * t.lanes * 4})
+				t.asm.PREFETCHT0(operand.Mem{Base: c, Disp: v * t.lanes * 4})
 			}
 		}
 	})
-	t.Label("touched")
+	t.asm.Label("touched")
 }
 
 // rows returns where the number of A of each row lies. Seven rows of a half are within reach of one pointer to it, for an address is a
 // base and a stride times 1, 2, 4 or 8.
 func (t *tiler) rows(half1, half2 reg.GPVirtual) []operand.Mem {
-	one, three, five := t.get("ars"), t.GP64(), t.GP64()
-	t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
-	t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 4}, five)
+	one, three, five := t.get("ars"), t.asm.GP64(), t.asm.GP64()
+	t.asm.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
+	t.asm.LEAQ(operand.Mem{Base: one, Index: one, Scale: 4}, five)
 	reach := []operand.Mem{{}, {Index: one, Scale: 1}, {Index: one, Scale: 2}, {Index: three, Scale: 1},
 		{Index: one, Scale: 4}, {Index: five, Scale: 1}, {Index: three, Scale: 2}}
 	all := make([]operand.Mem, t.tall)
@@ -162,53 +162,53 @@ func (t *tiler) products() {
 	rows := t.rows(a[0], a[1])
 	a = a[:min(2, t.tall)]
 	next, step := t.get("ahead"), t.get("step")
-	t.ADDQ(a[0], next)
+	t.asm.ADDQ(a[0], next)
 	t.clearAll()
-	k, runs, groups := t.GP64(), t.GP64(), t.get("groups")
-	t.Label("group")
-	t.MOVQ(t.field("runs"), runs)
-	t.Label("run")
-	t.MOVQ(t.field("k"), k)
-	t.Label("products")
-	t.PREFETCHT0(operand.Mem{Base: next})
-	t.ADDQ(step, next)
+	k, runs, groups := t.asm.GP64(), t.asm.GP64(), t.get("groups")
+	t.asm.Label("group")
+	t.asm.MOVQ(t.field("runs"), runs)
+	t.asm.Label("run")
+	t.asm.MOVQ(t.field("k"), k)
+	t.asm.Label("products")
+	t.asm.PREFETCHT0(operand.Mem{Base: next})
+	t.asm.ADDQ(step, next)
 	row := make([]reg.VecVirtual, t.wide)
 	for v := range row {
-		row[v] = t.vector(t.Context)
+		row[v] = t.vector(t.asm)
 		from := operand.Mem{Base: b, Disp: v * t.lanes * 4}
 		if t.masked && v == t.wide-1 {
-			t.VMOVUPS_Z(from, t.mask, row[v])
+			t.asm.VMOVUPS_Z(from, t.mask, row[v])
 		} else {
-			t.VMOVUPS(from, row[v])
+			t.asm.VMOVUPS(from, row[v])
 		}
 	}
 	for i, accs := range t.acc {
-		x := t.vector(t.Context)
-		t.VBROADCASTSS(rows[i], x)
+		x := t.vector(t.asm)
+		t.asm.VBROADCASTSS(rows[i], x)
 		for v, acc := range accs {
-			t.VFMADD231PS(row[v], x, acc)
+			t.asm.VFMADD231PS(row[v], x, acc)
 		}
 	}
-	t.ADDQ(brs, b)
+	t.asm.ADDQ(brs, b)
 	for _, p := range a {
-		t.ADDQ(acs, p)
+		t.asm.ADDQ(acs, p)
 	}
-	t.DECQ(k)
-	t.JNZ(operand.LabelRef("products"))
-	t.ADDQ(t.field("bjump"), b)
+	t.asm.DECQ(k)
+	t.asm.JNZ(operand.LabelRef("products"))
+	t.asm.ADDQ(t.field("bjump"), b)
 	for _, p := range a {
-		t.ADDQ(t.field("ajump"), p)
+		t.asm.ADDQ(t.field("ajump"), p)
 	}
-	t.DECQ(runs)
-	t.JNZ(operand.LabelRef("run"))
-	t.DECQ(groups)
-	t.JLE(operand.LabelRef("sums")) // no groups are one
-	t.ADDQ(t.field("bgap"), b)
+	t.asm.DECQ(runs)
+	t.asm.JNZ(operand.LabelRef("run"))
+	t.asm.DECQ(groups)
+	t.asm.JLE(operand.LabelRef("sums")) // no groups are one
+	t.asm.ADDQ(t.field("bgap"), b)
 	for _, p := range a {
-		t.ADDQ(t.field("agap"), p)
+		t.asm.ADDQ(t.field("agap"), p)
 	}
-	t.JMP(operand.LabelRef("group"))
-	t.Label("sums")
+	t.asm.JMP(operand.LabelRef("group"))
+	t.asm.Label("sums")
 }
 
 // clearAll makes the accumulators, all zero.
@@ -216,8 +216,8 @@ func (t *tiler) clearAll() {
 	t.acc = make([][]reg.VecVirtual, t.tall)
 	for i := range t.acc {
 		for range t.wide {
-			v := t.vector(t.Context)
-			t.clear(t.Context, v)
+			v := t.vector(t.asm)
+			t.clear(t.asm, v)
 			t.acc[i] = append(t.acc[i], v)
 		}
 	}
@@ -226,28 +226,28 @@ func (t *tiler) clearAll() {
 // finish writes C = alpha·acc + beta·C: the product with beta is rounded, the one with alpha is fused. Where beta is zero C is not
 // read, so that what it held cannot matter.
 func (t *tiler) finish() {
-	alpha, beta := t.vector(t.Context), t.vector(t.Context)
-	t.VBROADCASTSS(t.field("alpha"), alpha)
-	t.VBROADCASTSS(t.field("beta"), beta)
+	alpha, beta := t.vector(t.asm), t.vector(t.asm)
+	t.asm.VBROADCASTSS(t.field("alpha"), alpha)
+	t.asm.VBROADCASTSS(t.field("beta"), beta)
 	if !t.masked { // the accumulators leave 16 − 12 − 2 registers: one for the mask, one for what is loaded
 		t.loadMask()
 	}
-	bits := t.GP32()
-	t.MOVL(t.field("beta"), bits)
-	t.ADDL(bits, bits) // without its sign
-	t.JZ(operand.LabelRef("overwrite"))
+	bits := t.asm.GP32()
+	t.asm.MOVL(t.field("beta"), bits)
+	t.asm.ADDL(bits, bits) // without its sign
+	t.asm.JZ(operand.LabelRef("overwrite"))
 	t.eachVector(func(acc reg.VecVirtual, at operand.Mem, last bool) {
-		old := t.vector(t.Context)
+		old := t.vector(t.asm)
 		t.load(at, old, last)
-		t.VMULPS(beta, old, old)
-		t.VFMADD231PS(alpha, acc, old)
+		t.asm.VMULPS(beta, old, old)
+		t.asm.VFMADD231PS(alpha, acc, old)
 		t.store(old, at, last)
 	})
-	t.VZEROUPPER()
-	t.RET()
-	t.Label("overwrite")
+	t.asm.VZEROUPPER()
+	t.asm.RET()
+	t.asm.Label("overwrite")
 	t.eachVector(func(acc reg.VecVirtual, at operand.Mem, last bool) {
-		t.VMULPS(alpha, acc, acc)
+		t.asm.VMULPS(alpha, acc, acc)
 		t.store(acc, at, last)
 	})
 }
@@ -259,9 +259,9 @@ func (t *tiler) eachRow(do func(row int, c reg.GPVirtual)) {
 		switch i {
 		case 0:
 		case t.first():
-			t.MOVQ(t.field("c2"), c)
+			t.asm.MOVQ(t.field("c2"), c)
 		default:
-			t.ADDQ(ldc, c)
+			t.asm.ADDQ(ldc, c)
 		}
 		do(i, c)
 	}
@@ -294,31 +294,31 @@ func masks(c *build.Context, lanes int) {
 // loadMask makes the mask in a vector, whose signs it is: eight numbers out of a row of ones and zeros, the window moved to where `last`
 // ones are left. It is made when needed, for during the products there is no register to keep it in.
 func (t *tiler) loadMask() {
-	at, last, mask := t.GP64(), t.get("last"), t.YMM()
-	t.NEGQ(last)
-	t.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(maskTable), t.lanes*4), at)
-	t.VMOVUPS(operand.Mem{Base: at, Index: last, Scale: 4}, mask)
+	at, last, mask := t.asm.GP64(), t.get("last"), t.asm.YMM()
+	t.asm.NEGQ(last)
+	t.asm.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(maskTable), t.lanes*4), at)
+	t.asm.VMOVUPS(operand.Mem{Base: at, Index: last, Scale: 4}, mask)
 	t.mask = mask
 }
 
 func (t *tiler) load(from operand.Mem, v reg.VecVirtual, last bool) {
 	switch {
 	case !last:
-		t.VMOVUPS(from, v)
+		t.asm.VMOVUPS(from, v)
 	case t.masked:
-		t.VMOVUPS_Z(from, t.mask, v)
+		t.asm.VMOVUPS_Z(from, t.mask, v)
 	default:
-		t.VMASKMOVPS(from, t.mask, v)
+		t.asm.VMASKMOVPS(from, t.mask, v)
 	}
 }
 
 func (t *tiler) store(v reg.VecVirtual, to operand.Mem, last bool) {
 	switch {
 	case !last:
-		t.VMOVUPS(v, to)
+		t.asm.VMOVUPS(v, to)
 	case t.masked:
-		t.VMOVUPS(v, t.mask, to)
+		t.asm.VMOVUPS(v, t.mask, to)
 	default:
-		t.VMASKMOVPS(v, t.mask, to)
+		t.asm.VMASKMOVPS(v, t.mask, to)
 	}
 }

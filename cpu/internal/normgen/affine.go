@@ -32,11 +32,11 @@ func affine(c *build.Context, s set, variant affineVariant) {
 		row: func(w *walk, vectors int, masked bool) {
 			for v := range vectors {
 				x := w.load(w.element("x", v), masked)
-				w.VSUBPS(mean[v], x, x)
-				w.VMULPS(scale[v], x, x)
-				w.VADDPS(shift[v], x, x)
+				w.asm.VSUBPS(mean[v], x, x)
+				w.asm.VMULPS(scale[v], x, x)
+				w.asm.VADDPS(shift[v], x, x)
 				if variant.add {
-					w.VADDPS(w.load(w.element("z", v), masked), x, x)
+					w.asm.VADDPS(w.load(w.element("z", v), masked), x, x)
 				}
 				if variant.relu {
 					x = w.where(notLE, x, zero, x)

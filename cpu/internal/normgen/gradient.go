@@ -36,11 +36,11 @@ func gradient(c *build.Context, s set, variant gradientVariant) {
 				if variant.relu {
 					dy = w.where(greater, w.load(w.element("y", v), masked), zero, dy)
 				}
-				w.VSUBPS(mean[v], x, x)
-				w.VMULPS(b[v], x, x)
-				w.VADDPS(e[v], x, x)
-				w.VMULPS(a[v], dy, dy)
-				w.VADDPS(x, dy, dy)
+				w.asm.VSUBPS(mean[v], x, x)
+				w.asm.VMULPS(b[v], x, x)
+				w.asm.VADDPS(e[v], x, x)
+				w.asm.VMULPS(a[v], dy, dy)
+				w.asm.VADDPS(x, dy, dy)
 				w.put(dy, "dx", v, masked)
 			}
 		},

@@ -39,89 +39,89 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	}
 	if p.asks {
 		base[future] = p.bytes("ahead")
-		p.ADDQ(base[p.sources[0]], base[future])
+		p.asm.ADDQ(base[p.sources[0]], base[future])
 	}
 	for _, o := range sorted(outputs) {
 		outputs[o] = p.pointer(o)
 	}
-	p.offset = p.GP64()
-	p.Label("pixels")
-	p.XORQ(p.offset, p.offset)
-	p.Label("vectors")
-	left := p.GP64()
-	p.MOVQ(p.size, left)
-	p.SUBQ(p.offset, left)
-	p.CMPQ(left, operand.U32(uint32(p.wide*p.lanes*floatSize)))
-	p.JLT(operand.LabelRef("single"))
+	p.offset = p.asm.GP64()
+	p.asm.Label("pixels")
+	p.asm.XORQ(p.offset, p.offset)
+	p.asm.Label("vectors")
+	left := p.asm.GP64()
+	p.asm.MOVQ(p.size, left)
+	p.asm.SUBQ(p.offset, left)
+	p.asm.CMPQ(left, operand.U32(uint32(p.wide*p.lanes*floatSize)))
+	p.asm.JLT(operand.LabelRef("single"))
 	p.group("", base, p.wide, false)
-	p.JMP(operand.LabelRef("vectors"))
-	p.Label("single")
-	p.CMPQ(left, operand.U8(p.lanes*floatSize))
-	p.JLT(operand.LabelRef("tail"))
+	p.asm.JMP(operand.LabelRef("vectors"))
+	p.asm.Label("single")
+	p.asm.CMPQ(left, operand.U8(p.lanes*floatSize))
+	p.asm.JLT(operand.LabelRef("tail"))
 	p.group("Single", base, 1, false)
-	p.JMP(operand.LabelRef("vectors"))
-	p.Label("tail")
-	p.SHRQ(operand.U8(2), left)
-	p.JZ(operand.LabelRef("next"))
+	p.asm.JMP(operand.LabelRef("vectors"))
+	p.asm.Label("tail")
+	p.asm.SHRQ(operand.U8(2), left)
+	p.asm.JZ(operand.LabelRef("next"))
 	p.lastMask(left)
 	p.group("Tail", base, 1, true)
-	p.Label("next")
+	p.asm.Label("next")
 	for _, s := range sorted(base) {
 		p.move(base[s], sourceStep)
 	}
 	for _, o := range sorted(outputs) {
 		p.move(outputs[o], outputStep)
 	}
-	p.DECQ(pixels)
-	p.JNZ(operand.LabelRef("pixels"))
-	p.VZEROUPPER()
-	p.RET()
+	p.asm.DECQ(pixels)
+	p.asm.JNZ(operand.LabelRef("pixels"))
+	p.asm.VZEROUPPER()
+	p.asm.RET()
 }
 
 // move moves a pointer by a parameter, or by a pixel.
 func (p *pooling) move(pointer reg.GPVirtual, step string) {
 	if step == "" {
-		p.ADDQ(p.size, pointer)
+		p.asm.ADDQ(p.size, pointer)
 		return
 	}
 	by := p.pointer(step)
-	p.LEAQ(operand.Mem{Base: pointer, Index: by, Scale: floatSize}, pointer)
+	p.asm.LEAQ(operand.Mem{Base: pointer, Index: by, Scale: floatSize}, pointer)
 }
 
 // group does some vectors of a pixel.
 func (p *pooling) group(suffix string, base map[string]reg.GPVirtual, vectors int, masked bool) {
 	p.index = p.new()
 	across, down := p.new(), p.new()
-	p.VBROADCASTSS(p.address("first"), p.index)
-	p.VBROADCASTSS(p.address("across"), across)
-	p.VBROADCASTSS(p.address("down"), down)
-	row, at := p.GP64(), p.GP64() // within all sources
-	p.MOVQ(p.offset, row)
+	p.asm.VBROADCASTSS(p.address("first"), p.index)
+	p.asm.VBROADCASTSS(p.address("across"), across)
+	p.asm.VBROADCASTSS(p.address("down"), down)
+	row, at := p.asm.GP64(), p.asm.GP64() // within all sources
+	p.asm.MOVQ(p.offset, row)
 	var from []operand.Mem
 	for _, s := range p.sources {
 		from = append(from, operand.Mem{Base: base[s], Index: at, Scale: 1})
 	}
-	p.MOVQ(row, at)
+	p.asm.MOVQ(row, at)
 	p.before(p, from, vectors, masked)
-	rows, cols := p.pointer("rows"), p.GP64()
-	p.Label("rows" + suffix)
-	p.MOVQ(row, at)
-	p.Load(p.Param("cols"), cols)
-	p.Label("cols" + suffix)
+	rows, cols := p.pointer("rows"), p.asm.GP64()
+	p.asm.Label("rows" + suffix)
+	p.asm.MOVQ(row, at)
+	p.asm.Load(p.asm.Param("cols"), cols)
+	p.asm.Label("cols" + suffix)
 	for v := 0; p.asks && v < vectors; v++ {
-		p.PREFETCHT0(p.next(operand.Mem{Base: base[future], Index: at, Scale: 1}, v))
+		p.asm.PREFETCHT0(p.next(operand.Mem{Base: base[future], Index: at, Scale: 1}, v))
 	}
 	p.look(p, from, vectors, masked)
-	p.VADDPS(across, p.index, p.index)
-	p.ADDQ(p.size, at)
-	p.DECQ(cols)
-	p.JNZ(operand.LabelRef("cols" + suffix))
-	p.VADDPS(down, p.index, p.index)
+	p.asm.VADDPS(across, p.index, p.index)
+	p.asm.ADDQ(p.size, at)
+	p.asm.DECQ(cols)
+	p.asm.JNZ(operand.LabelRef("cols" + suffix))
+	p.asm.VADDPS(down, p.index, p.index)
 	p.move(row, "line")
-	p.DECQ(rows)
-	p.JNZ(operand.LabelRef("rows" + suffix))
+	p.asm.DECQ(rows)
+	p.asm.JNZ(operand.LabelRef("rows" + suffix))
 	p.after(p, vectors, masked)
-	p.ADDQ(operand.U32(uint32(vectors*p.lanes*floatSize)), p.offset)
+	p.asm.ADDQ(operand.U32(uint32(vectors*p.lanes*floatSize)), p.offset)
 }
 
 // output is the place of vector v of a pixel.
@@ -139,12 +139,12 @@ func maxPool(c *build.Context, s set) {
 	outputs := map[string]reg.GPVirtual{"y": nil, "at": nil}
 	var best, at []reg.VecVirtual
 	p := &pooling{
-		code: code{Context: c, set: s}, sources: []string{"x"}, asks: true,
+		code: code{asm: c, set: s}, sources: []string{"x"}, asks: true,
 		before: func(p *pooling, from []operand.Mem, vectors int, masked bool) {
 			best, at = make([]reg.VecVirtual, vectors), make([]reg.VecVirtual, vectors)
 			for v := range vectors {
 				best[v], at[v] = p.load(p.next(from[0], v), masked), p.new()
-				p.VMOVAPS(p.index, at[v])
+				p.asm.VMOVAPS(p.index, at[v])
 			}
 		},
 		look: func(p *pooling, from []operand.Mem, vectors int, masked bool) {
@@ -169,20 +169,20 @@ func maxPool(c *build.Context, s set) {
 // lead puts x, and its place, into best and at where it takes over.
 func (p *pooling) lead(x, best, at reg.VecVirtual) {
 	if p.masked {
-		number, larger := p.K(), p.K()
-		p.VCMPPS(ordered, best, best, number)
-		p.VCMPPS(notLE, best, x, larger)
-		p.KANDW(number, larger, larger)
-		p.VMOVAPS(x, larger, best)
-		p.VMOVAPS(p.index, larger, at)
+		number, larger := p.asm.K(), p.asm.K()
+		p.asm.VCMPPS(ordered, best, best, number)
+		p.asm.VCMPPS(notLE, best, x, larger)
+		p.asm.KANDW(number, larger, larger)
+		p.asm.VMOVAPS(x, larger, best)
+		p.asm.VMOVAPS(p.index, larger, at)
 		return
 	}
 	number, larger := p.new(), p.new()
-	p.VCMPPS(ordered, best, best, number)
-	p.VCMPPS(notLE, best, x, larger)
-	p.VANDPS(number, larger, larger)
-	p.VBLENDVPS(larger, x, best, best)
-	p.VBLENDVPS(larger, p.index, at, at)
+	p.asm.VCMPPS(ordered, best, best, number)
+	p.asm.VCMPPS(notLE, best, x, larger)
+	p.asm.VANDPS(number, larger, larger)
+	p.asm.VBLENDVPS(larger, x, best, best)
+	p.asm.VBLENDVPS(larger, p.index, at, at)
 }
 
 // maxPoolGrad writes the sums of what windows send to a pixel, in float32, from +0 on.
@@ -190,7 +190,7 @@ func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
 	outputs := map[string]reg.GPVirtual{"dx": nil}
 	var sum []reg.VecVirtual
 	p := &pooling{
-		code: code{Context: c, set: s}, sources: []string{"dy", "at"}, stream: stream,
+		code: code{asm: c, set: s}, sources: []string{"dy", "at"}, stream: stream,
 		before: func(p *pooling, _ []operand.Mem, vectors int, _ bool) {
 			sum = make([]reg.VecVirtual, vectors)
 			for v := range sum {
@@ -217,12 +217,12 @@ func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
 // send adds dy where at is the place that is looked at.
 func (p *pooling) send(dy, at, sum reg.VecVirtual) {
 	if p.masked {
-		here := p.K()
-		p.VCMPPS(equal, p.index, at, here)
-		p.VADDPS(dy, sum, here, sum)
+		here := p.asm.K()
+		p.asm.VCMPPS(equal, p.index, at, here)
+		p.asm.VADDPS(dy, sum, here, sum)
 		return
 	}
-	p.VCMPPS(equal, p.index, at, at)
-	p.VANDPS(at, dy, dy)
-	p.VADDPS(dy, sum, sum) // the sum is never -0, so that adding +0 leaves its bits
+	p.asm.VCMPPS(equal, p.index, at, at)
+	p.asm.VANDPS(at, dy, dy)
+	p.asm.VADDPS(dy, sum, sum) // the sum is never -0, so that adding +0 leaves its bits
 }

@@ -49,42 +49,42 @@ func masks(c *build.Context, lanes int) {
 
 // code writes instructions for a set. Its mask is that of the last columns of a row.
 type code struct {
-	*build.Context
+	asm *build.Context // not embedded: a wrapper of each of its thousands of methods takes long to compile
 	set
 	mask reg.Register
 }
 
 func (k *code) pointer(name string) reg.GPVirtual {
-	r := k.GP64()
-	k.Load(k.Param(name), r)
+	r := k.asm.GP64()
+	k.asm.Load(k.asm.Param(name), r)
 	return r
 }
 
 // bytes loads a parameter that counts numbers and returns it in bytes.
 func (k *code) bytes(name string) reg.GPVirtual {
 	r := k.pointer(name)
-	k.SHLQ(operand.U8(2), r)
+	k.asm.SHLQ(operand.U8(2), r)
 	return r
 }
 
 // address is where a parameter lies.
 func (k *code) address(name string) operand.Mem {
-	p, err := k.Param(name).Resolve()
+	p, err := k.asm.Param(name).Resolve()
 	if err != nil {
 		panic("normgen: " + err.Error())
 	}
 	return p.Addr
 }
 
-func (k *code) new() reg.VecVirtual { return k.vector(k.Context) }
+func (k *code) new() reg.VecVirtual { return k.vector(k.asm) }
 
 // zero returns a vector of zeros.
 func (k *code) zero() reg.VecVirtual {
 	v := k.new()
 	if k.masked {
-		k.VPXORD(v, v, v)
+		k.asm.VPXORD(v, v, v)
 	} else {
-		k.VXORPS(v, v, v)
+		k.asm.VXORPS(v, v, v)
 	}
 	return v
 }
@@ -92,22 +92,22 @@ func (k *code) zero() reg.VecVirtual {
 // lastMask makes the mask of the first n columns, n from 1 to lanes: a mask register, or a vector whose signs say so.
 func (k *code) lastMask(n reg.GPVirtual) {
 	if k.masked {
-		k.MOVQ(n, reg.RCX)
-		bits := k.GP32()
-		k.MOVL(operand.U32(1), bits)
-		k.SHLL(reg.CL, bits)
-		k.DECL(bits)
-		m := k.K()
-		k.KMOVW(bits, m)
+		k.asm.MOVQ(n, reg.RCX)
+		bits := k.asm.GP32()
+		k.asm.MOVL(operand.U32(1), bits)
+		k.asm.SHLL(reg.CL, bits)
+		k.asm.DECL(bits)
+		m := k.asm.K()
+		k.asm.KMOVW(bits, m)
 		k.mask = m
 		return
 	}
 	// Eight numbers out of a row of ones and zeros, the window moved to where n ones are left.
-	at, back, m := k.GP64(), k.GP64(), k.YMM()
-	k.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(maskTable), k.lanes*floatSize), at)
-	k.MOVQ(n, back)
-	k.NEGQ(back)
-	k.VMOVUPS(operand.Mem{Base: at, Index: back, Scale: 4}, m)
+	at, back, m := k.asm.GP64(), k.asm.GP64(), k.asm.YMM()
+	k.asm.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(maskTable), k.lanes*floatSize), at)
+	k.asm.MOVQ(n, back)
+	k.asm.NEGQ(back)
+	k.asm.VMOVUPS(operand.Mem{Base: at, Index: back, Scale: 4}, m)
 	k.mask = m
 }
 
@@ -116,11 +116,11 @@ func (k *code) load(from operand.Mem, masked bool) reg.VecVirtual {
 	v := k.new()
 	switch {
 	case !masked:
-		k.VMOVUPS(from, v)
+		k.asm.VMOVUPS(from, v)
 	case k.masked:
-		k.VMOVUPS_Z(from, k.mask, v)
+		k.asm.VMOVUPS_Z(from, k.mask, v)
 	default:
-		k.VMASKMOVPS(from, k.mask, v)
+		k.asm.VMASKMOVPS(from, k.mask, v)
 	}
 	return v
 }
@@ -128,18 +128,18 @@ func (k *code) load(from operand.Mem, masked bool) reg.VecVirtual {
 func (k *code) store(v reg.VecVirtual, to operand.Mem, masked bool) {
 	switch {
 	case !masked:
-		k.VMOVUPS(v, to)
+		k.asm.VMOVUPS(v, to)
 	case k.masked:
-		k.VMOVUPS(v, k.mask, to)
+		k.asm.VMOVUPS(v, k.mask, to)
 	default:
-		k.VMASKMOVPS(v, k.mask, to)
+		k.asm.VMASKMOVPS(v, k.mask, to)
 	}
 }
 
 // put stores a vector, past the cache if it is whole and so wanted.
 func (k *code) put(v reg.VecVirtual, to operand.Mem, masked, stream bool) {
 	if stream && !masked {
-		k.VMOVNTPS(v, to)
+		k.asm.VMOVNTPS(v, to)
 		return
 	}
 	k.store(v, to, masked)
@@ -149,13 +149,13 @@ func (k *code) put(v reg.VecVirtual, to operand.Mem, masked, stream bool) {
 func (k *code) where(predicate operand.U8, y, zero, v reg.VecVirtual) reg.VecVirtual {
 	to := k.new()
 	if k.masked {
-		m := k.K()
-		k.VCMPPS(predicate, zero, y, m)
-		k.VMOVAPS_Z(v, m, to)
+		m := k.asm.K()
+		k.asm.VCMPPS(predicate, zero, y, m)
+		k.asm.VMOVAPS_Z(v, m, to)
 		return to
 	}
-	k.VCMPPS(predicate, zero, y, to)
-	k.VANDPS(v, to, to)
+	k.asm.VCMPPS(predicate, zero, y, to)
+	k.asm.VANDPS(v, to, to)
 	return to
 }
 
@@ -167,12 +167,12 @@ func (k *code) half(v reg.VecVirtual, upper bool) reg.Register {
 	case !upper:
 		return v.AsX()
 	case k.masked:
-		h := k.YMM()
-		k.VEXTRACTF64X4(operand.U8(1), v, h)
+		h := k.asm.YMM()
+		k.asm.VEXTRACTF64X4(operand.U8(1), v, h)
 		return h
 	default:
-		h := k.XMM()
-		k.VEXTRACTF128(operand.U8(1), v, h)
+		h := k.asm.XMM()
+		k.asm.VEXTRACTF128(operand.U8(1), v, h)
 		return h
 	}
 }
@@ -180,8 +180,8 @@ func (k *code) half(v reg.VecVirtual, upper bool) reg.Register {
 // widen returns the numbers of v in float64, in two vectors.
 func (k *code) widen(v reg.VecVirtual) [2]reg.VecVirtual {
 	upper, w := k.half(v, true), [2]reg.VecVirtual{k.new(), k.new()}
-	k.VCVTPS2PD(k.half(v, false), w[0])
-	k.VCVTPS2PD(upper, w[1])
+	k.asm.VCVTPS2PD(k.half(v, false), w[0])
+	k.asm.VCVTPS2PD(upper, w[1])
 	return w
 }
 
@@ -192,7 +192,7 @@ func (k *code) loadWide(from operand.Mem, masked bool) [2]reg.VecVirtual {
 	}
 	w := [2]reg.VecVirtual{k.new(), k.new()}
 	for i, v := range w {
-		k.VCVTPS2PD(from.Offset(i*k.lanes/2*floatSize), v)
+		k.asm.VCVTPS2PD(from.Offset(i*k.lanes/2*floatSize), v)
 	}
 	return w
 }

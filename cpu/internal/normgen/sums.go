@@ -21,9 +21,9 @@ func moments(c *build.Context, s set) {
 		row: func(w *walk, vectors int, masked bool) {
 			for v := range vectors {
 				for i, x := range w.loadWide(w.element("x", v), masked) {
-					w.VSUBPD(shift[v][i], x, x)
-					w.VADDPD(x, s1[v][i], s1[v][i])
-					w.VFMADD231PD(x, x, s2[v][i])
+					w.asm.VSUBPD(shift[v][i], x, x)
+					w.asm.VADDPD(x, s1[v][i], s1[v][i])
+					w.asm.VFMADD231PD(x, x, s2[v][i])
 				}
 			}
 		},
@@ -45,7 +45,7 @@ func sums(c *build.Context, s set) {
 		row: func(w *walk, vectors int, masked bool) {
 			for v := range vectors {
 				for i, x := range w.loadWide(w.element("x", v), masked) {
-					w.VADDPD(x, s1[v][i], s1[v][i])
+					w.asm.VADDPD(x, s1[v][i], s1[v][i])
 				}
 			}
 		},
@@ -93,9 +93,9 @@ func gradSum(c *build.Context, s set, variant sumVariant) {
 					g = w.loadWide(w.element("dy", v), masked)
 				}
 				for i, x := range w.loadWide(w.element("x", v), masked) {
-					w.VSUBPD(mean[v][i], x, x)
-					w.VADDPD(g[i], s1[v][i], s1[v][i])
-					w.VFMADD231PD(g[i], x, s2[v][i])
+					w.asm.VSUBPD(mean[v][i], x, x)
+					w.asm.VADDPD(g[i], s1[v][i], s1[v][i])
+					w.asm.VFMADD231PD(g[i], x, s2[v][i])
 				}
 			}
 		},
@@ -118,22 +118,22 @@ func gradSum(c *build.Context, s set, variant sumVariant) {
 
 // fold writes the addition of the sums of a block to those of all.
 func fold(c *build.Context, s set) {
-	k := &code{Context: c, set: s}
+	k := &code{asm: c, set: s}
 	begin(c, "fold"+s.name, "func(n int, total, part *float64)", "adds part to total and makes part zero. n is a multiple of 16, and not 0.")
 	n, total, part, zero := k.pointer("n"), k.pointer("total"), k.pointer("part"), k.zero()
-	k.Label("again")
+	k.asm.Label("again")
 	v := k.new()
-	k.VMOVUPD(operand.Mem{Base: total}, v)
-	k.VADDPD(operand.Mem{Base: part}, v, v)
-	k.VMOVUPD(v, operand.Mem{Base: total})
-	k.VMOVUPD(zero, operand.Mem{Base: part})
+	k.asm.VMOVUPD(operand.Mem{Base: total}, v)
+	k.asm.VADDPD(operand.Mem{Base: part}, v, v)
+	k.asm.VMOVUPD(v, operand.Mem{Base: total})
+	k.asm.VMOVUPD(zero, operand.Mem{Base: part})
 	for _, p := range []reg.GPVirtual{total, part} {
-		k.ADDQ(operand.U8(s.lanes/2*sumSize), p)
+		k.asm.ADDQ(operand.U8(s.lanes/2*sumSize), p)
 	}
-	k.SUBQ(operand.U8(s.lanes/2), n)
-	k.JNZ(operand.LabelRef("again"))
-	k.VZEROUPPER()
-	k.RET()
+	k.asm.SUBQ(operand.U8(s.lanes/2), n)
+	k.asm.JNZ(operand.LabelRef("again"))
+	k.asm.VZEROUPPER()
+	k.asm.RET()
 }
 
 // fence writes what must follow stores past the cache.

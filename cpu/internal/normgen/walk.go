@@ -34,7 +34,7 @@ const shape = "stride, rows, cols, ahead int, "
 
 // function writes a walk.
 func (w *walk) function(c *build.Context, s set, name, signature string, doc ...string) {
-	w.code = code{Context: c, set: s}
+	w.code = code{asm: c, set: s}
 	begin(c, name+s.name, "func("+shape+signature+")", doc...)
 	w.pointers = map[string]reg.GPVirtual{}
 	for _, p := range w.matrices {
@@ -45,32 +45,32 @@ func (w *walk) function(c *build.Context, s set, name, signature string, doc ...
 	}
 	stride, end, cols := w.bytes("stride"), w.pointer("rows"), w.pointer("cols")
 	w.next = w.bytes("ahead")
-	w.IMULQ(stride, end)
-	w.at = w.GP64()
+	w.asm.IMULQ(stride, end)
+	w.at = w.asm.GP64()
 	group := w.wide * w.lanes
-	w.Label("wide")
-	w.CMPQ(cols, operand.U32(uint32(group)))
-	w.JLT(operand.LabelRef("narrow"))
+	w.asm.Label("wide")
+	w.asm.CMPQ(cols, operand.U32(uint32(group)))
+	w.asm.JLT(operand.LabelRef("narrow"))
 	w.down("wideRows", w.wide, false, stride, end)
 	w.advance(group)
-	w.SUBQ(operand.U32(uint32(group)), cols)
-	w.JMP(operand.LabelRef("wide"))
-	w.Label("narrow")
-	w.CMPQ(cols, operand.U8(0))
-	w.JLE(operand.LabelRef("done"))
-	last, lanes := w.GP64(), w.GP64()
-	w.MOVQ(cols, last)
-	w.MOVQ(operand.U32(uint32(w.lanes)), lanes)
-	w.CMPQ(cols, lanes)
-	w.CMOVQGT(lanes, last)
+	w.asm.SUBQ(operand.U32(uint32(group)), cols)
+	w.asm.JMP(operand.LabelRef("wide"))
+	w.asm.Label("narrow")
+	w.asm.CMPQ(cols, operand.U8(0))
+	w.asm.JLE(operand.LabelRef("done"))
+	last, lanes := w.asm.GP64(), w.asm.GP64()
+	w.asm.MOVQ(cols, last)
+	w.asm.MOVQ(operand.U32(uint32(w.lanes)), lanes)
+	w.asm.CMPQ(cols, lanes)
+	w.asm.CMOVQGT(lanes, last)
 	w.lastMask(last)
 	w.down("narrowRows", 1, true, stride, end)
 	w.advance(w.lanes)
-	w.SUBQ(operand.U8(w.lanes), cols)
-	w.JMP(operand.LabelRef("narrow"))
-	w.Label("done")
-	w.VZEROUPPER()
-	w.RET()
+	w.asm.SUBQ(operand.U8(w.lanes), cols)
+	w.asm.JMP(operand.LabelRef("narrow"))
+	w.asm.Label("done")
+	w.asm.VZEROUPPER()
+	w.asm.RET()
 }
 
 // begin starts a function.
@@ -85,15 +85,15 @@ func begin(c *build.Context, name, signature string, doc ...string) {
 // down goes through the rows.
 func (w *walk) down(label string, vectors int, masked bool, stride, end reg.GPVirtual) {
 	w.before(w, vectors)
-	w.XORQ(w.at, w.at)
+	w.asm.XORQ(w.at, w.at)
 	hop := w.begins(label, vectors, stride)
-	w.Label(label)
+	w.asm.Label(label)
 	w.ask(vectors)
 	w.row(w, vectors, masked)
-	w.ADDQ(hop, w.next)
-	w.ADDQ(stride, w.at)
-	w.CMPQ(w.at, end)
-	w.JLT(operand.LabelRef(label))
+	w.asm.ADDQ(hop, w.next)
+	w.asm.ADDQ(stride, w.at)
+	w.asm.CMPQ(w.at, end)
+	w.asm.JLT(operand.LabelRef(label))
 	if w.after != nil {
 		w.after(w, vectors)
 	}
@@ -104,14 +104,14 @@ func (w *walk) down(label string, vectors int, masked bool, stride, end reg.GPVi
 // ask for the same parts ahead.
 func (w *walk) begins(label string, vectors int, stride reg.GPVirtual) (hop reg.GPVirtual) {
 	hop = w.bytes("cols")
-	w.CMPQ(hop, stride)
-	w.MOVQ(stride, hop)
-	w.JEQ(operand.LabelRef(label + "Whole"))
-	w.Load(w.Param("ahead"), w.next)
-	w.SHLQ(operand.U8(2), w.next)
-	w.JMP(operand.LabelRef(label))
-	w.Label(label + "Whole")
-	w.MOVQ(operand.U32(uint32(vectors*w.lanes*floatSize)), hop)
+	w.asm.CMPQ(hop, stride)
+	w.asm.MOVQ(stride, hop)
+	w.asm.JEQ(operand.LabelRef(label + "Whole"))
+	w.asm.Load(w.asm.Param("ahead"), w.next)
+	w.asm.SHLQ(operand.U8(2), w.next)
+	w.asm.JMP(operand.LabelRef(label))
+	w.asm.Label(label + "Whole")
+	w.asm.MOVQ(operand.U32(uint32(vectors*w.lanes*floatSize)), hop)
 	return hop
 }
 
@@ -123,19 +123,19 @@ func (w *walk) ask(vectors int) {
 			continue
 		}
 		for at := 0; at < vectors*w.lanes*floatSize; at += lineSize {
-			w.PREFETCHT1(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1, Disp: at})
+			w.asm.PREFETCHT1(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1, Disp: at})
 		}
 	}
 }
 
 // advance moves all pointers by n columns, and what is asked for not at all.
 func (w *walk) advance(n int) {
-	w.SUBQ(operand.U32(uint32(n*floatSize)), w.next)
+	w.asm.SUBQ(operand.U32(uint32(n*floatSize)), w.next)
 	for _, p := range w.matrices {
-		w.ADDQ(operand.U32(uint32(n*floatSize)), w.pointers[p])
+		w.asm.ADDQ(operand.U32(uint32(n*floatSize)), w.pointers[p])
 	}
 	for _, p := range sorted(w.columns) {
-		w.ADDQ(operand.U32(uint32(n*w.columns[p])), w.pointers[p])
+		w.asm.ADDQ(operand.U32(uint32(n*w.columns[p])), w.pointers[p])
 	}
 }
 
@@ -164,7 +164,7 @@ func (w *walk) loadSums(name string, vectors int) [][2]reg.VecVirtual {
 	for v := range all {
 		for i := range all[v] {
 			all[v][i] = w.new()
-			w.VMOVUPD(w.column(name, v).Offset(i*w.lanes/2*sumSize), all[v][i])
+			w.asm.VMOVUPD(w.column(name, v).Offset(i*w.lanes/2*sumSize), all[v][i])
 		}
 	}
 	return all
@@ -173,7 +173,7 @@ func (w *walk) loadSums(name string, vectors int) [][2]reg.VecVirtual {
 func (w *walk) storeSums(name string, all [][2]reg.VecVirtual) {
 	for v := range all {
 		for i, s := range all[v] {
-			w.VMOVUPD(s, w.column(name, v).Offset(i*w.lanes/2*sumSize))
+			w.asm.VMOVUPD(s, w.column(name, v).Offset(i*w.lanes/2*sumSize))
 		}
 	}
 }

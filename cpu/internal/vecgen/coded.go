@@ -21,13 +21,13 @@ func (e *emitter) decoder() decoder { return decoder{e, e.broadcast("scale"), e.
 func (d decoder) numbers(bytes operand.Op, p *part) reg.VecVirtual {
 	v := d.vector()
 	if p == nil {
-		d.VPMOVZXBD(bytes, v)
+		d.asm.VPMOVZXBD(bytes, v)
 	} else {
-		d.VPMOVZXBD_Z(bytes, p.mask, v)
+		d.asm.VPMOVZXBD_Z(bytes, p.mask, v)
 	}
-	d.VCVTDQ2PS(v, v)
-	d.VMULPS(d.scale, v, v)
-	d.VADDPS(d.shift, v, v)
+	d.asm.VCVTDQ2PS(v, v)
+	d.asm.VMULPS(d.scale, v, v)
+	d.asm.VADDPS(d.shift, v, v)
 	return v
 }
 
@@ -42,12 +42,12 @@ func decodeRows(e *emitter) {
 	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
 	rows, cols := e.argument("rows"), e.argument("cols")
 	d := e.decoder()
-	e.SHLQ(operand.U8(2), ds)
-	e.Label("rows")
-	at, n, row := e.start(), e.GP64(), e.GP64()
-	e.MOVQ(cols, n)
-	e.MOVQ(operand.Mem{Base: starts}, row)
-	e.ADDQ(src, row)
+	e.asm.SHLQ(operand.U8(2), ds)
+	e.asm.Label("rows")
+	at, n, row := e.start(), e.asm.GP64(), e.asm.GP64()
+	e.asm.MOVQ(cols, n)
+	e.asm.MOVQ(operand.Mem{Base: starts}, row)
+	e.asm.ADDQ(src, row)
 	e.pass("row", at, n, e.lanes, 2, func(ls []loop, p *part) {
 		if p != nil && !e.isAVX512 {
 			return // cols is a multiple of the lanes
@@ -57,10 +57,10 @@ func decodeRows(e *emitter) {
 			e.store(v, l.of(dst, 0), p)
 		}
 	})
-	e.ADDQ(ds, dst)
-	e.ADDQ(operand.U8(8), starts)
-	e.DECQ(rows)
-	e.JNZ(operand.LabelRef("rows"))
+	e.asm.ADDQ(ds, dst)
+	e.asm.ADDQ(operand.U8(8), starts)
+	e.asm.DECQ(rows)
+	e.asm.JNZ(operand.LabelRef("rows"))
 	e.end()
 }
 
@@ -75,29 +75,29 @@ func decodePanels(e *emitter) {
 	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
 	rows, panels := e.argument("rows"), e.argument("panels")
 	d := e.decoder()
-	e.SHLQ(operand.U8(2), ds)
-	e.Label("rows")
-	row, ahead, out, left := e.GP64(), e.GP64(), e.GP64(), e.GP64()
-	e.MOVQ(operand.Mem{Base: starts}, row)
-	e.MOVQ(operand.Mem{Base: starts, Disp: 8 * panelsAhead}, ahead)
-	e.ADDQ(src, row)
-	e.ADDQ(src, ahead)
-	e.MOVQ(dst, out)
-	e.MOVQ(panels, left)
-	e.Label("panels")
-	e.PREFETCHT0(operand.Mem{Base: ahead})
+	e.asm.SHLQ(operand.U8(2), ds)
+	e.asm.Label("rows")
+	row, ahead, out, left := e.asm.GP64(), e.asm.GP64(), e.asm.GP64(), e.asm.GP64()
+	e.asm.MOVQ(operand.Mem{Base: starts}, row)
+	e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * panelsAhead}, ahead)
+	e.asm.ADDQ(src, row)
+	e.asm.ADDQ(src, ahead)
+	e.asm.MOVQ(dst, out)
+	e.asm.MOVQ(panels, left)
+	e.asm.Label("panels")
+	e.asm.PREFETCHT0(operand.Mem{Base: ahead})
 	for v := range 2 {
 		e.store(d.numbers(operand.Mem{Base: row, Disp: v * e.lanes}, nil), operand.Mem{Base: out, Disp: 4 * v * e.lanes}, nil)
 	}
-	e.ADDQ(operand.U8(2*e.lanes), row)
-	e.ADDQ(operand.U8(2*e.lanes), ahead)
-	e.ADDQ(ds, out)
-	e.DECQ(left)
-	e.JNZ(operand.LabelRef("panels"))
-	e.ADDQ(operand.U32(8*e.lanes), dst)
-	e.ADDQ(operand.U8(8), starts)
-	e.DECQ(rows)
-	e.JNZ(operand.LabelRef("rows"))
+	e.asm.ADDQ(operand.U8(2*e.lanes), row)
+	e.asm.ADDQ(operand.U8(2*e.lanes), ahead)
+	e.asm.ADDQ(ds, out)
+	e.asm.DECQ(left)
+	e.asm.JNZ(operand.LabelRef("panels"))
+	e.asm.ADDQ(operand.U32(8*e.lanes), dst)
+	e.asm.ADDQ(operand.U8(8), starts)
+	e.asm.DECQ(rows)
+	e.asm.JNZ(operand.LabelRef("rows"))
 	e.end()
 }
 
@@ -109,21 +109,21 @@ func askRows(e *emitter) {
 	e.begin("askRows", "func(src *uint8, at *int, rows, n int)",
 		"asks the second cache for n bytes of each of some rows, which begin at src + at[r]. Both counts are at least 1. Nothing is read.")
 	src, starts, rows, n := e.argument("src"), e.argument("at"), e.argument("rows"), e.argument("n")
-	e.Label("rows")
-	row, end := e.GP64(), e.GP64()
-	e.MOVQ(operand.Mem{Base: starts}, row)
-	e.ADDQ(src, row)
-	e.MOVQ(row, end)
-	e.ADDQ(n, end)
-	e.ANDQ(operand.I8(-64), row) // the line that the first byte lies in
-	e.Label("lines")
-	e.PREFETCHT1(operand.Mem{Base: row})
-	e.ADDQ(operand.U8(64), row)
-	e.CMPQ(row, end)
-	e.JCS(operand.LabelRef("lines"))
-	e.ADDQ(operand.U8(8), starts)
-	e.DECQ(rows)
-	e.JNZ(operand.LabelRef("rows"))
+	e.asm.Label("rows")
+	row, end := e.asm.GP64(), e.asm.GP64()
+	e.asm.MOVQ(operand.Mem{Base: starts}, row)
+	e.asm.ADDQ(src, row)
+	e.asm.MOVQ(row, end)
+	e.asm.ADDQ(n, end)
+	e.asm.ANDQ(operand.I8(-64), row) // the line that the first byte lies in
+	e.asm.Label("lines")
+	e.asm.PREFETCHT1(operand.Mem{Base: row})
+	e.asm.ADDQ(operand.U8(64), row)
+	e.asm.CMPQ(row, end)
+	e.asm.JCS(operand.LabelRef("lines"))
+	e.asm.ADDQ(operand.U8(8), starts)
+	e.asm.DECQ(rows)
+	e.asm.JNZ(operand.LabelRef("rows"))
 	e.end()
 }
 
@@ -136,22 +136,22 @@ func decodeColumns(e *emitter) {
 		"vectors. It asks the cache for the same columns of as many rows that follow in at.")
 	dst, ds, src, starts, blocks := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at"), e.argument("blocks")
 	d := e.decoder()
-	e.SHLQ(operand.U8(2), ds)
+	e.asm.SHLQ(operand.U8(2), ds)
 	const turns = 64 / block // a line has so many blocks: each row is asked for once in it
-	turn, place := e.start(), e.GP64()
-	e.Label("blocks")
+	turn, place := e.start(), e.asm.GP64()
+	e.asm.Label("blocks")
 	for i := range 2 * e.lanes / turns {
-		e.MOVQ(operand.Mem{Base: starts, Index: turn, Scale: 1, Disp: 8 * (2*e.lanes + i)}, place)
-		e.PREFETCHT0(operand.Mem{Base: src, Index: place, Scale: 1})
+		e.asm.MOVQ(operand.Mem{Base: starts, Index: turn, Scale: 1, Disp: 8 * (2*e.lanes + i)}, place)
+		e.asm.PREFETCHT0(operand.Mem{Base: src, Index: place, Scale: 1})
 	}
-	e.ADDQ(operand.U8(16*e.lanes/turns), turn)
-	e.ANDQ(operand.U32(16*e.lanes-1), turn)
+	e.asm.ADDQ(operand.U8(16*e.lanes/turns), turn)
+	e.asm.ANDQ(operand.U32(16*e.lanes-1), turn)
 	rows := make([]reg.VecVirtual, e.lanes)
 	for i := range rows {
-		rows[i] = e.YMM()
-		e.MOVQ(operand.Mem{Base: starts, Disp: 8 * i}, place)
+		rows[i] = e.asm.YMM()
+		e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * i}, place)
 		e.loadTwice(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
-		e.MOVQ(operand.Mem{Base: starts, Disp: 8 * (e.lanes + i)}, place)
+		e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * (e.lanes + i)}, place)
 		e.insertHigh(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
 	}
 	for range log2(e.lanes) {
@@ -161,45 +161,45 @@ func decodeColumns(e *emitter) {
 		low, high := columns.AsX(), e.high(columns)
 		for c := range block / e.lanes {
 			if c > 0 {
-				e.VPSRLDQ(operand.U8(e.lanes), low, low)
-				e.VPSRLDQ(operand.U8(e.lanes), high, high)
+				e.asm.VPSRLDQ(operand.U8(e.lanes), low, low)
+				e.asm.VPSRLDQ(operand.U8(e.lanes), high, high)
 			}
 			e.store(d.numbers(low, nil), operand.Mem{Base: dst}, nil)
 			e.store(d.numbers(high, nil), operand.Mem{Base: dst, Disp: 4 * e.lanes}, nil)
-			e.ADDQ(ds, dst)
+			e.asm.ADDQ(ds, dst)
 		}
 	}
-	e.ADDQ(operand.U8(block), src)
-	e.DECQ(blocks)
-	e.JNZ(operand.LabelRef("blocks"))
+	e.asm.ADDQ(operand.U8(block), src)
+	e.asm.DECQ(blocks)
+	e.asm.JNZ(operand.LabelRef("blocks"))
 	e.end()
 }
 
 // loadTwice loads 16 bytes into both halves of a YMM register.
 func (e *emitter) loadTwice(m operand.Mem, v reg.VecVirtual) {
 	if e.isAVX512 { // also where the register is one that AVX2 does not have
-		e.VBROADCASTI32X4(m, v)
+		e.asm.VBROADCASTI32X4(m, v)
 		return
 	}
-	e.VBROADCASTI128(m, v)
+	e.asm.VBROADCASTI128(m, v)
 }
 
 // insertHigh loads the upper half of a YMM register.
 func (e *emitter) insertHigh(m operand.Mem, v reg.VecVirtual) {
 	if e.isAVX512 {
-		e.VINSERTI32X4(operand.U8(1), m, v, v)
+		e.asm.VINSERTI32X4(operand.U8(1), m, v, v)
 		return
 	}
-	e.VINSERTI128(operand.U8(1), m, v, v)
+	e.asm.VINSERTI128(operand.U8(1), m, v, v)
 }
 
 // high returns the upper half of a YMM register.
 func (e *emitter) high(v reg.VecVirtual) reg.VecVirtual {
-	x := e.XMM()
+	x := e.asm.XMM()
 	if e.isAVX512 {
-		e.VEXTRACTI32X4(operand.U8(1), v, x)
+		e.asm.VEXTRACTI32X4(operand.U8(1), v, x)
 	} else {
-		e.VEXTRACTI128(operand.U8(1), v, x)
+		e.asm.VEXTRACTI128(operand.U8(1), v, x)
 	}
 	return x
 }
@@ -208,9 +208,9 @@ func (e *emitter) high(v reg.VecVirtual) reg.VecVirtual {
 func (e *emitter) interleave(r []reg.VecVirtual) []reg.VecVirtual {
 	var out []reg.VecVirtual
 	for i, low := range r[:len(r)/2] {
-		high, first := r[len(r)/2+i], e.YMM()
-		e.VPUNPCKLBW(high, low, first)
-		e.VPUNPCKHBW(high, low, low)
+		high, first := r[len(r)/2+i], e.asm.YMM()
+		e.asm.VPUNPCKLBW(high, low, first)
+		e.asm.VPUNPCKHBW(high, low, low)
 		out = append(out, first, low)
 	}
 	return out

@@ -32,16 +32,16 @@ func combineStream(e *emitter) {
 	e.begin("combineStream", combineSignature,
 		"is combine with stores that go past the caches. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.")
 	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
-		e.Label(fmt.Sprint("terms", terms, "_line"))
+		e.asm.Label(fmt.Sprint("terms", terms, "_line"))
 		sum.ask(loop{e, at, streamAhead})
 		for v := range 16 / e.lanes {
 			l := loop{e, at, v * e.lanes}
-			e.VMOVNTPS(sum.at(l, nil), l.of(dst, 0))
+			e.asm.VMOVNTPS(sum.at(l, nil), l.of(dst, 0))
 		}
-		e.ADDQ(operand.U8(16), at)
-		e.SUBQ(operand.U8(16), n)
-		e.JNZ(operand.LabelRef(fmt.Sprint("terms", terms, "_line")))
-		e.SFENCE()
+		e.asm.ADDQ(operand.U8(16), at)
+		e.asm.SUBQ(operand.U8(16), n)
+		e.asm.JNZ(operand.LabelRef(fmt.Sprint("terms", terms, "_line")))
+		e.asm.SFENCE()
 	})
 }
 
@@ -57,18 +57,18 @@ func unrollOf(terms int) int {
 func (e *emitter) combine(write func(sum *sum, terms int, dst, at, n reg.GPVirtual)) {
 	dst, v, a := e.argument("dst"), e.argument("v"), e.argument("a")
 	terms, at, n := e.argument("terms"), e.argument("begin"), e.argument("end")
-	e.SUBQ(at, n)
+	e.asm.SUBQ(at, n)
 	e.byTerms(terms, func(k int) { write(e.sum(v, a, k), k, dst, at, n) })
 }
 
 // byTerms writes the code for each number of terms, and chooses.
 func (e *emitter) byTerms(terms reg.GPVirtual, write func(k int)) {
 	for k := 1; k < maxTerms; k++ {
-		e.CMPQ(terms, operand.U8(k))
-		e.JEQ(operand.LabelRef(fmt.Sprint("terms", k)))
+		e.asm.CMPQ(terms, operand.U8(k))
+		e.asm.JEQ(operand.LabelRef(fmt.Sprint("terms", k)))
 	}
 	for k := maxTerms; k > 0; k-- {
-		e.Label(fmt.Sprint("terms", k))
+		e.asm.Label(fmt.Sprint("terms", k))
 		write(k)
 		e.end()
 	}
@@ -84,9 +84,9 @@ type sum struct {
 func (e *emitter) sum(vectorsAt, factorsAt reg.GPVirtual, terms int) *sum {
 	s := &sum{e, make([]reg.GPVirtual, terms), make(vectors, terms)}
 	for k := range terms {
-		s.v[k], s.a[k] = e.GP64(), e.vector()
-		e.MOVQ(operand.Mem{Base: vectorsAt, Disp: 8 * k}, s.v[k])
-		e.VBROADCASTSS(operand.Mem{Base: factorsAt, Disp: 4 * k}, s.a[k])
+		s.v[k], s.a[k] = e.asm.GP64(), e.vector()
+		e.asm.MOVQ(operand.Mem{Base: vectorsAt, Disp: 8 * k}, s.v[k])
+		e.asm.VBROADCASTSS(operand.Mem{Base: factorsAt, Disp: 4 * k}, s.a[k])
 	}
 	return s
 }
@@ -97,14 +97,14 @@ func (s *sum) at(l loop, p *part) reg.VecVirtual {
 	for k, v := range s.v {
 		x := s.vector()
 		if p == nil {
-			s.VMULPS(l.of(v, 0), s.a[k], x)
+			s.asm.VMULPS(l.of(v, 0), s.a[k], x)
 		} else {
-			s.VMULPS(s.load(l.of(v, 0), p), s.a[k], x)
+			s.asm.VMULPS(s.load(l.of(v, 0), p), s.a[k], x)
 		}
 		if k == 0 {
 			total = x
 		} else {
-			s.VADDPS(x, total, total)
+			s.asm.VADDPS(x, total, total)
 		}
 	}
 	return total
@@ -113,9 +113,9 @@ func (s *sum) at(l loop, p *part) reg.VecVirtual {
 // ask prefetches the cache line at a place of each vector. Those of several vectors go to the second cache, which can wait for more lines at a
 // time than the first.
 func (s *sum) ask(l loop) {
-	prefetch := s.PREFETCHT0
+	prefetch := s.asm.PREFETCHT0
 	if len(s.v) > 1 {
-		prefetch = s.PREFETCHT1
+		prefetch = s.asm.PREFETCHT1
 	}
 	for _, v := range s.v {
 		prefetch(l.of(v, 0))

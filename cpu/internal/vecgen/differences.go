@@ -46,7 +46,7 @@ func (e *emitter) diffs(use func(total reg.VecVirtual, l loop, p *part)) {
 		sum := e.sum(v, a, k)
 		e.pass(fmt.Sprint("terms", k), at, n, e.lanes, unrollOf(k), each(func(l loop, p *part) {
 			total, x := e.vector(), e.load(l.of(own, 0), p)
-			e.VMULPS(e.load(l.of(start, 0), p), scale, total)
+			e.asm.VMULPS(e.load(l.of(start, 0), p), scale, total)
 			for i, v := range sum.v {
 				total = e.plusTimes(total, sum.a[i], e.difference(x, e.load(l.of(v, 0), p)))
 			}
@@ -64,12 +64,12 @@ func scatter(e *emitter) {
 		"the coordinates that the n at next select are asked for on the way. n is a multiple of 4.")
 	v, p, a := e.argument("v"), e.argument("p"), e.broadcast("a")
 	e.coordinates([]reg.GPVirtual{v}, func(j operand.Mem, i reg.GPVirtual) {
-		x, m := e.XMM(), operand.Mem{Base: v, Index: i, Scale: 4}
+		x, m := e.asm.XMM(), operand.Mem{Base: v, Index: i, Scale: 4}
 		j.Base = p
-		e.VMOVSS(j, x)
-		e.VMULSS(x, a.AsX(), x)
-		e.VADDSS(m, x, x)
-		e.VMOVSS(x, m)
+		e.asm.VMOVSS(j, x)
+		e.asm.VMULSS(x, a.AsX(), x)
+		e.asm.VADDSS(m, x, x)
+		e.asm.VMOVSS(x, m)
 	})
 	e.end()
 }

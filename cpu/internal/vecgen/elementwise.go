@@ -24,7 +24,7 @@ var simples = []simple{
 	{"add", "writes dst = a + b.", []string{"dst"}, []string{"a", "b"}, nil, nil, 4,
 		func(e *emitter, in, _ vectors) vectors {
 			v := e.vector()
-			e.VADDPS(in[1], in[0], v)
+			e.asm.VADDPS(in[1], in[0], v)
 			return vectors{v}
 		}},
 	{"relus", "writes dst = 0 where x <= 0, else x.", []string{"dst"}, []string{"x"}, nil, nil, 4,
@@ -34,9 +34,9 @@ var simples = []simple{
 	{"sigmoidGrads", "writes dst = (dy·y)·(1-y).", []string{"dst"}, []string{"y", "dy"}, nil, []string{"float one"}, 4,
 		func(e *emitter, in, _ vectors) vectors {
 			p, q := e.vector(), e.vector()
-			e.VMULPS(in[1], in[0], p)
-			e.VSUBPS(in[0], e.inRegister("float one"), q)
-			e.VMULPS(q, p, p)
+			e.asm.VMULPS(in[1], in[0], p)
+			e.asm.VSUBPS(in[0], e.inRegister("float one"), q)
+			e.asm.VMULPS(q, p, p)
 			return vectors{p}
 		}},
 	{"addDiff1", "writes v += a·(p-q).", []string{"v"}, []string{"v", "p", "q"}, []string{"a"}, nil, 4,
@@ -62,27 +62,27 @@ const (
 func (e *emitter) where(comparison uint8, x, v reg.VecVirtual) reg.VecVirtual {
 	zero, w := e.zero(), e.vector()
 	if e.isAVX512 {
-		k := e.K()
-		e.VCMPPS(operand.U8(comparison), zero, x, k)
-		e.VMOVAPS_Z(v, k, w)
+		k := e.asm.K()
+		e.asm.VCMPPS(operand.U8(comparison), zero, x, k)
+		e.asm.VMOVAPS_Z(v, k, w)
 		return w
 	}
-	e.VCMPPS(operand.U8(comparison), zero, x, w)
-	e.VANDPS(v, w, w)
+	e.asm.VCMPPS(operand.U8(comparison), zero, x, w)
+	e.asm.VANDPS(v, w, w)
 	return w
 }
 
 func (e *emitter) difference(p, q reg.VecVirtual) reg.VecVirtual {
 	d := e.vector()
-	e.VSUBPS(q, p, d)
+	e.asm.VSUBPS(q, p, d)
 	return d
 }
 
 // plusTimes returns v + a·d, the product rounded first.
 func (e *emitter) plusTimes(v, a, d reg.VecVirtual) reg.VecVirtual {
 	p := e.vector()
-	e.VMULPS(d, a, p)
-	e.VADDPS(p, v, p)
+	e.asm.VMULPS(d, a, p)
+	e.asm.VADDPS(p, v, p)
 	return p
 }
 

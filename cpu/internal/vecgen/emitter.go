@@ -22,7 +22,7 @@ var sets = []set{{"AVX512", 16, 8, true}, {"AVX2", 8, 4, false}}
 
 // emitter writes functions for one instruction set.
 type emitter struct {
-	*build.Context
+	asm *build.Context // not embedded: a wrapper of each of its thousands of methods takes long to compile
 	set
 	constants map[string]reg.VecVirtual // those that the function holds in registers
 }
@@ -30,52 +30,52 @@ type emitter struct {
 // begin opens the function name, with the suffix of the instruction set.
 func (e *emitter) begin(name, signature string, doc ...string) {
 	name += e.name
-	e.Function(name)
-	e.Attributes(attr.NOSPLIT)
-	e.SignatureExpr(signature)
-	e.Pragma("noescape")
+	e.asm.Function(name)
+	e.asm.Attributes(attr.NOSPLIT)
+	e.asm.SignatureExpr(signature)
+	e.asm.Pragma("noescape")
 	doc[0] = name + " " + doc[0]
-	e.Doc(doc...)
+	e.asm.Doc(doc...)
 	e.constants = map[string]reg.VecVirtual{}
 }
 
 func (e *emitter) end() {
-	e.VZEROUPPER()
-	e.RET()
+	e.asm.VZEROUPPER()
+	e.asm.RET()
 }
 
 // argument loads an integer or a pointer.
 func (e *emitter) argument(name string) reg.GPVirtual {
-	r := e.GP64()
-	e.Load(e.Param(name), r)
+	r := e.asm.GP64()
+	e.asm.Load(e.asm.Param(name), r)
 	return r
 }
 
 // broadcast fills a vector with the float32 argument name.
 func (e *emitter) broadcast(name string) reg.VecVirtual {
-	p, err := e.Param(name).Resolve()
+	p, err := e.asm.Param(name).Resolve()
 	if err != nil {
 		panic("vecgen: " + err.Error())
 	}
 	v := e.vector()
-	e.VBROADCASTSS(p.Addr, v)
+	e.asm.VBROADCASTSS(p.Addr, v)
 	return v
 }
 
 func (e *emitter) vector() reg.VecVirtual {
 	if e.isAVX512 {
-		return e.ZMM()
+		return e.asm.ZMM()
 	}
-	return e.YMM()
+	return e.asm.YMM()
 }
 
 // zero returns a vector of zeros.
 func (e *emitter) zero() reg.VecVirtual {
 	v := e.vector()
 	if e.isAVX512 {
-		e.VPXORD(v, v, v)
+		e.asm.VPXORD(v, v, v)
 	} else {
-		e.VXORPS(v, v, v)
+		e.asm.VXORPS(v, v, v)
 	}
 	return v
 }
@@ -147,7 +147,7 @@ func (e *emitter) hold(names ...string) {
 	}
 	for _, name := range names {
 		v := e.vector()
-		e.VBROADCASTSD(constantAddress(name), v)
+		e.asm.VBROADCASTSD(constantAddress(name), v)
 		e.constants[name] = v
 	}
 }
@@ -169,7 +169,7 @@ func (e *emitter) inRegister(name string) reg.VecVirtual {
 		return v
 	}
 	v := e.vector()
-	e.VMOVUPS(e.constant(name), v)
+	e.asm.VMOVUPS(e.constant(name), v)
 	return v
 }
 
@@ -182,17 +182,17 @@ type part struct {
 // first returns the part of the first n elements, n at most maskWords. It may not be kept across loops that need many registers.
 func (e *emitter) first(n reg.Register) *part {
 	if e.isAVX512 {
-		bits, k := e.GP64(), e.K()
-		e.MOVQ(operand.I32(-1), bits)
-		e.BZHIQ(n, bits, bits)
-		e.KMOVW(bits.As32(), k)
+		bits, k := e.asm.GP64(), e.asm.K()
+		e.asm.MOVQ(operand.I32(-1), bits)
+		e.asm.BZHIQ(n, bits, bits)
+		e.asm.KMOVW(bits.As32(), k)
 		return &part{mask: k}
 	}
-	w, m := e.GP64(), e.GP64()
-	e.LEAQ(operand.Mem{Symbol: operand.Symbol{Name: masksName, Static: true}, Base: reg.StaticBase, Disp: 4 * maskWords}, w)
-	e.MOVQ(n, m)
-	e.SHLQ(operand.U8(2), m)
-	e.SUBQ(m, w)
+	w, m := e.asm.GP64(), e.asm.GP64()
+	e.asm.LEAQ(operand.Mem{Symbol: operand.Symbol{Name: masksName, Static: true}, Base: reg.StaticBase, Disp: 4 * maskWords}, w)
+	e.asm.MOVQ(n, m)
+	e.asm.SHLQ(operand.U8(2), m)
+	e.asm.SUBQ(m, w)
 	return &part{window: w}
 }
 
@@ -202,12 +202,12 @@ func (e *emitter) group(p *part, g int) *part {
 		return p
 	}
 	if e.isAVX512 {
-		k := e.K()
-		e.KSHIFTRW(operand.U8(8*g), p.mask, k)
+		k := e.asm.K()
+		e.asm.KSHIFTRW(operand.U8(8*g), p.mask, k)
 		return &part{mask: k}
 	}
-	w := e.GP64()
-	e.LEAQ(operand.Mem{Base: p.window, Disp: 16 * g}, w)
+	w := e.asm.GP64()
+	e.asm.LEAQ(operand.Mem{Base: p.window, Disp: 16 * g}, w)
 	return &part{window: w}
 }
 
@@ -216,13 +216,13 @@ func (e *emitter) load(m operand.Mem, p *part) reg.VecVirtual {
 	v := e.vector()
 	switch {
 	case p == nil:
-		e.VMOVUPS(m, v)
+		e.asm.VMOVUPS(m, v)
 	case e.isAVX512:
-		e.VMOVUPS_Z(m, p.mask, v)
+		e.asm.VMOVUPS_Z(m, p.mask, v)
 	default:
-		mask := e.YMM()
-		e.VMOVUPS(operand.Mem{Base: p.window}, mask)
-		e.VMASKMOVPS(m, mask, v)
+		mask := e.asm.YMM()
+		e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
+		e.asm.VMASKMOVPS(m, mask, v)
 	}
 	return v
 }
@@ -231,13 +231,13 @@ func (e *emitter) load(m operand.Mem, p *part) reg.VecVirtual {
 func (e *emitter) store(v reg.VecVirtual, m operand.Mem, p *part) {
 	switch {
 	case p == nil:
-		e.VMOVUPS(v, m)
+		e.asm.VMOVUPS(v, m)
 	case e.isAVX512:
-		e.VMOVUPS(v, p.mask, m)
+		e.asm.VMOVUPS(v, p.mask, m)
 	default:
-		mask := e.YMM()
-		e.VMOVUPS(operand.Mem{Base: p.window}, mask)
-		e.VMASKMOVPS(v, mask, m)
+		mask := e.asm.YMM()
+		e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
+		e.asm.VMASKMOVPS(v, mask, m)
 	}
 }
 
@@ -246,14 +246,14 @@ func (e *emitter) widen(m operand.Mem, p *part) reg.VecVirtual {
 	v := e.vector()
 	switch {
 	case p == nil:
-		e.VCVTPS2PD(m, v)
+		e.asm.VCVTPS2PD(m, v)
 	case e.isAVX512:
-		e.VCVTPS2PD_Z(m, p.mask, v)
+		e.asm.VCVTPS2PD_Z(m, p.mask, v)
 	default:
-		mask, x := e.XMM(), e.XMM()
-		e.VMOVUPS(operand.Mem{Base: p.window}, mask)
-		e.VMASKMOVPS(m, mask, x)
-		e.VCVTPS2PD(x, v)
+		mask, x := e.asm.XMM(), e.asm.XMM()
+		e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
+		e.asm.VMASKMOVPS(m, mask, x)
+		e.asm.VCVTPS2PD(x, v)
 	}
 	return v
 }
@@ -261,24 +261,24 @@ func (e *emitter) widen(m operand.Mem, p *part) reg.VecVirtual {
 // narrow writes a vector of float64 as half a vector of float32.
 func (e *emitter) narrow(v reg.VecVirtual, m operand.Mem, p *part) {
 	if e.isAVX512 {
-		y := e.YMM()
-		e.VCVTPD2PS(v, y)
+		y := e.asm.YMM()
+		e.asm.VCVTPD2PS(v, y)
 		if p == nil {
-			e.VMOVUPS(y, m)
+			e.asm.VMOVUPS(y, m)
 		} else {
-			e.VMOVUPS(y, p.mask, m)
+			e.asm.VMOVUPS(y, p.mask, m)
 		}
 		return
 	}
-	x := e.XMM()
-	e.VCVTPD2PSY(v, x)
+	x := e.asm.XMM()
+	e.asm.VCVTPD2PSY(v, x)
 	if p == nil {
-		e.VMOVUPS(x, m)
+		e.asm.VMOVUPS(x, m)
 		return
 	}
-	mask := e.XMM()
-	e.VMOVUPS(operand.Mem{Base: p.window}, mask)
-	e.VMASKMOVPS(x, mask, m)
+	mask := e.asm.XMM()
+	e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
+	e.asm.VMASKMOVPS(x, mask, m)
 }
 
 // onlyWide makes the elements of a vector of float64 zero that do not exist.
@@ -288,11 +288,11 @@ func (e *emitter) onlyWide(v reg.VecVirtual, p *part) reg.VecVirtual {
 	}
 	w := e.vector()
 	if e.isAVX512 {
-		e.VMOVAPD_Z(v, p.mask, w)
+		e.asm.VMOVAPD_Z(v, p.mask, w)
 		return w
 	}
-	e.VPMOVSXDQ(operand.Mem{Base: p.window}, w)
-	e.VANDPD(v, w, w)
+	e.asm.VPMOVSXDQ(operand.Mem{Base: p.window}, w)
+	e.asm.VANDPD(v, w, w)
 	return w
 }
 
@@ -313,32 +313,32 @@ func (l loop) of(base reg.Register, plus int) operand.Mem {
 func (e *emitter) pass(label string, at, n reg.GPVirtual, step, unroll int, body func(ls []loop, p *part)) {
 	name := func(s string) string { return label + "_" + s }
 	if unroll > 1 {
-		e.SUBQ(operand.U32(step*unroll), n)
-		e.JLT(operand.LabelRef(name("few")))
-		e.Label(name("many"))
+		e.asm.SUBQ(operand.U32(step*unroll), n)
+		e.asm.JLT(operand.LabelRef(name("few")))
+		e.asm.Label(name("many"))
 		var ls []loop
 		for u := range unroll {
 			ls = append(ls, loop{e, at, u * step})
 		}
 		body(ls, nil)
-		e.ADDQ(operand.U32(step*unroll), at)
-		e.SUBQ(operand.U32(step*unroll), n)
-		e.JGE(operand.LabelRef(name("many")))
-		e.Label(name("few"))
-		e.ADDQ(operand.U32(step*unroll), n)
+		e.asm.ADDQ(operand.U32(step*unroll), at)
+		e.asm.SUBQ(operand.U32(step*unroll), n)
+		e.asm.JGE(operand.LabelRef(name("many")))
+		e.asm.Label(name("few"))
+		e.asm.ADDQ(operand.U32(step*unroll), n)
 	}
-	e.SUBQ(operand.U32(step), n)
-	e.JLT(operand.LabelRef(name("rest")))
-	e.Label(name("one"))
+	e.asm.SUBQ(operand.U32(step), n)
+	e.asm.JLT(operand.LabelRef(name("rest")))
+	e.asm.Label(name("one"))
 	body([]loop{{e, at, 0}}, nil)
-	e.ADDQ(operand.U32(step), at)
-	e.SUBQ(operand.U32(step), n)
-	e.JGE(operand.LabelRef(name("one")))
-	e.Label(name("rest"))
-	e.ADDQ(operand.U32(step), n)
-	e.JZ(operand.LabelRef(name("done")))
+	e.asm.ADDQ(operand.U32(step), at)
+	e.asm.SUBQ(operand.U32(step), n)
+	e.asm.JGE(operand.LabelRef(name("one")))
+	e.asm.Label(name("rest"))
+	e.asm.ADDQ(operand.U32(step), n)
+	e.asm.JZ(operand.LabelRef(name("done")))
 	body([]loop{{e, at, 0}}, e.first(n))
-	e.Label(name("done"))
+	e.asm.Label(name("done"))
 }
 
 // each is a body that takes one step after the other.
@@ -352,7 +352,7 @@ func each(body func(l loop, p *part)) func([]loop, *part) {
 
 // start returns a register with zero, to count from.
 func (e *emitter) start() reg.GPVirtual {
-	r := e.GP64()
-	e.XORQ(r, r)
+	r := e.asm.GP64()
+	e.asm.XORQ(r, r)
 	return r
 }

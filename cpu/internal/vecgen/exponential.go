@@ -19,32 +19,32 @@ func (e *emitter) exp(xs vectors) {
 	}
 	// The second operand of the processor's minimum and maximum is the result where one is NaN.
 	bound := e.inRegister("bound")
-	turn(func(i int) { e.VMINPD(xs[i], bound, xs[i]) })
+	turn(func(i int) { e.asm.VMINPD(xs[i], bound, xs[i]) })
 	bound = e.inRegister("-bound")
-	turn(func(i int) { e.VMAXPD(xs[i], bound, xs[i]) })
-	turn(func(i int) { e.VMULPD(e.constant("log2e"), xs[i], t[i]) })
-	turn(func(i int) { e.VADDPD(e.constant("shift"), t[i], t[i]) })
-	turn(func(i int) { e.VSUBPD(e.constant("shift"), t[i], r[i]) })
-	turn(func(i int) { e.VMULPD(e.constant("ln2"), r[i], r[i]) })
-	turn(func(i int) { e.VSUBPD(r[i], xs[i], r[i]) })
-	turn(func(i int) { e.VMULPD(r[i], r[i], r2[i]) })
-	turn(func(i int) { e.VMULPD(e.constant("c7"), r[i], high[i]) })
-	turn(func(i int) { e.VMULPD(e.constant("c5"), r[i], p[i]) })
-	turn(func(i int) { e.VADDPD(e.constant("c6"), high[i], high[i]) })
-	turn(func(i int) { e.VADDPD(e.constant("c4"), p[i], p[i]) })
-	turn(func(i int) { e.VMULPD(r2[i], high[i], high[i]) })
-	turn(func(i int) { e.VADDPD(high[i], p[i], high[i]) })
-	turn(func(i int) { e.VMULPD(e.constant("c3"), r[i], low[i]) })
-	turn(func(i int) { e.VADDPD(e.constant("one"), r[i], r[i]) })
-	turn(func(i int) { e.VADDPD(e.constant("c2"), low[i], low[i]) })
-	turn(func(i int) { e.VMULPD(r2[i], low[i], low[i]) })
-	turn(func(i int) { e.VMULPD(r2[i], r2[i], r2[i]) })
-	turn(func(i int) { e.VADDPD(low[i], r[i], low[i]) })
-	turn(func(i int) { e.VMULPD(r2[i], high[i], high[i]) })
-	turn(func(i int) { e.VPSLLQ(operand.U8(52), t[i], t[i]) })
-	turn(func(i int) { e.VPADDQ(e.constant("bias"), t[i], t[i]) })
-	turn(func(i int) { e.VADDPD(high[i], low[i], low[i]) })
-	turn(func(i int) { e.VMULPD(t[i], low[i], xs[i]) })
+	turn(func(i int) { e.asm.VMAXPD(xs[i], bound, xs[i]) })
+	turn(func(i int) { e.asm.VMULPD(e.constant("log2e"), xs[i], t[i]) })
+	turn(func(i int) { e.asm.VADDPD(e.constant("shift"), t[i], t[i]) })
+	turn(func(i int) { e.asm.VSUBPD(e.constant("shift"), t[i], r[i]) })
+	turn(func(i int) { e.asm.VMULPD(e.constant("ln2"), r[i], r[i]) })
+	turn(func(i int) { e.asm.VSUBPD(r[i], xs[i], r[i]) })
+	turn(func(i int) { e.asm.VMULPD(r[i], r[i], r2[i]) })
+	turn(func(i int) { e.asm.VMULPD(e.constant("c7"), r[i], high[i]) })
+	turn(func(i int) { e.asm.VMULPD(e.constant("c5"), r[i], p[i]) })
+	turn(func(i int) { e.asm.VADDPD(e.constant("c6"), high[i], high[i]) })
+	turn(func(i int) { e.asm.VADDPD(e.constant("c4"), p[i], p[i]) })
+	turn(func(i int) { e.asm.VMULPD(r2[i], high[i], high[i]) })
+	turn(func(i int) { e.asm.VADDPD(high[i], p[i], high[i]) })
+	turn(func(i int) { e.asm.VMULPD(e.constant("c3"), r[i], low[i]) })
+	turn(func(i int) { e.asm.VADDPD(e.constant("one"), r[i], r[i]) })
+	turn(func(i int) { e.asm.VADDPD(e.constant("c2"), low[i], low[i]) })
+	turn(func(i int) { e.asm.VMULPD(r2[i], low[i], low[i]) })
+	turn(func(i int) { e.asm.VMULPD(r2[i], r2[i], r2[i]) })
+	turn(func(i int) { e.asm.VADDPD(low[i], r[i], low[i]) })
+	turn(func(i int) { e.asm.VMULPD(r2[i], high[i], high[i]) })
+	turn(func(i int) { e.asm.VPSLLQ(operand.U8(52), t[i], t[i]) })
+	turn(func(i int) { e.asm.VPADDQ(e.constant("bias"), t[i], t[i]) })
+	turn(func(i int) { e.asm.VADDPD(high[i], low[i], low[i]) })
+	turn(func(i int) { e.asm.VMULPD(t[i], low[i], xs[i]) })
 }
 
 // alike returns as many new vectors.
@@ -74,16 +74,16 @@ func sigmoids(e *emitter) {
 		for i, l := range ls {
 			vs[i] = e.widen(l.of(x, 0), p)
 			if e.isAVX512 {
-				e.VPXORQ(e.constant("sign"), vs[i], vs[i])
+				e.asm.VPXORQ(e.constant("sign"), vs[i], vs[i])
 			} else {
-				e.VXORPD(e.constant("sign"), vs[i], vs[i])
+				e.asm.VXORPD(e.constant("sign"), vs[i], vs[i])
 			}
 		}
 		e.exp(vs)
 		one := e.inRegister("one")
 		for i, l := range ls {
-			e.VADDPD(one, vs[i], vs[i])
-			e.VDIVPD(vs[i], one, vs[i])
+			e.asm.VADDPD(one, vs[i], vs[i])
+			e.asm.VDIVPD(vs[i], one, vs[i])
 			e.narrow(vs[i], l.of(dst, 0), p)
 		}
 	})
@@ -101,45 +101,45 @@ func expRows(e *emitter) {
 	dst, sums, x, tops := e.argument("dst"), e.argument("sums"), e.argument("x"), e.argument("tops")
 	n, rows := e.argument("n"), e.argument("rows")
 	e.hold(expConstants...)
-	e.Label("row")
-	top, at, left := e.vector(), e.start(), e.GP64()
+	e.asm.Label("row")
+	top, at, left := e.vector(), e.start(), e.asm.GP64()
 	e.broadcastWide(tops, top)
 	acc := make(vectors, rowSums/e.half)
 	for i := range acc {
 		acc[i] = e.zero()
 	}
-	e.MOVQ(n, left)
+	e.asm.MOVQ(n, left)
 	e.groups("row", at, left, len(acc), 2, func(l loop, gs []int, p *part) {
 		vs := make(vectors, len(gs))
 		for i, g := range gs {
 			vs[i] = e.widen(l.of(x, g*e.half), p)
-			e.VSUBPD(top, vs[i], vs[i])
+			e.asm.VSUBPD(top, vs[i], vs[i])
 		}
 		e.exp(vs)
 		for i, g := range gs {
 			e.narrow(vs[i], l.of(dst, g*e.half), p)
-			e.VADDPD(e.onlyWide(vs[i], p), acc[g], acc[g])
+			e.asm.VADDPD(e.onlyWide(vs[i], p), acc[g], acc[g])
 		}
 	})
-	e.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
-	e.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
-	e.VMOVSD(e.tree(acc), operand.Mem{Base: sums})
-	e.ADDQ(operand.U8(8), sums)
-	e.ADDQ(operand.U8(4), tops)
-	e.DECQ(rows)
-	e.JNZ(operand.LabelRef("row"))
+	e.asm.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
+	e.asm.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
+	e.asm.VMOVSD(e.tree(acc), operand.Mem{Base: sums})
+	e.asm.ADDQ(operand.U8(8), sums)
+	e.asm.ADDQ(operand.U8(4), tops)
+	e.asm.DECQ(rows)
+	e.asm.JNZ(operand.LabelRef("row"))
 	e.end()
 }
 
 // broadcastWide fills a vector of float64 with the float32 at p.
 func (e *emitter) broadcastWide(p, v reg.Register) {
 	if e.isAVX512 {
-		e.VCVTPS2PD_BCST(operand.Mem{Base: p}, v)
+		e.asm.VCVTPS2PD_BCST(operand.Mem{Base: p}, v)
 		return
 	}
-	x := e.XMM()
-	e.VBROADCASTSS(operand.Mem{Base: p}, x)
-	e.VCVTPS2PD(x, v)
+	x := e.asm.XMM()
+	e.asm.VBROADCASTSS(operand.Mem{Base: p}, x)
+	e.asm.VCVTPS2PD(x, v)
 }
 
 // groups passes over n numbers, count half vectors at a time; add takes some of them, together at most, for the accumulators gs. Of the last ones only
@@ -147,9 +147,9 @@ func (e *emitter) broadcastWide(p, v reg.Register) {
 func (e *emitter) groups(label string, at, n reg.GPVirtual, count, together int, add func(l loop, gs []int, p *part)) {
 	done := operand.LabelRef(label + "_end")
 	step := count * e.half
-	e.SUBQ(operand.U32(step), n)
-	e.JLT(operand.LabelRef(label + "_last"))
-	e.Label(label + "_full")
+	e.asm.SUBQ(operand.U32(step), n)
+	e.asm.JLT(operand.LabelRef(label + "_last"))
+	e.asm.Label(label + "_full")
 	for g := 0; g < count; g += together {
 		var gs []int
 		for i := range together {
@@ -157,54 +157,54 @@ func (e *emitter) groups(label string, at, n reg.GPVirtual, count, together int,
 		}
 		add(loop{e, at, 0}, gs, nil)
 	}
-	e.ADDQ(operand.U32(step), at)
-	e.SUBQ(operand.U32(step), n)
-	e.JGE(operand.LabelRef(label + "_full"))
-	e.Label(label + "_last")
-	e.ADDQ(operand.U32(step), n)
-	e.JZ(done)
+	e.asm.ADDQ(operand.U32(step), at)
+	e.asm.SUBQ(operand.U32(step), n)
+	e.asm.JGE(operand.LabelRef(label + "_full"))
+	e.asm.Label(label + "_last")
+	e.asm.ADDQ(operand.U32(step), n)
+	e.asm.JZ(done)
 	all := e.first(n)
 	for g := range count {
 		if g > 0 {
-			e.CMPQ(n, operand.U8(g*e.half))
-			e.JLE(done)
+			e.asm.CMPQ(n, operand.U8(g*e.half))
+			e.asm.JLE(done)
 		}
 		if e.isAVX512 && g > 1 { // a mask register holds two groups
-			rest := e.GP64()
-			e.LEAQ(operand.Mem{Base: n, Disp: -g * e.half}, rest)
+			rest := e.asm.GP64()
+			e.asm.LEAQ(operand.Mem{Base: n, Disp: -g * e.half}, rest)
 			add(loop{e, at, 0}, []int{g}, e.first(rest))
 			continue
 		}
 		add(loop{e, at, 0}, []int{g}, e.group(all, g))
 	}
-	e.Label(label + "_end")
+	e.asm.Label(label + "_end")
 }
 
 // tree adds accumulators of float64 into one number: the upper half to the lower one until one is left.
 func (e *emitter) tree(acc vectors) reg.Register {
 	for half := len(acc) / 2; half > 0; half /= 2 {
 		for i := range half {
-			e.VADDPD(acc[i+half], acc[i], acc[i])
+			e.asm.VADDPD(acc[i+half], acc[i], acc[i])
 		}
 	}
-	return e.halves(acc[0], func(high, low reg.Register) { e.VADDPD(high, low, low) }).AsX()
+	return e.halves(acc[0], func(high, low reg.Register) { e.asm.VADDPD(high, low, low) }).AsX()
 }
 
 // halves joins the upper half of a vector to its lower one until 64 bits are left.
 func (e *emitter) halves(v reg.VecVirtual, join func(high, low reg.Register)) reg.VecVirtual {
 	if e.isAVX512 {
-		high := e.YMM()
-		e.VEXTRACTF64X4(operand.U8(1), v, high)
+		high := e.asm.YMM()
+		e.asm.VEXTRACTF64X4(operand.U8(1), v, high)
 		join(high, v.AsY())
 	}
-	x := e.XMM()
+	x := e.asm.XMM()
 	if e.isAVX512 {
-		e.VEXTRACTF64X2(operand.U8(1), v.AsY(), x)
+		e.asm.VEXTRACTF64X2(operand.U8(1), v.AsY(), x)
 	} else {
-		e.VEXTRACTF128(operand.U8(1), v.AsY(), x)
+		e.asm.VEXTRACTF128(operand.U8(1), v.AsY(), x)
 	}
 	join(x, v.AsX())
-	e.VPERMILPD(operand.U8(1), v.AsX(), x)
+	e.asm.VPERMILPD(operand.U8(1), v.AsX(), x)
 	join(x, v.AsX())
 	return v
 }
@@ -214,19 +214,19 @@ func timesRows(e *emitter) {
 	e.begin("timesRows", "func(dst, src *float32, scales *float64, n, rows int)",
 		"writes the rows of n numbers of src times scales, multiplied in float64, to dst. Both counts are at least 1.")
 	dst, src, scales, n, rows := e.argument("dst"), e.argument("src"), e.argument("scales"), e.argument("n"), e.argument("rows")
-	e.Label("row")
-	s, at, left := e.vector(), e.start(), e.GP64()
-	e.VBROADCASTSD(operand.Mem{Base: scales}, s)
-	e.MOVQ(n, left)
+	e.asm.Label("row")
+	s, at, left := e.vector(), e.start(), e.asm.GP64()
+	e.asm.VBROADCASTSD(operand.Mem{Base: scales}, s)
+	e.asm.MOVQ(n, left)
 	e.pass("row", at, left, e.half, 2, each(func(l loop, p *part) {
 		v := e.widen(l.of(src, 0), p)
-		e.VMULPD(s, v, v)
+		e.asm.VMULPD(s, v, v)
 		e.narrow(v, l.of(dst, 0), p)
 	}))
-	e.LEAQ(operand.Mem{Base: src, Index: n, Scale: 4}, src)
-	e.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
-	e.ADDQ(operand.U8(8), scales)
-	e.DECQ(rows)
-	e.JNZ(operand.LabelRef("row"))
+	e.asm.LEAQ(operand.Mem{Base: src, Index: n, Scale: 4}, src)
+	e.asm.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
+	e.asm.ADDQ(operand.U8(8), scales)
+	e.asm.DECQ(rows)
+	e.asm.JNZ(operand.LabelRef("row"))
 	e.end()
 }

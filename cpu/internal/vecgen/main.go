@@ -15,9 +15,9 @@ func main() { asmgen.Main(file) }
 func emit(c *build.Context) {
 	data(c)
 	for _, s := range sets {
-		e := &emitter{Context: c, set: s}
+		e := &emitter{asm: c, set: s}
 		for _, write := range []func(*emitter){elementwise, combine, combineStream, sigmoids, expRows, timesRows, dot, rowTops, columnSums,
-			gather, far, differences, scatter, decodeRows, decodePanels, decodeColumns, askRows} {
+			gather, far, differences, combineDiffs, scatter, decodeRows, decodePanels, decodeColumns, askRows} {
 			write(e)
 		}
 	}

@@ -24,13 +24,13 @@ func dot(e *emitter) {
 	e.groups("dot", e.start(), e.argument("n"), len(acc), 1, func(l loop, gs []int, p *part) {
 		g := gs[0]
 		if at := g * e.half; p == nil && at%16 == 0 { // a cache line begins
-			e.PREFETCHT0(l.of(x, at+dotAhead))
-			e.PREFETCHT0(l.of(y, at+dotAhead))
+			e.asm.PREFETCHT0(l.of(x, at+dotAhead))
+			e.asm.PREFETCHT0(l.of(y, at+dotAhead))
 		}
 		a, b := e.widen(l.of(x, g*e.half), p), e.widen(l.of(y, g*e.half), p)
-		e.VFMADD231PD(a, b, acc[g])
+		e.asm.VFMADD231PD(a, b, acc[g])
 	})
-	e.Store(e.tree(acc), e.ReturnIndex(0))
+	e.asm.Store(e.tree(acc), e.asm.ReturnIndex(0))
 	e.end()
 }
 
@@ -41,34 +41,34 @@ func rowTops(e *emitter) {
 	tops, x, n, rows := e.argument("tops"), e.argument("x"), e.argument("n"), e.argument("rows")
 	e.hold("float -inf")
 	zero := e.zero()
-	e.Label("row")
-	acc, at, left := e.vector(), e.start(), e.GP64()
-	e.VMOVUPS(e.constant("float -inf"), acc)
-	e.MOVQ(n, left)
+	e.asm.Label("row")
+	acc, at, left := e.vector(), e.start(), e.asm.GP64()
+	e.asm.VMOVUPS(e.constant("float -inf"), acc)
+	e.asm.MOVQ(n, left)
 	e.pass("row", at, left, e.lanes, 1, each(func(l loop, p *part) {
 		v := e.load(l.of(x, 0), p)
 		switch {
 		case p == nil:
-			e.VMAXPS(acc, v, acc)
+			e.asm.VMAXPS(acc, v, acc)
 		case e.isAVX512:
-			e.VMAXPS(acc, v, p.mask, acc)
+			e.asm.VMAXPS(acc, v, p.mask, acc)
 		default:
-			mask := e.YMM()
-			e.VMOVUPS(operand.Mem{Base: p.window}, mask)
-			e.VBLENDVPS(mask, v, e.inRegister("float -inf"), v)
-			e.VMAXPS(acc, v, acc)
+			mask := e.asm.YMM()
+			e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
+			e.asm.VBLENDVPS(mask, v, e.inRegister("float -inf"), v)
+			e.asm.VMAXPS(acc, v, acc)
 		}
 	}))
-	e.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
-	acc = e.halves(acc, func(high, low reg.Register) { e.VMAXPS(high, low, low) })
-	last := e.XMM()
-	e.VPERMILPS(operand.U8(1), acc.AsX(), last)
-	e.VMAXPS(last, acc.AsX(), acc.AsX())
-	e.VADDSS(zero.AsX(), acc.AsX(), acc.AsX())
-	e.VMOVSS(acc.AsX(), operand.Mem{Base: tops})
-	e.ADDQ(operand.U8(4), tops)
-	e.DECQ(rows)
-	e.JNZ(operand.LabelRef("row"))
+	e.asm.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
+	acc = e.halves(acc, func(high, low reg.Register) { e.asm.VMAXPS(high, low, low) })
+	last := e.asm.XMM()
+	e.asm.VPERMILPS(operand.U8(1), acc.AsX(), last)
+	e.asm.VMAXPS(last, acc.AsX(), acc.AsX())
+	e.asm.VADDSS(zero.AsX(), acc.AsX(), acc.AsX())
+	e.asm.VMOVSS(acc.AsX(), operand.Mem{Base: tops})
+	e.asm.ADDQ(operand.U8(4), tops)
+	e.asm.DECQ(rows)
+	e.asm.JNZ(operand.LabelRef("row"))
 	e.end()
 }
 
@@ -87,7 +87,7 @@ func columnSums(e *emitter) {
 
 func (e *emitter) columnSums(count int, columns reg.Register) {
 	sums, a, rows, stride := e.argument("sums"), e.argument("a"), e.argument("rows"), e.argument("stride")
-	e.SHLQ(operand.U8(2), stride)
+	e.asm.SHLQ(operand.U8(2), stride)
 	parts := make([]*part, count)
 	if columns != nil {
 		all := e.first(columns)
@@ -99,17 +99,17 @@ func (e *emitter) columnSums(count int, columns reg.Register) {
 	at := func(g int) operand.Mem { return operand.Mem{Base: sums, Disp: 8 * e.half * g} }
 	for g := range acc {
 		acc[g] = e.vector()
-		e.VMOVUPD(at(g), acc[g])
+		e.asm.VMOVUPD(at(g), acc[g])
 	}
-	e.Label("row")
+	e.asm.Label("row")
 	for g := range acc {
-		e.VADDPD(e.widen(operand.Mem{Base: a, Disp: 4 * e.half * g}, parts[g]), acc[g], acc[g])
+		e.asm.VADDPD(e.widen(operand.Mem{Base: a, Disp: 4 * e.half * g}, parts[g]), acc[g], acc[g])
 	}
-	e.ADDQ(stride, a)
-	e.DECQ(rows)
-	e.JNZ(operand.LabelRef("row"))
+	e.asm.ADDQ(stride, a)
+	e.asm.DECQ(rows)
+	e.asm.JNZ(operand.LabelRef("row"))
 	for g := range acc {
-		e.VMOVUPD(acc[g], at(g))
+		e.asm.VMOVUPD(acc[g], at(g))
 	}
 	e.end()
 }

@@ -21,22 +21,22 @@ func (e *emitter) pick(base reg.GPVirtual, index reg.VecVirtual, p *part) reg.Ve
 	v := e.zero() // also ends the wait for what the register held before
 	m := operand.Mem{Base: base, Index: index, Scale: 4}
 	if e.isAVX512 {
-		k := e.K()
+		k := e.asm.K()
 		if p == nil {
-			e.KXNORW(k, k, k)
+			e.asm.KXNORW(k, k, k)
 		} else {
-			e.KMOVW(p.mask, k)
+			e.asm.KMOVW(p.mask, k)
 		}
-		e.VGATHERDPS(m, k, v)
+		e.asm.VGATHERDPS(m, k, v)
 		return v
 	}
-	mask := e.YMM()
+	mask := e.asm.YMM()
 	if p == nil {
-		e.VPCMPEQD(mask, mask, mask)
+		e.asm.VPCMPEQD(mask, mask, mask)
 	} else {
-		e.VMOVUPS(operand.Mem{Base: p.window}, mask)
+		e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
 	}
-	e.VGATHERDPS(mask, m, v)
+	e.asm.VGATHERDPS(mask, m, v)
 	return v
 }
 
@@ -52,10 +52,10 @@ func far(e *emitter) {
 	e.begin("gatherFar", "func(dst, src *float32, at, next *uint32, n int)", "writes dst[j] = src[at[j]];", doc)
 	dst, src := e.argument("dst"), e.argument("src")
 	e.coordinates([]reg.GPVirtual{src}, func(j operand.Mem, i reg.GPVirtual) {
-		v := e.GP32()
-		e.MOVL(operand.Mem{Base: src, Index: i, Scale: 4}, v)
+		v := e.asm.GP32()
+		e.asm.MOVL(operand.Mem{Base: src, Index: i, Scale: 4}, v)
 		j.Base = dst
-		e.MOVL(v, j)
+		e.asm.MOVL(v, j)
 	})
 	e.end()
 
@@ -75,16 +75,16 @@ func (e *emitter) addDiffFar(names ...string) {
 		factors = append(factors, e.broadcast([]string{"a", "b"}[i]))
 	}
 	e.coordinates(to, func(j operand.Mem, i reg.GPVirtual) {
-		d, x := e.XMM(), e.XMM()
+		d, x := e.asm.XMM(), e.asm.XMM()
 		from, minus := j, j
 		from.Base, minus.Base = p, q
-		e.VMOVSS(from, d)
-		e.VSUBSS(minus, d, d)
+		e.asm.VMOVSS(from, d)
+		e.asm.VSUBSS(minus, d, d)
 		for k, v := range to {
 			m := operand.Mem{Base: v, Index: i, Scale: 4}
-			e.VMULSS(d, factors[k].AsX(), x)
-			e.VADDSS(m, x, x)
-			e.VMOVSS(x, m)
+			e.asm.VMULSS(d, factors[k].AsX(), x)
+			e.asm.VADDSS(m, x, x)
+			e.asm.VMOVSS(x, m)
 		}
 	})
 	e.end()
@@ -95,21 +95,21 @@ func (e *emitter) addDiffFar(names ...string) {
 func (e *emitter) coordinates(of []reg.GPVirtual, body func(j operand.Mem, i reg.GPVirtual)) {
 	const unroll = 4
 	at, next, n, j := e.argument("at"), e.argument("next"), e.argument("n"), e.start()
-	e.Label("coordinates")
+	e.asm.Label("coordinates")
 	for u := range unroll {
 		place := operand.Mem{Index: j, Scale: 4, Disp: 4 * u}
 		later, now := place, place
 		later.Base, now.Base = next, at
-		i := e.GP64()
-		e.MOVL(later, i.As32())
+		i := e.asm.GP64()
+		e.asm.MOVL(later, i.As32())
 		for _, v := range of {
-			e.PREFETCHT0(operand.Mem{Base: v, Index: i, Scale: 4})
+			e.asm.PREFETCHT0(operand.Mem{Base: v, Index: i, Scale: 4})
 		}
-		k := e.GP64()
-		e.MOVL(now, k.As32())
+		k := e.asm.GP64()
+		e.asm.MOVL(now, k.As32())
 		body(place, k)
 	}
-	e.ADDQ(operand.U8(unroll), j)
-	e.CMPQ(j, n)
-	e.JLT(operand.LabelRef("coordinates"))
+	e.asm.ADDQ(operand.U8(unroll), j)
+	e.asm.CMPQ(j, n)
+	e.asm.JLT(operand.LabelRef("coordinates"))
 }

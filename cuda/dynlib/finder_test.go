@@ -1,0 +1,180 @@
+package dynlib
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// shelf is an opener of files in a folder of the test. It writes down what is opened.
+type shelf struct {
+	opened []string
+	bad    string // part of the path of files that do not open
+	known  []string
+}
+
+func (s *shelf) open(path string, global bool) (uintptr, error) {
+	if !strings.Contains(path, "/") && !slices.Contains(s.known, path) {
+		return 0, errors.New("the loader does not know it")
+	}
+	if s.bad != "" && strings.Contains(path, s.bad) {
+		return 0, errors.New("invalid ELF header")
+	}
+	s.opened = append(s.opened, fmt.Sprintf("%s global=%t", path, global))
+	return uintptr(len(s.opened)), nil
+}
+
+func (s *shelf) symbol(uintptr, string) (uintptr, error) { return 0, errors.New("no symbols here") }
+
+func (s *shelf) close(handle uintptr) error {
+	s.opened[handle-1] += " closed"
+	return nil
+}
+
+// machine is a Finder on a file system that has these files.
+func machine(t *testing.T, s *shelf, env map[string]string, files ...string) (*Finder, string) {
+	t.Helper()
+	root := t.TempDir()
+	for _, f := range files {
+		path := filepath.Join(root, f)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k, v := range env {
+		env[k] = strings.ReplaceAll(v, "ROOT", root)
+	}
+	return &Finder{Env: func(k string) string { return env[k] }, Program: filepath.Join(root, "bin/fspda"), Root: root, opener: s}, root
+}
+
+// Places are searched in the order that the package says; what is nearer wins.
+func TestOrder(t *testing.T) {
+	const lib = "libnvrtc.so.13"
+	order := []string{
+		"named/" + lib,
+		"bin/" + lib,
+		"venv/lib/python3.11/site-packages/nvidia/cu13/lib/" + lib,
+		"conda/lib/" + lib,
+		"other/lib/python3.12/site-packages/nvidia/cu13/lib/" + lib,
+		"home/.local/lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/" + lib,
+		"usr/local/lib/python3.10/dist-packages/nvidia/cu13/lib/" + lib,
+		"toolkit/lib64/" + lib,
+		"usr/local/cuda/lib64/" + lib,
+		"usr/local/cuda-13.1/lib64/" + lib,
+		"usr/local/cuda-12.4/lib64/" + lib,
+	}
+	env := map[string]string{PathVariable: "ROOT/none:ROOT/named", "VIRTUAL_ENV": "ROOT/venv", "CONDA_PREFIX": "ROOT/conda",
+		"PATH": "ROOT/empty:ROOT/other/bin", "HOME": "ROOT/home", "CUDA_HOME": "ROOT/toolkit"}
+	for i, want := range order {
+		s := &shelf{}
+		f, root := machine(t, s, mapOf(env), append(order[i:], "other/bin/python3")...)
+		h, err := f.Open(NVRTC(13))
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		if got, _ := filepath.Rel(root, h.Path); got != want {
+			t.Errorf("found %s (%s), want %s", got, h.Place, want)
+		}
+		if h.Place == "" {
+			t.Errorf("%s: no place", h.Path)
+		}
+	}
+}
+
+func mapOf(m map[string]string) map[string]string {
+	c := map[string]string{}
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}
+
+// The variable may name a folder of libraries, a site-packages or an environment of Python.
+func TestPathVariable(t *testing.T) {
+	for _, folder := range []string{"env", "env/lib/python3.11/site-packages", "env/lib/python3.11/site-packages/nvidia/cu13/lib"} {
+		f, _ := machine(t, &shelf{}, map[string]string{PathVariable: "ROOT/" + folder}, "env/lib/python3.11/site-packages/nvidia/cu13/lib/libcublas.so.13")
+		if _, err := f.Open(CUBLAS(13)); err != nil {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+}
+
+// What the library needs is opened from the same folder, in order.
+func TestBeside(t *testing.T) {
+	s := &shelf{}
+	f, root := machine(t, s, map[string]string{"CUDA_HOME": "ROOT/cuda"}, "cuda/lib64/libnvrtc.so.12", "cuda/lib64/libnvrtc-builtins.so.12.4",
+		"cuda/lib64/libcudnn.so.9", "cuda/lib64/libcudnn_adv.so.9", "cuda/lib64/libcudnn_graph.so.9", "cuda/lib64/libcudnn_ops.so.9")
+	if _, err := f.Open(NVRTC(12)); err != nil {
+		t.Fatal(err)
+	}
+	cudnn := CUDNN(12, 90)
+	cudnn.Accept = nil
+	if _, err := f.Open(cudnn); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range s.opened {
+		got = append(got, strings.TrimPrefix(o, root+"/cuda/lib64/"))
+	}
+	want := []string{"libnvrtc-builtins.so.12.4 global=true", "libnvrtc.so.12 global=false", "libcudnn.so.9 global=true",
+		"libcudnn_graph.so.9 global=true", "libcudnn_ops.so.9 global=true", "libcudnn_adv.so.9 global=true"}
+	slices.Sort(got[4:]) // the last pattern opens again what was opened, which costs nothing
+	if len(got) != 8 || !slices.Equal(got[:4], want[:4]) {
+		t.Errorf("opened %q, want %q", got, want)
+	}
+	for _, w := range want {
+		if !slices.Contains(got, w) {
+			t.Errorf("opened %q without %s", got, w)
+		}
+	}
+}
+
+// A file that does not open, or is refused, gives way to the next; the error tells of all.
+func TestRefused(t *testing.T) {
+	s := &shelf{bad: "named"}
+	l := &Library{Name: "a library", Files: []string{"libx.so.1"}, Hint: "pip install x"}
+	l.Accept = func(h *Handle) error {
+		if strings.Contains(h.Path, "toolkit") {
+			return errors.New("too old")
+		}
+		return nil
+	}
+	f, root := machine(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"}, "named/libx.so.1", "toolkit/lib64/libx.so.1")
+	_, err := f.Open(l)
+	var missing *Error
+	if !errors.As(err, &missing) || len(missing.Attempts) != 2 || !slices.Contains(missing.Places, filepath.Join(root, "toolkit/lib64")) {
+		t.Fatalf("%v", err)
+	}
+	for _, want := range []string{"a library is not found", "invalid ELF header", "too old", "pip install x"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+	if !strings.HasSuffix(s.opened[0], "closed") {
+		t.Errorf("what was refused is still open: %q", s.opened)
+	}
+	s.known = []string{"libx.so.1"} // and at last the loader
+	if h, err := f.Open(l); err != nil || h.Path != "libx.so.1" {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestMajors(t *testing.T) {
+	for _, c := range []struct {
+		driver, cc int
+		want       string
+	}{
+		{13020, 90, "[13 12]"}, {13000, 75, "[13 12]"}, {13000, 70, "[12]"}, {12040, 90, "[12]"}, {12000, 70, "[12]"}, {11080, 80, "[]"},
+	} {
+		if got := fmt.Sprint(Majors(c.driver, c.cc)); got != c.want {
+			t.Errorf("driver %d, compute capability %d: CUDA %s, want %s", c.driver, c.cc, got, c.want)
+		}
+	}
+}

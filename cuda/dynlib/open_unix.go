@@ -1,0 +1,33 @@
+//go:build linux && (amd64 || arm64) && !nocuda && !static
+
+package dynlib
+
+import "github.com/ebitengine/purego"
+
+// Supported says that this build can open libraries.
+const Supported = true
+
+// system opens libraries by dlopen.
+type system struct{}
+
+func (system) open(path string, global bool) (uintptr, error) {
+	mode := purego.RTLD_NOW | purego.RTLD_LOCAL
+	if global {
+		mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
+	}
+	return purego.Dlopen(path, mode)
+}
+
+func (system) symbol(handle uintptr, name string) (uintptr, error) { return purego.Dlsym(handle, name) }
+
+func (system) close(handle uintptr) error { return purego.Dlclose(handle) }
+
+// register makes *function, a Go function variable, call what is at address.
+func register(function any, address uintptr) { purego.RegisterFunc(function, address) }
+
+// Call calls a function that takes up to 32 integers or pointers and returns one. The caller keeps alive what args point to. It allocates
+// nothing where args is a slice that is kept.
+func Call(address uintptr, args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(address, args...)
+	return r
+}

@@ -1,0 +1,82 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+var _ = define("cast.cu", "scaler_step s:p growth:f backoff:f largest:f interval:u")
+
+var _ = defineEach("cast.cu", shortElements,
+	"narrow_%s dst:p src:p n:l",
+	"widen_%s dst:p src:p scaler:p n:l",
+	"check_%s scaler:p g:p n:l",
+	"update_%s x:p lambda:p grad:p u:p shadow:p scaler:p alpha:f eta:f mu:f n:l",
+	"add_diff_shadow_%s own:p other:p idx:p k:l x:p a:f lambda:p b:f shadow:p",
+)
+
+// ScalerBytes is the size of a Scaler in device memory.
+const ScalerBytes = 20
+
+// Scaler is the state of a dynamic loss scale, which lives on the device and which nothing waits for. The loss's gradient is multiplied by Scale;
+// updates divide by it.
+type Scaler struct {
+	Scale   float32
+	Found   bool // a gradient of this iteration is not finite
+	Good    int  // iterations since the scale last changed
+	Skipped int  // iterations without an update
+}
+
+// Bytes is the Scaler as it lies in device memory.
+func (s Scaler) Bytes() []byte {
+	found := uint32(0)
+	if s.Found {
+		found = 1
+	}
+	var b []byte
+	for _, v := range []uint32{math.Float32bits(s.Scale), math.Float32bits(1 / s.Scale), found, uint32(s.Good), uint32(s.Skipped)} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+// ReadScaler is the Scaler that lies in b.
+func ReadScaler(b []byte) Scaler {
+	at := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
+	return Scaler{Scale: math.Float32frombits(at(0)), Found: at(2) != 0, Good: int(at(3)), Skipped: int(at(4))}
+}
+
+// fours is the geometry of a thread for every four numbers.
+func fours(n int) Launch { return over((n + 3) / 4) }
+
+// Narrow rounds n numbers of float32 to an element of 16 bits.
+func Narrow(e Element, dst, src Address, n int) Call {
+	return call(e.name("narrow"), fours(n), dst, src, n)
+}
+
+// Widen makes n numbers of 16 bits float32, divided by the scale of a Scaler that is not 0.
+func Widen(e Element, dst, src, scaler Address, n int) Call {
+	return call(e.name("widen"), fours(n), dst, src, scaler, n)
+}
+
+// Check tells the Scaler if one of n gradients is not finite.
+func Check(e Element, scaler, g Address, n int) Call {
+	return call(e.name("check"), over((n+e.Pack()-1)/e.Pack()), scaler, g, n)
+}
+
+// UpdateShort is Update with a gradient of 16 bits, of a loss that was scaled unless scaler is 0. It also rounds x to shadow, which the next
+// forward pass reads, unless that is 0. Where Check has found something it changes nothing.
+func UpdateShort(e Element, x, lambda, grad, u, shadow, scaler Address, alpha, eta, mu float32, n int) Call {
+	return call(e.name("update"), fours(n), x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n)
+}
+
+// AddDiffShadow is AddDiff to x and lambda that also keeps the shadow of x.
+func AddDiffShadow(e Element, own, other, idx Address, k int, x, lambda Term, shadow Address) Call {
+	return call(e.name("add_diff_shadow"), over(k), own, other, idx, k, x.V, x.A, lambda.V, lambda.A, shadow)
+}
+
+// ScalerStep ends an iteration: the scale is multiplied by backoff where something was found, and by growth, up to largest, after interval
+// iterations without. PyTorch's numbers are 2, 0.5 and 2000.
+func ScalerStep(scaler Address, growth, backoff, largest float32, interval int) Call {
+	return call("scaler_step", blocks(1, 32), scaler, growth, backoff, largest, interval)
+}

@@ -1,0 +1,91 @@
+package kernels_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"fspda/cuda/dynlib"
+	"fspda/cuda/kernels"
+	"fspda/cuda/nvrtc"
+)
+
+// libraries are the NVRTC of this machine, the newest first.
+func libraries(t *testing.T) []*nvrtc.Library {
+	t.Helper()
+	var all []*nvrtc.Library
+	var missing error
+	for _, major := range []int{13, 12} {
+		h, err := dynlib.System().Open(dynlib.NVRTC(major))
+		if err != nil {
+			missing = err
+			continue
+		}
+		l, err := nvrtc.Open(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	if all == nil {
+		t.Skipf("%v (%s names a folder with it)", missing, dynlib.PathVariable)
+	}
+	return all
+}
+
+// mostRegisters lets all threads of a multiprocessor run at a time where blocks have 256 threads; 1024 threads need 64.
+const mostRegisters = 64
+
+// Every kernel compiles for V100, A100 and H100, and keeps what it works on in registers.
+func TestCompile(t *testing.T) {
+	all := libraries(t)
+	cache := &nvrtc.Cache{Dir: t.TempDir()}
+	if dir, err := nvrtc.DefaultDir(); err == nil {
+		cache.Dir = dir
+	}
+	for _, arch := range []string{"sm_70", "sm_80", "sm_90"} {
+		t.Run(arch, func(t *testing.T) {
+			for _, l := range all {
+				if l.Supports(arch) {
+					cache.Version = l.Cache("").Version
+					compileAll(t, l, cache, arch)
+					return
+				}
+			}
+			t.Skipf("NVRTC %d.%d does not compile for %s", all[0].Major, all[0].Minor, arch)
+		})
+	}
+}
+
+func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string) {
+	made, err := kernels.Compile(l, cache, arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses := map[string]nvrtc.Use{}
+	for unit, b := range made {
+		if !strings.HasPrefix(string(b.Cubin), "\x7fELF") {
+			t.Errorf("%s: no cubin", unit)
+		}
+		for name, u := range b.Uses() {
+			uses[name] = u
+		}
+		for line := range strings.Lines(b.Log) {
+			if strings.Contains(line, "warning") && !strings.Contains(line, "deprecated") { // NVRTC 12 will soon know sm_70 no more
+				t.Errorf("%s: the compiler warns: %s", unit, line)
+			}
+		}
+	}
+	var report strings.Builder
+	for _, k := range kernels.All() {
+		u, ok := uses[k.Name]
+		fmt.Fprintf(&report, "%-32s %3d registers, %4d bytes of stack, %3d spilled, %5d shared\n", k.Name, u.Registers, u.Stack, u.Spilled, u.Shared)
+		if !ok || u.Registers == 0 || u.Registers > mostRegisters || u.Spilled > 0 {
+			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and nothing spilled", k.Name, k.Unit, u, ok, mostRegisters)
+		}
+	}
+	if os.Getenv("FSPDA_LONG") != "" || testing.Verbose() {
+		t.Log("\n" + report.String())
+	}
+}

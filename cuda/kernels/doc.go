@@ -1,0 +1,17 @@
+// Package kernels holds the GPU's own kernels: their sources in CUDA C++ (src/*.cu, embedded), a table of their parameters, and for each
+// a function that makes a [Call], its arguments and its launch geometry, from sizes and addresses. It launches nothing itself.
+//
+// A unit is a source file, compiled to one cubin for an architecture ([Sources], [Compile]). A kernel's function in the cubin
+// has the kernel's name. Its parameters are passed in the order of the table, one 64-bit slot each, of which it reads the lower bytes: what
+// cuLaunchKernel wants is an array with the addresses of the slots. Addresses are those of the device. Sizes are int32, and int64 ("l")
+// where they may exceed 2³¹.
+//
+// Results have the bits of fspda/cpu wherever the source says so, which is everywhere but in batch normalisation: products and sums are
+// rounded one by one (units are compiled with --fmad=false), and sums whose order matters are added in the order of the CPU's. Masks have the bits of
+// fspda/dist. Nothing depends on the number of multiprocessors, so a run repeats on any GPU.
+//
+// The package hostrun below runs the same sources on the host, without a GPU; tests compare them with the CPU engine. [Call] is what
+// both take.
+//
+// Where to look next: kernel.go for the table, vector.go and src/vector.cu for the operations of device.Device.
+package kernels

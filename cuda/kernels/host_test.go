@@ -1,0 +1,71 @@
+package kernels_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"fspda/cuda/dynlib"
+	"fspda/cuda/kernels"
+	"fspda/cuda/kernels/hostrun"
+	"fspda/internal/rng"
+)
+
+// host runs kernels on the host.
+type host struct {
+	t       testing.TB
+	library *hostrun.Library
+	memory  hostrun.Memory
+}
+
+func onHost(t testing.TB) *host {
+	t.Helper()
+	l, err := hostrun.Open()
+	var noLibrary *dynlib.Error
+	if errors.Is(err, hostrun.ErrNoCompiler) || errors.As(err, &noLibrary) && !dynlib.Supported {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &host{t: t, library: l}
+}
+
+// at is the address of a slice.
+func at[T any](h *host, s []T) kernels.Address { return hostrun.At(&h.memory, s) }
+
+// copied puts a copy of a slice where kernels can write it.
+func copied[T any](h *host, s []T) ([]T, kernels.Address) {
+	c := append(make([]T, 0, len(s)), s...)
+	return c, at(h, c)
+}
+
+func (h *host) run(calls ...kernels.Call) {
+	h.t.Helper()
+	if err := h.library.Launch(&h.memory, calls...); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// numbers is n normal numbers of float32.
+func numbers(seed uint64, n int) []float32 {
+	s := rng.New(seed, "test")
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(s.Norm())
+	}
+	return v
+}
+
+// sameBits fails unless got has the bits of want.
+func sameBits(t testing.TB, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && !(got[i] != got[i] && want[i] != want[i]) {
+			t.Fatalf("%s: number %d of %d is %v, want %v", what, i, len(got), got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,8 @@
+// Package hostrun runs the kernels of fspda/cuda/kernels on the host, from the very source that a GPU gets. It needs a C++ compiler and is
+// there for tests: of the kernels, and of what launches them.
+//
+// [Open] builds all units with host.h before them to a shared library, once for each content of the sources, and opens it; [Library.Launch]
+// runs a call in the memory of the program. The threads of a block are fibres that take turns at barriers and warp operations, so these
+// work as on a GPU, and one that not all threads reach is an error. Blocks run one after the other: what a kernel assumes about the order of
+// blocks, and races, are not found here.
+package hostrun

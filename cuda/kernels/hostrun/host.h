@@ -1,0 +1,297 @@
+// CUDA C++ for a C++ compiler: enough of the language for the units of fspda/cuda/kernels, so that their very source runs on the host.
+//
+// A block's threads are fibres on stacks of their own, which take turns at barriers and warp operations; one thread of the system runs
+// them all, block after block. So barriers, shuffles and ballots do what they do on a GPU, and a barrier that not all
+// threads reach is found and reported. What is not modelled: races between blocks or warps, memory order, and arithmetic that a GPU does
+// in another way (none is used: products and sums are IEEE's, with fma only where written).
+#pragma once
+#define FSPDA_HOST 1
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static const
+#define __shared__ static
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define DYNAMIC_SHARED(name) unsigned char *name = host::shared
+
+struct dim3 {
+  unsigned x, y, z;
+};
+static dim3 gridDim, blockDim, blockIdx, threadIdx;
+
+namespace host {
+
+constexpr size_t stack_bytes = 64 << 10;
+constexpr int most_threads = 1024;
+
+enum State { fresh, running, waiting, done };
+
+struct Fibre {
+  State state;
+  bool ready; // its stack has the loop of start, which waits for the next block
+  ucontext_t entry;
+  jmp_buf at;
+  char *stack;
+  unsigned x, y, z;
+  // The barrier it waits at: of the block, or of its warp.
+  bool in_warp;
+  uint64_t value;   // what it brings to a warp operation
+  unsigned long round; // of its warp operations
+};
+
+// Warp is where lanes meet. Two rounds take turns, so that a lane may bring its next value before another has read the last ones.
+struct Warp {
+  uint64_t value[2][32];
+  unsigned arrived[2];
+};
+
+static Fibre fibre[most_threads];
+static Warp warp[most_threads / 32];
+static int threads, current;
+static jmp_buf scheduler;
+static unsigned char *shared;
+static void (*body)(void **);
+static void **arguments;
+static const char *failure;
+
+inline void leave(State s) {
+  fibre[current].state = s;
+  if (!_setjmp(fibre[current].at)) _longjmp(scheduler, 1);
+}
+
+// start runs one thread after the other, of all blocks of all launches to come.
+inline void start() {
+  for (;;) {
+    body(arguments);
+    leave(done);
+  }
+}
+
+inline void resume(int t) {
+  Fibre &f = fibre[t];
+  current = t;
+  threadIdx = dim3{f.x, f.y, f.z};
+  if (_setjmp(scheduler)) return;
+  f.state = running;
+  if (f.ready) _longjmp(f.at, 1);
+  f.ready = true;
+  if (!f.stack) f.stack = (char *)malloc(stack_bytes);
+  getcontext(&f.entry);
+  f.entry.uc_stack.ss_sp = f.stack;
+  f.entry.uc_stack.ss_size = stack_bytes;
+  f.entry.uc_link = nullptr;
+  makecontext(&f.entry, start, 0);
+  setcontext(&f.entry);
+}
+
+// lanes are the lanes of warp w that are threads of the block.
+inline unsigned lanes(int w) {
+  int n = threads - 32 * w;
+  return n >= 32 ? 0xffffffffu : (1u << n) - 1;
+}
+
+// barrier lets go all threads that wait at the block's barrier, if all wait there. Threads that have ended do not hold up others.
+inline bool barrier() {
+  bool some = false;
+  for (int t = 0; t < threads; t++) {
+    if (fibre[t].state == done) continue;
+    if (fibre[t].state != waiting || fibre[t].in_warp) return false;
+    some = true;
+  }
+  return some;
+}
+
+// abandon forgets all stacks: what they are in the middle of is never done.
+inline void abandon() {
+  for (int t = 0; t < most_threads; t++) fibre[t].ready = false;
+}
+
+inline void run_block() {
+  for (int t = 0; t < threads; t++) {
+    Fibre &f = fibre[t];
+    f.state = fresh;
+    f.round = 0;
+    f.x = t % blockDim.x;
+    f.y = t / blockDim.x % blockDim.y;
+    f.z = t / (blockDim.x * blockDim.y);
+  }
+  memset(warp, 0, sizeof warp);
+  for (;;) {
+    bool moved = false, left = false;
+    for (int t = 0; t < threads; t++)
+      if (fibre[t].state == fresh || fibre[t].state == running) {
+        resume(t);
+        moved = true;
+      }
+    for (int t = 0; t < threads; t++) left = left || fibre[t].state != done;
+    if (!left) return;
+    if (moved) continue;
+    if (!barrier()) {
+      failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that it is for";
+      abandon();
+      return;
+    }
+    for (int t = 0; t < threads; t++)
+      if (fibre[t].state == waiting) fibre[t].state = running;
+  }
+}
+
+// meet brings a value to the lanes of mask, waits for theirs, and returns them all.
+inline const uint64_t *meet(unsigned mask, uint64_t value) {
+  int w = current / 32, lane = current % 32, me = current;
+  int r = fibre[me].round++ % 2;
+  Warp &p = warp[w];
+  mask &= lanes(w);
+  if (!(mask >> lane & 1)) {
+    failure = "a thread calls a warp operation for lanes without its own";
+    fibre[me].in_warp = true;
+    leave(waiting); // for ever
+  }
+  p.value[r][lane] = value;
+  p.arrived[r] |= 1u << lane;
+  if ((p.arrived[r] & mask) == mask) {
+    p.arrived[r] &= ~mask;
+    for (int l = 0; l < 32; l++)
+      if (mask >> l & 1 && l != lane) fibre[32 * w + l].state = running;
+  } else {
+    fibre[me].in_warp = true;
+    leave(waiting);
+  }
+  return p.value[r];
+}
+
+template <class T> inline uint64_t bits(T v) {
+  uint64_t b = 0;
+  memcpy(&b, &v, sizeof v);
+  return b;
+}
+template <class T> inline T from_bits(uint64_t b) {
+  T v;
+  memcpy(&v, &b, sizeof v);
+  return v;
+}
+
+inline void run(dim3 grid, dim3 block, size_t shared_bytes, void (*kernel)(void **), void **args) {
+  gridDim = grid;
+  blockDim = block;
+  threads = block.x * block.y * block.z;
+  body = kernel;
+  arguments = args;
+  failure = nullptr;
+  if (threads < 1 || threads > most_threads) {
+    failure = "a block has no thread, or more than 1024";
+    return;
+  }
+  shared = (unsigned char *)aligned_alloc(64, (shared_bytes + 127) / 64 * 64);
+  for (unsigned z = 0; z < grid.z && !failure; z++)
+    for (unsigned y = 0; y < grid.y && !failure; y++)
+      for (unsigned x = 0; x < grid.x && !failure; x++) {
+        blockIdx = dim3{x, y, z};
+        memset(shared, 0xff, shared_bytes); // as numbers: NaN
+        run_block();
+      }
+  free(shared);
+}
+
+// kind tells how a parameter is passed, in the letters of fspda/cuda/kernels.
+template <class T> struct kind;
+template <class T> struct kind<T *> { static constexpr char letter = 'p'; };
+template <> struct kind<int> { static constexpr char letter = 'i'; };
+template <> struct kind<unsigned> { static constexpr char letter = 'u'; };
+template <> struct kind<long long> { static constexpr char letter = 'l'; };
+template <> struct kind<unsigned long long> { static constexpr char letter = 'U'; };
+template <> struct kind<float> { static constexpr char letter = 'f'; };
+template <> struct kind<double> { static constexpr char letter = 'd'; };
+
+template <class F, F f> struct Launcher;
+template <class... P, void (*f)(P...)> struct Launcher<void (*)(P...), f> {
+  static constexpr char kinds[] = {kind<P>::letter..., 0};
+  template <int... I> struct List {};
+  template <int N, int... I> struct Make : Make<N - 1, N - 1, I...> {};
+  template <int... I> struct Make<0, I...> { typedef List<I...> type; };
+  template <int... I> static void call(void **args, List<I...>) { f(*(P *)args[I]...); }
+  static void body(void **args) { call(args, typename Make<sizeof...(P)>::type()); }
+};
+
+} // namespace host
+
+// HOST_LAUNCH makes what Go calls for a kernel: its parameters' kinds, and a launch.
+#define HOST_LAUNCH(name)                                                                                                   \
+  extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                           \
+  extern "C" const char *launch_##name(const unsigned *geometry, uint64_t shared, void **args) {                            \
+    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared,             \
+              host::Launcher<decltype(&name), &name>::body, args);                                                          \
+    return host::failure;                                                                                                   \
+  }
+
+inline void __syncthreads() {
+  host::fibre[host::current].in_warp = false;
+  host::leave(host::waiting);
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu) { host::meet(mask, 0); }
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+
+inline unsigned __ballot_sync(unsigned mask, int v) {
+  const uint64_t *all = host::meet(mask, v != 0);
+  unsigned set = 0;
+  for (int l = 0; l < 32; l++)
+    if (mask >> l & 1 && all[l]) set |= 1u << l;
+  return set & host::lanes(host::current / 32);
+}
+inline int __any_sync(unsigned mask, int v) { return __ballot_sync(mask, v) != 0; }
+template <class T> inline T shuffle(unsigned mask, T v, int from, int width, bool inside) {
+  const uint64_t *all = host::meet(mask, host::bits(v));
+  return inside && from >= 0 && from < 32 && mask >> from & 1 ? host::from_bits<T>(all[from]) : v;
+}
+template <class T> inline T __shfl_sync(unsigned mask, T v, int from, int width = 32) {
+  int lane = host::current % 32;
+  return shuffle(mask, v, lane / width * width + from % width, width, true);
+}
+template <class T> inline T __shfl_down_sync(unsigned mask, T v, unsigned by, int width = 32) {
+  int lane = host::current % 32;
+  return shuffle(mask, v, lane + (int)by, width, lane % width + (int)by < width);
+}
+template <class T> inline T __shfl_up_sync(unsigned mask, T v, unsigned by, int width = 32) {
+  int lane = host::current % 32;
+  return shuffle(mask, v, lane - (int)by, width, lane % width >= (int)by);
+}
+template <class T> inline T __shfl_xor_sync(unsigned mask, T v, int by, int width = 32) {
+  int lane = host::current % 32;
+  return shuffle(mask, v, lane ^ by, width, (lane ^ by) / width <= lane / width);
+}
+
+template <class T, class V> inline T atomicAdd(T *p, V v) { T old = *p; *p = old + (T)v; return old; }
+template <class T, class V> inline T atomicOr(T *p, V v) { T old = *p; *p = old | (T)v; return old; }
+template <class T, class V> inline T atomicMin(T *p, V v) { T old = *p; if ((T)v < old) *p = (T)v; return old; }
+template <class T, class V> inline T atomicMax(T *p, V v) { T old = *p; if ((T)v > old) *p = (T)v; return old; }
+template <class T, class V> inline T atomicExch(T *p, V v) { T old = *p; *p = (T)v; return old; }
+
+inline int __popc(unsigned v) { return __builtin_popcount(v); }
+inline int __ffs(int v) { return __builtin_ffs(v); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
+inline float __uint_as_float(unsigned b) { return host::from_bits<float>(b); }
+inline unsigned __float_as_uint(float v) { return (unsigned)host::bits(v); }
+inline double __longlong_as_double(long long b) { return host::from_bits<double>((uint64_t)b); }
+inline long long __double_as_longlong(double v) { return (long long)host::bits(v); }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+
+struct __align__(16) float4 { float x, y, z, w; };
+struct __align__(16) uint4 { unsigned x, y, z, w; };
+struct __align__(8) uint2 { unsigned x, y; };
+struct __align__(8) float2 { float x, y; };
+template <class T> inline T min(T a, T b) { return b < a ? b : a; }
+template <class T> inline T max(T a, T b) { return a < b ? b : a; }

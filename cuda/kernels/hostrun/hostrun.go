@@ -1,0 +1,200 @@
+package hostrun
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"fspda/cuda/dynlib"
+	"fspda/cuda/kernels"
+)
+
+//go:embed host.h
+var header string
+
+// ErrNoCompiler says that there is no C++ compiler.
+var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or name one by the environment variable CXX")
+
+// Library is the kernels as a shared library of the host.
+type Library struct {
+	mu     sync.Mutex // the fibres are the library's
+	launch map[string]uintptr
+}
+
+// Open builds the library, or takes it from the user's cache, once for the program. Where there is no compiler, or the system
+// cannot open libraries, the error is ErrNoCompiler or a *dynlib.Error.
+var Open = sync.OnceValues(open)
+
+func open() (*Library, error) {
+	compiler, err := findCompiler()
+	if err != nil {
+		return nil, err
+	}
+	path, err := build(compiler)
+	if err != nil {
+		return nil, err
+	}
+	h, err := dynlib.System().Open(&dynlib.Library{Name: "the kernels for the host", Extra: []string{path}})
+	if err != nil {
+		return nil, err
+	}
+	l := &Library{launch: map[string]uintptr{}}
+	for _, k := range kernels.All() {
+		kinds, err := h.Symbol("kinds_" + k.Name)
+		if err != nil {
+			return nil, err
+		}
+		if got := text(dynlib.Call(kinds)); got != k.Kinds() {
+			return nil, fmt.Errorf("hostrun: kernel %s of %s takes parameters %q, the table has %q: correct one of them", k.Name, k.Unit, got, k.Kinds())
+		}
+		if l.launch[k.Name], err = h.Symbol("launch_" + k.Name); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func findCompiler() (string, error) {
+	for _, name := range []string{os.Getenv("CXX"), "g++", "c++", "clang++"} {
+		if name == "" {
+			continue
+		}
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrNoCompiler
+}
+
+// flags keep to IEEE's arithmetic: no fusing that the source does not say. Kernels read memory as numbers of several types.
+var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-exceptions", "-Wall",
+	"-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-x", "c++"}
+
+// build returns the path of the library.
+func build(compiler string) (string, error) {
+	files := kernels.Files()
+	files["host.h"] = header
+	files["all.cpp"] = allUnits()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	dir := filepath.Join(cache, "fspda", "hostrun")
+	path := filepath.Join(dir, contentHash(compiler, files)+".so")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("hostrun: %w", err)
+	}
+	work, err := os.MkdirTemp(dir, "build-")
+	if err != nil {
+		return "", fmt.Errorf("hostrun: %w", err)
+	}
+	defer os.RemoveAll(work)
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o600); err != nil {
+			return "", fmt.Errorf("hostrun: %w", err)
+		}
+	}
+	made := filepath.Join(work, "kernels.so")
+	cmd := exec.Command(compiler, append(slices.Clone(flags), "all.cpp", "-o", made)...)
+	cmd.Dir = work
+	if log, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("hostrun: %s: %w:\n%s", cmd, err, log)
+	}
+	return path, os.Rename(made, path) // another process may have been faster: the content is the same
+}
+
+// allUnits is a source that has all units and a launcher for each kernel.
+func allUnits() string {
+	var s strings.Builder
+	s.WriteString("#include \"host.h\"\n")
+	var unit string
+	for _, k := range kernels.All() {
+		if k.Unit != unit {
+			unit = k.Unit
+			fmt.Fprintf(&s, "#include %q\n", unit)
+		}
+		fmt.Fprintf(&s, "HOST_LAUNCH(%s)\n", k.Name)
+	}
+	return s.String()
+}
+
+func contentHash(compiler string, files map[string]string) string {
+	h := sha256.New()
+	fmt.Fprintln(h, compiler, runtime.GOARCH, flags)
+	if info, err := os.Stat(compiler); err == nil {
+		fmt.Fprintln(h, info.Size(), info.ModTime())
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintln(h, name, len(files[name]), files[name])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// Memory keeps slices where they are while kernels work on them.
+type Memory struct{ kept []any }
+
+// At is the address of a slice, which m keeps alive and in its place.
+func At[T any](m *Memory, s []T) kernels.Address {
+	m.kept = append(m.kept, s)
+	return kernels.Address(uintptr(unsafe.Pointer(unsafe.SliceData(s))))
+}
+
+// Launch runs calls one after the other. Their addresses are those of slices in m, or of other memory of the program. The error tells of
+// a barrier that not all threads reach. As on a GPU, an address that is none ends the program.
+func (l *Library) Launch(m *Memory, calls ...kernels.Call) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer runtime.KeepAlive(m)
+	for _, c := range calls {
+		if err := l.launch1(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Library) launch1(c kernels.Call) error {
+	if c.Empty() {
+		return fmt.Errorf("hostrun: launching %s: an empty grid %v, which a GPU refuses", c.Kernel.Name, c.Grid)
+	}
+	geometry := []uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
+	args := slices.Clone(c.Args)
+	slots := make([]uintptr, len(args)+1)
+	for i := range args {
+		slots[i] = uintptr(unsafe.Pointer(&args[i]))
+	}
+	failure := dynlib.Call(l.launch[c.Kernel.Name], uintptr(unsafe.Pointer(&geometry[0])), uintptr(c.Shared), uintptr(unsafe.Pointer(&slots[0])))
+	runtime.KeepAlive(geometry)
+	runtime.KeepAlive(args)
+	runtime.KeepAlive(slots)
+	if failure != 0 {
+		return fmt.Errorf("hostrun: launching %s with a grid %v of blocks %v: %s", c.Kernel.Name, c.Grid, c.Block, text(failure))
+	}
+	return nil
+}
+
+// text reads a string that ends with a zero byte.
+func text(address uintptr) string {
+	var b []byte
+	for ; ; address++ {
+		c := *(*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&address)))
+		if c == 0 {
+			return string(b)
+		}
+		b = append(b, c)
+	}
+}

@@ -1,0 +1,153 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Address is where something lies in the memory of a device. 0 stands for nothing, where a kernel allows that.
+type Address uint64
+
+// Kind is how a parameter is passed.
+type Kind byte
+
+const (
+	Pointer Kind = 'p' // 8 bytes
+	Int32   Kind = 'i'
+	Uint32  Kind = 'u'
+	Int64   Kind = 'l'
+	Uint64  Kind = 'U'
+	Float32 Kind = 'f'
+	Float64 Kind = 'd'
+)
+
+// Param is a parameter of a kernel.
+type Param struct {
+	Name string
+	Kind Kind
+}
+
+// Kernel is a function of a cubin.
+type Kernel struct {
+	Name   string
+	Unit   string // the file that has it: "vector.cu"
+	Params []Param
+}
+
+// Launch is the geometry of a launch: blocks, threads of a block, and bytes of dynamic shared memory.
+type Launch struct {
+	Grid, Block [3]uint32
+	Shared      uint32
+}
+
+// Call is a kernel with arguments, one slot for each parameter, and geometry.
+type Call struct {
+	Kernel *Kernel
+	Launch
+	Args []uint64
+}
+
+// Empty says that there is nothing to do. A launch without blocks would be an error of the driver.
+func (c Call) Empty() bool { return c.Grid[0] == 0 || c.Grid[1] == 0 || c.Grid[2] == 0 }
+
+// table has every kernel by name.
+var table = map[string]*Kernel{}
+
+// names lists the kernels in the order of their definition.
+var names []string
+
+// All lists every kernel, unit by unit.
+func All() []*Kernel {
+	all := make([]*Kernel, len(names))
+	for i, n := range names {
+		all[i] = table[n]
+	}
+	return all
+}
+
+// define adds the kernels of a unit to the table. A line has the name of a kernel and its parameters, each with its kind:
+// "gather dst:p src:p idx:p k:l".
+func define(unit string, lines ...string) string {
+	for _, line := range lines {
+		fields := strings.Fields(line)
+		k := &Kernel{Name: fields[0], Unit: unit}
+		for _, f := range fields[1:] {
+			name, kind, ok := strings.Cut(f, ":")
+			if !ok || len(kind) != 1 {
+				panic("kernels: parameter " + f + " of " + k.Name + ": want name:kind")
+			}
+			k.Params = append(k.Params, Param{name, Kind(kind[0])})
+		}
+		if table[k.Name] != nil {
+			panic("kernels: two kernels are called " + k.Name)
+		}
+		table[k.Name] = k
+		names = append(names, k.Name)
+	}
+	return unit
+}
+
+// Kinds are the kinds of the parameters as letters, in their order.
+func (k *Kernel) Kinds() string {
+	var s strings.Builder
+	for _, p := range k.Params {
+		s.WriteByte(byte(p.Kind))
+	}
+	return s.String()
+}
+
+// call makes a call. It panics if the arguments do not fit the table, which is a bug of this package, or a size does not fit its parameter.
+func call(name string, l Launch, args ...any) Call {
+	k := table[name]
+	if k == nil || len(args) != len(k.Params) {
+		panic(fmt.Sprintf("kernels: %s called with %d arguments", name, len(args)))
+	}
+	c := Call{Kernel: k, Launch: l, Args: make([]uint64, len(args))}
+	for i, a := range args {
+		c.Args[i] = slot(k, k.Params[i], a)
+	}
+	return c
+}
+
+func slot(k *Kernel, p Param, arg any) uint64 {
+	switch v := arg.(type) {
+	case Address:
+		if p.Kind == Pointer {
+			return uint64(v)
+		}
+	case int:
+		switch {
+		case p.Kind == Int64:
+			return uint64(v)
+		case p.Kind == Int32 && v == int(int32(v)), p.Kind == Uint32 && v == int(uint32(v)):
+			return uint64(uint32(v))
+		case p.Kind == Int32 || p.Kind == Uint32:
+			panic(fmt.Sprintf("kernels: %s of %s is %d, which 32 bits cannot hold", p.Name, k.Name, v))
+		}
+	case uint64:
+		if p.Kind == Uint64 {
+			return v
+		}
+	case float32:
+		if p.Kind == Float32 {
+			return uint64(math.Float32bits(v))
+		}
+	case float64:
+		if p.Kind == Float64 {
+			return math.Float64bits(v)
+		}
+	}
+	panic(fmt.Sprintf("kernels: %s of %s is a %T, want kind %c", p.Name, k.Name, arg, p.Kind))
+}
+
+// Threads of a block of the kernels that work on each number by itself.
+const threads = 256
+
+// over is the geometry of n threads, in blocks of the usual size.
+func over(n int) Launch { return blocks(n, threads) }
+
+// blocks is the geometry of n threads in blocks of size.
+func blocks(n, size int) Launch {
+	return Launch{Grid: [3]uint32{uint32((n + size - 1) / size), 1, 1}, Block: [3]uint32{uint32(size), 1, 1}}
+}

@@ -1,0 +1,36 @@
+package kernels
+
+import "math"
+
+var _ = define("loss.cu",
+	"softmax_cross_entropy row_loss:p dlogits:p logits:p labels:p bad:p m:i n:i s:d",
+	"score row_loss:p hits:p logits:p labels:p bad:p m:i n:i",
+	"score_sums sums:p loss:p hits:p",
+)
+
+// NoBadRow is what the number of the first bad row begins with: no label was bad.
+const NoBadRow = math.MaxUint32
+
+// rowsOver is the geometry of half a warp for each row.
+func rowsOver(m int) Launch { return blocks(16*m, 128) }
+
+// SoftmaxCrossEntropy is device.SoftmaxCrossEntropy with the label smoothing s: the mean loss to loss (float32), the gradient to dlogits. rowLoss is
+// scratch of m numbers of float64. bad (uint32) is NoBadRow before; it becomes the first row whose label is no class,
+// and what the kernel writes is then of no use.
+func SoftmaxCrossEntropy(loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
+	return []Call{
+		call("softmax_cross_entropy", rowsOver(m), rowLoss, dlogits, logits, labels, bad, m, n, s),
+		call("dot_sum", blocks(threads, threads), Address(0), loss, rowLoss, m, 1/float64(m)),
+	}
+}
+
+// Score is device.Score: three numbers of float32 to sums. rowLoss is scratch of m+1 numbers of float64, hits one of two uint32 that are zero
+// before and after, bad as in SoftmaxCrossEntropy.
+func Score(sums, logits, labels, rowLoss, hits, bad Address, m, n int) []Call {
+	total := rowLoss + 8*Address(m)
+	return []Call{
+		call("score", rowsOver(m), rowLoss, hits, logits, labels, bad, m, n),
+		call("dot_sum", blocks(threads, threads), total, Address(0), rowLoss, m, 1.0),
+		call("score_sums", blocks(1, 32), sums, total, hits),
+	}
+}

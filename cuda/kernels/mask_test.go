@@ -1,0 +1,146 @@
+package kernels_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"fspda/cuda/kernels"
+	"fspda/dist"
+	"fspda/internal/rng"
+)
+
+const maskSeed = 11
+
+// maskScratch is the scratch of masks in the host's memory.
+type maskScratch struct {
+	dst            []uint32
+	counter, words kernels.Address
+	turns          kernels.Address
+}
+
+func newMaskScratch(h *host, k, d int) maskScratch {
+	two := kernels.StratifiedScratch
+	m := maskScratch{dst: make([]uint32, k+1), counter: at(h, make([]uint64, 1)), turns: at(h, two[:])}
+	if d < 1<<24 {
+		m.words = at(h, make([]uint32, kernels.SubsetWords(d)))
+	}
+	return m
+}
+
+// sameMask compares a mask with that of dist, at a few iterations with the same scratch.
+func sameMask(t *testing.T, h *host, spec string, density float64, sizes []int, draw func(m dist.Mask, s rng.Stream) []uint32) {
+	t.Helper()
+	m, err := dist.ParseMask(spec, density, sizes, maskSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for it := range 3 {
+		want := m.Draw(nil, it, 4, 2)
+		if got := draw(m, rng.New(maskSeed, "mask", uint64(it), 2, 4)); !slices.Equal(got, want) {
+			at := 0
+			for at < min(len(got), len(want)) && got[at] == want[at] {
+				at++
+			}
+			t.Fatalf("%s of %v at density %v, iteration %d: %d coordinates, want %d; they differ from number %d on", spec, sizes, density, it, len(got), len(want), at)
+		}
+	}
+}
+
+func TestStratified(t *testing.T) {
+	h := onHost(t)
+	for _, c := range []struct {
+		d       int
+		density float64
+	}{{1000, 0.1}, {1000, 0.5}, {999, 0.003}, {79510, 0.1}, {79510, 0.0377}, {50001, 0.9}, {7, 0.3}, {101, 0.97}} {
+		sameMask(t, h, "stratified", c.density, []int{c.d}, func(m dist.Mask, s rng.Stream) []uint32 {
+			x := newMaskScratch(h, m.Len(), c.d)
+			h.run(kernels.Stratified(at(h, x.dst), c.d, m.Len(), s, x.counter, x.turns)...)
+			return x.dst[:m.Len()]
+		})
+	}
+}
+
+// In long blocks many draws do not count, and all that follow move: the repair at work.
+func TestStratifiedRedraws(t *testing.T) {
+	h := onHost(t)
+	for _, d := range []int{4294967291, 4294967290, 3000000011} {
+		for _, k := range []int{3, 40, 701, 5000} {
+			sameMask(t, h, "stratified", float64(k)/float64(d), []int{d}, func(m dist.Mask, s rng.Stream) []uint32 {
+				x := newMaskScratch(h, m.Len(), d)
+				h.run(kernels.Stratified(at(h, x.dst), d, m.Len(), s, x.counter, x.turns)...)
+				return x.dst[:m.Len()]
+			})
+		}
+	}
+}
+
+func TestSubset(t *testing.T) {
+	h := onHost(t)
+	for _, d := range []int{2, 31, 33, 1000, 79510} {
+		x := newMaskScratch(h, d, d)
+		for _, density := range []float64{0.004, 0.1, 0.5, 0.73} {
+			sameMask(t, h, "randk", density, []int{d}, func(m dist.Mask, s rng.Stream) []uint32 {
+				if m.Dense() {
+					h.run(kernels.Iota(at(h, x.dst), 0, d))
+				} else {
+					h.run(kernels.Subset(at(h, x.dst), d, m.Len(), s, x.counter, x.words)...)
+				}
+				return x.dst[:m.Len()]
+			})
+		}
+	}
+}
+
+func TestLayers(t *testing.T) {
+	h := onHost(t)
+	sizes, density := []int{78400, 100, 1000, 10}, 0.1
+	counts := []int{7839, 9, 99, 1} // those of dist's rule, which rounds 1-0.9 first
+	x := newMaskScratch(h, 8000, 78400)
+	sameMask(t, h, "randk-per-layer", density, sizes, func(m dist.Mask, s rng.Stream) []uint32 {
+		h.run(kernels.Layers(at(h, x.dst), sizes, counts, s, x.counter, x.words)...)
+		return x.dst[:m.Len()]
+	})
+}
+
+func TestBlock(t *testing.T) {
+	h := onHost(t)
+	sameMask(t, h, "block", 0.6, []int{1000}, func(m dist.Mask, s rng.Stream) []uint32 {
+		x := newMaskScratch(h, 1000, 1000)
+		h.run(kernels.Block(at(h, x.dst), 1000, m.Len(), s)...)
+		return x.dst[:m.Len()]
+	})
+}
+
+func TestBernoulli(t *testing.T) {
+	h := onHost(t)
+	for _, density := range []float64{0.0002, 0.01, 0.1, 0.5, 0.999} {
+		survival, guide := kernels.GapTables(density)
+		g := kernels.Gaps{Survival: at(h, survival), Guide: at(h, guide), Longest: len(survival) - 2}
+		const d = 30011
+		sameMask(t, h, "bernoulli", density, []int{d}, func(m dist.Mask, s rng.Stream) []uint32 {
+			x, count := newMaskScratch(h, d, d), make([]uint32, 1)
+			capacity := m.Len() + 3 // often too few
+			h.run(kernels.Bernoulli(at(h, x.dst), capacity, d, g, s, x.counter, at(h, count))...)
+			if n := int(count[0]); n > capacity {
+				if x.dst[capacity] != 0 {
+					t.Fatal("wrote beyond the capacity")
+				}
+				h.run(kernels.Bernoulli(at(h, x.dst), n, d, g, s, x.counter, at(h, count))...)
+			}
+			return x.dst[:count[0]]
+		})
+	}
+}
+
+// A stream made on the device is that of its key.
+func TestStreamKey(t *testing.T) {
+	h := onHost(t)
+	for _, key := range [][]uint64{nil, {7}, {40, 2, 5}, {1, 2, 3, 4}} {
+		counter := make([]uint64, 1)
+		h.run(kernels.StreamKey(at(h, counter), rng.Base(9, "mask"), key...))
+		if want := rng.New(9, "mask", key...).Counter(); counter[0] != want {
+			t.Error(fmt.Sprint(key), counter[0], want)
+		}
+	}
+}

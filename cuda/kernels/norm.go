@@ -1,0 +1,143 @@
+package kernels
+
+import "fmt"
+
+var _ = define("norm.cu",
+	"norm_given mean:p variance:p gamma:p beta:p c:i eps:d mean_out:p scale:p shift:p",
+	"norm_grad_factors part:p parts:i gamma:p variance:p m:l c:i eps:d dgamma:p dbeta:p a:p b:p e:p",
+)
+
+var _ = defineEach("norm.cu", allElements,
+	"norm_moments_%s part:p x:p m:l c:i rows:i",
+	"norm_statistics_%s part:p parts:i x:p gamma:p beta:p m:l c:i eps:d mean:p variance:p scale:p shift:p",
+	"norm_apply_%s y:p mask:p x:p z:p mean:p scale:p shift:p m:l c:i rows:i follows:i",
+	"norm_grad_sums_%s part:p dz:p x:p dy:p y:p mask:p mean:p scale:p shift:p m:l c:i rows:i gate:i",
+	"norm_grad_apply_%s dx:p x:p dy:p y:p mask:p mean:p scale:p shift:p a:p b:p e:p m:l c:i rows:i gate:i",
+)
+
+// Follows is what comes after the affine map of a normalisation, and before its gradient.
+type Follows int
+
+const (
+	Plain   Follows = iota
+	ReLU            // y = max(that, 0)
+	AddReLU         // y = max(that + z, 0)
+)
+
+// How the gradient knows where a ReLU let something through: norm.cu has the same numbers.
+const (
+	noGate = iota
+	byOutput
+	byMask
+	byInput
+)
+
+// Norm is the normalisation of an m×c matrix, of the Element's numbers, and its gradient: device.BatchNorm and device.Normalize with what
+// follows. Parameters, statistics and factors are float32 vectors of c numbers.
+type Norm struct {
+	Element Element
+	M, C    int
+	Eps     float64
+	Follows Follows
+
+	X, Z, Y                   Address // Z: what is added; Y may be X
+	Gamma, Beta               Address
+	Mean, Variance            Address // the statistics
+	Scale, Shift              Address // the affine map y = (x-mean)·scale + shift, kept for a gradient that recomputes
+	Mask                      Address // where it is not 0: a bit for each number that is greater than 0, in MaskBytes
+	DX, DY, DZ                Address // DX may be DY
+	DGamma, DBeta             Address
+	FactorA, FactorB, FactorE Address // scratch of the gradient
+	Part                      Address // scratch of PartNumbers numbers of float64
+}
+
+const (
+	normAcross = 8  // packs of columns that a block covers
+	normDown   = 32 // rows that it looks at in turn
+)
+
+// columnBlocks is the number of blocks side by side.
+func (n *Norm) columnBlocks() int {
+	columns := normAcross * n.Element.Pack()
+	return (n.C + columns - 1) / columns
+}
+
+// rows is how many rows a block looks at: enough blocks to fill any GPU, and no more than 64 numbers for a thread to add.
+func (n *Norm) rows() int {
+	const blocks, least, most = 1024, 4 * normDown, 64 * normDown
+	want := (n.M*n.columnBlocks() + blocks - 1) / blocks
+	return max(least, min(most, (want+normDown-1)/normDown*normDown))
+}
+
+// parts is the number of blocks one below the other.
+func (n *Norm) parts() int { return (n.M + n.rows() - 1) / n.rows() }
+
+// PartNumbers is how many numbers of float64 the scratch has.
+func (n *Norm) PartNumbers() int { return 2 * n.parts() * n.C }
+
+// MaskBytes is the size of a bitmask, a byte for each pack. Only a matrix whose rows are whole packs can have one.
+func (n *Norm) MaskBytes() int { return n.M * n.C / n.Element.Pack() }
+
+func (n *Norm) launch() Launch {
+	if n.parts() > 65535 {
+		panic(fmt.Sprintf("kernels: normalising %d rows of %d columns, want at most %d rows", n.M, n.C, 65535*n.rows()))
+	}
+	return Launch{Grid: [3]uint32{uint32(n.columnBlocks()), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
+}
+
+// columns is the geometry of a block for each 8 columns.
+func (n *Norm) columns() Launch { return blocks((n.C+normAcross-1)/normAcross*threads, threads) }
+
+// Statistics computes Mean, Variance, Scale and Shift from X.
+func (n *Norm) Statistics() []Call {
+	return []Call{
+		call(n.Element.name("norm_moments"), n.launch(), n.Part, n.X, n.M, n.C, n.rows()),
+		call(n.Element.name("norm_statistics"), n.columns(), n.Part, n.parts(), n.X, n.Gamma, n.Beta, n.M, n.C, n.Eps, n.Mean, n.Variance, n.Scale, n.Shift),
+	}
+}
+
+// Given computes Scale and Shift from Mean and Variance.
+func (n *Norm) Given() Call {
+	return call("norm_given", over(n.C), n.Mean, n.Variance, n.Gamma, n.Beta, n.C, n.Eps, n.Mean, n.Scale, n.Shift)
+}
+
+// Apply computes Y, and Mask, from X, Mean, Scale and Shift: after Statistics, after Given, or again when Y was not kept.
+func (n *Norm) Apply() Call {
+	n.checkMask()
+	return call(n.Element.name("norm_apply"), n.launch(), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), int(n.Follows))
+}
+
+func (n *Norm) checkMask() {
+	if n.Mask != 0 && n.C%n.Element.Pack() != 0 {
+		panic(fmt.Sprintf("kernels: a bitmask of %d columns, want a multiple of %d", n.C, n.Element.Pack()))
+	}
+}
+
+// Grad computes DX, DGamma and DBeta, and DZ where something was added, from DY. A ReLU is known by Mask; without one by Y; without both, and if
+// nothing was added, from X, Scale and Shift.
+func (n *Norm) Grad() []Call {
+	n.checkMask()
+	gate := n.gate()
+	sums := call(n.Element.name("norm_grad_sums"), n.launch(), n.Part, n.DZ, n.X, n.DY, n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), gate)
+	factors := call("norm_grad_factors", n.columns(), n.Part, n.parts(), n.Gamma, n.Variance, n.M, n.C, n.Eps, n.DGamma, n.DBeta, n.FactorA, n.FactorB, n.FactorE)
+	g := n.DY
+	if n.DZ != 0 { // it holds what the gate let through
+		g, gate = n.DZ, noGate
+	}
+	return []Call{sums, factors,
+		call(n.Element.name("norm_grad_apply"), n.launch(), n.DX, n.X, g, n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.FactorA, n.FactorB, n.FactorE, n.M, n.C, n.rows(), gate)}
+}
+
+func (n *Norm) gate() int {
+	switch {
+	case n.Follows == Plain:
+		return noGate
+	case n.Mask != 0:
+		return byMask
+	case n.Y != 0:
+		return byOutput
+	case n.Follows == ReLU:
+		return byInput
+	}
+	panic("kernels: the gradient of a normalisation with a sum needs its output or a bitmask of it")
+}

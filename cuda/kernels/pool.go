@@ -1,0 +1,49 @@
+package kernels
+
+var _ = defineEach("pool.cu", allElements,
+	"max_pool_%s y:p at:p x:p images:l h:i w:i c:i r:i stride:i pad:i p:i q:i",
+	"max_pool_grad_%s dx:p dy:p at:p images:l h:i w:i c:i r:i stride:i pad:i p:i q:i",
+	"avg_pool_%s y:p x:p images:l m:i c:i",
+	"avg_pool_grad_%s dx:p dy:p images:l m:i c:i",
+)
+
+// Pool is a pooling of images of H×W pixels and C channels by R×R windows.
+type Pool struct {
+	Element                         Element
+	Images, H, W, C, R, Stride, Pad int
+}
+
+// P and Q are the height and the width of the output.
+func (g Pool) P() int { return (g.H+2*g.Pad-g.R)/g.Stride + 1 }
+func (g Pool) Q() int { return (g.W+2*g.Pad-g.R)/g.Stride + 1 }
+
+// AtSize is how many bytes the place of a maximum has: that of device.MaxPool in float32, else one.
+func (g Pool) AtSize() int {
+	if g.Element == F32 {
+		return 4
+	}
+	return 1
+}
+
+// packs is how many packs a pixel has.
+func (e Element) packs(c int) int { return (c + e.Pack() - 1) / e.Pack() }
+
+// Max is device.MaxPool.
+func (g Pool) Max(y, at, x Address) Call {
+	return call(g.Element.name("max_pool"), over(g.Images*g.P()*g.Q()*g.Element.packs(g.C)), y, at, x, g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
+}
+
+// MaxGrad is device.MaxPoolGrad.
+func (g Pool) MaxGrad(dx, dy, at Address) Call {
+	return call(g.Element.name("max_pool_grad"), over(g.Images*g.H*g.W*g.Element.packs(g.C)), dx, dy, at, g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
+}
+
+// AvgPool is device.AvgPool over the m pixels of each image.
+func AvgPool(e Element, y, x Address, images, m, c int) Call {
+	return call(e.name("avg_pool"), over(images*c), y, x, images, m, c)
+}
+
+// AvgPoolGrad is device.AvgPoolGrad.
+func AvgPoolGrad(e Element, dx, dy Address, images, m, c int) Call {
+	return call(e.name("avg_pool_grad"), over(images*m*e.packs(c)), dx, dy, images, m, c)
+}

@@ -1,0 +1,73 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+func TestMaxPool(t *testing.T) {
+	h := onHost(t)
+	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
+		for _, g := range []kernels.Pool{
+			{Images: 2, H: 12, W: 9, C: 16, R: 3, Stride: 2, Pad: 1}, {Images: 1, H: 7, W: 8, C: 5, R: 2, Stride: 2}, {Images: 1, H: 5, W: 5, C: 8, R: 3, Stride: 1, Pad: 1},
+			{Images: 3, H: 6, W: 6, C: 3, R: 2, Stride: 3, Pad: 1},
+		} {
+			g.Element = e
+			t.Run(fmt.Sprintf("%v", g), func(t *testing.T) { comparePool(t, h, g) })
+		}
+	}
+}
+
+func comparePool(t *testing.T, h *host, g kernels.Pool) {
+	in, out := g.Images*g.H*g.W*g.C, g.Images*g.P()*g.Q()*g.C
+	x, dy := numbers(1, in), numbers(2, out)
+	x[3], x[in/2] = float32(math.NaN()), float32(math.Inf(-1))
+	for i := 10; i < in; i += 9 {
+		x[i] = x[i-1] // equal ones
+	}
+	rawX, x := short(h, g.Element, x)
+	rawDY, dy := short(h, g.Element, dy)
+	y, places, dx := make([]byte, out*g.Element.Size()), make([]byte, out*g.AtSize()), make([]byte, len(rawX))
+	h.run(g.Max(at(h, y), at(h, places), at(h, rawX)), g.MaxGrad(at(h, dx), at(h, rawDY), at(h, places)))
+
+	dims := []int{g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad}
+	wantY, wantAt, wantDX := make([]float32, out), make([]float32, out), make([]float32, in)
+	onCPUCall(t, device.MaxPool, dims, 0, [][]float32{x}, [][]float32{wantY, wantAt})
+	onCPUCall(t, device.MaxPoolGrad, dims, 0, [][]float32{dy, wantAt}, [][]float32{wantDX})
+	sameBits(t, "maximum", long(h, g.Element, y), wantY)
+	gotAt := make([]float32, out)
+	if g.AtSize() == 4 {
+		gotAt = long(h, kernels.F32, places)
+	} else {
+		for i, p := range places {
+			gotAt[i] = float32(p)
+		}
+	}
+	sameBits(t, "place", gotAt, wantAt)
+	_, wantDX = short(h, g.Element, wantDX) // sums are rounded once
+	sameBits(t, "gradient", long(h, g.Element, dx), wantDX)
+}
+
+func TestAvgPool(t *testing.T) {
+	h := onHost(t)
+	const images, m = 3, 49
+	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
+		for _, c := range []int{16, 5} {
+			rawX, x := short(h, e, numbers(1, images*m*c))
+			rawDY, dy := short(h, e, numbers(2, images*c))
+			y, dx := make([]byte, len(rawDY)), make([]byte, len(rawX))
+			h.run(kernels.AvgPool(e, at(h, y), at(h, rawX), images, m, c), kernels.AvgPoolGrad(e, at(h, dx), at(h, rawDY), images, m, c))
+			wantY, wantDX := make([]float32, images*c), make([]float32, images*m*c)
+			onCPUCall(t, device.AvgPool, []int{images, m, c}, 0, [][]float32{x}, [][]float32{wantY})
+			onCPUCall(t, device.AvgPoolGrad, []int{images, m, c}, 0, [][]float32{dy}, [][]float32{wantDX})
+			_, wantY = short(h, e, wantY)
+			_, wantDX = short(h, e, wantDX)
+			sameBits(t, "mean", long(h, e, y), wantY)
+			sameBits(t, "gradient", long(h, e, dx), wantDX)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package kernels
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"fspda/cuda/nvrtc"
+)
+
+//go:embed src
+var sources embed.FS
+
+// units are the source files that make cubins.
+func units() []string {
+	var all []string
+	for _, k := range All() {
+		if !slices.Contains(all, k.Unit) {
+			all = append(all, k.Unit)
+		}
+	}
+	return all
+}
+
+// options of every compilation. No product is fused with a sum that the source does not fuse, and quotients, roots and denormals are IEEE's.
+var options = []string{"--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--ptxas-options=-v"}
+
+// Sources returns what makes the cubins for an architecture, such as "sm_90", one for each unit.
+func Sources(arch string) []nvrtc.Source {
+	headers := map[string]string{}
+	for name, text := range Files() {
+		if strings.HasSuffix(name, ".cuh") {
+			headers[name] = text
+		}
+	}
+	var all []nvrtc.Source
+	for _, u := range units() {
+		all = append(all, nvrtc.Source{Name: u, Text: Files()[u], Headers: headers, Arch: arch, Options: options})
+	}
+	return all
+}
+
+// Files returns the text of every source file by name.
+func Files() map[string]string {
+	all := map[string]string{}
+	entries, err := sources.ReadDir("src")
+	for _, e := range entries {
+		var text []byte
+		if text, err = sources.ReadFile(path.Join("src", e.Name())); err != nil {
+			break
+		}
+		all[e.Name()] = string(text)
+	}
+	if err != nil {
+		panic("kernels: reading what is embedded: " + err.Error())
+	}
+	return all
+}
+
+// Compile makes the cubins of all units for an architecture, or takes them from a cache, which may be nil.
+func Compile(by nvrtc.Compiler, cache *nvrtc.Cache, arch string) (map[string]nvrtc.Binary, error) {
+	made := map[string]nvrtc.Binary{}
+	for _, s := range Sources(arch) {
+		var b nvrtc.Binary
+		var err error
+		if cache != nil {
+			b, err = cache.Compile(by, s)
+		} else {
+			b, err = by.Compile(s)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("kernels: %w", err)
+		}
+		made[s.Name] = b
+	}
+	return made, nil
+}

@@ -1,0 +1,104 @@
+// Conversions between float32 and 16 bits, and the loss scale that float16 needs, which lives on the device: nothing waits for the host.
+#include "half.cuh"
+
+// Scaler is the state of a dynamic loss scale. A gradient that is not finite is found by check; the updates of that iteration then do
+// nothing, and scaler_step makes the scale smaller. After `interval` iterations without it grows.
+struct Scaler {
+  float scale, inverse;
+  u32 found;   // not finite: how many threads saw something
+  u32 good;    // iterations since the scale last changed
+  u32 skipped; // iterations without an update
+};
+
+template <class T> __device__ inline void narrow(T *dst, const float *src, i64 n) {
+  i64 i = 4 * thread_index();
+  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = Number<T>::from(src[i]);
+}
+
+// widen: dst = src·inverse of the scaler, or src where that is null.
+template <class T> __device__ inline void widen(float *dst, const T *src, const Scaler *scaler, i64 n) {
+  const float by = scaler ? scaler->inverse : 1.0f;
+  i64 i = 4 * thread_index();
+  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = to_float(src[i]) * by;
+}
+
+__device__ inline bool not_finite(float v) { return (__float_as_uint(v) & 0x7f800000u) == 0x7f800000u; }
+
+template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 n) {
+  constexpr int N = Pack<T>::size;
+  i64 i = N * thread_index();
+  bool bad = false;
+  if (i < n) {
+    const Pack<T> v = load_pack(g + i, n - i < N ? (int)(n - i) : N, n - i >= N && fours(address(g)));
+#pragma unroll
+    for (int j = 0; j < N; j++) bad = bad || not_finite(v.v[j]);
+  }
+  u32 lanes = __ballot_sync(ALL_LANES, bad);
+  if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
+}
+
+// update is FSPDA-SA's local step from a gradient as it came out of a backward pass with a scaled loss: g = grad·inverse, u = mu·u + g,
+// x = x + (-alpha)·u + (-eta)·lambda, and shadow = x in 16 bits, which the next forward pass reads. A gradient that is not finite changes
+// nothing. u and shadow may be null, and scaler, for a loss that is not scaled.
+template <class T> __device__ inline void update(float *x, const float *lambda, const T *grad, float *u, T *shadow, const Scaler *scaler, float alpha,
+                                                 float eta, float mu, i64 n) {
+  if (scaler && scaler->found) return;
+  const float by = scaler ? scaler->inverse : 1.0f;
+  i64 i = 4 * thread_index();
+  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) {
+    float direction = to_float(grad[i]) * by;
+    if (u) {
+      direction = mu * u[i] + direction;
+      u[i] = direction;
+    }
+    float v = (x[i] + (-alpha) * direction) + (-eta) * lambda[i];
+    x[i] = v;
+    if (shadow) shadow[i] = Number<T>::from(v);
+  }
+}
+
+// add_diff_shadow is add_diff of x and lambda that also keeps the shadow of x, at the coordinates that change.
+template <class T> __device__ inline void add_diff_shadow(const float *own, const float *other, const u32 *idx, i64 k, float *x, float a, float *lambda,
+                                                          float b, T *shadow) {
+  i64 j = thread_index();
+  if (j >= k) return;
+  float d = own[j] - other[j];
+  i64 i = idx ? (i64)idx[j] : j;
+  float v = x[i] + a * d;
+  x[i] = v;
+  shadow[i] = Number<T>::from(v);
+  lambda[i] = lambda[i] + b * d;
+}
+
+// scaler_step ends an iteration.
+KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u32 interval) {
+  if (threadIdx.x != 0) return;
+  if (s->found) {
+    s->scale = s->scale * backoff;
+    if (s->scale < 1.0f) s->scale = 1.0f;
+    s->good = 0;
+    s->skipped = s->skipped + 1;
+  } else if (++s->good >= interval) {
+    float larger = s->scale * growth;
+    if (larger <= largest) s->scale = larger;
+    s->good = 0;
+  }
+  s->inverse = 1.0f / s->scale;
+  s->found = 0;
+}
+
+#define CAST_KERNELS(T, name)                                                                                                            \
+  KERNEL(256) narrow_##name(T *dst, const float *src, i64 n) { narrow<T>(dst, src, n); }                                                 \
+  KERNEL(256) widen_##name(float *dst, const T *src, const Scaler *scaler, i64 n) { widen<T>(dst, src, scaler, n); }                     \
+  KERNEL(256) check_##name(Scaler *scaler, const T *g, i64 n) { check<T>(scaler, g, n); }                                                \
+  KERNEL(256) update_##name(float *x, const float *lambda, const T *grad, float *u, T *shadow, const Scaler *scaler, float alpha,        \
+                            float eta, float mu, i64 n) {                                                                                \
+    update<T>(x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n);                                                                    \
+  }                                                                                                                                      \
+  KERNEL(256) add_diff_shadow_##name(const float *own, const float *other, const u32 *idx, i64 k, float *x, float a, float *lambda,      \
+                                     float b, T *shadow) {                                                                               \
+    add_diff_shadow<T>(own, other, idx, k, x, a, lambda, b, shadow);                                                                     \
+  }
+
+CAST_KERNELS(Half, f16)
+CAST_KERNELS(Brain, bf16)

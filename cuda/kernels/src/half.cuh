@@ -1,0 +1,114 @@
+// Numbers of 16 bits: Half is IEEE's float16, Brain is bfloat16. NVRTC has no header of them, so they are bits that PTX, or on the host
+// integer arithmetic, turns into float32 and back, to the nearest, ties to even. NaN becomes the NaN of the hardware.
+#pragma once
+#include "base.cuh"
+
+struct Half {
+  u16 bits;
+};
+struct Brain {
+  u16 bits;
+};
+
+__device__ inline float to_float(float v) { return v; }
+__device__ inline float to_float(Brain b) { return __uint_as_float((u32)b.bits << 16); }
+
+__device__ inline u16 brain_bits(float v) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  u16 h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(v));
+  return h;
+#else
+  u32 u = __float_as_uint(v);
+  if (v != v) return 0x7fff;
+  return (u16)((u + 0x7fffu + (u >> 16 & 1)) >> 16);
+#endif
+}
+
+#ifndef FSPDA_HOST
+__device__ inline float to_float(Half h) {
+  float v;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(h.bits));
+  return v;
+}
+__device__ inline u16 half_bits(float v) {
+  u16 h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(v));
+  return h;
+}
+#else
+inline float to_float(Half h) {
+  u32 sign = (u32)(h.bits & 0x8000) << 16, e = h.bits >> 10 & 31, f = h.bits & 1023;
+  if (e == 31) return __uint_as_float(sign | 0x7f800000u | f << 13);
+  if (e == 0) return __uint_as_float(sign | __float_as_uint((float)f * 0x1p-24f));
+  return __uint_as_float(sign | (e + 112) << 23 | f << 13);
+}
+inline u16 half_bits(float v) {
+  u32 u = __float_as_uint(v), sign = u >> 16 & 0x8000, size = u & 0x7fffffff;
+  if (v != v) return 0x7fff;
+  if (size >= 0x477ff000) return (u16)(sign | 0x7c00); // from 65520 on
+  if (size < 0x38800000) {                             // below 2^-14: a multiple of 2^-24
+    float steps = __uint_as_float(size) * 0x1p24f;     // exact
+    float even = (steps + 0x1p23f) - 0x1p23f;
+    return (u16)(sign | (u32)even);
+  }
+  size += 0xfff + (size >> 13 & 1);
+  return (u16)(sign | (size - (112u << 23)) >> 13);
+}
+#endif
+
+template <class T> struct Number;
+template <> struct Number<float> {
+  __device__ static float from(float v) { return v; }
+};
+template <> struct Number<Half> {
+  __device__ static Half from(float v) { return Half{half_bits(v)}; }
+};
+template <> struct Number<Brain> {
+  __device__ static Brain from(float v) { return Brain{brain_bits(v)}; }
+};
+
+// Pack is 16 bytes of numbers, as float32: what a thread works on at a time.
+template <class T> struct Pack {
+  static constexpr int size = 16 / sizeof(T);
+  float v[size];
+};
+
+// Raw is a Pack as it lies in memory.
+template <class T> struct __align__(16) Raw {
+  T v[16 / sizeof(T)];
+};
+
+// load_pack reads count numbers; whole says that there are as many as in a Pack, and that p can be read as one.
+template <class T> __device__ inline Pack<T> load_pack(const T *p, int count, bool whole) {
+  Pack<T> out;
+  if (whole) {
+    union {
+      uint4 words;
+      Raw<T> raw;
+    } u;
+    u.words = *(const uint4 *)p;
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++) out.v[j] = to_float(u.raw.v[j]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++) out.v[j] = j < count ? to_float(p[j]) : 0.0f;
+  }
+  return out;
+}
+
+template <class T> __device__ inline void store_pack(T *p, const Pack<T> &in, int count, bool whole) {
+  if (whole) {
+    union {
+      uint4 words;
+      Raw<T> raw;
+    } u;
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++) u.raw.v[j] = Number<T>::from(in.v[j]);
+    *(uint4 *)p = u.words;
+  } else {
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++)
+      if (j < count) p[j] = Number<T>::from(in.v[j]);
+  }
+}

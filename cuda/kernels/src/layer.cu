@@ -1,0 +1,79 @@
+// What stands around the matrix products of dense layers, with the CPU's bits.
+#include "exponential.cuh"
+
+// bias: y[i][j] += b[j] of an m×n matrix.
+KERNEL(256) bias(float *y, const float *b, i64 mn, int n) {
+  i64 i = thread_index();
+  if (i < mn) y[i] = y[i] + b[i % n];
+}
+
+// bias_sigmoid: y = 1/(1+exp(-(y+b))).
+KERNEL(256) bias_sigmoid(float *y, const float *b, i64 mn, int n) {
+  i64 i = thread_index();
+  if (i < mn) y[i] = sigmoid_of(y[i] + b[i % n]);
+}
+
+// bias_relu: y = max(y+b, 0).
+KERNEL(256) bias_relu(float *y, const float *b, i64 mn, int n) {
+  i64 i = thread_index();
+  if (i < mn) y[i] = relu_of(y[i] + b[i % n]);
+}
+
+KERNEL(256) sigmoid(float *y, const float *x, i64 n) {
+  i64 i = thread_index();
+  if (i < n) y[i] = sigmoid_of(x[i]);
+}
+
+// sigmoid_grad: dx = dy·y·(1-y). dx may be dy.
+KERNEL(256) sigmoid_grad(float *dx, const float *y, const float *dy, i64 n) {
+  i64 i = thread_index();
+  if (i < n) dx[i] = (dy[i] * y[i]) * (1.0f - y[i]);
+}
+
+KERNEL(256) relu(float *y, const float *x, i64 n) {
+  i64 i = thread_index();
+  if (i < n) y[i] = relu_of(x[i]);
+}
+
+// relu_grad: dx = dy where y > 0, else 0. dx may be dy.
+KERNEL(256) relu_grad(float *dx, const float *y, const float *dy, i64 n) {
+  i64 i = thread_index();
+  if (i < n) dx[i] = y[i] > 0.0f ? dy[i] : 0.0f;
+}
+
+KERNEL(256) tanh_forward(float *y, const float *x, i64 n) {
+  i64 i = thread_index();
+  if (i >= n) return;
+  double e = exponential(-2.0 * fabs((double)x[i])); // of a number that is not positive: 1+e is 1 to 2, and nothing overflows
+  double v = (1.0 - e) / (1.0 + e);
+  y[i] = (float)(x[i] < 0.0f ? -v : v);
+}
+
+// tanh_grad: dx = dy·(1-y²). dx may be dy.
+KERNEL(256) tanh_grad(float *dx, const float *y, const float *dy, i64 n) {
+  i64 i = thread_index();
+  if (i < n) dx[i] = dy[i] * (1.0f - y[i] * y[i]);
+}
+
+#define SUM_COLUMNS 32
+#define SUM_ROWS 64
+
+// column_sums: dst[j] = Σ_i a[i][j] of an m×n matrix in float64, from the first row to the last. A block loads a tile with all threads and
+// lets one warp add it up.
+KERNEL(256) column_sums(float *dst, const float *a, int m, int n) {
+  __shared__ float tile[SUM_ROWS][SUM_COLUMNS];
+  const int lane = threadIdx.x % SUM_COLUMNS, row = threadIdx.x / SUM_COLUMNS, rows = blockDim.x / SUM_COLUMNS;
+  const int column = blockIdx.x * SUM_COLUMNS + lane;
+  double s = 0.0;
+  for (int begin = 0; begin < m; begin += SUM_ROWS) {
+    __syncthreads();
+#pragma unroll 8
+    for (int i = row; i < SUM_ROWS; i += rows)
+      if (begin + i < m && column < n) tile[i][lane] = a[(i64)(begin + i) * n + column];
+    __syncthreads();
+    if (row != 0 || column >= n) continue;
+    const int end = m - begin < SUM_ROWS ? m - begin : SUM_ROWS;
+    for (int i = 0; i < end; i++) s = s + (double)tile[i][lane];
+  }
+  if (row == 0 && column < n) dst[column] = (float)s;
+}

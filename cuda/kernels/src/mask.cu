@@ -1,0 +1,264 @@
+// Coordinates of masks, drawn from the streams of fspda/internal/rng with the bits of fspda/dist: both ends of an edge, one of which may
+// be a CPU, get the same. A stream is one number, its counter, in device memory; each kernel leaves it where the next one goes on.
+#include "base.cuh"
+
+#define GOLDEN 0x9e3779b97f4a7c15ull
+
+// mix is the finalizer of splitmix64.
+__device__ inline u64 mix(u64 z) {
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+// draw_number is the n-th number of a stream, n from 1 on.
+__device__ inline u64 draw_number(u64 state, u64 n) { return mix(state + GOLDEN * n); }
+
+// stream_key makes the stream of a key of up to four numbers. hash stands for the seed and the name.
+KERNEL(32) stream_key(u64 *state, u64 hash, int length, u64 k0, u64 k1, u64 k2, u64 k3) {
+  if (threadIdx.x != 0) return;
+  const u64 key[4] = {k0, k1, k2, k3};
+  u64 h = hash;
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    if (i < length) h = mix(mix(h + GOLDEN) ^ key[i]);
+  *state = mix(h + (u64)length);
+}
+
+// store64: *dst = value.
+KERNEL(32) store64(u64 *dst, u64 value) {
+  if (threadIdx.x == 0) *dst = value;
+}
+
+// iota: dst[j] = start + j.
+KERNEL(256) iota(u32 *dst, u32 start, i64 n) {
+  i64 j = thread_index();
+  if (j < n) dst[j] = start + (u32)j;
+}
+
+// A Cut is one of the blocks that a vector of d coordinates is cut into: block b begins at floor(b·d/k) = b·short + floor(b·part/2^64).
+struct Cuts {
+  u32 shorter; // floor(d/k)
+  u64 part;
+  u64 first; // the block that begins at begin
+  u32 begin;
+
+  __device__ u32 length(u64 b) const { return shorter + (u32)(b * part + part < part); }
+  __device__ u32 begins(u64 b) const {
+    return begin + (u32)((b - first) * shorter) + (u32)(__umul64hi(b, part) - __umul64hi(first, part));
+  }
+};
+
+// below multiplies 32 random bits with n: the upper half is uniform in 0..n-1 unless rejected says that the draw does not count.
+__device__ inline u64 below(u32 bits, u32 n) { return (u64)bits * n; }
+__device__ inline bool rejected(u64 product, u32 n) { return (u32)product < n && (u32)product < (0u - n) % n; }
+
+// draw_pair draws the coordinates of blocks first+2p and first+2p+1, of count, from one number. It returns whether the number
+// does not do.
+__device__ inline bool draw_pair(u32 *dst, int count, int p, u64 number, const Cuts &cuts) {
+  bool bad = false;
+  for (int half = 0; half < 2; half++) {
+    int j = 2 * p + half;
+    if (j >= count) break;
+    u32 length = cuts.length(cuts.first + j);
+    u64 product = below((u32)(number >> 32 * half), length);
+    bad = bad || rejected(product, length);
+    dst[j] = cuts.begins(cuts.first + j) + (u32)(product >> 32);
+  }
+  return bad;
+}
+
+// redraw_pair is draw_pair by the book: what does not count is drawn again from the stream. It returns how many numbers that took.
+__device__ inline u64 redraw_pair(u32 *dst, int count, int p, u64 state, u64 used, const Cuts &cuts) {
+  u64 number = draw_number(state, used + 1), more = 0;
+  for (int half = 0; half < 2; half++) {
+    int j = 2 * p + half;
+    if (j >= count) break;
+    u32 length = cuts.length(cuts.first + j);
+    u64 product = below((u32)(number >> 32 * half), length);
+    while (rejected(product, length)) product = below((u32)draw_number(state, used + 1 + ++more), length);
+    dst[j] = cuts.begins(cuts.first + j) + (u32)(product >> 32);
+  }
+  return more;
+}
+
+// stratified draws one coordinate in each of count blocks of a stratified mask, from block first on. Every block of threads assumes that each
+// number of the stream counts. That fails about once in a million pairs; the last block to end then draws again from there on.
+//
+// scratch is {0xffffffff, 0}, before and after.
+KERNEL(256) stratified(u32 *dst, int count, u32 begin, u32 shorter, u64 part, u64 first, u64 *state, u32 *scratch) {
+  const Cuts cuts = {shorter, part, first, begin};
+  const u64 stream = *state;
+  const int pairs = (count + 1) / 2;
+  i64 p = thread_index();
+  if (p < pairs && draw_pair(dst, count, (int)p, draw_number(stream, (u64)p + 1), cuts)) atomicMin(&scratch[0], (u32)p);
+  __threadfence();
+  __shared__ bool last;
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicAdd(&scratch[1], 1u) == gridDim.x - 1;
+  __syncthreads();
+  if (!last) return;
+
+  __threadfence();
+  __shared__ u64 extra; // numbers that did not count
+  __shared__ u32 bad;
+  u32 next = ((volatile u32 *)scratch)[0];
+  if (threadIdx.x == 0) extra = 0;
+  __syncthreads();
+  while (next < (u32)pairs) { // pair next is the first that needs another number
+    if (threadIdx.x == 0) {
+      extra += redraw_pair(dst, count, (int)next, stream, (u64)next + extra, cuts);
+      bad = 0xffffffffu;
+    }
+    __syncthreads();
+    u32 from = next + 1;
+    next = 0xffffffffu;
+    for (; from < (u32)pairs && next == 0xffffffffu; from += blockDim.x) {
+      u32 mine = from + threadIdx.x;
+      if (mine < (u32)pairs && draw_pair(dst, count, (int)mine, draw_number(stream, (u64)mine + extra + 1), cuts)) atomicMin(&bad, mine);
+      __syncthreads();
+      next = bad;
+      __syncthreads();
+    }
+  }
+  if (threadIdx.x == 0) {
+    *state = stream + GOLDEN * ((u64)pairs + extra);
+    scratch[0] = 0xffffffffu;
+    scratch[1] = 0;
+  }
+}
+
+// block_sum returns the sum over the threads before this one, and sets total to that over all. warps has room for a number of each warp.
+__device__ inline u64 block_scan(u64 v, u64 *warps, u64 *total) {
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, count = blockDim.x / WARP;
+  u64 upto = v;
+#pragma unroll
+  for (int d = 1; d < WARP; d *= 2) {
+    u64 left = __shfl_up_sync(ALL_LANES, upto, d);
+    if (lane >= d) upto += left;
+  }
+  if (lane == WARP - 1) warps[warp] = upto;
+  __syncthreads();
+  u64 before = 0, all = 0;
+  for (int w = 0; w < count; w++) {
+    if (w == warp) before = all;
+    all += warps[w];
+  }
+  __syncthreads();
+  *total = all;
+  return before + upto - v;
+}
+
+// throws throws twice for each of so many numbers of the stream at the coordinates below d, and returns how many bits this thread has
+// set anew. Which of two equal throws is the new one does not matter.
+__device__ inline int throw_bits(u32 *words, u32 d, u64 stream, int draws) {
+  const u32 least = (0u - d) % d;
+  int fresh = 0;
+  for (int n = threadIdx.x; n < draws; n += blockDim.x) {
+    u64 u = draw_number(stream, (u64)n + 1);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      u64 product = below((u32)(u >> 32 * half), d);
+      if ((u32)product < least) continue;
+      u32 c = (u32)(product >> 32), bit = 1u << (c & 31);
+      if (!(atomicOr(&words[c >> 5], bit) & bit)) fresh++;
+    }
+  }
+  return fresh;
+}
+
+// throw_last throws until the last bit is new, and returns how many numbers that took.
+__device__ inline u64 throw_last(u32 *words, u32 d, u64 stream) {
+  const u32 least = (0u - d) % d;
+  for (u64 used = 1;; used++) {
+    u64 u = draw_number(stream, used);
+    for (int half = 0; half < 2; half++) {
+      u64 product = below((u32)(u >> 32 * half), d);
+      if ((u32)product < least) continue;
+      u32 c = (u32)(product >> 32), bit = 1u << (c & 31);
+      if (words[c >> 5] & bit) continue;
+      words[c >> 5] |= bit;
+      return used;
+    }
+  }
+}
+
+// random_subset draws count of the numbers below d, uniform among all sets of so many, ascending, each plus offset. One block of threads
+// throws at a bitmap until enough bits are set; where that is more than half of them, until those to leave out are. words is the bitmap, a
+// bit for each number, zero before and after.
+KERNEL(1024) random_subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 *state) {
+  __shared__ u64 warps[WARP];
+  __shared__ u64 stream;
+  const bool turned = 2 * (i64)count > (i64)d;
+  int missing = turned ? (int)(d - (u32)count) : count;
+  if (threadIdx.x == 0) stream = *state;
+  __syncthreads();
+  while (missing >= 2) {
+    int draws = missing / 2;
+    u64 fresh;
+    block_scan((u64)throw_bits(words, d, stream, draws), warps, &fresh);
+    missing -= (int)fresh;
+    if (threadIdx.x == 0) stream += GOLDEN * (u64)draws;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    if (missing == 1) stream += GOLDEN * throw_last(words, d, stream);
+    *state = stream;
+  }
+  __syncthreads();
+  const u32 all = (d + 31) / 32;
+  u64 done = 0;
+  for (u32 begin = 0; begin < all; begin += blockDim.x) {
+    u32 w = begin + threadIdx.x, word = 0;
+    if (w < all) {
+      word = words[w];
+      words[w] = 0;
+      if (turned) word = w == all - 1 && d % 32 ? ~word & ((1u << d % 32) - 1) : ~word;
+    }
+    u64 listed;
+    u64 at = done + block_scan((u64)__popc(word), warps, &listed);
+    for (; word; word &= word - 1) dst[at++] = offset + 32 * w + (u32)(__ffs((int)word) - 1);
+    done += listed;
+  }
+}
+
+#define GAPS 4 // that a thread draws at a time
+
+// bernoulli takes each of end coordinates with one probability, by drawing the gaps between those that are taken: u skips at least
+// g where u < survival[g]. guide[u>>52] is the shortest gap of any such u. A gap of the length longest goes on with
+// another one. Coordinates beyond capacity are counted in *count, and not written.
+KERNEL(1024) bernoulli(u32 *dst, i64 capacity, i64 end, const u64 *survival, const u16 *guide, int longest, const u64 *state, u32 *count) {
+  __shared__ u64 warps[WARP];
+  const u64 stream = *state;
+  u64 at = 0, taken = 0, drawn = 0; // the same in all threads
+  while (at < (u64)end) {
+    u32 gap[GAPS];
+    u64 sum = 0;
+#pragma unroll
+    for (int r = 0; r < GAPS; r++) {
+      u64 u = draw_number(stream, drawn + GAPS * threadIdx.x + r + 1);
+      u32 g = guide[u >> 52];
+      while (u < survival[g + 1]) g++;
+      gap[r] = g;
+      sum += g < (u32)longest ? g + 1 : g;
+    }
+    u64 all;
+    u64 c = at + block_scan(sum, warps, &all), mine = 0;
+    u32 found[GAPS];
+#pragma unroll
+    for (int r = 0; r < GAPS; r++) {
+      c += gap[r];
+      if (gap[r] >= (u32)longest) continue;
+      if (c < (u64)end) found[mine++] = (u32)c;
+      c++;
+    }
+    u64 more;
+    u64 to = taken + block_scan(mine, warps, &more);
+    for (u64 r = 0; r < mine; r++)
+      if (to + r < (u64)capacity) dst[to + r] = found[r];
+    at += all;
+    taken += more;
+    drawn += GAPS * blockDim.x;
+  }
+  if (threadIdx.x == 0) *count = (u32)taken;
+}

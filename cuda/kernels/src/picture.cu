@@ -1,0 +1,55 @@
+// Pictures of bytes to numbers: a crop, mirrored or not, normalised, with channels last and room for more channels than there are.
+#include "half.cuh"
+
+// Where a picture is looked at: output pixel y, x is input pixel y+top, x'+left, with x' = x, or its mirror image. What lies outside is byte 0.
+struct View {
+  int top, left, mirror;
+};
+
+// pictures: dst[i][y][x][ch] = byte·scale[ch] + shift[ch], the product rounded first, for the n pictures rows[i] of h×w×c bytes, or
+// picture i where rows is null. Channels from c to room are 0. scale and shift have c numbers, or one where each is 0 numbers apart. views
+// may be null: then nothing is cropped or mirrored.
+template <class T> __device__ inline void pictures(T *dst, const u8 *bytes, const int *rows, const View *views, const float *scale, const float *shift,
+                                                   int apart, i64 n, int h, int w, int c, int height, int width, int room) {
+  i64 i = thread_index();
+  if (i >= n * height * width) return;
+  const int x = (int)(i % width), y = (int)(i / width % height);
+  const i64 picture = i / width / height;
+  View v = {0, 0, 0};
+  if (views) v = views[picture];
+  const int row = y + v.top, column = (v.mirror ? width - 1 - x : x) + v.left;
+  const bool inside = row >= 0 && row < h && column >= 0 && column < w;
+  const u8 *from = bytes + (((rows ? (i64)rows[picture] : picture) * h + (inside ? row : 0)) * w + (inside ? column : 0)) * c;
+  T *to = dst + i * room;
+  if (room == 4 && fours(address(dst))) { // a pixel is written at once
+    union {
+      T pixel[4];
+      uint2 two;
+      uint4 four;
+    } u;
+#pragma unroll
+    for (int ch = 0; ch < 4; ch++) {
+      float b = ch < c && inside ? (float)from[ch] : 0.0f;
+      u.pixel[ch] = Number<T>::from(ch < c ? b * scale[ch * apart] + shift[ch * apart] : 0.0f);
+    }
+    if (sizeof(T) == 2)
+      *(uint2 *)to = u.two;
+    else
+      *(uint4 *)to = u.four;
+    return;
+  }
+  for (int ch = 0; ch < room; ch++) {
+    float b = ch < c && inside ? (float)from[ch] : 0.0f;
+    to[ch] = Number<T>::from(ch < c ? b * scale[ch * apart] + shift[ch * apart] : 0.0f);
+  }
+}
+
+#define PICTURE_KERNELS(T, name)                                                                                                         \
+  KERNEL(256) pictures_##name(T *dst, const u8 *bytes, const int *rows, const View *views, const float *scale, const float *shift,       \
+                              int apart, i64 n, int h, int w, int c, int height, int width, int room) {                                  \
+    pictures<T>(dst, bytes, rows, views, scale, shift, apart, n, h, w, c, height, width, room);                                          \
+  }
+
+PICTURE_KERNELS(float, f32)
+PICTURE_KERNELS(Half, f16)
+PICTURE_KERNELS(Brain, bf16)

@@ -1,0 +1,159 @@
+package kernels
+
+import "fmt"
+
+var _ = define("vector.cu",
+	"fill dst:p n:l value:f",
+	"combine1 dst:p n:l v0:p a0:f",
+	"combine2 dst:p n:l v0:p a0:f v1:p a1:f",
+	"combine3 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f",
+	"combine4 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f",
+	"combine5 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f",
+	"combine6 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f",
+	"combine_list dst:p n:l v:p a:p terms:i",
+	"gather dst:p src:p idx:p k:l",
+	"scatter_add dst:p v:p a:f idx:p k:l",
+	"scatter dst:p v:p idx:p k:l",
+	"add_diff own:p other:p idx:p k:l v0:p a0:f v1:p a1:f",
+	"add_diff_list own:p other:p idx:p k:l v:p a:p terms:i",
+	"add_diffs n:l start:p scale:f own:p others:i v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f x:p b:f y:p c:f",
+	"add_diffs_list n:l start:p scale:f own:p v:p a:p others:i t:p b:p terms:i",
+	"add y:p a:p b:p n:l",
+	"scale_by y:p x:p s:p a:f n:l",
+	"move_average y:p x:p avg:p momentum:p a:d n:l",
+	"dot_blocks part:p x:p y:p n:l",
+	"dot_sum out64:p out32:p part:p parts:l scale:d",
+	"count_not_finite count:p x:p n:l",
+	"fspda_update x:p lambda:p g:p u:p alpha:f eta:f mu:f n:l",
+	"exchange p:p q:p idx:p k:l x:p lambda:p other_x:p other_lambda:p a:f b:f",
+)
+
+// MaxTerms is how many terms Combine and AddDiffs take as arguments. More are listed in device memory.
+const MaxTerms = 6
+
+// Term is one summand A·V.
+type Term struct {
+	A float32
+	V Address
+}
+
+// List is terms in device memory: their addresses (uint64) and coefficients (float32).
+type List struct {
+	V, A Address
+	Len  int
+}
+
+// Fill sets n numbers of float32.
+func Fill(dst Address, n int, value float32) Call { return call("fill", over(n), dst, n, value) }
+
+// Combine is device.Device.Combine for one to MaxTerms terms.
+func Combine(dst Address, n int, terms ...Term) Call {
+	if len(terms) < 1 || len(terms) > MaxTerms {
+		panic(fmt.Sprintf("kernels: Combine of %d terms, want 1 to %d", len(terms), MaxTerms))
+	}
+	args := []any{dst, n}
+	for _, t := range terms {
+		args = append(args, t.V, t.A)
+	}
+	return call(fmt.Sprintf("combine%d", len(terms)), over((n+3)/4), args...)
+}
+
+// CombineList is Combine for any number of terms, at least one.
+func CombineList(dst Address, n int, terms List) Call {
+	return call("combine_list", over(n), dst, n, terms.V, terms.A, terms.Len)
+}
+
+// Gather is device.Device.Gather with k coordinates of uint32.
+func Gather(dst, src, idx Address, k int) Call { return call("gather", over(k), dst, src, idx, k) }
+
+// Scatter writes v to the k coordinates idx of dst.
+func Scatter(dst, v, idx Address, k int) Call { return call("scatter", over(k), dst, v, idx, k) }
+
+// ScatterAdd is device.Device.ScatterAdd for one part of k numbers. An idx of 0 stands for all coordinates.
+func ScatterAdd(dst Address, part Term, idx Address, k int) Call {
+	return call("scatter_add", over(k), dst, part.V, part.A, idx, k)
+}
+
+// AddDiff is device.Device.AddDiff for k numbers and one or two terms. An idx of 0 stands for all coordinates.
+func AddDiff(own, other, idx Address, k int, to ...Term) Call {
+	t := two("AddDiff", to)
+	return call("add_diff", over(k), own, other, idx, k, t[0].V, t[0].A, t[1].V, t[1].A)
+}
+
+// two fills up one or two terms.
+func two(what string, terms []Term) (t [2]Term) {
+	if len(terms) < 1 || len(terms) > 2 {
+		panic(fmt.Sprintf("kernels: %s to %d terms, want 1 or 2", what, len(terms)))
+	}
+	copy(t[:], terms)
+	return t
+}
+
+// AddDiffList is AddDiff for any number of terms.
+func AddDiffList(own, other, idx Address, k int, to List) Call {
+	return call("add_diff_list", over(k), own, other, idx, k, to.V, to.A, to.Len)
+}
+
+// AddDiffs is device.Device.AddDiffs for up to MaxTerms others and one or two terms. A start without vector is zero.
+func AddDiffs(n int, start Term, own Address, others []Term, to ...Term) Call {
+	if len(others) > MaxTerms {
+		panic(fmt.Sprintf("kernels: AddDiffs of %d others, want %d at most", len(others), MaxTerms))
+	}
+	args := []any{n, start.V, start.A, own, len(others)}
+	var six [MaxTerms]Term
+	copy(six[:], others)
+	t := two("AddDiffs", to)
+	for _, o := range append(six[:], t[:]...) {
+		args = append(args, o.V, o.A)
+	}
+	return call("add_diffs", over(n), args...)
+}
+
+// AddDiffsList is AddDiffs for any number of others and terms.
+func AddDiffsList(n int, start Term, own Address, others, to List) Call {
+	return call("add_diffs_list", over(n), n, start.V, start.A, own, others.V, others.A, others.Len, to.V, to.A, to.Len)
+}
+
+// Add is device.Add of n numbers.
+func Add(y, a, b Address, n int) Call { return call("add", over(n), y, a, b, n) }
+
+// ScaleBy is device.ScaleBy of n numbers.
+func ScaleBy(y, x, s Address, a float32, n int) Call { return call("scale_by", over(n), y, x, s, a, n) }
+
+// MoveAverage is device.MoveAverage of n numbers.
+func MoveAverage(y, x, avg, momentum Address, a float64, n int) Call {
+	return call("move_average", over(n), y, x, avg, momentum, a, n)
+}
+
+// dotBlock is how many products dot_blocks adds up in one sum: DOT_BLOCK of vector.cu.
+const dotBlock = 4096
+
+// DotParts is how many numbers of float64 Dot needs as scratch.
+func DotParts(n int) int { return (n + dotBlock - 1) / dotBlock }
+
+// Dot is scale·Σ x[k]·y[k] with the bits of device.Device.Dot, written to out64 (float64) and out32 (float32), each of which may be 0.
+// part is scratch of DotParts(n) numbers of float64. The two calls follow each other. device.HalfSquare is Dot of x with x and scale a/2.
+func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
+	const warps = 4 // of a block of dot_blocks
+	parts := DotParts(n)
+	return [2]Call{
+		call("dot_blocks", blocks(32*parts, 32*warps), part, x, y, n),
+		call("dot_sum", blocks(threads, threads), out64, out32, part, parts, scale),
+	}
+}
+
+// CountNotFinite adds to a uint32 how many of n numbers are infinite or no number.
+func CountNotFinite(count, x Address, n int) Call {
+	return call("count_not_finite", over(n), count, x, n)
+}
+
+// Update is FSPDA-SA's local step x ← x - alpha·u - eta·lambda in one pass, with u = mu·u + g, or u = g where u is 0.
+func Update(x, lambda, g, u Address, alpha, eta, mu float32, n int) Call {
+	return call("fspda_update", over(n), x, lambda, g, u, alpha, eta, mu, n)
+}
+
+// Exchange is both ends of an edge between two agents of one GPU, with the snapshots p and q: x += a·(p-q), lambda += b·(p-q) at the k coordinates
+// idx, and the negatives at the other end. An idx of 0 stands for all coordinates.
+func Exchange(p, q, idx Address, k int, x, lambda, otherX, otherLambda Address, a, b float32) Call {
+	return call("exchange", over(k), p, q, idx, k, x, lambda, otherX, otherLambda, a, b)
+}

@@ -1,0 +1,243 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/cuda/kernels"
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+// lengths are around what a thread and a block work on.
+var lengths = []int{1, 3, 4, 5, 1024, 1027, 4097}
+
+// onCPU is a vector of the CPU engine with the given numbers.
+func onCPU(d *cpu.Device, v []float32) device.Vector {
+	x := d.NewVector(len(v))
+	d.Write(x, v)
+	return x
+}
+
+func fromCPU(d *cpu.Device, v device.Vector) []float32 {
+	out := make([]float32, v.Len())
+	d.Read(out, v)
+	return out
+}
+
+func TestCombine(t *testing.T) {
+	h, d := onHost(t), cpu.New()
+	for _, n := range lengths {
+		for k := 1; k <= 9; k++ {
+			for _, offset := range []int{0, 1} { // from 1 on, vectors do not begin at 16 bytes
+				var terms []kernels.Term
+				var want []device.Term
+				var all []kernels.Address
+				var factors []float32
+				for i := range k {
+					v := numbers(uint64(i), n+offset)
+					a := float32(i)*0.3 - 1
+					terms = append(terms, kernels.Term{A: a, V: at(h, v[offset:])})
+					want = append(want, device.Term{A: float64(a), V: onCPU(d, v[offset:])})
+					all, factors = append(all, terms[i].V), append(factors, a)
+				}
+				out := d.NewVector(n)
+				d.Combine(out, want...)
+				got := make([]float32, n+1)
+				got[n] = 7
+				if k <= kernels.MaxTerms {
+					h.run(kernels.Combine(at(h, got), n, terms...))
+					sameBits(t, fmt.Sprintf("%d terms", k), got[:n], fromCPU(d, out))
+				}
+				h.run(kernels.CombineList(at(h, got), n, kernels.List{V: at(h, all), A: at(h, factors), Len: k}))
+				sameBits(t, fmt.Sprintf("list of %d terms", k), got[:n], fromCPU(d, out))
+				if got[n] != 7 {
+					t.Fatalf("%d terms of %d numbers: wrote beyond the end", k, n)
+				}
+				if k >= 2 && k <= kernels.MaxTerms { // dst may be a term
+					own, p := copied(h, numbers(0, n+offset)[offset:])
+					terms[0].V = p
+					h.run(kernels.Combine(p, n, terms...))
+					sameBits(t, fmt.Sprintf("%d terms in place", k), own, fromCPU(d, out))
+				}
+			}
+		}
+	}
+}
+
+// everyThird is coordinates below n.
+func everyThird(n int) []uint32 {
+	var idx []uint32
+	for i := 0; i < n; i += 3 {
+		idx = append(idx, uint32(i))
+	}
+	return idx
+}
+
+func TestSparse(t *testing.T) {
+	h, d := onHost(t), cpu.New()
+	for _, n := range lengths {
+		idx := everyThird(n)
+		k := len(idx)
+		v, own, other := numbers(1, n), numbers(2, k), numbers(3, k)
+		x, l := numbers(4, n), numbers(5, n)
+		cv, cx, cl, on := onCPU(d, v), onCPU(d, x), onCPU(d, l), d.NewIndex(idx, nil)
+		picked := d.NewVector(k)
+		d.Gather(picked, cv, on)
+		got := make([]float32, k)
+		h.run(kernels.Gather(at(h, got), at(h, v), at(h, idx), k))
+		sameBits(t, "gather", got, fromCPU(d, picked))
+
+		gx, px := copied(h, x)
+		gl, pl := copied(h, l)
+		d.AddDiff(onCPU(d, own), onCPU(d, other), on, device.Term{A: -0.3, V: cx}, device.Term{A: 0.7, V: cl})
+		h.run(kernels.AddDiff(at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.3, V: px}, kernels.Term{A: 0.7, V: pl}))
+		sameBits(t, "add-diff", gx, fromCPU(d, cx))
+		sameBits(t, "add-diff", gl, fromCPU(d, cl))
+
+		d.AddDiff(onCPU(d, x), onCPU(d, l), nil, device.Term{A: 0.9, V: cv})
+		gv, pv := copied(h, v)
+		h.run(kernels.AddDiffList(at(h, x), at(h, l), 0, n, kernels.List{V: at(h, []kernels.Address{pv}), A: at(h, []float32{0.9}), Len: 1}))
+		sameBits(t, "add-diff of all", gv, fromCPU(d, cv))
+
+		d.ScatterAdd(cv, device.Part{A: 0.4, V: picked, Idx: on}, device.Part{A: -2, V: cx})
+		h.run(kernels.ScatterAdd(pv, kernels.Term{A: 0.4, V: at(h, got)}, at(h, idx), k), kernels.ScatterAdd(pv, kernels.Term{A: -2, V: px}, 0, n))
+		sameBits(t, "scatter-add", gv, fromCPU(d, cv))
+	}
+}
+
+func TestAddDiffs(t *testing.T) {
+	h, d := onHost(t), cpu.New()
+	for _, n := range []int{5, 1027} {
+		for others := 0; others <= 8; others++ {
+			for _, started := range []bool{false, true} {
+				own, start, x, y := numbers(1, n), numbers(2, n), numbers(3, n), numbers(4, n)
+				cx, cy := onCPU(d, x), onCPU(d, y)
+				var on []kernels.Term
+				var want []device.Term
+				var addresses []kernels.Address
+				var factors []float32
+				for k := range others {
+					v, a := numbers(uint64(10+k), n), 0.2*float32(k)-0.5
+					on = append(on, kernels.Term{A: a, V: at(h, v)})
+					want = append(want, device.Term{A: float64(a), V: onCPU(d, v)})
+					addresses, factors = append(addresses, on[k].V), append(factors, a)
+				}
+				var first kernels.Term
+				var cpuFirst device.Term
+				if started {
+					first, cpuFirst = kernels.Term{A: 0.6, V: at(h, start)}, device.Term{A: float64(float32(0.6)), V: onCPU(d, start)}
+				}
+				d.AddDiffs(cpuFirst, onCPU(d, own), want, device.Term{A: -1.5, V: cx}, device.Term{A: 0.25, V: cy})
+				gx, px := copied(h, x)
+				gy, py := copied(h, y)
+				if others <= kernels.MaxTerms {
+					h.run(kernels.AddDiffs(n, first, at(h, own), on, kernels.Term{A: -1.5, V: px}, kernels.Term{A: 0.25, V: py}))
+				} else {
+					to := kernels.List{V: at(h, []kernels.Address{px, py}), A: at(h, []float32{-1.5, 0.25}), Len: 2}
+					h.run(kernels.AddDiffsList(n, first, at(h, own), kernels.List{V: at(h, addresses), A: at(h, factors), Len: others}, to))
+				}
+				sameBits(t, "x", gx, fromCPU(d, cx))
+				sameBits(t, "y", gy, fromCPU(d, cy))
+			}
+		}
+	}
+}
+
+// The scalar product has the very bits of the CPU's, whatever the magnitudes.
+func TestDot(t *testing.T) {
+	h, d := onHost(t), cpu.New()
+	s := rng.New(1, "test")
+	for _, n := range append(lengths, 1<<16+17) {
+		x, y := numbers(1, n), numbers(2, n)
+		for i := range x {
+			x[i] = float32(math.Ldexp(float64(x[i]), s.IntN(60)-30))
+		}
+		part, out, rounded := make([]float64, kernels.DotParts(n)), make([]float64, 1), make([]float32, 1)
+		calls := kernels.Dot(at(h, out), at(h, rounded), at(h, x), at(h, y), at(h, part), n, 1)
+		h.run(calls[:]...)
+		if want := d.Dot(onCPU(d, x), onCPU(d, y)); out[0] != want || rounded[0] != float32(want) {
+			t.Errorf("n=%d: %v and %v, want %v", n, out[0], rounded[0], want)
+		}
+	}
+}
+
+// Kernels of device.Kernel that work number by number have the CPU's bits.
+func TestElementwise(t *testing.T) {
+	h := onHost(t)
+	const n = 777
+	x, y, one := numbers(1, n), numbers(2, n), []float32{0.1}
+	out, want := make([]float32, n), make([]float32, n)
+	for _, c := range []struct {
+		call device.Call
+		in   [][]float32
+		ours kernels.Call
+	}{
+		{device.Call{Kernel: device.Add, Dims: []int{n}}, [][]float32{x, y}, kernels.Add(at(h, out), at(h, x), at(h, y), n)},
+		{device.Call{Kernel: device.ScaleBy, Dims: []int{n}, Attr: 0.3}, [][]float32{x, one}, kernels.ScaleBy(at(h, out), at(h, x), at(h, one), 0.3, n)},
+		{device.Call{Kernel: device.Scale, Dims: []int{n}, Attr: 0.3}, [][]float32{x}, kernels.Combine(at(h, out), n, kernels.Term{A: 0.3, V: at(h, x)})},
+		{device.Call{Kernel: device.MoveAverage, Dims: []int{n}, Attr: 1.01}, [][]float32{x, y, one},
+			kernels.MoveAverage(at(h, out), at(h, x), at(h, y), at(h, one), 1.01, n)},
+	} {
+		if err := cpu.Call(&c.call, c.in, [][]float32{want}); err != nil {
+			t.Fatal(err)
+		}
+		h.run(c.ours)
+		sameBits(t, string(c.call.Kernel), out, want)
+	}
+	h.run(kernels.Fill(at(h, out), n, 2.5))
+	x[5], x[700] = float32(math.Inf(-1)), float32(math.NaN())
+	count := make([]uint32, 1)
+	h.run(kernels.CountNotFinite(at(h, count), at(h, x), n))
+	if out[0] != 2.5 || out[n-1] != 2.5 || count[0] != 2 {
+		t.Errorf("filled with %v and %v, %d not finite, want 2.5 and 2", out[0], out[n-1], count[0])
+	}
+}
+
+// The fused step of FSPDA-SA is its combinations, and the fused exchange its gathers and differences, to the last bit.
+func TestFused(t *testing.T) {
+	h, d := onHost(t), cpu.New()
+	const n = 1000
+	x, l, g, u := numbers(1, n), numbers(2, n), numbers(3, n), numbers(4, n)
+	for _, mu := range []float32{0, 0.9} {
+		cx, cl, cu := onCPU(d, x), onCPU(d, l), onCPU(d, g)
+		gu, pu := copied(h, u)
+		at0 := pu
+		if mu == 0 {
+			at0 = 0
+		} else {
+			heavy := onCPU(d, u)
+			d.Combine(heavy, device.Term{A: float64(mu), V: heavy}, device.Term{A: 1, V: cu})
+			cu = heavy
+		}
+		d.Combine(cx, device.Term{A: 1, V: cx}, device.Term{A: -0.05, V: cu}, device.Term{A: -0.01, V: cl})
+		gx, px := copied(h, x)
+		h.run(kernels.Update(px, at(h, l), at(h, g), at0, 0.05, 0.01, mu, n))
+		sameBits(t, "x", gx, fromCPU(d, cx))
+		if mu != 0 {
+			sameBits(t, "u", gu, fromCPU(d, cu))
+		}
+	}
+	idx := everyThird(n)
+	k := len(idx)
+	p, q := numbers(5, n), numbers(6, n)
+	on := d.NewIndex(idx, nil)
+	ends := [2][]float32{p, q}
+	var got [4][]float32
+	var to [4]kernels.Address
+	for e := range got {
+		got[e], to[e] = copied(h, numbers(uint64(20+e), n))
+	}
+	h.run(kernels.Exchange(at(h, p), at(h, q), at(h, idx), k, to[0], to[1], to[2], to[3], -0.5, 0.7))
+	for e := range 2 {
+		own, other := d.NewVector(k), d.NewVector(k)
+		d.Gather(own, onCPU(d, ends[e]), on)
+		d.Gather(other, onCPU(d, ends[1-e]), on)
+		cx, cl := onCPU(d, numbers(uint64(20+2*e), n)), onCPU(d, numbers(uint64(21+2*e), n))
+		d.AddDiff(own, other, on, device.Term{A: -0.5, V: cx}, device.Term{A: 0.7, V: cl})
+		sameBits(t, "x of an end", got[2*e], fromCPU(d, cx))
+		sameBits(t, "lambda of an end", got[2*e+1], fromCPU(d, cl))
+	}
+}

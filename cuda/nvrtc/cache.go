@@ -1,0 +1,123 @@
+package nvrtc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Compiler is what a Cache asks where it holds nothing: a *Library.
+type Compiler interface {
+	Compile(Source) (Binary, error)
+}
+
+// Cache keeps cubins as files in a folder. Several programs may use one folder at a time.
+type Cache struct {
+	Dir     string
+	Version string // of the compiler: another one makes other code
+}
+
+// DefaultDir is where cubins are kept for a user.
+func DefaultDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("nvrtc: finding a folder for compiled kernels: %w; set XDG_CACHE_HOME or HOME", err)
+	}
+	return filepath.Join(dir, "fspda", "cubin"), nil
+}
+
+// Cache returns the cache for what the library compiles.
+func (l *Library) Cache(dir string) *Cache {
+	return &Cache{Dir: dir, Version: fmt.Sprintf("nvrtc %d.%d", l.Major, l.Minor)}
+}
+
+// Compile returns the cubin of s from the folder, or compiles and keeps it. What cannot be read is compiled anew; what
+// cannot be kept is no error, for the program can go on without.
+func (c *Cache) Compile(by Compiler, s Source) (Binary, error) {
+	path := filepath.Join(c.Dir, c.key(s)+".cubin")
+	if file, err := os.ReadFile(path); err == nil {
+		if b, err := parse(file); err == nil {
+			return b, nil
+		}
+	}
+	b, err := by.Compile(s)
+	if err != nil {
+		return Binary{}, err
+	}
+	_ = keep(path, format(b))
+	return b, nil
+}
+
+// key names all that a cubin depends on.
+func (c *Cache) key(s Source) string {
+	h := sha256.New()
+	part := func(p string) { fmt.Fprintf(h, "%d:%s;", len(p), p) }
+	part(c.Version)
+	part(s.Name)
+	part(s.Text)
+	part(s.Arch)
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		part(name)
+		part(s.Headers[name])
+	}
+	part(fmt.Sprint(len(s.Headers)))
+	for _, o := range s.Options {
+		part(o)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// A file is the magic, the SHA-256 of the rest, the length of the log in 4 bytes (little endian), the log, and the cubin.
+const (
+	magic  = "fspda cubin 1\n"
+	header = len(magic) + sha256.Size + 4
+)
+
+func format(b Binary) []byte {
+	rest := binary.LittleEndian.AppendUint32(nil, uint32(len(b.Log)))
+	rest = append(append(rest, b.Log...), b.Cubin...)
+	sum := sha256.Sum256(rest)
+	return append(append([]byte(magic), sum[:]...), rest...)
+}
+
+func parse(file []byte) (Binary, error) {
+	if len(file) < header || string(file[:len(magic)]) != magic {
+		return Binary{}, errors.New("no cubin")
+	}
+	rest := file[header-4:]
+	if sum := sha256.Sum256(rest); !bytes.Equal(sum[:], file[len(magic):header-4]) {
+		return Binary{}, errors.New("damaged cubin")
+	}
+	n := int(binary.LittleEndian.Uint32(rest))
+	if n > len(rest)-4 {
+		return Binary{}, errors.New("damaged cubin")
+	}
+	return Binary{Log: string(rest[4 : 4+n]), Cubin: rest[4+n:]}, nil
+}
+
+// keep writes a file so that nobody ever reads half of it.
+func keep(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,167 @@
+package nvrtc
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"fspda/cuda/dynlib"
+)
+
+// Library is NVRTC, opened. It may be used by several goroutines.
+type Library struct {
+	Path         string
+	Major, Minor int
+
+	archs []int32 // 90 for sm_90
+	calls map[string]uintptr
+}
+
+var symbols = []string{"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs", "nvrtcCreateProgram", "nvrtcCompileProgram",
+	"nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcDestroyProgram", "nvrtcGetErrorString"}
+
+// Open makes ready for use what dynlib.NVRTC has found.
+func Open(h *dynlib.Handle) (*Library, error) {
+	l := &Library{Path: h.Path, calls: map[string]uintptr{}}
+	for _, s := range symbols {
+		var err error
+		if l.calls[s], err = h.Symbol(s); err != nil {
+			return nil, fmt.Errorf("nvrtc: %w: want NVRTC 11.2 or newer", err)
+		}
+	}
+	var major, minor int32
+	if err := l.call("nvrtcVersion", at(&major), at(&minor)); err != nil {
+		return nil, err
+	}
+	l.Major, l.Minor = int(major), int(minor)
+	return l, l.listArchs()
+}
+
+func (l *Library) listArchs() error {
+	var n int32
+	if err := l.call("nvrtcGetNumSupportedArchs", at(&n)); err != nil {
+		return err
+	}
+	l.archs = make([]int32, max(n, 1))
+	return l.call("nvrtcGetSupportedArchs", at(&l.archs[0]))
+}
+
+// Supports tells whether the library compiles for an architecture, such as "sm_70".
+func (l *Library) Supports(arch string) bool {
+	return slices.ContainsFunc(l.archs, func(a int32) bool { return fmt.Sprintf("sm_%d", a) == arch })
+}
+
+// Compile makes a cubin. The error of a source that does not compile is a *CompileError with the log.
+func (l *Library) Compile(s Source) (Binary, error) {
+	program, err := l.create(s)
+	if err != nil {
+		return Binary{}, fmt.Errorf("nvrtc: taking in the source of %s: %w", s.Name, err)
+	}
+	defer func() { _ = l.call("nvrtcDestroyProgram", at(&program)) }()
+	var c zeroEnded
+	options := c.list(append([]string{"--gpu-architecture=" + s.Arch}, s.Options...))
+	failure := l.call("nvrtcCompileProgram", program, uintptr(len(s.Options)+1), options)
+	runtime.KeepAlive(c)
+	log, err := l.bytes(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog")
+	if err != nil {
+		return Binary{}, err
+	}
+	text := string(trimZero(log))
+	if failure != nil {
+		return Binary{}, &CompileError{Name: s.Name, Arch: s.Arch, Status: failure.Error(), Log: text}
+	}
+	cubin, err := l.bytes(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")
+	if err == nil && len(cubin) == 0 {
+		err = errors.New("an empty cubin")
+	}
+	if err != nil {
+		return Binary{}, fmt.Errorf("nvrtc: taking the code of %s for %s: %w", s.Name, s.Arch, err)
+	}
+	return Binary{Cubin: cubin, Log: text}, nil
+}
+
+func (l *Library) create(s Source) (program uintptr, err error) {
+	var c zeroEnded
+	names := slices.Sorted(maps.Keys(s.Headers))
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = s.Headers[n]
+	}
+	err = l.call("nvrtcCreateProgram", at(&program), c.one(s.Text), c.one(s.Name), uintptr(len(names)), c.list(texts), c.list(names))
+	runtime.KeepAlive(c)
+	return program, err
+}
+
+// bytes asks for a size, and then for as many bytes.
+func (l *Library) bytes(program uintptr, size, content string) ([]byte, error) {
+	var n uintptr
+	if err := l.call(size, program, at(&n)); err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	b := make([]byte, n)
+	return b, l.call(content, program, at(&b[0]))
+}
+
+// call calls a function that returns a status.
+func (l *Library) call(name string, args ...uintptr) error {
+	if status := int32(dynlib.Call(l.calls[name], args...)); status != 0 {
+		return fmt.Errorf("%s: %s (%d)", name, l.statusText(status), status)
+	}
+	return nil
+}
+
+func (l *Library) statusText(status int32) string {
+	text := dynlib.Call(l.calls["nvrtcGetErrorString"], uintptr(status))
+	var b []byte
+	for i := uintptr(0); text != 0 && i < 100; i++ {
+		c := *(*byte)(pointer(text + i))
+		if c == 0 {
+			break
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// at is the address of something on the heap, which what is called only uses until it returns.
+func at[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// pointer is an address outside Go's memory as a pointer.
+func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+func trimZero(b []byte) []byte {
+	if n := len(b); n > 0 && b[n-1] == 0 {
+		return b[:n-1]
+	}
+	return b
+}
+
+// zeroEnded makes strings that end with a zero byte and lists of them, and keeps what they lie in.
+type zeroEnded struct {
+	texts [][]byte
+	lists [][]uintptr
+}
+
+func (c *zeroEnded) one(s string) uintptr {
+	b := append([]byte(s), 0)
+	c.texts = append(c.texts, b)
+	return at(&b[0])
+}
+
+func (c *zeroEnded) list(all []string) uintptr {
+	if len(all) == 0 {
+		return 0
+	}
+	p := make([]uintptr, len(all))
+	for i, s := range all {
+		p[i] = c.one(s)
+	}
+	c.lists = append(c.lists, p)
+	return at(&p[0])
+}

@@ -1,0 +1,170 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+
+	"fspda/device"
+	"fspda/model"
+)
+
+// What a file calls the ends of a network and the free axis.
+const (
+	inputName  = "input"
+	logitsName = "logits"
+	batchName  = "batch"
+)
+
+// node is one operator.
+type node struct {
+	operator   string
+	name       string // unique in the graph, also of its one output
+	in         []string
+	attributes []attribute
+}
+
+// attribute is a setting of an operator: a float32, an int64 or []int64.
+type attribute struct {
+	name  string
+	value any
+}
+
+// graph is a network as operators, in an order in which they can run.
+type graph struct {
+	nodes  []node
+	values map[int]string // what the values of the Forward are called
+	used   map[string]int // how often a name was asked for
+	output string         // of the latest node
+}
+
+// translate writes a network as operators.
+func translate(net *model.Network) (*graph, error) {
+	f, err := net.Forward()
+	if err != nil {
+		return nil, err
+	}
+	g := &graph{values: map[int]string{}, used: map[string]int{inputName: 1, logitsName: 1}}
+	for _, o := range f.Operations {
+		write, ok := operators[o.Kernel]
+		if !ok {
+			return nil, fmt.Errorf("onnx: %s: layer %s is the kernel %s, for which no ONNX operator is known", net.Name(), o.Layer, o.Kernel)
+		}
+		write(g, o)
+		g.values[o.Out[0].Value] = g.output
+	}
+	if err := g.end(g.values[f.Logits]); err != nil {
+		return nil, fmt.Errorf("onnx: %s: %w", net.Name(), err)
+	}
+	return g, nil
+}
+
+// add appends an operator; its output is that of the graph until the next.
+func (g *graph) add(layer, operator string, in []string, attributes ...attribute) {
+	name := layer + "/" + operator
+	if g.used[name]++; g.used[name] > 1 {
+		name = fmt.Sprintf("%s_%d", name, g.used[name])
+	}
+	g.nodes = append(g.nodes, node{operator, name, in, attributes})
+	g.output = name
+}
+
+// inputs names the inputs of an operation.
+func (g *graph) inputs(o model.Operation) []string {
+	var names []string
+	for _, in := range o.In {
+		switch in.Space {
+		case device.Input:
+			names = append(names, inputName)
+		case device.Params, device.Buffers:
+			names = append(names, in.Tensor)
+		default:
+			names = append(names, g.values[in.Value])
+		}
+	}
+	return names
+}
+
+// end makes the logits the output of the graph.
+func (g *graph) end(logits string) error {
+	if len(g.nodes) == 0 || g.output != logits || logits == "" {
+		return fmt.Errorf("the logits are not what is computed last")
+	}
+	return nil
+}
+
+// message encodes the graph of a network without its initializers.
+func (g *graph) message(net *model.Network) message {
+	var m message
+	for i, n := range g.nodes {
+		m.message(graphNode, n.message(i == len(g.nodes)-1))
+	}
+	m.text(graphName, net.Name())
+	shape := []int{net.Inputs()}
+	if image := net.Image(); image != nil {
+		shape = []int{image[2], image[0], image[1]}
+	}
+	m.message(graphInput, value(inputName, shape))
+	m.message(graphOutput, value(logitsName, []int{net.Classes()}))
+	return m
+}
+
+// message encodes an operator. The last one gives the logits.
+func (n node) message(last bool) message {
+	var m message
+	for _, in := range n.in {
+		m.text(nodeInput, in)
+	}
+	if last {
+		m.text(nodeOutput, logitsName)
+	} else {
+		m.text(nodeOutput, n.name)
+	}
+	m.text(nodeName, n.name)
+	m.text(nodeOperator, n.operator)
+	for _, a := range n.attributes {
+		m.message(nodeAttribute, a.message())
+	}
+	return m
+}
+
+func (a attribute) message() message {
+	var m message
+	m.text(attributeName, a.name)
+	switch v := a.value.(type) {
+	case float32:
+		m.float(attributeFloat, v)
+		m.int(attributeIsType, isFloat)
+	case int:
+		m.int(attributeInt, int64(v))
+		m.int(attributeIsType, isInt)
+	case []int64:
+		m.ints(attributeInts, v)
+		m.int(attributeIsType, isInts)
+	default:
+		panic(fmt.Sprintf("onnx: attribute %s of type %T", a.name, a.value))
+	}
+	return m
+}
+
+// value describes an end of the network: float32 of the batch and a shape.
+func value(name string, shape []int) message {
+	var axis, dims message
+	axis.text(dimensionName, batchName)
+	dims.message(shapeDim, axis)
+	for _, length := range shape {
+		axis = nil
+		axis.int(dimensionLength, int64(length))
+		dims.message(shapeDim, axis)
+	}
+	var tensor, kind, m message
+	tensor.int(typeElement, elementFloat)
+	tensor.message(typeShape, dims)
+	kind.message(typeTensor, tensor)
+	m.text(valueName, name)
+	m.message(valueType, kind)
+	return m
+}
+
+// square is the same number for height and width, and pads the same for all four sides.
+func square(n int) []int64 { return []int64{int64(n), int64(n)} }
+func pads(n int) []int64   { return slices.Repeat([]int64{int64(n)}, 4) }

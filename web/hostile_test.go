@@ -1,0 +1,121 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// attack is what a client does with a connection that it opened.
+type attack func(c net.Conn, heard io.Writer, k int)
+
+// attacks are the ways of bad clients.
+var attacks = []attack{
+	func(c net.Conn, heard io.Writer, _ int) { _, _ = io.Copy(heard, c) }, // says nothing until it is put out
+	func(c net.Conn, _ io.Writer, _ int) { // a header, a byte at a time
+		for _, b := range []byte("GET /api/run?run=one HTTP/1.1\r\nHost: localhost\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy") {
+			if _, err := c.Write([]byte{b}); err != nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	},
+	func(c net.Conn, _ io.Writer, _ int) { // wants all there is to be followed, and never reads
+		fmt.Fprint(c, "GET /api/events?run=one&run=figure+1/storm HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		time.Sleep(time.Second)
+	},
+	func(c net.Conn, heard io.Writer, _ int) { // asks for the dearest answer as fast as it can
+		go func() { _, _ = io.Copy(heard, c) }()
+		for {
+			if _, err := fmt.Fprint(c, "GET /api/run?run=one HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+				return
+			}
+		}
+	},
+	func(c net.Conn, heard io.Writer, _ int) { // another site's page would stop the run
+		fmt.Fprint(c, "POST /api/steer HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: text/plain\r\nContent-Length: 29\r\n\r\n"+`{"run":"one","action":"stop"}`)
+		_, _ = io.Copy(heard, c)
+	},
+	func(c net.Conn, _ io.Writer, k int) { // noise
+		r := rand.New(rand.NewPCG(1, uint64(k)))
+		noise := make([]byte, 4096)
+		for i := range noise {
+			noise[i] = byte(r.Uint32())
+		}
+		fmt.Fprint(c, "GET /")
+		_, _ = c.Write(noise)
+	},
+}
+
+// Two hundred bad clients of every kind come again as soon as they are put out. The run is told nothing, the server takes no more than its share of the
+// processors and little memory, and when they have left it answers at once.
+func TestHostileClients(t *testing.T) {
+	const clients, seconds, share = 200, 2, 0.015
+	run := &fakeRun{}
+	s, err := NewServer(Options{Dir: twoRuns(t), Live: run.live(), Token: NewToken(), Loopback: true, Share: share})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l, _ := hold(t, s, 0)
+	begin, before := time.Now(), held()
+	var heard answers
+	var all sync.WaitGroup
+	for k := range clients {
+		all.Go(func() {
+			for again := 0; time.Since(begin) < seconds*time.Second; again++ {
+				c, err := net.DialTimeout("tcp", l.Addr().String(), time.Second)
+				if err != nil {
+					continue
+				}
+				_ = c.SetDeadline(begin.Add(seconds * time.Second))
+				attacks[k%len(attacks)](c, &heard, k+clients*again)
+				c.Close()
+			}
+		})
+	}
+	all.Wait()
+	passed := time.Since(begin)
+	allowed := (savedUp + time.Duration(share*float64(runtime.GOMAXPROCS(0))/3*float64(passed))) / costOfRequest
+	if got := heard.n.Load(); got > int64(allowed) || got < 1 {
+		t.Errorf("in %v the server gave %d answers, want at most %d", passed, got, allowed)
+	}
+	if more := held() - before; more > 64<<20 {
+		t.Errorf("the server holds %d bytes more", more)
+	}
+	if len(run.did) > 0 {
+		t.Errorf("the run was told to %v", run.did)
+	}
+	client := http.Client{Timeout: 10 * time.Second}
+	r, err := client.Get(URL(l) + "api/runs")
+	if err != nil {
+		t.Fatalf("afterwards: %v", err)
+	}
+	if r.Body.Close(); r.StatusCode != http.StatusOK {
+		t.Errorf("afterwards: status %d", r.StatusCode)
+	}
+}
+
+// answers counts answers.
+type answers struct{ n atomic.Int64 }
+
+func (a *answers) Write(b []byte) (int, error) {
+	a.n.Add(int64(bytes.Count(b, []byte("HTTP/1.1 "))))
+	return len(b), nil
+}
+
+// held is the memory that is in use.
+func held() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
