@@ -39,6 +39,7 @@ type agentFlags struct {
 	packing   string
 	direct    string
 	leash     bool
+	weather   string
 
 	pack nats.Packing
 	tls  nats.Credentials
@@ -87,7 +88,9 @@ only.`,
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	fs.BoolVar(&f.leash, "leash", false, "stop when the standard input ends")
-	_ = fs.MarkHidden("leash") // of fspda up
+	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
+	_ = fs.MarkHidden("leash")   // of fspda up
+	_ = fs.MarkHidden("weather") // of tests
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, restore := noticed(cmd.Context())
 		defer restore()
@@ -314,7 +317,7 @@ func loopback(host string) bool {
 // open joins the network.
 func (f *agentFlags) open(s *train.Setup, m *model.Engine, dev device.Device, log *zap.Logger) (*nats.Node, error) {
 	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), URL: f.cluster,
-		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, TLS: f.tls,
+		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls,
 		Door: nats.Door{Listen: f.direct, Advertise: f.doorHost()}, Log: log}
 	o.Identity = []nats.Field{{Name: "run", Value: f.run}, {Name: "version", Value: version()}}
 	for _, id := range s.Identity(m.Sizes()) {
