@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"fspda/data"
 	"fspda/device"
@@ -47,6 +48,7 @@ type agent struct {
 	short   []*dist.Buffer // of own: rounded to what travels
 	host    []float32      // memory for that
 	pk      packer
+	player  *livePlayer // of a run in real time; nil else
 
 	event int     // of an asynchronous run: the one at hand
 	time  float64 // virtual: of an asynchronous run when it last left a snapshot, else the begin of this iteration
@@ -58,7 +60,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{id: id, run: r, loader: loader, spare: make(chan *snapshot, 3)}
+	a := &agent{id: id, run: r, loader: loader, spare: make(chan *snapshot, s.circulating())}
 	a.state = algo.NewState(s.Algo, r.dev, r.dev.NewVector(s.Dim))
 	if b, n := s.bufferLength(), r.model; b > 0 {
 		a.model, a.norms = n.(Buffered), r.dev.NewVector(b)
@@ -80,6 +82,14 @@ func newAgent(r *run, id, first int) (*agent, error) {
 
 func (a *agent) newSnapshot() *snapshot {
 	return newSnapshot(a.run.dev, a.state, a.run.setup.bufferLength())
+}
+
+// circulating is how many snapshots of an agent there may be.
+func (s *Setup) circulating() int {
+	if s.live() {
+		return s.points() + 8
+	}
+	return 3
 }
 
 // walk goes from iteration first to wherever the pace says stop. When ctx ends it ends with its cause.
@@ -343,6 +353,7 @@ func (a *agent) grad(dst, x device.Vector) error {
 	if err := a.take(); err != nil {
 		return err
 	}
+	begin := time.Now()
 	loss, err := a.differentiate(dst, x)
 	if err != nil {
 		return fmt.Errorf("train: gradient of agent %d in iteration %d: %w", a.id, a.round.T, err)
@@ -354,6 +365,9 @@ func (a *agent) grad(dst, x device.Vector) error {
 	if a.first {
 		a.meter.add(loss)
 		a.first = false
+	}
+	if err := a.linger(a.ctx, begin); err != nil {
+		return err
 	}
 	a.clip(dst)
 	a.clock.gradient(a.grads)
@@ -395,9 +409,7 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	if eval {
 		a.meter = meter{}
 	}
-	if save {
-		sn.clock = a.clock.save()
-	}
+	sn.clock = a.clock.save() // an evaluation that is given up leaves a checkpoint, too
 	if a.norms != nil {
 		a.run.dev.Gather(sn.buffers, a.norms, nil)
 	}

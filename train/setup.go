@@ -122,6 +122,10 @@ func (c Config) Check() error {
 	oneOf("swarm", c.Swarm, "nonblocking", "blocking")
 	oneOf("initiator", c.Initiator, "global", "degree")
 	oneOf("reference_bits", c.PaperBits, "honest", "published")
+	oneOf("clock", c.Clock, clockVirtual, clockReal)
+	inRange("gradient_time", c.GradientTime, c.GradientTime >= 0, "0 or more seconds")
+	inRange("give_up", c.GiveUp, c.GiveUp > 0 && c.GiveUp <= 1e6, "above 0 and at most 1e6 seconds")
+	inRange("drop_after", c.DropAfter, c.DropAfter == 0 || c.DropAfter >= 1 && c.DropAfter <= 1e9, "0, for never, or 1 to 1e9 seconds")
 	oneOf("coef", c.Coef, string(algo.Inverse), string(algo.One), string(algo.Printed))
 	inRange("c_max", c.CMax, c.CMax > 0, "a coefficient above 0")
 	inRange("contacts", c.Contacts, c.Contacts >= 0, "0 or more")
@@ -237,7 +241,7 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.network(), s.clocks())
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.network(), s.clocks(), s.checkLive())
 }
 
 // mix makes the fixed matrix W of an algorithm that averages with it.

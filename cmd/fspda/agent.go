@@ -38,6 +38,7 @@ type agentFlags struct {
 	insecure  bool
 	packing   string
 	direct    string
+	metrics   string
 	leash     bool
 
 	pack nats.Packing
@@ -84,6 +85,7 @@ only.`,
 	fs.BoolVar(&f.insecure, "insecure", false, "no certificates: on one machine only")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.StringVar(&f.direct, "direct", "auto", "HOST:PORT where others bring messages above 1 MB by a gRPC stream; auto is any free port beside --listen, off sends all over NATS")
+	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	fs.BoolVar(&f.leash, "leash", false, "stop when the standard input ends")
@@ -131,7 +133,13 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	}
 	show := newShow(f.trainFlags, s, m.Name(), stdout, stderr)
 	defer show.close()
-	show.log = show.log.With(zap.String("run", f.run), zap.Int("rank", f.rank))
+	watch := train.NewWatch(s.Config.Agents)
+	show.log = withIteration(show.log, watch, f.rank).With(zap.String("run", f.run), zap.Int("rank", f.rank))
+	eye, err := openObservatory(f.metrics, f.run, f.rank)
+	if err != nil {
+		return err
+	}
+	defer eye.close()
 	home, err := train.OpenHome(f.out, f.rank)
 	if err != nil {
 		return err
@@ -153,8 +161,9 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 		return err
 	}
 	defer node.Close()
+	eye.begin(watch, node, show.log)
 	show.log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", f.join), zap.Int("agents", c.Agents))
-	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step,
+	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, Watch: watch, OnRow: show.row, OnStep: show.step,
 		Member: &train.Member{Rank: f.rank, Network: node, Home: home}})
 	show.close()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,10 +28,30 @@ import (
 // TestMain lets the test binary be the program itself, for tests that need a process of its own.
 func TestMain(m *testing.M) {
 	if os.Getenv("FSPDA_TEST_AS_PROGRAM") == "1" {
+		if path := os.Getenv("FSPDA_TEST_PROFILE"); path != "" {
+			os.Exit(profiled(path))
+		}
 		main()
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// profiled is main with a profile of the processor's time.
+func profiled(path string) int {
+	f, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		panic(err)
+	}
+	status := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	pprof.StopCPUProfile()
+	if err := f.Close(); err != nil {
+		panic(err)
+	}
+	return status
 }
 
 // call runs the program in this process.

@@ -28,6 +28,7 @@ type upFlags struct {
 	run      string
 	packing  string
 	restarts int
+	async    bool
 }
 
 func newUp() *cobra.Command {
@@ -54,6 +55,7 @@ its checkpoint.`,
 	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
+	fs.BoolVar(&f.async, "async", false, "agents wait for nobody: as --algo fspda-async --clock real")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -70,6 +72,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	if f.agents > 0 {
 		c.Agents = f.agents
+	}
+	if f.async {
+		c.Algo, c.Clock = "fspda-async", "real"
 	}
 	if err := c.Check(); err != nil {
 		return err

@@ -30,9 +30,10 @@ const (
 // contents makes bodies and reads them back.
 type contents struct {
 	pool  *dist.Pool
-	codec dist.Codec       // of the run; nil: float32 alone
-	lend  func(int) []byte // memory for a body; nil: fresh
+	codec dist.Codec       // of the run; nil: plain values alone
+	wire  dist.Values      // of plain messages; "": float32
 	dim   int              // length of the vectors that messages are about: the most that one message says of each
+	lend  func(int) []byte // memory for a body; nil: fresh
 }
 
 // limit is the largest body.

@@ -157,7 +157,7 @@ func (n *Node) connect() (err error) {
 		}
 		options = append(options, client.InProcessServer(n.server), client.Token(n.server.token))
 	} else {
-		options = append(options, n.opt.TLS.client()...)
+		options = append(options, n.opt.TLS.client(url)...)
 	}
 	if n.conn, err = client.Connect(url, options...); err != nil {
 		return fmt.Errorf("nats: cannot reach the server %s: %w: is it there, and do its address and credentials fit?", cmp.Or(url, "of this process"), err)

@@ -250,3 +250,13 @@ func (w *way) pieces(stream grpc.ClientStream, p parcelOut) error {
 	}
 	return nil
 }
+
+// there tells whether the way is open.
+func (w *way) there() bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stream != nil
+}
