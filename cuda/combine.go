@@ -151,6 +151,20 @@ func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.
 	})
 }
 
+// CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...). It panics if the lengths differ.
+func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+	n := d.vector("CombineDiffs", dst.V).n
+	checkLen("CombineDiffs", "own", d.vector("CombineDiffs", own).n, n) // before anything is sent
+	for _, terms := range [][]device.Term{others, to} {
+		d.terms("CombineDiffs", terms, n)
+	}
+	if start.V != nil {
+		checkLen("CombineDiffs", "start", d.vector("CombineDiffs", start.V).n, n)
+	}
+	d.Combine(dst.V, base...)
+	d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
+}
+
 // ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other. It panics as device.Device says.
 func (d *Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	v := d.vector("ScatterAdd", dst)
