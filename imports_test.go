@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 
 	"cuda/dynlib":            {}, // libraries opened at run time, for all below cuda
 	"cuda/nvrtc":             {"cuda/dynlib"},
-	"cuda/kernels":           {"cuda/nvrtc", "internal/rng"},
+	"cuda/kernels":           {"cuda/nvrtc", "device", "internal/rng"},
 	"cuda/kernels/hostrun":   {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
 	"cuda/driver":            {"cuda/dynlib"},
 	"cuda/driver/drivertest": {"cuda/driver"}, // for tests: a GPU in host memory

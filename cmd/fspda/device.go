@@ -24,10 +24,6 @@ func (e *engine) Close() error { return e.close() }
 // openEngine opens the device that a configuration names. With auto that is a GPU where one can be used, and else the host, with so many
 // threads for each Program; what was asked for by name and is not there is an error.
 func openEngine(c train.Config, threads int) (*engine, error) {
-	return openEngineBy(c, threads, func(index int, p cuda.Precision) (*cuda.Device, error) { return cuda.Open(index, cuda.WithPrecision(p)) })
-}
-
-func openEngineBy(c train.Config, threads int, open func(index int, p cuda.Precision) (*cuda.Device, error)) (*engine, error) {
 	host := func(why string) *engine {
 		d := cpu.New(cpu.Threads(threads))
 		return &engine{Device: d, why: why, close: d.Close}
@@ -42,7 +38,7 @@ func openEngineBy(c train.Config, threads int, open func(index int, p cuda.Preci
 			return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err}
 		}
 	}
-	d, err := open(index, cuda.Precision(c.Precision))
+	d, err := cuda.Open(index, cuda.WithPrecision(cuda.Precision(c.Precision)))
 	switch {
 	case err == nil:
 		return &engine{Device: d, why: d.Properties().Name, close: d.Close}, nil

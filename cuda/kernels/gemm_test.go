@@ -20,7 +20,7 @@ func each(h *host, agents, n, offset int, seed uint64) ([][]float32, kernels.Ope
 }
 
 // shapes reach over one tile and over several, one chunk of products and several, in small and large blocks.
-var shapes = []struct{ agents, m, n, k int }{{2, 1, 1, 1}, {3, 33, 10, 100}, {1, 40, 65, 385}, {2, 16, 20, 784}, {1, 70, 7, 1153}}
+var shapes = []struct{ agents, m, n, k int }{{2, 1, 1, 1}, {3, 33, 10, 100}, {1, 9, 65, 385}, {1, 16, 9, 784}}
 
 // A forward and a backward pass through a dense layer have the CPU's bits.
 func TestGemmLayers(t *testing.T) {
@@ -77,9 +77,10 @@ func TestGemmLarge(t *testing.T) {
 	h := onHost(t)
 	const m, n, k = 1300, 1250, 3
 	for _, form := range []string{"nt", "nn", "tn"} {
-		a, pa := each(h, 1, m*k, 0, 1)
+		a, _ := each(h, 1, m*k, 0, 1)
 		b, pb := each(h, 1, n*k, 0, 2)
 		c, pc := each(h, 1, m*n, 0, 3)
+		pa := kernels.Operand{At: at(h, a[0])} // one agent needs no list
 		g := kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: form, A: pa, B: pb, C: pc}
 		if call := g.Call(); call.Kernel.Name != "gemm_"+form+"_64" {
 			t.Fatalf("%s for %d×%d", call.Kernel.Name, m, n)

@@ -4,6 +4,7 @@
 // one launch: blockIdx.z is the agent.
 //
 // Matrices are row-major and whole. C is m×n; A is m×k, or k×m where it is turned; B is n×k, or k×n where it is not turned.
+#include "agent.cuh"
 #include "exponential.cuh"
 
 #define DEPTH 384 // of a chunk
@@ -28,12 +29,6 @@ __device__ inline float after(int then, float c, const float *with, i64 at, int 
   case ADD_SCALED: return c + factor * with[at];
   }
   return c;
-}
-
-// of_agent is where the agent's matrix begins: in the vector that the list has for it, or the only one.
-template <class T> __device__ inline T *of_agent(T *const *list, T *only, i64 offset) {
-  T *p = list ? list[blockIdx.z] : only;
-  return p ? p + offset : p;
 }
 
 // Matrix is an operand of rows of `width` numbers.
@@ -134,10 +129,6 @@ __device__ inline void multiply(const SA &a, const SB &b, float *c, const float 
     }
   if (adds && row + (int)threadIdx.x < m) sums[row + threadIdx.x] = (float)sum;
 }
-
-// Operands of a kernel: a list of the agents' vectors in device memory, or where that is null the only vector, and an offset in it.
-#define OPERAND(T, name) T *const *name##_list, T *name, i64 name##_offset
-#define AGENT(name) of_agent(name##_list, name, name##_offset)
 
 #define GEMM(name, side, a_along, b_along)                                                                                               \
   KERNEL(side *side / 16)                                                                                                                \

@@ -108,6 +108,7 @@ __device__ inline void total(const double *part, int parts, int c, int column, d
   const int group = threadIdx.x / ACROSS, at = threadIdx.x % ACROSS;
   double a = 0.0, b = 0.0;
   if (column < c)
+#pragma unroll 4
     for (int p = group; p < parts; p += DOWN) {
       a = a + part[(i64)2 * p * c + column];
       b = b + part[((i64)2 * p + 1) * c + column];
@@ -116,6 +117,7 @@ __device__ inline void total(const double *part, int parts, int c, int column, d
   groups[1][group][at] = b;
   __syncthreads();
   sum[0] = sum[1] = 0.0;
+#pragma unroll 4
   for (int g = 0; g < DOWN; g++) {
     sum[0] = sum[0] + groups[0][g][at];
     sum[1] = sum[1] + groups[1][g][at];
@@ -274,20 +276,20 @@ template <class T> __device__ inline void grad_apply(T *dx, const T *x, const T 
 }
 
 #define NORM_KERNELS(T, name)                                                                                                            \
-  KERNEL(256) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) { moments<T>(part, x, m, c, rows); }                 \
+  KERNEL_OF(256, 3) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) { moments<T>(part, x, m, c, rows); }                 \
   KERNEL(256) norm_statistics_##name(const double *part, int parts, const T *x, const float *gamma, const float *beta, i64 m, int c,     \
                                      double eps, float *mean, float *variance, float *scale, float *shift) {                             \
     statistics<T>(part, parts, x, gamma, beta, m, c, eps, mean, variance, scale, shift);                                                 \
   }                                                                                                                                      \
-  KERNEL(256) norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,       \
+  KERNEL_OF(256, 3) norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,       \
                                 i64 m, int c, int rows, int follows) {                                                                   \
     apply<T>(y, mask, x, z, mean, scale, shift, m, c, rows, follows);                                                                    \
   }                                                                                                                                      \
-  KERNEL(256) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean,         \
+  KERNEL_OF(256, 3) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean,         \
                                     const float *scale, const float *shift, i64 m, int c, int rows, int gate) {                          \
     grad_sums<T>(part, dz, x, dy, y, mask, mean, scale, shift, m, c, rows, gate);                                                        \
   }                                                                                                                                      \
-  KERNEL(256) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
+  KERNEL_OF(256, 3) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
                                      const float *shift, const float *a, const float *b, const float *e, i64 m, int c, int rows,         \
                                      int gate) {                                                                                         \
     grad_apply<T>(dx, x, dy, y, mask, mean, scale, shift, a, b, e, m, c, rows, gate);                                                    \
