@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},
 	"docs":                 {},
-	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
+	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng"},
 
 	"device/signature": {"device"}, // beside device, which has no code
 

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
-	"fspda/cpu"
 	"fspda/device"
 	"fspda/dist"
 	"fspda/dist/nats"
@@ -123,19 +122,22 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	if c.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	}
-	host := cpu.New(cpu.Threads(max(1, cmp.Or(c.Threads, runtime.NumCPU()))))
-	defer host.Close()
-	dev := device.Device(host)
+	dev, err := openEngine(c, max(1, cmp.Or(c.Threads, runtime.NumCPU())))
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
 	set, err := openData(c)
 	if err != nil {
 		return err
 	}
-	s, m, err := resolveAgent(c, set, dev)
+	s, m, err := resolveAgent(c, set, dev.Device)
 	if err != nil {
 		return err
 	}
 	show := newShow(f.trainFlags, s, m.Name(), stdout, stderr)
 	defer show.close()
+	show.engine = dev.String()
 	watch := train.NewWatch(s.Config.Agents)
 	show.log = withIteration(show.log, watch, f.rank).With(zap.String("run", f.run), zap.Int("rank", f.rank))
 	eye, err := openObservatory(f.metrics, f.run, f.rank)
@@ -159,20 +161,20 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 		}
 		show.begin(f.out)
 	}
-	node, err := f.open(s, m, dev, show.log)
+	node, err := f.open(s, m, dev.Device, show.log)
 	if err != nil {
 		return err
 	}
 	defer node.Close()
 	eye.begin(watch, node, show.log)
 	show.log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", f.join), zap.Int("agents", c.Agents))
-	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, Watch: watch, OnRow: show.row, OnStep: show.step,
+	res, err := train.Run(ctx, s, train.Options{Device: dev.Device, Model: m, Folder: folder, Log: show.log, Watch: watch, OnRow: show.row, OnStep: show.step,
 		Member: &train.Member{Rank: f.rank, Network: node, Home: home}})
 	show.close()
 	if err != nil {
 		return err
 	}
-	return f.conclude(s, folder, res, dev, show)
+	return f.conclude(s, folder, res, dev.Device, show)
 }
 
 // conclude ends the process as the run ended. Agent 0 writes what the run leaves behind.
