@@ -9,7 +9,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -49,8 +48,8 @@ func briefly(args []string) int {
 		name = ""
 	}
 	args = append(slices.Clone(args), shorter[name]...)
-	if i := slices.Index(args, "--data-dir"); i >= 0 && args[0] == "figure" { // drawn digits take the place of MNIST
-		args = slices.Delete(args, i, i+2)
+	if i := slices.Index(args, "--data-dir"); i >= 0 && (args[0] == "figure" || slices.Contains(args, "mnist")) { // drawn digits take the place of MNIST
+		args = append(slices.Delete(args, i, i+2), "--data", "synthetic")
 	}
 	if args[0] == "train" && slices.Contains(args, "resnet50") {
 		args = append(args, "--model", "resnet20", "--crop", "16", "--agents", "2", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points", "1")
@@ -248,5 +247,3 @@ def start_run(): return Run()
 		t.Errorf("%d snippets, want 2", tried)
 	}
 }
-
-var _ io.Writer = visitor{}
