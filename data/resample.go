@@ -10,8 +10,8 @@ import "math"
 const (
 	weightOne  = 1 << 15 // the sum of the weights of a pixel
 	lineOne    = 128     // what a level of the source becomes in the line
-	lineSlack  = 48      // numbers that vector code may read or write, and nobody uses, behind a line and the taps of a pixel
-	pixelSlack = 16      // bytes that it may write behind a row
+	lineSlack  = 64      // numbers that vector code may read or write, and nobody uses, behind a line and the taps of a pixel
+	pixelSlack = 32      // bytes that it may write behind a row
 )
 
 // window is which part of an axis is wanted: the source from, from+1, ... from+size-1 is scaled to out pixels, of which those from

@@ -25,21 +25,19 @@ type columnTable struct {
 	weights []int16
 	groups  int
 	pairs   int
+
+	wide wideTable // takes its place where it has groups
 }
 
 // pairOf is eight numbers for each of four pixels.
 const pairOf = 8 * groupSize
 
 func (t *columnTable) set(a *axis) {
-	if !resampleAVX2 {
+	if t.wide.set(a); t.wide.groups > 0 || !resampleAVX2 {
 		return
 	}
 	t.groups = (len(a.start) + groupSize - 1) / groupSize
-	most := int32(1)
-	for _, n := range a.count {
-		most = max(most, n)
-	}
-	t.pairs = int(most+1) / 2
+	t.pairs = int(max(1, maxOf(a.count))+1) / 2
 	t.where = grown(t.where, t.groups*groupSize)
 	t.weights = grown(t.weights, t.groups*t.pairs*pairOf)
 	for i := range t.where {
@@ -79,7 +77,11 @@ func sumRows(dst []int16, src []uint8, stride int, weight []int16) {
 }
 
 func sumColumns(dst []uint8, line []int16, a *axis, t *columnTable) {
-	if !resampleAVX2 {
+	switch {
+	case t.wide.groups > 0:
+		t.wide.sum(dst, line)
+		return
+	case !resampleAVX2:
 		sumColumnsGo(dst, line, a)
 		return
 	}

@@ -30,10 +30,10 @@ func TestResampleTwins(t *testing.T) {
 	for i := range src[:len(src)/3] {
 		src[i] = 255 // nothing overflows
 	}
+	var fast resampler // one for all, as a worker has
 	for i, across := range windows() {
 		for _, down := range windows() {
 			side := min(across.out-across.first, down.out-down.first, 224)
-			var fast resampler
 			got := make([]uint8, 3*side*side+64)
 			for j := range got {
 				got[j] = 0xee

@@ -19,7 +19,7 @@ const contactBits = 64
 // schedule makes the timeline of an asynchronous run, at iteration first.
 func (r *run) schedule(first int) {
 	s := r.setup
-	if s.method.Edges != Clocks {
+	if s.method.Edges != Clocks || s.live() {
 		return
 	}
 	r.pace = newPace(1, first, s.Config.Iterations)
@@ -37,7 +37,10 @@ func (r *run) schedule(first int) {
 
 // walker is what an agent's goroutine does.
 func (r *run) walker(a *agent) func(ctx context.Context, first int) error {
-	if r.line == nil {
+	switch {
+	case r.setup.live():
+		return a.live
+	case r.line == nil:
 		return a.walk
 	}
 	return func(ctx context.Context, _ int) error { return a.follow(ctx, r.ops[a.id]) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,7 @@ type manifest struct {
 	Decodes     []dist.Decodes `json:"decodes,omitempty"` // of a lattice
 	Links       string         `json:"links,omitempty"`   // identifies the simulated network
 	Clocks      []Clock        `json:"clocks,omitempty"`  // under it
+	Live        *liveRecord    `json:"live,omitempty"`    // of an agent in real time
 	Bytes       int64          `json:"vectors_bytes"`
 	SHA256      string         `json:"vectors_sha256"`
 }
@@ -82,7 +84,7 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sv saving) (err er
 	dir := filepath.Join(f.Path, "checkpoints")
 	final := filepath.Join(dir, checkpointName(sv.set[0].t))
 	if _, err := os.Stat(final); err == nil {
-		return nil // the one this run went on from, verified then: writing it anew would put it at risk
+		return f.complete(final, sv) // the one this run went on from, verified then: writing it anew would put it at risk
 	}
 	if err := f.fs.MkdirAll(dir); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}
@@ -119,6 +121,9 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, dev device.Device, sv savi
 	if m.Bytes, err = f.fs.WriteFile(filepath.Join(dir, vectorsFile), func(w io.Writer) error {
 		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, dev, sv), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
 	}); err != nil {
+		return err
+	}
+	if err := failureOf(dev); err != nil {
 		return err
 	}
 	m.SHA256 = hex.EncodeToString(h.Sum(nil))
@@ -169,12 +174,18 @@ func tensors(a algo.Algorithm, dev device.Device, sv saving) []safetensors.Tenso
 		if s.buffers != nil {
 			add(vectorName(s.agent, buffersName), s.buffers)
 		}
+		for _, peer := range slices.Sorted(maps.Keys(s.duals)) {
+			add(vectorName(s.agent, edgeName(peer)), s.duals[peer])
+		}
 	}
 	if sv.meanBuffers != nil {
 		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(sv.meanBuffers)}, Values: sv.meanBuffers})
 	}
 	return ts
 }
+
+// edgeName is that of the dual of the edge to a peer.
+func edgeName(peer int) string { return fmt.Sprintf("edge%d", peer) }
 
 func vectorName(agent int, name string) string { return fmt.Sprintf("agent%d/%s", agent, name) }
 

@@ -63,6 +63,9 @@ type Config struct {
 	ComputeTime string    `yaml:"compute_time" help:"fspda-async: virtual time of a gradient, of mean 1: constant, exp, uniform, lognormal(0.5)"`
 	Slowness    string    `yaml:"slowness" help:"fspda-async: what the agents' times are multiplied by: equal, linear(6), straggler(6), random(6)"`
 	Contacts    float64   `yaml:"contacts" help:"fspda-async: how often an agent is called to an exchange in a unit of virtual time, on average"`
+	Clock       string    `yaml:"clock" help:"fspda-async: virtual (the same run every time) or real (between processes: agents compute and exchange as they can, and wait for nobody)"`
+	GiveUp      float64   `yaml:"give_up" same:"y" help:"clock real: seconds after which an exchange that does not come to its end keeps an agent from others no more"`
+	DropAfter   float64   `yaml:"drop_after" same:"y" help:"clock real: seconds of silence after which an agent is dropped from the run; 0 is never"`
 	Dual        string    `yaml:"dual" help:"fspda-sa: same-time, or stale-neighbour, the released program's dual step"`
 	StormStart  string    `yaml:"storm_start" help:"fspda-storm: momenta start from the first gradient, or from zero"`
 	StormLambda string    `yaml:"storm_lambda" help:"fspda-storm: exact, or lagged, the released program's average of lambda"`
@@ -80,6 +83,7 @@ type Config struct {
 	Edges     string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), full, ..."`
 	Mask      string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
 	Density   float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
+	Wire      string  `yaml:"wire" help:"how the values of an exchange travel: fp32, fp16 or bf16, to which both ends round them"`
 	Partition string  `yaml:"partition" help:"data split: shuffled, sorted, by-class, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
 	Objective string  `yaml:"objective" help:"weights of the agents in the objective: agents (equal) or samples (by shard size)"`
 	Batch     int     `yaml:"batch" help:"examples per agent and iteration"`
@@ -87,20 +91,22 @@ type Config struct {
 	Sampling  string  `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
 	Seed      uint64  `yaml:"seed" help:"seed of every random choice"`
 
-	Device     string  `yaml:"device" help:"auto or cpu"`
-	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
-	EvalEpochs float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0 leaves eval_points to say it"`
-	Metrics    string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
-	EvalTest   int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation before the last, spread evenly over the set; 0 is all"`
-	BN         string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
-	BNBatches  int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration"`
-	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
-	Checkpoint float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
-	Keep       int     `yaml:"keep_checkpoints" same:"y" help:"how many checkpoints are kept, beside the best mean model"`
-	Links      string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
-	EvalAgents int     `yaml:"eval_agents" same:"y" help:"how many agents' models an evaluation looks at beside their mean, spread evenly; 0 is all"`
-	Recompute  string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which computes what blocks hold inside again instead of keeping it: a third of the memory, a third more work"`
-	Threads    int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
+	Device       string  `yaml:"device" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda, or cuda:N for GPU N; fspda devices tells what is there"`
+	Precision    string  `yaml:"precision" help:"of networks on a GPU: fp32, or tf32, which rounds the factors of matrix products and convolutions to 10 bits"`
+	EvalPoints   int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
+	EvalEpochs   float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0 leaves eval_points to say it"`
+	Metrics      string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
+	EvalTest     int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation before the last, spread evenly over the set; 0 is all"`
+	BN           string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
+	BNBatches    int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration"`
+	Accounting   string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
+	Checkpoint   float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
+	Keep         int     `yaml:"keep_checkpoints" same:"y" help:"how many checkpoints are kept, beside the best mean model"`
+	Links        string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
+	EvalAgents   int     `yaml:"eval_agents" same:"y" help:"how many agents' models an evaluation looks at beside their mean, spread evenly; 0 is all"`
+	Recompute    string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which computes what blocks hold inside again instead of keeping it: a third of the memory, a third more work"`
+	GradientTime float64 `yaml:"gradient_time" same:"y" help:"seconds that a gradient takes at least, times the agent's slowness, to try out slow machines; 0 is as long as it takes"`
+	Threads      int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
 }
 
 // Default returns the main job: FSPDA-SA trains an MLP on the built-in digits, over ten agents that hold different classes.
@@ -110,13 +116,13 @@ func Default() Config {
 		Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid",
 		Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1, Theta: AutoFloat{Auto: true},
 		Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global", PaperBits: "honest",
-		Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
+		Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1, Clock: clockVirtual, GiveUp: 5,
 		Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true},
 		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
 		Weights: "constant", Order: "cta", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5,
-		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
+		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Wire: "fp32", Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Accum: 1, Sampling: "epochs", Seed: 1,
-		Device: "auto", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2, Recompute: "none",
+		Device: "auto", Precision: "fp32", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2, Recompute: "none",
 	}
 }
 
@@ -238,6 +244,9 @@ func (c Config) YAML() []byte {
 
 // harmless tells whether a key leaves the trajectory alone. Links do, but not where their times decide who meets whom.
 func (c Config) harmless(f Field) bool {
+	if f.Key == "clock" { // a run of before there was another one is the same run
+		return c.Clock == clockVirtual
+	}
 	return f.Harmless && (f.Key != "links" || !c.clocked())
 }
 

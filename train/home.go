@@ -93,10 +93,14 @@ func (h *Home) write(s *Setup, r *run, sn *snapshot, wall float64) (err error) {
 func (h *Home) fill(dir string, s *Setup, r *run, sn *snapshot, wall float64) (err error) {
 	m := homeManifest{manifest: describe(s, saving{set: []*snapshot{sn}, wall: wall}), Rank: sn.agent}
 	m.spread(s.Graph.N, sn)
+	m.Live = sn.live
 	sum := sha256.New()
 	if m.Bytes, err = h.fs.WriteFile(filepath.Join(dir, homeVectors), func(w io.Writer) error {
 		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, r.dev, saving{set: []*snapshot{sn}}), nil)
 	}); err != nil {
+		return err
+	}
+	if err := failureOf(r.dev); err != nil {
 		return err
 	}
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))

@@ -3,11 +3,14 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+
+	"fspda/dist"
 )
 
 // member is a run that plays one agent, the others being in other processes. The agent walks as it always does. What differs is around it:
@@ -37,6 +40,7 @@ type member struct {
 	status    atomic.Pointer[note] // how the run ended
 	under     atomic.Bool          // a checkpoint is under way
 	first     int
+	left      atomic.Int64 // evaluations that the own agent has left, in real time
 }
 
 // How long a process waits for others that should come at once.
@@ -101,6 +105,10 @@ func (m *member) checkpoint() (*checkpoint, []byte, error) {
 func (m *member) people(ck *checkpoint) error {
 	r, s := m.run, m.run.setup
 	r.agents = make([]*agent, s.Graph.N)
+	board, ok := m.net.(dist.Switchboard)
+	if s.live() && !ok {
+		return fmt.Errorf("train: the network of this run cannot carry talks, which clock %s needs", s.Config.Clock)
+	}
 	batch := m.first
 	if s.sparing() && ck != nil {
 		batch = ck.Grads[m.rank]
@@ -112,6 +120,12 @@ func (m *member) people(ck *checkpoint) error {
 	r.dev.Write(a.state.X, r.model.Init(s.Config.Seed))
 	if ck != nil {
 		if err := ck.restore(a); err != nil {
+			a.loader.Close()
+			return err
+		}
+	}
+	if s.live() {
+		if a.player, err = m.revive(a, board, ck); err != nil {
 			a.loader.Close()
 			return err
 		}
@@ -274,6 +288,11 @@ func (m *member) halt(ctx context.Context) {
 // gather takes the reports of another agent, to its last.
 func (m *member) gather(ctx context.Context, from int) error {
 	r := m.run
+	var done int  // evaluations of it that are taken, or stood in for
+	var past head // of its latest report
+	if m.rank == Collector {
+		done = r.setup.evalsBefore(m.first)
+	}
 	for {
 		var sn *snapshot
 		select {
@@ -281,7 +300,18 @@ func (m *member) gather(ctx context.Context, from int) error {
 		case <-ctx.Done():
 			return nil
 		}
-		t, record, err := m.net.NextReport(ctx, from)
+		t, record, err := m.nextReport(ctx, from, done)
+		if errors.Is(err, errGone) {
+			t = r.setup.evalPoint(done)
+			done++
+			r.log.Warn("evaluating without an agent that is gone", zap.Int("agent", from), zap.Int("iteration", t))
+			sn.standIn(from, t, past)
+			r.snapshots <- sn
+			if t == r.setup.Config.Iterations {
+				return nil
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -289,7 +319,12 @@ func (m *member) gather(ctx context.Context, from int) error {
 		switch {
 		case err != nil:
 			return err
+		case n == nil && t < r.setup.evalPoint(min(done, r.setup.points())):
+			// it has come back, and this was evaluated without it
 		case n == nil:
+			done++
+			sn.missing = false
+			past = head{Ledger: sn.ledger, Grads: sn.grads}
 			sn.agent, sn.t, sn.eval, sn.save = from, t, true, false
 			r.snapshots <- sn
 			continue
@@ -353,6 +388,9 @@ func (r *run) hearDiverged(n note) {
 // end waits for the rest of the run, after the own agent has walked.
 func (m *member) end(ctx context.Context) {
 	r := m.run
+	if p := r.agents[m.rank].player; p != nil {
+		defer p.engine.Close() // until then it answers others, who may have to come to their end
+	}
 	close(m.done)
 	close(m.queue)
 	defer m.saving.Wait()
@@ -398,7 +436,7 @@ func (m *member) finish(res *Result, last int, err error) error {
 	case err != nil:
 		return err
 	case m.rank == Collector && !m.stopping.Load():
-		if err := r.finish(res, last); err != nil {
+		if err := r.finish(res, last, false); err != nil {
 			return err
 		}
 		m.dismiss(note{Kind: noteEnd, T: res.Iteration, Status: res.Status})

@@ -12,13 +12,14 @@ type pace struct {
 	mu     sync.Mutex
 	at     []int // the iteration each agent has entered
 	stop   int   // nobody goes on from here
+	last   int   // the end of the run
 	saves  []int // iterations to be saved that some agent has still to reach, ascending
 	broken int   // the iteration inside which the run diverged
 	lone   bool  // there is one agent in this process: the others count as being where it is
 }
 
 func newPace(agents, first, last int) *pace {
-	p := &pace{at: make([]int, agents), stop: last, broken: math.MaxInt}
+	p := &pace{at: make([]int, agents), stop: last, last: last, broken: math.MaxInt}
 	for i := range p.at {
 		p.at[i] = first - 1
 	}
@@ -47,6 +48,26 @@ func (p *pace) enter(i, t int) order {
 		return order{stop: t > p.broken, count: t == p.broken, alone: true}
 	}
 	return order{stop: t >= p.stop, save: t == p.stop || slices.Contains(p.saves, t), count: true}
+}
+
+// cross records that agent i has gone beyond logical time t, in a run in which times are passed over. A request to save is met by whoever first
+// gets as far.
+func (p *pace) cross(i, t int) order {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at[i] = t
+	if p.lone {
+		for k := range p.at {
+			p.at[k] = t
+		}
+	}
+	if t >= p.broken {
+		return order{stop: true, alone: true}
+	}
+	waiting := len(p.saves)
+	p.saves = slices.DeleteFunc(p.saves, func(at int) bool { return at <= t })
+	stop := p.stop < p.last && t >= p.stop
+	return order{stop: stop, save: stop || len(p.saves) < waiting, count: true}
 }
 
 // request asks for a checkpoint at the first iteration that nobody has reached; with stop, for the end of the run there. It

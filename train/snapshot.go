@@ -17,9 +17,12 @@ type snapshot struct {
 	ledger     dist.Ledger
 	grads      int
 	decodes    dist.Decodes
-	time       float64 // virtual
-	clock      Clock   // to be saved
-	lines      []byte  // to be saved: of the network between processes
+	time       float64               // virtual
+	clock      Clock                 // to be saved
+	lines      []byte                // to be saved: of the network between processes
+	live       *liveRecord           // to be saved: of a run in real time
+	duals      map[int]device.Vector // to be saved: of its edges, by peer
+	missing    bool                  // the agent is gone: this stands in for it
 }
 
 func newSnapshot(dev device.Device, s *algo.State, buffers int) *snapshot {

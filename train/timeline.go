@@ -211,6 +211,11 @@ func (f *finishes) swap(a, b int) {
 // clocks settles the virtual times of an asynchronous run.
 func (s *Setup) clocks() (err error) {
 	c := &s.Config
+	if c.GradientTime > 0 {
+		if s.slow, err = parseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
+			return &ConfigError{Key: "slowness", Got: c.Slowness, Err: err}
+		}
+	}
 	if s.method.Edges != Clocks {
 		return nil
 	}

@@ -107,6 +107,17 @@ func (w *Watch) exchanged(a *agent) {
 	}
 }
 
+// met notes what an agent of a run in real time sent so far, and an exchange with a peer.
+func (w *Watch) met(a *agent, peer int) {
+	if w == nil {
+		return
+	}
+	w.agents[a.id].sent.Store(a.run.setup.bits(a.ledger))
+	if a.id < peer {
+		w.edges[(w.spoken.Add(1)-1)%recentEdges].Store(uint64(a.id)<<32 | uint64(peer+1))
+	}
+}
+
 // evaluated notes distances from the mean for all models, and the test accuracy of those that were looked at.
 func (w *Watch) evaluated(models [][]float32, mean []float64, points []*point) {
 	if w == nil {

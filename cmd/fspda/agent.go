@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
-	"fspda/cpu"
 	"fspda/device"
 	"fspda/dist"
 	"fspda/dist/nats"
@@ -37,7 +36,10 @@ type agentFlags struct {
 	certs     string
 	insecure  bool
 	packing   string
+	direct    string
+	metrics   string
 	leash     bool
+	weather   string
 
 	pack nats.Packing
 	tls  nats.Credentials
@@ -82,10 +84,14 @@ only.`,
 	fs.StringVar(&f.certs, "certs", "", "folder of the certificates that fspda certs made")
 	fs.BoolVar(&f.insecure, "insecure", false, "no certificates: on one machine only")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
+	fs.StringVar(&f.direct, "direct", "auto", "HOST:PORT where others bring messages above 1 MB by a gRPC stream; auto is any free port beside --listen, off sends all over NATS")
+	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	fs.BoolVar(&f.leash, "leash", false, "stop when the standard input ends")
-	_ = fs.MarkHidden("leash") // of fspda up
+	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
+	_ = fs.MarkHidden("leash")   // of fspda up
+	_ = fs.MarkHidden("weather") // of tests
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, restore := noticed(cmd.Context())
 		defer restore()
@@ -116,20 +122,29 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	if c.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	}
-	host := cpu.New(cpu.Threads(max(1, cmp.Or(c.Threads, runtime.NumCPU()))))
-	defer host.Close()
-	dev := device.Device(host)
+	dev, err := openEngine(c, max(1, cmp.Or(c.Threads, runtime.NumCPU())))
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
 	set, err := openData(c)
 	if err != nil {
 		return err
 	}
-	s, m, err := resolveAgent(c, set, dev)
+	s, m, err := resolveAgent(c, set, dev.Device)
 	if err != nil {
 		return err
 	}
 	show := newShow(f.trainFlags, s, m.Name(), stdout, stderr)
 	defer show.close()
-	show.log = show.log.With(zap.String("run", f.run), zap.Int("rank", f.rank))
+	show.engine = dev.String()
+	watch := train.NewWatch(s.Config.Agents)
+	show.log = withIteration(show.log, watch, f.rank).With(zap.String("run", f.run), zap.Int("rank", f.rank))
+	eye, err := openObservatory(f.metrics, f.run, f.rank)
+	if err != nil {
+		return err
+	}
+	defer eye.close()
 	home, err := train.OpenHome(f.out, f.rank)
 	if err != nil {
 		return err
@@ -146,19 +161,20 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 		}
 		show.begin(f.out)
 	}
-	node, err := f.open(s, m, dev, show.log)
+	node, err := f.open(s, m, dev.Device, show.log)
 	if err != nil {
 		return err
 	}
 	defer node.Close()
+	eye.begin(watch, node, show.log)
 	show.log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", f.join), zap.Int("agents", c.Agents))
-	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step,
+	res, err := train.Run(ctx, s, train.Options{Device: dev.Device, Model: m, Folder: folder, Log: show.log, Watch: watch, OnRow: show.row, OnStep: show.step,
 		Member: &train.Member{Rank: f.rank, Network: node, Home: home}})
 	show.close()
 	if err != nil {
 		return err
 	}
-	return f.conclude(s, folder, res, dev, show)
+	return f.conclude(s, folder, res, dev.Device, show)
 }
 
 // conclude ends the process as the run ended. Agent 0 writes what the run leaves behind.
@@ -222,7 +238,38 @@ func (f *agentFlags) manners() (err error) {
 		}
 	}
 	f.tls.File = f.creds
+	return f.door()
+}
+
+// door settles where large messages come in. Without certificates that is this machine alone.
+func (f *agentFlags) door() error {
+	switch f.direct {
+	case "off":
+		f.direct = ""
+		return nil
+	case "auto":
+		f.direct = ""
+		if host, _, err := net.SplitHostPort(f.listen); err == nil {
+			f.direct = net.JoinHostPort(host, "0")
+		} else if f.certs != "" {
+			f.direct = "0.0.0.0:0"
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(f.direct)
+	if err != nil {
+		return &usageError{fmt.Sprintf("--direct %q: write HOST:PORT, auto or off", f.direct)}
+	}
+	if f.certs == "" && !loopback(host) {
+		return &usageError{fmt.Sprintf("--direct %s without --certs: anybody could come there; use 127.0.0.1, --certs, or off", f.direct)}
+	}
 	return nil
+}
+
+// doorHost is the host that others are told.
+func (f *agentFlags) doorHost() string {
+	host, _, _ := net.SplitHostPort(f.advertise)
+	return host
 }
 
 // meeting settles where the agents meet.
@@ -254,7 +301,7 @@ func (f *agentFlags) meeting() error {
 	}
 	f.listen = cmp.Or(f.listen, net.JoinHostPort(any, "0"))
 	if f.insecure {
-		return f.loopback()
+		return f.nearby()
 	}
 	if f.certs == "" {
 		return &usageError{"--certs: name the folder of certificates that fspda certs made; on one machine alone --insecure will do"}
@@ -262,21 +309,27 @@ func (f *agentFlags) meeting() error {
 	return nil
 }
 
-// loopback refuses to do without certificates where others could come by.
-func (f *agentFlags) loopback() error {
+// nearby refuses to do without certificates where others could come by.
+func (f *agentFlags) nearby() error {
 	for _, a := range append([]string{f.listen}, f.join...) {
-		host, _, err := net.SplitHostPort(a)
-		if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if host, _, err := net.SplitHostPort(a); err != nil || !loopback(host) {
 			return &usageError{fmt.Sprintf("--insecure with %s: without certificates anybody could join there; use 127.0.0.1, or --certs", a)}
 		}
 	}
 	return nil
 }
 
+// loopback tells whether a host is this machine and reached from nowhere else.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // open joins the network.
 func (f *agentFlags) open(s *train.Setup, m *model.Engine, dev device.Device, log *zap.Logger) (*nats.Node, error) {
-	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), URL: f.cluster,
-		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, TLS: f.tls, Log: log}
+	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), Wire: dist.Values(s.Config.Wire), URL: f.cluster,
+		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls,
+		Door: nats.Door{Listen: f.direct, Advertise: f.doorHost()}, Log: log}
 	o.Identity = []nats.Field{{Name: "run", Value: f.run}, {Name: "version", Value: version()}}
 	for _, id := range s.Identity(m.Sizes()) {
 		o.Identity = append(o.Identity, nats.Field{Name: id[0], Value: id[1]})

@@ -28,6 +28,8 @@ type upFlags struct {
 	run      string
 	packing  string
 	restarts int
+	async    bool
+	weather  string
 }
 
 func newUp() *cobra.Command {
@@ -54,6 +56,9 @@ its checkpoint.`,
 	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
+	fs.BoolVar(&f.async, "async", false, "agents wait for nobody: as --algo fspda-async --clock real")
+	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
+	_ = fs.MarkHidden("weather") // of tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -70,6 +75,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	if f.agents > 0 {
 		c.Agents = f.agents
+	}
+	if f.async {
+		c.Algo, c.Clock = "fspda-async", "real"
 	}
 	if err := c.Check(); err != nil {
 		return err
@@ -239,6 +247,9 @@ func (u *crew) arguments(rank int) []string {
 	}
 	if u.flags.json {
 		args = append(args, "--json")
+	}
+	if u.flags.weather != "" {
+		args = append(args, "--weather", u.flags.weather)
 	}
 	return args
 }

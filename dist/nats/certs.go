@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -143,19 +144,60 @@ func ReadCredentials(dir, run string, rank int) (Credentials, error) {
 	if err := checkMember(pair.Leaf, pool, run, &rank); err != nil {
 		return Credentials{}, fmt.Errorf("nats: the certificate of agent %d in %s: %w: make it with fspda certs --run %s", rank, dir, err, run)
 	}
-	return Credentials{Routes: mutual(pair, pool, run)}, nil
+	return Credentials{Routes: mutual(pair, pool, run, nil), Client: towards(pair, text), member: &member{pair, pool, run}}, nil
 }
 
-// mutual is TLS 1.3 in which both ends show a certificate of the run. The library's own check of names is off, since addresses do not count; what
-// takes its place sees every connection, at both ends.
-func mutual(pair tls.Certificate, pool *x509.CertPool, run string) *tls.Config {
+// member is what an agent shows of itself, and knows of others.
+type member struct {
+	pair tls.Certificate
+	pool *x509.CertPool
+	run  string
+}
+
+// toMember is the credentials of a connection that ends at an agent of this rank and nowhere else.
+func (c Credentials) toMember(rank int) *tls.Config {
+	if c.member == nil {
+		return c.Routes.Clone()
+	}
+	return mutual(c.member.pair, c.member.pool, c.member.run, &rank)
+}
+
+// rankOf is the agent whose connection this is. Nobody can tell of credentials that ReadCredentials did not read.
+func (c Credentials) rankOf(s tls.ConnectionState) (rank int, ok bool) {
+	if c.member == nil || len(s.PeerCertificates) == 0 || len(s.PeerCertificates[0].URIs) != 1 {
+		return 0, false
+	}
+	rank, err := strconv.Atoi(path.Base(s.PeerCertificates[0].URIs[0].Path))
+	return rank, err == nil
+}
+
+// Rights are the subjects of a run that an agent speaks on, and those that it hears: what a cluster of others should allow the user whose
+// certificate names the agent, and nothing else.
+func Rights(run string, rank int) (publish, subscribe string) {
+	return fmt.Sprintf("fspda.%s.*.%d", run, rank), fmt.Sprintf("fspda.%s.%d.*", run, rank)
+}
+
+// towards is the agent's certificate shown to a cluster of others, whose own must be of its name, and signed by the run's authority or by one that
+// this machine trusts.
+func towards(pair tls.Certificate, authority []byte) *tls.Config {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool() // a machine that trusts nobody
+	}
+	roots.AppendCertsFromPEM(authority)
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}
+}
+
+// mutual is TLS 1.3 in which both ends show a certificate of the run, of a rank where one is given. The library's own check of names is off, since
+// addresses do not count; what takes its place sees every connection, at both ends.
+func mutual(pair tls.Certificate, pool *x509.CertPool, run string, rank *int) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool,
 		ClientAuth: tls.RequireAndVerifyClientCert, InsecureSkipVerify: true, SessionTicketsDisabled: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 {
 				return errors.New("nats: the other end shows no certificate")
 			}
-			return checkMember(s.PeerCertificates[0], pool, run, nil)
+			return checkMember(s.PeerCertificates[0], pool, run, rank)
 		}}
 }
 

@@ -12,6 +12,9 @@
 //   - A receiver says two things: how far its agent has taken messages, which makes room at the sender, and how far they are part of a
 //     checkpoint on its disk, which lets the sender forget. An agent that crashed goes on from its checkpoint, is sent again what it had
 //     heard since, says again what it had said, and since training is a pure function of its input nobody can tell that it was gone.
+//   - Large messages need not go through the servers: a node has a [Door], a gRPC server of its own, and the handshake says where. What others
+//     send there is the same frames, over the same TLS. It is a faster way and no more: where a node cannot be reached, or the way
+//     breaks, its messages go over NATS, and what was lost is asked for like anything else.
 //   - [Node.Save] is what a checkpoint must hold of the lines: their numbers, and what was sent and may be asked for again.
 //
 // Before anything else two nodes shake hands: each repeats a number that the other has drawn for this life of its process, so that old frames

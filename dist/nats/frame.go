@@ -9,7 +9,7 @@ import (
 )
 
 // Version is that of the protocol. Nodes of different versions refuse each other.
-const Version = 1
+const Version = 2
 
 // A frame is what one NATS message holds: a header, and a piece of a body. All numbers are little-endian.
 //
@@ -18,7 +18,7 @@ const Version = 1
 //	16  run                uint64, a hash of its name
 //	24  life               uint64, drawn by the sender's process
 //	32  seq                uint64, number of the message in its line
-//	40  t                  uint64, its iteration
+//	40  t                  uint64, its iteration; of a talk, and of an acknowledgement, which talk it is
 //	48  total, raw         uint32 each: bytes of the whole body, as sent and unpacked
 //	56  offset             uint32, of this piece
 //	60  checksum           uint32, CRC-32C of all but itself
@@ -43,8 +43,12 @@ const (
 const (
 	exchanges = iota // what the algorithm says
 	reports          // what the run says: snapshots, the end
+	talks            // what lasts as long as both processes: see talk.go
 	streams
 )
+
+// kept is the number of streams that outlive a process.
+const kept = talks
 
 const flagPacked = 1 // the body is compressed
 
@@ -73,7 +77,10 @@ var errVersion = errors.New("nats: another version of the protocol")
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // appendFrame appends f as bytes.
-func appendFrame(dst []byte, f *frame) []byte {
+func appendFrame(dst []byte, f *frame) []byte { return append(appendHeader(dst, f), f.piece...) }
+
+// appendHeader appends what stands before the piece.
+func appendHeader(dst []byte, f *frame) []byte {
 	at := len(dst)
 	dst = append(dst, magic...)
 	dst = append(dst, Version, byte(f.kind), f.flags, f.stream)
@@ -88,38 +95,48 @@ func appendFrame(dst []byte, f *frame) []byte {
 	}
 	dst = le.AppendUint64(dst, f.got)
 	dst = le.AppendUint64(dst, f.stable)
-	dst = append(dst, f.piece...)
-	le.PutUint32(dst[at+60:], checksum(dst[at:]))
+	le.PutUint32(dst[at+60:], checksum(dst[at:], f.piece))
 	return dst
 }
 
 // checksum is that of a frame, whatever stands in the place of the checksum.
-func checksum(b []byte) uint32 {
-	c := crc32.Update(0, castagnoli, b[:60])
-	return crc32.Update(c, castagnoli, b[64:])
+func checksum(header, piece []byte) uint32 {
+	c := crc32.Update(0, castagnoli, header[:60])
+	c = crc32.Update(c, castagnoli, header[64:headerSize])
+	return crc32.Update(c, castagnoli, piece)
 }
 
 // decodeFrame reads a frame. It takes no memory: the piece stays where it is.
 func decodeFrame(b []byte) (f frame, err error) {
-	if len(b) < headerSize || string(b[:4]) != magic {
-		return f, &FrameError{Got: fmt.Sprintf("%d bytes that do not begin as one", len(b))}
+	f, sum, err := decodeHeader(b)
+	if err != nil {
+		return f, err
 	}
-	if b[4] != Version {
-		return f, fmt.Errorf("%w: %d there, %d here", errVersion, b[4], Version)
+	if got := checksum(b, b[headerSize:]); got != sum {
+		return f, &FrameError{Got: fmt.Sprintf("checksum %08x, its header says %08x", got, sum)}
 	}
-	le := binary.LittleEndian
-	if got, want := checksum(b), le.Uint32(b[60:]); got != want {
-		return f, &FrameError{Got: fmt.Sprintf("checksum %08x, its header says %08x", got, want)}
-	}
-	f = frame{kind: frameKind(b[5]), flags: b[6], stream: b[7], from: le.Uint32(b[8:]), to: le.Uint32(b[12:]),
-		run: le.Uint64(b[16:]), life: le.Uint64(b[24:]), seq: le.Uint64(b[32:]), t: le.Uint64(b[40:]),
-		total: le.Uint32(b[48:]), raw: le.Uint32(b[52:]), offset: le.Uint32(b[56:]),
-		got: le.Uint64(b[64:]), stable: le.Uint64(b[72:]), piece: b[headerSize:]}
-	return f, f.check()
+	f.piece = b[headerSize:]
+	return f, f.check(len(f.piece))
 }
 
-// check refuses what no sender of this version writes.
-func (f *frame) check() error {
+// decodeHeader reads what stands before the piece, and the checksum that the whole should have. Nothing of it is checked but that it begins as a
+// frame.
+func decodeHeader(b []byte) (f frame, sum uint32, err error) {
+	if len(b) < headerSize || string(b[:4]) != magic {
+		return f, 0, &FrameError{Got: fmt.Sprintf("%d bytes that do not begin as one", len(b))}
+	}
+	if b[4] != Version {
+		return f, 0, fmt.Errorf("%w: %d there, %d here", errVersion, b[4], Version)
+	}
+	le := binary.LittleEndian
+	return frame{kind: frameKind(b[5]), flags: b[6], stream: b[7], from: le.Uint32(b[8:]), to: le.Uint32(b[12:]),
+		run: le.Uint64(b[16:]), life: le.Uint64(b[24:]), seq: le.Uint64(b[32:]), t: le.Uint64(b[40:]),
+		total: le.Uint32(b[48:]), raw: le.Uint32(b[52:]), offset: le.Uint32(b[56:]),
+		got: le.Uint64(b[64:]), stable: le.Uint64(b[72:])}, le.Uint32(b[60:]), nil
+}
+
+// check refuses what no sender of this version writes, in a frame with a piece of so many bytes.
+func (f *frame) check(size int) error {
 	switch {
 	case f.kind == 0 || f.kind >= kindLast:
 		return &FrameError{Got: fmt.Sprintf("kind %d does not exist", f.kind)}
@@ -129,8 +146,8 @@ func (f *frame) check() error {
 		return &FrameError{Got: fmt.Sprintf("stream %d does not exist", f.stream)}
 	case f.t > math.MaxInt64:
 		return &FrameError{Got: fmt.Sprintf("iteration %d is out of range", f.t)}
-	case f.kind == kindData && uint64(f.offset)+uint64(len(f.piece)) > uint64(f.total):
-		return &FrameError{Got: fmt.Sprintf("a piece of %d bytes at %d of %d", len(f.piece), f.offset, f.total)}
+	case f.kind == kindData && uint64(f.offset)+uint64(size) > uint64(f.total):
+		return &FrameError{Got: fmt.Sprintf("a piece of %d bytes at %d of %d", size, f.offset, f.total)}
 	case f.flags&flagPacked == 0 && f.raw != f.total:
 		return &FrameError{Got: fmt.Sprintf("%d bytes that are not packed unpack to %d", f.total, f.raw)}
 	}

@@ -31,13 +31,14 @@ func (p *peer) handle(f *frame) error {
 	known := p.settled && f.life == p.life
 	if known {
 		p.heard = time.Now()
-		if p.out[exchanges].heard(f.got, f.stable) {
-			p.wake()
-		}
+		p.progressed(f)
 	}
 	p.mu.Unlock()
 	if !known {
 		return nil // of another life, or before the handshake
+	}
+	if f.kind != kindAck && f.stream == talks && f.t != p.node.talkTag() {
+		return nil // meant for an earlier life of this process
 	}
 	switch f.kind {
 	case kindData:
@@ -47,11 +48,27 @@ func (p *peer) handle(f *frame) error {
 		if err != nil {
 			return err
 		}
-		p.acknowledged(a)
+		p.acknowledged(a, f.t == p.node.talkTag())
 	case kindWant:
 		p.repeat(f)
 	}
 	return nil
+}
+
+// progressed notes how far the peer is with the exchanges. The caller holds the lock.
+func (p *peer) progressed(f *frame) {
+	if p.out[exchanges].heard(f.got, f.stable) {
+		p.wake()
+	}
+	p.reclaim()
+}
+
+// reclaim takes back the memory of what need not be kept any more. The caller holds the lock.
+func (p *peer) reclaim() {
+	if o := &p.out[exchanges]; o.spent != nil {
+		p.node.bodies.put(o.spent)
+		o.spent = nil
+	}
 }
 
 // piece takes a piece of a message.
@@ -63,19 +80,23 @@ func (p *peer) piece(f *frame) {
 		in.said = 0 // the sender has not heard that it was taken: say it again
 		return
 	}
-	if in.accept(f, p.node.codec.limit()) {
+	if in.accept(f, p.node.codec.limit(), p.node.bodies.get) {
 		p.wake()
 	}
 }
 
-// acknowledged notes how far the peer is.
-func (p *peer) acknowledged(a ack) {
+// acknowledged notes how far the peer is; with the talk only where it speaks of the one that is on.
+func (p *peer) acknowledged(a ack, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed := false
 	for s := range p.out {
+		if s == talks && !current {
+			continue
+		}
 		changed = p.out[s].heard(a.next[s], a.stable[s]) || changed
 	}
+	p.reclaim()
 	if changed {
 		p.wake()
 	}
@@ -91,6 +112,8 @@ func (p *peer) acknowledged(a ack) {
 func (p *peer) repeat(f *frame) {
 	p.mu.Lock()
 	r, ok := p.out[f.stream].find(f.seq)
+	r.lent.hold()
+	defer r.lent.release()
 	p.mu.Unlock()
 	if !ok || uint64(f.offset) > uint64(len(r.body)) {
 		return // not said yet

@@ -36,6 +36,7 @@ type hello struct {
 	Durable  bool            `json:"durable"` // the sender writes checkpoints
 	Next     [streams]uint64 `json:"next"`    // the messages that the sender's agent will take next from the receiver
 	Identity []Field         `json:"identity,omitempty"`
+	Door     *doorSign       `json:"door,omitempty"` // where the sender takes large messages
 }
 
 // refusal is the body of a kindRefuse frame: the first difference, as the sender sees it.
@@ -56,7 +57,7 @@ func decodeHello(b []byte) (h hello, err error) {
 	if h.Life == 0 || len(h.Identity) > maxFields {
 		return h, &FrameError{Got: fmt.Sprintf("a handshake of life %d with %d fields", h.Life, len(h.Identity))}
 	}
-	return h, nil
+	return h, h.Door.check()
 }
 
 func decodeRefusal(b []byte) (r refusal, err error) {

@@ -28,19 +28,22 @@ type Options struct {
 	Agents   int     // how many there are
 	Identity []Field // what all members must agree on, the most telling first
 
-	Pool  *dist.Pool // of the device on which messages are made and used
-	Dim   int        // length of the vectors that messages are about
-	Codec dist.Codec // of the run, where messages have one; nil: float32
+	Pool  *dist.Pool  // of the device on which messages are made and used
+	Dim   int         // length of the vectors that messages are about
+	Codec dist.Codec  // of the run, where messages have one; nil: plain values
+	Wire  dist.Values // how plain values travel: senders have rounded them; "": float32
 
 	Server Server // the one inside this process
 	URL    string // of a cluster that is there already, instead
 	TLS    Credentials
+	Door   Door // for large messages
 
 	// Durable says that the agent keeps checkpoints: it calls Stable, and others keep for it what it has heard since.
 	Durable bool
 	// LogBytes is from which size on of the messages that are kept for one peer it is asked for a checkpoint; 0 is 64 MB.
 	LogBytes int
 	Packing  Packing // of messages, without loss
+	Weather  Weather // nil: as the network is
 	Log      *zap.Logger
 
 	fault    func(f *frame) (copies int) // a bad network, for tests; nil: a good one
@@ -63,9 +66,11 @@ type Node struct {
 	log   *zap.Logger
 
 	server  *embedded // nil with a cluster of others
+	door    *door     // nil: all goes over NATS
 	conn    *client.Conn
 	wanted  chan struct{} // somebody asks for a checkpoint
 	stats   stats
+	bodies  bodies
 	written atomic.Uint64 // bytes of the frames of all messages, each counted once
 
 	dead    chan struct{}
@@ -82,8 +87,9 @@ func Open(o Options) (*Node, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	n := &Node{opt: o, run: hashName(o.Run), life: newLife(), log: o.Log, codec: contents{pool: o.Pool, codec: o.Codec, dim: o.Dim},
+	n := &Node{opt: o, run: hashName(o.Run), life: newLife(), log: o.Log, codec: contents{pool: o.Pool, codec: o.Codec, wire: o.Wire, dim: o.Dim},
 		wanted: make(chan struct{}, 1), dead: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer, o.Agents)}
+	n.codec.lend = n.bodies.get
 	for i := range n.peers {
 		if i != o.Self {
 			n.peers[i] = newPeer(n, i)
@@ -92,6 +98,12 @@ func Open(o Options) (*Node, error) {
 	if err := n.connect(); err != nil {
 		n.Close()
 		return nil, err
+	}
+	if o.Door.Listen != "" {
+		if err := n.openDoor(); err != nil {
+			n.Close()
+			return nil, err
+		}
 	}
 	return n, nil
 }
@@ -146,7 +158,7 @@ func (n *Node) connect() (err error) {
 		}
 		options = append(options, client.InProcessServer(n.server), client.Token(n.server.token))
 	} else {
-		options = append(options, n.opt.TLS.client()...)
+		options = append(options, n.opt.TLS.client(url)...)
 	}
 	if n.conn, err = client.Connect(url, options...); err != nil {
 		return fmt.Errorf("nats: cannot reach the server %s: %w: is it there, and do its address and credentials fit?", cmp.Or(url, "of this process"), err)
@@ -196,6 +208,9 @@ func (n *Node) Start(lines []byte, reported int) error {
 		return err
 	}
 	n.aside.Go(n.clock)
+	for _, p := range n.others() {
+		p.way.start()
+	}
 	return nil
 }
 
@@ -278,7 +293,7 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	if self != n.opt.Self {
 		panic(fmt.Sprintf("nats: the node of agent %d is to receive for agent %d", n.opt.Self, self))
 	}
-	parcel, err := n.peer(from).take(ctx, exchanges)
+	parcel, err := n.peer(from).take(ctx, exchanges, 0)
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("nats: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
 	}
@@ -286,6 +301,7 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	body, err := unpack(parcel)
 	if err == nil {
 		m.Values, m.Arrives, err = n.codec.decode(body)
+		n.bodies.put(parcel.body)
 	}
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("nats: iteration %d from agent %d cannot be read: %w", t, from, err)
@@ -307,7 +323,7 @@ func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
 
 // NextReport waits for the next record of another agent.
 func (n *Node) NextReport(ctx context.Context, from int) (t int, record []byte, err error) {
-	parcel, err := n.peer(from).take(ctx, reports)
+	parcel, err := n.peer(from).take(ctx, reports, 0)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -344,26 +360,24 @@ func (n *Node) peer(i int) *peer {
 // pieces is the number of frames of a body.
 func (n *Node) pieces(size int) int { return max(1, (size+n.chunk-1)/n.chunk) }
 
-// publish sends a frame to a peer. What the connection refuses is lost, as it may be anywhere on the way: it will be asked for again.
-func (n *Node) publish(to int, f *frame) {
-	f.from, f.to, f.run, f.life = uint32(n.opt.Self), uint32(to), n.run, n.life
-	if f.kind != kindData {
-		f.total, f.raw = uint32(len(f.piece)), uint32(len(f.piece))
-	}
+// publish sends a frame. What the connection refuses is lost, as it may be anywhere on the way: it will be asked for again.
+func (n *Node) publish(f *frame) {
 	b := frameBytes.Get().(*[]byte)
 	*b = appendFrame((*b)[:0], f)
-	n.stats.sentBytes.Add(uint64(len(*b)))
-	n.stats.sentFrames.Add(1)
-	copies := 1
-	if n.opt.fault != nil {
-		copies = n.opt.fault(f)
-	}
-	for range copies {
-		if err := n.conn.Publish(n.subject(to, strconv.Itoa(n.opt.Self)), *b); err != nil {
-			n.stats.trouble.Add(1)
-		}
+	for range n.copies(f) {
+		n.send(int(f.to), n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b)
 	}
 	frameBytes.Put(b)
+}
+
+// copies counts a frame, and says how often it goes: once, but for tests.
+func (n *Node) copies(f *frame) int {
+	n.stats.sentBytes.Add(uint64(headerSize + len(f.piece)))
+	n.stats.sentFrames.Add(1)
+	if n.opt.fault != nil {
+		return n.opt.fault(f)
+	}
+	return 1
 }
 
 // frameBytes lends memory for one frame: the connection copies what it is given.
@@ -420,6 +434,7 @@ func (n *Node) Close() {
 	default:
 		close(n.quit)
 	}
+	n.closeDoor()
 	n.aside.Wait()
 	if n.conn != nil {
 		for _, p := range n.others() {

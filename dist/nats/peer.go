@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+
+	"fspda/dist"
 )
 
 // How often things are said. They only bound how long a loss is felt.
@@ -30,7 +33,8 @@ type peer struct {
 	settled bool   // it has said our life: what it says now is not a replay
 	durable bool   // it keeps checkpoints: messages stay in the log until they are part of one
 	heard   time.Time
-	refused bool // it belongs to another run, and this was logged
+	talked  uint64 // the life that the latest talk is with
+	refused bool   // it belongs to another run, and this was logged
 	out     [streams]outLine
 	in      [streams]inLine
 	changed chan struct{} // closed, and replaced, when anything changes that somebody may wait for
@@ -38,12 +42,17 @@ type peer struct {
 	nextHello  time.Time
 	helloEvery time.Duration
 	nextBeat   time.Time
+
+	way *way // of large messages; nil: none
 }
 
 func newPeer(n *Node, id int) *peer {
-	p := &peer{node: n, id: id, changed: make(chan struct{}), helloEvery: firstHello}
+	p := &peer{node: n, id: id, changed: make(chan struct{}), helloEvery: firstHello, heard: time.Now()}
 	for s := range p.in {
 		p.in[s].parcels = make(map[uint64]*parcel)
+	}
+	if n.opt.Door.Listen != "" {
+		p.way = newWay(p)
 	}
 	return p
 }
@@ -81,7 +90,17 @@ func (p *peer) post(ctx context.Context, stream, t int, body []byte, raw int) er
 			return err
 		}
 	}
+	if stream == talks && uint64(t) != talkTag(p.life) {
+		p.mu.Unlock()
+		return dist.ErrTalkOver
+	}
 	r := o.push(t, body, raw)
+	if stream == exchanges && len(body) >= leastBody {
+		r.lent = &lent{}
+		o.log[len(o.log)-1] = r
+	}
+	r.lent.hold()
+	defer r.lent.release()
 	p.node.stats.messages.Add(1)
 	p.node.written.Add(uint64(len(body)) + headerSize*uint64(p.node.pieces(len(body))))
 	send := p.settled && r.seq >= o.taken // in a second life it may have it already
@@ -92,34 +111,59 @@ func (p *peer) post(ctx context.Context, stream, t int, body []byte, raw int) er
 	return nil
 }
 
-// transmit sends a message from byte offset on, piece by piece.
+// transmit sends a message from byte offset on, by the direct way where it is large and there is one.
 func (p *peer) transmit(stream int, r record, from int) {
-	f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(len(r.body)), raw: uint32(r.raw)}
-	if r.raw != len(r.body) {
-		f.flags = flagPacked
+	if !p.way.take(stream, r, from) {
+		p.relay(stream, r, from)
 	}
-	for {
-		end := min(len(r.body), from+p.node.chunk)
-		f.offset, f.piece = uint32(from), r.body[from:end]
-		p.publish(&f)
-		if from = end; from >= len(r.body) {
-			return
+}
+
+// relay sends a message over NATS, piece by piece.
+func (p *peer) relay(stream int, r record, from int) {
+	for f := range frames(stream, r, from, p.node.chunk) {
+		p.publish(f)
+	}
+}
+
+// frames cuts a message into pieces. The frame is the same one each time.
+func frames(stream int, r record, from, chunk int) iter.Seq[*frame] {
+	return func(yield func(*frame) bool) {
+		f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(len(r.body)), raw: uint32(r.raw)}
+		if r.raw != len(r.body) {
+			f.flags = flagPacked
+		}
+		for {
+			end := min(len(r.body), from+chunk)
+			f.offset, f.piece = uint32(from), r.body[from:end]
+			if from = end; !yield(&f) || from >= len(r.body) {
+				return
+			}
 		}
 	}
 }
 
-// publish fills in what all frames to this peer have, and sends one.
+// publish sends a frame over NATS.
 func (p *peer) publish(f *frame) {
+	p.stamp(f)
+	p.node.publish(f)
+}
+
+// stamp fills in what all frames to this peer have.
+func (p *peer) stamp(f *frame) {
+	n := p.node
+	f.from, f.to, f.run, f.life = uint32(n.opt.Self), uint32(p.id), n.run, n.life
+	if f.kind != kindData {
+		f.total, f.raw = uint32(len(f.piece)), uint32(len(f.piece))
+	}
 	p.mu.Lock()
 	in := &p.in[exchanges]
 	f.got, f.stable = in.next, in.stable
 	in.said = max(in.said, in.next)
 	p.mu.Unlock()
-	p.node.publish(p.id, f)
 }
 
-// take waits for the next message of a stream.
-func (p *peer) take(ctx context.Context, stream int) (*parcel, error) {
+// take waits for the next message of a stream; of a talk, as long as the peer is in the life that is named.
+func (p *peer) take(ctx context.Context, stream int, life uint64) (*parcel, error) {
 	var timer *time.Timer
 	var alarm <-chan time.Time
 	every := p.node.opt.firstAsk
@@ -128,7 +172,10 @@ func (p *peer) take(ctx context.Context, stream int) (*parcel, error) {
 	in := &p.in[stream]
 	seen := in.pieces
 	for {
-		if m, ok := in.take(p.node.opt.Durable); ok {
+		if stream == talks && p.life != life {
+			return nil, dist.ErrTalkOver
+		}
+		if m, ok := in.take(p.node.opt.Durable && stream != talks); ok {
 			p.acknowledge(stream)
 			return m, nil
 		}
@@ -158,6 +205,9 @@ func (p *peer) ask(stream int, seq uint64, offset int) {
 		return
 	}
 	f := &frame{kind: kindWant, stream: uint8(stream), seq: seq, offset: uint32(offset)}
+	if stream == talks {
+		f.t = talkTag(p.life)
+	}
 	p.node.stats.asked.Add(1)
 	p.mu.Unlock()
 	p.publish(f)
@@ -186,9 +236,10 @@ func (p *peer) sendAck() {
 		a.next[s], a.stable[s], in.said = in.next, in.stable, in.next
 	}
 	a.full = p.out[exchanges].bytes > p.node.opt.LogBytes
+	tag := talkTag(p.life)
 	p.nextBeat = time.Now().Add(beat)
 	p.mu.Unlock()
-	p.publish(&frame{kind: kindAck, piece: a.append(nil)})
+	p.publish(&frame{kind: kindAck, t: tag, piece: a.append(nil)})
 }
 
 // leave says the last that the peer has not heard.
@@ -231,7 +282,7 @@ func (p *peer) clock(now time.Time) {
 
 // greet says hello to the life that it names, 0 where none is known.
 func (p *peer) greet(echo uint64, settled bool) {
-	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable, Identity: p.node.opt.Identity}
+	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable, Identity: p.node.opt.Identity, Door: p.node.sign()}
 	p.mu.Lock()
 	for s := range p.in {
 		h.Next[s] = p.in[s].next
@@ -257,8 +308,12 @@ func (p *peer) greeted(h hello) {
 		p.greet(h.Life, known)
 		return
 	}
+	p.way.learn(h.Door)
 	lost, lacks := p.settle(h)
-	again := p.unheard()
+	var again [streams][]record
+	if !lacks {
+		again = p.unheard()
+	}
 	p.mu.Unlock()
 	if lacks {
 		p.refuse("place", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]), fmt.Sprintf("before message %d: it must go on from its newest checkpoint", lost[1]))
@@ -270,6 +325,7 @@ func (p *peer) greeted(h hello) {
 	for s, records := range again {
 		for _, r := range records {
 			p.transmit(s, r, 0)
+			r.lent.release()
 		}
 	}
 }
@@ -281,7 +337,7 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 	if p.settled && p.life == h.Life {
 		return lost, false
 	}
-	for s := range p.out {
+	for s := range kept {
 		if first := p.out[s].first(); h.Next[s] < first {
 			return [2]uint64{first, h.Next[s]}, true
 		}
@@ -289,10 +345,11 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 	back := p.life != 0
 	p.life, p.settled, p.durable = h.Life, true, h.Durable
 	p.helloEvery = firstHello
-	for s := range p.out {
+	for s := range kept {
 		p.out[s].taken = h.Next[s]
 		p.in[s].forget()
 	}
+	p.beginTalk()
 	p.wake()
 	say := p.node.log.Debug
 	if back {
@@ -302,11 +359,12 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 	return lost, false
 }
 
-// unheard lists what the peer has not taken. The caller holds the lock.
+// unheard lists what the peer has not taken, and holds it. The caller holds the lock.
 func (p *peer) unheard() (again [streams][]record) {
 	for s := range p.out {
 		for _, r := range p.out[s].log {
 			if r.seq >= p.out[s].taken {
+				r.lent.hold()
 				again[s] = append(again[s], r)
 			}
 		}

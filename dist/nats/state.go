@@ -17,7 +17,7 @@ func (n *Node) Save() []byte {
 	for _, p := range n.others() {
 		p.mu.Lock()
 		b = le.AppendUint64(b, p.in[exchanges].next)
-		for s := range p.out {
+		for s := range kept {
 			o := &p.out[s]
 			b = le.AppendUint64(b, o.next)
 			b = le.AppendUint32(b, uint32(len(o.log)))
@@ -108,7 +108,7 @@ func (r *stateReader) uint32() uint32 {
 // peer reads the lines of one other agent.
 func (r *stateReader) peer(limit int) (next uint64, out [streams]outLine, err error) {
 	next = r.uint64()
-	for s := range out {
+	for s := range kept {
 		o := &out[s]
 		o.next = r.uint64()
 		kept := r.uint32()

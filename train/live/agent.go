@@ -44,6 +44,8 @@ type Options struct {
 	// Passed is called when the logical time has grown, and at the start. What it is shown holds until it returns, and so do the vectors of the
 	// State. It tells whether the agent has to stop there.
 	Passed func(View) (stop bool)
+	// Ended is called when the agent has come to the end of the run and moves no more, as Passed is.
+	Ended func(View)
 	// Spoke is called for each exchange, with how many values this end sent.
 	Spoke func(peer, values int)
 	// Called is called for each call to an exchange, whatever became of it.
@@ -334,5 +336,8 @@ func (a *Agent) end(ctx context.Context) error {
 		a.step(false)
 	}
 	a.frozen = true
+	if err == nil && a.opt.Ended != nil {
+		a.opt.Ended(a.view())
+	}
 	return err
 }

@@ -11,7 +11,9 @@ func (e *edge) answer(ctx context.Context, l *letter) error {
 	a.mu.Lock()
 	e.learn(l)
 	e.calls = l.call
-	a.opt.Called()
+	if !a.frozen {
+		a.opt.Called()
+	}
 	fits := e.settled && l.epoch == e.dual.Epoch && l.n == e.dual.N
 	if !fits || a.busy != nil || a.desk.Full || a.joining || a.stopped || a.frozen || a.over() || e.phase != idle {
 		a.mu.Unlock()

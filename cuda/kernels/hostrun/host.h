@@ -137,7 +137,7 @@ inline void run_block() {
     if (!left) return;
     if (moved) continue;
     if (!barrier()) {
-      failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that it is for";
+      if (!failure) failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that it is for";
       abandon();
       return;
     }

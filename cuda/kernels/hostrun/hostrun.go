@@ -36,12 +36,15 @@ type Library struct {
 // cannot open libraries, the error is ErrNoCompiler or a *dynlib.Error.
 var Open = sync.OnceValues(open)
 
-func open() (*Library, error) {
+func open() (*Library, error) { return openUnits(kernels.Files(), kernels.All()) }
+
+// openUnits opens a library of the kernels in all, whose units are among the files.
+func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error) {
 	compiler, err := findCompiler()
 	if err != nil {
 		return nil, err
 	}
-	path, err := build(compiler)
+	path, err := build(compiler, files, all)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +53,7 @@ func open() (*Library, error) {
 		return nil, err
 	}
 	l := &Library{launch: map[string]uintptr{}}
-	for _, k := range kernels.All() {
+	for _, k := range all {
 		kinds, err := h.Symbol("kinds_" + k.Name)
 		if err != nil {
 			return nil, err
@@ -82,10 +85,10 @@ var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off
 	"-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-x", "c++"}
 
 // build returns the path of the library.
-func build(compiler string) (string, error) {
-	files := kernels.Files()
+func build(compiler string, files map[string]string, all []*kernels.Kernel) (string, error) {
+	files = maps.Clone(files)
 	files["host.h"] = header
-	files["all.cpp"] = allUnits()
+	files["all.cpp"] = together(all)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
@@ -117,12 +120,12 @@ func build(compiler string) (string, error) {
 	return path, os.Rename(made, path) // another process may have been faster: the content is the same
 }
 
-// allUnits is a source that has all units and a launcher for each kernel.
-func allUnits() string {
+// together is a source that has the units of all kernels and a launcher for each.
+func together(all []*kernels.Kernel) string {
 	var s strings.Builder
 	s.WriteString("#include \"host.h\"\n")
 	var unit string
-	for _, k := range kernels.All() {
+	for _, k := range all {
 		if k.Unit != unit {
 			unit = k.Unit
 			fmt.Fprintf(&s, "#include %q\n", unit)

@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
+)
+
+// BareNATS is a request and its reply of as many bytes, over two servers in this process that are joined by a route: what NATS alone does.
+func BareNATS() Wire {
+	return Wire{Name: "bare NATS, request and reply", Most: 1 << 20, Open: openBareNATS}
+}
+
+func openBareNATS(_ context.Context, size int) (swap func() error, end func(), err error) {
+	var undo []func()
+	end = func() {
+		for i := len(undo) - 1; i >= 0; i-- {
+			undo[i]()
+		}
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	var conns [2]*client.Conn
+	var routes []*url.URL
+	for i := range conns {
+		s, err := bareServer(i, routes)
+		if err != nil {
+			return nil, nil, err
+		}
+		undo = append(undo, s.Shutdown)
+		routes = []*url.URL{{Scheme: "nats-route", Host: s.ClusterAddr().String()}}
+		if conns[i], err = client.Connect("", client.InProcessServer(s)); err != nil {
+			return nil, nil, err
+		}
+		undo = append(undo, conns[i].Close)
+	}
+	text := make([]byte, size)
+	if _, err := conns[1].Subscribe("bare", func(m *client.Msg) { _ = m.Respond(text) }); err != nil {
+		return nil, nil, err
+	}
+	swap = func() error {
+		_, err := conns[0].Request("bare", text, 10*time.Second)
+		return err
+	}
+	return swap, end, untilHeard(swap)
+}
+
+// untilHeard waits until the first server knows of the listener at the second.
+func untilHeard(swap func() error) error {
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if err := swap(); err == nil || !errors.Is(err, client.ErrNoResponders) || time.Since(begin) > 10*time.Second {
+			return err
+		}
+	}
+}
+
+func bareServer(i int, routes []*url.URL) (*server.Server, error) {
+	s, err := server.NewServer(&server.Options{ServerName: fmt.Sprint("bare-", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, NoSystemAccount: true, Routes: routes,
+		DisableShortFirstPing: true, Cluster: server.ClusterOpts{Name: "bare", Host: "127.0.0.1", Port: server.RANDOM_PORT, PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}}})
+	if err != nil {
+		return nil, err
+	}
+	go s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		s.Shutdown()
+		return nil, errors.New("a NATS server does not start")
+	}
+	return s, nil
+}

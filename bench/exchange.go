@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Wire is one way for two ends on this machine to exchange bytes.
+type Wire struct {
+	Name string
+	Most int // bytes of a message that it carries; 0: any
+	// Open prepares exchanges of so many bytes each way. swap does one: both ends say theirs and have heard the other's. It is called by one
+	// goroutine.
+	Open func(ctx context.Context, size int) (swap func() error, end func(), err error)
+}
+
+// ExchangeOptions say what [Exchange] measures.
+type ExchangeOptions struct {
+	Wires []Wire // the first is measured against all others
+	Sizes []int  // bytes, each way
+	Each  time.Duration
+}
+
+// ExchangeReport is how fast two ends on this machine exchange bytes.
+type ExchangeReport struct {
+	Rows []ExchangeRow `json:"rows"`
+}
+
+// ExchangeRow is one size over one wire.
+type ExchangeRow struct {
+	Bytes  int     `json:"bytes"` // each way
+	Wire   string  `json:"wire"`
+	Median float64 `json:"median_us"` // of an exchange, over all rounds
+	Low    float64 `json:"low_us"`    // medians of the fastest and the slowest round: what noise there is
+	High   float64 `json:"high_us"`
+	Rate   float64 `json:"mb_per_s"` // both ways together, by the median
+	Count  int     `json:"exchanges"`
+}
+
+const exchangeRounds = 5
+
+// Exchange measures. All wires of a size take turns, so that what else goes on strikes them alike.
+func Exchange(ctx context.Context, o ExchangeOptions) (r ExchangeReport, err error) {
+	for _, size := range o.Sizes {
+		rows, err := o.size(ctx, size)
+		if err != nil {
+			return r, err
+		}
+		r.Rows = append(r.Rows, rows...)
+	}
+	return r, nil
+}
+
+// opened is a wire in use.
+type opened struct {
+	name    string
+	swap    func() error
+	end     func()
+	times   []float64 // µs
+	medians []float64 // of the rounds
+}
+
+// size measures one size over all wires that carry it.
+func (o ExchangeOptions) size(ctx context.Context, size int) (rows []ExchangeRow, err error) {
+	var all []*opened
+	defer func() {
+		for _, w := range all {
+			w.end()
+		}
+	}()
+	for _, w := range o.Wires {
+		if w.Most > 0 && size > w.Most {
+			continue
+		}
+		swap, end, err := w.Open(ctx, size)
+		if err != nil {
+			return nil, fmt.Errorf("bench: %s: %w", w.Name, err)
+		}
+		all = append(all, &opened{name: w.Name, swap: swap, end: end})
+	}
+	for range exchangeRounds {
+		for _, w := range all {
+			if err := w.round(ctx, o.Each/exchangeRounds); err != nil {
+				return nil, fmt.Errorf("bench: %s: %w", w.name, err)
+			}
+		}
+	}
+	for _, w := range all {
+		rows = append(rows, w.row(size))
+	}
+	return rows, nil
+}
+
+// round exchanges for a while. The first few are not counted.
+func (w *opened) round(ctx context.Context, d time.Duration) error {
+	const warm = 2
+	var times []float64
+	for begin, k := time.Now(), 0; k < warm+1 || time.Since(begin) < d; k++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		at := time.Now()
+		if err := w.swap(); err != nil {
+			return err
+		}
+		if k >= warm {
+			times = append(times, float64(time.Since(at).Nanoseconds())/1e3)
+		}
+	}
+	w.times = append(w.times, times...)
+	w.medians = append(w.medians, median(times))
+	return nil
+}
+
+func (w *opened) row(size int) ExchangeRow {
+	m := median(w.times)
+	return ExchangeRow{Bytes: size, Wire: w.name, Median: m, Low: slices.Min(w.medians), High: slices.Max(w.medians), Rate: 2 * float64(size) / m, Count: len(w.times)}
+}
+
+// WriteTo writes the report for people: each wire beside the first one.
+func (r ExchangeReport) WriteTo(w io.Writer) (int64, error) {
+	n, err := fmt.Fprintf(w, "an exchange of two ends on this machine: each says so many bytes and hears as many\n\n%10s  %-34s %10s  %-19s %9s  %s\n",
+		"bytes", "over", "µs", "rounds", "MB/s", "its time over the first one's")
+	var first ExchangeRow
+	for _, row := range r.Rows {
+		if err != nil {
+			break
+		}
+		if row.Bytes != first.Bytes {
+			first = row
+		}
+		var k int
+		k, err = fmt.Fprintf(w, "%10d  %-34s %10.0f  %8.0f to %-8.0f %8.0f  %.2f (%+.0f µs)\n", row.Bytes, row.Wire, row.Median, row.Low, row.High, row.Rate,
+			row.Median/first.Median, row.Median-first.Median)
+		n += k
+	}
+	return int64(n), err
+}
+
+// median is the middle one.
+func median(v []float64) float64 {
+	s := slices.Clone(v)
+	slices.Sort(s)
+	return s[len(s)/2]
+}

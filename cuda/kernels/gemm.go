@@ -1,0 +1,106 @@
+package kernels
+
+import "fmt"
+
+const (
+	gemmOperands = "a_list:p a:p a_offset:l b_list:p b:p b_offset:l c_list:p c:p c_offset:l with_list:p with:p with_offset:l " +
+		"sums_list:p sums:p sums_offset:l m:i n:i k:i then:i factor:f"
+	bytesOperands = "bytes:p rows:p scale:f shift:f "
+)
+
+var _ = define("gemm.cu",
+	"gemm_nt_32 "+gemmOperands,
+	"gemm_nn_32 "+gemmOperands,
+	"gemm_tn_32 "+gemmOperands,
+	"gemm_nt_64 "+gemmOperands,
+	"gemm_nn_64 "+gemmOperands,
+	"gemm_tn_64 "+gemmOperands,
+	"gemm_nt_bytes "+bytesOperands+"b_list:p b:p b_offset:l c_list:p c:p c_offset:l with_list:p with:p with_offset:l m:i n:i k:i then:i factor:f",
+	"gemm_tn_bytes a_list:p a:p a_offset:l "+bytesOperands+"c_list:p c:p c_offset:l with_list:p with:p with_offset:l sums_list:p sums:p sums_offset:l "+
+		"m:i n:i k:i then:i factor:f",
+)
+
+// Operand is a matrix of each agent, Offset numbers into a vector of the agent's. List is where the vectors' addresses lie in device
+// memory; where it is 0, there is one agent, whose vector is At. The zero Operand is none.
+type Operand struct {
+	List, At Address
+	Offset   int
+}
+
+// Coded is the examples of all agents as bytes: number j of example i of agent z is Scale·b + Shift for byte b = Bytes[Rows[z·examples+i]·features+j].
+type Coded struct {
+	Bytes, Rows  Address // of uint8 and int32
+	Scale, Shift float32
+}
+
+// After is what becomes of each element c of a product.
+type After int
+
+const (
+	Nothing         After = iota
+	AddBias               // c + with[j]
+	BiasThenSigmoid       // 1/(1+exp(-(c + with[j])))
+	BiasThenReLU          // max(c + with[j], 0)
+	BySigmoid             // c·y·(1-y), y = with[i][j]
+	ByReLU                // c where with[i][j] > 0, else 0
+	AddScaled             // c + Factor·with[i][j]
+)
+
+// Gemm is a product of float32 for each of several agents, in one launch and with the bits of cpu.Gemm and what follows it there: what the kernels of
+// dense layers are made of. cuBLAS is faster for large products and does not have those bits.
+type Gemm struct {
+	Agents  int
+	M, N, K int
+	// Form is "nt" for C = A·Bᵀ with A m×k and B n×k (device.Linear), "nn" for A·B with A m×k and B k×n (LinearGradX), or "tn" for
+	// Aᵀ·B with A k×m and B k×n (LinearGradW).
+	Form    string
+	A, B, C Operand
+	Bytes   *Coded // instead of A in form nt, and of B in form tn
+	Then    After
+	With    Operand // what Then looks at
+	Factor  float32
+	Sums    Operand // form tn: the column sums of A, if wanted: the gradient of a bias
+}
+
+// largeFrom is how many blocks of 64×64 elements fill any GPU: with fewer, blocks of 32×32 spread better.
+const largeFrom = 400
+
+func (g Gemm) side() int {
+	blocks := func(n int) int { return (n + 63) / 64 }
+	if g.Bytes == nil && g.Agents*blocks(g.M)*blocks(g.N) >= largeFrom {
+		return 64
+	}
+	return 32
+}
+
+// Call makes the products.
+func (g Gemm) Call() Call {
+	side := g.side()
+	l := Launch{Grid: [3]uint32{uint32((g.N + side - 1) / side), uint32((g.M + side - 1) / side), uint32(g.Agents)},
+		Block: [3]uint32{uint32(side * side / 16), 1, 1}}
+	var args []any
+	operand := func(o Operand) { args = append(args, o.List, o.At, o.Offset) }
+	name := fmt.Sprintf("gemm_%s_%d", g.Form, side)
+	coded := func() { args = append(args, g.Bytes.Bytes, g.Bytes.Rows, g.Bytes.Scale, g.Bytes.Shift) }
+	switch {
+	case g.Bytes == nil:
+		operand(g.A)
+		operand(g.B)
+	case g.Form == "nt":
+		name = "gemm_nt_bytes"
+		coded()
+		operand(g.B)
+	case g.Form == "tn":
+		name = "gemm_tn_bytes"
+		operand(g.A)
+		coded()
+	default:
+		panic("kernels: a product of bytes of form " + g.Form + ", want nt or tn")
+	}
+	operand(g.C)
+	operand(g.With)
+	if name != "gemm_nt_bytes" {
+		operand(g.Sums)
+	}
+	return call(name, l, append(args, g.M, g.N, g.K, int(g.Then), g.Factor)...)
+}

@@ -1,0 +1,128 @@
+package kernels_test
+
+import (
+	"fmt"
+	"testing"
+
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// each is a matrix for each agent somewhere in a vector of its own, and the operand that finds it.
+func each(h *host, agents, n, offset int, seed uint64) ([][]float32, kernels.Operand) {
+	var all [][]float32
+	var list []kernels.Address
+	for z := range agents {
+		v := numbers(seed+uint64(z), offset+n)
+		all, list = append(all, v[offset:]), append(list, at(h, v))
+	}
+	return all, kernels.Operand{List: at(h, list), Offset: offset}
+}
+
+// shapes reach over one tile and over several, one chunk of products and several, in small and large blocks.
+var shapes = []struct{ agents, m, n, k int }{{2, 1, 1, 1}, {3, 33, 10, 100}, {1, 9, 65, 385}, {1, 16, 9, 784}}
+
+// A forward and a backward pass through a dense layer have the CPU's bits.
+func TestGemmLayers(t *testing.T) {
+	h := onHost(t)
+	for _, s := range shapes {
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			x, px := each(h, s.agents, s.m*s.k, 0, 10)
+			w, pw := each(h, s.agents, s.n*s.k, 3, 20)
+			b, pb := each(h, s.agents, s.n, 1, 30)
+			y, py := each(h, s.agents, s.m*s.n, 0, 40)
+			dy, pdy := each(h, s.agents, s.m*s.n, 0, 50)
+			below, pbelow := each(h, s.agents, s.m*s.k, 0, 60)
+			dx, pdx := each(h, s.agents, s.m*s.k, 2, 70)
+			dw, pdw := each(h, s.agents, s.n*s.k, 0, 80)
+			db, pdb := each(h, s.agents, s.n, 5, 90)
+			dims := []int{s.m, s.n, s.k}
+			for then, k := range map[kernels.After]device.Kernel{kernels.AddBias: device.Linear, kernels.BiasThenSigmoid: device.LinearSigmoid, kernels.BiasThenReLU: device.LinearReLU} {
+				h.run(kernels.Gemm{Agents: s.agents, M: s.m, N: s.n, K: s.k, Form: "nt", A: px, B: pw, C: py, Then: then, With: pb}.Call())
+				for z := range s.agents {
+					want := make([]float32, s.m*s.n)
+					onCPUCall(t, k, dims, 0, [][]float32{x[z], w[z], b[z]}, [][]float32{want})
+					sameBits(t, string(k), y[z], want)
+				}
+			}
+			for then, k := range map[kernels.After]device.Kernel{kernels.Nothing: device.LinearGradX, kernels.BySigmoid: device.LinearGradXSigmoid, kernels.ByReLU: device.LinearGradXReLU} {
+				h.run(kernels.Gemm{Agents: s.agents, M: s.m, N: s.k, K: s.n, Form: "nn", A: pdy, B: pw, C: pdx, Then: then, With: pbelow}.Call())
+				for z := range s.agents {
+					want, in := make([]float32, s.m*s.k), [][]float32{dy[z], w[z], below[z]}
+					if then == kernels.Nothing {
+						in = in[:2]
+					}
+					onCPUCall(t, k, dims, 0, in, [][]float32{want})
+					sameBits(t, string(k), dx[z], want)
+				}
+			}
+			for then, k := range map[kernels.After]device.Kernel{kernels.Nothing: device.LinearGradW, kernels.AddScaled: device.LinearGradWDecay} {
+				h.run(kernels.Gemm{Agents: s.agents, M: s.n, N: s.k, K: s.m, Form: "tn", A: pdy, B: px, C: pdw, Then: then, With: pw, Factor: 0.01, Sums: pdb}.Call())
+				for z := range s.agents {
+					want, sums, in := make([]float32, s.n*s.k), make([]float32, s.n), [][]float32{x[z], dy[z], w[z]}
+					if then == kernels.Nothing {
+						in = in[:2]
+					}
+					onCPUCall(t, k, dims, 0.01, in, [][]float32{want, sums})
+					sameBits(t, string(k), dw[z], want)
+					sameBits(t, "gradient of the bias", db[z], sums)
+				}
+			}
+		})
+	}
+}
+
+// Large products take large blocks, which changes no bit.
+func TestGemmLarge(t *testing.T) {
+	h := onHost(t)
+	const m, n, k = 1300, 1250, 3
+	for _, form := range []string{"nt", "nn", "tn"} {
+		a, _ := each(h, 1, m*k, 0, 1)
+		b, pb := each(h, 1, n*k, 0, 2)
+		c, pc := each(h, 1, m*n, 0, 3)
+		pa := kernels.Operand{At: at(h, a[0])} // one agent needs no list
+		g := kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: form, A: pa, B: pb, C: pc}
+		if call := g.Call(); call.Kernel.Name != "gemm_"+form+"_64" {
+			t.Fatalf("%s for %d×%d", call.Kernel.Name, m, n)
+		}
+		h.run(g.Call())
+		want := make([]float32, m*n)
+		switch form {
+		case "nt":
+			onCPUCall(t, device.Linear, []int{m, n, k}, 0, [][]float32{a[0], b[0], make([]float32, n)}, [][]float32{want})
+		case "nn":
+			onCPUCall(t, device.LinearGradX, []int{m, k, n}, 0, [][]float32{a[0], b[0]}, [][]float32{want})
+		case "tn":
+			onCPUCall(t, device.LinearGradW, []int{k, m, n}, 0, [][]float32{b[0], a[0]}, [][]float32{want, make([]float32, m)})
+		}
+		sameBits(t, form, c[0], want)
+	}
+}
+
+// Examples that stay bytes give what their numbers would.
+func TestGemmBytes(t *testing.T) {
+	h := onHost(t)
+	const agents, m, n, k, stored = 2, 37, 12, 49, 90
+	batch := device.Batch{Bytes: randomBytes(stored * k), Rows: make([]int32, agents*m), Scale: []float32{0.0127}, Shift: []float32{-0.42}, Y: make([]int32, agents*m)}
+	for i := range batch.Rows {
+		batch.Rows[i] = int32(i * 7 % stored)
+	}
+	x := batch.Numbers(nil, k)
+	coded := &kernels.Coded{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0], Shift: batch.Shift[0]}
+	w, pw := each(h, agents, n*k, 0, 20)
+	b, pb := each(h, agents, n, 0, 30)
+	y, py := each(h, agents, m*n, 0, 40)
+	dw, pdw := each(h, agents, n*k, 0, 80)
+	db, pdb := each(h, agents, n, 0, 90)
+	h.run(kernels.Gemm{Agents: agents, M: m, N: n, K: k, Form: "nt", Bytes: coded, B: pw, C: py, Then: kernels.BiasThenSigmoid, With: pb}.Call(),
+		kernels.Gemm{Agents: agents, M: n, N: k, K: m, Form: "tn", A: py, Bytes: coded, C: pdw, Sums: pdb}.Call())
+	for z := range agents {
+		xz := x[z*m*k : (z+1)*m*k]
+		wantY, wantW, wantB := make([]float32, m*n), make([]float32, n*k), make([]float32, n)
+		onCPUCall(t, device.LinearSigmoid, []int{m, n, k}, 0, [][]float32{xz, w[z], b[z]}, [][]float32{wantY})
+		sameBits(t, "y", y[z], wantY)
+		onCPUCall(t, device.LinearGradW, []int{m, n, k}, 0, [][]float32{xz, wantY}, [][]float32{wantW, wantB})
+		sameBits(t, "dW", dw[z], wantW)
+		sameBits(t, "db", db[z], wantB)
+	}
+}

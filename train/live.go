@@ -1,0 +1,292 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+	"fspda/train/live"
+)
+
+// The clocks of fspda-async.
+const (
+	clockVirtual = "virtual"
+	clockReal    = "real"
+)
+
+// live tells whether the events of an asynchronous run happen as they do, and not by a timeline.
+func (s *Setup) live() bool { return s.Config.Clock == clockReal && s.method.Edges == Clocks }
+
+// checkLive settles what a run in real time can be asked for.
+func (s *Setup) checkLive() error {
+	c := s.Config
+	switch {
+	case c.Clock == clockReal && s.method.Edges != Clocks:
+		return wrong("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
+	case c.DropAfter > 0 && !s.live():
+		return wrong("drop_after", c.DropAfter, "a run of %s with clock %s waits for all its agents: leave it 0, or use fspda-async with clock real", c.Algo, c.Clock)
+	case s.live() && s.Links != nil:
+		return wrong("links", c.Links, "a simulated network has virtual time: use clock virtual")
+	}
+	return nil
+}
+
+// livePlayer is an agent of a run in real time: it turns what fspda/train/live tells of into batches, losses, snapshots and bits.
+type livePlayer struct {
+	*agent
+	engine   *live.Agent
+	past     *live.View    // where a checkpoint left it; nil: it has none
+	shown    device.Vector // buffers of batch norm as of the latest gradient that was applied; nil: the network has none
+	loss     float64       // of the gradient at hand
+	reported int           // evaluations so far
+	started  bool
+	at       atomic.Int64 // logical time
+	out      outbox
+}
+
+// live plays an agent in real time.
+func (a *agent) live(ctx context.Context, _ int) error {
+	defer a.loader.Close()
+	l := a.player
+	sending := make(chan error, 1)
+	go func() { sending <- l.out.deliver(func(sn *snapshot) error { return a.run.member.deliver(ctx, sn) }) }()
+	err := l.engine.Run(a.ctx)
+	var d *DivergedError
+	switch {
+	case errors.As(err, &d):
+		a.run.diverged(d)
+		err = nil
+	case errors.Is(err, errHalted):
+		err = nil
+	}
+	l.out.close()
+	return errors.Join(err, <-sending)
+}
+
+// newLivePlayer prepares an agent for real time. It needs the network of a member.
+func newLivePlayer(a *agent, board dist.Switchboard) *livePlayer {
+	s := a.run.setup
+	c := s.Config
+	l := &livePlayer{agent: a, out: newOutbox()}
+	if a.norms != nil {
+		l.shown = a.run.dev.NewVector(a.norms.Len())
+		a.run.dev.Gather(l.shown, a.norms, nil)
+	}
+	alpha, eta := s.Schedule.At(0)
+	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.neighbours(a.id), Edges: len(s.Graph.Edges), Until: c.Iterations,
+		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Seed: c.Seed, Contacts: c.Contacts,
+		GiveUp: seconds(c.GiveUp), DropAfter: seconds(c.DropAfter), Farewell: max(farewell, seconds(c.GiveUp)),
+		Board: board, State: a.state, Buffers: l.shown, Log: a.run.log,
+		Gradient: l.gradient, Applied: l.applied, Passed: l.passed, Ended: l.ended, Spoke: l.spoke, Called: func() { a.ledger.Overhead += contactBits }})
+	return l
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func (s *Setup) neighbours(i int) (all []int) {
+	for _, e := range s.Graph.Edges {
+		switch i {
+		case e.I:
+			all = append(all, e.J)
+		case e.J:
+			all = append(all, e.I)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// gradient takes the gradient of the next batch. The same batch is taken again where the last one was of no use.
+func (l *livePlayer) gradient(ctx context.Context, dst, x device.Vector) error {
+	begin := time.Now()
+	if err := l.take(); err != nil {
+		return err
+	}
+	loss, err := l.differentiate(dst, x)
+	if err != nil {
+		return err
+	}
+	if !(math.Abs(loss) <= lossLimit) { // NaN too
+		return &DivergedError{Agent: l.id, T: int(l.at.Load()), Loss: loss}
+	}
+	l.clip(dst)
+	if scale := l.run.setup.gain(l.id); scale != 1 {
+		l.run.dev.Combine(dst, device.Term{A: scale, V: dst})
+	}
+	l.loss = loss
+	return l.linger(ctx, begin)
+}
+
+// linger makes a gradient that began then as slow as the configuration wants it.
+func (a *agent) linger(ctx context.Context, begin time.Time) error {
+	s := a.run.setup
+	if s.Config.GradientTime == 0 {
+		return nil
+	}
+	t := time.NewTimer(seconds(s.Config.GradientTime*s.slow[a.id]) - time.Since(begin))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// applied is called when the agent has moved by the gradient.
+func (l *livePlayer) applied() {
+	l.run.opt.Watch.gradient(l.id, l.loss)
+	l.meter.add(l.loss)
+	l.grads++
+	if l.shown != nil {
+		l.run.dev.Gather(l.shown, l.norms, nil)
+	}
+	l.letGo()
+}
+
+func (l *livePlayer) spoke(peer, values int) {
+	l.sent(dist.Sent{Values: values, Mask: values, Indices: l.id > peer})
+	l.run.opt.Watch.met(l.agent, peer)
+}
+
+// passed leaves snapshots where the logical time has passed an evaluation, or a checkpoint is asked for.
+func (l *livePlayer) passed(v live.View) (stop bool) {
+	r, s, t := l.run, l.run.setup, v.Desk.T
+	if !l.started {
+		l.started = true
+		if l.shown != nil {
+			r.dev.Gather(l.norms, l.shown, nil) // those of the others, where it has joined
+		}
+	}
+	o := r.pace.cross(l.id, t)
+	if o.alone {
+		l.halt(errHalted)
+	}
+	l.at.Store(int64(t))
+	r.opt.Watch.enter(l.id, t)
+	if l.id == 0 && r.opt.OnStep != nil {
+		r.opt.OnStep(min(t, s.Config.Iterations))
+	}
+	last := s.Config.Iterations
+	for l.reported < s.evalsBefore(min(t+1, last)) {
+		l.leave(v, s.evalPoint(l.reported), true, false)
+	}
+	if o.save && t+1 < last {
+		l.leave(v, t+1, false, true)
+	}
+	return o.stop
+}
+
+// ended leaves the last snapshot.
+func (l *livePlayer) ended(v live.View) { l.leave(v, l.run.setup.Config.Iterations, true, true) }
+
+// leave copies the agent's state: for evaluation t, or for a checkpoint, in which all evaluations before t are reported. The last one is both.
+func (l *livePlayer) leave(v live.View, t int, eval, save bool) {
+	var sn *snapshot
+	select {
+	case sn = <-l.spare:
+	default: // the collector is slow, or away: nobody waits for it
+		sn = l.newSnapshot()
+	}
+	sn.agent, sn.t, sn.eval, sn.save, sn.duals, sn.live = l.id, t, eval, save, nil, nil
+	sn.ledger, sn.grads, sn.meter = l.ledger, l.grads, l.meter
+	if eval {
+		l.reported++
+		l.meter = meter{}
+		l.run.member.left.Store(int64(l.reported))
+	}
+	if save {
+		sn.live, sn.duals = recordLive(v, l.run.dev)
+	}
+	dev := l.run.dev
+	if l.shown != nil {
+		dev.Gather(sn.buffers, l.shown, nil)
+	}
+	dev.Gather(sn.x, l.state.X, nil)
+	for i, aux := range l.state.Aux {
+		dev.Gather(sn.aux[i], aux, nil)
+	}
+	l.out.add(sn)
+}
+
+// liveRecord is what a checkpoint of an agent in real time holds beside its vectors.
+type liveRecord struct {
+	Desk  algo.Desk  `json:"desk"`
+	Edges []liveEdge `json:"edges"`
+}
+
+// liveEdge is where an edge stands. Its dual is a vector of its own, unless it is zero.
+type liveEdge struct {
+	Peer  int  `json:"peer"`
+	Epoch int  `json:"epoch"`
+	N     int  `json:"exchanges"`
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// recordLive copies a view. The duals are those of edges with exchanges.
+func recordLive(v live.View, dev device.Device) (*liveRecord, map[int]device.Vector) {
+	r, duals := &liveRecord{Desk: v.Desk}, map[int]device.Vector{}
+	for _, e := range v.Edges {
+		r.Edges = append(r.Edges, liveEdge{Peer: e.Peer, Epoch: e.Dual.Epoch, N: e.Dual.N, Fresh: e.Fresh})
+		if e.Dual.N > 0 {
+			s := dev.NewVector(e.Dual.S.Len())
+			dev.Gather(s, e.Dual.S, nil)
+			duals[e.Peer] = s
+		}
+	}
+	return r, duals
+}
+
+// outbox keeps snapshots until they are delivered, as many as there are: an agent in real time waits for nobody.
+type outbox struct {
+	mu     *sync.Mutex
+	more   *sync.Cond
+	list   *[]*snapshot
+	closed *bool
+}
+
+func newOutbox() outbox {
+	mu := new(sync.Mutex)
+	return outbox{mu: mu, more: sync.NewCond(mu), list: new([]*snapshot), closed: new(bool)}
+}
+
+func (o outbox) add(sn *snapshot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*o.list = append(*o.list, sn)
+	o.more.Signal()
+}
+
+func (o outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*o.closed = true
+	o.more.Signal()
+}
+
+// deliver hands all snapshots to send, in order, until the box is closed and empty. After an error they are let go.
+func (o outbox) deliver(send func(*snapshot) error) (err error) {
+	for {
+		o.mu.Lock()
+		for len(*o.list) == 0 && !*o.closed {
+			o.more.Wait()
+		}
+		if len(*o.list) == 0 {
+			o.mu.Unlock()
+			return err
+		}
+		sn := (*o.list)[0]
+		*o.list = (*o.list)[1:]
+		o.mu.Unlock()
+		if err == nil {
+			err = send(sn)
+		}
+	}
+}

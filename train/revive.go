@@ -1,0 +1,54 @@
+package train
+
+import (
+	"fmt"
+
+	"fspda/dist"
+	"fspda/train/live"
+	"fspda/train/safetensors"
+)
+
+// revive makes the player of an agent in real time, from its checkpoint where it has one.
+func (m *member) revive(a *agent, board dist.Switchboard, ck *checkpoint) (*livePlayer, error) {
+	l := newLivePlayer(a, board)
+	if ck == nil {
+		return l, nil
+	}
+	v, err := ck.view(a)
+	if err != nil {
+		return nil, err
+	}
+	l.engine.Restore(v)
+	l.reported = a.run.setup.evalsBefore(ck.Iteration)
+	m.left.Store(int64(l.reported))
+	return l, nil
+}
+
+// view reads where the edges of an agent stood.
+func (c *checkpoint) view(a *agent) (live.View, error) {
+	s := a.run.setup
+	damaged := func(what string) (live.View, error) {
+		return live.View{}, &CheckpointError{Path: c.path, Got: "is damaged: " + what}
+	}
+	neighbours := s.neighbours(a.id)
+	if c.Live == nil || len(c.Live.Edges) != len(neighbours) {
+		return damaged("it lacks the edges of an agent in real time")
+	}
+	v := live.View{Desk: c.Live.Desk}
+	for i, e := range c.Live.Edges {
+		if e.Peer != neighbours[i] || e.N < 0 || e.Epoch < 0 {
+			return damaged(fmt.Sprintf("edge %d leads to agent %d", i, e.Peer))
+		}
+		w := live.EdgeView{Peer: e.Peer, Fresh: e.Fresh}
+		w.Dual.Epoch, w.Dual.N, w.Dual.S = e.Epoch, e.N, a.run.dev.NewVector(s.Dim)
+		if e.N > 0 {
+			host := make([]float32, s.Dim)
+			if err := safetensors.LoadInto(c.file, vectorName(a.id, edgeName(e.Peer)), host); err != nil {
+				return live.View{}, &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
+			}
+			a.run.dev.Write(w.Dual.S, host)
+		}
+		v.Edges = append(v.Edges, w)
+	}
+	return v, nil
+}
