@@ -51,6 +51,9 @@ func briefly(args []string) int {
 	if i := slices.Index(args, "--data-dir"); i >= 0 && (args[0] == "figure" || slices.Contains(args, "mnist")) { // drawn digits take the place of MNIST
 		args = append(slices.Delete(args, i, i+2), "--data", "synthetic")
 	}
+	if slices.Contains(args, "1000") && args[0] == "train" && slices.Contains(args, "--agents") { // as many agents as so few examples are enough for
+		args = append(args, "--agents", "40")
+	}
 	if args[0] == "train" && slices.Contains(args, "resnet50") {
 		args = append(args, "--model", "resnet20", "--crop", "16", "--agents", "2", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points", "1")
 	}
