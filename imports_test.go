@@ -13,19 +13,20 @@ import (
 // allowed says which packages of this module each room may import. A room is a folder with all below it; what is not listed is
 // forbidden. Imports go one way: cmd → bench → train → {train/algo, dist, data} → device ← {cpu, model}.
 var allowed = map[string][]string{
-	"internal/rng": {},
-	"device":       {},
+	"internal/pages": {},
+	"internal/rng":   {},
+	"device":         {},
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
-	"cpu":                  {"device", "internal/rng"},
+	"cpu":                  {"device", "internal/pages", "internal/rng"},
 	"cpu/internal/asmgen":  {},
 	"cpu/internal/gemmgen": {"cpu/internal/asmgen"},
 	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},
 	"cpu/internal/normgen": {"cpu/internal/asmgen"},
 	"model":                {"device", "internal/rng"},
 	"model/onnx":           {"device", "model"}, // apart from model, which needs no Protocol Buffers
-	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
+	"data":                 {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng"},
 	"data/images":          {},
 	"data/turbojpeg":       {},
 	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it

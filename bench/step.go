@@ -60,7 +60,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{o.Model, k}, k.read)
+	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{buffered(o.Model), k}, k.read)
 	if err != nil {
 		return r, err
 	}
@@ -68,7 +68,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // preparing batches is a kernel, too
-	if m, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{o.Model}, noKernels); err != nil {
+	if m, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{buffered(o.Model)}, noKernels); err != nil {
 		return r, err
 	}
 	r.Rest = m.fastest.at
@@ -111,7 +111,7 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	all := &tally{kernels: kernels}
-	res, err := train.Run(running, s, train.Options{Device: dev, Model: countedModel{m, all}, OnStep: func(t int) {
+	res, err := train.Run(running, s, train.Options{Device: dev, Model: countedModel{buffered(m), all}, OnStep: func(t int) {
 		if t >= warmUp && all.measure(o.Each) {
 			stop()
 		}
@@ -179,13 +179,18 @@ func (a *tally) count() {
 
 // countedModel is a model whose gradients are counted.
 type countedModel struct {
-	train.Model
+	train.Buffered
 	all *tally
 }
 
 func (m countedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
 	defer m.all.count()
-	return m.Model.Grad(dst, x, b)
+	return m.Buffered.Grad(dst, x, b)
+}
+
+func (m countedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64, error) {
+	defer m.all.count()
+	return m.Buffered.Step(dst, x, buffers, b)
 }
 
 // stretches is how many the time of a measurement is divided into, of which the fastest counts.
@@ -319,17 +324,25 @@ func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.Part) {
 
 // timedModel is a model that clocks the gradient.
 type timedModel struct {
-	train.Model
+	train.Buffered
 	k *clock
 }
 
-func (m timedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+func (m timedModel) clocked(gradient func() (float64, error)) (float64, error) {
 	m.k.mu.Lock()
 	defer m.k.mu.Unlock()
 	begin := time.Now()
-	loss, err := m.Model.Grad(dst, x, b)
+	loss, err := gradient()
 	m.k.gradient += time.Since(begin)
 	return loss, err
+}
+
+func (m timedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+	return m.clocked(func() (float64, error) { return m.Buffered.Grad(dst, x, b) })
+}
+
+func (m timedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64, error) {
+	return m.clocked(func() (float64, error) { return m.Buffered.Step(dst, x, buffers, b) })
 }
 
 // emptyDevice is a device whose vector kernels do nothing.
@@ -344,6 +357,28 @@ func (emptyDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.
 func (emptyDevice) ScatterAdd(device.Vector, ...device.Part) {}
 
 // emptyModel is a model whose gradient costs nothing.
-type emptyModel struct{ train.Model }
+type emptyModel struct{ train.Buffered }
 
-func (emptyModel) Grad(_, _ device.Vector, _ device.Batch) (float64, error) { return 0, nil }
+func (emptyModel) Grad(_, _ device.Vector, _ device.Batch) (float64, error)    { return 0, nil }
+func (emptyModel) Step(_, _, _ device.Vector, _ device.Batch) (float64, error) { return 0, nil }
+
+// unbuffered is a model without batch norm as one with.
+type unbuffered struct{ train.Model }
+
+func (unbuffered) BufferSizes() []int     { return nil }
+func (unbuffered) InitBuffers() []float32 { return nil }
+func (m unbuffered) Step(dst, x, _ device.Vector, b device.Batch) (float64, error) {
+	return m.Grad(dst, x, b)
+}
+func (m unbuffered) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+	return m.Score(x, b)
+}
+func (unbuffered) Observe(_, _ device.Vector, _ device.Batch, _ float64) error { return nil }
+
+// buffered is the model as one that may have batch norm: what stands before it must not hide that.
+func buffered(m train.Model) train.Buffered {
+	if b, ok := m.(train.Buffered); ok {
+		return b
+	}
+	return unbuffered{m}
+}

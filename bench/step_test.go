@@ -58,6 +58,36 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// A network with batch norm is measured as it trains: with its buffers, and the training step as gradient.
+func TestStepWithBuffers(t *testing.T) {
+	o := options(t, 1e6)
+	net, err := model.Open("resnet20", model.Options{Shape: []int{28, 28, 1}, Classes: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := model.NewEngine(net, o.Device)
+	c := o.Setup.Config
+	c.Model, c.Agents, c.Batch, c.Alpha, c.Graph = "resnet20", 1, 2, 0.001, "complete"
+	if o.Setup, err = c.Resolve(o.Setup.Set, m); err != nil {
+		t.Fatal(err)
+	}
+	all := &tally{kernels: noKernels}
+	if _, ok := train.Model(countedModel{buffered(m), all}).(train.Buffered); !ok || len(buffered(m).BufferSizes()) == 0 {
+		t.Fatal("the buffers are hidden")
+	}
+	if got := buffered(unbuffered{m}.Model).BufferSizes(); len(got) == 0 {
+		t.Error("a model with batch norm lost it")
+	}
+	o.Model, o.Products, o.Each = m, nil, 5*time.Millisecond
+	r, err := Step(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Gradient <= 0 || r.Gradient > r.Step {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A run that is over before there is anything to measure is an error, not a number.
 func TestStepTooShort(t *testing.T) {
 	if r, err := Step(context.Background(), options(t, 10)); err == nil {

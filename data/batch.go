@@ -61,6 +61,12 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	return nil
 }
 
+// GatherVaried is Gather as training sees the examples: varied by chance, which is a function of seed, agent and step alone. Those of no agent,
+// such as -1, share no chance with any Loader.
+func (s Split) GatherVaried(dst *device.Batch, examples []int32, seed uint64, agent, step int) error {
+	return s.gatherVaried(dst, examples, augmentKey{seed, agent, step}, new(worker), nil)
+}
+
 // gatherVaried is Gather as training sees the examples: varied by chance. It ends with ErrClosed where stop is closed meanwhile.
 func (s Split) gatherVaried(dst *device.Batch, examples []int32, k augmentKey, w *worker, stop <-chan struct{}) error {
 	switch {

@@ -63,8 +63,11 @@ func pool(sizes []int, agents [][]float32) []float32 {
 	return out
 }
 
-// recalibrate measures the buffers of the model at x anew, over Config.BNBatches batches of training examples: the mean over the batches of
-// their means and variances.
+// nobody is the agent whose batches those of a recalibration are.
+const nobody = -1
+
+// recalibrate measures the buffers of the model at x anew, over Config.BNBatches batches of training examples, varied as training varies them:
+// the mean over the batches of their means and variances.
 func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
 	s := e.setup
 	b := e.batches.Get().(*device.Batch)
@@ -75,7 +78,10 @@ func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
 	var examples []int32
 	for k := range s.Config.BNBatches {
 		examples = s.recalibration(examples[:0], k)
-		if err := s.Set.Train.Gather(b, examples); err != nil {
+		if e.interrupted() {
+			return nil, errInterrupted
+		}
+		if err := s.Set.Train.GatherVaried(b, examples, s.Config.Seed, nobody, k); err != nil {
 			return nil, err
 		}
 		if err := e.buffered.Observe(x, buffers, *b, 1/float64(k+1)); err != nil {

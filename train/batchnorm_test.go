@@ -150,7 +150,7 @@ func measured(t *testing.T, s *Setup, m normed) []float32 {
 	sum := make([]float64, 2*m.features)
 	for k := range s.Config.BNBatches {
 		var b device.Batch
-		s.Set.Train.Gather(&b, s.recalibration(nil, k))
+		s.Set.Train.GatherVaried(&b, s.recalibration(nil, k), s.Config.Seed, nobody, k)
 		mean, variance := m.moments(b)
 		n := float64(b.N())
 		for j := range mean {

@@ -84,7 +84,7 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sv saving) (err er
 	dir := filepath.Join(f.Path, "checkpoints")
 	final := filepath.Join(dir, checkpointName(sv.set[0].t))
 	if _, err := os.Stat(final); err == nil {
-		return nil // the one this run went on from, verified then: writing it anew would put it at risk
+		return f.complete(final, sv) // the one this run went on from, verified then: writing it anew would put it at risk
 	}
 	if err := f.fs.MkdirAll(dir); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}

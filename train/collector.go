@@ -1,7 +1,10 @@
 package train
 
 import (
+	"errors"
 	"time"
+
+	"go.uber.org/zap"
 
 	"fspda/device"
 )
@@ -20,6 +23,8 @@ type collector struct {
 	writer  *writer
 	told    func(rows int) // called after each row; may be nil
 	best    Num            // largest accuracy of the mean model of a row after the start
+
+	interrupted bool // a row was given up, since the run is to stop: nothing counts after it
 }
 
 // collect works until the channel of snapshots is closed.
@@ -53,18 +58,25 @@ func complete(set []*snapshot) bool {
 
 // process makes a row, then a checkpoint, of the snapshots at one iteration, as they ask. The agents get them back afterwards.
 func (c *collector) process(set []*snapshot) error {
+	if c.interrupted {
+		c.run.giveBack(set)
+		return nil
+	}
 	t := set[0].t
 	c.last = t
 	c.run.fillMissing(set)
 	var ev evaluation
 	if set[0].eval {
 		var err error
-		if ev, err = c.row(set); err != nil {
+		if ev, err = c.row(set); errors.Is(err, errInterrupted) {
+			c.interrupted = true
+			c.run.log.Info("evaluation given up: a resumed run makes it again", zap.Int("iteration", t))
+		} else if err != nil {
 			return err
 		}
 	}
 	f := c.run.opt.Folder
-	if !set[0].save || f == nil {
+	if !set[0].save && !c.interrupted || f == nil {
 		c.run.giveBack(set)
 		return nil
 	}

@@ -82,6 +82,7 @@ type Config struct {
 	Edges     string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), full, ..."`
 	Mask      string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
 	Density   float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
+	Wire      string  `yaml:"wire" help:"how the values of an exchange travel: fp32, fp16 or bf16, to which both ends round them"`
 	Partition string  `yaml:"partition" help:"data split: shuffled, sorted, by-class, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
 	Objective string  `yaml:"objective" help:"weights of the agents in the objective: agents (equal) or samples (by shard size)"`
 	Batch     int     `yaml:"batch" help:"examples per agent and iteration"`
@@ -118,7 +119,7 @@ func Default() Config {
 		Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true},
 		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
 		Weights: "constant", Order: "cta", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5,
-		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
+		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Wire: "fp32", Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Accum: 1, Sampling: "epochs", Seed: 1,
 		Device: "auto", Precision: "fp32", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2, Recompute: "none",
 	}

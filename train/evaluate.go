@@ -20,6 +20,7 @@ type evaluator struct {
 	dev      device.Device
 	workers  int
 	watch    *Watch
+	stop     <-chan struct{} // closed when evaluations shall end; nil: never
 
 	batches sync.Pool // *device.Batch of evalChunk examples
 	free    sync.Pool // *probe
@@ -81,6 +82,18 @@ func newEvaluator(s *Setup, m Model, dev device.Device, workers int) *evaluator 
 		return p
 	}
 	return e
+}
+
+// errInterrupted is what an evaluation ends with that was told to.
+var errInterrupted = errors.New("train: evaluation interrupted")
+
+func (e *evaluator) interrupted() bool {
+	select {
+	case <-e.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // full tells whether an evaluation looks at the training data.
@@ -305,6 +318,9 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	total := 0.0
 	chunk := e.setup.evalChunk()
 	for from := 0; from < len(shard); from += chunk {
+		if e.interrupted() {
+			return 0, errInterrupted
+		}
 		part := shard[from:min(from+chunk, len(shard))]
 		if err := e.setup.Set.Train.Gather(b, part); err != nil {
 			return 0, err
@@ -342,6 +358,9 @@ func (e *evaluator) test(p *point, pr *probe, t int) error {
 	}
 	chunk := e.setup.evalChunk()
 	for from := 0; from < n; from += chunk {
+		if e.interrupted() {
+			return errInterrupted
+		}
 		to := min(from+chunk, n)
 		if err := e.setup.testBatch(b, examples, from, to); err != nil {
 			return err

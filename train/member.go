@@ -436,7 +436,7 @@ func (m *member) finish(res *Result, last int, err error) error {
 	case err != nil:
 		return err
 	case m.rank == Collector && !m.stopping.Load():
-		if err := r.finish(res, last); err != nil {
+		if err := r.finish(res, last, false); err != nil {
 			return err
 		}
 		m.dismiss(note{Kind: noteEnd, T: res.Iteration, Status: res.Status})

@@ -137,19 +137,23 @@ func stopAt(t *testing.T, c Config, dir string, at int) *Result {
 // heard of it: so small a run would be over by then.
 func stopping(at int, stop func()) Options {
 	heard := make(chan struct{})
-	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.InfoLevel)
-	log := zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
-		if strings.HasPrefix(e.Message, "stopping") {
-			close(heard)
-		}
-		return nil
-	}))
-	return Options{Log: log, OnStep: func(it int) {
+	return Options{Log: hearing(func() { close(heard) }), OnStep: func(it int) {
 		if it == at {
 			stop()
 			<-heard
 		}
 	}}
+}
+
+// hearing is a log that calls stopping when the run says that it heard that it is to stop.
+func hearing(stopping func()) *zap.Logger {
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.InfoLevel)
+	return zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
+		if strings.HasPrefix(e.Message, "stopping") {
+			stopping()
+		}
+		return nil
+	}))
 }
 
 func newestCheckpoint(t *testing.T, dir string) string {

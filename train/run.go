@@ -25,6 +25,25 @@ type Options struct {
 	Member    *Member        // nil: all agents are in this process; else its Network is the Transport
 	Watch     *Watch         // of as many agents; nil: nobody looks
 	Control   *Control       // nil: nobody steers
+
+	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
+}
+
+// evaluationGrace is how long a run that is told to stop waits for an evaluation. One that takes longer is given up: the checkpoint is then
+// that of its iteration, and a resumed run makes it again. Who sends SIGTERM often kills after ten seconds.
+const evaluationGrace = 3 * time.Second
+
+// hurryAfter tells evaluations to end when they have had their time.
+func (r *run) hurryAfter(grace time.Duration) {
+	switch {
+	case grace < 0:
+		close(r.hurry)
+	case grace == 0:
+		grace = evaluationGrace
+		fallthrough
+	default:
+		time.AfterFunc(grace, func() { close(r.hurry) })
+	}
 }
 
 // Status is how a run ended.
@@ -68,6 +87,7 @@ type run struct {
 	snapshots chan *snapshot
 	writer    *writer
 	member    *member       // of a run of many processes; nil else
+	hurry     chan struct{} // closed some time after the run was told to stop: evaluations shall end
 	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
 
 	mu   sync.Mutex
@@ -83,7 +103,7 @@ type run struct {
 // that none has reached, leave a checkpoint there, and Run returns with status Stopped and no error.
 func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	r := &run{setup: s, dev: opt.Device, model: opt.Model, net: opt.Transport, pool: dist.NewPool(opt.Device), log: opt.Log, opt: opt,
-		snapshots: make(chan *snapshot, 2*s.Graph.N)}
+		snapshots: make(chan *snapshot, 2*s.Graph.N), hurry: make(chan struct{})}
 	if r.log == nil {
 		r.log = zap.NewNop()
 	}
@@ -194,6 +214,9 @@ func (r *run) play(stop context.Context, res *Result) error {
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
 		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads), best: bestOf(res.Rows), writer: r.writer}
 	c.eval.watch = r.opt.Watch
+	if r.member == nil && r.line == nil {
+		c.eval.stop = r.hurry
+	}
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		if err := r.writer.work(); err != nil {
@@ -231,7 +254,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 	if err != nil {
 		return err
 	}
-	return r.finish(res, c.last)
+	return r.finish(res, c.last, c.interrupted)
 }
 
 // giveBack returns snapshots to their agents.
@@ -242,15 +265,15 @@ func (r *run) giveBack(set []*snapshot) {
 }
 
 // finish says how it ended.
-func (r *run) finish(res *Result, last int) error {
+func (r *run) finish(res *Result, last int, interrupted bool) error {
 	res.Iteration = last
 	switch {
 	case r.lost != nil:
 		res.Status, res.Diverged, res.Iteration = Diverged, r.lost, r.lost.T
 		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
-	case last == r.setup.Config.Iterations:
+	case last == r.setup.Config.Iterations && !interrupted:
 		res.Status = Finished
-	case last == r.pace.stop:
+	case last == r.pace.stop || interrupted:
 		res.Status = Stopped
 		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
 	default:
@@ -267,18 +290,23 @@ func (r *run) requests(stop context.Context, done <-chan struct{}) {
 		defer t.Stop()
 		tick = t.C
 	}
+	asked := false // for a checkpoint that has to wait for the one under way
 	for {
+		if asked && (r.member != nil || r.writer.free()) {
+			asked = false
+			r.pace.request(false)
+		}
 		select {
 		case <-tick:
 			if r.writer.free() { // a disk that is slow gets fewer checkpoints: they must not pile up
 				r.pace.request(false)
 			}
 		case <-r.opt.Control.asked():
-			if r.opt.Folder != nil {
-				r.pace.request(false)
-			}
+			asked = r.opt.Folder != nil
+		case <-r.writer.freed: // asked is looked at again
 		case <-stop.Done():
 			r.opt.Control.release()
+			r.hurryAfter(r.opt.grace)
 			t := r.pace.request(true)
 			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))
 			return

@@ -87,11 +87,13 @@ func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 	if len(all) == 0 {
 		return x, nil, nil
 	}
-	if _, ok := s.ck.file.Info(meanBuffersName); ok {
-		buffers, err = s.load(meanBuffersName)
-		return x, buffers, err
+	if buffers, err = s.ck.meanBuffers(); err != nil {
+		return nil, nil, &CheckpointError{Path: s.ck.path, Got: "cannot be read: batch norm of the mean model", Err: err}
 	}
-	return x, pool(sizes, all), nil
+	if buffers == nil {
+		buffers = pool(sizes, all)
+	}
+	return x, buffers, nil
 }
 
 func (s *Saved) load(name string) ([]float32, error) {

@@ -121,6 +121,7 @@ func (c Config) Check() error {
 	inRange("beta", c.Beta, c.Beta >= 0, "0 or more")
 	inRange("gamma", c.Gamma, true, "a finite number")
 	inRange("theta", c.Theta.V, true, "a finite number, or auto")
+	oneOf("wire", c.Wire, string(dist.FP32), string(dist.FP16), string(dist.BF16))
 	oneOf("norms", c.Norms, "tensor", "flat")
 	oneOf("swarm", c.Swarm, "nonblocking", "blocking")
 	oneOf("initiator", c.Initiator, "global", "degree")
@@ -254,7 +255,7 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.network(), s.clocks(), s.checkLive())
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.network(), s.clocks(), s.checkLive())
 }
 
 // mix makes the fixed matrix W of an algorithm that averages with it.

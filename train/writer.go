@@ -14,10 +14,11 @@ type writer struct {
 	saves chan saving
 	bests chan evaluation // room for the newest
 	under atomic.Bool     // a checkpoint was asked for that is not yet on the disk
+	freed chan struct{}   // says that this may have changed
 }
 
 func newWriter(r *run) *writer {
-	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1)}
+	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1), freed: make(chan struct{}, 1)}
 }
 
 // save hands a checkpoint over. It waits for one that is still being written.
@@ -73,7 +74,7 @@ func (w *writer) drain() {
 }
 
 func (w *writer) writeSave(sv saving) error {
-	defer w.under.Store(false)
+	defer w.release()
 	r := w.run
 	if err := r.opt.Folder.writeCheckpoint(r.setup, r.dev, sv); err != nil {
 		return err
@@ -81,6 +82,15 @@ func (w *writer) writeSave(sv saving) error {
 	r.log.Info("checkpoint", zap.Int("iteration", sv.set[0].t), zap.String("folder", r.opt.Folder.Path))
 	r.giveBack(sv.set)
 	return nil
+}
+
+// release says that no checkpoint is under way any more.
+func (w *writer) release() {
+	w.under.Store(false)
+	select {
+	case w.freed <- struct{}{}:
+	default: // nobody has looked since the last time
+	}
 }
 
 func (w *writer) writeBest(ev evaluation) error {

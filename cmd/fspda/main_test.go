@@ -146,14 +146,14 @@ func TestConfigReplays(t *testing.T) {
 	if status, stdout, stderr := call(t, "train", "-c", filepath.Join(first, "config.yaml"), "--out", second, "--quiet"); status != 0 || stdout+stderr != "" {
 		t.Fatalf("exit status %d, %s%s", status, stdout, stderr)
 	}
-	if a, b := metrics(t, first), metrics(t, second); a != b {
+	if a, b := metricRows(t, first), metricRows(t, second); a != b {
 		t.Errorf("not the same run:\n%s\n%s", a, b)
 	}
 }
 
 var wall = regexp.MustCompile(`"wall_s":[^,}]*`)
 
-func metrics(t *testing.T, dir string) string {
+func metricRows(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
@@ -379,7 +379,7 @@ func TestSignals(t *testing.T) {
 	if stops == 0 {
 		t.Error("it was never stopped in time")
 	}
-	if metrics(t, filepath.Join(dir, "whole")) != metrics(t, part) {
+	if metricRows(t, filepath.Join(dir, "whole")) != metricRows(t, part) {
 		t.Error("another run")
 	}
 }
@@ -437,7 +437,7 @@ func TestKill(t *testing.T) {
 	if killed == 0 {
 		t.Error("it was never killed in time")
 	}
-	if metrics(t, whole) != metrics(t, part) {
+	if metricRows(t, whole) != metricRows(t, part) {
 		t.Error("another run")
 	}
 	vectors := filepath.Join("checkpoints", fmt.Sprintf("iter-%09d", iterations), "agents.safetensors")

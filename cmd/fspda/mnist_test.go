@@ -11,16 +11,19 @@ import (
 	"fspda/train"
 )
 
-// mnistFolder is where the four files of real MNIST lie: $FSPDA_DATA/mnist, or shared/data/mnist beside the checkout.
-func mnistFolder(t *testing.T) string {
+// mnistFolder is where the four files of real MNIST lie.
+func mnistFolder(t *testing.T) string { return realData(t, "mnist") }
+
+// realData is where a real set lies: in $FSPDA_DATA, or in shared/data beside the checkout.
+func realData(t *testing.T, name string) string {
 	t.Helper()
 	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../../shared/data"} {
-		path := filepath.Join(dir, "mnist")
+		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); dir != "" && err == nil {
 			return path
 		}
 	}
-	t.Skip("skipped: no real MNIST; set FSPDA_DATA to a folder with mnist/ in it")
+	t.Skipf("skipped: no real data; set FSPDA_DATA to a folder with %s in it", name)
 	return ""
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,34 @@ func pictureTree(t *testing.T, files map[string][]byte) string {
 		}
 	}
 	return dir
+}
+
+// bomb is the begin of a PNG file whose header claims 60,000×60,000 pixels.
+func bomb() []byte {
+	head := append([]byte("IHDR"), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 60000), 60000)...)
+	head = append(head, 8, 2, 0, 0, 0)
+	file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
+	return binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head))
+}
+
+// A header that claims what no memory holds is a bad picture: named before anything is decoded, or skipped.
+func TestPictureBomb(t *testing.T) {
+	good := golden(t)
+	dir := pictureTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": bomb(), "train/b/3.png": good, "val/a/4.png": good, "val/b/5.png": good})
+	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "1", "--graph", "complete", "--partition", "shuffled",
+		"--batch", "3", "--iterations", "2", "--eval-points", "1"}
+	status, _, stderr := call(t, append(args, "--out", filepath.Join(t.TempDir(), "fails"))...)
+	if status == 0 || !strings.Contains(stderr, "2.png") || !strings.Contains(stderr, "60000×60000 pixels by its header") {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	status, _, stderr = call(t, append(args, "--on-bad", "skip", "--out", filepath.Join(t.TempDir(), "skips"))...)
+	if status != 0 || !strings.Contains(stderr, "60000×60000") {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	status, stdout, stderr := call(t, "data", "prepare", dir, "--out", filepath.Join(t.TempDir(), "packed"))
+	if status != 0 || !strings.Contains(stdout, "1 bad pictures were left out") {
+		t.Errorf("exit status %d: %s%s", status, stdout, stderr)
+	}
 }
 
 // A bad picture ends a run with an error that names it, or is skipped and told of where that is asked for.

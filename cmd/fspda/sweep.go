@@ -208,5 +208,6 @@ func overlay(title string, caption []string, made []*bench.Outcome, accounting, 
 	if slices.ContainsFunc(made, (*bench.Outcome).Timed) {
 		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
 	}
+	c.DropEmpty()
 	return errors.Join(c.WritePictures(filepath.Join(folder, name)), c.WritePage(filepath.Join(folder, name+".html")))
 }
