@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
@@ -53,9 +54,9 @@ func (o *owner) alloc(n int) (block, error) {
 		o.release()
 		b, r = o.allocNew(size)
 	}
-	if r == driver.OutOfMemory { // memory that Go has not yet seen to be unused
+	for i := 0; i < 5 && r == driver.OutOfMemory; i++ { // memory that Go has not yet seen to be unused
 		runtime.GC()
-		runtime.Gosched()
+		time.Sleep(time.Millisecond << i) // it tells of it in the background
 		o.collect()
 		o.release()
 		b, r = o.allocNew(size)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fspda/data"
@@ -94,7 +95,10 @@ func (c Config) Check() error {
 	oneOf("bn", c.BN, bnPooled, bnRecalibrate, bnLocal)
 	oneOf("recompute", c.Recompute, "none", "blocks")
 	oneOf("accounting", c.Accounting, "shared-seed", "packed", "reference")
-	oneOf("device", c.Device, "auto", "cpu")
+	if !isDevice(c.Device) {
+		bad("device", fmt.Sprintf("%q", c.Device), "expected auto, cpu, cuda, or cuda:N with N from 0 on")
+	}
+	oneOf("precision", c.Precision, "fp32", "tf32")
 	atLeast("iterations", c.Iterations, 1)
 	atLeast("agents", c.Agents, 1)
 	atLeast("batch", c.Batch, 1)
@@ -147,6 +151,16 @@ func (c Config) Check() error {
 	inRange("warmup", c.Warmup, c.Warmup >= 0, "0 or more epochs")
 	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint == 0 || c.Checkpoint >= 1e-3 && c.Checkpoint <= 1e9, "0, or 0.001 to 1e9 seconds")
 	return errors.Join(errs...)
+}
+
+// isDevice tells whether a name is that of a device, which need not be there.
+func isDevice(name string) bool {
+	kind, number, numbered := strings.Cut(name, ":")
+	if !numbered {
+		return kind == "auto" || kind == "cpu" || kind == "cuda"
+	}
+	_, err := strconv.ParseUint(number, 10, 16)
+	return kind == "cuda" && err == nil
 }
 
 // Resolve builds everything the configuration names and checks that it fits together: names, the split, batch against shard, the

@@ -43,6 +43,7 @@ type Options struct {
 	// LogBytes is from which size on of the messages that are kept for one peer it is asked for a checkpoint; 0 is 64 MB.
 	LogBytes int
 	Packing  Packing // of messages, without loss
+	Weather  Weather // nil: as the network is
 	Log      *zap.Logger
 
 	fault    func(f *frame) (copies int) // a bad network, for tests; nil: a good one
@@ -364,9 +365,7 @@ func (n *Node) publish(f *frame) {
 	b := frameBytes.Get().(*[]byte)
 	*b = appendFrame((*b)[:0], f)
 	for range n.copies(f) {
-		if err := n.conn.Publish(n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b); err != nil {
-			n.stats.trouble.Add(1)
-		}
+		n.send(int(f.to), n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b)
 	}
 	frameBytes.Put(b)
 }
