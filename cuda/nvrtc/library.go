@@ -130,7 +130,7 @@ func (l *Library) statusText(status int32) string {
 }
 
 // at is the address of something on the heap, which what is called only uses until it returns.
-func at[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+func at[T any](p *T) uintptr { return dynlib.At(p) }
 
 // pointer is an address outside Go's memory as a pointer.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
