@@ -13,9 +13,10 @@ import (
 // allowed says which packages of this module each room may import. A room is a folder with all below it; what is not listed is
 // forbidden. Imports go one way: cmd → bench → train → {train/algo, dist, data} → device ← {cpu, model}.
 var allowed = map[string][]string{
-	"internal/pages": {},
-	"internal/rng":   {},
-	"device":         {},
+	"internal/pages":    {},
+	"internal/rng":      {},
+	"internal/spelling": {},
+	"device":            {},
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
@@ -26,20 +27,20 @@ var allowed = map[string][]string{
 	"cpu/internal/normgen": {"cpu/internal/asmgen"},
 	"model":                {"device", "internal/rng"},
 	"model/onnx":           {"device", "model"}, // apart from model, which needs no Protocol Buffers
-	"data":                 {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng"},
+	"data":                 {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng", "internal/spelling"},
 	"data/images":          {},
 	"data/turbojpeg":       {},
 	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
 	"data/images/parquet":  {"data/images"},
 	"data/fetch":           {},
-	"dist":                 {"device", "internal/rng"},
+	"dist":                 {"device", "internal/rng", "internal/spelling"},
 	"dist/nats":            {"dist"},
 	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":           {"device"},
 	"train/live":           {"train/algo", "dist", "device", "internal/rng"},
 	"train/safetensors":    {},
 	"train/tensorboard":    {},
-	"train":                {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
+	"train":                {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng", "internal/spelling"},
 	"web":                  {},
 	"web/browsertest":      {},
 	"bench":                {"train", "dist", "data", "device", "internal/rng"},

@@ -10,9 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"fspda/internal/spelling"
 )
 
 // Config is everything a person can say of a run. The yaml tag is the key in a file and, with dashes, the name of the flag; help
@@ -186,15 +187,7 @@ func Keys() []string {
 }
 
 // Nearest returns the name most like the wrong one, or "" where none is near.
-func Nearest(wrong string, names []string) string {
-	best, at := "", 1+max(2, len(wrong)/3)
-	for _, n := range names {
-		if d := levenshtein.ComputeDistance(wrong, n); d < at {
-			best, at = n, d
-		}
-	}
-	return best
-}
+func Nearest(wrong string, names []string) string { return spelling.Nearest(wrong, names) }
 
 // Parse reads YAML over c: keys that the text does not name keep their values. A key that does not exist is an error that names
 // the nearest one that does. The name is that of the file, for messages.

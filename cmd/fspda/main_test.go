@@ -27,7 +27,10 @@ import (
 
 // TestMain lets the test binary be the program itself, for tests that need a process of its own.
 func TestMain(m *testing.M) {
-	if os.Getenv("FSPDA_TEST_AS_PROGRAM") == "1" {
+	switch os.Getenv("FSPDA_TEST_AS_PROGRAM") {
+	case "briefly":
+		os.Exit(briefly(os.Args[1:]))
+	case "1":
 		if path := os.Getenv("FSPDA_TEST_PROFILE"); path != "" {
 			os.Exit(profiled(path))
 		}

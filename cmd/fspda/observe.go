@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	prom "github.com/VictoriaMetrics/metrics"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -25,7 +25,7 @@ type observatory struct {
 	rank   int
 	watch  *train.Watch
 	node   *nats.Node
-	set    *metrics.Set
+	set    *prom.Set
 	mu     sync.Mutex // one look at a time
 	sights []train.AgentSight
 
@@ -43,7 +43,7 @@ func openObservatory(address, run string, rank int) (*observatory, error) {
 	if err != nil {
 		return nil, &usageError{"--metrics-listen: " + err.Error()}
 	}
-	return &observatory{run: run, rank: rank, set: metrics.NewSet(), listener: l}, nil
+	return &observatory{run: run, rank: rank, set: prom.NewSet(), listener: l}, nil
 }
 
 // begin serves, until close.
@@ -84,7 +84,7 @@ func (o *observatory) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	o.look()
 	o.set.WritePrometheus(w)
-	metrics.WriteProcessMetrics(w)
+	prom.WriteProcessMetrics(w)
 }
 
 // look brings the metrics up to date.
@@ -115,7 +115,7 @@ func (o *observatory) look() {
 	o.gauge("fspda_peers_up", "").Set(float64(there))
 }
 
-func (o *observatory) gauge(name, more string) *metrics.Gauge {
+func (o *observatory) gauge(name, more string) *prom.Gauge {
 	return o.set.GetOrCreateGauge(o.named(name, more), nil)
 }
 

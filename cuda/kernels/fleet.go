@@ -16,7 +16,7 @@ var _ = define("fleet.cu",
 
 // Fleet is several agents of one GPU that compute the gradient of one small network together: each kernel call of the code is one launch for all of
 // them. Launches are what small networks spend their time on, and one agent's products fill a small part of a GPU. The bits are those
-// of the CPU engine, agent by agent.
+// of the CPU engine, agent by agent, unless TF32 is set.
 type Fleet struct {
 	Agents        int
 	Params, Grads Address // lists of the agents' vectors in device memory
@@ -29,6 +29,7 @@ type Fleet struct {
 	Labels Address
 	// Scratch is FleetScratch numbers of float64; Bad is a row counter, as of SoftmaxCrossEntropy, over the labels of all agents.
 	Scratch, Bad Address
+	TF32         bool // products on tensor cores: faster, and no longer the CPU's bits
 }
 
 // FleetScratch is how many numbers of float64 a Fleet of so many agents needs for code.
@@ -108,7 +109,7 @@ func (f Fleet) product(c *device.Call) ([]Call, error) {
 	}
 	m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
 	kind := products[c.Kernel]
-	g := Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Then: kind.then, Factor: float32(c.Attr)}
+	g := Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Then: kind.then, Factor: float32(c.Attr), TF32: f.TF32}
 	if len(in) > 2 {
 		g.With = in[2]
 	}

@@ -28,8 +28,13 @@ var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or name o
 
 // Library is the kernels as a shared library of the host.
 type Library struct {
-	mu     sync.Mutex // the fibres are the library's
 	launch map[string]uintptr
+
+	mu sync.Mutex // the fibres are the library's
+	// Of the launch under way. They are here, and not on a stack, which could move.
+	geometry [6]uint32
+	args     []uint64
+	slots    []uintptr
 }
 
 // Open builds the library, or takes it from the user's cache, once for the program. Where there is no compiler, or the system
@@ -174,16 +179,14 @@ func (l *Library) launch1(c kernels.Call) error {
 	if c.Empty() {
 		return fmt.Errorf("hostrun: launching %s: an empty grid %v, which a GPU refuses", c.Kernel.Name, c.Grid)
 	}
-	geometry := []uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
-	args := slices.Clone(c.Args)
-	slots := make([]uintptr, len(args)+1)
-	for i := range args {
-		slots[i] = uintptr(unsafe.Pointer(&args[i]))
+	l.geometry = [6]uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
+	l.args = append(l.args[:0], c.Args...)
+	l.slots = l.slots[:0]
+	for i := range l.args {
+		l.slots = append(l.slots, uintptr(unsafe.Pointer(&l.args[i])))
 	}
-	failure := dynlib.Call(l.launch[c.Kernel.Name], uintptr(unsafe.Pointer(&geometry[0])), uintptr(c.Shared), uintptr(unsafe.Pointer(&slots[0])))
-	runtime.KeepAlive(geometry)
-	runtime.KeepAlive(args)
-	runtime.KeepAlive(slots)
+	failure := dynlib.Call(l.launch[c.Kernel.Name], uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared), uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))
+	runtime.KeepAlive(l)
 	if failure != 0 {
 		return fmt.Errorf("hostrun: launching %s with a grid %v of blocks %v: %s", c.Kernel.Name, c.Grid, c.Block, text(failure))
 	}
