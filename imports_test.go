@@ -18,36 +18,37 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
-	"cpu":                  {"device", "internal/rng"},
-	"cpu/internal/asmgen":  {},
-	"cpu/internal/gemmgen": {"cpu/internal/asmgen"},
-	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},
-	"cpu/internal/normgen": {"cpu/internal/asmgen"},
-	"model":                {"device", "internal/rng"},
-	"model/onnx":           {"device", "model"}, // apart from model, which needs no Protocol Buffers
-	"data":                 {"data/images", "data/turbojpeg", "device", "internal/rng"},
-	"data/images":          {},
-	"data/turbojpeg":       {},
-	"cuda/dynlib":          {}, // libraries opened at run time, for all below cuda
-	"cuda/nvrtc":           {"cuda/dynlib"},
-	"cuda/kernels":         {"cuda/nvrtc", "internal/rng"},
-	"cuda/kernels/hostrun": {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
-	"data/images/packed":   {"data/images"},                 // apart from data/images, as parquet is: Arrow is large, and only the program needs it
-	"data/images/parquet":  {"data/images"},
-	"data/fetch":           {},
-	"dist":                 {"device", "internal/rng"},
-	"dist/nats":            {"dist"},
-	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
-	"train/algo":           {"device"},
-	"train/live":           {"train/algo", "dist", "device", "internal/rng"},
-	"train/safetensors":    {},
-	"train/tensorboard":    {},
-	"train":                {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
-	"web":                  {},
-	"web/browsertest":      {},
-	"bench":                {"train", "dist", "data", "device", "internal/rng"},
-	"docs":                 {},
-	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
+	"cpu":                   {"device", "internal/rng"},
+	"cpu/internal/asmgen":   {},
+	"cpu/internal/gemmgen":  {"cpu/internal/asmgen"},
+	"cpu/internal/vecgen":   {"cpu/internal/asmgen"},
+	"cpu/internal/normgen":  {"cpu/internal/asmgen"},
+	"model":                 {"device", "internal/rng"},
+	"model/onnx":            {"device", "model"}, // apart from model, which needs no Protocol Buffers
+	"data":                  {"data/images", "data/turbojpeg", "device", "internal/rng"},
+	"data/images":           {},
+	"data/images/imagetest": {},
+	"data/turbojpeg":        {},
+	"cuda/dynlib":           {}, // libraries opened at run time, for all below cuda
+	"cuda/nvrtc":            {"cuda/dynlib"},
+	"cuda/kernels":          {"cuda/nvrtc", "internal/rng"},
+	"cuda/kernels/hostrun":  {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
+	"data/images/packed":    {"data/images"},                 // apart from data/images, as parquet is: Arrow is large, and only the program needs it
+	"data/images/parquet":   {"data/images"},
+	"data/fetch":            {},
+	"dist":                  {"device", "internal/rng"},
+	"dist/nats":             {"dist"},
+	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
+	"train/algo":            {"device"},
+	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
+	"train/safetensors":     {},
+	"train/tensorboard":     {},
+	"train":                 {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
+	"web":                   {},
+	"web/browsertest":       {},
+	"bench":                 {"train", "dist", "data", "device", "internal/rng"},
+	"docs":                  {},
+	"cmd/fspda":             {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
 }
 
 type pkg struct {
