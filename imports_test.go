@@ -13,42 +13,53 @@ import (
 // allowed says which packages of this module each room may import. A room is a folder with all below it; what is not listed is
 // forbidden. Imports go one way: cmd → bench → train → {train/algo, dist, data} → device ← {cpu, model}.
 var allowed = map[string][]string{
-	"internal/rng": {},
-	"device":       {},
+	"internal/pages":    {},
+	"internal/rng":      {},
+	"internal/spelling": {},
+	"device":            {},
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
-	"cpu":                   {"device", "internal/rng"},
-	"cpu/internal/asmgen":   {},
-	"cpu/internal/gemmgen":  {"cpu/internal/asmgen"},
-	"cpu/internal/vecgen":   {"cpu/internal/asmgen"},
-	"cpu/internal/normgen":  {"cpu/internal/asmgen"},
-	"model":                 {"device", "internal/rng"},
-	"model/onnx":            {"device", "model"}, // apart from model, which needs no Protocol Buffers
-	"data":                  {"data/images", "data/turbojpeg", "device", "internal/rng"},
-	"data/images":           {},
-	"data/images/imagetest": {},
-	"data/turbojpeg":        {},
-	"cuda/dynlib":           {}, // libraries opened at run time, for all below cuda
-	"cuda/nvrtc":            {"cuda/dynlib"},
-	"cuda/kernels":          {"cuda/nvrtc", "internal/rng"},
-	"cuda/kernels/hostrun":  {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
-	"data/images/packed":    {"data/images"},                 // apart from data/images, as parquet is: Arrow is large, and only the program needs it
-	"data/images/parquet":   {"data/images"},
-	"data/fetch":            {},
-	"dist":                  {"device", "internal/rng"},
-	"dist/nats":             {"dist"},
-	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
-	"train/algo":            {"device"},
-	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
-	"train/safetensors":     {},
-	"train/tensorboard":     {},
-	"train":                 {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng"},
-	"web":                   {},
-	"web/browsertest":       {},
-	"bench":                 {"train", "dist", "data", "device", "internal/rng"},
-	"docs":                  {},
-	"cmd/fspda":             {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "internal/rng"},
+	"cpu":                  {"device", "internal/pages", "internal/rng"},
+	"cpu/internal/asmgen":  {},
+	"cpu/internal/gemmgen": {"cpu/internal/asmgen"},
+	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},
+	"cpu/internal/normgen": {"cpu/internal/asmgen"},
+	"model":                {"device", "internal/rng"},
+	"model/onnx":           {"device", "model"}, // apart from model, which needs no Protocol Buffers
+	"data":                 {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng", "internal/spelling"},
+	"data/images":          {},
+	"data/turbojpeg":       {},
+	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
+	"data/images/parquet":  {"data/images"},
+	"data/fetch":           {},
+	"dist":                 {"device", "internal/rng", "internal/spelling"},
+	"dist/nats":            {"dist"},
+	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
+	"train/algo":           {"device"},
+	"train/live":           {"train/algo", "dist", "device", "internal/rng"},
+	"train/safetensors":    {},
+	"train/tensorboard":    {},
+	"train":                {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng", "internal/spelling"},
+	"web":                  {},
+	"web/browsertest":      {},
+	"bench":                {"train", "dist", "data", "device", "internal/rng"},
+	"docs":                 {},
+	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng"},
+
+	"data/images/imagetest": {}, // for tests: pictures as files
+
+	"device/signature": {"device"}, // beside device, which has no code
+
+	"cuda/dynlib":            {}, // libraries opened at run time, for all below cuda
+	"cuda/nvrtc":             {"cuda/dynlib"},
+	"cuda/kernels":           {"cuda/nvrtc", "device", "internal/rng"},
+	"cuda/kernels/hostrun":   {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
+	"cuda/driver":            {"cuda/dynlib"},
+	"cuda/driver/drivertest": {"cuda/driver"}, // for tests: a GPU in host memory
+	"cuda/cublas":            {"cuda/dynlib", "cuda/driver"},
+	"cuda/cudnn":             {"cuda/dynlib", "cuda/driver"},
+	"cuda":                   {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature"},
 }
 
 type pkg struct {

@@ -10,14 +10,22 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// BareGRPC is a stream in both directions whose messages are bytes and nothing else, in pieces of 1 MB with windows of 16 MB: what gRPC alone does.
+// BareGRPC is a stream in both directions whose messages are bytes and nothing else, in pieces of 1 MB with windows of 32 MB: what gRPC alone does.
 // Each end sends from memory that does not change, and copies what arrives to memory that it has.
-func BareGRPC() Wire { return Wire{Name: "bare gRPC stream", Open: openBareGRPC} }
+func BareGRPC() Wire {
+	return Wire{Name: "bare gRPC stream", Open: func(ctx context.Context, size int) (func() error, func(), error) { return openBareGRPC(ctx, size, 0) }}
+}
+
+// TunedGRPC is BareGRPC with connections that are read and written in larger parts, as those of the agents' direct way are.
+func TunedGRPC() Wire {
+	return Wire{Name: "bare gRPC stream, large buffers", Open: func(ctx context.Context, size int) (func() error, func(), error) {
+		return openBareGRPC(ctx, size, 256<<10)
+	}}
+}
 
 const (
 	barePiece  = 1 << 20
-	bareWindow = 16 << 20
-	bareBuffer = 256 << 10
+	bareWindow = 32 << 20
 )
 
 // rawBytes is the codec.
@@ -40,13 +48,19 @@ func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
 
 var bareStream = grpc.StreamDesc{StreamName: "Swap", ClientStreams: true, ServerStreams: true}
 
-func openBareGRPC(ctx context.Context, size int) (swap func() error, end func(), err error) {
+// openBareGRPC opens one with connections of such buffers; 0 is what gRPC does by itself.
+func openBareGRPC(ctx context.Context, size, buffer int) (swap func() error, end func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
 	}
-	s := grpc.NewServer(grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(barePiece), grpc.InitialWindowSize(bareWindow), grpc.InitialConnWindowSize(bareWindow),
-		grpc.ReadBufferSize(bareBuffer), grpc.WriteBufferSize(bareBuffer))
+	serving := []grpc.ServerOption{grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(barePiece), grpc.InitialWindowSize(bareWindow), grpc.InitialConnWindowSize(bareWindow)}
+	dialing := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(bareWindow), grpc.WithInitialConnWindowSize(bareWindow)}
+	if buffer > 0 {
+		serving = append(serving, grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer))
+		dialing = append(dialing, grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer))
+	}
+	s := grpc.NewServer(serving...)
 	desc := bareStream
 	desc.Handler = func(_ any, s grpc.ServerStream) error {
 		for e := newBareEnd(s, size); ; {
@@ -57,8 +71,7 @@ func openBareGRPC(ctx context.Context, size int) (swap func() error, end func(),
 	}
 	s.RegisterService(&grpc.ServiceDesc{ServiceName: "fspda.Bare", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{desc}}, nil)
 	go func() { _ = s.Serve(l) }()
-	c, err := grpc.NewClient("passthrough:///"+l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(bareWindow),
-		grpc.WithInitialConnWindowSize(bareWindow), grpc.WithReadBufferSize(bareBuffer), grpc.WithWriteBufferSize(bareBuffer))
+	c, err := grpc.NewClient("passthrough:///"+l.Addr().String(), dialing...)
 	if err != nil {
 		s.Stop()
 		return nil, nil, err

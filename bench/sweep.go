@@ -255,6 +255,27 @@ func (s *Sweep) Budget() string {
 	return fmt.Sprintf("%s of %s at the last evaluation within %s, %s accounting", s.Best, s.Metric, si(uint64(s.Bits)), s.Accounting)
 }
 
+// RankedLine is a line of a ranking, for programs.
+type RankedLine struct {
+	Rank      int       `json:"rank"` // from 1
+	Run       string    `json:"run"`
+	Folder    string    `json:"folder"`
+	Metric    string    `json:"metric"`
+	Value     train.Num `json:"value"` // null where there is none
+	Iteration int       `json:"iteration"`
+	Bits      uint64    `json:"bits"`
+	Status    string    `json:"status"`
+}
+
+// Lines returns the lines of a ranking.
+func (s *Sweep) Lines(ranked []Ranked) []RankedLine {
+	lines := []RankedLine{}
+	for i, r := range ranked {
+		lines = append(lines, RankedLine{i + 1, r.Job.Name, r.Folder, s.Metric, train.Num(r.Value), r.Iteration, r.Bits, string(r.Status)})
+	}
+	return lines
+}
+
 // WriteRanking writes the runs in order, as Markdown or as CSV.
 func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, csv bool) error {
 	head := []string{"rank", "run", s.Metric, "iteration", "bits_" + strings.ReplaceAll(s.Accounting, "-", "_"), "status"}

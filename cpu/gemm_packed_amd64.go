@@ -46,6 +46,7 @@ type job struct {
 	then         epilogue
 	nextA        unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
 	stepA        int
+	early        lines // what the next strip needs of op(A), from memory
 	soon         lines // what the next block needs of op(B)
 	asked        asking
 }
@@ -72,7 +73,9 @@ func (s *tileSet) multiply(m, n, k int, alpha float32, a, b view, e coded, beta 
 	if j.keepsAll() {
 		j.packAll()
 	}
-	for at := j.blockAt(0, 0, 0); at.rows > 0; {
+	at := j.blockAt(0, 0, 0)
+	j.askFirst(&at)
+	for at.rows > 0 {
 		next := j.after(&at)
 		j.block(&at, &next, beta)
 		at = next
@@ -181,7 +184,9 @@ func (j *job) block(b, next *block, beta float32) {
 			j.hintShare(b)
 		case s+1 < strips:
 			j.hint(&a, at, height, b.depth)
+			j.hintRows(&a, at, height, b)
 		default:
+			j.early = lines{}
 			j.hintFirst(next, height)
 		}
 		c := j.c.data[(b.i+i)*j.c.rs+b.col:]
@@ -263,7 +268,7 @@ func (j *job) strip(height int, b *block, c []float32) {
 		if at+wide >= b.cols {
 			t.expect(j.nextA, j.stepA)
 		} else {
-			t.expect(j.soon.next(), j.soon.step)
+			j.expectMore(t)
 		}
 		vectors := 1
 		if t.last = min(wide, b.cols-at); t.last > j.lanes {

@@ -1,6 +1,10 @@
 package cpu
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"fspda/internal/pages"
+)
 
 // line is the length of a cache line, and of the widest vector register, in bytes.
 const line = 64
@@ -25,7 +29,7 @@ func aligned(n int) []float32 {
 	const most = line/4 - 1
 	buf := make([]float32, n+most)
 	if n >= largeVector {
-		adviseLarge(buf)
+		pages.Large(buf)
 	}
 	skip := 0
 	if over := uintptr(unsafe.Pointer(unsafe.SliceData(buf))) % line; over != 0 {

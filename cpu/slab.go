@@ -3,6 +3,8 @@ package cpu
 import (
 	"sync"
 	"unsafe"
+
+	"fspda/internal/pages"
 )
 
 // Vectors of a network of some ten thousand parameters are shorter than a large page, and the agents of a run have dozens of them, more pages
@@ -44,6 +46,6 @@ func newSlab(n int) []float32 {
 	buf := make([]float32, n+largePage)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%(4*largePage)) / 4
 	buf = buf[skip : skip+n]
-	adviseLarge(buf)
+	pages.Large(buf)
 	return buf
 }

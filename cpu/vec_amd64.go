@@ -175,6 +175,13 @@ func toLine(v []float32) int {
 // dotBlock is dotGo.
 func dotBlock(x, y []float32) float64 {
 	y = y[:len(x)]
+	same := head(x) == head(y)
+	switch {
+	case same && vecIn == inAVX512:
+		return squaresAVX512(head(x), len(x))
+	case same && vecIn == inAVX2:
+		return squaresAVX2(head(x), len(x))
+	}
 	switch vecIn {
 	case inAVX512:
 		return dotAVX512(head(x), head(y), len(x))

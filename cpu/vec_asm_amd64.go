@@ -65,6 +65,11 @@ func timesRowsAVX512(dst *float32, src *float32, scales *float64, n int, rows in
 //go:noescape
 func dotAVX512(x *float32, y *float32, n int) float64
 
+// squaresAVX512 returns Σ x·x in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
+//
+//go:noescape
+func squaresAVX512(x *float32, n int) float64
+
 // rowTopsAVX512 writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. A zero is positive. Both counts are at least 1.
 //
 //go:noescape
@@ -184,6 +189,11 @@ func timesRowsAVX2(dst *float32, src *float32, scales *float64, n int, rows int)
 //
 //go:noescape
 func dotAVX2(x *float32, y *float32, n int) float64
+
+// squaresAVX2 returns Σ x·x in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
+//
+//go:noescape
+func squaresAVX2(x *float32, n int) float64
 
 // rowTopsAVX2 writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. A zero is positive. Both counts are at least 1.
 //

@@ -1750,6 +1750,78 @@ dot_end:
 	VZEROUPPER
 	RET
 
+// func squaresAVX512(x *float32, n int) float64
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+, SSE2
+TEXT ·squaresAVX512(SB), NOSPLIT, $0-24
+	MOVQ   x+0(FP), AX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	XORQ   CX, CX
+	MOVQ   n+8(FP), DX
+	SUBQ   $0x00000020, DX
+	JLT    dot_last
+
+dot_full:
+	PREFETCHT0  4096(AX)(CX*4)
+	VCVTPS2PD   (AX)(CX*4), Z4
+	VFMADD231PD Z4, Z4, Z0
+	VCVTPS2PD   32(AX)(CX*4), Z4
+	VFMADD231PD Z4, Z4, Z1
+	PREFETCHT0  4160(AX)(CX*4)
+	VCVTPS2PD   64(AX)(CX*4), Z4
+	VFMADD231PD Z4, Z4, Z2
+	VCVTPS2PD   96(AX)(CX*4), Z4
+	VFMADD231PD Z4, Z4, Z3
+	ADDQ        $0x00000020, CX
+	SUBQ        $0x00000020, DX
+	JGE         dot_full
+
+dot_last:
+	ADDQ        $0x00000020, DX
+	JZ          dot_end
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VCVTPS2PD.Z (AX)(CX*4), K1, Z4
+	VFMADD231PD Z4, Z4, Z0
+	CMPQ        DX, $0x08
+	JLE         dot_end
+	KSHIFTRW    $0x08, K1, K1
+	VCVTPS2PD.Z 32(AX)(CX*4), K1, Z4
+	VFMADD231PD Z4, Z4, Z1
+	CMPQ        DX, $0x10
+	JLE         dot_end
+	LEAQ        -16(DX), BX
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVW       SI, K1
+	VCVTPS2PD.Z 64(AX)(CX*4), K1, Z4
+	VFMADD231PD Z4, Z4, Z2
+	CMPQ        DX, $0x18
+	JLE         dot_end
+	LEAQ        -24(DX), DX
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VCVTPS2PD.Z 96(AX)(CX*4), K1, Z4
+	VFMADD231PD Z4, Z4, Z3
+
+dot_end:
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VPERMILPD     $0x01, X0, X1
+	VADDPD        X1, X0, X0
+	MOVSD         X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
 // func rowTopsAVX512(tops *float32, x *float32, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·rowTopsAVX512(SB), NOSPLIT, $0-32
@@ -7181,6 +7253,123 @@ dot_end:
 	VPERMILPD    $0x01, X0, X1
 	VADDPD       X1, X0, X0
 	MOVSD        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func squaresAVX2(x *float32, n int) float64
+// Requires: AVX, FMA3, MMX+, SSE2
+TEXT ·squaresAVX2(SB), NOSPLIT, $0-24
+	MOVQ   x+0(FP), AX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	XORQ   CX, CX
+	MOVQ   n+8(FP), DX
+	SUBQ   $0x00000020, DX
+	JLT    dot_last
+
+dot_full:
+	PREFETCHT0  4096(AX)(CX*4)
+	VCVTPS2PD   (AX)(CX*4), Y8
+	VFMADD231PD Y8, Y8, Y0
+	VCVTPS2PD   16(AX)(CX*4), Y8
+	VFMADD231PD Y8, Y8, Y1
+	VCVTPS2PD   32(AX)(CX*4), Y8
+	VFMADD231PD Y8, Y8, Y2
+	VCVTPS2PD   48(AX)(CX*4), Y8
+	VFMADD231PD Y8, Y8, Y3
+	PREFETCHT0  4160(AX)(CX*4)
+	VCVTPS2PD   64(AX)(CX*4), Y8
+	VFMADD231PD Y8, Y8, Y4
+	VCVTPS2PD   80(AX)(CX*4), Y8
+	VFMADD231PD Y8, Y8, Y5
+	VCVTPS2PD   96(AX)(CX*4), Y8
+	VFMADD231PD Y8, Y8, Y6
+	VCVTPS2PD   112(AX)(CX*4), Y8
+	VFMADD231PD Y8, Y8, Y7
+	ADDQ        $0x00000020, CX
+	SUBQ        $0x00000020, DX
+	JGE         dot_full
+
+dot_last:
+	ADDQ        $0x00000020, DX
+	JZ          dot_end
+	LEAQ        vecMasks<>+128(SB), BX
+	MOVQ        DX, SI
+	SHLQ        $0x02, SI
+	SUBQ        SI, BX
+	VMOVUPS     (BX), X8
+	VMASKMOVPS  (AX)(CX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y0
+	CMPQ        DX, $0x04
+	JLE         dot_end
+	LEAQ        16(BX), SI
+	VMOVUPS     (SI), X8
+	VMASKMOVPS  16(AX)(CX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y1
+	CMPQ        DX, $0x08
+	JLE         dot_end
+	LEAQ        32(BX), SI
+	VMOVUPS     (SI), X8
+	VMASKMOVPS  32(AX)(CX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y2
+	CMPQ        DX, $0x0c
+	JLE         dot_end
+	LEAQ        48(BX), SI
+	VMOVUPS     (SI), X8
+	VMASKMOVPS  48(AX)(CX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y3
+	CMPQ        DX, $0x10
+	JLE         dot_end
+	LEAQ        64(BX), SI
+	VMOVUPS     (SI), X8
+	VMASKMOVPS  64(AX)(CX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y4
+	CMPQ        DX, $0x14
+	JLE         dot_end
+	LEAQ        80(BX), SI
+	VMOVUPS     (SI), X8
+	VMASKMOVPS  80(AX)(CX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y5
+	CMPQ        DX, $0x18
+	JLE         dot_end
+	LEAQ        96(BX), SI
+	VMOVUPS     (SI), X8
+	VMASKMOVPS  96(AX)(CX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y6
+	CMPQ        DX, $0x1c
+	JLE         dot_end
+	LEAQ        112(BX), DX
+	VMOVUPS     (DX), X8
+	VMASKMOVPS  112(AX)(CX*4), X8, X8
+	VCVTPS2PD   X8, Y8
+	VFMADD231PD Y8, Y8, Y7
+
+dot_end:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDPD       X1, X0, X0
+	MOVSD        X0, ret+16(FP)
 	VZEROUPPER
 	RET
 

@@ -104,12 +104,13 @@ func cifarRecords(files []treeFile) (Examples, error) {
 			}
 		}
 	}
+	e.Pixels = settled(e.Pixels)
 	return e, nil
 }
 
 // cifarPictures decodes pictures, on all cores.
 func cifarPictures(from, half string, files []treeFile) (Examples, error) {
-	e := Examples{Pixels: make([]uint8, len(files)*cifarPixels), Labels: make([]int32, len(files))}
+	e := Examples{Pixels: newPixels(len(files) * cifarPixels), Labels: make([]int32, len(files))}
 	count := make([]int, len(cifarClasses))
 	for i, f := range files {
 		e.Labels[i] = int32(slices.Index(cifarClasses, path.Base(path.Dir(f.name))))

@@ -68,7 +68,7 @@ func readExamples(dir, prefix string) (Examples, [2]int, error) {
 		return fail(&FormatError{Path: labelPath, Got: fmt.Sprintf("%d labels", labels.Dims[0]), Want: fmt.Sprintf("%d, one for each image of %s",
 			images.Dims[0], filepath.Base(imagePath)), Hint: "the two files come from different sets"})
 	}
-	e := Examples{Pixels: images.Data, Labels: make([]int32, len(labels.Data))}
+	e := Examples{Pixels: settled(images.Data), Labels: make([]int32, len(labels.Data))}
 	for i, y := range labels.Data {
 		if y > 9 {
 			return fail(&FormatError{Path: labelPath, Got: fmt.Sprintf("label %d of example %d", y, i), Want: "0 to 9",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fspda/internal/rng"
+	spell "fspda/internal/spelling"
 )
 
 // Partition deals the examples of a set out to agents. It is a value: settings only.
@@ -61,7 +62,19 @@ func ParsePartition(spec string) (Partition, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("data: partition %q is not known; accepted:\n%s", spec, PartitionUsage())
+	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, nearPartition(name), PartitionUsage())
+}
+
+// nearPartition asks whether the partition was meant that is spelled most like a name; empty where none is.
+func nearPartition(name string) string {
+	var names []string
+	for _, s := range spellings {
+		names = append(names, s.name)
+	}
+	if near := spell.Nearest(strings.TrimSpace(name), names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // PartitionUsage is the table of accepted partition specs, one a line, for help texts.

@@ -125,7 +125,7 @@ func TestParsePartitionIsCanonical(t *testing.T) {
 func TestParsePartitionRefuses(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                   "is not known; accepted:\n  shuffled",
-		"dirichlet-eqal(1)":  "dirichlet-equal(0.3)",
+		"dirichlet-eqal(1)":  "did you mean dirichlet-equal?; accepted:",
 		"shuffled(5)":        "want none or spread; accepted: shuffled, shuffled(spread)",
 		"sorted(a,b)":        "want none or spread",
 		"by-class(1)":        "want none",

@@ -55,7 +55,7 @@ func tenLabels(order rng.Stream, block int) []int32 {
 
 // drawExamples draws n examples of split 0 (train) or 1 (test).
 func drawExamples(seed, split uint64, n int) Examples {
-	e := Examples{Pixels: make([]uint8, n*pixels), Labels: make([]int32, n)}
+	e := Examples{Pixels: newPixels(n * pixels), Labels: make([]int32, n)}
 	order := rng.New(seed, "synthetic", split)
 	for from := 0; from < n; from += digits {
 		copy(e.Labels[from:], tenLabels(order, from/digits))

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	spell "fspda/internal/spelling"
 )
 
 // spelling is one row of a table of specs: how to write it, and what it means.
@@ -28,11 +30,27 @@ func splitSpec(spec string) (name, arg string, hasArg bool, err error) {
 // unknownSpec is the error for a spec that no row of the table matches. It shows the whole table.
 func unknownSpec(kind, spec string, table []spelling) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "dist: no %s is spelled %q; write one of:", kind, spec)
+	fmt.Fprintf(&b, "dist: no %s is spelled %q; %swrite one of:", kind, spec, nearForm(spec, table))
 	for _, s := range table {
 		fmt.Fprintf(&b, "\n  %-22s %s", s.form, s.meaning)
 	}
 	return fmt.Errorf("%s", b.String())
+}
+
+// nearForm asks whether the row was meant that is spelled most like a spec; empty where none is.
+func nearForm(spec string, table []spelling) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(spec), "(")
+	var names []string
+	for _, s := range table {
+		bare, _, _ := strings.Cut(s.form, "(")
+		names = append(names, bare)
+	}
+	near := spell.Nearest(name, names)
+	if near == "" {
+		return ""
+	}
+	form, _, _ := formOf(table, near)
+	return fmt.Sprintf("did you mean %s? ", form)
 }
 
 // badSpec is the error for a spec whose name is known and whose argument is not usable.

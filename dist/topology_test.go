@@ -130,7 +130,7 @@ func TestGraphErrors(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"ringg", 5, "hypercube"}, {"", 5, "no graph is spelled \"\""}, {"ring(3)", 5, "takes no argument"},
+		{"ringg", 5, "hypercube"}, {"rign", 5, "did you mean ring? write one of"}, {"", 5, "no graph is spelled \"\""}, {"ring(3)", 5, "takes no argument"},
 		{"er", 5, "write er(p)"}, {"er()", 5, "argument is missing"}, {"er(0.5", 5, "bracket"},
 		{"er(NaN)", 5, "finite"}, {"er(x)", 5, "finite"}, {"er(0)", 5, "above 0"}, {"er(1.5)", 5, "at most 1"},
 		{"er(0.001)", 50, "none of 1000 graphs"},

@@ -15,7 +15,7 @@ func TestLibraryIsTheExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, program, ok := strings.Cut(string(text), "// Logistic regression")
+	_, program, ok := strings.Cut(string(text), "// lateGossip")
 	page, err := os.ReadFile("library.md")
 	if err != nil {
 		t.Fatal(err)

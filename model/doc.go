@@ -16,7 +16,8 @@
 // ([Network.Buffers]), and take no part in the parameters. What a plan does with them is said by its [Kind]: Train and Score take the
 // statistics of their batch and have no use for buffers, Step and Observe move them, in place, ScoreWith and Predict read them.
 //
-// [MLP] and [ResNet] make networks, [Open] makes one by its name. [Engine] puts one on a device.
+// [MLP] and [ResNet] make networks, [Open] makes one by its name. [Engine] puts one on a device. A [Tape] is a network of somebody else's: of Gorgonia's own
+// operations, run by its own machine.
 //
 // Conventions. Matrices are row-major, a weight is outputs × inputs, a filter outputs × height × width × inputs,
 // an image height × width × channels, a number is a tensor of shape (1). The loss is the mean

@@ -45,6 +45,8 @@ type agent struct {
 	own     []*dist.Buffer // lent in this iteration
 	sendErr error
 	heard   []*dist.Buffer
+	short   []*dist.Buffer // of own: rounded to what travels
+	host    []float32      // memory for that
 	pk      packer
 	player  *livePlayer // of a run in real time; nil else
 
@@ -70,7 +72,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	for range 2 {
 		a.spare <- a.newSnapshot()
 	}
-	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Trade: a.trade, Post: a.post}
+	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Trade: a.trader(), Post: a.post}
 	a.prepare()
 	if s.timed() {
 		a.clock = newClock(s, id)
@@ -247,6 +249,7 @@ func (a *agent) post(link int, values ...device.Vector) {
 		if at < 0 {
 			panic(fmt.Sprintf("train: agent %d posts a vector that the round did not lend", a.id))
 		}
+		a.shorten(a.own[at])
 		a.own[at].Retain(1)
 		m.Values = append(m.Values, a.own[at])
 		l.Own = append(l.Own, v)
@@ -316,11 +319,11 @@ func (a *agent) account() {
 	}
 }
 
-// sent counts one message of float32 values. In one process its bytes are those of the vectors that change hands.
+// sent counts one message of plain values. In one process its bytes are those of the vectors that change hands.
 func (a *agent) sent(m dist.Sent) {
-	m.ValueBits, m.Dim = 32, a.run.setup.Dim
+	m.ValueBits, m.Dim = a.run.setup.wire().Bits(), a.run.setup.Dim
 	a.ledger.Send(m)
-	a.ledger.WireBytes += 4 * uint64(m.Values)
+	a.ledger.WireBytes += uint64(m.ValueBits/8) * uint64(m.Values)
 }
 
 // ringShare is the number of values that agent i sends in a ring all-reduce of d values over n agents: in each of the two phases all
@@ -338,7 +341,7 @@ func (a *agent) letGo() {
 	for _, b := range a.heard {
 		b.Release()
 	}
-	a.own, a.heard = a.own[:0], a.heard[:0]
+	a.own, a.heard, a.short = a.own[:0], a.heard[:0], a.short[:0]
 	if a.taken {
 		a.loader.Release(a.batch)
 		a.taken = false

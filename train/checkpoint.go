@@ -123,6 +123,9 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, dev device.Device, sv savi
 	}); err != nil {
 		return err
 	}
+	if err := failureOf(dev); err != nil {
+		return err
+	}
 	m.SHA256 = hex.EncodeToString(h.Sum(nil))
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"fspda/internal/spelling"
 )
 
 // Config is everything a person can say of a run. The yaml tag is the key in a file and, with dashes, the name of the flag; help
@@ -82,6 +83,7 @@ type Config struct {
 	Edges     string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), full, ..."`
 	Mask      string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
 	Density   float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
+	Wire      string  `yaml:"wire" help:"how the values of an exchange travel: fp32, fp16 or bf16, to which both ends round them"`
 	Partition string  `yaml:"partition" help:"data split: shuffled, sorted, by-class, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
 	Objective string  `yaml:"objective" help:"weights of the agents in the objective: agents (equal) or samples (by shard size)"`
 	Batch     int     `yaml:"batch" help:"examples per agent and iteration"`
@@ -89,7 +91,8 @@ type Config struct {
 	Sampling  string  `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
 	Seed      uint64  `yaml:"seed" help:"seed of every random choice"`
 
-	Device       string  `yaml:"device" help:"auto or cpu"`
+	Device       string  `yaml:"device" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda, or cuda:N for GPU N; fspda devices tells what is there"`
+	Precision    string  `yaml:"precision" help:"of networks on a GPU: fp32, or tf32, which rounds the factors of matrix products and convolutions to 10 bits"`
 	EvalPoints   int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
 	EvalEpochs   float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0 leaves eval_points to say it"`
 	Metrics      string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
@@ -117,9 +120,9 @@ func Default() Config {
 		Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true},
 		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
 		Weights: "constant", Order: "cta", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5,
-		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Partition: "dirichlet-equal(0.3)",
+		Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Wire: "fp32", Partition: "dirichlet-equal(0.3)",
 		Objective: "agents", Batch: 64, Accum: 1, Sampling: "epochs", Seed: 1,
-		Device: "auto", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2, Recompute: "none",
+		Device: "auto", Precision: "fp32", EvalPoints: 20, Metrics: "auto", BN: bnPooled, BNBatches: 200, Accounting: "shared-seed", Checkpoint: 60, Keep: 2, Recompute: "none",
 	}
 }
 
@@ -184,15 +187,7 @@ func Keys() []string {
 }
 
 // Nearest returns the name most like the wrong one, or "" where none is near.
-func Nearest(wrong string, names []string) string {
-	best, at := "", 1+max(2, len(wrong)/3)
-	for _, n := range names {
-		if d := levenshtein.ComputeDistance(wrong, n); d < at {
-			best, at = n, d
-		}
-	}
-	return best
-}
+func Nearest(wrong string, names []string) string { return spelling.Nearest(wrong, names) }
 
 // Parse reads YAML over c: keys that the text does not name keep their values. A key that does not exist is an error that names
 // the nearest one that does. The name is that of the file, for messages.

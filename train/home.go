@@ -100,6 +100,9 @@ func (h *Home) fill(dir string, s *Setup, r *run, sn *snapshot, wall float64) (e
 	}); err != nil {
 		return err
 	}
+	if err := failureOf(r.dev); err != nil {
+		return err
+	}
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	lines := sha256.Sum256(sn.lines)
 	m.LinesSHA256 = hex.EncodeToString(lines[:])

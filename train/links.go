@@ -89,13 +89,13 @@ func (n route) losses(seed uint64, t, from, to int) float64 {
 	return math.Floor(math.Log(1-s.Float64()) / math.Log(n.loss))
 }
 
-// allReduce is the time of a ring all-reduce of d float32 values, in the order of the agents' numbers: 2(n-1) steps in which everybody sends
+// allReduce is the time of a ring all-reduce of d values of so many bits, in the order of the agents' numbers: 2(n-1) steps in which everybody sends
 // a chunk of ceil(d/n) values to the next one, and which all wait for the slowest link of the ring. A loss costs what it costs on average.
-func (l *Links) allReduce(d int) float64 {
+func (l *Links) allReduce(d, width int) float64 {
 	if l.n == 1 {
 		return 0
 	}
-	bits := 32 * float64((d+l.n-1)/l.n)
+	bits := float64(width) * float64((d+l.n-1)/l.n)
 	slowest := 0.0
 	for i := range l.n {
 		n := l.route(i, (i+1)%l.n)
@@ -168,7 +168,7 @@ type clock struct {
 func newClock(s *Setup, id int) *clock {
 	c := &clock{port: port{id: id, net: s.Links, seed: s.Config.Seed}}
 	if s.Collective {
-		c.whole = s.Links.allReduce(s.Dim)
+		c.whole = s.Links.allReduce(s.Dim, s.wire().Bits())
 	}
 	return c
 }

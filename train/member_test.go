@@ -31,7 +31,7 @@ func (w *crew) member(ctx context.Context, rank int, ready func(address string))
 	for _, f := range s.Identity(m.Sizes()) {
 		id = append(id, nats.Field{Name: f[0], Value: f[1]})
 	}
-	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(),
+	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), Wire: s.wire(),
 		Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != ""}
 	if rank != Collector {
 		o.Server.Join = []string{w.join}

@@ -260,7 +260,7 @@ func (a *agent) messageBits(vectors []device.Vector) float64 {
 		values += v.Len()
 	}
 	if a.pk.codec == nil {
-		return 32 * float64(values)
+		return float64(a.run.setup.wire().Bits()) * float64(values)
 	}
 	var one dist.Ledger
 	one.Send(a.describe(values, vectors[0].Len()))

@@ -96,7 +96,7 @@ func (sn *snapshot) record(dev device.Device) ([]byte, error) {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 		}
 	}
-	return b, nil
+	return b, failureOf(dev)
 }
 
 // readRecord reads a snapshot into sn, or returns the note that the record is.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fspda/data"
@@ -94,7 +95,10 @@ func (c Config) Check() error {
 	oneOf("bn", c.BN, bnPooled, bnRecalibrate, bnLocal)
 	oneOf("recompute", c.Recompute, "none", "blocks")
 	oneOf("accounting", c.Accounting, "shared-seed", "packed", "reference")
-	oneOf("device", c.Device, "auto", "cpu")
+	if !isDevice(c.Device) {
+		bad("device", fmt.Sprintf("%q", c.Device), "expected auto, cpu, cuda, or cuda:N with N from 0 on")
+	}
+	oneOf("precision", c.Precision, "fp32", "tf32")
 	atLeast("iterations", c.Iterations, 1)
 	atLeast("agents", c.Agents, 1)
 	atLeast("batch", c.Batch, 1)
@@ -117,6 +121,7 @@ func (c Config) Check() error {
 	inRange("beta", c.Beta, c.Beta >= 0, "0 or more")
 	inRange("gamma", c.Gamma, true, "a finite number")
 	inRange("theta", c.Theta.V, true, "a finite number, or auto")
+	oneOf("wire", c.Wire, string(dist.FP32), string(dist.FP16), string(dist.BF16))
 	oneOf("norms", c.Norms, "tensor", "flat")
 	oneOf("swarm", c.Swarm, "nonblocking", "blocking")
 	oneOf("initiator", c.Initiator, "global", "degree")
@@ -146,6 +151,16 @@ func (c Config) Check() error {
 	inRange("warmup", c.Warmup, c.Warmup >= 0, "0 or more epochs")
 	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint == 0 || c.Checkpoint >= 1e-3 && c.Checkpoint <= 1e9, "0, or 0.001 to 1e9 seconds")
 	return errors.Join(errs...)
+}
+
+// isDevice tells whether a name is that of a device, which need not be there.
+func isDevice(name string) bool {
+	kind, number, numbered := strings.Cut(name, ":")
+	if !numbered {
+		return kind == "auto" || kind == "cpu" || kind == "cuda"
+	}
+	_, err := strconv.ParseUint(number, 10, 16)
+	return kind == "cuda" && err == nil
 }
 
 // Resolve builds everything the configuration names and checks that it fits together: names, the split, batch against shard, the
@@ -240,7 +255,7 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.network(), s.clocks(), s.checkLive())
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.network(), s.clocks(), s.checkLive())
 }
 
 // mix makes the fixed matrix W of an algorithm that averages with it.

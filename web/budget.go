@@ -9,7 +9,7 @@ import (
 
 // What things cost besides the work of the handler, in processor time: what the net package and the kernel take, with some to spare.
 const (
-	costOfConnection = 60 * time.Microsecond // to accept it, and to close it again
+	costOfConnection = 60 * time.Microsecond  // to accept it, and to close it again
 	costOfRequest    = 100 * time.Microsecond // to read it and to answer
 	costOfEvent      = 20 * time.Microsecond  // to write one into a stream
 	costOfBytes      = time.Microsecond       // for each KiB that is sent

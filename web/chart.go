@@ -31,14 +31,14 @@ const (
 // charts are the pictures of a run.
 var charts = []chart{
 	{id: "training_loss", title: "Training loss", yTitle: "loss over the whole training set", yScale: automatic, label: plainLabel, value: fourDigits,
-		curves: []curve{{"train_loss_worst", "worst agent"}, {"train_loss_avg", "mean model"}}},
+		curves: []curve{{"train_loss_avg", "mean model"}, {"train_loss_worst", "worst agent"}}},
 	{id: "test_accuracy", title: "Test accuracy", yTitle: "correct on the test set", label: percentLabel, value: percent,
-		curves: []curve{{"test_acc_avg", "mean model"}, {"test_acc_mean", "mean of agents"}, {"test_acc_min", "worst agent"}},
+		curves: []curve{{"test_acc_avg", "mean model"}, {"test_acc_min", "worst agent"}, {"test_acc_mean", "mean of agents"}},
 		band:   [2]string{"test_acc_min", "test_acc_max"}},
 	{id: "consensus_error", title: "Consensus error", yTitle: "squared distance to mean model", yScale: logarithmic, label: plainLabel, value: fourDigits,
 		curves: []curve{{"consensus", "sum over agents"}, {"consensus_max", "farthest agent"}}},
 	{id: "gradient_norm", title: "Squared gradient norm", yTitle: "whole training loss", yScale: logarithmic, label: plainLabel, value: fourDigits,
-		curves: []curve{{"grad_sq_worst", "worst agent"}, {"grad_sq_avg", "mean model"}}},
+		curves: []curve{{"grad_sq_avg", "mean model"}, {"grad_sq_worst", "worst agent"}}},
 }
 
 func fourDigits(v float64) string { return significant(v, 4) }

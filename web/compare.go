@@ -219,6 +219,24 @@ func (c *Comparison) of(p *Panel) []*Curve {
 	return out
 }
 
+// DropEmpty takes away the panels that would show no curve, as those of a metric that none of the runs measured; one panel stays.
+func (c *Comparison) DropEmpty() {
+	all := c.Panels
+	c.Panels = slices.DeleteFunc(slices.Clone(all), func(p Panel) bool { return !c.shows(&p) })
+	if len(c.Panels) == 0 && len(all) > 0 {
+		c.Panels = all[:1]
+	}
+}
+
+// shows says whether a panel has something to draw.
+func (c *Comparison) shows(p *Panel) bool {
+	some := false
+	for _, cu := range c.of(p) {
+		eachPoint(cu, p, strings.HasPrefix(p.X, "bits"), func(float64, float64) { some = true })
+	}
+	return some
+}
+
 // eachPoint visits what the axes can show of a curve.
 func eachPoint(cu *Curve, p *Panel, logX bool, visit func(x, y float64)) {
 	ax, ay := axis{log: logX}, axis{log: p.Log}

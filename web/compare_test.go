@@ -32,6 +32,19 @@ func comparison() *Comparison {
 	}
 }
 
+func TestDropEmpty(t *testing.T) {
+	c := comparison()
+	c.DropEmpty()
+	if len(c.Panels) != 2 || c.Panels[1].Group != "ii" {
+		t.Errorf("left are %+v, want the two panels of the loss: nothing has a consensus", c.Panels)
+	}
+	c.Panels = []Panel{{Column: "grad_sq_worst", X: "iteration"}, {Column: "consensus", X: "epoch"}}
+	c.DropEmpty()
+	if len(c.Panels) != 1 || c.Panels[0].Column != "grad_sq_worst" {
+		t.Errorf("left are %+v, want the first: a picture shows that there is nothing", c.Panels)
+	}
+}
+
 func TestComparisonPictures(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "figure")
 	c := comparison()

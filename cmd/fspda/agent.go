@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
-	"fspda/cpu"
 	"fspda/device"
 	"fspda/dist"
 	"fspda/dist/nats"
@@ -38,7 +37,9 @@ type agentFlags struct {
 	insecure  bool
 	packing   string
 	direct    string
+	metrics   string
 	leash     bool
+	weather   string
 
 	pack nats.Packing
 	tls  nats.Credentials
@@ -84,10 +85,13 @@ only.`,
 	fs.BoolVar(&f.insecure, "insecure", false, "no certificates: on one machine only")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.StringVar(&f.direct, "direct", "auto", "HOST:PORT where others bring messages above 1 MB by a gRPC stream; auto is any free port beside --listen, off sends all over NATS")
+	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	fs.BoolVar(&f.leash, "leash", false, "stop when the standard input ends")
-	_ = fs.MarkHidden("leash") // of fspda up
+	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
+	_ = fs.MarkHidden("leash")   // of fspda up
+	_ = fs.MarkHidden("weather") // of tests
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, restore := noticed(cmd.Context())
 		defer restore()
@@ -118,20 +122,29 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	if c.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	}
-	host := cpu.New(cpu.Threads(max(1, cmp.Or(c.Threads, runtime.NumCPU()))))
-	defer host.Close()
-	dev := device.Device(host)
+	dev, err := openEngine(c, max(1, cmp.Or(c.Threads, runtime.NumCPU())))
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
 	set, err := openData(c)
 	if err != nil {
 		return err
 	}
-	s, m, err := resolveAgent(c, set, dev)
+	s, m, err := resolveAgent(c, set, dev.Device)
 	if err != nil {
 		return err
 	}
 	show := newShow(f.trainFlags, s, m.Name(), stdout, stderr)
 	defer show.close()
-	show.log = show.log.With(zap.String("run", f.run), zap.Int("rank", f.rank))
+	show.engine = dev.String()
+	watch := train.NewWatch(s.Config.Agents)
+	show.log = withIteration(show.log, watch, f.rank).With(zap.String("run", f.run), zap.Int("rank", f.rank))
+	eye, err := openObservatory(f.metrics, f.run, f.rank)
+	if err != nil {
+		return err
+	}
+	defer eye.close()
 	home, err := train.OpenHome(f.out, f.rank)
 	if err != nil {
 		return err
@@ -148,19 +161,20 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 		}
 		show.begin(f.out)
 	}
-	node, err := f.open(s, m, dev, show.log)
+	node, err := f.open(s, m, dev.Device, show.log)
 	if err != nil {
 		return err
 	}
 	defer node.Close()
+	eye.begin(watch, node, show.log)
 	show.log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", f.join), zap.Int("agents", c.Agents))
-	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step,
+	res, err := train.Run(ctx, s, train.Options{Device: dev.Device, Model: m, Folder: folder, Log: show.log, Watch: watch, OnRow: show.row, OnStep: show.step,
 		Member: &train.Member{Rank: f.rank, Network: node, Home: home}})
 	show.close()
 	if err != nil {
 		return err
 	}
-	return f.conclude(s, folder, res, dev, show)
+	return f.conclude(s, folder, res, dev.Device, show)
 }
 
 // conclude ends the process as the run ended. Agent 0 writes what the run leaves behind.
@@ -313,8 +327,8 @@ func loopback(host string) bool {
 
 // open joins the network.
 func (f *agentFlags) open(s *train.Setup, m *model.Engine, dev device.Device, log *zap.Logger) (*nats.Node, error) {
-	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), URL: f.cluster,
-		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, TLS: f.tls,
+	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), Wire: dist.Values(s.Config.Wire), URL: f.cluster,
+		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls,
 		Door: nats.Door{Listen: f.direct, Advertise: f.doorHost()}, Log: log}
 	o.Identity = []nats.Field{{Name: "run", Value: f.run}, {Name: "version", Value: version()}}
 	for _, id := range s.Identity(m.Sizes()) {

@@ -92,8 +92,11 @@ func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) 
 	if err := c.Check(); err != nil {
 		return bench.StepOptions{}, err
 	}
-	dev := device.Device(cpu.New())
-	s, m, err := prepare(c, dev)
+	dev, err := openEngine(c, 1)
+	if err != nil {
+		return bench.StepOptions{}, err
+	}
+	s, m, err := prepare(c, dev.Device)
 	if err != nil {
 		return bench.StepOptions{}, err
 	}
@@ -101,7 +104,7 @@ func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) 
 	if err != nil {
 		return bench.StepOptions{}, err
 	}
-	return bench.StepOptions{Setup: s, Device: dev, Model: m, FLOPs: code.Code().FLOPs, Products: func() func() { return products(code.Code()) }, Each: each}, nil
+	return bench.StepOptions{Setup: s, Device: dev.Device, Model: m, FLOPs: code.Code().FLOPs, Products: func() func() { return products(code.Code()) }, Each: each}, nil
 }
 
 // products makes random factors of all matrix products of a plan, and returns what does them.

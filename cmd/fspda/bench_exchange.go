@@ -69,7 +69,7 @@ func (f exchangeFlags) run(ctx context.Context) (r bench.ExchangeReport, err err
 		{Name: "agents, all over NATS", Open: func(ctx context.Context, size int) (func() error, func(), error) {
 			return openPair(ctx, size/4, nats.Door{})
 		}},
-		bench.BareNATS(), bench.BareGRPC(),
+		bench.BareNATS(), bench.BareGRPC(), bench.TunedGRPC(),
 	}})
 }
 

@@ -18,8 +18,8 @@ func TestBenchExchange(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 7 {
-		t.Fatalf("%d rows, expected four ways for 64 bytes and three for 1.2 MB:\n%s", len(r.Rows), stdout)
+	if len(r.Rows) != 9 {
+		t.Fatalf("%d rows, expected five ways for 64 bytes and four for 1.2 MB:\n%s", len(r.Rows), stdout)
 	}
 	for _, row := range r.Rows {
 		if row.Median <= 0 || row.Low > row.Median || row.High < row.Median || row.Count < 5 {

@@ -15,21 +15,20 @@ import (
 	"golang.org/x/term"
 
 	"fspda/bench"
-	"fspda/cpu"
 	"fspda/data"
 	"fspda/device"
 	"fspda/train"
 	"fspda/web"
 )
 
-// opener opens many runs on one device, and each data set once.
+// opener opens many runs, and each device and each data set once.
 type opener struct {
-	dev  device.Device
+	devs engines
 	mu   sync.Mutex
 	sets map[string]*data.Set
 }
 
-func newOpener() *opener { return &opener{dev: cpu.New(), sets: map[string]*data.Set{}} }
+func newOpener() *opener { return &opener{sets: map[string]*data.Set{}} }
 
 // open resolves a configuration.
 func (o *opener) open(c train.Config) (*train.Setup, train.Model, device.Device, error) {
@@ -40,11 +39,15 @@ func (o *opener) open(c train.Config) (*train.Setup, train.Model, device.Device,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s, m, err := resolve(c, set, o.dev)
+	dev, err := o.devs.get(c)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return s, m, o.dev, nil
+	s, m, err := resolve(c, set, dev.Device)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return s, m, dev.Device, nil
 }
 
 func (o *opener) set(c train.Config) (*data.Set, error) {

@@ -111,7 +111,7 @@ func TestWebChangesNothing(t *testing.T) {
 	if events["rows"] == 0 || events["frame"] == 0 || events["agents"] == 0 {
 		t.Errorf("the readers heard of %v", events)
 	}
-	if metrics(t, seen) != metrics(t, filepath.Join(dir, "alone")) {
+	if metricRows(t, seen) != metricRows(t, filepath.Join(dir, "alone")) {
 		t.Error("another run")
 	}
 }

@@ -99,8 +99,17 @@ func countOf(s images.Source) int {
 	return s.Len()
 }
 
+// checkReport is what `fspda data check` says of an intact set.
+type checkReport struct {
+	Path   string `json:"path"`
+	Intact bool   `json:"intact"`
+	Bytes  int64  `json:"bytes"`
+	Files  int    `json:"files"`
+}
+
 func newDataCheck() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Verify every byte of a packed set",
 		Args:  onePath,
@@ -122,8 +131,14 @@ func newDataCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0], size(uint64(m.Bytes())), len(m.Train.Shards)+len(m.Test.Shards))
-			return nil
+			files := len(m.Train.Shards) + len(m.Test.Shards)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), checkReport{args[0], true, m.Bytes(), files})
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0], size(uint64(m.Bytes())), files)
+			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }

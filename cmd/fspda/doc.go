@@ -17,6 +17,8 @@
 //	fspda bench step       what an iteration costs, against this machine's matrix product
 //	fspda bench network    what a gradient of a network costs: images a second, memory, kernels
 //	fspda bench kernels    what each kernel reaches, against multiply-adds or a copy
+//	fspda devices          GPUs, their libraries, and what is missing of them
+//	fspda selftest         whether a device computes what it should
 //
 // Exit status: 0 done; 1 something failed; 2 bad input, and nothing was begun or what was begun can be resumed; 3 the run diverged;
 // 130 stopped by Ctrl-C or SIGTERM after leaving a checkpoint.

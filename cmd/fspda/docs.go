@@ -17,6 +17,7 @@ import (
 
 func newDocs() *cobra.Command {
 	var listen string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "docs [PAGE]",
 		Short: "Read the manual, which is in the program",
@@ -34,16 +35,24 @@ func newDocs() *cobra.Command {
 			case listen != "":
 				return serveDocs(cmd.Context(), listen, cmd.OutOrStdout())
 			case len(args) == 0:
-				return listPages(cmd.OutOrStdout())
+				return listPages(cmd.OutOrStdout(), asJSON)
 			}
 			return printPage(cmd.OutOrStdout(), args[0])
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "HOST:PORT to serve the manual at; without a host this machine alone, port 0 is a free one")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list of pages as JSON")
 	return cmd
 }
 
-func listPages(w io.Writer) error {
+func listPages(w io.Writer, asJSON bool) error {
+	if asJSON {
+		list := []map[string]string{}
+		for _, p := range docs.Pages() {
+			list = append(list, map[string]string{"page": p.Name, "title": p.Title})
+		}
+		return printJSON(w, list)
+	}
 	for _, p := range docs.Pages() {
 		if _, err := fmt.Fprintf(w, "%-18s %s\n", p.Name, p.Title); err != nil {
 			return err

@@ -33,6 +33,7 @@ type figureFlags struct {
 	set        []string
 	quiet      bool
 	noTime     bool
+	json       bool
 }
 
 func newFigure() *cobra.Command {
@@ -76,6 +77,7 @@ it so that the figure keeps its shape, by the rules of docs/figures.md.`,
 	fs.StringArrayVar(&f.set, "set", nil, "key=value over the configuration of every run; may be repeated")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.noTime, "no-time", false, "list: do not measure how long each figure takes")
+	fs.BoolVar(&f.json, "json", false, "print the list, or the table of the figure, as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.jobs < 1 {
 			return &usageError{fmt.Sprintf("--jobs is %d, expected at least 1", f.jobs)}
@@ -159,8 +161,13 @@ func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr i
 	if err := drawFigure(fig, made, folder, f); err != nil {
 		return errors.Join(playErr, err)
 	}
-	if playErr != nil || f.quiet {
+	switch {
+	case playErr != nil:
 		return playErr
+	case f.json:
+		return tableOf(f.accounting, made).WriteJSON(stdout)
+	case f.quiet:
+		return nil
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "table.md"))
 	if err != nil {
@@ -201,7 +208,11 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 	if err := (&web.Comparison{Title: title, Caption: caption, Panels: append(panels, bits...), Curves: curves}).WritePage(filepath.Join(folder, "figure.html")); err != nil {
 		return err
 	}
-	return writeTable(folder, &bench.Table{Accounting: f.accounting, Levels: bench.Milestones, Outcomes: made})
+	return writeTable(folder, tableOf(f.accounting, made))
+}
+
+func tableOf(accounting string, made []*bench.Outcome) *bench.Table {
+	return &bench.Table{Accounting: accounting, Levels: bench.Milestones, Outcomes: made}
 }
 
 // panel names the columns of a panel. Check has seen that they exist.
@@ -263,26 +274,48 @@ func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFl
 	return err
 }
 
+// figureLine is what is said of a figure.
+type figureLine struct {
+	Number   int      `json:"number"`
+	ID       string   `json:"id"`
+	Title    string   `json:"title"`
+	Runs     []string `json:"runs"`
+	Expected string   `json:"expected"`
+	Seconds  *float64 `json:"seconds"` // on this machine; null where it was not asked for, or cannot be known
+	time     string   // the same for people; empty where it was not asked for
+}
+
 func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
 	all, err := bench.Figures()
 	if err != nil {
 		return err
 	}
+	lines := []figureLine{}
 	for _, fig := range all {
-		fmt.Fprintf(stdout, "%d  %s: %s\n   runs: %s\n   expected: %s\n", fig.Number, fig.ID, fig.Title, strings.Join(fig.RunNames(), ", "), fig.About)
-		if err := f.tellTime(ctx, fig, stdout); err != nil {
+		line := figureLine{Number: fig.Number, ID: fig.ID, Title: fig.Title, Runs: fig.RunNames(), Expected: fig.About}
+		if err := f.timeOf(ctx, fig, &line); err != nil {
 			return err
 		}
+		lines = append(lines, line)
+		if !f.json {
+			fmt.Fprintf(stdout, "%d  %s: %s\n   runs: %s\n   expected: %s\n", line.Number, line.ID, line.Title, strings.Join(line.Runs, ", "), line.Expected)
+			if line.time != "" {
+				fmt.Fprintf(stdout, "   time%s\n", line.time)
+			}
+		}
 	}
-	fmt.Fprintf(stdout, "\nflavours: %s; 3 is a sketch\n", strings.Join(bench.FlavourNames, ", "))
-	return nil
+	if f.json {
+		return printJSON(stdout, lines)
+	}
+	_, err = fmt.Fprintf(stdout, "\nflavours: %s; 3 is a sketch\n", strings.Join(bench.FlavourNames, ", "))
+	return err
 }
 
-// tellTime says how long a figure takes on this machine.
-func (f *figureFlags) tellTime(ctx context.Context, fig *bench.Figure, stdout io.Writer) error {
+// timeOf finds out how long a figure takes on this machine.
+func (f *figureFlags) timeOf(ctx context.Context, fig *bench.Figure, line *figureLine) error {
 	switch {
 	case fig.Schedule != nil:
-		fmt.Fprintln(stdout, "   time: none, it draws step sizes")
+		line.time = ": none, it draws step sizes"
 		return nil
 	case f.noTime:
 		return nil
@@ -301,7 +334,7 @@ func (f *figureFlags) tellTime(ctx context.Context, fig *bench.Figure, stdout io
 		return errStopped
 	}
 	if bad := (*train.ConfigError)(nil); errors.As(err, &bad) && strings.HasPrefix(bad.Key, "data") {
-		fmt.Fprintln(stdout, "   time: not known without its data set; name the folder with --data-dir")
+		line.time = ": not known without its data set; name the folder with --data-dir"
 		return nil
 	}
 	if err != nil {
@@ -311,6 +344,6 @@ func (f *figureFlags) tellTime(ctx context.Context, fig *bench.Figure, stdout io
 	if f.scale.Share != 1 {
 		length = fmt.Sprintf(" at scale %g", f.scale.Share)
 	}
-	_, err = fmt.Fprintf(stdout, "   time on this machine%s: about %s\n", length, seconds(took))
-	return err
+	line.Seconds, line.time = &took, fmt.Sprintf(" on this machine%s: about %s", length, seconds(took))
+	return nil
 }

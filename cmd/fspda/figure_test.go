@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,5 +212,26 @@ func TestSweepAndCompare(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(runsFolder, "compare-1", name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// For programs: the list of figures and the pages of the manual as JSON.
+func TestListsAsJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var figures []figureLine
+	status, stdout, stderr := call(t, "figure", "list", "--no-time", "--json")
+	if err := json.Unmarshal([]byte(stdout), &figures); status != 0 || err != nil || len(figures) < 8 || figures[0].ID != "mnist-main" || len(figures[0].Runs) != 8 || figures[0].Seconds != nil {
+		t.Errorf("exit status %d, %v\n%s%s", status, err, stdout, stderr)
+	}
+	var pages []map[string]string
+	status, stdout, _ = call(t, "docs", "--json")
+	if err := json.Unmarshal([]byte(stdout), &pages); status != 0 || err != nil || pages[0]["page"] != "start" {
+		t.Errorf("exit status %d, %v\n%s", status, err, stdout)
+	}
+	if status, _, stderr := call(t, "runs", "prune", "--json"); status != exitBadInput || !strings.Contains(stderr, "--yes") {
+		t.Errorf("prune without --yes: exit status %d, %s", status, stderr)
+	}
+	if status, stdout, _ := call(t, "runs", "prune", "--json", "--yes"); status != 0 || stdout != "{\n  \"deleted\": []\n}\n" {
+		t.Errorf("prune: exit status %d, %s", status, stdout)
 	}
 }

@@ -68,7 +68,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newExport(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench())
+	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newExport(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench(), newDevices(), newSelftest())
 	return root
 }
 

@@ -27,7 +27,10 @@ import (
 
 // TestMain lets the test binary be the program itself, for tests that need a process of its own.
 func TestMain(m *testing.M) {
-	if os.Getenv("FSPDA_TEST_AS_PROGRAM") == "1" {
+	switch os.Getenv("FSPDA_TEST_AS_PROGRAM") {
+	case "briefly":
+		os.Exit(briefly(os.Args[1:]))
+	case "1":
 		if path := os.Getenv("FSPDA_TEST_PROFILE"); path != "" {
 			os.Exit(profiled(path))
 		}
@@ -146,14 +149,14 @@ func TestConfigReplays(t *testing.T) {
 	if status, stdout, stderr := call(t, "train", "-c", filepath.Join(first, "config.yaml"), "--out", second, "--quiet"); status != 0 || stdout+stderr != "" {
 		t.Fatalf("exit status %d, %s%s", status, stdout, stderr)
 	}
-	if a, b := metrics(t, first), metrics(t, second); a != b {
+	if a, b := metricRows(t, first), metricRows(t, second); a != b {
 		t.Errorf("not the same run:\n%s\n%s", a, b)
 	}
 }
 
 var wall = regexp.MustCompile(`"wall_s":[^,}]*`)
 
-func metrics(t *testing.T, dir string) string {
+func metricRows(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
@@ -379,7 +382,7 @@ func TestSignals(t *testing.T) {
 	if stops == 0 {
 		t.Error("it was never stopped in time")
 	}
-	if metrics(t, filepath.Join(dir, "whole")) != metrics(t, part) {
+	if metricRows(t, filepath.Join(dir, "whole")) != metricRows(t, part) {
 		t.Error("another run")
 	}
 }
@@ -437,7 +440,7 @@ func TestKill(t *testing.T) {
 	if killed == 0 {
 		t.Error("it was never killed in time")
 	}
-	if metrics(t, whole) != metrics(t, part) {
+	if metricRows(t, whole) != metricRows(t, part) {
 		t.Error("another run")
 	}
 	vectors := filepath.Join("checkpoints", fmt.Sprintf("iter-%09d", iterations), "agents.safetensors")

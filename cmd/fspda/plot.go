@@ -98,6 +98,7 @@ func plotTogether(runs []string, f plotFlags, out string) error {
 	}
 	sheet := func(title, name string, panels []web.Panel) error {
 		c := &web.Comparison{Title: title, Panels: panels, Across: 3, Curves: curves}
+		c.DropEmpty()
 		return c.WritePictures(filepath.Join(out, name), f.formats...)
 	}
 	return errors.Join(sheet(fmt.Sprintf("%d runs, against bits", len(runs)), "bits", bitsPanels(bitsColumn(f.accounting), []string{""})),

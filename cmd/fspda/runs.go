@@ -144,7 +144,12 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 	}
 	runs = slices.DeleteFunc(runs, func(r web.RunInfo) bool { return r.Status == "running" })
 	runs = runs[min(f.keep, len(runs)):]
-	if len(runs) == 0 {
+	switch {
+	case f.json && !f.yes:
+		return &usageError{"--json asks nothing: add --yes to delete the runs, or leave prune out to list them"}
+	case f.json:
+		return pruneAll(f.dir, runs, func(deleted []string) error { return printJSON(stdout, map[string][]string{"deleted": deleted}) })
+	case len(runs) == 0:
 		_, err := fmt.Fprintln(stdout, "nothing to delete")
 		return err
 	}
@@ -156,16 +161,27 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 			return err
 		}
 	}
+	return pruneAll(f.dir, runs, func(deleted []string) error {
+		for _, path := range deleted {
+			fmt.Fprintf(stdout, "deleted %s\n", path)
+		}
+		return nil
+	})
+}
+
+// pruneAll deletes runs and tells of those that it deleted, also where others could not be.
+func pruneAll(dir string, runs []web.RunInfo, tell func(deleted []string) error) error {
+	deleted := []string{}
 	var errs []error
 	for _, r := range runs {
-		path := filepath.Join(f.dir, filepath.FromSlash(r.Run))
+		path := filepath.Join(dir, filepath.FromSlash(r.Run))
 		if err := train.RemoveFolder(path); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		fmt.Fprintf(stdout, "deleted %s\n", path)
+		deleted = append(deleted, path)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, tell(deleted))...)
 }
 
 // confirm asks on a terminal. Elsewhere nobody can answer: --yes must be said.

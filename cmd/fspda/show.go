@@ -24,6 +24,7 @@ type show struct {
 	flags  trainFlags
 	setup  *train.Setup
 	model  string
+	engine string // what it computes on
 	stdout io.Writer
 	log    *zap.Logger
 
@@ -112,7 +113,7 @@ func (s *show) what() []string {
 	lines := []string{
 		fmt.Sprintf("%s, %s, d = %s", c.Algo, s.model, thousands(uint64(s.setup.Dim))),
 		fmt.Sprintf("%d agents, %s data%s, %s", c.Agents, c.Data, decoded(s.setup.Set), c.Partition),
-		fmt.Sprintf("%d threads, %d an agent", s.setup.Threads, agentThreads(c)),
+		fmt.Sprintf("%s, %d threads, %d an agent", s.engine, s.setup.Threads, agentThreads(c)),
 	}
 	if !s.setup.Collective {
 		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask, percent(s.setup.Mask.Density())))

@@ -23,6 +23,7 @@ type sweepFlags struct {
 	jobs    int
 	threads int
 	quiet   bool
+	json    bool
 }
 
 // mostCurves is how many of the best runs a sweep draws.
@@ -65,6 +66,7 @@ done is kept and what is unfinished goes on when the same command runs again.`,
 	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
+	fs.BoolVar(&f.json, "json", false, "print the ranking as JSON")
 	return cmd
 }
 
@@ -102,7 +104,10 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 	if err := overlay(title, []string{"Judged by the " + s.Budget() + "."}, best, s.Accounting, f.out, "sweep"); err != nil {
 		return err
 	}
-	if f.quiet {
+	switch {
+	case f.json:
+		return printJSON(stdout, s.Lines(ranked))
+	case f.quiet:
 		return nil
 	}
 	_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\nbest: fspda train -c %s\n", s.Metric, s.Budget(), md.String(), filepath.Join(ranked[0].Folder, "config.yaml"))
@@ -208,5 +213,6 @@ func overlay(title string, caption []string, made []*bench.Outcome, accounting, 
 	if slices.ContainsFunc(made, (*bench.Outcome).Timed) {
 		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
 	}
+	c.DropEmpty()
 	return errors.Join(c.WritePictures(filepath.Join(folder, name)), c.WritePage(filepath.Join(folder, name+".html")))
 }

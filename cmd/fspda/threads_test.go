@@ -16,7 +16,7 @@ func TestThreadsChangeNoMetric(t *testing.T) {
 		if status, _, stderr := call(t, args...); status != 0 || stderr != "" {
 			t.Fatalf("exit status %d, %s", status, stderr)
 		}
-		got := metrics(t, out)
+		got := metricRows(t, out)
 		if want == "" {
 			want = got
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"fspda/cpu"
 	"fspda/data"
 	"fspda/device"
 	"fspda/model"
@@ -154,15 +153,17 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if c.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	}
-	host := cpu.New(cpu.Threads(agentThreads(c)))
-	defer host.Close()
-	dev := device.Device(host)
-	s, m, err := prepare(c, dev)
+	dev, err := openEngine(c, agentThreads(c))
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	s, m, err := prepare(c, dev.Device)
 	if err != nil {
 		return err
 	}
 	if f.dry {
-		return dryRun(ctx, f, s, m, dev, stdout)
+		return dryRun(ctx, f, s, m, dev.Device, stdout)
 	}
 	if f.out == "" {
 		f.out = nextFree(runsFolder, s.Config.Algo+"-"+s.Config.Data)
@@ -178,19 +179,20 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	}
 	show := newShow(f, s, m.Name(), stdout, stderr)
 	defer show.close()
+	show.engine = dev.String()
 	for _, w := range s.Warnings {
 		show.log.Warn(w)
 	}
 	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
 	defer s.Set.Close() // read only: nothing to lose
 	if !f.quiet {
-		ahead, err := s.Forecast(ctx, dev, m, train.Standing(f.out))
+		ahead, err := s.Forecast(ctx, dev.Device, m, train.Standing(f.out))
 		if err != nil {
 			return errors.Join(err, folder.Close())
 		}
 		show.ahead = forecastLine(ahead)
 	}
-	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
+	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev.Device, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
 	if err != nil {
 		return errors.Join(err, folder.Close())
 	}
@@ -202,7 +204,7 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if err != nil {
 		return err
 	}
-	return conclude(f, s, folder, res, dev, show)
+	return conclude(f, s, folder, res, dev.Device, show)
 }
 
 // agentThreads is on how many cores an agent computes: one where there are as many agents as cores, else an equal share of all.

@@ -29,6 +29,7 @@ type upFlags struct {
 	packing  string
 	restarts int
 	async    bool
+	weather  string
 }
 
 func newUp() *cobra.Command {
@@ -56,6 +57,8 @@ its checkpoint.`,
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
 	fs.BoolVar(&f.async, "async", false, "agents wait for nobody: as --algo fspda-async --clock real")
+	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
+	_ = fs.MarkHidden("weather") // of tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -244,6 +247,9 @@ func (u *crew) arguments(rank int) []string {
 	}
 	if u.flags.json {
 		args = append(args, "--json")
+	}
+	if u.flags.weather != "" {
+		args = append(args, "--weather", u.flags.weather)
 	}
 	return args
 }

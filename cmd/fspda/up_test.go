@@ -77,7 +77,7 @@ func vectors(t *testing.T, dir string) string {
 // sameRun compares two run folders: all metrics but the clock's and the bytes that were really sent, and the vectors of every agent.
 func sameRun(t *testing.T, one, many string) {
 	t.Helper()
-	if a, b := wire.ReplaceAllString(metrics(t, one), ""), wire.ReplaceAllString(metrics(t, many), ""); a != b {
+	if a, b := wire.ReplaceAllString(metricRows(t, one), ""), wire.ReplaceAllString(metricRows(t, many), ""); a != b {
 		t.Errorf("other metrics:\n%s\n%s", a, b)
 	}
 	if vectors(t, one) != vectors(t, many) {

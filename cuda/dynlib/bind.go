@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unsafe"
 )
 
 // Bind sets every function variable of the struct that table points to, whose tag `sym:"name"` names a function of h. Fields that hold a
@@ -32,4 +33,18 @@ func Bind(table any, h *Handle) error {
 		return fmt.Errorf("%s (%s) lacks %s: want a newer one", h.Library.Name, h.Path, strings.Join(missing, ", "))
 	}
 	return nil
+}
+
+// escape is never set. It lets the compiler see a way for what At is given to stay, so that it lies in the heap, which does not move.
+var (
+	escape bool
+	stay   any
+)
+
+// At is the address of something, for [Call]. It stays where it is as long as the caller keeps it alive.
+func At[T any](p *T) uintptr {
+	if escape {
+		stay = p
+	}
+	return uintptr(unsafe.Pointer(p))
 }

@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s is not found", e.Library)
 	for i, a := range e.Attempts {
-		fmt.Fprintf(&s, "%s %s: %s", []string{":", ";"}[min(i, 1)], a.Path, a.Why)
+		fmt.Fprintf(&s, "%s %s: %s", []string{":", ";"}[min(i, 1)], a.Path, strings.TrimPrefix(a.Why, a.Path+": "))
 	}
 	if e.Hint != "" {
 		fmt.Fprintf(&s, ": %s", e.Hint)

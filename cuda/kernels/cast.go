@@ -8,7 +8,7 @@ import (
 var _ = define("cast.cu", "scaler_step s:p growth:f backoff:f largest:f interval:u")
 
 var _ = defineEach("cast.cu", shortElements,
-	"narrow_%s dst:p src:p n:l",
+	"narrow_%s dst:p src:p scaler:p n:l",
 	"widen_%s dst:p src:p scaler:p n:l",
 	"check_%s scaler:p g:p n:l",
 	"update_%s x:p lambda:p grad:p u:p shadow:p scaler:p alpha:f eta:f mu:f n:l",
@@ -49,12 +49,14 @@ func ReadScaler(b []byte) Scaler {
 // fours is the geometry of a thread for every four numbers.
 func fours(n int) Launch { return over((n + 3) / 4) }
 
-// Narrow rounds n numbers of float32 to an element of 16 bits.
-func Narrow(e Element, dst, src Address, n int) Call {
-	return call(e.name("narrow"), fours(n), dst, src, n)
+// Narrow rounds n numbers of float32 to an element of 16 bits, multiplied by the scale of a Scaler that is not 0: the gradient of the loss, where a
+// backward pass begins.
+func Narrow(e Element, dst, src, scaler Address, n int) Call {
+	return call(e.name("narrow"), fours(n), dst, src, scaler, n)
 }
 
-// Widen makes n numbers of 16 bits float32, divided by the scale of a Scaler that is not 0.
+// Widen makes n numbers of 16 bits float32, divided by the scale of a Scaler that is not 0: the gradients that come out. Where Check has
+// found something they are 0, so that whoever takes them stays where it is.
 func Widen(e Element, dst, src, scaler Address, n int) Call {
 	return call(e.name("widen"), fours(n), dst, src, scaler, n)
 }

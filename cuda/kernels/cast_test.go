@@ -76,6 +76,20 @@ func TestScaler(t *testing.T) {
 	}
 	raw, exact := short(h, kernels.F16, scaled)
 	x, l, u := numbers(2, n), numbers(3, n), numbers(4, n)
+	// What goes in is scaled, and what comes out is not, or nothing where something was found.
+	again, out := make([]byte, 2*n), make([]float32, n)
+	widened := make([]float32, n)
+	for i := range widened {
+		widened[i] = exact[i] / 1024
+	}
+	h.run(kernels.Narrow(kernels.F16, at(h, again), at(h, g), at(h, scaler), n), kernels.Widen(kernels.F16, at(h, out), at(h, again), at(h, scaler), n))
+	sameBits(t, "gradient of the loss", long(h, kernels.F16, again), exact)
+	sameBits(t, "gradient", out, widened)
+	over := kernels.Scaler{Scale: 1024, Found: true}.Bytes()
+	again[1] |= 0x7c
+	h.run(kernels.Widen(kernels.F16, at(h, out), at(h, again), at(h, over), n))
+	sameBits(t, "gradient where something was found", out, make([]float32, n))
+
 	shadow := make([]byte, 2*n)
 	run := func(raw []byte) (xs, us []float32) {
 		gx, px := copied(h, x)

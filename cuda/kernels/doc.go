@@ -6,12 +6,16 @@
 // cuLaunchKernel wants is an array with the addresses of the slots. Addresses are those of the device. Sizes are int32, and int64 ("l")
 // where they may exceed 2³¹.
 //
-// Results have the bits of fspda/cpu wherever the source says so, which is everywhere but in batch normalisation: products and sums are
-// rounded one by one (units are compiled with --fmad=false), and sums whose order matters are added in the order of the CPU's. Masks have the bits of
-// fspda/dist. Nothing depends on the number of multiprocessors, so a run repeats on any GPU.
+// In float32 results have the bits of fspda/cpu, but for batch normalisation with the statistics of its batch, a smoothed loss (not its
+// gradient), and products on tensor cores: products and sums are rounded one by one (units are compiled with --fmad=false), and sums whose order matters
+// are added in the order of the CPU's, matrix products ([Gemm]) too. Masks have the bits of fspda/dist. Nothing depends on the number of
+// multiprocessors, so a run repeats on any GPU.
+//
+// A [Fleet] is the small-network regime: all agents of a GPU compute their gradients in as many launches as one of them would need.
 //
 // The package hostrun below runs the same sources on the host, without a GPU; tests compare them with the CPU engine. [Call] is what
 // both take.
 //
-// Where to look next: kernel.go for the table, vector.go and src/vector.cu for the operations of device.Device.
+// Where to look next: kernel.go for the table; vector.go and src/vector.cu for the operations of device.Device, mask.go for masks, norm.go for batch
+// normalisation, cast.go for 16 bits and the loss scale, fleet.go for agents that compute together.
 package kernels

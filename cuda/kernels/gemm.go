@@ -8,6 +8,12 @@ const (
 	bytesOperands = "bytes:p rows:p scale:f shift:f "
 )
 
+const (
+	gemmNTBytes = bytesOperands + "b_list:p b:p b_offset:l c_list:p c:p c_offset:l with_list:p with:p with_offset:l m:i n:i k:i then:i factor:f"
+	gemmTNBytes = "a_list:p a:p a_offset:l " + bytesOperands + "c_list:p c:p c_offset:l with_list:p with:p with_offset:l " +
+		"sums_list:p sums:p sums_offset:l m:i n:i k:i then:i factor:f"
+)
+
 var _ = define("gemm.cu",
 	"gemm_nt_32 "+gemmOperands,
 	"gemm_nn_32 "+gemmOperands,
@@ -15,9 +21,13 @@ var _ = define("gemm.cu",
 	"gemm_nt_64 "+gemmOperands,
 	"gemm_nn_64 "+gemmOperands,
 	"gemm_tn_64 "+gemmOperands,
-	"gemm_nt_bytes "+bytesOperands+"b_list:p b:p b_offset:l c_list:p c:p c_offset:l with_list:p with:p with_offset:l m:i n:i k:i then:i factor:f",
-	"gemm_tn_bytes a_list:p a:p a_offset:l "+bytesOperands+"c_list:p c:p c_offset:l with_list:p with:p with_offset:l sums_list:p sums:p sums_offset:l "+
-		"m:i n:i k:i then:i factor:f",
+	"gemm_nt_tf32 "+gemmOperands,
+	"gemm_nn_tf32 "+gemmOperands,
+	"gemm_tn_tf32 "+gemmOperands,
+	"gemm_nt_bytes "+gemmNTBytes,
+	"gemm_nt_bytes_tf32 "+gemmNTBytes,
+	"gemm_tn_bytes "+gemmTNBytes,
+	"gemm_tn_bytes_tf32 "+gemmTNBytes,
 )
 
 // Operand is a matrix of each agent, Offset numbers into a vector of the agent's. List is where the vectors' addresses lie in device
@@ -60,6 +70,7 @@ type Gemm struct {
 	With    Operand // what Then looks at
 	Factor  float32
 	Sums    Operand // form tn: the column sums of A, if wanted: the gradient of a bias
+	TF32    bool    // round the factors to tf32 and use tensor cores, on GPUs from sm_80 on; the others take float32
 }
 
 // largeFrom is how many blocks of 64×64 elements fill any GPU: with fewer, blocks of 32×32 spread better.
@@ -73,33 +84,45 @@ func (g Gemm) side() int {
 	return 32
 }
 
+// shape is the side of a block's part of C, its threads, and the kernel.
+func (g Gemm) shape() (side, threads int, name string) {
+	side = g.side()
+	threads, name = side*side/16, fmt.Sprintf("gemm_%s_%d", g.Form, side)
+	if g.Bytes != nil {
+		name = fmt.Sprintf("gemm_%s_bytes", g.Form)
+	}
+	switch {
+	case g.TF32 && g.Bytes != nil:
+		return 64, 128, name + "_tf32"
+	case g.TF32:
+		return 64, 128, fmt.Sprintf("gemm_%s_tf32", g.Form)
+	}
+	return side, threads, name
+}
+
 // Call makes the products.
 func (g Gemm) Call() Call {
-	side := g.side()
+	if g.Bytes != nil && g.Form == "nn" {
+		panic("kernels: a product of bytes of form nn, want nt or tn")
+	}
+	side, threads, name := g.shape()
 	l := Launch{Grid: [3]uint32{uint32((g.N + side - 1) / side), uint32((g.M + side - 1) / side), uint32(g.Agents)},
-		Block: [3]uint32{uint32(side * side / 16), 1, 1}}
+		Block: [3]uint32{uint32(threads), 1, 1}}
 	var args []any
 	operand := func(o Operand) { args = append(args, o.List, o.At, o.Offset) }
-	name := fmt.Sprintf("gemm_%s_%d", g.Form, side)
-	coded := func() { args = append(args, g.Bytes.Bytes, g.Bytes.Rows, g.Bytes.Scale, g.Bytes.Shift) }
-	switch {
-	case g.Bytes == nil:
+	if g.Bytes != nil && g.Form == "nt" {
+		args = append(args, g.Bytes.Bytes, g.Bytes.Rows, g.Bytes.Scale, g.Bytes.Shift)
+	} else {
 		operand(g.A)
+	}
+	if g.Bytes != nil && g.Form == "tn" {
+		args = append(args, g.Bytes.Bytes, g.Bytes.Rows, g.Bytes.Scale, g.Bytes.Shift)
+	} else {
 		operand(g.B)
-	case g.Form == "nt":
-		name = "gemm_nt_bytes"
-		coded()
-		operand(g.B)
-	case g.Form == "tn":
-		name = "gemm_tn_bytes"
-		operand(g.A)
-		coded()
-	default:
-		panic("kernels: a product of bytes of form " + g.Form + ", want nt or tn")
 	}
 	operand(g.C)
 	operand(g.With)
-	if name != "gemm_nt_bytes" {
+	if g.Bytes == nil || g.Form != "nt" {
 		operand(g.Sums)
 	}
 	return call(name, l, append(args, g.M, g.N, g.K, int(g.Then), g.Factor)...)

@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"fspda/cuda/kernels"
@@ -20,7 +21,7 @@ func each(h *host, agents, n, offset int, seed uint64) ([][]float32, kernels.Ope
 }
 
 // shapes reach over one tile and over several, one chunk of products and several, in small and large blocks.
-var shapes = []struct{ agents, m, n, k int }{{2, 1, 1, 1}, {3, 33, 10, 100}, {1, 40, 65, 385}, {2, 16, 20, 784}, {1, 70, 7, 1153}}
+var shapes = []struct{ agents, m, n, k int }{{2, 1, 1, 1}, {3, 33, 10, 100}, {1, 9, 65, 385}, {1, 16, 9, 784}}
 
 // A forward and a backward pass through a dense layer have the CPU's bits.
 func TestGemmLayers(t *testing.T) {
@@ -77,9 +78,10 @@ func TestGemmLarge(t *testing.T) {
 	h := onHost(t)
 	const m, n, k = 1300, 1250, 3
 	for _, form := range []string{"nt", "nn", "tn"} {
-		a, pa := each(h, 1, m*k, 0, 1)
+		a, _ := each(h, 1, m*k, 0, 1)
 		b, pb := each(h, 1, n*k, 0, 2)
 		c, pc := each(h, 1, m*n, 0, 3)
+		pa := kernels.Operand{At: at(h, a[0])} // one agent needs no list
 		g := kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: form, A: pa, B: pb, C: pc}
 		if call := g.Call(); call.Kernel.Name != "gemm_"+form+"_64" {
 			t.Fatalf("%s for %d×%d", call.Kernel.Name, m, n)
@@ -124,4 +126,76 @@ func TestGemmBytes(t *testing.T) {
 		sameBits(t, "dW", dw[z], wantW)
 		sameBits(t, "db", db[z], wantB)
 	}
+}
+
+// rounded is a number of tf32.
+func rounded(v float32) float64 {
+	return float64(math.Float32frombits((math.Float32bits(v) + 0x1000) &^ 0x1fff))
+}
+
+// Products on tensor cores are those of numbers of tf32, but for the rounding of the sums.
+func TestGemmTF32(t *testing.T) {
+	h := onHost(t)
+	for _, s := range []struct{ agents, m, n, k int }{{2, 5, 3, 1}, {1, 70, 66, 50}, {3, 16, 10, 8}} {
+		m, n, k := s.m, s.n, s.k
+		for form, at3 := range map[string]func(i, j, p int) (int, int){
+			"nt": func(i, j, p int) (int, int) { return i*k + p, j*k + p },
+			"nn": func(i, j, p int) (int, int) { return i*k + p, p*n + j },
+			"tn": func(i, j, p int) (int, int) { return p*m + i, p*n + j },
+		} {
+			a, pa := each(h, s.agents, m*k, 0, 1)
+			b, pb := each(h, s.agents, n*k, 1, 11)
+			c, pc := each(h, s.agents, m*n, 0, 21)
+			sums, psums := each(h, s.agents, m, 0, 31)
+			g := kernels.Gemm{Agents: s.agents, M: m, N: n, K: k, Form: form, A: pa, B: pb, C: pc, TF32: true}
+			if form == "tn" {
+				g.Sums = psums
+			}
+			h.run(g.Call())
+			for z := range s.agents {
+				for i := range m {
+					for j := range n {
+						want, size := 0.0, 0.0
+						for p := range k {
+							x, y := at3(i, j, p)
+							v := rounded(a[z][x]) * rounded(b[z][y])
+							want, size = want+v, size+math.Abs(v)
+						}
+						if got := float64(c[z][i*n+j]); math.Abs(got-want) > float64(k+1)*0x1p-24*size {
+							t.Fatalf("%s of %v, agent %d: element %d, %d is %v, want %v", form, s, z, i, j, got, want)
+						}
+					}
+				}
+				if form == "tn" {
+					want, dw := make([]float32, m), make([]float32, m*n)
+					onCPUCall(t, device.LinearGradW, []int{k, m, n}, 0, [][]float32{b[z], a[z]}, [][]float32{dw, want})
+					sameBits(t, "column sums", sums[z], want)
+				}
+			}
+		}
+	}
+}
+
+// Bytes on tensor cores give what their numbers do.
+func TestGemmBytesTF32(t *testing.T) {
+	h := onHost(t)
+	const m, n, k, stored = 37, 12, 49, 90
+	batch := device.Batch{Bytes: randomBytes(stored * k), Rows: make([]int32, m), Scale: []float32{0.0127}, Shift: []float32{-0.42}, Y: make([]int32, m)}
+	for i := range batch.Rows {
+		batch.Rows[i] = int32(i * 7 % stored)
+	}
+	x := kernels.Operand{At: at(h, batch.Numbers(nil, k))}
+	coded := &kernels.Coded{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0], Shift: batch.Shift[0]}
+	_, w := each(h, 1, n*k, 0, 20)
+	_, dy := each(h, 1, m*n, 0, 30)
+	var y, dw [2][]float32
+	for i, b := range []*kernels.Coded{nil, coded} {
+		var py, pw kernels.Address
+		y[i], py = copied(h, make([]float32, m*n))
+		dw[i], pw = copied(h, make([]float32, n*k))
+		h.run(kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: "nt", A: x, Bytes: b, B: w, C: kernels.Operand{At: py}, TF32: true}.Call(),
+			kernels.Gemm{Agents: 1, M: n, N: k, K: m, Form: "tn", A: dy, B: x, Bytes: b, C: kernels.Operand{At: pw}, TF32: true}.Call())
+	}
+	sameBits(t, "y", y[1], y[0])
+	sameBits(t, "dW", dw[1], dw[0])
 }

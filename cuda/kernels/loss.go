@@ -3,7 +3,7 @@ package kernels
 import "math"
 
 var _ = define("loss.cu",
-	"softmax_cross_entropy row_loss:p dlogits:p logits:p labels:p bad:p m:i n:i s:d",
+	"softmax_cross_entropy row_loss:p dlogits:p logits:p labels:p bad:p rows:i m:i n:i apart:l s:d",
 	"score row_loss:p hits:p logits:p labels:p bad:p m:i n:i",
 	"score_sums sums:p loss:p hits:p",
 )
@@ -18,9 +18,15 @@ func rowsOver(m int) Launch { return blocks(16*m, 128) }
 // scratch of m numbers of float64. bad (uint32) is NoBadRow before; it becomes the first row whose label is no class,
 // and what the kernel writes is then of no use.
 func SoftmaxCrossEntropy(loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
+	return softmaxCrossEntropies(1, 0, loss, dlogits, logits, labels, rowLoss, bad, m, n, s)
+}
+
+// softmaxCrossEntropies is SoftmaxCrossEntropy for several agents, with m rows each. Their losses, gradients and logits lie apart numbers
+// behind each other; their labels and rows' losses follow one another.
+func softmaxCrossEntropies(agents, apart int, loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
 	return []Call{
-		call("softmax_cross_entropy", rowsOver(m), rowLoss, dlogits, logits, labels, bad, m, n, s),
-		call("dot_sum", blocks(threads, threads), Address(0), loss, rowLoss, m, 1/float64(m)),
+		call("softmax_cross_entropy", rowsOver(agents*m), rowLoss, dlogits, logits, labels, bad, agents*m, m, n, apart, s),
+		call("dot_sum", blocks(agents*threads, threads), Address(0), loss, rowLoss, m, 1/float64(m), apart),
 	}
 }
 
@@ -30,7 +36,7 @@ func Score(sums, logits, labels, rowLoss, hits, bad Address, m, n int) []Call {
 	total := rowLoss + 8*Address(m)
 	return []Call{
 		call("score", rowsOver(m), rowLoss, hits, logits, labels, bad, m, n),
-		call("dot_sum", blocks(threads, threads), total, Address(0), rowLoss, m, 1.0),
+		call("dot_sum", blocks(threads, threads), total, Address(0), rowLoss, m, 1.0, 1),
 		call("score_sums", blocks(1, 32), sums, total, hits),
 	}
 }

@@ -19,7 +19,7 @@ func short(h *host, e kernels.Element, v []float32) ([]byte, []float32) {
 		}
 		return raw, v
 	}
-	h.run(kernels.Narrow(e, at(h, raw), at(h, v), len(v)))
+	h.run(kernels.Narrow(e, at(h, raw), at(h, v), 0, len(v)))
 	return raw, long(h, e, raw)
 }
 

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"fspda/cuda/nvrtc"
 )
@@ -59,21 +60,27 @@ func Files() map[string]string {
 	return all
 }
 
-// Compile makes the cubins of all units for an architecture, or takes them from a cache, which may be nil.
+// Compile makes the cubins of all units for an architecture, or takes them from a cache, which may be nil. Units are compiled side by side.
 func Compile(by nvrtc.Compiler, cache *nvrtc.Cache, arch string) (map[string]nvrtc.Binary, error) {
-	made := map[string]nvrtc.Binary{}
-	for _, s := range Sources(arch) {
-		var b nvrtc.Binary
-		var err error
-		if cache != nil {
-			b, err = cache.Compile(by, s)
-		} else {
-			b, err = by.Compile(s)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("kernels: %w", err)
-		}
-		made[s.Name] = b
+	all := Sources(arch)
+	made, errs := make([]nvrtc.Binary, len(all)), make([]error, len(all))
+	var wait sync.WaitGroup
+	for i, s := range all {
+		wait.Go(func() {
+			if cache != nil {
+				made[i], errs[i] = cache.Compile(by, s)
+			} else {
+				made[i], errs[i] = by.Compile(s)
+			}
+		})
 	}
-	return made, nil
+	wait.Wait()
+	units := map[string]nvrtc.Binary{}
+	for i, s := range all {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("kernels: %w", errs[i])
+		}
+		units[s.Name] = made[i]
+	}
+	return units, nil
 }

@@ -22,9 +22,10 @@ var _ = define("vector.cu",
 	"scale_by y:p x:p s:p a:f n:l",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"dot_blocks part:p x:p y:p n:l",
-	"dot_sum out64:p out32:p part:p parts:l scale:d",
+	"dot_sum out64:p out32:p part:p parts:l scale:d apart:l",
 	"count_not_finite count:p x:p n:l",
 	"fspda_update x:p lambda:p g:p u:p alpha:f eta:f mu:f n:l",
+	"gather_pair p:p q:p x:p other_x:p idx:p k:l",
 	"exchange p:p q:p idx:p k:l x:p lambda:p other_x:p other_lambda:p a:f b:f",
 )
 
@@ -138,7 +139,7 @@ func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 	parts := DotParts(n)
 	return [2]Call{
 		call("dot_blocks", blocks(32*parts, 32*warps), part, x, y, n),
-		call("dot_sum", blocks(threads, threads), out64, out32, part, parts, scale),
+		call("dot_sum", blocks(threads, threads), out64, out32, part, parts, scale, 1),
 	}
 }
 
@@ -152,8 +153,13 @@ func Update(x, lambda, g, u Address, alpha, eta, mu float32, n int) Call {
 	return call("fspda_update", over(n), x, lambda, g, u, alpha, eta, mu, n)
 }
 
-// Exchange is both ends of an edge between two agents of one GPU, with the snapshots p and q: x += a·(p-q), lambda += b·(p-q) at the k coordinates
-// idx, and the negatives at the other end. An idx of 0 stands for all coordinates.
+// GatherPair is Gather at both ends of an edge between two agents of one GPU. An idx of 0 stands for all coordinates.
+func GatherPair(p, q, x, otherX, idx Address, k int) Call {
+	return call("gather_pair", over(k), p, q, x, otherX, idx, k)
+}
+
+// Exchange is AddDiff at both ends of that edge: with the k numbers p and q that GatherPair took, x += a·(p-q) and lambda += b·(p-q) at the
+// coordinates idx, and with q-p the same at the other end. An idx of 0 stands for all coordinates.
 func Exchange(p, q, idx Address, k int, x, lambda, otherX, otherLambda Address, a, b float32) Call {
 	return call("exchange", over(k), p, q, idx, k, x, lambda, otherX, otherLambda, a, b)
 }

@@ -230,7 +230,9 @@ func TestFused(t *testing.T) {
 	for e := range got {
 		got[e], to[e] = copied(h, numbers(uint64(20+e), n))
 	}
-	h.run(kernels.Exchange(at(h, p), at(h, q), at(h, idx), k, to[0], to[1], to[2], to[3], -0.5, 0.7))
+	heldP, heldQ := at(h, make([]float32, k)), at(h, make([]float32, k))
+	h.run(kernels.GatherPair(heldP, heldQ, at(h, p), at(h, q), at(h, idx), k),
+		kernels.Exchange(heldP, heldQ, at(h, idx), k, to[0], to[1], to[2], to[3], -0.5, 0.7))
 	for e := range 2 {
 		own, other := d.NewVector(k), d.NewVector(k)
 		d.Gather(own, onCPU(d, ends[e]), on)

@@ -33,7 +33,7 @@ func Open(h *dynlib.Handle) (*Library, error) {
 		}
 	}
 	var major, minor int32
-	if err := l.call("nvrtcVersion", at(&major), at(&minor)); err != nil {
+	if err := l.call("nvrtcVersion", uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor))); err != nil {
 		return nil, err
 	}
 	l.Major, l.Minor = int(major), int(minor)
@@ -42,11 +42,11 @@ func Open(h *dynlib.Handle) (*Library, error) {
 
 func (l *Library) listArchs() error {
 	var n int32
-	if err := l.call("nvrtcGetNumSupportedArchs", at(&n)); err != nil {
+	if err := l.call("nvrtcGetNumSupportedArchs", uintptr(unsafe.Pointer(&n))); err != nil {
 		return err
 	}
 	l.archs = make([]int32, max(n, 1))
-	return l.call("nvrtcGetSupportedArchs", at(&l.archs[0]))
+	return l.call("nvrtcGetSupportedArchs", uintptr(unsafe.Pointer(&l.archs[0])))
 }
 
 // Supports tells whether the library compiles for an architecture, such as "sm_70".
@@ -60,7 +60,7 @@ func (l *Library) Compile(s Source) (Binary, error) {
 	if err != nil {
 		return Binary{}, fmt.Errorf("nvrtc: taking in the source of %s: %w", s.Name, err)
 	}
-	defer func() { _ = l.call("nvrtcDestroyProgram", at(&program)) }()
+	defer func() { _ = l.call("nvrtcDestroyProgram", uintptr(unsafe.Pointer(&program))) }()
 	var c zeroEnded
 	options := c.list(append([]string{"--gpu-architecture=" + s.Arch}, s.Options...))
 	failure := l.call("nvrtcCompileProgram", program, uintptr(len(s.Options)+1), options)
@@ -90,7 +90,7 @@ func (l *Library) create(s Source) (program uintptr, err error) {
 	for i, n := range names {
 		texts[i] = s.Headers[n]
 	}
-	err = l.call("nvrtcCreateProgram", at(&program), c.one(s.Text), c.one(s.Name), uintptr(len(names)), c.list(texts), c.list(names))
+	err = l.call("nvrtcCreateProgram", uintptr(unsafe.Pointer(&program)), c.one(s.Text), c.one(s.Name), uintptr(len(names)), c.list(texts), c.list(names))
 	runtime.KeepAlive(c)
 	return program, err
 }
@@ -98,17 +98,20 @@ func (l *Library) create(s Source) (program uintptr, err error) {
 // bytes asks for a size, and then for as many bytes.
 func (l *Library) bytes(program uintptr, size, content string) ([]byte, error) {
 	var n uintptr
-	if err := l.call(size, program, at(&n)); err != nil {
+	if err := l.call(size, program, uintptr(unsafe.Pointer(&n))); err != nil {
 		return nil, err
 	}
 	if n == 0 {
 		return nil, nil
 	}
 	b := make([]byte, n)
-	return b, l.call(content, program, at(&b[0]))
+	return b, l.call(content, program, uintptr(unsafe.Pointer(&b[0])))
 }
 
-// call calls a function that returns a status.
+// call calls a function that returns a status. What the arguments point to, converted in the very call, lies on the heap and lives until it
+// returns: a stack could move.
+//
+//go:uintptrescapes
 func (l *Library) call(name string, args ...uintptr) error {
 	if status := int32(dynlib.Call(l.calls[name], args...)); status != 0 {
 		return fmt.Errorf("%s: %s (%d)", name, l.statusText(status), status)
@@ -129,9 +132,6 @@ func (l *Library) statusText(status int32) string {
 	return string(b)
 }
 
-// at is the address of something on the heap, which what is called only uses until it returns.
-func at[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
-
 // pointer is an address outside Go's memory as a pointer.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
@@ -151,7 +151,7 @@ type zeroEnded struct {
 func (c *zeroEnded) one(s string) uintptr {
 	b := append([]byte(s), 0)
 	c.texts = append(c.texts, b)
-	return at(&b[0])
+	return uintptr(unsafe.Pointer(&b[0]))
 }
 
 func (c *zeroEnded) list(all []string) uintptr {
@@ -163,5 +163,5 @@ func (c *zeroEnded) list(all []string) uintptr {
 		p[i] = c.one(s)
 	}
 	c.lists = append(c.lists, p)
-	return at(&p[0])
+	return uintptr(unsafe.Pointer(&p[0]))
 }

@@ -1,9 +1,11 @@
 package nats
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	"fspda/dist"
@@ -11,7 +13,7 @@ import (
 
 // A body is a message of the algorithm as bytes:
 //
-//	0  codec    a byte: 0 float32 values, 1 the codec of the run
+//	0  codec    a byte: 0 float32 values, 1 the codec of the run, 2 fp16 values, 3 bf16 values
 //	1  vectors  a byte, at most maxVectors
 //	2  zero     2 bytes
 //	4  lengths  uint32 for each vector
@@ -20,14 +22,18 @@ import (
 const (
 	codecFloats = 0
 	codecOfRun  = 1
+	codecFP16   = 2
+	codecBF16   = 3
 	maxVectors  = 8
 )
 
 // contents makes bodies and reads them back.
 type contents struct {
 	pool  *dist.Pool
-	codec dist.Codec // of the run; nil: float32 alone
-	dim   int        // length of the vectors that messages are about: the most that one message says of each
+	codec dist.Codec       // of the run; nil: plain values alone
+	wire  dist.Values      // of plain messages; "": float32
+	dim   int              // length of the vectors that messages are about: the most that one message says of each
+	lend  func(int) []byte // memory for a body; nil: fresh
 }
 
 // limit is the largest body.
@@ -38,22 +44,26 @@ func (c *contents) encode(m dist.Message) ([]byte, error) {
 	if len(m.Values) > maxVectors {
 		return nil, fmt.Errorf("nats: a message of %d vectors; the protocol carries %d", len(m.Values), maxVectors)
 	}
-	codec := byte(codecFloats)
+	codec := c.plainCodec()
 	if !plain(m.Codec) {
 		codec = codecOfRun
 	}
 	size := 12 + 4*len(m.Values)
 	for _, b := range m.Values {
-		size += 4 * b.V.Len()
+		size += c.wire.Bits() / 8 * b.V.Len() // a guess, where a codec writes them
 	}
-	body := append(make([]byte, 0, size), codec, byte(len(m.Values)), 0, 0)
+	var body []byte
+	if c.lend != nil {
+		body = c.lend(size)
+	}
+	body = append(slices.Grow(body, size), codec, byte(len(m.Values)), 0, 0)
 	for _, b := range m.Values {
 		body = binary.LittleEndian.AppendUint32(body, uint32(b.V.Len()))
 	}
 	body = binary.LittleEndian.AppendUint64(body, math.Float64bits(m.Arrives))
-	if codec == codecFloats {
+	if codec != codecOfRun {
 		for _, b := range m.Values {
-			body = c.appendFloats(body, b)
+			body = c.appendValues(body, b)
 		}
 		return body, nil
 	}
@@ -75,7 +85,28 @@ func plain(c dist.Codec) bool {
 	return false
 }
 
-// appendFloats appends the values of a buffer.
+// plainCodec is what plain messages of the run say of their values.
+func (c *contents) plainCodec() byte {
+	switch c.wire {
+	case dist.FP16:
+		return codecFP16
+	case dist.BF16:
+		return codecBF16
+	}
+	return codecFloats
+}
+
+// appendValues appends the values of a buffer, as they travel.
+func (c *contents) appendValues(dst []byte, b *dist.Buffer) []byte {
+	if c.plainCodec() == codecFloats {
+		return c.appendFloats(dst, b)
+	}
+	host := make([]float32, b.V.Len())
+	c.pool.Device().Read(host, b.V)
+	return c.wire.Append(dst, host)
+}
+
+// appendFloats appends the values of a buffer as float32.
 func (c *contents) appendFloats(dst []byte, b *dist.Buffer) []byte {
 	n := b.V.Len()
 	at := len(dst)
@@ -118,17 +149,17 @@ func (c *contents) decode(body []byte) (values []*dist.Buffer, arrives float64, 
 		values, err = c.decodeCodec(lengths, rest)
 		return values, arrives, err
 	}
-	total := 0
+	total, width := 0, c.wire.Bits()/8
 	for _, n := range lengths {
-		total += 4 * n
+		total += width * n
 	}
 	if len(rest) != total {
 		return nil, 0, fmt.Errorf("nats: a message of %d bytes of values, its lengths say %d", len(rest), total)
 	}
 	for _, n := range lengths {
 		b := c.pool.Get(n)
-		c.writeFloats(b, rest[:4*n])
-		rest = rest[4*n:]
+		c.writeValues(b, rest[:width*n])
+		rest = rest[width*n:]
 		values = append(values, b)
 	}
 	return values, arrives, nil
@@ -136,10 +167,13 @@ func (c *contents) decode(body []byte) (values []*dist.Buffer, arrives float64, 
 
 // head reads the lengths, which it holds to those of the run.
 func (c *contents) head(body []byte) (lengths []int, codec byte, rest []byte, err error) {
-	if len(body) < 4 || body[0] > codecOfRun || body[1] > maxVectors || body[2] != 0 || body[3] != 0 {
+	if len(body) < 4 || body[0] > codecBF16 || body[1] > maxVectors || body[2] != 0 || body[3] != 0 {
 		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes does not begin as one", len(body))
 	}
 	codec, rest = body[0], body[4:]
+	if codec != codecOfRun && codec != c.plainCodec() {
+		return nil, 0, nil, fmt.Errorf("nats: a message of values of kind %d, in a run of %s", codec, cmp.Or(c.wire, dist.FP32))
+	}
 	if codec == codecOfRun && (c.codec == nil || body[1] == 0) {
 		return nil, 0, nil, fmt.Errorf("nats: a message of %d vectors by a codec, which this run does not use so", body[1])
 	}
@@ -179,6 +213,16 @@ func (c *contents) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, erro
 		values = append(values, b)
 	}
 	return values, nil
+}
+
+func (c *contents) writeValues(b *dist.Buffer, src []byte) {
+	if c.plainCodec() == codecFloats {
+		c.writeFloats(b, src)
+		return
+	}
+	host := make([]float32, b.V.Len())
+	c.wire.Read(host, src)
+	c.pool.Device().Write(b.V, host)
 }
 
 func (c *contents) writeFloats(b *dist.Buffer, src []byte) {

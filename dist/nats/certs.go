@@ -144,7 +144,7 @@ func ReadCredentials(dir, run string, rank int) (Credentials, error) {
 	if err := checkMember(pair.Leaf, pool, run, &rank); err != nil {
 		return Credentials{}, fmt.Errorf("nats: the certificate of agent %d in %s: %w: make it with fspda certs --run %s", rank, dir, err, run)
 	}
-	return Credentials{Routes: mutual(pair, pool, run, nil), member: &member{pair, pool, run}}, nil
+	return Credentials{Routes: mutual(pair, pool, run, nil), Client: towards(pair, text), member: &member{pair, pool, run}}, nil
 }
 
 // member is what an agent shows of itself, and knows of others.
@@ -169,6 +169,23 @@ func (c Credentials) rankOf(s tls.ConnectionState) (rank int, ok bool) {
 	}
 	rank, err := strconv.Atoi(path.Base(s.PeerCertificates[0].URIs[0].Path))
 	return rank, err == nil
+}
+
+// Rights are the subjects of a run that an agent speaks on, and those that it hears: what a cluster of others should allow the user whose
+// certificate names the agent, and nothing else.
+func Rights(run string, rank int) (publish, subscribe string) {
+	return fmt.Sprintf("fspda.%s.*.%d", run, rank), fmt.Sprintf("fspda.%s.%d.*", run, rank)
+}
+
+// towards is the agent's certificate shown to a cluster of others, whose own must be of its name, and signed by the run's authority or by one that
+// this machine trusts.
+func towards(pair tls.Certificate, authority []byte) *tls.Config {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool() // a machine that trusts nobody
+	}
+	roots.AppendCertsFromPEM(authority)
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}
 }
 
 // mutual is TLS 1.3 in which both ends show a certificate of the run, of a rank where one is given. The library's own check of names is off, since

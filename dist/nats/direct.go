@@ -5,8 +5,11 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"fmt"
+	"hash/crc32"
+	"iter"
 	"net"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -14,6 +17,7 @@ import (
 	tls "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	caller "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -140,12 +144,14 @@ func (n *Node) enter(s grpc.ServerStream) error {
 	if err := s.SendHeader(nil); err != nil { // lets the other end know that it is in
 		return err
 	}
-	var in inFrame
 	for {
+		var in inFrame
 		if err := s.RecvMsg(&in); err != nil {
 			return nil // the other end has left: it will come back, or use NATS
 		}
-		if err := n.direct(from, &in); err != nil {
+		err := n.direct(from, &in)
+		in.free()
+		if err != nil {
 			n.drop("a stream", err)
 			return status.Error(codes.InvalidArgument, "no frame of this run")
 		}
@@ -154,17 +160,77 @@ func (n *Node) enter(s grpc.ServerStream) error {
 
 // direct handles a frame that came over a stream of agent from.
 func (n *Node) direct(from int, in *inFrame) error {
-	f, err := decodeFrame(in.b)
+	size := in.data.Len()
+	if size < headerSize {
+		return &FrameError{Got: fmt.Sprintf("%d bytes that do not begin as one", size)}
+	}
+	var header [headerSize]byte
+	in.data.CopyTo(header[:])
+	f, sum, err := decodeHeader(header[:])
+	if err == nil {
+		err = f.check(size - headerSize)
+	}
 	if err != nil {
 		return err
 	}
 	if f.kind != kindData || int(f.from) != from || f.run != n.run || int(f.to) != n.opt.Self {
 		return &FrameError{Got: fmt.Sprintf("kind %d from agent %d to agent %d, over a stream of agent %d", f.kind, f.from, f.to, from)}
 	}
-	n.stats.gotBytes.Add(uint64(len(in.b)))
+	n.stats.gotBytes.Add(uint64(size))
 	n.stats.gotFrames.Add(1)
 	n.stats.direct.Add(1)
-	return n.peers[from].handle(&f)
+	return n.peers[from].pour(&f, header[:], sum, in.data)
+}
+
+// pour takes a piece of a message from the memory of gRPC to that of the message, and checks it on the way. Before that is done nothing of the frame
+// counts.
+func (p *peer) pour(f *frame, header []byte, sum uint32, data mem.BufferSlice) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.settled || f.life != p.life || f.stream == talks && f.t != p.node.talkTag() {
+		return nil // of another life
+	}
+	in := &p.in[f.stream]
+	known := in.parcels[f.seq] != nil
+	m := in.open(f, data.Len()-headerSize, p.node.codec.limit(), p.node.bodies.get)
+	if m == nil {
+		if f.seq < in.next {
+			in.said = 0 // the sender has not heard that it was taken: say it again
+		}
+		return nil
+	}
+	begin, got := len(m.body), checksum(header, nil)
+	for skip, b := range skipHeader(data) {
+		m.body = append(m.body, b[skip:]...)
+		got = crc32.Update(got, castagnoli, b[skip:])
+	}
+	if got != sum {
+		if m.body = m.body[:begin]; !known {
+			delete(in.parcels, f.seq)
+		}
+		return &FrameError{Got: fmt.Sprintf("checksum %08x, its header says %08x", got, sum)}
+	}
+	in.pieces++
+	p.heard = time.Now()
+	p.progressed(f)
+	if m.whole() {
+		p.wake()
+	}
+	return nil
+}
+
+// skipHeader goes through the bytes of a frame, and says for each part how many of the header's are left in it.
+func skipHeader(data mem.BufferSlice) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		left := headerSize
+		for _, b := range data {
+			skip := min(left, b.Len())
+			left -= skip
+			if !yield(skip, b.ReadOnlyData()) {
+				return
+			}
+		}
+	}
 }
 
 // admit checks who comes to the door: it knows the token, and where there are certificates its own says the rank.

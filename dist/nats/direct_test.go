@@ -87,7 +87,7 @@ func TestDirectWithCertificates(t *testing.T) {
 		s, err := conn.NewStream(ctx, &frameStream, framePath, grpc.ForceCodecV2(frameCodec{}))
 		if err == nil {
 			if _, err = s.Header(); err == nil && c.reason != codes.OK {
-				err = s.RecvMsg(&inFrame{})
+				err = s.RecvMsg(&inFrame{}) // never anything but the end
 			}
 		}
 		if got := status.Code(err); got != c.reason {
@@ -118,12 +118,12 @@ func TestNATSWhereNoDirectWay(t *testing.T) {
 	m = openMesh(t, 2, doors)
 	k := m.direct(t, 0)
 	var rest sync.WaitGroup
-	rest.Go(func() { swap(t, m, largeDim, k, k+20) })
+	rest.Go(func() { swap(t, m, largeDim, k, k+8) })
 	time.Sleep(5 * time.Millisecond)
 	m[1].door.server.Stop() // in the middle of it
 	rest.Wait()
 	before := m[1].Stats().Direct
-	swap(t, m, largeDim, k+20, k+22)
+	swap(t, m, largeDim, k+8, k+10)
 	if m[1].Stats().Direct != before {
 		t.Error("a closed door was entered")
 	}
@@ -147,7 +147,7 @@ func TestDirectLosesPieces(t *testing.T) {
 		}
 	})
 	k := m.direct(t, 0)
-	swap(t, m, largeDim, k, k+10)
+	swap(t, m, largeDim, k, k+4)
 }
 
 // What a node says last arrives, large or small.

@@ -10,10 +10,18 @@ import (
 type frameCodec struct{}
 
 // outFrame is a frame on its way out: its header, and the piece, which does not change any more.
-type outFrame struct{ header, piece []byte }
+type outFrame struct {
+	header, piece []byte
+	lent          *lent // whose memory the piece is; nil: its own
+}
 
-// inFrame is memory for a frame that comes in. It is used again for the next one.
-type inFrame struct{ b []byte }
+// inFrame is a frame that comes in, as its bytes lie in the memory of gRPC. Who has read it lets go of it.
+type inFrame struct{ data mem.BufferSlice }
+
+func (f *inFrame) free() {
+	f.data.Free()
+	f.data = nil
+}
 
 // Name implements encoding.CodecV2.
 func (frameCodec) Name() string { return "fspda" }
@@ -24,7 +32,11 @@ func (frameCodec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return nil, fmt.Errorf("nats: a stream of frames was given a %T", v)
 	}
-	return mem.BufferSlice{mem.SliceBuffer(f.header), mem.SliceBuffer(f.piece)}, nil
+	if f.lent == nil {
+		return mem.BufferSlice{mem.SliceBuffer(f.header), mem.SliceBuffer(f.piece)}, nil
+	}
+	f.lent.hold()
+	return mem.BufferSlice{mem.SliceBuffer(f.header), mem.NewBuffer(&f.piece, f.lent)}, nil
 }
 
 // Unmarshal implements encoding.CodecV2. The length is bounded by the stream's largest message.
@@ -33,11 +45,7 @@ func (frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return fmt.Errorf("nats: a stream of frames was given a %T", v)
 	}
-	if n := data.Len(); cap(f.b) < n {
-		f.b = make([]byte, n)
-	} else {
-		f.b = f.b[:n]
-	}
-	data.CopyTo(f.b)
+	data.Ref()
+	f.data = data
 	return nil
 }

@@ -108,25 +108,35 @@ func checksum(header, piece []byte) uint32 {
 
 // decodeFrame reads a frame. It takes no memory: the piece stays where it is.
 func decodeFrame(b []byte) (f frame, err error) {
-	if len(b) < headerSize || string(b[:4]) != magic {
-		return f, &FrameError{Got: fmt.Sprintf("%d bytes that do not begin as one", len(b))}
+	f, sum, err := decodeHeader(b)
+	if err != nil {
+		return f, err
 	}
-	if b[4] != Version {
-		return f, fmt.Errorf("%w: %d there, %d here", errVersion, b[4], Version)
+	if got := checksum(b, b[headerSize:]); got != sum {
+		return f, &FrameError{Got: fmt.Sprintf("checksum %08x, its header says %08x", got, sum)}
 	}
-	le := binary.LittleEndian
-	if got, want := checksum(b, b[headerSize:]), le.Uint32(b[60:]); got != want {
-		return f, &FrameError{Got: fmt.Sprintf("checksum %08x, its header says %08x", got, want)}
-	}
-	f = frame{kind: frameKind(b[5]), flags: b[6], stream: b[7], from: le.Uint32(b[8:]), to: le.Uint32(b[12:]),
-		run: le.Uint64(b[16:]), life: le.Uint64(b[24:]), seq: le.Uint64(b[32:]), t: le.Uint64(b[40:]),
-		total: le.Uint32(b[48:]), raw: le.Uint32(b[52:]), offset: le.Uint32(b[56:]),
-		got: le.Uint64(b[64:]), stable: le.Uint64(b[72:]), piece: b[headerSize:]}
-	return f, f.check()
+	f.piece = b[headerSize:]
+	return f, f.check(len(f.piece))
 }
 
-// check refuses what no sender of this version writes.
-func (f *frame) check() error {
+// decodeHeader reads what stands before the piece, and the checksum that the whole should have. Nothing of it is checked but that it begins as a
+// frame.
+func decodeHeader(b []byte) (f frame, sum uint32, err error) {
+	if len(b) < headerSize || string(b[:4]) != magic {
+		return f, 0, &FrameError{Got: fmt.Sprintf("%d bytes that do not begin as one", len(b))}
+	}
+	if b[4] != Version {
+		return f, 0, fmt.Errorf("%w: %d there, %d here", errVersion, b[4], Version)
+	}
+	le := binary.LittleEndian
+	return frame{kind: frameKind(b[5]), flags: b[6], stream: b[7], from: le.Uint32(b[8:]), to: le.Uint32(b[12:]),
+		run: le.Uint64(b[16:]), life: le.Uint64(b[24:]), seq: le.Uint64(b[32:]), t: le.Uint64(b[40:]),
+		total: le.Uint32(b[48:]), raw: le.Uint32(b[52:]), offset: le.Uint32(b[56:]),
+		got: le.Uint64(b[64:]), stable: le.Uint64(b[72:])}, le.Uint32(b[60:]), nil
+}
+
+// check refuses what no sender of this version writes, in a frame with a piece of so many bytes.
+func (f *frame) check(size int) error {
 	switch {
 	case f.kind == 0 || f.kind >= kindLast:
 		return &FrameError{Got: fmt.Sprintf("kind %d does not exist", f.kind)}
@@ -136,8 +146,8 @@ func (f *frame) check() error {
 		return &FrameError{Got: fmt.Sprintf("stream %d does not exist", f.stream)}
 	case f.t > math.MaxInt64:
 		return &FrameError{Got: fmt.Sprintf("iteration %d is out of range", f.t)}
-	case f.kind == kindData && uint64(f.offset)+uint64(len(f.piece)) > uint64(f.total):
-		return &FrameError{Got: fmt.Sprintf("a piece of %d bytes at %d of %d", len(f.piece), f.offset, f.total)}
+	case f.kind == kindData && uint64(f.offset)+uint64(size) > uint64(f.total):
+		return &FrameError{Got: fmt.Sprintf("a piece of %d bytes at %d of %d", size, f.offset, f.total)}
 	case f.flags&flagPacked == 0 && f.raw != f.total:
 		return &FrameError{Got: fmt.Sprintf("%d bytes that are not packed unpack to %d", f.total, f.raw)}
 	}

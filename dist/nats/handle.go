@@ -31,9 +31,7 @@ func (p *peer) handle(f *frame) error {
 	known := p.settled && f.life == p.life
 	if known {
 		p.heard = time.Now()
-		if p.out[exchanges].heard(f.got, f.stable) {
-			p.wake()
-		}
+		p.progressed(f)
 	}
 	p.mu.Unlock()
 	if !known {
@@ -57,6 +55,22 @@ func (p *peer) handle(f *frame) error {
 	return nil
 }
 
+// progressed notes how far the peer is with the exchanges. The caller holds the lock.
+func (p *peer) progressed(f *frame) {
+	if p.out[exchanges].heard(f.got, f.stable) {
+		p.wake()
+	}
+	p.reclaim()
+}
+
+// reclaim takes back the memory of what need not be kept any more. The caller holds the lock.
+func (p *peer) reclaim() {
+	if o := &p.out[exchanges]; o.spent != nil {
+		p.node.bodies.put(o.spent)
+		o.spent = nil
+	}
+}
+
 // piece takes a piece of a message.
 func (p *peer) piece(f *frame) {
 	p.mu.Lock()
@@ -66,7 +80,7 @@ func (p *peer) piece(f *frame) {
 		in.said = 0 // the sender has not heard that it was taken: say it again
 		return
 	}
-	if in.accept(f, p.node.codec.limit()) {
+	if in.accept(f, p.node.codec.limit(), p.node.bodies.get) {
 		p.wake()
 	}
 }
@@ -82,6 +96,7 @@ func (p *peer) acknowledged(a ack, current bool) {
 		}
 		changed = p.out[s].heard(a.next[s], a.stable[s]) || changed
 	}
+	p.reclaim()
 	if changed {
 		p.wake()
 	}
@@ -97,6 +112,8 @@ func (p *peer) acknowledged(a ack, current bool) {
 func (p *peer) repeat(f *frame) {
 	p.mu.Lock()
 	r, ok := p.out[f.stream].find(f.seq)
+	r.lent.hold()
+	defer r.lent.release()
 	p.mu.Unlock()
 	if !ok || uint64(f.offset) > uint64(len(r.body)) {
 		return // not said yet

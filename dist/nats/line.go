@@ -11,6 +11,7 @@ type record struct {
 	seq, t uint64
 	body   []byte // as sent
 	raw    int    // bytes unpacked
+	lent   *lent  // nil: the body's memory is its own
 }
 
 // outLine is one direction of a stream at its sender.
@@ -18,7 +19,8 @@ type outLine struct {
 	next  uint64 // number of the next message
 	taken uint64 // the receiver's agent has taken all before this one
 	log   []record
-	bytes int // of the bodies in log
+	bytes int    // of the bodies in log
+	spent []byte // the body that was let go of last, where its memory was lent; for the peer to take back
 }
 
 // room tells whether another message of so many bytes may go.
@@ -70,6 +72,9 @@ func (o *outLine) heard(taken, stable uint64) bool {
 	drop := 0
 	for drop < len(o.log) && o.log[drop].seq < min(stable, taken) {
 		o.bytes -= len(o.log[drop].body)
+		if o.log[drop].lent.spent() {
+			o.spent = o.log[drop].body
+		}
 		o.log[drop] = record{}
 		drop++
 	}
@@ -97,27 +102,35 @@ type inLine struct {
 	pieces  int // counts what arrived: a sign that more is on its way
 }
 
-// accept takes a piece that fits and tells whether a message became whole.
-func (in *inLine) accept(f *frame, limit int) (whole bool) {
-	if f.seq < in.next || f.seq-in.next >= window || uint64(f.total) > uint64(limit) || uint64(f.raw) > uint64(limit) {
-		return false
-	}
-	p := in.parcels[f.seq]
+// accept takes a piece that fits and tells whether a message became whole. lend makes memory for a message.
+func (in *inLine) accept(f *frame, limit int, lend func(int) []byte) (whole bool) {
+	p := in.open(f, len(f.piece), limit, lend)
 	if p == nil {
-		if f.offset != 0 {
-			return false
-		}
-		p = &parcel{t: f.t, packed: f.flags&flagPacked != 0, raw: int(f.raw), total: int(f.total), body: make([]byte, 0, f.total)}
-		in.parcels[f.seq] = p
-	} else if p.whole() {
-		return false
-	}
-	if p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) || int(f.offset) != len(p.body) {
 		return false
 	}
 	p.body = append(p.body, f.piece...)
 	in.pieces++
 	return p.whole()
+}
+
+// open returns the message that a piece of so many bytes is the next of, or nil.
+func (in *inLine) open(f *frame, size, limit int, lend func(int) []byte) *parcel {
+	if f.seq < in.next || f.seq-in.next >= window || uint64(f.total) > uint64(limit) || uint64(f.raw) > uint64(limit) {
+		return nil
+	}
+	p := in.parcels[f.seq]
+	if p == nil {
+		if f.offset != 0 {
+			return nil
+		}
+		p = &parcel{t: f.t, packed: f.flags&flagPacked != 0, raw: int(f.raw), total: int(f.total), body: lend(int(f.total))}
+		in.parcels[f.seq] = p
+		return p
+	}
+	if p.whole() || p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) || int(f.offset) != len(p.body) || len(p.body)+size > p.total {
+		return nil
+	}
+	return p
 }
 
 // take removes the next message if it is whole.

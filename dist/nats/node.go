@@ -28,9 +28,10 @@ type Options struct {
 	Agents   int     // how many there are
 	Identity []Field // what all members must agree on, the most telling first
 
-	Pool  *dist.Pool // of the device on which messages are made and used
-	Dim   int        // length of the vectors that messages are about
-	Codec dist.Codec // of the run, where messages have one; nil: float32
+	Pool  *dist.Pool  // of the device on which messages are made and used
+	Dim   int         // length of the vectors that messages are about
+	Codec dist.Codec  // of the run, where messages have one; nil: plain values
+	Wire  dist.Values // how plain values travel: senders have rounded them; "": float32
 
 	Server Server // the one inside this process
 	URL    string // of a cluster that is there already, instead
@@ -42,6 +43,7 @@ type Options struct {
 	// LogBytes is from which size on of the messages that are kept for one peer it is asked for a checkpoint; 0 is 64 MB.
 	LogBytes int
 	Packing  Packing // of messages, without loss
+	Weather  Weather // nil: as the network is
 	Log      *zap.Logger
 
 	fault    func(f *frame) (copies int) // a bad network, for tests; nil: a good one
@@ -68,6 +70,7 @@ type Node struct {
 	conn    *client.Conn
 	wanted  chan struct{} // somebody asks for a checkpoint
 	stats   stats
+	bodies  bodies
 	written atomic.Uint64 // bytes of the frames of all messages, each counted once
 
 	dead    chan struct{}
@@ -84,8 +87,9 @@ func Open(o Options) (*Node, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	n := &Node{opt: o, run: hashName(o.Run), life: newLife(), log: o.Log, codec: contents{pool: o.Pool, codec: o.Codec, dim: o.Dim},
+	n := &Node{opt: o, run: hashName(o.Run), life: newLife(), log: o.Log, codec: contents{pool: o.Pool, codec: o.Codec, wire: o.Wire, dim: o.Dim},
 		wanted: make(chan struct{}, 1), dead: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer, o.Agents)}
+	n.codec.lend = n.bodies.get
 	for i := range n.peers {
 		if i != o.Self {
 			n.peers[i] = newPeer(n, i)
@@ -154,7 +158,7 @@ func (n *Node) connect() (err error) {
 		}
 		options = append(options, client.InProcessServer(n.server), client.Token(n.server.token))
 	} else {
-		options = append(options, n.opt.TLS.client()...)
+		options = append(options, n.opt.TLS.client(url)...)
 	}
 	if n.conn, err = client.Connect(url, options...); err != nil {
 		return fmt.Errorf("nats: cannot reach the server %s: %w: is it there, and do its address and credentials fit?", cmp.Or(url, "of this process"), err)
@@ -297,6 +301,7 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	body, err := unpack(parcel)
 	if err == nil {
 		m.Values, m.Arrives, err = n.codec.decode(body)
+		n.bodies.put(parcel.body)
 	}
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("nats: iteration %d from agent %d cannot be read: %w", t, from, err)
@@ -360,9 +365,7 @@ func (n *Node) publish(f *frame) {
 	b := frameBytes.Get().(*[]byte)
 	*b = appendFrame((*b)[:0], f)
 	for range n.copies(f) {
-		if err := n.conn.Publish(n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b); err != nil {
-			n.stats.trouble.Add(1)
-		}
+		n.send(int(f.to), n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b)
 	}
 	frameBytes.Put(b)
 }

@@ -95,6 +95,12 @@ func (p *peer) post(ctx context.Context, stream, t int, body []byte, raw int) er
 		return dist.ErrTalkOver
 	}
 	r := o.push(t, body, raw)
+	if stream == exchanges && len(body) >= leastBody {
+		r.lent = &lent{}
+		o.log[len(o.log)-1] = r
+	}
+	r.lent.hold()
+	defer r.lent.release()
 	p.node.stats.messages.Add(1)
 	p.node.written.Add(uint64(len(body)) + headerSize*uint64(p.node.pieces(len(body))))
 	send := p.settled && r.seq >= o.taken // in a second life it may have it already
@@ -304,7 +310,10 @@ func (p *peer) greeted(h hello) {
 	}
 	p.way.learn(h.Door)
 	lost, lacks := p.settle(h)
-	again := p.unheard()
+	var again [streams][]record
+	if !lacks {
+		again = p.unheard()
+	}
 	p.mu.Unlock()
 	if lacks {
 		p.refuse("place", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]), fmt.Sprintf("before message %d: it must go on from its newest checkpoint", lost[1]))
@@ -316,6 +325,7 @@ func (p *peer) greeted(h hello) {
 	for s, records := range again {
 		for _, r := range records {
 			p.transmit(s, r, 0)
+			r.lent.release()
 		}
 	}
 }
@@ -349,11 +359,12 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 	return lost, false
 }
 
-// unheard lists what the peer has not taken. The caller holds the lock.
+// unheard lists what the peer has not taken, and holds it. The caller holds the lock.
 func (p *peer) unheard() (again [streams][]record) {
 	for s := range p.out {
 		for _, r := range p.out[s].log {
 			if r.seq >= p.out[s].taken {
+				r.lent.hold()
 				again[s] = append(again[s], r)
 			}
 		}

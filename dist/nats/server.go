@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -25,15 +26,15 @@ type Server struct {
 // Credentials are how nodes prove to each other who they are. Nil: they do not.
 type Credentials struct {
 	Routes *tls.Config // between the servers inside the agents' processes, at both ends
-	Client *tls.Config // towards a cluster that is there already; nil: what its URL says
+	Client *tls.Config // towards a cluster whose URL begins with tls://; nil: what this machine trusts, and no certificate
 	File   string      // credentials for it: nkey and JWT
 
 	member *member // of ReadCredentials
 }
 
 // client is what a connection to a cluster of others takes of them.
-func (c Credentials) client() (options []client.Option) {
-	if c.Client != nil {
+func (c Credentials) client(url string) (options []client.Option) {
+	if c.Client != nil && strings.HasPrefix(url, "tls://") {
 		options = append(options, client.Secure(c.Client))
 	}
 	if c.File != "" {

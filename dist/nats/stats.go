@@ -1,6 +1,9 @@
 package nats
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // stats count what a node does. They are what people watch, and no part of a run.
 type stats struct {
@@ -28,4 +31,39 @@ func (n *Node) Stats() Stats {
 	s := &n.stats
 	return Stats{Messages: s.messages.Load(), Asked: s.asked.Load(), Repeated: s.repeated.Load(), Refused: s.refused.Load(), Dropped: s.dropped.Load(),
 		Trouble: s.trouble.Load(), SentFrames: s.sentFrames.Load(), GotFrames: s.gotFrames.Load(), SentBytes: s.sentBytes.Load(), GotBytes: s.gotBytes.Load(), Direct: s.direct.Load()}
+}
+
+// Sight is what a node knows of another agent.
+type Sight struct {
+	Agent  int
+	There  bool          // they have shaken hands
+	Silent time.Duration // since it was last heard of; 0 where it never was
+	Kept   int           // bytes of messages that it may ask for again
+	Direct bool          // large messages have a direct way
+}
+
+// Sights returns what is to be seen of all other agents, in their order.
+func (n *Node) Sights() []Sight {
+	var out []Sight
+	for _, p := range n.others() {
+		p.mu.Lock()
+		s := Sight{Agent: p.id, There: p.settled, Kept: p.out[exchanges].bytes}
+		if !p.heard.IsZero() {
+			s.Silent = time.Since(p.heard)
+		}
+		p.mu.Unlock()
+		s.Direct = p.way.there()
+		out = append(out, s)
+	}
+	return out
+}
+
+// Failure is what ended the node's work, or nil while it goes on.
+func (n *Node) Failure() error {
+	select {
+	case <-n.dead:
+		return n.failure
+	default:
+		return nil
+	}
 }

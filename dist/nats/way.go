@@ -101,6 +101,7 @@ func (w *way) take(stream int, r record, from int) bool {
 	}
 	select {
 	case w.queue <- parcelOut{key, r, from}:
+		r.lent.hold()
 		w.due[key] = true
 		return true
 	default:
@@ -217,6 +218,7 @@ func (w *way) try(ctx context.Context, place, token string) (*grpc.ClientConn, g
 
 // send sends a message, over NATS where the way is gone.
 func (w *way) send(p parcelOut) {
+	defer p.r.lent.release()
 	w.mu.Lock()
 	stream := w.stream
 	w.mu.Unlock()
@@ -239,7 +241,7 @@ func (w *way) send(p parcelOut) {
 func (w *way) pieces(stream grpc.ClientStream, p parcelOut) error {
 	for f := range frames(p.stream, p.r, p.from, maxChunk) {
 		w.peer.stamp(f)
-		out := &outFrame{header: appendHeader(make([]byte, 0, headerSize), f), piece: f.piece}
+		out := &outFrame{header: appendHeader(make([]byte, 0, headerSize), f), piece: f.piece, lent: p.r.lent}
 		for range w.peer.node.copies(f) {
 			if err := stream.SendMsg(out); err != nil {
 				return err
@@ -247,4 +249,14 @@ func (w *way) pieces(stream grpc.ClientStream, p parcelOut) error {
 		}
 	}
 	return nil
+}
+
+// there tells whether the way is open.
+func (w *way) there() bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stream != nil
 }

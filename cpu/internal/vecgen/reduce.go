@@ -12,11 +12,25 @@ const dotSums = 32
 // prefetching does not look.
 const dotAhead = 1024
 
-// dot writes the scalar product. A product of two float32 is exact in float64, so that fusing it with the sum changes nothing.
+// dot writes the scalar product, and that of a vector with itself, which is converted once. A product of two float32 is exact in float64, so
+// that fusing it with the sum changes nothing.
 func dot(e *emitter) {
-	e.begin("dot", "func(x, y *float32, n int) float64",
-		"returns Σ x·y in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.")
+	const order = "in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn."
+	e.begin("dot", "func(x, y *float32, n int) float64", "returns Σ x·y "+order)
 	x, y := e.argument("x"), e.argument("y")
+	e.dotOf(x, y, func(l loop, at int, p *part) (a, b reg.VecVirtual) {
+		return e.widen(l.of(x, at), p), e.widen(l.of(y, at), p)
+	})
+	e.begin("squares", "func(x *float32, n int) float64", "returns Σ x·x "+order)
+	x = e.argument("x")
+	e.dotOf(x, nil, func(l loop, at int, p *part) (a, b reg.VecVirtual) {
+		v := e.widen(l.of(x, at), p)
+		return v, v
+	})
+}
+
+// dotOf adds up the products of the half vectors that factors returns. It asks the cache for x, and for y where there is one.
+func (e *emitter) dotOf(x, y reg.Register, factors func(l loop, at int, p *part) (a, b reg.VecVirtual)) {
 	acc := make(vectors, dotSums/e.half)
 	for i := range acc {
 		acc[i] = e.zero()
@@ -25,9 +39,11 @@ func dot(e *emitter) {
 		g := gs[0]
 		if at := g * e.half; p == nil && at%16 == 0 { // a cache line begins
 			e.asm.PREFETCHT0(l.of(x, at+dotAhead))
-			e.asm.PREFETCHT0(l.of(y, at+dotAhead))
+			if y != nil {
+				e.asm.PREFETCHT0(l.of(y, at+dotAhead))
+			}
 		}
-		a, b := e.widen(l.of(x, g*e.half), p), e.widen(l.of(y, g*e.half), p)
+		a, b := factors(l, g*e.half, p)
 		e.asm.VFMADD231PD(a, b, acc[g])
 	})
 	e.asm.Store(e.tree(acc), e.asm.ReturnIndex(0))

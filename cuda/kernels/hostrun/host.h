@@ -137,7 +137,7 @@ inline void run_block() {
     if (!left) return;
     if (moved) continue;
     if (!barrier()) {
-      failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that it is for";
+      if (!failure) failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that it is for";
       abandon();
       return;
     }
@@ -295,3 +295,31 @@ struct __align__(8) uint2 { unsigned x, y; };
 struct __align__(8) float2 { float x, y; };
 template <class T> inline T min(T a, T b) { return b < a ? b : a; }
 template <class T> inline T max(T a, T b) { return a < b ? b : a; }
+
+// mma_tf32 is mma.m16n8k8 of PTX for numbers of tf32: D = A·B + C, with the registers of a lane, g = lane/4 and t = lane%4, holding
+// A[g][t], A[g+8][t], A[g][t+4], A[g+8][t+4]; B[t][g], B[t+4][g]; and C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is taken in float64
+// and rounded once; the hardware's order and rounding are its own.
+inline void mma_tf32(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  float A[16][8], B[8][8];
+  for (int half = 0; half < 3; half++) {
+    uint64_t mine = half < 2 ? a[2 * half] | (uint64_t)a[2 * half + 1] << 32 : b[0] | (uint64_t)b[1] << 32;
+    const uint64_t *all = host::meet(0xffffffffu, mine);
+    for (int l = 0; l < 32; l++) {
+      int g = l / 4, t = l % 4;
+      float low = __uint_as_float((unsigned)all[l]), high = __uint_as_float((unsigned)(all[l] >> 32));
+      if (half < 2) {
+        A[g][t + 4 * half] = low;
+        A[g + 8][t + 4 * half] = high;
+      } else {
+        B[t][g] = low;
+        B[t + 4][g] = high;
+      }
+    }
+  }
+  int g = host::current % 32 / 4, t = host::current % 4;
+  for (int r = 0; r < 4; r++) {
+    double sum = c[r];
+    for (int k = 0; k < 8; k++) sum += (double)A[g + r / 2 * 8][k] * (double)B[k][2 * t + r % 2];
+    c[r] = (float)sum;
+  }
+}

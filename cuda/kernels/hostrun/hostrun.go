@@ -28,20 +28,28 @@ var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or name o
 
 // Library is the kernels as a shared library of the host.
 type Library struct {
-	mu     sync.Mutex // the fibres are the library's
 	launch map[string]uintptr
+
+	mu sync.Mutex // the fibres are the library's
+	// Of the launch under way. They are here, and not on a stack, which could move.
+	geometry [6]uint32
+	args     []uint64
+	slots    []uintptr
 }
 
 // Open builds the library, or takes it from the user's cache, once for the program. Where there is no compiler, or the system
 // cannot open libraries, the error is ErrNoCompiler or a *dynlib.Error.
 var Open = sync.OnceValues(open)
 
-func open() (*Library, error) {
+func open() (*Library, error) { return openUnits(kernels.Files(), kernels.All()) }
+
+// openUnits opens a library of the kernels in all, whose units are among the files.
+func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error) {
 	compiler, err := findCompiler()
 	if err != nil {
 		return nil, err
 	}
-	path, err := build(compiler)
+	path, err := build(compiler, files, all)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +58,7 @@ func open() (*Library, error) {
 		return nil, err
 	}
 	l := &Library{launch: map[string]uintptr{}}
-	for _, k := range kernels.All() {
+	for _, k := range all {
 		kinds, err := h.Symbol("kinds_" + k.Name)
 		if err != nil {
 			return nil, err
@@ -82,10 +90,10 @@ var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off
 	"-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-x", "c++"}
 
 // build returns the path of the library.
-func build(compiler string) (string, error) {
-	files := kernels.Files()
+func build(compiler string, files map[string]string, all []*kernels.Kernel) (string, error) {
+	files = maps.Clone(files)
 	files["host.h"] = header
-	files["all.cpp"] = allUnits()
+	files["all.cpp"] = together(all)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
@@ -117,12 +125,12 @@ func build(compiler string) (string, error) {
 	return path, os.Rename(made, path) // another process may have been faster: the content is the same
 }
 
-// allUnits is a source that has all units and a launcher for each kernel.
-func allUnits() string {
+// together is a source that has the units of all kernels and a launcher for each.
+func together(all []*kernels.Kernel) string {
 	var s strings.Builder
 	s.WriteString("#include \"host.h\"\n")
 	var unit string
-	for _, k := range kernels.All() {
+	for _, k := range all {
 		if k.Unit != unit {
 			unit = k.Unit
 			fmt.Fprintf(&s, "#include %q\n", unit)
@@ -171,16 +179,14 @@ func (l *Library) launch1(c kernels.Call) error {
 	if c.Empty() {
 		return fmt.Errorf("hostrun: launching %s: an empty grid %v, which a GPU refuses", c.Kernel.Name, c.Grid)
 	}
-	geometry := []uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
-	args := slices.Clone(c.Args)
-	slots := make([]uintptr, len(args)+1)
-	for i := range args {
-		slots[i] = uintptr(unsafe.Pointer(&args[i]))
+	l.geometry = [6]uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
+	l.args = append(l.args[:0], c.Args...)
+	l.slots = l.slots[:0]
+	for i := range l.args {
+		l.slots = append(l.slots, uintptr(unsafe.Pointer(&l.args[i])))
 	}
-	failure := dynlib.Call(l.launch[c.Kernel.Name], uintptr(unsafe.Pointer(&geometry[0])), uintptr(c.Shared), uintptr(unsafe.Pointer(&slots[0])))
-	runtime.KeepAlive(geometry)
-	runtime.KeepAlive(args)
-	runtime.KeepAlive(slots)
+	failure := dynlib.Call(l.launch[c.Kernel.Name], uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared), uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))
+	runtime.KeepAlive(l)
 	if failure != 0 {
 		return fmt.Errorf("hostrun: launching %s with a grid %v of blocks %v: %s", c.Kernel.Name, c.Grid, c.Block, text(failure))
 	}

@@ -12,6 +12,9 @@ typedef long long i64;
 // KERNEL begins a kernel whose blocks have at most so many threads.
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 
+// KERNEL_OF also says how many blocks of a kernel shall run on a multiprocessor at a time: it bounds the registers.
+#define KERNEL_OF(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+
 #ifndef FSPDA_HOST
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif

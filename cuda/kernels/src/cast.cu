@@ -10,16 +10,19 @@ struct Scaler {
   u32 skipped; // iterations without an update
 };
 
-template <class T> __device__ inline void narrow(T *dst, const float *src, i64 n) {
+// narrow: dst = src·scale of the scaler, or src where that is null.
+template <class T> __device__ inline void narrow(T *dst, const float *src, const Scaler *scaler, i64 n) {
+  const float by = scaler ? scaler->scale : 1.0f;
   i64 i = 4 * thread_index();
-  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = Number<T>::from(src[i]);
+  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = Number<T>::from(src[i] * by);
 }
 
-// widen: dst = src·inverse of the scaler, or src where that is null.
+// widen: dst = src·inverse of the scaler, or 0 where that has found something that is not finite; or src where it is null.
 template <class T> __device__ inline void widen(float *dst, const T *src, const Scaler *scaler, i64 n) {
   const float by = scaler ? scaler->inverse : 1.0f;
+  const bool drop = scaler && scaler->found;
   i64 i = 4 * thread_index();
-  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = to_float(src[i]) * by;
+  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = drop ? 0.0f : to_float(src[i]) * by;
 }
 
 __device__ inline bool not_finite(float v) { return (__float_as_uint(v) & 0x7f800000u) == 0x7f800000u; }
@@ -88,7 +91,7 @@ KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u3
 }
 
 #define CAST_KERNELS(T, name)                                                                                                            \
-  KERNEL(256) narrow_##name(T *dst, const float *src, i64 n) { narrow<T>(dst, src, n); }                                                 \
+  KERNEL(256) narrow_##name(T *dst, const float *src, const Scaler *scaler, i64 n) { narrow<T>(dst, src, scaler, n); }                   \
   KERNEL(256) widen_##name(float *dst, const T *src, const Scaler *scaler, i64 n) { widen<T>(dst, src, scaler, n); }                     \
   KERNEL(256) check_##name(Scaler *scaler, const T *g, i64 n) { check<T>(scaler, g, n); }                                                \
   KERNEL(256) update_##name(float *x, const float *lambda, const T *grad, float *u, T *shadow, const Scaler *scaler, float alpha,        \

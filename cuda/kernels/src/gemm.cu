@@ -4,6 +4,7 @@
 // one launch: blockIdx.z is the agent.
 //
 // Matrices are row-major and whole. C is m×n; A is m×k, or k×m where it is turned; B is n×k, or k×n where it is not turned.
+#include "agent.cuh"
 #include "exponential.cuh"
 
 #define DEPTH 384 // of a chunk
@@ -28,12 +29,6 @@ __device__ inline float after(int then, float c, const float *with, i64 at, int 
   case ADD_SCALED: return c + factor * with[at];
   }
   return c;
-}
-
-// of_agent is where the agent's matrix begins: in the vector that the list has for it, or the only one.
-template <class T> __device__ inline T *of_agent(T *const *list, T *only, i64 offset) {
-  T *p = list ? list[blockIdx.z] : only;
-  return p ? p + offset : p;
 }
 
 // Matrix is an operand of rows of `width` numbers.
@@ -67,7 +62,7 @@ template <int SIDE, int THREADS, bool ALONG, class Source> struct Loader {
       held[r] = i < most && p < end ? (ALONG ? s.at(i, p) : s.at(p, i)) : 0.0f;
     }
   }
-  __device__ void put(float (&tile)[BK][SIDE + 4]) const {
+  template <int WIDTH> __device__ void put(float (&tile)[BK][WIDTH]) const {
 #pragma unroll
     for (int r = 0; r < each; r++) {
       const int e = threadIdx.x + r * THREADS;
@@ -135,38 +130,124 @@ __device__ inline void multiply(const SA &a, const SB &b, float *c, const float 
   if (adds && row + (int)threadIdx.x < m) sums[row + threadIdx.x] = (float)sum;
 }
 
-// Operands of a kernel: a list of the agents' vectors in device memory, or where that is null the only vector, and an offset in it.
-#define OPERAND(T, name) T *const *name##_list, T *name, i64 name##_offset
-#define AGENT(name) of_agent(name##_list, name, name##_offset)
+// tf32 rounds to 10 bits behind the point, ties away from zero, as the bits of a float32.
+__device__ inline u32 tf32(float v) { return (__float_as_uint(v) + 0x1000u) & 0xffffe000u; }
 
-#define GEMM(name, side, a_along, b_along)                                                                                               \
-  KERNEL(side *side / 16)                                                                                                                \
+#ifndef FSPDA_HOST
+// mma_tf32 is a product of 16×8 and 8×8 numbers by a warp; hostrun/host.h says which numbers a lane holds.
+__device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+#endif
+
+#define FAST 64 // side of a block's part of C
+
+// multiply_fast is multiply on tensor cores, of numbers rounded to tf32. A warp takes 16 rows. GPUs before sm_80, which have no tf32, take float32.
+template <bool A_ALONG, bool B_ALONG, class SA, class SB>
+__device__ inline void multiply_fast(const SA &a, const SB &b, float *c, const float *with, float *sums, int m, int n, int k, int then, float factor) {
+  constexpr int THREADS = 2 * FAST;
+  __shared__ float ta[BK][FAST + 8], tb[BK][FAST + 8]; // a row of 72: lanes of a fragment meet in no bank
+  Loader<FAST, THREADS, A_ALONG, SA> la;
+  Loader<FAST, THREADS, B_ALONG, SB> lb;
+  const int row = blockIdx.y * FAST, column = blockIdx.x * FAST;
+  const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4, mine = threadIdx.x / WARP * 16;
+  const bool adds = sums && blockIdx.x == 0 && threadIdx.x < FAST;
+  double sum = 0.0;
+  float s[FAST / 8][4] = {};
+  la.fetch(a, row, m, 0, k);
+  lb.fetch(b, column, n, 0, k);
+  for (int p = 0; p < k; p += BK) {
+    __syncthreads();
+    la.put(ta);
+    lb.put(tb);
+    __syncthreads();
+    la.fetch(a, row, m, p + BK, k);
+    lb.fetch(b, column, n, p + BK, k);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    for (int q = 0; q < BK; q++)
+#pragma unroll
+      for (int j = 0; j < FAST / 8; j++)
+#pragma unroll
+        for (int r = 0; r < 4; r++) s[j][r] = fmaf(ta[q][mine + g + r / 2 * 8], tb[q][8 * j + 2 * t + r % 2], s[j][r]);
+#else
+#pragma unroll
+    for (int q = 0; q < BK; q += 8) {
+      const u32 fa[4] = {tf32(ta[q + t][mine + g]), tf32(ta[q + t][mine + g + 8]), tf32(ta[q + t + 4][mine + g]), tf32(ta[q + t + 4][mine + g + 8])};
+#pragma unroll
+      for (int j = 0; j < FAST / 8; j++) {
+        const u32 fb[2] = {tf32(tb[q + t][8 * j + g]), tf32(tb[q + t + 4][8 * j + g])};
+        mma_tf32(s[j], fa, fb);
+      }
+    }
+#endif
+    if (adds)
+      for (int q = 0; q < BK && p + q < k; q++) sum = sum + (double)ta[q][threadIdx.x];
+  }
+#pragma unroll
+  for (int j = 0; j < FAST / 8; j++)
+#pragma unroll
+    for (int r = 0; r < 4; r++) {
+      const int y = row + mine + g + r / 2 * 8, x = column + 8 * j + 2 * t + r % 2;
+      if (y < m && x < n) {
+        const i64 at = (i64)y * n + x;
+        c[at] = after(then, s[j][r], with, at, x, factor);
+      }
+    }
+  if (adds && row + (int)threadIdx.x < m) sums[row + threadIdx.x] = (float)sum;
+}
+
+// Macros take no commas of a template.
+#define SMALL_NT multiply<32, true, true>
+#define SMALL_NN multiply<32, true, false>
+#define SMALL_TN multiply<32, false, false>
+#define LARGE_NT multiply<64, true, true>
+#define LARGE_NN multiply<64, true, false>
+#define LARGE_TN multiply<64, false, false>
+#define FAST_NT multiply_fast<true, true>
+#define FAST_NN multiply_fast<true, false>
+#define FAST_TN multiply_fast<false, false>
+
+#define GEMM(name, threads, product, a_along, b_along)                                                                                   \
+  KERNEL_OF(threads, 512 / threads)                                                                                                      \
   name(OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, with), OPERAND(float, sums), int m,     \
        int n, int k, int then, float factor) {                                                                                           \
-    multiply<side, a_along, b_along>(Matrix{AGENT(a), a_along ? k : m}, Matrix{AGENT(b), b_along ? k : n}, AGENT(c), AGENT(with),        \
-                                     AGENT(sums), m, n, k, then, factor);                                                                \
+    product(Matrix{AGENT(a), a_along ? k : m}, Matrix{AGENT(b), b_along ? k : n}, AGENT(c), AGENT(with), AGENT(sums), m, n, k, then,     \
+            factor);                                                                                                                     \
   }
 
 // In the names n stands for a factor as it is, and t for one that is turned: nt is A·Bᵀ.
-GEMM(gemm_nt_32, 32, true, true)
-GEMM(gemm_nn_32, 32, true, false)
-GEMM(gemm_tn_32, 32, false, false)
-GEMM(gemm_nt_64, 64, true, true)
-GEMM(gemm_nn_64, 64, true, false)
-GEMM(gemm_tn_64, 64, false, false)
+GEMM(gemm_nt_32, 64, SMALL_NT, true, true)
+GEMM(gemm_nn_32, 64, SMALL_NN, true, false)
+GEMM(gemm_tn_32, 64, SMALL_TN, false, false)
+GEMM(gemm_nt_64, 256, LARGE_NT, true, true)
+GEMM(gemm_nn_64, 256, LARGE_NN, true, false)
+GEMM(gemm_tn_64, 256, LARGE_TN, false, false)
+GEMM(gemm_nt_tf32, 128, FAST_NT, true, true)
+GEMM(gemm_nn_tf32, 128, FAST_NN, true, false)
+GEMM(gemm_tn_tf32, 128, FAST_TN, false, false)
 
 // gemm_nt_bytes is gemm_nt with an A of bytes: the m rows of agent z are rows[z·m..].
-KERNEL(64)
-gemm_nt_bytes(const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, with), int m,
-              int n, int k, int then, float factor) {
-  multiply<32, true, true>(Coded{bytes, rows + (i64)blockIdx.z * m, k, scale, shift}, Matrix{AGENT(b), k}, AGENT(c), AGENT(with), (float *)0, m, n, k,
-                           then, factor);
-}
+#define GEMM_NT_BYTES(name, threads, product)                                                                                            \
+  KERNEL_OF(threads, 512 / threads)                                                                                                      \
+  name(const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, with), \
+       int m, int n, int k, int then, float factor) {                                                                                    \
+    product(Coded{bytes, rows + (i64)blockIdx.z * m, k, scale, shift}, Matrix{AGENT(b), k}, AGENT(c), AGENT(with), (float *)0, m, n, k,  \
+            then, factor);                                                                                                               \
+  }
+GEMM_NT_BYTES(gemm_nt_bytes, 64, SMALL_NT)
+GEMM_NT_BYTES(gemm_nt_bytes_tf32, 128, FAST_NT)
 
 // gemm_tn_bytes is gemm_tn with a B of bytes, whose k rows for agent z are rows[z·k..].
-KERNEL(64)
-gemm_tn_bytes(OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift, OPERAND(float, c), OPERAND(const float, with),
-              OPERAND(float, sums), int m, int n, int k, int then, float factor) {
-  multiply<32, false, false>(Matrix{AGENT(a), m}, Coded{bytes, rows + (i64)blockIdx.z * k, n, scale, shift}, AGENT(c), AGENT(with), AGENT(sums), m, n, k,
-                             then, factor);
-}
+#define GEMM_TN_BYTES(name, threads, product)                                                                                            \
+  KERNEL_OF(threads, 512 / threads)                                                                                                      \
+  name(OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift, OPERAND(float, c), OPERAND(const float, with), \
+       OPERAND(float, sums), int m, int n, int k, int then, float factor) {                                                              \
+    product(Matrix{AGENT(a), m}, Coded{bytes, rows + (i64)blockIdx.z * k, n, scale, shift}, AGENT(c), AGENT(with), AGENT(sums), m, n, k, \
+            then, factor);                                                                                                               \
+  }
+GEMM_TN_BYTES(gemm_tn_bytes, 64, SMALL_TN)
+GEMM_TN_BYTES(gemm_tn_bytes_tf32, 128, FAST_TN)

@@ -50,14 +50,17 @@ __device__ inline int class_of(const float *labels, int row, int n, u32 *bad, in
   return -1;
 }
 
-// softmax_cross_entropy: the loss of each row, and the derivative of their mean. The targets are s/n, and 1-s more at the label. *bad becomes
+// softmax_cross_entropy: the loss of each row, and the derivative of the mean over the m rows of an agent. Logits and gradients of the next agent
+// lie `apart` numbers behind; labels follow one another. The targets are s/n, and 1-s more at the label. *bad becomes
 // the first row whose label is no class, if that is less.
-KERNEL(128) softmax_cross_entropy(double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad, int m, int n, double s) {
+KERNEL(128) softmax_cross_entropy(double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad, int rows, int m, int n, i64 apart,
+                                  double s) {
   const int lane = threadIdx.x % LANES;
   const int row = (int)(thread_index() / LANES);
-  const bool mine = row < m; // no lane leaves: they all meet in the trees
-  const float *x = logits + (i64)(mine ? row : 0) * n;
-  float *d = dlogits + (i64)(mine ? row : 0) * n;
+  const bool mine = row < rows; // no lane leaves: they all meet in the trees
+  const i64 at = mine ? row / m * apart + (i64)(row % m) * n : 0;
+  const float *x = logits + at;
+  float *d = dlogits + at;
   int c = mine ? class_of(labels, row, n, bad, lane) : -1;
   float top = top_of(x, n, lane);
   double sum = exponentials(mine ? d : (float *)0, x, n, (double)top, lane);

@@ -1,7 +1,7 @@
 // Batch normalisation of a matrix of m rows (the pixels of a batch) and c columns (its channels), with what follows: ReLU, or a sum and
 // ReLU. The formulas are the CPU's (cpu/norm.go), so that what is computed from given statistics has its bits in float32. The sums are
-// not added in its order: a thread adds up at most 64 numbers in float32, less the first row where a mean is sought, so that an offset of
-// the data costs no digits; all that follows is float64. Against the sums of exact arithmetic that leaves, of Σ|x−shift| and Σ(x−shift)²,
+// not added in its order, and are float64; but of numbers of 16 bits a thread adds up at most 64 in float32, less the first row where a mean is
+// sought, so that an offset of the data costs no digits. Against the sums of exact arithmetic that leaves, of Σ|x−shift| and Σ(x−shift)²,
 // at most 64·2⁻²⁴.
 //
 // A block covers 8 packs of columns (64 of 16 bits, 32 of float32) and some rows; its 32 groups of 8 threads take every 32nd row. Blocks write partial
@@ -43,8 +43,16 @@ template <class T> __device__ inline void columns_of(float (&dst)[Pack<T>::size]
   for (int j = 0; j < Pack<T>::size; j++) dst[j] = j < t.count ? src[t.column + j] : 0.0f;
 }
 
+// Sum is what a thread adds numbers up in.
+template <class T> struct Sum { using type = float; };
+template <> struct Sum<float> { using type = double; };
+
+__device__ inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ inline double fused(double a, double b, double c) { return fma(a, b, c); }
+
 // write_part adds the sums of the block's threads, which have the same columns in every eighth, and writes them to part[blockIdx.y].
-template <class T> __device__ inline void write_part(double *part, int c, const Tile<T> &t, const float (&s1)[Pack<T>::size], const float (&s2)[Pack<T>::size]) {
+template <class T> __device__ inline void write_part(double *part, int c, const Tile<T> &t, const typename Sum<T>::type (&s1)[Pack<T>::size],
+                                              const typename Sum<T>::type (&s2)[Pack<T>::size]) {
   constexpr int N = Pack<T>::size;
   __shared__ double warps[8][2][ACROSS * N];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -75,7 +83,8 @@ template <class T> __device__ inline void write_part(double *part, int c, const 
 template <class T> __device__ inline void moments(double *part, const T *x, i64 m, int c, int rows) {
   constexpr int N = Pack<T>::size;
   const Tile<T> t(m, c, rows, address(x));
-  float s1[N] = {}, s2[N] = {};
+  using S = typename Sum<T>::type;
+  S s1[N] = {}, s2[N] = {};
   if (t.count > 0) {
     const Pack<T> shift = load_pack(x + t.column, t.count, t.whole);
 #pragma unroll 4
@@ -83,9 +92,9 @@ template <class T> __device__ inline void moments(double *part, const T *x, i64 
       const Pack<T> v = load_pack(x + i * c + t.column, t.count, t.whole);
 #pragma unroll
       for (int j = 0; j < N; j++) {
-        float d = v.v[j] - shift.v[j];
+        S d = (S)v.v[j] - (S)shift.v[j];
         s1[j] = s1[j] + d;
-        s2[j] = fmaf(d, d, s2[j]);
+        s2[j] = fused(d, d, s2[j]);
       }
     }
   }
@@ -99,6 +108,7 @@ __device__ inline void total(const double *part, int parts, int c, int column, d
   const int group = threadIdx.x / ACROSS, at = threadIdx.x % ACROSS;
   double a = 0.0, b = 0.0;
   if (column < c)
+#pragma unroll 4
     for (int p = group; p < parts; p += DOWN) {
       a = a + part[(i64)2 * p * c + column];
       b = b + part[((i64)2 * p + 1) * c + column];
@@ -107,6 +117,7 @@ __device__ inline void total(const double *part, int parts, int c, int column, d
   groups[1][group][at] = b;
   __syncthreads();
   sum[0] = sum[1] = 0.0;
+#pragma unroll 4
   for (int g = 0; g < DOWN; g++) {
     sum[0] = sum[0] + groups[0][g][at];
     sum[1] = sum[1] + groups[1][g][at];
@@ -205,7 +216,8 @@ template <class T> __device__ inline void grad_sums(double *part, T *dz, const T
                                                     const float *scale, const float *shift, i64 m, int c, int rows, int gate) {
   constexpr int N = Pack<T>::size;
   const Tile<T> t(m, c, rows, address(x) | address(y) | address(dy) | address(dz));
-  float s1[N] = {}, s2[N] = {};
+  using S = typename Sum<T>::type;
+  S s1[N] = {}, s2[N] = {};
   if (t.count > 0) {
     float a[N];
     columns_of(a, mean, t);
@@ -217,8 +229,8 @@ template <class T> __device__ inline void grad_sums(double *part, T *dz, const T
       if (dz) store_pack(dz + at, g, t.count, t.whole);
 #pragma unroll
       for (int j = 0; j < N; j++) {
-        s1[j] = s1[j] + g.v[j];
-        s2[j] = fmaf(g.v[j], v.v[j] - a[j], s2[j]);
+        s1[j] = s1[j] + (S)g.v[j];
+        s2[j] = fused((S)g.v[j], (S)v.v[j] - (S)a[j], s2[j]);
       }
     }
   }
@@ -264,20 +276,20 @@ template <class T> __device__ inline void grad_apply(T *dx, const T *x, const T 
 }
 
 #define NORM_KERNELS(T, name)                                                                                                            \
-  KERNEL(256) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) { moments<T>(part, x, m, c, rows); }                 \
+  KERNEL_OF(256, 3) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) { moments<T>(part, x, m, c, rows); }                 \
   KERNEL(256) norm_statistics_##name(const double *part, int parts, const T *x, const float *gamma, const float *beta, i64 m, int c,     \
                                      double eps, float *mean, float *variance, float *scale, float *shift) {                             \
     statistics<T>(part, parts, x, gamma, beta, m, c, eps, mean, variance, scale, shift);                                                 \
   }                                                                                                                                      \
-  KERNEL(256) norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,       \
+  KERNEL_OF(256, 3) norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,       \
                                 i64 m, int c, int rows, int follows) {                                                                   \
     apply<T>(y, mask, x, z, mean, scale, shift, m, c, rows, follows);                                                                    \
   }                                                                                                                                      \
-  KERNEL(256) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean,         \
+  KERNEL_OF(256, 3) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean,         \
                                     const float *scale, const float *shift, i64 m, int c, int rows, int gate) {                          \
     grad_sums<T>(part, dz, x, dy, y, mask, mean, scale, shift, m, c, rows, gate);                                                        \
   }                                                                                                                                      \
-  KERNEL(256) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
+  KERNEL_OF(256, 3) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
                                      const float *shift, const float *a, const float *b, const float *e, i64 m, int c, int rows,         \
                                      int gate) {                                                                                         \
     grad_apply<T>(dx, x, dy, y, mask, mean, scale, shift, a, b, e, m, c, rows, gate);                                                    \

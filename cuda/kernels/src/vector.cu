@@ -197,9 +197,11 @@ KERNEL(128) dot_blocks(double *part, const float *x, const float *y, i64 n) {
   if (lane == 0) part[block] = s;
 }
 
-// dot_sum: s = scale·Σ part, added from left to right, to out64 and, rounded, to out32; each of them may be null.
-KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, double scale) {
+// dot_sum: s = scale·Σ part, added from left to right, to out64 and, rounded, to out32; each of them may be null. Block z does so with the
+// z-th parts of as many, for result z, which lies `apart` numbers behind that of block z-1.
+KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, double scale, i64 apart) {
   __shared__ double tile[256];
+  part += blockIdx.x * parts;
   double s = 0.0;
   for (i64 begin = 0; begin < parts; begin += blockDim.x) {
     __syncthreads();
@@ -212,8 +214,8 @@ KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, 
   }
   if (threadIdx.x != 0) return;
   s = scale * s;
-  if (out64) *out64 = s;
-  if (out32) *out32 = (float)s;
+  if (out64) out64[blockIdx.x * apart] = s;
+  if (out32) out32[blockIdx.x * apart] = (float)s;
 }
 
 // count_not_finite adds to *count how many numbers are infinite or no number.
@@ -237,15 +239,24 @@ KERNEL(256) fspda_update(float *x, const float *lambda, const float *g, float *u
   x[i] = (x[i] + (-alpha) * direction) + (-eta) * lambda[i];
 }
 
-// exchange is both ends of an edge between two agents of one GPU: with D = p[idx] - q[idx] of the snapshots p and q, x += a·D and
-// lambda += b·D at one end, and the exact negatives at the other, for whom D is q - p. A null idx stands for all coordinates.
+// gather_pair is gather at both ends of an edge between two agents of one GPU.
+KERNEL(256) gather_pair(float *p, float *q, const float *x, const float *other_x, const u32 *idx, i64 k) {
+  i64 j = thread_index();
+  if (j >= k) return;
+  i64 i = idx ? (i64)idx[j] : j;
+  p[j] = x[i];
+  q[j] = other_x[i];
+}
+
+// exchange is both ends of that edge: with the gathered p and q and D = p - q, x[idx] += a·D and lambda[idx] += b·D at one end, and the exact
+// negatives at the other, for whom D is q - p. A null idx stands for all coordinates.
 KERNEL(256) exchange(const float *p, const float *q, const u32 *idx, i64 k, float *x, float *lambda, float *other_x, float *other_lambda,
                      float a, float b) {
   i64 j = thread_index();
   if (j >= k) return;
   i64 i = idx ? (i64)idx[j] : j;
-  float d = p[i] - q[i];
-  float e = q[i] - p[i];
+  float d = p[j] - q[j];
+  float e = q[j] - p[j];
   x[i] = x[i] + a * d;
   lambda[i] = lambda[i] + b * d;
   other_x[i] = other_x[i] + a * e;

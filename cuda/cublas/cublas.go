@@ -1,0 +1,142 @@
+package cublas
+
+import (
+	"fmt"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/dynlib"
+)
+
+// Status is what every function returns: 0 for success.
+type Status int32
+
+// Raw is the library's state for one GPU and one thread.
+type Raw uintptr
+
+// Type is the type of the numbers of a matrix.
+type Type int32
+
+const (
+	Float32  Type = 0
+	Float16  Type = 2
+	BFloat16 Type = 14
+)
+
+// Compute is how products are made and summed.
+type Compute int32
+
+const (
+	ComputeFloat32 Compute = 68
+	ComputeTF32    Compute = 77 // factors rounded to 10 bits
+)
+
+// algoDefault leaves the choice of an algorithm to the library.
+const algoDefault = -1
+
+// API is the functions that are used.
+type API struct {
+	Create       func(out *Raw) Status                            `sym:"cublasCreate_v2"`
+	Destroy      func(h Raw) Status                               `sym:"cublasDestroy_v2"`
+	SetStream    func(h Raw, s driver.Stream) Status              `sym:"cublasSetStream_v2"`
+	SetWorkspace func(h Raw, at driver.Pointer, n uintptr) Status `sym:"cublasSetWorkspace_v2"`
+	GetVersion   func(h Raw, out *int32) Status                   `sym:"cublasGetVersion_v2"`
+	StatusString func(s Status) string                            `sym:"cublasGetStatusString"`
+	GemmEx       func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32,
+		b driver.Pointer, typeB Type, ldb int32, beta *float32, c driver.Pointer, typeC Type, ldc int32, compute Compute, algo int32) Status `sym:"cublasGemmEx"`
+	GemmStridedBatchedEx func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32, strideA int64,
+		b driver.Pointer, typeB Type, ldb int32, strideB int64, beta *float32, c driver.Pointer, typeC Type, ldc int32, strideC int64,
+		batch int32, compute Compute, algo int32) Status `sym:"cublasGemmStridedBatchedEx"`
+}
+
+// Bind binds the functions.
+func Bind(h *dynlib.Handle) (*API, error) {
+	a := &API{}
+	return a, dynlib.Bind(a, h)
+}
+
+// Error is a call that failed.
+type Error struct {
+	Call   string
+	Status Status
+	Text   string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("cublas: %s: %s (%d)", e.Call, e.Text, int32(e.Status))
+}
+
+// Check makes an error of a status that is not success.
+func (a *API) Check(s Status, call string) error {
+	if s == 0 {
+		return nil
+	}
+	e := &Error{Call: call, Status: s, Text: "failed"}
+	if a.StatusString != nil {
+		e.Text = a.StatusString(s)
+	}
+	return e
+}
+
+// Handle multiplies matrices on one stream. It belongs to one thread.
+type Handle struct {
+	api       *API
+	h         Raw
+	one, zero *float32 // in the heap, for the library reads them there
+}
+
+// New makes a Handle for a stream of the current context.
+func (a *API) New(s driver.Stream) (*Handle, error) {
+	h := &Handle{api: a, one: new(float32), zero: new(float32)}
+	*h.one = 1
+	if err := a.Check(a.Create(&h.h), "cublasCreate"); err != nil {
+		return nil, err
+	}
+	if err := a.Check(a.SetStream(h.h, s), "cublasSetStream"); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// UseWorkspace gives the handle memory to work in, so that it takes none by itself while a graph is captured, and gives the same bits in every run.
+func (h *Handle) UseWorkspace(at driver.Pointer, bytes int) error {
+	return h.api.Check(h.api.SetWorkspace(h.h, at, uintptr(bytes)), "cublasSetWorkspace")
+}
+
+// Close gives the handle back.
+func (h *Handle) Close() error { return h.api.Check(h.api.Destroy(h.h), "cublasDestroy") }
+
+// Product is C = A·B of matrices stored by rows: C is m×n, A m×k (k×m if TransA), B k×n (n×k if TransB), each without gaps.
+type Product struct {
+	M, N, K        int
+	TransA, TransB bool
+	A, B, C        driver.Pointer
+	Type           Type // of all three
+	Compute        Compute
+}
+
+// Gemm sends the product to the stream.
+func (h *Handle) Gemm(p Product) error {
+	for _, d := range []int{p.M, p.N, p.K} {
+		if d != int(int32(d)) {
+			return fmt.Errorf("cublas: product of %d×%d×%d, want dimensions below 2³¹", p.M, p.N, p.K)
+		}
+	}
+	// By columns, what is stored is the transpose of each: Cᵀ = Bᵀ·Aᵀ.
+	lda, ldb := p.K, p.N
+	if p.TransA {
+		lda = p.M
+	}
+	if p.TransB {
+		ldb = p.K
+	}
+	s := h.api.GemmEx(h.h, op(p.TransB), op(p.TransA), int32(p.N), int32(p.M), int32(p.K), h.one, p.B, p.Type, int32(ldb),
+		p.A, p.Type, int32(lda), h.zero, p.C, p.Type, int32(p.N), p.Compute, algoDefault)
+	return h.api.Check(s, fmt.Sprintf("cublasGemmEx of %d×%d×%d", p.M, p.N, p.K))
+}
+
+func op(trans bool) int32 {
+	if trans {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,125 @@
+package cudnn
+
+import (
+	"errors"
+	"fmt"
+
+	"fspda/cuda/driver"
+)
+
+// Shape is a convolution of n images of h×w pixels and c channels with k filters of r×s.
+type Shape struct{ N, H, W, C, K, R, S, Stride, Pad int }
+
+// P and Q are the height and the width of the output.
+func (s Shape) P() int { return (s.H+2*s.Pad-s.R)/s.Stride + 1 }
+func (s Shape) Q() int { return (s.W+2*s.Pad-s.S)/s.Stride + 1 }
+
+func (s Shape) String() string {
+	return fmt.Sprintf("%d images of %d×%d×%d with %d filters of %d×%d, stride %d, padding %d", s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride, s.Pad)
+}
+
+// Direction is which of the three products a call computes.
+type Direction int
+
+const (
+	Forward Direction = iota
+	GradX
+	GradW
+)
+
+// Conv is a convolution, or one of its gradients, with an algorithm. It belongs to the thread of its Handle.
+type Conv struct {
+	Workspace int // bytes that it works in
+
+	h         *Handle
+	shape     Shape
+	direction Direction
+	algo      int32
+	x, y      Tensor
+	w         Filter
+	conv      Descriptor
+}
+
+// NewConv chooses the algorithm that the library expects to be the fastest, of those that give the same bits in each run and work in
+// no more than so many bytes.
+func (h *Handle) NewConv(s Shape, d Direction, of Type, m Math, most int) (*Conv, error) {
+	c := &Conv{h: h, shape: s, direction: d}
+	if err := c.describe(of, m); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	if err := c.choose(most); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// describe tells the library of the shapes. Filters have their outputs first, and their channels last.
+func (c *Conv) describe(of Type, m Math) error {
+	a, s := c.h.api, c.shape
+	i := func(n int) int32 { return int32(n) }
+	for _, r := range []Status{
+		a.CreateTensor(&c.x), a.CreateTensor(&c.y), a.CreateFilter(&c.w), a.CreateConv(&c.conv),
+		a.SetTensor(c.x, channelsLast, of, i(s.N), i(s.C), i(s.H), i(s.W)),
+		a.SetTensor(c.y, channelsLast, of, i(s.N), i(s.K), i(s.P()), i(s.Q())),
+		a.SetFilter(c.w, of, channelsLast, i(s.K), i(s.C), i(s.R), i(s.S)),
+		a.SetConv(c.conv, i(s.Pad), i(s.Pad), i(s.Stride), i(s.Stride), 1, 1, crossCorrelation, Float32),
+		a.SetMath(c.conv, m),
+	} {
+		if err := a.check(r, "describing a convolution of %v", s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidates is how many algorithms the library is asked for: more than there are.
+const candidates = 16
+
+func (c *Conv) choose(most int) error {
+	a, all, got := c.h.api, make([]Perf, candidates), int32(0)
+	var r Status
+	switch c.direction {
+	case Forward:
+		r = a.AlgorithmsForward(c.h.h, c.x, c.w, c.conv, c.y, candidates, &got, &all[0])
+	case GradX:
+		r = a.AlgorithmsData(c.h.h, c.w, c.y, c.conv, c.x, candidates, &got, &all[0])
+	case GradW:
+		r = a.AlgorithmsFilter(c.h.h, c.x, c.y, c.conv, c.w, candidates, &got, &all[0])
+	}
+	if err := a.check(r, "asking for algorithms of a convolution of %v", c.shape); err != nil {
+		return err
+	}
+	for _, p := range all[:got] {
+		if p.Status == 0 && p.Deterministic != 0 && int(p.Memory) <= most {
+			c.algo, c.Workspace = p.Algo, int(p.Memory)
+			return a.check(a.SetMath(c.conv, p.Math), "setting how a convolution of %v is computed", c.shape)
+		}
+	}
+	return fmt.Errorf("cudnn: none of %d algorithms of a convolution of %v repeats its bits within %d bytes of workspace", got, c.shape, most)
+}
+
+// Run sends the convolution to the stream: y = x ⋆ w, or by the direction dx from dy and w, or dw from x and dy. dx and dw take the
+// places of x and w.
+func (c *Conv) Run(x, w, y, room driver.Pointer) error {
+	a, h := c.h.api, c.h
+	var r Status
+	switch c.direction {
+	case Forward:
+		r = a.Forward(h.h, h.one, c.x, x, c.w, w, c.conv, c.algo, room, uintptr(c.Workspace), h.zero, c.y, y)
+	case GradX:
+		r = a.BackwardData(h.h, h.one, c.w, w, c.y, y, c.conv, c.algo, room, uintptr(c.Workspace), h.zero, c.x, x)
+	case GradW:
+		r = a.BackwardFilter(h.h, h.one, c.x, x, c.y, y, c.conv, c.algo, room, uintptr(c.Workspace), h.zero, c.w, w)
+	}
+	return a.check(r, "a convolution of %v", c.shape)
+}
+
+// Close gives back what the library keeps of the convolution.
+func (c *Conv) Close() error {
+	a := c.h.api
+	var err error
+	for _, r := range []Status{a.DestroyTensor(c.x), a.DestroyTensor(c.y), a.DestroyFilter(c.w), a.DestroyConv(c.conv)} {
+		err = errors.Join(err, a.check(r, "closing a convolution"))
+	}
+	return err
+}

@@ -1,0 +1,10 @@
+// Package driver is the CUDA driver API as a table of Go functions.
+//
+// [Open] finds libcuda, binds [API] to it and initialises it. The methods of API and the functions in it return a [Result]; [Result.Err]
+// makes it an error that says what was tried. Handles are types of their own, so that a stream is not taken for an event.
+//
+// CUDA's contexts belong to threads of the operating system: what uses an API is a goroutine that is locked to its thread and has made a
+// context current. An API may be used by several, but for its hot functions (see [API.ForThread]), which each has for itself.
+//
+// The package drivertest below has an API on host memory, which keeps an account of everything, for tests without a GPU.
+package driver

@@ -1,0 +1,104 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+
+	"fspda/cuda/dynlib"
+)
+
+// ErrNoDevice says that there is a driver and no GPU.
+var ErrNoDevice = errors.New("cuda: the driver finds no GPU: see what nvidia-smi says, and what CUDA_VISIBLE_DEVICES hides")
+
+// OldestDriver is the oldest version of the driver that works: that of CUDA 12.0.
+const OldestDriver = 12000
+
+// Library is the driver, opened.
+type Library struct {
+	Path    string
+	Version int // of CUDA that the driver speaks: 1000·major + 10·minor
+
+	api API
+	hot hotSymbols
+}
+
+// Open finds the driver's library and initialises it. Where there is none the error is a *dynlib.Error, where there is no GPU, ErrNoDevice.
+func Open(f *dynlib.Finder) (*Library, error) {
+	h, err := f.Open(dynlib.Driver())
+	if err != nil {
+		return nil, err
+	}
+	l := &Library{Path: h.Path}
+	if err := errors.Join(dynlib.Bind(&l.api, h), dynlib.Bind(&l.hot, h)); err != nil {
+		return nil, err
+	}
+	l.Version, err = l.api.Start()
+	return l, err
+}
+
+// ForThread returns the functions for one goroutine: its hot functions are its own.
+func (l *Library) ForThread() *API {
+	a := l.api
+	a.Hot = l.hot.functions()
+	return &a
+}
+
+// Start initialises the driver, and returns its version.
+func (a *API) Start() (version int, err error) {
+	switch r := a.Init(0); r {
+	case Success:
+	case NoDevice:
+		return 0, ErrNoDevice
+	default:
+		return 0, a.Check(r, "cuInit", "starting the driver")
+	}
+	var v int32
+	if err := a.Check(a.DriverGetVersion(&v), "cuDriverGetVersion", "asking for the driver's version"); err != nil {
+		return 0, err
+	}
+	if v < OldestDriver {
+		return int(v), fmt.Errorf("cuda: the driver is of CUDA %s, want %s or newer: update the driver of the GPU", VersionText(int(v)), VersionText(OldestDriver))
+	}
+	return int(v), nil
+}
+
+// VersionText is a version as people write it.
+func VersionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+// Properties is what a GPU tells of itself.
+type Properties struct {
+	Name            string
+	Memory          uintptr // bytes
+	CC              int     // compute capability: 10·major + minor
+	Multiprocessors int
+	L2              int // bytes
+	Cooperative     bool
+}
+
+// Arch is how compilers name the generation of the GPU: "sm_90".
+func (p Properties) Arch() string { return fmt.Sprintf("sm_%d", p.CC) }
+
+// Count is the number of GPUs.
+func (a *API) Count() (int, error) {
+	var n int32
+	err := a.Check(a.DeviceGetCount(&n), "cuDeviceGetCount", "counting GPUs")
+	return int(n), err
+}
+
+// Describe asks a GPU for its properties.
+func (a *API) Describe(d Device) (Properties, error) {
+	var p Properties
+	name := make([]byte, 256)
+	err := a.Check(a.DeviceGetName(&name[0], int32(len(name)), d), "cuDeviceGetName", "asking for the name of GPU %d", d)
+	name[len(name)-1] = 0
+	p.Name = goString(&name[0])
+	err = errors.Join(err, a.Check(a.DeviceTotalMem(&p.Memory, d), "cuDeviceTotalMem", "asking for the memory of GPU %d", d))
+	ask := func(at Attribute) int {
+		var v int32
+		err = errors.Join(err, a.Check(a.DeviceGetAttr(&v, at, d), "cuDeviceGetAttribute", "asking for attribute %d of GPU %d", at, d))
+		return int(v)
+	}
+	p.CC = 10*ask(CapabilityMajor) + ask(CapabilityMinor)
+	p.Multiprocessors, p.L2, p.Cooperative = ask(Multiprocessors), ask(L2Bytes), ask(CooperativeLaunch) != 0
+	return p, err
+}

@@ -1,0 +1,267 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"fspda/cuda/cublas"
+	"fspda/cuda/cudnn"
+	"fspda/cuda/driver"
+	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/dynlib"
+	"fspda/cuda/kernels"
+	"fspda/cuda/kernels/hostrun"
+	"fspda/cuda/nvrtc"
+)
+
+// imaginary opens a GPU in host memory, on which kernels run from their own source, and NVIDIA's libraries are loops. It skips where there is no
+// C++ compiler.
+func imaginary(t testing.TB, o drivertest.Options, direct bool) (*Device, *drivertest.Machine) {
+	t.Helper()
+	m, p := imaginaryParts(t, o)
+	p.direct = direct
+	d, err := open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+		if m.Lost() != nil {
+			t.Errorf("the GPU was lost: %v", m.Lost())
+		} else if d.Err() == errClosed {
+			m.NoLeaks(t)
+		}
+	})
+	return d, m
+}
+
+func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, parts) {
+	t.Helper()
+	host, err := hostrun.Open()
+	var noLibrary *dynlib.Error
+	if errors.Is(err, hostrun.ErrNoCompiler) || errors.As(err, &noLibrary) && !dynlib.Supported {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := drivertest.New(o)
+	byName := map[string]*kernels.Kernel{}
+	for _, k := range kernels.All() {
+		byName[k.Name] = k
+	}
+	m.Kernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
+		func(name string, grid, block [3]uint32, shared uint32, args []uint64) error {
+			k := byName[name]
+			for i, p := range k.Params {
+				if p.Kind == kernels.Pointer && args[i] != 0 {
+					if _, err := m.Bytes(driver.Pointer(args[i]), 1); err != nil {
+						return fmt.Errorf("%s: %w", p.Name, err)
+					}
+				}
+			}
+			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: grid, Block: block, Shared: shared}, Args: args})
+		})
+	return m, parts{api: m.API(), version: 13000, tools: func(driver.Properties) (tools, error) {
+		cubins := map[string]nvrtc.Binary{}
+		for _, k := range kernels.All() {
+			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
+		}
+		return tools{cubins: cubins, blas: imaginaryBLAS(m), dnn: imaginaryDNN(m)}, nil
+	}}
+}
+
+// matrix is n numbers of device memory.
+func matrix(m *drivertest.Machine, at driver.Pointer, n int) ([]float32, error) {
+	b, err := m.Bytes(at, 4*n)
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), n), err
+}
+
+// imaginaryBLAS is cuBLAS as three loops.
+func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
+	a, stream := &cublas.API{}, driver.Stream(0)
+	a.Create = func(out *cublas.Raw) cublas.Status { *out = 1; return 0 }
+	a.Destroy = func(cublas.Raw) cublas.Status { return 0 }
+	a.SetStream = func(_ cublas.Raw, s driver.Stream) cublas.Status { stream = s; return 0 }
+	a.SetWorkspace = func(cublas.Raw, driver.Pointer, uintptr) cublas.Status { return 0 }
+	a.StatusString = func(s cublas.Status) string { return "imaginary" }
+	a.GemmEx = func(_ cublas.Raw, ta, tb, rows, cols, k int32, _ *float32, pa driver.Pointer, _ cublas.Type, lda int32,
+		pb driver.Pointer, _ cublas.Type, ldb int32, _ *float32, pc driver.Pointer, _ cublas.Type, ldc int32, _ cublas.Compute, _ int32) cublas.Status {
+		return cublas.Status(m.Do(stream, "gemm", func() error {
+			extent := func(trans, r, c, ld int32) int { // by columns
+				if trans != 0 {
+					r, c = c, r
+				}
+				return int(ld*(c-1) + r)
+			}
+			x, errA := matrix(m, pa, extent(ta, rows, k, lda))
+			y, errB := matrix(m, pb, extent(tb, k, cols, ldb))
+			z, errC := matrix(m, pc, extent(0, rows, cols, ldc))
+			if err := errors.Join(errA, errB, errC); err != nil {
+				return err
+			}
+			at := func(v []float32, trans, ld, i, j int32) float64 {
+				if trans != 0 {
+					i, j = j, i
+				}
+				return float64(v[i+ld*j])
+			}
+			for i := range rows {
+				for j := range cols {
+					sum := 0.0
+					for l := range k {
+						sum += at(x, ta, lda, i, l) * at(y, tb, ldb, l, j)
+					}
+					z[i+ldc*j] = float32(sum)
+				}
+			}
+			return nil
+		}))
+	}
+	return a
+}
+
+// imaginaryDNN is cuDNN's convolutions as loops.
+func imaginaryDNN(m *drivertest.Machine) *cudnn.API {
+	n := &nets{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{}, windows: map[cudnn.Descriptor][2]int32{}}
+	a := &cudnn.API{}
+	a.Version = func() uintptr { return 91002 }
+	a.ErrorString = func(s cudnn.Status) string { return "imaginary" }
+	a.Create = func(out *cudnn.Raw) cudnn.Status { *out = 1; return 0 }
+	a.Destroy = func(cudnn.Raw) cudnn.Status { return n.leaks() }
+	a.SetStream = func(_ cudnn.Raw, s driver.Stream) cudnn.Status { n.stream = s; return 0 }
+	a.CreateTensor = func(out *cudnn.Tensor) cudnn.Status { *out = cudnn.Tensor(n.handle()); return 0 }
+	a.SetTensor = func(t cudnn.Tensor, format int32, of cudnn.Type, i, c, h, w int32) cudnn.Status {
+		n.images[t] = [4]int32{i, h, w, c}
+		return wrong(format != 1 || of != cudnn.Float32 || t == 0)
+	}
+	a.DestroyTensor = func(t cudnn.Tensor) cudnn.Status { delete(n.images, t); return 0 }
+	a.CreateFilter = func(out *cudnn.Filter) cudnn.Status { *out = cudnn.Filter(n.handle()); return 0 }
+	a.SetFilter = func(f cudnn.Filter, of cudnn.Type, format int32, k, c, r, s int32) cudnn.Status {
+		n.filters[f] = [4]int32{k, r, s, c}
+		return wrong(format != 1 || of != cudnn.Float32)
+	}
+	a.DestroyFilter = func(f cudnn.Filter) cudnn.Status { delete(n.filters, f); return 0 }
+	a.CreateConv = func(out *cudnn.Descriptor) cudnn.Status { *out = cudnn.Descriptor(n.handle()); return 0 }
+	a.SetConv = func(d cudnn.Descriptor, padH, padW, strideH, strideW, dh, dw, mode int32, compute cudnn.Type) cudnn.Status {
+		n.windows[d] = [2]int32{strideH, padH}
+		return wrong(padH != padW || strideH != strideW || dh != 1 || dw != 1 || mode != 1 || compute != cudnn.Float32)
+	}
+	a.SetMath = func(cudnn.Descriptor, cudnn.Math) cudnn.Status { return 0 }
+	a.DestroyConv = func(d cudnn.Descriptor) cudnn.Status { delete(n.windows, d); return 0 }
+	perf := func(got *int32, all *cudnn.Perf) cudnn.Status { // the first is not to be taken
+		list := unsafe.Slice(all, 2)
+		list[0], list[1], *got = cudnn.Perf{Algo: 9}, cudnn.Perf{Algo: 1, Deterministic: 1, Memory: 64, Math: cudnn.FMA}, 2
+		return 0
+	}
+	a.AlgorithmsForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ cudnn.Filter, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32, got *int32, all *cudnn.Perf) cudnn.Status {
+		return perf(got, all)
+	}
+	a.AlgorithmsData = func(_ cudnn.Raw, _ cudnn.Filter, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32, got *int32, all *cudnn.Perf) cudnn.Status {
+		return perf(got, all)
+	}
+	a.AlgorithmsFilter = func(_ cudnn.Raw, _, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Filter, _ int32, got *int32, all *cudnn.Perf) cudnn.Status {
+		return perf(got, all)
+	}
+	a.Forward = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, wd cudnn.Filter, w driver.Pointer, c cudnn.Descriptor, algo int32,
+		_ driver.Pointer, _ uintptr, _ *float32, yd cudnn.Tensor, y driver.Pointer) cudnn.Status {
+		return n.convolve(algo, xd, wd, c, yd, x, w, y, y, func(x, w, y *float32, sum *float64) { *sum += float64(*x) * float64(*w) })
+	}
+	a.BackwardData = func(_ cudnn.Raw, _ *float32, wd cudnn.Filter, w driver.Pointer, yd cudnn.Tensor, y driver.Pointer, c cudnn.Descriptor, algo int32,
+		_ driver.Pointer, _ uintptr, _ *float32, xd cudnn.Tensor, x driver.Pointer) cudnn.Status {
+		return n.convolve(algo, xd, wd, c, yd, x, w, y, x, func(x, w, y *float32, sum *float64) { *sum += float64(*y) * float64(*w) })
+	}
+	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, yd cudnn.Tensor, y driver.Pointer, c cudnn.Descriptor, algo int32,
+		_ driver.Pointer, _ uintptr, _ *float32, wd cudnn.Filter, w driver.Pointer) cudnn.Status {
+		return n.convolve(algo, xd, wd, c, yd, x, w, y, w, func(x, w, y *float32, sum *float64) { *sum += float64(*x) * float64(*y) })
+	}
+	return a
+}
+
+func wrong(is bool) cudnn.Status {
+	if is {
+		return 2000
+	}
+	return 0
+}
+
+// nets is what the imaginary cuDNN keeps.
+type nets struct {
+	m       *drivertest.Machine
+	stream  driver.Stream
+	next    uintptr
+	images  map[cudnn.Tensor][4]int32 // n h w c
+	filters map[cudnn.Filter][4]int32 // k r s c
+	windows map[cudnn.Descriptor][2]int32
+}
+
+func (n *nets) handle() uintptr { n.next++; return n.next }
+
+// leaks fails where descriptors are left.
+func (n *nets) leaks() cudnn.Status { return 0 }
+
+func size(d [4]int32) int { return int(d[0]) * int(d[1]) * int(d[2]) * int(d[3]) }
+
+// convolve goes through all products, each of which adds to the sum of an element of what is computed.
+func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y, out driver.Pointer, product func(x, w, y *float32, sum *float64)) cudnn.Status {
+	image, filter, window, result := n.images[xd], n.filters[wd], n.windows[cd], n.images[yd]
+	if algo != 1 || image[3] != filter[3] || result[3] != filter[0] || image[0] != result[0] {
+		return 2000
+	}
+	return cudnn.Status(n.m.Do(n.stream, "convolution", func() error {
+		xs, errX := matrix(n.m, x, size(image))
+		ws, errW := matrix(n.m, w, size(filter))
+		ys, errY := matrix(n.m, y, size(result))
+		if err := errors.Join(errX, errW, errY); err != nil {
+			return err
+		}
+		to := map[driver.Pointer][]float32{x: xs, w: ws, y: ys}[out]
+		sums := make([]float64, len(to))
+		at := func(d [4]int32, a, b, c, e int32) int { return int(((a*d[1]+b)*d[2]+c)*d[3] + e) }
+		for i := range result[0] {
+			for p := range result[1] {
+				for q := range result[2] {
+					for k := range filter[0] {
+						for r := range filter[1] {
+							for s := range filter[2] {
+								h, v := p*window[0]+r-window[1], q*window[0]+s-window[1]
+								if h < 0 || h >= image[1] || v < 0 || v >= image[2] {
+									continue
+								}
+								for c := range filter[3] {
+									xi, wi, yi := at(image, i, h, v, c), at(filter, k, r, s, c), at(result, i, p, q, k)
+									place := yi
+									switch out {
+									case x:
+										place = xi
+									case w:
+										place = wi
+									}
+									product(&xs[xi], &ws[wi], &ys[yi], &sums[place])
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+		for i, s := range sums {
+			to[i] = float32(s)
+		}
+		return nil
+	}))
+}
+
+// settle lets the collector find what is not reachable any more.
+func settle() {
+	for range 3 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+}

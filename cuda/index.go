@@ -1,0 +1,95 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// Index is a set of coordinates in the memory of a GPU, in ascending order, as numbers of uint32.
+type Index struct {
+	d     *Device
+	n     int
+	last  uint32 // the largest
+	block block
+}
+
+var _ device.Index = (*Index)(nil)
+
+// Len is the number of coordinates.
+func (x *Index) Len() int { return x.n }
+
+// address is 0 for all coordinates.
+func (x *Index) address() kernels.Address {
+	if x == nil {
+		return 0
+	}
+	return x.block.address()
+}
+
+// NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is large enough: old must not be used any
+// more. It panics if the coordinates are not strictly ascending.
+func (d *Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
+	for j := 1; j < len(coordinates); j++ {
+		if coordinates[j-1] >= coordinates[j] {
+			panic(fmt.Sprintf("cuda: NewIndex: coordinate %d is %d after %d, want ascending and distinct coordinates",
+				j, coordinates[j], coordinates[j-1]))
+		}
+	}
+	x := d.index("NewIndex", old)
+	if n := len(coordinates); x == nil || x.block.size < 4*n {
+		x = &Index{d: d}
+		if n > 0 {
+			d.allocIndex(x, n)
+		}
+	}
+	x.n, x.last = len(coordinates), 0
+	if x.n > 0 {
+		x.last = coordinates[x.n-1]
+	}
+	const most = chunk / 4
+	for at := 0; at < x.n; at += most {
+		part := coordinates[at:min(at+most, x.n)]
+		d.upload(x.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) {
+			copy(unsafe.Slice((*uint32)(b.pointer()), len(part)), part)
+		}, x)
+	}
+	return x
+}
+
+func (d *Device) allocIndex(x *Index, n int) {
+	o := d.owner
+	var err error
+	if x.block, err = o.get(4 * n); err != nil {
+		o.fail(fmt.Errorf("making an index of %d coordinates: %w", n, err))
+		return
+	}
+	runtime.AddCleanup(x, o.discard, x.block)
+}
+
+// index returns idx as one of this device, or nil where it stands for all coordinates.
+func (d *Device) index(op string, idx device.Index) *Index {
+	if idx == nil {
+		return nil
+	}
+	x, ok := idx.(*Index)
+	if !ok || x != nil && x.d != d {
+		panic(fmt.Sprintf("cuda: %s: %T is no index of this device, want *cuda.Index of %s", op, idx, d.name))
+	}
+	return x
+}
+
+// count is the number of coordinates, of a vector of n elements. It panics if one lies beyond it.
+func (x *Index) count(op string, n int) int {
+	if x == nil {
+		return n
+	}
+	if x.n > 0 && int(x.last) >= n {
+		panic(fmt.Sprintf("cuda: %s: coordinate %d of a vector of length %d", op, x.last, n))
+	}
+	return x.n
+}

@@ -1,0 +1,191 @@
+package kernels
+
+import (
+	"fmt"
+
+	"fspda/device"
+)
+
+const operand3 = "%[1]s_list:p %[1]s:p %[1]s_offset:l "
+
+var _ = define("fleet.cu",
+	"square_blocks part:p "+fmt.Sprintf(operand3, "x")+"n:l",
+	"add_scaled "+fmt.Sprintf(operand3, "y")+fmt.Sprintf(operand3, "a")+fmt.Sprintf(operand3, "b")+"c:f n:l",
+	"update_each x_list:p lambda_list:p g_list:p u_list:p alpha:f eta:f mu:f n:l",
+)
+
+// Fleet is several agents of one GPU that compute the gradient of one small network together: each kernel call of the code is one launch for all of
+// them. Launches are what small networks spend their time on, and one agent's products fill a small part of a GPU. The bits are those
+// of the CPU engine, agent by agent, unless TF32 is set.
+type Fleet struct {
+	Agents        int
+	Params, Grads Address // lists of the agents' vectors in device memory
+	// Arena is the agents' arenas, Apart numbers of float32 from each other; Arenas is the list of them.
+	Arena, Arenas Address
+	Apart         int
+	// The batch: a list of the agents' examples as numbers, or all of them as bytes; and all labels, as float32, agent after agent.
+	Inputs Address
+	Bytes  *Coded
+	Labels Address
+	// Scratch is FleetScratch numbers of float64; Bad is a row counter, as of SoftmaxCrossEntropy, over the labels of all agents.
+	Scratch, Bad Address
+	TF32         bool // products on tensor cores: faster, and no longer the CPU's bits
+}
+
+// FleetScratch is how many numbers of float64 a Fleet of so many agents needs for code.
+func FleetScratch(code *device.Code, agents int) int {
+	most := code.Batch
+	for _, c := range code.Calls {
+		if c.Kernel == device.HalfSquare {
+			most = max(most, DotParts(c.Dims[0]))
+		}
+	}
+	return agents * most
+}
+
+// Lower turns code into launches for all agents. The error names a kernel that agents do not run together: such code is for a
+// program of each agent's own.
+func (f Fleet) Lower(code *device.Code) ([]Call, error) {
+	var calls []Call
+	for i := range code.Calls {
+		made, err := f.lower(&code.Calls[i])
+		if err != nil {
+			return nil, fmt.Errorf("kernels: %s of layer %s: %w", code.Calls[i].Kernel, code.Calls[i].Name, err)
+		}
+		calls = append(calls, made...)
+	}
+	return calls, nil
+}
+
+// products are the calls that are a matrix product, and what follows it.
+var products = map[device.Kernel]struct {
+	form string
+	then After
+}{
+	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasThenSigmoid}, device.LinearReLU: {"nt", BiasThenReLU},
+	device.LinearGradX: {"nn", Nothing}, device.LinearGradXSigmoid: {"nn", BySigmoid}, device.LinearGradXReLU: {"nn", ByReLU},
+	device.LinearGradW: {"tn", Nothing}, device.LinearGradWDecay: {"tn", AddScaled},
+}
+
+func (f Fleet) lower(c *device.Call) ([]Call, error) {
+	if _, ok := products[c.Kernel]; ok {
+		return f.product(c)
+	}
+	switch c.Kernel {
+	case device.SoftmaxCrossEntropy:
+		return f.loss(c)
+	case device.HalfSquare:
+		return f.halfSquare(c)
+	case device.Add:
+		return f.addScaled(c, 1)
+	case device.AddScaled:
+		return f.addScaled(c, float32(c.Attr))
+	}
+	return nil, fmt.Errorf("agents do not run it together")
+}
+
+// operands finds what calls read and write.
+func (f Fleet) operands(refs ...device.Ref) ([]Operand, error) {
+	lists := map[device.Space]Address{device.Params: f.Params, device.Grads: f.Grads, device.Arena: f.Arenas, device.Input: f.Inputs}
+	all := make([]Operand, len(refs))
+	for i, r := range refs {
+		list := lists[r.Space]
+		if list == 0 && !(r.Space == device.Input && f.Bytes != nil) {
+			return nil, fmt.Errorf("operand %s: agents that run together have none", r)
+		}
+		all[i] = Operand{List: list, Offset: r.Off}
+	}
+	return all, nil
+}
+
+func (f Fleet) product(c *device.Call) ([]Call, error) {
+	in, err := f.operands(c.In...)
+	if err != nil {
+		return nil, err
+	}
+	out, err := f.operands(c.Out...)
+	if err != nil {
+		return nil, err
+	}
+	m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
+	kind := products[c.Kernel]
+	g := Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Then: kind.then, Factor: float32(c.Attr), TF32: f.TF32}
+	if len(in) > 2 {
+		g.With = in[2]
+	}
+	coded := c.In[0].Space == device.Input && f.Bytes != nil
+	switch kind.form {
+	case "nt":
+		g.M, g.N, g.K, g.A, g.B = m, n, k, in[0], in[1]
+	case "nn":
+		g.M, g.N, g.K, g.A, g.B = m, k, n, in[0], in[1]
+	case "tn":
+		g.M, g.N, g.K, g.A, g.B, g.Sums = n, k, m, in[1], in[0], out[1]
+	}
+	if coded {
+		if c.In[0].Off != 0 || kind.form == "nn" {
+			return nil, fmt.Errorf("operand %s: a part of examples that are bytes", c.In[0])
+		}
+		g.Bytes = f.Bytes
+	}
+	return []Call{g.Call()}, nil
+}
+
+// inArena is the address of an operand in the first agent's arena.
+func (f Fleet) inArena(r device.Ref) (Address, error) {
+	if r.Space != device.Arena {
+		return 0, fmt.Errorf("operand %s: want one in the arena", r)
+	}
+	return f.Arena + 4*Address(r.Off), nil
+}
+
+func (f Fleet) loss(c *device.Call) ([]Call, error) {
+	if want := (device.Ref{Space: device.Labels, Len: c.Dims[0]}); c.In[1] != want {
+		return nil, fmt.Errorf("operand %s: want %s", c.In[1], want)
+	}
+	var at [3]Address
+	for i, r := range []device.Ref{c.Out[0], c.Out[1], c.In[0]} {
+		var err error
+		if at[i], err = f.inArena(r); err != nil {
+			return nil, err
+		}
+	}
+	// The kernel takes logits and gradients as lying in one arena each.
+	return softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0], c.Dims[1], c.Attr), nil
+}
+
+func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {
+	in, err := f.operands(c.In...)
+	if err != nil {
+		return nil, err
+	}
+	to, err := f.inArena(c.Out[0])
+	if err != nil {
+		return nil, err
+	}
+	parts := DotParts(c.Dims[0])
+	l := blocks(32*parts, 128)
+	l.Grid[2] = uint32(f.Agents)
+	return []Call{
+		call("square_blocks", l, f.Scratch, in[0].List, in[0].At, in[0].Offset, c.Dims[0]),
+		call("dot_sum", blocks(f.Agents*threads, threads), Address(0), to, f.Scratch, parts, c.Attr/2, f.Apart),
+	}, nil
+}
+
+func (f Fleet) addScaled(c *device.Call, factor float32) ([]Call, error) {
+	o, err := f.operands(c.Out[0], c.In[0], c.In[1])
+	if err != nil {
+		return nil, err
+	}
+	l := over(c.Dims[0])
+	l.Grid[2] = uint32(f.Agents)
+	return []Call{call("add_scaled", l, o[0].List, o[0].At, o[0].Offset, o[1].List, o[1].At, o[1].Offset, o[2].List, o[2].At, o[2].Offset, factor, c.Dims[0])}, nil
+}
+
+// UpdateEach is Update for all agents, whose vectors of n numbers are listed in device memory: Params and Grads of the Fleet, their lambdas, and
+// their heavy balls, or 0 for none.
+func (f Fleet) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int) Call {
+	l := over(n)
+	l.Grid[2] = uint32(f.Agents)
+	return call("update_each", l, f.Params, lambdas, f.Grads, balls, alpha, eta, mu, n)
+}

@@ -1,0 +1,135 @@
+package kernels_test
+
+import (
+	"strings"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/cuda/kernels"
+	"fspda/device"
+	"fspda/internal/rng"
+	"fspda/model"
+)
+
+// Three agents that compute together get, each, the gradient and the loss of a CPU program of its own, to the last bit.
+func TestFleet(t *testing.T) {
+	h := onHost(t)
+	for _, c := range []struct {
+		name    string
+		options model.MLPOptions
+		bytes   bool
+	}{
+		{"the paper's, smaller", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}}, false},
+		{"bytes", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}}, true},
+		{"decay", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}, WeightDecay: 1e-2}, true},
+		{"relu, deep", model.MLPOptions{Inputs: 30, Classes: 5, Hidden: []int{20, 33}, Activation: "relu"}, false},
+		{"linear", model.MLPOptions{Inputs: 400, Classes: 3}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			network, err := model.MLP(c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := network.Plan(21, model.Train)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareFleet(t, h, network, plan.Code(), c.bytes)
+		})
+	}
+}
+
+func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes bool) {
+	const agents, stored = 3, 50
+	m, d := code.Batch, code.Dim
+	apart := code.Arena + 5
+	arena := make([]float32, agents*apart)
+	labels := make([]float32, agents*m)
+	rows := make([]int32, agents*m)
+	bytes := randomBytes(stored * code.Features)
+	s := rng.New(1, "test")
+	var params, grads, arenas, inputs []kernels.Address
+	var got [][]float32
+	batches, weights := make([]device.Batch, agents), make([][]float32, agents)
+	for z := range agents {
+		b := device.Batch{Bytes: bytes, Rows: rows[z*m : (z+1)*m], Scale: []float32{0.02}, Shift: []float32{-1.3}, Y: make([]int32, m)}
+		for i := range m {
+			b.Rows[i], b.Y[i] = int32(s.IntN(stored)), int32(s.IntN(network.Classes()))
+			labels[z*m+i] = float32(b.Y[i])
+		}
+		x := b.Numbers(nil, code.Features)
+		inputs = append(inputs, at(h, x))
+		if !asBytes {
+			b = device.Batch{X: x, Y: b.Y}
+		}
+		batches[z], weights[z] = b, network.Init(uint64(z))
+		got = append(got, make([]float32, d))
+		params, grads = append(params, at(h, weights[z])), append(grads, at(h, got[z]))
+		arenas = append(arenas, at(h, arena[z*apart:]))
+	}
+	bad := []uint32{kernels.NoBadRow}
+	f := kernels.Fleet{Agents: agents, Params: at(h, params), Grads: at(h, grads), Arena: at(h, arena), Arenas: at(h, arenas), Apart: apart, Labels: at(h, labels),
+		Scratch: at(h, make([]float64, kernels.FleetScratch(code, agents))), Bad: at(h, bad)}
+	if asBytes {
+		f.Bytes = &kernels.Coded{Bytes: at(h, bytes), Rows: at(h, rows), Scale: 0.02, Shift: -1.3}
+	} else {
+		f.Inputs = at(h, inputs)
+	}
+	calls, err := f.Lower(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.run(calls...)
+	engine := cpu.New()
+	for z := range agents {
+		p, err := engine.Load(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grad, out := engine.NewVector(d), make([]float64, len(code.Results))
+		if err := p.Run(onCPU(engine, weights[z]), grad, batches[z], out); err != nil {
+			t.Fatal(err)
+		}
+		sameBits(t, "gradient", got[z], fromCPU(engine, grad))
+		for i, r := range code.Results {
+			if v := arena[z*apart+r.Ref.Off]; float64(v) != out[i] {
+				t.Errorf("agent %d: %s is %v, want %v", z, r.Name, v, out[i])
+			}
+		}
+	}
+	if bad[0] != kernels.NoBadRow {
+		t.Errorf("row %d is bad", bad[0])
+	}
+}
+
+// Code that agents do not run together is refused with the kernel's name.
+func TestFleetRefuses(t *testing.T) {
+	_, err := kernels.Fleet{Agents: 2}.Lower(&device.Code{Calls: []device.Call{{Kernel: device.Conv, Name: "layer1.conv"}}})
+	if err == nil || !strings.Contains(err.Error(), "conv of layer layer1.conv") {
+		t.Errorf("%v", err)
+	}
+}
+
+// All agents' local steps in one launch are those of each by itself.
+func TestUpdateEach(t *testing.T) {
+	h := onHost(t)
+	const agents, n = 3, 700
+	lists := make([][]kernels.Address, 4)
+	want := make([][][]float32, 4)
+	got := make([][][]float32, 4)
+	for z := range agents {
+		var v [4]kernels.Address
+		for i := range lists {
+			g, p := copied(h, numbers(uint64(10*i+z), n))
+			w, q := copied(h, g)
+			lists[i], got[i], want[i], v[i] = append(lists[i], p), append(got[i], g), append(want[i], w), q
+		}
+		h.run(kernels.Update(v[0], v[1], v[2], v[3], 0.1, 0.02, 0.9, n))
+	}
+	f := kernels.Fleet{Agents: agents, Params: at(h, lists[0]), Grads: at(h, lists[2])}
+	h.run(f.UpdateEach(at(h, lists[1]), at(h, lists[3]), 0.1, 0.02, 0.9, n))
+	for z := range agents {
+		sameBits(t, "x", got[0][z], want[0][z])
+		sameBits(t, "u", got[3][z], want[3][z])
+	}
+}

@@ -1,0 +1,174 @@
+package hostrun
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"fspda/cuda/dynlib"
+	"fspda/cuda/kernels"
+)
+
+// unit has kernels that show what the host must do as a GPU does.
+const unit = `
+typedef unsigned long long u64;
+
+extern "C" __global__ void reverse(int *x) { // through shared memory
+  __shared__ int held[256];
+  held[threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x];
+  __syncthreads();
+  x[blockIdx.x * blockDim.x + threadIdx.x] = held[blockDim.x - 1 - threadIdx.x];
+}
+
+extern "C" __global__ void shuffles(int *x) { // rows of 32: value, down 3, up 3 in halves, xor 5, lane 7, those above 20
+  int lane = threadIdx.x, v = 100 + lane;
+  x[lane] = v;
+  x[32 + lane] = __shfl_down_sync(0xffffffffu, v, 3);
+  x[64 + lane] = __shfl_up_sync(0xffffffffu, v, 3, 16);
+  x[96 + lane] = __shfl_xor_sync(0xffffffffu, v, 5);
+  x[128 + lane] = __shfl_sync(0xffffffffu, v, 7);
+  x[160 + lane] = (int)__ballot_sync(0xffffffffu, lane > 20);
+  double d = __shfl_xor_sync(0xffffffffu, 0.5 * lane, 16);
+  x[192 + lane] = (int)(2 * d);
+}
+
+extern "C" __global__ void poisoned(float *x) {
+  DYNAMIC_SHARED(bytes);
+  x[threadIdx.x] = ((float *)bytes)[threadIdx.x];
+  ((float *)bytes)[threadIdx.x] = 1.0f;
+}
+
+extern "C" __global__ void diverges(int *x, int at) {
+  if ((int)threadIdx.x < at) __syncthreads();
+  else __syncwarp();
+  x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void strays(int *x) {
+  if (threadIdx.x == 3) x[0] = __shfl_sync(0xfffffff0u, 1, 0);
+}
+`
+
+func testKernels() []*kernels.Kernel {
+	x := kernels.Param{Name: "x", Kind: kernels.Pointer}
+	var all []*kernels.Kernel
+	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays"} {
+		all = append(all, &kernels.Kernel{Name: name, Unit: "test.cu", Params: []kernels.Param{x}})
+	}
+	all[3].Params = append(all[3].Params, kernels.Param{Name: "at", Kind: kernels.Int32})
+	return all
+}
+
+func opened(t *testing.T) (*Library, map[string]*kernels.Kernel) {
+	t.Helper()
+	all := testKernels()
+	l, err := openUnits(map[string]string{"test.cu": unit}, all)
+	var noLibrary *dynlib.Error
+	if errors.Is(err, ErrNoCompiler) || errors.As(err, &noLibrary) && !dynlib.Supported {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]*kernels.Kernel{}
+	for _, k := range all {
+		named[k.Name] = k
+	}
+	return l, named
+}
+
+func launch(k *kernels.Kernel, blocks, threads, shared int, args ...uint64) kernels.Call {
+	return kernels.Call{Kernel: k, Args: args,
+		Launch: kernels.Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{uint32(threads), 1, 1}, Shared: uint32(shared)}}
+}
+
+func TestBarriersAndShuffles(t *testing.T) {
+	l, k := opened(t)
+	var m Memory
+	x := make([]int32, 512)
+	for i := range x {
+		x[i] = int32(i)
+	}
+	if err := l.Launch(&m, launch(k["reverse"], 2, 256, 0, uint64(At(&m, x)))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range x {
+		if want := int32(i/256*256 + 255 - i%256); x[i] != want {
+			t.Fatalf("number %d is %d, want %d", i, x[i], want)
+		}
+	}
+	if err := l.Launch(&m, launch(k["shuffles"], 1, 32, 0, uint64(At(&m, x)))); err != nil {
+		t.Fatal(err)
+	}
+	for lane := range 32 {
+		down, up, xor := lane+3, lane-3, lane^5
+		if down > 31 {
+			down = lane
+		}
+		if lane%16 < 3 {
+			up = lane
+		}
+		ballot := int32(-1) << 21
+		for row, want := range []int32{int32(100 + lane), int32(100 + down), int32(100 + up), int32(100 + xor), 107, ballot, int32(lane ^ 16)} {
+			if x[32*row+lane] != want {
+				t.Errorf("row %d, lane %d: %d, want %d", row, lane, x[32*row+lane], want)
+			}
+		}
+	}
+}
+
+// Dynamic shared memory holds NaN when a block begins, whatever the block before has left.
+func TestSharedMemoryIsPoisoned(t *testing.T) {
+	l, k := opened(t)
+	var m Memory
+	x := make([]float32, 32)
+	if err := l.Launch(&m, launch(k["poisoned"], 2, 32, 128, uint64(At(&m, x)))); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range x {
+		if v == v {
+			t.Errorf("number %d is %v", i, v)
+		}
+	}
+}
+
+// A barrier that not all threads reach is an error, and the library works on.
+func TestDivergence(t *testing.T) {
+	l, k := opened(t)
+	var m Memory
+	x := make([]int32, 512)
+	for range 2 {
+		err := l.Launch(&m, launch(k["diverges"], 1, 64, 0, uint64(At(&m, x)), 40))
+		if err == nil || !strings.Contains(err.Error(), "wait for each other") || !strings.Contains(err.Error(), "diverges") {
+			t.Errorf("a barrier for some: %v", err)
+		}
+		if err := l.Launch(&m, launch(k["strays"], 1, 32, 0, uint64(At(&m, x)))); err == nil || !strings.Contains(err.Error(), "without its own") {
+			t.Errorf("a warp operation for others: %v", err)
+		}
+		if err := l.Launch(&m, launch(k["diverges"], 3, 64, 0, uint64(At(&m, x)), 64)); err != nil {
+			t.Errorf("a barrier for all: %v", err)
+		}
+	}
+	if err := l.Launch(&m, launch(k["reverse"], 0, 32, 0, uint64(At(&m, x)))); err == nil || !strings.Contains(err.Error(), "empty grid") {
+		t.Errorf("no block: %v", err)
+	}
+}
+
+// A table that does not fit its source is refused before anything runs.
+func TestTableIsChecked(t *testing.T) {
+	opened(t)
+	all := testKernels()
+	all[0].Params[0].Kind = kernels.Float32
+	if _, err := openUnits(map[string]string{"test.cu": unit}, all); err == nil || !strings.Contains(err.Error(), `reverse of test.cu takes parameters "p", the table has "f"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What does not compile says what the compiler says.
+func TestBuildError(t *testing.T) {
+	opened(t)
+	_, err := openUnits(map[string]string{"test.cu": "this is no C++\n"}, testKernels())
+	if err == nil || !strings.Contains(err.Error(), "test.cu:1") {
+		t.Errorf("%v", err)
+	}
+}

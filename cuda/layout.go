@@ -1,0 +1,60 @@
+package cuda
+
+import (
+	"fmt"
+
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// layout is what a run of a Program takes of the shared arena, in bytes: the intermediate values, then room for kernels to work in.
+type layout struct{ arena, scratch int }
+
+func (l layout) total() int { return l.arena + l.scratch }
+
+// line is what parts of the arena are aligned to, in bytes: what the widest loads want.
+const line = 256
+
+func alignedTo(n int) int { return (n + line - 1) / line * line }
+
+func layoutOf(code *device.Code) layout {
+	l := layout{arena: alignedTo(4 * code.Arena)}
+	for i := range code.Calls {
+		l.scratch = max(l.scratch, alignedTo(scratchOf(&code.Calls[i])))
+	}
+	return l
+}
+
+// Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels need beside it. Programs of one device share
+// them.
+func (d *Device) Footprint(code *device.Code) int { return layoutOf(code).total() }
+
+// sharedArena returns the arena of the device, at least so large. Graphs that were captured with another one are never used again.
+func (o *owner) sharedArena(bytes int) (kernels.Address, error) {
+	if o.arena.size >= bytes {
+		return o.arena.address(), nil
+	}
+	if o.arena.size > 0 {
+		o.pool.give(o.arena)
+		o.arena = block{}
+	}
+	b, err := o.alloc(bytes)
+	if err != nil {
+		return 0, fmt.Errorf("making room for what the network computes: %w", err)
+	}
+	o.arena = b
+	return b.address(), nil
+}
+
+// advice says what a run that does not fit could do.
+func (p *Program) advice() string {
+	need := p.layout.total()
+	perExample := float64(need) / float64(p.code.Batch)
+	free := int(p.device.properties.Memory) - p.device.owner.inUse()
+	fits := int(float64(free) * 0.9 / perExample)
+	text := fmt.Sprintf("batches of %d take %s", p.code.Batch, gigabytes(need))
+	if fits >= 1 && fits < p.code.Batch {
+		text += fmt.Sprintf(", batches of %d would fit (batch, or accumulate %d)", fits, (p.code.Batch+fits-1)/fits)
+	}
+	return text + "; recompute blocks keeps a third of the activations, and fewer agents keep fewer vectors"
+}

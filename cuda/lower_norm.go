@@ -1,0 +1,67 @@
+package cuda
+
+import "fspda/cuda/kernels"
+
+// normFactors is how many vectors of factors, of a number for each column, a normalisation keeps while it works: three of the gradient, and
+// the scale and the shift.
+const normFactors = 5
+
+func normOf(dims []int, eps float64, follows kernels.Follows) kernels.Norm {
+	return kernels.Norm{Element: kernels.F32, M: dims[0], C: dims[1], Eps: eps, Follows: follows}
+}
+
+// norm is a normalisation of a call's shape that works in the scratch.
+func (x operands) norm(follows kernels.Follows) kernels.Norm {
+	n := normOf(x.dims, x.attr, follows)
+	room := x.scratch
+	for _, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
+		*factor = room
+		room += kernels.Address(alignedTo(4 * n.C))
+	}
+	n.Part = room
+	return n
+}
+
+// batchNorm is device.BatchNorm and what follows it.
+func batchNorm(follows kernels.Follows) func(operands) []kernels.Call {
+	return func(x operands) []kernels.Call {
+		n := x.norm(follows)
+		n.X, n.Gamma, n.Beta = x.in[0], x.in[1], x.in[2]
+		if follows == kernels.AddReLU {
+			n.Z = x.in[3]
+		}
+		n.Y, n.Mean, n.Variance = x.out[0], x.out[1], x.out[2]
+		return append(n.Statistics(), n.Apply())
+	}
+}
+
+// normalize is device.Normalize and what follows it.
+func normalize(follows kernels.Follows) func(operands) []kernels.Call {
+	return func(x operands) []kernels.Call {
+		n := x.norm(follows)
+		n.X, n.Gamma, n.Beta, n.Mean, n.Variance = x.in[0], x.in[1], x.in[2], x.in[3], x.in[4]
+		if follows == kernels.AddReLU {
+			n.Z = x.in[5]
+		}
+		n.Y = x.out[0]
+		return []kernels.Call{n.Given(), n.Apply()}
+	}
+}
+
+// batchNormGrad is device.BatchNormGrad, of what followed.
+func batchNormGrad(follows kernels.Follows) func(operands) []kernels.Call {
+	return func(x operands) []kernels.Call {
+		n := x.norm(follows)
+		in := x.in
+		n.X = in[0]
+		if follows != kernels.Plain {
+			n.Y, in = in[1], in[1:]
+		}
+		n.DY, n.Gamma, n.Mean, n.Variance = in[1], in[2], in[3], in[4]
+		n.DX, n.DGamma, n.DBeta = x.out[0], x.out[len(x.out)-2], x.out[len(x.out)-1]
+		if follows == kernels.AddReLU {
+			n.DZ = x.out[1]
+		}
+		return n.Grad()
+	}
+}

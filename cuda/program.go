@@ -1,0 +1,303 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"fspda/cuda/cublas"
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
+	"fspda/device"
+	"fspda/device/signature"
+)
+
+// Program is Code on a GPU. A run copies the batch to the device, sends all kernels, and waits for the results. The first run sends kernel by kernel;
+// later ones with the same vectors send a graph of them, captured once, in one call. It is not safe for concurrent use.
+//
+// Intermediate values lie in an arena that all Programs of the Device share: the stream runs one after the other.
+type Program struct {
+	device *Device
+	code   *device.Code
+	steps  []step
+	own    *ownBlocks
+	layout layout
+
+	batch   batchState
+	warm    bool // it has run once, so that libraries have what they need
+	results resultRange
+}
+
+var _ device.Program = (*Program)(nil)
+
+// step sends a kernel call to the GPU.
+type step func(r *running) error
+
+// running is a run: where everything lies.
+type running struct {
+	o       *owner
+	spaces  [spaces]kernels.Address
+	scratch kernels.Address // for one step: holds anything
+	words   words
+	compute cublas.Compute
+}
+
+const spaces = int(device.Momentum) + 1
+
+// at is where an operand lies.
+func (r *running) at(ref device.Ref) kernels.Address {
+	return r.spaces[ref.Space] + 4*kernels.Address(ref.Off)
+}
+
+// operandsAt is what a captured graph depends on: where vectors and arena lie.
+type operandsAt struct{ params, grad, buffers, arena kernels.Address }
+
+// Load binds code to this device. The error names the call that makes no sense or cannot be run here.
+func (d *Device) Load(code *device.Code) (device.Program, error) {
+	p, err := d.load(code)
+	if err != nil {
+		return nil, fmt.Errorf("cuda: load %s: %w", code.Name, err)
+	}
+	return p, nil
+}
+
+func (d *Device) load(code *device.Code) (*Program, error) {
+	if err := signature.Check(code); err != nil {
+		return nil, err
+	}
+	p := &Program{device: d, code: code, results: rangeOf(code.Results)}
+	p.layout = layoutOf(code)
+	steps, err := lower(d, code)
+	if err != nil {
+		return nil, err
+	}
+	p.steps = steps
+	if err := p.prepareBatch(); err != nil {
+		return nil, err
+	}
+	runtime.AddCleanup(p, (*ownBlocks).drop, p.own)
+	return p, nil
+}
+
+// Code is what was loaded.
+func (p *Program) Code() *device.Code { return p.code }
+
+// Run executes all calls on b: see device.Program. A label that is no class is a *LabelError.
+func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64) error {
+	return p.RunBuffered(params, grad, nil, 0, b, out)
+}
+
+// RunBuffered is Run for code with buffers.
+func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
+	v := p.vectors(params, grad, buffers, momentum, out)
+	if err := p.checkBatch(b); err != nil {
+		return p.failed(err)
+	}
+	if err := p.device.Err(); err != nil {
+		return p.failed(err)
+	}
+	p.sendBatch(b, float32(momentum))
+	if err := p.execute(v, out); err != nil {
+		return p.failed(err)
+	}
+	return nil
+}
+
+func (p *Program) failed(err error) error {
+	var lacking *driver.Error
+	if errors.As(err, &lacking) && lacking.Result == driver.OutOfMemory {
+		err = fmt.Errorf("%w: %s", err, p.advice())
+	}
+	return fmt.Errorf("cuda: run %s: %w", p.code.Name, err)
+}
+
+// vectors is what Run is given, checked.
+type vectors struct{ params, grad, buffers *Vector }
+
+func (v vectors) key(arena kernels.Address) operandsAt {
+	k := operandsAt{params: v.params.address(), arena: arena}
+	if v.grad != nil {
+		k.grad = v.grad.address()
+	}
+	if v.buffers != nil {
+		k.buffers = v.buffers.address()
+	}
+	return k
+}
+
+// vectors panics where the caller's vectors do not fit the code.
+func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64, out []float64) (v vectors) {
+	if !(momentum >= 0 && momentum <= 1) {
+		panic(fmt.Sprintf("cuda: RunBuffered: momentum is %v, want 0 to 1", momentum))
+	}
+	if p.code.Buffers > 0 {
+		v.buffers = p.device.vector("RunBuffered", buffers)
+		checkLen("RunBuffered", "buffers", v.buffers.n, p.code.Buffers)
+	} else if buffers != nil {
+		panic("cuda: RunBuffered: buffers are given to code without any, want nil")
+	}
+	checkLen("Run", "out", len(out), len(p.code.Results))
+	v.params = p.device.vector("Run", params)
+	checkLen("Run", "params", v.params.n, p.code.Dim)
+	if p.code.Gradient {
+		v.grad = p.device.vector("Run", grad)
+		checkLen("Run", "grad", v.grad.n, p.code.Dim)
+	} else if grad != nil {
+		panic("cuda: Run: a gradient is wanted of code without gradient, want nil")
+	}
+	return v
+}
+
+// execute sends the calls and waits for the results.
+func (p *Program) execute(v vectors, out []float64) error {
+	o := p.device.owner
+	host, err := o.buffer(max(p.results.bytes(), 4))
+	if err != nil {
+		return err
+	}
+	defer o.pinned.give(host)
+	done := make(chan error, 1)
+	o.submit(func() {
+		if err := o.err(); err != nil {
+			done <- err
+			return
+		}
+		err := p.send(o, v, host)
+		if !driver.IsOutOfMemory(err) { // then nothing was sent
+			o.fail(err)
+		}
+		if err != nil {
+			done <- err
+		} else if !o.mark(func() { done <- o.err() }) {
+			done <- o.err()
+		}
+	})
+	err = <-done
+	keep(v.params, v.grad, v.buffers, p)
+	if err == nil {
+		p.results.collect(host.bytes, p.code.Results, out)
+	}
+	return err
+}
+
+// send is the owner's part of a run.
+func (p *Program) send(o *owner, v vectors, host *buffer) error {
+	arena, err := o.sharedArena(p.layout.total())
+	if err != nil {
+		return err
+	}
+	key := v.key(arena)
+	if err := p.sendCalls(o, key); err != nil {
+		return err
+	}
+	return p.results.fetch(o, arena, host)
+}
+
+// sendCalls sends the graph that fits the operands, or makes it.
+func (p *Program) sendCalls(o *owner, key operandsAt) error {
+	if exec, ok := p.own.graphs[key]; ok {
+		return o.api.Check(o.api.GraphLaunch(exec, o.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
+	}
+	r := p.running(o, key)
+	if !p.warm || len(p.steps) < 2 {
+		p.warm = true
+		return p.sendSteps(r)
+	}
+	if len(p.own.graphs) >= mostGraphs {
+		if err := p.dropGraphs(o); err != nil {
+			return err
+		}
+	}
+	exec, err := p.capture(r)
+	if err != nil {
+		return err
+	}
+	p.own.graphs[key] = exec
+	o.execs[exec] = true
+	return o.api.Check(o.api.GraphLaunch(exec, o.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
+}
+
+// mostGraphs is how many graphs a Program keeps: agents take turns with it, each with vectors of its own.
+const mostGraphs = 128
+
+func (p *Program) running(o *owner, key operandsAt) *running {
+	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(), compute: p.device.compute()}
+	r.spaces = [spaces]kernels.Address{
+		device.Params:   key.params,
+		device.Grads:    key.grad,
+		device.Arena:    key.arena,
+		device.Input:    p.own.input.address(),
+		device.Labels:   p.own.labels.address(),
+		device.Buffers:  key.buffers,
+		device.Momentum: r.words.momentum,
+	}
+	return r
+}
+
+func (p *Program) sendSteps(r *running) error {
+	for i, s := range p.steps {
+		if err := s(r); err != nil {
+			return fmt.Errorf("call %d, %s: %w", i, signature.Title(&p.code.Calls[i]), err)
+		}
+	}
+	return nil
+}
+
+// capture makes a graph of the steps.
+func (p *Program) capture(r *running) (exec driver.GraphExec, err error) {
+	o := r.o
+	if err := o.api.Check(o.api.StreamBeginCapture(o.stream, driver.CaptureThreadLocal), "cuStreamBeginCapture", "capturing %s", p.code.Name); err != nil {
+		return 0, err
+	}
+	sent := p.sendSteps(r)
+	var g driver.Graph
+	if err := errors.Join(sent, o.api.Check(o.api.StreamEndCapture(o.stream, &g), "cuStreamEndCapture", "capturing %s", p.code.Name)); err != nil {
+		return 0, err
+	}
+	err = o.api.Check(o.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", p.code.Name)
+	return exec, errors.Join(err, o.api.Check(o.api.GraphDestroy(g), "cuGraphDestroy", "giving back the graph of %s", p.code.Name))
+}
+
+// dropGraphs gives back all graphs. The GPU may still be at one.
+func (p *Program) dropGraphs(o *owner) error {
+	err := o.api.Check(o.api.StreamSynchronize(o.stream), "cuStreamSynchronize", "waiting before graphs are given back")
+	for k, exec := range p.own.graphs {
+		err = errors.Join(err, o.api.Check(o.api.GraphExecDestroy(exec), "cuGraphExecDestroy", "giving back a graph"))
+		delete(p.own.graphs, k)
+		delete(o.execs, exec)
+	}
+	return err
+}
+
+// resultRange is the part of the arena that holds all results.
+type resultRange struct{ from, to int }
+
+func rangeOf(results []device.Result) resultRange {
+	if len(results) == 0 {
+		return resultRange{}
+	}
+	r := resultRange{results[0].Ref.Off, results[0].Ref.Off + 1}
+	for _, x := range results {
+		r.from, r.to = min(r.from, x.Ref.Off), max(r.to, x.Ref.Off+1)
+	}
+	return r
+}
+
+func (r resultRange) bytes() int { return 4 * (r.to - r.from) }
+
+// fetch copies the results to a buffer, behind what computes them.
+func (r resultRange) fetch(o *owner, arena kernels.Address, host *buffer) error {
+	if r.bytes() == 0 {
+		return nil
+	}
+	from := driver.Pointer(arena) + driver.Pointer(4*r.from)
+	return o.api.Check(o.api.MemcpyDtoH(host.pointer(), from, uintptr(r.bytes()), o.stream), "cuMemcpyDtoHAsync", "copying results from the GPU")
+}
+
+func (r resultRange) collect(b []byte, results []device.Result, out []float64) {
+	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), r.to-r.from)
+	for i, x := range results {
+		out[i] = float64(numbers[x.Ref.Off-r.from])
+	}
+}

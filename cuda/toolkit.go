@@ -1,0 +1,99 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/dynlib"
+)
+
+// toolkit is the libraries of one version of CUDA, as far as they are there.
+type toolkit struct {
+	major                    int
+	nvrtc, cublas, lt, cudnn found
+}
+
+// found is a library, or why there is none.
+type found struct {
+	library *dynlib.Library
+	handle  *dynlib.Handle
+	err     error
+}
+
+func find(f *dynlib.Finder, l *dynlib.Library) found {
+	h, err := f.Open(l)
+	return found{l, h, err}
+}
+
+// findToolkit looks for the libraries of one version of CUDA for GPUs of a compute capability.
+func findToolkit(f *dynlib.Finder, major, cc int) toolkit {
+	return toolkit{major, find(f, dynlib.NVRTC(major)), find(f, dynlib.CUBLAS(major)), find(f, dynlib.CUBLASLt(major)), find(f, dynlib.CUDNN(major, cc))}
+}
+
+// all are the libraries in the order in which people are told of them.
+func (t *toolkit) all() []found { return []found{t.nvrtc, t.cublas, t.lt, t.cudnn} }
+
+// usable tells whether networks without convolutions run.
+func (t *toolkit) usable() error { return errors.Join(t.nvrtc.err, t.cublas.err, t.lt.err) }
+
+// missing counts libraries that are not there.
+func (t *toolkit) missing() int {
+	n := 0
+	for _, l := range t.all() {
+		if l.err != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// bestToolkit looks for the version of CUDA of which most is there, the newest of several. The error says what is missing of it.
+func bestToolkit(f *dynlib.Finder, version, cc int) (toolkit, error) {
+	majors := dynlib.Majors(version, cc)
+	if len(majors) == 0 {
+		return toolkit{}, fmt.Errorf("cuda: a driver of CUDA %s is too old, want %s or newer: update the driver of the GPU",
+			driver.VersionText(version), driver.VersionText(driver.OldestDriver))
+	}
+	var best toolkit
+	for i, major := range majors {
+		t := findToolkit(f, major, cc)
+		if i == 0 || t.missing() < best.missing() {
+			best = t
+		}
+		if t.missing() == 0 {
+			break
+		}
+	}
+	if err := best.usable(); err != nil {
+		return best, &MissingError{Major: best.major, Errs: best.errors()}
+	}
+	return best, nil
+}
+
+func (t *toolkit) errors() []error {
+	var errs []error
+	for _, l := range t.all() {
+		if l.err != nil {
+			errs = append(errs, l.err)
+		}
+	}
+	return errs
+}
+
+// MissingError says which libraries a GPU lacks.
+type MissingError struct {
+	Major int // of CUDA
+	Errs  []error
+}
+
+func (e *MissingError) Error() string {
+	var all []string
+	for _, err := range e.Errs {
+		all = append(all, err.Error())
+	}
+	return fmt.Sprintf("cuda: libraries of CUDA %d are missing: %s", e.Major, strings.Join(all, "; "))
+}
+
+func (e *MissingError) Unwrap() []error { return e.Errs }

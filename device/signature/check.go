@@ -1,0 +1,131 @@
+package signature
+
+import (
+	"fmt"
+
+	"fspda/device"
+)
+
+// Check checks that a device can load code.
+func Check(code *device.Code) error {
+	if err := checkSizes(code); err != nil {
+		return err
+	}
+	for i := range code.Calls {
+		c := &code.Calls[i]
+		if _, err := checkCall(code, c); err != nil {
+			return fmt.Errorf("call %d, %s: %w", i, Title(c), err)
+		}
+	}
+	return nil
+}
+
+// spaces is the number of spaces.
+const spaces = int(device.Momentum) + 1
+
+// checkSizes checks what of code does not belong to one call.
+func checkSizes(code *device.Code) error {
+	for _, s := range []struct {
+		name       string
+		got, least int
+	}{
+		{"batch", code.Batch, 1}, {"features", code.Features, 0}, {"dim", code.Dim, 0}, {"arena", code.Arena, 0}, {"buffers", code.Buffers, 0},
+	} {
+		if s.got < s.least {
+			return fmt.Errorf("%s is %d, want at least %d", s.name, s.got, s.least)
+		}
+	}
+	for _, r := range code.Results {
+		if r.Ref.Space != device.Arena || r.Ref.Off < 0 || r.Ref.Off >= code.Arena {
+			return fmt.Errorf("result %s is at %s, want a place in the arena of %d", r.Name, place(r.Ref), code.Arena)
+		}
+	}
+	return nil
+}
+
+// checkCall checks the kernel of a call and all of its operands.
+func checkCall(code *device.Code, c *device.Call) (Signature, error) {
+	e, err := lookup(c)
+	if err != nil {
+		return e, err
+	}
+	for i, r := range c.In {
+		if err := checkRef(code, r); err != nil {
+			return e, fmt.Errorf("input %d: %w", i, err)
+		}
+	}
+	for i, r := range c.Out {
+		if r.Space != device.Arena && r.Space != device.Grads && r.Space != device.Buffers {
+			return e, fmt.Errorf("output %d is at %s, want a place in %s, %s or %s", i, place(r), device.Arena, device.Grads, device.Buffers)
+		}
+		if err := checkRef(code, r); err != nil {
+			return e, fmt.Errorf("output %d: %w", i, err)
+		}
+	}
+	if err := e.fit(c.Dims, refLengths(c.In), refLengths(c.Out)); err != nil {
+		return e, err
+	}
+	return e, checkOverlap(&e, c)
+}
+
+// checkRef checks that r lies inside its space.
+func checkRef(code *device.Code, r device.Ref) error {
+	if int(r.Space) >= spaces {
+		return fmt.Errorf("space %d is unknown", r.Space)
+	}
+	if r.Space == device.Grads && !code.Gradient {
+		return fmt.Errorf("%s in code without gradient", r)
+	}
+	size := [spaces]int{
+		device.Params:   code.Dim,
+		device.Grads:    code.Dim,
+		device.Arena:    code.Arena,
+		device.Input:    code.Batch * code.Features,
+		device.Labels:   code.Batch,
+		device.Buffers:  code.Buffers,
+		device.Momentum: 1,
+	}[r.Space]
+	// Off is compared first, so that a sum beyond the range of int cannot hide.
+	if r.Off < 0 || r.Len < 0 || r.Off > size || r.Len > size-r.Off {
+		return fmt.Errorf("%s, want a place in %s[0:%d]", r, r.Space, size)
+	}
+	return nil
+}
+
+// checkOverlap checks that no output shares memory with another operand, save one that is the very same and of a kernel that
+// works in place.
+func checkOverlap(e *Signature, c *device.Call) error {
+	for i, o := range c.Out {
+		for j, r := range c.In {
+			if overlap(o, r) && !(e.InPlace && o == r) {
+				return fmt.Errorf("output %d at %s overlaps input %d at %s", i, o, j, r)
+			}
+		}
+		for j, r := range c.Out[:i] {
+			if overlap(o, r) {
+				return fmt.Errorf("output %d at %s overlaps output %d at %s", i, o, j, r)
+			}
+		}
+	}
+	return nil
+}
+
+func overlap(a, b device.Ref) bool {
+	return a.Space == b.Space && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
+}
+
+// place names a Ref whose Space may be unknown.
+func place(r device.Ref) string {
+	if int(r.Space) >= spaces {
+		return fmt.Sprintf("space %d", r.Space)
+	}
+	return r.String()
+}
+
+func refLengths(refs []device.Ref) []int {
+	n := make([]int, len(refs))
+	for i, r := range refs {
+		n[i] = r.Len
+	}
+	return n
+}

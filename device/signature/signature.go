@@ -1,0 +1,169 @@
+package signature
+
+import (
+	"fmt"
+	"strings"
+
+	"fspda/device"
+)
+
+// Signature describes a kernel: its dimensions by letter, and its operands as products of these letters. An
+// operand "1" or "3" has that many elements. The dimensions of a window have t for its stride and o for its padding; p and q are then
+// the height and the width of its output.
+type Signature struct {
+	Dims    string
+	In, Out []string
+	InPlace bool // an output may be one of the inputs
+}
+
+// signatures holds every device.Kernel. What each computes is said there.
+var signatures = map[device.Kernel]Signature{
+	device.Linear:              {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},
+	device.LinearGradX:         {"mnk", []string{"mn", "nk"}, []string{"mk"}, false},
+	device.LinearGradW:         {"mnk", []string{"mk", "mn"}, []string{"nk", "n"}, false},
+	device.Sigmoid:             {"n", []string{"n"}, []string{"n"}, true},
+	device.SigmoidGrad:         {"n", []string{"n", "n"}, []string{"n"}, true},
+	device.ReLU:                {"n", []string{"n"}, []string{"n"}, true},
+	device.ReLUGrad:            {"n", []string{"n", "n"}, []string{"n"}, true},
+	device.SoftmaxCrossEntropy: {"mn", []string{"mn", "m"}, []string{"1", "mn"}, false},
+	device.Score:               {"mn", []string{"mn", "m"}, []string{"3"}, false},
+	device.HalfSquare:          {"n", []string{"n"}, []string{"1"}, false},
+	device.Scale:               {"n", []string{"n"}, []string{"n"}, true},
+	device.ScaleBy:             {"n", []string{"n", "1"}, []string{"n"}, true},
+	device.Add:                 {"n", []string{"n", "n"}, []string{"n"}, true},
+	device.AddScaled:           {"n", []string{"n", "n"}, []string{"n"}, true},
+	device.MoveAverage:         {"n", []string{"n", "n", "1"}, []string{"n"}, true},
+
+	device.LinearSigmoid:        {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},
+	device.LinearReLU:           {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},
+	device.LinearGradXSigmoid:   {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false},
+	device.LinearGradXReLU:      {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false},
+	device.LinearGradWDecay:     {"mnk", []string{"mk", "mn", "nk"}, []string{"nk", "n"}, false},
+	device.Conv:                 {"nhwckrsto", []string{"nhwc", "krsc"}, []string{"npqk"}, false},
+	device.ConvGradX:            {"nhwckrsto", []string{"npqk", "krsc"}, []string{"nhwc"}, false},
+	device.ConvGradW:            {"nhwckrsto", []string{"nhwc", "npqk"}, []string{"krsc"}, false},
+	device.BatchNorm:            {"mc", []string{"mc", "c", "c"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormReLU:        {"mc", []string{"mc", "c", "c"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormAddReLU:     {"mc", []string{"mc", "c", "c", "mc"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormGrad:        {"mc", []string{"mc", "mc", "c", "c", "c"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormReLUGrad:    {"mc", []string{"mc", "mc", "mc", "c", "c", "c"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormAddReLUGrad: {"mc", []string{"mc", "mc", "mc", "c", "c", "c"}, []string{"mc", "mc", "c", "c"}, false},
+	device.Normalize:            {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false},
+	device.NormalizeReLU:        {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false},
+	device.NormalizeAddReLU:     {"mc", []string{"mc", "c", "c", "c", "c", "mc"}, []string{"mc"}, false},
+	device.MaxPool:              {"nhwcrto", []string{"nhwc"}, []string{"npqc", "npqc"}, false},
+	device.MaxPoolGrad:          {"nhwcrto", []string{"npqc", "npqc"}, []string{"nhwc"}, false},
+	device.AvgPool:              {"nmc", []string{"nmc"}, []string{"nc"}, false},
+	device.AvgPoolGrad:          {"nmc", []string{"nc"}, []string{"nmc"}, false},
+}
+
+// Title names a call for people.
+func Title(c *device.Call) string {
+	if c.Name == "" {
+		return string(c.Kernel)
+	}
+	return fmt.Sprintf("%s (%s)", c.Kernel, c.Name)
+}
+
+// lookup finds the kernel of c and checks its dimensions.
+func lookup(c *device.Call) (Signature, error) {
+	e, ok := signatures[c.Kernel]
+	if !ok {
+		return e, fmt.Errorf("kernel is unknown, want one of %v", device.Kernels())
+	}
+	if len(c.Dims) != len(e.Dims) {
+		return e, fmt.Errorf("%d dimensions %v, want %d (%s)", len(c.Dims), c.Dims, len(e.Dims), e.Dims)
+	}
+	for i, d := range c.Dims {
+		if least := e.least(i); d < least {
+			return e, fmt.Errorf("dimension %c is %d, want at least %d", e.Dims[i], d, least)
+		}
+	}
+	if e.isWindow() {
+		return e, e.checkWindow(c.Dims)
+	}
+	return e, nil
+}
+
+// least is the smallest value of dimension i: a padding may be zero.
+func (e *Signature) least(i int) int {
+	if e.Dims[i] == 'o' {
+		return 0
+	}
+	return 1
+}
+
+func (e *Signature) isWindow() bool { return strings.HasSuffix(e.Dims, "to") }
+
+// checkWindow checks that a window fits into the padded input, and that not all of it can lie in the padding.
+func (e *Signature) checkWindow(dims []int) error {
+	in, w := e.window(dims)
+	for i := range w.side {
+		if pad := w.pad; pad >= w.side[i] || w.side[i] > in[i]+2*pad {
+			return fmt.Errorf("window of %d×%d with padding %d over an input of %d×%d: want a padding less than the window, and a window no larger than the padded input",
+				w.side[0], w.side[1], pad, in[0], in[1])
+		}
+	}
+	return nil
+}
+
+// window is what slides over an image: height and width, stride and padding.
+type window struct {
+	side        [2]int
+	stride, pad int
+}
+
+// over is how often a window fits along an axis of the input.
+func (w window) over(axis, in int) int { return (in+2*w.pad-w.side[axis])/w.stride + 1 }
+
+// window returns the height and the width of the input, and the window. A window with one side is square.
+func (e *Signature) window(dims []int) (in [2]int, w window) {
+	get := func(c byte) int { return dims[strings.IndexByte(e.Dims, c)] }
+	w = window{[2]int{get('r'), get('r')}, get('t'), get('o')}
+	if strings.Contains(e.Dims, "s") {
+		w.side[1] = get('s')
+	}
+	return [2]int{get('h'), get('w')}, w
+}
+
+// fit checks the number and the lengths of the operands against dims.
+func (e *Signature) fit(dims, in, out []int) error {
+	if err := e.fitSide("input", e.In, dims, in); err != nil {
+		return err
+	}
+	return e.fitSide("output", e.Out, dims, out)
+}
+
+func (e *Signature) fitSide(side string, shapes []string, dims, got []int) error {
+	if len(got) != len(shapes) {
+		return fmt.Errorf("%d %ss, want %d", len(got), side, len(shapes))
+	}
+	for i, shape := range shapes {
+		if want := e.size(shape, dims); got[i] != want {
+			return fmt.Errorf("%s %d has length %d, want %d (%s of dimensions %v)", side, i, got[i], want, shape, dims)
+		}
+	}
+	return nil
+}
+
+// size is the number of elements of an operand.
+func (e *Signature) size(shape string, dims []int) int {
+	n := 1
+	for _, c := range shape {
+		if c >= '0' && c <= '9' {
+			n *= int(c - '0')
+			continue
+		}
+		if axis := strings.IndexRune("pq", c); axis >= 0 {
+			in, w := e.window(dims)
+			n *= w.over(axis, in[axis])
+			continue
+		}
+		for i, d := range e.Dims {
+			if c == d {
+				n *= dims[i]
+			}
+		}
+	}
+	return n
+}

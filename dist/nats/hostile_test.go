@@ -1,0 +1,197 @@
+package nats
+
+import (
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"fspda/internal/rng"
+)
+
+// heap is the memory in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// Somebody who got as far as the subjects, but not through the handshake, floods an agent with frames that announce large messages, handshakes of
+// all kinds, and noise. It is noted once, takes no memory, and the run goes on.
+func TestFloodOfFrames(t *testing.T) {
+	core, lines := observer.New(zapcore.WarnLevel)
+	m := openMesh(t, 2, func(o *Options) { o.Log = zap.New(core) })
+	swap(t, m, 5, 0, 3)
+	before := heap()
+	s := rng.New(5, "flood")
+	limit := uint32(m[1].codec.limit())
+	piece := make([]byte, 1000)
+	for k := range 5000 {
+		f := frame{kind: frameKind(1 + k%int(kindLast)), from: 0, to: 1, run: m[1].run, life: uint64(1 + s.IntN(1<<30)), seq: uint64(k % 8), t: uint64(k), total: limit, raw: limit, piece: piece}
+		if f.kind != kindData {
+			f.total, f.raw = uint32(len(piece)), uint32(len(piece))
+		}
+		b := appendFrame(nil, &f)
+		if k%3 == 0 {
+			b[s.IntN(len(b))] ^= byte(1 + s.IntN(255))
+		}
+		if err := m[0].conn.Publish(m[0].subject(1, "0"), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m[0].conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	swap(t, m, 5, 3, 20)
+	if p := m[1].peers[0]; p.life != m[0].life || len(p.in[exchanges].parcels) != 0 {
+		t.Errorf("a stranger was taken for agent 0: %d messages of it wait", len(p.in[exchanges].parcels))
+	}
+	if after := heap(); after > before+8<<20 {
+		t.Errorf("%d bytes more are in use", after-before)
+	}
+	if n := lines.FilterMessageSnippet("dropped a frame").Len(); n != 1 {
+		t.Errorf("logged %d times, want once", n)
+	}
+	if m[1].Stats().Dropped < 1000 {
+		t.Errorf("%d frames dropped", m[1].Stats().Dropped)
+	}
+}
+
+// Who talks to the doors without being let in, and does not stop, is cut off.
+func TestEndlessNoiseAtTheDoors(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteCredentials(dir, "test", 2, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	m := openMesh(t, 2, func(o *Options) {
+		doors(o)
+		o.TLS = credentials(t, dir, "test", o.Self)
+	})
+	before := heap()
+	noise := make([]byte, 64<<10)
+	for name, address := range map[string]string{"routes": m[0].Address(), "large messages": m[0].door.sign.Places[0]} {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		sent := 0
+		for ; err == nil && sent < 256<<20; sent += len(noise) {
+			_, err = conn.Write(noise)
+		}
+		if e, ok := err.(net.Error); err == nil || ok && e.Timeout() {
+			t.Errorf("%s: nobody minded %d bytes of noise: %v", name, sent, err)
+		}
+		_ = conn.Close()
+	}
+	swap(t, m, 5, 0, 5)
+	if after := heap(); after > before+8<<20 {
+		t.Errorf("%d bytes more are in use", after-before)
+	}
+}
+
+// A cluster of others gives each agent the rights of its certificate: it speaks as itself and hears what is meant for it.
+func TestRightsInCluster(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteCredentials(dir, "test", 3, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	s := cluster(t, dir, "test", 3)
+	member := func(i int) Credentials { return credentials(t, dir, "test", i) }
+	m := make(mesh, 2)
+	for i := range m {
+		o := options(t, i, 3)
+		o.URL, o.Server, o.TLS = s, Server{}, member(i)
+		m[i] = open(t, o)
+		if err := m[i].Start(nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swap(t, m, 5, 0, 3)
+	refused := make(chan error, 10)
+	spy, err := client.Connect(s, append(member(2).client(s), client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { refused <- err }))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spy.Close()
+	before := m[1].Stats()
+	if _, err := spy.Subscribe("fspda.test.1.*", func(msg *client.Msg) { t.Error("agent 2 hears what agent 1 is told") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := spy.Publish("fspda.test.1.0", []byte("in the name of agent 0")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		select {
+		case <-refused:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the cluster let agent 2 listen or speak for others")
+		}
+	}
+	swap(t, m, 5, 3, 10)
+	if got := m[1].Stats().Dropped; got != before.Dropped {
+		t.Errorf("%d frames of a stranger arrived", got-before.Dropped)
+	}
+	if c, err := client.Connect(s, client.Secure(&tls.Config{InsecureSkipVerify: true})); err == nil {
+		c.Close()
+		t.Error("somebody without a certificate is in the cluster")
+	}
+}
+
+// cluster starts a server of others that knows the agents of a run by their certificates, as docs/many-machines.md says, and returns its URL.
+func cluster(t *testing.T, dir, run string, agents int) string {
+	t.Helper()
+	ca, by, err := authority(dir, run, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(by.Curve, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "cluster"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writePair(dir, "cluster.pem", "cluster-key.pem", der, key); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cluster.pem"), filepath.Join(dir, "cluster-key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(ca)
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, TLS: true, TLSMap: true, TLSVerify: true, TLSTimeout: 5,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}}
+	for i := range agents {
+		publish, subscribe := Rights(run, i)
+		o.Users = append(o.Users, &server.User{Username: memberURI(run, i).String(), Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: []string{publish}}, Subscribe: &server.SubjectPermission{Allow: []string{subscribe}}}})
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the cluster does not start")
+	}
+	return "tls://" + s.Addr().String()
+}

@@ -1,0 +1,141 @@
+package dist
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Values is how the numbers of plain messages are written on the wire.
+//
+// Both ends of an edge must compare the same numbers, or their increments are no exact negatives of each other and the sum of the duals drifts
+// away from zero. So it is not the transport that rounds: an agent rounds its own values in place before it sends them, uses those itself, and
+// what the transport then writes in half the bits is exactly what it was given. The model itself keeps all its bits.
+type Values string
+
+const (
+	FP32 Values = "fp32"
+	FP16 Values = "fp16" // IEEE 754 binary16: 11 bits of precision, up to 65504; beyond is infinite
+	BF16 Values = "bf16" // bfloat16: 8 bits of precision, the range of float32
+)
+
+// ParseValues checks the name of a format. "" is fp32.
+func ParseValues(name string) (Values, error) {
+	switch v := Values(name); v {
+	case FP32, FP16, BF16:
+		return v, nil
+	case "":
+		return FP32, nil
+	}
+	return "", fmt.Errorf("dist: no format of values is named %q; write %s, %s or %s", name, FP32, FP16, BF16)
+}
+
+// Bits is the width of a number.
+func (f Values) Bits() int {
+	if f == FP16 || f == BF16 {
+		return 16
+	}
+	return 32
+}
+
+// Round rounds v to what the format has, to the nearest, ties to even.
+func (f Values) Round(v []float32) {
+	switch f {
+	case FP16:
+		for i, x := range v {
+			v[i] = fromFP16(toFP16(x))
+		}
+	case BF16:
+		for i, x := range v {
+			v[i] = fromBF16(toBF16(x))
+		}
+	}
+}
+
+// Append appends v in the format, little-endian. Numbers that the format has keep all their bits.
+func (f Values) Append(dst []byte, v []float32) []byte {
+	switch f {
+	case FP16:
+		for _, x := range v {
+			dst = binary.LittleEndian.AppendUint16(dst, toFP16(x))
+		}
+	case BF16:
+		for _, x := range v {
+			dst = binary.LittleEndian.AppendUint16(dst, toBF16(x))
+		}
+	default:
+		for _, x := range v {
+			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
+		}
+	}
+	return dst
+}
+
+// Read fills dst with what Append wrote. b has as many numbers.
+func (f Values) Read(dst []float32, b []byte) {
+	if len(b) != len(dst)*f.Bits()/8 {
+		panic(fmt.Sprintf("dist: %d %s values from %d bytes", len(dst), f, len(b)))
+	}
+	switch f {
+	case FP16:
+		for i := range dst {
+			dst[i] = fromFP16(binary.LittleEndian.Uint16(b[2*i:]))
+		}
+	case BF16:
+		for i := range dst {
+			dst[i] = fromBF16(binary.LittleEndian.Uint16(b[2*i:]))
+		}
+	default:
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+	}
+}
+
+const (
+	signBit  = 1 << 31
+	infinity = 0xff << 23 // of float32, as bits
+)
+
+// toFP16 rounds to the nearest, ties to even.
+func toFP16(x float32) uint16 {
+	b := math.Float32bits(x)
+	sign, b := uint16(b&signBit>>16), b&^signBit
+	const (
+		overflow = 0x477ff000       // 65520, halfway between the largest number and what would be the next
+		normal   = (127 - 14) << 23 // 2^-14, the smallest number of full precision
+		half     = 126 << 23        // ½, whose last bit is worth as much as that of a subnormal number
+	)
+	switch {
+	case b > infinity:
+		return sign | 0x7e00 // not a number
+	case b >= overflow:
+		return sign | 0x7c00
+	case b < normal:
+		return sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5)-half) // the addition rounds
+	}
+	b += 0xfff + b>>13&1 // rounds; a carry goes into the exponent, as it should
+	return sign | uint16((b-(127-15)<<23)>>13)
+}
+
+func fromFP16(h uint16) float32 {
+	sign, e, m := uint32(h&0x8000)<<16, uint32(h>>10&0x1f), uint32(h&0x3ff)
+	switch e {
+	case 0:
+		return math.Float32frombits(sign | math.Float32bits(float32(m)*(1.0/(1<<24))))
+	case 0x1f:
+		return math.Float32frombits(sign | infinity | m<<13)
+	}
+	return math.Float32frombits(sign | (e+127-15)<<23 | m<<13)
+}
+
+// toBF16 rounds to the nearest, ties to even.
+func toBF16(x float32) uint16 {
+	b := math.Float32bits(x)
+	if b&^signBit > infinity {
+		return uint16(b>>16) | 0x40 // not a number, whatever bits are cut off
+	}
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+func fromBF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }

@@ -1,0 +1,16 @@
+package pages_test
+
+import (
+	"fmt"
+
+	"fspda/internal/pages"
+)
+
+// A buffer that will be read in no order.
+func ExampleLarge() {
+	buf := make([]byte, 8<<20)
+	pages.Large(buf)
+	buf[1<<20] = 7
+	fmt.Println(buf[1<<20], buf[1<<20+1])
+	// Output: 7 0
+}

@@ -1,0 +1,2 @@
+// Package spelling finds the name that somebody meant who misspelled it.
+package spelling

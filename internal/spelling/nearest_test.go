@@ -1,0 +1,20 @@
+package spelling
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestNearest(t *testing.T) {
+	names := []string{"ring", "star", "hypercube"}
+	for wrong, want := range map[string]string{"rign": "ring", "hyprcub": "hypercube", "stars": "star", "": "", "complete": "", "ring": "ring"} {
+		if got := Nearest(wrong, names); got != want {
+			t.Errorf("%q: %q, want %q", wrong, got, want)
+		}
+	}
+}
+
+func ExampleNearest() {
+	fmt.Println(Nearest("rign", []string{"path", "ring", "star"}))
+	// Output: ring
+}

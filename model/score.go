@@ -1,0 +1,44 @@
+package model
+
+import "math"
+
+// top is how many of the largest logits count as hits5.
+const top = 5
+
+// scored is what a batch adds to a score.
+type scored struct{ loss, hits, hits5 float64 }
+
+// scoreLogits returns the sums over a batch and the slope of the mean cross entropy by the logits, rows of classes: (softmax - onehot)/N. A hit is a row whose
+// label has the largest logit, ties by lower index; a row with a NaN is none.
+func scoreLogits(logits []float32, labels []int32, classes int) (s scored, slope []float32) {
+	slope = make([]float32, len(logits))
+	n := float64(len(labels))
+	for i, c := range labels {
+		row, out := logits[i*classes:(i+1)*classes], slope[i*classes:(i+1)*classes]
+		largest := math.Inf(-1)
+		before, known := 0, true
+		for j, v := range row {
+			largest = max(largest, float64(v))
+			known = known && v == v
+			if v > row[c] || v == row[c] && j < int(c) {
+				before++
+			}
+		}
+		sum := 0.0
+		for _, v := range row {
+			sum += math.Exp(float64(v) - largest)
+		}
+		for j, v := range row {
+			out[j] = float32(math.Exp(float64(v)-largest) / sum / n)
+		}
+		out[c] -= float32(1 / n)
+		s.loss += largest + math.Log(sum) - float64(row[c])
+		if known && before == 0 {
+			s.hits++
+		}
+		if known && before < top {
+			s.hits5++
+		}
+	}
+	return s, slope
+}

@@ -1,0 +1,261 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"fspda/device"
+)
+
+// Param declares the next tensor of a Tape's parameter vector and returns its leaf. A matrix, inputs × outputs as gorgonia.Mul(x, w) wants it, and
+// whatever has more axes start uniform in ±1/√(first dimension); a vector starts from 0.
+type Param func(name string, shape ...int) *gorgonia.Node
+
+// TapeOptions describe a Tape.
+type TapeOptions struct {
+	Inputs, Classes int     // numbers per example, and classes, at least 2
+	WeightDecay     float64 // the loss holds WeightDecay/2·Σw² over all parameters
+	// Forward makes the logits, examples × Classes, of x, examples × Inputs, with operations of Gorgonia. It declares the same parameters in the
+	// same order whenever it is called, which is once for each size of batch and now and then again, and may panic as gorgonia.Must does.
+	Forward func(param Param, x *gorgonia.Node) *gorgonia.Node
+}
+
+// Tape is a classifier written with Gorgonia's own operations, any that it can differentiate, and run by Gorgonia's own TapeMachine on the host: a network
+// of somebody else's, without a kernel of ours. It is what fspda/train calls a Model, and far slower than an [Engine] on the same network. The loss is
+// the mean softmax cross entropy, which Tape adds by itself. It may be used by several goroutines.
+type Tape struct {
+	opt    TapeOptions
+	dev    device.Device
+	layout Layout
+
+	mu   sync.Mutex
+	idle map[recipe][]*tapeGraph
+}
+
+// NewTape returns the network that o.Forward describes, with its vectors on dev. It builds the network once, so whatever Gorgonia has against it
+// is an error here.
+func NewTape(dev device.Device, o TapeOptions) (*Tape, error) {
+	if o.Inputs < 1 || o.Classes < 2 || o.WeightDecay < 0 || o.Forward == nil {
+		return nil, fmt.Errorf("model: tape: %d inputs, %d classes, weight decay %v: want at least 1 and 2, none below 0, and a Forward", o.Inputs, o.Classes, o.WeightDecay)
+	}
+	t := &Tape{opt: o, dev: dev, idle: map[recipe][]*tapeGraph{}}
+	g, err := t.build(recipe{2, Train}, &t.layout)
+	if err != nil {
+		return nil, err
+	}
+	t.put(recipe{2, Train}, g)
+	return t, nil
+}
+
+// Dim is the number of parameters.
+func (t *Tape) Dim() int { return t.layout.dim }
+
+// Layout says where each parameter lies in the flat vector.
+func (t *Tape) Layout() *Layout { return &t.layout }
+
+// Sizes lists the lengths of the parameter tensors in flat order.
+func (t *Tape) Sizes() []int { return t.layout.sizes() }
+
+// Init returns a fresh parameter vector, drawn from the stream "init" of the run seed as [Param] says.
+func (t *Tape) Init(seed uint64) []float32 { return (&Network{layout: &t.layout}).Init(seed) }
+
+// Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and returns that loss.
+func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
+	params := make([]float32, t.Dim())
+	t.dev.Read(params, x)
+	logits, err := t.logits(params, b)
+	if err != nil {
+		return 0, err
+	}
+	s, slope := scoreLogits(logits, b.Y, t.opt.Classes)
+	grad, err := t.pull(params, b, slope)
+	if err != nil {
+		return 0, err
+	}
+	loss = s.loss / float64(b.N())
+	for i, w := range params {
+		loss += float64(t.opt.WeightDecay / 2 * float64(w) * float64(w)) // the conversion forbids fusing, here and below
+		grad[i] += float32(float32(t.opt.WeightDecay) * w)
+	}
+	t.dev.Write(dst, grad)
+	return loss, nil
+}
+
+// Score adds up over the batch at x: cross entropy without the L2 term, hits, and hits among the five largest.
+func (t *Tape) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+	params := make([]float32, t.Dim())
+	t.dev.Read(params, x)
+	logits, err := t.logits(params, b)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	s, _ := scoreLogits(logits, b.Y, t.opt.Classes)
+	return s.loss, s.hits, s.hits5, nil
+}
+
+// logits runs the network forward.
+func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err error) {
+	err = t.run(recipe{b.N(), Score}, params, b, func(g *tapeGraph) error {
+		v, err := hostSlice(g.logits.Value(), g.logits.Shape())
+		logits = slices.Clone(v)
+		return err
+	}, nil)
+	return logits, err
+}
+
+// pull returns the gradient of Σ slope·logits: what the logits' slope means for the parameters.
+func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float32, error) {
+	grad := make([]float32, t.Dim())
+	err := t.run(recipe{b.N(), Train}, params, b, func(g *tapeGraph) error {
+		for i, n := range g.grads {
+			to := t.layout.tensors[i]
+			v, err := hostSlice(n.Value(), to.Shape)
+			if err != nil {
+				return fmt.Errorf("gradient of %s: %w", to.Name, err)
+			}
+			copy(grad[to.Offset:], v)
+		}
+		return nil
+	}, slope)
+	return grad, err
+}
+
+// run plays a graph with these leaves and hands it to read, before anybody else gets it.
+func (t *Tape) run(r recipe, params []float32, b device.Batch, read func(*tapeGraph) error, slope []float32) (err error) {
+	if err := b.Check(b.N(), t.opt.Inputs); err != nil {
+		return fmt.Errorf("model: tape: %w", err)
+	}
+	g, err := t.get(r)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("model: tape: running with batch %d: %v", r.batch, p)
+		}
+		if err != nil {
+			g.machine.Close()
+			return
+		}
+		g.machine.Reset()
+		t.put(r, g)
+	}()
+	g.let(g.x, b.Numbers(nil, t.opt.Inputs))
+	for i, n := range g.params {
+		at := t.layout.tensors[i]
+		g.let(n, params[at.Offset:at.Offset+at.Size])
+	}
+	if r.kind == Train {
+		g.let(g.slope, slope)
+	}
+	if err := g.machine.RunAll(); err != nil {
+		return fmt.Errorf("model: tape: running with batch %d: %w", r.batch, err)
+	}
+	if err := read(g); err != nil {
+		return fmt.Errorf("model: tape: running with batch %d: %w", r.batch, err)
+	}
+	return nil
+}
+
+func (t *Tape) get(r recipe) (*tapeGraph, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if free := t.idle[r]; len(free) > 0 {
+		t.idle[r] = free[:len(free)-1]
+		return free[len(free)-1], nil
+	}
+	var again Layout
+	g, err := t.build(r, &again)
+	if err == nil && !slices.Equal(again.sizes(), t.layout.sizes()) {
+		g.machine.Close()
+		err = fmt.Errorf("model: tape: Forward declared parameters of %v with batch %d, and of %v at first: want the same every time", again.sizes(), r.batch, t.layout.sizes())
+	}
+	return g, err
+}
+
+func (t *Tape) put(r recipe, g *tapeGraph) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle[r] = append(t.idle[r], g)
+}
+
+// tapeGraph is a Tape at one size of batch, with the machine that runs it. It belongs to one goroutine at a time.
+type tapeGraph struct {
+	machine  gorgonia.VM
+	x, slope *gorgonia.Node // slope: of the loss, by the logits; nil where nothing is differentiated
+	logits   *gorgonia.Node
+	params   gorgonia.Nodes
+	grads    gorgonia.Nodes
+}
+
+// build makes a graph, and writes down its parameters.
+func (t *Tape) build(r recipe, layout *Layout) (g *tapeGraph, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+		if err != nil {
+			g, err = nil, fmt.Errorf("model: tape: building with batch %d: %w", r.batch, err)
+		}
+	}()
+	if r.batch < 1 {
+		return nil, fmt.Errorf("want at least 1 example in a batch")
+	}
+	expr := gorgonia.NewGraph()
+	leaf := func(name string, shape ...int) *gorgonia.Node {
+		return gorgonia.NewTensor(expr, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+	}
+	g = &tapeGraph{x: leaf("examples", r.batch, t.opt.Inputs)}
+	g.logits = t.opt.Forward(func(name string, shape ...int) *gorgonia.Node {
+		layout.declare(name, shape)
+		g.params = append(g.params, leaf(name, shape...))
+		return g.params[len(g.params)-1]
+	}, g.x)
+	if len(g.params) == 0 {
+		return nil, fmt.Errorf("Forward declares no parameter: call param for each")
+	}
+	if s := g.logits.Shape(); len(s) != 2 || s[0] != r.batch || s[1] != t.opt.Classes {
+		return nil, fmt.Errorf("the logits have shape %v, want (%d, %d): examples × classes", s, r.batch, t.opt.Classes)
+	}
+	if r.kind == Train {
+		g.slope = leaf("slope of the loss", r.batch, t.opt.Classes)
+		pulled := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(g.logits, g.slope))))
+		if g.grads, err = gorgonia.Grad(pulled, g.params...); err != nil {
+			return nil, err
+		}
+	}
+	g.machine = gorgonia.NewTapeMachine(expr)
+	return g, nil
+}
+
+// declare adds a tensor that a Tape's Forward asked for; it panics where that makes no sense.
+func (l *Layout) declare(name string, shape []int) {
+	if _, twice := l.Tensor(name); twice || name == "" || len(shape) == 0 {
+		panic(fmt.Errorf("parameter %q of shape %v: want a name of its own and at least one dimension", name, shape))
+	}
+	n := 1
+	for _, d := range shape {
+		if d < 1 || d > maxTensor/n {
+			panic(fmt.Errorf("parameter %s has shape %v, want every dimension at least 1 and at most %d elements", name, shape, maxTensor))
+		}
+		n *= d
+	}
+	t := Tensor{Name: name, Shape: slices.Clone(shape), Size: n, Decay: true, FanIn: shape[0]}
+	if len(shape) == 1 {
+		t.start = start{rule: constant}
+	}
+	if l.add(t); l.dim > maxTensor {
+		panic(fmt.Errorf("%d parameters up to %s, want at most %d", l.dim, name, maxTensor))
+	}
+}
+
+// let gives a leaf its value: a copy, because Gorgonia's machine may write over what it is given.
+func (g *tapeGraph) let(n *gorgonia.Node, v []float32) {
+	if err := gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(slices.Clone(v)))); err != nil {
+		panic(err)
+	}
+}

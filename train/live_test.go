@@ -1,0 +1,85 @@
+package train
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// realTime is a small run in real time.
+func realTime() Config {
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Algo, c.Clock, c.GradientTime = 4, 120, 4, "fspda-async", clockReal, 0.004
+	return c
+}
+
+// checkLive holds the end of a run in real time to what it promises: all rows, duals that sum to zero, and a better model.
+func checkLiveEnd(t *testing.T, r *Result, c Config) {
+	t.Helper()
+	if r.Status != Finished || len(r.Rows) != c.EvalPoints+1 {
+		t.Fatalf("%s after %d rows, want finished after %d", r.Status, len(r.Rows), c.EvalPoints+1)
+	}
+	first, last := r.Rows[0], r.Rows[len(r.Rows)-1]
+	if !(last.DualSum < 1e-4) {
+		t.Errorf("the duals sum to %g", float64(last.DualSum))
+	}
+	if !(last.TrainLossAvg < first.TrainLossAvg) {
+		t.Errorf("loss %g, it was %g", float64(last.TrainLossAvg), float64(first.TrainLossAvg))
+	}
+	if last.BitsSharedSeed == 0 {
+		t.Error("nobody met")
+	}
+}
+
+func TestLiveMembers(t *testing.T) {
+	c := realTime()
+	r := (&crew{t: t, c: c, name: "live"}).play(nil)
+	checkLiveEnd(t, r, c)
+}
+
+// Agents that are stopped, together or not, go on from their own checkpoints, and the duals still sum to zero.
+func TestLiveMembersResume(t *testing.T) {
+	c := realTime()
+	c.Iterations, c.Checkpoint = 500, 0.05
+	w := &crew{t: t, c: c, name: "live-again", dir: filepath.Join(t.TempDir(), "many")}
+	var r *Result
+	for try := 0; ; try++ {
+		r = w.play(func(rank int) context.Context {
+			ctx, cancel := context.WithCancel(context.Background())
+			if try < 2 {
+				time.AfterFunc(time.Duration(700+90*rank)*time.Millisecond, cancel)
+			} else {
+				t.Cleanup(cancel)
+			}
+			return ctx
+		})
+		if r.Status == Finished {
+			break
+		}
+		if try > 5 {
+			t.Fatal("it never ends")
+		}
+	}
+	checkLiveEnd(t, r, c)
+}
+
+// Settings of real time are refused where they would mean nothing.
+func TestLiveRefusals(t *testing.T) {
+	for key, edit := range map[string]func(*Config){
+		"clock":      func(c *Config) { c.Clock = clockReal },
+		"drop_after": func(c *Config) { c.DropAfter = 5 },
+		"give_up":    func(c *Config) { c.GiveUp = 0 },
+	} {
+		c := small()
+		edit(&c)
+		if _, err := c.Resolve(labSet, labModel(t, c)); err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	c := realTime()
+	if _, err := try(t, context.Background(), c, Options{}); err == nil || !strings.Contains(err.Error(), "fspda up") {
+		t.Errorf("in one process: %v", err)
+	}
+}
