@@ -8,9 +8,8 @@ import (
 // dotSums is how many partial sums a scalar product has.
 const dotSums = 32
 
-// dotAhead is how many numbers before their turn those of a scalar product are asked for: the next page, where the processor's own
-// prefetching does not look.
-const dotAhead = 1024
+// dotAhead is how many numbers before their turn those of a scalar product are asked of the second cache.
+const dotAhead = 256
 
 // dot writes the scalar product. A product of two float32 is exact in float64, so that fusing it with the sum changes nothing.
 func dot(e *emitter) {
@@ -24,8 +23,8 @@ func dot(e *emitter) {
 	e.groups("dot", e.start(), e.argument("n"), len(acc), 1, func(l loop, gs []int, p *part) {
 		g := gs[0]
 		if at := g * e.half; p == nil && at%16 == 0 { // a cache line begins
-			e.PREFETCHT0(l.of(x, at+dotAhead))
-			e.PREFETCHT0(l.of(y, at+dotAhead))
+			e.PREFETCHT1(l.of(x, at+dotAhead))
+			e.PREFETCHT1(l.of(y, at+dotAhead))
 		}
 		a, b := e.widen(l.of(x, g*e.half), p), e.widen(l.of(y, g*e.half), p)
 		e.VFMADD231PD(a, b, acc[g])
