@@ -72,8 +72,10 @@ func normJobs(batch int) (jobs []job) {
 		again := map[string]int{"": 2, "-relu": 3, "-add-relu": 2}[n.kind]
 		train := add("batch-norm"+n.kind, forward, []int{x, c, c})
 		train.count, train.bytes = n.count, train.bytes+4*float64(x)
+		train.reads, train.writes = len(forward)-1, 1
 		grad := add("batch-norm"+n.kind+"-grad", backward, grads)
 		grad.bytes += 4 * float64(again*x)
+		grad.reads, grad.writes = len(backward)-3+again, len(grads)-2
 		grad.count, grad.backward, grad.make = n.count, true, grad.withVariance(variance, backward, grads)
 		eval := add("normalize"+n.kind, given, []int{x})
 		eval.make = eval.withVariance(4, given, []int{x})

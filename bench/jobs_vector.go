@@ -51,7 +51,7 @@ var densities = []float64{0.1, 0.01, 0.001}
 func vectorJobs(dev device.Device) (jobs []job) {
 	for _, d := range vectorLengths {
 		for terms := 1; terms <= 6; terms++ {
-			jobs = append(jobs, vectorJob(fmt.Sprintf("combine of %d, d=%d", terms, d), d, terms+1, terms+1, func(v []device.Vector) func() {
+			jobs = append(jobs, vectorJob(fmt.Sprintf("combine of %d, d=%d", terms, d), d, terms+1, terms, 1, func(v []device.Vector) func() {
 				t := make([]device.Term, terms)
 				for k := range t {
 					t[k] = device.Term{A: 1 - 0.3*float64(k), V: v[k+1]} // the first is 1, as in a step of an algorithm
@@ -63,8 +63,8 @@ func vectorJobs(dev device.Device) (jobs []job) {
 			}))
 		}
 		jobs = append(jobs,
-			vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
-			vectorJob(fmt.Sprintf("add-diff to 2, d=%d", d), d, 4, 6, func(v []device.Vector) func() {
+			vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, 0, func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
+			vectorJob(fmt.Sprintf("add-diff to 2, d=%d", d), d, 4, 4, 2, func(v []device.Vector) func() {
 				return func() { dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]}, device.Term{A: -0.5, V: v[3]}) }
 			}))
 		for _, density := range densities {
@@ -74,9 +74,9 @@ func vectorJobs(dev device.Device) (jobs []job) {
 	return jobs
 }
 
-// vectorJob is a job on so many vectors of length d, one more move for each that is both read and written.
-func vectorJob(name string, d, vectors, moves int, bind func([]device.Vector) func()) job {
-	return job{group: "vector", name: name, dims: []int{d}, bytes: 4 * float64(moves*d), make: func(m *meter) (func() error, error) {
+// vectorJob is a job on so many vectors of length d, so many of which it reads and writes.
+func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Vector) func()) job {
+	return job{group: "vector", name: name, dims: []int{d}, bytes: 4 * float64((reads+writes)*d), reads: reads, writes: writes, make: func(m *meter) (func() error, error) {
 		v := make([]device.Vector, vectors)
 		for i := range v {
 			v[i] = m.vectors.take(d)

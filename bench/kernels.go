@@ -18,12 +18,14 @@ type KernelsOptions struct {
 	Kernels []device.Kernel                                 // those to be had; work that needs another is skipped
 	Call    func(c *device.Call, in, out [][]float32) error // runs one kernel
 	// Gemm is C = alpha·op(A)·op(B) + beta·C, op(A) m×k and op(B) k×n, as the BLAS has it for row-major matrices.
-	Gemm   func(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
-	Peak   func(d time.Duration) float64 // measures the multiply-adds of one core over a stretch of d, GFLOP/s
-	Floats func(n int) []float32         // memory as the device's vectors have it
-	Batch  int                           // images of the layers of ResNet-50
-	Filter string                        // parts of "group/name", by commas: any of them; "" is all
-	Each   time.Duration                 // how long to measure each kernel and shape
+	Gemm func(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+	Peak func(d time.Duration) float64 // measures the multiply-adds of one core over a stretch of d, GFLOP/s
+	// Traffic measures reading the first vectors and writing the others, side by side, GB/s. Where it is nil that limit is not of interest.
+	Traffic func(v [][]float32, reads int) float64
+	Floats  func(n int) []float32 // memory as the device's vectors have it
+	Batch   int                   // images of the layers of ResNet-50
+	Filter  string                // parts of "group/name", by commas: any of them; "" is all
+	Each    time.Duration         // how long to measure each kernel and shape
 }
 
 // Groups lists the groups of work, in their order.
@@ -69,6 +71,8 @@ type job struct {
 	dims        []int
 	flops       float64 // of one run; where it is not 0 the limit is the multiply-add
 	bytes       float64 // of one run, every operand read or written once; where there are no flops the limit is a copy of as many
+	reads       int     // vectors or matrices that one run reads, as often as it does
+	writes      int     // those it writes; both 0: no mix is measured
 	items       float64 // of one run, where what counts is the time for each
 	count       int     // how often one step of ResNet-50 runs it; 0 outside of that
 	backward    bool    // in the backward pass
@@ -110,7 +114,7 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	if err != nil {
 		return row, err
 	}
-	limit, best := m.limit(j), 0.0
+	limit, mix, best, most := m.limit(j), m.mix(j), 0.0, 0.0
 	fastest := time.Duration(math.MaxInt64)
 	stretch := turn
 	for begin, rounds := time.Now(), 0; rounds < leastRounds || time.Since(begin) < m.o.Each; rounds++ {
@@ -118,7 +122,7 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 			return row, err
 		}
 		if rounds > 0 { // the length of a run is not known before
-			best = max(best, limit(stretch))
+			best, most = max(best, limit(stretch)), max(most, mix())
 		}
 		took, err := timed(run)
 		if err != nil {
@@ -128,6 +132,9 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 		stretch = max(turn, fastest)
 	}
 	row.finish(fastest, best)
+	if most > 0 {
+		row.Mix, row.MixShare = most, row.Rate/most
+	}
 	return row, nil
 }
 
@@ -170,4 +177,20 @@ func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 		took, _ := timed(func() error { copy(dst, src); return nil })
 		return 8 * float64(n) / float64(took.Nanoseconds())
 	}
+}
+
+// longestMix is how many numbers of each vector a mix has at most: several of them are beyond every cache.
+const longestMix = 1 << 23
+
+// mix returns what measures the traffic of a job alone, with vectors as long as its own.
+func (m *meter) mix(j job) func() float64 {
+	all := j.reads + j.writes
+	if m.o.Traffic == nil || all == 0 {
+		return func() float64 { return 0 }
+	}
+	v := make([][]float32, all)
+	for k := range v {
+		v[k] = m.copies.take(min(int(j.bytes/4)/all, longestMix))
+	}
+	return func() float64 { return m.o.Traffic(v, j.reads) }
 }

@@ -35,6 +35,8 @@ type KernelRow struct {
 	Unit     string        `json:"unit"`            // of rate and limit: GFLOP/s; GB/s; ns, for each item
 	Limit    float64       `json:"limit,omitempty"` // multiply-adds, or a copy of as many bytes
 	Share    float64       `json:"share,omitempty"` // rate over limit
+	Mix      float64       `json:"mix,omitempty"`   // GB/s of as many vectors read and written side by side, and nothing done with them
+	MixShare float64       `json:"mix_share,omitempty"`
 }
 
 // GroupRow is the work of a group over its time: an average by work, in which every row of ResNet-50 counts as often as the network runs it.
@@ -204,9 +206,9 @@ func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 
 func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) {
 	head := true
-	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share float64) {
+	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share, mix float64) {
 		if head {
-			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share\n", group, strings.Repeat(" ", max(0, width+2-len(group))))
+			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share  of mix\n", group, strings.Repeat(" ", max(0, width+2-len(group))))
 			head = false
 		}
 		fmt.Fprintf(b, "  %s %5s %10.1f µs %10.2f", pad(name, width), times, us(took), rate)
@@ -214,6 +216,11 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 			fmt.Fprintf(b, " %10.2f %5.1f %%", limit, 100*share)
 		} else {
 			fmt.Fprintf(b, " %18s", "")
+		}
+		if mix > 0 {
+			fmt.Fprintf(b, " %5.1f %%", 100*mix)
+		} else {
+			fmt.Fprintf(b, " %7s", "")
 		}
 		fmt.Fprintf(b, "  %s\n", unit)
 	}
@@ -223,12 +230,12 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 			if row.Count > 0 {
 				times = fmt.Sprint(row.Count)
 			}
-			line(row.Name, times, row.Time, row.Rate, row.Unit, row.Limit, row.Share)
+			line(row.Name, times, row.Time, row.Rate, row.Unit, row.Limit, row.Share, row.MixShare)
 		}
 	}
 	for _, g := range r.Groups {
 		if g.Group == group {
-			line("all, by work", "", g.Time, g.Rate, g.Unit, g.Limit, g.Share)
+			line("all, by work", "", g.Time, g.Rate, g.Unit, g.Limit, g.Share, 0)
 		}
 	}
 }

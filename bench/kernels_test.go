@@ -17,10 +17,11 @@ import (
 )
 
 func kernelsOptions(filter string) KernelsOptions {
+	dev := cpu.New()
 	return KernelsOptions{
-		Device: cpu.New(), Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak, Batch: 1, Filter: filter, Each: time.Microsecond,
-		Gemm:   cpu.Gemm,
-		Floats: func(n int) []float32 { return make([]float32, n) },
+		Device: dev, Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak, Batch: 1, Filter: filter, Each: time.Microsecond,
+		Gemm: cpu.Gemm, Traffic: cpu.Traffic,
+		Floats: func(n int) []float32 { return dev.NewVector(n).(*cpu.Vector).Data },
 	}
 }
 
@@ -56,6 +57,10 @@ func TestKernelsOfMemory(t *testing.T) {
 		units[row.Unit]++
 		if masks := row.Group == "masks"; row.Time <= 0 || row.Rate <= 0 || masks != (row.Limit == 0) {
 			t.Errorf("%+v", row)
+		}
+		side := strings.Contains(row.Name, "combine") || strings.Contains(row.Name, "dot") || strings.HasPrefix(row.Name, "add-diff to 2, d")
+		if side != (row.Mix > 0) || side && math.Abs(row.MixShare-row.Rate/row.Mix) > 1e-12 {
+			t.Errorf("vectors are read side by side: %t, which is measured: %+v", side, row)
 		}
 	}
 	if units["GB/s"] != 6+2+9 || units["ns"] != 9 {

@@ -369,3 +369,22 @@ func (m *move) run(d []float32) {
 		}
 	}
 }
+
+// traffic is trafficGo, with lines asked for so many numbers ahead. n is a multiple of trafficStep.
+func traffic(v [][]float32, reads, n, ahead int) {
+	if vecIn == inGo {
+		trafficGo(v, reads, n)
+		return
+	}
+	heads := make([]*float32, len(v))
+	for k := range v {
+		heads[k] = head(v[k][:n])
+	}
+	for i := 0; i < n; i += vecBlock {
+		if end := min(i+vecBlock, n); vecIn == inAVX512 {
+			trafficAVX512(&heads[0], reads, len(v), i, end, ahead)
+		} else {
+			trafficAVX2(&heads[0], reads, len(v), i, end, ahead)
+		}
+	}
+}

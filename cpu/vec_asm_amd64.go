@@ -129,6 +129,12 @@ func decodePanelsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, pan
 //go:noescape
 func decodeColumnsAVX512(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
 
+// trafficAVX512 reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, past the
+// caches. What is read is asked for so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
+//
+//go:noescape
+func trafficAVX512(v **float32, reads int, all int, begin int, end int, ahead int)
+
 // addAVX2 writes dst = a + b.
 //
 //go:noescape
@@ -233,6 +239,24 @@ func addDiffFar1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float3
 //go:noescape
 func addDiffFar2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
 
+// gatherWideAVX2 writes dst[j] = src[at[j]];
+// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+//
+//go:noescape
+func gatherWideAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
+
+// addDiffWide1AVX2 writes v[at[j]] += a·(p[j]-q[j]);
+// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+//
+//go:noescape
+func addDiffWide1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
+
+// addDiffWide2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);
+// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+//
+//go:noescape
+func addDiffWide2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+
 // sumDiffsAVX2 writes sum = s·start + Σ a[k]·(own-v[k]) for n numbers and k < terms, 1 to 6.
 //
 //go:noescape
@@ -282,3 +306,9 @@ func decodeColumnsAVX2(dst *float32, ds int, src *uint8, at *int, blocks int, sc
 //
 //go:noescape
 func askRowsAVX2(src *uint8, at *int, rows int, n int)
+
+// trafficAVX2 reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, past the
+// caches. What is read is asked for so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
+//
+//go:noescape
+func trafficAVX2(v **float32, reads int, all int, begin int, end int, ahead int)

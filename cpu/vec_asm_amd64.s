@@ -1062,12 +1062,12 @@ TEXT ·combineStreamAVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS 20(DX), Z5
 
 terms6_line:
-	PREFETCHT1 1024(BX)(SI*4)
-	PREFETCHT1 1024(R8)(SI*4)
-	PREFETCHT1 1024(R9)(SI*4)
-	PREFETCHT1 1024(R10)(SI*4)
-	PREFETCHT1 1024(R11)(SI*4)
-	PREFETCHT1 1024(CX)(SI*4)
+	PREFETCHT1 512(BX)(SI*4)
+	PREFETCHT1 512(R8)(SI*4)
+	PREFETCHT1 512(R9)(SI*4)
+	PREFETCHT1 512(R10)(SI*4)
+	PREFETCHT1 512(R11)(SI*4)
+	PREFETCHT1 512(CX)(SI*4)
 	VMULPS     (BX)(SI*4), Z0, Z6
 	VMULPS     (R8)(SI*4), Z1, Z7
 	VADDPS     Z7, Z6, Z6
@@ -1100,11 +1100,11 @@ terms5:
 	VBROADCASTSS 16(DX), Z4
 
 terms5_line:
-	PREFETCHT1 1024(BX)(SI*4)
-	PREFETCHT1 1024(R8)(SI*4)
-	PREFETCHT1 1024(R9)(SI*4)
-	PREFETCHT1 1024(R10)(SI*4)
-	PREFETCHT1 1024(CX)(SI*4)
+	PREFETCHT1 512(BX)(SI*4)
+	PREFETCHT1 512(R8)(SI*4)
+	PREFETCHT1 512(R9)(SI*4)
+	PREFETCHT1 512(R10)(SI*4)
+	PREFETCHT1 512(CX)(SI*4)
 	VMULPS     (BX)(SI*4), Z0, Z5
 	VMULPS     (R8)(SI*4), Z1, Z6
 	VADDPS     Z6, Z5, Z5
@@ -1133,10 +1133,10 @@ terms4:
 	VBROADCASTSS 12(DX), Z3
 
 terms4_line:
-	PREFETCHT1 1024(BX)(SI*4)
-	PREFETCHT1 1024(R8)(SI*4)
-	PREFETCHT1 1024(R9)(SI*4)
-	PREFETCHT1 1024(CX)(SI*4)
+	PREFETCHT1 512(BX)(SI*4)
+	PREFETCHT1 512(R8)(SI*4)
+	PREFETCHT1 512(R9)(SI*4)
+	PREFETCHT1 512(CX)(SI*4)
 	VMULPS     (BX)(SI*4), Z0, Z4
 	VMULPS     (R8)(SI*4), Z1, Z5
 	VADDPS     Z5, Z4, Z4
@@ -1682,16 +1682,16 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-32
 	JLT    dot_last
 
 dot_full:
-	PREFETCHT0  4096(AX)(DX*4)
-	PREFETCHT0  4096(CX)(DX*4)
+	PREFETCHT1  1024(AX)(DX*4)
+	PREFETCHT1  1024(CX)(DX*4)
 	VCVTPS2PD   (AX)(DX*4), Z4
 	VCVTPS2PD   (CX)(DX*4), Z5
 	VFMADD231PD Z4, Z5, Z0
 	VCVTPS2PD   32(AX)(DX*4), Z4
 	VCVTPS2PD   32(CX)(DX*4), Z5
 	VFMADD231PD Z4, Z5, Z1
-	PREFETCHT0  4160(AX)(DX*4)
-	PREFETCHT0  4160(CX)(DX*4)
+	PREFETCHT1  1088(AX)(DX*4)
+	PREFETCHT1  1088(CX)(DX*4)
 	VCVTPS2PD   64(AX)(DX*4), Z4
 	VCVTPS2PD   64(CX)(DX*4), Z5
 	VFMADD231PD Z4, Z5, Z2
@@ -1764,12 +1764,12 @@ TEXT ·squaresAVX512(SB), NOSPLIT, $0-24
 	JLT    dot_last
 
 dot_full:
-	PREFETCHT0  4096(AX)(CX*4)
+	PREFETCHT1  1024(AX)(CX*4)
 	VCVTPS2PD   (AX)(CX*4), Z4
 	VFMADD231PD Z4, Z4, Z0
 	VCVTPS2PD   32(AX)(CX*4), Z4
 	VFMADD231PD Z4, Z4, Z1
-	PREFETCHT0  4160(AX)(CX*4)
+	PREFETCHT1  1088(AX)(CX*4)
 	VCVTPS2PD   64(AX)(CX*4), Z4
 	VFMADD231PD Z4, Z4, Z2
 	VCVTPS2PD   96(AX)(CX*4), Z4
@@ -5360,6 +5360,57 @@ blocks:
 	VZEROUPPER
 	RET
 
+// func trafficAVX512(v **float32, reads int, all int, begin int, end int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·trafficAVX512(SB), NOSPLIT, $0-48
+	MOVQ v+0(FP), AX
+	MOVQ reads+8(FP), CX
+	MOVQ all+16(FP), DX
+	MOVQ begin+24(FP), BX
+	MOVQ end+32(FP), SI
+	MOVQ ahead+40(FP), DI
+
+lines:
+	LEAQ   (BX)(DI*1), R10
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	XORQ   R8, R8
+
+read:
+	MOVQ       (AX)(R8*8), R9
+	PREFETCHT1 (R9)(R10*4)
+	PREFETCHT1 64(R9)(R10*4)
+	PREFETCHT1 128(R9)(R10*4)
+	PREFETCHT1 192(R9)(R10*4)
+	VPORD      (R9)(BX*4), Z0, Z0
+	VPORD      64(R9)(BX*4), Z1, Z1
+	VPORD      128(R9)(BX*4), Z2, Z2
+	VPORD      192(R9)(BX*4), Z3, Z3
+	INCQ       R8
+	CMPQ       R8, CX
+	JLT        read
+
+write:
+	CMPQ     R8, DX
+	JGE      written
+	MOVQ     (AX)(R8*8), R9
+	VMOVNTPS Z0, (R9)(BX*4)
+	VMOVNTPS Z1, 64(R9)(BX*4)
+	VMOVNTPS Z2, 128(R9)(BX*4)
+	VMOVNTPS Z3, 192(R9)(BX*4)
+	INCQ     R8
+	JMP      write
+
+written:
+	ADDQ $0x40, BX
+	CMPQ BX, SI
+	JLT  lines
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func addAVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·addAVX2(SB), NOSPLIT, $0-32
@@ -6340,12 +6391,12 @@ TEXT ·combineStreamAVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS 20(DX), Y5
 
 terms6_line:
-	PREFETCHT1 1024(BX)(SI*4)
-	PREFETCHT1 1024(R8)(SI*4)
-	PREFETCHT1 1024(R9)(SI*4)
-	PREFETCHT1 1024(R10)(SI*4)
-	PREFETCHT1 1024(R11)(SI*4)
-	PREFETCHT1 1024(CX)(SI*4)
+	PREFETCHT1 512(BX)(SI*4)
+	PREFETCHT1 512(R8)(SI*4)
+	PREFETCHT1 512(R9)(SI*4)
+	PREFETCHT1 512(R10)(SI*4)
+	PREFETCHT1 512(R11)(SI*4)
+	PREFETCHT1 512(CX)(SI*4)
 	VMULPS     (BX)(SI*4), Y0, Y6
 	VMULPS     (R8)(SI*4), Y1, Y7
 	VADDPS     Y7, Y6, Y6
@@ -6390,11 +6441,11 @@ terms5:
 	VBROADCASTSS 16(DX), Y4
 
 terms5_line:
-	PREFETCHT1 1024(BX)(SI*4)
-	PREFETCHT1 1024(R8)(SI*4)
-	PREFETCHT1 1024(R9)(SI*4)
-	PREFETCHT1 1024(R10)(SI*4)
-	PREFETCHT1 1024(CX)(SI*4)
+	PREFETCHT1 512(BX)(SI*4)
+	PREFETCHT1 512(R8)(SI*4)
+	PREFETCHT1 512(R9)(SI*4)
+	PREFETCHT1 512(R10)(SI*4)
+	PREFETCHT1 512(CX)(SI*4)
 	VMULPS     (BX)(SI*4), Y0, Y5
 	VMULPS     (R8)(SI*4), Y1, Y6
 	VADDPS     Y6, Y5, Y5
@@ -6433,10 +6484,10 @@ terms4:
 	VBROADCASTSS 12(DX), Y3
 
 terms4_line:
-	PREFETCHT1 1024(BX)(SI*4)
-	PREFETCHT1 1024(R8)(SI*4)
-	PREFETCHT1 1024(R9)(SI*4)
-	PREFETCHT1 1024(CX)(SI*4)
+	PREFETCHT1 512(BX)(SI*4)
+	PREFETCHT1 512(R8)(SI*4)
+	PREFETCHT1 512(R9)(SI*4)
+	PREFETCHT1 512(CX)(SI*4)
 	VMULPS     (BX)(SI*4), Y0, Y4
 	VMULPS     (R8)(SI*4), Y1, Y5
 	VADDPS     Y5, Y4, Y4
@@ -7123,8 +7174,8 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-32
 	JLT    dot_last
 
 dot_full:
-	PREFETCHT0  4096(AX)(DX*4)
-	PREFETCHT0  4096(CX)(DX*4)
+	PREFETCHT1  1024(AX)(DX*4)
+	PREFETCHT1  1024(CX)(DX*4)
 	VCVTPS2PD   (AX)(DX*4), Y8
 	VCVTPS2PD   (CX)(DX*4), Y9
 	VFMADD231PD Y8, Y9, Y0
@@ -7137,8 +7188,8 @@ dot_full:
 	VCVTPS2PD   48(AX)(DX*4), Y8
 	VCVTPS2PD   48(CX)(DX*4), Y9
 	VFMADD231PD Y8, Y9, Y3
-	PREFETCHT0  4160(AX)(DX*4)
-	PREFETCHT0  4160(CX)(DX*4)
+	PREFETCHT1  1088(AX)(DX*4)
+	PREFETCHT1  1088(CX)(DX*4)
 	VCVTPS2PD   64(AX)(DX*4), Y8
 	VCVTPS2PD   64(CX)(DX*4), Y9
 	VFMADD231PD Y8, Y9, Y4
@@ -7274,7 +7325,7 @@ TEXT ·squaresAVX2(SB), NOSPLIT, $0-24
 	JLT    dot_last
 
 dot_full:
-	PREFETCHT0  4096(AX)(CX*4)
+	PREFETCHT1  1024(AX)(CX*4)
 	VCVTPS2PD   (AX)(CX*4), Y8
 	VFMADD231PD Y8, Y8, Y0
 	VCVTPS2PD   16(AX)(CX*4), Y8
@@ -7283,7 +7334,7 @@ dot_full:
 	VFMADD231PD Y8, Y8, Y2
 	VCVTPS2PD   48(AX)(CX*4), Y8
 	VFMADD231PD Y8, Y8, Y3
-	PREFETCHT0  4160(AX)(CX*4)
+	PREFETCHT1  1088(AX)(CX*4)
 	VCVTPS2PD   64(AX)(CX*4), Y8
 	VFMADD231PD Y8, Y8, Y4
 	VCVTPS2PD   80(AX)(CX*4), Y8
@@ -7721,6 +7772,163 @@ coordinates:
 	MOVL       12(DI)(R9*4), R10
 	PREFETCHT0 (DX)(R10*4)
 	PREFETCHT0 (BX)(R10*4)
+	MOVL       12(SI)(R9*4), R10
+	VMOVSS     12(AX)(R9*4), X2
+	VSUBSS     12(CX)(R9*4), X2, X2
+	VMULSS     X2, X0, X3
+	VADDSS     (DX)(R10*4), X3, X3
+	VMOVSS     X3, (DX)(R10*4)
+	VMULSS     X2, X1, X3
+	VADDSS     (BX)(R10*4), X3, X3
+	VMOVSS     X3, (BX)(R10*4)
+	ADDQ       $0x04, R9
+	CMPQ       R9, R8
+	JLT        coordinates
+	VZEROUPPER
+	RET
+
+// func gatherWideAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
+// Requires: AVX, MMX+
+TEXT ·gatherWideAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ at+16(FP), DX
+	MOVQ next+24(FP), BX
+	MOVQ n+32(FP), SI
+	XORQ DI, DI
+
+coordinates:
+	MOVL       (BX)(DI*4), R8
+	PREFETCHT1 (CX)(R8*4)
+	MOVL       (DX)(DI*4), R8
+	MOVL       (CX)(R8*4), R8
+	MOVL       R8, (AX)(DI*4)
+	MOVL       4(BX)(DI*4), R8
+	PREFETCHT1 (CX)(R8*4)
+	MOVL       4(DX)(DI*4), R8
+	MOVL       (CX)(R8*4), R8
+	MOVL       R8, 4(AX)(DI*4)
+	MOVL       8(BX)(DI*4), R8
+	PREFETCHT1 (CX)(R8*4)
+	MOVL       8(DX)(DI*4), R8
+	MOVL       (CX)(R8*4), R8
+	MOVL       R8, 8(AX)(DI*4)
+	MOVL       12(BX)(DI*4), R8
+	PREFETCHT1 (CX)(R8*4)
+	MOVL       12(DX)(DI*4), R8
+	MOVL       (CX)(R8*4), R8
+	MOVL       R8, 12(AX)(DI*4)
+	ADDQ       $0x04, DI
+	CMPQ       DI, SI
+	JLT        coordinates
+	VZEROUPPER
+	RET
+
+// func addDiffWide1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
+// Requires: AVX, MMX+
+TEXT ·addDiffWide1AVX2(SB), NOSPLIT, $0-52
+	MOVQ         p+24(FP), AX
+	MOVQ         q+32(FP), CX
+	MOVQ         v+0(FP), DX
+	VBROADCASTSS a+48(FP), Y0
+	MOVQ         at+8(FP), BX
+	MOVQ         next+16(FP), SI
+	MOVQ         n+40(FP), DI
+	XORQ         R8, R8
+
+coordinates:
+	MOVL       (SI)(R8*4), R9
+	PREFETCHT1 (DX)(R9*4)
+	MOVL       (BX)(R8*4), R9
+	VMOVSS     (AX)(R8*4), X1
+	VSUBSS     (CX)(R8*4), X1, X1
+	VMULSS     X1, X0, X1
+	VADDSS     (DX)(R9*4), X1, X1
+	VMOVSS     X1, (DX)(R9*4)
+	MOVL       4(SI)(R8*4), R9
+	PREFETCHT1 (DX)(R9*4)
+	MOVL       4(BX)(R8*4), R9
+	VMOVSS     4(AX)(R8*4), X1
+	VSUBSS     4(CX)(R8*4), X1, X1
+	VMULSS     X1, X0, X1
+	VADDSS     (DX)(R9*4), X1, X1
+	VMOVSS     X1, (DX)(R9*4)
+	MOVL       8(SI)(R8*4), R9
+	PREFETCHT1 (DX)(R9*4)
+	MOVL       8(BX)(R8*4), R9
+	VMOVSS     8(AX)(R8*4), X1
+	VSUBSS     8(CX)(R8*4), X1, X1
+	VMULSS     X1, X0, X1
+	VADDSS     (DX)(R9*4), X1, X1
+	VMOVSS     X1, (DX)(R9*4)
+	MOVL       12(SI)(R8*4), R9
+	PREFETCHT1 (DX)(R9*4)
+	MOVL       12(BX)(R8*4), R9
+	VMOVSS     12(AX)(R8*4), X1
+	VSUBSS     12(CX)(R8*4), X1, X1
+	VMULSS     X1, X0, X1
+	VADDSS     (DX)(R9*4), X1, X1
+	VMOVSS     X1, (DX)(R9*4)
+	ADDQ       $0x04, R8
+	CMPQ       R8, DI
+	JLT        coordinates
+	VZEROUPPER
+	RET
+
+// func addDiffWide2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+// Requires: AVX, MMX+
+TEXT ·addDiffWide2AVX2(SB), NOSPLIT, $0-64
+	MOVQ         p+32(FP), AX
+	MOVQ         q+40(FP), CX
+	MOVQ         v+0(FP), DX
+	VBROADCASTSS a+56(FP), Y0
+	MOVQ         w+8(FP), BX
+	VBROADCASTSS b+60(FP), Y1
+	MOVQ         at+16(FP), SI
+	MOVQ         next+24(FP), DI
+	MOVQ         n+48(FP), R8
+	XORQ         R9, R9
+
+coordinates:
+	MOVL       (DI)(R9*4), R10
+	PREFETCHT1 (DX)(R10*4)
+	PREFETCHT1 (BX)(R10*4)
+	MOVL       (SI)(R9*4), R10
+	VMOVSS     (AX)(R9*4), X2
+	VSUBSS     (CX)(R9*4), X2, X2
+	VMULSS     X2, X0, X3
+	VADDSS     (DX)(R10*4), X3, X3
+	VMOVSS     X3, (DX)(R10*4)
+	VMULSS     X2, X1, X3
+	VADDSS     (BX)(R10*4), X3, X3
+	VMOVSS     X3, (BX)(R10*4)
+	MOVL       4(DI)(R9*4), R10
+	PREFETCHT1 (DX)(R10*4)
+	PREFETCHT1 (BX)(R10*4)
+	MOVL       4(SI)(R9*4), R10
+	VMOVSS     4(AX)(R9*4), X2
+	VSUBSS     4(CX)(R9*4), X2, X2
+	VMULSS     X2, X0, X3
+	VADDSS     (DX)(R10*4), X3, X3
+	VMOVSS     X3, (DX)(R10*4)
+	VMULSS     X2, X1, X3
+	VADDSS     (BX)(R10*4), X3, X3
+	VMOVSS     X3, (BX)(R10*4)
+	MOVL       8(DI)(R9*4), R10
+	PREFETCHT1 (DX)(R10*4)
+	PREFETCHT1 (BX)(R10*4)
+	MOVL       8(SI)(R9*4), R10
+	VMOVSS     8(AX)(R9*4), X2
+	VSUBSS     8(CX)(R9*4), X2, X2
+	VMULSS     X2, X0, X3
+	VADDSS     (DX)(R10*4), X3, X3
+	VMOVSS     X3, (DX)(R10*4)
+	VMULSS     X2, X1, X3
+	VADDSS     (BX)(R10*4), X3, X3
+	VMOVSS     X3, (BX)(R10*4)
+	MOVL       12(DI)(R9*4), R10
+	PREFETCHT1 (DX)(R10*4)
+	PREFETCHT1 (BX)(R10*4)
 	MOVL       12(SI)(R9*4), R10
 	VMOVSS     12(AX)(R9*4), X2
 	VSUBSS     12(CX)(R9*4), X2, X2
@@ -11171,5 +11379,68 @@ lines:
 	ADDQ       $0x08, CX
 	DECQ       DX
 	JNZ        rows
+	VZEROUPPER
+	RET
+
+// func trafficAVX2(v **float32, reads int, all int, begin int, end int, ahead int)
+// Requires: AVX, MMX+
+TEXT ·trafficAVX2(SB), NOSPLIT, $0-48
+	MOVQ v+0(FP), AX
+	MOVQ reads+8(FP), CX
+	MOVQ all+16(FP), DX
+	MOVQ begin+24(FP), BX
+	MOVQ end+32(FP), SI
+	MOVQ ahead+40(FP), DI
+
+lines:
+	LEAQ   (BX)(DI*1), R10
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	XORQ   R8, R8
+
+read:
+	MOVQ       (AX)(R8*8), R9
+	PREFETCHT1 (R9)(R10*4)
+	PREFETCHT1 64(R9)(R10*4)
+	PREFETCHT1 128(R9)(R10*4)
+	PREFETCHT1 192(R9)(R10*4)
+	VORPS      (R9)(BX*4), Y0, Y0
+	VORPS      32(R9)(BX*4), Y1, Y1
+	VORPS      64(R9)(BX*4), Y2, Y2
+	VORPS      96(R9)(BX*4), Y3, Y3
+	VORPS      128(R9)(BX*4), Y4, Y4
+	VORPS      160(R9)(BX*4), Y5, Y5
+	VORPS      192(R9)(BX*4), Y6, Y6
+	VORPS      224(R9)(BX*4), Y7, Y7
+	INCQ       R8
+	CMPQ       R8, CX
+	JLT        read
+
+write:
+	CMPQ     R8, DX
+	JGE      written
+	MOVQ     (AX)(R8*8), R9
+	VMOVNTPS Y0, (R9)(BX*4)
+	VMOVNTPS Y1, 32(R9)(BX*4)
+	VMOVNTPS Y2, 64(R9)(BX*4)
+	VMOVNTPS Y3, 96(R9)(BX*4)
+	VMOVNTPS Y4, 128(R9)(BX*4)
+	VMOVNTPS Y5, 160(R9)(BX*4)
+	VMOVNTPS Y6, 192(R9)(BX*4)
+	VMOVNTPS Y7, 224(R9)(BX*4)
+	INCQ     R8
+	JMP      write
+
+written:
+	ADDQ $0x40, BX
+	CMPQ BX, SI
+	JLT  lines
+	SFENCE
 	VZEROUPPER
 	RET

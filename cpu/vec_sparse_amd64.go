@@ -6,16 +6,25 @@ package cpu
 // plain loop that asks for coordinates ahead of their turn is up to three times faster than vector instructions. There is no
 // use for an instruction that scatters: it stores one number after the other.
 const (
-	farFrom  = 1 << 18 // length of a vector that is beyond the second cache
-	farAhead = 64      // coordinates
+	farFrom   = 1 << 18 // length of a vector that is beyond the second cache
+	farAhead  = 64      // coordinates
+	wideFrom  = 32      // numbers from one coordinate to the next: two lines
+	wideAhead = 128     // coordinates
 )
+
+// isWide tells whether most lines of v hold none of the coordinates.
+func isWide(v []float32, at []uint32) bool { return len(v) >= wideFrom*len(at) }
 
 // gatherAt is gatherAtGo.
 func gatherAt(dst, src []float32, at []uint32) {
 	dst = dst[:len(at)]
 	switch {
 	case len(src) >= farFrom && vecIn != inGo:
-		eachFar(at, func(j, n int, next *uint32) { gatherFarAVX2(&dst[j], head(src), &at[j], next, n) })
+		if isWide(src, at) {
+			eachFar(at, wideAhead, func(j, n int, next *uint32) { gatherWideAVX2(&dst[j], head(src), &at[j], next, n) })
+		} else {
+			eachFar(at, farAhead, func(j, n int, next *uint32) { gatherFarAVX2(&dst[j], head(src), &at[j], next, n) })
+		}
 		rest := len(at) &^ 3
 		gatherAtGo(dst[rest:], src, at[rest:])
 		return
@@ -39,7 +48,11 @@ func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
 	p, q = p[:len(at)], q[:len(at)]
 	rest := 0
 	if len(v) >= farFrom && vecIn != inGo {
-		eachFar(at, func(j, n int, next *uint32) { addDiffFar1AVX2(head(v), &at[j], next, &p[j], &q[j], n, a) })
+		if isWide(v, at) {
+			eachFar(at, wideAhead, func(j, n int, next *uint32) { addDiffWide1AVX2(head(v), &at[j], next, &p[j], &q[j], n, a) })
+		} else {
+			eachFar(at, farAhead, func(j, n int, next *uint32) { addDiffFar1AVX2(head(v), &at[j], next, &p[j], &q[j], n, a) })
+		}
 		rest = len(at) &^ 3
 	}
 	addDiffAt1Go(p[rest:], q[rest:], at[rest:], a, v)
@@ -50,7 +63,11 @@ func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, 
 	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
 	rest := 0
 	if len(v) >= farFrom && vecIn != inGo {
-		eachFar(at, func(j, n int, next *uint32) { addDiffFar2AVX2(head(v), head(w), &at[j], next, &p[j], &q[j], n, a, b) })
+		if isWide(v, at) {
+			eachFar(at, wideAhead, func(j, n int, next *uint32) { addDiffWide2AVX2(head(v), head(w), &at[j], next, &p[j], &q[j], n, a, b) })
+		} else {
+			eachFar(at, farAhead, func(j, n int, next *uint32) { addDiffFar2AVX2(head(v), head(w), &at[j], next, &p[j], &q[j], n, a, b) })
+		}
 		rest = len(at) &^ 3
 	}
 	addDiffAt2Go(p[rest:], q[rest:], at[rest:], a, v, b, w)
@@ -74,11 +91,11 @@ func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 }
 
 // eachFar cuts coordinates, but for the last ones that are no multiple of four, into pieces for one call of assembly, and says for each where
-// the coordinates to ask for begin.
-func eachFar(at []uint32, run func(j, n int, next *uint32)) {
+// the coordinates to ask for begin: so many further on.
+func eachFar(at []uint32, ahead int, run func(j, n int, next *uint32)) {
 	whole := len(at) &^ 3
 	for j := 0; j < whole; {
-		n, next := min(vecBlock, whole-j-farAhead), j+farAhead
+		n, next := min(vecBlock, whole-j-ahead), j+ahead
 		if n <= 0 { // there is nothing ahead of the last ones
 			n, next = whole-j, j
 		}

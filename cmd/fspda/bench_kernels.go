@@ -17,7 +17,7 @@ func newBenchKernels() *cobra.Command {
 	dev := cpu.New()
 	o := bench.KernelsOptions{
 		Device: dev, Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak,
-		Gemm:   cpu.Gemm,
+		Gemm: cpu.Gemm, Traffic: cpu.Traffic,
 		Floats: func(n int) []float32 { return dev.NewVector(n).(*cpu.Vector).Data },
 	}
 	var asJSON bool

@@ -23,9 +23,14 @@ func combine(e *emitter) {
 	})
 }
 
-// streamAhead is how many numbers before their turn those of a combination past the caches are asked for: with many vectors at once the
-// processor's own prefetching falls behind.
-const streamAhead = 256
+// streamAhead is how many numbers before their turn those of a combination of so many terms past the caches are asked for: with many vectors at
+// once the processor's own prefetching falls behind. All in all it is some forty lines, as many as the second cache can wait for.
+func streamAhead(terms int) int {
+	if terms > 3 {
+		return 128
+	}
+	return 256
+}
 
 // combineStream is the same past the caches.
 func combineStream(e *emitter) {
@@ -33,7 +38,7 @@ func combineStream(e *emitter) {
 		"is combine with stores that go past the caches. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.")
 	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
 		e.asm.Label(fmt.Sprint("terms", terms, "_line"))
-		sum.ask(loop{e, at, streamAhead})
+		sum.ask(loop{e, at, streamAhead(terms)})
 		for v := range 16 / e.lanes {
 			l := loop{e, at, v * e.lanes}
 			e.asm.VMOVNTPS(sum.at(l, nil), l.of(dst, 0))

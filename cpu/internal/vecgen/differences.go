@@ -63,7 +63,7 @@ func scatter(e *emitter) {
 	e.begin("scatterAdd", "func(v *float32, at, next *uint32, p *float32, n int, a float32)", "writes v[at[j]] += a·p[j];",
 		"the coordinates that the n at next select are asked for on the way. n is a multiple of 4.")
 	v, p, a := e.argument("v"), e.argument("p"), e.broadcast("a")
-	e.coordinates([]reg.GPVirtual{v}, func(j operand.Mem, i reg.GPVirtual) {
+	e.coordinates(near, []reg.GPVirtual{v}, func(j operand.Mem, i reg.GPVirtual) {
 		x, m := e.asm.XMM(), operand.Mem{Base: v, Index: i, Scale: 4}
 		j.Base = p
 		e.asm.VMOVSS(j, x)

@@ -8,9 +8,8 @@ import (
 // dotSums is how many partial sums a scalar product has.
 const dotSums = 32
 
-// dotAhead is how many numbers before their turn those of a scalar product are asked for: the next page, where the processor's own
-// prefetching does not look.
-const dotAhead = 1024
+// dotAhead is how many numbers before their turn those of a scalar product are asked of the second cache.
+const dotAhead = 256
 
 // dot writes the scalar product, and that of a vector with itself, which is converted once. A product of two float32 is exact in float64, so
 // that fusing it with the sum changes nothing.
@@ -38,9 +37,9 @@ func (e *emitter) dotOf(x, y reg.Register, factors func(l loop, at int, p *part)
 	e.groups("dot", e.start(), e.argument("n"), len(acc), 1, func(l loop, gs []int, p *part) {
 		g := gs[0]
 		if at := g * e.half; p == nil && at%16 == 0 { // a cache line begins
-			e.asm.PREFETCHT0(l.of(x, at+dotAhead))
+			e.asm.PREFETCHT1(l.of(x, at+dotAhead))
 			if y != nil {
-				e.asm.PREFETCHT0(l.of(y, at+dotAhead))
+				e.asm.PREFETCHT1(l.of(y, at+dotAhead))
 			}
 		}
 		a, b := factors(l, g*e.half, p)

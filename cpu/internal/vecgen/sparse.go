@@ -43,30 +43,44 @@ func (e *emitter) pick(base reg.GPVirtual, index reg.VecVirtual, p *part) reg.Ve
 // The passes below take one coordinate after the other, and ask for those that come later: the processor does not see by itself where
 // sorted coordinates lead, once they are some lines apart.
 
+// reach is how far apart coordinates lie, and which cache is asked for those to come. Where most lines hold one, the processor fetches them by
+// itself and it is enough to bring them near. Where few do each is a wait of its own, and the second cache waits for twice as many as the first.
+type reach struct {
+	name string
+	ask  func(e *emitter, m operand.Op)
+}
+
+var (
+	near = reach{"Far", func(e *emitter, m operand.Op) { e.asm.PREFETCHT0(m) }}
+	wide = reach{"Wide", func(e *emitter, m operand.Op) { e.asm.PREFETCHT1(m) }}
+)
+
 // far writes the passes for vectors beyond the caches. They need nothing above AVX.
 func far(e *emitter) {
 	if e.isAVX512 {
 		return
 	}
 	const doc = "the coordinates that the n at next select are asked for on the way. n is a multiple of 4."
-	e.begin("gatherFar", "func(dst, src *float32, at, next *uint32, n int)", "writes dst[j] = src[at[j]];", doc)
-	dst, src := e.argument("dst"), e.argument("src")
-	e.coordinates([]reg.GPVirtual{src}, func(j operand.Mem, i reg.GPVirtual) {
-		v := e.asm.GP32()
-		e.asm.MOVL(operand.Mem{Base: src, Index: i, Scale: 4}, v)
-		j.Base = dst
-		e.asm.MOVL(v, j)
-	})
-	e.end()
+	for _, r := range []reach{near, wide} {
+		e.begin("gather"+r.name, "func(dst, src *float32, at, next *uint32, n int)", "writes dst[j] = src[at[j]];", doc)
+		dst, src := e.argument("dst"), e.argument("src")
+		e.coordinates(r, []reg.GPVirtual{src}, func(j operand.Mem, i reg.GPVirtual) {
+			v := e.asm.GP32()
+			e.asm.MOVL(operand.Mem{Base: src, Index: i, Scale: 4}, v)
+			j.Base = dst
+			e.asm.MOVL(v, j)
+		})
+		e.end()
 
-	e.begin("addDiffFar1", "func(v *float32, at, next *uint32, p, q *float32, n int, a float32)", "writes v[at[j]] += a·(p[j]-q[j]);", doc)
-	e.addDiffFar("v")
-	e.begin("addDiffFar2", "func(v, w *float32, at, next *uint32, p, q *float32, n int, a, b float32)",
-		"writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);", doc)
-	e.addDiffFar("v", "w")
+		e.begin("addDiff"+r.name+"1", "func(v *float32, at, next *uint32, p, q *float32, n int, a float32)", "writes v[at[j]] += a·(p[j]-q[j]);", doc)
+		e.addDiffFar(r, "v")
+		e.begin("addDiff"+r.name+"2", "func(v, w *float32, at, next *uint32, p, q *float32, n int, a, b float32)",
+			"writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);", doc)
+		e.addDiffFar(r, "v", "w")
+	}
 }
 
-func (e *emitter) addDiffFar(names ...string) {
+func (e *emitter) addDiffFar(r reach, names ...string) {
 	p, q := e.argument("p"), e.argument("q")
 	var to []reg.GPVirtual
 	var factors vectors
@@ -74,7 +88,7 @@ func (e *emitter) addDiffFar(names ...string) {
 		to = append(to, e.argument(name))
 		factors = append(factors, e.broadcast([]string{"a", "b"}[i]))
 	}
-	e.coordinates(to, func(j operand.Mem, i reg.GPVirtual) {
+	e.coordinates(r, to, func(j operand.Mem, i reg.GPVirtual) {
 		d, x := e.asm.XMM(), e.asm.XMM()
 		from, minus := j, j
 		from.Base, minus.Base = p, q
@@ -92,7 +106,7 @@ func (e *emitter) addDiffFar(names ...string) {
 
 // coordinates calls body with the place of the j-th number, its base left open, and with the coordinate at[j]; and asks for what next selects
 // in the vectors.
-func (e *emitter) coordinates(of []reg.GPVirtual, body func(j operand.Mem, i reg.GPVirtual)) {
+func (e *emitter) coordinates(r reach, of []reg.GPVirtual, body func(j operand.Mem, i reg.GPVirtual)) {
 	const unroll = 4
 	at, next, n, j := e.argument("at"), e.argument("next"), e.argument("n"), e.start()
 	e.asm.Label("coordinates")
@@ -103,7 +117,7 @@ func (e *emitter) coordinates(of []reg.GPVirtual, body func(j operand.Mem, i reg
 		i := e.asm.GP64()
 		e.asm.MOVL(later, i.As32())
 		for _, v := range of {
-			e.asm.PREFETCHT0(operand.Mem{Base: v, Index: i, Scale: 4})
+			r.ask(e, operand.Mem{Base: v, Index: i, Scale: 4})
 		}
 		k := e.asm.GP64()
 		e.asm.MOVL(now, k.As32())

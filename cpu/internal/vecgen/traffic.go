@@ -1,0 +1,65 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// trafficStep is how many numbers of each vector are moved at once: four lines.
+const trafficStep = 64
+
+// traffic writes the reading and writing alone, the limit for passes over vectors.
+func traffic(e *emitter) {
+	e.begin("traffic", "func(v **float32, reads, all, begin, end, ahead int)",
+		"reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, past the",
+		"caches. What is read is asked for so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.")
+	v, reads, all, at, end, ahead := e.argument("v"), e.argument("reads"), e.argument("all"), e.argument("begin"), e.argument("end"), e.argument("ahead")
+	k, from, next := e.asm.GP64(), e.asm.GP64(), e.asm.GP64()
+	acc := make(vectors, trafficStep/e.lanes)
+	for i := range acc {
+		acc[i] = e.vector()
+	}
+	operandAt := func() { e.asm.MOVQ(operand.Mem{Base: v, Index: k, Scale: 8}, from) }
+	place := func(i int) operand.Mem { return operand.Mem{Base: from, Index: at, Scale: 4, Disp: 4 * e.lanes * i} }
+	e.asm.Label("lines")
+	e.asm.LEAQ(operand.Mem{Base: at, Index: ahead, Scale: 1}, next)
+	for i := range acc {
+		e.asm.VXORPS(acc[i].AsX(), acc[i].AsX(), acc[i].AsX())
+	}
+	e.asm.XORQ(k, k)
+	e.asm.Label("read")
+	operandAt()
+	for line := range trafficStep / 16 {
+		e.asm.PREFETCHT1(operand.Mem{Base: from, Index: next, Scale: 4, Disp: 64 * line})
+	}
+	for i := range acc {
+		e.or(place(i), acc[i])
+	}
+	e.asm.INCQ(k)
+	e.asm.CMPQ(k, reads)
+	e.asm.JLT(operand.LabelRef("read"))
+	e.asm.Label("write")
+	e.asm.CMPQ(k, all)
+	e.asm.JGE(operand.LabelRef("written"))
+	operandAt()
+	for i := range acc {
+		e.asm.VMOVNTPS(acc[i], place(i))
+	}
+	e.asm.INCQ(k)
+	e.asm.JMP(operand.LabelRef("write"))
+	e.asm.Label("written")
+	e.asm.ADDQ(operand.U8(trafficStep), at)
+	e.asm.CMPQ(at, end)
+	e.asm.JLT(operand.LabelRef("lines"))
+	e.asm.SFENCE()
+	e.end()
+}
+
+// or sets bits of x.
+func (e *emitter) or(m operand.Mem, x reg.VecVirtual) {
+	if e.isAVX512 {
+		e.asm.VPORD(m, x, x)
+	} else {
+		e.asm.VORPS(m, x, x)
+	}
+}
