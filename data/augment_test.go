@@ -74,6 +74,13 @@ func TestVariationIsKeyed(t *testing.T) {
 	if !slices.Equal(two.X[:90], base) || slices.Equal(two.X[90:], base) {
 		t.Error("the position does not count")
 	}
+	var outside device.Batch
+	if err := split.GatherVaried(&outside, shard, 1, 2, 3); err != nil || !slices.Equal(outside.X, base) {
+		t.Errorf("outside of a loader the same key gives another picture, %v", err)
+	}
+	if err := split.GatherVaried(&outside, shard, 1, -1, 3); err != nil || slices.Equal(outside.X, base) {
+		t.Errorf("no agent sees the same picture, %v", err)
+	}
 	if err := split.Gather(&eval, shard); err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"fspda/data/images/imagetest"
 )
 
 // pictureOf is a PNG of one colour but for its first pixel, which is white.
@@ -24,11 +25,7 @@ func pictureOf(t testing.TB, w, h int, c color.NRGBA) []byte {
 		m.SetNRGBA(i%w, i/w, c)
 	}
 	m.SetNRGBA(0, 0, color.NRGBA{255, 255, 255, 255})
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return imagetest.PNG(t, m)
 }
 
 // cifarTree is two training pictures and one test picture of each class: class c has red c, number i green i, test pictures blue 9.

@@ -1,19 +1,17 @@
 package data
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
-	"image/jpeg"
-	"image/png"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"fspda/data/images"
+	"fspda/data/images/imagetest"
 	"fspda/data/turbojpeg"
 	"fspda/device"
 	"fspda/internal/rng"
@@ -65,24 +63,20 @@ func newShelf(t testing.TB, n int) *shelf {
 			x, y := p%w, p/w
 			m.SetNRGBA(x, y, color.NRGBA{uint8(a * x), uint8(b * y), uint8(x + y + 20*i), 255})
 		}
-		var file bytes.Buffer
-		var err error
+		var file []byte
 		switch {
 		case i%7 == 6:
-			err = png.Encode(&file, m)
+			file = imagetest.PNG(t, m)
 		case i%5 == 4:
 			grey := image.NewGray(m.Rect)
 			for p := range grey.Pix {
 				grey.Pix[p] = m.Pix[4*p]
 			}
-			err = jpeg.Encode(&file, grey, nil)
+			file = imagetest.JPEG(t, grey, 75)
 		default:
-			err = jpeg.Encode(&file, m, nil)
+			file = imagetest.JPEG(t, m, 75)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.files, s.labels = append(s.files, file.Bytes()), append(s.labels, int32(i%2))
+		s.files, s.labels = append(s.files, file), append(s.labels, int32(i%2))
 	}
 	return s
 }

@@ -13,7 +13,7 @@ import (
 	"fspda/device"
 )
 
-var errGone = errors.New("the GPU has fallen off the bus")
+var errOffBus = errors.New("the GPU has fallen off the bus")
 
 // losable is a device that is gone after a number of reads: what is read then is not a number.
 type losable struct {
@@ -23,7 +23,7 @@ type losable struct {
 
 func (d *losable) Err() error {
 	if d.left.Load() < 0 {
-		return errGone
+		return errOffBus
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func TestLostDevice(t *testing.T) {
 	if saved == "" {
 		t.Skip("the run was over before its first checkpoint")
 	}
-	if err == nil || !strings.Contains(err.Error(), errGone.Error()) {
+	if err == nil || !strings.Contains(err.Error(), errOffBus.Error()) {
 		t.Fatalf("the run ends with %v", err)
 	}
 	ck, err := f.openCheckpoint(s)

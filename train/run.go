@@ -192,7 +192,7 @@ func (r *run) closeLoaders() error {
 func (r *run) play(stop context.Context, res *Result) error {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(stop))
 	defer cancel(nil)
-	var walking, aside sync.WaitGroup
+	var walking, collecting, aside sync.WaitGroup
 	for _, a := range r.agents {
 		if a.state == nil {
 			continue // in another process
@@ -224,7 +224,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 			r.writer.drain()
 		}
 	})
-	aside.Go(func() {
+	collecting.Go(func() {
 		if err := c.collect(); err != nil {
 			cancel(err)
 			for range r.snapshots { // nobody must wait for a collector that is gone
@@ -239,6 +239,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 		r.member.end(ctx)
 	}
 	close(r.snapshots)
+	collecting.Wait() // a stop is still heard: the last evaluation may take long
 	close(done)
 	aside.Wait()
 	r.writer.close()

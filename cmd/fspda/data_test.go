@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"image"
 	"image/color"
-	"image/jpeg"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fspda/data/images/imagetest"
 )
 
 // zoo makes class folders of small pictures, one of which is cut off.
@@ -23,12 +23,8 @@ func zoo(t *testing.T) string {
 		for k := range 2400 {
 			m.Set(k%60, k/60, color.RGBA{uint8(20 * i), uint8(k), 7, 255})
 		}
-		var b bytes.Buffer
-		if err := jpeg.Encode(&b, m, nil); err != nil {
-			t.Fatal(err)
-		}
 		name := filepath.Join(dir, []string{"train", "train", "val"}[i%3], []string{"cat", "dog"}[i/3%2], fmt.Sprintf("%d.jpg", i))
-		content := b.Bytes()
+		content := imagetest.JPEG(t, m, 75)
 		if i == 4 {
 			content = content[:300]
 		}

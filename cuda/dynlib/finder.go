@@ -1,6 +1,7 @@
 package dynlib
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,20 @@ func System() *Finder {
 	}
 	return &Finder{Env: os.Getenv, Program: program, Root: "/", opener: system{}}
 }
+
+// Nowhere returns a Finder that finds nothing: a machine without NVIDIA's libraries.
+func Nowhere() *Finder {
+	return &Finder{Env: func(string) string { return "" }, Root: "/nowhere", opener: nothing{}}
+}
+
+// nothing opens no file.
+type nothing struct{}
+
+func (nothing) open(string, bool) (uintptr, error) { return 0, errors.New("no such file") }
+
+func (nothing) symbol(uintptr, string) (uintptr, error) { return 0, errors.New("no such function") }
+
+func (nothing) close(uintptr) error { return nil }
 
 // places lists the folders in the order of search.
 func (f *Finder) places() []place {

@@ -7,13 +7,13 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
-	"image/jpeg"
-	"image/png"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"fspda/data/images/imagetest"
 )
 
 // Every kind of file looks as in Pillow. PNG to the bit; JPEG but for the rounding of the inverse cosine transform, which the standard
@@ -70,7 +70,7 @@ func TestDecode16BitGreyKeepsTheUpperByte(t *testing.T) {
 		m.SetGray16(x, 0, color.Gray16{Y: v})
 	}
 	var p RGB
-	if err := Decode(&p, encodePNG(t, m), 0); err != nil || !bytes.Equal(p.Pix, []uint8{0, 0, 0, 0x12, 0x12, 0x12, 0xfe, 0xfe, 0xfe}) {
+	if err := Decode(&p, imagetest.PNG(t, m), 0); err != nil || !bytes.Equal(p.Pix, []uint8{0, 0, 0, 0x12, 0x12, 0x12, 0xfe, 0xfe, 0xfe}) {
 		t.Errorf("%v, %v", p.Pix, err)
 	}
 }
@@ -180,24 +180,6 @@ func allocated(do func()) uint64 {
 	do()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
-}
-
-func encodeJPEG(t testing.TB, m image.Image) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 90}); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func encodePNG(t testing.TB, m image.Image) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // Whatever the bytes: no panic, and no more pixels than allowed.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"fspda/data/images/imagetest"
 )
 
 // file is a file to be put in a folder or a tar. A name that ends in a slash is a folder.
@@ -28,9 +30,9 @@ func photo(t testing.TB, n int) []byte {
 		m.Set(i%12, i/12, color.RGBA{uint8(20 * n), uint8(i), uint8(200 - 10*n), 255})
 	}
 	if n%2 == 1 {
-		return encodePNG(t, m)
+		return imagetest.PNG(t, m)
 	}
-	return encodeJPEG(t, m)
+	return imagetest.JPEG(t, m, 90)
 }
 
 func folderOf(t testing.TB, files ...file) string {

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"image"
 	"image/color"
-	"image/jpeg"
 	"testing"
+
+	"fspda/data/images/imagetest"
 )
 
 func mustDecoder(t testing.TB) *Decoder {
@@ -31,16 +32,7 @@ func ramp(t testing.TB, w, h int) []byte {
 			m.SetRGBA(x, y, color.RGBA{uint8(255 * x / w), uint8(255 * y / h), 100, 255})
 		}
 	}
-	return encoded(t, m)
-}
-
-func encoded(t testing.TB, m image.Image) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return imagetest.JPEG(t, m, 95)
 }
 
 // At every reduction the picture has its colours.
@@ -81,7 +73,7 @@ func TestDecodeGray(t *testing.T) {
 	for i := range m.Pix {
 		m.Pix[i] = 77
 	}
-	file := encoded(t, m)
+	file := imagetest.JPEG(t, m, 95)
 	head, err := d.Header(file)
 	dst := make([]byte, 3*256)
 	if err != nil || !head.Supported() || d.Decode(dst, file, head, 1) != nil || dst[0] != 77 || dst[767] != 77 {

@@ -26,12 +26,27 @@ func float32Arithmetic(v float64) float64 { return float64(float32(v)) }
 // last bit, every kernel within the bounds of its roundings, nothing written that should not be, equal bits whenever and however
 // often it runs, panics and errors where they are due.
 func Contract(t *testing.T, open func() device.Device) {
+	for _, c := range Checks() {
+		t.Run(c.Name, func(t *testing.T) { c.Run(t, open()) })
+	}
+}
+
+// Check is one part of the contract, for those who test outside of go test. It reports by Errorf.
+type Check struct {
+	Name string
+	Run  func(testing.TB, device.Device)
+}
+
+// Checks lists all parts.
+func Checks() []Check {
+	var all []Check
 	for _, c := range append(vectorChecks, programChecks...) {
-		t.Run(c.name, func(t *testing.T) { c.run(t, float32Arithmetic, open()) })
+		all = append(all, Check{c.name, func(t testing.TB, d device.Device) { c.run(t, float32Arithmetic, d) }})
 	}
 	for _, k := range device.Kernels() {
-		t.Run("kernel/"+string(k), func(t *testing.T) { checkKernel(t, open(), k) })
+		all = append(all, Check{"kernel/" + string(k), func(t testing.TB, d device.Device) { checkKernel(t, d, k) }})
 	}
+	return all
 }
 
 // field is a device with vectors on it, each between two others that nothing should touch.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/jpeg"
-	"image/png"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +16,7 @@ import (
 	"testing"
 
 	"fspda/data/images"
+	"fspda/data/images/imagetest"
 )
 
 // photo is a picture of w×h with edges and colours of its own.
@@ -33,24 +32,6 @@ func photo(w, h, n int) *image.RGBA {
 		}
 	}
 	return m
-}
-
-func asJPEG(t testing.TB, m image.Image) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func asPNG(t testing.TB, m image.Image) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 func write(t testing.TB, path string, content []byte) {
@@ -69,7 +50,7 @@ func folder(t testing.TB, n int, bad bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range n {
-		content := asJPEG(t, photo(20+i%30, 25+i%17, i))
+		content := imagetest.JPEG(t, photo(20+i%30, 25+i%17, i), 95)
 		name := fmt.Sprintf("train/%s/%03d.jpg", []string{"ant", "bee", "cat"}[i%3], i)
 		switch {
 		case bad && i%10 == 4:
@@ -77,12 +58,12 @@ func folder(t testing.TB, n int, bad bool) string {
 		case bad && i%10 == 9:
 			content = []byte("no picture at all")
 		case i%7 == 3:
-			content = asPNG(t, photo(20+i%30, 25+i%17, i))
+			content = imagetest.PNG(t, photo(20+i%30, 25+i%17, i))
 		}
 		write(t, filepath.Join(dir, name), content)
 	}
 	for i := range 4 {
-		write(t, filepath.Join(dir, fmt.Sprintf("val/%s/%d.png", []string{"ant", "bee", "cat"}[i%3], i)), asPNG(t, photo(40, 30, i)))
+		write(t, filepath.Join(dir, fmt.Sprintf("val/%s/%d.png", []string{"ant", "bee", "cat"}[i%3], i)), imagetest.PNG(t, photo(40, 30, i)))
 	}
 	return dir
 }
@@ -199,7 +180,7 @@ func meanOf(pix []uint8) float64 {
 // A set of JPEG holds files that decode to about what a raw set holds; a JPEG that is small already is kept as it is.
 func TestPrepareJPEG(t *testing.T) {
 	dir := folder(t, 20, false)
-	write(t, filepath.Join(dir, "train/ant/tiny.jpg"), asJPEG(t, photo(15, 12, 1)))
+	write(t, filepath.Join(dir, "train/ant/tiny.jpg"), imagetest.JPEG(t, photo(15, 12, 1), 95))
 	from := source(t, dir)
 	o := small(JPEG)
 	o.Quality = 97

@@ -1,0 +1,70 @@
+package cuda
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/cuda/driver/drivertest"
+	"fspda/device"
+	"fspda/internal/rng"
+	"fspda/model"
+)
+
+// gradientOf is the gradient of a network at its start, by a device: the last of three, which comes from a captured graph.
+func gradientOf(t *testing.T, net *model.Network, d device.Device, b device.Batch) (grad []float32, loss float64) {
+	t.Helper()
+	m := model.NewEngine(net, d)
+	x, g := d.NewVector(net.Dim()), d.NewVector(net.Dim())
+	d.Write(x, net.Init(1))
+	for range 3 {
+		var err error
+		if loss, err = m.Grad(g, x, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grad = make([]float32, net.Dim())
+	d.Read(grad, g)
+	return grad, loss
+}
+
+// Networks have the CPU's gradient: each kernel is within its roundings, and calls, operands and arena fit together.
+func TestNetworks(t *testing.T) {
+	d, m := imaginary(t, drivertest.Options{}, false)
+	for _, c := range []struct {
+		name  string
+		shape []int
+		bound float64 // of the distance, against the length
+	}{{"mlp", []int{6, 6, 1}, 1e-6}, {"resnet20", []int{8, 8, 3}, 1e-3}} {
+		o := model.Options{Shape: c.shape, Classes: 4, Loss: model.LossOptions{WeightDecay: 1e-3}}
+		if c.name == "mlp" {
+			o.Hidden = []int{9, 7}
+		}
+		net, err := model.Open(c.name, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := device.Batch{X: make([]float32, 4*net.Inputs()), Y: []int32{0, 1, 2, 3}}
+		s := rng.New(1, "networks")
+		for i := range b.X {
+			b.X[i] = float32(s.Norm())
+		}
+		want, wantLoss := gradientOf(t, net, cpu.New(), b)
+		got, loss := gradientOf(t, net, d, b)
+		again, _ := gradientOf(t, net, d, b)
+		far, long := 0.0, 0.0
+		for i, v := range want {
+			far, long = far+math.Pow(float64(got[i]-v), 2), long+float64(v)*float64(v)
+		}
+		if !(math.Sqrt(far/long) <= c.bound) || !(math.Abs(loss-wantLoss) <= 1e-5*wantLoss) {
+			t.Errorf("%s: the gradient differs by %.2g of its length, want %.2g at most; loss %v, want %v", c.name, math.Sqrt(far/long), c.bound, loss, wantLoss)
+		}
+		if !slices.Equal(got, again) {
+			t.Errorf("%s: a second gradient has other bits", c.name)
+		}
+	}
+	if m.Count("GraphLaunch") == 0 {
+		t.Error("no graph was launched")
+	}
+}
