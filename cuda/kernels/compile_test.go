@@ -36,9 +36,9 @@ func libraries(t *testing.T) []*nvrtc.Library {
 
 const (
 	// mostRegisters lets three blocks of 256 threads run on a multiprocessor at a time, which is enough to keep its memory busy. A matrix product
-	// lives on its registers, and has blocks of 64 threads.
+	// lives on its registers.
 	mostRegisters     = 80
-	mostRegistersGemm = 128
+	mostRegistersGemm = 168
 	// mostSpilled is what is saved around the slow path of a division of float64, which is a call. Whatever is more would be a lack of
 	// registers.
 	mostSpilled = 32

@@ -212,7 +212,7 @@ __device__ inline void multiply_fast(const SA &a, const SB &b, float *c, const f
 #define FAST_TN multiply_fast<false, false>
 
 #define GEMM(name, threads, product, a_along, b_along)                                                                                   \
-  KERNEL_OF(threads, 512 / threads)                                                                                                      \
+  KERNEL_OF(threads, 384 / threads)                                                                                                      \
   name(OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, with), OPERAND(float, sums), int m,     \
        int n, int k, int then, float factor) {                                                                                           \
     product(Matrix{AGENT(a), a_along ? k : m}, Matrix{AGENT(b), b_along ? k : n}, AGENT(c), AGENT(with), AGENT(sums), m, n, k, then,     \
@@ -232,7 +232,7 @@ GEMM(gemm_tn_tf32, 128, FAST_TN, false, false)
 
 // gemm_nt_bytes is gemm_nt with an A of bytes: the m rows of agent z are rows[z·m..].
 #define GEMM_NT_BYTES(name, threads, product)                                                                                            \
-  KERNEL_OF(threads, 512 / threads)                                                                                                      \
+  KERNEL_OF(threads, 384 / threads)                                                                                                      \
   name(const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, with), \
        int m, int n, int k, int then, float factor) {                                                                                    \
     product(Coded{bytes, rows + (i64)blockIdx.z * m, k, scale, shift}, Matrix{AGENT(b), k}, AGENT(c), AGENT(with), (float *)0, m, n, k,  \
@@ -243,7 +243,7 @@ GEMM_NT_BYTES(gemm_nt_bytes_tf32, 128, FAST_NT)
 
 // gemm_tn_bytes is gemm_tn with a B of bytes, whose k rows for agent z are rows[z·k..].
 #define GEMM_TN_BYTES(name, threads, product)                                                                                            \
-  KERNEL_OF(threads, 512 / threads)                                                                                                      \
+  KERNEL_OF(threads, 384 / threads)                                                                                                      \
   name(OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift, OPERAND(float, c), OPERAND(const float, with), \
        OPERAND(float, sums), int m, int n, int k, int then, float factor) {                                                              \
     product(Matrix{AGENT(a), m}, Coded{bytes, rows + (i64)blockIdx.z * k, n, scale, shift}, AGENT(c), AGENT(with), AGENT(sums), m, n, k, \
