@@ -385,9 +385,21 @@ func (r *run) hearDiverged(n note) {
 	r.diverged(n.divergence())
 }
 
-// end waits for the rest of the run, after the own agent has walked.
-func (m *member) end(ctx context.Context) {
+// end waits for the rest of the run, after the own agent has walked. Where the process is to stop meanwhile it does not wait long: those that it
+// waits for may have stopped, too.
+func (m *member) end(ctx, stop context.Context) {
 	r := m.run
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	defer context.AfterFunc(stop, func() {
+		select {
+		case <-time.After(haltAfter):
+			m.stopping.Store(true)
+			giveUp()
+			m.quit()
+		case <-ctx.Done():
+		}
+	})()
 	if p := r.agents[m.rank].player; p != nil {
 		defer p.engine.Close() // until then it answers others, who may have to come to their end
 	}
