@@ -20,34 +20,33 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
-	"cpu":                  {"device", "internal/pages", "internal/rng"},
-	"cpu/internal/asmgen":  {},
-	"cpu/internal/gemmgen": {"cpu/internal/asmgen"},
-	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},
-	"cpu/internal/normgen": {"cpu/internal/asmgen"},
-	"model":                {"device", "internal/rng"},
-	"model/onnx":           {"device", "model"}, // apart from model, which needs no Protocol Buffers
-	"data":                 {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng", "internal/spelling"},
-	"data/images":          {},
-	"data/turbojpeg":       {},
-	"data/images/packed":   {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
-	"data/images/parquet":  {"data/images"},
-	"data/fetch":           {},
-	"dist":                 {"device", "internal/rng", "internal/spelling"},
-	"dist/nats":            {"dist"},
-	"dist/disttest":        {"device", "device/devicetest", "dist", "internal/rng"},
-	"train/algo":           {"device"},
-	"train/live":           {"train/algo", "dist", "device", "internal/rng"},
-	"train/safetensors":    {},
-	"train/tensorboard":    {},
-	"train":                {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng", "internal/spelling"},
-	"web":                  {},
-	"web/browsertest":      {},
-	"bench":                {"train", "dist", "data", "device", "internal/rng"},
-	"docs":                 {},
-	"cmd/fspda":            {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng"},
-
-	"data/images/imagetest": {}, // for tests: pictures as files
+	"cpu":                   {"device", "internal/pages", "internal/rng"},
+	"cpu/internal/asmgen":   {},
+	"cpu/internal/gemmgen":  {"cpu/internal/asmgen"},
+	"cpu/internal/vecgen":   {"cpu/internal/asmgen"},
+	"cpu/internal/normgen":  {"cpu/internal/asmgen"},
+	"model":                 {"device", "internal/rng"},
+	"model/onnx":            {"device", "model"}, // apart from model, which needs no Protocol Buffers
+	"data":                  {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng", "internal/spelling"},
+	"data/images":           {},
+	"data/images/imagetest": {}, // for tests: pictures to decode
+	"data/turbojpeg":        {},
+	"data/images/packed":    {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
+	"data/images/parquet":   {"data/images"},
+	"data/fetch":            {},
+	"dist":                  {"device", "internal/rng", "internal/spelling"},
+	"dist/nats":             {"dist"},
+	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
+	"train/algo":            {"device"},
+	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
+	"train/safetensors":     {},
+	"train/tensorboard":     {},
+	"train":                 {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng", "internal/spelling"},
+	"web":                   {},
+	"web/browsertest":       {},
+	"bench":                 {"train", "dist", "data", "device", "internal/rng"},
+	"docs":                  {},
+	"cmd/fspda":             {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng"},
 
 	"device/signature": {"device"}, // beside device, which has no code
 

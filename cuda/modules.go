@@ -10,9 +10,6 @@ import (
 	"fspda/cuda/nvrtc"
 )
 
-// compiler makes the cubins of all units for an architecture.
-type compiler func(arch string) (map[string]nvrtc.Binary, error)
-
 // load takes the kernels to the GPU.
 func (o *owner) load(cubins map[string]nvrtc.Binary) error {
 	at := map[string]driver.Module{}

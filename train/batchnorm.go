@@ -66,7 +66,7 @@ func pool(sizes []int, agents [][]float32) []float32 {
 // nobody is the agent whose batches those of a recalibration are.
 const nobody = -1
 
-// recalibrate measures the buffers of the model at x anew, over Config.BNBatches batches of training examples, varied as training varies them:
+// recalibrate measures the buffers of the model at x anew, over batches of training examples, varied as training varies them:
 // the mean over the batches of their means and variances.
 func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
 	s := e.setup
@@ -76,7 +76,7 @@ func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
 	buffers := e.dev.NewVector(len(host))
 	e.dev.Write(buffers, host)
 	var examples []int32
-	for k := range s.Config.BNBatches {
+	for k := range s.recalibrations() {
 		examples = s.recalibration(examples[:0], k)
 		if e.interrupted() {
 			return nil, errInterrupted
@@ -90,6 +90,12 @@ func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
 	}
 	e.dev.Read(host, buffers)
 	return host, nil
+}
+
+// recalibrations is the number of batches of a recalibration: Config.BNBatches, or as many as go over the training set twice where that is less.
+func (s *Setup) recalibrations() int {
+	n, m := s.Set.Train.Len(), s.microBatch()
+	return min(s.Config.BNBatches, 2*((n+m-1)/m))
 }
 
 // recalibration appends the examples of the k-th batch: as many as a gradient sees at once, each of an agent drawn by its weight in F and then

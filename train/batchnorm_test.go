@@ -144,18 +144,31 @@ func TestBatchNormModes(t *testing.T) {
 	}
 }
 
+func TestRecalibrations(t *testing.T) {
+	c := withNorm()
+	c.BNBatches = 5
+	s, _ := playNormed(t, c, newNormed(c.Decay), Options{})
+	if got := s.recalibrations(); got != 5 {
+		t.Errorf("%d batches of %d examples, want the 5 asked for", got, s.Set.Train.Len())
+	}
+	s.Config.BNBatches = 1 << 20
+	if got, n := s.recalibrations()*s.microBatch(), s.Set.Train.Len(); got < 2*n || got >= 2*(n+s.microBatch()) {
+		t.Errorf("%d examples of %d, want two passes", got, n)
+	}
+}
+
 // measured averages moments over the recalibration batches.
 func measured(t *testing.T, s *Setup, m normed) []float32 {
 	t.Helper()
 	sum := make([]float64, 2*m.features)
-	for k := range s.Config.BNBatches {
+	for k := range s.recalibrations() {
 		var b device.Batch
 		s.Set.Train.GatherVaried(&b, s.recalibration(nil, k), s.Config.Seed, nobody, k)
 		mean, variance := m.moments(b)
 		n := float64(b.N())
 		for j := range mean {
-			sum[j] += mean[j] / float64(s.Config.BNBatches)
-			sum[m.features+j] += variance[j] * n / (n - 1) / float64(s.Config.BNBatches)
+			sum[j] += mean[j] / float64(s.recalibrations())
+			sum[m.features+j] += variance[j] * n / (n - 1) / float64(s.recalibrations())
 		}
 	}
 	out := make([]float32, len(sum))

@@ -98,7 +98,7 @@ type Config struct {
 	Metrics      string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
 	EvalTest     int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation before the last, spread evenly over the set; 0 is all"`
 	BN           string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
-	BNBatches    int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration"`
+	BNBatches    int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration, which ends after two passes over the training set at the latest"`
 	Accounting   string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
 	Checkpoint   float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
 	Keep         int     `yaml:"keep_checkpoints" same:"y" help:"how many checkpoints are kept, beside the best mean model"`

@@ -31,7 +31,7 @@ const (
 // Forecast calibrates: it trains a few iterations on the real data and model, and times them and the parts of an evaluation. Nothing of it is kept. The
 // run stands at iteration from.
 func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int) (Forecast, error) {
-	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Memory() + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))}
+	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Footprint()}
 	if f.Iterations == 0 {
 		return f, nil
 	}
@@ -151,7 +151,7 @@ func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)
 	seconds := work / float64(max(1, min(e.workers, models)))
 	if s.bnMode(t) == bnRecalibrate { // one batch after the other; forward passes, as scores are
-		seconds += float64(s.Config.BNBatches*s.microBatch()) * score
+		seconds += float64(s.recalibrations()*s.microBatch()) * score
 	}
 	return seconds
 }

@@ -301,7 +301,7 @@ func (m *member) gather(ctx context.Context, from int) error {
 			return nil
 		}
 		t, record, err := m.nextReport(ctx, from, done)
-		if errors.Is(err, errGone) {
+		if errors.Is(err, errAbsent) {
 			t = r.setup.evalPoint(done)
 			done++
 			r.log.Warn("evaluating without an agent that is gone", zap.Int("agent", from), zap.Int("iteration", t))

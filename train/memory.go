@@ -10,10 +10,26 @@ import (
 	"fspda/train/algo"
 )
 
-// Memory forecasts the bytes that a run takes: its agents, their messages, in an evaluation a copy of every model and dual on the host, what is on
-// its way to the disk, and the programs, where the model tells of them.
+// Memory forecasts the bytes that a run takes: its agents, their messages, an evaluation, what is on its way to the disk, and the programs, where the
+// model tells of them.
 func (s *Setup) Memory() uint64 {
-	return s.agentsMemory() + 4*uint64(2*s.Dim+s.bufferLength()+s.messagesLength())*uint64(s.Graph.N) + s.writerMemory() + s.programsMemory()
+	return s.agentsMemory() + 4*uint64(s.messagesLength())*uint64(s.Graph.N) + s.evaluationMemory() + s.writerMemory() + s.programsMemory()
+}
+
+// evaluationMemory is the bytes of an evaluation: on the host a copy of every model and dual and the mean model in both precisions, and what its
+// workers hold, which are as many as there are threads.
+func (s *Setup) evaluationMemory() uint64 {
+	host := 4*(2*s.Dim+s.bufferLength())*s.Graph.N + 12*s.Dim
+	probe := 4 * (s.Dim + s.bufferLength())
+	if s.Config.Metrics == metricsFull {
+		probe += 24 * s.Dim
+	}
+	return uint64(host + probe*min(s.Threads, s.lookedAt()+1))
+}
+
+// Footprint forecasts the bytes of the whole process: Memory, and the pictures that the data set holds.
+func (s *Setup) Footprint() uint64 {
+	return s.Memory() + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))
 }
 
 // largeProgram is from how many bytes on programs are worth to be waited for: no more gradients are then begun at once than there are threads.

@@ -38,7 +38,8 @@ func checkForecast(t *testing.T, name string) {
 	}
 	runtime.ReadMemStats(&after)
 	got, want := float64(after.TotalAlloc-before.TotalAlloc), float64(s.agentsMemory())
-	if got < 0.75*want || got > 1.25*want {
+	const slab = 18 << 20 // of which the device may not have cut anything yet
+	if got < 0.75*want || got > 1.1*want+slab {
 		t.Errorf("the agents took %.0f bytes, the forecast is %.0f", got, want)
 	}
 	runtime.KeepAlive(r)
@@ -58,7 +59,7 @@ func TestMemoryOfMessages(t *testing.T) {
 		if got := s.messagesLength(); got != want(s) {
 			t.Errorf("%s: %d values on their way, want %d", name, got, want(s))
 		}
-		if rest := s.Memory() - s.agentsMemory() - s.writerMemory() - s.programsMemory(); rest != 4*uint64(c.Agents)*uint64(2*s.Dim+want(s)) {
+		if rest := s.Memory() - s.agentsMemory() - s.evaluationMemory() - s.writerMemory() - s.programsMemory(); rest != 4*uint64(c.Agents)*uint64(want(s)) {
 			t.Errorf("%s: %d bytes beyond the agents", name, rest)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"fspda/dist"
 )
 
-// errGone says that an agent has been silent for so long that its neighbours have dropped it.
-var errGone = errors.New("train: an agent is gone")
+// errAbsent says that an agent has been silent for so long that its neighbours have dropped it.
+var errAbsent = errors.New("train: an agent is gone")
 
 // nextReport waits for the next report of an agent. In real time it does not wait for one that is gone, once there is something that it should
 // have reported: done is how many evaluations it has.
@@ -29,7 +29,7 @@ func (m *member) nextReport(ctx context.Context, from, done int) (int, []byte, e
 			return t, record, err
 		}
 		if int(m.left.Load()) > done && board.Silent(from) > limit {
-			return 0, nil, errGone
+			return 0, nil, errAbsent
 		}
 	}
 }

@@ -28,7 +28,7 @@ const notRun = "# not run by the tests: "
 // runs of these commands in the manual are made short: what is appended comes last, and the last of equal flags counts. The commands are otherwise as
 // they stand, in a shell, page by page.
 var shorter = map[string][]string{
-	"train":         {"--iterations", "12", "--epochs", "0", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch", "8", "--warmup", "0.01"},
+	"train":         {"--iterations", "12", "--epochs", "0", "--eval-points", "2", "--eval-epochs", "0", "--data-train", "800", "--data-test", "50", "--batch", "8", "--warmup", "0.01"},
 	"up":            {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch", "8"},
 	"figure":        {"--scale", "0.0001", "--retune", "--data", "synthetic", "--set", "data_train=300", "--set", "data_test=50", "--set", "hidden=4", "--set", "batch=8", "--eval-points", "4"},
 	"figure list":   {"--no-time"},
@@ -48,8 +48,13 @@ func briefly(args []string) int {
 		name = ""
 	}
 	args = append(slices.Clone(args), shorter[name]...)
-	if i := slices.Index(args, "--data-dir"); i >= 0 && (args[0] == "figure" || slices.Contains(args, "mnist")) { // drawn digits take the place of MNIST
-		args = append(slices.Delete(args, i, i+2), "--data", "synthetic")
+	if i := slices.Index(args, "--data-dir"); i >= 0 { // what is drawn takes the place of what would have to be fetched
+		switch {
+		case args[0] == "figure" || slices.Contains(args, "mnist"):
+			args = append(slices.Delete(args, i, i+2), "--data", "synthetic")
+		case slices.Contains(args, "cifar10"):
+			args = append(slices.Delete(args, i, i+2), "--data", "synthetic-images", "--crop", "16", "--data-train", "60", "--data-test", "10", "--agents", "2", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points", "1", "--eval-test", "0")
+		}
 	}
 	if slices.Contains(args, "1000") && args[0] == "train" && slices.Contains(args, "--agents") { // as many agents as so few examples are enough for
 		args = append(args, "--agents", "40")
@@ -114,7 +119,9 @@ func shop(t *testing.T) (dir string, env []string) {
 	write("bin/go", `#!/bin/sh
 case "$1 $2" in
 "run ./cmd/fspda") shift 2; exec fspda "$@";;
-"build -o") test "$4" = ./cmd/fspda && exec touch "$3";;
+"build "*)
+	while [ $# -gt 2 ] && [ "$1" != -o ]; do shift; done
+	[ "$3" = ./cmd/fspda ] && exec touch "$2";;
 esac
 echo "the test has no go $*" >&2; exit 1
 `, 0o755)

@@ -75,7 +75,7 @@ func TestObservatory(t *testing.T) {
 		t.Errorf("together: %d %s", code, text)
 	}
 	code, text := get("metrics")
-	line := regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? (NaN|[-+0-9.e]+)$`)
+	line := regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-zA-Z_]+="[^"]*"(,[a-zA-Z_]+="[^"]*")*\})? (NaN|[-+0-9.e]+)$`)
 	for l := range strings.Lines(text) {
 		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") && !line.MatchString(l) {
 			t.Errorf("no line of Prometheus: %q", l)

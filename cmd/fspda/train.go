@@ -185,6 +185,7 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	}
 	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
 	defer s.Set.Close() // read only: nothing to lose
+	defer keepTo(s.Footprint())()
 	if !f.quiet {
 		ahead, err := s.Forecast(ctx, dev.Device, m, train.Standing(f.out))
 		if err != nil {

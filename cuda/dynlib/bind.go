@@ -35,16 +35,11 @@ func Bind(table any, h *Handle) error {
 	return nil
 }
 
-// escape is never set. It lets the compiler see a way for what At is given to stay, so that it lies in the heap, which does not move.
-var (
-	escape bool
-	stay   any
-)
+// hold does nothing, but the compiler does not know: what it is given lies in the heap, which does not move, and not on a stack.
+var hold = func(any) {}
 
 // At is the address of something, for [Call]. It stays where it is as long as the caller keeps it alive.
 func At[T any](p *T) uintptr {
-	if escape {
-		stay = p
-	}
+	hold(p)
 	return uintptr(unsafe.Pointer(p))
 }
