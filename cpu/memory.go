@@ -29,7 +29,7 @@ func aligned(n int) []float32 {
 	const most = line/4 - 1
 	buf := make([]float32, n+most)
 	if n >= largeVector {
-		pages.Large(buf)
+		pages.Zeros(buf)
 	}
 	skip := 0
 	if over := uintptr(unsafe.Pointer(unsafe.SliceData(buf))) % line; over != 0 {

@@ -46,6 +46,6 @@ func newSlab(n int) []float32 {
 	buf := make([]float32, n+largePage)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%(4*largePage)) / 4
 	buf = buf[skip : skip+n]
-	pages.Large(buf)
+	pages.Zeros(buf)
 	return buf
 }

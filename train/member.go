@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -202,7 +203,10 @@ func (m *member) deliver(ctx context.Context, sn *snapshot) error {
 func (m *member) save(ctx context.Context) error {
 	for sn := range m.queue {
 		if sn.save && m.home != nil {
-			if err := m.write(ctx, sn); err != nil {
+			switch err := m.write(ctx, sn); {
+			case errors.Is(err, syscall.ENOSPC): // the others keep what this agent has heard since the earlier one, which is whole
+				m.run.log.Warn("no checkpoint: the disk is full; the next one is tried in its time", zap.Int("iteration", sn.t), zap.Error(err))
+			case err != nil:
 				return err
 			}
 		}

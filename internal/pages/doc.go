@@ -4,5 +4,5 @@
 // of a batch are, each visit has to look up its page first; pages of 2 MB take that away. [Large] asks for them; how it is answered changes
 // speed and never a number.
 //
-// The caller's duty is to ask before the memory is first written. Where to look next: large_linux.go.
+// [Zeros] does so for memory that may have been in use before. The caller's duty is to ask before anything is written to the memory. Where to look next: large_linux.go.
 package pages
