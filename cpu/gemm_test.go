@@ -395,7 +395,11 @@ func TestGemmStaysOnItsGoroutine(t *testing.T) {
 			c[i] = make([]float32, s.m*s.n)
 			product := func() { gemm(s.transA, s.transB, s.m, s.n, s.k, 1, a, lda, b, ldb, 0, c[i], s.n) }
 			product()
-			if n := testing.AllocsPerRun(1, product); n != 0 && !raceDetector {
+			n := testing.AllocsPerRun(1, product)
+			for range 3 { // a garbage collection may have emptied the pools meanwhile
+				n = min(n, testing.AllocsPerRun(1, product))
+			}
+			if n != 0 && !raceDetector {
 				t.Errorf("%+v allocates %v times", s, n)
 			}
 		}

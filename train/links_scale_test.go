@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"fspda/cpu"
 	"fspda/data"
 	"fspda/dist"
 	"fspda/model"
@@ -34,7 +35,8 @@ func TestMemoryIsLinear(t *testing.T) {
 // perAgent is the memory of one of n agents, in which each was at an iteration.
 func perAgent(t *testing.T, n int) float64 {
 	s, m := ringOf(t, n)
-	r := &run{setup: s, dev: cpuDevice, model: m, pool: dist.NewPool(cpuDevice), net: dist.NewLocal(n)}
+	dev := cpu.New() // which has nothing in reserve from before
+	r := &run{setup: s, dev: dev, model: m, pool: dist.NewPool(dev), net: dist.NewLocal(n)}
 	before := heap()
 	for i := range n {
 		a, err := newAgent(r, i, 0)

@@ -42,7 +42,6 @@ func (s *Setup) checkLive() error {
 type livePlayer struct {
 	*agent
 	engine   *live.Agent
-	past     *live.View    // where a checkpoint left it; nil: it has none
 	shown    device.Vector // buffers of batch norm as of the latest gradient that was applied; nil: the network has none
 	loss     float64       // of the gradient at hand
 	reported int           // evaluations so far

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -202,7 +203,10 @@ func (m *member) deliver(ctx context.Context, sn *snapshot) error {
 func (m *member) save(ctx context.Context) error {
 	for sn := range m.queue {
 		if sn.save && m.home != nil {
-			if err := m.write(ctx, sn); err != nil {
+			switch err := m.write(ctx, sn); {
+			case errors.Is(err, syscall.ENOSPC): // the others keep what this agent has heard since the earlier one, which is whole
+				m.run.log.Warn("no checkpoint: the disk is full; the next one is tried in its time", zap.Int("iteration", sn.t), zap.Error(err))
+			case err != nil:
 				return err
 			}
 		}
@@ -385,9 +389,21 @@ func (r *run) hearDiverged(n note) {
 	r.diverged(n.divergence())
 }
 
-// end waits for the rest of the run, after the own agent has walked.
-func (m *member) end(ctx context.Context) {
+// end waits for the rest of the run, after the own agent has walked. Where the process is to stop meanwhile it does not wait long: those that it
+// waits for may have stopped, too.
+func (m *member) end(ctx, stop context.Context) {
 	r := m.run
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	defer context.AfterFunc(stop, func() {
+		select {
+		case <-time.After(haltAfter):
+			m.stopping.Store(true)
+			giveUp()
+			m.quit()
+		case <-ctx.Done():
+		}
+	})()
 	if p := r.agents[m.rank].player; p != nil {
 		defer p.engine.Close() // until then it answers others, who may have to come to their end
 	}

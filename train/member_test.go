@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -228,4 +229,49 @@ func FuzzRecord(f *testing.F) {
 		}
 		_ = fmt.Sprint(n.divergence())
 	})
+}
+
+// Who has come to its end stops when it is told to, also where the others have stopped and will never say that the run is over.
+func TestMemberStopsAfterItsEnd(t *testing.T) {
+	c := small()
+	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints, c.Checkpoint = 3, "complete", "trace("+emptyTrace(t)+")", 20, 1, 0.05
+	c.Eta = AutoFloat{V: 0.001}
+	w := &crew{t: t, c: c, name: "late"}
+	stopped, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	address := make(chan string, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	silent, end := context.WithCancel(context.Background())
+	defer end()
+	wg.Go(func() { // the collector waits for agent 2, who never comes
+		_, _ = w.member(silent, Collector, func(a string) { address <- a })
+	})
+	w.join = <-address
+	done := make(chan *Result, 1)
+	go func() {
+		r, err := w.member(stopped, 1, func(string) {})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- r
+	}()
+	select {
+	case r := <-done:
+		if r != nil && r.Status != Stopped {
+			t.Errorf("it ended as %s", r.Status)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it did not stop")
+	}
+}
+
+// emptyTrace is a file of edges in which nobody ever meets.
+func emptyTrace(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "edges.txt")
+	if err := os.WriteFile(name, []byte("1000 0 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }

@@ -236,7 +236,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 	}
 	walking.Wait()
 	if r.member != nil {
-		r.member.end(ctx)
+		r.member.end(ctx, stop)
 	}
 	close(r.snapshots)
 	collecting.Wait() // a stop is still heard: the last evaluation may take long

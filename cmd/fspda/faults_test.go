@@ -251,6 +251,14 @@ func TestFaults(t *testing.T) {
 	faults(t, 6, 200, 1, []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--iterations", "9000", "--eval-points", "6", "--metrics", "test"}, []string{"--gradient-time", "0.1"})
 }
 
+// Twenty on drawn digits, to try them out.
+func TestFewFaults(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("skipped: a minute long; set FSPDA_LONG=1")
+	}
+	faults(t, 4, 20, 2, []string{"--data-train", "4000", "--data-test", "2000", "--hidden", "32", "--batch", "32", "--iterations", "1200", "--eval-points", "4", "--alpha", "0.1", "--metrics", "test"}, []string{"--gradient-time", "0.05"})
+}
+
 // soonest is when a run's mean model first was as accurate as that, in seconds; 0: never.
 func soonest(t *testing.T, dir string, accuracy float64) float64 {
 	t.Helper()
