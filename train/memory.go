@@ -27,9 +27,12 @@ func (s *Setup) evaluationMemory() uint64 {
 	return uint64(host + probe*min(s.Threads, s.lookedAt()+1))
 }
 
-// Footprint forecasts the bytes of the whole process: Memory, and the pictures that the data set holds.
+// ownProgram is about the bytes of the program itself and what it runs on.
+const ownProgram = 80 << 20
+
+// Footprint forecasts the bytes of the whole process: Memory, the pictures that the data set holds, and the program itself.
 func (s *Setup) Footprint() uint64 {
-	return s.Memory() + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))
+	return ownProgram + s.Memory() + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))
 }
 
 // largeProgram is from how many bytes on programs are worth to be waited for: no more gradients are then begun at once than there are threads.
