@@ -182,6 +182,11 @@ func (m *member) deliver(ctx context.Context, sn *snapshot) error {
 	if sn.save && m.home != nil {
 		sn.lines = m.net.Save()
 	}
+	if sn.live != nil && sn.eval { // what is reported as the end must be the end, whatever happens to this process
+		if err := m.settle(ctx, sn); err != nil {
+			return err
+		}
+	}
 	if sn.eval && m.rank != Collector {
 		record, err := sn.record(m.run.dev)
 		if err == nil {
@@ -196,6 +201,26 @@ func (m *member) deliver(ctx context.Context, sn *snapshot) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// settle writes the last checkpoint of an agent in real time, however long the disk is full.
+func (m *member) settle(ctx context.Context, sn *snapshot) error {
+	if m.home == nil {
+		return nil
+	}
+	sn.save = false
+	for {
+		err := m.write(ctx, sn)
+		if !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+		m.run.log.Warn("the disk is full; the agent cannot end", zap.Error(err))
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 

@@ -219,3 +219,39 @@ func TestRandomChurn(t *testing.T) {
 		})
 	}
 }
+
+// The end of a run is no better time to be killed: agents die while some are at the end and others are not.
+func TestKilledAtTheEnd(t *testing.T) {
+	for seed := range uint64(8) {
+		synctest.Test(t, func(t *testing.T) {
+			const n = 4
+			l := newLab(t, n, 800)
+			s := rng.New(seed, "end")
+			l.play(func() {
+				for l.last[0].time() < 700 {
+					time.Sleep(50 * time.Millisecond)
+				}
+				for range 30 {
+					time.Sleep(time.Duration(s.IntN(100)) * time.Millisecond)
+					i := s.IntN(n)
+					if l.last[i].frozenNow() { // it may have told what it came to
+						continue
+					}
+					l.kill(i)
+					time.Sleep(time.Duration(s.IntN(100)) * time.Millisecond)
+					l.start(i)
+				}
+			})
+			l.check(1, upTo(n)...)
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+			}
+		})
+	}
+}
+
+func (a *Agent) frozenNow() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.frozen
+}
