@@ -29,7 +29,7 @@ func TestKilledAgentComesBack(t *testing.T) {
 				l.start(k % 4)
 			}
 		})
-		l.check(0.4, upTo(4)...)
+		l.check(0.6, upTo(4)...)
 	})
 }
 
@@ -48,7 +48,7 @@ func TestTwoAreKilled(t *testing.T) {
 				l.start(i)
 			}
 		})
-		l.check(0.4, upTo(4)...)
+		l.check(0.6, upTo(4)...)
 	})
 }
 
@@ -61,7 +61,7 @@ func TestDrop(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			l.kill(2)
 		})
-		l.check(0.25, 0, 1, 3)
+		l.check(0.6, 0, 1, 3)
 	})
 }
 
@@ -85,7 +85,7 @@ func TestDroppedComesBack(t *testing.T) {
 						t.Errorf("it is at %d, the others at %d", got, others)
 					}
 				})
-				l.check(0.3, upTo(4)...)
+				l.check(0.6, upTo(4)...)
 			})
 		})
 	}
@@ -111,7 +111,7 @@ func TestJoinsAnew(t *testing.T) {
 				t.Errorf("it starts at a distance of %g", far)
 			}
 		})
-		l.check(0.25, upTo(4)...)
+		l.check(0.6, upTo(4)...)
 	})
 }
 
@@ -125,7 +125,7 @@ func TestJoinsLate(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		l.start(3)
 		l.finish()
-		l.check(0.25, upTo(4)...)
+		l.check(0.6, upTo(4)...)
 	})
 }
 
@@ -147,7 +147,7 @@ func TestPartition(t *testing.T) {
 					}
 					l.split(false)
 				})
-				l.check(0.3, upTo(4)...)
+				l.check(0.6, upTo(4)...)
 			})
 		})
 	}
