@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -24,11 +25,9 @@ func (l *bodies) get(n int) []byte {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, b := range l.free {
+	for i, b := range slices.Backward(l.free) { // the last one may still be in the cache
 		if cap(b) >= n && cap(b)/2 <= n {
-			last := len(l.free) - 1
-			l.free[i], l.free[last] = l.free[last], nil
-			l.free = l.free[:last]
+			l.free = slices.Delete(l.free, i, i+1)
 			return b[:0]
 		}
 	}

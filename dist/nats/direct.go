@@ -204,19 +204,21 @@ func (p *peer) pour(f *frame, header []byte, sum uint32, data mem.BufferSlice) e
 		}
 		return nil
 	}
-	begin, got := len(m.body), checksum(header)
-	for skip, b := range skipHeader(data) {
-		m.body = append(m.body, b[skip:]...)
-		if f.flags&flagGuarded == 0 {
-			got = crc32.Update(got, castagnoli, b[skip:])
-		}
+	m.pouring = true // nobody else touches its body
+	p.mu.Unlock()    // those who send to the peer need not wait for the copy
+	body, err := fill(m.body, f, header, sum, data)
+	p.mu.Lock()
+	m.pouring = false
+	if in.parcels[f.seq] != m {
+		return nil // of another life by now
 	}
-	if err := compare(got, sum); err != nil {
-		if m.body = m.body[:begin]; !known {
+	if err != nil {
+		if !known {
 			delete(in.parcels, f.seq)
 		}
 		return err
 	}
+	m.body = body
 	in.pieces++
 	p.heard = time.Now()
 	p.progressed(f)
@@ -224,6 +226,18 @@ func (p *peer) pour(f *frame, header []byte, sum uint32, data mem.BufferSlice) e
 		p.wake()
 	}
 	return nil
+}
+
+// fill appends the piece of a frame to a body, and checks it.
+func fill(body []byte, f *frame, header []byte, sum uint32, data mem.BufferSlice) ([]byte, error) {
+	got := checksum(header)
+	for skip, b := range skipHeader(data) {
+		body = append(body, b[skip:]...)
+		if f.flags&flagGuarded == 0 {
+			got = crc32.Update(got, castagnoli, b[skip:])
+		}
+	}
+	return body, compare(got, sum)
 }
 
 // skipHeader goes through the bytes of a frame, and says for each part how many of the header's are left in it.

@@ -89,6 +89,8 @@ type parcel struct {
 	raw    int
 	total  int
 	body   []byte // as far as it is there without a gap
+	// pouring says that a piece is just being added
+	pouring bool
 }
 
 func (p *parcel) whole() bool { return len(p.body) == p.total }
@@ -127,7 +129,7 @@ func (in *inLine) open(f *frame, size, limit int, lend func(int) []byte) *parcel
 		in.parcels[f.seq] = p
 		return p
 	}
-	if p.whole() || p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) || int(f.offset) != len(p.body) || len(p.body)+size > p.total {
+	if p.pouring || p.whole() || p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) || int(f.offset) != len(p.body) || len(p.body)+size > p.total {
 		return nil
 	}
 	return p
