@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
-	"cpu":                   {"device", "internal/pages", "internal/rng"},
+	"cpu":                   {"device", "device/signature", "internal/pages", "internal/rng"},
 	"cpu/internal/asmgen":   {},
 	"cpu/internal/gemmgen":  {"cpu/internal/asmgen"},
 	"cpu/internal/vecgen":   {"cpu/internal/asmgen"},
