@@ -11,7 +11,7 @@ import (
 func TestHeader(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
-			headertest.Check(t, headertest.Headers(t, major, "crt/host_defines.h", "cublas_v2.h"), "cublas_v2.h", API{})
+			headertest.Check(t, headertest.Headers(t, major, "crt/host_defines.h", "nv/target", "cublas_api.h"), "cublas_api.h", API{})
 		})
 	}
 }
