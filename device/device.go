@@ -88,3 +88,12 @@ type Program interface {
 	// buffers have done so when it returns; after an error the buffers hold anything. Code without buffers takes nil.
 	RunBuffered(params, grad, buffers Vector, momentum float64, b Batch, out []float64) error
 }
+
+// Starter is a Program whose runs need not be waited for.
+type Starter interface {
+	Program
+	// Start is RunBuffered which returns once it has taken over the batch: the caller may write to it again, start more runs, and go on with
+	// vectors as if the run were over, since what is sent to a device is done in order. wait waits until out has the results, and returns the
+	// error; it is to be called once. After an error, which may have come in an earlier run, all that was computed since is of no use.
+	Start(params, grad, buffers Vector, momentum float64, b Batch, out []float64) (wait func() error)
+}
