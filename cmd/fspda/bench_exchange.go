@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -126,7 +127,7 @@ func (f exchangeFlags) wires(ctx context.Context) (r bench.ExchangeReport, err e
 		near("agents", door, strangers), near("agents, all over NATS", nats.Door{}, strangers),
 		bench.BareNATS(), bench.BareGRPC(), bench.TunedGRPC(),
 		{Name: "agents, two processes", Open: openFarPair}, bench.FarGRPC(farGRPC),
-		near("agents, TLS", door, members), bench.SecureGRPC(members[0].Routes, members[1].Routes),
+		near("agents, TLS", door, members), bench.SecureNATS([2]*tls.Config{members[0].Routes, members[1].Routes}), bench.SecureGRPC(members[0].Routes, members[1].Routes),
 	}})
 }
 

@@ -19,8 +19,8 @@ func TestBenchExchange(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 17 {
-		t.Fatalf("%d rows, expected nine ways for 64 bytes and eight for 1.2 MB:\n%s", len(r.Rows), stdout)
+	if len(r.Rows) != 18 {
+		t.Fatalf("%d rows, expected ten ways for 64 bytes and eight for 1.2 MB:\n%s", len(r.Rows), stdout)
 	}
 	for _, row := range r.Rows {
 		if row.Median <= 0 || row.Low > row.Median || row.High < row.Median || row.Count < 5 {

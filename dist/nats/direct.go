@@ -94,7 +94,7 @@ func (n *Node) openDoor() error {
 	if err != nil {
 		return fmt.Errorf("nats: cannot listen at %s for large messages: %w: is the port taken?", n.opt.Door.Listen, err)
 	}
-	o := []grpc.ServerOption{grpc.ForceServerCodecV2(frameCodec{}), grpc.MaxRecvMsgSize(maxChunk + headerSize), grpc.MaxConcurrentStreams(4),
+	o := []grpc.ServerOption{grpc.ForceServerCodecV2(frameCodec{}), grpc.MaxRecvMsgSize(maxChunk + headerSize), grpc.MaxConcurrentStreams(4), grpc.MaxHeaderListSize(maxHello),
 		grpc.InitialWindowSize(directWindow), grpc.InitialConnWindowSize(directWindow), grpc.ReadBufferSize(directBuffer), grpc.ConnectionTimeout(dialTime),
 		experimental.BufferPool(&arrivals{}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: quietTime, Timeout: dialTime}),

@@ -65,9 +65,16 @@ func TestDirectWithCertificates(t *testing.T) {
 		o.TLS = credentials(t, dir, "test", o.Self)
 	})
 	k := m.direct(t, 0)
+	other := t.TempDir()
+	if err := WriteCredentials(other, "test2", 2, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	abroad := credentials(t, other, "test2", 1)
+	abroad.member.run = "test" // it does not mind who answers
+	abroad.member.pool = credentials(t, dir, "test", 1).member.pool
 	sign := m[0].door.sign
 	for name, c := range map[string]struct {
-		as     int // whose certificate; -1: none
+		as     int // whose certificate; -1: none; -2: one of another run
 		from   string
 		token  string
 		reason codes.Code
@@ -77,11 +84,15 @@ func TestDirectWithCertificates(t *testing.T) {
 		"without the word":   {1, "1", "guess", codes.PermissionDenied},
 		"as nobody":          {1, "7", sign.Token, codes.PermissionDenied},
 		"no certificate":     {-1, "1", sign.Token, codes.Unavailable},
+		"of another run":     {-2, "1", sign.Token, codes.Unavailable},
 		"as the node itself": {0, "0", sign.Token, codes.PermissionDenied},
 	} {
 		creds := insecure.NewCredentials()
 		if c.as >= 0 {
 			creds = (&Node{opt: Options{TLS: credentials(t, dir, "test", c.as)}}).transport(0)
+		}
+		if c.as == -2 {
+			creds = (&Node{opt: Options{TLS: abroad}}).transport(0)
 		}
 		conn, err := grpc.NewClient("passthrough:///"+sign.Places[0], grpc.WithTransportCredentials(creds))
 		if err != nil {

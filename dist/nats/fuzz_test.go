@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"testing"
 
+	"go.uber.org/zap"
+	"google.golang.org/grpc/mem"
+
 	"fspda/device/devicetest"
 	"fspda/dist"
 )
@@ -25,6 +28,38 @@ func FuzzFrame(f *testing.F) {
 		}
 		if !bytes.Equal(again, b) {
 			t.Errorf("%x is read, and written as %x", b, again)
+		}
+	})
+}
+
+// What a member's stream brings to the door takes no more memory than messages of the run, whatever it says.
+func FuzzDirect(f *testing.F) {
+	n := &Node{opt: Options{Agents: 2, Self: 0, Log: zap.NewNop()}, log: zap.NewNop(), codec: contents{dim: 100}, run: 7, life: 9}
+	whole := frame{kind: kindData, from: 1, run: 7, life: 5, total: 5, raw: 5, piece: []byte("hello")}
+	f.Add(appendFrame(nil, &whole))
+	whole.flags = flagGuarded
+	f.Add(appendFrame(nil, &whole))
+	whole.seq, whole.total, whole.raw = 1, 10, 10
+	f.Add(appendFrame(appendFrame(nil, &whole), &whole))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p := newPeer(n, 1)
+		p.life, p.settled = 5, true
+		n.peers = []*peer{nil, p}
+		for range 2 {
+			in := inFrame{mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}}
+			if n.direct(1, &in) != nil {
+				break
+			}
+		}
+		for _, line := range p.in {
+			if len(line.parcels) > window {
+				t.Errorf("%d messages wait", len(line.parcels))
+			}
+			for _, m := range line.parcels {
+				if m.total > n.codec.limit() || len(m.body) > m.total || cap(m.body) > 2*n.codec.limit() {
+					t.Errorf("a message of %d bytes, %d of them there, in memory of %d", m.total, len(m.body), cap(m.body))
+				}
+			}
 		}
 	})
 }
