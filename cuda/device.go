@@ -132,6 +132,9 @@ func (d *Device) start(p parts) (err error) {
 	if d.properties, err = o.api.Describe(o.gpu); err != nil {
 		return err
 	}
+	if err := d.precision.runsOn(d.properties); err != nil {
+		return err
+	}
 	l, err := p.tools(d.properties)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 type Program struct {
 	device *Device
 	code   *device.Code
+	plan   *plan
 	steps  []step
 	own    *ownBlocks
 	layout layout
@@ -40,18 +41,14 @@ type running struct {
 	spaces  [spaces]kernels.Address
 	scratch kernels.Address // for one step: holds anything
 	words   words
-	compute cublas.Compute
+	math    cublas.Compute
+	scaler  kernels.Address // of fp16: the state of the loss scale
 }
 
 const spaces = int(device.Momentum) + 1
 
-// at is where an operand lies.
-func (r *running) at(ref device.Ref) kernels.Address {
-	return r.spaces[ref.Space] + 4*kernels.Address(ref.Off)
-}
-
 // operandsAt is what a captured graph depends on: where vectors and arena lie.
-type operandsAt struct{ params, grad, buffers, arena kernels.Address }
+type operandsAt struct{ params, grad, buffers, arena, scaler kernels.Address }
 
 // Load binds code to this device. The error names the call that makes no sense or cannot be run here.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
@@ -66,13 +63,14 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if err := signature.Check(code); err != nil {
 		return nil, err
 	}
-	p := &Program{device: d, code: code, results: rangeOf(code.Results)}
-	p.layout = layoutOf(code)
-	steps, err := lower(d, code)
+	plan, err := d.planOf(code)
 	if err != nil {
 		return nil, err
 	}
-	p.steps = steps
+	p := &Program{device: d, code: code, plan: plan, results: rangeOf(plan.results), layout: plan.layout()}
+	if p.steps, err = lower(d, plan); err != nil {
+		return nil, err
+	}
 	if err := p.prepareBatch(); err != nil {
 		return nil, err
 	}
@@ -98,6 +96,12 @@ func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum floa
 		return p.failed(err)
 	}
 	p.sendBatch(b, float32(momentum))
+	if p.plan.scaling {
+		var err error
+		if v.scale, err = p.device.scalerOf(v.params); err != nil {
+			return p.failed(err)
+		}
+	}
 	if err := p.execute(v, out); err != nil {
 		return p.failed(err)
 	}
@@ -113,7 +117,10 @@ func (p *Program) failed(err error) error {
 }
 
 // vectors is what Run is given, checked.
-type vectors struct{ params, grad, buffers *Vector }
+type vectors struct {
+	params, grad, buffers *Vector
+	scale                 *lossScale // of the parameters, where the code scales the loss
+}
 
 func (v vectors) key(arena kernels.Address) operandsAt {
 	k := operandsAt{params: v.params.address(), arena: arena}
@@ -122,6 +129,9 @@ func (v vectors) key(arena kernels.Address) operandsAt {
 	}
 	if v.buffers != nil {
 		k.buffers = v.buffers.address()
+	}
+	if v.scale != nil {
+		k.scaler = v.scale.block.address()
 	}
 	return k
 }
@@ -152,7 +162,7 @@ func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64,
 // execute sends the calls and waits for the results.
 func (p *Program) execute(v vectors, out []float64) error {
 	o := p.device.owner
-	host, err := o.buffer(max(p.results.bytes(), 4))
+	host, err := o.buffer(max(p.results.bytes()+kernels.ScalerBytes, 4))
 	if err != nil {
 		return err
 	}
@@ -176,7 +186,10 @@ func (p *Program) execute(v vectors, out []float64) error {
 	err = <-done
 	keep(v.params, v.grad, v.buffers, p)
 	if err == nil {
-		p.results.collect(host.bytes, p.code.Results, out)
+		p.results.collect(host.bytes, p.plan.results, out)
+		if v.scale != nil {
+			v.scale.arrived(host.bytes[p.results.bytes():])
+		}
 	}
 	return err
 }
@@ -190,6 +203,11 @@ func (p *Program) send(o *owner, v vectors, host *buffer) error {
 	key := v.key(arena)
 	if err := p.sendCalls(o, key); err != nil {
 		return err
+	}
+	if v.scale != nil {
+		if err := v.scale.fetch(o, host, p.results.bytes()); err != nil {
+			return err
+		}
 	}
 	return p.results.fetch(o, arena, host)
 }
@@ -222,7 +240,7 @@ func (p *Program) sendCalls(o *owner, key operandsAt) error {
 const mostGraphs = 128
 
 func (p *Program) running(o *owner, key operandsAt) *running {
-	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(), compute: p.device.compute()}
+	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(), math: p.device.compute(), scaler: key.scaler}
 	r.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
 		device.Grads:    key.grad,
@@ -238,7 +256,7 @@ func (p *Program) running(o *owner, key operandsAt) *running {
 func (p *Program) sendSteps(r *running) error {
 	for i, s := range p.steps {
 		if err := s(r); err != nil {
-			return fmt.Errorf("call %d, %s: %w", i, signature.Title(&p.code.Calls[i]), err)
+			return fmt.Errorf("call %d, %s: %w", i, p.plan.tasks[i].title(), err)
 		}
 	}
 	return nil

@@ -14,7 +14,8 @@ import (
 type Vector struct {
 	d     *Device
 	n     int
-	block block // none where n is 0
+	block block      // none where n is 0
+	scale *lossScale // of parameters, once a Program of fp16 has computed with them
 }
 
 var _ device.Vector = (*Vector)(nil)

@@ -92,7 +92,7 @@ type Config struct {
 	Seed      uint64  `yaml:"seed" help:"seed of every random choice"`
 
 	Device       string  `yaml:"device" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda, or cuda:N for GPU N; fspda devices tells what is there"`
-	Precision    string  `yaml:"precision" help:"of networks on a GPU: fp32, or tf32, which rounds the factors of matrix products and convolutions to 10 bits"`
+	Precision    string  `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges have 32 bits with all of them"`
 	EvalPoints   int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
 	EvalEpochs   float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0 leaves eval_points to say it"`
 	Metrics      string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`

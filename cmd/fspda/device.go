@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -39,7 +40,10 @@ func openEngine(c train.Config, threads int) (*engine, error) {
 		}
 	}
 	d, err := cuda.Open(index, cuda.WithPrecision(cuda.Precision(c.Precision)))
+	var precision *cuda.PrecisionError
 	switch {
+	case errors.As(err, &precision): // the GPU is there, and the host would not do what was asked for either
+		return nil, &train.ConfigError{Key: "precision", Got: c.Precision, Err: err}
 	case err == nil:
 		return &engine{Device: d, why: d.Properties().Name, close: d.Close}, nil
 	case c.Device == "auto":

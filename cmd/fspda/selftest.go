@@ -39,7 +39,7 @@ that is wrong is told, and the exit status is 1.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.device, "device", "auto", "auto, cpu, cuda, or cuda:N for GPU N")
-	cmd.Flags().StringVar(&f.precision, "precision", "fp32", "of networks on a GPU: fp32 or tf32; kernels are held to the bounds of fp32 only with fp32")
+	cmd.Flags().StringVar(&f.precision, "precision", "fp32", "of networks on a GPU: fp32, tf32, fp16 or bf16; kernels are held to the bounds of fp32 only with fp32")
 	return cmd
 }
 
