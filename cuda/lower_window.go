@@ -52,7 +52,7 @@ func convolution(d *Device, t *task) (step, error) {
 		if o.dnn == nil {
 			return o.noDNN
 		}
-		conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element], d.convMath(), convWorkspace(t))
+		conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element], d.convMath(), d.choosing(convWorkspace(t)))
 		return err
 	})
 	if err != nil {
@@ -72,6 +72,32 @@ func convolution(d *Device, t *task) (step, error) {
 		}
 		return conv.Run(a, b, c, room)
 	}, nil
+}
+
+// choosing is how the algorithm of a convolution that works in so many bytes is chosen. The owner's goroutine lends the memory.
+func (d *Device) choosing(most int) cudnn.Choosing {
+	o := d.owner
+	return cudnn.Choosing{Most: most, Deterministic: d.repeats, Choices: o.choices, Memory: o.lend}
+}
+
+// lend takes blocks of device memory until end.
+func (o *owner) lend(bytes ...int) (at []driver.Pointer, end func(), err error) {
+	var blocks []block
+	end = func() {
+		for _, b := range blocks {
+			o.pool.give(b)
+		}
+		o.release() // they are larger than what most others want
+	}
+	for _, n := range bytes {
+		b, err := o.alloc(max(n, 1))
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		blocks, at = append(blocks, b), append(at, b.at)
+	}
+	return at, end, nil
 }
 
 // narrowGradW is device.ConvGradW of 16 bits: the library writes dW in them, with the channels that there is room for, and it is widened from

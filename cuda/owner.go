@@ -26,6 +26,7 @@ type owner struct {
 	blas      *cublas.Handle
 	dnn       *cudnn.Handle // nil where there is none
 	noDNN     error         // why
+	choices   *cudnn.Choices
 	pinned    pinned
 	events    []driver.Event // idle
 	execs     map[driver.GraphExec]bool

@@ -67,6 +67,15 @@ func WithPrecision(p Precision) Option {
 	}
 }
 
+// Deterministic takes only algorithms that give the same bits in each run, and chooses them without timing. Without it the fastest convolutions are
+// taken, and the gradients of filters may be summed in another order each time.
+func Deterministic(yes bool) Option {
+	return func(d *Device) error {
+		d.repeats = yes
+		return nil
+	}
+}
+
 // compute is what cuBLAS is told.
 func (d *Device) compute() cublas.Compute {
 	if d.precision == TF32 {

@@ -46,7 +46,7 @@ that is wrong is told, and the exit status is 1.`,
 // run makes all checks, also after one that fails.
 func (f selftestFlags) run(ctx context.Context, w io.Writer) error {
 	c := train.Default()
-	c.Device, c.Precision = f.device, f.precision
+	c.Device, c.Precision, c.Repeats = f.device, f.precision, true
 	c.DataTrain, c.DataTest, c.Hidden, c.Iterations, c.EvalPoints, c.Checkpoint = 1000, 200, train.Widths{32}, 200, 1, 0
 	if err := c.Check(); err != nil {
 		return err
