@@ -20,18 +20,19 @@ const (
 	scaleInterval = 2000
 )
 
-// LossScale is the dynamic loss scale of a vector of parameters, after the latest run.
+// LossScale is the dynamic loss scale of a gradient, after the latest run.
 type LossScale struct {
 	Scale   float64
 	Good    int // runs since it last changed
 	Skipped int // runs whose gradient was not finite and became 0
 }
 
-// lossScale is what a vector of parameters has of it. It belongs to the vector and not to the Program, which many agents use in turn: so what an agent
+// lossScale is what a vector of gradients has of it. It belongs to the vector and not to the Program, which many agents use in turn: so what an agent
 // computes does not depend on the others.
 type lossScale struct {
-	block block
-	last  atomic.Pointer[LossScale] // as the latest run left it
+	block  block
+	last   atomic.Pointer[LossScale] // as the latest run left it
+	hazard hazard
 }
 
 // arrived takes the state as it came from the GPU.
@@ -40,21 +41,21 @@ func (s *lossScale) arrived(b []byte) {
 	s.last.Store(&LossScale{Scale: float64(k.Scale), Good: k.Good, Skipped: k.Skipped})
 }
 
-// scalerOf is the loss scale of a vector, a new one where it has none.
-func (d *Device) scalerOf(v *Vector) (*lossScale, error) {
-	if v.scale != nil {
-		return v.scale, nil
+// lossScale is that of a vector which a gradient is written to, a new one where it has none. It is called by whoever writes the vector.
+func (v *Vector) lossScale() (*lossScale, error) {
+	if s := v.scale.Load(); s != nil {
+		return s, nil
 	}
-	b, err := d.owner.get(kernels.ScalerBytes)
-	if err != nil {
+	s := &lossScale{}
+	first := kernels.Scaler{Scale: firstScale}.Bytes()
+	var err error
+	if s.block, err = v.d.newBlock(first); err != nil {
 		return nil, fmt.Errorf("making room for a loss scale: %w", err)
 	}
-	runtime.AddCleanup(v, d.owner.discard, b)
-	v.scale = &lossScale{block: b}
-	first := kernels.Scaler{Scale: firstScale}.Bytes()
-	v.scale.arrived(first)
-	d.send(b.at, first, v)
-	return v.scale, nil
+	runtime.AddCleanup(v, v.d.owner.discard, s.block)
+	s.arrived(first)
+	v.scale.Store(s)
+	return s, nil
 }
 
 // fetch copies the state to a place in a buffer, behind what computes it.
@@ -63,18 +64,43 @@ func (s *lossScale) fetch(o *owner, host *buffer, at int) error {
 	return o.api.Check(o.api.MemcpyDtoH(to, s.block.at, kernels.ScalerBytes, o.stream), "cuMemcpyDtoHAsync", "copying a loss scale from the GPU")
 }
 
-// LossScale is that of parameters; ok is false where no Program of fp16 has computed a gradient with them.
+// LossScale is that of gradients; ok is false where no Program of fp16 has written one.
 func (v *Vector) LossScale() (s LossScale, ok bool) {
-	if v.scale == nil {
+	scale := v.scale.Load()
+	if scale == nil {
 		return s, false
 	}
-	return *v.scale.last.Load(), true
+	return *scale.last.Load(), true
 }
 
-// send copies bytes to the device, behind all work that was sent before. keep is what the memory belongs to.
-func (d *Device) send(to driver.Pointer, bytes []byte, keep any) {
-	for at := 0; at < len(bytes); at += chunk {
-		part := bytes[at:min(at+chunk, len(bytes))]
-		d.upload(to+driver.Pointer(at), len(part), func(b *buffer) { copy(b.bytes, part) }, keep)
+// newBlock is a block that holds bytes. Work that is sent later finds them.
+func (d *Device) newBlock(bytes []byte) (b block, err error) {
+	o := d.owner
+	err = o.ask(func() (err error) {
+		if b, err = o.alloc(len(bytes)); err != nil {
+			return err
+		}
+		for at := 0; at < len(bytes) && err == nil; at += chunk {
+			err = o.put(b.at+driver.Pointer(at), bytes[at:min(at+chunk, len(bytes))])
+		}
+		if err != nil {
+			o.pool.give(b)
+		}
+		return err
+	})
+	return b, err
+}
+
+// put sends up to a chunk of bytes to the device at once.
+func (o *owner) put(to driver.Pointer, bytes []byte) error {
+	host, err := o.newBuffer(classOfBuffer(len(bytes)))
+	if err != nil {
+		return err
 	}
+	copy(host.bytes, bytes)
+	err = o.api.Check(o.api.MemcpyHtoD(to, host.pointer(), uintptr(len(bytes)), o.stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", len(bytes))
+	if !o.mark(func() { o.pinned.give(host) }) {
+		o.pinned.give(host)
+	}
+	return err
 }

@@ -65,16 +65,15 @@ func shadows(d *Device, t *task) (step, error) {
 
 // spanTable copies spans to the device.
 func (d *Device) spanTable(spans []kernels.Span) (*spanTable, error) {
-	b, err := d.owner.get(kernels.SpanBytes * len(spans))
+	var bytes []byte
+	for _, s := range spans {
+		bytes = s.AppendTo(bytes)
+	}
+	b, err := d.newBlock(bytes)
 	if err != nil {
 		return nil, err
 	}
 	table := &spanTable{b, len(spans)}
 	runtime.AddCleanup(table, d.owner.discard, b)
-	var bytes []byte
-	for _, s := range spans {
-		bytes = s.AppendTo(bytes)
-	}
-	d.send(b.at, bytes, table)
 	return table, nil
 }

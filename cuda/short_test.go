@@ -124,7 +124,7 @@ func steep() (code *device.Code, params []float32, b device.Batch) {
 	}, []float32{1, 2, 0.5, -1, 0, 0.25, 20, 0, 0}, device.Batch{X: []float32{1, 0.5}, Y: []int32{1}}
 }
 
-// A gradient that is beyond fp16 becomes zero and halves the scale, which the parameters keep for themselves; the next one is that of the CPU. bf16 has
+// A gradient that is beyond fp16 becomes zero and halves the scale, which the gradient keeps for itself; the next one is that of the CPU. bf16 has
 // no scale.
 func TestLossScale(t *testing.T) {
 	code, params, b := steep()
@@ -159,19 +159,19 @@ func TestLossScale(t *testing.T) {
 		scale LossScale
 	}{{make([]float32, code.Dim), LossScale{Scale: 32768, Skipped: 1}}, {want, LossScale{Scale: 32768, Good: 1, Skipped: 1}}, {want, LossScale{Scale: 32768, Good: 2, Skipped: 1}}} {
 		got := run(d, x, g)
-		if s, ok := x.(*Vector).LossScale(); !ok || s != c.scale {
+		if s, ok := g.(*Vector).LossScale(); !ok || s != c.scale {
 			t.Errorf("run %d: loss scale %+v, want %+v", i, s, c.scale)
 		}
 		if i == 0 && !slices.Equal(got, c.grad) || !(distance(got, want) <= 1e-3) && i > 0 {
 			t.Errorf("run %d: gradient %v, want %v", i, got, c.grad)
 		}
 	}
-	if _, ok := g.(*Vector).LossScale(); ok {
-		t.Error("a gradient has a loss scale")
+	if _, ok := x.(*Vector).LossScale(); ok {
+		t.Error("parameters have a loss scale")
 	}
-	other, og := open(d)
-	if got := run(d, other, og); !slices.Equal(got, make([]float32, code.Dim)) {
-		t.Errorf("other parameters begin with the scale of the first: gradient %v", got)
+	_, og := open(d)
+	if got := run(d, x, og); !slices.Equal(got, make([]float32, code.Dim)) {
+		t.Errorf("another gradient begins with the scale of the first: gradient %v", got)
 	}
 
 	d, _ = imaginary(t, drivertest.Options{}, false, WithPrecision(BF16))
@@ -179,7 +179,7 @@ func TestLossScale(t *testing.T) {
 	if got := run(d, x, g); !(distance(got, want) <= 1e-2) {
 		t.Errorf("bf16: gradient %v, want %v", got, want)
 	}
-	if _, ok := x.(*Vector).LossScale(); ok {
+	if _, ok := g.(*Vector).LossScale(); ok {
 		t.Error("bf16 has a loss scale")
 	}
 }
