@@ -19,6 +19,9 @@ var conversions = map[work]lowering{
 }
 
 func narrowRows(x operands) []kernels.Call {
+	if x.in[0] == x.out[0] { // examples that came as bytes: see plan.examples
+		return nil
+	}
 	if n := x.task.in[0].n; x.columns == x.room {
 		return []kernels.Call{kernels.Narrow(x.element(), x.out[0], x.in[0], 0, n)}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fspda/cuda/kernels"
+	"fspda/device"
 )
 
 // place gives every value a part of the arena, and every operand its place. Values that are not needed at the same time share memory.
@@ -28,6 +29,7 @@ func (p *planner) place() (*plan, error) {
 	if len(p.shadows) > 0 {
 		made.tasks[0].spans = p.shadowSpans()
 	}
+	made.examples = p.examples(made.tasks)
 	for _, r := range p.code.Results {
 		h, err := p.holding(r.Ref)
 		if err != nil {
@@ -37,6 +39,24 @@ func (p *planner) place() (*plan, error) {
 		made.results = append(made.results, r)
 	}
 	return made, nil
+}
+
+// examples is the only copy of all examples, if nothing else reads them.
+func (p *planner) examples(tasks []task) *examples {
+	var found *examples
+	for i := range tasks {
+		t := &tasks[i]
+		for _, in := range t.in {
+			if in.space != device.Input {
+				continue
+			}
+			if found != nil || t.work != narrow || in.n != p.code.Batch*p.code.Features {
+				return nil
+			}
+			found = &examples{t.out[0], t.columns, t.room}
+		}
+	}
+	return found
 }
 
 // shadowSpans are the parameters to round, in pieces.
@@ -71,6 +91,11 @@ func (p *planner) lifetimes() {
 	}
 	for _, s := range p.shadows {
 		touch(s.value, 0)
+	}
+	for i := range p.tasks { // they may be there before the first task
+		if t := &p.tasks[i]; t.work == narrow && t.in[0].space == device.Input {
+			touch(t.out[0].value, 0)
+		}
 	}
 	for v := range p.values {
 		if p.values[v].result {

@@ -14,6 +14,21 @@ type plan struct {
 	arena   int // bytes of intermediate values
 	results []device.Result
 	scaling bool // the loss is multiplied by a scale
+
+	examples *examples // nil: calls read the examples as they come
+}
+
+// examples is where the examples lie in 16 bits, if nothing reads them otherwise: rows of columns numbers, with room for more. Whoever has them as
+// bytes can make these numbers of them, and the task that does it from float32 then finds that there is nothing to do.
+type examples struct {
+	operand
+	columns, room int
+}
+
+// takesBytes says whether bytes that stand for numbers by so many scales become numbers of 16 bits at once.
+func (p *plan) takesBytes(channels int) bool {
+	x := p.examples
+	return x != nil && (x.room == x.columns || channels == 1 || channels == x.columns)
 }
 
 // work is what a task does.

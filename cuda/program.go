@@ -240,7 +240,7 @@ func (p *Program) send(o *owner, v vectors, s *slot, channels int, host *buffer)
 	if err != nil {
 		return err
 	}
-	input, err := p.arrive(s, channels)
+	input, err := p.arrive(s, channels, arena)
 	if err != nil {
 		return err
 	}

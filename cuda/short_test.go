@@ -89,6 +89,33 @@ func TestShortNetworks(t *testing.T) {
 	}
 }
 
+// Bytes become the same numbers of 16 bits as the float32 that they stand for, with and without room for more channels, and take no float32 between.
+func TestShortBytes(t *testing.T) {
+	d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+	for name, net := range exampleNetworks(t) {
+		plan, err := net.Plan(4, model.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := d.planOf(plan.Code()); err != nil || !p.takesBytes(1) {
+			t.Errorf("%s: bytes go through float32 (%v)", name, err)
+		}
+		for _, channels := range []int{1, 3} {
+			b := device.Batch{Bytes: make([]uint8, 4*net.Inputs()), Y: []int32{0, 1, 2, 3}, Scale: []float32{0.02, 0.015, 0.01}[:channels], Shift: []float32{-2, -1.5, 0.5}[:channels]}
+			s := rng.New(2, "bytes")
+			for i := range b.Bytes {
+				b.Bytes[i] = uint8(s.IntN(256))
+			}
+			numbers := device.Batch{X: b.Numbers(nil, net.Inputs()), Y: b.Y}
+			want, wantLoss := gradientOf(t, net, d, numbers)
+			got, loss := gradientOf(t, net, d, b)
+			if loss != wantLoss || !slices.Equal(got, want) {
+				t.Errorf("%s, %d channels: loss %v of bytes, want %v; gradient differs by %.2g", name, channels, loss, wantLoss, distance(got, want))
+			}
+		}
+	}
+}
+
 // shortBounds is what precisions of 16 bits can hold.
 var shortBounds = map[Precision]devicetest.Short{
 	FP16: {Round: dist.FP16.Round, Unit: 0x1p-11, Smallest: 0x1p-24},
