@@ -8,6 +8,7 @@ import (
 
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
+	"fspda/device"
 )
 
 // The loss scale of fp16: it begins at firstScale, is halved when a gradient is not finite, and doubled after scaleInterval that are. A larger one than
@@ -20,25 +21,18 @@ const (
 	scaleInterval = 2000
 )
 
-// LossScale is the dynamic loss scale of a gradient, after the latest run.
-type LossScale struct {
-	Scale   float64
-	Good    int // runs since it last changed
-	Skipped int // runs whose gradient was not finite and became 0
-}
-
 // lossScale is what a vector of gradients has of it. It belongs to the vector and not to the Program, which many agents use in turn: so what an agent
 // computes does not depend on the others.
 type lossScale struct {
 	block  block
-	last   atomic.Pointer[LossScale] // as the latest run left it
+	last   atomic.Pointer[device.LossScale] // as the latest run left it
 	hazard hazard
 }
 
 // arrived takes the state as it came from the GPU.
 func (s *lossScale) arrived(b []byte) {
 	k := kernels.ReadScaler(b)
-	s.last.Store(&LossScale{Scale: float64(k.Scale), Good: k.Good, Skipped: k.Skipped})
+	s.last.Store(&device.LossScale{Scale: float64(k.Scale), Good: k.Good, Skipped: k.Skipped})
 }
 
 // lossScale is that of a vector which a gradient is written to, a new one where it has none. It is called by whoever writes the vector.
@@ -64,14 +58,32 @@ func (s *lossScale) fetch(o *owner, host *buffer, at int) error {
 	return o.api.Check(o.api.MemcpyDtoH(to, s.block.at, kernels.ScalerBytes, o.stream), "cuMemcpyDtoHAsync", "copying a loss scale from the GPU")
 }
 
-// LossScale is that of gradients; ok is false where no Program of fp16 has written one.
-func (v *Vector) LossScale() (s LossScale, ok bool) {
-	scale := v.scale.Load()
+// LossScale is that of a vector of gradients; ok is false where no Program of fp16 has written one.
+func (d *Device) LossScale(grad device.Vector) (s device.LossScale, ok bool) {
+	scale := d.vector("LossScale", grad).scale.Load()
 	if scale == nil {
 		return s, false
 	}
 	return *scale.last.Load(), true
 }
+
+// SetLossScale sets that of a vector of gradients. Nothing is sent where it is so already.
+func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
+	v := d.vector("SetLossScale", grad)
+	scale, err := v.lossScale()
+	if err != nil {
+		d.owner.fail(err)
+		return
+	}
+	if *scale.last.Load() == to {
+		return
+	}
+	scale.last.Store(&to)
+	bytes := kernels.Scaler{Scale: float32(to.Scale), Good: to.Good, Skipped: to.Skipped}.Bytes()
+	d.upload(scale.block.at, len(bytes), func(b *buffer) { copy(b.bytes, bytes) }, &scale.hazard)
+}
+
+var _ device.Scaled = (*Device)(nil)
 
 // newBlock is a block that holds bytes. Work that is sent later finds them.
 func (d *Device) newBlock(bytes []byte) (b block, err error) {

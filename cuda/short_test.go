@@ -183,22 +183,29 @@ func TestLossScale(t *testing.T) {
 	x, g = open(d)
 	for i, c := range []struct {
 		grad  []float32
-		scale LossScale
-	}{{make([]float32, code.Dim), LossScale{Scale: 32768, Skipped: 1}}, {want, LossScale{Scale: 32768, Good: 1, Skipped: 1}}, {want, LossScale{Scale: 32768, Good: 2, Skipped: 1}}} {
+		scale device.LossScale
+	}{{make([]float32, code.Dim), device.LossScale{Scale: 32768, Skipped: 1}}, {want, device.LossScale{Scale: 32768, Good: 1, Skipped: 1}}, {want, device.LossScale{Scale: 32768, Good: 2, Skipped: 1}}} {
 		got := run(d, x, g)
-		if s, ok := g.(*Vector).LossScale(); !ok || s != c.scale {
+		if s, ok := d.LossScale(g); !ok || s != c.scale {
 			t.Errorf("run %d: loss scale %+v, want %+v", i, s, c.scale)
 		}
 		if i == 0 && !slices.Equal(got, c.grad) || !(distance(got, want) <= 1e-3) && i > 0 {
 			t.Errorf("run %d: gradient %v, want %v", i, got, c.grad)
 		}
 	}
-	if _, ok := x.(*Vector).LossScale(); ok {
+	if _, ok := d.LossScale(x); ok {
 		t.Error("parameters have a loss scale")
 	}
 	_, og := open(d)
 	if got := run(d, x, og); !slices.Equal(got, make([]float32, code.Dim)) {
 		t.Errorf("another gradient begins with the scale of the first: gradient %v", got)
+	}
+	to := device.LossScale{Scale: 1024, Good: 7, Skipped: 3}
+	d.SetLossScale(og, to)
+	got := run(d, x, og)
+	to.Good++
+	if s, _ := d.LossScale(og); s != to || !(distance(got, want) <= 1e-3) {
+		t.Errorf("with a scale that was set: %+v, want %+v; gradient %v, want %v", s, to, got, want)
 	}
 
 	d, _ = imaginary(t, drivertest.Options{}, false, WithPrecision(BF16))
@@ -206,7 +213,7 @@ func TestLossScale(t *testing.T) {
 	if got := run(d, x, g); !(distance(got, want) <= 1e-2) {
 		t.Errorf("bf16: gradient %v, want %v", got, want)
 	}
-	if _, ok := g.(*Vector).LossScale(); ok {
+	if _, ok := d.LossScale(g); ok {
 		t.Error("bf16 has a loss scale")
 	}
 }
