@@ -74,7 +74,7 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 		for _, k := range kernels.All() {
 			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
 		}
-		return tools{cubins: cubins, blas: imaginaryBLAS(m), dnn: imaginaryDNN(m)}, nil
+		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m), dnn: imaginaryDNN(m)}, nil
 	}}
 }
 

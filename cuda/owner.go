@@ -27,6 +27,7 @@ type owner struct {
 
 	arenaHazard hazard
 	blas        *cublas.Handle
+	lt          *cublas.Lt    // nil where there is none; it works in the memory of blas, on the same stream
 	dnn         *cudnn.Handle // nil where there is none
 	noDNN       error         // why
 	choices     *cudnn.Choices
@@ -45,10 +46,11 @@ type owner struct {
 
 	garbage struct { // what the collector found; the owner takes it when it needs memory
 		sync.Mutex
-		blocks []block
-		execs  []driver.GraphExec
-		convs  []cudnn.Conv
-		events []driver.Event
+		blocks  []block
+		execs   []driver.GraphExec
+		convs   []cudnn.Conv
+		matmuls []cublas.Matmul
+		events  []driver.Event
 	}
 	failure atomic.Pointer[error]
 }
