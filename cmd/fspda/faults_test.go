@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -70,12 +71,40 @@ func (w *trouble) moment(most int) time.Duration {
 	return time.Duration(50+w.draw.IntN(most)) * time.Millisecond
 }
 
+// restartServer kills agent 0, and with it the server that the others found each other by.
+func (w *trouble) restartServer() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if pid := w.pids[train.Collector]; pid != 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// jump sets the clock of a random agent's process up to a day before or behind the machine's.
+func (w *trouble) jump() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pid, seconds := w.pids[w.draw.IntN(w.agents)], int32(w.draw.IntN(2*86400)-86400)
+	if pid == 0 {
+		return "clock jump of nobody"
+	}
+	if err := jumpClock(pid, seconds); err != nil {
+		return "clock jump that failed" // its process may just be dead
+	}
+	return "clock jump"
+}
+
 // event lets one thing happen, and undoes it where it does not last.
 func (w *trouble) event() string {
-	switch w.draw.IntN(7) {
-	case 0, 1: // that of agent 0 takes the server with it that the others found each other by
+	switch w.draw.IntN(9) {
+	case 0, 1:
 		w.signal(syscall.SIGKILL)
 		return "kill"
+	case 6:
+		return w.jump()
+	case 7:
+		w.restartServer()
+		return "server restart"
 	case 2:
 		if pid := w.signal(syscall.SIGSTOP); pid != 0 {
 			time.Sleep(w.moment(3000))
@@ -243,12 +272,16 @@ func faults(t *testing.T, agents, events int, seed uint64, args, slow []string) 
 	checkHomes(t, rough)
 }
 
-// Two hundred things go wrong during one run on real MNIST.
+// Two hundred things go wrong during one run on real MNIST. FSPDA_FAULTS_SEED draws others.
 func TestFaults(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: ten minutes long; set FSPDA_LONG=1")
 	}
-	faults(t, 6, 200, 1, []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--iterations", "9000", "--eval-points", "6", "--metrics", "test"}, []string{"--gradient-time", "0.1"})
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("FSPDA_FAULTS_SEED"), "1"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults(t, 6, 200, seed, []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--iterations", "9000", "--eval-points", "6", "--metrics", "test"}, []string{"--gradient-time", "0.1"})
 }
 
 // Twenty on drawn digits, to try them out.
