@@ -100,6 +100,7 @@ func TestUpIsTrain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel() // it waits more than it works
 	dir := t.TempDir()
 	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
 	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4", "--iterations", "1500", "--eval-points", "6", "--checkpoint-every", "0.1"}
