@@ -91,9 +91,12 @@ func (n *normGradient) apply(w *channels, col, cols int) {
 		g, follows = n.dz, normPlain
 	}
 	gradient := normal.gradient[streamsPast(n.dx, n.c)][follows]
-	step := normRows(cols)
+	step, ahead := normRows(cols), sweepAhead(2)
+	if follows == normReLU {
+		ahead = sweepAhead(3)
+	}
 	for i := (n.m - 1) / step * step; i >= 0; i -= step {
-		s, at := normSpan{n.c, min(step, n.m-i), cols, rowsAhead(n.m, n.c, -step)}, i*n.c+col
+		s, at := normSpan{n.c, min(step, n.m-i), cols, ahead}, i*n.c+col
 		gradient(s, n.x[at:], g[at:], rowsFrom(n.y, at), n.dx[at:], w.mean, w.a, w.b, w.e)
 	}
 }

@@ -101,7 +101,7 @@ func loops(k *normKernels, s normSpan, skip, odd int) (matrices [][]float32, sum
 	k.moments(s, x, mean, sum(), sum())
 	k.sums(s, x, sum())
 	for stream := range 2 {
-		if stream == 1 && (skip > 0 || s.stride%channelStep != 0) {
+		if stream == 1 && (skip > 0 || s.stride%channelStep != 0 || s.cols%channelStep != 0) {
 			continue
 		}
 		for follows := range 3 {

@@ -149,13 +149,9 @@ func (w *walk) column(name string, v int) operand.Mem {
 	return operand.Mem{Base: w.pointers[name], Disp: v * w.lanes * w.columns[name]}
 }
 
-// loadColumns returns the vectors of a parameter of float32.
-func (w *walk) loadColumns(name string, vectors int) []reg.VecVirtual {
-	all := make([]reg.VecVirtual, vectors)
-	for v := range all {
-		all[v] = w.load(w.column(name, v), false)
-	}
-	return all
+// put stores vector v of the row.
+func (w *walk) put(x reg.VecVirtual, matrix string, v int, masked bool) {
+	w.code.put(x, w.element(matrix, v), masked, w.stream)
 }
 
 // loadSums returns the vectors of a parameter of float64.
