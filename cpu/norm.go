@@ -140,9 +140,9 @@ func sweepAhead(reads int) int { return 40 / reads * channelStep }
 // long as reading an input.
 const streamBytes = 8 << 20
 
-// streamsPast says whether an output of c columns goes past the cache: 1 if so, and else 0.
-func streamsPast(y []float32, c int) int {
-	if 4*len(y) >= streamBytes && c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 {
+// streamsPast says whether an output of c columns goes past the cache, which it does from so many bytes on: 1 if so, and else 0.
+func streamsPast(y []float32, c, bytes int) int {
+	if 4*len(y) >= bytes && c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 {
 		return 1
 	}
 	return 0
@@ -250,7 +250,7 @@ func (w *channels) affine(j int, mean, square float64, gamma, beta float32) {
 
 // apply computes y, from the last rows to the first: the last ones are what the cache still has.
 func (n *normalization) apply(w *channels, col, cols int) {
-	affine := normal.affine[streamsPast(n.y, n.c)][n.follows]
+	affine := normal.affine[streamsPast(n.y, n.c, streamBytes)][n.follows]
 	step := normRows(cols)
 	z, ahead := n.z, sweepAhead(1)
 	if n.follows == normAddReLU {

@@ -319,7 +319,7 @@ func TestStreamsChangeNothing(t *testing.T) {
 		for i, v := range other.out {
 			other.out[i] = numbersAt("elsewhere", len(v), 1, 0)
 		}
-		if streamsPast(streamed.out[0], c) != 1 || streamsPast(other.out[0], c) != 0 {
+		if streamsPast(streamed.out[0], c, streamBytes) != 1 || streamsPast(other.out[0], c, streamBytes) != 0 {
 			t.Fatal("the operands do not tell streams from others")
 		}
 		run(t, k, streamed)
