@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"data/images":           {},
 	"data/images/imagetest": {}, // for tests: pictures to decode
 	"data/turbojpeg":        {},
-	"data/images/packed":    {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
+	"data/images/packed":    {"data/images"}, // apart from data/images: Arrow is large, and only the program needs it
 	"data/images/parquet":   {"data/images"},
 	"data/fetch":            {},
 	"dist":                  {"device", "internal/rng", "internal/spelling"},

@@ -1,9 +1,12 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
 
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -12,15 +15,33 @@ import (
 
 // ownBlocks is what of the device belongs to one Program.
 type ownBlocks struct {
-	o                                   *owner
-	input, labels, bytes, affine, state block
-	graphs                              map[operandsAt]driver.GraphExec
+	o              *owner
+	numbers, state block // what bytes became; words
+	slots          [2]slot
+	graphs         map[operandsAt]driver.GraphExec
+	hazard         hazard // of numbers
+}
+
+// slot is room for a batch. While the GPU computes with one, the next batch comes to the other.
+type slot struct {
+	input, bytes, affine, labels block // a block that is not needed is not there
+	scale, shift                 []float32
+	free                         driver.Event // recorded behind what last read the slot; 0: the slot is not made
+	full                         driver.Event // recorded behind what last came to it
+	busy                         atomic.Bool  // a run that is not over has it
+	hazard                       hazard
 }
 
 // drop gives it back. It is for the collector.
 func (b *ownBlocks) drop() {
-	b.o.discardGraphs(b.graphs)
-	for _, x := range []block{b.input, b.labels, b.bytes, b.affine, b.state} {
+	b.o.discardGraphs(slices.Collect(maps.Values(b.graphs))...)
+	blocks := []block{b.numbers, b.state}
+	for i := range b.slots {
+		s := &b.slots[i]
+		blocks = append(blocks, s.input, s.bytes, s.affine, s.labels)
+		b.o.discardEvents(s.free, s.full)
+	}
+	for _, x := range blocks {
 		if x.size > 0 {
 			b.o.discard(x)
 		}
@@ -32,17 +53,15 @@ type words struct{ momentum, bad, hits kernels.Address }
 
 func (b *ownBlocks) words() words {
 	at := b.state.address()
-	return words{momentum: at, bad: at + 4, hits: at + 8}
+	return words{bad: at + 4, hits: at + 8}
 }
 
-// wordsBytes is the size of the state: momentum, the first bad row, two counts of hits.
+// wordsBytes is the size of the state: nothing, the first bad row, two counts of hits.
 const wordsBytes = 16
 
-// batchState is what the device knows of batches.
+// batchState is what a Program knows of batches.
 type batchState struct {
-	classes      int // the fewest that a kernel reads the labels for; 0 if none does
-	scale, shift []float32
-	momentum     float32
+	classes int // the fewest that a kernel reads the labels for; 0 if none does
 }
 
 // LabelError says that a row of a batch has a label that is no class.
@@ -57,24 +76,17 @@ func (e *LabelError) Error() string {
 		e.Row, e.Value, e.Classes-1)
 }
 
-// prepareBatch takes memory for batches.
+// prepareBatch takes memory for words.
 func (p *Program) prepareBatch() error {
-	c := p.code
-	p.batch.classes = classesOf(c)
+	p.batch.classes = classesOf(p.code)
 	p.own = &ownBlocks{o: p.device.owner, graphs: map[operandsAt]driver.GraphExec{}}
-	return p.device.owner.ask(func() error {
+	return p.device.owner.ask(func() (err error) {
 		o := p.device.owner
-		for _, b := range []struct {
-			block *block
-			bytes int
-		}{{&p.own.input, 4 * c.Batch * c.Features}, {&p.own.labels, 4 * c.Batch}, {&p.own.state, wordsBytes}} {
-			var err error
-			if *b.block, err = o.alloc(max(b.bytes, 4)); err != nil {
-				return err
-			}
+		if p.own.state, err = o.alloc(wordsBytes); err != nil {
+			return err
 		}
 		at := p.own.state.at
-		err := o.api.Check(o.api.MemsetD8(at, 0, wordsBytes, o.stream), "cuMemsetD8Async", "clearing the state of a program")
+		err = o.api.Check(o.api.MemsetD8(at, 0, wordsBytes, o.stream), "cuMemsetD8Async", "clearing the state of a program")
 		if err == nil {
 			err = o.api.Check(o.api.MemsetD8(at+4, 0xff, 4, o.stream), "cuMemsetD8Async", "setting the state of a program") // kernels.NoBadRow
 		}
@@ -110,98 +122,165 @@ func (p *Program) checkBatch(b device.Batch) error {
 	return nil
 }
 
-// sendBatch copies the batch and the momentum to the device.
-func (p *Program) sendBatch(b device.Batch, momentum float32) {
-	if math.Float32bits(momentum) != math.Float32bits(p.batch.momentum) {
-		p.batch.momentum = momentum
-		p.sendNumbers(p.own.state.at, []float32{momentum})
+// takeSlot returns a slot for a batch: one that nobody uses, if the memory is there.
+func (p *Program) takeSlot(b device.Batch) (*slot, error) {
+	s := &p.own.slots[0]
+	if other := &p.own.slots[1]; s.busy.Load() && !other.busy.Load() && p.prepare(other, b) == nil {
+		s = other
+	} else if err := p.prepare(s, b); err != nil {
+		return nil, fmt.Errorf("making room for batches: %w", err)
 	}
-	labels := make([]float32, len(b.Y))
+	s.busy.Store(true)
+	return s, nil
+}
+
+// prepare takes the memory that a slot lacks for a batch.
+func (p *Program) prepare(s *slot, b device.Batch) error {
+	c, o := p.code, p.device.owner
+	wanted := []want{{&s.labels, 4 * (c.Batch + 1)}}
+	if b.Bytes == nil {
+		wanted = append(wanted, want{&s.input, 4 * c.Batch * c.Features})
+	} else {
+		wanted = append(wanted, want{&s.bytes, c.Batch * c.Features}, want{&s.affine, 8 * c.Features}, want{&p.own.numbers, 4 * c.Batch * c.Features})
+	}
+	if s.free != 0 && !lacking(wanted) {
+		return nil
+	}
+	return o.ask(func() (err error) {
+		for _, w := range wanted {
+			if w.lacks() {
+				if w.block.size > 0 {
+					o.pool.give(*w.block)
+				}
+				if *w.block, err = o.alloc(max(w.bytes, 4)); err != nil {
+					return err
+				}
+			}
+		}
+		return p.prepareEvents(s)
+	})
+}
+
+// want is a block that is to be so large.
+type want struct {
+	block *block
+	bytes int
+}
+
+func (w want) lacks() bool { return w.block.size < max(w.bytes, 4) }
+
+func lacking(all []want) bool { return slices.ContainsFunc(all, want.lacks) }
+
+// prepareEvents makes the events of a slot. Its memory may be what others have used: the first copy comes after their work.
+func (p *Program) prepareEvents(s *slot) (err error) {
+	o := p.device.owner
+	if s.free == 0 {
+		var free, full driver.Event
+		if free, err = o.event(); err != nil {
+			return err
+		}
+		if full, err = o.event(); err != nil {
+			o.events = append(o.events, free)
+			return err
+		}
+		s.free, s.full = free, full
+	}
+	return o.record(s.free, o.stream)
+}
+
+// fill copies a batch and the momentum to a slot.
+func (p *Program) fill(s *slot, b device.Batch, momentum float32) {
+	labels := make([]float32, len(b.Y)+1)
 	for i, y := range b.Y {
 		labels[i] = float32(y)
 	}
-	p.sendNumbers(p.own.labels.at, labels)
+	labels[len(b.Y)] = momentum
+	p.sendNumbers(s, s.labels.at, labels)
 	if b.Bytes == nil {
-		p.sendNumbers(p.own.input.at, b.X)
+		p.sendNumbers(s, s.input.at, b.X)
 		return
 	}
-	p.sendBytes(b)
+	p.sendBytes(s, b)
 }
 
-func (p *Program) sendNumbers(to driver.Pointer, v []float32) {
+func (p *Program) sendNumbers(s *slot, to driver.Pointer, v []float32) {
 	const most = chunk / 4
 	for at := 0; at < len(v); at += most {
 		part := v[at:min(at+most, len(v))]
-		p.device.upload(to+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) }, p)
+		p.bring(s, to+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) })
 	}
 }
 
 // sendBytes copies the bytes of a batch, which the device turns into numbers.
-func (p *Program) sendBytes(b device.Batch) {
+func (p *Program) sendBytes(s *slot, b device.Batch) {
 	f := p.code.Features
 	if f == 0 {
 		return
 	}
-	if err := p.makeRoomForBytes(); err != nil {
-		p.device.owner.fail(err)
-		return
+	if !same(s.scale, b.Scale) || !same(s.shift, b.Shift) {
+		s.scale, s.shift = slices.Clone(b.Scale), slices.Clone(b.Shift)
+		p.sendNumbers(s, s.affine.at, append(slices.Clone(b.Scale), b.Shift...))
 	}
-	p.sendAffine(b)
 	each := max(1, chunk/f) // examples in a buffer
 	for from := 0; from < b.N(); from += each {
 		to := min(from+each, b.N())
 		if f > chunk { // an example larger than a buffer goes in pieces
-			p.sendPieces(b.Example(from, f), from*f)
+			p.sendPieces(s, b.Example(from, f), from*f)
 			continue
 		}
-		p.device.upload(p.own.bytes.at+driver.Pointer(from*f), (to-from)*f, func(host *buffer) {
+		p.bring(s, s.bytes.at+driver.Pointer(from*f), (to-from)*f, func(host *buffer) {
 			for i := from; i < to; i++ {
 				copy(host.bytes[(i-from)*f:], b.Example(i, f))
 			}
-		}, p)
+		})
 	}
-	channels := len(b.Scale)
-	pictures := kernels.Pictures{N: b.N(), H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels, Room: channels, Channels: channels,
-		Dst: p.own.input.address(), Bytes: p.own.bytes.address(), Scale: p.own.affine.address(), Shift: p.own.affine.address() + kernels.Address(4*channels)}
-	p.device.owner.send(func() error {
-		defer keep(p)
-		return p.device.owner.launch(pictures.Call())
-	})
 }
 
-func (p *Program) sendPieces(example []uint8, at int) {
+func (p *Program) sendPieces(s *slot, example []uint8, at int) {
 	for from := 0; from < len(example); from += chunk {
 		part := example[from:min(from+chunk, len(example))]
-		p.device.upload(p.own.bytes.at+driver.Pointer(at+from), len(part), func(host *buffer) { copy(host.bytes, part) }, p)
+		p.bring(s, s.bytes.at+driver.Pointer(at+from), len(part), func(host *buffer) { copy(host.bytes, part) })
 	}
 }
 
-// makeRoomForBytes takes memory for the bytes of a batch when the first comes.
-func (p *Program) makeRoomForBytes() error {
-	if p.own.bytes.size > 0 {
-		return nil
-	}
-	return p.device.owner.ask(func() (err error) {
-		if p.own.affine, err = p.device.owner.alloc(8 * p.code.Features); err == nil {
-			p.own.bytes, err = p.device.owner.alloc(p.code.Batch * p.code.Features)
-		}
-		return err
-	})
-}
-
-// sendAffine copies what bytes stand for, when that changes.
-func (p *Program) sendAffine(b device.Batch) {
-	if same(p.batch.scale, b.Scale) && same(p.batch.shift, b.Shift) {
+// bring copies up to a chunk of bytes to a slot, behind what still reads it and beside what the GPU computes.
+func (p *Program) bring(s *slot, to driver.Pointer, bytes int, fill func(*buffer)) {
+	o := p.device.owner
+	if bytes == 0 || o.err() != nil {
 		return
 	}
-	p.batch.scale, p.batch.shift = append([]float32{}, b.Scale...), append([]float32{}, b.Shift...)
-	p.device.upload(p.own.affine.at, 4*(len(b.Scale)+len(b.Shift)), func(host *buffer) {
-		room := host.bytes[:0]
-		for _, v := range append(append([]float32{}, b.Scale...), b.Shift...) {
-			room = binary.LittleEndian.AppendUint32(room, math.Float32bits(v))
+	b, err := o.buffer(bytes)
+	if err != nil {
+		o.fail(err)
+		return
+	}
+	fill(b)
+	send := func() error {
+		defer keep(p)
+		if err := o.await(o.copies, s.free); err != nil {
+			return err
 		}
-	}, p)
+		if err := o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.copies), "cuMemcpyHtoDAsync", "copying %d bytes of a batch to the GPU", bytes); err != nil {
+			return err
+		}
+		return o.record(s.full, o.copies)
+	}
+	o.submitOp(&op{touches: []touch{writing(&s.hazard)}, send: send, then: func() { o.pinned.give(b) }, copies: true})
 }
+
+// arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the owner's.
+func (p *Program) arrive(s *slot, channels int) (kernels.Address, error) {
+	o, f := p.device.owner, p.code.Features
+	if err := o.await(o.stream, s.full); err != nil || channels == 0 {
+		return s.input.address(), err
+	}
+	pictures := kernels.Pictures{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels, Room: channels, Channels: channels,
+		Dst: p.own.numbers.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() + kernels.Address(4*channels)}
+	return pictures.Dst, o.launch(pictures.Call())
+}
+
+// keep holds an object until here: its memory must not be given to others before the work is sent.
+func keep(all ...any) { runtime.KeepAlive(all) }
 
 func same(a, b []float32) bool {
 	if len(a) != len(b) {

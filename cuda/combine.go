@@ -12,28 +12,33 @@ import (
 // Combine computes dst = Σ Aₖ·Vₖ. It panics if the lengths differ.
 func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
 	v := d.vector("Combine", dst)
-	t, alive := d.terms("Combine", terms, v.n)
-	d.owner.send(func() error {
-		defer keep(v, alive)
-		switch {
-		case len(t) == 0:
-			return d.owner.launch(kernels.Fill(v.address(), v.n, 0))
-		case len(t) <= kernels.MaxTerms:
-			return d.owner.launch(kernels.Combine(v.address(), v.n, t...))
-		}
-		return d.owner.withLists(func(l []kernels.List) error { return d.owner.launch(kernels.CombineList(v.address(), v.n, l[0])) }, t)
-	})
+	t, touches := d.terms("Combine", terms, v.n)
+	touches = append(touches, writing(&v.hazard))
+	at, n, o := v.address(), v.n, d.owner
+	switch {
+	case n == 0:
+	case len(t) == 0:
+		o.send(func() error { return o.launch(kernels.Fill(at, n, 0)) }, touches...)
+	case len(t) <= kernels.MaxTermsEach:
+		o.submitOp(&op{touches: touches, joint: combination{o, at, n, t}})
+	case len(t) <= kernels.MaxTerms:
+		o.send(func() error { return o.launch(kernels.Combine(at, n, t...)) }, touches...)
+	default:
+		o.send(func() error {
+			return o.withLists(func(l []kernels.List) error { return o.launch(kernels.CombineList(at, n, l[0])) }, t)
+		}, touches...)
+	}
 }
 
-// terms are the terms as kernels take them, and what must not be given back before they are sent. All vectors have n elements.
-func (d *Device) terms(op string, terms []device.Term, n int) ([]kernels.Term, []*Vector) {
-	t, alive := make([]kernels.Term, len(terms)), make([]*Vector, len(terms))
+// terms are the terms as kernels take them, and that they are read. All vectors have n elements.
+func (d *Device) terms(op string, terms []device.Term, n int) ([]kernels.Term, []touch) {
+	t, touches := make([]kernels.Term, len(terms)), make([]touch, len(terms), len(terms)+2)
 	for k := range terms {
-		alive[k] = d.vector(op, terms[k].V)
-		checkLen(op, "a term", alive[k].n, n)
-		t[k] = kernels.Term{A: float32(terms[k].A), V: alive[k].address()}
+		v := d.vector(op, terms[k].V)
+		checkLen(op, "a term", v.n, n)
+		t[k], touches[k] = kernels.Term{A: float32(terms[k].A), V: v.address()}, reading(&v.hazard)
 	}
-	return t, alive
+	return t, touches
 }
 
 // withLists copies terms to device memory, as lists, for what use sends.
@@ -87,14 +92,13 @@ func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
 	if to.n == 0 {
 		return
 	}
-	o := d.owner
+	o, p, q, at, k, bytes := d.owner, to.address(), from.address(), x.address(), to.n, to.bytes()
 	o.send(func() error {
-		defer keep(to, from, x)
-		if x == nil {
-			return o.api.Check(o.api.MemcpyDtoD(to.block.at, from.block.at, to.bytes(), o.stream), "cuMemcpyDtoDAsync", "copying a vector of %d numbers", to.n)
+		if at == 0 {
+			return o.api.Check(o.api.MemcpyDtoD(driver.Pointer(p), driver.Pointer(q), bytes, o.stream), "cuMemcpyDtoDAsync", "copying a vector of %d numbers", k)
 		}
-		return o.launch(kernels.Gather(to.address(), from.address(), x.address(), x.n))
-	})
+		return o.launch(kernels.Gather(p, q, at, k))
+	}, writing(&to.hazard), reading(&from.hazard), x.touch())
 }
 
 // AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term. It panics as device.Device says.
@@ -104,51 +108,50 @@ func (d *Device) AddDiff(own, other device.Vector, idx device.Index, to ...devic
 	if x != nil {
 		checkLen("AddDiff", "own", p.n, x.n)
 	}
-	t, alive := make([]kernels.Term, len(to)), make([]*Vector, len(to))
+	touches := []touch{reading(&p.hazard), reading(&q.hazard), x.touch()}
+	t := make([]kernels.Term, len(to))
 	for k := range to {
 		v := d.vector("AddDiff", to[k].V)
 		checkLen("AddDiff", "own", p.n, x.count("AddDiff", v.n))
-		alive[k], t[k] = v, kernels.Term{A: float32(to[k].A), V: v.address()}
+		t[k], touches = kernels.Term{A: float32(to[k].A), V: v.address()}, append(touches, writing(&v.hazard))
 	}
 	if len(t) == 0 {
 		return
 	}
-	o := d.owner
+	o, mine, its, at, n := d.owner, p.address(), q.address(), x.address(), p.n
 	o.send(func() error {
-		defer keep(p, q, x, alive)
 		if len(t) <= 2 {
-			return o.launch(kernels.AddDiff(p.address(), q.address(), x.address(), p.n, t...))
+			return o.launch(kernels.AddDiff(mine, its, at, n, t...))
 		}
-		return o.withLists(func(l []kernels.List) error {
-			return o.launch(kernels.AddDiffList(p.address(), q.address(), x.address(), p.n, l[0]))
-		}, t)
-	})
+		return o.withLists(func(l []kernels.List) error { return o.launch(kernels.AddDiffList(mine, its, at, n, l[0])) }, t)
+	}, touches...)
 }
 
 // AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others. It panics if the lengths differ.
 func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
 	p := d.vector("AddDiffs", own)
-	from, s := kernels.Term{}, (*Vector)(nil)
+	a, touches := d.terms("AddDiffs", others, p.n)
+	touches = append(touches, reading(&p.hazard))
+	var from kernels.Term
 	if start.V != nil {
-		s = d.vector("AddDiffs", start.V)
+		s := d.vector("AddDiffs", start.V)
 		checkLen("AddDiffs", "start", s.n, p.n)
-		from = kernels.Term{A: float32(start.A), V: s.address()}
+		from, touches = kernels.Term{A: float32(start.A), V: s.address()}, append(touches, reading(&s.hazard))
 	}
-	a, others1 := d.terms("AddDiffs", others, p.n)
-	t, to1 := d.terms("AddDiffs", to, p.n)
+	t, written := d.terms("AddDiffs", to, p.n)
+	for _, w := range written {
+		touches = append(touches, writing(w.on))
+	}
 	if len(t) == 0 {
 		return
 	}
-	o := d.owner
+	o, mine, n := d.owner, p.address(), p.n
 	o.send(func() error {
-		defer keep(p, s, others1, to1)
 		if len(a) <= kernels.MaxTerms && len(t) <= 2 {
-			return o.launch(kernels.AddDiffs(p.n, from, p.address(), a, t...))
+			return o.launch(kernels.AddDiffs(n, from, mine, a, t...))
 		}
-		return o.withLists(func(l []kernels.List) error {
-			return o.launch(kernels.AddDiffsList(p.n, from, p.address(), l[0], l[1]))
-		}, a, t)
-	})
+		return o.withLists(func(l []kernels.List) error { return o.launch(kernels.AddDiffsList(n, from, mine, l[0], l[1])) }, a, t)
+	}, touches...)
 }
 
 // CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...). It panics if the lengths differ.
@@ -168,17 +171,14 @@ func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.
 // ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other. It panics as device.Device says.
 func (d *Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	v := d.vector("ScatterAdd", dst)
-	calls, alive := make([]kernels.Call, len(parts)), make([]any, 0, 2*len(parts))
+	calls, touches := make([]kernels.Call, len(parts)), []touch{writing(&v.hazard)}
 	for i, p := range parts {
 		from, x := d.vector("ScatterAdd", p.V), d.index("ScatterAdd", p.Idx)
 		checkLen("ScatterAdd", "a part", from.n, x.count("ScatterAdd", v.n))
 		calls[i] = kernels.ScatterAdd(v.address(), kernels.Term{A: float32(p.A), V: from.address()}, x.address(), from.n)
-		alive = append(alive, from, x)
+		touches = append(touches, reading(&from.hazard), x.touch())
 	}
-	d.owner.send(func() error {
-		defer keep(v, alive)
-		return d.owner.launch(calls...)
-	})
+	d.owner.send(func() error { return d.owner.launch(calls...) }, touches...)
 }
 
 // Dot returns Σ a[k]·b[k], with the bits of the CPU's. It panics if the lengths differ. After a failure it is not a number.
@@ -195,23 +195,64 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 		return sum
 	}
 	arrived := make(chan struct{})
+	n, p, q := x.n, x.address(), y.address()
 	o.sendThen(func() error {
-		defer keep(x, y)
-		room, err := o.alloc(8 * (1 + kernels.DotParts(x.n)))
+		room, err := o.alloc(8 * (1 + kernels.DotParts(n)))
 		if err != nil {
 			return err
 		}
 		defer o.pool.give(room)
-		calls := kernels.Dot(room.address(), 0, x.address(), y.address(), room.address()+8, x.n, 1)
+		calls := kernels.Dot(room.address(), 0, p, q, room.address()+8, n, 1)
 		if err := o.launch(calls[:]...); err != nil {
 			return err
 		}
 		return o.api.Check(o.api.MemcpyDtoH(host.pointer(), driver.Pointer(room.at), 8, o.stream), "cuMemcpyDtoHAsync", "copying a scalar product from the GPU")
-	}, func() { close(arrived) })
+	}, func() { close(arrived) }, reading(&x.hazard), reading(&y.hazard))
 	<-arrived
 	if o.err() == nil {
 		sum = math.Float64frombits(binary.LittleEndian.Uint64(host.bytes))
 	}
 	o.pinned.give(host)
 	return sum
+}
+
+// combination is a Combine of few terms: equal ones of several agents go in one launch.
+type combination struct {
+	o     *owner
+	dst   kernels.Address
+	n     int
+	terms []kernels.Term
+}
+
+// alike is what combinations of one launch have in common.
+type alike struct {
+	n, terms int
+	a        [kernels.MaxTermsEach]uint32 // bits
+}
+
+func (c combination) key() any {
+	k := alike{n: c.n, terms: len(c.terms)}
+	for i, t := range c.terms {
+		k.a[i] = math.Float32bits(t.A)
+	}
+	return k
+}
+
+func (c combination) sendAll(o *owner, ops []*op) error {
+	if len(ops) == 1 {
+		return o.launch(kernels.Combine(c.dst, c.n, c.terms...))
+	}
+	for len(ops) > 0 {
+		part := ops[:min(len(ops), kernels.MostEach)]
+		ops = ops[len(part):]
+		dst, terms := make([]kernels.Address, len(part)), make([][]kernels.Term, len(part))
+		for i, p := range part {
+			one := p.joint.(combination)
+			dst[i], terms[i] = one.dst, one.terms
+		}
+		if err := o.launch(kernels.CombineEach(dst, c.n, terms)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

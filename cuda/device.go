@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 
 	"fspda/cuda/cublas"
@@ -21,6 +20,8 @@ type Device struct {
 	properties driver.Properties
 	precision  Precision
 	owner      *owner
+	fleets     fleets
+	stores     stores
 	close      sync.Once
 }
 
@@ -145,6 +146,9 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.api.Check(o.api.StreamCreate(&o.stream, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority", "making a stream"); err != nil {
 		return err
 	}
+	if err := o.api.Check(o.api.StreamCreate(&o.copies, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority", "making a stream"); err != nil {
+		return err
+	}
 	if err := o.load(l.cubins); err != nil {
 		return err
 	}
@@ -206,8 +210,10 @@ func (o *owner) shut() error {
 			errs = append(errs, o.api.Check(r, call, "closing the GPU"))
 		}
 	}
-	if o.stream != 0 {
-		note(o.api.StreamSynchronize(o.stream), "cuStreamSynchronize")
+	for _, s := range []driver.Stream{o.copies, o.stream} {
+		if s != 0 {
+			note(o.api.StreamSynchronize(s), "cuStreamSynchronize")
+		}
 	}
 	for e := range o.execs {
 		note(o.api.GraphExecDestroy(e), "cuGraphExecDestroy")
@@ -218,7 +224,7 @@ func (o *owner) shut() error {
 	if o.dnn != nil && !lost {
 		errs = append(errs, o.dnn.Close())
 	}
-	for _, e := range o.events {
+	for _, e := range o.made {
 		note(o.api.EventDestroy(e), "cuEventDestroy")
 	}
 	for _, b := range o.pool.every() {
@@ -230,14 +236,16 @@ func (o *owner) shut() error {
 	for _, m := range o.modules {
 		note(o.api.ModuleUnload(m), "cuModuleUnload")
 	}
-	if o.stream != 0 {
-		note(o.api.StreamDestroy(o.stream), "cuStreamDestroy")
+	for _, s := range []driver.Stream{o.copies, o.stream} {
+		if s != 0 {
+			note(o.api.StreamDestroy(s), "cuStreamDestroy")
+		}
 	}
 	if o.context != 0 {
 		note(o.api.CtxSetCurrent(0), "cuCtxSetCurrent")
 		note(o.api.PrimaryCtxRelease(o.gpu), "cuDevicePrimaryCtxRelease")
 	}
-	o.stream, o.context, o.modules, o.events = 0, 0, nil, nil
+	o.stream, o.copies, o.context, o.modules, o.events, o.made = 0, 0, 0, nil, nil, nil
 	if o.failure.Load() == nil {
 		o.fail(errClosed)
 	}
@@ -245,6 +253,3 @@ func (o *owner) shut() error {
 }
 
 var errClosed = errors.New("cuda: the device is closed")
-
-// keep holds what a task works on until here: its memory must not be given to others before the work is sent.
-func keep(all ...any) { runtime.KeepAlive(all) }

@@ -16,6 +16,8 @@ type Index struct {
 	n     int
 	last  uint32 // the largest
 	block block
+
+	hazard hazard
 }
 
 var _ device.Index = (*Index)(nil)
@@ -56,7 +58,7 @@ func (d *Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 		part := coordinates[at:min(at+most, x.n)]
 		d.upload(x.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) {
 			copy(unsafe.Slice((*uint32)(b.pointer()), len(part)), part)
-		}, x)
+		}, &x.hazard)
 	}
 	return x
 }
@@ -81,6 +83,14 @@ func (d *Device) index(op string, idx device.Index) *Index {
 		panic(fmt.Sprintf("cuda: %s: %T is no index of this device, want *cuda.Index of %s", op, idx, d.name))
 	}
 	return x
+}
+
+// touch is that an op reads the index, of which there may be none.
+func (x *Index) touch() touch {
+	if x == nil {
+		return touch{on: new(hazard)}
+	}
+	return reading(&x.hazard)
 }
 
 // count is the number of coordinates, of a vector of n elements. It panics if one lies beyond it.

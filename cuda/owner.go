@@ -18,19 +18,25 @@ type owner struct {
 	api       *driver.API
 	gpu       driver.Device
 	context   driver.Context
-	stream    driver.Stream
+	stream    driver.Stream // computes
+	copies    driver.Stream // brings batches to the device while the other computes
 	functions map[*kernels.Kernel]driver.Function
 	modules   []driver.Module
 	pool      pool
 	arena     block // what Programs compute in, one after the other
-	blas      *cublas.Handle
-	dnn       *cudnn.Handle // nil where there is none
-	noDNN     error         // why
-	pinned    pinned
-	events    []driver.Event // idle
-	execs     map[driver.GraphExec]bool
-	pending   []pending
-	slots     []unsafe.Pointer
+
+	arenaHazard hazard
+	blas        *cublas.Handle
+	dnn         *cudnn.Handle // nil where there is none
+	noDNN       error         // why
+	pinned      pinned
+	events      []driver.Event // idle
+	made        []driver.Event // all there are
+	execs       map[driver.GraphExec]bool
+	pending     []pending // on the stream
+	arriving    []pending // on the stream of copies
+	window      window
+	slots       []unsafe.Pointer
 
 	tasks  chan func()
 	done   chan struct{} // closed when the goroutine has ended
@@ -41,6 +47,7 @@ type owner struct {
 		blocks []block
 		execs  []driver.GraphExec
 		convs  []cudnn.Conv
+		events []driver.Event
 	}
 	failure atomic.Pointer[error]
 }
@@ -67,25 +74,16 @@ func (o *owner) run(start func() error, started chan<- error) {
 		<-o.tasks // until it is closed
 		return
 	}
-	for {
-		if len(o.pending) == 0 {
-			task, open := <-o.tasks
-			if !open {
-				return
-			}
-			task()
-			continue
-		}
-		o.serve()
-	}
+	o.serve()
 }
 
 // spins is how often the GPU is asked whether it has come to an event before the owner rests in between.
 const spins = 2000
 
-// serve does tasks while the GPU has something to tell.
+// serve does all tasks that are there, sends what they left in the window unless the GPU is busy enough, and looks whether the GPU has come to an
+// event, until there are no more tasks to come.
 func (o *owner) serve() {
-	for i := 0; len(o.pending) > 0; i++ {
+	for i := 0; ; i++ {
 		select {
 		case task, open := <-o.tasks:
 			if !open {
@@ -94,33 +92,56 @@ func (o *owner) serve() {
 			}
 			task()
 			i = 0
+			continue
 		default:
-			if o.poll() {
-				i = 0
-			} else if i > spins {
-				time.Sleep(20 * time.Microsecond)
+		}
+		if o.ready() {
+			o.flush()
+			continue
+		}
+		if !o.busy() {
+			task, open := <-o.tasks
+			if !open {
+				return
 			}
+			task()
+			i = 0
+		} else if o.poll() {
+			i = 0
+		} else if i > spins {
+			time.Sleep(20 * time.Microsecond)
 		}
 	}
 }
 
-// poll asks for the oldest event, and does what waits for it.
+// poll asks for the oldest events, and does what waits for them.
 func (o *owner) poll() bool {
-	p := o.pending[0]
+	return o.pollOne(&o.arriving) || o.pollOne(&o.pending)
+}
+
+func (o *owner) pollOne(all *[]pending) bool {
+	if len(*all) == 0 {
+		return false
+	}
+	p := (*all)[0]
 	r := o.api.EventQuery(p.event)
 	if r == driver.NotReady {
 		return false
 	}
 	o.fail(o.api.Check(r, "cuEventQuery", "waiting for the GPU"))
-	o.pending = o.pending[1:]
+	*all = (*all)[1:]
 	o.events = append(o.events, p.event)
 	p.then()
 	return true
 }
 
-// settle waits for all that the GPU has still to do.
+// busy tells whether the GPU has still to do something that is waited for.
+func (o *owner) busy() bool { return len(o.pending)+len(o.arriving) > 0 }
+
+// settle sends the window, and waits for all that the GPU has still to do.
 func (o *owner) settle() {
-	for i := 0; len(o.pending) > 0; i++ {
+	o.flush()
+	for i := 0; o.busy(); i++ {
 		if o.poll() {
 			i = 0
 		} else if i > spins {
@@ -159,13 +180,9 @@ func (o *owner) fail(err error) {
 	}
 }
 
-// send hands a task to the owner, which skips it after a failure.
-func (o *owner) send(task func() error) {
-	o.submit(func() {
-		if o.err() == nil {
-			o.fail(task())
-		}
-	})
+// send hands an op to the owner, which skips it after a failure.
+func (o *owner) send(task func() error, touches ...touch) {
+	o.submitOp(&op{touches: touches, send: task})
 }
 
 // ask has the owner do a task and waits for it, but not for the GPU. An error of the task is returned and not kept.
@@ -181,35 +198,51 @@ func (o *owner) ask(task func() error) error {
 	return <-answer
 }
 
-// sendThen is send, and has the owner do something once the GPU is done with the task and all that was sent before. That is done after a
-// failure too.
-func (o *owner) sendThen(task func() error, then func()) {
-	o.submit(func() {
-		if o.err() == nil {
-			o.fail(task())
-		}
-		if o.err() != nil || !o.mark(then) {
-			then()
-		}
-	})
+// sendThen is send, and has the owner do something once the GPU is done with it. That is done after a failure too.
+func (o *owner) sendThen(task func() error, then func(), touches ...touch) {
+	o.submitOp(&op{touches: touches, send: task, then: then})
 }
 
 // mark records an event behind the work on the stream. It reports whether that went well; then will then be done once it is reached.
-func (o *owner) mark(then func()) bool {
-	var e driver.Event
-	if n := len(o.events); n > 0 {
-		e, o.events = o.events[n-1], o.events[:n-1]
-	} else if err := o.api.Check(o.api.EventCreate(&e, driver.EventDisableTiming), "cuEventCreate", "making an event"); err != nil {
+func (o *owner) mark(then func()) bool { return o.markOn(o.stream, &o.pending, then) }
+
+func (o *owner) markOn(s driver.Stream, all *[]pending, then func()) bool {
+	e, err := o.event()
+	if err != nil {
 		o.fail(err)
 		return false
 	}
-	if err := o.api.Check(o.api.EventRecord(e, o.stream), "cuEventRecord", "recording an event"); err != nil {
+	if err := o.record(e, s); err != nil {
 		o.events = append(o.events, e)
 		o.fail(err)
 		return false
 	}
-	o.pending = append(o.pending, pending{e, then})
+	*all = append(*all, pending{e, then})
 	return true
+}
+
+// event takes an idle event, or makes one.
+func (o *owner) event() (driver.Event, error) {
+	if n := len(o.events); n > 0 {
+		e := o.events[n-1]
+		o.events = o.events[:n-1]
+		return e, nil
+	}
+	var e driver.Event
+	if err := o.api.Check(o.api.EventCreate(&e, driver.EventDisableTiming), "cuEventCreate", "making an event"); err != nil {
+		return 0, err
+	}
+	o.made = append(o.made, e)
+	return e, nil
+}
+
+func (o *owner) record(e driver.Event, s driver.Stream) error {
+	return o.api.Check(o.api.EventRecord(e, s), "cuEventRecord", "recording an event")
+}
+
+// await has a stream wait for an event.
+func (o *owner) await(s driver.Stream, e driver.Event) error {
+	return o.api.Check(o.api.StreamWaitEvent(s, e, 0), "cuStreamWaitEvent", "having a stream wait")
 }
 
 // launch sends kernels to the GPU, one after the other.

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fmt"
 	"sync"
 	"unsafe"
 
@@ -13,10 +14,13 @@ const chunk = 4 << 20
 // small is the size of the buffers for little things.
 const small = 16 << 10
 
+// middling is the size of the buffers for what agents that compute together say of their batches.
+const middling = 256 << 10
+
 // pinned keeps host memory that the GPU reads and writes by itself.
 type pinned struct {
 	mu   sync.Mutex
-	free [2][]*buffer // small ones, chunks
+	free [3][]*buffer // small ones, middling ones, chunks
 	all  []unsafe.Pointer
 }
 
@@ -27,13 +31,15 @@ type buffer struct {
 }
 
 func classOfBuffer(n int) int {
-	if n <= small {
-		return 0
+	for class, size := range bufferSize {
+		if n <= size {
+			return class
+		}
 	}
-	return 1
+	panic(fmt.Sprintf("cuda: a buffer of %d bytes, want %d at most", n, chunk))
 }
 
-var bufferSize = [2]int{small, chunk}
+var bufferSize = [...]int{small, middling, chunk}
 
 // float32s is the buffer as n numbers.
 func (b *buffer) float32s(n int) []float32 {

@@ -145,7 +145,8 @@ func (o *owner) collect() {
 	for i := range o.garbage.convs {
 		o.fail(o.garbage.convs[i].Close())
 	}
-	o.garbage.convs = o.garbage.convs[:0]
+	o.events = append(o.events, o.garbage.events...)
+	o.garbage.convs, o.garbage.events = o.garbage.convs[:0], o.garbage.events[:0]
 	o.garbage.blocks, o.garbage.execs = o.garbage.blocks[:0], o.garbage.execs[:0]
 }
 
@@ -174,13 +175,11 @@ func (o *owner) discard(b block) {
 // inUse is how many bytes the driver has given.
 func (o *owner) inUse() int { return int(o.pool.told.Load()) }
 
-// discardGraphs is discard for the graphs of a Program.
-func (o *owner) discardGraphs(graphs map[operandsAt]driver.GraphExec) {
+// discardGraphs is discard for graphs.
+func (o *owner) discardGraphs(graphs ...driver.GraphExec) {
 	o.garbage.Lock()
 	defer o.garbage.Unlock()
-	for _, e := range graphs {
-		o.garbage.execs = append(o.garbage.execs, e)
-	}
+	o.garbage.execs = append(o.garbage.execs, graphs...)
 }
 
 // discardConv is discard for a convolution.
@@ -188,4 +187,15 @@ func (o *owner) discardConv(c cudnn.Conv) {
 	o.garbage.Lock()
 	defer o.garbage.Unlock()
 	o.garbage.convs = append(o.garbage.convs, c)
+}
+
+// discardEvents is discard for events, of which 0 is none.
+func (o *owner) discardEvents(events ...driver.Event) {
+	o.garbage.Lock()
+	defer o.garbage.Unlock()
+	for _, e := range events {
+		if e != 0 {
+			o.garbage.events = append(o.garbage.events, e)
+		}
+	}
 }

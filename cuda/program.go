@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"unsafe"
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
@@ -13,23 +12,25 @@ import (
 	"fspda/device/signature"
 )
 
-// Program is Code on a GPU. A run copies the batch to the device, sends all kernels, and waits for the results. The first run sends kernel by kernel;
-// later ones with the same vectors send a graph of them, captured once, in one call. It is not safe for concurrent use.
+// Program is Code on a GPU. A run copies the batch to the device, sends all kernels, and waits for the results, or leaves that for later. The
+// first run sends kernel by kernel; later ones with the same vectors send a graph of them, captured once, in one call. It is not safe for
+// concurrent use.
 //
-// Intermediate values lie in an arena that all Programs of the Device share: the stream runs one after the other.
+// Gradients of small networks go together with those of other agents: see fleet. Else intermediate values lie in an arena that all Programs of the Device share: the stream runs one after the other.
 type Program struct {
 	device *Device
 	code   *device.Code
 	steps  []step
 	own    *ownBlocks
 	layout layout
+	fleet  *fleet // nil: it computes by itself
 
 	batch   batchState
 	warm    bool // it has run once, so that libraries have what they need
 	results resultRange
 }
 
-var _ device.Program = (*Program)(nil)
+var _ device.Starter = (*Program)(nil)
 
 // step sends a kernel call to the GPU.
 type step func(r *running) error
@@ -50,8 +51,8 @@ func (r *running) at(ref device.Ref) kernels.Address {
 	return r.spaces[ref.Space] + 4*kernels.Address(ref.Off)
 }
 
-// operandsAt is what a captured graph depends on: where vectors and arena lie.
-type operandsAt struct{ params, grad, buffers, arena kernels.Address }
+// operandsAt is what a captured graph depends on: where vectors, arena and batch lie.
+type operandsAt struct{ params, grad, buffers, arena, input, labels kernels.Address }
 
 // Load binds code to this device. The error names the call that makes no sense or cannot be run here.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
@@ -73,6 +74,7 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 		return nil, err
 	}
 	p.steps = steps
+	p.fleet = d.fleets.of(d, code)
 	if err := p.prepareBatch(); err != nil {
 		return nil, err
 	}
@@ -90,18 +92,40 @@ func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64)
 
 // RunBuffered is Run for code with buffers.
 func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
+	return p.Start(params, grad, buffers, momentum, b, out)()
+}
+
+// Start is RunBuffered that does not wait: see device.Starter.
+func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) (wait func() error) {
 	v := p.vectors(params, grad, buffers, momentum, out)
+	over, err := p.start(v, float32(momentum), b, out)
+	if err != nil {
+		return func() error { return p.failed(err) }
+	}
+	return func() error {
+		if err := over(); err != nil {
+			return p.failed(err)
+		}
+		return nil
+	}
+}
+
+func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float64) (wait func() error, err error) {
 	if err := p.checkBatch(b); err != nil {
-		return p.failed(err)
+		return nil, err
 	}
 	if err := p.device.Err(); err != nil {
-		return p.failed(err)
+		return nil, err
 	}
-	p.sendBatch(b, float32(momentum))
-	if err := p.execute(v, out); err != nil {
-		return p.failed(err)
+	if p.fleet != nil {
+		return p.join(v, b, out)
 	}
-	return nil
+	s, err := p.takeSlot(b)
+	if err != nil {
+		return nil, err
+	}
+	p.fill(s, b, momentum)
+	return p.execute(v, s, len(b.Scale), out)
 }
 
 func (p *Program) failed(err error) error {
@@ -115,8 +139,8 @@ func (p *Program) failed(err error) error {
 // vectors is what Run is given, checked.
 type vectors struct{ params, grad, buffers *Vector }
 
-func (v vectors) key(arena kernels.Address) operandsAt {
-	k := operandsAt{params: v.params.address(), arena: arena}
+func (v vectors) key(arena, input, labels kernels.Address) operandsAt {
+	k := operandsAt{params: v.params.address(), arena: arena, input: input, labels: labels}
 	if v.grad != nil {
 		k.grad = v.grad.address()
 	}
@@ -149,46 +173,66 @@ func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64,
 	return v
 }
 
-// execute sends the calls and waits for the results.
-func (p *Program) execute(v vectors, out []float64) error {
+// touches is what a run reads and writes.
+func (v vectors) touches() []touch {
+	all := []touch{reading(&v.params.hazard)}
+	if v.grad != nil {
+		all = append(all, writing(&v.grad.hazard))
+	}
+	if v.buffers != nil {
+		all = append(all, writing(&v.buffers.hazard))
+	}
+	return all
+}
+
+// execute sends the calls on the batch of a slot. What it returns waits for the results.
+func (p *Program) execute(v vectors, s *slot, channels int, out []float64) (wait func() error, err error) {
 	o := p.device.owner
 	host, err := o.buffer(max(p.results.bytes(), 4))
 	if err != nil {
-		return err
+		s.busy.Store(false)
+		return nil, err
 	}
-	defer o.pinned.give(host)
-	done := make(chan error, 1)
-	o.submit(func() {
-		if err := o.err(); err != nil {
-			done <- err
-			return
+	var failed error
+	done := make(chan struct{})
+	send := func() error {
+		failed = p.send(o, v, s, channels, host)
+		if driver.IsOutOfMemory(failed) { // then nothing was sent
+			return nil
 		}
-		err := p.send(o, v, host)
-		if !driver.IsOutOfMemory(err) { // then nothing was sent
-			o.fail(err)
-		}
-		if err != nil {
-			done <- err
-		} else if !o.mark(func() { done <- o.err() }) {
-			done <- o.err()
-		}
-	})
-	err = <-done
-	keep(v.params, v.grad, v.buffers, p)
-	if err == nil {
-		p.results.collect(host.bytes, p.code.Results, out)
+		return failed
 	}
-	return err
+	o.sendThen(send, func() {
+		s.busy.Store(false)
+		if failed == nil {
+			failed = o.err()
+		}
+		close(done)
+	}, append(v.touches(), reading(&s.hazard), writing(&o.arenaHazard))...)
+	return func() error {
+		<-done
+		defer o.pinned.give(host)
+		if failed == nil {
+			p.results.collect(host.float32s(p.results.to-p.results.from), p.code.Results, out)
+		}
+		return failed
+	}, nil
 }
 
 // send is the owner's part of a run.
-func (p *Program) send(o *owner, v vectors, host *buffer) error {
+func (p *Program) send(o *owner, v vectors, s *slot, channels int, host *buffer) error {
 	arena, err := o.sharedArena(p.layout.total())
 	if err != nil {
 		return err
 	}
-	key := v.key(arena)
-	if err := p.sendCalls(o, key); err != nil {
+	input, err := p.arrive(s, channels)
+	if err != nil {
+		return err
+	}
+	if err := p.sendCalls(o, v.key(arena, input, s.labels.address())); err != nil {
+		return err
+	}
+	if err := o.record(s.free, o.stream); err != nil {
 		return err
 	}
 	return p.results.fetch(o, arena, host)
@@ -205,11 +249,11 @@ func (p *Program) sendCalls(o *owner, key operandsAt) error {
 		return p.sendSteps(r)
 	}
 	if len(p.own.graphs) >= mostGraphs {
-		if err := p.dropGraphs(o); err != nil {
+		if err := dropGraphs(o, p.own.graphs); err != nil {
 			return err
 		}
 	}
-	exec, err := p.capture(r)
+	exec, err := o.capture(p.code.Name, func() error { return p.sendSteps(r) })
 	if err != nil {
 		return err
 	}
@@ -219,16 +263,17 @@ func (p *Program) sendCalls(o *owner, key operandsAt) error {
 }
 
 // mostGraphs is how many graphs a Program keeps: agents take turns with it, each with vectors of its own.
-const mostGraphs = 128
+const mostGraphs = 256
 
 func (p *Program) running(o *owner, key operandsAt) *running {
 	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(), compute: p.device.compute()}
+	r.words.momentum = key.labels + 4*kernels.Address(p.code.Batch)
 	r.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
 		device.Grads:    key.grad,
 		device.Arena:    key.arena,
-		device.Input:    p.own.input.address(),
-		device.Labels:   p.own.labels.address(),
+		device.Input:    key.input,
+		device.Labels:   key.labels,
 		device.Buffers:  key.buffers,
 		device.Momentum: r.words.momentum,
 	}
@@ -244,27 +289,26 @@ func (p *Program) sendSteps(r *running) error {
 	return nil
 }
 
-// capture makes a graph of the steps.
-func (p *Program) capture(r *running) (exec driver.GraphExec, err error) {
-	o := r.o
-	if err := o.api.Check(o.api.StreamBeginCapture(o.stream, driver.CaptureThreadLocal), "cuStreamBeginCapture", "capturing %s", p.code.Name); err != nil {
+// capture makes a graph of what send sends.
+func (o *owner) capture(name string, send func() error) (exec driver.GraphExec, err error) {
+	if err := o.api.Check(o.api.StreamBeginCapture(o.stream, driver.CaptureThreadLocal), "cuStreamBeginCapture", "capturing %s", name); err != nil {
 		return 0, err
 	}
-	sent := p.sendSteps(r)
+	sent := send()
 	var g driver.Graph
-	if err := errors.Join(sent, o.api.Check(o.api.StreamEndCapture(o.stream, &g), "cuStreamEndCapture", "capturing %s", p.code.Name)); err != nil {
+	if err := errors.Join(sent, o.api.Check(o.api.StreamEndCapture(o.stream, &g), "cuStreamEndCapture", "capturing %s", name)); err != nil {
 		return 0, err
 	}
-	err = o.api.Check(o.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", p.code.Name)
-	return exec, errors.Join(err, o.api.Check(o.api.GraphDestroy(g), "cuGraphDestroy", "giving back the graph of %s", p.code.Name))
+	err = o.api.Check(o.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", name)
+	return exec, errors.Join(err, o.api.Check(o.api.GraphDestroy(g), "cuGraphDestroy", "giving back the graph of %s", name))
 }
 
 // dropGraphs gives back all graphs. The GPU may still be at one.
-func (p *Program) dropGraphs(o *owner) error {
+func dropGraphs[K comparable](o *owner, graphs map[K]driver.GraphExec) error {
 	err := o.api.Check(o.api.StreamSynchronize(o.stream), "cuStreamSynchronize", "waiting before graphs are given back")
-	for k, exec := range p.own.graphs {
+	for k, exec := range graphs {
 		err = errors.Join(err, o.api.Check(o.api.GraphExecDestroy(exec), "cuGraphExecDestroy", "giving back a graph"))
-		delete(p.own.graphs, k)
+		delete(graphs, k)
 		delete(o.execs, exec)
 	}
 	return err
@@ -295,8 +339,7 @@ func (r resultRange) fetch(o *owner, arena kernels.Address, host *buffer) error 
 	return o.api.Check(o.api.MemcpyDtoH(host.pointer(), from, uintptr(r.bytes()), o.stream), "cuMemcpyDtoHAsync", "copying results from the GPU")
 }
 
-func (r resultRange) collect(b []byte, results []device.Result, out []float64) {
-	numbers := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), r.to-r.from)
+func (r resultRange) collect(numbers []float32, results []device.Result, out []float64) {
 	for i, x := range results {
 		out[i] = float64(numbers[x.Ref.Off-r.from])
 	}

@@ -12,9 +12,10 @@ import (
 
 // Vector is a vector in the memory of a GPU. Its memory is given back some time after it is no longer reachable.
 type Vector struct {
-	d     *Device
-	n     int
-	block block // none where n is 0
+	d      *Device
+	n      int
+	block  block // none where n is 0
+	hazard hazard
 }
 
 var _ device.Vector = (*Vector)(nil)
@@ -38,10 +39,10 @@ func (d *Device) NewVector(n int) device.Vector {
 		o.fail(fmt.Errorf("making a vector of %d numbers: %w", n, err))
 		return v
 	}
+	at, bytes := v.block.at, v.bytes()
 	o.send(func() error {
-		defer keep(v)
-		return o.api.Check(o.api.MemsetD8(v.block.at, 0, v.bytes(), o.stream), "cuMemsetD8Async", "clearing a vector")
-	})
+		return o.api.Check(o.api.MemsetD8(at, 0, bytes, o.stream), "cuMemsetD8Async", "clearing a vector")
+	}, writing(&v.hazard))
 	runtime.AddCleanup(v, o.discard, v.block)
 	return v
 }
@@ -53,12 +54,12 @@ func (d *Device) Write(dst device.Vector, src []float32) {
 	const most = chunk / 4
 	for at := 0; at < len(src); at += most {
 		part := src[at:min(at+most, len(src))]
-		d.upload(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) }, v)
+		d.upload(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) }, &v.hazard)
 	}
 }
 
-// upload copies up to a chunk of bytes to the device: what fill writes to the buffer. keep is what the memory belongs to.
-func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), keep any) {
+// upload copies up to a chunk of bytes to the device: what fill writes to the buffer. on lies in what the memory belongs to.
+func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *hazard) {
 	o := d.owner
 	if bytes == 0 || o.err() != nil {
 		return
@@ -70,10 +71,8 @@ func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), keep a
 	}
 	fill(b)
 	o.sendThen(func() error {
-		err := o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", bytes)
-		runtime.KeepAlive(keep)
-		return err
-	}, func() { o.pinned.give(b) })
+		return o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", bytes)
+	}, func() { o.pinned.give(b) }, writing(on))
 }
 
 // Read copies src to dst, once all that was sent before is done. It panics if the lengths differ. After a failure dst is not a number.
@@ -84,7 +83,7 @@ func (d *Device) Read(dst []float32, src device.Vector) {
 	var before func()
 	for at := 0; at < len(dst); at += most {
 		part := dst[at:min(at+most, len(dst))]
-		wait := d.download(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(part, b.float32s(len(part))) }, v)
+		wait := d.download(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(part, b.float32s(len(part))) }, &v.hazard)
 		if before != nil {
 			before()
 		}
@@ -101,7 +100,7 @@ func (d *Device) Read(dst []float32, src device.Vector) {
 }
 
 // download begins to copy up to a chunk of bytes from the device. The result waits for them and hands them to take.
-func (d *Device) download(from driver.Pointer, bytes int, take func(*buffer), keep any) (wait func()) {
+func (d *Device) download(from driver.Pointer, bytes int, take func(*buffer), on *hazard) (wait func()) {
 	o := d.owner
 	if o.err() != nil {
 		return func() {}
@@ -113,10 +112,8 @@ func (d *Device) download(from driver.Pointer, bytes int, take func(*buffer), ke
 	}
 	arrived := make(chan struct{})
 	o.sendThen(func() error {
-		err := o.api.Check(o.api.MemcpyDtoH(b.pointer(), from, uintptr(bytes), o.stream), "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", bytes)
-		runtime.KeepAlive(keep)
-		return err
-	}, func() { close(arrived) })
+		return o.api.Check(o.api.MemcpyDtoH(b.pointer(), from, uintptr(bytes), o.stream), "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", bytes)
+	}, func() { close(arrived) }, reading(on))
 	return func() {
 		<-arrived
 		take(b)

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"fspda/device"
 )
 
 // Set is a labelled set of images: examples to train on, others to test on, in memory or decoded when they are wanted. It does not
@@ -38,6 +40,7 @@ type Split struct {
 	norm     *normalizer
 	varied   Augment   // how training varies the examples
 	pictures *pictures // nil in memory
+	store    *device.Store
 }
 
 // Examples are the images and labels that [New] makes a [Split] of.
@@ -80,7 +83,7 @@ func NewChannels(name string, shape []int, classes int, mean, std []float32, tra
 		if err := half.from.check(features, classes); err != nil {
 			return nil, fmt.Errorf("data: set %s: %s examples: %w", name, half.name, err)
 		}
-		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, shape: volume(shape), norm: norm, varied: None}
+		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, shape: volume(shape), norm: norm, varied: None, store: new(device.Store)}
 	}
 	s.print = sync.OnceValue(s.hash)
 	return s, nil

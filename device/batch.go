@@ -13,7 +13,14 @@ type Batch struct {
 	// an example (NHWC): byte b of channel c is b·Scale[c] + Shift[c] in float32, the product rounded first.
 	Scale, Shift []float32
 	Y            []int32 // N class indices
+
+	// Store, where it is not nil, is the identity of Bytes: with the same Store they are the same, so that a device may keep a copy of them for as
+	// long as there is the Store.
+	Store *Store
 }
+
+// Store stands for bytes that never change. It is made by whoever has them, once.
+type Store struct{ _ [2]uint64 } // not so small that it shares memory with others: it has to be collected by itself
 
 // N is the number of examples.
 func (b Batch) N() int { return len(b.Y) }

@@ -68,6 +68,15 @@ type Device interface {
 	Footprint(code *Code) int
 }
 
+// Host is a Device whose vectors lie in the memory of the process: what arrives from elsewhere may become a vector without a copy.
+type Host interface {
+	Device
+	// Floats returns the numbers of v where they are.
+	Floats(v Vector) []float32
+	// Wrap returns a vector of these numbers where they are.
+	Wrap(numbers []float32) Vector
+}
+
 // Program is Code bound to one Device: it computes one network at one batch size. It is not safe for concurrent use.
 type Program interface {
 	// Code is what was loaded.
@@ -78,4 +87,13 @@ type Program interface {
 	// RunBuffered is Run for code with buffers, which calls read or, by momentum (from 0 to 1), move. Those of its calls that write to
 	// buffers have done so when it returns; after an error the buffers hold anything. Code without buffers takes nil.
 	RunBuffered(params, grad, buffers Vector, momentum float64, b Batch, out []float64) error
+}
+
+// Starter is a Program whose runs need not be waited for.
+type Starter interface {
+	Program
+	// Start is RunBuffered which returns once it has taken over the batch: the caller may write to it again, start more runs, and go on with
+	// vectors as if the run were over, since what is sent to a device is done in order. wait waits until out has the results, and returns the
+	// error; it is to be called once. After an error, which may have come in an earlier run, all that was computed since is of no use.
+	Start(params, grad, buffers Vector, momentum float64, b Batch, out []float64) (wait func() error)
 }

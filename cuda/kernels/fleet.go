@@ -12,6 +12,7 @@ var _ = define("fleet.cu",
 	"square_blocks part:p "+fmt.Sprintf(operand3, "x")+"n:l",
 	"add_scaled "+fmt.Sprintf(operand3, "y")+fmt.Sprintf(operand3, "a")+fmt.Sprintf(operand3, "b")+"c:f n:l",
 	"update_each x_list:p lambda_list:p g_list:p u_list:p alpha:f eta:f mu:f n:l",
+	"collect out:p arena:p apart:l length:i agents:i",
 )
 
 // Fleet is several agents of one GPU that compute the gradient of one small network together: each kernel call of the code is one launch for all of
@@ -188,4 +189,9 @@ func (f Fleet) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int)
 	l := over(n)
 	l.Grid[2] = uint32(f.Agents)
 	return call("update_each", l, f.Params, lambdas, f.Grads, balls, alpha, eta, mu, n)
+}
+
+// Collect copies length numbers of each of several arenas, apart numbers from each other, behind one another.
+func Collect(out, arenas Address, apart, length, agents int) Call {
+	return call("collect", over(agents*length), out, arenas, apart, length, agents)
 }

@@ -243,3 +243,33 @@ func TestFused(t *testing.T) {
 		sameBits(t, "lambda of an end", got[2*e+1], fromCPU(d, cl))
 	}
 }
+
+// Vectors that are combined in one launch get what each gets by itself; one of them is among its own terms.
+func TestCombineEach(t *testing.T) {
+	h := onHost(t)
+	for _, n := range []int{1, 3, 1000, 1029} {
+		for k := 1; k <= kernels.MaxTermsEach; k++ {
+			for _, each := range []int{1, 2, kernels.MostEach} {
+				var dst []kernels.Address
+				var terms [][]kernels.Term
+				var want, got [][]float32
+				for i := range each {
+					v, p := copied(h, numbers(uint64(i), n+1))
+					w, q := copied(h, v)
+					one, other := make([]kernels.Term, k), make([]kernels.Term, k)
+					for j := range one {
+						one[j] = kernels.Term{A: float32(j)*0.3 - 1, V: at(h, numbers(uint64(100+7*i+j), n))}
+						other[j] = one[j]
+					}
+					one[0].V, other[0].V = p, q
+					dst, terms, got, want = append(dst, p), append(terms, one), append(got, v), append(want, w)
+					h.run(kernels.Combine(q, n, other...))
+				}
+				h.run(kernels.CombineEach(dst, n, terms))
+				for i := range want {
+					sameBits(t, fmt.Sprintf("vector %d of %d, %d terms", i, each, k), got[i], want[i])
+				}
+			}
+		}
+	}
+}

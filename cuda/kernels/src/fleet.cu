@@ -38,3 +38,9 @@ KERNEL(256) update_each(float *const *x_list, const float *const *lambda_list, c
   }
   x[i] = (x[i] + (-alpha) * direction) + (-eta) * lambda_list[blockIdx.z][i];
 }
+
+// collect: out[z·length + i] = arena[z·apart + i].
+KERNEL(256) collect(float *out, const float *arena, i64 apart, int length, int agents) {
+  const i64 i = thread_index();
+  if (i < (i64)agents * length) out[i] = arena[i / length * apart + i % length];
+}

@@ -83,6 +83,36 @@ KERNEL(256) combine6(float *dst, i64 n, const float *v0, float a0, const float *
   combine<6>(dst, n, v, a);
 }
 
+#define EACH(T, p) \
+  T p##0, T p##1, T p##2, T p##3, T p##4, T p##5, T p##6, T p##7, T p##8, T p##9, T p##10, T p##11, T p##12, T p##13, T p##14, T p##15
+#define PICK1(p, i) case i: return p##i;
+#define PICK(p) \
+  [&]() { \
+    switch (blockIdx.z) { \
+      PICK1(p, 1) PICK1(p, 2) PICK1(p, 3) PICK1(p, 4) PICK1(p, 5) PICK1(p, 6) PICK1(p, 7) PICK1(p, 8) PICK1(p, 9) PICK1(p, 10) PICK1(p, 11) \
+      PICK1(p, 12) PICK1(p, 13) PICK1(p, 14) PICK1(p, 15) \
+    } \
+    return p##0; \
+  }()
+
+// combine_each is combine1 to combine3 for up to 16 vectors, of which blockIdx.z is one.
+KERNEL(256) combine_each(i64 n, int terms, float a0, float a1, float a2, EACH(float *, dst), EACH(const float *, x), EACH(const float *, y), EACH(const float *, z)) {
+  const float *v[3] = {PICK(x), PICK(y), PICK(z)};
+  float *dst = PICK(dst);
+  if (terms == 1) {
+    const float *w[1] = {v[0]};
+    const float a[1] = {a0};
+    combine<1>(dst, n, w, a);
+  } else if (terms == 2) {
+    const float *w[2] = {v[0], v[1]};
+    const float a[2] = {a0, a1};
+    combine<2>(dst, n, w, a);
+  } else {
+    const float a[3] = {a0, a1, a2};
+    combine<3>(dst, n, v, a);
+  }
+}
+
 // combine_list is the same with any number of terms, at least one, listed in device memory.
 KERNEL(256) combine_list(float *dst, i64 n, const float *const *v, const float *a, int terms) {
   i64 i = thread_index();

@@ -1,0 +1,377 @@
+package cuda
+
+import (
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"unsafe"
+	"weak"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// mostTogether is how many agents compute in one launch.
+const mostTogether = 16
+
+// A gradient goes together with those of other agents where it has at most so many numbers in its arena and operations: larger ones fill a GPU by
+// themselves. This is a matter of the code alone, since the kernels of a fleet have other bits than NVIDIA's libraries.
+const (
+	fleetArena = 2 << 20
+	fleetFLOPs = 1e9
+)
+
+// fleets are those of a device, by their code.
+type fleets struct {
+	mu  sync.Mutex
+	all map[*device.Code]weak.Pointer[fleet]
+}
+
+// fleet computes the gradients of a small network for all agents that ask for one at the same time, in as many launches as one of them would
+// need: whoever comes while the GPU is busy goes with the next. Bits do not depend on the company.
+type fleet struct {
+	d       *Device
+	code    *device.Code
+	results resultRange
+	apart   int // numbers from one arena to the next
+	shape   roomShape
+	own     *fleetMemory
+	coded   bool // it takes examples as bytes
+}
+
+// fleetMemory is what of the device belongs to a fleet. It is the owner's.
+type fleetMemory struct {
+	o                             *owner
+	room, arena, results, scratch block
+	graphs                        map[formation]driver.GraphExec
+	berths                        []*berth // of which nobody waits for
+}
+
+// berth is pinned memory of a launch: what it is told and what it finds. They are used again when the GPU is done.
+type berth struct {
+	room, results *buffer
+	left          int // agents whose results are still to be taken
+}
+
+// formation is what a captured launch depends on.
+type formation struct {
+	berth        *berth
+	agents       int
+	store        kernels.Address // 0: agents have examples as numbers
+	scale, shift uint32          // bits
+}
+
+// of returns the fleet of a code, or nil where agents do not run it together.
+func (f *fleets) of(d *Device, code *device.Code) *fleet {
+	if !d.sails(code) {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if there := f.all[code].Value(); there != nil {
+		return there
+	}
+	for c, old := range f.all {
+		if old.Value() == nil {
+			delete(f.all, c)
+		}
+	}
+	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch}, coded: lowers(code, &kernels.Coded{}),
+		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}}}
+	runtime.AddCleanup(made, (*fleetMemory).drop, made.own)
+	if f.all == nil {
+		f.all = map[*device.Code]weak.Pointer[fleet]{}
+	}
+	f.all[code] = weak.Make(made)
+	return made
+}
+
+// sails tells whether agents compute code together.
+func (d *Device) sails(code *device.Code) bool {
+	if !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
+		return false
+	}
+	if d.precision != FP32 && d.precision != TF32 || (roomShape{code.Batch}).bytes() > chunk {
+		return false
+	}
+	return lowers(code, nil)
+}
+
+// lowers tells whether a fleet has kernels for code, with examples as numbers or as bytes.
+func lowers(code *device.Code, bytes *kernels.Coded) bool {
+	const some = 256 // in place of addresses
+	_, err := kernels.Fleet{Agents: 1, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Bytes: bytes, Labels: some, Scratch: some, Bad: some}.Lower(code)
+	return err == nil
+}
+
+// drop gives the memory back. It is for the collector.
+func (m *fleetMemory) drop() {
+	m.o.discardGraphs(slices.Collect(maps.Values(m.graphs))...)
+	for _, b := range []block{m.room, m.arena, m.results, m.scratch} {
+		if b.size > 0 {
+			m.o.discard(b)
+		}
+	}
+	for _, b := range m.berths {
+		m.o.pinned.give(b.room)
+		m.o.pinned.give(b.results)
+	}
+}
+
+// roomShape says where things lie in the room that goes to the GPU before a launch: four lists of addresses, the rows and labels of all batches,
+// and a counter of bad labels.
+type roomShape struct{ batch int }
+
+func (s roomShape) params() int  { return 0 }
+func (s roomShape) grads() int   { return 8 * mostTogether }
+func (s roomShape) inputs() int  { return 16 * mostTogether }
+func (s roomShape) arenas() int  { return 24 * mostTogether }
+func (s roomShape) rows() int    { return 32 * mostTogether }
+func (s roomShape) labels() int  { return s.rows() + 4*mostTogether*s.batch }
+func (s roomShape) counter() int { return s.labels() + 4*mostTogether*s.batch }
+func (s roomShape) bytes() int   { return s.counter() + 4 }
+
+// passage is an agent's part of a launch.
+type passage struct {
+	f            *fleet
+	params, grad kernels.Address
+	store        *store // nil: the batch is in a slot
+	scale, shift float32
+	rows         []int32
+	labels       []float32
+
+	program  *Program // whose slot it is
+	slot     *slot
+	channels int
+	input    kernels.Address
+
+	berth *berth // of the launch that it went with
+	place int    // in it
+	err   error
+}
+
+// sameFleet is what passages of one launch have in common.
+type sameFleet struct {
+	f            *fleet
+	store        *store
+	scale, shift uint32
+}
+
+func (p *passage) key() any {
+	return sameFleet{p.f, p.store, math.Float32bits(p.scale), math.Float32bits(p.shift)}
+}
+
+// join is a run in company.
+func (p *Program) join(v vectors, b device.Batch, out []float64) (wait func() error, err error) {
+	o := p.device.owner
+	r := &passage{f: p.fleet, params: v.params.address(), grad: v.grad.address(), labels: make([]float32, len(b.Y))}
+	for i, y := range b.Y {
+		r.labels[i] = float32(y)
+	}
+	touches := v.touches()
+	if len(b.Scale) == 1 && p.fleet.coded {
+		r.store = p.device.storeOf(b)
+	}
+	if r.store != nil {
+		r.scale, r.shift, r.rows = b.Scale[0], b.Shift[0], append([]int32{}, b.Rows...)
+		touches = append(touches, reading(&r.store.hazard))
+	} else {
+		if r.slot, err = p.takeSlot(b); err != nil {
+			return nil, err
+		}
+		r.program, r.channels = p, len(b.Scale)
+		p.fill(r.slot, b, 0)
+		touches = append(touches, reading(&r.slot.hazard))
+		if r.channels > 0 {
+			touches = append(touches, writing(&p.own.hazard))
+		}
+	}
+	done := make(chan struct{})
+	found := make([]float32, p.results.to-p.results.from)
+	o.submitOp(&op{touches: touches, joint: r, then: func() { r.over(o, found); close(done) }})
+	return func() error {
+		<-done
+		if r.err == nil {
+			p.results.collect(found, p.code.Results, out)
+		}
+		return r.err
+	}, nil
+}
+
+// over takes the results. It is the owner's.
+func (r *passage) over(o *owner, found []float32) {
+	if r.slot != nil {
+		r.slot.busy.Store(false)
+	}
+	if b := r.berth; b != nil {
+		if len(found) > 0 {
+			copy(found, b.results.float32s(len(found) * mostTogether)[r.place*len(found):])
+		}
+		if b.left--; b.left == 0 {
+			r.f.own.berths = append(r.f.own.berths, b)
+		}
+	}
+	if r.err == nil {
+		r.err = o.err()
+	}
+}
+
+// sendAll sends passages, in as few launches as there are.
+func (r *passage) sendAll(o *owner, ops []*op) error {
+	for len(ops) > 0 {
+		part := ops[:min(len(ops), mostTogether)]
+		ops = ops[len(part):]
+		crew := make([]*passage, len(part))
+		for i, p := range part {
+			crew[i] = p.joint.(*passage)
+		}
+		err := r.f.sail(o, crew)
+		if driver.IsOutOfMemory(err) { // then nothing was sent
+			for _, p := range crew {
+				p.err = err
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sail sends one launch.
+func (f *fleet) sail(o *owner, crew []*passage) error {
+	if err := f.makeRoom(o); err != nil {
+		return err
+	}
+	b, err := f.takeBerth(o)
+	if err != nil {
+		return err
+	}
+	for _, p := range crew {
+		if p.slot != nil {
+			if p.input, err = p.program.arrive(p.slot, p.channels); err != nil {
+				return err
+			}
+		}
+	}
+	f.describe(b, crew)
+	if err := f.launch(o, f.formation(b, crew)); err != nil {
+		return err
+	}
+	b.left = len(crew)
+	for i, p := range crew {
+		p.berth, p.place = b, i
+		if p.slot != nil {
+			if err := o.record(p.slot.free, o.stream); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *fleet) formation(b *berth, crew []*passage) formation {
+	k := formation{berth: b, agents: len(crew)}
+	if p := crew[0]; p.store != nil {
+		k.store, k.scale, k.shift = p.store.block.address(), math.Float32bits(p.scale), math.Float32bits(p.shift)
+	}
+	return k
+}
+
+// makeRoom takes the memory of a fleet when it first sails.
+func (f *fleet) makeRoom(o *owner) (err error) {
+	m := f.own
+	for _, w := range []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart}, {&m.results, mostTogether * f.results.bytes()},
+		{&m.scratch, 8 * kernels.FleetScratch(f.code, mostTogether)}} {
+		if w.lacks() {
+			if *w.block, err = o.alloc(max(w.bytes, 4)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *fleet) takeBerth(o *owner) (*berth, error) {
+	if n := len(f.own.berths); n > 0 {
+		b := f.own.berths[n-1]
+		f.own.berths = f.own.berths[:n-1]
+		return b, nil
+	}
+	room, err := o.newBuffer(classOfBuffer(f.shape.bytes()))
+	if err != nil {
+		return nil, err
+	}
+	results, err := o.newBuffer(classOfBuffer(max(4, mostTogether*f.results.bytes())))
+	if err != nil {
+		o.pinned.give(room)
+		return nil, err
+	}
+	return &berth{room: room, results: results}, nil
+}
+
+// describe writes to pinned memory what the kernels look up.
+func (f *fleet) describe(b *berth, crew []*passage) {
+	s := f.shape
+	list := func(at int) []kernels.Address {
+		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&b.room.bytes[at])), mostTogether)
+	}
+	params, grads, inputs, arenas := list(s.params()), list(s.grads()), list(s.inputs()), list(s.arenas())
+	rows := unsafe.Slice((*int32)(unsafe.Pointer(&b.room.bytes[s.rows()])), mostTogether*s.batch)
+	labels := unsafe.Slice((*float32)(unsafe.Pointer(&b.room.bytes[s.labels()])), mostTogether*s.batch)
+	for i, p := range crew {
+		params[i], grads[i], inputs[i] = p.params, p.grad, p.input
+		arenas[i] = f.own.arena.address() + kernels.Address(4*f.apart*i)
+		copy(rows[i*s.batch:], p.rows)
+		copy(labels[i*s.batch:], p.labels)
+	}
+	*(*uint32)(unsafe.Pointer(&b.room.bytes[s.counter()])) = kernels.NoBadRow
+}
+
+// launch sends the graph of a formation, or makes it.
+func (f *fleet) launch(o *owner, k formation) error {
+	exec, ok := f.own.graphs[k]
+	if !ok {
+		if len(f.own.graphs) >= mostGraphs {
+			if err := dropGraphs(o, f.own.graphs); err != nil {
+				return err
+			}
+		}
+		var err error
+		if exec, err = o.capture(f.code.Name, func() error { return f.send(o, k) }); err != nil {
+			return err
+		}
+		f.own.graphs[k] = exec
+		o.execs[exec] = true
+	}
+	return o.api.Check(o.api.GraphLaunch(exec, o.stream), "cuGraphLaunch", "launching the graph of %s for %d agents", f.code.Name, k.agents)
+}
+
+// send sends all that a launch is: what the kernels look up, the kernels, and the results.
+func (f *fleet) send(o *owner, k formation) error {
+	m, s := f.own, f.shape
+	if err := o.api.Check(o.api.MemcpyHtoD(m.room.at, k.berth.room.pointer(), uintptr(s.bytes()), o.stream), "cuMemcpyHtoDAsync", "telling the GPU of %d batches", k.agents); err != nil {
+		return err
+	}
+	at := func(offset int) kernels.Address { return m.room.address() + kernels.Address(offset) }
+	fleet := kernels.Fleet{Agents: k.agents, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(), Arenas: at(s.arenas()), Apart: f.apart,
+		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(s.counter()), TF32: f.d.precision == TF32}
+	if k.store != 0 {
+		fleet.Bytes = &kernels.Coded{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale), Shift: math.Float32frombits(k.shift)}
+	} else {
+		fleet.Inputs = at(s.inputs())
+	}
+	calls, err := fleet.Lower(f.code)
+	if err != nil {
+		return err
+	}
+	if err := o.launch(calls...); err != nil || f.results.bytes() == 0 {
+		return err
+	}
+	if err := o.launch(kernels.Collect(m.results.address(), m.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4, k.agents)); err != nil {
+		return err
+	}
+	return o.api.Check(o.api.MemcpyDtoH(k.berth.results.pointer(), m.results.at, uintptr(k.agents*f.results.bytes()), o.stream), "cuMemcpyDtoHAsync", "copying results of %d agents from the GPU", k.agents)
+}

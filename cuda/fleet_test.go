@@ -1,0 +1,176 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/cuda/driver/drivertest"
+	"fspda/device"
+	"fspda/internal/rng"
+	"fspda/model"
+)
+
+// sailor is an agent that takes steps x ← x - 0.1·g - 0.01·y, y ← y + g by itself, as a run's agents do between two exchanges.
+type sailor struct {
+	d       device.Device
+	p       device.Program
+	x, y, g device.Vector
+	losses  []float64
+}
+
+func newSailor(t *testing.T, d device.Device, net *model.Network, code *device.Code, seed uint64) *sailor {
+	t.Helper()
+	p, err := d.Load(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &sailor{d: d, p: p, x: d.NewVector(net.Dim()), y: d.NewVector(net.Dim()), g: d.NewVector(net.Dim())}
+	d.Write(a.x, net.Init(seed))
+	return a
+}
+
+// step begins an iteration. What it returns waits for the loss.
+func (a *sailor) step(b device.Batch) (wait func() error) {
+	at, out := len(a.losses), make([]float64, 1)
+	a.losses = append(a.losses, 0)
+	var over func() error
+	if s, ok := a.p.(device.Starter); ok {
+		over = s.Start(a.x, a.g, nil, 0, b, out)
+	} else {
+		err := a.p.Run(a.x, a.g, b, out)
+		over = func() error { return err }
+	}
+	a.d.Combine(a.x, device.Term{A: 1, V: a.x}, device.Term{A: -0.1, V: a.g}, device.Term{A: -0.01, V: a.y})
+	a.d.Combine(a.y, device.Term{A: 1, V: a.y}, device.Term{A: 1, V: a.g})
+	return func() error {
+		err := over()
+		a.losses[at] = out[0]
+		return err
+	}
+}
+
+// sailing is a small network and a data set.
+type sailing struct {
+	net  *model.Network
+	code *device.Code
+	set  device.Batch // all of it
+}
+
+func newSailing(t *testing.T, stored bool) sailing {
+	t.Helper()
+	net, err := model.MLP(model.MLPOptions{Inputs: 21, Classes: 5, Hidden: []int{9}, WeightDecay: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := net.Plan(6, model.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sailing{net: net, code: plan.Code(), set: device.Batch{Bytes: make([]uint8, 40*21), Scale: []float32{0.01}, Shift: []float32{-0.7}}}
+	if stored {
+		s.set.Store = new(device.Store)
+	}
+	draw := rng.New(1, "sailing")
+	for i := range s.set.Bytes {
+		s.set.Bytes[i] = uint8(draw.IntN(256))
+	}
+	return s
+}
+
+// batch is that of an agent in an iteration, in memory that it is lent.
+func (s sailing) batch(b *device.Batch, agent, t int, numbers bool) {
+	draw := rng.New(2, "batch", uint64(agent), uint64(t))
+	rows, y := b.Rows[:0], b.Y[:0]
+	for range s.code.Batch {
+		rows, y = append(rows, int32(draw.IntN(40))), append(y, int32(draw.IntN(5)))
+	}
+	*b = s.set
+	b.Rows, b.Y = rows, y
+	if numbers {
+		*b = device.Batch{X: b.Numbers(nil, 21), Y: y}
+	}
+}
+
+// Agents that share a GPU get, to the last bit, what each gets on the CPU, whoever else is under way and however far they run ahead of their
+// losses; and they share launches.
+func TestFleet(t *testing.T) {
+	const agents, steps, ahead = 5, 12, 3
+	for _, c := range []struct{ stored, numbers bool }{{true, false}, {false, false}, {false, true}} {
+		t.Run(fmt.Sprintf("stored=%t,numbers=%t", c.stored, c.numbers), func(t *testing.T) {
+			s := newSailing(t, c.stored)
+			sail := func(d device.Device) (models [agents][]float32, losses [agents][]float64) {
+				var wg sync.WaitGroup
+				for i := range agents {
+					a := newSailor(t, d, s.net, s.code, uint64(i))
+					wg.Go(func() {
+						var b device.Batch
+						var waits []func() error
+						for k := range steps {
+							s.batch(&b, i, k, c.numbers)
+							waits = append(waits, a.step(b))
+							clear(b.Rows) // the batch was taken over
+							clear(b.Y)
+							if len(waits) > ahead {
+								if err := waits[0](); err != nil {
+									t.Error(err)
+								}
+								waits = waits[1:]
+							}
+						}
+						for _, wait := range waits {
+							if err := wait(); err != nil {
+								t.Error(err)
+							}
+						}
+						models[i], losses[i] = make([]float32, s.net.Dim()), a.losses
+						d.Read(models[i], a.x)
+					})
+				}
+				wg.Wait()
+				return models, losses
+			}
+			want, wantLosses := sail(cpu.New())
+			d, m := imaginary(t, drivertest.Options{}, false)
+			got, losses := sail(d)
+			for i := range agents {
+				if !slices.Equal(got[i], want[i]) || !slices.Equal(losses[i], wantLosses[i]) {
+					t.Errorf("agent %d: the model or its losses %v differ from the CPU's %v", i, losses[i], wantLosses[i])
+				}
+			}
+			if n := m.Count("GraphLaunch"); n >= agents*steps || n < steps {
+				t.Errorf("%d launches for %d gradients of %d agents, want fewer", n, agents*steps, agents)
+			}
+		})
+	}
+}
+
+// A set that nobody has any more leaves the GPU.
+func TestStoreIsDropped(t *testing.T) {
+	d, _ := imaginary(t, drivertest.Options{}, false)
+	s := newSailing(t, true)
+	a := newSailor(t, d, s.net, s.code, 1)
+	var b device.Batch
+	s.batch(&b, 0, 0, false)
+	if err := a.step(b)(); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.storesHeld(); n != 1 {
+		t.Errorf("%d sets are on the GPU, want 1", n)
+	}
+	b, s.set = device.Batch{}, device.Batch{}
+	for range 20 {
+		if settle(); d.storesHeld() == 0 {
+			return
+		}
+	}
+	t.Error("the set is still on the GPU")
+}
+
+func (d *Device) storesHeld() int {
+	d.stores.mu.Lock()
+	defer d.stores.mu.Unlock()
+	return len(d.stores.all)
+}

@@ -1,0 +1,186 @@
+package cuda
+
+import "fspda/cuda/driver"
+
+// op is a piece of work for the GPU. Work waits in a window until the owner has nothing else to do and the GPU is not far behind; then it is sent
+// in waves. What touches nothing that earlier work of the window touches belongs to the first wave, what waits for that to the
+// second, and so on. Within a wave the order does not matter, so that equal operations of several agents go to the GPU in one launch:
+// see joint. Bits depend neither on waves nor on company.
+type op struct {
+	touches []touch
+	send    func() error // hands it to the GPU; nil where joint does
+	joint   joint        // nil: it goes alone
+	then    func()       // once the GPU is done with it, and after a failure too; nil: nobody waits
+	copies  bool         // it goes to the stream of copies
+}
+
+// joint is how ops are sent together.
+type joint interface {
+	// sendAll hands ops with equal keys to the GPU, in any order.
+	sendAll(o *owner, ops []*op) error
+	// key tells which go together: equal keys, which must be comparable.
+	key() any
+}
+
+// hazard is what something in the memory of the GPU keeps of the window: the last waves that wrote and read it. It is the owner's.
+type hazard struct {
+	window        uint64
+	written, read int // waves, from 1 on; 0: none
+}
+
+// touch is an operand of an op.
+type touch struct {
+	on    *hazard
+	write bool
+}
+
+func reading(on *hazard) touch { return touch{on: on} }
+func writing(on *hazard) touch { return touch{on: on, write: true} }
+
+// window is work that waits.
+type window struct {
+	number uint64
+	waves  []wave
+	ops    int
+}
+
+// wave is ops that do not depend on each other.
+type wave struct {
+	alone  []*op
+	joints []company
+}
+
+// company is ops of a wave that go together.
+type company struct {
+	key any
+	ops []*op
+}
+
+// mostOps is how many ops wait at most.
+const mostOps = 1024
+
+// mostWindows is how many windows the GPU has before it: one that it does, and one that is next.
+const mostWindows = 2
+
+// plan puts an op in its wave.
+func (w *window) plan(p *op) {
+	at := 1
+	for _, t := range p.touches {
+		h := t.on
+		if h.window != w.number {
+			*h = hazard{window: w.number}
+		}
+		at = max(at, h.written+1)
+		if t.write {
+			at = max(at, h.read+1)
+		}
+	}
+	for _, t := range p.touches {
+		if t.write {
+			t.on.written = max(t.on.written, at)
+		} else {
+			t.on.read = max(t.on.read, at)
+		}
+	}
+	for len(w.waves) < at {
+		if cap(w.waves) > len(w.waves) {
+			w.waves = w.waves[:len(w.waves)+1] // with the room of an earlier window
+		} else {
+			w.waves = append(w.waves, wave{})
+		}
+	}
+	w.waves[at-1].add(p)
+	w.ops++
+}
+
+func (v *wave) add(p *op) {
+	if p.joint == nil {
+		v.alone = append(v.alone, p)
+		return
+	}
+	key := p.joint.key()
+	for i := range v.joints {
+		if v.joints[i].key == key {
+			v.joints[i].ops = append(v.joints[i].ops, p)
+			return
+		}
+	}
+	v.joints = append(v.joints, company{key, []*op{p}})
+}
+
+// submitOp hands an op to the owner.
+func (o *owner) submitOp(p *op) {
+	o.submit(func() {
+		o.window.plan(p)
+		if o.window.ops >= mostOps || o.direct != nil {
+			o.flush()
+		}
+	})
+}
+
+// ready tells whether a window should be sent, given that no more tasks are there.
+func (o *owner) ready() bool { return o.window.ops > 0 && len(o.pending) < mostWindows }
+
+// flush sends the window. What waits for it is done when the GPU has come so far.
+func (o *owner) flush() {
+	if o.window.ops == 0 {
+		return
+	}
+	var after afterwards
+	for i := range o.window.waves {
+		o.sendWave(&o.window.waves[i], &after)
+	}
+	o.window.waves, o.window.ops = o.window.waves[:0], 0
+	o.window.number++
+	o.doAfter(o.copies, &o.arriving, after.copied)
+	o.doAfter(o.stream, &o.pending, after.computed)
+}
+
+// afterwards is what is to be done once streams have come to where they are.
+type afterwards struct{ computed, copied []func() }
+
+func (o *owner) doAfter(s driver.Stream, pending *[]pending, then []func()) {
+	if len(then) == 0 {
+		return
+	}
+	all := func() {
+		for _, f := range then {
+			f()
+		}
+	}
+	if o.err() != nil || !o.markOn(s, pending, all) {
+		all()
+	}
+}
+
+// sendWave sends the ops of a wave and empties it.
+func (o *owner) sendWave(v *wave, after *afterwards) {
+	for i, p := range v.alone {
+		if o.err() == nil {
+			o.fail(p.send())
+		}
+		after.note(p)
+		v.alone[i] = nil
+	}
+	for i := range v.joints {
+		ops := v.joints[i].ops
+		if o.err() == nil {
+			o.fail(ops[0].joint.sendAll(o, ops))
+		}
+		for _, p := range ops {
+			after.note(p)
+		}
+	}
+	clear(v.joints)
+	v.alone, v.joints = v.alone[:0], v.joints[:0]
+}
+
+func (a *afterwards) note(p *op) {
+	switch {
+	case p.then == nil:
+	case p.copies:
+		a.copied = append(a.copied, p.then)
+	default:
+		a.computed = append(a.computed, p.then)
+	}
+}
