@@ -34,7 +34,7 @@ func (b Bare) Free(at kernels.Address) {
 // Run copies every span to the device, runs the calls one after the other, copies all spans back, and waits for all of it.
 func (b Bare) Run(spans []kernels.Span, calls ...kernels.Call) error {
 	o := b.d.owner
-	return o.ask(func() error {
+	return o.askBehind(func() error {
 		room, err := o.newBuffer(len(o.pinned.free) - 1) // the largest
 		if err != nil {
 			return err
@@ -54,6 +54,14 @@ func (b Bare) Run(spans []kernels.Span, calls ...kernels.Call) error {
 			}
 		}
 		return o.synchronize()
+	})
+}
+
+// askBehind is ask for work that comes behind all that waits in the window.
+func (o *owner) askBehind(task func() error) error {
+	return o.ask(func() error {
+		o.flush()
+		return task()
 	})
 }
 
@@ -95,13 +103,13 @@ func (o *owner) synchronize() error {
 // Launch sends calls to the device without waiting for them.
 func (b Bare) Launch(calls ...kernels.Call) error {
 	o := b.d.owner
-	return o.ask(func() error { return o.launch(calls...) })
+	return o.askBehind(func() error { return o.launch(calls...) })
 }
 
 // Copy sends a copy of bytes within the device: the yardstick of all that goes through its memory.
 func (b Bare) Copy(dst, src kernels.Address, bytes int) error {
 	o := b.d.owner
-	return o.ask(func() error {
+	return o.askBehind(func() error {
 		r := o.api.MemcpyDtoD(driver.Pointer(dst), driver.Pointer(src), uintptr(bytes), o.stream)
 		return o.api.Check(r, "cuMemcpyDtoDAsync", "copying %d bytes within the GPU", bytes)
 	})
@@ -137,7 +145,7 @@ func (b Bare) Time(work func() error) (time.Duration, error) {
 // stamp records the GPU's clock behind all that was sent.
 func (b Bare) stamp() (e driver.Event, err error) {
 	o := b.d.owner
-	err = o.ask(func() error {
+	err = o.askBehind(func() error {
 		if err := o.api.Check(o.api.EventCreate(&e, 0), "cuEventCreate", "making an event"); err != nil {
 			return err
 		}
