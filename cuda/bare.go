@@ -178,3 +178,35 @@ func (b Bare) FreeMemory() (free int, err error) {
 	})
 	return free, err
 }
+
+// CopyRate is the bandwidth of a copy within the memory of the device, GB/s, of so many bytes read and written together, in the fastest of some
+// turns.
+func (b Bare) CopyRate(bytes int) (best float64, err error) {
+	n := max(bytes/2, 1)
+	from, err := b.Alloc(n)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Free(from)
+	to, err := b.Alloc(n)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Free(to)
+	times := max(5, 1<<24/n) // a copy of little memory is over before the clock notices
+	for range 4 {
+		took, err := b.Time(func() error {
+			for range times {
+				if err := b.Copy(to, from, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		best = max(best, 2*float64(n)*float64(times)/float64(max(took, 1)))
+	}
+	return best, nil
+}
