@@ -263,7 +263,7 @@ func (o *owner) launch(calls ...kernels.Call) error {
 		for j := range c.Args {
 			o.slots = append(o.slots, unsafe.Pointer(&c.Args[j]))
 		}
-		r := o.api.LaunchKernel(f, c.Grid, c.Block, c.Shared, o.stream, unsafe.SliceData(o.slots))
+		r := o.api.LaunchKernel(f, c.Grid, c.Block, c.Shared, o.stream, o.slots)
 		runtime.KeepAlive(c.Args)
 		if err := o.api.Check(r, "cuLaunchKernel", "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block); err != nil {
 			return err

@@ -35,32 +35,32 @@ func (p *plan) takesBytes(channels int) bool {
 type work int
 
 const (
-	compute     work = iota // the call
-	narrow                  // out = in, rounded to 16 bits, with room for more columns
-	widen                   // out = in, as float32
-	narrowSpans             // the parameters that calls want in 16 bits
-	scaleLoss               // out, where a backward pass begins, times the loss scale
-	unscale                 // out, gradients of parameters, divided by it
-	dropFound               // out, the whole gradient, is 0 if it is not finite
-	stepScale               // the scale of the next run
+	compute         work = iota // the call
+	narrow                      // out = in, rounded to 16 bits, with room for more columns
+	widen                       // out = in, as float32
+	narrowStretches             // the parameters that calls want in 16 bits
+	scaleLoss                   // out, where a backward pass begins, times the loss scale
+	unscale                     // out, gradients of parameters, divided by it
+	dropFound                   // out, the whole gradient, is 0 if it is not finite
+	stepScale                   // the scale of the next run
 )
 
 // task is something to send to the GPU.
 type task struct {
-	work    work
-	call    *device.Call // what it does or serves; nil for what serves all
-	in, out []operand
-	columns int            // narrow: numbers of a row
-	room    int            // what there is room for in a row; of a convolution, channels; 0: no more than there are
-	lacks   []bool         // of a sum where only one summand has the loss scale: who lacks it
-	spans   []kernels.Span // narrowSpans
+	work      work
+	call      *device.Call // what it does or serves; nil for what serves all
+	in, out   []operand
+	columns   int               // narrow: numbers of a row
+	room      int               // what there is room for in a row; of a convolution, channels; 0: no more than there are
+	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
+	stretches []kernels.Stretch // narrowStretches
 }
 
 func (t *task) title() string {
 	if t.call != nil {
 		return signature.Title(t.call)
 	}
-	return [...]string{narrowSpans: "rounding the parameters", unscale: "unscaling the gradient", dropFound: "checking the gradient",
+	return [...]string{narrowStretches: "rounding the parameters", unscale: "unscaling the gradient", dropFound: "checking the gradient",
 		stepScale: "moving the loss scale", narrow: "rounding", widen: "widening", scaleLoss: "scaling the loss"}[t.work]
 }
 
@@ -109,7 +109,7 @@ func planShort(code *device.Code, element kernels.Element, scaling, epilogues bo
 		return nil, err
 	}
 	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues, copies: map[copyOf]int{}}
-	p.tasks = []task{{work: narrowSpans}} // filled by what is wanted
+	p.tasks = []task{{work: narrowStretches}} // filled by what is wanted
 	for i := range t.calls {
 		if err := p.add(&t.calls[i]); err != nil {
 			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(t.calls[i].call), err)
