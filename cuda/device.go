@@ -25,7 +25,7 @@ type Device struct {
 	close      sync.Once
 }
 
-var _ device.Device = (*Device)(nil)
+var _ device.Ahead = (*Device)(nil)
 
 // parts is what a Device is made of: in tests, some of it lies in host memory.
 type parts struct {
@@ -181,6 +181,9 @@ func (d *Device) Name() string { return d.name }
 
 // Properties is what the GPU tells of itself.
 func (d *Device) Properties() driver.Properties { return d.properties }
+
+// RunsAhead is true: operations return when they are sent.
+func (d *Device) RunsAhead() bool { return true }
 
 // Err is the failure after which the device does nothing any more, or nil.
 func (d *Device) Err() error { return d.owner.err() }

@@ -93,6 +93,38 @@ func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float
 	return out[0], err
 }
 
+// Eager tells whether gradients can be begun and left: see Begin.
+func (e *Engine) Eager() bool {
+	d, ok := e.dev.(device.Ahead)
+	return ok && d.RunsAhead()
+}
+
+// Begin is Grad, or Step where buffers is not nil, that returns once the batch is taken over, where the device can do so. wait waits for the loss
+// and is to be called once. What is done next with the vectors on their device comes after the gradient, waited for or not.
+func (e *Engine) Begin(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
+	kind, momentum := Train, 0.0
+	if buffers != nil {
+		kind, momentum = Step, stepMomentum
+	}
+	r := recipe{b.N(), kind}
+	p, err := e.take(r)
+	if err != nil {
+		return func() (float64, error) { return 0, err }
+	}
+	defer e.give(r, p) // the next run of it comes later on the device
+	out := make([]float64, 1)
+	s, ok := p.(device.Starter)
+	if !ok {
+		err := p.RunBuffered(x, dst, buffers, momentum, b, out)
+		return func() (float64, error) { return out[0], err }
+	}
+	over := s.Start(x, dst, buffers, momentum, b, out)
+	return func() (float64, error) {
+		err := over()
+		return out[0], err
+	}
+}
+
 // Observe runs the batch forward at x, for the buffers alone: each becomes (1-momentum) of itself plus momentum times the mean, or the
 // unbiased variance, of the batch. A variance over one number is none, and leaves its buffer alone.
 func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum float64) error {

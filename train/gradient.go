@@ -20,7 +20,7 @@ func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
 	}
 	n := a.batch.N()
 	size := (n + parts - 1) / parts
-	dev := a.run.dev
+	dev := a.dev
 	for from := 0; from < n; from += size {
 		b := a.batch.Part(from, min(from+size, n))
 		w := float64(b.N()) / float64(n)
@@ -50,7 +50,7 @@ func (a *agent) differentiatePart(dst, x device.Vector, b device.Batch) (float64
 	if a.model != nil && a.first {
 		return a.model.Step(dst, x, a.norms, b)
 	}
-	return a.run.model.Grad(dst, x, b)
+	return a.place.Model.Grad(dst, x, b)
 }
 
 // clip shortens a gradient that is longer than Config.ClipNorm to that length.
@@ -59,7 +59,7 @@ func (a *agent) clip(g device.Vector) {
 	if limit == 0 {
 		return
 	}
-	if norm := math.Sqrt(a.run.dev.Dot(g, g)); norm > limit {
-		a.run.dev.Combine(g, device.Term{A: limit / norm, V: g})
+	if norm := math.Sqrt(a.dev.Dot(g, g)); norm > limit {
+		a.dev.Combine(g, device.Term{A: limit / norm, V: g})
 	}
 }
