@@ -22,6 +22,7 @@ type Device struct {
 	owner      *owner
 	fleets     fleets
 	stores     stores
+	peers      peers
 	close      sync.Once
 }
 

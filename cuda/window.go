@@ -118,6 +118,21 @@ func (o *owner) submitOp(p *op) {
 	})
 }
 
+// sendNow has an op sent, whatever else waits, and returns its error. It does not wait for the GPU.
+func (o *owner) sendNow(task func() error, touches ...touch) error {
+	answer := make(chan error, 1)
+	o.submit(func() {
+		var failed error
+		o.window.plan(&op{touches: touches, send: func() error { failed = task(); return failed }})
+		o.flush()
+		if failed == nil {
+			failed = o.err()
+		}
+		answer <- failed
+	})
+	return <-answer
+}
+
 // ready tells whether a window should be sent, given that no more tasks are there.
 func (o *owner) ready() bool { return o.window.ops > 0 && len(o.pending) < mostWindows }
 

@@ -18,6 +18,7 @@ type Options struct {
 	Memory  uintptr // of each, default 1 GB
 	CC      int     // compute capability, default 90
 	Version int     // of the driver, default 13000
+	NoPeers bool    // GPUs do not reach each other's memory
 }
 
 // Machine is a computer with GPUs.
@@ -28,6 +29,7 @@ type Machine struct {
 	options  Options
 	current  map[int]driver.Context // by thread
 	retained map[driver.Device]int
+	peers    map[[2]driver.Context]bool
 	next     uintptr // handle
 	device   memory
 	used     uintptr
@@ -65,7 +67,7 @@ func New(o Options) *Machine {
 	if o.Version == 0 {
 		o.Version = 13000
 	}
-	return &Machine{options: o, current: map[int]driver.Context{}, retained: map[driver.Device]int{}, next: 0x1000, modules: map[driver.Module]bool{},
+	return &Machine{options: o, current: map[int]driver.Context{}, retained: map[driver.Device]int{}, peers: map[[2]driver.Context]bool{}, next: 0x1000, modules: map[driver.Module]bool{},
 		kernels: map[driver.Function]string{}, streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{},
 		graphs: map[driver.Graph]*graph{}, execs: map[driver.GraphExec]*graph{}, counts: map[string]int{}, faults: map[string]fault{}}
 }
