@@ -20,7 +20,7 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
-	"cpu":                   {"device", "internal/pages", "internal/rng"},
+	"cpu":                   {"device", "device/signature", "internal/pages", "internal/rng"},
 	"cpu/internal/asmgen":   {},
 	"cpu/internal/gemmgen":  {"cpu/internal/asmgen"},
 	"cpu/internal/vecgen":   {"cpu/internal/asmgen"},
@@ -31,13 +31,14 @@ var allowed = map[string][]string{
 	"data/images":           {},
 	"data/images/imagetest": {}, // for tests: pictures to decode
 	"data/turbojpeg":        {},
-	"data/images/packed":    {"data/images"}, // apart from data/images, as parquet is: Arrow is large, and only the program needs it
+	"data/images/packed":    {"data/images"}, // apart from data/images: Arrow is large, and only the program needs it
 	"data/images/parquet":   {"data/images"},
 	"data/fetch":            {},
 	"dist":                  {"device", "internal/rng", "internal/spelling"},
 	"dist/nats":             {"dist"},
 	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":            {"device"},
+	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
 	"train/safetensors":     {},
 	"train/tensorboard":     {},
@@ -50,15 +51,17 @@ var allowed = map[string][]string{
 
 	"device/signature": {"device"}, // beside device, which has no code
 
-	"cuda/dynlib":            {}, // libraries opened at run time, for all below cuda
-	"cuda/nvrtc":             {"cuda/dynlib"},
-	"cuda/kernels":           {"cuda/nvrtc", "device", "internal/rng"},
-	"cuda/kernels/hostrun":   {"cuda/kernels", "cuda/dynlib"}, // for tests: kernels on the host
-	"cuda/driver":            {"cuda/dynlib"},
-	"cuda/driver/drivertest": {"cuda/driver"}, // for tests: a GPU in host memory
-	"cuda/cublas":            {"cuda/dynlib", "cuda/driver"},
-	"cuda/cudnn":             {"cuda/dynlib", "cuda/driver"},
-	"cuda":                   {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature"},
+	"cuda/dynlib":             {},              // libraries opened at run time, for all below cuda
+	"cuda/dynlib/headertest":  {"cuda/dynlib"}, // for tests: tables of functions against NVIDIA's headers
+	"cuda/nvrtc":              {"cuda/dynlib"},
+	"cuda/kernels":            {"cuda/nvrtc", "device", "internal/rng"},
+	"cuda/kernels/kerneltest": {"cuda/kernels", "device", "dist", "internal/rng"}, // for tests of devices
+	"cuda/kernels/hostrun":    {"cuda/kernels", "cuda/dynlib"},                    // for tests: kernels on the host
+	"cuda/driver":             {"cuda/dynlib"},
+	"cuda/driver/drivertest":  {"cuda/driver"}, // for tests: a GPU in host memory
+	"cuda/cublas":             {"cuda/dynlib", "cuda/driver"},
+	"cuda/cudnn":              {"cuda/dynlib", "cuda/driver"},
+	"cuda":                    {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature"},
 }
 
 type pkg struct {

@@ -186,6 +186,7 @@ func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 	if r.PeakGFLOPs > 0 {
 		fmt.Fprintf(&b, "one core: %.1f GFLOP/s of multiply-adds at best\n", r.PeakGFLOPs)
 	}
+	b.WriteString("limit: of GFLOP/s the multiply-adds alone, of GB/s a copy, measured in turns with the row; mix: as many vectors read and written, and nothing else\n")
 	width := 0
 	for _, row := range r.Rows {
 		width = max(width, len([]rune(row.Name)))

@@ -5,6 +5,9 @@ package cpu
 import (
 	"fmt"
 	"testing"
+
+	"fspda/device"
+	"fspda/device/signature"
 )
 
 // withSets runs f as this processor would without some of its instruction sets: with each alone, then with none.
@@ -98,7 +101,7 @@ func FuzzConv(f *testing.F) {
 			}
 		}
 		dims[8]--
-		if e := kernels[directions[0]]; work > 3e6 || e.checkWindow(dims) != nil {
+		if _, err := signature.Find(&device.Call{Kernel: directions[0], Dims: dims}); work > 3e6 || err != nil {
 			t.Skip("too much for one case, or no convolution")
 		}
 		convTwins(t, dims, int(skip)%16)

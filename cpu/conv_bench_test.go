@@ -8,6 +8,7 @@ import (
 
 	shapes "fspda/bench"
 	"fspda/device"
+	"fspda/device/signature"
 )
 
 // directions are the three kernels of a convolution.
@@ -25,16 +26,16 @@ var smallConvs = []shapes.ConvShape{
 // timeConv returns a convolution in one direction, on random numbers, as a function.
 func timeConv(s shapes.ConvShape, k device.Kernel) func() error {
 	c := &device.Call{Kernel: k, Dims: s.Dims()}
-	e, err := lookup(c)
+	e, err := signature.Find(c)
 	if err != nil {
 		return func() error { return err }
 	}
 	o := operands{dims: c.Dims, scratch: aligned(scratchSize(c, 1))}
-	for _, shape := range e.in {
-		o.in = append(o.in, noise(shape, e.size(shape, c.Dims)))
+	for _, shape := range e.In {
+		o.in = append(o.in, noise(shape, e.Size(shape, c.Dims)))
 	}
-	o.out = [][]float32{aligned(e.size(e.out[0], c.Dims))}
-	return func() error { return e.run(&o) }
+	o.out = [][]float32{aligned(e.Size(e.Out[0], c.Dims))}
+	return func() error { return kernels[k](&o) }
 }
 
 // fastest is the shortest of the times that f takes, tried for as long as d.

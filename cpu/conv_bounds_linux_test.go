@@ -26,7 +26,7 @@ func TestConvStaysInBounds(t *testing.T) {
 			if n := scratchSize(&c.Call, 1); n > 0 {
 				o.scratch = beforeFence(t, n)
 			}
-			if err := kernels[k].run(&o); err != nil {
+			if err := kernels[k](&o); err != nil {
 				t.Fatal(err)
 			}
 			compareWords(t, fmt.Sprint(k, dims), fenced.out[0], c.out[0], 0, len(c.out[0]))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fspda/device"
+	"fspda/device/signature"
 )
 
 // convDims are n h w c k r s stride pad: windows of every kind, sizes around the registers, runs of products that are cut and ones that
@@ -52,17 +53,17 @@ type convCall struct {
 
 func newConvCall(k device.Kernel, dims []int) *convCall {
 	c := &convCall{Call: device.Call{Kernel: k, Dims: dims}}
-	e := kernels[k]
-	for i, shape := range e.in {
-		c.in = append(c.in, noise(fmt.Sprint(k, i), e.size(shape, dims)))
+	e := signature.Of(k)
+	for i, shape := range e.In {
+		c.in = append(c.in, noise(fmt.Sprint(k, i), e.Size(shape, dims)))
 	}
-	c.out = [][]float32{make([]float32, e.size(e.out[0], dims))}
+	c.out = [][]float32{make([]float32, e.Size(e.Out[0], dims))}
 	return c
 }
 
 // run is Call on a workspace that holds NaN.
 func (c *convCall) run() error {
-	e, err := lookup(&c.Call)
+	_, err := signature.Find(&c.Call)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (c *convCall) run() error {
 	for i := range scratch {
 		scratch[i] = float32(math.NaN())
 	}
-	return e.run(&operands{in: c.in, out: c.out, dims: c.Dims, scratch: scratch})
+	return kernels[c.Kernel](&operands{in: c.in, out: c.out, dims: c.Dims, scratch: scratch})
 }
 
 // chunked adds products chunk by chunk: cuts holds how many products each chunk has.
@@ -272,7 +273,7 @@ func TestConvAllocatesNothing(t *testing.T) {
 		for _, dims := range [][]int{{2, 8, 8, 16, 16, 3, 3, 1, 1}, {1, 9, 9, 3, 16, 3, 3, 2, 1}} {
 			c := newConvCall(k, dims)
 			o := operands{in: c.in, out: c.out, dims: dims, scratch: aligned(scratchSize(&c.Call, 1))}
-			run := kernels[k].run
+			run := kernels[k]
 			if n := testing.AllocsPerRun(3, func() {
 				if err := run(&o); err != nil {
 					t.Fatal(err)

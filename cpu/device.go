@@ -15,7 +15,7 @@ type Device struct {
 	slabs  slabs
 }
 
-var _ device.Device = (*Device)(nil)
+var _ device.Host = (*Device)(nil)
 
 // Option is a choice about a new Device.
 type Option func(*options)
@@ -86,6 +86,12 @@ func (*Device) Read(dst []float32, src device.Vector) {
 	checkLen("Read", "dst", len(dst), len(s))
 	copy(dst, s)
 }
+
+// Floats implements [device.Host].
+func (*Device) Floats(v device.Vector) []float32 { return data("Floats", v) }
+
+// Wrap implements [device.Host]. The result is a *Vector.
+func (*Device) Wrap(numbers []float32) device.Vector { return &Vector{Data: numbers} }
 
 // data returns the numbers of v, for the operation op.
 func data(op string, v device.Vector) []float32 {

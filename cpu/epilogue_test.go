@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fspda/device"
+	"fspda/device/signature"
 )
 
 // separate runs a fused layer as its two kernels.
@@ -41,12 +42,12 @@ var fusedLayers = []device.Kernel{device.LinearSigmoid, device.LinearReLU, devic
 
 // fusedOperands are the inputs of a fused layer, by its entry, and room for its outputs between guard words.
 func fusedOperands(k device.Kernel, dims []int) (in, out, around [][]float32) {
-	e := kernels[k]
-	for i, shape := range e.in {
-		in = append(in, noise(fmt.Sprint(k, i), e.size(shape, dims)))
+	e := signature.Of(k)
+	for i, shape := range e.In {
+		in = append(in, noise(fmt.Sprint(k, i), e.Size(shape, dims)))
 	}
-	for i, shape := range e.out {
-		n := e.size(shape, dims)
+	for i, shape := range e.Out {
+		n := e.Size(shape, dims)
 		v := noise(fmt.Sprint("guard", i), n+32)
 		around = append(around, v)
 		out = append(out, v[16:16+n:16+n])

@@ -45,24 +45,23 @@ run:
 	MOVQ 48(AX), R9
 
 products:
-	PREFETCHT0   (DI)
-	ADDQ         R8, DI
-	VMOVUPS.Z    (CX), K1, Z1
-	VBROADCASTSS (SI), Z2
-	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	DECQ         R9
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	DECQ         R10
-	JNZ          run
-	DECQ         R11
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	JMP          group
+	PREFETCHT0       (DI)
+	ADDQ             R8, DI
+	VMOVUPS.Z        (CX), K1, Z1
+	VFMADD231PS.BCST (SI), Z1, Z0
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	DECQ             R9
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	DECQ             R10
+	JNZ              run
+	DECQ             R11
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z1
@@ -224,29 +223,27 @@ run:
 	MOVQ 48(AX), R10
 
 products:
-	PREFETCHT0   (R8)
-	ADDQ         R9, R8
-	VMOVUPS.Z    (CX), K1, Z2
-	VBROADCASTSS (SI), Z3
-	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS (DI), Z3
-	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R10
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R11
-	JNZ          run
-	DECQ         R12
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R8)
+	ADDQ             R9, R8
+	VMOVUPS.Z        (CX), K1, Z2
+	VFMADD231PS.BCST (SI), Z2, Z0
+	VFMADD231PS.BCST (DI), Z2, Z1
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R10
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R11
+	JNZ              run
+	DECQ             R12
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z2
@@ -444,31 +441,28 @@ run:
 	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	VMOVUPS.Z    (CX), K1, Z3
-	VBROADCASTSS (SI), Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS (SI)(R8*1), Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS (DI), Z4
-	VFMADD231PS  Z3, Z4, Z2
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R11
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R12
-	JNZ          run
-	DECQ         R13
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R9)
+	ADDQ             R10, R9
+	VMOVUPS.Z        (CX), K1, Z3
+	VFMADD231PS.BCST (SI), Z3, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (DI), Z3, Z2
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R11
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R12
+	JNZ              run
+	DECQ             R13
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z3
@@ -699,33 +693,29 @@ run:
 	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	VMOVUPS.Z    (CX), K1, Z4
-	VBROADCASTSS (SI), Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS (SI)(R8*1), Z5
-	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS (DI), Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS (DI)(R8*1), Z5
-	VFMADD231PS  Z4, Z5, Z3
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R11
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R12
-	JNZ          run
-	DECQ         R13
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R9)
+	ADDQ             R10, R9
+	VMOVUPS.Z        (CX), K1, Z4
+	VFMADD231PS.BCST (SI), Z4, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z4, Z1
+	VFMADD231PS.BCST (DI), Z4, Z2
+	VFMADD231PS.BCST (DI)(R8*1), Z4, Z3
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R11
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R12
+	JNZ              run
+	DECQ             R13
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z4
@@ -989,35 +979,30 @@ run:
 	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	VMOVUPS.Z    (CX), K1, Z5
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS (SI)(R8*1), Z6
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (SI)(R8*2), Z6
-	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS (DI), Z6
-	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS (DI)(R8*1), Z6
-	VFMADD231PS  Z5, Z6, Z4
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R11
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R12
-	JNZ          run
-	DECQ         R13
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R9)
+	ADDQ             R10, R9
+	VMOVUPS.Z        (CX), K1, Z5
+	VFMADD231PS.BCST (SI), Z5, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z5, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z5, Z2
+	VFMADD231PS.BCST (DI), Z5, Z3
+	VFMADD231PS.BCST (DI)(R8*1), Z5, Z4
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R11
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R12
+	JNZ              run
+	DECQ             R13
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z5
@@ -1314,37 +1299,31 @@ run:
 	MOVQ 48(AX), R11
 
 products:
-	PREFETCHT0   (R9)
-	ADDQ         R10, R9
-	VMOVUPS.Z    (CX), K1, Z6
-	VBROADCASTSS (SI), Z7
-	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS (SI)(R8*1), Z7
-	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS (SI)(R8*2), Z7
-	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS (DI), Z7
-	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS (DI)(R8*1), Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS (DI)(R8*2), Z7
-	VFMADD231PS  Z6, Z7, Z5
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R11
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R12
-	JNZ          run
-	DECQ         R13
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R9)
+	ADDQ             R10, R9
+	VMOVUPS.Z        (CX), K1, Z6
+	VFMADD231PS.BCST (SI), Z6, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (DI), Z6, Z3
+	VFMADD231PS.BCST (DI)(R8*1), Z6, Z4
+	VFMADD231PS.BCST (DI)(R8*2), Z6, Z5
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R11
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R12
+	JNZ              run
+	DECQ             R13
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z6
@@ -1674,39 +1653,32 @@ run:
 	MOVQ 48(AX), R12
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS.Z    (CX), K1, Z7
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS (SI)(R8*1), Z8
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (SI)(R8*2), Z8
-	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS (SI)(R9*1), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (DI), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS (DI)(R8*1), Z8
-	VFMADD231PS  Z7, Z8, Z5
-	VBROADCASTSS (DI)(R8*2), Z8
-	VFMADD231PS  Z7, Z8, Z6
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R12
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R13
-	JNZ          run
-	DECQ         R14
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R10)
+	ADDQ             R11, R10
+	VMOVUPS.Z        (CX), K1, Z7
+	VFMADD231PS.BCST (SI), Z7, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z7, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z7, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z7, Z3
+	VFMADD231PS.BCST (DI), Z7, Z4
+	VFMADD231PS.BCST (DI)(R8*1), Z7, Z5
+	VFMADD231PS.BCST (DI)(R8*2), Z7, Z6
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R12
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R13
+	JNZ              run
+	DECQ             R14
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z7
@@ -2069,41 +2041,33 @@ run:
 	MOVQ 48(AX), R12
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS.Z    (CX), K1, Z8
-	VBROADCASTSS (SI), Z9
-	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS (SI)(R8*1), Z9
-	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS (SI)(R8*2), Z9
-	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (SI)(R9*1), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS (DI), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS (DI)(R8*1), Z9
-	VFMADD231PS  Z8, Z9, Z5
-	VBROADCASTSS (DI)(R8*2), Z9
-	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS (DI)(R9*1), Z9
-	VFMADD231PS  Z8, Z9, Z7
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R12
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R13
-	JNZ          run
-	DECQ         R14
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R10)
+	ADDQ             R11, R10
+	VMOVUPS.Z        (CX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z8, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z8, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z3
+	VFMADD231PS.BCST (DI), Z8, Z4
+	VFMADD231PS.BCST (DI)(R8*1), Z8, Z5
+	VFMADD231PS.BCST (DI)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (DI)(R9*1), Z8, Z7
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R12
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R13
+	JNZ              run
+	DECQ             R14
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z8
@@ -2499,43 +2463,34 @@ run:
 	MOVQ 48(AX), R12
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS.Z    (CX), K1, Z9
-	VBROADCASTSS (SI), Z10
-	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS (SI)(R8*1), Z10
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (SI)(R8*2), Z10
-	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS (SI)(R9*1), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (SI)(R8*4), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS (DI), Z10
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (DI)(R8*1), Z10
-	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS (DI)(R8*2), Z10
-	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS (DI)(R9*1), Z10
-	VFMADD231PS  Z9, Z10, Z8
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R12
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R13
-	JNZ          run
-	DECQ         R14
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R10)
+	ADDQ             R11, R10
+	VMOVUPS.Z        (CX), K1, Z9
+	VFMADD231PS.BCST (SI), Z9, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z9, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z9, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z9, Z3
+	VFMADD231PS.BCST (SI)(R8*4), Z9, Z4
+	VFMADD231PS.BCST (DI), Z9, Z5
+	VFMADD231PS.BCST (DI)(R8*1), Z9, Z6
+	VFMADD231PS.BCST (DI)(R8*2), Z9, Z7
+	VFMADD231PS.BCST (DI)(R9*1), Z9, Z8
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R12
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R13
+	JNZ              run
+	DECQ             R14
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z9
@@ -2964,45 +2919,35 @@ run:
 	MOVQ 48(AX), R12
 
 products:
-	PREFETCHT0   (R10)
-	ADDQ         R11, R10
-	VMOVUPS.Z    (CX), K1, Z10
-	VBROADCASTSS (SI), Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS (SI)(R8*1), Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS (SI)(R8*2), Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (SI)(R9*1), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS (SI)(R8*4), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS (DI), Z11
-	VFMADD231PS  Z10, Z11, Z5
-	VBROADCASTSS (DI)(R8*1), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS (DI)(R8*2), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS (DI)(R9*1), Z11
-	VFMADD231PS  Z10, Z11, Z8
-	VBROADCASTSS (DI)(R8*4), Z11
-	VFMADD231PS  Z10, Z11, Z9
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R12
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R13
-	JNZ          run
-	DECQ         R14
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R10)
+	ADDQ             R11, R10
+	VMOVUPS.Z        (CX), K1, Z10
+	VFMADD231PS.BCST (SI), Z10, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z10, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z10, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z10, Z3
+	VFMADD231PS.BCST (SI)(R8*4), Z10, Z4
+	VFMADD231PS.BCST (DI), Z10, Z5
+	VFMADD231PS.BCST (DI)(R8*1), Z10, Z6
+	VFMADD231PS.BCST (DI)(R8*2), Z10, Z7
+	VFMADD231PS.BCST (DI)(R9*1), Z10, Z8
+	VFMADD231PS.BCST (DI)(R8*4), Z10, Z9
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R12
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R13
+	JNZ              run
+	DECQ             R14
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z10
@@ -3464,47 +3409,36 @@ run:
 	MOVQ 48(AX), R13
 
 products:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	VMOVUPS.Z    (CX), K1, Z11
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z11, Z12, Z0
-	VBROADCASTSS (SI)(R8*1), Z12
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (SI)(R8*2), Z12
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (SI)(R9*1), Z12
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (SI)(R8*4), Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VBROADCASTSS (SI)(R10*1), Z12
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (DI), Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VBROADCASTSS (DI)(R8*1), Z12
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (DI)(R8*2), Z12
-	VFMADD231PS  Z11, Z12, Z8
-	VBROADCASTSS (DI)(R9*1), Z12
-	VFMADD231PS  Z11, Z12, Z9
-	VBROADCASTSS (DI)(R8*4), Z12
-	VFMADD231PS  Z11, Z12, Z10
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R13
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R14
-	JNZ          run
-	DECQ         R15
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R11)
+	ADDQ             R12, R11
+	VMOVUPS.Z        (CX), K1, Z11
+	VFMADD231PS.BCST (SI), Z11, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z11, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z11, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z11, Z3
+	VFMADD231PS.BCST (SI)(R8*4), Z11, Z4
+	VFMADD231PS.BCST (SI)(R10*1), Z11, Z5
+	VFMADD231PS.BCST (DI), Z11, Z6
+	VFMADD231PS.BCST (DI)(R8*1), Z11, Z7
+	VFMADD231PS.BCST (DI)(R8*2), Z11, Z8
+	VFMADD231PS.BCST (DI)(R9*1), Z11, Z9
+	VFMADD231PS.BCST (DI)(R8*4), Z11, Z10
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R13
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R14
+	JNZ              run
+	DECQ             R15
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z11
@@ -3999,49 +3933,37 @@ run:
 	MOVQ 48(AX), R13
 
 products:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	VMOVUPS.Z    (CX), K1, Z12
-	VBROADCASTSS (SI), Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VBROADCASTSS (SI)(R8*1), Z13
-	VFMADD231PS  Z12, Z13, Z1
-	VBROADCASTSS (SI)(R8*2), Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (SI)(R9*1), Z13
-	VFMADD231PS  Z12, Z13, Z3
-	VBROADCASTSS (SI)(R8*4), Z13
-	VFMADD231PS  Z12, Z13, Z4
-	VBROADCASTSS (SI)(R10*1), Z13
-	VFMADD231PS  Z12, Z13, Z5
-	VBROADCASTSS (DI), Z13
-	VFMADD231PS  Z12, Z13, Z6
-	VBROADCASTSS (DI)(R8*1), Z13
-	VFMADD231PS  Z12, Z13, Z7
-	VBROADCASTSS (DI)(R8*2), Z13
-	VFMADD231PS  Z12, Z13, Z8
-	VBROADCASTSS (DI)(R9*1), Z13
-	VFMADD231PS  Z12, Z13, Z9
-	VBROADCASTSS (DI)(R8*4), Z13
-	VFMADD231PS  Z12, Z13, Z10
-	VBROADCASTSS (DI)(R10*1), Z13
-	VFMADD231PS  Z12, Z13, Z11
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R13
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R14
-	JNZ          run
-	DECQ         R15
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R11)
+	ADDQ             R12, R11
+	VMOVUPS.Z        (CX), K1, Z12
+	VFMADD231PS.BCST (SI), Z12, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z12, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z12, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z12, Z3
+	VFMADD231PS.BCST (SI)(R8*4), Z12, Z4
+	VFMADD231PS.BCST (SI)(R10*1), Z12, Z5
+	VFMADD231PS.BCST (DI), Z12, Z6
+	VFMADD231PS.BCST (DI)(R8*1), Z12, Z7
+	VFMADD231PS.BCST (DI)(R8*2), Z12, Z8
+	VFMADD231PS.BCST (DI)(R9*1), Z12, Z9
+	VFMADD231PS.BCST (DI)(R8*4), Z12, Z10
+	VFMADD231PS.BCST (DI)(R10*1), Z12, Z11
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R13
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R14
+	JNZ              run
+	DECQ             R15
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z12
@@ -4569,51 +4491,38 @@ run:
 	MOVQ 48(AX), R13
 
 products:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	VMOVUPS.Z    (CX), K1, Z13
-	VBROADCASTSS (SI), Z14
-	VFMADD231PS  Z13, Z14, Z0
-	VBROADCASTSS (SI)(R8*1), Z14
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (SI)(R8*2), Z14
-	VFMADD231PS  Z13, Z14, Z2
-	VBROADCASTSS (SI)(R9*1), Z14
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (SI)(R8*4), Z14
-	VFMADD231PS  Z13, Z14, Z4
-	VBROADCASTSS (SI)(R10*1), Z14
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (SI)(R9*2), Z14
-	VFMADD231PS  Z13, Z14, Z6
-	VBROADCASTSS (DI), Z14
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (DI)(R8*1), Z14
-	VFMADD231PS  Z13, Z14, Z8
-	VBROADCASTSS (DI)(R8*2), Z14
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (DI)(R9*1), Z14
-	VFMADD231PS  Z13, Z14, Z10
-	VBROADCASTSS (DI)(R8*4), Z14
-	VFMADD231PS  Z13, Z14, Z11
-	VBROADCASTSS (DI)(R10*1), Z14
-	VFMADD231PS  Z13, Z14, Z12
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R13
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R14
-	JNZ          run
-	DECQ         R15
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R11)
+	ADDQ             R12, R11
+	VMOVUPS.Z        (CX), K1, Z13
+	VFMADD231PS.BCST (SI), Z13, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z13, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z13, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z13, Z3
+	VFMADD231PS.BCST (SI)(R8*4), Z13, Z4
+	VFMADD231PS.BCST (SI)(R10*1), Z13, Z5
+	VFMADD231PS.BCST (SI)(R9*2), Z13, Z6
+	VFMADD231PS.BCST (DI), Z13, Z7
+	VFMADD231PS.BCST (DI)(R8*1), Z13, Z8
+	VFMADD231PS.BCST (DI)(R8*2), Z13, Z9
+	VFMADD231PS.BCST (DI)(R9*1), Z13, Z10
+	VFMADD231PS.BCST (DI)(R8*4), Z13, Z11
+	VFMADD231PS.BCST (DI)(R10*1), Z13, Z12
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R13
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R14
+	JNZ              run
+	DECQ             R15
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z13
@@ -5174,53 +5083,39 @@ run:
 	MOVQ 48(AX), R13
 
 products:
-	PREFETCHT0   (R11)
-	ADDQ         R12, R11
-	VMOVUPS.Z    (CX), K1, Z14
-	VBROADCASTSS (SI), Z15
-	VFMADD231PS  Z14, Z15, Z0
-	VBROADCASTSS (SI)(R8*1), Z15
-	VFMADD231PS  Z14, Z15, Z1
-	VBROADCASTSS (SI)(R8*2), Z15
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (SI)(R9*1), Z15
-	VFMADD231PS  Z14, Z15, Z3
-	VBROADCASTSS (SI)(R8*4), Z15
-	VFMADD231PS  Z14, Z15, Z4
-	VBROADCASTSS (SI)(R10*1), Z15
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (SI)(R9*2), Z15
-	VFMADD231PS  Z14, Z15, Z6
-	VBROADCASTSS (DI), Z15
-	VFMADD231PS  Z14, Z15, Z7
-	VBROADCASTSS (DI)(R8*1), Z15
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (DI)(R8*2), Z15
-	VFMADD231PS  Z14, Z15, Z9
-	VBROADCASTSS (DI)(R9*1), Z15
-	VFMADD231PS  Z14, Z15, Z10
-	VBROADCASTSS (DI)(R8*4), Z15
-	VFMADD231PS  Z14, Z15, Z11
-	VBROADCASTSS (DI)(R10*1), Z15
-	VFMADD231PS  Z14, Z15, Z12
-	VBROADCASTSS (DI)(R9*2), Z15
-	VFMADD231PS  Z14, Z15, Z13
-	ADDQ         DX, CX
-	ADDQ         BX, SI
-	ADDQ         BX, DI
-	DECQ         R13
-	JNZ          products
-	ADDQ         80(AX), CX
-	ADDQ         72(AX), SI
-	ADDQ         72(AX), DI
-	DECQ         R14
-	JNZ          run
-	DECQ         R15
-	JLE          sums
-	ADDQ         96(AX), CX
-	ADDQ         88(AX), SI
-	ADDQ         88(AX), DI
-	JMP          group
+	PREFETCHT0       (R11)
+	ADDQ             R12, R11
+	VMOVUPS.Z        (CX), K1, Z14
+	VFMADD231PS.BCST (SI), Z14, Z0
+	VFMADD231PS.BCST (SI)(R8*1), Z14, Z1
+	VFMADD231PS.BCST (SI)(R8*2), Z14, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z14, Z3
+	VFMADD231PS.BCST (SI)(R8*4), Z14, Z4
+	VFMADD231PS.BCST (SI)(R10*1), Z14, Z5
+	VFMADD231PS.BCST (SI)(R9*2), Z14, Z6
+	VFMADD231PS.BCST (DI), Z14, Z7
+	VFMADD231PS.BCST (DI)(R8*1), Z14, Z8
+	VFMADD231PS.BCST (DI)(R8*2), Z14, Z9
+	VFMADD231PS.BCST (DI)(R9*1), Z14, Z10
+	VFMADD231PS.BCST (DI)(R8*4), Z14, Z11
+	VFMADD231PS.BCST (DI)(R10*1), Z14, Z12
+	VFMADD231PS.BCST (DI)(R9*2), Z14, Z13
+	ADDQ             DX, CX
+	ADDQ             BX, SI
+	ADDQ             BX, DI
+	DECQ             R13
+	JNZ              products
+	ADDQ             80(AX), CX
+	ADDQ             72(AX), SI
+	ADDQ             72(AX), DI
+	DECQ             R14
+	JNZ              run
+	DECQ             R15
+	JLE              sums
+	ADDQ             96(AX), CX
+	ADDQ             88(AX), SI
+	ADDQ             88(AX), DI
+	JMP              group
 
 sums:
 	VBROADCASTSS 152(AX), Z14

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fspda/device"
+	"fspda/device/signature"
 )
 
 // normShapes are those of ResNet-50 at a batch of eight, m and c.
@@ -20,10 +21,10 @@ var moved = map[device.Kernel]int{
 
 // normOperands are random operands of a kernel over m×c numbers.
 func normOperands(k device.Kernel, m, c int) *operands {
-	e := kernels[k]
+	e := signature.Of(k)
 	o := &operands{dims: []int{m, c}, attr: 1e-5}
-	for i, shape := range e.in {
-		v := noise(fmt.Sprint(k, i), e.size(shape, o.dims))
+	for i, shape := range e.In {
+		v := noise(fmt.Sprint(k, i), e.Size(shape, o.dims))
 		for j := range v {
 			if shape == "c" {
 				v[j] = max(v[j], -v[j]) // a variance
@@ -31,8 +32,8 @@ func normOperands(k device.Kernel, m, c int) *operands {
 		}
 		o.in = append(o.in, v)
 	}
-	for _, shape := range e.out {
-		o.out = append(o.out, noise("out", e.size(shape, o.dims)))
+	for _, shape := range e.Out {
+		o.out = append(o.out, noise("out", e.Size(shape, o.dims)))
 	}
 	return o
 }
@@ -73,7 +74,7 @@ func benchNorm(b *testing.B, all ...device.Kernel) {
 	for _, k := range all {
 		for _, s := range normShapes {
 			b.Run(fmt.Sprintf("%s/%dx%d", k, s[0], s[1]), func(b *testing.B) {
-				benchKernel(b, kernels[k].run, normOperands(k, s[0], s[1]), moved[k]*s[0]*s[1], s[0]*s[1])
+				benchKernel(b, kernels[k], normOperands(k, s[0], s[1]), moved[k]*s[0]*s[1], s[0]*s[1])
 			})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"fspda/device"
 	"fspda/device/devicetest"
+	"fspda/device/signature"
 	"fspda/internal/rng"
 )
 
@@ -244,10 +245,10 @@ func definedNormGrad(o *operands, follows int) (dx, dz, dgamma, dbeta []float32)
 
 // normCase are operands of a kernel; columns lie far off zero, some are constant.
 func normCase(k device.Kernel, m, c, skip, odd int) *operands {
-	e := kernels[k]
+	e := signature.Of(k)
 	o := &operands{dims: []int{m, c}, attr: 1e-5}
-	for i, shape := range e.in {
-		v := numbersAt(fmt.Sprint(k, i), e.size(shape, o.dims), skip, odd)
+	for i, shape := range e.In {
+		v := numbersAt(fmt.Sprint(k, i), e.Size(shape, o.dims), skip, odd)
 		if i == 0 {
 			for p := range v {
 				switch p % c % 3 {
@@ -260,15 +261,15 @@ func normCase(k device.Kernel, m, c, skip, odd int) *operands {
 				}
 			}
 		}
-		if shape == "c" && i == len(e.in)-1 { // a variance
+		if shape == "c" && i == len(e.In)-1 { // a variance
 			for j := range v {
 				v[j] = max(v[j], -v[j])
 			}
 		}
 		o.in = append(o.in, v)
 	}
-	for i, shape := range e.out {
-		o.out = append(o.out, numbersAt(fmt.Sprint("out", i), e.size(shape, o.dims), skip, 0))
+	for i, shape := range e.Out {
+		o.out = append(o.out, numbersAt(fmt.Sprint("out", i), e.Size(shape, o.dims), skip, 0))
 	}
 	return o
 }
@@ -306,7 +307,7 @@ func TestBatchNormIsDefined(t *testing.T) {
 
 func run(t testing.TB, k device.Kernel, o *operands) {
 	t.Helper()
-	if err := kernels[k].run(o); err != nil {
+	if err := kernels[k](o); err != nil {
 		t.Fatal(err)
 	}
 }

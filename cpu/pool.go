@@ -40,8 +40,8 @@ type pooling struct {
 // poolingOf reads Dims n h w c r stride pad.
 func poolingOf(dims []int) (images int, g pooling) {
 	g = pooling{h: dims[1], w: dims[2], c: dims[3], r: dims[4], stride: dims[5], pad: dims[6]}
-	sliding := window{[2]int{g.r, g.r}, g.stride, g.pad}
-	g.p, g.q = sliding.over(0, g.h), sliding.over(1, g.w)
+	over := func(side int) int { return (side+2*g.pad-g.r)/g.stride + 1 }
+	g.p, g.q = over(g.h), over(g.w)
 	return dims[0], g
 }
 

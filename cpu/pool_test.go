@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fspda/device"
+	"fspda/device/signature"
 	"fspda/internal/rng"
 )
 
@@ -53,13 +54,13 @@ func TestPoolLoops(t *testing.T) {
 
 // poolCase are operands of a kernel of windows.
 func poolCase(k device.Kernel, dims []int, skip, odd int) *operands {
-	e := kernels[k]
+	e := signature.Of(k)
 	o := &operands{dims: dims}
-	for i, shape := range e.in {
-		o.in = append(o.in, numbersAt(fmt.Sprint(k, i), e.size(shape, dims), skip, odd))
+	for i, shape := range e.In {
+		o.in = append(o.in, numbersAt(fmt.Sprint(k, i), e.Size(shape, dims), skip, odd))
 	}
-	for i, shape := range e.out {
-		o.out = append(o.out, numbersAt(fmt.Sprint("out", i), e.size(shape, dims), skip, 0))
+	for i, shape := range e.Out {
+		o.out = append(o.out, numbersAt(fmt.Sprint("out", i), e.Size(shape, dims), skip, 0))
 	}
 	if k == device.MaxPoolGrad { // any place, whether a window has it inside the image or not
 		s := rng.New(4, "places")
@@ -222,7 +223,7 @@ func benchPool(b *testing.B, k device.Kernel, dims ...int) {
 		run(b, device.MaxPool, m)
 		o.in[1] = m.out[1]
 	}
-	benchKernel(b, kernels[k].run, o, numbers, max(len(o.in[0]), len(o.out[0])))
+	benchKernel(b, kernels[k], o, numbers, max(len(o.in[0]), len(o.out[0])))
 }
 
 func BenchmarkMaxPool(b *testing.B)     { benchPool(b, device.MaxPool, 8, 112, 112, 64, 3, 2, 1) }

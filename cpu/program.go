@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fspda/device"
+	"fspda/device/signature"
 )
 
 // Program is Code on the host. It computes on the calling goroutine, with the helpers that the Device lends it, and allocates nothing in
@@ -51,8 +52,7 @@ func (d *Device) Load(code *device.Code) (device.Program, error) {
 }
 
 func (d *Device) load(code *device.Code) (*Program, error) {
-	entries, err := checkCode(code)
-	if err != nil {
+	if err := signature.Check(code); err != nil {
 		return nil, err
 	}
 	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
@@ -60,7 +60,7 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	p.allot()
 	for i := range code.Calls {
 		c, s := &code.Calls[i], &p.steps[i]
-		s.run, s.dims, s.attr = entries[i].run, c.Dims, c.Attr
+		s.run, s.dims, s.attr = kernels[c.Kernel], c.Dims, c.Attr
 		s.operands.lent, s.examples, s.scratch = &p.lent, &p.examples, p.scratch
 		s.in, s.out = p.place(c.In), p.place(c.Out)
 		p.countClasses(c)
@@ -185,7 +185,7 @@ func (p *Program) giveBack() {
 }
 
 func (p *Program) failed(i int, err error) error {
-	return fmt.Errorf("cpu: run %s: call %d, %s: %w", p.code.Name, i, title(&p.code.Calls[i]), err)
+	return fmt.Errorf("cpu: run %s: call %d, %s: %w", p.code.Name, i, signature.Title(&p.code.Calls[i]), err)
 }
 
 // prepare checks what Run is given and puts the moving operands in their places.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fspda/device"
+	"fspda/device/signature"
 )
 
 // Each part of each job runs once, whether helpers are awake, asleep or in between.
@@ -103,18 +104,18 @@ func divisible() []*device.Code {
 
 // codeOf is one call that reads parameters and writes the gradient.
 func codeOf(k device.Kernel, dims []int) *device.Code {
-	e := kernels[k]
+	e := signature.Of(k)
 	call := device.Call{Kernel: k, Dims: dims, Attr: -0.3}
 	code := &device.Code{Name: fmt.Sprint(k, dims), Batch: 1, Features: 1, Gradient: true}
 	place := func(shapes []string) (refs []device.Ref) {
 		for _, s := range shapes {
-			n := e.size(s, dims)
+			n := e.Size(s, dims)
 			refs = append(refs, device.Ref{Space: device.Params, Off: code.Dim, Len: n})
 			code.Dim += n
 		}
 		return refs
 	}
-	call.In, call.Out = place(e.in), place(e.out)
+	call.In, call.Out = place(e.In), place(e.Out)
 	for i := range call.Out {
 		call.Out[i].Space = device.Grads
 	}

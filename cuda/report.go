@@ -46,18 +46,20 @@ func Find() Report { return look(dynlib.System(), openDriver) }
 // openDriver returns the functions of the driver, where it lies and its version.
 func openDriver(f *dynlib.Finder) (*driver.API, string, int, error) {
 	l, err := driver.Open(f)
-	if err != nil {
+	if l == nil {
 		return nil, "", 0, err
 	}
-	return l.ForThread(), l.Path, l.Version, nil
+	return l.ForThread(), l.Path, l.Version, err
 }
 
 func look(f *dynlib.Finder, open func(*dynlib.Finder) (*driver.API, string, int, error)) Report {
 	r := Report{GPUs: []GPU{}}
 	api, path, version, err := open(f)
 	n := 0
-	if err == nil {
+	if path != "" {
 		r.Path, r.Driver = path, driver.VersionText(version)
+	}
+	if err == nil {
 		n, err = api.Count()
 	}
 	if err == nil && n == 0 {

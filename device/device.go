@@ -68,6 +68,15 @@ type Device interface {
 	Footprint(code *Code) int
 }
 
+// Host is a Device whose vectors lie in the memory of the process: what arrives from elsewhere may become a vector without a copy.
+type Host interface {
+	Device
+	// Floats returns the numbers of v where they are.
+	Floats(v Vector) []float32
+	// Wrap returns a vector of these numbers where they are.
+	Wrap(numbers []float32) Vector
+}
+
 // Program is Code bound to one Device: it computes one network at one batch size. It is not safe for concurrent use.
 type Program interface {
 	// Code is what was loaded.

@@ -18,6 +18,7 @@ type Buffer struct {
 	Coords []uint32
 
 	pool    *Pool
+	free    func() // of a wrapped buffer: it goes back to no pool
 	holders atomic.Int32
 }
 
@@ -34,6 +35,8 @@ func (b *Buffer) Retain(n int) {
 // Release lets go of the buffer for one holder, who must not touch it again. It panics when there are more releases than holders.
 func (b *Buffer) Release() {
 	switch left := b.holders.Add(-1); {
+	case left == 0 && b.free != nil:
+		b.free()
 	case left == 0:
 		b.pool.put(b)
 	case left < 0:
@@ -81,6 +84,27 @@ func (p *Pool) Get(n int) *Buffer {
 	b := &Buffer{V: p.dev.NewVector(n), pool: p}
 	b.holders.Store(1)
 	return b
+}
+
+// Wrap returns a buffer of numbers that lie in memory of the caller, with one holder, where the device can use them there. The last holder's
+// Release calls free, and until then the numbers stay as they are.
+func (p *Pool) Wrap(numbers []float32, free func()) (b *Buffer, ok bool) {
+	host, ok := p.dev.(device.Host)
+	if !ok {
+		return nil, false
+	}
+	b = &Buffer{V: host.Wrap(numbers), pool: p, free: free}
+	b.holders.Store(1)
+	return b, true
+}
+
+// Floats returns the numbers of a buffer of the pool where they are, if the device has them in the memory of the process.
+func (p *Pool) Floats(b *Buffer) (numbers []float32, ok bool) {
+	host, ok := p.dev.(device.Host)
+	if !ok {
+		return nil, false
+	}
+	return host.Floats(b.V), true
 }
 
 func (p *Pool) take(n int) *Buffer {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"fspda/cpu"
 	"fspda/device/devicetest"
 )
 
@@ -44,6 +45,33 @@ func TestBufferPanics(t *testing.T) {
 	c := NewPool(devicetest.NewFloat64()).Get(1)
 	c.Release()
 	mustPanic(t, "Retain after release", func() { c.Retain(1) })
+}
+
+// A wrapped buffer goes back to whom its memory belongs, once, and only where the device can use it there.
+func TestPoolWraps(t *testing.T) {
+	if _, ok := NewPool(devicetest.NewFloat64()).Wrap([]float32{1}, nil); ok {
+		t.Error("float64 numbers were made of float32 ones in place")
+	}
+	p := NewPool(cpu.New())
+	freed := 0
+	b, ok := p.Wrap([]float32{1, 2}, func() { freed++ })
+	if !ok || b.V.Len() != 2 {
+		t.Fatalf("wrapped: %v", ok)
+	}
+	if v, ok := p.Floats(b); !ok || v[1] != 2 {
+		t.Errorf("%v, %v", v, ok)
+	}
+	b.Retain(1)
+	b.Release()
+	if freed != 0 {
+		t.Error("the memory was given back while somebody holds it")
+	}
+	if b.Release(); freed != 1 {
+		t.Errorf("the memory was given back %d times, want once", freed)
+	}
+	if p.Get(2) == b {
+		t.Error("memory of others is in the pool")
+	}
 }
 
 // Lengths that vary do not pile up: the least recently used is forgotten, the others stay.

@@ -78,13 +78,14 @@ def keep(best, key, value):
 
 
 def products(program, cores, peers):
-    """Rates in GFLOP/s by (library, product)."""
-    best = {}
+    """Rates in GFLOP/s by (library, product), and what the multiply-adds of these cores reached beside each product."""
+    best, peaks = {}, {}
     rows = ",".join("sgemm/" + p.name for p in PRODUCTS)
     for _ in range(ROUNDS):
         for core, report in zip(cores, ours(program, cores, "kernels", "--filter", rows, "--each", "40ms"), strict=True):
             for row in report["rows"]:
                 keep(best, ("fspda", row["name"], core), row["time_ns"])
+                keep(peaks, (row["name"], core), -row["limit"])
         for name, peer in peers.items():
             for product, ns in (peer.ask(kind="products", seconds=0.04) or {}).items():
                 keep(best, (name, product, 0), ns)
@@ -92,7 +93,10 @@ def products(program, cores, peers):
     for (name, product, _), ns in best.items():
         p = next(p for p in PRODUCTS if p.name == product)
         rates[name, product] = rates.get((name, product), 0) + 2 * p.m * p.n * p.k / ns
-    return rates
+    limits = {}
+    for (product, _), negative in peaks.items():
+        limits[product] = limits.get(product, 0) - negative
+    return rates, limits
 
 
 def mlp(program, cores, peers):
@@ -193,15 +197,16 @@ def compare(program, cores):
     for name in [n for n, p in peers.items() if p.error]:
         print(f"\n{name} is left out: {peers.pop(name).error}")
 
-    rates = products(program, cores, peers)
-    print("\nProducts of matrices, GFLOP/s:")
-    head = ["m×n×k", "fspda", *peers, "fspda / best NumPy", "fspda / best"]
+    rates, limits = products(program, cores, peers)
+    print("\nProducts of matrices, GFLOP/s; multiply-adds alone, measured beside each product, are the limit of all:")
+    head = ["m×n×k", "fspda", *peers, "multiply-adds", "fspda / them", "fspda / best NumPy", "fspda / best"]
     rows = []
     for p in PRODUCTS:
         mine, others = rates.get(("fspda", p.name)), {n: rates.get((n, p.name)) for n in peers}
         most = max((r for r in others.values() if r), default=None)
         blas = max((r for n, r in others.items() if r and n.startswith("numpy")), default=None)
-        cells = [number(mine), *map(number, others.values()), ratio(mine, blas), ratio(mine, most)]
+        limit = limits.get(p.name)
+        cells = [number(mine), *map(number, others.values()), number(limit), ratio(mine, limit), ratio(mine, blas), ratio(mine, most)]
         rows.append([p.name, *cells])
     table(head, rows)
 

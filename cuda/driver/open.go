@@ -22,7 +22,8 @@ type Library struct {
 	hot hotSymbols
 }
 
-// Open finds the driver's library and initialises it. Where there is none the error is a *dynlib.Error, where there is no GPU, ErrNoDevice.
+// Open finds the driver's library and initialises it. Where there is none the error is a *dynlib.Error. Where there is no GPU it is ErrNoDevice,
+// and the library is returned beside it, for its path and its version.
 func Open(f *dynlib.Finder) (*Library, error) {
 	h, err := f.Open(dynlib.Driver())
 	if err != nil {
@@ -32,7 +33,9 @@ func Open(f *dynlib.Finder) (*Library, error) {
 	if err := errors.Join(dynlib.Bind(&l.api, h), dynlib.Bind(&l.hot, h)); err != nil {
 		return nil, err
 	}
-	l.Version, err = l.api.Start()
+	if l.Version, err = l.api.Start(); err != nil && !errors.Is(err, ErrNoDevice) {
+		return nil, err
+	}
 	return l, err
 }
 
@@ -43,18 +46,18 @@ func (l *Library) ForThread() *API {
 	return &a
 }
 
-// Start initialises the driver, and returns its version.
+// Start initialises the driver, and returns its version, which a driver without a GPU tells too, beside ErrNoDevice.
 func (a *API) Start() (version int, err error) {
-	switch r := a.Init(0); r {
-	case Success:
-	case NoDevice:
-		return 0, ErrNoDevice
-	default:
-		return 0, a.Check(r, "cuInit", "starting the driver")
+	started := a.Init(0)
+	if started != Success && started != NoDevice {
+		return 0, a.Check(started, "cuInit", "starting the driver")
 	}
 	var v int32
 	if err := a.Check(a.DriverGetVersion(&v), "cuDriverGetVersion", "asking for the driver's version"); err != nil {
 		return 0, err
+	}
+	if started == NoDevice {
+		return int(v), ErrNoDevice
 	}
 	if v < OldestDriver {
 		return int(v), fmt.Errorf("cuda: the driver is of CUDA %s, want %s or newer: update the driver of the GPU", VersionText(int(v)), VersionText(OldestDriver))

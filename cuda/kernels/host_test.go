@@ -69,3 +69,13 @@ func sameBits(t testing.TB, what string, got, want []float32) {
 		}
 	}
 }
+
+// randomBytes is n random bytes.
+func randomBytes(n int) []uint8 {
+	s := rng.New(1, "test")
+	b := make([]uint8, n)
+	for i := range b {
+		b[i] = uint8(s.Uint64())
+	}
+	return b
+}

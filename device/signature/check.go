@@ -45,7 +45,7 @@ func checkSizes(code *device.Code) error {
 
 // checkCall checks the kernel of a call and all of its operands.
 func checkCall(code *device.Code, c *device.Call) (Signature, error) {
-	e, err := lookup(c)
+	e, err := Find(c)
 	if err != nil {
 		return e, err
 	}
@@ -62,7 +62,7 @@ func checkCall(code *device.Code, c *device.Call) (Signature, error) {
 			return e, fmt.Errorf("output %d: %w", i, err)
 		}
 	}
-	if err := e.fit(c.Dims, refLengths(c.In), refLengths(c.Out)); err != nil {
+	if err := e.Fit(c.Dims, refLengths(c.In), refLengths(c.Out)); err != nil {
 		return e, err
 	}
 	return e, checkOverlap(&e, c)

@@ -65,8 +65,11 @@ func Title(c *device.Call) string {
 	return fmt.Sprintf("%s (%s)", c.Kernel, c.Name)
 }
 
-// lookup finds the kernel of c and checks its dimensions.
-func lookup(c *device.Call) (Signature, error) {
+// Of is the signature of a kernel. It is empty for one that is unknown.
+func Of(k device.Kernel) Signature { return signatures[k] }
+
+// Find is the signature of the kernel of c, whose dimensions it checks.
+func Find(c *device.Call) (Signature, error) {
 	e, ok := signatures[c.Kernel]
 	if !ok {
 		return e, fmt.Errorf("kernel is unknown, want one of %v", device.Kernels())
@@ -126,8 +129,8 @@ func (e *Signature) window(dims []int) (in [2]int, w window) {
 	return [2]int{get('h'), get('w')}, w
 }
 
-// fit checks the number and the lengths of the operands against dims.
-func (e *Signature) fit(dims, in, out []int) error {
+// Fit checks the number and the lengths of the operands against dims.
+func (e *Signature) Fit(dims, in, out []int) error {
 	if err := e.fitSide("input", e.In, dims, in); err != nil {
 		return err
 	}
@@ -139,15 +142,15 @@ func (e *Signature) fitSide(side string, shapes []string, dims, got []int) error
 		return fmt.Errorf("%d %ss, want %d", len(got), side, len(shapes))
 	}
 	for i, shape := range shapes {
-		if want := e.size(shape, dims); got[i] != want {
+		if want := e.Size(shape, dims); got[i] != want {
 			return fmt.Errorf("%s %d has length %d, want %d (%s of dimensions %v)", side, i, got[i], want, shape, dims)
 		}
 	}
 	return nil
 }
 
-// size is the number of elements of an operand.
-func (e *Signature) size(shape string, dims []int) int {
+// Size is the number of elements of an operand of that shape, one of In and Out.
+func (e *Signature) Size(shape string, dims []int) int {
 	n := 1
 	for _, c := range shape {
 		if c >= '0' && c <= '9' {

@@ -34,10 +34,41 @@ type contents struct {
 	wire  dist.Values      // of plain messages; "": float32
 	dim   int              // length of the vectors that messages are about: the most that one message says of each
 	lend  func(int) []byte // memory for a body; nil: fresh
+	whole bool             // bodies must be in one part
 }
 
 // limit is the largest body.
 func (c *contents) limit() int { return 4096 + 4*maxVectors*c.dim }
+
+// headSize is the number of bytes before the values of a message of so many vectors.
+func headSize(vectors uintptr) uintptr { return 12 + 4*vectors }
+
+// appendHead appends what stands before the values.
+func appendHead(dst []byte, codec byte, m dist.Message) []byte {
+	dst = append(dst, codec, byte(len(m.Values)), 0, 0)
+	for _, b := range m.Values {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(b.V.Len()))
+	}
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(m.Arrives))
+}
+
+// share returns the body of a large message whose values may go from where they are. It is good as long as the message is held.
+func (c *contents) share(m dist.Message) (segments, bool) {
+	if c.whole || c.plainCodec() != codecFloats || !plain(m.Codec) || len(m.Values) > maxVectors {
+		return nil, false
+	}
+	body := segments{appendHead(nil, codecFloats, m)}
+	for _, b := range m.Values {
+		numbers, ok := c.pool.Floats(b)
+		if !ok || !littleEndian {
+			return nil, false
+		}
+		if len(numbers) > 0 {
+			body = append(body, bytesOf(numbers))
+		}
+	}
+	return body, body.size() >= directFrom
+}
 
 // encode writes a message. It lets go of nothing.
 func (c *contents) encode(m dist.Message) ([]byte, error) {
@@ -48,7 +79,7 @@ func (c *contents) encode(m dist.Message) ([]byte, error) {
 	if !plain(m.Codec) {
 		codec = codecOfRun
 	}
-	size := 12 + 4*len(m.Values)
+	size := int(headSize(uintptr(len(m.Values))))
 	for _, b := range m.Values {
 		size += c.wire.Bits() / 8 * b.V.Len() // a guess, where a codec writes them
 	}
@@ -56,11 +87,7 @@ func (c *contents) encode(m dist.Message) ([]byte, error) {
 	if c.lend != nil {
 		body = c.lend(size)
 	}
-	body = append(slices.Grow(body, size), codec, byte(len(m.Values)), 0, 0)
-	for _, b := range m.Values {
-		body = binary.LittleEndian.AppendUint32(body, uint32(b.V.Len()))
-	}
-	body = binary.LittleEndian.AppendUint64(body, math.Float64bits(m.Arrives))
+	body = appendHead(slices.Grow(body, size), codec, m)
 	if codec != codecOfRun {
 		for _, b := range m.Values {
 			body = c.appendValues(body, b)
@@ -137,12 +164,22 @@ func floatsOf(b []byte) ([]float32, bool) {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4), true
 }
 
-// decode reads a body into buffers of the pool.
-func (c *contents) decode(body []byte) (values []*dist.Buffer, arrives float64, err error) {
+// bytesOf is numbers, which are some, as bytes.
+func bytesOf(numbers []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&numbers[0])), 4*len(numbers))
+}
+
+// decode reads a body into buffers of the pool, or makes one of it where that saves the copy of a large one. It calls done when nobody needs the
+// body any more.
+func (c *contents) decode(body []byte, done func()) (values []*dist.Buffer, arrives float64, err error) {
 	lengths, codec, rest, err := c.head(body)
 	if err != nil {
 		return nil, 0, err
 	}
+	if b, ok := c.wrap(lengths, codec, rest[8:], done); ok {
+		return []*dist.Buffer{b}, math.Float64frombits(binary.LittleEndian.Uint64(rest)), nil
+	}
+	defer done()
 	arrives = math.Float64frombits(binary.LittleEndian.Uint64(rest))
 	rest = rest[8:]
 	if codec == codecOfRun {
@@ -163,6 +200,18 @@ func (c *contents) decode(body []byte) (values []*dist.Buffer, arrives float64, 
 		values = append(values, b)
 	}
 	return values, arrives, nil
+}
+
+// wrap makes a buffer of a large message of one vector where it lies.
+func (c *contents) wrap(lengths []int, codec byte, values []byte, done func()) (*dist.Buffer, bool) {
+	if codec != codecFloats || len(lengths) != 1 || len(values) != 4*lengths[0] || len(values) < leastBody {
+		return nil, false
+	}
+	numbers, ok := floatsOf(values)
+	if !ok {
+		return nil, false
+	}
+	return c.pool.Wrap(numbers, done)
 }
 
 // head reads the lengths, which it holds to those of the run.

@@ -11,10 +11,15 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"fspda/cpu"
+	"fspda/dist"
 )
 
-// doors gives every node a door of this machine.
-func doors(o *Options) { o.Dim, o.Door.Listen = largeDim, "127.0.0.1:0" }
+// doors gives every node a door of this machine, and vectors that large messages are sent from and received into without a copy.
+func doors(o *Options) {
+	o.Dim, o.Door.Listen, o.Pool = largeDim, "127.0.0.1:0", dist.NewPool(cpu.New())
+}
 
 // largeDim values are a message for the direct way.
 const largeDim = 300_000
@@ -173,13 +178,19 @@ func TestDirectGarbage(t *testing.T) {
 	m := openMesh(t, 2, doors)
 	k := m.direct(t, 0)
 	sign := m[0].door.sign
-	good := appendFrame(nil, &frame{kind: kindData, from: 1, run: m[0].run, life: 77, seq: 1 << 40, total: 3, raw: 3, piece: []byte("abc")})
+	next := m[0].peers[1].in[exchanges].next
+	good := frame{kind: kindData, from: 1, run: m[0].run, life: m[1].life, seq: next + 1, total: 3, raw: 3, piece: []byte("abc")}
+	whole := appendFrame(nil, &good)
+	good.flags = flagGuarded
+	guarded := appendFrame(nil, &good)
+	guarded[40]++ // its iteration
 	ack := appendFrame(nil, &frame{kind: kindAck, from: 1, run: m[0].run, life: m[1].life, piece: (&ack{}).append(nil)})
 	for name, b := range map[string][]byte{
 		"noise":       []byte("hello, I am a frame of some sort, and quite a long one, as everybody can see at a glance, am I not?"),
 		"empty":       {},
 		"too long":    make([]byte, maxChunk+headerSize+1),
-		"cut":         good[:len(good)-1],
+		"cut":         whole[:len(whole)-1],
+		"changed":     guarded,
 		"not of data": ack,
 	} {
 		w := &way{peer: &peer{node: m[1], id: 0}}
@@ -189,8 +200,8 @@ func TestDirectGarbage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = stream.SendMsg(&outFrame{header: b})
-		if err := stream.RecvMsg(&inFrame{}); err == nil {
-			t.Errorf("%s: accepted", name)
+		if err := stream.RecvMsg(&inFrame{}); status.Code(err) != codes.InvalidArgument && status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("%s: %v, want the end of the stream", name, err)
 		}
 		cancel()
 		_ = conn.Close()

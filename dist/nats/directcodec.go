@@ -35,6 +35,9 @@ func (frameCodec) Marshal(v any) (mem.BufferSlice, error) {
 	if f.lent == nil {
 		return mem.BufferSlice{mem.SliceBuffer(f.header), mem.SliceBuffer(f.piece)}, nil
 	}
+	if mem.IsBelowBufferPoolingThreshold(cap(f.piece)) { // gRPC would not say when it is done with it
+		return mem.BufferSlice{mem.SliceBuffer(append(f.header, f.piece...))}, nil
+	}
 	f.lent.hold()
 	return mem.BufferSlice{mem.SliceBuffer(f.header), mem.NewBuffer(&f.piece, f.lent)}, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Version is that of the protocol. Nodes of different versions refuse each other.
-const Version = 2
+const Version = 3
 
 // A frame is what one NATS message holds: a header, and a piece of a body. All numbers are little-endian.
 //
@@ -21,7 +21,7 @@ const Version = 2
 //	40  t                  uint64, its iteration; of a talk, and of an acknowledgement, which talk it is
 //	48  total, raw         uint32 each: bytes of the whole body, as sent and unpacked
 //	56  offset             uint32, of this piece
-//	60  checksum           uint32, CRC-32C of all but itself
+//	60  checksum           uint32, CRC-32C of all but itself, and but the piece where the flags say so
 //	64  got, stable        uint64 each: see ack.go, of the line of exchanges that leads back
 const headerSize = 80
 
@@ -50,7 +50,10 @@ const (
 // kept is the number of streams that outlive a process.
 const kept = talks
 
-const flagPacked = 1 // the body is compressed
+const (
+	flagPacked  = 1 // the body is compressed
+	flagGuarded = 2 // the connection guards the piece, which the checksum leaves out
+)
 
 // frame is a decoded one. The piece is a part of the bytes it was decoded from.
 type frame struct {
@@ -95,15 +98,17 @@ func appendHeader(dst []byte, f *frame) []byte {
 	}
 	dst = le.AppendUint64(dst, f.got)
 	dst = le.AppendUint64(dst, f.stable)
-	le.PutUint32(dst[at+60:], checksum(dst[at:], f.piece))
+	c := checksum(dst[at:])
+	if f.flags&flagGuarded == 0 {
+		c = crc32.Update(c, castagnoli, f.piece)
+	}
+	le.PutUint32(dst[at+60:], c)
 	return dst
 }
 
-// checksum is that of a frame, whatever stands in the place of the checksum.
-func checksum(header, piece []byte) uint32 {
-	c := crc32.Update(0, castagnoli, header[:60])
-	c = crc32.Update(c, castagnoli, header[64:headerSize])
-	return crc32.Update(c, castagnoli, piece)
+// checksum is that of a header, whatever stands in the place of the checksum. That of the piece goes on from it.
+func checksum(header []byte) uint32 {
+	return crc32.Update(crc32.Update(0, castagnoli, header[:60]), castagnoli, header[64:headerSize])
 }
 
 // decodeFrame reads a frame. It takes no memory: the piece stays where it is.
@@ -112,11 +117,22 @@ func decodeFrame(b []byte) (f frame, err error) {
 	if err != nil {
 		return f, err
 	}
-	if got := checksum(b, b[headerSize:]); got != sum {
-		return f, &FrameError{Got: fmt.Sprintf("checksum %08x, its header says %08x", got, sum)}
+	if f.flags&flagGuarded != 0 {
+		return f, &FrameError{Got: "a piece without a checksum that came over NATS"}
+	}
+	if err := compare(crc32.Update(checksum(b), castagnoli, b[headerSize:]), sum); err != nil {
+		return f, err
 	}
 	f.piece = b[headerSize:]
 	return f, f.check(len(f.piece))
+}
+
+// compare compares a checksum with that in the header.
+func compare(got, sum uint32) error {
+	if got != sum {
+		return &FrameError{Got: fmt.Sprintf("checksum %08x, its header says %08x", got, sum)}
+	}
+	return nil
 }
 
 // decodeHeader reads what stands before the piece, and the checksum that the whole should have. Nothing of it is checked but that it begins as a
@@ -140,7 +156,7 @@ func (f *frame) check(size int) error {
 	switch {
 	case f.kind == 0 || f.kind >= kindLast:
 		return &FrameError{Got: fmt.Sprintf("kind %d does not exist", f.kind)}
-	case f.flags&^flagPacked != 0:
+	case f.flags&^(flagPacked|flagGuarded) != 0:
 		return &FrameError{Got: fmt.Sprintf("flags %#x do not exist", f.flags)}
 	case f.stream >= streams:
 		return &FrameError{Got: fmt.Sprintf("stream %d does not exist", f.stream)}

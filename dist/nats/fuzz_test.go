@@ -45,7 +45,7 @@ func FuzzBody(f *testing.F) {
 	coded := contents{pool: pool, dim: 50, codec: codec}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, c := range []contents{c, coded} {
-			values, _, err := c.decode(b)
+			values, _, err := c.decode(b, func() {})
 			if err != nil {
 				continue
 			}
@@ -96,7 +96,7 @@ func FuzzUnpack(f *testing.F) {
 func FuzzLines(f *testing.F) {
 	n := &Node{opt: Options{Agents: 2, Self: 0}, codec: contents{dim: 10}}
 	n.peers = []*peer{nil, newPeer(n, 1)}
-	n.peers[1].out[exchanges].push(7, []byte("hello"), 5)
+	n.peers[1].out[exchanges].push(7, segments{[]byte("hello")}, 5, nil)
 	f.Add(n.Save())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m := &Node{opt: n.opt, codec: n.codec}
@@ -111,8 +111,8 @@ func FuzzLines(f *testing.F) {
 func TestLinesRoundTrip(t *testing.T) {
 	n := &Node{opt: Options{Agents: 3, Self: 1}, codec: contents{dim: 10}}
 	n.peers = []*peer{newPeer(n, 0), nil, newPeer(n, 2)}
-	n.peers[0].out[exchanges].push(7, []byte("hello"), 5)
-	n.peers[2].out[reports].push(8, []byte("world"), 9)
+	n.peers[0].out[exchanges].push(7, segments{[]byte("hello")}, 5, nil)
+	n.peers[2].out[reports].push(8, segments{[]byte("world")}, 9, nil)
 	n.peers[2].in[exchanges].next = 4
 	n.written.Store(77)
 	m := &Node{opt: n.opt, codec: n.codec}

@@ -60,15 +60,6 @@ func (p *peer) progressed(f *frame) {
 	if p.out[exchanges].heard(f.got, f.stable) {
 		p.wake()
 	}
-	p.reclaim()
-}
-
-// reclaim takes back the memory of what need not be kept any more. The caller holds the lock.
-func (p *peer) reclaim() {
-	if o := &p.out[exchanges]; o.spent != nil {
-		p.node.bodies.put(o.spent)
-		o.spent = nil
-	}
 }
 
 // piece takes a piece of a message.
@@ -96,7 +87,6 @@ func (p *peer) acknowledged(a ack, current bool) {
 		}
 		changed = p.out[s].heard(a.next[s], a.stable[s]) || changed
 	}
-	p.reclaim()
 	if changed {
 		p.wake()
 	}
@@ -113,9 +103,9 @@ func (p *peer) repeat(f *frame) {
 	p.mu.Lock()
 	r, ok := p.out[f.stream].find(f.seq)
 	r.lent.hold()
-	defer r.lent.release()
 	p.mu.Unlock()
-	if !ok || uint64(f.offset) > uint64(len(r.body)) {
+	defer r.lent.release()
+	if !ok || uint64(f.offset) > uint64(r.size) {
 		return // not said yet
 	}
 	p.node.stats.repeated.Add(1)

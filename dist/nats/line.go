@@ -9,9 +9,10 @@ const windowBytes = 64 << 20
 // record is a message that was sent, as long as its receiver may ask for it.
 type record struct {
 	seq, t uint64
-	body   []byte // as sent
-	raw    int    // bytes unpacked
-	lent   *lent  // nil: the body's memory is its own
+	body   segments // as sent
+	size   int      // of the body
+	raw    int      // bytes unpacked
+	lent   *lent    // whose memory the body is; nil: its own
 }
 
 // outLine is one direction of a stream at its sender.
@@ -19,8 +20,7 @@ type outLine struct {
 	next  uint64 // number of the next message
 	taken uint64 // the receiver's agent has taken all before this one
 	log   []record
-	bytes int    // of the bodies in log
-	spent []byte // the body that was let go of last, where its memory was lent; for the peer to take back
+	bytes int // of the bodies in log
 }
 
 // room tells whether another message of so many bytes may go.
@@ -34,7 +34,7 @@ func (o *outLine) room(size int) bool {
 	}
 	bytes := size
 	for i := len(o.log) - 1; i >= 0 && o.log[i].seq >= o.taken; i-- {
-		bytes += len(o.log[i].body)
+		bytes += o.log[i].size
 	}
 	return flying < window && bytes <= windowBytes
 }
@@ -48,11 +48,11 @@ func (o *outLine) first() uint64 {
 }
 
 // push numbers a message and keeps it.
-func (o *outLine) push(t int, body []byte, raw int) record {
-	r := record{seq: o.next, t: uint64(t), body: body, raw: raw}
+func (o *outLine) push(t int, body segments, raw int, l *lent) record {
+	r := record{seq: o.next, t: uint64(t), body: body, size: body.size(), raw: raw, lent: l}
 	o.next++
 	o.log = append(o.log, r)
-	o.bytes += len(body)
+	o.bytes += r.size
 	return r
 }
 
@@ -71,9 +71,9 @@ func (o *outLine) heard(taken, stable uint64) bool {
 	o.taken = max(o.taken, taken)
 	drop := 0
 	for drop < len(o.log) && o.log[drop].seq < min(stable, taken) {
-		o.bytes -= len(o.log[drop].body)
-		if o.log[drop].lent.spent() {
-			o.spent = o.log[drop].body
+		o.bytes -= o.log[drop].size
+		if drop < idle { // the memory of a long log is for others
+			o.log[drop].lent.release()
 		}
 		o.log[drop] = record{}
 		drop++
@@ -89,6 +89,8 @@ type parcel struct {
 	raw    int
 	total  int
 	body   []byte // as far as it is there without a gap
+	// pouring says that a piece is just being added
+	pouring bool
 }
 
 func (p *parcel) whole() bool { return len(p.body) == p.total }
@@ -127,7 +129,7 @@ func (in *inLine) open(f *frame, size, limit int, lend func(int) []byte) *parcel
 		in.parcels[f.seq] = p
 		return p
 	}
-	if p.whole() || p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) || int(f.offset) != len(p.body) || len(p.body)+size > p.total {
+	if p.pouring || p.whole() || p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) || int(f.offset) != len(p.body) || len(p.body)+size > p.total {
 		return nil
 	}
 	return p

@@ -89,7 +89,7 @@ func Open(o Options) (*Node, error) {
 	}
 	n := &Node{opt: o, run: hashName(o.Run), life: newLife(), log: o.Log, codec: contents{pool: o.Pool, codec: o.Codec, wire: o.Wire, dim: o.Dim},
 		wanted: make(chan struct{}, 1), dead: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer, o.Agents)}
-	n.codec.lend = n.bodies.get
+	n.codec.lend, n.codec.whole = n.bodies.get, o.Packing.packs()
 	for i := range n.peers {
 		if i != o.Self {
 			n.peers[i] = newPeer(n, i)
@@ -272,20 +272,34 @@ func (n *Node) Present() int {
 
 // Send implements [dist.Transport]. The message must come from the node's own agent.
 func (n *Node) Send(ctx context.Context, m dist.Message) error {
-	defer m.Release()
 	if m.From != n.opt.Self {
 		panic(fmt.Sprintf("nats: the node of agent %d is to send for agent %d", n.opt.Self, m.From))
 	}
-	body, err := n.codec.encode(m)
+	body, raw, memory, err := n.body(m)
 	if err != nil {
 		return err
 	}
-	raw := len(body)
-	body = n.opt.Packing.pack(body)
-	if err := n.peer(m.To).post(ctx, exchanges, m.T, body, raw); err != nil {
+	if err := n.peer(m.To).post(ctx, exchanges, m.T, body, raw, memory); err != nil {
 		return fmt.Errorf("nats: sending iteration %d from agent %d to agent %d: %w", m.T, m.From, m.To, err)
 	}
 	return nil
+}
+
+// body makes the body of a message, and says how many bytes it has unpacked. It lets go of the message, or the memory does.
+func (n *Node) body(m dist.Message) (body segments, raw int, memory *lent, err error) {
+	if body, ok := n.codec.share(m); ok {
+		return body, body.size(), newLent(m.Release), nil
+	}
+	defer m.Release()
+	whole, err := n.codec.encode(m)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	out := n.opt.Packing.pack(whole)
+	if len(out) >= leastBody {
+		memory = newLent(func() { n.bodies.put(out) })
+	}
+	return segments{out}, len(whole), memory, nil
 }
 
 // Recv implements [dist.Transport]. The node must be that of agent self.
@@ -298,10 +312,10 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 		return dist.Message{}, fmt.Errorf("nats: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
 	}
 	m := dist.Message{T: int(parcel.t), From: from, To: self, Codec: n.opt.Codec}
+	done := func() { n.bodies.put(parcel.body) }
 	body, err := unpack(parcel)
 	if err == nil {
-		m.Values, m.Arrives, err = n.codec.decode(body)
-		n.bodies.put(parcel.body)
+		m.Values, m.Arrives, err = n.codec.decode(body, done)
 	}
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("nats: iteration %d from agent %d cannot be read: %w", t, from, err)
@@ -318,7 +332,7 @@ func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
 		return fmt.Errorf("nats: a report of %d bytes; at most %d travel", len(record), n.codec.limit())
 	}
 	raw := len(record)
-	return n.peer(to).post(ctx, reports, t, n.opt.Packing.pack(record), raw)
+	return n.peer(to).post(ctx, reports, t, segments{n.opt.Packing.pack(record)}, raw, nil)
 }
 
 // NextReport waits for the next record of another agent.
@@ -357,8 +371,11 @@ func (n *Node) peer(i int) *peer {
 	return n.peers[i]
 }
 
-// pieces is the number of frames of a body.
-func (n *Node) pieces(size int) int { return max(1, (size+n.chunk-1)/n.chunk) }
+// wireBytes is what a body of so many bytes takes on the wire, cut as it is for NATS, whatever way it goes.
+func (n *Node) wireBytes(size int) uint64 {
+	pieces := max(1, (size+n.chunk-1)/n.chunk)
+	return uint64(size + pieces*headerSize)
+}
 
 // publish sends a frame. What the connection refuses is lost, as it may be anywhere on the way: it will be asked for again.
 func (n *Node) publish(f *frame) {

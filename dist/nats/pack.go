@@ -28,6 +28,9 @@ func ParsePacking(name string) (Packing, error) {
 	return "", fmt.Errorf("nats: no packing is named %q; write %s, %s or %s", name, NoPacking, S2, Zstd)
 }
 
+// packs tells whether messages are packed at all.
+func (p Packing) packs() bool { return p == S2 || p == Zstd }
+
 // Bytes that tell the packings apart, before what is packed.
 const (
 	packedS2   = 1

@@ -80,29 +80,27 @@ func (p *peer) wait(ctx context.Context, after <-chan time.Time) (timeout bool, 
 	return false, nil
 }
 
-// post numbers a message, keeps it and sends it, as soon as there is room.
-func (p *peer) post(ctx context.Context, stream, t int, body []byte, raw int) error {
+// post numbers a message, keeps it and sends it, as soon as there is room. It takes over what the memory of the body is lent by.
+func (p *peer) post(ctx context.Context, stream, t int, body segments, raw int, memory *lent) error {
 	p.mu.Lock()
 	o := &p.out[stream]
-	for !o.room(len(body)) {
+	for !o.room(body.size()) {
 		if _, err := p.wait(ctx, nil); err != nil {
 			p.mu.Unlock()
+			memory.release()
 			return err
 		}
 	}
 	if stream == talks && uint64(t) != talkTag(p.life) {
 		p.mu.Unlock()
+		memory.release()
 		return dist.ErrTalkOver
 	}
-	r := o.push(t, body, raw)
-	if stream == exchanges && len(body) >= leastBody {
-		r.lent = &lent{}
-		o.log[len(o.log)-1] = r
-	}
-	r.lent.hold()
-	defer r.lent.release()
+	r := o.push(t, body, raw, memory)
+	memory.hold()
+	defer memory.release()
 	p.node.stats.messages.Add(1)
-	p.node.written.Add(uint64(len(body)) + headerSize*uint64(p.node.pieces(len(body))))
+	p.node.written.Add(p.node.wireBytes(r.size))
 	send := p.settled && r.seq >= o.taken // in a second life it may have it already
 	p.mu.Unlock()
 	if send {
@@ -125,17 +123,16 @@ func (p *peer) relay(stream int, r record, from int) {
 	}
 }
 
-// frames cuts a message into pieces. The frame is the same one each time.
+// frames cuts a message into pieces, each of one part of its body. The frame is the same one each time.
 func frames(stream int, r record, from, chunk int) iter.Seq[*frame] {
 	return func(yield func(*frame) bool) {
-		f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(len(r.body)), raw: uint32(r.raw)}
-		if r.raw != len(r.body) {
+		f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(r.size), raw: uint32(r.raw)}
+		if r.raw != r.size {
 			f.flags = flagPacked
 		}
 		for {
-			end := min(len(r.body), from+chunk)
-			f.offset, f.piece = uint32(from), r.body[from:end]
-			if from = end; !yield(&f) || from >= len(r.body) {
+			f.offset, f.piece = uint32(from), r.body.at(from, chunk)
+			if from += len(f.piece); !yield(&f) || from >= r.size {
 				return
 			}
 		}

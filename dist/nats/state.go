@@ -25,8 +25,10 @@ func (n *Node) Save() []byte {
 				b = le.AppendUint64(b, r.seq)
 				b = le.AppendUint64(b, r.t)
 				b = le.AppendUint32(b, uint32(r.raw))
-				b = le.AppendUint32(b, uint32(len(r.body)))
-				b = append(b, r.body...)
+				b = le.AppendUint32(b, uint32(r.size))
+				for _, part := range r.body {
+					b = append(b, part...)
+				}
 			}
 		}
 		p.mu.Unlock()
@@ -115,12 +117,13 @@ func (r *stateReader) peer(limit int) (next uint64, out [streams]outLine, err er
 		first := o.next - uint64(kept)
 		for k := range uint64(kept) {
 			rec := record{seq: r.uint64(), t: r.uint64(), raw: int(r.uint32())}
-			rec.body = r.take(uint64(r.uint32()))
+			body := r.take(uint64(r.uint32()))
+			rec.body, rec.size = segments{body}, len(body)
 			if r.cut || rec.seq != first+k || first > o.next || rec.raw > limit {
 				return 0, out, errCut
 			}
 			o.log = append(o.log, rec)
-			o.bytes += len(rec.body)
+			o.bytes += rec.size
 		}
 	}
 	if r.cut {

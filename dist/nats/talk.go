@@ -56,7 +56,7 @@ func (t *talk) Say(ctx context.Context, record []byte) error {
 	if len(record) > n.codec.limit() {
 		return fmt.Errorf("nats: a record of %d bytes; at most %d travel", len(record), n.codec.limit())
 	}
-	return t.peer.post(ctx, talks, int(talkTag(t.life)), n.opt.Packing.pack(record), len(record))
+	return t.peer.post(ctx, talks, int(talkTag(t.life)), segments{n.opt.Packing.pack(record)}, len(record), nil)
 }
 
 func (t *talk) Hear(ctx context.Context) ([]byte, error) {

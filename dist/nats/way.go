@@ -31,13 +31,14 @@ type way struct {
 	queue chan parcelOut
 	knock chan struct{} // somebody has a large message, and there is no stream
 
-	mu     sync.Mutex
-	sign   *doorSign // nil: the peer has no door
-	conn   *grpc.ClientConn
-	stream grpc.ClientStream // nil: none yet
-	due    map[parcelKey]bool
-	again  time.Time // not before
-	wait   time.Duration
+	mu      sync.Mutex
+	sign    *doorSign // nil: the peer has no door
+	conn    *grpc.ClientConn
+	stream  grpc.ClientStream // nil: none yet
+	guarded bool              // the stream changes no bit: pieces need no checksum
+	due     map[parcelKey]bool
+	again   time.Time // not before
+	wait    time.Duration
 }
 
 // parcelOut is a message for the queue, from a byte on.
@@ -81,7 +82,7 @@ func (w *way) leave() {
 
 // take takes a message if there is a way for it. Where there is none yet it is looked for, for those that come later.
 func (w *way) take(stream int, r record, from int) bool {
-	if w == nil || len(r.body)-from < directFrom {
+	if w == nil || r.size-from < directFrom {
 		return false
 	}
 	w.mu.Lock()
@@ -169,8 +170,10 @@ func (w *way) open(ctx context.Context) {
 	var conn *grpc.ClientConn
 	var stream grpc.ClientStream
 	err := errors.New("it names no place")
+	var found string
 	for _, place := range sign.Places {
 		if conn, stream, err = w.try(ctx, place, sign.Token); err == nil || ctx.Err() != nil {
+			found = place
 			break
 		}
 	}
@@ -185,7 +188,7 @@ func (w *way) open(ctx context.Context) {
 	case w.sign != sign: // it has another door by now
 		_ = conn.Close()
 	default:
-		w.conn, w.stream, w.wait = conn, stream, 0
+		w.conn, w.stream, w.wait, w.guarded = conn, stream, 0, w.peer.node.guards(found)
 		log.Debug("direct way to an agent", zap.Int("peer", w.peer.id), zap.String("target", conn.Target()))
 	}
 }
@@ -220,11 +223,11 @@ func (w *way) try(ctx context.Context, place, token string) (*grpc.ClientConn, g
 func (w *way) send(p parcelOut) {
 	defer p.r.lent.release()
 	w.mu.Lock()
-	stream := w.stream
+	stream, guarded := w.stream, w.guarded
 	w.mu.Unlock()
 	err := io.EOF
 	if stream != nil {
-		err = w.pieces(stream, p)
+		err = w.pieces(stream, p, guarded)
 	}
 	w.mu.Lock()
 	delete(w.due, p.parcelKey)
@@ -238,9 +241,12 @@ func (w *way) send(p parcelOut) {
 }
 
 // pieces sends the pieces of a message over a stream.
-func (w *way) pieces(stream grpc.ClientStream, p parcelOut) error {
+func (w *way) pieces(stream grpc.ClientStream, p parcelOut, guarded bool) error {
 	for f := range frames(p.stream, p.r, p.from, maxChunk) {
 		w.peer.stamp(f)
+		if guarded {
+			f.flags |= flagGuarded
+		}
 		out := &outFrame{header: appendHeader(make([]byte, 0, headerSize), f), piece: f.piece, lent: p.r.lent}
 		for range w.peer.node.copies(f) {
 			if err := stream.SendMsg(out); err != nil {

@@ -38,37 +38,6 @@ func sign(t int) float64 {
 	return -1
 }
 
-func TestGolden(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		algo   Algorithm
-		x0, x2 string // after 6 iterations
-		lambda string // of agent 0
-	}{
-		{"sgd", SGD{}, "1.4983529991 1.6382956081 1.6099403829", "1.4983529991 1.6382956081 1.6099403829", ""},
-		{"fspda-sa", SA{Gamma: 0.4, Beta: 1}, "0.8739067667 0.9965814894 0.6415698643", "1.7869627688 1.5072315628 1.4422643861",
-			"-0.9658870000 -1.8250436050 -1.6201259200"},
-		{"fspda-sa mu 0.5", SA{Gamma: 0.4, Beta: 1, Mu: 0.5}, "1.2734310503 1.3083226417 0.9983611123", "2.5911249856 2.2967682465 2.0463952270",
-			"-1.3593870000 -2.6347543550 -2.5211139200"},
-		{"dsgd", DSGD{Theta: 0.4}, "0.7816645582 0.8188398912 0.5744174083", "1.8149942728 1.5293143575 1.3231176153", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			g := goldenGame(c.algo)
-			if _, ok := c.algo.(Collective); ok {
-				g.edges = func(int) [][2]int { return [][2]int{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}} }
-			}
-			for it := range 6 {
-				g.step(t, it)
-			}
-			check(t, "x_0", g.x(0), c.x0)
-			check(t, "x_2", g.x(2), c.x2)
-			if c.lambda != "" {
-				check(t, "lambda_0", g.aux(0, "lambda"), c.lambda)
-			}
-		})
-	}
-}
-
 // golden plays the six iterations of the golden game and compares the models of agents 0 and 2.
 func golden(t *testing.T, g *game, x0, x2 string) {
 	t.Helper()

@@ -18,7 +18,7 @@ type cache struct {
 
 type placed struct {
 	group  int
-	cursor *cursor
+	cursor *column
 }
 
 // block is rows of a group that were read together.
@@ -35,22 +35,23 @@ func (c *cache) row(s *shard, group, index, row int) ([]byte, error) {
 			return b.rows[row-b.first], nil
 		}
 	}
-	cur, err := c.near(s, group, index, row)
-	if err != nil {
-		return nil, err
-	}
+	cur := c.near(s, group, index, row)
 	if err := cur.skip(row - cur.pos); err != nil {
 		return nil, err
 	}
 	b := block{group: group, first: row}
-	left := int(s.reader.RowGroup(index).NumRows()) - row
+	left := s.footer.groups[index].rows - row
 	for len(b.rows) < min(readAhead, left) && b.size < maxKept/4 {
-		some, err := cur.next(1)
+		v, ok, err := cur.next()
 		if err != nil {
 			return nil, err
 		}
-		b.rows = append(b.rows, some...)
-		b.size += len(some[0])
+		var picture []byte
+		if ok {
+			picture = append([]byte{}, v.b...) // the page ends at some time
+		}
+		b.rows = append(b.rows, picture)
+		b.size += len(picture)
 	}
 	c.cursors = append(c.cursors, placed{group, cur})
 	c.keep(b)
@@ -58,7 +59,7 @@ func (c *cache) row(s *shard, group, index, row int) ([]byte, error) {
 }
 
 // near takes out the cursor that has the shortest way to a row, or opens one.
-func (c *cache) near(s *shard, group, index, row int) (*cursor, error) {
+func (c *cache) near(s *shard, group, index, row int) *column {
 	best := -1
 	for i, p := range c.cursors {
 		if p.group == group && p.cursor.pos <= row && (best < 0 || p.cursor.pos > c.cursors[best].cursor.pos) {
@@ -68,12 +69,12 @@ func (c *cache) near(s *shard, group, index, row int) (*cursor, error) {
 	if best >= 0 {
 		cur := c.cursors[best].cursor
 		c.cursors = slices.Delete(c.cursors, best, best+1)
-		return cur, nil
+		return cur
 	}
 	if len(c.cursors) >= maxCursors {
 		c.cursors = slices.Delete(c.cursors, 0, 1)
 	}
-	return newCursor(s, index, s.content)
+	return newColumn(s, index, s.content)
 }
 
 // keep makes room for a block.

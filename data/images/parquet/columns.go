@@ -2,13 +2,10 @@ package parquet
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
-
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	pq "github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
 
 	"fspda/data/images"
 )
@@ -20,14 +17,11 @@ var (
 	labelColumns   = []string{"label", "labels", "cls", "fine_label"}
 )
 
-// maxPage is how large a page may be, in bytes; what claims more is not believed. Pages hold whole pictures.
-const maxPage = 1 << 27
-
 // shard is an open file.
 type shard struct {
 	name                 string
 	file                 *os.File
-	reader               *file.Reader
+	footer               *footer
 	content, path, label int // columns; path is -1 where there is none
 }
 
@@ -43,82 +37,76 @@ func openShard(name string) (s *shard, err error) {
 		}
 	}()
 	s = &shard{name: name, file: f}
-	props := pq.NewReaderProperties(memory.DefaultAllocator)
-	props.BufferedStreamEnabled = true // pages one by one, not a column at once
-	props.BufferSize = 1 << 18
-	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = maxPage, maxPage
-	err = guard(func() error {
-		s.reader, err = file.NewParquetReader(f, file.WithReadProps(props))
-		return err
-	})
+	info, err := f.Stat()
+	if err == nil {
+		s.footer, err = readFooter(f, info.Size())
+	}
 	if err != nil {
 		return nil, damaged(name, err)
 	}
 	return s, s.find()
 }
 
-// guard turns a panic of the library, which a damaged file can bring about, into an error.
-func guard(do func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-	}()
-	return do()
-}
-
 func damaged(name string, err error) error {
-	return &images.FormatError{Path: name, Got: err.Error(), Want: "an intact parquet file", Hint: "fetch the file again", Err: err}
+	e := &images.FormatError{Path: name, Got: err.Error(), Want: "an intact parquet file", Hint: "fetch the file again", Err: err}
+	if errors.As(err, new(unknown)) {
+		e.Want, e.Hint = "compression SNAPPY, GZIP, ZSTD, LZ4_RAW or none, and values in PLAIN, RLE_DICTIONARY or one of the DELTA encodings", "write the file again in one of these"
+	}
+	return e
 }
 
 // find sets the columns.
 func (s *shard) find() error {
-	schema := s.reader.MetaData().Schema
-	at := func(names []string, fits func(i int) bool) int {
+	at := func(names []string, fits func(l leaf) bool) int {
 		for _, n := range names {
-			for i := range schema.NumColumns() {
-				if c := schema.Column(i); c.Path() == n && c.MaxRepetitionLevel() == 0 && fits(i) {
+			for i, l := range s.footer.leaves {
+				if l.path == n && !l.repeated && fits(l) {
 					return i
 				}
 			}
 		}
 		return -1
 	}
-	isBytes := func(i int) bool { return schema.Column(i).PhysicalType() == pq.Types.ByteArray }
-	isInt := func(i int) bool {
-		t := schema.Column(i).PhysicalType()
-		return t == pq.Types.Int32 || t == pq.Types.Int64
-	}
+	isBytes := func(l leaf) bool { return l.physical == byteArrays }
+	isInt := func(l leaf) bool { return l.physical == int32Values || l.physical == int64Values }
 	s.content, s.path, s.label = at(contentColumns, isBytes), at(pathColumns, isBytes), at(labelColumns, isInt)
 	if s.content >= 0 && s.label >= 0 {
-		return nil
+		return s.checkCodecs()
 	}
 	var have []string
-	for i := range schema.NumColumns() {
-		have = append(have, fmt.Sprintf("%s (%s)", schema.Column(i).Path(), schema.Column(i).PhysicalType()))
+	for _, l := range s.footer.leaves {
+		have = append(have, fmt.Sprintf("%s (%s)", l.path, l.physical))
 	}
 	return &images.FormatError{Path: s.name, Got: "the columns " + strings.Join(have, ", "), Want: "image.bytes (BYTE_ARRAY) and label (INT64)",
 		Hint: "also known are " + strings.Join(append(contentColumns[1:4:4], labelColumns[1:]...), ", ")}
 }
 
+// checkCodecs refuses a file at once whose pictures could not be read later.
+func (s *shard) checkCodecs() error {
+	for _, g := range s.footer.groups {
+		for _, at := range []int{s.content, s.path, s.label} {
+			if at >= 0 && !g.chunks[at].codec.known() {
+				return damaged(s.name, unknown{fmt.Sprintf("column %s with the compression %s", s.footer.leaves[at].path, g.chunks[at].codec)})
+			}
+		}
+	}
+	return nil
+}
+
 // classNames are those that the datasets library writes into its files, in JSON.
 func (s *shard) classNames() []string {
-	text := s.reader.MetaData().KeyValueMetadata().FindValue("huggingface")
-	if text == nil {
-		return nil
-	}
 	var meta struct {
 		Info struct {
 			Features map[string]json.RawMessage `json:"features"`
 		} `json:"info"`
 	}
-	if json.Unmarshal([]byte(*text), &meta) != nil {
+	if json.Unmarshal([]byte(s.footer.meta["huggingface"]), &meta) != nil {
 		return nil
 	}
 	var label struct {
 		Names []string `json:"names"`
 	}
-	name := s.reader.MetaData().Schema.Column(s.label).Path()
+	name := s.footer.leaves[s.label].path
 	if json.Unmarshal(meta.Info.Features[name], &label) != nil {
 		return nil
 	}

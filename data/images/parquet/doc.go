@@ -8,6 +8,12 @@
 // Pictures are in the order of the files, not of the classes as elsewhere, because parquet is compressed in pages and read forwards:
 // one picture at a random place costs the pages before it in its row group. Read it in order, as `fspda data prepare` does once.
 //
-// The package stands apart from images because the library is large. Where to look next: columns.go for what a file must have,
-// rows.go for how a row is found.
+// It reads what such sets need of the format, and no more: columns that are not repeated, of bytes and integers; pages of both versions;
+// PLAIN, dictionaries and the DELTA encodings; Snappy, gzip, Zstandard and LZ4. Everything else is refused by its name when a set is
+// opened. It is written here because a library would be the largest part of the program, in time to compile most of all (Arrow's brings its
+// writer and with it 45 s of processor time), and because files come from anywhere: what a file
+// claims, lengths of lists, runs and pages, is not believed before it is there.
+//
+// Where to look next: footer.go for what a file says about itself, columns.go for what it must have, column.go and page.go for how values
+// are read, rows.go and cache.go for how a row is found.
 package parquet

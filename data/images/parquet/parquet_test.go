@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,10 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"fspda/data/images"
 )
@@ -94,111 +89,34 @@ func TestOneFile(t *testing.T) {
 	}
 }
 
-// table writes a file of one row group with optional columns.
-func table(t testing.TB, columns map[string]any) string {
-	t.Helper()
-	var fields schema.FieldList
-	names := slices.Sorted(func(yield func(string) bool) {
-		for n := range columns {
-			yield(n)
-		}
-	})
-	for _, n := range names {
-		kind := parquet.Types.ByteArray
-		switch columns[n].(type) {
-		case []int64:
-			kind = parquet.Types.Int64
-		case []int32:
-			kind = parquet.Types.Int32
-		}
-		fields = append(fields, schema.MustPrimitive(schema.NewPrimitiveNode(n, parquet.Repetitions.Optional, kind, -1, -1)))
-	}
-	var b bytes.Buffer
-	w := file.NewParquetWriter(&b, schema.MustGroup(schema.NewGroupNode("schema", parquet.Repetitions.Required, fields, -1)))
-	g, err := w.AppendRowGroupChecked()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range names {
-		c, err := g.NextColumn()
-		if err == nil {
-			err = fillColumn(c, columns[n])
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(g.Close(), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "train.parquet")
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// fillColumn writes values; an empty byte array and a label of -7 are null.
-func fillColumn(c file.ColumnChunkWriter, values any) (err error) {
-	var defs []int16
-	level := func(ok bool) bool {
-		if ok {
-			defs = append(defs, 1)
-		} else {
-			defs = append(defs, 0)
-		}
-		return ok
-	}
-	switch v := values.(type) {
-	case []int64:
-		v = slices.DeleteFunc(slices.Clone(v), func(n int64) bool { return !level(n != -7) })
-		_, err = c.(*file.Int64ColumnChunkWriter).WriteBatch(v, defs, nil)
-	case []int32:
-		v = slices.DeleteFunc(slices.Clone(v), func(n int32) bool { return !level(n != -7) })
-		_, err = c.(*file.Int32ColumnChunkWriter).WriteBatch(v, defs, nil)
-	case []parquet.ByteArray:
-		v = slices.DeleteFunc(slices.Clone(v), func(b parquet.ByteArray) bool { return !level(len(b) > 0) })
-		_, err = c.(*file.ByteArrayColumnChunkWriter).WriteBatch(v, defs, nil)
-	default:
-		err = fmt.Errorf("values of %T", values)
-	}
-	return errors.Join(err, c.Close())
-}
-
 func TestRefuses(t *testing.T) {
-	pictures := []parquet.ByteArray{[]byte("x"), []byte("y")}
-	for name, c := range map[string]struct {
-		columns map[string]any
-		want    string
-	}{
-		"no columns":     {map[string]any{"text": pictures, "id": []int64{1, 2}}, "the columns id (INT64), text (BYTE_ARRAY), want image.bytes (BYTE_ARRAY) and label (INT64)"},
-		"no label":       {map[string]any{"image": pictures}, "the columns image (BYTE_ARRAY), want"},
-		"label of bytes": {map[string]any{"image": pictures, "label": pictures}, "label (BYTE_ARRAY), want"},
-		"a null label":   {map[string]any{"image": pictures, "label": []int64{1, -7}}, "row 1 of row group 0 with label -1"},
-		"negative":       {map[string]any{"image": pictures, "label": []int32{-1, 0}}, "row 0 of row group 0 with label -1, want 0 to"},
-		"huge":           {map[string]any{"image": pictures, "label": []int64{0, 1 << 40}}, "with label 1099511627776"},
-		"no row":         {map[string]any{"image": []parquet.ByteArray{}, "label": []int64{}}, "no row"},
+	for name, want := range map[string]string{
+		"no-columns":     "the columns id (INT64), text (BYTE_ARRAY), want image.bytes (BYTE_ARRAY) and label (INT64)",
+		"no-label":       "the columns image (BYTE_ARRAY), want",
+		"label-of-bytes": "label (BYTE_ARRAY), want",
+		"null-label":     "row 1 of row group 0 with label -1",
+		"negative":       "row 0 of row group 0 with label -1, want 0 to",
+		"huge":           "with label 1099511627776",
+		"no-row":         "no row",
+		"brotli":         "column image with the compression BROTLI, want compression SNAPPY",
+		"split":          "the encoding BYTE_STREAM_SPLIT of INT64, want",
 	} {
-		_, err := images.Open(table(t, c.columns), images.Options{})
+		_, err := images.Open("testdata/cases/"+name+".parquet", images.Options{})
 		var format *images.FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want a FormatError with %q", name, err, c.want)
+		if !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want a FormatError with %q", name, err, want)
 		}
 	}
 }
 
 // A row without a picture, or with a bad one, is an error of that picture alone; classes are numbers where the file has no names.
 func TestBadRows(t *testing.T) {
-	good, err := set(t, "testdata").Train.(images.Encoded).Encoded(nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := set(t, table(t, map[string]any{"img": []parquet.ByteArray{good, nil, []byte("junk"), good}, "labels": []int32{0, 2, 10, 3}}))
+	s := set(t, "testdata/cases/bad-rows.parquet")
 	if len(s.Classes) != 11 || s.Classes[10] != "10" {
 		t.Errorf("classes %v", s.Classes)
 	}
 	var p images.RGB
-	for i, want := range []string{"", "train.parquet/row group 0 row 1: a row without a picture", "row 2: neither JPEG nor PNG", ""} {
+	for i, want := range []string{"", "bad-rows.parquet/row group 0 row 1: a row without a picture", "row 2: neither JPEG nor PNG", ""} {
 		err := s.Train.Image(&p, i)
 		var bad *images.PictureError
 		if want == "" && err != nil || want != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), want)) {
@@ -207,9 +125,78 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
+// The same pictures by all ways of writing: kinds of compression, encodings, dictionaries that end in the middle, pages of both versions, with
+// checksums and an index, and a list of more values than rows before them.
+func TestWays(t *testing.T) {
+	files, err := filepath.Glob("testdata/cases/way-*.parquet")
+	if err != nil || len(files) != 6 {
+		t.Fatalf("files %v, error %v; want six", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			s := set(t, file)
+			if s.Train.Len() != 24 {
+				t.Fatalf("%d pictures, want 24", s.Train.Len())
+			}
+			for _, i := range []int{23, 0, 1, 2, 22, 21, 3, 4, 5, 16, 17, 18, 12, 11, 20} {
+				isPicture(t, s.Train, i, i)
+				want := fmt.Sprintf("%s/%s_%d.JPEG", filepath.Base(file), []string{"ant", "bee", "cat"}[i%3], i)
+				if got := s.Train.(images.Named).Name(i); i%4 > 0 && got != want {
+					t.Errorf("picture %d is %s, want %s", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A file cut short anywhere, or with a byte changed anywhere, is an error or a set, and no more.
+func TestDamage(t *testing.T) {
+	for _, name := range []string{"way-gzip", "way-lz4", "way-delta", "way-mixed"} {
+		b, err := os.ReadFile("testdata/cases/" + name + ".parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "train.parquet")
+		refused := 0
+		try := func(b []byte) {
+			if !readable(t, path, b) {
+				refused++
+			}
+		}
+		for cut := 0; cut < len(b); cut += len(b)/30 + 1 {
+			try(b[:cut])
+		}
+		for at := 0; at < len(b); at += len(b)/100 + 1 {
+			c := slices.Clone(b)
+			c[at] ^= byte(1 << (at % 8))
+			try(c)
+		}
+		if refused < 30 {
+			t.Errorf("%s: %d damaged files refused, want at least the 30 cut short", name, refused)
+		}
+	}
+}
+
+// readable writes a file and reads all pictures of it. It tells whether it was opened.
+func readable(t testing.TB, path string, b []byte) bool {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := open(path, images.Options{MaxPixels: 1 << 16})
+	if err != nil {
+		return false
+	}
+	defer s.Close()
+	for i := range min(s.Train.Len(), 100) {
+		_ = s.Train.Image(new(images.RGB), i) // an error is as good as a picture
+	}
+	return true
+}
+
 // Whatever a file holds: no panic.
 func FuzzParquet(f *testing.F) {
-	files, _ := filepath.Glob("testdata/data/*.parquet") // the pattern is well-formed
+	files, _ := filepath.Glob("testdata/*/*.parquet") // the pattern is well-formed
 	for _, name := range files {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -217,18 +204,5 @@ func FuzzParquet(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		path := filepath.Join(t.TempDir(), "train.parquet")
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		s, err := open(path, images.Options{MaxPixels: 1 << 16})
-		if err != nil {
-			return
-		}
-		defer s.Close()
-		for i := range min(s.Train.Len(), 100) {
-			_ = s.Train.Image(new(images.RGB), i) // an error is as good as a picture
-		}
-	})
+	f.Fuzz(func(t *testing.T, b []byte) { readable(t, filepath.Join(t.TempDir(), "train.parquet"), b) })
 }

@@ -3,12 +3,9 @@ package parquet
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"sync"
-
-	"github.com/apache/arrow-go/v18/parquet/file"
 
 	"fspda/data/images"
 )
@@ -60,22 +57,16 @@ func (r *rows) add(name string) error {
 	if c := s.classNames(); len(c) > 0 && len(r.classes) == 0 {
 		r.classes = c
 	}
-	err = guard(func() error {
-		for g := range s.reader.NumRowGroups() {
-			if err := r.addGroup(s, g); err != nil {
-				return err
-			}
+	for g := range s.footer.groups {
+		if err := r.addGroup(s, g); err != nil {
+			return damaged(name, err)
 		}
-		return nil
-	})
-	if err != nil {
-		return damaged(name, err)
 	}
 	return nil
 }
 
 func (r *rows) addGroup(s *shard, g int) error {
-	n := int(s.reader.RowGroup(g).NumRows())
+	n := s.footer.groups[g].rows
 	labels, err := s.labels(g, n)
 	if err != nil {
 		return err
@@ -97,77 +88,40 @@ func (r *rows) addGroup(s *shard, g int) error {
 
 // labels reads the labels of a row group.
 func (s *shard) labels(g, n int) ([]int32, error) {
-	column, err := s.reader.RowGroup(g).Column(s.label)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]int32, 0, min(n, 1<<20))
-	err = each(column, n, func(v int64, ok bool) error {
-		if !ok || v < 0 || v >= maxClasses {
-			return fmt.Errorf("row %d of row group %d with label %d, want 0 to %d", len(out), g, v, maxClasses-1)
-		}
-		out = append(out, int32(v))
-		return nil
-	})
-	return out, err
-}
-
-// each reads n integers of a column.
-func each(column file.ColumnChunkReader, n int, do func(v int64, ok bool) error) error {
-	const most = 4096
-	wide, narrow, defs := make([]int64, most), make([]int32, most), make([]int16, most)
-	full := column.Descriptor().MaxDefinitionLevel()
-	for done := 0; done < n; {
-		total, err := int64(0), error(nil)
-		switch c := column.(type) {
-		case *file.Int64ColumnChunkReader:
-			total, _, err = c.ReadBatch(int64(min(most, n-done)), wide, defs, nil)
-		case *file.Int32ColumnChunkReader:
-			var got int
-			total, got, err = c.ReadBatch(int64(min(most, n-done)), narrow, defs, nil)
-			for i, v := range narrow[:got] {
-				wide[i] = int64(v)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if total == 0 {
-			return io.ErrUnexpectedEOF
-		}
-		value := 0
-		for i := range int(total) {
-			if full > 0 && defs[i] < full {
-				if err := do(-1, false); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := do(wide[value], true); err != nil {
-				return err
-			}
-			value++
-		}
-		done += int(total)
-	}
-	return nil
-}
-
-// strings reads the paths of a row group.
-func (s *shard) strings(g, n int) ([]string, error) {
-	c, err := newCursor(s, g, s.path)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]string, 0, min(n, 1<<20))
-	for len(out) < n {
-		some, err := c.next(min(1024, n-len(out)))
+	c := newColumn(s, g, s.label)
+	var out []int32
+	for row := range n {
+		v, ok, err := c.next()
 		if err != nil {
 			return nil, err
 		}
-		for _, b := range some {
-			out = append(out, string(b))
+		if !ok {
+			v.n = -1
 		}
+		if v.n < 0 || v.n >= maxClasses {
+			return nil, fmt.Errorf("row %d of row group %d with label %d, want 0 to %d", row, g, v.n, maxClasses-1)
+		}
+		out = append(out, int32(v.n))
+	}
+	return out, nil
+}
+
+// maxNames is how many bytes the paths of a row group have at most: a dictionary can name one long path many times.
+const maxNames = 1 << 28
+
+// strings reads the paths of a row group; where one is null it is empty.
+func (s *shard) strings(g, n int) ([]string, error) {
+	c := newColumn(s, g, s.path)
+	var out []string
+	for size := 0; len(out) < n; {
+		v, _, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		if size += len(v.b); size > maxNames {
+			return nil, fmt.Errorf("paths of more than %d bytes in row group %d", maxNames, g)
+		}
+		out = append(out, string(v.b))
 	}
 	return out, nil
 }
@@ -207,11 +161,7 @@ func (r *rows) Encoded(dst []byte, i int) ([]byte, error) {
 	k, row := r.at(i)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var b []byte
-	err := guard(func() (err error) {
-		b, err = r.cache.row(r.shards[r.groups[k].shard], k, r.groups[k].index, row)
-		return err
-	})
+	b, err := r.cache.row(r.shards[r.groups[k].shard], k, r.groups[k].index, row)
 	if err == nil && b == nil {
 		err = errNull
 	}

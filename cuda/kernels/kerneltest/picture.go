@@ -1,26 +1,13 @@
-package kernels_test
+package kerneltest
 
 import (
-	"testing"
-
 	"fspda/cuda/kernels"
 	"fspda/device"
 	"fspda/internal/rng"
 )
 
-// bytes is n random bytes.
-func randomBytes(n int) []uint8 {
-	s := rng.New(1, "test")
-	b := make([]uint8, n)
-	for i := range b {
-		b[i] = uint8(s.Uint64())
-	}
-	return b
-}
-
 // Without views the numbers are those of device.Batch, which the CPU engine takes.
-func TestPicturesOfBatch(t *testing.T) {
-	h := onHost(t)
+func picturesOfBatch(h *bench) {
 	const side, stored = 9, 6
 	rows := []int32{4, 0, 5, 4}
 	for _, channels := range []int{1, 3} {
@@ -35,14 +22,13 @@ func TestPicturesOfBatch(t *testing.T) {
 			p := kernels.Pictures{N: len(rows), H: side, W: side, C: c, Height: side, Width: side, Room: c, Channels: channels,
 				Dst: at(h, got), Bytes: at(h, b.Bytes), Rows: at(h, rows), Scale: at(h, scale), Shift: at(h, shift)}
 			h.run(p.Call())
-			sameBits(t, "numbers", got, want)
+			sameBits(h, "numbers", got, want)
 		}
 	}
 }
 
 // Crops, mirror images, the border and the fourth channel, in every element.
-func TestPictures(t *testing.T) {
-	h := onHost(t)
+func pictures(h *bench) {
 	const n, rows, columns, c, height, width, room = 3, 8, 10, 3, 6, 7, 4
 	pixels := randomBytes(n * rows * columns * c)
 	views := []int32{0, 0, 0, 2, 3, 1, -3, 5, 1}
@@ -71,7 +57,19 @@ func TestPictures(t *testing.T) {
 		p := kernels.Pictures{Element: e, N: n, H: rows, W: columns, C: c, Height: height, Width: width, Room: room, Channels: c,
 			Dst: at(h, raw), Bytes: at(h, pixels), Views: at(h, views), Scale: at(h, scale), Shift: at(h, shift)}
 		h.run(p.Call())
-		_, rounded := short(h, e, want)
-		sameBits(t, e.String(), long(h, e, raw), rounded)
+		got, rounded := make([]float32, len(want)), make([]float32, len(want))
+		for i := range want {
+			got[i], rounded[i] = load(e, raw[e.Size()*i:]), load(e, store(e, want[i]))
+		}
+		sameBits(h, e.String(), got, rounded)
 	}
+}
+
+// randomBytes is n random bytes.
+func randomBytes(n int) []uint8 {
+	s, b := rng.New(1, "test"), make([]uint8, n)
+	for i := range b {
+		b[i] = uint8(s.Uint64())
+	}
+	return b
 }

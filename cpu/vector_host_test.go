@@ -1,0 +1,19 @@
+package cpu
+
+import "testing"
+
+// A vector of the host and the slice that it was made of, or that it gives, are the same memory.
+func TestVectorsInPlace(t *testing.T) {
+	d := New()
+	numbers := []float32{1, 2, 3}
+	v := d.Wrap(numbers)
+	d.Combine(v)
+	if numbers[1] != 0 {
+		t.Error("the wrapped numbers are not those of the vector")
+	}
+	d.Floats(v)[2] = 5
+	back := make([]float32, 3)
+	if d.Read(back, v); back[2] != 5 || v.Len() != 3 {
+		t.Errorf("%v, want 5 at the end", back)
+	}
+}

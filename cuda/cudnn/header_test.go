@@ -1,0 +1,17 @@
+package cudnn
+
+import (
+	"fmt"
+	"testing"
+
+	"fspda/cuda/dynlib/headertest"
+)
+
+// The arguments of every function are those that NVIDIA's header declares.
+func TestHeader(t *testing.T) {
+	for _, major := range []int{12, 13} {
+		t.Run(fmt.Sprint(major), func(t *testing.T) {
+			headertest.Check(t, headertest.Headers(t, major, "crt/host_defines.h", "cudnn.h"), "cudnn.h", API{})
+		})
+	}
+}

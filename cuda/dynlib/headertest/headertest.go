@@ -1,0 +1,140 @@
+package headertest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"fspda/cuda/dynlib"
+)
+
+// Headers returns the folders with all of the named headers, for one version of CUDA, or skips.
+func Headers(t testing.TB, major int, names ...string) []string {
+	t.Helper()
+	nvrtc, err := dynlib.System().Open(dynlib.NVRTC(major))
+	if err != nil {
+		t.Skipf("%v (%s names a folder with it and NVIDIA's headers)", err, dynlib.PathVariable)
+	}
+	lib := filepath.Dir(nvrtc.Path)
+	places := []string{filepath.Join(lib, "../include")}
+	wheels, err := filepath.Glob(filepath.Join(lib, "../../*/include")) // one for each library, below nvidia/
+	if err != nil {
+		t.Fatal(err)
+	}
+	places = append(places, wheels...)
+	var found []string
+	for _, name := range names {
+		at := -1
+		for i, p := range places {
+			if _, err := os.Stat(filepath.Join(p, name)); err == nil {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			t.Skipf("%s is in none of %v: install NVIDIA's headers of CUDA %d", name, places, major)
+		}
+		found = append(found, places[at])
+	}
+	return found
+}
+
+// Check compiles assertions that each function of the struct table, by the name in its tag, takes and returns what the header declares:
+// as many arguments, each of the same size and kind, pointers to things of the same size.
+func Check(t testing.TB, folders []string, header string, tables ...any) {
+	t.Helper()
+	compiler, err := exec.LookPath("g++")
+	if err != nil {
+		t.Skip("there is no g++ to read the headers with")
+	}
+	source := filepath.Join(t.TempDir(), "check.cpp")
+	var text strings.Builder
+	fmt.Fprintf(&text, "#include <%s>\n%s", header, prelude)
+	n := 0
+	for _, table := range tables {
+		n += assertTable(&text, reflect.TypeOf(table))
+	}
+	if n == 0 {
+		t.Fatal("no function to check")
+	}
+	if err := os.WriteFile(source, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-std=c++17", "-fsyntax-only", "-Wno-deprecated-declarations"}
+	for _, f := range folders {
+		args = append(args, "-I", f)
+	}
+	out, err := exec.Command(compiler, append(args, source)...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s", header, err, out)
+	}
+}
+
+// prelude tells of the types of a function.
+const prelude = `
+#include <tuple>
+#include <type_traits>
+template <class F> struct fn;
+template <class R, class... A> struct fn<R (*)(A...)> {
+  using result = R;
+  static constexpr int count = sizeof...(A);
+  template <int i> using arg = std::tuple_element_t<i, std::tuple<A...>>;
+};
+template <class T> using to = std::conditional_t<std::is_void_v<std::remove_pointer_t<T>>, char, std::remove_pointer_t<T>>;
+template <class T> constexpr bool pointer = std::is_pointer_v<T>;
+template <class T> constexpr bool word = (std::is_integral_v<T> || std::is_enum_v<T>) && sizeof(T) == 4;
+template <class T> constexpr bool byte = std::is_integral_v<T> && sizeof(T) == 1;
+template <class T> constexpr bool large = (std::is_integral_v<T> || std::is_pointer_v<T>) && sizeof(T) == 8;
+template <class T, int n> constexpr bool points() { if constexpr (std::is_pointer_v<T>) return std::is_void_v<std::remove_pointer_t<T>> || sizeof(to<T>) == n; else return false; }
+`
+
+func assertTable(s *strings.Builder, table reflect.Type) (n int) {
+	for i := range table.NumField() {
+		f := table.Field(i)
+		symbol, _, _ := strings.Cut(f.Tag.Get("sym"), ",")
+		if symbol == "" || f.Type.Kind() != reflect.Func {
+			continue
+		}
+		n++
+		it := fmt.Sprintf("fn<decltype(&%s)>", symbol)
+		assert(s, fmt.Sprintf("%s::count == %d", it, f.Type.NumIn()), "%s takes another number of arguments than %d", symbol, f.Type.NumIn())
+		for k := range f.Type.NumIn() {
+			assert(s, kind(fmt.Sprintf("%s::arg<%d>", it, k), f.Type.In(k)), "argument %d of %s is no %s", k, symbol, f.Type.In(k))
+		}
+		if f.Type.NumOut() == 1 {
+			assert(s, kind(it+"::result", f.Type.Out(0)), "%s does not return %s", symbol, f.Type.Out(0))
+		}
+	}
+	return n
+}
+
+func assert(s *strings.Builder, condition, text string, args ...any) {
+	fmt.Fprintf(s, "static_assert(%s, %q);\n", condition, fmt.Sprintf(text, args...))
+}
+
+// kind is what C++ says of the type c where Go has t.
+func kind(c string, t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		if t.Elem().Kind() == reflect.Uint8 { // text, or anything
+			return fmt.Sprintf("pointer<%s>", c)
+		}
+		return fmt.Sprintf("(points<%s, %d>())", c, t.Elem().Size())
+	case reflect.UnsafePointer, reflect.String:
+		return fmt.Sprintf("pointer<%s>", c)
+	case reflect.Float32:
+		return fmt.Sprintf("(std::is_same_v<%s, float>)", c)
+	case reflect.Float64:
+		return fmt.Sprintf("(std::is_same_v<%s, double>)", c)
+	case reflect.Uint8:
+		return fmt.Sprintf("byte<%s>", c)
+	}
+	if t.Size() == 4 {
+		return fmt.Sprintf("word<%s>", c)
+	}
+	return fmt.Sprintf("large<%s>", c)
+}

@@ -1,0 +1,39 @@
+package kernels_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"fspda/cuda/kernels"
+	"fspda/cuda/kernels/kerneltest"
+)
+
+// hostRunner runs kernels on the host, in memory of its own.
+type hostRunner struct{ host *host }
+
+func (r hostRunner) Alloc(bytes int) (kernels.Address, error) {
+	return at(r.host, make([]uint64, (bytes+7)/8)), nil // kept by the host's memory
+}
+
+func (r hostRunner) Free(kernels.Address) {}
+
+func (r hostRunner) Run(spans []kerneltest.Span, calls ...kernels.Call) error {
+	each := func(move func(s kerneltest.Span, there []byte)) {
+		for _, s := range spans {
+			address := uintptr(s.At)
+			move(s, unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), len(s.Bytes)))
+		}
+	}
+	each(func(s kerneltest.Span, there []byte) { copy(there, s.Bytes) })
+	err := r.host.library.Launch(&r.host.memory, calls...)
+	each(func(s kerneltest.Span, there []byte) { copy(s.Bytes, there) })
+	return err
+}
+
+// What the program checks on a GPU holds on the host.
+func TestKernelChecks(t *testing.T) {
+	h := onHost(t)
+	for _, c := range kerneltest.Checks() {
+		t.Run(c.Name, func(t *testing.T) { c.Run(t, hostRunner{h}) })
+	}
+}

@@ -1,0 +1,127 @@
+package kerneltest
+
+import (
+	"math"
+	"testing"
+	"unsafe"
+
+	"fspda/cuda/kernels"
+	"fspda/internal/rng"
+)
+
+// Runner has memory that kernels can reach, and runs them.
+type Runner interface {
+	// Alloc returns where so many bytes are, which hold anything, and Free gives them back.
+	Alloc(bytes int) (kernels.Address, error)
+	Free(at kernels.Address)
+	// Run copies every span to its place, runs the calls one after the other, and copies all back.
+	Run(spans []Span, calls ...kernels.Call) error
+}
+
+// Span is bytes of the host, and where they go.
+type Span struct {
+	At    kernels.Address
+	Bytes []byte
+}
+
+// Check is a test of some kernels. It reports by Errorf.
+type Check struct {
+	Name string
+	Run  func(testing.TB, Runner)
+}
+
+// Checks lists all.
+func Checks() []Check {
+	var all []Check
+	for _, c := range []struct {
+		name string
+		run  func(*bench)
+	}{
+		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk", subset}, {"masks/layers", layers},
+		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
+		{"pictures/batch", picturesOfBatch}, {"pictures/views", pictures},
+		{"casts/every number", everyShort}, {"casts/loss scale", lossScale},
+	} {
+		all = append(all, Check{c.name, func(t testing.TB, r Runner) {
+			b := &bench{TB: t, runner: r, at: map[unsafe.Pointer]kernels.Address{}}
+			defer b.release()
+			c.run(b)
+		}})
+	}
+	return all
+}
+
+// bench runs kernels on slices of the host.
+type bench struct {
+	testing.TB
+	runner Runner
+	spans  []Span
+	at     map[unsafe.Pointer]kernels.Address
+	broken bool // the runner failed: what it gives is of no use
+}
+
+// at is the address that stands for a slice of at least one number: run brings it there and back.
+func at[T any](b *bench, s []T) kernels.Address {
+	p := unsafe.Pointer(unsafe.SliceData(s))
+	if a, ok := b.at[p]; ok {
+		return a
+	}
+	bytes := unsafe.Slice((*byte)(p), len(s)*int(unsafe.Sizeof(s[0])))
+	a, err := b.runner.Alloc(len(bytes))
+	if err != nil {
+		b.fail(err)
+		return 0
+	}
+	b.at[p] = a
+	b.spans = append(b.spans, Span{a, bytes})
+	return a
+}
+
+// run runs calls on all slices that have an address.
+func (b *bench) run(calls ...kernels.Call) {
+	if b.broken {
+		return
+	}
+	if err := b.runner.Run(b.spans, calls...); err != nil {
+		b.fail(err)
+	}
+}
+
+// fail reports the first failure of the runner.
+func (b *bench) fail(err error) {
+	if !b.broken {
+		b.Errorf("%v", err)
+	}
+	b.broken = true
+}
+
+// release gives all addresses back.
+func (b *bench) release() {
+	for _, s := range b.spans {
+		b.runner.Free(s.At)
+	}
+	b.spans = nil
+	clear(b.at)
+}
+
+// numbers is n normal numbers of float32.
+func numbers(seed uint64, n int) []float32 {
+	s, v := rng.New(seed, "test"), make([]float32, n)
+	for i := range v {
+		v[i] = float32(s.Norm())
+	}
+	return v
+}
+
+// sameBits reports the first number of got whose bits are not those of want.
+func sameBits(b *bench, what string, got, want []float32) {
+	for i := range want {
+		if b.broken {
+			return
+		}
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && (got[i] == got[i] || want[i] == want[i]) {
+			b.Errorf("%s: number %d of %d is %v, want %v", what, i, len(got), got[i], want[i])
+			return
+		}
+	}
+}
