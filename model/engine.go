@@ -33,6 +33,13 @@ func NewEngine(n *Network, dev device.Device) *Engine {
 	return &Engine{Network: n, dev: dev, plans: map[recipe]*Plan{}, idle: map[recipe][]device.Program{}}
 }
 
+// On is the same network on another device, with the same start.
+func (e *Engine) On(dev device.Device) *Engine {
+	other := NewEngine(e.Network, dev)
+	other.start, other.startBuffers = e.start, e.startBuffers
+	return other
+}
+
 // StartFrom makes Init and InitBuffers return these vectors, which the Engine keeps, in place of those that the network draws: the weights of an earlier
 // training. Call it before any other method.
 func (e *Engine) StartFrom(x, buffers []float32) {

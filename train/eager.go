@@ -53,7 +53,13 @@ func (a *agent) begin(dst, x device.Vector) error {
 	if a.model != nil && a.first {
 		norms = a.norms
 	}
+	if gate := a.run.gate; gate != nil {
+		gate <- struct{}{}
+	}
 	a.owed = append(a.owed, owed{a.round.T, a.first, a.eager.Begin(dst, x, norms, a.batch)})
+	if gate := a.run.gate; gate != nil {
+		<-gate
+	}
 	a.first = false
 	if err := a.linger(a.ctx, begun); err != nil {
 		return err

@@ -231,7 +231,7 @@ func (t *selftest) training() error {
 }
 
 func (t *selftest) play(dev device.Device) (*train.Result, error) {
-	s, m, err := prepare(t.config, dev)
+	s, m, err := prepare(t.config, &engine{Device: dev})
 	if err != nil {
 		return nil, err
 	}

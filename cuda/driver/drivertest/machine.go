@@ -51,6 +51,7 @@ type Machine struct {
 type fault struct {
 	after  int
 	result driver.Result
+	stays  bool
 }
 
 // New returns a machine.
@@ -112,7 +113,9 @@ func (m *Machine) enter(name string) driver.Result {
 	m.counts[name]++
 	if f, ok := m.faults[name]; ok {
 		if f.after--; f.after < 0 {
-			delete(m.faults, name)
+			if !f.stays {
+				delete(m.faults, name)
+			}
 			if f.result.Sticky() {
 				m.lost = f.result
 			}
@@ -136,7 +139,14 @@ func (m *Machine) enter(name string) driver.Result {
 func (m *Machine) Fail(name string, n int, r driver.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.faults[name] = fault{n, r}
+	m.faults[name] = fault{after: n, result: r}
+}
+
+// FailFrom is Fail for that call and all that follow.
+func (m *Machine) FailFrom(name string, n int, r driver.Result) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults[name] = fault{after: n, result: r, stays: true}
 }
 
 // Lose makes all calls fail from now on, as after a kernel that crashed.
