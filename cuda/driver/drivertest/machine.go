@@ -8,17 +8,19 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"fspda/cuda/driver"
 )
 
 // Options is what a machine has.
 type Options struct {
-	GPUs    int     // default 1
-	Memory  uintptr // of each, default 1 GB
-	CC      int     // compute capability, default 90
-	Version int     // of the driver, default 13000
-	NoPeers bool    // GPUs do not reach each other's memory
+	GPUs    int           // default 1
+	Memory  uintptr       // of each, default 1 GB
+	CC      int           // compute capability, default 90
+	Version int           // of the driver, default 13000
+	NoPeers bool          // GPUs do not reach each other's memory
+	Takes   time.Duration // from the recording of an event until it can be reached: the work before it takes so long
 }
 
 // Machine is a computer with GPUs.
