@@ -29,6 +29,7 @@ type owner struct {
 	blas        *cublas.Handle
 	dnn         *cudnn.Handle // nil where there is none
 	noDNN       error         // why
+	choices     *cudnn.Choices
 	pinned      pinned
 	events      []driver.Event // idle
 	made        []driver.Event // all there are

@@ -43,6 +43,9 @@ func (a *agent) eagerModel() Eager {
 	if !ok || !m.Eager() || c.ClipNorm > 0 || c.Accum > 1 || a.run.line != nil || a.run.setup.live() {
 		return nil
 	}
+	if c.Precision == "fp16" { // each gradient has the loss scale that the one before it left
+		return nil
+	}
 	return m
 }
 

@@ -111,7 +111,7 @@ func (s *Setup) remedies(r Room) string {
 		all = append(all, "recompute blocks keeps fewer activations")
 	}
 	if s.Config.Precision == "fp32" || s.Config.Precision == "tf32" {
-		all = append(all, "a precision of 16 bits halves them, where the network has kernels for it")
+		all = append(all, "precision fp16 or bf16 halves them")
 	}
 	return strings.Join(append(all, "or spread the agents over more GPUs, as in cuda:0,1"), "; ")
 }

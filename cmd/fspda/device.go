@@ -66,8 +66,11 @@ func openEngines(c train.Config, threads, agents int) (*engine, error) {
 			return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err}
 		}
 	}
-	all, err := cuda.OpenSeveral(indices, agents, cuda.WithPrecision(cuda.Precision(c.Precision)))
+	all, err := cuda.OpenSeveral(indices, agents, cuda.WithPrecision(cuda.Precision(c.Precision)), cuda.Deterministic(c.Repeats))
+	var precision *cuda.PrecisionError
 	switch {
+	case errors.As(err, &precision): // the GPU is there, and the host would not do what was asked for either
+		return nil, &train.ConfigError{Key: "precision", Got: c.Precision, Err: err}
 	case err == nil:
 		return gpus(all), nil
 	case c.Device == "auto":
@@ -119,7 +122,7 @@ type engines struct {
 func (s *engines) get(c train.Config) (*engine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := c.Device + " " + c.Precision
+	key := fmt.Sprint(c.Device, " ", c.Precision, " ", c.Repeats)
 	if e := s.open[key]; e != nil {
 		return e, nil
 	}

@@ -39,14 +39,14 @@ that is wrong is told, and the exit status is 1.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.device, "device", "auto", "auto, cpu, cuda, or cuda:N for GPU N")
-	cmd.Flags().StringVar(&f.precision, "precision", "fp32", "of networks on a GPU: fp32 or tf32; kernels are held to the bounds of fp32 only with fp32")
+	cmd.Flags().StringVar(&f.precision, "precision", "fp32", "of networks on a GPU: fp32, tf32, fp16 or bf16; kernels are held to the bounds of fp32 only with fp32")
 	return cmd
 }
 
 // run makes all checks, also after one that fails.
 func (f selftestFlags) run(ctx context.Context, w io.Writer) error {
 	c := train.Default()
-	c.Device, c.Precision = f.device, f.precision
+	c.Device, c.Precision, c.Repeats = f.device, f.precision, true
 	c.DataTrain, c.DataTest, c.Hidden, c.Iterations, c.EvalPoints, c.Checkpoint = 1000, 200, train.Widths{32}, 200, 1, 0
 	if err := c.Check(); err != nil {
 		return err
