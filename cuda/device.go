@@ -42,9 +42,10 @@ type parts struct {
 type tools struct {
 	cubins map[string]nvrtc.Binary
 	blas   *cublas.API
-	dnn    *cudnn.API // nil where there is none
-	noDNN  error      // why
-	dir    string     // where the algorithms of convolutions are kept, "" for nowhere
+	lt     *cublas.LtAPI // nil where it lacks functions: then kernels do what follows a product
+	dnn    *cudnn.API    // nil where there is none
+	noDNN  error         // why
+	dir    string        // where the algorithms of convolutions are kept, "" for nowhere
 }
 
 // Open opens GPU number index. Where there is no driver or a library is missing, the error says which and what to do.
@@ -70,6 +71,9 @@ func (t *toolkit) open(p driver.Properties) (l tools, err error) {
 	}
 	if l.blas, err = cublas.Bind(t.cublas.handle); err != nil {
 		return l, err
+	}
+	if lt, err := cublas.BindLt(t.lt.handle); err == nil {
+		l.lt = lt
 	}
 	if l.noDNN = t.cudnn.err; l.noDNN == nil {
 		l.dnn, l.noDNN = cudnn.Bind(t.cudnn.handle)
@@ -174,6 +178,11 @@ func (o *owner) useLibraries(l tools, gpu string) (err error) {
 	if err != nil {
 		return err
 	}
+	if l.lt != nil {
+		if o.lt, err = l.lt.New(o.stream, room.at, blasWorkspace); err != nil {
+			return err
+		}
+	}
 	o.noDNN = l.noDNN
 	if l.dnn != nil {
 		if o.dnn, err = l.dnn.New(o.stream); err != nil {
@@ -252,6 +261,9 @@ func (o *owner) shut() error {
 	}
 	if o.blas != nil && !lost {
 		errs = append(errs, o.blas.Close())
+	}
+	if o.lt != nil && !lost {
+		errs = append(errs, o.lt.Close())
 	}
 	if o.dnn != nil && !lost {
 		errs = append(errs, o.dnn.Close())

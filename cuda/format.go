@@ -12,15 +12,15 @@ const (
 )
 
 // shortForm says what a kernel reads and writes in a program of 16 bits, a letter for each operand: w is whole, h half, p places; e is whole if any
-// of the others must be, and o is an output that is whole if any reader wants it so.
+// of the others must be, and o is an output that is whole if any reader wants it so. b is a bias, which is as the output where cuBLASLt adds it.
 type shortForm struct{ in, out string }
 
 // shortForms has one for every kernel. Activations and their gradients are of 16 bits, and the weights that products and convolutions read; parameters of
 // batch normalisation, statistics, losses and the gradients of parameters are float32.
 var shortForms = map[device.Kernel]shortForm{
-	device.Linear:              {"hhw", "o"},
-	device.LinearSigmoid:       {"hhw", "o"},
-	device.LinearReLU:          {"hhw", "o"},
+	device.Linear:              {"hhb", "o"},
+	device.LinearSigmoid:       {"hhb", "o"},
+	device.LinearReLU:          {"hhb", "o"},
 	device.LinearGradX:         {"hh", "o"},
 	device.LinearGradXSigmoid:  {"hhh", "h"},
 	device.LinearGradXReLU:     {"hhh", "h"},
@@ -60,7 +60,7 @@ var shortForms = map[device.Kernel]shortForm{
 	device.AvgPoolGrad: {"h", "h"},
 }
 
-// formatOf is what a letter of a shortForm says; ok is false for e and o, which depend on others.
+// formatOf is what a letter of a shortForm says; ok is false for e, o and b, which depend on others.
 func formatOf(letter byte) (f format, ok bool) {
 	switch letter {
 	case 'w':

@@ -69,12 +69,17 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 			}
 			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: grid, Block: block, Shared: shared}, Args: args})
 		})
-	return m, parts{api: m.API(), version: 13000, tools: func(driver.Properties) (tools, error) {
+	return m, imaginaryOn(m)
+}
+
+// imaginaryOn is what a device on a machine is made of.
+func imaginaryOn(m *drivertest.Machine) parts {
+	return parts{api: m.API(), version: 13000, tools: func(driver.Properties) (tools, error) {
 		cubins := map[string]nvrtc.Binary{}
 		for _, k := range kernels.All() {
 			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
 		}
-		return tools{cubins: cubins, blas: imaginaryBLAS(m), dnn: imaginaryDNN(m)}, nil
+		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m), dnn: imaginaryDNN(m)}, nil
 	}}
 }
 

@@ -17,7 +17,7 @@ func idle(b *testing.B) *Device {
 	b.Helper()
 	_, p := imaginaryParts(b, drivertest.Options{})
 	a := p.api
-	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, *unsafe.Pointer) driver.Result {
+	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
 		return driver.Success
 	}
 	a.MemcpyHtoD = func(driver.Pointer, unsafe.Pointer, uintptr, driver.Stream) driver.Result { return driver.Success }

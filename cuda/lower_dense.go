@@ -19,7 +19,12 @@ func (x operands) product(m, n, k, a int, transA bool, b int, transB bool) error
 
 // dense is device.Linear: y = x·Wᵀ + b, and what follows.
 func dense(then kernels.Activation) lowering {
-	return func(_ *Device, t *task) (step, error) {
+	return func(d *Device, t *task) (step, error) {
+		n := t.call.Dims
+		e, left := biasEpilogue(then)
+		if by := d.matmul(t, n[0], n[1], n[2], 0, false, 1, true, e, t.in[2]); by != nil {
+			return denseBy(by, t, left), nil
+		}
 		return func(r *running) error {
 			x := r.operands(t)
 			m, n, k := x.dims[0], x.dims[1], x.dims[2]
@@ -27,9 +32,9 @@ func dense(then kernels.Activation) lowering {
 				return err
 			}
 			if e := x.element(); e != kernels.F32 {
-				return r.o.launch(kernels.BiasShort(e, x.out[0], x.in[2], m, n, then))
+				return r.o.launch(kernels.BiasShort(e, x.out[0], x.bias(), m, n, then))
 			}
-			return r.o.launch(kernels.Bias(x.out[0], x.in[2], m, n, then)...)
+			return r.o.launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
 		}, nil
 	}
 }
@@ -49,7 +54,11 @@ func denseGradX(before kernels.Activation) lowering {
 }
 
 // denseGradW is device.LinearGradW: dW = dyᵀ·x, db = column sums of dy; and device.LinearGradWDecay, which adds c·W to dW.
-func denseGradW(_ *Device, t *task) (step, error) {
+func denseGradW(d *Device, t *task) (step, error) {
+	n := t.call.Dims
+	if by := d.matmul(t, n[1], n[2], n[0], 1, true, 0, false, cublas.SumsOfA, t.out[1]); by != nil {
+		return denseGradWBy(by, t), nil
+	}
 	return func(r *running) error {
 		x := r.operands(t)
 		m, n, k := x.dims[0], x.dims[1], x.dims[2]

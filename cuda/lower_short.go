@@ -9,13 +9,13 @@ import (
 
 // conversions has a lowering for every work that is no call.
 var conversions = map[work]lowering{
-	narrow:      launching(narrowRows),
-	widen:       launching(widenRows),
-	narrowSpans: shadows,
-	scaleLoss:   launching(scaleGradient),
-	unscale:     launching(unscaleGradient),
-	dropFound:   launching(dropGradient),
-	stepScale:   launching(stepScaler),
+	narrow:          launching(narrowRows),
+	widen:           launching(widenRows),
+	narrowStretches: shadows,
+	scaleLoss:       launching(scaleGradient),
+	unscale:         launching(unscaleGradient),
+	dropFound:       launching(dropGradient),
+	stepScale:       launching(stepScaler),
 }
 
 func narrowRows(x operands) []kernels.Call {
@@ -48,35 +48,35 @@ func stepScaler(x operands) []kernels.Call {
 	return []kernels.Call{kernels.ScalerStep(x.scaler, scaleGrowth, scaleBackoff, largestScale, scaleInterval)}
 }
 
-// spanTable is a list of spans in device memory.
-type spanTable struct {
+// stretchTable is a list of stretches in device memory.
+type stretchTable struct {
 	block block
 	count int
 }
 
 // shadows is the task that rounds the parameters.
 func shadows(d *Device, t *task) (step, error) {
-	table, err := d.spanTable(t.spans)
+	table, err := d.stretchTable(t.stretches)
 	if err != nil {
 		return nil, err
 	}
 	e := d.precision.element()
 	return func(r *running) error {
-		return r.o.launch(kernels.NarrowSpans(e, r.spaces[device.Arena], r.spaces[device.Params], table.block.address(), table.count))
+		return r.o.launch(kernels.NarrowStretches(e, r.spaces[device.Arena], r.spaces[device.Params], table.block.address(), table.count))
 	}, nil
 }
 
-// spanTable copies spans to the device.
-func (d *Device) spanTable(spans []kernels.Span) (*spanTable, error) {
+// stretchTable copies stretches to the device.
+func (d *Device) stretchTable(stretches []kernels.Stretch) (*stretchTable, error) {
 	var bytes []byte
-	for _, s := range spans {
+	for _, s := range stretches {
 		bytes = s.AppendTo(bytes)
 	}
 	b, err := d.newBlock(bytes)
 	if err != nil {
 		return nil, err
 	}
-	table := &spanTable{b, len(spans)}
+	table := &stretchTable{b, len(stretches)}
 	runtime.AddCleanup(table, d.owner.discard, b)
 	return table, nil
 }

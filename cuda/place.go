@@ -27,7 +27,7 @@ func (p *planner) place() (*plan, error) {
 		}
 	}
 	if len(p.shadows) > 0 {
-		made.tasks[0].spans = p.shadowSpans()
+		made.tasks[0].stretches = p.shadowStretches()
 	}
 	made.examples = p.examples(made.tasks)
 	for _, r := range p.code.Results {
@@ -59,11 +59,11 @@ func (p *planner) examples(tasks []task) *examples {
 	return found
 }
 
-// shadowSpans are the parameters to round, in pieces.
-func (p *planner) shadowSpans() []kernels.Span {
-	var all []kernels.Span
+// shadowStretches are the parameters to round, in pieces.
+func (p *planner) shadowStretches() []kernels.Stretch {
+	var all []kernels.Stretch
 	for _, s := range p.shadows {
-		one := kernels.Span{From: s.ref.Off, To: p.values[s.value].at / p.element.Size(), N: s.ref.Len, C: s.columns, Room: s.room}
+		one := kernels.Stretch{From: s.ref.Off, To: p.values[s.value].at / p.element.Size(), N: s.ref.Len, C: s.columns, Room: s.room}
 		if s.columns == s.room { // one long row
 			one.C, one.Room = 1, 1
 		}

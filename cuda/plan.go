@@ -35,32 +35,32 @@ func (p *plan) takesBytes(channels int) bool {
 type work int
 
 const (
-	compute     work = iota // the call
-	narrow                  // out = in, rounded to 16 bits, with room for more columns
-	widen                   // out = in, as float32
-	narrowSpans             // the parameters that calls want in 16 bits
-	scaleLoss               // out, where a backward pass begins, times the loss scale
-	unscale                 // out, gradients of parameters, divided by it
-	dropFound               // out, the whole gradient, is 0 if it is not finite
-	stepScale               // the scale of the next run
+	compute         work = iota // the call
+	narrow                      // out = in, rounded to 16 bits, with room for more columns
+	widen                       // out = in, as float32
+	narrowStretches             // the parameters that calls want in 16 bits
+	scaleLoss                   // out, where a backward pass begins, times the loss scale
+	unscale                     // out, gradients of parameters, divided by it
+	dropFound                   // out, the whole gradient, is 0 if it is not finite
+	stepScale                   // the scale of the next run
 )
 
 // task is something to send to the GPU.
 type task struct {
-	work    work
-	call    *device.Call // what it does or serves; nil for what serves all
-	in, out []operand
-	columns int            // narrow: numbers of a row
-	room    int            // what there is room for in a row; of a convolution, channels; 0: no more than there are
-	lacks   []bool         // of a sum where only one summand has the loss scale: who lacks it
-	spans   []kernels.Span // narrowSpans
+	work      work
+	call      *device.Call // what it does or serves; nil for what serves all
+	in, out   []operand
+	columns   int               // narrow: numbers of a row
+	room      int               // what there is room for in a row; of a convolution, channels; 0: no more than there are
+	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
+	stretches []kernels.Stretch // narrowStretches
 }
 
 func (t *task) title() string {
 	if t.call != nil {
 		return signature.Title(t.call)
 	}
-	return [...]string{narrowSpans: "rounding the parameters", unscale: "unscaling the gradient", dropFound: "checking the gradient",
+	return [...]string{narrowStretches: "rounding the parameters", unscale: "unscaling the gradient", dropFound: "checking the gradient",
 		stepScale: "moving the loss scale", narrow: "rounding", widen: "widening", scaleLoss: "scaling the loss"}[t.work]
 }
 
@@ -79,7 +79,7 @@ func (o operand) bytes() int { return o.n * o.element.Size() }
 // planOf plans code for the device's precision.
 func (d *Device) planOf(code *device.Code) (*plan, error) {
 	if e := d.precision.element(); e != kernels.F32 {
-		return planShort(code, e, d.precision == FP16)
+		return planShort(code, e, d.precision == FP16, d.epilogues())
 	}
 	return planWhole(code), nil
 }
@@ -102,14 +102,14 @@ func planWhole(code *device.Code) *plan {
 }
 
 // planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is multiplied by a scale and what comes out is
-// divided by it.
-func planShort(code *device.Code, element kernels.Element, scaling bool) (*plan, error) {
+// divided by it. With epilogues, biases are wanted in the format of what they are added to.
+func planShort(code *device.Code, element kernels.Element, scaling, epilogues bool) (*plan, error) {
 	t, err := traceOf(code)
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, copies: map[copyOf]int{}}
-	p.tasks = []task{{work: narrowSpans}} // filled by what is wanted
+	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues, copies: map[copyOf]int{}}
+	p.tasks = []task{{work: narrowStretches}} // filled by what is wanted
 	for i := range t.calls {
 		if err := p.add(&t.calls[i]); err != nil {
 			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(t.calls[i].call), err)
@@ -122,13 +122,14 @@ func planShort(code *device.Code, element kernels.Element, scaling bool) (*plan,
 // planner makes tasks of traced calls.
 type planner struct {
 	*trace
-	code    *device.Code
-	element kernels.Element
-	scaling bool
-	tasks   []task
-	copies  map[copyOf]int // what there is in another format, as a value
-	shadows []shadow
-	scaled  []device.Ref // places of the gradient that hold scaled numbers
+	code      *device.Code
+	element   kernels.Element
+	scaling   bool
+	epilogues bool
+	tasks     []task
+	copies    map[copyOf]int // what there is in another format, as a value
+	shadows   []shadow
+	scaled    []device.Ref // places of the gradient that hold scaled numbers
 }
 
 // copyOf is a home in another format.
@@ -154,6 +155,9 @@ func (p *planner) add(c *traced) error {
 		want, ok := formatOf(form.in[j])
 		if !ok {
 			want = elementwise
+			if form.in[j] == 'b' {
+				want = p.biasFormat(h, c.out[0])
+			}
 		}
 		room := t.room
 		if c.call.Kernel == device.ConvGradW && j == 1 { // dy has the filters' channels
@@ -191,6 +195,14 @@ func (p *planner) add(c *traced) error {
 		return p.mark(c.out[1], true)
 	}
 	return nil
+}
+
+// biasFormat is that of the bias of a dense layer.
+func (p *planner) biasFormat(bias, out home) format {
+	if p.epilogues && bias.ref.Space == device.Params {
+		return p.wantedOf(out)
+	}
+	return whole
 }
 
 // padding is what a convolution has room for in each pixel: tensor cores want 4 channels at least, and pictures have 3. Only of pictures, and of

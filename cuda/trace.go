@@ -69,7 +69,11 @@ func (t *trace) add(c *device.Call) error {
 		}
 		if h.value >= 0 {
 			v := &t.values[h.value]
-			v.wanted = append(v.wanted, form.in[j])
+			letter := form.in[j]
+			if letter == 'b' {
+				letter = 'w' // only parameters have a copy in 16 bits
+			}
+			v.wanted = append(v.wanted, letter)
 		}
 		d.in = append(d.in, h)
 	}

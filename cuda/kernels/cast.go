@@ -13,7 +13,7 @@ var _ = define("cast.cu",
 )
 
 var _ = defineEach("cast.cu", shortElements,
-	"narrow_spans_%s dst:p src:p spans:p",
+	"narrow_stretches_%s dst:p src:p stretches:p",
 	"pad_%s dst:p src:p rows:l c:i room:i",
 	"crop_%s dst:p src:p rows:l c:i room:i",
 	"narrow_%s dst:p src:p scaler:p n:l",
@@ -91,27 +91,27 @@ func ScalerStep(scaler Address, growth, backoff, largest float32, interval int) 
 	return call("scaler_step", blocks(1, 32), scaler, growth, backoff, largest, interval)
 }
 
-// SpanBytes is the size of a Span in device memory.
-const SpanBytes = 32
+// StretchBytes is the size of a Stretch in device memory.
+const StretchBytes = 32
 
-// Span is a piece of a vector of float32 that NarrowSpans rounds: N numbers from number From on, which are rows of C, to rows of Room at number To.
-type Span struct{ From, To, N, C, Room int }
+// Stretch is a piece of a vector of float32 that NarrowStretches rounds: N numbers from number From on, which are rows of C, to rows of Room at number To.
+type Stretch struct{ From, To, N, C, Room int }
 
-// mostSpan is about how many numbers a block rounds.
-const mostSpan = 8192
+// mostStretch is about how many numbers a block rounds.
+const mostStretch = 8192
 
-// Split cuts a span into pieces of whole rows, one for a block each.
-func (s Span) Split() []Span {
-	each := max(1, mostSpan/s.C) * s.C
-	var all []Span
+// Split cuts a stretch into pieces of whole rows, one for a block each.
+func (s Stretch) Split() []Stretch {
+	each := max(1, mostStretch/s.C) * s.C
+	var all []Stretch
 	for at := 0; at < s.N; at += each {
-		all = append(all, Span{From: s.From + at, To: s.To + at/s.C*s.Room, N: min(each, s.N-at), C: s.C, Room: s.Room})
+		all = append(all, Stretch{From: s.From + at, To: s.To + at/s.C*s.Room, N: min(each, s.N-at), C: s.C, Room: s.Room})
 	}
 	return all
 }
 
-// AppendTo appends the span as it lies in device memory.
-func (s Span) AppendTo(b []byte) []byte {
+// AppendTo appends the stretch as it lies in device memory.
+func (s Stretch) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.From))
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.To))
 	for _, v := range []int{s.N, s.C, s.Room, 0} {
@@ -120,9 +120,9 @@ func (s Span) AppendTo(b []byte) []byte {
 	return b
 }
 
-// NarrowSpans rounds spans of a vector, which are listed in device memory, to 16 bits. What a row has room for beyond its numbers becomes 0.
-func NarrowSpans(e Element, dst, src, spans Address, count int) Call {
-	return call(e.name("narrow_spans"), blocks(count*threads, threads), dst, src, spans)
+// NarrowStretches rounds stretches of a vector, which are listed in device memory, to 16 bits. What a row has room for beyond its numbers becomes 0.
+func NarrowStretches(e Element, dst, src, stretches Address, count int) Call {
+	return call(e.name("narrow_stretches"), blocks(count*threads, threads), dst, src, stretches)
 }
 
 // Pad rounds rows of c numbers to rows of room numbers of 16 bits, of which the last are 0: images for convolutions that want more channels.

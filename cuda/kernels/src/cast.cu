@@ -74,14 +74,14 @@ template <class T> __device__ inline void add_diff_shadow(const float *own, cons
 }
 
 // Span is a piece of a vector that is rounded to 16 bits: numbers from, of rows of c, to rows of `room` that begin at `to`.
-struct Span {
+struct Stretch {
   i64 from, to;
   int n, c, room, unused;
 };
 
-// narrow_spans: a block rounds one span of src. What a row has room for beyond its numbers becomes 0. n is a multiple of c.
-template <class T> __device__ inline void narrow_spans(T *dst, const float *src, const Span *spans) {
-  const Span s = spans[blockIdx.x];
+// narrow_stretches: a block rounds one stretch of src. What a row has room for beyond its numbers becomes 0. n is a multiple of c.
+template <class T> __device__ inline void narrow_stretches(T *dst, const float *src, const Stretch *stretches) {
+  const Stretch s = stretches[blockIdx.x];
   const float *from = src + s.from;
   T *to = dst + s.to;
   if (s.c == s.room) {
@@ -162,7 +162,7 @@ KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u3
 }
 
 #define CAST_KERNELS(T, name)                                                                                                            \
-  KERNEL(256) narrow_spans_##name(T *dst, const float *src, const Span *spans) { narrow_spans<T>(dst, src, spans); }                     \
+  KERNEL(256) narrow_stretches_##name(T *dst, const float *src, const Stretch *stretches) { narrow_stretches<T>(dst, src, stretches); }         \
   KERNEL(256) pad_##name(T *dst, const float *src, i64 rows, int c, int room) { pad<T>(dst, src, rows, c, room); }                       \
   KERNEL(256) crop_##name(float *dst, const T *src, i64 rows, int c, int room) { crop<T>(dst, src, rows, c, room); }                     \
   KERNEL(256) narrow_##name(T *dst, const float *src, const Scaler *scaler, i64 n) { narrow<T>(dst, src, scaler, n); }                   \
