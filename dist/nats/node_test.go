@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
+	"go.uber.org/zap"
 
 	"fspda/dist"
 	"fspda/internal/rng"
@@ -360,5 +361,23 @@ func TestOpenRefuses(t *testing.T) {
 		} else if !strings.Contains(err.Error(), name) && name != "join" {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A port that somebody else has is named, and soon.
+func TestPortTaken(t *testing.T) {
+	m := openMesh(t, 1, nil)
+	o := options(t, 1, 2)
+	o.Server.Listen, o.Log = m[0].Address(), zap.NewNop()
+	began := time.Now()
+	n, err := Open(o)
+	if err == nil {
+		n.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), m[0].Address()) || !strings.Contains(err.Error(), "port taken") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("said after %v", took)
 	}
 }
