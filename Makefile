@@ -10,7 +10,7 @@ TEST = GOGC=400 $(GO) test -vet=off -exec 'env -u GOGC'
 # Tests of the packages that hold assembly, but for those that compare all paths by themselves or none.
 PATHS = $(TEST) -timeout 5m -skip 'TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet'
 
-.PHONY: help run test test-default test-paths test-long race lint fuzz bench peers generate cross cover clean
+.PHONY: help run test test-default test-paths test-long test-cu race lint fuzz bench peers generate cross cover clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -33,6 +33,9 @@ test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built 
 test-long: # the long ones too
 	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...
 	cd deploy/schema && $(GO) test -count 1 ./...
+
+test-cu: # the build tag cu, with a C compiler and NVIDIA's headers of CUDA 12 (FSPDA_CUDA_PATH names where)
+	FSPDA_LONG=1 $(GO) test -count 1 -v -run 'TestTagCU|TestHeader|TestLibcuda' ./cuda/driver
 
 race: # all tests under the race detector, which needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race ./...

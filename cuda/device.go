@@ -19,6 +19,7 @@ type Device struct {
 	name       string
 	properties driver.Properties
 	precision  Precision
+	repeats    bool // convolutions give the same bits in each run
 	owner      *owner
 	fleets     fleets
 	stores     stores
@@ -40,8 +41,10 @@ type parts struct {
 type tools struct {
 	cubins map[string]nvrtc.Binary
 	blas   *cublas.API
-	dnn    *cudnn.API // nil where there is none
-	noDNN  error      // why
+	lt     *cublas.LtAPI // nil where it lacks functions: then kernels do what follows a product
+	dnn    *cudnn.API    // nil where there is none
+	noDNN  error         // why
+	dir    string        // where the algorithms of convolutions are kept, "" for nowhere
 }
 
 // Open opens GPU number index. Where there is no driver or a library is missing, the error says which and what to do.
@@ -68,9 +71,13 @@ func (t *toolkit) open(p driver.Properties) (l tools, err error) {
 	if l.blas, err = cublas.Bind(t.cublas.handle); err != nil {
 		return l, err
 	}
+	if lt, err := cublas.BindLt(t.lt.handle); err == nil {
+		l.lt = lt
+	}
 	if l.noDNN = t.cudnn.err; l.noDNN == nil {
 		l.dnn, l.noDNN = cudnn.Bind(t.cudnn.handle)
 	}
+	l.dir, _ = cudnn.DefaultDir() // a user without a folder times them at each start
 	return l, nil
 }
 
@@ -133,6 +140,9 @@ func (d *Device) start(p parts) (err error) {
 	if d.properties, err = o.api.Describe(o.gpu); err != nil {
 		return err
 	}
+	if err := d.precision.runsOn(d.properties); err != nil {
+		return err
+	}
 	l, err := p.tools(d.properties)
 	if err != nil {
 		return err
@@ -152,14 +162,14 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.load(l.cubins); err != nil {
 		return err
 	}
-	return o.useLibraries(l)
+	return o.useLibraries(l, d.properties.Name)
 }
 
 // blasWorkspace is the memory that cuBLAS works in, in bytes: what NVIDIA advises for the largest GPUs.
 const blasWorkspace = 32 << 20
 
-// useLibraries makes handles for the device's stream.
-func (o *owner) useLibraries(l tools) (err error) {
+// useLibraries makes handles for the device's stream, on a GPU of some name.
+func (o *owner) useLibraries(l tools, gpu string) (err error) {
 	if o.blas, err = l.blas.New(o.stream); err != nil {
 		return err
 	}
@@ -167,11 +177,17 @@ func (o *owner) useLibraries(l tools) (err error) {
 	if err != nil {
 		return err
 	}
+	if l.lt != nil {
+		if o.lt, err = l.lt.New(o.stream, room.at, blasWorkspace); err != nil {
+			return err
+		}
+	}
 	o.noDNN = l.noDNN
 	if l.dnn != nil {
 		if o.dnn, err = l.dnn.New(o.stream); err != nil {
 			return err
 		}
+		o.choices = &cudnn.Choices{Dir: l.dir, GPU: gpu, Version: l.dnn.Version()}
 	}
 	return o.blas.UseWorkspace(room.at, blasWorkspace)
 }
@@ -220,6 +236,9 @@ func (o *owner) shut() error {
 	}
 	if o.blas != nil && !lost {
 		errs = append(errs, o.blas.Close())
+	}
+	if o.lt != nil && !lost {
+		errs = append(errs, o.lt.Close())
 	}
 	if o.dnn != nil && !lost {
 		errs = append(errs, o.dnn.Close())

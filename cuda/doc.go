@@ -11,5 +11,12 @@
 // A GPU can fail at any time, and most operations return no error. So the first failure stays: [Device.Err] and every later Load and Run return it,
 // operations do nothing, and what is read is not a number.
 //
-// Where to look next: device.go and vector.go for the vectors, program.go for networks, report.go for what is said of a machine.
+// Networks are computed in one of four precisions ([WithPrecision]). In fp32 and tf32 code is run as it is. In fp16 and bf16 it is planned anew (plan.go):
+// activations, their gradients and the weights that products read have 16 bits, in an arena half as large; the vectors, losses, statistics and the
+// gradients of parameters have 32. fp16 multiplies the gradient of the loss by a scale that lives on the device (lossscale.go, device.LossScale): a
+// gradient that is not finite becomes zero, halves the scale and is counted, and its agent exchanges all the same.
+//
+// Convolutions are the fastest that cuDNN has, and may then give other bits in another run, unless the device is [Deterministic].
+//
+// Where to look next: device.go and vector.go for the vectors, program.go and plan.go for networks, report.go for what is said of a machine.
 package cuda

@@ -251,7 +251,7 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 	}
 	for _, p := range crew {
 		if p.slot != nil {
-			if p.input, err = p.program.arrive(p.slot, p.channels); err != nil {
+			if p.input, err = p.program.arrive(p.slot, p.channels, 0); err != nil {
 				return err
 			}
 		}

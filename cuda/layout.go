@@ -17,17 +17,24 @@ const line = 256
 
 func alignedTo(n int) int { return (n + line - 1) / line * line }
 
-func layoutOf(code *device.Code) layout {
-	l := layout{arena: alignedTo(4 * code.Arena)}
-	for i := range code.Calls {
-		l.scratch = max(l.scratch, alignedTo(scratchOf(&code.Calls[i])))
+// layout is what a run of a plan takes of the shared arena.
+func (p *plan) layout() layout {
+	l := layout{arena: alignedTo(p.arena)}
+	for i := range p.tasks {
+		l.scratch = max(l.scratch, alignedTo(scratchOf(&p.tasks[i])))
 	}
 	return l
 }
 
 // Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels need beside it. Programs of one device share
-// them.
-func (d *Device) Footprint(code *device.Code) int { return layoutOf(code).total() }
+// them. Code that cannot be loaded takes nothing.
+func (d *Device) Footprint(code *device.Code) int {
+	p, err := d.planOf(code)
+	if err != nil {
+		return 0
+	}
+	return p.layout().total()
+}
 
 // sharedArena returns the arena of the device, at least so large. Graphs that were captured with another one are never used again.
 func (o *owner) sharedArena(bytes int) (kernels.Address, error) {

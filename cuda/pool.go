@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -145,6 +146,10 @@ func (o *owner) collect() {
 	for i := range o.garbage.convs {
 		o.fail(o.garbage.convs[i].Close())
 	}
+	for i := range o.garbage.matmuls {
+		o.fail(o.garbage.matmuls[i].Close())
+	}
+	o.garbage.matmuls = o.garbage.matmuls[:0]
 	o.events = append(o.events, o.garbage.events...)
 	o.garbage.convs, o.garbage.events = o.garbage.convs[:0], o.garbage.events[:0]
 	o.garbage.blocks, o.garbage.execs = o.garbage.blocks[:0], o.garbage.execs[:0]
@@ -198,4 +203,11 @@ func (o *owner) discardEvents(events ...driver.Event) {
 			o.garbage.events = append(o.garbage.events, e)
 		}
 	}
+}
+
+// discardMatmul is discard for a product.
+func (o *owner) discardMatmul(m cublas.Matmul) {
+	o.garbage.Lock()
+	defer o.garbage.Unlock()
+	o.garbage.matmuls = append(o.garbage.matmuls, m)
 }

@@ -32,6 +32,7 @@ type agent struct {
 	loader *data.Loader
 	ledger dist.Ledger
 	grads  int
+	scale  device.LossScale // of the latest gradient
 
 	spare chan *snapshot // two snapshots may be on their way to the collector, and one more at a divergence
 
@@ -404,7 +405,7 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 		sn = a.newSnapshot()
 	}
 	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
-	sn.ledger, sn.grads, sn.decodes, sn.time = a.ledger, a.grads, a.pk.decodes, a.time
+	sn.ledger, sn.grads, sn.decodes, sn.scale, sn.time = a.ledger, a.grads, a.pk.decodes, a.scale, a.time
 	sn.meter = a.meter // as it was before the row, which a run that goes on from here makes again
 	if eval {
 		a.meter = meter{}

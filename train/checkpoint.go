@@ -31,28 +31,29 @@ const (
 
 // manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure functions of seed and iteration.
 type manifest struct {
-	Format      int            `json:"format"`
-	RNG         int            `json:"rng_version"`
-	Fingerprint string         `json:"config_fingerprint"`
-	Data        string         `json:"data_fingerprint"`
-	Iteration   int            `json:"iteration"`
-	Agents      int            `json:"agents"`
-	Dim         int            `json:"dim"`
-	Shape       []int          `json:"shape"` // of an example
-	Classes     int            `json:"classes"`
-	Algo        string         `json:"algo"`
-	Aux         []string       `json:"aux"`
-	WallS       float64        `json:"wall_s"`
-	Ledgers     []dist.Ledger  `json:"ledgers"`
-	Grads       []int          `json:"grads"`
-	Buffers     int            `json:"buffers,omitempty"` // of an agent's batch norm
-	Losses      []meter        `json:"losses,omitempty"`  // since the last row
-	Decodes     []dist.Decodes `json:"decodes,omitempty"` // of a lattice
-	Links       string         `json:"links,omitempty"`   // identifies the simulated network
-	Clocks      []Clock        `json:"clocks,omitempty"`  // under it
-	Live        *liveRecord    `json:"live,omitempty"`    // of an agent in real time
-	Bytes       int64          `json:"vectors_bytes"`
-	SHA256      string         `json:"vectors_sha256"`
+	Format      int                `json:"format"`
+	RNG         int                `json:"rng_version"`
+	Fingerprint string             `json:"config_fingerprint"`
+	Data        string             `json:"data_fingerprint"`
+	Iteration   int                `json:"iteration"`
+	Agents      int                `json:"agents"`
+	Dim         int                `json:"dim"`
+	Shape       []int              `json:"shape"` // of an example
+	Classes     int                `json:"classes"`
+	Algo        string             `json:"algo"`
+	Aux         []string           `json:"aux"`
+	WallS       float64            `json:"wall_s"`
+	Ledgers     []dist.Ledger      `json:"ledgers"`
+	Grads       []int              `json:"grads"`
+	Buffers     int                `json:"buffers,omitempty"`     // of an agent's batch norm
+	Losses      []meter            `json:"losses,omitempty"`      // since the last row
+	Decodes     []dist.Decodes     `json:"decodes,omitempty"`     // of a lattice
+	Scales      []device.LossScale `json:"loss_scales,omitempty"` // of fp16
+	Links       string             `json:"links,omitempty"`       // identifies the simulated network
+	Clocks      []Clock            `json:"clocks,omitempty"`      // under it
+	Live        *liveRecord        `json:"live,omitempty"`        // of an agent in real time
+	Bytes       int64              `json:"vectors_bytes"`
+	SHA256      string             `json:"vectors_sha256"`
 }
 
 // CheckpointError reports a checkpoint that cannot be used.
@@ -143,6 +144,9 @@ func describe(s *Setup, sv saving) manifest {
 		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
 		if s.Lattice != nil {
 			m.Decodes = append(m.Decodes, a.decodes)
+		}
+		if s.Config.Precision == "fp16" {
+			m.Scales = append(m.Scales, a.scale)
 		}
 		if s.timed() {
 			m.Clocks = append(m.Clocks, a.clock)
@@ -398,6 +402,9 @@ func (c *checkpoint) restore(a *agent) error {
 	}
 	if c.Decodes != nil {
 		a.pk.decodes = c.Decodes[a.id]
+	}
+	if len(c.Scales) == c.Agents {
+		a.scale = c.Scales[a.id]
 	}
 	if a.clock != nil {
 		a.clock.restore(c.Clocks[a.id])

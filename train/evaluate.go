@@ -196,6 +196,10 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 		r.GradsTotal += s.grads
 		r.FarDecodes += s.decodes.Far
 		r.LargestDecode = max(r.LargestDecode, Num(s.decodes.Largest))
+		r.Skipped += uint64(s.scale.Skipped)
+		if r.LossScale == 0 || s.scale.Scale < float64(r.LossScale) {
+			r.LossScale = Num(s.scale.Scale)
+		}
 		r.Time = max(r.Time, Num(s.time))
 		r.TimeMean += Num(s.time)
 	}
@@ -325,7 +329,7 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 		if err := e.setup.Set.Train.Gather(b, part); err != nil {
 			return 0, err
 		}
-		loss, err := e.model.Grad(pr.g, pr.x, *b)
+		loss, err := e.grad(pr.g, pr.x, *b)
 		if err != nil {
 			return 0, err
 		}

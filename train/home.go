@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"fspda/device"
 	"fspda/dist"
 	"fspda/train/safetensors"
 )
@@ -125,6 +126,10 @@ func (m *homeManifest) spread(n int, sn *snapshot) {
 	if m.Decodes != nil {
 		m.Decodes = make([]dist.Decodes, n)
 		m.Decodes[sn.agent] = sn.decodes
+	}
+	if m.Scales != nil {
+		m.Scales = make([]device.LossScale, n)
+		m.Scales[sn.agent] = sn.scale
 	}
 	if m.Clocks != nil {
 		m.Clocks = make([]Clock, n)

@@ -84,7 +84,7 @@ func newLivePlayer(a *agent, board dist.Switchboard) *livePlayer {
 	}
 	alpha, eta := s.Schedule.At(0)
 	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.neighbours(a.id), Edges: len(s.Graph.Edges), Until: c.Iterations,
-		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Seed: c.Seed, Contacts: c.Contacts,
+		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Wire: s.wire(), Seed: c.Seed, Contacts: c.Contacts,
 		GiveUp: seconds(c.GiveUp), DropAfter: seconds(c.DropAfter), Farewell: max(farewell, seconds(c.GiveUp)),
 		Board: board, State: a.state, Buffers: l.shown, Log: a.run.log,
 		Gradient: l.gradient, Applied: l.applied, Passed: l.passed, Ended: l.ended, Spoke: l.spoke, Called: func() { a.ledger.Overhead += contactBits }})

@@ -98,7 +98,7 @@ func (c Config) Check() error {
 	if !isDevice(c.Device) {
 		bad("device", fmt.Sprintf("%q", c.Device), "expected auto, cpu, cuda, or cuda:N with N from 0 on")
 	}
-	oneOf("precision", c.Precision, "fp32", "tf32")
+	oneOf("precision", c.Precision, "fp32", "tf32", "fp16", "bf16")
 	atLeast("iterations", c.Iterations, 1)
 	atLeast("agents", c.Agents, 1)
 	atLeast("batch", c.Batch, 1)

@@ -17,6 +17,7 @@ type snapshot struct {
 	ledger     dist.Ledger
 	grads      int
 	decodes    dist.Decodes
+	scale      device.LossScale
 	time       float64               // virtual
 	clock      Clock                 // to be saved
 	lines      []byte                // to be saved: of the network between processes

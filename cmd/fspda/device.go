@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -38,8 +39,11 @@ func openEngine(c train.Config, threads int) (*engine, error) {
 			return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err}
 		}
 	}
-	d, err := cuda.Open(index, cuda.WithPrecision(cuda.Precision(c.Precision)))
+	d, err := cuda.Open(index, cuda.WithPrecision(cuda.Precision(c.Precision)), cuda.Deterministic(c.Repeats))
+	var precision *cuda.PrecisionError
 	switch {
+	case errors.As(err, &precision): // the GPU is there, and the host would not do what was asked for either
+		return nil, &train.ConfigError{Key: "precision", Got: c.Precision, Err: err}
 	case err == nil:
 		return &engine{Device: d, why: d.Properties().Name, close: d.Close}, nil
 	case c.Device == "auto":
@@ -72,7 +76,7 @@ type engines struct {
 func (s *engines) get(c train.Config) (*engine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := c.Device + " " + c.Precision
+	key := fmt.Sprint(c.Device, " ", c.Precision, " ", c.Repeats)
 	if e := s.open[key]; e != nil {
 		return e, nil
 	}

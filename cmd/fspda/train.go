@@ -87,6 +87,8 @@ func configFlags(fs *pflag.FlagSet, c *train.Config) {
 		switch v := f.Value.(type) {
 		case *string:
 			fs.StringVar(v, name, *v, f.Help)
+		case *bool:
+			fs.BoolVar(v, name, *v, f.Help)
 		case *int:
 			fs.IntVar(v, name, *v, f.Help)
 		case *uint64:

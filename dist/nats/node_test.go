@@ -91,6 +91,7 @@ func TestLostAndDoubledFrames(t *testing.T) {
 	s := rng.New(7, "faults")
 	m := openMesh(t, 2, func(o *Options) {
 		o.firstAsk = 4 * time.Millisecond
+		o.chunk = 3000
 		o.fault = func(*frame) int {
 			mu.Lock()
 			defer mu.Unlock()
@@ -104,8 +105,7 @@ func TestLostAndDoubledFrames(t *testing.T) {
 		}
 	})
 	swap(t, m, 10, 0, 40)
-	m[0].chunk, m[1].chunk = 3000, 3000 // a message of many pieces
-	swap(t, m, 2000, 40, 50)
+	swap(t, m, 2000, 40, 50) // messages of many pieces
 	if a, b := m[0].Stats(), m[1].Stats(); a.Repeated+b.Repeated == 0 || a.Asked+b.Asked == 0 {
 		t.Errorf("nothing was asked for again: %+v %+v", a, b)
 	}
