@@ -223,9 +223,14 @@ func (e *exitError) Error() string {
 
 // follow keeps one agent running until it is done, or cannot be.
 func (u *crew) follow(ctx context.Context, rank int) error {
-	wait := 200 * time.Millisecond
+	const soon, late = 200 * time.Millisecond, 5 * time.Second
+	wait := soon
 	for try := 0; ; try++ {
+		begin := time.Now()
 		status, err := u.start(ctx, rank)
+		if time.Since(begin) > 4*late { // it was well
+			wait = soon
+		}
 		switch {
 		case err != nil:
 			return err
@@ -244,7 +249,7 @@ func (u *crew) follow(ctx context.Context, rank int) error {
 		case <-ctx.Done():
 			return &exitError{rank, exitStopped}
 		}
-		wait = min(2*wait, 5*time.Second)
+		wait = min(2*wait, late)
 	}
 }
 
