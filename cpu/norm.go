@@ -64,8 +64,8 @@ type normKernels struct {
 	sums    func(s normSpan, x []float32, s1 []float64)
 	// fold adds part to total and makes part zero.
 	fold func(total, part []float64)
-	// affine computes y. It is indexed by whether y goes past the cache, which wants y to begin at a line and stride to
-	// be a multiple of channelStep, and by what follows.
+	// affine computes y. It is indexed by whether y goes past the cache, which wants y to begin at a line, and stride and cols to
+	// be multiples of channelStep, and by what follows.
 	affine [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32)
 	// gradSums adds g to s1 and g·(x − mean) to s2. It is indexed as affine is; with normAddReLU it writes g to dz.
 	gradSums [2][3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64)
@@ -132,13 +132,17 @@ func rowsAhead(m, c, step int) int {
 	return step * c
 }
 
+// sweepAhead is how far in advance an element-wise pass asks for what it reads of so many matrices, in numbers: the second cache waits for
+// some forty lines in all.
+func sweepAhead(reads int) int { return 40 / reads * channelStep }
+
 // streamBytes is the size from which on an output goes past the cache: it would not stay there, and fetching first what it overwrites takes as
 // long as reading an input.
 const streamBytes = 8 << 20
 
-// streamsPast says whether an output of c columns goes past the cache: 1 if so, and else 0.
-func streamsPast(y []float32, c int) int {
-	if 4*len(y) >= streamBytes && c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 {
+// streamsPast says whether an output of c columns goes past the cache, which it does from so many bytes on: 1 if so, and else 0.
+func streamsPast(y []float32, c, bytes int) int {
+	if 4*len(y) >= bytes && c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 {
 		return 1
 	}
 	return 0
@@ -246,11 +250,14 @@ func (w *channels) affine(j int, mean, square float64, gamma, beta float32) {
 
 // apply computes y, from the last rows to the first: the last ones are what the cache still has.
 func (n *normalization) apply(w *channels, col, cols int) {
-	affine := normal.affine[streamsPast(n.y, n.c)][n.follows]
+	affine := normal.affine[streamsPast(n.y, n.c, streamBytes)][n.follows]
 	step := normRows(cols)
-	z := n.z
+	z, ahead := n.z, sweepAhead(1)
+	if n.follows == normAddReLU {
+		ahead = sweepAhead(2)
+	}
 	for i := (n.m - 1) / step * step; i >= 0; i -= step {
-		s, at := normSpan{n.c, min(step, n.m-i), cols, rowsAhead(n.m, n.c, -step)}, i*n.c+col
+		s, at := normSpan{n.c, min(step, n.m-i), cols, ahead}, i*n.c+col
 		if n.follows == normAddReLU {
 			z = n.z[at:]
 		}

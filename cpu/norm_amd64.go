@@ -31,7 +31,7 @@ var normAVX512 = normKernels{
 	fence:   storeFence,
 	affine: [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32){
 		{affineBy(affineAVX512), affineBy(affineReLUAVX512), affineBy(affineAddReLUAVX512)},
-		{affineBy(affineStreamAVX512), affineBy(affineReLUStreamAVX512), affineBy(affineAddReLUStreamAVX512)},
+		{wholeAffine(affineStreamAVX512), wholeAffine(affineReLUStreamAVX512), wholeAffine(affineAddReLUStreamAVX512)},
 	},
 	gradSums: [2][3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64){
 		{gradSumsBy(gradSumsAVX512), gradSumsBy(gradSumsReLUAVX512), gradSumsBy(gradSumsAddReLUAVX512)},
@@ -39,7 +39,7 @@ var normAVX512 = normKernels{
 	},
 	gradient: [2][2]func(s normSpan, x, dy, y, dx, mean, a, b, e []float32){
 		{gradientBy(gradientAVX512), gradientBy(gradientReLUAVX512)},
-		{gradientBy(gradientStreamAVX512), gradientBy(gradientReLUStreamAVX512)},
+		{wholeGradient(gradientStreamAVX512), wholeGradient(gradientReLUStreamAVX512)},
 	},
 	maxPool:     maxPoolBy(maxPoolAVX512),
 	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradBy(maxPoolGradAVX512), maxPoolGradBy(maxPoolGradStreamAVX512)},
@@ -53,7 +53,7 @@ var normAVX2 = normKernels{
 	fence:   storeFence,
 	affine: [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32){
 		{affineBy(affineAVX2), affineBy(affineReLUAVX2), affineBy(affineAddReLUAVX2)},
-		{affineBy(affineStreamAVX2), affineBy(affineReLUStreamAVX2), affineBy(affineAddReLUStreamAVX2)},
+		{wholeAffine(affineStreamAVX2), wholeAffine(affineReLUStreamAVX2), wholeAffine(affineAddReLUStreamAVX2)},
 	},
 	gradSums: [2][3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64){
 		{gradSumsBy(gradSumsAVX2), gradSumsBy(gradSumsReLUAVX2), gradSumsBy(gradSumsAddReLUAVX2)},
@@ -61,7 +61,7 @@ var normAVX2 = normKernels{
 	},
 	gradient: [2][2]func(s normSpan, x, dy, y, dx, mean, a, b, e []float32){
 		{gradientBy(gradientAVX2), gradientBy(gradientReLUAVX2)},
-		{gradientBy(gradientStreamAVX2), gradientBy(gradientReLUStreamAVX2)},
+		{wholeGradient(gradientStreamAVX2), wholeGradient(gradientReLUStreamAVX2)},
 	},
 	maxPool:     maxPoolBy(maxPoolAVX2),
 	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradBy(maxPoolGradAVX2), maxPoolGradBy(maxPoolGradStreamAVX2)},
@@ -80,6 +80,13 @@ func (s normSpan) first(matrix []float32) *float32 {
 func holds(want, got int) {
 	if want > got || want < 1 {
 		panic(fmt.Sprintf("cpu: a normalisation reaches for number %d of %d", want, got))
+	}
+}
+
+// whole panics unless the rows of a span are whole vectors.
+func (s normSpan) whole() {
+	if s.cols%channelStep != 0 {
+		panic(fmt.Sprintf("cpu: a normalisation past the cache of %d columns, want a multiple of %d", s.cols, channelStep))
 	}
 }
 
@@ -118,6 +125,15 @@ func affineBy(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift 
 	}
 }
 
+// wholeAffine is affineBy for a loop that knows whole vectors only.
+func wholeAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s normSpan, x, z, y, mean, scale, shift []float32) {
+	run := affineBy(f)
+	return func(s normSpan, x, z, y, mean, scale, shift []float32) {
+		s.whole()
+		run(s, x, z, y, mean, scale, shift)
+	}
+}
+
 func gradSumsBy(f func(stride, rows, cols, ahead int, x, dy, y, dz, mean *float32, s1, s2 *float64)) func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64) {
 	return func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64) {
 		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(dy), s.first(y), s.first(dz), column(s, mean), column(s, s1), column(s, s2))
@@ -128,6 +144,15 @@ func gradientBy(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, 
 	return func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
 		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(dy), s.first(y), s.first(dx),
 			column(s, mean), column(s, a), column(s, b), column(s, e))
+	}
+}
+
+// wholeGradient is gradientBy for a loop that knows whole vectors only.
+func wholeGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
+	run := gradientBy(f)
+	return func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
+		s.whole()
+		run(s, x, dy, y, dx, mean, a, b, e)
 	}
 }
 

@@ -50,6 +50,8 @@ func TestNormLoopsCheckLengths(t *testing.T) {
 			"sums of half a line": func() { k.sums(normSpan{16, 4, 16, 64}, x, sums[:8]) },
 			"a fold of half":      func() { k.fold(sums[:8], sums[8:]) },
 			"windows beyond x":    func() { k.maxPool(p, x[:47], x, x) },
+			"part of a vector":    func() { k.affine[1][normPlain](normSpan{16, 4, 15, 0}, x, nil, x, x, x, x) },
+			"part of another":     func() { k.gradient[1][normPlain](normSpan{16, 4, 15, 0}, x, x, nil, x, x, x, x, x) },
 			"places beyond at":    func() { k.maxPool(p, x, x, x[:31]) },
 			"a pixel beyond dx":   func() { k.maxPoolGrad[0](p, x, x, x[:47]) },
 			"windows beyond dy":   func() { k.maxPoolGrad[0](p, x[:31], x, x) },

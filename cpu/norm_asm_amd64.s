@@ -333,884 +333,488 @@ again:
 	RET
 
 // func affineAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·affineAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), DX
-	MOVQ  mean+56(FP), BX
-	MOVQ  scale+64(FP), SI
-	MOVQ  shift+72(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	MOVQ  ahead+24(FP), R11
-	SHLQ  $0x02, R11
-	IMULQ R8, R9
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R10, $0x00000040
-	JLT     narrow
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	VMOVUPS 128(BX), Z2
-	VMOVUPS 192(BX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, R8
-	MOVQ    R8, R12
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R12
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R11*1)
-	PREFETCHT1 64(AX)(R11*1)
-	PREFETCHT1 128(AX)(R11*1)
-	PREFETCHT1 192(AX)(R11*1)
-	VMOVUPS    (AX)(CX*1), Z12
-	VSUBPS     Z0, Z12, Z12
-	VMULPS     Z4, Z12, Z12
-	VADDPS     Z8, Z12, Z12
-	VMOVUPS    Z12, (DX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z12
-	VSUBPS     Z1, Z12, Z12
-	VMULPS     Z5, Z12, Z12
-	VADDPS     Z9, Z12, Z12
-	VMOVUPS    Z12, 64(DX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z12
-	VSUBPS     Z2, Z12, Z12
-	VMULPS     Z6, Z12, Z12
-	VADDPS     Z10, Z12, Z12
-	VMOVUPS    Z12, 128(DX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z12
-	VSUBPS     Z3, Z12, Z12
-	VMULPS     Z7, Z12, Z12
-	VADDPS     Z11, Z12, Z12
-	VMOVUPS    Z12, 192(DX)(CX*1)
-	ADDQ       R12, R11
-	ADDQ       R8, CX
-	CMPQ       CX, R9
-	JLT        wideRows
-	SUBQ       $0x00000100, R11
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	SUBQ       $0x00000040, R10
-	JMP        wide
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ y+48(FP), R8
+	MOVQ mean+56(FP), R9
+	MOVQ scale+64(FP), R10
+	MOVQ shift+72(FP), R11
 
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, CX
-	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, CX
-	MOVL    $0x00000001, R12
-	SHLL    CL, R12
-	DECL    R12
-	KMOVW   R12, K1
-	VMOVUPS (BX), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, R8
-	MOVQ    R8, R12
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     narrowRows
+row:
+	MOVQ       AX, R12
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R12
+partSame:
+	VMOVUPS.Z (DI)(DX*1), K1, Z0
+	VSUBPS    (R9)(R12*1), Z0, Z0
+	VMULPS    (R10)(R12*1), Z0, Z0
+	VADDPS    (R11)(R12*1), Z0, Z0
+	VMOVUPS   Z0, K1, (R8)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R12
+	JS        above
 
-narrowRows:
-	PREFETCHT1 (AX)(R11*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z3
-	VSUBPS     Z0, Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VADDPS     Z2, Z3, Z3
-	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R12, R11
-	ADDQ       R8, CX
-	CMPQ       CX, R9
-	JLT        narrowRows
-	SUBQ       $0x00000040, R11
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	SUBQ       $0x10, R10
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS (DI)(DX*1), Z0
+	VSUBPS  (R9)(R12*1), Z0, Z0
+	VMULPS  (R10)(R12*1), Z0, Z0
+	VADDPS  (R11)(R12*1), Z0, Z0
+	VMOVUPS Z0, (R8)(DX*1)
+	SUBQ    $0x40, DX
+	SUBQ    $0x40, R12
+	JNS     whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func affineReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·affineReLUAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), DX
-	MOVQ  mean+56(FP), BX
-	MOVQ  scale+64(FP), SI
-	MOVQ  shift+72(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	MOVQ  ahead+24(FP), R11
-	SHLQ  $0x02, R11
-	IMULQ R8, R9
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R10, $0x00000040
-	JLT     narrow
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	VMOVUPS 128(BX), Z2
-	VMOVUPS 192(BX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	VPXORD  Z12, Z12, Z12
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, R8
-	MOVQ    R8, R12
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R12
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R11*1)
-	PREFETCHT1 64(AX)(R11*1)
-	PREFETCHT1 128(AX)(R11*1)
-	PREFETCHT1 192(AX)(R11*1)
-	VMOVUPS    (AX)(CX*1), Z13
-	VSUBPS     Z0, Z13, Z13
-	VMULPS     Z4, Z13, Z13
-	VADDPS     Z8, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVUPS    Z13, (DX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z13
-	VSUBPS     Z1, Z13, Z13
-	VMULPS     Z5, Z13, Z13
-	VADDPS     Z9, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVUPS    Z13, 64(DX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z13
-	VSUBPS     Z2, Z13, Z13
-	VMULPS     Z6, Z13, Z13
-	VADDPS     Z10, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVUPS    Z13, 128(DX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z13
-	VSUBPS     Z3, Z13, Z13
-	VMULPS     Z7, Z13, Z13
-	VADDPS     Z11, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVUPS    Z13, 192(DX)(CX*1)
-	ADDQ       R12, R11
-	ADDQ       R8, CX
-	CMPQ       CX, R9
-	JLT        wideRows
-	SUBQ       $0x00000100, R11
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	SUBQ       $0x00000040, R10
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   mean+56(FP), R9
+	MOVQ   scale+64(FP), R10
+	MOVQ   shift+72(FP), R11
+	VPXORD Z0, Z0, Z0
 
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, CX
-	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, CX
-	MOVL    $0x00000001, R12
-	SHLL    CL, R12
-	DECL    R12
-	KMOVW   R12, K1
-	VMOVUPS (BX), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	VPXORD  Z14, Z14, Z14
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, R8
-	MOVQ    R8, R12
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     narrowRows
+row:
+	MOVQ       AX, R12
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R12
+partSame:
+	VMOVUPS.Z (DI)(DX*1), K1, Z1
+	VSUBPS    (R9)(R12*1), Z1, Z1
+	VMULPS    (R10)(R12*1), Z1, Z1
+	VADDPS    (R11)(R12*1), Z1, Z1
+	VCMPPS    $0x16, Z0, Z1, K2
+	VMOVAPS.Z Z1, K2, Z1
+	VMOVUPS   Z1, K1, (R8)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R12
+	JS        above
 
-narrowRows:
-	PREFETCHT1 (AX)(R11*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z3
-	VSUBPS     Z0, Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VADDPS     Z2, Z3, Z3
-	VCMPPS     $0x16, Z14, Z3, K2
-	VMOVAPS.Z  Z3, K2, Z3
-	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R12, R11
-	ADDQ       R8, CX
-	CMPQ       CX, R9
-	JLT        narrowRows
-	SUBQ       $0x00000040, R11
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	SUBQ       $0x10, R10
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS   (DI)(DX*1), Z1
+	VSUBPS    (R9)(R12*1), Z1, Z1
+	VMULPS    (R10)(R12*1), Z1, Z1
+	VADDPS    (R11)(R12*1), Z1, Z1
+	VCMPPS    $0x16, Z0, Z1, K2
+	VMOVAPS.Z Z1, K2, Z1
+	VMOVUPS   Z1, (R8)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R12
+	JNS       whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func affineAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·affineAddReLUAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), DX
-	MOVQ  z+40(FP), BX
-	MOVQ  mean+56(FP), SI
-	MOVQ  scale+64(FP), DI
-	MOVQ  shift+72(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	MOVQ  ahead+24(FP), R12
-	SHLQ  $0x02, R12
-	IMULQ R9, R10
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R11, $0x00000040
-	JLT     narrow
-	VMOVUPS (SI), Z0
-	VMOVUPS 64(SI), Z1
-	VMOVUPS 128(SI), Z2
-	VMOVUPS 192(SI), Z3
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	VMOVUPS 128(DI), Z6
-	VMOVUPS 192(DI), Z7
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	VPXORD  Z12, Z12, Z12
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    R13, R9
-	MOVQ    R9, R13
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R12
-	SHLQ    $0x02, R12
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R13
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R12*1)
-	PREFETCHT1 64(AX)(R12*1)
-	PREFETCHT1 128(AX)(R12*1)
-	PREFETCHT1 192(AX)(R12*1)
-	PREFETCHT1 (BX)(R12*1)
-	PREFETCHT1 64(BX)(R12*1)
-	PREFETCHT1 128(BX)(R12*1)
-	PREFETCHT1 192(BX)(R12*1)
-	VMOVUPS    (AX)(CX*1), Z13
-	VSUBPS     Z0, Z13, Z13
-	VMULPS     Z4, Z13, Z13
-	VADDPS     Z8, Z13, Z13
-	VMOVUPS    (BX)(CX*1), Z14
-	VADDPS     Z14, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVUPS    Z13, (DX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z13
-	VSUBPS     Z1, Z13, Z13
-	VMULPS     Z5, Z13, Z13
-	VADDPS     Z9, Z13, Z13
-	VMOVUPS    64(BX)(CX*1), Z14
-	VADDPS     Z14, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVUPS    Z13, 64(DX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z13
-	VSUBPS     Z2, Z13, Z13
-	VMULPS     Z6, Z13, Z13
-	VADDPS     Z10, Z13, Z13
-	VMOVUPS    128(BX)(CX*1), Z14
-	VADDPS     Z14, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVUPS    Z13, 128(DX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z13
-	VSUBPS     Z3, Z13, Z13
-	VMULPS     Z7, Z13, Z13
-	VADDPS     Z11, Z13, Z13
-	VMOVUPS    192(BX)(CX*1), Z14
-	VADDPS     Z14, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVUPS    Z13, 192(DX)(CX*1)
-	ADDQ       R13, R12
-	ADDQ       R9, CX
-	CMPQ       CX, R10
-	JLT        wideRows
-	SUBQ       $0x00000100, R12
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	ADDQ       $0x00000100, R8
-	SUBQ       $0x00000040, R11
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   z+40(FP), R9
+	MOVQ   mean+56(FP), R10
+	MOVQ   scale+64(FP), R11
+	MOVQ   shift+72(FP), R12
+	VPXORD Z0, Z0, Z0
 
-narrow:
-	CMPQ    R11, $0x00
-	JLE     done
-	MOVQ    R11, CX
-	MOVQ    $0x00000010, R13
-	CMPQ    R11, R13
-	CMOVQGT R13, CX
-	MOVL    $0x00000001, R13
-	SHLL    CL, R13
-	DECL    R13
-	KMOVW   R13, K1
-	VMOVUPS (SI), Z0
-	VMOVUPS (DI), Z1
-	VMOVUPS (R8), Z2
-	VPXORD  Z15, Z15, Z15
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    R13, R9
-	MOVQ    R9, R13
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R12
-	SHLQ    $0x02, R12
-	JMP     narrowRows
+row:
+	MOVQ       AX, R13
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R13
+partSame:
+	VMOVUPS.Z (DI)(DX*1), K1, Z1
+	VSUBPS    (R10)(R13*1), Z1, Z1
+	VMULPS    (R11)(R13*1), Z1, Z1
+	VADDPS    (R12)(R13*1), Z1, Z1
+	VMOVUPS.Z (R9)(DX*1), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VCMPPS    $0x16, Z0, Z1, K2
+	VMOVAPS.Z Z1, K2, Z1
+	VMOVUPS   Z1, K1, (R8)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R13
+	JS        above
 
-narrowRows:
-	PREFETCHT1 (AX)(R12*1)
-	PREFETCHT1 (BX)(R12*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z3
-	VSUBPS     Z0, Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VADDPS     Z2, Z3, Z3
-	VMOVUPS.Z  (BX)(CX*1), K1, Z4
-	VADDPS     Z4, Z3, Z3
-	VCMPPS     $0x16, Z15, Z3, K2
-	VMOVAPS.Z  Z3, K2, Z3
-	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R13, R12
-	ADDQ       R9, CX
-	CMPQ       CX, R10
-	JLT        narrowRows
-	SUBQ       $0x00000040, R12
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	SUBQ       $0x10, R11
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS   (DI)(DX*1), Z1
+	VSUBPS    (R10)(R13*1), Z1, Z1
+	VMULPS    (R11)(R13*1), Z1, Z1
+	VADDPS    (R12)(R13*1), Z1, Z1
+	VMOVUPS   (R9)(DX*1), Z2
+	VADDPS    Z2, Z1, Z1
+	VCMPPS    $0x16, Z0, Z1, K2
+	VMOVAPS.Z Z1, K2, Z1
+	VMOVUPS   Z1, (R8)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R13
+	JNS       whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func affineStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·affineStreamAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), DX
-	MOVQ  mean+56(FP), BX
-	MOVQ  scale+64(FP), SI
-	MOVQ  shift+72(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	MOVQ  ahead+24(FP), R11
-	SHLQ  $0x02, R11
-	IMULQ R8, R9
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R10, $0x00000040
-	JLT     narrow
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	VMOVUPS 128(BX), Z2
-	VMOVUPS 192(BX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, R8
-	MOVQ    R8, R12
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R12
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R11*1)
-	PREFETCHT1 64(AX)(R11*1)
-	PREFETCHT1 128(AX)(R11*1)
-	PREFETCHT1 192(AX)(R11*1)
-	VMOVUPS    (AX)(CX*1), Z12
-	VSUBPS     Z0, Z12, Z12
-	VMULPS     Z4, Z12, Z12
-	VADDPS     Z8, Z12, Z12
-	VMOVNTPS   Z12, (DX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z12
-	VSUBPS     Z1, Z12, Z12
-	VMULPS     Z5, Z12, Z12
-	VADDPS     Z9, Z12, Z12
-	VMOVNTPS   Z12, 64(DX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z12
-	VSUBPS     Z2, Z12, Z12
-	VMULPS     Z6, Z12, Z12
-	VADDPS     Z10, Z12, Z12
-	VMOVNTPS   Z12, 128(DX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z12
-	VSUBPS     Z3, Z12, Z12
-	VMULPS     Z7, Z12, Z12
-	VADDPS     Z11, Z12, Z12
-	VMOVNTPS   Z12, 192(DX)(CX*1)
-	ADDQ       R12, R11
-	ADDQ       R8, CX
-	CMPQ       CX, R9
-	JLT        wideRows
-	SUBQ       $0x00000100, R11
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	SUBQ       $0x00000040, R10
-	JMP        wide
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ y+48(FP), R8
+	MOVQ mean+56(FP), R9
+	MOVQ scale+64(FP), R10
+	MOVQ shift+72(FP), R11
 
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, CX
-	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, CX
-	MOVL    $0x00000001, R12
-	SHLL    CL, R12
-	DECL    R12
-	KMOVW   R12, K1
-	VMOVUPS (BX), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, R8
-	MOVQ    R8, R12
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     narrowRows
+row:
+	MOVQ AX, R12
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R12
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R11*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z3
-	VSUBPS     Z0, Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VADDPS     Z2, Z3, Z3
-	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R12, R11
-	ADDQ       R8, CX
-	CMPQ       CX, R9
-	JLT        narrowRows
-	SUBQ       $0x00000040, R11
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	SUBQ       $0x10, R10
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS  (DI)(DX*1), Z0
+	VSUBPS   (R9)(R12*1), Z0, Z0
+	VMULPS   (R10)(R12*1), Z0, Z0
+	VADDPS   (R11)(R12*1), Z0, Z0
+	VMOVNTPS Z0, (R8)(DX*1)
+	SUBQ     $0x40, DX
+	SUBQ     $0x40, R12
+	JNS      whole
+	SUBQ     CX, DX
+	JNS      row
 	VZEROUPPER
 	RET
 
 // func affineReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·affineReLUStreamAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), DX
-	MOVQ  mean+56(FP), BX
-	MOVQ  scale+64(FP), SI
-	MOVQ  shift+72(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	MOVQ  ahead+24(FP), R11
-	SHLQ  $0x02, R11
-	IMULQ R8, R9
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R10, $0x00000040
-	JLT     narrow
-	VMOVUPS (BX), Z0
-	VMOVUPS 64(BX), Z1
-	VMOVUPS 128(BX), Z2
-	VMOVUPS 192(BX), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	VPXORD  Z12, Z12, Z12
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, R8
-	MOVQ    R8, R12
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R12
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R11*1)
-	PREFETCHT1 64(AX)(R11*1)
-	PREFETCHT1 128(AX)(R11*1)
-	PREFETCHT1 192(AX)(R11*1)
-	VMOVUPS    (AX)(CX*1), Z13
-	VSUBPS     Z0, Z13, Z13
-	VMULPS     Z4, Z13, Z13
-	VADDPS     Z8, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVNTPS   Z13, (DX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z13
-	VSUBPS     Z1, Z13, Z13
-	VMULPS     Z5, Z13, Z13
-	VADDPS     Z9, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVNTPS   Z13, 64(DX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z13
-	VSUBPS     Z2, Z13, Z13
-	VMULPS     Z6, Z13, Z13
-	VADDPS     Z10, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVNTPS   Z13, 128(DX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z13
-	VSUBPS     Z3, Z13, Z13
-	VMULPS     Z7, Z13, Z13
-	VADDPS     Z11, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVNTPS   Z13, 192(DX)(CX*1)
-	ADDQ       R12, R11
-	ADDQ       R8, CX
-	CMPQ       CX, R9
-	JLT        wideRows
-	SUBQ       $0x00000100, R11
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	SUBQ       $0x00000040, R10
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   mean+56(FP), R9
+	MOVQ   scale+64(FP), R10
+	MOVQ   shift+72(FP), R11
+	VPXORD Z0, Z0, Z0
 
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, CX
-	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQGT R12, CX
-	MOVL    $0x00000001, R12
-	SHLL    CL, R12
-	DECL    R12
-	KMOVW   R12, K1
-	VMOVUPS (BX), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	VPXORD  Z14, Z14, Z14
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, R8
-	MOVQ    R8, R12
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     narrowRows
+row:
+	MOVQ AX, R12
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R12
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R11*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z3
-	VSUBPS     Z0, Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VADDPS     Z2, Z3, Z3
-	VCMPPS     $0x16, Z14, Z3, K2
-	VMOVAPS.Z  Z3, K2, Z3
-	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R12, R11
-	ADDQ       R8, CX
-	CMPQ       CX, R9
-	JLT        narrowRows
-	SUBQ       $0x00000040, R11
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	SUBQ       $0x10, R10
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS   (DI)(DX*1), Z1
+	VSUBPS    (R9)(R12*1), Z1, Z1
+	VMULPS    (R10)(R12*1), Z1, Z1
+	VADDPS    (R11)(R12*1), Z1, Z1
+	VCMPPS    $0x16, Z0, Z1, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVNTPS  Z1, (R8)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R12
+	JNS       whole
+	SUBQ      CX, DX
+	JNS       row
 	VZEROUPPER
 	RET
 
 // func affineAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·affineAddReLUStreamAVX512(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), DX
-	MOVQ  z+40(FP), BX
-	MOVQ  mean+56(FP), SI
-	MOVQ  scale+64(FP), DI
-	MOVQ  shift+72(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	MOVQ  ahead+24(FP), R12
-	SHLQ  $0x02, R12
-	IMULQ R9, R10
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R11, $0x00000040
-	JLT     narrow
-	VMOVUPS (SI), Z0
-	VMOVUPS 64(SI), Z1
-	VMOVUPS 128(SI), Z2
-	VMOVUPS 192(SI), Z3
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	VMOVUPS 128(DI), Z6
-	VMOVUPS 192(DI), Z7
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	VPXORD  Z12, Z12, Z12
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    R13, R9
-	MOVQ    R9, R13
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R12
-	SHLQ    $0x02, R12
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R13
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R12*1)
-	PREFETCHT1 64(AX)(R12*1)
-	PREFETCHT1 128(AX)(R12*1)
-	PREFETCHT1 192(AX)(R12*1)
-	PREFETCHT1 (BX)(R12*1)
-	PREFETCHT1 64(BX)(R12*1)
-	PREFETCHT1 128(BX)(R12*1)
-	PREFETCHT1 192(BX)(R12*1)
-	VMOVUPS    (AX)(CX*1), Z13
-	VSUBPS     Z0, Z13, Z13
-	VMULPS     Z4, Z13, Z13
-	VADDPS     Z8, Z13, Z13
-	VMOVUPS    (BX)(CX*1), Z14
-	VADDPS     Z14, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVNTPS   Z13, (DX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z13
-	VSUBPS     Z1, Z13, Z13
-	VMULPS     Z5, Z13, Z13
-	VADDPS     Z9, Z13, Z13
-	VMOVUPS    64(BX)(CX*1), Z14
-	VADDPS     Z14, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVNTPS   Z13, 64(DX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z13
-	VSUBPS     Z2, Z13, Z13
-	VMULPS     Z6, Z13, Z13
-	VADDPS     Z10, Z13, Z13
-	VMOVUPS    128(BX)(CX*1), Z14
-	VADDPS     Z14, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVNTPS   Z13, 128(DX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z13
-	VSUBPS     Z3, Z13, Z13
-	VMULPS     Z7, Z13, Z13
-	VADDPS     Z11, Z13, Z13
-	VMOVUPS    192(BX)(CX*1), Z14
-	VADDPS     Z14, Z13, Z13
-	VCMPPS     $0x16, Z12, Z13, K1
-	VMOVAPS.Z  Z13, K1, Z13
-	VMOVNTPS   Z13, 192(DX)(CX*1)
-	ADDQ       R13, R12
-	ADDQ       R9, CX
-	CMPQ       CX, R10
-	JLT        wideRows
-	SUBQ       $0x00000100, R12
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	ADDQ       $0x00000100, R8
-	SUBQ       $0x00000040, R11
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   z+40(FP), R9
+	MOVQ   mean+56(FP), R10
+	MOVQ   scale+64(FP), R11
+	MOVQ   shift+72(FP), R12
+	VPXORD Z0, Z0, Z0
 
-narrow:
-	CMPQ    R11, $0x00
-	JLE     done
-	MOVQ    R11, CX
-	MOVQ    $0x00000010, R13
-	CMPQ    R11, R13
-	CMOVQGT R13, CX
-	MOVL    $0x00000001, R13
-	SHLL    CL, R13
-	DECL    R13
-	KMOVW   R13, K1
-	VMOVUPS (SI), Z0
-	VMOVUPS (DI), Z1
-	VMOVUPS (R8), Z2
-	VPXORD  Z15, Z15, Z15
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    R13, R9
-	MOVQ    R9, R13
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R12
-	SHLQ    $0x02, R12
-	JMP     narrowRows
+row:
+	MOVQ AX, R13
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R13
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R12*1)
-	PREFETCHT1 (BX)(R12*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z3
-	VSUBPS     Z0, Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VADDPS     Z2, Z3, Z3
-	VMOVUPS.Z  (BX)(CX*1), K1, Z4
-	VADDPS     Z4, Z3, Z3
-	VCMPPS     $0x16, Z15, Z3, K2
-	VMOVAPS.Z  Z3, K2, Z3
-	VMOVUPS    Z3, K1, (DX)(CX*1)
-	ADDQ       R13, R12
-	ADDQ       R9, CX
-	CMPQ       CX, R10
-	JLT        narrowRows
-	SUBQ       $0x00000040, R12
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	SUBQ       $0x10, R11
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS   (DI)(DX*1), Z1
+	VSUBPS    (R10)(R13*1), Z1, Z1
+	VMULPS    (R11)(R13*1), Z1, Z1
+	VADDPS    (R12)(R13*1), Z1, Z1
+	VMOVUPS   (R9)(DX*1), Z2
+	VADDPS    Z2, Z1, Z1
+	VCMPPS    $0x16, Z0, Z1, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VMOVNTPS  Z1, (R8)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R13
+	JNS       whole
+	SUBQ      CX, DX
+	JNS       row
 	VZEROUPPER
 	RET
 
@@ -1417,1429 +1021,782 @@ done:
 	RET
 
 // func gradSumsReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gradSumsReLUAVX512(SB), NOSPLIT, $0-88
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), DX
-	MOVQ  y+48(FP), BX
-	MOVQ  mean+64(FP), SI
-	MOVQ  s1+72(FP), DI
-	MOVQ  s2+80(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	MOVQ  ahead+24(FP), R12
-	SHLQ  $0x02, R12
-	IMULQ R9, R10
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gradSumsReLUAVX512(SB), NOSPLIT, $8-88
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  rows+8(FP), CX
+	ADDQ  $0x0f, AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	MOVQ  AX, (SP)
+	MOVQ  stride+0(FP), DX
+	SHLQ  $0x02, DX
+	IMULQ DX, CX
+	SUBQ  AX, DX
+	XORQ  AX, AX
+	MOVQ  (SP), BX
+	MOVQ  ahead+24(FP), SI
 
-wide:
-	CMPQ      R11, $0x00000040
-	JLT       narrow
-	VCVTPS2PD (SI), Z0
-	VCVTPS2PD 32(SI), Z1
-	VCVTPS2PD 64(SI), Z2
-	VCVTPS2PD 96(SI), Z3
-	VCVTPS2PD 128(SI), Z4
-	VCVTPS2PD 160(SI), Z5
-	VCVTPS2PD 192(SI), Z6
-	VCVTPS2PD 224(SI), Z7
-	VMOVUPD   (DI), Z8
-	VMOVUPD   64(DI), Z9
-	VMOVUPD   128(DI), Z10
-	VMOVUPD   192(DI), Z11
-	VMOVUPD   256(DI), Z12
-	VMOVUPD   320(DI), Z13
-	VMOVUPD   384(DI), Z14
-	VMOVUPD   448(DI), Z15
-	VMOVUPD   (R8), Z16
-	VMOVUPD   64(R8), Z17
-	VMOVUPD   128(R8), Z18
-	VMOVUPD   192(R8), Z19
-	VMOVUPD   256(R8), Z20
-	VMOVUPD   320(R8), Z21
-	VMOVUPD   384(R8), Z22
-	VMOVUPD   448(R8), Z23
-	VPXORD    Z24, Z24, Z24
-	XORQ      CX, CX
-	MOVQ      cols+16(FP), R13
-	SHLQ      $0x02, R13
-	CMPQ      R13, R9
-	MOVQ      R9, R13
-	JEQ       wideRowsWhole
-	MOVQ      ahead+24(FP), R12
-	SHLQ      $0x02, R12
-	JMP       wideRows
+ahead:
+	SUBQ $0x10, SI
+	JLT  begin
+	ADDQ $0x40, AX
+	SUBQ $0x40, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
 
-wideRowsWhole:
-	MOVQ $0x00000100, R13
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1    (AX)(R12*1)
-	PREFETCHT1    64(AX)(R12*1)
-	PREFETCHT1    128(AX)(R12*1)
-	PREFETCHT1    192(AX)(R12*1)
-	PREFETCHT1    (DX)(R12*1)
-	PREFETCHT1    64(DX)(R12*1)
-	PREFETCHT1    128(DX)(R12*1)
-	PREFETCHT1    192(DX)(R12*1)
-	PREFETCHT1    (BX)(R12*1)
-	PREFETCHT1    64(BX)(R12*1)
-	PREFETCHT1    128(BX)(R12*1)
-	PREFETCHT1    192(BX)(R12*1)
-	VMOVUPS       (DX)(CX*1), Z25
-	VMOVUPS       (BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     (AX)(CX*1), Z28
-	VCVTPS2PD     32(AX)(CX*1), Z29
-	VSUBPD        Z0, Z28, Z28
-	VADDPD        Z25, Z8, Z8
-	VFMADD231PD   Z25, Z28, Z16
-	VSUBPD        Z1, Z29, Z29
-	VADDPD        Z26, Z9, Z9
-	VFMADD231PD   Z26, Z29, Z17
-	VMOVUPS       64(DX)(CX*1), Z25
-	VMOVUPS       64(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     64(AX)(CX*1), Z28
-	VCVTPS2PD     96(AX)(CX*1), Z29
-	VSUBPD        Z2, Z28, Z28
-	VADDPD        Z25, Z10, Z10
-	VFMADD231PD   Z25, Z28, Z18
-	VSUBPD        Z3, Z29, Z29
-	VADDPD        Z26, Z11, Z11
-	VFMADD231PD   Z26, Z29, Z19
-	VMOVUPS       128(DX)(CX*1), Z25
-	VMOVUPS       128(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     128(AX)(CX*1), Z28
-	VCVTPS2PD     160(AX)(CX*1), Z29
-	VSUBPD        Z4, Z28, Z28
-	VADDPD        Z25, Z12, Z12
-	VFMADD231PD   Z25, Z28, Z20
-	VSUBPD        Z5, Z29, Z29
-	VADDPD        Z26, Z13, Z13
-	VFMADD231PD   Z26, Z29, Z21
-	VMOVUPS       192(DX)(CX*1), Z25
-	VMOVUPS       192(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     192(AX)(CX*1), Z28
-	VCVTPS2PD     224(AX)(CX*1), Z29
-	VSUBPD        Z6, Z28, Z28
-	VADDPD        Z25, Z14, Z14
-	VFMADD231PD   Z25, Z28, Z22
-	VSUBPD        Z7, Z29, Z29
-	VADDPD        Z26, Z15, Z15
-	VFMADD231PD   Z26, Z29, Z23
-	ADDQ          R13, R12
-	ADDQ          R9, CX
-	CMPQ          CX, R10
-	JLT           wideRows
-	VMOVUPD       Z8, (DI)
-	VMOVUPD       Z9, 64(DI)
-	VMOVUPD       Z10, 128(DI)
-	VMOVUPD       Z11, 192(DI)
-	VMOVUPD       Z12, 256(DI)
-	VMOVUPD       Z13, 320(DI)
-	VMOVUPD       Z14, 384(DI)
-	VMOVUPD       Z15, 448(DI)
-	VMOVUPD       Z16, (R8)
-	VMOVUPD       Z17, 64(R8)
-	VMOVUPD       Z18, 128(R8)
-	VMOVUPD       Z19, 192(R8)
-	VMOVUPD       Z20, 256(R8)
-	VMOVUPD       Z21, 320(R8)
-	VMOVUPD       Z22, 384(R8)
-	VMOVUPD       Z23, 448(R8)
-	SUBQ          $0x00000100, R12
-	ADDQ          $0x00000100, AX
-	ADDQ          $0x00000100, DX
-	ADDQ          $0x00000100, BX
-	ADDQ          $0x00000100, SI
-	ADDQ          $0x00000200, DI
-	ADDQ          $0x00000200, R8
-	SUBQ          $0x00000040, R11
-	JMP           wide
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-16, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   mean+64(FP), R10
+	MOVQ   s1+72(FP), R11
+	MOVQ   s2+80(FP), R12
+	VPXORD Z0, Z0, Z0
+	XORQ   R13, R13
 
-narrow:
-	CMPQ      R11, $0x00
-	JLE       done
-	MOVQ      R11, CX
-	MOVQ      $0x00000010, R13
-	CMPQ      R11, R13
-	CMOVQGT   R13, CX
-	MOVL      $0x00000001, R13
-	SHLL      CL, R13
-	DECL      R13
-	KMOVW     R13, K1
-	VCVTPS2PD (SI), Z0
-	VCVTPS2PD 32(SI), Z1
-	VMOVUPD   (DI), Z2
-	VMOVUPD   64(DI), Z3
-	VMOVUPD   (R8), Z4
-	VMOVUPD   64(R8), Z5
-	VPXORD    Z27, Z27, Z27
-	XORQ      CX, CX
-	MOVQ      cols+16(FP), R13
-	SHLQ      $0x02, R13
-	CMPQ      R13, R9
-	MOVQ      R9, R13
-	JEQ       narrowRowsWhole
-	MOVQ      ahead+24(FP), R12
-	SHLQ      $0x02, R12
-	JMP       narrowRows
+row:
+	XORQ R14, R14
+	CMPQ R14, SI
+	JGE  part
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R13
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x40, AX
+	SUBQ       $0x40, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
 
-narrowRows:
-	PREFETCHT1    (AX)(R12*1)
-	PREFETCHT1    (DX)(R12*1)
-	PREFETCHT1    (BX)(R12*1)
-	VMOVUPS.Z     (DX)(CX*1), K1, Z6
-	VMOVUPS.Z     (BX)(CX*1), K1, Z7
-	VCMPPS        $0x1e, Z27, Z7, K2
-	VMOVAPS.Z     Z6, K2, Z6
-	VEXTRACTF64X4 $0x01, Z6, Y7
+vectorSame:
+	VMOVUPS       (R8)(R13*1), Z1
+	VMOVUPS       (R9)(R13*1), Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R10)(R14*1), Z3
+	VCVTPS2PD     32(R10)(R14*1), Z4
+	VCVTPS2PD     (DI)(R13*1), Z5
+	VCVTPS2PD     32(DI)(R13*1), Z6
+	VADDPD        (R11)(R14*2), Z1, Z7
+	VMOVUPD       Z7, (R11)(R14*2)
+	VSUBPD        Z3, Z5, Z5
+	VMOVUPD       (R12)(R14*2), Z3
+	VFMADD231PD   Z1, Z5, Z3
+	VMOVUPD       Z3, (R12)(R14*2)
+	VADDPD        64(R11)(R14*2), Z2, Z1
+	VMOVUPD       Z1, 64(R11)(R14*2)
+	VSUBPD        Z4, Z6, Z6
+	VMOVUPD       64(R12)(R14*2), Z1
+	VFMADD231PD   Z2, Z6, Z1
+	VMOVUPD       Z1, 64(R12)(R14*2)
+	ADDQ          $0x40, R13
+	ADDQ          $0x40, R14
+	CMPQ          R14, SI
+	JLT           whole
+
+part:
+	CMPQ       R14, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x40, AX
+	SUBQ       $0x40, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VMOVUPS.Z     (R8)(R13*1), K1, Z1
+	VMOVUPS.Z     (R9)(R13*1), K1, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R10)(R14*1), Z3
+	VCVTPS2PD     32(R10)(R14*1), Z4
+	VMOVUPS.Z     (DI)(R13*1), K1, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y6
+	VCVTPS2PD     Y5, Z5
 	VCVTPS2PD     Y6, Z6
-	VCVTPS2PD     Y7, Z7
-	VMOVUPS.Z     (AX)(CX*1), K1, Z8
-	VEXTRACTF64X4 $0x01, Z8, Y9
-	VCVTPS2PD     Y8, Z8
-	VCVTPS2PD     Y9, Z9
-	VSUBPD        Z0, Z8, Z8
-	VADDPD        Z6, Z2, Z2
-	VFMADD231PD   Z6, Z8, Z4
-	VSUBPD        Z1, Z9, Z9
-	VADDPD        Z7, Z3, Z3
-	VFMADD231PD   Z7, Z9, Z5
-	ADDQ          R13, R12
-	ADDQ          R9, CX
-	CMPQ          CX, R10
-	JLT           narrowRows
-	VMOVUPD       Z2, (DI)
-	VMOVUPD       Z3, 64(DI)
-	VMOVUPD       Z4, (R8)
-	VMOVUPD       Z5, 64(R8)
-	SUBQ          $0x00000040, R12
-	ADDQ          $0x00000040, AX
-	ADDQ          $0x00000040, DX
-	ADDQ          $0x00000040, BX
-	ADDQ          $0x00000040, SI
-	ADDQ          $0x00000080, DI
-	ADDQ          $0x00000080, R8
-	SUBQ          $0x10, R11
-	JMP           narrow
+	VADDPD        (R11)(R14*2), Z1, Z7
+	VMOVUPD       Z7, (R11)(R14*2)
+	VSUBPD        Z3, Z5, Z5
+	VMOVUPD       (R12)(R14*2), Z3
+	VFMADD231PD   Z1, Z5, Z3
+	VMOVUPD       Z3, (R12)(R14*2)
+	VADDPD        64(R11)(R14*2), Z2, Z1
+	VMOVUPD       Z1, 64(R11)(R14*2)
+	VSUBPD        Z4, Z6, Z6
+	VMOVUPD       64(R12)(R14*2), Z1
+	VFMADD231PD   Z2, Z6, Z1
+	VMOVUPD       Z1, 64(R12)(R14*2)
+	ADDQ          $0x40, R13
+	ADDQ          $0x40, R14
 
-done:
+below:
+	ADDQ DX, R13
+	CMPQ R13, CX
+	JLT  row
 	VZEROUPPER
 	RET
 
 // func gradSumsAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gradSumsAddReLUAVX512(SB), NOSPLIT, $0-88
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), DX
-	MOVQ  y+48(FP), BX
-	MOVQ  dz+56(FP), SI
-	MOVQ  mean+64(FP), DI
-	MOVQ  s1+72(FP), R8
-	MOVQ  s2+80(FP), R9
-	MOVQ  stride+0(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  rows+8(FP), R11
-	MOVQ  cols+16(FP), R12
-	MOVQ  ahead+24(FP), R13
-	SHLQ  $0x02, R13
-	IMULQ R10, R11
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gradSumsAddReLUAVX512(SB), NOSPLIT, $8-88
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  rows+8(FP), CX
+	ADDQ  $0x0f, AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	MOVQ  AX, (SP)
+	MOVQ  stride+0(FP), DX
+	SHLQ  $0x02, DX
+	IMULQ DX, CX
+	SUBQ  AX, DX
+	XORQ  AX, AX
+	MOVQ  (SP), BX
+	MOVQ  ahead+24(FP), SI
 
-wide:
-	CMPQ      R12, $0x00000040
-	JLT       narrow
-	VCVTPS2PD (DI), Z0
-	VCVTPS2PD 32(DI), Z1
-	VCVTPS2PD 64(DI), Z2
-	VCVTPS2PD 96(DI), Z3
-	VCVTPS2PD 128(DI), Z4
-	VCVTPS2PD 160(DI), Z5
-	VCVTPS2PD 192(DI), Z6
-	VCVTPS2PD 224(DI), Z7
-	VMOVUPD   (R8), Z8
-	VMOVUPD   64(R8), Z9
-	VMOVUPD   128(R8), Z10
-	VMOVUPD   192(R8), Z11
-	VMOVUPD   256(R8), Z12
-	VMOVUPD   320(R8), Z13
-	VMOVUPD   384(R8), Z14
-	VMOVUPD   448(R8), Z15
-	VMOVUPD   (R9), Z16
-	VMOVUPD   64(R9), Z17
-	VMOVUPD   128(R9), Z18
-	VMOVUPD   192(R9), Z19
-	VMOVUPD   256(R9), Z20
-	VMOVUPD   320(R9), Z21
-	VMOVUPD   384(R9), Z22
-	VMOVUPD   448(R9), Z23
-	VPXORD    Z24, Z24, Z24
-	XORQ      CX, CX
-	MOVQ      cols+16(FP), R14
-	SHLQ      $0x02, R14
-	CMPQ      R14, R10
-	MOVQ      R10, R14
-	JEQ       wideRowsWhole
-	MOVQ      ahead+24(FP), R13
-	SHLQ      $0x02, R13
-	JMP       wideRows
+ahead:
+	SUBQ $0x10, SI
+	JLT  begin
+	ADDQ $0x40, AX
+	SUBQ $0x40, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
 
-wideRowsWhole:
-	MOVQ $0x00000100, R14
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1    (AX)(R13*1)
-	PREFETCHT1    64(AX)(R13*1)
-	PREFETCHT1    128(AX)(R13*1)
-	PREFETCHT1    192(AX)(R13*1)
-	PREFETCHT1    (DX)(R13*1)
-	PREFETCHT1    64(DX)(R13*1)
-	PREFETCHT1    128(DX)(R13*1)
-	PREFETCHT1    192(DX)(R13*1)
-	PREFETCHT1    (BX)(R13*1)
-	PREFETCHT1    64(BX)(R13*1)
-	PREFETCHT1    128(BX)(R13*1)
-	PREFETCHT1    192(BX)(R13*1)
-	VMOVUPS       (DX)(CX*1), Z25
-	VMOVUPS       (BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VMOVUPS       Z25, (SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     (AX)(CX*1), Z28
-	VCVTPS2PD     32(AX)(CX*1), Z29
-	VSUBPD        Z0, Z28, Z28
-	VADDPD        Z25, Z8, Z8
-	VFMADD231PD   Z25, Z28, Z16
-	VSUBPD        Z1, Z29, Z29
-	VADDPD        Z26, Z9, Z9
-	VFMADD231PD   Z26, Z29, Z17
-	VMOVUPS       64(DX)(CX*1), Z25
-	VMOVUPS       64(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VMOVUPS       Z25, 64(SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     64(AX)(CX*1), Z28
-	VCVTPS2PD     96(AX)(CX*1), Z29
-	VSUBPD        Z2, Z28, Z28
-	VADDPD        Z25, Z10, Z10
-	VFMADD231PD   Z25, Z28, Z18
-	VSUBPD        Z3, Z29, Z29
-	VADDPD        Z26, Z11, Z11
-	VFMADD231PD   Z26, Z29, Z19
-	VMOVUPS       128(DX)(CX*1), Z25
-	VMOVUPS       128(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VMOVUPS       Z25, 128(SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     128(AX)(CX*1), Z28
-	VCVTPS2PD     160(AX)(CX*1), Z29
-	VSUBPD        Z4, Z28, Z28
-	VADDPD        Z25, Z12, Z12
-	VFMADD231PD   Z25, Z28, Z20
-	VSUBPD        Z5, Z29, Z29
-	VADDPD        Z26, Z13, Z13
-	VFMADD231PD   Z26, Z29, Z21
-	VMOVUPS       192(DX)(CX*1), Z25
-	VMOVUPS       192(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VMOVUPS       Z25, 192(SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     192(AX)(CX*1), Z28
-	VCVTPS2PD     224(AX)(CX*1), Z29
-	VSUBPD        Z6, Z28, Z28
-	VADDPD        Z25, Z14, Z14
-	VFMADD231PD   Z25, Z28, Z22
-	VSUBPD        Z7, Z29, Z29
-	VADDPD        Z26, Z15, Z15
-	VFMADD231PD   Z26, Z29, Z23
-	ADDQ          R14, R13
-	ADDQ          R10, CX
-	CMPQ          CX, R11
-	JLT           wideRows
-	VMOVUPD       Z8, (R8)
-	VMOVUPD       Z9, 64(R8)
-	VMOVUPD       Z10, 128(R8)
-	VMOVUPD       Z11, 192(R8)
-	VMOVUPD       Z12, 256(R8)
-	VMOVUPD       Z13, 320(R8)
-	VMOVUPD       Z14, 384(R8)
-	VMOVUPD       Z15, 448(R8)
-	VMOVUPD       Z16, (R9)
-	VMOVUPD       Z17, 64(R9)
-	VMOVUPD       Z18, 128(R9)
-	VMOVUPD       Z19, 192(R9)
-	VMOVUPD       Z20, 256(R9)
-	VMOVUPD       Z21, 320(R9)
-	VMOVUPD       Z22, 384(R9)
-	VMOVUPD       Z23, 448(R9)
-	SUBQ          $0x00000100, R13
-	ADDQ          $0x00000100, AX
-	ADDQ          $0x00000100, DX
-	ADDQ          $0x00000100, BX
-	ADDQ          $0x00000100, SI
-	ADDQ          $0x00000100, DI
-	ADDQ          $0x00000200, R8
-	ADDQ          $0x00000200, R9
-	SUBQ          $0x00000040, R12
-	JMP           wide
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-16, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   dz+56(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   s1+72(FP), R12
+	MOVQ   s2+80(FP), R13
+	VPXORD Z0, Z0, Z0
+	XORQ   R14, R14
 
-narrow:
-	CMPQ      R12, $0x00
-	JLE       done
-	MOVQ      R12, CX
-	MOVQ      $0x00000010, R14
-	CMPQ      R12, R14
-	CMOVQGT   R14, CX
-	MOVL      $0x00000001, R14
-	SHLL      CL, R14
-	DECL      R14
-	KMOVW     R14, K1
-	VCVTPS2PD (DI), Z0
-	VCVTPS2PD 32(DI), Z1
-	VMOVUPD   (R8), Z2
-	VMOVUPD   64(R8), Z3
-	VMOVUPD   (R9), Z4
-	VMOVUPD   64(R9), Z5
-	VPXORD    Z27, Z27, Z27
-	XORQ      CX, CX
-	MOVQ      cols+16(FP), R14
-	SHLQ      $0x02, R14
-	CMPQ      R14, R10
-	MOVQ      R10, R14
-	JEQ       narrowRowsWhole
-	MOVQ      ahead+24(FP), R13
-	SHLQ      $0x02, R13
-	JMP       narrowRows
+row:
+	XORQ R15, R15
+	CMPQ R15, SI
+	JGE  part
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R14
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x40, AX
+	SUBQ       $0x40, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
 
-narrowRows:
-	PREFETCHT1    (AX)(R13*1)
-	PREFETCHT1    (DX)(R13*1)
-	PREFETCHT1    (BX)(R13*1)
-	VMOVUPS.Z     (DX)(CX*1), K1, Z6
-	VMOVUPS.Z     (BX)(CX*1), K1, Z7
-	VCMPPS        $0x1e, Z27, Z7, K2
-	VMOVAPS.Z     Z6, K2, Z6
-	VMOVUPS       Z6, K1, (SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z6, Y7
+vectorSame:
+	VMOVUPS       (R8)(R14*1), Z1
+	VMOVUPS       (R9)(R14*1), Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VMOVUPS       Z1, (R10)(R14*1)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R11)(R15*1), Z3
+	VCVTPS2PD     32(R11)(R15*1), Z4
+	VCVTPS2PD     (DI)(R14*1), Z5
+	VCVTPS2PD     32(DI)(R14*1), Z6
+	VADDPD        (R12)(R15*2), Z1, Z7
+	VMOVUPD       Z7, (R12)(R15*2)
+	VSUBPD        Z3, Z5, Z5
+	VMOVUPD       (R13)(R15*2), Z3
+	VFMADD231PD   Z1, Z5, Z3
+	VMOVUPD       Z3, (R13)(R15*2)
+	VADDPD        64(R12)(R15*2), Z2, Z1
+	VMOVUPD       Z1, 64(R12)(R15*2)
+	VSUBPD        Z4, Z6, Z6
+	VMOVUPD       64(R13)(R15*2), Z1
+	VFMADD231PD   Z2, Z6, Z1
+	VMOVUPD       Z1, 64(R13)(R15*2)
+	ADDQ          $0x40, R14
+	ADDQ          $0x40, R15
+	CMPQ          R15, SI
+	JLT           whole
+
+part:
+	CMPQ       R15, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x40, AX
+	SUBQ       $0x40, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VMOVUPS.Z     (R8)(R14*1), K1, Z1
+	VMOVUPS.Z     (R9)(R14*1), K1, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VMOVUPS       Z1, K1, (R10)(R14*1)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R11)(R15*1), Z3
+	VCVTPS2PD     32(R11)(R15*1), Z4
+	VMOVUPS.Z     (DI)(R14*1), K1, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y6
+	VCVTPS2PD     Y5, Z5
 	VCVTPS2PD     Y6, Z6
-	VCVTPS2PD     Y7, Z7
-	VMOVUPS.Z     (AX)(CX*1), K1, Z8
-	VEXTRACTF64X4 $0x01, Z8, Y9
-	VCVTPS2PD     Y8, Z8
-	VCVTPS2PD     Y9, Z9
-	VSUBPD        Z0, Z8, Z8
-	VADDPD        Z6, Z2, Z2
-	VFMADD231PD   Z6, Z8, Z4
-	VSUBPD        Z1, Z9, Z9
-	VADDPD        Z7, Z3, Z3
-	VFMADD231PD   Z7, Z9, Z5
-	ADDQ          R14, R13
-	ADDQ          R10, CX
-	CMPQ          CX, R11
-	JLT           narrowRows
-	VMOVUPD       Z2, (R8)
-	VMOVUPD       Z3, 64(R8)
-	VMOVUPD       Z4, (R9)
-	VMOVUPD       Z5, 64(R9)
-	SUBQ          $0x00000040, R13
-	ADDQ          $0x00000040, AX
-	ADDQ          $0x00000040, DX
-	ADDQ          $0x00000040, BX
-	ADDQ          $0x00000040, SI
-	ADDQ          $0x00000040, DI
-	ADDQ          $0x00000080, R8
-	ADDQ          $0x00000080, R9
-	SUBQ          $0x10, R12
-	JMP           narrow
+	VADDPD        (R12)(R15*2), Z1, Z7
+	VMOVUPD       Z7, (R12)(R15*2)
+	VSUBPD        Z3, Z5, Z5
+	VMOVUPD       (R13)(R15*2), Z3
+	VFMADD231PD   Z1, Z5, Z3
+	VMOVUPD       Z3, (R13)(R15*2)
+	VADDPD        64(R12)(R15*2), Z2, Z1
+	VMOVUPD       Z1, 64(R12)(R15*2)
+	VSUBPD        Z4, Z6, Z6
+	VMOVUPD       64(R13)(R15*2), Z1
+	VFMADD231PD   Z2, Z6, Z1
+	VMOVUPD       Z1, 64(R13)(R15*2)
+	ADDQ          $0x40, R14
+	ADDQ          $0x40, R15
 
-done:
+below:
+	ADDQ DX, R14
+	CMPQ R14, CX
+	JLT  row
 	VZEROUPPER
 	RET
 
 // func gradSumsAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·gradSumsAddReLUStreamAVX512(SB), NOSPLIT, $0-88
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), DX
-	MOVQ  y+48(FP), BX
-	MOVQ  dz+56(FP), SI
-	MOVQ  mean+64(FP), DI
-	MOVQ  s1+72(FP), R8
-	MOVQ  s2+80(FP), R9
-	MOVQ  stride+0(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  rows+8(FP), R11
-	MOVQ  cols+16(FP), R12
-	MOVQ  ahead+24(FP), R13
-	SHLQ  $0x02, R13
-	IMULQ R10, R11
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gradSumsAddReLUStreamAVX512(SB), NOSPLIT, $8-88
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  rows+8(FP), CX
+	ADDQ  $0x0f, AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	MOVQ  AX, (SP)
+	MOVQ  stride+0(FP), DX
+	SHLQ  $0x02, DX
+	IMULQ DX, CX
+	SUBQ  AX, DX
+	XORQ  AX, AX
+	MOVQ  (SP), BX
+	MOVQ  ahead+24(FP), SI
 
-wide:
-	CMPQ      R12, $0x00000040
-	JLT       narrow
-	VCVTPS2PD (DI), Z0
-	VCVTPS2PD 32(DI), Z1
-	VCVTPS2PD 64(DI), Z2
-	VCVTPS2PD 96(DI), Z3
-	VCVTPS2PD 128(DI), Z4
-	VCVTPS2PD 160(DI), Z5
-	VCVTPS2PD 192(DI), Z6
-	VCVTPS2PD 224(DI), Z7
-	VMOVUPD   (R8), Z8
-	VMOVUPD   64(R8), Z9
-	VMOVUPD   128(R8), Z10
-	VMOVUPD   192(R8), Z11
-	VMOVUPD   256(R8), Z12
-	VMOVUPD   320(R8), Z13
-	VMOVUPD   384(R8), Z14
-	VMOVUPD   448(R8), Z15
-	VMOVUPD   (R9), Z16
-	VMOVUPD   64(R9), Z17
-	VMOVUPD   128(R9), Z18
-	VMOVUPD   192(R9), Z19
-	VMOVUPD   256(R9), Z20
-	VMOVUPD   320(R9), Z21
-	VMOVUPD   384(R9), Z22
-	VMOVUPD   448(R9), Z23
-	VPXORD    Z24, Z24, Z24
-	XORQ      CX, CX
-	MOVQ      cols+16(FP), R14
-	SHLQ      $0x02, R14
-	CMPQ      R14, R10
-	MOVQ      R10, R14
-	JEQ       wideRowsWhole
-	MOVQ      ahead+24(FP), R13
-	SHLQ      $0x02, R13
-	JMP       wideRows
+ahead:
+	SUBQ $0x10, SI
+	JLT  begin
+	ADDQ $0x40, AX
+	SUBQ $0x40, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
 
-wideRowsWhole:
-	MOVQ $0x00000100, R14
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1    (AX)(R13*1)
-	PREFETCHT1    64(AX)(R13*1)
-	PREFETCHT1    128(AX)(R13*1)
-	PREFETCHT1    192(AX)(R13*1)
-	PREFETCHT1    (DX)(R13*1)
-	PREFETCHT1    64(DX)(R13*1)
-	PREFETCHT1    128(DX)(R13*1)
-	PREFETCHT1    192(DX)(R13*1)
-	PREFETCHT1    (BX)(R13*1)
-	PREFETCHT1    64(BX)(R13*1)
-	PREFETCHT1    128(BX)(R13*1)
-	PREFETCHT1    192(BX)(R13*1)
-	VMOVUPS       (DX)(CX*1), Z25
-	VMOVUPS       (BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VMOVNTPS      Z25, (SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     (AX)(CX*1), Z28
-	VCVTPS2PD     32(AX)(CX*1), Z29
-	VSUBPD        Z0, Z28, Z28
-	VADDPD        Z25, Z8, Z8
-	VFMADD231PD   Z25, Z28, Z16
-	VSUBPD        Z1, Z29, Z29
-	VADDPD        Z26, Z9, Z9
-	VFMADD231PD   Z26, Z29, Z17
-	VMOVUPS       64(DX)(CX*1), Z25
-	VMOVUPS       64(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VMOVNTPS      Z25, 64(SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     64(AX)(CX*1), Z28
-	VCVTPS2PD     96(AX)(CX*1), Z29
-	VSUBPD        Z2, Z28, Z28
-	VADDPD        Z25, Z10, Z10
-	VFMADD231PD   Z25, Z28, Z18
-	VSUBPD        Z3, Z29, Z29
-	VADDPD        Z26, Z11, Z11
-	VFMADD231PD   Z26, Z29, Z19
-	VMOVUPS       128(DX)(CX*1), Z25
-	VMOVUPS       128(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VMOVNTPS      Z25, 128(SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     128(AX)(CX*1), Z28
-	VCVTPS2PD     160(AX)(CX*1), Z29
-	VSUBPD        Z4, Z28, Z28
-	VADDPD        Z25, Z12, Z12
-	VFMADD231PD   Z25, Z28, Z20
-	VSUBPD        Z5, Z29, Z29
-	VADDPD        Z26, Z13, Z13
-	VFMADD231PD   Z26, Z29, Z21
-	VMOVUPS       192(DX)(CX*1), Z25
-	VMOVUPS       192(BX)(CX*1), Z26
-	VCMPPS        $0x1e, Z24, Z26, K1
-	VMOVAPS.Z     Z25, K1, Z25
-	VMOVNTPS      Z25, 192(SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z25, Y26
-	VCVTPS2PD     Y25, Z25
-	VCVTPS2PD     Y26, Z26
-	VCVTPS2PD     192(AX)(CX*1), Z28
-	VCVTPS2PD     224(AX)(CX*1), Z29
-	VSUBPD        Z6, Z28, Z28
-	VADDPD        Z25, Z14, Z14
-	VFMADD231PD   Z25, Z28, Z22
-	VSUBPD        Z7, Z29, Z29
-	VADDPD        Z26, Z15, Z15
-	VFMADD231PD   Z26, Z29, Z23
-	ADDQ          R14, R13
-	ADDQ          R10, CX
-	CMPQ          CX, R11
-	JLT           wideRows
-	VMOVUPD       Z8, (R8)
-	VMOVUPD       Z9, 64(R8)
-	VMOVUPD       Z10, 128(R8)
-	VMOVUPD       Z11, 192(R8)
-	VMOVUPD       Z12, 256(R8)
-	VMOVUPD       Z13, 320(R8)
-	VMOVUPD       Z14, 384(R8)
-	VMOVUPD       Z15, 448(R8)
-	VMOVUPD       Z16, (R9)
-	VMOVUPD       Z17, 64(R9)
-	VMOVUPD       Z18, 128(R9)
-	VMOVUPD       Z19, 192(R9)
-	VMOVUPD       Z20, 256(R9)
-	VMOVUPD       Z21, 320(R9)
-	VMOVUPD       Z22, 384(R9)
-	VMOVUPD       Z23, 448(R9)
-	SUBQ          $0x00000100, R13
-	ADDQ          $0x00000100, AX
-	ADDQ          $0x00000100, DX
-	ADDQ          $0x00000100, BX
-	ADDQ          $0x00000100, SI
-	ADDQ          $0x00000100, DI
-	ADDQ          $0x00000200, R8
-	ADDQ          $0x00000200, R9
-	SUBQ          $0x00000040, R12
-	JMP           wide
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-16, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   dz+56(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   s1+72(FP), R12
+	MOVQ   s2+80(FP), R13
+	VPXORD Z0, Z0, Z0
+	XORQ   R14, R14
 
-narrow:
-	CMPQ      R12, $0x00
-	JLE       done
-	MOVQ      R12, CX
-	MOVQ      $0x00000010, R14
-	CMPQ      R12, R14
-	CMOVQGT   R14, CX
-	MOVL      $0x00000001, R14
-	SHLL      CL, R14
-	DECL      R14
-	KMOVW     R14, K1
-	VCVTPS2PD (DI), Z0
-	VCVTPS2PD 32(DI), Z1
-	VMOVUPD   (R8), Z2
-	VMOVUPD   64(R8), Z3
-	VMOVUPD   (R9), Z4
-	VMOVUPD   64(R9), Z5
-	VPXORD    Z27, Z27, Z27
-	XORQ      CX, CX
-	MOVQ      cols+16(FP), R14
-	SHLQ      $0x02, R14
-	CMPQ      R14, R10
-	MOVQ      R10, R14
-	JEQ       narrowRowsWhole
-	MOVQ      ahead+24(FP), R13
-	SHLQ      $0x02, R13
-	JMP       narrowRows
+row:
+	XORQ R15, R15
+	CMPQ R15, SI
+	JGE  part
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R14
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x40, AX
+	SUBQ       $0x40, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
 
-narrowRows:
-	PREFETCHT1    (AX)(R13*1)
-	PREFETCHT1    (DX)(R13*1)
-	PREFETCHT1    (BX)(R13*1)
-	VMOVUPS.Z     (DX)(CX*1), K1, Z6
-	VMOVUPS.Z     (BX)(CX*1), K1, Z7
-	VCMPPS        $0x1e, Z27, Z7, K2
-	VMOVAPS.Z     Z6, K2, Z6
-	VMOVUPS       Z6, K1, (SI)(CX*1)
-	VEXTRACTF64X4 $0x01, Z6, Y7
+vectorSame:
+	VMOVUPS       (R8)(R14*1), Z1
+	VMOVUPS       (R9)(R14*1), Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VMOVNTPS      Z1, (R10)(R14*1)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R11)(R15*1), Z3
+	VCVTPS2PD     32(R11)(R15*1), Z4
+	VCVTPS2PD     (DI)(R14*1), Z5
+	VCVTPS2PD     32(DI)(R14*1), Z6
+	VADDPD        (R12)(R15*2), Z1, Z7
+	VMOVUPD       Z7, (R12)(R15*2)
+	VSUBPD        Z3, Z5, Z5
+	VMOVUPD       (R13)(R15*2), Z3
+	VFMADD231PD   Z1, Z5, Z3
+	VMOVUPD       Z3, (R13)(R15*2)
+	VADDPD        64(R12)(R15*2), Z2, Z1
+	VMOVUPD       Z1, 64(R12)(R15*2)
+	VSUBPD        Z4, Z6, Z6
+	VMOVUPD       64(R13)(R15*2), Z1
+	VFMADD231PD   Z2, Z6, Z1
+	VMOVUPD       Z1, 64(R13)(R15*2)
+	ADDQ          $0x40, R14
+	ADDQ          $0x40, R15
+	CMPQ          R15, SI
+	JLT           whole
+
+part:
+	CMPQ       R15, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x40, AX
+	SUBQ       $0x40, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VMOVUPS.Z     (R8)(R14*1), K1, Z1
+	VMOVUPS.Z     (R9)(R14*1), K1, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VMOVUPS       Z1, K1, (R10)(R14*1)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R11)(R15*1), Z3
+	VCVTPS2PD     32(R11)(R15*1), Z4
+	VMOVUPS.Z     (DI)(R14*1), K1, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y6
+	VCVTPS2PD     Y5, Z5
 	VCVTPS2PD     Y6, Z6
-	VCVTPS2PD     Y7, Z7
-	VMOVUPS.Z     (AX)(CX*1), K1, Z8
-	VEXTRACTF64X4 $0x01, Z8, Y9
-	VCVTPS2PD     Y8, Z8
-	VCVTPS2PD     Y9, Z9
-	VSUBPD        Z0, Z8, Z8
-	VADDPD        Z6, Z2, Z2
-	VFMADD231PD   Z6, Z8, Z4
-	VSUBPD        Z1, Z9, Z9
-	VADDPD        Z7, Z3, Z3
-	VFMADD231PD   Z7, Z9, Z5
-	ADDQ          R14, R13
-	ADDQ          R10, CX
-	CMPQ          CX, R11
-	JLT           narrowRows
-	VMOVUPD       Z2, (R8)
-	VMOVUPD       Z3, 64(R8)
-	VMOVUPD       Z4, (R9)
-	VMOVUPD       Z5, 64(R9)
-	SUBQ          $0x00000040, R13
-	ADDQ          $0x00000040, AX
-	ADDQ          $0x00000040, DX
-	ADDQ          $0x00000040, BX
-	ADDQ          $0x00000040, SI
-	ADDQ          $0x00000040, DI
-	ADDQ          $0x00000080, R8
-	ADDQ          $0x00000080, R9
-	SUBQ          $0x10, R12
-	JMP           narrow
+	VADDPD        (R12)(R15*2), Z1, Z7
+	VMOVUPD       Z7, (R12)(R15*2)
+	VSUBPD        Z3, Z5, Z5
+	VMOVUPD       (R13)(R15*2), Z3
+	VFMADD231PD   Z1, Z5, Z3
+	VMOVUPD       Z3, (R13)(R15*2)
+	VADDPD        64(R12)(R15*2), Z2, Z1
+	VMOVUPD       Z1, 64(R12)(R15*2)
+	VSUBPD        Z4, Z6, Z6
+	VMOVUPD       64(R13)(R15*2), Z1
+	VFMADD231PD   Z2, Z6, Z1
+	VMOVUPD       Z1, 64(R13)(R15*2)
+	ADDQ          $0x40, R14
+	ADDQ          $0x40, R15
 
-done:
+below:
+	ADDQ DX, R14
+	CMPQ R14, CX
+	JLT  row
 	VZEROUPPER
 	RET
 
 // func gradientAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gradientAVX512(SB), NOSPLIT, $0-96
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), DX
-	MOVQ  dx+56(FP), BX
-	MOVQ  a+72(FP), SI
-	MOVQ  b+80(FP), DI
-	MOVQ  e+88(FP), R8
-	MOVQ  mean+64(FP), R9
-	MOVQ  stride+0(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  rows+8(FP), R11
-	MOVQ  cols+16(FP), R12
-	MOVQ  ahead+24(FP), R13
-	SHLQ  $0x02, R13
-	IMULQ R10, R11
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R12, $0x00000040
-	JLT     narrow
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	VMOVUPS 128(R8), Z14
-	VMOVUPS 192(R8), Z15
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R14
-	SHLQ    $0x02, R14
-	CMPQ    R14, R10
-	MOVQ    R10, R14
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R13
-	SHLQ    $0x02, R13
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R14
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R13*1)
-	PREFETCHT1 64(AX)(R13*1)
-	PREFETCHT1 128(AX)(R13*1)
-	PREFETCHT1 192(AX)(R13*1)
-	PREFETCHT1 (DX)(R13*1)
-	PREFETCHT1 64(DX)(R13*1)
-	PREFETCHT1 128(DX)(R13*1)
-	PREFETCHT1 192(DX)(R13*1)
-	VMOVUPS    (AX)(CX*1), Z16
-	VMOVUPS    (DX)(CX*1), Z17
-	VSUBPS     Z0, Z16, Z16
-	VMULPS     Z8, Z16, Z16
-	VADDPS     Z12, Z16, Z16
-	VMULPS     Z4, Z17, Z17
-	VADDPS     Z16, Z17, Z17
-	VMOVUPS    Z17, (BX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z16
-	VMOVUPS    64(DX)(CX*1), Z17
-	VSUBPS     Z1, Z16, Z16
-	VMULPS     Z9, Z16, Z16
-	VADDPS     Z13, Z16, Z16
-	VMULPS     Z5, Z17, Z17
-	VADDPS     Z16, Z17, Z17
-	VMOVUPS    Z17, 64(BX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z16
-	VMOVUPS    128(DX)(CX*1), Z17
-	VSUBPS     Z2, Z16, Z16
-	VMULPS     Z10, Z16, Z16
-	VADDPS     Z14, Z16, Z16
-	VMULPS     Z6, Z17, Z17
-	VADDPS     Z16, Z17, Z17
-	VMOVUPS    Z17, 128(BX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z16
-	VMOVUPS    192(DX)(CX*1), Z17
-	VSUBPS     Z3, Z16, Z16
-	VMULPS     Z11, Z16, Z16
-	VADDPS     Z15, Z16, Z16
-	VMULPS     Z7, Z17, Z17
-	VADDPS     Z16, Z17, Z17
-	VMOVUPS    Z17, 192(BX)(CX*1)
-	ADDQ       R14, R13
-	ADDQ       R10, CX
-	CMPQ       CX, R11
-	JLT        wideRows
-	SUBQ       $0x00000100, R13
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	ADDQ       $0x00000100, R8
-	ADDQ       $0x00000100, R9
-	SUBQ       $0x00000040, R12
-	JMP        wide
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ dy+40(FP), R8
+	MOVQ dx+56(FP), R9
+	MOVQ mean+64(FP), R10
+	MOVQ a+72(FP), R11
+	MOVQ b+80(FP), R12
+	MOVQ e+88(FP), R13
 
-narrow:
-	CMPQ    R12, $0x00
-	JLE     done
-	MOVQ    R12, CX
-	MOVQ    $0x00000010, R14
-	CMPQ    R12, R14
-	CMOVQGT R14, CX
-	MOVL    $0x00000001, R14
-	SHLL    CL, R14
-	DECL    R14
-	KMOVW   R14, K1
-	VMOVUPS (R9), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	VMOVUPS (R8), Z3
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R14
-	SHLQ    $0x02, R14
-	CMPQ    R14, R10
-	MOVQ    R10, R14
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R13
-	SHLQ    $0x02, R13
-	JMP     narrowRows
+row:
+	MOVQ       AX, R14
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R14
+partSame:
+	VMOVUPS.Z (DI)(DX*1), K1, Z0
+	VMOVUPS.Z (R8)(DX*1), K1, Z1
+	VSUBPS    (R10)(R14*1), Z0, Z0
+	VMULPS    (R12)(R14*1), Z0, Z0
+	VADDPS    (R13)(R14*1), Z0, Z0
+	VMULPS    (R11)(R14*1), Z1, Z1
+	VADDPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (R9)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R14
+	JS        above
 
-narrowRows:
-	PREFETCHT1 (AX)(R13*1)
-	PREFETCHT1 (DX)(R13*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z4
-	VMOVUPS.Z  (DX)(CX*1), K1, Z5
-	VSUBPS     Z0, Z4, Z4
-	VMULPS     Z2, Z4, Z4
-	VADDPS     Z3, Z4, Z4
-	VMULPS     Z1, Z5, Z5
-	VADDPS     Z4, Z5, Z5
-	VMOVUPS    Z5, K1, (BX)(CX*1)
-	ADDQ       R14, R13
-	ADDQ       R10, CX
-	CMPQ       CX, R11
-	JLT        narrowRows
-	SUBQ       $0x00000040, R13
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x10, R12
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS (DI)(DX*1), Z0
+	VMOVUPS (R8)(DX*1), Z1
+	VSUBPS  (R10)(R14*1), Z0, Z0
+	VMULPS  (R12)(R14*1), Z0, Z0
+	VADDPS  (R13)(R14*1), Z0, Z0
+	VMULPS  (R11)(R14*1), Z1, Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS Z1, (R9)(DX*1)
+	SUBQ    $0x40, DX
+	SUBQ    $0x40, R14
+	JNS     whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func gradientReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gradientReLUAVX512(SB), NOSPLIT, $0-96
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), DX
-	MOVQ  dx+56(FP), BX
-	MOVQ  y+48(FP), SI
-	MOVQ  a+72(FP), DI
-	MOVQ  b+80(FP), R8
-	MOVQ  e+88(FP), R9
-	MOVQ  mean+64(FP), R10
-	MOVQ  stride+0(FP), R11
-	SHLQ  $0x02, R11
-	MOVQ  rows+8(FP), R12
-	MOVQ  cols+16(FP), R13
-	MOVQ  ahead+24(FP), R14
-	SHLQ  $0x02, R14
-	IMULQ R11, R12
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R13, $0x00000040
-	JLT     narrow
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	VMOVUPS 128(DI), Z6
-	VMOVUPS 192(DI), Z7
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	VPXORD  Z16, Z16, Z16
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    R15, R11
-	MOVQ    R11, R15
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R14
-	SHLQ    $0x02, R14
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R15
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R14*1)
-	PREFETCHT1 64(AX)(R14*1)
-	PREFETCHT1 128(AX)(R14*1)
-	PREFETCHT1 192(AX)(R14*1)
-	PREFETCHT1 (DX)(R14*1)
-	PREFETCHT1 64(DX)(R14*1)
-	PREFETCHT1 128(DX)(R14*1)
-	PREFETCHT1 192(DX)(R14*1)
-	PREFETCHT1 (SI)(R14*1)
-	PREFETCHT1 64(SI)(R14*1)
-	PREFETCHT1 128(SI)(R14*1)
-	PREFETCHT1 192(SI)(R14*1)
-	VMOVUPS    (AX)(CX*1), Z17
-	VMOVUPS    (DX)(CX*1), Z18
-	VMOVUPS    (SI)(CX*1), Z19
-	VCMPPS     $0x1e, Z16, Z19, K1
-	VMOVAPS.Z  Z18, K1, Z18
-	VSUBPS     Z0, Z17, Z17
-	VMULPS     Z8, Z17, Z17
-	VADDPS     Z12, Z17, Z17
-	VMULPS     Z4, Z18, Z18
-	VADDPS     Z17, Z18, Z18
-	VMOVUPS    Z18, (BX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z17
-	VMOVUPS    64(DX)(CX*1), Z18
-	VMOVUPS    64(SI)(CX*1), Z19
-	VCMPPS     $0x1e, Z16, Z19, K1
-	VMOVAPS.Z  Z18, K1, Z18
-	VSUBPS     Z1, Z17, Z17
-	VMULPS     Z9, Z17, Z17
-	VADDPS     Z13, Z17, Z17
-	VMULPS     Z5, Z18, Z18
-	VADDPS     Z17, Z18, Z18
-	VMOVUPS    Z18, 64(BX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z17
-	VMOVUPS    128(DX)(CX*1), Z18
-	VMOVUPS    128(SI)(CX*1), Z19
-	VCMPPS     $0x1e, Z16, Z19, K1
-	VMOVAPS.Z  Z18, K1, Z18
-	VSUBPS     Z2, Z17, Z17
-	VMULPS     Z10, Z17, Z17
-	VADDPS     Z14, Z17, Z17
-	VMULPS     Z6, Z18, Z18
-	VADDPS     Z17, Z18, Z18
-	VMOVUPS    Z18, 128(BX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z17
-	VMOVUPS    192(DX)(CX*1), Z18
-	VMOVUPS    192(SI)(CX*1), Z19
-	VCMPPS     $0x1e, Z16, Z19, K1
-	VMOVAPS.Z  Z18, K1, Z18
-	VSUBPS     Z3, Z17, Z17
-	VMULPS     Z11, Z17, Z17
-	VADDPS     Z15, Z17, Z17
-	VMULPS     Z7, Z18, Z18
-	VADDPS     Z17, Z18, Z18
-	VMOVUPS    Z18, 192(BX)(CX*1)
-	ADDQ       R15, R14
-	ADDQ       R11, CX
-	CMPQ       CX, R12
-	JLT        wideRows
-	SUBQ       $0x00000100, R14
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	ADDQ       $0x00000100, R8
-	ADDQ       $0x00000100, R9
-	ADDQ       $0x00000100, R10
-	SUBQ       $0x00000040, R13
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   dx+56(FP), R9
+	MOVQ   y+48(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   a+72(FP), R12
+	MOVQ   b+80(FP), R13
+	MOVQ   e+88(FP), R14
+	VPXORD Z0, Z0, Z0
 
-narrow:
-	CMPQ    R13, $0x00
-	JLE     done
-	MOVQ    R13, CX
-	MOVQ    $0x00000010, R15
-	CMPQ    R13, R15
-	CMOVQGT R15, CX
-	MOVL    $0x00000001, R15
-	SHLL    CL, R15
-	DECL    R15
-	KMOVW   R15, K1
-	VMOVUPS (R10), Z0
-	VMOVUPS (DI), Z1
-	VMOVUPS (R8), Z2
-	VMOVUPS (R9), Z3
-	VPXORD  Z20, Z20, Z20
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    R15, R11
-	MOVQ    R11, R15
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R14
-	SHLQ    $0x02, R14
-	JMP     narrowRows
+row:
+	MOVQ       AX, R15
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R15
+partSame:
+	VMOVUPS.Z (DI)(DX*1), K1, Z1
+	VMOVUPS.Z (R8)(DX*1), K1, Z2
+	VMOVUPS.Z (R10)(DX*1), K1, Z3
+	VCMPPS    $0x1e, Z0, Z3, K2
+	VMOVAPS.Z Z2, K2, Z2
+	VSUBPS    (R11)(R15*1), Z1, Z1
+	VMULPS    (R13)(R15*1), Z1, Z1
+	VADDPS    (R14)(R15*1), Z1, Z1
+	VMULPS    (R12)(R15*1), Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, K1, (R9)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R15
+	JS        above
 
-narrowRows:
-	PREFETCHT1 (AX)(R14*1)
-	PREFETCHT1 (DX)(R14*1)
-	PREFETCHT1 (SI)(R14*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z4
-	VMOVUPS.Z  (DX)(CX*1), K1, Z5
-	VMOVUPS.Z  (SI)(CX*1), K1, Z6
-	VCMPPS     $0x1e, Z20, Z6, K2
-	VMOVAPS.Z  Z5, K2, Z5
-	VSUBPS     Z0, Z4, Z4
-	VMULPS     Z2, Z4, Z4
-	VADDPS     Z3, Z4, Z4
-	VMULPS     Z1, Z5, Z5
-	VADDPS     Z4, Z5, Z5
-	VMOVUPS    Z5, K1, (BX)(CX*1)
-	ADDQ       R15, R14
-	ADDQ       R11, CX
-	CMPQ       CX, R12
-	JLT        narrowRows
-	SUBQ       $0x00000040, R14
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	ADDQ       $0x00000040, R9
-	ADDQ       $0x00000040, R10
-	SUBQ       $0x10, R13
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS   (DI)(DX*1), Z1
+	VMOVUPS   (R8)(DX*1), Z2
+	VMOVUPS   (R10)(DX*1), Z3
+	VCMPPS    $0x1e, Z0, Z3, K2
+	VMOVAPS.Z Z2, K2, Z2
+	VSUBPS    (R11)(R15*1), Z1, Z1
+	VMULPS    (R13)(R15*1), Z1, Z1
+	VADDPS    (R14)(R15*1), Z1, Z1
+	VMULPS    (R12)(R15*1), Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, (R9)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R15
+	JNS       whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func gradientStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gradientStreamAVX512(SB), NOSPLIT, $0-96
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), DX
-	MOVQ  dx+56(FP), BX
-	MOVQ  a+72(FP), SI
-	MOVQ  b+80(FP), DI
-	MOVQ  e+88(FP), R8
-	MOVQ  mean+64(FP), R9
-	MOVQ  stride+0(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  rows+8(FP), R11
-	MOVQ  cols+16(FP), R12
-	MOVQ  ahead+24(FP), R13
-	SHLQ  $0x02, R13
-	IMULQ R10, R11
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R12, $0x00000040
-	JLT     narrow
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	VMOVUPS (SI), Z4
-	VMOVUPS 64(SI), Z5
-	VMOVUPS 128(SI), Z6
-	VMOVUPS 192(SI), Z7
-	VMOVUPS (DI), Z8
-	VMOVUPS 64(DI), Z9
-	VMOVUPS 128(DI), Z10
-	VMOVUPS 192(DI), Z11
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	VMOVUPS 128(R8), Z14
-	VMOVUPS 192(R8), Z15
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R14
-	SHLQ    $0x02, R14
-	CMPQ    R14, R10
-	MOVQ    R10, R14
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R13
-	SHLQ    $0x02, R13
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R14
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R13*1)
-	PREFETCHT1 64(AX)(R13*1)
-	PREFETCHT1 128(AX)(R13*1)
-	PREFETCHT1 192(AX)(R13*1)
-	PREFETCHT1 (DX)(R13*1)
-	PREFETCHT1 64(DX)(R13*1)
-	PREFETCHT1 128(DX)(R13*1)
-	PREFETCHT1 192(DX)(R13*1)
-	VMOVUPS    (AX)(CX*1), Z16
-	VMOVUPS    (DX)(CX*1), Z17
-	VSUBPS     Z0, Z16, Z16
-	VMULPS     Z8, Z16, Z16
-	VADDPS     Z12, Z16, Z16
-	VMULPS     Z4, Z17, Z17
-	VADDPS     Z16, Z17, Z17
-	VMOVNTPS   Z17, (BX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z16
-	VMOVUPS    64(DX)(CX*1), Z17
-	VSUBPS     Z1, Z16, Z16
-	VMULPS     Z9, Z16, Z16
-	VADDPS     Z13, Z16, Z16
-	VMULPS     Z5, Z17, Z17
-	VADDPS     Z16, Z17, Z17
-	VMOVNTPS   Z17, 64(BX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z16
-	VMOVUPS    128(DX)(CX*1), Z17
-	VSUBPS     Z2, Z16, Z16
-	VMULPS     Z10, Z16, Z16
-	VADDPS     Z14, Z16, Z16
-	VMULPS     Z6, Z17, Z17
-	VADDPS     Z16, Z17, Z17
-	VMOVNTPS   Z17, 128(BX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z16
-	VMOVUPS    192(DX)(CX*1), Z17
-	VSUBPS     Z3, Z16, Z16
-	VMULPS     Z11, Z16, Z16
-	VADDPS     Z15, Z16, Z16
-	VMULPS     Z7, Z17, Z17
-	VADDPS     Z16, Z17, Z17
-	VMOVNTPS   Z17, 192(BX)(CX*1)
-	ADDQ       R14, R13
-	ADDQ       R10, CX
-	CMPQ       CX, R11
-	JLT        wideRows
-	SUBQ       $0x00000100, R13
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	ADDQ       $0x00000100, R8
-	ADDQ       $0x00000100, R9
-	SUBQ       $0x00000040, R12
-	JMP        wide
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ dy+40(FP), R8
+	MOVQ dx+56(FP), R9
+	MOVQ mean+64(FP), R10
+	MOVQ a+72(FP), R11
+	MOVQ b+80(FP), R12
+	MOVQ e+88(FP), R13
 
-narrow:
-	CMPQ    R12, $0x00
-	JLE     done
-	MOVQ    R12, CX
-	MOVQ    $0x00000010, R14
-	CMPQ    R12, R14
-	CMOVQGT R14, CX
-	MOVL    $0x00000001, R14
-	SHLL    CL, R14
-	DECL    R14
-	KMOVW   R14, K1
-	VMOVUPS (R9), Z0
-	VMOVUPS (SI), Z1
-	VMOVUPS (DI), Z2
-	VMOVUPS (R8), Z3
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R14
-	SHLQ    $0x02, R14
-	CMPQ    R14, R10
-	MOVQ    R10, R14
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R13
-	SHLQ    $0x02, R13
-	JMP     narrowRows
+row:
+	MOVQ AX, R14
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R14
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R13*1)
-	PREFETCHT1 (DX)(R13*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z4
-	VMOVUPS.Z  (DX)(CX*1), K1, Z5
-	VSUBPS     Z0, Z4, Z4
-	VMULPS     Z2, Z4, Z4
-	VADDPS     Z3, Z4, Z4
-	VMULPS     Z1, Z5, Z5
-	VADDPS     Z4, Z5, Z5
-	VMOVUPS    Z5, K1, (BX)(CX*1)
-	ADDQ       R14, R13
-	ADDQ       R10, CX
-	CMPQ       CX, R11
-	JLT        narrowRows
-	SUBQ       $0x00000040, R13
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x10, R12
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS  (DI)(DX*1), Z0
+	VMOVUPS  (R8)(DX*1), Z1
+	VSUBPS   (R10)(R14*1), Z0, Z0
+	VMULPS   (R12)(R14*1), Z0, Z0
+	VADDPS   (R13)(R14*1), Z0, Z0
+	VMULPS   (R11)(R14*1), Z1, Z1
+	VADDPS   Z0, Z1, Z1
+	VMOVNTPS Z1, (R9)(DX*1)
+	SUBQ     $0x40, DX
+	SUBQ     $0x40, R14
+	JNS      whole
+	SUBQ     CX, DX
+	JNS      row
 	VZEROUPPER
 	RET
 
 // func gradientReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gradientReLUStreamAVX512(SB), NOSPLIT, $0-96
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), DX
-	MOVQ  dx+56(FP), BX
-	MOVQ  y+48(FP), SI
-	MOVQ  a+72(FP), DI
-	MOVQ  b+80(FP), R8
-	MOVQ  e+88(FP), R9
-	MOVQ  mean+64(FP), R10
-	MOVQ  stride+0(FP), R11
-	SHLQ  $0x02, R11
-	MOVQ  rows+8(FP), R12
-	MOVQ  cols+16(FP), R13
-	MOVQ  ahead+24(FP), R14
-	SHLQ  $0x02, R14
-	IMULQ R11, R12
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x40, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R13, $0x00000040
-	JLT     narrow
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	VMOVUPS (DI), Z4
-	VMOVUPS 64(DI), Z5
-	VMOVUPS 128(DI), Z6
-	VMOVUPS 192(DI), Z7
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	VPXORD  Z16, Z16, Z16
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    R15, R11
-	MOVQ    R11, R15
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R14
-	SHLQ    $0x02, R14
-	JMP     wideRows
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x40, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000100, R15
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R14*1)
-	PREFETCHT1 64(AX)(R14*1)
-	PREFETCHT1 128(AX)(R14*1)
-	PREFETCHT1 192(AX)(R14*1)
-	PREFETCHT1 (DX)(R14*1)
-	PREFETCHT1 64(DX)(R14*1)
-	PREFETCHT1 128(DX)(R14*1)
-	PREFETCHT1 192(DX)(R14*1)
-	PREFETCHT1 (SI)(R14*1)
-	PREFETCHT1 64(SI)(R14*1)
-	PREFETCHT1 128(SI)(R14*1)
-	PREFETCHT1 192(SI)(R14*1)
-	VMOVUPS    (AX)(CX*1), Z17
-	VMOVUPS    (DX)(CX*1), Z18
-	VMOVUPS    (SI)(CX*1), Z19
-	VCMPPS     $0x1e, Z16, Z19, K1
-	VMOVAPS.Z  Z18, K1, Z18
-	VSUBPS     Z0, Z17, Z17
-	VMULPS     Z8, Z17, Z17
-	VADDPS     Z12, Z17, Z17
-	VMULPS     Z4, Z18, Z18
-	VADDPS     Z17, Z18, Z18
-	VMOVNTPS   Z18, (BX)(CX*1)
-	VMOVUPS    64(AX)(CX*1), Z17
-	VMOVUPS    64(DX)(CX*1), Z18
-	VMOVUPS    64(SI)(CX*1), Z19
-	VCMPPS     $0x1e, Z16, Z19, K1
-	VMOVAPS.Z  Z18, K1, Z18
-	VSUBPS     Z1, Z17, Z17
-	VMULPS     Z9, Z17, Z17
-	VADDPS     Z13, Z17, Z17
-	VMULPS     Z5, Z18, Z18
-	VADDPS     Z17, Z18, Z18
-	VMOVNTPS   Z18, 64(BX)(CX*1)
-	VMOVUPS    128(AX)(CX*1), Z17
-	VMOVUPS    128(DX)(CX*1), Z18
-	VMOVUPS    128(SI)(CX*1), Z19
-	VCMPPS     $0x1e, Z16, Z19, K1
-	VMOVAPS.Z  Z18, K1, Z18
-	VSUBPS     Z2, Z17, Z17
-	VMULPS     Z10, Z17, Z17
-	VADDPS     Z14, Z17, Z17
-	VMULPS     Z6, Z18, Z18
-	VADDPS     Z17, Z18, Z18
-	VMOVNTPS   Z18, 128(BX)(CX*1)
-	VMOVUPS    192(AX)(CX*1), Z17
-	VMOVUPS    192(DX)(CX*1), Z18
-	VMOVUPS    192(SI)(CX*1), Z19
-	VCMPPS     $0x1e, Z16, Z19, K1
-	VMOVAPS.Z  Z18, K1, Z18
-	VSUBPS     Z3, Z17, Z17
-	VMULPS     Z11, Z17, Z17
-	VADDPS     Z15, Z17, Z17
-	VMULPS     Z7, Z18, Z18
-	VADDPS     Z17, Z18, Z18
-	VMOVNTPS   Z18, 192(BX)(CX*1)
-	ADDQ       R15, R14
-	ADDQ       R11, CX
-	CMPQ       CX, R12
-	JLT        wideRows
-	SUBQ       $0x00000100, R14
-	ADDQ       $0x00000100, AX
-	ADDQ       $0x00000100, DX
-	ADDQ       $0x00000100, BX
-	ADDQ       $0x00000100, SI
-	ADDQ       $0x00000100, DI
-	ADDQ       $0x00000100, R8
-	ADDQ       $0x00000100, R9
-	ADDQ       $0x00000100, R10
-	SUBQ       $0x00000040, R13
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   dx+56(FP), R9
+	MOVQ   y+48(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   a+72(FP), R12
+	MOVQ   b+80(FP), R13
+	MOVQ   e+88(FP), R14
+	VPXORD Z0, Z0, Z0
 
-narrow:
-	CMPQ    R13, $0x00
-	JLE     done
-	MOVQ    R13, CX
-	MOVQ    $0x00000010, R15
-	CMPQ    R13, R15
-	CMOVQGT R15, CX
-	MOVL    $0x00000001, R15
-	SHLL    CL, R15
-	DECL    R15
-	KMOVW   R15, K1
-	VMOVUPS (R10), Z0
-	VMOVUPS (DI), Z1
-	VMOVUPS (R8), Z2
-	VMOVUPS (R9), Z3
-	VPXORD  Z20, Z20, Z20
-	XORQ    CX, CX
-	MOVQ    cols+16(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    R15, R11
-	MOVQ    R11, R15
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R14
-	SHLQ    $0x02, R14
-	JMP     narrowRows
+row:
+	MOVQ AX, R15
 
-narrowRowsWhole:
-	MOVQ $0x00000040, R15
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x40, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R14*1)
-	PREFETCHT1 (DX)(R14*1)
-	PREFETCHT1 (SI)(R14*1)
-	VMOVUPS.Z  (AX)(CX*1), K1, Z4
-	VMOVUPS.Z  (DX)(CX*1), K1, Z5
-	VMOVUPS.Z  (SI)(CX*1), K1, Z6
-	VCMPPS     $0x1e, Z20, Z6, K2
-	VMOVAPS.Z  Z5, K2, Z5
-	VSUBPS     Z0, Z4, Z4
-	VMULPS     Z2, Z4, Z4
-	VADDPS     Z3, Z4, Z4
-	VMULPS     Z1, Z5, Z5
-	VADDPS     Z4, Z5, Z5
-	VMOVUPS    Z5, K1, (BX)(CX*1)
-	ADDQ       R15, R14
-	ADDQ       R11, CX
-	CMPQ       CX, R12
-	JLT        narrowRows
-	SUBQ       $0x00000040, R14
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	ADDQ       $0x00000040, R9
-	ADDQ       $0x00000040, R10
-	SUBQ       $0x10, R13
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS   (DI)(DX*1), Z1
+	VMOVUPS   (R8)(DX*1), Z2
+	VMOVUPS   (R10)(DX*1), Z3
+	VCMPPS    $0x1e, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VSUBPS    (R11)(R15*1), Z1, Z1
+	VMULPS    (R13)(R15*1), Z1, Z1
+	VADDPS    (R14)(R15*1), Z1, Z1
+	VMULPS    (R12)(R15*1), Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVNTPS  Z2, (R9)(DX*1)
+	SUBQ      $0x40, DX
+	SUBQ      $0x40, R15
+	JNS       whole
+	SUBQ      CX, DX
+	JNS       row
 	VZEROUPPER
 	RET
 
@@ -3600,734 +2557,485 @@ again:
 	RET
 
 // func affineAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·affineAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), CX
-	MOVQ  mean+56(FP), DX
-	MOVQ  scale+64(FP), BX
-	MOVQ  shift+72(FP), SI
-	MOVQ  stride+0(FP), DI
-	SHLQ  $0x02, DI
-	MOVQ  rows+8(FP), R8
-	MOVQ  cols+16(FP), R9
-	MOVQ  ahead+24(FP), R10
-	SHLQ  $0x02, R10
-	IMULQ DI, R8
+	MOVQ    cols+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $0x07, CX
+	LEAQ    normLanesAVX2<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y0
+	MOVQ    stride+0(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    rows+8(FP), DX
+	DECQ    AX
+	ANDQ    $-8, AX
+	SHLQ    $0x02, AX
+	DECQ    DX
+	IMULQ   CX, DX
+	ADDQ    AX, DX
+	SUBQ    AX, CX
+	SUBQ    $0x20, CX
+	MOVQ    DX, BX
+	MOVQ    AX, SI
+	MOVQ    ahead+24(FP), DI
 
-wide:
-	CMPQ    R9, $0x00000010
-	JLT     narrow
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	XORQ    R11, R11
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, DI
-	MOVQ    DI, R12
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R10
-	SHLQ    $0x02, R10
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R12
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R10*1)
-	VMOVUPS    (AX)(R11*1), Y6
-	VSUBPS     Y0, Y6, Y6
-	VMULPS     Y2, Y6, Y6
-	VADDPS     Y4, Y6, Y6
-	VMOVUPS    Y6, (CX)(R11*1)
-	VMOVUPS    32(AX)(R11*1), Y6
-	VSUBPS     Y1, Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     Y5, Y6, Y6
-	VMOVUPS    Y6, 32(CX)(R11*1)
-	ADDQ       R12, R10
-	ADDQ       DI, R11
-	CMPQ       R11, R8
-	JLT        wideRows
-	SUBQ       $0x00000040, R10
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	SUBQ       $0x00000010, R9
-	JMP        wide
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ y+48(FP), R8
+	MOVQ mean+56(FP), R9
+	MOVQ scale+64(FP), R10
+	MOVQ shift+72(FP), R11
 
-narrow:
-	CMPQ    R9, $0x00
-	JLE     done
-	MOVQ    R9, R11
-	MOVQ    $0x00000008, R12
-	CMPQ    R9, R12
-	CMOVQGT R12, R11
-	LEAQ    normLanesAVX2<>+32(SB), R12
-	NEGQ    R11
-	VMOVUPS (R12)(R11*4), Y0
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	XORQ    R11, R11
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, DI
-	MOVQ    DI, R12
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R10
-	SHLQ    $0x02, R10
-	JMP     narrowRows
+row:
+	MOVQ       AX, R12
+	TESTQ      $0x00000007, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R12
+partSame:
+	VMASKMOVPS (DI)(DX*1), Y0, Y1
+	VSUBPS     (R9)(R12*1), Y1, Y1
+	VMULPS     (R10)(R12*1), Y1, Y1
+	VADDPS     (R11)(R12*1), Y1, Y1
+	VMASKMOVPS Y1, Y0, (R8)(DX*1)
+	SUBQ       $0x20, DX
+	SUBQ       $0x20, R12
+	JS         above
 
-narrowRows:
-	PREFETCHT1 (AX)(R10*1)
-	VMASKMOVPS (AX)(R11*1), Y0, Y4
-	VSUBPS     Y1, Y4, Y4
-	VMULPS     Y2, Y4, Y4
-	VADDPS     Y3, Y4, Y4
-	VMASKMOVPS Y4, Y0, (CX)(R11*1)
-	ADDQ       R12, R10
-	ADDQ       DI, R11
-	CMPQ       R11, R8
-	JLT        narrowRows
-	SUBQ       $0x00000020, R10
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	SUBQ       $0x08, R9
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS (DI)(DX*1), Y1
+	VSUBPS  (R9)(R12*1), Y1, Y1
+	VMULPS  (R10)(R12*1), Y1, Y1
+	VADDPS  (R11)(R12*1), Y1, Y1
+	VMOVUPS Y1, (R8)(DX*1)
+	SUBQ    $0x20, DX
+	SUBQ    $0x20, R12
+	JNS     whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func affineReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·affineReLUAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), CX
-	MOVQ  mean+56(FP), DX
-	MOVQ  scale+64(FP), BX
-	MOVQ  shift+72(FP), SI
-	MOVQ  stride+0(FP), DI
-	SHLQ  $0x02, DI
-	MOVQ  rows+8(FP), R8
-	MOVQ  cols+16(FP), R9
-	MOVQ  ahead+24(FP), R10
-	SHLQ  $0x02, R10
-	IMULQ DI, R8
+	MOVQ    cols+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $0x07, CX
+	LEAQ    normLanesAVX2<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y0
+	MOVQ    stride+0(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    rows+8(FP), DX
+	DECQ    AX
+	ANDQ    $-8, AX
+	SHLQ    $0x02, AX
+	DECQ    DX
+	IMULQ   CX, DX
+	ADDQ    AX, DX
+	SUBQ    AX, CX
+	SUBQ    $0x20, CX
+	MOVQ    DX, BX
+	MOVQ    AX, SI
+	MOVQ    ahead+24(FP), DI
 
-wide:
-	CMPQ    R9, $0x00000010
-	JLT     narrow
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	VXORPS  Y6, Y6, Y6
-	XORQ    R11, R11
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, DI
-	MOVQ    DI, R12
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R10
-	SHLQ    $0x02, R10
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R12
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R10*1)
-	VMOVUPS    (AX)(R11*1), Y7
-	VSUBPS     Y0, Y7, Y7
-	VMULPS     Y2, Y7, Y7
-	VADDPS     Y4, Y7, Y7
-	VCMPPS     $0x16, Y6, Y7, Y8
-	VANDPS     Y7, Y8, Y8
-	VMOVUPS    Y8, (CX)(R11*1)
-	VMOVUPS    32(AX)(R11*1), Y7
-	VSUBPS     Y1, Y7, Y7
-	VMULPS     Y3, Y7, Y7
-	VADDPS     Y5, Y7, Y7
-	VCMPPS     $0x16, Y6, Y7, Y8
-	VANDPS     Y7, Y8, Y8
-	VMOVUPS    Y8, 32(CX)(R11*1)
-	ADDQ       R12, R10
-	ADDQ       DI, R11
-	CMPQ       R11, R8
-	JLT        wideRows
-	SUBQ       $0x00000040, R10
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	SUBQ       $0x00000010, R9
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   mean+56(FP), R9
+	MOVQ   scale+64(FP), R10
+	MOVQ   shift+72(FP), R11
+	VXORPS Y1, Y1, Y1
 
-narrow:
-	CMPQ    R9, $0x00
-	JLE     done
-	MOVQ    R9, R11
-	MOVQ    $0x00000008, R12
-	CMPQ    R9, R12
-	CMOVQGT R12, R11
-	LEAQ    normLanesAVX2<>+32(SB), R12
-	NEGQ    R11
-	VMOVUPS (R12)(R11*4), Y0
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    R11, R11
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, DI
-	MOVQ    DI, R12
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R10
-	SHLQ    $0x02, R10
-	JMP     narrowRows
+row:
+	MOVQ       AX, R12
+	TESTQ      $0x00000007, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R12
+partSame:
+	VMASKMOVPS (DI)(DX*1), Y0, Y2
+	VSUBPS     (R9)(R12*1), Y2, Y2
+	VMULPS     (R10)(R12*1), Y2, Y2
+	VADDPS     (R11)(R12*1), Y2, Y2
+	VCMPPS     $0x16, Y1, Y2, Y3
+	VANDPS     Y2, Y3, Y3
+	VMASKMOVPS Y3, Y0, (R8)(DX*1)
+	SUBQ       $0x20, DX
+	SUBQ       $0x20, R12
+	JS         above
 
-narrowRows:
-	PREFETCHT1 (AX)(R10*1)
-	VMASKMOVPS (AX)(R11*1), Y0, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     Y3, Y5, Y5
-	VCMPPS     $0x16, Y4, Y5, Y6
-	VANDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)(R11*1)
-	ADDQ       R12, R10
-	ADDQ       DI, R11
-	CMPQ       R11, R8
-	JLT        narrowRows
-	SUBQ       $0x00000020, R10
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	SUBQ       $0x08, R9
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS (DI)(DX*1), Y2
+	VSUBPS  (R9)(R12*1), Y2, Y2
+	VMULPS  (R10)(R12*1), Y2, Y2
+	VADDPS  (R11)(R12*1), Y2, Y2
+	VCMPPS  $0x16, Y1, Y2, Y3
+	VANDPS  Y2, Y3, Y3
+	VMOVUPS Y3, (R8)(DX*1)
+	SUBQ    $0x20, DX
+	SUBQ    $0x20, R12
+	JNS     whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func affineAddReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·affineAddReLUAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), CX
-	MOVQ  z+40(FP), DX
-	MOVQ  mean+56(FP), BX
-	MOVQ  scale+64(FP), SI
-	MOVQ  shift+72(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	MOVQ  ahead+24(FP), R11
-	SHLQ  $0x02, R11
-	IMULQ R8, R9
+	MOVQ    cols+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $0x07, CX
+	LEAQ    normLanesAVX2<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y0
+	MOVQ    stride+0(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    rows+8(FP), DX
+	DECQ    AX
+	ANDQ    $-8, AX
+	SHLQ    $0x02, AX
+	DECQ    DX
+	IMULQ   CX, DX
+	ADDQ    AX, DX
+	SUBQ    AX, CX
+	SUBQ    $0x20, CX
+	MOVQ    DX, BX
+	MOVQ    AX, SI
+	MOVQ    ahead+24(FP), DI
 
-wide:
-	CMPQ    R10, $0x00000010
-	JLT     narrow
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS 32(SI), Y3
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	VXORPS  Y6, Y6, Y6
-	XORQ    R12, R12
-	MOVQ    cols+16(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    R13, R8
-	MOVQ    R8, R13
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R13
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R11*1)
-	PREFETCHT1 (DX)(R11*1)
-	VMOVUPS    (AX)(R12*1), Y7
-	VSUBPS     Y0, Y7, Y7
-	VMULPS     Y2, Y7, Y7
-	VADDPS     Y4, Y7, Y7
-	VMOVUPS    (DX)(R12*1), Y8
-	VADDPS     Y8, Y7, Y7
-	VCMPPS     $0x16, Y6, Y7, Y8
-	VANDPS     Y7, Y8, Y8
-	VMOVUPS    Y8, (CX)(R12*1)
-	VMOVUPS    32(AX)(R12*1), Y7
-	VSUBPS     Y1, Y7, Y7
-	VMULPS     Y3, Y7, Y7
-	VADDPS     Y5, Y7, Y7
-	VMOVUPS    32(DX)(R12*1), Y8
-	VADDPS     Y8, Y7, Y7
-	VCMPPS     $0x16, Y6, Y7, Y8
-	VANDPS     Y7, Y8, Y8
-	VMOVUPS    Y8, 32(CX)(R12*1)
-	ADDQ       R13, R11
-	ADDQ       R8, R12
-	CMPQ       R12, R9
-	JLT        wideRows
-	SUBQ       $0x00000040, R11
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	SUBQ       $0x00000010, R10
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   z+40(FP), R9
+	MOVQ   mean+56(FP), R10
+	MOVQ   scale+64(FP), R11
+	MOVQ   shift+72(FP), R12
+	VXORPS Y1, Y1, Y1
 
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, R12
-	MOVQ    $0x00000008, R13
-	CMPQ    R10, R13
-	CMOVQGT R13, R12
-	LEAQ    normLanesAVX2<>+32(SB), R13
-	NEGQ    R12
-	VMOVUPS (R13)(R12*4), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS (DI), Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    R12, R12
-	MOVQ    cols+16(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    R13, R8
-	MOVQ    R8, R13
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     narrowRows
+row:
+	MOVQ       AX, R13
+	TESTQ      $0x00000007, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R13
+partSame:
+	VMASKMOVPS (DI)(DX*1), Y0, Y2
+	VSUBPS     (R10)(R13*1), Y2, Y2
+	VMULPS     (R11)(R13*1), Y2, Y2
+	VADDPS     (R12)(R13*1), Y2, Y2
+	VMASKMOVPS (R9)(DX*1), Y0, Y3
+	VADDPS     Y3, Y2, Y2
+	VCMPPS     $0x16, Y1, Y2, Y3
+	VANDPS     Y2, Y3, Y3
+	VMASKMOVPS Y3, Y0, (R8)(DX*1)
+	SUBQ       $0x20, DX
+	SUBQ       $0x20, R13
+	JS         above
 
-narrowRows:
-	PREFETCHT1 (AX)(R11*1)
-	PREFETCHT1 (DX)(R11*1)
-	VMASKMOVPS (AX)(R12*1), Y0, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     Y3, Y5, Y5
-	VMASKMOVPS (DX)(R12*1), Y0, Y6
-	VADDPS     Y6, Y5, Y5
-	VCMPPS     $0x16, Y4, Y5, Y6
-	VANDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)(R12*1)
-	ADDQ       R13, R11
-	ADDQ       R8, R12
-	CMPQ       R12, R9
-	JLT        narrowRows
-	SUBQ       $0x00000020, R11
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000020, DI
-	SUBQ       $0x08, R10
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS (DI)(DX*1), Y2
+	VSUBPS  (R10)(R13*1), Y2, Y2
+	VMULPS  (R11)(R13*1), Y2, Y2
+	VADDPS  (R12)(R13*1), Y2, Y2
+	VMOVUPS (R9)(DX*1), Y3
+	VADDPS  Y3, Y2, Y2
+	VCMPPS  $0x16, Y1, Y2, Y3
+	VANDPS  Y2, Y3, Y3
+	VMOVUPS Y3, (R8)(DX*1)
+	SUBQ    $0x20, DX
+	SUBQ    $0x20, R13
+	JNS     whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func affineStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·affineStreamAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), CX
-	MOVQ  mean+56(FP), DX
-	MOVQ  scale+64(FP), BX
-	MOVQ  shift+72(FP), SI
-	MOVQ  stride+0(FP), DI
-	SHLQ  $0x02, DI
-	MOVQ  rows+8(FP), R8
-	MOVQ  cols+16(FP), R9
-	MOVQ  ahead+24(FP), R10
-	SHLQ  $0x02, R10
-	IMULQ DI, R8
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-8, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R9, $0x00000010
-	JLT     narrow
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	XORQ    R11, R11
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, DI
-	MOVQ    DI, R12
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R10
-	SHLQ    $0x02, R10
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R12
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R10*1)
-	VMOVUPS    (AX)(R11*1), Y6
-	VSUBPS     Y0, Y6, Y6
-	VMULPS     Y2, Y6, Y6
-	VADDPS     Y4, Y6, Y6
-	VMOVNTPS   Y6, (CX)(R11*1)
-	VMOVUPS    32(AX)(R11*1), Y6
-	VSUBPS     Y1, Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     Y5, Y6, Y6
-	VMOVNTPS   Y6, 32(CX)(R11*1)
-	ADDQ       R12, R10
-	ADDQ       DI, R11
-	CMPQ       R11, R8
-	JLT        wideRows
-	SUBQ       $0x00000040, R10
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	SUBQ       $0x00000010, R9
-	JMP        wide
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ y+48(FP), R8
+	MOVQ mean+56(FP), R9
+	MOVQ scale+64(FP), R10
+	MOVQ shift+72(FP), R11
 
-narrow:
-	CMPQ    R9, $0x00
-	JLE     done
-	MOVQ    R9, R11
-	MOVQ    $0x00000008, R12
-	CMPQ    R9, R12
-	CMOVQGT R12, R11
-	LEAQ    normLanesAVX2<>+32(SB), R12
-	NEGQ    R11
-	VMOVUPS (R12)(R11*4), Y0
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	XORQ    R11, R11
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, DI
-	MOVQ    DI, R12
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R10
-	SHLQ    $0x02, R10
-	JMP     narrowRows
+row:
+	MOVQ AX, R12
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R12
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R10*1)
-	VMASKMOVPS (AX)(R11*1), Y0, Y4
-	VSUBPS     Y1, Y4, Y4
-	VMULPS     Y2, Y4, Y4
-	VADDPS     Y3, Y4, Y4
-	VMASKMOVPS Y4, Y0, (CX)(R11*1)
-	ADDQ       R12, R10
-	ADDQ       DI, R11
-	CMPQ       R11, R8
-	JLT        narrowRows
-	SUBQ       $0x00000020, R10
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	SUBQ       $0x08, R9
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS  (DI)(DX*1), Y0
+	VSUBPS   (R9)(R12*1), Y0, Y0
+	VMULPS   (R10)(R12*1), Y0, Y0
+	VADDPS   (R11)(R12*1), Y0, Y0
+	VMOVNTPS Y0, (R8)(DX*1)
+	SUBQ     $0x20, DX
+	SUBQ     $0x20, R12
+	JNS      whole
+	SUBQ     CX, DX
+	JNS      row
 	VZEROUPPER
 	RET
 
 // func affineReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·affineReLUStreamAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), CX
-	MOVQ  mean+56(FP), DX
-	MOVQ  scale+64(FP), BX
-	MOVQ  shift+72(FP), SI
-	MOVQ  stride+0(FP), DI
-	SHLQ  $0x02, DI
-	MOVQ  rows+8(FP), R8
-	MOVQ  cols+16(FP), R9
-	MOVQ  ahead+24(FP), R10
-	SHLQ  $0x02, R10
-	IMULQ DI, R8
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-8, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R9, $0x00000010
-	JLT     narrow
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	VXORPS  Y6, Y6, Y6
-	XORQ    R11, R11
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, DI
-	MOVQ    DI, R12
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R10
-	SHLQ    $0x02, R10
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R12
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R10*1)
-	VMOVUPS    (AX)(R11*1), Y7
-	VSUBPS     Y0, Y7, Y7
-	VMULPS     Y2, Y7, Y7
-	VADDPS     Y4, Y7, Y7
-	VCMPPS     $0x16, Y6, Y7, Y8
-	VANDPS     Y7, Y8, Y8
-	VMOVNTPS   Y8, (CX)(R11*1)
-	VMOVUPS    32(AX)(R11*1), Y7
-	VSUBPS     Y1, Y7, Y7
-	VMULPS     Y3, Y7, Y7
-	VADDPS     Y5, Y7, Y7
-	VCMPPS     $0x16, Y6, Y7, Y8
-	VANDPS     Y7, Y8, Y8
-	VMOVNTPS   Y8, 32(CX)(R11*1)
-	ADDQ       R12, R10
-	ADDQ       DI, R11
-	CMPQ       R11, R8
-	JLT        wideRows
-	SUBQ       $0x00000040, R10
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	SUBQ       $0x00000010, R9
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   mean+56(FP), R9
+	MOVQ   scale+64(FP), R10
+	MOVQ   shift+72(FP), R11
+	VXORPS Y0, Y0, Y0
 
-narrow:
-	CMPQ    R9, $0x00
-	JLE     done
-	MOVQ    R9, R11
-	MOVQ    $0x00000008, R12
-	CMPQ    R9, R12
-	CMOVQGT R12, R11
-	LEAQ    normLanesAVX2<>+32(SB), R12
-	NEGQ    R11
-	VMOVUPS (R12)(R11*4), Y0
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    R11, R11
-	MOVQ    cols+16(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    R12, DI
-	MOVQ    DI, R12
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R10
-	SHLQ    $0x02, R10
-	JMP     narrowRows
+row:
+	MOVQ AX, R12
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R12
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R10*1)
-	VMASKMOVPS (AX)(R11*1), Y0, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     Y3, Y5, Y5
-	VCMPPS     $0x16, Y4, Y5, Y6
-	VANDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)(R11*1)
-	ADDQ       R12, R10
-	ADDQ       DI, R11
-	CMPQ       R11, R8
-	JLT        narrowRows
-	SUBQ       $0x00000020, R10
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	SUBQ       $0x08, R9
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS  (DI)(DX*1), Y1
+	VSUBPS   (R9)(R12*1), Y1, Y1
+	VMULPS   (R10)(R12*1), Y1, Y1
+	VADDPS   (R11)(R12*1), Y1, Y1
+	VCMPPS   $0x16, Y0, Y1, Y2
+	VANDPS   Y1, Y2, Y2
+	VMOVNTPS Y2, (R8)(DX*1)
+	SUBQ     $0x20, DX
+	SUBQ     $0x20, R12
+	JNS      whole
+	SUBQ     CX, DX
+	JNS      row
 	VZEROUPPER
 	RET
 
 // func affineAddReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·affineAddReLUStreamAVX2(SB), NOSPLIT, $0-80
-	MOVQ  x+32(FP), AX
-	MOVQ  y+48(FP), CX
-	MOVQ  z+40(FP), DX
-	MOVQ  mean+56(FP), BX
-	MOVQ  scale+64(FP), SI
-	MOVQ  shift+72(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	MOVQ  ahead+24(FP), R11
-	SHLQ  $0x02, R11
-	IMULQ R8, R9
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-8, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R10, $0x00000010
-	JLT     narrow
-	VMOVUPS (BX), Y0
-	VMOVUPS 32(BX), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS 32(SI), Y3
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	VXORPS  Y6, Y6, Y6
-	XORQ    R12, R12
-	MOVQ    cols+16(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    R13, R8
-	MOVQ    R8, R13
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R13
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R11*1)
-	PREFETCHT1 (DX)(R11*1)
-	VMOVUPS    (AX)(R12*1), Y7
-	VSUBPS     Y0, Y7, Y7
-	VMULPS     Y2, Y7, Y7
-	VADDPS     Y4, Y7, Y7
-	VMOVUPS    (DX)(R12*1), Y8
-	VADDPS     Y8, Y7, Y7
-	VCMPPS     $0x16, Y6, Y7, Y8
-	VANDPS     Y7, Y8, Y8
-	VMOVNTPS   Y8, (CX)(R12*1)
-	VMOVUPS    32(AX)(R12*1), Y7
-	VSUBPS     Y1, Y7, Y7
-	VMULPS     Y3, Y7, Y7
-	VADDPS     Y5, Y7, Y7
-	VMOVUPS    32(DX)(R12*1), Y8
-	VADDPS     Y8, Y7, Y7
-	VCMPPS     $0x16, Y6, Y7, Y8
-	VANDPS     Y7, Y8, Y8
-	VMOVNTPS   Y8, 32(CX)(R12*1)
-	ADDQ       R13, R11
-	ADDQ       R8, R12
-	CMPQ       R12, R9
-	JLT        wideRows
-	SUBQ       $0x00000040, R11
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	SUBQ       $0x00000010, R10
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   z+40(FP), R9
+	MOVQ   mean+56(FP), R10
+	MOVQ   scale+64(FP), R11
+	MOVQ   shift+72(FP), R12
+	VXORPS Y0, Y0, Y0
 
-narrow:
-	CMPQ    R10, $0x00
-	JLE     done
-	MOVQ    R10, R12
-	MOVQ    $0x00000008, R13
-	CMPQ    R10, R13
-	CMOVQGT R13, R12
-	LEAQ    normLanesAVX2<>+32(SB), R13
-	NEGQ    R12
-	VMOVUPS (R13)(R12*4), Y0
-	VMOVUPS (BX), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS (DI), Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    R12, R12
-	MOVQ    cols+16(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    R13, R8
-	MOVQ    R8, R13
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R11
-	SHLQ    $0x02, R11
-	JMP     narrowRows
+row:
+	MOVQ AX, R13
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R13
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R11*1)
-	PREFETCHT1 (DX)(R11*1)
-	VMASKMOVPS (AX)(R12*1), Y0, Y5
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     Y3, Y5, Y5
-	VMASKMOVPS (DX)(R12*1), Y0, Y6
-	VADDPS     Y6, Y5, Y5
-	VCMPPS     $0x16, Y4, Y5, Y6
-	VANDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (CX)(R12*1)
-	ADDQ       R13, R11
-	ADDQ       R8, R12
-	CMPQ       R12, R9
-	JLT        narrowRows
-	SUBQ       $0x00000020, R11
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000020, DI
-	SUBQ       $0x08, R10
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS  (DI)(DX*1), Y1
+	VSUBPS   (R10)(R13*1), Y1, Y1
+	VMULPS   (R11)(R13*1), Y1, Y1
+	VADDPS   (R12)(R13*1), Y1, Y1
+	VMOVUPS  (R9)(DX*1), Y2
+	VADDPS   Y2, Y1, Y1
+	VCMPPS   $0x16, Y0, Y1, Y2
+	VANDPS   Y1, Y2, Y2
+	VMOVNTPS Y2, (R8)(DX*1)
+	SUBQ     $0x20, DX
+	SUBQ     $0x20, R13
+	JNS      whole
+	SUBQ     CX, DX
+	JNS      row
 	VZEROUPPER
 	RET
 
@@ -4487,1103 +3195,777 @@ done:
 	RET
 
 // func gradSumsReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gradSumsReLUAVX2(SB), NOSPLIT, $0-88
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), CX
-	MOVQ  y+48(FP), DX
-	MOVQ  mean+64(FP), BX
-	MOVQ  s1+72(FP), SI
-	MOVQ  s2+80(FP), DI
-	MOVQ  stride+0(FP), R8
-	SHLQ  $0x02, R8
-	MOVQ  rows+8(FP), R9
-	MOVQ  cols+16(FP), R10
-	MOVQ  ahead+24(FP), R11
-	SHLQ  $0x02, R11
-	IMULQ R8, R9
+// Requires: AVX, FMA3, MMX+
+TEXT ·gradSumsReLUAVX2(SB), NOSPLIT, $8-88
+	MOVQ    cols+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $0x07, CX
+	LEAQ    normLanesAVX2<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y0
+	MOVQ    rows+8(FP), CX
+	ADDQ    $0x07, AX
+	ANDQ    $-8, AX
+	SHLQ    $0x02, AX
+	MOVQ    AX, (SP)
+	MOVQ    stride+0(FP), DX
+	SHLQ    $0x02, DX
+	IMULQ   DX, CX
+	SUBQ    AX, DX
+	XORQ    AX, AX
+	MOVQ    (SP), BX
+	MOVQ    ahead+24(FP), SI
 
-wide:
-	CMPQ      R10, $0x00000010
-	JLT       narrow
-	VCVTPS2PD (BX), Y0
-	VCVTPS2PD 16(BX), Y1
-	VCVTPS2PD 32(BX), Y2
-	VCVTPS2PD 48(BX), Y3
-	VMOVUPD   (SI), Y4
-	VMOVUPD   32(SI), Y5
-	VMOVUPD   64(SI), Y6
-	VMOVUPD   96(SI), Y7
-	VMOVUPD   (DI), Y8
-	VMOVUPD   32(DI), Y9
-	VMOVUPD   64(DI), Y10
-	VMOVUPD   96(DI), Y11
-	VXORPS    Y12, Y12, Y12
-	XORQ      R12, R12
-	MOVQ      cols+16(FP), R13
-	SHLQ      $0x02, R13
-	CMPQ      R13, R8
-	MOVQ      R8, R13
-	JEQ       wideRowsWhole
-	MOVQ      ahead+24(FP), R11
-	SHLQ      $0x02, R11
-	JMP       wideRows
+ahead:
+	SUBQ $0x08, SI
+	JLT  begin
+	ADDQ $0x20, AX
+	SUBQ $0x20, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
 
-wideRowsWhole:
-	MOVQ $0x00000040, R13
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1   (AX)(R11*1)
-	PREFETCHT1   (CX)(R11*1)
-	PREFETCHT1   (DX)(R11*1)
-	VMOVUPS      (CX)(R12*1), Y13
-	VMOVUPS      (DX)(R12*1), Y14
-	VCMPPS       $0x1e, Y12, Y14, Y14
-	VANDPS       Y13, Y14, Y14
-	VEXTRACTF128 $0x01, Y14, X13
-	VCVTPS2PD    X14, Y14
-	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    (AX)(R12*1), Y15
-	VCVTPS2PD    16(AX)(R12*1), Y16
-	VSUBPD       Y0, Y15, Y15
-	VADDPD       Y14, Y4, Y4
-	VFMADD231PD  Y14, Y15, Y8
-	VSUBPD       Y1, Y16, Y16
-	VADDPD       Y13, Y5, Y5
-	VFMADD231PD  Y13, Y16, Y9
-	VMOVUPS      32(CX)(R12*1), Y13
-	VMOVUPS      32(DX)(R12*1), Y14
-	VCMPPS       $0x1e, Y12, Y14, Y14
-	VANDPS       Y13, Y14, Y14
-	VEXTRACTF128 $0x01, Y14, X13
-	VCVTPS2PD    X14, Y14
-	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    32(AX)(R12*1), Y15
-	VCVTPS2PD    48(AX)(R12*1), Y16
-	VSUBPD       Y2, Y15, Y15
-	VADDPD       Y14, Y6, Y6
-	VFMADD231PD  Y14, Y15, Y10
-	VSUBPD       Y3, Y16, Y16
-	VADDPD       Y13, Y7, Y7
-	VFMADD231PD  Y13, Y16, Y11
-	ADDQ         R13, R11
-	ADDQ         R8, R12
-	CMPQ         R12, R9
-	JLT          wideRows
-	VMOVUPD      Y4, (SI)
-	VMOVUPD      Y5, 32(SI)
-	VMOVUPD      Y6, 64(SI)
-	VMOVUPD      Y7, 96(SI)
-	VMOVUPD      Y8, (DI)
-	VMOVUPD      Y9, 32(DI)
-	VMOVUPD      Y10, 64(DI)
-	VMOVUPD      Y11, 96(DI)
-	SUBQ         $0x00000040, R11
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000080, SI
-	ADDQ         $0x00000080, DI
-	SUBQ         $0x00000010, R10
-	JMP          wide
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-8, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   mean+64(FP), R10
+	MOVQ   s1+72(FP), R11
+	MOVQ   s2+80(FP), R12
+	VXORPS Y1, Y1, Y1
+	XORQ   R13, R13
 
-narrow:
-	CMPQ      R10, $0x00
-	JLE       done
-	MOVQ      R10, R12
-	MOVQ      $0x00000008, R13
-	CMPQ      R10, R13
-	CMOVQGT   R13, R12
-	LEAQ      normLanesAVX2<>+32(SB), R13
-	NEGQ      R12
-	VMOVUPS   (R13)(R12*4), Y0
-	VCVTPS2PD (BX), Y1
-	VCVTPS2PD 16(BX), Y2
-	VMOVUPD   (SI), Y3
-	VMOVUPD   32(SI), Y4
-	VMOVUPD   (DI), Y5
-	VMOVUPD   32(DI), Y6
-	VXORPS    Y7, Y7, Y7
-	XORQ      R12, R12
-	MOVQ      cols+16(FP), R13
-	SHLQ      $0x02, R13
-	CMPQ      R13, R8
-	MOVQ      R8, R13
-	JEQ       narrowRowsWhole
-	MOVQ      ahead+24(FP), R11
-	SHLQ      $0x02, R11
-	JMP       narrowRows
+row:
+	XORQ R14, R14
+	CMPQ R14, SI
+	JGE  part
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R13
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x20, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
 
-narrowRows:
-	PREFETCHT1   (AX)(R11*1)
-	PREFETCHT1   (CX)(R11*1)
-	PREFETCHT1   (DX)(R11*1)
-	VMASKMOVPS   (CX)(R12*1), Y0, Y8
-	VMASKMOVPS   (DX)(R12*1), Y0, Y9
-	VCMPPS       $0x1e, Y7, Y9, Y9
-	VANDPS       Y8, Y9, Y9
-	VEXTRACTF128 $0x01, Y9, X8
-	VCVTPS2PD    X9, Y9
-	VCVTPS2PD    X8, Y8
-	VMASKMOVPS   (AX)(R12*1), Y0, Y10
-	VEXTRACTF128 $0x01, Y10, X11
-	VCVTPS2PD    X10, Y10
-	VCVTPS2PD    X11, Y11
-	VSUBPD       Y1, Y10, Y10
-	VADDPD       Y9, Y3, Y3
-	VFMADD231PD  Y9, Y10, Y5
-	VSUBPD       Y2, Y11, Y11
-	VADDPD       Y8, Y4, Y4
-	VFMADD231PD  Y8, Y11, Y6
-	ADDQ         R13, R11
-	ADDQ         R8, R12
-	CMPQ         R12, R9
-	JLT          narrowRows
-	VMOVUPD      Y3, (SI)
-	VMOVUPD      Y4, 32(SI)
-	VMOVUPD      Y5, (DI)
-	VMOVUPD      Y6, 32(DI)
-	SUBQ         $0x00000020, R11
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000040, DI
-	SUBQ         $0x08, R10
-	JMP          narrow
+vectorSame:
+	VMOVUPS      (R8)(R13*1), Y2
+	VMOVUPS      (R9)(R13*1), Y3
+	VCMPPS       $0x1e, Y1, Y3, Y3
+	VANDPS       Y2, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VCVTPS2PD    X3, Y3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    (R10)(R14*1), Y4
+	VCVTPS2PD    16(R10)(R14*1), Y5
+	VCVTPS2PD    (DI)(R13*1), Y6
+	VCVTPS2PD    16(DI)(R13*1), Y7
+	VADDPD       (R11)(R14*2), Y3, Y8
+	VMOVUPD      Y8, (R11)(R14*2)
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      (R12)(R14*2), Y4
+	VFMADD231PD  Y3, Y6, Y4
+	VMOVUPD      Y4, (R12)(R14*2)
+	VADDPD       32(R11)(R14*2), Y2, Y3
+	VMOVUPD      Y3, 32(R11)(R14*2)
+	VSUBPD       Y5, Y7, Y7
+	VMOVUPD      32(R12)(R14*2), Y3
+	VFMADD231PD  Y2, Y7, Y3
+	VMOVUPD      Y3, 32(R12)(R14*2)
+	ADDQ         $0x20, R13
+	ADDQ         $0x20, R14
+	CMPQ         R14, SI
+	JLT          whole
 
-done:
+part:
+	CMPQ       R14, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x20, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VMASKMOVPS   (R8)(R13*1), Y0, Y2
+	VMASKMOVPS   (R9)(R13*1), Y0, Y3
+	VCMPPS       $0x1e, Y1, Y3, Y3
+	VANDPS       Y2, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VCVTPS2PD    X3, Y3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    (R10)(R14*1), Y4
+	VCVTPS2PD    16(R10)(R14*1), Y5
+	VMASKMOVPS   (DI)(R13*1), Y0, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VCVTPS2PD    X6, Y6
+	VCVTPS2PD    X7, Y7
+	VADDPD       (R11)(R14*2), Y3, Y8
+	VMOVUPD      Y8, (R11)(R14*2)
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      (R12)(R14*2), Y4
+	VFMADD231PD  Y3, Y6, Y4
+	VMOVUPD      Y4, (R12)(R14*2)
+	VADDPD       32(R11)(R14*2), Y2, Y3
+	VMOVUPD      Y3, 32(R11)(R14*2)
+	VSUBPD       Y5, Y7, Y7
+	VMOVUPD      32(R12)(R14*2), Y3
+	VFMADD231PD  Y2, Y7, Y3
+	VMOVUPD      Y3, 32(R12)(R14*2)
+	ADDQ         $0x20, R13
+	ADDQ         $0x20, R14
+
+below:
+	ADDQ DX, R13
+	CMPQ R13, CX
+	JLT  row
 	VZEROUPPER
 	RET
 
 // func gradSumsAddReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gradSumsAddReLUAVX2(SB), NOSPLIT, $0-88
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), CX
-	MOVQ  y+48(FP), DX
-	MOVQ  dz+56(FP), BX
-	MOVQ  mean+64(FP), SI
-	MOVQ  s1+72(FP), DI
-	MOVQ  s2+80(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	MOVQ  ahead+24(FP), R12
-	SHLQ  $0x02, R12
-	IMULQ R9, R10
+// Requires: AVX, FMA3, MMX+
+TEXT ·gradSumsAddReLUAVX2(SB), NOSPLIT, $8-88
+	MOVQ    cols+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $0x07, CX
+	LEAQ    normLanesAVX2<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y0
+	MOVQ    rows+8(FP), CX
+	ADDQ    $0x07, AX
+	ANDQ    $-8, AX
+	SHLQ    $0x02, AX
+	MOVQ    AX, (SP)
+	MOVQ    stride+0(FP), DX
+	SHLQ    $0x02, DX
+	IMULQ   DX, CX
+	SUBQ    AX, DX
+	XORQ    AX, AX
+	MOVQ    (SP), BX
+	MOVQ    ahead+24(FP), SI
 
-wide:
-	CMPQ      R11, $0x00000010
-	JLT       narrow
-	VCVTPS2PD (SI), Y0
-	VCVTPS2PD 16(SI), Y1
-	VCVTPS2PD 32(SI), Y2
-	VCVTPS2PD 48(SI), Y3
-	VMOVUPD   (DI), Y4
-	VMOVUPD   32(DI), Y5
-	VMOVUPD   64(DI), Y6
-	VMOVUPD   96(DI), Y7
-	VMOVUPD   (R8), Y8
-	VMOVUPD   32(R8), Y9
-	VMOVUPD   64(R8), Y10
-	VMOVUPD   96(R8), Y11
-	VXORPS    Y12, Y12, Y12
-	XORQ      R13, R13
-	MOVQ      cols+16(FP), R14
-	SHLQ      $0x02, R14
-	CMPQ      R14, R9
-	MOVQ      R9, R14
-	JEQ       wideRowsWhole
-	MOVQ      ahead+24(FP), R12
-	SHLQ      $0x02, R12
-	JMP       wideRows
+ahead:
+	SUBQ $0x08, SI
+	JLT  begin
+	ADDQ $0x20, AX
+	SUBQ $0x20, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
 
-wideRowsWhole:
-	MOVQ $0x00000040, R14
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1   (AX)(R12*1)
-	PREFETCHT1   (CX)(R12*1)
-	PREFETCHT1   (DX)(R12*1)
-	VMOVUPS      (CX)(R13*1), Y13
-	VMOVUPS      (DX)(R13*1), Y14
-	VCMPPS       $0x1e, Y12, Y14, Y14
-	VANDPS       Y13, Y14, Y14
-	VMOVUPS      Y14, (BX)(R13*1)
-	VEXTRACTF128 $0x01, Y14, X13
-	VCVTPS2PD    X14, Y14
-	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    (AX)(R13*1), Y15
-	VCVTPS2PD    16(AX)(R13*1), Y16
-	VSUBPD       Y0, Y15, Y15
-	VADDPD       Y14, Y4, Y4
-	VFMADD231PD  Y14, Y15, Y8
-	VSUBPD       Y1, Y16, Y16
-	VADDPD       Y13, Y5, Y5
-	VFMADD231PD  Y13, Y16, Y9
-	VMOVUPS      32(CX)(R13*1), Y13
-	VMOVUPS      32(DX)(R13*1), Y14
-	VCMPPS       $0x1e, Y12, Y14, Y14
-	VANDPS       Y13, Y14, Y14
-	VMOVUPS      Y14, 32(BX)(R13*1)
-	VEXTRACTF128 $0x01, Y14, X13
-	VCVTPS2PD    X14, Y14
-	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    32(AX)(R13*1), Y15
-	VCVTPS2PD    48(AX)(R13*1), Y16
-	VSUBPD       Y2, Y15, Y15
-	VADDPD       Y14, Y6, Y6
-	VFMADD231PD  Y14, Y15, Y10
-	VSUBPD       Y3, Y16, Y16
-	VADDPD       Y13, Y7, Y7
-	VFMADD231PD  Y13, Y16, Y11
-	ADDQ         R14, R12
-	ADDQ         R9, R13
-	CMPQ         R13, R10
-	JLT          wideRows
-	VMOVUPD      Y4, (DI)
-	VMOVUPD      Y5, 32(DI)
-	VMOVUPD      Y6, 64(DI)
-	VMOVUPD      Y7, 96(DI)
-	VMOVUPD      Y8, (R8)
-	VMOVUPD      Y9, 32(R8)
-	VMOVUPD      Y10, 64(R8)
-	VMOVUPD      Y11, 96(R8)
-	SUBQ         $0x00000040, R12
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000080, DI
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, R11
-	JMP          wide
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-8, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   dz+56(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   s1+72(FP), R12
+	MOVQ   s2+80(FP), R13
+	VXORPS Y1, Y1, Y1
+	XORQ   R14, R14
 
-narrow:
-	CMPQ      R11, $0x00
-	JLE       done
-	MOVQ      R11, R13
-	MOVQ      $0x00000008, R14
-	CMPQ      R11, R14
-	CMOVQGT   R14, R13
-	LEAQ      normLanesAVX2<>+32(SB), R14
-	NEGQ      R13
-	VMOVUPS   (R14)(R13*4), Y0
-	VCVTPS2PD (SI), Y1
-	VCVTPS2PD 16(SI), Y2
-	VMOVUPD   (DI), Y3
-	VMOVUPD   32(DI), Y4
-	VMOVUPD   (R8), Y5
-	VMOVUPD   32(R8), Y6
-	VXORPS    Y7, Y7, Y7
-	XORQ      R13, R13
-	MOVQ      cols+16(FP), R14
-	SHLQ      $0x02, R14
-	CMPQ      R14, R9
-	MOVQ      R9, R14
-	JEQ       narrowRowsWhole
-	MOVQ      ahead+24(FP), R12
-	SHLQ      $0x02, R12
-	JMP       narrowRows
+row:
+	XORQ R15, R15
+	CMPQ R15, SI
+	JGE  part
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R14
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x20, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
 
-narrowRows:
-	PREFETCHT1   (AX)(R12*1)
-	PREFETCHT1   (CX)(R12*1)
-	PREFETCHT1   (DX)(R12*1)
-	VMASKMOVPS   (CX)(R13*1), Y0, Y8
-	VMASKMOVPS   (DX)(R13*1), Y0, Y9
-	VCMPPS       $0x1e, Y7, Y9, Y9
-	VANDPS       Y8, Y9, Y9
-	VMASKMOVPS   Y9, Y0, (BX)(R13*1)
-	VEXTRACTF128 $0x01, Y9, X8
-	VCVTPS2PD    X9, Y9
-	VCVTPS2PD    X8, Y8
-	VMASKMOVPS   (AX)(R13*1), Y0, Y10
-	VEXTRACTF128 $0x01, Y10, X11
-	VCVTPS2PD    X10, Y10
-	VCVTPS2PD    X11, Y11
-	VSUBPD       Y1, Y10, Y10
-	VADDPD       Y9, Y3, Y3
-	VFMADD231PD  Y9, Y10, Y5
-	VSUBPD       Y2, Y11, Y11
-	VADDPD       Y8, Y4, Y4
-	VFMADD231PD  Y8, Y11, Y6
-	ADDQ         R14, R12
-	ADDQ         R9, R13
-	CMPQ         R13, R10
-	JLT          narrowRows
-	VMOVUPD      Y3, (DI)
-	VMOVUPD      Y4, 32(DI)
-	VMOVUPD      Y5, (R8)
-	VMOVUPD      Y6, 32(R8)
-	SUBQ         $0x00000020, R12
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000020, SI
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x08, R11
-	JMP          narrow
+vectorSame:
+	VMOVUPS      (R8)(R14*1), Y2
+	VMOVUPS      (R9)(R14*1), Y3
+	VCMPPS       $0x1e, Y1, Y3, Y3
+	VANDPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (R10)(R14*1)
+	VEXTRACTF128 $0x01, Y3, X2
+	VCVTPS2PD    X3, Y3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    (R11)(R15*1), Y4
+	VCVTPS2PD    16(R11)(R15*1), Y5
+	VCVTPS2PD    (DI)(R14*1), Y6
+	VCVTPS2PD    16(DI)(R14*1), Y7
+	VADDPD       (R12)(R15*2), Y3, Y8
+	VMOVUPD      Y8, (R12)(R15*2)
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      (R13)(R15*2), Y4
+	VFMADD231PD  Y3, Y6, Y4
+	VMOVUPD      Y4, (R13)(R15*2)
+	VADDPD       32(R12)(R15*2), Y2, Y3
+	VMOVUPD      Y3, 32(R12)(R15*2)
+	VSUBPD       Y5, Y7, Y7
+	VMOVUPD      32(R13)(R15*2), Y3
+	VFMADD231PD  Y2, Y7, Y3
+	VMOVUPD      Y3, 32(R13)(R15*2)
+	ADDQ         $0x20, R14
+	ADDQ         $0x20, R15
+	CMPQ         R15, SI
+	JLT          whole
 
-done:
+part:
+	CMPQ       R15, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x20, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VMASKMOVPS   (R8)(R14*1), Y0, Y2
+	VMASKMOVPS   (R9)(R14*1), Y0, Y3
+	VCMPPS       $0x1e, Y1, Y3, Y3
+	VANDPS       Y2, Y3, Y3
+	VMASKMOVPS   Y3, Y0, (R10)(R14*1)
+	VEXTRACTF128 $0x01, Y3, X2
+	VCVTPS2PD    X3, Y3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    (R11)(R15*1), Y4
+	VCVTPS2PD    16(R11)(R15*1), Y5
+	VMASKMOVPS   (DI)(R14*1), Y0, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VCVTPS2PD    X6, Y6
+	VCVTPS2PD    X7, Y7
+	VADDPD       (R12)(R15*2), Y3, Y8
+	VMOVUPD      Y8, (R12)(R15*2)
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      (R13)(R15*2), Y4
+	VFMADD231PD  Y3, Y6, Y4
+	VMOVUPD      Y4, (R13)(R15*2)
+	VADDPD       32(R12)(R15*2), Y2, Y3
+	VMOVUPD      Y3, 32(R12)(R15*2)
+	VSUBPD       Y5, Y7, Y7
+	VMOVUPD      32(R13)(R15*2), Y3
+	VFMADD231PD  Y2, Y7, Y3
+	VMOVUPD      Y3, 32(R13)(R15*2)
+	ADDQ         $0x20, R14
+	ADDQ         $0x20, R15
+
+below:
+	ADDQ DX, R14
+	CMPQ R14, CX
+	JLT  row
 	VZEROUPPER
 	RET
 
 // func gradSumsAddReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gradSumsAddReLUStreamAVX2(SB), NOSPLIT, $0-88
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), CX
-	MOVQ  y+48(FP), DX
-	MOVQ  dz+56(FP), BX
-	MOVQ  mean+64(FP), SI
-	MOVQ  s1+72(FP), DI
-	MOVQ  s2+80(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	MOVQ  ahead+24(FP), R12
-	SHLQ  $0x02, R12
-	IMULQ R9, R10
+// Requires: AVX, FMA3, MMX+
+TEXT ·gradSumsAddReLUStreamAVX2(SB), NOSPLIT, $8-88
+	MOVQ    cols+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $0x07, CX
+	LEAQ    normLanesAVX2<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y0
+	MOVQ    rows+8(FP), CX
+	ADDQ    $0x07, AX
+	ANDQ    $-8, AX
+	SHLQ    $0x02, AX
+	MOVQ    AX, (SP)
+	MOVQ    stride+0(FP), DX
+	SHLQ    $0x02, DX
+	IMULQ   DX, CX
+	SUBQ    AX, DX
+	XORQ    AX, AX
+	MOVQ    (SP), BX
+	MOVQ    ahead+24(FP), SI
 
-wide:
-	CMPQ      R11, $0x00000010
-	JLT       narrow
-	VCVTPS2PD (SI), Y0
-	VCVTPS2PD 16(SI), Y1
-	VCVTPS2PD 32(SI), Y2
-	VCVTPS2PD 48(SI), Y3
-	VMOVUPD   (DI), Y4
-	VMOVUPD   32(DI), Y5
-	VMOVUPD   64(DI), Y6
-	VMOVUPD   96(DI), Y7
-	VMOVUPD   (R8), Y8
-	VMOVUPD   32(R8), Y9
-	VMOVUPD   64(R8), Y10
-	VMOVUPD   96(R8), Y11
-	VXORPS    Y12, Y12, Y12
-	XORQ      R13, R13
-	MOVQ      cols+16(FP), R14
-	SHLQ      $0x02, R14
-	CMPQ      R14, R9
-	MOVQ      R9, R14
-	JEQ       wideRowsWhole
-	MOVQ      ahead+24(FP), R12
-	SHLQ      $0x02, R12
-	JMP       wideRows
+ahead:
+	SUBQ $0x08, SI
+	JLT  begin
+	ADDQ $0x20, AX
+	SUBQ $0x20, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
 
-wideRowsWhole:
-	MOVQ $0x00000040, R14
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1   (AX)(R12*1)
-	PREFETCHT1   (CX)(R12*1)
-	PREFETCHT1   (DX)(R12*1)
-	VMOVUPS      (CX)(R13*1), Y13
-	VMOVUPS      (DX)(R13*1), Y14
-	VCMPPS       $0x1e, Y12, Y14, Y14
-	VANDPS       Y13, Y14, Y14
-	VMOVNTPS     Y14, (BX)(R13*1)
-	VEXTRACTF128 $0x01, Y14, X13
-	VCVTPS2PD    X14, Y14
-	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    (AX)(R13*1), Y15
-	VCVTPS2PD    16(AX)(R13*1), Y16
-	VSUBPD       Y0, Y15, Y15
-	VADDPD       Y14, Y4, Y4
-	VFMADD231PD  Y14, Y15, Y8
-	VSUBPD       Y1, Y16, Y16
-	VADDPD       Y13, Y5, Y5
-	VFMADD231PD  Y13, Y16, Y9
-	VMOVUPS      32(CX)(R13*1), Y13
-	VMOVUPS      32(DX)(R13*1), Y14
-	VCMPPS       $0x1e, Y12, Y14, Y14
-	VANDPS       Y13, Y14, Y14
-	VMOVNTPS     Y14, 32(BX)(R13*1)
-	VEXTRACTF128 $0x01, Y14, X13
-	VCVTPS2PD    X14, Y14
-	VCVTPS2PD    X13, Y13
-	VCVTPS2PD    32(AX)(R13*1), Y15
-	VCVTPS2PD    48(AX)(R13*1), Y16
-	VSUBPD       Y2, Y15, Y15
-	VADDPD       Y14, Y6, Y6
-	VFMADD231PD  Y14, Y15, Y10
-	VSUBPD       Y3, Y16, Y16
-	VADDPD       Y13, Y7, Y7
-	VFMADD231PD  Y13, Y16, Y11
-	ADDQ         R14, R12
-	ADDQ         R9, R13
-	CMPQ         R13, R10
-	JLT          wideRows
-	VMOVUPD      Y4, (DI)
-	VMOVUPD      Y5, 32(DI)
-	VMOVUPD      Y6, 64(DI)
-	VMOVUPD      Y7, 96(DI)
-	VMOVUPD      Y8, (R8)
-	VMOVUPD      Y9, 32(R8)
-	VMOVUPD      Y10, 64(R8)
-	VMOVUPD      Y11, 96(R8)
-	SUBQ         $0x00000040, R12
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000080, DI
-	ADDQ         $0x00000080, R8
-	SUBQ         $0x00000010, R11
-	JMP          wide
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-8, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   dz+56(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   s1+72(FP), R12
+	MOVQ   s2+80(FP), R13
+	VXORPS Y1, Y1, Y1
+	XORQ   R14, R14
 
-narrow:
-	CMPQ      R11, $0x00
-	JLE       done
-	MOVQ      R11, R13
-	MOVQ      $0x00000008, R14
-	CMPQ      R11, R14
-	CMOVQGT   R14, R13
-	LEAQ      normLanesAVX2<>+32(SB), R14
-	NEGQ      R13
-	VMOVUPS   (R14)(R13*4), Y0
-	VCVTPS2PD (SI), Y1
-	VCVTPS2PD 16(SI), Y2
-	VMOVUPD   (DI), Y3
-	VMOVUPD   32(DI), Y4
-	VMOVUPD   (R8), Y5
-	VMOVUPD   32(R8), Y6
-	VXORPS    Y7, Y7, Y7
-	XORQ      R13, R13
-	MOVQ      cols+16(FP), R14
-	SHLQ      $0x02, R14
-	CMPQ      R14, R9
-	MOVQ      R9, R14
-	JEQ       narrowRowsWhole
-	MOVQ      ahead+24(FP), R12
-	SHLQ      $0x02, R12
-	JMP       narrowRows
+row:
+	XORQ R15, R15
+	CMPQ R15, SI
+	JGE  part
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R14
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x20, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
 
-narrowRows:
-	PREFETCHT1   (AX)(R12*1)
-	PREFETCHT1   (CX)(R12*1)
-	PREFETCHT1   (DX)(R12*1)
-	VMASKMOVPS   (CX)(R13*1), Y0, Y8
-	VMASKMOVPS   (DX)(R13*1), Y0, Y9
-	VCMPPS       $0x1e, Y7, Y9, Y9
-	VANDPS       Y8, Y9, Y9
-	VMASKMOVPS   Y9, Y0, (BX)(R13*1)
-	VEXTRACTF128 $0x01, Y9, X8
-	VCVTPS2PD    X9, Y9
-	VCVTPS2PD    X8, Y8
-	VMASKMOVPS   (AX)(R13*1), Y0, Y10
-	VEXTRACTF128 $0x01, Y10, X11
-	VCVTPS2PD    X10, Y10
-	VCVTPS2PD    X11, Y11
-	VSUBPD       Y1, Y10, Y10
-	VADDPD       Y9, Y3, Y3
-	VFMADD231PD  Y9, Y10, Y5
-	VSUBPD       Y2, Y11, Y11
-	VADDPD       Y8, Y4, Y4
-	VFMADD231PD  Y8, Y11, Y6
-	ADDQ         R14, R12
-	ADDQ         R9, R13
-	CMPQ         R13, R10
-	JLT          narrowRows
-	VMOVUPD      Y3, (DI)
-	VMOVUPD      Y4, 32(DI)
-	VMOVUPD      Y5, (R8)
-	VMOVUPD      Y6, 32(R8)
-	SUBQ         $0x00000020, R12
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000020, SI
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x08, R11
-	JMP          narrow
+vectorSame:
+	VMOVUPS      (R8)(R14*1), Y2
+	VMOVUPS      (R9)(R14*1), Y3
+	VCMPPS       $0x1e, Y1, Y3, Y3
+	VANDPS       Y2, Y3, Y3
+	VMOVNTPS     Y3, (R10)(R14*1)
+	VEXTRACTF128 $0x01, Y3, X2
+	VCVTPS2PD    X3, Y3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    (R11)(R15*1), Y4
+	VCVTPS2PD    16(R11)(R15*1), Y5
+	VCVTPS2PD    (DI)(R14*1), Y6
+	VCVTPS2PD    16(DI)(R14*1), Y7
+	VADDPD       (R12)(R15*2), Y3, Y8
+	VMOVUPD      Y8, (R12)(R15*2)
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      (R13)(R15*2), Y4
+	VFMADD231PD  Y3, Y6, Y4
+	VMOVUPD      Y4, (R13)(R15*2)
+	VADDPD       32(R12)(R15*2), Y2, Y3
+	VMOVUPD      Y3, 32(R12)(R15*2)
+	VSUBPD       Y5, Y7, Y7
+	VMOVUPD      32(R13)(R15*2), Y3
+	VFMADD231PD  Y2, Y7, Y3
+	VMOVUPD      Y3, 32(R13)(R15*2)
+	ADDQ         $0x20, R14
+	ADDQ         $0x20, R15
+	CMPQ         R15, SI
+	JLT          whole
 
-done:
+part:
+	CMPQ       R15, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x20, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VMASKMOVPS   (R8)(R14*1), Y0, Y2
+	VMASKMOVPS   (R9)(R14*1), Y0, Y3
+	VCMPPS       $0x1e, Y1, Y3, Y3
+	VANDPS       Y2, Y3, Y3
+	VMASKMOVPS   Y3, Y0, (R10)(R14*1)
+	VEXTRACTF128 $0x01, Y3, X2
+	VCVTPS2PD    X3, Y3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    (R11)(R15*1), Y4
+	VCVTPS2PD    16(R11)(R15*1), Y5
+	VMASKMOVPS   (DI)(R14*1), Y0, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VCVTPS2PD    X6, Y6
+	VCVTPS2PD    X7, Y7
+	VADDPD       (R12)(R15*2), Y3, Y8
+	VMOVUPD      Y8, (R12)(R15*2)
+	VSUBPD       Y4, Y6, Y6
+	VMOVUPD      (R13)(R15*2), Y4
+	VFMADD231PD  Y3, Y6, Y4
+	VMOVUPD      Y4, (R13)(R15*2)
+	VADDPD       32(R12)(R15*2), Y2, Y3
+	VMOVUPD      Y3, 32(R12)(R15*2)
+	VSUBPD       Y5, Y7, Y7
+	VMOVUPD      32(R13)(R15*2), Y3
+	VFMADD231PD  Y2, Y7, Y3
+	VMOVUPD      Y3, 32(R13)(R15*2)
+	ADDQ         $0x20, R14
+	ADDQ         $0x20, R15
+
+below:
+	ADDQ DX, R14
+	CMPQ R14, CX
+	JLT  row
 	VZEROUPPER
 	RET
 
 // func gradientAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·gradientAVX2(SB), NOSPLIT, $0-96
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), CX
-	MOVQ  dx+56(FP), DX
-	MOVQ  a+72(FP), BX
-	MOVQ  b+80(FP), SI
-	MOVQ  e+88(FP), DI
-	MOVQ  mean+64(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	MOVQ  ahead+24(FP), R12
-	SHLQ  $0x02, R12
-	IMULQ R9, R10
+	MOVQ    cols+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $0x07, CX
+	LEAQ    normLanesAVX2<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y0
+	MOVQ    stride+0(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    rows+8(FP), DX
+	DECQ    AX
+	ANDQ    $-8, AX
+	SHLQ    $0x02, AX
+	DECQ    DX
+	IMULQ   CX, DX
+	ADDQ    AX, DX
+	SUBQ    AX, CX
+	SUBQ    $0x20, CX
+	MOVQ    DX, BX
+	MOVQ    AX, SI
+	MOVQ    ahead+24(FP), DI
 
-wide:
-	CMPQ    R11, $0x00000010
-	JLT     narrow
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
-	XORQ    R13, R13
-	MOVQ    cols+16(FP), R14
-	SHLQ    $0x02, R14
-	CMPQ    R14, R9
-	MOVQ    R9, R14
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R12
-	SHLQ    $0x02, R12
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R14
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R12*1)
-	PREFETCHT1 (CX)(R12*1)
-	VMOVUPS    (AX)(R13*1), Y8
-	VMOVUPS    (CX)(R13*1), Y9
-	VSUBPS     Y0, Y8, Y8
-	VMULPS     Y4, Y8, Y8
-	VADDPS     Y6, Y8, Y8
-	VMULPS     Y2, Y9, Y9
-	VADDPS     Y8, Y9, Y9
-	VMOVUPS    Y9, (DX)(R13*1)
-	VMOVUPS    32(AX)(R13*1), Y8
-	VMOVUPS    32(CX)(R13*1), Y9
-	VSUBPS     Y1, Y8, Y8
-	VMULPS     Y5, Y8, Y8
-	VADDPS     Y7, Y8, Y8
-	VMULPS     Y3, Y9, Y9
-	VADDPS     Y8, Y9, Y9
-	VMOVUPS    Y9, 32(DX)(R13*1)
-	ADDQ       R14, R12
-	ADDQ       R9, R13
-	CMPQ       R13, R10
-	JLT        wideRows
-	SUBQ       $0x00000040, R12
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	SUBQ       $0x00000010, R11
-	JMP        wide
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ dy+40(FP), R8
+	MOVQ dx+56(FP), R9
+	MOVQ mean+64(FP), R10
+	MOVQ a+72(FP), R11
+	MOVQ b+80(FP), R12
+	MOVQ e+88(FP), R13
 
-narrow:
-	CMPQ    R11, $0x00
-	JLE     done
-	MOVQ    R11, R13
-	MOVQ    $0x00000008, R14
-	CMPQ    R11, R14
-	CMOVQGT R14, R13
-	LEAQ    normLanesAVX2<>+32(SB), R14
-	NEGQ    R13
-	VMOVUPS (R14)(R13*4), Y0
-	VMOVUPS (R8), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	VMOVUPS (DI), Y4
-	XORQ    R13, R13
-	MOVQ    cols+16(FP), R14
-	SHLQ    $0x02, R14
-	CMPQ    R14, R9
-	MOVQ    R9, R14
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R12
-	SHLQ    $0x02, R12
-	JMP     narrowRows
+row:
+	MOVQ       AX, R14
+	TESTQ      $0x00000007, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R14
+partSame:
+	VMASKMOVPS (DI)(DX*1), Y0, Y1
+	VMASKMOVPS (R8)(DX*1), Y0, Y2
+	VSUBPS     (R10)(R14*1), Y1, Y1
+	VMULPS     (R12)(R14*1), Y1, Y1
+	VADDPS     (R13)(R14*1), Y1, Y1
+	VMULPS     (R11)(R14*1), Y2, Y2
+	VADDPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, (R9)(DX*1)
+	SUBQ       $0x20, DX
+	SUBQ       $0x20, R14
+	JS         above
 
-narrowRows:
-	PREFETCHT1 (AX)(R12*1)
-	PREFETCHT1 (CX)(R12*1)
-	VMASKMOVPS (AX)(R13*1), Y0, Y5
-	VMASKMOVPS (CX)(R13*1), Y0, Y6
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     Y4, Y5, Y5
-	VMULPS     Y2, Y6, Y6
-	VADDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (DX)(R13*1)
-	ADDQ       R14, R12
-	ADDQ       R9, R13
-	CMPQ       R13, R10
-	JLT        narrowRows
-	SUBQ       $0x00000020, R12
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000020, DI
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x08, R11
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS (DI)(DX*1), Y1
+	VMOVUPS (R8)(DX*1), Y2
+	VSUBPS  (R10)(R14*1), Y1, Y1
+	VMULPS  (R12)(R14*1), Y1, Y1
+	VADDPS  (R13)(R14*1), Y1, Y1
+	VMULPS  (R11)(R14*1), Y2, Y2
+	VADDPS  Y1, Y2, Y2
+	VMOVUPS Y2, (R9)(DX*1)
+	SUBQ    $0x20, DX
+	SUBQ    $0x20, R14
+	JNS     whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func gradientReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·gradientReLUAVX2(SB), NOSPLIT, $0-96
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), CX
-	MOVQ  dx+56(FP), DX
-	MOVQ  y+48(FP), BX
-	MOVQ  a+72(FP), SI
-	MOVQ  b+80(FP), DI
-	MOVQ  e+88(FP), R8
-	MOVQ  mean+64(FP), R9
-	MOVQ  stride+0(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  rows+8(FP), R11
-	MOVQ  cols+16(FP), R12
-	MOVQ  ahead+24(FP), R13
-	SHLQ  $0x02, R13
-	IMULQ R10, R11
+	MOVQ    cols+16(FP), AX
+	MOVQ    AX, CX
+	ANDQ    $0x07, CX
+	LEAQ    normLanesAVX2<>+32(SB), DX
+	NEGQ    CX
+	VMOVUPS (DX)(CX*4), Y0
+	MOVQ    stride+0(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    rows+8(FP), DX
+	DECQ    AX
+	ANDQ    $-8, AX
+	SHLQ    $0x02, AX
+	DECQ    DX
+	IMULQ   CX, DX
+	ADDQ    AX, DX
+	SUBQ    AX, CX
+	SUBQ    $0x20, CX
+	MOVQ    DX, BX
+	MOVQ    AX, SI
+	MOVQ    ahead+24(FP), DI
 
-wide:
-	CMPQ    R12, $0x00000010
-	JLT     narrow
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS 32(SI), Y3
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	VXORPS  Y8, Y8, Y8
-	XORQ    R14, R14
-	MOVQ    cols+16(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    R15, R10
-	MOVQ    R10, R15
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R13
-	SHLQ    $0x02, R13
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R15
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R13*1)
-	PREFETCHT1 (CX)(R13*1)
-	PREFETCHT1 (BX)(R13*1)
-	VMOVUPS    (AX)(R14*1), Y9
-	VMOVUPS    (CX)(R14*1), Y10
-	VMOVUPS    (BX)(R14*1), Y11
-	VCMPPS     $0x1e, Y8, Y11, Y11
-	VANDPS     Y10, Y11, Y11
-	VSUBPS     Y0, Y9, Y9
-	VMULPS     Y4, Y9, Y9
-	VADDPS     Y6, Y9, Y9
-	VMULPS     Y2, Y11, Y11
-	VADDPS     Y9, Y11, Y11
-	VMOVUPS    Y11, (DX)(R14*1)
-	VMOVUPS    32(AX)(R14*1), Y9
-	VMOVUPS    32(CX)(R14*1), Y10
-	VMOVUPS    32(BX)(R14*1), Y11
-	VCMPPS     $0x1e, Y8, Y11, Y11
-	VANDPS     Y10, Y11, Y11
-	VSUBPS     Y1, Y9, Y9
-	VMULPS     Y5, Y9, Y9
-	VADDPS     Y7, Y9, Y9
-	VMULPS     Y3, Y11, Y11
-	VADDPS     Y9, Y11, Y11
-	VMOVUPS    Y11, 32(DX)(R14*1)
-	ADDQ       R15, R13
-	ADDQ       R10, R14
-	CMPQ       R14, R11
-	JLT        wideRows
-	SUBQ       $0x00000040, R13
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x00000010, R12
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   dx+56(FP), R9
+	MOVQ   y+48(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   a+72(FP), R12
+	MOVQ   b+80(FP), R13
+	MOVQ   e+88(FP), R14
+	VXORPS Y1, Y1, Y1
 
-narrow:
-	CMPQ    R12, $0x00
-	JLE     done
-	MOVQ    R12, R14
-	MOVQ    $0x00000008, R15
-	CMPQ    R12, R15
-	CMOVQGT R15, R14
-	LEAQ    normLanesAVX2<>+32(SB), R15
-	NEGQ    R14
-	VMOVUPS (R15)(R14*4), Y0
-	VMOVUPS (R9), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS (DI), Y3
-	VMOVUPS (R8), Y4
-	VXORPS  Y5, Y5, Y5
-	XORQ    R14, R14
-	MOVQ    cols+16(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    R15, R10
-	MOVQ    R10, R15
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R13
-	SHLQ    $0x02, R13
-	JMP     narrowRows
+row:
+	MOVQ       AX, R15
+	TESTQ      $0x00000007, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R15
+partSame:
+	VMASKMOVPS (DI)(DX*1), Y0, Y2
+	VMASKMOVPS (R8)(DX*1), Y0, Y3
+	VMASKMOVPS (R10)(DX*1), Y0, Y4
+	VCMPPS     $0x1e, Y1, Y4, Y4
+	VANDPS     Y3, Y4, Y4
+	VSUBPS     (R11)(R15*1), Y2, Y2
+	VMULPS     (R13)(R15*1), Y2, Y2
+	VADDPS     (R14)(R15*1), Y2, Y2
+	VMULPS     (R12)(R15*1), Y4, Y4
+	VADDPS     Y2, Y4, Y4
+	VMASKMOVPS Y4, Y0, (R9)(DX*1)
+	SUBQ       $0x20, DX
+	SUBQ       $0x20, R15
+	JS         above
 
-narrowRows:
-	PREFETCHT1 (AX)(R13*1)
-	PREFETCHT1 (CX)(R13*1)
-	PREFETCHT1 (BX)(R13*1)
-	VMASKMOVPS (AX)(R14*1), Y0, Y6
-	VMASKMOVPS (CX)(R14*1), Y0, Y7
-	VMASKMOVPS (BX)(R14*1), Y0, Y8
-	VCMPPS     $0x1e, Y5, Y8, Y8
-	VANDPS     Y7, Y8, Y8
-	VSUBPS     Y1, Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     Y4, Y6, Y6
-	VMULPS     Y2, Y8, Y8
-	VADDPS     Y6, Y8, Y8
-	VMASKMOVPS Y8, Y0, (DX)(R14*1)
-	ADDQ       R15, R13
-	ADDQ       R10, R14
-	CMPQ       R14, R11
-	JLT        narrowRows
-	SUBQ       $0x00000020, R13
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000020, DI
-	ADDQ       $0x00000020, R8
-	ADDQ       $0x00000020, R9
-	SUBQ       $0x08, R12
-	JMP        narrow
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-done:
+vectorSame:
+	VMOVUPS (DI)(DX*1), Y2
+	VMOVUPS (R8)(DX*1), Y3
+	VMOVUPS (R10)(DX*1), Y4
+	VCMPPS  $0x1e, Y1, Y4, Y4
+	VANDPS  Y3, Y4, Y4
+	VSUBPS  (R11)(R15*1), Y2, Y2
+	VMULPS  (R13)(R15*1), Y2, Y2
+	VADDPS  (R14)(R15*1), Y2, Y2
+	VMULPS  (R12)(R15*1), Y4, Y4
+	VADDPS  Y2, Y4, Y4
+	VMOVUPS Y4, (R9)(DX*1)
+	SUBQ    $0x20, DX
+	SUBQ    $0x20, R15
+	JNS     whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
 	VZEROUPPER
 	RET
 
 // func gradientStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·gradientStreamAVX2(SB), NOSPLIT, $0-96
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), CX
-	MOVQ  dx+56(FP), DX
-	MOVQ  a+72(FP), BX
-	MOVQ  b+80(FP), SI
-	MOVQ  e+88(FP), DI
-	MOVQ  mean+64(FP), R8
-	MOVQ  stride+0(FP), R9
-	SHLQ  $0x02, R9
-	MOVQ  rows+8(FP), R10
-	MOVQ  cols+16(FP), R11
-	MOVQ  ahead+24(FP), R12
-	SHLQ  $0x02, R12
-	IMULQ R9, R10
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-8, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R11, $0x00000010
-	JLT     narrow
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS 32(BX), Y3
-	VMOVUPS (SI), Y4
-	VMOVUPS 32(SI), Y5
-	VMOVUPS (DI), Y6
-	VMOVUPS 32(DI), Y7
-	XORQ    R13, R13
-	MOVQ    cols+16(FP), R14
-	SHLQ    $0x02, R14
-	CMPQ    R14, R9
-	MOVQ    R9, R14
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R12
-	SHLQ    $0x02, R12
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R14
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R12*1)
-	PREFETCHT1 (CX)(R12*1)
-	VMOVUPS    (AX)(R13*1), Y8
-	VMOVUPS    (CX)(R13*1), Y9
-	VSUBPS     Y0, Y8, Y8
-	VMULPS     Y4, Y8, Y8
-	VADDPS     Y6, Y8, Y8
-	VMULPS     Y2, Y9, Y9
-	VADDPS     Y8, Y9, Y9
-	VMOVNTPS   Y9, (DX)(R13*1)
-	VMOVUPS    32(AX)(R13*1), Y8
-	VMOVUPS    32(CX)(R13*1), Y9
-	VSUBPS     Y1, Y8, Y8
-	VMULPS     Y5, Y8, Y8
-	VADDPS     Y7, Y8, Y8
-	VMULPS     Y3, Y9, Y9
-	VADDPS     Y8, Y9, Y9
-	VMOVNTPS   Y9, 32(DX)(R13*1)
-	ADDQ       R14, R12
-	ADDQ       R9, R13
-	CMPQ       R13, R10
-	JLT        wideRows
-	SUBQ       $0x00000040, R12
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	SUBQ       $0x00000010, R11
-	JMP        wide
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ dy+40(FP), R8
+	MOVQ dx+56(FP), R9
+	MOVQ mean+64(FP), R10
+	MOVQ a+72(FP), R11
+	MOVQ b+80(FP), R12
+	MOVQ e+88(FP), R13
 
-narrow:
-	CMPQ    R11, $0x00
-	JLE     done
-	MOVQ    R11, R13
-	MOVQ    $0x00000008, R14
-	CMPQ    R11, R14
-	CMOVQGT R14, R13
-	LEAQ    normLanesAVX2<>+32(SB), R14
-	NEGQ    R13
-	VMOVUPS (R14)(R13*4), Y0
-	VMOVUPS (R8), Y1
-	VMOVUPS (BX), Y2
-	VMOVUPS (SI), Y3
-	VMOVUPS (DI), Y4
-	XORQ    R13, R13
-	MOVQ    cols+16(FP), R14
-	SHLQ    $0x02, R14
-	CMPQ    R14, R9
-	MOVQ    R9, R14
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R12
-	SHLQ    $0x02, R12
-	JMP     narrowRows
+row:
+	MOVQ AX, R14
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R14
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R12*1)
-	PREFETCHT1 (CX)(R12*1)
-	VMASKMOVPS (AX)(R13*1), Y0, Y5
-	VMASKMOVPS (CX)(R13*1), Y0, Y6
-	VSUBPS     Y1, Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     Y4, Y5, Y5
-	VMULPS     Y2, Y6, Y6
-	VADDPS     Y5, Y6, Y6
-	VMASKMOVPS Y6, Y0, (DX)(R13*1)
-	ADDQ       R14, R12
-	ADDQ       R9, R13
-	CMPQ       R13, R10
-	JLT        narrowRows
-	SUBQ       $0x00000020, R12
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000020, DI
-	ADDQ       $0x00000020, R8
-	SUBQ       $0x08, R11
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS  (DI)(DX*1), Y0
+	VMOVUPS  (R8)(DX*1), Y1
+	VSUBPS   (R10)(R14*1), Y0, Y0
+	VMULPS   (R12)(R14*1), Y0, Y0
+	VADDPS   (R13)(R14*1), Y0, Y0
+	VMULPS   (R11)(R14*1), Y1, Y1
+	VADDPS   Y0, Y1, Y1
+	VMOVNTPS Y1, (R9)(DX*1)
+	SUBQ     $0x20, DX
+	SUBQ     $0x20, R14
+	JNS      whole
+	SUBQ     CX, DX
+	JNS      row
 	VZEROUPPER
 	RET
 
 // func gradientReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
-// Requires: AVX, CMOV, MMX+
+// Requires: AVX, MMX+
 TEXT ·gradientReLUStreamAVX2(SB), NOSPLIT, $0-96
-	MOVQ  x+32(FP), AX
-	MOVQ  dy+40(FP), CX
-	MOVQ  dx+56(FP), DX
-	MOVQ  y+48(FP), BX
-	MOVQ  a+72(FP), SI
-	MOVQ  b+80(FP), DI
-	MOVQ  e+88(FP), R8
-	MOVQ  mean+64(FP), R9
-	MOVQ  stride+0(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  rows+8(FP), R11
-	MOVQ  cols+16(FP), R12
-	MOVQ  ahead+24(FP), R13
-	SHLQ  $0x02, R13
-	IMULQ R10, R11
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-8, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	ADDQ  AX, DX
+	SUBQ  AX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
 
-wide:
-	CMPQ    R12, $0x00000010
-	JLT     narrow
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS 32(SI), Y3
-	VMOVUPS (DI), Y4
-	VMOVUPS 32(DI), Y5
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	VXORPS  Y8, Y8, Y8
-	XORQ    R14, R14
-	MOVQ    cols+16(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    R15, R10
-	MOVQ    R10, R15
-	JEQ     wideRowsWhole
-	MOVQ    ahead+24(FP), R13
-	SHLQ    $0x02, R13
-	JMP     wideRows
+ahead:
+	SUBQ $0x08, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x20, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
 
-wideRowsWhole:
-	MOVQ $0x00000040, R15
+aheadSame:
+	JMP ahead
 
-wideRows:
-	PREFETCHT1 (AX)(R13*1)
-	PREFETCHT1 (CX)(R13*1)
-	PREFETCHT1 (BX)(R13*1)
-	VMOVUPS    (AX)(R14*1), Y9
-	VMOVUPS    (CX)(R14*1), Y10
-	VMOVUPS    (BX)(R14*1), Y11
-	VCMPPS     $0x1e, Y8, Y11, Y11
-	VANDPS     Y10, Y11, Y11
-	VSUBPS     Y0, Y9, Y9
-	VMULPS     Y4, Y9, Y9
-	VADDPS     Y6, Y9, Y9
-	VMULPS     Y2, Y11, Y11
-	VADDPS     Y9, Y11, Y11
-	VMOVNTPS   Y11, (DX)(R14*1)
-	VMOVUPS    32(AX)(R14*1), Y9
-	VMOVUPS    32(CX)(R14*1), Y10
-	VMOVUPS    32(BX)(R14*1), Y11
-	VCMPPS     $0x1e, Y8, Y11, Y11
-	VANDPS     Y10, Y11, Y11
-	VSUBPS     Y1, Y9, Y9
-	VMULPS     Y5, Y9, Y9
-	VADDPS     Y7, Y9, Y9
-	VMULPS     Y3, Y11, Y11
-	VADDPS     Y9, Y11, Y11
-	VMOVNTPS   Y11, 32(DX)(R14*1)
-	ADDQ       R15, R13
-	ADDQ       R10, R14
-	CMPQ       R14, R11
-	JLT        wideRows
-	SUBQ       $0x00000040, R13
-	ADDQ       $0x00000040, AX
-	ADDQ       $0x00000040, CX
-	ADDQ       $0x00000040, DX
-	ADDQ       $0x00000040, BX
-	ADDQ       $0x00000040, SI
-	ADDQ       $0x00000040, DI
-	ADDQ       $0x00000040, R8
-	ADDQ       $0x00000040, R9
-	SUBQ       $0x00000010, R12
-	JMP        wide
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   dx+56(FP), R9
+	MOVQ   y+48(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   a+72(FP), R12
+	MOVQ   b+80(FP), R13
+	MOVQ   e+88(FP), R14
+	VXORPS Y0, Y0, Y0
 
-narrow:
-	CMPQ    R12, $0x00
-	JLE     done
-	MOVQ    R12, R14
-	MOVQ    $0x00000008, R15
-	CMPQ    R12, R15
-	CMOVQGT R15, R14
-	LEAQ    normLanesAVX2<>+32(SB), R15
-	NEGQ    R14
-	VMOVUPS (R15)(R14*4), Y0
-	VMOVUPS (R9), Y1
-	VMOVUPS (SI), Y2
-	VMOVUPS (DI), Y3
-	VMOVUPS (R8), Y4
-	VXORPS  Y5, Y5, Y5
-	XORQ    R14, R14
-	MOVQ    cols+16(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    R15, R10
-	MOVQ    R10, R15
-	JEQ     narrowRowsWhole
-	MOVQ    ahead+24(FP), R13
-	SHLQ    $0x02, R13
-	JMP     narrowRows
+row:
+	MOVQ AX, R15
 
-narrowRowsWhole:
-	MOVQ $0x00000020, R15
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x20, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
 
-narrowRows:
-	PREFETCHT1 (AX)(R13*1)
-	PREFETCHT1 (CX)(R13*1)
-	PREFETCHT1 (BX)(R13*1)
-	VMASKMOVPS (AX)(R14*1), Y0, Y6
-	VMASKMOVPS (CX)(R14*1), Y0, Y7
-	VMASKMOVPS (BX)(R14*1), Y0, Y8
-	VCMPPS     $0x1e, Y5, Y8, Y8
-	VANDPS     Y7, Y8, Y8
-	VSUBPS     Y1, Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     Y4, Y6, Y6
-	VMULPS     Y2, Y8, Y8
-	VADDPS     Y6, Y8, Y8
-	VMASKMOVPS Y8, Y0, (DX)(R14*1)
-	ADDQ       R15, R13
-	ADDQ       R10, R14
-	CMPQ       R14, R11
-	JLT        narrowRows
-	SUBQ       $0x00000020, R13
-	ADDQ       $0x00000020, AX
-	ADDQ       $0x00000020, CX
-	ADDQ       $0x00000020, DX
-	ADDQ       $0x00000020, BX
-	ADDQ       $0x00000020, SI
-	ADDQ       $0x00000020, DI
-	ADDQ       $0x00000020, R8
-	ADDQ       $0x00000020, R9
-	SUBQ       $0x08, R12
-	JMP        narrow
-
-done:
+vectorSame:
+	VMOVUPS  (DI)(DX*1), Y1
+	VMOVUPS  (R8)(DX*1), Y2
+	VMOVUPS  (R10)(DX*1), Y3
+	VCMPPS   $0x1e, Y0, Y3, Y3
+	VANDPS   Y2, Y3, Y3
+	VSUBPS   (R11)(R15*1), Y1, Y1
+	VMULPS   (R13)(R15*1), Y1, Y1
+	VADDPS   (R14)(R15*1), Y1, Y1
+	VMULPS   (R12)(R15*1), Y3, Y3
+	VADDPS   Y1, Y3, Y3
+	VMOVNTPS Y3, (R9)(DX*1)
+	SUBQ     $0x20, DX
+	SUBQ     $0x20, R15
+	JNS      whole
+	SUBQ     CX, DX
+	JNS      row
 	VZEROUPPER
 	RET
 

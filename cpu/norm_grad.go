@@ -45,6 +45,10 @@ func (n *normGradient) run(from, to int) {
 	channelPool.Put(w)
 }
 
+// streamsPast says whether an output goes past the cache. A gradient has up to five matrices at work, and fewer of their rows stay in the
+// third cache than in a forward pass.
+func (n *normGradient) streamsPast(y []float32) int { return streamsPast(y, n.c, streamBytes/2) }
+
 // rowsFrom returns what there is of a matrix from a place on.
 func rowsFrom(matrix []float32, at int) []float32 {
 	if matrix == nil {
@@ -56,12 +60,16 @@ func rowsFrom(matrix []float32, at int) []float32 {
 // sums computes A and B of columns.
 func (n *normGradient) sums(w *channels, col, cols int) {
 	copy(w.mean, n.mean[col:][:cols])
-	gradSums := normal.gradSums[streamsPast(n.dz, n.c)][n.follows]
+	gradSums := normal.gradSums[n.streamsPast(n.dz)][n.follows]
 	step := normRows(cols)
+	ahead := rowsAhead(n.m, n.c, step)
+	if n.follows != normPlain {
+		ahead = sweepAhead(3)
+	}
 	for first := 0; first < n.m; first += normBlock {
 		end := min(first+normBlock, n.m)
 		for i := first; i < end; i += step {
-			s, at := normSpan{n.c, min(step, end-i), cols, rowsAhead(n.m, n.c, step)}, i*n.c+col
+			s, at := normSpan{n.c, min(step, end-i), cols, ahead}, i*n.c+col
 			gradSums(s, n.x[at:], n.dy[at:], rowsFrom(n.y, at), rowsFrom(n.dz, at), w.mean, w.part[0], w.part[1])
 		}
 		w.fold(normal, cols)
@@ -90,10 +98,13 @@ func (n *normGradient) apply(w *channels, col, cols int) {
 	if follows == normAddReLU { // the first pass has left g in dz
 		g, follows = n.dz, normPlain
 	}
-	gradient := normal.gradient[streamsPast(n.dx, n.c)][follows]
-	step := normRows(cols)
+	gradient := normal.gradient[n.streamsPast(n.dx)][follows]
+	step, ahead := normRows(cols), sweepAhead(2)
+	if follows == normReLU {
+		ahead = sweepAhead(3)
+	}
 	for i := (n.m - 1) / step * step; i >= 0; i -= step {
-		s, at := normSpan{n.c, min(step, n.m-i), cols, rowsAhead(n.m, n.c, -step)}, i*n.c+col
+		s, at := normSpan{n.c, min(step, n.m-i), cols, ahead}, i*n.c+col
 		gradient(s, n.x[at:], g[at:], rowsFrom(n.y, at), n.dx[at:], w.mean, w.a, w.b, w.e)
 	}
 }

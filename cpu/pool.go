@@ -99,7 +99,7 @@ func (g *pooling) maxima(x, y, at []float32) {
 func maxPoolGrad(o *operands) error {
 	images, g := poolingOf(o.dims)
 	in, out := g.h*g.w*g.c, g.p*g.q*g.c
-	send := normal.maxPoolGrad[streamsPast(o.out[0], g.c)]
+	send := normal.maxPoolGrad[streamsPast(o.out[0], g.c, streamBytes)]
 	for i := range images {
 		g.send(send, o.in[0][i*out:][:out], o.in[1][i*out:][:out], o.out[0][i*in:][:in])
 	}

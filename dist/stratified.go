@@ -76,6 +76,18 @@ func (c *cutter) seek(b int) { c.rest = uint64(b) * c.part }
 
 // fill draws one coordinate in each of the next len(dst) blocks, the first of which begins at begin. Each 64-bit draw serves for two.
 func (c *cutter) fill(dst []uint32, begin uint32, s *rng.Stream) {
+	for len(dst) >= strataGroup {
+		n, next := c.fillFast(dst, begin, s)
+		dst = dst[n:]
+		one := min(strataGroup, len(dst)) // those that stopped it, or the rest
+		begin = c.fillSlow(dst[:one], next, s)
+		dst = dst[one:]
+	}
+	c.fillSlow(dst, begin, s)
+}
+
+// fillSlow is fill, one block after the other, and returns where the next one begins.
+func (c *cutter) fillSlow(dst []uint32, begin uint32, s *rng.Stream) (next uint32) {
 	local, rest, short, part := *s, c.rest, uint64(c.short), c.part
 	for ; len(dst) >= 2; dst = dst[2:] {
 		u := local.Uint64()
@@ -106,8 +118,10 @@ func (c *cutter) fill(dst []uint32, begin uint32, s *rng.Stream) {
 		product, after := redraw(uint64(uint32(u))*uint64(length), length, local)
 		local = after
 		dst[0] = begin + uint32(product>>32)
+		begin += length
 	}
 	*s, c.rest = local, rest
+	return begin
 }
 
 // redraw repeats the draw of a number uniform in 0..n-1, the upper half of the product, while it is one of the 2^32 mod n that would

@@ -56,7 +56,7 @@ func TestLiveWire(t *testing.T) {
 // Agents that are stopped, together or not, go on from their own checkpoints, and the duals still sum to zero.
 func TestLiveMembersResume(t *testing.T) {
 	c := realTime()
-	c.Iterations, c.Checkpoint = 500, 0.05
+	c.Iterations, c.Checkpoint = 500, 0.002
 	w := &crew{t: t, c: c, name: "live-again", dir: filepath.Join(t.TempDir(), "many")}
 	var r *Result
 	for try := 0; ; try++ {

@@ -93,21 +93,40 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if _, err := train.ReadConfig(f.out); err == nil && !f.resume {
 		return &train.FolderError{Path: f.out, Got: "already holds a run", Hint: "add --resume to go on with it, or choose another folder with --out"}
 	}
-	text, err := os.MkdirTemp("", "fspda-up-")
+	file, remove, err := leaveConfig(f.out, c)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(text)
-	file := filepath.Join(text, "run.yaml")
-	if err := os.WriteFile(file, c.YAML(), 0o600); err != nil {
-		return err
-	}
+	defer remove()
 	port, err := freePort()
 	if err != nil {
 		return err
 	}
 	u := &crew{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr}, log: newLogger(f.trainFlags, stderr)}
 	return u.run(ctx)
+}
+
+// leaveConfig writes the configuration where the agents read it: beside their checkpoints, so that nothing is left elsewhere if this process is killed.
+func leaveConfig(out string, c train.Config) (file string, remove func(), err error) {
+	dir := filepath.Join(out, "agents")
+	ours := []string{filepath.Join(dir, "up.yaml"), dir}
+	if _, err := os.Stat(out); err != nil {
+		ours = append(ours, out)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, &train.FolderError{Path: dir, Got: "cannot be made", Err: err}
+	}
+	file = ours[0]
+	remove = func() {
+		for _, path := range ours { // a folder only goes where no agent came to make anything in it
+			_ = os.Remove(path)
+		}
+	}
+	if err := os.WriteFile(file, c.YAML(), 0o600); err != nil {
+		remove()
+		return "", nil, &train.FolderError{Path: file, Got: "cannot be written", Err: err}
+	}
+	return file, remove, nil
 }
 
 // metricsOf is where an agent of a crew shows its metrics: each has a port of its own, by its rank. "" is nowhere.
@@ -204,9 +223,14 @@ func (e *exitError) Error() string {
 
 // follow keeps one agent running until it is done, or cannot be.
 func (u *crew) follow(ctx context.Context, rank int) error {
-	wait := 200 * time.Millisecond
+	const soon, late = 200 * time.Millisecond, 5 * time.Second
+	wait := soon
 	for try := 0; ; try++ {
+		begin := time.Now()
 		status, err := u.start(ctx, rank)
+		if time.Since(begin) > 4*late { // it was well
+			wait = soon
+		}
 		switch {
 		case err != nil:
 			return err
@@ -225,7 +249,7 @@ func (u *crew) follow(ctx context.Context, rank int) error {
 		case <-ctx.Done():
 			return &exitError{rank, exitStopped}
 		}
-		wait = min(2*wait, 5*time.Second)
+		wait = min(2*wait, late)
 	}
 }
 

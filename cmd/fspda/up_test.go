@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -30,16 +31,25 @@ var (
 // said at the end.
 func processes(t *testing.T, args []string, each func(agent, pid int)) string {
 	t.Helper()
+	out, err := tryProcesses(args, each)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// tryProcesses is processes in any goroutine of a test.
+func tryProcesses(args []string, each func(agent, pid int)) (string, error) {
 	cmd := exec.Command(os.Args[0], append([]string{"up"}, args...)...)
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 	var out, log bytes.Buffer
 	cmd.Stdout = &out
 	said, err := cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	sc := bufio.NewScanner(io.TeeReader(said, &log))
 	for sc.Scan() {
@@ -50,9 +60,9 @@ func processes(t *testing.T, args []string, each func(agent, pid int)) string {
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, log.String())
+		return "", fmt.Errorf("%w\n%s", err, log.String())
 	}
-	return out.String()
+	return out.String(), nil
 }
 
 // vectors is the checksum of the vectors of all agents at the end of a run.
@@ -91,6 +101,7 @@ func TestUpIsTrain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel() // it waits more than it works
 	dir := t.TempDir()
 	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
 	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4", "--iterations", "1500", "--eval-points", "6", "--checkpoint-every", "0.1"}

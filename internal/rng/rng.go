@@ -48,6 +48,9 @@ func (s *Stream) Uint64() uint64 {
 	return mix(s.state)
 }
 
+// Skip goes past the next n numbers of Uint64.
+func (s *Stream) Skip(n uint64) { s.state += n * golden }
+
 // IntN returns an integer uniform in [0,n). It panics if n <= 0.
 func (s *Stream) IntN(n int) int {
 	if n <= 0 {

@@ -141,3 +141,17 @@ func BenchmarkUint64(b *testing.B) {
 		s.Uint64()
 	}
 }
+
+// To skip numbers is to draw them.
+func TestSkip(t *testing.T) {
+	for _, n := range []int{0, 1, 7, 1000} {
+		a, b := New(3, "mask", 1), New(3, "mask", 1)
+		a.Skip(uint64(n))
+		for range n {
+			b.Uint64()
+		}
+		if x, y := a.Uint64(), b.Uint64(); x != y {
+			t.Errorf("after %d numbers %x, want %x", n, x, y)
+		}
+	}
+}

@@ -18,31 +18,27 @@ var affines = []affineVariant{
 
 // affine writes y = (x − mean)·scale + shift, then + z, then the larger of that and 0, each step rounded to float32.
 func affine(c *build.Context, s set, variant affineVariant) {
-	var mean, scale, shift []reg.VecVirtual
 	var zero reg.VecVirtual
-	w := &walk{
+	w := &sweep{
 		stream: variant.stream,
-		output: "y", matrices: []string{"x", "y"}, columns: map[string]int{"mean": floatSize, "scale": floatSize, "shift": floatSize},
-		before: func(w *walk, vectors int) {
-			mean, scale, shift = w.loadColumns("mean", vectors), w.loadColumns("scale", vectors), w.loadColumns("shift", vectors)
+		output: "y", matrices: []string{"x", "y"}, columns: []string{"mean", "scale", "shift"},
+		prepare: func(w *sweep) {
 			if variant.relu {
 				zero = w.zero()
 			}
 		},
-		row: func(w *walk, vectors int, masked bool) {
-			for v := range vectors {
-				x := w.load(w.element("x", v), masked)
-				w.asm.VSUBPS(mean[v], x, x)
-				w.asm.VMULPS(scale[v], x, x)
-				w.asm.VADDPS(shift[v], x, x)
-				if variant.add {
-					w.asm.VADDPS(w.load(w.element("z", v), masked), x, x)
-				}
-				if variant.relu {
-					x = w.where(notLE, x, zero, x)
-				}
-				w.put(x, "y", v, masked)
+		vector: func(w *sweep, masked bool) {
+			x := w.load(w.element("x"), masked)
+			w.asm.VSUBPS(w.column("mean"), x, x)
+			w.asm.VMULPS(w.column("scale"), x, x)
+			w.asm.VADDPS(w.column("shift"), x, x)
+			if variant.add {
+				w.asm.VADDPS(w.load(w.element("z"), masked), x, x)
 			}
+			if variant.relu {
+				x = w.where(notLE, x, zero, x)
+			}
+			w.put(x, "y", masked)
 		},
 	}
 	doc := "computes y = (x − mean)·scale + shift"
@@ -54,11 +50,6 @@ func affine(c *build.Context, s set, variant affineVariant) {
 		doc += ", and 0 where that is less"
 	}
 	w.function(c, s, variant.name, "x, z, y, mean, scale, shift *float32", doc+"."+streamDoc(variant.stream))
-}
-
-// put stores vector v of the row.
-func (w *walk) put(x reg.VecVirtual, matrix string, v int, masked bool) {
-	w.code.put(x, w.element(matrix, v), masked, w.stream)
 }
 
 func streamDoc(stream bool) string {

@@ -17,32 +17,26 @@ var gradients = []gradientVariant{
 
 // gradient writes dx = a·g + ((x − mean)·b + e), where g is dy, or dy where y > 0 and else 0, each step rounded to float32.
 func gradient(c *build.Context, s set, variant gradientVariant) {
-	var mean, a, b, e []reg.VecVirtual
 	var zero reg.VecVirtual
-	w := &walk{
+	w := &sweep{
 		stream: variant.stream,
-		output: "dx", matrices: []string{"x", "dy", "dx"},
-		columns: map[string]int{"mean": floatSize, "a": floatSize, "b": floatSize, "e": floatSize},
-		before: func(w *walk, vectors int) {
-			mean, a = w.loadColumns("mean", vectors), w.loadColumns("a", vectors)
-			b, e = w.loadColumns("b", vectors), w.loadColumns("e", vectors)
+		output: "dx", matrices: []string{"x", "dy", "dx"}, columns: []string{"mean", "a", "b", "e"},
+		prepare: func(w *sweep) {
 			if variant.relu {
 				zero = w.zero()
 			}
 		},
-		row: func(w *walk, vectors int, masked bool) {
-			for v := range vectors {
-				x, dy := w.load(w.element("x", v), masked), w.load(w.element("dy", v), masked)
-				if variant.relu {
-					dy = w.where(greater, w.load(w.element("y", v), masked), zero, dy)
-				}
-				w.asm.VSUBPS(mean[v], x, x)
-				w.asm.VMULPS(b[v], x, x)
-				w.asm.VADDPS(e[v], x, x)
-				w.asm.VMULPS(a[v], dy, dy)
-				w.asm.VADDPS(x, dy, dy)
-				w.put(dy, "dx", v, masked)
+		vector: func(w *sweep, masked bool) {
+			x, dy := w.load(w.element("x"), masked), w.load(w.element("dy"), masked)
+			if variant.relu {
+				dy = w.where(greater, w.load(w.element("y"), masked), zero, dy)
 			}
+			w.asm.VSUBPS(w.column("mean"), x, x)
+			w.asm.VMULPS(w.column("b"), x, x)
+			w.asm.VADDPS(w.column("e"), x, x)
+			w.asm.VMULPS(w.column("a"), dy, dy)
+			w.asm.VADDPS(x, dy, dy)
+			w.put(dy, "dx", masked)
 		},
 	}
 	doc := "computes dx = a·g + ((x − mean)·b + e) with g = dy"

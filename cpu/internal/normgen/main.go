@@ -23,8 +23,9 @@ func emit(c *build.Context) {
 		for _, v := range affines {
 			affine(c, s, v)
 		}
-		for _, v := range gradSums {
-			gradSum(c, s, v)
+		gradSum(c, s)
+		for _, v := range gatedSums {
+			gatedSum(c, s, v)
 		}
 		for _, v := range gradients {
 			gradient(c, s, v)

@@ -54,44 +54,17 @@ func sums(c *build.Context, s set) {
 	w.function(c, s, "sums", "x *float32, s1 *float64", "adds every row of x to s1. There is at least one row.")
 }
 
-// sumVariant is a first pass of a gradient.
-type sumVariant struct {
-	name             string
-	relu, dz, stream bool
-}
-
-var gradSums = []sumVariant{
-	{"gradSums", false, false, false}, {"gradSumsReLU", true, false, false},
-	{"gradSumsAddReLU", true, true, false}, {"gradSumsAddReLUStream", true, true, true},
-}
-
-// gradSum writes the first pass of a gradient: for every column the sums of g and of g·(x − mean), where g is dy, or dy where y > 0
-// and else 0, which it may keep in dz.
-func gradSum(c *build.Context, s set, variant sumVariant) {
+// gradSum writes the first pass of a gradient: for every column the sums of g = dy and of g·(x − mean).
+func gradSum(c *build.Context, s set) {
 	var mean, s1, s2 [][2]reg.VecVirtual
-	var zero reg.VecVirtual
 	w := &walk{
-		stream: variant.stream, output: "dz",
 		matrices: []string{"x", "dy"}, columns: map[string]int{"mean": floatSize, "s1": sumSize, "s2": sumSize},
 		before: func(w *walk, vectors int) {
 			mean, s1, s2 = w.widened("mean", vectors), w.loadSums("s1", vectors), w.loadSums("s2", vectors)
-			if variant.relu {
-				zero = w.zero()
-			}
 		},
 		row: func(w *walk, vectors int, masked bool) {
 			for v := range vectors {
-				var g [2]reg.VecVirtual
-				if variant.relu {
-					dy := w.load(w.element("dy", v), masked)
-					dy = w.where(greater, w.load(w.element("y", v), masked), zero, dy)
-					if variant.dz {
-						w.put(dy, "dz", v, masked)
-					}
-					g = w.widen(dy)
-				} else {
-					g = w.loadWide(w.element("dy", v), masked)
-				}
+				g := w.loadWide(w.element("dy", v), masked)
 				for i, x := range w.loadWide(w.element("x", v), masked) {
 					w.asm.VSUBPD(mean[v][i], x, x)
 					w.asm.VADDPD(g[i], s1[v][i], s1[v][i])
@@ -104,16 +77,48 @@ func gradSum(c *build.Context, s set, variant sumVariant) {
 			w.storeSums("s2", s2)
 		},
 	}
-	doc := "adds g = dy to s1, and g·(x − mean) to s2, for every column."
-	if variant.relu {
-		w.matrices = append(w.matrices, "y")
-		doc = "adds g, dy where y > 0 and else 0, to s1, and g·(x − mean) to s2, for every column."
+	w.function(c, s, "gradSums", "x, dy, y, dz, mean *float32, s1, s2 *float64",
+		"adds g = dy to s1, and g·(x − mean) to s2, for every column. There is at least one row.")
+}
+
+// gatedVariant is a first pass of a gradient through a ReLU.
+type gatedVariant struct {
+	name       string
+	dz, stream bool
+}
+
+var gatedSums = []gatedVariant{{"gradSumsReLU", false, false}, {"gradSumsAddReLU", true, false}, {"gradSumsAddReLUStream", true, true}}
+
+// gatedSum writes gradSum with g = dy where y > 0 and else 0, which it may keep in dz. It reads three matrices, and so marches.
+func gatedSum(c *build.Context, s set, variant gatedVariant) {
+	var zero reg.VecVirtual
+	m := &march{
+		stream: variant.stream, output: "dz", matrices: []string{"x", "dy", "y"}, columns: []string{"mean", "s1", "s2"},
+		prepare: func(m *march) { zero = m.zero() },
+		vector: func(m *march, masked bool) {
+			g := m.load(m.element("dy"), masked)
+			g = m.where(greater, m.load(m.element("y"), masked), zero, g)
+			if variant.dz {
+				m.put(g, "dz", masked)
+			}
+			wide, mean := m.widen(g), m.loadWide(m.column("mean"), false)
+			for i, x := range m.loadWide(m.element("x"), masked) {
+				s1, s2 := m.new(), m.new()
+				m.asm.VADDPD(m.sum("s1", i), wide[i], s1)
+				m.asm.VMOVUPD(s1, m.sum("s1", i))
+				m.asm.VSUBPD(mean[i], x, x)
+				m.asm.VMOVUPD(m.sum("s2", i), s2)
+				m.asm.VFMADD231PD(wide[i], x, s2)
+				m.asm.VMOVUPD(s2, m.sum("s2", i))
+			}
+		},
 	}
+	doc := "adds g, dy where y > 0 and else 0, to s1, and g·(x − mean) to s2, for every column."
 	if variant.dz {
-		w.matrices = append(w.matrices, "dz")
+		m.matrices = append(m.matrices, "dz")
 		doc += " It writes g to dz."
 	}
-	w.function(c, s, variant.name, "x, dy, y, dz, mean *float32, s1, s2 *float64", doc+" There is at least one row."+streamDoc(variant.stream))
+	m.function(c, s, variant.name, "x, dy, y, dz, mean *float32, s1, s2 *float64", doc+" There is at least one row."+streamDoc(variant.stream))
 }
 
 // fold writes the addition of the sums of a block to those of all.

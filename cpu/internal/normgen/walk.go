@@ -21,8 +21,6 @@ type walk struct {
 	pointers map[string]reg.GPVirtual
 	at       reg.GPVirtual // the row, in bytes
 	next     reg.GPVirtual // what to ask for, in bytes
-	stream   bool          // outputs go past the cache
-	output   string
 
 	before func(w *walk, vectors int)              // loads what belongs to the columns
 	row    func(w *walk, vectors int, masked bool) // does a row
@@ -119,9 +117,6 @@ func (w *walk) begins(label string, vectors int, stride reg.GPVirtual) (hop reg.
 // wait for more lines at a time than the first.
 func (w *walk) ask(vectors int) {
 	for _, m := range w.matrices {
-		if m == w.output {
-			continue
-		}
 		for at := 0; at < vectors*w.lanes*floatSize; at += lineSize {
 			w.asm.PREFETCHT1(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1, Disp: at})
 		}
@@ -147,15 +142,6 @@ func (w *walk) element(matrix string, v int) operand.Mem {
 // column is the place of the numbers that belong to vector v.
 func (w *walk) column(name string, v int) operand.Mem {
 	return operand.Mem{Base: w.pointers[name], Disp: v * w.lanes * w.columns[name]}
-}
-
-// loadColumns returns the vectors of a parameter of float32.
-func (w *walk) loadColumns(name string, vectors int) []reg.VecVirtual {
-	all := make([]reg.VecVirtual, vectors)
-	for v := range all {
-		all[v] = w.load(w.column(name, v), false)
-	}
-	return all
 }
 
 // loadSums returns the vectors of a parameter of float64.

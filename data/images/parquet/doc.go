@@ -11,7 +11,7 @@
 // It reads what such sets need of the format, and no more: columns that are not repeated, of bytes and integers; pages of both versions;
 // PLAIN, dictionaries and the DELTA encodings; Snappy, gzip, Zstandard and LZ4. Everything else is refused by its name when a set is
 // opened. It is written here because a library would be the largest part of the program, in time to compile most of all (Arrow's brings its
-// writer and with it 45 s of processor time), and because files come from anywhere: what a file
+// writer and with it 30 s of processor time), and because files come from anywhere: what a file
 // claims, lengths of lists, runs and pages, is not believed before it is there.
 //
 // Where to look next: footer.go for what a file says about itself, columns.go for what it must have, column.go and page.go for how values

@@ -1,0 +1,49 @@
+//go:build !noasm
+
+package dist
+
+import (
+	"slices"
+	"testing"
+
+	"fspda/internal/rng"
+)
+
+// Sixteen blocks at a time give the coordinates of one by one, also where numbers are drawn again, which is often with blocks of 2^28, and leave
+// the stream and the cutter alike.
+func TestStrataTwins(t *testing.T) {
+	if !strataIn {
+		t.Skip("no AVX-512")
+	}
+	again := 0
+	for _, d := range []int{160, 1000, 79510, 25557032, 3_000_000_000, 1<<32 - 5} {
+		for _, k := range []int{16, 17, 31, 32, 33, 100, 4095, 4096, 4097, 7951, 20000} {
+			if k > d {
+				continue
+			}
+			for turn := range 3 {
+				slow, fast := newCutter(d, k), newCutter(d, k)
+				a, b := rng.New(1, "mask", uint64(d), uint64(k), uint64(turn)), rng.New(1, "mask", uint64(d), uint64(k), uint64(turn))
+				first := turn * k / 4
+				slow.seek(first)
+				fast.seek(first)
+				want, got := make([]uint32, k-first), make([]uint32, k-first+1)
+				got[k-first] = 12345
+				slow.fillSlow(want, uint32(7*turn), &a)
+				fast.fill(got[:k-first], uint32(7*turn), &b)
+				if !slices.Equal(got[:k-first], want) || got[k-first] != 12345 {
+					t.Fatalf("d=%d, k=%d, turn %d: other coordinates, or one behind them", d, k, turn)
+				}
+				if a != b || slow != fast {
+					t.Errorf("d=%d, k=%d, turn %d: stream %v and cutter %+v, want %v and %+v", d, k, turn, b, fast, a, slow)
+				}
+				if uint64(a.Counter()-rng.New(1, "mask", uint64(d), uint64(k), uint64(turn)).Counter()) != uint64((k-first+1)/2)*0x9e3779b97f4a7c15 {
+					again++
+				}
+			}
+		}
+	}
+	if again < 10 {
+		t.Errorf("%d draws had a number drawn again, want more", again)
+	}
+}
