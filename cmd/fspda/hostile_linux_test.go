@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,8 @@ import (
 // TestHostileClientsCostNoIteration measures what serving bad clients costs a run, in processor time an iteration. Blocks take turns within one run: in one
 // the clients are at the run's page, in the next the same clients are at the same page of another process. So the run has them on its machine all the
 // time, as it has not where they come from elsewhere, and its own page is what differs. Each block is set against its two neighbours, and the median of
-// the ratios counts, since other load comes and goes.
+// the ratios counts, since other load comes and goes. It is sharper the quieter the machine and the more its processors, so it fails where the ratios say
+// surely that the bar of two hundredths is broken; TestHostileClientsOfARun holds it by a profile.
 func TestHostileClientsCostNoIteration(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute of a quiet machine: set FSPDA_LONG=1")
@@ -43,13 +45,14 @@ func TestHostileClientsCostNoIteration(t *testing.T) {
 		ratios = append(ratios, 2*here/(elsewhere[len(elsewhere)-2]+elsewhere[len(elsewhere)-1])-1)
 	}
 	slices.Sort(ratios)
-	median := ratios[len(ratios)/2]
-	t.Logf("%d connections; an iteration takes %.2f %% more processor time (quartiles %.2f and %.2f %%)", connections, 100*median, 100*ratios[len(ratios)/4], 100*ratios[3*len(ratios)/4])
+	median, low, high := ratios[turns/2], ratios[turns/4], ratios[3*turns/4]
+	noise := 0.93 * (high - low) / math.Sqrt(turns) // the standard error of a median, were the ratios normal
+	t.Logf("%d connections; an iteration takes %.2f ± %.2f %% more processor time (quartiles %.2f and %.2f %%)", connections, 100*median, 100*noise, 100*low, 100*high)
 	if connections < 10_000 {
 		t.Errorf("only %d connections were opened", connections)
 	}
-	if median > 0.02 {
-		t.Errorf("clients cost %.4f of an iteration's processor time, want at most 0.02", median)
+	if median-2*noise > 0.02 {
+		t.Errorf("clients cost %.4f ± %.4f of an iteration's processor time, want at most 0.02", median, noise)
 	}
 }
 
