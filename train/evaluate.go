@@ -246,7 +246,16 @@ func (e *evaluator) points(subjects []subject, t int, shards bool) ([]*point, er
 	for _, i := range todo {
 		errs = append(errs, out[i].err)
 	}
-	return out, errors.Join(errs...)
+	return out, joined(errs)
+}
+
+// joined is errors.Join for evaluations side by side: what went wrong in one of them is not hidden by others that were told to stop meanwhile.
+func joined(errs []error) error {
+	wrong := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil || errors.Is(err, errInterrupted) })
+	if len(wrong) > 0 {
+		return errors.Join(wrong...)
+	}
+	return errors.Join(errs...)
 }
 
 // measure evaluates one model on every shard, if at all, and on the test set.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -171,5 +172,19 @@ func TestEvalPoints(t *testing.T) {
 				t.Errorf("T %d, P %d: evaluation %d at iteration %d", c.T, c.P, k, it)
 			}
 		}
+	}
+}
+
+// A picture that cannot be read is told of although a stop ends the other evaluations at that moment.
+func TestJoinedTellsOfFaults(t *testing.T) {
+	fault := errors.New("a picture cannot be read")
+	if err := joined([]error{errInterrupted, nil, fault, errInterrupted}); !errors.Is(err, fault) || errors.Is(err, errInterrupted) {
+		t.Errorf("with a fault: %v", err)
+	}
+	if err := joined([]error{nil, errInterrupted}); !errors.Is(err, errInterrupted) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if err := joined([]error{nil, nil}); err != nil {
+		t.Errorf("nothing went wrong: %v", err)
 	}
 }

@@ -27,11 +27,12 @@ type trainee struct {
 }
 
 // beginTraining starts one and waits for its page.
-func beginTraining(t *testing.T, iterations int) *trainee {
+func beginTraining(t *testing.T, iterations int, more ...string) *trainee {
 	t.Helper()
 	tr := &trainee{dir: filepath.Join(t.TempDir(), "runs", "run")}
-	tr.cmd = exec.Command(os.Args[0], "train", "--web", "127.0.0.1:0", "--threads", "2", "--data-train", "2000", "--data-test", "100", "--batch", "32",
-		"--iterations", strconv.Itoa(iterations), "--eval-points", "20", "--checkpoint-every", "0", "--out", tr.dir)
+	args := []string{"train", "--web", "127.0.0.1:0", "--threads", "2", "--data-train", "2000", "--data-test", "100", "--batch", "32",
+		"--iterations", strconv.Itoa(iterations), "--eval-points", "20", "--checkpoint-every", "0", "--out", tr.dir}
+	tr.cmd = exec.Command(os.Args[0], append(args, more...)...)
 	tr.cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 	tr.cmd.Stderr = &tr.log
 	if err := tr.cmd.Start(); err != nil {

@@ -56,7 +56,7 @@ async function downloads(page) {
 async function ofRun() {
   const page = await open(1360, 900);
   const before = await length(page);
-  await page.waitForFunction(n => fspda.view.shown()[0].length >= n, before + 3, { timeout: 90_000 });
+  await page.waitForFunction(n => fspda.view.shown()[0].length >= n, before + 3, { timeout: 240_000 });
   found("curves advance", true, `${before} rows, then ${await length(page)}`);
   const state = await page.textContent("#state");
   found("state", state === "running", state);
@@ -97,7 +97,7 @@ async function ofRun() {
   await page.dispatchEvent("#smooth", "input");
   await downloads(page);
 
-  await page.waitForFunction(() => fspda.view.shown()[0].length >= 16, null, { timeout: 90_000 });
+  await page.waitForFunction(() => fspda.view.shown()[0].length >= 16, null, { timeout: 240_000 });
   await page.mouse.move(5, 300);
   await page.locator("#training_loss .plot").blur();
   await accessible(page, "light");
