@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"math"
 	"os"
 	"slices"
@@ -10,10 +11,10 @@ import (
 	"fspda/cpu"
 	"fspda/cuda/driver/drivertest"
 	"fspda/device"
-	"fspda/device/devicetest"
 	"fspda/dist"
 	"fspda/internal/rng"
 	"fspda/model"
+	"fspda/selftest"
 )
 
 // exampleNetworks are networks of all layers with a batch of four, and pictures of three channels.
@@ -65,21 +66,25 @@ func (r roundedParameters) Write(dst device.Vector, src []float32) {
 
 // Networks of 16 bits have the CPU's gradient, as far as rounding the parameters leaves it: activations are rounded as often.
 func TestShortNetworks(t *testing.T) {
-	for precision, bounds := range shortBounds {
+	for precision, bounds := range map[Precision]struct {
+		round func([]float32)
+		unit  float64
+	}{FP16: {dist.FP16.Round, 0x1p-11}, BF16: {dist.BF16.Round, 0x1p-8}} {
 		d, m := imaginary(t, drivertest.Options{}, false, WithPrecision(precision))
 		for name, net := range exampleNetworks(t) {
 			b := exampleBatch(net)
 			want, wantLoss := gradientOf(t, net, cpu.New(), b)
-			rounded, _ := gradientOf(t, net, roundedParameters{cpu.New(), bounds.Round}, b)
+			rounded, _ := gradientOf(t, net, roundedParameters{cpu.New(), bounds.round}, b)
 			got, loss := gradientOf(t, net, d, b)
-			again, _ := gradientOf(t, net, d, b)
-			if !slices.Equal(got, again) {
-				t.Errorf("%s, %s: a second gradient has other bits", precision, name)
+			if name == "mlp" {
+				if again, _ := gradientOf(t, net, d, b); !slices.Equal(got, again) {
+					t.Errorf("%s, %s: a second gradient has other bits", precision, name)
+				}
 			}
 			times := map[string]float64{"mlp": 8, "resnet20": 2}[name]
 			far, limit := distance(got, want), times*distance(rounded, want)
 			t.Logf("%s, %s: gradient differs by %.2g of its length, rounded parameters by %.2g; loss %v and %v", precision, name, far, limit/times, loss, wantLoss)
-			if !(far <= limit && limit <= 1) || !(math.Abs(loss-wantLoss) <= 4*bounds.Unit*wantLoss) {
+			if !(far <= limit && limit <= 1) || !(math.Abs(loss-wantLoss) <= 4*bounds.unit*wantLoss) {
 				t.Errorf("%s, %s: the gradient differs by %.2g of its length, want %.2g at most; loss %v, want %v", precision, name, far, limit, loss, wantLoss)
 			}
 		}
@@ -100,7 +105,7 @@ func TestShortBytes(t *testing.T) {
 		if p, err := d.planOf(plan.Code()); err != nil || !p.takesBytes(1) {
 			t.Errorf("%s: bytes go through float32 (%v)", name, err)
 		}
-		for _, channels := range []int{1, 3} {
+		for _, channels := range map[string][]int{"mlp": {1}, "resnet20": {3}}[name] {
 			b := device.Batch{Bytes: make([]uint8, 4*net.Inputs()), Y: []int32{0, 1, 2, 3}, Scale: []float32{0.02, 0.015, 0.01}[:channels], Shift: []float32{-2, -1.5, 0.5}[:channels]}
 			s := rng.New(2, "bytes")
 			for i := range b.Bytes {
@@ -116,21 +121,20 @@ func TestShortBytes(t *testing.T) {
 	}
 }
 
-// shortBounds is what precisions of 16 bits can hold.
-var shortBounds = map[Precision]devicetest.Short{
-	FP16: {Round: dist.FP16.Round, Unit: 0x1p-11, Smallest: 0x1p-24},
-	BF16: {Round: dist.BF16.Round, Unit: 0x1p-8, Smallest: 0x1p-126},
-}
-
-// Every kernel of a program of 16 bits is within the bounds of its roundings, whether its operands are converted or lie where they belong.
+// Every kernel of a program of 16 bits is within the bounds of its roundings, whether its operands are converted or lie where they belong: as
+// fspda selftest checks it on a GPU.
 func TestShortKernels(t *testing.T) {
-	for p, s := range shortBounds {
+	for _, p := range []Precision{FP16, BF16} {
 		d, _ := imaginary(t, drivertest.Options{}, true, WithPrecision(p))
-		if os.Getenv("FSPDA_LONG") == "" {
-			s.Every = 7
+		target := selftest.Target{Device: d, Precision: string(p), Small: os.Getenv("FSPDA_LONG") == ""}
+		r, err := target.Run(context.Background(), string(p)+"/,networks/mlp by", func(selftest.Result) {})
+		if err != nil || len(r.Results) < len(device.Kernels()) {
+			t.Errorf("%s: %d checks, %v", p, len(r.Results), err)
 		}
-		for _, k := range device.Kernels() {
-			devicetest.CheckShort(t, d, k, s)
+		for _, c := range r.Results {
+			if c.Verdict != "ok" {
+				t.Error(c)
+			}
 		}
 	}
 }
