@@ -39,7 +39,8 @@ type fleet struct {
 	apart   int // numbers from one arena to the next
 	shape   roomShape
 	own     *fleetMemory
-	coded   bool // it takes examples as bytes
+	coded   bool      // it takes examples as bytes
+	idle    sync.Pool // of *passage: what is over
 }
 
 // fleetMemory is what of the device belongs to a fleet. It is the owner's.
@@ -149,6 +150,7 @@ type passage struct {
 
 	berth *berth // of the launch that it went with
 	place int    // in it
+	found []float32
 	err   error
 }
 
@@ -171,16 +173,17 @@ func (p *passage) stride() int { return iterationWaves }
 // join is a run in company.
 func (p *Program) join(v vectors, b device.Batch, out []float64) (wait func() error, err error) {
 	o := p.device.owner
-	r := &passage{f: p.fleet, params: v.params.address(), grad: v.grad.address(), labels: make([]float32, len(b.Y))}
-	for i, y := range b.Y {
-		r.labels[i] = float32(y)
+	r := p.fleet.passage()
+	r.params, r.grad = v.params.address(), v.grad.address()
+	for _, y := range b.Y {
+		r.labels = append(r.labels, float32(y))
 	}
 	touches := v.touches()
 	if len(b.Scale) == 1 && p.fleet.coded {
 		r.store = p.device.storeOf(b)
 	}
 	if r.store != nil {
-		r.scale, r.shift, r.rows = b.Scale[0], b.Shift[0], append([]int32{}, b.Rows...)
+		r.scale, r.shift, r.rows = b.Scale[0], b.Shift[0], append(r.rows, b.Rows...)
 		touches = append(touches, reading(&r.store.hazard))
 	} else {
 		if r.slot, err = p.takeSlot(b); err != nil {
@@ -194,25 +197,36 @@ func (p *Program) join(v vectors, b device.Batch, out []float64) (wait func() er
 		}
 	}
 	done := make(chan struct{})
-	found := make([]float32, p.results.to-p.results.from)
-	o.submitOp(&op{touches: touches, joint: r, then: func() { r.over(o, found); close(done) }})
+	o.submitOp(&op{touches: touches, joint: r, then: func() { r.over(o); close(done) }})
 	return func() error {
 		<-done
-		if r.err == nil {
-			p.results.collect(found, p.code.Results, out)
+		err := r.err
+		if err == nil {
+			p.results.collect(r.found, p.code.Results, out)
 		}
-		return r.err
+		r.f.idle.Put(r)
+		return err
 	}, nil
 }
 
+// passage returns one with nothing in it, in memory of an earlier one.
+func (f *fleet) passage() *passage {
+	r, ok := f.idle.Get().(*passage)
+	if !ok {
+		r = &passage{found: make([]float32, f.results.to-f.results.from), labels: make([]float32, 0, f.code.Batch), rows: make([]int32, 0, f.code.Batch)}
+	}
+	*r = passage{f: f, found: r.found, labels: r.labels[:0], rows: r.rows[:0]}
+	return r
+}
+
 // over takes the results. It is the owner's.
-func (r *passage) over(o *owner, found []float32) {
+func (r *passage) over(o *owner) {
 	if r.slot != nil {
 		r.slot.busy.Store(false)
 	}
 	if b := r.berth; b != nil {
-		if len(found) > 0 {
-			copy(found, b.results.float32s(len(found) * mostTogether)[r.place*len(found):])
+		if n := len(r.found); n > 0 {
+			copy(r.found, b.results.float32s(n * mostTogether)[r.place*n:])
 		}
 		if b.left--; b.left == 0 {
 			r.f.own.berths = append(r.f.own.berths, b)
