@@ -32,6 +32,8 @@ type Summary struct {
 	WireBytes      uint64  `json:"wire_bytes"`
 	FarDecodes     uint64  `json:"far_decodes"`    // of a lattice
 	LargestDecode  Num     `json:"largest_decode"` // of a lattice
+	Skipped        uint64  `json:"skipped_grads"`  // of fp16
+	LossScale      Num     `json:"loss_scale"`     // of fp16
 	VirtualTime    Num     `json:"virtual_time"`   // under simulated links, in seconds, or of an asynchronous run
 	TimeTo50       Num     `json:"time_to_50"`     // virtual time of the first evaluation with half of the best accuracy of the mean model
 	TimeTo80       Num     `json:"time_to_80"`
@@ -76,6 +78,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
 	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum
 	sum.FarDecodes, sum.LargestDecode, sum.VirtualTime = l.FarDecodes, l.LargestDecode, l.Time
+	sum.Skipped, sum.LossScale = l.Skipped, l.LossScale
 	sum.TimeTo50, sum.TimeTo80, sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8), timeTo(r.Rows, 0.9), timeTo(r.Rows, 0.95)
 	if s.Links != nil {
 		sum.Links = s.Links.String()

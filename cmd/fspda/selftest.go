@@ -46,7 +46,7 @@ exit status is 1.`,
 // run makes all checks, also after one that fails.
 func (f selftestFlags) run(cmd *cobra.Command) error {
 	c := train.Default()
-	c.Device, c.Precision = f.device, f.precision
+	c.Device, c.Precision, c.Repeats = f.device, f.precision, true
 	c.DataTrain, c.DataTest, c.Hidden, c.Iterations, c.EvalPoints, c.Checkpoint = 1000, 200, train.Widths{32}, 200, 1, 0
 	if err := c.Check(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func selftestTarget(dev device.Device, c train.Config) selftest.Target {
 
 // playShort trains, and returns the mean of the models and the training loss that it ends with.
 func playShort(ctx context.Context, c train.Config, dev device.Device) ([]float32, float64, error) {
-	s, m, err := prepare(c, dev)
+	s, m, err := prepare(c, &engine{Device: dev})
 	if err != nil {
 		return nil, 0, err
 	}

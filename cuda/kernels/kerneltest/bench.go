@@ -34,7 +34,7 @@ func Checks() []Check {
 		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk", subset}, {"masks/layers", layers},
 		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
 		{"pictures/batch", picturesOfBatch}, {"pictures/views", pictures},
-		{"casts/every number", everyShort}, {"casts/loss scale", lossScale},
+		{"casts/every number", everyShort}, {"casts/loss scale", lossScale}, {"casts/stretches", stretches}, {"casts/unscaled", unscales},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {
 			b := &bench{TB: t, runner: r, at: map[unsafe.Pointer]kernels.Address{}}
