@@ -12,8 +12,9 @@ type Bounds struct {
 const DifferencesBound = 0.02
 
 // BoundsOf are those of a precision. A factor of a product has 24 bits in fp32, 11 in tf32 and fp16, and 8 in bf16; in 16 bits what layers hand on
-// is rounded too. Networks have up to 50 layers, whose errors add like steps of a random walk. On an imaginary GPU, whose kernels round as a real one's, the gradients of an MLP were 6e-4 away in tf32 and in fp16 and
-// 5e-3 in bf16, those of a ResNet-20 of 8×8 pixels 0.07 in fp16 and 0.23 in bf16.
+// is rounded too. Networks have up to 50 layers, whose errors add like steps of a random walk. On an imaginary GPU, whose kernels round as a
+// real one's, the gradients of an MLP were 6e-4 away in tf32 and in fp16 and 5e-3 in bf16, those of a ResNet-20 of 8×8 pixels 0.07 in fp16 and
+// 0.23 in bf16.
 func BoundsOf(precision string) Bounds {
 	switch precision {
 	case "tf32":
