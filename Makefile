@@ -32,6 +32,7 @@ test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built 
 
 test-long: # the long ones too
 	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...
+	cd deploy/schema && $(GO) test -count 1 ./...
 
 test-cu: # the build tag cu, with a C compiler and NVIDIA's headers of CUDA 12 (FSPDA_CUDA_PATH names where)
 	FSPDA_LONG=1 $(GO) test -count 1 -v -run 'TestTagCU|TestHeader|TestLibcuda' ./cuda/driver

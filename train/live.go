@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
@@ -46,6 +48,8 @@ type livePlayer struct {
 	loss     float64       // of the gradient at hand
 	reported int           // evaluations so far
 	started  bool
+	took     int          // gradients that were applied in this life
+	met      int          // exchanges in it
 	at       atomic.Int64 // logical time
 	out      outbox
 }
@@ -144,6 +148,7 @@ func (l *livePlayer) applied() {
 	l.run.opt.Watch.gradient(l.id, l.loss)
 	l.meter.add(l.loss)
 	l.grads++
+	l.took++
 	if l.shown != nil {
 		l.dev.Gather(l.shown, l.norms, nil)
 	}
@@ -151,6 +156,7 @@ func (l *livePlayer) applied() {
 }
 
 func (l *livePlayer) spoke(peer, values int) {
+	l.met++
 	l.sent(dist.Sent{Values: values, Mask: values, Indices: l.id > peer})
 	l.run.opt.Watch.met(l.agent, peer)
 }
@@ -184,7 +190,14 @@ func (l *livePlayer) passed(v live.View) (stop bool) {
 }
 
 // ended leaves the last snapshot.
-func (l *livePlayer) ended(v live.View) { l.leave(v, l.run.setup.Config.Iterations, true, true) }
+func (l *livePlayer) ended(v live.View) {
+	l.leave(v, l.run.setup.Config.Iterations, true, true)
+	const enough, share = 100, 0.2 // agents decline calls while they have mail
+	if want := l.run.setup.Config.Contacts; l.took >= enough && float64(l.met) < share*want*float64(l.took) {
+		l.run.log.Warn("the agent met others less often than contacts asks for: an exchange takes longer than a gradient; models that differ much meet better with larger batches, or with a synchronous algorithm",
+			zap.Float64("exchanges_per_gradient", float64(l.met)/float64(l.took)), zap.Float64("contacts", want))
+	}
+}
 
 // leave copies the agent's state: for evaluation t, or for a checkpoint, in which all evaluations before t are reported. The last one is both.
 func (l *livePlayer) leave(v live.View, t int, eval, save bool) {

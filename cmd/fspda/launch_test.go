@@ -84,7 +84,7 @@ func TestSystemdUnit(t *testing.T) {
 	}
 }
 
-// The manifests are YAML of the kinds they say, and the job has an index for each agent.
+// The manifests are YAML of the kinds they say, and the job has an index for each agent. deploy/schema holds them to the types of Kubernetes.
 func TestKubernetesManifests(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/kubernetes.yaml")
 	if err != nil {
