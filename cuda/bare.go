@@ -31,8 +31,8 @@ func (b Bare) Free(at kernels.Address) {
 	})
 }
 
-// Run copies every span to the device, runs the calls one after the other, copies all spans back, and waits for all of it.
-func (b Bare) Run(spans []kernels.Span, calls ...kernels.Call) error {
+// Run copies every region to the device, runs the calls one after the other, copies all regions back, and waits for all of it.
+func (b Bare) Run(regions []kernels.Region, calls ...kernels.Call) error {
 	o := b.d.owner
 	return o.askBehind(func() error {
 		room, err := o.newBuffer(len(o.pinned.free) - 1) // the largest
@@ -40,7 +40,7 @@ func (b Bare) Run(spans []kernels.Span, calls ...kernels.Call) error {
 			return err
 		}
 		defer o.pinned.give(room)
-		for _, s := range spans {
+		for _, s := range regions {
 			if err := o.bring(s, room); err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func (b Bare) Run(spans []kernels.Span, calls ...kernels.Call) error {
 		if err := o.launch(calls...); err != nil {
 			return err
 		}
-		for _, s := range spans {
+		for _, s := range regions {
 			if err := o.fetch(s, room); err != nil {
 				return err
 			}
@@ -65,8 +65,8 @@ func (o *owner) askBehind(task func() error) error {
 	})
 }
 
-// bring copies a span to the device, through a pinned buffer.
-func (o *owner) bring(s kernels.Span, room *buffer) error {
+// bring copies a region to the device, through a pinned buffer.
+func (o *owner) bring(s kernels.Region, room *buffer) error {
 	for at := 0; at < len(s.Bytes); at += len(room.bytes) {
 		n := copy(room.bytes, s.Bytes[at:])
 		r := o.api.MemcpyHtoD(driver.Pointer(s.At)+driver.Pointer(at), room.pointer(), uintptr(n), o.stream)
@@ -80,8 +80,8 @@ func (o *owner) bring(s kernels.Span, room *buffer) error {
 	return nil
 }
 
-// fetch copies a span from the device.
-func (o *owner) fetch(s kernels.Span, room *buffer) error {
+// fetch copies a region from the device.
+func (o *owner) fetch(s kernels.Region, room *buffer) error {
 	for at := 0; at < len(s.Bytes); at += len(room.bytes) {
 		n := min(len(room.bytes), len(s.Bytes)-at)
 		r := o.api.MemcpyDtoH(room.pointer(), driver.Pointer(s.At)+driver.Pointer(at), uintptr(n), o.stream)

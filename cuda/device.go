@@ -23,10 +23,11 @@ type Device struct {
 	owner      *owner
 	fleets     fleets
 	stores     stores
+	peers      peers
 	close      sync.Once
 }
 
-var _ device.Device = (*Device)(nil)
+var _ device.Ahead = (*Device)(nil)
 
 // parts is what a Device is made of: in tests, some of it lies in host memory.
 type parts struct {
@@ -197,6 +198,30 @@ func (d *Device) Name() string { return d.name }
 
 // Properties is what the GPU tells of itself.
 func (d *Device) Properties() driver.Properties { return d.properties }
+
+// Memory tells how many bytes of the GPU's memory are free, those of its pool too, and how many there are.
+func (d *Device) Memory() (free, total uint64, err error) {
+	o := d.owner
+	err = o.ask(func() error {
+		o.collect()
+		var f, t uintptr
+		if err := o.api.Check(o.api.MemGetInfo(&f, &t), "cuMemGetInfo", "asking for the free memory of %s", d.name); err != nil {
+			return err
+		}
+		free, total = uint64(f)+uint64(o.pool.idle()), uint64(t)
+		return nil
+	})
+	return free, total, err
+}
+
+// Room forecasts the bytes that so many programs take that run one after the other: what they compute in, of which the largest needs most bytes, and
+// the room for a batch of so many numbers that each has.
+func (d *Device) Room(most uint64, programs, batch int) uint64 {
+	return uint64(classOf(int(most)+1)) + uint64(programs)*uint64(classOf(4*batch+1)+4*classOf(1))
+}
+
+// RunsAhead is true: operations return when they are sent.
+func (d *Device) RunsAhead() bool { return true }
 
 // Err is the failure after which the device does nothing any more, or nil.
 func (d *Device) Err() error { return d.owner.err() }

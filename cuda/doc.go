@@ -6,7 +6,13 @@
 // One goroutine, locked to its thread, owns the GPU's context; work reaches it over a channel, in the order in which it is sent, and it hands
 // the work to one stream of the GPU (owner.go). So nothing on the device needs a lock, memory may be used again as soon as it is
 // given back (pool.go), and what waits for the GPU is the caller and not the owner. Operations on vectors return when they are
-// sent, not when they are done.
+// asked for, not when they are done.
+//
+// What is asked for while the GPU is busy waits in a window (window.go) and goes to it in waves: what does not depend on each other in one, so
+// that agents who do the same share launches. Small networks compute the gradients of all agents at hand in the launches of one (fleet.go), from
+// a data set that lies on the GPU (store.go); others have room for two batches, of which one comes on a stream of its own while the GPU computes
+// with the other (batch.go). No agent waits for another because of that, and no bit depends on the company. Several GPUs hand each other vectors
+// without the host (peer.go).
 //
 // A GPU can fail at any time, and most operations return no error. So the first failure stays: [Device.Err] and every later Load and Run return it,
 // operations do nothing, and what is read is not a number.
@@ -18,5 +24,5 @@
 //
 // Convolutions are the fastest that cuDNN has, and may then give other bits in another run, unless the device is [Deterministic].
 //
-// Where to look next: device.go and vector.go for the vectors, program.go and plan.go for networks, report.go for what is said of a machine.
+// Where to look next: device.go and vector.go for the vectors, window.go for the order of things, program.go and plan.go for networks, report.go for what is said of a machine.
 package cuda

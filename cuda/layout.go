@@ -54,14 +54,17 @@ func (o *owner) sharedArena(bytes int) (kernels.Address, error) {
 }
 
 // advice says what a run that does not fit could do.
-func (p *Program) advice() string {
-	need := p.layout.total()
-	perExample := float64(need) / float64(p.code.Batch)
-	free := int(p.device.properties.Memory) - p.device.owner.inUse()
+func (d *Device) advice(code *device.Code) string {
+	need := d.Footprint(code)
+	perExample := float64(need) / float64(max(1, code.Batch))
+	free := int(d.properties.Memory) - d.owner.inUse()
 	fits := int(float64(free) * 0.9 / perExample)
-	text := fmt.Sprintf("batches of %d take %s", p.code.Batch, gigabytes(need))
-	if fits >= 1 && fits < p.code.Batch {
-		text += fmt.Sprintf(", batches of %d would fit (batch, or accumulate %d)", fits, (p.code.Batch+fits-1)/fits)
+	text := fmt.Sprintf("batches of %d take %s", code.Batch, gigabytes(need))
+	if fits >= 1 && fits < code.Batch {
+		text += fmt.Sprintf(", batches of %d would fit (batch, or accumulate %d)", fits, (code.Batch+fits-1)/fits)
+	}
+	if d.precision == FP32 || d.precision == TF32 {
+		text += "; precision fp16 or bf16 halves that"
 	}
 	return text + "; recompute blocks keeps a third of the activations, and fewer agents keep fewer vectors"
 }

@@ -226,6 +226,9 @@ func (o *owner) markOn(s driver.Stream, all *[]pending, then func()) bool {
 
 // event takes an idle event, or makes one.
 func (o *owner) event() (driver.Event, error) {
+	if len(o.events) == 0 {
+		o.collect()
+	}
 	if n := len(o.events); n > 0 {
 		e := o.events[n-1]
 		o.events = o.events[:n-1]

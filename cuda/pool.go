@@ -85,7 +85,15 @@ func (o *owner) get(n int) (b block, err error) {
 	return b, err
 }
 
-func gigabytes(n int) string { return fmt.Sprintf("%.3g GB", float64(n)/1e9) }
+// gigabytes writes a number of bytes in the unit that fits.
+func gigabytes(n int) string {
+	v, unit := float64(n), 0
+	for v >= 1000 && unit < 3 {
+		v /= 1000
+		unit++
+	}
+	return fmt.Sprintf("%.3g %s", v, [...]string{"bytes", "kB", "MB", "GB"}[unit])
+}
 
 func (o *owner) allocNew(size int) (block, driver.Result) {
 	b := block{size: size}
@@ -111,6 +119,17 @@ func (p *pool) take(size int) (block, bool) {
 	b := free[len(free)-1]
 	p.free[size] = free[:len(free)-1]
 	return b, true
+}
+
+// idle is the bytes that nobody uses.
+func (p *pool) idle() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for size, free := range p.free {
+		n += size * len(free)
+	}
+	return n
 }
 
 func (p *pool) give(b block) {

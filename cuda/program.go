@@ -55,7 +55,7 @@ type operandsAt struct{ params, grad, buffers, arena, input, labels, scaler kern
 func (d *Device) Load(code *device.Code) (device.Program, error) {
 	p, err := d.load(code)
 	if err != nil {
-		return nil, fmt.Errorf("cuda: load %s: %w", code.Name, err)
+		return nil, fmt.Errorf("cuda: load %s: %w", code.Name, advised(d, code, err))
 	}
 	return p, nil
 }
@@ -132,11 +132,15 @@ func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float
 }
 
 func (p *Program) failed(err error) error {
-	var lacking *driver.Error
-	if errors.As(err, &lacking) && lacking.Result == driver.OutOfMemory {
-		err = fmt.Errorf("%w: %s", err, p.advice())
+	return fmt.Errorf("cuda: run %s: %w", p.code.Name, advised(p.device, p.code, err))
+}
+
+// advised adds to an error that tells of too little memory what to do.
+func advised(d *Device, code *device.Code, err error) error {
+	if !driver.IsOutOfMemory(err) {
+		return err
 	}
-	return fmt.Errorf("cuda: run %s: %w", p.code.Name, err)
+	return fmt.Errorf("%w: %s", err, d.advice(code))
 }
 
 // vectors is what Run is given, checked.

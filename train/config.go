@@ -91,7 +91,7 @@ type Config struct {
 	Sampling  string  `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
 	Seed      uint64  `yaml:"seed" help:"seed of every random choice"`
 
-	Device       string  `yaml:"device" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda, or cuda:N for GPU N; fspda devices tells what is there"`
+	Device       string  `yaml:"device" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, over which the agents are dealt), cuda:N for GPU N, or several as in cuda:0,1; fspda devices tells what is there"`
 	Precision    string  `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges have 32 bits with all of them"`
 	Repeats      bool    `yaml:"deterministic" help:"on a GPU, only algorithms of convolutions that give the same bits in each run; without it the fastest. The CPU always repeats"`
 	EvalPoints   int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`

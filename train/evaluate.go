@@ -137,7 +137,7 @@ func (e *evaluator) read(sn []*snapshot, of func(*snapshot) device.Vector) [][]f
 	for i, s := range sn {
 		v := of(s)
 		out[i] = make([]float32, v.Len())
-		e.dev.Read(out[i], v)
+		s.dev.Read(out[i], v)
 	}
 	return out
 }
@@ -400,7 +400,7 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 	out := make([][]float32, len(sn))
 	for i, s := range sn {
 		out[i] = make([]float32, e.setup.Dim)
-		e.dev.Read(out[i], s.aux[at])
+		s.dev.Read(out[i], s.aux[at])
 		if e.setup.method.Edges == Clocks {
 			e.addMail(out[i], s)
 		}
@@ -411,7 +411,7 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 // addMail adds beta times what lies unread in the mailbox, for the other end may have read its half: together they sum to zero.
 func (e *evaluator) addMail(dual []float32, s *snapshot) {
 	mail := make([]float32, len(dual))
-	e.dev.Read(mail, s.aux[slices.Index(e.setup.Algo.Aux(), "mail")])
+	s.dev.Read(mail, s.aux[slices.Index(e.setup.Algo.Aux(), "mail")])
 	beta := float32(e.setup.Config.Beta)
 	for k, v := range mail {
 		dual[k] += float32(beta * v)

@@ -97,7 +97,7 @@ func (h *Home) fill(dir string, s *Setup, r *run, sn *snapshot, wall float64) (e
 	m.Live = sn.live
 	sum := sha256.New()
 	if m.Bytes, err = h.fs.WriteFile(filepath.Join(dir, homeVectors), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, r.dev, saving{set: []*snapshot{sn}}), nil)
+		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, saving{set: []*snapshot{sn}}), nil)
 	}); err != nil {
 		return err
 	}

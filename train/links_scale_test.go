@@ -37,7 +37,7 @@ func TestMemoryIsLinear(t *testing.T) {
 func perAgent(t *testing.T, n int) float64 {
 	s, m := ringOf(t, n)
 	dev := cpu.New() // which has nothing in reserve from before
-	r := &run{setup: s, dev: dev, model: m, pool: dist.NewPool(dev), net: dist.NewLocal(n)}
+	r := &run{setup: s, dev: dev, model: m, net: dist.NewLocal(n)}
 	before := heap()
 	for i := range n {
 		a, err := newAgent(r, i, 0)

@@ -79,8 +79,8 @@ func newLivePlayer(a *agent, board dist.Switchboard) *livePlayer {
 	c := s.Config
 	l := &livePlayer{agent: a, out: newOutbox()}
 	if a.norms != nil {
-		l.shown = a.run.dev.NewVector(a.norms.Len())
-		a.run.dev.Gather(l.shown, a.norms, nil)
+		l.shown = a.dev.NewVector(a.norms.Len())
+		a.dev.Gather(l.shown, a.norms, nil)
 	}
 	alpha, eta := s.Schedule.At(0)
 	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.neighbours(a.id), Edges: len(s.Graph.Edges), Until: c.Iterations,
@@ -121,7 +121,7 @@ func (l *livePlayer) gradient(ctx context.Context, dst, x device.Vector) error {
 	}
 	l.clip(dst)
 	if scale := l.run.setup.gain(l.id); scale != 1 {
-		l.run.dev.Combine(dst, device.Term{A: scale, V: dst})
+		l.dev.Combine(dst, device.Term{A: scale, V: dst})
 	}
 	l.loss = loss
 	return l.linger(ctx, begin)
@@ -150,7 +150,7 @@ func (l *livePlayer) applied() {
 	l.grads++
 	l.took++
 	if l.shown != nil {
-		l.run.dev.Gather(l.shown, l.norms, nil)
+		l.dev.Gather(l.shown, l.norms, nil)
 	}
 	l.letGo()
 }
@@ -215,9 +215,9 @@ func (l *livePlayer) leave(v live.View, t int, eval, save bool) {
 		l.run.member.left.Store(int64(l.reported))
 	}
 	if save {
-		sn.live, sn.duals = recordLive(v, l.run.dev)
+		sn.live, sn.duals = recordLive(v, l.dev)
 	}
-	dev := l.run.dev
+	dev := l.dev
 	if l.shown != nil {
 		dev.Gather(sn.buffers, l.shown, nil)
 	}

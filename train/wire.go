@@ -36,9 +36,9 @@ func (a *agent) shorten(b *dist.Buffer) {
 	}
 	a.short = append(a.short, b)
 	a.host = slices.Grow(a.host[:0], b.V.Len())[:b.V.Len()]
-	a.run.dev.Read(a.host, b.V)
+	a.dev.Read(a.host, b.V)
 	wire.Round(a.host)
-	a.run.dev.Write(b.V, a.host)
+	a.dev.Write(b.V, a.host)
 }
 
 // trader is Round.Trade. Where values are rounded before they travel there is none: what an algorithm posts is then a copy, so that its

@@ -115,7 +115,7 @@ func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) 
 	if err != nil {
 		return bench.StepOptions{}, err
 	}
-	s, m, err := prepare(c, dev.Device)
+	s, m, err := prepare(c, dev)
 	if err != nil {
 		return bench.StepOptions{}, err
 	}

@@ -106,7 +106,7 @@ func selftestTarget(dev device.Device, c train.Config) selftest.Target {
 
 // playShort trains, and returns the mean of the models and the training loss that it ends with.
 func playShort(ctx context.Context, c train.Config, dev device.Device) ([]float32, float64, error) {
-	s, m, err := prepare(c, dev)
+	s, m, err := prepare(c, &engine{Device: dev})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -29,6 +29,7 @@ type upFlags struct {
 	packing  string
 	restarts int
 	async    bool
+	metrics  string
 	weather  string
 }
 
@@ -57,6 +58,7 @@ its checkpoint.`,
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
 	fs.BoolVar(&f.async, "async", false, "agents wait for nobody: as --algo fspda-async --clock real")
+	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as of fspda agent: agent I has port PORT+I, or any where PORT is 0")
 	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
 	_ = fs.MarkHidden("weather") // of tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
@@ -80,6 +82,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		c.Algo, c.Clock = "fspda-async", "real"
 	}
 	if err := c.Check(); err != nil {
+		return err
+	}
+	if _, err := metricsOf(f.metrics, c.Agents-1); err != nil {
 		return err
 	}
 	if f.out == "" {
@@ -122,6 +127,25 @@ func leaveConfig(out string, c train.Config) (file string, remove func(), err er
 		return "", nil, &train.FolderError{Path: file, Got: "cannot be written", Err: err}
 	}
 	return file, remove, nil
+}
+
+// metricsOf is where an agent of a crew shows its metrics: each has a port of its own, by its rank. "" is nowhere.
+func metricsOf(address string, rank int) (string, error) {
+	if address == "" {
+		return "", nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", &usageError{fmt.Sprintf("--metrics-listen %s: write HOST:PORT", address)}
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 0 || n > 0 && n+rank > 65535 {
+		return "", &usageError{fmt.Sprintf("--metrics-listen %s: agent %d would have port %s+%d: choose one up to %d", address, rank, port, rank, 65535-rank)}
+	}
+	if n > 0 {
+		n += rank
+	}
+	return net.JoinHostPort(host, strconv.Itoa(n)), nil
 }
 
 // freePort finds a port of this machine that nobody uses.
@@ -271,6 +295,9 @@ func (u *crew) arguments(rank int) []string {
 	}
 	if u.flags.json {
 		args = append(args, "--json")
+	}
+	if at, err := metricsOf(u.flags.metrics, rank); err == nil && at != "" { // it was checked before
+		args = append(args, "--metrics-listen", at)
 	}
 	if u.flags.weather != "" {
 		args = append(args, "--weather", u.flags.weather)

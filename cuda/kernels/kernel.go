@@ -9,8 +9,8 @@ import (
 // Address is where something lies in the memory of a device. 0 stands for nothing, where a kernel allows that.
 type Address uint64
 
-// Span is bytes of the host, and where they lie on a device.
-type Span struct {
+// Region is bytes of the host, and where they lie on a device.
+type Region struct {
 	At    Address
 	Bytes []byte
 }

@@ -229,7 +229,7 @@ function drawTiles() {
     tile("Test accuracy", percent(r.last("test_acc_avg")), `mean model; worst agent ${percent(r.last("test_acc_min"))}`),
     tile("Training loss", significant(r.last("train_loss_avg"), 4), `mean model; worst agent ${significant(r.last("train_loss_worst"), 3)}`),
     tile("Consensus error", significant(r.last("consensus"), 3), "squared distances to the mean"),
-    tile("Sent", bits(r.last("bits_total")), `by all agents, ${view.accounting()}`),
+    tile("Sent", bits(r.last("bits_total")), `until iteration ${grouped(r.last("iteration"))}, ${view.accounting()}`),
     tile("Speed", rate > 0 ? si(rate, "", 3).trim() + "/s" : f?.state === "paused" ? "paused" : dash, "iterations"),
     running && left !== null ? tile("Time left", duration(left), wall === null ? "" : `after ${duration(wall)}`) : tile("Wall time", duration(wall), "at the latest row"),
   ];
@@ -242,6 +242,7 @@ function drawLedger() {
   const r = first(), v = k => r.last(k), table = id("ledger-table");
   id("ledger").hidden = !r.length;
   if (!r.length) return;
+  id("ledger-when").textContent = `until iteration ${grouped(v("iteration"))}`;
   const values = v("bits_shared_seed"), kinds = [
     ["values", values, "what was exchanged: coordinates, or codes of them; both ends derive the mask from the seed"],
     ["indices, packed", v("bits_packed") - values, "if indices had to travel: ⌈log₂ d⌉ bits each"],
