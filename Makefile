@@ -10,7 +10,7 @@ TEST = GOGC=400 $(GO) test -vet=off -exec 'env -u GOGC'
 # Tests of the packages that hold assembly, but for those that compare all paths by themselves or none.
 PATHS = $(TEST) -timeout 5m -skip 'TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet'
 
-.PHONY: help run test test-default test-paths test-long race lint fuzz bench peers generate cross cover clean
+.PHONY: help run test test-default test-paths test-long test-cu race lint fuzz bench peers generate cross cover clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -32,6 +32,10 @@ test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built 
 
 test-long: # the long ones too
 	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...
+	cd deploy/schema && $(GO) test -count 1 ./...
+
+test-cu: # the build tag cu, with a C compiler and NVIDIA's headers of CUDA 12 (FSPDA_CUDA_PATH names where)
+	FSPDA_LONG=1 $(GO) test -count 1 -v -run 'TestTagCU|TestHeader|TestLibcuda' ./cuda/driver
 
 race: # all tests under the race detector, which needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race ./...
@@ -56,6 +60,8 @@ peers: # the same work in NumPy, PyTorch and JAX beside ours; installs them (5 G
 	$(PEERS)/bin/pip install -q --no-deps -r bench/peers/requirements.txt
 	$(GO) build -o $(PEERS)/fspda ./cmd/fspda
 	$(PEERS)/bin/python bench/peers/compare.py $(PEERS)/fspda
+	test ! -e /proc/driver/nvidia/version || $(PEERS)/bin/pip install -q --no-deps -r bench/peers/requirements-gpu.txt
+	$(PEERS)/bin/python bench/peers/card.py $(PEERS)/fspda
 	FSPDA_PEERS=$(abspath $(PEERS))/bin/python $(GO) test -count 1 -v -run 'TestTorchvision|TestONNXRuntime' ./cmd/fspda
 	test -z "$(PICTURES)" || $(PEERS)/bin/python bench/peers/load.py $(PEERS)/fspda $(PICTURES)
 

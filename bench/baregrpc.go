@@ -2,24 +2,67 @@ package bench
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
 )
 
 // BareGRPC is a stream in both directions whose messages are bytes and nothing else, in pieces of 1 MB with windows of 32 MB: what gRPC alone does.
 // Each end sends from memory that does not change, and copies what arrives to memory that it has.
-func BareGRPC() Wire {
-	return Wire{Name: "bare gRPC stream", Open: func(ctx context.Context, size int) (func() error, func(), error) { return openBareGRPC(ctx, size, 0) }}
-}
+func BareGRPC() Wire { return bareGRPC("bare gRPC stream", bareWay{}) }
 
 // TunedGRPC is BareGRPC with connections that are read and written in larger parts, as those of the agents' direct way are.
 func TunedGRPC() Wire {
-	return Wire{Name: "bare gRPC stream, large buffers", Open: func(ctx context.Context, size int) (func() error, func(), error) {
-		return openBareGRPC(ctx, size, 256<<10)
+	return bareGRPC("bare gRPC stream, large buffers", bareWay{buffer: 256 << 10})
+}
+
+// SecureGRPC is BareGRPC over TLS, with the credentials of both ends.
+func SecureGRPC(server, client *tls.Config) Wire {
+	return bareGRPC("bare gRPC stream, TLS", bareWay{server: server, client: client})
+}
+
+// FarGRPC is BareGRPC to an end in another process, which [ServeGRPC] is and open starts: it returns the address.
+func FarGRPC(open func(ctx context.Context, size int) (address string, end func(), err error)) Wire {
+	return Wire{Name: "bare gRPC stream, two processes", Open: func(ctx context.Context, size int) (func() error, func(), error) {
+		address, end, err := open(ctx, size)
+		if err != nil {
+			return nil, nil, err
+		}
+		swap, hangUp, err := bareWay{}.dial(ctx, address, size)
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		return swap, func() { hangUp(); end() }, nil
+	}}
+}
+
+// ServeGRPC is the other end of FarGRPC, until stop is called.
+func ServeGRPC(size int) (address string, stop func(), err error) { return bareWay{}.serve(size) }
+
+// bareWay says how a stream is carried.
+type bareWay struct {
+	buffer         int         // of a connection, for reading and writing; 0 is what gRPC does by itself
+	server, client *tls.Config // nil: as it is
+}
+
+func bareGRPC(name string, b bareWay) Wire {
+	return Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
+		address, stop, err := b.serve(size)
+		if err != nil {
+			return nil, nil, err
+		}
+		swap, hangUp, err := b.dial(ctx, address, size)
+		if err != nil {
+			stop()
+			return nil, nil, err
+		}
+		return swap, func() { hangUp(); stop() }, nil
 	}}
 }
 
@@ -48,19 +91,20 @@ func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
 
 var bareStream = grpc.StreamDesc{StreamName: "Swap", ClientStreams: true, ServerStreams: true}
 
-// openBareGRPC opens one with connections of such buffers; 0 is what gRPC does by itself.
-func openBareGRPC(ctx context.Context, size, buffer int) (swap func() error, end func(), err error) {
+// serve answers each stream with as many bytes as come.
+func (b bareWay) serve(size int) (address string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, nil, err
+		return "", nil, err
 	}
-	serving := []grpc.ServerOption{grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(barePiece), grpc.InitialWindowSize(bareWindow), grpc.InitialConnWindowSize(bareWindow)}
-	dialing := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(bareWindow), grpc.WithInitialConnWindowSize(bareWindow)}
-	if buffer > 0 {
-		serving = append(serving, grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer))
-		dialing = append(dialing, grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer))
+	o := []grpc.ServerOption{grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(barePiece), grpc.InitialWindowSize(bareWindow), grpc.InitialConnWindowSize(bareWindow)}
+	if b.buffer > 0 {
+		o = append(o, grpc.ReadBufferSize(b.buffer), grpc.WriteBufferSize(b.buffer))
 	}
-	s := grpc.NewServer(serving...)
+	if b.server != nil {
+		o = append(o, grpc.Creds(credentials.NewTLS(b.server.Clone())))
+	}
+	s := grpc.NewServer(o...)
 	desc := bareStream
 	desc.Handler = func(_ any, s grpc.ServerStream) error {
 		for e := newBareEnd(s, size); ; {
@@ -71,18 +115,29 @@ func openBareGRPC(ctx context.Context, size, buffer int) (swap func() error, end
 	}
 	s.RegisterService(&grpc.ServiceDesc{ServiceName: "fspda.Bare", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{desc}}, nil)
 	go func() { _ = s.Serve(l) }()
-	c, err := grpc.NewClient("passthrough:///"+l.Addr().String(), dialing...)
+	return l.Addr().String(), s.Stop, nil
+}
+
+// dial opens a stream.
+func (b bareWay) dial(ctx context.Context, address string, size int) (swap func() error, hangUp func(), err error) {
+	by := insecure.NewCredentials()
+	if b.client != nil {
+		by = credentials.NewTLS(b.client.Clone())
+	}
+	o := []grpc.DialOption{grpc.WithTransportCredentials(by), grpc.WithInitialWindowSize(bareWindow), grpc.WithInitialConnWindowSize(bareWindow)}
+	if b.buffer > 0 {
+		o = append(o, grpc.WithReadBufferSize(b.buffer), grpc.WithWriteBufferSize(b.buffer))
+	}
+	c, err := grpc.NewClient("passthrough:///"+address, o...)
 	if err != nil {
-		s.Stop()
 		return nil, nil, err
 	}
-	end = func() { _ = c.Close(); s.Stop() }
 	stream, err := c.NewStream(ctx, &bareStream, "/fspda.Bare/Swap", grpc.ForceCodecV2(rawBytes{}), grpc.MaxCallRecvMsgSize(barePiece))
 	if err != nil {
-		end()
+		_ = c.Close()
 		return nil, nil, err
 	}
-	return newBareEnd(stream, size).swap, end, nil
+	return newBareEnd(stream, size).swap, func() { _ = c.Close() }, nil
 }
 
 // bareEnd is one end of the stream.

@@ -6,6 +6,8 @@
 // many bytes. [Network] is a gradient of any network, by kernels. [Load] is the pictures that the loader feeds, against a copy of as many
 // numbers. The scripts in peers measure the same work in NumPy, PyTorch, JAX and torchvision.
 //
+// On a GPU ([Card]) work is timed by its own clock: [CardNetwork] and [CardStep], and Kernels with a Card.
+//
 // A [Figure] is one of figures/*.yaml: the runs of a figure of the paper. [Figure.Jobs] makes their configurations, in a flavour and at a
 // [Scale]; a [Sweep] makes those of a search over settings. A [Campaign] plays such a list of jobs, each in a folder of its own, and can be
 // stopped and played again: what is done is kept, what is unfinished goes on. A [Table] puts the outcomes into numbers. Pictures are

@@ -41,6 +41,11 @@ func sgemmJobs() (jobs []job) {
 			return func() error { m.o.Gemm(p.transA, p.transB, p.m, p.n, p.k, 1, a, lda, b, ldb, 0, c, p.n); return nil }, nil
 		}})
 	}
+	return append(jobs, linearJobs()...)
+}
+
+// linearJobs are the matrix kernels at the layers of that MLP and at the last one of ResNet-50.
+func linearJobs() (jobs []job) {
 	for _, d := range [][]int{{256, 100, 784}, {256, 10, 100}, {8, 1000, 2048}} {
 		for _, k := range []device.Kernel{device.Linear, device.LinearSigmoid, device.LinearReLU, device.LinearGradX, device.LinearGradXSigmoid,
 			device.LinearGradXReLU, device.LinearGradW} {
@@ -85,5 +90,8 @@ func kernelJob(group, name string, k device.Kernel, dims []int, attr float64, in
 }
 
 func (m *meter) call(c *device.Call, in, out [][]float32) func() error {
+	if m.o.Card != nil {
+		return m.onCard(c, in, out)
+	}
 	return func() error { return m.o.Call(c, in, out) }
 }

@@ -48,7 +48,7 @@ var vectorLengths = []int{79_510, 25_557_032}
 var densities = []float64{0.1, 0.01, 0.001}
 
 // vectorJobs are what the algorithms do with parameters.
-func vectorJobs(dev device.Device) (jobs []job) {
+func vectorJobs(dev device.Device, line int) (jobs []job) {
 	for _, d := range vectorLengths {
 		for terms := 1; terms <= 6; terms++ {
 			jobs = append(jobs, vectorJob(fmt.Sprintf("combine of %d, d=%d", terms, d), d, terms+1, terms, 1, func(v []device.Vector) func() {
@@ -68,7 +68,7 @@ func vectorJobs(dev device.Device) (jobs []job) {
 				return func() { dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]}, device.Term{A: -0.5, V: v[3]}) }
 			}))
 		for _, density := range densities {
-			jobs = append(jobs, maskedJobs(d, density)...)
+			jobs = append(jobs, maskedJobs(d, density, line)...)
 		}
 	}
 	return jobs
@@ -87,8 +87,8 @@ func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Ve
 }
 
 // maskedJobs are gather, add-diff to two vectors and both of them after the draw: one end of an exchange over an edge.
-func maskedJobs(d int, density float64) []job {
-	k, lines := density*float64(d), touched(d, density)
+func maskedJobs(d int, density float64, line int) []job {
+	k, lines := density*float64(d), touched(d, density, line)
 	at := fmt.Sprintf("at %v %%, d=%d", 100*density, d)
 	bind := func(name string, bytes float64, run func(m *meter, e *exchange)) job {
 		return job{group: "vector", name: name + " " + at, dims: []int{d}, bytes: bytes, make: func(m *meter) (func() error, error) {
@@ -112,9 +112,15 @@ func maskedJobs(d int, density float64) []job {
 	}
 }
 
-// touched is how many bytes lie in the cache lines that hold a coordinate, on average.
-func touched(d int, density float64) float64 {
-	return 4 * float64(d) * (1 - math.Pow(1-density, 16))
+// Numbers that travel together: in a line of a processor's cache, and in what a GPU fetches from its memory.
+const (
+	cacheLine = 16
+	sector    = 8
+)
+
+// touched is how many bytes lie in the lines that hold a coordinate, on average.
+func touched(d int, density float64, line int) float64 {
+	return 4 * float64(d) * (1 - math.Pow(1-density, float64(line)))
 }
 
 // exchange is one end of an edge.

@@ -23,9 +23,12 @@ type KernelsOptions struct {
 	// Traffic measures reading the first vectors and writing the others, side by side, GB/s. Where it is nil that limit is not of interest.
 	Traffic func(v [][]float32, reads int) float64
 	Floats  func(n int) []float32 // memory as the device's vectors have it
-	Batch   int                   // images of the layers of ResNet-50
-	Filter  string                // parts of "group/name", by commas: any of them; "" is all
-	Each    time.Duration         // how long to measure each kernel and shape
+	// Card is what work is measured on where that is not the calling goroutine. Operands come from the host, Peak is the card's, and of Gemm, Traffic
+	// and draws of masks nothing is measured.
+	Card   *Card
+	Batch  int           // images of the layers of ResNet-50
+	Filter string        // parts of "group/name", by commas: any of them; "" is all
+	Each   time.Duration // how long to measure each kernel and shape
 }
 
 // Groups lists the groups of work, in their order.
@@ -43,6 +46,9 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 		return KernelsReport{}, &train.ConfigError{Key: "batch", Got: fmt.Sprint(o.Batch), Want: "expected a number of images above 0"}
 	}
 	r := KernelsReport{Batch: o.Batch}
+	if o.Card != nil {
+		r.Card = o.Card.What
+	}
 	wanted := slices.DeleteFunc(o.jobs(), func(j job) bool { return !o.wants(j) })
 	if len(wanted) == 0 {
 		return r, &train.ConfigError{Key: "filter", Got: o.Filter, Want: "expected a part of group/name, or several by commas; the groups are " + strings.Join(Groups(), ", ")}
@@ -80,7 +86,10 @@ type job struct {
 }
 
 func (o KernelsOptions) jobs() []job {
-	return slices.Concat(sgemmJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(), vectorJobs(o.Device), maskJobs())
+	if o.Card != nil {
+		return slices.Concat(linearJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(), vectorJobs(o.Device, sector))
+	}
+	return slices.Concat(sgemmJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(), vectorJobs(o.Device, cacheLine), maskJobs())
 }
 
 func (o KernelsOptions) wants(j job) bool {
@@ -97,6 +106,7 @@ type meter struct {
 	operands, copies *pool
 	vectors          *vectors
 	peak             float64
+	times            int // a run of the job is as many runs of its kernel
 }
 
 const (
@@ -110,6 +120,7 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	row := KernelRow{Group: j.group, Name: j.name, Dims: j.dims, Count: j.count, Backward: j.backward, FLOPs: j.flops, Bytes: j.bytes, Items: j.items}
 	m.operands.reset()
 	m.vectors.reset()
+	m.times = 1
 	run, err := j.make(m)
 	if err != nil {
 		return row, err
@@ -124,7 +135,7 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 		if rounds > 0 { // the length of a run is not known before
 			best, most = max(best, limit(stretch)), max(most, mix())
 		}
-		took, err := timed(run)
+		took, err := m.timed(run)
 		if err != nil {
 			return row, err
 		}
@@ -169,6 +180,9 @@ func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 			m.peak = max(m.peak, p)
 			return p
 		}
+	}
+	if m.o.Card != nil {
+		return m.copyOnCard(int(j.bytes))
 	}
 	n := min(int(j.bytes/8), longestCopy)
 	m.copies.reset()

@@ -12,8 +12,9 @@ import (
 
 // KernelsReport is what kernels reach, on one core. Rates of different rows were measured at different moments: compare shares.
 type KernelsReport struct {
-	Batch      int             `json:"batch"`       // images of the layers of ResNet-50
-	PeakGFLOPs float64         `json:"peak_gflops"` // the fastest multiply-adds seen
+	Card       string          `json:"card,omitempty"` // where it was measured, if not on a core
+	Batch      int             `json:"batch"`          // images of the layers of ResNet-50
+	PeakGFLOPs float64         `json:"peak_gflops"`    // the fastest multiply-adds seen
 	Rows       []KernelRow     `json:"rows"`
 	Groups     []GroupRow      `json:"groups"`
 	ResNet50   *NetworkRow     `json:"resnet50,omitempty"`
@@ -183,7 +184,9 @@ func (r *KernelsReport) sumNetwork() {
 // WriteTo prints the report for people.
 func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
-	if r.PeakGFLOPs > 0 {
+	if r.PeakGFLOPs > 0 && r.Card != "" {
+		fmt.Fprintf(&b, "%s: %.1f TFLOP/s of a large product at best\n", r.Card, r.PeakGFLOPs/1e3)
+	} else if r.PeakGFLOPs > 0 {
 		fmt.Fprintf(&b, "one core: %.1f GFLOP/s of multiply-adds at best\n", r.PeakGFLOPs)
 	}
 	b.WriteString("limit: of GFLOP/s the multiply-adds alone, of GB/s a copy, measured in turns with the row; mix: as many vectors read and written, and nothing else\n")

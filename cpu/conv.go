@@ -42,6 +42,9 @@ func conv(o *operands) error {
 func convPart(o *operands, part, of int) {
 	v := convolutionOf(o.dims)
 	l, reads := v.forward().part(part, of)
+	if l.p == 0 { // fewer rows than parts
+		return
+	}
 	slideOver(&l, o.in[0][reads:], o.in[1], o.out[0], o.room(part, of))
 }
 

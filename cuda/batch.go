@@ -141,7 +141,10 @@ func (p *Program) prepare(s *slot, b device.Batch) error {
 	if b.Bytes == nil {
 		wanted = append(wanted, want{&s.input, 4 * c.Batch * c.Features})
 	} else {
-		wanted = append(wanted, want{&s.bytes, c.Batch * c.Features}, want{&s.affine, 8 * c.Features}, want{&p.own.numbers, 4 * c.Batch * c.Features})
+		wanted = append(wanted, want{&s.bytes, c.Batch * c.Features}, want{&s.affine, 8 * c.Features})
+		if !p.plan.takesBytes(len(b.Scale)) {
+			wanted = append(wanted, want{&p.own.numbers, 4 * c.Batch * c.Features})
+		}
 	}
 	if s.free != 0 && !lacking(wanted) {
 		return nil
@@ -268,14 +271,22 @@ func (p *Program) bring(s *slot, to driver.Pointer, bytes int, fill func(*buffer
 	o.submitOp(&op{touches: []touch{writing(&s.hazard)}, send: send, then: func() { o.pinned.give(b) }, copies: true})
 }
 
-// arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the owner's.
-func (p *Program) arrive(s *slot, channels int) (kernels.Address, error) {
+// arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the owner's. Bytes become numbers, of 16 bits in the arena if
+// that is where the plan wants them.
+func (p *Program) arrive(s *slot, channels int, arena kernels.Address) (kernels.Address, error) {
 	o, f := p.device.owner, p.code.Features
 	if err := o.await(o.stream, s.full); err != nil || channels == 0 {
 		return s.input.address(), err
 	}
 	pictures := kernels.Pictures{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels, Room: channels, Channels: channels,
 		Dst: p.own.numbers.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() + kernels.Address(4*channels)}
+	if p.plan.takesBytes(channels) {
+		x := p.plan.examples
+		pictures.Element, pictures.Dst = x.element, arena+kernels.Address(x.at)
+		if x.room > x.columns {
+			pictures.C, pictures.W, pictures.Width, pictures.Room = x.columns, f/x.columns, f/x.columns, x.room
+		}
+	}
 	return pictures.Dst, o.launch(pictures.Call())
 }
 

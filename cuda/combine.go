@@ -238,6 +238,8 @@ func (c combination) key() any {
 	return k
 }
 
+func (c combination) stride() int { return 1 }
+
 func (c combination) sendAll(o *owner, ops []*op) error {
 	if len(ops) == 1 {
 		return o.launch(kernels.Combine(c.dst, c.n, c.terms...))

@@ -19,13 +19,15 @@ type Device struct {
 	name       string
 	properties driver.Properties
 	precision  Precision
+	repeats    bool // convolutions give the same bits in each run
 	owner      *owner
 	fleets     fleets
 	stores     stores
+	peers      peers
 	close      sync.Once
 }
 
-var _ device.Device = (*Device)(nil)
+var _ device.Ahead = (*Device)(nil)
 
 // parts is what a Device is made of: in tests, some of it lies in host memory.
 type parts struct {
@@ -40,8 +42,10 @@ type parts struct {
 type tools struct {
 	cubins map[string]nvrtc.Binary
 	blas   *cublas.API
-	dnn    *cudnn.API // nil where there is none
-	noDNN  error      // why
+	lt     *cublas.LtAPI // nil where it lacks functions: then kernels do what follows a product
+	dnn    *cudnn.API    // nil where there is none
+	noDNN  error         // why
+	dir    string        // where the algorithms of convolutions are kept, "" for nowhere
 }
 
 // Open opens GPU number index. Where there is no driver or a library is missing, the error says which and what to do.
@@ -68,9 +72,13 @@ func (t *toolkit) open(p driver.Properties) (l tools, err error) {
 	if l.blas, err = cublas.Bind(t.cublas.handle); err != nil {
 		return l, err
 	}
+	if lt, err := cublas.BindLt(t.lt.handle); err == nil {
+		l.lt = lt
+	}
 	if l.noDNN = t.cudnn.err; l.noDNN == nil {
 		l.dnn, l.noDNN = cudnn.Bind(t.cudnn.handle)
 	}
+	l.dir, _ = cudnn.DefaultDir() // a user without a folder times them at each start
 	return l, nil
 }
 
@@ -133,6 +141,9 @@ func (d *Device) start(p parts) (err error) {
 	if d.properties, err = o.api.Describe(o.gpu); err != nil {
 		return err
 	}
+	if err := d.precision.runsOn(d.properties); err != nil {
+		return err
+	}
 	l, err := p.tools(d.properties)
 	if err != nil {
 		return err
@@ -152,14 +163,14 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.load(l.cubins); err != nil {
 		return err
 	}
-	return o.useLibraries(l)
+	return o.useLibraries(l, d.properties.Name)
 }
 
 // blasWorkspace is the memory that cuBLAS works in, in bytes: what NVIDIA advises for the largest GPUs.
 const blasWorkspace = 32 << 20
 
-// useLibraries makes handles for the device's stream.
-func (o *owner) useLibraries(l tools) (err error) {
+// useLibraries makes handles for the device's stream, on a GPU of some name.
+func (o *owner) useLibraries(l tools, gpu string) (err error) {
 	if o.blas, err = l.blas.New(o.stream); err != nil {
 		return err
 	}
@@ -167,11 +178,17 @@ func (o *owner) useLibraries(l tools) (err error) {
 	if err != nil {
 		return err
 	}
+	if l.lt != nil {
+		if o.lt, err = l.lt.New(o.stream, room.at, blasWorkspace); err != nil {
+			return err
+		}
+	}
 	o.noDNN = l.noDNN
 	if l.dnn != nil {
 		if o.dnn, err = l.dnn.New(o.stream); err != nil {
 			return err
 		}
+		o.choices = &cudnn.Choices{Dir: l.dir, GPU: gpu, Version: l.dnn.Version()}
 	}
 	return o.blas.UseWorkspace(room.at, blasWorkspace)
 }
@@ -181,6 +198,30 @@ func (d *Device) Name() string { return d.name }
 
 // Properties is what the GPU tells of itself.
 func (d *Device) Properties() driver.Properties { return d.properties }
+
+// Memory tells how many bytes of the GPU's memory are free, those of its pool too, and how many there are.
+func (d *Device) Memory() (free, total uint64, err error) {
+	o := d.owner
+	err = o.ask(func() error {
+		o.collect()
+		var f, t uintptr
+		if err := o.api.Check(o.api.MemGetInfo(&f, &t), "cuMemGetInfo", "asking for the free memory of %s", d.name); err != nil {
+			return err
+		}
+		free, total = uint64(f)+uint64(o.pool.idle()), uint64(t)
+		return nil
+	})
+	return free, total, err
+}
+
+// Room forecasts the bytes that so many programs take that run one after the other: what they compute in, of which the largest needs most bytes, and
+// the room for a batch of so many numbers that each has.
+func (d *Device) Room(most uint64, programs, batch int) uint64 {
+	return uint64(classOf(int(most)+1)) + uint64(programs)*uint64(classOf(4*batch+1)+4*classOf(1))
+}
+
+// RunsAhead is true: operations return when they are sent.
+func (d *Device) RunsAhead() bool { return true }
 
 // Err is the failure after which the device does nothing any more, or nil.
 func (d *Device) Err() error { return d.owner.err() }
@@ -220,6 +261,9 @@ func (o *owner) shut() error {
 	}
 	if o.blas != nil && !lost {
 		errs = append(errs, o.blas.Close())
+	}
+	if o.lt != nil && !lost {
+		errs = append(errs, o.lt.Close())
 	}
 	if o.dnn != nil && !lost {
 		errs = append(errs, o.dnn.Close())

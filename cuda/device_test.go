@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"fspda/cuda/driver/drivertest"
@@ -13,4 +14,15 @@ import (
 func TestContract(t *testing.T) {
 	d, _ := imaginary(t, drivertest.Options{}, os.Getenv("FSPDA_LONG") == "")
 	devicetest.Contract(t, func() device.Device { return d })
+}
+
+// Parts of the contract by way of the owner's goroutine, where operations wait in windows.
+func TestContractThroughOwner(t *testing.T) {
+	d, _ := imaginary(t, drivertest.Options{}, false)
+	parts := []string{"labels", "batches", "batches of bytes", "concurrent programs", "calls in place", "buffers", "caller's bugs in Run"}
+	for _, c := range devicetest.Checks() {
+		if slices.Contains(parts, c.Name) {
+			t.Run(c.Name, func(t *testing.T) { c.Run(t, d) })
+		}
+	}
 }

@@ -58,7 +58,6 @@ type berth struct {
 
 // formation is what a captured launch depends on.
 type formation struct {
-	berth        *berth
 	agents       int
 	store        kernels.Address // 0: agents have examples as numbers
 	scale, shift uint32          // bits
@@ -164,6 +163,11 @@ func (p *passage) key() any {
 	return sameFleet{p.f, p.store, math.Float32bits(p.scale), math.Float32bits(p.shift)}
 }
 
+// iterationWaves is how many waves an iteration of an agent takes at most, of most algorithms.
+const iterationWaves = 8
+
+func (p *passage) stride() int { return iterationWaves }
+
 // join is a run in company.
 func (p *Program) join(v vectors, b device.Batch, out []float64) (wait func() error, err error) {
 	o := p.device.owner
@@ -251,14 +255,22 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 	}
 	for _, p := range crew {
 		if p.slot != nil {
-			if p.input, err = p.program.arrive(p.slot, p.channels); err != nil {
+			if p.input, err = p.program.arrive(p.slot, p.channels, 0); err != nil {
 				return err
 			}
 		}
 	}
 	f.describe(b, crew)
-	if err := f.launch(o, f.formation(b, crew)); err != nil {
+	if err := o.api.Check(o.api.MemcpyHtoD(f.own.room.at, b.room.pointer(), uintptr(f.shape.bytes()), o.stream), "cuMemcpyHtoDAsync", "telling the GPU of %d batches", len(crew)); err != nil {
 		return err
+	}
+	if err := f.launch(o, f.formation(crew)); err != nil {
+		return err
+	}
+	if n := len(crew) * f.results.bytes(); n > 0 {
+		if err := o.api.Check(o.api.MemcpyDtoH(b.results.pointer(), f.own.results.at, uintptr(n), o.stream), "cuMemcpyDtoHAsync", "copying results of %d agents from the GPU", len(crew)); err != nil {
+			return err
+		}
 	}
 	b.left = len(crew)
 	for i, p := range crew {
@@ -272,8 +284,8 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 	return nil
 }
 
-func (f *fleet) formation(b *berth, crew []*passage) formation {
-	k := formation{berth: b, agents: len(crew)}
+func (f *fleet) formation(crew []*passage) formation {
+	k := formation{agents: len(crew)}
 	if p := crew[0]; p.store != nil {
 		k.store, k.scale, k.shift = p.store.block.address(), math.Float32bits(p.scale), math.Float32bits(p.shift)
 	}
@@ -349,12 +361,9 @@ func (f *fleet) launch(o *owner, k formation) error {
 	return o.api.Check(o.api.GraphLaunch(exec, o.stream), "cuGraphLaunch", "launching the graph of %s for %d agents", f.code.Name, k.agents)
 }
 
-// send sends all that a launch is: what the kernels look up, the kernels, and the results.
+// send sends the kernels of a launch.
 func (f *fleet) send(o *owner, k formation) error {
 	m, s := f.own, f.shape
-	if err := o.api.Check(o.api.MemcpyHtoD(m.room.at, k.berth.room.pointer(), uintptr(s.bytes()), o.stream), "cuMemcpyHtoDAsync", "telling the GPU of %d batches", k.agents); err != nil {
-		return err
-	}
 	at := func(offset int) kernels.Address { return m.room.address() + kernels.Address(offset) }
 	fleet := kernels.Fleet{Agents: k.agents, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(), Arenas: at(s.arenas()), Apart: f.apart,
 		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(s.counter()), TF32: f.d.precision == TF32}
@@ -370,8 +379,5 @@ func (f *fleet) send(o *owner, k formation) error {
 	if err := o.launch(calls...); err != nil || f.results.bytes() == 0 {
 		return err
 	}
-	if err := o.launch(kernels.Collect(m.results.address(), m.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4, k.agents)); err != nil {
-		return err
-	}
-	return o.api.Check(o.api.MemcpyDtoH(k.berth.results.pointer(), m.results.at, uintptr(k.agents*f.results.bytes()), o.stream), "cuMemcpyDtoHAsync", "copying results of %d agents from the GPU", k.agents)
+	return o.launch(kernels.Collect(m.results.address(), m.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4, k.agents))
 }

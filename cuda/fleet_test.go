@@ -2,9 +2,11 @@ package cuda
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"fspda/cpu"
 	"fspda/cuda/driver/drivertest"
@@ -173,4 +175,36 @@ func (d *Device) storesHeld() int {
 	d.stores.mu.Lock()
 	defer d.stores.mu.Unlock()
 	return len(d.stores.all)
+}
+
+// Ten agents that meet one by one take few calls of the driver for an iteration: a launch for the gradients of those who are at hand and one for
+// their steps, and what an exchange needs. One by one they would take ten of each.
+func TestCallsOfIteration(t *testing.T) {
+	r := newTraining(t)
+	r.config.Batch = 3 // two in an epoch: a shorter one would be another program
+	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint, r.config.Density = 10, "complete", 60, 1, 0, 0.1
+	d, m := imaginary(t, drivertest.Options{Takes: time.Millisecond}, false)
+	names := []string{"GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord", "StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
+	const from, to = 20, 55 // until then graphs are made; later the models are evaluated
+	counts := map[string]float64{}
+	count := func(sign float64) {
+		for _, name := range names {
+			counts[name] += sign * float64(m.Count(name)) / (to - from)
+		}
+	}
+	onStep := func(at int) {
+		switch at {
+		case from:
+			count(-1)
+		case to:
+			count(1)
+		}
+	}
+	if _, err := r.run(t, d, filepath.Join(t.TempDir(), "run"), onStep); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("calls of an iteration: %v", counts)
+	if counts["GraphLaunch"] > 7 || counts["LaunchKernel"] > 20 || counts["StreamSynchronize"] > 0.1 || counts["EventRecord"] > 10 {
+		t.Errorf("calls of an iteration: %v, want fewer", counts)
+	}
 }

@@ -16,15 +16,16 @@ import (
 	"fspda/cuda/kernels"
 	"fspda/cuda/kernels/hostrun"
 	"fspda/cuda/nvrtc"
+	"fspda/dist"
 )
 
 // imaginary opens a GPU in host memory, on which kernels run from their own source, and NVIDIA's libraries are loops. It skips where there is no
 // C++ compiler.
-func imaginary(t testing.TB, o drivertest.Options, direct bool) (*Device, *drivertest.Machine) {
+func imaginary(t testing.TB, o drivertest.Options, direct bool, options ...Option) (*Device, *drivertest.Machine) {
 	t.Helper()
 	m, p := imaginaryParts(t, o)
 	p.direct = direct
-	d, err := open(p)
+	d, err := open(p, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,20 +69,38 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 			}
 			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: grid, Block: block, Shared: shared}, Args: args})
 		})
-	return m, parts{api: m.API(), version: 13000, tools: func(driver.Properties) (tools, error) {
+	return m, imaginaryOn(m)
+}
+
+// imaginaryOn is what a device on a machine is made of.
+func imaginaryOn(m *drivertest.Machine) parts {
+	return parts{api: m.API(), version: 13000, tools: func(driver.Properties) (tools, error) {
 		cubins := map[string]nvrtc.Binary{}
 		for _, k := range kernels.All() {
 			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
 		}
-		return tools{cubins: cubins, blas: imaginaryBLAS(m), dnn: imaginaryDNN(m)}, nil
+		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m), dnn: imaginaryDNN(m)}, nil
 	}}
 }
 
-// matrix is n numbers of device memory.
-func matrix(m *drivertest.Machine, at driver.Pointer, n int) ([]float32, error) {
-	b, err := m.Bytes(at, 4*n)
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), n), err
+// matrix is n numbers of device memory, as float32; put writes them back, rounded as they lie there.
+type matrix struct {
+	v     []float32
+	bytes []byte
+	as    dist.Values
 }
+
+func matrixAt(m *drivertest.Machine, at driver.Pointer, n int, e kernels.Element) (matrix, error) {
+	b, err := m.Bytes(at, n*e.Size())
+	if err != nil {
+		return matrix{}, err
+	}
+	x := matrix{make([]float32, n), b, map[kernels.Element]dist.Values{kernels.F32: dist.FP32, kernels.F16: dist.FP16, kernels.BF16: dist.BF16}[e]}
+	x.as.Read(x.v, b)
+	return x, nil
+}
+
+func (x matrix) put() { x.as.Append(x.bytes[:0], x.v) }
 
 // imaginaryBLAS is cuBLAS as three loops.
 func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
@@ -91,8 +110,12 @@ func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
 	a.SetStream = func(_ cublas.Raw, s driver.Stream) cublas.Status { stream = s; return 0 }
 	a.SetWorkspace = func(cublas.Raw, driver.Pointer, uintptr) cublas.Status { return 0 }
 	a.StatusString = func(s cublas.Status) string { return "imaginary" }
-	a.GemmEx = func(_ cublas.Raw, ta, tb, rows, cols, k int32, _ *float32, pa driver.Pointer, _ cublas.Type, lda int32,
-		pb driver.Pointer, _ cublas.Type, ldb int32, _ *float32, pc driver.Pointer, _ cublas.Type, ldc int32, _ cublas.Compute, _ int32) cublas.Status {
+	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16, cublas.BFloat16: kernels.BF16}
+	a.GemmEx = func(_ cublas.Raw, ta, tb, rows, cols, k int32, _ *float32, pa driver.Pointer, of cublas.Type, lda int32,
+		pb driver.Pointer, ofB cublas.Type, ldb int32, _ *float32, pc driver.Pointer, ofC cublas.Type, ldc int32, _ cublas.Compute, _ int32) cublas.Status {
+		if of != ofB || ofC != of && ofC != cublas.Float32 {
+			return 15 // the library has no such product
+		}
 		return cublas.Status(m.Do(stream, "gemm", func() error {
 			extent := func(trans, r, c, ld int32) int { // by columns
 				if trans != 0 {
@@ -100,9 +123,9 @@ func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
 				}
 				return int(ld*(c-1) + r)
 			}
-			x, errA := matrix(m, pa, extent(ta, rows, k, lda))
-			y, errB := matrix(m, pb, extent(tb, k, cols, ldb))
-			z, errC := matrix(m, pc, extent(0, rows, cols, ldc))
+			x, errA := matrixAt(m, pa, extent(ta, rows, k, lda), element[of])
+			y, errB := matrixAt(m, pb, extent(tb, k, cols, ldb), element[of])
+			z, errC := matrixAt(m, pc, extent(0, rows, cols, ldc), element[ofC])
 			if err := errors.Join(errA, errB, errC); err != nil {
 				return err
 			}
@@ -116,11 +139,12 @@ func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
 				for j := range cols {
 					sum := 0.0
 					for l := range k {
-						sum += at(x, ta, lda, i, l) * at(y, tb, ldb, l, j)
+						sum += at(x.v, ta, lda, i, l) * at(y.v, tb, ldb, l, j)
 					}
-					z[i+ldc*j] = float32(sum)
+					z.v[i+ldc*j] = float32(sum)
 				}
 			}
+			z.put()
 			return nil
 		}))
 	}
@@ -129,7 +153,7 @@ func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
 
 // imaginaryDNN is cuDNN's convolutions as loops.
 func imaginaryDNN(m *drivertest.Machine) *cudnn.API {
-	n := &nets{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{}, windows: map[cudnn.Descriptor][2]int32{}}
+	n := &nets{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{}, types: map[uintptr]cudnn.Type{}, windows: map[cudnn.Descriptor][2]int32{}}
 	a := &cudnn.API{}
 	a.Version = func() uintptr { return 91002 }
 	a.ErrorString = func(s cudnn.Status) string { return "imaginary" }
@@ -138,14 +162,14 @@ func imaginaryDNN(m *drivertest.Machine) *cudnn.API {
 	a.SetStream = func(_ cudnn.Raw, s driver.Stream) cudnn.Status { n.stream = s; return 0 }
 	a.CreateTensor = func(out *cudnn.Tensor) cudnn.Status { *out = cudnn.Tensor(n.handle()); return 0 }
 	a.SetTensor = func(t cudnn.Tensor, format int32, of cudnn.Type, i, c, h, w int32) cudnn.Status {
-		n.images[t] = [4]int32{i, h, w, c}
-		return wrong(format != 1 || of != cudnn.Float32 || t == 0)
+		n.images[t], n.types[uintptr(t)] = [4]int32{i, h, w, c}, of
+		return wrong(format != 1 || t == 0)
 	}
 	a.DestroyTensor = func(t cudnn.Tensor) cudnn.Status { delete(n.images, t); return 0 }
 	a.CreateFilter = func(out *cudnn.Filter) cudnn.Status { *out = cudnn.Filter(n.handle()); return 0 }
 	a.SetFilter = func(f cudnn.Filter, of cudnn.Type, format int32, k, c, r, s int32) cudnn.Status {
-		n.filters[f] = [4]int32{k, r, s, c}
-		return wrong(format != 1 || of != cudnn.Float32)
+		n.filters[f], n.types[uintptr(f)] = [4]int32{k, r, s, c}, of
+		return wrong(format != 1)
 	}
 	a.DestroyFilter = func(f cudnn.Filter) cudnn.Status { delete(n.filters, f); return 0 }
 	a.CreateConv = func(out *cudnn.Descriptor) cudnn.Status { *out = cudnn.Descriptor(n.handle()); return 0 }
@@ -168,6 +192,24 @@ func imaginaryDNN(m *drivertest.Machine) *cudnn.API {
 	}
 	a.AlgorithmsFilter = func(_ cudnn.Raw, _, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Filter, _ int32, got *int32, all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
+	}
+	timed := func(got *int32, all *cudnn.Perf, n uintptr) cudnn.Status { // the first is too large, the second does not repeat
+		list := unsafe.Slice(all, 3)
+		list[0], list[1] = cudnn.Perf{Algo: 9, Memory: n + 1, Deterministic: 1}, cudnn.Perf{Algo: 2, Math: cudnn.FMA}
+		list[2], *got = cudnn.Perf{Algo: 1, Deterministic: 1}, 3
+		return 0
+	}
+	a.FindForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Filter, _ driver.Pointer, _ cudnn.Descriptor, _ cudnn.Tensor, _ driver.Pointer,
+		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
+		return timed(got, all, n)
+	}
+	a.FindData = func(_ cudnn.Raw, _ cudnn.Filter, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Descriptor, _ cudnn.Tensor, _ driver.Pointer,
+		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
+		return timed(got, all, n)
+	}
+	a.FindFilter = func(_ cudnn.Raw, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Descriptor, _ cudnn.Filter, _ driver.Pointer,
+		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
+		return timed(got, all, n)
 	}
 	a.Forward = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, wd cudnn.Filter, w driver.Pointer, c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, yd cudnn.Tensor, y driver.Pointer) cudnn.Status {
@@ -199,7 +241,11 @@ type nets struct {
 	images  map[cudnn.Tensor][4]int32 // n h w c
 	filters map[cudnn.Filter][4]int32 // k r s c
 	windows map[cudnn.Descriptor][2]int32
+	types   map[uintptr]cudnn.Type
 }
+
+// dnnElements is what cuDNN's types are here.
+var dnnElements = map[cudnn.Type]kernels.Element{cudnn.Float32: kernels.F32, cudnn.Float16: kernels.F16, cudnn.BFloat16: kernels.BF16}
 
 func (n *nets) handle() uintptr { n.next++; return n.next }
 
@@ -211,18 +257,19 @@ func size(d [4]int32) int { return int(d[0]) * int(d[1]) * int(d[2]) * int(d[3])
 // convolve goes through all products, each of which adds to the sum of an element of what is computed.
 func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y, out driver.Pointer, product func(x, w, y *float32, sum *float64)) cudnn.Status {
 	image, filter, window, result := n.images[xd], n.filters[wd], n.windows[cd], n.images[yd]
-	if algo != 1 || image[3] != filter[3] || result[3] != filter[0] || image[0] != result[0] {
+	of := n.types[uintptr(xd)]
+	if of != n.types[uintptr(wd)] || of != n.types[uintptr(yd)] || algo != 1 && algo != 2 || image[3] != filter[3] || result[3] != filter[0] || image[0] != result[0] {
 		return 2000
 	}
 	return cudnn.Status(n.m.Do(n.stream, "convolution", func() error {
-		xs, errX := matrix(n.m, x, size(image))
-		ws, errW := matrix(n.m, w, size(filter))
-		ys, errY := matrix(n.m, y, size(result))
+		xs, errX := matrixAt(n.m, x, size(image), dnnElements[of])
+		ws, errW := matrixAt(n.m, w, size(filter), dnnElements[of])
+		ys, errY := matrixAt(n.m, y, size(result), dnnElements[of])
 		if err := errors.Join(errX, errW, errY); err != nil {
 			return err
 		}
-		to := map[driver.Pointer][]float32{x: xs, w: ws, y: ys}[out]
-		sums := make([]float64, len(to))
+		to := map[driver.Pointer]matrix{x: xs, w: ws, y: ys}[out]
+		sums := make([]float64, len(to.v))
 		at := func(d [4]int32, a, b, c, e int32) int { return int(((a*d[1]+b)*d[2]+c)*d[3] + e) }
 		for i := range result[0] {
 			for p := range result[1] {
@@ -243,7 +290,7 @@ func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.D
 									case w:
 										place = wi
 									}
-									product(&xs[xi], &ws[wi], &ys[yi], &sums[place])
+									product(&xs.v[xi], &ws.v[wi], &ys.v[yi], &sums[place])
 								}
 							}
 						}
@@ -252,8 +299,9 @@ func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.D
 			}
 		}
 		for i, s := range sums {
-			to[i] = float32(s)
+			to.v[i] = float32(s)
 		}
+		to.put()
 		return nil
 	}))
 }

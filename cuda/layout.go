@@ -17,17 +17,24 @@ const line = 256
 
 func alignedTo(n int) int { return (n + line - 1) / line * line }
 
-func layoutOf(code *device.Code) layout {
-	l := layout{arena: alignedTo(4 * code.Arena)}
-	for i := range code.Calls {
-		l.scratch = max(l.scratch, alignedTo(scratchOf(&code.Calls[i])))
+// layout is what a run of a plan takes of the shared arena.
+func (p *plan) layout() layout {
+	l := layout{arena: alignedTo(p.arena)}
+	for i := range p.tasks {
+		l.scratch = max(l.scratch, alignedTo(scratchOf(&p.tasks[i])))
 	}
 	return l
 }
 
 // Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels need beside it. Programs of one device share
-// them.
-func (d *Device) Footprint(code *device.Code) int { return layoutOf(code).total() }
+// them. Code that cannot be loaded takes nothing.
+func (d *Device) Footprint(code *device.Code) int {
+	p, err := d.planOf(code)
+	if err != nil {
+		return 0
+	}
+	return p.layout().total()
+}
 
 // sharedArena returns the arena of the device, at least so large. Graphs that were captured with another one are never used again.
 func (o *owner) sharedArena(bytes int) (kernels.Address, error) {
@@ -47,14 +54,17 @@ func (o *owner) sharedArena(bytes int) (kernels.Address, error) {
 }
 
 // advice says what a run that does not fit could do.
-func (p *Program) advice() string {
-	need := p.layout.total()
-	perExample := float64(need) / float64(p.code.Batch)
-	free := int(p.device.properties.Memory) - p.device.owner.inUse()
+func (d *Device) advice(code *device.Code) string {
+	need := d.Footprint(code)
+	perExample := float64(need) / float64(max(1, code.Batch))
+	free := int(d.properties.Memory) - d.owner.inUse()
 	fits := int(float64(free) * 0.9 / perExample)
-	text := fmt.Sprintf("batches of %d take %s", p.code.Batch, gigabytes(need))
-	if fits >= 1 && fits < p.code.Batch {
-		text += fmt.Sprintf(", batches of %d would fit (batch, or accumulate %d)", fits, (p.code.Batch+fits-1)/fits)
+	text := fmt.Sprintf("batches of %d take %s", code.Batch, gigabytes(need))
+	if fits >= 1 && fits < code.Batch {
+		text += fmt.Sprintf(", batches of %d would fit (batch, or accumulate %d)", fits, (code.Batch+fits-1)/fits)
+	}
+	if d.precision == FP32 || d.precision == TF32 {
+		text += "; precision fp16 or bf16 halves that"
 	}
 	return text + "; recompute blocks keeps a third of the activations, and fewer agents keep fewer vectors"
 }

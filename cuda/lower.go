@@ -5,11 +5,10 @@ import (
 
 	"fspda/cuda/kernels"
 	"fspda/device"
-	"fspda/device/signature"
 )
 
-// lowering makes the step of a call.
-type lowering func(d *Device, c *device.Call) (step, error)
+// lowering makes the step of a task.
+type lowering func(d *Device, t *task) (step, error)
 
 // lowerings has one for every kernel.
 var lowerings = map[device.Kernel]lowering{
@@ -31,8 +30,8 @@ var lowerings = map[device.Kernel]lowering{
 	device.HalfSquare:  launching(halfSquare),
 	device.Scale:       launching(scale),
 	device.ScaleBy:     launching(scaleBy),
-	device.Add:         launching(add),
-	device.AddScaled:   launching(addScaled),
+	device.Add:         launching(sum),
+	device.AddScaled:   launching(sum),
 	device.MoveAverage: launching(moveAverage),
 
 	device.Conv:      convolution,
@@ -55,73 +54,90 @@ var lowerings = map[device.Kernel]lowering{
 	device.AvgPoolGrad: launching(avgPoolGrad),
 }
 
-// lower makes the steps of code.
-func lower(d *Device, code *device.Code) ([]step, error) {
-	steps := make([]step, len(code.Calls))
-	for i := range code.Calls {
-		c := &code.Calls[i]
-		make, ok := lowerings[c.Kernel]
-		if !ok {
-			return nil, fmt.Errorf("call %d, %s: the GPU has no such kernel", i, signature.Title(c))
+// lower makes the steps of a plan.
+func lower(d *Device, p *plan) ([]step, error) {
+	steps := make([]step, len(p.tasks))
+	for i := range p.tasks {
+		t := &p.tasks[i]
+		make := conversions[t.work]
+		if t.work == compute {
+			make = lowerings[t.call.Kernel]
+		}
+		if make == nil {
+			return nil, fmt.Errorf("call %d, %s: the GPU has no such kernel", i, t.title())
 		}
 		var err error
-		if steps[i], err = make(d, c); err != nil {
-			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(c), err)
+		if steps[i], err = make(d, t); err != nil {
+			return nil, fmt.Errorf("call %d, %s: %w", i, t.title(), err)
 		}
 	}
 	return steps, nil
 }
 
-// operands is where those of a call lie in a run.
+// operands is where those of a task lie in a run.
 type operands struct {
 	*running
+	*task
 	in, out []kernels.Address
 	dims    []int
 	attr    float64
 }
 
-func (r *running) operands(c *device.Call) operands {
-	at := func(refs []device.Ref) []kernels.Address {
-		all := make([]kernels.Address, len(refs))
-		for i, ref := range refs {
-			all[i] = r.at(ref)
+func (r *running) operands(t *task) operands {
+	at := func(all []operand) []kernels.Address {
+		found := make([]kernels.Address, len(all))
+		for i, o := range all {
+			found[i] = r.at(o)
 		}
-		return all
+		return found
 	}
-	return operands{r, at(c.In), at(c.Out), c.Dims, c.Attr}
+	x := operands{running: r, task: t, in: at(t.in), out: at(t.out)}
+	if t.call != nil {
+		x.dims, x.attr = t.call.Dims, t.call.Attr
+	}
+	return x
 }
 
-// launching is a call that is kernels and nothing else.
+// at is where an operand lies.
+func (r *running) at(o operand) kernels.Address { return r.spaces[o.space] + kernels.Address(o.at) }
+
+// element is the type of the numbers of output 0.
+func (t *task) element() kernels.Element { return t.out[0].element }
+
+// launching is a task that is kernels and nothing else.
 func launching(calls func(x operands) []kernels.Call) lowering {
-	return func(_ *Device, c *device.Call) (step, error) {
-		return func(r *running) error { return r.o.launch(calls(r.operands(c))...) }, nil
+	return func(_ *Device, t *task) (step, error) {
+		return func(r *running) error { return r.o.launch(calls(r.operands(t))...) }, nil
 	}
 }
 
 // labelled is launching for kernels that read labels. Those of a batch have been looked at on the host before.
 func labelled(calls func(x operands) []kernels.Call) lowering {
 	make := launching(calls)
-	return func(d *Device, c *device.Call) (step, error) {
-		if c.In[1].Space != device.Labels {
-			return nil, fmt.Errorf("input 1 is at %s, want the labels of the batch", c.In[1])
+	return func(d *Device, t *task) (step, error) {
+		if in := t.call.In[1]; in.Space != device.Labels {
+			return nil, fmt.Errorf("input 1 is at %s, want the labels of the batch", in)
 		}
-		return make(d, c)
+		return make(d, t)
 	}
 }
 
-// scratchOf is the room that the kernels of a call need beside their operands, in bytes.
-func scratchOf(c *device.Call) int {
-	switch d := c.Dims; c.Kernel {
+// scratchOf is the room that the kernels of a task need beside their operands, in bytes.
+func scratchOf(t *task) int {
+	if t.work != compute {
+		return 0
+	}
+	switch d := t.call.Dims; t.call.Kernel {
 	case device.SoftmaxCrossEntropy, device.Score:
 		return 8 * (d[0] + 1)
 	case device.HalfSquare:
 		return 8 * kernels.DotParts(d[0])
 	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
-		n := normOf(d, c.Attr, kernels.Plain)
+		n := normOf(t, kernels.Plain)
 		return normFactors*alignedTo(4*d[1]) + 8*n.PartNumbers()
 	case device.Conv, device.ConvGradX, device.ConvGradW:
-		return convScratch(c)
+		return convScratch(t)
 	}
 	return 0
 }

@@ -7,52 +7,85 @@ import (
 	"fspda/device"
 )
 
-// product sends C = A·B of matrices of float32.
-func (r *running) product(m, n, k int, a kernels.Address, transA bool, b kernels.Address, transB bool, c kernels.Address) error {
-	return r.o.blas.Gemm(cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB, A: driver.Pointer(a), B: driver.Pointer(b), C: driver.Pointer(c),
-		Type: cublas.Float32, Compute: r.compute})
+// blasTypes is what cuBLAS calls elements.
+var blasTypes = map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, kernels.F16: cublas.Float16, kernels.BF16: cublas.BFloat16}
+
+// product sends output 0 = A·B, of m×n, of inputs a and b.
+func (x operands) product(m, n, k, a int, transA bool, b int, transB bool) error {
+	return x.o.blas.Gemm(cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB,
+		A: driver.Pointer(x.in[a]), B: driver.Pointer(x.in[b]), C: driver.Pointer(x.out[0]),
+		Type: blasTypes[x.task.in[a].element], TypeC: blasTypes[x.element()], Compute: x.math})
 }
 
 // dense is device.Linear: y = x·Wᵀ + b, and what follows.
 func dense(then kernels.Activation) lowering {
-	return func(_ *Device, c *device.Call) (step, error) {
+	return func(d *Device, t *task) (step, error) {
+		n := t.call.Dims
+		e, left := biasEpilogue(then)
+		if by := d.matmul(t, n[0], n[1], n[2], 0, false, 1, true, e, t.in[2]); by != nil {
+			return denseBy(by, t, left), nil
+		}
 		return func(r *running) error {
-			x := r.operands(c)
+			x := r.operands(t)
 			m, n, k := x.dims[0], x.dims[1], x.dims[2]
-			if err := r.product(m, n, k, x.in[0], false, x.in[1], true, x.out[0]); err != nil {
+			if err := x.product(m, n, k, 0, false, 1, true); err != nil {
 				return err
 			}
-			return r.o.launch(kernels.Bias(x.out[0], x.in[2], m, n, then)...)
+			if e := x.element(); e != kernels.F32 {
+				return r.o.launch(kernels.BiasShort(e, x.out[0], x.bias(), m, n, then))
+			}
+			return r.o.launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
 		}, nil
 	}
 }
 
 // denseGradX is device.LinearGradX: dx = dy·W, times the derivative of what came before.
 func denseGradX(before kernels.Activation) lowering {
-	return func(_ *Device, c *device.Call) (step, error) {
+	return func(_ *Device, t *task) (step, error) {
 		return func(r *running) error {
-			x := r.operands(c)
+			x := r.operands(t)
 			m, n, k := x.dims[0], x.dims[1], x.dims[2]
-			if err := r.product(m, k, n, x.in[0], false, x.in[1], false, x.out[0]); err != nil || before == kernels.Identity {
+			if err := x.product(m, k, n, 0, false, 1, false); err != nil || before == kernels.Identity {
 				return err
 			}
-			return r.o.launch(kernels.ActivateGrad(x.out[0], x.in[2], x.out[0], m*k, before))
+			return r.o.launch(x.activateGrad(x.out[0], x.in[2], x.out[0], m*k, before))
 		}, nil
 	}
 }
 
 // denseGradW is device.LinearGradW: dW = dyᵀ·x, db = column sums of dy; and device.LinearGradWDecay, which adds c·W to dW.
-func denseGradW(_ *Device, c *device.Call) (step, error) {
+func denseGradW(d *Device, t *task) (step, error) {
+	n := t.call.Dims
+	if by := d.matmul(t, n[1], n[2], n[0], 1, true, 0, false, cublas.SumsOfA, t.out[1]); by != nil {
+		return denseGradWBy(by, t), nil
+	}
 	return func(r *running) error {
-		x := r.operands(c)
+		x := r.operands(t)
 		m, n, k := x.dims[0], x.dims[1], x.dims[2]
-		if err := r.product(n, k, m, x.in[1], true, x.in[0], false, x.out[0]); err != nil {
+		if err := x.product(n, k, m, 1, true, 0, false); err != nil {
 			return err
 		}
-		calls := []kernels.Call{kernels.ColumnSums(x.out[1], x.in[1], m, n)}
-		if c.Kernel == device.LinearGradWDecay {
-			calls = append(calls, kernels.Combine(x.out[0], n*k, kernels.Term{A: 1, V: x.out[0]}, kernels.Term{A: float32(x.attr), V: x.in[2]}))
+		calls := []kernels.Call{x.columnSums(m, n)}
+		if t.call.Kernel == device.LinearGradWDecay {
+			calls = append(calls, x.decay(n*k))
 		}
 		return r.o.launch(calls...)
 	}, nil
+}
+
+// columnSums is db.
+func (x operands) columnSums(m, n int) kernels.Call {
+	if e := x.task.in[1].element; e != kernels.F32 {
+		return kernels.ColumnSumsShort(e, x.out[1], x.in[1], m, n)
+	}
+	return kernels.ColumnSums(x.out[1], x.in[1], m, n)
+}
+
+// decay adds c·W to dW.
+func (x operands) decay(n int) kernels.Call {
+	c := float32(x.attr)
+	if x.lacks != nil {
+		return x.mix(x.out[0], x.in[2], c, n)
+	}
+	return kernels.Combine(x.out[0], n, kernels.Term{A: 1, V: x.out[0]}, kernels.Term{A: c, V: x.in[2]})
 }

@@ -1,17 +1,31 @@
 package cuda
 
-import "fspda/cuda/kernels"
+import (
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
 
 func activate(f kernels.Activation) func(operands) []kernels.Call {
 	return func(x operands) []kernels.Call {
+		if e := x.element(); e != kernels.F32 {
+			return []kernels.Call{kernels.ActivateShort(e, x.out[0], x.in[0], x.dims[0], f)}
+		}
 		return []kernels.Call{kernels.Activate(x.out[0], x.in[0], x.dims[0], f)}
 	}
 }
 
 func activateGrad(f kernels.Activation) func(operands) []kernels.Call {
 	return func(x operands) []kernels.Call {
-		return []kernels.Call{kernels.ActivateGrad(x.out[0], x.in[0], x.in[1], x.dims[0], f)}
+		return []kernels.Call{x.activateGrad(x.out[0], x.in[0], x.in[1], x.dims[0], f)}
 	}
+}
+
+// activateGrad is the gradient of an activation of n numbers as output 0 has them.
+func (x operands) activateGrad(dx, y, dy kernels.Address, n int, f kernels.Activation) kernels.Call {
+	if e := x.element(); e != kernels.F32 {
+		return kernels.ActivateGradShort(e, dx, y, dy, n, f)
+	}
+	return kernels.ActivateGrad(dx, y, dy, n, f)
 }
 
 func softmaxCrossEntropy(x operands) []kernels.Call {
@@ -28,6 +42,9 @@ func halfSquare(x operands) []kernels.Call {
 }
 
 func scale(x operands) []kernels.Call {
+	if e := x.element(); e != kernels.F32 {
+		return []kernels.Call{kernels.Weigh(e, x.out[0], x.in[0], 0, float32(x.attr), 0, x.dims[0])}
+	}
 	return []kernels.Call{kernels.Combine(x.out[0], x.dims[0], kernels.Term{A: float32(x.attr), V: x.in[0]})}
 }
 
@@ -35,12 +52,33 @@ func scaleBy(x operands) []kernels.Call {
 	return []kernels.Call{kernels.ScaleBy(x.out[0], x.in[0], x.in[1], float32(x.attr), x.dims[0])}
 }
 
-func add(x operands) []kernels.Call {
-	return []kernels.Call{kernels.Add(x.out[0], x.in[0], x.in[1], x.dims[0])}
+// sum is device.Add and device.AddScaled.
+func sum(x operands) []kernels.Call {
+	c := float32(1)
+	if x.call.Kernel == device.AddScaled {
+		c = float32(x.attr)
+	}
+	n := x.dims[0]
+	switch e := x.element(); {
+	case x.lacks != nil:
+		return []kernels.Call{x.mix(x.in[0], x.in[1], c, n)}
+	case e != kernels.F32:
+		return []kernels.Call{kernels.Weigh(e, x.out[0], x.in[0], x.in[1], 1, c, n)}
+	case x.call.Kernel == device.Add:
+		return []kernels.Call{kernels.Add(x.out[0], x.in[0], x.in[1], n)}
+	}
+	return []kernels.Call{kernels.Combine(x.out[0], n, kernels.Term{A: 1, V: x.in[0]}, kernels.Term{A: c, V: x.in[1]})}
 }
 
-func addScaled(x operands) []kernels.Call {
-	return []kernels.Call{kernels.Combine(x.out[0], x.dims[0], kernels.Term{A: 1, V: x.in[0]}, kernels.Term{A: float32(x.attr), V: x.in[1]})}
+// mix is output 0 = a + c·b, where the one that lacks the loss scale is multiplied by it.
+func (x operands) mix(a, b kernels.Address, c float32, n int) kernels.Call {
+	var by [2]kernels.Address
+	for i, lacks := range x.lacks {
+		if lacks {
+			by[i] = x.scaler
+		}
+	}
+	return kernels.Mix(x.out[0], a, b, by[0], by[1], 1, c, n)
 }
 
 func moveAverage(x operands) []kernels.Call {

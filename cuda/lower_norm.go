@@ -6,13 +6,13 @@ import "fspda/cuda/kernels"
 // the scale and the shift.
 const normFactors = 5
 
-func normOf(dims []int, eps float64, follows kernels.Follows) kernels.Norm {
-	return kernels.Norm{Element: kernels.F32, M: dims[0], C: dims[1], Eps: eps, Follows: follows}
+func normOf(t *task, follows kernels.Follows) kernels.Norm {
+	return kernels.Norm{Element: t.element(), M: t.call.Dims[0], C: t.call.Dims[1], Eps: t.call.Attr, Follows: follows}
 }
 
 // norm is a normalisation of a call's shape that works in the scratch.
 func (x operands) norm(follows kernels.Follows) kernels.Norm {
-	n := normOf(x.dims, x.attr, follows)
+	n := normOf(x.task, follows)
 	room := x.scratch
 	for _, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
 		*factor = room

@@ -9,69 +9,137 @@ import (
 	"fspda/device"
 )
 
-func poolOf(d []int) kernels.Pool {
-	return kernels.Pool{Element: kernels.F32, Images: d[0], H: d[1], W: d[2], C: d[3], R: d[4], Stride: d[5], Pad: d[6]}
+func poolOf(x operands) kernels.Pool {
+	d := x.dims
+	return kernels.Pool{Element: x.element(), Images: d[0], H: d[1], W: d[2], C: d[3], R: d[4], Stride: d[5], Pad: d[6]}
 }
 
 func maxPool(x operands) []kernels.Call {
-	return []kernels.Call{poolOf(x.dims).Max(x.out[0], x.out[1], x.in[0])}
+	return []kernels.Call{poolOf(x).Max(x.out[0], x.out[1], x.in[0])}
 }
 
 func maxPoolGrad(x operands) []kernels.Call {
-	return []kernels.Call{poolOf(x.dims).MaxGrad(x.out[0], x.in[0], x.in[1])}
+	return []kernels.Call{poolOf(x).MaxGrad(x.out[0], x.in[0], x.in[1])}
 }
 
 func avgPool(x operands) []kernels.Call {
-	return []kernels.Call{kernels.AvgPool(kernels.F32, x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
+	return []kernels.Call{kernels.AvgPool(x.element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
 }
 
 func avgPoolGrad(x operands) []kernels.Call {
-	return []kernels.Call{kernels.AvgPoolGrad(kernels.F32, x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
+	return []kernels.Call{kernels.AvgPoolGrad(x.element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
 }
 
 // mostConvWorkspace is what a convolution may work in, in bytes.
 const mostConvWorkspace = 512 << 20
 
-func convShape(d []int) cudnn.Shape {
-	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: d[3], K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
+// convShape is the convolution of a task, with the channels that there is room for.
+func convShape(t *task) cudnn.Shape {
+	d := t.call.Dims
+	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: max(d[3], t.room), K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
 }
 
 var convDirections = map[device.Kernel]cudnn.Direction{device.Conv: cudnn.Forward, device.ConvGradX: cudnn.GradX, device.ConvGradW: cudnn.GradW}
 
+// dnnTypes is what cuDNN calls elements.
+var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernels.F16: cudnn.Float16, kernels.BF16: cudnn.BFloat16}
+
 // convolution is device.Conv, ConvGradX or ConvGradW. The algorithm is chosen here.
-func convolution(d *Device, c *device.Call) (step, error) {
+func convolution(d *Device, t *task) (step, error) {
 	o := d.owner
 	var conv *cudnn.Conv
 	err := o.ask(func() (err error) {
 		if o.dnn == nil {
 			return o.noDNN
 		}
-		conv, err = o.dnn.NewConv(convShape(c.Dims), convDirections[c.Kernel], cudnn.Float32, d.convMath(), convScratch(c))
+		conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element], d.convMath(), d.choosing(convWorkspace(t)))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	runtime.AddCleanup(conv, o.discardConv, *conv)
+	if t.call.Kernel == device.ConvGradW && t.in[0].element != kernels.F32 {
+		return narrowGradW(conv, t), nil
+	}
 	return func(r *running) error {
-		in, out := r.at(c.In[0]), r.at(c.Out[0])
-		other := r.at(c.In[1])
-		x, w, y := in, other, out
-		switch c.Kernel {
+		a, b, c, room := driver.Pointer(r.at(t.in[0])), driver.Pointer(r.at(t.in[1])), driver.Pointer(r.at(t.out[0])), driver.Pointer(r.scratch)
+		switch t.call.Kernel {
 		case device.ConvGradX:
-			x, w, y = out, other, in
+			return conv.Run(c, b, a, room)
 		case device.ConvGradW:
-			x, w, y = in, out, other
+			return conv.Run(a, c, b, room)
 		}
-		return conv.Run(driver.Pointer(x), driver.Pointer(w), driver.Pointer(y), driver.Pointer(r.scratch))
+		return conv.Run(a, b, c, room)
 	}, nil
 }
 
-// convScratch is the room that a convolution may work in: as much as its operands take, since an algorithm that wants more is seldom worth it.
-func convScratch(c *device.Call) int {
+// choosing is how the algorithm of a convolution that works in so many bytes is chosen. The owner's goroutine lends the memory.
+func (d *Device) choosing(most int) cudnn.Choosing {
+	o := d.owner
+	return cudnn.Choosing{Most: most, Deterministic: d.repeats, Choices: o.choices, Memory: o.lend}
+}
+
+// lend takes blocks of device memory until end.
+func (o *owner) lend(bytes ...int) (at []driver.Pointer, end func(), err error) {
+	var blocks []block
+	end = func() {
+		for _, b := range blocks {
+			o.pool.give(b)
+		}
+		o.release() // they are larger than what most others want
+	}
+	for _, n := range bytes {
+		b, err := o.alloc(max(n, 1))
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		blocks, at = append(blocks, b), append(at, b.at)
+	}
+	return at, end, nil
+}
+
+// narrowGradW is device.ConvGradW of 16 bits: the library writes dW in them, with the channels that there is room for, and it is widened from
+// the scratch to its place.
+func narrowGradW(conv *cudnn.Conv, t *task) step {
+	e, c := t.in[0].element, t.call.Dims[3]
+	return func(r *running) error {
+		x := r.operands(t)
+		rows := t.out[0].n / c
+		work := x.scratch + kernels.Address(shortGradW(t))
+		if err := conv.Run(driver.Pointer(x.in[0]), driver.Pointer(x.scratch), driver.Pointer(x.in[1]), driver.Pointer(work)); err != nil {
+			return err
+		}
+		return r.o.launch(fromShort(e, x.out[0], x.scratch, rows, c, max(c, t.room)))
+	}
+}
+
+// fromShort makes float32 of rows of 16 bits.
+func fromShort(e kernels.Element, dst, src kernels.Address, rows, c, room int) kernels.Call {
+	if room == c {
+		return kernels.Widen(e, dst, src, 0, rows*c)
+	}
+	return kernels.Crop(e, dst, src, rows, c, room)
+}
+
+// shortGradW is the bytes of dW in 16 bits, which lies in the scratch; 0 where it does not.
+func shortGradW(t *task) int {
+	if t.call.Kernel != device.ConvGradW || t.in[0].element == kernels.F32 {
+		return 0
+	}
+	c := t.call.Dims[3]
+	return alignedTo(t.out[0].n / c * max(c, t.room) * t.in[0].element.Size())
+}
+
+// convScratch is the room that a convolution needs.
+func convScratch(t *task) int { return shortGradW(t) + convWorkspace(t) }
+
+// convWorkspace is what the library may work in: as much as the operands take, since an algorithm that wants more is seldom worth it.
+func convWorkspace(t *task) int {
 	n := 0
-	for _, r := range append(append([]device.Ref{}, c.In...), c.Out...) {
-		n += 4 * r.Len
+	for _, o := range append(append([]operand{}, t.in...), t.out...) {
+		n += o.bytes()
 	}
 	return min(n+(1<<20), mostConvWorkspace)
 }

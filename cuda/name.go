@@ -2,19 +2,77 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/dynlib"
 )
 
-// ParseName reads "cuda", which is the first GPU, or "cuda:N".
+// ParseName reads the name of one GPU: "cuda", which is the first, or "cuda:N".
 func ParseName(name string) (index int, err error) {
-	kind, number, given := strings.Cut(name, ":")
-	if kind == "cuda" && !given {
+	all, err := ParseNames(name)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(all) > 1:
+		return 0, fmt.Errorf("cuda: device %q names %d GPUs, want one: cuda:N with N from 0 on", name, len(all))
+	case all == nil:
 		return 0, nil
 	}
-	index, err = strconv.Atoi(number)
-	if kind != "cuda" || err != nil || index < 0 {
-		return 0, fmt.Errorf("cuda: device %q: want cuda, or cuda:N with N from 0 on", name)
+	return all[0], nil
+}
+
+// ParseNames reads "cuda", which is all GPUs and gives nil, "cuda:N", or a list of different GPUs: "cuda:0,1".
+func ParseNames(name string) (indices []int, err error) {
+	kind, numbers, given := strings.Cut(name, ":")
+	if kind == "cuda" && !given {
+		return nil, nil
 	}
-	return index, nil
+	for n := range strings.SplitSeq(numbers, ",") {
+		i, err := strconv.ParseUint(n, 10, 16)
+		if kind != "cuda" || err != nil || slices.Contains(indices, int(i)) {
+			return nil, fmt.Errorf("cuda: device %q: want cuda, cuda:N with N from 0 on, or several as in cuda:0,1", name)
+		}
+		indices = append(indices, int(i))
+	}
+	return indices, nil
+}
+
+// Count is the number of GPUs that the driver finds, of those that CUDA_VISIBLE_DEVICES leaves.
+func Count() (int, error) {
+	l, err := driver.Open(dynlib.System())
+	if err != nil {
+		return 0, err
+	}
+	n, err := l.ForThread().Count()
+	if err == nil && n == 0 {
+		err = driver.ErrNoDevice
+	}
+	return n, err
+}
+
+// OpenSeveral opens the GPUs of these numbers, or with nil all there are, but no more than most.
+func OpenSeveral(indices []int, most int, options ...Option) (all []*Device, err error) {
+	if indices == nil {
+		n, err := Count()
+		if err != nil {
+			return nil, err
+		}
+		for i := range n {
+			indices = append(indices, i)
+		}
+	}
+	for _, i := range indices[:min(len(indices), most)] {
+		d, err := Open(i, options...)
+		if err != nil {
+			for _, d := range all {
+				_ = d.Close() // the error that counts is the other
+			}
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
 }

@@ -27,8 +27,10 @@ type owner struct {
 
 	arenaHazard hazard
 	blas        *cublas.Handle
+	lt          *cublas.Lt    // nil where there is none; it works in the memory of blas, on the same stream
 	dnn         *cudnn.Handle // nil where there is none
 	noDNN       error         // why
+	choices     *cudnn.Choices
 	pinned      pinned
 	events      []driver.Event // idle
 	made        []driver.Event // all there are
@@ -44,10 +46,11 @@ type owner struct {
 
 	garbage struct { // what the collector found; the owner takes it when it needs memory
 		sync.Mutex
-		blocks []block
-		execs  []driver.GraphExec
-		convs  []cudnn.Conv
-		events []driver.Event
+		blocks  []block
+		execs   []driver.GraphExec
+		convs   []cudnn.Conv
+		matmuls []cublas.Matmul
+		events  []driver.Event
 	}
 	failure atomic.Pointer[error]
 }
@@ -223,6 +226,9 @@ func (o *owner) markOn(s driver.Stream, all *[]pending, then func()) bool {
 
 // event takes an idle event, or makes one.
 func (o *owner) event() (driver.Event, error) {
+	if len(o.events) == 0 {
+		o.collect()
+	}
 	if n := len(o.events); n > 0 {
 		e := o.events[n-1]
 		o.events = o.events[:n-1]
@@ -260,7 +266,7 @@ func (o *owner) launch(calls ...kernels.Call) error {
 		for j := range c.Args {
 			o.slots = append(o.slots, unsafe.Pointer(&c.Args[j]))
 		}
-		r := o.api.LaunchKernel(f, c.Grid, c.Block, c.Shared, o.stream, unsafe.SliceData(o.slots))
+		r := o.api.LaunchKernel(f, c.Grid, c.Block, c.Shared, o.stream, o.slots)
 		runtime.KeepAlive(c.Args)
 		if err := o.api.Check(r, "cuLaunchKernel", "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block); err != nil {
 			return err

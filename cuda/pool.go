@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -84,7 +85,15 @@ func (o *owner) get(n int) (b block, err error) {
 	return b, err
 }
 
-func gigabytes(n int) string { return fmt.Sprintf("%.3g GB", float64(n)/1e9) }
+// gigabytes writes a number of bytes in the unit that fits.
+func gigabytes(n int) string {
+	v, unit := float64(n), 0
+	for v >= 1000 && unit < 3 {
+		v /= 1000
+		unit++
+	}
+	return fmt.Sprintf("%.3g %s", v, [...]string{"bytes", "kB", "MB", "GB"}[unit])
+}
 
 func (o *owner) allocNew(size int) (block, driver.Result) {
 	b := block{size: size}
@@ -110,6 +119,17 @@ func (p *pool) take(size int) (block, bool) {
 	b := free[len(free)-1]
 	p.free[size] = free[:len(free)-1]
 	return b, true
+}
+
+// idle is the bytes that nobody uses.
+func (p *pool) idle() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for size, free := range p.free {
+		n += size * len(free)
+	}
+	return n
 }
 
 func (p *pool) give(b block) {
@@ -145,6 +165,10 @@ func (o *owner) collect() {
 	for i := range o.garbage.convs {
 		o.fail(o.garbage.convs[i].Close())
 	}
+	for i := range o.garbage.matmuls {
+		o.fail(o.garbage.matmuls[i].Close())
+	}
+	o.garbage.matmuls = o.garbage.matmuls[:0]
 	o.events = append(o.events, o.garbage.events...)
 	o.garbage.convs, o.garbage.events = o.garbage.convs[:0], o.garbage.events[:0]
 	o.garbage.blocks, o.garbage.execs = o.garbage.blocks[:0], o.garbage.execs[:0]
@@ -198,4 +222,11 @@ func (o *owner) discardEvents(events ...driver.Event) {
 			o.garbage.events = append(o.garbage.events, e)
 		}
 	}
+}
+
+// discardMatmul is discard for a product.
+func (o *owner) discardMatmul(m cublas.Matmul) {
+	o.garbage.Lock()
+	defer o.garbage.Unlock()
+	o.garbage.matmuls = append(o.garbage.matmuls, m)
 }

@@ -2,9 +2,12 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
 )
 
 // Precision is how networks are computed. Vectors are float32 with any of them.
@@ -13,10 +16,42 @@ type Precision string
 const (
 	FP32 Precision = "fp32" // as the CPU does
 	TF32 Precision = "tf32" // factors of matrix products and convolutions rounded to 10 bits, on GPUs since compute capability 8.0
+	FP16 Precision = "fp16" // activations and the weights that products read in IEEE's half, with a dynamic loss scale
+	BF16 Precision = "bf16" // the same in bfloat16, which needs no scale, on GPUs since compute capability 8.0
 )
 
 // Precisions lists them.
-func Precisions() []Precision { return []Precision{FP32, TF32} }
+func Precisions() []Precision { return []Precision{FP32, TF32, FP16, BF16} }
+
+// element is the type of activations.
+func (p Precision) element() kernels.Element {
+	switch p {
+	case FP16:
+		return kernels.F16
+	case BF16:
+		return kernels.BF16
+	}
+	return kernels.F32
+}
+
+// PrecisionError says that a GPU cannot compute with a precision.
+type PrecisionError struct {
+	Precision Precision
+	GPU       string
+	CC        int // compute capability
+}
+
+func (e *PrecisionError) Error() string {
+	return fmt.Sprintf("cuda: precision %s: %s has compute capability %d.%d, and bfloat16 needs 8.0 or newer: use precision fp16", e.Precision, e.GPU, e.CC/10, e.CC%10)
+}
+
+// runsOn returns an error where a GPU cannot compute with a precision.
+func (p Precision) runsOn(g driver.Properties) error {
+	if p == BF16 && g.CC < 80 {
+		return &PrecisionError{p, g.Name, g.CC}
+	}
+	return nil
+}
 
 // Option is a choice about a Device.
 type Option func(*Device) error
@@ -24,10 +59,19 @@ type Option func(*Device) error
 // WithPrecision chooses how networks are computed; FP32 is the default.
 func WithPrecision(p Precision) Option {
 	return func(d *Device) error {
-		if p != FP32 && p != TF32 {
-			return fmt.Errorf("cuda: precision %q: want %s or %s", p, FP32, TF32)
+		if !slices.Contains(Precisions(), p) {
+			return fmt.Errorf("cuda: precision %q: want one of %v", p, Precisions())
 		}
 		d.precision = p
+		return nil
+	}
+}
+
+// Deterministic takes only algorithms that give the same bits in each run, and chooses them without timing. Without it the fastest convolutions are
+// taken, and the gradients of filters may be summed in another order each time.
+func Deterministic(yes bool) Option {
+	return func(d *Device) error {
+		d.repeats = yes
 		return nil
 	}
 }
@@ -42,8 +86,8 @@ func (d *Device) compute() cublas.Compute {
 
 // convMath is what cuDNN is told.
 func (d *Device) convMath() cudnn.Math {
-	if d.precision == TF32 {
-		return cudnn.TensorOp
+	if d.precision == FP32 {
+		return cudnn.FMA
 	}
-	return cudnn.FMA
+	return cudnn.TensorOp
 }

@@ -20,6 +20,7 @@ import (
 type Program struct {
 	device *Device
 	code   *device.Code
+	plan   *plan
 	steps  []step
 	own    *ownBlocks
 	layout layout
@@ -41,24 +42,20 @@ type running struct {
 	spaces  [spaces]kernels.Address
 	scratch kernels.Address // for one step: holds anything
 	words   words
-	compute cublas.Compute
+	math    cublas.Compute
+	scaler  kernels.Address // of fp16: the state of the loss scale
 }
 
 const spaces = int(device.Momentum) + 1
 
-// at is where an operand lies.
-func (r *running) at(ref device.Ref) kernels.Address {
-	return r.spaces[ref.Space] + 4*kernels.Address(ref.Off)
-}
-
-// operandsAt is what a captured graph depends on: where vectors, arena and batch lie.
-type operandsAt struct{ params, grad, buffers, arena, input, labels kernels.Address }
+// operandsAt is what a captured graph depends on: where vectors, arena, batch and loss scale lie.
+type operandsAt struct{ params, grad, buffers, arena, input, labels, scaler kernels.Address }
 
 // Load binds code to this device. The error names the call that makes no sense or cannot be run here.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
 	p, err := d.load(code)
 	if err != nil {
-		return nil, fmt.Errorf("cuda: load %s: %w", code.Name, err)
+		return nil, fmt.Errorf("cuda: load %s: %w", code.Name, advised(d, code, err))
 	}
 	return p, nil
 }
@@ -67,13 +64,14 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if err := signature.Check(code); err != nil {
 		return nil, err
 	}
-	p := &Program{device: d, code: code, results: rangeOf(code.Results)}
-	p.layout = layoutOf(code)
-	steps, err := lower(d, code)
+	plan, err := d.planOf(code)
 	if err != nil {
 		return nil, err
 	}
-	p.steps = steps
+	p := &Program{device: d, code: code, plan: plan, results: rangeOf(plan.results), layout: plan.layout()}
+	if p.steps, err = lower(d, plan); err != nil {
+		return nil, err
+	}
 	p.fleet = d.fleets.of(d, code)
 	if err := p.prepareBatch(); err != nil {
 		return nil, err
@@ -120,6 +118,11 @@ func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float
 	if p.fleet != nil {
 		return p.join(v, b, out)
 	}
+	if p.plan.scaling {
+		if v.scale, err = v.grad.lossScale(); err != nil {
+			return nil, err
+		}
+	}
 	s, err := p.takeSlot(b)
 	if err != nil {
 		return nil, err
@@ -129,15 +132,22 @@ func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float
 }
 
 func (p *Program) failed(err error) error {
-	var lacking *driver.Error
-	if errors.As(err, &lacking) && lacking.Result == driver.OutOfMemory {
-		err = fmt.Errorf("%w: %s", err, p.advice())
+	return fmt.Errorf("cuda: run %s: %w", p.code.Name, advised(p.device, p.code, err))
+}
+
+// advised adds to an error that tells of too little memory what to do.
+func advised(d *Device, code *device.Code, err error) error {
+	if !driver.IsOutOfMemory(err) {
+		return err
 	}
-	return fmt.Errorf("cuda: run %s: %w", p.code.Name, err)
+	return fmt.Errorf("%w: %s", err, d.advice(code))
 }
 
 // vectors is what Run is given, checked.
-type vectors struct{ params, grad, buffers *Vector }
+type vectors struct {
+	params, grad, buffers *Vector
+	scale                 *lossScale // of the gradient, where the code scales the loss
+}
 
 func (v vectors) key(arena, input, labels kernels.Address) operandsAt {
 	k := operandsAt{params: v.params.address(), arena: arena, input: input, labels: labels}
@@ -146,6 +156,9 @@ func (v vectors) key(arena, input, labels kernels.Address) operandsAt {
 	}
 	if v.buffers != nil {
 		k.buffers = v.buffers.address()
+	}
+	if v.scale != nil {
+		k.scaler = v.scale.block.address()
 	}
 	return k
 }
@@ -182,13 +195,16 @@ func (v vectors) touches() []touch {
 	if v.buffers != nil {
 		all = append(all, writing(&v.buffers.hazard))
 	}
+	if v.scale != nil {
+		all = append(all, writing(&v.scale.hazard))
+	}
 	return all
 }
 
 // execute sends the calls on the batch of a slot. What it returns waits for the results.
 func (p *Program) execute(v vectors, s *slot, channels int, out []float64) (wait func() error, err error) {
 	o := p.device.owner
-	host, err := o.buffer(max(p.results.bytes(), 4))
+	host, err := o.buffer(max(p.results.bytes()+kernels.ScalerBytes, 4))
 	if err != nil {
 		s.busy.Store(false)
 		return nil, err
@@ -213,7 +229,10 @@ func (p *Program) execute(v vectors, s *slot, channels int, out []float64) (wait
 		<-done
 		defer o.pinned.give(host)
 		if failed == nil {
-			p.results.collect(host.float32s(p.results.to-p.results.from), p.code.Results, out)
+			p.results.collect(host.float32s(p.results.to-p.results.from), p.plan.results, out)
+			if v.scale != nil {
+				v.scale.arrived(host.bytes[p.results.bytes():])
+			}
 		}
 		return failed
 	}, nil
@@ -225,7 +244,7 @@ func (p *Program) send(o *owner, v vectors, s *slot, channels int, host *buffer)
 	if err != nil {
 		return err
 	}
-	input, err := p.arrive(s, channels)
+	input, err := p.arrive(s, channels, arena)
 	if err != nil {
 		return err
 	}
@@ -234,6 +253,11 @@ func (p *Program) send(o *owner, v vectors, s *slot, channels int, host *buffer)
 	}
 	if err := o.record(s.free, o.stream); err != nil {
 		return err
+	}
+	if v.scale != nil {
+		if err := v.scale.fetch(o, host, p.results.bytes()); err != nil {
+			return err
+		}
 	}
 	return p.results.fetch(o, arena, host)
 }
@@ -266,7 +290,7 @@ func (p *Program) sendCalls(o *owner, key operandsAt) error {
 const mostGraphs = 256
 
 func (p *Program) running(o *owner, key operandsAt) *running {
-	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(), compute: p.device.compute()}
+	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(), math: p.device.compute(), scaler: key.scaler}
 	r.words.momentum = key.labels + 4*kernels.Address(p.code.Batch)
 	r.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
@@ -283,7 +307,7 @@ func (p *Program) running(o *owner, key operandsAt) *running {
 func (p *Program) sendSteps(r *running) error {
 	for i, s := range p.steps {
 		if err := s(r); err != nil {
-			return fmt.Errorf("call %d, %s: %w", i, signature.Title(&p.code.Calls[i]), err)
+			return fmt.Errorf("call %d, %s: %w", i, p.plan.tasks[i].title(), err)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync/atomic"
 
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -16,6 +17,7 @@ type Vector struct {
 	n      int
 	block  block // none where n is 0
 	hazard hazard
+	scale  atomic.Pointer[lossScale] // of gradients, once a Program of fp16 has written one
 }
 
 var _ device.Vector = (*Vector)(nil)

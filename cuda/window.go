@@ -20,6 +20,9 @@ type joint interface {
 	sendAll(o *owner, ops []*op) error
 	// key tells which go together: equal keys, which must be comparable.
 	key() any
+	// stride is how many waves lie between those in which such ops go. Agents that need different numbers of waves for an iteration so meet again
+	// in the next one.
+	stride() int
 }
 
 // hazard is what something in the memory of the GPU keeps of the window: the last waves that wrote and read it. It is the owner's.
@@ -42,6 +45,7 @@ type window struct {
 	number uint64
 	waves  []wave
 	ops    int
+	last   int // ops of the window before
 }
 
 // wave is ops that do not depend on each other.
@@ -74,6 +78,10 @@ func (w *window) plan(p *op) {
 		if t.write {
 			at = max(at, h.read+1)
 		}
+	}
+	if p.joint != nil {
+		n := p.joint.stride()
+		at = (at+n-2)/n*n + 1
 	}
 	for _, t := range p.touches {
 		if t.write {
@@ -118,8 +126,32 @@ func (o *owner) submitOp(p *op) {
 	})
 }
 
-// ready tells whether a window should be sent, given that no more tasks are there.
-func (o *owner) ready() bool { return o.window.ops > 0 && len(o.pending) < mostWindows }
+// sendNow has an op sent, whatever else waits, and returns its error. It does not wait for the GPU.
+func (o *owner) sendNow(task func() error, touches ...touch) error {
+	answer := make(chan error, 1)
+	o.submit(func() {
+		var failed error
+		o.window.plan(&op{touches: touches, send: func() error { failed = task(); return failed }})
+		o.flush()
+		if failed == nil {
+			failed = o.err()
+		}
+		answer <- failed
+	})
+	return <-answer
+}
+
+// ready tells whether a window should be sent, given that no more tasks are there. While the GPU is busy, one that is much smaller than the last
+// waits for company: else large windows and small ones would take turns, and a small one takes the GPU nearly as long.
+func (o *owner) ready() bool {
+	switch {
+	case o.window.ops == 0 || len(o.pending) >= mostWindows:
+		return false
+	case len(o.pending) == 0:
+		return true
+	}
+	return 2*o.window.ops >= o.window.last
+}
 
 // flush sends the window. What waits for it is done when the GPU has come so far.
 func (o *owner) flush() {
@@ -130,7 +162,7 @@ func (o *owner) flush() {
 	for i := range o.window.waves {
 		o.sendWave(&o.window.waves[i], &after)
 	}
-	o.window.waves, o.window.ops = o.window.waves[:0], 0
+	o.window.waves, o.window.ops, o.window.last = o.window.waves[:0], 0, o.window.ops
 	o.window.number++
 	o.doAfter(o.copies, &o.arriving, after.copied)
 	o.doAfter(o.stream, &o.pending, after.computed)

@@ -13,7 +13,7 @@ set -uo pipefail
 
 config=${1:?the configuration: sbatch deploy/slurm.sh run.yaml}
 run=${FSPDA_RUN:-fspda}
-certs=${FSPDA_CERTS:-certs}
+certs=${FSPDA_CERTS:-certs-$run}
 out=${FSPDA_OUT:-runs/$run}
 fspda=${FSPDA:-fspda}
 

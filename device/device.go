@@ -89,6 +89,13 @@ type Program interface {
 	RunBuffered(params, grad, buffers Vector, momentum float64, b Batch, out []float64) error
 }
 
+// Ahead is a Device that can do its work after the operations that ask for it have returned.
+type Ahead interface {
+	Device
+	// RunsAhead tells whether it does: whether all its Programs are Starters.
+	RunsAhead() bool
+}
+
 // Starter is a Program whose runs need not be waited for.
 type Starter interface {
 	Program

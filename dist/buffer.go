@@ -44,6 +44,9 @@ func (b *Buffer) Release() {
 	}
 }
 
+// Device is where the buffer's vector lives.
+func (b *Buffer) Device() device.Device { return b.pool.dev }
+
 // Pool lends Buffers whose vectors live on one device. It is safe for concurrent use.
 type Pool struct {
 	dev device.Device

@@ -33,6 +33,13 @@ func NewEngine(n *Network, dev device.Device) *Engine {
 	return &Engine{Network: n, dev: dev, plans: map[recipe]*Plan{}, idle: map[recipe][]device.Program{}}
 }
 
+// On is the same network on another device, with the same start.
+func (e *Engine) On(dev device.Device) *Engine {
+	other := NewEngine(e.Network, dev)
+	other.start, other.startBuffers = e.start, e.startBuffers
+	return other
+}
+
 // StartFrom makes Init and InitBuffers return these vectors, which the Engine keeps, in place of those that the network draws: the weights of an earlier
 // training. Call it before any other method.
 func (e *Engine) StartFrom(x, buffers []float32) {
@@ -91,6 +98,38 @@ func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float
 	var out [1]float64
 	err = e.run(Step, x, dst, buffers, stepMomentum, b, out[:])
 	return out[0], err
+}
+
+// Eager tells whether gradients can be begun and left: see Begin.
+func (e *Engine) Eager() bool {
+	d, ok := e.dev.(device.Ahead)
+	return ok && d.RunsAhead()
+}
+
+// Begin is Grad, or Step where buffers is not nil, that returns once the batch is taken over, where the device can do so. wait waits for the loss
+// and is to be called once. What is done next with the vectors on their device comes after the gradient, waited for or not.
+func (e *Engine) Begin(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
+	kind, momentum := Train, 0.0
+	if buffers != nil {
+		kind, momentum = Step, stepMomentum
+	}
+	r := recipe{b.N(), kind}
+	p, err := e.take(r)
+	if err != nil {
+		return func() (float64, error) { return 0, err }
+	}
+	defer e.give(r, p) // the next run of it comes later on the device
+	out := make([]float64, 1)
+	s, ok := p.(device.Starter)
+	if !ok {
+		err := p.RunBuffered(x, dst, buffers, momentum, b, out)
+		return func() (float64, error) { return out[0], err }
+	}
+	over := s.Start(x, dst, buffers, momentum, b, out)
+	return func() (float64, error) {
+		err := over()
+		return out[0], err
+	}
 }
 
 // Observe runs the batch forward at x, for the buffers alone: each becomes (1-momentum) of itself plus momentum times the mean, or the

@@ -24,6 +24,10 @@ type agent struct {
 	run    *run
 	ctx    context.Context // of exchanges: ends when they make no sense any more
 	halt   context.CancelCauseFunc
+	place  *place
+	dev    device.Device // of the place
+	eager  Eager         // nil: gradients are waited for
+	owed   []owed        // losses that are still to be looked at, the oldest first
 	state  *algo.State
 	model  Buffered      // nil: the network has no batch norm
 	norms  device.Vector // its buffers, the agent's own
@@ -32,6 +36,7 @@ type agent struct {
 	loader *data.Loader
 	ledger dist.Ledger
 	grads  int
+	scale  device.LossScale // of the latest gradient
 
 	spare chan *snapshot // two snapshots may be on their way to the collector, and one more at a divergence
 
@@ -61,13 +66,15 @@ func newAgent(r *run, id, first int) (*agent, error) {
 		return nil, err
 	}
 	a := &agent{id: id, run: r, loader: loader, spare: make(chan *snapshot, s.circulating())}
-	a.state = algo.NewState(s.Algo, r.dev, r.dev.NewVector(s.Dim))
-	if b, n := s.bufferLength(), r.model; b > 0 {
-		a.model, a.norms = n.(Buffered), r.dev.NewVector(b)
-		r.dev.Write(a.norms, a.model.InitBuffers())
+	a.place = r.placeOf(id)
+	a.dev, a.eager = a.place.Device, a.eagerModel()
+	a.state = algo.NewState(s.Algo, a.dev, a.dev.NewVector(s.Dim))
+	if b, n := s.bufferLength(), a.place.Model; b > 0 {
+		a.model, a.norms = n.(Buffered), a.dev.NewVector(b)
+		a.dev.Write(a.norms, a.model.InitBuffers())
 	}
 	if s.Config.Accum > 1 {
-		a.part = r.dev.NewVector(s.Dim)
+		a.part = a.dev.NewVector(s.Dim)
 	}
 	for range 2 {
 		a.spare <- a.newSnapshot()
@@ -81,7 +88,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 }
 
 func (a *agent) newSnapshot() *snapshot {
-	return newSnapshot(a.run.dev, a.state, a.run.setup.bufferLength())
+	return newSnapshot(a.dev, a.state, a.run.setup.bufferLength())
 }
 
 // circulating is how many snapshots of an agent there may be.
@@ -93,8 +100,9 @@ func (s *Setup) circulating() int {
 }
 
 // walk goes from iteration first to wherever the pace says stop. When ctx ends it ends with its cause.
-func (a *agent) walk(ctx context.Context, first int) error {
+func (a *agent) walk(ctx context.Context, first int) (err error) {
 	defer a.loader.Close()
+	defer func() { err = a.lookBack(ctx, err) }()
 	for t := first; ; t++ {
 		if ctx.Err() != nil { // an agent without edges would not hear of it before its next snapshot
 			return context.Cause(ctx)
@@ -109,6 +117,8 @@ func (a *agent) walk(ctx context.Context, first int) error {
 			switch err := a.leave(ctx, t, eval, o.save); {
 			case errors.Is(err, errHalted):
 				return nil
+			case errors.As(err, new(*DivergedError)):
+				return a.broke(err)
 			case err != nil:
 				return err
 			}
@@ -119,17 +129,23 @@ func (a *agent) walk(ctx context.Context, first int) error {
 		if a.id == 0 && a.run.opt.OnStep != nil {
 			a.run.opt.OnStep(t)
 		}
-		var d *DivergedError
 		switch err := a.step(t); {
-		case errors.As(err, &d):
-			a.run.diverged(d)
-			return nil
+		case errors.As(err, new(*DivergedError)):
+			return a.broke(err)
 		case errors.Is(err, errHalted):
 			return nil
 		case err != nil:
 			return err
 		}
 	}
+}
+
+// broke records the divergence that err tells of.
+func (a *agent) broke(err error) error {
+	var d *DivergedError
+	errors.As(err, &d)
+	a.run.diverged(d)
+	return nil
 }
 
 // step is one iteration: the local half, the exchange, the mixing half.
@@ -195,7 +211,7 @@ func (a *agent) connect(t int) {
 		at := len(a.round.Links)
 		a.growMasks(at)
 		a.coords = s.Mask.Draw(a.coords, t, a.id, peer)
-		a.masks[at] = a.run.dev.NewIndex(a.coords, a.masks[at])
+		a.masks[at] = a.dev.NewIndex(a.coords, a.masks[at])
 		a.link(peer, a.masks[at], len(a.coords), w, fixed)
 		a.round.Links[at].Begins = a.begins(t, e)
 	}
@@ -206,7 +222,7 @@ func (a *agent) connect(t int) {
 
 // common is Round.Common.
 func (a *agent) common(which int, fill func(dst device.Vector)) device.Vector {
-	b := a.run.commons.get(a.round.T, which, fill)
+	b := a.place.commons.get(a.round.T, which, fill)
 	a.heard = append(a.heard, b)
 	return b.V
 }
@@ -227,7 +243,7 @@ func (a *agent) link(peer int, mask device.Index, length int, weight, fixed floa
 
 // lend is Round.Buffer.
 func (a *agent) lend(n int) device.Vector {
-	b := a.run.pool.Get(n)
+	b := a.place.pool.Get(n)
 	a.own = append(a.own, b)
 	return b.V
 }
@@ -278,7 +294,9 @@ func (a *agent) hear(l *algo.Link) error {
 		return cmp.Or(context.Cause(a.ctx), err)
 	}
 	a.clock.hear(m.Arrives)
-	for _, b := range m.Values {
+	for i, b := range m.Values {
+		b = a.home(b)
+		m.Values[i] = b
 		a.heard = append(a.heard, b)
 		l.Heard = append(l.Heard, b.V)
 	}
@@ -353,6 +371,9 @@ func (a *agent) grad(dst, x device.Vector) error {
 	if err := a.take(); err != nil {
 		return err
 	}
+	if a.eager != nil {
+		return a.begin(dst, x)
+	}
 	begin := time.Now()
 	loss, err := a.differentiate(dst, x)
 	if err != nil {
@@ -370,12 +391,17 @@ func (a *agent) grad(dst, x device.Vector) error {
 		return err
 	}
 	a.clip(dst)
+	a.count(dst)
+	return nil
+}
+
+// count is what follows a gradient.
+func (a *agent) count(dst device.Vector) {
 	a.clock.gradient(a.grads)
 	a.grads++
 	if scale := a.run.setup.gain(a.id); scale != 1 {
-		a.run.dev.Combine(dst, device.Term{A: scale, V: dst})
+		a.dev.Combine(dst, device.Term{A: scale, V: dst})
 	}
-	return nil
 }
 
 // take takes this iteration's batch, once.
@@ -393,6 +419,9 @@ func (a *agent) take() error {
 
 // leave copies the agent's state at the head of iteration t for the collector.
 func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
+	if err := a.look(0); err != nil {
+		return err
+	}
 	var sn *snapshot
 	select {
 	case sn = <-a.spare:
@@ -404,18 +433,18 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 		sn = a.newSnapshot()
 	}
 	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
-	sn.ledger, sn.grads, sn.decodes, sn.time = a.ledger, a.grads, a.pk.decodes, a.time
+	sn.ledger, sn.grads, sn.decodes, sn.scale, sn.time = a.ledger, a.grads, a.pk.decodes, a.scale, a.time
 	sn.meter = a.meter // as it was before the row, which a run that goes on from here makes again
 	if eval {
 		a.meter = meter{}
 	}
 	sn.clock = a.clock.save() // an evaluation that is given up leaves a checkpoint, too
 	if a.norms != nil {
-		a.run.dev.Gather(sn.buffers, a.norms, nil)
+		a.dev.Gather(sn.buffers, a.norms, nil)
 	}
-	a.run.dev.Gather(sn.x, a.state.X, nil)
+	a.dev.Gather(sn.x, a.state.X, nil)
 	for i, v := range a.state.Aux {
-		a.run.dev.Gather(sn.aux[i], v, nil)
+		a.dev.Gather(sn.aux[i], v, nil)
 	}
 	if m := a.run.member; m != nil {
 		return m.deliver(ctx, sn)

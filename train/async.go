@@ -158,7 +158,7 @@ func (a *agent) meet(o op) error {
 	} else {
 		a.growMasks(0)
 		a.coords = s.Mask.Draw(a.coords, o.t, a.id, o.peer)
-		a.masks[0] = a.run.dev.NewIndex(a.coords, a.masks[0])
+		a.masks[0] = a.dev.NewIndex(a.coords, a.masks[0])
 		a.link(o.peer, a.masks[0], len(a.coords), 0, 0)
 	}
 	a.state.Send(&a.round, a.state.X)

@@ -31,28 +31,29 @@ const (
 
 // manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure functions of seed and iteration.
 type manifest struct {
-	Format      int            `json:"format"`
-	RNG         int            `json:"rng_version"`
-	Fingerprint string         `json:"config_fingerprint"`
-	Data        string         `json:"data_fingerprint"`
-	Iteration   int            `json:"iteration"`
-	Agents      int            `json:"agents"`
-	Dim         int            `json:"dim"`
-	Shape       []int          `json:"shape"` // of an example
-	Classes     int            `json:"classes"`
-	Algo        string         `json:"algo"`
-	Aux         []string       `json:"aux"`
-	WallS       float64        `json:"wall_s"`
-	Ledgers     []dist.Ledger  `json:"ledgers"`
-	Grads       []int          `json:"grads"`
-	Buffers     int            `json:"buffers,omitempty"` // of an agent's batch norm
-	Losses      []meter        `json:"losses,omitempty"`  // since the last row
-	Decodes     []dist.Decodes `json:"decodes,omitempty"` // of a lattice
-	Links       string         `json:"links,omitempty"`   // identifies the simulated network
-	Clocks      []Clock        `json:"clocks,omitempty"`  // under it
-	Live        *liveRecord    `json:"live,omitempty"`    // of an agent in real time
-	Bytes       int64          `json:"vectors_bytes"`
-	SHA256      string         `json:"vectors_sha256"`
+	Format      int                `json:"format"`
+	RNG         int                `json:"rng_version"`
+	Fingerprint string             `json:"config_fingerprint"`
+	Data        string             `json:"data_fingerprint"`
+	Iteration   int                `json:"iteration"`
+	Agents      int                `json:"agents"`
+	Dim         int                `json:"dim"`
+	Shape       []int              `json:"shape"` // of an example
+	Classes     int                `json:"classes"`
+	Algo        string             `json:"algo"`
+	Aux         []string           `json:"aux"`
+	WallS       float64            `json:"wall_s"`
+	Ledgers     []dist.Ledger      `json:"ledgers"`
+	Grads       []int              `json:"grads"`
+	Buffers     int                `json:"buffers,omitempty"`     // of an agent's batch norm
+	Losses      []meter            `json:"losses,omitempty"`      // since the last row
+	Decodes     []dist.Decodes     `json:"decodes,omitempty"`     // of a lattice
+	Scales      []device.LossScale `json:"loss_scales,omitempty"` // of fp16
+	Links       string             `json:"links,omitempty"`       // identifies the simulated network
+	Clocks      []Clock            `json:"clocks,omitempty"`      // under it
+	Live        *liveRecord        `json:"live,omitempty"`        // of an agent in real time
+	Bytes       int64              `json:"vectors_bytes"`
+	SHA256      string             `json:"vectors_sha256"`
 }
 
 // CheckpointError reports a checkpoint that cannot be used.
@@ -80,7 +81,7 @@ type saving struct {
 
 // writeCheckpoint saves the snapshots of all agents at one iteration: written beside, flushed to the disk, renamed. Until the
 // rename the earlier checkpoints are untouched; if anything fails they are what is left.
-func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sv saving) (err error) {
+func (f *Folder) writeCheckpoint(s *Setup, sv saving) (err error) {
 	dir := filepath.Join(f.Path, "checkpoints")
 	final := filepath.Join(dir, checkpointName(sv.set[0].t))
 	if _, err := os.Stat(final); err == nil {
@@ -102,7 +103,7 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sv saving) (err er
 	if err := f.fs.MkdirAll(tmp); err != nil {
 		return err
 	}
-	if err := f.fillCheckpoint(tmp, s, dev, sv); err != nil {
+	if err := f.fillCheckpoint(tmp, s, sv); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, final); err != nil {
@@ -115,16 +116,18 @@ func (f *Folder) writeCheckpoint(s *Setup, dev device.Device, sv saving) (err er
 }
 
 // fillCheckpoint writes the vectors, then the manifest with their checksum.
-func (f *Folder) fillCheckpoint(dir string, s *Setup, dev device.Device, sv saving) (err error) {
+func (f *Folder) fillCheckpoint(dir string, s *Setup, sv saving) (err error) {
 	m := describe(s, sv)
 	h := sha256.New()
 	if m.Bytes, err = f.fs.WriteFile(filepath.Join(dir, vectorsFile), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, dev, sv), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
+		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, sv), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
 	}); err != nil {
 		return err
 	}
-	if err := failureOf(dev); err != nil {
-		return err
+	for _, sn := range sv.set {
+		if err := failureOf(sn.dev); err != nil {
+			return err
+		}
 	}
 	m.SHA256 = hex.EncodeToString(h.Sum(nil))
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -144,6 +147,9 @@ func describe(s *Setup, sv saving) manifest {
 		if s.Lattice != nil {
 			m.Decodes = append(m.Decodes, a.decodes)
 		}
+		if s.Config.Precision == "fp16" {
+			m.Scales = append(m.Scales, a.scale)
+		}
 		if s.timed() {
 			m.Clocks = append(m.Clocks, a.clock)
 		}
@@ -152,10 +158,10 @@ func describe(s *Setup, sv saving) manifest {
 }
 
 // tensors lists every vector of every agent. One at a time comes to the host, when it is written.
-func tensors(a algo.Algorithm, dev device.Device, sv saving) []safetensors.Tensor {
+func tensors(a algo.Algorithm, sv saving) []safetensors.Tensor {
 	var ts []safetensors.Tensor
 	var host []float32
-	add := func(name string, v device.Vector) {
+	add := func(name string, dev device.Device, v device.Vector) {
 		get := func() []float32 {
 			if cap(host) < v.Len() {
 				host = make([]float32, v.Len())
@@ -167,15 +173,15 @@ func tensors(a algo.Algorithm, dev device.Device, sv saving) []safetensors.Tenso
 		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{v.Len()}, Values: safetensors.Lazy{Len: v.Len(), Get: get}})
 	}
 	for _, s := range sv.set {
-		add(vectorName(s.agent, "x"), s.x)
+		add(vectorName(s.agent, "x"), s.dev, s.x)
 		for i, name := range a.Aux() {
-			add(vectorName(s.agent, name), s.aux[i])
+			add(vectorName(s.agent, name), s.dev, s.aux[i])
 		}
 		if s.buffers != nil {
-			add(vectorName(s.agent, buffersName), s.buffers)
+			add(vectorName(s.agent, buffersName), s.dev, s.buffers)
 		}
 		for _, peer := range slices.Sorted(maps.Keys(s.duals)) {
-			add(vectorName(s.agent, edgeName(peer)), s.duals[peer])
+			add(vectorName(s.agent, edgeName(peer)), s.dev, s.duals[peer])
 		}
 	}
 	if sv.meanBuffers != nil {
@@ -376,7 +382,7 @@ func (c *checkpoint) restore(a *agent) error {
 		if err := safetensors.LoadInto(c.file, vectorName(a.id, name), host); err != nil {
 			return &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
 		}
-		a.run.dev.Write(v, host)
+		a.dev.Write(v, host)
 		return nil
 	}
 	if err := load("x", a.state.X); err != nil {
@@ -398,6 +404,9 @@ func (c *checkpoint) restore(a *agent) error {
 	}
 	if c.Decodes != nil {
 		a.pk.decodes = c.Decodes[a.id]
+	}
+	if len(c.Scales) == c.Agents {
+		a.scale = c.Scales[a.id]
 	}
 	if a.clock != nil {
 		a.clock.restore(c.Clocks[a.id])

@@ -91,8 +91,9 @@ type Config struct {
 	Sampling  string  `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
 	Seed      uint64  `yaml:"seed" help:"seed of every random choice"`
 
-	Device       string  `yaml:"device" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda, or cuda:N for GPU N; fspda devices tells what is there"`
-	Precision    string  `yaml:"precision" help:"of networks on a GPU: fp32, or tf32, which rounds the factors of matrix products and convolutions to 10 bits"`
+	Device       string  `yaml:"device" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, over which the agents are dealt), cuda:N for GPU N, or several as in cuda:0,1; fspda devices tells what is there"`
+	Precision    string  `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges have 32 bits with all of them"`
+	Repeats      bool    `yaml:"deterministic" help:"on a GPU, only algorithms of convolutions that give the same bits in each run; without it the fastest. The CPU always repeats"`
 	EvalPoints   int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
 	EvalEpochs   float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0 leaves eval_points to say it"`
 	Metrics      string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
@@ -244,8 +245,11 @@ func (c Config) YAML() []byte {
 
 // harmless tells whether a key leaves the trajectory alone. Links do, but not where their times decide who meets whom.
 func (c Config) harmless(f Field) bool {
-	if f.Key == "clock" { // a run of before there was another one is the same run
+	switch f.Key { // a run of before there was another value is the same run
+	case "clock":
 		return c.Clock == clockVirtual
+	case "deterministic":
+		return !c.Repeats
 	}
 	return f.Harmless && (f.Key != "links" || !c.clocked())
 }
@@ -267,7 +271,7 @@ func (c Config) Differences(other Config) []string {
 	a, b := c.Fields(), other.Fields()
 	for i := range a {
 		va, vb := fmt.Sprint(reflect.ValueOf(a[i].Value).Elem()), fmt.Sprint(reflect.ValueOf(b[i].Value).Elem())
-		if va != vb && !c.harmless(a[i]) {
+		if va != vb && !(c.harmless(a[i]) && other.harmless(b[i])) {
 			diff = append(diff, fmt.Sprintf("%s (%s there, %s here)", a[i].Key, vb, va))
 		}
 	}

@@ -183,6 +183,8 @@ func TestFingerprintCoversEveryKey(t *testing.T) {
 			*v++
 		case *uint64:
 			*v++
+		case *bool:
+			*v = !*v
 		case *float64:
 			*v++
 		case *Widths:

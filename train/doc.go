@@ -10,6 +10,10 @@
 // A [Method] is how a run comes to an algorithm: what it needs of graph, exchange and schedule, which Resolve holds the configuration
 // to. builtin.go has a line for each algorithm of this module; [Register] adds those of other programs.
 //
+// Where a device works behind its callers' backs ([Eager]), agents look at their losses some iterations later (eager.go), but before anything of
+// theirs is shown or saved; a divergence is found in the iteration in which it came. A run may have several devices, over which the agents are
+// dealt ([Place]).
+//
 // Who looks on does so through a [Watch], in which agents leave single numbers, and steers through a [Control]; neither changes anything.
 //
 // What never changes a trajectory, by not one bit: the number of threads, evaluation points, checkpoints, a stop and a resume, a

@@ -137,7 +137,7 @@ func (e *evaluator) read(sn []*snapshot, of func(*snapshot) device.Vector) [][]f
 	for i, s := range sn {
 		v := of(s)
 		out[i] = make([]float32, v.Len())
-		e.dev.Read(out[i], v)
+		s.dev.Read(out[i], v)
 	}
 	return out
 }
@@ -196,6 +196,10 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 		r.GradsTotal += s.grads
 		r.FarDecodes += s.decodes.Far
 		r.LargestDecode = max(r.LargestDecode, Num(s.decodes.Largest))
+		r.Skipped += uint64(s.scale.Skipped)
+		if r.LossScale == 0 || s.scale.Scale < float64(r.LossScale) {
+			r.LossScale = Num(s.scale.Scale)
+		}
 		r.Time = max(r.Time, Num(s.time))
 		r.TimeMean += Num(s.time)
 	}
@@ -325,7 +329,7 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 		if err := e.setup.Set.Train.Gather(b, part); err != nil {
 			return 0, err
 		}
-		loss, err := e.model.Grad(pr.g, pr.x, *b)
+		loss, err := e.grad(pr.g, pr.x, *b)
 		if err != nil {
 			return 0, err
 		}
@@ -396,7 +400,7 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 	out := make([][]float32, len(sn))
 	for i, s := range sn {
 		out[i] = make([]float32, e.setup.Dim)
-		e.dev.Read(out[i], s.aux[at])
+		s.dev.Read(out[i], s.aux[at])
 		if e.setup.method.Edges == Clocks {
 			e.addMail(out[i], s)
 		}
@@ -407,7 +411,7 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 // addMail adds beta times what lies unread in the mailbox, for the other end may have read its half: together they sum to zero.
 func (e *evaluator) addMail(dual []float32, s *snapshot) {
 	mail := make([]float32, len(dual))
-	e.dev.Read(mail, s.aux[slices.Index(e.setup.Algo.Aux(), "mail")])
+	s.dev.Read(mail, s.aux[slices.Index(e.setup.Algo.Aux(), "mail")])
 	beta := float32(e.setup.Config.Beta)
 	for k, v := range mail {
 		dual[k] += float32(beta * v)

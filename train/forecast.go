@@ -17,8 +17,9 @@ type Forecast struct {
 	Row        time.Duration `json:"row_ns"`     // of one evaluation, on average
 	Total      time.Duration `json:"total_ns"`   // to the end
 	ImagesPerS float64       `json:"images_per_s"`
-	Bits       float64       `json:"bits"`         // expected, in the accounting asked for
-	Memory     uint64        `json:"memory_bytes"` // of the data set too, where it is in memory
+	Bits       float64       `json:"bits"`              // expected, in the accounting asked for
+	Memory     uint64        `json:"memory_bytes"`      // of the data set too, where it is in memory
+	Devices    []Room        `json:"devices,omitempty"` // that have a memory of their own
 }
 
 // How long a calibration tries a run that is short, and one that is long.
@@ -29,13 +30,21 @@ const (
 )
 
 // Forecast calibrates: it trains a few iterations on the real data and model, and times them and the parts of an evaluation. Nothing of it is kept. The
-// run stands at iteration from.
-func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int) (Forecast, error) {
+// run stands at iteration from; others are more devices that it is spread over.
+func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
 	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Footprint()}
+	var err error
+	if f.Devices, err = s.Rooms(append([]Place{{dev, m}}, others...)...); err != nil {
+		return f, err
+	}
+	if len(f.Devices) > 0 {
+		f.Memory += s.hostMemory() - s.Memory()
+	}
 	if f.Iterations == 0 {
 		return f, nil
 	}
-	step, err := s.timeSteps(ctx, dev, m, f.Iterations)
+	on := Options{Device: dev, Model: m, Others: others}
+	step, err := s.timeSteps(ctx, on, f.Iterations)
 	if err != nil {
 		return f, err
 	}
@@ -60,9 +69,9 @@ func (s *Setup) batchSize() int {
 }
 
 // timeSteps trains two iterations, which make programs and fill caches, and then as many as there is time for.
-func (s *Setup) timeSteps(ctx context.Context, dev device.Device, m Model, left int) (time.Duration, error) {
+func (s *Setup) timeSteps(ctx context.Context, on Options, left int) (time.Duration, error) {
 	k := min(2, left)
-	took, err := s.trial(ctx, dev, m, k)
+	took, err := s.trial(ctx, on, k)
 	if err != nil || took > longTrial { // a step takes so long that making programs does not show
 		return took / time.Duration(k), err
 	}
@@ -75,16 +84,16 @@ func (s *Setup) timeSteps(ctx context.Context, dev device.Device, m Model, left 
 	if k > tau {
 		k -= k % tau
 	}
-	took, err = s.trial(ctx, dev, m, k)
+	took, err = s.trial(ctx, on, k)
 	return took / time.Duration(k), err
 }
 
 // trial trains k iterations from the start, without evaluations, on a copy of the setup.
-func (s *Setup) trial(ctx context.Context, dev device.Device, m Model, k int) (time.Duration, error) {
+func (s *Setup) trial(ctx context.Context, on Options, k int) (time.Duration, error) {
 	short := *s
 	short.Config.Iterations, short.blind = k, true
 	begin := time.Now()
-	_, err := Run(ctx, &short, Options{Device: dev, Model: m})
+	_, err := Run(ctx, &short, on)
 	return time.Since(begin), err
 }
 

@@ -20,7 +20,7 @@ func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
 	}
 	n := a.batch.N()
 	size := (n + parts - 1) / parts
-	dev := a.run.dev
+	dev := a.dev
 	for from := 0; from < n; from += size {
 		b := a.batch.Part(from, min(from+size, n))
 		w := float64(b.N()) / float64(n)
@@ -47,10 +47,41 @@ func (a *agent) differentiatePart(dst, x device.Vector, b device.Batch) (float64
 		gate <- struct{}{}
 		defer func() { <-gate }()
 	}
+	dev, scaled := a.dev.(device.Scaled)
+	if scaled && a.scale.Scale > 0 { // the agent has one, whatever vector it writes to
+		dev.SetLossScale(dst, a.scale)
+	}
+	loss, err := a.computePart(dst, x, b)
+	if scaled && err == nil {
+		if s, ok := dev.LossScale(dst); ok {
+			a.scale = s
+		}
+	}
+	return loss, err
+}
+
+func (a *agent) computePart(dst, x device.Vector, b device.Batch) (float64, error) {
 	if a.model != nil && a.first {
 		return a.model.Step(dst, x, a.norms, b)
 	}
-	return a.run.model.Grad(dst, x, b)
+	return a.place.Model.Grad(dst, x, b)
+}
+
+// grad is Model.Grad of an evaluation, which leaves no gradient out: one that fp16 skips is computed again with the smaller scale.
+func (e *evaluator) grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
+	dev, scaled := e.dev.(device.Scaled)
+	for {
+		var before device.LossScale
+		if scaled {
+			before, _ = dev.LossScale(dst)
+		}
+		if loss, err = e.model.Grad(dst, x, b); err != nil || !scaled {
+			return loss, err
+		}
+		if after, ok := dev.LossScale(dst); !ok || after.Skipped == before.Skipped || after.Scale == before.Scale {
+			return loss, nil
+		}
+	}
 }
 
 // clip shortens a gradient that is longer than Config.ClipNorm to that length.
@@ -59,7 +90,7 @@ func (a *agent) clip(g device.Vector) {
 	if limit == 0 {
 		return
 	}
-	if norm := math.Sqrt(a.run.dev.Dot(g, g)); norm > limit {
-		a.run.dev.Combine(g, device.Term{A: limit / norm, V: g})
+	if norm := math.Sqrt(a.dev.Dot(g, g)); norm > limit {
+		a.dev.Combine(g, device.Term{A: limit / norm, V: g})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"fspda/device"
 	"fspda/dist"
 	"fspda/train/safetensors"
 )
@@ -96,7 +97,7 @@ func (h *Home) fill(dir string, s *Setup, r *run, sn *snapshot, wall float64) (e
 	m.Live = sn.live
 	sum := sha256.New()
 	if m.Bytes, err = h.fs.WriteFile(filepath.Join(dir, homeVectors), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, r.dev, saving{set: []*snapshot{sn}}), nil)
+		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, saving{set: []*snapshot{sn}}), nil)
 	}); err != nil {
 		return err
 	}
@@ -125,6 +126,10 @@ func (m *homeManifest) spread(n int, sn *snapshot) {
 	if m.Decodes != nil {
 		m.Decodes = make([]dist.Decodes, n)
 		m.Decodes[sn.agent] = sn.decodes
+	}
+	if m.Scales != nil {
+		m.Scales = make([]device.LossScale, n)
+		m.Scales[sn.agent] = sn.scale
 	}
 	if m.Clocks != nil {
 		m.Clocks = make([]Clock, n)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
@@ -46,6 +48,8 @@ type livePlayer struct {
 	loss     float64       // of the gradient at hand
 	reported int           // evaluations so far
 	started  bool
+	took     int          // gradients that were applied in this life
+	met      int          // exchanges in it
 	at       atomic.Int64 // logical time
 	out      outbox
 }
@@ -75,12 +79,12 @@ func newLivePlayer(a *agent, board dist.Switchboard) *livePlayer {
 	c := s.Config
 	l := &livePlayer{agent: a, out: newOutbox()}
 	if a.norms != nil {
-		l.shown = a.run.dev.NewVector(a.norms.Len())
-		a.run.dev.Gather(l.shown, a.norms, nil)
+		l.shown = a.dev.NewVector(a.norms.Len())
+		a.dev.Gather(l.shown, a.norms, nil)
 	}
 	alpha, eta := s.Schedule.At(0)
 	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.neighbours(a.id), Edges: len(s.Graph.Edges), Until: c.Iterations,
-		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Seed: c.Seed, Contacts: c.Contacts,
+		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Wire: s.wire(), Seed: c.Seed, Contacts: c.Contacts,
 		GiveUp: seconds(c.GiveUp), DropAfter: seconds(c.DropAfter), Farewell: max(farewell, seconds(c.GiveUp)),
 		Board: board, State: a.state, Buffers: l.shown, Log: a.run.log,
 		Gradient: l.gradient, Applied: l.applied, Passed: l.passed, Ended: l.ended, Spoke: l.spoke, Called: func() { a.ledger.Overhead += contactBits }})
@@ -117,7 +121,7 @@ func (l *livePlayer) gradient(ctx context.Context, dst, x device.Vector) error {
 	}
 	l.clip(dst)
 	if scale := l.run.setup.gain(l.id); scale != 1 {
-		l.run.dev.Combine(dst, device.Term{A: scale, V: dst})
+		l.dev.Combine(dst, device.Term{A: scale, V: dst})
 	}
 	l.loss = loss
 	return l.linger(ctx, begin)
@@ -144,13 +148,15 @@ func (l *livePlayer) applied() {
 	l.run.opt.Watch.gradient(l.id, l.loss)
 	l.meter.add(l.loss)
 	l.grads++
+	l.took++
 	if l.shown != nil {
-		l.run.dev.Gather(l.shown, l.norms, nil)
+		l.dev.Gather(l.shown, l.norms, nil)
 	}
 	l.letGo()
 }
 
 func (l *livePlayer) spoke(peer, values int) {
+	l.met++
 	l.sent(dist.Sent{Values: values, Mask: values, Indices: l.id > peer})
 	l.run.opt.Watch.met(l.agent, peer)
 }
@@ -184,7 +190,14 @@ func (l *livePlayer) passed(v live.View) (stop bool) {
 }
 
 // ended leaves the last snapshot.
-func (l *livePlayer) ended(v live.View) { l.leave(v, l.run.setup.Config.Iterations, true, true) }
+func (l *livePlayer) ended(v live.View) {
+	l.leave(v, l.run.setup.Config.Iterations, true, true)
+	const enough, share = 100, 0.2 // agents decline calls while they have mail
+	if want := l.run.setup.Config.Contacts; l.took >= enough && float64(l.met) < share*want*float64(l.took) {
+		l.run.log.Warn("the agent met others less often than contacts asks for: an exchange takes longer than a gradient; models that differ much meet better with larger batches, or with a synchronous algorithm",
+			zap.Float64("exchanges_per_gradient", float64(l.met)/float64(l.took)), zap.Float64("contacts", want))
+	}
+}
 
 // leave copies the agent's state: for evaluation t, or for a checkpoint, in which all evaluations before t are reported. The last one is both.
 func (l *livePlayer) leave(v live.View, t int, eval, save bool) {
@@ -202,9 +215,9 @@ func (l *livePlayer) leave(v live.View, t int, eval, save bool) {
 		l.run.member.left.Store(int64(l.reported))
 	}
 	if save {
-		sn.live, sn.duals = recordLive(v, l.run.dev)
+		sn.live, sn.duals = recordLive(v, l.dev)
 	}
-	dev := l.run.dev
+	dev := l.dev
 	if l.shown != nil {
 		dev.Gather(sn.buffers, l.shown, nil)
 	}

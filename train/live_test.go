@@ -39,10 +39,24 @@ func TestLiveMembers(t *testing.T) {
 	checkLiveEnd(t, r, c)
 }
 
+// Values of half the bits take half the bytes, and the duals keep their zero sum: both ends compare what travels.
+func TestLiveWire(t *testing.T) {
+	c := realTime()
+	bits := func(wire string) float64 {
+		c.Wire = wire
+		r := (&crew{t: t, c: c, name: "live-" + wire}).play(nil)
+		checkLiveEnd(t, r, c)
+		return float64(r.Rows[len(r.Rows)-1].BitsSharedSeed)
+	}
+	if full, half := bits("fp32"), bits("bf16"); half >= 0.75*full { // agents meet about as often
+		t.Errorf("%g bits, with fp32 %g", half, full)
+	}
+}
+
 // Agents that are stopped, together or not, go on from their own checkpoints, and the duals still sum to zero.
 func TestLiveMembersResume(t *testing.T) {
 	c := realTime()
-	c.Iterations, c.Checkpoint = 500, 0.05
+	c.Iterations, c.Checkpoint = 500, 0.002
 	w := &crew{t: t, c: c, name: "live-again", dir: filepath.Join(t.TempDir(), "many")}
 	var r *Result
 	for try := 0; ; try++ {

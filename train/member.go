@@ -40,6 +40,8 @@ type member struct {
 	stopping  atomic.Bool
 	status    atomic.Pointer[note] // how the run ended
 	under     atomic.Bool          // a checkpoint is under way
+	disk      sync.Mutex           // one checkpoint is written at a time,
+	written   int                  // and none before this iteration, which is on the disk
 	first     int
 	left      atomic.Int64 // evaluations that the own agent has left, in real time
 }
@@ -260,9 +262,15 @@ func (m *member) write(ctx context.Context, sn *snapshot) error {
 			}
 		}
 	}
+	m.disk.Lock() // in real time the last one may overtake one that is under way
+	defer m.disk.Unlock()
+	if sn.t < m.written {
+		return nil
+	}
 	if err := m.home.write(s, m.run, sn, m.wall()); err != nil {
 		return err
 	}
+	m.written = sn.t
 	m.run.log.Info("checkpoint", zap.Int("iteration", sn.t), zap.String("folder", m.home.Path))
 	if m.rank != Collector {
 		rows = 0 // what the collector says is asked for again

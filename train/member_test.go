@@ -21,7 +21,8 @@ type crew struct {
 	c    Config
 	dir  string // "": nothing is written
 	name string
-	join string // of the collector
+	join string              // of the collector
+	step func(iteration int) // of the collector; may be nil
 }
 
 // member runs one agent to its end. ready is called with the address of its server.
@@ -43,7 +44,7 @@ func (w *crew) member(ctx context.Context, rank int, ready func(address string))
 	}
 	defer n.Close()
 	ready(n.Address())
-	opt := Options{Device: dev, Model: m, Member: &Member{Rank: rank, Network: n}}
+	opt := Options{Device: dev, Model: m, Member: &Member{Rank: rank, Network: n}, OnStep: w.step}
 	if w.dir != "" {
 		if opt.Member.Home, err = OpenHome(w.dir, rank); err != nil {
 			return nil, err
@@ -62,11 +63,15 @@ func (w *crew) member(ctx context.Context, rank int, ready func(address string))
 // play runs all agents. stop, which may be nil, is called for each and may end it.
 func (w *crew) play(stop func(rank int) context.Context) *Result {
 	w.t.Helper()
+	failed, fail := context.WithCancel(context.Background())
+	defer fail()
 	ctx := func(rank int) context.Context {
-		if stop == nil {
-			return context.Background()
+		ctx, cancel := context.WithCancel(context.Background())
+		if stop != nil {
+			ctx, cancel = context.WithCancel(stop(rank))
 		}
-		return stop(rank)
+		context.AfterFunc(failed, cancel) // nobody waits for one that has failed
+		return ctx
 	}
 	results := make([]*Result, w.c.Agents)
 	var wg sync.WaitGroup
@@ -76,6 +81,7 @@ func (w *crew) play(stop func(rank int) context.Context) *Result {
 			r, err := w.member(ctx(rank), rank, ready)
 			if err != nil {
 				w.t.Errorf("agent %d: %v", rank, err)
+				fail()
 			}
 			results[rank] = r
 		})
@@ -165,8 +171,10 @@ func TestMembersResume(t *testing.T) {
 	stops := 0
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithCancel(context.Background())
-		if try < 2 {
-			time.AfterFunc(time.Duration(150+70*try)*time.Millisecond, cancel)
+		w.step = func(iteration int) {
+			if try < 2 && iteration > 200*(try+1) {
+				cancel()
+			}
 		}
 		got = w.play(func(int) context.Context { return ctx })
 		cancel()

@@ -6,8 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"fspda/train/algo"
 )
 
 // Memory forecasts the bytes that a run takes: its agents, their messages, an evaluation, what is on its way to the disk, and the programs, where the
@@ -41,11 +39,15 @@ const largeProgram = 64 << 20
 // programsMemory is the bytes of all programs: of a gradient each agent may be inside one, unless they wait for each other; of scores as many as there
 // are threads.
 func (s *Setup) programsMemory() uint64 {
-	gradients := s.Graph.N
+	return s.program*uint64(s.gradientsAtOnce(s.Graph.N)) + s.scorer*uint64(min(s.Threads, s.lookedAt()+1))
+}
+
+// gradientsAtOnce is how many gradients of so many agents are computed at once.
+func (s *Setup) gradientsAtOnce(agents int) int {
 	if s.program >= largeProgram {
-		gradients = min(gradients, s.Threads)
+		return min(agents, s.Threads)
 	}
-	return s.program*uint64(gradients) + s.scorer*uint64(min(s.Threads, s.lookedAt()+1))
+	return agents
 }
 
 // writerMemory is the bytes of what is on its way to the disk: a vector of a checkpoint, whose others stay in the snapshots, a best model that is
@@ -64,28 +66,34 @@ func (s *Setup) messagesLength() int {
 
 // agentsMemory is the bytes of the agents: their vectors, the snapshots on their way to the collector, the batches prepared ahead.
 func (s *Setup) agentsMemory() uint64 {
-	vectors := 1 + len(s.Algo.Aux()) // x and what is remembered
-	perAgent := (3*vectors + 1) * s.Dim
-	if w, ok := s.Algo.(algo.Scratcher); ok {
-		perAgent += w.Scratch() * s.Dim
-	}
-	perAgent += s.packLength()
-	perAgent += 3 * s.bufferLength()
-	if s.Config.Accum > 1 {
-		perAgent += s.Dim
-	}
+	return 4*uint64(s.vectorLength())*uint64(s.Graph.N) + s.batchMemory()
+}
+
+// batchMemory is the bytes of the agents on the host whatever their device: batches prepared ahead, and what compressors work in.
+func (s *Setup) batchMemory() uint64 {
 	batch := s.Config.Batch
 	if s.Config.Sampling == "full" {
 		batch = len(s.Set.Train.Labels) / s.Graph.N
 	}
-	perAgent += 3 * batch * s.Set.Features()
-	return 4 * uint64(perAgent) * uint64(s.Graph.N)
+	return 4 * uint64(s.packLength()+3*batch*s.Set.Features()) * uint64(s.Graph.N)
 }
 
-// CheckMemory refuses a setup whose forecast exceeds the memory that is free, where the system tells it.
-func (s *Setup) CheckMemory() error {
+// hostMemory is what Memory leaves for the host where vectors and programs are on devices with a memory of their own.
+func (s *Setup) hostMemory() uint64 { return s.batchMemory() + s.evaluationMemory() + s.writerMemory() }
+
+// CheckMemory refuses a setup whose forecast exceeds the memory that is free, of the host where the system tells it, and of the devices of a run.
+func (s *Setup) CheckMemory(places ...Place) error {
+	if err := s.checkRooms(places); err != nil {
+		return err
+	}
+	need := s.Memory()
+	if len(places) > 0 {
+		if _, ok := places[0].Device.(separate); ok {
+			need = s.hostMemory()
+		}
+	}
 	free, ok := freeMemory()
-	if need := s.Memory(); ok && need > free {
+	if ok && need > free {
 		return wrong("agents", s.Config.Agents, "their vectors and batches need %s of memory, %s are free: use fewer agents, a smaller network or a smaller batch", gigabytes(need), gigabytes(free))
 	}
 	return nil

@@ -94,7 +94,7 @@ func (a *agent) locate(l *algo.Link, b *dist.Buffer) {
 		coords = a.coords
 	}
 	at := slices.IndexFunc(a.round.Links, func(o algo.Link) bool { return o.Peer == l.Peer })
-	a.masks[at] = a.run.dev.NewIndex(coords, a.masks[at])
+	a.masks[at] = a.dev.NewIndex(coords, a.masks[at])
 	l.Mask, l.Len = a.masks[at], len(coords)
 }
 
@@ -158,7 +158,7 @@ func (a *agent) pack(v device.Vector) (algo.Packed, error) {
 	}
 	for _, values := range p.payload.Vectors {
 		b := a.lend(len(values))
-		a.run.dev.Write(b, values)
+		a.dev.Write(b, values)
 		p.parts = append(p.parts, b)
 	}
 	return algo.Packed{Parts: p.parts}, nil
@@ -166,7 +166,7 @@ func (a *agent) pack(v device.Vector) (algo.Packed, error) {
 
 func (a *agent) packWhole(v device.Vector) algo.Packed {
 	b := a.lend(v.Len())
-	a.run.dev.Gather(b, v, nil)
+	a.dev.Gather(b, v, nil)
 	a.pk.parts = append(a.pk.parts, b)
 	return algo.Packed{Parts: a.pk.parts}
 }
@@ -174,9 +174,9 @@ func (a *agent) packWhole(v device.Vector) algo.Packed {
 // packPart takes coordinates of v, and lays them beside the values.
 func (a *agent) packPart(v device.Vector, coords []uint32) algo.Packed {
 	p := &a.pk
-	p.own = a.run.dev.NewIndex(coords, p.own)
+	p.own = a.dev.NewIndex(coords, p.own)
 	b := a.lend(len(coords))
-	a.run.dev.Gather(b, v, p.own)
+	a.dev.Gather(b, v, p.own)
 	last := a.own[len(a.own)-1]
 	last.Coords = append(last.Coords[:0], coords...)
 	p.parts = append(p.parts, b)
@@ -190,7 +190,7 @@ func (a *agent) encode(dst, x device.Vector, which int) error {
 	if err := a.run.setup.Lattice.Encode(p.x, p.x, a.round.T, a.id, which); err != nil {
 		return a.diverging(err)
 	}
-	a.run.dev.Write(dst, p.x)
+	a.dev.Write(dst, p.x)
 	return nil
 }
 
@@ -199,8 +199,8 @@ func (a *agent) decode(dst, codes, ref device.Vector) error {
 	p, l := &a.pk, a.run.setup.Lattice
 	p.x, p.y = a.read(p.x, codes), a.read(p.y, ref)
 	p.decodes.Add(l.Decode(p.x, p.x, p.y))
-	a.run.dev.Write(dst, p.x)
-	a.run.dev.Combine(dst, device.Term{A: l.Side, V: dst})
+	a.dev.Write(dst, p.x)
+	a.dev.Combine(dst, device.Term{A: l.Side, V: dst})
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (a *agent) read(host []float32, v device.Vector) []float32 {
 		host = make([]float32, v.Len())
 	}
 	host = host[:v.Len()]
-	a.run.dev.Read(host, v)
+	a.dev.Read(host, v)
 	return host
 }
 

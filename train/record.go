@@ -66,11 +66,12 @@ func noteOf(d *DivergedError, event int) note {
 
 // head is what a snapshot holds beside its vectors.
 type head struct {
-	Ledger  dist.Ledger  `json:"ledger"`
-	Meter   meter        `json:"losses"`
-	Grads   int          `json:"grads"`
-	Decodes dist.Decodes `json:"decodes"`
-	Time    float64      `json:"time"`
+	Ledger  dist.Ledger      `json:"ledger"`
+	Meter   meter            `json:"losses"`
+	Grads   int              `json:"grads"`
+	Decodes dist.Decodes     `json:"decodes"`
+	Scale   device.LossScale `json:"scale,omitzero"`
+	Time    float64          `json:"time"`
 }
 
 // vectors lists those of a snapshot, in the order of a record.
@@ -84,7 +85,7 @@ func (sn *snapshot) vectors() []device.Vector {
 
 // record writes a snapshot.
 func (sn *snapshot) record(dev device.Device) ([]byte, error) {
-	text, err := json.Marshal(head{Ledger: sn.ledger, Meter: sn.meter, Grads: sn.grads, Decodes: sn.decodes, Time: sn.time})
+	text, err := json.Marshal(head{Ledger: sn.ledger, Meter: sn.meter, Grads: sn.grads, Decodes: sn.decodes, Scale: sn.scale, Time: sn.time})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (sn *snapshot) read(b []byte, dev device.Device) error {
 	if err := json.Unmarshal(b[4:4+size], &h); err != nil {
 		return fmt.Errorf("train: the head of a snapshot cannot be read: %w", err)
 	}
-	sn.ledger, sn.meter, sn.grads, sn.decodes, sn.time = h.Ledger, h.Meter, h.Grads, h.Decodes, h.Time
+	sn.ledger, sn.meter, sn.grads, sn.decodes, sn.scale, sn.time = h.Ledger, h.Meter, h.Grads, h.Decodes, h.Scale, h.Time
 	b = b[4+size:]
 	for _, v := range sn.vectors() {
 		host := make([]float32, v.Len())

@@ -301,7 +301,7 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 		set[i] = a.newSnapshot()
 		set[i].agent, set[i].t = i, res.First
 	}
-	if err := errors.Join(f.writeCheckpoint(s, cpuDevice, saving{set: set}), f.close()); err != nil {
+	if err := errors.Join(f.writeCheckpoint(s, saving{set: set}), f.close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(mark); err != nil || newestCheckpoint(t, dir) != ck {

@@ -40,13 +40,13 @@ func (c *checkpoint) view(a *agent) (live.View, error) {
 			return damaged(fmt.Sprintf("edge %d leads to agent %d", i, e.Peer))
 		}
 		w := live.EdgeView{Peer: e.Peer, Fresh: e.Fresh}
-		w.Dual.Epoch, w.Dual.N, w.Dual.S = e.Epoch, e.N, a.run.dev.NewVector(s.Dim)
+		w.Dual.Epoch, w.Dual.N, w.Dual.S = e.Epoch, e.N, a.dev.NewVector(s.Dim)
 		if e.N > 0 {
 			host := make([]float32, s.Dim)
 			if err := safetensors.LoadInto(c.file, vectorName(a.id, edgeName(e.Peer)), host); err != nil {
 				return live.View{}, &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
 			}
-			a.run.dev.Write(w.Dual.S, host)
+			a.dev.Write(w.Dual.S, host)
 		}
 		v.Edges = append(v.Edges, w)
 	}

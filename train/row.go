@@ -63,6 +63,9 @@ type Row struct {
 	FarDecodes    uint64 `json:"far_decodes"`    // lattice points beyond 0.9 of the radius from their reference: the next may be wrong
 	LargestDecode Num    `json:"largest_decode"` // largest distance of a lattice point from its reference
 
+	Skipped   uint64 `json:"skipped_grads"` // gradients of fp16 that were not finite and became 0, so far
+	LossScale Num    `json:"loss_scale"`    // of fp16, the smallest of the agents; 0: none
+
 	GradsTotal int `json:"grads_total"`
 	LR         Num `json:"lr"`
 	Eta        Num `json:"eta"`

@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Device    device.Device
 	Model     Model
+	Others    []Place        // more devices, over which the agents are spread; they are of one kind
 	Transport dist.Transport // nil: between goroutines of this process
 	Folder    *Folder        // nil: nothing is written; Run lets go of it at the end
 	Log       *zap.Logger    // nil: silence
@@ -76,14 +77,13 @@ type run struct {
 	dev   device.Device
 	model Model
 	net   dist.Transport
-	pool  *dist.Pool
 	pace  *pace // of an asynchronous run: that of its director alone
 	log   *zap.Logger
 	opt   Options
 
 	agents    []*agent
 	actives   sync.Pool // of *active
-	commons   *commons
+	places    []*place  // the first is of dev and model
 	snapshots chan *snapshot
 	writer    *writer
 	member    *member       // of a run of many processes; nil else
@@ -102,7 +102,7 @@ type run struct {
 // Run plays a setup from its start, or from the newest checkpoint in its folder. When ctx ends, the agents go on to the first iteration
 // that none has reached, leave a checkpoint there, and Run returns with status Stopped and no error.
 func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
-	r := &run{setup: s, dev: opt.Device, model: opt.Model, net: opt.Transport, pool: dist.NewPool(opt.Device), log: opt.Log, opt: opt,
+	r := &run{setup: s, dev: opt.Device, model: opt.Model, net: opt.Transport, log: opt.Log, opt: opt,
 		snapshots: make(chan *snapshot, 2*s.Graph.N), hurry: make(chan struct{})}
 	if r.log == nil {
 		r.log = zap.NewNop()
@@ -112,7 +112,9 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		r.member = newMember(r, opt.Member)
 		r.net = opt.Member.Network
 	}
-	r.commons = &commons{pool: r.pool, dim: s.Dim, newest: map[int]*common{}}
+	places := append([]Place{{r.dev, r.model}}, opt.Others...)
+	checkPlaces(places)
+	r.settleIn(places...)
 	if s.program >= largeProgram {
 		r.gate = make(chan struct{}, s.Threads)
 	}
@@ -169,7 +171,7 @@ func (r *run) start() (*Result, error) {
 			return nil, errors.Join(err, r.closeLoaders())
 		}
 		r.agents[i] = a
-		r.dev.Write(a.state.X, x0) // every agent starts from the same model
+		a.dev.Write(a.state.X, x0) // every agent starts from the same model
 		if ck != nil {
 			if err := ck.restore(a); err != nil {
 				return nil, errors.Join(err, r.closeLoaders())

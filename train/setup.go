@@ -96,9 +96,9 @@ func (c Config) Check() error {
 	oneOf("recompute", c.Recompute, "none", "blocks")
 	oneOf("accounting", c.Accounting, "shared-seed", "packed", "reference")
 	if !isDevice(c.Device) {
-		bad("device", fmt.Sprintf("%q", c.Device), "expected auto, cpu, cuda, or cuda:N with N from 0 on")
+		bad("device", fmt.Sprintf("%q", c.Device), "expected auto, cpu, cuda, cuda:N with N from 0 on, or several as in cuda:0,1")
 	}
-	oneOf("precision", c.Precision, "fp32", "tf32")
+	oneOf("precision", c.Precision, "fp32", "tf32", "fp16", "bf16")
 	atLeast("iterations", c.Iterations, 1)
 	atLeast("agents", c.Agents, 1)
 	atLeast("batch", c.Batch, 1)
@@ -153,14 +153,21 @@ func (c Config) Check() error {
 	return errors.Join(errs...)
 }
 
-// isDevice tells whether a name is that of a device, which need not be there.
+// isDevice tells whether a name is that of a device, or of several, which need not be there.
 func isDevice(name string) bool {
 	kind, number, numbered := strings.Cut(name, ":")
 	if !numbered {
 		return kind == "auto" || kind == "cpu" || kind == "cuda"
 	}
-	_, err := strconv.ParseUint(number, 10, 16)
-	return kind == "cuda" && err == nil
+	seen := map[uint64]bool{}
+	for n := range strings.SplitSeq(number, ",") {
+		i, err := strconv.ParseUint(n, 10, 16)
+		if kind != "cuda" || err != nil || seen[i] {
+			return false
+		}
+		seen[i] = true
+	}
+	return true
 }
 
 // Resolve builds everything the configuration names and checks that it fits together: names, the split, batch against shard, the

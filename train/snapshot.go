@@ -9,6 +9,7 @@ import (
 // snapshot is all of an agent at the head of an iteration.
 type snapshot struct {
 	agent, t   int
+	dev        device.Device // that the vectors are on
 	eval, save bool
 	x          device.Vector
 	aux        []device.Vector // as named by Algorithm.Aux
@@ -17,6 +18,7 @@ type snapshot struct {
 	ledger     dist.Ledger
 	grads      int
 	decodes    dist.Decodes
+	scale      device.LossScale
 	time       float64               // virtual
 	clock      Clock                 // to be saved
 	lines      []byte                // to be saved: of the network between processes
@@ -26,7 +28,7 @@ type snapshot struct {
 }
 
 func newSnapshot(dev device.Device, s *algo.State, buffers int) *snapshot {
-	sn := &snapshot{x: dev.NewVector(s.X.Len())}
+	sn := &snapshot{dev: dev, x: dev.NewVector(s.X.Len())}
 	if buffers > 0 {
 		sn.buffers = dev.NewVector(buffers)
 	}

@@ -32,6 +32,8 @@ type Summary struct {
 	WireBytes      uint64  `json:"wire_bytes"`
 	FarDecodes     uint64  `json:"far_decodes"`    // of a lattice
 	LargestDecode  Num     `json:"largest_decode"` // of a lattice
+	Skipped        uint64  `json:"skipped_grads"`  // of fp16
+	LossScale      Num     `json:"loss_scale"`     // of fp16
 	VirtualTime    Num     `json:"virtual_time"`   // under simulated links, in seconds, or of an asynchronous run
 	TimeTo50       Num     `json:"time_to_50"`     // virtual time of the first evaluation with half of the best accuracy of the mean model
 	TimeTo80       Num     `json:"time_to_80"`
@@ -63,7 +65,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	c := s.Config
 	sum := Summary{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS, Device: dev, Seed: c.Seed, Version: version,
 		Dim: s.Dim, Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Density: c.Density, Partition: c.Partition,
-		Accounting: c.Accounting, Metrics: c.Metrics, Skew: s.Skew(), Threads: s.Threads, Command: strings.Join(os.Args, " "), Machine: Machine()}
+		Accounting: c.Accounting, Metrics: c.Metrics, Skew: s.Skew(), Threads: s.Threads, Command: CommandLine(os.Args), Machine: Machine()}
 	if r.WallS > 0 {
 		sum.IterationsPerS = float64(r.Iteration) / r.WallS
 	}
@@ -76,6 +78,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
 	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum
 	sum.FarDecodes, sum.LargestDecode, sum.VirtualTime = l.FarDecodes, l.LargestDecode, l.Time
+	sum.Skipped, sum.LossScale = l.Skipped, l.LossScale
 	sum.TimeTo50, sum.TimeTo80, sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8), timeTo(r.Rows, 0.9), timeTo(r.Rows, 0.95)
 	if s.Links != nil {
 		sum.Links = s.Links.String()

@@ -20,7 +20,9 @@ func (s *Setup) admitWire() error {
 	case Speakers, Pairs:
 		return wrong("wire", c.Wire, "%s sends what compress says: use wire fp32, or compress with fewer bits", c.Algo)
 	case Clocks:
-		return wrong("wire", c.Wire, "the exchanges of %s are simulated in float32: use wire fp32, or a synchronous algorithm", c.Algo)
+		if c.Clock != clockReal {
+			return wrong("wire", c.Wire, "the exchanges of %s are simulated in float32: use wire fp32, clock real, or a synchronous algorithm", c.Algo)
+		}
 	}
 	return nil
 }
@@ -34,9 +36,9 @@ func (a *agent) shorten(b *dist.Buffer) {
 	}
 	a.short = append(a.short, b)
 	a.host = slices.Grow(a.host[:0], b.V.Len())[:b.V.Len()]
-	a.run.dev.Read(a.host, b.V)
+	a.dev.Read(a.host, b.V)
 	wire.Round(a.host)
-	a.run.dev.Write(b.V, a.host)
+	a.dev.Write(b.V, a.host)
 }
 
 // trader is Round.Trade. Where values are rounded before they travel there is none: what an algorithm posts is then a copy, so that its

@@ -76,7 +76,7 @@ func (w *writer) drain() {
 func (w *writer) writeSave(sv saving) error {
 	defer w.release()
 	r := w.run
-	if err := r.opt.Folder.writeCheckpoint(r.setup, r.dev, sv); err != nil {
+	if err := r.opt.Folder.writeCheckpoint(r.setup, sv); err != nil {
 		return err
 	}
 	r.log.Info("checkpoint", zap.Int("iteration", sv.set[0].t), zap.String("folder", r.opt.Folder.Path))

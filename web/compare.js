@@ -22,7 +22,14 @@ function number(v, column) {
     while (Math.abs(v) >= 999.5 && p < 6) { v /= 1000; p++; }
     return +v.toPrecision(3) + " " + ["", "k", "M", "G", "T", "P", "E"][p] + (column.startsWith("bits") ? "bit" : "");
   }
-  return v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e5) ? v.toExponential(2) : String(+v.toPrecision(4));
+  return minus(v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e5) ? v.toExponential(2).replace(/\.?0*e\+?/, "e") : String(+v.toPrecision(4)));
+}
+
+function minus(s) { return s.replaceAll("-", "−"); }
+
+// tick writes a number beside an axis: no more digits than it needs.
+function tick(v, column) {
+  return column.startsWith("test_") ? +(100 * v).toFixed(2) + " %" : number(v, column);
 }
 
 function axis(values, log) {
@@ -58,11 +65,11 @@ function panel(p) {
   const x = el("select", { "aria-label": "x axis" }, controls);
   for (const c of data.xs) el("option", { value: c }, x, data.names[c]);
   x.value = p.x;
-  x.style.maxWidth = "13rem";
   const logs = {};
   for (const k of ["x", "y"]) {
-    const label = el("label", {}, controls, " log " + k + " ");
+    const label = el("label", {}, controls);
     logs[k] = el("input", { type: "checkbox" }, label);
+    label.append("log " + k);
   }
   logs.y.checked = p.log;
   logs.x.checked = p.x.startsWith("bits");
@@ -87,14 +94,14 @@ function panel(p) {
     const px = v => L + ax.at(v) * (W - L - R), py = v => H - B - ay.at(v) * (H - T - B);
     for (const t of ay.ticks) {
       el("line", { x1: L, x2: W - R, y1: py(t), y2: py(t), class: "v-grid" }, svg);
-      el("text", { x: L - 5, y: py(t) + 4, "text-anchor": "end", class: "v-tick" }, svg, number(t, p.column));
+      el("text", { x: L - 5, y: py(t) + 4, "text-anchor": "end", class: "v-tick" }, svg, tick(t, p.column));
     }
     let taken = 0;
     for (const t of ax.ticks) {
       el("line", { x1: px(t), x2: px(t), y1: T, y2: H - B, class: "v-grid" }, svg);
       if (px(t) - taken < 52) continue;
       taken = px(t);
-      el("text", { x: px(t), y: H - B + 15, "text-anchor": "middle", class: "v-tick" }, svg, number(t, x.value));
+      el("text", { x: px(t), y: H - B + 15, "text-anchor": "middle", class: "v-tick" }, svg, tick(t, x.value));
     }
     el("text", { x: (L + W - R) / 2, y: H - 8, "text-anchor": "middle", class: "v-label" }, svg, data.names[x.value]);
     for (const o of points.slice().reverse()) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Limits of the drawn graph.
@@ -12,16 +13,22 @@ const (
 	mostEdges = 3000 // more would be a black disc, and a heavy page
 )
 
-// graph draws the agents on a circle, agent 0 on top and the others clockwise, and the edges of the base graph between them. It
-// is nil if there are no agents.
-func (s *shards) graph() *drawing {
+// mostOnCircle is for how many agents a circle has room.
+const mostOnCircle = 120
+
+// graph draws the agents and the edges of the base graph, whose name it takes, between them: on a circle, agent 0 on top and the others
+// clockwise, and where they are many or the graph is a lattice, in rows. It is nil if there are no agents.
+func (s *shards) graph(name string) *drawing {
 	n := len(s.Agents)
 	if n == 0 {
 		return nil
 	}
 	d := &drawing{w: 360, h: 340}
 	d.alt = fmt.Sprintf("Graph of %d agents and %d edges.", n, len(s.Edges))
-	at := circle(n, point{180, 170}, 145)
+	at, rows := circle(n, point{180, 160}, 142), lattice(name)
+	if rows || n > mostOnCircle {
+		at = inRows(n, rows, point{16, 12}, point{344, 308})
+	}
 	edgeStyle := "v-edge"
 	if len(s.Edges) > 150 {
 		edgeStyle = "v-thin"
@@ -31,7 +38,7 @@ func (s *shards) graph() *drawing {
 			d.line(edgeStyle, at[e[0]], at[e[1]])
 		}
 	} else {
-		d.text("v-note", 180, 174, middle, fmt.Sprintf("%d edges: too many to draw", len(s.Edges)))
+		d.text("v-note", 180, 334, middle, fmt.Sprintf("%d edges: too many to draw", len(s.Edges)))
 	}
 	degree := s.degrees()
 	for i, p := range at {
@@ -40,7 +47,7 @@ func (s *shards) graph() *drawing {
 			m.r = 10
 		}
 		if n > mostNames {
-			m.style, m.r = "v-dot1", math.Max(1, math.Min(4, 400/float64(n)))
+			m.style, m.r = "v-dot1", math.Max(2, math.Min(4, 400/float64(n)))
 		}
 		d.add(m)
 		if n <= mostNames {
@@ -59,6 +66,32 @@ func circle(n int, centre point, r float64) []point {
 	for i := range at {
 		sin, cos := math.Sincos(2 * math.Pi * float64(i) / float64(n))
 		at[i] = point{centre.x + r*sin, centre.y - r*cos}
+	}
+	return at
+}
+
+// lattice reports whether agents of the graph stand in rows and columns.
+func lattice(name string) bool {
+	return strings.HasPrefix(name, "grid") || strings.HasPrefix(name, "torus")
+}
+
+// inRows returns n points in rows between two corners: those of a lattice as it is built, in as many rows as the divisor nearest to the root of n;
+// others in rows that turn like a snake, so that neighbours by number stay neighbours.
+func inRows(n int, lattice bool, from, to point) []point {
+	w, h := to.x-from.x, to.y-from.y
+	rows := max(1, int(math.Round(math.Sqrt(float64(n)*h/w))))
+	if lattice {
+		for rows = max(1, int(math.Sqrt(float64(n)))); n%rows != 0; rows-- {
+		}
+	}
+	across := (n + rows - 1) / rows
+	at := make([]point, n)
+	for i := range at {
+		r, c := i/across, i%across
+		if !lattice && r%2 == 1 {
+			c = across - 1 - c
+		}
+		at[i] = point{from.x + w*(float64(c)+0.5)/float64(across), from.y + h*(float64(r)+0.5)/float64(rows)}
 	}
 	return at
 }

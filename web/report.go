@@ -114,7 +114,7 @@ func (r *run) view(missing []string) *view {
 	if d := r.shards.heatMap(); d != nil {
 		v.Split, v.SplitNote = inline(d), r.shards.splitNote()
 	}
-	if d := r.shards.graph(); d != nil {
+	if d := r.shards.graph(r.setting("graph")); d != nil {
 		v.Graph, v.GraphNote = inline(d), r.shards.graphNote()
 	}
 	return v

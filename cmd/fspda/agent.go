@@ -122,7 +122,7 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	if c.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	}
-	dev, err := openEngine(c, max(1, cmp.Or(c.Threads, runtime.NumCPU())))
+	dev, err := openEngineOf(c, max(1, cmp.Or(c.Threads, runtime.NumCPU())), f.rank)
 	if err != nil {
 		return err
 	}

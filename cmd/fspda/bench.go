@@ -39,10 +39,11 @@ func newBenchStep() *cobra.Command {
 	var each time.Duration
 	cmd := &cobra.Command{
 		Use:   "step",
-		Short: "Time of an agent's step on one core, against this machine's matrix product in the same run",
-		Long: `Time of an agent's step on one core, in its parts, against this machine's matrix product in the same run.
+		Short: "Time of an agent's step on one core, or of an iteration on a GPU, in its parts",
+		Long: `Time of an agent's step on one core, in its parts, against this machine's matrix product in the same run. On a GPU (--device cuda) time of an
+iteration of all agents, with what of it the GPU waits for its host.
 
-With --algo all: a line per algorithm, compared with the first one.`,
+With --algo all, on the CPU: a line per algorithm, compared with the first one.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			report, err := benchSteps(cmd.Context(), c, each)
@@ -73,7 +74,7 @@ func benchSteps(ctx context.Context, c train.Config, each time.Duration) (io.Wri
 		if err != nil {
 			return nil, err
 		}
-		return bench.Step(ctx, o)
+		return benchStep(ctx, o)
 	}
 	var options []bench.StepOptions
 	for _, name := range train.Algorithms() {
@@ -82,10 +83,28 @@ func benchSteps(ctx context.Context, c train.Config, each time.Duration) (io.Wri
 		if err != nil {
 			return nil, err
 		}
+		if cardOf(o.Device, c.Precision) != nil {
+			return nil, &train.ConfigError{Key: "algo", Got: "all", Want: "expected one algorithm on a GPU; --device cpu compares all"}
+		}
 		o.Products = nil // the limit is the same for all
 		options = append(options, o)
 	}
 	return bench.Steps(ctx, options)
+}
+
+// benchStep measures on one core, or on a GPU.
+func benchStep(ctx context.Context, o bench.StepOptions) (io.WriterTo, error) {
+	c := o.Setup.Config
+	card := cardOf(o.Device, c.Precision)
+	if card == nil {
+		return bench.Step(ctx, o)
+	}
+	m := o.Model.(*model.Engine) // as prepare makes it
+	plan, err := m.Plan(c.Batch, model.Train)
+	if err != nil {
+		return nil, err
+	}
+	return bench.CardStep(ctx, bench.CardStepOptions{Card: *card, StepOptions: o, Load: card.Gradient(plan.Code(), m.Init(1), m.Classes())})
 }
 
 func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) {
@@ -96,7 +115,7 @@ func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) 
 	if err != nil {
 		return bench.StepOptions{}, err
 	}
-	s, m, err := prepare(c, dev.Device)
+	s, m, err := prepare(c, dev)
 	if err != nil {
 		return bench.StepOptions{}, err
 	}

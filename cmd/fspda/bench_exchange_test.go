@@ -10,6 +10,7 @@ import (
 
 // The ways of an exchange are measured side by side, and the table names them.
 func TestBenchExchange(t *testing.T) {
+	t.Setenv("FSPDA_TEST_AS_PROGRAM", "1") // the other end is a process of its own
 	status, stdout, stderr := call(t, "bench", "exchange", "--bytes", "64,1200000", "--time", "20ms", "--json")
 	if status != 0 {
 		t.Fatal(stderr)
@@ -18,8 +19,8 @@ func TestBenchExchange(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 9 {
-		t.Fatalf("%d rows, expected five ways for 64 bytes and four for 1.2 MB:\n%s", len(r.Rows), stdout)
+	if len(r.Rows) != 17 {
+		t.Fatalf("%d rows, expected nine ways for 64 bytes and eight for 1.2 MB:\n%s", len(r.Rows), stdout)
 	}
 	for _, row := range r.Rows {
 		if row.Median <= 0 || row.Low > row.Median || row.High < row.Median || row.Count < 5 {
@@ -30,7 +31,7 @@ func TestBenchExchange(t *testing.T) {
 	if _, err := r.WriteTo(&table); err != nil || !strings.Contains(table.String(), "bare gRPC stream") || !strings.Contains(table.String(), "1200000") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
-	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}} {
+	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}, {"--batch", "0"}, {"--end", "x", "--bytes", "4"}} {
 		if status, _, stderr := call(t, append([]string{"bench", "exchange"}, bad...)...); status != exitBadInput || !strings.Contains(stderr, strings.TrimLeft(bad[0], "-")) {
 			t.Errorf("%v: exit status %d, %s", bad, status, stderr)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"fspda/bench"
 	"fspda/cpu"
+	"fspda/cuda"
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
@@ -19,6 +21,7 @@ import (
 // benchNetworkFlags are what is said of the network to measure.
 type benchNetworkFlags struct {
 	model, recompute              string
+	device, precision             string
 	size, classes, batch, threads int
 	each                          time.Duration
 	json                          bool
@@ -29,7 +32,10 @@ func newBenchNetwork() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "Time, memory and kernels of the gradient of a network over random images",
-		Args:  noArgs,
+		Long: `Time and memory of the gradient of a network over random images. On the CPU: by kernels. On a GPU: by its own clock, against the time that
+the bytes alone take at the rate of a copy in the same run, if every operand of every kernel is moved once.`,
+		Example: "  fspda bench network --batch 8\n  fspda bench network --device cuda --batch 128 --size 256 --precision bf16",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := f.run(cmd.Context())
 			if errors.Is(err, context.Canceled) {
@@ -52,6 +58,8 @@ func newBenchNetwork() *cobra.Command {
 	fs.IntVar(&f.classes, "classes", 1000, "number of classes")
 	fs.IntVar(&f.batch, "batch", 8, "images of a gradient")
 	fs.StringVar(&f.recompute, "recompute", "none", "none or blocks, as in train")
+	fs.StringVar(&f.device, "device", "cpu", "cpu, cuda, cuda:N or auto, as in train")
+	fs.StringVar(&f.precision, "precision", "fp32", "of a GPU, as in train")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
 	fs.DurationVar(&f.each, "time", 10*time.Second, "how long to measure")
 	fs.BoolVar(&f.json, "json", false, "print JSON")
@@ -59,9 +67,9 @@ func newBenchNetwork() *cobra.Command {
 }
 
 // run measures.
-func (f benchNetworkFlags) run(ctx context.Context) (r bench.GradientReport, err error) {
+func (f benchNetworkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
 	c := train.Default()
-	c.Model, c.Recompute = f.model, f.recompute
+	c.Model, c.Recompute, c.Device, c.Precision = f.model, f.recompute, f.device, f.precision
 	for _, n := range []struct {
 		key        string
 		got, least int
@@ -69,6 +77,9 @@ func (f benchNetworkFlags) run(ctx context.Context) (r bench.GradientReport, err
 		if n.got < n.least {
 			return r, &train.ConfigError{Key: n.key, Got: fmt.Sprint(n.got), Want: fmt.Sprintf("expected at least %d", n.least)}
 		}
+	}
+	if err := c.Check(); err != nil {
+		return r, err
 	}
 	net, err := openModel(c, []int{f.size, f.size, 3}, f.classes)
 	if err != nil {
@@ -81,10 +92,33 @@ func (f benchNetworkFlags) run(ctx context.Context) (r bench.GradientReport, err
 	if f.threads == 0 {
 		f.threads = runtime.GOMAXPROCS(0)
 	}
-	dev := cpu.New(cpu.Threads(f.threads))
-	defer dev.Close()
-	return bench.Network(ctx, bench.NetworkOptions{Code: plan.Code(), Threads: f.threads, Forecast: dev.Footprint(plan.Code()), Each: f.each,
-		Load: gradientOf(net, dev, plan.Code())})
+	e, err := openEngine(c, f.threads)
+	if err != nil {
+		return r, err
+	}
+	defer e.Close()
+	code := plan.Code()
+	if card := cardOf(e.Device, f.precision); card != nil {
+		return bench.CardNetwork(ctx, bench.CardNetworkOptions{Card: *card, Code: code, Forecast: e.Footprint(code), Each: f.each,
+			Load: card.Gradient(code, net.Init(1), net.Classes())})
+	}
+	dev := e.Device.(*cpu.Device) // what is no GPU
+	return bench.Network(ctx, bench.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code), Each: f.each,
+		Load: gradientOf(net, dev, code)})
+}
+
+// cardOf is a GPU as benchmarks measure it, or nil for a device that is none.
+func cardOf(dev device.Device, precision string) *bench.Card {
+	gpu, ok := dev.(*cuda.Device)
+	if !ok {
+		return nil
+	}
+	bare := gpu.Bare()
+	c := &bench.Card{What: gpu.Properties().Name, Device: gpu, Precision: precision, Time: bare.Time, Copy: bare.CopyRate, Element: 4}
+	if precision == "fp16" || precision == "bf16" {
+		c.Element = 2
+	}
+	return c
 }
 
 // gradientOf loads the gradient of a fresh network over random images.

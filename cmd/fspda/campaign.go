@@ -43,7 +43,7 @@ func (o *opener) open(c train.Config) (*train.Setup, train.Model, device.Device,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s, m, err := resolve(c, set, dev.Device)
+	s, m, err := resolve(c, set, dev)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	runtimemetrics "runtime/metrics"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,7 +71,7 @@ func (d *dashboard) begin(ctx context.Context, folder string, s *train.Setup, op
 	ctx, d.stop = context.WithCancel(ctx)
 	o := webFolder(folder)
 	o.Token, o.Loopback, o.Share = d.token, d.loopback, liveShare
-	o.Live = &web.Live{Run: o.Only, Iterations: s.Config.Iterations, Command: strings.Join(os.Args, " "), Look: d.look, Steer: d.steer}
+	o.Live = &web.Live{Run: o.Only, Iterations: s.Config.Iterations, Command: train.CommandLine(os.Args), Look: d.look, Steer: d.steer}
 	if o.Only == "" {
 		o.Live.Run = filepath.Base(folder)
 	}

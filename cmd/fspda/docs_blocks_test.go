@@ -25,10 +25,14 @@ import (
 // notRun begins a block of commands that no test can run, and says why.
 const notRun = "# not run by the tests: "
 
+// onMachine begins a block of commands for one of two machines. TestTwoMachines runs those.
+const onMachine = "# on the "
+
 // runs of these commands in the manual are made short: what is appended comes last, and the last of equal flags counts. The commands are otherwise as
 // they stand, in a shell, page by page.
 var shorter = map[string][]string{
 	"train":         {"--iterations", "12", "--epochs", "0", "--eval-points", "2", "--eval-epochs", "0", "--data-train", "800", "--data-test", "50", "--batch", "8", "--warmup", "0.01"},
+	"agent":         {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch", "8"},
 	"up":            {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch", "8"},
 	"figure":        {"--scale", "0.0001", "--retune", "--data", "synthetic", "--set", "data_train=300", "--set", "data_test=50", "--set", "hidden=4", "--set", "batch=8", "--eval-points", "4"},
 	"figure list":   {"--no-time"},
@@ -125,6 +129,12 @@ case "$1 $2" in
 esac
 echo "the test has no go $*" >&2; exit 1
 `, 0o755)
+	playSlurm(t, filepath.Join(dir, "bin"))
+	job, err := os.ReadFile("../../deploy/slurm.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("deploy/slurm.sh", string(job), 0o644)
 	write("run.yaml", "density: 0.2\n", 0o644)
 	for _, name := range []string{"home/imagenet/train/cat", "home/imagenet/train/dog", "home/imagenet/val/cat", "home/imagenet/val/dog"} {
 		for k := range 6 {
@@ -193,6 +203,9 @@ func TestBlocksOfDocs(t *testing.T) {
 				if why, ok := strings.CutPrefix(m[1], notRun); ok {
 					why, _, _ = strings.Cut(why, "\n")
 					t.Logf("not run: %s", why)
+					continue
+				}
+				if strings.HasPrefix(m[1], onMachine) {
 					continue
 				}
 				runBlock(t, dir, env, m[1])

@@ -3,10 +3,11 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -40,13 +41,17 @@ func (w *trouble) started(agent, pid int) {
 	w.pids[agent] = pid
 }
 
-// signal sends one to a random agent's process and returns that process.
+// signal sends one to a random agent's process and returns that process; 0: it was dead.
 func (w *trouble) signal(sig syscall.Signal) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	pid := w.pids[w.draw.IntN(w.agents)]
-	if pid != 0 {
-		_ = syscall.Kill(pid, sig) // it may just be dead
+	return send(w.pids[w.draw.IntN(w.agents)], sig)
+}
+
+// send sends a signal to a process and returns it, or 0 if it is dead already.
+func send(pid int, sig syscall.Signal) int {
+	if pid == 0 || syscall.Kill(pid, sig) != nil {
+		return 0
 	}
 	return pid
 }
@@ -70,53 +75,86 @@ func (w *trouble) moment(most int) time.Duration {
 	return time.Duration(50+w.draw.IntN(most)) * time.Millisecond
 }
 
-// event lets one thing happen, and undoes it where it does not last.
+// restartServer kills agent 0, and with it the server that the others found each other by. It tells whether that lived.
+func (w *trouble) restartServer() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return send(w.pids[train.Collector], syscall.SIGKILL) != 0
+}
+
+// jump sets the clock of a random agent's process up to a day before or behind the machine's. It tells whether it did.
+func (w *trouble) jump() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pid, seconds := w.pids[w.draw.IntN(w.agents)], int32(w.draw.IntN(2*86400)-86400)
+	return pid != 0 && jumpClock(pid, seconds) == nil
+}
+
+// event lets one thing happen, and undoes it where it does not last. It is nameless where nothing could happen, as to a process that is dead.
 func (w *trouble) event() string {
-	switch w.draw.IntN(7) {
-	case 0, 1: // that of agent 0 takes the server with it that the others found each other by
-		w.signal(syscall.SIGKILL)
-		return "kill"
+	name, happened := "", true
+	switch w.draw.IntN(9) {
+	case 0, 1:
+		name, happened = "kill", w.signal(syscall.SIGKILL) != 0
 	case 2:
-		if pid := w.signal(syscall.SIGSTOP); pid != 0 {
-			time.Sleep(w.moment(3000))
-			_ = syscall.Kill(pid, syscall.SIGCONT)
-		}
-		return "pause"
+		name, happened = "pause", w.pause()
 	case 3:
-		side := make([]bool, w.agents)
-		for i := range side {
-			side[i] = w.draw.IntN(2) == 0
-		}
-		w.change(func(f *forecast) {
-			for i := range side {
-				for j := range i {
-					if side[i] != side[j] {
-						f.Cut = append(f.Cut, [2]int{i, j})
-					}
-				}
-			}
-		})
-		time.Sleep(w.moment(4000))
-		w.change(func(f *forecast) { f.Cut = nil })
-		return "partition"
+		name = "partition"
+		w.spell(4000, func(f *forecast) { f.Cut = w.halves() }, func(f *forecast) { f.Cut = nil })
 	case 4:
-		w.change(func(f *forecast) { f.Lose = 0.3 })
-		time.Sleep(w.moment(2000))
-		w.change(func(f *forecast) { f.Lose = 0 })
-		return "loss"
+		name = "loss"
+		w.spell(2000, func(f *forecast) { f.Lose = 0.3 }, func(f *forecast) { f.Lose = 0 })
 	case 5:
-		w.change(func(f *forecast) { f.Double, f.Late = 0.3, 0.3 })
-		time.Sleep(w.moment(2000))
-		w.change(func(f *forecast) { f.Double, f.Late = 0, 0 })
-		return "doubled and late"
+		name = "doubled and late"
+		w.spell(2000, func(f *forecast) { f.Double, f.Late = 0.3, 0.3 }, func(f *forecast) { f.Double, f.Late = 0, 0 })
+	case 6:
+		name, happened = "clock jump", w.jump()
+	case 7:
+		name, happened = "server restart", w.restartServer()
+	case 8:
+		name, happened = "full disk", w.fill()
 	}
-	return w.fill()
+	if !happened {
+		return ""
+	}
+	return name
+}
+
+// pause stops a process for a while.
+func (w *trouble) pause() bool {
+	pid := w.signal(syscall.SIGSTOP)
+	if pid == 0 {
+		return false
+	}
+	time.Sleep(w.moment(3000))
+	return syscall.Kill(pid, syscall.SIGCONT) == nil
+}
+
+// spell is bad weather for up to so many milliseconds.
+func (w *trouble) spell(most int, begin, end func(f *forecast)) {
+	w.change(begin)
+	time.Sleep(w.moment(most))
+	w.change(end)
+}
+
+// halves cuts the network in two at random: the pairs that hear nothing of each other.
+func (w *trouble) halves() (cut [][2]int) {
+	side := make([]bool, w.agents)
+	for i := range side {
+		side[i] = w.draw.IntN(2) == 0
+		for j := range i {
+			if side[i] != side[j] {
+				cut = append(cut, [2]int{i, j})
+			}
+		}
+	}
+	return cut
 }
 
 // fill takes all room of the disk that the checkpoints are on, for a while.
-func (w *trouble) fill() string {
+func (w *trouble) fill() bool {
 	if w.homes == "" {
-		return "no disk to fill"
+		return false
 	}
 	name := filepath.Join(w.homes, "full")
 	if f, err := os.Create(name); err == nil {
@@ -127,22 +165,23 @@ func (w *trouble) fill() string {
 		f.Close()
 	}
 	time.Sleep(w.moment(3000))
-	os.Remove(name)
-	return "full disk"
+	return os.Remove(name) == nil
 }
 
 // play lets count events happen, until stop is closed.
 func (w *trouble) play(count int, stop <-chan struct{}) {
-	for range count {
+	for n := 0; n < count; {
 		select {
 		case <-time.After(w.moment(500)):
 		case <-stop:
 			return
 		}
-		what := w.event()
-		w.mu.Lock()
-		w.done[what]++
-		w.mu.Unlock()
+		if what := w.event(); what != "" {
+			n++
+			w.mu.Lock()
+			w.done[what]++
+			w.mu.Unlock()
+		}
 	}
 }
 
@@ -180,27 +219,23 @@ func endOf(t *testing.T, dir string) train.Row {
 	return rows[len(rows)-1]
 }
 
-// checkHomes verifies every file of every agent's checkpoints.
-func checkHomes(t *testing.T, dir string) {
+// checkFiles verifies every file of every checkpoint, those of the agents and those of the whole run.
+func checkFiles(t *testing.T, dir string) {
 	t.Helper()
-	manifests, err := filepath.Glob(filepath.Join(dir, "agents", "*", "checkpoints", "iter-*", "manifest.json"))
+	checkManifests(t, filepath.Join(dir, "agents", "*"), map[string]string{"vectors_sha256": "agent.safetensors", "lines_sha256": "lines.bin"})
+	checkManifests(t, dir, map[string]string{"vectors_sha256": "agents.safetensors"})
+}
+
+// checkManifests compares the files of checkpoints with what their manifests say under these keys.
+func checkManifests(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	manifests, err := filepath.Glob(filepath.Join(dir, "checkpoints", "iter-*", "manifest.json"))
 	if err != nil || len(manifests) == 0 {
-		t.Fatalf("no checkpoints: %v", err)
-	}
-	sum := func(path string) string {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Error(err)
-		}
-		s := sha256.Sum256(b)
-		return hex.EncodeToString(s[:])
+		t.Fatalf("no checkpoints in %s: %v", dir, err)
 	}
 	for _, name := range manifests {
 		text, err := os.ReadFile(name)
-		var m struct {
-			Vectors string `json:"vectors_sha256"`
-			Lines   string `json:"lines_sha256"`
-		}
+		var m map[string]any
 		if err == nil {
 			err = json.Unmarshal(text, &m)
 		}
@@ -208,47 +243,60 @@ func checkHomes(t *testing.T, dir string) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		at := filepath.Dir(name)
-		if sum(filepath.Join(at, "agent.safetensors")) != m.Vectors || sum(filepath.Join(at, "lines.bin")) != m.Lines {
-			t.Errorf("%s is damaged", at)
+		for key, file := range files {
+			b, err := os.ReadFile(filepath.Join(filepath.Dir(name), file))
+			if sum := sha256.Sum256(b); err != nil || hex.EncodeToString(sum[:]) != m[key] {
+				t.Errorf("%s of %s is damaged: %v", file, filepath.Dir(name), err)
+			}
 		}
 	}
 }
 
-// faults plays a run of processes with and without events and compares how they end. args say what it is, but for how slow it is.
-func faults(t *testing.T, agents, events int, seed uint64, args, slow []string) {
+// faults plays a run of processes with and without events, side by side, and compares how they end.
+func faults(t *testing.T, agents, events int, seed uint64, args []string) {
 	dir := t.TempDir()
 	calm, rough := filepath.Join(dir, "calm"), filepath.Join(dir, "rough")
 	args = append(args, "--async", "-n", strconv.Itoa(agents), "--checkpoint-every", "1", "--drop-after", "20", "--give-up", "0.5", "--restarts", "10000")
-	processes(t, append(args[:len(args):len(args)], "--out", calm), func(int, int) {})
 	w := &trouble{t: t, agents: agents, weather: filepath.Join(dir, "weather.json"), draw: rng.New(seed, "trouble"), pids: map[int]int{}, done: map[string]int{}}
 	w.homes = smallDisk(t, filepath.Join(rough, "agents"))
-	stop, over := make(chan struct{}), make(chan struct{})
+	stop, over, undisturbed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() { defer close(over); w.play(events, stop) }()
-	processes(t, append(append(args, slow...), "--out", rough, "--weather", w.weather), w.started)
+	go func() {
+		_, err := tryProcesses(append(args[:len(args):len(args)], "--out", calm), func(int, int) {})
+		undisturbed <- err
+	}()
+	_, err := tryProcesses(append(args[:len(args):len(args)], "--out", rough, "--weather", w.weather), w.started)
 	close(stop)
 	<-over
-	t.Logf("events: %v", w.done)
+	if err := errors.Join(err, <-undisturbed); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("seed %d, events: %v", seed, w.done)
 	if w.total() < events {
 		t.Errorf("the run was over after %d events of %d", w.total(), events)
 	}
 	want, got := endOf(t, calm), endOf(t, rough)
-	t.Logf("accuracy %.4f undisturbed, %.4f; sum of duals %.3g and %.3g", float64(want.TestAccAvg), float64(got.TestAccAvg), float64(want.DualSum), float64(got.DualSum))
+	t.Logf("accuracy %.4f undisturbed, %.4f; of the worst agent %.4f and %.4f; sum of duals %.3g and %.3g; %.0f and %.0f s", float64(want.TestAccAvg), float64(got.TestAccAvg),
+		float64(want.TestAccMin), float64(got.TestAccMin), float64(want.DualSum), float64(got.DualSum), float64(want.WallS), float64(got.WallS))
 	if got.TestAccAvg < want.TestAccAvg-0.01 {
 		t.Errorf("accuracy %v, %v undisturbed", got.TestAccAvg, want.TestAccAvg)
 	}
 	if !(got.DualSum < 1e-3) {
 		t.Errorf("the duals sum to %v", got.DualSum)
 	}
-	checkHomes(t, rough)
+	checkFiles(t, rough)
 }
 
-// Two hundred things go wrong during one run on real MNIST.
+// Two hundred things go wrong during one run on real MNIST. FSPDA_FAULTS_SEED draws others.
 func TestFaults(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
-		t.Skip("skipped: ten minutes long; set FSPDA_LONG=1")
+		t.Skip("skipped: seven minutes long; set FSPDA_LONG=1")
 	}
-	faults(t, 6, 200, 1, []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--iterations", "9000", "--eval-points", "6", "--metrics", "test"}, []string{"--gradient-time", "0.1"})
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("FSPDA_FAULTS_SEED"), "1"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults(t, 6, 200, seed, []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--iterations", "6000", "--eval-points", "6", "--metrics", "test", "--gradient-time", "0.06"})
 }
 
 // Twenty on drawn digits, to try them out.
@@ -256,45 +304,46 @@ func TestFewFaults(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: a minute long; set FSPDA_LONG=1")
 	}
-	faults(t, 4, 20, 2, []string{"--data-train", "4000", "--data-test", "2000", "--hidden", "32", "--batch", "32", "--iterations", "1200", "--eval-points", "4", "--alpha", "0.1", "--metrics", "test"}, []string{"--gradient-time", "0.05"})
+	faults(t, 4, 20, 2, []string{"--data-train", "4000", "--data-test", "2000", "--hidden", "32", "--batch", "32", "--iterations", "1200", "--eval-points", "4", "--alpha", "0.1", "--metrics", "test", "--gradient-time", "0.04"})
 }
 
-// soonest is when a run's mean model first was as accurate as that, in seconds; 0: never.
-func soonest(t *testing.T, dir string, accuracy float64) float64 {
+// soonest is when a run first was as accurate as that, by the column that of picks, in seconds since its first row; 0: never.
+func soonest(t *testing.T, dir string, accuracy float64, of func(train.Row) train.Num) float64 {
 	t.Helper()
 	rows, err := train.ReadMetrics(filepath.Join(dir, "metrics.jsonl"), 1<<60)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
-		if float64(r.TestAccAvg) >= accuracy {
+		if float64(of(r)) >= accuracy {
 			return float64(r.WallS) - float64(rows[0].WallS)
 		}
 	}
 	return 0
 }
 
-// One agent of ten is six times slower. The synchronous run waits for it, the asynchronous one does not and is there at least three times sooner.
+// One agent of ten is six times slower: its gradient takes 0.3 s, that of the others 0.05 s, waits that no other work on the machine makes shorter or longer.
+// The synchronous run waits for it, the asynchronous one does not, and its mean model is as accurate at least three times sooner. What is said of the
+// worst agent is for comparison.
 func TestAsyncIsSooner(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: two minutes long; set FSPDA_LONG=1")
 	}
 	dir := t.TempDir()
-	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "-n", "10", "--iterations", "300", "--eval-points", "30", "--metrics", "test", "--eval-test", "2000", "--eval-agents", "1",
+	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "-n", "10", "--iterations", "300", "--eval-points", "30", "--metrics", "test", "--eval-test", "2000",
 		"--slowness", "straggler(6)", "--gradient-time", "0.05", "--checkpoint-every", "0"}
-	for _, mode := range []string{"sync", "async"} {
-		extra := []string{"--out", filepath.Join(dir, mode)}
-		if mode == "async" {
-			extra = append(extra, "--async")
+	sync, async := filepath.Join(dir, "sync"), filepath.Join(dir, "async")
+	processes(t, append(args[:len(args):len(args)], "--out", sync), func(int, int) {})
+	processes(t, append(args[:len(args):len(args)], "--out", async, "--async"), func(int, int) {})
+	mean := func(r train.Row) train.Num { return r.TestAccAvg }
+	worst := func(r train.Row) train.Num { return r.TestAccMin }
+	for _, accuracy := range []float64{0.7, 0.8, 0.85} {
+		slow, soon := soonest(t, sync, accuracy, mean), soonest(t, async, accuracy, mean)
+		t.Logf("accuracy %g of the mean model after %.1f s, asynchronous %.1f s: %.1f times sooner", accuracy, slow, soon, slow/soon)
+		if soon == 0 || slow < 3*soon {
+			t.Errorf("accuracy %g is not reached three times sooner", accuracy)
 		}
-		processes(t, append(args[:len(args):len(args)], extra...), func(int, int) {})
-	}
-	for _, accuracy := range []float64{0.6, 0.7, 0.8} {
-		sync, async := soonest(t, filepath.Join(dir, "sync"), accuracy), soonest(t, filepath.Join(dir, "async"), accuracy)
-		said := fmt.Sprintf("accuracy %g after %.1f s, asynchronous %.1f s: %.1f times sooner", accuracy, sync, async, sync/async)
-		t.Log(said)
-		if async == 0 || sync < 3*async {
-			t.Error(said)
-		}
+		slow, soon = soonest(t, sync, accuracy, worst), soonest(t, async, accuracy, worst)
+		t.Logf("accuracy %g of the worst agent after %.1f s, asynchronous %.1f s (0: never)", accuracy, slow, soon)
 	}
 }

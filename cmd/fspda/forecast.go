@@ -6,18 +6,17 @@ import (
 	"io"
 	"strings"
 
-	"fspda/device"
 	"fspda/model"
 	"fspda/train"
 )
 
 // dryRun says what a run would take.
-func dryRun(ctx context.Context, f trainFlags, s *train.Setup, m *model.Engine, dev device.Device, stdout io.Writer) error {
+func dryRun(ctx context.Context, f trainFlags, s *train.Setup, m *model.Engine, dev *engine, stdout io.Writer) error {
 	from := 0
 	if f.out != "" {
 		from = train.Standing(f.out)
 	}
-	ahead, err := s.Forecast(ctx, dev, m, from)
+	ahead, err := s.Forecast(ctx, dev.Device, m, from, dev.places(m)...)
 	if err != nil {
 		return err
 	}
@@ -25,7 +24,7 @@ func dryRun(ctx context.Context, f trainFlags, s *train.Setup, m *model.Engine, 
 		return printJSON(stdout, ahead)
 	}
 	sh := &show{setup: s, model: m.Name()}
-	_, err = fmt.Fprintln(stdout, strings.Join(append(append(sh.what(), s.Warnings...), forecastLine(ahead)), "\n"))
+	_, err = fmt.Fprintln(stdout, strings.Join(append(append(append(sh.what(), s.Warnings...), forecastLine(ahead)), roomLines(ahead)...), "\n"))
 	return err
 }
 
@@ -37,6 +36,15 @@ func forecastLine(f train.Forecast) string {
 	return fmt.Sprintf("%s iterations in about %s (%s images/s; an iteration %s, a row %s), %s sent, %s of memory",
 		thousands(uint64(f.Iterations)), brief(f.Total.Seconds()), thousands(uint64(f.ImagesPerS)), brief(f.Step.Seconds()), brief(f.Row.Seconds()),
 		bits(uint64(f.Bits)), size(f.Memory))
+}
+
+// roomLines tell of the memory of each GPU.
+func roomLines(f train.Forecast) []string {
+	var lines []string
+	for _, d := range f.Devices {
+		lines = append(lines, fmt.Sprintf("%s: %d agents take %s of its memory, of which %s of %s are free", d.Name, d.Agents, size(d.Need), size(d.Free), size(d.Total)))
+	}
+	return lines
 }
 
 // brief writes a time with three digits and its unit.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -60,17 +61,30 @@ func TestLaunchCommands(t *testing.T) {
 	}
 }
 
-func TestSlurmScript(t *testing.T) {
-	bash, err := exec.LookPath("bash")
+// The unit is one that systemd understands, with the program where it says.
+func TestSystemdUnit(t *testing.T) {
+	verify, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("skipped: no bash")
+		t.Skip("skipped: no systemd-analyze")
 	}
-	if out, err := exec.Command(bash, "-n", "../../deploy/slurm.sh").CombinedOutput(); err != nil {
+	text, err := os.ReadFile("../../deploy/fspda-agent@.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "fspda-agent@.service")
+	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("/usr/local/bin/fspda"), []byte(self)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(verify, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// The manifests are YAML of the kinds they say, and the job has an index for each agent.
+// The manifests are YAML of the kinds they say, and the job has an index for each agent. deploy/schema holds them to the types of Kubernetes.
 func TestKubernetesManifests(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/kubernetes.yaml")
 	if err != nil {

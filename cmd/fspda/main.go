@@ -38,7 +38,7 @@ func main() {
 // run is the whole program: arguments in, exit status out.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // not nil, for which it would take those of the process
 	err := root.ExecuteContext(ctx)
 	status := exitStatus(err)
 	if err != nil && status != exitStopped {

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +30,9 @@ import (
 // TestMain lets the test binary be the program itself, for tests that need a process of its own.
 func TestMain(m *testing.M) {
 	switch os.Getenv("FSPDA_TEST_AS_PROGRAM") {
+	case "clock":
+		tellTime()
+		return
 	case "briefly":
 		os.Exit(briefly(os.Args[1:]))
 	case "1":
@@ -38,6 +43,15 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// tellTime is a program that answers every line with its wall clock and its monotonic one since it began, in seconds.
+func tellTime() {
+	begin := time.Now()
+	for sc := bufio.NewScanner(os.Stdin); sc.Scan(); {
+		t := time.Now()
+		fmt.Println(t.Unix(), int(math.Round(t.Sub(begin).Seconds())))
+	}
 }
 
 // profiled is main with a profile of the processor's time.

@@ -66,7 +66,7 @@ func TestObservatory(t *testing.T) {
 		t.Errorf("alone: not healthy, %d", code)
 	}
 	open(1)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := nodes[0].Ready(ctx); err != nil {
 		t.Fatal(err)

@@ -53,6 +53,9 @@ func rows(folder string, s train.Summary) [][3]string {
 	if s.LargestDecode > 0 {
 		r = append(r, [3]string{"lattice", fmt.Sprintf("%s far", thousands(s.FarDecodes)), fmt.Sprintf("points near the border of its radius, where it may decode wrong; the furthest %s away", number(s.LargestDecode))})
 	}
+	if s.LossScale > 0 {
+		r = append(r, [3]string{"loss scale", number(s.LossScale), fmt.Sprintf("of fp16, the smallest of the agents; %s gradients were not finite and were left out", thousands(s.Skipped))})
+	}
 	if s.VirtualTime > 0 {
 		unit := "in gradients of a mean agent"
 		if s.Links != "" {

@@ -87,6 +87,8 @@ func configFlags(fs *pflag.FlagSet, c *train.Config) {
 		switch v := f.Value.(type) {
 		case *string:
 			fs.StringVar(v, name, *v, f.Help)
+		case *bool:
+			fs.BoolVar(v, name, *v, f.Help)
 		case *int:
 			fs.IntVar(v, name, *v, f.Help)
 		case *uint64:
@@ -153,17 +155,17 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	if c.Threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	}
-	dev, err := openEngine(c, agentThreads(c))
+	dev, err := openEngines(c, agentThreads(c), c.Agents)
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
-	s, m, err := prepare(c, dev.Device)
+	s, m, err := prepare(c, dev)
 	if err != nil {
 		return err
 	}
 	if f.dry {
-		return dryRun(ctx, f, s, m, dev.Device, stdout)
+		return dryRun(ctx, f, s, m, dev, stdout)
 	}
 	if f.out == "" {
 		f.out = nextFree(runsFolder, s.Config.Algo+"-"+s.Config.Data)
@@ -186,14 +188,15 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
 	defer s.Set.Close() // read only: nothing to lose
 	defer keepTo(s.Footprint())()
+	others := dev.places(m)
 	if !f.quiet {
-		ahead, err := s.Forecast(ctx, dev.Device, m, train.Standing(f.out))
+		ahead, err := s.Forecast(ctx, dev.Device, m, train.Standing(f.out), others...)
 		if err != nil {
 			return errors.Join(err, folder.Close())
 		}
 		show.ahead = forecastLine(ahead)
 	}
-	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev.Device, Model: m, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
+	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev.Device, Model: m, Others: others, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
 	if err != nil {
 		return errors.Join(err, folder.Close())
 	}
@@ -218,7 +221,7 @@ func agentThreads(c train.Config) int {
 }
 
 // prepare loads the data and resolves the configuration. It writes nothing.
-func prepare(c train.Config, dev device.Device) (*train.Setup, *model.Engine, error) {
+func prepare(c train.Config, dev *engine) (*train.Setup, *model.Engine, error) {
 	if err := checkModel(c); err != nil { // before the data, which may take long
 		return nil, nil, err
 	}
@@ -239,12 +242,12 @@ func openData(c train.Config) (*data.Set, error) {
 }
 
 // resolve makes the network and resolves the configuration on a data set.
-func resolve(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
-	s, m, err := resolveAgent(c, set, dev)
+func resolve(c train.Config, set *data.Set, dev *engine) (*train.Setup, *model.Engine, error) {
+	s, m, err := resolveAgent(c, set, dev.Device)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, m, s.CheckMemory()
+	return s, m, s.CheckMemory(append([]train.Place{{Device: dev.Device, Model: m}}, dev.places(m)...)...)
 }
 
 // resolveAgent is resolve for a process of one agent, which does not need the memory of all.

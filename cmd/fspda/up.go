@@ -29,6 +29,7 @@ type upFlags struct {
 	packing  string
 	restarts int
 	async    bool
+	metrics  string
 	weather  string
 }
 
@@ -57,6 +58,7 @@ its checkpoint.`,
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
 	fs.BoolVar(&f.async, "async", false, "agents wait for nobody: as --algo fspda-async --clock real")
+	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as of fspda agent: agent I has port PORT+I, or any where PORT is 0")
 	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
 	_ = fs.MarkHidden("weather") // of tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
@@ -82,27 +84,68 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err := c.Check(); err != nil {
 		return err
 	}
+	if _, err := metricsOf(f.metrics, c.Agents-1); err != nil {
+		return err
+	}
 	if f.out == "" {
 		f.out = nextFree(runsFolder, "up-"+c.Algo+"-"+c.Data)
 	}
 	if _, err := train.ReadConfig(f.out); err == nil && !f.resume {
 		return &train.FolderError{Path: f.out, Got: "already holds a run", Hint: "add --resume to go on with it, or choose another folder with --out"}
 	}
-	text, err := os.MkdirTemp("", "fspda-up-")
+	file, remove, err := leaveConfig(f.out, c)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(text)
-	file := filepath.Join(text, "run.yaml")
-	if err := os.WriteFile(file, c.YAML(), 0o600); err != nil {
-		return err
-	}
+	defer remove()
 	port, err := freePort()
 	if err != nil {
 		return err
 	}
 	u := &crew{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr}, log: newLogger(f.trainFlags, stderr)}
 	return u.run(ctx)
+}
+
+// leaveConfig writes the configuration where the agents read it: beside their checkpoints, so that nothing is left elsewhere if this process is killed.
+func leaveConfig(out string, c train.Config) (file string, remove func(), err error) {
+	dir := filepath.Join(out, "agents")
+	ours := []string{filepath.Join(dir, "up.yaml"), dir}
+	if _, err := os.Stat(out); err != nil {
+		ours = append(ours, out)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, &train.FolderError{Path: dir, Got: "cannot be made", Err: err}
+	}
+	file = ours[0]
+	remove = func() {
+		for _, path := range ours { // a folder only goes where no agent came to make anything in it
+			_ = os.Remove(path)
+		}
+	}
+	if err := os.WriteFile(file, c.YAML(), 0o600); err != nil {
+		remove()
+		return "", nil, &train.FolderError{Path: file, Got: "cannot be written", Err: err}
+	}
+	return file, remove, nil
+}
+
+// metricsOf is where an agent of a crew shows its metrics: each has a port of its own, by its rank. "" is nowhere.
+func metricsOf(address string, rank int) (string, error) {
+	if address == "" {
+		return "", nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", &usageError{fmt.Sprintf("--metrics-listen %s: write HOST:PORT", address)}
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 0 || n > 0 && n+rank > 65535 {
+		return "", &usageError{fmt.Sprintf("--metrics-listen %s: agent %d would have port %s+%d: choose one up to %d", address, rank, port, rank, 65535-rank)}
+	}
+	if n > 0 {
+		n += rank
+	}
+	return net.JoinHostPort(host, strconv.Itoa(n)), nil
 }
 
 // freePort finds a port of this machine that nobody uses.
@@ -180,9 +223,14 @@ func (e *exitError) Error() string {
 
 // follow keeps one agent running until it is done, or cannot be.
 func (u *crew) follow(ctx context.Context, rank int) error {
-	wait := 200 * time.Millisecond
+	const soon, late = 200 * time.Millisecond, 5 * time.Second
+	wait := soon
 	for try := 0; ; try++ {
+		begin := time.Now()
 		status, err := u.start(ctx, rank)
+		if time.Since(begin) > 4*late { // it was well
+			wait = soon
+		}
 		switch {
 		case err != nil:
 			return err
@@ -201,7 +249,7 @@ func (u *crew) follow(ctx context.Context, rank int) error {
 		case <-ctx.Done():
 			return &exitError{rank, exitStopped}
 		}
-		wait = min(2*wait, 5*time.Second)
+		wait = min(2*wait, late)
 	}
 }
 
@@ -247,6 +295,9 @@ func (u *crew) arguments(rank int) []string {
 	}
 	if u.flags.json {
 		args = append(args, "--json")
+	}
+	if at, err := metricsOf(u.flags.metrics, rank); err == nil && at != "" { // it was checked before
+		args = append(args, "--metrics-listen", at)
 	}
 	if u.flags.weather != "" {
 		args = append(args, "--weather", u.flags.weather)

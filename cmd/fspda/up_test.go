@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,16 +31,25 @@ var (
 // said at the end.
 func processes(t *testing.T, args []string, each func(agent, pid int)) string {
 	t.Helper()
+	out, err := tryProcesses(args, each)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// tryProcesses is processes in any goroutine of a test.
+func tryProcesses(args []string, each func(agent, pid int)) (string, error) {
 	cmd := exec.Command(os.Args[0], append([]string{"up"}, args...)...)
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 	var out, log bytes.Buffer
 	cmd.Stdout = &out
 	said, err := cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	sc := bufio.NewScanner(io.TeeReader(said, &log))
 	for sc.Scan() {
@@ -49,9 +60,9 @@ func processes(t *testing.T, args []string, each func(agent, pid int)) string {
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, log.String())
+		return "", fmt.Errorf("%w\n%s", err, log.String())
 	}
-	return out.String()
+	return out.String(), nil
 }
 
 // vectors is the checksum of the vectors of all agents at the end of a run.
@@ -90,6 +101,7 @@ func TestUpIsTrain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel() // it waits more than it works
 	dir := t.TempDir()
 	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
 	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4", "--iterations", "1500", "--eval-points", "6", "--checkpoint-every", "0.1"}
@@ -215,4 +227,71 @@ func TestCertsCommand(t *testing.T) {
 			t.Error(stderr)
 		}
 	}
+}
+
+// Each agent of a crew shows its own metrics, at a port by its rank.
+func TestUpMetrics(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		rank    int
+		want    string
+	}{{"", 3, ""}, {"127.0.0.1:9100", 0, "127.0.0.1:9100"}, {"127.0.0.1:9100", 3, "127.0.0.1:9103"}, {"[::1]:0", 3, "[::1]:0"}} {
+		if got, err := metricsOf(c.address, c.rank); err != nil || got != c.want {
+			t.Errorf("%q for agent %d: %q, %v", c.address, c.rank, got, err)
+		}
+	}
+	for _, bad := range []string{"9100", "127.0.0.1:65534", "127.0.0.1:-1", "127.0.0.1:x"} {
+		if got, err := metricsOf(bad, 3); err == nil {
+			t.Errorf("%s was taken for %s", bad, got)
+		}
+	}
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	shows := regexp.MustCompile(`\[(\d)\].*"url": "(http://[^"]+/metrics)"`)
+	seen := map[string]bool{}
+	cmd := exec.Command(os.Args[0], "up", "-n", "2", "--metrics-listen", "127.0.0.1:0", "--data-train", "100", "--data-test", "20", "--hidden", "3", "--batch", "8", "--iterations", "1000000",
+		"--eval-points", "2", "--out", filepath.Join(t.TempDir(), "run"))
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	stop := func() { _ = cmd.Process.Signal(os.Interrupt) }
+	late := time.AfterFunc(30*time.Second, stop)
+	defer late.Stop()
+	for sc := bufio.NewScanner(said); sc.Scan(); {
+		m := shows.FindStringSubmatch(sc.Text())
+		if m == nil {
+			continue
+		}
+		if text := page(t, m[2]); !strings.Contains(text, `rank="`+m[1]+`"`) {
+			t.Errorf("agent %s shows\n%s", m[1], text)
+		}
+		if seen[m[1]] = true; len(seen) == 2 {
+			stop()
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("%d agents show metrics, want 2", len(seen))
+	}
+}
+
+// page is the text at an address.
+func page(t *testing.T, url string) string {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

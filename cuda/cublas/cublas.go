@@ -110,7 +110,8 @@ type Product struct {
 	M, N, K        int
 	TransA, TransB bool
 	A, B, C        driver.Pointer
-	Type           Type // of all three
+	Type           Type // of A and B
+	TypeC          Type // Type, or Float32
 	Compute        Compute
 }
 
@@ -130,7 +131,7 @@ func (h *Handle) Gemm(p Product) error {
 		ldb = p.K
 	}
 	s := h.api.GemmEx(h.h, op(p.TransB), op(p.TransA), int32(p.N), int32(p.M), int32(p.K), h.one, p.B, p.Type, int32(ldb),
-		p.A, p.Type, int32(lda), h.zero, p.C, p.Type, int32(p.N), p.Compute, algoDefault)
+		p.A, p.Type, int32(lda), h.zero, p.C, p.TypeC, int32(p.N), p.Compute, algoDefault)
 	return h.api.Check(s, fmt.Sprintf("cublasGemmEx of %d×%d×%d", p.M, p.N, p.K))
 }
 

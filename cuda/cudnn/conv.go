@@ -34,20 +34,20 @@ type Conv struct {
 	h         *Handle
 	shape     Shape
 	direction Direction
+	of        Type
 	algo      int32
 	x, y      Tensor
 	w         Filter
 	conv      Descriptor
 }
 
-// NewConv chooses the algorithm that the library expects to be the fastest, of those that give the same bits in each run and work in
-// no more than so many bytes.
-func (h *Handle) NewConv(s Shape, d Direction, of Type, m Math, most int) (*Conv, error) {
-	c := &Conv{h: h, shape: s, direction: d}
+// NewConv describes a convolution and chooses its algorithm.
+func (h *Handle) NewConv(s Shape, d Direction, of Type, m Math, how Choosing) (*Conv, error) {
+	c := &Conv{h: h, shape: s, direction: d, of: of}
 	if err := c.describe(of, m); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	if err := c.choose(most); err != nil {
+	if err := c.choose(how, m); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -70,32 +70,6 @@ func (c *Conv) describe(of Type, m Math) error {
 		}
 	}
 	return nil
-}
-
-// candidates is how many algorithms the library is asked for: more than there are.
-const candidates = 16
-
-func (c *Conv) choose(most int) error {
-	a, all, got := c.h.api, make([]Perf, candidates), int32(0)
-	var r Status
-	switch c.direction {
-	case Forward:
-		r = a.AlgorithmsForward(c.h.h, c.x, c.w, c.conv, c.y, candidates, &got, &all[0])
-	case GradX:
-		r = a.AlgorithmsData(c.h.h, c.w, c.y, c.conv, c.x, candidates, &got, &all[0])
-	case GradW:
-		r = a.AlgorithmsFilter(c.h.h, c.x, c.y, c.conv, c.w, candidates, &got, &all[0])
-	}
-	if err := a.check(r, "asking for algorithms of a convolution of %v", c.shape); err != nil {
-		return err
-	}
-	for _, p := range all[:got] {
-		if p.Status == 0 && p.Deterministic != 0 && int(p.Memory) <= most {
-			c.algo, c.Workspace = p.Algo, int(p.Memory)
-			return a.check(a.SetMath(c.conv, p.Math), "setting how a convolution of %v is computed", c.shape)
-		}
-	}
-	return fmt.Errorf("cudnn: none of %d algorithms of a convolution of %v repeats its bits within %d bytes of workspace", got, c.shape, most)
 }
 
 // Run sends the convolution to the stream: y = x ⋆ w, or by the direction dx from dy and w, or dw from x and dy. dx and dw take the

@@ -31,8 +31,9 @@ const (
 type Math int32
 
 const (
-	TensorOp Math = 1 // 16-bit numbers on tensor cores, or float32 as TF32
-	FMA      Math = 3 // as they are
+	TensorOp        Math = 1 // 16-bit numbers on tensor cores, or float32 as TF32
+	AllowConversion Math = 2 // that, of numbers that are rounded to 16 bits first
+	FMA             Math = 3 // as they are
 )
 
 const (
@@ -78,6 +79,10 @@ type API struct {
 	AlgorithmsForward func(h Raw, x Tensor, w Filter, c Descriptor, y Tensor, asked int32, got *int32, all *Perf) Status   `sym:"cudnnGetConvolutionForwardAlgorithm_v7"`
 	AlgorithmsData    func(h Raw, w Filter, dy Tensor, c Descriptor, dx Tensor, asked int32, got *int32, all *Perf) Status `sym:"cudnnGetConvolutionBackwardDataAlgorithm_v7"`
 	AlgorithmsFilter  func(h Raw, x, dy Tensor, c Descriptor, dw Filter, asked int32, got *int32, all *Perf) Status        `sym:"cudnnGetConvolutionBackwardFilterAlgorithm_v7"`
+
+	FindForward func(h Raw, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor, yd Tensor, y driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status     `sym:"cudnnFindConvolutionForwardAlgorithmEx"`
+	FindData    func(h Raw, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dxd Tensor, dx driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status `sym:"cudnnFindConvolutionBackwardDataAlgorithmEx"`
+	FindFilter  func(h Raw, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dwd Filter, dw driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status `sym:"cudnnFindConvolutionBackwardFilterAlgorithmEx"`
 }
 
 // Bind binds the functions.

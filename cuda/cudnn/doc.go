@@ -2,6 +2,7 @@
 // last.
 //
 // [Bind] binds the [API] to the library that fspda/cuda/dynlib has found; no GPU is needed for that. A [Conv] is a convolution of given shapes and its two
-// gradients, with the algorithms that the library advises, of those whose bits repeat. It uses the calls for single operations, which cuDNN
+// gradients, with the algorithm that was the fastest here or, where bits are to repeat, the first that the library advises of those whose do:
+// see [Choosing]. What was timed is kept on disk, by [Choices]. It uses the calls for single operations, which cuDNN
 // has had since its beginnings, since they are the same on all generations of GPUs.
 package cudnn

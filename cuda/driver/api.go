@@ -67,7 +67,7 @@ type API struct {
 // Hot is the functions that are called many times in an iteration. Those of a driver keep their arguments in one place, so that a call
 // allocates nothing: see [API.ForThread].
 type Hot struct {
-	LaunchKernel    func(f Function, grid, block [3]uint32, shared uint32, s Stream, args *unsafe.Pointer) Result // args: the addresses of the arguments
+	LaunchKernel    func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result // args: the addresses of the arguments
 	MemcpyHtoD      func(dst Pointer, src unsafe.Pointer, n uintptr, s Stream) Result
 	MemcpyDtoH      func(dst unsafe.Pointer, src Pointer, n uintptr, s Stream) Result
 	MemcpyDtoD      func(dst, src Pointer, n uintptr, s Stream) Result

@@ -9,5 +9,8 @@
 // All functions were found in the libcuda of driver 535.261 (CUDA 12.2), and their arguments are those that the cuda.h of CUDA 12.9 and 13 declare:
 // the tests do both again where they find them. None has been called on a GPU yet.
 //
+// With the build tag cu contexts, memory, modules and launches go through gorgonia.org/cu (cu.go), which needs cgo, NVIDIA's headers with the folder
+// cuheader before them, and a libcuda to link to. Nothing else imports it.
+//
 // The package drivertest below has an API on host memory, which keeps an account of everything, for tests without a GPU.
 package driver

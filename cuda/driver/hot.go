@@ -23,9 +23,9 @@ type hotSymbols struct {
 func (at *hotSymbols) functions() Hot {
 	c := &caller{}
 	return Hot{
-		LaunchKernel: func(f Function, grid, block [3]uint32, shared uint32, s Stream, args *unsafe.Pointer) Result {
+		LaunchKernel: func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {
 			c.args = [11]uintptr{uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]), uintptr(block[1]),
-				uintptr(block[2]), uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(args))}
+				uintptr(block[2]), uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(unsafe.SliceData(args)))}
 			return c.call(at.LaunchKernel, 11)
 		},
 		MemcpyHtoD: func(dst Pointer, src unsafe.Pointer, n uintptr, s Stream) Result {

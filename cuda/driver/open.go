@@ -33,6 +33,7 @@ func Open(f *dynlib.Finder) (*Library, error) {
 	if err := errors.Join(dynlib.Bind(&l.api, h), dynlib.Bind(&l.hot, h)); err != nil {
 		return nil, err
 	}
+	useCU(&l.api)
 	if l.Version, err = l.api.Start(); err != nil && !errors.Is(err, ErrNoDevice) {
 		return nil, err
 	}
@@ -43,6 +44,7 @@ func Open(f *dynlib.Finder) (*Library, error) {
 func (l *Library) ForThread() *API {
 	a := l.api
 	a.Hot = l.hot.functions()
+	useCUHot(&a.Hot)
 	return &a
 }
 

@@ -2,7 +2,11 @@
 
 package dynlib
 
-import "github.com/ebitengine/purego"
+import (
+	"runtime"
+
+	"github.com/ebitengine/purego"
+)
 
 // Supported says that this build can open libraries.
 const Supported = true
@@ -15,10 +19,16 @@ func (system) open(path string, global bool) (uintptr, error) {
 	if global {
 		mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 	}
+	runtime.LockOSThread() // the reason for a failure is kept for the thread
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, mode)
 }
 
-func (system) symbol(handle uintptr, name string) (uintptr, error) { return purego.Dlsym(handle, name) }
+func (system) symbol(handle uintptr, name string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return purego.Dlsym(handle, name)
+}
 
 func (system) close(handle uintptr) error { return purego.Dlclose(handle) }
 

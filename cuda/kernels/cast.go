@@ -5,9 +5,17 @@ import (
 	"math"
 )
 
-var _ = define("cast.cu", "scaler_step s:p growth:f backoff:f largest:f interval:u")
+var _ = define("cast.cu",
+	"scaler_step s:p growth:f backoff:f largest:f interval:u",
+	"unscale g:p scaler:p n:l",
+	"drop g:p scaler:p n:l",
+	"mix y:p a:p b:p by_a:p by_b:p p:f q:f n:l",
+)
 
 var _ = defineEach("cast.cu", shortElements,
+	"narrow_stretches_%s dst:p src:p stretches:p",
+	"pad_%s dst:p src:p rows:l c:i room:i",
+	"crop_%s dst:p src:p rows:l c:i room:i",
 	"narrow_%s dst:p src:p scaler:p n:l",
 	"widen_%s dst:p src:p scaler:p n:l",
 	"check_%s scaler:p g:p n:l",
@@ -81,4 +89,60 @@ func AddDiffShadow(e Element, own, other, idx Address, k int, x, lambda Term, sh
 // iterations without. PyTorch's numbers are 2, 0.5 and 2000.
 func ScalerStep(scaler Address, growth, backoff, largest float32, interval int) Call {
 	return call("scaler_step", blocks(1, 32), scaler, growth, backoff, largest, interval)
+}
+
+// StretchBytes is the size of a Stretch in device memory.
+const StretchBytes = 32
+
+// Stretch is a piece of a vector of float32 that NarrowStretches rounds: N numbers from number From on, which are rows of C, to rows of Room at number To.
+type Stretch struct{ From, To, N, C, Room int }
+
+// mostStretch is about how many numbers a block rounds.
+const mostStretch = 8192
+
+// Split cuts a stretch into pieces of whole rows, one for a block each.
+func (s Stretch) Split() []Stretch {
+	each := max(1, mostStretch/s.C) * s.C
+	var all []Stretch
+	for at := 0; at < s.N; at += each {
+		all = append(all, Stretch{From: s.From + at, To: s.To + at/s.C*s.Room, N: min(each, s.N-at), C: s.C, Room: s.Room})
+	}
+	return all
+}
+
+// AppendTo appends the stretch as it lies in device memory.
+func (s Stretch) AppendTo(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(s.From))
+	b = binary.LittleEndian.AppendUint64(b, uint64(s.To))
+	for _, v := range []int{s.N, s.C, s.Room, 0} {
+		b = binary.LittleEndian.AppendUint32(b, uint32(v))
+	}
+	return b
+}
+
+// NarrowStretches rounds stretches of a vector, which are listed in device memory, to 16 bits. What a row has room for beyond its numbers becomes 0.
+func NarrowStretches(e Element, dst, src, stretches Address, count int) Call {
+	return call(e.name("narrow_stretches"), blocks(count*threads, threads), dst, src, stretches)
+}
+
+// Pad rounds rows of c numbers to rows of room numbers of 16 bits, of which the last are 0: images for convolutions that want more channels.
+func Pad(e Element, dst, src Address, rows, c, room int) Call {
+	return call(e.name("pad"), over(rows*room), dst, src, rows, c, room)
+}
+
+// Crop makes float32 of the first c numbers of rows of room numbers.
+func Crop(e Element, dst, src Address, rows, c, room int) Call {
+	return call(e.name("crop"), over(rows*c), dst, src, rows, c, room)
+}
+
+// Unscale divides a gradient of float32 by the scale, and tells the Scaler if a number of it is not finite.
+func Unscale(g, scaler Address, n int) Call { return call("unscale", fours(n), g, scaler, n) }
+
+// Drop makes a gradient zero where the Scaler has found something.
+func Drop(g, scaler Address, n int) Call { return call("drop", fours(n), g, scaler, n) }
+
+// Mix computes y = (p·*byA)·a + (q·*byB)·b of n numbers of float32. byA and byB are numbers on the device, or 0 for 1: a loss scale, where only
+// one of the summands has it. y may be a or b.
+func Mix(y, a, b, byA, byB Address, p, q float32, n int) Call {
+	return call("mix", over(n), y, a, b, byA, byB, p, q, n)
 }

@@ -17,16 +17,16 @@ func (r hostRunner) Alloc(bytes int) (kernels.Address, error) {
 
 func (r hostRunner) Free(kernels.Address) {}
 
-func (r hostRunner) Run(spans []kerneltest.Span, calls ...kernels.Call) error {
-	each := func(move func(s kerneltest.Span, there []byte)) {
-		for _, s := range spans {
+func (r hostRunner) Run(regions []kernels.Region, calls ...kernels.Call) error {
+	each := func(move func(s kernels.Region, there []byte)) {
+		for _, s := range regions {
 			address := uintptr(s.At)
 			move(s, unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), len(s.Bytes)))
 		}
 	}
-	each(func(s kerneltest.Span, there []byte) { copy(there, s.Bytes) })
+	each(func(s kernels.Region, there []byte) { copy(there, s.Bytes) })
 	err := r.host.library.Launch(&r.host.memory, calls...)
-	each(func(s kerneltest.Span, there []byte) { copy(s.Bytes, there) })
+	each(func(s kernels.Region, there []byte) { copy(s.Bytes, there) })
 	return err
 }
 

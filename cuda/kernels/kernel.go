@@ -9,6 +9,12 @@ import (
 // Address is where something lies in the memory of a device. 0 stands for nothing, where a kernel allows that.
 type Address uint64
 
+// Region is bytes of the host, and where they lie on a device.
+type Region struct {
+	At    Address
+	Bytes []byte
+}
+
 // Kind is how a parameter is passed.
 type Kind byte
 

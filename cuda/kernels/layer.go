@@ -13,6 +13,13 @@ var _ = define("layer.cu",
 	"column_sums dst:p a:p m:i n:i",
 )
 
+var _ = defineEach("layer.cu", shortElements,
+	"activate_%s y:p x:p b:p mn:l n:i f:i",
+	"activate_grad_%s dx:p y:p dy:p n:l f:i",
+	"weigh_%s y:p a:p b:p p:f q:f n:l",
+	"column_sums_%s dst:p a:p m:i n:i",
+)
+
 // Activation is what follows the bias of a dense layer.
 type Activation int
 
@@ -49,4 +56,36 @@ func ActivateGrad(dx, y, dy Address, n int, f Activation) Call {
 // ColumnSums adds up the rows of an m×n matrix in float64, from the first to the last: the gradient of a bias.
 func ColumnSums(dst, a Address, m, n int) Call {
 	return call("column_sums", blocks((n+31)/32*threads, threads), dst, a, m, n)
+}
+
+// BiasShort is Bias of a matrix of 16 bits, by a bias of float32. There is no TanhOf.
+func BiasShort(e Element, y, b Address, m, n int, then Activation) Call {
+	return call(e.name("activate"), over(m*n), y, y, b, m*n, n, shortActivation(then))
+}
+
+// ActivateShort is Activate of numbers of 16 bits. There is no TanhOf.
+func ActivateShort(e Element, y, x Address, n int, f Activation) Call {
+	return call(e.name("activate"), over(n), y, x, Address(0), n, 1, shortActivation(f))
+}
+
+// ActivateGradShort is ActivateGrad of numbers of 16 bits. There is no TanhOf.
+func ActivateGradShort(e Element, dx, y, dy Address, n int, f Activation) Call {
+	return call(e.name("activate_grad"), over(n), dx, y, dy, n, shortActivation(f))
+}
+
+func shortActivation(f Activation) int {
+	if f == TanhOf {
+		panic("kernels: no tanh of 16 bits")
+	}
+	return int(f)
+}
+
+// Weigh computes y = p·a + q·b of n numbers of 16 bits, in float32. b may be 0 for none; y may be a or b.
+func Weigh(e Element, y, a, b Address, p, q float32, n int) Call {
+	return call(e.name("weigh"), over(n), y, a, b, p, q, n)
+}
+
+// ColumnSumsShort is ColumnSums of a matrix of 16 bits.
+func ColumnSumsShort(e Element, dst, a Address, m, n int) Call {
+	return call(e.name("column_sums"), blocks((n+31)/32*threads, threads), dst, a, m, n)
 }

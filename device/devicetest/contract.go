@@ -3,6 +3,7 @@ package devicetest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/device"
@@ -33,18 +34,19 @@ func Contract(t *testing.T, open func() device.Device) {
 
 // Check is one part of the contract, for those who test outside of go test. It reports by Errorf.
 type Check struct {
-	Name string
-	Run  func(testing.TB, device.Device)
+	Name     string
+	Networks bool // it runs code, and holds what comes out to the bounds of float32
+	Run      func(testing.TB, device.Device)
 }
 
 // Checks lists all parts.
 func Checks() []Check {
 	var all []Check
-	for _, c := range append(vectorChecks, programChecks...) {
-		all = append(all, Check{c.name, func(t testing.TB, d device.Device) { c.run(t, float32Arithmetic, d) }})
+	for i, c := range slices.Concat(vectorChecks, programChecks) {
+		all = append(all, Check{c.name, i >= len(vectorChecks), func(t testing.TB, d device.Device) { c.run(t, float32Arithmetic, d) }})
 	}
 	for _, k := range device.Kernels() {
-		all = append(all, Check{"kernel/" + string(k), func(t testing.TB, d device.Device) { checkKernel(t, d, k) }})
+		all = append(all, Check{"kernel/" + string(k), true, func(t testing.TB, d device.Device) { checkKernel(t, d, k) }})
 	}
 	return all
 }

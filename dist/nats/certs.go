@@ -95,7 +95,7 @@ func writeMember(dir, run string, rank int, valid time.Duration, ca *x509.Certif
 		return err
 	}
 	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: fmt.Sprintf("fspda agent %d", rank)}, URIs: []*url.URL{memberURI(run, rank)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyAgreement, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
 	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
 	if err != nil {

@@ -67,8 +67,7 @@ func (m mesh) start(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
+	ctx := patient(t)
 	for _, n := range m {
 		if err := n.Ready(ctx); err != nil {
 			t.Fatal(err)

@@ -53,6 +53,7 @@ const kept = talks
 const (
 	flagPacked  = 1 // the body is compressed
 	flagGuarded = 2 // the connection guards the piece, which the checksum leaves out
+	flagSealed  = 4 // a seal follows, and guards the piece: see seal.go
 )
 
 // frame is a decoded one. The piece is a part of the bytes it was decoded from.
@@ -67,6 +68,7 @@ type frame struct {
 	offset      uint32
 	got, stable uint64
 	piece       []byte
+	all         []byte // of a sealed frame: what the seal is about, and the seal
 }
 
 // FrameError reports bytes that are no frame of this protocol.
@@ -79,7 +81,7 @@ var errVersion = errors.New("nats: another version of the protocol")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendFrame appends f as bytes.
+// appendFrame appends f as bytes, but for the seal.
 func appendFrame(dst []byte, f *frame) []byte { return append(appendHeader(dst, f), f.piece...) }
 
 // appendHeader appends what stands before the piece.
@@ -99,7 +101,7 @@ func appendHeader(dst []byte, f *frame) []byte {
 	dst = le.AppendUint64(dst, f.got)
 	dst = le.AppendUint64(dst, f.stable)
 	c := checksum(dst[at:])
-	if f.flags&flagGuarded == 0 {
+	if f.flags&(flagGuarded|flagSealed) == 0 {
 		c = crc32.Update(c, castagnoli, f.piece)
 	}
 	le.PutUint32(dst[at+60:], c)
@@ -120,10 +122,17 @@ func decodeFrame(b []byte) (f frame, err error) {
 	if f.flags&flagGuarded != 0 {
 		return f, &FrameError{Got: "a piece without a checksum that came over NATS"}
 	}
-	if err := compare(crc32.Update(checksum(b), castagnoli, b[headerSize:]), sum); err != nil {
+	got := checksum(b)
+	if f.piece = b[headerSize:]; f.flags&flagSealed == 0 {
+		got = crc32.Update(got, castagnoli, f.piece)
+	} else if len(f.piece) < sealSize {
+		return f, &FrameError{Got: fmt.Sprintf("a sealed frame of %d bytes, in which there is no room for a seal", len(b))}
+	} else {
+		f.piece, f.all = f.piece[:len(f.piece)-sealSize], b
+	}
+	if err := compare(got, sum); err != nil {
 		return f, err
 	}
-	f.piece = b[headerSize:]
 	return f, f.check(len(f.piece))
 }
 
@@ -156,7 +165,7 @@ func (f *frame) check(size int) error {
 	switch {
 	case f.kind == 0 || f.kind >= kindLast:
 		return &FrameError{Got: fmt.Sprintf("kind %d does not exist", f.kind)}
-	case f.flags&^(flagPacked|flagGuarded) != 0:
+	case f.flags&^(flagPacked|flagGuarded|flagSealed) != 0:
 		return &FrameError{Got: fmt.Sprintf("flags %#x do not exist", f.flags)}
 	case f.stream >= streams:
 		return &FrameError{Got: fmt.Sprintf("stream %d does not exist", f.stream)}

@@ -12,12 +12,18 @@ import (
 func FuzzFrame(f *testing.F) {
 	f.Add(appendFrame(nil, &frame{kind: kindData, from: 1, to: 2, seq: 3, t: 4, total: 5, raw: 5, piece: []byte("hello")}))
 	f.Add([]byte(magic))
+	sealed := appendFrame(nil, &frame{kind: kindData, flags: flagSealed, total: 2, raw: 2, piece: []byte("ab")})
+	f.Add(append(sealed, make([]byte, sealSize)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fr, err := decodeFrame(b)
 		if err != nil {
 			return
 		}
-		if again := appendFrame(nil, &fr); !bytes.Equal(again, b) {
+		again := appendFrame(nil, &fr)
+		if fr.flags&flagSealed != 0 {
+			again = append(again, b[len(b)-sealSize:]...)
+		}
+		if !bytes.Equal(again, b) {
 			t.Errorf("%x is read, and written as %x", b, again)
 		}
 	})

@@ -8,6 +8,10 @@ import (
 
 // handle does what a frame of this peer asks for. What cannot be understood is an error, and changes nothing.
 func (p *peer) handle(f *frame) error {
+	proven, err := p.proven(f)
+	if err != nil {
+		return err
+	}
 	switch f.kind {
 	case kindHello:
 		h, err := decodeHello(f.piece)
@@ -17,18 +21,30 @@ func (p *peer) handle(f *frame) error {
 		if h.Life != f.life {
 			return &FrameError{Got: "a handshake in another's name"}
 		}
-		p.greeted(h)
+		if !proven {
+			if proven, err = p.shows(f, h.Cert); err != nil {
+				return err
+			}
+		}
+		p.greeted(h, proven)
 		return nil
 	case kindRefuse:
 		r, err := decodeRefusal(f.piece)
 		if err != nil {
 			return err
 		}
-		p.refusedBy(r)
+		if !proven {
+			if proven, err = p.shows(f, r.Cert); err != nil {
+				return err
+			}
+		}
+		if proven && r.Life == p.node.life {
+			p.refusedBy(r)
+		}
 		return nil
 	}
 	p.mu.Lock()
-	known := p.settled && f.life == p.life
+	known := proven && p.settled && f.life == p.life
 	if known {
 		p.heard = time.Now()
 		p.progressed(f)

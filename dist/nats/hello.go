@@ -37,6 +37,7 @@ type hello struct {
 	Next     [streams]uint64 `json:"next"`    // the messages that the sender's agent will take next from the receiver
 	Identity []Field         `json:"identity,omitempty"`
 	Door     *doorSign       `json:"door,omitempty"` // where the sender takes large messages
+	Cert     []byte          `json:"cert,omitempty"` // the sender's, where it has one
 }
 
 // refusal is the body of a kindRefuse frame: the first difference, as the sender sees it.
@@ -45,6 +46,8 @@ type refusal struct {
 	Ours    string `json:"ours"`
 	Theirs  string `json:"theirs"`
 	Settled int    `json:"settled"` // with how many the sender has shaken hands
+	Life    uint64 `json:"life"`    // of the process that is refused
+	Cert    []byte `json:"cert,omitempty"`
 }
 
 func decodeHello(b []byte) (h hello, err error) {

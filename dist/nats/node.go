@@ -48,6 +48,7 @@ type Options struct {
 
 	fault    func(f *frame) (copies int) // a bad network, for tests; nil: a good one
 	firstAsk time.Duration               // shorter, for tests of one
+	chunk    int                         // smaller, for tests of messages in many pieces
 }
 
 const defaultLogBytes = 64 << 20
@@ -61,9 +62,11 @@ type Node struct {
 	run   uint64 // hash of its name
 	life  uint64 // drawn by this process
 	chunk int
-	codec contents
-	peers []*peer // by agent; nil at this one's own place
-	log   *zap.Logger
+	// signet seals what is said over NATS; nil without certificates.
+	signet *signet
+	codec  contents
+	peers  []*peer // by agent; nil at this one's own place
+	log    *zap.Logger
 
 	server  *embedded // nil with a cluster of others
 	door    *door     // nil: all goes over NATS
@@ -94,6 +97,10 @@ func Open(o Options) (*Node, error) {
 		if i != o.Self {
 			n.peers[i] = newPeer(n, i)
 		}
+	}
+	var err error
+	if n.signet, err = newSignet(o, n.life); err != nil {
+		return nil, err
 	}
 	if err := n.connect(); err != nil {
 		n.Close()
@@ -163,7 +170,7 @@ func (n *Node) connect() (err error) {
 	if n.conn, err = client.Connect(url, options...); err != nil {
 		return fmt.Errorf("nats: cannot reach the server %s: %w: is it there, and do its address and credentials fit?", cmp.Or(url, "of this process"), err)
 	}
-	n.chunk = min(maxChunk, int(n.conn.MaxPayload())-headerSize)
+	n.chunk = min(cmp.Or(n.opt.chunk, maxChunk), int(n.conn.MaxPayload())-headerSize-sealSize)
 	return nil
 }
 
@@ -373,14 +380,23 @@ func (n *Node) peer(i int) *peer {
 
 // wireBytes is what a body of so many bytes takes on the wire, cut as it is for NATS, whatever way it goes.
 func (n *Node) wireBytes(size int) uint64 {
-	pieces := max(1, (size+n.chunk-1)/n.chunk)
-	return uint64(size + pieces*headerSize)
+	pieces, head := max(1, (size+n.chunk-1)/n.chunk), headerSize
+	if n.signet != nil && (n.door == nil || size < directFrom) {
+		head += sealSize
+	}
+	return uint64(size + pieces*head)
 }
 
-// publish sends a frame. What the connection refuses is lost, as it may be anywhere on the way: it will be asked for again.
-func (n *Node) publish(f *frame) {
+// publish sends a frame, sealed where there are keys. What the connection refuses is lost, as it may be anywhere on the way: it will be asked
+// for again.
+func (n *Node) publish(f *frame, keys *seals) {
 	b := frameBytes.Get().(*[]byte)
-	*b = appendFrame((*b)[:0], f)
+	if f.flags &^= flagSealed; keys != nil {
+		f.flags |= flagSealed
+	}
+	if *b = appendFrame((*b)[:0], f); keys != nil {
+		*b = n.signet.seal(*b, keys)
+	}
 	for range n.copies(f) {
 		n.send(int(f.to), n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b)
 	}
@@ -389,7 +405,11 @@ func (n *Node) publish(f *frame) {
 
 // copies counts a frame, and says how often it goes: once, but for tests.
 func (n *Node) copies(f *frame) int {
-	n.stats.sentBytes.Add(uint64(headerSize + len(f.piece)))
+	size := headerSize + len(f.piece)
+	if f.flags&flagSealed != 0 {
+		size += sealSize
+	}
+	n.stats.sentBytes.Add(uint64(size))
 	n.stats.sentFrames.Add(1)
 	if n.opt.fault != nil {
 		return n.opt.fault(f)

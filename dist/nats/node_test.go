@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
+	"go.uber.org/zap"
 
 	"fspda/dist"
 	"fspda/internal/rng"
@@ -41,8 +42,9 @@ func listen(ctx context.Context, n *Node, from, t int) ([]float32, error) {
 	return v, nil
 }
 
+// patient waits for what comes in a moment, unless the machine is overloaded or stands still.
 func patient(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -89,6 +91,7 @@ func TestLostAndDoubledFrames(t *testing.T) {
 	s := rng.New(7, "faults")
 	m := openMesh(t, 2, func(o *Options) {
 		o.firstAsk = 4 * time.Millisecond
+		o.chunk = 3000
 		o.fault = func(*frame) int {
 			mu.Lock()
 			defer mu.Unlock()
@@ -102,8 +105,7 @@ func TestLostAndDoubledFrames(t *testing.T) {
 		}
 	})
 	swap(t, m, 10, 0, 40)
-	m[0].chunk, m[1].chunk = 3000, 3000 // a message of many pieces
-	swap(t, m, 2000, 40, 50)
+	swap(t, m, 2000, 40, 50) // messages of many pieces
 	if a, b := m[0].Stats(), m[1].Stats(); a.Repeated+b.Repeated == 0 || a.Asked+b.Asked == 0 {
 		t.Errorf("nothing was asked for again: %+v %+v", a, b)
 	}
@@ -360,5 +362,19 @@ func TestOpenRefuses(t *testing.T) {
 		} else if !strings.Contains(err.Error(), name) && name != "join" {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A port that somebody else has is named.
+func TestPortTaken(t *testing.T) {
+	m := openMesh(t, 1, nil)
+	o := options(t, 1, 2)
+	o.Server.Listen, o.Log = m[0].Address(), zap.NewNop()
+	n, err := Open(o)
+	if err == nil {
+		n.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), m[0].Address()) || !strings.Contains(err.Error(), "port taken") {
+		t.Errorf("%v", err)
 	}
 }

@@ -33,8 +33,12 @@ type peer struct {
 	settled bool   // it has said our life: what it says now is not a replay
 	durable bool   // it keeps checkpoints: messages stay in the log until they are part of one
 	heard   time.Time
-	talked  uint64 // the life that the latest talk is with
-	refused bool   // it belongs to another run, and this was logged
+	talked  uint64          // the life that the latest talk is with
+	refused bool            // it belongs to another run, and this was logged
+	former  map[uint64]bool // lives that are over: whoever repeats what they said is not the peer
+	shown   []byte          // the certificate that it showed
+	secret  []byte          // in common with the holder of that
+	keys    *seals          // between the two lives, where there are seals
 	out     [streams]outLine
 	in      [streams]inLine
 	changed chan struct{} // closed, and replaced, when anything changes that somebody may wait for
@@ -139,10 +143,27 @@ func frames(stream int, r record, from, chunk int) iter.Seq[*frame] {
 	}
 }
 
-// publish sends a frame over NATS.
+// publish sends a frame over NATS to the life that has shaken hands. Where there are seals and no such life, nobody would believe it.
 func (p *peer) publish(f *frame) {
+	keys := p.present()
+	if p.node.signet != nil && keys == nil {
+		return
+	}
 	p.stamp(f)
-	p.node.publish(f)
+	p.node.publish(f, keys)
+}
+
+// present returns the keys of the peer's present life.
+func (p *peer) present() *seals {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.keys
+}
+
+// publishTo sends a frame over NATS to a life that need not have shaken hands.
+func (p *peer) publishTo(life uint64, f *frame) {
+	p.stamp(f)
+	p.node.publish(f, p.keysTo(life))
 }
 
 // stamp fills in what all frames to this peer have.
@@ -279,7 +300,7 @@ func (p *peer) clock(now time.Time) {
 
 // greet says hello to the life that it names, 0 where none is known.
 func (p *peer) greet(echo uint64, settled bool) {
-	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable, Identity: p.node.opt.Identity, Door: p.node.sign()}
+	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable, Identity: p.node.opt.Identity, Door: p.node.sign(), Cert: p.node.signet.cert()}
 	p.mu.Lock()
 	for s := range p.in {
 		h.Next[s] = p.in[s].next
@@ -289,17 +310,22 @@ func (p *peer) greet(echo uint64, settled bool) {
 	if err != nil {
 		panic("nats: a handshake that JSON cannot hold: " + err.Error()) // plain fields: cannot happen
 	}
-	p.publish(&frame{kind: kindHello, piece: text})
+	p.publishTo(echo, &frame{kind: kindHello, piece: text})
 }
 
-// greeted answers a handshake. Only who repeats our life is believed to live: what was recorded once does not know it.
-func (p *peer) greeted(h hello) {
-	if field, ours, theirs, differ := difference(p.node.opt.Identity, h.Identity); differ {
-		p.refuse(field, ours, theirs)
+// greeted answers a handshake. Only who repeats our life is believed to live: what was recorded once does not know it. Where there are seals it
+// also must have proved who it is.
+func (p *peer) greeted(h hello, proven bool) {
+	if field, ours, theirs, differ := difference(p.node.opt.Identity, h.Identity); differ && proven {
+		p.refuse(h.Life, field, ours, theirs)
 		return
 	}
 	p.mu.Lock()
-	if h.Echo != p.node.life {
+	if p.former[h.Life] {
+		p.mu.Unlock()
+		return
+	}
+	if h.Echo != p.node.life || !proven {
 		known := p.settled && p.life == h.Life
 		p.mu.Unlock()
 		p.greet(h.Life, known)
@@ -313,7 +339,7 @@ func (p *peer) greeted(h hello) {
 	}
 	p.mu.Unlock()
 	if lacks {
-		p.refuse("place", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]), fmt.Sprintf("before message %d: it must go on from its newest checkpoint", lost[1]))
+		p.refuse(h.Life, "place", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]), fmt.Sprintf("before message %d: it must go on from its newest checkpoint", lost[1]))
 		return
 	}
 	if !h.Settled {
@@ -340,6 +366,10 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 		}
 	}
 	back := p.life != 0
+	p.bury()
+	if p.node.signet != nil {
+		p.keys = p.node.signet.between(p.secret, p.id, h.Life)
+	}
 	p.life, p.settled, p.durable = h.Life, true, h.Durable
 	p.helloEvery = firstHello
 	for s := range kept {
@@ -356,6 +386,18 @@ func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 	return lost, false
 }
 
+// bury notes that the peer's life is over. The caller holds the lock.
+func (p *peer) bury() {
+	const most = 1000 // restarts that anybody could replay
+	if p.life == 0 {
+		return
+	}
+	if p.former == nil || len(p.former) >= most {
+		p.former = make(map[uint64]bool)
+	}
+	p.former[p.life] = true
+}
+
 // unheard lists what the peer has not taken, and holds it. The caller holds the lock.
 func (p *peer) unheard() (again [streams][]record) {
 	for s := range p.out {
@@ -370,7 +412,7 @@ func (p *peer) unheard() (again [streams][]record) {
 }
 
 // refuse tells a stranger what is wrong.
-func (p *peer) refuse(field, ours, theirs string) {
+func (p *peer) refuse(life uint64, field, ours, theirs string) {
 	p.mu.Lock()
 	first := !p.refused
 	p.refused = true
@@ -379,9 +421,9 @@ func (p *peer) refuse(field, ours, theirs string) {
 		p.node.stats.refused.Add(1)
 		p.node.log.Warn("refused a stranger", zap.Int("says_it_is", p.id), zap.String("field", field), zap.String("theirs", theirs), zap.String("ours", ours))
 	}
-	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Settled: p.node.Present()})
+	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Settled: p.node.Present(), Life: life, Cert: p.node.signet.cert()})
 	if err != nil {
 		return
 	}
-	p.publish(&frame{kind: kindRefuse, piece: text})
+	p.publishTo(life, &frame{kind: kindRefuse, piece: text})
 }

@@ -77,14 +77,26 @@ func startServer(o Options) (*embedded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nats: cannot set up the server: %w", err)
 	}
-	s.SetLogger(serverLog{o.Log}, false, false)
+	log := serverLog{o.Log, make(chan string, 1)}
+	s.SetLogger(log, false, false)
 	go s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
-		s.Shutdown()
-		return nil, fmt.Errorf("nats: the server cannot listen at %s: is the port taken?", o.Server.Listen)
+	for began := time.Now(); !s.ReadyForConnections(time.Second); {
+		select {
+		case why := <-log.fatal:
+			s.Shutdown()
+			return nil, fmt.Errorf("nats: the server cannot listen at %s (%s): is the port taken?", o.Server.Listen, why)
+		default:
+		}
+		if time.Since(began) > startTime {
+			s.Shutdown()
+			return nil, fmt.Errorf("nats: the server at %s has not started after %v: is the machine overloaded?", o.Server.Listen, startTime)
+		}
 	}
 	return &embedded{s, token}, nil
 }
+
+// startTime is how long a server may take to listen, on a machine that has much else to do.
+const startTime = time.Minute
 
 func (e *embedded) stop() {
 	e.Shutdown()
@@ -111,7 +123,10 @@ func hostPort(address string) (string, int, error) {
 }
 
 // serverLog passes on what the server says of trouble.
-type serverLog struct{ log *zap.Logger }
+type serverLog struct {
+	log   *zap.Logger
+	fatal chan string // the first thing that it cannot go on with
+}
 
 func (s serverLog) Noticef(format string, v ...any) {
 	s.log.Debug("server: " + fmt.Sprintf(format, v...))
@@ -123,7 +138,12 @@ func (s serverLog) Errorf(format string, v ...any) {
 	s.log.Debug("server: " + fmt.Sprintf(format, v...))
 }
 func (s serverLog) Fatalf(format string, v ...any) {
-	s.log.Error("server: " + fmt.Sprintf(format, v...))
+	text := fmt.Sprintf(format, v...)
+	select {
+	case s.fatal <- text:
+	default:
+	}
+	s.log.Error("server: " + text)
 }
 func (s serverLog) Debugf(string, ...any) {}
 func (s serverLog) Tracef(string, ...any) {}

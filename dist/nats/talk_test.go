@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -100,8 +99,7 @@ func TestTalkIgnoresOtherLives(t *testing.T) {
 func TestSilent(t *testing.T) {
 	m := openMesh(t, 2, nil)
 	m[1].Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
+	ctx := patient(t)
 	for m[0].Silent(1) < time.Second && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -25,6 +25,7 @@ type Options struct {
 	Algo       algo.Async
 	Alpha, Eta float64
 	Mask       dist.Mask
+	Wire       dist.Values // how the values of an exchange travel; "": float32
 	Seed       uint64
 	Contacts   float64 // how often an agent is called in the time of a gradient, on average over the agents
 

@@ -29,6 +29,7 @@ type lab struct {
 	noise   float64
 	dropped time.Duration
 	giveUp  time.Duration
+	wire    dist.Values
 	last    []*player // by rank: the latest life
 	saved   []*View   // by rank: a checkpoint
 	x, lam  [][]float32
@@ -90,7 +91,7 @@ func (l *lab) start(i int) {
 	p := &player{life: l.board.Begin(i), done: make(chan error, 1)}
 	p.state = algo.NewState(labAlgo, labDevice, labDevice.NewVector(labDim))
 	s := rng.New(5, "lab", uint64(i))
-	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until, Algo: labAlgo, Alpha: 0.02, Eta: 0.008, Mask: l.mask, Seed: 3, Contacts: 1,
+	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until, Algo: labAlgo, Alpha: 0.02, Eta: 0.008, Mask: l.mask, Wire: l.wire, Seed: 3, Contacts: 1,
 		GiveUp: l.giveUp, DropAfter: l.dropped, Farewell: 3 * time.Second, Board: p.life, State: p.state, Log: zap.NewNop(),
 		Gradient: func(ctx context.Context, dst, x device.Vector) error {
 			select {

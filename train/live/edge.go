@@ -210,7 +210,9 @@ func (e *edge) greet(ctx context.Context, flags uint8) error {
 	return e.say(ctx, &l)
 }
 
-func (e *edge) say(ctx context.Context, l *letter) error { return e.talk.Say(ctx, l.bytes()) }
+func (e *edge) say(ctx context.Context, l *letter) error {
+	return e.talk.Say(ctx, l.bytes(e.a.opt.Wire))
+}
 
 // ring calls the other end, if both can exchange.
 func (e *edge) ring(ctx context.Context) error {
@@ -243,7 +245,7 @@ func (e *edge) giveUp() {
 // hear does what a letter asks for.
 func (e *edge) hear(ctx context.Context, b []byte) error {
 	a := e.a
-	most := bounds{dim: a.state.X.Len(), until: a.opt.Until}
+	most := bounds{dim: a.state.X.Len(), until: a.opt.Until, wire: a.opt.Wire}
 	if a.opt.Buffers != nil {
 		most.buffers = a.opt.Buffers.Len()
 	}

@@ -55,9 +55,11 @@ func (e *edge) prepare(t int, behind bool) {
 	a.dev.Gather(x.own.V, a.state.X, x.mask)
 }
 
-// own is this end's values as they travel. Both ends compare just these: what the device has beyond float32 is cut off here too.
+// own is this end's values as they travel. Both ends compare just these: what the device has beyond float32, or beyond fewer bits of the wire, is cut
+// off here, and x keeps it.
 func (e *edge) own() []float32 {
 	v := e.a.read(e.exchange.own.V)
+	e.a.opt.Wire.Round(v)
 	e.a.dev.Write(e.exchange.own.V, v)
 	return v
 }

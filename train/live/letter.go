@@ -3,8 +3,9 @@ package live
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"time"
+
+	"fspda/dist"
 )
 
 // letter is what the two ends of an edge write to each other. As bytes, little-endian:
@@ -15,7 +16,7 @@ import (
 //	16  t                         uint64
 //	24  pace                      uint64, nanoseconds
 //	32  lengths                   uint32 each of two vectors
-//	40  values                    float32 each
+//	40  values                    float32 each; those of an offer and its answer as the run's messages travel
 type letter struct {
 	kind     kind
 	flags    uint8
@@ -64,10 +65,18 @@ func (l *letter) is(flag uint8) bool { return l.flags&flag != 0 }
 
 const letterHead = 40
 
+// format is how the values of a letter are written in a run whose messages travel as wire. Duals and models keep all their bits.
+func (k kind) format(wire dist.Values) dist.Values {
+	if k == offer || k == values {
+		return wire
+	}
+	return dist.FP32
+}
+
 // bytes writes a letter.
-func (l *letter) bytes() []byte {
-	le := binary.LittleEndian
-	b := make([]byte, 0, letterHead+4*(len(l.values)+len(l.buffers)))
+func (l *letter) bytes(wire dist.Values) []byte {
+	le, format := binary.LittleEndian, l.kind.format(wire)
+	b := make([]byte, 0, letterHead+format.Bits()/8*len(l.values)+4*len(l.buffers))
 	b = append(b, byte(l.kind), l.flags, 0, 0)
 	b = le.AppendUint32(b, l.call)
 	b = le.AppendUint32(b, uint32(l.epoch))
@@ -76,12 +85,7 @@ func (l *letter) bytes() []byte {
 	b = le.AppendUint64(b, uint64(l.pace))
 	b = le.AppendUint32(b, uint32(len(l.values)))
 	b = le.AppendUint32(b, uint32(len(l.buffers)))
-	for _, vs := range [2][]float32{l.values, l.buffers} {
-		for _, v := range vs {
-			b = le.AppendUint32(b, math.Float32bits(v))
-		}
-	}
-	return b
+	return dist.FP32.Append(format.Append(b, l.values), l.buffers)
 }
 
 // LetterError reports a record that is no letter of this edge.
@@ -94,8 +98,11 @@ func (e *LetterError) Error() string {
 	return fmt.Sprintf("live: agent %d says what cannot be understood: %s; do both run the same program?", e.From, e.Got)
 }
 
-// bounds is what a letter may hold: vectors of the model and of its buffers, and times of the run.
-type bounds struct{ dim, buffers, until int }
+// bounds is what a letter may hold: vectors of the model and of its buffers, times of the run, and values as they travel.
+type bounds struct {
+	dim, buffers, until int
+	wire                dist.Values
+}
 
 // readLetter reads a letter, and refuses one that no agent of this run writes.
 func readLetter(b []byte, most bounds) (l letter, got string) {
@@ -104,33 +111,33 @@ func readLetter(b []byte, most bounds) (l letter, got string) {
 		return l, fmt.Sprintf("a letter of %d bytes", len(b))
 	}
 	l = letter{kind: kind(b[0]), flags: b[1], call: le.Uint32(b[4:]), epoch: int(le.Uint32(b[8:])), n: int(le.Uint32(b[12:]))}
+	format := l.kind.format(most.wire)
+	width := uint64(format.Bits() / 8)
 	t, pace, first, second := le.Uint64(b[16:]), le.Uint64(b[24:]), uint64(le.Uint32(b[32:])), uint64(le.Uint32(b[36:]))
 	switch {
 	case l.kind == 0 || l.kind >= kindEnd || l.flags >= flagsEnd || b[2] != 0 || b[3] != 0:
 		return l, fmt.Sprintf("a letter of %v with flags %#x", l.kind, l.flags)
 	case t > uint64(most.until)+maxBeyond || pace > uint64(time.Hour):
 		return l, fmt.Sprintf("logical time %d in a run to %d, %d ns a gradient", t, most.until, pace)
-	case first > uint64(most.dim) || second > uint64(most.buffers) || uint64(len(b)) != letterHead+4*(first+second):
+	case first > uint64(most.dim) || second > uint64(most.buffers) || uint64(len(b)) != letterHead+width*first+4*second:
 		return l, fmt.Sprintf("vectors of %d and %d values in a letter of %d bytes", first, second, len(b))
 	}
 	l.t, l.pace = int(t), time.Duration(pace)
 	b = b[letterHead:]
-	l.values, b = floats(b, int(first))
-	l.buffers, _ = floats(b, int(second))
+	l.values = numbers(format, b[:width*first], int(first))
+	l.buffers = numbers(dist.FP32, b[width*first:], int(second))
 	return l, ""
 }
 
 // maxBeyond is how far beyond the end of the run a logical time may be: the steps of mailboxes that are emptied there.
 const maxBeyond = 1 << 20
 
-// floats reads n values.
-func floats(b []byte, n int) ([]float32, []byte) {
+// numbers reads n values.
+func numbers(format dist.Values, b []byte, n int) []float32 {
 	if n == 0 {
-		return nil, b
+		return nil
 	}
 	v := make([]float32, n)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return v, b[4*n:]
+	format.Read(v, b)
+	return v
 }

@@ -157,6 +157,26 @@ async function ofRun() {
   found("stop with the token", true, await page.textContent("#notice"));
 }
 
+// ofPages looks at pages that need no server, NAME=FILE with a comma between: reports, in which the picture of the manual is taken, and comparisons.
+async function ofPages() {
+  for (const [name, file] of url.split(",").map(p => p.split("="))) {
+    for (const [kind, options] of Object.entries({ light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 } })) {
+      const context = await browser.newContext({ viewport: { width: 1100, height: 1190 }, bypassCSP: false, ...options }), page = await context.newPage();
+      page.on("console", m => { if (["error", "warning"].includes(m.type())) troubles.push(`${m.type()}: ${m.text()}`); });
+      page.on("pageerror", e => troubles.push(String(e.stack)));
+      page.on("request", r => { if (!r.url().startsWith("file:") && !r.url().startsWith("data:")) troubles.push(`${name} asks for ${r.url()}`); });
+      await page.goto("file://" + file);
+      await accessible(page, `${name}, ${kind}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      found(`width, ${name}, ${kind}`, wide <= 0, `${wide} px beyond the window`);
+      const curves = await page.evaluate(() => [...document.querySelectorAll("figure svg path")].filter(p => p.getAttribute("d").length > 40).length);
+      found(`curves, ${name}, ${kind}`, curves >= 4, curves);
+      await shot(page, kind === "light" ? name : `${name}-${kind}`, false);
+      await context.close();
+    }
+  }
+}
+
 async function ofThousand() {
   const page = await open(1360, 900, {}, "#token=" + token);
   found("the token leaves the address", !page.url().includes("token"), page.url());
@@ -187,10 +207,10 @@ async function ofThousand() {
 
 const expected = []; // what a browser logs of answers that are meant to be refused
 try {
-  await (scene === "run" ? ofRun() : ofThousand());
+  await { run: ofRun, thousand: ofThousand, pages: ofPages }[scene]();
 } catch (e) {
-  const page = browser.contexts()[0]?.pages()[0];
-  found("the scene", false, `${e.stack}\nstate ${await page?.textContent("#state")}, notice ${await page?.textContent("#notice")}`);
+  const page = browser.contexts()[0]?.pages()[0], text = id => page?.evaluate(id => document.getElementById(id)?.textContent, id);
+  found("the scene", false, `${e.stack}\nstate ${await text("state")}, notice ${await text("notice")}`);
 }
 const rest = troubles.filter(t => !expected.some(e => e.test(t)));
 found("console", rest.length === 0, rest.join("\n") || "quiet");

@@ -1,5 +1,5 @@
 // The four charts: curves of the runs that are ticked, against iterations, time or bits.
-import { significant, percent, bits, grouped, duration, si, tickPlain, tickPercent, tickTime, dash } from "./format.js";
+import { significant, percent, bits, grouped, duration, si, short, tickPlain, tickPercent, tickTime, dash } from "./format.js";
 import { smoothed } from "./runs.js";
 import { asSVG, asPNG, asCSV, download } from "./export.js";
 
@@ -171,7 +171,7 @@ class Chart {
     this.shape = shape;
     this.plot.replaceChildren();
     if (empty) {
-      this.plot.append(make("div", { className: "empty", textContent: this.view.shown().some(r => r.length) ? (this.isLog || this.view.logx ? "no value above zero for a logarithmic axis" : "not measured in this run") : "waiting for the first evaluation" }));
+      this.plot.append(make("div", { className: "empty", textContent: this.view.shown().some(r => r.length) ? (this.isLog || this.view.logx ? "no value above zero for a logarithmic axis" : "not measured in this run") : this.view.shown().some(r => r.frame) ? "waiting for the first evaluation" : "no evaluation yet" }));
       this.plot.setAttribute("aria-label", `${this.def.title}: nothing to show yet`);
       return;
     }
@@ -187,7 +187,7 @@ class Chart {
         y: { distr: this.isLog ? 3 : 1, range: (u, lo, hi) => this.yRange(lo, hi) } },
       axes: [
         { ...axis, label: x.label(this.view), size: 36, space: 74, values: (u, s) => s.map(v => v === null ? "" : x.tick(v)), ...(this.view.logx ? { splits: logTicks, filter: logLabels } : x.steps ? { incrs: x.steps } : {}) },
-        { ...axis, label: this.def.y, size: 58, space: 34, values: (u, s) => s.map(v => v === null ? "" : this.def.tick(v, this.isLog ? 0 : step(s))), ...(this.isLog ? { splits: logTicks, filter: logLabels } : {}) },
+        { ...axis, label: this.def.y, size: (u, words) => Math.max(52, 16 + 7 * Math.max(0, ...(words ?? []).map(w => w.length))), space: 34, values: (u, s) => s.map(v => v === null ? "" : this.def.tick(v, this.isLog ? 0 : step(s))), ...(this.isLog ? { splits: logTicks, filter: logLabels } : {}) },
       ],
       cursor: { sync: { key: "fspda", setSeries: false }, drag: { x: true, y: false, uni: 20 }, points: { size: 7 },
         bind: { dblclick: () => () => { this.view.setZoom(null); return null; } } },
@@ -231,21 +231,33 @@ class Chart {
     }));
   }
 
-  // show writes the values at the cursor, or the latest.
+  // show writes the values at the cursor, or the latest. Of several runs it is their legend too.
   show(idx) {
     const lines = this.lines_ ?? [], u = this.u;
-    if (!u) { this.readout.textContent = ""; return; }
+    if (!u) { this.readout.replaceChildren(); return; }
     const xs = u.data[0], at = idx ?? xs.length - 1;
     const values = [];
     u.series.forEach((s, k) => {
-      if (k === 0 || !s.width || s.label === "band" || String(s.stroke?.(u, k) ?? "").length === 9) return;
+      const stroke = String(s.stroke?.(u, k) ?? "");
+      if (k === 0 || !s.width || s.label === "band" || stroke.length === 9) return;
       let v = null;
       for (let d = 0; d < 60 && v === null; d++) v = u.data[k][at - d] ?? u.data[k][at + d] ?? null;
-      if (v !== null) values.push(`${s.label} ${this.def.value(v)}`);
+      if (v !== null) values.push({ name: s.label, stroke, text: this.def.value(v) });
     });
     const where = xs.length ? axes[this.view.x].value(xs[at]) : dash;
-    this.readout.textContent = `${where}: ${values.join(" · ")}`;
-    this.plot.setAttribute("aria-label", `${this.def.title} against ${axes[this.view.x].label(this.view)}, ${lines.length} curves. ${this.readout.textContent}. Arrow keys read values, plus and minus zoom, Escape shows all.`);
+    this.words = `${where}: ${values.map(v => `${v.name} ${v.text}`).join(" · ")}`;
+    this.readout.replaceChildren(...this.several() ? this.table(where, values) : [this.words]);
+    this.plot.setAttribute("aria-label", `${this.def.title} against ${axes[this.view.x].label(this.view)}, ${lines.length} curves. ${this.words}. Arrow keys read values, plus and minus zoom, Escape shows all.`);
+  }
+
+  // table lists the values of several runs. What kind they are stands above where it is the same for all.
+  table(where, values) {
+    const kinds = this.def.kinds.filter(([column]) => !this.hidden().has(column)), alone = kinds.length === 1 ? `, ${kinds[0][1]}` : "";
+    return [make("div", { textContent: where + alone }), make("ul", {}, ...values.map(v => {
+      const name = alone && v.name.endsWith(alone) ? v.name.slice(0, -alone.length) : v.name, swatch = make("span", { className: "swatch" });
+      swatch.style.background = v.stroke;
+      return make("li", {}, swatch, make("span", { className: "name", title: v.name, textContent: short(name, 20) }), make("span", { className: "value", textContent: v.text }));
+    }))];
   }
 
   key(e) {
@@ -256,7 +268,7 @@ class Chart {
     const move = i => {
       i = Math.min(inside.at(-1) ?? 0, Math.max(inside[0] ?? 0, i));
       u.setCursor({ left: u.valToPos(xs[i], "x"), top: u.over.clientHeight / 2 });
-      this.view.say(this.readout.textContent);
+      this.view.say(this.words);
     };
     const jump = Math.max(1, Math.round(inside.length / 20));
     const keys = {

@@ -34,6 +34,9 @@ export function duration(s) {
   return m < 2880 ? `${Math.floor(m / 60)} h ${String(m % 60).padStart(2, "0")} min` : `${(m / 1440).toFixed(1)} days`;
 }
 
+// short leaves out the middle of a long name: what tells names apart stands at their ends more often.
+export const short = (name, n) => name.length <= n ? name : `${name.slice(0, Math.ceil(n / 2) - 1)}…${name.slice(-Math.floor(n / 2))}`;
+
 export function bytes(v) {
   if (!known(v)) return dash;
   let p = 0;

@@ -1,5 +1,5 @@
 // The live page: which runs it shows, what it hears of them, and the buttons that steer one.
-import { significant, percent, bits, grouped, duration, bytes, si, dash } from "./format.js";
+import { significant, percent, bits, grouped, duration, bytes, si, short, dash } from "./format.js";
 import { Run } from "./runs.js";
 import { makeCharts, axes, runColours } from "./charts.js";
 import { Agents } from "./agents.js";
@@ -100,8 +100,9 @@ function drawList() {
     const span = (name, text) => Object.assign(document.createElement("span"), { className: name, textContent: text });
     const swatch = span("swatch", "");
     if (at >= 0) swatch.style.background = `var(--${runColours[at % runColours.length]})`;
-    const about = [i.live ? "live" : i.status, i.algo, i.accuracy === null ? "" : percent(i.accuracy), i.bits === null ? "" : bits(i.bits)].filter(Boolean).join(" · ");
-    label.append(box, swatch, span("name", i.name), span("about", about));
+    const about = [i.live ? "live" : i.status, i.algo, i.accuracy === null ? "" : percent(i.accuracy), i.bits === null ? "" : bits(i.bits)].filter(Boolean).map(v => v.replaceAll(" ", "\u00a0")).join(" · ");
+    label.title = i.name;
+    label.append(box, swatch, span("name", short(i.name, 60)), span("about", about));
     li.append(label);
     li.className = at === 0 ? "first" : "";
     return li;
@@ -228,9 +229,9 @@ function drawTiles() {
     tile("Test accuracy", percent(r.last("test_acc_avg")), `mean model; worst agent ${percent(r.last("test_acc_min"))}`),
     tile("Training loss", significant(r.last("train_loss_avg"), 4), `mean model; worst agent ${significant(r.last("train_loss_worst"), 3)}`),
     tile("Consensus error", significant(r.last("consensus"), 3), "squared distances to the mean"),
-    tile("Sent", bits(r.last("bits_total")), `by all agents, ${view.accounting()}`),
+    tile("Sent", bits(r.last("bits_total")), `until iteration ${grouped(r.last("iteration"))}, ${view.accounting()}`),
     tile("Speed", rate > 0 ? si(rate, "", 3).trim() + "/s" : f?.state === "paused" ? "paused" : dash, "iterations"),
-    running && left !== null ? tile("Time left", duration(left), wall === null ? "" : `${duration(wall)} at the latest row`) : tile("Wall time", duration(wall), "at the latest row"),
+    running && left !== null ? tile("Time left", duration(left), wall === null ? "" : `after ${duration(wall)}`) : tile("Wall time", duration(wall), "at the latest row"),
   ];
   if (f && running) tiles.push(tile("Memory", bytes(f.memory), "of the whole program"));
   id("tiles").replaceChildren(...tiles);
@@ -241,6 +242,7 @@ function drawLedger() {
   const r = first(), v = k => r.last(k), table = id("ledger-table");
   id("ledger").hidden = !r.length;
   if (!r.length) return;
+  id("ledger-when").textContent = `until iteration ${grouped(v("iteration"))}`;
   const values = v("bits_shared_seed"), kinds = [
     ["values", values, "what was exchanged: coordinates, or codes of them; both ends derive the mask from the seed"],
     ["indices, packed", v("bits_packed") - values, "if indices had to travel: ⌈log₂ d⌉ bits each"],

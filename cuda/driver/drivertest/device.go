@@ -29,7 +29,12 @@ func (m *Machine) fillDevice(a *driver.API) {
 		*out = m.attribute(at)
 		return m.known(d)
 	}
-	a.DeviceCanAccess = func(out *int32, d, peer driver.Device) driver.Result { *out = 1; return max(m.known(d), m.known(peer)) }
+	a.DeviceCanAccess = func(out *int32, d, peer driver.Device) driver.Result {
+		if *out = 1; m.options.NoPeers {
+			*out = 0
+		}
+		return max(m.known(d), m.known(peer))
+	}
 	a.PrimaryCtxRetain = func(out *driver.Context, d driver.Device) driver.Result {
 		m.retained[d]++
 		*out = contextBase + driver.Context(d)
@@ -50,7 +55,17 @@ func (m *Machine) fillDevice(a *driver.API) {
 		return driver.Success
 	}
 	a.CtxSynchronize = func() driver.Result { return m.finishAll() }
-	a.CtxEnablePeer = func(driver.Context, uint32) driver.Result { return driver.Success }
+	a.CtxEnablePeer = func(peer driver.Context, _ uint32) driver.Result {
+		pair := [2]driver.Context{m.current[syscall.Gettid()], peer}
+		if m.retained[driver.Device(peer-contextBase)] == 0 || pair[0] == peer {
+			return driver.InvalidContext
+		}
+		if m.peers[pair] {
+			return driver.PeerAlreadyEnabled
+		}
+		m.peers[pair] = true
+		return driver.Success
+	}
 }
 
 func (m *Machine) known(d driver.Device) driver.Result {

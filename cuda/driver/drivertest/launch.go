@@ -8,9 +8,9 @@ import (
 )
 
 // Arguments copies the n arguments of a launch, 8 bytes of each: kernels read those at the front.
-func Arguments(args *unsafe.Pointer, n int) []uint64 {
+func Arguments(args []unsafe.Pointer, n int) []uint64 {
 	all := make([]uint64, n)
-	for i, p := range unsafe.Slice(args, n) {
+	for i, p := range args[:n] {
 		all[i] = *(*uint64)(p)
 	}
 	return all
@@ -24,14 +24,14 @@ func (m *Machine) Kernels(params Params, run func(kernel string, grid, block [3]
 	m.params, m.run = params, run
 }
 
-func (m *Machine) launch(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream, args *unsafe.Pointer) driver.Result {
+func (m *Machine) launch(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream, args []unsafe.Pointer) driver.Result {
 	name := m.kernels[f]
 	n, ok := 0, false
 	if name != "" && m.params != nil {
 		n, ok = m.params(name)
 	}
 	threads := block[0] * block[1] * block[2]
-	if !ok || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || threads == 0 || threads > 1024 || grid[1] > 65535 || grid[2] > 65535 {
+	if !ok || n > len(args) || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || threads == 0 || threads > 1024 || grid[1] > 65535 || grid[2] > 65535 {
 		return driver.InvalidValue
 	}
 	values := Arguments(args, n)

@@ -8,16 +8,19 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"fspda/cuda/driver"
 )
 
 // Options is what a machine has.
 type Options struct {
-	GPUs    int     // default 1
-	Memory  uintptr // of each, default 1 GB
-	CC      int     // compute capability, default 90
-	Version int     // of the driver, default 13000
+	GPUs    int           // default 1
+	Memory  uintptr       // of each, default 1 GB
+	CC      int           // compute capability, default 90
+	Version int           // of the driver, default 13000
+	NoPeers bool          // GPUs do not reach each other's memory
+	Takes   time.Duration // from the recording of an event until it can be reached: the work before it takes so long
 }
 
 // Machine is a computer with GPUs.
@@ -28,6 +31,7 @@ type Machine struct {
 	options  Options
 	current  map[int]driver.Context // by thread
 	retained map[driver.Device]int
+	peers    map[[2]driver.Context]bool
 	next     uintptr // handle
 	device   memory
 	used     uintptr
@@ -49,6 +53,7 @@ type Machine struct {
 type fault struct {
 	after  int
 	result driver.Result
+	stays  bool
 }
 
 // New returns a machine.
@@ -65,7 +70,7 @@ func New(o Options) *Machine {
 	if o.Version == 0 {
 		o.Version = 13000
 	}
-	return &Machine{options: o, current: map[int]driver.Context{}, retained: map[driver.Device]int{}, next: 0x1000, modules: map[driver.Module]bool{},
+	return &Machine{options: o, current: map[int]driver.Context{}, retained: map[driver.Device]int{}, peers: map[[2]driver.Context]bool{}, next: 0x1000, modules: map[driver.Module]bool{},
 		kernels: map[driver.Function]string{}, streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{},
 		graphs: map[driver.Graph]*graph{}, execs: map[driver.GraphExec]*graph{}, counts: map[string]int{}, faults: map[string]fault{}}
 }
@@ -110,7 +115,9 @@ func (m *Machine) enter(name string) driver.Result {
 	m.counts[name]++
 	if f, ok := m.faults[name]; ok {
 		if f.after--; f.after < 0 {
-			delete(m.faults, name)
+			if !f.stays {
+				delete(m.faults, name)
+			}
 			if f.result.Sticky() {
 				m.lost = f.result
 			}
@@ -134,7 +141,14 @@ func (m *Machine) enter(name string) driver.Result {
 func (m *Machine) Fail(name string, n int, r driver.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.faults[name] = fault{n, r}
+	m.faults[name] = fault{after: n, result: r}
+}
+
+// FailFrom is Fail for that call and all that follow.
+func (m *Machine) FailFrom(name string, n int, r driver.Result) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults[name] = fault{after: n, result: r, stays: true}
 }
 
 // Lose makes all calls fail from now on, as after a kernel that crashed.

@@ -115,7 +115,7 @@ func TestGraphs(t *testing.T) {
 	args := []unsafe.Pointer{unsafe.Pointer(&value)}
 	one := [3]uint32{1, 1, 1}
 	b.do(b.api.StreamBeginCapture(b.stream, driver.CaptureThreadLocal))
-	b.do(b.api.LaunchKernel(f, one, one, 0, b.stream, &args[0]))
+	b.do(b.api.LaunchKernel(f, one, one, 0, b.stream, args[:]))
 	value = 8 // arguments were copied
 	var g driver.Graph
 	var exec driver.GraphExec
@@ -138,7 +138,7 @@ func TestGraphs(t *testing.T) {
 	if r := b.api.StreamEndCapture(b.stream, &g); r != driver.CaptureInvalidated {
 		t.Errorf("a capture in which somebody waited: %v", r)
 	}
-	if r := b.api.LaunchKernel(f, [3]uint32{}, one, 0, b.stream, &args[0]); r != driver.InvalidValue {
+	if r := b.api.LaunchKernel(f, [3]uint32{}, one, 0, b.stream, args[:]); r != driver.InvalidValue {
 		t.Errorf("an empty grid: %v", r)
 	}
 }

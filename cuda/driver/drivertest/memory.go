@@ -128,7 +128,10 @@ func (m *Machine) fillMemory(a *driver.API) {
 	a.MemcpyDtoD = func(dst, src driver.Pointer, n uintptr, s driver.Stream) driver.Result {
 		return m.copying(s, uintptr(dst), uintptr(src), n, &m.device, &m.device)
 	}
-	a.MemcpyPeer = func(dst driver.Pointer, _ driver.Context, src driver.Pointer, _ driver.Context, n uintptr, s driver.Stream) driver.Result {
+	a.MemcpyPeer = func(dst driver.Pointer, to driver.Context, src driver.Pointer, from driver.Context, n uintptr, s driver.Stream) driver.Result {
+		if !m.peers[[2]driver.Context{to, from}] {
+			return driver.InvalidContext // a driver would stage it, and hold up its caller
+		}
 		return m.copying(s, uintptr(dst), uintptr(src), n, &m.device, &m.device)
 	}
 	a.MemsetD8 = func(dst driver.Pointer, value uint8, n uintptr, s driver.Stream) driver.Result {

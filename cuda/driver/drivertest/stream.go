@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"fmt"
+	"time"
 	"unsafe"
 
 	"fspda/cuda/driver"
@@ -31,6 +32,7 @@ type mark struct {
 type event struct {
 	recorded *mark
 	asked    bool // since it was recorded
+	at       time.Time
 }
 
 // graph is captured work.
@@ -121,6 +123,9 @@ func (m *Machine) fillStreams(a *driver.API) {
 			return driver.InvalidValue
 		}
 		ev.recorded, ev.asked = &mark{st, len(st.queue)}, false
+		if m.options.Takes > 0 {
+			ev.at = time.Now()
+		}
 		return driver.Success
 	}
 	a.EventQuery = m.queryEvent
@@ -149,6 +154,9 @@ func (m *Machine) queryEvent(e driver.Event) driver.Result {
 	ev, ok := m.events[e]
 	if !ok || ev.recorded == nil {
 		return valid(ok)
+	}
+	if m.options.Takes > 0 && time.Since(ev.at) < m.options.Takes {
+		return driver.NotReady
 	}
 	if !ev.asked && ev.recorded.stream.begun < ev.recorded.at {
 		ev.asked = true

@@ -14,14 +14,8 @@ type Runner interface {
 	// Alloc returns where so many bytes are, which hold anything, and Free gives them back.
 	Alloc(bytes int) (kernels.Address, error)
 	Free(at kernels.Address)
-	// Run copies every span to its place, runs the calls one after the other, and copies all back.
-	Run(spans []Span, calls ...kernels.Call) error
-}
-
-// Span is bytes of the host, and where they go.
-type Span struct {
-	At    kernels.Address
-	Bytes []byte
+	// Run copies every region to its place, runs the calls one after the other, and copies all back.
+	Run(regions []kernels.Region, calls ...kernels.Call) error
 }
 
 // Check is a test of some kernels. It reports by Errorf.
@@ -40,7 +34,7 @@ func Checks() []Check {
 		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk", subset}, {"masks/layers", layers},
 		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
 		{"pictures/batch", picturesOfBatch}, {"pictures/views", pictures},
-		{"casts/every number", everyShort}, {"casts/loss scale", lossScale},
+		{"casts/every number", everyShort}, {"casts/loss scale", lossScale}, {"casts/stretches", stretches}, {"casts/unscaled", unscales},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {
 			b := &bench{TB: t, runner: r, at: map[unsafe.Pointer]kernels.Address{}}
@@ -55,7 +49,7 @@ func Checks() []Check {
 type bench struct {
 	testing.TB
 	runner Runner
-	spans  []Span
+	regions  []kernels.Region
 	at     map[unsafe.Pointer]kernels.Address
 	broken bool // the runner failed: what it gives is of no use
 }
@@ -73,7 +67,7 @@ func at[T any](b *bench, s []T) kernels.Address {
 		return 0
 	}
 	b.at[p] = a
-	b.spans = append(b.spans, Span{a, bytes})
+	b.regions = append(b.regions, kernels.Region{At: a, Bytes: bytes})
 	return a
 }
 
@@ -82,7 +76,7 @@ func (b *bench) run(calls ...kernels.Call) {
 	if b.broken {
 		return
 	}
-	if err := b.runner.Run(b.spans, calls...); err != nil {
+	if err := b.runner.Run(b.regions, calls...); err != nil {
 		b.fail(err)
 	}
 }
@@ -97,10 +91,10 @@ func (b *bench) fail(err error) {
 
 // release gives all addresses back.
 func (b *bench) release() {
-	for _, s := range b.spans {
+	for _, s := range b.regions {
 		b.runner.Free(s.At)
 	}
-	b.spans = nil
+	b.regions = nil
 	clear(b.at)
 }
 

@@ -1,5 +1,6 @@
-// What stands around the matrix products of dense layers, with the CPU's bits.
+// What stands around the matrix products of dense layers, with the CPU's bits in float32. In 16 bits each result is rounded once, from float32.
 #include "exponential.cuh"
+#include "half.cuh"
 
 // bias: y[i][j] += b[j] of an m×n matrix.
 KERNEL(256) bias(float *y, const float *b, i64 mn, int n) {
@@ -60,7 +61,7 @@ KERNEL(256) tanh_grad(float *dx, const float *y, const float *dy, i64 n) {
 
 // column_sums: dst[j] = Σ_i a[i][j] of an m×n matrix in float64, from the first row to the last. A block loads a tile with all threads and
 // lets one warp add it up.
-KERNEL(256) column_sums(float *dst, const float *a, int m, int n) {
+template <class T> __device__ inline void column_sums_of(float *dst, const T *a, int m, int n) {
   __shared__ float tile[SUM_ROWS][SUM_COLUMNS];
   const int lane = threadIdx.x % SUM_COLUMNS, row = threadIdx.x / SUM_COLUMNS, rows = blockDim.x / SUM_COLUMNS;
   const int column = blockIdx.x * SUM_COLUMNS + lane;
@@ -69,7 +70,7 @@ KERNEL(256) column_sums(float *dst, const float *a, int m, int n) {
     __syncthreads();
 #pragma unroll 8
     for (int i = row; i < SUM_ROWS; i += rows)
-      if (begin + i < m && column < n) tile[i][lane] = a[(i64)(begin + i) * n + column];
+      if (begin + i < m && column < n) tile[i][lane] = to_float(a[(i64)(begin + i) * n + column]);
     __syncthreads();
     if (row != 0 || column >= n) continue;
     const int end = m - begin < SUM_ROWS ? m - begin : SUM_ROWS;
@@ -77,3 +78,47 @@ KERNEL(256) column_sums(float *dst, const float *a, int m, int n) {
   }
   if (row == 0 && column < n) dst[column] = (float)s;
 }
+
+KERNEL(256) column_sums(float *dst, const float *a, int m, int n) { column_sums_of<float>(dst, a, m, n); }
+
+// What follows a dense layer: the kernels of 16 bits take it as a number.
+#define IDENTITY 0
+#define SIGMOID 1
+#define RELU 2
+
+__device__ inline float activation_of(float v, int f) { return f == SIGMOID ? sigmoid_of(v) : f == RELU ? relu_of(v) : v; }
+
+// activate: y = f(x + b[i mod n]), where b may be null. y may be x.
+template <class T> __device__ inline void activate(T *y, const T *x, const float *b, i64 mn, int n, int f) {
+  i64 i = thread_index();
+  if (i >= mn) return;
+  float v = to_float(x[i]);
+  if (b) v = v + b[i % n];
+  y[i] = Number<T>::from(activation_of(v, f));
+}
+
+// activate_grad: dx = dy·f'(x), by the output y. dx may be dy.
+template <class T> __device__ inline void activate_grad(T *dx, const T *y, const T *dy, i64 n, int f) {
+  i64 i = thread_index();
+  if (i >= n) return;
+  const float out = to_float(y[i]), g = to_float(dy[i]);
+  dx[i] = Number<T>::from(f == SIGMOID ? (g * out) * (1.0f - out) : out > 0.0f ? g : 0.0f);
+}
+
+// weigh: y = p·a + q·b, where b may be null. y may be a or b.
+template <class T> __device__ inline void weigh(T *y, const T *a, const T *b, float p, float q, i64 n) {
+  i64 i = thread_index();
+  if (i >= n) return;
+  float v = p * to_float(a[i]);
+  if (b) v = v + q * to_float(b[i]);
+  y[i] = Number<T>::from(v);
+}
+
+#define LAYER_KERNELS(T, name)                                                                                                           \
+  KERNEL(256) activate_##name(T *y, const T *x, const float *b, i64 mn, int n, int f) { activate<T>(y, x, b, mn, n, f); }                \
+  KERNEL(256) activate_grad_##name(T *dx, const T *y, const T *dy, i64 n, int f) { activate_grad<T>(dx, y, dy, n, f); }                  \
+  KERNEL(256) weigh_##name(T *y, const T *a, const T *b, float p, float q, i64 n) { weigh<T>(y, a, b, p, q, n); }                        \
+  KERNEL(256) column_sums_##name(float *dst, const T *a, int m, int n) { column_sums_of<T>(dst, a, m, n); }
+
+LAYER_KERNELS(Half, f16)
+LAYER_KERNELS(Brain, bf16)

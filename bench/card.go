@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"fspda/device"
+	"fspda/train"
+)
+
+// Card is a device that works by itself, such as a GPU: it returns before it is done, and has a clock of its own.
+type Card struct {
+	What      string // for people: its name
+	Device    device.Device
+	Precision string
+	// Time is what the card takes from before to after work, on its own clock.
+	Time func(work func() error) (time.Duration, error)
+	// Copy is the bandwidth of a copy of so many bytes within its memory, read and written, GB/s.
+	Copy func(bytes int) (float64, error)
+	// Element is the size in bytes of the numbers that layers hand on.
+	Element int
+}
+
+// copied is how many bytes a copy moves that stands for the memory's bandwidth: far beyond every cache.
+const copied = 1 << 30
+
+// traffic is the bytes that code moves if every operand of every call is read or written once, parameters and their gradients in float32.
+func traffic(c *device.Code, element int) float64 {
+	bytes := 0.0
+	add := func(refs []device.Ref) {
+		for _, r := range refs {
+			size := 4
+			if r.Space == device.Arena || r.Space == device.Input {
+				size = element
+			}
+			bytes += float64(size) * float64(r.Len)
+		}
+	}
+	for i := range c.Calls {
+		add(c.Calls[i].In)
+		add(c.Calls[i].Out)
+	}
+	return bytes
+}
+
+// CardNetworkOptions say which network's gradient to measure on a card.
+type CardNetworkOptions struct {
+	Card
+	Code     *device.Code
+	Forecast int                                // bytes that a run of Code should compute in
+	Load     func() (run func() error, _ error) // makes ready what runs Code once
+	Each     time.Duration                      // how long to measure
+}
+
+// CardNetworkReport is what a gradient of a network costs on a card, forward and backward.
+type CardNetworkReport struct {
+	What      string        `json:"what"`
+	Card      string        `json:"card"`
+	Precision string        `json:"precision"`
+	Batch     int           `json:"batch"`
+	Dim       int           `json:"dim"`
+	Runs      int           `json:"runs"`
+	Fastest   time.Duration `json:"time_ns"` // of the fastest turn, on the card's clock
+	Mean      time.Duration `json:"mean_ns"`
+	Wall      time.Duration `json:"wall_ns"`  // in the mean, on the host's clock
+	Images    float64       `json:"images_s"` // of the fastest turn, as all rates
+	FLOPs     float64       `json:"flops"`
+	Rate      float64       `json:"gflop_s"`
+	Bytes     float64       `json:"bytes"`     // if every operand of every kernel is moved once
+	CopyRate  float64       `json:"copy_gb_s"` // of a copy, in this run
+	Roofline  float64       `json:"roofline"`  // the time that the bytes alone take at that rate, over the time
+	Forecast  int           `json:"memory_forecast"`
+}
+
+// turnsOnCard is how many runs are timed together.
+const turnsOnCard = 5
+
+// CardNetwork measures the gradient of a network over one batch on a card.
+func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, error) {
+	c := o.Code
+	r := CardNetworkReport{What: c.Name, Card: o.What, Precision: o.Precision, Batch: c.Batch, Dim: c.Dim, FLOPs: c.FLOPs, Bytes: traffic(c, o.Element), Forecast: o.Forecast}
+	if o.Each <= 0 {
+		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
+	}
+	run, err := o.Load()
+	if err != nil {
+		return r, err
+	}
+	for range 3 { // the first makes memory and chooses algorithms, the second records
+		if err := run(); err != nil {
+			return r, err
+		}
+	}
+	if r.CopyRate, err = o.Copy(copied); err != nil {
+		return r, fmt.Errorf("bench: copying within %s: %w", o.What, err)
+	}
+	begin := time.Now()
+	for r.Runs == 0 || time.Since(begin) < o.Each {
+		if ctx.Err() != nil {
+			return r, fmt.Errorf("bench: interrupted after %d gradients of %s: %w", r.Runs, c.Name, ctx.Err())
+		}
+		took, err := o.Time(func() error { return repeat(run, turnsOnCard) })
+		if err != nil {
+			return r, err
+		}
+		each := took / turnsOnCard
+		if r.Runs == 0 || each < r.Fastest {
+			r.Fastest = each
+		}
+		r.Mean += took
+		r.Runs += turnsOnCard
+	}
+	r.finish(time.Since(begin))
+	return r, nil
+}
+
+func repeat(run func() error, n int) error {
+	for range n {
+		if err := run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *CardNetworkReport) finish(wall time.Duration) {
+	n := time.Duration(r.Runs)
+	r.Mean, r.Wall, r.Fastest = r.Mean/n, wall/n, max(r.Fastest, 1)
+	s := r.Fastest.Seconds()
+	r.Images, r.Rate, r.Roofline = float64(r.Batch)/s, r.FLOPs/s/1e9, r.Bytes/r.CopyRate/1e9/s
+}
+
+// WriteTo prints the report for people.
+func (r CardNetworkReport) WriteTo(w io.Writer) (int64, error) {
+	n, err := fmt.Fprintf(w, `%s: d = %d, batch %d on %s, %s, %d gradients measured
+  gradient   %10.3f ms fastest, %.3f ms mean, %.3f ms on the host's clock
+  images     %10.1f a second
+  rate       %10.2f TFLOP/s, %.2f GFLOP
+  memory     %10.2f GB moved at least, %.1f GB/s a copy: %.1f %% of the roofline
+  arena      %10.1f MiB forecast
+`, r.What, r.Dim, r.Batch, r.Card, r.Precision, r.Runs, 1e3*r.Fastest.Seconds(), 1e3*r.Mean.Seconds(), 1e3*r.Wall.Seconds(), r.Images,
+		r.Rate/1e3, r.FLOPs/1e9, r.Bytes/1e9, r.CopyRate, 100*r.Roofline, float64(r.Forecast)/(1<<20))
+	return int64(n), err
+}

@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"time"
+
+	"fspda/device"
+)
+
+// Gradient returns what makes ready what runs code once on the card, with these parameters and random examples of so many classes.
+func (c *Card) Gradient(code *device.Code, params []float32, classes int) func() (func() error, error) {
+	return func() (func() error, error) {
+		p, err := c.Device.Load(code)
+		if err != nil {
+			return nil, err
+		}
+		x, grad := c.Device.NewVector(code.Dim), c.Device.NewVector(code.Dim)
+		c.Device.Write(x, params)
+		b := device.Batch{X: make([]float32, code.Batch*code.Features), Y: make([]int32, code.Batch)}
+		fill(b.X, 1)
+		for i := range b.Y {
+			b.Y[i] = int32(i % classes)
+		}
+		out := make([]float64, len(code.Results))
+		return func() error { return p.Run(x, grad, b, out) }, nil
+	}
+}
+
+// Bind makes ready what runs a kernel so many times on the card, in code that has nothing else: its inputs lie among the parameters, and labels where
+// they belong.
+func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (func() error, error) {
+	code := &device.Code{Name: string(call.Kernel), Batch: 1, Features: 1}
+	placed := *call
+	placed.In, code.Dim = places(device.Params, in)
+	placed.Out, code.Arena = places(device.Arena, out)
+	b := device.Batch{X: []float32{0}, Y: []int32{0}}
+	if call.Kernel == device.SoftmaxCrossEntropy || call.Kernel == device.Score {
+		placed.In[1] = device.Ref{Space: device.Labels, Len: len(in[1])}
+		code.Batch, b = len(in[1]), device.Batch{X: make([]float32, len(in[1])), Y: make([]int32, len(in[1]))}
+		for i, class := range in[1] {
+			b.Y[i] = int32(class)
+		}
+	}
+	for range times {
+		code.Calls = append(code.Calls, placed)
+	}
+	p, err := c.Device.Load(code)
+	if err != nil {
+		return nil, err
+	}
+	numbers, x := make([]float32, code.Dim), c.Device.NewVector(code.Dim)
+	for i, r := range placed.In {
+		if r.Space != device.Params {
+			continue
+		}
+		copy(numbers[r.Off:], in[i])
+	}
+	c.Device.Write(x, numbers)
+	return func() error { return p.Run(x, nil, b, nil) }, nil
+}
+
+// places puts operands one after the other, each where the widest loads want it.
+func places(space device.Space, operands [][]float32) (refs []device.Ref, length int) {
+	const line = 64 // numbers
+	for _, v := range operands {
+		refs = append(refs, device.Ref{Space: space, Off: length, Len: len(v)})
+		length += (len(v) + line - 1) / line * line
+	}
+	return refs, length
+}
+
+// Peak returns what measures how fast the card's multiply-adds are, GFLOP/s: in the product of two square matrices. It is 0 where that fails.
+func (c *Card) Peak(side int) func(time.Duration) float64 {
+	const times = 5
+	var run func() error
+	return func(time.Duration) float64 {
+		if run == nil {
+			a, b, bias := make([]float32, side*side), make([]float32, side*side), make([]float32, side)
+			fill(a, 1)
+			fill(b, 2)
+			call := &device.Call{Kernel: device.Linear, Dims: []int{side, side, side}}
+			var err error
+			if run, err = c.Bind(call, [][]float32{a, b, bias}, [][]float32{make([]float32, side*side)}, times); err != nil || repeat(run, 2) != nil {
+				run = func() error { return err }
+			}
+		}
+		took, err := c.Time(run)
+		if err != nil || took <= 0 {
+			return 0
+		}
+		return times * 2 * float64(side) * float64(side) * float64(side) / float64(took.Nanoseconds())
+	}
+}

@@ -1,0 +1,107 @@
+package cuda
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"fspda/bench"
+	"fspda/cpu"
+	"fspda/cuda/driver/drivertest"
+	"fspda/data"
+	"fspda/device"
+	"fspda/model"
+	"fspda/train"
+)
+
+// imaginaryCard is an imaginary GPU as the program's benchmarks measure one. Its clock says that everything takes a millisecond.
+func imaginaryCard(t *testing.T) bench.Card {
+	d, _ := imaginary(t, drivertest.Options{}, false)
+	bare := d.Bare()
+	return bench.Card{What: d.Properties().Name, Device: d, Precision: "fp32", Time: bare.Time, Element: 4,
+		Copy: func(bytes int) (float64, error) { return bare.CopyRate(min(bytes, 1<<16)) }}
+}
+
+// The numbers of a benchmark fit together: times, rates and shares.
+func TestBenchNetworkOnCard(t *testing.T) {
+	card := imaginaryCard(t)
+	net, err := model.Open("mlp", model.Options{Shape: []int{8, 8, 1}, Classes: 4, Hidden: []int{16}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := net.Plan(8, model.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := plan.Code()
+	r, err := bench.CardNetwork(context.Background(), bench.CardNetworkOptions{Card: card, Code: code, Each: time.Millisecond, Load: card.Gradient(code, net.Init(1), 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Fastest.Seconds(); r.Runs < 1 || math.Abs(r.Images*s/8-1) > 1e-9 || math.Abs(r.Roofline*s*r.CopyRate*1e9/r.Bytes-1) > 1e-9 || r.Bytes < 4*float64(code.Dim) {
+		t.Errorf("%+v", r)
+	}
+	var text strings.Builder
+	if _, err := r.WriteTo(&text); err != nil || !strings.Contains(text.String(), "of the roofline") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
+func TestBenchKernelsOnCard(t *testing.T) {
+	card := imaginaryCard(t)
+	card.Copy = func(int) (float64, error) { return 1, nil }
+	score := &device.Call{Kernel: device.Score, Dims: []int{2, 3}}
+	if run, err := card.Bind(score, [][]float32{{1, 2, 3, 3, 2, 1}, {2, 1}}, [][]float32{make([]float32, 3)}, 2); err != nil || run() != nil { // labels have a place of their own
+		t.Fatal(err, run())
+	}
+	r, err := bench.Kernels(context.Background(), bench.KernelsOptions{Device: card.Device, Kernels: device.Kernels(), Call: cpu.Call, Card: &card, Peak: card.Peak(16),
+		Floats: func(n int) []float32 { return make([]float32, n) }, Batch: 1, Each: time.Microsecond,
+		Filter: "sgemm/linear 256×10×100,pool/avg-pool 7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 2 || r.Card == "" || r.PeakGFLOPs <= 0 {
+		t.Fatalf("%+v", r)
+	}
+	for _, row := range r.Rows {
+		if row.Group == "masks" || row.Time <= 0 || row.Rate <= 0 || row.Limit <= 0 || row.Mix != 0 {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
+func TestBenchStepOnCard(t *testing.T) {
+	card := imaginaryCard(t)
+	set, err := data.Synthetic(data.SyntheticOptions{Train: 300, Test: 50, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: []int{8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, c := model.NewEngine(net, card.Device), train.Default()
+	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints = 3, "ring", "shuffled", 5, 1e6, 1
+	s, err := c.Resolve(set, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := net.Plan(c.Batch, model.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := bench.CardStep(context.Background(), bench.CardStepOptions{Card: card, Load: card.Gradient(plan.Code(), net.Init(1), net.Classes()),
+		StepOptions: bench.StepOptions{Setup: s, Device: card.Device, Model: m, Each: 20 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(r.PerSecond*r.Iteration.Seconds()-1) > 1e-9 || r.Gradient != time.Millisecond/5 || r.Exchange <= 0 || r.Idle < 0 || r.Idle >= 1 || r.Images <= 0 {
+		t.Errorf("%+v", r)
+	}
+	var text strings.Builder
+	if _, err := r.WriteTo(&text); err != nil || !strings.Contains(text.String(), "3 agents × 5") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}

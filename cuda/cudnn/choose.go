@@ -1,0 +1,138 @@
+package cudnn
+
+import (
+	"fmt"
+
+	"fspda/cuda/driver"
+)
+
+// Choosing is how the algorithm of a convolution is chosen.
+type Choosing struct {
+	// Most is what an algorithm may work in, in bytes.
+	Most int
+	// Deterministic takes the first algorithm of the library's advice that gives the same bits in each run. Nothing is timed, for a choice by time
+	// may differ from one day to the next, and with it the bits. Otherwise it is the fastest that counts.
+	Deterministic bool
+	// Memory lends device memory for so many bytes, in which the algorithms are timed, and end gives it back. Where it fails, or is nil, the advice
+	// of the library has to do.
+	Memory func(bytes ...int) (at []driver.Pointer, end func(), err error)
+	// Choices keeps what was found by timing; nil keeps nothing.
+	Choices *Choices
+}
+
+// Choice is an algorithm.
+type Choice struct {
+	Algo   int32   `json:"algo"`
+	Math   Math    `json:"math"`
+	Memory int     `json:"memory"` // bytes that it works in
+	Time   float32 `json:"ms"`     // as it was measured, for people
+}
+
+// candidates is how many algorithms the library is asked for: more than there are.
+const candidates = 16
+
+// choose takes an algorithm that is known, or finds one.
+func (c *Conv) choose(how Choosing, m Math) error {
+	if how.Deterministic {
+		return c.advised(how, m)
+	}
+	key := c.key(how, m)
+	if known, ok := how.Choices.get(key); ok && known.Memory <= how.Most {
+		return c.take(known)
+	}
+	found, timed, err := c.fastest(how, m)
+	if err != nil {
+		return err
+	}
+	if !timed {
+		return c.advised(how, m)
+	}
+	how.Choices.keep(key, found)
+	return c.take(found)
+}
+
+// key names all that a choice by time depends on, but for the GPU and the library.
+func (c *Conv) key(how Choosing, m Math) string {
+	return fmt.Sprintf("%s of type %d, math %d, direction %d, at most %d bytes", c.shape, c.of, m, c.direction, how.Most)
+}
+
+func (c *Conv) take(to Choice) error {
+	c.algo, c.Workspace = to.Algo, to.Memory
+	return c.h.api.check(c.h.api.SetMath(c.conv, to.Math), "setting how a convolution of %v is computed", c.shape)
+}
+
+// advised takes the first algorithm that the library advises.
+func (c *Conv) advised(how Choosing, m Math) error {
+	a, all, got := c.h.api, make([]Perf, candidates), int32(0)
+	var r Status
+	switch c.direction {
+	case Forward:
+		r = a.AlgorithmsForward(c.h.h, c.x, c.w, c.conv, c.y, candidates, &got, &all[0])
+	case GradX:
+		r = a.AlgorithmsData(c.h.h, c.w, c.y, c.conv, c.x, candidates, &got, &all[0])
+	case GradW:
+		r = a.AlgorithmsFilter(c.h.h, c.x, c.y, c.conv, c.w, candidates, &got, &all[0])
+	}
+	if err := a.check(r, "asking for algorithms of a convolution of %v", c.shape); err != nil {
+		return err
+	}
+	if best, ok := how.first(all[:got], m); ok {
+		return c.take(best)
+	}
+	kind := ""
+	if how.Deterministic {
+		kind = " repeats its bits and"
+	}
+	return fmt.Errorf("cudnn: none of %d algorithms of a convolution of %v%s works in %d bytes: choose a smaller batch, or precision fp16 or bf16", got, c.shape, kind, how.Most)
+}
+
+// fastest times the algorithms. timed is false where there is no memory for it, or none of them ran.
+func (c *Conv) fastest(how Choosing, m Math) (best Choice, timed bool, err error) {
+	if how.Memory == nil {
+		return best, false, nil
+	}
+	s, e := c.shape, c.of.size()
+	at, end, err := how.Memory(s.N*s.H*s.W*s.C*e, s.K*s.R*s.S*s.C*e, s.N*s.P()*s.Q()*s.K*e, how.Most)
+	if err != nil {
+		return best, false, nil
+	}
+	defer end()
+	x, w, y, room := at[0], at[1], at[2], at[3]
+	a, all, got := c.h.api, make([]Perf, candidates), int32(0)
+	var r Status
+	switch c.direction {
+	case Forward:
+		r = a.FindForward(c.h.h, c.x, x, c.w, w, c.conv, c.y, y, candidates, &got, &all[0], room, uintptr(how.Most))
+	case GradX:
+		r = a.FindData(c.h.h, c.w, w, c.y, y, c.conv, c.x, x, candidates, &got, &all[0], room, uintptr(how.Most))
+	case GradW:
+		r = a.FindFilter(c.h.h, c.x, x, c.y, y, c.conv, c.w, w, candidates, &got, &all[0], room, uintptr(how.Most))
+	}
+	if err := a.check(r, "timing the algorithms of a convolution of %v", c.shape); err != nil {
+		return best, false, err
+	}
+	best, timed = how.first(all[:got], m)
+	return best, timed, nil
+}
+
+// first is the first of a list, best first, that may be taken. Where numbers are to be multiplied as they are, tensor cores are out.
+func (how Choosing) first(all []Perf, m Math) (Choice, bool) {
+	for _, p := range all {
+		if p.Status != 0 || int(p.Memory) > how.Most || how.Deterministic && p.Deterministic == 0 || m == FMA && (p.Math == TensorOp || p.Math == AllowConversion) {
+			continue
+		}
+		if m == FMA { // what the library calls its default may round to TF32
+			p.Math = FMA
+		}
+		return Choice{Algo: p.Algo, Math: p.Math, Memory: int(p.Memory), Time: p.Time}, true
+	}
+	return Choice{}, false
+}
+
+// size is how many bytes a number has.
+func (t Type) size() int {
+	if t == Float32 {
+		return 4
+	}
+	return 2
+}

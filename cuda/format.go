@@ -1,0 +1,74 @@
+package cuda
+
+import "fspda/device"
+
+// format is how the numbers of an operand lie in memory.
+type format uint8
+
+const (
+	whole  format = iota // float32
+	half                 // 16 bits
+	places               // a byte each: where in its window a maximum lies
+)
+
+// shortForm says what a kernel reads and writes in a program of 16 bits, a letter for each operand: w is whole, h half, p places; e is whole if any
+// of the others must be, and o is an output that is whole if any reader wants it so. b is a bias, which is as the output where cuBLASLt adds it.
+type shortForm struct{ in, out string }
+
+// shortForms has one for every kernel. Activations and their gradients are of 16 bits, and the weights that products and convolutions read; parameters of
+// batch normalisation, statistics, losses and the gradients of parameters are float32.
+var shortForms = map[device.Kernel]shortForm{
+	device.Linear:              {"hhb", "o"},
+	device.LinearSigmoid:       {"hhb", "o"},
+	device.LinearReLU:          {"hhb", "o"},
+	device.LinearGradX:         {"hh", "o"},
+	device.LinearGradXSigmoid:  {"hhh", "h"},
+	device.LinearGradXReLU:     {"hhh", "h"},
+	device.LinearGradW:         {"hh", "ww"},
+	device.LinearGradWDecay:    {"hhw", "ww"},
+	device.Sigmoid:             {"e", "e"},
+	device.ReLU:                {"e", "e"},
+	device.SigmoidGrad:         {"ee", "e"},
+	device.ReLUGrad:            {"ee", "e"},
+	device.SoftmaxCrossEntropy: {"ww", "ww"},
+	device.Score:               {"ww", "w"},
+
+	device.HalfSquare:  {"w", "w"},
+	device.Scale:       {"e", "e"},
+	device.ScaleBy:     {"ww", "w"},
+	device.Add:         {"ee", "e"},
+	device.AddScaled:   {"ee", "e"},
+	device.MoveAverage: {"www", "w"},
+
+	device.Conv:      {"hh", "h"},
+	device.ConvGradX: {"hh", "h"},
+	device.ConvGradW: {"hh", "w"},
+
+	device.BatchNorm:            {"hww", "hww"},
+	device.BatchNormReLU:        {"hww", "hww"},
+	device.BatchNormAddReLU:     {"hwwh", "hww"},
+	device.BatchNormGrad:        {"hhwww", "hww"},
+	device.BatchNormReLUGrad:    {"hhhwww", "hww"},
+	device.BatchNormAddReLUGrad: {"hhhwww", "hhww"},
+	device.Normalize:            {"hwwww", "h"},
+	device.NormalizeReLU:        {"hwwww", "h"},
+	device.NormalizeAddReLU:     {"hwwwwh", "h"},
+
+	device.MaxPool:     {"h", "hp"},
+	device.MaxPoolGrad: {"hp", "h"},
+	device.AvgPool:     {"h", "h"},
+	device.AvgPoolGrad: {"h", "h"},
+}
+
+// formatOf is what a letter of a shortForm says; ok is false for e, o and b, which depend on others.
+func formatOf(letter byte) (f format, ok bool) {
+	switch letter {
+	case 'w':
+		return whole, true
+	case 'h':
+		return half, true
+	case 'p':
+		return places, true
+	}
+	return whole, false
+}

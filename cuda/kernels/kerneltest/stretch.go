@@ -1,0 +1,92 @@
+package kerneltest
+
+import (
+	"bytes"
+	"math"
+
+	"fspda/cuda/kernels"
+	"fspda/internal/rng"
+)
+
+// normals is n normal numbers.
+func normals(name string, n int) []float32 {
+	s, v := rng.New(7, name), make([]float32, n)
+	for i := range v {
+		v[i] = float32(s.Norm())
+	}
+	return v
+}
+
+// stretches rounds tensors of a vector to 16 bits, one of them long and one with room for a fourth channel, and takes the fourth away again.
+func stretches(b *bench) {
+	const long, rows = 20001, 5003
+	src := normals("stretches", long+3+3*rows)
+	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
+		var table []byte
+		count := 0
+		for _, s := range []kernels.Stretch{{From: 0, To: 128, N: long, C: 1, Room: 1}, {From: long + 3, To: 128 + long + 7, N: 3 * rows, C: 3, Room: 4}} {
+			for _, piece := range s.Split() {
+				table = piece.AppendTo(table)
+				count++
+			}
+		}
+		padded := 128 + long + 7
+		dst, pad, crop := bytes.Repeat([]byte{0x55}, 2*(padded+4*rows+8)), make([]byte, 8*rows), make([]float32, 3*rows)
+		want := bytes.Repeat([]byte{0x55}, len(dst))
+		for i := range long {
+			copy(want[2*(128+i):], store(e, src[i]))
+		}
+		for i := range 4 * rows {
+			v := float32(0)
+			if i%4 < 3 {
+				v = src[long+3+i/4*3+i%4]
+			}
+			copy(want[2*(padded+i):], store(e, v))
+		}
+		numbers := at(b, src)
+		b.run(kernels.NarrowStretches(e, at(b, dst), numbers, at(b, table), count), kernels.Pad(e, at(b, pad), numbers+4*(long+3), rows, 3, 4),
+			kernels.Crop(e, at(b, crop), at(b, pad), rows, 3, 4))
+		if !bytes.Equal(dst, want) || !bytes.Equal(pad, want[2*padded:][:8*rows]) {
+			b.Errorf("%v: stretches are not rounded to their places", e)
+		}
+		for i, v := range crop {
+			if v != load(e, store(e, src[long+3+i])) {
+				b.Errorf("%v: number %d without the fourth channel is %v", e, i, v)
+				break
+			}
+		}
+	}
+}
+
+// unscales divides gradients by the loss scale, finds the one that is not finite, and drops all of them then; and adds a decay that lacks the scale.
+func unscales(b *bench) {
+	const n = 1031
+	for _, bad := range []int{-1, 0, n - 1, 512} {
+		g, decay := normals("gradient", n), normals("decay", n)
+		want := make([]float32, n)
+		for i := range g {
+			want[i] = g[i] + float32(0.25*decay[i])
+			g[i] *= 1024
+		}
+		if bad >= 0 {
+			g[bad] = float32(math.Inf(1))
+		}
+		scaler := kernels.Scaler{Scale: 1024}.Bytes()
+		scale, to := at(b, scaler), at(b, g)
+		b.run(kernels.Mix(to, to, at(b, decay), 0, scale, 1, 0.25, n), kernels.Unscale(to, scale, n), kernels.Drop(to, scale, n))
+		found := kernels.ReadScaler(scaler).Found
+		if found != (bad >= 0) {
+			b.Errorf("number %d is infinite: found %v", bad, found)
+		}
+		for i, v := range g {
+			w := want[i]
+			if bad >= 0 {
+				w = 0
+			}
+			if math.Abs(float64(v-w)) > 1e-6*(1+math.Abs(float64(w))) {
+				b.Errorf("number %d is infinite: gradient %d is %v, want %v", bad, i, v, w)
+				break
+			}
+		}
+	}
+}

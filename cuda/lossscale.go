@@ -1,0 +1,118 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// The loss scale of fp16: it begins at firstScale, is halved when a gradient is not finite, and doubled after scaleInterval that are. A larger one than
+// largestScale gains nothing.
+const (
+	firstScale    = 1 << 16
+	largestScale  = 1 << 24
+	scaleGrowth   = 2
+	scaleBackoff  = 0.5
+	scaleInterval = 2000
+)
+
+// lossScale is what a vector of gradients has of it. It belongs to the vector and not to the Program, which many agents use in turn: so what an agent
+// computes does not depend on the others.
+type lossScale struct {
+	block  block
+	last   atomic.Pointer[device.LossScale] // as the latest run left it
+	hazard hazard
+}
+
+// arrived takes the state as it came from the GPU.
+func (s *lossScale) arrived(b []byte) {
+	k := kernels.ReadScaler(b)
+	s.last.Store(&device.LossScale{Scale: float64(k.Scale), Good: k.Good, Skipped: k.Skipped})
+}
+
+// lossScale is that of a vector which a gradient is written to, a new one where it has none. It is called by whoever writes the vector.
+func (v *Vector) lossScale() (*lossScale, error) {
+	if s := v.scale.Load(); s != nil {
+		return s, nil
+	}
+	s := &lossScale{}
+	first := kernels.Scaler{Scale: firstScale}.Bytes()
+	var err error
+	if s.block, err = v.d.newBlock(first); err != nil {
+		return nil, fmt.Errorf("making room for a loss scale: %w", err)
+	}
+	runtime.AddCleanup(v, v.d.owner.discard, s.block)
+	s.arrived(first)
+	v.scale.Store(s)
+	return s, nil
+}
+
+// fetch copies the state to a place in a buffer, behind what computes it.
+func (s *lossScale) fetch(o *owner, host *buffer, at int) error {
+	to := unsafe.Pointer(&host.bytes[at])
+	return o.api.Check(o.api.MemcpyDtoH(to, s.block.at, kernels.ScalerBytes, o.stream), "cuMemcpyDtoHAsync", "copying a loss scale from the GPU")
+}
+
+// LossScale is that of a vector of gradients; ok is false where no Program of fp16 has written one.
+func (d *Device) LossScale(grad device.Vector) (s device.LossScale, ok bool) {
+	scale := d.vector("LossScale", grad).scale.Load()
+	if scale == nil {
+		return s, false
+	}
+	return *scale.last.Load(), true
+}
+
+// SetLossScale sets that of a vector of gradients. Nothing is sent where it is so already.
+func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
+	v := d.vector("SetLossScale", grad)
+	scale, err := v.lossScale()
+	if err != nil {
+		d.owner.fail(err)
+		return
+	}
+	if *scale.last.Load() == to {
+		return
+	}
+	scale.last.Store(&to)
+	bytes := kernels.Scaler{Scale: float32(to.Scale), Good: to.Good, Skipped: to.Skipped}.Bytes()
+	d.upload(scale.block.at, len(bytes), func(b *buffer) { copy(b.bytes, bytes) }, &scale.hazard)
+}
+
+var _ device.Scaled = (*Device)(nil)
+
+// newBlock is a block that holds bytes. Work that is sent later finds them.
+func (d *Device) newBlock(bytes []byte) (b block, err error) {
+	o := d.owner
+	err = o.ask(func() (err error) {
+		if b, err = o.alloc(len(bytes)); err != nil {
+			return err
+		}
+		for at := 0; at < len(bytes) && err == nil; at += chunk {
+			err = o.put(b.at+driver.Pointer(at), bytes[at:min(at+chunk, len(bytes))])
+		}
+		if err != nil {
+			o.pool.give(b)
+		}
+		return err
+	})
+	return b, err
+}
+
+// put sends up to a chunk of bytes to the device at once.
+func (o *owner) put(to driver.Pointer, bytes []byte) error {
+	host, err := o.newBuffer(classOfBuffer(len(bytes)))
+	if err != nil {
+		return err
+	}
+	copy(host.bytes, bytes)
+	err = o.api.Check(o.api.MemcpyHtoD(to, host.pointer(), uintptr(len(bytes)), o.stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", len(bytes))
+	if !o.mark(func() { o.pinned.give(host) }) {
+		o.pinned.give(host)
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+package cuda
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"fspda/cuda/driver/drivertest"
+	"fspda/data"
+	"fspda/device"
+	"fspda/model"
+	"fspda/train"
+)
+
+// two opens both GPUs of a machine.
+func two(t *testing.T, o drivertest.Options) ([2]*Device, *drivertest.Machine) {
+	t.Helper()
+	o.GPUs = 2
+	m, p := imaginaryParts(t, o)
+	var all [2]*Device
+	for i := range all {
+		p.index, p.api = i, m.API()
+		d, err := open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = d
+	}
+	t.Cleanup(func() {
+		for _, d := range all {
+			if err := d.Close(); err != nil {
+				t.Errorf("closing: %v", err)
+			}
+		}
+		if m.Lost() != nil {
+			t.Errorf("a GPU was lost: %v", m.Lost())
+		}
+		m.NoLeaks(t)
+	})
+	return all, m
+}
+
+// A vector comes from one GPU to the other as it was at that place among the operations, whatever is done with both before and after.
+func TestFetch(t *testing.T) {
+	for _, noPeers := range []bool{false, true} {
+		d, m := two(t, drivertest.Options{NoPeers: noPeers})
+		for _, n := range []int{0, 1, 1000, chunk/4 + 77} {
+			src, dst := d[0].NewVector(n), d[1].NewVector(n)
+			want, got := make([]float32, n), make([]float32, n)
+			for round := range 3 {
+				for i := range want {
+					want[i] = float32(i%1000 + round)
+				}
+				d[0].Write(src, want)
+				d[0].Combine(src, device.Term{A: 2, V: src})
+				if !d[1].Fetch(dst, src) {
+					t.Fatal("no copy")
+				}
+				d[0].Combine(src) // zeros: comes after the copy
+				d[1].Combine(dst, device.Term{A: 0.5, V: dst})
+				if d[1].Read(got, dst); !slices.Equal(got, want) {
+					t.Errorf("noPeers=%t: %d numbers did not arrive as they were sent", noPeers, n)
+				}
+			}
+		}
+		if direct := m.Count("MemcpyPeer"); (direct == 0) != noPeers {
+			t.Errorf("noPeers=%t: %d copies from GPU to GPU", noPeers, direct)
+		}
+	}
+}
+
+// runOn plays a small run with the agents spread over devices, and returns its rows and models.
+func runOn(t *testing.T, algo string, devices ...*Device) string {
+	t.Helper()
+	set, err := data.Synthetic(data.SyntheticOptions{Train: 80, Test: 20, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := train.Default()
+	c.DataTrain, c.DataTest, c.Hidden, c.Algo, c.Metrics = 80, 20, train.Widths{5}, algo, "test"
+	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Threads = 4, "ring", "sorted", 4, 10, 1, 1
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var places []train.Place
+	for _, d := range devices {
+		places = append(places, train.Place{Device: d, Model: model.NewEngine(net, d)})
+	}
+	s, err := c.Resolve(set, places[0].Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := train.Run(t.Context(), s, train.Options{Device: places[0].Device, Model: places[0].Model, Others: places[1:]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Rows {
+		r.Rows[i].WallS = 0
+	}
+	text, err := json.Marshal(r.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text) + fmt.Sprint(r.Models)
+}
+
+// Agents on two GPUs make, to the last bit, the run that they make on one, whether or not the GPUs reach each other.
+func TestAgentsOnTwoGPUs(t *testing.T) {
+	for _, algo := range []string{"fspda-sa", "dsgd"} {
+		one, _ := imaginary(t, drivertest.Options{}, false)
+		want := runOn(t, algo, one)
+		for _, noPeers := range []bool{false, true} {
+			d, m := two(t, drivertest.Options{NoPeers: noPeers})
+			if runOn(t, algo, d[:]...) != want {
+				t.Errorf("%s, noPeers=%t: another run than on one GPU", algo, noPeers)
+			}
+			if m.Count("MemcpyPeer") == 0 && !noPeers {
+				t.Errorf("%s: nothing went from GPU to GPU", algo)
+			}
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package cuda
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// place gives every value a part of the arena, and every operand its place. Values that are not needed at the same time share memory.
+func (p *planner) place() (*plan, error) {
+	if len(p.shadows) == 0 {
+		p.tasks = p.tasks[1:]
+	}
+	p.lifetimes()
+	made := &plan{tasks: p.tasks, scaling: p.scaling, arena: p.pack()}
+	for i := range made.tasks {
+		t := &made.tasks[i]
+		for _, all := range [][]operand{t.in, t.out} {
+			for j := range all {
+				if v := all[j].value; v >= 0 {
+					all[j].at = p.values[v].at
+				}
+			}
+		}
+	}
+	if len(p.shadows) > 0 {
+		made.tasks[0].stretches = p.shadowStretches()
+	}
+	made.examples = p.examples(made.tasks)
+	for _, r := range p.code.Results {
+		h, err := p.holding(r.Ref)
+		if err != nil {
+			return nil, fmt.Errorf("result %s: %w", r.Name, err)
+		}
+		r.Ref.Off += p.values[h.value].at/4 - h.ref.Off
+		made.results = append(made.results, r)
+	}
+	return made, nil
+}
+
+// examples is the only copy of all examples, if nothing else reads them.
+func (p *planner) examples(tasks []task) *examples {
+	var found *examples
+	for i := range tasks {
+		t := &tasks[i]
+		for _, in := range t.in {
+			if in.space != device.Input {
+				continue
+			}
+			if found != nil || t.work != narrow || in.n != p.code.Batch*p.code.Features {
+				return nil
+			}
+			found = &examples{t.out[0], t.columns, t.room}
+		}
+	}
+	return found
+}
+
+// shadowStretches are the parameters to round, in pieces.
+func (p *planner) shadowStretches() []kernels.Stretch {
+	var all []kernels.Stretch
+	for _, s := range p.shadows {
+		one := kernels.Stretch{From: s.ref.Off, To: p.values[s.value].at / p.element.Size(), N: s.ref.Len, C: s.columns, Room: s.room}
+		if s.columns == s.room { // one long row
+			one.C, one.Room = 1, 1
+		}
+		all = append(all, one.Split()...)
+	}
+	return all
+}
+
+// lifetimes finds the tasks between which each value is needed.
+func (p *planner) lifetimes() {
+	for v := range p.values {
+		p.values[v].first, p.values[v].last = len(p.tasks), -1
+	}
+	touch := func(v, at int) {
+		if v >= 0 {
+			p.values[v].first, p.values[v].last = min(p.values[v].first, at), max(p.values[v].last, at)
+		}
+	}
+	for i := range p.tasks {
+		for _, all := range [][]operand{p.tasks[i].in, p.tasks[i].out} {
+			for _, o := range all {
+				touch(o.value, i)
+			}
+		}
+	}
+	for _, s := range p.shadows {
+		touch(s.value, 0)
+	}
+	for i := range p.tasks { // they may be there before the first task
+		if t := &p.tasks[i]; t.work == narrow && t.in[0].space == device.Input {
+			touch(t.out[0].value, 0)
+		}
+	}
+	for v := range p.values {
+		if p.values[v].result {
+			touch(v, len(p.tasks))
+		}
+	}
+}
+
+// owner is the value whose memory a value lies in.
+func (p *planner) owner(v int) int {
+	for p.values[v].over >= 0 {
+		v = p.values[v].over
+	}
+	return v
+}
+
+// bytes is what a value takes.
+func (p *planner) bytes(v int) int {
+	switch p.values[v].format {
+	case half:
+		return alignedTo(p.values[v].n * p.element.Size())
+	case places:
+		return alignedTo(p.values[v].n)
+	}
+	return alignedTo(4 * p.values[v].n)
+}
+
+// pack lays values into the arena, the largest first, each at the lowest place that is free all the time that it is needed. It returns the
+// length of the arena in bytes.
+func (p *planner) pack() int {
+	var order []int
+	for v := range p.values {
+		if o := p.owner(v); o != v {
+			p.values[o].first, p.values[o].last = min(p.values[o].first, p.values[v].first), max(p.values[o].last, p.values[v].last)
+		} else {
+			order = append(order, v)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.bytes(b), p.bytes(a)) })
+	var placed []int // by where they lie
+	length := 0
+	for _, v := range order {
+		at, size := 0, p.bytes(v)
+		for _, o := range placed {
+			other := &p.values[o]
+			if other.first > p.values[v].last || p.values[v].first > other.last {
+				continue
+			}
+			if other.at >= at+size {
+				break // it fits in front of this one, and all that follow lie behind
+			}
+			at = max(at, other.at+p.bytes(o))
+		}
+		p.values[v].at = at
+		length = max(length, at+size)
+		i, _ := slices.BinarySearchFunc(placed, at, func(o, at int) int { return cmp.Compare(p.values[o].at, at) })
+		placed = slices.Insert(placed, i, v)
+	}
+	for v := range p.values {
+		p.values[v].at = p.values[p.owner(v)].at
+	}
+	return length
+}

@@ -1,0 +1,155 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/cuda/driver"
+	"fspda/cuda/driver/drivertest"
+	"fspda/data"
+	"fspda/device"
+	"fspda/model"
+	"fspda/train"
+)
+
+// training is a small run.
+type training struct {
+	config train.Config
+	set    *data.Set
+	net    *model.Network
+}
+
+func newTraining(t *testing.T) training {
+	t.Helper()
+	set, err := data.Synthetic(data.SyntheticOptions{Train: 60, Test: 20, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := train.Default()
+	c.DataTrain, c.DataTest, c.Hidden, c.Metrics = 60, 20, train.Widths{4}, "test"
+	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Threads, c.Checkpoint = 3, "ring", "shuffled", 4, 30, 30, 1, 1e-3
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return training{c, set, net}
+}
+
+// run plays it in a folder, from its start or from where it stands. onStep may be nil.
+func (r training) run(t *testing.T, d device.Device, dir string, onStep func(int)) (*train.Result, error) {
+	t.Helper()
+	m := model.NewEngine(r.net, d)
+	s, err := r.config.Resolve(r.set, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = train.ReadConfig(dir)
+	folder, err := train.OpenFolder(dir, s, err == nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return train.Run(context.Background(), s, train.Options{Device: d, Model: m, Folder: folder, OnStep: onStep})
+}
+
+// failing is an imaginary GPU that the test breaks.
+func failing(t *testing.T, o drivertest.Options) (*Device, *drivertest.Machine) {
+	t.Helper()
+	m, p := imaginaryParts(t, o)
+	d, err := open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() }) // what is lost need not close
+	return d, m
+}
+
+// A GPU that vanishes in the middle of a run ends it with an error that says so; the last checkpoint stays, and the CPU goes on from there.
+func TestGPUVanishes(t *testing.T) {
+	r, dir := newTraining(t), filepath.Join(t.TempDir(), "run")
+	d, m := failing(t, drivertest.Options{})
+	_, err := r.run(t, d, dir, func(at int) {
+		if at >= 6 && train.Standing(dir) > 0 {
+			m.Lose(driver.LaunchFailed)
+		}
+	})
+	if train.Standing(dir) == 0 {
+		t.Skip("the run was over before its first checkpoint")
+	}
+	if !driver.Lost(err) || !strings.Contains(err.Error(), "a kernel failed") {
+		t.Errorf("the run ends with %v", err)
+	}
+	res, err := r.run(t, cpu.New(), dir, nil)
+	if err != nil || res.Status != train.Finished || res.First == 0 {
+		t.Errorf("on the CPU: %+v, %v", res, err)
+	}
+}
+
+// Whichever allocation fails, from the first vector to the last graph, the run ends with an error that tells of the memory and of what to do, and
+// nothing is saved that means nothing.
+func TestRunOutOfMemory(t *testing.T) {
+	r := newTraining(t)
+	r.config.Iterations, r.config.EvalPoints = 3, 1
+	failed, finished := 0, 0
+	for after := 0; finished == 0; after += 5 {
+		d, m := failing(t, drivertest.Options{})
+		m.FailFrom("MemAlloc", after, driver.OutOfMemory)
+		res, err := r.run(t, d, filepath.Join(t.TempDir(), "run"), nil)
+		if err == nil && res.Status == train.Finished {
+			finished++
+			continue
+		}
+		failed++
+		if !driver.IsOutOfMemory(err) {
+			t.Fatalf("allocation %d fails: %v", after, err)
+		}
+		for _, want := range []string{"taking", "in use", "free", "batches of", "recompute", "fewer agents"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("allocation %d fails: %q does not say %q", after, err, want)
+			}
+		}
+	}
+	if failed < 5 {
+		t.Errorf("%d runs failed, want one for most allocations", failed)
+	}
+}
+
+// A run that does not fit a GPU is refused with what would fit; one that fits takes no more than its forecast and not much less.
+func TestRooms(t *testing.T) {
+	r := newTraining(t)
+	r.config.Agents, r.config.Batch = 3, 8
+	for _, memory := range []uintptr{1 << 30, blasWorkspace + 1<<16} {
+		d, m := failing(t, drivertest.Options{Memory: memory})
+		engine := model.NewEngine(r.net, d)
+		s, err := r.config.Resolve(r.set, engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		place := train.Place{Device: d, Model: engine}
+		err = s.CheckMemory(place)
+		if memory < 1<<30 {
+			var ce *train.ConfigError
+			if !errors.As(err, &ce) || ce.Key != "device" || !strings.Contains(err.Error(), "agents") {
+				t.Errorf("a small GPU: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		rooms, err := s.Rooms(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := m.Used()
+		if _, err := r.run(t, d, filepath.Join(t.TempDir(), "run"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if took := uint64(m.Used() - before); took > rooms[0].Need+1<<20 || took < rooms[0].Need/4 {
+			t.Errorf("the run took %d bytes of the GPU, the forecast is %d", took, rooms[0].Need)
+		}
+	}
+}

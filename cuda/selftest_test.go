@@ -1,0 +1,75 @@
+package cuda
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"fspda/cuda/driver/drivertest"
+	"fspda/device"
+	"fspda/selftest"
+)
+
+// imaginaryTarget is an imaginary GPU as the program checks a real one.
+func imaginaryTarget(t *testing.T) selftest.Target {
+	d, m := imaginary(t, drivertest.Options{}, false)
+	bare := d.Bare()
+	return selftest.Target{Device: d, Precision: "fp32", Kernels: bare, Free: bare.FreeMemory, Small: true,
+		Again: func() (device.Device, func() error, error) {
+			p := imaginaryOn(m)
+			again, err := open(p)
+			if err != nil {
+				return nil, nil, err
+			}
+			return again, again.Close, nil
+		}}
+}
+
+// What fspda selftest does on a GPU runs on one in host memory, and passes. The contract has tests of its own.
+func TestSelftest(t *testing.T) {
+	only := "kernels/masks/block,kernels/masks/bernoulli,kernels/pictures,kernels/casts,networks/mlp,algorithms,memory"
+	if os.Getenv("FSPDA_LONG") != "" {
+		only = "kernels,networks,algorithms,memory"
+	}
+	r, err := imaginaryTarget(t).Run(context.Background(), only, func(r selftest.Result) { t.Log(r) })
+	if err != nil || r.Failed > 0 || len(r.Results) < 20 {
+		t.Errorf("%d of %d checks failed, %v", r.Failed, len(r.Results), err)
+	}
+	for _, c := range r.Results {
+		if c.Verdict != "ok" {
+			t.Error(c)
+		}
+	}
+}
+
+// A device that computes wrongly, or keeps memory, does not pass.
+func TestSelftestNotices(t *testing.T) {
+	target := imaginaryTarget(t)
+	target.Device = tilted{target.Device}
+	free := 1 << 30
+	target.Free = func() (int, error) { free -= 1 << 28; return free, nil }
+	r, err := target.Run(context.Background(), "algorithms/dsgd,networks/mlp by,memory", func(selftest.Result) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Results {
+		if c.Verdict != "FAILED" || c.Saw == "" {
+			t.Errorf("not noticed: %v", c)
+		}
+	}
+	if text := r.Results[0].String(); !strings.HasPrefix(text, r.Results[0].Name) || r.Failed != len(r.Results) {
+		t.Errorf("%d failed, %q", r.Failed, text)
+	}
+}
+
+// tilted is a device whose vectors grow whenever they are written.
+type tilted struct{ device.Device }
+
+func (d tilted) Write(dst device.Vector, src []float32) {
+	more := make([]float32, len(src))
+	for i, v := range src {
+		more[i] = 1.01 * v
+	}
+	d.Device.Write(dst, more)
+}

@@ -1,0 +1,274 @@
+package cuda
+
+import (
+	"context"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/cuda/driver/drivertest"
+	"fspda/device"
+	"fspda/dist"
+	"fspda/internal/rng"
+	"fspda/model"
+	"fspda/selftest"
+)
+
+// exampleNetworks are networks of all layers with a batch of four, and pictures of three channels.
+func exampleNetworks(t *testing.T) map[string]*model.Network {
+	t.Helper()
+	all := map[string]*model.Network{}
+	for name, o := range map[string]model.Options{
+		"mlp":      {Shape: []int{6, 6, 1}, Classes: 4, Hidden: []int{9, 7}, Loss: model.LossOptions{WeightDecay: 1e-3}},
+		"resnet20": {Shape: []int{8, 8, 3}, Classes: 4, Loss: model.LossOptions{WeightDecay: 1e-3}},
+	} {
+		net, err := model.Open(name, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = net
+	}
+	return all
+}
+
+func exampleBatch(net *model.Network) device.Batch {
+	b := device.Batch{X: make([]float32, 4*net.Inputs()), Y: []int32{0, 1, 2, 3}}
+	s := rng.New(1, "networks")
+	for i := range b.X {
+		b.X[i] = float32(s.Norm())
+	}
+	return b
+}
+
+// distance is that of two gradients, against the length of the second.
+func distance(got, want []float32) float64 {
+	far, long := 0.0, 0.0
+	for i, v := range want {
+		far, long = far+math.Pow(float64(got[i])-float64(v), 2), long+float64(v)*float64(v)
+	}
+	return math.Sqrt(far / long)
+}
+
+// roundedParameters is a device on which programs see parameters of 16 bits.
+type roundedParameters struct {
+	device.Device
+	round func([]float32)
+}
+
+func (r roundedParameters) Write(dst device.Vector, src []float32) {
+	src = slices.Clone(src)
+	r.round(src)
+	r.Device.Write(dst, src)
+}
+
+// Networks of 16 bits have the CPU's gradient, as far as rounding the parameters leaves it: activations are rounded as often.
+func TestShortNetworks(t *testing.T) {
+	for precision, bounds := range map[Precision]struct {
+		round func([]float32)
+		unit  float64
+	}{FP16: {dist.FP16.Round, 0x1p-11}, BF16: {dist.BF16.Round, 0x1p-8}} {
+		d, m := imaginary(t, drivertest.Options{}, false, WithPrecision(precision))
+		for name, net := range exampleNetworks(t) {
+			b := exampleBatch(net)
+			want, wantLoss := gradientOf(t, net, cpu.New(), b)
+			rounded, _ := gradientOf(t, net, roundedParameters{cpu.New(), bounds.round}, b)
+			got, loss := gradientOf(t, net, d, b)
+			if name == "mlp" {
+				if again, _ := gradientOf(t, net, d, b); !slices.Equal(got, again) {
+					t.Errorf("%s, %s: a second gradient has other bits", precision, name)
+				}
+			}
+			times := map[string]float64{"mlp": 8, "resnet20": 2}[name]
+			far, limit := distance(got, want), times*distance(rounded, want)
+			t.Logf("%s, %s: gradient differs by %.2g of its length, rounded parameters by %.2g; loss %v and %v", precision, name, far, limit/times, loss, wantLoss)
+			if !(far <= limit && limit <= 1) || !(math.Abs(loss-wantLoss) <= 4*bounds.unit*wantLoss) {
+				t.Errorf("%s, %s: the gradient differs by %.2g of its length, want %.2g at most; loss %v, want %v", precision, name, far, limit, loss, wantLoss)
+			}
+		}
+		if m.Count("GraphLaunch") == 0 {
+			t.Error("no graph was launched")
+		}
+	}
+}
+
+// Bytes become the same numbers of 16 bits as the float32 that they stand for, with and without room for more channels, and take no float32 between.
+func TestShortBytes(t *testing.T) {
+	d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+	for name, net := range exampleNetworks(t) {
+		plan, err := net.Plan(4, model.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := d.planOf(plan.Code()); err != nil || !p.takesBytes(1) {
+			t.Errorf("%s: bytes go through float32 (%v)", name, err)
+		}
+		for _, channels := range map[string][]int{"mlp": {1}, "resnet20": {3}}[name] {
+			b := device.Batch{Bytes: make([]uint8, 4*net.Inputs()), Y: []int32{0, 1, 2, 3}, Scale: []float32{0.02, 0.015, 0.01}[:channels], Shift: []float32{-2, -1.5, 0.5}[:channels]}
+			s := rng.New(2, "bytes")
+			for i := range b.Bytes {
+				b.Bytes[i] = uint8(s.IntN(256))
+			}
+			numbers := device.Batch{X: b.Numbers(nil, net.Inputs()), Y: b.Y}
+			want, wantLoss := gradientOf(t, net, d, numbers)
+			got, loss := gradientOf(t, net, d, b)
+			if loss != wantLoss || !slices.Equal(got, want) {
+				t.Errorf("%s, %d channels: loss %v of bytes, want %v; gradient differs by %.2g", name, channels, loss, wantLoss, distance(got, want))
+			}
+		}
+	}
+}
+
+// Every kernel of a program of 16 bits is within the bounds of its roundings, whether its operands are converted or lie where they belong: as
+// fspda selftest checks it on a GPU.
+func TestShortKernels(t *testing.T) {
+	for _, p := range []Precision{FP16, BF16} {
+		d, _ := imaginary(t, drivertest.Options{}, true, WithPrecision(p))
+		target := selftest.Target{Device: d, Precision: string(p), Small: os.Getenv("FSPDA_LONG") == ""}
+		r, err := target.Run(context.Background(), string(p)+"/,networks/mlp by", func(selftest.Result) {})
+		if err != nil || len(r.Results) < len(device.Kernels()) {
+			t.Errorf("%s: %d checks, %v", p, len(r.Results), err)
+		}
+		for _, c := range r.Results {
+			if c.Verdict != "ok" {
+				t.Error(c)
+			}
+		}
+	}
+}
+
+// steep is code whose loss is so wrong that its gradient, times the first loss scale, is beyond fp16: one row of three logits, with a decay of the
+// weights.
+func steep() (code *device.Code, params []float32, b device.Batch) {
+	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
+	x, w, bias := at(device.Input, 0, 2), at(device.Params, 0, 6), at(device.Params, 6, 3)
+	logits, dlogits, loss := at(device.Arena, 0, 3), at(device.Arena, 16, 3), at(device.Arena, 32, 1)
+	return &device.Code{Name: "steep", Batch: 1, Features: 2, Dim: 9, Arena: 48, Gradient: true,
+		Calls: []device.Call{
+			{Kernel: device.Linear, In: []device.Ref{x, w, bias}, Out: []device.Ref{logits}, Dims: []int{1, 3, 2}},
+			{Kernel: device.SoftmaxCrossEntropy, In: []device.Ref{logits, at(device.Labels, 0, 1)}, Out: []device.Ref{loss, dlogits}, Dims: []int{1, 3}},
+			{Kernel: device.LinearGradWDecay, In: []device.Ref{x, dlogits, w}, Out: []device.Ref{at(device.Grads, 0, 6), at(device.Grads, 6, 3)}, Dims: []int{1, 3, 2}, Attr: 0.5},
+		},
+		Results: []device.Result{{Name: "loss", Ref: at(device.Arena, 32, 1)}},
+	}, []float32{1, 2, 0.5, -1, 0, 0.25, 20, 0, 0}, device.Batch{X: []float32{1, 0.5}, Y: []int32{1}}
+}
+
+// A gradient that is beyond fp16 becomes zero and halves the scale, which the gradient keeps for itself; the next one is that of the CPU. bf16 has
+// no scale.
+func TestLossScale(t *testing.T) {
+	code, params, b := steep()
+	run := func(d device.Device, x, g device.Vector) []float32 {
+		p, err := d.Load(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, grad := make([]float64, 1), make([]float32, code.Dim)
+		if err := p.Run(x, g, b, out); err != nil {
+			t.Fatal(err)
+		}
+		d.Read(grad, g)
+		if !(math.Abs(out[0]-22) <= 0.5) {
+			t.Errorf("loss %v", out[0])
+		}
+		return grad
+	}
+	open := func(d device.Device) (x, g device.Vector) {
+		x, g = d.NewVector(code.Dim), d.NewVector(code.Dim)
+		d.Write(x, params)
+		return x, g
+	}
+	host := cpu.New()
+	x, g := open(host)
+	want := run(host, x, g)
+
+	d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+	x, g = open(d)
+	for i, c := range []struct {
+		grad  []float32
+		scale device.LossScale
+	}{{make([]float32, code.Dim), device.LossScale{Scale: 32768, Skipped: 1}}, {want, device.LossScale{Scale: 32768, Good: 1, Skipped: 1}}, {want, device.LossScale{Scale: 32768, Good: 2, Skipped: 1}}} {
+		got := run(d, x, g)
+		if s, ok := d.LossScale(g); !ok || s != c.scale {
+			t.Errorf("run %d: loss scale %+v, want %+v", i, s, c.scale)
+		}
+		if i == 0 && !slices.Equal(got, c.grad) || !(distance(got, want) <= 1e-3) && i > 0 {
+			t.Errorf("run %d: gradient %v, want %v", i, got, c.grad)
+		}
+	}
+	if _, ok := d.LossScale(x); ok {
+		t.Error("parameters have a loss scale")
+	}
+	_, og := open(d)
+	if got := run(d, x, og); !slices.Equal(got, make([]float32, code.Dim)) {
+		t.Errorf("another gradient begins with the scale of the first: gradient %v", got)
+	}
+	to := device.LossScale{Scale: 1024, Good: 7, Skipped: 3}
+	d.SetLossScale(og, to)
+	got := run(d, x, og)
+	to.Good++
+	if s, _ := d.LossScale(og); s != to || !(distance(got, want) <= 1e-3) {
+		t.Errorf("with a scale that was set: %+v, want %+v; gradient %v, want %v", s, to, got, want)
+	}
+
+	d, _ = imaginary(t, drivertest.Options{}, false, WithPrecision(BF16))
+	x, g = open(d)
+	if got := run(d, x, g); !(distance(got, want) <= 1e-2) {
+		t.Errorf("bf16: gradient %v, want %v", got, want)
+	}
+	if _, ok := d.LossScale(g); ok {
+		t.Error("bf16 has a loss scale")
+	}
+}
+
+// What 16 bits cannot do is an error that says where, and what to do.
+func TestShortRefusals(t *testing.T) {
+	for what, c := range map[string]struct {
+		spoil func(*device.Code)
+		want  string
+	}{
+		"a part of a value": {func(c *device.Code) {
+			c.Calls[1].In[0], c.Calls[1].Out[1], c.Calls[1].Dims = device.Ref{Space: device.Arena, Off: 1, Len: 2}, device.Ref{Space: device.Arena, Off: 16, Len: 2}, []int{1, 2}
+			c.Calls = c.Calls[:2]
+		}, "call 1, softmax-cross-entropy: input 0: arena[1:3] is a part of what was computed at arena[0:3]"},
+		"nothing":         {func(c *device.Code) { c.Calls[0].In[0] = device.Ref{Space: device.Arena, Off: 4, Len: 2} }, "nothing was computed at arena[4:6]"},
+		"a scaled result": {func(c *device.Code) { c.Results[0].Ref.Off = 16 }, "result and comes from the gradient of the loss"},
+	} {
+		d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+		code, _, _ := steep()
+		c.spoil(code)
+		if _, err := d.Load(code); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", what, err, c.want)
+		}
+	}
+	m, p := imaginaryParts(t, drivertest.Options{CC: 70})
+	_ = m
+	if _, err := open(p, WithPrecision(BF16)); err == nil || !strings.Contains(err.Error(), "use precision fp16") {
+		t.Errorf("bf16 on compute capability 7.0: error %v", err)
+	}
+	if _, err := open(p, WithPrecision("fp8")); err == nil || !strings.Contains(err.Error(), "fp32 tf32 fp16 bf16") {
+		t.Errorf("precision fp8: error %v", err)
+	}
+}
+
+// Activations of 16 bits take half the memory.
+func TestShortFootprint(t *testing.T) {
+	net := exampleNetworks(t)["resnet20"]
+	plan, err := net.Plan(128, model.Step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arena := func(p Precision) int {
+		d := &Device{precision: p}
+		made, err := d.planOf(plan.Code())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.arena
+	}
+	shadows := 2 * net.Dim()
+	if long, short := arena(FP32), arena(FP16); float64(short) > 0.51*float64(long)+float64(shadows) {
+		t.Errorf("%d bytes in fp32 and %d in fp16, of which %d are for parameters", long, short, shadows)
+	}
+}

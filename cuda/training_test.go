@@ -1,0 +1,69 @@
+package cuda
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"fspda/cuda/driver/drivertest"
+	"fspda/data"
+	"fspda/model"
+	"fspda/train"
+)
+
+// A training in fp16 whose gradients are now and then beyond fp16 counts them, keeps the sum of the duals at zero, and goes on after a stop with the loss
+// scales that it had: it has the bits of one that was not stopped.
+func TestTrainShort(t *testing.T) {
+	c := train.Default()
+	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Alpha, c.Precision = 2, "complete", "shuffled", 1, 60, 3, 3, "fp16"
+	c.DataTrain, c.DataTest, c.Checkpoint, c.Metrics = 60, 20, 0, "test"
+	set, err := data.Synthetic(data.SyntheticOptions{Train: 60, Test: 20, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: []int{5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(dir string, stopAt int, resume bool) *train.Result {
+		d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+		engine := model.NewEngine(net, d)
+		setup, err := c.Resolve(set, engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder, err := train.OpenFolder(dir, setup, resume)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		res, err := train.Run(ctx, setup, train.Options{Device: d, Model: engine, Folder: folder, OnStep: func(i int) {
+			if i == stopAt {
+				stop()
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	whole := run(filepath.Join(t.TempDir(), "whole"), -1, false)
+	last := whole.Rows[len(whole.Rows)-1]
+	if whole.Status != train.Finished || last.Skipped == 0 || last.LossScale <= 0 || last.LossScale > firstScale || !(last.DualSum <= 1e-4) {
+		t.Errorf("%s with %d gradients skipped, loss scale %v, sum of duals %v", whole.Status, last.Skipped, last.LossScale, last.DualSum)
+	}
+	dir := filepath.Join(t.TempDir(), "part")
+	if first := run(dir, 35, false); first.Status == train.Finished {
+		t.Fatal("the run did not stop")
+	}
+	rest := run(dir, -1, true)
+	again := rest.Rows[len(rest.Rows)-1]
+	again.WallS = last.WallS
+	same := func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b }
+	if !slices.EqualFunc(again.Values(), last.Values(), same) || !slices.Equal(rest.Mean, whole.Mean) {
+		t.Errorf("after a stop the last row is %+v, want %+v", again, last)
+	}
+}

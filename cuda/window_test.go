@@ -1,0 +1,116 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/cuda/driver/drivertest"
+	"fspda/device"
+	"fspda/internal/rng"
+)
+
+// history plays a random history of operations on a few vectors, each of which reads and writes what others do, and returns all that was read.
+func history(d device.Device, seed uint64) []string {
+	const vectors, n, k = 5, 64, 9
+	s := rng.New(seed, "history")
+	var all []device.Vector
+	host := make([]float32, n)
+	for range vectors {
+		all = append(all, d.NewVector(n))
+	}
+	few := []device.Vector{d.NewVector(k), d.NewVector(k)}
+	at := make([]uint32, k)
+	for j := range at {
+		at[j] = uint32(j*7 + s.IntN(7))
+	}
+	x := d.NewIndex(at, nil)
+	any := func() device.Vector { return all[s.IntN(vectors)] }
+	term := func() device.Term { return device.Term{A: float64(s.IntN(5)-2) / 4, V: any()} }
+	other := func(v device.Vector) device.Vector {
+		for {
+			if w := any(); w != v {
+				return w
+			}
+		}
+	}
+	var seen []string
+	for range 150 {
+		v := any()
+		switch s.IntN(9) {
+		case 0:
+			for i := range host {
+				host[i] = float32(s.IntN(100)) / 8
+			}
+			d.Write(v, host)
+		case 1, 2, 3:
+			terms := make([]device.Term, s.IntN(5))
+			for i := range terms {
+				terms[i] = term()
+			}
+			d.Combine(v, terms...)
+		case 4:
+			d.Gather(few[s.IntN(2)], v, x)
+		case 5:
+			d.AddDiff(few[0], few[1], x, device.Term{A: 0.5, V: v}, device.Term{A: -0.25, V: other(v)})
+		case 6:
+			d.AddDiffs(term(), v, []device.Term{term(), term()}, device.Term{A: 0.25, V: other(v)})
+		case 7:
+			d.ScatterAdd(v, device.Part{A: 0.5, V: few[0], Idx: x}, device.Part{A: 0.5, V: few[1], Idx: x})
+		case 8:
+			if s.IntN(4) > 0 {
+				continue
+			}
+			d.Read(host, v)
+			seen = append(seen, fmt.Sprint(host, d.Dot(v, any())))
+		}
+	}
+	for _, v := range all {
+		d.Read(host, v)
+		seen = append(seen, fmt.Sprint(host))
+	}
+	return seen
+}
+
+// Whatever waits in windows and goes in waves, all is as if it were done one after the other.
+func TestHistories(t *testing.T) {
+	d, m := imaginary(t, drivertest.Options{}, false)
+	for seed := range uint64(12) {
+		want, got := history(cpu.New(), seed), history(d, seed)
+		if !slices.Equal(got, want) {
+			t.Errorf("seed %d: the GPU read %v, want %v", seed, got[len(got)-1], want[len(want)-1])
+		}
+	}
+	if m.Count("LaunchKernel") == 0 {
+		t.Error("nothing was launched")
+	}
+}
+
+// Ops go in waves by what they touch: readers together, a writer after all before it.
+func TestWaves(t *testing.T) {
+	var w window
+	w.number = 1
+	var a, b hazard
+	place := func(touches ...touch) int {
+		w.plan(&op{touches: touches, send: func() error { return nil }})
+		for i := range w.waves {
+			if len(w.waves[i].alone) > 0 && slices.ContainsFunc(w.waves[i].alone, func(p *op) bool { return slices.Equal(p.touches, touches) }) {
+				w.waves[i].alone = nil
+				return i + 1
+			}
+		}
+		return 0
+	}
+	for i, c := range []struct {
+		touches []touch
+		want    int
+	}{
+		{[]touch{writing(&a)}, 1}, {[]touch{writing(&b)}, 1}, {[]touch{reading(&a)}, 2}, {[]touch{reading(&a), writing(&b)}, 2}, {[]touch{writing(&a)}, 3},
+		{[]touch{reading(&a), reading(&b)}, 4}, {[]touch{reading(&b)}, 3}, {[]touch{writing(&b)}, 5},
+	} {
+		if got := place(c.touches...); got != c.want {
+			t.Errorf("op %d goes in wave %d, want %d", i, got, c.want)
+		}
+	}
+}

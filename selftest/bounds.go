@@ -1,0 +1,26 @@
+package selftest
+
+// Bounds is how far what a device computes may be from the CPU engine's float32, relative to it.
+type Bounds struct {
+	MLP      float64 // the gradient of a network of dense layers, in length
+	Residual float64 // of a residual network: a batch norm of few pixels magnifies roundings, layer by layer
+	Loss     float64 // of either
+	Training float64 // the loss at the end of a short training
+}
+
+// DifferencesBound is how far slopes of the loss may be from what the gradient says of them: what is left of the curvature of the loss.
+const DifferencesBound = 0.02
+
+// BoundsOf are those of a precision. A factor of a product has 24 bits in fp32, 11 in tf32 and fp16, and 8 in bf16; in 16 bits what layers hand on
+// is rounded too. Networks have up to 50 layers, whose errors add like steps of a random walk.
+func BoundsOf(precision string) Bounds {
+	switch precision {
+	case "tf32":
+		return Bounds{MLP: 0.02, Residual: 0.1, Loss: 0.02, Training: 0.02}
+	case "fp16":
+		return Bounds{MLP: 0.02, Residual: 0.2, Loss: 0.02, Training: 0.05}
+	case "bf16":
+		return Bounds{MLP: 0.1, Residual: 0.6, Loss: 0.05, Training: 0.1}
+	}
+	return Bounds{MLP: 1e-5, Residual: 1e-3, Loss: 1e-5, Training: 1e-3}
+}

@@ -1,0 +1,182 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"fspda/cpu"
+	"fspda/device"
+	"fspda/internal/rng"
+	"fspda/model"
+)
+
+// example is a network with a batch of noise.
+type example struct {
+	name     string
+	shape    []int
+	classes  int
+	batch    int
+	options  model.Options
+	residual bool
+}
+
+func (t Target) examples() []example {
+	dense := model.Options{Hidden: []int{100}}
+	if t.Small {
+		return []example{{"mlp", []int{6, 6, 1}, 4, 4, dense, false}, {"resnet20", []int{8, 8, 3}, 4, 4, model.Options{}, true}}
+	}
+	return []example{{"mlp", []int{28, 28, 1}, 10, 256, dense, false}, {"resnet18", []int{64, 64, 3}, 10, 8, model.Options{}, true},
+		{"resnet50", []int{64, 64, 3}, 10, 4, model.Options{}, true}}
+}
+
+func (t Target) networks() (all []Check) {
+	for _, e := range t.examples() {
+		all = append(all,
+			Check{"networks/" + e.name + " by the CPU", func(context.Context) (string, error) { return t.compare(e) }},
+			Check{"networks/" + e.name + " differences", func(context.Context) (string, error) { return t.differentiate(e) }})
+	}
+	return all
+}
+
+// open makes the network and its batch.
+func (e example) open() (*model.Network, device.Batch, error) {
+	o := e.options
+	o.Shape, o.Classes, o.Loss = e.shape, e.classes, model.LossOptions{WeightDecay: 1e-4}
+	net, err := model.Open(e.name, o)
+	if err != nil {
+		return nil, device.Batch{}, err
+	}
+	b := device.Batch{X: make([]float32, e.batch*net.Inputs()), Y: make([]int32, e.batch)}
+	s := rng.New(1, "selftest")
+	for i := range b.X {
+		b.X[i] = float32(s.Norm())
+	}
+	for i := range b.Y {
+		b.Y[i] = int32(i % e.classes)
+	}
+	return net, b, nil
+}
+
+// compare holds a gradient and a loss against the CPU's, and against themselves.
+func (t Target) compare(e example) (string, error) {
+	net, b, err := e.open()
+	if err != nil {
+		return "", err
+	}
+	host := cpu.New(cpu.Threads(runtime.GOMAXPROCS(0)))
+	defer host.Close()
+	want, wantLoss, err := gradient(net, host, b)
+	if err != nil {
+		return "", fmt.Errorf("on the CPU: %w", err)
+	}
+	got, loss, err := gradient(net, t.Device, b)
+	if err != nil {
+		return "", err
+	}
+	again, _, err := gradient(net, t.Device, b)
+	if err != nil {
+		return "", err
+	}
+	bounds := BoundsOf(t.Precision)
+	bound := bounds.MLP
+	if e.residual {
+		bound = bounds.Residual
+	}
+	far, farLoss := distance(got, want), math.Abs(loss-wantLoss)/math.Abs(wantLoss)
+	switch {
+	case !(far <= bound):
+		err = fmt.Errorf("the gradient differs from the CPU's by %.2g of its length, want %.2g at most", far, bound)
+	case !(farLoss <= max(bounds.Loss, bound/10)):
+		err = fmt.Errorf("the loss is %v, the CPU's %v: want them within %.2g", loss, wantLoss, max(bounds.Loss, bound/10))
+	case !slices.Equal(got, again):
+		err = errors.New("a second gradient has other bits than the first")
+	}
+	return fmt.Sprintf("gradient within %.1e of %.0e, loss %.1e", far, bound, farLoss), err
+}
+
+// gradient is that at the network's start. It is taken three times, for a device may send later ones in another way.
+func gradient(net *model.Network, dev device.Device, b device.Batch) (grad []float32, loss float64, err error) {
+	m := model.NewEngine(net, dev)
+	x, g := dev.NewVector(net.Dim()), dev.NewVector(net.Dim())
+	dev.Write(x, net.Init(1))
+	for range 3 {
+		if loss, err = m.Grad(g, x, b); err != nil {
+			return nil, 0, err
+		}
+	}
+	grad = make([]float32, net.Dim())
+	dev.Read(grad, g)
+	return grad, loss, nil
+}
+
+// distance is |a-b| / |b|.
+func distance(a, b []float32) float64 {
+	far, long := 0.0, 0.0
+	for i, v := range b {
+		d := float64(a[i]) - float64(v)
+		far, long = far+d*d, long+float64(v)*float64(v)
+	}
+	return math.Sqrt(far / long)
+}
+
+// reach is the part of the loss that a step for finite differences moves it by, to both sides: far above the roundings of a loss, and so little
+// that the loss is nearly straight. Batch norms and ReLUs bend it.
+func (e example) reach() float64 {
+	if e.residual {
+		return 0.001
+	}
+	return 0.02
+}
+
+// differentiate compares the slope of the loss along the gradient, and along random halves of it, with what the gradient says.
+func (t Target) differentiate(e example) (string, error) {
+	if t.Precision != "fp32" {
+		return "", &ErrLeftOut{"a step as small as this is lost in the roundings of " + t.Precision}
+	}
+	net, b, err := e.open()
+	if err != nil {
+		return "", err
+	}
+	m, start := model.NewEngine(net, t.Device), net.Init(1)
+	x, g := t.Device.NewVector(net.Dim()), t.Device.NewVector(net.Dim())
+	t.Device.Write(x, start)
+	loss, err := m.Grad(g, x, b)
+	if err != nil {
+		return "", err
+	}
+	grad := make([]float32, net.Dim())
+	t.Device.Read(grad, g)
+	worst, bound, s := 0.0, DifferencesBound, rng.New(1, "halves")
+	for try := range 4 {
+		along, square := make([]float32, len(grad)), 0.0
+		for i, v := range grad {
+			if try == 0 || s.Uint64()&1 == 0 {
+				along[i] = v
+				square += float64(v) * float64(v)
+			}
+		}
+		step := e.reach() * loss / (2 * square)
+		var at [2]float64
+		for side, sign := range []float64{1, -1} {
+			moved := make([]float32, len(start))
+			for i, v := range start {
+				moved[i] = v + float32(sign*step*float64(along[i]))
+			}
+			t.Device.Write(x, moved)
+			if at[side], err = m.Grad(g, x, b); err != nil {
+				return "", err
+			}
+		}
+		if d := math.Abs((at[0]-at[1])/(2*step*square) - 1); !(d <= worst) {
+			worst = d
+		}
+	}
+	if !(worst <= bound) {
+		return "", fmt.Errorf("the loss changes otherwise than the gradient says, by %.2g of it, want %.2g at most", worst, bound)
+	}
+	return fmt.Sprintf("slope within %.1e of %.0e", worst, bound), nil
+}

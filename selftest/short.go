@@ -1,0 +1,34 @@
+package selftest
+
+import (
+	"context"
+
+	"fspda/device"
+	"fspda/device/devicetest"
+	"fspda/dist"
+)
+
+// shortBounds is what numbers of 16 bits can hold, by the precision.
+var shortBounds = map[string]devicetest.Short{
+	"fp16": {Round: dist.FP16.Round, Unit: 0x1p-11, Smallest: 0x1p-24},
+	"bf16": {Round: dist.BF16.Round, Unit: 0x1p-8, Smallest: 0x1p-126},
+}
+
+// short is every kernel of a program of 16 bits, in place of those of the contract.
+func (t Target) short() (all []Check) {
+	s, ok := shortBounds[t.Precision]
+	if !ok {
+		return nil
+	}
+	if t.Small {
+		s.Every = 7
+	}
+	for _, k := range device.Kernels() {
+		all = append(all, Check{t.Precision + "/" + string(k), func(context.Context) (string, error) {
+			r := &reporter{}
+			devicetest.CheckShort(r, t.Device, k, s)
+			return "", r.err()
+		}})
+	}
+	return all
+}
