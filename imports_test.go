@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	"cmd/fspda":             {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng"},
 
 	"selftest":         {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng", "model", "train/algo/algotest"}, // on any device, without go test
-	"device/signature": {"device"},                                                                                                        // beside device, which has no code
+	"device/signature": {"device"},                                                                                                                // beside device, which has no code
 
 	"cuda/dynlib":             {},              // libraries opened at run time, for all below cuda
 	"cuda/dynlib/headertest":  {"cuda/dynlib"}, // for tests: tables of functions against NVIDIA's headers

@@ -48,10 +48,10 @@ func Checks() []Check {
 // bench runs kernels on slices of the host.
 type bench struct {
 	testing.TB
-	runner Runner
-	regions  []kernels.Region
-	at     map[unsafe.Pointer]kernels.Address
-	broken bool // the runner failed: what it gives is of no use
+	runner  Runner
+	regions []kernels.Region
+	at      map[unsafe.Pointer]kernels.Address
+	broken  bool // the runner failed: what it gives is of no use
 }
 
 // at is the address that stands for a slice of at least one number: run brings it there and back.
