@@ -237,7 +237,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	code := codeOf(device.Linear, []int{256, 100, 784})
 	d := New(Threads(4))
 	runCode(t, d, code)
-	if n := runtime.NumGoroutine(); n != before+3 {
+	if n := settle(before + 3); n != before+3 { // the runtime may have one of its own for a moment
 		t.Errorf("%d goroutines more, want 3", n-before)
 	}
 	if err := d.Close(); err != nil {
