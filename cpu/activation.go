@@ -21,7 +21,7 @@ func sigmoidGrad(o *operands) error {
 
 func sigmoidGradPart(o *operands, part, of int) {
 	from, to := portion(part, of, len(o.out[0]), perLine)
-	sigmoidGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
+	sigmoidGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to], passesCaches(o.out[0], o.in[0], o.in[1]))
 }
 
 // relu: y = max(x, 0). NaN stays NaN.
@@ -32,7 +32,7 @@ func relu(o *operands) error {
 
 func reluPart(o *operands, part, of int) {
 	from, to := portion(part, of, len(o.out[0]), perLine)
-	relus(o.out[0][from:to], o.in[0][from:to])
+	relus(o.out[0][from:to], o.in[0][from:to], passesCaches(o.out[0], o.in[0]))
 }
 
 // reluGrad: dx = dy where y > 0, else 0.
@@ -43,7 +43,7 @@ func reluGrad(o *operands) error {
 
 func reluGradPart(o *operands, part, of int) {
 	from, to := portion(part, of, len(o.out[0]), perLine)
-	reluGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
+	reluGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to], passesCaches(o.out[0], o.in[0], o.in[1]))
 }
 
 // sigmoidsGo writes 1/(1+exp(-x)) to dst, all in float64 but for the result. In float64 the exponential of any float32 argument

@@ -22,7 +22,7 @@ func (*Device) Combine(dst device.Vector, terms ...device.Term) {
 		for _, t := range terms {
 			c = c.plus(float32(t.A), t.V.(*Vector).Data)
 		}
-		combine(d, &c, passesCaches(d, terms))
+		combine(d, &c, termsPassCaches(d, terms))
 	default:
 		combineMany(d, terms)
 	}
@@ -32,7 +32,7 @@ func (*Device) Combine(dst device.Vector, terms ...device.Term) {
 // read, so that dst may be any of them.
 func combineMany(d []float32, terms []device.Term) {
 	var block [combineBlock]float32
-	stream := passesCaches(d, terms)
+	stream := termsPassCaches(d, terms)
 	for i := 0; i < len(d); i += combineBlock {
 		s := block[:min(combineBlock, len(d)-i)]
 		for k := 0; k < len(terms); {
@@ -52,17 +52,10 @@ func combineMany(d []float32, terms []device.Term) {
 	}
 }
 
-// streamFrom is the length from which a combination is written past the caches: with what it is made of it is longer than they are.
-var streamFrom = 1 << 22
-
-// passesCaches says whether to write d past the caches: where it is long, and none of what is read. An ordinary store reads each line
-// before it writes it, a third or a fifth of all traffic.
-func passesCaches(d []float32, terms []device.Term) bool {
-	if len(d) < streamFrom {
-		return false
-	}
+// termsPassCaches says whether to write d, the sum of one term or more, past the caches.
+func termsPassCaches(d []float32, terms []device.Term) bool {
 	for _, t := range terms {
-		if &t.V.(*Vector).Data[0] == &d[0] {
+		if !passesCaches(d, t.V.(*Vector).Data) {
 			return false
 		}
 	}

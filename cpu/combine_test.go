@@ -45,7 +45,7 @@ func TestCombineOfLongVectors(t *testing.T) {
 				if into > 0 {
 					dst = terms[into-1].V.(*Vector)
 				}
-				if past := passesCaches(dst.Data, terms); past != (i == 1 && into == 0) {
+				if past := termsPassCaches(dst.Data, terms); past != (i == 1 && into == 0) {
 					t.Fatalf("%d terms into %d, long from %d: goes past the caches: %t", count, into, from, past)
 				}
 				d.Combine(dst, terms...)

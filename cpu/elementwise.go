@@ -8,18 +8,19 @@ func scale(o *operands) error {
 
 func scalePart(o *operands, part, of int) {
 	from, to := portion(part, of, len(o.out[0]), perLine)
-	times(o.out[0][from:to], float32(o.attr), o.in[0][from:to])
+	times(o.out[0][from:to], float32(o.attr), o.in[0][from:to], passesCaches(o.out[0], o.in[0]))
 }
 
 // scaleBy: y = (a·s)·x.
 func scaleBy(o *operands) error {
-	times(o.out[0], float32(o.attr)*o.in[1][0], o.in[0])
+	times(o.out[0], float32(o.attr)*o.in[1][0], o.in[0], passesCaches(o.out[0], o.in[0]))
 	return nil
 }
 
-func times(y []float32, a float32, x []float32) {
+// times writes a·x to y, which may be x; with stream past the caches, and then it may not.
+func times(y []float32, a float32, x []float32, stream bool) {
 	c := combination{}.plus(a, x)
-	combine(y, &c, false)
+	combine(y, &c, stream)
 }
 
 // add: y = a + b.
@@ -30,7 +31,7 @@ func add(o *operands) error {
 
 func addPart(o *operands, part, of int) {
 	from, to := portion(part, of, len(o.out[0]), perLine)
-	adds(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to])
+	adds(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to], passesCaches(o.out[0], o.in[0], o.in[1]))
 }
 
 // addsGo writes a + b to dst.
@@ -49,13 +50,13 @@ func addScaled(o *operands) error {
 
 func addScaledPart(o *operands, part, of int) {
 	from, to := portion(part, of, len(o.out[0]), perLine)
-	addScaleds(o.out[0][from:to], o.in[0][from:to], float32(o.attr), o.in[1][from:to])
+	addScaleds(o.out[0][from:to], o.in[0][from:to], float32(o.attr), o.in[1][from:to], passesCaches(o.out[0], o.in[0], o.in[1]))
 }
 
-// addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b.
-func addScaleds(dst, a []float32, c float32, b []float32) {
+// addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b. With stream it goes past the caches; then it may not.
+func addScaleds(dst, a []float32, c float32, b []float32, stream bool) {
 	sum := combination{}.plus(1, a).plus(c, b)
-	combine(dst, &sum, false)
+	combine(dst, &sum, stream)
 }
 
 // halfSquare: s = a/2·Σx².

@@ -52,11 +52,11 @@ func (e *epilogue) eachRun(i, j, rows, cols int, c view) {
 		case biasThenSigmoid:
 			sigmoids(x, x)
 		case biasThenReLU:
-			relus(x, x)
+			relus(x, x, false)
 		case bySigmoid:
-			sigmoidGrads(x, e.beside(i+r, j, cols, c.rs), x)
+			sigmoidGrads(x, e.beside(i+r, j, cols, c.rs), x, false)
 		case byReLU:
-			reluGrads(x, e.beside(i+r, j, cols, c.rs), x)
+			reluGrads(x, e.beside(i+r, j, cols, c.rs), x, false)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func linearGradWDecay(o *operands) error {
 func gradWDecayPart(o *operands, part, of int) {
 	dw, w := o.out[0], o.in[2]
 	from, to := portion(part, of, len(dw), perLine)
-	addScaleds(dw[from:to], dw[from:to], float32(o.attr), w[from:to])
+	addScaleds(dw[from:to], dw[from:to], float32(o.attr), w[from:to], false)
 }
 
 // gradWPart is a part of the product, and, as the last part, the column sums.

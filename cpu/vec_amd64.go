@@ -38,11 +38,15 @@ var vecIn = vecCodes()[0]
 func head(v []float32) *float32 { return unsafe.SliceData(v) }
 
 // addRow adds bias to dst, a row of as many columns.
-func addRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)]) }
+func addRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)], false) }
 
-// adds writes a + b to dst.
-func adds(dst, a, b []float32) {
+// adds writes a + b to dst. With stream it goes past the caches; then dst may be none of the others.
+func adds(dst, a, b []float32, stream bool) {
 	dst, b = dst[:len(a)], b[:len(a)]
+	if stream && vecIn != inGo {
+		addsStreamed(dst, a, b)
+		return
+	}
 	for len(a) > 0 {
 		n := min(vecBlock, len(a))
 		switch vecIn {
@@ -57,9 +61,13 @@ func adds(dst, a, b []float32) {
 	}
 }
 
-// relus writes max(x, 0) to dst; NaN stays NaN.
-func relus(dst, x []float32) {
+// relus writes max(x, 0) to dst; NaN stays NaN. stream is as in adds.
+func relus(dst, x []float32, stream bool) {
 	dst = dst[:len(x)]
+	if stream && vecIn != inGo {
+		relusStreamed(dst, x)
+		return
+	}
 	for len(x) > 0 {
 		n := min(vecBlock, len(x))
 		switch vecIn {
@@ -74,9 +82,13 @@ func relus(dst, x []float32) {
 	}
 }
 
-// reluGrads writes dy where y > 0, else 0, to dst.
-func reluGrads(dst, y, dy []float32) {
+// reluGrads writes dy where y > 0, else 0, to dst. stream is as in adds.
+func reluGrads(dst, y, dy []float32, stream bool) {
 	dst, dy = dst[:len(y)], dy[:len(y)]
+	if stream && vecIn != inGo {
+		reluGradsStreamed(dst, y, dy)
+		return
+	}
 	for len(y) > 0 {
 		n := min(vecBlock, len(y))
 		switch vecIn {
@@ -91,9 +103,13 @@ func reluGrads(dst, y, dy []float32) {
 	}
 }
 
-// sigmoidGrads writes dy·y·(1-y) to dst.
-func sigmoidGrads(dst, y, dy []float32) {
+// sigmoidGrads writes dy·y·(1-y) to dst. stream is as in adds.
+func sigmoidGrads(dst, y, dy []float32, stream bool) {
 	dst, dy = dst[:len(y)], dy[:len(y)]
+	if stream && vecIn != inGo {
+		sigmoidGradsStreamed(dst, y, dy)
+		return
+	}
 	for len(y) > 0 {
 		n := min(vecBlock, len(y))
 		switch vecIn {
@@ -138,9 +154,8 @@ func combine(dst []float32, c *combination, stream bool) {
 	}
 	begin, end := 0, len(dst)
 	if stream {
-		begin = toLine(dst)
+		begin, end = wholeLines(dst)
 		combineCached(dst, &v, c, 0, begin)
-		end = begin + (end-begin)&^15
 		combineStreamed(dst, &v, c, begin, end)
 		begin, end = end, len(dst)
 	}
@@ -155,21 +170,6 @@ func combineCached(dst []float32, v *[maxTerms]*float32, c *combination, begin, 
 			combineAVX2(head(dst), &v[0], &c.a[0], c.terms, i, to)
 		}
 	}
-}
-
-func combineStreamed(dst []float32, v *[maxTerms]*float32, c *combination, begin, end int) {
-	for i := begin; i < end; i += vecBlock {
-		if to := min(i+vecBlock, end); vecIn == inAVX512 {
-			combineStreamAVX512(head(dst), &v[0], &c.a[0], c.terms, i, to)
-		} else {
-			combineStreamAVX2(head(dst), &v[0], &c.a[0], c.terms, i, to)
-		}
-	}
-}
-
-// toLine is how many numbers of v lie before the first cache line that begins in it.
-func toLine(v []float32) int {
-	return min(len(v), int(-uintptr(unsafe.Pointer(head(v)))%line)/4)
 }
 
 // dotBlock is dotGo.

@@ -3,7 +3,6 @@
 package cpu
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,15 +19,7 @@ func inCode(code vecCode, f func()) {
 
 // Results that go past the caches are the same, wherever dst begins.
 func TestStreamTwins(t *testing.T) {
-	for terms := 1; terms <= maxTerms; terms++ {
-		c := vecCase{fmt.Sprintf("stream of %d", terms), terms + 1, func(v [][]float32) float64 {
-			var c combination
-			for k := range terms {
-				c = c.plus(0.9-0.4*float32(k), v[k+1])
-			}
-			combine(v[0], &c, true)
-			return 0
-		}}
+	for _, c := range streamCases() {
 		for _, n := range []int{0, 1, 15, 16, 17, 31, 33, 100, vecBlock + 40} {
 			for offset := range 16 {
 				vecTwins(t, c, n, offset, 5, 20)

@@ -9,20 +9,40 @@ package cpu
 //go:noescape
 func addAVX512(dst *float32, a *float32, b *float32, n int)
 
+// addStreamAVX512 is add with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+//
+//go:noescape
+func addStreamAVX512(dst *float32, a *float32, b *float32, n int)
+
 // relusAVX512 writes dst = 0 where x <= 0, else x.
 //
 //go:noescape
 func relusAVX512(dst *float32, x *float32, n int)
+
+// relusStreamAVX512 is relus with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+//
+//go:noescape
+func relusStreamAVX512(dst *float32, x *float32, n int)
 
 // reluGradsAVX512 writes dst = dy where y > 0, else 0.
 //
 //go:noescape
 func reluGradsAVX512(dst *float32, y *float32, dy *float32, n int)
 
+// reluGradsStreamAVX512 is reluGrads with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+//
+//go:noescape
+func reluGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
+
 // sigmoidGradsAVX512 writes dst = (dy·y)·(1-y).
 //
 //go:noescape
 func sigmoidGradsAVX512(dst *float32, y *float32, dy *float32, n int)
+
+// sigmoidGradsStreamAVX512 is sigmoidGrads with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+//
+//go:noescape
+func sigmoidGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
 
 // addDiff1AVX512 writes v += a·(p-q).
 //
@@ -140,20 +160,40 @@ func trafficAVX512(v **float32, reads int, all int, begin int, end int, ahead in
 //go:noescape
 func addAVX2(dst *float32, a *float32, b *float32, n int)
 
+// addStreamAVX2 is add with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+//
+//go:noescape
+func addStreamAVX2(dst *float32, a *float32, b *float32, n int)
+
 // relusAVX2 writes dst = 0 where x <= 0, else x.
 //
 //go:noescape
 func relusAVX2(dst *float32, x *float32, n int)
+
+// relusStreamAVX2 is relus with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+//
+//go:noescape
+func relusStreamAVX2(dst *float32, x *float32, n int)
 
 // reluGradsAVX2 writes dst = dy where y > 0, else 0.
 //
 //go:noescape
 func reluGradsAVX2(dst *float32, y *float32, dy *float32, n int)
 
+// reluGradsStreamAVX2 is reluGrads with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+//
+//go:noescape
+func reluGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
+
 // sigmoidGradsAVX2 writes dst = (dy·y)·(1-y).
 //
 //go:noescape
 func sigmoidGradsAVX2(dst *float32, y *float32, dy *float32, n int)
+
+// sigmoidGradsStreamAVX2 is sigmoidGrads with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+//
+//go:noescape
+func sigmoidGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
 
 // addDiff1AVX2 writes v += a·(p-q).
 //

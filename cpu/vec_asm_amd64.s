@@ -197,6 +197,29 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func addStreamAVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·addStreamAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+
+line:
+	PREFETCHT1 1024(CX)(BX*4)
+	PREFETCHT1 1024(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Z0
+	VMOVUPS    (DX)(BX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	VMOVNTPS   Z0, (AX)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JNZ        line
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func relusAVX512(dst *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·relusAVX512(SB), NOSPLIT, $0-24
@@ -260,6 +283,28 @@ pass_rest:
 	VMOVUPS   Z0, K1, (AX)(DX*4)
 
 pass_done:
+	VZEROUPPER
+	RET
+
+// func relusStreamAVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·relusStreamAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	XORQ DX, DX
+	MOVQ n+16(FP), BX
+
+line:
+	PREFETCHT0 1024(CX)(DX*4)
+	VMOVUPS    (CX)(DX*4), Z0
+	VPXORD     Z1, Z1, Z1
+	VCMPPS     $0x16, Z1, Z0, K1
+	VMOVAPS.Z  Z0, K1, Z0
+	VMOVNTPS   Z0, (AX)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
+	JNZ        line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -336,6 +381,31 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func reluGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·reluGradsStreamAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+
+line:
+	PREFETCHT1 1024(CX)(BX*4)
+	PREFETCHT1 1024(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Z0
+	VMOVUPS    (DX)(BX*4), Z1
+	VPXORD     Z2, Z2, Z2
+	VCMPPS     $0x1e, Z2, Z0, K1
+	VMOVAPS.Z  Z1, K1, Z0
+	VMOVNTPS   Z0, (AX)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JNZ        line
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func sigmoidGradsAVX512(dst *float32, y *float32, dy *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sigmoidGradsAVX512(SB), NOSPLIT, $0-32
@@ -407,6 +477,32 @@ pass_rest:
 	VMOVUPS   Z2, K1, (AX)(BX*4)
 
 pass_done:
+	VZEROUPPER
+	RET
+
+// func sigmoidGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·sigmoidGradsStreamAVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	VBROADCASTSD vecConstants<>+448(SB), Z0
+	XORQ         BX, BX
+	MOVQ         n+24(FP), SI
+
+line:
+	PREFETCHT1 1024(CX)(BX*4)
+	PREFETCHT1 1024(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Z1
+	VMOVUPS    (DX)(BX*4), Z2
+	VMULPS     Z2, Z1, Z2
+	VSUBPS     Z1, Z0, Z1
+	VMULPS     Z1, Z2, Z2
+	VMOVNTPS   Z2, (AX)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JNZ        line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -5475,6 +5571,33 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func addStreamAVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·addStreamAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+
+line:
+	PREFETCHT1 1024(CX)(BX*4)
+	PREFETCHT1 1024(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Y0
+	VMOVUPS    (DX)(BX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVNTPS   Y0, (AX)(BX*4)
+	VMOVUPS    32(CX)(BX*4), Y0
+	VMOVUPS    32(DX)(BX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVNTPS   Y0, 32(AX)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JNZ        line
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func relusAVX2(dst *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·relusAVX2(SB), NOSPLIT, $0-24
@@ -5540,6 +5663,33 @@ pass_rest:
 	VMASKMOVPS Y1, Y0, (AX)(DX*4)
 
 pass_done:
+	VZEROUPPER
+	RET
+
+// func relusStreamAVX2(dst *float32, x *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·relusStreamAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	XORQ DX, DX
+	MOVQ n+16(FP), BX
+
+line:
+	PREFETCHT0 1024(CX)(DX*4)
+	VMOVUPS    (CX)(DX*4), Y0
+	VXORPS     Y1, Y1, Y1
+	VCMPPS     $0x16, Y1, Y0, Y1
+	VANDPS     Y0, Y1, Y1
+	VMOVNTPS   Y1, (AX)(DX*4)
+	VMOVUPS    32(CX)(DX*4), Y0
+	VXORPS     Y1, Y1, Y1
+	VCMPPS     $0x16, Y1, Y0, Y1
+	VANDPS     Y0, Y1, Y1
+	VMOVNTPS   Y1, 32(AX)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
+	JNZ        line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -5616,6 +5766,37 @@ pass_rest:
 	VMASKMOVPS Y0, Y1, (AX)(BX*4)
 
 pass_done:
+	VZEROUPPER
+	RET
+
+// func reluGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·reluGradsStreamAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+
+line:
+	PREFETCHT1 1024(CX)(BX*4)
+	PREFETCHT1 1024(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Y0
+	VMOVUPS    (DX)(BX*4), Y1
+	VXORPS     Y2, Y2, Y2
+	VCMPPS     $0x1e, Y2, Y0, Y0
+	VANDPS     Y1, Y0, Y0
+	VMOVNTPS   Y0, (AX)(BX*4)
+	VMOVUPS    32(CX)(BX*4), Y0
+	VMOVUPS    32(DX)(BX*4), Y1
+	VXORPS     Y2, Y2, Y2
+	VCMPPS     $0x1e, Y2, Y0, Y0
+	VANDPS     Y1, Y0, Y0
+	VMOVNTPS   Y0, 32(AX)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JNZ        line
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -5698,6 +5879,39 @@ pass_rest:
 	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
 pass_done:
+	VZEROUPPER
+	RET
+
+// func sigmoidGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·sigmoidGradsStreamAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+
+line:
+	PREFETCHT1 1024(CX)(BX*4)
+	PREFETCHT1 1024(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Y0
+	VMOVUPS    (DX)(BX*4), Y1
+	VMULPS     Y1, Y0, Y1
+	VMOVUPS    vecConstants<>+448(SB), Y2
+	VSUBPS     Y0, Y2, Y0
+	VMULPS     Y0, Y1, Y1
+	VMOVNTPS   Y1, (AX)(BX*4)
+	VMOVUPS    32(CX)(BX*4), Y0
+	VMOVUPS    32(DX)(BX*4), Y1
+	VMULPS     Y1, Y0, Y1
+	VMOVUPS    vecConstants<>+448(SB), Y2
+	VSUBPS     Y0, Y2, Y0
+	VMULPS     Y0, Y1, Y1
+	VMOVNTPS   Y1, 32(AX)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JNZ        line
+	SFENCE
 	VZEROUPPER
 	RET
 

@@ -3,10 +3,10 @@
 package cpu
 
 func addRow(dst, bias []float32)                    { addsGo(dst, dst, bias) }
-func adds(dst, a, b []float32)                      { addsGo(dst, a, b) }
-func relus(dst, x []float32)                        { relusGo(dst, x) }
-func reluGrads(dst, y, dy []float32)                { reluGradsGo(dst, y, dy) }
-func sigmoidGrads(dst, y, dy []float32)             { sigmoidGradsGo(dst, y, dy) }
+func adds(dst, a, b []float32, _ bool)              { addsGo(dst, a, b) }
+func relus(dst, x []float32, _ bool)                { relusGo(dst, x) }
+func reluGrads(dst, y, dy []float32, _ bool)        { reluGradsGo(dst, y, dy) }
+func sigmoidGrads(dst, y, dy []float32, _ bool)     { sigmoidGradsGo(dst, y, dy) }
 func sigmoids(dst, x []float32)                     { sigmoidsGo(dst, x) }
 func combine(dst []float32, c *combination, _ bool) { combineGo(dst, c) }
 func dotBlock(x, y []float32) float64               { return dotGo(x, y) }

@@ -22,16 +22,16 @@ func vecCases() []vecCase {
 		return func(v [][]float32) float64 { f(v); return 0 }
 	}
 	cases := []vecCase{
-		{"adds", 3, nothing(func(v [][]float32) { adds(v[0], v[1], v[2]) })},
+		{"adds", 3, nothing(func(v [][]float32) { adds(v[0], v[1], v[2], false) })},
 		{"addRow", 2, nothing(func(v [][]float32) { addRow(v[0], v[1]) })},
-		{"relus", 2, nothing(func(v [][]float32) { relus(v[0], v[1]) })},
-		{"relus in place", 1, nothing(func(v [][]float32) { relus(v[0], v[0]) })},
-		{"reluGrads", 3, nothing(func(v [][]float32) { reluGrads(v[0], v[1], v[2]) })},
-		{"reluGrads into dy", 2, nothing(func(v [][]float32) { reluGrads(v[0], v[1], v[0]) })},
+		{"relus", 2, nothing(func(v [][]float32) { relus(v[0], v[1], false) })},
+		{"relus in place", 1, nothing(func(v [][]float32) { relus(v[0], v[0], false) })},
+		{"reluGrads", 3, nothing(func(v [][]float32) { reluGrads(v[0], v[1], v[2], false) })},
+		{"reluGrads into dy", 2, nothing(func(v [][]float32) { reluGrads(v[0], v[1], v[0], false) })},
 		{"sigmoids", 2, nothing(func(v [][]float32) { sigmoids(v[0], v[1]) })},
 		{"sigmoids in place", 1, nothing(func(v [][]float32) { sigmoids(v[0], v[0]) })},
-		{"sigmoidGrads", 3, nothing(func(v [][]float32) { sigmoidGrads(v[0], v[1], v[2]) })},
-		{"sigmoidGrads into y", 2, nothing(func(v [][]float32) { sigmoidGrads(v[0], v[0], v[1]) })},
+		{"sigmoidGrads", 3, nothing(func(v [][]float32) { sigmoidGrads(v[0], v[1], v[2], false) })},
+		{"sigmoidGrads into y", 2, nothing(func(v [][]float32) { sigmoidGrads(v[0], v[0], v[1], false) })},
 		{"addDiffAll1", 3, nothing(func(v [][]float32) { addDiffAll1(v[1], v[2], -0.3, v[0]) })},
 		{"addDiffAll1 of itself", 2, nothing(func(v [][]float32) { addDiffAll1(v[0], v[1], -0.3, v[0]) })},
 		{"addDiffAll2", 4, nothing(func(v [][]float32) { addDiffAll2(v[2], v[3], -0.3, v[0], 0.7, v[1]) })},
@@ -51,7 +51,28 @@ func vecCases() []vecCase {
 			})})
 		}
 	}
-	return slices.Concat(cases, diffCases(), moveCases())
+	return slices.Concat(cases, streamCases(), diffCases(), moveCases())
+}
+
+// streamCases are the kernels that can go past the caches, doing so.
+func streamCases() []vecCase {
+	cases := []vecCase{
+		{"adds past the caches", 3, func(v [][]float32) float64 { adds(v[0], v[1], v[2], true); return 0 }},
+		{"relus past the caches", 2, func(v [][]float32) float64 { relus(v[0], v[1], true); return 0 }},
+		{"reluGrads past the caches", 3, func(v [][]float32) float64 { reluGrads(v[0], v[1], v[2], true); return 0 }},
+		{"sigmoidGrads past the caches", 3, func(v [][]float32) float64 { sigmoidGrads(v[0], v[1], v[2], true); return 0 }},
+	}
+	for terms := 1; terms <= maxTerms; terms++ {
+		cases = append(cases, vecCase{fmt.Sprintf("combine %d past the caches", terms), terms + 1, func(v [][]float32) float64 {
+			var c combination
+			for k := range terms {
+				c = c.plus(0.9-0.4*float32(k), v[k+1])
+			}
+			combine(v[0], &c, true)
+			return 0
+		}})
+	}
+	return cases
 }
 
 // diffCases are those of sums of differences. Their own vector, the start and a term may be the same, as may one of the others.

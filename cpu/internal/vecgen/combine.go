@@ -23,30 +23,14 @@ func combine(e *emitter) {
 	})
 }
 
-// streamAhead is how many numbers before their turn those of a combination of so many terms past the caches are asked for: with many vectors at
-// once the processor's own prefetching falls behind. All in all it is some forty lines, as many as the second cache can wait for.
-func streamAhead(terms int) int {
-	if terms > 3 {
-		return 128
-	}
-	return 256
-}
-
 // combineStream is the same past the caches.
 func combineStream(e *emitter) {
 	e.begin("combineStream", combineSignature,
 		"is combine with stores that go past the caches. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.")
 	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
-		e.asm.Label(fmt.Sprint("terms", terms, "_line"))
-		sum.ask(loop{e, at, streamAhead(terms)})
-		for v := range 16 / e.lanes {
-			l := loop{e, at, v * e.lanes}
+		e.lines(fmt.Sprint("terms", terms, "_line"), at, n, sum.v, func(l loop) {
 			e.asm.VMOVNTPS(sum.at(l, nil), l.of(dst, 0))
-		}
-		e.asm.ADDQ(operand.U8(16), at)
-		e.asm.SUBQ(operand.U8(16), n)
-		e.asm.JNZ(operand.LabelRef(fmt.Sprint("terms", terms, "_line")))
-		e.asm.SFENCE()
+		})
 	})
 }
 
@@ -113,16 +97,4 @@ func (s *sum) at(l loop, p *part) reg.VecVirtual {
 		}
 	}
 	return total
-}
-
-// ask prefetches the cache line at a place of each vector. Those of several vectors go to the second cache, which can wait for more lines at a
-// time than the first.
-func (s *sum) ask(l loop) {
-	prefetch := s.asm.PREFETCHT0
-	if len(s.v) > 1 {
-		prefetch = s.asm.PREFETCHT1
-	}
-	for _, v := range s.v {
-		prefetch(l.of(v, 0))
-	}
 }

@@ -26,18 +26,3 @@ func TestCombineIsNotFused(t *testing.T) {
 		}
 	}
 }
-
-// Stores past the caches are followed by a fence: others may read what was written once the call is over.
-func TestStreamsAreFenced(t *testing.T) {
-	for _, name := range []string{"combineStreamAVX512", "combineStreamAVX2"} {
-		fences := 0
-		for _, l := range functions(t)[name] {
-			if l == "SFENCE" {
-				fences++
-			}
-		}
-		if fences != maxTerms {
-			t.Errorf("%s: %d fences, want %d", name, fences, maxTerms)
-		}
-	}
-}

@@ -1,7 +1,7 @@
 // Command vecgen writes the assembly of the vector kernels of package cpu, and the Go declarations that belong to it.
 //
-// What it writes, for AVX-512 and for AVX2 alike: the element-wise kernels (elementwise.go), combinations of vectors (combine.go), sums
-// of differences (differences.go), the exponential and what stands on it (exponential.go), sums and maxima (reduce.go), the passes
+// What it writes, for AVX-512 and for AVX2 alike: the element-wise kernels (elementwise.go), combinations of vectors (combine.go), both also with
+// stores past the caches (stream.go), sums of differences (differences.go), the exponential and what stands on it (exponential.go), sums and maxima (reduce.go), the passes
 // over selected coordinates (sparse.go), and bytes turned into numbers where products want them (coded.go). The doc of each function is its meaning; the twin in Go of the same name without the instruction set
 // is its definition, to the last bit.
 //

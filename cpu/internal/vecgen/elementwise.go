@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mmcloughlin/avo/operand"
@@ -86,42 +87,85 @@ func (e *emitter) plusTimes(v, a, d reg.VecVirtual) reg.VecVirtual {
 	return p
 }
 
-// elementwise writes all simple kernels. All loads of a step come before its stores: outputs may be inputs.
+// elementwise writes all simple kernels. All loads of a step come before its stores: outputs may be inputs. Those that update nothing are
+// written once more, with stores past the caches.
 func elementwise(e *emitter) {
 	for _, s := range simples {
-		var pointers []string
-		for _, name := range append(s.out, s.in...) {
-			if !strings.Contains(strings.Join(pointers, " ")+" ", name+" ") {
-				pointers = append(pointers, name)
-			}
+		e.begin(s.name, s.signature(), s.doc)
+		e.simple(s)
+		e.end()
+		if s.updates() {
+			continue
 		}
-		signature := "func(" + strings.Join(pointers, ", ") + " *float32, n int"
-		if len(s.scalars) > 0 {
-			signature += ", " + strings.Join(s.scalars, ", ") + " float32"
-		}
-		e.begin(s.name, signature+")", s.doc)
-		e.simple(s, pointers)
+		e.begin(s.name+"Stream", s.signature(),
+			"is "+s.name+" with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.")
+		e.simpleStream(s)
 		e.end()
 	}
 }
 
-func (e *emitter) simple(s simple, pointers []string) {
+// updates says whether an output is an input as well.
+func (s simple) updates() bool { return slices.Contains(s.in, s.out[0]) }
+
+// pointers are the names of the vectors, outputs first.
+func (s simple) pointers() (names []string) {
+	for _, name := range slices.Concat(s.out, s.in) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s simple) signature() string {
+	signature := "func(" + strings.Join(s.pointers(), ", ") + " *float32, n int"
+	if len(s.scalars) > 0 {
+		signature += ", " + strings.Join(s.scalars, ", ") + " float32"
+	}
+	return signature + ")"
+}
+
+// bases loads where the vectors begin, by name.
+func (e *emitter) bases(s simple) map[string]reg.GPVirtual {
 	base := map[string]reg.GPVirtual{}
-	for _, name := range pointers {
+	for _, name := range s.pointers() {
 		base[name] = e.argument(name)
 	}
+	return base
+}
+
+// step returns the outputs of a kernel at a place.
+func (l loop) step(s simple, base map[string]reg.GPVirtual, scalars vectors, p *part) vectors {
+	var in vectors
+	for _, name := range s.in {
+		in = append(in, l.load(l.of(base[name], 0), p))
+	}
+	return s.body(l.emitter, in, scalars)
+}
+
+func (e *emitter) simple(s simple) {
+	base := e.bases(s)
 	var scalars vectors
 	for _, name := range s.scalars {
 		scalars = append(scalars, e.broadcast(name))
 	}
 	e.hold(s.held...)
 	e.pass("pass", e.start(), e.argument("n"), e.lanes, s.unroll, each(func(l loop, p *part) {
-		var in vectors
-		for _, name := range s.in {
-			in = append(in, e.load(l.of(base[name], 0), p))
-		}
-		for i, v := range s.body(e, in, scalars) {
+		for i, v := range l.step(s, base, scalars, p) {
 			e.store(v, l.of(base[s.out[i]], 0), p)
 		}
 	}))
+}
+
+// simpleStream is simple past the caches, for a kernel of one output and no scalars.
+func (e *emitter) simpleStream(s simple) {
+	base := e.bases(s)
+	e.hold(s.held...)
+	var read []reg.GPVirtual
+	for _, name := range s.in {
+		read = append(read, base[name])
+	}
+	e.lines("line", e.start(), e.argument("n"), read, func(l loop) {
+		e.asm.VMOVNTPS(l.step(s, base, nil, nil)[0], l.of(base[s.out[0]], 0))
+	})
 }

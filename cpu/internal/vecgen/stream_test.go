@@ -1,0 +1,39 @@
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+// streams are the kernels that can go past the caches, and how many loops each has.
+var streams = map[string]int{"combineStream": maxTerms, "addStream": 1, "relusStream": 1, "reluGradsStream": 1, "sigmoidGradsStream": 1}
+
+// Stores past the caches are followed by a fence before the function returns: others may read what was written once the call is over.
+func TestStreamsAreFenced(t *testing.T) {
+	for name, loops := range streams {
+		for _, s := range sets {
+			lines := functions(t)[name+s.name]
+			fences := 0
+			for i, l := range lines {
+				if l == "SFENCE" && slices.Equal(lines[i+1:min(i+3, len(lines))], []string{"VZEROUPPER", "RET"}) {
+					fences++
+				}
+			}
+			if fences != loops {
+				t.Errorf("%s%s: %d fences, want %d", name, s.name, fences, loops)
+			}
+		}
+	}
+}
+
+// A turn of a loop writes one line, all of it past the caches: half a line written otherwise would be fetched first.
+func TestStreamsWriteWholeLines(t *testing.T) {
+	for name, loops := range streams {
+		for _, s := range sets {
+			lines := functions(t)[name+s.name]
+			if n, want := count(lines, "", "", "VMOVNTPS"), loops*perLine/s.lanes; n != want {
+				t.Errorf("%s%s: %d stores past the caches, want %d", name, s.name, n, want)
+			}
+		}
+	}
+}

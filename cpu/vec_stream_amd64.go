@@ -1,0 +1,77 @@
+//go:build !noasm
+
+package cpu
+
+import "unsafe"
+
+// wholeLines is where the cache lines begin and end of which v holds all. What lies outside shares its lines with others and is written through the caches.
+func wholeLines(v []float32) (begin, end int) {
+	begin = min(len(v), int(-uintptr(unsafe.Pointer(head(v)))%line)/4)
+	return begin, begin + (len(v)-begin)/perLine*perLine
+}
+
+func combineStreamed(dst []float32, v *[maxTerms]*float32, c *combination, begin, end int) {
+	for i := begin; i < end; i += vecBlock {
+		if to := min(i+vecBlock, end); vecIn == inAVX512 {
+			combineStreamAVX512(head(dst), &v[0], &c.a[0], c.terms, i, to)
+		} else {
+			combineStreamAVX2(head(dst), &v[0], &c.a[0], c.terms, i, to)
+		}
+	}
+}
+
+// addsStreamed is adds past the caches.
+func addsStreamed(dst, a, b []float32) {
+	begin, end := wholeLines(dst)
+	adds(dst[:begin], a[:begin], b[:begin], false)
+	for i := begin; i < end; i += vecBlock {
+		if n := min(vecBlock, end-i); vecIn == inAVX512 {
+			addStreamAVX512(&dst[i], &a[i], &b[i], n)
+		} else {
+			addStreamAVX2(&dst[i], &a[i], &b[i], n)
+		}
+	}
+	adds(dst[end:], a[end:], b[end:], false)
+}
+
+// relusStreamed is relus past the caches.
+func relusStreamed(dst, x []float32) {
+	begin, end := wholeLines(dst)
+	relus(dst[:begin], x[:begin], false)
+	for i := begin; i < end; i += vecBlock {
+		if n := min(vecBlock, end-i); vecIn == inAVX512 {
+			relusStreamAVX512(&dst[i], &x[i], n)
+		} else {
+			relusStreamAVX2(&dst[i], &x[i], n)
+		}
+	}
+	relus(dst[end:], x[end:], false)
+}
+
+// reluGradsStreamed is reluGrads past the caches.
+func reluGradsStreamed(dst, y, dy []float32) {
+	begin, end := wholeLines(dst)
+	reluGrads(dst[:begin], y[:begin], dy[:begin], false)
+	for i := begin; i < end; i += vecBlock {
+		if n := min(vecBlock, end-i); vecIn == inAVX512 {
+			reluGradsStreamAVX512(&dst[i], &y[i], &dy[i], n)
+		} else {
+			reluGradsStreamAVX2(&dst[i], &y[i], &dy[i], n)
+		}
+	}
+	reluGrads(dst[end:], y[end:], dy[end:], false)
+}
+
+// sigmoidGradsStreamed is sigmoidGrads past the caches.
+func sigmoidGradsStreamed(dst, y, dy []float32) {
+	begin, end := wholeLines(dst)
+	sigmoidGrads(dst[:begin], y[:begin], dy[:begin], false)
+	for i := begin; i < end; i += vecBlock {
+		if n := min(vecBlock, end-i); vecIn == inAVX512 {
+			sigmoidGradsStreamAVX512(&dst[i], &y[i], &dy[i], n)
+		} else {
+			sigmoidGradsStreamAVX2(&dst[i], &y[i], &dy[i], n)
+		}
+	}
+	sigmoidGrads(dst[end:], y[end:], dy[end:], false)
+}
