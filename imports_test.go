@@ -13,10 +13,11 @@ import (
 // allowed says which packages of this module each room may import. A room is a folder with all below it; what is not listed is
 // forbidden. Imports go one way: cmd → bench → train → {train/algo, dist, data} → device ← {cpu, model}.
 var allowed = map[string][]string{
-	"internal/pages":    {},
-	"internal/rng":      {},
-	"internal/spelling": {},
-	"device":            {},
+	"internal/pages":     {},
+	"internal/rng":       {},
+	"internal/spelling":  {},
+	"internal/wholefile": {},
+	"device":             {},
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
@@ -54,14 +55,14 @@ var allowed = map[string][]string{
 
 	"cuda/dynlib":             {},              // libraries opened at run time, for all below cuda
 	"cuda/dynlib/headertest":  {"cuda/dynlib"}, // for tests: tables of functions against NVIDIA's headers
-	"cuda/nvrtc":              {"cuda/dynlib"},
+	"cuda/nvrtc":              {"cuda/dynlib", "internal/wholefile"},
 	"cuda/kernels":            {"cuda/nvrtc", "device", "internal/rng"},
 	"cuda/kernels/kerneltest": {"cuda/kernels", "device", "dist", "internal/rng"}, // for tests of devices
 	"cuda/kernels/hostrun":    {"cuda/kernels", "cuda/dynlib"},                    // for tests: kernels on the host
 	"cuda/driver":             {"cuda/dynlib"},
 	"cuda/driver/drivertest":  {"cuda/driver"}, // for tests: a GPU in host memory
 	"cuda/cublas":             {"cuda/dynlib", "cuda/driver"},
-	"cuda/cudnn":              {"cuda/dynlib", "cuda/driver"},
+	"cuda/cudnn":              {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
 	"cuda":                    {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature"},
 }
 

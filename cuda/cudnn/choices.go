@@ -4,10 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"fspda/internal/wholefile"
 )
 
 // Choices keeps the algorithms of convolutions as files in a folder, so that they are timed once on a machine. Several programs may use one folder at
@@ -85,26 +86,6 @@ func (c *Choices) keep(key string, to Choice) {
 	f.Sum = f.digest()
 	text, err := json.Marshal(f)
 	if err == nil {
-		_ = writeWhole(c.path(key), append(text, '\n'))
+		_ = wholefile.Write(c.path(key), append(text, '\n'))
 	}
-}
-
-// writeWhole writes a file so that nobody ever reads half of it.
-func writeWhole(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"fspda/internal/wholefile"
 )
 
 // Compiler is what a Cache asks where it holds nothing: a *Library.
@@ -51,7 +53,7 @@ func (c *Cache) Compile(by Compiler, s Source) (Binary, error) {
 	if err != nil {
 		return Binary{}, err
 	}
-	_ = keep(path, format(b))
+	_ = wholefile.Write(path, format(b))
 	return b, nil
 }
 
@@ -100,24 +102,4 @@ func parse(file []byte) (Binary, error) {
 		return Binary{}, errors.New("damaged cubin")
 	}
 	return Binary{Log: string(rest[4 : 4+n]), Cubin: rest[4+n:]}, nil
-}
-
-// keep writes a file so that nobody ever reads half of it.
-func keep(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

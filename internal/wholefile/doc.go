@@ -1,0 +1,2 @@
+// Package wholefile writes files of which nobody ever reads a half: caches that several programs share.
+package wholefile
