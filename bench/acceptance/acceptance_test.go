@@ -181,10 +181,10 @@ func TestLines(t *testing.T) {
 		got[l.What] = l
 	}
 	for what, want := range map[string]string{
-		"self-test in fp32":                         met,
-		"self-test in fp16":                         missed,
-		"figure 1, an iteration of 10 agents × 256": met,
-		"figure 1, 10⁶ iterations":                  missed,
+		"self-test in fp32":                                        met,
+		"self-test in fp16":                                        missed,
+		"figure 1, an iteration of 10 agents × 256":                met,
+		"figure 1, 10⁶ iterations":                                 missed,
 		"figure 1, losses of 1,000 iterations from the CPU's":      met,
 		"GPU idle under the real loader":                           missed,
 		"trainings that repeat to the last bit":                    missed,

@@ -50,7 +50,7 @@ func (b *kit) fed(ctx context.Context, name, folder string) error {
 		Batch     int     `json:"batch"`
 		Idle      float64 `json:"idle"`
 	}
-	args := []string{"bench", "step", "--device", b.Device, "--data", "folder", "--data-dir", folder, "--model", s.network, "--crop", strconv.Itoa(s.crop), "--agents", "2",
+	args := []string{"bench", "step", "--device", b.Device, "--data", "folder", "--data-dir", folder, "--model", s.trained, "--crop", strconv.Itoa(s.crop), "--agents", "2",
 		"--partition", "shuffled", "--alpha", "0.0001", "--batch", strconv.Itoa(s.loaded), "--time", s.turn, "--json"}
 	if b.Device != "cpu" {
 		args = append(args, "--precision", "bf16")
