@@ -320,7 +320,11 @@ func (o *owner) capture(name string, send func() error) (exec driver.GraphExec, 
 	}
 	sent := send()
 	var g driver.Graph
-	if err := errors.Join(sent, o.api.Check(o.api.StreamEndCapture(o.stream, &g), "cuStreamEndCapture", "capturing %s", name)); err != nil {
+	ended := o.api.Check(o.api.StreamEndCapture(o.stream, &g), "cuStreamEndCapture", "capturing %s", name)
+	if sent != nil && g != 0 {
+		o.api.GraphDestroy(g)
+	}
+	if err := errors.Join(sent, ended); err != nil {
 		return 0, err
 	}
 	err = o.api.Check(o.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", name)

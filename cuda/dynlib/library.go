@@ -13,6 +13,7 @@ type Library struct {
 	First []string // patterns of files beside it that are opened before it, for it would not find them
 	Then  []string // patterns of files beside it that are opened after it, before it looks for them elsewhere
 	Extra []string // paths that are tried before the places that all libraries are looked for in
+	Last  []string // paths that are tried when nobody else knows it
 	Hint  string   // how to get it
 	// Accept refuses a library that opens and is of no use, such as one of a wrong version. nil accepts all.
 	Accept func(*Handle) error

@@ -8,6 +8,7 @@ func Driver() *Library {
 		Name:  "the NVIDIA driver",
 		Files: []string{"libcuda.so.1"},
 		Extra: []string{"/usr/lib/wsl/lib/libcuda.so.1"},
+		Last:  []string{"/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1"}, // in containers, on NixOS
 		Hint:  "install the driver of the GPU (on a container: run it with --gpus all)",
 	}
 }
