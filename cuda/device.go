@@ -24,6 +24,7 @@ type Device struct {
 	fleets     fleets
 	stores     stores
 	peers      peers
+	opened     uintptr // bytes that were free when all was there
 	close      sync.Once
 }
 
@@ -163,7 +164,11 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.load(l.cubins); err != nil {
 		return err
 	}
-	return o.useLibraries(l, d.properties.Name)
+	if err := o.useLibraries(l, d.properties.Name); err != nil {
+		return err
+	}
+	var total uintptr
+	return o.api.Check(o.api.MemGetInfo(&d.opened, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name)
 }
 
 // blasWorkspace is the memory that cuBLAS works in, in bytes: what NVIDIA advises for the largest GPUs.
@@ -212,12 +217,6 @@ func (d *Device) Memory() (free, total uint64, err error) {
 		return nil
 	})
 	return free, total, err
-}
-
-// Room forecasts the bytes that so many programs take that run one after the other: what they compute in, of which the largest needs most bytes, and
-// the room for a batch of so many numbers that each has.
-func (d *Device) Room(most uint64, programs, batch int) uint64 {
-	return uint64(classOf(int(most)+1)) + uint64(programs)*uint64(classOf(4*batch+1)+4*classOf(1))
 }
 
 // RunsAhead is true: operations return when they are sent.

@@ -34,11 +34,12 @@ const (
 func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
 	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Footprint()}
 	var err error
-	if f.Devices, err = s.Rooms(append([]Place{{dev, m}}, others...)...); err != nil {
+	places := append([]Place{{dev, m}}, others...)
+	if f.Devices, err = s.Rooms(places...); err != nil {
 		return f, err
 	}
 	if len(f.Devices) > 0 {
-		f.Memory += s.hostMemory() - s.Memory()
+		f.Memory += s.hostMemory(places) - s.Memory()
 	}
 	if f.Iterations == 0 {
 		return f, nil

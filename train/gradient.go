@@ -43,7 +43,7 @@ func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
 }
 
 func (a *agent) differentiatePart(dst, x device.Vector, b device.Batch) (float64, error) {
-	if gate := a.run.gate; gate != nil {
+	if gate := a.place.gate; gate != nil {
 		gate <- struct{}{}
 		defer func() { <-gate }()
 	}
