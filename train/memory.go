@@ -54,10 +54,16 @@ func (s *Setup) gradientsAtOnceOn(agents int) int {
 	return agents
 }
 
-// evaluatorsOnCard is how many workers of an evaluation such a device has: it computes for one while the other looks for its batch.
+// evaluatorsOnCard is how many workers of an evaluation such a device has for a large network: it computes for one while the other looks for its batch.
 const evaluatorsOnCard = 2
 
-func (s *Setup) evaluatorsOn() int { return min(evaluatorsOnCard, s.lookedAt()+1) }
+// evaluatorsOn is how many workers of an evaluation each of so many such devices has. Models of a small network are computed together.
+func (s *Setup) evaluatorsOn(places int) int {
+	if s.program >= largeProgram {
+		return evaluatorsOnCard
+	}
+	return min(s.Threads, (s.lookedAt()+places)/places)
+}
 
 // gradientsAtOnce is how many gradients of so many agents are computed at once.
 func (s *Setup) gradientsAtOnce(agents int) int {
@@ -104,7 +110,7 @@ func (s *Setup) hostMemory(places []Place) uint64 {
 	need := s.batchMemory() + s.evaluationMemory() + s.writerMemory()
 	for i, p := range places {
 		if d, ok := p.Device.(separate); ok {
-			need += d.Staging(s.gradientsAtOnceOn(agentsAt(i, len(places), s.Graph.N))+s.evaluatorsOn(), s.microBatch()*s.Set.Features())
+			need += d.Staging(s.gradientsAtOnceOn(agentsAt(i, len(places), s.Graph.N))+s.evaluatorsOn(len(places)), s.microBatch()*s.Set.Features())
 		}
 	}
 	return need

@@ -31,6 +31,14 @@ func (r *run) settleIn(all ...Place) {
 	}
 }
 
+// places are where evaluations are made: everywhere.
+func places(all []*place) (bare []Place) {
+	for _, p := range all {
+		bare = append(bare, p.Place)
+	}
+	return bare
+}
+
 // gateOf lets through as many large gradients as a device computes at once.
 func (s *Setup) gateOf(dev device.Device) chan struct{} {
 	if s.program < largeProgram {

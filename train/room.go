@@ -60,7 +60,7 @@ func (s *Setup) Rooms(places ...Place) ([]Room, error) {
 		if !ok {
 			continue
 		}
-		r := s.room(d, agentsAt(i, len(places), s.Graph.N))
+		r := s.room(d, agentsAt(i, len(places), s.Graph.N), s.evaluatorsOn(len(places)))
 		var err error
 		if r.Free, r.Total, err = d.Memory(); err != nil {
 			return nil, err
@@ -73,10 +73,10 @@ func (s *Setup) Rooms(places ...Place) ([]Room, error) {
 // agentsAt is how many of all agents live at the i-th of so many places.
 func agentsAt(i, places, agents int) int { return (agents + places - 1 - i) / places }
 
-// room is that of so many agents on a device.
-func (s *Setup) room(d separate, agents int) Room {
+// room is that of so many agents, and workers of evaluations, on a device.
+func (s *Setup) room(d separate, agents, workers int) Room {
 	r := Room{Name: d.Name(), Agents: agents}
-	programs, workers := s.gradientsAtOnceOn(agents), s.evaluatorsOn()
+	programs := s.gradientsAtOnceOn(agents)
 	r.needs("vectors of agents", uint64(agents)*s.vectors32().on(d))
 	r.needs("messages and masks", uint64(agents)*s.messages32().on(d))
 	r.needs("vectors of evaluations", uint64(workers)*s.probe32().on(d))

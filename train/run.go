@@ -213,7 +213,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 	done := make(chan struct{})
 	aside.Go(func() { r.requests(stop, done) })
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
-		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads), best: bestOf(res.Rows), writer: r.writer}
+		eval: newEvaluator(r.setup, places(r.places)), best: bestOf(res.Rows), writer: r.writer}
 	c.eval.watch = r.opt.Watch
 	if r.member == nil && r.line == nil {
 		c.eval.stop = r.hurry
