@@ -25,6 +25,7 @@ type Device struct {
 	stores     stores
 	peers      peers
 	close      sync.Once
+	alone      bool // no fleets: for tests of what runs without them
 }
 
 var _ device.Ahead = (*Device)(nil)

@@ -79,7 +79,7 @@ func imaginaryOn(m *drivertest.Machine) parts {
 		for _, k := range kernels.All() {
 			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
 		}
-		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m), dnn: imaginaryDNN(m)}, nil
+		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m, false), dnn: imaginaryDNN(m)}, nil
 	}}
 }
 
