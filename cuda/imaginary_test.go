@@ -10,6 +10,7 @@ import (
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
+	"fspda/cuda/cudnn/cudnntest"
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/drivertest"
 	"fspda/cuda/dynlib"
@@ -223,6 +224,7 @@ func imaginaryDNN(m *drivertest.Machine) *cudnn.API {
 		_ driver.Pointer, _ uintptr, _ *float32, wd cudnn.Filter, w driver.Pointer) cudnn.Status {
 		return n.convolve(algo, xd, wd, c, yd, x, w, y, w, func(x, w, y *float32, sum *float64) { *sum += float64(*x) * float64(*y) })
 	}
+	a.Backend = n.imaginaryGraph().Backend()
 	return a
 }
 
@@ -242,6 +244,9 @@ type nets struct {
 	filters map[cudnn.Filter][4]int32 // k r s c
 	windows map[cudnn.Descriptor][2]int32
 	types   map[uintptr]cudnn.Type
+
+	graph    *cudnntest.Graph
+	rounding bool // float32 may be rounded to TF32
 }
 
 // dnnElements is what cuDNN's types are here.
@@ -261,6 +266,11 @@ func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.D
 	if of != n.types[uintptr(wd)] || of != n.types[uintptr(yd)] || algo != 1 && algo != 2 || image[3] != filter[3] || result[3] != filter[0] || image[0] != result[0] {
 		return 2000
 	}
+	return n.products(image, filter, window, result, of, x, w, y, out, product)
+}
+
+// products is convolve for shapes: n h w c of images, k r s c of filters, and the stride and the padding.
+func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y, out driver.Pointer, product func(x, w, y *float32, sum *float64)) cudnn.Status {
 	return cudnn.Status(n.m.Do(n.stream, "convolution", func() error {
 		xs, errX := matrixAt(n.m, x, size(image), dnnElements[of])
 		ws, errW := matrixAt(n.m, w, size(filter), dnnElements[of])

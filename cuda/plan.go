@@ -54,6 +54,7 @@ type task struct {
 	room      int               // what there is room for in a row; of a convolution, channels; 0: no more than there are
 	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
 	stretches []kernels.Stretch // narrowStretches
+	route     func() string     // of a convolution: what computes it
 }
 
 func (t *task) title() string {
