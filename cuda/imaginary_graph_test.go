@@ -40,6 +40,5 @@ func (n *nets) imaginaryGraph() *cudnntest.Graph {
 		}
 		return n.products(last(c.X), last(c.W), [2]int32{int32(c.Stride), int32(c.Pad)}, last(c.Y), c.Type, x, w, y, out, product)
 	}
-	n.graph = g
 	return g
 }

@@ -74,13 +74,23 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 }
 
 // imaginaryOn is what a device on a machine is made of.
-func imaginaryOn(m *drivertest.Machine) parts {
-	return parts{api: m.API(), version: 13000, tools: func(driver.Properties) (tools, error) {
+func imaginaryOn(m *drivertest.Machine) parts { return imaginaryWith(m, newNets(m)) }
+
+// imaginaryWith is one on which convolutions are those of n. Engines that are timed later are faster, so that of all that compute them the last is chosen.
+func imaginaryWith(m *drivertest.Machine, n *nets) parts {
+	api := m.API()
+	elapsed := api.EventElapsedTime
+	api.EventElapsedTime = func(out *float32, from, to driver.Event) driver.Result {
+		r := elapsed(out, from, to)
+		*out -= 1e-6 * float32(min(n.graph.Executed, 1e5))
+		return r
+	}
+	return parts{api: api, version: 13000, tools: func(driver.Properties) (tools, error) {
 		cubins := map[string]nvrtc.Binary{}
 		for _, k := range kernels.All() {
 			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
 		}
-		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m), dnn: imaginaryDNN(m)}, nil
+		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m), dnn: n.api()}, nil
 	}}
 }
 
@@ -152,9 +162,14 @@ func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
 	return a
 }
 
-// imaginaryDNN is cuDNN's convolutions as loops.
-func imaginaryDNN(m *drivertest.Machine) *cudnn.API {
+func newNets(m *drivertest.Machine) *nets {
 	n := &nets{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{}, types: map[uintptr]cudnn.Type{}, windows: map[cudnn.Descriptor][2]int32{}}
+	n.graph = n.imaginaryGraph()
+	return n
+}
+
+// api is cuDNN's convolutions as loops.
+func (n *nets) api() *cudnn.API {
 	a := &cudnn.API{}
 	a.Version = func() uintptr { return 91002 }
 	a.ErrorString = func(s cudnn.Status) string { return "imaginary" }
@@ -224,7 +239,7 @@ func imaginaryDNN(m *drivertest.Machine) *cudnn.API {
 		_ driver.Pointer, _ uintptr, _ *float32, wd cudnn.Filter, w driver.Pointer) cudnn.Status {
 		return n.convolve(algo, xd, wd, c, yd, x, w, y, w, func(x, w, y *float32, sum *float64) { *sum += float64(*x) * float64(*y) })
 	}
-	a.Backend = n.imaginaryGraph().Backend()
+	a.Backend = n.graph.Backend()
 	return a
 }
 

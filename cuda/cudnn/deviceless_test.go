@@ -162,7 +162,8 @@ func checkOffers(t *testing.T, c *Conv, m Math, all bool) (taken []offer) {
 		t.Fatal(err)
 	}
 	repeating := 0
-	for i, o := range n.offers(g, c.h.place()) {
+	offers := n.offers(g, HeuristicA, c.h.place())
+	for i, o := range append(offers, n.offers(g, HeuristicFallback, c.h.place())...) {
 		if o.rounds(m, false) {
 			continue
 		}

@@ -44,14 +44,15 @@ const (
 	mostOffers = 64 // of a heuristic
 )
 
-// offers are what the heuristics advise, best first, and what computes everything comes last. None is there twice.
-func (n *nodes) offers(graph Node, on place) (all []offer) {
-	for _, mode := range []int32{HeuristicA, HeuristicFallback} {
-		for _, config := range n.advice(graph, mode, on) {
-			o, ok := n.read(config)
-			if ok && !slices.ContainsFunc(all, func(p offer) bool { return p.engine.String() == o.engine.String() }) {
-				all = append(all, o)
-			}
+// heuristics are asked one after the other until one advises something that may be taken. The last knows what computes everything, if slowly.
+var heuristics = []int32{HeuristicA, HeuristicInstant, HeuristicFallback}
+
+// offers are what a heuristic advises, best first. None is there twice.
+func (n *nodes) offers(graph Node, mode int32, on place) (all []offer) {
+	for _, config := range n.advice(graph, mode, on) {
+		o, ok := n.read(config)
+		if ok && !slices.ContainsFunc(all, func(p offer) bool { return p.engine.String() == o.engine.String() }) {
+			all = append(all, o)
 		}
 	}
 	return all

@@ -117,8 +117,8 @@ func (t *trial) measure(limit float64, send func() error) (ms float64, ran bool,
 // engines lists those that the library offers and that compute as they should, best first by its advice.
 func (c *Conv) engines(how Choosing, m Math) (all []Engine) {
 	n, g, err := c.graph(how.aligned())
-	if err == nil {
-		for _, o := range n.offers(g, c.h.place()) {
+	for i := 0; i < len(heuristics) && err == nil && len(all) == 0; i++ {
+		for _, o := range n.offers(g, heuristics[i], c.h.place()) {
 			if !o.rounds(m, how.Deterministic) {
 				all = append(all, o.engine)
 			}
