@@ -38,7 +38,11 @@ func (n *nets) imaginaryGraph() *cudnntest.Graph {
 		case cudnn.GradW:
 			out, product = w, func(x, _, y *float32, sum *float64) { *sum += float64(*x) * float64(*y) }
 		}
-		return n.products(last(c.X), last(c.W), [2]int32{int32(c.Stride), int32(c.Pad)}, last(c.Y), c.Type, x, w, y, out, product)
+		pad := int32(c.Pad)
+		if by.Index == n.wrong {
+			pad--
+		}
+		return n.products(last(c.X), last(c.W), [2]int32{int32(c.Stride), pad}, last(c.Y), c.Type, x, w, y, out, product)
 	}
 	return g
 }

@@ -261,7 +261,8 @@ type nets struct {
 	types   map[uintptr]cudnn.Type
 
 	graph    *cudnntest.Graph
-	rounding bool // float32 may be rounded to TF32
+	rounding bool  // float32 may be rounded to TF32
+	wrong    int64 // an engine that shifts its filters
 }
 
 // dnnElements is what cuDNN's types are here.

@@ -97,6 +97,22 @@ func (c *Conv) advised(how Choosing, m Math) error {
 
 // advisedAlgorithm takes the first algorithm that the library advises.
 func (c *Conv) advisedAlgorithm(how Choosing, m Math) error {
+	all, err := c.algorithms()
+	if err != nil {
+		return err
+	}
+	if best, ok := how.first(all, m); ok {
+		return c.take(best, how)
+	}
+	kind := ""
+	if how.Deterministic {
+		kind = " repeats its bits and"
+	}
+	return fmt.Errorf("cudnn: none of %d algorithms of a convolution of %v%s works in %d bytes: choose a smaller batch, or precision fp16 or bf16", len(all), c.shape, kind, how.Most)
+}
+
+// algorithms lists what the library advises, best first, also what it cannot do.
+func (c *Conv) algorithms() ([]Perf, error) {
 	a, all, got := c.h.api, make([]Perf, candidates), int32(0)
 	var r Status
 	switch c.direction {
@@ -107,17 +123,7 @@ func (c *Conv) advisedAlgorithm(how Choosing, m Math) error {
 	case GradW:
 		r = a.AlgorithmsFilter(c.h.h, c.x, c.y, c.conv, c.w, candidates, &got, &all[0])
 	}
-	if err := a.check(r, "asking for algorithms of a convolution of %v", c.shape); err != nil {
-		return err
-	}
-	if best, ok := how.first(all[:got], m); ok {
-		return c.take(best, how)
-	}
-	kind := ""
-	if how.Deterministic {
-		kind = " repeats its bits and"
-	}
-	return fmt.Errorf("cudnn: none of %d algorithms of a convolution of %v%s works in %d bytes: choose a smaller batch, or precision fp16 or bf16", got, c.shape, kind, how.Most)
+	return all[:got], a.check(r, "asking for algorithms of a convolution of %v", c.shape)
 }
 
 // fastest times engines and algorithms. timed is false where there is no memory for it, or none of them ran.
@@ -164,18 +170,25 @@ func (c *Conv) findAlgorithm(how Choosing, m Math, at addresses) (best Choice, t
 	return best, timed, nil
 }
 
-// first is the first of a list, best first, that may be taken. Where numbers are to be multiplied as they are, tensor cores are out.
+// first is the first of a list, best first, that may be taken.
 func (how Choosing) first(all []Perf, m Math) (Choice, bool) {
 	for _, p := range all {
-		if p.Status != 0 || int(p.Memory) > how.Most || how.Deterministic && p.Deterministic == 0 || m == FMA && (p.Math == TensorOp || p.Math == AllowConversion) {
-			continue
+		if choice, ok := how.may(p, m); ok {
+			return choice, true
 		}
-		if m == FMA { // what the library calls its default may round to TF32
-			p.Math = FMA
-		}
-		return Choice{Algo: p.Algo, Math: p.Math, Memory: int(p.Memory), Time: p.Time}, true
 	}
 	return Choice{}, false
+}
+
+// may tells whether an algorithm may be taken. Where numbers are to be multiplied as they are, tensor cores are out.
+func (how Choosing) may(p Perf, m Math) (Choice, bool) {
+	if p.Status != 0 || int(p.Memory) > how.Most || how.Deterministic && p.Deterministic == 0 || m == FMA && (p.Math == TensorOp || p.Math == AllowConversion) {
+		return Choice{}, false
+	}
+	if m == FMA { // what the library calls its default may round to TF32
+		p.Math = FMA
+	}
+	return Choice{Algo: p.Algo, Math: p.Math, Memory: int(p.Memory), Time: p.Time}, true
 }
 
 // size is how many bytes a number has.
