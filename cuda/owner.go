@@ -39,6 +39,7 @@ type owner struct {
 	arriving    []pending // on the stream of copies
 	window      window
 	slots       []unsafe.Pointer
+	drawing     drawing
 
 	tasks  chan func()
 	done   chan struct{} // closed when the goroutine has ended

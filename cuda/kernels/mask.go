@@ -83,6 +83,11 @@ func Stratified(dst Address, d, k int, s rng.Stream, counter, scratch Address) [
 	}, Call.Empty)
 }
 
+// StratifiedFrom is Stratified from the stream that has come to a counter.
+func StratifiedFrom(dst Address, d, k int, from uint64, counter, scratch Address) []Call {
+	return Stratified(dst, d, k, rng.FromCounter(from), counter, scratch)
+}
+
 // firstWhere is the first of 0..n-1 at which is, which once true stays true, holds; or n.
 func firstWhere(n int, is func(int) bool) int {
 	lo := 0
