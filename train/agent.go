@@ -131,6 +131,7 @@ func (a *agent) walk(ctx context.Context, first int) (err error) {
 			a.run.opt.OnStep(t)
 		}
 		switch err := a.step(t); {
+		case err == nil:
 		case errors.As(err, new(*DivergedError)):
 			return a.broke(err)
 		case errors.Is(err, errHalted):
