@@ -121,3 +121,22 @@ template <class T> __device__ inline void store_pack(T *p, const Pack<T> &in, in
       if (j < count) p[j] = Number<T>::from(in.v[j]);
   }
 }
+
+// Quad is four numbers as they lie in memory, where they can be read at once.
+template <class T> struct __align__(4 * sizeof(T)) Quad {
+  T v[4];
+};
+
+__device__ inline Quad<float> load_quad(const float *p) {
+  const Four f = load4(p);
+  return Quad<float>{{f.v[0], f.v[1], f.v[2], f.v[3]}};
+}
+
+template <class T> __device__ inline Quad<T> load_quad(const T *p) {
+  union {
+    uint2 words;
+    Quad<T> quad;
+  } u;
+  u.words = *(const uint2 *)p;
+  return u.quad;
+}
