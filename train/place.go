@@ -19,6 +19,7 @@ type place struct {
 	pool    *dist.Pool
 	commons *commons
 	gate    chan struct{} // room for as many gradients as are computed at once; nil: no limit
+	masks   *masks
 }
 
 // settleIn makes the places of a run, of which the first is that of its evaluations.
@@ -27,6 +28,7 @@ func (r *run) settleIn(all ...Place) {
 		made := &place{Place: p, pool: dist.NewPool(p.Device)}
 		made.commons = &commons{pool: made.pool, dim: r.setup.Dim, newest: map[int]*common{}}
 		made.gate = r.setup.gateOf(p.Device)
+		made.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(made))
 		r.places = append(r.places, made)
 	}
 }

@@ -78,7 +78,7 @@ func (s *Setup) room(d separate, agents, workers int) Room {
 	r := Room{Name: d.Name(), Agents: agents}
 	programs := s.gradientsAtOnceOn(agents)
 	r.needs("vectors of agents", uint64(agents)*s.vectors32().on(d))
-	r.needs("messages and masks", uint64(agents)*s.messages32().on(d))
+	r.needs("messages and masks", uint64(agents)*s.messages32().on(d)+uint64(s.masksOn(d, agents))*d.Block(s.Mask.Len()))
 	r.needs("vectors of evaluations", uint64(workers)*s.probe32().on(d))
 	r.needs("activations and workspaces", d.Room(max(s.program, s.scorer), 0, 0))
 	r.needs("batches", d.Room(0, programs, batchesAhead*s.microBatch()*s.Set.Features())+d.Room(0, workers, s.evalChunk()*s.Set.Features())-2*d.Room(0, 0, 0))
@@ -126,13 +126,25 @@ func (s *Setup) vectors32() lengths {
 	return l
 }
 
-// messages32 are the vectors that an agent has on their way to others, and the coordinates of its masks, of four bytes too.
+// messages32 are the vectors that an agent has on their way to others.
 func (s *Setup) messages32() lengths {
 	vectors := s.vectors()
 	if s.Mask.Dense() {
 		return lengths{s.Dim: vectors}
 	}
-	return lengths{s.Mask.Len(): (vectors + 1) * s.linksAtOnce()}
+	return lengths{s.Mask.Len(): vectors * s.linksAtOnce()}
+}
+
+// masksOn is how many masks so many agents have on a device, whose coordinates take four bytes too. Those that it draws by itself it draws ahead.
+func (s *Setup) masksOn(d device.Device, agents int) int {
+	if s.Mask.Dense() {
+		return 0
+	}
+	n := agents * s.linksAtOnce()
+	if newMasks(d, s.Mask, nil).drawer != nil {
+		n += drawnAtOnce
+	}
+	return n
 }
 
 // probe32 are the vectors that a worker of an evaluation has on the device.
