@@ -25,6 +25,7 @@ type Device struct {
 	fleets     fleets
 	stores     stores
 	peers      peers
+	bare       uintptr // bytes that were free when there was nothing but the context
 	opened     uintptr // bytes that were free when all was there
 	close      sync.Once
 	alone      bool // no fleets: for tests of what runs without them
@@ -157,6 +158,10 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context of GPU %d", p.index); err != nil {
 		return err
 	}
+	var total uintptr
+	if err := o.api.Check(o.api.MemGetInfo(&d.bare, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name); err != nil {
+		return err
+	}
 	if err := o.api.Check(o.api.StreamCreate(&o.stream, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority", "making a stream"); err != nil {
 		return err
 	}
@@ -169,7 +174,6 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.useLibraries(l, d.properties.Name); err != nil {
 		return err
 	}
-	var total uintptr
 	return o.api.Check(o.api.MemGetInfo(&d.opened, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name)
 }
 

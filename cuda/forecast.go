@@ -30,6 +30,9 @@ func (d *Device) Staging(batches, numbers int) uint64 {
 	return uint64(batches+1) * uint64((4*numbers+chunk-1)/chunk) * chunk
 }
 
+// Opened is the bytes that opening the device took beside its context: streams, kernels, handles of libraries and the memory that they work in.
+func (d *Device) Opened() uint64 { return uint64(max(d.bare, d.opened) - d.opened) }
+
 // Taken tells how many bytes less are free, by the driver's count, than when the device had just been opened: what vectors, programs, graphs
 // and libraries have taken since, and other programs on the same GPU.
 func (d *Device) Taken() (bytes uint64, err error) {

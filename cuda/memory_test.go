@@ -46,6 +46,9 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 		t.Fatalf("compared: %+v", res.Memory)
 	}
 	room := res.Memory[0]
+	if room.Opened != uint64(classOf(blasWorkspace)) {
+		t.Errorf("opening took %d bytes, want cuBLAS's workspace", room.Opened)
+	}
 	sum := uint64(0)
 	for _, p := range room.Parts {
 		sum += p.Bytes

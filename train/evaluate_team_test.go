@@ -14,6 +14,7 @@ import (
 type gpuLike struct{ *apart }
 
 func (gpuLike) Memory() (free, total uint64, err error) { return 1 << 40, 1 << 40, nil }
+func (gpuLike) Opened() uint64                          { return 0 }
 func (gpuLike) Taken() (uint64, error)                  { return 1 << 20, nil }
 func (gpuLike) Block(n int) uint64                      { return 4 * uint64(n) }
 func (gpuLike) Room(most uint64, programs, batch int) uint64 {

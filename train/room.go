@@ -13,6 +13,8 @@ type separate interface {
 	device.Device
 	// Memory tells how many bytes of its memory are free and how many there are.
 	Memory() (free, total uint64, err error)
+	// Opened tells how many bytes were taken when the device was opened, beside what the driver takes for every program.
+	Opened() uint64
 	// Taken tells how many bytes less are free, by the driver's own count, than when the device had just been opened.
 	Taken() (bytes uint64, err error)
 	// Block is the bytes that n numbers of float32 take, by themselves.
@@ -33,7 +35,8 @@ type Room struct {
 	Agents int        `json:"agents"` // that live there
 	Need   uint64     `json:"need_bytes"`
 	Parts  []RoomPart `json:"parts"`
-	Free   uint64     `json:"free_bytes"` // before anything of the run is there
+	Opened uint64     `json:"opened_bytes"` // by the device itself: kernels, libraries
+	Free   uint64     `json:"free_bytes"`   // before anything of the run is there
 	Total  uint64     `json:"total_bytes"`
 	Taken  uint64     `json:"taken_bytes,omitempty"` // by the driver's count, in a run that is over
 }
@@ -75,7 +78,7 @@ func agentsAt(i, places, agents int) int { return (agents + places - 1 - i) / pl
 
 // room is that of so many agents, and workers of evaluations, on a device.
 func (s *Setup) room(d separate, agents, workers int) Room {
-	r := Room{Name: d.Name(), Agents: agents}
+	r := Room{Name: d.Name(), Agents: agents, Opened: d.Opened()}
 	programs := s.gradientsAtOnceOn(agents)
 	r.needs("vectors of agents", uint64(agents)*s.vectors32().on(d))
 	r.needs("messages and masks", uint64(agents)*s.messages32().on(d)+uint64(s.masksOn(d, agents))*d.Block(s.Mask.Len()))

@@ -46,6 +46,7 @@ func roomLines(f train.Forecast) []string {
 		for _, p := range d.Parts {
 			lines = append(lines, fmt.Sprintf("  %-38s %s", p.What, size(p.Bytes)))
 		}
+		lines = append(lines, fmt.Sprintf("  taken before: %s by kernels and libraries, %s by the driver and other programs", size(d.Opened), size(d.Total-min(d.Total, d.Free+d.Opened))))
 	}
 	return lines
 }
