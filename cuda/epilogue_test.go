@@ -41,7 +41,7 @@ func TestEpilogues(t *testing.T) {
 			}
 			return l, err
 		}
-		d, err := open(p, WithPrecision(c.precision))
+		d, err := open(p, WithPrecision(c.precision), alone)
 		if err != nil {
 			t.Fatal(err)
 		}

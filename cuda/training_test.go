@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -27,8 +28,12 @@ func TestTrainShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	options := []Option{WithPrecision(FP16)}
+	if os.Getenv("FSPDA_LONG") == "" {
+		options = append(options, alone) // tensor cores in host memory take their time
+	}
 	run := func(dir string, stopAt int, resume bool) *train.Result {
-		d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+		d, _ := imaginary(t, drivertest.Options{}, false, options...)
 		engine := model.NewEngine(net, d)
 		setup, err := c.Resolve(set, engine)
 		if err != nil {

@@ -1,14 +1,6 @@
 // Conversions between float32 and 16 bits, and the loss scale that float16 needs, which lives on the device: nothing waits for the host.
 #include "half.cuh"
-
-// Scaler is the state of a dynamic loss scale. A gradient that is not finite is found by check; the updates of that iteration then do
-// nothing, and scaler_step makes the scale smaller. After `interval` iterations without it grows.
-struct Scaler {
-  float scale, inverse;
-  u32 found;   // not finite: how many threads saw something
-  u32 good;    // iterations since the scale last changed
-  u32 skipped; // iterations without an update
-};
+#include "scaler.cuh"
 
 // narrow: dst = src·scale of the scaler, or src where that is null.
 template <class T> __device__ inline void narrow(T *dst, const float *src, const Scaler *scaler, i64 n) {
@@ -25,8 +17,6 @@ template <class T> __device__ inline void widen(float *dst, const T *src, const 
   for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = drop ? 0.0f : to_float(src[i]) * by;
 }
 
-__device__ inline bool not_finite(float v) { return (__float_as_uint(v) & 0x7f800000u) == 0x7f800000u; }
-
 template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 n) {
   constexpr int N = Pack<T>::size;
   i64 i = N * thread_index();
@@ -36,8 +26,7 @@ template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 
 #pragma unroll
     for (int j = 0; j < N; j++) bad = bad || not_finite(v.v[j]);
   }
-  u32 lanes = __ballot_sync(ALL_LANES, bad);
-  if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
+  tell_of(bad, scaler);
 }
 
 // update is FSPDA-SA's local step from a gradient as it came out of a backward pass with a scaled loss: g = grad·inverse, u = mu·u + g,
@@ -126,8 +115,7 @@ KERNEL(256) unscale(float *g, Scaler *scaler, i64 n) {
       g[i] = g[i] * by;
     }
   }
-  u32 lanes = __ballot_sync(ALL_LANES, bad);
-  if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
+  tell_of(bad, scaler);
 }
 
 // drop makes a gradient zero if the scaler has found something.
@@ -146,19 +134,7 @@ KERNEL(256) mix(float *y, const float *a, const float *b, const float *by_a, con
 
 // scaler_step ends an iteration.
 KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u32 interval) {
-  if (threadIdx.x != 0) return;
-  if (s->found) {
-    s->scale = s->scale * backoff;
-    if (s->scale < 1.0f) s->scale = 1.0f;
-    s->good = 0;
-    s->skipped = s->skipped + 1;
-  } else if (++s->good >= interval) {
-    float larger = s->scale * growth;
-    if (larger <= largest) s->scale = larger;
-    s->good = 0;
-  }
-  s->inverse = 1.0f / s->scale;
-  s->found = 0;
+  if (threadIdx.x == 0) step_of(s, growth, backoff, largest, interval);
 }
 
 #define CAST_KERNELS(T, name)                                                                                                            \

@@ -1,0 +1,60 @@
+package cuda
+
+import (
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here too. ok is false where the code does something that fleets do
+// not do in 16 bits.
+func (d *Device) shortOf(code *device.Code) (s *kernels.Short, ok bool) {
+	e := d.precision.element()
+	if e == kernels.F32 {
+		return nil, true
+	}
+	p, err := planShort(code, e, d.precision == FP16, false)
+	if err != nil {
+		return nil, false
+	}
+	s = &kernels.Short{Element: e, Rounded: map[*device.Call]bool{}}
+	for i := range p.tasks {
+		if t := &p.tasks[i]; t.work == compute && !sailsShort(t, p.scaling) {
+			return nil, false
+		} else if t.work == compute {
+			s.Rounded[t.call] = t.element() != kernels.F32
+		}
+	}
+	if p.scaling {
+		s.Scaling = &kernels.Scaling{Growth: scaleGrowth, Backoff: scaleBackoff, Largest: largestScale, Interval: scaleInterval}
+	}
+	return s, true
+}
+
+// sailsShort tells whether a fleet does what a task does. It rounds results of products only; its gradients of parameters are divided by the loss scale as soon as
+// they are made, and nothing may read them before.
+func sailsShort(t *task, scaling bool) bool {
+	product := kernels.IsProduct(t.call.Kernel)
+	decays := t.call.Kernel == device.LinearGradWDecay
+	for _, o := range t.out {
+		if o.element != kernels.F32 && !product {
+			return false
+		}
+	}
+	for _, r := range t.call.In {
+		if scaling && r.Space == device.Grads {
+			return false
+		}
+	}
+	return t.lacks == nil || decays
+}
+
+// shortAt is short with the list of the loss scales, and where their states go.
+func (f *fleet) shortAt(scalers, states kernels.Address) *kernels.Short {
+	if f.scaling() == nil {
+		return f.short
+	}
+	s, scaling := *f.short, *f.short.Scaling
+	scaling.Scalers, scaling.States = scalers, states
+	s.Scaling = &scaling
+	return &s
+}

@@ -1,0 +1,36 @@
+// The loss scale that float16 needs, which lives on the device: nothing waits for the host.
+#pragma once
+#include "base.cuh"
+
+// Scaler is the state of a dynamic loss scale. A gradient that is not finite is found; the updates of that iteration then do
+// nothing, and a step makes the scale smaller. After `interval` iterations without it grows.
+struct Scaler {
+  float scale, inverse;
+  u32 found;   // not finite: how many threads saw something
+  u32 good;    // iterations since the scale last changed
+  u32 skipped; // iterations without an update
+};
+
+__device__ inline bool not_finite(float v) { return (__float_as_uint(v) & 0x7f800000u) == 0x7f800000u; }
+
+// tell_of has a warp tell the scaler whether a lane saw something. All lanes come here.
+__device__ inline void tell_of(bool bad, Scaler *scaler) {
+  u32 lanes = __ballot_sync(ALL_LANES, bad);
+  if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
+}
+
+// step_of ends an iteration.
+__device__ inline void step_of(Scaler *s, float growth, float backoff, float largest, u32 interval) {
+  if (s->found) {
+    s->scale = s->scale * backoff;
+    if (s->scale < 1.0f) s->scale = 1.0f;
+    s->good = 0;
+    s->skipped = s->skipped + 1;
+  } else if (++s->good >= interval) {
+    float larger = s->scale * growth;
+    if (larger <= largest) s->scale = larger;
+    s->good = 0;
+  }
+  s->inverse = 1.0f / s->scale;
+  s->found = 0;
+}
