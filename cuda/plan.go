@@ -55,6 +55,7 @@ type task struct {
 	mask      *mask             // of ReLU, where there is room for one
 	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
 	stretches []kernels.Stretch // narrowStretches
+	route     func() string     // of a convolution: what computes it
 }
 
 func (t *task) title() string {
