@@ -30,22 +30,29 @@ func (d *Device) shortOf(code *device.Code) (s *kernels.Short, ok bool) {
 	return s, true
 }
 
-// sailsShort tells whether a fleet does what a task does. It rounds results of products only; its gradients of parameters are divided by the loss scale as soon as
-// they are made, and nothing may read them before.
+// sailsShort tells whether a fleet does what a task does. It rounds results of products only. Its gradients of parameters are divided by the loss scale as soon as
+// they are made: what is added to one must not have the scale.
 func sailsShort(t *task, scaling bool) bool {
-	product := kernels.IsProduct(t.call.Kernel)
-	decays := t.call.Kernel == device.LinearGradWDecay
 	for _, o := range t.out {
-		if o.element != kernels.F32 && !product {
+		if o.element != kernels.F32 && !kernels.IsProduct(t.call.Kernel) {
 			return false
 		}
 	}
-	for _, r := range t.call.In {
-		if scaling && r.Space == device.Grads {
+	if !scaling || t.call.Kernel == device.LinearGradWDecay {
+		return true
+	}
+	in := t.call.In
+	toGradient := false
+	for i, r := range in {
+		if r.Space != device.Grads {
+			continue
+		}
+		toGradient = true
+		if sums := t.call.Kernel == device.Add || t.call.Kernel == device.AddScaled; !sums || in[1-i].Space != device.Grads && (t.lacks == nil || !t.lacks[1-i]) {
 			return false
 		}
 	}
-	return t.lacks == nil || decays
+	return toGradient || t.lacks == nil
 }
 
 // shortAt is short with the list of the loss scales, and where their states go.

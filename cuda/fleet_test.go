@@ -191,6 +191,9 @@ func TestFleetShort(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
 		d, m := imaginary(t, drivertest.Options{}, false, WithPrecision(p))
 		got, losses := sail(d, 0, agents)
+		if _, ok := d.sails(s.code); !ok {
+			t.Errorf("%s: agents do not sail", p)
+		}
 		if n := m.Count("GraphLaunch"); n >= agents*steps {
 			t.Errorf("%s: %d launches for %d gradients", p, n, agents*steps)
 		}
