@@ -39,9 +39,9 @@ type fleet struct {
 	apart   int // numbers from one arena to the next
 	shape   roomShape
 	own     *fleetMemory
-	short   *kernels.Short // how it computes in 16 bits; nil: it does not
-	coded   bool           // it takes examples as bytes
-	idle    sync.Pool      // of *passage: what is over
+	short   *kernels.FleetShort // how it computes in 16 bits; nil: it does not
+	coded   bool                // it takes examples as bytes
+	idle    sync.Pool           // of *passage: what is over
 }
 
 // fleetMemory is what of the device belongs to a fleet. It is the owner's.
@@ -92,7 +92,7 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 }
 
 // sails tells whether agents compute code together, and how where that is in 16 bits.
-func (d *Device) sails(code *device.Code) (short *kernels.Short, ok bool) {
+func (d *Device) sails(code *device.Code) (short *kernels.FleetShort, ok bool) {
 	if d.alone || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
 		return nil, false
 	}

@@ -7,16 +7,16 @@ import (
 
 // shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here too. ok is false where the code does something that fleets do
 // not do in 16 bits.
-func (d *Device) shortOf(code *device.Code) (s *kernels.Short, ok bool) {
+func (d *Device) shortOf(code *device.Code) (s *kernels.FleetShort, ok bool) {
 	e := d.precision.element()
 	if e == kernels.F32 {
 		return nil, true
 	}
-	p, err := planShort(code, e, d.precision == FP16, false)
+	p, err := planShort(code, e, d.precision == FP16, false, false)
 	if err != nil {
 		return nil, false
 	}
-	s = &kernels.Short{Element: e, Rounded: map[*device.Call]bool{}}
+	s = &kernels.FleetShort{Element: e, Rounded: map[*device.Call]bool{}}
 	for i := range p.tasks {
 		if t := &p.tasks[i]; t.work == compute && !sailsShort(t, p.scaling) {
 			return nil, false
@@ -56,7 +56,7 @@ func sailsShort(t *task, scaling bool) bool {
 }
 
 // shortAt is short with the list of the loss scales, and where their states go.
-func (f *fleet) shortAt(scalers, states kernels.Address) *kernels.Short {
+func (f *fleet) shortAt(scalers, states kernels.Address) *kernels.FleetShort {
 	if f.scaling() == nil {
 		return f.short
 	}

@@ -30,8 +30,8 @@ type Fleet struct {
 	Labels Address
 	// Scratch is FleetScratch numbers of float64; Bad is a row counter, as of SoftmaxCrossEntropy, over the labels of all agents.
 	Scratch, Bad Address
-	TF32         bool   // products on tensor cores: faster, and no longer the CPU's bits
-	Short        *Short // or in 16 bits; nil: not
+	TF32         bool        // products on tensor cores: faster, and no longer the CPU's bits
+	Short        *FleetShort // or in 16 bits; nil: not
 }
 
 // FleetScratch is how many numbers of float64 a Fleet of so many agents needs for code.

@@ -18,9 +18,9 @@ var _ = define("short.cu",
 	"step_each scalers:p out:p agents:i growth:f backoff:f largest:f interval:u",
 )
 
-// Short is how a Fleet computes in 16 bits: factors of products are rounded to Element on their way to the tensor cores, from vectors and arenas of
+// FleetShort is how a Fleet computes in 16 bits: factors of products are rounded to Element on their way to the tensor cores, from vectors and arenas of
 // float32, and sums are float32. Results that are marked are rounded too.
-type Short struct {
+type FleetShort struct {
 	Element Element // F16 or BF16
 	Rounded map[*device.Call]bool
 	// Scaling is for F16. Nil: losses are not scaled.

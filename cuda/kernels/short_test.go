@@ -110,7 +110,7 @@ func TestGemmShortScaled(t *testing.T) {
 	}
 	g.With, g.Factor, g.Then = kernels.Operand{}, 0, kernels.Nothing
 	out := make([]byte, agents*kernels.ScalerBytes)
-	f := kernels.Fleet{Agents: agents, Grads: pc.List, Short: &kernels.Short{Element: kernels.F16, Scaling: &kernels.Scaling{Scalers: at(h, list), States: at(h, out),
+	f := kernels.Fleet{Agents: agents, Grads: pc.List, Short: &kernels.FleetShort{Element: kernels.F16, Scaling: &kernels.Scaling{Scalers: at(h, list), States: at(h, out),
 		Growth: 2, Backoff: 0.5, Largest: 1 << 24, Interval: 3}}}
 	ends, err := f.Lower(&device.Code{Dim: m * n})
 	if err != nil {

@@ -158,7 +158,7 @@ __device__ inline void multiply_short(const Block &block, const SA &a, const SB 
       }
     }
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum * by;
-  if (f.scaler) tell_of(bad, f.scaler);
+  if (f.scaler) tell(f.scaler, bad);
 }
 
 // Short names the products as Fast of gemm.cuh does.
