@@ -18,7 +18,8 @@
 // operations do nothing, and what is read is not a number.
 //
 // Networks are computed in one of four precisions ([WithPrecision]). In fp32 and tf32 code is run as it is. In fp16 and bf16 it is planned anew (plan.go):
-// activations, their gradients and the weights that products read have 16 bits, in an arena half as large; the vectors, losses, statistics and the
+// activations, their gradients and the weights that products read have 16 bits, in an arena half as large (in fleets they are rounded and stay where they are, see
+// fleet_short.go); the vectors, losses, statistics and the
 // gradients of parameters have 32. fp16 multiplies the gradient of the loss by a scale that lives on the device (lossscale.go, device.LossScale): a
 // gradient that is not finite becomes zero, halves the scale and is counted, and its agent exchanges all the same.
 //
