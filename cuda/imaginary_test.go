@@ -90,7 +90,7 @@ func imaginaryWith(m *drivertest.Machine, n *nets) parts {
 		for _, k := range kernels.All() {
 			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
 		}
-		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m), dnn: n.api()}, nil
+		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m, false), dnn: n.api()}, nil
 	}}
 }
 
