@@ -16,9 +16,9 @@ type Choosing struct {
 	// Memory lends device memory for so many bytes, in which the algorithms are timed, and end gives it back. Where it fails, or is nil, the advice
 	// of the library has to do.
 	Memory func(bytes ...int) (at []driver.Pointer, end func(), err error)
-	// Time sends something n times to the stream and returns what the GPU takes for all of it, in ms. Where it is nil engines of the graph API are
-	// not timed, and algorithms by the library itself.
-	Time func(n int, send func() error) (ms float64, err error)
+	// Time has the stream do something n times, in one go that is sent before it begins, and returns the time of the fastest of some turns, in ms. With n = 0 it is
+	// done once, as it comes. ErrRefused is what cannot be sent so. Where Time is nil engines of the graph API are not timed, and algorithms by the library.
+	Time func(n, turns int, send func() error) (ms float64, err error)
 	// Aligned is what the address of every operand is a multiple of, in bytes; 0 is 16. Fast kernels want 16.
 	Aligned int
 	// Choices keeps what was found by timing; nil keeps nothing.

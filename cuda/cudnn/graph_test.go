@@ -2,6 +2,7 @@ package cudnn_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ type bench struct {
 	takes  map[int64]float64 // ms of an engine; 0 is an algorithm
 	ran    int64             // what ran last
 	timed  map[int64]int     // turns
+	alone  map[int64]bool    // cannot be sent with others
 }
 
 // engines are those of a test, in the order of the advice.
@@ -53,16 +55,22 @@ func newBench(t *testing.T, offered, fallback []cudnntest.Engine) *bench {
 	return b
 }
 
-// time is the clock.
-func (b *bench) time(n int, send func() error) (float64, error) {
+// time is the clock. Before anything is sent in one go it has run once.
+func (b *bench) time(n, turns int, send func() error) (float64, error) {
 	b.ran = 0
-	for range n {
+	for range max(n, 1) * turns {
 		if err := send(); err != nil {
 			return 0, err
 		}
 	}
-	b.timed[b.ran]++
-	return float64(n) * b.takes[b.ran], nil
+	if b.timed[b.ran] == 0 != (n == 0) {
+		return 0, errors.New("sent in one go before it ran")
+	}
+	if n > 0 && b.alone[b.ran] {
+		return 0, fmt.Errorf("%w: %d", cudnn.ErrRefused, b.ran)
+	}
+	b.timed[b.ran] += turns
+	return float64(max(n, 1)) * b.takes[b.ran], nil
 }
 
 func lend(bytes ...int) ([]driver.Pointer, func(), error) {
@@ -90,27 +98,27 @@ func (b *bench) conv(t *testing.T, m cudnn.Math, how cudnn.Choosing) string {
 	return route
 }
 
-// The fastest of engines and algorithms is taken. What is slower by far is measured less, and what cannot be made, does not run, or wants too much memory is
-// no choice.
+// The fastest of engines and algorithms is taken. What is slower by far is measured less, and what cannot be made, does not run, cannot be part of a
+// graph, or wants too much memory is no choice.
 func TestFastestEngine(t *testing.T) {
-	offered := engines(1, 2, 3, 4, 5, 6)
+	offered := engines(1, 2, 3, 4, 5, 6, 7, 8)
 	offered[2].Unmade, offered[3].Refuses, offered[4].Memory = true, 3000, 101
 	how := cudnn.Choosing{Most: 100, Memory: lend}
 	for _, c := range []struct {
 		takes map[int64]float64
 		want  string
 	}{
-		{map[int64]float64{0: 3, 1: 2, 2: 1, 6: 9}, "graph, engine 2 3=20 25=1"},
-		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 2.5}, "graph, engine 6 3=60 25=1"},
-		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 3}, "algorithm 7"}, // what is known to repeat its time is left only for what is better
+		{map[int64]float64{0: 3, 1: 2, 2: 1, 6: 9, 7: 99, 8: 0.1}, "graph, engine 2 3=20 25=1"},
+		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 2.5, 7: 7}, "graph, engine 6 3=60 25=1"},
+		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 3, 7: 7}, "algorithm 7"}, // what is known to repeat its time is left only for what is better
 	} {
 		b := newBench(t, offered, nil)
-		b.takes, how.Time = c.takes, b.time
+		b.takes, how.Time, b.alone = c.takes, b.time, map[int64]bool{8: true}
 		if got := b.conv(t, cudnn.TensorOp, how); got != c.want {
 			t.Errorf("%v ms: %s, want %s", c.takes, got, c.want)
 		}
-		if c.takes[6] == 9 && (b.timed[6] != 2 || b.timed[2] != 5) {
-			t.Errorf("timed %v, want 2 turns of a slow engine and 5 of a fast one", b.timed)
+		if c.takes[6] == 9 && (b.timed[6] != 2 || b.timed[2] != 5 || b.timed[7] != 1) {
+			t.Errorf("timed %v, want 1 turn of a very slow engine, 2 of a slow one and 5 of a fast one", b.timed)
 		}
 	}
 }
@@ -178,7 +186,7 @@ func TestClockStops(t *testing.T) {
 	b := newBench(t, engines(1), nil)
 	stopped := errors.New("the GPU is lost")
 	_, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float32, cudnn.TensorOp, cudnn.Choosing{Most: 100, Memory: lend,
-		Time: func(_ int, send func() error) (float64, error) { return 0, errors.Join(send(), stopped) }})
+		Time: func(_, _ int, send func() error) (float64, error) { return 0, errors.Join(send(), stopped) }})
 	if !errors.Is(err, stopped) {
 		t.Errorf("error %v, want that of the clock", err)
 	}

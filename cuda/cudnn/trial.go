@@ -82,36 +82,34 @@ const (
 	turns    = 3    // of which the fastest counts
 	turnMS   = 0.25 // what is faster is sent often, so that the clock's steps are small beside it
 	mostSent = 10   // in a turn
+	slow     = 10   // times the best, and
+	slowInMS = 20   // longer than it takes to bring a kernel to the GPU: not timed again
 )
 
+// ErrRefused is what a clock says of something that cannot be timed, and so not be run later either.
+var ErrRefused = errors.New("cudnn: it cannot be sent in one go")
+
 // measure returns what one run takes, in ms. ran is false for what the library refuses; another error is the GPU's. What is slower by far than
-// limit is measured once.
+// limit is measured less.
 func (t *trial) measure(limit float64, send func() error) (ms float64, ran bool, err error) {
-	once := func(n int) (float64, bool, error) {
-		took, err := t.how.Time(n, send)
+	once := func(n, turns int) (float64, bool, error) {
+		took, err := t.how.Time(n, turns, send)
 		var refused *Error
-		if errors.As(err, &refused) {
+		if errors.As(err, &refused) || errors.Is(err, ErrRefused) {
 			return 0, false, nil
 		}
-		return took / float64(n), err == nil, err
+		return took / float64(max(n, 1)), err == nil, err
 	}
-	for range 2 { // the first brings the kernel to the GPU
-		if ms, ran, err = once(1); !ran {
-			return 0, false, err
-		}
+	ms, ran, err = once(0, 1) // which brings the kernel to the GPU
+	if !ran || ms > slowInMS && ms > slow*limit {
+		return ms, ran, err
 	}
-	if ms > hopeless*limit {
-		return ms, true, nil
+	ms, ran, err = once(1, 1)
+	if !ran || ms > hopeless*limit {
+		return ms, ran, err
 	}
-	n := int(min(mostSent, 1+turnMS/max(ms, 1e-3)))
-	for range turns {
-		took, ran, err := once(n)
-		if !ran {
-			return 0, false, err
-		}
-		ms = min(ms, took)
-	}
-	return ms, true, nil
+	took, ran, err := once(int(min(mostSent, 1+turnMS/max(ms, 1e-3))), turns)
+	return min(ms, took), ran, err
 }
 
 // engines lists those that the library offers and that compute as they should, best first by its advice.
