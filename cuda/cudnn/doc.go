@@ -8,7 +8,7 @@
 // There are two kinds of ways. Algorithms are calls for a single operation, which cuDNN has had since its beginnings. Engines belong to the graph API,
 // the [Backend]: a graph of descriptors says what is to be computed (operation.go), heuristics offer engines with settings and notes of how they round
 // (engine.go), and one becomes a plan that is executed with addresses (executionplan.go). The fast kernels of newer GPUs are engines only. Where the graph
-// API fails, whatever the reason, algorithms do.
+// API fails, whatever the reason, algorithms do. A caller may bring a third kind, a product of matrices by another library.
 //
 // The library plans for a GPU that is not there if it is told its properties: that is how the tests hold all this against the real one. The package
 // cudnntest below has a graph API in Go.

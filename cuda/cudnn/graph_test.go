@@ -259,3 +259,43 @@ func TestPacks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A product of matrices is taken where it is faster than all else, and remembered; not where bits are to repeat, and not if it fails.
+func TestProduct(t *testing.T) {
+	how := cudnn.Choosing{Most: 100, Memory: lend, Choices: &cudnn.Choices{Dir: t.TempDir(), GPU: "imaginary"}}
+	products := 0
+	open := func(takes float64, fails error) string {
+		b := newBench(t, engines(1), nil)
+		b.takes = map[int64]float64{0: 3, 1: 2, 100: takes}
+		how.Time = b.time
+		how.Product = func(x, w, y driver.Pointer) error {
+			if x != 1<<8 || w != 2<<8 || y != 3<<8 {
+				t.Errorf("operands at %d, %d, %d", x, w, y)
+			}
+			products++
+			b.ran = 100
+			return fails
+		}
+		return b.conv(t, cudnn.TensorOp, how)
+	}
+	if got := open(1, nil); got != "product of matrices" || products < 5 {
+		t.Errorf("%s after %d products", got, products)
+	}
+	products = 0
+	if got := open(9, nil); got != "product of matrices" || products != 2 {
+		t.Errorf("kept: %s after %d products, want 2", got, products)
+	}
+	for what, change := range map[string]func(){
+		"slower": func() {}, "deterministic": func() { how.Deterministic = true },
+	} {
+		how.Choices, how.Deterministic = nil, false
+		change()
+		if got := open(9, nil); got != "graph, engine 1 3=10 25=1" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	how.Deterministic = false
+	if got := open(1, cudnn.ErrRefused); got != "graph, engine 1 3=10 25=1" {
+		t.Errorf("refused: %s", got)
+	}
+}

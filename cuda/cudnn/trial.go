@@ -25,7 +25,7 @@ func (t *trial) algorithms() error {
 		return nil
 	}
 	t.best, t.timed = best, true
-	if !t.times() {
+	if t.how.Time == nil {
 		return nil
 	}
 	if err := t.c.take(best, t.how); err != nil {
@@ -37,15 +37,12 @@ func (t *trial) algorithms() error {
 	return err
 }
 
-// times tells whether engines can be timed.
-func (t *trial) times() bool { return t.how.Time != nil && t.c.h.api.Backend != nil }
-
 // longestTrial is how long engines of one convolution are tried, the first one aside: some are compiled first.
 const longestTrial = 2 * time.Second
 
 // engines times the engines that the library offers.
 func (t *trial) engines() error {
-	if !t.times() {
+	if t.how.Time == nil || t.c.h.api.Backend == nil {
 		return nil
 	}
 	begin := time.Now()
@@ -77,6 +74,22 @@ func (t *trial) engine(e Engine) error {
 	return errors.Join(err, p.close())
 }
 
+// product times the product of matrices, where it is one.
+func (t *trial) product() error {
+	if t.how.Product == nil || t.how.Time == nil {
+		return nil
+	}
+	limit := math.Inf(1)
+	if t.timed {
+		limit = float64(t.best.Time)
+	}
+	ms, ran, err := t.measure(limit, func() error { return t.how.Product(t.at[0], t.at[1], t.at[2]) })
+	if ran && ms < limit {
+		t.best, t.timed = Choice{Product: true, Time: float32(ms)}, true
+	}
+	return err
+}
+
 const (
 	hopeless = 2    // times the best: what takes so long is not timed further
 	turns    = 3    // of which the fastest counts
@@ -86,8 +99,8 @@ const (
 	slowInMS = 20   // longer than it takes to bring a kernel to the GPU: not timed again
 )
 
-// ErrRefused is what a clock says of something that cannot be timed, and so not be run later either.
-var ErrRefused = errors.New("cudnn: it cannot be sent in one go")
+// ErrRefused is in what a clock or a product says of something that cannot be run, or not in one go.
+var ErrRefused = errors.New("cudnn: it is refused")
 
 // measure returns what one run takes, in ms. ran is false for what the library refuses; another error is the GPU's. What is slower by far than
 // limit is measured less.
