@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 	"cuda/driver/drivertest":  {"cuda/driver"}, // for tests: a GPU in host memory
 	"cuda/cublas":             {"cuda/dynlib", "cuda/driver"},
 	"cuda/cudnn":              {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
-	"cuda/cudnn/cudnntest":    {"cuda/cudnn", "cuda/driver"}, // for tests: cuDNN's graph API in Go
+	"cuda/cudnn/cudnntest":    {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
 	"cuda":                    {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature"},
 }
 
