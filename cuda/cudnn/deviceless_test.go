@@ -131,7 +131,7 @@ func TestDeviceless(t *testing.T) {
 					offered += len(all)
 					for _, o := range all {
 						engines[fmt.Sprintf("%d:%d", d, o.engine.Index)]++
-						if slices.Contains(o.behaviour, NoteCompiles) {
+						if o.compiles() {
 							compiled++
 						}
 					}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,6 +179,27 @@ func TestEngineRefuses(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Engines that are compiled first are tried last.
+func TestCompiledEngines(t *testing.T) {
+	offered := engines(1, 2, 3)
+	offered[0].Behaviour = []int32{cudnn.NoteCompiles}
+	b := newBench(t, offered, nil)
+	var order []int64
+	b.graph.Compute = func(_ cudnntest.Convolution, by cudnntest.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
+		if b.ran = by.Index; !slices.Contains(order, b.ran) {
+			order = append(order, b.ran)
+		}
+		return 0
+	}
+	b.takes = map[int64]float64{0: 3, 1: 1, 2: 2, 3: 2}
+	if got := b.conv(t, cudnn.TensorOp, cudnn.Choosing{Most: 100, Memory: lend, Time: b.time}); got != "graph, engine 1 3=10 25=1" || !slices.Equal(order, []int64{2, 3, 1}) {
+		t.Errorf("%s after %v", got, order)
+	}
+	if got := b.conv(t, cudnn.TensorOp, cudnn.Choosing{Most: 100, Deterministic: true}); got != "graph, engine 1 3=10 25=1" {
+		t.Errorf("deterministic: %s", got)
 	}
 }
 

@@ -125,15 +125,22 @@ func (t *trial) measure(limit float64, send func() error) (ms float64, ran bool,
 	return min(ms, took), ran, err
 }
 
-// engines lists those that the library offers and that compute as they should, best first by its advice.
+// engines lists those that the library offers and that compute as they should, best first by its advice, but that those which are to be compiled first
+// come last where time is short.
 func (c *Conv) engines(how Choosing, m Math) (all []Engine) {
 	n, g, err := c.graph(how.aligned())
+	var later []Engine
 	for i := 0; i < len(heuristics) && err == nil && len(all) == 0; i++ {
 		for _, o := range n.offers(g, heuristics[i], c.h.place()) {
-			if !o.rounds(m, how.Deterministic) {
+			switch {
+			case o.rounds(m, how.Deterministic):
+			case o.compiles() && !how.Deterministic:
+				later = append(later, o.engine)
+			default:
 				all = append(all, o.engine)
 			}
 		}
+		all, later = append(all, later...), nil
 	}
 	_ = n.close() // descriptors that end badly cost a little memory, and the convolution nothing
 	return all
