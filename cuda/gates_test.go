@@ -131,7 +131,7 @@ func TestGatesThatDoNotFit(t *testing.T) {
 		f.Out, b.Out, between.Out, between.In = slices.Clone(f.Out), slices.Clone(b.Out), []device.Ref{at(224, 32)}, slices.Clone(between.In)
 		c.spoil(&f, &b, &s, &between)
 		code := &device.Code{Name: what, Batch: 4, Features: 8, Dim: 16, Arena: 256, Gradient: true, Calls: []device.Call{f, fill, other, s, between, b}}
-		p := planWhole(code, false)
+		p := planWhole(code, false, false)
 		last := p.tasks[len(p.tasks)-1]
 		if kept, sums := last.kept != nil, last.other != nil; kept != c.kept || sums != c.sums || (len(p.tasks) == len(code.Calls)) == sums {
 			t.Errorf("%s: gate kept: %v, want %v; sum taken: %v, want %v; %d tasks", what, kept, c.kept, sums, c.sums, len(p.tasks))

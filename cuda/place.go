@@ -17,7 +17,11 @@ func (p *planner) place() (*plan, error) {
 	p.lifetimes()
 	made := &plan{tasks: p.tasks, scaling: p.scaling, arena: p.pack()}
 	for i := range made.tasks {
-		for _, o := range made.tasks[i].all() {
+		t := &made.tasks[i]
+		if t.mask != nil {
+			t.mask.at = p.values[t.mask.value].at
+		}
+		for _, o := range t.all() {
 			if o.value >= 0 {
 				o.at = p.values[o.value].at
 			}
@@ -80,6 +84,9 @@ func (p *planner) lifetimes() {
 		}
 	}
 	for i := range p.tasks {
+		if m := p.tasks[i].mask; m != nil {
+			touch(m.value, i)
+		}
 		for _, o := range p.tasks[i].all() {
 			touch(o.value, i)
 		}

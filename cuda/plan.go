@@ -54,11 +54,13 @@ type task struct {
 	in, out   []operand
 	columns   int               // narrow: numbers of a row
 	room      int               // what there is room for in a row; of a convolution, channels; 0: no more than there are
+	mask      *mask             // of ReLU, where there is room for one
 	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
 	stretches []kernels.Stretch // narrowStretches
 	endings   []kernels.Ending  // endGradient: of what lies at in
 	moves     []kernels.Move    // moveBuffers: by what lies at in
 	penalties []kernels.Penalty // addPenalties
+	route     func() string     // of a convolution: what computes it
 
 	kept  *kept    // of a normalisation and its gradient: what the one keeps for the other
 	other *operand // of such a gradient: the second summand of what it reads
@@ -108,7 +110,7 @@ func (d *Device) planOf(code *device.Code) (*plan, error) {
 	if e := d.precision.element(); e != kernels.F32 {
 		return planShort(code, e, d.precision == FP16, d.epilogues(), d.literal)
 	}
-	return planWhole(code, d.literal), nil
+	return planWhole(code, d.epilogues(), d.literal), nil
 }
 
 // planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is multiplied by a scale and what comes out is
@@ -129,6 +131,9 @@ func planShort(code *device.Code, element kernels.Element, scaling, epilogues, l
 		}
 	}
 	p.finish()
+	if epilogues {
+		addMasks(p.tasks, t.reluPairs(), func(bytes int) operand { return p.operand(p.newValue(bytes, places)) })
+	}
 	return p.place()
 }
 

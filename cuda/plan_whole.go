@@ -5,8 +5,9 @@ import (
 	"fspda/device"
 )
 
-// planWhole plans code of float32: it is as it is, but for what gates and lists find. The arena grows by what they keep.
-func planWhole(code *device.Code, literal bool) *plan {
+// planWhole plans code of float32: it is as it is, but for what gates and lists find, and with epilogues there is room for masks of ReLU. The arena grows
+// by what they keep.
+func planWhole(code *device.Code, epilogues, literal bool) *plan {
 	p := &plan{arena: 4 * code.Arena, results: code.Results}
 	t, err := traceOf(code)
 	if literal || err != nil { // it does what no trace can follow, and runs as it is
@@ -24,7 +25,17 @@ func planWhole(code *device.Code, literal bool) *plan {
 		from := make([]operand, len(w.endings)) // they are in place
 		p.tasks = append(p.tasks, end(from, w.endings))
 	}
+	if epilogues {
+		addMasks(p.tasks, t.reluPairs(), p.behind)
+	}
 	return p
+}
+
+// behind is an operand of so many bytes behind the arena, which grows by it.
+func (p *plan) behind(bytes int) operand {
+	o := operand{space: device.Arena, at: alignedTo(p.arena), value: -1}
+	p.arena = o.at + bytes
+	return o
 }
 
 // wholePlanner makes the tasks of planWhole.
@@ -79,11 +90,9 @@ func (p *plan) keep(t *task, k *kept) {
 		return
 	}
 	for _, n := range k.sizes(kernels.F32) {
-		o := operand{space: device.Arena, at: alignedTo(p.arena), n: n, value: -1}
-		p.arena = o.at + o.n
 		if !k.byMask {
-			p.arena += 3 * o.n // they have four bytes
+			n *= 4 // numbers
 		}
-		k.operands = append(k.operands, o)
+		k.operands = append(k.operands, p.behind(n))
 	}
 }

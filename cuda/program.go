@@ -100,12 +100,7 @@ func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b
 	if err != nil {
 		return func() error { return p.failed(err) }
 	}
-	return func() error {
-		if err := over(); err != nil {
-			return p.failed(err)
-		}
-		return nil
-	}
+	return over
 }
 
 func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float64) (wait func() error, err error) {
@@ -233,8 +228,9 @@ func (p *Program) execute(v vectors, s *slot, channels int, out []float64) (wait
 			if v.scale != nil {
 				v.scale.arrived(host.bytes[p.results.bytes():])
 			}
+			return nil
 		}
-		return failed
+		return p.failed(failed)
 	}, nil
 }
 

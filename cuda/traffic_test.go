@@ -61,7 +61,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 			return nil
 		})
 	machine := imaginaryOn(m)
-	dnn, blas := imaginaryDNN(m), imaginaryBLAS(m)
+	dnn, blas := newNets(m).api(), imaginaryBLAS(m)
 	countConvolutions(dnn, c)
 	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32, _ driver.Pointer, _ cublas.Type, _ int32,
 		_ *float32, _ driver.Pointer, _ cublas.Type, _ int32, _ cublas.Compute, _ int32) cublas.Status {
