@@ -33,7 +33,7 @@ func (e Element) packs(c int) int { return (c + e.Pack() - 1) / e.Pack() }
 // imageBlocks is the geometry of so many threads for each image.
 func imageBlocks(images, each int) Launch {
 	if each > 1<<31-threads {
-		panic(fmt.Sprintf("kernels: pooling images of %d packs, want %d at most", each, 1<<31-threads))
+		panic(fmt.Sprintf("kernels: images of %d threads, want %d at most", each, 1<<31-threads))
 	}
 	l := over(each)
 	l.Grid[1] = uint32(min(images, 65535))

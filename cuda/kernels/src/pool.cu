@@ -67,14 +67,18 @@ template <class T, class A> struct Best {
   }
 };
 
-// look sees an R×R window, whose first pixel is at row top and column left.
+// within is the number from 0 to n-1 that is nearest to i.
+__device__ inline int within(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+
+// look sees an R×R window, whose first pixel is at row top and column left. In place of what lies outside its neighbours are read, and not looked at: a branch
+// would keep the next load waiting.
 template <class T, class A, int R, bool WHOLE>
 __device__ inline void look(Best<T, A> &best, const T *x, const Place<T> &o, int top, int left, const Window &g) {
   Raw<T> raw[R * R];
 #pragma unroll
   for (int k = 0; k < R * R; k++) {
-    const int h = top + k / R, w = left + k % R;
-    if (h >= 0 && h < g.h && w >= 0 && w < g.w) raw[k] = fetch<T, WHOLE>(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count);
+    const int h = within(top + k / R, g.h), w = within(left + k % R, g.w);
+    raw[k] = fetch<T, WHOLE>(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count);
   }
 #pragma unroll
   for (int k = 0; k < R * R; k++) {
@@ -113,8 +117,7 @@ __device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, co
   Spots<A, N> spots[S * S];
 #pragma unroll
   for (int k = 0; k < S * S; k++) {
-    const int p = top + k / S, q = left + k % S;
-    if (p >= g.p || q >= g.q) continue;
+    const int p = within(top + k / S, g.p), q = within(left + k % S, g.q);
     const i64 from = ((i.image * g.p + p) * g.q + q) * g.c + i.channel;
     raw[k] = fetch<T, WHOLE>(dy + from, i.count);
     spots[k] = load_spots<A, N>(at + from, i.count, WHOLE);
@@ -173,7 +176,7 @@ template <class T> __device__ inline void avg_pool_grad(T *dx, const T *dy, i64 
   KERNEL(256) max_pool_##name(T *y, A *at, const T *x, i64 images, int h, int w, int c, int r, int stride, int pad, int p, int q) {      \
     max_pool<T, A>(y, at, x, images, Window{h, w, c, r, stride, pad, p, q});                                                             \
   }                                                                                                                                      \
-  KERNEL_OF(256, 2) max_pool_grad_##name(T *dx, const T *dy, const A *at, i64 images, int h, int w, int c, int r, int stride, int pad, int p,  \
+  KERNEL(256) max_pool_grad_##name(T *dx, const T *dy, const A *at, i64 images, int h, int w, int c, int r, int stride, int pad, int p,  \
                                    int q) {                                                                                              \
     max_pool_grad<T, A>(dx, dy, at, images, Window{h, w, c, r, stride, pad, p, q});                                                      \
   }                                                                                                                                      \
