@@ -62,7 +62,7 @@ func convolution(d *Device, t *task) (step, error) {
 	}
 	t.route = conv.Route
 	runtime.AddCleanup(conv, o.discardConv, *conv)
-	if t.call.Kernel == device.ConvGradW && t.in[0].element != kernels.F32 {
+	if shortGradW(t) > 0 {
 		return narrowGradW(conv, t), nil
 	}
 	return func(r *running) error {
@@ -171,7 +171,7 @@ func fromShort(e kernels.Element, dst, src kernels.Address, rows, c, room int) k
 
 // shortGradW is the bytes of dW in 16 bits, which lies in the scratch; 0 where it does not.
 func shortGradW(t *task) int {
-	if t.call.Kernel != device.ConvGradW || t.in[0].element == kernels.F32 {
+	if t.call.Kernel != device.ConvGradW || t.in[0].element == kernels.F32 || t.out[0].element != kernels.F32 {
 		return 0
 	}
 	c := t.call.Dims[3]
