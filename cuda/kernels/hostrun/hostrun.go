@@ -45,11 +45,7 @@ func open() (*Library, error) { return openUnits(kernels.Files(), kernels.All())
 
 // openUnits opens a library of the kernels in all, whose units are among the files.
 func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error) {
-	compiler, err := findCompiler()
-	if err != nil {
-		return nil, err
-	}
-	path, err := build(compiler, files, all)
+	path, err := buildUnits(files, all)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +69,19 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 	return l, nil
 }
 
-func findCompiler() (string, error) {
+// Build builds the library of all kernels, or takes it from the user's cache, and returns its path.
+func Build() (path string, err error) { return buildUnits(kernels.Files(), kernels.All()) }
+
+func buildUnits(files map[string]string, all []*kernels.Kernel) (path string, err error) {
+	compiler, err := Compiler()
+	if err != nil {
+		return "", err
+	}
+	return build(compiler, files, all)
+}
+
+// Compiler is the path of the C++ compiler. Where there is none the error is ErrNoCompiler.
+func Compiler() (string, error) {
 	for _, name := range []string{os.Getenv("CXX"), "g++", "c++", "clang++"} {
 		if name == "" {
 			continue
