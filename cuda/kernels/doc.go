@@ -13,6 +13,11 @@
 //
 // A [Fleet] is the small-network regime: all agents of a GPU compute their gradients in as many launches as one of them would need.
 //
+// Kernels whose work may also be done in another way than by a launch of their own have it in a body: a function of a .cuh file that is told of its
+// block (src/block.cuh says what it has to keep to). The kernel in the .cu file then only calls the body with the block that runs:
+//
+//	KERNEL(256) gather(float *dst, ...) { gather_of(Launched(), dst, ...); }
+//
 // The package hostrun below runs the same sources on the host, without a GPU; tests compare them with the CPU engine. [Call] is what
 // both take.
 //

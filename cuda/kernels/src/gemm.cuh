@@ -1,0 +1,254 @@
+// Bodies of gemm.cu: matrix products in float32 with the CPU's bits (cpu/gemm.go): the k products of an element are cut into as few chunks of at most 384 as
+// there must be, the longer ones first; a chunk is added up by fma from its first product to its last, and the chunks are added from
+// left to right. A thread keeps all products of an element to itself, so no order depends on the tiles. Many small products of one shape, one for each agent, are
+// one launch: z of a block is the agent.
+//
+// Matrices are row-major and whole. C is m×n; A is m×k, or k×m where it is turned; B is n×k, or k×n where it is not turned.
+#pragma once
+#include "agent.cuh"
+#include "exponential.cuh"
+
+#define DEPTH 384 // of a chunk
+#define BK 16     // products that a tile holds
+
+// What becomes of an element of C.
+#define NOTHING 0
+#define ADD_BIAS 1          // c + with[j]
+#define BIAS_THEN_SIGMOID 2 // 1/(1+exp(-(c + with[j])))
+#define BIAS_THEN_RELU 3    // max(c + with[j], 0)
+#define BY_SIGMOID 4        // c·y·(1-y), y = with[i][j]
+#define BY_RELU 5           // c where with[i][j] > 0, else 0
+#define ADD_SCALED 6        // c + factor·with[i][j], the product rounded first
+
+__device__ inline float after(int then, float c, const float *with, i64 at, int j, float factor) {
+  switch (then) {
+  case ADD_BIAS: return c + with[j];
+  case BIAS_THEN_SIGMOID: return sigmoid_of(c + with[j]);
+  case BIAS_THEN_RELU: return relu_of(c + with[j]);
+  case BY_SIGMOID: return (c * with[at]) * (1.0f - with[at]);
+  case BY_RELU: return with[at] > 0.0f ? c : 0.0f;
+  case ADD_SCALED: return c + factor * with[at];
+  }
+  return c;
+}
+
+// Matrix is an operand of rows of `width` numbers.
+struct Matrix {
+  const float *p;
+  int width;
+  __device__ float at(int i, int j) const { return p[(i64)i * width + j]; }
+};
+
+// Coded is an operand of bytes that stand for numbers, byte·scale + shift, the product rounded first. Row i is row rows[i] of the bytes.
+struct Coded {
+  const u8 *bytes;
+  const int *rows;
+  int width;
+  float scale, shift;
+  __device__ float at(int i, int j) const { return (float)bytes[(i64)rows[i] * width + j] * scale + shift; }
+};
+
+// Loader brings a tile of SIDE×BK numbers, transposed so that those of one product lie side by side. ALONG says that an operand's rows run along
+// the products.
+template <int SIDE, int THREADS, bool ALONG, class Source> struct Loader {
+  static constexpr int each = SIDE * BK / THREADS;
+  float held[each];
+
+  // fetch reads side numbers first.., and products from.. below end.
+  __device__ void fetch(const Source &s, u32 thread, int first, int most, int from, int end) {
+#pragma unroll
+    for (int r = 0; r < each; r++) {
+      const int e = thread + r * THREADS;
+      const int i = first + (ALONG ? e / BK : e % SIDE), p = from + (ALONG ? e % BK : e / SIDE);
+      held[r] = i < most && p < end ? (ALONG ? s.at(i, p) : s.at(p, i)) : 0.0f;
+    }
+  }
+  template <int WIDTH> __device__ void put(u32 thread, float (&tile)[BK][WIDTH]) const {
+#pragma unroll
+    for (int r = 0; r < each; r++) {
+      const int e = thread + r * THREADS;
+      tile[ALONG ? e % BK : e / SIDE][ALONG ? e / BK : e % SIDE] = held[r];
+    }
+  }
+};
+
+// Tiles is what a block shares.
+template <int WIDTH> struct Tiles {
+  __align__(16) float a[BK][WIDTH], b[BK][WIDTH];
+};
+
+// multiply computes a block's SIDE×SIDE elements of C, 4×4 to a thread, and where sums is not null and the block is a first one, the sums of
+// the rows of A, in float64 from the first product to the last.
+template <int SIDE, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
+__device__ inline void multiply(const Block &block, const SA &a, const SB &b, float *c, const float *with, float *sums, int m, int n, int k,
+                                int then, float factor) {
+  constexpr int ACROSS = SIDE / 4, THREADS = ACROSS * ACROSS;
+  auto &[ta, tb] = shared_of<Tiles<SIDE + 4>>(block);
+  const u32 thread = block.thread();
+  Loader<SIDE, THREADS, A_ALONG, SA> la;
+  Loader<SIDE, THREADS, B_ALONG, SB> lb;
+  const int row = (int)block.y() * SIDE, column = (int)block.x() * SIDE;
+  const int tx = thread % ACROSS, ty = thread / ACROSS;
+  const bool adds = sums && block.x() == 0 && thread < SIDE;
+  double sum = 0.0;
+  float all[4][4];
+  const int chunks = (k + DEPTH - 1) / DEPTH;
+  int begin = 0;
+  for (int chunk = 0; chunk < chunks; chunk++) {
+    const int end = begin + k / chunks + (chunk < k % chunks ? 1 : 0);
+    float s[4][4] = {};
+    la.fetch(a, thread, row, m, begin, end);
+    lb.fetch(b, thread, column, n, begin, end);
+    for (int p = begin; p < end; p += BK) {
+      block.sync();
+      la.put(thread, ta);
+      lb.put(thread, tb);
+      block.sync();
+      la.fetch(a, thread, row, m, p + BK, end); // in flight during the products
+      lb.fetch(b, thread, column, n, p + BK, end);
+      const int count = end - p < BK ? end - p : BK;
+      // A product with the zeros of a tile's rest could turn -0 into +0: only those that count are taken.
+#pragma unroll 4
+      for (int q = 0; q < count; q++) {
+        const Four va = load4(&ta[q][4 * ty]), vb = load4(&tb[q][4 * tx]);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+          for (int j = 0; j < 4; j++) s[i][j] = fmaf(va.v[i], vb.v[j], s[i][j]);
+      }
+      if (adds)
+        for (int q = 0; q < count; q++) sum = sum + (double)ta[q][thread];
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) all[i][j] = chunk == 0 ? s[i][j] : s[i][j] + all[i][j];
+    begin = end;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      const int y = row + 4 * ty + i, x = column + 4 * tx + j;
+      if (y < m && x < n) {
+        const i64 at = (i64)y * n + x;
+        c[at] = after(then, all[i][j], with, at, x, factor);
+      }
+    }
+  if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
+}
+
+// tf32 rounds to 10 bits behind the point, ties away from zero, as the bits of a float32.
+__device__ inline u32 tf32(float v) { return (__float_as_uint(v) + 0x1000u) & 0xffffe000u; }
+
+#ifndef FSPDA_HOST
+// mma_tf32 is a product of 16×8 and 8×8 numbers by a warp; hostrun/host.h says which numbers a lane holds.
+__device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+#endif
+
+#define FAST 64 // side of a block's part of C
+
+// multiply_fast is multiply on tensor cores, of numbers rounded to tf32. A warp takes 16 rows. GPUs before sm_80, which have no tf32, take float32.
+template <bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
+__device__ inline void multiply_fast(const Block &block, const SA &a, const SB &b, float *c, const float *with, float *sums, int m, int n,
+                                     int k, int then, float factor) {
+  constexpr int THREADS = 2 * FAST;
+  auto &[ta, tb] = shared_of<Tiles<FAST + 8>>(block); // a row of 72: lanes of a fragment meet in no bank
+  const u32 thread = block.thread();
+  Loader<FAST, THREADS, A_ALONG, SA> la;
+  Loader<FAST, THREADS, B_ALONG, SB> lb;
+  const int row = (int)block.y() * FAST, column = (int)block.x() * FAST;
+  const int g = thread % WARP / 4, t = thread % 4, mine = thread / WARP * 16;
+  const bool adds = sums && block.x() == 0 && thread < FAST;
+  double sum = 0.0;
+  float s[FAST / 8][4] = {};
+  la.fetch(a, thread, row, m, 0, k);
+  lb.fetch(b, thread, column, n, 0, k);
+  for (int p = 0; p < k; p += BK) {
+    block.sync();
+    la.put(thread, ta);
+    lb.put(thread, tb);
+    block.sync();
+    la.fetch(a, thread, row, m, p + BK, k);
+    lb.fetch(b, thread, column, n, p + BK, k);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    for (int q = 0; q < BK; q++)
+#pragma unroll
+      for (int j = 0; j < FAST / 8; j++)
+#pragma unroll
+        for (int r = 0; r < 4; r++) s[j][r] = fmaf(ta[q][mine + g + r / 2 * 8], tb[q][8 * j + 2 * t + r % 2], s[j][r]);
+#else
+#pragma unroll
+    for (int q = 0; q < BK; q += 8) {
+      const u32 fa[4] = {tf32(ta[q + t][mine + g]), tf32(ta[q + t][mine + g + 8]), tf32(ta[q + t + 4][mine + g]), tf32(ta[q + t + 4][mine + g + 8])};
+#pragma unroll
+      for (int j = 0; j < FAST / 8; j++) {
+        const u32 fb[2] = {tf32(tb[q + t][8 * j + g]), tf32(tb[q + t + 4][8 * j + g])};
+        mma_tf32(s[j], fa, fb);
+      }
+    }
+#endif
+    if (adds)
+      for (int q = 0; q < BK && p + q < k; q++) sum = sum + (double)ta[q][thread];
+  }
+#pragma unroll
+  for (int j = 0; j < FAST / 8; j++)
+#pragma unroll
+    for (int r = 0; r < 4; r++) {
+      const int y = row + mine + g + r / 2 * 8, x = column + 8 * j + 2 * t + r % 2;
+      if (y < m && x < n) {
+        const i64 at = (i64)y * n + x;
+        c[at] = after(then, s[j][r], with, at, x, factor);
+      }
+    }
+  if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
+}
+
+// Exact and Fast name the products: n stands for a factor as it is, and t for one that is turned, so that nt is A·Bᵀ.
+template <int SIDE, bool A_ALONG, bool B_ALONG> struct Exact {
+  static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
+  template <class... Args> __device__ static void make(const Args &...args) { multiply<SIDE, A_ALONG, B_ALONG>(args...); }
+};
+template <bool A_ALONG, bool B_ALONG> struct Fast {
+  static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
+  template <class... Args> __device__ static void make(const Args &...args) { multiply_fast<A_ALONG, B_ALONG>(args...); }
+};
+typedef Exact<32, true, true> SmallNT;
+typedef Exact<32, true, false> SmallNN;
+typedef Exact<32, false, false> SmallTN;
+typedef Exact<64, true, true> LargeNT;
+typedef Exact<64, true, false> LargeNN;
+typedef Exact<64, false, false> LargeTN;
+typedef Fast<true, true> FastNT;
+typedef Fast<true, false> FastNN;
+typedef Fast<false, false> FastTN;
+
+template <class Product, class Block>
+__device__ inline void gemm_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
+                               OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k, int then, float factor) {
+  Product::make(block, Matrix{AGENT(block, a), Product::a_along ? k : m}, Matrix{AGENT(block, b), Product::b_along ? k : n},
+                AGENT(block, c), AGENT(block, with), AGENT(block, sums), m, n, k, then, factor);
+}
+
+// gemm_nt_bytes_of has an A of bytes: the m rows of agent z are rows[z·m..].
+template <class Product, class Block>
+__device__ inline void gemm_nt_bytes_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b),
+                                        OPERAND(float, c), OPERAND(const float, with), int m, int n, int k, int then, float factor) {
+  Product::make(block, Coded{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k}, AGENT(block, c),
+                AGENT(block, with), (float *)0, m, n, k, then, factor);
+}
+
+// gemm_tn_bytes_of has a B of bytes, whose k rows for agent z are rows[z·k..].
+template <class Product, class Block>
+__device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift,
+                                        OPERAND(float, c), OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k, int then,
+                                        float factor) {
+  Product::make(block, Matrix{AGENT(block, a), m}, Coded{bytes, rows + (i64)block.z() * k, n, scale, shift}, AGENT(block, c),
+                AGENT(block, with), AGENT(block, sums), m, n, k, then, factor);
+}

@@ -1,0 +1,170 @@
+// Bodies of vector.cu: what it does with vectors, one block at a time.
+#pragma once
+#include "block.cuh"
+
+#define DOT_BLOCK 4096 // numbers whose products are summed before other sums are added
+
+BODY fill_of(const Block &block, float *dst, i64 n, float value) {
+  i64 i = block.index();
+  if (i < n) dst[i] = value;
+}
+
+// combined is Σ a[k]·v[k].
+template <int K> __device__ inline float combined(const float (&a)[K], const float (&v)[K]) {
+  float s = a[0] * v[0];
+#pragma unroll
+  for (int k = 1; k < K; k++) s = s + a[k] * v[k];
+  return s;
+}
+
+template <int K, class Block>
+__device__ inline void combine(const Block &block, float *dst, i64 n, const float *const (&v)[K], const float (&a)[K]) {
+  i64 i = 4 * block.index();
+  if (i >= n) return;
+  u64 all = address(dst);
+#pragma unroll
+  for (int k = 0; k < K; k++) all |= address(v[k]);
+  if (i + 4 <= n && fours(all)) {
+    Four x[K], out;
+#pragma unroll
+    for (int k = 0; k < K; k++) x[k] = load4(v[k] + i);
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      float one[K];
+#pragma unroll
+      for (int k = 0; k < K; k++) one[k] = x[k].v[j];
+      out.v[j] = combined(a, one);
+    }
+    store4(dst + i, out);
+    return;
+  }
+  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) {
+    float one[K];
+#pragma unroll
+    for (int k = 0; k < K; k++) one[k] = v[k][i];
+    dst[i] = combined(a, one);
+  }
+}
+
+// combineK: dst = Σ aₖ·vₖ over K vectors.
+BODY combine1_of(const Block &block, float *dst, i64 n, const float *v0, float a0) {
+  const float *v[1] = {v0};
+  const float a[1] = {a0};
+  combine<1>(block, dst, n, v, a);
+}
+
+BODY combine2_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1) {
+  const float *v[2] = {v0, v1};
+  const float a[2] = {a0, a1};
+  combine<2>(block, dst, n, v, a);
+}
+
+BODY combine3_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2) {
+  const float *v[3] = {v0, v1, v2};
+  const float a[3] = {a0, a1, a2};
+  combine<3>(block, dst, n, v, a);
+}
+
+BODY combine4_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
+                 const float *v3, float a3) {
+  const float *v[4] = {v0, v1, v2, v3};
+  const float a[4] = {a0, a1, a2, a3};
+  combine<4>(block, dst, n, v, a);
+}
+
+BODY combine5_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
+                 const float *v3, float a3, const float *v4, float a4) {
+  const float *v[5] = {v0, v1, v2, v3, v4};
+  const float a[5] = {a0, a1, a2, a3, a4};
+  combine<5>(block, dst, n, v, a);
+}
+
+BODY combine6_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
+                 const float *v3, float a3, const float *v4, float a4, const float *v5, float a5) {
+  const float *v[6] = {v0, v1, v2, v3, v4, v5};
+  const float a[6] = {a0, a1, a2, a3, a4, a5};
+  combine<6>(block, dst, n, v, a);
+}
+
+// gather: dst[j] = src[idx[j]].
+BODY gather_of(const Block &block, float *dst, const float *src, const u32 *idx, i64 k) {
+  i64 j = block.index();
+  if (j < k) dst[j] = src[idx[j]];
+}
+
+// scatter_add: dst[idx[j]] += a·v[j]. No coordinate comes twice. A null idx stands for all of dst.
+BODY scatter_add_of(const Block &block, float *dst, const float *v, float a, const u32 *idx, i64 k) {
+  i64 j = block.index();
+  if (j >= k) return;
+  i64 i = idx ? (i64)idx[j] : j;
+  dst[i] = dst[i] + a * v[j];
+}
+
+// add_diff: vₜ[idx[j]] += aₜ·(own[j] - other[j]) for one or two terms; v1 may be null. A null idx stands for all coordinates.
+BODY add_diff_of(const Block &block, const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1,
+                 float a1) {
+  i64 j = block.index();
+  if (j >= k) return;
+  float d = own[j] - other[j];
+  i64 i = idx ? (i64)idx[j] : j;
+  v0[i] = v0[i] + a0 * d;
+  if (v1) v1[i] = v1[i] + a1 * d;
+}
+
+// add_diffs: with S = scale·start + Σ aₖ·(own - vₖ) over the first `others` of up to six, x += b·S, then y += c·S. start and y may be
+// null; a start that is null is zero.
+BODY add_diffs_of(const Block &block, i64 n, const float *start, float scale, const float *own, int others, const float *v0, float a0,
+                  const float *v1, float a1, const float *v2, float a2, const float *v3, float a3, const float *v4, float a4,
+                  const float *v5, float a5, float *x, float b, float *y, float c) {
+  i64 i = block.index();
+  if (i >= n) return;
+  const float *v[6] = {v0, v1, v2, v3, v4, v5};
+  const float a[6] = {a0, a1, a2, a3, a4, a5};
+  float s = start ? scale * start[i] : 0.0f;
+  float at = own[i];
+#pragma unroll
+  for (int k = 0; k < 6; k++)
+    if (k < others) s = s + a[k] * (at - v[k][i]);
+  x[i] = x[i] + b * s;
+  if (y) y[i] = y[i] + c * s;
+}
+
+// dot_blocks: part[b] is the scalar product of block b of x and y. Each warp takes one block: product k is added to the sum of lane k mod 32,
+// and the sums are added like a tree.
+BODY dot_blocks_of(const Block &block, double *part, const float *x, const float *y, i64 n) {
+  i64 b = block.index() / WARP;
+  int lane = block.thread() % WARP;
+  i64 begin = b * DOT_BLOCK, end = begin + DOT_BLOCK < n ? begin + DOT_BLOCK : n;
+  if (begin >= n) return;
+  double s = 0.0;
+#pragma unroll 8
+  for (i64 i = begin + lane; i < end; i += WARP) s = s + (double)x[i] * (double)y[i];
+#pragma unroll
+  for (int half = WARP / 2; half > 0; half /= 2) s = s + __shfl_down_sync(ALL_LANES, s, half);
+  if (lane == 0) part[b] = s;
+}
+
+struct DotTile {
+  double part[256];
+};
+
+// dot_sum: s = scale·Σ part, added from left to right, to out64 and, rounded, to out32; each of them may be null. Block z does so with the
+// z-th parts of as many, for result z, which lies `apart` numbers behind that of block z-1.
+BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *part, i64 parts, double scale, i64 apart) {
+  double(&tile)[256] = shared_of<DotTile>(block).part;
+  part += block.x() * parts;
+  double s = 0.0;
+  for (i64 begin = 0; begin < parts; begin += block.threads()) {
+    block.sync();
+    if (begin + block.thread() < parts) tile[block.thread()] = part[begin + block.thread()];
+    block.sync();
+    if (block.thread() == 0) {
+      int count = parts - begin < block.threads() ? (int)(parts - begin) : (int)block.threads();
+      for (int i = 0; i < count; i++) s = s + tile[i];
+    }
+  }
+  if (block.thread() != 0) return;
+  s = scale * s;
+  if (out64) out64[block.x() * apart] = s;
+  if (out32) out32[block.x() * apart] = (float)s;
+}
