@@ -12,6 +12,7 @@ import (
 type Report struct {
 	Wrong []string       // what should not have been done
 	Leaks []string       // what was not given back when a context ended
+	Kept  []string       // descriptors on the host that a library had when it was closed
 	Calls map[string]int // how often functions were called before the last context ended; empty where none ended
 }
 
@@ -32,6 +33,8 @@ func ReadReport(file string) (Report, error) {
 			r.Wrong = append(r.Wrong, what)
 		case "leak":
 			r.Leaks = append(r.Leaks, what)
+		case "kept":
+			r.Kept = append(r.Kept, what)
 		case "calls":
 			var name string
 			var n int

@@ -171,7 +171,7 @@ BLAS cublasLtCreate(cublasLtHandle_t *out) {
 BLAS cublasLtDestroy(cublasLtHandle_t h) {
   TO_LIBRARY(cublasLtDestroy, true);
   if (!handles.erase(h)) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (handles.empty()) leak("descriptor of cuBLASLt", descs.size() + layouts.size() + preferences.size());
+  if (handles.empty()) kept("descriptor of cuBLASLt", descs.size() + layouts.size() + preferences.size());
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -166,7 +166,7 @@ DNN cudnnCreate(cudnnHandle_t *out) { return create("cudnnCreate", handles, out,
 DNN cudnnDestroy(cudnnHandle_t h) {
   cudnnStatus_t s = destroy("cudnnDestroy", handles, h);
   Exclusive held;
-  if (handles.empty()) leak("descriptor of cuDNN", tensors.size() + filters.size() + convolutions.size());
+  if (handles.empty()) kept("descriptor of cuDNN", tensors.size() + filters.size() + convolutions.size());
   return s;
 }
 

@@ -147,9 +147,11 @@ int enter(const char *function, bool needs_context) {
 Exclusive::Exclusive() { machine().lock.lock(); }
 Exclusive::~Exclusive() { machine().lock.unlock(); }
 
-void leak(const char *kind, size_t n) {
-  if (n) write_report("leak: " + std::to_string(n) + " of kind " + kind);
+static void left(const char *how, const char *kind, size_t n) {
+  if (n) write_report(std::string(how) + ": " + std::to_string(n) + " of kind " + kind);
 }
+
+void kept(const char *kind, size_t n) { left("kept", kind, n); }
 
 template <class T> static void report_alive(const Registry<T> &r, Context *c) {
   long n = 0;
@@ -158,7 +160,7 @@ template <class T> static void report_alive(const Registry<T> &r, Context *c) {
       n++;
     else
       n += t->context == c;
-  leak(r.what, n);
+  left("leak", r.what, n);
 }
 
 // report_leaks says what a context has when it ends, and all calls so far.

@@ -25,8 +25,8 @@ SHARED_WITH_LIBRARIES bool reachable(const char *function, const char *what, con
 // complain writes down what a caller should not have done.
 SHARED_WITH_LIBRARIES void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// leak writes down that so many things of a kind were not given back.
-SHARED_WITH_LIBRARIES void leak(const char *kind, size_t n);
+// kept writes down that so many things of the host, of a kind, are left when a library is closed: they take little, and its caller's objects may live on.
+SHARED_WITH_LIBRARIES void kept(const char *kind, size_t n);
 
 // setting is a number from the environment.
 SHARED_WITH_LIBRARIES long long setting(const char *name, long long otherwise);
