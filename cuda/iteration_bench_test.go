@@ -1,3 +1,5 @@
+//go:build linux
+
 package cuda
 
 import (
@@ -14,12 +16,12 @@ import (
 	"fspda/train"
 )
 
-// idle is an imaginary GPU that does nothing, at once: what is left is the work of the host. calls counts what the owner asks of the driver.
-func idle(b *testing.B, calls *int) *Device {
+// idle is an imaginary GPU that does nothing, at once: what is left is the work of the host. seen counts what its owner does.
+func idle(b *testing.B, seen *observed) *Device {
 	b.Helper()
 	_, p := imaginaryParts(b, drivertest.Options{})
 	a := p.api
-	done := func() driver.Result { *calls++; return driver.Success }
+	done := func() driver.Result { seen.calls++; return driver.Success }
 	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
 		return done()
 	}
@@ -39,28 +41,58 @@ func idle(b *testing.B, calls *int) *Device {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = d.Close() }) // its work was never done
+	seen.watch(b, d)
 	return d
 }
 
-// effort is what an iteration cost so far: processor time of all threads and of the owner's, and calls of the driver.
+// effort is what iterations cost so far: processor time of all threads and of the owner, and calls of the driver.
 type effort struct {
 	at         time.Time
 	all, owner time.Duration
 	calls      int
 }
 
-func effortOf(b *testing.B, d *Device, calls *int) effort {
+func effortOf(b *testing.B, d *Device, o *observed) effort {
 	b.Helper()
-	const thread = 1 // RUSAGE_THREAD of Linux
 	e := effort{at: time.Now(), all: processorTime(b, syscall.RUSAGE_SELF)}
 	if err := d.owner.ask(func() error {
-		e.owner, e.calls = processorTime(b, thread), *calls
+		e.owner, e.calls = o.worked+o.sinceBegin(b), o.calls
 		return nil
 	}); err != nil {
 		b.Fatal(err)
 	}
 	return e
 }
+
+// observed is what is seen of an owner.
+type observed struct {
+	calls  int           // of the driver
+	worked time.Duration // on all threads, until it last rested
+	begun  time.Duration // on its clock, when it began to work on a thread
+}
+
+// watch has d's owner observed from now on.
+func (o *observed) watch(b *testing.B, d *Device) {
+	if err := d.owner.ask(func() error {
+		o.begun = processorTime(b, ofThread)
+		d.owner.works = func(now bool) {
+			if now {
+				o.begun = processorTime(b, ofThread)
+			} else {
+				o.worked += o.sinceBegin(b)
+			}
+		}
+		return nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (o *observed) sinceBegin(b *testing.B) time.Duration {
+	return processorTime(b, ofThread) - o.begun
+}
+
+const ofThread = 1 // RUSAGE_THREAD of Linux
 
 func processorTime(b *testing.B, of int) time.Duration {
 	var u syscall.Rusage
@@ -75,7 +107,8 @@ var digits = sync.OnceValues(func() (*data.Set, error) {
 })
 
 // What the host does for an iteration of figure 1: ten agents with batches of 256 digits. The first row is FSPDA-SA with one random edge and a
-// tenth of the coordinates. all is the processor time of all threads, owner that of the one which all agents share.
+// tenth of the coordinates. all is the processor time of all threads, owner that
+// of the goroutine which all agents share.
 func BenchmarkHostIteration(b *testing.B) {
 	for _, row := range []struct {
 		name string
@@ -107,8 +140,8 @@ func hostIterations(b *testing.B, change func(c *train.Config)) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	calls := 0
-	d := idle(b, &calls)
+	var seen observed
+	d := idle(b, &seen)
 	m := model.NewEngine(net, d)
 	s, err := c.Resolve(set, m)
 	if err != nil {
@@ -120,9 +153,9 @@ func hostIterations(b *testing.B, change func(c *train.Config)) {
 		switch t {
 		case 1:
 			b.ResetTimer()
-			begin = effortOf(b, d, &calls)
+			begin = effortOf(b, d, &seen)
 		case c.Iterations - 1:
-			end = effortOf(b, d, &calls)
+			end = effortOf(b, d, &seen)
 			b.StopTimer()
 		}
 	}
