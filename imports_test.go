@@ -47,8 +47,9 @@ var allowed = map[string][]string{
 	"web":                   {"internal/wholefile"},
 	"web/browsertest":       {},
 	"bench":                 {"train", "dist", "data", "device", "internal/rng"},
+	"bench/acceptance":      {"bench", "train", "internal/rng", "internal/wholefile"}, // runs the program itself: apart from what it measures
 	"docs":                  {},
-	"cmd/fspda":             {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng", "internal/wholefile"},
+	"cmd/fspda":             {"docs", "bench", "bench/acceptance", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng", "internal/wholefile"},
 
 	"selftest":         {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng", "model", "train/algo/algotest"}, // on any device, without go test
 	"device/signature": {"device"},                                                                                                                // beside device, which has no code
@@ -63,6 +64,7 @@ var allowed = map[string][]string{
 	"cuda/driver/drivertest":  {"cuda/driver"}, // for tests: a GPU in host memory
 	"cuda/cublas":             {"cuda/dynlib", "cuda/driver"},
 	"cuda/cudnn":              {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
+	"cuda/cudnn/cudnntest":    {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
 	"cuda":                    {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature"},
 }
 

@@ -20,11 +20,13 @@ type Device struct {
 	properties driver.Properties
 	precision  Precision
 	repeats    bool // convolutions give the same bits in each run
+	literal    bool // tests: code is run as it says, and gates are not looked for
 	owner      *owner
 	fleets     fleets
 	stores     stores
 	peers      peers
 	close      sync.Once
+	alone      bool // no fleets: for tests of what runs without them
 }
 
 var _ device.Ahead = (*Device)(nil)

@@ -91,7 +91,7 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 
 // sails tells whether agents compute code together.
 func (d *Device) sails(code *device.Code) bool {
-	if !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
+	if d.alone || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
 		return false
 	}
 	if d.precision != FP32 && d.precision != TF32 || (roomShape{code.Batch}).bytes() > chunk {

@@ -201,6 +201,11 @@ func (f *Finder) Open(l *Library) (*Handle, error) {
 
 // try opens one file, with what is to be opened before and after.
 func (f *Finder) try(l *Library, c candidate) (*Handle, error) {
+	if l.Refuse != nil && strings.Contains(c.path, string(filepath.Separator)) {
+		if err := l.Refuse(c.path); err != nil {
+			return nil, err
+		}
+	}
 	if err := f.openBeside(c.path, l.First); err != nil {
 		return nil, err
 	}
