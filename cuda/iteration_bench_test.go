@@ -93,7 +93,7 @@ type effort struct {
 
 func effortOf(b *testing.B, d *Device, o *observed) effort {
 	b.Helper()
-	e := effort{at: time.Now(), all: processorTime(b, syscall.RUSAGE_SELF)}
+	e := effort{at: time.Now(), all: processorTime(b)}
 	if err := d.owner.ask(func() error {
 		e.owner, e.calls = o.worked+o.sinceBegin(b), o.calls
 		return nil
@@ -113,10 +113,10 @@ type observed struct {
 // watch has d's owner observed from now on.
 func (o *observed) watch(b *testing.B, d *Device) {
 	if err := d.owner.ask(func() error {
-		o.begun = processorTime(b, ofThread)
+		o.begun = threadTime(b)
 		d.owner.works = func(now bool) {
 			if now {
-				o.begun = processorTime(b, ofThread)
+				o.begun = threadTime(b)
 			} else {
 				o.worked += o.sinceBegin(b)
 			}
@@ -128,17 +128,26 @@ func (o *observed) watch(b *testing.B, d *Device) {
 }
 
 func (o *observed) sinceBegin(b *testing.B) time.Duration {
-	return processorTime(b, ofThread) - o.begun
+	return threadTime(b) - o.begun
 }
 
-const ofThread = 1 // RUSAGE_THREAD of Linux
-
-func processorTime(b *testing.B, of int) time.Duration {
+// processorTime is what all threads have worked.
+func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(of, &u); err != nil {
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// threadTime is what this thread has worked, to the nanosecond.
+func threadTime(b *testing.B) time.Duration {
+	const thread = 3 // CLOCK_THREAD_CPUTIME_ID
+	var t syscall.Timespec
+	if _, _, e := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, thread, uintptr(unsafe.Pointer(&t)), 0); e != 0 {
+		b.Fatal(e)
+	}
+	return time.Duration(t.Nano())
 }
 
 var digits = sync.OnceValues(func() (*data.Set, error) {

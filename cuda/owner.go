@@ -119,8 +119,8 @@ func (o *owner) pause() {
 // spins is how often the GPU is asked whether it has come to an event before the owner rests in between.
 const spins = 2000
 
-// serve does all that is in the queue, sends what it left in the window unless the GPU is busy enough, and looks whether the GPU has come to an
-// event, until there is nothing more to come.
+// serve does all that is in the queue, sends waves of what it left in the window unless the GPU is busy enough, and looks whether the GPU has come to
+// an event, until there is nothing more to come.
 func (o *owner) serve() {
 	var items []item
 	o.enter()
@@ -131,7 +131,7 @@ func (o *owner) serve() {
 			continue
 		}
 		if o.ready() {
-			o.flush()
+			o.advance()
 			continue
 		}
 		if !o.busy() {
