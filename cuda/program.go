@@ -72,7 +72,9 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if p.steps, err = lower(d, plan); err != nil {
 		return nil, err
 	}
-	p.fleet = d.fleets.of(d, code)
+	if p.fleet = d.fleets.of(d, code); p.fleet != nil {
+		plan.examples = nil // it has no arena, and its fleet reads float32
+	}
 	if err := p.prepareBatch(); err != nil {
 		return nil, err
 	}
