@@ -3,8 +3,8 @@
 // [Open] opens a GPU and [Find] tells what a machine has for it. NVIDIA's libraries are opened at run time (fspda/cuda/dynlib), so that the
 // program is the same with and without them; with the build tags nocuda or static, and outside of Linux, no GPU is ever found.
 //
-// One goroutine, locked to its thread, owns the GPU's context; work reaches it over a channel, in the order in which it is sent, and it hands
-// the work to one stream of the GPU (owner.go). So nothing on the device needs a lock, memory may be used again as soon as it is
+// One goroutine owns the GPU's context, and is bound to a thread that has it while it works; work reaches it over a queue, in the order in which it is
+// sent, and it hands the work to one stream of the GPU (owner.go). So nothing on the device needs a lock, memory may be used again as soon as it is
 // given back (pool.go), and what waits for the GPU is the caller and not the owner. Operations on vectors return when they are
 // asked for, not when they are done.
 //

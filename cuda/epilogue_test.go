@@ -174,7 +174,7 @@ func TestBiasFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, epilogues := range []bool{false, true} {
-		p, err := planShort(code.Code(), kernels.BF16, false, epilogues, true)
+		p, err := planShort(code.Code(), kernels.BF16, false, epilogues, false)
 		if err != nil {
 			t.Fatal(err)
 		}

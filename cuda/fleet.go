@@ -188,9 +188,6 @@ func (p *passage) joins(other joint) bool {
 	return ok && x.f == p.f && x.store == p.store && math.Float32bits(x.by) == math.Float32bits(p.by) && math.Float32bits(x.shift) == math.Float32bits(p.shift)
 }
 
-// iterationWaves is how many waves an iteration of an agent takes at most, of most algorithms.
-const iterationWaves = 8
-
 func (p *passage) stride() int { return iterationWaves }
 
 // join is a run in company.

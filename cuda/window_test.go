@@ -91,7 +91,6 @@ func TestHistories(t *testing.T) {
 // Ops go in waves by what they touch: readers together, a writer after all before it.
 func TestWaves(t *testing.T) {
 	var w window
-	w.number = 1
 	var a, b hazard
 	place := func(touches ...touch) int {
 		w.plan(&op{touches: touches, send: func() error { return nil }})

@@ -56,11 +56,11 @@ func (a *agent) begin(dst, x device.Vector) error {
 	if a.model != nil && a.first {
 		norms = a.norms
 	}
-	if gate := a.run.gate; gate != nil {
+	if gate := a.place.gate; gate != nil {
 		gate <- struct{}{}
 	}
 	a.owed = append(a.owed, owed{a.round.T, a.first, a.eager.Begin(dst, x, norms, a.batch)})
-	if gate := a.run.gate; gate != nil {
+	if gate := a.place.gate; gate != nil {
 		<-gate
 	}
 	a.first = false

@@ -103,4 +103,5 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	if os.Getenv("FSPDA_LONG") != "" || testing.Verbose() {
 		t.Log("\n" + report.String())
 	}
+	checkStreams(t, made)
 }

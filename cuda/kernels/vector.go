@@ -114,22 +114,8 @@ func CombineList(dst Address, n int, terms List) Call {
 	return call("combine_list", over(n), dst, n, terms.V, terms.A, terms.Len)
 }
 
-// Gather is device.Device.Gather with k coordinates of uint32.
-func Gather(dst, src, idx Address, k int) Call { return call("gather", over(k), dst, src, idx, k) }
-
 // Scatter writes v to the k coordinates idx of dst.
 func Scatter(dst, v, idx Address, k int) Call { return call("scatter", over(k), dst, v, idx, k) }
-
-// ScatterAdd is device.Device.ScatterAdd for one part of k numbers. An idx of 0 stands for all coordinates.
-func ScatterAdd(dst Address, part Term, idx Address, k int) Call {
-	return call("scatter_add", over(k), dst, part.V, part.A, idx, k)
-}
-
-// AddDiff is device.Device.AddDiff for k numbers and one or two terms. An idx of 0 stands for all coordinates.
-func AddDiff(own, other, idx Address, k int, to ...Term) Call {
-	t := two("AddDiff", to)
-	return call("add_diff", over(k), own, other, idx, k, t[0].V, t[0].A, t[1].V, t[1].A)
-}
 
 // two fills up one or two terms.
 func two(what string, terms []Term) (t [2]Term) {

@@ -158,24 +158,6 @@ template <class T> __device__ inline void crop(float *dst, const T *src, i64 row
   if (i < rows * c) dst[i] = to_float(src[i / c * room + i % c]);
 }
 
-// unscale divides gradients by the scale, and tells the scaler where one is not finite.
-KERNEL(256) unscale(float *g, Scaler *scaler, i64 n) {
-  const float by = scaler->inverse;
-  const Eight e(n, address(g));
-  bool bad = false;
-  if (e.count > 0) {
-    float v[8];
-    fetch_eight(v, g + e.first, e.count, e.at_once);
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-      bad = bad || not_finite(v[j]);
-      v[j] = v[j] * by;
-    }
-    store_eight(g + e.first, v, e.count, e.at_once);
-  }
-  tell(scaler, bad);
-}
-
 // drop makes a gradient zero if the scaler has found something.
 KERNEL(256) drop(float *g, const Scaler *scaler, i64 n) {
   if (!scaler->found) return;
