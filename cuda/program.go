@@ -72,9 +72,7 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if p.steps, err = lower(d, plan); err != nil {
 		return nil, err
 	}
-	if p.fleet = d.fleets.of(d, code); p.fleet != nil {
-		plan.examples = nil // it has no arena, and its fleet reads float32
-	}
+	p.fleet = d.fleets.of(d, code)
 	if err := p.prepareBatch(); err != nil {
 		return nil, err
 	}
