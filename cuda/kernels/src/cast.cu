@@ -175,19 +175,7 @@ KERNEL(256) mix(float *y, const float *a, const float *b, const float *by_a, con
 
 // scaler_step ends an iteration.
 KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u32 interval) {
-  if (threadIdx.x != 0) return;
-  if (s->found) {
-    s->scale = s->scale * backoff;
-    if (s->scale < 1.0f) s->scale = 1.0f;
-    s->good = 0;
-    s->skipped = s->skipped + 1;
-  } else if (++s->good >= interval) {
-    float larger = s->scale * growth;
-    if (larger <= largest) s->scale = larger;
-    s->good = 0;
-  }
-  s->inverse = 1.0f / s->scale;
-  s->found = 0;
+  if (threadIdx.x == 0) step_of(s, growth, backoff, largest, interval);
 }
 
 #define CAST_KERNELS(T, name)                                                                                                            \
