@@ -112,14 +112,18 @@ func (p *Program) checkBatch(b device.Batch) error {
 	if err := b.Check(p.code.Batch, p.code.Features); err != nil {
 		return err
 	}
-	if p.batch.classes > 0 {
-		for i, y := range b.Y {
-			if y < 0 || int(y) >= p.batch.classes {
-				return &LabelError{Row: i, Value: y, Classes: p.batch.classes}
-			}
-		}
+	if p.batch.classes == 0 {
+		return nil
 	}
-	return nil
+	largest := uint32(0) // label, or one below 0: no branch for each
+	for _, y := range b.Y {
+		largest = max(largest, uint32(y))
+	}
+	if int(largest) < p.batch.classes {
+		return nil
+	}
+	i := slices.IndexFunc(b.Y, func(y int32) bool { return y < 0 || int(y) >= p.batch.classes })
+	return &LabelError{Row: i, Value: b.Y[i], Classes: p.batch.classes}
 }
 
 // takeSlot returns a slot for a batch: one that nobody uses, if the memory is there.

@@ -30,7 +30,8 @@ type Fleet struct {
 	Labels Address
 	// Scratch is FleetScratch numbers of float64; Bad is a row counter, as of SoftmaxCrossEntropy, over the labels of all agents.
 	Scratch, Bad Address
-	TF32         bool // products on tensor cores: faster, and no longer the CPU's bits
+	TF32         bool        // products on tensor cores: faster, and no longer the CPU's bits
+	Short        *FleetShort // or in 16 bits; nil: not
 }
 
 // FleetScratch is how many numbers of float64 a Fleet of so many agents needs for code.
@@ -55,7 +56,7 @@ func (f Fleet) Lower(code *device.Code) ([]Call, error) {
 		}
 		calls = append(calls, made...)
 	}
-	return calls, nil
+	return append(calls, f.endScaling(code.Dim)...), nil
 }
 
 // products are the calls that are a matrix product, and what follows it.
@@ -66,6 +67,12 @@ var products = map[device.Kernel]struct {
 	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasThenSigmoid}, device.LinearReLU: {"nt", BiasThenReLU},
 	device.LinearGradX: {"nn", Nothing}, device.LinearGradXSigmoid: {"nn", BySigmoid}, device.LinearGradXReLU: {"nn", ByReLU},
 	device.LinearGradW: {"tn", Nothing}, device.LinearGradWDecay: {"tn", AddScaled},
+}
+
+// IsProduct tells whether a call of a Fleet is a matrix product.
+func IsProduct(k device.Kernel) bool {
+	_, ok := products[k]
+	return ok
 }
 
 func (f Fleet) lower(c *device.Call) ([]Call, error) {
@@ -129,6 +136,12 @@ func (f Fleet) product(c *device.Call) ([]Call, error) {
 		}
 		g.Bytes = f.Bytes
 	}
+	if s := f.Short; s != nil {
+		g.Element, g.Round = s.Element, s.Rounded[c]
+		if s.Scaling != nil && kind.form == "tn" {
+			g.Scalers = s.Scaling.Scalers
+		}
+	}
 	return []Call{g.Call()}, nil
 }
 
@@ -152,7 +165,8 @@ func (f Fleet) loss(c *device.Call) ([]Call, error) {
 		}
 	}
 	// The kernel takes logits and gradients as lying in one arena each.
-	return softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0], c.Dims[1], c.Attr), nil
+	calls := softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0], c.Dims[1], c.Attr)
+	return append(calls, f.scaleLoss(at[1], c.Dims[0]*c.Dims[1])...), nil
 }
 
 func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {
