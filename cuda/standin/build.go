@@ -177,9 +177,7 @@ func (v Variant) compile(dir, compiler string, l library) error {
 		args = append(args, fmt.Sprintf("-D%s=missing_%s", f, f))
 	}
 	args = append(args, filepath.Join("src", l.source), "-o", l.file)
-	for _, u := range l.uses {
-		args = append(args, u)
-	}
+	args = append(args, l.uses...)
 	cmd := exec.Command(compiler, append(args, "-ldl")...)
 	cmd.Dir = dir
 	if log, err := cmd.CombinedOutput(); err != nil {
