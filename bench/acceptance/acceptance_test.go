@@ -183,7 +183,7 @@ func TestLines(t *testing.T) {
 	set("selftest/fp32", map[string]float64{"checks": 100, "failed": 0})
 	set("selftest/fp16", map[string]float64{"checks": 100, "failed": 2})
 	set("figure1/step-fp32", map[string]float64{"iteration_us": 34})
-	set("figure1/million", map[string]float64{"seconds_of_all": 61})
+	set("figure1/million", map[string]float64{"seconds_of_million": 61, "iterations": 1e6})
 	set("figure1/curve", map[string]float64{"far": 3e-6})
 	set("loader/idle", map[string]float64{"idle": 0.021})
 	set("training/repeat", map[string]float64{"runs": 5, "same": 4})

@@ -48,7 +48,14 @@ func (r *Results) Lines() []Line {
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledBar, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineBar, "%.0f %%", 100),
 		r.atMost("figure1/step-fp32", "figure 1, an iteration of 10 agents × 256", "iteration_us", stepBar, "%.4g µs", 1),
-		r.atMost("figure1/million", "figure 1, 10⁶ iterations", "seconds_of_all", millionBar, "%.3g s", 1),
+		r.line("figure1/million", "figure 1, 10⁶ iterations", fmt.Sprintf("≤ %.0f s", millionBar), func(v map[string]float64) (string, bool, bool) {
+			seconds, ok := v["seconds_of_million"]
+			measured := fmt.Sprintf("%.3g s", seconds)
+			if n := v["iterations"]; n < 1e6 {
+				measured += fmt.Sprintf(", by the rate of %.0f", n)
+			}
+			return measured, seconds <= millionBar, ok
+		}),
 		r.atMost("figure1/curve", "figure 1, losses of 1,000 iterations from the CPU's", "far", curveBar, "%.1e", 1),
 		r.line("vectors/sparse", "sparse update of ResNet-50 over a copy", fmt.Sprintf("≥ %.0f %%", 100*sparseBar), func(v map[string]float64) (string, bool, bool) {
 			share, ok := v["share"]
