@@ -49,13 +49,21 @@ func FleetScratch(code *device.Code, agents int) int {
 func (f Fleet) Lower(code *device.Code) ([]Call, error) {
 	var calls []Call
 	for i := range code.Calls {
-		made, err := f.lower(&code.Calls[i])
+		made, err := f.lowerCall(&code.Calls[i])
 		if err != nil {
-			return nil, fmt.Errorf("kernels: %s of layer %s: %w", code.Calls[i].Kernel, code.Calls[i].Name, err)
+			return nil, err
 		}
 		calls = append(calls, made...)
 	}
 	return calls, nil
+}
+
+func (f Fleet) lowerCall(c *device.Call) ([]Call, error) {
+	made, err := f.lower(c)
+	if err != nil {
+		return nil, fmt.Errorf("kernels: %s of layer %s: %w", c.Kernel, c.Name, err)
+	}
+	return made, nil
 }
 
 // products are the calls that are a matrix product, and what follows it.

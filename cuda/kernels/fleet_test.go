@@ -11,7 +11,7 @@ import (
 	"fspda/model"
 )
 
-// Three agents that compute together get, each, the gradient and the loss of a CPU program of its own, to the last bit.
+// Three agents that compute together get, each, the gradient and the loss of a CPU program of its own, to the last bit, in many launches or one.
 func TestFleet(t *testing.T) {
 	h := onHost(t)
 	for _, c := range []struct {
@@ -34,12 +34,13 @@ func TestFleet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareFleet(t, h, network, plan.Code(), c.bytes)
+			compareFleet(t, h, network, plan.Code(), c.bytes, false)
+			compareFleet(t, h, network, plan.Code(), c.bytes, true)
 		})
 	}
 }
 
-func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes bool) {
+func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes, marching bool) {
 	const agents, stored = 3, 50
 	m, d := code.Batch, code.Dim
 	apart := code.Arena + 5
@@ -75,11 +76,21 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 	} else {
 		f.Inputs = at(h, inputs)
 	}
-	calls, err := f.Lower(code)
-	if err != nil {
-		t.Fatal(err)
+	if marching {
+		phases, err := f.Phases(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := h.newMarch(32 << 10)
+		m.add(phases...)
+		m.run(3)
+	} else {
+		calls, err := f.Lower(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.run(calls...)
 	}
-	h.run(calls...)
 	engine := cpu.New()
 	for z := range agents {
 		p, err := engine.Load(code)

@@ -7,6 +7,7 @@ import (
 )
 
 var _ = define("vector.cu",
+	"copy_words dst:p src:p n:l",
 	"fill dst:p n:l value:f",
 	"combine1 dst:p n:l v0:p a0:f",
 	"combine2 dst:p n:l v0:p a0:f v1:p a1:f",
@@ -63,6 +64,9 @@ type List struct {
 	V, A Address
 	Len  int
 }
+
+// Copy copies n numbers of 32 bits. src may be memory of the host that the GPU reads.
+func Copy(dst, src Address, n int) Call { return call("copy_words", over((n+3)/4), dst, src, n) }
 
 // Fill sets n numbers of float32.
 func Fill(dst Address, n int, value float32) Call { return call("fill", over(n), dst, n, value) }

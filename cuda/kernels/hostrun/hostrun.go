@@ -32,7 +32,7 @@ type Library struct {
 
 	mu sync.Mutex // the fibres are the library's
 	// Of the launch under way. They are here, and not on a stack, which could move.
-	geometry [6]uint32
+	geometry [7]uint32
 	args     []uint64
 	slots    []uintptr
 }
@@ -179,7 +179,10 @@ func (l *Library) launch1(c kernels.Call) error {
 	if c.Empty() {
 		return fmt.Errorf("hostrun: launching %s: an empty grid %v, which a GPU refuses", c.Kernel.Name, c.Grid)
 	}
-	l.geometry = [6]uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
+	l.geometry = [7]uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
+	if c.Together {
+		l.geometry[6] = 1
+	}
 	l.args = append(l.args[:0], c.Args...)
 	l.slots = l.slots[:0]
 	for i := range l.args {

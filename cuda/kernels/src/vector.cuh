@@ -4,6 +4,16 @@
 
 #define DOT_BLOCK 4096 // numbers whose products are summed before other sums are added
 
+// copy_words: dst = src, of n words of 32 bits.
+BODY copy_words_of(const Block &block, u32 *dst, const u32 *src, i64 n) {
+  i64 i = 4 * block.index();
+  if (i + 4 <= n && fours(address(dst) | address(src))) {
+    *(uint4 *)(dst + i) = *(const uint4 *)(src + i);
+    return;
+  }
+  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = src[i];
+}
+
 BODY fill_of(const Block &block, float *dst, i64 n, float value) {
   i64 i = block.index();
   if (i < n) dst[i] = value;
