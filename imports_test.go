@@ -44,11 +44,11 @@ var allowed = map[string][]string{
 	"train/safetensors":     {},
 	"train/tensorboard":     {},
 	"train":                 {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng", "internal/spelling"},
-	"web":                   {},
+	"web":                   {"internal/wholefile"},
 	"web/browsertest":       {},
 	"bench":                 {"train", "dist", "data", "device", "internal/rng"},
 	"docs":                  {},
-	"cmd/fspda":             {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng"},
+	"cmd/fspda":             {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng", "internal/wholefile"},
 
 	"selftest":         {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng", "model", "train/algo/algotest"}, // on any device, without go test
 	"device/signature": {"device"},                                                                                                                // beside device, which has no code

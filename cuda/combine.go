@@ -3,6 +3,7 @@ package cuda
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -12,22 +13,42 @@ import (
 // Combine computes dst = Σ Aₖ·Vₖ. It panics if the lengths differ.
 func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
 	v := d.vector("Combine", dst)
+	if len(terms) > 0 && len(terms) <= kernels.MaxTermsEach {
+		d.combineFew(v, terms)
+		return
+	}
 	t, touches := d.terms("Combine", terms, v.n)
 	touches = append(touches, writing(&v.hazard))
 	at, n, o := v.address(), v.n, d.owner
 	switch {
 	case n == 0:
 	case len(t) == 0:
-		o.send(func() error { return o.launch(kernels.Fill(at, n, 0)) }, touches...)
-	case len(t) <= kernels.MaxTermsEach:
-		o.submitOp(&op{touches: touches, joint: combination{o, at, n, t}})
+		o.sendCall(kernels.Fill(at, n, 0), touches...)
 	case len(t) <= kernels.MaxTerms:
-		o.send(func() error { return o.launch(kernels.Combine(at, n, t...)) }, touches...)
+		o.sendCall(kernels.Combine(at, n, t...), touches...)
 	default:
 		o.send(func() error {
 			return o.withLists(func(l []kernels.List) error { return o.launch(kernels.CombineList(at, n, l[0])) }, t)
 		}, touches...)
 	}
+}
+
+// combineFew is Combine of few terms, which goes together with others.
+func (d *Device) combineFew(v *Vector, terms []device.Term) {
+	c := &combination{dst: v.address(), n: v.n, terms: len(terms)}
+	c.touches = c.few[:0]
+	for k, t := range terms {
+		x := d.vector("Combine", t.V)
+		checkLen("Combine", "a term", x.n, v.n)
+		c.term[k] = kernels.Term{A: float32(t.A), V: x.address()}
+		c.touches = append(c.touches, reading(&x.hazard))
+	}
+	if v.n == 0 {
+		return
+	}
+	c.touches = append(c.touches, writing(&v.hazard))
+	c.joint = c
+	d.owner.submitOp(&c.op)
 }
 
 // terms are the terms as kernels take them, and that they are read. All vectors have n elements.
@@ -92,13 +113,14 @@ func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
 	if to.n == 0 {
 		return
 	}
-	o, p, q, at, k, bytes := d.owner, to.address(), from.address(), x.address(), to.n, to.bytes()
+	o, p, q, bytes := d.owner, to.address(), from.address(), to.bytes()
+	if x != nil {
+		o.sendCall(kernels.Gather(p, q, x.address(), to.n), writing(&to.hazard), reading(&from.hazard), reading(&x.hazard))
+		return
+	}
 	o.send(func() error {
-		if at == 0 {
-			return o.api.Check(o.api.MemcpyDtoD(driver.Pointer(p), driver.Pointer(q), bytes, o.stream), "cuMemcpyDtoDAsync", "copying a vector of %d numbers", k)
-		}
-		return o.launch(kernels.Gather(p, q, at, k))
-	}, writing(&to.hazard), reading(&from.hazard), x.touch())
+		return o.api.Check(o.api.MemcpyDtoD(driver.Pointer(p), driver.Pointer(q), bytes, o.stream), "cuMemcpyDtoDAsync", "copying a vector of %d bytes", bytes)
+	}, writing(&to.hazard), reading(&from.hazard))
 }
 
 // AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term. It panics as device.Device says.
@@ -108,23 +130,31 @@ func (d *Device) AddDiff(own, other device.Vector, idx device.Index, to ...devic
 	if x != nil {
 		checkLen("AddDiff", "own", p.n, x.n)
 	}
-	touches := []touch{reading(&p.hazard), reading(&q.hazard), x.touch()}
-	t := make([]kernels.Term, len(to))
-	for k := range to {
-		v := d.vector("AddDiff", to[k].V)
-		checkLen("AddDiff", "own", p.n, x.count("AddDiff", v.n))
-		t[k], touches = kernels.Term{A: float32(to[k].A), V: v.address()}, append(touches, writing(&v.hazard))
+	a := &op{}
+	a.touches = append(a.few[:0], reading(&p.hazard), reading(&q.hazard))
+	if x != nil {
+		a.touches = append(a.touches, reading(&x.hazard))
 	}
-	if len(t) == 0 {
-		return
+	t := make([]kernels.Term, 0, 2)
+	for _, term := range to {
+		v := d.vector("AddDiff", term.V)
+		checkLen("AddDiff", "own", p.n, x.count("AddDiff", v.n))
+		t = append(t, kernels.Term{A: float32(term.A), V: v.address()})
+		a.touches = append(a.touches, writing(&v.hazard))
 	}
 	o, mine, its, at, n := d.owner, p.address(), q.address(), x.address(), p.n
-	o.send(func() error {
-		if len(t) <= 2 {
-			return o.launch(kernels.AddDiff(mine, its, at, n, t...))
+	switch {
+	case len(t) == 0:
+		return
+	case len(t) <= 2:
+		a.call = kernels.AddDiff(mine, its, at, n, t...)
+	default:
+		all := slices.Clone(t)
+		a.send = func() error {
+			return o.withLists(func(l []kernels.List) error { return o.launch(kernels.AddDiffList(mine, its, at, n, l[0])) }, all)
 		}
-		return o.withLists(func(l []kernels.List) error { return o.launch(kernels.AddDiffList(mine, its, at, n, l[0])) }, t)
-	}, touches...)
+	}
+	o.submitOp(a)
 }
 
 // AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others. It panics if the lengths differ.
@@ -218,41 +248,43 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 
 // combination is a Combine of few terms: equal ones of several agents go in one launch.
 type combination struct {
-	o     *owner
+	op
 	dst   kernels.Address
 	n     int
-	terms []kernels.Term
+	terms int
+	term  [kernels.MaxTermsEach]kernels.Term
 }
 
-// alike is what combinations of one launch have in common.
-type alike struct {
-	n, terms int
-	a        [kernels.MaxTermsEach]uint32 // bits
-}
-
-func (c combination) key() any {
-	k := alike{n: c.n, terms: len(c.terms)}
-	for i, t := range c.terms {
-		k.a[i] = math.Float32bits(t.A)
+// joins tells whether two combinations have the same length and coefficients.
+func (c *combination) joins(other joint) bool {
+	x, ok := other.(*combination)
+	if !ok || x.n != c.n || x.terms != c.terms {
+		return false
 	}
-	return k
+	for i := range c.term {
+		if math.Float32bits(c.term[i].A) != math.Float32bits(x.term[i].A) {
+			return false
+		}
+	}
+	return true
 }
 
-func (c combination) stride() int { return 1 }
+func (c *combination) stride() int { return 1 }
 
-func (c combination) sendAll(o *owner, ops []*op) error {
+func (c *combination) sendAll(o *owner, ops []*op) error {
 	if len(ops) == 1 {
-		return o.launch(kernels.Combine(c.dst, c.n, c.terms...))
+		return o.launch(kernels.Combine(c.dst, c.n, c.term[:c.terms]...))
 	}
 	for len(ops) > 0 {
 		part := ops[:min(len(ops), kernels.MostEach)]
 		ops = ops[len(part):]
-		dst, terms := make([]kernels.Address, len(part)), make([][]kernels.Term, len(part))
+		var dst [kernels.MostEach]kernels.Address
+		var terms [kernels.MostEach][]kernels.Term
 		for i, p := range part {
-			one := p.joint.(combination)
-			dst[i], terms[i] = one.dst, one.terms
+			one := p.joint.(*combination)
+			dst[i], terms[i] = one.dst, one.term[:one.terms]
 		}
-		if err := o.launch(kernels.CombineEach(dst, c.n, terms)); err != nil {
+		if err := o.launch(kernels.CombineEach(dst[:len(part)], c.n, terms[:len(part)])); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,7 @@ type Device struct {
 	stores     stores
 	peers      peers
 	close      sync.Once
+	alone      bool // no fleets: for tests of what runs without them
 }
 
 var _ device.Ahead = (*Device)(nil)
@@ -117,7 +118,7 @@ func open(p parts, options ...Option) (*Device, error) {
 }
 
 func newOwner(api *driver.API) *owner {
-	return &owner{api: api, functions: map[*kernels.Kernel]driver.Function{}, execs: map[driver.GraphExec]bool{}, tasks: make(chan func(), taskQueue), done: make(chan struct{})}
+	return &owner{api: api, functions: map[*kernels.Kernel]driver.Function{}, execs: map[driver.GraphExec]bool{}, queue: newQueue(), done: make(chan struct{})}
 }
 
 // start makes the owner's goroutine ready. What it has taken when it fails is given back.
@@ -231,12 +232,12 @@ func (d *Device) Close() error {
 	var err error
 	d.close.Do(func() {
 		end := make(chan error, 1)
-		d.owner.submit(func() {
+		d.owner.submit(item{task: func() {
 			d.owner.settle()
 			end <- d.owner.shut()
-		})
+		}})
 		err = <-end
-		close(d.owner.tasks)
+		d.owner.queue.close()
 		<-d.owner.done
 	})
 	return err

@@ -1,9 +1,12 @@
 package cuda
 
 import (
+	"math"
 	"slices"
 	"testing"
+	"unsafe"
 
+	"fspda/cpu"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/drivertest"
@@ -56,6 +59,105 @@ func TestEpilogues(t *testing.T) {
 	}
 	if far := distance(gradients[true], gradients[false]); far == 0 || far > 0.01 {
 		t.Errorf("gradients with and without cuBLASLt differ by %.2g of their length, want some roundings", far)
+	}
+}
+
+// alone keeps networks out of fleets, however small.
+func alone(d *Device) error { d.alone = true; return nil }
+
+// reluNetwork is a network of three layers with ReLU, of which the second has rows longer than a line of a mask.
+func reluNetwork(t *testing.T) *model.Network {
+	t.Helper()
+	net, err := model.MLP(model.MLPOptions{Inputs: 36, Classes: 4, Hidden: []int{9, 131}, Activation: "relu", WeightDecay: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}
+
+// epilogueCounts opens a GPU whose cuBLASLt counts products by their epilogue.
+func epilogueCounts(t *testing.T, keepsNaN bool, options ...Option) (*Device, map[cublas.Epilogue]int) {
+	t.Helper()
+	m, p := imaginaryParts(t, drivertest.Options{})
+	counts, of := map[cublas.Epilogue]int{}, map[cublas.Raw]cublas.Epilogue{}
+	plain := p.tools
+	p.tools = func(g driver.Properties) (tools, error) {
+		l, err := plain(g)
+		l.lt = imaginaryLt(m, keepsNaN)
+		set, multiply := l.lt.SetDesc, l.lt.Matmul
+		l.lt.SetDesc = func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
+			if at == 7 {
+				of[d] = *(*cublas.Epilogue)(v)
+			}
+			return set(d, at, v, n)
+		}
+		l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer, lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
+			d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, room driver.Pointer, n uintptr, s driver.Stream) cublas.Status {
+			counts[of[desc]]++
+			return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, room, n, s)
+		}
+		return l, err
+	}
+	d, err := open(p, append(options, alone)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		m.NoLeaks(t)
+	})
+	return d, counts
+}
+
+// ReLU goes through cuBLASLt where that keeps what is not a number, with a mask that the backward pass reads; the gradient has the bits that kernels give it.
+func TestReLUEpilogues(t *testing.T) {
+	net := reluNetwork(t)
+	b := exampleBatch(net)
+	want, wantLoss := gradientOf(t, net, cpu.New(), b)
+	for _, p := range []Precision{TF32, BF16, FP16} {
+		var gradients [2][]float32
+		for i, keepsNaN := range []bool{false, true} {
+			d, counts := epilogueCounts(t, keepsNaN, WithPrecision(p))
+			grad, loss := gradientOf(t, net, d, b)
+			if gradients[i] = grad; !(math.Abs(loss-wantLoss) <= 0.02*wantLoss) || !(distance(grad, want) <= 0.1) { // in fp16 a unit that is near 0 flips
+				t.Errorf("%s, keeps NaN %v: loss %v, want %v; the gradient differs by %.2g of its length", p, keepsNaN, loss, wantLoss, distance(grad, want))
+			}
+			// Two hidden layers and one pair of a mask, sent once and captured once, after one trial each. The trial of the first fails before there is one of
+			// the second kind.
+			masked, tried := counts[cublas.Masked], counts[cublas.WithBiasReLUMask]
+			if keepsNaN && (masked != 4 || tried != 6 || counts[cublas.WithBiasReLU] != 0) || !keepsNaN && (masked != 0 || tried != 2 || counts[cublas.WithBiasReLU] != 2) {
+				t.Errorf("%s, keeps NaN %v: products by epilogue %v", p, keepsNaN, counts)
+			}
+		}
+		if !slices.Equal(gradients[0], gradients[1]) {
+			t.Errorf("%s: with a mask the gradient differs by %.2g", p, distance(gradients[1], gradients[0]))
+		}
+	}
+}
+
+// What is not a number comes through ReLU, whatever the library makes of it: a network that has diverged has no loss.
+func TestReLUKeepsNaN(t *testing.T) {
+	net := reluNetwork(t)
+	for _, keepsNaN := range []bool{false, true} {
+		d, _ := epilogueCounts(t, keepsNaN, WithPrecision(BF16))
+		plan, err := net.Plan(4, model.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := d.Load(plan.Code())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, g := d.NewVector(net.Dim()), d.NewVector(net.Dim())
+		params := net.Init(1)
+		params[0] = float32(math.NaN())
+		d.Write(x, params)
+		out := make([]float64, len(plan.Code().Results))
+		if err := p.Run(x, g, exampleBatch(net), out); err != nil || !math.IsNaN(out[0]) {
+			t.Errorf("keeps NaN %v: loss %v (%v), want no number", keepsNaN, out[0], err)
+		}
 	}
 }
 

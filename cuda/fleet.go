@@ -91,7 +91,7 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 
 // sails tells whether agents compute code together.
 func (d *Device) sails(code *device.Code) bool {
-	if !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
+	if d.alone || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
 		return false
 	}
 	if d.precision != FP32 && d.precision != TF32 || (roomShape{code.Batch}).bytes() > chunk {
@@ -136,6 +136,7 @@ func (s roomShape) bytes() int   { return s.counter() + 4 }
 
 // passage is an agent's part of a launch.
 type passage struct {
+	op
 	f            *fleet
 	params, grad kernels.Address
 	store        *store // nil: the batch is in a slot
@@ -143,7 +144,7 @@ type passage struct {
 	rows         []int32
 	labels       []float32
 
-	program  *Program // whose slot it is
+	program  *Program // that began it, and whose slot it is
 	slot     *slot
 	channels int
 	input    kernels.Address
@@ -151,18 +152,18 @@ type passage struct {
 	berth *berth // of the launch that it went with
 	place int    // in it
 	found []float32
+	out   []float64
 	err   error
+
+	done chan struct{} // has room for one
+	over func()        // what is to be done after it, made once
+	wait func() error
 }
 
-// sameFleet is what passages of one launch have in common.
-type sameFleet struct {
-	f            *fleet
-	store        *store
-	scale, shift uint32
-}
-
-func (p *passage) key() any {
-	return sameFleet{p.f, p.store, math.Float32bits(p.scale), math.Float32bits(p.shift)}
+// joins tells whether passages go in one launch.
+func (p *passage) joins(other joint) bool {
+	x, ok := other.(*passage)
+	return ok && x.f == p.f && x.store == p.store && math.Float32bits(x.scale) == math.Float32bits(p.scale) && math.Float32bits(x.shift) == math.Float32bits(p.shift)
 }
 
 // iterationWaves is how many waves an iteration of an agent takes at most, of most algorithms.
@@ -172,55 +173,71 @@ func (p *passage) stride() int { return iterationWaves }
 
 // join is a run in company.
 func (p *Program) join(v vectors, b device.Batch, out []float64) (wait func() error, err error) {
-	o := p.device.owner
 	r := p.fleet.passage()
+	r.program, r.out = p, out
 	r.params, r.grad = v.params.address(), v.grad.address()
-	for _, y := range b.Y {
-		r.labels = append(r.labels, float32(y))
+	r.touches = append(r.few[:0], reading(&v.params.hazard), writing(&v.grad.hazard))
+	r.labels = r.labels[:len(b.Y)]
+	for i, y := range b.Y {
+		r.labels[i] = float32(y)
 	}
-	touches := v.touches()
 	if len(b.Scale) == 1 && p.fleet.coded {
 		r.store = p.device.storeOf(b)
 	}
 	if r.store != nil {
 		r.scale, r.shift, r.rows = b.Scale[0], b.Shift[0], append(r.rows, b.Rows...)
-		touches = append(touches, reading(&r.store.hazard))
-	} else {
-		if r.slot, err = p.takeSlot(b); err != nil {
-			return nil, err
-		}
-		r.program, r.channels = p, len(b.Scale)
-		p.fill(r.slot, b, 0)
-		touches = append(touches, reading(&r.slot.hazard))
-		if r.channels > 0 {
-			touches = append(touches, writing(&p.own.hazard))
-		}
+		r.touches = append(r.touches, reading(&r.store.hazard))
+	} else if err := p.board(r, b); err != nil {
+		return nil, err
 	}
-	done := make(chan struct{})
-	o.submitOp(&op{touches: touches, joint: r, then: func() { r.over(o); close(done) }})
-	return func() error {
-		<-done
-		err := r.err
-		if err == nil {
-			p.results.collect(r.found, p.code.Results, out)
-		}
-		r.f.idle.Put(r)
+	r.joint, r.then = r, r.over
+	p.device.owner.submitOp(&r.op)
+	return r.wait, nil
+}
+
+// board takes a slot for the batch of a passage.
+func (p *Program) board(r *passage, b device.Batch) (err error) {
+	if r.slot, err = p.takeSlot(b); err != nil {
 		return err
-	}, nil
+	}
+	r.channels = len(b.Scale)
+	p.fill(r.slot, b, 0)
+	r.touches = append(r.touches, reading(&r.slot.hazard))
+	if r.channels > 0 {
+		r.touches = append(r.touches, writing(&p.own.hazard))
+	}
+	return nil
 }
 
 // passage returns one with nothing in it, in memory of an earlier one.
 func (f *fleet) passage() *passage {
 	r, ok := f.idle.Get().(*passage)
 	if !ok {
-		r = &passage{found: make([]float32, f.results.to-f.results.from), labels: make([]float32, 0, f.code.Batch), rows: make([]int32, 0, f.code.Batch)}
+		r = &passage{found: make([]float32, f.results.to-f.results.from), labels: make([]float32, 0, f.code.Batch), rows: make([]int32, 0, f.code.Batch),
+			done: make(chan struct{}, 1)}
+		r.over, r.wait = r.end, r.await
 	}
-	*r = passage{f: f, found: r.found, labels: r.labels[:0], rows: r.rows[:0]}
+	*r = passage{f: f, found: r.found, labels: r.labels[:0], rows: r.rows[:0], done: r.done, over: r.over, wait: r.wait}
 	return r
 }
 
-// over takes the results. It is the owner's.
-func (r *passage) over(o *owner) {
+// await waits for the end and hands the results out.
+func (r *passage) await() error {
+	<-r.done
+	p, err := r.program, r.err
+	if err == nil {
+		p.results.collect(r.found, p.code.Results, r.out)
+	} else {
+		err = p.failed(err)
+	}
+	r.few, r.touches = [len(r.few)]touch{}, nil // it holds nobody's vectors while it is idle
+	r.f.idle.Put(r)
+	return err
+}
+
+// end takes the results. It is the owner's.
+func (r *passage) end() {
+	o := r.f.own.o
 	if r.slot != nil {
 		r.slot.busy.Store(false)
 	}
@@ -235,6 +252,7 @@ func (r *passage) over(o *owner) {
 	if r.err == nil {
 		r.err = o.err()
 	}
+	r.done <- struct{}{}
 }
 
 // sendAll sends passages, in as few launches as there are.
@@ -242,12 +260,13 @@ func (r *passage) sendAll(o *owner, ops []*op) error {
 	for len(ops) > 0 {
 		part := ops[:min(len(ops), mostTogether)]
 		ops = ops[len(part):]
-		crew := make([]*passage, len(part))
+		var all [mostTogether]*passage
+		crew := all[:len(part)]
 		for i, p := range part {
 			crew[i] = p.joint.(*passage)
 		}
 		err := r.f.sail(o, crew)
-		if driver.IsOutOfMemory(err) { // then nothing was sent
+		if err != nil && driver.IsOutOfMemory(err) { // then nothing was sent
 			for _, p := range crew {
 				p.err = err
 			}
@@ -275,8 +294,8 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 		}
 	}
 	f.describe(b, crew)
-	if err := o.api.Check(o.api.MemcpyHtoD(f.own.room.at, b.room.pointer(), uintptr(f.shape.bytes()), o.stream), "cuMemcpyHtoDAsync", "telling the GPU of %d batches", len(crew)); err != nil {
-		return err
+	if r := o.api.MemcpyHtoD(f.own.room.at, b.room.pointer(), uintptr(f.shape.bytes()), o.stream); r != driver.Success {
+		return o.api.Check(r, "cuMemcpyHtoDAsync", "telling the GPU of %d batches", len(crew))
 	}
 	if err := f.launch(o, f.formation(crew)); err != nil {
 		return err
@@ -372,7 +391,10 @@ func (f *fleet) launch(o *owner, k formation) error {
 		f.own.graphs[k] = exec
 		o.execs[exec] = true
 	}
-	return o.api.Check(o.api.GraphLaunch(exec, o.stream), "cuGraphLaunch", "launching the graph of %s for %d agents", f.code.Name, k.agents)
+	if r := o.api.GraphLaunch(exec, o.stream); r != driver.Success {
+		return o.api.Check(r, "cuGraphLaunch", "launching the graph of %s for %d agents", f.code.Name, k.agents)
+	}
+	return nil
 }
 
 // send sends the kernels of a launch.

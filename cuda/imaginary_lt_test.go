@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"maps"
 	"unsafe"
 
 	"fspda/cuda/cublas"
@@ -10,12 +11,15 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// light is cuBLASLt as loops. It has no algorithm for results of five columns, so that the kernels that stand in for it are seen too.
+// light is cuBLASLt as loops, which refuses what the real one would. It has no algorithm for results of five columns, so that the kernels that stand
+// in for it are seen too.
 type light struct {
-	m       *drivertest.Machine
-	next    cublas.Raw
-	descs   map[cublas.Raw]*[9]uint64 // attributes
-	layouts map[cublas.Raw]lightLayout
+	m        *drivertest.Machine
+	keepsNaN bool // else its ReLU makes 0 of what is not a number, as has been seen of the real one
+	next     cublas.Raw
+	descs    map[cublas.Raw]map[int32]uint64 // attributes
+	prefs    map[cublas.Raw]map[int32]uint64
+	layouts  map[cublas.Raw]lightLayout
 }
 
 type lightLayout struct {
@@ -24,26 +28,38 @@ type lightLayout struct {
 	ld            int
 }
 
-func imaginaryLt(m *drivertest.Machine) *cublas.LtAPI {
-	l := &light{m: m, descs: map[cublas.Raw]*[9]uint64{}, layouts: map[cublas.Raw]lightLayout{}}
+// sizes are those of the attributes that are known, in bytes.
+var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 5: 4, 6: 4, 7: 4, 8: 4}
+
+func imaginaryLt(m *drivertest.Machine, keepsNaN bool) *cublas.LtAPI {
+	l := &light{m: m, keepsNaN: keepsNaN, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{}, layouts: map[cublas.Raw]lightLayout{}}
 	make := func(out *cublas.Raw) cublas.Status { l.next++; *out = l.next; return 0 }
-	done := func(cublas.Raw) cublas.Status { return 0 }
-	return &cublas.LtAPI{
-		Create: make, Destroy: done, CreatePref: make, DestroyPref: done,
-		SetPref: func(cublas.Raw, int32, unsafe.Pointer, uintptr) cublas.Status { return 0 },
-		CreateDesc: func(out *cublas.Raw, _ cublas.Compute, _ cublas.Type) cublas.Status {
-			make(out)
-			l.descs[*out] = &[9]uint64{}
-			return 0
-		},
-		SetDesc: func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
-			if n == 8 {
-				l.descs[d][at] = *(*uint64)(v)
-			} else {
-				l.descs[d][at] = uint64(*(*uint32)(v))
+	set := func(of map[cublas.Raw]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Raw, int32, unsafe.Pointer, uintptr) cublas.Status {
+		return func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
+			if of[d] == nil || sizes[at] != n {
+				return 7
+			}
+			if of[d][at] = uint64(*(*uint32)(v)); n == 8 {
+				of[d][at] = *(*uint64)(v)
 			}
 			return 0
+		}
+	}
+	return &cublas.LtAPI{
+		Create: make, Destroy: func(cublas.Raw) cublas.Status { return 0 },
+		CreatePref: func(out *cublas.Raw) cublas.Status {
+			make(out)
+			l.prefs[*out] = map[int32]uint64{}
+			return 0
 		},
+		DestroyPref: func(p cublas.Raw) cublas.Status { delete(l.prefs, p); return 0 },
+		SetPref:     set(l.prefs, prefSizes),
+		CreateDesc: func(out *cublas.Raw, _ cublas.Compute, _ cublas.Type) cublas.Status {
+			make(out)
+			l.descs[*out] = map[int32]uint64{}
+			return 0
+		},
+		SetDesc:     set(l.descs, descSizes),
 		DestroyDesc: func(d cublas.Raw) cublas.Status { delete(l.descs, d); return 0 },
 		CreateLayout: func(out *cublas.Raw, of cublas.Type, rows, columns uint64, ld int64) cublas.Status {
 			make(out)
@@ -51,29 +67,39 @@ func imaginaryLt(m *drivertest.Machine) *cublas.LtAPI {
 			return 0
 		},
 		DestroyLayout: func(d cublas.Raw) cublas.Status { delete(l.layouts, d); return 0 },
-		Heuristic: func(_, _, _, _, c, _, _ cublas.Raw, _ int32, all *cublas.Heuristic, got *int32) cublas.Status {
-			if l.layouts[c].rows == 5 {
+		Heuristic: func(_, desc, _, _, c, _, pref cublas.Raw, _ int32, all *cublas.Heuristic, got *int32) cublas.Status {
+			d, p, rows := l.descs[desc], l.prefs[pref], l.layouts[c].rows
+			switch e := cublas.Epilogue(d[7]); {
+			case (e == cublas.WithBiasReLUMask || e == cublas.Masked) && (d[11] == 0 || d[12]%128 != 0 || d[12] < uint64(rows)):
+				return 7
+			case e != cublas.Masked && d[8] == 0:
+				return 7
+			case rows == 5:
 				return 15
 			}
-			*got, *all = 1, cublas.Heuristic{Algo: cublas.Algo{7}}
+			*got, *all = 1, cublas.Heuristic{Algo: cublas.Algo{7, p[5], p[6], p[7], lowest(d[8]), lowest(d[11])}}
 			return 0
 		},
 		Matmul: l.multiply,
 	}
 }
 
+// lowest is the lowest bit of an address: how it is aligned.
+func lowest(at uint64) uint64 { return max(at&-at, 1) }
+
 // multiply is D = op(A)·op(B) by columns, with what follows.
 func (l *light) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la cublas.Raw, pb driver.Pointer, lb cublas.Raw, _ *float32, _ driver.Pointer, _ cublas.Raw,
 	pd driver.Pointer, ld cublas.Raw, algo *cublas.Algo, _ driver.Pointer, _ uintptr, s driver.Stream) cublas.Status {
-	d, a, b, c := *l.descs[desc], l.layouts[la], l.layouts[lb], l.layouts[ld]
-	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16, cublas.BFloat16: kernels.BF16}
+	d, a, b, c := maps.Clone(l.descs[desc]), l.layouts[la], l.layouts[lb], l.layouts[ld]
 	k := a.columns
 	if d[3] == 1 {
 		k = a.rows
 	}
-	if algo[0] != 7 || a.of != b.of {
+	aligned := uint64(pa)%algo[1] == 0 && uint64(pb)%algo[2] == 0 && uint64(pd)%algo[3] == 0 && d[8]%min(algo[4], 256) == 0 && d[11]%min(algo[5], 256) == 0
+	if algo[0] != 7 || a.of != b.of || !aligned {
 		return 7
 	}
+	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16, cublas.BFloat16: kernels.BF16}
 	return cublas.Status(l.m.Do(s, "matmul", func() error {
 		x, errA := matrixAt(l.m, pa, a.rows*a.columns, element[a.of])
 		y, errB := matrixAt(l.m, pb, b.rows*b.columns, element[b.of])
@@ -83,8 +109,17 @@ func (l *light) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la c
 		if e == cublas.SumsOfA {
 			along = c.columns
 		}
-		bias, errD := matrixAt(l.m, driver.Pointer(d[8]), along, element[c.of])
-		if err := errors.Join(errA, errB, errC, errD); err != nil {
+		var bias matrix
+		var errD error
+		if e != cublas.Masked {
+			bias, errD = matrixAt(l.m, driver.Pointer(d[8]), along, element[c.of])
+		}
+		var bits []byte
+		var errM error
+		if e == cublas.Masked || e == cublas.WithBiasReLUMask {
+			bits, errM = l.m.Bytes(driver.Pointer(d[11]), cublas.MaskBytes(c.columns, c.rows))
+		}
+		if err := errors.Join(errA, errB, errC, errD, errM); err != nil {
 			return err
 		}
 		at := func(v []float32, trans uint64, ld, i, j int) float64 {
@@ -100,11 +135,24 @@ func (l *light) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la c
 				for n := range k {
 					v += at(x.v, d[3], a.ld, i, n) * at(y.v, d[4], b.ld, n, j)
 				}
-				if e != cublas.SumsOfA {
+				bit := j*int(d[12]) + i
+				switch e {
+				case cublas.WithBias:
 					v += float64(bias.v[i])
+				case cublas.WithBiasReLU, cublas.WithBiasReLUMask:
+					if v += float64(bias.v[i]); !(v > 0) && !(l.keepsNaN && v != v) {
+						v = 0
+					}
+				case cublas.Masked:
+					if bits[bit/8]>>(bit%8)&1 == 0 {
+						v = 0
+					}
 				}
-				if e == cublas.WithBiasReLU && v < 0 {
-					v = 0
+				if e == cublas.WithBiasReLUMask {
+					bits[bit/8] &^= 1 << (bit % 8)
+					if v > 0 {
+						bits[bit/8] |= 1 << (bit % 8)
+					}
 				}
 				z.v[i+c.ld*j] = float32(v)
 			}

@@ -42,13 +42,7 @@ func (d *Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 				j, coordinates[j], coordinates[j-1]))
 		}
 	}
-	x := d.index("NewIndex", old)
-	if n := len(coordinates); x == nil || x.block.size < 4*n {
-		x = &Index{d: d}
-		if n > 0 {
-			d.allocIndex(x, n)
-		}
-	}
+	x := d.roomyIndex("NewIndex", old, len(coordinates))
 	x.n, x.last = len(coordinates), 0
 	if x.n > 0 {
 		x.last = coordinates[x.n-1]

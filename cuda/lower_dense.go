@@ -21,9 +21,14 @@ func (x operands) product(m, n, k, a int, transA bool, b int, transB bool) error
 func dense(then kernels.Activation) lowering {
 	return func(d *Device, t *task) (step, error) {
 		n := t.call.Dims
-		e, left := biasEpilogue(then)
-		if by := d.matmul(t, n[0], n[1], n[2], 0, false, 1, true, e, t.in[2]); by != nil {
-			return denseBy(by, t, left), nil
+		f := fused{m: n[0], n: n[1], k: n[2], a: factor{in: 0}, b: factor{1, true}, epilogue: cublas.WithBias, bias: &t.in[2]}
+		if then == kernels.ReLUOf {
+			if by := d.denseReLU(t, f); by != nil {
+				return denseBy(by, t, kernels.Identity), nil
+			}
+		}
+		if by := d.matmul(t, f); by != nil {
+			return denseBy(by, t, then), nil
 		}
 		return func(r *running) error {
 			x := r.operands(t)
@@ -42,6 +47,9 @@ func dense(then kernels.Activation) lowering {
 // denseGradX is device.LinearGradX: dx = dy·W, times the derivative of what came before.
 func denseGradX(before kernels.Activation) lowering {
 	return func(_ *Device, t *task) (step, error) {
+		if t.mask != nil && t.mask.by != nil {
+			return maskedGradXBy(t.mask.by, t), nil
+		}
 		return func(r *running) error {
 			x := r.operands(t)
 			m, n, k := x.dims[0], x.dims[1], x.dims[2]
@@ -56,7 +64,7 @@ func denseGradX(before kernels.Activation) lowering {
 // denseGradW is device.LinearGradW: dW = dyᵀ·x, db = column sums of dy; and device.LinearGradWDecay, which adds c·W to dW.
 func denseGradW(d *Device, t *task) (step, error) {
 	n := t.call.Dims
-	if by := d.matmul(t, n[1], n[2], n[0], 1, true, 0, false, cublas.SumsOfA, t.out[1]); by != nil {
+	if by := d.matmul(t, fused{m: n[1], n: n[2], k: n[0], a: factor{1, true}, b: factor{in: 0}, epilogue: cublas.SumsOfA, bias: &t.out[1]}); by != nil {
 		return denseGradWBy(by, t), nil
 	}
 	return func(r *running) error {

@@ -13,18 +13,37 @@ import (
 // holds it to.
 func (d *Device) epilogues() bool { return d.precision != FP32 && d.owner != nil && d.owner.lt != nil }
 
-// matmul is the product of m×n of a task, of its inputs a and b, with what follows it; bias is what that reads or writes. Nil says that the library has
-// no algorithm for it, and that other kernels do it.
-func (d *Device) matmul(t *task, m, n, k, a int, transA bool, b int, transB bool, e cublas.Epilogue, bias operand) *cublas.Matmul {
-	if !d.epilogues() || bias.element != t.element() {
+// factor is an input of a task, and whether a product takes it turned.
+type factor struct {
+	in    int
+	trans bool
+}
+
+// fused is a product of m×n of a task, with what follows it.
+type fused struct {
+	m, n, k  int
+	a, b     factor
+	epilogue cublas.Epilogue
+	bias     *operand // what that reads or writes beside the matrices; nil: nothing
+	mask     *operand
+}
+
+// matmul makes it. Nil says that the library has no algorithm for it, and that other kernels do it.
+func (d *Device) matmul(t *task, f fused) *cublas.Matmul {
+	if !d.epilogues() || f.bias != nil && f.bias.element != t.element() {
 		return nil
 	}
-	at := func(o operand) driver.Pointer { return driver.Pointer(line + o.at) } // as aligned as it will be
-	p := cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB, A: at(t.in[a]), B: at(t.in[b]), C: at(t.out[0]),
-		Type: blasTypes[t.in[a].element], TypeC: blasTypes[t.element()], Compute: d.compute()}
+	at := func(o *operand) driver.Pointer { // as aligned as it will be
+		if o == nil {
+			return 0
+		}
+		return driver.Pointer(line + o.at)
+	}
+	p := cublas.Product{M: f.m, N: f.n, K: f.k, TransA: f.a.trans, TransB: f.b.trans, A: at(&t.in[f.a.in]), B: at(&t.in[f.b.in]), C: at(&t.out[0]),
+		Type: blasTypes[t.in[f.a.in].element], TypeC: blasTypes[t.element()], Compute: d.compute()}
 	var made *cublas.Matmul
 	err := d.owner.ask(func() (err error) {
-		made, err = d.owner.lt.NewMatmul(p, e, at(bias))
+		made, err = d.owner.lt.NewMatmul(p, f.epilogue, cublas.Beside{Bias: at(f.bias), Mask: at(f.mask)})
 		return err
 	})
 	if err != nil { // whatever the library has against it, there is another way
@@ -32,14 +51,6 @@ func (d *Device) matmul(t *task, m, n, k, a int, transA bool, b int, transB bool
 	}
 	runtime.AddCleanup(made, d.owner.discardMatmul, *made)
 	return made
-}
-
-// biasEpilogue is what cuBLASLt does of a dense layer, and what of its activation is left.
-func biasEpilogue(then kernels.Activation) (e cublas.Epilogue, left kernels.Activation) {
-	if then == kernels.ReLUOf {
-		return cublas.WithBiasReLU, kernels.Identity
-	}
-	return cublas.WithBias, then
 }
 
 // bias is that of a dense layer in float32, wherever the task reads it from.
@@ -51,11 +62,11 @@ func (x operands) bias() kernels.Address {
 	return x.spaces[r.Space] + 4*kernels.Address(r.Off)
 }
 
-// denseBy is a dense layer by cuBLASLt.
+// denseBy is a dense layer by cuBLASLt, but for what is left of its activation.
 func denseBy(by *cublas.Matmul, t *task, left kernels.Activation) step {
 	return func(r *running) error {
 		x := r.operands(t)
-		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), driver.Pointer(x.in[2])); err != nil || left == kernels.Identity {
+		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), r.beside(t)); err != nil || left == kernels.Identity {
 			return err
 		}
 		n := x.dims[0] * x.dims[1]
@@ -66,11 +77,22 @@ func denseBy(by *cublas.Matmul, t *task, left kernels.Activation) step {
 	}
 }
 
+// beside is where the bias of a dense layer lies, and the mask that goes with it or its gradient.
+func (r *running) beside(t *task) (b cublas.Beside) {
+	if t.mask != nil {
+		b.Mask = driver.Pointer(r.at(t.mask.operand))
+	}
+	if t.call.Kernel != device.LinearGradXReLU {
+		b.Bias = driver.Pointer(r.at(t.in[2]))
+	}
+	return b
+}
+
 // denseGradWBy is device.LinearGradW, or LinearGradWDecay, by cuBLASLt.
 func denseGradWBy(by *cublas.Matmul, t *task) step {
 	return func(r *running) error {
 		x := r.operands(t)
-		if err := by.Run(driver.Pointer(x.in[1]), driver.Pointer(x.in[0]), driver.Pointer(x.out[0]), driver.Pointer(x.out[1])); err != nil || t.call.Kernel != device.LinearGradWDecay {
+		if err := by.Run(driver.Pointer(x.in[1]), driver.Pointer(x.in[0]), driver.Pointer(x.out[0]), cublas.Beside{Bias: driver.Pointer(x.out[1])}); err != nil || t.call.Kernel != device.LinearGradWDecay {
 			return err
 		}
 		return r.o.launch(x.decay(x.dims[1] * x.dims[2]))

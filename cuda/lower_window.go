@@ -52,12 +52,13 @@ func convolution(d *Device, t *task) (step, error) {
 		if o.dnn == nil {
 			return o.noDNN
 		}
-		conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element], d.convMath(), d.choosing(convWorkspace(t)))
+		conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element], d.convMath(), d.choosing(t))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	t.route = conv.Route
 	runtime.AddCleanup(conv, o.discardConv, *conv)
 	if t.call.Kernel == device.ConvGradW && t.in[0].element != kernels.F32 {
 		return narrowGradW(conv, t), nil
@@ -74,10 +75,28 @@ func convolution(d *Device, t *task) (step, error) {
 	}, nil
 }
 
-// choosing is how the algorithm of a convolution that works in so many bytes is chosen. The owner's goroutine lends the memory.
-func (d *Device) choosing(most int) cudnn.Choosing {
+// choosing is how what computes a convolution is chosen. The owner's goroutine lends the memory, and its stream the time.
+func (d *Device) choosing(t *task) cudnn.Choosing {
 	o := d.owner
-	return cudnn.Choosing{Most: most, Deterministic: d.repeats, Choices: o.choices, Memory: o.lend}
+	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.repeats, Choices: o.choices, Memory: o.lend, Time: o.time}
+}
+
+// widest is the alignment that the fastest convolutions want, in bytes.
+const widest = 16
+
+// alignment is what the address of every operand of a task is a multiple of, in bytes, 16 at most. Vectors and the arena lie at multiples of more; dW of
+// 16 bits has a place of its own in the scratch.
+func alignment(t *task) int {
+	bits := widest
+	for _, o := range t.in {
+		bits |= o.at
+	}
+	if shortGradW(t) == 0 {
+		for _, o := range t.out {
+			bits |= o.at
+		}
+	}
+	return bits & -bits
 }
 
 // lend takes blocks of device memory until end.

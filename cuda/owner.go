@@ -38,9 +38,11 @@ type owner struct {
 	pending     []pending // on the stream
 	arriving    []pending // on the stream of copies
 	window      window
+	lists       [][]func() // empty ones: memory of what was pending
 	slots       []unsafe.Pointer
+	drawing     drawing
 
-	tasks  chan func()
+	queue  *queue
 	done   chan struct{} // closed when the goroutine has ended
 	direct *sync.Mutex   // not nil: there is no goroutine, and whoever has a task does it; for tests with very many small tasks
 
@@ -58,11 +60,8 @@ type owner struct {
 // pending is what happens on the host once the GPU has come to a place in its work.
 type pending struct {
 	event driver.Event
-	then  func()
+	then  []func()
 }
-
-// taskQueue is how much work may wait for the owner before a sender has to wait.
-const taskQueue = 256
 
 // run is the goroutine. start is its first task: where it fails there is no second.
 func (o *owner) run(start func() error, started chan<- error) {
@@ -74,7 +73,8 @@ func (o *owner) run(start func() error, started chan<- error) {
 		return
 	}
 	if o.direct != nil {
-		<-o.tasks // until it is closed
+		for o.queue.wait() { // until it is closed
+		}
 		return
 	}
 	o.serve()
@@ -83,36 +83,43 @@ func (o *owner) run(start func() error, started chan<- error) {
 // spins is how often the GPU is asked whether it has come to an event before the owner rests in between.
 const spins = 2000
 
-// serve does all tasks that are there, sends what they left in the window unless the GPU is busy enough, and looks whether the GPU has come to an
-// event, until there are no more tasks to come.
+// serve does all that is in the queue, sends what it left in the window unless the GPU is busy enough, and looks whether the GPU has come to an
+// event, until there is nothing more to come.
 func (o *owner) serve() {
+	var items []item
 	for i := 0; ; i++ {
-		select {
-		case task, open := <-o.tasks:
-			if !open {
-				o.settle()
-				return
-			}
-			task()
+		if items = o.queue.take(items); len(items) > 0 {
+			o.do(items)
 			i = 0
 			continue
-		default:
 		}
 		if o.ready() {
 			o.flush()
 			continue
 		}
 		if !o.busy() {
-			task, open := <-o.tasks
-			if !open {
+			if !o.queue.wait() {
 				return
 			}
-			task()
 			i = 0
 		} else if o.poll() {
 			i = 0
 		} else if i > spins {
 			time.Sleep(20 * time.Microsecond)
+		}
+	}
+}
+
+// do takes what came in a queue.
+func (o *owner) do(items []item) {
+	for _, it := range items {
+		if it.op == nil {
+			it.task()
+			continue
+		}
+		o.window.plan(it.op)
+		if o.window.ops >= mostOps || o.direct != nil {
+			o.flush()
 		}
 	}
 }
@@ -132,9 +139,9 @@ func (o *owner) pollOne(all *[]pending) bool {
 		return false
 	}
 	o.fail(o.api.Check(r, "cuEventQuery", "waiting for the GPU"))
-	*all = (*all)[1:]
+	*all = append((*all)[:0], (*all)[1:]...) // few: in their memory
 	o.events = append(o.events, p.event)
-	p.then()
+	o.finish(p.then)
 	return true
 }
 
@@ -153,19 +160,19 @@ func (o *owner) settle() {
 	}
 }
 
-// submit hands a task to the goroutine. It returns before the task is done, where there is a goroutine.
-func (o *owner) submit(task func()) {
+// submit hands work to the goroutine. It returns before the work is done, where there is a goroutine. It is false once the device is closed.
+func (o *owner) submit(it item) bool {
 	if o.direct == nil {
-		o.tasks <- task
-		return
+		return o.queue.push(it)
 	}
 	o.direct.Lock()
 	defer o.direct.Unlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	o.fail(o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context"))
-	task()
+	o.do([]item{it})
 	o.settle()
+	return true
 }
 
 // err is the first failure.
@@ -191,14 +198,23 @@ func (o *owner) send(task func() error, touches ...touch) {
 // ask has the owner do a task and waits for it, but not for the GPU. An error of the task is returned and not kept.
 func (o *owner) ask(task func() error) error {
 	answer := make(chan error, 1)
-	o.submit(func() {
+	if !o.submit(item{task: func() {
 		if err := o.err(); err != nil {
 			answer <- err
 			return
 		}
 		answer <- task()
-	})
+	}}) {
+		return errClosed
+	}
 	return <-answer
+}
+
+// sendCall hands a call to the owner, as send does.
+func (o *owner) sendCall(c kernels.Call, touches ...touch) {
+	p := &op{call: c}
+	p.touches = append(p.few[:0], touches...)
+	o.submitOp(p)
 }
 
 // sendThen is send, and has the owner do something once the GPU is done with it. That is done after a failure too.
@@ -207,9 +223,9 @@ func (o *owner) sendThen(task func() error, then func(), touches ...touch) {
 }
 
 // mark records an event behind the work on the stream. It reports whether that went well; then will then be done once it is reached.
-func (o *owner) mark(then func()) bool { return o.markOn(o.stream, &o.pending, then) }
+func (o *owner) mark(then func()) bool { return o.markAll(o.stream, &o.pending, []func(){then}) }
 
-func (o *owner) markOn(s driver.Stream, all *[]pending, then func()) bool {
+func (o *owner) markAll(s driver.Stream, all *[]pending, then []func()) bool {
 	e, err := o.event()
 	if err != nil {
 		o.fail(err)
@@ -268,8 +284,8 @@ func (o *owner) launch(calls ...kernels.Call) error {
 		}
 		r := o.api.LaunchKernel(f, c.Grid, c.Block, c.Shared, o.stream, o.slots)
 		runtime.KeepAlive(c.Args)
-		if err := o.api.Check(r, "cuLaunchKernel", "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block); err != nil {
-			return err
+		if r != driver.Success { // asked here, since the arguments of Check are memory to make
+			return o.api.Check(r, "cuLaunchKernel", "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block)
 		}
 	}
 	return nil

@@ -18,6 +18,9 @@ func (p *planner) place() (*plan, error) {
 	made := &plan{tasks: p.tasks, scaling: p.scaling, arena: p.pack()}
 	for i := range made.tasks {
 		t := &made.tasks[i]
+		if t.mask != nil {
+			t.mask.at = p.values[t.mask.value].at
+		}
 		for _, all := range [][]operand{t.in, t.out} {
 			for j := range all {
 				if v := all[j].value; v >= 0 {
@@ -83,6 +86,9 @@ func (p *planner) lifetimes() {
 		}
 	}
 	for i := range p.tasks {
+		if m := p.tasks[i].mask; m != nil {
+			touch(m.value, i)
+		}
 		for _, all := range [][]operand{p.tasks[i].in, p.tasks[i].out} {
 			for _, o := range all {
 				touch(o.value, i)

@@ -52,8 +52,10 @@ type task struct {
 	in, out   []operand
 	columns   int               // narrow: numbers of a row
 	room      int               // what there is room for in a row; of a convolution, channels; 0: no more than there are
+	mask      *mask             // of ReLU, where there is room for one
 	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
 	stretches []kernels.Stretch // narrowStretches
+	route     func() string     // of a convolution: what computes it
 }
 
 func (t *task) title() string {
@@ -81,11 +83,11 @@ func (d *Device) planOf(code *device.Code) (*plan, error) {
 	if e := d.precision.element(); e != kernels.F32 {
 		return planShort(code, e, d.precision == FP16, d.epilogues())
 	}
-	return planWhole(code), nil
+	return planWhole(code, d.epilogues()), nil
 }
 
-// planWhole plans code of float32: it is as it is.
-func planWhole(code *device.Code) *plan {
+// planWhole plans code of float32: it is as it is. With epilogues, there is room for masks of ReLU.
+func planWhole(code *device.Code, epilogues bool) *plan {
 	p := &plan{arena: 4 * code.Arena, results: code.Results}
 	at := func(refs []device.Ref) []operand {
 		all := make([]operand, len(refs))
@@ -97,6 +99,16 @@ func planWhole(code *device.Code) *plan {
 	for i := range code.Calls {
 		c := &code.Calls[i]
 		p.tasks = append(p.tasks, task{call: c, in: at(c.In), out: at(c.Out)})
+	}
+	if !epilogues {
+		return p
+	}
+	if t, err := traceOf(code); err == nil { // what cannot be traced has no masks
+		addMasks(p.tasks, t.reluPairs(), func(bytes int) operand {
+			o := operand{space: device.Arena, at: alignedTo(p.arena), value: -1}
+			p.arena = o.at + bytes
+			return o
+		})
 	}
 	return p
 }
@@ -116,6 +128,9 @@ func planShort(code *device.Code, element kernels.Element, scaling, epilogues bo
 		}
 	}
 	p.finish()
+	if epilogues {
+		addMasks(p.tasks, t.reluPairs(), func(bytes int) operand { return p.operand(p.newValue(bytes, places)) })
+	}
 	return p.place()
 }
 

@@ -34,11 +34,11 @@ type pool struct {
 }
 
 // classOf rounds a size up, so that blocks fit again: to a sixteenth of the power of two below it, to 512 bytes at least, so that less than
-// an eighth is wasted.
+// an eighth is wasted, and to 2 MiB at most, in which the driver gives memory.
 func classOf(n int) int {
 	step := 512
 	if n > 16*512 {
-		step = 1 << (bits.Len(uint(n-1)) - 4)
+		step = min(1<<(bits.Len(uint(n-1))-4), 2<<20)
 	}
 	return (n + step - 1) / step * step
 }

@@ -100,12 +100,7 @@ func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b
 	if err != nil {
 		return func() error { return p.failed(err) }
 	}
-	return func() error {
-		if err := over(); err != nil {
-			return p.failed(err)
-		}
-		return nil
-	}
+	return over
 }
 
 func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float64) (wait func() error, err error) {
@@ -233,8 +228,9 @@ func (p *Program) execute(v vectors, s *slot, channels int, out []float64) (wait
 			if v.scale != nil {
 				v.scale.arrived(host.bytes[p.results.bytes():])
 			}
+			return nil
 		}
-		return failed
+		return p.failed(failed)
 	}, nil
 }
 
@@ -320,7 +316,11 @@ func (o *owner) capture(name string, send func() error) (exec driver.GraphExec, 
 	}
 	sent := send()
 	var g driver.Graph
-	if err := errors.Join(sent, o.api.Check(o.api.StreamEndCapture(o.stream, &g), "cuStreamEndCapture", "capturing %s", name)); err != nil {
+	ended := o.api.Check(o.api.StreamEndCapture(o.stream, &g), "cuStreamEndCapture", "capturing %s", name)
+	if sent != nil && g != 0 {
+		o.api.GraphDestroy(g)
+	}
+	if err := errors.Join(sent, ended); err != nil {
 		return 0, err
 	}
 	err = o.api.Check(o.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", name)

@@ -1,6 +1,9 @@
 package cuda
 
-import "fspda/cuda/driver"
+import (
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
+)
 
 // op is a piece of work for the GPU. Work waits in a window until the owner has nothing else to do and the GPU is not far behind; then it is sent
 // in waves. What touches nothing that earlier work of the window touches belongs to the first wave, what waits for that to the
@@ -8,18 +11,21 @@ import "fspda/cuda/driver"
 // see joint. Bits depend neither on waves nor on company.
 type op struct {
 	touches []touch
-	send    func() error // hands it to the GPU; nil where joint does
+	call    kernels.Call // what it does, where that is one kernel
+	send    func() error // else hands it to the GPU; nil where joint does
 	joint   joint        // nil: it goes alone
 	then    func()       // once the GPU is done with it, and after a failure too; nil: nobody waits
 	copies  bool         // it goes to the stream of copies
+
+	few [5]touch // memory for touches
 }
 
 // joint is how ops are sent together.
 type joint interface {
-	// sendAll hands ops with equal keys to the GPU, in any order.
+	// sendAll hands ops that join each other to the GPU, in any order.
 	sendAll(o *owner, ops []*op) error
-	// key tells which go together: equal keys, which must be comparable.
-	key() any
+	// joins tells whether an op goes together with this one. It is symmetric and transitive.
+	joins(other joint) bool
 	// stride is how many waves lie between those in which such ops go. Agents that need different numbers of waves for an iteration so meet again
 	// in the next one.
 	stride() int
@@ -46,6 +52,8 @@ type window struct {
 	waves  []wave
 	ops    int
 	last   int // ops of the window before
+
+	computed, copied []func() // what is to be done once streams have come to where they are
 }
 
 // wave is ops that do not depend on each other.
@@ -55,10 +63,7 @@ type wave struct {
 }
 
 // company is ops of a wave that go together.
-type company struct {
-	key any
-	ops []*op
-}
+type company struct{ ops []*op }
 
 // mostOps is how many ops wait at most.
 const mostOps = 1024
@@ -106,30 +111,31 @@ func (v *wave) add(p *op) {
 		v.alone = append(v.alone, p)
 		return
 	}
-	key := p.joint.key()
 	for i := range v.joints {
-		if v.joints[i].key == key {
-			v.joints[i].ops = append(v.joints[i].ops, p)
+		if c := &v.joints[i]; c.ops[0].joint.joins(p.joint) {
+			c.ops = append(c.ops, p)
 			return
 		}
 	}
-	v.joints = append(v.joints, company{key, []*op{p}})
+	n := len(v.joints)
+	if n == cap(v.joints) {
+		v.joints = append(v.joints, company{})
+	}
+	v.joints = v.joints[:n+1]
+	v.joints[n].ops = append(v.joints[n].ops[:0], p) // in the memory of an earlier company
 }
 
 // submitOp hands an op to the owner.
 func (o *owner) submitOp(p *op) {
-	o.submit(func() {
-		o.window.plan(p)
-		if o.window.ops >= mostOps || o.direct != nil {
-			o.flush()
-		}
-	})
+	if !o.submit(item{op: p}) && p.then != nil {
+		p.then()
+	}
 }
 
 // sendNow has an op sent, whatever else waits, and returns its error. It does not wait for the GPU.
 func (o *owner) sendNow(task func() error, touches ...touch) error {
 	answer := make(chan error, 1)
-	o.submit(func() {
+	if !o.submit(item{task: func() {
 		var failed error
 		o.window.plan(&op{touches: touches, send: func() error { failed = task(); return failed }})
 		o.flush()
@@ -137,7 +143,9 @@ func (o *owner) sendNow(task func() error, touches ...touch) error {
 			failed = o.err()
 		}
 		answer <- failed
-	})
+	}}) {
+		return errClosed
+	}
 	return <-answer
 }
 
@@ -158,40 +166,46 @@ func (o *owner) flush() {
 	if o.window.ops == 0 {
 		return
 	}
-	var after afterwards
 	for i := range o.window.waves {
-		o.sendWave(&o.window.waves[i], &after)
+		o.sendWave(&o.window.waves[i])
 	}
 	o.window.waves, o.window.ops, o.window.last = o.window.waves[:0], 0, o.window.ops
 	o.window.number++
-	o.doAfter(o.copies, &o.arriving, after.copied)
-	o.doAfter(o.stream, &o.pending, after.computed)
+	o.doAfter(o.copies, &o.arriving, &o.window.copied)
+	o.doAfter(o.stream, &o.pending, &o.window.computed)
 }
 
-// afterwards is what is to be done once streams have come to where they are.
-type afterwards struct{ computed, copied []func() }
-
-func (o *owner) doAfter(s driver.Stream, pending *[]pending, then []func()) {
-	if len(then) == 0 {
+// doAfter has all of a list done once a stream has come to where it is, and empties the list.
+func (o *owner) doAfter(s driver.Stream, pending *[]pending, then *[]func()) {
+	all := *then
+	if len(all) == 0 {
 		return
 	}
-	all := func() {
-		for _, f := range then {
-			f()
-		}
+	*then = nil
+	if n := len(o.lists); n > 0 {
+		*then, o.lists = o.lists[n-1], o.lists[:n-1]
 	}
-	if o.err() != nil || !o.markOn(s, pending, all) {
-		all()
+	if o.err() != nil || !o.markAll(s, pending, all) {
+		o.finish(all)
 	}
+}
+
+// finish does all of a list, and keeps its memory.
+func (o *owner) finish(all []func()) {
+	for i, then := range all {
+		then()
+		all[i] = nil
+	}
+	o.lists = append(o.lists, all[:0])
 }
 
 // sendWave sends the ops of a wave and empties it.
-func (o *owner) sendWave(v *wave, after *afterwards) {
+func (o *owner) sendWave(v *wave) {
 	for i, p := range v.alone {
 		if o.err() == nil {
-			o.fail(p.send())
+			o.fail(o.sendAlone(p))
 		}
-		after.note(p)
+		o.window.note(p)
 		v.alone[i] = nil
 	}
 	for i := range v.joints {
@@ -199,20 +213,27 @@ func (o *owner) sendWave(v *wave, after *afterwards) {
 		if o.err() == nil {
 			o.fail(ops[0].joint.sendAll(o, ops))
 		}
-		for _, p := range ops {
-			after.note(p)
+		for k, p := range ops {
+			o.window.note(p)
+			ops[k] = nil
 		}
 	}
-	clear(v.joints)
 	v.alone, v.joints = v.alone[:0], v.joints[:0]
 }
 
-func (a *afterwards) note(p *op) {
+func (o *owner) sendAlone(p *op) error {
+	if p.send != nil {
+		return p.send()
+	}
+	return o.launch(p.call)
+}
+
+func (w *window) note(p *op) {
 	switch {
 	case p.then == nil:
 	case p.copies:
-		a.copied = append(a.copied, p.then)
+		w.copied = append(w.copied, p.then)
 	default:
-		a.computed = append(a.computed, p.then)
+		w.computed = append(w.computed, p.then)
 	}
 }

@@ -41,11 +41,13 @@ const examplesAhead = 4
 // dst where that is large enough. It panics where an index is not in [0,Len). A picture that cannot be read is an error.
 func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	if s.picks() {
-		s.check(examples)
 		s.pick(dst, len(examples))
-		copy(dst.Rows, examples)
+		labels, rows, classes := s.Labels, dst.Rows[:len(examples)], dst.Y[:len(examples)]
 		for row, e := range examples {
-			dst.Y[row] = s.Labels[e]
+			if uint(e) >= uint(len(labels)) {
+				s.check(examples)
+			}
+			rows[row], classes[row] = e, labels[e]
 		}
 		return nil
 	}

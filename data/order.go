@@ -101,9 +101,6 @@ func (o *Order) permute(epoch int) {
 	}
 	o.perm = append(o.perm[:0], o.shard...)
 	s := rng.New(o.seed, "batch", uint64(o.agent), uint64(epoch))
-	for i := len(o.perm) - 1; i > 0; i-- { // Stream.Shuffle, without its call for each exchange
-		j := s.IntN(i + 1)
-		o.perm[i], o.perm[j] = o.perm[j], o.perm[i]
-	}
+	s.Permute(o.perm)
 	o.epoch = epoch
 }

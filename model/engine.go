@@ -18,6 +18,7 @@ type Engine struct {
 	mu    sync.Mutex
 	plans map[recipe]*Plan
 	idle  map[recipe][]device.Program
+	begun sync.Pool // of *begun that are over
 
 	start, startBuffers []float32 // where training starts; nil: as the network says
 }
@@ -119,17 +120,34 @@ func (e *Engine) Begin(dst, x, buffers device.Vector, b device.Batch) (wait func
 		return func() (float64, error) { return 0, err }
 	}
 	defer e.give(r, p) // the next run of it comes later on the device
-	out := make([]float64, 1)
-	s, ok := p.(device.Starter)
+	g, ok := e.begun.Get().(*begun)
 	if !ok {
-		err := p.RunBuffered(x, dst, buffers, momentum, b, out)
-		return func() (float64, error) { return out[0], err }
+		g = &begun{engine: e}
+		g.wait = g.end
 	}
-	over := s.Start(x, dst, buffers, momentum, b, out)
-	return func() (float64, error) {
-		err := over()
-		return out[0], err
+	if s, ok := p.(device.Starter); ok {
+		g.over = s.Start(x, dst, buffers, momentum, b, g.out[:])
+	} else {
+		err := p.RunBuffered(x, dst, buffers, momentum, b, g.out[:])
+		g.over = func() error { return err }
 	}
+	return g.wait
+}
+
+// begun is a gradient whose loss somebody will wait for. Its memory is used again then.
+type begun struct {
+	engine *Engine
+	out    [1]float64
+	over   func() error
+	wait   func() (float64, error) // end, made once
+}
+
+func (g *begun) end() (float64, error) {
+	err := g.over()
+	loss := g.out[0]
+	g.over = nil
+	g.engine.begun.Put(g)
+	return loss, err
 }
 
 // Observe runs the batch forward at x, for the buffers alone: each becomes (1-momentum) of itself plus momentum times the mean, or the

@@ -6,6 +6,8 @@ type Bounds struct {
 	Residual float64 // of a residual network: a batch norm of few pixels magnifies roundings, layer by layer
 	Loss     float64 // of either
 	Training float64 // the loss at the end of a short training
+
+	Convolution float64 // a convolution of inputs that the precision holds, in length; some ways transform them, which rounds more
 }
 
 // DifferencesBound is how far slopes of the loss may be from what the gradient says of them: what is left of the curvature of the loss.
@@ -18,11 +20,11 @@ const DifferencesBound = 0.02
 func BoundsOf(precision string) Bounds {
 	switch precision {
 	case "tf32":
-		return Bounds{MLP: 0.005, Residual: 0.1, Loss: 0.005, Training: 0.02}
+		return Bounds{MLP: 0.005, Residual: 0.1, Loss: 0.005, Training: 0.02, Convolution: 0.003}
 	case "fp16":
-		return Bounds{MLP: 0.005, Residual: 0.2, Loss: 0.005, Training: 0.05}
+		return Bounds{MLP: 0.005, Residual: 0.2, Loss: 0.005, Training: 0.05, Convolution: 0.01}
 	case "bf16":
-		return Bounds{MLP: 0.03, Residual: 0.6, Loss: 0.03, Training: 0.1}
+		return Bounds{MLP: 0.03, Residual: 0.6, Loss: 0.03, Training: 0.1, Convolution: 0.03}
 	}
-	return Bounds{MLP: 1e-5, Residual: 1e-3, Loss: 1e-5, Training: 1e-3}
+	return Bounds{MLP: 1e-5, Residual: 1e-3, Loss: 1e-5, Training: 1e-3, Convolution: 1e-4}
 }

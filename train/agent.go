@@ -45,7 +45,8 @@ type agent struct {
 	taken   bool // batch holds this iteration's examples
 	first   bool // the next gradient is the first of this batch: the training step
 	coords  []uint32
-	masks   []device.Index // one per link, memory reused
+	masks   []device.Index // one per link of a broadcast, memory reused
+	lent    []*mask        // in this iteration, by the place
 	clock   *clock         // under simulated links; nil else
 	own     []*dist.Buffer // lent in this iteration
 	sendErr error
@@ -130,6 +131,7 @@ func (a *agent) walk(ctx context.Context, first int) (err error) {
 			a.run.opt.OnStep(t)
 		}
 		switch err := a.step(t); {
+		case err == nil:
 		case errors.As(err, new(*DivergedError)):
 			return a.broke(err)
 		case errors.Is(err, errHalted):
@@ -208,12 +210,9 @@ func (a *agent) connect(t int) {
 			a.round.Links[len(a.round.Links)-1].Begins = a.begins(t, e)
 			continue
 		}
-		at := len(a.round.Links)
-		a.growMasks(at)
-		a.coords = s.Mask.Draw(a.coords, t, a.id, peer)
-		a.masks[at] = a.dev.NewIndex(a.coords, a.masks[at])
-		a.link(peer, a.masks[at], len(a.coords), w, fixed)
-		a.round.Links[at].Begins = a.begins(t, e)
+		x := a.mask(t, peer)
+		a.link(peer, x, x.Len(), w, fixed)
+		a.round.Links[len(a.round.Links)-1].Begins = a.begins(t, e)
 	}
 	if n := s.Graph.N; s.Mask.Dense() && len(now.events) == n*(n-1)/2 && len(a.round.Links) == n-1 {
 		a.round.Common = a.common
@@ -360,6 +359,8 @@ func (a *agent) letGo() {
 		b.Release()
 	}
 	a.own, a.heard, a.short = a.own[:0], a.heard[:0], a.short[:0]
+	a.place.masks.letGo(a.lent)
+	a.lent = a.lent[:0]
 	if a.taken {
 		a.loader.Release(a.batch)
 		a.taken = false

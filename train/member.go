@@ -79,6 +79,7 @@ func (m *member) start() (*Result, error) {
 	}
 	m.rows.reach(s.evalsBefore(res.First))
 	r.pace = newPace(s.Graph.N, res.First, s.Config.Iterations)
+	r.drawFrom(res.First)
 	r.schedule(res.First)
 	r.pace.lone = true
 	if r.events != nil {

@@ -81,34 +81,54 @@ func (a *agent) broadcast(t int) {
 	}
 }
 
-// locate sets the coordinates of what was heard over a link of a broadcast. A buffer of this process has them; those that a seed gives do
-// not travel, and are drawn.
+// locate sets the coordinates of what was heard over a link of a broadcast: those that a seed gives, which do not travel, or what lies beside the
+// values.
 func (a *agent) locate(l *algo.Link, b *dist.Buffer) {
-	coords := b.Coords
-	if len(coords) == 0 {
-		c, ok := a.run.setup.Compressor.(dist.RandK)
-		if !ok || c.Mask.Dense() {
-			return
+	if c, ok := a.run.setup.Compressor.(dist.RandK); ok {
+		if !c.Mask.Dense() {
+			l.Mask = a.spokenMask(a.round.T, l.Peer)
+			l.Len = l.Mask.Len()
 		}
-		a.coords = c.Mask.Draw(a.coords, a.round.T, l.Peer, l.Peer)
-		coords = a.coords
+		return
+	}
+	if len(b.Coords) == 0 {
+		return
 	}
 	at := slices.IndexFunc(a.round.Links, func(o algo.Link) bool { return o.Peer == l.Peer })
-	a.masks[at] = a.dev.NewIndex(coords, a.masks[at])
-	l.Mask, l.Len = a.masks[at], len(coords)
+	a.masks[at] = a.dev.NewIndex(b.Coords, a.masks[at])
+	l.Mask, l.Len = a.masks[at], len(b.Coords)
 }
 
 // speaking tells who speaks at iteration t: those whom a broadcast process names, and everybody where another process has edges.
 func (a *agent) speaking(t int) func(i int) bool {
 	s := a.run.setup
-	if b, ok := s.Process.(dist.Broadcaster); ok {
-		a.pk.speakers = b.Speakers(a.pk.speakers, t)
+	if _, ok := s.Process.(dist.Broadcaster); ok {
+		a.pk.speakers = a.run.speakers(a.pk.speakers, t)
 		return func(i int) bool { _, found := slices.BinarySearch(a.pk.speakers, i); return found }
 	}
-	now := a.run.active(t)
-	all := len(now.events) > 0
-	a.run.actives.Put(now)
+	all := a.run.somebodySpeaks(t)
 	return func(int) bool { return all }
+}
+
+// speakers lists who speaks at iteration t, ascending.
+func (r *run) speakers(dst []int, t int) []int {
+	if b, ok := r.setup.Process.(dist.Broadcaster); ok {
+		return b.Speakers(dst, t)
+	}
+	dst = dst[:0]
+	if r.somebodySpeaks(t) {
+		for i := range r.setup.Graph.N {
+			dst = append(dst, i)
+		}
+	}
+	return dst
+}
+
+// somebodySpeaks tells whether a process that is no broadcast has edges at iteration t: then everybody speaks.
+func (r *run) somebodySpeaks(t int) bool {
+	now := r.active(t)
+	defer r.actives.Put(now)
+	return len(now.events) > 0
 }
 
 func (a *agent) growMasks(at int) {
@@ -142,8 +162,7 @@ func (a *agent) pack(v device.Vector) (algo.Packed, error) {
 		if c.Mask.Dense() {
 			return a.packWhole(v), nil
 		}
-		a.coords = c.Mask.Draw(a.coords, t, a.id, a.id)
-		return a.packPart(v, a.coords), nil
+		return a.packPart(v, a.spokenMask(t, a.id)), nil
 	default:
 		if c.String() == "identity" {
 			return a.packWhole(v), nil
@@ -153,8 +172,12 @@ func (a *agent) pack(v device.Vector) (algo.Packed, error) {
 	if err := s.Compressor.Compress(&p.payload, p.x, t, a.id); err != nil {
 		return algo.Packed{}, a.diverging(err)
 	}
-	if p.payload.Coords != nil {
-		return a.packPart(v, p.payload.Coords), nil
+	if coords := p.payload.Coords; coords != nil {
+		p.own = a.dev.NewIndex(coords, p.own)
+		made := a.packPart(v, p.own)
+		last := a.own[len(a.own)-1] // coordinates lie beside the values
+		last.Coords = append(last.Coords[:0], coords...)
+		return made, nil
 	}
 	for _, values := range p.payload.Vectors {
 		b := a.lend(len(values))
@@ -171,16 +194,13 @@ func (a *agent) packWhole(v device.Vector) algo.Packed {
 	return algo.Packed{Parts: a.pk.parts}
 }
 
-// packPart takes coordinates of v, and lays them beside the values.
-func (a *agent) packPart(v device.Vector, coords []uint32) algo.Packed {
+// packPart takes coordinates of v.
+func (a *agent) packPart(v device.Vector, at device.Index) algo.Packed {
 	p := &a.pk
-	p.own = a.dev.NewIndex(coords, p.own)
-	b := a.lend(len(coords))
-	a.dev.Gather(b, v, p.own)
-	last := a.own[len(a.own)-1]
-	last.Coords = append(last.Coords[:0], coords...)
+	b := a.lend(at.Len())
+	a.dev.Gather(b, v, at)
 	p.parts = append(p.parts, b)
-	return algo.Packed{Parts: p.parts, Coords: p.own}
+	return algo.Packed{Parts: p.parts, Coords: at}
 }
 
 // encode is Round.Encode.

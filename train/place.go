@@ -18,6 +18,7 @@ type place struct {
 	Place
 	pool    *dist.Pool
 	commons *commons
+	masks   *masks
 }
 
 // settleIn makes the places of a run, of which the first is that of its evaluations.
@@ -25,6 +26,7 @@ func (r *run) settleIn(all ...Place) {
 	for _, p := range all {
 		made := &place{Place: p, pool: dist.NewPool(p.Device)}
 		made.commons = &commons{pool: made.pool, dim: r.setup.Dim, newest: map[int]*common{}}
+		made.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(made))
 		r.places = append(r.places, made)
 	}
 }

@@ -158,6 +158,7 @@ func (r *run) start() (*Result, error) {
 		res.Rows = append(res.Rows, f.rows...)
 	}
 	r.pace = newPace(s.Graph.N, res.First, s.Config.Iterations)
+	r.drawFrom(res.First)
 	r.schedule(res.First)
 	x0 := r.model.Init(s.Config.Seed)
 	r.agents = make([]*agent, s.Graph.N)

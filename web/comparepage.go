@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+
+	"fspda/internal/wholefile"
 )
 
 //go:embed compare.html.tmpl
@@ -58,7 +60,7 @@ func (c *Comparison) WritePage(path string) error {
 	if err := comparisonPage.Execute(&b, view); err != nil {
 		return fmt.Errorf("web: comparison %s: %w", path, err)
 	}
-	if err := replace(path, b.Bytes()); err != nil {
+	if err := wholefile.Publish(path, b.Bytes()); err != nil {
 		return fmt.Errorf("web: write comparison: %w", err)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fspda/internal/wholefile"
 )
 
 // followed is what a message tells.
@@ -108,7 +110,7 @@ func TestFollow(t *testing.T) {
 	if m := l.next(); m == nil || !m.Fresh || len(m.Rows) != 3 || m.iterations()[2] != 400 {
 		t.Fatalf("%+v", m)
 	}
-	if err := replace(path, []byte(jsonl(t, rows[:2]))); err != nil {
+	if err := wholefile.Publish(path, []byte(jsonl(t, rows[:2]))); err != nil {
 		t.Fatal(err)
 	}
 	if m := l.next(); m == nil || !m.Fresh || len(m.Rows) != 2 || m.Damaged != 0 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"fspda/internal/wholefile"
 )
 
 // WritePlots reads metrics.jsonl in dir, the folder of a run, and writes its curves into dir/plots: training loss, test
@@ -52,7 +54,7 @@ func writePlot(d *drawing, base string, formats ...string) error {
 		if err != nil {
 			return fmt.Errorf("web: paint %s.%s: %w", base, format, err)
 		}
-		if err := replace(base+"."+format, content); err != nil {
+		if err := wholefile.Publish(base+"."+format, content); err != nil {
 			return fmt.Errorf("web: write plot: %w", err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"path/filepath"
+
+	"fspda/internal/wholefile"
 )
 
 //go:embed report.html.tmpl
@@ -52,10 +54,10 @@ func WriteReport(dir string) error {
 	if err := page.Execute(&b, v); err != nil {
 		return fmt.Errorf("web: report of %s: %w", dir, err)
 	}
-	if err := replace(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
+	if err := wholefile.Publish(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
 		return fmt.Errorf("web: write report: %w", err)
 	}
-	if err := replace(filepath.Join(dir, "report.md"), v.markdown()); err != nil {
+	if err := wholefile.Publish(filepath.Join(dir, "report.md"), v.markdown()); err != nil {
 		return fmt.Errorf("web: write report: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fspda/internal/wholefile"
 	"fspda/model"
 	"fspda/model/onnx"
 	"fspda/train"
@@ -147,25 +148,12 @@ func saveONNX(path string, net *model.Network, x, buffers []float32, meta map[st
 	return saveFile(path, func(w io.Writer) error { return onnx.Write(w, net, x, buffers, meta) })
 }
 
-// saveFile writes beside and renames, so that nobody finds half of it.
-func saveFile(path string, write func(w io.Writer) error) (err error) {
+// saveFile writes a file of which nobody finds half.
+func saveFile(path string, write func(w io.Writer) error) error {
 	failed := func(err error) error {
 		return &train.FolderError{Path: path, Got: "cannot be written", Err: err, Hint: "choose another file with --out"}
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return failed(err)
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := wholefile.PublishBy(path, write); err != nil {
 		return failed(err)
 	}
 	return nil

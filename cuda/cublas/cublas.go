@@ -66,13 +66,16 @@ func (e *Error) Error() string {
 }
 
 // Check makes an error of a status that is not success.
-func (a *API) Check(s Status, call string) error {
+func (a *API) Check(s Status, call string) error { return checked(a.StatusString, s, call) }
+
+// checked is the error of a status, in the words of the library, which a table of a test may lack.
+func checked(words func(Status) string, s Status, call string) error {
 	if s == 0 {
 		return nil
 	}
 	e := &Error{Call: call, Status: s, Text: "failed"}
-	if a.StatusString != nil {
-		e.Text = a.StatusString(s)
+	if words != nil {
+		e.Text = words(s)
 	}
 	return e
 }

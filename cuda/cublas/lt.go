@@ -21,6 +21,7 @@ type LtAPI struct {
 	CreatePref    func(out *Raw) Status                                                               `sym:"cublasLtMatmulPreferenceCreate"`
 	SetPref       func(p Raw, attribute int32, value unsafe.Pointer, n uintptr) Status                `sym:"cublasLtMatmulPreferenceSetAttribute"`
 	DestroyPref   func(p Raw) Status                                                                  `sym:"cublasLtMatmulPreferenceDestroy"`
+	StatusString  func(s Status) string                                                               `sym:"cublasLtGetStatusString"`
 	Heuristic     func(h, desc, a, b, c, d, pref Raw, asked int32, all *Heuristic, got *int32) Status `sym:"cublasLtMatmulAlgoGetHeuristic"`
 	Matmul        func(h, desc Raw, alpha *float32, a driver.Pointer, la Raw, b driver.Pointer, lb Raw, beta *float32, c driver.Pointer, lc Raw,
 		d driver.Pointer, ld Raw, algo *Algo, room driver.Pointer, n uintptr, s driver.Stream) Status `sym:"cublasLtMatmul"`
@@ -49,18 +50,11 @@ const (
 	descTransB   = 4
 	descEpilogue = 7
 	descBias     = 8
+	descMask     = 11 // where the bits of an epilogue's mask lie
+	descMaskRow  = 12 // bits from one row of it to the next
 
 	prefMemory    = 1
 	prefAlignment = 5 // of A; B, C and D follow
-)
-
-// Epilogue is what is done to a product C = A·B before it is written.
-type Epilogue int32
-
-const (
-	WithBias     Epilogue = 4   // the bias, of C's type, is added to each row
-	WithBiasReLU Epilogue = 6   // and what is less than 0 becomes 0
-	SumsOfA      Epilogue = 512 // nothing; the sums over K of A, of C's type, are written where a bias would be read
 )
 
 // Lt multiplies matrices on one stream. It belongs to one thread.
@@ -77,18 +71,17 @@ type Lt struct {
 func (a *LtAPI) New(s driver.Stream, room driver.Pointer, bytes int) (*Lt, error) {
 	l := &Lt{api: a, stream: s, room: room, bytes: bytes, one: new(float32), zero: new(float32)}
 	*l.one = 1
-	return l, check(a.Create(&l.h), "cublasLtCreate")
+	if err := a.check(a.Create(&l.h), "cublasLtCreate"); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Close gives it back.
-func (l *Lt) Close() error { return check(l.api.Destroy(l.h), "cublasLtDestroy") }
+func (l *Lt) Close() error { return l.api.check(l.api.Destroy(l.h), "cublasLtDestroy") }
 
-func check(s Status, call string) error {
-	if s == 0 {
-		return nil
-	}
-	return &Error{Call: call, Status: s, Text: "failed"}
-}
+// check makes an error of a status that is not success.
+func (a *LtAPI) check(s Status, call string) error { return checked(a.StatusString, s, call) }
 
 // ErrUnsupported says that the library has no algorithm for a product.
 var ErrUnsupported = errors.New("cublas: no algorithm does this product with what follows it")
@@ -100,15 +93,15 @@ type Matmul struct {
 	desc, a, b, c Raw
 	algo          *Algo
 	memory        uintptr
-	bias          *driver.Pointer
+	epilogue      Epilogue
+	beside        *Beside
 	name          string
 }
 
 // NewMatmul chooses the algorithm that the library advises. The error is ErrUnsupported where it advises none.
-func (l *Lt) NewMatmul(p Product, e Epilogue, bias driver.Pointer) (*Matmul, error) {
-	m := &Matmul{lt: l, algo: new(Algo), bias: new(driver.Pointer), name: fmt.Sprintf("cublasLtMatmul of %d×%d×%d with epilogue %d", p.M, p.N, p.K, e)}
-	*m.bias = bias
-	err := m.describe(p, e)
+func (l *Lt) NewMatmul(p Product, e Epilogue, b Beside) (*Matmul, error) {
+	m := &Matmul{lt: l, algo: new(Algo), epilogue: e, beside: &b, name: fmt.Sprintf("cublasLtMatmul of %d×%d×%d with epilogue %d", p.M, p.N, p.K, e)}
+	err := m.describe(p)
 	if err == nil {
 		err = m.choose(p)
 	}
@@ -119,7 +112,7 @@ func (l *Lt) NewMatmul(p Product, e Epilogue, bias driver.Pointer) (*Matmul, err
 }
 
 // describe tells the library of the shapes. By columns, what is stored is the transpose of each: Cᵀ = Bᵀ·Aᵀ, so that A and B change places.
-func (m *Matmul) describe(p Product, e Epilogue) error {
+func (m *Matmul) describe(p Product) error {
 	a := m.lt.api
 	layout := func(out *Raw, of Type, rows, columns int) Status {
 		return a.CreateLayout(out, of, uint64(columns), uint64(rows), int64(columns))
@@ -132,20 +125,38 @@ func (m *Matmul) describe(p Product, e Epilogue) error {
 	}
 	rowsA, columnsA := swapped(p.TransA, p.M, p.K)
 	rowsB, columnsB := swapped(p.TransB, p.K, p.N)
-	if err := check(a.CreateDesc(&m.desc, p.Compute, Float32), m.name); err != nil {
+	if err := a.check(a.CreateDesc(&m.desc, p.Compute, Float32), m.name); err != nil {
 		return err
 	}
-	transA, transB := op(p.TransA), op(p.TransB)
+	transA, transB, row := op(p.TransA), op(p.TransB), int64(maskRow(p.N))
+	if m.epilogue.masks() {
+		if err := a.check(a.SetDesc(m.desc, descMaskRow, unsafe.Pointer(&row), 8), m.name); err != nil {
+			return err
+		}
+	}
 	for _, s := range []Status{
 		a.SetDesc(m.desc, descTransA, unsafe.Pointer(&transB), 4), a.SetDesc(m.desc, descTransB, unsafe.Pointer(&transA), 4),
-		a.SetDesc(m.desc, descEpilogue, unsafe.Pointer(&e), 4), a.SetDesc(m.desc, descBias, unsafe.Pointer(m.bias), 8),
+		a.SetDesc(m.desc, descEpilogue, unsafe.Pointer(&m.epilogue), 4), m.point(),
 		layout(&m.a, p.Type, rowsB, columnsB), layout(&m.b, p.Type, rowsA, columnsA), layout(&m.c, p.TypeC, p.M, p.N),
 	} {
-		if err := check(s, m.name); err != nil {
+		if err := a.check(s, m.name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// point tells the library where lies what is beside the matrices.
+func (m *Matmul) point() Status {
+	if m.epilogue.masks() {
+		if s := m.lt.api.SetDesc(m.desc, descMask, unsafe.Pointer(&m.beside.Mask), 8); s != 0 {
+			return s
+		}
+	}
+	if !m.epilogue.biased() {
+		return 0
+	}
+	return m.lt.api.SetDesc(m.desc, descBias, unsafe.Pointer(&m.beside.Bias), 8)
 }
 
 // alignment is how many bytes divide an address, 256 at most.
@@ -163,37 +174,44 @@ const notSupported = 15
 func (m *Matmul) choose(p Product) error {
 	a := m.lt.api
 	var pref Raw
-	if err := check(a.CreatePref(&pref), m.name); err != nil {
+	if err := a.check(a.CreatePref(&pref), m.name); err != nil {
 		return err
-	}
-	memory := uintptr(m.lt.bytes)
-	err := check(a.SetPref(pref, prefMemory, unsafe.Pointer(&memory), 8), m.name)
-	for i, at := range []driver.Pointer{p.B, p.A, p.C, p.C} {
-		n := alignment(at)
-		err = errors.Join(err, check(a.SetPref(pref, prefAlignment+int32(i), unsafe.Pointer(&n), 4), m.name))
 	}
 	var best Heuristic
 	got := int32(0)
+	err := m.prefer(pref, p)
 	if err == nil {
 		switch s := a.Heuristic(m.lt.h, m.desc, m.a, m.b, m.c, m.c, pref, 1, &best, &got); {
 		case s == notSupported || s == 0 && (got < 1 || best.Status != 0):
 			err = ErrUnsupported
 		default:
-			err = check(s, m.name)
+			err = a.check(s, m.name)
 		}
 	}
 	*m.algo, m.memory = best.Algo, best.Memory
-	return errors.Join(err, check(a.DestroyPref(pref), m.name))
+	return errors.Join(err, a.check(a.DestroyPref(pref), m.name))
 }
 
-// Run sends the product to the stream. A bias, or where sums go, is aligned as the one that the algorithm was chosen for.
-func (m *Matmul) Run(a, b, c, bias driver.Pointer) error {
+// prefer tells the library of the memory that there is, and how the matrices are aligned.
+func (m *Matmul) prefer(pref Raw, p Product) error {
+	a := m.lt.api
+	memory := uintptr(m.lt.bytes)
+	err := a.check(a.SetPref(pref, prefMemory, unsafe.Pointer(&memory), 8), m.name)
+	for i, at := range []driver.Pointer{p.B, p.A, p.C, p.C} {
+		n := alignment(at)
+		err = errors.Join(err, a.check(a.SetPref(pref, prefAlignment+int32(i), unsafe.Pointer(&n), 4), m.name))
+	}
+	return err
+}
+
+// Run sends the product to the stream. What lies beside the matrices is aligned as what the algorithm was chosen for.
+func (m *Matmul) Run(a, b, c driver.Pointer, beside Beside) error {
 	l := m.lt
-	*m.bias = bias
-	if err := check(l.api.SetDesc(m.desc, descBias, unsafe.Pointer(m.bias), 8), m.name); err != nil {
+	*m.beside = beside
+	if err := l.api.check(m.point(), m.name); err != nil {
 		return err
 	}
-	return check(l.api.Matmul(l.h, m.desc, l.one, b, m.a, a, m.b, l.zero, c, m.c, c, m.c, m.algo, l.room, m.memory, l.stream), m.name)
+	return l.api.check(l.api.Matmul(l.h, m.desc, l.one, b, m.a, a, m.b, l.zero, c, m.c, c, m.c, m.algo, l.room, m.memory, l.stream), m.name)
 }
 
 // Close gives back what the library keeps of the product.
@@ -201,11 +219,11 @@ func (m *Matmul) Close() error {
 	a := m.lt.api
 	var err error
 	if m.desc != 0 {
-		err = check(a.DestroyDesc(m.desc), m.name)
+		err = a.check(a.DestroyDesc(m.desc), m.name)
 	}
 	for _, l := range []Raw{m.a, m.b, m.c} {
 		if l != 0 {
-			err = errors.Join(err, check(a.DestroyLayout(l), m.name))
+			err = errors.Join(err, a.check(a.DestroyLayout(l), m.name))
 		}
 	}
 	m.desc, m.a, m.b, m.c = 0, 0, 0, 0

@@ -24,13 +24,7 @@ func TestBindLt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := &Matmul{lt: &Lt{api: a}, bias: new(driver.Pointer)}
-			if err := m.describe(Product{M: 8, N: 16, K: 24, TransB: true, Type: BFloat16, TypeC: Float32, Compute: ComputeFloat32}, WithBiasReLU); err != nil {
-				t.Error(err)
-			}
-			if err := m.Close(); err != nil {
-				t.Error(err)
-			}
+			readBack(t, h, a)
 		})
 	}
 }
@@ -95,12 +89,12 @@ func TestMatmul(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4, TransB: true, A: 256, B: 260, C: 512, Type: Float16, TypeC: Float32, Compute: ComputeFloat32}, WithBias, 8)
+	m, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4, TransB: true, A: 256, B: 260, C: 512, Type: Float16, TypeC: Float32, Compute: ComputeFloat32}, WithBias, Beside{Bias: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, bias := range []driver.Pointer{1024, 2048} {
-		if err := m.Run(256, 260, 512, bias); err != nil {
+		if err := m.Run(256, 260, 512, Beside{Bias: bias}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +107,7 @@ func TestMatmul(t *testing.T) {
 		t.Errorf("calls\n%s\nwant\n%s", strings.Join(l.calls, "\n"), strings.Join(want, "\n"))
 	}
 	l.none = true
-	if _, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4}, SumsOfA, 0); !errors.Is(err, ErrUnsupported) {
+	if _, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4}, SumsOfA, Beside{}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("without an algorithm: %v", err)
 	}
 	if err := errors.Join(m.Close(), lt.Close()); err != nil || l.live != 0 {

@@ -49,9 +49,13 @@ func (c *Choices) path(key string) string {
 
 // digest covers all of a file but itself.
 func (f chosen) digest() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s;%+v", f.For, f.Choice))
+	text, _ := json.Marshal(f.Choice) // of numbers alone: it cannot fail but for a time that is none, and then nothing is kept
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s;%s", f.For, text))
 	return hex.EncodeToString(sum[:8])
 }
+
+// sound tells whether a choice that was kept can be one.
+func (c Choice) sound() bool { return c.Memory >= 0 && (c.Engine == nil || c.Engine.sound()) }
 
 func (c *Choices) get(key string) (Choice, bool) {
 	if c == nil {
@@ -65,7 +69,7 @@ func (c *Choices) get(key string) (Choice, bool) {
 		return Choice{}, false
 	}
 	var f chosen
-	if json.Unmarshal(text, &f) != nil || f.For != c.name(key) || f.Sum != f.digest() || f.Choice.Memory < 0 {
+	if json.Unmarshal(text, &f) != nil || f.For != c.name(key) || f.Sum != f.digest() || !f.Choice.sound() {
 		return Choice{}, false
 	}
 	return f.Choice, true

@@ -36,6 +36,11 @@ type Conv struct {
 	direction Direction
 	of        Type
 	algo      int32
+	planned   *executionPlan // nil: algo
+	proven    bool           // the plan has run
+	refused   bool           // the plan did not run even once: algo instead
+	how       Choosing       // what chooses that
+	math      Math
 	x, y      Tensor
 	w         Filter
 	conv      Descriptor
@@ -43,7 +48,7 @@ type Conv struct {
 
 // NewConv describes a convolution and chooses its algorithm.
 func (h *Handle) NewConv(s Shape, d Direction, of Type, m Math, how Choosing) (*Conv, error) {
-	c := &Conv{h: h, shape: s, direction: d, of: of}
+	c := &Conv{h: h, shape: s, direction: d, of: of, how: how, math: m}
 	if err := c.describe(of, m); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -75,6 +80,22 @@ func (c *Conv) describe(of Type, m Math) error {
 // Run sends the convolution to the stream: y = x ⋆ w, or by the direction dx from dy and w, or dw from x and dy. dx and dw take the
 // places of x and w.
 func (c *Conv) Run(x, w, y, room driver.Pointer) error {
+	if c.planned == nil || c.refused {
+		return c.runAlgorithm(x, w, y, room)
+	}
+	err := c.planned.run(addresses{x, w, y, room})
+	if err == nil || c.proven {
+		c.proven = true
+		return err
+	}
+	if c.advisedAlgorithm(c.how, c.math) != nil {
+		return err
+	}
+	c.refused = true
+	return c.runAlgorithm(x, w, y, room)
+}
+
+func (c *Conv) runAlgorithm(x, w, y, room driver.Pointer) error {
 	a, h := c.h.api, c.h
 	var r Status
 	switch c.direction {
@@ -88,10 +109,21 @@ func (c *Conv) Run(x, w, y, room driver.Pointer) error {
 	return a.check(r, "a convolution of %v", c.shape)
 }
 
+// Route names what computes it, for people: an algorithm, or an engine of the graph API with its settings.
+func (c *Conv) Route() string {
+	if c.planned != nil && !c.refused {
+		return "graph, " + c.planned.engine.String()
+	}
+	return fmt.Sprintf("algorithm %d", c.algo)
+}
+
+// use makes a plan the way of the convolution.
+func (c *Conv) use(p *executionPlan) { c.planned, c.Workspace = p, p.memory }
+
 // Close gives back what the library keeps of the convolution.
 func (c *Conv) Close() error {
 	a := c.h.api
-	var err error
+	err := c.planned.close()
 	for _, r := range []Status{a.DestroyTensor(c.x), a.DestroyTensor(c.y), a.DestroyFilter(c.w), a.DestroyConv(c.conv)} {
 		err = errors.Join(err, a.check(r, "closing a convolution"))
 	}

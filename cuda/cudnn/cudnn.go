@@ -55,6 +55,8 @@ type Perf struct {
 
 // API is the functions that are used.
 type API struct {
+	Backend *Backend // nil where the library lacks one of them: then there are algorithms only
+
 	Version     func() uintptr                      `sym:"cudnnGetVersion"`
 	ErrorString func(s Status) string               `sym:"cudnnGetErrorString"`
 	Create      func(out *Raw) Status               `sym:"cudnnCreate"`
@@ -88,7 +90,13 @@ type API struct {
 // Bind binds the functions.
 func Bind(h *dynlib.Handle) (*API, error) {
 	a := &API{}
-	return a, dynlib.Bind(a, h)
+	if err := dynlib.Bind(a, h); err != nil {
+		return nil, err
+	}
+	if b := (&Backend{}); dynlib.Bind(b, h) == nil {
+		a.Backend = b
+	}
+	return a, nil
 }
 
 // Error is a call that failed.
@@ -118,6 +126,7 @@ func (a *API) check(s Status, what string, args ...any) error {
 type Handle struct {
 	api       *API
 	h         Raw
+	device    Node     // instead of a GPU: the properties of one, for plans that are made and not executed
 	one, zero *float32 // in the heap, for the library reads them there
 }
 

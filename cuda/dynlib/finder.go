@@ -136,14 +136,17 @@ func existing(pattern string) []string {
 // candidate is a file that may be the library.
 type candidate struct{ path, why string }
 
-// candidates are the files of l in the order of search, and at last the names that the system's loader may know.
+// candidates are the files of l in the order of search. The names that the system's loader may know come after those, and the last resorts at the end.
 func (f *Finder) candidates(l *Library) []candidate {
 	var found []candidate
-	for _, path := range l.Extra {
-		if existing(path) != nil {
-			found = append(found, candidate{path, "the usual place"})
+	usual := func(paths []string) {
+		for _, path := range paths {
+			if path = filepath.Join(f.Root, path); isFile(path) {
+				found = append(found, candidate{path, "the usual place"})
+			}
 		}
 	}
+	usual(l.Extra)
 	for _, p := range f.places() {
 		for _, folder := range p.folders(l) {
 			for _, name := range l.Files {
@@ -156,6 +159,7 @@ func (f *Finder) candidates(l *Library) []candidate {
 	for _, name := range l.Files {
 		found = append(found, candidate{name, "the system's loader"})
 	}
+	usual(l.Last)
 	return found
 }
 
@@ -197,6 +201,11 @@ func (f *Finder) Open(l *Library) (*Handle, error) {
 
 // try opens one file, with what is to be opened before and after.
 func (f *Finder) try(l *Library, c candidate) (*Handle, error) {
+	if l.Refuse != nil && strings.Contains(c.path, string(filepath.Separator)) {
+		if err := l.Refuse(c.path); err != nil {
+			return nil, err
+		}
+	}
 	if err := f.openBeside(c.path, l.First); err != nil {
 		return nil, err
 	}

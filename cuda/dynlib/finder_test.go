@@ -88,6 +88,20 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// The driver is where the loader says, and else where containers keep it.
+func TestDriverOfContainer(t *testing.T) {
+	for want, s := range map[string]*shelf{"libcuda.so.1": {known: []string{"libcuda.so.1"}}, "usr/local/nvidia/lib64/libcuda.so.1": {}} {
+		f, root := machine(t, s, nil, "usr/local/nvidia/lib64/libcuda.so.1")
+		h, err := f.Open(Driver())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimPrefix(h.Path, root+"/"); got != want {
+			t.Errorf("found %s, want %s", got, want)
+		}
+	}
+}
+
 func mapOf(m map[string]string) map[string]string {
 	c := map[string]string{}
 	for k, v := range m {

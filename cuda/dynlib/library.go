@@ -13,7 +13,10 @@ type Library struct {
 	First []string // patterns of files beside it that are opened before it, for it would not find them
 	Then  []string // patterns of files beside it that are opened after it, before it looks for them elsewhere
 	Extra []string // paths that are tried before the places that all libraries are looked for in
+	Last  []string // paths that are tried when nobody else knows it
 	Hint  string   // how to get it
+	// Refuse tells of a file what speaks against it, before it is opened. nil refuses none.
+	Refuse func(path string) error
 	// Accept refuses a library that opens and is of no use, such as one of a wrong version. nil accepts all.
 	Accept func(*Handle) error
 }

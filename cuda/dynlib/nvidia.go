@@ -8,6 +8,7 @@ func Driver() *Library {
 		Name:  "the NVIDIA driver",
 		Files: []string{"libcuda.so.1"},
 		Extra: []string{"/usr/lib/wsl/lib/libcuda.so.1"},
+		Last:  []string{"/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1"}, // in containers, on NixOS
 		Hint:  "install the driver of the GPU (on a container: run it with --gpus all)",
 	}
 }
@@ -70,6 +71,7 @@ func CUDNN(major, cc int) *Library {
 	if cc < 75 {
 		l.Hint = fmt.Sprintf("pip install 'nvidia-cudnn-cu%d<9.11'", major)
 	}
+	l.Refuse = func(path string) error { return cudnnEvidence(path).fits(major, cc) }
 	l.Accept = func(h *Handle) error { return acceptCUDNN(h, major, cc) }
 	return l
 }
@@ -93,12 +95,27 @@ func acceptCUDNN(h *Handle, major, cc int) error {
 	if err := Bind(&v, h); err != nil {
 		return err
 	}
-	version := int(v.Version())
-	if built := int(v.CUDA()) / 1000; built != major {
-		return fmt.Errorf("version %d is built for CUDA %d, want one for CUDA %d", version, built, major)
+	says, seen := evidence{cuda: int(v.CUDA()) / 1000, version: int(v.Version())}, cudnnEvidence(h.Path)
+	if seen.cuda != 0 && seen.cuda != says.cuda || seen.version != 0 && seen.version != says.version {
+		return fmt.Errorf("it says that it is %s for CUDA %d, for parts of that one are open in this program already", says, says.cuda)
 	}
-	if cc < 75 && version > lastCUDNNForVolta {
-		return fmt.Errorf("version %d has no kernels for compute capability %d.%d, want 9.10.2 or older", version, cc/10, cc%10)
+	return says.fits(major, cc)
+}
+
+// fits tells whether that cuDNN works beside other libraries of a version of CUDA, on GPUs of the compute capability cc.
+func (e evidence) fits(major, cc int) error {
+	if e.cuda != 0 && e.cuda != major {
+		return fmt.Errorf("%s is built for CUDA %d, want one for CUDA %d", e, e.cuda, major)
+	}
+	if cc < 75 && e.version > lastCUDNNForVolta {
+		return fmt.Errorf("%s has no kernels for compute capability %d.%d, want 9.10.2 or older", e, cc/10, cc%10)
 	}
 	return nil
+}
+
+func (e evidence) String() string {
+	if e.version == 0 {
+		return "it"
+	}
+	return fmt.Sprintf("version %d.%d.%d", e.version/10000, e.version/100%100, e.version%100)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"fspda/internal/rng"
 )
@@ -15,6 +16,7 @@ var _ = define("mask.cu",
 	"iota dst:p start:u n:l",
 	"stratified dst:p count:i begin:u shorter:u part:U first:U state:p scratch:p",
 	"random_subset dst:p count:i d:u offset:u words:p state:p",
+	"random_subsets count:i d:u words:p apart:l "+pointers("dst", MostEach)+counters("stream", MostEach),
 	"bernoulli dst:p capacity:l end:l survival:p guide:p longest:i state:p count:p",
 )
 
@@ -81,6 +83,11 @@ func Stratified(dst Address, d, k int, s rng.Stream, counter, scratch Address) [
 	}, Call.Empty)
 }
 
+// StratifiedFrom is Stratified from the stream that has come to a counter.
+func StratifiedFrom(dst Address, d, k int, from uint64, counter, scratch Address) []Call {
+	return Stratified(dst, d, k, rng.FromCounter(from), counter, scratch)
+}
+
 // firstWhere is the first of 0..n-1 at which is, which once true stays true, holds; or n.
 func firstWhere(n int, is func(int) bool) int {
 	lo := 0
@@ -124,6 +131,46 @@ func Layers(dst Address, sizes, counts []int, s rng.Stream, counter, words Addre
 		dst += 4 * Address(counts[l])
 	}
 	return calls
+}
+
+// sharedWords is how long a bitmap may be that lies in the memory which the threads of a block share.
+const sharedWords = 8192
+
+// SubsetsWords is how many numbers of uint32, zero before their first use, Subsets needs for so many masks as its bitmaps; none for short vectors.
+func SubsetsWords(d, masks int) int {
+	if SubsetWords(d) <= sharedWords {
+		return 0
+	}
+	return SubsetWords(d) * masks
+}
+
+// Subsets draws up to MostEach masks randk of dist, of k of d coordinates each, in one launch, from streams that begin at counters. words is scratch of
+// SubsetsWords(d, len(dst)) numbers.
+func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
+	if len(dst) < 1 || len(dst) > MostEach || len(counters) != len(dst) {
+		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d from as many", len(dst), len(counters), MostEach))
+	}
+	const fixed = 4
+	args := make([]uint64, fixed+2*MostEach)
+	args[0], args[1], args[2], args[3] = uint64(uint32(k)), uint64(uint32(d)), uint64(words), uint64(SubsetWords(d))
+	for i := range dst {
+		args[fixed+i], args[fixed+MostEach+i] = uint64(dst[i]), counters[i]
+	}
+	l := blocks(1024, 1024)
+	l.Grid[2] = uint32(len(dst))
+	if SubsetsWords(d, len(dst)) == 0 {
+		args[2], l.Shared = 0, uint32(4*SubsetWords(d))
+	}
+	return Call{Kernel: table["random_subsets"], Launch: l, Args: args}
+}
+
+// counters are n parameters that are counters of streams.
+func counters(name string, n int) string {
+	var s strings.Builder
+	for i := range n {
+		fmt.Fprintf(&s, "%s%d:U ", name, i)
+	}
+	return s.String()
 }
 
 // Gaps are the tables of a probability below 1 in device memory: see GapTables.

@@ -12,3 +12,6 @@ func Base(seed uint64, name string) uint64 {
 
 // Counter is all there is of a stream: its next number is that of Counter()+golden. A GPU draws the same numbers from it.
 func (s Stream) Counter() uint64 { return s.state }
+
+// FromCounter is the stream that has come to a counter.
+func FromCounter(counter uint64) Stream { return Stream{state: counter} }

@@ -133,3 +133,18 @@ func (s *Stream) Shuffle(n int, swap func(i, j int)) {
 		swap(i, s.IntN(i+1))
 	}
 }
+
+// Permute is Shuffle of the numbers themselves, several times as fast: without calls.
+func (s *Stream) Permute(v []int32) {
+	local := *s
+	for i := len(v) - 1; i > 0; i-- {
+		n := uint64(i + 1)
+		j, lo := bits.Mul64(local.Uint64(), n)
+		if lo < n { // rare: IntN looks whether it counts, and draws again
+			local.state -= golden
+			j = uint64(local.IntN(i + 1))
+		}
+		v[i], v[j] = v[j], v[i]
+	}
+	*s = local
+}

@@ -3,6 +3,7 @@ package rng
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -152,6 +153,22 @@ func TestSkip(t *testing.T) {
 		}
 		if x, y := a.Uint64(), b.Uint64(); x != y {
 			t.Errorf("after %d numbers %x, want %x", n, x, y)
+		}
+	}
+}
+
+// Permute draws what Shuffle draws.
+func TestPermute(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 6000} {
+		a, b := New(5, "batch", uint64(n)), New(5, "batch", uint64(n))
+		p, q := make([]int32, n), make([]int32, n)
+		for i := range p {
+			p[i], q[i] = int32(i), int32(i)
+		}
+		a.Shuffle(n, func(i, j int) { p[i], p[j] = p[j], p[i] })
+		b.Permute(q)
+		if !slices.Equal(p, q) || a.Uint64() != b.Uint64() {
+			t.Errorf("Permute of %d is not Shuffle", n)
 		}
 	}
 }

@@ -20,8 +20,7 @@ var affines = []affineVariant{
 func affine(c *build.Context, s set, variant affineVariant) {
 	var zero reg.VecVirtual
 	w := &sweep{
-		stream: variant.stream,
-		output: "y", matrices: []string{"x", "y"}, columns: []string{"mean", "scale", "shift"},
+		rows: rows{stream: variant.stream, output: "y", matrices: []string{"x", "y"}, columns: []string{"mean", "scale", "shift"}},
 		prepare: func(w *sweep) {
 			if variant.relu {
 				zero = w.zero()

@@ -19,8 +19,7 @@ var gradients = []gradientVariant{
 func gradient(c *build.Context, s set, variant gradientVariant) {
 	var zero reg.VecVirtual
 	w := &sweep{
-		stream: variant.stream,
-		output: "dx", matrices: []string{"x", "dy", "dx"}, columns: []string{"mean", "a", "b", "e"},
+		rows: rows{stream: variant.stream, output: "dx", matrices: []string{"x", "dy", "dx"}, columns: []string{"mean", "a", "b", "e"}},
 		prepare: func(w *sweep) {
 			if variant.relu {
 				zero = w.zero()

@@ -6,27 +6,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// march is a kernel over rows×cols numbers of matrices whose rows are stride apart, one vector after the other in the order of memory. Sums of
-// columns lie in the first cache and are added to in every row; where several matrices are read that costs less than to go down columns, for
-// then memory is not read in its order. It asks the cache for what it will come to after ahead numbers.
+// march goes over rows in the order of memory. Sums of columns lie in the first cache and are added to in every row; where several matrices
+// are read that costs less than to go down columns, for then memory is not read in its order. It asks the cache for what it will come to
+// after ahead numbers.
 type march struct {
-	code
-	matrices []string // parameters, of float32
-	columns  []string // parameters with a number of float32 or float64 for every column; there are whole vectors of them
-	pointers map[string]reg.GPVirtual
-	at, j    reg.GPVirtual // the vector in a matrix, and in its row, in bytes
-	next     reg.GPVirtual // the vector to ask for
-	left     reg.GPVirtual // what of its row is there, with it
-	gap      reg.GPVirtual // from the last vector of a row to the next row
-	row      operand.Mem   // the size of all vectors of a row
-	stream   bool          // the output goes past the cache
-	output   string
+	rows
+	gap reg.GPVirtual // from the last vector of a row to the next row
+	row operand.Mem   // the size of all vectors of a row
 
 	prepare func(m *march)
 	vector  func(m *march, masked bool) // does a vector
 }
-
-func (m *march) size() operand.U8 { return operand.U8(m.lanes * floatSize) }
 
 // function writes a march.
 func (m *march) function(c *build.Context, s set, name, signature string, doc ...string) {
@@ -49,10 +39,7 @@ func (m *march) function(c *build.Context, s set, name, signature string, doc ..
 	whole := m.pointer("cols")
 	c.ANDQ(operand.I8(-m.lanes), whole)
 	c.SHLQ(operand.U8(2), whole)
-	m.pointers = map[string]reg.GPVirtual{}
-	for _, p := range append(m.matrices[:len(m.matrices):len(m.matrices)], m.columns...) {
-		m.pointers[p] = m.pointer(p)
-	}
+	m.loadPointers()
 	m.prepare(m)
 	m.at, m.j = c.GP64(), c.GP64()
 	c.XORQ(m.at, m.at)
@@ -81,13 +68,7 @@ func (m *march) begins() {
 	m.next, m.left = m.asm.GP64(), m.asm.GP64()
 	m.asm.XORQ(m.next, m.next)
 	m.asm.MOVQ(m.row, m.left)
-	ahead := m.pointer("ahead")
-	m.asm.Label("ahead")
-	m.asm.SUBQ(operand.U8(m.lanes), ahead)
-	m.asm.JLT(operand.LabelRef("begin"))
-	m.further("aheadSame")
-	m.asm.JMP(operand.LabelRef("ahead"))
-	m.asm.Label("begin")
+	m.goAhead(m.further)
 }
 
 // further moves on what is asked for.
@@ -102,33 +83,14 @@ func (m *march) further(same string) {
 
 // step does a vector and moves to the next.
 func (m *march) step(name string, masked bool) {
-	for _, p := range m.matrices {
-		if p != m.output {
-			m.asm.PREFETCHT1(operand.Mem{Base: m.pointers[p], Index: m.next, Scale: 1})
-		}
-	}
+	m.ask()
 	m.further(name + "Same")
 	m.vector(m, masked)
 	m.asm.ADDQ(m.size(), m.at)
 	m.asm.ADDQ(m.size(), m.j)
 }
 
-// element is the place of the vector in a matrix.
-func (m *march) element(matrix string) operand.Mem {
-	return operand.Mem{Base: m.pointers[matrix], Index: m.at, Scale: 1}
-}
-
-// column is the place of the numbers of float32 that belong to the columns of the vector.
-func (m *march) column(name string) operand.Mem {
-	return operand.Mem{Base: m.pointers[name], Index: m.j, Scale: 1}
-}
-
 // sum is the place of half of the sums of the columns.
 func (m *march) sum(name string, half int) operand.Mem {
 	return operand.Mem{Base: m.pointers[name], Index: m.j, Scale: 2, Disp: half * m.lanes / 2 * sumSize}
-}
-
-// put stores the vector.
-func (m *march) put(x reg.VecVirtual, matrix string, masked bool) {
-	m.code.put(x, m.element(matrix), masked, m.stream)
 }

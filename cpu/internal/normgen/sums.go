@@ -93,7 +93,7 @@ var gatedSums = []gatedVariant{{"gradSumsReLU", false, false}, {"gradSumsAddReLU
 func gatedSum(c *build.Context, s set, variant gatedVariant) {
 	var zero reg.VecVirtual
 	m := &march{
-		stream: variant.stream, output: "dz", matrices: []string{"x", "dy", "y"}, columns: []string{"mean", "s1", "s2"},
+		rows:    rows{stream: variant.stream, output: "dz", matrices: []string{"x", "dy", "y"}, columns: []string{"mean", "s1", "s2"}},
 		prepare: func(m *march) { zero = m.zero() },
 		vector: func(m *march, masked bool) {
 			g := m.load(m.element("dy"), masked)

@@ -6,28 +6,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sweep is a kernel over rows×cols numbers of matrices whose rows are stride apart, one vector after the other in the order of memory, from the
-// last to the first. What belongs to a column is read again in every row, from the first cache. It asks the cache for what it will
-// come to after ahead numbers, at most a row further on.
+// sweep goes over rows against the order of memory, from the last vector to the first. It asks the cache for what it will come to
+// after ahead numbers, at most a row further on. Where its outputs go past the cache, rows are whole vectors.
 type sweep struct {
-	code
-	matrices []string // parameters, of float32
-	columns  []string // parameters with a number of float32 for every column; there are whole vectors of them
-	pointers map[string]reg.GPVirtual
-	at, j    reg.GPVirtual // the vector in a matrix, and in its row, in bytes
-	next     reg.GPVirtual // the vector to ask for
-	left     reg.GPVirtual // what j is there
-	last     reg.GPVirtual // where the last vector of a row begins
-	back     reg.GPVirtual // from before the first vector of a row to the last one of the row above
-	stream   bool          // outputs go past the cache; rows then are whole vectors
-	output   string
+	rows
+	last reg.GPVirtual // where the last vector of a row begins
+	back reg.GPVirtual // from before the first vector of a row to the last one of the row above
 
 	prepare func(w *sweep)              // comes before everything
 	vector  func(w *sweep, masked bool) // does a vector
 }
-
-// size is that of a vector in bytes.
-func (w *sweep) size() operand.U8 { return operand.U8(w.lanes * floatSize) }
 
 // function writes a sweep.
 func (w *sweep) function(c *build.Context, s set, name, signature string, doc ...string) {
@@ -46,10 +34,7 @@ func (w *sweep) function(c *build.Context, s set, name, signature string, doc ..
 	w.asm.SUBQ(w.last, w.back)
 	w.asm.SUBQ(w.size(), w.back)
 	w.begins()
-	w.pointers = map[string]reg.GPVirtual{}
-	for _, p := range append(w.matrices[:len(w.matrices):len(w.matrices)], w.columns...) {
-		w.pointers[p] = w.pointer(p)
-	}
+	w.loadPointers()
 	w.prepare(w)
 	w.j = w.asm.GP64()
 	w.asm.Label("row")
@@ -86,13 +71,7 @@ func (w *sweep) begins() {
 	w.next, w.left = w.asm.GP64(), w.asm.GP64()
 	w.asm.MOVQ(w.at, w.next)
 	w.asm.MOVQ(w.last, w.left)
-	ahead := w.pointer("ahead")
-	w.asm.Label("ahead")
-	w.asm.SUBQ(operand.U8(w.lanes), ahead)
-	w.asm.JLT(operand.LabelRef("begin"))
-	w.further("aheadSame")
-	w.asm.JMP(operand.LabelRef("ahead"))
-	w.asm.Label("begin")
+	w.goAhead(w.further)
 }
 
 // further moves on what is asked for.
@@ -107,28 +86,9 @@ func (w *sweep) further(same string) {
 
 // step does a vector and moves to the one before. The sign tells whether that is in the same row.
 func (w *sweep) step(name string, masked bool) {
-	for _, m := range w.matrices {
-		if m != w.output {
-			w.asm.PREFETCHT1(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1})
-		}
-	}
+	w.ask()
 	w.further(name + "Same")
 	w.vector(w, masked)
 	w.asm.SUBQ(w.size(), w.at)
 	w.asm.SUBQ(w.size(), w.j)
-}
-
-// element is the place of the vector in a matrix.
-func (w *sweep) element(matrix string) operand.Mem {
-	return operand.Mem{Base: w.pointers[matrix], Index: w.at, Scale: 1}
-}
-
-// column is the place of the numbers that belong to the columns of the vector.
-func (w *sweep) column(name string) operand.Mem {
-	return operand.Mem{Base: w.pointers[name], Index: w.j, Scale: 1}
-}
-
-// put stores the vector.
-func (w *sweep) put(x reg.VecVirtual, matrix string, masked bool) {
-	w.code.put(x, w.element(matrix), masked, w.stream)
 }

@@ -31,7 +31,7 @@ func Checks() []Check {
 		name string
 		run  func(*bench)
 	}{
-		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk", subset}, {"masks/layers", layers},
+		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk", subset}, {"masks/many randk", subsets}, {"masks/layers", layers},
 		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
 		{"pictures/batch", picturesOfBatch}, {"pictures/views", pictures},
 		{"casts/every number", everyShort}, {"casts/loss scale", lossScale}, {"casts/stretches", stretches}, {"casts/unscaled", unscales},

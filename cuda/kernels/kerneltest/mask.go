@@ -87,6 +87,39 @@ func subset(h *bench) {
 	}
 }
 
+// Several masks in one launch are what they are one by one.
+func subsets(h *bench) {
+	for _, c := range []struct {
+		d       int
+		density float64
+		masks   int
+	}{{79510, 0.1, 16}, {31, 0.6, 3}, {300000, 0.01, 2}} {
+		m, err := dist.ParseMask("randk", c.density, []int{c.d}, maskSeed)
+		if err != nil {
+			h.Errorf("%v", err)
+			return
+		}
+		words := kernels.Address(0)
+		if n := kernels.SubsetsWords(c.d, c.masks); n > 0 {
+			words = at(h, make([]uint32, n))
+		}
+		got, dst, counters := make([][]uint32, c.masks), make([]kernels.Address, c.masks), make([]uint64, c.masks)
+		for i := range got {
+			got[i] = make([]uint32, m.Len())
+			dst[i], counters[i] = at(h, got[i]), rng.New(maskSeed, "mask", uint64(i), 2, 4).Counter()
+		}
+		for range 2 { // the bitmaps are left as they were found
+			h.run(kernels.Subsets(dst, c.d, m.Len(), counters, words))
+			for i := range got {
+				if want := m.Draw(nil, i, 4, 2); !h.broken && !slices.Equal(got[i], want) {
+					h.Errorf("mask %d of %d, %d coordinates of %d: not as it is by itself", i, c.masks, m.Len(), c.d)
+				}
+				clear(got[i])
+			}
+		}
+	}
+}
+
 func layers(h *bench) {
 	sizes, density := []int{78400, 100, 1000, 10}, 0.1
 	counts := []int{7839, 9, 99, 1} // those of dist's rule, which rounds 1-0.9 first

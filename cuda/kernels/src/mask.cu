@@ -1,6 +1,7 @@
 // Coordinates of masks, drawn from the streams of fspda/internal/rng with the bits of fspda/dist: both ends of an edge, one of which may
 // be a CPU, get the same. A stream is one number, its counter, in device memory; each kernel leaves it where the next one goes on.
 #include "base.cuh"
+#include "each.cuh"
 
 #define GOLDEN 0x9e3779b97f4a7c15ull
 
@@ -183,15 +184,15 @@ __device__ inline u64 throw_last(u32 *words, u32 d, u64 stream) {
   }
 }
 
-// random_subset draws count of the numbers below d, uniform among all sets of so many, ascending, each plus offset. One block of threads
+// subset draws count of the numbers below d, uniform among all sets of so many, ascending, each plus offset. One block of threads
 // throws at a bitmap until enough bits are set; where that is more than half of them, until those to leave out are. words is the bitmap, a
-// bit for each number, zero before and after.
-KERNEL(1024) random_subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 *state) {
+// bit for each number, zero before and after. It returns where the stream goes on.
+__device__ inline u64 subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 begin) {
   __shared__ u64 warps[WARP];
   __shared__ u64 stream;
   const bool turned = 2 * (i64)count > (i64)d;
   int missing = turned ? (int)(d - (u32)count) : count;
-  if (threadIdx.x == 0) stream = *state;
+  if (threadIdx.x == 0) stream = begin;
   __syncthreads();
   while (missing >= 2) {
     int draws = missing / 2;
@@ -201,15 +202,12 @@ KERNEL(1024) random_subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u
     if (threadIdx.x == 0) stream += GOLDEN * (u64)draws;
     __syncthreads();
   }
-  if (threadIdx.x == 0) {
-    if (missing == 1) stream += GOLDEN * throw_last(words, d, stream);
-    *state = stream;
-  }
+  if (threadIdx.x == 0 && missing == 1) stream += GOLDEN * throw_last(words, d, stream);
   __syncthreads();
   const u32 all = (d + 31) / 32;
   u64 done = 0;
-  for (u32 begin = 0; begin < all; begin += blockDim.x) {
-    u32 w = begin + threadIdx.x, word = 0;
+  for (u32 from = 0; from < all; from += blockDim.x) {
+    u32 w = from + threadIdx.x, word = 0;
     if (w < all) {
       word = words[w];
       words[w] = 0;
@@ -220,6 +218,25 @@ KERNEL(1024) random_subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u
     for (; word; word &= word - 1) dst[at++] = offset + 32 * w + (u32)(__ffs((int)word) - 1);
     done += listed;
   }
+  return stream;
+}
+
+// random_subset is subset of a stream in device memory.
+KERNEL(1024) random_subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 *state) {
+  const u64 end = subset(dst, count, d, offset, words, *state);
+  if (threadIdx.x == 0) *state = end;
+}
+
+// random_subsets is subset for up to 16 streams, a block of threads for each. The bitmaps lie apart from each other by so many words, or in shared
+// memory where words is null.
+KERNEL(1024) random_subsets(int count, u32 d, u32 *words, i64 apart, EACH(u32 *, dst), EACH(u64, stream)) {
+  DYNAMIC_SHARED(room);
+  u32 *bits = words ? words + blockIdx.z * apart : (u32 *)room;
+  if (!words) {
+    for (u32 w = threadIdx.x; w < (d + 31) / 32; w += blockDim.x) bits[w] = 0;
+    __syncthreads();
+  }
+  subset(PICK(dst), count, d, 0, bits, PICK(stream));
 }
 
 #define GAPS 4 // that a thread draws at a time

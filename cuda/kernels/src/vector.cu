@@ -1,5 +1,6 @@
 // Vector operations of device.Device, each with the bits of the CPU's: products and sums rounded one by one, from left to right. Vectors
 // written may be among those read, at the same numbers.
+#include "each.cuh"
 #include "vector.cuh"
 
 KERNEL(256) copy_words(u32 *dst, const u32 *src, i64 n) { copy_words_of(Launched(), dst, src, n); }
@@ -30,18 +31,6 @@ KERNEL(256) combine6(float *dst, i64 n, const float *v0, float a0, const float *
                      float a3, const float *v4, float a4, const float *v5, float a5) {
   combine6_of(Launched(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5);
 }
-
-#define EACH(T, p) \
-  T p##0, T p##1, T p##2, T p##3, T p##4, T p##5, T p##6, T p##7, T p##8, T p##9, T p##10, T p##11, T p##12, T p##13, T p##14, T p##15
-#define PICK1(p, i) case i: return p##i;
-#define PICK(p) \
-  [&]() { \
-    switch (blockIdx.z) { \
-      PICK1(p, 1) PICK1(p, 2) PICK1(p, 3) PICK1(p, 4) PICK1(p, 5) PICK1(p, 6) PICK1(p, 7) PICK1(p, 8) PICK1(p, 9) PICK1(p, 10) PICK1(p, 11) \
-      PICK1(p, 12) PICK1(p, 13) PICK1(p, 14) PICK1(p, 15) \
-    } \
-    return p##0; \
-  }()
 
 // combine_each is combine1 to combine3 for up to 16 vectors, of which blockIdx.z is one.
 KERNEL(256) combine_each(i64 n, int terms, float a0, float a1, float a2, EACH(float *, dst), EACH(const float *, x), EACH(const float *, y), EACH(const float *, z)) {

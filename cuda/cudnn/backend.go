@@ -1,0 +1,154 @@
+package cudnn
+
+import "unsafe"
+
+// Backend is the functions of the graph API: what is to be computed is a graph of descriptors, and an engine of the library's computes it.
+type Backend struct {
+	Create   func(of DescriptorType, out *Node) Status                                                             `sym:"cudnnBackendCreateDescriptor"`
+	Destroy  func(d Node) Status                                                                                   `sym:"cudnnBackendDestroyDescriptor"`
+	Finalize func(d Node) Status                                                                                   `sym:"cudnnBackendFinalize"`
+	Set      func(d Node, name Attribute, of AttributeType, n int64, values unsafe.Pointer) Status                 `sym:"cudnnBackendSetAttribute"`
+	Get      func(d Node, name Attribute, of AttributeType, asked int64, got *int64, values unsafe.Pointer) Status `sym:"cudnnBackendGetAttribute"`
+	Execute  func(h Raw, plan, pack Node) Status                                                                   `sym:"cudnnBackendExecute"`
+}
+
+// Node is a descriptor of the graph API.
+type Node uintptr
+
+// DescriptorType is what a Node describes.
+type DescriptorType int32
+
+// Attribute is a property of a Node.
+type Attribute int32
+
+// AttributeType is what the values of an attribute are.
+type AttributeType int32
+
+// What is described. The values are those of cudnn_graph.h, as all below: a test compares them.
+const (
+	ConvolutionNode  DescriptorType = 1
+	EngineNode       DescriptorType = 2
+	EngineConfigNode DescriptorType = 3
+	HeuristicNode    DescriptorType = 4
+	PlanNode         DescriptorType = 5
+	KnobNode         DescriptorType = 7
+	ForwardNode      DescriptorType = 10
+	GradWNode        DescriptorType = 11
+	GradXNode        DescriptorType = 12
+	GraphNode        DescriptorType = 15
+	PackNode         DescriptorType = 16
+	TensorNode       DescriptorType = 17
+	DeviceNode       DescriptorType = 38
+)
+
+// What values are.
+const (
+	HandleValue     AttributeType = 0
+	TypeValue       AttributeType = 1
+	BoolValue       AttributeType = 2
+	Int64Value      AttributeType = 3
+	FloatValue      AttributeType = 4
+	AddressValue    AttributeType = 6
+	ModeValue       AttributeType = 7 // of a convolution
+	HeuristicValue  AttributeType = 8
+	KnobValue       AttributeType = 9
+	NumericalValue  AttributeType = 11
+	NodeValue       AttributeType = 15
+	BehaviourValue  AttributeType = 19
+	CharactersValue AttributeType = 24
+)
+
+// Properties of a convolution, whatever its tensors are.
+const (
+	ConvolutionCompute  Attribute = 100
+	ConvolutionMode     Attribute = 101
+	ConvolutionDilation Attribute = 102
+	ConvolutionStride   Attribute = 103
+	ConvolutionPadAfter Attribute = 104
+	ConvolutionPad      Attribute = 105
+	ConvolutionSpatial  Attribute = 106
+)
+
+// Properties of a heuristic, of an engine with its knobs, and of a plan.
+const (
+	HeuristicMode    Attribute = 200
+	HeuristicGraph   Attribute = 201
+	HeuristicResults Attribute = 202
+	HeuristicDevice  Attribute = 204
+
+	ConfigEngine Attribute = 300
+	ConfigKnobs  Attribute = 302
+
+	PlanHandle    Attribute = 400
+	PlanConfig    Attribute = 401
+	PlanWorkspace Attribute = 402
+	PlanDevice    Attribute = 407
+
+	KnobType   Attribute = 600
+	KnobChoice Attribute = 601
+
+	EngineGraph     Attribute = 1300
+	EngineIndex     Attribute = 1301
+	EngineNumerical Attribute = 1303
+	EngineBehaviour Attribute = 1305
+	EngineDevice    Attribute = 1307
+	DeviceJSON      Attribute = 2702
+)
+
+// Properties of the three operations.
+const (
+	ForwardAlpha Attribute = 700
+	ForwardBeta  Attribute = 701
+	ForwardConv  Attribute = 702
+	ForwardW     Attribute = 703
+	ForwardX     Attribute = 704
+	ForwardY     Attribute = 705
+
+	GradXAlpha Attribute = 706
+	GradXBeta  Attribute = 707
+	GradXConv  Attribute = 708
+	GradXW     Attribute = 709
+	GradXX     Attribute = 710
+	GradXY     Attribute = 711
+
+	GradWAlpha Attribute = 712
+	GradWBeta  Attribute = 713
+	GradWConv  Attribute = 714
+	GradWW     Attribute = 715
+	GradWX     Attribute = 716
+	GradWY     Attribute = 717
+)
+
+// Properties of a graph, of a tensor, and of the addresses that a plan is executed with.
+const (
+	GraphHandle     Attribute = 800
+	GraphOperations Attribute = 801
+
+	TensorAlignment  Attribute = 900
+	TensorType       Attribute = 901
+	TensorDimensions Attribute = 902
+	TensorStrides    Attribute = 903
+	TensorNumber     Attribute = 906
+
+	PackNumbers   Attribute = 1000
+	PackAddresses Attribute = 1001
+	PackWorkspace Attribute = 1003
+)
+
+// Heuristics: which engines to try, best first, and which compute everything, if slowly.
+const (
+	HeuristicInstant  int32 = 0
+	HeuristicFallback int32 = 2
+	HeuristicA        int32 = 3
+)
+
+// Numerical notes of an engine.
+const (
+	NoteTensorCore       int32 = 0 // float32 is rounded to TF32
+	NoteDownConvert      int32 = 1 // inputs are rounded to fewer bits
+	NoteReducedReduction int32 = 2 // sums are rounded to fewer bits than they are asked to be
+	NoteNondeterministic int32 = 4
+)
+
+// NoteCompiles is the behaviour note of an engine that is compiled when a plan is made, which takes a while.
+const NoteCompiles int32 = 0

@@ -1,0 +1,118 @@
+package cuda
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/driver/drivertest"
+	"fspda/device"
+)
+
+// threeWays is a convolution and its gradients, of operands in vectors: x and w among the parameters, whose gradient has dx and dw.
+func threeWays(shift int) (*device.Code, [3]int) {
+	n, h, w, c, k, r := 2, 5, 6, 4, 8, 3
+	dims := []int{n, h, w, c, k, r, r, 1, 1}
+	x, f, y := n*h*w*c, k*r*r*c, n*h*w*k
+	at := func(s device.Space, off, len int) device.Ref { return device.Ref{Space: s, Off: off, Len: len} }
+	code := &device.Code{Name: "three ways", Batch: 1, Features: 1, Dim: shift + x + f, Arena: y, Gradient: true, Calls: []device.Call{
+		{Kernel: device.Conv, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Params, shift+x, f)}, Out: []device.Ref{at(device.Arena, 0, y)}},
+		{Kernel: device.ConvGradX, Dims: dims, In: []device.Ref{at(device.Arena, 0, y), at(device.Params, shift+x, f)}, Out: []device.Ref{at(device.Grads, shift, x)}},
+		{Kernel: device.ConvGradW, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Arena, 0, y)}, Out: []device.Ref{at(device.Grads, shift+x, f)}},
+	}}
+	return code, [3]int{x, f, y}
+}
+
+// routed opens an imaginary GPU with a folder for choices, runs a convolution three times each way, and tells what computed it.
+func routed(t *testing.T, dir string, shift int, options ...Option) (routes []string, n *nets) {
+	t.Helper()
+	m, _ := imaginaryParts(t, drivertest.Options{})
+	n = newNets(m)
+	n.rounding = slices.ContainsFunc(options, func(o Option) bool { d := &Device{}; _ = o(d); return d.precision == TF32 })
+	p := imaginaryWith(m, n)
+	made := p.tools
+	p.tools = func(p driver.Properties) (tools, error) { l, err := made(p); l.dir = dir; return l, err }
+	d, err := open(p, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	code, _ := threeWays(shift)
+	program, err := d.Load(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, g := d.NewVector(code.Dim), d.NewVector(code.Dim)
+	numbers := make([]float32, code.Dim)
+	for i := range numbers {
+		numbers[i] = float32(i%5) - 2
+	}
+	d.Write(x, numbers)
+	for range 3 {
+		if err := program.Run(x, g, device.Batch{X: []float32{0}, Y: []int32{0}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(n.graph.Faults) > 0 {
+		t.Errorf("the graph API was used wrongly: %s", strings.Join(n.graph.Faults, "; "))
+	}
+	return program.(*Program).Routes(), n
+}
+
+// endings are what routes end with.
+func endings(routes []string) (all []string) {
+	for _, r := range routes {
+		_, how, _ := strings.Cut(r, ": ")
+		all = append(all, how)
+	}
+	return all
+}
+
+// What computes a convolution is an engine that rounds no more than the precision allows; in deterministic runs the first that repeats, and else the
+// fastest. One that does not run gives way to an algorithm.
+func TestRoutes(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		options []Option
+		want    []string
+	}{
+		{"fp32", []Option{WithPrecision(FP32)}, []string{"graph, engine 28 2=28", "graph, engine 28 2=28", "graph, engine 28 2=28"}},
+		{"fp32, deterministic", []Option{WithPrecision(FP32), Deterministic(true)}, []string{"graph, engine 28 2=28", "algorithm 1", "graph, engine 28 2=28"}},
+		{"tf32, deterministic", []Option{WithPrecision(TF32), Deterministic(true)}, []string{"graph, engine 62 2=62", "algorithm 1", "graph, engine 62 2=62"}},
+		{"bf16, deterministic", []Option{WithPrecision(BF16), Deterministic(true)}, []string{"graph, engine 62 2=62", "algorithm 1", "graph, engine 62 2=62"}},
+	} {
+		routes, _ := routed(t, "", 0, c.options...)
+		if got := endings(routes); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What was chosen by time is found on disk. Operands that lie badly are another case.
+func TestRoutesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	first, n := routed(t, dir, 0)
+	tried := n.graph.Executed
+	again, n := routed(t, dir, 0)
+	if !slices.Equal(first, again) || tried < 20 || n.graph.Executed > 9 {
+		t.Errorf("chosen %q after %d executions, then %q after %d; want the same after few", first, tried, again, n.graph.Executed)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil || !strings.Contains(string(text), `"engine":{"index":28`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if shifted, n := routed(t, dir, 1); !slices.Equal(first, shifted) || n.graph.Executed < 20 {
+		t.Errorf("operands that lie at multiples of 4: %q after %d executions", shifted, n.graph.Executed)
+	}
+}

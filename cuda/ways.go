@@ -1,0 +1,124 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"fspda/cuda/cudnn"
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// TryConvolution computes a convolution or one of its gradients from numbers in float32, which it rounds to the device's precision, in every way that may be
+// chosen for it, and tells of each: what it is, and what came out, or why it does not run. It is for tests; then must not use the device.
+func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then func(route string, out []float32, err error)) error {
+	o := d.owner
+	return o.askBehind(func() error {
+		if o.dnn == nil {
+			return o.noDNN
+		}
+		t, err := d.newTry(c, in, out)
+		if err != nil {
+			return err
+		}
+		defer t.end()
+		how := cudnn.Choosing{Most: t.most}
+		return o.dnn.Ways(convShape(&task{call: c}), convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how, func(conv *cudnn.Conv) error {
+			made, err := t.run(conv)
+			var refused *cudnn.Error
+			if err != nil && !errors.As(err, &refused) {
+				return fmt.Errorf("%s: %w", conv.Route(), err)
+			}
+			then(conv.Route(), made, err)
+			return nil
+		})
+	})
+}
+
+// try is a convolution with its operands on the device. It is the owner's.
+type try struct {
+	o          *owner
+	element    kernels.Element
+	a, b, c, w driver.Pointer // inputs, output and workspace
+	whole      driver.Pointer // any of the operands in float32
+	room       *buffer
+	out        int // numbers
+	most       int // bytes of the workspace
+	kernel     device.Kernel
+	end        func()
+}
+
+func (d *Device) newTry(c *device.Call, in [][]float32, out int) (*try, error) {
+	o, size := d.owner, d.precision.element().Size()
+	t := &try{o: o, element: d.precision.element(), out: out, kernel: c.Kernel}
+	numbers := max(len(in[0]), len(in[1]), out)
+	t.most = 8*4*numbers + 1<<20 // more than a run allows: see convWorkspace
+	at, end, err := o.lend(size*len(in[0]), size*len(in[1]), size*out, t.most, 4*numbers)
+	if err != nil {
+		return nil, fmt.Errorf("making room for a convolution: %w", err)
+	}
+	t.a, t.b, t.c, t.w, t.whole, t.end = at[0], at[1], at[2], at[3], at[4], end
+	if t.room, err = o.newBuffer(len(o.pinned.free) - 1); err != nil {
+		end()
+		return nil, err
+	}
+	t.end = func() { o.pinned.give(t.room); end() }
+	if err := errors.Join(t.bring(t.a, in[0]), t.bring(t.b, in[1])); err != nil {
+		t.end()
+		return nil, err
+	}
+	return t, nil
+}
+
+// region is numbers as their bytes.
+func region(at driver.Pointer, v []float32) kernels.Region {
+	return kernels.Region{At: kernels.Address(at), Bytes: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))}
+}
+
+// bring copies numbers to the device.
+func (t *try) bring(to driver.Pointer, v []float32) error {
+	if t.element == kernels.F32 {
+		return t.o.bring(region(to, v), t.room)
+	}
+	if err := t.o.bring(region(t.whole, v), t.room); err != nil {
+		return err
+	}
+	return t.o.launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.whole), 0, len(v)))
+}
+
+// fetch copies the output from the device.
+func (t *try) fetch() ([]float32, error) {
+	v, from := make([]float32, t.out), t.c
+	if t.element != kernels.F32 {
+		from = t.whole
+		if err := t.o.launch(kernels.Widen(t.element, kernels.Address(t.whole), kernels.Address(t.c), 0, t.out)); err != nil {
+			return nil, err
+		}
+	}
+	return v, t.o.fetch(region(from, v), t.room)
+}
+
+// run computes over an output that holds no numbers.
+func (t *try) run(conv *cudnn.Conv) ([]float32, error) {
+	none := make([]float32, t.out)
+	for i := range none {
+		none[i] = float32(math.NaN())
+	}
+	if err := t.bring(t.c, none); err != nil {
+		return nil, err
+	}
+	x, w, y := t.a, t.b, t.c
+	switch t.kernel {
+	case device.ConvGradX: // dy and w
+		x, w, y = t.c, t.b, t.a
+	case device.ConvGradW: // x and dy
+		x, w, y = t.a, t.c, t.b
+	}
+	if err := conv.Run(x, w, y, t.w); err != nil {
+		return nil, err
+	}
+	return t.fetch()
+}

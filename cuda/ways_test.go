@@ -1,0 +1,56 @@
+package cuda
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"fspda/cuda/driver/drivertest"
+	"fspda/selftest"
+)
+
+// Every way that may be chosen is tried in every precision, and one that computes wrongly is named.
+func TestEveryWay(t *testing.T) {
+	for _, precision := range Precisions() {
+		m, _ := imaginaryParts(t, drivertest.Options{})
+		n := newNets(m)
+		n.rounding = precision != FP32
+		d, err := open(imaginaryWith(m, n), WithPrecision(precision))
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := selftest.Target{Device: d, Precision: string(precision), Small: true}
+		check := func() (good, bad int) {
+			_, err := target.Run(context.Background(), "convolutions/", func(r selftest.Result) {
+				idle := "1 do not run" // an algorithm that there is not, and of dx an engine
+				if strings.Contains(r.Name, "grad-x") {
+					idle = "2 do not run"
+				}
+				if r.Verdict == "ok" && strings.Contains(r.Saw, "ways within") && strings.Contains(r.Saw, idle) {
+					good++
+				} else if strings.Contains(r.Saw, "graph, engine 25 2=25: the result is") {
+					bad++
+				} else {
+					t.Errorf("%s: %v", precision, r)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return good, bad
+		}
+		if good, bad := check(); good != 3 || bad != 0 {
+			t.Errorf("%s: %d are well, %d not; want 3 and 0", precision, good, bad)
+		}
+		n.wrong = 25
+		if good, bad := check(); good != 0 || bad != 3 {
+			t.Errorf("%s: %d are well although an engine computes wrongly, %d are not; want 0 and 3", precision, good, bad)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if len(n.graph.Faults) > 0 {
+			t.Errorf("%s: %s", precision, strings.Join(n.graph.Faults, "; "))
+		}
+	}
+}
