@@ -47,8 +47,9 @@ var allowed = map[string][]string{
 	"web":                   {"internal/wholefile"},
 	"web/browsertest":       {},
 	"bench":                 {"train", "dist", "data", "device", "internal/rng"},
+	"bench/acceptance":      {"bench", "train", "internal/rng", "internal/wholefile"}, // runs the program itself: apart from what it measures
 	"docs":                  {},
-	"cmd/fspda":             {"docs", "bench", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng", "internal/wholefile"},
+	"cmd/fspda":             {"docs", "bench", "bench/acceptance", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng", "internal/wholefile"},
 
 	"selftest":         {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng", "model", "train/algo/algotest"}, // on any device, without go test
 	"device/signature": {"device"},                                                                                                                // beside device, which has no code

@@ -101,7 +101,7 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 		if ctx.Err() != nil {
 			return r, fmt.Errorf("bench: interrupted after %d gradients of %s: %w", r.Runs, c.Name, ctx.Err())
 		}
-		took, err := o.Time(func() error { return repeat(run, turnsOnCard) })
+		took, err := o.turn(run)
 		if err != nil {
 			return r, err
 		}
@@ -114,6 +114,14 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 	}
 	r.finish(time.Since(begin))
 	return r, nil
+}
+
+// turn is the time of some runs in a row. One more goes before them, so that the examples of the first have come when the clock starts.
+func (c *Card) turn(run func() error) (time.Duration, error) {
+	if err := run(); err != nil {
+		return 0, err
+	}
+	return c.Time(func() error { return repeat(run, turnsOnCard) })
 }
 
 func repeat(run func() error, n int) error {

@@ -29,7 +29,7 @@ type CardStepReport struct {
 	PerSecond  float64       `json:"iterations_s"`
 	Images     float64       `json:"images_s"`
 	Gradient   time.Duration `json:"gradient_ns"` // of one agent by itself, over and over with the same batch, on the card's clock
-	Exchange   time.Duration `json:"exchange_ns"` // an iteration of all agents whose gradients cost nothing: vectors, masks, messages, batches
+	Exchange   time.Duration `json:"exchange_ns"` // an iteration of all agents whose gradients cost nothing: vectors, masks, messages
 	Idle       float64       `json:"idle"`        // share of an iteration in which the card computes no gradient and would not be exchanging
 }
 
@@ -48,7 +48,9 @@ func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	r.Iterations, r.Iteration = int(m.steps)/c.Agents, m.fastest.at*agents
 	r.PerSecond = 1 / r.Iteration.Seconds()
 	r.Images = r.PerSecond * float64(c.Agents*c.Batch)
-	if m, err = o.iterate(ctx, o.Setup, o.Card.Device, emptyModel{buffered(o.Model)}, noKernels); err != nil {
+	bare := *o.Setup
+	bare.Config.Batch = 1 // what makes batches keeps the card waiting, or nobody
+	if m, err = o.iterate(ctx, &bare, o.Card.Device, emptyModel{buffered(o.Model)}, noKernels); err != nil {
 		return r, err
 	}
 	r.Exchange = m.fastest.at * agents
@@ -69,7 +71,7 @@ func (o CardStepOptions) alone(run func() error) (best time.Duration, err error)
 		return 0, err
 	}
 	for turn := range stretches {
-		took, err := o.Time(func() error { return repeat(run, turnsOnCard) })
+		took, err := o.turn(run)
 		if err != nil {
 			return 0, err
 		}

@@ -4,9 +4,12 @@ import (
 	"time"
 
 	"fspda/device"
+	"fspda/internal/rng"
 )
 
-// Gradient returns what makes ready what runs code once on the card, with these parameters and random examples of so many classes.
+// Gradient returns what makes ready what runs code once on the card, with these parameters and random examples of so many classes. The examples come
+// as bytes, as pictures do, and a run is begun before the one before it is over, as in training: so the card does not wait for them. What a run
+// returns is how the one before it went.
 func (c *Card) Gradient(code *device.Code, params []float32, classes int) func() (func() error, error) {
 	return func() (func() error, error) {
 		p, err := c.Device.Load(code)
@@ -15,13 +18,31 @@ func (c *Card) Gradient(code *device.Code, params []float32, classes int) func()
 		}
 		x, grad := c.Device.NewVector(code.Dim), c.Device.NewVector(code.Dim)
 		c.Device.Write(x, params)
-		b := device.Batch{X: make([]float32, code.Batch*code.Features), Y: make([]int32, code.Batch)}
-		fill(b.X, 1)
+		b := device.Batch{Bytes: make([]uint8, code.Batch*code.Features), Scale: []float32{1.0 / 64}, Shift: []float32{-2}, Y: make([]int32, code.Batch)}
+		s := rng.New(1, "bench card")
+		for i := range b.Bytes {
+			b.Bytes[i] = uint8(s.Uint64())
+		}
 		for i := range b.Y {
 			b.Y[i] = int32(i % classes)
 		}
-		out := make([]float64, len(code.Results))
-		return func() error { return p.Run(x, grad, b, out) }, nil
+		return ahead(p, x, grad, b), nil
+	}
+}
+
+// ahead runs a program on a batch. Where the device can do so it returns while the run is under way, and waits for the one before.
+func ahead(p device.Program, x, grad device.Vector, b device.Batch) func() error {
+	out := make([]float64, len(p.Code().Results))
+	s, ok := p.(device.Starter)
+	if !ok {
+		return func() error { return p.Run(x, grad, b, out) }
+	}
+	before := func() error { return nil }
+	return func() error {
+		wait := s.Start(x, grad, nil, 0, b, out)
+		err := before()
+		before = wait
+		return err
 	}
 }
 

@@ -74,7 +74,9 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r.Rest = m.fastest.at
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
-	r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
+	if r.Gradient > 0 { // else a step takes longer than a stretch, and none ended in it
+		r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
+	}
 	if o.Products == nil {
 		return r, nil
 	}
@@ -111,7 +113,7 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	all := &tally{kernels: kernels}
-	res, err := train.Run(running, s, train.Options{Device: dev, Model: countedModel{buffered(m), all}, OnStep: func(t int) {
+	res, err := train.Run(running, s, train.Options{Device: dev, Model: counted(m, all), OnStep: func(t int) {
 		if t >= warmUp && all.measure(o.Each) {
 			stop()
 		}
@@ -191,6 +193,33 @@ func (m countedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error
 func (m countedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64, error) {
 	defer m.all.count()
 	return m.Buffered.Step(dst, x, buffers, b)
+}
+
+// countedEagerModel is a model whose gradients are not waited for, and counted when they are looked at.
+type countedEagerModel struct {
+	countedModel
+	eager train.Eager
+}
+
+var _ train.Eager = countedEagerModel{}
+
+func (m countedEagerModel) Eager() bool { return m.eager.Eager() }
+
+func (m countedEagerModel) Begin(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+	wait := m.eager.Begin(dst, x, buffers, b)
+	return func() (float64, error) {
+		defer m.all.count()
+		return wait()
+	}
+}
+
+// counted is a model whose gradients are counted, and as eager as it is.
+func counted(m train.Model, all *tally) train.Model {
+	c := countedModel{buffered(m), all}
+	if e, ok := m.(train.Eager); ok {
+		return countedEagerModel{c, e}
+	}
+	return c
 }
 
 // stretches is how many the time of a measurement is divided into, of which the fastest counts.

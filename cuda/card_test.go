@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,6 +73,17 @@ func TestBenchKernelsOnCard(t *testing.T) {
 	}
 }
 
+// beginnings counts gradients that are not waited for at once.
+type beginnings struct {
+	*model.Engine
+	n *atomic.Int64
+}
+
+func (b beginnings) Begin(dst, x, buffers device.Vector, batch device.Batch) func() (float64, error) {
+	b.n.Add(1)
+	return b.Engine.Begin(dst, x, buffers, batch)
+}
+
 func TestBenchStepOnCard(t *testing.T) {
 	card := imaginaryCard(t)
 	set, err := data.Synthetic(data.SyntheticOptions{Train: 300, Test: 50, Seed: 1})
@@ -92,10 +104,14 @@ func TestBenchStepOnCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	begun := beginnings{m, new(atomic.Int64)}
 	r, err := bench.CardStep(context.Background(), bench.CardStepOptions{Card: card, Load: card.Gradient(plan.Code(), net.Init(1), net.Classes()),
-		StepOptions: bench.StepOptions{Setup: s, Device: card.Device, Model: m, Each: 20 * time.Millisecond}})
+		StepOptions: bench.StepOptions{Setup: s, Device: card.Device, Model: begun, Each: 20 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if begun.n.Load() == 0 {
+		t.Error("no gradient was begun and left: it is not training that was measured")
 	}
 	if math.Abs(r.PerSecond*r.Iteration.Seconds()-1) > 1e-9 || r.Gradient != time.Millisecond/5 || r.Exchange <= 0 || r.Idle < 0 || r.Idle >= 1 || r.Images <= 0 {
 		t.Errorf("%+v", r)

@@ -20,6 +20,7 @@ type Device struct {
 	properties driver.Properties
 	precision  Precision
 	repeats    bool // convolutions give the same bits in each run
+	literal    bool // tests: code is run as it says, and gates are not looked for
 	owner      *owner
 	fleets     fleets
 	stores     stores

@@ -169,7 +169,7 @@ func TestBiasFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, epilogues := range []bool{false, true} {
-		p, err := planShort(code.Code(), kernels.BF16, false, epilogues)
+		p, err := planShort(code.Code(), kernels.BF16, false, epilogues, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -135,7 +135,7 @@ func TestFleet(t *testing.T) {
 				return models, losses
 			}
 			want, wantLosses := sail(cpu.New())
-			d, m := imaginary(t, drivertest.Options{}, false)
+			d, m := imaginary(t, drivertest.Options{Takes: 200 * time.Microsecond}, false) // while it computes, others come
 			got, losses := sail(d)
 			for i := range agents {
 				if !slices.Equal(got[i], want[i]) || !slices.Equal(losses[i], wantLosses[i]) {

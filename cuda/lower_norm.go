@@ -19,6 +19,11 @@ func (x operands) norm(follows kernels.Follows) kernels.Norm {
 		room += kernels.Address(alignedTo(4 * n.C))
 	}
 	n.Part = room
+	if k := x.kept; k != nil && k.byMask {
+		n.Mask = x.at(k.operands[0])
+	} else if k != nil {
+		n.Scale, n.Shift = x.at(k.operands[0]), x.at(k.operands[1])
+	}
 	return n
 }
 
@@ -56,6 +61,12 @@ func batchNormGrad(follows kernels.Follows) func(operands) []kernels.Call {
 		n.X = in[0]
 		if follows != kernels.Plain {
 			n.Y, in = in[1], in[1:]
+		}
+		if x.kept != nil {
+			n.Y = 0
+		}
+		if x.other != nil {
+			n.Other = x.at(*x.other)
 		}
 		n.DY, n.Gamma, n.Mean, n.Variance = in[1], in[2], in[3], in[4]
 		n.DX, n.DGamma, n.DBeta = x.out[0], x.out[len(x.out)-2], x.out[len(x.out)-1]

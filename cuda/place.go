@@ -21,11 +21,9 @@ func (p *planner) place() (*plan, error) {
 		if t.mask != nil {
 			t.mask.at = p.values[t.mask.value].at
 		}
-		for _, all := range [][]operand{t.in, t.out} {
-			for j := range all {
-				if v := all[j].value; v >= 0 {
-					all[j].at = p.values[v].at
-				}
+		for _, o := range t.all() {
+			if o.value >= 0 {
+				o.at = p.values[o.value].at
 			}
 		}
 	}
@@ -89,10 +87,8 @@ func (p *planner) lifetimes() {
 		if m := p.tasks[i].mask; m != nil {
 			touch(m.value, i)
 		}
-		for _, all := range [][]operand{p.tasks[i].in, p.tasks[i].out} {
-			for _, o := range all {
-				touch(o.value, i)
-			}
+		for _, o := range p.tasks[i].all() {
+			touch(o.value, i)
 		}
 	}
 	for _, s := range p.shadows {

@@ -56,6 +56,28 @@ type task struct {
 	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
 	stretches []kernels.Stretch // narrowStretches
 	route     func() string     // of a convolution: what computes it
+
+	kept  *kept    // of a normalisation and its gradient: what the one keeps for the other
+	other *operand // of such a gradient: the second summand of what it reads
+}
+
+// all lists the operands, by whose places a task can be told when they are known.
+func (t *task) all() []*operand {
+	var all []*operand
+	for _, list := range [][]operand{t.in, t.out} {
+		for i := range list {
+			all = append(all, &list[i])
+		}
+	}
+	if t.kept != nil {
+		for i := range t.kept.operands {
+			all = append(all, &t.kept.operands[i])
+		}
+	}
+	if t.other != nil {
+		all = append(all, t.other)
+	}
+	return all
 }
 
 func (t *task) title() string {
@@ -81,29 +103,35 @@ func (o operand) bytes() int { return o.n * o.element.Size() }
 // planOf plans code for the device's precision.
 func (d *Device) planOf(code *device.Code) (*plan, error) {
 	if e := d.precision.element(); e != kernels.F32 {
-		return planShort(code, e, d.precision == FP16, d.epilogues())
+		return planShort(code, e, d.precision == FP16, d.epilogues(), !d.literal)
 	}
-	return planWhole(code, d.epilogues()), nil
+	return planWhole(code, d.epilogues(), !d.literal), nil
 }
 
-// planWhole plans code of float32: it is as it is. With epilogues, there is room for masks of ReLU.
-func planWhole(code *device.Code, epilogues bool) *plan {
+// planWhole plans code of float32: it is as it is, but for what gates find, and with epilogues there is room for masks of ReLU. The arena grows by what
+// they keep.
+func planWhole(code *device.Code, epilogues, gated bool) *plan {
 	p := &plan{arena: 4 * code.Arena, results: code.Results}
-	at := func(refs []device.Ref) []operand {
-		all := make([]operand, len(refs))
-		for i, r := range refs {
-			all[i] = operand{space: r.Space, at: 4 * r.Off, n: r.Len, value: -1}
-		}
-		return all
+	var found *gates
+	t, err := traceOf(code)
+	if gated && err == nil { // else it does what no trace can follow, and runs as it is
+		found = gatesOf(t, kernels.F32)
 	}
 	for i := range code.Calls {
 		c := &code.Calls[i]
-		p.tasks = append(p.tasks, task{call: c, in: at(c.In), out: at(c.Out)})
+		made := task{call: c, in: operandsAt4(c.In), out: operandsAt4(c.Out)}
+		if found != nil {
+			if c := &t.calls[i]; found.gone[c] && t.canWait(c, found) {
+				continue
+			} else if sum := found.sums[c]; sum != nil && t.canWait(sum, found) {
+				both := operandsAt4(sum.call.In)
+				made.in[2], made.other = both[0], &both[1]
+			}
+			p.keep(&made, found.kept[&t.calls[i]])
+		}
+		p.tasks = append(p.tasks, made)
 	}
-	if !epilogues {
-		return p
-	}
-	if t, err := traceOf(code); err == nil { // what cannot be traced has no masks
+	if epilogues && err == nil {
 		addMasks(p.tasks, t.reluPairs(), func(bytes int) operand {
 			o := operand{space: device.Arena, at: alignedTo(p.arena), value: -1}
 			p.arena = o.at + bytes
@@ -113,14 +141,41 @@ func planWhole(code *device.Code, epilogues bool) *plan {
 	return p
 }
 
+// operandsAt4 are operands of float32 that lie where code says.
+func operandsAt4(refs []device.Ref) []operand {
+	all := make([]operand, len(refs))
+	for i, r := range refs {
+		all[i] = operand{space: r.Space, at: 4 * r.Off, n: r.Len, value: -1}
+	}
+	return all
+}
+
+// keep gives what a task keeps a place behind the arena.
+func (p *plan) keep(t *task, k *kept) {
+	if t.kept = k; k == nil || k.operands != nil {
+		return
+	}
+	for _, n := range k.sizes(kernels.F32) {
+		o := operand{space: device.Arena, at: alignedTo(p.arena), n: n, value: -1}
+		p.arena = o.at + o.n
+		if !k.byMask {
+			p.arena += 3 * o.n // they have four bytes
+		}
+		k.operands = append(k.operands, o)
+	}
+}
+
 // planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is multiplied by a scale and what comes out is
 // divided by it. With epilogues, biases are wanted in the format of what they are added to.
-func planShort(code *device.Code, element kernels.Element, scaling, epilogues bool) (*plan, error) {
+func planShort(code *device.Code, element kernels.Element, scaling, epilogues, gated bool) (*plan, error) {
 	t, err := traceOf(code)
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues, copies: map[copyOf]int{}}
+	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues, copies: map[copyOf]int{}, gates: &gates{}}
+	if gated {
+		p.gates = gatesOf(t, element)
+	}
 	p.tasks = []task{{work: narrowStretches}} // filled by what is wanted
 	for i := range t.calls {
 		if err := p.add(&t.calls[i]); err != nil {
@@ -137,6 +192,7 @@ func planShort(code *device.Code, element kernels.Element, scaling, epilogues bo
 // planner makes tasks of traced calls.
 type planner struct {
 	*trace
+	*gates
 	code      *device.Code
 	element   kernels.Element
 	scaling   bool
@@ -163,10 +219,20 @@ type shadow struct {
 
 // add makes the tasks of a call: its operands in the formats that it wants, itself, and its outputs where they belong.
 func (p *planner) add(c *traced) error {
+	if p.gone[c] {
+		return nil
+	}
 	form := shortForms[c.call.Kernel]
 	t := task{call: c.call, room: padding(c), lacks: p.lacking(c)}
 	elementwise := p.formatOfAll(c, t.lacks)
+	if err := p.gate(&t, c); err != nil {
+		return err
+	}
 	for j, h := range c.in {
+		if j == 1 && t.kept != nil && forwardOf[c.call.Kernel] != nil { // nobody looks at y
+			t.in = append(t.in, operand{value: -1})
+			continue
+		}
 		want, ok := formatOf(form.in[j])
 		if !ok {
 			want = elementwise
@@ -208,6 +274,30 @@ func (p *planner) add(c *traced) error {
 	if p.scaling && c.call.Kernel == device.SoftmaxCrossEntropy {
 		p.tasks = append(p.tasks, task{work: scaleLoss, call: c.call, out: t.out[1:]})
 		return p.mark(c.out[1], true)
+	}
+	return nil
+}
+
+// gate tells a task what gates have found: what it keeps, or is kept for it, and the summands of its gradient.
+func (p *planner) gate(t *task, c *traced) error {
+	if k := p.kept[c]; k != nil {
+		f := whole
+		if k.byMask {
+			f = places
+		}
+		if k.operands == nil {
+			for _, n := range k.sizes(p.element) {
+				k.operands = append(k.operands, p.operand(p.newValue(n, f)))
+			}
+		}
+		t.kept = k
+	}
+	if sum := p.sums[c]; sum != nil {
+		other, err := p.in(c.call, sum.in[1], half, 0)
+		if err != nil {
+			return err
+		}
+		c.in[2], t.other = sum.in[0], &other
 	}
 	return nil
 }

@@ -1,170 +1,244 @@
-"""Runs ResNet-50 and an MLP in fspda and PyTorch on the same GPU, in turns, and prints Markdown tables.
+"""A process that measures PyTorch on a device: a request on each line of its input, an answer on each of its output, both JSON.
 
-usage: python card.py FSPDA [--device cuda|cpu] [--batches 128,256] [--sizes 224,256] [--precisions tf32,fp16,bf16] [--seconds 5] [--model resnet50]
+usage: python card.py DEVICE, such as cuda:0 or cpu
 
-FSPDA is the program. PyTorch runs eagerly and compiled, channels last, and with automatic mixed precision for fp16 (with its loss scaler) and bf16.
-A gradient is forward and backward over one batch that lies on the GPU; times are those of the GPU's clock, the fastest of several turns.
-Where PyTorch finds no GPU it says so, and nothing is run. On the CPU it is there to be tried.
+`fspda bench card` starts it and takes turns with it, so that both are measured in the same minutes on the same card. Requests:
+
+  {"kind": "network", "model": "resnet50", "batch": 128, "size": 224, "precision": "bf16", "compiled": false, "seconds": 3}
+  {"kind": "figure1", "agents": 10, "batch": 256, "precision": "fp32", "compiled": false, "seconds": 3}
+
+The answer has the time of one gradient, or iteration, in ns, the fastest of several turns on the device's clock, or the error. What was made for a
+request stays for the next of the same, so a network is compiled once.
+
+A gradient is forward and backward over one batch that lies on the device: channels last, automatic mixed precision in fp16 (with its loss scaler)
+and bf16, TF32 products unless the precision is fp32, and cuDNN's own choice of the fastest algorithms.
 """
 
-import argparse
+import contextlib
 import json
-import subprocess
 import sys
 import time
 
-ROUNDS = 2
-TURN = 5  # gradients that are timed together
+WARM_UP = 3
+TURN = 5  # runs that are timed together
+LONG_TURN = 200  # where a run takes microseconds
 
 
-def arguments():
-    """The command line."""
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("program")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--batches", default="128,256")
-    parser.add_argument("--sizes", default="224,256")
-    parser.add_argument("--precisions", default="tf32,fp16,bf16")
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--model", default="resnet50")
-    return parser.parse_args()
+def use(torch, precision):
+    """Sets how float32 is multiplied."""
+    tf32 = precision != "fp32"
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = True
 
 
-class Gradient:
-    """A gradient of a network by PyTorch, eager or compiled, in a precision."""
+class Network:
+    """A gradient of a network of torchvision, in a precision."""
 
-    def __init__(self, options, batch, size, precision, compiled):
-        import torch
+    turn = TURN
+
+    def __init__(self, torch, device, model, batch, size, precision, compiled):
         import torchvision
 
-        self.torch, self.device, self.precision = torch, options.device, precision
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision != "fp32"
-        torch.backends.cudnn.benchmark = True
-        self.net = getattr(torchvision.models, options.model)(num_classes=1000).to(self.device, memory_format=torch.channels_last)
+        self.torch, self.device, self.precision = torch, torch.device(device), precision
+        self.net = getattr(torchvision.models, model)(num_classes=1000).to(self.device, memory_format=torch.channels_last).train()
         self.x = torch.randn(batch, 3, size, size, device=self.device).to(memory_format=torch.channels_last)
         self.label = torch.randint(1000, (batch,), device=self.device)
-        self.scaler = torch.amp.GradScaler(self.device) if precision == "fp16" else None
+        self.scaler = torch.amp.GradScaler(self.device.type) if precision == "fp16" else None
         self.loss = torch.compile(self._loss) if compiled else self._loss
 
     def _loss(self, x, label):
-        import torch.nn.functional as F
-
         kind = {"fp16": self.torch.float16, "bf16": self.torch.bfloat16}.get(self.precision)
-        with self.torch.autocast(self.device, dtype=kind, enabled=kind is not None):
-            return F.cross_entropy(self.net(x), label)
+        with self.torch.autocast(self.device.type, dtype=kind, enabled=kind is not None):
+            return self.torch.nn.functional.cross_entropy(self.net(x), label)
 
     def __call__(self):
         self.net.zero_grad(set_to_none=True)
         loss = self.loss(self.x, self.label)
         (self.scaler.scale(loss) if self.scaler else loss).backward()
 
-    def fastest(self, seconds):
-        """Nanoseconds of a gradient, in the fastest turn."""
-        for _ in range(3):
-            self()
-        best, until = float("inf"), time.monotonic() + seconds
-        while best == float("inf") or time.monotonic() < until:
-            best = min(best, self._turn() / TURN)
-        return best
-
-    def _turn(self):
-        if self.device == "cpu":
-            begin = time.perf_counter_ns()
-            for _ in range(TURN):
-                self()
-            return time.perf_counter_ns() - begin
-        begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(TURN):
-            self()
-        end.record()
-        end.synchronize()
-        return 1e6 * begin.elapsed_time(end)
+    def rest(self):
+        """Lets go of what the next turn makes anew."""
+        self.net.zero_grad(set_to_none=True)
 
 
-def peer(options, batch, size, precision, compiled):
-    """Images a second of PyTorch, or why there are none."""
-    import torch
+class Figure1:
+    """An iteration of FSPDA-SA of all agents on an MLP 784-100-10: batched products, everything drawn on the device, one captured graph.
 
-    try:
-        ns = Gradient(options, batch, size, precision, compiled).fastest(options.seconds)
-        return 1e9 * batch / ns, None
-    except Exception as e:  # out of memory, no compiler, a precision that the GPU has not
-        return None, f"{type(e).__name__}: {e}".splitlines()[0]
-    finally:
-        torch._dynamo.reset()
-        if options.device != "cpu":
-            torch.cuda.empty_cache()
+    Agents lie side by side in one tensor; the gradient is written out by hand, which saves what autograd does beside it, and is held against
+    autograd once. Each iteration one random edge exchanges a tenth of the coordinates.
+    """
+
+    INPUTS, HIDDEN, CLASSES, EXAMPLES = 784, 100, 10, 1000
+    ALPHA, ETA, GAMMA, BETA, DENSITY, DECAY = 1e-4, 1e-5, 0.5, 1.0, 0.1, 1e-4
+
+    def __init__(self, torch, device, agents, batch, precision, compiled):
+        self.torch, self.device, self.agents, self.batch = torch, torch.device(device), agents, batch
+        self.turn = TURN if device == "cpu" else LONG_TURN
+        i, h, c = self.INPUTS, self.HIDDEN, self.CLASSES
+        self.dim = i * h + h + h * c + c
+        generator = torch.Generator(device="cpu").manual_seed(1)
+        self.images = torch.randn(agents, self.EXAMPLES, i, generator=generator).to(self.device)
+        self.labels = torch.randint(c, (agents, self.EXAMPLES), generator=generator).to(self.device)
+        self.targets = torch.nn.functional.one_hot(self.labels, c).to(self.images.dtype)
+        start = torch.randn(self.dim, generator=generator) / 28
+        self.x = start.expand(agents, -1).clone().to(self.device)
+        self.dual, self.grad = torch.zeros_like(self.x), torch.zeros_like(self.x)
+        ring = torch.arange(agents)
+        self.edges = torch.stack([ring, (ring + 1) % agents], 1).to(self.device)
+        self.rows = torch.arange(agents, device=self.device)[:, None]
+        with torch.no_grad():
+            self._check()
+            self.run = self._captured(torch.compile(self._step) if compiled else self._step)
+
+    def _tensors(self, flat):
+        i, h, c = self.INPUTS, self.HIDDEN, self.CLASSES
+        w1, b1, w2, b2 = flat.split([i * h, h, h * c, c], 1)
+        return w1.view(-1, h, i), b1.unsqueeze(1), w2.view(-1, c, h), b2.unsqueeze(1)
+
+    def _gradient(self, images, targets):
+        """Writes the gradient of every agent's mean loss and L2 term; targets have a one at the class."""
+        torch = self.torch
+        w1, b1, w2, b2 = self._tensors(self.x)
+        g1, gb1, g2, gb2 = self._tensors(self.grad)
+        hidden = torch.baddbmm(b1, images, w1.transpose(1, 2)).sigmoid()
+        out = torch.softmax(torch.baddbmm(b2, hidden, w2.transpose(1, 2)), 2)
+        out = (out - targets) / targets.shape[1]
+        back = torch.bmm(out, w2) * hidden * (1 - hidden)
+        g2.copy_(torch.bmm(out.transpose(1, 2), hidden))
+        gb2.copy_(out.sum(1, keepdim=True))
+        g1.copy_(torch.bmm(back.transpose(1, 2), images))
+        gb1.copy_(back.sum(1, keepdim=True))
+        self.grad.add_(self.x, alpha=self.DECAY)
+
+    def _step(self):
+        torch = self.torch
+        drawn = torch.randint(self.EXAMPLES, (self.agents, self.batch), device=self.device)
+        self._gradient(self.images[self.rows, drawn], self.targets[self.rows, drawn])
+        ends = self.edges[torch.randint(len(self.edges), (1,), device=self.device)][0]
+        mask = torch.rand(self.dim, device=self.device) < self.DENSITY
+        pair = self.x[ends]
+        apart = (pair - pair.flip(0)) * mask
+        self.x.add_(self.grad, alpha=-self.ALPHA).add_(self.dual, alpha=-self.ETA)
+        self.x.index_add_(0, ends, apart, alpha=-self.GAMMA)
+        self.dual.index_add_(0, ends, apart, alpha=self.BETA)
+
+    def _check(self):
+        """Raises where the gradient is not that of autograd."""
+        torch = self.torch
+        images, labels = self.images[:, : self.batch], self.labels[:, : self.batch]
+        self._gradient(images, self.targets[:, : self.batch])
+        with torch.enable_grad():
+            x = self.x.clone().requires_grad_()
+            w1, b1, w2, b2 = self._tensors(x)
+            logits = (images @ w1.transpose(1, 2) + b1).sigmoid() @ w2.transpose(1, 2) + b2
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten()) * self.agents + self.DECAY / 2 * (x * x).sum()
+            (want,) = torch.autograd.grad(loss, x)
+        far = ((self.grad - want).norm() / want.norm()).item()
+        if not far < 1e-2:
+            raise ArithmeticError(f"the gradient is {far:.2g} of its length from that of autograd")
+
+    def _captured(self, step):
+        """The step as one graph of CUDA, or as it is on the CPU."""
+        torch = self.torch
+        if self.device.type == "cpu":
+            return step
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(WARM_UP):
+                step()
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        return graph.replay
+
+    def __call__(self):
+        with self.torch.no_grad():
+            self.run()
+
+    def rest(self):
+        """Nothing is made anew."""
 
 
-def ours(options, *arguments):
-    """A report of fspda, or why there is none."""
-    command = [options.program, "bench", *arguments, "--device", options.device, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return None, done.stderr.strip().splitlines()[-1]
-    return json.loads(done.stdout), None
+def fastest(torch, device, work, seconds):
+    """Nanoseconds of one run, in the fastest turn."""
+    for _ in range(WARM_UP):
+        work()
+    best, until = float("inf"), time.monotonic() + seconds
+    while best == float("inf") or time.monotonic() < until:
+        best = min(best, turn(torch, device, work) / work.turn)
+    return best
 
 
-def best(first, second):
-    """The larger of two that may be missing."""
-    return max((r for r in (first, second) if r), default=None)
+def turn(torch, device, work):
+    """Nanoseconds of a turn, on the device's clock."""
+    if device == "cpu":
+        begin = time.perf_counter_ns()
+        for _ in range(work.turn):
+            work()
+        return time.perf_counter_ns() - begin
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(work.turn):
+        work()
+    end.record()
+    end.synchronize()
+    return 1e6 * begin.elapsed_time(end)
 
 
-def network(options, batch, size, precision):
-    """A row of the table: rates of fspda and of PyTorch, both ways, measured in turns."""
-    rates, notes, roofline = [None, None, None], [], None
-    for _ in range(ROUNDS):
-        report, why = ours(options, "network", "--model", options.model, "--batch", str(batch), "--size", str(size),
-                           "--precision", precision, "--time", f"{options.seconds}s")
-        if report:
-            rates[0] = best(rates[0], report["images_s"])
-            roofline = best(roofline, report.get("roofline"))
-        notes += [f"fspda: {why}"] if why else []
-        for i, compiled in enumerate((False, True), start=1):
-            rate, why = peer(options, batch, size, precision, compiled)
-            rates[i] = best(rates[i], rate)
-            notes += [f"{('eager', 'compiled')[compiled]}: {why}"] if why else []
-    for note in dict.fromkeys(notes):
-        print(f"\n{precision}, batch {batch}, {size} px, {note}")
-    cells = [f"{r:.1f}" if r else "–" for r in rates]
-    ratios = [f"{rates[0] / r:.2f}" if rates[0] and r else "–" for r in rates[1:]]
-    return [f"{precision}, batch {batch}, {size} px", *cells, *ratios, f"{100 * roofline:.0f} %" if roofline else "–"]
+class Worker:
+    """Answers requests, and keeps what they made."""
 
+    def __init__(self, device):
+        import torch
 
-def table(head, rows):
-    """A Markdown table."""
-    print("\n| " + " | ".join(head) + " |")
-    print("|---|" + "---:|" * (len(head) - 1))
-    for row in rows:
-        print("| " + " | ".join(row) + " |", flush=True)
+        self.torch, self.device, self.made = torch, device, {}
+        if device != "cpu":
+            if not torch.cuda.is_available():
+                raise RuntimeError("PyTorch finds no GPU")
+            torch.cuda.set_device(device)
+
+    def about(self):
+        """What is measured, and where."""
+        cpu = self.device == "cpu"
+        return {"torch": self.torch.__version__, "device": "the CPU" if cpu else self.torch.cuda.get_device_name(),
+                "cudnn": None if cpu else self.torch.backends.cudnn.version()}
+
+    def measure(self, kind, seconds, precision, **settings):
+        """The time of what a request names. Another precision changes what is set for all, so nothing made before is kept."""
+        key = json.dumps([kind, precision, settings], sort_keys=True)
+        use(self.torch, precision)
+        if key not in self.made:
+            self.made[key] = {"network": Network, "figure1": Figure1}[kind](self.torch, self.device, precision=precision, **settings)
+        work = self.made[key]
+        try:
+            return fastest(self.torch, self.device, work, seconds)
+        finally:
+            work.rest()
+            if self.device != "cpu":
+                self.torch.cuda.empty_cache()
 
 
 def main():
-    """Compares on the GPU, where there is one."""
-    options = arguments()
-    try:
-        import torch
-    except ImportError as e:
-        sys.exit(f"card: {e}: make peers installs it")
-    if options.device != "cpu" and not torch.cuda.is_available():
-        print("\nPyTorch finds no GPU here: nothing is compared on one.")
+    """Answers until the input ends; what libraries print goes to the standard error."""
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            worker = Worker(sys.argv[1])
+            first = worker.about()
+        except Exception as e:  # no PyTorch, or no GPU for it: it is reported
+            worker, first = None, {"error": f"{type(e).__name__}: {e}".splitlines()[0]}
+    print(json.dumps(first), flush=True)
+    if worker is None:
         return
-    where = "the CPU" if options.device == "cpu" else torch.cuda.get_device_name()
-    print(f"\n## {options.model} on {where}, PyTorch {torch.__version__}\n\nGradient (forward, backward), images/s:")
-    rows = [
-        network(options, batch, size, precision)
-        for precision in options.precisions.split(",")
-        for size in map(int, options.sizes.split(","))
-        for batch in map(int, options.batches.split(","))
-    ]
-    table(["", "fspda", "eager", "compiled", "fspda / eager", "fspda / compiled", "of the roofline"], rows)
-    report, why = ours(options, "step", "--time", f"{options.seconds}s")
-    if why:
-        print(f"\nAn iteration of figure 1: {why}")
-    elif "iterations_s" in report:
-        print(f"\nFSPDA-SA of figure 1, {report['agents']} agents × {report['batch']}: {report['iteration_ns'] / 1e3:.1f} µs an iteration, "
-              f"{report['iterations_s']:.0f} a second, the GPU idle {100 * report['idle']:.1f} % of it")
+    for line in sys.stdin:
+        with contextlib.redirect_stdout(sys.stderr):
+            try:
+                answer = {"ns": worker.measure(**json.loads(line))}
+            except Exception as e:  # out of memory, no compiler, a precision that the GPU has not
+                answer = {"error": f"{type(e).__name__}: {e}".splitlines()[0]}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ func newBench() *cobra.Command {
 			return &usageError{fmt.Sprintf("unknown benchmark %q%s", args[0], didYouMean(args[0], commandNames(cmd), ""))}
 		},
 	}
-	cmd.AddCommand(newBenchStep(), newBenchKernels(), newBenchNetwork(), newBenchLoad(), newBenchExchange())
+	cmd.AddCommand(newBenchStep(), newBenchKernels(), newBenchNetwork(), newBenchLoad(), newBenchExchange(), newBenchCard())
 	return cmd
 }
 

@@ -54,19 +54,19 @@ func ReadScaler(b []byte) Scaler {
 	return Scaler{Scale: math.Float32frombits(at(0)), Found: at(2) != 0, Good: int(at(3)), Skipped: int(at(4))}
 }
 
-// fours is the geometry of a thread for every four numbers.
-func fours(n int) Launch { return over((n + 3) / 4) }
+// eights is the geometry of a thread for every eight numbers.
+func eights(n int) Launch { return over((n + 7) / 8) }
 
 // Narrow rounds n numbers of float32 to an element of 16 bits, multiplied by the scale of a Scaler that is not 0: the gradient of the loss, where a
 // backward pass begins.
 func Narrow(e Element, dst, src, scaler Address, n int) Call {
-	return call(e.name("narrow"), fours(n), dst, src, scaler, n)
+	return call(e.name("narrow"), eights(n), dst, src, scaler, n)
 }
 
 // Widen makes n numbers of 16 bits float32, divided by the scale of a Scaler that is not 0: the gradients that come out. Where Check has
 // found something they are 0, so that whoever takes them stays where it is.
 func Widen(e Element, dst, src, scaler Address, n int) Call {
-	return call(e.name("widen"), fours(n), dst, src, scaler, n)
+	return call(e.name("widen"), eights(n), dst, src, scaler, n)
 }
 
 // Check tells the Scaler if one of n gradients is not finite.
@@ -77,7 +77,7 @@ func Check(e Element, scaler, g Address, n int) Call {
 // UpdateShort is Update with a gradient of 16 bits, of a loss that was scaled unless scaler is 0. It also rounds x to shadow, which the next
 // forward pass reads, unless that is 0. Where Check has found something it changes nothing.
 func UpdateShort(e Element, x, lambda, grad, u, shadow, scaler Address, alpha, eta, mu float32, n int) Call {
-	return call(e.name("update"), fours(n), x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n)
+	return call(e.name("update"), eights(n), x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n)
 }
 
 // AddDiffShadow is AddDiff to x and lambda that also keeps the shadow of x.
@@ -136,10 +136,10 @@ func Crop(e Element, dst, src Address, rows, c, room int) Call {
 }
 
 // Unscale divides a gradient of float32 by the scale, and tells the Scaler if a number of it is not finite.
-func Unscale(g, scaler Address, n int) Call { return call("unscale", fours(n), g, scaler, n) }
+func Unscale(g, scaler Address, n int) Call { return call("unscale", eights(n), g, scaler, n) }
 
 // Drop makes a gradient zero where the Scaler has found something.
-func Drop(g, scaler Address, n int) Call { return call("drop", fours(n), g, scaler, n) }
+func Drop(g, scaler Address, n int) Call { return call("drop", eights(n), g, scaler, n) }
 
 // Mix computes y = (p·*byA)·a + (q·*byB)·b of n numbers of float32. byA and byB are numbers on the device, or 0 for 1: a loss scale, where only
 // one of the summands has it. y may be a or b.

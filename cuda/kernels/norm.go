@@ -11,7 +11,7 @@ var _ = defineEach("norm.cu", allElements,
 	"norm_moments_%s part:p x:p m:l c:i rows:i",
 	"norm_statistics_%s part:p parts:i x:p gamma:p beta:p m:l c:i eps:d mean:p variance:p scale:p shift:p",
 	"norm_apply_%s y:p mask:p x:p z:p mean:p scale:p shift:p m:l c:i rows:i follows:i",
-	"norm_grad_sums_%s part:p dz:p x:p dy:p y:p mask:p mean:p scale:p shift:p m:l c:i rows:i gate:i",
+	"norm_grad_sums_%s part:p dz:p x:p dy:p other:p y:p mask:p mean:p scale:p shift:p m:l c:i rows:i gate:i",
 	"norm_grad_apply_%s dx:p x:p dy:p y:p mask:p mean:p scale:p shift:p a:p b:p e:p m:l c:i rows:i gate:i",
 )
 
@@ -46,6 +46,7 @@ type Norm struct {
 	Scale, Shift              Address // the affine map y = (x-mean)·scale + shift, kept for a gradient that recomputes
 	Mask                      Address // where it is not 0: a bit for each number that is greater than 0, in MaskBytes
 	DX, DY, DZ                Address // DX may be DY
+	Other                     Address // where it is not 0: a second summand of DY. It needs DZ
 	DGamma, DBeta             Address
 	FactorA, FactorB, FactorE Address // scratch of the gradient
 	Part                      Address // scratch of PartNumbers numbers of float64
@@ -62,14 +63,19 @@ func (n *Norm) columnBlocks() int {
 	return (n.C + columns - 1) / columns
 }
 
-// rows is how many rows a block looks at: enough blocks to fill any GPU, and no more than 64 numbers for a thread to add.
-func (n *Norm) rows() int {
-	const blocks, least, most = 1024, 4 * normDown, 64 * normDown
+// rows is how many rows a block sums up: enough blocks to fill any GPU, and no more than 64 numbers for a thread to add.
+func (n *Norm) rows() int { return n.rowsFor(1024, 64*normDown) }
+
+// rowsToMap is how many rows a block maps, where nothing is left to add up: shorter blocks, so that no GPU waits long for the last.
+func (n *Norm) rowsToMap() int { return n.rowsFor(4096, 16*normDown) }
+
+// rowsFor is how many rows of a block make so many blocks, if these are not more than most, nor fewer than a thread looks at in one go.
+func (n *Norm) rowsFor(blocks, most int) int {
 	want := (n.M*n.columnBlocks() + blocks - 1) / blocks
-	return max(least, min(most, (want+normDown-1)/normDown*normDown))
+	return max(4*normDown, min(most, (want+normDown-1)/normDown*normDown))
 }
 
-// parts is the number of blocks one below the other.
+// parts is the number of blocks one below the other that sum up.
 func (n *Norm) parts() int { return (n.M + n.rows() - 1) / n.rows() }
 
 // PartNumbers is how many numbers of float64 the scratch has.
@@ -78,11 +84,13 @@ func (n *Norm) PartNumbers() int { return 2 * n.parts() * n.C }
 // MaskBytes is the size of a bitmask, a byte for each pack. Only a matrix whose rows are whole packs can have one.
 func (n *Norm) MaskBytes() int { return n.M * n.C / n.Element.Pack() }
 
-func (n *Norm) launch() Launch {
-	if n.parts() > 65535 {
-		panic(fmt.Sprintf("kernels: normalising %d rows of %d columns, want at most %d rows", n.M, n.C, 65535*n.rows()))
+// launch is the geometry of blocks of so many rows.
+func (n *Norm) launch(rows int) Launch {
+	down := (n.M + rows - 1) / rows
+	if down > 65535 {
+		panic(fmt.Sprintf("kernels: normalising %d rows of %d columns, want at most %d rows", n.M, n.C, 65535*rows))
 	}
-	return Launch{Grid: [3]uint32{uint32(n.columnBlocks()), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
+	return Launch{Grid: [3]uint32{uint32(n.columnBlocks()), uint32(down), 1}, Block: [3]uint32{threads, 1, 1}}
 }
 
 // columns is the geometry of a block for each 8 columns.
@@ -91,7 +99,7 @@ func (n *Norm) columns() Launch { return blocks((n.C+normAcross-1)/normAcross*th
 // Statistics computes Mean, Variance, Scale and Shift from X.
 func (n *Norm) Statistics() []Call {
 	return []Call{
-		call(n.Element.name("norm_moments"), n.launch(), n.Part, n.X, n.M, n.C, n.rows()),
+		call(n.Element.name("norm_moments"), n.launch(n.rows()), n.Part, n.X, n.M, n.C, n.rows()),
 		call(n.Element.name("norm_statistics"), n.columns(), n.Part, n.parts(), n.X, n.Gamma, n.Beta, n.M, n.C, n.Eps, n.Mean, n.Variance, n.Scale, n.Shift),
 	}
 }
@@ -104,7 +112,8 @@ func (n *Norm) Given() Call {
 // Apply computes Y, and Mask, from X, Mean, Scale and Shift: after Statistics, after Given, or again when Y was not kept.
 func (n *Norm) Apply() Call {
 	n.checkMask()
-	return call(n.Element.name("norm_apply"), n.launch(), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), int(n.Follows))
+	rows := n.rowsToMap()
+	return call(n.Element.name("norm_apply"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.M, n.C, rows, int(n.Follows))
 }
 
 func (n *Norm) checkMask() {
@@ -113,19 +122,23 @@ func (n *Norm) checkMask() {
 	}
 }
 
-// Grad computes DX, DGamma and DBeta, and DZ where something was added, from DY. A ReLU is known by Mask; without one by Y; without both, and if
-// nothing was added, from X, Scale and Shift.
+// Grad computes DX, DGamma and DBeta, and DZ where something was added, from DY, or from DY + Other. A ReLU is known by Mask; without one, by Y; without
+// both, and if nothing was added, from X, Scale and Shift.
 func (n *Norm) Grad() []Call {
 	n.checkMask()
+	if n.Other != 0 && n.DZ == 0 {
+		panic("kernels: the gradient of a normalisation from two summands needs DZ, which takes their sum")
+	}
 	gate := n.gate()
-	sums := call(n.Element.name("norm_grad_sums"), n.launch(), n.Part, n.DZ, n.X, n.DY, n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), gate)
+	sums := call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.DZ, n.X, n.DY, n.Other, n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), gate)
 	factors := call("norm_grad_factors", n.columns(), n.Part, n.parts(), n.Gamma, n.Variance, n.M, n.C, n.Eps, n.DGamma, n.DBeta, n.FactorA, n.FactorB, n.FactorE)
 	g := n.DY
 	if n.DZ != 0 { // it holds what the gate let through
 		g, gate = n.DZ, noGate
 	}
+	rows := n.rowsToMap()
 	return []Call{sums, factors,
-		call(n.Element.name("norm_grad_apply"), n.launch(), n.DX, n.X, g, n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.FactorA, n.FactorB, n.FactorE, n.M, n.C, n.rows(), gate)}
+		call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, gate)}
 }
 
 func (n *Norm) gate() int {

@@ -60,6 +60,7 @@ type normCase struct {
 	follows kernels.Follows
 	mask    bool // the gradient knows the ReLU by a bitmask
 	input   bool // or by the input
+	other   bool // it comes in two summands
 }
 
 var forwards = [...]device.Kernel{device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU}
@@ -71,7 +72,8 @@ func TestNorm(t *testing.T) {
 		for _, c := range []normCase{
 			{m: 300, c: 64, follows: kernels.Plain}, {m: 300, c: 64, follows: kernels.ReLU, mask: true}, {m: 131, c: 24, follows: kernels.AddReLU},
 			{m: 260, c: 64, follows: kernels.AddReLU, mask: true}, {m: 50, c: 13, follows: kernels.ReLU}, {m: 2, c: 1, follows: kernels.Plain},
-			{m: 40, c: 72, follows: kernels.ReLU, input: true},
+			{m: 40, c: 72, follows: kernels.ReLU, input: true}, {m: 700, c: 128, follows: kernels.ReLU, input: true},
+			{m: 700, c: 64, follows: kernels.AddReLU, mask: true, other: true}, {m: 70, c: 20, follows: kernels.AddReLU, other: true},
 		} {
 			c.e = e
 			t.Run(fmt.Sprintf("%v %d×%d follows %d", e, c.m, c.c, c.follows), func(t *testing.T) { c.compare(t, h) })
@@ -90,6 +92,23 @@ func (c normCase) compare(t *testing.T, h *host) {
 	rawX, x := short(h, c.e, x)
 	rawZ, z := short(h, c.e, z)
 	rawDY, dy := short(h, c.e, dy)
+	var other []byte
+	if c.other { // dy is rounded, as its sum with another would be
+		half := make([]float32, mc)
+		for i, v := range dy {
+			half[i] = v / 4
+		}
+		other, half = short(h, c.e, half)
+		rest := make([]float32, mc)
+		for i, v := range dy {
+			rest[i] = v - half[i]
+		}
+		rawDY, rest = short(h, c.e, rest)
+		for i := range dy {
+			dy[i] = rest[i] + half[i]
+		}
+		_, dy = short(h, c.e, dy)
+	}
 	y, dx, dz := make([]byte, len(rawX)), make([]byte, len(rawX)), make([]byte, len(rawX))
 	var v [9][]float32 // mean, variance, scale, shift, dgamma, dbeta, a, b, e
 	for i := range v {
@@ -120,6 +139,9 @@ func (c normCase) compare(t *testing.T, h *host) {
 
 	if c.input {
 		n.Y = 0
+	}
+	if c.other {
+		n.Other = at(h, other)
 	}
 	h.run(n.Grad()...)
 	// The CPU gets what came out here: the gate is then the same at every number.

@@ -1,31 +1,69 @@
 // Conversions between float32 and 16 bits, and the loss scale that float16 needs, which lives on the device: nothing waits for the host.
 #include "half.cuh"
+#include "scaler.cuh"
 
-// Scaler is the state of a dynamic loss scale. A gradient that is not finite is found by check; the updates of that iteration then do
-// nothing, and scaler_step makes the scale smaller. After `interval` iterations without it grows.
-struct Scaler {
-  float scale, inverse;
-  u32 found;   // not finite: how many threads saw something
-  u32 good;    // iterations since the scale last changed
-  u32 skipped; // iterations without an update
+// A thread of the kernels below takes eight numbers that lie close, as many as are there, and asks for all before it looks at the first. That needs vectors
+// that begin where one can be read at once; others are read number by number.
+
+// fetch_eight reads up to eight numbers of float32.
+__device__ inline void fetch_eight(float (&v)[8], const float *p, int count, bool at_once) {
+  if (at_once) {
+    const Four low = load4(p), high = load4(p + 4);
+#pragma unroll
+    for (int j = 0; j < 4; j++) v[j] = low.v[j], v[j + 4] = high.v[j];
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < 8; j++) v[j] = j < count ? p[j] : 0.0f;
+}
+
+__device__ inline void store_eight(float *p, const float (&v)[8], int count, bool at_once) {
+  if (at_once) {
+    store4(p, Four{{v[0], v[1], v[2], v[3]}});
+    store4(p + 4, Four{{v[4], v[5], v[6], v[7]}});
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < 8; j++)
+    if (j < count) p[j] = v[j];
+}
+
+// Eight is a thread's share of n numbers, which begin at addresses.
+struct Eight {
+  i64 first;
+  int count;
+  bool at_once;
+
+  __device__ Eight(i64 n, u64 addresses) {
+    first = 8 * thread_index();
+    count = n - first < 8 ? (int)(n - first) : 8;
+    at_once = count == 8 && fours(addresses);
+  }
 };
 
 // narrow: dst = src·scale of the scaler, or src where that is null.
 template <class T> __device__ inline void narrow(T *dst, const float *src, const Scaler *scaler, i64 n) {
   const float by = scaler ? scaler->scale : 1.0f;
-  i64 i = 4 * thread_index();
-  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = Number<T>::from(src[i] * by);
+  const Eight e(n, address(dst) | address(src));
+  if (e.count <= 0) return;
+  Pack<T> v;
+  fetch_eight(v.v, src + e.first, e.count, e.at_once);
+#pragma unroll
+  for (int j = 0; j < 8; j++) v.v[j] = v.v[j] * by;
+  store_pack(dst + e.first, v, e.count, e.at_once);
 }
 
 // widen: dst = src·inverse of the scaler, or 0 where that has found something that is not finite; or src where it is null.
 template <class T> __device__ inline void widen(float *dst, const T *src, const Scaler *scaler, i64 n) {
   const float by = scaler ? scaler->inverse : 1.0f;
   const bool drop = scaler && scaler->found;
-  i64 i = 4 * thread_index();
-  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = drop ? 0.0f : to_float(src[i]) * by;
+  const Eight e(n, address(dst) | address(src));
+  if (e.count <= 0) return;
+  Pack<T> v = load_pack(src + e.first, e.count, e.at_once);
+#pragma unroll
+  for (int j = 0; j < 8; j++) v.v[j] = drop ? 0.0f : v.v[j] * by;
+  store_eight(dst + e.first, v.v, e.count, e.at_once);
 }
-
-__device__ inline bool not_finite(float v) { return (__float_as_uint(v) & 0x7f800000u) == 0x7f800000u; }
 
 template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 n) {
   constexpr int N = Pack<T>::size;
@@ -36,8 +74,7 @@ template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 
 #pragma unroll
     for (int j = 0; j < N; j++) bad = bad || not_finite(v.v[j]);
   }
-  u32 lanes = __ballot_sync(ALL_LANES, bad);
-  if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
+  tell(scaler, bad);
 }
 
 // update is FSPDA-SA's local step from a gradient as it came out of a backward pass with a scaled loss: g = grad·inverse, u = mu·u + g,
@@ -47,17 +84,22 @@ template <class T> __device__ inline void update(float *x, const float *lambda, 
                                                  float eta, float mu, i64 n) {
   if (scaler && scaler->found) return;
   const float by = scaler ? scaler->inverse : 1.0f;
-  i64 i = 4 * thread_index();
-  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) {
-    float direction = to_float(grad[i]) * by;
-    if (u) {
-      direction = mu * u[i] + direction;
-      u[i] = direction;
-    }
-    float v = (x[i] + (-alpha) * direction) + (-eta) * lambda[i];
-    x[i] = v;
-    if (shadow) shadow[i] = Number<T>::from(v);
+  const Eight e(n, address(x) | address(lambda) | address(grad) | address(u) | address(shadow));
+  if (e.count <= 0) return;
+  float at[8], pull[8], speed[8];
+  Pack<T> v = load_pack(grad + e.first, e.count, e.at_once);
+  fetch_eight(at, x + e.first, e.count, e.at_once);
+  fetch_eight(pull, lambda + e.first, e.count, e.at_once);
+  if (u) fetch_eight(speed, u + e.first, e.count, e.at_once);
+#pragma unroll
+  for (int j = 0; j < 8; j++) {
+    float direction = v.v[j] * by;
+    if (u) direction = speed[j] = mu * speed[j] + direction;
+    at[j] = v.v[j] = (at[j] + (-alpha) * direction) + (-eta) * pull[j];
   }
+  store_eight(x + e.first, at, e.count, e.at_once);
+  if (u) store_eight(u + e.first, speed, e.count, e.at_once);
+  if (shadow) store_pack(shadow + e.first, v, e.count, e.at_once);
 }
 
 // add_diff_shadow is add_diff of x and lambda that also keeps the shadow of x, at the coordinates that change.
@@ -73,7 +115,7 @@ template <class T> __device__ inline void add_diff_shadow(const float *own, cons
   lambda[i] = lambda[i] + b * d;
 }
 
-// Span is a piece of a vector that is rounded to 16 bits: numbers from, of rows of c, to rows of `room` that begin at `to`.
+// Stretch is a piece of a vector that is rounded to 16 bits: numbers from, of rows of c, to rows of `room` that begin at `to`.
 struct Stretch {
   i64 from, to;
   int n, c, room, unused;
@@ -84,6 +126,15 @@ template <class T> __device__ inline void narrow_stretches(T *dst, const float *
   const Stretch s = stretches[blockIdx.x];
   const float *from = src + s.from;
   T *to = dst + s.to;
+  if (s.c == s.room && s.n % 8 == 0 && fours(address(from) | address(to))) {
+#pragma unroll 2
+    for (int i = 8 * threadIdx.x; i < s.n; i += 8 * blockDim.x) {
+      Pack<T> v;
+      fetch_eight(v.v, from + i, 8, true);
+      store_pack(to + i, v, 8, true);
+    }
+    return;
+  }
   if (s.c == s.room) {
     for (int i = threadIdx.x; i < s.n; i += blockDim.x) to[i] = Number<T>::from(from[i]);
     return;
@@ -110,31 +161,27 @@ template <class T> __device__ inline void crop(float *dst, const T *src, i64 row
 // unscale divides gradients by the scale, and tells the scaler where one is not finite.
 KERNEL(256) unscale(float *g, Scaler *scaler, i64 n) {
   const float by = scaler->inverse;
-  i64 i = 4 * thread_index();
+  const Eight e(n, address(g));
   bool bad = false;
-  if (i + 4 <= n && fours(address(g))) {
-    Four v = load4(g + i);
+  if (e.count > 0) {
+    float v[8];
+    fetch_eight(v, g + e.first, e.count, e.at_once);
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-      bad = bad || not_finite(v.v[j]);
-      v.v[j] = v.v[j] * by;
+    for (int j = 0; j < 8; j++) {
+      bad = bad || not_finite(v[j]);
+      v[j] = v[j] * by;
     }
-    store4(g + i, v);
-  } else {
-    for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) {
-      bad = bad || not_finite(g[i]);
-      g[i] = g[i] * by;
-    }
+    store_eight(g + e.first, v, e.count, e.at_once);
   }
-  u32 lanes = __ballot_sync(ALL_LANES, bad);
-  if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
+  tell(scaler, bad);
 }
 
 // drop makes a gradient zero if the scaler has found something.
 KERNEL(256) drop(float *g, const Scaler *scaler, i64 n) {
   if (!scaler->found) return;
-  i64 i = 4 * thread_index();
-  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) g[i] = 0.0f;
+  const Eight e(n, address(g));
+  const float none[8] = {};
+  store_eight(g + e.first, none, e.count, e.at_once);
 }
 
 // mix: y = (p·*by_a)·a + (q·*by_b)·b; what is null is 1. y may be a or b.

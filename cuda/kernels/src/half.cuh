@@ -79,22 +79,31 @@ template <class T> struct __align__(16) Raw {
   T v[16 / sizeof(T)];
 };
 
-// load_pack reads count numbers; whole says that there are as many as in a Pack, and that p can be read as one.
-template <class T> __device__ inline Pack<T> load_pack(const T *p, int count, bool whole) {
-  Pack<T> out;
-  if (whole) {
-    union {
-      uint4 words;
-      Raw<T> raw;
-    } u;
+// fetch reads count numbers as they lie in memory, with zeros behind; WHOLE says that there are as many as in a Pack, and that p can be read as one.
+template <class T, bool WHOLE> __device__ inline Raw<T> fetch(const T *p, int count) {
+  union {
+    uint4 words;
+    Raw<T> raw;
+  } u;
+  if (WHOLE) {
     u.words = *(const uint4 *)p;
-#pragma unroll
-    for (int j = 0; j < Pack<T>::size; j++) out.v[j] = to_float(u.raw.v[j]);
   } else {
 #pragma unroll
-    for (int j = 0; j < Pack<T>::size; j++) out.v[j] = j < count ? to_float(p[j]) : 0.0f;
+    for (int j = 0; j < Pack<T>::size; j++) u.raw.v[j] = j < count ? p[j] : T{};
   }
+  return u.raw;
+}
+
+template <class T> __device__ inline Pack<T> unpack(const Raw<T> &raw) {
+  Pack<T> out;
+#pragma unroll
+  for (int j = 0; j < Pack<T>::size; j++) out.v[j] = to_float(raw.v[j]);
   return out;
+}
+
+// load_pack reads count numbers; whole says that there are as many as in a Pack, and that p can be read as one.
+template <class T> __device__ inline Pack<T> load_pack(const T *p, int count, bool whole) {
+  return unpack(whole ? fetch<T, true>(p, count) : fetch<T, false>(p, count));
 }
 
 template <class T> __device__ inline void store_pack(T *p, const Pack<T> &in, int count, bool whole) {
@@ -111,4 +120,23 @@ template <class T> __device__ inline void store_pack(T *p, const Pack<T> &in, in
     for (int j = 0; j < Pack<T>::size; j++)
       if (j < count) p[j] = Number<T>::from(in.v[j]);
   }
+}
+
+// Quad is four numbers as they lie in memory, where they can be read at once.
+template <class T> struct __align__(4 * sizeof(T)) Quad {
+  T v[4];
+};
+
+__device__ inline Quad<float> load_quad(const float *p) {
+  const Four f = load4(p);
+  return Quad<float>{{f.v[0], f.v[1], f.v[2], f.v[3]}};
+}
+
+template <class T> __device__ inline Quad<T> load_quad(const T *p) {
+  union {
+    uint2 words;
+    Quad<T> quad;
+  } u;
+  u.words = *(const uint2 *)p;
+  return u.quad;
 }

@@ -6,6 +6,11 @@
 //
 // A block covers 8 packs of columns (64 of 16 bits, 32 of float32) and some rows; its 32 groups of 8 threads take every 32nd row. Blocks write partial
 // sums, part[p][0..1][c], which are then added in one order: a run repeats, on any GPU.
+//
+// All this moves much memory and computes little, so each thread asks for some rows before it looks at the first of them: that memory is
+// busy depends on how many bytes are under way. What is known of a launch (which gate, whether rows are whole packs) is decided outside of the loops, where
+// a branch between two loads would make the second wait for the first. And the passes over one matrix take turns in direction: the
+// first goes from the last row to the first, since the rows that were written or read last may still be in the cache.
 #include "half.cuh"
 
 #define ACROSS 8 // packs
@@ -22,25 +27,45 @@
 #define BY_MASK 2   // a bit for each number: byte i holds those of pack i
 #define BY_INPUT 3  // (x-mean)·scale + shift > 0: nothing was kept
 
-// Tile is a thread's columns, and its rows from first to end in steps of DOWN.
+// Which way the blocks of a launch go through the rows.
+#define FORWARDS false
+#define BACKWARDS true
+
+// Tile is a thread's columns, and its rows from first to end in steps of DOWN. part is the number of the block's rows among those of all.
 template <class T> struct Tile {
-  int column, count;
+  int column, count, part;
   bool whole;
   i64 first, end;
 
-  __device__ Tile(i64 m, int c, int rows, u64 addresses) {
+  __device__ Tile(i64 m, int c, int rows, u64 addresses, bool backwards) {
     column = (blockIdx.x * ACROSS + threadIdx.x % ACROSS) * Pack<T>::size;
     count = c - column < Pack<T>::size ? c - column : Pack<T>::size;
     whole = c % Pack<T>::size == 0 && fours(addresses);
-    first = (i64)blockIdx.y * rows + threadIdx.x / ACROSS;
-    end = (i64)(blockIdx.y + 1) * rows < m ? (i64)(blockIdx.y + 1) * rows : m;
+    part = backwards ? gridDim.y - 1 - blockIdx.y : blockIdx.y;
+    first = (i64)part * rows + threadIdx.x / ACROSS;
+    end = (i64)(part + 1) * rows < m ? (i64)(part + 1) * rows : m;
   }
 };
 
 // columns_of reads what belongs to the tile's columns.
 template <class T> __device__ inline void columns_of(float (&dst)[Pack<T>::size], const float *src, const Tile<T> &t) {
+  if (t.whole && fours(address(src))) {
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j += 4) {
+      const Four f = load4(src + t.column + j);
+#pragma unroll
+      for (int k = 0; k < 4; k++) dst[j + k] = f.v[k];
+    }
+    return;
+  }
 #pragma unroll
   for (int j = 0; j < Pack<T>::size; j++) dst[j] = j < t.count ? src[t.column + j] : 0.0f;
+}
+
+// fetch_rows reads a pack of each of U rows, as they lie in memory.
+template <class T, bool WHOLE, int U> __device__ inline void fetch_rows(Raw<T> (&dst)[U], const T *src, i64 at, i64 step, int count) {
+#pragma unroll
+  for (int u = 0; u < U; u++) dst[u] = fetch<T, WHOLE>(src + at + u * step, count);
 }
 
 // Sum is what a thread adds numbers up in.
@@ -50,7 +75,7 @@ template <> struct Sum<float> { using type = double; };
 __device__ inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ inline double fused(double a, double b, double c) { return fma(a, b, c); }
 
-// write_part adds the sums of the block's threads, which have the same columns in every eighth, and writes them to part[blockIdx.y].
+// write_part adds the sums of the block's threads, which have the same columns in every eighth, and writes them to its part.
 template <class T> __device__ inline void write_part(double *part, int c, const Tile<T> &t, const typename Sum<T>::type (&s1)[Pack<T>::size],
                                               const typename Sum<T>::type (&s2)[Pack<T>::size]) {
   constexpr int N = Pack<T>::size;
@@ -76,26 +101,42 @@ template <class T> __device__ inline void write_part(double *part, int c, const 
   double s = 0.0;
 #pragma unroll
   for (int w = 0; w < 8; w++) s = s + warps[w][which][column];
-  part[((i64)blockIdx.y * 2 + which) * c + at] = s;
+  part[((i64)t.part * 2 + which) * c + at] = s;
+}
+
+// add_moments adds U rows to the sums of a thread.
+template <class T, bool WHOLE, int U>
+__device__ inline void add_moments(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], const Pack<T> &shift, const T *x,
+                                   i64 at, i64 step, int count) {
+  using S = typename Sum<T>::type;
+  Raw<T> rows[U];
+  fetch_rows<T, WHOLE>(rows, x, at, step, count);
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    const Pack<T> v = unpack(rows[u]);
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++) {
+      const S d = (S)v.v[j] - (S)shift.v[j];
+      s1[j] = s1[j] + d;
+      s2[j] = fused(d, d, s2[j]);
+    }
+  }
 }
 
 // moments: part = {Σ x - x[0], Σ (x - x[0])²} over the rows of each block.
 template <class T> __device__ inline void moments(double *part, const T *x, i64 m, int c, int rows) {
-  constexpr int N = Pack<T>::size;
-  const Tile<T> t(m, c, rows, address(x));
-  using S = typename Sum<T>::type;
-  S s1[N] = {}, s2[N] = {};
+  constexpr int N = Pack<T>::size, U = 4;
+  const Tile<T> t(m, c, rows, address(x), BACKWARDS);
+  typename Sum<T>::type s1[N] = {}, s2[N] = {};
   if (t.count > 0) {
     const Pack<T> shift = load_pack(x + t.column, t.count, t.whole);
-#pragma unroll 4
-    for (i64 i = t.first; i < t.end; i += DOWN) {
-      const Pack<T> v = load_pack(x + i * c + t.column, t.count, t.whole);
-#pragma unroll
-      for (int j = 0; j < N; j++) {
-        S d = (S)v.v[j] - (S)shift.v[j];
-        s1[j] = s1[j] + d;
-        s2[j] = fused(d, d, s2[j]);
-      }
+    const i64 step = (i64)DOWN * c;
+    i64 i = t.first, at = i * c + t.column;
+    if (t.whole) {
+      for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) add_moments<T, true, U>(s1, s2, shift, x, at, step, t.count);
+      for (; i < t.end; i += DOWN, at += step) add_moments<T, true, 1>(s1, s2, shift, x, at, step, t.count);
+    } else {
+      for (; i < t.end; i += DOWN, at += step) add_moments<T, false, 1>(s1, s2, shift, x, at, step, t.count);
     }
   }
   write_part(part, c, t, s1, s2);
@@ -108,7 +149,7 @@ __device__ inline void total(const double *part, int parts, int c, int column, d
   const int group = threadIdx.x / ACROSS, at = threadIdx.x % ACROSS;
   double a = 0.0, b = 0.0;
   if (column < c)
-#pragma unroll 4
+#pragma unroll 8
     for (int p = group; p < parts; p += DOWN) {
       a = a + part[(i64)2 * p * c + column];
       b = b + part[((i64)2 * p + 1) * c + column];
@@ -158,80 +199,169 @@ KERNEL(256) norm_given(const float *mean, const float *variance, const float *ga
 // affine_of is the map of one number.
 __device__ inline float affine_of(float x, float mean, float scale, float shift) { return (x - mean) * scale + shift; }
 
-// apply: y = the map of x, plus z, and the larger of it and 0. mask may be null, or takes a bit for each number that is
-// greater than 0; it needs whole packs.
-template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,
-                                                i64 m, int c, int rows, int follows) {
+// apply_rows is apply of U rows of a thread.
+template <class T, bool WHOLE, int U>
+__device__ inline void apply_rows(T *y, u8 *mask, const T *x, const T *z, const float (&mean)[Pack<T>::size], const float (&scale)[Pack<T>::size],
+                                  const float (&shift)[Pack<T>::size], i64 at, i64 step, int count, int follows) {
   constexpr int N = Pack<T>::size;
-  const Tile<T> t(m, c, rows, address(x) | address(y) | address(z));
-  if (t.count <= 0) return;
-  float a[N], b[N], e[N];
-  columns_of(a, mean, t);
-  columns_of(b, scale, t);
-  columns_of(e, shift, t);
-#pragma unroll 2
-  for (i64 i = t.first; i < t.end; i += DOWN) {
-    const i64 at = i * c + t.column;
-    Pack<T> v = load_pack(x + at, t.count, t.whole), w;
-    if (follows == WITH_ADD_RELU) w = load_pack(z + at, t.count, t.whole);
+  Raw<T> in[U], added[U];
+  fetch_rows<T, WHOLE>(in, x, at, step, count);
+  if (follows == WITH_ADD_RELU) fetch_rows<T, WHOLE>(added, z, at, step, count);
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    Pack<T> v = unpack(in[u]), w;
+    if (follows == WITH_ADD_RELU) w = unpack(added[u]);
     u32 bits = 0;
 #pragma unroll
     for (int j = 0; j < N; j++) {
-      float r = affine_of(v.v[j], a[j], b[j], e[j]);
+      float r = affine_of(v.v[j], mean[j], scale[j], shift[j]);
       if (follows == WITH_ADD_RELU) r = r + w.v[j];
       if (follows != PLAIN) r = r <= 0.0f ? 0.0f : r;
       v.v[j] = r;
       bits |= (r > 0.0f ? 1u : 0u) << j;
     }
-    store_pack(y + at, v, t.count, t.whole);
-    if (mask) mask[at / N] = (u8)bits;
+    store_pack(y + at + u * step, v, count, WHOLE);
+    if (mask) mask[(at + u * step) / N] = (u8)bits;
   }
 }
 
-// gated is dy where the ReLU let something through, else 0.
-template <class T> __device__ inline Pack<T> gated(int how, const T *dy, const T *y, const u8 *mask, const Pack<T> &x, const float (&mean)[Pack<T>::size],
-                                                   const float *scale, const float *shift, i64 at, const Tile<T> &t) {
+// apply: y = the map of x, plus z, and the larger of it and 0. mask may be null, or takes a bit for each number that is
+// greater than 0; it needs whole packs.
+template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,
+                                                i64 m, int c, int rows, int follows) {
+  constexpr int N = Pack<T>::size, U = 4;
+  const Tile<T> t(m, c, rows, address(x) | address(y) | address(z), FORWARDS);
+  if (t.count <= 0) return;
+  float a[N], b[N], e[N];
+  columns_of(a, mean, t);
+  columns_of(b, scale, t);
+  columns_of(e, shift, t);
+  const i64 step = (i64)DOWN * c;
+  i64 i = t.first, at = i * c + t.column;
+  if (!t.whole) {
+#pragma unroll 1
+    for (; i < t.end; i += DOWN, at += step) apply_rows<T, false, 1>(y, mask, x, z, a, b, e, at, step, t.count, follows);
+    return;
+  }
+  if (follows == WITH_ADD_RELU) // two matrices: half the rows are as many bytes
+    for (; i + (U / 2 - 1) * DOWN < t.end; i += U / 2 * DOWN, at += U / 2 * step)
+      apply_rows<T, true, U / 2>(y, mask, x, z, a, b, e, at, step, t.count, WITH_ADD_RELU);
+  else if (follows == WITH_RELU)
+    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_rows<T, true, U>(y, mask, x, z, a, b, e, at, step, t.count, WITH_RELU);
+  else
+    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_rows<T, true, U>(y, mask, x, z, a, b, e, at, step, t.count, PLAIN);
+#pragma unroll 1
+  for (; i < t.end; i += DOWN, at += step) apply_rows<T, true, 1>(y, mask, x, z, a, b, e, at, step, t.count, follows);
+}
+
+// Gradient is what the gradient of a normalisation reads row by row. other may be null, or is a second summand of dy: their sum is rounded as dy is.
+template <class T> struct Gradient {
+  const T *x, *dy, *other, *y;
+  const u8 *mask;
+  int gate;
+};
+
+// Map is the affine map of a thread's columns. Without a gate by the input it needs the mean only.
+template <class T> struct Map {
+  float mean[Pack<T>::size], scale[Pack<T>::size], shift[Pack<T>::size];
+
+  __device__ Map(const float *mean_of, const float *scale_of, const float *shift_of, int gate, const Tile<T> &t) {
+    columns_of(mean, mean_of, t);
+    if (gate != BY_INPUT) return;
+    columns_of(scale, scale_of, t);
+    columns_of(shift, shift_of, t);
+  }
+};
+
+// Slab is U rows of a Gradient.
+template <class T, int U> struct Slab {
+  Raw<T> x[U], dy[U], other[U], y[U];
+  u32 mask[U];
+};
+
+template <class T, bool WHOLE, int U> __device__ inline void fetch_slab(Slab<T, U> &s, const Gradient<T> &d, i64 at, i64 step, int count) {
+  fetch_rows<T, WHOLE>(s.x, d.x, at, step, count);
+  fetch_rows<T, WHOLE>(s.dy, d.dy, at, step, count);
+  if (d.gate == BY_OUTPUT) fetch_rows<T, WHOLE>(s.y, d.y, at, step, count);
+  if (d.gate == BY_MASK) {
+#pragma unroll
+    for (int u = 0; u < U; u++) s.mask[u] = d.mask[(at + u * step) / Pack<T>::size];
+  }
+  if (d.other) fetch_rows<T, WHOLE>(s.other, d.other, at, step, count);
+}
+
+// gated is dy of row u where the ReLU let something through, else 0.
+template <class T, int U> __device__ inline Pack<T> gated(const Slab<T, U> &s, int u, const Gradient<T> &d, const Pack<T> &x, const Map<T> &map) {
   constexpr int N = Pack<T>::size;
-  Pack<T> g = load_pack(dy + at, t.count, t.whole);
-  if (how == BY_OUTPUT) {
-    const Pack<T> out = load_pack(y + at, t.count, t.whole);
+  Pack<T> g = unpack(s.dy[u]);
+  if (d.other) {
+    const Pack<T> other = unpack(s.other[u]);
+#pragma unroll
+    for (int j = 0; j < N; j++) g.v[j] = to_float(Number<T>::from(g.v[j] + other.v[j]));
+  }
+  if (d.gate == BY_OUTPUT) {
+    const Pack<T> out = unpack(s.y[u]);
 #pragma unroll
     for (int j = 0; j < N; j++) g.v[j] = out.v[j] > 0.0f ? g.v[j] : 0.0f;
-  } else if (how == BY_MASK) {
-    const u32 bits = mask[at / N];
+  } else if (d.gate == BY_MASK) {
 #pragma unroll
-    for (int j = 0; j < N; j++) g.v[j] = bits >> j & 1 ? g.v[j] : 0.0f;
-  } else if (how == BY_INPUT) {
-    float b[N], e[N];
-    columns_of(b, scale, t);
-    columns_of(e, shift, t);
+    for (int j = 0; j < N; j++) g.v[j] = s.mask[u] >> j & 1 ? g.v[j] : 0.0f;
+  } else if (d.gate == BY_INPUT) {
 #pragma unroll
-    for (int j = 0; j < N; j++) g.v[j] = affine_of(x.v[j], mean[j], b[j], e[j]) > 0.0f ? g.v[j] : 0.0f;
+    for (int j = 0; j < N; j++) g.v[j] = affine_of(x.v[j], map.mean[j], map.scale[j], map.shift[j]) > 0.0f ? g.v[j] : 0.0f;
   }
   return g;
 }
 
-// grad_sums: part = {Σ g, Σ g·(x - mean)} over the rows of each block, where g is dy behind the gate; dz may be null, or takes g.
-template <class T> __device__ inline void grad_sums(double *part, T *dz, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean,
-                                                    const float *scale, const float *shift, i64 m, int c, int rows, int gate) {
-  constexpr int N = Pack<T>::size;
-  const Tile<T> t(m, c, rows, address(x) | address(y) | address(dy) | address(dz));
+// add_grads adds U rows to the sums of a thread.
+template <class T, bool WHOLE, int U>
+__device__ inline void add_grads(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], T *dz, const Gradient<T> &d,
+                                 const Map<T> &map, i64 at, i64 step, int count) {
   using S = typename Sum<T>::type;
-  S s1[N] = {}, s2[N] = {};
-  if (t.count > 0) {
-    float a[N];
-    columns_of(a, mean, t);
-#pragma unroll 2
-    for (i64 i = t.first; i < t.end; i += DOWN) {
-      const i64 at = i * c + t.column;
-      const Pack<T> v = load_pack(x + at, t.count, t.whole);
-      const Pack<T> g = gated(gate, dy, y, mask, v, a, scale, shift, at, t);
-      if (dz) store_pack(dz + at, g, t.count, t.whole);
+  Slab<T, U> slab;
+  fetch_slab<T, WHOLE>(slab, d, at, step, count);
 #pragma unroll
-      for (int j = 0; j < N; j++) {
-        s1[j] = s1[j] + (S)g.v[j];
-        s2[j] = fused((S)g.v[j], (S)v.v[j] - (S)a[j], s2[j]);
-      }
+  for (int u = 0; u < U; u++) {
+    const Pack<T> v = unpack(slab.x[u]);
+    const Pack<T> g = gated(slab, u, d, v, map);
+    if (dz) store_pack(dz + at + u * step, g, count, WHOLE);
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++) {
+      s1[j] = s1[j] + (S)g.v[j];
+      s2[j] = fused((S)g.v[j], (S)v.v[j] - (S)map.mean[j], s2[j]);
+    }
+  }
+}
+
+// grad_sums: part = {Σ g, Σ g·(x - mean)} over the rows of each block, where g is dy behind the gate; dz may be null, or takes g.
+template <class T> __device__ inline void grad_sums(double *part, T *dz, const Gradient<T> &d, const float *mean, const float *scale, const float *shift,
+                                                    i64 m, int c, int rows) {
+  constexpr int N = Pack<T>::size, U = 4;
+  const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(d.other) | address(dz), BACKWARDS);
+  typename Sum<T>::type s1[N] = {}, s2[N] = {};
+  if (t.count > 0) {
+    const Map<T> map(mean, scale, shift, d.gate, t);
+    const i64 step = (i64)DOWN * c;
+    i64 i = t.first, at = i * c + t.column;
+    // along goes through the rows, U at a time as long as there are so many, with a gate that the compiler knows.
+    auto along = [&](const Gradient<T> known) {
+      for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) add_grads<T, true, U>(s1, s2, dz, known, map, at, step, t.count);
+#pragma unroll 1
+      for (; i < t.end; i += DOWN, at += step) add_grads<T, true, 1>(s1, s2, dz, known, map, at, step, t.count);
+    };
+    if (!t.whole) {
+#pragma unroll 1
+      for (; i < t.end; i += DOWN, at += step) add_grads<T, false, 1>(s1, s2, dz, d, map, at, step, t.count);
+    } else if (d.gate == BY_INPUT) {
+      along(Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, BY_INPUT});
+    } else if (d.gate == BY_MASK && d.other) {
+      along(Gradient<T>{d.x, d.dy, d.other, nullptr, d.mask, BY_MASK});
+    } else if (d.gate == BY_MASK) {
+      along(Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, BY_MASK});
+    } else if (d.gate == NO_GATE) {
+      along(Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, NO_GATE});
+    } else {
+      along(Gradient<T>{d.x, d.dy, d.other, d.y, nullptr, BY_OUTPUT});
     }
   }
   write_part(part, c, t, s1, s2);
@@ -254,24 +384,58 @@ KERNEL(256) norm_grad_factors(const double *part, int parts, const float *gamma,
   e[column] = (float)(-(k * s[0]) / (double)m);
 }
 
-// grad_apply: dx = a·g + ((x-mean)·b + e).
-template <class T> __device__ inline void grad_apply(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,
-                                                     const float *shift, const float *a, const float *b, const float *e, i64 m, int c, int rows, int gate) {
-  constexpr int N = Pack<T>::size;
-  const Tile<T> t(m, c, rows, address(x) | address(y) | address(dy) | address(dx));
-  if (t.count <= 0) return;
-  float center[N], fa[N], fb[N], fe[N];
-  columns_of(center, mean, t);
-  columns_of(fa, a, t);
-  columns_of(fb, b, t);
-  columns_of(fe, e, t);
-  for (i64 i = t.first; i < t.end; i += DOWN) {
-    const i64 at = i * c + t.column;
-    Pack<T> v = load_pack(x + at, t.count, t.whole);
-    const Pack<T> g = gated(gate, dy, y, mask, v, center, scale, shift, at, t);
+// Factors are those of a thread's columns in dx = a·g + ((x-mean)·b + e).
+template <class T> struct Factors {
+  float a[Pack<T>::size], b[Pack<T>::size], e[Pack<T>::size];
+
+  __device__ Factors(const float *a_of, const float *b_of, const float *e_of, const Tile<T> &t) {
+    columns_of(a, a_of, t);
+    columns_of(b, b_of, t);
+    columns_of(e, e_of, t);
+  }
+};
+
+// apply_grads is grad_apply of U rows of a thread.
+template <class T, bool WHOLE, int U>
+__device__ inline void apply_grads(T *dx, const Gradient<T> &d, const Map<T> &map, const Factors<T> &f, i64 at, i64 step, int count) {
+  Slab<T, U> slab;
+  fetch_slab<T, WHOLE>(slab, d, at, step, count);
 #pragma unroll
-    for (int j = 0; j < N; j++) v.v[j] = fa[j] * g.v[j] + ((v.v[j] - center[j]) * fb[j] + fe[j]);
-    store_pack(dx + at, v, t.count, t.whole);
+  for (int u = 0; u < U; u++) {
+    Pack<T> v = unpack(slab.x[u]);
+    const Pack<T> g = gated(slab, u, d, v, map);
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++) v.v[j] = f.a[j] * g.v[j] + ((v.v[j] - map.mean[j]) * f.b[j] + f.e[j]);
+    store_pack(dx + at + u * step, v, count, WHOLE);
+  }
+}
+
+// grad_apply: dx = a·g + ((x-mean)·b + e).
+template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d, const float *mean, const float *scale, const float *shift, const float *a,
+                                                     const float *b, const float *e, i64 m, int c, int rows) {
+  constexpr int U = 4;
+  const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(dx), FORWARDS);
+  if (t.count <= 0) return;
+  const Map<T> map(mean, scale, shift, d.gate, t);
+  const Factors<T> f(a, b, e, t);
+  const i64 step = (i64)DOWN * c;
+  i64 i = t.first, at = i * c + t.column;
+  auto along = [&](const Gradient<T> known) { // see grad_sums
+    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_grads<T, true, U>(dx, known, map, f, at, step, t.count);
+#pragma unroll 1
+    for (; i < t.end; i += DOWN, at += step) apply_grads<T, true, 1>(dx, known, map, f, at, step, t.count);
+  };
+  if (!t.whole) {
+#pragma unroll 1
+    for (; i < t.end; i += DOWN, at += step) apply_grads<T, false, 1>(dx, d, map, f, at, step, t.count);
+  } else if (d.gate == NO_GATE) {
+    along(Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, NO_GATE});
+  } else if (d.gate == BY_INPUT) {
+    along(Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, BY_INPUT});
+  } else if (d.gate == BY_MASK) {
+    along(Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, BY_MASK});
+  } else {
+    along(Gradient<T>{d.x, d.dy, nullptr, d.y, nullptr, BY_OUTPUT});
   }
 }
 
@@ -285,14 +449,14 @@ template <class T> __device__ inline void grad_apply(T *dx, const T *x, const T 
                                 i64 m, int c, int rows, int follows) {                                                                   \
     apply<T>(y, mask, x, z, mean, scale, shift, m, c, rows, follows);                                                                    \
   }                                                                                                                                      \
-  KERNEL_OF(256, 3) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean,         \
-                                    const float *scale, const float *shift, i64 m, int c, int rows, int gate) {                          \
-    grad_sums<T>(part, dz, x, dy, y, mask, mean, scale, shift, m, c, rows, gate);                                                        \
+  KERNEL_OF(256, 2) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *other, const T *y, const u8 *mask,            \
+                                    const float *mean, const float *scale, const float *shift, i64 m, int c, int rows, int gate) {       \
+    grad_sums<T>(part, dz, Gradient<T>{x, dy, other, y, mask, gate}, mean, scale, shift, m, c, rows);                                    \
   }                                                                                                                                      \
-  KERNEL_OF(256, 3) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
+  KERNEL_OF(256, 2) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
                                      const float *shift, const float *a, const float *b, const float *e, i64 m, int c, int rows,         \
                                      int gate) {                                                                                         \
-    grad_apply<T>(dx, x, dy, y, mask, mean, scale, shift, a, b, e, m, c, rows, gate);                                                    \
+    grad_apply<T>(dx, Gradient<T>{x, dy, nullptr, y, mask, gate}, mean, scale, shift, a, b, e, m, c, rows);                              \
   }
 
 NORM_KERNELS(float, f32)

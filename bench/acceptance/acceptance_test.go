@@ -1,0 +1,206 @@
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// here is a folder with nothing in it, and options to play in it.
+func here(t *testing.T) *Options {
+	return &Options{Program: "true", Device: "cpu", Out: t.TempDir(), Budget: time.Minute, Tiny: true, Version: "0", Progress: io.Discard}
+}
+
+func opened(t *testing.T, o *Options) *Results {
+	t.Helper()
+	r, err := open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A part that fails, one that takes too long and one that is well each leave what they found, in the folder too.
+func TestPartsAreApart(t *testing.T) {
+	o := here(t)
+	r := opened(t, o)
+	parts := []struct {
+		Part
+		status Status
+		why    string
+	}{
+		{Part{"a/fails", time.Minute, func(_ context.Context, k *kit) error { k.out.set("x", 1); return errors.New("no luck") }}, Failed, "no luck"},
+		{Part{"a/hangs", time.Minute, func(ctx context.Context, k *kit) error {
+			k.out.set("x", 2)
+			k.Program = "sleep"
+			_, err := k.program(ctx, "60")
+			return err
+		}}, TimeOut, "it had 0s"},
+		{Part{"a/works", time.Minute, func(_ context.Context, k *kit) error { k.out.set("x", 3); k.out.set("nothing", math.NaN()); return nil }}, Done, ""},
+	}
+	for i, p := range parts {
+		limit := p.Limit
+		if p.status == TimeOut {
+			limit = 100 * time.Millisecond
+		}
+		out, err := r.play(t.Context(), p.Part, limit)
+		if err != nil || out.Status != p.status || out.Why != p.why || out.Values["x"] != float64(i+1) || len(out.Values) != 1 {
+			t.Errorf("%s: %+v, %v", p.Name, out, err)
+		}
+	}
+	again := opened(t, o)
+	for i, p := range parts {
+		if out := again.outcome(p.Name); out == nil || out.Status != p.status || out.Values["x"] != float64(i+1) {
+			t.Errorf("%s was not kept: %+v", p.Name, out)
+		}
+	}
+	if again.Failed() != 1 {
+		t.Errorf("%d parts failed, want 1", again.Failed())
+	}
+	if left, _ := filepath.Glob(filepath.Join(o.Out, ".part-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if text, err := os.ReadFile(filepath.Join(o.Out, tableFile)); err != nil || !strings.Contains(string(text), "| a/fails | failed |") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// What a process started ends with it, though it holds on to the output.
+func TestProcessesEnd(t *testing.T) {
+	r := opened(t, here(t))
+	began := time.Now()
+	out, err := r.play(t.Context(), Part{"a/children", time.Minute, func(ctx context.Context, k *kit) error {
+		k.Program = "sh"
+		_, err := k.program(ctx, "-c", "trap '' INT; sleep 60 & wait; sleep 60")
+		return err
+	}}, 100*time.Millisecond)
+	if err != nil || out.Status != TimeOut || time.Since(began) > politely+5*time.Second {
+		t.Errorf("%+v, %v after %v", out, err, time.Since(began))
+	}
+}
+
+// What a program says of its failure is what the part says.
+func TestFailureSaysWhy(t *testing.T) {
+	r := opened(t, here(t))
+	out, err := r.play(t.Context(), Part{"a/part", time.Minute, func(ctx context.Context, k *kit) error {
+		k.Program = "sh"
+		_, err := k.program(ctx, "-c", "echo starting >&2; echo 'fspda: taking 3 GB: too\n       much' >&2; exit 1")
+		return err
+	}}, time.Minute)
+	if err != nil || out.Status != Failed || !strings.HasSuffix(out.Why, "exit status 1: taking 3 GB: too much") {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// Only what is not done is run again, unless it is asked for.
+func TestChosen(t *testing.T) {
+	o := here(t)
+	r := opened(t, o)
+	all := o.Parts()
+	for _, p := range all[1:] {
+		r.fresh(p.Name).Status = Done
+	}
+	r.fresh(all[2].Name).Status = Failed
+	if got := o.chosen(r); len(got) != 2 || got[0].Name != all[0].Name || got[1].Name != all[2].Name {
+		t.Errorf("%d parts are left, want the one that never ran and the one that failed", len(got))
+	}
+	o.Only = "figure1, loader"
+	if got := o.chosen(r); len(got) != 5 {
+		t.Errorf("%d parts have the name", len(got))
+	}
+	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 12+12 {
+		t.Errorf("%d parts: %v", len(names), names)
+	}
+}
+
+// Results of another program, device or size are not mixed.
+func TestStrangeFolder(t *testing.T) {
+	o := here(t)
+	opened(t, o)
+	for name, change := range map[string]func(o *Options){
+		"version": func(o *Options) { o.Version = "1" },
+		"device":  func(o *Options) { o.Device = "cuda:0" },
+		"size":    func(o *Options) { o.Tiny = false },
+	} {
+		other := *o
+		change(&other)
+		if _, err := open(&other); err == nil || !strings.Contains(err.Error(), "has results of fspda 0 on cpu") {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(o.Out, resultsFile), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(o); err == nil || !strings.Contains(err.Error(), "no file of results") {
+		t.Error(err)
+	}
+}
+
+// Bad options name the key.
+func TestOptions(t *testing.T) {
+	for key, change := range map[string]func(o *Options){
+		"budget": func(o *Options) { o.Budget = 0 },
+		"device": func(o *Options) { o.Device = "cuda:0,1" },
+		"only":   func(o *Options) { o.Only = "nothing" },
+	} {
+		o := *here(t)
+		change(&o)
+		if _, err := Run(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), "config: "+key) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// The verdict follows from what was measured, and says what is missing.
+func TestLines(t *testing.T) {
+	o := here(t)
+	r := opened(t, o)
+	for _, l := range r.Lines() {
+		if !strings.HasPrefix(l.Verdict, "could not run") || l.Measured != "–" {
+			t.Errorf("nothing was run: %+v", l)
+		}
+	}
+	set := func(part string, values map[string]float64) { r.fresh(part).Values = values }
+	set("selftest/fp32", map[string]float64{"checks": 100, "failed": 0})
+	set("selftest/fp16", map[string]float64{"checks": 100, "failed": 2})
+	set("figure1/step-fp32", map[string]float64{"iteration_us": 34})
+	set("figure1/million", map[string]float64{"seconds_of_all": 61})
+	set("figure1/curve", map[string]float64{"far": 3e-6})
+	set("loader/idle", map[string]float64{"idle": 0.021})
+	set("training/repeat", map[string]float64{"runs": 5, "same": 4})
+	set(gradientName("resnet18", "bf16", 2, 32), map[string]float64{"ours": 10, "eager_ratio": 1.1, "compiled_ratio": 1.1})
+	r.fresh("memory/agents").Why = "taking 3 GB"
+	got := map[string]Line{}
+	for _, l := range r.Lines() {
+		got[l.What] = l
+	}
+	for what, want := range map[string]string{
+		"self-test in fp32":                                        met,
+		"self-test in fp16":                                        missed,
+		"figure 1, an iteration of 10 agents × 256":                met,
+		"figure 1, 10⁶ iterations":                                 missed,
+		"figure 1, losses of 1,000 iterations from the CPU's":      met,
+		"GPU idle under the real loader":                           missed,
+		"trainings that repeat to the last bit":                    missed,
+		"memory of 8 agents from the forecast":                     "could not run: taking 3 GB",
+		"resnet18, gradients in fp16 and bf16 over PyTorch, eager": "met so far",
+		"resnet18, the same over torch.compile":                    missed,
+		"resnet18, the same, of the memory's roofline":             "could not run: it was not finished",
+	} {
+		if got[what].Verdict != want {
+			t.Errorf("%q: %+v, want %s", what, got[what], want)
+		}
+	}
+	text := r.Markdown()
+	for _, want := range []string{"| bf16, batch 2, 32 px | 10.0 | – | – | – | 1.10 | 1.10 |", "## Parts"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

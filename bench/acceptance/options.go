@@ -1,0 +1,67 @@
+package acceptance
+
+import (
+	"io"
+	"slices"
+	"time"
+)
+
+// Options say what to run, where, and for how long.
+type Options struct {
+	Program string        // path of fspda
+	Device  string        // one device, as in train
+	Out     string        // folder of the results
+	Python  string        // that has PyTorch; empty: PyTorch is left out
+	Data    string        // folder of pictures; empty: some are made
+	Only    string        // parts whose name has this, or one of several by commas; they are run again
+	Budget  time.Duration // after which no part is begun, and the one under way ends
+	Tiny    bool          // small shapes and short times, to try the command itself
+
+	Version  string    // of the program
+	Machine  []Fact    // what it runs on
+	Progress io.Writer // lines on how it goes on
+}
+
+// Fact is something known of the machine.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// shapes are the sizes of what is run.
+type shapes struct {
+	network         string
+	batches, pixels []int
+	turn            string // of a measurement
+	turns           float64
+	rounds          int
+	iterations      int // of the long run of figure 1
+	longest         time.Duration
+	curve           int // iterations of the loss curve
+	repeat          int
+	pictures        int // that are made
+	width, height   int
+	crop            int
+	loaded          int      // batch that the loader feeds
+	agents, batch   int      // of the run whose memory is looked at
+	trained         string   // network that is trained on pictures
+	checks          string   // of the self-test; empty: all
+	compiled        []string // precisions in which PyTorch compiles; nil: all
+}
+
+// ways are how PyTorch runs in a precision: as it is, and compiled.
+func (s shapes) ways(precision string) []bool {
+	if s.compiled != nil && !slices.Contains(s.compiled, precision) {
+		return []bool{false}
+	}
+	return []bool{false, true}
+}
+
+func (o *Options) shapes() shapes {
+	if o.Tiny {
+		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "100ms", turns: 0.1, rounds: 1, iterations: 200, longest: 10 * time.Second,
+			curve: 60, repeat: 4, pictures: 60, width: 96, height: 72, crop: 32, loaded: 2, agents: 8, batch: 2, trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"}}
+	}
+	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2, rounds: 2, iterations: 1_000_000, longest: 75 * time.Second,
+		curve: 1000, repeat: 20, pictures: 2000, width: 500, height: 375, crop: 224, loaded: 128, agents: 8, batch: 128, trained: "resnet50"}
+}

@@ -1,0 +1,166 @@
+package acceptance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"fspda/train"
+)
+
+// figure1 is FSPDA-SA of the paper's first figure, on built-in digits of the same shape.
+var figure1 = []string{"--algo", "fspda-sa", "--alpha", "0.0001", "--eta", "0.00001", "--gamma", "0.5", "--beta", "1", "--momentum", "0", "--density", "0.1",
+	"--mask", "randk", "--edges", "one-edge", "--agents", "10", "--graph", "er10-published", "--partition", "sorted", "--batch", "256",
+	"--model", "mlp", "--hidden", "100", "--activation", "sigmoid", "--weight-decay", "0.0001", "--data", "synthetic"}
+
+// with puts arguments together.
+func with(base []string, more ...string) []string {
+	return append(append([]string{}, base...), more...)
+}
+
+// step is the time of an iteration of figure 1, and PyTorch's.
+func (o *Options) step(precision string) Part {
+	return Part{"figure1/step-" + precision, o.limit(90 * time.Second), func(ctx context.Context, b *kit) error {
+		p, err := b.startPeer(ctx)
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		for range b.shapes().rounds {
+			var r struct {
+				Iteration float64 `json:"iteration_ns"`
+				Gradient  float64 `json:"gradient_ns"`
+				Exchange  float64 `json:"exchange_ns"`
+				Idle      float64 `json:"idle"`
+			}
+			args := with(figure1, "--device", b.Device, "--precision", precision, "--time", b.shapes().turn, "--json")
+			if err := b.report(ctx, "ours", &r, with([]string{"bench", "step"}, args...)...); err != nil {
+				return err
+			}
+			b.out.best("ours", 1e9/r.Iteration)
+			b.out.set("iteration_us", 1e6/b.out.Values["ours"])
+			b.out.set("idle", r.Idle)
+			for _, compiled := range b.shapes().ways(precision) {
+				err := b.peers(ctx, p, compiled, 1, map[string]any{"kind": "figure1", "agents": 10, "batch": 256, "precision": precision})
+				if err != nil {
+					return err
+				}
+			}
+		}
+		b.out.Saw = fmt.Sprintf("%.1f µs an iteration; %s", b.out.Values["iteration_us"], b.out.Saw)
+		return nil
+	}}
+}
+
+// million plays figure 1 to its end, unless its rate says that this would take far too long.
+func (o *Options) million(s shapes) Part {
+	return Part{"figure1/million", o.limit(s.longest + 15*time.Second), func(ctx context.Context, b *kit) error {
+		out, err := b.folder("million")
+		if err != nil {
+			return err
+		}
+		iterations := s.iterations
+		if rate := b.rate; rate > 0 && float64(iterations)/rate > s.longest.Seconds() {
+			iterations = max(100, int(rate*10)) // ten seconds tell as much
+		}
+		wall, err := b.train(ctx, "run", out, with(figure1, "--device", b.Device, "--metrics", "test", "--data-test", "100",
+			"--iterations", strconv.Itoa(iterations), "--eval-points", "1"))
+		if err != nil {
+			return err
+		}
+		b.out.set("iterations", float64(iterations))
+		b.out.set("seconds", wall)
+		b.out.set("seconds_of_all", wall*float64(s.iterations)/float64(iterations))
+		b.out.Saw = fmt.Sprintf("%d iterations in %.1f s", iterations, wall)
+		return nil
+	}}
+}
+
+// train plays a run in a folder of its own, keeps its summary, and returns its seconds.
+func (b *kit) train(ctx context.Context, name, out string, args []string) (wall float64, err error) {
+	_, err = b.program(ctx, with(with([]string{"train"}, args...), "--out", out, "--quiet", "--checkpoint-every", "0")...)
+	if err != nil {
+		return 0, err
+	}
+	text, err := os.ReadFile(filepath.Join(out, "summary.json"))
+	if err != nil {
+		return 0, err
+	}
+	b.keep(name, text)
+	var sum struct {
+		Wall float64 `json:"wall_s"`
+	}
+	err = decode(text, &sum)
+	return sum.Wall, err
+}
+
+// curve trains on the device and on the CPU, and compares the losses row by row.
+func (o *Options) curve() Part {
+	return Part{"figure1/curve", o.limit(90 * time.Second), func(ctx context.Context, b *kit) error {
+		var curves [2][]train.Row
+		for i, device := range []string{b.Device, "cpu"} {
+			out, err := b.folder("curve-" + strconv.Itoa(i))
+			if err != nil {
+				return err
+			}
+			args := with(figure1, "--device", device, "--metrics", "test", "--data-test", "200",
+				"--iterations", strconv.Itoa(b.shapes().curve), "--eval-points", "50")
+			if _, err := b.train(ctx, [2]string{"device", "cpu"}[i], out, args); err != nil {
+				return err
+			}
+			if curves[i], err = rowsOf(out); err != nil {
+				return err
+			}
+		}
+		far, at, err := apart(curves[0], curves[1])
+		if err != nil {
+			return err
+		}
+		b.out.set("far", far)
+		last := curves[0][len(curves[0])-1]
+		b.out.Saw = fmt.Sprintf("the losses of %d rows differ by %.1e at most (iteration %d); the last is %.6g", len(curves[0]), far, at, float64(last.TrainLossAvg))
+		return nil
+	}}
+}
+
+// rowsOf reads the rows of a run.
+func rowsOf(folder string) ([]train.Row, error) {
+	f, err := os.Open(filepath.Join(folder, "metrics.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var rows []train.Row
+	for dec := json.NewDecoder(f); dec.More(); {
+		var r train.Row
+		if err := dec.Decode(&r); err != nil {
+			return nil, fmt.Errorf("%s, row %d: %w", f.Name(), len(rows), err)
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// apart is the largest relative distance of the losses of two curves, and where it is.
+func apart(a, b []train.Row) (far float64, at int, err error) {
+	if len(a) != len(b) || len(a) < 2 {
+		return 0, 0, fmt.Errorf("curves of %d and %d rows, want the same two or more", len(a), len(b))
+	}
+	for i := range a {
+		for _, pair := range [][2]train.Num{{a[i].TrainLossAvg, b[i].TrainLossAvg}, {a[i].TestLossAvg, b[i].TestLossAvg}} {
+			x, y := float64(pair[0]), float64(pair[1])
+			if math.IsNaN(x) && math.IsNaN(y) { // no batch was seen before the first row
+				continue
+			}
+			if d := math.Abs(x-y) / math.Abs(y); !(d <= far) {
+				far, at = d, a[i].Iteration
+			}
+		}
+	}
+	return far, at, nil
+}

@@ -1,0 +1,99 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// gradient is that of the large network in a precision, ours and PyTorch's in turns.
+func (o *Options) gradient(network, precision string, batch, pixels int) Part {
+	return Part{gradientName(network, precision, batch, pixels), o.limit(150 * time.Second), func(ctx context.Context, b *kit) error {
+		p, err := b.startPeer(ctx)
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		s := b.shapes()
+		for range s.rounds {
+			if err := b.ourGradient(ctx, network, precision, batch, pixels); err != nil {
+				return err
+			}
+			for _, compiled := range s.ways(precision) {
+				err := b.peers(ctx, p, compiled, float64(batch), map[string]any{"kind": "network", "model": network, "batch": batch, "size": pixels, "precision": precision})
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}}
+}
+
+// ourGradient measures ours once.
+func (b *kit) ourGradient(ctx context.Context, network, precision string, batch, pixels int) error {
+	var r struct {
+		Images   float64 `json:"images_s"`
+		Roofline float64 `json:"roofline"`
+		CopyRate float64 `json:"copy_gb_s"`
+	}
+	args := []string{"bench", "network", "--device", b.Device, "--model", network, "--batch", strconv.Itoa(batch), "--size", strconv.Itoa(pixels), "--time", b.shapes().turn, "--json"}
+	if b.Device != "cpu" {
+		args = append(args, "--precision", precision)
+	}
+	if err := b.report(ctx, "ours", &r, args...); err != nil {
+		return err
+	}
+	b.out.best("ours", r.Images)
+	if r.Roofline > 0 {
+		b.out.best("roofline", r.Roofline)
+		b.out.best("copy", r.CopyRate)
+	}
+	b.tellGradient()
+	return nil
+}
+
+// peers measures PyTorch once, eager or compiled. items are what one run is worth.
+func (b *kit) peers(ctx context.Context, p *peer, compiled bool, items float64, request map[string]any) error {
+	name := [2]string{"eager", "compiled"}[number(compiled)]
+	request["compiled"], request["seconds"] = compiled, b.shapes().turns
+	ns, why, err := p.time(ctx, request)
+	switch {
+	case err != nil:
+		return err
+	case why != "":
+		if p.none == "" {
+			why = name + ": " + why
+		}
+		b.out.note(why)
+		return b.save()
+	}
+	b.out.best(name, 1e9*items/ns)
+	b.out.set(name+"_ratio", b.out.Values["ours"]/b.out.Values[name])
+	b.tellGradient()
+	return b.save()
+}
+
+// tellGradient says what was seen so far.
+func (b *kit) tellGradient() {
+	v := b.out.Values
+	words := []string{fmt.Sprintf("%.4g a second", v["ours"])}
+	if r, ok := v["roofline"]; ok {
+		words = append(words, fmt.Sprintf("%.0f %% of the roofline", 100*r))
+	}
+	for _, name := range []string{"eager", "compiled"} {
+		if r, ok := v[name+"_ratio"]; ok {
+			words = append(words, fmt.Sprintf("%.2f × PyTorch %s", r, name))
+		}
+	}
+	b.out.Saw = strings.Join(words, ", ")
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,56 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// memory is a run of several agents of the large network on the device: what was forecast of its memory, and what it took.
+func (o *Options) memory() Part {
+	return Part{"memory/agents", o.limit(2 * time.Minute), func(ctx context.Context, b *kit) error {
+		out, err := b.folder("memory")
+		if err != nil {
+			return err
+		}
+		s := b.shapes()
+		args := []string{"--device", b.Device, "--model", s.trained, "--data", "synthetic-images", "--crop", strconv.Itoa(s.crop), "--agents", strconv.Itoa(s.agents),
+			"--batch", strconv.Itoa(s.batch), "--data-train", strconv.Itoa(2 * s.agents * s.batch), "--data-test", "64", "--partition", "shuffled", "--alpha", "0.01",
+			"--iterations", "6", "--eval-points", "1", "--eval-agents", "1"}
+		if b.Device != "cpu" {
+			args = append(args, "--precision", "bf16")
+		}
+		if _, err := b.train(ctx, "run", out, args); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(out, "summary.json"))
+		if err != nil {
+			return err
+		}
+		var sum struct {
+			Memory []struct {
+				Name   string
+				Agents int
+				Need   float64 `json:"need_bytes"`
+				Taken  float64 `json:"taken_bytes"`
+			}
+		}
+		if err := decode(text, &sum); err != nil {
+			return err
+		}
+		if len(sum.Memory) == 0 {
+			b.out.Saw = "the device has no memory of its own"
+			return nil
+		}
+		m := sum.Memory[0]
+		b.out.set("forecast", m.Need)
+		b.out.set("taken", m.Taken)
+		b.out.set("far", math.Abs(m.Taken/m.Need-1))
+		b.out.Saw = fmt.Sprintf("%d agents of %s: forecast %.2f GB, taken %.2f GB", m.Agents, s.trained, m.Need/1e9, m.Taken/1e9)
+		return nil
+	}}
+}

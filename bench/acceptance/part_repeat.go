@@ -1,0 +1,100 @@
+package acceptance
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// repeat plays trainings twice, which must leave the same models to the last bit.
+func (o *Options) repeat() Part {
+	return Part{"training/repeat", o.limit(2 * time.Minute), func(ctx context.Context, b *kit) error {
+		s := b.shapes()
+		pictures := []string{"--model", "resnet18", "--data", "synthetic-images", "--crop", "64", "--agents", "2", "--batch", "32", "--data-train", "200", "--data-test", "20",
+			"--partition", "shuffled", "--alpha", "0.01", "--iterations", strconv.Itoa(s.repeat)}
+		runs := map[string][]string{"mlp-fp32": with(figure1, "--iterations", strconv.Itoa(s.curve), "--precision", "fp32", "--metrics", "test")}
+		for _, precision := range all {
+			if b.Device == "cpu" && precision != "fp32" {
+				continue
+			}
+			runs["resnet18-"+precision] = with(pictures, "--precision", precision)
+		}
+		if b.Tiny {
+			runs["resnet18-fp32"] = with(runs["resnet18-fp32"], "--crop", "32", "--batch", "4", "--data-train", "40")
+		}
+		same := 0
+		names := sorted(runs)
+		for _, name := range names {
+			ok, err := b.twice(ctx, name, with(runs[name], "--device", b.Device, "--deterministic", "--eval-points", "1"))
+			if err != nil {
+				return err
+			}
+			if ok {
+				same++
+			} else {
+				b.out.note(name + ": the second run left other models than the first")
+			}
+		}
+		b.out.set("runs", float64(len(names)))
+		b.out.set("same", float64(same))
+		b.out.Saw = fmt.Sprintf("%d of %d trainings repeat to the last bit (%s)", same, len(names), strings.Join(names, ", "))
+		return nil
+	}}
+}
+
+// twice plays a run two times and compares the models.
+func (b *kit) twice(ctx context.Context, name string, args []string) (same bool, err error) {
+	var sums [2]string
+	for i := range sums {
+		out, err := b.folder(fmt.Sprintf("%s-%d", name, i))
+		if err != nil {
+			return false, err
+		}
+		if _, err := b.train(ctx, name, out, args); err != nil {
+			return false, err
+		}
+		if sums[i], err = modelsOf(out); err != nil {
+			return false, err
+		}
+		if err := os.RemoveAll(out); err != nil {
+			return false, err
+		}
+	}
+	return sums[0] == sums[1], nil
+}
+
+// modelsOf is the checksum of all vectors of the agents in a run's last checkpoint: models, duals, and what else they remember.
+func modelsOf(folder string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "checkpoints", "iter-*", "*.safetensors"))
+	if err != nil {
+		return "", err
+	}
+	if len(files) == 0 {
+		return "", fmt.Errorf("%s has no checkpoint", folder)
+	}
+	slices.Sort(files)
+	h := sha256.New()
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		h.Write(text)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+func sorted[V any](m map[string]V) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,84 @@
+package acceptance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Precisions that are judged, and the one that is shown beside them.
+var (
+	judged = []string{"bf16", "fp16"}
+	all    = []string{"fp32", "tf32", "fp16", "bf16"}
+)
+
+// Parts lists what is run, in its order: what tells most comes first, in case time ends.
+func (o *Options) Parts() []Part {
+	s := o.shapes()
+	parts := []Part{o.selftest("fp32"), o.step("fp32"), o.sparse()}
+	networks := o.networks()
+	parts = append(parts, networks[:min(2, len(networks))]...)
+	parts = append(parts, o.memory(), o.curve(), o.repeat(), o.idle(), o.selftest("bf16"), o.selftest("fp16"), o.selftest("tf32"), o.million(s))
+	return append(append(parts, networks[min(2, len(networks)):]...), o.step("tf32"))
+}
+
+// networks are the gradients of the large network: in the precisions that are judged first, the two ends before what lies between them.
+func (o *Options) networks() []Part {
+	s := o.shapes()
+	type shape struct{ batch, pixels int }
+	var sizes []shape
+	for _, pixels := range s.pixels {
+		for _, batch := range s.batches {
+			sizes = append(sizes, shape{batch, pixels})
+		}
+	}
+	var parts []Part
+	add := func(precision string, z shape) {
+		parts = append(parts, o.gradient(s.network, precision, z.batch, z.pixels))
+	}
+	for i := range sizes {
+		for k, precision := range judged {
+			j := i
+			if k%2 == 1 { // from the other end
+				j = len(sizes) - 1 - i
+			}
+			add(precision, sizes[j])
+		}
+	}
+	for _, z := range sizes {
+		add("tf32", z)
+	}
+	return parts
+}
+
+// names are those of all parts.
+func (o *Options) names() []string {
+	var all []string
+	for _, p := range o.Parts() {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// chosen are the parts to run: those asked for by name, else all that are not done.
+func (o *Options) chosen(r *Results) []Part {
+	return slices.DeleteFunc(o.Parts(), func(p Part) bool {
+		if o.Only != "" {
+			return !wanted(p.Name, o.Only)
+		}
+		have := r.outcome(p.Name)
+		return have != nil && have.Status == Done
+	})
+}
+
+func gradientName(network, precision string, batch, pixels int) string {
+	return fmt.Sprintf("%s/%s-%d-%d", network, precision, batch, pixels)
+}
+
+// limit is the time that a part may take.
+func (o *Options) limit(d time.Duration) time.Duration {
+	if o.Device == "cpu" { // cores are few, and tests run beside it
+		return 3 * d
+	}
+	return d
+}

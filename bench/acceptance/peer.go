@@ -1,0 +1,155 @@
+package acceptance
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"fspda/bench"
+)
+
+// peer is a process that measures PyTorch, or why there is none.
+type peer struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers chan string
+	ended   chan error
+	none    string
+}
+
+// answer is a line of bench/peers/card.py.
+type answer struct {
+	Torch  string  `json:"torch"`
+	Device string  `json:"device"`
+	CuDNN  int     `json:"cudnn"`
+	NS     float64 `json:"ns"`
+	Error  string  `json:"error"`
+}
+
+// startPeer starts it on the device. That there is no Python, or no PyTorch, is no error: the peer then says so.
+func (b *kit) startPeer(ctx context.Context) (*peer, error) {
+	if b.Python == "" {
+		return &peer{none: "PyTorch was not asked for"}, nil
+	}
+	path := filepath.Join(b.dir, "card.py")
+	if err := os.WriteFile(path, []byte(bench.CardPeer), 0o644); err != nil {
+		return nil, err
+	}
+	p := &peer{cmd: exec.Command(b.Python, path, b.Device), answers: make(chan string), ended: make(chan error, 1)}
+	fmt.Fprintf(b.log, "\n$ %s bench/peers/card.py %s\n", b.Python, b.Device)
+	p.cmd.Stderr = b.log
+	p.cmd.Env = append(os.Environ(), "PYTHONUNBUFFERED=1")
+	ownGroup(p.cmd)
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return &peer{none: fmt.Sprintf("no PyTorch: %v", err)}, nil
+	}
+	go p.read(out)
+	first, err := p.next(ctx)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	if first.Error != "" {
+		p.close()
+		return &peer{none: "no PyTorch: " + first.Error}, nil
+	}
+	b.out.note(fmt.Sprintf("PyTorch %s, cuDNN %d, on %s", first.Torch, first.CuDNN, first.Device))
+	return p, nil
+}
+
+// read passes lines on until the process ends.
+func (p *peer) read(out io.Reader) {
+	sc := bufio.NewScanner(out)
+	for sc.Scan() {
+		p.answers <- sc.Text()
+	}
+	p.ended <- p.cmd.Wait()
+	close(p.answers)
+}
+
+// next waits for an answer.
+func (p *peer) next(ctx context.Context) (a answer, err error) {
+	select {
+	case line, ok := <-p.answers:
+		if !ok {
+			return answer{Error: "the process of PyTorch ended"}, nil
+		}
+		if err := json.Unmarshal([]byte(line), &a); err != nil {
+			return a, fmt.Errorf("PyTorch answered %q: %w", line, err)
+		}
+		return a, nil
+	case <-ctx.Done():
+		return a, ctx.Err()
+	}
+}
+
+// time is the nanoseconds of what a request asks for, or why there are none.
+func (p *peer) time(ctx context.Context, request map[string]any) (ns float64, why string, err error) {
+	if p.none != "" {
+		return 0, p.none, nil
+	}
+	line, err := json.Marshal(request)
+	if err != nil {
+		return 0, "", err
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return 0, "the process of PyTorch ended", nil
+	}
+	a, err := p.next(ctx)
+	if err == nil && a.Error == "" && !(a.NS > 0) {
+		a.Error = "PyTorch measured nothing"
+	}
+	return a.NS, a.Error, err
+}
+
+// close ends the process.
+func (p *peer) close() {
+	if p.cmd == nil {
+		return
+	}
+	p.in.Close()
+	killGroup(p.cmd)
+	over := time.After(atMost)
+	for {
+		select {
+		case <-p.answers: // the reader must not wait for us
+		case <-p.ended:
+			return
+		case <-over: // the driver hangs: its own part will say so
+			return
+		}
+	}
+}
+
+// decode reads JSON, and says what is there in its place.
+func decode(text []byte, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		start := strings.TrimSpace(string(text[:min(len(text), 80)]))
+		return errors.Join(fmt.Errorf("printed %q, want JSON", start), err)
+	}
+	return nil
+}
+
+// keep puts what a command printed into the outcome.
+func (b *kit) keep(name string, text []byte) {
+	if b.out.Reports == nil {
+		b.out.Reports = map[string]json.RawMessage{}
+	}
+	b.out.Reports[name] = json.RawMessage(text)
+}

@@ -1,0 +1,130 @@
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Times that a process has to end: after it was asked to, and after it was killed.
+const (
+	politely = 3 * time.Second
+	atMost   = 10 * time.Second
+)
+
+// errStuck is a process that does not end even when it is killed, as may be when the driver hangs.
+var errStuck = errors.New("the process does not end, though it was killed: the driver may hang, see dmesg")
+
+// kit is what a part works with.
+type kit struct {
+	*Options
+	out  *Outcome
+	dir  string       // for files of the part, gone when it is over
+	log  io.Writer    // of commands and what they say
+	save func() error // keeps what there is so far
+	rate float64      // iterations a second of figure 1; 0: not known
+}
+
+// program runs the program and returns what it prints.
+func (b *kit) program(ctx context.Context, args ...string) ([]byte, error) {
+	fmt.Fprintf(b.log, "\n$ fspda %s\n", strings.Join(args, " "))
+	var out bytes.Buffer
+	tail := &tail{}
+	cmd := exec.Command(b.Program, args...)
+	cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(b.log, tail)
+	err := runProcess(ctx, cmd)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errStuck) {
+		err = fmt.Errorf("fspda %s: %w: %s", strings.Join(args[:min(2, len(args))], " "), err, tail.last())
+	}
+	return out.Bytes(), errors.Join(err, b.save())
+}
+
+// report runs the program, and keeps the JSON that it prints under a name.
+func (b *kit) report(ctx context.Context, name string, into any, args ...string) error {
+	text, err := b.program(ctx, args...)
+	if err != nil && len(text) == 0 {
+		return err
+	}
+	if wrong := decode(text, into); wrong != nil {
+		return errors.Join(err, fmt.Errorf("fspda %s: %w", strings.Join(args[:min(2, len(args))], " "), wrong))
+	}
+	b.keep(name, text)
+	return errors.Join(err, b.save())
+}
+
+// runProcess runs a command until it or the context ends. All that it has started ends with it.
+func runProcess(ctx context.Context, cmd *exec.Cmd) error {
+	ownGroup(cmd)
+	cmd.WaitDelay = atMost
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		killGroup(cmd) // what it left behind
+		return err
+	case <-ctx.Done():
+	}
+	return endProcess(cmd, ended)
+}
+
+// endProcess asks a process to end, and then makes it.
+func endProcess(cmd *exec.Cmd, ended <-chan error) error {
+	_ = cmd.Process.Signal(os.Interrupt) // it may be gone
+	select {
+	case err := <-ended:
+		killGroup(cmd)
+		return errors.Join(context.DeadlineExceeded, err)
+	case <-time.After(politely):
+	}
+	killGroup(cmd)
+	select {
+	case err := <-ended:
+		return errors.Join(context.DeadlineExceeded, err)
+	case <-time.After(atMost):
+		return errStuck
+	}
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ text []byte }
+
+const tailLength = 4000
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.text = append(t.text, b...)
+	if n := len(t.text); n > tailLength {
+		t.text = append(t.text[:0], t.text[n-tailLength:]...)
+	}
+	return len(b), nil
+}
+
+// last is the program's own error, or the last line.
+func (t *tail) last() string {
+	text := strings.TrimSpace(string(t.text))
+	if i := strings.LastIndex(text, "fspda: "); i >= 0 {
+		text = text[i+len("fspda: "):]
+	} else if i := strings.LastIndexByte(text, '\n'); i >= 0 {
+		text = text[i+1:]
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > 600 {
+		text = string(r[:600]) + " …"
+	}
+	return text
+}
+
+// folder makes a folder for the files of a part.
+func (b *kit) folder(name string) (string, error) {
+	path := filepath.Join(b.dir, name)
+	return path, os.MkdirAll(path, 0o755)
+}

@@ -1,0 +1,105 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"fspda/internal/wholefile"
+	"fspda/train"
+)
+
+// Results is all that is known so far.
+type Results struct {
+	Version  string     `json:"version"`
+	Device   string     `json:"device"`
+	Tiny     bool       `json:"tiny,omitempty"`
+	Began    time.Time  `json:"began"`
+	Machine  []Fact     `json:"machine"`
+	Table    []Line     `json:"lines"`
+	Outcomes []*Outcome `json:"parts"` // in the order in which they ran
+
+	options *Options
+}
+
+// resultsFile has them as JSON, tableFile for people.
+const (
+	resultsFile = "card.json"
+	tableFile   = "card.md"
+)
+
+// open makes the folder, or reads what an earlier call left in it. Results of another program or device do not go together.
+func open(o *Options) (*Results, error) {
+	if err := os.MkdirAll(filepath.Join(o.Out, "logs"), 0o755); err != nil {
+		return nil, &train.FolderError{Path: o.Out, Got: "cannot be made", Err: err, Hint: "give another --out"}
+	}
+	r := &Results{Version: o.Version, Device: o.Device, Tiny: o.Tiny, Began: time.Now().UTC().Truncate(time.Second), Machine: o.Machine, options: o}
+	path := filepath.Join(o.Out, resultsFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return r, r.save()
+	}
+	if err != nil {
+		return nil, &train.FolderError{Path: path, Got: "cannot be read", Err: err}
+	}
+	old := &Results{options: o}
+	if err := json.Unmarshal(text, old); err != nil {
+		return nil, &train.FolderError{Path: path, Got: "is no file of results", Err: err, Hint: "remove it, or give another --out"}
+	}
+	if old.Version != o.Version || old.Device != o.Device || old.Tiny != o.Tiny {
+		return nil, &train.FolderError{Path: path, Got: fmt.Sprintf("has results of fspda %s on %s", old.Version, old.Device), Hint: "give another --out, or remove it"}
+	}
+	old.Machine = o.Machine
+	return old, nil
+}
+
+// outcome is that of a part, or nil.
+func (r *Results) outcome(part string) *Outcome {
+	for _, o := range r.Outcomes {
+		if o.Part == part {
+			return o
+		}
+	}
+	return nil
+}
+
+// fresh is a new outcome of a part, in place of an old one.
+func (r *Results) fresh(part string) *Outcome {
+	out := &Outcome{Part: part, Status: TimeOut, Why: "it was not finished"} // unless somebody says otherwise
+	for i, o := range r.Outcomes {
+		if o.Part == part {
+			r.Outcomes[i] = out
+			return out
+		}
+	}
+	r.Outcomes = append(r.Outcomes, out)
+	return out
+}
+
+// Failed counts the parts that could not be run to their end.
+func (r *Results) Failed() (n int) {
+	for _, o := range r.Outcomes {
+		if o.Status == Failed {
+			n++
+		}
+	}
+	return n
+}
+
+// save writes both files.
+func (r *Results) save() error {
+	r.Table = r.Lines()
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(wholefile.Write(filepath.Join(r.options.Out, resultsFile), append(text, '\n')),
+		wholefile.Write(filepath.Join(r.options.Out, tableFile), []byte(r.Markdown())))
+	if err != nil {
+		return &train.FolderError{Path: r.options.Out, Got: "cannot be written", Err: err, Hint: "make room, or give another --out"}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"fspda/train"
+)
+
+// leastTime is what must be left of the budget for a part to be begun.
+const leastTime = 5 * time.Second
+
+// Run plays the parts that were asked for, or all that are not done in the folder, and keeps the results there after each call of the program. A part
+// that fails or takes too long is noted, and the next one begins. The error is that of the options, of the folder, or of the context.
+func Run(ctx context.Context, o Options) (*Results, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r, err := open(&o)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	parts := o.chosen(r)
+	for i, p := range parts {
+		left := o.Budget - time.Since(began)
+		if left < leastTime {
+			o.say("%d parts are left: their time is over; the same command goes on with them", len(parts)-i)
+			break
+		}
+		o.say("[%d/%d, %s] %s", i+1, len(parts), time.Since(began).Round(time.Second), p.Name)
+		out, err := r.play(ctx, p, min(p.Limit, left))
+		if err != nil {
+			return r, err
+		}
+		o.say("    %s in %.0f s%s", out.Status, out.Seconds, after(": ", firstOf(out.Why, out.Saw)))
+	}
+	return r, nil
+}
+
+func (o *Options) check() error {
+	if o.Budget <= 0 {
+		return &train.ConfigError{Key: "budget", Got: o.Budget.String(), Want: "expected a time above 0, such as 10m"}
+	}
+	if strings.Contains(o.Device, ",") || o.Device == "auto" {
+		return &train.ConfigError{Key: "device", Got: o.Device, Want: "expected one device: cuda, cuda:N or cpu"}
+	}
+	if o.Device == "cuda" {
+		o.Device = "cuda:0" // and not all of them
+	}
+	for _, p := range o.Parts() {
+		if wanted(p.Name, o.Only) {
+			return nil
+		}
+	}
+	return &train.ConfigError{Key: "only", Got: o.Only, Want: "expected a part of one of these names: " + strings.Join(o.names(), ", ")}
+}
+
+func (o *Options) say(format string, args ...any) { fmt.Fprintf(o.Progress, format+"\n", args...) }
+
+// play runs one part. What goes wrong in it is its outcome; the error is that nothing can be kept, or that all shall end.
+func (r *Results) play(ctx context.Context, p Part, limit time.Duration) (*Outcome, error) {
+	out := r.fresh(p.Name)
+	began := time.Now()
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	failed := r.run(limited, p, out)
+	out.Seconds = time.Since(began).Seconds()
+	switch {
+	case ctx.Err() != nil:
+		out.Status, out.Why = TimeOut, "it was stopped"
+	case limited.Err() != nil:
+		out.Status, out.Why = TimeOut, fmt.Sprintf("it had %s", limit.Round(time.Second))
+		if errors.Is(failed, errStuck) {
+			out.Why += "; " + errStuck.Error()
+		}
+	case failed != nil:
+		out.Status, out.Why = Failed, strings.Join(strings.Fields(failed.Error()), " ")
+	default:
+		out.Status, out.Why = Done, ""
+	}
+	return out, errors.Join(ctx.Err(), r.save())
+}
+
+// run gives a part its folder and its log.
+func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {
+	dir, err := os.MkdirTemp(r.options.Out, ".part-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) // what cannot be removed is in nobody's way
+	log, err := os.Create(filepath.Join(r.options.Out, "logs", strings.ReplaceAll(p.Name, "/", "-")+".log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	k := &kit{Options: r.options, out: out, dir: dir, log: log, save: r.save}
+	if step := r.outcome("figure1/step-fp32"); step != nil {
+		k.rate = step.Values["ours"]
+	}
+	return p.Run(ctx, k)
+}
+
+func after(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+func firstOf(all ...string) string {
+	for _, text := range all {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}

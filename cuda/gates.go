@@ -1,0 +1,158 @@
+package cuda
+
+import (
+	"slices"
+
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// A gradient behind a normalisation and its ReLU is code's own: it reads the output y again, to see where the ReLU let something through, and the sum of
+// the gradients of all that read y. Here both are found out from the code, so that less memory is moved, and no bit of a result changes:
+//
+//   - The forward pass keeps what tells where y > 0: the affine map, of which it follows from x, which the gradient reads in any case; or, where
+//     something was added, a bit for each number.
+//   - A sum of two gradients that only such a gradient reads is taken while it reads them.
+
+// gates is what is found out of traced code.
+type gates struct {
+	kept map[*traced]*kept   // forward and backward passes
+	sums map[*traced]*traced // of a backward pass, the sum that it takes itself
+	gone map[*traced]bool    // those sums
+}
+
+// kept is what a forward pass keeps for its gradient.
+type kept struct {
+	rows, columns int
+	byMask        bool
+	operands      []operand // the mask; or scale and shift. Once they have a place, or are values
+}
+
+// sizes are the lengths of the operands: bytes of the mask, or numbers of float32.
+func (k *kept) sizes(e kernels.Element) []int {
+	if k.byMask {
+		n := kernels.Norm{Element: e, M: k.rows, C: k.columns}
+		return []int{n.MaskBytes()}
+	}
+	return []int{k.columns, k.columns}
+}
+
+// forwardOf lists the passes whose output a gradient may ask for.
+var forwardOf = map[device.Kernel][]device.Kernel{
+	device.BatchNormReLUGrad:    {device.BatchNormReLU, device.NormalizeReLU},
+	device.BatchNormAddReLUGrad: {device.BatchNormAddReLU, device.NormalizeAddReLU},
+}
+
+func gatesOf(t *trace, e kernels.Element) *gates {
+	g := &gates{kept: map[*traced]*kept{}, sums: map[*traced]*traced{}, gone: map[*traced]bool{}}
+	maker, uses := t.makers(), t.uses()
+	for i := range t.calls {
+		back := &t.calls[i]
+		if forwardOf[back.call.Kernel] == nil {
+			continue
+		}
+		if c := back.call.Dims[1]; back.call.Kernel == device.BatchNormReLUGrad || c%e.Pack() == 0 {
+			g.pair(back, maker)
+		}
+		if back.call.Kernel == device.BatchNormAddReLUGrad {
+			g.take(t, back, maker, uses, e)
+		}
+	}
+	return g
+}
+
+// makers is the call that makes each value.
+func (t *trace) makers() []*traced {
+	all := make([]*traced, len(t.values))
+	for i := range t.calls {
+		for _, h := range t.calls[i].out {
+			if h.value >= 0 {
+				all[h.value] = &t.calls[i]
+			}
+		}
+	}
+	return all
+}
+
+// uses is how often each value is read.
+func (t *trace) uses() []int {
+	n := make([]int, len(t.values))
+	for _, c := range t.calls {
+		for _, h := range c.in {
+			if h.value >= 0 {
+				n[h.value]++
+			}
+		}
+	}
+	return n
+}
+
+// pair lets the forward pass of a gradient keep something, if its output is at hand: the gradient is of the same x, by the same mean and gamma.
+func (g *gates) pair(back *traced, maker []*traced) {
+	y := back.in[1]
+	if y.value < 0 || maker[y.value] == nil {
+		return
+	}
+	forward := maker[y.value]
+	if !slices.Contains(forwardOf[back.call.Kernel], forward.call.Kernel) || forward.out[0] != y || forward.in[0] != back.in[0] ||
+		forward.in[1] != back.in[3] || forward.mean() != back.in[4] || !slices.Equal(forward.call.Dims, back.call.Dims) {
+		return
+	}
+	k := g.kept[forward]
+	if k == nil {
+		d := forward.call.Dims
+		k = &kept{rows: d[0], columns: d[1], byMask: back.call.Kernel == device.BatchNormAddReLUGrad}
+		g.kept[forward] = k
+	}
+	g.kept[back] = k
+}
+
+// mean is that of a forward pass: made or given.
+func (c *traced) mean() home {
+	if len(c.out) > 1 {
+		return c.out[1]
+	}
+	return c.in[3]
+}
+
+// take lets a gradient take the sum that it reads, if nobody else does, and if its summands are as the sum would be.
+func (g *gates) take(t *trace, back *traced, maker []*traced, uses []int, e kernels.Element) {
+	dy := back.in[2]
+	if dy.value < 0 || uses[dy.value] != 1 || t.values[dy.value].result || maker[dy.value].call.Kernel != device.Add {
+		return
+	}
+	sum := maker[dy.value]
+	for _, h := range sum.in {
+		if h.value < 0 || e != kernels.F32 && !maker[h.value].makesHalf(h) {
+			return
+		}
+	}
+	g.sums[back], g.gone[sum] = sum, true
+}
+
+// makesHalf says whether a call of 16 bits makes an output in them whatever its readers want.
+func (c *traced) makesHalf(h home) bool {
+	return c != nil && shortForms[c.call.Kernel].out[slices.Index(c.out, h)] == 'h'
+}
+
+// canWait says whether a sum of code that is placed already can be taken as late as by the gradient that reads it: nothing is written over its
+// summands before; nor by the gradient while it reads them, which is when it writes dz, unless each number of dz takes the place of its own summand.
+func (t *trace) canWait(sum *traced, g *gates) bool {
+	over := func(out device.Ref) bool {
+		return slices.ContainsFunc(sum.call.In, func(in device.Ref) bool { return overlapping(out, in) })
+	}
+	waiting := false
+	for i := range t.calls {
+		c := &t.calls[i]
+		switch {
+		case c == sum:
+			waiting = true
+		case waiting && g.sums[c] == sum:
+			dz := c.call.Out[1]
+			return !over(dz) || slices.Contains(sum.call.In, dz)
+		case waiting && slices.ContainsFunc(c.call.Out, over):
+			return false
+		}
+	}
+	return false
+}

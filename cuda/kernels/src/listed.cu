@@ -1,0 +1,148 @@
+// Small work that a network has much of, each piece in a list in device memory, so that one launch does what else takes one for each parameter.
+// Lists hold places and not addresses: one serves all agents.
+#include "half.cuh"
+#include "scaler.cuh"
+
+// Ending is a piece of the gradient that is brought to its final form. It is computed in rows of c numbers, with room for more: in place, as float32 or
+// with 16 bits elsewhere. Its parameters, and its place in the gradient, lie close.
+struct Ending {
+  i64 from, to, weights; // in numbers; weights is negative where there is no decay
+  int n, c, room;        // n is a multiple of c
+  int kind, scaled;      // scaled: multiplied by the loss scale
+  float decay;
+};
+
+#define IN_PLACE 0
+#define WHOLE_NUMBERS 1
+#define SHORT_NUMBERS 2
+
+// ended is what becomes of a number, which may not be finite.
+__device__ inline float ended(float g, float by, float decay, const float *weights, i64 i, bool *bad) {
+  *bad = *bad || not_finite(g);
+  g = g * by;
+  return weights ? g + decay * weights[i] : g;
+}
+
+// end_fours ends a piece four numbers at a time, which lie close in its source too. Some are under way before the first is looked at.
+template <class T> __device__ inline void end_fours(float *to, const T *from, const float *weights, int n, float by, float decay, bool *bad) {
+  constexpr int U = 4;
+  for (int begin = 4 * threadIdx.x; begin < n; begin += 4 * U * blockDim.x) {
+    Quad<T> g[U];
+    Four w[U];
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      const int i = begin + 4 * u * (int)blockDim.x;
+      if (i < n) g[u] = load_quad(from + i);
+      if (i < n && weights) w[u] = load4(weights + i);
+    }
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      const int i = begin + 4 * u * (int)blockDim.x;
+      if (i >= n) break;
+      Four out;
+#pragma unroll
+      for (int j = 0; j < 4; j++) out.v[j] = ended(to_float(g[u].v[j]), by, decay, weights ? w[u].v : nullptr, j, bad);
+      store4(to + i, out);
+    }
+  }
+}
+
+template <class T> __device__ inline void end_rows(float *to, const T *from, const float *weights, const Ending &e, float by, bool *bad) {
+  if (e.c == e.room && e.n % 4 == 0 && fours(address(to) | address(weights)) && address(from) % (4 * sizeof(T)) == 0) {
+    end_fours(to, from, weights, e.n, by, e.decay, bad);
+    return;
+  }
+  for (int i = threadIdx.x; i < e.n; i += blockDim.x) {
+    const int row = i / e.c;
+    to[i] = ended(to_float(from[row * e.room + (i - row * e.c)]), by, e.decay, weights, i, bad);
+  }
+}
+
+// end_gradient: grads = source·inverse of the scaler + decay·params for each piece of a list, which a block takes. The scaler, which may be null, is told
+// where a number is not finite.
+template <class T> __device__ inline void end_gradient(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
+  const Ending e = list[blockIdx.x];
+  const float by = scaler && e.scaled ? scaler->inverse : 1.0f;
+  float *to = grads + e.to;
+  const float *weights = e.weights >= 0 ? params + e.weights : nullptr;
+  bool bad = false;
+  if (e.kind == SHORT_NUMBERS)
+    end_rows(to, (const T *)arena + e.from, weights, e, by, &bad);
+  else
+    end_rows(to, e.kind == IN_PLACE ? to : (const float *)arena + e.from, weights, e, by, &bad);
+  if (scaler) tell(scaler, bad);
+}
+
+KERNEL(256) end_gradient_f32(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
+  end_gradient<float>(grads, arena, params, list, scaler);
+}
+KERNEL(256) end_gradient_f16(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
+  end_gradient<Half>(grads, arena, params, list, scaler);
+}
+KERNEL(256) end_gradient_bf16(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
+  end_gradient<Brain>(grads, arena, params, list, scaler);
+}
+
+// Move is a buffer that moves towards a·x.
+struct Move {
+  i64 x, buffer;
+  double a;
+  i64 n;
+};
+
+// move_averages: buffer = (1-momentum)·buffer + momentum·(a·x) in float64, rounded once at the end, for each of a list, which a block takes.
+KERNEL(256) move_averages(float *buffers, const float *arena, const float *momentum, const Move *list) {
+  const Move e = list[blockIdx.x];
+  const double m = (double)momentum[0];
+  for (i64 i = threadIdx.x; i < e.n; i += blockDim.x) {
+    float *y = buffers + e.buffer + i;
+    *y = (float)((1.0 - m) * (double)*y + m * (e.a * (double)arena[e.x + i]));
+  }
+}
+
+// Squares are numbers of which a warp adds up the squares: those of a block of dot_blocks (vector.cuh).
+struct Squares {
+  i64 from, n;
+};
+
+// sum_squares: part[k] = Σ x² of piece k, in the order of dot_blocks.
+KERNEL(128) sum_squares(double *part, const float *params, const Squares *list, int pieces) {
+  const int piece = (int)(thread_index() / WARP), lane = threadIdx.x % WARP;
+  if (piece >= pieces) return;
+  const Squares e = list[piece];
+  const float *x = params + e.from;
+  double s = 0.0;
+#pragma unroll 8
+  for (i64 i = lane; i < e.n; i += WARP) s = s + (double)x[i] * (double)x[i];
+#pragma unroll
+  for (int half = WARP / 2; half > 0; half /= 2) s = s + __shfl_down_sync(ALL_LANES, s, half);
+  if (lane == 0) part[piece] = s;
+}
+
+// Penalty is a term of a loss: scale·Σ of some parts, from the first to the last.
+struct Penalty {
+  int first, parts;
+  double scale;
+};
+
+// add_penalties: out = (..((start + p₁) + p₂) ..) with the penalties of a list, each rounded before it is added. out may be start. One block does it: its threads
+// take a penalty each, and then one adds them.
+KERNEL(256) add_penalties(float *out, const float *start, const double *part, const Penalty *list, int penalties) {
+  __shared__ float terms[256];
+  float total = *start;
+  for (int begin = 0; begin < penalties; begin += blockDim.x) {
+    const int k = begin + threadIdx.x;
+    if (k < penalties) {
+      const Penalty e = list[k];
+      double s = 0.0;
+#pragma unroll 8
+      for (int i = 0; i < e.parts; i++) s = s + part[e.first + i];
+      terms[threadIdx.x] = (float)(e.scale * s);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+      for (int i = 0; i < (int)blockDim.x && begin + i < penalties; i++) total = total + terms[i];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *out = total;
+}

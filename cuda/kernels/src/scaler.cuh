@@ -1,0 +1,20 @@
+// The loss scale that float16 needs, which lives on the device: nothing waits for the host.
+#pragma once
+#include "base.cuh"
+
+// Scaler is the state of a dynamic loss scale. A gradient that is not finite is found by check; the updates of that iteration then do
+// nothing, and scaler_step makes the scale smaller. After `interval` iterations without it grows.
+struct Scaler {
+  float scale, inverse;
+  u32 found;   // not finite: how many warps saw something
+  u32 good;    // iterations since the scale last changed
+  u32 skipped; // iterations without an update
+};
+
+__device__ inline bool not_finite(float v) { return (__float_as_uint(v) & 0x7f800000u) == 0x7f800000u; }
+
+// tell notes that some thread of a warp, all of whose threads are here, has seen something that is not finite.
+__device__ inline void tell(Scaler *scaler, bool bad) {
+  const u32 lanes = __ballot_sync(ALL_LANES, bad);
+  if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
+}

@@ -1,0 +1,212 @@
+package cuda
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"fspda/cuda/cublas"
+	"fspda/cuda/cudnn"
+	"fspda/cuda/driver"
+	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/kernels"
+	"fspda/device"
+	"fspda/model"
+)
+
+// traffic is what the kernels of a run move: how often each is launched, and the bytes that it reads and writes, each operand of each pass once.
+type traffic struct {
+	launches map[string]int
+	bytes    map[string]float64
+}
+
+func (c traffic) add(kernel string, bytes int) {
+	c.launches[kernel]++
+	c.bytes[kernel] += float64(bytes)
+}
+
+func (c traffic) total() (launches int, bytes float64) {
+	for k := range c.launches {
+		launches += c.launches[k]
+		bytes += c.bytes[k]
+	}
+	return launches, bytes
+}
+
+// String is a line for each kernel, per image of a batch.
+func (c traffic) per(images int) string {
+	var s strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(c.launches)) {
+		fmt.Fprintf(&s, "%-28s %5d launches %8.2f MB an image\n", k, c.launches[k], c.bytes[k]/float64(images)/1e6)
+	}
+	n, b := c.total()
+	fmt.Fprintf(&s, "%-28s %5d launches %8.2f MB an image\n", "all", n, b/float64(images)/1e6)
+	return s.String()
+}
+
+// trafficOf counts a run of code without running it: kernels are launched on an imaginary GPU that does nothing, at addresses where nothing is.
+func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
+	t.Helper()
+	c := traffic{map[string]int{}, map[string]float64{}}
+	m := drivertest.New(drivertest.Options{})
+	byName := map[string]*kernels.Kernel{}
+	for _, k := range kernels.All() {
+		byName[k.Name] = k
+	}
+	m.Kernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
+		func(name string, grid, _ [3]uint32, _ uint32, args []uint64) error {
+			c.add(name, movedBy(byName[name], grid, args))
+			return nil
+		})
+	machine := imaginaryOn(m)
+	dnn, blas := newNets(m).api(), imaginaryBLAS(m)
+	countConvolutions(dnn, c)
+	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32, _ driver.Pointer, _ cublas.Type, _ int32,
+		_ *float32, _ driver.Pointer, _ cublas.Type, _ int32, _ cublas.Compute, _ int32) cublas.Status {
+		c.add("gemm", p.element().Size()*int(rows*cols+cols*k+rows*k))
+		return 0
+	}
+	find := machine.tools
+	machine.tools = func(g driver.Properties) (tools, error) {
+		made, err := find(g)
+		made.dnn, made.blas, made.lt = dnn, blas, nil
+		return made, err
+	}
+	d, err := open(machine, WithPrecision(p), Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	program, err := d.load(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(c.launches)
+	clear(c.bytes)
+	far := func(i int) kernels.Address { return kernels.Address(i) << 40 }
+	err = d.owner.ask(func() error {
+		return program.sendSteps(program.running(d.owner, operandsAt{far(1), far(2), far(3), far(4), far(5), far(6), far(7)}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// countConvolutions lets convolutions count and nothing else.
+func countConvolutions(a *cudnn.API, c traffic) {
+	images, filters, size := map[cudnn.Tensor]int{}, map[cudnn.Filter]int{}, map[cudnn.Type]int{cudnn.Float32: 4, cudnn.Float16: 2, cudnn.BFloat16: 2}
+	a.SetTensor = func(t cudnn.Tensor, _ int32, of cudnn.Type, i, ch, h, w int32) cudnn.Status {
+		images[t] = size[of] * int(i*ch*h*w)
+		return 0
+	}
+	a.SetFilter = func(f cudnn.Filter, of cudnn.Type, _ int32, k, ch, r, s int32) cudnn.Status {
+		filters[f] = size[of] * int(k*ch*r*s)
+		return 0
+	}
+	a.Forward = func(_ cudnn.Raw, _ *float32, x cudnn.Tensor, _ driver.Pointer, w cudnn.Filter, _ driver.Pointer, _ cudnn.Descriptor, _ int32,
+		_ driver.Pointer, _ uintptr, _ *float32, y cudnn.Tensor, _ driver.Pointer) cudnn.Status {
+		c.add("conv", images[x]+filters[w]+images[y])
+		return 0
+	}
+	a.BackwardData = func(_ cudnn.Raw, _ *float32, w cudnn.Filter, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer, _ cudnn.Descriptor, _ int32,
+		_ driver.Pointer, _ uintptr, _ *float32, x cudnn.Tensor, _ driver.Pointer) cudnn.Status {
+		c.add("conv_grad_x", images[x]+filters[w]+images[y])
+		return 0
+	}
+	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, x cudnn.Tensor, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer, _ cudnn.Descriptor, _ int32,
+		_ driver.Pointer, _ uintptr, _ *float32, w cudnn.Filter, _ driver.Pointer) cudnn.Status {
+		c.add("conv_grad_w", images[x]+filters[w]+images[y])
+		return 0
+	}
+}
+
+// movedBy is the bytes that a launch moves: those of matrices; scalars and numbers for each channel are left out. An operand that is null is none.
+func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
+	arg := map[string]int{}
+	for i, p := range k.Params {
+		arg[p.Name] = int(int64(args[i]))
+		if p.Kind == kernels.Int32 {
+			arg[p.Name] = int(int32(args[i]))
+		}
+	}
+	there := func(names ...string) (n int) {
+		for _, name := range names {
+			if arg[name] != 0 {
+				n++
+			}
+		}
+		return n
+	}
+	size := 4
+	name, element, ok := strings.Cut(k.Name, "_f16")
+	if !ok {
+		name, element, ok = strings.Cut(k.Name, "_bf16")
+	}
+	if ok && element == "" {
+		size = 2
+	}
+	name = strings.TrimSuffix(name, "_f32")
+	matrix := arg["m"] * arg["c"]
+	packs := matrix * size / 16
+	n := arg["n"]
+	switch name {
+	case "norm_moments":
+		return size * matrix
+	case "norm_apply":
+		return size*matrix*there("x", "y", "z") + packs*there("mask")
+	case "norm_grad_sums":
+		y := 0
+		if arg["gate"] == 1 {
+			y = 1
+		}
+		return size*matrix*(there("x", "dy", "other", "dz")+y) + packs*there("mask")
+	case "norm_grad_apply":
+		moved := size * matrix * 3
+		if arg["gate"] == 1 {
+			moved += size * matrix
+		}
+		if arg["gate"] == 2 {
+			moved += packs
+		}
+		return moved
+	case "norm_statistics", "norm_grad_factors":
+		return 16 * arg["parts"] * arg["c"]
+	case "max_pool", "max_pool_grad":
+		at := map[bool]int{true: 4, false: 1}[size == 4]
+		return arg["images"] * arg["c"] * (arg["h"]*arg["w"]*size + arg["p"]*arg["q"]*(size+at))
+	case "avg_pool", "avg_pool_grad":
+		return size * arg["images"] * arg["c"] * (arg["m"] + 1)
+	case "narrow", "widen":
+		return 6 * n
+	case "pad":
+		return arg["rows"] * (4*arg["c"] + 2*arg["room"])
+	case "crop":
+		return arg["rows"] * (2*arg["room"] + 4*arg["c"])
+	case "weigh":
+		return size * n * there("a", "b", "y")
+	case "add", "mix", "combine":
+		return 12 * n
+	case "unscale":
+		return 8 * n
+	}
+	return 4 * n
+}
+
+// What a step of ResNet-50 launches and moves is what docs/performance.md says.
+func TestTrafficOfResNet50(t *testing.T) {
+	net, err := model.Open("resnet50", model.Options{Shape: []int{224, 224, 3}, Classes: 1000, Loss: model.LossOptions{WeightDecay: 1e-4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := net.Plan(128, model.Step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Precision{FP16, TF32} {
+		c := trafficOf(t, plan.Code(), p)
+		t.Logf("%s\n%s", p, c.per(128))
+	}
+}
