@@ -20,6 +20,7 @@ type Device struct {
 	properties driver.Properties
 	precision  Precision
 	repeats    bool // convolutions give the same bits in each run
+	launches   bool // nothing marches
 	literal    bool // tests: code is run as it says, and gates are not looked for
 	owner      *owner
 	fleets     fleets
@@ -165,7 +166,10 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.load(l.cubins); err != nil {
 		return err
 	}
-	return o.useLibraries(l, d.properties.Name)
+	if err := o.useLibraries(l, d.properties.Name); err != nil {
+		return err
+	}
+	return d.startMarching()
 }
 
 // blasWorkspace is the memory that cuBLAS works in, in bytes: what NVIDIA advises for the largest GPUs.

@@ -49,6 +49,9 @@ type fleetMemory struct {
 	room, arena, results, scratch block
 	graphs                        map[formation]driver.GraphExec
 	berths                        []*berth // of which nobody waits for
+	marches                       map[quarters]*route
+	march                         uint64 // the last in which the fleet was
+	free                          int    // the phase from which on the arena is free in it
 }
 
 // berth is pinned memory of a launch: what it is told and what it finds. They are used again when the GPU is done.
@@ -79,8 +82,8 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 			delete(f.all, c)
 		}
 	}
-	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch}, coded: lowers(code, &kernels.Coded{}),
-		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}}}
+	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch, mostTogether}, coded: lowers(code, &kernels.Coded{}),
+		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}, marches: map[quarters]*route{}}}
 	runtime.AddCleanup(made, (*fleetMemory).drop, made.own)
 	if f.all == nil {
 		f.all = map[*device.Code]weak.Pointer[fleet]{}
@@ -94,7 +97,7 @@ func (d *Device) sails(code *device.Code) bool {
 	if d.alone || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
 		return false
 	}
-	if d.precision != FP32 && d.precision != TF32 || (roomShape{code.Batch}).bytes() > chunk {
+	if d.precision != FP32 && d.precision != TF32 || (roomShape{code.Batch, mostTogether}).bytes() > chunk {
 		return false
 	}
 	return lowers(code, nil)
@@ -123,15 +126,15 @@ func (m *fleetMemory) drop() {
 
 // roomShape says where things lie in the room that goes to the GPU before a launch: four lists of addresses, the rows and labels of all batches,
 // and a counter of bad labels.
-type roomShape struct{ batch int }
+type roomShape struct{ batch, agents int }
 
 func (s roomShape) params() int  { return 0 }
-func (s roomShape) grads() int   { return 8 * mostTogether }
-func (s roomShape) inputs() int  { return 16 * mostTogether }
-func (s roomShape) arenas() int  { return 24 * mostTogether }
-func (s roomShape) rows() int    { return 32 * mostTogether }
-func (s roomShape) labels() int  { return s.rows() + 4*mostTogether*s.batch }
-func (s roomShape) counter() int { return s.labels() + 4*mostTogether*s.batch }
+func (s roomShape) grads() int   { return 8 * s.agents }
+func (s roomShape) inputs() int  { return 16 * s.agents }
+func (s roomShape) arenas() int  { return 24 * s.agents }
+func (s roomShape) rows() int    { return 32 * s.agents }
+func (s roomShape) labels() int  { return s.rows() + 4*s.agents*s.batch }
+func (s roomShape) counter() int { return s.labels() + 4*s.agents*s.batch }
 func (s roomShape) bytes() int   { return s.counter() + 4 }
 
 // passage is an agent's part of a launch.
@@ -277,8 +280,14 @@ func (r *passage) sendAll(o *owner, ops []*op) error {
 	return nil
 }
 
-// sail sends one launch.
+// sail sends one launch, or has the crew march.
 func (f *fleet) sail(o *owner, crew []*passage) error {
+	if marched, err := f.march(o, crew); marched || err != nil {
+		return err
+	}
+	if err := o.march.halt(); err != nil {
+		return err
+	}
 	if err := f.makeRoom(o); err != nil {
 		return err
 	}
@@ -293,7 +302,7 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 			}
 		}
 	}
-	f.describe(b, crew)
+	f.describe(b.room.bytes, f.shape, crew)
 	if r := o.api.MemcpyHtoD(f.own.room.at, b.room.pointer(), uintptr(f.shape.bytes()), o.stream); r != driver.Success {
 		return o.api.Check(r, "cuMemcpyHtoDAsync", "telling the GPU of %d batches", len(crew))
 	}
@@ -325,11 +334,19 @@ func (f *fleet) formation(crew []*passage) formation {
 	return k
 }
 
+// wanted is the memory of a fleet.
+func (f *fleet) wanted() []want {
+	m := f.own
+	return []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart}, {&m.results, mostTogether * f.results.bytes()},
+		{&m.scratch, 8 * kernels.FleetScratch(f.code, mostTogether)}}
+}
+
+// lacksRoom tells whether some is not there: the scratch is taken last.
+func (f *fleet) lacksRoom() bool { return f.own.scratch.size == 0 }
+
 // makeRoom takes the memory of a fleet when it first sails.
 func (f *fleet) makeRoom(o *owner) (err error) {
-	m := f.own
-	for _, w := range []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart}, {&m.results, mostTogether * f.results.bytes()},
-		{&m.scratch, 8 * kernels.FleetScratch(f.code, mostTogether)}} {
+	for _, w := range f.wanted() {
 		if w.lacks() {
 			if *w.block, err = o.alloc(max(w.bytes, 4)); err != nil {
 				return err
@@ -358,21 +375,20 @@ func (f *fleet) takeBerth(o *owner) (*berth, error) {
 }
 
 // describe writes to pinned memory what the kernels look up.
-func (f *fleet) describe(b *berth, crew []*passage) {
-	s := f.shape
+func (f *fleet) describe(room []byte, s roomShape, crew []*passage) {
 	list := func(at int) []kernels.Address {
-		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&b.room.bytes[at])), mostTogether)
+		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&room[at])), s.agents)
 	}
 	params, grads, inputs, arenas := list(s.params()), list(s.grads()), list(s.inputs()), list(s.arenas())
-	rows := unsafe.Slice((*int32)(unsafe.Pointer(&b.room.bytes[s.rows()])), mostTogether*s.batch)
-	labels := unsafe.Slice((*float32)(unsafe.Pointer(&b.room.bytes[s.labels()])), mostTogether*s.batch)
+	rows := unsafe.Slice((*int32)(unsafe.Pointer(&room[s.rows()])), s.agents*s.batch)
+	labels := unsafe.Slice((*float32)(unsafe.Pointer(&room[s.labels()])), s.agents*s.batch)
 	for i, p := range crew {
 		params[i], grads[i], inputs[i] = p.params, p.grad, p.input
 		arenas[i] = f.own.arena.address() + kernels.Address(4*f.apart*i)
 		copy(rows[i*s.batch:], p.rows)
 		copy(labels[i*s.batch:], p.labels)
 	}
-	*(*uint32)(unsafe.Pointer(&b.room.bytes[s.counter()])) = kernels.NoBadRow
+	*(*uint32)(unsafe.Pointer(&room[s.counter()])) = kernels.NoBadRow
 }
 
 // launch sends the graph of a formation, or makes it.
@@ -397,10 +413,10 @@ func (f *fleet) launch(o *owner, k formation) error {
 	return nil
 }
 
-// send sends the kernels of a launch.
-func (f *fleet) send(o *owner, k formation) error {
-	m, s := f.own, f.shape
-	at := func(offset int) kernels.Address { return m.room.address() + kernels.Address(offset) }
+// crewed is what the kernels of a formation work on, with a room of such a shape.
+func (f *fleet) crewed(k formation, room kernels.Address, s roomShape) kernels.Fleet {
+	m := f.own
+	at := func(offset int) kernels.Address { return room + kernels.Address(offset) }
 	fleet := kernels.Fleet{Agents: k.agents, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(), Arenas: at(s.arenas()), Apart: f.apart,
 		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(s.counter()), TF32: f.d.precision == TF32}
 	if k.store != 0 {
@@ -408,12 +424,22 @@ func (f *fleet) send(o *owner, k formation) error {
 	} else {
 		fleet.Inputs = at(s.inputs())
 	}
-	calls, err := fleet.Lower(f.code)
+	return fleet
+}
+
+// send sends the kernels of a launch.
+func (f *fleet) send(o *owner, k formation) error {
+	calls, err := f.crewed(k, f.own.room.address(), f.shape).Lower(f.code)
 	if err != nil {
 		return err
 	}
 	if err := o.launch(calls...); err != nil || f.results.bytes() == 0 {
 		return err
 	}
-	return o.launch(kernels.Collect(m.results.address(), m.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4, k.agents))
+	return o.launch(f.collect(f.own.results.address(), k.agents))
+}
+
+// collect copies the results of all agents from their arenas.
+func (f *fleet) collect(to kernels.Address, agents int) kernels.Call {
+	return kernels.Collect(to, f.own.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4, agents)
 }

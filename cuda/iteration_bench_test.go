@@ -15,14 +15,27 @@ import (
 )
 
 // idle is an imaginary GPU that does nothing, at once: what is left is the work of the host. calls counts what the owner asks of the driver.
-func idle(b *testing.B, calls *int) *Device {
+func idle(b *testing.B, calls *int, options ...Option) *Device {
 	b.Helper()
 	_, p := imaginaryParts(b, drivertest.Options{})
-	a := p.api
+	d, err := open(p, options...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := d.owner.ask(func() error { silence(p.api, calls); return nil }); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = d.Close() }) // its work was never done
+	return d
+}
+
+// silence has the driver do nothing from now on.
+func silence(a *driver.API, calls *int) {
 	done := func() driver.Result { *calls++; return driver.Success }
 	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
 		return done()
 	}
+	a.LaunchTogether = a.LaunchKernel
 	a.MemcpyHtoD = func(driver.Pointer, unsafe.Pointer, uintptr, driver.Stream) driver.Result { return done() }
 	a.MemcpyDtoH = func(dst unsafe.Pointer, _ driver.Pointer, n uintptr, _ driver.Stream) driver.Result {
 		clear(unsafe.Slice((*byte)(dst), n))
@@ -34,12 +47,6 @@ func idle(b *testing.B, calls *int) *Device {
 	a.EventQuery = func(driver.Event) driver.Result { return done() }
 	a.StreamWaitEvent = func(driver.Stream, driver.Event, uint32) driver.Result { return done() }
 	a.GraphLaunch = func(driver.GraphExec, driver.Stream) driver.Result { return done() }
-	d, err := open(p)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = d.Close() }) // its work was never done
-	return d
 }
 
 // effort is what an iteration cost so far: processor time of all threads and of the owner's, and calls of the driver.
@@ -80,21 +87,23 @@ func BenchmarkHostIteration(b *testing.B) {
 	for _, row := range []struct {
 		name string
 		set  func(c *train.Config)
+		with []Option
 	}{
-		{"fspda-sa", func(*train.Config) {}},
-		{"fspda-sa-sparse", func(c *train.Config) { c.Density = 0.01 }},
-		{"fspda-sa-whole", func(c *train.Config) { c.Density = 1 }},
-		{"fspda-sa-ring", func(c *train.Config) { c.Graph, c.Edges = "ring", "full" }},
-		{"fspda-storm", func(c *train.Config) { c.Algo = "fspda-storm" }},
-		{"dsgd", func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }},
-		{"choco", func(c *train.Config) { c.Algo, c.Eta = "choco", train.AutoFloat{Auto: true} }},
-		{"sgd", func(c *train.Config) { c.Algo = "sgd" }},
+		{"fspda-sa", func(*train.Config) {}, nil},
+		{"fspda-sa-launches", func(*train.Config) {}, []Option{Launches(true)}},
+		{"fspda-sa-sparse", func(c *train.Config) { c.Density = 0.01 }, nil},
+		{"fspda-sa-whole", func(c *train.Config) { c.Density = 1 }, nil},
+		{"fspda-sa-ring", func(c *train.Config) { c.Graph, c.Edges = "ring", "full" }, nil},
+		{"fspda-storm", func(c *train.Config) { c.Algo = "fspda-storm" }, nil},
+		{"dsgd", func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }, nil},
+		{"choco", func(c *train.Config) { c.Algo, c.Eta = "choco", train.AutoFloat{Auto: true} }, nil},
+		{"sgd", func(c *train.Config) { c.Algo = "sgd" }, nil},
 	} {
-		b.Run(row.name, func(b *testing.B) { hostIterations(b, row.set) })
+		b.Run(row.name, func(b *testing.B) { hostIterations(b, row.set, row.with...) })
 	}
 }
 
-func hostIterations(b *testing.B, change func(c *train.Config)) {
+func hostIterations(b *testing.B, change func(c *train.Config), options ...Option) {
 	set, err := digits()
 	if err != nil {
 		b.Fatal(err)
@@ -108,7 +117,7 @@ func hostIterations(b *testing.B, change func(c *train.Config)) {
 		b.Fatal(err)
 	}
 	calls := 0
-	d := idle(b, &calls)
+	d := idle(b, &calls, options...)
 	m := model.NewEngine(net, d)
 	s, err := c.Resolve(set, m)
 	if err != nil {

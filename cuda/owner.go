@@ -38,6 +38,7 @@ type owner struct {
 	pending     []pending // on the stream
 	arriving    []pending // on the stream of copies
 	window      window
+	march       *marcher   // nil: everything is launched
 	lists       [][]func() // empty ones: memory of what was pending
 	slots       []unsafe.Pointer
 	drawing     drawing
@@ -282,10 +283,14 @@ func (o *owner) launch(calls ...kernels.Call) error {
 		for j := range c.Args {
 			o.slots = append(o.slots, unsafe.Pointer(&c.Args[j]))
 		}
-		r := o.api.LaunchKernel(f, c.Grid, c.Block, c.Shared, o.stream, o.slots)
+		launch, function := o.api.LaunchKernel, "cuLaunchKernel"
+		if c.Together {
+			launch, function = o.api.LaunchTogether, "cuLaunchCooperativeKernel"
+		}
+		r := launch(f, c.Grid, c.Block, c.Shared, o.stream, o.slots)
 		runtime.KeepAlive(c.Args)
 		if r != driver.Success { // asked here, since the arguments of Check are memory to make
-			return o.api.Check(r, "cuLaunchKernel", "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block)
+			return o.api.Check(r, function, "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 type op struct {
 	touches []touch
 	call    kernels.Call // what it does, where that is one kernel
-	send    func() error // else hands it to the GPU; nil where joint does
+	send    func() error // else hands it to the GPU; nil where joint does. Where there is a call too, that is for a march
 	joint   joint        // nil: it goes alone
 	then    func()       // once the GPU is done with it, and after a failure too; nil: nobody waits
 	copies  bool         // it goes to the stream of copies
@@ -169,6 +169,7 @@ func (o *owner) flush() {
 	for i := range o.window.waves {
 		o.sendWave(&o.window.waves[i])
 	}
+	o.fail(o.march.halt())
 	o.window.waves, o.window.ops, o.window.last = o.window.waves[:0], 0, o.window.ops
 	o.window.number++
 	o.doAfter(o.copies, &o.arriving, &o.window.copied)
@@ -201,6 +202,7 @@ func (o *owner) finish(all []func()) {
 
 // sendWave sends the ops of a wave and empties it.
 func (o *owner) sendWave(v *wave) {
+	o.march.order(v.alone)
 	for i, p := range v.alone {
 		if o.err() == nil {
 			o.fail(o.sendAlone(p))
@@ -219,9 +221,18 @@ func (o *owner) sendWave(v *wave) {
 		}
 	}
 	v.alone, v.joints = v.alone[:0], v.joints[:0]
+	o.march.next()
 }
 
 func (o *owner) sendAlone(p *op) error {
+	switch {
+	case o.march.takes(p.call):
+		return o.march.step(p.call)
+	case !p.copies:
+		if err := o.march.halt(); err != nil {
+			return err
+		}
+	}
 	if p.send != nil {
 		return p.send()
 	}

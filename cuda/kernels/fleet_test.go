@@ -77,7 +77,7 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 		f.Inputs = at(h, inputs)
 	}
 	if marching {
-		phases, err := f.Phases(code)
+		phases, _, err := f.Phases(code)
 		if err != nil {
 			t.Fatal(err)
 		}

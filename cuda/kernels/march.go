@@ -109,6 +109,9 @@ func (m *March) Begin(room Address, buffer []byte) {
 // Steps is how many there are.
 func (m *March) Steps() int { return m.steps }
 
+// Bare tells whether nothing travels with the steps.
+func (m *March) Bare() bool { return m.data == 0 }
+
 // Phases is how many there are.
 func (m *March) Phases() int { return len(m.phases) }
 

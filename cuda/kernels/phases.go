@@ -2,18 +2,23 @@ package kernels
 
 import "fspda/device"
 
-// Phases is Lower with the calls in phases: those of one do not depend on each other, and each comes behind what it depends on.
-func (f Fleet) Phases(code *device.Code) ([][]Call, error) {
+// Phases is Lower with the calls in phases: those of one do not depend on each other, and each comes behind what it depends on. From phase done on the
+// results of the code are there.
+func (f Fleet) Phases(code *device.Code) (phases [][]Call, done int, err error) {
 	p := planner{}
 	for i := range code.Calls {
 		c := &code.Calls[i]
 		made, err := f.lowerCall(c)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		p.place(c, made)
 	}
-	return p.phases, nil
+	var results []device.Ref
+	for _, r := range code.Results {
+		results = append(results, r.Ref)
+	}
+	return p.phases, p.earliest(results, nil), nil
 }
 
 // planner puts calls in phases.
@@ -45,13 +50,19 @@ func (p *planner) place(c *device.Call, made []Call) {
 	}
 }
 
-func (p *planner) put(call Call, reads, writes []device.Ref) {
+// earliest is the first phase for what reads and writes operands.
+func (p *planner) earliest(reads, writes []device.Ref) int {
 	at := 0
 	for _, u := range p.uses {
 		if at <= u.phase && (touches(u.of, writes) || u.writes && touches(u.of, reads)) {
 			at = u.phase + 1
 		}
 	}
+	return at
+}
+
+func (p *planner) put(call Call, reads, writes []device.Ref) {
+	at := p.earliest(reads, writes)
 	for _, r := range reads {
 		p.uses = append(p.uses, use{r, at, false})
 	}

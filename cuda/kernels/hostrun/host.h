@@ -269,14 +269,17 @@ template <class... P, void (*f)(P...)> struct Launcher<void (*)(P...), f> {
 
 } // namespace host
 
-// HOST_LAUNCH makes what Go calls for a kernel: its parameters' kinds, and a launch.
-#define HOST_LAUNCH(name)                                                                                                   \
-  extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                           \
-  extern "C" const char *launch_##name(const unsigned *geometry, uint64_t shared, void **args) {                            \
-    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared, geometry[6], \
+// HOST_LAUNCH makes what Go calls for a kernel: its parameters' kinds, a launch, and a cooperative launch.
+#define HOST_RUN(name, symbol, together)                                                                                    \
+  extern "C" const char *symbol(const unsigned *geometry, uint64_t shared, void **args) {                                   \
+    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared, together,   \
               host::Launcher<decltype(&name), &name>::body, args);                                                          \
     return host::failure;                                                                                                   \
   }
+#define HOST_LAUNCH(name)                                                                                                   \
+  extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                           \
+  HOST_RUN(name, launch_##name, false)                                                                                      \
+  HOST_RUN(name, together_##name, true)
 
 // meet_at is barrier bar.sync of PTX: so many threads wait for each other, where 0 stands for all.
 inline void meet_at(unsigned barrier, unsigned company) {

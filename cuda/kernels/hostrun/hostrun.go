@@ -28,11 +28,11 @@ var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or name o
 
 // Library is the kernels as a shared library of the host.
 type Library struct {
-	launch map[string]uintptr
+	launch, together map[string]uintptr
 
 	mu sync.Mutex // the fibres are the library's
 	// Of the launch under way. They are here, and not on a stack, which could move.
-	geometry [7]uint32
+	geometry [6]uint32
 	args     []uint64
 	slots    []uintptr
 }
@@ -57,7 +57,7 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{launch: map[string]uintptr{}}
+	l := &Library{launch: map[string]uintptr{}, together: map[string]uintptr{}}
 	for _, k := range all {
 		kinds, err := h.Symbol("kinds_" + k.Name)
 		if err != nil {
@@ -67,6 +67,9 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 			return nil, fmt.Errorf("hostrun: kernel %s of %s takes parameters %q, the table has %q: correct one of them", k.Name, k.Unit, got, k.Kinds())
 		}
 		if l.launch[k.Name], err = h.Symbol("launch_" + k.Name); err != nil {
+			return nil, err
+		}
+		if l.together[k.Name], err = h.Symbol("together_" + k.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -179,16 +182,17 @@ func (l *Library) launch1(c kernels.Call) error {
 	if c.Empty() {
 		return fmt.Errorf("hostrun: launching %s: an empty grid %v, which a GPU refuses", c.Kernel.Name, c.Grid)
 	}
-	l.geometry = [7]uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
-	if c.Together {
-		l.geometry[6] = 1
-	}
+	l.geometry = [6]uint32{c.Grid[0], c.Grid[1], c.Grid[2], c.Block[0], c.Block[1], c.Block[2]}
 	l.args = append(l.args[:0], c.Args...)
 	l.slots = l.slots[:0]
 	for i := range l.args {
 		l.slots = append(l.slots, uintptr(unsafe.Pointer(&l.args[i])))
 	}
-	failure := dynlib.Call(l.launch[c.Kernel.Name], uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared), uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))
+	launch := l.launch[c.Kernel.Name]
+	if c.Together {
+		launch = l.together[c.Kernel.Name]
+	}
+	failure := dynlib.Call(launch, uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared), uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))
 	runtime.KeepAlive(l)
 	if failure != 0 {
 		return fmt.Errorf("hostrun: launching %s with a grid %v of blocks %v: %s", c.Kernel.Name, c.Grid, c.Block, text(failure))
