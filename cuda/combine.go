@@ -276,7 +276,7 @@ func (c *combination) stride() int { return 1 }
 func (c *combination) combine() kernels.Call { return kernels.Combine(c.dst, c.n, c.term[:c.terms]...) }
 
 func (c *combination) sendAll(o *owner, ops []*op) error {
-	if o.march != nil && o.march.takes(c.combine()) {
+	if o.march != nil && c.n <= o.march.most {
 		for _, p := range ops {
 			if err := o.march.step(p.joint.(*combination).combine()); err != nil {
 				return err

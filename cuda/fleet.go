@@ -49,7 +49,7 @@ type fleetMemory struct {
 	room, arena, results, scratch block
 	graphs                        map[formation]driver.GraphExec
 	berths                        []*berth // of which nobody waits for
-	marches                       map[quarters]*route
+	marches                       map[formation]*route
 	march                         uint64 // the last in which the fleet was
 	free                          int    // the phase from which on the arena is free in it
 }
@@ -83,7 +83,7 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 		}
 	}
 	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch, mostTogether}, coded: lowers(code, &kernels.Coded{}),
-		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}, marches: map[quarters]*route{}}}
+		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}, marches: map[formation]*route{}}}
 	runtime.AddCleanup(made, (*fleetMemory).drop, made.own)
 	if f.all == nil {
 		f.all = map[*device.Code]weak.Pointer[fleet]{}
@@ -371,6 +371,7 @@ func (f *fleet) takeBerth(o *owner) (*berth, error) {
 		o.pinned.give(room)
 		return nil, err
 	}
+	clear(results.bytes)
 	return &berth{room: room, results: results}, nil
 }
 

@@ -2,12 +2,6 @@ package cuda
 
 import "fspda/cuda/kernels"
 
-// quarters is what the steps of a formation in a march depend on: where the room lies, too.
-type quarters struct {
-	formation
-	room kernels.Address
-}
-
 // route is the steps of a formation in a march. Without phases it does not march.
 type route struct {
 	phases      [][]kernels.Call
@@ -31,8 +25,7 @@ func (f *fleet) march(o *owner, crew []*passage) (marched bool, err error) {
 		}
 	}
 	s := roomShape{f.code.Batch, len(crew)}
-	k := quarters{f.formation(crew), m.room.address()} // with a room elsewhere there are as many steps
-	r, err := f.routeOf(k, s)
+	r, err := f.routeOf(f.formation(crew), s)
 	if err != nil || r.phases == nil {
 		return false, err
 	}
@@ -45,15 +38,11 @@ func (f *fleet) march(o *owner, crew []*passage) (marched bool, err error) {
 	}
 	room, at := m.list.Data(s.bytes())
 	f.describe(room, s, crew)
-	k.room = at
-	if r, err = f.routeOf(k, s); err != nil {
-		return false, err
-	}
 	b, err := f.takeBerth(o)
 	if err != nil {
 		return false, err
 	}
-	f.fallIn(m, r, b, len(crew))
+	f.fallIn(m, r, at, b, len(crew))
 	b.left = len(crew)
 	for i, p := range crew {
 		p.berth, p.place = b, i
@@ -62,14 +51,14 @@ func (f *fleet) march(o *owner, crew []*passage) (marched bool, err error) {
 }
 
 // fallIn adds the steps of a route to the march, behind what the fleet does in it already.
-func (f *fleet) fallIn(m *marcher, r *route, b *berth, agents int) {
+func (f *fleet) fallIn(m *marcher, r *route, room kernels.Address, b *berth, agents int) {
 	at := m.base
 	if f.own.march == m.number {
 		at = max(at, f.own.free)
 	}
 	for i, calls := range r.phases {
 		for _, c := range calls {
-			m.list.Add(at+i, c)
+			m.list.AddWith(at+i, c, room)
 		}
 	}
 	f.own.march, f.own.free = m.number, at+len(r.phases)
@@ -79,15 +68,15 @@ func (f *fleet) fallIn(m *marcher, r *route, b *berth, agents int) {
 	}
 }
 
-// routeOf is the steps of a formation with its room in some place.
-func (f *fleet) routeOf(k quarters, s roomShape) (*route, error) {
+// routeOf is the steps of a formation, whose room is nowhere yet.
+func (f *fleet) routeOf(k formation, s roomShape) (*route, error) {
 	if r := f.own.marches[k]; r != nil {
 		return r, nil
 	}
 	if len(f.own.marches) >= mostGraphs {
 		clear(f.own.marches)
 	}
-	phases, done, err := f.crewed(k.formation, k.room, s).Phases(f.code)
+	phases, done, err := f.crewed(k, kernels.Nowhere, s).Phases(f.code)
 	if err != nil {
 		return nil, err
 	}

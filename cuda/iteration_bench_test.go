@@ -135,8 +135,9 @@ func hostIterations(b *testing.B, change func(c *train.Config), options ...Optio
 			b.StopTimer()
 		}
 	}
-	if _, err := train.Run(b.Context(), s, train.Options{Device: d, Model: m, OnStep: onStep}); err != nil {
-		b.Fatal(err)
+	res, err := train.Run(b.Context(), s, train.Options{Device: d, Model: m, OnStep: onStep})
+	if err != nil || res.Status != train.Finished {
+		b.Fatalf("the run is %s, %v", res.Status, err)
 	}
 	each := func(v float64) float64 { return v / float64(c.Iterations-2) }
 	b.ReportMetric(each(end.at.Sub(begin.at).Seconds()*1e6), "µs/iteration")

@@ -22,7 +22,7 @@ type marcher struct {
 	count  block // of blocks that have arrived
 	blocks int
 	bytes  int // of a list at most
-	most   int // threads of a call that marches
+	most   int // threads of a call that marches, and numbers of a vector that is combined
 	base   int // the first phase of the wave
 }
 
@@ -84,7 +84,10 @@ func (m *marcher) try() (good bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer o.pinned.give(back)
+	defer func() {
+		clear(back.bytes[:16])
+		o.pinned.give(back)
+	}()
 	clear(back.bytes[:16])
 	if err := m.open(); err != nil {
 		return false, err

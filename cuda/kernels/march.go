@@ -3,7 +3,6 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -90,9 +89,26 @@ type March struct {
 	room   Address // where the GPU will have it
 	buffer []byte
 	data   int // bytes of the buffer that arguments point to
-	phases [][]Call
+	phases [][]marching
 	steps  int
 	args   int
+}
+
+// marching is a call with its data at some place.
+type marching struct {
+	Call
+	data Address
+}
+
+// Nowhere is an address of data whose place is not known yet: see AddWith. Up to 2³² bytes behind it there is no memory, and no argument has such bits.
+const Nowhere Address = 0x7ff1 << 48
+
+// arg is an argument as the GPU is to see it.
+func (c *marching) arg(i int) uint64 {
+	if v := c.Args[i]; v-uint64(Nowhere) >= 1<<32 {
+		return v
+	}
+	return c.Args[i] - uint64(Nowhere) + uint64(c.data)
 }
 
 // Begin empties a march, which is to be written to buffer and will be copied to room, where as many bytes are. Both begin at a multiple of 16 bytes.
@@ -116,7 +132,20 @@ func (m *March) Bare() bool { return m.data == 0 }
 func (m *March) Phases() int { return len(m.phases) }
 
 // All are the calls of all phases, one after the other: what the march does, as launches.
-func (m *March) All() []Call { return slices.Concat(m.phases...) }
+func (m *March) All() []Call {
+	var all []Call
+	for _, calls := range m.phases {
+		for k := range calls {
+			c := calls[k].Call
+			c.Args = make([]uint64, len(c.Args))
+			for i := range c.Args {
+				c.Args[i] = calls[k].arg(i)
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
 
 // even rounds a number of bytes up to what is copied at a time.
 func even(bytes int) int { return (bytes + 15) &^ 15 }
@@ -141,8 +170,11 @@ func (m *March) Data(bytes int) ([]byte, Address) {
 	return m.buffer[at : at+bytes], m.room + Address(at)
 }
 
-// Add puts a call in a phase, from 0 on. There must be room: see Fits. It panics if the call does not march.
-func (m *March) Add(phase int, c Call) {
+// Add puts a call in a phase, from 0 on. There must be room: see Fits. It panics if the call does not march. The arguments must stay as they are.
+func (m *March) Add(phase int, c Call) { m.AddWith(phase, c, 0) }
+
+// AddWith is Add of a call that was made with addresses from Nowhere on: they stand for data and what lies behind it.
+func (m *March) AddWith(phase int, c Call, data Address) {
 	if !c.Marches() {
 		panic(fmt.Sprintf("kernels: %s with blocks %v is no step of a march", c.Kernel.Name, c.Block))
 	}
@@ -156,7 +188,7 @@ func (m *March) Add(phase int, c Call) {
 			m.phases = append(m.phases, nil)
 		}
 	}
-	m.phases[phase] = append(m.phases[phase], c)
+	m.phases[phase] = append(m.phases[phase], marching{c, data})
 	m.steps++
 	m.args += len(c.Args)
 }
@@ -185,13 +217,14 @@ func (m *March) write(b []byte) {
 	args := at + stepBytes*m.steps
 	for _, calls := range m.phases {
 		first := uint32(0)
-		for _, c := range calls {
+		for k := range calls {
+			c := &calls[k]
 			blocks := c.Grid[0] * c.Grid[1] * c.Grid[2]
 			for i, v := range [...]uint32{uint32(c.Kernel.step - 1), blocks, first, c.Grid[0], c.Grid[1], uint32(args / 8)} {
 				order.PutUint32(b[at+4*i:], v)
 			}
-			for i, v := range c.Args {
-				order.PutUint64(b[args+8*i:], v)
+			for i := range c.Args {
+				order.PutUint64(b[args+8*i:], c.arg(i))
 			}
 			at, args, first = at+stepBytes, args+8*len(c.Args), first+blocks
 		}
