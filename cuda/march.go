@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"unsafe"
 
@@ -42,6 +43,9 @@ const (
 	marchFLOPs = 3e8
 )
 
+// LaunchesVariable is the environment variable that, where it is not empty, does what [Launches] does.
+const LaunchesVariable = "FSPDA_CUDA_LAUNCHES"
+
 // Launches sends each kernel in a launch of its own where yes is true, as on a GPU that has no cooperative launches.
 func Launches(yes bool) Option {
 	return func(d *Device) error {
@@ -53,7 +57,7 @@ func Launches(yes bool) Option {
 // startMarching makes the marcher of a device that is good for it. Without one everything is launched.
 func (d *Device) startMarching() error {
 	o := d.owner
-	if d.launches || !d.properties.Cooperative || o.api.LaunchTogether == nil {
+	if d.launches || os.Getenv(LaunchesVariable) != "" || !d.properties.Cooperative || o.api.LaunchTogether == nil {
 		return nil
 	}
 	m := &marcher{o: o, blocks: d.properties.Multiprocessors, bytes: bufferSize[classOfSheet], most: marchThreads}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -285,6 +286,9 @@ func (o *owner) launch(calls ...kernels.Call) error {
 		}
 		launch, function := o.api.LaunchKernel, "cuLaunchKernel"
 		if c.Together {
+			if o.api.LaunchTogether == nil {
+				return fmt.Errorf("cuda: launching %s: the driver has no cooperative launches: update it", c.Kernel.Name)
+			}
 			launch, function = o.api.LaunchTogether, "cuLaunchCooperativeKernel"
 		}
 		r := launch(f, c.Grid, c.Block, c.Shared, o.stream, o.slots)

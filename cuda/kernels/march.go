@@ -41,6 +41,7 @@ var steps = []step{
 	{"dot_blocks", 128, "dot_blocks_of<%s>"},
 	{"dot_sum", 256, "dot_sum_of<%s>"},
 	{"square_blocks", 128, "square_blocks_of<%s>"},
+	{"add_decay", 64, "add_decay_of<%s>"},
 	{"add_scaled", 256, "add_scaled_of<%s>"},
 	{"collect", 256, "collect_of<%s>"},
 	{"softmax_cross_entropy", 128, "softmax_cross_entropy_of<%s>"},
