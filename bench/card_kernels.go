@@ -14,11 +14,13 @@ const timesOnCard = 20
 func (m *meter) onCard(c *device.Call, in, out [][]float32) func() error {
 	m.times = timesOnCard
 	var run func() error
-	return func() (err error) {
+	return func() error {
 		if run == nil {
-			if run, err = m.o.Card.Bind(c, in, out, timesOnCard); err != nil {
+			bound, err := m.o.Card.Bind(c, in, out, timesOnCard)
+			if err != nil {
 				return err
 			}
+			run, m.route = bound.Run, bound.Route
 		}
 		return run()
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"strings"
 	"time"
 
 	"fspda/device"
@@ -46,19 +47,25 @@ func ahead(p device.Program, x, grad device.Vector, b device.Batch) func() error
 	}
 }
 
+// Bound is a kernel that is ready to run on a card.
+type Bound struct {
+	Run   func() error
+	Route string // what computes it, where there is a choice
+}
+
 // Bind makes ready what runs a kernel so many times on the card, in code that has nothing else: its inputs lie among the parameters, and labels where
 // they belong.
-func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (func() error, error) {
+func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound, err error) {
 	code := &device.Code{Name: string(call.Kernel), Batch: 1, Features: 1}
 	placed := *call
 	placed.In, code.Dim = places(device.Params, in)
 	placed.Out, code.Arena = places(device.Arena, out)
-	b := device.Batch{X: []float32{0}, Y: []int32{0}}
+	batch := device.Batch{X: []float32{0}, Y: []int32{0}}
 	if call.Kernel == device.SoftmaxCrossEntropy || call.Kernel == device.Score {
 		placed.In[1] = device.Ref{Space: device.Labels, Len: len(in[1])}
-		code.Batch, b = len(in[1]), device.Batch{X: make([]float32, len(in[1])), Y: make([]int32, len(in[1]))}
+		code.Batch, batch = len(in[1]), device.Batch{X: make([]float32, len(in[1])), Y: make([]int32, len(in[1]))}
 		for i, class := range in[1] {
-			b.Y[i] = int32(class)
+			batch.Y[i] = int32(class)
 		}
 	}
 	for range times {
@@ -66,7 +73,7 @@ func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (func() e
 	}
 	p, err := c.Device.Load(code)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	numbers, x := make([]float32, code.Dim), c.Device.NewVector(code.Dim)
 	for i, r := range placed.In {
@@ -76,7 +83,21 @@ func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (func() e
 		copy(numbers[r.Off:], in[i])
 	}
 	c.Device.Write(x, numbers)
-	return func() error { return p.Run(x, nil, b, nil) }, nil
+	return Bound{func() error { return p.Run(x, nil, batch, nil) }, routeOf(p)}, nil
+}
+
+// routeOf is what computes a program of one kernel, empty where the device does not tell.
+func routeOf(p device.Program) string {
+	r, ok := p.(interface{ Routes() []string })
+	if !ok {
+		return ""
+	}
+	for _, route := range r.Routes() {
+		if _, how, ok := strings.Cut(route, ": "); ok {
+			return how
+		}
+	}
+	return ""
 }
 
 // places puts operands one after the other, each where the widest loads want it.
@@ -99,8 +120,8 @@ func (c *Card) Peak(side int) func(time.Duration) float64 {
 			fill(a, 1)
 			fill(b, 2)
 			call := &device.Call{Kernel: device.Linear, Dims: []int{side, side, side}}
-			var err error
-			if run, err = c.Bind(call, [][]float32{a, b, bias}, [][]float32{make([]float32, side*side)}, times); err != nil || repeat(run, 2) != nil {
+			bound, err := c.Bind(call, [][]float32{a, b, bias}, [][]float32{make([]float32, side*side)}, times)
+			if run = bound.Run; err != nil || repeat(run, 2) != nil {
 				run = func() error { return err }
 			}
 		}

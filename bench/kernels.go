@@ -106,7 +106,8 @@ type meter struct {
 	operands, copies *pool
 	vectors          *vectors
 	peak             float64
-	times            int // a run of the job is as many runs of its kernel
+	times            int    // a run of the job is as many runs of its kernel
+	route            string // what computes the job, where there is a choice
 }
 
 const (
@@ -120,7 +121,7 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	row := KernelRow{Group: j.group, Name: j.name, Dims: j.dims, Count: j.count, Backward: j.backward, FLOPs: j.flops, Bytes: j.bytes, Items: j.items}
 	m.operands.reset()
 	m.vectors.reset()
-	m.times = 1
+	m.times, m.route = 1, ""
 	run, err := j.make(m)
 	if err != nil {
 		return row, err
@@ -142,6 +143,7 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 		fastest = min(fastest, took)
 		stretch = max(turn, fastest)
 	}
+	row.Route = m.route
 	row.finish(fastest, best)
 	if most > 0 {
 		row.Mix, row.MixShare = most, row.Rate/most

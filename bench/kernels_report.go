@@ -38,6 +38,7 @@ type KernelRow struct {
 	Share    float64       `json:"share,omitempty"` // rate over limit
 	Mix      float64       `json:"mix,omitempty"`   // GB/s of as many vectors read and written side by side, and nothing done with them
 	MixShare float64       `json:"mix_share,omitempty"`
+	Route    string        `json:"route,omitempty"` // what computes it, where the device has a choice
 }
 
 // GroupRow is the work of a group over its time: an average by work, in which every row of ResNet-50 counts as often as the network runs it.
@@ -210,7 +211,7 @@ func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 
 func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) {
 	head := true
-	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share, mix float64) {
+	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share, mix float64, route string) {
 		if head {
 			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share  of mix\n", group, strings.Repeat(" ", max(0, width+2-len(group))))
 			head = false
@@ -226,7 +227,7 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 		} else {
 			fmt.Fprintf(b, " %7s", "")
 		}
-		fmt.Fprintf(b, "  %s\n", unit)
+		fmt.Fprintf(b, "  %s\n", strings.TrimSpace(unit+"  "+route))
 	}
 	for _, row := range r.Rows {
 		if row.Group == group {
@@ -234,12 +235,12 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 			if row.Count > 0 {
 				times = fmt.Sprint(row.Count)
 			}
-			line(row.Name, times, row.Time, row.Rate, row.Unit, row.Limit, row.Share, row.MixShare)
+			line(row.Name, times, row.Time, row.Rate, row.Unit, row.Limit, row.Share, row.MixShare, row.Route)
 		}
 	}
 	for _, g := range r.Groups {
 		if g.Group == group {
-			line("all, by work", "", g.Time, g.Rate, g.Unit, g.Limit, g.Share, 0)
+			line("all, by work", "", g.Time, g.Rate, g.Unit, g.Limit, g.Share, 0, "")
 		}
 	}
 }

@@ -112,14 +112,18 @@ func (p *Program) checkBatch(b device.Batch) error {
 	if err := b.Check(p.code.Batch, p.code.Features); err != nil {
 		return err
 	}
-	if p.batch.classes > 0 {
-		for i, y := range b.Y {
-			if y < 0 || int(y) >= p.batch.classes {
-				return &LabelError{Row: i, Value: y, Classes: p.batch.classes}
-			}
-		}
+	if p.batch.classes == 0 {
+		return nil
 	}
-	return nil
+	largest := uint32(0) // label, or one below 0: no branch for each
+	for _, y := range b.Y {
+		largest = max(largest, uint32(y))
+	}
+	if int(largest) < p.batch.classes {
+		return nil
+	}
+	i := slices.IndexFunc(b.Y, func(y int32) bool { return y < 0 || int(y) >= p.batch.classes })
+	return &LabelError{Row: i, Value: b.Y[i], Classes: p.batch.classes}
 }
 
 // takeSlot returns a slot for a batch: one that nobody uses, if the memory is there.
@@ -142,7 +146,7 @@ func (p *Program) prepare(s *slot, b device.Batch) error {
 		wanted = append(wanted, want{&s.input, 4 * c.Batch * c.Features})
 	} else {
 		wanted = append(wanted, want{&s.bytes, c.Batch * c.Features}, want{&s.affine, 8 * c.Features})
-		if !p.plan.takesBytes(len(b.Scale)) {
+		if !p.takesBytes(len(b.Scale)) {
 			wanted = append(wanted, want{&p.own.numbers, 4 * c.Batch * c.Features})
 		}
 	}
@@ -271,6 +275,9 @@ func (p *Program) bring(s *slot, to driver.Pointer, bytes int, fill func(*buffer
 	o.submitOp(&op{touches: []touch{writing(&s.hazard)}, send: send, then: func() { o.pinned.give(b) }, copies: true})
 }
 
+// takesBytes says whether bytes become numbers of 16 bits in the arena at once. Agents that compute together have other arenas, and take float32.
+func (p *Program) takesBytes(channels int) bool { return p.fleet == nil && p.plan.takesBytes(channels) }
+
 // arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the owner's. Bytes become numbers, of 16 bits in the arena if
 // that is where the plan wants them.
 func (p *Program) arrive(s *slot, channels int, arena kernels.Address) (kernels.Address, error) {
@@ -280,7 +287,7 @@ func (p *Program) arrive(s *slot, channels int, arena kernels.Address) (kernels.
 	}
 	pictures := kernels.Pictures{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels, Room: channels, Channels: channels,
 		Dst: p.own.numbers.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() + kernels.Address(4*channels)}
-	if p.plan.takesBytes(channels) {
+	if p.takesBytes(channels) {
 		x := p.plan.examples
 		pictures.Element, pictures.Dst = x.element, arena+kernels.Address(x.at)
 		if x.room > x.columns {

@@ -54,8 +54,12 @@ func TestBenchKernelsOnCard(t *testing.T) {
 	card := imaginaryCard(t)
 	card.Copy = func(int) (float64, error) { return 1, nil }
 	score := &device.Call{Kernel: device.Score, Dims: []int{2, 3}}
-	if run, err := card.Bind(score, [][]float32{{1, 2, 3, 3, 2, 1}, {2, 1}}, [][]float32{make([]float32, 3)}, 2); err != nil || run() != nil { // labels have a place of their own
-		t.Fatal(err, run())
+	if bound, err := card.Bind(score, [][]float32{{1, 2, 3, 3, 2, 1}, {2, 1}}, [][]float32{make([]float32, 3)}, 2); err != nil || bound.Run() != nil { // labels have a place of their own
+		t.Fatal(err, bound.Run())
+	}
+	conv := &device.Call{Kernel: device.Conv, Dims: []int{1, 3, 3, 4, 2, 3, 3, 1, 1}}
+	if bound, err := card.Bind(conv, [][]float32{make([]float32, 36), make([]float32, 72)}, [][]float32{make([]float32, 18)}, 2); err != nil || !strings.HasPrefix(bound.Route, "graph, engine ") {
+		t.Errorf("a convolution goes by %q, %v", bound.Route, err)
 	}
 	r, err := bench.Kernels(context.Background(), bench.KernelsOptions{Device: card.Device, Kernels: device.Kernels(), Call: cpu.Call, Card: &card, Peak: card.Peak(16),
 		Floats: func(n int) []float32 { return make([]float32, n) }, Batch: 1, Each: time.Microsecond,
@@ -67,7 +71,7 @@ func TestBenchKernelsOnCard(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, row := range r.Rows {
-		if row.Group == "masks" || row.Time <= 0 || row.Rate <= 0 || row.Limit <= 0 || row.Mix != 0 {
+		if row.Group == "masks" || row.Time <= 0 || row.Rate <= 0 || row.Limit <= 0 || row.Mix != 0 || row.Route != "" {
 			t.Errorf("%+v", row)
 		}
 	}

@@ -247,7 +247,7 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 	return sum
 }
 
-// combination is a Combine of few terms: equal ones of several agents go in one launch.
+// combination is a Combine of few terms: those of several agents go in one launch.
 type combination struct {
 	op
 	dst   kernels.Address
@@ -256,18 +256,10 @@ type combination struct {
 	term  [kernels.MaxTermsEach]kernels.Term
 }
 
-// joins tells whether two combinations have the same length and coefficients.
+// joins tells whether two combinations have the same length, and as many terms.
 func (c *combination) joins(other joint) bool {
 	x, ok := other.(*combination)
-	if !ok || x.n != c.n || x.terms != c.terms {
-		return false
-	}
-	for i := range c.term {
-		if math.Float32bits(c.term[i].A) != math.Float32bits(x.term[i].A) {
-			return false
-		}
-	}
-	return true
+	return ok && x.n == c.n && x.terms == c.terms
 }
 
 func (c *combination) stride() int { return 1 }

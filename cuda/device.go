@@ -21,11 +21,13 @@ type Device struct {
 	precision  Precision
 	repeats    bool // convolutions give the same bits in each run
 	launches   bool // nothing marches
-	literal    bool // tests: code is run as it says, and gates are not looked for
+	literal    bool // tests: code is run as it says, and neither gates nor lists are looked for
 	owner      *owner
 	fleets     fleets
 	stores     stores
 	peers      peers
+	bare       uintptr // bytes that were free when there was nothing but the context
+	opened     uintptr // bytes that were free when all was there
 	close      sync.Once
 	alone      bool // no fleets: for tests of what runs without them
 }
@@ -157,6 +159,10 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context of GPU %d", p.index); err != nil {
 		return err
 	}
+	var total uintptr
+	if err := o.api.Check(o.api.MemGetInfo(&d.bare, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name); err != nil {
+		return err
+	}
 	if err := o.api.Check(o.api.StreamCreate(&o.stream, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority", "making a stream"); err != nil {
 		return err
 	}
@@ -169,7 +175,10 @@ func (d *Device) start(p parts) (err error) {
 	if err := o.useLibraries(l, d.properties.Name); err != nil {
 		return err
 	}
-	return d.startMarching()
+	if err := d.startMarching(); err != nil {
+		return err
+	}
+	return o.api.Check(o.api.MemGetInfo(&d.opened, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name)
 }
 
 // blasWorkspace is the memory that cuBLAS works in, in bytes: what NVIDIA advises for the largest GPUs.
@@ -218,12 +227,6 @@ func (d *Device) Memory() (free, total uint64, err error) {
 		return nil
 	})
 	return free, total, err
-}
-
-// Room forecasts the bytes that so many programs take that run one after the other: what they compute in, of which the largest needs most bytes, and
-// the room for a batch of so many numbers that each has.
-func (d *Device) Room(most uint64, programs, batch int) uint64 {
-	return uint64(classOf(int(most)+1)) + uint64(programs)*uint64(classOf(4*batch+1)+4*classOf(1))
 }
 
 // RunsAhead is true: operations return when they are sent.

@@ -3,8 +3,8 @@
 // [Open] opens a GPU and [Find] tells what a machine has for it. NVIDIA's libraries are opened at run time (fspda/cuda/dynlib), so that the
 // program is the same with and without them; with the build tags nocuda or static, and outside of Linux, no GPU is ever found.
 //
-// One goroutine, locked to its thread, owns the GPU's context; work reaches it over a channel, in the order in which it is sent, and it hands
-// the work to one stream of the GPU (owner.go). So nothing on the device needs a lock, memory may be used again as soon as it is
+// One goroutine owns the GPU's context, and is bound to a thread that has it while it works; work reaches it over a queue, in the order in which it is
+// sent, and it hands the work to one stream of the GPU (owner.go). So nothing on the device needs a lock, memory may be used again as soon as it is
 // given back (pool.go), and what waits for the GPU is the caller and not the owner. Operations on vectors return when they are
 // asked for, not when they are done.
 //
@@ -18,7 +18,8 @@
 // operations do nothing, and what is read is not a number.
 //
 // Networks are computed in one of four precisions ([WithPrecision]). In fp32 and tf32 code is run as it is. In fp16 and bf16 it is planned anew (plan.go):
-// activations, their gradients and the weights that products read have 16 bits, in an arena half as large; the vectors, losses, statistics and the
+// activations, their gradients and the weights that products read have 16 bits, in an arena half as large (in fleets they are rounded and stay where they are, see
+// fleet_short.go); the vectors, losses, statistics and the
 // gradients of parameters have 32. fp16 multiplies the gradient of the loss by a scale that lives on the device (lossscale.go, device.LossScale): a
 // gradient that is not finite becomes zero, halves the scale and is counted, and its agent exchanges all the same.
 //

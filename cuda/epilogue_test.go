@@ -41,7 +41,7 @@ func TestEpilogues(t *testing.T) {
 			}
 			return l, err
 		}
-		d, err := open(p, WithPrecision(c.precision))
+		d, err := open(p, WithPrecision(c.precision), alone)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,24 +76,24 @@ func reluNetwork(t *testing.T) *model.Network {
 }
 
 // epilogueCounts opens a GPU whose cuBLASLt counts products by their epilogue.
-func epilogueCounts(t *testing.T, keepsNaN bool, options ...Option) (*Device, map[cublas.Epilogue]int) {
+func epilogueCounts(t *testing.T, of manners, options ...Option) (*Device, map[cublas.Epilogue]int) {
 	t.Helper()
 	m, p := imaginaryParts(t, drivertest.Options{})
-	counts, of := map[cublas.Epilogue]int{}, map[cublas.Raw]cublas.Epilogue{}
+	counts, epilogues := map[cublas.Epilogue]int{}, map[cublas.Raw]cublas.Epilogue{}
 	plain := p.tools
 	p.tools = func(g driver.Properties) (tools, error) {
 		l, err := plain(g)
-		l.lt = imaginaryLt(m, keepsNaN)
+		l.lt = imaginaryLt(m, of)
 		set, multiply := l.lt.SetDesc, l.lt.Matmul
 		l.lt.SetDesc = func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
 			if at == 7 {
-				of[d] = *(*cublas.Epilogue)(v)
+				epilogues[d] = *(*cublas.Epilogue)(v)
 			}
 			return set(d, at, v, n)
 		}
 		l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer, lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
 			d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, room driver.Pointer, n uintptr, s driver.Stream) cublas.Status {
-			counts[of[desc]]++
+			counts[epilogues[desc]]++
 			return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, room, n, s)
 		}
 		return l, err
@@ -111,28 +111,33 @@ func epilogueCounts(t *testing.T, keepsNaN bool, options ...Option) (*Device, ma
 	return d, counts
 }
 
-// ReLU goes through cuBLASLt where that keeps what is not a number, with a mask that the backward pass reads; the gradient has the bits that kernels give it.
+// ReLU goes through cuBLASLt where that keeps what is not a number, and its gradient by a mask where the order of its bits is known; the gradient has the bits that
+// kernels give it.
 func TestReLUEpilogues(t *testing.T) {
 	net := reluNetwork(t)
 	b := exampleBatch(net)
 	want, wantLoss := gradientOf(t, net, cpu.New(), b)
 	for _, p := range []Precision{TF32, BF16, FP16} {
-		var gradients [2][]float32
-		for i, keepsNaN := range []bool{false, true} {
-			d, counts := epilogueCounts(t, keepsNaN, WithPrecision(p))
+		var plain []float32
+		// Two hidden layers and their gradients, sent once and captured once, after a trial of each kind.
+		for _, c := range []struct {
+			of                     manners
+			masked, withMask, relu int // products
+		}{{manners{oddBits: true}, 2, 2, 2}, {manners{}, 6, 2, 2}, {manners{keepsNaN: true}, 4, 6, 0}, {manners{keepsNaN: true, oddBits: true}, 4, 6, 0}} {
+			d, counts := epilogueCounts(t, c.of, WithPrecision(p))
 			grad, loss := gradientOf(t, net, d, b)
-			if gradients[i] = grad; !(math.Abs(loss-wantLoss) <= 0.02*wantLoss) || !(distance(grad, want) <= 0.1) { // in fp16 a unit that is near 0 flips
-				t.Errorf("%s, keeps NaN %v: loss %v, want %v; the gradient differs by %.2g of its length", p, keepsNaN, loss, wantLoss, distance(grad, want))
+			if !(math.Abs(loss-wantLoss) <= 0.02*wantLoss) || !(distance(grad, want) <= 0.1) { // in fp16 a unit that is near 0 flips
+				t.Errorf("%s, %+v: loss %v, want %v; the gradient differs by %.2g of its length", p, c.of, loss, wantLoss, distance(grad, want))
 			}
-			// Two hidden layers and one pair of a mask, sent once and captured once, after one trial each. The trial of the first fails before there is one of
-			// the second kind.
-			masked, tried := counts[cublas.Masked], counts[cublas.WithBiasReLUMask]
-			if keepsNaN && (masked != 4 || tried != 6 || counts[cublas.WithBiasReLU] != 0) || !keepsNaN && (masked != 0 || tried != 2 || counts[cublas.WithBiasReLU] != 2) {
-				t.Errorf("%s, keeps NaN %v: products by epilogue %v", p, keepsNaN, counts)
+			if counts[cublas.Masked] != c.masked || counts[cublas.WithBiasReLUMask] != c.withMask || counts[cublas.WithBiasReLU] != c.relu {
+				t.Errorf("%s, %+v: products by epilogue %v, want %+v", p, c.of, counts, c)
 			}
-		}
-		if !slices.Equal(gradients[0], gradients[1]) {
-			t.Errorf("%s: with a mask the gradient differs by %.2g", p, distance(gradients[1], gradients[0]))
+			if plain == nil {
+				plain = grad
+			}
+			if !slices.Equal(grad, plain) {
+				t.Errorf("%s, %+v: the gradient differs by %.2g from that of kernels", p, c.of, distance(grad, plain))
+			}
 		}
 	}
 }
@@ -140,8 +145,8 @@ func TestReLUEpilogues(t *testing.T) {
 // What is not a number comes through ReLU, whatever the library makes of it: a network that has diverged has no loss.
 func TestReLUKeepsNaN(t *testing.T) {
 	net := reluNetwork(t)
-	for _, keepsNaN := range []bool{false, true} {
-		d, _ := epilogueCounts(t, keepsNaN, WithPrecision(BF16))
+	for _, of := range []manners{{}, {oddBits: true}, {keepsNaN: true}} {
+		d, _ := epilogueCounts(t, of, WithPrecision(BF16))
 		plan, err := net.Plan(4, model.Train)
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +161,7 @@ func TestReLUKeepsNaN(t *testing.T) {
 		d.Write(x, params)
 		out := make([]float64, len(plan.Code().Results))
 		if err := p.Run(x, g, exampleBatch(net), out); err != nil || !math.IsNaN(out[0]) {
-			t.Errorf("keeps NaN %v: loss %v (%v), want no number", keepsNaN, out[0], err)
+			t.Errorf("%+v: loss %v (%v), want no number", of, out[0], err)
 		}
 	}
 }
@@ -169,7 +174,7 @@ func TestBiasFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, epilogues := range []bool{false, true} {
-		p, err := planShort(code.Code(), kernels.BF16, false, epilogues, true)
+		p, err := planShort(code.Code(), kernels.BF16, false, epilogues, false)
 		if err != nil {
 			t.Fatal(err)
 		}

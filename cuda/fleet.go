@@ -39,8 +39,9 @@ type fleet struct {
 	apart   int // numbers from one arena to the next
 	shape   roomShape
 	own     *fleetMemory
-	coded   bool      // it takes examples as bytes
-	idle    sync.Pool // of *passage: what is over
+	short   *kernels.FleetShort // how it computes in 16 bits; nil: it does not
+	coded   bool                // it takes examples as bytes
+	idle    sync.Pool           // of *passage: what is over
 }
 
 // fleetMemory is what of the device belongs to a fleet. It is the owner's.
@@ -69,7 +70,8 @@ type formation struct {
 
 // of returns the fleet of a code, or nil where agents do not run it together.
 func (f *fleets) of(d *Device, code *device.Code) *fleet {
-	if !d.sails(code) {
+	short, ok := d.sails(code)
+	if !ok {
 		return nil
 	}
 	f.mu.Lock()
@@ -82,7 +84,7 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 			delete(f.all, c)
 		}
 	}
-	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch, mostTogether}, coded: lowers(code, &kernels.Coded{}),
+	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch, mostTogether}, short: short, coded: lowers(code, &kernels.Coded{}),
 		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}, marches: map[formation]*route{}}}
 	runtime.AddCleanup(made, (*fleetMemory).drop, made.own)
 	if f.all == nil {
@@ -92,15 +94,15 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 	return made
 }
 
-// sails tells whether agents compute code together.
-func (d *Device) sails(code *device.Code) bool {
+// sails tells whether agents compute code together, and how where that is in 16 bits.
+func (d *Device) sails(code *device.Code) (short *kernels.FleetShort, ok bool) {
 	if d.alone || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
-		return false
+		return nil, false
 	}
-	if d.precision != FP32 && d.precision != TF32 || (roomShape{code.Batch, mostTogether}).bytes() > chunk {
-		return false
+	if (roomShape{code.Batch, mostTogether}).bytes() > chunk || !lowers(code, nil) {
+		return nil, false
 	}
-	return lowers(code, nil)
+	return d.shortOf(code)
 }
 
 // lowers tells whether a fleet has kernels for code, with examples as numbers or as bytes.
@@ -124,7 +126,7 @@ func (m *fleetMemory) drop() {
 	}
 }
 
-// roomShape says where things lie in the room that goes to the GPU before a launch: four lists of addresses, the rows and labels of all batches,
+// roomShape says where things lie in the room that goes to the GPU before a launch: five lists of addresses, the rows and labels of all batches,
 // and a counter of bad labels.
 type roomShape struct{ batch, agents int }
 
@@ -132,18 +134,38 @@ func (s roomShape) params() int  { return 0 }
 func (s roomShape) grads() int   { return 8 * s.agents }
 func (s roomShape) inputs() int  { return 16 * s.agents }
 func (s roomShape) arenas() int  { return 24 * s.agents }
-func (s roomShape) rows() int    { return 32 * s.agents }
+func (s roomShape) scalers() int { return 32 * s.agents }
+func (s roomShape) rows() int    { return 40 * s.agents }
 func (s roomShape) labels() int  { return s.rows() + 4*s.agents*s.batch }
 func (s roomShape) counter() int { return s.labels() + 4*s.agents*s.batch }
 func (s roomShape) bytes() int   { return s.counter() + 4 }
+
+// found is the bytes that a launch of so many agents brings back: the states of their loss scales, if there are any, and their results.
+func (f *fleet) found(agents int) int { return f.states() + agents*f.results.bytes() }
+
+// states is the bytes in front of the results that are for the states of loss scales.
+func (f *fleet) states() int {
+	if f.scaling() == nil {
+		return 0
+	}
+	return mostTogether * kernels.ScalerBytes
+}
+
+func (f *fleet) scaling() *kernels.Scaling {
+	if f.short == nil {
+		return nil
+	}
+	return f.short.Scaling
+}
 
 // passage is an agent's part of a launch.
 type passage struct {
 	op
 	f            *fleet
 	params, grad kernels.Address
-	store        *store // nil: the batch is in a slot
-	scale, shift float32
+	scale        *lossScale // of the gradient; nil: none
+	store        *store     // nil: the batch is in a slot
+	by, shift    float32    // of its bytes
 	rows         []int32
 	labels       []float32
 
@@ -166,11 +188,8 @@ type passage struct {
 // joins tells whether passages go in one launch.
 func (p *passage) joins(other joint) bool {
 	x, ok := other.(*passage)
-	return ok && x.f == p.f && x.store == p.store && math.Float32bits(x.scale) == math.Float32bits(p.scale) && math.Float32bits(x.shift) == math.Float32bits(p.shift)
+	return ok && x.f == p.f && x.store == p.store && math.Float32bits(x.by) == math.Float32bits(p.by) && math.Float32bits(x.shift) == math.Float32bits(p.shift)
 }
-
-// iterationWaves is how many waves an iteration of an agent takes at most, of most algorithms.
-const iterationWaves = 8
 
 func (p *passage) stride() int { return iterationWaves }
 
@@ -178,8 +197,11 @@ func (p *passage) stride() int { return iterationWaves }
 func (p *Program) join(v vectors, b device.Batch, out []float64) (wait func() error, err error) {
 	r := p.fleet.passage()
 	r.program, r.out = p, out
-	r.params, r.grad = v.params.address(), v.grad.address()
+	r.params, r.grad, r.scale = v.params.address(), v.grad.address(), v.scale
 	r.touches = append(r.few[:0], reading(&v.params.hazard), writing(&v.grad.hazard))
+	if v.scale != nil {
+		r.touches = append(r.touches, writing(&v.scale.hazard))
+	}
 	r.labels = r.labels[:len(b.Y)]
 	for i, y := range b.Y {
 		r.labels[i] = float32(y)
@@ -188,7 +210,7 @@ func (p *Program) join(v vectors, b device.Batch, out []float64) (wait func() er
 		r.store = p.device.storeOf(b)
 	}
 	if r.store != nil {
-		r.scale, r.shift, r.rows = b.Scale[0], b.Shift[0], append(r.rows, b.Rows...)
+		r.by, r.shift, r.rows = b.Scale[0], b.Shift[0], append(r.rows, b.Rows...)
 		r.touches = append(r.touches, reading(&r.store.hazard))
 	} else if err := p.board(r, b); err != nil {
 		return nil, err
@@ -229,11 +251,11 @@ func (r *passage) await() error {
 	<-r.done
 	p, err := r.program, r.err
 	if err == nil {
-		p.results.collect(r.found, p.code.Results, r.out)
+		r.f.results.collect(r.found, p.code.Results, r.out)
 	} else {
 		err = p.failed(err)
 	}
-	r.few, r.touches = [len(r.few)]touch{}, nil // it holds nobody's vectors while it is idle
+	r.few, r.touches, r.scale = [len(r.few)]touch{}, nil, nil // it holds nobody's vectors while it is idle
 	r.f.idle.Put(r)
 	return err
 }
@@ -246,7 +268,10 @@ func (r *passage) end() {
 	}
 	if b := r.berth; b != nil {
 		if n := len(r.found); n > 0 {
-			copy(r.found, b.results.float32s(n * mostTogether)[r.place*n:])
+			copy(r.found, b.results.float32s(r.f.found(mostTogether) / 4)[r.f.states()/4+r.place*n:])
+		}
+		if r.scale != nil && r.err == nil && o.err() == nil {
+			r.scale.arrived(b.results.bytes[r.place*kernels.ScalerBytes:])
 		}
 		if b.left--; b.left == 0 {
 			r.f.own.berths = append(r.f.own.berths, b)
@@ -309,7 +334,7 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 	if err := f.launch(o, f.formation(crew)); err != nil {
 		return err
 	}
-	if n := len(crew) * f.results.bytes(); n > 0 {
+	if n := f.found(len(crew)); n > 0 {
 		if err := o.api.Check(o.api.MemcpyDtoH(b.results.pointer(), f.own.results.at, uintptr(n), o.stream), "cuMemcpyDtoHAsync", "copying results of %d agents from the GPU", len(crew)); err != nil {
 			return err
 		}
@@ -329,7 +354,7 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 func (f *fleet) formation(crew []*passage) formation {
 	k := formation{agents: len(crew)}
 	if p := crew[0]; p.store != nil {
-		k.store, k.scale, k.shift = p.store.block.address(), math.Float32bits(p.scale), math.Float32bits(p.shift)
+		k.store, k.scale, k.shift = p.store.block.address(), math.Float32bits(p.by), math.Float32bits(p.shift)
 	}
 	return k
 }
@@ -337,7 +362,7 @@ func (f *fleet) formation(crew []*passage) formation {
 // wanted is the memory of a fleet.
 func (f *fleet) wanted() []want {
 	m := f.own
-	return []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart}, {&m.results, mostTogether * f.results.bytes()},
+	return []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart}, {&m.results, f.found(mostTogether)},
 		{&m.scratch, 8 * kernels.FleetScratch(f.code, mostTogether)}}
 }
 
@@ -366,7 +391,7 @@ func (f *fleet) takeBerth(o *owner) (*berth, error) {
 	if err != nil {
 		return nil, err
 	}
-	results, err := o.newBuffer(classOfBuffer(max(4, mostTogether*f.results.bytes())))
+	results, err := o.newBuffer(classOfBuffer(max(4, f.found(mostTogether))))
 	if err != nil {
 		o.pinned.give(room)
 		return nil, err
@@ -381,11 +406,15 @@ func (f *fleet) describe(room []byte, s roomShape, crew []*passage) {
 		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&room[at])), s.agents)
 	}
 	params, grads, inputs, arenas := list(s.params()), list(s.grads()), list(s.inputs()), list(s.arenas())
+	scalers := list(s.scalers())
 	rows := unsafe.Slice((*int32)(unsafe.Pointer(&room[s.rows()])), s.agents*s.batch)
 	labels := unsafe.Slice((*float32)(unsafe.Pointer(&room[s.labels()])), s.agents*s.batch)
 	for i, p := range crew {
 		params[i], grads[i], inputs[i] = p.params, p.grad, p.input
 		arenas[i] = f.own.arena.address() + kernels.Address(4*f.apart*i)
+		if p.scale != nil {
+			scalers[i] = p.scale.block.address()
+		}
 		copy(rows[i*s.batch:], p.rows)
 		copy(labels[i*s.batch:], p.labels)
 	}
@@ -419,7 +448,7 @@ func (f *fleet) crewed(k formation, room kernels.Address, s roomShape) kernels.F
 	m := f.own
 	at := func(offset int) kernels.Address { return room + kernels.Address(offset) }
 	fleet := kernels.Fleet{Agents: k.agents, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(), Arenas: at(s.arenas()), Apart: f.apart,
-		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(s.counter()), TF32: f.d.precision == TF32}
+		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(s.counter()), TF32: f.d.precision == TF32, Short: f.shortAt(at(s.scalers()), m.results.address())}
 	if k.store != 0 {
 		fleet.Bytes = &kernels.Coded{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale), Shift: math.Float32frombits(k.shift)}
 	} else {
@@ -437,7 +466,7 @@ func (f *fleet) send(o *owner, k formation) error {
 	if err := o.launch(calls...); err != nil || f.results.bytes() == 0 {
 		return err
 	}
-	return o.launch(f.collect(f.own.results.address(), k.agents))
+	return o.launch(f.collect(f.own.results.address()+kernels.Address(f.states()), k.agents))
 }
 
 // collect copies the results of all agents from their arenas.

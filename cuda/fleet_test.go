@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -155,6 +156,70 @@ func TestFleet(t *testing.T) {
 				t.Errorf("%d launches for %d gradients of %d agents, want fewer", n, agents*steps, agents)
 			}
 		})
+	}
+}
+
+// In 16 bits agents have the same bits in company as each by itself, loss scales included, close to the CPU's; and they share launches.
+func TestFleetShort(t *testing.T) {
+	const agents, steps = 4, 6
+	s := newSailing(t, true)
+	sail := func(d device.Device, from, to int) (models [][]float32, losses [][]float64) {
+		var all []*sailor
+		for i := from; i < to; i++ {
+			a := newSailor(t, d, s.net, s.code, uint64(i))
+			if scaled, ok := d.(device.Scaled); ok && i == 1 {
+				scaled.SetLossScale(a.g, device.LossScale{Scale: 1 << 24, Good: 3}) // beyond fp16, at first
+			}
+			all = append(all, a)
+		}
+		var b device.Batch
+		for k := range steps {
+			var waits []func() error
+			for i, a := range all {
+				s.batch(&b, from+i, k, k%2 == 1)
+				waits = append(waits, a.step(b))
+			}
+			for _, wait := range waits {
+				if err := wait(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, a := range all {
+			x := make([]float32, s.net.Dim())
+			d.Read(x, a.x)
+			models, losses = append(models, x), append(losses, a.losses)
+			if scaled, ok := d.(*Device); ok && scaled.precision == FP16 {
+				scale, _ := scaled.LossScale(a.g)
+				losses[len(losses)-1] = append(a.losses, scale.Scale, float64(scale.Good), float64(scale.Skipped))
+			}
+		}
+		return models, losses
+	}
+	want, wantLosses := sail(cpu.New(), 0, agents)
+	for _, p := range []Precision{FP16, BF16} {
+		d, m := imaginary(t, drivertest.Options{}, false, WithPrecision(p))
+		got, losses := sail(d, 0, agents)
+		if _, ok := d.sails(s.code); !ok {
+			t.Errorf("%s: agents do not sail", p)
+		}
+		if n := m.Count("GraphLaunch"); n >= agents*steps {
+			t.Errorf("%s: %d launches for %d gradients", p, n, agents*steps)
+		}
+		for i := range agents {
+			one, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(p))
+			mine, myLosses := sail(one, i, i+1)
+			if !slices.Equal(mine[0], got[i]) || !slices.Equal(myLosses[0], losses[i]) {
+				t.Errorf("%s, agent %d: losses %v alone, %v in company", p, i, myLosses[0], losses[i])
+			}
+			skipped := p == FP16 && i == 1
+			if far := distance(got[i], want[i]); !skipped && far > 0.01 || !(math.Abs(losses[i][0]-wantLosses[i][0]) <= 0.02) {
+				t.Errorf("%s, agent %d: the model differs by %.2g of its length; losses %v, want %v", p, i, far, losses[i], wantLosses[i])
+			}
+			if tail := losses[i][steps:]; p == FP16 && skipped != (tail[2] > 0) {
+				t.Errorf("agent %d: loss scale %v", i, tail)
+			}
+		}
 	}
 }
 

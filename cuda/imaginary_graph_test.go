@@ -31,18 +31,12 @@ func (n *nets) imaginaryGraph() *cudnntest.Graph {
 			return 2000
 		}
 		last := func(d [4]int64) [4]int32 { return [4]int32{int32(d[0]), int32(d[2]), int32(d[3]), int32(d[1])} }
-		out, product := y, func(x, w, _ *float32, sum *float64) { *sum += float64(*x) * float64(*w) }
-		switch c.Direction {
-		case cudnn.GradX:
-			out, product = x, func(_, w, y *float32, sum *float64) { *sum += float64(*y) * float64(*w) }
-		case cudnn.GradW:
-			out, product = w, func(x, _, y *float32, sum *float64) { *sum += float64(*x) * float64(*y) }
-		}
+		out := map[cudnn.Direction]driver.Pointer{cudnn.Forward: y, cudnn.GradX: x, cudnn.GradW: w}[c.Direction]
 		pad := int32(c.Pad)
 		if by.Index == n.wrong {
 			pad--
 		}
-		return n.products(last(c.X), last(c.W), [2]int32{int32(c.Stride), pad}, last(c.Y), c.Type, x, w, y, out, product)
+		return n.products(last(c.X), last(c.W), [2]int32{int32(c.Stride), pad}, last(c.Y), c.Type, x, w, y, out)
 	}
 	return g
 }

@@ -14,12 +14,26 @@ import (
 // light is cuBLASLt as loops, which refuses what the real one would. It has no algorithm for results of five columns, so that the kernels that stand
 // in for it are seen too.
 type light struct {
-	m        *drivertest.Machine
-	keepsNaN bool // else its ReLU makes 0 of what is not a number, as has been seen of the real one
-	next     cublas.Raw
-	descs    map[cublas.Raw]map[int32]uint64 // attributes
-	prefs    map[cublas.Raw]map[int32]uint64
-	layouts  map[cublas.Raw]lightLayout
+	m       *drivertest.Machine
+	manners manners
+	next    cublas.Raw
+	descs   map[cublas.Raw]map[int32]uint64 // attributes
+	prefs   map[cublas.Raw]map[int32]uint64
+	layouts map[cublas.Raw]lightLayout
+}
+
+// manners is what NVIDIA does not say of cuBLASLt.
+type manners struct {
+	keepsNaN bool // its ReLU does; else it makes 0 of what is not a number, as has been seen of the real one
+	oddBits  bool // its masks have the highest bit of a byte first
+}
+
+// bit is the place of a number of a mask, with the bits of a row counted from its first.
+func (m manners) bit(at int) (at8, mask int) {
+	if m.oddBits {
+		return at / 8, 1 << (7 - at%8)
+	}
+	return at / 8, 1 << (at % 8)
 }
 
 type lightLayout struct {
@@ -31,8 +45,8 @@ type lightLayout struct {
 // sizes are those of the attributes that are known, in bytes.
 var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 5: 4, 6: 4, 7: 4, 8: 4}
 
-func imaginaryLt(m *drivertest.Machine, keepsNaN bool) *cublas.LtAPI {
-	l := &light{m: m, keepsNaN: keepsNaN, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{}, layouts: map[cublas.Raw]lightLayout{}}
+func imaginaryLt(m *drivertest.Machine, of manners) *cublas.LtAPI {
+	l := &light{m: m, manners: of, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{}, layouts: map[cublas.Raw]lightLayout{}}
 	make := func(out *cublas.Raw) cublas.Status { l.next++; *out = l.next; return 0 }
 	set := func(of map[cublas.Raw]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Raw, int32, unsafe.Pointer, uintptr) cublas.Status {
 		return func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
@@ -135,23 +149,23 @@ func (l *light) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la c
 				for n := range k {
 					v += at(x.v, d[3], a.ld, i, n) * at(y.v, d[4], b.ld, n, j)
 				}
-				bit := j*int(d[12]) + i
+				at8, bit := l.manners.bit(j*int(d[12]) + i)
 				switch e {
 				case cublas.WithBias:
 					v += float64(bias.v[i])
 				case cublas.WithBiasReLU, cublas.WithBiasReLUMask:
-					if v += float64(bias.v[i]); !(v > 0) && !(l.keepsNaN && v != v) {
+					if v += float64(bias.v[i]); !(v > 0) && !(l.manners.keepsNaN && v != v) {
 						v = 0
 					}
 				case cublas.Masked:
-					if bits[bit/8]>>(bit%8)&1 == 0 {
+					if int(bits[at8])&bit == 0 {
 						v = 0
 					}
 				}
 				if e == cublas.WithBiasReLUMask {
-					bits[bit/8] &^= 1 << (bit % 8)
+					bits[at8] &^= byte(bit)
 					if v > 0 {
-						bits[bit/8] |= 1 << (bit % 8)
+						bits[at8] |= byte(bit)
 					}
 				}
 				z.v[i+c.ld*j] = float32(v)

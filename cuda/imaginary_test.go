@@ -3,7 +3,9 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -90,7 +92,7 @@ func imaginaryWith(m *drivertest.Machine, n *nets) parts {
 		for _, k := range kernels.All() {
 			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
 		}
-		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m, false), dnn: n.api()}, nil
+		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m, manners{}), dnn: n.api()}, nil
 	}}
 }
 
@@ -229,15 +231,15 @@ func (n *nets) api() *cudnn.API {
 	}
 	a.Forward = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, wd cudnn.Filter, w driver.Pointer, c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, yd cudnn.Tensor, y driver.Pointer) cudnn.Status {
-		return n.convolve(algo, xd, wd, c, yd, x, w, y, y, func(x, w, y *float32, sum *float64) { *sum += float64(*x) * float64(*w) })
+		return n.convolve(algo, xd, wd, c, yd, x, w, y, y)
 	}
 	a.BackwardData = func(_ cudnn.Raw, _ *float32, wd cudnn.Filter, w driver.Pointer, yd cudnn.Tensor, y driver.Pointer, c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, xd cudnn.Tensor, x driver.Pointer) cudnn.Status {
-		return n.convolve(algo, xd, wd, c, yd, x, w, y, x, func(x, w, y *float32, sum *float64) { *sum += float64(*y) * float64(*w) })
+		return n.convolve(algo, xd, wd, c, yd, x, w, y, x)
 	}
 	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, yd cudnn.Tensor, y driver.Pointer, c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, wd cudnn.Filter, w driver.Pointer) cudnn.Status {
-		return n.convolve(algo, xd, wd, c, yd, x, w, y, w, func(x, w, y *float32, sum *float64) { *sum += float64(*x) * float64(*y) })
+		return n.convolve(algo, xd, wd, c, yd, x, w, y, w)
 	}
 	a.Backend = n.graph.Backend()
 	return a
@@ -275,18 +277,31 @@ func (n *nets) leaks() cudnn.Status { return 0 }
 
 func size(d [4]int32) int { return int(d[0]) * int(d[1]) * int(d[2]) * int(d[3]) }
 
-// convolve goes through all products, each of which adds to the sum of an element of what is computed.
-func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y, out driver.Pointer, product func(x, w, y *float32, sum *float64)) cudnn.Status {
+// convolve goes through all products, each of which adds to the sum of an element of out.
+func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y, out driver.Pointer) cudnn.Status {
 	image, filter, window, result := n.images[xd], n.filters[wd], n.windows[cd], n.images[yd]
 	of := n.types[uintptr(xd)]
 	if of != n.types[uintptr(wd)] || of != n.types[uintptr(yd)] || algo != 1 && algo != 2 || image[3] != filter[3] || result[3] != filter[0] || image[0] != result[0] {
 		return 2000
 	}
-	return n.products(image, filter, window, result, of, x, w, y, out, product)
+	return n.products(image, filter, window, result, of, x, w, y, out)
 }
 
+// nothing tells whether operands are memory that nobody has written to, by where they begin and end.
+func nothing(operands map[driver.Pointer]matrix) bool {
+	for _, o := range operands {
+		n := len(o.v)
+		if n < 4 || !slices.ContainsFunc(o.v[:2], noNumber) || !slices.ContainsFunc(o.v[n-2:], noNumber) {
+			return false
+		}
+	}
+	return true
+}
+
+func noNumber(v float32) bool { return v != v }
+
 // products is convolve for shapes: n h w c of images, k r s c of filters, and the stride and the padding.
-func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y, out driver.Pointer, product func(x, w, y *float32, sum *float64)) cudnn.Status {
+func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y, out driver.Pointer) cudnn.Status {
 	return cudnn.Status(n.m.Do(n.stream, "convolution", func() error {
 		xs, errX := matrixAt(n.m, x, size(image), dnnElements[of])
 		ws, errW := matrixAt(n.m, w, size(filter), dnnElements[of])
@@ -294,7 +309,16 @@ func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32
 		if err := errors.Join(errX, errW, errY); err != nil {
 			return err
 		}
-		to := map[driver.Pointer]matrix{x: xs, w: ws, y: ys}[out]
+		all := map[driver.Pointer]matrix{x: xs, w: ws, y: ys}
+		to := all[out]
+		delete(all, out)
+		if nothing(all) { // when ways are timed
+			for i := range to.v {
+				to.v[i] = float32(math.NaN())
+			}
+			to.put()
+			return nil
+		}
 		sums := make([]float64, len(to.v))
 		at := func(d [4]int32, a, b, c, e int32) int { return int(((a*d[1]+b)*d[2]+c)*d[3] + e) }
 		for i := range result[0] {
@@ -307,16 +331,21 @@ func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32
 								if h < 0 || h >= image[1] || v < 0 || v >= image[2] {
 									continue
 								}
-								for c := range filter[3] {
-									xi, wi, yi := at(image, i, h, v, c), at(filter, k, r, s, c), at(result, i, p, q, k)
-									place := yi
-									switch out {
-									case x:
-										place = xi
-									case w:
-										place = wi
+								xi, wi, yi := at(image, i, h, v, 0), at(filter, k, r, s, 0), at(result, i, p, q, k)
+								xc, wc, yc := xs.v[xi:xi+int(filter[3])], ws.v[wi:wi+int(filter[3])], float64(ys.v[yi])
+								switch out {
+								case x:
+									for c, w := range wc {
+										sums[xi+c] += yc * float64(w)
 									}
-									product(&xs.v[xi], &ws.v[wi], &ys.v[yi], &sums[place])
+								case w:
+									for c, x := range xc {
+										sums[wi+c] += yc * float64(x)
+									}
+								default:
+									for c, x := range xc {
+										sums[yi] += float64(x) * float64(wc[c])
+									}
 								}
 							}
 						}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package cuda
 
 import (
@@ -14,54 +16,96 @@ import (
 	"fspda/train"
 )
 
-// idle is an imaginary GPU that does nothing, at once: what is left is the work of the host. calls counts what the owner asks of the driver.
-func idle(b *testing.B, calls *int, options ...Option) *Device {
+// toy is an imaginary GPU that computes nothing: what is left is the work of the host. It may keep the host waiting as a real one does.
+type toy struct {
+	call  time.Duration // that each call of the driver takes
+	graph time.Duration // that the GPU is busy with a graph
+
+	free time.Time                  // when it has done all that was sent
+	at   map[driver.Event]time.Time // when it comes to an event
+	observed
+}
+
+func (y *toy) called() driver.Result {
+	y.calls++
+	if y.call > 0 {
+		for begin := time.Now(); time.Since(begin) < y.call; {
+		}
+	}
+	return driver.Success
+}
+
+// open opens it.
+func (y *toy) open(b *testing.B, options ...Option) *Device {
 	b.Helper()
 	_, p := imaginaryParts(b, drivertest.Options{})
+	y.at = map[driver.Event]time.Time{}
 	d, err := open(p, options...)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := d.owner.ask(func() error { silence(p.api, calls); return nil }); err != nil {
+	if err := d.owner.ask(func() error { y.replace(p.api); return nil }); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = d.Close() }) // its work was never done
+	y.watch(b, d)
 	return d
 }
 
-// silence has the driver do nothing from now on.
-func silence(a *driver.API, calls *int) {
-	done := func() driver.Result { *calls++; return driver.Success }
-	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
-		return done()
+// replace has the driver compute nothing from now on.
+func (y *toy) replace(a *driver.API) {
+	context := a.CtxSetCurrent
+	current := map[int]driver.Context{}
+	a.CtxSetCurrent = func(c driver.Context) driver.Result { // the machine under it is slow with it
+		if id := syscall.Gettid(); current[id] != c {
+			current[id] = c
+			return context(c)
+		}
+		return driver.Success
 	}
-	a.LaunchTogether = a.LaunchKernel
-	a.MemcpyHtoD = func(driver.Pointer, unsafe.Pointer, uintptr, driver.Stream) driver.Result { return done() }
+	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
+		return y.called()
+	}
+	a.MemcpyHtoD = func(driver.Pointer, unsafe.Pointer, uintptr, driver.Stream) driver.Result { return y.called() }
 	a.MemcpyDtoH = func(dst unsafe.Pointer, _ driver.Pointer, n uintptr, _ driver.Stream) driver.Result {
 		clear(unsafe.Slice((*byte)(dst), n))
-		return done()
+		return y.called()
 	}
-	a.MemcpyDtoD = func(driver.Pointer, driver.Pointer, uintptr, driver.Stream) driver.Result { return done() }
-	a.MemsetD8 = func(driver.Pointer, uint8, uintptr, driver.Stream) driver.Result { return done() }
-	a.EventRecord = func(driver.Event, driver.Stream) driver.Result { return done() }
-	a.EventQuery = func(driver.Event) driver.Result { return done() }
-	a.StreamWaitEvent = func(driver.Stream, driver.Event, uint32) driver.Result { return done() }
-	a.GraphLaunch = func(driver.GraphExec, driver.Stream) driver.Result { return done() }
+	a.MemcpyDtoD = func(driver.Pointer, driver.Pointer, uintptr, driver.Stream) driver.Result { return y.called() }
+	a.MemsetD8 = func(driver.Pointer, uint8, uintptr, driver.Stream) driver.Result { return y.called() }
+	a.StreamWaitEvent = func(driver.Stream, driver.Event, uint32) driver.Result { return y.called() }
+	busy := func() driver.Result {
+		if now := time.Now(); now.After(y.free) {
+			y.free = now
+		}
+		y.free = y.free.Add(y.graph)
+		return y.called()
+	}
+	a.GraphLaunch = func(driver.GraphExec, driver.Stream) driver.Result { return busy() }
+	a.LaunchTogether = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
+		return busy()
+	}
+	a.EventRecord = func(e driver.Event, _ driver.Stream) driver.Result { y.at[e] = y.free; return y.called() }
+	a.EventQuery = func(e driver.Event) driver.Result {
+		if y.graph > 0 && time.Now().Before(y.at[e]) {
+			return driver.NotReady
+		}
+		return y.called()
+	}
 }
 
-// effort is what an iteration cost so far: processor time of all threads and of the owner's, and calls of the driver.
+// effort is what iterations cost so far: processor time of all threads and of the owner, and calls of the driver.
 type effort struct {
 	at         time.Time
 	all, owner time.Duration
 	calls      int
 }
 
-func effortOf(b *testing.B, d *Device, calls *int) effort {
+func effortOf(b *testing.B, d *Device, o *observed) effort {
 	b.Helper()
-	const thread = 1 // RUSAGE_THREAD of Linux
-	e := effort{at: time.Now(), all: processorTime(b, syscall.RUSAGE_SELF)}
+	e := effort{at: time.Now(), all: processorTime(b)}
 	if err := d.owner.ask(func() error {
-		e.owner, e.calls = processorTime(b, thread), *calls
+		e.owner, e.calls = o.worked+o.sinceBegin(b), o.calls
 		return nil
 	}); err != nil {
 		b.Fatal(err)
@@ -69,12 +113,51 @@ func effortOf(b *testing.B, d *Device, calls *int) effort {
 	return e
 }
 
-func processorTime(b *testing.B, of int) time.Duration {
+// observed is what is seen of an owner.
+type observed struct {
+	calls  int           // of the driver
+	worked time.Duration // on all threads, until it last rested
+	begun  time.Duration // on its clock, when it began to work on a thread
+}
+
+// watch has d's owner observed from now on.
+func (o *observed) watch(b *testing.B, d *Device) {
+	if err := d.owner.ask(func() error {
+		o.begun = threadTime(b)
+		d.owner.works = func(now bool) {
+			if now {
+				o.begun = threadTime(b)
+			} else {
+				o.worked += o.sinceBegin(b)
+			}
+		}
+		return nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (o *observed) sinceBegin(b *testing.B) time.Duration {
+	return threadTime(b) - o.begun
+}
+
+// processorTime is what all threads have worked.
+func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(of, &u); err != nil {
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// threadTime is what this thread has worked, to the nanosecond.
+func threadTime(b *testing.B) time.Duration {
+	const thread = 3 // CLOCK_THREAD_CPUTIME_ID
+	var t syscall.Timespec
+	if _, _, e := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, thread, uintptr(unsafe.Pointer(&t)), 0); e != 0 {
+		b.Fatal(e)
+	}
+	return time.Duration(t.Nano())
 }
 
 var digits = sync.OnceValues(func() (*data.Set, error) {
@@ -82,28 +165,35 @@ var digits = sync.OnceValues(func() (*data.Set, error) {
 })
 
 // What the host does for an iteration of figure 1: ten agents with batches of 256 digits. The first row is FSPDA-SA with one random edge and a
-// tenth of the coordinates. all is the processor time of all threads, owner that of the one which all agents share.
+// tenth of the coordinates. all is the processor time of all threads, owner that of the goroutine which all agents share. The last row has a GPU
+// that is busy for 20 µs with the gradients of as many agents as came together, and a driver whose calls take 2 µs.
 func BenchmarkHostIteration(b *testing.B) {
 	for _, row := range []struct {
 		name string
+		gpu  toy
 		set  func(c *train.Config)
 		with []Option
 	}{
-		{"fspda-sa", func(*train.Config) {}, nil},
-		{"fspda-sa-launches", func(*train.Config) {}, []Option{Launches(true)}},
-		{"fspda-sa-sparse", func(c *train.Config) { c.Density = 0.01 }, nil},
-		{"fspda-sa-whole", func(c *train.Config) { c.Density = 1 }, nil},
-		{"fspda-sa-ring", func(c *train.Config) { c.Graph, c.Edges = "ring", "full" }, nil},
-		{"fspda-storm", func(c *train.Config) { c.Algo = "fspda-storm" }, nil},
-		{"dsgd", func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }, nil},
-		{"choco", func(c *train.Config) { c.Algo, c.Eta = "choco", train.AutoFloat{Auto: true} }, nil},
-		{"sgd", func(c *train.Config) { c.Algo = "sgd" }, nil},
+		{"fspda-sa", toy{}, func(*train.Config) {}, nil},
+		{"fspda-sa-launches", toy{}, func(*train.Config) {}, []Option{Launches(true)}},
+		{"fspda-sa-sparse", toy{}, func(c *train.Config) { c.Density = 0.01 }, nil},
+		{"fspda-sa-whole", toy{}, func(c *train.Config) { c.Density = 1 }, nil},
+		{"fspda-sa-ring", toy{}, func(c *train.Config) { c.Graph, c.Edges = "ring", "full" }, nil},
+		{"fspda-storm", toy{}, func(c *train.Config) { c.Algo = "fspda-storm" }, nil},
+		{"dsgd", toy{}, func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }, nil},
+		{"choco", toy{}, func(c *train.Config) { c.Algo = "choco" }, nil},
+		{"sgd", toy{}, func(c *train.Config) { c.Algo = "sgd" }, nil},
+		{"fspda-sa-busy", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond}, func(*train.Config) {}, nil},
+		{"fspda-sa-busy-launches", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond}, func(*train.Config) {}, []Option{Launches(true)}},
 	} {
-		b.Run(row.name, func(b *testing.B) { hostIterations(b, row.set, row.with...) })
+		b.Run(row.name, func(b *testing.B) {
+			gpu := row.gpu // a fresh one for each length
+			hostIterations(b, &gpu, row.set, row.with...)
+		})
 	}
 }
 
-func hostIterations(b *testing.B, change func(c *train.Config), options ...Option) {
+func hostIterations(b *testing.B, gpu *toy, change func(c *train.Config), options ...Option) {
 	set, err := digits()
 	if err != nil {
 		b.Fatal(err)
@@ -116,8 +206,7 @@ func hostIterations(b *testing.B, change func(c *train.Config), options ...Optio
 	if err != nil {
 		b.Fatal(err)
 	}
-	calls := 0
-	d := idle(b, &calls, options...)
+	d := gpu.open(b, options...)
 	m := model.NewEngine(net, d)
 	s, err := c.Resolve(set, m)
 	if err != nil {
@@ -129,9 +218,9 @@ func hostIterations(b *testing.B, change func(c *train.Config), options ...Optio
 		switch t {
 		case 1:
 			b.ResetTimer()
-			begin = effortOf(b, d, &calls)
+			begin = effortOf(b, d, &gpu.observed)
 		case c.Iterations - 1:
-			end = effortOf(b, d, &calls)
+			end = effortOf(b, d, &gpu.observed)
 			b.StopTimer()
 		}
 	}

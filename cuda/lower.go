@@ -124,6 +124,9 @@ func labelled(calls func(x operands) []kernels.Call) lowering {
 
 // scratchOf is the room that the kernels of a task need beside their operands, in bytes.
 func scratchOf(t *task) int {
+	if t.work == addPenalties {
+		return 8 * kernels.PenaltiesOf(t.penalties).PartNumbers()
+	}
 	if t.work != compute {
 		return 0
 	}

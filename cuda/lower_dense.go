@@ -23,11 +23,10 @@ func dense(then kernels.Activation) lowering {
 		n := t.call.Dims
 		f := fused{m: n[0], n: n[1], k: n[2], a: factor{in: 0}, b: factor{1, true}, epilogue: cublas.WithBias, bias: &t.in[2]}
 		if then == kernels.ReLUOf {
-			if by := d.denseReLU(t, f); by != nil {
-				return denseBy(by, t, kernels.Identity), nil
+			if made := d.denseReLU(t, f); made != nil {
+				return made, nil
 			}
-		}
-		if by := d.matmul(t, f); by != nil {
+		} else if by := d.matmul(t, f); by != nil {
 			return denseBy(by, t, then), nil
 		}
 		return func(r *running) error {

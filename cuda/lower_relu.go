@@ -2,7 +2,9 @@ package cuda
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
+	"slices"
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
@@ -10,7 +12,7 @@ import (
 	"fspda/device"
 )
 
-// mask says which numbers of a dense layer's output were not cut off by ReLU, a bit each. cuBLASLt writes it beside the output, and reads it in the
+// mask says which numbers of a dense layer's output were not cut off by ReLU, a bit each. It is written beside the output, and cuBLASLt reads it in the
 // backward pass, which then neither reads the output nor needs a kernel of its own. Both tasks share it.
 type mask struct {
 	operand
@@ -18,19 +20,46 @@ type mask struct {
 	by       *cublas.Matmul // computes the gradient; nil: nothing writes the mask
 }
 
-// denseReLU is a dense layer, f, with its ReLU by cuBLASLt, with a mask where the gradient can use one. Nil says that there is no algorithm for it, or none that
-// keeps what is not a number.
-func (d *Device) denseReLU(t *task, f fused) *cublas.Matmul {
+// denseReLU is a dense layer, f, with its ReLU: by cuBLASLt where that keeps what is not a number, else by cuBLASLt and a kernel; with a mask, written by either, where
+// the gradient can use one. Nil says that there is no algorithm for any of it.
+func (d *Device) denseReLU(t *task, f fused) step {
+	var gradient *cublas.Matmul
 	if t.mask != nil {
+		gradient = d.maskedGradX(t.mask.gradient)
+	}
+	if gradient != nil {
 		f.epilogue, f.mask = cublas.WithBiasReLUMask, &t.mask.operand
 		if by := d.keepingNaN(t, f); by != nil {
-			if t.mask.by = d.maskedGradX(t.mask.gradient); t.mask.by != nil {
-				return by
-			}
+			t.mask.by = gradient
+			return denseBy(by, t, kernels.Identity)
 		}
 	}
 	f.epilogue, f.mask = cublas.WithBiasReLU, nil
-	return d.keepingNaN(t, f)
+	if by := d.keepingNaN(t, f); by != nil {
+		return denseBy(by, t, kernels.Identity)
+	}
+	f.epilogue = cublas.WithBias
+	by := d.matmul(t, f)
+	switch {
+	case by == nil:
+		return nil
+	case gradient != nil && d.knowsBits(gradient, t.mask.gradient):
+		t.mask.by = gradient
+		return denseWithBits(by, t)
+	}
+	return denseBy(by, t, kernels.ReLUOf)
+}
+
+// denseWithBits is a dense layer by cuBLASLt whose ReLU, and mask, come from a kernel.
+func denseWithBits(by *cublas.Matmul, t *task) step {
+	return func(r *running) error {
+		x := r.operands(t)
+		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), r.beside(t)); err != nil {
+			return err
+		}
+		rows, n := x.dims[0], x.dims[1]
+		return r.o.launch(kernels.ReLUBits(x.element(), x.out[0], r.at(t.mask.operand), rows, n, cublas.MaskBytes(1, n)))
+	}
 }
 
 // maskedGradX is device.LinearGradXReLU by cuBLASLt.
@@ -82,18 +111,79 @@ func (o *owner) keepsNaN(by *cublas.Matmul, t *task, f fused) (bool, error) {
 	if err := by.Run(at[0], at[1], at[2], cublas.Beside{Bias: at[3], Mask: at[4]}); err != nil {
 		return false, err
 	}
-	host, err := o.newBuffer(classOfBuffer(4))
+	first, err := o.peek(at[2], c.element.Size())
 	if err != nil {
 		return false, err
 	}
-	defer o.pinned.give(host)
-	if err := o.api.Check(o.api.MemcpyDtoH(host.pointer(), at[2], uintptr(c.element.Size()), o.stream), "cuMemcpyDtoHAsync", "copying a number from the GPU"); err != nil {
+	return isNaN(c.element, first), nil
+}
+
+// trialBits are the bytes that the first two rows of a mask are filled with in a trial: bits 0 and 2 of each, and 4 and 6.
+var trialBits = [2]uint8{0x05, 0x50}
+
+// knowsBits tells whether a gradient by mask reads bits as kernels write them. NVIDIA says what a mask is, and not the order of its bits.
+func (d *Device) knowsBits(by *cublas.Matmul, t *task) bool {
+	known := false
+	err := d.owner.ask(func() (err error) {
+		known, err = d.owner.triesBits(by, t)
+		return err
+	})
+	return err == nil && known
+}
+
+// triesBits has a gradient made of factors that are all the same positive number, with a mask that is known.
+func (o *owner) triesBits(by *cublas.Matmul, t *task) (bool, error) {
+	const positive = 0x3c // 0x3c3c is one in float16 and bfloat16, and 0x3c3c3c3c in float32
+	m, k := t.call.Dims[0], t.call.Dims[2]
+	row := cublas.MaskBytes(1, k)
+	sizes := []int{t.in[0].bytes(), t.in[1].bytes(), t.out[0].bytes(), row * m}
+	at, end, err := o.lend(sizes...)
+	if err != nil {
 		return false, err
+	}
+	defer end()
+	fill := func(at driver.Pointer, value uint8, n int) error {
+		return o.api.Check(o.api.MemsetD8(at, value, uintptr(n), o.stream), "cuMemsetD8Async", "filling %d bytes", n)
+	}
+	err = errors.Join(fill(at[0], positive, sizes[0]), fill(at[1], positive, sizes[1]), fill(at[3], trialBits[0], sizes[3]))
+	if m > 1 {
+		err = errors.Join(err, fill(at[3]+driver.Pointer(row), trialBits[1], row))
+	}
+	if err == nil {
+		err = by.Run(at[0], at[1], at[2], cublas.Beside{Mask: at[3]})
+	}
+	if err != nil {
+		return false, err
+	}
+	for i := range min(m, 2) {
+		n, size := min(k, 64), t.element().Size()
+		b, err := o.peek(at[2]+driver.Pointer(i*k*size), n*size)
+		if err != nil {
+			return false, err
+		}
+		for j := range n {
+			if passed := slices.Max(b[j*size:(j+1)*size]) > 0; passed != (trialBits[i]>>(j%8)&1 == 1) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// peek copies bytes of the device to the host, and waits for them.
+func (o *owner) peek(at driver.Pointer, n int) ([]byte, error) {
+	host, err := o.newBuffer(classOfBuffer(n))
+	if err != nil {
+		return nil, err
+	}
+	defer o.pinned.give(host)
+	if err := o.api.Check(o.api.MemcpyDtoH(host.pointer(), at, uintptr(n), o.stream), "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", n); err != nil {
+		return nil, err
 	}
 	if err := o.synchronize(); err != nil {
-		return false, err
+		return nil, err
 	}
-	return isNaN(c.element, host.bytes), nil
+	return slices.Clone(host.bytes[:n]), nil
 }
 
 // isNaN says whether the first number of b is none.

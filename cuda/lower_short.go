@@ -1,11 +1,6 @@
 package cuda
 
-import (
-	"runtime"
-
-	"fspda/cuda/kernels"
-	"fspda/device"
-)
+import "fspda/cuda/kernels"
 
 // conversions has a lowering for every work that is no call.
 var conversions = map[work]lowering{
@@ -13,7 +8,9 @@ var conversions = map[work]lowering{
 	widen:           launching(widenRows),
 	narrowStretches: shadows,
 	scaleLoss:       launching(scaleGradient),
-	unscale:         launching(unscaleGradient),
+	endGradient:     endAll,
+	moveBuffers:     moveAll,
+	addPenalties:    addAll,
 	dropFound:       launching(dropGradient),
 	stepScale:       launching(stepScaler),
 }
@@ -36,47 +33,10 @@ func scaleGradient(x operands) []kernels.Call {
 	return []kernels.Call{kernels.ScaleBy(x.out[0], x.out[0], x.scaler, 1, x.task.out[0].n)}
 }
 
-func unscaleGradient(x operands) []kernels.Call {
-	return []kernels.Call{kernels.Unscale(x.out[0], x.scaler, x.task.out[0].n)}
-}
-
 func dropGradient(x operands) []kernels.Call {
 	return []kernels.Call{kernels.Drop(x.out[0], x.scaler, x.task.out[0].n)}
 }
 
 func stepScaler(x operands) []kernels.Call {
 	return []kernels.Call{kernels.ScalerStep(x.scaler, scaleGrowth, scaleBackoff, largestScale, scaleInterval)}
-}
-
-// stretchTable is a list of stretches in device memory.
-type stretchTable struct {
-	block block
-	count int
-}
-
-// shadows is the task that rounds the parameters.
-func shadows(d *Device, t *task) (step, error) {
-	table, err := d.stretchTable(t.stretches)
-	if err != nil {
-		return nil, err
-	}
-	e := d.precision.element()
-	return func(r *running) error {
-		return r.o.launch(kernels.NarrowStretches(e, r.spaces[device.Arena], r.spaces[device.Params], table.block.address(), table.count))
-	}, nil
-}
-
-// stretchTable copies stretches to the device.
-func (d *Device) stretchTable(stretches []kernels.Stretch) (*stretchTable, error) {
-	var bytes []byte
-	for _, s := range stretches {
-		bytes = s.AppendTo(bytes)
-	}
-	b, err := d.newBlock(bytes)
-	if err != nil {
-		return nil, err
-	}
-	table := &stretchTable{b, len(stretches)}
-	runtime.AddCleanup(table, d.owner.discard, b)
-	return table, nil
 }

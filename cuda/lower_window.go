@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"fmt"
 	"runtime"
 
+	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -60,7 +62,7 @@ func convolution(d *Device, t *task) (step, error) {
 	}
 	t.route = conv.Route
 	runtime.AddCleanup(conv, o.discardConv, *conv)
-	if t.call.Kernel == device.ConvGradW && t.in[0].element != kernels.F32 {
+	if shortGradW(t) > 0 {
 		return narrowGradW(conv, t), nil
 	}
 	return func(r *running) error {
@@ -78,7 +80,32 @@ func convolution(d *Device, t *task) (step, error) {
 // choosing is how what computes a convolution is chosen. The owner's goroutine lends the memory, and its stream the time.
 func (d *Device) choosing(t *task) cudnn.Choosing {
 	o := d.owner
-	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.repeats, Choices: o.choices, Memory: o.lend, Time: o.time}
+	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.repeats, Choices: o.choices, Memory: o.lend, Time: o.time,
+		Product: d.convProduct(t.call.Kernel, convShape(t), t.in[0].element)}
+}
+
+// convProduct is a convolution of one pixel as a product of matrices; nil for others. A row is a pixel, or a filter.
+func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) func(x, w, y driver.Pointer) error {
+	if s.R != 1 || s.S != 1 || s.Stride != 1 || s.Pad != 0 {
+		return nil
+	}
+	o, rows := d.owner, s.N*s.H*s.W
+	p := cublas.Product{Type: blasTypes[e], TypeC: blasTypes[e], Compute: d.compute()}
+	return func(x, w, y driver.Pointer) error {
+		p := p
+		switch k {
+		case device.Conv: // y = x·wᵀ
+			p.M, p.N, p.K, p.TransB, p.A, p.B, p.C = rows, s.K, s.C, true, x, w, y
+		case device.ConvGradX: // dx = dy·w
+			p.M, p.N, p.K, p.A, p.B, p.C = rows, s.C, s.K, y, w, x
+		case device.ConvGradW: // dw = dyᵀ·x
+			p.M, p.N, p.K, p.TransA, p.A, p.B, p.C = s.K, s.C, rows, true, y, x, w
+		}
+		if err := o.blas.Gemm(p); err != nil {
+			return fmt.Errorf("%w: %w", cudnn.ErrRefused, err)
+		}
+		return nil
+	}
 }
 
 // widest is the alignment that the fastest convolutions want, in bytes.
@@ -144,7 +171,7 @@ func fromShort(e kernels.Element, dst, src kernels.Address, rows, c, room int) k
 
 // shortGradW is the bytes of dW in 16 bits, which lies in the scratch; 0 where it does not.
 func shortGradW(t *task) int {
-	if t.call.Kernel != device.ConvGradW || t.in[0].element == kernels.F32 {
+	if t.call.Kernel != device.ConvGradW || t.in[0].element == kernels.F32 || t.out[0].element != kernels.F32 {
 		return 0
 	}
 	c := t.call.Dims[3]

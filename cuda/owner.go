@@ -14,7 +14,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// owner is the goroutine that has a GPU's context on its thread, and what only it may touch.
+// owner is the goroutine that works with a GPU's context, and what only it may touch.
 type owner struct {
 	api       *driver.API
 	gpu       driver.Device
@@ -43,6 +43,7 @@ type owner struct {
 	lists       [][]func() // empty ones: memory of what was pending
 	slots       []unsafe.Pointer
 	drawing     drawing
+	works       func(now bool) // told when the owner begins and ends to work on a thread, for measurements; nil: nobody
 
 	queue  *queue
 	done   chan struct{} // closed when the goroutine has ended
@@ -67,9 +68,10 @@ type pending struct {
 
 // run is the goroutine. start is its first task: where it fails there is no second.
 func (o *owner) run(start func() error, started chan<- error) {
-	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	defer close(o.done)
+	runtime.LockOSThread()
 	err := start()
+	runtime.UnlockOSThread()
 	started <- err
 	if err != nil {
 		return
@@ -82,13 +84,48 @@ func (o *owner) run(start func() error, started chan<- error) {
 	o.serve()
 }
 
+// enter binds the goroutine to a thread that has the context, until leave. To sleep on a thread of its own would cost two more changes of threads each
+// time, which is more than most of what there is to do.
+func (o *owner) enter() {
+	runtime.LockOSThread()
+	o.fail(o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context"))
+	if o.works != nil {
+		o.works(true)
+	}
+}
+
+func (o *owner) leave() {
+	if o.works != nil {
+		o.works(false)
+	}
+	runtime.UnlockOSThread()
+}
+
+// rest sleeps until there is something in the queue, or nothing to come: then it is false.
+func (o *owner) rest() bool {
+	o.leave()
+	if !o.queue.wait() {
+		return false
+	}
+	o.enter()
+	return true
+}
+
+// pause sleeps for a moment.
+func (o *owner) pause() {
+	o.leave()
+	time.Sleep(20 * time.Microsecond)
+	o.enter()
+}
+
 // spins is how often the GPU is asked whether it has come to an event before the owner rests in between.
 const spins = 2000
 
-// serve does all that is in the queue, sends what it left in the window unless the GPU is busy enough, and looks whether the GPU has come to an
-// event, until there is nothing more to come.
+// serve does all that is in the queue, sends waves of what it left in the window unless the GPU is busy enough, and looks whether the GPU has come to
+// an event, until there is nothing more to come.
 func (o *owner) serve() {
 	var items []item
+	o.enter()
 	for i := 0; ; i++ {
 		if items = o.queue.take(items); len(items) > 0 {
 			o.do(items)
@@ -96,18 +133,18 @@ func (o *owner) serve() {
 			continue
 		}
 		if o.ready() {
-			o.flush()
+			o.advance()
 			continue
 		}
 		if !o.busy() {
-			if !o.queue.wait() {
+			if !o.rest() {
 				return
 			}
 			i = 0
 		} else if o.poll() {
 			i = 0
 		} else if i > spins {
-			time.Sleep(20 * time.Microsecond)
+			o.pause()
 		}
 	}
 }
@@ -169,9 +206,8 @@ func (o *owner) submit(it item) bool {
 	}
 	o.direct.Lock()
 	defer o.direct.Unlock()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	o.fail(o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context"))
+	o.enter()
+	defer o.leave()
 	o.do([]item{it})
 	o.settle()
 	return true

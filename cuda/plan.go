@@ -40,7 +40,9 @@ const (
 	widen                       // out = in, as float32
 	narrowStretches             // the parameters that calls want in 16 bits
 	scaleLoss                   // out, where a backward pass begins, times the loss scale
-	unscale                     // out, gradients of parameters, divided by it
+	endGradient                 // the gradients of parameters in their final form: widened, divided by the scale, with their decay
+	moveBuffers                 // buffers, by the statistics of the batch
+	addPenalties                // out = in + the decay of parameters
 	dropFound                   // out, the whole gradient, is 0 if it is not finite
 	stepScale                   // the scale of the next run
 )
@@ -55,6 +57,9 @@ type task struct {
 	mask      *mask             // of ReLU, where there is room for one
 	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
 	stretches []kernels.Stretch // narrowStretches
+	endings   []kernels.Ending  // endGradient: of what lies at in
+	moves     []kernels.Move    // moveBuffers: by what lies at in
+	penalties []kernels.Penalty // addPenalties
 	route     func() string     // of a convolution: what computes it
 
 	kept  *kept    // of a normalisation and its gradient: what the one keeps for the other
@@ -84,7 +89,7 @@ func (t *task) title() string {
 	if t.call != nil {
 		return signature.Title(t.call)
 	}
-	return [...]string{narrowStretches: "rounding the parameters", unscale: "unscaling the gradient", dropFound: "checking the gradient",
+	return [...]string{narrowStretches: "rounding the parameters", endGradient: "finishing the gradient", moveBuffers: "moving the buffers", addPenalties: "adding the decay to the loss", dropFound: "checking the gradient",
 		stepScale: "moving the loss scale", narrow: "rounding", widen: "widening", scaleLoss: "scaling the loss"}[t.work]
 }
 
@@ -103,78 +108,21 @@ func (o operand) bytes() int { return o.n * o.element.Size() }
 // planOf plans code for the device's precision.
 func (d *Device) planOf(code *device.Code) (*plan, error) {
 	if e := d.precision.element(); e != kernels.F32 {
-		return planShort(code, e, d.precision == FP16, d.epilogues(), !d.literal)
+		return planShort(code, e, d.precision == FP16, d.epilogues(), d.literal)
 	}
-	return planWhole(code, d.epilogues(), !d.literal), nil
-}
-
-// planWhole plans code of float32: it is as it is, but for what gates find, and with epilogues there is room for masks of ReLU. The arena grows by what
-// they keep.
-func planWhole(code *device.Code, epilogues, gated bool) *plan {
-	p := &plan{arena: 4 * code.Arena, results: code.Results}
-	var found *gates
-	t, err := traceOf(code)
-	if gated && err == nil { // else it does what no trace can follow, and runs as it is
-		found = gatesOf(t, kernels.F32)
-	}
-	for i := range code.Calls {
-		c := &code.Calls[i]
-		made := task{call: c, in: operandsAt4(c.In), out: operandsAt4(c.Out)}
-		if found != nil {
-			if c := &t.calls[i]; found.gone[c] && t.canWait(c, found) {
-				continue
-			} else if sum := found.sums[c]; sum != nil && t.canWait(sum, found) {
-				both := operandsAt4(sum.call.In)
-				made.in[2], made.other = both[0], &both[1]
-			}
-			p.keep(&made, found.kept[&t.calls[i]])
-		}
-		p.tasks = append(p.tasks, made)
-	}
-	if epilogues && err == nil {
-		addMasks(p.tasks, t.reluPairs(), func(bytes int) operand {
-			o := operand{space: device.Arena, at: alignedTo(p.arena), value: -1}
-			p.arena = o.at + bytes
-			return o
-		})
-	}
-	return p
-}
-
-// operandsAt4 are operands of float32 that lie where code says.
-func operandsAt4(refs []device.Ref) []operand {
-	all := make([]operand, len(refs))
-	for i, r := range refs {
-		all[i] = operand{space: r.Space, at: 4 * r.Off, n: r.Len, value: -1}
-	}
-	return all
-}
-
-// keep gives what a task keeps a place behind the arena.
-func (p *plan) keep(t *task, k *kept) {
-	if t.kept = k; k == nil || k.operands != nil {
-		return
-	}
-	for _, n := range k.sizes(kernels.F32) {
-		o := operand{space: device.Arena, at: alignedTo(p.arena), n: n, value: -1}
-		p.arena = o.at + o.n
-		if !k.byMask {
-			p.arena += 3 * o.n // they have four bytes
-		}
-		k.operands = append(k.operands, o)
-	}
+	return planWhole(code, d.epilogues(), d.literal), nil
 }
 
 // planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is multiplied by a scale and what comes out is
 // divided by it. With epilogues, biases are wanted in the format of what they are added to.
-func planShort(code *device.Code, element kernels.Element, scaling, epilogues, gated bool) (*plan, error) {
+func planShort(code *device.Code, element kernels.Element, scaling, epilogues, literal bool) (*plan, error) {
 	t, err := traceOf(code)
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues, copies: map[copyOf]int{}, gates: &gates{}}
-	if gated {
-		p.gates = gatesOf(t, element)
+	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues, copies: map[copyOf]int{}, gates: &gates{}, lists: &lists{}}
+	if !literal {
+		p.gates, p.lists = gatesOf(t, element), listsOf(t, false)
 	}
 	p.tasks = []task{{work: narrowStretches}} // filled by what is wanted
 	for i := range t.calls {
@@ -193,6 +141,7 @@ func planShort(code *device.Code, element kernels.Element, scaling, epilogues, g
 type planner struct {
 	*trace
 	*gates
+	*lists
 	code      *device.Code
 	element   kernels.Element
 	scaling   bool
@@ -201,6 +150,8 @@ type planner struct {
 	copies    map[copyOf]int // what there is in another format, as a value
 	shadows   []shadow
 	scaled    []device.Ref // places of the gradient that hold scaled numbers
+	ends      []operand    // what is to be finished of the gradient, and how
+	endings   []kernels.Ending
 }
 
 // copyOf is a home in another format.
@@ -221,6 +172,9 @@ type shadow struct {
 func (p *planner) add(c *traced) error {
 	if p.gone[c] {
 		return nil
+	}
+	if done, err := p.list(c); done || err != nil {
+		return err
 	}
 	form := shortForms[c.call.Kernel]
 	t := task{call: c.call, room: padding(c), lacks: p.lacking(c)}
@@ -252,6 +206,11 @@ func (p *planner) add(c *traced) error {
 	}
 	scaled := p.readsScaled(c)
 	var after []task
+	if o, ok := p.filter(c, t.room); ok {
+		t.out = []operand{o}
+		p.tasks = append(p.tasks, t)
+		return nil
+	}
 	for j, h := range c.out {
 		made, ok := formatOf(form.out[j])
 		if !ok {

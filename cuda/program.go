@@ -110,13 +110,13 @@ func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float
 	if err := p.device.Err(); err != nil {
 		return nil, err
 	}
-	if p.fleet != nil {
-		return p.join(v, b, out)
-	}
 	if p.plan.scaling {
 		if v.scale, err = v.grad.lossScale(); err != nil {
 			return nil, err
 		}
+	}
+	if p.fleet != nil {
+		return p.join(v, b, out)
 	}
 	s, err := p.takeSlot(b)
 	if err != nil {

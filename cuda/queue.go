@@ -25,6 +25,13 @@ type item struct {
 	task func()
 }
 
+// waits tells whether an item may lie in the queue of an owner who sleeps: an operation on vectors that nobody waits for. What needs it, a gradient or
+// somebody who reads, comes behind it.
+func (it item) waits() bool { return it.op != nil && it.op.then == nil }
+
+// mostWaiting is how many items lie there at most.
+const mostWaiting = 64
+
 // mostQueued is how much work may wait for the owner before a sender has to wait.
 const mostQueued = 1024
 
@@ -56,8 +63,10 @@ func (q *queue) push(it item) bool {
 	}
 	q.items = append(q.items, it)
 	q.count.Store(int32(len(q.items)))
-	wake := q.asleep
-	q.asleep = false
+	wake := q.asleep && (!it.waits() || len(q.items) >= mostWaiting)
+	if wake {
+		q.asleep = false
+	}
 	q.mu.Unlock()
 	if wake {
 		q.wake <- struct{}{}

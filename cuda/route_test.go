@@ -9,7 +9,9 @@ import (
 
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/kernels"
 	"fspda/device"
+	"fspda/model"
 )
 
 // threeWays is a convolution and its gradients, of operands in vectors: x and w among the parameters, whose gradient has dx and dw.
@@ -114,5 +116,39 @@ func TestRoutesAreKept(t *testing.T) {
 	}
 	if shifted, n := routed(t, dir, 1); !slices.Equal(first, shifted) || n.graph.Executed < 20 {
 		t.Errorf("operands that lie at multiples of 4: %q after %d executions", shifted, n.graph.Executed)
+	}
+}
+
+// Operands of every convolution of the residual networks lie where the fastest kernels want them.
+func TestAlignment(t *testing.T) {
+	for name, shape := range map[string][]int{"resnet20": {32, 32, 3}, "resnet18": {64, 64, 3}, "resnet50": {64, 64, 3}} {
+		net, err := model.Open(name, model.Options{Shape: shape, Classes: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := net.Plan(2, model.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := planShort(p.Code(), kernels.F16, true, true, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, plan := range map[string]*plan{"fp32": planWhole(p.Code(), true, true), "fp16": short} {
+			convolutions := 0
+			for i := range plan.tasks {
+				x := &plan.tasks[i]
+				if x.call == nil || scratchOf(x) == 0 || convDirections[x.call.Kernel] == 0 && x.call.Kernel != device.Conv || x.work != compute {
+					continue
+				}
+				convolutions++
+				if a := alignment(x); a != widest {
+					t.Errorf("%s in %s, %s: operands lie at multiples of %d, want %d", name, what, x.title(), a, widest)
+				}
+			}
+			if convolutions < 50 {
+				t.Errorf("%s in %s: %d convolutions", name, what, convolutions)
+			}
+		}
 	}
 }

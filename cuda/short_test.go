@@ -71,12 +71,16 @@ func TestShortNetworks(t *testing.T) {
 		unit  float64
 	}{FP16: {dist.FP16.Round, 0x1p-11}, BF16: {dist.BF16.Round, 0x1p-8}} {
 		d, m := imaginary(t, drivertest.Options{}, false, WithPrecision(precision))
+		apart, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(precision), alone)
 		for name, net := range exampleNetworks(t) {
 			b := exampleBatch(net)
 			want, wantLoss := gradientOf(t, net, cpu.New(), b)
 			rounded, _ := gradientOf(t, net, roundedParameters{cpu.New(), bounds.round}, b)
 			got, loss := gradientOf(t, net, d, b)
 			if name == "mlp" {
+				if by, _ := gradientOf(t, net, apart, b); !(distance(by, want) <= 8*distance(rounded, want)) {
+					t.Errorf("%s, %s without a fleet: the gradient differs by %.2g of its length", precision, name, distance(by, want))
+				}
 				if again, _ := gradientOf(t, net, d, b); !slices.Equal(got, again) {
 					t.Errorf("%s, %s: a second gradient has other bits", precision, name)
 				}
@@ -156,8 +160,13 @@ func steep() (code *device.Code, params []float32, b device.Batch) {
 }
 
 // A gradient that is beyond fp16 becomes zero and halves the scale, which the gradient keeps for itself; the next one is that of the CPU. bf16 has
-// no scale.
+// no scale. It is so in fleets and without.
 func TestLossScale(t *testing.T) {
+	t.Run("in fleets", func(t *testing.T) { checkLossScale(t) })
+	t.Run("alone", func(t *testing.T) { checkLossScale(t, alone) })
+}
+
+func checkLossScale(t *testing.T, options ...Option) {
 	code, params, b := steep()
 	run := func(d device.Device, x, g device.Vector) []float32 {
 		p, err := d.Load(code)
@@ -183,7 +192,7 @@ func TestLossScale(t *testing.T) {
 	x, g := open(host)
 	want := run(host, x, g)
 
-	d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+	d, _ := imaginary(t, drivertest.Options{}, false, append(options, WithPrecision(FP16))...)
 	x, g = open(d)
 	for i, c := range []struct {
 		grad  []float32
@@ -212,7 +221,7 @@ func TestLossScale(t *testing.T) {
 		t.Errorf("with a scale that was set: %+v, want %+v; gradient %v, want %v", s, to, got, want)
 	}
 
-	d, _ = imaginary(t, drivertest.Options{}, false, WithPrecision(BF16))
+	d, _ = imaginary(t, drivertest.Options{}, false, append(options, WithPrecision(BF16))...)
 	x, g = open(d)
 	if got := run(d, x, g); !(distance(got, want) <= 1e-2) {
 		t.Errorf("bf16: gradient %v, want %v", got, want)

@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +65,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		})
 	machine := imaginaryOn(m)
 	dnn, blas := newNets(m).api(), imaginaryBLAS(m)
+	dnn.Backend = nil // the traffic is the same, whoever computes a convolution
 	countConvolutions(dnn, c)
 	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32, _ driver.Pointer, _ cublas.Type, _ int32,
 		_ *float32, _ driver.Pointer, _ cublas.Type, _ int32, _ cublas.Compute, _ int32) cublas.Status {
@@ -84,11 +87,15 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clear(c.launches)
-	clear(c.bytes)
 	far := func(i int) kernels.Address { return kernels.Address(i) << 40 }
 	err = d.owner.ask(func() error {
-		return program.sendSteps(program.running(d.owner, operandsAt{far(1), far(2), far(3), far(4), far(5), far(6), far(7)}))
+		if err := d.owner.synchronize(); err != nil { // what loading does is not counted
+			return err
+		}
+		clear(c.launches)
+		clear(c.bytes)
+		err := program.sendSteps(program.running(d.owner, operandsAt{far(1), far(2), far(3), far(4), far(5), far(6), far(7)}))
+		return errors.Join(err, d.owner.synchronize())
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -190,24 +197,29 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 		return size * n * there("a", "b", "y")
 	case "add", "mix", "combine":
 		return 12 * n
-	case "unscale":
-		return 8 * n
 	}
 	return 4 * n
 }
 
-// What a step of ResNet-50 launches and moves is what docs/performance.md says.
+// What a step of ResNet-50 launches and moves: docs/performance.md has these numbers, by kernel.
 func TestTrafficOfResNet50(t *testing.T) {
 	net, err := model.Open("resnet50", model.Options{Shape: []int{224, 224, 3}, Classes: 1000, Loss: model.LossOptions{WeightDecay: 1e-4}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := net.Plan(128, model.Step)
+	const batch = 128
+	plan, err := net.Plan(batch, model.Step)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []Precision{FP16, TF32} {
+	for p, want := range map[Precision]struct {
+		launches  int
+		megabytes float64 // an image
+	}{FP16: {499, 351.1}, BF16: {496, 350.1}, TF32: {493, 697.5}, FP32: {493, 697.5}} {
 		c := trafficOf(t, plan.Code(), p)
-		t.Logf("%s\n%s", p, c.per(128))
+		t.Logf("%s\n%s", p, c.per(batch))
+		if n, b := c.total(); n != want.launches || math.Abs(b/batch/1e6-want.megabytes) > 0.1 {
+			t.Errorf("%s: %d launches move %.1f MB an image, want %d and %v: bring docs/performance.md up to date", p, n, b/batch/1e6, want.launches, want.megabytes)
+		}
 	}
 }

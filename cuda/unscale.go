@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fspda/cuda/kernels"
 	"fspda/device"
 )
 
@@ -77,10 +78,11 @@ func (p *planner) mark(h home, scaled bool) error {
 	return nil
 }
 
-// finish ends the tasks: gradients are unscaled and checked. All of the gradient is 0 if some number of it is not finite, decay too.
+// finish ends the tasks: gradients are unscaled and checked, and get their decay. All of the gradient is 0 if some number of it is not finite, decay
+// too.
 func (p *planner) finish() {
-	if p.scaling = p.scaling && len(p.scaled) > 0; !p.scaling {
-		return
+	if !p.scaling {
+		p.scaled = nil
 	}
 	slices.SortFunc(p.scaled, func(a, b device.Ref) int { return cmp.Compare(a.Off, b.Off) })
 	var joined []device.Ref
@@ -91,11 +93,18 @@ func (p *planner) finish() {
 			joined = append(joined, r)
 		}
 	}
-	gradient := func(r device.Ref) []operand {
-		return []operand{{space: device.Grads, at: 4 * r.Off, n: r.Len, value: -1}}
+	gradient := func(r device.Ref) operand {
+		return operand{space: device.Grads, at: 4 * r.Off, n: r.Len, value: -1}
 	}
 	for _, r := range joined {
-		p.tasks = append(p.tasks, task{work: unscale, out: gradient(r)})
+		p.ends = append(p.ends, gradient(r))
+		p.endings = append(p.endings, kernels.Ending{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len, C: 1, Room: 1, Scaled: true})
 	}
-	p.tasks = append(p.tasks, task{work: dropFound, out: gradient(device.Ref{Len: p.code.Dim})}, task{work: stepScale})
+	if len(p.endings) > 0 {
+		p.tasks = append(p.tasks, end(p.ends, p.endings))
+	}
+	p.scaling = slices.ContainsFunc(p.endings, func(e kernels.Ending) bool { return e.Scaled })
+	if p.scaling {
+		p.tasks = append(p.tasks, task{work: dropFound, out: []operand{gradient(device.Ref{Len: p.code.Dim})}}, task{work: stepScale})
+	}
 }

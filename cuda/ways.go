@@ -25,8 +25,9 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 			return err
 		}
 		defer t.end()
-		how := cudnn.Choosing{Most: t.most}
-		return o.dnn.Ways(convShape(&task{call: c}), convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how, func(conv *cudnn.Conv) error {
+		shape := convShape(&task{call: c})
+		how := cudnn.Choosing{Most: t.most, Product: d.convProduct(c.Kernel, shape, t.element)}
+		return o.dnn.Ways(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how, func(conv *cudnn.Conv) error {
 			made, err := t.run(conv)
 			var refused *cudnn.Error
 			if err != nil && !errors.As(err, &refused) {

@@ -39,12 +39,12 @@ func TestEveryWay(t *testing.T) {
 			}
 			return good, bad
 		}
-		if good, bad := check(); good != 3 || bad != 0 {
-			t.Errorf("%s: %d are well, %d not; want 3 and 0", precision, good, bad)
+		if good, bad := check(); good != 6 || bad != 0 {
+			t.Errorf("%s: %d are well, %d not; want 6 and 0", precision, good, bad)
 		}
 		n.wrong = 25
-		if good, bad := check(); good != 0 || bad != 3 {
-			t.Errorf("%s: %d are well although an engine computes wrongly, %d are not; want 0 and 3", precision, good, bad)
+		if good, bad := check(); good != 0 || bad != 6 {
+			t.Errorf("%s: %d are well although an engine computes wrongly, %d are not; want 0 and 6", precision, good, bad)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)

@@ -5,10 +5,11 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// op is a piece of work for the GPU. Work waits in a window until the owner has nothing else to do and the GPU is not far behind; then it is sent
-// in waves. What touches nothing that earlier work of the window touches belongs to the first wave, what waits for that to the
-// second, and so on. Within a wave the order does not matter, so that equal operations of several agents go to the GPU in one launch:
-// see joint. Bits depend neither on waves nor on company.
+// op is a piece of work for the GPU. Work waits in a window, in waves, which are numbered for good. What touches nothing that waiting work touches
+// belongs to the first wave that was not sent, what waits for that to the second, and so on. Within a wave the order does not matter, so that equal
+// operations of several agents go to the GPU in one launch: see joint. When the owner has nothing else to do and the GPU is not far behind, the waves
+// of one iteration are sent, and no more: what agents ahead of others have asked for beyond it waits for company. Bits depend neither on waves nor on
+// company.
 type op struct {
 	touches []touch
 	call    kernels.Call // what it does, where that is one kernel
@@ -31,11 +32,8 @@ type joint interface {
 	stride() int
 }
 
-// hazard is what something in the memory of the GPU keeps of the window: the last waves that wrote and read it. It is the owner's.
-type hazard struct {
-	window        uint64
-	written, read int // waves, from 1 on; 0: none
-}
+// hazard is what something in the memory of the GPU keeps of the window: the last waves that wrote and read it, 0 for none. It is the owner's.
+type hazard struct{ written, read uint64 }
 
 // touch is an operand of an op.
 type touch struct {
@@ -48,10 +46,10 @@ func writing(on *hazard) touch { return touch{on: on, write: true} }
 
 // window is work that waits.
 type window struct {
-	number uint64
-	waves  []wave
-	ops    int
-	last   int // ops of the window before
+	sent  uint64  // waves so far
+	waves []*wave // the next ones
+	ops   int     // in them
+	spare []*wave // empty, with the memory of what they had
 
 	computed, copied []func() // what is to be done once streams have come to where they are
 }
@@ -68,24 +66,20 @@ type company struct{ ops []*op }
 // mostOps is how many ops wait at most.
 const mostOps = 1024
 
-// mostWindows is how many windows the GPU has before it: one that it does, and one that is next.
-const mostWindows = 2
+// mostAhead is how many flights of waves the GPU has before it: one that it does, and one that is next.
+const mostAhead = 2
 
 // plan puts an op in its wave.
 func (w *window) plan(p *op) {
-	at := 1
+	at := w.sent + 1
 	for _, t := range p.touches {
-		h := t.on
-		if h.window != w.number {
-			*h = hazard{window: w.number}
-		}
-		at = max(at, h.written+1)
+		at = max(at, t.on.written+1)
 		if t.write {
-			at = max(at, h.read+1)
+			at = max(at, t.on.read+1)
 		}
 	}
 	if p.joint != nil {
-		n := p.joint.stride()
+		n := uint64(p.joint.stride())
 		at = (at+n-2)/n*n + 1
 	}
 	for _, t := range p.touches {
@@ -95,15 +89,46 @@ func (w *window) plan(p *op) {
 			t.on.read = max(t.on.read, at)
 		}
 	}
-	for len(w.waves) < at {
-		if cap(w.waves) > len(w.waves) {
-			w.waves = w.waves[:len(w.waves)+1] // with the room of an earlier window
-		} else {
-			w.waves = append(w.waves, wave{})
-		}
+	for w.sent+uint64(len(w.waves)) < at {
+		w.waves = append(w.waves, w.empty())
 	}
-	w.waves[at-1].add(p)
+	w.waves[at-w.sent-1].add(p)
 	w.ops++
+}
+
+// empty is a wave without ops.
+func (w *window) empty() *wave {
+	n := len(w.spare)
+	if n == 0 {
+		return &wave{}
+	}
+	v := w.spare[n-1]
+	w.spare = w.spare[:n-1]
+	return v
+}
+
+// flight is how many waves there are up to the end of an iteration.
+func (w *window) flight() int {
+	return min(len(w.waves), int(iterationWaves-w.sent%iterationWaves))
+}
+
+// drop takes the first waves away, which were sent.
+func (w *window) drop(n int) {
+	w.spare = append(w.spare, w.waves[:n]...)
+	w.waves = w.waves[:copy(w.waves, w.waves[n:])]
+	w.sent += uint64(n)
+}
+
+// iterationWaves is how many waves an iteration of an agent takes at most, of most algorithms.
+const iterationWaves = 8
+
+// size is the number of ops.
+func (v *wave) size() int {
+	n := len(v.alone)
+	for i := range v.joints {
+		n += len(v.joints[i].ops)
+	}
+	return n
 }
 
 func (v *wave) add(p *op) {
@@ -149,31 +174,28 @@ func (o *owner) sendNow(task func() error, touches ...touch) error {
 	return <-answer
 }
 
-// ready tells whether a window should be sent, given that no more tasks are there. While the GPU is busy, one that is much smaller than the last
-// waits for company: else large windows and small ones would take turns, and a small one takes the GPU nearly as long.
-func (o *owner) ready() bool {
-	switch {
-	case o.window.ops == 0 || len(o.pending) >= mostWindows:
-		return false
-	case len(o.pending) == 0:
-		return true
+// ready tells whether waves should be sent, given that no more tasks are there.
+func (o *owner) ready() bool { return o.window.ops > 0 && len(o.pending) < mostAhead }
+
+// flush sends the window.
+func (o *owner) flush() {
+	for o.window.ops > 0 {
+		o.advance()
 	}
-	return 2*o.window.ops >= o.window.last
 }
 
-// flush sends the window. What waits for it is done when the GPU has come so far.
-func (o *owner) flush() {
-	if o.window.ops == 0 {
-		return
-	}
-	for i := range o.window.waves {
-		o.sendWave(&o.window.waves[i])
+// advance sends the waves up to the end of an iteration. What waits for them is done when the GPU has come so far.
+func (o *owner) advance() {
+	w := &o.window
+	n := w.flight()
+	for _, v := range w.waves[:n] {
+		w.ops -= v.size()
+		o.sendWave(v)
 	}
 	o.fail(o.march.halt())
-	o.window.waves, o.window.ops, o.window.last = o.window.waves[:0], 0, o.window.ops
-	o.window.number++
-	o.doAfter(o.copies, &o.arriving, &o.window.copied)
-	o.doAfter(o.stream, &o.pending, &o.window.computed)
+	w.drop(n)
+	o.doAfter(o.copies, &o.arriving, &w.copied)
+	o.doAfter(o.stream, &o.pending, &w.computed)
 }
 
 // doAfter has all of a list done once a stream has come to where it is, and empties the list.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
@@ -110,7 +111,6 @@ func TestHistories(t *testing.T) {
 // Ops go in waves by what they touch: readers together, a writer after all before it.
 func TestWaves(t *testing.T) {
 	var w window
-	w.number = 1
 	var a, b hazard
 	place := func(touches ...touch) int {
 		w.plan(&op{touches: touches, send: func() error { return nil }})
@@ -132,5 +132,44 @@ func TestWaves(t *testing.T) {
 		if got := place(c.touches...); got != c.want {
 			t.Errorf("op %d goes in wave %d, want %d", i, got, c.want)
 		}
+	}
+}
+
+// Combinations of several agents go in one launch, with coefficients of their own, as those of agents who have other neighbours.
+func TestCombineTogether(t *testing.T) {
+	const agents, n = 9, 40
+	d, m := imaginary(t, drivertest.Options{Takes: 20 * time.Millisecond}, false)
+	host := cpu.New()
+	play := func(d device.Device) (all [][]float32) {
+		var own, other []device.Vector
+		for i := range agents {
+			x, y, v := d.NewVector(n), d.NewVector(n), make([]float32, n)
+			for j := range v {
+				v[j] = float32(i*n + j)
+			}
+			d.Write(x, v)
+			d.Write(y, v)
+			own, other = append(own, x), append(other, y)
+		}
+		for i := range agents {
+			w := 1 / float64(i+2)
+			d.Combine(own[i], device.Term{A: 1 - w, V: own[i]}, device.Term{A: w, V: other[(i+1)%agents]})
+		}
+		for i := range agents {
+			v := make([]float32, n)
+			d.Read(v, own[i])
+			all = append(all, v)
+		}
+		return all
+	}
+	want := play(host)
+	got := play(d)
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("agent %d has %v, want %v", i, got[i][:3], want[i][:3])
+		}
+	}
+	if n := m.Count("LaunchKernel"); n > agents/2 {
+		t.Errorf("%d launches for %d combinations that wait together", n, agents)
 	}
 }

@@ -17,7 +17,7 @@ type LoaderOptions struct {
 	Sampling Sampling // empty: Epochs
 	Seed     uint64   // of the run
 	First    int      // the step of the first Next: 0, or where a run resumes
-	Ahead    int      // batches prepared in the background; 0: none, Next does the work itself
+	Ahead    int      // batches prepared in the background; 0: none, Next does the work itself. So it does where a batch only names its examples
 }
 
 // Loader hands an agent the batches of step First, First+1, ... in this order, varied as the set's augmentation says. With
@@ -33,6 +33,7 @@ type Loader struct {
 
 	step    int // of the next Next
 	buffers int
+	inline  bool     // nothing is prepared ahead
 	out     []*int32 // the first label of each batch not yet released: its identity
 	free    chan device.Batch
 	ready   chan made
@@ -76,16 +77,18 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 		stop: make(chan struct{})}
 	l.free = make(chan device.Batch, l.buffers)
 	l.ready = make(chan made, l.buffers)
+	named := split.picks() && split.varied == None // done sooner than a goroutine is woken
+	l.inline = named || o.Ahead == 0
 	for range l.buffers {
 		var b device.Batch
-		if split.picks() && split.varied == None {
+		if named {
 			split.pick(&b, order.batch)
 		} else {
 			resize(&b, order.batch, split.Features())
 		}
 		l.free <- b
 	}
-	if o.Ahead > 0 {
+	if !l.inline {
 		l.done.Go(func() { l.prepare(o.First) })
 	}
 	return l, nil
@@ -147,7 +150,7 @@ func (l *Loader) Next() (device.Batch, error) {
 // take waits for the next batch, or makes it.
 func (l *Loader) take() (device.Batch, error) {
 	var m made
-	if l.buffers == 1 {
+	if l.inline {
 		m.batch = <-l.free
 		m.err = l.fill(l.here, &m.batch, l.step)
 	} else {

@@ -51,8 +51,13 @@ func sameBatches(t *testing.T, what string, got, want []device.Batch) {
 
 // However far ahead, wherever begun, by Next or by Batch: a step has one batch.
 func TestLoaderIsAPureFunctionOfTheStep(t *testing.T) {
-	split := tiny(t, 120).Train
-	shard := shardOf(40) // 1, 4, ... 118
+	for _, split := range []Split{tiny(t, 120).Train, coloured(t, 120, None).Train} { // whose batches name their examples, and are numbers
+		loaderIsPure(t, split, shardOf(40)) // 1, 4, ... 118
+	}
+}
+
+func loaderIsPure(t *testing.T, split Split, shard []int32) {
+	t.Helper()
 	for _, sampling := range []Sampling{Epochs, IID, Full} {
 		o := LoaderOptions{Batch: 9, Sampling: sampling, Seed: 5}
 		want := play(t, mustLoader(t, split, shard, 6, o), 23)
@@ -90,7 +95,7 @@ func TestLoaderAgreesWithItsOrder(t *testing.T) {
 // The goroutine prepares exactly Ahead+1 batches and then waits; a batch that is out is not written.
 func TestLoaderIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := NewLoader(tiny(t, 120).Train, shardOf(40), 0, LoaderOptions{Batch: 8, Seed: 1, Ahead: 2})
+		l, err := NewLoader(coloured(t, 120, None).Train, shardOf(40), 0, LoaderOptions{Batch: 8, Seed: 1, Ahead: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

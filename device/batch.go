@@ -1,6 +1,9 @@
 package device
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Batch is a minibatch on the host: N examples and the class of each. The examples are numbers, in X, or bytes that stand for numbers,
 // in Bytes, and the other of the two is nil. Sets that are stored as bytes hand them over as they are, which is a quarter of the memory to
@@ -54,11 +57,14 @@ func (b Batch) checkBytes(features int) error {
 	if len(b.Rows) != b.N() {
 		return fmt.Errorf("batch has %d rows for %d examples, want one for each", len(b.Rows), b.N())
 	}
-	for i, row := range b.Rows {
-		if row < 0 || (int(row)+1)*features > len(b.Bytes) {
-			return fmt.Errorf("example %d of the batch is row %d of %d bytes with %d features a row: check that the data set fits the model",
-				i, row, len(b.Bytes), features)
-		}
+	largest := uint32(0) // row, or one below 0: no branch for each
+	for _, row := range b.Rows {
+		largest = max(largest, uint32(row))
+	}
+	if len(b.Rows) > 0 && (int(largest)+1)*features > len(b.Bytes) {
+		i := slices.IndexFunc(b.Rows, func(row int32) bool { return uint32(row) == largest })
+		return fmt.Errorf("example %d of the batch is row %d of %d bytes with %d features a row: check that the data set fits the model",
+			i, b.Rows[i], len(b.Bytes), features)
 	}
 	return nil
 }

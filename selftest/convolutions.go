@@ -27,7 +27,7 @@ type router interface{ Routes() []string }
 // padding.
 func (t Target) windows() map[string][]int {
 	if t.Small {
-		return map[string][]int{"3×3": {2, 5, 6, 8, 8, 3, 3, 1, 1}}
+		return map[string][]int{"1×1": {2, 3, 5, 8, 16, 1, 1, 1, 0}, "3×3": {2, 5, 6, 8, 8, 3, 3, 1, 1}}
 	}
 	return map[string][]int{"1×1": {4, 14, 14, 64, 128, 1, 1, 1, 0}, "1×1/2": {4, 14, 14, 64, 128, 1, 1, 2, 0}, "3×3": {4, 14, 14, 64, 64, 3, 3, 1, 1},
 		"3×3/2": {4, 14, 14, 64, 64, 3, 3, 2, 1}, "7×7/2 of pictures": {2, 64, 64, 4, 64, 7, 7, 2, 3}, "3×3, few channels": {4, 8, 8, 16, 16, 3, 3, 1, 1}}

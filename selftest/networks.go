@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 
 	"fspda/cpu"
 	"fspda/device"
@@ -98,11 +99,39 @@ func (t Target) compare(e example) (string, error) {
 	return fmt.Sprintf("gradient within %.1e of %.0e, loss %.1e", far, bound, farLoss), err
 }
 
+// damped is what the last batch norm of a residual block multiplies by at the start, where networks have 1. With 1 the gradient of a ResNet-50 of 64×64
+// pixels and 4 examples moves by 0.016 of its length if parameters move by their last bit, and by 0.7 if they are rounded to 11 bits, so that nothing could
+// be told from it; with this it moves by 2e-6 and 0.06.
+const damped = 0.1
+
+// start is where a network's gradient is taken.
+func start(net *model.Network) []float32 {
+	x := net.Init(1)
+	for _, p := range net.Layout().Tensors() {
+		if endsBlock(net.Layout(), p.Name) {
+			for i := range p.Size {
+				x[p.Offset+i] *= damped
+			}
+		}
+	}
+	return x
+}
+
+// endsBlock tells whether a tensor is the scale of the last batch norm of a residual block.
+func endsBlock(l *model.Layout, name string) bool {
+	block, second := strings.CutSuffix(name, ".bn2.weight")
+	if !second {
+		return strings.HasSuffix(name, ".bn3.weight")
+	}
+	_, third := l.Tensor(block + ".bn3.weight")
+	return !third
+}
+
 // gradient is that at the network's start. It is taken three times, for a device may send later ones in another way.
 func gradient(net *model.Network, dev device.Device, b device.Batch) (grad []float32, loss float64, err error) {
 	m := model.NewEngine(net, dev)
 	x, g := dev.NewVector(net.Dim()), dev.NewVector(net.Dim())
-	dev.Write(x, net.Init(1))
+	dev.Write(x, start(net))
 	for range 3 {
 		if loss, err = m.Grad(g, x, b); err != nil {
 			return nil, 0, err
@@ -141,7 +170,7 @@ func (t Target) differentiate(e example) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m, start := model.NewEngine(net, t.Device), net.Init(1)
+	m, start := model.NewEngine(net, t.Device), start(net)
 	x, g := t.Device.NewVector(net.Dim()), t.Device.NewVector(net.Dim())
 	t.Device.Write(x, start)
 	loss, err := m.Grad(g, x, b)

@@ -37,6 +37,7 @@ type agent struct {
 	ledger dist.Ledger
 	grads  int
 	scale  device.LossScale // of the latest gradient
+	scaled device.Vector    // where it moves on by itself, of an eager agent
 
 	spare chan *snapshot // two snapshots may be on their way to the collector, and one more at a divergence
 

@@ -66,15 +66,15 @@ func pool(sizes []int, agents [][]float32) []float32 {
 // nobody is the agent whose batches those of a recalibration are.
 const nobody = -1
 
-// recalibrate measures the buffers of the model at x anew, over batches of training examples, varied as training varies them:
+// recalibrate measures the buffers of the model at the probe's x anew, over batches of training examples, varied as training varies them:
 // the mean over the batches of their means and variances.
-func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
+func (e *evaluator) recalibrate(pr *probe) ([]float32, error) {
 	s := e.setup
 	b := e.batches.Get().(*device.Batch)
 	defer e.batches.Put(b)
-	host := e.buffered.InitBuffers()
-	buffers := e.dev.NewVector(len(host))
-	e.dev.Write(buffers, host)
+	host := pr.buffered.InitBuffers()
+	buffers := pr.Device.NewVector(len(host))
+	pr.Device.Write(buffers, host)
 	var examples []int32
 	for k := range s.recalibrations() {
 		examples = s.recalibration(examples[:0], k)
@@ -84,11 +84,11 @@ func (e *evaluator) recalibrate(x device.Vector) ([]float32, error) {
 		if err := s.Set.Train.GatherVaried(b, examples, s.Config.Seed, nobody, k); err != nil {
 			return nil, err
 		}
-		if err := e.buffered.Observe(x, buffers, *b, 1/float64(k+1)); err != nil {
+		if err := pr.buffered.Observe(pr.x, buffers, *b, 1/float64(k+1)); err != nil {
 			return nil, fmt.Errorf("train: batch norm of the mean model, batch %d: %w", k, err)
 		}
 	}
-	e.dev.Read(host, buffers)
+	pr.Device.Read(host, buffers)
 	return host, nil
 }
 

@@ -24,6 +24,7 @@ type collector struct {
 	told    func(rows int) // called after each row; may be nil
 	best    Num            // largest accuracy of the mean model of a row after the start
 
+	weighed     bool // memory was compared with its forecast
 	interrupted bool // a row was given up, since the run is to stop: nothing counts after it
 }
 
@@ -65,6 +66,10 @@ func (c *collector) process(set []*snapshot) error {
 	t := set[0].t
 	c.last = t
 	c.run.fillMissing(set)
+	if t > c.res.First && !c.weighed { // all that a run takes is there
+		c.weighed = true
+		c.run.compareRooms()
+	}
 	var ev evaluation
 	if set[0].eval {
 		var err error

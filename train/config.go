@@ -91,7 +91,7 @@ type Config struct {
 	Sampling  string  `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
 	Seed      uint64  `yaml:"seed" help:"seed of every random choice"`
 
-	Device       string  `yaml:"device" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, over which the agents are dealt), cuda:N for GPU N, or several as in cuda:0,1; fspda devices tells what is there"`
+	Device       string  `yaml:"device" same:"move" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, over which the agents are dealt), cuda:N for GPU N, or several as in cuda:0,1; fspda devices tells what is there. A run may be resumed on another"`
 	Precision    string  `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges have 32 bits with all of them"`
 	Repeats      bool    `yaml:"deterministic" help:"on a GPU, only algorithms of convolutions that give the same bits in each run; without it the fastest. The CPU always repeats"`
 	EvalPoints   int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
@@ -163,7 +163,8 @@ func wrong(key string, got any, want string, args ...any) error {
 // Field is one key of Config, for those who make flags or documentation of it.
 type Field struct {
 	Key, Help string
-	Harmless  bool // never changes a trajectory
+	Harmless  bool // never changes a trajectory, or Moves
+	Moves     bool // a run may go on with another value, within the roundings of float32
 	Value     any  // pointer into the Config
 }
 
@@ -173,7 +174,7 @@ func (c *Config) Fields() []Field {
 	var fs []Field
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		fs = append(fs, Field{Key: f.Tag.Get("yaml"), Help: f.Tag.Get("help"), Harmless: f.Tag.Get("same") != "", Value: v.Field(i).Addr().Interface()})
+		fs = append(fs, Field{Key: f.Tag.Get("yaml"), Help: f.Tag.Get("help"), Harmless: f.Tag.Get("same") != "", Moves: f.Tag.Get("same") == "move", Value: v.Field(i).Addr().Interface()})
 	}
 	return fs
 }
@@ -254,11 +255,16 @@ func (c Config) harmless(f Field) bool {
 	return f.Harmless && (f.Key != "links" || !c.clocked())
 }
 
-// Fingerprint identifies the trajectory: equal for two configurations that give the same bits. Keys marked harmless do not count.
-func (c Config) Fingerprint() string {
+// Fingerprint identifies the trajectory: equal for two configurations that give the same bits, on the same device. Keys marked harmless do not count.
+func (c Config) Fingerprint() string { return c.fingerprint(false) }
+
+// fingerprintOfPlace is the Fingerprint of before a run could move: the device counts.
+func (c Config) fingerprintOfPlace() string { return c.fingerprint(true) }
+
+func (c Config) fingerprint(place bool) string {
 	h := sha256.New()
 	for _, f := range c.Fields() {
-		if !c.harmless(f) {
+		if !c.harmless(f) || place && f.Moves {
 			fmt.Fprintf(h, "%s=%v\n", f.Key, reflect.ValueOf(f.Value).Elem().Interface())
 		}
 	}

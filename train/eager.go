@@ -43,24 +43,24 @@ func (a *agent) eagerModel() Eager {
 	if !ok || !m.Eager() || c.ClipNorm > 0 || c.Accum > 1 || a.run.line != nil || a.run.setup.live() {
 		return nil
 	}
-	if c.Precision == "fp16" { // each gradient has the loss scale that the one before it left
-		return nil
-	}
 	return m
 }
 
 // begin is grad without its end.
 func (a *agent) begin(dst, x device.Vector) error {
 	begun := time.Now()
+	if err := a.scaleFor(dst); err != nil {
+		return err
+	}
 	var norms device.Vector
 	if a.model != nil && a.first {
 		norms = a.norms
 	}
-	if gate := a.run.gate; gate != nil {
+	if gate := a.place.gate; gate != nil {
 		gate <- struct{}{}
 	}
 	a.owed = append(a.owed, owed{a.round.T, a.first, a.eager.Begin(dst, x, norms, a.batch)})
-	if gate := a.run.gate; gate != nil {
+	if gate := a.place.gate; gate != nil {
 		<-gate
 	}
 	a.first = false
@@ -92,6 +92,28 @@ func (a *agent) look(left int) error {
 			a.meter.add(loss)
 		}
 	}
+	if dev, ok := a.dev.(device.Scaled); ok && a.scaled != nil && len(a.owed) == 0 {
+		if s, ok := dev.LossScale(a.scaled); ok {
+			a.scale = s
+		}
+	}
+	return nil
+}
+
+// scaleFor sees to it that the vector which the next gradient goes to has the agent's loss scale, where gradients have one. It moves there from gradient to
+// gradient, and nobody waits for it; another vector gets it when the gradients that are owed have told what it is.
+func (a *agent) scaleFor(dst device.Vector) error {
+	dev, ok := a.dev.(device.Scaled)
+	if !ok || a.run.setup.Config.Precision != "fp16" || dst == a.scaled {
+		return nil
+	}
+	if err := a.look(0); err != nil {
+		return err
+	}
+	if a.scale.Scale > 0 {
+		dev.SetLossScale(dst, a.scale)
+	}
+	a.scaled = dst
 	return nil
 }
 

@@ -12,22 +12,23 @@ import (
 
 // evaluator turns the agents' snapshots of one iteration into a Row. It only reads: no metric changes a trajectory. Sums are
 // accumulated in float64 in a fixed order, each product rounded by itself (the conversions forbid fusing), so neither the number of
-// workers nor the processor's architecture changes a bit.
+// workers nor that of devices nor the processor's architecture changes a bit.
 type evaluator struct {
-	setup    *Setup
-	model    Model
-	buffered Buffered // nil: the network has no batch norm
-	dev      device.Device
-	workers  int
-	watch    *Watch
-	stop     <-chan struct{} // closed when evaluations shall end; nil: never
+	setup   *Setup
+	places  []Place
+	workers int // of all places
+	watch   *Watch
+	stop    <-chan struct{} // closed when evaluations shall end; nil: never
 
-	batches sync.Pool // *device.Batch of evalChunk examples
-	free    sync.Pool // *probe
+	batches sync.Pool   // *device.Batch of evalChunk examples
+	free    []sync.Pool // *probe, by place
 }
 
-// probe is one worker's scratch space. All but x and buffers is of full metrics alone.
+// probe is one worker's scratch space at a place. All but x and buffers is of full metrics alone.
 type probe struct {
+	Place
+	buffered      Buffered // the model; nil: the network has no batch norm
+	at            int      // number of the place
 	x, buffers, g device.Vector
 	host          []float32
 	shard         []float64 // gradient of one f_i
@@ -68,21 +69,34 @@ type evaluation struct {
 	buffers []float32 // nil without batch norm
 }
 
-func newEvaluator(s *Setup, m Model, dev device.Device, workers int) *evaluator {
-	e := &evaluator{setup: s, model: m, dev: dev, workers: workers}
-	if len(s.Buffers) > 0 {
-		e.buffered = m.(Buffered)
+func newEvaluator(s *Setup, places []Place) *evaluator {
+	e := &evaluator{setup: s, places: places, workers: s.Threads, free: make([]sync.Pool, len(places))}
+	if _, ok := places[0].Device.(separate); ok {
+		e.workers = len(places) * s.evaluatorsOn(len(places))
 	}
 	e.batches.New = func() any { return new(device.Batch) }
-	e.free.New = func() any {
-		p := &probe{x: dev.NewVector(s.Dim), buffers: dev.NewVector(s.bufferLength())}
-		if e.full() {
-			p.g, p.host, p.shard, p.full = dev.NewVector(s.Dim), make([]float32, s.Dim), make([]float64, s.Dim), make([]float64, s.Dim)
-		}
-		return p
+	for at, p := range places {
+		e.free[at].New = func() any { return e.newProbe(at, p) }
 	}
 	return e
 }
+
+func (e *evaluator) newProbe(at int, p Place) *probe {
+	s := e.setup
+	pr := &probe{Place: p, at: at, x: p.Device.NewVector(s.Dim), buffers: p.Device.NewVector(s.bufferLength())}
+	if len(s.Buffers) > 0 {
+		pr.buffered = p.Model.(Buffered)
+	}
+	if e.full() {
+		pr.g, pr.host, pr.shard, pr.full = p.Device.NewVector(s.Dim), make([]float32, s.Dim), make([]float64, s.Dim), make([]float64, s.Dim)
+	}
+	return pr
+}
+
+// take lends a probe of a place.
+func (e *evaluator) take(at int) *probe { return e.free[at].Get().(*probe) }
+
+func (e *evaluator) give(pr *probe) { e.free[pr.at].Put(pr) }
 
 // errInterrupted is what an evaluation ends with that was told to.
 var errInterrupted = errors.New("train: evaluation interrupted")
@@ -230,10 +244,10 @@ func (e *evaluator) points(subjects []subject, t int, shards bool) ([]*point, er
 	}
 	var wg sync.WaitGroup
 	work := make(chan int)
-	for range min(e.workers, len(todo)) {
+	for _, team := range e.teams(len(todo)) {
 		wg.Go(func() {
 			for i := range work {
-				out[i].err = e.measure(out[i], subjects[i], t, shards && i == len(subjects)-1)
+				out[i].err = e.measure(out[i], subjects[i], t, shards && i == len(subjects)-1, team)
 			}
 		})
 	}
@@ -258,11 +272,16 @@ func joined(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// measure evaluates one model on every shard, if at all, and on the test set.
-func (e *evaluator) measure(p *point, s subject, t int, keep bool) error {
-	pr := e.free.Get().(*probe)
-	defer e.free.Put(pr)
-	e.dev.Write(pr.x, s.x)
+// measure evaluates one model on every shard, if at all, at the first place of the team, and on the test set at all of them.
+func (e *evaluator) measure(p *point, s subject, t int, keep bool, team []int) error {
+	var all []*probe
+	for _, at := range team {
+		pr := e.take(at)
+		defer e.give(pr)
+		pr.Device.Write(pr.x, s.x)
+		all = append(all, pr)
+	}
+	pr := all[0]
 	p.loss, p.gradSq = math.NaN(), math.NaN()
 	if e.full() {
 		if err := e.objective(p, pr, keep); err != nil {
@@ -270,22 +289,24 @@ func (e *evaluator) measure(p *point, s subject, t int, keep bool) error {
 		}
 	}
 	if s.recalibrate {
-		b, err := e.recalibrate(pr.x)
+		b, err := e.recalibrate(pr)
 		if err != nil {
 			return err
 		}
 		s.buffers = [][]float32{b}
 	}
-	if e.buffered == nil {
-		return e.test(p, pr, t)
+	if pr.buffered == nil {
+		return e.test(p, all, t)
 	}
 	p.buffers = s.buffers[0]
 	if len(s.buffers) > 1 {
 		p.buffers = pool(e.setup.Buffers, s.buffers)
 	}
 	for _, b := range s.buffers {
-		e.dev.Write(pr.buffers, b)
-		if err := e.test(p, pr, t); err != nil {
+		for _, pr := range all {
+			pr.Device.Write(pr.buffers, b)
+		}
+		if err := e.test(p, all, t); err != nil {
 			return err
 		}
 	}
@@ -338,13 +359,13 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 		if err := e.setup.Set.Train.Gather(b, part); err != nil {
 			return 0, err
 		}
-		loss, err := e.grad(pr.g, pr.x, *b)
+		loss, err := pr.grad(*b)
 		if err != nil {
 			return 0, err
 		}
 		w := float64(len(part)) / float64(len(shard))
 		total += float64(w * loss)
-		e.dev.Read(pr.host, pr.g)
+		pr.Device.Read(pr.host, pr.g)
 		for k, v := range pr.host {
 			pr.shard[k] += float64(w * float64(v))
 		}
@@ -360,42 +381,12 @@ func (s *Setup) testBatch(dst *device.Batch, examples []int32, from, to int) err
 	return s.Set.Test.Batch(dst, from, to)
 }
 
-// test scores the model at pr.x on the test set, or before the end on as much of it as was asked for.
-func (e *evaluator) test(p *point, pr *probe, t int) error {
-	b := e.batches.Get().(*device.Batch)
-	defer e.batches.Put(b)
-	examples := e.setup.testExamples(t)
-	n := len(examples)
-	if n == 0 {
-		n = e.setup.Set.Test.Len()
-	}
-	chunk := e.setup.evalChunk()
-	for from := 0; from < n; from += chunk {
-		if e.interrupted() {
-			return errInterrupted
-		}
-		to := min(from+chunk, n)
-		if err := e.setup.testBatch(b, examples, from, to); err != nil {
-			return err
-		}
-		loss, hits, hits5, err := e.score(pr, *b)
-		if err != nil {
-			return err
-		}
-		p.test.loss += loss
-		p.test.hits += hits
-		p.test.hits5 += hits5
-		p.test.examples += b.N()
-	}
-	return nil
-}
-
 // score is Model.Score, with the buffers where there are any.
-func (e *evaluator) score(pr *probe, b device.Batch) (loss, hits, hits5 float64, err error) {
-	if e.buffered != nil {
-		return e.buffered.ScoreWith(pr.x, pr.buffers, b)
+func (pr *probe) score(b device.Batch) (loss, hits, hits5 float64, err error) {
+	if pr.buffered != nil {
+		return pr.buffered.ScoreWith(pr.x, pr.buffers, b)
 	}
-	return e.model.Score(pr.x, b)
+	return pr.Model.Score(pr.x, b)
 }
 
 // duals reads the vectors that the algorithm says sum to zero, or returns nil where it has none.

@@ -34,11 +34,12 @@ const (
 func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
 	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Footprint()}
 	var err error
-	if f.Devices, err = s.Rooms(append([]Place{{dev, m}}, others...)...); err != nil {
+	places := append([]Place{{dev, m}}, others...)
+	if f.Devices, err = s.Rooms(places...); err != nil {
 		return f, err
 	}
 	if len(f.Devices) > 0 {
-		f.Memory += s.hostMemory() - s.Memory()
+		f.Memory += s.hostMemory(places) - s.Memory()
 	}
 	if f.Iterations == 0 {
 		return f, nil
@@ -48,7 +49,7 @@ func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from i
 	if err != nil {
 		return f, err
 	}
-	rows, err := newEvaluator(s, m, dev, s.Threads).timeRows(from)
+	rows, err := newEvaluator(s, places).timeRows(from)
 	if err != nil {
 		return f, err
 	}
@@ -100,17 +101,17 @@ func (s *Setup) trial(ctx context.Context, on Options, k int) (time.Duration, er
 // timeRows estimates all evaluations from iteration from on, by a chunk of each of their parts.
 func (e *evaluator) timeRows(from int) (time.Duration, error) {
 	s := e.setup
-	pr := e.free.Get().(*probe)
-	defer e.free.Put(pr)
-	e.dev.Write(pr.x, e.model.Init(s.Config.Seed))
-	if e.buffered != nil {
-		e.dev.Write(pr.buffers, e.buffered.InitBuffers())
+	pr := e.take(0)
+	defer e.give(pr)
+	pr.Device.Write(pr.x, pr.Model.Init(s.Config.Seed))
+	if pr.buffered != nil {
+		pr.Device.Write(pr.buffers, pr.buffered.InitBuffers())
 	}
 	score, err := e.timeChunk(func(b *device.Batch, n int) error {
 		if err := s.Set.Test.Batch(b, 0, min(n, s.Set.Test.Len())); err != nil {
 			return err
 		}
-		_, _, _, err := e.score(pr, *b)
+		_, _, _, err := pr.score(*b)
 		return err
 	})
 	if err != nil {
@@ -123,7 +124,7 @@ func (e *evaluator) timeRows(from int) (time.Duration, error) {
 			if err := s.Set.Train.Gather(b, shard[:min(n, len(shard))]); err != nil {
 				return err
 			}
-			_, err := e.model.Grad(pr.g, pr.x, *b)
+			_, err := pr.Model.Grad(pr.g, pr.x, *b)
 			return err
 		})
 		if err != nil {
@@ -158,11 +159,19 @@ func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
 		tests = len(some)
 	}
 	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)
-	seconds := work / float64(max(1, min(e.workers, models)))
+	seconds := work / float64(max(1, e.atOnce(models)))
 	if s.bnMode(t) == bnRecalibrate { // one batch after the other; forward passes, as scores are
 		seconds += float64(s.recalibrations()*s.microBatch()) * score
 	}
 	return seconds
+}
+
+// atOnce is how many of so many models are evaluated in the time of one: on a device that works by itself workers take turns.
+func (e *evaluator) atOnce(models int) int {
+	if _, ok := e.places[0].Device.(separate); ok {
+		return len(e.places)
+	}
+	return min(e.workers, models)
 }
 
 // timeChunk runs do on a chunk of n examples, at least twice, and returns the seconds of an example in the fastest.

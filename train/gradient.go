@@ -43,7 +43,7 @@ func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
 }
 
 func (a *agent) differentiatePart(dst, x device.Vector, b device.Batch) (float64, error) {
-	if gate := a.run.gate; gate != nil {
+	if gate := a.place.gate; gate != nil {
 		gate <- struct{}{}
 		defer func() { <-gate }()
 	}
@@ -68,14 +68,15 @@ func (a *agent) computePart(dst, x device.Vector, b device.Batch) (float64, erro
 }
 
 // grad is Model.Grad of an evaluation, which leaves no gradient out: one that fp16 skips is computed again with the smaller scale.
-func (e *evaluator) grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
-	dev, scaled := e.dev.(device.Scaled)
+func (pr *probe) grad(b device.Batch) (loss float64, err error) {
+	dst := pr.g
+	dev, scaled := pr.Device.(device.Scaled)
 	for {
 		var before device.LossScale
 		if scaled {
 			before, _ = dev.LossScale(dst)
 		}
-		if loss, err = e.model.Grad(dst, x, b); err != nil || !scaled {
+		if loss, err = pr.Model.Grad(dst, pr.x, b); err != nil || !scaled {
 			return loss, err
 		}
 		if after, ok := dev.LossScale(dst); !ok || after.Skipped == before.Skipped || after.Scale == before.Scale {

@@ -41,10 +41,12 @@ type mask struct {
 	fill  sync.Once
 }
 
-// drawnAtOnce is how many masks a device draws at once, if there are as many within mostAhead iterations.
+// A device draws up to drawnAtOnce masks in one go, if there are as many within mostAhead iterations and they have no more coordinates together than
+// drawnTogether: long masks would take memory for nothing.
 const (
-	drawnAtOnce = 16
-	mostAhead   = 64
+	drawnAtOnce   = 16
+	mostAhead     = 64
+	drawnTogether = 1 << 20
 )
 
 // newMasks are the masks of a place, of which coming lists those of an iteration.
@@ -95,7 +97,8 @@ func (m *masks) fresh(key comingMask) *mask {
 // reach has the device draw the masks of the iterations up to t, and some more. The caller holds the lock.
 func (m *masks) reach(t int) {
 	m.list = m.list[:0]
-	for ; m.next <= t || len(m.list) < drawnAtOnce && m.next < t+mostAhead; m.next++ {
+	most := min(drawnAtOnce, drawnTogether/max(1, m.law.Len()))
+	for ; m.next <= t || len(m.list) < most && m.next < t+mostAhead; m.next++ {
 		m.list = m.coming(m.list, m.next)
 	}
 	law := m.law.(dist.Lawful)

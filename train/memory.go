@@ -42,6 +42,29 @@ func (s *Setup) programsMemory() uint64 {
 	return s.program*uint64(s.gradientsAtOnce(s.Graph.N)) + s.scorer*uint64(min(s.Threads, s.lookedAt()+1))
 }
 
+// atOnceOnCard is how many large gradients are on their way to a device that works by itself: one is computed, one has its batch there, and the
+// batch of one is on its way. More would only take memory.
+const atOnceOnCard = 3
+
+// gradientsAtOnceOn is gradientsAtOnce for the agents of such a device.
+func (s *Setup) gradientsAtOnceOn(agents int) int {
+	if s.program >= largeProgram {
+		return min(agents, atOnceOnCard)
+	}
+	return agents
+}
+
+// evaluatorsOnCard is how many workers of an evaluation such a device has for a large network: it computes for one while the other looks for its batch.
+const evaluatorsOnCard = 2
+
+// evaluatorsOn is how many workers of an evaluation each of so many such devices has. Models of a small network are computed together.
+func (s *Setup) evaluatorsOn(places int) int {
+	if s.program >= largeProgram {
+		return evaluatorsOnCard
+	}
+	return min(s.Threads, (s.lookedAt()+places)/places)
+}
+
 // gradientsAtOnce is how many gradients of so many agents are computed at once.
 func (s *Setup) gradientsAtOnce(agents int) int {
 	if s.program >= largeProgram {
@@ -60,13 +83,17 @@ func (s *Setup) messagesLength() int {
 	if s.Mask.Dense() {
 		return vectors * s.Dim
 	}
-	links := max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.maxRate())))
-	return vectors * links * s.Mask.Len()
+	return vectors * s.linksAtOnce() * s.Mask.Len()
+}
+
+// linksAtOnce is over how many links an agent talks in an iteration.
+func (s *Setup) linksAtOnce() int {
+	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.maxRate())))
 }
 
 // agentsMemory is the bytes of the agents: their vectors, the snapshots on their way to the collector, the batches prepared ahead.
 func (s *Setup) agentsMemory() uint64 {
-	return 4*uint64(s.vectorLength())*uint64(s.Graph.N) + s.batchMemory()
+	return 4*uint64(s.vectors32().numbers())*uint64(s.Graph.N) + s.batchMemory()
 }
 
 // batchMemory is the bytes of the agents on the host whatever their device: batches prepared ahead, and what compressors work in.
@@ -79,7 +106,15 @@ func (s *Setup) batchMemory() uint64 {
 }
 
 // hostMemory is what Memory leaves for the host where vectors and programs are on devices with a memory of their own.
-func (s *Setup) hostMemory() uint64 { return s.batchMemory() + s.evaluationMemory() + s.writerMemory() }
+func (s *Setup) hostMemory(places []Place) uint64 {
+	need := s.batchMemory() + s.evaluationMemory() + s.writerMemory()
+	for i, p := range places {
+		if d, ok := p.Device.(separate); ok {
+			need += d.Staging(s.gradientsAtOnceOn(agentsAt(i, len(places), s.Graph.N))+s.evaluatorsOn(len(places)), s.microBatch()*s.Set.Features())
+		}
+	}
+	return need
+}
 
 // CheckMemory refuses a setup whose forecast exceeds the memory that is free, of the host where the system tells it, and of the devices of a run.
 func (s *Setup) CheckMemory(places ...Place) error {
@@ -89,7 +124,7 @@ func (s *Setup) CheckMemory(places ...Place) error {
 	need := s.Memory()
 	if len(places) > 0 {
 		if _, ok := places[0].Device.(separate); ok {
-			need = s.hostMemory()
+			need = s.hostMemory(places)
 		}
 	}
 	free, ok := freeMemory()

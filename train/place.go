@@ -18,6 +18,7 @@ type place struct {
 	Place
 	pool    *dist.Pool
 	commons *commons
+	gate    chan struct{} // room for as many gradients as are computed at once; nil: no limit
 	masks   *masks
 }
 
@@ -26,9 +27,29 @@ func (r *run) settleIn(all ...Place) {
 	for _, p := range all {
 		made := &place{Place: p, pool: dist.NewPool(p.Device)}
 		made.commons = &commons{pool: made.pool, dim: r.setup.Dim, newest: map[int]*common{}}
+		made.gate = r.setup.gateOf(p.Device)
 		made.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(made))
 		r.places = append(r.places, made)
 	}
+}
+
+// places are where evaluations are made: everywhere.
+func places(all []*place) (bare []Place) {
+	for _, p := range all {
+		bare = append(bare, p.Place)
+	}
+	return bare
+}
+
+// gateOf lets through as many large gradients as a device computes at once.
+func (s *Setup) gateOf(dev device.Device) chan struct{} {
+	if s.program < largeProgram {
+		return nil
+	}
+	if _, ok := dev.(separate); ok {
+		return make(chan struct{}, atOnceOnCard)
+	}
+	return make(chan struct{}, s.Threads)
 }
 
 // placeOf is where an agent lives: agents are dealt out, one after the other. An agent that has the process for itself is at the first place.

@@ -13,21 +13,49 @@ type separate interface {
 	device.Device
 	// Memory tells how many bytes of its memory are free and how many there are.
 	Memory() (free, total uint64, err error)
+	// Opened tells how many bytes were taken when the device was opened, beside what the driver takes for every program.
+	Opened() uint64
+	// Taken tells how many bytes less are free, by the driver's own count, than when the device had just been opened.
+	Taken() (bytes uint64, err error)
+	// Block is the bytes that n numbers of float32 take, by themselves.
+	Block(n int) uint64
 	// Room forecasts the bytes that so many programs take that run one after the other: what they compute in, of which the largest needs most
 	// bytes, and their batches of so many numbers each.
 	Room(most uint64, programs, batch int) uint64
+	// Beside estimates the bytes of what the device keeps for programs with so many sets of vectors: recorded work, and kernels that libraries
+	// load when they are first wanted.
+	Beside(sets int) uint64
+	// Staging is the bytes of host memory through which so many batches of so many numbers come to the device.
+	Staging(batches, numbers int) uint64
 }
 
 // Room is what a run takes of a device with a memory of its own.
 type Room struct {
-	Name   string `json:"name"`
-	Agents int    `json:"agents"` // that live there
-	Need   uint64 `json:"need_bytes"`
-	Free   uint64 `json:"free_bytes"` // before anything of the run is there
-	Total  uint64 `json:"total_bytes"`
+	Name   string     `json:"name"`
+	Agents int        `json:"agents"` // that live there
+	Need   uint64     `json:"need_bytes"`
+	Parts  []RoomPart `json:"parts"`
+	Opened uint64     `json:"opened_bytes"` // by the device itself: kernels, libraries
+	Free   uint64     `json:"free_bytes"`   // before anything of the run is there
+	Total  uint64     `json:"total_bytes"`
+	Taken  uint64     `json:"taken_bytes,omitempty"` // by the driver's count, in a run that is over
 }
 
-// Rooms forecasts what a run takes of its devices, those that have no memory of their own left out. The first is that of the evaluations.
+// RoomPart is one of the things that take memory.
+type RoomPart struct {
+	What  string `json:"what"`
+	Bytes uint64 `json:"bytes"`
+}
+
+// needs adds a part, if it takes anything.
+func (r *Room) needs(what string, bytes uint64) {
+	if bytes > 0 {
+		r.Need += bytes
+		r.Parts = append(r.Parts, RoomPart{what, bytes})
+	}
+}
+
+// Rooms forecasts what a run takes of its devices, those that have no memory of their own left out. Evaluations are dealt over all of them.
 func (s *Setup) Rooms(places ...Place) ([]Room, error) {
 	var all []Room
 	for i, p := range places {
@@ -35,12 +63,7 @@ func (s *Setup) Rooms(places ...Place) ([]Room, error) {
 		if !ok {
 			continue
 		}
-		r := Room{Name: d.Name(), Agents: (s.Graph.N + len(places) - 1 - i) / len(places)}
-		r.Need = s.vectorMemory(r.Agents) + d.Room(max(s.program, s.scorer), s.gradientsAtOnce(r.Agents), 2*s.microBatch()*s.Set.Features())
-		if i == 0 {
-			workers := min(s.Threads, s.lookedAt()+1)
-			r.Need += s.probeMemory(workers) + d.Room(0, workers, s.evalChunk()*s.Set.Features())
-		}
+		r := s.room(d, agentsAt(i, len(places), s.Graph.N), s.evaluatorsOn(len(places)))
 		var err error
 		if r.Free, r.Total, err = d.Memory(); err != nil {
 			return nil, err
@@ -50,32 +73,99 @@ func (s *Setup) Rooms(places ...Place) ([]Room, error) {
 	return all, nil
 }
 
-// vectorMemory is the bytes of so many agents' vectors: what each remembers, that of its snapshots, and what it has on its way to others.
-func (s *Setup) vectorMemory(agents int) uint64 {
-	return 4 * uint64(agents) * uint64(s.vectorLength()+s.messagesLength())
+// agentsAt is how many of all agents live at the i-th of so many places.
+func agentsAt(i, places, agents int) int { return (agents + places - 1 - i) / places }
+
+// room is that of so many agents, and workers of evaluations, on a device.
+func (s *Setup) room(d separate, agents, workers int) Room {
+	r := Room{Name: d.Name(), Agents: agents, Opened: d.Opened()}
+	programs := s.gradientsAtOnceOn(agents)
+	r.needs("vectors of agents", uint64(agents)*s.vectors32().on(d))
+	r.needs("messages and masks", uint64(agents)*s.messages32().on(d)+uint64(s.masksOn(d, agents))*d.Block(s.Mask.Len()))
+	r.needs("vectors of evaluations", uint64(workers)*s.probe32().on(d))
+	r.needs("activations and workspaces", d.Room(max(s.program, s.scorer), 0, 0))
+	r.needs("batches", d.Room(0, programs, batchesAhead*s.microBatch()*s.Set.Features())+d.Room(0, workers, s.evalChunk()*s.Set.Features())-2*d.Room(0, 0, 0))
+	r.needs("data set", s.residentSet(d))
+	r.needs("recorded work and libraries' kernels", d.Beside(agents*batchesAhead+workers))
+	return r
 }
 
-// vectorLength is the numbers of an agent's vectors.
-func (s *Setup) vectorLength() int {
-	vectors := 1 + len(s.Algo.Aux()) // x and what is remembered
-	n := (3*vectors + 1) * s.Dim
-	if w, ok := s.Algo.(algo.Scratcher); ok {
-		n += w.Scratch() * s.Dim
+// batchesAhead is for how many batches a program has room: one that is computed with, and one that comes.
+const batchesAhead = 2
+
+// lengths are vectors of float32 by their lengths: how many there are of each.
+type lengths map[int]int
+
+// on is the bytes that they take of a device.
+func (l lengths) on(d separate) (bytes uint64) {
+	for n, count := range l {
+		if n > 0 {
+			bytes += uint64(count) * d.Block(n)
+		}
 	}
-	n += 3 * s.bufferLength()
+	return bytes
+}
+
+// numbers is how many numbers they have together.
+func (l lengths) numbers() (all int) {
+	for n, count := range l {
+		all += n * count
+	}
+	return all
+}
+
+// vectors32 are the vectors of an agent: what it remembers, its gradient, and two snapshots.
+func (s *Setup) vectors32() lengths {
+	vectors := 1 + len(s.Algo.Aux()) // x and what is remembered
+	n := 3*vectors + 1
+	if w, ok := s.Algo.(algo.Scratcher); ok {
+		n += w.Scratch()
+	}
 	if s.Config.Accum > 1 {
-		n += s.Dim
+		n++
+	}
+	l := lengths{s.Dim: n}
+	l[s.bufferLength()] += 3
+	return l
+}
+
+// messages32 are the vectors that an agent has on their way to others.
+func (s *Setup) messages32() lengths {
+	vectors := s.vectors()
+	if s.Mask.Dense() {
+		return lengths{s.Dim: vectors}
+	}
+	return lengths{s.Mask.Len(): vectors * s.linksAtOnce()}
+}
+
+// masksOn is how many masks so many agents have on a device, whose coordinates take four bytes too. Those that it draws by itself it draws ahead.
+func (s *Setup) masksOn(d device.Device, agents int) int {
+	if s.Mask.Dense() {
+		return 0
+	}
+	n := agents * s.linksAtOnce()
+	if newMasks(d, s.Mask, nil).drawer != nil {
+		n += drawnAtOnce
 	}
 	return n
 }
 
-// probeMemory is the bytes of the vectors that workers of an evaluation have on the device.
-func (s *Setup) probeMemory(workers int) uint64 {
-	n := s.Dim + s.bufferLength()
+// probe32 are the vectors that a worker of an evaluation has on the device.
+func (s *Setup) probe32() lengths {
+	l := lengths{s.Dim: 1}
 	if s.Config.Metrics == metricsFull {
-		n += s.Dim
+		l[s.Dim]++
 	}
-	return 4 * uint64(n) * uint64(workers)
+	l[s.bufferLength()]++
+	return l
+}
+
+// residentSet is the bytes of the data set where a device keeps it: for small networks, which agents compute together.
+func (s *Setup) residentSet(d separate) uint64 {
+	if n := len(s.Set.Train.Pixels); s.program < largeProgram && s.bufferLength() == 0 {
+		return d.Block((n + 3) / 4)
+	}
+	return 0
 }
 
 // checkRooms refuses a setup that does not fit a device. It says what would.
@@ -96,13 +186,13 @@ func (s *Setup) checkRooms(places []Place) error {
 // remedies says what would fit.
 func (s *Setup) remedies(r Room) string {
 	var all []string
-	perAgent := s.vectorMemory(1)
-	rest := r.Need - s.vectorMemory(r.Agents)
+	perAgent := max(1, (r.Parts[0].Bytes+r.Parts[1].Bytes)/uint64(r.Agents))
+	rest := r.Need - perAgent*uint64(r.Agents)
 	if rest < r.Free {
 		if fits := (r.Free - rest) / perAgent; fits >= 1 {
 			all = append(all, fmt.Sprintf("%d agents would fit", fits))
 		}
-	} else if room := float64(r.Free) - float64(s.vectorMemory(r.Agents)); room > 0 {
+	} else if room := float64(r.Free) - float64(perAgent*uint64(r.Agents)); room > 0 {
 		if fits := int(room / float64(rest) * float64(s.microBatch())); fits >= 1 {
 			all = append(all, fmt.Sprintf("gradients of %d examples at a time would fit (batch %d, or accumulate %d)", fits, fits, (s.Config.Batch+fits-1)/fits))
 		}

@@ -66,6 +66,7 @@ type Result struct {
 	Diverged  *DivergedError
 	Mean      []float32   // final mean model; nil unless Finished
 	Models    [][]float32 // final model of every agent; nil unless Finished
+	Memory    []Room      // what was forecast of devices with a memory of their own, and what was taken; nil where there are none
 
 	MeanBuffers []float32   // of the mean model's batch norm, with which the last row was measured; nil unless Finished, or without batch norm
 	Buffers     [][]float32 // of every agent's
@@ -88,7 +89,7 @@ type run struct {
 	writer    *writer
 	member    *member       // of a run of many processes; nil else
 	hurry     chan struct{} // closed some time after the run was told to stop: evaluations shall end
-	gate      chan struct{} // room for as many gradients as are computed at once; nil: no limit
+	rooms     []Room        // what was forecast of devices with a memory of their own
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
@@ -115,9 +116,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	places := append([]Place{{r.dev, r.model}}, opt.Others...)
 	checkPlaces(places)
 	r.settleIn(places...)
-	if s.program >= largeProgram {
-		r.gate = make(chan struct{}, s.Threads)
-	}
+	r.rooms = r.forecastRooms(places)
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
 	}
@@ -215,7 +214,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 	done := make(chan struct{})
 	aside.Go(func() { r.requests(stop, done) })
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
-		eval: newEvaluator(r.setup, r.model, r.dev, r.setup.Threads), best: bestOf(res.Rows), writer: r.writer}
+		eval: newEvaluator(r.setup, places(r.places)), best: bestOf(res.Rows), writer: r.writer}
 	c.eval.watch = r.opt.Watch
 	if r.member == nil && r.line == nil {
 		c.eval.stop = r.hurry
@@ -243,6 +242,7 @@ func (r *run) play(stop context.Context, res *Result) error {
 	}
 	close(r.snapshots)
 	collecting.Wait() // a stop is still heard: the last evaluation may take long
+	res.Memory = r.compareRooms()
 	close(done)
 	aside.Wait()
 	r.writer.close()

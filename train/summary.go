@@ -58,6 +58,7 @@ type Summary struct {
 	Threads        int     `json:"threads"`
 	Command        string  `json:"command"`
 	Machine        string  `json:"machine"`
+	Memory         []Room  `json:"memory,omitempty"` // of devices that have their own
 }
 
 // Summarize puts a result into numbers: those of its last evaluation.
@@ -65,7 +66,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	c := s.Config
 	sum := Summary{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS, Device: dev, Seed: c.Seed, Version: version,
 		Dim: s.Dim, Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Density: c.Density, Partition: c.Partition,
-		Accounting: c.Accounting, Metrics: c.Metrics, Skew: s.Skew(), Threads: s.Threads, Command: CommandLine(os.Args), Machine: Machine()}
+		Accounting: c.Accounting, Metrics: c.Metrics, Skew: s.Skew(), Threads: s.Threads, Command: CommandLine(os.Args), Machine: Machine(), Memory: r.Memory}
 	if r.WallS > 0 {
 		sum.IterationsPerS = float64(r.Iteration) / r.WallS
 	}

@@ -38,11 +38,15 @@ func forecastLine(f train.Forecast) string {
 		bits(uint64(f.Bits)), size(f.Memory))
 }
 
-// roomLines tell of the memory of each GPU.
+// roomLines tell of the memory of each GPU, and what takes it.
 func roomLines(f train.Forecast) []string {
 	var lines []string
 	for _, d := range f.Devices {
 		lines = append(lines, fmt.Sprintf("%s: %d agents take %s of its memory, of which %s of %s are free", d.Name, d.Agents, size(d.Need), size(d.Free), size(d.Total)))
+		for _, p := range d.Parts {
+			lines = append(lines, fmt.Sprintf("  %-38s %s", p.What, size(p.Bytes)))
+		}
+		lines = append(lines, fmt.Sprintf("  taken before: %s by kernels and libraries, %s by the driver and other programs", size(d.Opened), size(d.Total-min(d.Total, d.Free+d.Opened))))
 	}
 	return lines
 }

@@ -106,7 +106,7 @@ func writeKeys(b *strings.Builder) {
 	configFlags(fs, &c)
 	for _, f := range c.Fields() {
 		mark := ""
-		if f.Harmless {
+		if f.Harmless && !f.Moves {
 			mark = " ·"
 		}
 		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", f.Key, mark, value(fs.Lookup(flagName(f.Key)).DefValue), cell(f.Help))

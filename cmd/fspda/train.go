@@ -206,7 +206,7 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	dash.finish()
 	show.close()
 	if err != nil {
-		return err
+		return ofLoss(err, f.out)
 	}
 	return conclude(f, s, folder, res, dev.Device, show)
 }

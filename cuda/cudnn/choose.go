@@ -16,22 +16,25 @@ type Choosing struct {
 	// Memory lends device memory for so many bytes, in which the algorithms are timed, and end gives it back. Where it fails, or is nil, the advice
 	// of the library has to do.
 	Memory func(bytes ...int) (at []driver.Pointer, end func(), err error)
-	// Time sends something n times to the stream and returns what the GPU takes for all of it, in ms. Where it is nil engines of the graph API are
-	// not timed, and algorithms by the library itself.
-	Time func(n int, send func() error) (ms float64, err error)
+	// Time has the stream do something n times, in one go that is sent before it begins, and returns the time of the fastest of some turns, in ms. With n = 0 it is
+	// done once, as it comes. ErrRefused is what cannot be sent so. Where Time is nil engines of the graph API are not timed, and algorithms by the library.
+	Time func(n, turns int, send func() error) (ms float64, err error)
+	// Product computes the convolution where it is a product of matrices, by another library; nil elsewhere. It is a way where there is time to choose by.
+	Product func(x, w, y driver.Pointer) error
 	// Aligned is what the address of every operand is a multiple of, in bytes; 0 is 16. Fast kernels want 16.
 	Aligned int
 	// Choices keeps what was found by timing; nil keeps nothing.
 	Choices *Choices
 }
 
-// Choice is an algorithm, or an engine of the graph API.
+// Choice is an algorithm, an engine of the graph API, or the product.
 type Choice struct {
-	Engine *Engine `json:"engine,omitempty"` // nil: an algorithm
-	Algo   int32   `json:"algo"`
-	Math   Math    `json:"math"`
-	Memory int     `json:"memory"` // bytes that it works in
-	Time   float32 `json:"ms"`     // as it was measured, for people
+	Product bool    `json:"product,omitempty"`
+	Engine  *Engine `json:"engine,omitempty"` // nil: an algorithm
+	Algo    int32   `json:"algo"`
+	Math    Math    `json:"math"`
+	Memory  int     `json:"memory"` // bytes that it works in
+	Time    float32 `json:"ms"`     // as it was measured, for people
 }
 
 // candidates is how many algorithms the library is asked for: more than there are.
@@ -73,6 +76,13 @@ func (how Choosing) aligned() int {
 func (c *Conv) take(to Choice, how Choosing) error {
 	if to.Memory > how.Most {
 		return fmt.Errorf("cudnn: a convolution of %v: what was chosen works in %d bytes, expected %d at most", c.shape, to.Memory, how.Most)
+	}
+	if to.Product {
+		if how.Product == nil {
+			return fmt.Errorf("cudnn: a convolution of %v is no product", c.shape)
+		}
+		c.product, c.Workspace = how.Product, 0
+		return nil
 	}
 	if to.Engine == nil {
 		c.algo, c.Workspace = to.Algo, to.Memory
@@ -142,6 +152,9 @@ func (c *Conv) fastest(how Choosing, m Math) (best Choice, timed bool, err error
 		return best, false, err
 	}
 	if err := t.engines(); err != nil {
+		return best, false, err
+	}
+	if err := t.product(); err != nil {
 		return best, false, err
 	}
 	if !t.timed {

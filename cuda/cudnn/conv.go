@@ -36,10 +36,11 @@ type Conv struct {
 	direction Direction
 	of        Type
 	algo      int32
-	planned   *executionPlan // nil: algo
-	proven    bool           // the plan has run
-	refused   bool           // the plan did not run even once: algo instead
-	how       Choosing       // what chooses that
+	planned   *executionPlan                     // nil: algo
+	proven    bool                               // the plan has run
+	refused   bool                               // the plan did not run even once: algo instead
+	how       Choosing                           // what chooses that
+	product   func(x, w, y driver.Pointer) error // not nil: this
 	math      Math
 	x, y      Tensor
 	w         Filter
@@ -80,6 +81,9 @@ func (c *Conv) describe(of Type, m Math) error {
 // Run sends the convolution to the stream: y = x ⋆ w, or by the direction dx from dy and w, or dw from x and dy. dx and dw take the
 // places of x and w.
 func (c *Conv) Run(x, w, y, room driver.Pointer) error {
+	if c.product != nil {
+		return c.product(x, w, y)
+	}
 	if c.planned == nil || c.refused {
 		return c.runAlgorithm(x, w, y, room)
 	}
@@ -111,6 +115,9 @@ func (c *Conv) runAlgorithm(x, w, y, room driver.Pointer) error {
 
 // Route names what computes it, for people: an algorithm, or an engine of the graph API with its settings.
 func (c *Conv) Route() string {
+	if c.product != nil {
+		return "product of matrices"
+	}
 	if c.planned != nil && !c.refused {
 		return "graph, " + c.planned.engine.String()
 	}

@@ -119,3 +119,6 @@ func (o offer) rounds(m Math, repeat bool) bool {
 	has := func(note int32) bool { return slices.Contains(o.numerical, note) }
 	return has(NoteDownConvert) || has(NoteReducedReduction) || m == FMA && has(NoteTensorCore) || repeat && has(NoteNondeterministic)
 }
+
+// compiles tells whether a plan is compiled when it is made, which takes a while.
+func (o offer) compiles() bool { return slices.Contains(o.behaviour, NoteCompiles) }

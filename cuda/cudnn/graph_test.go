@@ -2,8 +2,10 @@ package cudnn_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +22,7 @@ type bench struct {
 	takes  map[int64]float64 // ms of an engine; 0 is an algorithm
 	ran    int64             // what ran last
 	timed  map[int64]int     // turns
+	alone  map[int64]bool    // cannot be sent with others
 }
 
 // engines are those of a test, in the order of the advice.
@@ -53,16 +56,22 @@ func newBench(t *testing.T, offered, fallback []cudnntest.Engine) *bench {
 	return b
 }
 
-// time is the clock.
-func (b *bench) time(n int, send func() error) (float64, error) {
+// time is the clock. Before anything is sent in one go it has run once.
+func (b *bench) time(n, turns int, send func() error) (float64, error) {
 	b.ran = 0
-	for range n {
+	for range max(n, 1) * turns {
 		if err := send(); err != nil {
 			return 0, err
 		}
 	}
-	b.timed[b.ran]++
-	return float64(n) * b.takes[b.ran], nil
+	if b.timed[b.ran] == 0 != (n == 0) {
+		return 0, errors.New("sent in one go before it ran")
+	}
+	if n > 0 && b.alone[b.ran] {
+		return 0, fmt.Errorf("%w: %d", cudnn.ErrRefused, b.ran)
+	}
+	b.timed[b.ran] += turns
+	return float64(max(n, 1)) * b.takes[b.ran], nil
 }
 
 func lend(bytes ...int) ([]driver.Pointer, func(), error) {
@@ -90,27 +99,27 @@ func (b *bench) conv(t *testing.T, m cudnn.Math, how cudnn.Choosing) string {
 	return route
 }
 
-// The fastest of engines and algorithms is taken. What is slower by far is measured less, and what cannot be made, does not run, or wants too much memory is
-// no choice.
+// The fastest of engines and algorithms is taken. What is slower by far is measured less, and what cannot be made, does not run, cannot be part of a
+// graph, or wants too much memory is no choice.
 func TestFastestEngine(t *testing.T) {
-	offered := engines(1, 2, 3, 4, 5, 6)
+	offered := engines(1, 2, 3, 4, 5, 6, 7, 8)
 	offered[2].Unmade, offered[3].Refuses, offered[4].Memory = true, 3000, 101
 	how := cudnn.Choosing{Most: 100, Memory: lend}
 	for _, c := range []struct {
 		takes map[int64]float64
 		want  string
 	}{
-		{map[int64]float64{0: 3, 1: 2, 2: 1, 6: 9}, "graph, engine 2 3=20 25=1"},
-		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 2.5}, "graph, engine 6 3=60 25=1"},
-		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 3}, "algorithm 7"}, // what is known to repeat its time is left only for what is better
+		{map[int64]float64{0: 3, 1: 2, 2: 1, 6: 9, 7: 99, 8: 0.1}, "graph, engine 2 3=20 25=1"},
+		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 2.5, 7: 7}, "graph, engine 6 3=60 25=1"},
+		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 3, 7: 7}, "algorithm 7"}, // what is known to repeat its time is left only for what is better
 	} {
 		b := newBench(t, offered, nil)
-		b.takes, how.Time = c.takes, b.time
+		b.takes, how.Time, b.alone = c.takes, b.time, map[int64]bool{8: true}
 		if got := b.conv(t, cudnn.TensorOp, how); got != c.want {
 			t.Errorf("%v ms: %s, want %s", c.takes, got, c.want)
 		}
-		if c.takes[6] == 9 && (b.timed[6] != 2 || b.timed[2] != 5) {
-			t.Errorf("timed %v, want 2 turns of a slow engine and 5 of a fast one", b.timed)
+		if c.takes[6] == 9 && (b.timed[6] != 2 || b.timed[2] != 5 || b.timed[7] != 1) {
+			t.Errorf("timed %v, want 1 turn of a very slow engine, 2 of a slow one and 5 of a fast one", b.timed)
 		}
 	}
 }
@@ -173,12 +182,33 @@ func TestEngineRefuses(t *testing.T) {
 	}
 }
 
+// Engines that are compiled first are tried last.
+func TestCompiledEngines(t *testing.T) {
+	offered := engines(1, 2, 3)
+	offered[0].Behaviour = []int32{cudnn.NoteCompiles}
+	b := newBench(t, offered, nil)
+	var order []int64
+	b.graph.Compute = func(_ cudnntest.Convolution, by cudnntest.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
+		if b.ran = by.Index; !slices.Contains(order, b.ran) {
+			order = append(order, b.ran)
+		}
+		return 0
+	}
+	b.takes = map[int64]float64{0: 3, 1: 1, 2: 2, 3: 2}
+	if got := b.conv(t, cudnn.TensorOp, cudnn.Choosing{Most: 100, Memory: lend, Time: b.time}); got != "graph, engine 1 3=10 25=1" || !slices.Equal(order, []int64{2, 3, 1}) {
+		t.Errorf("%s after %v", got, order)
+	}
+	if got := b.conv(t, cudnn.TensorOp, cudnn.Choosing{Most: 100, Deterministic: true}); got != "graph, engine 1 3=10 25=1" {
+		t.Errorf("deterministic: %s", got)
+	}
+}
+
 // A clock that stops is an error, and nothing is left.
 func TestClockStops(t *testing.T) {
 	b := newBench(t, engines(1), nil)
 	stopped := errors.New("the GPU is lost")
 	_, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float32, cudnn.TensorOp, cudnn.Choosing{Most: 100, Memory: lend,
-		Time: func(_ int, send func() error) (float64, error) { return 0, errors.Join(send(), stopped) }})
+		Time: func(_, _ int, send func() error) (float64, error) { return 0, errors.Join(send(), stopped) }})
 	if !errors.Is(err, stopped) {
 		t.Errorf("error %v, want that of the clock", err)
 	}
@@ -249,5 +279,45 @@ func TestPacks(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A product of matrices is taken where it is faster than all else, and remembered; not where bits are to repeat, and not if it fails.
+func TestProduct(t *testing.T) {
+	how := cudnn.Choosing{Most: 100, Memory: lend, Choices: &cudnn.Choices{Dir: t.TempDir(), GPU: "imaginary"}}
+	products := 0
+	open := func(takes float64, fails error) string {
+		b := newBench(t, engines(1), nil)
+		b.takes = map[int64]float64{0: 3, 1: 2, 100: takes}
+		how.Time = b.time
+		how.Product = func(x, w, y driver.Pointer) error {
+			if x != 1<<8 || w != 2<<8 || y != 3<<8 {
+				t.Errorf("operands at %d, %d, %d", x, w, y)
+			}
+			products++
+			b.ran = 100
+			return fails
+		}
+		return b.conv(t, cudnn.TensorOp, how)
+	}
+	if got := open(1, nil); got != "product of matrices" || products < 5 {
+		t.Errorf("%s after %d products", got, products)
+	}
+	products = 0
+	if got := open(9, nil); got != "product of matrices" || products != 2 {
+		t.Errorf("kept: %s after %d products, want 2", got, products)
+	}
+	for what, change := range map[string]func(){
+		"slower": func() {}, "deterministic": func() { how.Deterministic = true },
+	} {
+		how.Choices, how.Deterministic = nil, false
+		change()
+		if got := open(9, nil); got != "graph, engine 1 3=10 25=1" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	how.Deterministic = false
+	if got := open(1, cudnn.ErrRefused); got != "graph, engine 1 3=10 25=1" {
+		t.Errorf("refused: %s", got)
 	}
 }

@@ -25,7 +25,7 @@ func (t *trial) algorithms() error {
 		return nil
 	}
 	t.best, t.timed = best, true
-	if !t.times() {
+	if t.how.Time == nil {
 		return nil
 	}
 	if err := t.c.take(best, t.how); err != nil {
@@ -37,15 +37,12 @@ func (t *trial) algorithms() error {
 	return err
 }
 
-// times tells whether engines can be timed.
-func (t *trial) times() bool { return t.how.Time != nil && t.c.h.api.Backend != nil }
-
 // longestTrial is how long engines of one convolution are tried, the first one aside: some are compiled first.
 const longestTrial = 2 * time.Second
 
 // engines times the engines that the library offers.
 func (t *trial) engines() error {
-	if !t.times() {
+	if t.how.Time == nil || t.c.h.api.Backend == nil {
 		return nil
 	}
 	begin := time.Now()
@@ -77,52 +74,73 @@ func (t *trial) engine(e Engine) error {
 	return errors.Join(err, p.close())
 }
 
+// product times the product of matrices, where it is one.
+func (t *trial) product() error {
+	if t.how.Product == nil || t.how.Time == nil {
+		return nil
+	}
+	limit := math.Inf(1)
+	if t.timed {
+		limit = float64(t.best.Time)
+	}
+	ms, ran, err := t.measure(limit, func() error { return t.how.Product(t.at[0], t.at[1], t.at[2]) })
+	if ran && ms < limit {
+		t.best, t.timed = Choice{Product: true, Time: float32(ms)}, true
+	}
+	return err
+}
+
 const (
 	hopeless = 2    // times the best: what takes so long is not timed further
 	turns    = 3    // of which the fastest counts
 	turnMS   = 0.25 // what is faster is sent often, so that the clock's steps are small beside it
 	mostSent = 10   // in a turn
+	slow     = 10   // times the best, and
+	slowInMS = 20   // longer than it takes to bring a kernel to the GPU: not timed again
 )
 
+// ErrRefused is in what a clock or a product says of something that cannot be run, or not in one go.
+var ErrRefused = errors.New("cudnn: it is refused")
+
 // measure returns what one run takes, in ms. ran is false for what the library refuses; another error is the GPU's. What is slower by far than
-// limit is measured once.
+// limit is measured less.
 func (t *trial) measure(limit float64, send func() error) (ms float64, ran bool, err error) {
-	once := func(n int) (float64, bool, error) {
-		took, err := t.how.Time(n, send)
+	once := func(n, turns int) (float64, bool, error) {
+		took, err := t.how.Time(n, turns, send)
 		var refused *Error
-		if errors.As(err, &refused) {
+		if errors.As(err, &refused) || errors.Is(err, ErrRefused) {
 			return 0, false, nil
 		}
-		return took / float64(n), err == nil, err
+		return took / float64(max(n, 1)), err == nil, err
 	}
-	for range 2 { // the first brings the kernel to the GPU
-		if ms, ran, err = once(1); !ran {
-			return 0, false, err
-		}
+	ms, ran, err = once(0, 1) // which brings the kernel to the GPU
+	if !ran || ms > slowInMS && ms > slow*limit {
+		return ms, ran, err
 	}
-	if ms > hopeless*limit {
-		return ms, true, nil
+	ms, ran, err = once(1, 1)
+	if !ran || ms > hopeless*limit {
+		return ms, ran, err
 	}
-	n := int(min(mostSent, 1+turnMS/max(ms, 1e-3)))
-	for range turns {
-		took, ran, err := once(n)
-		if !ran {
-			return 0, false, err
-		}
-		ms = min(ms, took)
-	}
-	return ms, true, nil
+	took, ran, err := once(int(min(mostSent, 1+turnMS/max(ms, 1e-3))), turns)
+	return min(ms, took), ran, err
 }
 
-// engines lists those that the library offers and that compute as they should, best first by its advice.
+// engines lists those that the library offers and that compute as they should, best first by its advice, but that those which are to be compiled first
+// come last where time is short.
 func (c *Conv) engines(how Choosing, m Math) (all []Engine) {
 	n, g, err := c.graph(how.aligned())
+	var later []Engine
 	for i := 0; i < len(heuristics) && err == nil && len(all) == 0; i++ {
 		for _, o := range n.offers(g, heuristics[i], c.h.place()) {
-			if !o.rounds(m, how.Deterministic) {
+			switch {
+			case o.rounds(m, how.Deterministic):
+			case o.compiles() && !how.Deterministic:
+				later = append(later, o.engine)
+			default:
 				all = append(all, o.engine)
 			}
 		}
+		all, later = append(all, later...), nil
 	}
 	_ = n.close() // descriptors that end badly cost a little memory, and the convolution nothing
 	return all

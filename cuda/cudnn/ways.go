@@ -2,8 +2,8 @@ package cudnn
 
 import "errors"
 
-// Ways goes through all that may be chosen for a convolution: the engines that the library offers, and the algorithms that it advises. Each is handed
-// over ready to be run, and is over when then returns. An error of then ends it.
+// Ways goes through all that may be chosen for a convolution: the engines that the library offers, the algorithms that it advises, and the product.
+// Each is handed over ready to be run, and is over when then returns. An error of then ends it.
 func (h *Handle) Ways(s Shape, d Direction, of Type, m Math, how Choosing, then func(c *Conv) error) error {
 	c := &Conv{h: h, shape: s, direction: d, of: of, how: how, math: m, proven: true}
 	err := c.describe(of, m)
@@ -12,6 +12,10 @@ func (h *Handle) Ways(s Shape, d Direction, of Type, m Math, how Choosing, then 
 	}
 	if err == nil {
 		err = c.eachAlgorithm(how, m, then)
+	}
+	if err == nil && how.Product != nil {
+		c.product = how.Product
+		err = then(c)
 	}
 	return errors.Join(err, c.Close())
 }

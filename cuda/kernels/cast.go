@@ -7,7 +7,6 @@ import (
 
 var _ = define("cast.cu",
 	"scaler_step s:p growth:f backoff:f largest:f interval:u",
-	"unscale g:p scaler:p n:l",
 	"drop g:p scaler:p n:l",
 	"mix y:p a:p b:p by_a:p by_b:p p:f q:f n:l",
 )
@@ -134,9 +133,6 @@ func Pad(e Element, dst, src Address, rows, c, room int) Call {
 func Crop(e Element, dst, src Address, rows, c, room int) Call {
 	return call(e.name("crop"), over(rows*c), dst, src, rows, c, room)
 }
-
-// Unscale divides a gradient of float32 by the scale, and tells the Scaler if a number of it is not finite.
-func Unscale(g, scaler Address, n int) Call { return call("unscale", eights(n), g, scaler, n) }
 
 // Drop makes a gradient zero where the Scaler has found something.
 func Drop(g, scaler Address, n int) Call { return call("drop", eights(n), g, scaler, n) }

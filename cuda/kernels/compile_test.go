@@ -92,7 +92,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		fmt.Fprintf(&report, "%-32s %3d registers, %4d bytes of stack, %3d spilled, %5d shared\n", k.Name, u.Registers, u.Stack, u.Spilled, u.Shared)
 		most := mostRegisters
 		switch {
-		case k.Unit == "gemm.cu":
+		case strings.HasPrefix(k.Name, "gemm_"):
 			most = mostRegistersGemm
 		case strings.HasPrefix(k.Name, "norm_grad"):
 			most = mostRegistersRows
@@ -106,4 +106,5 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	if os.Getenv("FSPDA_LONG") != "" || testing.Verbose() {
 		t.Log("\n" + report.String())
 	}
+	checkStreams(t, made)
 }

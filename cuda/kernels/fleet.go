@@ -31,7 +31,8 @@ type Fleet struct {
 	Labels Address
 	// Scratch is FleetScratch numbers of float64; Bad is a row counter, as of SoftmaxCrossEntropy, over the labels of all agents.
 	Scratch, Bad Address
-	TF32         bool // products on tensor cores: faster, and no longer the CPU's bits
+	TF32         bool        // products on tensor cores: faster, and no longer the CPU's bits
+	Short        *FleetShort // or in 16 bits; nil: not
 }
 
 // FleetScratch is how many numbers of float64 a Fleet of so many agents needs for code.
@@ -62,7 +63,7 @@ func (f Fleet) Lower(code *device.Code) ([]Call, error) {
 	for _, t := range tasks {
 		calls = append(calls, t.Call)
 	}
-	return calls, err
+	return append(calls, f.endScaling(code.Dim)...), err
 }
 
 // task is a call, and what it reads and writes.
@@ -100,7 +101,8 @@ func (f Fleet) tasks(code *device.Code) (all []task, err error) {
 	return all, nil
 }
 
-// tasksOf is a call by itself, whose scratch begins at some number. Where it becomes two, the first writes what the second sums up to the first result.
+// tasksOf is a call by itself, whose scratch begins at some number. Where it becomes more, the first writes what the second sums up to the first result, and
+// others work on the other results.
 func (f Fleet) tasksOf(c *device.Call, at int) ([]task, error) {
 	made, err := f.lower(c)
 	switch {
@@ -109,8 +111,12 @@ func (f Fleet) tasksOf(c *device.Call, at int) ([]task, error) {
 	case len(made) == 1:
 		return []task{{made[0], c.In, c.Out}}, nil
 	}
-	sums := []device.Ref{{Space: scratch, Off: at, Len: scratchOf(c)}}
-	return []task{{made[0], c.In, append(sums, c.Out[1:]...)}, {made[1], sums, c.Out[:1]}}, nil
+	sums, others := []device.Ref{{Space: scratch, Off: at, Len: scratchOf(c)}}, c.Out[1:]
+	all := []task{{made[0], c.In, append(sums, others...)}, {made[1], sums, c.Out[:1]}}
+	for _, more := range made[2:] {
+		all = append(all, task{more, others, others})
+	}
+	return all, nil
 }
 
 // products are the calls that are a matrix product, and what follows it.
@@ -121,6 +127,12 @@ var products = map[device.Kernel]struct {
 	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasThenSigmoid}, device.LinearReLU: {"nt", BiasThenReLU},
 	device.LinearGradX: {"nn", Nothing}, device.LinearGradXSigmoid: {"nn", BySigmoid}, device.LinearGradXReLU: {"nn", ByReLU},
 	device.LinearGradW: {"tn", Nothing}, device.LinearGradWDecay: {"tn", AddScaled},
+}
+
+// IsProduct tells whether a call of a Fleet is a matrix product.
+func IsProduct(k device.Kernel) bool {
+	_, ok := products[k]
+	return ok
 }
 
 func (f Fleet) lower(c *device.Call) ([]Call, error) {
@@ -184,6 +196,12 @@ func (f Fleet) product(c *device.Call) ([]Call, error) {
 		}
 		g.Bytes = f.Bytes
 	}
+	if s := f.Short; s != nil {
+		g.Element, g.Round = s.Element, s.Rounded[c]
+		if s.Scaling != nil && kind.form == "tn" {
+			g.Scalers = s.Scaling.Scalers
+		}
+	}
 	return []Call{g.Call()}, nil
 }
 
@@ -207,7 +225,8 @@ func (f Fleet) loss(c *device.Call) ([]Call, error) {
 		}
 	}
 	// The kernel takes logits and gradients as lying in one arena each.
-	return softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0], c.Dims[1], c.Attr), nil
+	calls := softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0], c.Dims[1], c.Attr)
+	return append(calls, f.scaleLoss(at[1], c.Dims[0]*c.Dims[1])...), nil
 }
 
 func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {

@@ -70,6 +70,9 @@ type Gemm struct {
 	With    Operand // what Then looks at
 	Factor  float32
 	Sums    Operand // form tn: the column sums of A, if wanted: the gradient of a bias
+	Element Element // F16 or BF16: round the factors to that and use tensor cores, on GPUs from sm_80 on
+	Round   bool    // of 16 bits: round C too
+	Scalers Address // of 16 bits: a list of the agents' Scalers, by which products are divided; 0: none
 	TF32    bool    // round the factors to tf32 and use tensor cores, on GPUs from sm_80 on; the others take float32
 }
 
@@ -92,6 +95,10 @@ func (g Gemm) shape() (side, threads int, name string) {
 		name = fmt.Sprintf("gemm_%s_bytes", g.Form)
 	}
 	switch {
+	case g.Element != F32 && g.Bytes != nil:
+		return 64, 128, g.Element.name(name)
+	case g.Element != F32:
+		return 64, 128, g.Element.name("gemm_" + g.Form)
 	case g.TF32 && g.Bytes != nil:
 		return 64, 128, name + "_tf32"
 	case g.TF32:
@@ -125,5 +132,9 @@ func (g Gemm) Call() Call {
 	if g.Bytes == nil || g.Form != "nt" {
 		operand(g.Sums)
 	}
-	return call(name, l, append(args, g.M, g.N, g.K, int(g.Then), g.Factor)...)
+	args = append(args, g.M, g.N, g.K, int(g.Then), g.Factor)
+	if g.Element != F32 {
+		args = append(args, g.shortArgs()...)
+	}
+	return call(name, l, args...)
 }

@@ -67,7 +67,11 @@ func (n *Norm) columnBlocks() int {
 func (n *Norm) rows() int { return n.rowsFor(1024, 64*normDown) }
 
 // rowsToMap is how many rows a block maps, where nothing is left to add up: shorter blocks, so that no GPU waits long for the last.
-func (n *Norm) rowsToMap() int { return n.rowsFor(4096, 16*normDown) }
+func (n *Norm) rowsToMap() int {
+	const mostDown = 65535 // of a launch
+	least := (n.M/mostDown + normDown) / normDown * normDown
+	return max(n.rowsFor(4096, 16*normDown), least)
+}
 
 // rowsFor is how many rows of a block make so many blocks, if these are not more than most, nor fewer than a thread looks at in one go.
 func (n *Norm) rowsFor(blocks, most int) int {

@@ -24,6 +24,6 @@ func (p Pictures) Call() Call {
 	if p.Channels == 1 {
 		apart = 0
 	}
-	return call(p.Element.name("pictures"), over(p.N*p.Height*p.Width), p.Dst, p.Bytes, p.Rows, p.Views, p.Scale, p.Shift, apart, p.N, p.H, p.W, p.C,
+	return call(p.Element.name("pictures"), imageBlocks(p.N, p.Height*p.Width), p.Dst, p.Bytes, p.Rows, p.Views, p.Scale, p.Shift, apart, p.N, p.H, p.W, p.C,
 		p.Height, p.Width, p.Room)
 }

@@ -1,5 +1,7 @@
 package kernels
 
+import "fmt"
+
 var _ = defineEach("pool.cu", allElements,
 	"max_pool_%s y:p at:p x:p images:l h:i w:i c:i r:i stride:i pad:i p:i q:i",
 	"max_pool_grad_%s dx:p dy:p at:p images:l h:i w:i c:i r:i stride:i pad:i p:i q:i",
@@ -28,14 +30,25 @@ func (g Pool) AtSize() int {
 // packs is how many packs a pixel has.
 func (e Element) packs(c int) int { return (c + e.Pack() - 1) / e.Pack() }
 
+// imageBlocks is the geometry of so many threads for each image.
+func imageBlocks(images, each int) Launch {
+	if each > 1<<31-threads {
+		panic(fmt.Sprintf("kernels: images of %d threads, want %d at most", each, 1<<31-threads))
+	}
+	l := over(each)
+	l.Grid[1] = uint32(min(images, 65535))
+	l.Grid[2] = uint32((images + 65534) / 65535)
+	return l
+}
+
 // Max is device.MaxPool.
 func (g Pool) Max(y, at, x Address) Call {
-	return call(g.Element.name("max_pool"), over(g.Images*g.P()*g.Q()*g.Element.packs(g.C)), y, at, x, g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
+	return call(g.Element.name("max_pool"), imageBlocks(g.Images, g.P()*g.Q()*g.Element.packs(g.C)), y, at, x, g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
 }
 
 // MaxGrad is device.MaxPoolGrad.
 func (g Pool) MaxGrad(dx, dy, at Address) Call {
-	return call(g.Element.name("max_pool_grad"), over(g.Images*g.H*g.W*g.Element.packs(g.C)), dx, dy, at, g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
+	return call(g.Element.name("max_pool_grad"), imageBlocks(g.Images, g.H*g.W*g.Element.packs(g.C)), dx, dy, at, g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
 }
 
 // AvgPool is device.AvgPool over the m pixels of each image.
@@ -45,5 +58,5 @@ func AvgPool(e Element, y, x Address, images, m, c int) Call {
 
 // AvgPoolGrad is device.AvgPoolGrad.
 func AvgPoolGrad(e Element, dx, dy Address, images, m, c int) Call {
-	return call(e.name("avg_pool_grad"), over(images*m*e.packs(c)), dx, dy, images, m, c)
+	return call(e.name("avg_pool_grad"), imageBlocks(images, m*e.packs(c)), dx, dy, images, m, c)
 }

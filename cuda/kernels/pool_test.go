@@ -22,6 +22,16 @@ func TestMaxPool(t *testing.T) {
 	}
 }
 
+// More images than a launch has blocks in one direction are laid out in two.
+func TestPoolOfManyImages(t *testing.T) {
+	for _, images := range []int{1, 65535, 65536, 200001} {
+		l := kernels.Pool{Images: images, H: 2, W: 2, C: 8, R: 2, Stride: 2}.Max(0, 0, 0).Launch
+		if blocks := int(l.Grid[1] * l.Grid[2]); l.Grid[0] != 1 || l.Grid[1] > 65535 || blocks < images || blocks >= images+65535 {
+			t.Errorf("%d images: a grid of %v blocks", images, l.Grid)
+		}
+	}
+}
+
 func comparePool(t *testing.T, h *host, g kernels.Pool) {
 	in, out := g.Images*g.H*g.W*g.C, g.Images*g.P()*g.Q()*g.C
 	x, dy := numbers(1, in), numbers(2, out)

@@ -16,7 +16,8 @@ var _ = define("vector.cu",
 	"combine5 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f",
 	"combine6 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f",
 	"combine_list dst:p n:l v:p a:p terms:i",
-	"combine_each n:l terms:i a0:f a1:f a2:f "+pointers("dst", MostEach)+pointers("x", MostEach)+pointers("y", MostEach)+pointers("z", MostEach),
+	"combine_each n:l terms:i "+pointers("dst", MostEach)+pointers("x", MostEach)+pointers("y", MostEach)+pointers("z", MostEach)+
+		factors("a", MostEach)+factors("b", MostEach)+factors("c", MostEach),
 	"gather dst:p src:p idx:p k:l",
 	"scatter_add dst:p v:p a:f idx:p k:l",
 	"scatter dst:p v:p idx:p k:l",
@@ -53,6 +54,14 @@ func pointers(name string, n int) string {
 	return s.String()
 }
 
+func factors(name string, n int) string {
+	var s strings.Builder
+	for i := range n {
+		fmt.Fprintf(&s, "%s%d:f ", name, i)
+	}
+	return s.String()
+}
+
 // Term is one summand A·V.
 type Term struct {
 	A float32
@@ -71,23 +80,20 @@ func Copy(dst, src Address, n int) Call { return call("copy_words", over((n+3)/4
 // Fill sets n numbers of float32.
 func Fill(dst Address, n int, value float32) Call { return call("fill", over(n), dst, n, value) }
 
-// CombineEach is Combine for each of several vectors of n numbers, in one launch: dst[i] = Σ terms[i]. All have the coefficients of terms[0], and
+// CombineEach is Combine for each of several vectors of n numbers, in one launch: dst[i] = Σ terms[i]. All have as many terms as terms[0], and
 // nothing that is written is read for another vector.
 func CombineEach(dst []Address, n int, terms [][]Term) Call {
 	k := len(terms[0])
 	if len(dst) < 1 || len(dst) > MostEach || k < 1 || k > MaxTermsEach {
 		panic(fmt.Sprintf("kernels: CombineEach of %d vectors and %d terms, want 1 to %d and 1 to %d", len(dst), k, MostEach, MaxTermsEach))
 	}
-	const fixed = 2 + MaxTermsEach
-	args := make([]uint64, fixed+(1+MaxTermsEach)*MostEach)
+	const fixed, by = 2, 2 + (1+MaxTermsEach)*MostEach
+	args := make([]uint64, by+MaxTermsEach*MostEach)
 	args[0], args[1] = uint64(n), uint64(k)
-	for i, t := range terms[0] {
-		args[2+i] = uint64(math.Float32bits(t.A))
-	}
 	for i, d := range dst {
 		args[fixed+i] = uint64(d)
 		for j, t := range terms[i] {
-			args[fixed+(1+j)*MostEach+i] = uint64(t.V)
+			args[fixed+(1+j)*MostEach+i], args[by+j*MostEach+i] = uint64(t.V), uint64(math.Float32bits(t.A))
 		}
 	}
 	l := over((n + 3) / 4)
@@ -122,22 +128,8 @@ func CombineList(dst Address, n int, terms List) Call {
 	return call("combine_list", over(n), dst, n, terms.V, terms.A, terms.Len)
 }
 
-// Gather is device.Device.Gather with k coordinates of uint32.
-func Gather(dst, src, idx Address, k int) Call { return call("gather", over(k), dst, src, idx, k) }
-
 // Scatter writes v to the k coordinates idx of dst.
 func Scatter(dst, v, idx Address, k int) Call { return call("scatter", over(k), dst, v, idx, k) }
-
-// ScatterAdd is device.Device.ScatterAdd for one part of k numbers. An idx of 0 stands for all coordinates.
-func ScatterAdd(dst Address, part Term, idx Address, k int) Call {
-	return call("scatter_add", over(k), dst, part.V, part.A, idx, k)
-}
-
-// AddDiff is device.Device.AddDiff for k numbers and one or two terms. An idx of 0 stands for all coordinates.
-func AddDiff(own, other, idx Address, k int, to ...Term) Call {
-	t := two("AddDiff", to)
-	return call("add_diff", over(k), own, other, idx, k, t[0].V, t[0].A, t[1].V, t[1].A)
-}
 
 // two fills up one or two terms.
 func two(what string, terms []Term) (t [2]Term) {

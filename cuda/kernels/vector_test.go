@@ -258,7 +258,7 @@ func TestCombineEach(t *testing.T) {
 					w, q := copied(h, v)
 					one, other := make([]kernels.Term, k), make([]kernels.Term, k)
 					for j := range one {
-						one[j] = kernels.Term{A: float32(j)*0.3 - 1, V: at(h, numbers(uint64(100+7*i+j), n))}
+						one[j] = kernels.Term{A: float32(j)*0.3 - 1 + 0.1*float32(i), V: at(h, numbers(uint64(100+7*i+j), n))}
 						other[j] = one[j]
 					}
 					one[0].V, other[0].V = p, q

@@ -21,6 +21,7 @@ type Options struct {
 	Version     int           // of the driver, default 13000
 	NoPeers     bool          // GPUs do not reach each other's memory
 	NotTogether bool          // no cooperative launches
+	Counts      bool          // memory of GPUs is counted and not there: nothing is computed, and what is read from it is zero
 	Takes       time.Duration // from the recording of an event until it can be reached: the work before it takes so long
 }
 
@@ -71,7 +72,7 @@ func New(o Options) *Machine {
 	if o.Version == 0 {
 		o.Version = 13000
 	}
-	return &Machine{options: o, current: map[int]driver.Context{}, retained: map[driver.Device]int{}, peers: map[[2]driver.Context]bool{}, next: 0x1000, modules: map[driver.Module]bool{},
+	return &Machine{options: o, device: memory{counts: o.Counts, next: 1 << 40}, current: map[int]driver.Context{}, retained: map[driver.Device]int{}, peers: map[[2]driver.Context]bool{}, next: 0x1000, modules: map[driver.Module]bool{},
 		kernels: map[driver.Function]string{}, streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{},
 		graphs: map[driver.Graph]*graph{}, execs: map[driver.GraphExec]*graph{}, counts: map[string]int{}, faults: map[string]fault{}}
 }

@@ -9,12 +9,16 @@ import (
 )
 
 // memory is a set of allocations in host memory, which keeps its own addresses: on this machine they are those of the device.
-type memory struct{ blocks []allocation } // by address
+type memory struct {
+	blocks []allocation // by address
+	counts bool         // there are addresses, and no memory
+	next   uintptr      // address, if so
+}
 
 type allocation struct {
 	at   uintptr
 	size uintptr
-	room []uint64 // what it lies in; 256-byte aligned from at on
+	room []uint64 // what it lies in; 256-byte aligned from at on; nil where memory is counted
 }
 
 // alignment of an allocation, as a driver's.
@@ -24,6 +28,12 @@ const alignment = 256
 const poison = 0x7fc0dead7fc0dead
 
 func (m *memory) alloc(n uintptr) uintptr {
+	if m.counts {
+		at := m.next
+		m.next += (n + 2*alignment) / alignment * alignment
+		m.blocks = append(m.blocks, allocation{at: at, size: n})
+		return at
+	}
 	room := make([]uint64, (n+2*alignment)/8)
 	for i := range room {
 		room[i] = poison
@@ -58,7 +68,7 @@ func (m *memory) free(at uintptr) (uintptr, bool) {
 	return n, true
 }
 
-// find returns n bytes from at on, where they lie in one allocation.
+// find returns n bytes from at on, where they lie in one allocation. Of memory that is only counted it returns none.
 func (m *memory) find(at, n uintptr) ([]byte, error) {
 	i, ok := slices.BinarySearchFunc(m.blocks, at, compareAddress)
 	if !ok {
@@ -68,6 +78,9 @@ func (m *memory) find(at, n uintptr) ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes at %#x are not in one allocation", n, at)
 	}
 	b := &m.blocks[i]
+	if m.counts {
+		return nil, nil
+	}
 	first := unsafe.Pointer(unsafe.SliceData(b.room))
 	return unsafe.Slice((*byte)(unsafe.Add(first, at-uintptr(first))), n), nil
 }
@@ -167,6 +180,9 @@ func (m *Machine) copying(s driver.Stream, dst, src, n uintptr, to, from *memory
 		b, err := from.find(src, n)
 		if err != nil {
 			return err
+		}
+		if from.counts {
+			clear(d)
 		}
 		copy(d, b)
 		return nil

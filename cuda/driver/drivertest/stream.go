@@ -47,6 +47,9 @@ func (m *Machine) add(s driver.Stream, w work) driver.Result {
 	if !ok {
 		return 400 // invalid handle
 	}
+	if m.options.Counts && w.run != nil && w.name != "copy" {
+		w.run = func() error { return nil }
+	}
 	if to.capture != nil {
 		to.capture.nodes = append(to.capture.nodes, w)
 	} else {

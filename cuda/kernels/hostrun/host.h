@@ -20,16 +20,37 @@
 #define __constant__ static const
 #define __shared__ static
 #define __forceinline__ inline
-#define __launch_bounds__(...)
+// A kernel with launch bounds lies in a section that is named for them, so that bound_ below can tell.
+#define __launch_bounds__(...) HOST_BOUNDS_(__VA_ARGS__, 0)
+#define HOST_BOUNDS_(threads, ...) HOST_BOUNDS(threads)
+#define HOST_BOUNDS(threads) __attribute__((section("host_bounds_" #threads)))
 #define __align__(n) __attribute__((aligned(n)))
 #define DYNAMIC_SHARED(name) unsigned char *name = host::shared
+
+#define HOST_STATE __attribute__((section(".data.host")))
 
 struct dim3 {
   unsigned x, y, z;
 };
-static dim3 gridDim, blockDim, blockIdx, threadIdx;
+HOST_STATE static dim3 gridDim, blockDim, blockIdx, threadIdx;
+
+// The bounds of all variables of the library that begin as zeros, by the linker: those are __shared__, for the host's own are HOST_STATE.
+extern "C" __attribute__((visibility("hidden"))) char __bss_start[], _end[];
+
+// The bounds of the sections of kernels of so many threads.
+#define HOST_EACH_BOUND(V) V(32) V(64) V(96) V(128) V(192) V(256) V(320) V(384) V(512) V(768) V(1024)
+#define HOST_SECTION(n) extern "C" __attribute__((weak, visibility("hidden"))) char __start_host_bounds_##n[], __stop_host_bounds_##n[];
+HOST_EACH_BOUND(HOST_SECTION)
 
 namespace host {
+
+// bound_of is how many threads a block of a kernel may have; 0 where it does not say.
+inline unsigned bound_of(const void *kernel) {
+#define HOST_IN_SECTION(n)                                                                                                                \
+  if (kernel >= __start_host_bounds_##n && kernel < __stop_host_bounds_##n) return n;
+  HOST_EACH_BOUND(HOST_IN_SECTION)
+  return 0;
+}
 
 constexpr size_t stack_bytes = 64 << 10;
 constexpr int most_threads = 1024, most_warps = most_threads / 32, most_barriers = 16, most_blocks = 64;
@@ -64,13 +85,13 @@ struct Block {
   dim3 at;
 };
 
-static Block *blocks[most_blocks], *here;
-static int threads, current;
-static jmp_buf scheduler;
-static unsigned char *shared; // of the block that runs
-static void (*body)(void **);
-static void **arguments;
-static const char *failure;
+HOST_STATE static Block *blocks[most_blocks], *here;
+HOST_STATE static int threads, current;
+HOST_STATE static jmp_buf scheduler;
+HOST_STATE static unsigned char *shared; // of the block that runs
+HOST_STATE static void (*body)(void **);
+HOST_STATE static void **arguments;
+HOST_STATE static const char *failure;
 
 inline void leave(State s) {
   here->fibre[current].state = s;
@@ -138,6 +159,39 @@ inline void abandon() {
     for (int t = 0; t < most_threads; t++) blocks[i]->fibre[t].ready = false;
 }
 
+// Order is a permutation of 0..n-1: i becomes (i·by + from) mod n. Nothing that a kernel computes may depend on it, neither among the threads between two
+// barriers nor among blocks.
+struct Order {
+  uint64_t n, by, from;
+  uint64_t operator()(uint64_t i) const { return (i * by + from) % n; }
+};
+
+// The order of a run: 0 ascending, 1 descending, else another one at each barrier and each launch.
+HOST_STATE static uint64_t seed = 2, drawn;
+
+inline uint64_t draw() { // splitmix64
+  uint64_t z = drawn += 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+inline bool coprime(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t r = a % b;
+    a = b, b = r;
+  }
+  return a == 1;
+}
+
+inline Order next_order(uint64_t n) {
+  if (seed == 0) return {n, 1, 0};
+  if (seed == 1) return {n, n - 1, n - 1};
+  uint64_t by = n < 2 ? 1 : draw() % (n - 1) + 1;
+  while (!coprime(by, n)) by--;
+  return {n, by, draw() % n};
+}
+
 inline void begin(Block &b) {
   for (int t = 0; t < threads; t++) {
     Fibre &f = b.fibre[t];
@@ -153,7 +207,9 @@ inline void begin(Block &b) {
 // advance runs every thread of a block that can, once. It tells whether one got further, and whether some are left.
 inline bool advance(Block &b, bool &left) {
   bool moved = false;
-  for (int t = 0; t < threads; t++) {
+  const Order order = next_order(threads);
+  for (int i = 0; i < threads; i++) {
+    const int t = (int)order(i);
     Fibre &f = b.fibre[t];
     if (f.state == fresh || f.state == running || f.state == looking) {
       resume(b, t);
@@ -235,13 +291,16 @@ inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool together, vo
   if (failure) return;
   const size_t room = (shared_bytes + 127) / 64 * 64;
   unsigned char *rooms = (unsigned char *)aligned_alloc(64, alive * room);
+  drawn = seed;
+  const Order order = next_order(all);
   for (unsigned long first = 0; first < all && !failure; first += alive) {
     for (int i = 0; i < alive; i++) {
-      const unsigned long n = first + i;
+      const unsigned long n = order(first + i);
       block(i)->at = dim3{(unsigned)(n % grid.x), (unsigned)(n / grid.x % grid.y), (unsigned)(n / grid.x / grid.y)};
       block(i)->shared = rooms + i * room;
     }
     memset(rooms, 0xff, alive * room); // as numbers: NaN
+    memset(__bss_start, 0xff, _end - __bss_start);
     run_blocks(alive);
   }
   free(rooms);
@@ -269,15 +328,21 @@ template <class... P, void (*f)(P...)> struct Launcher<void (*)(P...), f> {
 
 } // namespace host
 
+// host_order chooses the order of the launches to come.
+extern "C" void host_order(uint64_t seed) { host::seed = seed; }
+
 // HOST_LAUNCH makes what Go calls for a kernel: its parameters' kinds, a launch, and a cooperative launch.
 #define HOST_RUN(name, symbol, together)                                                                                    \
   extern "C" const char *symbol(const unsigned *geometry, uint64_t shared, void **args) {                                   \
+    if (unsigned most = bound_##name())                                                                                     \
+      if (geometry[3] * geometry[4] * geometry[5] > most) return "a block has more threads than the kernel's launch bounds"; \
     host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared, together,   \
               host::Launcher<decltype(&name), &name>::body, args);                                                          \
     return host::failure;                                                                                                   \
   }
 #define HOST_LAUNCH(name)                                                                                                   \
   extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                           \
+  extern "C" unsigned bound_##name() { return host::bound_of((const void *)&name); }                                        \
   HOST_RUN(name, launch_##name, false)                                                                                      \
   HOST_RUN(name, together_##name, true)
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
@@ -29,12 +30,59 @@ var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or name o
 // Library is the kernels as a shared library of the host.
 type Library struct {
 	launch, together map[string]uintptr
+	order            uintptr
 
 	mu sync.Mutex // the fibres are the library's
 	// Of the launch under way. They are here, and not on a stack, which could move.
 	geometry [6]uint32
 	args     []uint64
 	slots    []uintptr
+}
+
+// OrderVariable is the environment variable with the order in which threads run between barriers, and blocks: "ascending", "descending", or the number
+// of one that is drawn, which is the default.
+const OrderVariable = "FSPDA_HOSTRUN_ORDER"
+
+// orderOf is an order as the library numbers them.
+func orderOf(name string) (uintptr, error) {
+	switch name {
+	case "":
+		return 2, nil
+	case "ascending":
+		return 0, nil
+	case "descending":
+		return 1, nil
+	}
+	n, err := strconv.ParseUint(name, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("hostrun: %s is %q, want ascending, descending or a number", OrderVariable, name)
+	}
+	return uintptr(n) + 2, nil
+}
+
+// Order chooses the order of the launches to come, by its name in OrderVariable.
+func (l *Library) Order(name string) error {
+	seed, err := orderOf(name)
+	if err == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		dynlib.Call(l.order, seed)
+	}
+	return err
+}
+
+// CheckedVariable is the environment variable that builds the kernels with checks of the compiler: addresses that are not aligned for what is read there,
+// indices outside of arrays, shifts and conversions that are not defined. What they find ends the program.
+const CheckedVariable = "FSPDA_HOSTRUN_CHECKED"
+
+var checks = []string{"-fsanitize=alignment,bounds,shift,float-cast-overflow,integer-divide-by-zero,signed-integer-overflow", "-fno-sanitize-recover=all", "-g"}
+
+// flagsNow are the compiler's.
+func flagsNow() []string {
+	if os.Getenv(CheckedVariable) == "" {
+		return flags
+	}
+	return slices.Concat(checks, flags)
 }
 
 // Open builds the library, or takes it from the user's cache, once for the program. Where there is no compiler, or the system
@@ -45,11 +93,7 @@ func open() (*Library, error) { return openUnits(kernels.Files(), kernels.All())
 
 // openUnits opens a library of the kernels in all, whose units are among the files.
 func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error) {
-	compiler, err := findCompiler()
-	if err != nil {
-		return nil, err
-	}
-	path, err := build(compiler, files, all)
+	path, err := buildUnits(files, all)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +102,12 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 		return nil, err
 	}
 	l := &Library{launch: map[string]uintptr{}, together: map[string]uintptr{}}
+	if l.order, err = h.Symbol("host_order"); err != nil {
+		return nil, err
+	}
+	if err := l.Order(os.Getenv(OrderVariable)); err != nil {
+		return nil, err
+	}
 	for _, k := range all {
 		kinds, err := h.Symbol("kinds_" + k.Name)
 		if err != nil {
@@ -76,7 +126,19 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 	return l, nil
 }
 
-func findCompiler() (string, error) {
+// Build builds the library of all kernels, or takes it from the user's cache, and returns its path.
+func Build() (path string, err error) { return buildUnits(kernels.Files(), kernels.All()) }
+
+func buildUnits(files map[string]string, all []*kernels.Kernel) (path string, err error) {
+	compiler, err := Compiler()
+	if err != nil {
+		return "", err
+	}
+	return build(compiler, files, all)
+}
+
+// Compiler is the path of the C++ compiler. Where there is none the error is ErrNoCompiler.
+func Compiler() (string, error) {
 	for _, name := range []string{os.Getenv("CXX"), "g++", "c++", "clang++"} {
 		if name == "" {
 			continue
@@ -120,7 +182,7 @@ func build(compiler string, files map[string]string, all []*kernels.Kernel) (str
 		}
 	}
 	made := filepath.Join(work, "kernels.so")
-	cmd := exec.Command(compiler, append(slices.Clone(flags), "all.cpp", "-o", made)...)
+	cmd := exec.Command(compiler, append(slices.Clone(flagsNow()), "all.cpp", "-o", made)...)
 	cmd.Dir = work
 	if log, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("hostrun: %s: %w:\n%s", cmd, err, log)
@@ -145,7 +207,7 @@ func together(all []*kernels.Kernel) string {
 
 func contentHash(compiler string, files map[string]string) string {
 	h := sha256.New()
-	fmt.Fprintln(h, compiler, runtime.GOARCH, flags)
+	fmt.Fprintln(h, compiler, runtime.GOARCH, flagsNow())
 	if info, err := os.Stat(compiler); err == nil {
 		fmt.Fprintln(h, info.Size(), info.ModTime())
 	}

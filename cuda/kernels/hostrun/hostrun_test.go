@@ -2,6 +2,9 @@ package hostrun
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -44,6 +47,31 @@ extern "C" __global__ void diverges(int *x, int at) {
   x[threadIdx.x] = 1;
 }
 
+extern "C" __global__ void races(int *x) { // a barrier is missing
+  __shared__ int held[64];
+  held[threadIdx.x] = x[threadIdx.x];
+  x[threadIdx.x] = threadIdx.x ? held[threadIdx.x - 1] : -1;
+}
+
+extern "C" __global__ void follows(int *x) { // a block relies on the one before
+  if (threadIdx.x == 0) x[blockIdx.x] = blockIdx.x ? x[blockIdx.x - 1] + 1 : 1;
+}
+
+#define BOUND 64
+#define BOUNDED(threads) extern "C" __global__ void __launch_bounds__(threads, 2)
+BOUNDED(BOUND) bounded(int *x) { x[threadIdx.x] = 7; }
+
+extern "C" __global__ void slants(float *x) { // reads four numbers at an address for one
+  float4 v = *(const float4 *)(x + 1);
+  x[threadIdx.x] = v.x;
+}
+
+extern "C" __global__ void unwritten(float *x) {
+  __shared__ float held[32];
+  x[threadIdx.x] = held[threadIdx.x];
+  held[threadIdx.x] = 1.0f;
+}
+
 extern "C" __global__ void strays(int *x) {
   if (threadIdx.x == 3) x[0] = __shfl_sync(0xfffffff0u, 1, 0);
 }
@@ -67,7 +95,7 @@ extern "C" __global__ void together(int *x, int wanted) { // x[0] counts blocks;
 func testKernels() []*kernels.Kernel {
 	x := kernels.Param{Name: "x", Kind: kernels.Pointer}
 	var all []*kernels.Kernel
-	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays", "together"} {
+	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays", "together", "races", "follows", "unwritten", "bounded", "slants"} {
 		all = append(all, &kernels.Kernel{Name: name, Unit: "test.cu", Params: []kernels.Param{x}})
 	}
 	for _, i := range []int{3, 5} {
@@ -146,6 +174,109 @@ func TestSharedMemoryIsPoisoned(t *testing.T) {
 		if v == v {
 			t.Errorf("number %d is %v", i, v)
 		}
+	}
+}
+
+// What a kernel assumes about the order of threads or blocks shows in another order.
+func TestOrders(t *testing.T) {
+	l, k := opened(t)
+	for _, c := range []struct {
+		kernel          string
+		blocks, threads int
+		want            func(i int) int32
+	}{
+		{"races", 1, 64, func(i int) int32 { return int32(i - 1) }},
+		{"follows", 64, 32, func(i int) int32 { return int32(i + 1) }},
+	} {
+		for order, right := range map[string]bool{"ascending": true, "descending": false, "0": false, "5": false, "": false} {
+			var m Memory
+			x := make([]int32, 64)
+			for i := range x {
+				x[i] = int32(i)
+			}
+			if err := l.Order(order); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Launch(&m, launch(k[c.kernel], c.blocks, c.threads, 0, uint64(At(&m, x)))); err != nil {
+				t.Fatal(err)
+			}
+			same := true
+			for i := range x {
+				same = same && x[i] == c.want(i)
+			}
+			if same != right {
+				t.Errorf("%s in order %q: right is %v, want %v", c.kernel, order, same, right)
+			}
+		}
+	}
+	if err := l.Order("backwards"); err == nil || !strings.Contains(err.Error(), "backwards") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A block that is larger than its kernel's bounds is refused.
+func TestLaunchBounds(t *testing.T) {
+	l, k := opened(t)
+	var m Memory
+	x := make([]int32, 128)
+	if err := l.Launch(&m, launch(k["bounded"], 1, 64, 0, uint64(At(&m, x)))); err != nil || x[63] != 7 {
+		t.Errorf("%d, %v", x[63], err)
+	}
+	if err := l.Launch(&m, launch(k["bounded"], 1, 65, 0, uint64(At(&m, x)))); err == nil || !strings.Contains(err.Error(), "launch bounds") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Shared memory of an array holds NaN, whatever the block before has left.
+func TestSharedArraysArePoisoned(t *testing.T) {
+	l, k := opened(t)
+	var m Memory
+	x := make([]float32, 32)
+	if err := l.Launch(&m, launch(k["unwritten"], 2, 32, 0, uint64(At(&m, x)))); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range x {
+		if v == v {
+			t.Errorf("number %d is %v", i, v)
+		}
+	}
+}
+
+// TestMain lets the test binary be a program that reads what is not aligned.
+func TestMain(m *testing.M) {
+	if os.Getenv(slanting) != "" {
+		slant()
+	}
+	os.Exit(m.Run())
+}
+
+const slanting = "HOSTRUN_TEST_SLANTS"
+
+func slant() {
+	all := testKernels()
+	l, err := openUnits(map[string]string{"test.cu": unit}, all)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(0)
+	}
+	var m Memory
+	x := make([]float32, 32)
+	err = l.Launch(&m, launch(all[len(all)-1], 1, 4, 0, uint64(At(&m, x))))
+	fmt.Println("it ran", err)
+	os.Exit(0)
+}
+
+// The checked build ends a program that reads four numbers where one may lie.
+func TestChecked(t *testing.T) {
+	opened(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), slanting+"=1", CheckedVariable+"=1")
+	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), "-lubsan") {
+		t.Skip("the compiler has no library for its checks")
+	}
+	if err == nil || !strings.Contains(string(out), "misaligned address") || !strings.Contains(string(out), "test.cu") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -35,7 +35,7 @@ func Checks() []Check {
 		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
 		{"pictures/batch", picturesOfBatch}, {"pictures/views", pictures},
 		{"casts/every number", everyShort}, {"casts/loss scale", lossScale}, {"casts/stretches", stretches}, {"casts/unscaled", unscales},
-		{"lists/endings", endings}, {"lists/moves", moves}, {"lists/penalties", penalties},
+		{"norms/gates", gates}, {"lists/endings", endings}, {"lists/moves", moves}, {"lists/penalties", penalties},
 		{"march", march},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {

@@ -73,7 +73,8 @@ func unscales(b *bench) {
 		}
 		scaler := kernels.Scaler{Scale: 1024}.Bytes()
 		scale, to := at(b, scaler), at(b, g)
-		b.run(kernels.Mix(to, to, at(b, decay), 0, scale, 1, 0.25, n), kernels.Unscale(to, scale, n), kernels.Drop(to, scale, n))
+		list := kernels.Ending{Source: kernels.InPlace, Weights: -1, N: n, C: 1, Room: 1, Scaled: true}.AppendTo(nil)
+		b.run(kernels.Mix(to, to, at(b, decay), 0, scale, 1, 0.25, n), kernels.EndGradient(kernels.F16, to, 0, 0, at(b, list), scale, 1), kernels.Drop(to, scale, n))
 		found := kernels.ReadScaler(scaler).Found
 		if found != (bad >= 0) {
 			b.Errorf("number %d is infinite: found %v", bad, found)

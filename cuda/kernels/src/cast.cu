@@ -158,24 +158,6 @@ template <class T> __device__ inline void crop(float *dst, const T *src, i64 row
   if (i < rows * c) dst[i] = to_float(src[i / c * room + i % c]);
 }
 
-// unscale divides gradients by the scale, and tells the scaler where one is not finite.
-KERNEL(256) unscale(float *g, Scaler *scaler, i64 n) {
-  const float by = scaler->inverse;
-  const Eight e(n, address(g));
-  bool bad = false;
-  if (e.count > 0) {
-    float v[8];
-    fetch_eight(v, g + e.first, e.count, e.at_once);
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-      bad = bad || not_finite(v[j]);
-      v[j] = v[j] * by;
-    }
-    store_eight(g + e.first, v, e.count, e.at_once);
-  }
-  tell(scaler, bad);
-}
-
 // drop makes a gradient zero if the scaler has found something.
 KERNEL(256) drop(float *g, const Scaler *scaler, i64 n) {
   if (!scaler->found) return;
@@ -193,19 +175,7 @@ KERNEL(256) mix(float *y, const float *a, const float *b, const float *by_a, con
 
 // scaler_step ends an iteration.
 KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u32 interval) {
-  if (threadIdx.x != 0) return;
-  if (s->found) {
-    s->scale = s->scale * backoff;
-    if (s->scale < 1.0f) s->scale = 1.0f;
-    s->good = 0;
-    s->skipped = s->skipped + 1;
-  } else if (++s->good >= interval) {
-    float larger = s->scale * growth;
-    if (larger <= largest) s->scale = larger;
-    s->good = 0;
-  }
-  s->inverse = 1.0f / s->scale;
-  s->found = 0;
+  if (threadIdx.x == 0) step_of(s, growth, backoff, largest, interval);
 }
 
 #define CAST_KERNELS(T, name)                                                                                                            \

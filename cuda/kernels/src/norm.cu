@@ -333,36 +333,37 @@ __device__ inline void add_grads(typename Sum<T>::type (&s1)[Pack<T>::size], typ
   }
 }
 
+// sum_along adds the rows of a tile, U at a time as long as there are so many. The compiler shall know the gate.
+template <class T, bool WHOLE, int U>
+__device__ inline void sum_along(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], T *dz, const Gradient<T> &d,
+                                 const Map<T> &map, const Tile<T> &t, int c) {
+  const i64 step = (i64)DOWN * c;
+  i64 i = t.first, at = i * c + t.column;
+  for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) add_grads<T, WHOLE, U>(s1, s2, dz, d, map, at, step, t.count);
+#pragma unroll 1
+  for (; i < t.end; i += DOWN, at += step) add_grads<T, WHOLE, 1>(s1, s2, dz, d, map, at, step, t.count);
+}
+
 // grad_sums: part = {Σ g, Σ g·(x - mean)} over the rows of each block, where g is dy behind the gate; dz may be null, or takes g.
 template <class T> __device__ inline void grad_sums(double *part, T *dz, const Gradient<T> &d, const float *mean, const float *scale, const float *shift,
                                                     i64 m, int c, int rows) {
-  constexpr int N = Pack<T>::size, U = 4;
+  constexpr int N = Pack<T>::size;
   const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(d.other) | address(dz), BACKWARDS);
   typename Sum<T>::type s1[N] = {}, s2[N] = {};
   if (t.count > 0) {
     const Map<T> map(mean, scale, shift, d.gate, t);
-    const i64 step = (i64)DOWN * c;
-    i64 i = t.first, at = i * c + t.column;
-    // along goes through the rows, U at a time as long as there are so many, with a gate that the compiler knows.
-    auto along = [&](const Gradient<T> known) {
-      for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) add_grads<T, true, U>(s1, s2, dz, known, map, at, step, t.count);
-#pragma unroll 1
-      for (; i < t.end; i += DOWN, at += step) add_grads<T, true, 1>(s1, s2, dz, known, map, at, step, t.count);
-    };
-    if (!t.whole) {
-#pragma unroll 1
-      for (; i < t.end; i += DOWN, at += step) add_grads<T, false, 1>(s1, s2, dz, d, map, at, step, t.count);
-    } else if (d.gate == BY_INPUT) {
-      along(Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, BY_INPUT});
-    } else if (d.gate == BY_MASK && d.other) {
-      along(Gradient<T>{d.x, d.dy, d.other, nullptr, d.mask, BY_MASK});
-    } else if (d.gate == BY_MASK) {
-      along(Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, BY_MASK});
-    } else if (d.gate == NO_GATE) {
-      along(Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, NO_GATE});
-    } else {
-      along(Gradient<T>{d.x, d.dy, d.other, d.y, nullptr, BY_OUTPUT});
-    }
+    if (!t.whole)
+      sum_along<T, false, 1>(s1, s2, dz, d, map, t, c);
+    else if (d.gate == BY_INPUT)
+      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, BY_INPUT}, map, t, c);
+    else if (d.gate == BY_MASK && d.other)
+      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, d.other, nullptr, d.mask, BY_MASK}, map, t, c);
+    else if (d.gate == BY_MASK)
+      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, BY_MASK}, map, t, c);
+    else if (d.gate == NO_GATE)
+      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, NO_GATE}, map, t, c);
+    else
+      sum_along<T, true, 2>(s1, s2, dz, Gradient<T>{d.x, d.dy, d.other, d.y, nullptr, BY_OUTPUT}, map, t, c);
   }
   write_part(part, c, t, s1, s2);
 }
@@ -410,33 +411,33 @@ __device__ inline void apply_grads(T *dx, const Gradient<T> &d, const Map<T> &ma
   }
 }
 
+// apply_along is grad_apply of a tile: see sum_along.
+template <class T, bool WHOLE, int U>
+__device__ inline void apply_along(T *dx, const Gradient<T> &d, const Map<T> &map, const Factors<T> &f, const Tile<T> &t, int c) {
+  const i64 step = (i64)DOWN * c;
+  i64 i = t.first, at = i * c + t.column;
+  for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_grads<T, WHOLE, U>(dx, d, map, f, at, step, t.count);
+#pragma unroll 1
+  for (; i < t.end; i += DOWN, at += step) apply_grads<T, WHOLE, 1>(dx, d, map, f, at, step, t.count);
+}
+
 // grad_apply: dx = a·g + ((x-mean)·b + e).
 template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d, const float *mean, const float *scale, const float *shift, const float *a,
                                                      const float *b, const float *e, i64 m, int c, int rows) {
-  constexpr int U = 4;
   const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(dx), FORWARDS);
   if (t.count <= 0) return;
   const Map<T> map(mean, scale, shift, d.gate, t);
   const Factors<T> f(a, b, e, t);
-  const i64 step = (i64)DOWN * c;
-  i64 i = t.first, at = i * c + t.column;
-  auto along = [&](const Gradient<T> known) { // see grad_sums
-    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_grads<T, true, U>(dx, known, map, f, at, step, t.count);
-#pragma unroll 1
-    for (; i < t.end; i += DOWN, at += step) apply_grads<T, true, 1>(dx, known, map, f, at, step, t.count);
-  };
-  if (!t.whole) {
-#pragma unroll 1
-    for (; i < t.end; i += DOWN, at += step) apply_grads<T, false, 1>(dx, d, map, f, at, step, t.count);
-  } else if (d.gate == NO_GATE) {
-    along(Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, NO_GATE});
-  } else if (d.gate == BY_INPUT) {
-    along(Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, BY_INPUT});
-  } else if (d.gate == BY_MASK) {
-    along(Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, BY_MASK});
-  } else {
-    along(Gradient<T>{d.x, d.dy, nullptr, d.y, nullptr, BY_OUTPUT});
-  }
+  if (!t.whole)
+    apply_along<T, false, 1>(dx, d, map, f, t, c);
+  else if (d.gate == NO_GATE)
+    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, NO_GATE}, map, f, t, c);
+  else if (d.gate == BY_INPUT)
+    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, BY_INPUT}, map, f, t, c);
+  else if (d.gate == BY_MASK)
+    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, BY_MASK}, map, f, t, c);
+  else
+    apply_along<T, true, 2>(dx, Gradient<T>{d.x, d.dy, nullptr, d.y, nullptr, BY_OUTPUT}, map, f, t, c);
 }
 
 #define NORM_KERNELS(T, name)                                                                                                            \

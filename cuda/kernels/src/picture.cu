@@ -11,16 +11,16 @@ struct View {
 // may be null: then nothing is cropped or mirrored.
 template <class T> __device__ inline void pictures(T *dst, const u8 *bytes, const int *rows, const View *views, const float *scale, const float *shift,
                                                    int apart, i64 n, int h, int w, int c, int height, int width, int room) {
-  i64 i = thread_index();
-  if (i >= n * height * width) return;
-  const int x = (int)(i % width), y = (int)(i / width % height);
-  const i64 picture = i / width / height;
+  const u32 pixel = blockIdx.x * blockDim.x + threadIdx.x;
+  const i64 picture = (i64)blockIdx.z * gridDim.y + blockIdx.y;
+  const int y = (int)(pixel / (u32)width), x = (int)(pixel - (u32)y * (u32)width);
+  if (y >= height || picture >= n) return;
   View v = {0, 0, 0};
   if (views) v = views[picture];
   const int row = y + v.top, column = (v.mirror ? width - 1 - x : x) + v.left;
   const bool inside = row >= 0 && row < h && column >= 0 && column < w;
   const u8 *from = bytes + (((rows ? (i64)rows[picture] : picture) * h + (inside ? row : 0)) * w + (inside ? column : 0)) * c;
-  T *to = dst + i * room;
+  T *to = dst + (picture * height * width + pixel) * room;
   if (room == 4 && fours(address(dst))) { // a pixel is written at once
     union {
       T pixel[4];

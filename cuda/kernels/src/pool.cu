@@ -1,4 +1,5 @@
-// Pooling of images with their channels last. A thread takes a pack of channels of one pixel.
+// Pooling of images with their channels last. A thread takes a pack of channels of one pixel; the blocks of an image follow each other, so that where a
+// thread stands is found with 32 bits. What a window reads is asked for before any of it is looked at.
 #include "half.cuh"
 
 // Window is the geometry of a pooling of h×w×c images by r×r windows into p×q ones.
@@ -13,69 +14,139 @@ template <class T> struct Place {
   bool inside;
 
   __device__ Place(i64 images, int rows, int columns, int c) {
-    const int packs = (c + Pack<T>::size - 1) / Pack<T>::size;
-    i64 i = thread_index();
-    channel = (int)(i % packs) * Pack<T>::size;
-    i /= packs;
-    x = (int)(i % columns);
-    i /= columns;
-    y = (int)(i % rows);
-    image = i / rows;
-    inside = image < images;
+    const u32 packs = (u32)(c + Pack<T>::size - 1) / Pack<T>::size;
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 pixel = i / packs, row = pixel / (u32)columns;
+    channel = (int)(i - pixel * packs) * Pack<T>::size;
+    y = (int)row;
+    x = (int)(pixel - row * (u32)columns);
+    image = (i64)blockIdx.z * gridDim.y + blockIdx.y;
+    inside = y < rows && image < images;
     count = c - channel < Pack<T>::size ? c - channel : Pack<T>::size;
   }
 };
+
+// Spots are the places of maxima of a pack's channels, as A.
+template <class A, int N> struct __align__(N * sizeof(A)) Spots {
+  A v[N];
+};
+
+template <class A, int N> __device__ inline Spots<A, N> load_spots(const A *p, int count, bool whole) {
+  if (whole) return *(const Spots<A, N> *)p;
+  Spots<A, N> s;
+#pragma unroll
+  for (int j = 0; j < N; j++) s.v[j] = j < count ? p[j] : (A)0;
+  return s;
+}
+
+template <class A, int N> __device__ inline void store_spots(A *p, const Spots<A, N> &s, int count, bool whole) {
+  if (whole) {
+    *(Spots<A, N> *)p = s;
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < N; j++)
+    if (j < count) p[j] = s.v[j];
+}
+
+// Best is the maximum of a window for each channel of a pack, and where it is.
+template <class T, class A> struct Best {
+  Pack<T> value;
+  Spots<A, Pack<T>::size> spots;
+  bool some = false;
+
+  // see takes what lies at a spot of the window, after all that lies before it.
+  __device__ void see(const Pack<T> &v, int spot) {
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++)
+      if (!some || (!(v.v[j] <= value.v[j]) && value.v[j] == value.v[j])) {
+        value.v[j] = v.v[j];
+        spots.v[j] = (A)spot;
+      }
+    some = true;
+  }
+};
+
+// within is the number from 0 to n-1 that is nearest to i.
+__device__ inline int within(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+
+// look sees an R×R window, whose first pixel is at row top and column left. In place of what lies outside its neighbours are read, and not looked at: a branch
+// would keep the next load waiting.
+template <class T, class A, int R, bool WHOLE>
+__device__ inline void look(Best<T, A> &best, const T *x, const Place<T> &o, int top, int left, const Window &g) {
+  Raw<T> raw[R * R];
+#pragma unroll
+  for (int k = 0; k < R * R; k++) {
+    const int h = within(top + k / R, g.h), w = within(left + k % R, g.w);
+    raw[k] = fetch<T, WHOLE>(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count);
+  }
+#pragma unroll
+  for (int k = 0; k < R * R; k++) {
+    const int h = top + k / R, w = left + k % R;
+    if (h >= 0 && h < g.h && w >= 0 && w < g.w) best.see(unpack(raw[k]), k);
+  }
+}
 
 // max_pool: the maximum of each window, and its place in the window, row·r+column: the first of equals. NaN wins. A is how places are kept.
 template <class T, class A> __device__ inline void max_pool(T *y, A *at, const T *x, i64 images, const Window &g) {
   constexpr int N = Pack<T>::size;
   const Place<T> o(images, g.p, g.q, g.c);
   if (!o.inside) return;
-  const bool whole = g.c % N == 0 && fours(address(x) | address(y));
-  Pack<T> best = {};
-  int where[N];
-  bool some = false;
-  for (int row = 0; row < g.r; row++) {
-    const int h = o.y * g.stride - g.pad + row;
-    if (h < 0 || h >= g.h) continue;
-    for (int column = 0; column < g.r; column++) {
-      const int w = o.x * g.stride - g.pad + column;
-      if (w < 0 || w >= g.w) continue;
-      const Pack<T> v = load_pack(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count, whole);
-#pragma unroll
-      for (int j = 0; j < N; j++)
-        if (!some || (!(v.v[j] <= best.v[j]) && best.v[j] == best.v[j])) {
-          best.v[j] = v.v[j];
-          where[j] = row * g.r + column;
-        }
-      some = true;
+  const bool whole = g.c % N == 0 && fours(address(x) | address(y) | address(at));
+  const int top = o.y * g.stride - g.pad, left = o.x * g.stride - g.pad;
+  Best<T, A> best;
+  if (g.r == 3 && whole) {
+    look<T, A, 3, true>(best, x, o, top, left, g);
+  } else {
+    for (int k = 0; k < g.r * g.r; k++) {
+      const int h = top + k / g.r, w = left + k % g.r;
+      if (h < 0 || h >= g.h || w < 0 || w >= g.w) continue;
+      best.see(load_pack(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count, whole), k);
     }
   }
   const i64 to = ((o.image * g.p + o.y) * g.q + o.x) * g.c + o.channel;
-  store_pack(y + to, best, o.count, whole);
-#pragma unroll
-  for (int j = 0; j < N; j++)
-    if (j < o.count) at[to + j] = (A)where[j];
+  store_pack(y + to, best.value, o.count, whole);
+  store_spots(at + to, best.spots, o.count, whole);
 }
 
-// max_pool_grad: every dy is added to where its maximum came from, row by row of the windows that hold a pixel.
+// max_pool_grad: every dy is added to where its maximum came from, row by row of the windows that hold a pixel. S×S of them are asked for at a time.
+template <class T, class A, int S, bool WHOLE>
+__device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, const Place<T> &i, int top, int left, const Window &g) {
+  constexpr int N = Pack<T>::size;
+  Raw<T> raw[S * S];
+  Spots<A, N> spots[S * S];
+#pragma unroll
+  for (int k = 0; k < S * S; k++) {
+    const int p = within(top + k / S, g.p), q = within(left + k % S, g.q);
+    const i64 from = ((i.image * g.p + p) * g.q + q) * g.c + i.channel;
+    raw[k] = fetch<T, WHOLE>(dy + from, i.count);
+    spots[k] = load_spots<A, N>(at + from, i.count, WHOLE);
+  }
+#pragma unroll
+  for (int k = 0; k < S * S; k++) {
+    const int p = top + k / S, q = left + k % S, row = i.y + g.pad - p * g.stride, column = i.x + g.pad - q * g.stride;
+    if (p >= g.p || q >= g.q || row < 0 || row >= g.r || column < 0 || column >= g.r) continue;
+    const Pack<T> v = unpack(raw[k]);
+#pragma unroll
+    for (int j = 0; j < N; j++)
+      if (j < i.count && (int)spots[k].v[j] == row * g.r + column) sum.v[j] = sum.v[j] + v.v[j];
+  }
+}
+
 template <class T, class A> __device__ inline void max_pool_grad(T *dx, const T *dy, const A *at, i64 images, const Window &g) {
   constexpr int N = Pack<T>::size;
   const Place<T> i(images, g.h, g.w, g.c);
   if (!i.inside) return;
-  const bool whole = g.c % N == 0 && fours(address(dx) | address(dy));
+  const bool whole = g.c % N == 0 && fours(address(dx) | address(dy) | address(at));
   const int top = i.y + g.pad - g.r < 0 ? 0 : (i.y + g.pad - g.r) / g.stride + 1;
   const int left = i.x + g.pad - g.r < 0 ? 0 : (i.x + g.pad - g.r) / g.stride + 1;
   Pack<T> sum = {};
-  for (int p = top; p < g.p && p * g.stride <= i.y + g.pad; p++)
-    for (int q = left; q < g.q && q * g.stride <= i.x + g.pad; q++) {
-      const int place = (i.y + g.pad - p * g.stride) * g.r + i.x + g.pad - q * g.stride;
-      const i64 from = ((i.image * g.p + p) * g.q + q) * g.c + i.channel;
-      const Pack<T> v = load_pack(dy + from, i.count, whole);
-#pragma unroll
-      for (int j = 0; j < N; j++)
-        if (j < i.count && (int)at[from + j] == place) sum.v[j] = sum.v[j] + v.v[j];
-    }
+  if (g.r <= 2 * g.stride && whole) { // two windows at most in each direction
+    gather_windows<T, A, 2, true>(sum, dy, at, i, top, left, g);
+  } else {
+    for (int p = top; p < g.p && p * g.stride <= i.y + g.pad; p++)
+      for (int q = left; q < g.q && q * g.stride <= i.x + g.pad; q++) gather_windows<T, A, 1, false>(sum, dy, at, i, p, q, g);
+  }
   store_pack(dx + ((i.image * g.h + i.y) * g.w + i.x) * g.c + i.channel, sum, i.count, whole);
 }
 
@@ -85,7 +156,7 @@ template <class T> __device__ inline void avg_pool(T *y, const T *x, i64 images,
   if (i >= images * c) return;
   const T *from = x + i / c * m * c + i % c;
   double s = 0.0;
-#pragma unroll 4
+#pragma unroll 8
   for (int k = 0; k < m; k++) s = s + (double)to_float(from[(i64)k * c]);
   y[i] = Number<T>::from((float)(s * (1.0 / (double)m)));
 }

@@ -2,8 +2,8 @@
 #pragma once
 #include "base.cuh"
 
-// Scaler is the state of a dynamic loss scale. A gradient that is not finite is found by check; the updates of that iteration then do
-// nothing, and scaler_step makes the scale smaller. After `interval` iterations without it grows.
+// Scaler is the state of a dynamic loss scale. A gradient that is not finite is found; the updates of that iteration then do
+// nothing, and a step makes the scale smaller. After `interval` iterations without it grows.
 struct Scaler {
   float scale, inverse;
   u32 found;   // not finite: how many warps saw something
@@ -17,4 +17,20 @@ __device__ inline bool not_finite(float v) { return (__float_as_uint(v) & 0x7f80
 __device__ inline void tell(Scaler *scaler, bool bad) {
   const u32 lanes = __ballot_sync(ALL_LANES, bad);
   if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
+}
+
+// step_of ends an iteration.
+__device__ inline void step_of(Scaler *s, float growth, float backoff, float largest, u32 interval) {
+  if (s->found) {
+    s->scale = s->scale * backoff;
+    if (s->scale < 1.0f) s->scale = 1.0f;
+    s->good = 0;
+    s->skipped = s->skipped + 1;
+  } else if (++s->good >= interval) {
+    float larger = s->scale * growth;
+    if (larger <= largest) s->scale = larger;
+    s->good = 0;
+  }
+  s->inverse = 1.0f / s->scale;
+  s->found = 0;
 }

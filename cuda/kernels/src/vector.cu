@@ -32,22 +32,18 @@ KERNEL(256) combine6(float *dst, i64 n, const float *v0, float a0, const float *
   combine6_of(Launched(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5);
 }
 
-// combine_each is combine1 to combine3 for up to 16 vectors, of which blockIdx.z is one.
-KERNEL(256) combine_each(i64 n, int terms, float a0, float a1, float a2, EACH(float *, dst), EACH(const float *, x), EACH(const float *, y), EACH(const float *, z)) {
+// combine_each is combine1 to combine3 for up to 16 vectors, of which blockIdx.z is one: dst = a·x + b·y + c·z.
+KERNEL(256) combine_each(i64 n, int terms, EACH(float *, dst), EACH(const float *, x), EACH(const float *, y), EACH(const float *, z),
+                         EACH(float, a), EACH(float, b), EACH(float, c)) {
   const float *v[3] = {PICK(x), PICK(y), PICK(z)};
+  const float by[3] = {PICK(a), PICK(b), PICK(c)};
   float *dst = PICK(dst);
-  if (terms == 1) {
-    const float *w[1] = {v[0]};
-    const float a[1] = {a0};
-    combine<1>(Launched(), dst, n, w, a);
-  } else if (terms == 2) {
-    const float *w[2] = {v[0], v[1]};
-    const float a[2] = {a0, a1};
-    combine<2>(Launched(), dst, n, w, a);
-  } else {
-    const float a[3] = {a0, a1, a2};
-    combine<3>(Launched(), dst, n, v, a);
-  }
+  if (terms == 1)
+    combine1_of(Launched(), dst, n, v[0], by[0]);
+  else if (terms == 2)
+    combine2_of(Launched(), dst, n, v[0], by[0], v[1], by[1]);
+  else
+    combine3_of(Launched(), dst, n, v[0], by[0], v[1], by[1], v[2], by[2]);
 }
 
 // combine_list is the same with any number of terms, at least one, listed in device memory.

@@ -1,0 +1,67 @@
+package cuda
+
+import (
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here too. ok is false where the code does something that fleets do
+// not do in 16 bits.
+func (d *Device) shortOf(code *device.Code) (s *kernels.FleetShort, ok bool) {
+	e := d.precision.element()
+	if e == kernels.F32 {
+		return nil, true
+	}
+	p, err := planShort(code, e, d.precision == FP16, false, false)
+	if err != nil {
+		return nil, false
+	}
+	s = &kernels.FleetShort{Element: e, Rounded: map[*device.Call]bool{}}
+	for i := range p.tasks {
+		if t := &p.tasks[i]; t.work == compute && !sailsShort(t, p.scaling) {
+			return nil, false
+		} else if t.work == compute {
+			s.Rounded[t.call] = t.element() != kernels.F32
+		}
+	}
+	if p.scaling {
+		s.Scaling = &kernels.Scaling{Growth: scaleGrowth, Backoff: scaleBackoff, Largest: largestScale, Interval: scaleInterval}
+	}
+	return s, true
+}
+
+// sailsShort tells whether a fleet does what a task does. It rounds results of products only. Its gradients of parameters are divided by the loss scale as soon as
+// they are made: what is added to one must not have the scale.
+func sailsShort(t *task, scaling bool) bool {
+	for _, o := range t.out {
+		if o.element != kernels.F32 && !kernels.IsProduct(t.call.Kernel) {
+			return false
+		}
+	}
+	if !scaling || t.call.Kernel == device.LinearGradWDecay {
+		return true
+	}
+	in := t.call.In
+	toGradient := false
+	for i, r := range in {
+		if r.Space != device.Grads {
+			continue
+		}
+		toGradient = true
+		if sums := t.call.Kernel == device.Add || t.call.Kernel == device.AddScaled; !sums || in[1-i].Space != device.Grads && (t.lacks == nil || !t.lacks[1-i]) {
+			return false
+		}
+	}
+	return toGradient || t.lacks == nil
+}
+
+// shortAt is short with the list of the loss scales, and where their states go.
+func (f *fleet) shortAt(scalers, states kernels.Address) *kernels.FleetShort {
+	if f.scaling() == nil {
+		return f.short
+	}
+	s, scaling := *f.short, *f.short.Scaling
+	scaling.Scalers, scaling.States = scalers, states
+	s.Scaling = &scaling
+	return &s
+}

@@ -1,0 +1,93 @@
+package kerneltest
+
+import (
+	"bytes"
+	"fmt"
+
+	"fspda/cuda/kernels"
+)
+
+// gates takes the gradient of a normalisation in all ways that know where its ReLU let something through, and from a gradient in one piece and in two: all have
+// the same bits. Rows are more than a block takes, and are or are not whole packs.
+func gates(b *bench) {
+	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
+		for _, c := range []struct{ m, c int }{{700, 64}, {260, 136}, {140, 20}} {
+			for _, follows := range []kernels.Follows{kernels.ReLU, kernels.AddReLU} {
+				what := fmt.Sprintf("%v %d×%d follows %d", e, c.m, c.c, follows)
+				n, in := normOn(b, e, c.m, c.c, follows)
+				b.run(append(n.Statistics(), n.Apply())...)
+				want := in.gradient(b, n)
+				whole := c.c%e.Pack() == 0
+				if follows == kernels.AddReLU {
+					n.DY, n.Other = in.parts[0], in.parts[1]
+					in.compare(b, what+", two summands", n, want)
+				} else {
+					byInput := n
+					byInput.Y = 0
+					in.compare(b, what+", by the input", byInput, want)
+				}
+				if whole {
+					n.Mask = at(b, make([]byte, n.MaskBytes()))
+					b.run(n.Apply())
+					n.Y = 0
+					in.compare(b, what+", by bits", n, want)
+				}
+				b.release()
+			}
+		}
+	}
+}
+
+// normInputs is what a normalisation of the checks reads, and where its gradients go.
+type normInputs struct {
+	parts   [2]kernels.Address // of dy
+	dx, dz  []byte
+	vectors []float32 // dgamma and dbeta
+}
+
+// normOn is a normalisation of random numbers. dy is the sum of two parts.
+func normOn(b *bench, e kernels.Element, m, c int, follows kernels.Follows) (n kernels.Norm, in *normInputs) {
+	raw := func(name string) []byte {
+		var all []byte
+		for _, v := range normals(name, m*c) {
+			all = append(all, store(e, v)...)
+		}
+		return all
+	}
+	vector := func(name string) kernels.Address { return at(b, normals(name, c)) }
+	empty := func() kernels.Address { return at(b, make([]float32, c)) }
+	first, second := raw("dy"), raw("other")
+	var sum []byte
+	for i := 0; i < len(first); i += e.Size() {
+		sum = append(sum, store(e, load(e, first[i:])+load(e, second[i:]))...)
+	}
+	in = &normInputs{parts: [2]kernels.Address{at(b, first), at(b, second)}, dx: make([]byte, len(sum)), dz: make([]byte, len(sum)), vectors: make([]float32, 2*c)}
+	grads := at(b, in.vectors)
+	n = kernels.Norm{Element: e, M: m, C: c, Eps: 1e-5, Follows: follows, X: at(b, raw("x")), Y: at(b, make([]byte, len(sum))), DY: at(b, sum), DX: at(b, in.dx),
+		Gamma: vector("gamma"), Beta: vector("beta"), Mean: empty(), Variance: empty(), Scale: empty(), Shift: empty(),
+		FactorA: empty(), FactorB: empty(), FactorE: empty(), DGamma: grads, DBeta: grads + 4*kernels.Address(c)}
+	if follows == kernels.AddReLU {
+		n.Z, n.DZ = at(b, raw("z")), at(b, in.dz)
+	}
+	n.Part = at(b, make([]float64, n.PartNumbers()))
+	return n, in
+}
+
+// gradient is all that a gradient writes, as bytes.
+func (in *normInputs) gradient(b *bench, n kernels.Norm) []byte {
+	clear(in.dx)
+	clear(in.dz)
+	clear(in.vectors)
+	b.run(n.Grad()...)
+	all := append(bytes.Clone(in.dx), in.dz...)
+	for _, v := range in.vectors {
+		all = append(all, store(kernels.F32, v)...)
+	}
+	return all
+}
+
+func (in *normInputs) compare(b *bench, what string, n kernels.Norm, want []byte) {
+	if got := in.gradient(b, n); !b.broken && !bytes.Equal(got, want) {
+		b.Errorf("%s: the gradient has other bits than by the output", what)
+	}
+}

@@ -1,0 +1,41 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+)
+
+// often are kernels that agents call many times in an iteration: their calls are made without looking for a name, and of their arguments alone.
+var often struct{ gather, scatterAdd, addDiff *Kernel }
+
+func init() {
+	often.gather, often.scatterAdd, often.addDiff = table["gather"], table["scatter_add"], table["add_diff"]
+}
+
+// call makes a call of arguments that are slots already.
+func (k *Kernel) call(l Launch, args ...uint64) Call {
+	if len(args) != len(k.Params) {
+		panic(fmt.Sprintf("kernels: %s called with %d arguments", k.Name, len(args)))
+	}
+	return Call{Kernel: k, Launch: l, Args: args}
+}
+
+// coefficient is the slot of a float32.
+func coefficient(a float32) uint64 { return uint64(math.Float32bits(a)) }
+
+// Gather is device.Device.Gather with k coordinates of uint32.
+func Gather(dst, src, idx Address, k int) Call {
+	return often.gather.call(over(k), uint64(dst), uint64(src), uint64(idx), uint64(k))
+}
+
+// ScatterAdd is device.Device.ScatterAdd for one part of k numbers. An idx of 0 stands for all coordinates.
+func ScatterAdd(dst Address, part Term, idx Address, k int) Call {
+	return often.scatterAdd.call(over(k), uint64(dst), uint64(part.V), coefficient(part.A), uint64(idx), uint64(k))
+}
+
+// AddDiff is device.Device.AddDiff for k numbers and one or two terms. An idx of 0 stands for all coordinates.
+func AddDiff(own, other, idx Address, k int, to ...Term) Call {
+	t := two("AddDiff", to)
+	return often.addDiff.call(over(k), uint64(own), uint64(other), uint64(idx), uint64(k),
+		uint64(t[0].V), coefficient(t[0].A), uint64(t[1].V), coefficient(t[1].A))
+}

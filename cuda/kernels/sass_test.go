@@ -1,0 +1,119 @@
+package kernels_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+
+	"fspda/cuda/nvrtc"
+)
+
+// machineCode is the instructions of a kernel, of 16 bytes each since sm_70. Of an instruction the low 12 bits say what it does, and bits 73 to 75 how wide
+// it accesses memory.
+type machineCode []byte
+
+const (
+	loadGlobal70, storeGlobal70 = 0x381, 0x386 // of sm_70
+	loadGlobal80, storeGlobal80 = 0x981, 0x986 // since sm_80
+	loadLocal, storeLocal       = 0x983, 0x387
+	branch, barrier             = 0x947, 0xb1d
+
+	wide = 6 // 128 bits
+)
+
+// machineCodes finds the kernels of a cubin.
+func machineCodes(t *testing.T, cubin []byte) map[string]machineCode {
+	t.Helper()
+	cubin = bytes.Clone(cubin)
+	copy(cubin[20:], []byte{1, 0, 0, 0}) // older compilers write a version of their own
+	f, err := elf.NewFile(bytes.NewReader(cubin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]machineCode{}
+	for _, s := range f.Sections {
+		if name, ok := strings.CutPrefix(s.Name, ".text."); ok {
+			if all[name], err = s.Data(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return all
+}
+
+// accesses is what a kernel does with memory.
+type accesses struct {
+	loads, stores int // of 128 bits
+	local         int // of the thread's own memory
+	together      int // the most loads of 128 bits between which nothing is stored, and nothing waits or branches
+}
+
+func (c machineCode) accesses() (a accesses) {
+	run := 0
+	for at := 0; at+16 <= len(c); at += 16 {
+		what := binary.LittleEndian.Uint64(c[at:]) & 0xfff
+		width := binary.LittleEndian.Uint64(c[at+8:]) >> 9 & 7
+		switch {
+		case what == loadLocal || what == storeLocal:
+			a.local++
+		case (what == loadGlobal70 || what == loadGlobal80) && width == wide:
+			a.loads++
+			run++
+			a.together = max(a.together, run)
+		case what == storeGlobal70 || what == storeGlobal80:
+			if run = 0; width == wide {
+				a.stores++
+			}
+		case what == branch || what == barrier:
+			run = 0
+		}
+	}
+	return a
+}
+
+// resident is how many threads of a kernel of 256 run on a multiprocessor at a time: it has 65,536 registers, 2,048 threads and, of what is used here,
+// shared memory enough.
+func resident(u nvrtc.Use) int {
+	each := (u.Registers + 7) / 8 * 8 // as they are handed out
+	return min(2048, 65536/(256*each)*256)
+}
+
+// streams are kernels through which matrices flow, and whether they write them. They have to keep memory busy: by Little's law 3.35 TB/s (H100) with a
+// latency of some 700 ns are 18 KB under way on each of 132 multiprocessors, and half as much again while a part of the threads computes.
+var streams = map[string]bool{
+	"norm_moments": false, "norm_apply": true, "norm_grad_sums": true, "norm_grad_apply": true, "max_pool": true, "max_pool_grad": true,
+	"narrow": true, "widen": true, "narrow_stretches": true, "update": true, "end_gradient": true,
+}
+
+const leastUnderWay = 28 << 10 // bytes on a multiprocessor
+
+// checkStreams holds that kernels that are as fast as memory read and write it 128 bits at a time, ask for enough of it at once, and keep nothing in it
+// that belongs in registers.
+func checkStreams(t *testing.T, made map[string]nvrtc.Binary) {
+	t.Helper()
+	found := 0
+	for unit, b := range made {
+		uses := b.Uses()
+		for name, code := range machineCodes(t, b.Cubin) {
+			cut := max(0, strings.LastIndexByte(name, '_'))
+			writes, ok := streams[name[:cut]]
+			if !ok || !slices.Contains([]string{"_f32", "_f16", "_bf16"}, name[cut:]) {
+				continue
+			}
+			found++
+			a, u := code.accesses(), uses[name]
+			underWay := resident(u) * a.together * 16
+			t.Logf("%-24s %3d registers, %4d threads at a time, %3d loads and %3d stores of 128 bits, %2d together: %3d KB under way", name, u.Registers, resident(u),
+				a.loads, a.stores, a.together, underWay>>10)
+			if underWay < leastUnderWay || writes && a.stores == 0 || a.local > 0 || u.Spilled > 0 {
+				t.Errorf("%s of %s: %+v, %+v: %d bytes are under way, want %d at least, stores of 128 bits, and no local memory", name, unit, a, u, underWay, leastUnderWay)
+			}
+		}
+	}
+	if found < 2*len(streams) {
+		t.Errorf("%d kernels were looked at, want two at least for each of %d names", found, len(streams))
+	}
+}

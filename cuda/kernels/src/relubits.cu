@@ -1,0 +1,25 @@
+// ReLU with a bit for each number that it lets pass, as cuBLASLt wants them for the gradient (CUBLASLT_EPILOGUE_DRELU): bit j%8 of byte j/8 of a row.
+#include "exponential.cuh"
+#include "half.cuh"
+
+// relu_bits: y = max(y, 0) of rows of n numbers in place, and the bits of each in `bytes` bytes, those beyond the row 0. A thread makes a byte.
+template <class T> __device__ inline void relu_bits(T *y, u8 *bits, i64 rows, int n, int bytes) {
+  const i64 i = thread_index();
+  if (i >= rows * bytes) return;
+  const int first = (int)(i % bytes) * 8;
+  T *mine = y + i / bytes * n + first;
+  const int count = n - first < 8 ? n - first : 8;
+  u32 set = 0;
+#pragma unroll
+  for (int j = 0; j < 8; j++)
+    if (j < count) {
+      const float v = to_float(mine[j]);
+      if (v > 0.0f) set |= 1u << j;
+      mine[j] = Number<T>::from(relu_of(v));
+    }
+  bits[i] = (u8)set;
+}
+
+KERNEL(256) relu_bits_f32(float *y, u8 *bits, i64 rows, int n, int bytes) { relu_bits<float>(y, bits, rows, n, bytes); }
+KERNEL(256) relu_bits_f16(Half *y, u8 *bits, i64 rows, int n, int bytes) { relu_bits<Half>(y, bits, rows, n, bytes); }
+KERNEL(256) relu_bits_bf16(Brain *y, u8 *bits, i64 rows, int n, int bytes) { relu_bits<Brain>(y, bits, rows, n, bytes); }

@@ -1,0 +1,218 @@
+// Bodies of short.cu: matrix products of factors of 16 bits. They lie in memory as float32, as the vectors of agents do, and are rounded on their way
+// to the tensor cores; sums are float32.
+#pragma once
+#include "gemm.cuh"
+#include "half.cuh"
+#include "scaler.cuh"
+
+// pair is two numbers of 16 bits, the first in the lower half.
+template <class T> __device__ inline u32 pair(float low, float high) {
+  return (u32)Number<T>::from(low).bits | (u32)Number<T>::from(high).bits << 16;
+}
+template <class T> __device__ inline float low_of(u32 p) { return to_float(T{(u16)p}); }
+template <class T> __device__ inline float high_of(u32 p) { return to_float(T{(u16)(p >> 16)}); }
+
+template <class T> __device__ inline float rounded_to(float v) { return to_float(Number<T>::from(v)); }
+
+#ifdef FSPDA_HOST
+// mma_short is mma.m16n8k16 of PTX: D = A·B + C, with the registers of a lane, g = lane/4 and t = lane%4, holding pairs from A[g][2t], A[g+8][2t],
+// A[g][2t+8], A[g+8][2t+8]; B[2t][g], B[2t+8][g]; and C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is taken in float64 and rounded once; the
+// hardware's order and rounding are its own.
+template <class T> inline void mma_short(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  float A[16][16], B[16][8];
+  for (int part = 0; part < 3; part++) {
+    uint64_t mine = part < 2 ? a[2 * part] | (uint64_t)a[2 * part + 1] << 32 : b[0] | (uint64_t)b[1] << 32;
+    const uint64_t *all = host::meet(ALL_LANES, mine);
+    for (int l = 0; l < WARP; l++) {
+      const int g = l / 4, t = l % 4;
+      const u32 first = (u32)all[l], second = (u32)(all[l] >> 32);
+      for (int h = 0; h < 2; h++) {
+        const float p = h ? high_of<T>(first) : low_of<T>(first), q = h ? high_of<T>(second) : low_of<T>(second);
+        if (part < 2) {
+          A[g][2 * t + 8 * part + h] = p;
+          A[g + 8][2 * t + 8 * part + h] = q;
+        } else {
+          B[2 * t + h][g] = p;
+          B[2 * t + 8 + h][g] = q;
+        }
+      }
+    }
+  }
+  const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+  for (int r = 0; r < 4; r++) {
+    double sum = c[r];
+    for (int k = 0; k < 16; k++) sum += (double)A[g + r / 2 * 8][k] * (double)B[k][2 * t + r % 2];
+    c[r] = (float)sum;
+  }
+}
+#else
+template <class T> __device__ inline void mma_short(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]);
+#if __CUDA_ARCH__ >= 800
+#define MMA_SHORT(T, type)                                                                                                               \
+  template <> __device__ inline void mma_short<T>(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {                                 \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "            \
+                 "{%0, %1, %2, %3};"                                                                                                     \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                                        \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                                    \
+  }
+MMA_SHORT(Half, "f16")
+MMA_SHORT(Brain, "bf16")
+#endif
+#endif
+
+// PairLoader is Loader for tiles of pairs of products.
+template <class T, int SIDE, int THREADS, bool ALONG, class Source> struct PairLoader {
+  static constexpr int pairs = BK / 2, each = SIDE * pairs / THREADS;
+  u32 held[each];
+
+  __device__ static int side_of(int e) { return ALONG ? e / pairs : e % SIDE; }
+  __device__ static int pair_of(int e) { return ALONG ? e % pairs : e / SIDE; }
+
+  // fetch reads side numbers first.., and products from.. below end. What is beyond is 0.
+  __device__ void fetch(const Source &s, u32 thread, int first, int most, int from, int end) {
+#pragma unroll
+    for (int r = 0; r < each; r++) {
+      const int e = (int)thread + r * THREADS, i = first + side_of(e), p = from + 2 * pair_of(e);
+      const float low = i < most && p < end ? (ALONG ? s.at(i, p) : s.at(p, i)) : 0.0f;
+      const float high = i < most && p + 1 < end ? (ALONG ? s.at(i, p + 1) : s.at(p + 1, i)) : 0.0f;
+      held[r] = pair<T>(low, high);
+    }
+  }
+  template <int WIDTH> __device__ void put(u32 thread, u32 (&tile)[BK / 2][WIDTH]) const {
+#pragma unroll
+    for (int r = 0; r < each; r++) {
+      const int e = (int)thread + r * THREADS;
+      tile[pair_of(e)][side_of(e)] = held[r];
+    }
+  }
+};
+
+// PairTiles is what a block shares: rows of 72, so that the lanes of a fragment meet in no bank.
+struct PairTiles {
+  u32 a[BK / 2][FAST + 8], b[BK / 2][FAST + 8];
+};
+
+// Follow is what becomes of a product: after() of gemm.cuh, and what 16 bits want.
+struct Follow {
+  int then;
+  float factor;
+  const float *with;
+  bool round;     // it is an activation, or the gradient of one: of 16 bits
+  Scaler *scaler; // the product is divided by its scale, and it is told where one is not finite; null: none
+};
+
+// multiply_short is multiply_fast of gemm.cuh with factors of type T. A warp takes 16 rows of C. GPUs before sm_80 multiply on their usual cores.
+template <class T, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
+__device__ inline void multiply_short(const Block &block, const SA &a, const SB &b, float *c, float *sums, int m, int n, int k, const Follow &f) {
+  constexpr int THREADS = 2 * FAST;
+  auto &[ta, tb] = shared_of<PairTiles>(block);
+  const u32 thread = block.thread();
+  PairLoader<T, FAST, THREADS, A_ALONG, SA> la;
+  PairLoader<T, FAST, THREADS, B_ALONG, SB> lb;
+  const int row = (int)block.y() * FAST, column = (int)block.x() * FAST;
+  const int g = thread % WARP / 4, t = thread % 4, mine = thread / WARP * 16;
+  const bool adds = sums && block.x() == 0 && thread < FAST;
+  double sum = 0.0;
+  float s[FAST / 8][4] = {};
+  la.fetch(a, thread, row, m, 0, k);
+  lb.fetch(b, thread, column, n, 0, k);
+  for (int p = 0; p < k; p += BK) {
+    block.sync();
+    la.put(thread, ta);
+    lb.put(thread, tb);
+    block.sync();
+    la.fetch(a, thread, row, m, p + BK, k); // in flight during the products
+    lb.fetch(b, thread, column, n, p + BK, k);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    for (int q = 0; q < BK / 2; q++)
+#pragma unroll
+      for (int j = 0; j < FAST / 8; j++)
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+          const u32 u = ta[q][mine + g + r / 2 * 8], v = tb[q][8 * j + 2 * t + r % 2];
+          s[j][r] = fmaf(high_of<T>(u), high_of<T>(v), fmaf(low_of<T>(u), low_of<T>(v), s[j][r]));
+        }
+#else
+    const u32 fa[4] = {ta[t][mine + g], ta[t][mine + g + 8], ta[t + 4][mine + g], ta[t + 4][mine + g + 8]};
+#pragma unroll
+    for (int j = 0; j < FAST / 8; j++) {
+      const u32 fb[2] = {tb[t][8 * j + g], tb[t + 4][8 * j + g]};
+      mma_short<T>(s[j], fa, fb);
+    }
+#endif
+    if (adds)
+      for (int q = 0; q < BK / 2 && p + 2 * q < k; q++) sum = sum + (double)low_of<T>(ta[q][thread]) + (double)high_of<T>(ta[q][thread]);
+  }
+  const float by = f.scaler ? f.scaler->inverse : 1.0f;
+  bool bad = adds && not_finite((float)sum);
+#pragma unroll
+  for (int j = 0; j < FAST / 8; j++)
+#pragma unroll
+    for (int r = 0; r < 4; r++) {
+      const int y = row + mine + g + r / 2 * 8, x = column + 8 * j + 2 * t + r % 2;
+      if (y < m && x < n) {
+        const i64 at = (i64)y * n + x;
+        bad = bad || not_finite(s[j][r]);
+        const float v = after(f.then, s[j][r] * by, f.with, at, x, f.factor);
+        c[at] = f.round ? rounded_to<T>(v) : v;
+      }
+    }
+  if (adds && row + (int)thread < m) sums[row + thread] = (float)sum * by;
+  if (f.scaler) tell(f.scaler, bad);
+}
+
+// Short names the products as Fast of gemm.cuh does.
+template <class Type, bool A_ALONG, bool B_ALONG> struct Short {
+  typedef Type T;
+  static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
+  template <class... Args> __device__ static void make(const Args &...args) { multiply_short<T, A_ALONG, B_ALONG>(args...); }
+};
+
+#define FOLLOW(block) Follow{then, factor, AGENT(block, with), round != 0, scalers ? scalers[block.z()] : (Scaler *)0}
+
+template <class Product, class Block>
+__device__ inline void gemm_short_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
+                                     OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k, int then, float factor, int round,
+                                     Scaler *const *scalers) {
+  Product::make(block, Matrix{AGENT(block, a), Product::a_along ? k : m}, Matrix{AGENT(block, b), Product::b_along ? k : n},
+                AGENT(block, c), AGENT(block, sums), m, n, k, FOLLOW(block));
+}
+
+// gemm_nt_bytes_short_of has an A of bytes: the m rows of agent z are rows[z·m..].
+template <class Product, class Block>
+__device__ inline void gemm_nt_bytes_short_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
+                                              OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, with), int m, int n, int k, int then,
+                                              float factor, int round, Scaler *const *scalers) {
+  Product::make(block, Coded{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k}, AGENT(block, c), (float *)0, m,
+                n, k, FOLLOW(block));
+}
+
+// gemm_tn_bytes_short_of has a B of bytes, whose k rows for agent z are rows[z·k..].
+template <class Product, class Block>
+__device__ inline void gemm_tn_bytes_short_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale,
+                                              float shift, OPERAND(float, c), OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k,
+                                              int then, float factor, int round, Scaler *const *scalers) {
+  Product::make(block, Matrix{AGENT(block, a), m}, Coded{bytes, rows + (i64)block.z() * k, n, scale, shift}, AGENT(block, c),
+                AGENT(block, sums), m, n, k, FOLLOW(block));
+}
+
+// scale_each: the n numbers at x + z·apart times the scale of agent z: the gradients of the losses.
+BODY scale_each_of(const Block &block, float *x, i64 apart, i64 n, Scaler *const *scalers) {
+  const i64 i = block.index();
+  float *mine = x + block.z() * apart;
+  if (i < n) mine[i] = mine[i] * scalers[block.z()]->scale;
+}
+
+// drop_each makes the gradient of an agent zero whose scaler has found something.
+BODY drop_each_of(const Block &block, float *const *g, Scaler *const *scalers, i64 n) {
+  const i64 i = block.index();
+  if (i < n && scalers[block.z()]->found) g[block.z()][i] = 0.0f;
+}
+
+// step_each ends an iteration of every agent, and copies the scalers to out, one after the other.
+BODY step_each_of(const Block &block, Scaler *const *scalers, Scaler *out, int agents, float growth, float backoff, float largest, u32 interval) {
+  const i64 z = block.index();
+  if (z >= agents) return;
+  step_of(scalers[z], growth, backoff, largest, interval);
+  out[z] = *scalers[z];
+}

@@ -1,0 +1,6 @@
+#include "machine.cpp"
+#include "device.cpp"
+#include "memory.cpp"
+#include "stream.cpp"
+#include "graph.cpp"
+#include "module.cpp"
