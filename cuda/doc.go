@@ -23,6 +23,9 @@
 // gradients of parameters have 32. fp16 multiplies the gradient of the loss by a scale that lives on the device (lossscale.go, device.LossScale): a
 // gradient that is not finite becomes zero, halves the scale and is counted, and its agent exchanges all the same.
 //
+// In any precision what moves less memory or launches fewer kernels with the same bits is found in the code: gates of ReLUs and sums of
+// gradients (gates.go), and what there is much of and fits in a list (lists.go).
+//
 // Convolutions are the fastest that cuDNN has, and may then give other bits in another run, unless the device is [Deterministic].
 //
 // Where to look next: device.go and vector.go for the vectors, window.go for the order of things, program.go and plan.go for networks, report.go for what is said of a machine.

@@ -7,18 +7,28 @@ import (
 	"fspda/device"
 )
 
-// A gradient behind a normalisation and its ReLU is code's own: it reads the output y again, to see where the ReLU let something through, and the sum of
-// the gradients of all that read y. Here both are found out from the code, so that less memory is moved, and no bit of a result changes:
+// In code the gradient behind a normalisation and its ReLU reads the output y again, to see where the ReLU let something through, and the sum of the
+// gradients of all that read y. Here is found out what can be done in its place, so that less memory is moved; no bit of a result changes:
 //
 //   - The forward pass keeps what tells where y > 0: the affine map, of which it follows from x, which the gradient reads in any case; or, where
 //     something was added, a bit for each number.
 //   - A sum of two gradients that only such a gradient reads is taken while it reads them.
+//   - A normalisation whose output is only added by another one, as in a block that changes shape, computes its statistics and map; the other one maps
+//     its input while it adds it.
 
 // gates is what is found out of traced code.
 type gates struct {
 	kept map[*traced]*kept   // forward and backward passes
 	sums map[*traced]*traced // of a backward pass, the sum that it takes itself
 	gone map[*traced]bool    // those sums
+
+	joins map[*traced]*join // two normalisations: the one that is added, and the one that adds it
+}
+
+// join is a normalisation that is mapped by the one that adds it.
+type join struct {
+	added  *traced
+	affine *kept // its scale and shift
 }
 
 // kept is what a forward pass keeps for its gradient.
@@ -44,10 +54,13 @@ var forwardOf = map[device.Kernel][]device.Kernel{
 }
 
 func gatesOf(t *trace, e kernels.Element) *gates {
-	g := &gates{kept: map[*traced]*kept{}, sums: map[*traced]*traced{}, gone: map[*traced]bool{}}
+	g := &gates{kept: map[*traced]*kept{}, sums: map[*traced]*traced{}, gone: map[*traced]bool{}, joins: map[*traced]*join{}}
 	maker, uses := t.makers(), t.uses()
 	for i := range t.calls {
 		back := &t.calls[i]
+		if plain, ok := addedBy[back.call.Kernel]; ok {
+			g.join(t, back, plain, maker, uses)
+		}
 		if forwardOf[back.call.Kernel] == nil {
 			continue
 		}
@@ -59,6 +72,43 @@ func gatesOf(t *trace, e kernels.Element) *gates {
 		}
 	}
 	return g
+}
+
+// addedBy lists the normalisations that add the output of another, and which that must be.
+var addedBy = map[device.Kernel]device.Kernel{device.BatchNormAddReLU: device.BatchNorm, device.NormalizeAddReLU: device.Normalize}
+
+// join joins a normalisation with the one whose output it adds, if nobody else wants that.
+func (g *gates) join(t *trace, adds *traced, plain device.Kernel, maker []*traced, uses []int) {
+	z := adds.in[len(adds.in)-1]
+	if !t.single(z, uses) || maker[z.value] == nil {
+		return
+	}
+	added := maker[z.value]
+	if added.call.Kernel == plain && added.out[0] == z && slices.Equal(added.call.Dims, adds.call.Dims) {
+		j := &join{added, &kept{rows: added.call.Dims[0], columns: added.call.Dims[1]}}
+		g.joins[added], g.joins[adds] = j, j
+	}
+}
+
+// canJoin says whether what a joined normalisation reads of the one that it adds is still there, in code that is placed.
+func (t *trace) canJoin(j *join, g *gates) bool {
+	needed := append([]device.Ref{j.added.call.In[0]}, j.added.mean().ref)
+	after := false
+	for i := range t.calls {
+		c := &t.calls[i]
+		if after {
+			for _, out := range c.call.Out {
+				if slices.ContainsFunc(needed, func(r device.Ref) bool { return overlapping(out, r) }) {
+					return false
+				}
+			}
+			if g.joins[c] == j {
+				return true
+			}
+		}
+		after = after || c == j.added
+	}
+	return false
 }
 
 // makers is the call that makes each value.

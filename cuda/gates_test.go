@@ -63,10 +63,10 @@ func TestFoundInCode(t *testing.T) {
 	}
 }
 
-// Every normalisation of a residual network with a ReLU behind it has its gate kept, and every sum of gradients between blocks is taken by the
-// gradient that reads it.
+// Every normalisation of a residual network with a ReLU behind it has its gate kept, every sum of gradients between blocks is taken by the
+// gradient that reads it, and that of a shortcut is joined with the one that adds it.
 func TestGatesOfResNets(t *testing.T) {
-	for _, c := range []struct{ depth, side, norms, sums int }{{50, 64, 49, 15}, {20, 8, 19, 8}, {18, 64, 17, 7}} {
+	for _, c := range []struct{ depth, side, norms, sums, joins int }{{50, 64, 49, 15, 4}, {20, 8, 19, 8, 2}, {18, 64, 17, 7, 3}} {
 		net, err := model.ResNet(model.ResNetOptions{Depth: c.depth, Height: c.side, Width: c.side, Classes: 4})
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestGatesOfResNets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			norms, sums := 0, 0
+			norms, sums, joins := 0, 0, 0
 			for i := range plan.tasks {
 				x := &plan.tasks[i]
 				if x.call != nil && forwardOf[x.call.Kernel] != nil && x.kept != nil {
@@ -89,9 +89,12 @@ func TestGatesOfResNets(t *testing.T) {
 				if x.other != nil {
 					sums++
 				}
+				if x.joined != nil {
+					joins++
+				}
 			}
-			if norms != c.norms || sums != c.sums {
-				t.Errorf("resnet%d, %s: %d gates are kept, want %d; %d sums are taken, want %d", c.depth, p, norms, c.norms, sums, c.sums)
+			if norms != c.norms || sums != c.sums || joins != c.joins {
+				t.Errorf("resnet%d, %s: %d gates are kept, want %d; %d sums are taken, want %d; %d normalisations are joined, want %d", c.depth, p, norms, c.norms, sums, c.sums, joins, c.joins)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func batchNorm(follows kernels.Follows) func(operands) []kernels.Call {
 			n.Z = x.in[3]
 		}
 		n.Y, n.Mean, n.Variance = x.out[0], x.out[1], x.out[2]
-		return append(n.Statistics(), n.Apply())
+		return append(n.Statistics(), x.mapped(n)...)
 	}
 }
 
@@ -49,8 +49,19 @@ func normalize(follows kernels.Follows) func(operands) []kernels.Call {
 			n.Z = x.in[5]
 		}
 		n.Y = x.out[0]
-		return []kernels.Call{n.Given(), n.Apply()}
+		return append([]kernels.Call{n.Given()}, x.mapped(n)...)
 	}
+}
+
+// mapped is the map of a normalisation that knows its statistics, if it is not left to another one.
+func (x operands) mapped(n kernels.Norm) []kernels.Call {
+	if x.unmapped {
+		return nil
+	}
+	if x.joined != nil {
+		n.MeanZ, n.ScaleZ, n.ShiftZ = x.at(*x.mean), x.at(x.joined.operands[0]), x.at(x.joined.operands[1])
+	}
+	return []kernels.Call{n.Apply()}
 }
 
 // batchNormGrad is device.BatchNormGrad, of what followed.

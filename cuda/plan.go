@@ -64,6 +64,10 @@ type task struct {
 
 	kept  *kept    // of a normalisation and its gradient: what the one keeps for the other
 	other *operand // of such a gradient: the second summand of what it reads
+
+	unmapped bool     // of a normalisation: whoever adds its output maps it
+	joined   *kept    // of who adds it: the map
+	mean     *operand // with joined
 }
 
 // all lists the operands, by whose places a task can be told when they are known.
@@ -74,13 +78,17 @@ func (t *task) all() []*operand {
 			all = append(all, &list[i])
 		}
 	}
-	if t.kept != nil {
-		for i := range t.kept.operands {
-			all = append(all, &t.kept.operands[i])
+	for _, k := range []*kept{t.kept, t.joined} {
+		if k != nil {
+			for i := range k.operands {
+				all = append(all, &k.operands[i])
+			}
 		}
 	}
-	if t.other != nil {
-		all = append(all, t.other)
+	for _, o := range []*operand{t.other, t.mean} {
+		if o != nil {
+			all = append(all, o)
+		}
 	}
 	return all
 }
@@ -212,6 +220,10 @@ func (p *planner) add(c *traced) error {
 		return nil
 	}
 	for j, h := range c.out {
+		if j == 0 && t.unmapped {
+			t.out = append(t.out, operand{value: -1, element: p.element})
+			continue
+		}
 		made, ok := formatOf(form.out[j])
 		if !ok {
 			made = elementwise
@@ -237,18 +249,10 @@ func (p *planner) add(c *traced) error {
 	return nil
 }
 
-// gate tells a task what gates have found: what it keeps, or is kept for it, and the summands of its gradient.
+// gate tells a task what gates have found: what it keeps, or is kept for it, the summands of its gradient, and whom it is joined with.
 func (p *planner) gate(t *task, c *traced) error {
 	if k := p.kept[c]; k != nil {
-		f := whole
-		if k.byMask {
-			f = places
-		}
-		if k.operands == nil {
-			for _, n := range k.sizes(p.element) {
-				k.operands = append(k.operands, p.operand(p.newValue(n, f)))
-			}
-		}
+		p.keep(k)
 		t.kept = k
 	}
 	if sum := p.sums[c]; sum != nil {
@@ -258,7 +262,33 @@ func (p *planner) gate(t *task, c *traced) error {
 		}
 		c.in[2], t.other = sum.in[0], &other
 	}
+	switch j := p.joins[c]; {
+	case j == nil:
+	case j.added == c:
+		p.keep(j.affine)
+		t.kept, t.unmapped = j.affine, true
+	default:
+		mean, err := p.in(c.call, j.added.mean(), whole, 0)
+		if err != nil {
+			return err
+		}
+		c.in[len(c.in)-1], t.joined, t.mean = j.added.in[0], j.affine, &mean
+	}
 	return nil
+}
+
+// keep makes values of what is kept.
+func (p *planner) keep(k *kept) {
+	if k.operands != nil {
+		return
+	}
+	f := whole
+	if k.byMask {
+		f = places
+	}
+	for _, n := range k.sizes(p.element) {
+		k.operands = append(k.operands, p.operand(p.newValue(n, f)))
+	}
 }
 
 // biasFormat is that of the bias of a dense layer.

@@ -71,7 +71,16 @@ func (w *wholePlanner) add(c *traced) {
 		both := operandsAt4(sum.call.In)
 		made.in[2], made.other = both[0], &both[1]
 	}
-	w.keep(&made, w.kept[c])
+	made.kept = w.kept[c]
+	if j := w.joins[c]; j != nil && w.canJoin(j, w.gates) {
+		if j.added == c {
+			made.kept, made.unmapped = j.affine, true
+		} else {
+			read := operandsAt4([]device.Ref{j.added.call.In[0], j.added.mean().ref})
+			made.in[len(made.in)-1], made.mean, made.joined = read[0], &read[1], j.affine
+		}
+	}
+	w.keep(made.kept)
 	w.tasks = append(w.tasks, made)
 }
 
@@ -85,8 +94,8 @@ func operandsAt4(refs []device.Ref) []operand {
 }
 
 // keep gives what a task keeps a place behind the arena.
-func (p *plan) keep(t *task, k *kept) {
-	if t.kept = k; k == nil || k.operands != nil {
+func (p *plan) keep(k *kept) {
+	if k == nil || k.operands != nil {
 		return
 	}
 	for _, n := range k.sizes(kernels.F32) {

@@ -148,8 +148,14 @@ func TestRooms(t *testing.T) {
 		if _, err := r.run(t, d, filepath.Join(t.TempDir(), "run"), nil); err != nil {
 			t.Fatal(err)
 		}
-		if took := uint64(m.Used() - before); took > rooms[0].Need+1<<20 || took < rooms[0].Need/4 {
-			t.Errorf("the run took %d bytes of the GPU, the forecast is %d", took, rooms[0].Need)
+		need := rooms[0].Need
+		for _, p := range rooms[0].Parts {
+			if strings.Contains(p.What, "libraries") { // an imaginary driver keeps nothing for itself
+				need -= p.Bytes
+			}
+		}
+		if took := uint64(m.Used() - before); took > need+1<<20 || took < need/4 {
+			t.Errorf("the run took %d bytes of the GPU, the forecast is %d", took, need)
 		}
 	}
 }

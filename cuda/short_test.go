@@ -100,8 +100,17 @@ func TestShortNetworks(t *testing.T) {
 
 // Bytes become the same numbers of 16 bits as the float32 that they stand for, with and without room for more channels, and take no float32 between.
 func TestShortBytes(t *testing.T) {
-	d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+	t.Run("in fleets", func(t *testing.T) { checkShortBytes(t, "mlp") })
+	t.Run("alone", func(t *testing.T) { checkShortBytes(t, "", alone) })
+}
+
+// checkShortBytes is for one network, or all.
+func checkShortBytes(t *testing.T, only string, options ...Option) {
+	d, _ := imaginary(t, drivertest.Options{}, false, append(options, WithPrecision(FP16))...)
 	for name, net := range exampleNetworks(t) {
+		if only != "" && name != only {
+			continue
+		}
 		plan, err := net.Plan(4, model.Train)
 		if err != nil {
 			t.Fatal(err)

@@ -27,8 +27,9 @@ const (
 type Outcome struct {
 	Part    string                     `json:"part"`
 	Status  Status                     `json:"status"`
-	Why     string                     `json:"why,omitempty"` // it is not done
-	Saw     string                     `json:"saw,omitempty"` // in a few words
+	Why     string                     `json:"why,omitempty"`    // it is not done
+	Saw     string                     `json:"saw,omitempty"`    // in a few words
+	Beside  string                     `json:"beside,omitempty"` // what PyTorch it was measured beside
 	Seconds float64                    `json:"seconds"`
 	Values  map[string]float64         `json:"values,omitempty"`
 	Notes   []string                   `json:"notes,omitempty"`

@@ -69,7 +69,7 @@ func (b *kit) startPeer(ctx context.Context) (*peer, error) {
 		p.close()
 		return &peer{none: "no PyTorch: " + first.Error}, nil
 	}
-	b.out.note(fmt.Sprintf("PyTorch %s, cuDNN %d, on %s", first.Torch, first.CuDNN, first.Device))
+	b.out.Beside = fmt.Sprintf("PyTorch %s, cuDNN %d, on %s", first.Torch, first.CuDNN, first.Device)
 	return p, nil
 }
 

@@ -56,7 +56,7 @@ func (r *Results) writeParts(b *strings.Builder) {
 	b.WriteString("\n## Parts\n\n")
 	var rows [][]string
 	for _, o := range r.Outcomes {
-		rows = append(rows, []string{o.Part, string(o.Status), fmt.Sprintf("%.0f", o.Seconds), strings.Join(words(o.Why, o.Saw), "; ")})
+		rows = append(rows, []string{o.Part, string(o.Status), fmt.Sprintf("%.0f", o.Seconds), strings.Join(words(o.Why, o.Saw, o.Beside), "; ")})
 	}
 	table(b, []string{"part", "", "s", "what came of it"}, rows)
 	for _, o := range r.Outcomes {

@@ -94,7 +94,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		switch {
 		case strings.HasPrefix(k.Name, "gemm_"):
 			most = mostRegistersGemm
-		case strings.HasPrefix(k.Name, "norm_grad"):
+		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"):
 			most = mostRegistersRows
 		case k.Unit == "march.cu":
 			most = mostRegistersMarch

@@ -25,6 +25,6 @@
 // both take.
 //
 // Where to look next: kernel.go for the table; vector.go and src/vector.cu for the operations of device.Device, mask.go for masks, norm.go for batch
-// normalisation, cast.go for 16 bits and the loss scale, fleet.go for agents that compute together, march.go for many calls in one
-// launch.
+// normalisation, cast.go for 16 bits and the loss scale, listed.go for small work in lists, fleet.go for agents that compute together, march.go for
+// many calls in one launch.
 package kernels

@@ -11,6 +11,7 @@ var _ = defineEach("norm.cu", allElements,
 	"norm_moments_%s part:p x:p m:l c:i rows:i",
 	"norm_statistics_%s part:p parts:i x:p gamma:p beta:p m:l c:i eps:d mean:p variance:p scale:p shift:p",
 	"norm_apply_%s y:p mask:p x:p z:p mean:p scale:p shift:p m:l c:i rows:i follows:i",
+	"norm_apply_two_%s y:p mask:p x:p z:p mean:p scale:p shift:p mean_z:p scale_z:p shift_z:p m:l c:i rows:i",
 	"norm_grad_sums_%s part:p dz:p x:p dy:p other:p y:p mask:p mean:p scale:p shift:p m:l c:i rows:i gate:i",
 	"norm_grad_apply_%s dx:p x:p dy:p y:p mask:p mean:p scale:p shift:p a:p b:p e:p m:l c:i rows:i gate:i",
 )
@@ -41,6 +42,7 @@ type Norm struct {
 	Follows Follows
 
 	X, Z, Y                   Address // Z: what is added; Y may be X
+	MeanZ, ScaleZ, ShiftZ     Address // where they are not 0: the map of Z by another normalisation, which is what is added
 	Gamma, Beta               Address
 	Mean, Variance            Address // the statistics
 	Scale, Shift              Address // the affine map y = (x-mean)·scale + shift, kept for a gradient that recomputes
@@ -117,6 +119,12 @@ func (n *Norm) Given() Call {
 func (n *Norm) Apply() Call {
 	n.checkMask()
 	rows := n.rowsToMap()
+	if n.MeanZ != 0 {
+		if n.Follows != AddReLU {
+			panic("kernels: a second normalisation is mapped, and nothing adds it")
+		}
+		return call(n.Element.name("norm_apply_two"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.MeanZ, n.ScaleZ, n.ShiftZ, n.M, n.C, rows)
+	}
 	return call(n.Element.name("norm_apply"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.M, n.C, rows, int(n.Follows))
 }
 

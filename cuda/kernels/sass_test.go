@@ -84,7 +84,7 @@ func resident(u nvrtc.Use) int {
 // streams are kernels through which matrices flow, and whether they write them. They have to keep memory busy: by Little's law 3.35 TB/s (H100) with a
 // latency of some 700 ns are 18 KB under way on each of 132 multiprocessors, and half as much again while a part of the threads computes.
 var streams = map[string]bool{
-	"norm_moments": false, "norm_apply": true, "norm_grad_sums": true, "norm_grad_apply": true, "max_pool": true, "max_pool_grad": true,
+	"norm_moments": false, "norm_apply": true, "norm_apply_two": true, "norm_grad_sums": true, "norm_grad_apply": true, "max_pool": true, "max_pool_grad": true,
 	"narrow": true, "widen": true, "narrow_stretches": true, "update": true, "end_gradient": true,
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"fspda/cuda/kernels"
 	"fspda/cuda/kernels/hostrun"
@@ -36,7 +37,7 @@ func (v Variant) major() int {
 // library is one that is built.
 type library struct {
 	file   string
-	source string
+	source string   // files, with spaces between
 	uses   []string // other libraries, by file
 }
 
@@ -49,7 +50,7 @@ func (v Variant) libraries() []library {
 		{named("libnvrtc-builtins.so.%d.0"), "empty.cpp", nil},
 		{named("libcublasLt.so.%d"), "cublaslt.cpp", []string{"libcuda.so.1"}},
 		{named("libcublas.so.%d"), "cublas.cpp", []string{"libcuda.so.1"}},
-		{"libcudnn.so.9", "cudnn.cpp", []string{"libcuda.so.1"}},
+		{"libcudnn.so.9", "cudnn.cpp backend.cpp", []string{"libcuda.so.1"}},
 		{"libcudnn_graph.so.9", "empty.cpp", nil},
 	}
 }
@@ -176,10 +177,10 @@ func (v Variant) compile(dir, compiler string, l library) error {
 	for _, f := range v.Without {
 		args = append(args, fmt.Sprintf("-D%s=missing_%s", f, f))
 	}
-	args = append(args, filepath.Join("src", l.source), "-o", l.file)
-	for _, u := range l.uses {
-		args = append(args, u)
+	for f := range strings.FieldsSeq(l.source) {
+		args = append(args, filepath.Join("src", f))
 	}
+	args = append(append(args, "-o", l.file), l.uses...)
 	cmd := exec.Command(compiler, append(args, "-ldl")...)
 	cmd.Dir = dir
 	if log, err := cmd.CombinedOutput(); err != nil {

@@ -52,6 +52,7 @@ func TestAgainstHeaders(t *testing.T) {
 		"nvrtc.cpp":    {"nvrtc.h"},
 		"cublas.cpp":   {"cuda_runtime_api.h", "crt/host_defines.h", "cublas_v2.h", "cublasLt.h"},
 		"cublaslt.cpp": {"cuda_runtime_api.h", "crt/host_defines.h", "cublas_v2.h", "cublasLt.h"},
+		"backend.cpp":  {"cuda_runtime_api.h", "crt/host_defines.h", "cudnn.h"},
 		"cudnn.cpp":    {"cuda_runtime_api.h", "crt/host_defines.h", "cudnn.h"},
 	} {
 		t.Run(source, func(t *testing.T) {

@@ -38,6 +38,28 @@ func gates(b *bench) {
 	}
 }
 
+// twoMaps adds the map of a second normalisation while it is made, and as it lies in memory: with the same bits.
+func twoMaps(b *bench) {
+	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
+		for _, c := range []struct{ m, c int }{{700, 64}, {140, 20}} {
+			second, _ := normOn(b, e, c.m, c.c, kernels.Plain)
+			first, _ := normOn(b, e, c.m, c.c, kernels.AddReLU)
+			size := c.m * c.c * e.Size()
+			apart, joined := make([]byte, size), make([]byte, size)
+			first.Z, first.Y = second.Y, at(b, apart)
+			calls := append(second.Statistics(), second.Apply())
+			calls = append(append(calls, first.Statistics()...), first.Apply())
+			first.Z, first.Y = second.X, at(b, joined)
+			first.MeanZ, first.ScaleZ, first.ShiftZ = second.Mean, second.Scale, second.Shift
+			b.run(append(calls, first.Apply())...)
+			if !b.broken && (!bytes.Equal(joined, apart) || bytes.Equal(joined, make([]byte, size))) {
+				b.Errorf("%v %d×%d: two maps at once have other bits than one after the other", e, c.m, c.c)
+			}
+			b.release()
+		}
+	}
+}
+
 // normInputs is what a normalisation of the checks reads, and where its gradients go.
 type normInputs struct {
 	parts   [2]kernels.Address // of dy
@@ -49,7 +71,7 @@ type normInputs struct {
 func normOn(b *bench, e kernels.Element, m, c int, follows kernels.Follows) (n kernels.Norm, in *normInputs) {
 	raw := func(name string) []byte {
 		var all []byte
-		for _, v := range normals(name, m*c) {
+		for _, v := range normals(fmt.Sprint(name, follows), m*c) {
 			all = append(all, store(e, v)...)
 		}
 		return all

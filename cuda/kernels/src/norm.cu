@@ -254,13 +254,6 @@ template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, cons
   for (; i < t.end; i += DOWN, at += step) apply_rows<T, true, 1>(y, mask, x, z, a, b, e, at, step, t.count, follows);
 }
 
-// Gradient is what the gradient of a normalisation reads row by row. other may be null, or is a second summand of dy: their sum is rounded as dy is.
-template <class T> struct Gradient {
-  const T *x, *dy, *other, *y;
-  const u8 *mask;
-  int gate;
-};
-
 // Map is the affine map of a thread's columns. Without a gate by the input it needs the mean only.
 template <class T> struct Map {
   float mean[Pack<T>::size], scale[Pack<T>::size], shift[Pack<T>::size];
@@ -271,6 +264,52 @@ template <class T> struct Map {
     columns_of(scale, scale_of, t);
     columns_of(shift, shift_of, t);
   }
+};
+
+// apply_two_rows is apply_two of U rows of a thread.
+template <class T, bool WHOLE, int U>
+__device__ inline void apply_two_rows(T *y, u8 *mask, const T *x, const T *z, const Map<T> &map, const Map<T> &other, i64 at, i64 step, int count) {
+  constexpr int N = Pack<T>::size;
+  Raw<T> in[U], added[U];
+  fetch_rows<T, WHOLE>(in, x, at, step, count);
+  fetch_rows<T, WHOLE>(added, z, at, step, count);
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    Pack<T> v = unpack(in[u]), w = unpack(added[u]);
+    u32 bits = 0;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+      const float more = to_float(Number<T>::from(affine_of(w.v[j], other.mean[j], other.scale[j], other.shift[j])));
+      const float r = affine_of(v.v[j], map.mean[j], map.scale[j], map.shift[j]) + more;
+      v.v[j] = r <= 0.0f ? 0.0f : r;
+      bits |= (v.v[j] > 0.0f ? 1u : 0u) << j;
+    }
+    store_pack(y + at + u * step, v, count, WHOLE);
+    if (mask) mask[(at + u * step) / N] = (u8)bits;
+  }
+}
+
+// apply_two is apply with a sum and ReLU, where what is added is the map of z, rounded as it would be in memory.
+template <class T>
+__device__ inline void apply_two(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift, const float *mean_z,
+                                 const float *scale_z, const float *shift_z, i64 m, int c, int rows) {
+  constexpr int U = 4;
+  const Tile<T> t(m, c, rows, address(x) | address(y) | address(z), FORWARDS);
+  if (t.count <= 0) return;
+  const Map<T> map(mean, scale, shift, BY_INPUT, t), other(mean_z, scale_z, shift_z, BY_INPUT, t);
+  const i64 step = (i64)DOWN * c;
+  i64 i = t.first, at = i * c + t.column;
+  if (t.whole)
+    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_two_rows<T, true, U>(y, mask, x, z, map, other, at, step, t.count);
+#pragma unroll 1
+  for (; i < t.end; i += DOWN, at += step) apply_two_rows<T, false, 1>(y, mask, x, z, map, other, at, step, t.count);
+}
+
+// Gradient is what the gradient of a normalisation reads row by row. other may be null, or is a second summand of dy: their sum is rounded as dy is.
+template <class T> struct Gradient {
+  const T *x, *dy, *other, *y;
+  const u8 *mask;
+  int gate;
 };
 
 // Slab is U rows of a Gradient.
@@ -449,6 +488,10 @@ template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d
   KERNEL_OF(256, 3) norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,       \
                                 i64 m, int c, int rows, int follows) {                                                                   \
     apply<T>(y, mask, x, z, mean, scale, shift, m, c, rows, follows);                                                                    \
+  }                                                                                                                                      \
+  KERNEL_OF(256, 2) norm_apply_two_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,   \
+                                    const float *mean_z, const float *scale_z, const float *shift_z, i64 m, int c, int rows) {           \
+    apply_two<T>(y, mask, x, z, mean, scale, shift, mean_z, scale_z, shift_z, m, c, rows);                                               \
   }                                                                                                                                      \
   KERNEL_OF(256, 2) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *other, const T *y, const u8 *mask,            \
                                     const float *mean, const float *scale, const float *shift, i64 m, int c, int rows, int gate) {       \

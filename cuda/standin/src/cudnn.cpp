@@ -1,8 +1,8 @@
 // cuDNN: convolutions by the calls for single operations. Every direction has algorithm 0, which does not repeat its bits and works in no memory, and
 // algorithm 1, which does both.
 #include <map>
+#include "backend.h"
 #include "convolution.h"
-#include "dnn_abi.h"
 #include "standin.h"
 
 using namespace standin;
@@ -143,6 +143,18 @@ cudnnStatus_t time(const char *me, const Operation &o, Direction d, const void *
 }
 
 } // namespace
+
+namespace standin {
+
+void *stream_of(cudnnHandle_t h, bool *known) {
+  auto at = handles.find(h);
+  *known = at != handles.end();
+  return *known ? at->second.stream : nullptr;
+}
+
+int numbers_of(int type) { return numbers_type(type); }
+
+} // namespace standin
 
 #define TO_LIBRARY(function, context)                                                                                                     \
   Exclusive held;                                                                                                                         \

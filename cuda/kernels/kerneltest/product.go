@@ -1,0 +1,61 @@
+package kerneltest
+
+import (
+	"math"
+
+	"fspda/cuda/kernels"
+)
+
+// roundedTo is v as an element has it; of F32, as tf32 does, with 10 digits behind the point.
+func roundedTo(e kernels.Element, v float32) float64 {
+	if e == kernels.F32 {
+		return float64(math.Float32frombits((math.Float32bits(v) + 0x1000) &^ 0x1fff))
+	}
+	return float64(load(e, store(e, v)))
+}
+
+// tensorProducts holds the products of tensor cores against those of rounded factors, in every form and precision: a number in a wrong place of a fragment
+// would show. GPUs before 8.0 take tf32 as float32.
+func tensorProducts(b *bench) {
+	const m, n, k = 70, 66, 50
+	x, y := numbers(1, m*k), numbers(2, n*k)
+	for form, at3 := range map[string]func(i, j, p int) (int, int){
+		"nt": func(i, j, p int) (int, int) { return i*k + p, j*k + p },
+		"nn": func(i, j, p int) (int, int) { return i*k + p, p*n + j },
+		"tn": func(i, j, p int) (int, int) { return p*m + i, p*n + j },
+	} {
+		for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
+			c := make([]float32, m*n)
+			b.run(kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: form, A: kernels.Operand{At: at(b, x)}, B: kernels.Operand{At: at(b, y)}, C: kernels.Operand{At: at(b, c)},
+				Element: e, TF32: e == kernels.F32}.Call())
+			factor := func(v float32) float64 { return roundedTo(e, v) }
+			bound := 0x1p-22 * (k + 2) // tensor cores may cut off where others round
+			if e == kernels.F32 {
+				bound += 0x1p-10 // or have not rounded the factors
+			}
+			if !closeTo(c, m, n, k, bound, func(i, j, p int) float64 {
+				l, r := at3(i, j, p)
+				return factor(x[l]) * factor(y[r])
+			}) && !b.broken {
+				b.Errorf("products of form %s in %v are not those of the factors", form, e)
+			}
+		}
+	}
+}
+
+// closeTo tells whether every element of C is the sum of its products, within a bound times the sum of their sizes.
+func closeTo(c []float32, m, n, k int, bound float64, product func(i, j, p int) float64) bool {
+	for i := range m {
+		for j := range n {
+			want, size := 0.0, 0.0
+			for p := range k {
+				v := product(i, j, p)
+				want, size = want+v, size+math.Abs(v)
+			}
+			if !(math.Abs(float64(c[i*n+j])-want) <= bound*size) {
+				return false
+			}
+		}
+	}
+	return true
+}
