@@ -112,9 +112,9 @@ type measured struct {
 func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, kernels func() (gradient, vectors time.Duration)) (measured, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	all := &tally{kernels: kernels}
+	all, reached := &tally{kernels: kernels}, 0
 	res, err := train.Run(running, s, train.Options{Device: dev, Model: counted(m, all), OnStep: func(t int) {
-		if t >= warmUp && all.measure(o.Each) {
+		if reached = t; t >= warmUp && all.measure(o.Each) {
 			stop()
 		}
 	}})
@@ -128,7 +128,8 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	case !all.closed:
 		return measured{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
-	gradients := float64(all.total) / float64(res.Iteration*s.Config.Agents) // for all agents end at the same iteration
+	// All agents end at the same iteration. The result's may be an earlier one, where an evaluation was given up.
+	gradients := float64(all.total) / float64(reached*s.Config.Agents)
 	last := len(all.marks) - 1
 	return measured{all.marks[last].at, float64(last) / gradients, gradients, fastestStretch(all.marks, o.Each/stretches).times(gradients)}, nil
 }
