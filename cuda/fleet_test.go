@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fspda/cpu"
+	"fspda/cuda/driver"
 	"fspda/cuda/driver/drivertest"
 	"fspda/device"
 	"fspda/internal/rng"
@@ -104,8 +105,10 @@ func TestFleet(t *testing.T) {
 	for _, c := range []struct {
 		agents, steps              int
 		stored, numbers, launching bool
-	}{{5, 12, true, false, false}, {5, 12, true, false, true}, {5, 12, false, false, false}, {5, 12, false, true, true}, {20, 4, true, false, false}} {
-		t.Run(fmt.Sprintf("%d agents,stored=%t,numbers=%t,launching=%t", c.agents, c.stored, c.numbers, c.launching), func(t *testing.T) {
+		refused                    bool // the third march, by the driver
+	}{{5, 12, true, false, false, false}, {5, 12, true, false, true, false}, {5, 12, false, false, false, false}, {5, 12, false, true, true, false}, {20, 4, true, false, false, false},
+		{5, 12, true, false, false, true}} {
+		t.Run(fmt.Sprintf("%d agents,stored=%t,numbers=%t,launching=%t,refused=%t", c.agents, c.stored, c.numbers, c.launching, c.refused), func(t *testing.T) {
 			agents, steps := c.agents, c.steps
 			s := newSailing(t, c.stored)
 			sail := func(d device.Device) (models [][]float32, losses [][]float64) {
@@ -142,6 +145,9 @@ func TestFleet(t *testing.T) {
 			}
 			want, wantLosses := sail(cpu.New())
 			d, m := imaginary(t, drivertest.Options{Takes: 200 * time.Microsecond}, false, Launches(c.launching)) // while it computes, others come
+			if c.refused {
+				m.Fail("LaunchTogether", 2, driver.TooManyTogether)
+			}
 			got, losses := sail(d)
 			for i := range agents {
 				if !slices.Equal(got[i], want[i]) || !slices.Equal(losses[i], wantLosses[i]) {

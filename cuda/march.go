@@ -22,9 +22,10 @@ type marcher struct {
 	room   block
 	count  block // of blocks that have arrived
 	blocks int
-	bytes  int // of a list at most
-	most   int // threads of a call that marches, and numbers of a vector that is combined
-	base   int // the first phase of the wave
+	bytes  int  // of a list at most
+	most   int  // threads of a call that marches, and numbers of a vector that is combined
+	base   int  // the first phase of the wave
+	walks  bool // the driver has refused a march
 }
 
 // sheet is pinned memory for a list.
@@ -215,7 +216,7 @@ func (m *marcher) halt() error {
 	}
 	err := m.send()
 	if refused(err) {
-		m.o.march = nil
+		m.walks = true
 		return m.walk()
 	}
 	return err
@@ -223,6 +224,9 @@ func (m *marcher) halt() error {
 
 // send launches the march, or its only call.
 func (m *marcher) send() error {
+	if m.walks {
+		return m.walk()
+	}
 	if m.list.Steps() == 1 && m.list.Bare() {
 		return m.o.launch(m.list.All()...)
 	}

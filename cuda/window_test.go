@@ -82,10 +82,13 @@ func TestHistories(t *testing.T) {
 		prepare func(*owner, *drivertest.Machine)
 		want    []string // what is called
 	}{
-		"march":             {Launches(false), func(*owner, *drivertest.Machine) {}, []string{"LaunchTogether"}},
-		"short lists":       {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.bytes = 700 }, []string{"LaunchTogether"}},
-		"launches":          {Launches(true), func(*owner, *drivertest.Machine) {}, []string{"LaunchKernel"}},
-		"refused at last":   {Launches(false), func(_ *owner, m *drivertest.Machine) { m.FailFrom("LaunchTogether", 20, driver.TooManyTogether) }, []string{"LaunchTogether", "LaunchKernel"}},
+		"march":       {Launches(false), func(*owner, *drivertest.Machine) {}, []string{"LaunchTogether"}},
+		"short lists": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.bytes = 700 }, []string{"LaunchTogether"}},
+		"launches":    {Launches(true), func(*owner, *drivertest.Machine) {}, []string{"LaunchKernel"}},
+		"refused at last": {Launches(false), func(o *owner, m *drivertest.Machine) {
+			o.march.bytes = 700
+			m.Fail("LaunchTogether", 20, driver.TooManyTogether)
+		}, []string{"LaunchTogether", "LaunchKernel"}},
 		"none for some ops": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.most = 64 }, []string{"LaunchTogether", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
