@@ -157,8 +157,8 @@ func (o *owner) do(items []item) {
 			continue
 		}
 		o.window.plan(it.op)
-		if o.window.ops >= mostOps || o.direct != nil {
-			o.flush()
+		for o.window.ops >= mostOps || o.direct != nil && o.window.ops > 0 {
+			o.advance()
 		}
 	}
 }

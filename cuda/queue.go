@@ -33,7 +33,7 @@ func (it item) waits() bool { return it.op != nil && it.op.then == nil }
 const mostWaiting = 64
 
 // mostQueued is how much work may wait for the owner before a sender has to wait.
-const mostQueued = 1024
+const mostQueued = 256
 
 // mostLooks is how often an owner with nothing to do looks for work before it sleeps, where there are more processors than it takes to keep busy
 // whoever sends the work: to wake it costs more than that. fewProcessors are too few for that.

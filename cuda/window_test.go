@@ -176,3 +176,35 @@ func TestCombineTogether(t *testing.T) {
 		t.Errorf("%d launches for %d combinations that wait together", n, agents)
 	}
 }
+
+// together is a joint that goes with all of its kind, in every eighth wave.
+type together struct{ sent *[][]*op }
+
+func (c together) joins(joint) bool { return true }
+func (c together) stride() int      { return iterationWaves }
+func (c together) sendAll(_ *owner, ops []*op) error {
+	*c.sent = append(*c.sent, append([]*op(nil), ops...))
+	return nil
+}
+
+// An agent that has asked for three iterations gets the first of them; who comes then goes with its second.
+func TestCompanyInLaterWaves(t *testing.T) {
+	var sent [][]*op
+	var ahead, late hazard
+	o := &owner{}
+	ask := func(on *hazard) *op {
+		p := &op{touches: []touch{writing(on)}, joint: together{&sent}}
+		o.window.plan(p)
+		return p
+	}
+	first, second, third := ask(&ahead), ask(&ahead), ask(&ahead)
+	o.advance()
+	other := ask(&late)
+	for o.window.ops > 0 {
+		o.advance()
+	}
+	want := [][]*op{{first}, {second, other}, {third}}
+	if !slices.EqualFunc(sent, want, slices.Equal) {
+		t.Errorf("sent %v, want %v", sent, want)
+	}
+}

@@ -39,7 +39,7 @@ func (e *ErrLeftOut) Error() string { return e.Why }
 // Checks lists all checks.
 func (t Target) Checks() []Check {
 	var all []Check
-	for _, group := range [][]Check{t.contract(), t.short(), t.kernels(), t.convolutions(), t.networks(), t.algorithms(), t.trainings(), t.memory()} {
+	for _, group := range [][]Check{t.contract(), t.short(), t.kernels(), t.masks(), t.convolutions(), t.networks(), t.algorithms(), t.trainings(), t.memory()} {
 		all = append(all, group...)
 	}
 	return all

@@ -98,6 +98,19 @@ func TestFailureSaysWhy(t *testing.T) {
 	}
 }
 
+// The lines of a self-test are counted as it prints them, also those before its end.
+func TestChecks(t *testing.T) {
+	k := &kit{out: &Outcome{}}
+	seen := k.readChecks("Stand-in GPU, fp32\n" +
+		"contract/dot                             ok          0.1 s\n" +
+		"networks/resnet50 differences            left out    0.0 s  a step as small as this is lost\n" +
+		"kernels/a name that is longer than what a line has room for FAILED     12.5 s  far: 3\n    and more\n" +
+		"training                                 ok          3.0 s  repeats, loss within 1.0e-06 of 1e-03\ncontract/ha")
+	if want := (checks{4, 1, 1}); seen != want || len(k.out.Notes) != 1 || k.out.Notes[0] != "kernels/a name that is longer than what a line has room for: far: 3" {
+		t.Errorf("%+v, %q", seen, k.out.Notes)
+	}
+}
+
 // Only what is not done is run again, unless it is asked for.
 func TestChosen(t *testing.T) {
 	o := here(t)

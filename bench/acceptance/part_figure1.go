@@ -25,7 +25,7 @@ func with(base []string, more ...string) []string {
 
 // step is the time of an iteration of figure 1, and PyTorch's.
 func (o *Options) step(precision string) Part {
-	return Part{"figure1/step-" + precision, o.limit(90 * time.Second), func(ctx context.Context, b *kit) error {
+	return Part{"figure1/step-" + precision, o.limit(2 * time.Minute), func(ctx context.Context, b *kit) error {
 		p, err := b.startPeer(ctx)
 		if err != nil {
 			return err

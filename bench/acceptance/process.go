@@ -38,10 +38,10 @@ func (b *kit) program(ctx context.Context, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	tail := &tail{}
 	cmd := exec.Command(b.Program, args...)
-	cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(b.log, tail)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, b.log), io.MultiWriter(b.log, tail)
 	err := runProcess(ctx, cmd)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errStuck) {
-		err = fmt.Errorf("fspda %s: %w: %s", strings.Join(args[:min(2, len(args))], " "), err, tail.last())
+		err = fmt.Errorf("fspda %s: %w: %s", command(args), err, tail.last())
 	}
 	return out.Bytes(), errors.Join(err, b.save())
 }
@@ -53,10 +53,20 @@ func (b *kit) report(ctx context.Context, name string, into any, args ...string)
 		return err
 	}
 	if wrong := decode(text, into); wrong != nil {
-		return errors.Join(err, fmt.Errorf("fspda %s: %w", strings.Join(args[:min(2, len(args))], " "), wrong))
+		return errors.Join(err, fmt.Errorf("fspda %s: %w", command(args), wrong))
 	}
 	b.keep(name, text)
 	return errors.Join(err, b.save())
+}
+
+// command is the words of a command line before its flags.
+func command(args []string) string {
+	for i, a := range args {
+		if strings.HasPrefix(a, "-") {
+			return strings.Join(args[:i], " ")
+		}
+	}
+	return strings.Join(args, " ")
 }
 
 // runProcess runs a command until it or the context ends. All that it has started ends with it.

@@ -16,8 +16,8 @@ import (
 func TestBenchCard(t *testing.T) {
 	t.Setenv("FSPDA_TEST_AS_PROGRAM", "1") // for what it starts
 	out := filepath.Join(t.TempDir(), "card")
-	args := []string{"bench", "card", "--device", "cpu", "--tiny", "--out", out, "--python", os.Getenv("FSPDA_PEERS"), "--only", "selftest/fp32,curve,memory,idle"}
-	parts := 4
+	args := []string{"bench", "card", "--device", "cpu", "--tiny", "--out", out, "--python", os.Getenv("FSPDA_PEERS"), "--only", "selftest/fp32,curve,memory"}
+	parts := 3
 	if os.Getenv("FSPDA_LONG") != "" {
 		args, parts = args[:len(args)-2], 15
 	}

@@ -159,7 +159,7 @@ func TestStandinDevices(t *testing.T) {
 // The self-test passes through the real interface of the libraries, however streams take turns. FSPDA_LONG=1 makes all of it, in every precision.
 func TestStandinSelftest(t *testing.T) {
 	b := newStandin(t, standin.Variant{})
-	precisions, seeds, only := []string{"fp32", "fp16"}, []int{2}, "contract/dot,contract/concurrent,kernel/conv-grad-x,fp16/linear-relu,loss scale,algorithms/fspda,memory/of"
+	precisions, seeds, only := []string{"fp32", "fp16"}, []int{2}, "contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
 	if os.Getenv("FSPDA_LONG") != "" {
 		precisions, seeds, only = []string{"fp32", "tf32", "fp16", "bf16"}, []int{0, 1, 2}, ""
 	}
@@ -188,6 +188,12 @@ func TestStandinTrain(t *testing.T) {
 		b.must(m, little("--device", "cuda", "--out", at(name))...)
 		sameNumbers(t, at(name), at("one"), 0)
 	}
+	if os.Getenv("FSPDA_LONG") == "" {
+		return
+	}
+	b.must(standin.Machine{}, little("--device", "cuda", "--precision", "fp16", "--out", at("short"))...)
+	b.must(standin.Machine{GPUs: 2, Seed: 1}, little("--device", "cuda", "--precision", "fp16", "--out", at("short on two"))...)
+	sameNumbers(t, at("short on two"), at("short"), 0)
 }
 
 // Residual networks train in every precision, and repeat their bits when they are asked to.
@@ -237,6 +243,31 @@ func TestStandinFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Libraries that lack a function, or have no kernels for the GPU, are named with what to install. It takes a set of libraries for each.
+func TestStandinVersions(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("builds libraries of two more kinds: set FSPDA_LONG=1")
+	}
+	lacking := newStandin(t, standin.Variant{Without: []string{"cublasGemmEx"}})
+	status, _, stderr := lacking.run(standin.Machine{}, little("--device", "cuda", "--out", filepath.Join(lacking.work, "run"))...)
+	if status == 0 || !strings.Contains(stderr, "cublasGemmEx") {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	old := newStandin(t, standin.Variant{Major: 12})
+	volta := standin.Machine{Capability: 70, CUDNN: 91100, Driver: 13000}
+	if out := old.must(volta, "devices"); !strings.Contains(out, "nvidia-cudnn-cu12<9.11") || !strings.Contains(out, "libcublas.so.12") {
+		t.Errorf("%s", out)
+	}
+	old.must(volta, little("--device", "cuda", "--precision", "fp16", "--out", filepath.Join(old.work, "run"))...) // without convolutions
+	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20", "--data-train", "20", "--data-test", "10", "--batch", "4",
+		"--iterations", "2", "--eval-points", "1", "--quiet", "--device", "cuda", "--precision", "fp16", "--out"}
+	if status, _, stderr := old.run(volta, append(args, filepath.Join(old.work, "without"))...); status == 0 || !strings.Contains(stderr, "cuDNN") {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	volta.CUDNN = 91002
+	old.must(volta, append(args, filepath.Join(old.work, "with"))...)
 }
 
 // A GPU that vanishes ends a run that says what to do, and from its checkpoint the CPU goes on to the result of a run that was left alone.

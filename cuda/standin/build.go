@@ -56,7 +56,7 @@ func (v Variant) libraries() []library {
 }
 
 // Flags of the compiler, for all.
-var compilerFlags = []string{"-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-missing-field-initializers"}
+var compilerFlags = []string{"-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-missing-field-initializers"}
 
 // Build returns the folder of the libraries, which are built once for each content of the sources. Where there is no C++ compiler the error is
 // hostrun.ErrNoCompiler.

@@ -1,0 +1,65 @@
+package selftest
+
+import (
+	"context"
+	"fmt"
+
+	"fspda/device"
+	"fspda/dist"
+)
+
+// masks are those that a device draws by itself: it must draw what the host draws, for another agent may be there.
+func (t Target) masks() (all []Check) {
+	for _, c := range []struct {
+		spec    string
+		density float64
+		dim     int
+	}{{"randk", 0.1, 79_510}, {"randk", 0.01, 2_000_003}, {"randk", 0.7, 1001}, {"stratified", 0.1, 2_000_003}, {"stratified", 0.25, 4000}} {
+		dim, many := c.dim, 19 // more than go in a launch
+		if t.Small && dim > 4000 {
+			dim, many = min(dim, 280_000), 2
+		}
+		all = append(all, Check{fmt.Sprintf("masks/%s at %v of %d", c.spec, c.density, dim), func(context.Context) (string, error) {
+			drawer, ok := t.Device.(device.Drawer)
+			if !ok {
+				return "", &ErrLeftOut{"the device draws no masks by itself"}
+			}
+			return drawn(drawer, c.spec, c.density, dim, many)
+		}})
+	}
+	return all
+}
+
+// drawn has a device draw so many masks of a vector of length dim at once, twice in the same memory, and compares them with the host's.
+func drawn(dev device.Drawer, spec string, density float64, dim, masks int) (string, error) {
+	mask, err := dist.ParseMask(spec, density, []int{dim}, 7)
+	if err != nil {
+		return "", err
+	}
+	law := mask.(dist.Lawful)
+	const rounds = 2
+	numbers := make([]float32, dim) // 0, 1, 2, ..., of which a mask gathers its coordinates
+	for i := range numbers {
+		numbers[i] = float32(i)
+	}
+	all, some := dev.NewVector(dim), dev.NewVector(mask.Len())
+	dev.Write(all, numbers)
+	got := make([]float32, mask.Len())
+	indexes, counters := make([]device.Index, masks), make([]uint64, masks)
+	for t := range rounds {
+		for i := range counters {
+			counters[i] = law.Counter(t, i, i+1)
+		}
+		dev.DrawIndexes(indexes, law.Law(), counters)
+		for i, x := range indexes {
+			dev.Gather(some, all, x)
+			dev.Read(got, some)
+			for j, c := range mask.Draw(nil, t, i, i+1) {
+				if got[j] != float32(c) {
+					return "", fmt.Errorf("coordinate %d of mask %d in round %d is %v, want %d", j, i, t, got[j], c)
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("%d masks of %d coordinates", rounds*masks, mask.Len()), nil
+}
