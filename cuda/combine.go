@@ -118,9 +118,9 @@ func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
 		o.sendCall(kernels.Gather(p, q, x.address(), to.n), writing(&to.hazard), reading(&from.hazard), reading(&x.hazard))
 		return
 	}
-	o.send(func() error {
+	o.submitOp(&op{touches: []touch{writing(&to.hazard), reading(&from.hazard)}, call: kernels.Copy(p, q, to.n), send: func() error {
 		return o.api.Check(o.api.MemcpyDtoD(driver.Pointer(p), driver.Pointer(q), bytes, o.stream), "cuMemcpyDtoDAsync", "copying a vector of %d bytes", bytes)
-	}, writing(&to.hazard), reading(&from.hazard))
+	}})
 }
 
 // AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term. It panics as device.Device says.
@@ -176,10 +176,11 @@ func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.
 		return
 	}
 	o, mine, n := d.owner, p.address(), p.n
+	if len(a) <= kernels.MaxTerms && len(t) <= 2 {
+		o.sendCall(kernels.AddDiffs(n, from, mine, a, t...), touches...)
+		return
+	}
 	o.send(func() error {
-		if len(a) <= kernels.MaxTerms && len(t) <= 2 {
-			return o.launch(kernels.AddDiffs(n, from, mine, a, t...))
-		}
 		return o.withLists(func(l []kernels.List) error { return o.launch(kernels.AddDiffsList(n, from, mine, l[0], l[1])) }, a, t)
 	}, touches...)
 }
@@ -201,14 +202,14 @@ func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.
 // ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other. It panics as device.Device says.
 func (d *Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	v := d.vector("ScatterAdd", dst)
-	calls, touches := make([]kernels.Call, len(parts)), []touch{writing(&v.hazard)}
-	for i, p := range parts {
-		from, x := d.vector("ScatterAdd", p.V), d.index("ScatterAdd", p.Idx)
-		checkLen("ScatterAdd", "a part", from.n, x.count("ScatterAdd", v.n))
-		calls[i] = kernels.ScatterAdd(v.address(), kernels.Term{A: float32(p.A), V: from.address()}, x.address(), from.n)
-		touches = append(touches, reading(&from.hazard), x.touch())
+	for _, p := range parts { // before anything is sent
+		checkLen("ScatterAdd", "a part", d.vector("ScatterAdd", p.V).n, d.index("ScatterAdd", p.Idx).count("ScatterAdd", v.n))
 	}
-	d.owner.send(func() error { return d.owner.launch(calls...) }, touches...)
+	for _, p := range parts {
+		from, x := d.vector("ScatterAdd", p.V), d.index("ScatterAdd", p.Idx)
+		call := kernels.ScatterAdd(v.address(), kernels.Term{A: float32(p.A), V: from.address()}, x.address(), from.n)
+		d.owner.sendCall(call, writing(&v.hazard), reading(&from.hazard), x.touch())
+	}
 }
 
 // Dot returns Σ a[k]·b[k], with the bits of the CPU's. It panics if the lengths differ. After a failure it is not a number.
@@ -263,9 +264,23 @@ func (c *combination) joins(other joint) bool {
 
 func (c *combination) stride() int { return 1 }
 
+// combine is the call for one.
+func (c *combination) combine() kernels.Call { return kernels.Combine(c.dst, c.n, c.term[:c.terms]...) }
+
 func (c *combination) sendAll(o *owner, ops []*op) error {
+	if o.march != nil && c.n <= o.march.most {
+		for _, p := range ops {
+			if err := o.march.step(p.joint.(*combination).combine()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := o.march.halt(); err != nil {
+		return err
+	}
 	if len(ops) == 1 {
-		return o.launch(kernels.Combine(c.dst, c.n, c.term[:c.terms]...))
+		return o.launch(c.combine())
 	}
 	for len(ops) > 0 {
 		part := ops[:min(len(ops), kernels.MostEach)]

@@ -20,6 +20,7 @@ type Device struct {
 	properties driver.Properties
 	precision  Precision
 	repeats    bool // convolutions give the same bits in each run
+	launches   bool // nothing marches
 	literal    bool // tests: code is run as it says, and neither gates nor lists are looked for
 	owner      *owner
 	fleets     fleets
@@ -172,6 +173,9 @@ func (d *Device) start(p parts) (err error) {
 		return err
 	}
 	if err := o.useLibraries(l, d.properties.Name); err != nil {
+		return err
+	}
+	if err := d.startMarching(); err != nil {
 		return err
 	}
 	return o.api.Check(o.api.MemGetInfo(&d.opened, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name)

@@ -50,6 +50,9 @@ type fleetMemory struct {
 	room, arena, results, scratch block
 	graphs                        map[formation]driver.GraphExec
 	berths                        []*berth // of which nobody waits for
+	marches                       map[formation]*route
+	march                         uint64 // the last in which the fleet was
+	free                          int    // the phase from which on the arena is free in it
 }
 
 // berth is pinned memory of a launch: what it is told and what it finds. They are used again when the GPU is done.
@@ -81,8 +84,8 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 			delete(f.all, c)
 		}
 	}
-	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch}, short: short, coded: lowers(code, &kernels.Coded{}),
-		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}}}
+	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch, mostTogether}, short: short, coded: lowers(code, &kernels.Coded{}),
+		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}, marches: map[formation]*route{}}}
 	runtime.AddCleanup(made, (*fleetMemory).drop, made.own)
 	if f.all == nil {
 		f.all = map[*device.Code]weak.Pointer[fleet]{}
@@ -96,7 +99,7 @@ func (d *Device) sails(code *device.Code) (short *kernels.FleetShort, ok bool) {
 	if d.alone || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
 		return nil, false
 	}
-	if (roomShape{code.Batch}).bytes() > chunk || !lowers(code, nil) {
+	if (roomShape{code.Batch, mostTogether}).bytes() > chunk || !lowers(code, nil) {
 		return nil, false
 	}
 	return d.shortOf(code)
@@ -125,16 +128,16 @@ func (m *fleetMemory) drop() {
 
 // roomShape says where things lie in the room that goes to the GPU before a launch: five lists of addresses, the rows and labels of all batches,
 // and a counter of bad labels.
-type roomShape struct{ batch int }
+type roomShape struct{ batch, agents int }
 
 func (s roomShape) params() int  { return 0 }
-func (s roomShape) grads() int   { return 8 * mostTogether }
-func (s roomShape) inputs() int  { return 16 * mostTogether }
-func (s roomShape) arenas() int  { return 24 * mostTogether }
-func (s roomShape) scalers() int { return 32 * mostTogether }
-func (s roomShape) rows() int    { return 40 * mostTogether }
-func (s roomShape) labels() int  { return s.rows() + 4*mostTogether*s.batch }
-func (s roomShape) counter() int { return s.labels() + 4*mostTogether*s.batch }
+func (s roomShape) grads() int   { return 8 * s.agents }
+func (s roomShape) inputs() int  { return 16 * s.agents }
+func (s roomShape) arenas() int  { return 24 * s.agents }
+func (s roomShape) scalers() int { return 32 * s.agents }
+func (s roomShape) rows() int    { return 40 * s.agents }
+func (s roomShape) labels() int  { return s.rows() + 4*s.agents*s.batch }
+func (s roomShape) counter() int { return s.labels() + 4*s.agents*s.batch }
 func (s roomShape) bytes() int   { return s.counter() + 4 }
 
 // found is the bytes that a launch of so many agents brings back: the states of their loss scales, if there are any, and their results.
@@ -302,8 +305,14 @@ func (r *passage) sendAll(o *owner, ops []*op) error {
 	return nil
 }
 
-// sail sends one launch.
+// sail sends one launch, or has the crew march.
 func (f *fleet) sail(o *owner, crew []*passage) error {
+	if marched, err := f.march(o, crew); marched || err != nil {
+		return err
+	}
+	if err := o.march.halt(); err != nil {
+		return err
+	}
 	if err := f.makeRoom(o); err != nil {
 		return err
 	}
@@ -318,7 +327,7 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 			}
 		}
 	}
-	f.describe(b, crew)
+	f.describe(b.room.bytes, f.shape, crew)
 	if r := o.api.MemcpyHtoD(f.own.room.at, b.room.pointer(), uintptr(f.shape.bytes()), o.stream); r != driver.Success {
 		return o.api.Check(r, "cuMemcpyHtoDAsync", "telling the GPU of %d batches", len(crew))
 	}
@@ -350,11 +359,19 @@ func (f *fleet) formation(crew []*passage) formation {
 	return k
 }
 
+// wanted is the memory of a fleet.
+func (f *fleet) wanted() []want {
+	m := f.own
+	return []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart}, {&m.results, f.found(mostTogether)},
+		{&m.scratch, 8 * kernels.FleetScratch(f.code, mostTogether)}}
+}
+
+// lacksRoom tells whether some is not there: the scratch is taken last.
+func (f *fleet) lacksRoom() bool { return f.own.scratch.size == 0 }
+
 // makeRoom takes the memory of a fleet when it first sails.
 func (f *fleet) makeRoom(o *owner) (err error) {
-	m := f.own
-	for _, w := range []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart}, {&m.results, f.found(mostTogether)},
-		{&m.scratch, 8 * kernels.FleetScratch(f.code, mostTogether)}} {
+	for _, w := range f.wanted() {
 		if w.lacks() {
 			if *w.block, err = o.alloc(max(w.bytes, 4)); err != nil {
 				return err
@@ -379,19 +396,19 @@ func (f *fleet) takeBerth(o *owner) (*berth, error) {
 		o.pinned.give(room)
 		return nil, err
 	}
+	clear(results.bytes)
 	return &berth{room: room, results: results}, nil
 }
 
 // describe writes to pinned memory what the kernels look up.
-func (f *fleet) describe(b *berth, crew []*passage) {
-	s := f.shape
+func (f *fleet) describe(room []byte, s roomShape, crew []*passage) {
 	list := func(at int) []kernels.Address {
-		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&b.room.bytes[at])), mostTogether)
+		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&room[at])), s.agents)
 	}
 	params, grads, inputs, arenas := list(s.params()), list(s.grads()), list(s.inputs()), list(s.arenas())
 	scalers := list(s.scalers())
-	rows := unsafe.Slice((*int32)(unsafe.Pointer(&b.room.bytes[s.rows()])), mostTogether*s.batch)
-	labels := unsafe.Slice((*float32)(unsafe.Pointer(&b.room.bytes[s.labels()])), mostTogether*s.batch)
+	rows := unsafe.Slice((*int32)(unsafe.Pointer(&room[s.rows()])), s.agents*s.batch)
+	labels := unsafe.Slice((*float32)(unsafe.Pointer(&room[s.labels()])), s.agents*s.batch)
 	for i, p := range crew {
 		params[i], grads[i], inputs[i] = p.params, p.grad, p.input
 		arenas[i] = f.own.arena.address() + kernels.Address(4*f.apart*i)
@@ -401,7 +418,7 @@ func (f *fleet) describe(b *berth, crew []*passage) {
 		copy(rows[i*s.batch:], p.rows)
 		copy(labels[i*s.batch:], p.labels)
 	}
-	*(*uint32)(unsafe.Pointer(&b.room.bytes[s.counter()])) = kernels.NoBadRow
+	*(*uint32)(unsafe.Pointer(&room[s.counter()])) = kernels.NoBadRow
 }
 
 // launch sends the graph of a formation, or makes it.
@@ -426,10 +443,10 @@ func (f *fleet) launch(o *owner, k formation) error {
 	return nil
 }
 
-// send sends the kernels of a launch.
-func (f *fleet) send(o *owner, k formation) error {
-	m, s := f.own, f.shape
-	at := func(offset int) kernels.Address { return m.room.address() + kernels.Address(offset) }
+// crewed is what the kernels of a formation work on, with a room of such a shape.
+func (f *fleet) crewed(k formation, room kernels.Address, s roomShape) kernels.Fleet {
+	m := f.own
+	at := func(offset int) kernels.Address { return room + kernels.Address(offset) }
 	fleet := kernels.Fleet{Agents: k.agents, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(), Arenas: at(s.arenas()), Apart: f.apart,
 		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(s.counter()), TF32: f.d.precision == TF32, Short: f.shortAt(at(s.scalers()), m.results.address())}
 	if k.store != 0 {
@@ -437,12 +454,22 @@ func (f *fleet) send(o *owner, k formation) error {
 	} else {
 		fleet.Inputs = at(s.inputs())
 	}
-	calls, err := fleet.Lower(f.code)
+	return fleet
+}
+
+// send sends the kernels of a launch.
+func (f *fleet) send(o *owner, k formation) error {
+	calls, err := f.crewed(k, f.own.room.address(), f.shape).Lower(f.code)
 	if err != nil {
 		return err
 	}
 	if err := o.launch(calls...); err != nil || f.results.bytes() == 0 {
 		return err
 	}
-	return o.launch(kernels.Collect(m.results.address()+kernels.Address(f.states()), m.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4, k.agents))
+	return o.launch(f.collect(f.own.results.address()+kernels.Address(f.states()), k.agents))
+}
+
+// collect copies the results of all agents from their arenas.
+func (f *fleet) collect(to kernels.Address, agents int) kernels.Call {
+	return kernels.Collect(to, f.own.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4, agents)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fspda/cpu"
+	"fspda/cuda/driver"
 	"fspda/cuda/driver/drivertest"
 	"fspda/device"
 	"fspda/internal/rng"
@@ -100,11 +101,18 @@ func (s sailing) batch(b *device.Batch, agent, t int, numbers bool) {
 // Agents that share a GPU get, to the last bit, what each gets on the CPU, whoever else is under way and however far they run ahead of their
 // losses; and they share launches.
 func TestFleet(t *testing.T) {
-	const agents, steps, ahead = 5, 12, 3
-	for _, c := range []struct{ stored, numbers bool }{{true, false}, {false, false}, {false, true}} {
-		t.Run(fmt.Sprintf("stored=%t,numbers=%t", c.stored, c.numbers), func(t *testing.T) {
+	const ahead = 3
+	for _, c := range []struct {
+		agents, steps              int
+		stored, numbers, launching bool
+		refused                    bool // the third march, by the driver
+	}{{5, 12, true, false, false, false}, {5, 12, true, false, true, false}, {5, 12, false, false, false, false}, {5, 12, false, true, true, false}, {20, 4, true, false, false, false},
+		{5, 12, true, false, false, true}} {
+		t.Run(fmt.Sprintf("%d agents,stored=%t,numbers=%t,launching=%t,refused=%t", c.agents, c.stored, c.numbers, c.launching, c.refused), func(t *testing.T) {
+			agents, steps := c.agents, c.steps
 			s := newSailing(t, c.stored)
-			sail := func(d device.Device) (models [agents][]float32, losses [agents][]float64) {
+			sail := func(d device.Device) (models [][]float32, losses [][]float64) {
+				models, losses = make([][]float32, agents), make([][]float64, agents)
 				var wg sync.WaitGroup
 				for i := range agents {
 					a := newSailor(t, d, s.net, s.code, uint64(i))
@@ -136,14 +144,22 @@ func TestFleet(t *testing.T) {
 				return models, losses
 			}
 			want, wantLosses := sail(cpu.New())
-			d, m := imaginary(t, drivertest.Options{Takes: 200 * time.Microsecond}, false) // while it computes, others come
+			d, m := imaginary(t, drivertest.Options{Takes: 200 * time.Microsecond}, false, Launches(c.launching)) // while it computes, others come
+			if c.refused {
+				m.Fail("LaunchTogether", 2, driver.TooManyTogether)
+			}
 			got, losses := sail(d)
 			for i := range agents {
 				if !slices.Equal(got[i], want[i]) || !slices.Equal(losses[i], wantLosses[i]) {
 					t.Errorf("agent %d: the model or its losses %v differ from the CPU's %v", i, losses[i], wantLosses[i])
 				}
 			}
-			if n := m.Count("GraphLaunch"); n >= agents*steps || n < steps {
+			name := "GraphLaunch"
+			if c.stored && !c.launching {
+				name = "LaunchTogether"
+			}
+			n := m.Count(name) // a march may also have no gradient
+			if n < 1 || name == "GraphLaunch" && (n >= agents*steps || n < steps) {
 				t.Errorf("%d launches for %d gradients of %d agents, want fewer", n, agents*steps, agents)
 			}
 		})
@@ -245,11 +261,32 @@ func (d *Device) storesHeld() int {
 // Ten agents that meet one by one take few calls of the driver for an iteration: a launch for the gradients of those who are at hand and one for
 // their steps, and what an exchange needs. One by one they would take ten of each.
 func TestCallsOfIteration(t *testing.T) {
+	for name, c := range map[string]struct {
+		with  Option
+		bound map[string]float64
+	}{
+		"march":    {Launches(false), map[string]float64{"LaunchTogether": 4, "GraphLaunch": 0, "LaunchKernel": 1, "MemcpyHtoD": 1, "EventRecord": 4, "StreamSynchronize": 0.1}},
+		"launches": {Launches(true), map[string]float64{"LaunchTogether": 0, "GraphLaunch": 7, "LaunchKernel": 20, "EventRecord": 10, "StreamSynchronize": 0.1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			counts := callsOfIteration(t, c.with)
+			t.Logf("calls of an iteration: %v", counts)
+			for name, most := range c.bound {
+				if counts[name] > most {
+					t.Errorf("%.2f calls of %s in an iteration, want %v at most", counts[name], name, most)
+				}
+			}
+		})
+	}
+}
+
+func callsOfIteration(t *testing.T, with Option) map[string]float64 {
+	t.Helper()
 	r := newTraining(t)
 	r.config.Batch = 3 // two in an epoch: a shorter one would be another program
 	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint, r.config.Density = 10, "complete", 60, 1, 0, 0.1
-	d, m := imaginary(t, drivertest.Options{Takes: time.Millisecond}, false)
-	names := []string{"GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord", "StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
+	d, m := imaginary(t, drivertest.Options{Takes: time.Millisecond}, false, with)
+	names := []string{"LaunchTogether", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord", "StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
 	const from, to = 20, 55 // until then graphs are made; later the models are evaluated
 	counts := map[string]float64{}
 	count := func(sign float64) {
@@ -268,8 +305,5 @@ func TestCallsOfIteration(t *testing.T) {
 	if _, err := r.run(t, d, filepath.Join(t.TempDir(), "run"), onStep); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("calls of an iteration: %v", counts)
-	if counts["GraphLaunch"] > 7 || counts["LaunchKernel"] > 20 || counts["StreamSynchronize"] > 0.1 || counts["EventRecord"] > 10 {
-		t.Errorf("calls of an iteration: %v, want fewer", counts)
-	}
+	return counts
 }

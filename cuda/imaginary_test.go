@@ -61,16 +61,16 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 		byName[k.Name] = k
 	}
 	m.Kernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
-		func(name string, grid, block [3]uint32, shared uint32, args []uint64) error {
-			k := byName[name]
+		func(l drivertest.Launch) error {
+			k := byName[l.Kernel]
 			for i, p := range k.Params {
-				if p.Kind == kernels.Pointer && args[i] != 0 {
-					if _, err := m.Bytes(driver.Pointer(args[i]), 1); err != nil {
+				if p.Kind == kernels.Pointer && l.Args[i] != 0 {
+					if err := m.Reaches(driver.Pointer(l.Args[i]), 1); err != nil {
 						return fmt.Errorf("%s: %w", p.Name, err)
 					}
 				}
 			}
-			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: grid, Block: block, Shared: shared}, Args: args})
+			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Together: l.Together}, Args: l.Args})
 		})
 	return m, imaginaryOn(m)
 }

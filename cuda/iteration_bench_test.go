@@ -36,11 +36,24 @@ func (y *toy) called() driver.Result {
 }
 
 // open opens it.
-func (y *toy) open(b *testing.B) *Device {
+func (y *toy) open(b *testing.B, options ...Option) *Device {
 	b.Helper()
 	_, p := imaginaryParts(b, drivertest.Options{})
 	y.at = map[driver.Event]time.Time{}
-	a := p.api
+	d, err := open(p, options...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := d.owner.ask(func() error { y.replace(p.api); return nil }); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = d.Close() }) // its work was never done
+	y.watch(b, d)
+	return d
+}
+
+// replace has the driver compute nothing from now on.
+func (y *toy) replace(a *driver.API) {
 	context := a.CtxSetCurrent
 	current := map[int]driver.Context{}
 	a.CtxSetCurrent = func(c driver.Context) driver.Result { // the machine under it is slow with it
@@ -61,12 +74,16 @@ func (y *toy) open(b *testing.B) *Device {
 	a.MemcpyDtoD = func(driver.Pointer, driver.Pointer, uintptr, driver.Stream) driver.Result { return y.called() }
 	a.MemsetD8 = func(driver.Pointer, uint8, uintptr, driver.Stream) driver.Result { return y.called() }
 	a.StreamWaitEvent = func(driver.Stream, driver.Event, uint32) driver.Result { return y.called() }
-	a.GraphLaunch = func(driver.GraphExec, driver.Stream) driver.Result {
+	busy := func() driver.Result {
 		if now := time.Now(); now.After(y.free) {
 			y.free = now
 		}
 		y.free = y.free.Add(y.graph)
 		return y.called()
+	}
+	a.GraphLaunch = func(driver.GraphExec, driver.Stream) driver.Result { return busy() }
+	a.LaunchTogether = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
+		return busy()
 	}
 	a.EventRecord = func(e driver.Event, _ driver.Stream) driver.Result { y.at[e] = y.free; return y.called() }
 	a.EventQuery = func(e driver.Event) driver.Result {
@@ -75,13 +92,6 @@ func (y *toy) open(b *testing.B) *Device {
 		}
 		return y.called()
 	}
-	d, err := open(p)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = d.Close() }) // its work was never done
-	y.watch(b, d)
-	return d
 }
 
 // effort is what iterations cost so far: processor time of all threads and of the owner, and calls of the driver.
@@ -162,25 +172,28 @@ func BenchmarkHostIteration(b *testing.B) {
 		name string
 		gpu  toy
 		set  func(c *train.Config)
+		with []Option
 	}{
-		{"fspda-sa", toy{}, func(*train.Config) {}},
-		{"fspda-sa-sparse", toy{}, func(c *train.Config) { c.Density = 0.01 }},
-		{"fspda-sa-whole", toy{}, func(c *train.Config) { c.Density = 1 }},
-		{"fspda-sa-ring", toy{}, func(c *train.Config) { c.Graph, c.Edges = "ring", "full" }},
-		{"fspda-storm", toy{}, func(c *train.Config) { c.Algo = "fspda-storm" }},
-		{"dsgd", toy{}, func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }},
-		{"choco", toy{}, func(c *train.Config) { c.Algo = "choco" }},
-		{"sgd", toy{}, func(c *train.Config) { c.Algo = "sgd" }},
-		{"fspda-sa-busy", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond}, func(*train.Config) {}},
+		{"fspda-sa", toy{}, func(*train.Config) {}, nil},
+		{"fspda-sa-launches", toy{}, func(*train.Config) {}, []Option{Launches(true)}},
+		{"fspda-sa-sparse", toy{}, func(c *train.Config) { c.Density = 0.01 }, nil},
+		{"fspda-sa-whole", toy{}, func(c *train.Config) { c.Density = 1 }, nil},
+		{"fspda-sa-ring", toy{}, func(c *train.Config) { c.Graph, c.Edges = "ring", "full" }, nil},
+		{"fspda-storm", toy{}, func(c *train.Config) { c.Algo = "fspda-storm" }, nil},
+		{"dsgd", toy{}, func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }, nil},
+		{"choco", toy{}, func(c *train.Config) { c.Algo = "choco" }, nil},
+		{"sgd", toy{}, func(c *train.Config) { c.Algo = "sgd" }, nil},
+		{"fspda-sa-busy", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond}, func(*train.Config) {}, nil},
+		{"fspda-sa-busy-launches", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond}, func(*train.Config) {}, []Option{Launches(true)}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			gpu := row.gpu // a fresh one for each length
-			hostIterations(b, &gpu, row.set)
+			hostIterations(b, &gpu, row.set, row.with...)
 		})
 	}
 }
 
-func hostIterations(b *testing.B, gpu *toy, change func(c *train.Config)) {
+func hostIterations(b *testing.B, gpu *toy, change func(c *train.Config), options ...Option) {
 	set, err := digits()
 	if err != nil {
 		b.Fatal(err)
@@ -193,7 +206,7 @@ func hostIterations(b *testing.B, gpu *toy, change func(c *train.Config)) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	d := gpu.open(b)
+	d := gpu.open(b, options...)
 	m := model.NewEngine(net, d)
 	s, err := c.Resolve(set, m)
 	if err != nil {
@@ -211,8 +224,9 @@ func hostIterations(b *testing.B, gpu *toy, change func(c *train.Config)) {
 			b.StopTimer()
 		}
 	}
-	if _, err := train.Run(b.Context(), s, train.Options{Device: d, Model: m, OnStep: onStep}); err != nil {
-		b.Fatal(err)
+	res, err := train.Run(b.Context(), s, train.Options{Device: d, Model: m, OnStep: onStep})
+	if err != nil || res.Status != train.Finished {
+		b.Fatalf("the run is %s, %v", res.Status, err)
 	}
 	each := func(v float64) float64 { return v / float64(c.Iterations-2) }
 	b.ReportMetric(each(end.at.Sub(begin.at).Seconds()*1e6), "µs/iteration")

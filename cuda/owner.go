@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,7 @@ type owner struct {
 	pending     []pending // on the stream
 	arriving    []pending // on the stream of copies
 	window      window
+	march       *marcher   // nil: everything is launched
 	lists       [][]func() // empty ones: memory of what was pending
 	slots       []unsafe.Pointer
 	drawing     drawing
@@ -318,10 +320,17 @@ func (o *owner) launch(calls ...kernels.Call) error {
 		for j := range c.Args {
 			o.slots = append(o.slots, unsafe.Pointer(&c.Args[j]))
 		}
-		r := o.api.LaunchKernel(f, c.Grid, c.Block, c.Shared, o.stream, o.slots)
+		launch, function := o.api.LaunchKernel, "cuLaunchKernel"
+		if c.Together {
+			if o.api.LaunchTogether == nil {
+				return fmt.Errorf("cuda: launching %s: the driver has no cooperative launches: update it", c.Kernel.Name)
+			}
+			launch, function = o.api.LaunchTogether, "cuLaunchCooperativeKernel"
+		}
+		r := launch(f, c.Grid, c.Block, c.Shared, o.stream, o.slots)
 		runtime.KeepAlive(c.Args)
 		if r != driver.Success { // asked here, since the arguments of Check are memory to make
-			return o.api.Check(r, "cuLaunchKernel", "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block)
+			return o.api.Check(r, function, "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block)
 		}
 	}
 	return nil

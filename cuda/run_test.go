@@ -121,7 +121,7 @@ func TestRunOutOfMemory(t *testing.T) {
 func TestRooms(t *testing.T) {
 	r := newTraining(t)
 	r.config.Agents, r.config.Batch = 3, 8
-	for _, memory := range []uintptr{1 << 30, blasWorkspace + 1<<16} {
+	for _, memory := range []uintptr{1 << 30, blasWorkspace + middling + 1<<16} {
 		d, m := failing(t, drivertest.Options{Memory: memory})
 		engine := model.NewEngine(r.net, d)
 		s, err := r.config.Resolve(r.set, engine)

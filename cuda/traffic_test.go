@@ -58,7 +58,8 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		byName[k.Name] = k
 	}
 	m.Kernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
-		func(name string, grid, _ [3]uint32, _ uint32, args []uint64) error {
+		func(l drivertest.Launch) error {
+			name, grid, args := l.Kernel, l.Grid, l.Args
 			c.add(name, movedBy(byName[name], grid, args))
 			return nil
 		})

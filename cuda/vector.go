@@ -72,9 +72,14 @@ func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *ha
 		return
 	}
 	fill(b)
-	o.sendThen(func() error {
+	p := &op{send: func() error {
 		return o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", bytes)
-	}, func() { o.pinned.give(b) }, writing(on))
+	}, then: func() { o.pinned.give(b) }}
+	p.touches = append(p.few[:0], writing(on))
+	if bytes <= marchCopy && bytes%4 == 0 {
+		p.call = kernels.Copy(kernels.Address(to), b.address(), bytes/4)
+	}
+	o.submitOp(p)
 }
 
 // Read copies src to dst, once all that was sent before is done. It panics if the lengths differ. After a failure dst is not a number.

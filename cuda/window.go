@@ -13,7 +13,7 @@ import (
 type op struct {
 	touches []touch
 	call    kernels.Call // what it does, where that is one kernel
-	send    func() error // else hands it to the GPU; nil where joint does
+	send    func() error // else hands it to the GPU; nil where joint does. Where there is a call too, that is for a march
 	joint   joint        // nil: it goes alone
 	then    func()       // once the GPU is done with it, and after a failure too; nil: nobody waits
 	copies  bool         // it goes to the stream of copies
@@ -192,6 +192,7 @@ func (o *owner) advance() {
 		w.ops -= v.size()
 		o.sendWave(v)
 	}
+	o.fail(o.march.halt())
 	w.drop(n)
 	o.doAfter(o.copies, &o.arriving, &w.copied)
 	o.doAfter(o.stream, &o.pending, &w.computed)
@@ -223,6 +224,7 @@ func (o *owner) finish(all []func()) {
 
 // sendWave sends the ops of a wave and empties it.
 func (o *owner) sendWave(v *wave) {
+	o.march.order(v.alone)
 	for i, p := range v.alone {
 		if o.err() == nil {
 			o.fail(o.sendAlone(p))
@@ -241,9 +243,18 @@ func (o *owner) sendWave(v *wave) {
 		}
 	}
 	v.alone, v.joints = v.alone[:0], v.joints[:0]
+	o.march.next()
 }
 
 func (o *owner) sendAlone(p *op) error {
+	switch {
+	case o.march.takes(p.call):
+		return o.march.step(p.call)
+	case !p.copies:
+		if err := o.march.halt(); err != nil {
+			return err
+		}
+	}
 	if p.send != nil {
 		return p.send()
 	}

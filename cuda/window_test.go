@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fspda/cpu"
+	"fspda/cuda/driver"
 	"fspda/cuda/driver/drivertest"
 	"fspda/device"
 	"fspda/internal/rng"
@@ -76,15 +77,37 @@ func history(d device.Device, seed uint64) []string {
 
 // Whatever waits in windows and goes in waves, all is as if it were done one after the other.
 func TestHistories(t *testing.T) {
-	d, m := imaginary(t, drivertest.Options{}, false)
-	for seed := range uint64(12) {
-		want, got := history(cpu.New(), seed), history(d, seed)
-		if !slices.Equal(got, want) {
-			t.Errorf("seed %d: the GPU read %v, want %v", seed, got[len(got)-1], want[len(want)-1])
-		}
-	}
-	if m.Count("LaunchKernel") == 0 {
-		t.Error("nothing was launched")
+	for name, c := range map[string]struct {
+		with    Option
+		prepare func(*owner, *drivertest.Machine)
+		want    []string // what is called
+	}{
+		"march":       {Launches(false), func(*owner, *drivertest.Machine) {}, []string{"LaunchTogether"}},
+		"short lists": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.bytes = 700 }, []string{"LaunchTogether"}},
+		"launches":    {Launches(true), func(*owner, *drivertest.Machine) {}, []string{"LaunchKernel"}},
+		"refused at last": {Launches(false), func(o *owner, m *drivertest.Machine) {
+			o.march.bytes = 700
+			m.Fail("LaunchTogether", 20, driver.TooManyTogether)
+		}, []string{"LaunchTogether", "LaunchKernel"}},
+		"none for some ops": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.most = 64 }, []string{"LaunchTogether", "LaunchKernel"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, m := imaginary(t, drivertest.Options{}, false, c.with)
+			if err := d.owner.ask(func() error { c.prepare(d.owner, m); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			for seed := range uint64(12) {
+				want, got := history(cpu.New(), seed), history(d, seed)
+				if !slices.Equal(got, want) {
+					t.Errorf("seed %d: the GPU read %v, want %v", seed, got[len(got)-1], want[len(want)-1])
+				}
+			}
+			for _, call := range c.want {
+				if m.Count(call) == 0 {
+					t.Errorf("%s was never called", call)
+				}
+			}
+		})
 	}
 }
 

@@ -68,6 +68,7 @@ type API struct {
 // allocates nothing: see [API.ForThread].
 type Hot struct {
 	LaunchKernel    func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result // args: the addresses of the arguments
+	LaunchTogether  func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result // cuLaunchCooperativeKernel; nil where there is none
 	MemcpyHtoD      func(dst Pointer, src unsafe.Pointer, n uintptr, s Stream) Result
 	MemcpyDtoH      func(dst unsafe.Pointer, src Pointer, n uintptr, s Stream) Result
 	MemcpyDtoD      func(dst, src Pointer, n uintptr, s Stream) Result

@@ -11,6 +11,7 @@ import (
 // hotTypes are the functions of Hot as the driver declares them: Go has them with arrays for the geometry of a launch.
 type hotTypes struct {
 	LaunchKernel func(f Function, gridX, gridY, gridZ, blockX, blockY, blockZ, shared uint32, s Stream, args, extra *unsafe.Pointer) Result `sym:"cuLaunchKernel"`
+	Together     func(f Function, gridX, gridY, gridZ, blockX, blockY, blockZ, shared uint32, s Stream, args *unsafe.Pointer) Result        `sym:"cuLaunchCooperativeKernel"`
 	MemcpyHtoD   func(dst Pointer, src unsafe.Pointer, n uintptr, s Stream) Result                                                          `sym:"cuMemcpyHtoDAsync_v2"`
 	MemcpyDtoH   func(dst unsafe.Pointer, src Pointer, n uintptr, s Stream) Result                                                          `sym:"cuMemcpyDtoHAsync_v2"`
 	MemcpyDtoD   func(dst, src Pointer, n uintptr, s Stream) Result                                                                         `sym:"cuMemcpyDtoDAsync_v2"`

@@ -9,6 +9,7 @@ import (
 // hotSymbols is where the hot functions are.
 type hotSymbols struct {
 	LaunchKernel    uintptr `sym:"cuLaunchKernel"`
+	LaunchTogether  uintptr `sym:"cuLaunchCooperativeKernel,optional"`
 	MemcpyHtoD      uintptr `sym:"cuMemcpyHtoDAsync_v2"`
 	MemcpyDtoH      uintptr `sym:"cuMemcpyDtoHAsync_v2"`
 	MemcpyDtoD      uintptr `sym:"cuMemcpyDtoDAsync_v2"`
@@ -22,10 +23,9 @@ type hotSymbols struct {
 // functions makes hot functions that share one array of arguments: they are for one goroutine.
 func (at *hotSymbols) functions() Hot {
 	c := &caller{}
-	return Hot{
+	h := Hot{
 		LaunchKernel: func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {
-			c.args = [11]uintptr{uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]), uintptr(block[1]),
-				uintptr(block[2]), uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(unsafe.SliceData(args)))}
+			c.launch(f, grid, block, shared, s, args)
 			return c.call(at.LaunchKernel, 11)
 		},
 		MemcpyHtoD: func(dst Pointer, src unsafe.Pointer, n uintptr, s Stream) Result {
@@ -47,10 +47,23 @@ func (at *hotSymbols) functions() Hot {
 		},
 		GraphLaunch: func(e GraphExec, s Stream) Result { return c.call4(at.GraphLaunch, uintptr(e), uintptr(s), 0, 0) },
 	}
+	if at.LaunchTogether != 0 {
+		h.LaunchTogether = func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {
+			c.launch(f, grid, block, shared, s, args)
+			return c.call(at.LaunchTogether, 10)
+		}
+	}
+	return h
 }
 
 // caller keeps the arguments of a call.
 type caller struct{ args [11]uintptr }
+
+// launch sets the arguments of a launch, the last of which, extra, is none.
+func (c *caller) launch(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) {
+	c.args = [11]uintptr{uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]), uintptr(block[1]),
+		uintptr(block[2]), uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(unsafe.SliceData(args)))}
+}
 
 func (c *caller) call(function uintptr, n int) Result {
 	return Result(int32(dynlib.Call(function, c.args[:n]...)))

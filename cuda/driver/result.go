@@ -28,6 +28,8 @@ const (
 	PeerAlreadyEnabled Result = 704
 	Assert             Result = 710
 	LaunchFailed       Result = 719
+	TooManyTogether    Result = 720
+	NotSupported       Result = 801
 	SystemMismatch     Result = 803
 	CaptureUnsupported Result = 900
 	CaptureInvalidated Result = 901
@@ -39,7 +41,7 @@ var resultNames = map[Result]string{
 	DeviceUnavailable: "the device is busy or unavailable", NoDevice: "no CUDA-capable device", InvalidContext: "invalid context",
 	NoBinary: "no kernel image for this device", ECCUncorrectable: "uncorrectable error of the memory", NotFound: "not found", NotReady: "not ready",
 	IllegalAddress: "an illegal memory access", LaunchTimeout: "a kernel ran too long", Assert: "an assertion of a kernel failed",
-	LaunchFailed: "a kernel failed", SystemMismatch: "the driver's library and its kernel module differ in version", Unknown: "unknown error",
+	LaunchFailed: "a kernel failed", TooManyTogether: "more blocks in a cooperative launch than fit the device", NotSupported: "not supported", SystemMismatch: "the driver's library and its kernel module differ in version", Unknown: "unknown error",
 	CaptureUnsupported: "not permitted while a stream is captured", CaptureInvalidated: "the capture was broken off",
 }
 

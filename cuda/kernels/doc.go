@@ -18,9 +18,13 @@
 //
 //	KERNEL(256) gather(float *dst, ...) { gather_of(Launched(), dst, ...); }
 //
+// A [March] is that other way: many calls, phase after phase, in one cooperative launch, whose blocks take the places of theirs. What can march is
+// in steps (march.go), which src/march.cu is compiled with.
+//
 // The package hostrun below runs the same sources on the host, without a GPU; tests compare them with the CPU engine. [Call] is what
 // both take.
 //
 // Where to look next: kernel.go for the table; vector.go and src/vector.cu for the operations of device.Device, mask.go for masks, norm.go for batch
-// normalisation, cast.go for 16 bits and the loss scale, listed.go for small work in lists, fleet.go for agents that compute together.
+// normalisation, cast.go for 16 bits and the loss scale, listed.go for small work in lists, fleet.go for agents that compute together, march.go for
+// many calls in one launch.
 package kernels

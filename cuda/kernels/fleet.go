@@ -10,6 +10,7 @@ const operand3 = "%[1]s_list:p %[1]s:p %[1]s_offset:l "
 
 var _ = define("fleet.cu",
 	"square_blocks part:p "+fmt.Sprintf(operand3, "x")+"n:l",
+	"add_decay loss:p apart:l scale:d terms:i "+decayTerms(),
 	"add_scaled "+fmt.Sprintf(operand3, "y")+fmt.Sprintf(operand3, "a")+fmt.Sprintf(operand3, "b")+"c:f n:l",
 	"update_each x_list:p lambda_list:p g_list:p u_list:p alpha:f eta:f mu:f n:l",
 	"collect out:p arena:p apart:l length:i agents:i",
@@ -36,27 +37,86 @@ type Fleet struct {
 
 // FleetScratch is how many numbers of float64 a Fleet of so many agents needs for code.
 func FleetScratch(code *device.Code, agents int) int {
-	most := code.Batch
-	for _, c := range code.Calls {
-		if c.Kernel == device.HalfSquare {
-			most = max(most, DotParts(c.Dims[0]))
-		}
+	all := 0
+	for i := range code.Calls {
+		all += agents * scratchOf(&code.Calls[i])
 	}
-	return agents * most
+	return all
+}
+
+// scratchOf is how many of them a call needs for an agent.
+func scratchOf(c *device.Call) int {
+	switch c.Kernel {
+	case device.SoftmaxCrossEntropy:
+		return c.Dims[0]
+	case device.HalfSquare:
+		return DotParts(c.Dims[0])
+	}
+	return 0
 }
 
 // Lower turns code into launches for all agents. The error names a kernel that agents do not run together: such code is for a
 // program of each agent's own.
 func (f Fleet) Lower(code *device.Code) ([]Call, error) {
+	tasks, err := f.tasks(code)
 	var calls []Call
-	for i := range code.Calls {
-		made, err := f.lower(&code.Calls[i])
-		if err != nil {
-			return nil, fmt.Errorf("kernels: %s of layer %s: %w", code.Calls[i].Kernel, code.Calls[i].Name, err)
-		}
-		calls = append(calls, made...)
+	for _, t := range tasks {
+		calls = append(calls, t.Call)
 	}
-	return append(calls, f.endScaling(code.Dim)...), nil
+	return append(calls, f.endScaling(code.Dim)...), err
+}
+
+// task is a call, and what it reads and writes.
+type task struct {
+	Call
+	reads, writes []device.Ref
+}
+
+// scratch stands for numbers of Fleet.Scratch of an agent.
+const scratch = ^device.Space(0)
+
+// tasks are the calls of code in an order in which they can be launched.
+func (f Fleet) tasks(code *device.Code) (all []task, err error) {
+	at := 0
+	for i := 0; i < len(code.Calls); {
+		own := f
+		own.Scratch += 8 * Address(f.Agents*at)
+		c := &code.Calls[i]
+		n := decays(code, i)
+		var made []task
+		if n > 0 {
+			made, err = own.decay(code.Calls[i:i+2*n], at)
+		} else {
+			made, err = own.tasksOf(c, at)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("kernels: %s of layer %s: %w", c.Kernel, c.Name, err)
+		}
+		all = append(all, made...)
+		for range max(1, 2*n) {
+			at += scratchOf(&code.Calls[i])
+			i++
+		}
+	}
+	return all, nil
+}
+
+// tasksOf is a call by itself, whose scratch begins at some number. Where it becomes more, the first writes what the second sums up to the first result, and
+// others work on the other results.
+func (f Fleet) tasksOf(c *device.Call, at int) ([]task, error) {
+	made, err := f.lower(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(made) == 1:
+		return []task{{made[0], c.In, c.Out}}, nil
+	}
+	sums, others := []device.Ref{{Space: scratch, Off: at, Len: scratchOf(c)}}, c.Out[1:]
+	all := []task{{made[0], c.In, append(sums, others...)}, {made[1], sums, c.Out[:1]}}
+	for _, more := range made[2:] {
+		all = append(all, task{more, others, others})
+	}
+	return all, nil
 }
 
 // products are the calls that are a matrix product, and what follows it.
@@ -170,7 +230,7 @@ func (f Fleet) loss(c *device.Call) ([]Call, error) {
 }
 
 func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {
-	in, err := f.operands(c.In...)
+	squares, err := f.squares(c)
 	if err != nil {
 		return nil, err
 	}
@@ -178,13 +238,19 @@ func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := DotParts(c.Dims[0])
-	l := blocks(32*parts, 128)
+	sum := call("dot_sum", blocks(f.Agents*threads, threads), Address(0), to, f.Scratch, scratchOf(c), c.Attr/2, f.Apart)
+	return []Call{squares, sum}, nil
+}
+
+// squares is the sums of squares of a HalfSquare's blocks, in the scratch.
+func (f Fleet) squares(c *device.Call) (Call, error) {
+	in, err := f.operands(c.In...)
+	if err != nil {
+		return Call{}, err
+	}
+	l := blocks(32*scratchOf(c), 128)
 	l.Grid[2] = uint32(f.Agents)
-	return []Call{
-		call("square_blocks", l, f.Scratch, in[0].List, in[0].At, in[0].Offset, c.Dims[0]),
-		call("dot_sum", blocks(f.Agents*threads, threads), Address(0), to, f.Scratch, parts, c.Attr/2, f.Apart),
-	}, nil
+	return call("square_blocks", l, f.Scratch, in[0].List, in[0].At, in[0].Offset, c.Dims[0]), nil
 }
 
 func (f Fleet) addScaled(c *device.Call, factor float32) ([]Call, error) {

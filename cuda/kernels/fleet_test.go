@@ -11,7 +11,7 @@ import (
 	"fspda/model"
 )
 
-// Three agents that compute together get, each, the gradient and the loss of a CPU program of its own, to the last bit.
+// Three agents that compute together get, each, the gradient and the loss of a CPU program of its own, to the last bit, in many launches or one.
 func TestFleet(t *testing.T) {
 	h := onHost(t)
 	for _, c := range []struct {
@@ -22,6 +22,7 @@ func TestFleet(t *testing.T) {
 		{"the paper's, smaller", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}}, false},
 		{"bytes", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}}, true},
 		{"decay", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}, WeightDecay: 1e-2}, true},
+		{"decay of many tensors", model.MLPOptions{Inputs: 20, Classes: 4, Hidden: []int{7, 6, 5, 9}, WeightDecay: 1e-2}, false},
 		{"relu, deep", model.MLPOptions{Inputs: 30, Classes: 5, Hidden: []int{20, 33}, Activation: "relu"}, false},
 		{"linear", model.MLPOptions{Inputs: 400, Classes: 3}, true},
 	} {
@@ -34,12 +35,13 @@ func TestFleet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareFleet(t, h, network, plan.Code(), c.bytes)
+			compareFleet(t, h, network, plan.Code(), c.bytes, false)
+			compareFleet(t, h, network, plan.Code(), c.bytes, true)
 		})
 	}
 }
 
-func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes bool) {
+func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes, marching bool) {
 	const agents, stored = 3, 50
 	m, d := code.Batch, code.Dim
 	apart := code.Arena + 5
@@ -75,11 +77,21 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 	} else {
 		f.Inputs = at(h, inputs)
 	}
-	calls, err := f.Lower(code)
-	if err != nil {
-		t.Fatal(err)
+	if marching {
+		phases, _, err := f.Phases(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := h.newMarch(32 << 10)
+		m.add(phases...)
+		m.run(3)
+	} else {
+		calls, err := f.Lower(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.run(calls...)
 	}
-	h.run(calls...)
 	engine := cpu.New()
 	for z := range agents {
 		p, err := engine.Load(code)
@@ -99,6 +111,28 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 	}
 	if bad[0] != kernels.NoBadRow {
 		t.Errorf("row %d is bad", bad[0])
+	}
+}
+
+// The gradient of figure 1's network with weight decay takes as few phases as it can: forward, backward, and the decay of the last bias.
+func TestFleetPhases(t *testing.T) {
+	network, err := model.MLP(model.MLPOptions{Inputs: 784, Classes: 10, Hidden: []int{100}, WeightDecay: 1e-4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := network.Plan(256, model.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const some = 256
+	f := kernels.Fleet{Agents: 10, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Labels: some, Scratch: some, Bad: some}
+	phases, done, err := f.Phases(plan.Code())
+	if err != nil || len(phases) != 6 || done != 5 {
+		t.Errorf("%d phases, the results in %d, %v; want 6 and 5", len(phases), done, err)
+	}
+	calls, err := f.Lower(plan.Code())
+	if err != nil || len(calls) != 14 {
+		t.Errorf("%d launches, %v; want 14", len(calls), err)
 	}
 }
 

@@ -39,12 +39,15 @@ type Kernel struct {
 	Name   string
 	Unit   string // the file that has it: "vector.cu"
 	Params []Param
+
+	step int // its place in steps, from 1 on; 0: it does not march
 }
 
-// Launch is the geometry of a launch: blocks, threads of a block, and bytes of dynamic shared memory.
+// Launch is the geometry of a launch: blocks, threads of a block, bytes of dynamic shared memory.
 type Launch struct {
 	Grid, Block [3]uint32
 	Shared      uint32
+	Together    bool // blocks wait for each other: the launch is a cooperative one
 }
 
 // Call is a kernel with arguments, one slot for each parameter, and geometry.

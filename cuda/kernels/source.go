@@ -43,7 +43,7 @@ func Sources(arch string) []nvrtc.Source {
 	return all
 }
 
-// Files returns the text of every source file by name.
+// Files returns the text of every source file by name, those too that are made from tables.
 func Files() map[string]string {
 	all := map[string]string{}
 	entries, err := sources.ReadDir("src")
@@ -54,6 +54,7 @@ func Files() map[string]string {
 		}
 		all[e.Name()] = string(text)
 	}
+	all["steps.cuh"] = stepsHeader()
 	if err != nil {
 		panic("kernels: reading what is embedded: " + err.Error())
 	}

@@ -7,6 +7,7 @@ import (
 )
 
 var _ = define("vector.cu",
+	"copy_words dst:p src:p n:l",
 	"fill dst:p n:l value:f",
 	"combine1 dst:p n:l v0:p a0:f",
 	"combine2 dst:p n:l v0:p a0:f v1:p a1:f",
@@ -73,6 +74,9 @@ type List struct {
 	Len  int
 }
 
+// Copy copies n numbers of 32 bits. src may be memory of the host that the GPU reads.
+func Copy(dst, src Address, n int) Call { return call("copy_words", over((n+3)/4), dst, src, n) }
+
 // Fill sets n numbers of float32.
 func Fill(dst Address, n int, value float32) Call { return call("fill", over(n), dst, n, value) }
 
@@ -102,11 +106,21 @@ func Combine(dst Address, n int, terms ...Term) Call {
 	if len(terms) < 1 || len(terms) > MaxTerms {
 		panic(fmt.Sprintf("kernels: Combine of %d terms, want 1 to %d", len(terms), MaxTerms))
 	}
-	args := []any{dst, n}
+	args := make([]uint64, 2, 2+2*MaxTerms) // without call: it is made several times in an iteration of each agent
+	args[0], args[1] = uint64(dst), uint64(n)
 	for _, t := range terms {
-		args = append(args, t.V, t.A)
+		args = append(args, uint64(t.V), uint64(math.Float32bits(t.A)))
 	}
-	return call(fmt.Sprintf("combine%d", len(terms)), over((n+3)/4), args...)
+	return Call{Kernel: combines[len(terms)], Launch: over((n + 3) / 4), Args: args}
+}
+
+// combines are the kernels by their number of terms.
+var combines [MaxTerms + 1]*Kernel
+
+func init() {
+	for k := 1; k <= MaxTerms; k++ {
+		combines[k] = table[fmt.Sprintf("combine%d", k)]
+	}
 }
 
 // CombineList is Combine for any number of terms, at least one.

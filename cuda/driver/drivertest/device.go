@@ -7,6 +7,9 @@ import (
 	"fspda/cuda/driver"
 )
 
+// multiprocessors of a GPU.
+const multiprocessors = 4
+
 // contextBase is the handle of GPU 0's context.
 const contextBase = 0x100
 
@@ -82,7 +85,11 @@ func (m *Machine) attribute(a driver.Attribute) int32 {
 	case driver.CapabilityMinor:
 		return int32(m.options.CC % 10)
 	case driver.Multiprocessors:
-		return 4
+		return multiprocessors
+	case driver.CooperativeLaunch:
+		if m.options.NotTogether {
+			return 0
+		}
 	case driver.L2Bytes:
 		return 4 << 20
 	}

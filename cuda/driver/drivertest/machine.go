@@ -15,20 +15,21 @@ import (
 
 // Options is what a machine has.
 type Options struct {
-	GPUs    int           // default 1
-	Memory  uintptr       // of each, default 1 GB
-	CC      int           // compute capability, default 90
-	Version int           // of the driver, default 13000
-	NoPeers bool          // GPUs do not reach each other's memory
-	Counts  bool          // memory of GPUs is counted and not there: nothing is computed, and what is read from it is zero
-	Takes   time.Duration // from the recording of an event until it can be reached: the work before it takes so long
+	GPUs        int           // default 1
+	Memory      uintptr       // of each, default 1 GB
+	CC          int           // compute capability, default 90
+	Version     int           // of the driver, default 13000
+	NoPeers     bool          // GPUs do not reach each other's memory
+	NotTogether bool          // no cooperative launches
+	Counts      bool          // memory of GPUs is counted and not there: nothing is computed, and what is read from it is zero
+	Takes       time.Duration // from the recording of an event until it can be reached: the work before it takes so long
 }
 
 // Machine is a computer with GPUs.
 type Machine struct {
 	mu       sync.Mutex
 	params   Params
-	run      func(kernel string, grid, block [3]uint32, shared uint32, args []uint64) error
+	run      func(Launch) error
 	options  Options
 	current  map[int]driver.Context // by thread
 	retained map[driver.Device]int

@@ -100,7 +100,8 @@ func TestEvents(t *testing.T) {
 func TestGraphs(t *testing.T) {
 	b := newBench(t)
 	ran := 0
-	b.m.Kernels(func(string) (int, bool) { return 1, true }, func(name string, _, _ [3]uint32, _ uint32, args []uint64) error {
+	b.m.Kernels(func(string) (int, bool) { return 1, true }, func(l Launch) error {
+		name, args := l.Kernel, l.Args
 		ran++
 		if name != "k" || args[0] != 7 {
 			return fmt.Errorf("launched %s with %v", name, args)

@@ -90,6 +90,15 @@ func (m *Machine) Bytes(at driver.Pointer, n int) ([]byte, error) {
 	return m.device.find(uintptr(at), uintptr(n))
 }
 
+// Reaches tells whether a kernel may read and write so many bytes: of the device, or pinned memory of the host.
+func (m *Machine) Reaches(at driver.Pointer, n int) error {
+	if _, err := m.Bytes(at, n); err == nil {
+		return nil
+	}
+	_, err := m.host.find(uintptr(at), uintptr(n))
+	return err
+}
+
 func (m *Machine) fillMemory(a *driver.API) {
 	a.MemAlloc = func(out *driver.Pointer, n uintptr) driver.Result {
 		if n == 0 {

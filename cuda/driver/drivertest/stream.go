@@ -250,7 +250,7 @@ func (m *Machine) fillModules(a *driver.API) {
 	a.FuncSetAttribute = func(f driver.Function, _ driver.FuncAttribute, _ int32) driver.Result {
 		return valid(m.kernels[f] != "")
 	}
-	a.LaunchKernel = m.launch
+	a.LaunchKernel, a.LaunchTogether = m.launch, m.launchTogether
 }
 
 func text(p *byte) string {

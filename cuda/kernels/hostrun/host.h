@@ -1,7 +1,7 @@
 // CUDA C++ for a C++ compiler: enough of the language for the units of fspda/cuda/kernels, so that their very source runs on the host.
 //
 // A block's threads are fibres on stacks of their own, which take turns at barriers and warp operations; one thread of the system runs
-// them all, block after block. So barriers, shuffles and ballots do what they do on a GPU, and a barrier that not all
+// them all, block after block, or all blocks in turns where they wait for each other. So barriers, shuffles and ballots do what they do on a GPU, and a barrier that not all
 // threads reach is found and reported. What is not modelled: races between blocks or warps, memory order, and arithmetic that a GPU does
 // in another way (none is used: products and sums are IEEE's, with fma only where written).
 #pragma once
@@ -53,9 +53,9 @@ inline unsigned bound_of(const void *kernel) {
 }
 
 constexpr size_t stack_bytes = 64 << 10;
-constexpr int most_threads = 1024;
+constexpr int most_threads = 1024, most_warps = most_threads / 32, most_barriers = 16, most_blocks = 64;
 
-enum State { fresh, running, waiting, done };
+enum State { fresh, running, waiting, looking, done };
 
 struct Fibre {
   State state;
@@ -64,8 +64,9 @@ struct Fibre {
   jmp_buf at;
   char *stack;
   unsigned x, y, z;
-  // The barrier it waits at: of the block, or of its warp.
+  // What it waits for: lanes of its warp, or so many threads at a barrier of the block, 0 for all that there are.
   bool in_warp;
+  int barrier, company;
   uint64_t value;   // what it brings to a warp operation
   unsigned long round; // of its warp operations
 };
@@ -76,18 +77,25 @@ struct Warp {
   unsigned arrived[2];
 };
 
-HOST_STATE static Fibre fibre[most_threads];
-HOST_STATE static Warp warp[most_threads / 32];
+// Block is threads that are alive at the same time. Most launches use one for all of theirs, one after the other; where blocks wait for each other, each has its own.
+struct Block {
+  Fibre fibre[most_threads];
+  Warp warp[most_warps];
+  unsigned char *shared;
+  dim3 at;
+};
+
+HOST_STATE static Block *blocks[most_blocks], *here;
 HOST_STATE static int threads, current;
 HOST_STATE static jmp_buf scheduler;
-HOST_STATE static unsigned char *shared;
+HOST_STATE static unsigned char *shared; // of the block that runs
 HOST_STATE static void (*body)(void **);
 HOST_STATE static void **arguments;
 HOST_STATE static const char *failure;
 
 inline void leave(State s) {
-  fibre[current].state = s;
-  if (!_setjmp(fibre[current].at)) _longjmp(scheduler, 1);
+  here->fibre[current].state = s;
+  if (!_setjmp(here->fibre[current].at)) _longjmp(scheduler, 1);
 }
 
 // start runs one thread after the other, of all blocks of all launches to come.
@@ -98,10 +106,13 @@ inline void start() {
   }
 }
 
-inline void resume(int t) {
-  Fibre &f = fibre[t];
+inline void resume(Block &b, int t) {
+  Fibre &f = b.fibre[t];
+  here = &b;
   current = t;
   threadIdx = dim3{f.x, f.y, f.z};
+  blockIdx = b.at;
+  shared = b.shared;
   if (_setjmp(scheduler)) return;
   f.state = running;
   if (f.ready) _longjmp(f.at, 1);
@@ -121,20 +132,31 @@ inline unsigned lanes(int w) {
   return n >= 32 ? 0xffffffffu : (1u << n) - 1;
 }
 
-// barrier lets go all threads that wait at the block's barrier, if all wait there. Threads that have ended do not hold up others.
-inline bool barrier() {
+// release lets go the threads of a block that wait at a barrier where all have come for whom it is. Threads that have ended do not hold up others
+// at the barrier of all.
+inline bool release(Block &b) {
+  int there[most_barriers] = {}, wanted[most_barriers] = {}, alive = 0;
+  for (int t = 0; t < threads; t++) {
+    Fibre &f = b.fibre[t];
+    alive += f.state != done;
+    if (f.state != waiting || f.in_warp) continue;
+    if (there[f.barrier]++ && wanted[f.barrier] != f.company) failure = "threads wait at one barrier for different numbers of them";
+    wanted[f.barrier] = f.company;
+  }
   bool some = false;
   for (int t = 0; t < threads; t++) {
-    if (fibre[t].state == done) continue;
-    if (fibre[t].state != waiting || fibre[t].in_warp) return false;
+    Fibre &f = b.fibre[t];
+    if (f.state != waiting || f.in_warp || there[f.barrier] != (f.company ? f.company : alive)) continue;
+    f.state = running;
     some = true;
   }
-  return some;
+  return some && !failure;
 }
 
 // abandon forgets all stacks: what they are in the middle of is never done.
 inline void abandon() {
-  for (int t = 0; t < most_threads; t++) fibre[t].ready = false;
+  for (int i = 0; i < most_blocks && blocks[i]; i++)
+    for (int t = 0; t < most_threads; t++) blocks[i]->fibre[t].ready = false;
 }
 
 // Order is a permutation of 0..n-1: i becomes (i·by + from) mod n. Nothing that a kernel computes may depend on it, neither among the threads between two
@@ -170,48 +192,58 @@ inline Order next_order(uint64_t n) {
   return {n, by, draw() % n};
 }
 
-inline void run_block() {
+inline void begin(Block &b) {
   for (int t = 0; t < threads; t++) {
-    Fibre &f = fibre[t];
+    Fibre &f = b.fibre[t];
     f.state = fresh;
     f.round = 0;
     f.x = t % blockDim.x;
     f.y = t / blockDim.x % blockDim.y;
     f.z = t / (blockDim.x * blockDim.y);
   }
-  memset(warp, 0, sizeof warp);
-  for (;;) {
-    bool moved = false, left = false;
-    const Order order = next_order(threads);
-    for (int i = 0; i < threads; i++) {
-      const int t = (int)order(i);
-      if (fibre[t].state == fresh || fibre[t].state == running) {
-        resume(t);
-        moved = true;
-      }
+  memset(b.warp, 0, sizeof b.warp);
+}
+
+// advance runs every thread of a block that can, once. It tells whether one got further, and whether some are left.
+inline bool advance(Block &b, bool &left) {
+  bool moved = false;
+  const Order order = next_order(threads);
+  for (int i = 0; i < threads; i++) {
+    const int t = (int)order(i);
+    Fibre &f = b.fibre[t];
+    if (f.state == fresh || f.state == running || f.state == looking) {
+      resume(b, t);
+      moved = moved || f.state != looking;
     }
-    for (int t = 0; t < threads; t++) left = left || fibre[t].state != done;
-    if (!left) return;
+    left = left || f.state != done;
+  }
+  return moved;
+}
+
+// run_blocks runs the first count blocks, all at the same time.
+inline void run_blocks(int count) {
+  for (int i = 0; i < count; i++) begin(*blocks[i]);
+  for (bool left = true; left;) {
+    bool moved = left = false;
+    for (int i = 0; i < count; i++) moved |= advance(*blocks[i], left);
+    if (moved || !left) continue;
+    for (int i = 0; i < count; i++) moved |= release(*blocks[i]);
     if (moved) continue;
-    if (!barrier()) {
-      if (!failure) failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that it is for";
-      abandon();
-      return;
-    }
-    for (int t = 0; t < threads; t++)
-      if (fibre[t].state == waiting) fibre[t].state = running;
+    if (!failure) failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that it is for";
+    return abandon();
   }
 }
 
 // meet brings a value to the lanes of mask, waits for theirs, and returns them all.
 inline const uint64_t *meet(unsigned mask, uint64_t value) {
-  int w = current / 32, lane = current % 32, me = current;
-  int r = fibre[me].round++ % 2;
-  Warp &p = warp[w];
+  int w = current / 32, lane = current % 32;
+  Fibre &me = here->fibre[current];
+  int r = me.round++ % 2;
+  Warp &p = here->warp[w];
   mask &= lanes(w);
   if (!(mask >> lane & 1)) {
     failure = "a thread calls a warp operation for lanes without its own";
-    fibre[me].in_warp = true;
+    me.in_warp = true;
     leave(waiting); // for ever
   }
   p.value[r][lane] = value;
@@ -219,9 +251,9 @@ inline const uint64_t *meet(unsigned mask, uint64_t value) {
   if ((p.arrived[r] & mask) == mask) {
     p.arrived[r] &= ~mask;
     for (int l = 0; l < 32; l++)
-      if (mask >> l & 1 && l != lane) fibre[32 * w + l].state = running;
+      if (mask >> l & 1 && l != lane) here->fibre[32 * w + l].state = running;
   } else {
-    fibre[me].in_warp = true;
+    me.in_warp = true;
     leave(waiting);
   }
   return p.value[r];
@@ -238,28 +270,40 @@ template <class T> inline T from_bits(uint64_t b) {
   return v;
 }
 
-inline void run(dim3 grid, dim3 block, size_t shared_bytes, void (*kernel)(void **), void **args) {
+// block is one of those that are alive at the same time.
+inline Block *block(int i) {
+  if (!blocks[i]) blocks[i] = (Block *)calloc(1, sizeof(Block));
+  return blocks[i];
+}
+
+// run runs a kernel. together says that its blocks wait for each other.
+inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool together, void (*kernel)(void **), void **args) {
   gridDim = grid;
-  blockDim = block;
-  threads = block.x * block.y * block.z;
+  blockDim = block_of;
+  threads = blockDim.x * blockDim.y * blockDim.z;
   body = kernel;
   arguments = args;
   failure = nullptr;
-  if (threads < 1 || threads > most_threads) {
-    failure = "a block has no thread, or more than 1024";
-    return;
-  }
-  shared = (unsigned char *)aligned_alloc(64, (shared_bytes + 127) / 64 * 64);
+  const unsigned long all = (unsigned long)grid.x * grid.y * grid.z;
+  const int alive = together ? (int)(all < most_blocks ? all : most_blocks) : 1;
+  if (threads < 1 || threads > most_threads) failure = "a block has no thread, or more than 1024";
+  if (together && all > most_blocks) failure = "more blocks wait for each other than there are at the same time";
+  if (failure) return;
+  const size_t room = (shared_bytes + 127) / 64 * 64;
+  unsigned char *rooms = (unsigned char *)aligned_alloc(64, alive * room);
   drawn = seed;
-  const Order order = next_order((uint64_t)grid.x * grid.y * grid.z);
-  for (uint64_t i = 0; i < order.n && !failure; i++) {
-    const uint64_t b = order(i);
-    blockIdx = dim3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
-    memset(shared, 0xff, shared_bytes); // as numbers: NaN
+  const Order order = next_order(all);
+  for (unsigned long first = 0; first < all && !failure; first += alive) {
+    for (int i = 0; i < alive; i++) {
+      const unsigned long n = order(first + i);
+      block(i)->at = dim3{(unsigned)(n % grid.x), (unsigned)(n / grid.x % grid.y), (unsigned)(n / grid.x / grid.y)};
+      block(i)->shared = rooms + i * room;
+    }
+    memset(rooms, 0xff, alive * room); // as numbers: NaN
     memset(__bss_start, 0xff, _end - __bss_start);
-    run_block();
+    run_blocks(alive);
   }
-  free(shared);
+  free(rooms);
 }
 
 // kind tells how a parameter is passed, in the letters of fspda/cuda/kernels.
@@ -287,22 +331,32 @@ template <class... P, void (*f)(P...)> struct Launcher<void (*)(P...), f> {
 // host_order chooses the order of the launches to come.
 extern "C" void host_order(uint64_t seed) { host::seed = seed; }
 
-// HOST_LAUNCH makes what Go calls for a kernel: its parameters' kinds, and a launch.
-#define HOST_LAUNCH(name)                                                                                                   \
-  extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                           \
-  extern "C" unsigned bound_##name() { return host::bound_of((const void *)&name); }                                        \
-  extern "C" const char *launch_##name(const unsigned *geometry, uint64_t shared, void **args) {                            \
-    if (unsigned most = bound_##name())                                                                                       \
-      if (geometry[3] * geometry[4] * geometry[5] > most) return "a block has more threads than the kernel's launch bounds";   \
-    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared,             \
+// HOST_LAUNCH makes what Go calls for a kernel: its parameters' kinds, a launch, and a cooperative launch.
+#define HOST_RUN(name, symbol, together)                                                                                    \
+  extern "C" const char *symbol(const unsigned *geometry, uint64_t shared, void **args) {                                   \
+    if (unsigned most = bound_##name())                                                                                     \
+      if (geometry[3] * geometry[4] * geometry[5] > most) return "a block has more threads than the kernel's launch bounds"; \
+    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared, together,   \
               host::Launcher<decltype(&name), &name>::body, args);                                                          \
     return host::failure;                                                                                                   \
   }
+#define HOST_LAUNCH(name)                                                                                                   \
+  extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                           \
+  extern "C" unsigned bound_##name() { return host::bound_of((const void *)&name); }                                        \
+  HOST_RUN(name, launch_##name, false)                                                                                      \
+  HOST_RUN(name, together_##name, true)
 
-inline void __syncthreads() {
-  host::fibre[host::current].in_warp = false;
+// meet_at is barrier bar.sync of PTX: so many threads wait for each other, where 0 stands for all.
+inline void meet_at(unsigned barrier, unsigned company) {
+  host::Fibre &f = host::here->fibre[host::current];
+  f.in_warp = false;
+  f.barrier = (int)barrier;
+  f.company = (int)company;
   host::leave(host::waiting);
 }
+inline void __syncthreads() { meet_at(0, 0); }
+// look_again lets others run before memory is looked at again.
+inline void look_again() { host::leave(host::looking); }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { host::meet(mask, 0); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}

@@ -29,8 +29,8 @@ var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or name o
 
 // Library is the kernels as a shared library of the host.
 type Library struct {
-	launch map[string]uintptr
-	order  uintptr
+	launch, together map[string]uintptr
+	order            uintptr
 
 	mu sync.Mutex // the fibres are the library's
 	// Of the launch under way. They are here, and not on a stack, which could move.
@@ -101,7 +101,7 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{launch: map[string]uintptr{}}
+	l := &Library{launch: map[string]uintptr{}, together: map[string]uintptr{}}
 	if l.order, err = h.Symbol("host_order"); err != nil {
 		return nil, err
 	}
@@ -117,6 +117,9 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 			return nil, fmt.Errorf("hostrun: kernel %s of %s takes parameters %q, the table has %q: correct one of them", k.Name, k.Unit, got, k.Kinds())
 		}
 		if l.launch[k.Name], err = h.Symbol("launch_" + k.Name); err != nil {
+			return nil, err
+		}
+		if l.together[k.Name], err = h.Symbol("together_" + k.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -247,7 +250,11 @@ func (l *Library) launch1(c kernels.Call) error {
 	for i := range l.args {
 		l.slots = append(l.slots, uintptr(unsafe.Pointer(&l.args[i])))
 	}
-	failure := dynlib.Call(l.launch[c.Kernel.Name], uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared), uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))
+	launch := l.launch[c.Kernel.Name]
+	if c.Together {
+		launch = l.together[c.Kernel.Name]
+	}
+	failure := dynlib.Call(launch, uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared), uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))
 	runtime.KeepAlive(l)
 	if failure != 0 {
 		return fmt.Errorf("hostrun: launching %s with a grid %v of blocks %v: %s", c.Kernel.Name, c.Grid, c.Block, text(failure))

@@ -75,15 +75,32 @@ extern "C" __global__ void unwritten(float *x) {
 extern "C" __global__ void strays(int *x) {
   if (threadIdx.x == 3) x[0] = __shfl_sync(0xfffffff0u, 1, 0);
 }
+
+extern "C" __global__ void together(int *x, int wanted) { // x[0] counts blocks; each pair of warps counts its threads in shared memory
+  DYNAMIC_SHARED(bytes);
+  int *held = (int *)bytes, pair = threadIdx.x / 64;
+  if (threadIdx.x % 64 == 0) held[pair] = 0;
+  meet_at(1 + pair, 64);
+  if (pair == 1) atomicAdd(&held[pair], 1);
+  meet_at(1 + pair, 64);
+  if (threadIdx.x == 0) {
+    atomicAdd(&x[0], 1);
+    while (*(volatile int *)x < wanted) look_again();
+  }
+  __syncthreads();
+  if (threadIdx.x < 2) x[1 + 2 * blockIdx.x + threadIdx.x] = held[threadIdx.x] + 1000 * x[0];
+}
 `
 
 func testKernels() []*kernels.Kernel {
 	x := kernels.Param{Name: "x", Kind: kernels.Pointer}
 	var all []*kernels.Kernel
-	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays", "races", "follows", "unwritten", "bounded", "slants"} {
+	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays", "together", "races", "follows", "unwritten", "bounded", "slants"} {
 		all = append(all, &kernels.Kernel{Name: name, Unit: "test.cu", Params: []kernels.Param{x}})
 	}
-	all[3].Params = append(all[3].Params, kernels.Param{Name: "at", Kind: kernels.Int32})
+	for _, i := range []int{3, 5} {
+		all[i].Params = append(all[i].Params, kernels.Param{Name: "n", Kind: kernels.Int32})
+	}
 	return all
 }
 
@@ -282,6 +299,37 @@ func TestDivergence(t *testing.T) {
 	}
 	if err := l.Launch(&m, launch(k["reverse"], 0, 32, 0, uint64(At(&m, x)))); err == nil || !strings.Contains(err.Error(), "empty grid") {
 		t.Errorf("no block: %v", err)
+	}
+}
+
+// Blocks of a cooperative launch are there at the same time, each with its own shared memory; and who waits for more than there are is told.
+func TestTogether(t *testing.T) {
+	l, k := opened(t)
+	var m Memory
+	for _, blocks := range []int{3, 1, 4} {
+		x := make([]int32, 1+2*blocks)
+		c := launch(k["together"], blocks, 128, 8, uint64(At(&m, x)), uint64(blocks))
+		c.Together = true
+		if err := l.Launch(&m, c); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range x[1:] {
+			if want := int32(1000*blocks + 64*(i%2)); v != want {
+				t.Errorf("%d blocks: number %d is %d, want %d", blocks, i, v, want)
+			}
+		}
+		c.Args[1], x[0] = uint64(blocks+1), 0
+		if err := l.Launch(&m, c); err == nil || !strings.Contains(err.Error(), "wait for each other") {
+			t.Errorf("%d blocks that wait for another: %v", blocks, err)
+		}
+		c.Together, c.Args[1], x[0] = false, 1, 0
+		if err := l.Launch(&m, c); err != nil {
+			t.Errorf("%d blocks, one after the other: %v", blocks, err)
+		}
+	}
+	c := launch(k["together"], 65, 64, 8, 0, 65)
+	if c.Together = true; l.Launch(&m, c) == nil {
+		t.Error("65 blocks are there at the same time")
 	}
 }
 

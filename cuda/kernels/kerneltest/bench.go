@@ -36,7 +36,7 @@ func Checks() []Check {
 		{"pictures/batch", picturesOfBatch}, {"pictures/views", pictures},
 		{"casts/every number", everyShort}, {"casts/loss scale", lossScale}, {"casts/stretches", stretches}, {"casts/unscaled", unscales},
 		{"norms/gates", gates}, {"norms/two maps", twoMaps}, {"lists/endings", endings}, {"lists/moves", moves}, {"lists/penalties", penalties},
-		{"products/tensor cores", tensorProducts},
+		{"products/tensor cores", tensorProducts}, {"march", march},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {
 			b := &bench{TB: t, runner: r, at: map[unsafe.Pointer]kernels.Address{}}

@@ -15,6 +15,13 @@ typedef long long i64;
 // KERNEL_OF also says how many blocks of a kernel shall run on a multiprocessor at a time: it bounds the registers.
 #define KERNEL_OF(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 
+// APART begins a function that is called, for its code is long and wanted in many places.
+#ifdef FSPDA_HOST
+#define APART static
+#else
+#define APART static __device__ __noinline__
+#endif
+
 #ifndef FSPDA_HOST
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif

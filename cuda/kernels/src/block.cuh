@@ -8,6 +8,14 @@
 
 #define BODY template <class Block> __device__ inline void
 
+// global says that an address which was read from memory is one of the GPU's or the host's memory, and not of a block's: such are read faster.
+template <class T> __device__ inline T *global(T *p) {
+#ifndef FSPDA_HOST
+  __builtin_assume(__isGlobal(p));
+#endif
+  return p;
+}
+
 // Launched is a block of the launch that runs.
 struct Launched {
   __device__ u32 x() const { return blockIdx.x; }

@@ -3,6 +3,11 @@
 
 KERNEL(128) square_blocks(double *part, OPERAND(const float, x), i64 n) { square_blocks_of(Launched(), part, PASS(x), n); }
 
+KERNEL(64) add_decay(float *loss, i64 apart, double scale, int terms, DECAY_TERMS) {
+  add_decay_of(Launched(), loss, apart, scale, terms, part0, parts0, part1, parts1, part2, parts2, part3, parts3, part4, parts4, part5, parts5,
+               part6, parts6, part7, parts7);
+}
+
 KERNEL(256) add_scaled(OPERAND(float, y), OPERAND(const float, a), OPERAND(const float, b), float c, i64 n) {
   add_scaled_of(Launched(), PASS(y), PASS(a), PASS(b), c, n);
 }

@@ -18,6 +18,22 @@ BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x),
   if (lane == 0) part[block.z() * blocks + at] = s;
 }
 
+#define DECAY_TERMS                                                                                                                     \
+  const double *part0, i64 parts0, const double *part1, i64 parts1, const double *part2, i64 parts2, const double *part3, i64 parts3,    \
+      const double *part4, i64 parts4, const double *part5, i64 parts5, const double *part6, i64 parts6, const double *part7, i64 parts7
+
+// add_decay: loss = (..((loss + p₀) + p₁) ..) for agent x of the blocks, whose loss lies x·apart numbers behind the first, with pₜ = scale·Σ partₜ,
+// rounded, of the agent's partsₜ numbers. There are so many terms, up to 8.
+BODY add_decay_of(const Block &block, float *loss, i64 apart, double scale, int terms, DECAY_TERMS) {
+  const double *part[8] = {part0, part1, part2, part3, part4, part5, part6, part7};
+  const i64 parts[8] = {parts0, parts1, parts2, parts3, parts4, parts5, parts6, parts7};
+  float *mine = loss + block.x() * apart, sum = *mine;
+#pragma unroll
+  for (int t = 0; t < 8; t++)
+    if (t < terms) sum = sum + (float)(scale * sum_in_order(block, part[t] + block.x() * parts[t], parts[t]));
+  if (block.thread() == 0) *mine = sum;
+}
+
 // add_scaled: y = a + c·b, the product rounded first; y may be a or b.
 BODY add_scaled_of(const Block &block, OPERAND(float, y), OPERAND(const float, a), OPERAND(const float, b), float c, i64 n) {
   const i64 i = block.index();

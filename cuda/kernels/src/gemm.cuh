@@ -20,10 +20,12 @@
 #define BY_RELU 5           // c where with[i][j] > 0, else 0
 #define ADD_SCALED 6        // c + factor·with[i][j], the product rounded first
 
+APART float sigmoid_apart(float x) { return sigmoid_of(x); }
+
 __device__ inline float after(int then, float c, const float *with, i64 at, int j, float factor) {
   switch (then) {
   case ADD_BIAS: return c + with[j];
-  case BIAS_THEN_SIGMOID: return sigmoid_of(c + with[j]);
+  case BIAS_THEN_SIGMOID: return sigmoid_apart(c + with[j]);
   case BIAS_THEN_RELU: return relu_of(c + with[j]);
   case BY_SIGMOID: return (c * with[at]) * (1.0f - with[at]);
   case BY_RELU: return with[at] > 0.0f ? c : 0.0f;
@@ -125,16 +127,18 @@ __device__ inline void multiply(const Block &block, const SA &a, const SB &b, fl
       for (int j = 0; j < 4; j++) all[i][j] = chunk == 0 ? s[i][j] : s[i][j] + all[i][j];
     begin = end;
   }
-#pragma unroll
-  for (int i = 0; i < 4; i++)
+#pragma unroll 1 // the code of what comes after is long: registers move up instead
+  for (int i = 0; i < 4; i++) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       const int y = row + 4 * ty + i, x = column + 4 * tx + j;
       if (y < m && x < n) {
         const i64 at = (i64)y * n + x;
-        c[at] = after(then, all[i][j], with, at, x, factor);
+        c[at] = after(then, all[0][j], with, at, x, factor);
       }
+      all[0][j] = all[1][j], all[1][j] = all[2][j], all[2][j] = all[3][j];
     }
+  }
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
 }
 
@@ -197,15 +201,17 @@ __device__ inline void multiply_fast(const Block &block, const SA &a, const SB &
     if (adds)
       for (int q = 0; q < BK && p + q < k; q++) sum = sum + (double)ta[q][thread];
   }
-#pragma unroll
+#pragma unroll 1
   for (int j = 0; j < FAST / 8; j++)
 #pragma unroll
     for (int r = 0; r < 4; r++) {
       const int y = row + mine + g + r / 2 * 8, x = column + 8 * j + 2 * t + r % 2;
       if (y < m && x < n) {
         const i64 at = (i64)y * n + x;
-        c[at] = after(then, s[j][r], with, at, x, factor);
+        c[at] = after(then, s[0][r], with, at, x, factor);
       }
+#pragma unroll
+      for (int l = 1; l < FAST / 8; l++) s[l - 1][r] = s[l][r];
     }
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
 }

@@ -3,6 +3,8 @@
 #include "each.cuh"
 #include "vector.cuh"
 
+KERNEL(256) copy_words(u32 *dst, const u32 *src, i64 n) { copy_words_of(Launched(), dst, src, n); }
+
 KERNEL(256) fill(float *dst, i64 n, float value) { fill_of(Launched(), dst, n, value); }
 
 KERNEL(256) combine1(float *dst, i64 n, const float *v0, float a0) { combine1_of(Launched(), dst, n, v0, a0); }

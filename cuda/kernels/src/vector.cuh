@@ -4,6 +4,16 @@
 
 #define DOT_BLOCK 4096 // numbers whose products are summed before other sums are added
 
+// copy_words: dst = src, of n words of 32 bits.
+BODY copy_words_of(const Block &block, u32 *dst, const u32 *src, i64 n) {
+  i64 i = 4 * block.index();
+  if (i + 4 <= n && fours(address(dst) | address(src))) {
+    *(uint4 *)(dst + i) = *(const uint4 *)(src + i);
+    return;
+  }
+  for (i64 end = i + 4 < n ? i + 4 : n; i < end; i++) dst[i] = src[i];
+}
+
 BODY fill_of(const Block &block, float *dst, i64 n, float value) {
   i64 i = block.index();
   if (i < n) dst[i] = value;
@@ -148,11 +158,9 @@ struct DotTile {
   double part[256];
 };
 
-// dot_sum: s = scale·Σ part, added from left to right, to out64 and, rounded, to out32; each of them may be null. Block z does so with the
-// z-th parts of as many, for result z, which lies `apart` numbers behind that of block z-1.
-BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *part, i64 parts, double scale, i64 apart) {
+// sum_in_order is Σ part from left to right, for the first thread.
+template <class Block> __device__ inline double sum_in_order(const Block &block, const double *part, i64 parts) {
   double(&tile)[256] = shared_of<DotTile>(block).part;
-  part += block.x() * parts;
   double s = 0.0;
   for (i64 begin = 0; begin < parts; begin += block.threads()) {
     block.sync();
@@ -163,8 +171,14 @@ BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *p
       for (int i = 0; i < count; i++) s = s + tile[i];
     }
   }
+  return s;
+}
+
+// dot_sum: s = scale·Σ part, added from left to right, to out64 and, rounded, to out32; each of them may be null. Block z does so with the
+// z-th parts of as many, for result z, which lies `apart` numbers behind that of block z-1.
+BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *part, i64 parts, double scale, i64 apart) {
+  const double s = scale * sum_in_order(block, part + block.x() * parts, parts);
   if (block.thread() != 0) return;
-  s = scale * s;
   if (out64) out64[block.x() * apart] = s;
   if (out32) out32[block.x() * apart] = (float)s;
 }

@@ -1,0 +1,84 @@
+package kernels
+
+import (
+	"fmt"
+	"strings"
+
+	"fspda/device"
+)
+
+// mostDecays is how many tensors' weight decay one call adds to a loss.
+const mostDecays = 8
+
+// decayTerms are parameters: where the parts of each sum of squares lie, and how many there are.
+func decayTerms() string {
+	var s strings.Builder
+	for i := range mostDecays {
+		fmt.Fprintf(&s, "part%d:p parts%d:l ", i, i)
+	}
+	return s.String()
+}
+
+// decays is how many pairs of calls from i on are a half square and its addition to one loss, of which nobody else reads the half squares: weight
+// decay. 0 where it is none.
+func decays(code *device.Code, i int) int {
+	n := 0
+	for ; n < mostDecays && i+2*n+1 < len(code.Calls); n++ {
+		square, add := &code.Calls[i+2*n], &code.Calls[i+2*n+1]
+		if square.Kernel != device.HalfSquare || add.Kernel != device.Add || add.Dims[0] != 1 || add.In[1] != square.Out[0] || add.In[0] != add.Out[0] {
+			break
+		}
+		if square.Attr != code.Calls[i].Attr || add.Out[0] != code.Calls[i+1].Out[0] || touches(square.Out[0], add.Out) || wanted(code, i+2*n+2, square.Out[0]) {
+			break
+		}
+	}
+	return n
+}
+
+// wanted tells whether a call from i on, or a result, reads what an operand holds before.
+func wanted(code *device.Code, i int, r device.Ref) bool {
+	for _, c := range code.Calls[i:] {
+		if touches(r, c.In) {
+			return true
+		}
+		for _, o := range c.Out {
+			if o.Space == r.Space && o.Off <= r.Off && r.Off+r.Len <= o.Off+o.Len {
+				return false
+			}
+		}
+	}
+	for _, x := range code.Results {
+		if touches(r, []device.Ref{x.Ref}) {
+			return true
+		}
+	}
+	return false
+}
+
+// decay is pairs of calls: all sums of squares, then one call that adds them to the losses in their order.
+func (f Fleet) decay(pairs []device.Call, at int) ([]task, error) {
+	loss, err := f.inArena(pairs[1].Out[0])
+	if err != nil {
+		return nil, err
+	}
+	args := []any{loss, f.Apart, pairs[0].Attr / 2, len(pairs) / 2}
+	var all []task
+	var sums []device.Ref
+	for i := 0; i < len(pairs); i += 2 {
+		c := &pairs[i]
+		square, err := f.squares(c)
+		if err != nil {
+			return nil, err
+		}
+		parts := scratchOf(c)
+		sum := device.Ref{Space: scratch, Off: at, Len: parts}
+		all, sums = append(all, task{square, c.In, []device.Ref{sum}}), append(sums, sum)
+		args = append(args, f.Scratch, parts)
+		at, f.Scratch = at+parts, f.Scratch+8*Address(f.Agents*parts)
+	}
+	for len(args) < 4+2*mostDecays {
+		args = append(args, Address(0), 0)
+	}
+	add := call("add_decay", blocks(f.Agents*64, 64), args...)
+	return append(all, task{add, append(sums, pairs[1].Out[0]), pairs[1].Out[:1]}), nil
+}

@@ -1,0 +1,145 @@
+package kernels_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"fspda/cuda/kernels"
+	"fspda/internal/rng"
+)
+
+// hostMarch is a march on the host.
+type hostMarch struct {
+	kernels.March
+	h          *host
+	list, room []uint64
+	count      []uint32
+}
+
+func (h *host) newMarch(bytes int) *hostMarch {
+	m := &hostMarch{h: h, list: make([]uint64, bytes/8), room: make([]uint64, bytes/8), count: make([]uint32, 1)}
+	m.begin()
+	return m
+}
+
+func (m *hostMarch) begin() {
+	m.Begin(at(m.h, m.room), unsafe.Slice((*byte)(unsafe.Pointer(&m.list[0])), 8*len(m.list)))
+}
+
+// add adds phases behind those that are there.
+func (m *hostMarch) add(phases ...[]kernels.Call) {
+	first := m.Phases()
+	for i, calls := range phases {
+		for _, c := range calls {
+			if !m.Fits(first+i+1, 1, len(c.Args), 0) {
+				m.h.t.Fatalf("no room for %s", c.Kernel.Name)
+			}
+			m.Add(first+i, c)
+		}
+	}
+}
+
+func (m *hostMarch) run(blocks int) {
+	m.h.t.Helper()
+	m.h.run(m.Call(at(m.h, m.list), at(m.h, m.count), blocks))
+	if m.count[0]&^(1<<31) != 0 {
+		m.h.t.Errorf("the count of blocks is %#x behind a march", m.count[0])
+	}
+}
+
+// vectors are what a march works on, and a few numbers of them.
+type vectors struct {
+	all, few []kernels.Address
+	held     [][]float32
+	dots     kernels.Address
+}
+
+const (
+	vectorLength = 1301
+	fewNumbers   = 300
+)
+
+func newVectors(h *host) *vectors {
+	v := &vectors{}
+	for i := range 6 {
+		x, p := copied(h, numbers(uint64(i), vectorLength))
+		y, q := copied(h, numbers(uint64(10+i), fewNumbers))
+		v.all, v.few, v.held = append(v.all, p), append(v.few, q), append(v.held, x, y)
+	}
+	dots := make([]float32, 64)
+	v.held, v.dots = append(v.held, dots), at(h, dots)
+	return v
+}
+
+// phase is calls that do not depend on each other: they read the last three vectors, as they come, and write the others.
+func (v *vectors) phase(s rng.Stream, idx kernels.Address) []kernels.Call {
+	a := func() float32 { return float32(s.IntN(9)-4) / 8 }
+	s.Shuffle(len(v.all), func(i, j int) { v.all[i], v.all[j] = v.all[j], v.all[i]; v.few[i], v.few[j] = v.few[j], v.few[i] })
+	x, y := v.all, v.few
+	terms := make([]kernels.Term, 1+s.IntN(kernels.MaxTerms))
+	for i := range terms {
+		terms[i] = kernels.Term{A: a(), V: x[3+s.IntN(3)]}
+	}
+	dot := kernels.Dot(0, v.dots+4*kernels.Address(s.IntN(16)), x[3], x[4], v.dots+128, vectorLength, 1)
+	return []kernels.Call{
+		kernels.Combine(x[0], vectorLength, terms...),
+		kernels.ScatterAdd(x[1], kernels.Term{A: a(), V: y[3]}, idx, fewNumbers),
+		kernels.AddDiffs(vectorLength, kernels.Term{A: a(), V: x[3]}, x[4], terms[1:], kernels.Term{A: a(), V: x[2]}),
+		kernels.Gather(y[0], x[5], idx, fewNumbers),
+		kernels.AddDiff(y[3], y[4], 0, fewNumbers, kernels.Term{A: a(), V: y[1]}),
+		kernels.Copy(y[2]+4, y[5], fewNumbers-1-s.IntN(5)),
+		dot[s.IntN(2)],
+	}
+}
+
+// A march leaves what its calls leave one after the other, on any number of blocks, and again; whether its list is short or long.
+func TestMarch(t *testing.T) {
+	h := onHost(t)
+	m := h.newMarch(64 << 10)
+	got, want := newVectors(h), newVectors(h)
+	index := make([]uint32, fewNumbers)
+	for i := range index {
+		index[i] = uint32(4*i + i%3)
+	}
+	for run, c := range []struct{ phases, blocks int }{{1, 1}, {5, 3}, {30, 2}, {4, 7}, {0, 2}} {
+		m.begin()
+		data, idx := m.Data(4 * fewNumbers)
+		for i, v := range index {
+			binary.LittleEndian.PutUint32(data[4*i:], v)
+		}
+		for i := range c.phases {
+			key := []uint64{uint64(run), uint64(i)}
+			m.add(got.phase(rng.New(1, "march", key...), idx))
+			h.run(want.phase(rng.New(1, "march", key...), at(h, index))...)
+		}
+		m.run(c.blocks)
+		for i := range got.held {
+			sameBits(t, fmt.Sprintf("%d phases on %d blocks: vector %d", c.phases, c.blocks, i), got.held[i], want.held[i])
+		}
+	}
+}
+
+// What does not march, or not with such blocks, is known; and a full list too.
+func TestMarchRefuses(t *testing.T) {
+	if kernels.Iota(256, 0, 5).Marches() || !kernels.Fill(256, 5, 0).Marches() {
+		t.Error("iota marches, or fill does not")
+	}
+	wide := kernels.Fill(256, 5, 0)
+	wide.Block[0] = 512
+	if wide.Marches() {
+		t.Error("a block of 512 threads marches")
+	}
+	var m kernels.March
+	m.Begin(256, make([]byte, 100))
+	if !m.Fits(1, 1, 3, 16) || m.Fits(1, 1, 3, 48) || m.Fits(1, 2, 6, 16) || m.Fits(20, 1, 3, 16) {
+		t.Error("100 bytes hold another list than they should")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("iota was added")
+		}
+	}()
+	m.Add(0, kernels.Iota(256, 0, 5))
+}
