@@ -253,6 +253,9 @@ func (d *Device) Close() error {
 
 // shut gives everything back. After a loss of the device all of it is gone, and the driver's complaints of that are not worth telling.
 func (o *owner) shut() error {
+	if o.stuck { // the end of the program gives everything back
+		return nil
+	}
 	lost := o.err() != nil
 	var errs []error
 	note := func(r driver.Result, call string) {

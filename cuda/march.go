@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 	"unsafe"
 
 	"fspda/cuda/driver"
@@ -104,7 +105,7 @@ func (m *marcher) try() (good bool, err error) {
 	}
 	sent := m.send()
 	m.idle, m.sheet = append(m.idle, m.sheet), nil
-	if err := o.synchronize(); err != nil {
+	if err := o.reachWithin(marchPatience); err != nil {
 		return false, err
 	}
 	if refused(sent) {
@@ -116,6 +117,31 @@ func (m *marcher) try() (good bool, err error) {
 		o.pinned.give(m.idle[0].b)
 	}
 	return good, sent
+}
+
+// marchPatience is how long the first march may take: others may be using the GPU.
+const marchPatience = 20 * time.Second
+
+// reachWithin waits until the GPU has done all that was sent. Where that takes longer the GPU is given up, for nothing comes behind work that stands still.
+func (o *owner) reachWithin(most time.Duration) error {
+	e, err := o.event()
+	if err != nil {
+		return err
+	}
+	defer func() { o.events = append(o.events, e) }()
+	if err := o.record(e, o.stream); err != nil {
+		return err
+	}
+	for begin := time.Now(); ; time.Sleep(50 * time.Microsecond) {
+		r := o.api.EventQuery(e)
+		if r != driver.NotReady {
+			return o.api.Check(r, "cuEventQuery", "waiting for the GPU")
+		}
+		if time.Since(begin) > most {
+			o.stuck = true
+			return fmt.Errorf("cuda: a cooperative launch has not ended after %v: end what else uses the GPU, or set %s=1, which does without such launches", most, LaunchesVariable)
+		}
+	}
 }
 
 // refused tells whether the driver did not make a cooperative launch, and nothing else is wrong.

@@ -58,6 +58,7 @@ type owner struct {
 		events  []driver.Event
 	}
 	failure atomic.Pointer[error]
+	stuck   bool // the GPU stands still: nothing waits for it any more
 }
 
 // pending is what happens on the host once the GPU has come to a place in its work.
