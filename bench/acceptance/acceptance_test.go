@@ -127,7 +127,7 @@ func TestChosen(t *testing.T) {
 	if got := o.chosen(r); len(got) != 5 {
 		t.Errorf("%d parts have the name", len(got))
 	}
-	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 12+12 {
+	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 13+12 {
 		t.Errorf("%d parts: %v", len(names), names)
 	}
 }

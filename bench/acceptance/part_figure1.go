@@ -32,18 +32,10 @@ func (o *Options) step(precision string) Part {
 		}
 		defer p.close()
 		for range b.shapes().rounds {
-			var r struct {
-				Iteration float64 `json:"iteration_ns"`
-				Gradient  float64 `json:"gradient_ns"`
-				Exchange  float64 `json:"exchange_ns"`
-				Idle      float64 `json:"idle"`
-			}
-			args := with(figure1, "--device", b.Device, "--precision", precision, "--time", b.shapes().turn, "--json")
-			if err := b.report(ctx, "ours", &r, with([]string{"bench", "step"}, args...)...); err != nil {
+			r, err := b.figure1Step(ctx, precision)
+			if err != nil {
 				return err
 			}
-			b.out.best("ours", 1e9/r.Iteration)
-			b.out.set("iteration_us", 1e6/b.out.Values["ours"])
 			b.out.set("idle", r.Idle)
 			for _, compiled := range b.shapes().ways(precision) {
 				err := b.peers(ctx, p, compiled, 1, map[string]any{"kind": "figure1", "agents": 10, "batch": 256, "precision": precision})
@@ -53,6 +45,38 @@ func (o *Options) step(precision string) Part {
 			}
 		}
 		b.out.Saw = fmt.Sprintf("%.1f µs an iteration; %s", b.out.Values["iteration_us"], b.out.Saw)
+		return nil
+	}}
+}
+
+// stepReport is what bench step prints of an iteration.
+type stepReport struct {
+	Iteration float64 `json:"iteration_ns"`
+	Gradient  float64 `json:"gradient_ns"`
+	Exchange  float64 `json:"exchange_ns"`
+	Idle      float64 `json:"idle"`
+}
+
+// figure1Step measures an iteration of figure 1 once more, and keeps the best.
+func (b *kit) figure1Step(ctx context.Context, precision string) (r stepReport, err error) {
+	args := with(figure1, "--device", b.Device, "--precision", precision, "--time", b.shapes().turn, "--json")
+	if err := b.report(ctx, "ours", &r, with([]string{"bench", "step"}, args...)...); err != nil {
+		return r, err
+	}
+	b.out.best("ours", 1e9/r.Iteration)
+	b.out.set("iteration_us", 1e6/b.out.Values["ours"])
+	return r, nil
+}
+
+// launches is an iteration of figure 1 whose kernels a GPU is told to launch one by one or as graphs, and not as one cooperative launch: which is
+// faster is for the GPU to say.
+func (o *Options) launches() Part {
+	return Part{"figure1/launches", o.limit(time.Minute), func(ctx context.Context, b *kit) error {
+		b.env = []string{"FSPDA_CUDA_LAUNCHES=1"} // see docs/gpus.md
+		if _, err := b.figure1Step(ctx, "fp32"); err != nil {
+			return err
+		}
+		b.out.Saw = fmt.Sprintf("%.1f µs an iteration without cooperative launches", b.out.Values["iteration_us"])
 		return nil
 	}}
 }

@@ -19,6 +19,9 @@ func (o *Options) Parts() []Part {
 	networks := o.networks()
 	parts = append(parts, networks[:min(2, len(networks))]...)
 	parts = append(parts, o.memory(), o.curve(), o.repeat(), o.idle(), o.selftest("bf16"), o.selftest("fp16"), o.selftest("tf32"), o.million(s))
+	if o.Device != "cpu" {
+		parts = append(parts, o.launches())
+	}
 	return append(append(parts, networks[min(2, len(networks)):]...), o.step("tf32"))
 }
 

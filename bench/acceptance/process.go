@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,14 +31,16 @@ type kit struct {
 	log  io.Writer    // of commands and what they say
 	save func() error // keeps what there is so far
 	rate float64      // iterations a second of figure 1; 0: not known
+	env  []string     // that programs get beside the environment
 }
 
 // program runs the program and returns what it prints.
 func (b *kit) program(ctx context.Context, args ...string) ([]byte, error) {
-	fmt.Fprintf(b.log, "\n$ fspda %s\n", strings.Join(args, " "))
+	fmt.Fprintf(b.log, "\n$ %s\n", strings.Join(append(append(slices.Clone(b.env), "fspda"), args...), " "))
 	var out bytes.Buffer
 	tail := &tail{}
 	cmd := exec.Command(b.Program, args...)
+	cmd.Env = append(os.Environ(), b.env...)
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, b.log), io.MultiWriter(b.log, tail)
 	err := runProcess(ctx, cmd)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errStuck) {
