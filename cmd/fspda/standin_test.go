@@ -26,6 +26,7 @@ type standinBench struct {
 	library string // folder
 	work    string // folder of everything that the programs write
 	report  string
+	calls   map[string]int // of the last program, by function
 }
 
 func newStandin(t *testing.T, v standin.Variant) *standinBench {
@@ -70,6 +71,7 @@ func (b *standinBench) end(cmd *exec.Cmd, err error, out, errs *bytes.Buffer) (s
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.calls = r.Calls
 	for _, w := range slices.Concat(r.Wrong, r.Leaks) {
 		b.t.Errorf("%v: %s", cmd.Args[1:], w)
 	}
@@ -180,10 +182,15 @@ func TestStandinTrain(t *testing.T) {
 	b.must(standin.Machine{}, little("--device", "cpu", "--out", at("cpu"))...)
 	b.must(standin.Machine{}, little("--device", "cuda", "--out", at("one"))...)
 	sameNumbers(t, at("one"), at("cpu"), 1e-5)
+	if n := b.calls["cuLaunchCooperativeKernel"]; n < 24 {
+		t.Errorf("%d cooperative launches in 24 iterations, want one in each at least", n)
+	}
 	for name, m := range map[string]standin.Machine{
 		"two":              {GPUs: 2, Seed: 1},
 		"two without ways": {GPUs: 2, Seed: 2, NoPeers: true},
 		"eager":            {Seed: 5},
+		"launches":         {Fail: []string{"cuLaunchCooperativeKernel:1:801+"}}, // the driver refuses to launch blocks together, at once
+		"launches later":   {Fail: []string{"cuLaunchCooperativeKernel:9:720+"}},
 	} {
 		b.must(m, little("--device", "cuda", "--out", at(name))...)
 		sameNumbers(t, at(name), at("one"), 0)

@@ -69,6 +69,7 @@ struct Function {
   std::string name;
   const char *kinds; // of its parameters, as letters: see fspda/cuda/kernels
   const char *(*launch)(const unsigned *geometry, uint64_t shared, void **args);
+  const char *(*together)(const unsigned *geometry, uint64_t shared, void **args); // of blocks that wait for each other; may be null
   unsigned most_threads; // 0: not said
   unsigned most_shared = 48 << 10;
 };

@@ -74,29 +74,38 @@ static bool geometry_fits(const Function &f, const unsigned *g, unsigned shared)
 }
 
 // run_kernel is what a stream does of a launch.
-static void run_kernel(const Function *f, const unsigned *geometry, unsigned shared, std::vector<uint64_t> &args) {
+static void run_kernel(const Function *f, bool together, const unsigned *geometry, unsigned shared, std::vector<uint64_t> &args) {
   std::vector<void *> slots;
   for (uint64_t &a : args) slots.push_back(&a);
-  if (const char *failure = f->launch(geometry, shared, slots.data())) {
+  if (const char *failure = (together ? f->together : f->launch)(geometry, shared, slots.data())) {
     complain("%s: %s", f->name.c_str(), failure);
     lose(CUDA_ERROR_LAUNCH_FAILED);
   }
 }
 
-static CUresult launch(const char *function, CUfunction handle, std::vector<unsigned> g, unsigned shared, CUstream stream, void **params) {
+// fits_together says whether all blocks are on the GPU at the same time, of which a multiprocessor here has one.
+static bool fits_together(const unsigned *g) {
+  int most = 0;
+  cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, current->device);
+  return (uint64_t)g[0] * g[1] * g[2] <= (uint64_t)most;
+}
+
+static CUresult launch(const char *function, bool together, CUfunction handle, std::vector<unsigned> g, unsigned shared, CUstream stream, void **params) {
   Function *f = machine().functions.find(handle, function);
   Stream *s = machine().streams.find(stream, function);
   REQUIRE(f && s, CUDA_ERROR_INVALID_HANDLE);
   REQUIRE(s->context == current && f->module->context == current, CUDA_ERROR_INVALID_HANDLE);
   size_t n = strlen(f->kinds);
   REQUIRE(geometry_fits(*f, g.data(), shared) && (params || !n), CUDA_ERROR_INVALID_VALUE);
+  REQUIRE(!together || f->together, CUDA_ERROR_NOT_SUPPORTED);
+  REQUIRE(!together || fits_together(g.data()), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
   std::vector<uint64_t> args(n, 0xa5a5a5a5a5a5a5a5ull); // of which a kernel reads as many bytes as a parameter has
   for (size_t i = 0; i < n; i++) {
     REQUIRE(params[i], CUDA_ERROR_INVALID_VALUE);
     memcpy(&args[i], params[i], bytes_of(f->kinds[i]));
   }
   REQUIRE(check_pointers(*f, args), CUDA_ERROR_INVALID_VALUE);
-  return push(s, {f->name.c_str(), [=]() mutable { run_kernel(f, g.data(), shared, args); }});
+  return push(s, {f->name.c_str(), [=]() mutable { run_kernel(f, together, g.data(), shared, args); }});
 }
 
 } // namespace standin
@@ -130,9 +139,10 @@ API cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *name) {
   REQUIRE(m, CUDA_ERROR_INVALID_HANDLE);
   auto kinds = symbol<const char *(*)()>(m->library, "kinds_", name);
   auto run = symbol<const char *(*)(const unsigned *, uint64_t, void **)>(m->library, "launch_", name);
+  auto together = symbol<const char *(*)(const unsigned *, uint64_t, void **)>(m->library, "together_", name);
   REQUIRE(kinds && run, CUDA_ERROR_NOT_FOUND);
   auto bound = symbol<unsigned (*)()>(m->library, "bound_", name);
-  *out = (CUfunction)machine().functions.add(new Function{m, name, kinds(), run, bound ? bound() : 0});
+  *out = (CUfunction)machine().functions.add(new Function{m, name, kinds(), run, together, bound ? bound() : 0});
   return CUDA_SUCCESS;
 }
 
@@ -164,5 +174,11 @@ API cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int 
                    unsigned int shared, CUstream s, void **params, void **extra) {
   ENTER(cuLaunchKernel, context);
   REQUIRE(!extra, CUDA_ERROR_INVALID_VALUE);
-  return launch("cuLaunchKernel", f, {gx, gy, gz, bx, by, bz}, shared, s, params);
+  return launch("cuLaunchKernel", false, f, {gx, gy, gz, bx, by, bz}, shared, s, params);
+}
+
+API cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
+                              unsigned int shared, CUstream s, void **params) {
+  ENTER(cuLaunchCooperativeKernel, context);
+  return launch("cuLaunchCooperativeKernel", true, f, {gx, gy, gz, bx, by, bz}, shared, s, params);
 }
