@@ -122,7 +122,7 @@ func open(p parts, options ...Option) (*Device, error) {
 }
 
 func newOwner(api *driver.API) *owner {
-	return &owner{api: api, functions: map[*kernels.Kernel]driver.Function{}, execs: map[driver.GraphExec]bool{}, queue: newQueue(), done: make(chan struct{})}
+	return &owner{api: api, functions: map[*kernels.Kernel]driver.Function{}, execs: map[driver.GraphExec]bool{}, described: map[described]bool{}, queue: newQueue(), done: make(chan struct{})}
 }
 
 // start makes the owner's goroutine ready. What it has taken when it fails is given back.
@@ -271,6 +271,12 @@ func (o *owner) shut() error {
 	for e := range o.execs {
 		note(o.api.GraphExecDestroy(e), "cuGraphExecDestroy")
 	}
+	for x := range o.described {
+		if !lost {
+			errs = append(errs, x.Close())
+		}
+	}
+	clear(o.described)
 	if o.blas != nil && !lost {
 		errs = append(errs, o.blas.Close())
 	}

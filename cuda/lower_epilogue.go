@@ -41,15 +41,18 @@ func (d *Device) matmul(t *task, f fused) *cublas.Matmul {
 	}
 	p := cublas.Product{M: f.m, N: f.n, K: f.k, TransA: f.a.trans, TransB: f.b.trans, A: at(&t.in[f.a.in]), B: at(&t.in[f.b.in]), C: at(&t.out[0]),
 		Type: blasTypes[t.in[f.a.in].element], TypeC: blasTypes[t.element()], Compute: d.compute()}
-	var made *cublas.Matmul
+	var made, kept *cublas.Matmul
 	err := d.owner.ask(func() (err error) {
-		made, err = d.owner.lt.NewMatmul(p, f.epilogue, cublas.Beside{Bias: at(f.bias), Mask: at(f.mask)})
+		if made, err = d.owner.lt.NewMatmul(p, f.epilogue, cublas.Beside{Bias: at(f.bias), Mask: at(f.mask)}); err == nil {
+			kept = new(*made)
+			d.owner.keep(kept)
+		}
 		return err
 	})
 	if err != nil { // whatever the library has against it, there is another way
 		return nil
 	}
-	runtime.AddCleanup(made, d.owner.discardMatmul, *made)
+	runtime.AddCleanup(made, d.owner.discardDescribed, described(kept))
 	return made
 }
 

@@ -49,19 +49,22 @@ var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernel
 // convolution is device.Conv, ConvGradX or ConvGradW. The algorithm is chosen here.
 func convolution(d *Device, t *task) (step, error) {
 	o := d.owner
-	var conv *cudnn.Conv
+	var conv, kept *cudnn.Conv
 	err := o.ask(func() (err error) {
 		if o.dnn == nil {
 			return o.noDNN
 		}
-		conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element], d.convMath(), d.choosing(t))
+		if conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element], d.convMath(), d.choosing(t)); err == nil {
+			kept = new(*conv)
+			o.keep(kept)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	t.route = conv.Route
-	runtime.AddCleanup(conv, o.discardConv, *conv)
+	runtime.AddCleanup(conv, o.discardDescribed, described(kept))
 	if shortGradW(t) > 0 {
 		return narrowGradW(conv, t), nil
 	}

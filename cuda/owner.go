@@ -36,8 +36,9 @@ type owner struct {
 	events      []driver.Event // idle
 	made        []driver.Event // all there are
 	execs       map[driver.GraphExec]bool
-	pending     []pending // on the stream
-	arriving    []pending // on the stream of copies
+	described   map[described]bool // all there are
+	pending     []pending          // on the stream
+	arriving    []pending          // on the stream of copies
 	window      window
 	march       *marcher   // nil: everything is launched
 	lists       [][]func() // empty ones: memory of what was pending
@@ -53,8 +54,7 @@ type owner struct {
 		sync.Mutex
 		blocks  []block
 		execs   []driver.GraphExec
-		convs   []cudnn.Conv
-		matmuls []cublas.Matmul
+		library []described
 		events  []driver.Event
 	}
 	failure atomic.Pointer[error]

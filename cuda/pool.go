@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fspda/cuda/cublas"
-	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
 )
@@ -162,15 +160,12 @@ func (o *owner) collect() {
 		o.fail(o.api.Check(o.api.GraphExecDestroy(e), "cuGraphExecDestroy", "giving back a graph"))
 		delete(o.execs, e)
 	}
-	for i := range o.garbage.convs {
-		o.fail(o.garbage.convs[i].Close())
+	for _, x := range o.garbage.library {
+		o.fail(x.Close())
+		delete(o.described, x)
 	}
-	for i := range o.garbage.matmuls {
-		o.fail(o.garbage.matmuls[i].Close())
-	}
-	o.garbage.matmuls = o.garbage.matmuls[:0]
 	o.events = append(o.events, o.garbage.events...)
-	o.garbage.convs, o.garbage.events = o.garbage.convs[:0], o.garbage.events[:0]
+	o.garbage.library, o.garbage.events = o.garbage.library[:0], o.garbage.events[:0]
 	o.garbage.blocks, o.garbage.execs = o.garbage.blocks[:0], o.garbage.execs[:0]
 }
 
@@ -206,11 +201,17 @@ func (o *owner) discardGraphs(graphs ...driver.GraphExec) {
 	o.garbage.execs = append(o.garbage.execs, graphs...)
 }
 
-// discardConv is discard for a convolution.
-func (o *owner) discardConv(c cudnn.Conv) {
+// described is what a library keeps of a convolution or a product that was described to it, until it is closed.
+type described interface{ Close() error }
+
+// keep remembers what a library keeps, so that it is closed with the device at the latest.
+func (o *owner) keep(x described) { o.described[x] = true }
+
+// discardDescribed is discard for such.
+func (o *owner) discardDescribed(x described) {
 	o.garbage.Lock()
 	defer o.garbage.Unlock()
-	o.garbage.convs = append(o.garbage.convs, c)
+	o.garbage.library = append(o.garbage.library, x)
 }
 
 // discardEvents is discard for events, of which 0 is none.
@@ -222,11 +223,4 @@ func (o *owner) discardEvents(events ...driver.Event) {
 			o.garbage.events = append(o.garbage.events, e)
 		}
 	}
-}
-
-// discardMatmul is discard for a product.
-func (o *owner) discardMatmul(m cublas.Matmul) {
-	o.garbage.Lock()
-	defer o.garbage.Unlock()
-	o.garbage.matmuls = append(o.garbage.matmuls, m)
 }
