@@ -161,7 +161,7 @@ func TestMembersDiverge(t *testing.T) {
 // Stopped again and again, all or some, and started again: the run of one process that was never stopped. The run folder is the same too.
 func TestMembersResume(t *testing.T) {
 	c := small()
-	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 600, 12, 0.05
+	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 240, 12, 0.05
 	want, err := inFolder(t, context.Background(), c, filepath.Join(t.TempDir(), "one"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestMembersResume(t *testing.T) {
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithCancel(context.Background())
 		w.step = func(iteration int) {
-			if try < 2 && iteration > 200*(try+1) {
+			if try < 2 && iteration > 80*(try+1) {
 				cancel()
 			}
 		}
