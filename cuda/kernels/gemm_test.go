@@ -128,6 +128,15 @@ func TestGemmBytes(t *testing.T) {
 	}
 }
 
+// forms are the ways in which A and B may lie: where A[i][p] and B[p][j] of an m×k and a k×n matrix are.
+func forms(m, n, k int) map[string]func(i, j, p int) (a, b int) {
+	return map[string]func(i, j, p int) (int, int){
+		"nt": func(i, j, p int) (int, int) { return i*k + p, j*k + p },
+		"nn": func(i, j, p int) (int, int) { return i*k + p, p*n + j },
+		"tn": func(i, j, p int) (int, int) { return p*m + i, p*n + j },
+	}
+}
+
 // rounded is a number of tf32.
 func rounded(v float32) float64 {
 	return float64(math.Float32frombits((math.Float32bits(v) + 0x1000) &^ 0x1fff))
@@ -138,11 +147,7 @@ func TestGemmTF32(t *testing.T) {
 	h := onHost(t)
 	for _, s := range []struct{ agents, m, n, k int }{{2, 5, 3, 1}, {1, 70, 66, 50}, {3, 16, 10, 8}} {
 		m, n, k := s.m, s.n, s.k
-		for form, at3 := range map[string]func(i, j, p int) (int, int){
-			"nt": func(i, j, p int) (int, int) { return i*k + p, j*k + p },
-			"nn": func(i, j, p int) (int, int) { return i*k + p, p*n + j },
-			"tn": func(i, j, p int) (int, int) { return p*m + i, p*n + j },
-		} {
+		for form, at3 := range forms(m, n, k) {
 			a, pa := each(h, s.agents, m*k, 0, 1)
 			b, pb := each(h, s.agents, n*k, 1, 11)
 			c, pc := each(h, s.agents, m*n, 0, 21)

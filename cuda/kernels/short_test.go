@@ -20,11 +20,7 @@ func TestGemmShort(t *testing.T) {
 	for e, format := range formats {
 		for _, s := range []struct{ agents, m, n, k int }{{2, 5, 3, 1}, {1, 70, 66, 50}, {3, 16, 10, 17}} {
 			m, n, k := s.m, s.n, s.k
-			for form, at3 := range map[string]func(i, j, p int) (int, int){
-				"nt": func(i, j, p int) (int, int) { return i*k + p, j*k + p },
-				"nn": func(i, j, p int) (int, int) { return i*k + p, p*n + j },
-				"tn": func(i, j, p int) (int, int) { return p*m + i, p*n + j },
-			} {
+			for form, at3 := range forms(m, n, k) {
 				a, pa := each(h, s.agents, m*k, 0, 1)
 				b, pb := each(h, s.agents, n*k, 1, 11)
 				c, pc := each(h, s.agents, m*n, 0, 21)
