@@ -10,8 +10,8 @@
 //
 // What is asked for while the GPU is busy waits in a window (window.go) and goes to it in waves: what does not depend on each other in one, so
 // that agents who do the same share launches. Small networks compute the gradients of all agents at hand in the launches of one (fleet.go), from
-// a data set that lies on the GPU (store.go), and with them what else a window does on small vectors: all of it in one launch (march.go, fleet_march.go); others have room for two batches, of which one comes on a stream of its own while the GPU computes
-// with the other (batch.go). No agent waits for another because of that, and no bit depends on the company. Several GPUs hand each other vectors
+// a data set that lies on the GPU (store.go), and with them what else a window does on small vectors: all of it in one launch (march.go,
+// fleet_march.go); others have room for two batches, of which one comes on a stream of its own while the GPU computes with the other (batch.go). No agent waits for another because of that, and no bit depends on the company. Several GPUs hand each other vectors
 // without the host (peer.go).
 //
 // A GPU can fail at any time, and most operations return no error. So the first failure stays: [Device.Err] and every later Load and Run return it,
