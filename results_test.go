@@ -1,0 +1,188 @@
+package fspda_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"hash"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/data"
+	"fspda/model"
+	"fspda/train"
+)
+
+var updateHashes = flag.Bool("update", false, "rewrite testdata/result-hashes.json")
+
+const hashFile = "testdata/result-hashes.json"
+
+// results lists small configurations that together cover every algorithm, mask, graph, edge process,
+// codec and clock. Each is YAML on top of smallConfig. A change of the code must not change one bit
+// of what they compute: testdata/result-hashes.json holds the SHA-256 of their metrics, models and
+// identity. Rewrite it with go test -run TestResultHashes -update ., and only on purpose.
+var results = map[string]string{
+	"sa":                  "algo: fspda-sa",
+	"sa momentum cosine":  "{algo: fspda-sa, momentum: 0.9, alpha: 0.05, schedule: cosine, warmup: 1}",
+	"sa stale neighbour":  "{algo: fspda-sa, dual: stale-neighbour, edges: matching, graph: complete}",
+	"sa periodic":         "{algo: fspda-sa, edges: periodic(5), gamma: 0.3, graph: grid}",
+	"sa torus k-edges":    "{algo: fspda-sa, agents: 9, graph: torus, edges: k-edges(2), mask: stratified}",
+	"sa er bernoulli":     "{algo: fspda-sa, graph: er(0.6), edges: bernoulli(0.3), mask: bernoulli}",
+	"sa star block":       "{algo: fspda-sa, graph: star, mask: block, weight_decay: 0.01, decay: weights}",
+	"sa exponential":      "{algo: fspda-sa, agents: 8, graph: exponential, mask: randk-per-layer, clip_norm: 0.5}",
+	"sa hypercube coin":   "{algo: fspda-sa, agents: 8, graph: hypercube, edges: coin(0.4), mask: all, gamma: 0.2, objective: samples, partition: dirichlet(0.3), batch: 4}",
+	"sa regular fp16":     "{algo: fspda-sa, agents: 6, graph: regular(3), wire: fp16}",
+	"sa path bf16 parts":  "{algo: fspda-sa, graph: path, wire: bf16, accumulate: 3, activation: relu}",
+	"sa full sampling":    "{algo: fspda-sa, sampling: full, metrics: test, eval_test: 40, eval_agents: 2, iterations: 20}",
+	"sa links":            "{algo: fspda-sa, links: wan.yaml, edges: k-edges(2)}",
+	"storm":               "{algo: fspda-storm, sampling: iid}",
+	"storm lagged":        "{algo: fspda-storm, a_x: 0.2, a_lambda: 0.05, storm_start: zero, storm_lambda: lagged, mask: randk-per-layer, label_smoothing: 0.1}",
+	"dsgd metropolis":     "{algo: dsgd, weights: metropolis, order: atc, edges: bernoulli(0.5)}",
+	"dsgd links":          "{algo: dsgd, links: wan.yaml}",
+	"scaffnew":            "{algo: scaffnew, momentum: 0.5, alpha: 0.1, share: 0.9}",
+	"led":                 "{algo: led, local_steps: 5, momentum: 0.5, alpha: 0.1}",
+	"kgt":                 "{algo: kgt, local_steps: 5, outer_step: 0.8, mixing: lazy-metropolis}",
+	"diging":              "{algo: diging, edges: bernoulli(0.5)}",
+	"extra":               "algo: extra",
+	"prox-gpda":           "algo: prox-gpda",
+	"next":                "{algo: next, kappa: 0.001, sampling: full, iterations: 20}",
+	"choco randk":         "{algo: choco, density: 0.5}",
+	"choco topk":          "{algo: choco, compress: topk, edges: broadcast(0.6), density: 0.5}",
+	"choco qsgd":          "{algo: choco, compress: qsgd(255)}",
+	"choco links":         "{algo: choco, compress: qsgd-scaled(7), norms: flat, links: wan.yaml}",
+	"swarm":               "algo: swarm",
+	"swarm lattice":       "{algo: swarm, compress: 'lattice(0.01,1024)', edges: matching}",
+	"swarm blocking":      "{algo: swarm, compress: 'lattice(0.01,1024,stochastic)', swarm: blocking, local_steps: 2, initiator: degree}",
+	"async":               "{algo: fspda-async, slowness: linear(4), compute_time: lognormal(0.5)}",
+	"async links":         "{algo: fspda-async, links: wan.yaml}",
+	"sgd":                 "algo: sgd",
+	"resnet20":            "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, agents: 2, batch: 8, iterations: 6, alpha: 0.05}",
+	"resnet20 local norm": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, agents: 2, batch: 8, iterations: 4, alpha: 0.05, bn: local, recompute: blocks, accumulate: 2}",
+}
+
+// simulatedLinks is wan.yaml of the configurations above.
+const simulatedLinks = "{gradient_ms: 10, gradient_law: exp, slowness: 'straggler(3)', uplink_mbit: 2, default: {latency_ms: 50, bandwidth_mbit: 1, loss: 0.2}}"
+
+// smallConfig trains in milliseconds.
+func smallConfig() train.Config {
+	c := train.Default()
+	c.DataTrain, c.DataTest, c.Hidden = 400, 100, train.Widths{6}
+	c.Agents, c.Graph, c.Partition, c.Batch = 5, "ring", "sorted", 16
+	c.Iterations, c.EvalPoints, c.Checkpoint = 60, 3, 0
+	return c
+}
+
+func TestResultHashes(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the metrics use math.Exp and math.Log, whose last bit differs between processors: the hashes are those of amd64")
+	}
+	want := map[string]string{}
+	text, err := os.ReadFile(hashFile)
+	if err := errors.Join(err, json.Unmarshal(text, &want)); err != nil && !*updateHashes {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "wan.yaml"), []byte(simulatedLinks), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	got := map[string]string{}
+	for name, yaml := range results {
+		t.Run(name, func(t *testing.T) {
+			got[name] = hashOf(t, yaml)
+			if got[name] != want[name] && !*updateHashes {
+				t.Errorf("hash %s, want %s: the results of this configuration have changed", got[name], want[name])
+			}
+		})
+	}
+	if len(want) != len(results) && !*updateHashes {
+		t.Errorf("%s has %d hashes, want %d", hashFile, len(want), len(results))
+	}
+	if *updateHashes {
+		text, err := json.MarshalIndent(got, "", "\t")
+		if err := errors.Join(err, os.WriteFile(filepath.Join(home, hashFile), append(text, '\n'), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hashOf trains a configuration and returns the hash of all that it computed.
+func hashOf(t *testing.T, yaml string) string {
+	t.Helper()
+	c := smallConfig()
+	if err := c.Parse(t.Name(), []byte(yaml)); err != nil {
+		t.Fatal(err)
+	}
+	set, err := smallSet(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := model.Options{Shape: set.Shape, Classes: set.Classes, Recompute: model.Recompute(c.Recompute),
+		Loss: model.LossOptions{WeightDecay: c.Decay, Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}}
+	if c.Model == "mlp" {
+		o.Hidden, o.Activation = c.Hidden, c.Activation
+	}
+	net, err := model.Open(c.Model, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev := cpu.New()
+	engine := model.NewEngine(net, dev)
+	setup, err := c.Resolve(set, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := train.Run(context.Background(), setup, train.Options{Device: dev, Model: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := sha256.New()
+	for _, row := range res.Rows {
+		row.WallS = 0
+		line, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(h, "%s\n", line)
+	}
+	for i := range res.Models {
+		hashFloats(h, res.Models[i])
+		if res.Buffers != nil {
+			hashFloats(h, res.Buffers[i])
+		}
+	}
+	hashFloats(h, res.Mean)
+	hashFloats(h, res.MeanBuffers)
+	for _, pair := range setup.Identity(engine.Sizes()) {
+		fmt.Fprintf(h, "%s=%s\n", pair[0], pair[1])
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+func smallSet(c train.Config) (*data.Set, error) {
+	if c.Data == "synthetic-images" {
+		return data.SyntheticImages(data.SyntheticImagesOptions{Train: c.DataTrain, Test: c.DataTest, Seed: 3}, data.PictureOptions{Crop: c.Crop, JPEG: "go"})
+	}
+	return data.Synthetic(data.SyntheticOptions{Train: c.DataTrain, Test: c.DataTest, Seed: 3})
+}
+
+func hashFloats(h hash.Hash, v []float32) {
+	var b [4]byte
+	for _, x := range v {
+		binary.LittleEndian.PutUint32(b[:], math.Float32bits(x))
+		h.Write(b[:])
+	}
+}
