@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// allowed says which packages of this module each room may import. A room is a folder with all below it; what is not listed is
-// forbidden. Imports go one way: cmd → bench → train → {train/algo, dist, data} → device ← {cpu, model}.
+// allowed says which packages of this module each room may import. A room is a folder with all
+// below it; what is not listed is forbidden. Imports go one way: cmd → bench → train → {train/algo,
+// dist, data} → device ← {cpu, model}.
 var allowed = map[string][]string{
 	"internal/pages":     {},
 	"internal/rng":       {},
@@ -21,14 +22,15 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
-	"cpu":                   {"device", "device/signature", "internal/pages", "internal/rng"},
-	"cpu/internal/asmgen":   {},
-	"cpu/internal/gemmgen":  {"cpu/internal/asmgen"},
-	"cpu/internal/vecgen":   {"cpu/internal/asmgen"},
-	"cpu/internal/normgen":  {"cpu/internal/asmgen"},
-	"model":                 {"device", "internal/rng"},
-	"model/onnx":            {"device", "model"}, // apart from model, which needs no Protocol Buffers
-	"data":                  {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng", "internal/spelling"},
+	"cpu":                  {"device", "device/signature", "internal/pages", "internal/rng"},
+	"cpu/internal/asmgen":  {},
+	"cpu/internal/gemmgen": {"cpu/internal/asmgen"},
+	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},
+	"cpu/internal/normgen": {"cpu/internal/asmgen"},
+	"model":                {"device", "internal/rng"},
+	"model/onnx":           {"device", "model"}, // apart from model, which needs no Protocol Buffers
+	"data": {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng",
+		"internal/spelling"},
 	"data/images":           {},
 	"data/images/imagetest": {}, // for tests: pictures to decode
 	"data/turbojpeg":        {},
@@ -43,16 +45,22 @@ var allowed = map[string][]string{
 	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
 	"train/safetensors":     {},
 	"train/tensorboard":     {},
-	"train":                 {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data", "device", "internal/rng", "internal/spelling"},
-	"web":                   {"internal/wholefile"},
-	"web/browsertest":       {},
-	"bench":                 {"train", "dist", "data", "device", "internal/rng"},
-	"bench/acceptance":      {"bench", "train", "internal/rng", "internal/wholefile"}, // runs the program itself: apart from what it measures
-	"docs":                  {},
-	"cmd/fspda":             {"docs", "bench", "bench/acceptance", "train", "train/safetensors", "web", "model", "model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng", "internal/wholefile"},
+	"train": {"train/algo", "train/live", "train/safetensors", "train/tensorboard", "dist", "data",
+		"device", "internal/rng", "internal/spelling"},
+	"web":             {"internal/wholefile"},
+	"web/browsertest": {},
+	"bench":           {"train", "dist", "data", "device", "internal/rng"},
+	// runs the program itself: apart from what it measures
+	"bench/acceptance": {"bench", "train", "internal/rng", "internal/wholefile"},
+	"docs":             {},
+	"cmd/fspda": {"docs", "bench", "bench/acceptance", "train", "train/safetensors", "web", "model",
+		"model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng", "internal/wholefile"},
 
-	"selftest":         {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng", "model", "train/algo/algotest"}, // on any device, without go test
-	"device/signature": {"device"},                                                                                                                // beside device, which has no code
+	// on any device, without go test
+	"selftest": {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng",
+		"model", "train/algo/algotest"},
+	// beside device, which has no code
+	"device/signature": {"device"},
 
 	"cuda/dynlib":             {},              // libraries opened at run time, for all below cuda
 	"cuda/dynlib/headertest":  {"cuda/dynlib"}, // for tests: tables of functions against NVIDIA's headers
@@ -60,13 +68,15 @@ var allowed = map[string][]string{
 	"cuda/kernels":            {"cuda/nvrtc", "device", "internal/rng"},
 	"cuda/kernels/kerneltest": {"cuda/kernels", "device", "dist", "internal/rng"}, // for tests of devices
 	"cuda/kernels/hostrun":    {"cuda/kernels", "cuda/dynlib"},                    // for tests: kernels on the host
-	"cuda/standin":            {"cuda/kernels", "cuda/kernels/hostrun"},           // for tests: NVIDIA's libraries on the host
-	"cuda/driver":             {"cuda/dynlib"},
-	"cuda/driver/drivertest":  {"cuda/driver"}, // for tests: a GPU in host memory
-	"cuda/cublas":             {"cuda/dynlib", "cuda/driver"},
-	"cuda/cudnn":              {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
-	"cuda/cudnn/cudnntest":    {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
-	"cuda":                    {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature"},
+	// for tests: NVIDIA's libraries on the host
+	"cuda/standin":           {"cuda/kernels", "cuda/kernels/hostrun"},
+	"cuda/driver":            {"cuda/dynlib"},
+	"cuda/driver/drivertest": {"cuda/driver"}, // for tests: a GPU in host memory
+	"cuda/cublas":            {"cuda/dynlib", "cuda/driver"},
+	"cuda/cudnn":             {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
+	"cuda/cudnn/cudnntest":   {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
+	"cuda": {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn",
+		"device", "device/signature"},
 }
 
 type pkg struct {

@@ -26,10 +26,11 @@ var updateHashes = flag.Bool("update", false, "rewrite testdata/result-hashes.js
 
 const hashFile = "testdata/result-hashes.json"
 
-// results lists small configurations that together cover every algorithm, mask, graph, edge process,
-// codec and clock. Each is YAML on top of smallConfig. A change of the code must not change one bit
-// of what they compute: testdata/result-hashes.json holds the SHA-256 of their metrics, models and
-// identity. Rewrite it with go test -run TestResultHashes -update ., and only on purpose.
+// results lists small configurations that together cover every algorithm, mask, graph, edge
+// process, codec and clock. Each is YAML on top of smallConfig. A change of the code must not
+// change one bit of what they compute: testdata/result-hashes.json holds the SHA-256 of their
+// metrics, models and identity. Rewrite it with go test -run TestResultHashes -update ., and only
+// on purpose.
 var results = map[string]string{
 	"sa":                  "algo: fspda-sa",
 	"sa momentum cosine":  "{algo: fspda-sa, momentum: 0.9, alpha: 0.05, schedule: cosine, warmup: 1}",
@@ -174,7 +175,8 @@ func hashOf(t *testing.T, yaml string) string {
 
 func smallSet(c train.Config) (*data.Set, error) {
 	if c.Data == "synthetic-images" {
-		return data.SyntheticImages(data.SyntheticImagesOptions{Train: c.DataTrain, Test: c.DataTest, Seed: 3}, data.PictureOptions{Crop: c.Crop, JPEG: "go"})
+		return data.SyntheticImages(data.SyntheticImagesOptions{Train: c.DataTrain, Test: c.DataTest, Seed: 3},
+			data.PictureOptions{Crop: c.Crop, JPEG: "go"})
 	}
 	return data.Synthetic(data.SyntheticOptions{Train: c.DataTrain, Test: c.DataTest, Seed: 3})
 }

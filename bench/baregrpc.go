@@ -12,11 +12,13 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// BareGRPC is a stream in both directions whose messages are bytes and nothing else, in pieces of 1 MB with windows of 32 MB: what gRPC alone does.
-// Each end sends from memory that does not change, and copies what arrives to memory that it has.
+// BareGRPC is a stream in both directions whose messages are bytes and nothing else, in pieces of 1
+// MB with windows of 32 MB: what gRPC alone does. Each end sends from memory that does not change,
+// and copies what arrives to memory that it has.
 func BareGRPC() Wire { return bareGRPC("bare gRPC stream", bareWay{}) }
 
-// TunedGRPC is BareGRPC with connections that are read and written in larger parts, as those of the agents' direct way are.
+// TunedGRPC is BareGRPC with connections that are read and written in larger parts, as those of the
+// agents' direct way are.
 func TunedGRPC() Wire {
 	return bareGRPC("bare gRPC stream, large buffers", bareWay{buffer: 256 << 10})
 }
@@ -26,9 +28,11 @@ func SecureGRPC(server, client *tls.Config) Wire {
 	return bareGRPC("bare gRPC stream, TLS", bareWay{server: server, client: client})
 }
 
-// FarGRPC is BareGRPC to an end in another process, which [ServeGRPC] is and open starts: it returns the address.
+// FarGRPC is BareGRPC to an end in another process, which [ServeGRPC] is and open starts: it
+// returns the address.
 func FarGRPC(open func(ctx context.Context, size int) (address string, end func(), err error)) Wire {
-	return Wire{Name: "bare gRPC stream, two processes", Open: func(ctx context.Context, size int) (func() error, func(), error) {
+	return Wire{Name: "bare gRPC stream, two processes", Open: func(ctx context.Context, size int) (func() error,
+		func(), error) {
 		address, end, err := open(ctx, size)
 		if err != nil {
 			return nil, nil, err
@@ -97,7 +101,8 @@ func (b bareWay) serve(size int) (address string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	o := []grpc.ServerOption{grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(barePiece), grpc.InitialWindowSize(bareWindow), grpc.InitialConnWindowSize(bareWindow)}
+	o := []grpc.ServerOption{grpc.ForceServerCodecV2(rawBytes{}), grpc.MaxRecvMsgSize(barePiece),
+		grpc.InitialWindowSize(bareWindow), grpc.InitialConnWindowSize(bareWindow)}
 	if b.buffer > 0 {
 		o = append(o, grpc.ReadBufferSize(b.buffer), grpc.WriteBufferSize(b.buffer))
 	}
@@ -113,7 +118,8 @@ func (b bareWay) serve(size int) (address string, stop func(), err error) {
 			}
 		}
 	}
-	s.RegisterService(&grpc.ServiceDesc{ServiceName: "fspda.Bare", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{desc}}, nil)
+	s.RegisterService(&grpc.ServiceDesc{ServiceName: "fspda.Bare", HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{desc}}, nil)
 	go func() { _ = s.Serve(l) }()
 	return l.Addr().String(), s.Stop, nil
 }
@@ -124,7 +130,8 @@ func (b bareWay) dial(ctx context.Context, address string, size int) (swap func(
 	if b.client != nil {
 		by = credentials.NewTLS(b.client.Clone())
 	}
-	o := []grpc.DialOption{grpc.WithTransportCredentials(by), grpc.WithInitialWindowSize(bareWindow), grpc.WithInitialConnWindowSize(bareWindow)}
+	o := []grpc.DialOption{grpc.WithTransportCredentials(by), grpc.WithInitialWindowSize(bareWindow),
+		grpc.WithInitialConnWindowSize(bareWindow)}
 	if b.buffer > 0 {
 		o = append(o, grpc.WithReadBufferSize(b.buffer), grpc.WithWriteBufferSize(b.buffer))
 	}
@@ -132,7 +139,8 @@ func (b bareWay) dial(ctx context.Context, address string, size int) (swap func(
 	if err != nil {
 		return nil, nil, err
 	}
-	stream, err := c.NewStream(ctx, &bareStream, "/fspda.Bare/Swap", grpc.ForceCodecV2(rawBytes{}), grpc.MaxCallRecvMsgSize(barePiece))
+	stream, err := c.NewStream(ctx, &bareStream, "/fspda.Bare/Swap", grpc.ForceCodecV2(rawBytes{}),
+		grpc.MaxCallRecvMsgSize(barePiece))
 	if err != nil {
 		_ = c.Close()
 		return nil, nil, err

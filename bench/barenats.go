@@ -12,14 +12,18 @@ import (
 	client "github.com/nats-io/nats.go"
 )
 
-// BareNATS is a request and its reply of as many bytes, over two servers in this process that are joined by a route: what NATS alone does.
+// BareNATS is a request and its reply of as many bytes, over two servers in this process that are
+// joined by a route: what NATS alone does.
 func BareNATS() Wire { return bareNATS("bare NATS, request and reply", [2]*tls.Config{}) }
 
 // SecureNATS is BareNATS with a route over TLS, with the credentials of the two servers.
 func SecureNATS(servers [2]*tls.Config) Wire { return bareNATS("bare NATS, TLS", servers) }
 
 func bareNATS(name string, by [2]*tls.Config) Wire {
-	return Wire{Name: name, Most: 1 << 20, Open: func(_ context.Context, size int) (func() error, func(), error) { return openBareNATS(size, by) }}
+	return Wire{Name: name, Most: 1 << 20, Open: func(_ context.Context, size int) (func() error, func(),
+		error) {
+		return openBareNATS(size, by)
+	}}
 }
 
 func openBareNATS(size int, by [2]*tls.Config) (swap func() error, end func(), err error) {
@@ -69,8 +73,10 @@ func untilHeard(swap func() error) error {
 }
 
 func bareServer(i int, routes []*url.URL, by *tls.Config) (*server.Server, error) {
-	s, err := server.NewServer(&server.Options{ServerName: fmt.Sprint("bare-", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, NoSystemAccount: true, Routes: routes,
-		DisableShortFirstPing: true, Cluster: server.ClusterOpts{Name: "bare", Host: "127.0.0.1", Port: server.RANDOM_PORT, PoolSize: -1, TLSConfig: by, TLSTimeout: 5, Compression: server.CompressionOpts{Mode: server.CompressionOff}}})
+	s, err := server.NewServer(&server.Options{ServerName: fmt.Sprint("bare-", i), Host: "127.0.0.1",
+		Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, NoSystemAccount: true, Routes: routes,
+		DisableShortFirstPing: true, Cluster: server.ClusterOpts{Name: "bare", Host: "127.0.0.1",
+			Port: server.RANDOM_PORT, PoolSize: -1, TLSConfig: by, TLSTimeout: 5, Compression: server.CompressionOpts{Mode: server.CompressionOff}}})
 	if err != nil {
 		return nil, err
 	}

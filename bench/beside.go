@@ -28,13 +28,15 @@ type BesideReport struct {
 	Always    float64 `json:"always_ms"` // with one after the other, without a pause
 	OneSlower float64 `json:"one_slower"`
 	AllSlower float64 `json:"always_slower"`
-	Noise     float64 `json:"noise"`     // of a gradient alone: half of what lies between its quartiles, over the median
+	// of a gradient alone: half of what lies between its quartiles, over the median
+	Noise     float64 `json:"noise"`
 	Gradients int     `json:"gradients"` // of each kind
 	Exchange  float64 `json:"exchange_ms"`
 	Exchanges float64 `json:"exchanges_per_gradient"` // without a pause
 }
 
-// Beside measures. Gradients alone, with one exchange and with many take turns, so that what else goes on strikes them alike.
+// Beside measures. Gradients alone, with one exchange and with many take turns, so that what else
+// goes on strikes them alike.
 func Beside(ctx context.Context, o BesideOptions) (r BesideReport, err error) {
 	r = BesideReport{What: o.What, Bytes: o.Bytes}
 	if o.Each <= 0 {
@@ -61,7 +63,8 @@ func Beside(ctx context.Context, o BesideOptions) (r BesideReport, err error) {
 		}
 		swaps += n
 	}
-	r.Alone, r.One, r.Always, r.Exchange, r.Gradients = median(alone), median(one), median(always), median(exchanges), len(alone)
+	r.Alone, r.One, r.Always, r.Exchange, r.Gradients = median(alone), median(one), median(always), median(
+		exchanges), len(alone)
 	r.OneSlower, r.AllSlower = r.One/r.Alone-1, r.Always/r.Alone-1
 	r.Noise = (quantile(alone, 0.75) - quantile(alone, 0.25)) / 2 / r.Alone
 	r.Exchanges = float64(swaps) / float64(len(always))
@@ -78,8 +81,8 @@ func (o BesideOptions) gradient(times *[]float64) error {
 	return nil
 }
 
-// with takes a gradient while so many exchanges are made beside it, 0 being as many as there is time for, and returns how many were. All
-// are over when it returns.
+// with takes a gradient while so many exchanges are made beside it, 0 being as many as there is
+// time for, and returns how many were. All are over when it returns.
 func (o BesideOptions) with(times, exchanges *[]float64, most int) (n int, err error) {
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Exchanges over a real stream beside a computation: each kind is measured as often, and the parts fit together.
+// Exchanges over a real stream beside a computation: each kind is measured as often, and the parts
+// fit together.
 func TestBeside(t *testing.T) {
 	swap, end, err := BareGRPC().Open(t.Context(), 100_000)
 	if err != nil {
@@ -35,7 +36,8 @@ func TestBeside(t *testing.T) {
 	if want := float64(swaps-r.Gradients) / float64(r.Gradients); math.Abs(r.Exchanges-want) > 1e-9 {
 		t.Errorf("%g exchanges in the time of a gradient, there were %g", r.Exchanges, want)
 	}
-	if r.Alone <= 0 || r.Exchange <= 0 || math.Abs(r.One/r.Alone-1-r.OneSlower) > 1e-9 || math.Abs(r.Always/r.Alone-1-r.AllSlower) > 1e-9 {
+	if r.Alone <= 0 || r.Exchange <= 0 || math.Abs(r.One/r.Alone-1-r.OneSlower) > 1e-9 ||
+		math.Abs(r.Always/r.Alone-1-r.AllSlower) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
 	var table strings.Builder
@@ -44,7 +46,8 @@ func TestBeside(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Beside(stopped, BesideOptions{Each: time.Second, Gradient: func() error { return nil }, Swap: swap}); err == nil {
+	if _, err := Beside(stopped, BesideOptions{Each: time.Second, Gradient: func() error { return nil },
+		Swap: swap}); err == nil {
 		t.Error("a measurement that was stopped is complete")
 	}
 	if _, err := Beside(t.Context(), BesideOptions{}); err == nil {

@@ -15,8 +15,9 @@ import (
 	"fspda/train"
 )
 
-// Calibration measures what runs take on this machine: a moment of real training for each kind of run, on built-in data of the same
-// shape. What was measured is kept in a file, by machine, program and kind.
+// Calibration measures what runs take on this machine: a moment of real training for each kind of
+// run, on built-in data of the same shape. What was measured is kept in a file, by machine, program
+// and kind.
 type Calibration struct {
 	Path    string // of the file
 	Open    func(train.Config) (*train.Setup, train.Model, device.Device, error)
@@ -30,7 +31,8 @@ type cost struct {
 	Example   float64 `json:"example_s"` // of an evaluation, one model at one example
 }
 
-// Sizes of a calibration. The shards of a run with exact gradients are cut to calibrationShard examples, and its time scaled up.
+// Sizes of a calibration. The shards of a run with exact gradients are cut to calibrationShard
+// examples, and its time scaled up.
 const (
 	calibrationTime  = 400 * time.Millisecond
 	calibrationShard = 600
@@ -70,7 +72,8 @@ func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error)
 	return total, nil
 }
 
-// kind is the run that is measured for a configuration. Its shards are shuffled, which changes no time.
+// kind is the run that is measured for a configuration. Its shards are shuffled, which changes no
+// time.
 func (k *Calibration) kind(c train.Config, threads int) train.Config {
 	shard := max(c.Batch, calibrationShard)
 	c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Partition = "synthetic", "", shard*c.Agents, 100, "shuffled"
@@ -108,7 +111,8 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	return got, err
 }
 
-// large is the cost with a network whose iterations are too long to try some: that of its gradients, which is nearly all.
+// large is the cost with a network whose iterations are too long to try some: that of its
+// gradients, which is nearly all.
 func large(s *train.Setup, m train.Model, dev device.Device) (got cost, err error) {
 	got.Example, err = example(s, m, dev, s.Config.Batch, 1)
 	return got, err
@@ -135,8 +139,8 @@ func example(s *train.Setup, m train.Model, dev device.Device, chunk, warm int) 
 	}
 }
 
-// total is the time of a run: an evaluation is a pass of every model and their mean over all examples, on all threads. A test example is
-// only looked at forward, a third of the work.
+// total is the time of a run: an evaluation is a pass of every model and their mean over all
+// examples, on all threads. A test example is only looked at forward, a third of the work.
 func (k cost) total(c train.Config, threads int) float64 {
 	if c.Model != "mlp" { // an evaluation looks at the test set alone
 		once := k.Example / float64(min(threads, c.Agents))
@@ -161,7 +165,8 @@ func (k *Calibration) read() (map[string]cost, error) {
 		err = json.Unmarshal(text, &known)
 	}
 	if err != nil {
-		return nil, &train.FolderError{Path: filepath.Dir(k.Path), Got: filepath.Base(k.Path) + " cannot be read", Err: err, Hint: "remove it: it will be measured again"}
+		return nil, &train.FolderError{Path: filepath.Dir(k.Path), Got: filepath.Base(k.Path) + " cannot be read",
+			Err: err, Hint: "remove it: it will be measured again"}
 	}
 	return known, nil
 }
@@ -175,7 +180,8 @@ func (k *Calibration) write(known map[string]cost) error {
 		err = os.WriteFile(k.Path, append(text, '\n'), 0o644)
 	}
 	if err != nil {
-		return &train.FolderError{Path: filepath.Dir(k.Path), Got: filepath.Base(k.Path) + " cannot be written", Err: err, Hint: "make room, or leave times out with --no-time"}
+		return &train.FolderError{Path: filepath.Dir(k.Path), Got: filepath.Base(k.Path) + " cannot be written",
+			Err: err, Hint: "make room, or leave times out with --no-time"}
 	}
 	return nil
 }

@@ -12,8 +12,9 @@ import (
 	"fspda/train"
 )
 
-// Campaign is a list of runs, each in a folder below one. It can be stopped at any time and played again: what is done is kept, what is
-// unfinished goes on, and a folder that holds another configuration is refused before anything runs.
+// Campaign is a list of runs, each in a folder below one. It can be stopped at any time and played
+// again: what is done is kept, what is unfinished goes on, and a folder that holds another
+// configuration is refused before anything runs.
 type Campaign struct {
 	Folder   string
 	Jobs     []Job
@@ -61,8 +62,9 @@ type planned struct {
 	done   bool
 }
 
-// Play plays all jobs and returns their outcomes in order. When ctx ends, the runs that are under way leave checkpoints; the outcomes of
-// those and of what did not begin are nil, and the error is ctx's. A run that diverges is an outcome, not an error.
+// Play plays all jobs and returns their outcomes in order. When ctx ends, the runs that are under
+// way leave checkpoints; the outcomes of those and of what did not begin are nil, and the error is
+// ctx's. A run that diverges is an outcome, not an error.
 func (c *Campaign) Play(ctx context.Context) ([]*Outcome, error) {
 	plans, err := c.plan()
 	if err != nil {
@@ -102,7 +104,8 @@ func (c *Campaign) Play(ctx context.Context) ([]*Outcome, error) {
 	return p.outcomes, ctx.Err()
 }
 
-// plan resolves all jobs and looks into their folders, so that what is wrong with the last is known before the first begins.
+// plan resolves all jobs and looks into their folders, so that what is wrong with the last is known
+// before the first begins.
 func (c *Campaign) plan() ([]planned, error) {
 	var errs []error
 	var plans []planned
@@ -124,7 +127,8 @@ func (c *Campaign) plan() ([]planned, error) {
 	return plans, errors.Join(errs...)
 }
 
-// finished tells whether a folder holds a run of this configuration that has ended. One of another configuration is an error.
+// finished tells whether a folder holds a run of this configuration that has ended. One of another
+// configuration is an error.
 func finished(folder string, c train.Config) (bool, error) {
 	old, err := train.ReadConfig(folder)
 	if errors.Is(err, os.ErrNotExist) {
@@ -134,7 +138,8 @@ func finished(folder string, c train.Config) (bool, error) {
 		return false, &train.FolderError{Path: folder, Got: "cannot be read", Err: err}
 	}
 	if diff := c.Differences(old); len(diff) > 0 {
-		return false, &train.FolderError{Path: folder, Got: fmt.Sprintf("holds a run of another configuration: %s", diff[0]), Hint: "choose another folder with --out, or give the same settings"}
+		return false, &train.FolderError{Path: folder, Got: fmt.Sprintf("holds a run of another configuration: %s",
+			diff[0]), Hint: "choose another folder with --out, or give the same settings"}
 	}
 	_, err = os.Stat(filepath.Join(folder, "summary.json"))
 	return err == nil, nil
@@ -212,7 +217,8 @@ func (p *player) train(ctx context.Context, i int, plan planned) (*Outcome, erro
 	}
 	if p.Finish != nil {
 		if err := p.Finish(plan.folder); err != nil {
-			return nil, &train.FolderError{Path: plan.folder, Got: "plots or report cannot be written", Err: err, Hint: "make room, then run the same command again: the training is done and kept"}
+			return nil, &train.FolderError{Path: plan.folder, Got: "plots or report cannot be written", Err: err,
+				Hint: "make room, then run the same command again: the training is done and kept"}
 		}
 	}
 	return &Outcome{Job: plan.job, Folder: plan.folder, Status: res.Status, Rows: res.Rows, WallS: res.WallS}, nil

@@ -19,10 +19,11 @@ func tiny(t *testing.T, only ...string) []Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1e-4, Retune: true}, Points: 5, Only: only, Adjust: func(c *train.Config) {
-		synthetic(300, 50)(c)
-		c.Hidden, c.Batch = train.Widths{4}, 8
-	}})
+	jobs, err := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1e-4, Retune: true}, Points: 5,
+		Only: only, Adjust: func(c *train.Config) {
+			synthetic(300, 50)(c)
+			c.Hidden, c.Batch = train.Widths{4}, 8
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func lines(t *testing.T, folder string) []string {
 	return out
 }
 
-// All algorithms of figure 1 run, alone or two at a time, to the same numbers, and a second call keeps them.
+// All algorithms of figure 1 run, alone or two at a time, to the same numbers, and a second call
+// keeps them.
 func TestCampaign(t *testing.T) {
 	l := &lab{}
 	one := &Campaign{Folder: filepath.Join(t.TempDir(), "one"), Jobs: tiny(t), Parallel: 1, Threads: 2, Open: l.open}
@@ -83,7 +85,8 @@ func TestCampaign(t *testing.T) {
 			t.Errorf("event %+v for a run that was done", e)
 		}
 	}
-	if again, err := one.Play(context.Background()); err != nil || kept != 8 || len(again[3].Rows) != len(first[3].Rows) {
+	if again, err := one.Play(context.Background()); err != nil || kept != 8 ||
+		len(again[3].Rows) != len(first[3].Rows) {
 		t.Errorf("the second call: %v, kept %d", err, kept)
 	}
 }
@@ -91,7 +94,8 @@ func TestCampaign(t *testing.T) {
 // A campaign that is stopped goes on to the numbers of one that is not.
 func TestCampaignResumes(t *testing.T) {
 	l := &lab{}
-	whole := &Campaign{Folder: filepath.Join(t.TempDir(), "whole"), Jobs: tiny(t, "sa", "storm", "led"), Parallel: 1, Open: l.open}
+	whole := &Campaign{Folder: filepath.Join(t.TempDir(), "whole"), Jobs: tiny(t, "sa", "storm", "led"), Parallel: 1,
+		Open: l.open}
 	if _, err := whole.Play(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,8 @@ func TestCampaignResumes(t *testing.T) {
 		t.Errorf("stopped %d times, resumed %v: nothing was tested", stops, resumed)
 	}
 	for _, j := range whole.Jobs {
-		if !slices.Equal(lines(t, filepath.Join(whole.Folder, j.Name)), lines(t, filepath.Join(broken.Folder, j.Name))) {
+		if !slices.Equal(lines(t, filepath.Join(whole.Folder, j.Name)),
+			lines(t, filepath.Join(broken.Folder, j.Name))) {
 			t.Errorf("%s differs after %d stops", j.Name, stops)
 		}
 	}

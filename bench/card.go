@@ -10,7 +10,8 @@ import (
 	"fspda/train"
 )
 
-// Card is a device that works by itself, such as a GPU: it returns before it is done, and has a clock of its own.
+// Card is a device that works by itself, such as a GPU: it returns before it is done, and has a
+// clock of its own.
 type Card struct {
 	What      string // for people: its name
 	Device    device.Device
@@ -23,10 +24,12 @@ type Card struct {
 	Element int
 }
 
-// copied is how many bytes a copy moves that stands for the memory's bandwidth: far beyond every cache.
+// copied is how many bytes a copy moves that stands for the memory's bandwidth: far beyond every
+// cache.
 const copied = 1 << 30
 
-// traffic is the bytes that code moves if every operand of every call is read or written once, parameters and their gradients in float32.
+// traffic is the bytes that code moves if every operand of every call is read or written once,
+// parameters and their gradients in float32.
 func traffic(c *device.Code, element int) float64 {
 	bytes := 0.0
 	add := func(refs []device.Ref) {
@@ -80,7 +83,8 @@ const turnsOnCard = 5
 // CardNetwork measures the gradient of a network over one batch on a card.
 func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, error) {
 	c := o.Code
-	r := CardNetworkReport{What: c.Name, Card: o.What, Precision: o.Precision, Batch: c.Batch, Dim: c.Dim, FLOPs: c.FLOPs, Bytes: traffic(c, o.Element), Forecast: o.Forecast}
+	r := CardNetworkReport{What: c.Name, Card: o.What, Precision: o.Precision, Batch: c.Batch, Dim: c.Dim,
+		FLOPs: c.FLOPs, Bytes: traffic(c, o.Element), Forecast: o.Forecast}
 	if o.Each <= 0 {
 		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
 	}
@@ -116,7 +120,8 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 	return r, nil
 }
 
-// turn is the time of some runs in a row. One more goes before them, so that the examples of the first have come when the clock starts.
+// turn is the time of some runs in a row. One more goes before them, so that the examples of the
+// first have come when the clock starts.
 func (c *Card) turn(run func() error) (time.Duration, error) {
 	if err := run(); err != nil {
 		return 0, err

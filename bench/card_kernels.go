@@ -7,7 +7,8 @@ import (
 	"fspda/device"
 )
 
-// timesOnCard is how often a run on a card runs a kernel, so that what the host does for a run is small beside it.
+// timesOnCard is how often a run on a card runs a kernel, so that what the host does for a run is
+// small beside it.
 const timesOnCard = 20
 
 // onCard is what runs a kernel on the card, made ready when it first runs.
@@ -38,7 +39,8 @@ func (m *meter) timed(run func() error) (time.Duration, error) {
 	return max(1, took/time.Duration(turnsOnCard*m.times)), err
 }
 
-// copyOnCard returns what measures a copy within the card's memory of as many bytes, read and written together. What it cannot measure is no limit.
+// copyOnCard returns what measures a copy within the card's memory of as many bytes, read and
+// written together. What it cannot measure is no limit.
 func (m *meter) copyOnCard(bytes int) func(time.Duration) float64 {
 	return func(time.Duration) float64 {
 		rate, err := m.o.Card.Copy(max(1<<16, min(bytes, copied)))

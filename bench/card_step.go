@@ -28,15 +28,19 @@ type CardStepReport struct {
 	Iteration  time.Duration `json:"iteration_ns"` // of all agents, in the fastest stretch, on the host's clock
 	PerSecond  float64       `json:"iterations_s"`
 	Images     float64       `json:"images_s"`
-	Gradient   time.Duration `json:"gradient_ns"` // of one agent by itself, over and over with the same batch, on the card's clock
-	Exchange   time.Duration `json:"exchange_ns"` // an iteration of all agents whose gradients cost nothing: vectors, masks, messages
-	Idle       float64       `json:"idle"`        // share of an iteration in which the card computes no gradient and would not be exchanging
+	// of one agent by itself, over and over with the same batch, on the card's clock
+	Gradient time.Duration `json:"gradient_ns"`
+	// an iteration of all agents whose gradients cost nothing: vectors, masks, messages
+	Exchange time.Duration `json:"exchange_ns"`
+	// share of an iteration in which the card computes no gradient and would not be exchanging
+	Idle float64 `json:"idle"`
 }
 
 // CardStep trains on a card as it is, and once with gradients that cost nothing.
 func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	c := o.Setup.Config
-	r := CardStepReport{What: fmt.Sprintf("%s, %s", c.Algo, c.Model), Card: o.What, Precision: o.Precision, Agents: c.Agents, Batch: c.Batch, Dim: o.Setup.Dim}
+	r := CardStepReport{What: fmt.Sprintf("%s, %s", c.Algo, c.Model), Card: o.What, Precision: o.Precision,
+		Agents: c.Agents, Batch: c.Batch, Dim: o.Setup.Dim}
 	if o.Each <= 0 {
 		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
 	}

@@ -8,9 +8,10 @@ import (
 	"fspda/internal/rng"
 )
 
-// Gradient returns what makes ready what runs code once on the card, with these parameters and random examples of so many classes. The examples come
-// as bytes, as pictures do, and a run is begun before the one before it is over, as in training: so the card does not wait for them. What a run
-// returns is how the one before it went.
+// Gradient returns what makes ready what runs code once on the card, with these parameters and
+// random examples of so many classes. The examples come as bytes, as pictures do, and a run is
+// begun before the one before it is over, as in training: so the card does not wait for them. What
+// a run returns is how the one before it went.
 func (c *Card) Gradient(code *device.Code, params []float32, classes int) func() (func() error, error) {
 	return func() (func() error, error) {
 		p, err := c.Device.Load(code)
@@ -19,7 +20,8 @@ func (c *Card) Gradient(code *device.Code, params []float32, classes int) func()
 		}
 		x, grad := c.Device.NewVector(code.Dim), c.Device.NewVector(code.Dim)
 		c.Device.Write(x, params)
-		b := device.Batch{Bytes: make([]uint8, code.Batch*code.Features), Scale: []float32{1.0 / 64}, Shift: []float32{-2}, Y: make([]int32, code.Batch)}
+		b := device.Batch{Bytes: make([]uint8, code.Batch*code.Features), Scale: []float32{1.0 / 64},
+			Shift: []float32{-2}, Y: make([]int32, code.Batch)}
 		s := rng.New(1, "bench card")
 		for i := range b.Bytes {
 			b.Bytes[i] = uint8(s.Uint64())
@@ -31,7 +33,8 @@ func (c *Card) Gradient(code *device.Code, params []float32, classes int) func()
 	}
 }
 
-// ahead runs a program on a batch. Where the device can do so it returns while the run is under way, and waits for the one before.
+// ahead runs a program on a batch. Where the device can do so it returns while the run is under
+// way, and waits for the one before.
 func ahead(p device.Program, x, grad device.Vector, b device.Batch) func() error {
 	out := make([]float64, len(p.Code().Results))
 	s, ok := p.(device.Starter)
@@ -53,8 +56,8 @@ type Bound struct {
 	Route string // what computes it, where there is a choice
 }
 
-// Bind makes ready what runs a kernel so many times on the card, in code that has nothing else: its inputs lie among the parameters, and labels where
-// they belong.
+// Bind makes ready what runs a kernel so many times on the card, in code that has nothing else: its
+// inputs lie among the parameters, and labels where they belong.
 func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound, err error) {
 	code := &device.Code{Name: string(call.Kernel), Batch: 1, Features: 1}
 	placed := *call
@@ -110,7 +113,8 @@ func places(space device.Space, operands [][]float32) (refs []device.Ref, length
 	return refs, length
 }
 
-// Peak returns what measures how fast the card's multiply-adds are, GFLOP/s: in the product of two square matrices. It is 0 where that fails.
+// Peak returns what measures how fast the card's multiply-adds are, GFLOP/s: in the product of two
+// square matrices. It is 0 where that fails.
 func (c *Card) Peak(side int) func(time.Duration) float64 {
 	const times = 5
 	var run func() error

@@ -12,8 +12,8 @@ import (
 type Wire struct {
 	Name string
 	Most int // bytes of a message that it carries; 0: any
-	// Open prepares exchanges of so many bytes each way. swap does one: both ends say theirs and have heard the other's. It is called by one
-	// goroutine.
+	// Open prepares exchanges of so many bytes each way. swap does one: both ends say theirs and
+	// have heard the other's. It is called by one goroutine.
 	Open func(ctx context.Context, size int) (swap func() error, end func(), err error)
 }
 
@@ -117,7 +117,8 @@ func (w *opened) round(ctx context.Context, d time.Duration) error {
 
 func (w *opened) row(size int) ExchangeRow {
 	m := median(w.times)
-	return ExchangeRow{Bytes: size, Wire: w.name, Median: m, Low: slices.Min(w.medians), High: slices.Max(w.medians), Rate: 2 * float64(size) / m, Count: len(w.times)}
+	return ExchangeRow{Bytes: size, Wire: w.name, Median: m, Low: slices.Min(w.medians), High: slices.Max(w.medians),
+		Rate: 2 * float64(size) / m, Count: len(w.times)}
 }
 
 // WriteTo writes the report for people: each wire beside the first one.
@@ -133,7 +134,8 @@ func (r ExchangeReport) WriteTo(w io.Writer) (int64, error) {
 			first = row
 		}
 		var k int
-		k, err = fmt.Fprintf(w, "%10d  %-34s %10.0f  %8.0f to %-8.0f %8.0f  %.2f (%+.0f µs)\n", row.Bytes, row.Wire, row.Median, row.Low, row.High, row.Rate,
+		k, err = fmt.Fprintf(w, "%10d  %-34s %10.0f  %8.0f to %-8.0f %8.0f  %.2f (%+.0f µs)\n", row.Bytes, row.Wire,
+			row.Median, row.Low, row.High, row.Rate,
 			row.Median/first.Median, row.Median-first.Median)
 		n += k
 	}

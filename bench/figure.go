@@ -17,7 +17,8 @@ import (
 //go:embed figures/*.yaml
 var figureFiles embed.FS
 
-// Figure is one figure of the paper: runs on the same data, split and initial model, and what is drawn of them.
+// Figure is one figure of the paper: runs on the same data, split and initial model, and what is
+// drawn of them.
 type Figure struct {
 	Number   int                      `yaml:"figure"`
 	ID       string                   `yaml:"id"`
@@ -39,7 +40,8 @@ type FigureRun struct {
 	Flavours map[string]yaml.MapSlice `yaml:"flavours"`
 }
 
-// Panel says what one picture shows. Metric, with Model where a metric is of a model, is a column of the metrics.
+// Panel says what one picture shows. Metric, with Model where a metric is of a model, is a column
+// of the metrics.
 type Panel struct {
 	Title  string `yaml:"title"`
 	Group  string `yaml:"group"`
@@ -54,8 +56,9 @@ type ScheduleFigure struct {
 	PerEpoch float64 `yaml:"per_epoch"` // iterations
 }
 
-// FlavourNames are the forms of a figure. Printed is what the paper's tables say; released what the released scripts run, with the correct
-// recursions; bug-compat the same with the released program's departures from them.
+// FlavourNames are the forms of a figure. Printed is what the paper's tables say; released what the
+// released scripts run, with the correct recursions; bug-compat the same with the released
+// program's departures from them.
 var FlavourNames = []string{"printed", "released", "bug-compat"}
 
 // Figures returns all figures of the paper that are made of runs, in order.
@@ -97,7 +100,8 @@ func FindFigure(name string) (*Figure, error) {
 		names = append(names, strconv.Itoa(f.Number), f.ID)
 	}
 	if name == "3" {
-		return nil, &train.ConfigError{Key: "figure", Got: name, Want: "it is a sketch of a random graph, with nothing to run"}
+		return nil, &train.ConfigError{Key: "figure", Got: name,
+			Want: "it is a sketch of a random graph, with nothing to run"}
 	}
 	return nil, unknownName("figure", name, names)
 }
@@ -207,12 +211,14 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
-		jobs = append(jobs, Job{Name: r.Name, Title: r.Title + exchanged(c) + groupName(r.Group), Group: r.Group, Config: c})
+		jobs = append(jobs, Job{Name: r.Name, Title: r.Title + exchanged(c) + groupName(r.Group), Group: r.Group,
+			Config: c})
 	}
 	return jobs, nil
 }
 
-// room is how many times as many bits all of the figure's runs can exchange, whether they are chosen or not.
+// room is how many times as many bits all of the figure's runs can exchange, whether they are
+// chosen or not.
 func (f *Figure) room(flavour string) (float64, error) {
 	least := math.Inf(1)
 	for _, r := range f.Runs {
@@ -225,7 +231,8 @@ func (f *Figure) room(flavour string) (float64, error) {
 	return least, nil
 }
 
-// chosen returns the runs that are named: by a whole name, or a part of it between dashes, such as sa for sa-sorted.
+// chosen returns the runs that are named: by a whole name, or a part of it between dashes, such as
+// sa for sa-sorted.
 func (f *Figure) chosen(only []string) ([]FigureRun, error) {
 	if len(only) == 0 {
 		return f.Runs, nil

@@ -34,7 +34,8 @@ func (l *lab) open(c train.Config) (*train.Setup, train.Model, device.Device, er
 		l.sets = map[string]*data.Set{key: set}
 	}
 	set := l.sets[key]
-	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden, Activation: c.Activation, WeightDecay: c.Decay})
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
+		Activation: c.Activation, WeightDecay: c.Decay})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -48,8 +49,8 @@ func synthetic(examples, test int) func(*train.Config) {
 	return func(c *train.Config) { c.Data, c.DataTrain, c.DataTest = "synthetic", examples, test }
 }
 
-// Every preset in every flavour is a run that passes all checks, those of step sizes included, at full length and scaled. Those of
-// figure 2 pass the checks that need no ImageNet.
+// Every preset in every flavour is a run that passes all checks, those of step sizes included, at
+// full length and scaled. Those of figure 2 pass the checks that need no ImageNet.
 func TestPresets(t *testing.T) {
 	all, err := Figures()
 	if err != nil {
@@ -60,7 +61,8 @@ func TestPresets(t *testing.T) {
 	for _, f := range all {
 		numbers = append(numbers, f.Number)
 		for _, flavour := range FlavourNames {
-			for _, s := range []Scale{{Share: 1}, {Share: 0.02, Retune: true}, {Share: 0.0005, Retune: true}, {Share: 0.01}} {
+			for _, s := range []Scale{{Share: 1}, {Share: 0.02, Retune: true}, {Share: 0.0005, Retune: true},
+				{Share: 0.01}} {
 				if f.Number == 2 { // ImageNet
 					checks(t, f, flavour, s)
 					continue
@@ -112,8 +114,10 @@ func TestFigureOne(t *testing.T) {
 		return jobs[0].Config
 	}
 	sa := get("released", "sa")
-	if sa.Algo != "fspda-sa" || sa.Alpha != 1e-4 || sa.Eta.V != 1e-5 || sa.Gamma != 0.5 || sa.Beta != 1 || sa.Density != 0.1 || sa.Momentum != 0.9 ||
-		sa.Edges != "one-edge-round-robin" || sa.Mask != "randk-per-layer" || sa.Graph != "er10-published" || sa.Partition != "sorted" || sa.Batch != 256 ||
+	if sa.Algo != "fspda-sa" || sa.Alpha != 1e-4 || sa.Eta.V != 1e-5 || sa.Gamma != 0.5 || sa.Beta != 1 ||
+		sa.Density != 0.1 || sa.Momentum != 0.9 ||
+		sa.Edges != "one-edge-round-robin" || sa.Mask != "randk-per-layer" || sa.Graph != "er10-published" ||
+		sa.Partition != "sorted" || sa.Batch != 256 ||
 		sa.Iterations != 1e6 || sa.EvalPoints != 500 || sa.Decay != 1e-4 || sa.Dual != "same-time" {
 		t.Errorf("released FSPDA-SA is %+v", sa)
 	}
@@ -123,10 +127,12 @@ func TestFigureOne(t *testing.T) {
 	if c := get("bug-compat", "sa"); c.Dual != "stale-neighbour" || c.Momentum != 0.9 {
 		t.Errorf("bug-compat FSPDA-SA is %+v", c)
 	}
-	if c := get("bug-compat", "storm"); c.StormLambda != "lagged" || c.Momentum != 0 || c.Beta != 0.1 || c.Eta.V != 1e-2 || c.AX != 0.01 || c.Density != 0.067 {
+	if c := get("bug-compat", "storm"); c.StormLambda != "lagged" || c.Momentum != 0 || c.Beta != 0.1 ||
+		c.Eta.V != 1e-2 || c.AX != 0.01 || c.Density != 0.067 {
 		t.Errorf("bug-compat FSPDA-STORM is %+v", c)
 	}
-	if c := get("released", "kgt"); c.LocalSteps != 150 || c.Iterations%150 != 0 || math.Abs(float64(c.Iterations)/1e6-1) > 0.02 || c.Density != 1 {
+	if c := get("released", "kgt"); c.LocalSteps != 150 || c.Iterations%150 != 0 ||
+		math.Abs(float64(c.Iterations)/1e6-1) > 0.02 || c.Density != 1 {
 		t.Errorf("K-GT is %+v", c)
 	}
 }
@@ -162,7 +168,8 @@ func TestFigureMistakes(t *testing.T) {
 			}
 		}
 	}
-	jobs, err := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1}, Only: []string{"sa", "storm-sorted"}})
+	jobs, err := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1},
+		Only: []string{"sa", "storm-sorted"}})
 	var names []string
 	for _, j := range jobs {
 		names = append(names, j.Name)

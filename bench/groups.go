@@ -8,13 +8,15 @@ import (
 
 // Columns are the step sizes of a configuration over its run: epoch, lr and eta.
 func (f *ScheduleFigure) Columns(c train.Config) map[string][]float64 {
-	s := train.Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup, PerEpoch: f.PerEpoch, Epochs: float64(c.Iterations) / f.PerEpoch}
+	s := train.Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
+		PerEpoch: f.PerEpoch, Epochs: float64(c.Iterations) / f.PerEpoch}
 	const points = 400
 	columns := map[string][]float64{}
 	for k := range points + 1 {
 		t := k * (c.Iterations - 1) / points
 		alpha, eta := s.At(t)
-		for name, v := range map[string]float64{"iteration": float64(t), "epoch": float64(t+1) / f.PerEpoch, "lr": alpha, "eta": eta} {
+		for name, v := range map[string]float64{"iteration": float64(t), "epoch": float64(t+1) / f.PerEpoch,
+			"lr": alpha, "eta": eta} {
 			columns[name] = append(columns[name], v)
 		}
 	}

@@ -12,9 +12,11 @@ type product struct {
 	transA, transB bool
 }
 
-// products are those of an MLP 784-100-10 at batch 256, a large one in its three layouts, and two that convolutions become.
+// products are those of an MLP 784-100-10 at batch 256, a large one in its three layouts, and two
+// that convolutions become.
 var products = []product{
-	{256, 100, 784, false, false}, {784, 100, 256, true, false}, {256, 10, 100, false, false}, {256, 100, 10, false, true}, {100, 10, 256, true, false},
+	{256, 100, 784, false, false}, {784, 100, 256, true, false}, {256, 10, 100, false, false}, {256, 100, 10, false,
+		true}, {100, 10, 256, true, false},
 	{1024, 1024, 1024, false, false}, {1024, 1024, 1024, true, false}, {1024, 1024, 1024, false, true},
 	{3136, 64, 576, false, false}, {12544, 64, 147, false, false},
 }
@@ -26,20 +28,26 @@ func (p product) name() string {
 
 func (p product) flops() float64 { return 2 * float64(p.m) * float64(p.n) * float64(p.k) }
 
-// sgemmJobs are plain products, then the matrix kernels at the layers of that MLP and at the last one of ResNet-50.
+// sgemmJobs are plain products, then the matrix kernels at the layers of that MLP and at the last
+// one of ResNet-50.
 func sgemmJobs() (jobs []job) {
 	for _, p := range products {
-		jobs = append(jobs, job{group: "sgemm", name: p.name(), dims: []int{p.m, p.n, p.k}, flops: p.flops(), make: func(m *meter) (func() error, error) {
-			a, b, c := m.operands.take(p.m*p.k), m.operands.take(p.k*p.n), m.operands.take(p.m*p.n)
-			lda, ldb := p.k, p.n
-			if p.transA {
-				lda = p.m
-			}
-			if p.transB {
-				ldb = p.k
-			}
-			return func() error { m.o.Gemm(p.transA, p.transB, p.m, p.n, p.k, 1, a, lda, b, ldb, 0, c, p.n); return nil }, nil
-		}})
+		jobs = append(jobs, job{group: "sgemm", name: p.name(), dims: []int{p.m, p.n, p.k}, flops: p.flops(),
+			make: func(m *meter) (func() error, error) {
+				a, b, c := m.operands.take(p.m*p.k), m.operands.take(p.k*p.n), m.operands.take(p.m*p.n)
+				lda, ldb := p.k, p.n
+				if p.transA {
+					lda = p.m
+				}
+				if p.transB {
+					ldb = p.k
+				}
+				return func() error {
+					m.o.Gemm(p.transA, p.transB, p.m, p.n, p.k, 1, a, lda, b, ldb, 0, c,
+						p.n)
+					return nil
+				}, nil
+			}})
 	}
 	return append(jobs, linearJobs()...)
 }
@@ -47,7 +55,8 @@ func sgemmJobs() (jobs []job) {
 // linearJobs are the matrix kernels at the layers of that MLP and at the last one of ResNet-50.
 func linearJobs() (jobs []job) {
 	for _, d := range [][]int{{256, 100, 784}, {256, 10, 100}, {8, 1000, 2048}} {
-		for _, k := range []device.Kernel{device.Linear, device.LinearSigmoid, device.LinearReLU, device.LinearGradX, device.LinearGradXSigmoid,
+		for _, k := range []device.Kernel{device.Linear, device.LinearSigmoid, device.LinearReLU, device.LinearGradX,
+			device.LinearGradXSigmoid,
 			device.LinearGradXReLU, device.LinearGradW} {
 			jobs = append(jobs, linearJob(k, d))
 		}
@@ -83,10 +92,11 @@ func kernelJob(group, name string, k device.Kernel, dims []int, attr float64, in
 	for _, n := range outs {
 		numbers += n
 	}
-	return job{group: group, name: name, needs: []device.Kernel{k}, dims: dims, bytes: 4 * float64(numbers), make: func(m *meter) (func() error, error) {
-		in, out := m.operands.all(ins), m.operands.all(outs)
-		return m.call(&device.Call{Kernel: k, Dims: dims, Attr: attr}, in, out), nil
-	}}
+	return job{group: group, name: name, needs: []device.Kernel{k}, dims: dims, bytes: 4 * float64(numbers),
+		make: func(m *meter) (func() error, error) {
+			in, out := m.operands.all(ins), m.operands.all(outs)
+			return m.call(&device.Call{Kernel: k, Dims: dims, Attr: attr}, in, out), nil
+		}}
 }
 
 func (m *meter) call(c *device.Call, in, out [][]float32) func() error {

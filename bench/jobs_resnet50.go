@@ -9,7 +9,8 @@ import (
 // epsilon is that of the batch norms of ResNet-50.
 const epsilon = 1e-5
 
-// convJobs are the convolutions of ResNet-50 in three directions. The first layer needs no data gradient.
+// convJobs are the convolutions of ResNet-50 in three directions. The first layer needs no data
+// gradient.
 func convJobs(batch int) (jobs []job) {
 	for _, s := range ResNet50(batch) {
 		p, q := s.Out()
@@ -29,14 +30,15 @@ func convJobs(batch int) (jobs []job) {
 	return jobs
 }
 
-// norm is a batch norm of ResNet-50 with what follows it, over images of side×side pixels, count times in the network.
+// norm is a batch norm of ResNet-50 with what follows it, over images of side×side pixels, count
+// times in the network.
 type norm struct {
 	side, columns, count int
 	kind                 string // "", "-relu", "-add-relu"
 }
 
-// norms lists the 53 batch norms of ResNet-50, one after each convolution: with ReLU inside a block, with sum and ReLU at its end, and bare
-// beside the first block of each stage.
+// norms lists the 53 batch norms of ResNet-50, one after each convolution: with ReLU inside a
+// block, with sum and ReLU at its end, and bare beside the first block of each stage.
 var norms = []norm{
 	{112, 64, 1, "-relu"},
 	{56, 64, 6, "-relu"}, {56, 256, 3, "-add-relu"}, {56, 256, 1, ""},
@@ -45,7 +47,8 @@ var norms = []norm{
 	{14, 512, 1, "-relu"}, {7, 512, 5, "-relu"}, {7, 2048, 3, "-add-relu"}, {7, 2048, 1, ""},
 }
 
-// normJobs are the batch norms of ResNet-50, forward, backward and, outside of the step, with given statistics.
+// normJobs are the batch norms of ResNet-50, forward, backward and, outside of the step, with given
+// statistics.
 func normJobs(batch int) (jobs []job) {
 	for _, n := range norms {
 		rows := batch * n.side * n.side
@@ -67,8 +70,9 @@ func normJobs(batch int) (jobs []job) {
 			backward, variance = []int{x, x, x, c, c, c}, 5
 			grads = []int{x, x, c, c}
 		}
-		// The statistics are complete only when all of x is read, and what they are for needs x again; the gradient needs x and dy again,
-		// and y where a ReLU follows. With a sum dy·[y > 0] is an output, which then stands for dy and y.
+		// The statistics are complete only when all of x is read, and what they are for needs x
+		// again; the gradient needs x and dy again, and y where a ReLU follows. With a sum dy·[y >
+		// 0] is an output, which then stands for dy and y.
 		again := map[string]int{"": 2, "-relu": 3, "-add-relu": 2}[n.kind]
 		train := add("batch-norm"+n.kind, forward, []int{x, c, c})
 		train.count, train.bytes = n.count, train.bytes+4*float64(x)
@@ -101,12 +105,15 @@ func poolJobs(batch int) []job {
 		kernelJob("pool", "max-pool 112² 64 3×3/2", device.MaxPool, most, 0, []int{x}, []int{y, y}),
 		kernelJob("pool", "max-pool-grad 112² 64 3×3/2", device.MaxPoolGrad, most, 0, []int{y, y}, []int{x}),
 		kernelJob("pool", "avg-pool 7² 2048", device.AvgPool, mean, 0, []int{batch * 49 * c}, []int{batch * c}),
-		kernelJob("pool", "avg-pool-grad 7² 2048", device.AvgPoolGrad, mean, 0, []int{batch * c}, []int{batch * 49 * c}),
+		kernelJob("pool", "avg-pool-grad 7² 2048", device.AvgPoolGrad, mean, 0, []int{batch * c},
+			[]int{batch * 49 * c}),
 	}
 	jobs[1].needs = append(jobs[1].needs, device.MaxPool)
 	jobs[1].make = func(m *meter) (func() error, error) { // the places have to be true ones
-		in, dy, value, at, dx := m.operands.take(x), m.operands.take(y), m.operands.take(y), m.operands.take(y), m.operands.take(x)
-		if err := m.o.Call(&device.Call{Kernel: device.MaxPool, Dims: most}, [][]float32{in}, [][]float32{value, at}); err != nil {
+		in, dy, value, at, dx := m.operands.take(x), m.operands.take(y), m.operands.take(y), m.operands.take(
+			y), m.operands.take(x)
+		if err := m.o.Call(&device.Call{Kernel: device.MaxPool, Dims: most}, [][]float32{in},
+			[][]float32{value, at}); err != nil {
 			return nil, err
 		}
 		return m.call(&device.Call{Kernel: device.MaxPoolGrad, Dims: most}, [][]float32{dy, at}, [][]float32{dx}), nil

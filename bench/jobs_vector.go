@@ -8,7 +8,8 @@ import (
 	"fspda/dist"
 )
 
-// elementLengths are the activations of the MLP at batch 256, and what the first layer of ResNet-50 gives at batch 8.
+// elementLengths are the activations of the MLP at batch 256, and what the first layer of ResNet-50
+// gives at batch 8.
 var elementLengths = []int{25_600, 6_422_528}
 
 // elementJobs are the kernels that go element by element, and the losses.
@@ -22,11 +23,14 @@ func elementJobs() (jobs []job) {
 			jobs = append(jobs, kernelJob("elementwise", fmt.Sprintf("%s %d", k, n), k, dims, 0.75, []int{n, n}, one))
 		}
 		jobs = append(jobs,
-			kernelJob("elementwise", fmt.Sprintf("%s %d", device.ScaleBy, n), device.ScaleBy, dims, 0.75, []int{n, 1}, one),
-			kernelJob("elementwise", fmt.Sprintf("%s %d", device.HalfSquare, n), device.HalfSquare, dims, 0.75, one, []int{1}))
+			kernelJob("elementwise", fmt.Sprintf("%s %d", device.ScaleBy, n), device.ScaleBy, dims, 0.75, []int{n, 1},
+				one),
+			kernelJob("elementwise", fmt.Sprintf("%s %d", device.HalfSquare, n), device.HalfSquare, dims, 0.75, one,
+				[]int{1}))
 	}
 	for _, d := range [][]int{{256, 10}, {256, 1000}} {
-		jobs = append(jobs, lossJob(device.SoftmaxCrossEntropy, d, []int{1, d[0] * d[1]}), lossJob(device.Score, d, []int{3}))
+		jobs = append(jobs, lossJob(device.SoftmaxCrossEntropy, d, []int{1, d[0] * d[1]}),
+			lossJob(device.Score, d, []int{3}))
 	}
 	return jobs
 }
@@ -51,21 +55,26 @@ var densities = []float64{0.1, 0.01, 0.001}
 func vectorJobs(dev device.Device, line int) (jobs []job) {
 	for _, d := range vectorLengths {
 		for terms := 1; terms <= 6; terms++ {
-			jobs = append(jobs, vectorJob(fmt.Sprintf("combine of %d, d=%d", terms, d), d, terms+1, terms, 1, func(v []device.Vector) func() {
-				t := make([]device.Term, terms)
-				for k := range t {
-					t[k] = device.Term{A: 1 - 0.3*float64(k), V: v[k+1]} // the first is 1, as in a step of an algorithm
-				}
-				if terms == 1 {
-					t[0].A = 0.75 // and not a copy
-				}
-				return func() { dev.Combine(v[0], t...) }
-			}))
+			jobs = append(jobs, vectorJob(fmt.Sprintf("combine of %d, d=%d", terms, d), d, terms+1, terms, 1,
+				func(v []device.Vector) func() {
+					t := make([]device.Term, terms)
+					for k := range t {
+						t[k] = device.Term{A: 1 - 0.3*float64(k), V: v[k+1]} // the first is 1, as in a step of an algorithm
+					}
+					if terms == 1 {
+						t[0].A = 0.75 // and not a copy
+					}
+					return func() { dev.Combine(v[0], t...) }
+				}))
 		}
 		jobs = append(jobs,
-			vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, 0, func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
+			vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, 0,
+				func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
 			vectorJob(fmt.Sprintf("add-diff to 2, d=%d", d), d, 4, 4, 2, func(v []device.Vector) func() {
-				return func() { dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]}, device.Term{A: -0.5, V: v[3]}) }
+				return func() {
+					dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]},
+						device.Term{A: -0.5, V: v[3]})
+				}
 			}))
 		for _, density := range densities {
 			jobs = append(jobs, maskedJobs(d, density, line)...)
@@ -76,28 +85,31 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 
 // vectorJob is a job on so many vectors of length d, so many of which it reads and writes.
 func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Vector) func()) job {
-	return job{group: "vector", name: name, dims: []int{d}, bytes: 4 * float64((reads+writes)*d), reads: reads, writes: writes, make: func(m *meter) (func() error, error) {
-		v := make([]device.Vector, vectors)
-		for i := range v {
-			v[i] = m.vectors.take(d)
-		}
-		run := bind(v)
-		return func() error { run(); return nil }, nil
-	}}
+	return job{group: "vector", name: name, dims: []int{d}, bytes: 4 * float64((reads+writes)*d), reads: reads,
+		writes: writes, make: func(m *meter) (func() error, error) {
+			v := make([]device.Vector, vectors)
+			for i := range v {
+				v[i] = m.vectors.take(d)
+			}
+			run := bind(v)
+			return func() error { run(); return nil }, nil
+		}}
 }
 
-// maskedJobs are gather, add-diff to two vectors and both of them after the draw: one end of an exchange over an edge.
+// maskedJobs are gather, add-diff to two vectors and both of them after the draw: one end of an
+// exchange over an edge.
 func maskedJobs(d int, density float64, line int) []job {
 	k, lines := density*float64(d), touched(d, density, line)
 	at := fmt.Sprintf("at %v %%, d=%d", 100*density, d)
 	bind := func(name string, bytes float64, run func(m *meter, e *exchange)) job {
-		return job{group: "vector", name: name + " " + at, dims: []int{d}, bytes: bytes, make: func(m *meter) (func() error, error) {
-			e, err := newExchange(m, d, density)
-			if err != nil {
-				return nil, err
-			}
-			return func() error { run(m, e); return nil }, nil
-		}}
+		return job{group: "vector", name: name + " " + at, dims: []int{d}, bytes: bytes,
+			make: func(m *meter) (func() error, error) {
+				e, err := newExchange(m, d, density)
+				if err != nil {
+					return nil, err
+				}
+				return func() error { run(m, e); return nil }, nil
+			}}
 	}
 	return []job{
 		bind("gather", 8*k+lines, func(m *meter, e *exchange) { m.o.Device.Gather(e.own, e.x, e.index) }),
@@ -112,7 +124,8 @@ func maskedJobs(d int, density float64, line int) []job {
 	}
 }
 
-// Numbers that travel together: in a line of a processor's cache, and in what a GPU fetches from its memory.
+// Numbers that travel together: in a line of a processor's cache, and in what a GPU fetches from
+// its memory.
 const (
 	cacheLine = 16
 	sector    = 8
@@ -138,7 +151,8 @@ func newExchange(m *meter, d int, density float64) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{mask: mask, x: m.vectors.take(d), dual: m.vectors.take(d), own: m.vectors.take(mask.Len()), other: m.vectors.take(mask.Len())}
+	e := &exchange{mask: mask, x: m.vectors.take(d), dual: m.vectors.take(d), own: m.vectors.take(mask.Len()),
+		other: m.vectors.take(mask.Len())}
 	e.coordinates = mask.Draw(nil, 0, 0, 1)
 	e.index = m.o.Device.NewIndex(e.coordinates, nil)
 	return e, nil
@@ -153,7 +167,8 @@ func maskJobs() (jobs []job) {
 	for _, d := range vectorLengths {
 		for _, density := range densities {
 			for _, spec := range []string{"randk", "bernoulli", "stratified"} {
-				jobs = append(jobs, job{group: "masks", name: fmt.Sprintf("%s at %v %%, d=%d", spec, 100*density, d), dims: []int{d},
+				jobs = append(jobs, job{group: "masks", name: fmt.Sprintf("%s at %v %%, d=%d", spec, 100*density, d),
+					dims:  []int{d},
 					items: math.Round(density * float64(d)), make: func(*meter) (func() error, error) {
 						mask, err := dist.ParseMask(spec, density, []int{d}, 1)
 						if err != nil {

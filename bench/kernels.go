@@ -17,14 +17,17 @@ type KernelsOptions struct {
 	Device  device.Device
 	Kernels []device.Kernel                                 // those to be had; work that needs another is skipped
 	Call    func(c *device.Call, in, out [][]float32) error // runs one kernel
-	// Gemm is C = alpha·op(A)·op(B) + beta·C, op(A) m×k and op(B) k×n, as the BLAS has it for row-major matrices.
-	Gemm func(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+	// Gemm is C = alpha·op(A)·op(B) + beta·C, op(A) m×k and op(B) k×n, as the BLAS has it for
+	// row-major matrices.
+	Gemm func(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
+		c []float32, ldc int)
 	Peak func(d time.Duration) float64 // measures the multiply-adds of one core over a stretch of d, GFLOP/s
-	// Traffic measures reading the first vectors and writing the others, side by side, GB/s. Where it is nil that limit is not of interest.
+	// Traffic measures reading the first vectors and writing the others, side by side, GB/s. Where
+	// it is nil that limit is not of interest.
 	Traffic func(v [][]float32, reads int) float64
 	Floats  func(n int) []float32 // memory as the device's vectors have it
-	// Card is what work is measured on where that is not the calling goroutine. Operands come from the host, Peak is the card's, and of Gemm, Traffic
-	// and draws of masks nothing is measured.
+	// Card is what work is measured on where that is not the calling goroutine. Operands come from
+	// the host, Peak is the card's, and of Gemm, Traffic and draws of masks nothing is measured.
 	Card   *Card
 	Batch  int           // images of the layers of ResNet-50
 	Filter string        // parts of "group/name", by commas: any of them; "" is all
@@ -36,14 +39,17 @@ func Groups() []string {
 	return []string{"sgemm", "conv", "norm", "pool", "elementwise", "vector", "masks"}
 }
 
-// Kernels times kernels on the calling goroutine. Each is measured in turns with the limit that its work has, so that a slow moment of the
-// machine meets both, and the fastest turn counts for both. Operands are random.
+// Kernels times kernels on the calling goroutine. Each is measured in turns with the limit that its
+// work has, so that a slow moment of the machine meets both, and the fastest turn counts for both.
+// Operands are random.
 func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 	if o.Each <= 0 {
-		return KernelsReport{}, &train.ConfigError{Key: "each", Got: o.Each.String(), Want: "expected a time above 0, such as 300ms"}
+		return KernelsReport{}, &train.ConfigError{Key: "each", Got: o.Each.String(),
+			Want: "expected a time above 0, such as 300ms"}
 	}
 	if o.Batch < 1 {
-		return KernelsReport{}, &train.ConfigError{Key: "batch", Got: fmt.Sprint(o.Batch), Want: "expected a number of images above 0"}
+		return KernelsReport{}, &train.ConfigError{Key: "batch", Got: fmt.Sprint(o.Batch),
+			Want: "expected a number of images above 0"}
 	}
 	r := KernelsReport{Batch: o.Batch}
 	if o.Card != nil {
@@ -51,7 +57,8 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 	}
 	wanted := slices.DeleteFunc(o.jobs(), func(j job) bool { return !o.wants(j) })
 	if len(wanted) == 0 {
-		return r, &train.ConfigError{Key: "filter", Got: o.Filter, Want: "expected a part of group/name, or several by commas; the groups are " + strings.Join(Groups(), ", ")}
+		return r, &train.ConfigError{Key: "filter", Got: o.Filter,
+			Want: "expected a part of group/name, or several by commas; the groups are " + strings.Join(Groups(), ", ")}
 	}
 	m := &meter{o: o, operands: &pool{floats: o.Floats}, copies: &pool{floats: o.Floats}, vectors: newVectors(o.Device)}
 	for _, j := range wanted {
@@ -76,24 +83,29 @@ type job struct {
 	needs       []device.Kernel
 	dims        []int
 	flops       float64 // of one run; where it is not 0 the limit is the multiply-add
-	bytes       float64 // of one run, every operand read or written once; where there are no flops the limit is a copy of as many
-	reads       int     // vectors or matrices that one run reads, as often as it does
-	writes      int     // those it writes; both 0: no mix is measured
-	items       float64 // of one run, where what counts is the time for each
-	count       int     // how often one step of ResNet-50 runs it; 0 outside of that
-	backward    bool    // in the backward pass
-	make        func(m *meter) (run func() error, err error)
+	// of one run, every operand read or written once; where there are no flops the limit is a copy
+	// of as many
+	bytes    float64
+	reads    int     // vectors or matrices that one run reads, as often as it does
+	writes   int     // those it writes; both 0: no mix is measured
+	items    float64 // of one run, where what counts is the time for each
+	count    int     // how often one step of ResNet-50 runs it; 0 outside of that
+	backward bool    // in the backward pass
+	make     func(m *meter) (run func() error, err error)
 }
 
 func (o KernelsOptions) jobs() []job {
 	if o.Card != nil {
-		return slices.Concat(linearJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(), vectorJobs(o.Device, sector))
+		return slices.Concat(linearJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(),
+			vectorJobs(o.Device, sector))
 	}
-	return slices.Concat(sgemmJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(), vectorJobs(o.Device, cacheLine), maskJobs())
+	return slices.Concat(sgemmJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(),
+		vectorJobs(o.Device, cacheLine), maskJobs())
 }
 
 func (o KernelsOptions) wants(j job) bool {
-	return slices.ContainsFunc(strings.Split(o.Filter, ","), func(part string) bool { return strings.Contains(j.group+"/"+j.name, part) })
+	return slices.ContainsFunc(strings.Split(o.Filter, ","),
+		func(part string) bool { return strings.Contains(j.group+"/"+j.name, part) })
 }
 
 func (o KernelsOptions) missing(needs []device.Kernel) []device.Kernel {
@@ -112,13 +124,15 @@ type meter struct {
 
 const (
 	leastRounds = 3
-	turn        = 100 * time.Microsecond // what is faster is repeated for as long, so that the clock's own cost is small
-	longestCopy = 25_557_032             // numbers: far beyond every cache
+	// what is faster is repeated for as long, so that the clock's own cost is small
+	turn        = 100 * time.Microsecond
+	longestCopy = 25_557_032 // numbers: far beyond every cache
 )
 
 // measure runs a job and its limit in turns.
 func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
-	row := KernelRow{Group: j.group, Name: j.name, Dims: j.dims, Count: j.count, Backward: j.backward, FLOPs: j.flops, Bytes: j.bytes, Items: j.items}
+	row := KernelRow{Group: j.group, Name: j.name, Dims: j.dims, Count: j.count, Backward: j.backward, FLOPs: j.flops,
+		Bytes: j.bytes, Items: j.items}
 	m.operands.reset()
 	m.vectors.reset()
 	m.times, m.route = 1, ""
@@ -151,7 +165,8 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	return row, nil
 }
 
-// timed returns the time of one run. What is short runs once before, so that caches are warm as far as they can be, and then often.
+// timed returns the time of one run. What is short runs once before, so that caches are warm as far
+// as they can be, and then often.
 func timed(run func() error) (time.Duration, error) {
 	begin := time.Now()
 	if err := run(); err != nil {
@@ -171,7 +186,8 @@ func timed(run func() error) (time.Duration, error) {
 	return max(1, time.Since(begin)/time.Duration(repeat)), nil
 }
 
-// limit returns what measures the limit of a job, in the unit of its rate: over a stretch as long as the work takes.
+// limit returns what measures the limit of a job, in the unit of its rate: over a stretch as long
+// as the work takes.
 func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	switch {
 	case j.items > 0:
@@ -195,7 +211,8 @@ func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	}
 }
 
-// longestMix is how many numbers of each vector a mix has at most: several of them are beyond every cache.
+// longestMix is how many numbers of each vector a mix has at most: several of them are beyond every
+// cache.
 const longestMix = 1 << 23
 
 // mix returns what measures the traffic of a job alone, with vectors as long as its own.

@@ -10,7 +10,8 @@ import (
 	"fspda/device"
 )
 
-// KernelsReport is what kernels reach, on one core. Rates of different rows were measured at different moments: compare shares.
+// KernelsReport is what kernels reach, on one core. Rates of different rows were measured at
+// different moments: compare shares.
 type KernelsReport struct {
 	Card       string          `json:"card,omitempty"` // where it was measured, if not on a core
 	Batch      int             `json:"batch"`          // images of the layers of ResNet-50
@@ -36,12 +37,14 @@ type KernelRow struct {
 	Unit     string        `json:"unit"`            // of rate and limit: GFLOP/s; GB/s; ns, for each item
 	Limit    float64       `json:"limit,omitempty"` // multiply-adds, or a copy of as many bytes
 	Share    float64       `json:"share,omitempty"` // rate over limit
-	Mix      float64       `json:"mix,omitempty"`   // GB/s of as many vectors read and written side by side, and nothing done with them
-	MixShare float64       `json:"mix_share,omitempty"`
-	Route    string        `json:"route,omitempty"` // what computes it, where the device has a choice
+	// GB/s of as many vectors read and written side by side, and nothing done with them
+	Mix      float64 `json:"mix,omitempty"`
+	MixShare float64 `json:"mix_share,omitempty"`
+	Route    string  `json:"route,omitempty"` // what computes it, where the device has a choice
 }
 
-// GroupRow is the work of a group over its time: an average by work, in which every row of ResNet-50 counts as often as the network runs it.
+// GroupRow is the work of a group over its time: an average by work, in which every row of
+// ResNet-50 counts as often as the network runs it.
 type GroupRow struct {
 	Group string        `json:"group"`
 	Time  time.Duration `json:"time_ns"`
@@ -51,7 +54,8 @@ type GroupRow struct {
 	Share float64       `json:"share,omitempty"`
 }
 
-// NetworkRow is the sum over all convolutions and batch norms of ResNet-50, with their activations and sums.
+// NetworkRow is the sum over all convolutions and batch norms of ResNet-50, with their activations
+// and sums.
 type NetworkRow struct {
 	Batch    int           `json:"batch"`
 	Forward  time.Duration `json:"forward_ns"`
@@ -211,9 +215,11 @@ func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 
 func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) {
 	head := true
-	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share, mix float64, route string) {
+	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share, mix float64,
+		route string) {
 		if head {
-			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share  of mix\n", group, strings.Repeat(" ", max(0, width+2-len(group))))
+			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share  of mix\n", group,
+				strings.Repeat(" ", max(0, width+2-len(group))))
 			head = false
 		}
 		fmt.Fprintf(b, "  %s %5s %10.1f µs %10.2f", pad(name, width), times, us(took), rate)

@@ -25,7 +25,8 @@ func kernelsOptions(filter string) KernelsOptions {
 	}
 }
 
-// What is measured is what was asked for, its share is rate over limit, and the group is the work over the time.
+// What is measured is what was asked for, its share is rate over limit, and the group is the work
+// over the time.
 func TestKernels(t *testing.T) {
 	r, err := Kernels(context.Background(), kernelsOptions("sgemm/256×10×100"))
 	if err != nil {
@@ -58,7 +59,8 @@ func TestKernelsOfMemory(t *testing.T) {
 		if masks := row.Group == "masks"; row.Time <= 0 || row.Rate <= 0 || masks != (row.Limit == 0) {
 			t.Errorf("%+v", row)
 		}
-		side := strings.Contains(row.Name, "combine") || strings.Contains(row.Name, "dot") || strings.HasPrefix(row.Name, "add-diff to 2, d")
+		side := strings.Contains(row.Name, "combine") || strings.Contains(row.Name, "dot") ||
+			strings.HasPrefix(row.Name, "add-diff to 2, d")
 		if side != (row.Mix > 0) || side && math.Abs(row.MixShare-row.Rate/row.Mix) > 1e-12 {
 			t.Errorf("vectors are read side by side: %t, which is measured: %+v", side, row)
 		}
@@ -70,7 +72,8 @@ func TestKernelsOfMemory(t *testing.T) {
 	if _, err := r.WriteTo(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"combine of 6", "exchange at 0.1 %", "stratified", "all, by work", " ns\n", " GB/s\n"} {
+	for _, want := range []string{"combine of 6", "exchange at 0.1 %", "stratified", "all, by work", " ns\n",
+		" GB/s\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
@@ -84,7 +87,8 @@ func lengthsOf(c *device.Call) (in, out []int) {
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		p, q := (d[1]+2*d[8]-d[5])/d[7]+1, (d[2]+2*d[8]-d[6])/d[7]+1
 		x, w, y := d[0]*d[1]*d[2]*d[3], d[4]*d[5]*d[6]*d[3], d[0]*p*q*d[4]
-		return map[device.Kernel][]int{device.Conv: {x, w}, device.ConvGradX: {y, w}, device.ConvGradW: {x, y}}[c.Kernel],
+		return map[device.Kernel][]int{device.Conv: {x, w}, device.ConvGradX: {y, w},
+				device.ConvGradW: {x, y}}[c.Kernel],
 			map[device.Kernel][]int{device.Conv: {y}, device.ConvGradX: {x}, device.ConvGradW: {w}}[c.Kernel]
 	case device.MaxPool, device.MaxPoolGrad:
 		p, q := (d[1]+2*d[6]-d[4])/d[5]+1, (d[2]+2*d[6]-d[4])/d[5]+1
@@ -118,11 +122,13 @@ func lengthsOf(c *device.Call) (in, out []int) {
 	return nil, nil
 }
 
-var imageKernels = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW, device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU,
+var imageKernels = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW, device.BatchNorm,
+	device.BatchNormReLU, device.BatchNormAddReLU,
 	device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU,
 	device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}
 
-// Every kernel of images is called, with operands as its meaning has them, variances are positive, and ResNet-50 is summed.
+// Every kernel of images is called, with operands as its meaning has them, variances are positive,
+// and ResNet-50 is summed.
 func TestKernelsOfImages(t *testing.T) {
 	seen := map[device.Kernel]int{}
 	for _, group := range []string{"conv", "norm", "pool"} {
@@ -155,7 +161,8 @@ func checkCall(c *device.Call, in, out [][]float32, seen map[device.Kernel]int) 
 	}
 	wantIn, wantOut := lengthsOf(c)
 	if gotIn, gotOut := lengths(in), lengths(out); !slices.Equal(gotIn, wantIn) || !slices.Equal(gotOut, wantOut) {
-		return fmt.Errorf("%s of %v has inputs %v and outputs %v, want %v and %v", c.Kernel, c.Dims, gotIn, gotOut, wantIn, wantOut)
+		return fmt.Errorf("%s of %v has inputs %v and outputs %v, want %v and %v", c.Kernel, c.Dims, gotIn, gotOut,
+			wantIn, wantOut)
 	}
 	variance := -1
 	switch {
@@ -170,8 +177,8 @@ func checkCall(c *device.Call, in, out [][]float32, seen map[device.Kernel]int) 
 	return nil
 }
 
-// The 53 convolutions and the 53 batch norms of ResNet-50 fit each other: as many numbers in each size, and as many of them forward as
-// backward, save for the first convolution.
+// The 53 convolutions and the 53 batch norms of ResNet-50 fit each other: as many numbers in each
+// size, and as many of them forward as backward, save for the first convolution.
 func TestNormsFollowConvolutions(t *testing.T) {
 	out, normed := map[[2]int]int{}, map[[2]int]int{}
 	for _, s := range ResNet50(1) {
@@ -219,12 +226,14 @@ func TestNetworkSum(t *testing.T) {
 	if want := 2 / (forward + backward).Seconds(); math.Abs(n.Images/want-1) > 1e-9 {
 		t.Errorf("%v images/s, want %v", n.Images, want)
 	}
-	// 4.09 billion products an image forward, and backward twice less the first layer's data gradient.
+	// 4.09 billion products an image forward, and backward twice less the first layer's data
+	// gradient.
 	if flops := n.Rate * float64(forward+backward); math.Abs(flops/(2*2*(3*4.089e9-0.118e9))-1) > 0.001 {
 		t.Errorf("%.4g operations", flops)
 	}
 	var text bytes.Buffer
-	if _, err := r.WriteTo(&text); err != nil || !strings.Contains(text.String(), "ResNet-50 conv+BN, batch 2: forward") {
+	if _, err := r.WriteTo(&text); err != nil || !strings.Contains(text.String(),
+		"ResNet-50 conv+BN, batch 2: forward") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }
@@ -299,7 +308,8 @@ func TestKernelsSkip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(r.Skipped, device.LinearGradX) || slices.Contains(r.Skipped, device.Linear) || len(r.Rows) != 2 {
+	if !slices.Contains(r.Skipped, device.LinearGradX) || slices.Contains(r.Skipped, device.Linear) ||
+		len(r.Rows) != 2 {
 		t.Errorf("%d rows, skipped %v", len(r.Rows), r.Skipped)
 	}
 	var text bytes.Buffer

@@ -20,15 +20,17 @@ type LoadOptions struct {
 	Each  time.Duration                                           // how long to measure each thing
 }
 
-// LoadReport is how fast the loader feeds training: pictures a second and core, cropped, mirrored and normalised.
+// LoadReport is how fast the loader feeds training: pictures a second and core, cropped, mirrored
+// and normalised.
 type LoadReport struct {
-	Jobs       int       `json:"jobs"`
-	Pictures   int       `json:"pictures"`
-	Crop       int       `json:"crop"`
-	Rows       []LoadRow `json:"rows"`
-	Copies     float64   `json:"copies"`      // of as many bytes as a crop has, a second and core
-	PackedBar  float64   `json:"packed_bar"`  // what is asked of the packed set: 70 % of Copies, or 10,000 where that is less
-	PackedRate float64   `json:"packed_rate"` // over the bar
+	Jobs     int       `json:"jobs"`
+	Pictures int       `json:"pictures"`
+	Crop     int       `json:"crop"`
+	Rows     []LoadRow `json:"rows"`
+	Copies   float64   `json:"copies"` // of as many bytes as a crop has, a second and core
+	// what is asked of the packed set: 70 % of Copies, or 10,000 where that is less
+	PackedBar  float64 `json:"packed_bar"`
+	PackedRate float64 `json:"packed_rate"` // over the bar
 }
 
 // LoadRow is one way for pictures to come.
@@ -52,8 +54,9 @@ type feed struct {
 	best   float64 // pictures a second
 }
 
-// Load measures the loader on files, by each JPEG decoder that the machine has, and on packed pictures, of which it makes some in
-// memory where the set is not packed itself. All take turns, and the fastest turn counts.
+// Load measures the loader on files, by each JPEG decoder that the machine has, and on packed
+// pictures, of which it makes some in memory where the set is not packed itself. All take turns,
+// and the fastest turn counts.
 func Load(ctx context.Context, o LoadOptions) (LoadReport, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.Jobs))
 	r := LoadReport{Jobs: o.Jobs, Crop: o.Crop}

@@ -11,25 +11,30 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	o := LoadOptions{Crop: 32, Jobs: 1, Batch: 8, Each: 50 * time.Millisecond, Open: func(jpeg data.Decoder, workers int) (*data.Set, error) {
-		if jpeg == data.Turbo {
-			return nil, errors.New("not on this machine")
-		}
-		return data.Open("synthetic-images", data.OpenOptions{TrainSize: 20, TestSize: 1, Crop: 32, JPEG: jpeg, Workers: workers})
-	}}
+	o := LoadOptions{Crop: 32, Jobs: 1, Batch: 8, Each: 50 * time.Millisecond,
+		Open: func(jpeg data.Decoder, workers int) (*data.Set, error) {
+			if jpeg == data.Turbo {
+				return nil, errors.New("not on this machine")
+			}
+			return data.Open("synthetic-images", data.OpenOptions{TrainSize: 20, TestSize: 1, Crop: 32, JPEG: jpeg,
+				Workers: workers})
+		}}
 	r, err := Load(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 3 || r.Rows[0].Err == "" || r.Rows[1].From != "JPEG, go" || r.Rows[2].From != "packed" || r.Pictures != 20 {
+	if len(r.Rows) != 3 || r.Rows[0].Err == "" || r.Rows[1].From != "JPEG, go" || r.Rows[2].From != "packed" ||
+		r.Pictures != 20 {
 		t.Fatalf("%+v", r)
 	}
 	// Packed pictures need no decoding, and a copy no scaling.
-	if files, packed := r.Rows[1].PerCore, r.Rows[2].PerCore; files <= 0 || packed <= files || r.Copies <= packed || r.PackedBar <= 0 {
+	if files, packed := r.Rows[1].PerCore, r.Rows[2].PerCore; files <= 0 || packed <= files || r.Copies <= packed ||
+		r.PackedBar <= 0 {
 		t.Errorf("files %.0f, packed %.0f, copies %.0f, bar %.0f a second", files, packed, r.Copies, r.PackedBar)
 	}
 	var out strings.Builder
-	if _, err := r.WriteTo(&out); err != nil || !strings.Contains(out.String(), "not on this machine") || !strings.Contains(out.String(), "packed ") {
+	if _, err := r.WriteTo(&out); err != nil || !strings.Contains(out.String(), "not on this machine") ||
+		!strings.Contains(out.String(), "packed ") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -50,7 +50,8 @@ type KernelShare struct {
 // Network measures the gradient of a network over one batch.
 func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	c := o.Code
-	r := GradientReport{What: c.Name, Batch: c.Batch, Dim: c.Dim, Threads: o.Threads, FLOPs: c.FLOPs, Forecast: o.Forecast}
+	r := GradientReport{What: c.Name, Batch: c.Batch, Dim: c.Dim, Threads: o.Threads, FLOPs: c.FLOPs,
+		Forecast: o.Forecast}
 	if o.Each <= 0 {
 		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
 	}
@@ -126,7 +127,8 @@ func (r GradientReport) WriteTo(w io.Writer) (int64, error) {
 `, r.What, r.Dim, r.Batch, r.Threads, r.Runs, 1e3*r.Fastest.Seconds(), 1e3*r.Mean.Seconds(), r.Images, r.Rate, r.FLOPs/1e9,
 		float64(r.Allocated)/mib, float64(r.Forecast)/mib)
 	for _, k := range r.Kernels {
-		text += fmt.Sprintf("  %5.1f %%  %-26s %4d calls %10.2f ms\n", 100*k.Share, k.Kernel, k.Calls, 1e3*k.Time.Seconds())
+		text += fmt.Sprintf("  %5.1f %%  %-26s %4d calls %10.2f ms\n", 100*k.Share, k.Kernel, k.Calls,
+			1e3*k.Time.Seconds())
 	}
 	n, err := io.WriteString(w, text)
 	return int64(n), err

@@ -15,7 +15,8 @@ type pool struct {
 // reset takes back all that was handed out.
 func (p *pool) reset() { p.used = 0 }
 
-// take returns n numbers uniform in [-1,1), none of them zero where they are new: processors may spend less power on zeros and run faster.
+// take returns n numbers uniform in [-1,1), none of them zero where they are new: processors may
+// spend less power on zeros and run faster.
 func (p *pool) take(n int) []float32 {
 	best := -1
 	for c := p.used; c < len(p.chunks); c++ {

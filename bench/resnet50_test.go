@@ -16,7 +16,8 @@ func TestResNet50(t *testing.T) {
 			t.Errorf("%+v: dimensions %v", s, s.Dims())
 		}
 	}
-	// 25,557,032 parameters, less 53,120 of the batch norms and 2,049,000 of the last layer; 4.09 billion products an image, less 2 million.
+	// 25,557,032 parameters, less 53,120 of the batch norms and 2,049,000 of the last layer; 4.09
+	// billion products an image, less 2 million.
 	if count != 53 || parameters != 25557032-53120-2049000 || math.Abs(flops/2/2-4.087e9) > 2e6 {
 		t.Errorf("%d convolutions with %d parameters and %.4g products an image", count, parameters, flops/4)
 	}

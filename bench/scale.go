@@ -12,14 +12,17 @@ import (
 
 // Scale shortens the runs of a figure.
 //
-// Share s makes s·T iterations of T. Algorithms with rounds, which can be evaluated between them only, make the number of rounds
-// nearest to that which their evaluations divide. Evaluations are as many as in the figure, but not closer than 400 iterations (at least
-// ten). Nothing else changes: local steps, coins, broadcast probabilities, masks, and so the bits of an iteration.
+// Share s makes s·T iterations of T. Algorithms with rounds, which can be evaluated between them
+// only, make the number of rounds nearest to that which their evaluations divide. Evaluations are
+// as many as in the figure, but not closer than 400 iterations (at least ten). Nothing else
+// changes: local steps, coins, broadcast probabilities, masks, and so the bits of an iteration.
 //
-// Retune keeps the shape of the figure. Two things decide it, and both need more than fewer iterations of the same kind.
+// Retune keeps the shape of the figure. Two things decide it, and both need more than fewer
+// iterations of the same kind.
 //
-// How far the models move: the sum of all steps, alpha·T. With m = min(1/s, 0.05·(1-mu)/alpha), at least 1, so that the effective step
-// alpha/(1-mu) ends at 0.05 at most, below which the network of the MNIST figures trains safely:
+// How far the models move: the sum of all steps, alpha·T. With m = min(1/s, 0.05·(1-mu)/alpha), at
+// least 1, so that the effective step alpha/(1-mu) ends at 0.05 at most, below which the network of
+// the MNIST figures trains safely:
 //
 //	alpha → m·alpha
 //	eta   → m·eta                        alpha/eta stays, and so the limit of the duals; where that takes eta·beta above ten times
@@ -28,8 +31,9 @@ import (
 //	a_x   → a_x·m^(2/3), a_lambda → a_lambda·m^(1/3)     at most 1: the rates at which STORM's weights go with T
 //	lattice(s,q) → lattice(√m·s,q)       rounding errors add up like the steps of a random walk; the bits stay
 //
-// Whether the agents have time to agree in spite of their data: methods that correct for it, which at a probability p of an exchange take
-// 1/p² iterations (Mishchenko et al., ProxSkip, 2022), see p²·T of these times. So that this number stays, all exchange c = √(1/s) times as many bits an
+// Whether the agents have time to agree in spite of their data: methods that correct for it, which
+// at a probability p of an exchange take 1/p² iterations (Mishchenko et al., ProxSkip, 2022), see
+// p²·T of these times. So that this number stays, all exchange c = √(1/s) times as many bits an
 // iteration, and every algorithm keeps its share of the figure's budget:
 //
 //	density → c·density                  of masks and of compressors
@@ -37,7 +41,8 @@ import (
 //	coin(p), bernoulli(p) → c·p          of what sends all coordinates
 //	one pair → a random maximal matching swarm, if c is at least 2: pairs are all it can have more of
 //
-// where c stops as soon as one of the figure's runs has no more to give. The bits of the whole figure are so √s of what they were.
+// where c stops as soon as one of the figure's runs has no more to give. The bits of the whole
+// figure are so √s of what they were.
 //
 // Rho is the smallest non-zero eigenvalue of the expected random Laplacian, of the new density.
 type Scale struct {
@@ -53,7 +58,8 @@ const closest = 400
 
 func (s Scale) check() error {
 	if !(s.Share > 0 && s.Share <= 1) {
-		return &train.ConfigError{Key: "scale", Got: fmt.Sprint(s.Share), Want: "expected above 0 and at most 1: the share of the figure's iterations"}
+		return &train.ConfigError{Key: "scale", Got: fmt.Sprint(s.Share),
+			Want: "expected above 0 and at most 1: the share of the figure's iterations"}
 	}
 	return nil
 }
@@ -67,11 +73,13 @@ func (s Scale) Caption() []string {
 	if !s.Retune {
 		return append(lines, "Not retuned: the figure's own step sizes, so that the curves are the beginning of those of the figure.")
 	}
-	return append(lines, fmt.Sprintf("Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's side times √m.", 1/s.Share, safeStep),
+	return append(lines, fmt.Sprintf(
+		"Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's side times √m.", 1/s.Share, safeStep),
 		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
 }
 
-// apply shortens a run. Points, if above 0, is the number of evaluations; room is how many times as much all runs of the figure can exchange.
+// apply shortens a run. Points, if above 0, is the number of evaluations; room is how many times as
+// much all runs of the figure can exchange.
 func (s Scale) apply(c train.Config, points int, room float64) (train.Config, error) {
 	if s.Share < 1 {
 		c.Iterations = max(1, int(math.Round(s.Share*float64(c.Iterations))))
@@ -137,8 +145,9 @@ func probability(edges string) (name string, p float64) {
 	return "", 0
 }
 
-// wholeRounds finds a number of rounds near iterations/steps that has a divisor near points: a share by which the iterations are off counts
-// five times as much as one by which the evaluations are.
+// wholeRounds finds a number of rounds near iterations/steps that has a divisor near points: a
+// share by which the iterations are off counts five times as much as one by which the evaluations
+// are.
 func wholeRounds(iterations, points, steps int) (int, int) {
 	want := float64(iterations) / float64(steps)
 	best, rounds, divisor := math.Inf(1), 1, 1
@@ -198,8 +207,8 @@ func retuneEta(c *train.Config, m float64) error {
 	return nil
 }
 
-// retuneTheta goes up to half of the limit 2·delta/(2-delta)/(1-lambda_min(W)), delta the share of an agent's coordinates that its neighbours
-// hear in an iteration.
+// retuneTheta goes up to half of the limit 2·delta/(2-delta)/(1-lambda_min(W)), delta the share of
+// an agent's coordinates that its neighbours hear in an iteration.
 func retuneTheta(c *train.Config, m float64) error {
 	g, p, err := graphOf(c)
 	if err != nil {
@@ -228,7 +237,8 @@ func graphOf(c *train.Config) (*dist.Graph, dist.Process, error) {
 	return g, p, err
 }
 
-// digits rounds to four significant digits: a configuration is to be read, and must not hang on the last bits of an eigenvalue.
+// digits rounds to four significant digits: a configuration is to be read, and must not hang on the
+// last bits of an eigenvalue.
 func digits(v float64) float64 {
 	if v == 0 {
 		return 0

@@ -14,9 +14,11 @@ func TestWholeRounds(t *testing.T) {
 			for _, steps := range []int{1, 2, 11, 21, 75, 150} {
 				n, p := wholeRounds(iterations, points, steps)
 				if n%steps != 0 || n/steps%p != 0 {
-					t.Fatalf("wholeRounds(%d, %d, %d) = %d, %d: an evaluation lies inside a round", iterations, points, steps, n, p)
+					t.Fatalf("wholeRounds(%d, %d, %d) = %d, %d: an evaluation lies inside a round", iterations, points,
+						steps, n, p)
 				}
-				if rounds := iterations / steps; rounds >= 10*points && (math.Abs(float64(n)/float64(iterations)-1) > 0.05 || p < points/2 || p > 2*points) {
+				if rounds := iterations / steps; rounds >= 10*points &&
+					(math.Abs(float64(n)/float64(iterations)-1) > 0.05 || p < points/2 || p > 2*points) {
 					t.Errorf("wholeRounds(%d, %d, %d) = %d, %d", iterations, points, steps, n, p)
 				}
 			}
@@ -24,7 +26,8 @@ func TestWholeRounds(t *testing.T) {
 	}
 }
 
-// Retuning keeps what the figure is about: the sum of all steps, the limit of the duals, and each algorithm's share of the bits.
+// Retuning keeps what the figure is about: the sum of all steps, the limit of the duals, and each
+// algorithm's share of the bits.
 func TestRetune(t *testing.T) {
 	f, err := FindFigure("1")
 	if err != nil {
@@ -44,13 +47,15 @@ func TestRetune(t *testing.T) {
 	full, small := jobs(Scale{Share: 1}), jobs(Scale{Share: 0.02, Retune: true})
 	for name, j := range full {
 		a, b := j.Config, small[name].Config
-		if before, after := a.Alpha*float64(a.Iterations), b.Alpha*float64(b.Iterations); math.Abs(after/before-1) > 0.03 {
+		if before, after := a.Alpha*float64(a.Iterations), b.Alpha*float64(b.Iterations); math.Abs(
+			after/before-1) > 0.03 {
 			t.Errorf("%s: the sum of steps went from %v to %v", name, before, after)
 		}
 		if name == "swarm" {
 			continue
 		}
-		if r := rate(b.Edges, b.LocalSteps, b.Density) / rate(a.Edges, a.LocalSteps, a.Density); math.Abs(r/math.Sqrt(50)-1) > 0.04 {
+		if r := rate(b.Edges, b.LocalSteps, b.Density) / rate(a.Edges, a.LocalSteps,
+			a.Density); math.Abs(r/math.Sqrt(50)-1) > 0.04 {
 			t.Errorf("%s exchanges %.3f times as much, want √50 times", name, r)
 		}
 	}
@@ -71,7 +76,8 @@ func TestRetune(t *testing.T) {
 		t.Errorf("Swarm has %s over %s", got.Compress, got.Edges)
 	}
 	plain := jobs(Scale{Share: 0.02})
-	if a, b := plain["choco"].Config, full["choco"].Config; a.Alpha != b.Alpha || a.Density != b.Density || a.Theta != b.Theta || a.Iterations != 20000 || a.EvalPoints != 50 {
+	if a, b := plain["choco"].Config, full["choco"].Config; a.Alpha != b.Alpha || a.Density != b.Density ||
+		a.Theta != b.Theta || a.Iterations != 20000 || a.EvalPoints != 50 {
 		t.Errorf("without retuning CHOCO is %+v", a)
 	}
 }

@@ -18,8 +18,9 @@ type StepOptions struct {
 	Device device.Device
 	Model  train.Model
 	FLOPs  float64 // of the matrix kernels of one gradient at the setup's batch
-	// Products makes factors of its own and returns what does all matrix products of one gradient once, on the calling goroutine, and
-	// nothing else: the limit. Where it is nil the limit is not of interest.
+	// Products makes factors of its own and returns what does all matrix products of one gradient
+	// once, on the calling goroutine, and nothing else: the limit. Where it is nil the limit is not
+	// of interest.
 	Products func() (run func())
 	Each     time.Duration // how long to measure each thing
 }
@@ -36,35 +37,40 @@ type StepReport struct {
 	Gradient   time.Duration `json:"gradient_ns"` // forward and backward
 	Vectors    time.Duration `json:"vectors_ns"`  // the algorithm's vector kernels
 	Batches    time.Duration `json:"batches_ns"`  // pixels to normalised numbers; what the others leave of the step
-	Rest       time.Duration `json:"rest_ns"`     // what is no kernel: masks, exchange, scheduling; measured with empty kernels
-	FLOPs      float64       `json:"flops"`
-	Rate       float64       `json:"gflop_s"`      // FLOPs over Gradient
-	GEMM       float64       `json:"gemm_gflop_s"` // of the matrix products alone, one after the other, in this run
-	Fraction   float64       `json:"fraction_of_gemm"`
-	RestShare  float64       `json:"rest_share"`
+	// what is no kernel: masks, exchange, scheduling; measured with empty kernels
+	Rest      time.Duration `json:"rest_ns"`
+	FLOPs     float64       `json:"flops"`
+	Rate      float64       `json:"gflop_s"`      // FLOPs over Gradient
+	GEMM      float64       `json:"gemm_gflop_s"` // of the matrix products alone, one after the other, in this run
+	Fraction  float64       `json:"fraction_of_gemm"`
+	RestShare float64       `json:"rest_share"`
 
 	Cores     int           `json:"cores"`
-	Iteration time.Duration `json:"iteration_ns"`         // of all agents, on all cores, in the fastest stretch
-	AllGEMM   float64       `json:"all_gemm_gflop_s"`     // as GEMM, on all cores at once, in the fastest stretch of the same length
-	OverLimit float64       `json:"iteration_over_limit"` // Iteration over what its FLOPs take at AllGEMM
+	Iteration time.Duration `json:"iteration_ns"` // of all agents, on all cores, in the fastest stretch
+	// as GEMM, on all cores at once, in the fastest stretch of the same length
+	AllGEMM   float64 `json:"all_gemm_gflop_s"`
+	OverLimit float64 `json:"iteration_over_limit"` // Iteration over what its FLOPs take at AllGEMM
 }
 
-// Step runs real training iterations on one core, once as they are and once with empty kernels: what the second run takes is what is
-// no kernel.
+// Step runs real training iterations on one core, once as they are and once with empty kernels:
+// what the second run takes is what is no kernel.
 func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	if o.Each <= 0 {
-		return StepReport{}, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
+		return StepReport{}, &train.ConfigError{Key: "time", Got: o.Each.String(),
+			Want: "expected a time above 0, such as 3s"}
 	}
 	cores := runtime.GOMAXPROCS(1) // one core: what is not in a kernel has nothing to hide behind
 	defer runtime.GOMAXPROCS(cores)
 	c := o.Setup.Config
-	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch, Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
+	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch,
+		Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
 	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{buffered(o.Model), k}, k.read)
 	if err != nil {
 		return r, err
 	}
-	r.Iterations, r.Step, r.Gradient, r.Vectors = int(m.steps)/c.Agents, m.fastest.at, m.fastest.gradient, m.fastest.vectors
+	r.Iterations, r.Step, r.Gradient, r.Vectors = int(
+		m.steps)/c.Agents, m.fastest.at, m.fastest.gradient, m.fastest.vectors
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // preparing batches is a kernel, too
@@ -93,7 +99,8 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	return r, nil
 }
 
-// mark is a moment of a measurement: when it was, and what time kernels had taken before it. As a difference it is a stretch.
+// mark is a moment of a measurement: when it was, and what time kernels had taken before it. As a
+// difference it is a stretch.
 type mark struct{ at, gradient, vectors time.Duration }
 
 // noKernels is the time in kernels where none are clocked.
@@ -107,9 +114,11 @@ type measured struct {
 	fastest   mark          // what a step took in the fastest stretch
 }
 
-// iterate trains for o.Each after some iterations to warm up. The time in kernels is what kernels says. Agents run ahead of each other, by
-// more iterations than there are in a short stretch, so it is the gradients of all that are counted.
-func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model, kernels func() (gradient, vectors time.Duration)) (measured, error) {
+// iterate trains for o.Each after some iterations to warm up. The time in kernels is what kernels
+// says. Agents run ahead of each other, by more iterations than there are in a short stretch, so it
+// is the gradients of all that are counted.
+func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model,
+	kernels func() (gradient, vectors time.Duration)) (measured, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	all, reached := &tally{kernels: kernels}, 0
@@ -128,10 +137,12 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	case !all.closed:
 		return measured{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
-	// All agents end at the same iteration. The result's may be an earlier one, where an evaluation was given up.
+	// All agents end at the same iteration. The result's may be an earlier one, where an evaluation
+	// was given up.
 	gradients := float64(all.total) / float64(reached*s.Config.Agents)
 	last := len(all.marks) - 1
-	return measured{all.marks[last].at, float64(last) / gradients, gradients, fastestStretch(all.marks, o.Each/stretches).times(gradients)}, nil
+	return measured{all.marks[last].at, float64(last) / gradients, gradients,
+		fastestStretch(all.marks, o.Each/stretches).times(gradients)}, nil
 }
 
 // times is a multiple of a stretch.
@@ -151,7 +162,8 @@ type tally struct {
 	closed bool
 }
 
-// measure begins to measure, if it has not begun, and says whether it has now measured so long and something.
+// measure begins to measure, if it has not begun, and says whether it has now measured so long and
+// something.
 func (a *tally) measure(each time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -196,7 +208,8 @@ func (m countedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float
 	return m.Buffered.Step(dst, x, buffers, b)
 }
 
-// countedEagerModel is a model whose gradients are not waited for, and counted when they are looked at.
+// countedEagerModel is a model whose gradients are not waited for, and counted when they are looked
+// at.
 type countedEagerModel struct {
 	countedModel
 	eager train.Eager
@@ -226,7 +239,8 @@ func counted(m train.Model, all *tally) train.Model {
 // stretches is how many the time of a measurement is divided into, of which the fastest counts.
 const stretches = 5
 
-// fastestStretch is the way from one mark to the next in the fastest stretch of at least that length.
+// fastestStretch is the way from one mark to the next in the fastest stretch of at least that
+// length.
 func fastestStretch(marks []mark, length time.Duration) mark {
 	per := func(i, j int) mark {
 		a, b, n := marks[i], marks[j], time.Duration(j-i)
@@ -247,7 +261,8 @@ func fastestStretch(marks []mark, length time.Duration) mark {
 // warmUp iterations come before the measurement: plans are compiled, buffers made, caches warm.
 const warmUp = 20
 
-// limit is the rate at which so many cores at once do a gradient's matrix products over and over, in the fastest of some stretches.
+// limit is the rate at which so many cores at once do a gradient's matrix products over and over,
+// in the fastest of some stretches.
 func (o StepOptions) limit(cores int) (best float64) {
 	runs := make([]func(), cores)
 	for i := range runs {
@@ -301,8 +316,8 @@ func (r StepReport) WriteTo(w io.Writer) (int64, error) {
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// clock adds up kernel time. Only one kernel runs at a time, so that an agent that is preempted inside one does not count
-// another's work as its own.
+// clock adds up kernel time. Only one kernel runs at a time, so that an agent that is preempted
+// inside one does not count another's work as its own.
 type clock struct {
 	mu                sync.Mutex
 	gradient, vectors time.Duration
@@ -344,7 +359,8 @@ func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []dev
 	d.clocked(func() { d.Device.AddDiffs(start, own, others, to...) })
 }
 
-func (d timedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+func (d timedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+	others []device.Term, to ...device.Term) {
 	d.clocked(func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
 }
 

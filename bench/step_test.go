@@ -31,7 +31,8 @@ func options(t testing.TB, iterations int) StepOptions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return StepOptions{Setup: s, Device: dev, Model: m, FLOPs: 1e6, Products: func() func() { return func() { time.Sleep(50 * time.Microsecond) } }, Each: 20 * time.Millisecond}
+	return StepOptions{Setup: s, Device: dev, Model: m, FLOPs: 1e6,
+		Products: func() func() { return func() { time.Sleep(50 * time.Microsecond) } }, Each: 20 * time.Millisecond}
 }
 
 // The parts make up the step, and what they are compared with was measured.
@@ -58,7 +59,8 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// A network with batch norm is measured as it trains: with its buffers, and the training step as gradient.
+// A network with batch norm is measured as it trains: with its buffers, and the training step as
+// gradient.
 func TestStepWithBuffers(t *testing.T) {
 	o := options(t, 1e6)
 	net, err := model.Open("resnet20", model.Options{Shape: []int{28, 28, 1}, Classes: 10})
@@ -72,7 +74,8 @@ func TestStepWithBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := &tally{kernels: noKernels}
-	if _, ok := train.Model(countedModel{buffered(m), all}).(train.Buffered); !ok || len(buffered(m).BufferSizes()) == 0 {
+	if _, ok := train.Model(countedModel{buffered(m), all}).(train.Buffered); !ok ||
+		len(buffered(m).BufferSizes()) == 0 {
 		t.Fatal("the buffers are hidden")
 	}
 	if got := buffered(unbuffered{m}.Model).BufferSizes(); len(got) == 0 {
@@ -125,7 +128,8 @@ func TestLimit(t *testing.T) {
 	}}
 	for cores := 1; cores < 4; cores++ {
 		made = 0
-		if got := o.limit(cores); got <= 0 || got > float64(cores) || made != cores { // at most 1e6 operations a millisecond each
+		// at most 1e6 operations a millisecond each
+		if got := o.limit(cores); got <= 0 || got > float64(cores) || made != cores {
 			t.Errorf("%d cores: %v GFLOP/s with %d sets of factors", cores, got, made)
 		}
 	}
@@ -141,7 +145,8 @@ func TestFastestStretch(t *testing.T) {
 		for _, at := range at {
 			marks = append(marks, mark{at, 2 * at, 3 * at})
 		}
-		if got := fastestStretch(marks, c.length); got.at != c.want || got.gradient/2 != got.at || got.vectors/3 != got.at {
+		if got := fastestStretch(marks, c.length); got.at != c.want || got.gradient/2 != got.at ||
+			got.vectors/3 != got.at {
 			t.Errorf("stretches of %d: %d an iteration, want %d", c.length, got, c.want)
 		}
 	}

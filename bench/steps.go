@@ -29,11 +29,13 @@ func (t StepTable) WriteTo(w io.Writer) (int64, error) {
 	if len(t) == 0 {
 		return 0, nil
 	}
-	fmt.Fprintf(c, "d = %d, %d agents, batch %d, one core; times per agent and iteration\n", t[0].Dim, t[0].Agents, t[0].Batch)
+	fmt.Fprintf(c, "d = %d, %d agents, batch %d, one core; times per agent and iteration\n", t[0].Dim, t[0].Agents,
+		t[0].Batch)
 	tw := tabwriter.NewWriter(c, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(tw, "algorithm\tstep µs\tgradient µs\tvectors µs\tvectors %%\trest %%\tstep / %s\t\n", t[0].Algo)
 	for _, r := range t {
-		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t\n", r.Algo, us(r.Step), us(r.Gradient), us(r.Vectors), 100*r.VectorShare(), 100*r.RestShare, float64(r.Step)/float64(t[0].Step))
+		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t\n", r.Algo, us(r.Step), us(r.Gradient), us(r.Vectors),
+			100*r.VectorShare(), 100*r.RestShare, float64(r.Step)/float64(t[0].Step))
 	}
 	if err := tw.Flush(); err != nil {
 		return c.n, err

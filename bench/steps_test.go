@@ -31,7 +31,8 @@ func TestSteps(t *testing.T) {
 		t.Errorf("%d bytes of %d, %v", n, b.Len(), err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(lines) != 4 || !strings.Contains(lines[0], "3 agents") || !strings.Contains(lines[1], "step / fspda-sa") || !strings.Contains(lines[3], "fspda-storm") {
+	if len(lines) != 4 || !strings.Contains(lines[0], "3 agents") || !strings.Contains(lines[1], "step / fspda-sa") ||
+		!strings.Contains(lines[3], "fspda-storm") {
 		t.Errorf("the table is\n%s", b.String())
 	}
 	for _, r := range table {

@@ -17,8 +17,8 @@ import (
 	"fspda/train"
 )
 
-// Sweep is a search over keys of the configuration: every combination of the lists in Grid, each with every one of Samples draws of what is
-// in Random.
+// Sweep is a search over keys of the configuration: every combination of the lists in Grid, each
+// with every one of Samples draws of what is in Random.
 type Sweep struct {
 	Base    yaml.MapSlice `yaml:"base"`    // configuration of all runs
 	Grid    yaml.MapSlice `yaml:"grid"`    // key: [values]
@@ -26,9 +26,10 @@ type Sweep struct {
 	Samples int           `yaml:"samples"` // draws of Random; 1 if it is empty
 	Seed    uint64        `yaml:"seed"`    // of the draws
 
-	Metric     string  `yaml:"metric"`     // a column of metrics.csv; default test_acc_avg
-	Best       string  `yaml:"best"`       // max or min; by default max for accuracies, min for the rest
-	Bits       float64 `yaml:"bits"`       // budget: the metric at the last evaluation within it; 0 is the end of the run
+	Metric string `yaml:"metric"` // a column of metrics.csv; default test_acc_avg
+	Best   string `yaml:"best"`   // max or min; by default max for accuracies, min for the rest
+	// budget: the metric at the last evaluation within it; 0 is the end of the run
+	Bits       float64 `yaml:"bits"`
 	Accounting string  `yaml:"accounting"` // of the budget
 }
 
@@ -43,7 +44,8 @@ func ReadSweep(path string) (*Sweep, error) {
 	}
 	s := &Sweep{Metric: "test_acc_avg", Accounting: "shared-seed", Seed: 1}
 	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
-		return nil, &train.ConfigError{Key: path, Err: err, Want: "the keys are base, grid, random, samples, seed, metric, best, bits, accounting"}
+		return nil, &train.ConfigError{Key: path, Err: err,
+			Want: "the keys are base, grid, random, samples, seed, metric, best, bits, accounting"}
 	}
 	return s, s.check()
 }
@@ -66,15 +68,18 @@ func (s *Sweep) check() error {
 		errs = append(errs, unknownName("accounting", s.Accounting, modes))
 	}
 	if s.Bits < 0 || math.IsNaN(s.Bits) || math.IsInf(s.Bits, 0) {
-		errs = append(errs, &train.ConfigError{Key: "bits", Got: fmt.Sprint(s.Bits), Want: "expected a budget above 0, or 0 for the end of the run"})
+		errs = append(errs, &train.ConfigError{Key: "bits", Got: fmt.Sprint(s.Bits),
+			Want: "expected a budget above 0, or 0 for the end of the run"})
 	}
 	if len(s.Random) == 0 {
 		s.Samples = 1
 	} else if s.Samples < 1 {
-		errs = append(errs, &train.ConfigError{Key: "samples", Got: strconv.Itoa(s.Samples), Want: "expected how many draws of the keys in random to try"})
+		errs = append(errs, &train.ConfigError{Key: "samples", Got: strconv.Itoa(s.Samples),
+			Want: "expected how many draws of the keys in random to try"})
 	}
 	if len(s.Grid)+len(s.Random) == 0 {
-		errs = append(errs, &train.ConfigError{Key: "grid", Want: "the sweep has neither grid nor random: there is nothing to search"})
+		errs = append(errs, &train.ConfigError{Key: "grid",
+			Want: "the sweep has neither grid nor random: there is nothing to search"})
 	}
 	return errors.Join(errs...)
 }
@@ -82,8 +87,9 @@ func (s *Sweep) check() error {
 // setting is one key with a value.
 type setting struct{ key, value string }
 
-// Jobs makes the runs. A run's name is its number and what distinguishes it; a draw depends on the sweep's seed, its number and its key
-// alone, so that more samples, or more keys, leave the earlier draws as they are.
+// Jobs makes the runs. A run's name is its number and what distinguishes it; a draw depends on the
+// sweep's seed, its number and its key alone, so that more samples, or more keys, leave the earlier
+// draws as they are.
 func (s *Sweep) Jobs() ([]Job, error) {
 	base := train.Default()
 	if len(s.Base) > 0 {
@@ -132,7 +138,8 @@ func (s *Sweep) points() ([][]setting, error) {
 	for _, item := range s.Grid {
 		values, ok := item.Value.([]any)
 		if !ok || len(values) == 0 {
-			return nil, &train.ConfigError{Key: fmt.Sprintf("grid: %v", item.Key), Got: fmt.Sprint(item.Value), Want: "expected a list of values, such as [0.1, 0.3]"}
+			return nil, &train.ConfigError{Key: fmt.Sprintf("grid: %v", item.Key), Got: fmt.Sprint(item.Value),
+				Want: "expected a list of values, such as [0.1, 0.3]"}
 		}
 		var longer [][]setting
 		for _, p := range all {
@@ -145,7 +152,8 @@ func (s *Sweep) points() ([][]setting, error) {
 			}
 		}
 		if all = longer; len(all)*max(1, s.Samples) > mostRuns {
-			return nil, &train.ConfigError{Key: "grid", Got: fmt.Sprintf("of more than %d runs", mostRuns), Want: "use fewer values, or random"}
+			return nil, &train.ConfigError{Key: "grid", Got: fmt.Sprintf("of more than %d runs", mostRuns),
+				Want: "use fewer values, or random"}
 		}
 	}
 	if len(s.Random) == 0 {
@@ -193,7 +201,8 @@ func (s *Sweep) draw(key string, law any, k int) (string, error) {
 	case !bad && name == "int" && a == math.Trunc(a) && b == math.Trunc(b):
 		return strconv.Itoa(int(a) + stream.IntN(int(b-a)+1)), nil
 	}
-	return "", &train.ConfigError{Key: "random: " + key, Got: fmt.Sprint(law), Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, or a list of values"}
+	return "", &train.ConfigError{Key: "random: " + key, Got: fmt.Sprint(law),
+		Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, or a list of values"}
 }
 
 // hash is a number for a key's name (FNV-1a).
@@ -252,7 +261,8 @@ func (s *Sweep) Budget() string {
 	if s.Bits == 0 {
 		return fmt.Sprintf("%s of %s at the end of the run", s.Best, s.Metric)
 	}
-	return fmt.Sprintf("%s of %s at the last evaluation within %s, %s accounting", s.Best, s.Metric, si(uint64(s.Bits)), s.Accounting)
+	return fmt.Sprintf("%s of %s at the last evaluation within %s, %s accounting", s.Best, s.Metric, si(uint64(s.Bits)),
+		s.Accounting)
 }
 
 // RankedLine is a line of a ranking, for programs.
@@ -271,14 +281,16 @@ type RankedLine struct {
 func (s *Sweep) Lines(ranked []Ranked) []RankedLine {
 	lines := []RankedLine{}
 	for i, r := range ranked {
-		lines = append(lines, RankedLine{i + 1, r.Job.Name, r.Folder, s.Metric, train.Num(r.Value), r.Iteration, r.Bits, string(r.Status)})
+		lines = append(lines, RankedLine{i + 1, r.Job.Name, r.Folder, s.Metric, train.Num(r.Value), r.Iteration, r.Bits,
+			string(r.Status)})
 	}
 	return lines
 }
 
 // WriteRanking writes the runs in order, as Markdown or as CSV.
 func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, csv bool) error {
-	head := []string{"rank", "run", s.Metric, "iteration", "bits_" + strings.ReplaceAll(s.Accounting, "-", "_"), "status"}
+	head := []string{"rank", "run", s.Metric, "iteration", "bits_" + strings.ReplaceAll(s.Accounting, "-", "_"),
+		"status"}
 	line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
 	if csv {
 		line = func(cells []string) string { return strings.Join(cells, ",") }
@@ -293,7 +305,8 @@ func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, csv bool) error {
 		if !csv {
 			bits = si(r.Bits)
 		}
-		fmt.Fprintln(&b, line([]string{strconv.Itoa(i + 1), r.Job.Name, plain(r.Value), strconv.Itoa(r.Iteration), bits, string(r.Status)}))
+		fmt.Fprintln(&b, line([]string{strconv.Itoa(i + 1), r.Job.Name, plain(r.Value), strconv.Itoa(r.Iteration), bits,
+			string(r.Status)}))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -36,8 +36,10 @@ func TestSweepJobs(t *testing.T) {
 		if c.Graph != "ring" || c.Alpha < 0.01 || c.Alpha > 1 || c.Batch < 4 || c.Batch > 6 {
 			t.Errorf("%s: %+v", j.Name, c)
 		}
-		if same := jobs[i%3].Config; c.Alpha != same.Alpha || c.Eta != same.Eta { // the draws belong to samples, not to the grid
-			t.Errorf("%s draws alpha %v, eta %v; sample %d of the first point %v, %v", j.Name, c.Alpha, c.Eta, i%3, same.Alpha, same.Eta)
+		// the draws belong to samples, not to the grid
+		if same := jobs[i%3].Config; c.Alpha != same.Alpha || c.Eta != same.Eta {
+			t.Errorf("%s draws alpha %v, eta %v; sample %d of the first point %v, %v", j.Name, c.Alpha, c.Eta, i%3,
+				same.Alpha, same.Eta)
 		}
 		if strings.ContainsAny(j.Name, "()/ '") {
 			t.Errorf("the folder %q is hard to name", j.Name)
@@ -98,7 +100,8 @@ func TestRank(t *testing.T) {
 		return &Outcome{Job: Job{Name: name}, Status: status, Rows: rows}
 	}
 	row := func(bits uint64, acc, loss float64) train.Row {
-		return train.Row{BitsSharedSeed: bits, BitsReference: 10 * bits, TestAccAvg: train.Num(acc), TrainLossWorst: train.Num(loss)}
+		return train.Row{BitsSharedSeed: bits, BitsReference: 10 * bits, TestAccAvg: train.Num(acc),
+			TrainLossWorst: train.Num(loss)}
 	}
 	all := []*Outcome{
 		run("slow", train.Finished, row(0, 0.1, 9), row(100, 0.2, 3), row(200, 0.9, 1)),
@@ -125,15 +128,18 @@ func TestRank(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
 		}
 	}
-	if r := (&Sweep{Metric: "test_acc_avg", Best: "max", Bits: 150}).Rank(all); r[0].Bits != 100 || !math.IsNaN(r[2].Value) {
+	if r := (&Sweep{Metric: "test_acc_avg", Best: "max", Bits: 150}).Rank(all); r[0].Bits != 100 ||
+		!math.IsNaN(r[2].Value) {
 		t.Errorf("%+v", r)
 	}
 }
 
-// Bits to an accuracy are those of the first evaluation there, in the accounting that was asked for.
+// Bits to an accuracy are those of the first evaluation there, in the accounting that was asked
+// for.
 func TestTable(t *testing.T) {
 	o := &Outcome{Job: Job{Title: "a,b", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{
-		{TestAccAvg: 0.1, TestAccMin: 0.1}, {TestAccAvg: 0.6, TestAccMin: 0.2, BitsSharedSeed: 1000, BitsReference: 3000}, {TestAccAvg: 0.7, TestAccMin: 0.55, BitsSharedSeed: 2000, BitsReference: 6000}}}
+		{TestAccAvg: 0.1, TestAccMin: 0.1}, {TestAccAvg: 0.6, TestAccMin: 0.2, BitsSharedSeed: 1000,
+			BitsReference: 3000}, {TestAccAvg: 0.7, TestAccMin: 0.55, BitsSharedSeed: 2000, BitsReference: 6000}}}
 	table := &Table{Accounting: "reference", Levels: []float64{0.5, 0.9}, Outcomes: []*Outcome{o}}
 	var md, csv strings.Builder
 	if err := errors.Join(table.WriteMarkdown(&md), table.WriteCSV(&csv)); err != nil {
@@ -142,7 +148,8 @@ func TestTable(t *testing.T) {
 	if !strings.Contains(md.String(), "| a,b | 3 kbit / 6 kbit | – / – |") {
 		t.Error(md.String())
 	}
-	if line := strings.Split(csv.String(), "\n")[1]; !strings.HasPrefix(line, `"a,b",fspda-sa,finished,`) || !strings.Contains(line, ",3000,,6000,,") {
+	if line := strings.Split(csv.String(), "\n")[1]; !strings.HasPrefix(line, `"a,b",fspda-sa,finished,`) ||
+		!strings.Contains(line, ",3000,,6000,,") {
 		t.Error(csv.String())
 	}
 }

@@ -16,7 +16,8 @@ import (
 // Milestones are the test accuracies whose cost in bits a table states.
 var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
 
-// Table is the end of several runs in numbers. Accuracies to be reached are those of the worst agent and of the mean model.
+// Table is the end of several runs in numbers. Accuracies to be reached are those of the worst
+// agent and of the mean model.
 type Table struct {
 	Accounting string // of the bits to reach an accuracy
 	Levels     []float64
@@ -25,7 +26,8 @@ type Table struct {
 
 // header names the columns.
 func (t *Table) header() []string {
-	h := []string{"run", "algorithm", "status", "iterations", "train_loss_worst", "grad_sq_worst", "consensus", "test_acc_min", "test_acc_mean", "test_acc_avg",
+	h := []string{"run", "algorithm", "status", "iterations", "train_loss_worst", "grad_sq_worst", "consensus",
+		"test_acc_min", "test_acc_mean", "test_acc_avg",
 		"bits_shared_seed", "bits_packed", "bits_reference"}
 	for _, l := range t.Levels {
 		h = append(h, fmt.Sprintf("bits_to_%g%%_mean_model", 100*l))
@@ -46,7 +48,8 @@ func (t *Table) header() []string {
 func (t *Table) cells(o *Outcome) []string {
 	r := o.Last()
 	cells := []string{o.Job.Title, o.Job.Config.Algo, string(o.Status), strconv.Itoa(r.Iteration)}
-	for _, v := range []train.Num{r.TrainLossWorst, r.GradSqWorst, r.Consensus, r.TestAccMin, r.TestAccMean, r.TestAccAvg} {
+	for _, v := range []train.Num{r.TrainLossWorst, r.GradSqWorst, r.Consensus, r.TestAccMin, r.TestAccMean,
+		r.TestAccAvg} {
 		cells = append(cells, plain(float64(v)))
 	}
 	for _, v := range []uint64{r.BitsSharedSeed, r.BitsPacked, r.BitsReference} {
@@ -71,7 +74,8 @@ func (o *Outcome) Timed() bool { return o.Job.Config.Links != "" }
 
 func (t *Table) timed() bool { return slices.ContainsFunc(t.Outcomes, (*Outcome).Timed) }
 
-// timeTo is the virtual time of the first evaluation whose accuracy of the mean model is at least level; NaN: there is none.
+// timeTo is the virtual time of the first evaluation whose accuracy of the mean model is at least
+// level; NaN: there is none.
 func timeTo(rows []train.Row, level float64) float64 {
 	for _, r := range rows {
 		if float64(r.TestAccAvg) >= level {
@@ -129,8 +133,10 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, o := range t.Outcomes {
 		r := o.Last()
-		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", o.Job.Title, state(o), short(r.TrainLossWorst), short(r.GradSqWorst), short(r.Consensus),
-			percent(r.TestAccMin), percent(r.TestAccMean), percent(r.TestAccAvg), si(r.BitsSharedSeed), si(r.BitsPacked), si(r.BitsReference), minutes(o.WallS))
+		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", o.Job.Title, state(o),
+			short(r.TrainLossWorst), short(r.GradSqWorst), short(r.Consensus),
+			percent(r.TestAccMin), percent(r.TestAccMean), percent(r.TestAccAvg), si(r.BitsSharedSeed), si(
+				r.BitsPacked), si(r.BitsReference), minutes(o.WallS))
 	}
 	fmt.Fprintf(&b, "\nBits (%s accounting) at the first evaluation of at least this test accuracy, mean model / worst agent:\n\n| run |", t.Accounting)
 	for _, l := range t.Levels {
@@ -140,7 +146,8 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	for _, o := range t.Outcomes {
 		fmt.Fprintf(&b, "| %s |", o.Job.Title)
 		for _, l := range t.Levels {
-			fmt.Fprintf(&b, " %s / %s |", bitsText(t.reach(o.Rows, meanAccuracy, l)), bitsText(t.reach(o.Rows, worstAccuracy, l)))
+			fmt.Fprintf(&b, " %s / %s |", bitsText(t.reach(o.Rows, meanAccuracy, l)),
+				bitsText(t.reach(o.Rows, worstAccuracy, l)))
 		}
 		b.WriteString("\n")
 	}
@@ -210,7 +217,8 @@ func si(n uint64) string {
 	for ; v >= 999.5 && unit < 6; unit++ {
 		v /= 1000
 	}
-	return strconv.FormatFloat(v, 'g', 3, 64) + " " + [...]string{"bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit", "Ebit"}[unit]
+	return strconv.FormatFloat(v, 'g', 3, 64) + " " + [...]string{"bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit",
+		"Ebit"}[unit]
 }
 
 func minutes(s float64) string {
@@ -220,7 +228,8 @@ func minutes(s float64) string {
 	return strconv.FormatFloat(s/60, 'f', 1, 64) + " min"
 }
 
-// WriteJSON writes the table as a list of objects, one a run, with the names of the CSV columns; null where there is no number.
+// WriteJSON writes the table as a list of objects, one a run, with the names of the CSV columns;
+// null where there is no number.
 func (t *Table) WriteJSON(w io.Writer) error {
 	runs := []map[string]any{}
 	for _, o := range t.Outcomes {

@@ -7,11 +7,13 @@ import (
 	"fspda/train"
 )
 
-// Where runs have a simulated network, a table says what an accuracy cost in its seconds; else it does not speak of time.
+// Where runs have a simulated network, a table says what an accuracy cost in its seconds; else it
+// does not speak of time.
 func TestTableOfTimes(t *testing.T) {
 	plain, timed := train.Default(), train.Default()
 	timed.Links = "wan.yaml"
-	rows := []train.Row{{TestAccAvg: 0.1}, {Iteration: 10, TestAccAvg: 0.62, Time: 3.5}, {Iteration: 20, TestAccAvg: 0.7, Time: 9}}
+	rows := []train.Row{{TestAccAvg: 0.1}, {Iteration: 10, TestAccAvg: 0.62, Time: 3.5},
+		{Iteration: 20, TestAccAvg: 0.7, Time: 9}}
 	a := &Outcome{Job: Job{Title: "near", Config: plain}, Status: train.Finished, Rows: rows}
 	b := &Outcome{Job: Job{Title: "far", Config: timed}, Status: train.Finished, Rows: rows}
 	write := func(outcomes ...*Outcome) (markdown, csv string) {
@@ -29,7 +31,8 @@ func TestTableOfTimes(t *testing.T) {
 	if !strings.Contains(md, "| far | 3.5 | – | 9 |") || strings.Contains(md, "| near | 3.5") {
 		t.Error(md)
 	}
-	if !strings.Contains(csv, "virtual_time,virtual_time_to_50%_mean_model,virtual_time_to_90%_mean_model,wall_s") || !strings.Contains(csv, ",9,3.5,,0") {
+	if !strings.Contains(csv, "virtual_time,virtual_time_to_50%_mean_model,virtual_time_to_90%_mean_model,wall_s") ||
+		!strings.Contains(csv, ",9,3.5,,0") {
 		t.Error(csv)
 	}
 	if md, csv := write(a); strings.Contains(md+csv, "virtual_time") || strings.Contains(md, "Seconds") {

@@ -46,8 +46,9 @@ func reluGradPart(o *operands, part, of int) {
 	reluGrads(o.out[0][from:to], o.in[0][from:to], o.in[1][from:to], passesCaches(o.out[0], o.in[0], o.in[1]))
 }
 
-// sigmoidsGo writes 1/(1+exp(-x)) to dst, all in float64 but for the result. In float64 the exponential of any float32 argument
-// that matters is finite, so this form needs no second one for large |x|.
+// sigmoidsGo writes 1/(1+exp(-x)) to dst, all in float64 but for the result. In float64 the
+// exponential of any float32 argument that matters is finite, so this form needs no second one for
+// large |x|.
 func sigmoidsGo(dst, x []float32) {
 	var buffer [expBlock]float64
 	for len(x) > 0 {
@@ -64,7 +65,8 @@ func sigmoidsGo(dst, x []float32) {
 	}
 }
 
-// sigmoidGradsGo writes dy·y·(1-y) to dst, the product and the difference rounded to float32 before they are multiplied.
+// sigmoidGradsGo writes dy·y·(1-y) to dst, the product and the difference rounded to float32 before
+// they are multiplied.
 func sigmoidGradsGo(dst, y, dy []float32) {
 	dy, dst = dy[:len(y)], dst[:len(y)]
 	for i, v := range y {
@@ -72,8 +74,9 @@ func sigmoidGradsGo(dst, y, dy []float32) {
 	}
 }
 
-// relusGo writes max(x, 0) to dst. A comparison with NaN is false, so NaN goes through; -0 becomes 0. The choice is made on the bits, as
-// integers: the compiler then needs no branch, which for random signs is wrong half of the time.
+// relusGo writes max(x, 0) to dst. A comparison with NaN is false, so NaN goes through; -0 becomes
+// 0. The choice is made on the bits, as integers: the compiler then needs no branch, which for
+// random signs is wrong half of the time.
 func relusGo(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {

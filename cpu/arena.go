@@ -7,8 +7,9 @@ import (
 	"fspda/device"
 )
 
-// sharedFrom is the length from which on an arena, with the room that kernels work in, is not a Program's own: the Programs of a Device
-// borrow it while they run. A network has a Program for each batch size and purpose, of which few run at a time.
+// sharedFrom is the length from which on an arena, with the room that kernels work in, is not a
+// Program's own: the Programs of a Device borrow it while they run. A network has a Program for
+// each batch size and purpose, of which few run at a time.
 const sharedFrom = 1 << 18
 
 // arenas are those that no Program of a Device uses.
@@ -17,8 +18,9 @@ type arenas struct {
 	free [][]float32 // in ascending order of length
 }
 
-// take returns an arena of at least n numbers, which hold anything: the smallest that fits. Where none does, the largest makes room for a
-// new one, so that there are never more than Programs have run at a time.
+// take returns an arena of at least n numbers, which hold anything: the smallest that fits. Where
+// none does, the largest makes room for a new one, so that there are never more than Programs have
+// run at a time.
 func (a *arenas) take(n int) []float32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,7 +43,8 @@ func (a *arenas) give(x []float32) {
 	a.free = slices.Insert(a.free, at, x)
 }
 
-// Footprint forecasts the bytes that a run of code computes in: its arena, and what its kernels work in.
+// Footprint forecasts the bytes that a run of code computes in: its arena, and what its kernels
+// work in.
 func (d *Device) Footprint(code *device.Code) int {
 	return 4 * (padded(code.Arena) + scratchOf(code, d.threads()))
 }

@@ -9,8 +9,8 @@ import (
 	"fspda/device"
 )
 
-// chain is code with a large arena: every number of the parameters is doubled on the way through n places of it, and there is a
-// convolution, which needs scratch.
+// chain is code with a large arena: every number of the parameters is doubled on the way through n
+// places of it, and there is a convolution, which needs scratch.
 func chain(n int) *device.Code {
 	const dim = 3 * 3 * 40 * 40
 	c := &device.Code{Name: "chain", Batch: 1, Features: 40 * 40 * 40, Dim: dim, Gradient: true, Arena: n * dim}
@@ -18,14 +18,17 @@ func chain(n int) *device.Code {
 	from := at(device.Params, 0)
 	for i := range n {
 		to := at(device.Arena, i*dim)
-		c.Calls = append(c.Calls, device.Call{Kernel: device.Scale, Attr: 2, Dims: []int{dim}, In: []device.Ref{from}, Out: []device.Ref{to}})
+		c.Calls = append(c.Calls, device.Call{Kernel: device.Scale, Attr: 2, Dims: []int{dim}, In: []device.Ref{from},
+			Out: []device.Ref{to}})
 		from = to
 	}
 	y := device.Ref{Space: device.Arena, Off: c.Arena, Len: 40 * 40 * 40}
 	c.Arena += y.Len
 	c.Calls = append(c.Calls,
-		device.Call{Kernel: device.Conv, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1}, In: []device.Ref{{Space: device.Input, Len: y.Len}, from}, Out: []device.Ref{y}},
-		device.Call{Kernel: device.ConvGradW, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1}, In: []device.Ref{{Space: device.Input, Len: y.Len}, y}, Out: []device.Ref{at(device.Grads, 0)}})
+		device.Call{Kernel: device.Conv, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1},
+			In: []device.Ref{{Space: device.Input, Len: y.Len}, from}, Out: []device.Ref{y}},
+		device.Call{Kernel: device.ConvGradW, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1},
+			In: []device.Ref{{Space: device.Input, Len: y.Len}, y}, Out: []device.Ref{at(device.Grads, 0)}})
 	return c
 }
 
@@ -75,7 +78,8 @@ func TestBorrowedArenas(t *testing.T) {
 	}
 }
 
-// Programs that run one after the other take what the Footprint of the largest says, within five percent.
+// Programs that run one after the other take what the Footprint of the largest says, within five
+// percent.
 func TestFootprint(t *testing.T) {
 	d := New()
 	var codes []*device.Code

@@ -2,8 +2,9 @@ package cpu
 
 import "fspda/device"
 
-// Bound is a Program with everything that Run takes. It has the methods of gorgonia.VM, so that what drives a Gorgonia machine
-// can drive it: change the contents of params and of the batch between runs, not the slices themselves.
+// Bound is a Program with everything that Run takes. It has the methods of gorgonia.VM, so that
+// what drives a Gorgonia machine can drive it: change the contents of params and of the batch
+// between runs, not the slices themselves.
 type Bound struct {
 	Out []float64 // the results of the last RunAll, in the order of Code.Results
 

@@ -6,8 +6,9 @@ import (
 	"fspda/device"
 )
 
-// coded is a matrix of bytes that stand for numbers, scale·byte + shift each, the product rounded first. Its rows may lie anywhere:
-// element i,j is bytes[at[i]+j], or bytes[at[j]+i] where it is turned.
+// coded is a matrix of bytes that stand for numbers, scale·byte + shift each, the product rounded
+// first. Its rows may lie anywhere: element i,j is bytes[at[i]+j], or bytes[at[j]+i] where it is
+// turned.
 type coded struct {
 	bytes        []uint8
 	at           []int
@@ -15,7 +16,8 @@ type coded struct {
 	scale, shift float32
 }
 
-// spareRows is how many rows at has more than the matrix: they are read, and what comes of them is not used.
+// spareRows is how many rows at has more than the matrix: they are read, and what comes of them is
+// not used.
 const spareRows = 2 * 32
 
 // from is the matrix that begins at element i,j.
@@ -41,14 +43,16 @@ func (v coded) part(i, j int) coded {
 	return v.from(i, j)
 }
 
-// check panics unless v, which is not turned, holds rows×cols elements: the assembly trusts what it is given.
+// check panics unless v, which is not turned, holds rows×cols elements: the assembly trusts what it
+// is given.
 func (v *coded) check(name string, rows, cols int) {
 	if len(v.at) < rows+spareRows {
 		panic(fmt.Sprintf("cpu: gemm: %s has %d rows of bytes, want %d and %d", name, len(v.at), rows, spareRows))
 	}
 	for i, first := range v.at[:rows+spareRows] {
 		if first < 0 || first > len(v.bytes)-cols {
-			panic(fmt.Sprintf("cpu: gemm: row %d of %s begins at byte %d of %d, want %d from there on", i, name, first, len(v.bytes), cols))
+			panic(fmt.Sprintf("cpu: gemm: row %d of %s begins at byte %d of %d, want %d from there on", i, name, first,
+				len(v.bytes), cols))
 		}
 	}
 }
@@ -56,7 +60,8 @@ func (v *coded) check(name string, rows, cols int) {
 // number is what a byte stands for.
 func (v *coded) number(b uint8) float32 { return float32(float32(b)*v.scale) + v.shift }
 
-// decodeRowsGo writes dst[i·ds+j] = element i,j for the first rows and columns of a v that is not turned.
+// decodeRowsGo writes dst[i·ds+j] = element i,j for the first rows and columns of a v that is not
+// turned.
 func decodeRowsGo(dst []float32, ds int, v coded, rows, cols int) {
 	for i, first := range v.at[:rows] {
 		d := dst[i*ds:][:cols]
@@ -116,8 +121,8 @@ func (x *examples) place(b device.Batch, features int) {
 	}
 }
 
-// readers are the kernels that can read examples as bytes, as their first input: they are matrix products, which move their factors
-// about anyway.
+// readers are the kernels that can read examples as bytes, as their first input: they are matrix
+// products, which move their factors about anyway.
 var readers = map[device.Kernel]bool{
 	device.Linear: true, device.LinearSigmoid: true, device.LinearReLU: true, device.LinearGradW: true, device.LinearGradWDecay: true,
 }

@@ -20,7 +20,8 @@ func decodeRows(dst []float32, ds int, v coded, rows, cols int) {
 	}
 }
 
-// decodePanels writes panels of two vectors, size numbers from one to the next: of the first rows of a v that is not turned.
+// decodePanels writes panels of two vectors, size numbers from one to the next: of the first rows
+// of a v that is not turned.
 func decodePanels(dst []float32, size int, v coded, rows, panels int) {
 	if vecIn == inAVX512 {
 		decodePanelsAVX512(&dst[0], size, &v.bytes[0], &v.at[0], rows, panels, v.scale, v.shift)
@@ -40,7 +41,8 @@ func panelWidth() int {
 	return 16
 }
 
-// decodeColumns is decodeColumnsGo for a panel. It asks the caches for the columns of the next panel.
+// decodeColumns is decodeColumnsGo for a panel. It asks the caches for the columns of the next
+// panel.
 func decodeColumns(dst []float32, v coded, depth int) {
 	ds := panelWidth()
 	if depth < byteBlock || vecIn == inGo {
@@ -58,7 +60,8 @@ func decodeColumns(dst []float32, v coded, depth int) {
 	}
 }
 
-// decodeColumnsGo writes a panel of the first columns of a v that is turned: dst[p·width+r] = element p,r for p below depth.
+// decodeColumnsGo writes a panel of the first columns of a v that is turned: dst[p·width+r] =
+// element p,r for p below depth.
 func decodeColumnsGo(dst []float32, v coded, depth int) {
 	width := panelWidth()
 	for r, first := range v.at[:width] {

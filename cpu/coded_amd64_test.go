@@ -7,20 +7,24 @@ import (
 	"testing"
 )
 
-// Products with bytes have the bits of products with the numbers that they stand for, whole and in parts.
+// Products with bytes have the bits of products with the numbers that they stand for, whole and in
+// parts.
 func TestGemmOfBytes(t *testing.T) {
 	for _, code := range vecCodes() {
 		inCode(code, func() {
 			withSets(func(set string) {
-				for _, s := range [][3]int{{32, 1, 1}, {33, 10, 15}, {64, 100, 16}, {256, 100, 784}, {257, 3, 385}, {300, 40, 65}, {520, 12, 33}, {45, 300, 50}} {
+				for _, s := range [][3]int{{32, 1, 1}, {33, 10, 15}, {64, 100, 16}, {256, 100, 784}, {257, 3, 385},
+					{300, 40, 65}, {520, 12, 33}, {45, 300, 50}} {
 					m, n, k := s[0], s[1], s[2]
 					if !takesBytes(m) {
 						continue
 					}
 					bytes, x := randomBytes(m, k)
 					bias := noise("bias", n)
-					forward := gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, lda: k, b: noise("w", n*k), ldb: k, ldc: n, then: epilogue{then: biasThenSigmoid, with: bias}}
-					gradient := gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: noise("dy", m*n), lda: n, ldb: k, ldc: k}
+					forward := gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, lda: k, b: noise("w", n*k), ldb: k,
+						ldc: n, then: epilogue{then: biasThenSigmoid, with: bias}}
+					gradient := gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: noise("dy", m*n), lda: n, ldb: k,
+						ldc: k}
 					for _, parts := range []int{1, 2, 3} {
 						f, g := forward, gradient
 						f.a, g.b = x, x
@@ -29,7 +33,8 @@ func TestGemmOfBytes(t *testing.T) {
 						f.codedA, g.codedB = bytes, bytes
 						got := [2][]float32{inParts(f, parts), inParts(g, parts)}
 						for i, what := range []string{"forward", "gradient"} {
-							compareWords(t, fmt.Sprintf("%s, %v, %s of %d×%d×%d in %d parts", set, code, what, m, n, k, parts), got[i], want[i], 0, 1)
+							compareWords(t, fmt.Sprintf("%s, %v, %s of %d×%d×%d in %d parts", set, code, what, m, n, k,
+								parts), got[i], want[i], 0, 1)
 						}
 					}
 				}
@@ -65,7 +70,8 @@ func TestGemmOfBytesPanics(t *testing.T) {
 					t.Errorf("%s: no panic", what)
 				}
 			}()
-			g := gemmCall{transB: true, m: 64, n: 5, k: 20, alpha: 1, codedA: v, b: noise("w", 100), ldb: 20, c: make([]float32, 320), ldc: 5}
+			g := gemmCall{transB: true, m: 64, n: 5, k: 20, alpha: 1, codedA: v, b: noise("w", 100), ldb: 20,
+				c: make([]float32, 320), ldc: 5}
 			g.run()
 		}()
 	}

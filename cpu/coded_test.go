@@ -28,7 +28,8 @@ func randomBytes(rows, cols int) (coded, []float32) {
 // A number is a byte times scale plus shift, rounded twice.
 func TestDecodeRowsGo(t *testing.T) {
 	v := coded{bytes: []uint8{9, 0, 255, 7, 1}, at: []int{3, 0}, scale: 1.0 / 3, shift: -0x1p-20}
-	got, want := make([]float32, 4), []float32{float32(7*v.scale) + v.shift, float32(1*v.scale) + v.shift, float32(9*v.scale) + v.shift, v.shift}
+	got, want := make([]float32, 4), []float32{float32(7*v.scale) + v.shift, float32(1*v.scale) + v.shift,
+		float32(9*v.scale) + v.shift, v.shift}
 	decodeRowsGo(got, 2, v, 2, 2)
 	for i := range want {
 		if got[i] != want[i] {
@@ -70,7 +71,8 @@ func TestDecodeRows(t *testing.T) {
 // Where one call reads the examples in a way that bytes do not serve, all calls get numbers.
 func TestReadsBytes(t *testing.T) {
 	x := device.Ref{Space: device.Input, Len: 12}
-	linear := device.Call{Kernel: device.Linear, In: []device.Ref{x, {Space: device.Params}, {Space: device.Params}}, Dims: []int{3, 2, 4}}
+	linear := device.Call{Kernel: device.Linear, In: []device.Ref{x, {Space: device.Params}, {Space: device.Params}},
+		Dims: []int{3, 2, 4}}
 	code := func(calls ...device.Call) *device.Code { return &device.Code{Batch: 3, Features: 4, Calls: calls} }
 	if !readsBytes(code(linear, linear)) {
 		t.Error("layers do not read bytes")
@@ -83,7 +85,8 @@ func TestReadsBytes(t *testing.T) {
 	part.In = []device.Ref{{Space: device.Input, Len: 8}, {}, {}}
 	second := linear
 	second.In = []device.Ref{x, x, {}}
-	for what, c := range map[string]device.Call{"a convolution": conv, "another shape": whole, "a part": part, "a second input": second} {
+	for what, c := range map[string]device.Call{"a convolution": conv, "another shape": whole, "a part": part,
+		"a second input": second} {
 		if readsBytes(code(linear, c)) {
 			t.Errorf("%s reads bytes", what)
 		}

@@ -2,11 +2,12 @@ package cpu
 
 import "fspda/device"
 
-// combineBlock is how many elements of a long combination are held at a time: 8 KB, well inside the first cache.
+// combineBlock is how many elements of a long combination are held at a time: 8 KB, well inside the
+// first cache.
 const combineBlock = 2048
 
-// Combine computes dst = Σ Aₖ·Vₖ in one pass, products and sums rounded one by one to float32 from left to right. dst may be
-// any of the Vₖ. It panics if the lengths differ.
+// Combine computes dst = Σ Aₖ·Vₖ in one pass, products and sums rounded one by one to float32 from
+// left to right. dst may be any of the Vₖ. It panics if the lengths differ.
 func (*Device) Combine(dst device.Vector, terms ...device.Term) {
 	d := data("Combine", dst)
 	for _, t := range terms {
@@ -28,8 +29,8 @@ func (*Device) Combine(dst device.Vector, terms ...device.Term) {
 	}
 }
 
-// combineMany takes more terms than one pass does, block by block: a block of dst is written only when the terms before have been
-// read, so that dst may be any of them.
+// combineMany takes more terms than one pass does, block by block: a block of dst is written only
+// when the terms before have been read, so that dst may be any of them.
 func combineMany(d []float32, terms []device.Term) {
 	var block [combineBlock]float32
 	stream := termsPassCaches(d, terms)
@@ -62,10 +63,11 @@ func termsPassCaches(d []float32, terms []device.Term) bool {
 	return true
 }
 
-// combineGo writes c to d: products and sums rounded one by one, from left to right. A factor of 1 changes nothing.
+// combineGo writes c to d: products and sums rounded one by one, from left to right. A factor of 1
+// changes nothing.
 //
-// The loops below are plain on purpose: once the lengths are known to be equal the compiler checks no bounds in them. Unrolled by four
-// over advancing slices they were slower.
+// The loops below are plain on purpose: once the lengths are known to be equal the compiler checks
+// no bounds in them. Unrolled by four over advancing slices they were slower.
 func combineGo(d []float32, c *combination) {
 	a, v := &c.a, &c.v
 	switch c.terms {
@@ -109,7 +111,8 @@ func combine3(d []float32, a float32, x []float32, b float32, y []float32, c flo
 }
 
 // combine4: d = a·x + b·y + c·z + e·w.
-func combine4(d []float32, a float32, x []float32, b float32, y []float32, c float32, z []float32, e float32, w []float32) {
+func combine4(d []float32, a float32, x []float32, b float32, y []float32, c float32, z []float32, e float32,
+	w []float32) {
 	x, y, z, w = x[:len(d)], y[:len(d)], z[:len(d)], w[:len(d)]
 	for i := range d {
 		d[i] = float32(a*x[i]) + float32(b*y[i]) + float32(c*z[i]) + float32(e*w[i])
@@ -117,7 +120,8 @@ func combine4(d []float32, a float32, x []float32, b float32, y []float32, c flo
 }
 
 // combine5: d = a·x + b·y + c·z + e·w + f·v.
-func combine5(d []float32, a float32, x []float32, b float32, y []float32, c float32, z []float32, e float32, w []float32,
+func combine5(d []float32, a float32, x []float32, b float32, y []float32, c float32, z []float32, e float32,
+	w []float32,
 	f float32, v []float32) {
 	x, y, z, w, v = x[:len(d)], y[:len(d)], z[:len(d)], w[:len(d)], v[:len(d)]
 	for i := range d {
@@ -126,7 +130,8 @@ func combine5(d []float32, a float32, x []float32, b float32, y []float32, c flo
 }
 
 // combine6: d = a·x + b·y + c·z + e·w + f·v + g·u.
-func combine6(d []float32, a float32, x []float32, b float32, y []float32, c float32, z []float32, e float32, w []float32,
+func combine6(d []float32, a float32, x []float32, b float32, y []float32, c float32, z []float32, e float32,
+	w []float32,
 	f float32, v []float32, g float32, u []float32) {
 	x, y, z, w, v, u = x[:len(d)], y[:len(d)], z[:len(d)], w[:len(d)], v[:len(d)], u[:len(d)]
 	for i := range d {

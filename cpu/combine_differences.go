@@ -5,9 +5,10 @@ import "fspda/device"
 // maxMoved is how many vectors the pass of a move writes besides the one that it combines.
 const maxMoved = 2
 
-// CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...): to the bit, in one pass where there are not too many
-// operands. It panics if the lengths differ.
-func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+// CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...): to the
+// bit, in one pass where there are not too many operands. It panics if the lengths differ.
+func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+	others []device.Term, to ...device.Term) {
 	if len(base) == 0 || max(len(base), len(others)) > maxTerms || len(to) > maxMoved {
 		d.Combine(dst.V, base...)
 		var all [maxMoved + 2]device.Term // so that few terms take no memory of their own
@@ -36,15 +37,16 @@ func (c *combination) take(what string, terms []device.Term, n int) {
 	}
 }
 
-// move is a combination to which by·S is added, and the vectors v to which a·S is, with S = scale·start + Σ a·(own - v) over the others. Without
-// start S begins with zero.
+// move is a combination to which by·S is added, and the vectors v to which a·S is, with S =
+// scale·start + Σ a·(own - v) over the others. Without start S begins with zero.
 type move struct {
 	base, others, to combination
 	start, own       []float32
 	scale, by        float32
 }
 
-// runGo writes base + by·S to d and v + a·S to each v of to. All products and sums are rounded one by one.
+// runGo writes base + by·S to d and v + a·S to each v of to. All products and sums are rounded one
+// by one.
 func (m *move) runGo(d []float32) {
 	for i := range d {
 		total := m.base.a[0] * m.base.v[0][i]

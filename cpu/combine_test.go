@@ -8,8 +8,8 @@ import (
 	"fspda/device"
 )
 
-// framed returns a vector of n random numbers in the middle of a slice of its own, and a function that says whether a word
-// around it changed.
+// framed returns a vector of n random numbers in the middle of a slice of its own, and a function
+// that says whether a word around it changed.
 func framed(name string, n int) (v *Vector, whole func() bool) {
 	const margin = 16
 	words := noise(name, n+2*margin)
@@ -25,7 +25,8 @@ func framed(name string, n int) (v *Vector, whole func() bool) {
 	}
 }
 
-// A result that goes past the caches is the same as one that does not, and a vector that is read never does.
+// A result that goes past the caches is the same as one that does not, and a vector that is read
+// never does.
 func TestCombineOfLongVectors(t *testing.T) {
 	defer func(old int) { streamFrom = old }(streamFrom)
 	d, v := New(), make([]*Vector, 9)
@@ -39,7 +40,8 @@ func TestCombineOfLongVectors(t *testing.T) {
 				streamFrom = from
 				var terms []device.Term
 				for k := range count {
-					terms = append(terms, device.Term{A: 0.8 - 0.3*float64(k), V: &Vector{append([]float32{}, v[k+1].Data...)}})
+					terms = append(terms, device.Term{A: 0.8 - 0.3*float64(k),
+						V: &Vector{append([]float32{}, v[k+1].Data...)}})
 				}
 				dst := &Vector{make([]float32, 5000)}
 				if into > 0 {
@@ -60,10 +62,12 @@ func TestCombineOfLongVectors(t *testing.T) {
 	}
 }
 
-// Every unrolled loop is held to the obvious one, to the last bit, around the unrolling and the block of the general one.
+// Every unrolled loop is held to the obvious one, to the last bit, around the unrolling and the
+// block of the general one.
 func TestCombineTwin(t *testing.T) {
 	d := New()
-	for _, n := range []int{0, 1, 3, 4, 5, 8, 31, combineBlock - 1, combineBlock, combineBlock + 1, 3*combineBlock + 7} {
+	for _, n := range []int{0, 1, 3, 4, 5, 8, 31, combineBlock - 1, combineBlock, combineBlock + 1,
+		3*combineBlock + 7} {
 		for count := range 11 {
 			for _, first := range []float64{1, 0.7} {
 				dst, whole := framed("dst", n)
@@ -132,8 +136,8 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 	}
 }
 
-// paperDim and resnetDim are the numbers of parameters of the network of the paper's first figure and of ResNet-50: one fits into the second
-// cache, the other is beyond all of them.
+// paperDim and resnetDim are the numbers of parameters of the network of the paper's first figure
+// and of ResNet-50: one fits into the second cache, the other is beyond all of them.
 const (
 	paperDim  = 79510
 	resnetDim = 25557032

@@ -1,14 +1,17 @@
 package cpu
 
-// conv, convGradX and convGradW are the convolution and its two gradients. Images have their channels last, and so have filters, so that
-// what one row of a filter sees of an image is one run of numbers that lie side by side (conv_slide.go).
+// conv, convGradX and convGradW are the convolution and its two gradients. Images have their
+// channels last, and so have filters, so that what one row of a filter sees of an image is one run
+// of numbers that lie side by side (conv_slide.go).
 //
-// Every element is defined to the last bit, as in gemm: it is the sum of chunks in ascending order, each of them
+// Every element is defined to the last bit, as in gemm: it is the sum of chunks in ascending order,
+// each of them
 //
 //	s = +0;  s = fma(a, b, s) for the products of the chunk in ascending order
 //
-// where fma rounds once; the first chunk is stored, the others are added to what is stored, and that is rounded. Which products there are
-// and how they are cut into chunks depends on the dimensions alone:
+// where fma rounds once; the first chunk is stored, the others are added to what is stored, and
+// that is rounded. Which products there are and how they are cut into chunks depends on the
+// dimensions alone:
 //
 //   - y[n,i,j,k] has the products x[n, i·stride+r−pad, j·stride+s−pad, c]·W[k,r,s,c] in the order of (r,s,c), those included where x is a zero
 //     of the padding: an infinite weight makes them NaN. A row of the filter is a run of s·c products. A chunk is as many whole runs as fit into

@@ -34,7 +34,8 @@ func sumScratch(v *convolution) int {
 	return sumPackedScratch(v)
 }
 
-// tileArgsPool keeps arguments of micro-kernels: what is called through a variable cannot have them on the stack.
+// tileArgsPool keeps arguments of micro-kernels: what is called through a variable cannot have them
+// on the stack.
 var tileArgsPool = sync.Pool{New: func() any { return new(tileArgs) }}
 
 // widest is the width of the widest panel of any set.

@@ -10,7 +10,8 @@ import (
 	"fspda/device/signature"
 )
 
-// withSets runs f as this processor would without some of its instruction sets: with each alone, then with none.
+// withSets runs f as this processor would without some of its instruction sets: with each alone,
+// then with none.
 func withSets(f func(name string)) {
 	all := tileSets
 	defer func() { tileSets = all }()
@@ -22,8 +23,8 @@ func withSets(f func(name string)) {
 	f("go")
 }
 
-// convTwins holds every implementation against the Go one: each bit of the output, and each word around it. The operands lie skip words
-// from a cache line.
+// convTwins holds every implementation against the Go one: each bit of the output, and each word
+// around it. The operands lie skip words from a cache line.
 func convTwins(t *testing.T, dims []int, skip int) {
 	t.Helper()
 	const guard = 7
@@ -48,7 +49,8 @@ func convTwins(t *testing.T, dims []int, skip int) {
 		for name, got := range outs {
 			for i, want := range outs["go"] {
 				if !same(got[i], want) || (i < skip || i >= len(got)-guard) && got[i] != -3 {
-					t.Fatalf("%s %v, %d words in, %s: word %d of %d is %x, want %x", k, dims, skip, name, i-skip, len(got)-skip-guard, got[i], want)
+					t.Fatalf("%s %v, %d words in, %s: word %d of %d is %x, want %x", k, dims, skip, name, i-skip,
+						len(got)-skip-guard, got[i], want)
 				}
 			}
 		}

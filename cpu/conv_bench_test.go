@@ -51,8 +51,8 @@ func fastest(f func() error, d time.Duration) (time.Duration, error) {
 	return best, nil
 }
 
-// BenchmarkConv reports the rate of the fastest convolution, as a part of what the multiply-adds of one core could do; and, for the whole
-// of ResNet-50, of the sum of the fastest.
+// BenchmarkConv reports the rate of the fastest convolution, as a part of what the multiply-adds of
+// one core could do; and, for the whole of ResNet-50, of the sum of the fastest.
 func BenchmarkConv(b *testing.B) {
 	peak := func() float64 { return 0 }
 	if all := implementations(); len(all) > 0 {
@@ -60,20 +60,21 @@ func BenchmarkConv(b *testing.B) {
 	}
 	one := func(s shapes.ConvShape, k device.Kernel) float64 {
 		best := 0.0
-		b.Run(fmt.Sprintf("%s/%dx%dx%dx%d-%dx%dx%d-s%d", k, s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride), func(b *testing.B) {
-			f := timeConv(s, k)
-			for b.Loop() {
-				t, err := fastest(f, 30*time.Millisecond)
-				if err != nil {
-					b.Fatal(err)
+		b.Run(fmt.Sprintf("%s/%dx%dx%dx%d-%dx%dx%d-s%d", k, s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride),
+			func(b *testing.B) {
+				f := timeConv(s, k)
+				for b.Loop() {
+					t, err := fastest(f, 30*time.Millisecond)
+					if err != nil {
+						b.Fatal(err)
+					}
+					best = max(best, s.FLOPs()/float64(t.Nanoseconds()))
 				}
-				best = max(best, s.FLOPs()/float64(t.Nanoseconds()))
-			}
-			b.ReportMetric(best, "best-GFLOP/s")
-			if p := peak(); p > 0 {
-				b.ReportMetric(100*best/p, "%peak")
-			}
-		})
+				b.ReportMetric(best, "best-GFLOP/s")
+				if p := peak(); p > 0 {
+					b.ReportMetric(100*best/p, "%peak")
+				}
+			})
 		return best
 	}
 	flops, time := map[device.Kernel]float64{}, map[device.Kernel]float64{}

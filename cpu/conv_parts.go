@@ -6,8 +6,9 @@ func (v *convolution) parallelism(threads int) int {
 	return max(1, min(threads, int(work/leastProducts)))
 }
 
-// part is what part of all writes: some of the images, or where these are too few some rows of each. It reads from the number on that is
-// returned. It may have no rows. Each element is what it is in the whole.
+// part is what part of all writes: some of the images, or where these are too few some rows of
+// each. It reads from the number on that is returned. It may have no rows. Each element is what it
+// is in the whole.
 func (l slide) part(part, of int) (slide, int) {
 	if l.images >= of {
 		var first int

@@ -8,7 +8,8 @@ import (
 	"fspda/device"
 )
 
-// An image of fewer rows than there are threads leaves some of them without work, and changes no bits.
+// An image of fewer rows than there are threads leaves some of them without work, and changes no
+// bits.
 func TestConvOfFewRows(t *testing.T) {
 	for _, dims := range [][]int{{1, 1, 1, 1024, 4096, 1, 1, 1, 0}, {1, 2, 2, 512, 512, 3, 3, 1, 1}} {
 		for _, k := range directions {

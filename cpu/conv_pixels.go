@@ -1,9 +1,11 @@
 package cpu
 
-// convPixels is how many pixels of the output a sum of the weight gradient takes before it is added to dW. It is part of the definition.
+// convPixels is how many pixels of the output a sum of the weight gradient takes before it is added
+// to dW. It is part of the definition.
 const convPixels = 392
 
-// pixels is a part of the pixels of the output: of the images from n on, the rows from i on, and of these the columns from j on.
+// pixels is a part of the pixels of the output: of the images from n on, the rows from i on, and of
+// these the columns from j on.
 type pixels struct {
 	n, images int
 	i, rows   int
@@ -12,7 +14,8 @@ type pixels struct {
 
 func (x pixels) count() int { return x.images * x.rows * x.cols }
 
-// parts is how many parts there are: of all images together, of an image in rows, and of a row in columns. Only one is ever above 1.
+// parts is how many parts there are: of all images together, of an image in rows, and of a row in
+// columns. Only one is ever above 1.
 func (v *convolution) parts() (images, rows, cols int) {
 	over := func(n, per int) int { return (n + per - 1) / per }
 	switch {

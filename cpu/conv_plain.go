@@ -1,6 +1,7 @@
 package cpu
 
-// slidePlain is a slide in Go: its meaning, and the slide where there is no assembly. The assembly gives the same bits.
+// slidePlain is a slide in Go: its meaning, and the slide where there is no assembly. The assembly
+// gives the same bits.
 func slidePlain(l *slide, src, w, out, scratch []float32) {
 	all := l.products()
 	patches, b := scratch[:plainRows*all], l.plainWeights(w, scratch[plainRows*all:])
@@ -15,7 +16,8 @@ func slidePlain(l *slide, src, w, out, scratch []float32) {
 				for m := range l.chunks() {
 					part, before := l.chunk(m)
 					for k := 0; k < l.k; k += plainCols {
-						plainTile(rows, min(plainCols, l.k-k), part.depth(), 1, a.from(0, before), b.from(before, k), betaOf(m), c.from(0, k))
+						plainTile(rows, min(plainCols, l.k-k), part.depth(), 1, a.from(0, before), b.from(before, k),
+							betaOf(m), c.from(0, k))
 					}
 				}
 			}
@@ -68,7 +70,8 @@ func (f *filter) weight(r, s, k int) int {
 	return ((k*f.wr+f.rowTap-r*f.t)*f.ws + f.colTap - s*f.t) * f.wc
 }
 
-// sumPlain is a part of the weight gradient in Go, that of some outputs, for one tap after the other.
+// sumPlain is a part of the weight gradient in Go, that of some outputs, for one tap after the
+// other.
 func sumPlain(v *convolution, x, dy, dw, scratch []float32, part, of int) {
 	first, end := portion(part, of, v.k, 1)
 	l := v.forward()
@@ -82,14 +85,16 @@ func sumPlain(v *convolution, x, dy, dw, scratch []float32, part, of int) {
 				to := scratch
 				for n := range now.images {
 					for i := range now.rows {
-						l.copyLine(to, x, now.n+n, l.top+(now.i+i)*l.step+r, l.left+now.j*l.step+s, now.cols, l.step, v.c)
+						l.copyLine(to, x, now.n+n, l.top+(now.i+i)*l.step+r, l.left+now.j*l.step+s, now.cols, l.step,
+							v.c)
 						to = to[now.cols*v.c:]
 					}
 				}
 				c := view{dw[(r*v.s+s)*v.c:], v.r * v.s * v.c, 1}
 				for i := first; i < end; i += plainRows {
 					for j := 0; j < v.c; j += plainCols {
-						plainTile(min(plainRows, end-i), min(plainCols, v.c-j), now.count(), 1, a.from(i, 0), b.from(0, j), betaOf(m), c.from(i, j))
+						plainTile(min(plainRows, end-i), min(plainCols, v.c-j), now.count(), 1, a.from(i, 0),
+							b.from(0, j), betaOf(m), c.from(i, j))
 					}
 				}
 			}

@@ -1,7 +1,8 @@
 package cpu
 
-// slide is a filter that slides over images: what the convolution does and, with its filter turned round, the data gradient. That of a
-// convolution with stride t is t·t slides: the pixels whose coordinates leave the same remainders meet the same taps, one in t each way.
+// slide is a filter that slides over images: what the convolution does and, with its filter turned
+// round, the data gradient. That of a convolution with stride t is t·t slides: the pixels whose
+// coordinates leave the same remainders meet the same taps, one in t each way.
 type slide struct {
 	images           int
 	rows, cols, deep int // of an image that is read: height, width and channels
@@ -32,7 +33,8 @@ func (v *convolution) forward() slide {
 	}
 }
 
-// backward is the part of dx of the rows i+pad ≡ a and the columns j+pad ≡ b, modulo the stride. It may have no pixels, or no taps.
+// backward is the part of dx of the rows i+pad ≡ a and the columns j+pad ≡ b, modulo the stride. It
+// may have no pixels, or no taps.
 func (v *convolution) backward(a, b int) slide {
 	i, p, top, r := v.phase(a, v.h, v.r)
 	j, q, left, s := v.phase(b, v.w, v.s)
@@ -41,12 +43,14 @@ func (v *convolution) backward(a, b int) slide {
 		p: p, q: q, k: v.c, r: r, s: s,
 		step: 1, top: top, left: left,
 		from: (i*v.w + j) * v.c, image: v.h * v.w * v.c, row: v.stride * v.w * v.c, pixel: v.stride * v.c,
-		filter: filter{turned: true, wr: v.r, ws: v.s, wc: v.c, rowTap: a + (r-1)*v.stride, colTap: b + (s-1)*v.stride, t: v.stride},
+		filter: filter{turned: true, wr: v.r, ws: v.s, wc: v.c, rowTap: a + (r-1)*v.stride, colTap: b + (s-1)*v.stride,
+			t: v.stride},
 	}
 }
 
-// phase looks along one axis of the input: of its size, which of the coordinates i+pad ≡ a modulo the stride is first and how many there
-// are, what the first tap of the first one reads, and how many of the side's taps they meet.
+// phase looks along one axis of the input: of its size, which of the coordinates i+pad ≡ a modulo
+// the stride is first and how many there are, what the first tap of the first one reads, and how
+// many of the side's taps they meet.
 func (v *convolution) phase(a, size, side int) (first, count, reads, taps int) {
 	u := (v.pad - a + v.stride - 1) / v.stride // the first with u·stride + a ≥ pad
 	if a >= v.pad {
@@ -75,7 +79,8 @@ func (l *slide) at(n, i, j int) int { return l.from + n*l.image + i*l.row + j*l.
 // products is how many products an element has.
 func (l *slide) products() int { return l.r * l.s * l.deep }
 
-// chunk is a part of the products of every element: so many runs, which begin at tap row, and of each the k products from skip on.
+// chunk is a part of the products of every element: so many runs, which begin at tap row, and of
+// each the k products from skip on.
 type chunk struct{ row, runs, skip, k int }
 
 func (c chunk) depth() int { return c.runs * c.k }
@@ -103,8 +108,9 @@ func (l *slide) chunk(i int) (c chunk, before int) {
 	return chunk{row, min(per, l.r-row), 0, run}, row * run
 }
 
-// copyLine writes what the taps of one row read for the pixels j to j+n, or for pixels of column distance 1 everything between: it is part of
-// row i of the image n of src, from column j on, n pixels each deep numbers, pitch apart, every step-th one. Outside are zeros.
+// copyLine writes what the taps of one row read for the pixels j to j+n, or for pixels of column
+// distance 1 everything between: it is part of row i of the image n of src, from column j on, n
+// pixels each deep numbers, pitch apart, every step-th one. Outside are zeros.
 func (l *slide) copyLine(dst, src []float32, n, i, j, pixels, step, pitch int) {
 	deep := l.deep
 	if i < 0 || i >= l.rows {

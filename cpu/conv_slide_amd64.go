@@ -10,8 +10,8 @@ const (
 	slideMany    = 1 << 20   // as large as this: weights that are many come with images that are small.
 )
 
-// blocks says how the input of a slide is copied to a block of the workspace: with its padding, and as lines one after the other. What a
-// row of the filter sees is one run of a line.
+// blocks says how the input of a slide is copied to a block of the workspace: with its padding, and
+// as lines one after the other. What a row of the filter sees is one run of a line.
 type blocks struct {
 	whole        bool // all weights are packed once
 	inPlace      bool // there is nothing to copy
@@ -23,7 +23,8 @@ type blocks struct {
 
 // blocks chooses them.
 func (l *slide) blocks() blocks {
-	b := blocks{whole: l.products()*roundUp(l.k, widest) <= slideWeights, take: 1, pitch: l.deep, near: l.step, under: l.step}
+	b := blocks{whole: l.products()*roundUp(l.k, widest) <= slideWeights, take: 1, pitch: l.deep, near: l.step,
+		under: l.step}
 	cols := (l.q-1)*l.step + l.s
 	b.inPlace = l.isProduct()
 	if l.s == 1 { // what lies between is not read
@@ -91,7 +92,8 @@ type slider struct {
 
 // slide is slidePlain with the micro-kernels.
 func (s *tileSet) slide(l *slide, src, w, out, scratch []float32) {
-	d := slider{slide: *l, tileSet: s, blocks: l.blocks(), tile: tileArgsPool.Get().(*tileArgs), src: src, w: w, out: out}
+	d := slider{slide: *l, tileSet: s, blocks: l.blocks(), tile: tileArgsPool.Get().(*tileArgs), src: src, w: w,
+		out: out}
 	if d.packed = scratch; !d.inPlace {
 		size := d.blocks.room(l)
 		d.copied, d.packed = scratch[:size], scratch[size:]
@@ -115,7 +117,8 @@ func (s *tileSet) slide(l *slide, src, w, out, scratch []float32) {
 	tileArgsPool.Put(d.tile)
 }
 
-// fill makes the block what the output's rows read: a copy of it with its padding, or the input itself.
+// fill makes the block what the output's rows read: a copy of it with its padding, or the input
+// itself.
 func (d *slider) fill() {
 	if d.inPlace {
 		d.block = d.src[(d.n*d.slide.rows+d.i)*d.cols*d.deep:]
@@ -176,7 +179,8 @@ func (d *slider) chunk(m int, packed []float32, k, cols int) {
 	}
 }
 
-// segment computes the pixels from column j on of the row that begins at a in the block and at c in the output.
+// segment computes the pixels from column j on of the row that begins at a in the block and at c in
+// the output.
 func (d *slider) segment(j, height, depth, a int, packed []float32, c, cols int) {
 	t, half, next := d.tile, (height+1)/2, d.near*d.pitch
 	a, c = a+j*next, c+j*d.pixel
@@ -225,7 +229,8 @@ func (d *slider) strip(height, depth int, packed []float32, c, c2, cols int) {
 	}
 }
 
-// pack writes the weights of so many products of the columns from k on: the panel that begins at column c is at c·depth.
+// pack writes the weights of so many products of the columns from k on: the panel that begins at
+// column c is at c·depth.
 func (d *slider) pack(dst []float32, depth, before, k, cols int) {
 	wide := 2 * d.lanes
 	if !d.turned {

@@ -2,7 +2,8 @@ package cpu
 
 import "testing"
 
-// The chunks of a slide are all of its products, once; and the taps of all slides of a data gradient are those of the filter.
+// The chunks of a slide are all of its products, once; and the taps of all slides of a data
+// gradient are those of the filter.
 func TestConvChunks(t *testing.T) {
 	for _, dims := range convDims {
 		v := convolutionOf(dims)

@@ -2,11 +2,13 @@
 
 package cpu
 
-// sumRows is how many rows of dW are worked on at a time: their part of dy stays in the second cache.
+// sumRows is how many rows of dW are worked on at a time: their part of dy stays in the second
+// cache.
 const sumRows = 266
 
-// summer is a weight gradient at work. For one row of the filter, dW is a product of matrices: outputs by what a row of the filter sees,
-// s·c columns that lie side by side in the padded input, with the pixels of the output between them.
+// summer is a weight gradient at work. For one row of the filter, dW is a product of matrices:
+// outputs by what a row of the filter sees, s·c columns that lie side by side in the padded input,
+// with the pixels of the output between them.
 type summer struct {
 	*tileSet
 	v           convolution
@@ -32,7 +34,8 @@ func (v *convolution) sumBlocks() (l slide, b blocks, largest pixels) {
 	return l, b, largest
 }
 
-// copied is the room for the part of x that is copied: a vector that is not masked reads on behind it.
+// copied is the room for the part of x that is copied: a vector that is not masked reads on behind
+// it.
 func (b *blocks) copied(l *slide) int {
 	if b.inPlace {
 		return 0
@@ -40,7 +43,8 @@ func (b *blocks) copied(l *slide) int {
 	return b.room(l) + 16
 }
 
-// turns says whether to compute the transpose of dW: where what a row of the filter sees is short and would leave lanes idle.
+// turns says whether to compute the transpose of dW: where what a row of the filter sees is short
+// and would leave lanes idle.
 func (v *convolution) turns() bool {
 	see := v.s * v.c
 	return see < 4*widest && roundUp(see, 16)*v.k > see*roundUp(v.k, 16)
@@ -104,7 +108,8 @@ func (d *summer) run() {
 	}
 }
 
-// look makes the block what the part reads of x: x itself, where that has the columns side by side, or a copy.
+// look makes the block what the part reads of x: x itself, where that has the columns side by side,
+// or a copy.
 func (d *summer) look() {
 	if !d.b.inPlace {
 		d.block = d.room
@@ -147,8 +152,8 @@ func (d *summer) fill() {
 	}
 }
 
-// walk returns the way through the block from pixel to pixel, in bytes: the next one of a row, the jump to the next row, the gap between
-// images.
+// walk returns the way through the block from pixel to pixel, in bytes: the next one of a row, the
+// jump to the next row, the gap between images.
 func (d *summer) walk() (next, jump, gap int) {
 	next = 4 * d.b.near * d.b.pitch
 	jump = 4*d.b.under*d.b.line - d.part.cols*next
@@ -186,8 +191,8 @@ func (d *summer) add() {
 	}
 }
 
-// panel computes the columns that b begins, of the rows that a has, strip after strip. Their place in dW is given, and how many columns
-// come after them.
+// panel computes the columns that b begins, of the rows that a has, strip after strip. Their place
+// in dW is given, and how many columns come after them.
 func (d *summer) panel(vectors int, a []float32, rows, place, more int) {
 	t, apart := d.tile, d.l.products()
 	strips := (rows + len(d.tiles) - 1) / len(d.tiles)
@@ -198,7 +203,8 @@ func (d *summer) panel(vectors int, a []float32, rows, place, more int) {
 		if half := (height + 1) / 2; height > 1 {
 			t.a2, t.c2 = &a[first+half], &d.dw[c+half*apart]
 		}
-		if s < 2 && s < strips-1 && more > 0 && t.bjump == 0 && t.bgap == 0 { // a line of the next columns from each of two strips
+		// a line of the next columns from each of two strips
+		if s < 2 && s < strips-1 && more > 0 && t.bjump == 0 && t.bgap == 0 {
 			t.askBeside((2 + s) * d.lanes)
 		} else {
 			d.feed.give(t, d.part.count())

@@ -9,8 +9,9 @@ import (
 	"fspda/device/signature"
 )
 
-// convDims are n h w c k r s stride pad: windows of every kind, sizes around the registers, runs of products that are cut and ones that
-// are gathered, images that are worked on in parts and together, weights that are packed piece by piece.
+// convDims are n h w c k r s stride pad: windows of every kind, sizes around the registers, runs of
+// products that are cut and ones that are gathered, images that are worked on in parts and
+// together, weights that are packed piece by piece.
 var convDims = [][]int{
 	{1, 1, 1, 1, 1, 1, 1, 1, 0},
 	{1, 3, 3, 2, 3, 3, 3, 1, 1},
@@ -186,7 +187,8 @@ func (c *convCall) defined() []float32 {
 			l, sj, ri, f := at%ch, at/ch%s, at/(ch*s)%r, at/(ch*s*r)
 			for t := range n * p * q {
 				b, i, j := t/(p*q), t/q%p, t%q
-				products = append(products, [2]float32{c.in[1][t*k+f], image(c.in[0], b, i*stride-pad+ri, j*stride-pad+sj, l, h, w, ch)})
+				products = append(products, [2]float32{c.in[1][t*k+f], image(c.in[0], b, i*stride-pad+ri,
+					j*stride-pad+sj, l, h, w, ch)})
 			}
 			cuts = cutPixels(n, p, q)
 		}
@@ -231,11 +233,14 @@ func TestConvIsProduct(t *testing.T) {
 	compareWords(t, "conv-grad-x", c.out[0], want, 0, in)
 }
 
-// What takes part in a sum is read where it is and nothing else: a number that is none shows where it went.
+// What takes part in a sum is read where it is and nothing else: a number that is none shows where
+// it went.
 func TestConvNotNumbers(t *testing.T) {
-	for _, dims := range [][]int{{2, 5, 5, 3, 18, 3, 3, 1, 1}, {1, 9, 7, 2, 5, 3, 3, 2, 1}, {1, 4, 4, 17, 3, 1, 1, 2, 0}} {
+	for _, dims := range [][]int{{2, 5, 5, 3, 18, 3, 3, 1, 1}, {1, 9, 7, 2, 5, 3, 3, 2, 1},
+		{1, 4, 4, 17, 3, 1, 1, 2, 0}} {
 		for _, k := range directions {
-			for _, special := range []float32{float32(math.Inf(1)), float32(math.NaN()), 0x1p-149, 0x1p127, float32(math.Copysign(0, -1))} {
+			for _, special := range []float32{float32(math.Inf(1)), float32(math.NaN()), 0x1p-149, 0x1p127,
+				float32(math.Copysign(0, -1))} {
 				for i := range 2 {
 					c := newConvCall(k, dims)
 					for at := 0; at < len(c.in[i]); at += 7 {

@@ -7,8 +7,8 @@ import (
 	"fspda/device"
 )
 
-// Device is the host: its vectors are slices of float32 in ordinary memory. Any number of goroutines may use one Device, and what belongs
-// to one Device is good on all.
+// Device is the host: its vectors are slices of float32 in ordinary memory. Any number of
+// goroutines may use one Device, and what belongs to one Device is good on all.
 type Device struct {
 	teams  *teams
 	arenas arenas
@@ -22,12 +22,14 @@ type Option func(*options)
 
 type options struct{ threads int }
 
-// Threads lets each Program that runs use n goroutines for its large kernels, its own among them; 1, the default, is that alone. Fewer
-// help where as many as there are processors are busy already. No bit of a result depends on n.
+// Threads lets each Program that runs use n goroutines for its large kernels, its own among them;
+// 1, the default, is that alone. Fewer help where as many as there are processors are busy already.
+// No bit of a result depends on n.
 func Threads(n int) Option { return func(o *options) { o.threads = n } }
 
-// New returns the host's device. One with more than one thread has goroutines, which sleep when there is nothing to do, and end at Close
-// or when the Device and its Programs are no longer reachable.
+// New returns the host's device. One with more than one thread has goroutines, which sleep when
+// there is nothing to do, and end at Close or when the Device and its Programs are no longer
+// reachable.
 func New(opts ...Option) *Device {
 	o := options{threads: 1}
 	for _, opt := range opts {
@@ -60,7 +62,8 @@ func (d *Device) Close() error {
 // Name returns "cpu".
 func (*Device) Name() string { return "cpu" }
 
-// Vector is a vector of this device. Whoever holds one may read and write Data directly; its length must stay as it is.
+// Vector is a vector of this device. Whoever holds one may read and write Data directly; its length
+// must stay as it is.
 type Vector struct {
 	Data []float32
 }

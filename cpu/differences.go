@@ -5,8 +5,9 @@ import "fspda/device"
 // zeros is the start of sums that have none. It is read only.
 var zeros [vecBlock]float32
 
-// AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others, all rounded one by one to float32 from left to
-// right. A start without vector is zero. It panics if the lengths differ.
+// AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others, all
+// rounded one by one to float32 from left to right. A start without vector is zero. It panics if
+// the lengths differ.
 func (*Device) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
 	p := data("AddDiffs", own)
 	if start.V != nil {
@@ -36,8 +37,9 @@ type differences struct {
 	others     combination
 }
 
-// addTo adds multiples of a block of S, which begins at number i, to the terms. Others that one pass has no room for are summed up before; and
-// all of S is, where there are no terms for it or more than two.
+// addTo adds multiples of a block of S, which begins at number i, to the terms. Others that one
+// pass has no room for are summed up before; and all of S is, where there are no terms for it or
+// more than two.
 func (s differences) addTo(to, others []device.Term, i int, sum []float32) {
 	for ; len(others) > maxTerms; others = others[maxTerms:] {
 		s.take(others[:maxTerms], i)

@@ -50,10 +50,12 @@ func addScaled(o *operands) error {
 
 func addScaledPart(o *operands, part, of int) {
 	from, to := portion(part, of, len(o.out[0]), perLine)
-	addScaleds(o.out[0][from:to], o.in[0][from:to], float32(o.attr), o.in[1][from:to], passesCaches(o.out[0], o.in[0], o.in[1]))
+	addScaleds(o.out[0][from:to], o.in[0][from:to], float32(o.attr), o.in[1][from:to], passesCaches(o.out[0], o.in[0],
+		o.in[1]))
 }
 
-// addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b. With stream it goes past the caches; then it may not.
+// addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b. With stream it
+// goes past the caches; then it may not.
 func addScaleds(dst, a []float32, c float32, b []float32, stream bool) {
 	sum := combination{}.plus(1, a).plus(c, b)
 	combine(dst, &sum, stream)
@@ -66,7 +68,8 @@ func halfSquare(o *operands) error {
 	return nil
 }
 
-// moveAverage: y = (1-momentum)·avg + momentum·(a·x), in float64 and rounded once at the end. There are few numbers: one for each channel.
+// moveAverage: y = (1-momentum)·avg + momentum·(a·x), in float64 and rounded once at the end. There
+// are few numbers: one for each channel.
 func moveAverage(o *operands) error {
 	x, avg, y := o.in[0], o.in[1], o.out[0]
 	momentum := float64(o.in[2][0])

@@ -34,7 +34,8 @@ func TestElementwiseInPlace(t *testing.T) {
 			if name == "scale-by" && place == 1 {
 				continue // the factor is one number
 			}
-			if err := kernel(&operands{in: [][]float32{a, b}, out: [][]float32{out}, dims: []int{301}, attr: 0.5}); err != nil {
+			if err := kernel(&operands{in: [][]float32{a, b}, out: [][]float32{out}, dims: []int{301},
+				attr: 0.5}); err != nil {
 				t.Fatal(err)
 			}
 			for i := range want {
@@ -54,7 +55,8 @@ func TestHalfSquare(t *testing.T) {
 		x[i] = 1
 	}
 	got := make([]float32, 1)
-	if err := halfSquare(&operands{in: [][]float32{x}, out: [][]float32{got}, dims: []int{len(x)}, attr: 2}); err != nil {
+	if err := halfSquare(&operands{in: [][]float32{x}, out: [][]float32{got}, dims: []int{len(x)},
+		attr: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if want := float32(1<<24 + 1<<12); got[0] != want {

@@ -12,9 +12,10 @@ const (
 	byReLU                // c where with[i][j] > 0, else 0
 )
 
-// epilogue is what becomes of each element c of a product C once all of its products are added up. It rounds as the kernel of the
-// same name does that would follow in a pass of its own (addRow, sigmoids, relus, sigmoidGrads, reluGrads), so that a fused
-// layer and its two kernels agree to the last bit. It is done piece by piece, while a piece lies in the first cache.
+// epilogue is what becomes of each element c of a product C once all of its products are added up.
+// It rounds as the kernel of the same name does that would follow in a pass of its own (addRow,
+// sigmoids, relus, sigmoidGrads, reluGrads), so that a fused layer and its two kernels agree to the
+// last bit. It is done piece by piece, while a piece lies in the first cache.
 type epilogue struct {
 	then after
 	with []float32 // a row as long as C is wide, or a matrix like C with rows as far apart
@@ -41,7 +42,8 @@ func (e *epilogue) addBias(j, rows, cols int, c view) {
 	}
 }
 
-// eachRun does the element-wise part on rows, or on all of them as one where they follow one another.
+// eachRun does the element-wise part on rows, or on all of them as one where they follow one
+// another.
 func (e *epilogue) eachRun(i, j, rows, cols int, c view) {
 	if cols == c.rs {
 		rows, cols = 1, rows*cols

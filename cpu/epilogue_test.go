@@ -29,18 +29,22 @@ func separate(t *testing.T, k device.Kernel, dims []int, attr float64, in [][]fl
 	case device.LinearReLU:
 		return call(device.ReLU, []int{m * n}, call(device.Linear, dims, in, m*n), m*n)
 	case device.LinearGradXSigmoid:
-		return call(device.SigmoidGrad, []int{m * kk}, [][]float32{in[2], call(device.LinearGradX, dims, in[:2], m*kk)[0]}, m*kk)
+		return call(device.SigmoidGrad, []int{m * kk},
+			[][]float32{in[2], call(device.LinearGradX, dims, in[:2], m*kk)[0]}, m*kk)
 	case device.LinearGradXReLU:
-		return call(device.ReLUGrad, []int{m * kk}, [][]float32{in[2], call(device.LinearGradX, dims, in[:2], m*kk)[0]}, m*kk)
+		return call(device.ReLUGrad, []int{m * kk}, [][]float32{in[2], call(device.LinearGradX, dims, in[:2], m*kk)[0]},
+			m*kk)
 	}
 	out := call(device.LinearGradW, dims, in[:2], n*kk, n)
 	out[0] = call(device.AddScaled, []int{n * kk}, [][]float32{out[0], in[2]}, n*kk)[0]
 	return out
 }
 
-var fusedLayers = []device.Kernel{device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay}
+var fusedLayers = []device.Kernel{device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid,
+	device.LinearGradXReLU, device.LinearGradWDecay}
 
-// fusedOperands are the inputs of a fused layer, by its entry, and room for its outputs between guard words.
+// fusedOperands are the inputs of a fused layer, by its entry, and room for its outputs between
+// guard words.
 func fusedOperands(k device.Kernel, dims []int) (in, out, around [][]float32) {
 	e := signature.Of(k)
 	for i, shape := range e.In {
@@ -74,10 +78,11 @@ func checkLayer(t *testing.T, k device.Kernel, dims []int) {
 	}
 }
 
-// A fused layer has the bits of its two kernels: in one block of products and in several, in columns of one block and of several,
-// with rows turned and not, and with every implementation.
+// A fused layer has the bits of its two kernels: in one block of products and in several, in
+// columns of one block and of several, with rows turned and not, and with every implementation.
 func TestFusedLayers(t *testing.T) {
-	shapes := [][]int{{1, 1, 1}, {15, 17, 3}, {33, 100, 40}, {256, 10, 100}, {40, 10, 400}, {14, 300, 12}, {70, 33, 770}, {30, 9, 300}}
+	shapes := [][]int{{1, 1, 1}, {15, 17, 3}, {33, 100, 40}, {256, 10, 100}, {40, 10, 400}, {14, 300, 12},
+		{70, 33, 770}, {30, 9, 300}}
 	for _, k := range fusedLayers {
 		for _, dims := range shapes {
 			checkLayer(t, k, dims)
@@ -97,7 +102,8 @@ func FuzzFusedLayer(f *testing.F) {
 	})
 }
 
-var notNumbers = []float32{0x1p-149, -0x1p-130, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 0x1p127}
+var notNumbers = []float32{0x1p-149, -0x1p-130, float32(math.Copysign(0, -1)), float32(math.Inf(1)),
+	float32(math.Inf(-1)), float32(math.NaN()), 0x1p127}
 
 // Infinities, NaN and signed zeros go through an epilogue as they go through the kernels.
 func TestFusedLayersOfNotNumbers(t *testing.T) {
@@ -153,7 +159,8 @@ func BenchmarkFusedLayer(b *testing.B) {
 		kernel device.Kernel
 		dims   []int
 	}{
-		{device.Linear, []int{256, 100, 784}}, {device.LinearSigmoid, []int{256, 100, 784}}, {device.Linear, []int{256, 10, 100}},
+		{device.Linear, []int{256, 100, 784}}, {device.LinearSigmoid, []int{256, 100, 784}}, {device.Linear,
+			[]int{256, 10, 100}},
 		{device.LinearGradX, []int{256, 10, 100}}, {device.LinearGradXSigmoid, []int{256, 10, 100}},
 		{device.LinearGradW, []int{256, 100, 784}}, {device.LinearGradWDecay, []int{256, 100, 784}},
 	} {

@@ -2,10 +2,11 @@ package cpu
 
 import "math"
 
-// The exponential is computed in float64 from float32: seven terms of Taylor's series after range reduction leave a relative
-// error below 2^-27, so that rounding to float32 gives the nearest or, rarely, the next number (0.6 ulp), and overflow,
-// underflow and denormals come right with the last conversion. Each product is rounded explicitly, since some
-// architectures would otherwise fuse it with the addition that follows: all machines get the same bits.
+// The exponential is computed in float64 from float32: seven terms of Taylor's series after range
+// reduction leave a relative error below 2^-27, so that rounding to float32 gives the nearest or,
+// rarely, the next number (0.6 ulp), and overflow, underflow and denormals come right with the last
+// conversion. Each product is rounded explicitly, since some architectures would otherwise fuse it
+// with the addition that follows: all machines get the same bits.
 const (
 	expBound = 150      // e^±150 is beyond float32 on both sides, and far inside float64
 	expShift = 0x1.8p52 // adding it leaves the nearest integer in the low bits
@@ -30,9 +31,10 @@ func expf(x float32) float32 {
 	return float32(v[0])
 }
 
-// exps replaces each x of v by e^x with a relative error below 2^-27, for x brought into ±150. NaN stays NaN. It is a loop, not a
-// function of one number, and is fed from a buffer of float64: on amd64 a conversion from float32 waits for the last value of
-// its target register, and would chain each exponential to the one before.
+// exps replaces each x of v by e^x with a relative error below 2^-27, for x brought into ±150. NaN
+// stays NaN. It is a loop, not a function of one number, and is fed from a buffer of float64: on
+// amd64 a conversion from float32 waits for the last value of its target register, and would chain
+// each exponential to the one before.
 func exps(v []float64) {
 	for i, x := range v {
 		if x > expBound {

@@ -49,7 +49,8 @@ func TestExpf(t *testing.T) {
 func TestExpfSpecials(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []struct{ x, want float32 }{
-		{0, 1}, {float32(math.Copysign(0, -1)), 1}, {inf, inf}, {-inf, 0}, {88.73, inf}, {89, inf}, {1e30, inf}, {math.MaxFloat32, inf},
+		{0, 1}, {float32(math.Copysign(0, -1)), 1}, {inf, inf}, {-inf, 0}, {88.73, inf}, {89, inf}, {1e30,
+			inf}, {math.MaxFloat32, inf},
 		{-104, 0}, {-1e30, 0}, {-103.5, math.SmallestNonzeroFloat32}, {math.SmallestNonzeroFloat32, 1}, {1, math.E},
 	} {
 		if got := expf(c.x); got != c.want {

@@ -4,8 +4,9 @@ package cpu
 
 import "unsafe"
 
-// feed asks the cache for operands that will be needed later, while micro-kernels are at work: each of their products asks for a line.
-// Memory is far, and a processor does not look ahead beyond the page it reads.
+// feed asks the cache for operands that will be needed later, while micro-kernels are at work: each
+// of their products asks for a line. Memory is far, and a processor does not look ahead beyond the
+// page it reads.
 type feed struct {
 	areas [2]area
 	each  int // bytes for a tile
@@ -36,7 +37,8 @@ func (f *feed) give(t *tileArgs, products int) {
 	t.ahead, t.step = 0, 0
 }
 
-// askBeside makes the next tile, whose a and b are set, ask for what lies so many numbers further on in every row of b.
+// askBeside makes the next tile, whose a and b are set, ask for what lies so many numbers further
+// on in every row of b.
 func (t *tileArgs) askBeside(far int) {
 	t.ahead, t.step = int(uintptr(unsafe.Pointer(t.b))-uintptr(unsafe.Pointer(t.a)))+4*far, t.brs
 }

@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// Tiles together ask for every line of what will be needed, once if there are enough of them, and then for nothing new.
+// Tiles together ask for every line of what will be needed, once if there are enough of them, and
+// then for nothing new.
 func TestFeed(t *testing.T) {
 	const products = 10
 	a, b, factor := make([]float32, 1000), make([]float32, 300), make([]float32, 1)

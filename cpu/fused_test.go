@@ -52,7 +52,8 @@ func TestFused(t *testing.T) {
 	}
 }
 
-// Where rounding to 53 bits and then to 24 is wrong: 1 + 2⁻²⁴ is halfway between two float32, and 2⁻⁷⁰ more or less decides.
+// Where rounding to 53 bits and then to 24 is wrong: 1 + 2⁻²⁴ is halfway between two float32, and
+// 2⁻⁷⁰ more or less decides.
 func TestFusedDoubleRounding(t *testing.T) {
 	const next = 1 + 0x1p-23
 	for _, c := range []struct{ a, b, s, want float32 }{

@@ -4,11 +4,12 @@ import "fmt"
 
 //go:generate go run ./internal/gemmgen
 
-// gemmDepth is how many products an accumulator takes at most before it is added to C. It is part of the definition of gemm: another
-// depth gives other last bits.
+// gemmDepth is how many products an accumulator takes at most before it is added to C. It is part
+// of the definition of gemm: another depth gives other last bits.
 const gemmDepth = 384
 
-// gemmChunks is how many chunks the k products of an element are cut into. Chunk c of them is share(c, gemmChunks(k), k).
+// gemmChunks is how many chunks the k products of an element are cut into. Chunk c of them is
+// share(c, gemmChunks(k), k).
 func gemmChunks(k int) int { return (k + gemmDepth - 1) / gemmDepth }
 
 // view is an operand: element i,j of it is data[i·rs+j·cs].
@@ -20,20 +21,24 @@ type view struct {
 // from is the view that begins at element i,j.
 func (v view) from(i, j int) view { return view{v.data[i*v.rs+j*v.cs:], v.rs, v.cs} }
 
-// gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(X) is X, or Xᵀ where its trans is set; op(A) is m×k,
-// op(B) k×n, C m×n, all row-major with rows lda, ldb and ldc apart, and C overlaps neither.
+// gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(X) is X, or Xᵀ where
+// its trans is set; op(A) is m×k, op(B) k×n, C m×n, all row-major with rows lda, ldb and ldc apart,
+// and C overlaps neither.
 //
-// Every element is defined to the last bit. The k products are cut into as few chunks of at most gemmDepth as there must be, whose lengths differ by one at
-// most, the longer ones first. In each chunk
+// Every element is defined to the last bit. The k products are cut into as few chunks of at most
+// gemmDepth as there must be, whose lengths differ by one at most, the longer ones first. In each
+// chunk
 //
 //	s = +0;  s = fma(A[i][p], B[p][j], s) for ascending p;  C[i][j] = fma(alpha, s, b·C[i][j])
 //
-// where fma rounds once, b is beta in the first chunk and 1 in the others, and b·C is rounded; in a first chunk with beta = 0 it is
-// C[i][j] = alpha·s, whatever C held. So the result depends on the operands alone: not on addresses, cores, the instruction set,
-// the architecture, or the rest of the product. The sign and the payload of a NaN are not defined. k = 0 or alpha = 0 leave beta·C and look
-// at neither factor.
+// where fma rounds once, b is beta in the first chunk and 1 in the others, and b·C is rounded; in a
+// first chunk with beta = 0 it is C[i][j] = alpha·s, whatever C held. So the result depends on the
+// operands alone: not on addresses, cores, the instruction set, the architecture, or the rest of
+// the product. The sign and the payload of a NaN are not defined. k = 0 or alpha = 0 leave beta·C
+// and look at neither factor.
 //
-// The error is that of a sum: |C − exact| ≤ (min(k,gemmDepth) + ⌈k/gemmDepth⌉ + 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|) to first order.
+// The error is that of a sum: |C − exact| ≤ (min(k,gemmDepth) + ⌈k/gemmDepth⌉ +
+// 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|) to first order.
 func gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
 	gemmThen(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, epilogue{})
@@ -58,7 +63,8 @@ func gemmThen(transA, transB bool, m, n, k int, alpha float32, a []float32, lda 
 	product(m, n, k, alpha, va, vb, beta, vc, then)
 }
 
-// check panics unless v holds rows×cols elements, none of them twice: the assembly trusts what it is given.
+// check panics unless v holds rows×cols elements, none of them twice: the assembly trusts what it
+// is given.
 func (v view) check(name string, rows, cols int) {
 	byRows := v.cs == 1 && (rows == 1 || v.rs >= cols)
 	byCols := v.rs == 1 && (cols == 1 || v.cs >= rows)

@@ -38,7 +38,8 @@ var avx2 = tileSet{"avx2", 8, false, [][2]tileFunc{
 	{tile6x8AVX2, tile6x16AVX2},
 }}
 
-// tileSets is what this processor can do, fastest first. GODEBUG=cpu.avx512f=off (or avx512, which the runtime does not know and says so) and cpu.avx2=off (or avx, fma) take from it.
+// tileSets is what this processor can do, fastest first. GODEBUG=cpu.avx512f=off (or avx512, which
+// the runtime does not know and says so) and cpu.avx2=off (or avx, fma) take from it.
 var tileSets = available()
 
 func available() []*tileSet {

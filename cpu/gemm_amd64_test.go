@@ -20,7 +20,8 @@ func implementations() []implementation {
 	return all
 }
 
-// Every set has a kernel for each height up to its highest, and a job's workspace has room for the strips of each.
+// Every set has a kernel for each height up to its highest, and a job's workspace has room for the
+// strips of each.
 func TestTileSets(t *testing.T) {
 	for _, s := range tileSets {
 		for i, row := range s.tiles {
@@ -48,7 +49,8 @@ func TestInstructionSetsCanBeSwitchedOff(t *testing.T) {
 		return
 	}
 	for _, c := range []struct{ debug, without string }{
-		{"cpu.avx512=off", "avx512"}, {"cpu.avx512f=off", "avx512"}, {"cpu.avx2=off", "avx"}, {"cpu.avx=off", "avx"}, {"cpu.fma=off", "avx"},
+		{"cpu.avx512=off", "avx512"}, {"cpu.avx512f=off", "avx512"}, {"cpu.avx2=off", "avx"}, {"cpu.avx=off",
+			"avx"}, {"cpu.fma=off", "avx"},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestInstructionSetsCanBeSwitchedOff$", "-test.v")
 		cmd.Env = append(os.Environ(), printSets+"=1", "GODEBUG="+c.debug)

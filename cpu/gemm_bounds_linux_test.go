@@ -11,7 +11,8 @@ func beforeFence(t *testing.T, n int) []float32 {
 	t.Helper()
 	size := syscall.Getpagesize()
 	pages := (4*n + size - 1) / size * size
-	mem, err := syscall.Mmap(-1, 0, pages+size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	mem, err := syscall.Mmap(-1, 0, pages+size, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,8 @@ func beforeFence(t *testing.T, n int) []float32 {
 // No operand is read or written behind its last word, however little of the last tile is left.
 func TestGemmStaysInBounds(t *testing.T) {
 	for _, l := range layouts {
-		for _, s := range [][3]int{{1, 1, 1}, {1, 3, 5}, {7, 9, 11}, {13, 17, 8}, {15, 41, 9}, {16, 31, 16}, {520, 33, 5}, {9, 130, 7}, {513, 35, 3}} {
+		for _, s := range [][3]int{{1, 1, 1}, {1, 3, 5}, {7, 9, 11}, {13, 17, 8}, {15, 41, 9}, {16, 31, 16},
+			{520, 33, 5}, {9, 130, 7}, {513, 35, 3}} {
 			m, n, k := s[0], s[1], s[2]
 			for _, apart := range []int{0, 1024} { // packed rows, and rows that are packed for the sake of the cache
 				lda, ldb := strides(l.transA, l.transB, m, n, k)

@@ -2,11 +2,13 @@
 
 package cpu
 
-// The examples of a batch may be bytes (device.Batch). They then become numbers where the factor that they are is packed, so that a
-// quarter of the memory is read, and no copy of them as numbers has to be written and fetched again. Both products of a layer see them as
-// op(B): the gradient of the weights anyway, and y = x·Wᵀ when it is computed as (W·xᵀ)ᵀ.
+// The examples of a batch may be bytes (device.Batch). They then become numbers where the factor
+// that they are is packed, so that a quarter of the memory is read, and no copy of them as numbers
+// has to be written and fetched again. Both products of a layer see them as op(B): the gradient of
+// the weights anyway, and y = x·Wᵀ when it is computed as (W·xᵀ)ᵀ.
 
-// takesBytes says whether products over so many examples take them as bytes: as columns, they have to fill panels.
+// takesBytes says whether products over so many examples take them as bytes: as columns, they have
+// to fill panels.
 func takesBytes(examples int) bool {
 	return len(tileSets) > 0 && vecIn != inGo && 2*tileSets[0].lanes == panelWidth() && examples >= panelWidth()
 }
@@ -40,7 +42,8 @@ func (j *job) codedPanels(v coded, cols, depth int) (first int) {
 	return 0
 }
 
-// ask has the second cache fetch what the next block needs of op(B), where that is bytes: a share of the rows for each tile.
+// ask has the second cache fetch what the next block needs of op(B), where that is bytes: a share
+// of the rows for each tile.
 func (j *job) ask() {
 	if rows := min(j.asked.each, j.asked.left); rows > 0 {
 		j.asked.rows(rows)

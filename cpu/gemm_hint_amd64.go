@@ -4,10 +4,12 @@ package cpu
 
 import "unsafe"
 
-// Every product of a micro-kernel asks the caches for one line that will be needed later. A strip of C has more tiles than its
-// successor's strip of A has lines: the last tile asks for that strip, and the others for the next block of B, line by line.
+// Every product of a micro-kernel asks the caches for one line that will be needed later. A strip
+// of C has more tiles than its successor's strip of A has lines: the last tile asks for that strip,
+// and the others for the next block of B, line by line.
 
-// lines is a part of a matrix, to be asked for: so many lines, of each of its rows or of each piece of memory.
+// lines is a part of a matrix, to be asked for: so many lines, of each of its rows or of each piece
+// of memory.
 type lines struct {
 	at   unsafe.Pointer
 	left int
@@ -15,7 +17,8 @@ type lines struct {
 	next int // bytes to what is to be asked for next
 }
 
-// linesOf is the lines of rows×cols elements of v, none where its rows are a multiple of a page apart: they would drive each other out.
+// linesOf is the lines of rows×cols elements of v, none where its rows are a multiple of a page
+// apart: they would drive each other out.
 func linesOf(v view, rows, cols int) lines {
 	if v.cs != 1 {
 		v, cols = view{v.data, v.cs, v.rs}, rows
@@ -38,7 +41,8 @@ func (l *lines) take() (at unsafe.Pointer) {
 	return at
 }
 
-// expectMore makes a tile that is not the last of its strip ask for a piece of the next strip's rows, or else for a line of the next block.
+// expectMore makes a tile that is not the last of its strip ask for a piece of the next strip's
+// rows, or else for a line of the next block.
 func (j *job) expectMore(t *tileArgs) {
 	if at := j.early.take(); at != nil {
 		t.expect(at, j.early.step)
@@ -47,7 +51,8 @@ func (j *job) expectMore(t *tileArgs) {
 	t.expect(j.soon.take(), j.soon.step)
 }
 
-// askFirst asks the second cache for the first strip of op(A), as far as b reads it, while op(B) is packed.
+// askFirst asks the second cache for the first strip of op(A), as far as b reads it, while op(B) is
+// packed.
 func (j *job) askFirst(b *block) {
 	if j.packA || j.a.cs != 1 {
 		return
@@ -60,8 +65,9 @@ func (j *job) askFirst(b *block) {
 	askRowsAVX2((*uint8)(unsafe.Pointer(&j.a.data[0])), &at[0], height, 4*b.depth)
 }
 
-// hintRows has the second cache fetch rows of op(A), all of their products, while the first chunk of those of the strip before is at
-// work: what the last tile of a strip can ask for is too little where a chunk is a part of long rows.
+// hintRows has the second cache fetch rows of op(A), all of their products, while the first chunk
+// of those of the strip before is at work: what the last tile of a strip can ask for is too little
+// where a chunk is a part of long rows.
 func (j *job) hintRows(a *view, at, rows int, b *block) {
 	const most = 1 << 17 // numbers of op(A): half of the second cache
 	j.early = lines{}
@@ -81,7 +87,8 @@ func (t *tileArgs) expect(at unsafe.Pointer, step int) {
 	}
 }
 
-// hint makes a strip of op(A), so many rows from number at of a on, what the last tile of a strip asks for in its depth products.
+// hint makes a strip of op(A), so many rows from number at of a on, what the last tile of a strip
+// asks for in its depth products.
 func (j *job) hint(a *view, at, rows, depth int) {
 	if a.rs == 1 { // its piece of every column, up to the end, which may lie in a further line
 		j.nextA, j.stepA = unsafe.Pointer(&a.data[min(at+rows, len(a.data))-1]), 4*a.cs
@@ -90,7 +97,8 @@ func (j *job) hint(a *view, at, rows, depth int) {
 	j.nextA, j.stepA = unsafe.Pointer(&a.data[at]), 4*(rows*a.rs/depth) // its rows as they follow one another
 }
 
-// hintFirst is hint for the first strip of a block to come, if there is one and it lies where it will be read.
+// hintFirst is hint for the first strip of a block to come, if there is one and it lies where it
+// will be read.
 func (j *job) hintFirst(b *block, rows int) {
 	j.nextA, j.stepA = nil, 0
 	switch {
@@ -103,7 +111,8 @@ func (j *job) hintFirst(b *block, rows int) {
 	}
 }
 
-// hintShare is hint where every strip takes all of its products in turn: in each chunk the last tile asks for its share of the next strip.
+// hintShare is hint where every strip takes all of its products in turn: in each chunk the last
+// tile asks for its share of the next strip.
 func (j *job) hintShare(b *block) {
 	j.nextA, j.stepA = nil, 0
 	if b.part+1 == j.parts {

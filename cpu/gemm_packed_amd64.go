@@ -7,22 +7,25 @@ import (
 	"unsafe"
 )
 
-// Blocks of op(A) and op(B) that are worked on at a time: a strip of A stays in the first cache, the columns of B in the second. The rows
-// of a block lie in the third if they are packed; more of them share the packing of B.
+// Blocks of op(A) and op(B) that are worked on at a time: a strip of A stays in the first cache,
+// the columns of B in the second. The rows of a block lie in the third if they are packed; more of
+// them share the packing of B.
 const (
 	blockRows = 1120 // a multiple of the height of the highest tile
 	blockCols = 256
 	stripRows = 16 // distance of columns of a packed strip of A
 )
 
-// Packed strips and panels are a column of theirs longer than they need be. Else they would begin at a multiple of 4 KB from each other
-// for the usual depth, and what is written to all of them side by side would meet in the same lines of the first cache.
+// Packed strips and panels are a column of theirs longer than they need be. Else they would begin
+// at a multiple of 4 KB from each other for the usual depth, and what is written to all of them
+// side by side would meet in the same lines of the first cache.
 func stripSize(depth int) int { return stripRows * (depth + 1) }
 
 // panelAt is where the packed panel that begins at a column of op(B) lies.
 func panelAt(col, depth int) int { return col * (depth + 1) }
 
-// workspace is the room for packed operands. One call has one; the pool keeps them, so that calls allocate nothing.
+// workspace is the room for packed operands. One call has one; the pool keeps them, so that calls
+// allocate nothing.
 type workspace struct {
 	a, b []float32 // a grows when it is needed
 	all  []float32 // of op(B) where it is packed at once: grows, too
@@ -42,16 +45,19 @@ type job struct {
 	packA, packB bool
 	packed       int       // the first column of the block at work that lies in the workspace
 	room         []float32 // the workspace of that block's op(B)
-	apart        int       // in the workspace, from one chunk of op(B) to the next, where all of it is packed at once; else 0
-	then         epilogue
-	nextA        unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
-	stepA        int
-	early        lines // what the next strip needs of op(A), from memory
-	soon         lines // what the next block needs of op(B)
-	asked        asking
+	// in the workspace, from one chunk of op(B) to the next, where all of it is packed at once;
+	// else 0
+	apart int
+	then  epilogue
+	nextA unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
+	stepA int
+	early lines // what the next strip needs of op(A), from memory
+	soon  lines // what the next block needs of op(B)
+	asked asking
 }
 
-// block is a piece of a job: the products p to p+depth of rows×cols elements of C, from row i and column col on.
+// block is a piece of a job: the products p to p+depth of rows×cols elements of C, from row i and
+// column col on.
 type block struct{ part, i, rows, chunk, p, depth, col, cols int }
 
 // product is gemmThen without its checks.
@@ -90,7 +96,8 @@ func (j *job) blockAt(part, chunk, col int) block {
 	return block{part, i, rows, chunk, p, depth, col, min(blockCols, j.n-col)}
 }
 
-// after returns the block that follows: further columns, then further products, then further rows, and none of any at the end.
+// after returns the block that follows: further columns, then further products, then further rows,
+// and none of any at the end.
 func (j *job) after(b *block) block {
 	switch {
 	case b.col+b.cols < j.n:
@@ -103,11 +110,13 @@ func (j *job) after(b *block) block {
 	return block{}
 }
 
-// keepsAll says whether op(B) is small enough to be packed at once and stay in the second cache, while strip after strip of C takes all of
-// its products: C then is added to while it lies in the first cache, and op(A) is read as it lies in memory.
+// keepsAll says whether op(B) is small enough to be packed at once and stay in the second cache,
+// while strip after strip of C takes all of its products: C then is added to while it lies in the
+// first cache, and op(A) is read as it lies in memory.
 func (j *job) keepsAll() bool {
 	const most = 1 << 17
-	return j.packB && !j.packA && j.a.cs == 1 && j.n <= blockCols && gemmChunks(j.k) > 1 && j.n*j.k <= most && j.m >= 2*len(j.tiles)
+	return j.packB && !j.packA && j.a.cs == 1 && j.n <= blockCols && gemmChunks(j.k) > 1 && j.n*j.k <= most &&
+		j.m >= 2*len(j.tiles)
 }
 
 // packAll packs op(B), and makes every strip a part of its own.
@@ -125,15 +134,16 @@ func (j *job) packAll() {
 	j.parts = j.strips(j.m)
 }
 
-// A page of memory holds that many numbers. Rows so far apart compete for the same lines of a cache.
+// A page of memory holds that many numbers. Rows so far apart compete for the same lines of a
+// cache.
 const page = 1024
 
-// worthPackingA says whether op(A) is to be packed. The micro-kernels read it in place at nearly the same speed, unless its rows meet in
-// the cache.
+// worthPackingA says whether op(A) is to be packed. The micro-kernels read it in place at nearly
+// the same speed, unless its rows meet in the cache.
 func worthPackingA(a view, n int) bool { return max(a.rs, a.cs)%page == 0 && n >= 4*32 }
 
-// worthPackingB says whether op(B) is to be packed. They need the columns side by side, and where there are many rows of C to share the
-// cost, rows that lie together.
+// worthPackingB says whether op(B) is to be packed. They need the columns side by side, and where
+// there are many rows of C to share the cost, rows that lie together.
 func worthPackingB(b view, m int) bool { return b.cs != 1 || m >= 512 || b.rs%page == 0 && m >= 64 }
 
 // block does the work of b, and has the caches fetch what the next block needs.
@@ -151,7 +161,8 @@ func (j *job) block(b, next *block, beta float32) {
 	j.soon, j.asked = lines{}, asking{}
 	if j.apart == 0 && next.rows > 0 && (next.p != b.p || next.col != b.col) {
 		if j.coded.bytes != nil {
-			j.asked = askingFor(j.coded.from(next.p, next.col), next.depth, next.cols, strips*((b.cols+2*j.lanes-1)/(2*j.lanes)))
+			j.asked = askingFor(j.coded.from(next.p, next.col), next.depth, next.cols,
+				strips*((b.cols+2*j.lanes-1)/(2*j.lanes)))
 		} else {
 			j.soon = linesOf(j.b.from(next.p, next.col), next.depth, next.cols)
 		}
@@ -198,7 +209,8 @@ func (j *job) block(b, next *block, beta float32) {
 	}
 }
 
-// strips is how many strips so many rows make: as few as possible, of nearly the same height, the higher ones first.
+// strips is how many strips so many rows make: as few as possible, of nearly the same height, the
+// higher ones first.
 func (j *job) strips(rows int) int { return (rows + len(j.tiles) - 1) / len(j.tiles) }
 
 // packStrips packs op(A): strip s at s·stripRows·depth, its columns stripRows apart.
@@ -226,7 +238,8 @@ func (j *job) panelsAt(p, col, cols, depth int) (first int) {
 	return j.panels(j.b.from(p, col), cols, depth)
 }
 
-// panels packs columns of op(B), as many as are to be packed, and returns the first: the panel that begins at column c is at c·depth.
+// panels packs columns of op(B), as many as are to be packed, and returns the first: the panel that
+// begins at column c is at c·depth.
 func (j *job) panels(b view, cols, depth int) (first int) {
 	wide := 2 * j.lanes
 	if !j.packB {
@@ -242,7 +255,8 @@ func (j *job) panels(b view, cols, depth int) (first int) {
 		packAlong(dst[panelAt(first, depth):], panelAt(wide, depth), wide, across.from(first, 0), wide, full, depth)
 		first += full * wide
 		if first < cols {
-			packAlong(dst[panelAt(first, depth):], panelAt(wide, depth), wide, across.from(first, 0), cols-first, 1, depth)
+			packAlong(dst[panelAt(first, depth):], panelAt(wide, depth), wide, across.from(first, 0), cols-first, 1,
+				depth)
 		}
 		return first - full*wide
 	}
@@ -279,8 +293,8 @@ func (j *job) strip(height int, b *block, c []float32) {
 	}
 }
 
-// packAcross writes rows×depth elements of src, whose rows are contiguous, transposed: dst[p·ds+r] = src[r][p]. Between rows and the
-// next multiple of eight it leaves anything.
+// packAcross writes rows×depth elements of src, whose rows are contiguous, transposed: dst[p·ds+r]
+// = src[r][p]. Between rows and the next multiple of eight it leaves anything.
 func packAcross(dst []float32, ds int, src view, rows, depth int) {
 	const side = 8 // of the square that transpose8AVX2 takes
 	whole := depth / side * side
@@ -299,8 +313,8 @@ func packAcross(dst []float32, ds int, src view, rows, depth int) {
 // packAhead is how many rows in advance packAlong asks for.
 const packAhead = 8
 
-// packAlong writes pieces of so many rows of src, whose columns are contiguous: dst[i·size+p·ds+r] = src[i·rows+r][p]. Between rows and
-// the next multiple of eight it leaves anything.
+// packAlong writes pieces of so many rows of src, whose columns are contiguous: dst[i·size+p·ds+r]
+// = src[i·rows+r][p]. Between rows and the next multiple of eight it leaves anything.
 func packAlong(dst []float32, size, ds int, src view, rows, pieces, depth int) {
 	if pieces == 0 {
 		return

@@ -4,8 +4,8 @@ package cpu
 
 import "testing"
 
-// Both ways of packing put element r,p of piece i where the micro-kernels look for it, and write nothing behind the last multiple of
-// eight.
+// Both ways of packing put element r,p of piece i where the micro-kernels look for it, and write
+// nothing behind the last multiple of eight.
 func TestPack(t *testing.T) {
 	if len(tileSets) == 0 {
 		t.Skip("this processor lacks AVX2")

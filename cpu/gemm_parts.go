@@ -58,13 +58,15 @@ func op(trans bool, data []float32, ld int) view {
 // leastProducts is how many multiply-adds are worth another goroutine: some microseconds of them.
 const leastProducts = 1 << 20
 
-// parts is how many pieces of C to compute side by side, given so many goroutines. Each element is what it is wherever its piece ends.
+// parts is how many pieces of C to compute side by side, given so many goroutines. Each element is
+// what it is wherever its piece ends.
 func (g *gemmCall) parts(threads int) int {
 	work := float64(g.m) * float64(g.n) * float64(g.k)
 	return max(1, min(threads, int(work/leastProducts), max(g.m, g.n)))
 }
 
-// part is a piece of the product: some of the rows of C, or of the columns where these are more, in whole vectors.
+// part is a piece of the product: some of the rows of C, or of the columns where these are more, in
+// whole vectors.
 func (g *gemmCall) part(part, of int) gemmCall {
 	p := *g
 	if g.m >= g.n {

@@ -1,6 +1,7 @@
 package cpu
 
-// productPlain is gemmThen in Go: its meaning, and the product where there is no assembly. The assembly gives the same bits.
+// productPlain is gemmThen in Go: its meaning, and the product where there is no assembly. The
+// assembly gives the same bits.
 func productPlain(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
 	for chunk := range gemmChunks(k) {
 		p, depth := share(chunk, gemmChunks(k), k)
@@ -9,15 +10,16 @@ func productPlain(m, n, k int, alpha float32, a, b view, beta float32, c view, t
 		}
 		for i := 0; i < m; i += plainRows {
 			for j := 0; j < n; j += plainCols {
-				plainTile(min(plainRows, m-i), min(plainCols, n-j), depth, alpha, a.from(i, p), b.from(p, j), beta, c.from(i, j))
+				plainTile(min(plainRows, m-i), min(plainCols, n-j), depth, alpha, a.from(i, p), b.from(p, j), beta,
+					c.from(i, j))
 			}
 		}
 	}
 	then.apply(0, 0, m, n, c)
 }
 
-// plainTile computes one block of depth products for rows×cols elements of C. A tile at the edge of C has its last row or column more
-// than once, so that all tiles are of one size.
+// plainTile computes one block of depth products for rows×cols elements of C. A tile at the edge of
+// C has its last row or column more than once, so that all tiles are of one size.
 func plainTile(rows, cols, depth int, alpha float32, a, b view, beta float32, c view) {
 	var row [plainRows]int
 	for i := range row {

@@ -1,13 +1,15 @@
 package cpu
 
-// The tile of productPlain on a processor whose own multiply-add rounds once: sixteen sums, in as many registers.
+// The tile of productPlain on a processor whose own multiply-add rounds once: sixteen sums, in as
+// many registers.
 const (
 	plainRows = 4
 	plainCols = 4
 )
 
-// plainSums returns the sums of a tile whose rows of A and columns of B begin at the given offsets. The compiler makes each s += x·y one
-// fused instruction here, which the language allows and does not promise: TestProductPlain would tell.
+// plainSums returns the sums of a tile whose rows of A and columns of B begin at the given offsets.
+// The compiler makes each s += x·y one fused instruction here, which the language allows and does
+// not promise: TestProductPlain would tell.
 func plainSums(depth int, a view, row [plainRows]int, b view, col [plainCols]int) [plainRows][plainCols]float32 {
 	var (
 		s00, s01, s02, s03 float32

@@ -60,7 +60,8 @@ func (p problem) operands() (a, b view, c []float32, ldc int) {
 	return a, b, noise("c", p.skip+(p.m+1)*ldc), ldc
 }
 
-// twins holds every implementation against productPlain: each bit of C, and each word before, between and behind its rows.
+// twins holds every implementation against productPlain: each bit of C, and each word before,
+// between and behind its rows.
 func twins(t *testing.T, p problem) {
 	t.Helper()
 	a, b, c, ldc := p.operands()
@@ -87,7 +88,8 @@ var factors = []struct{ alpha, beta float32 }{{1, 0}, {-0.5, 1}, {1, -0.5}, {1, 
 
 // All heights and widths of tiles, in all layouts, with short blocks of products.
 func TestGemmTwinsOfEveryTile(t *testing.T) {
-	widths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 41, 47, 48, 49, 63, 64, 65}
+	widths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 41, 47, 48,
+		49, 63, 64, 65}
 	next, step := 0, 1
 	if raceDetector { // slows the Go twin down and finds nothing in either
 		step = 7
@@ -111,13 +113,15 @@ func TestGemmTwinsOfBlocks(t *testing.T) {
 	for _, l := range layouts {
 		for _, s := range [][3]int{
 			{1, 1, 383}, {15, 17, 384}, {14, 33, 385}, {3, 9, 800}, {27, 5, 769},
-			{513, 10, 9}, {560, 3, 2}, {1121, 33, 17}, {1125, 1, 3}, {2245, 5, 400}, {3, 256, 10}, {2, 257, 33}, {9, 520, 5}, {530, 40, 390},
+			{513, 10, 9}, {560, 3, 2}, {1121, 33, 17}, {1125, 1, 3}, {2245, 5, 400}, {3, 256, 10}, {2, 257, 33}, {9,
+				520, 5}, {530, 40, 390},
 		} {
 			f := factors[next%len(factors)]
 			twins(t, problem{s[0], s[1], s[2], l.transA, l.transB, f.alpha, f.beta, next % 4, 0})
 			next++
 		}
-		for _, s := range [][3]int{{15, 129, 390}, {65, 128, 11}, {29, 200, 8}, {7, 1024, 5}} { // packed for the sake of the cache
+		// packed for the sake of the cache
+		for _, s := range [][3]int{{15, 129, 390}, {65, 128, 11}, {29, 200, 8}, {7, 1024, 5}} {
 			p := problem{s[0], s[1], s[2], l.transA, l.transB, -0.5, 1, 0, 0}
 			_, _, c, ldc := p.operands()
 			a, b := stored(l.transA, noise("a", 1024*400), 1024), stored(l.transB, noise("b", 1024*1024), 1024)
@@ -147,7 +151,8 @@ func tryGemm(t *testing.T, p problem) {
 	t.Helper()
 	a, b, c, ldc := p.operands()
 	old := append([]float32{}, c...)
-	gemm(p.transA, p.transB, p.m, p.n, p.k, p.alpha, a.data, max(a.rs, a.cs), b.data, max(b.rs, b.cs), p.beta, c[p.skip:], ldc)
+	gemm(p.transA, p.transB, p.m, p.n, p.k, p.alpha, a.data, max(a.rs, a.cs), b.data, max(b.rs, b.cs), p.beta,
+		c[p.skip:], ldc)
 	for i := range p.m {
 		for j := range p.n {
 			sum, size := 0.0, 0.0
@@ -159,7 +164,8 @@ func tryGemm(t *testing.T, p problem) {
 			got, want := float64(c[at]), float64(p.alpha)*sum+float64(p.beta)*float64(old[at])
 			size = math.Abs(float64(p.alpha))*size + math.Abs(float64(p.beta)*float64(old[at]))
 			steps := min(p.k, gemmDepth) + (p.k+gemmDepth-1)/gemmDepth + 2
-			if bound := 1.001 * float64(steps) * 0x1p-24 * size; !(math.Abs(got-want) <= bound) { // a thousandth for higher orders
+			// a thousandth for higher orders
+			if bound := 1.001 * float64(steps) * 0x1p-24 * size; !(math.Abs(got-want) <= bound) {
 				t.Fatalf("%v: element %d,%d is %v, want %v within %v", p, i, j, got, want, bound)
 			}
 		}
@@ -168,7 +174,8 @@ func tryGemm(t *testing.T, p problem) {
 
 func TestGemmError(t *testing.T) {
 	for _, l := range layouts {
-		for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {64, 128, 9}, {65, 129, 17}, {63, 127, 3}, {130, 300, 5}, {2, 2, 2000}, {7, 33, 800}} {
+		for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {64, 128, 9}, {65, 129, 17}, {63, 127, 3}, {130, 300, 5},
+			{2, 2, 2000}, {7, 33, 800}} {
 			for _, f := range factors {
 				if raceDetector && s[0]*s[1]*s[2] > 1e5 {
 					continue
@@ -185,7 +192,8 @@ func FuzzGemm(f *testing.F) {
 	f.Add(uint8(2), uint16(599), uint16(3), uint16(390), uint8(77), float32(0.5), float32(-1))
 	f.Add(uint8(1), uint16(14), uint16(300), uint16(12), uint8(255), float32(1e30), float32(1e30))
 	f.Fuzz(func(t *testing.T, trans uint8, m, n, k uint16, shift uint8, alpha, beta float32) {
-		p := problem{int(m)%700 + 1, int(n)%400 + 1, int(k)%900 + 1, trans&1 != 0, trans&2 != 0, alpha, beta, int(shift) % 16, int(shift) / 16}
+		p := problem{int(m)%700 + 1, int(n)%400 + 1, int(k)%900 + 1, trans&1 != 0, trans&2 != 0, alpha, beta,
+			int(shift) % 16, int(shift) / 16}
 		if p.m*p.n*p.k > 3e6 || alpha == 0 {
 			t.Skip("too much for one case, or no product")
 		}
@@ -199,7 +207,8 @@ func FuzzGemm(f *testing.F) {
 	})
 }
 
-// Cᵀ = Bᵀ·Aᵀ to the last bit, and a row or column alone is what it is in company: where an element lies in its tile does not matter.
+// Cᵀ = Bᵀ·Aᵀ to the last bit, and a row or column alone is what it is in company: where an element
+// lies in its tile does not matter.
 func TestGemmPlaceDoesNotMatter(t *testing.T) {
 	const m, n, k = 31, 45, 400
 	a, b, c := noise("a", m*k), noise("b", k*n), make([]float32, m*n)
@@ -211,7 +220,8 @@ func TestGemmPlaceDoesNotMatter(t *testing.T) {
 		for j := range n {
 			gemm(false, false, m, 1, k, 1, a, k, b[j:], n, 0, column, 1)
 			if v := c[i*n+j]; !same(v, turned[j*m+i]) || !same(v, row[j]) || !same(v, column[i]) {
-				t.Fatalf("element %d,%d is %x; transposed %x, in its row %x, in its column %x", i, j, v, turned[j*m+i], row[j], column[i])
+				t.Fatalf("element %d,%d is %x; transposed %x, in its row %x, in its column %x", i, j, v, turned[j*m+i],
+					row[j], column[i])
 			}
 		}
 	}
@@ -278,7 +288,8 @@ func TestGemmDenormals(t *testing.T) {
 	}
 }
 
-// A beta of zero overwrites: what C held does not matter, even NaN, in any number of blocks; nor does the sign of the zero.
+// A beta of zero overwrites: what C held does not matter, even NaN, in any number of blocks; nor
+// does the sign of the zero.
 func TestGemmOverwrites(t *testing.T) {
 	zero := float32(0)
 	for _, k := range []int{0, 1, gemmDepth + 1} {
@@ -349,8 +360,8 @@ func TestGemmPanics(t *testing.T) {
 	}
 }
 
-// gemmShapes are those of the network of the paper's first figure, forward and backward; some of convolutions; and large and
-// small ones.
+// gemmShapes are those of the network of the paper's first figure, forward and backward; some of
+// convolutions; and large and small ones.
 var gemmShapes = []struct {
 	transA, transB bool
 	m, n, k        int
@@ -407,7 +418,8 @@ func TestGemmStaysOnItsGoroutine(t *testing.T) {
 	}
 }
 
-// BenchmarkGemm reports the mean rate, that of the fastest product, and the latter as a part of what the multiply-adds of one core could do.
+// BenchmarkGemm reports the mean rate, that of the fastest product, and the latter as a part of
+// what the multiply-adds of one core could do.
 func BenchmarkGemm(b *testing.B) {
 	for _, with := range append(implementations(), implementation{"go", productPlain, func() float64 { return 0 }}) {
 		for _, s := range gemmShapes {
@@ -437,7 +449,8 @@ func BenchmarkGemm(b *testing.B) {
 	}
 }
 
-// reportFLOPs reports the rate of a benchmark whose iteration has that many floating-point operations.
+// reportFLOPs reports the rate of a benchmark whose iteration has that many floating-point
+// operations.
 func reportFLOPs(b *testing.B, perIteration float64) {
 	b.ReportMetric(perIteration*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 }

@@ -7,15 +7,16 @@ import "sync"
 // turnedRows is how many rows of C are computed as columns at a time.
 const turnedRows = blockCols
 
-// turnedRoom holds those columns. It is apart from workspace, which the product within needs too: whoever took one for this and one for
-// that would find the room in the wrong one the next time.
+// turnedRoom holds those columns. It is apart from workspace, which the product within needs too:
+// whoever took one for this and one for that would find the room in the wrong one the next time.
 type turnedRoom struct{ c []float32 }
 
 var turnedRooms = sync.Pool{New: func() any { return new(turnedRoom) }}
 
-// worthTurning says whether C is better computed as (Bᵀ·Aᵀ)ᵀ, which has the same bits: products commute, and the order of sums is that
-// of k. It is where C has few columns beside whole vectors, so that lanes would work for nothing. The costs are in multiply-adds of
-// whole vectors, two of which a processor does at a time.
+// worthTurning says whether C is better computed as (Bᵀ·Aᵀ)ᵀ, which has the same bits: products
+// commute, and the order of sums is that of k. It is where C has few columns beside whole vectors,
+// so that lanes would work for nothing. The costs are in multiply-adds of whole vectors, two of
+// which a processor does at a time.
 func (s *tileSet) worthTurning(m, n, k int, a, b view, beta float32) bool {
 	if beta != 0 || m < 2*s.lanes || n%s.lanes == 0 || n > turnedCols {
 		return false
@@ -35,8 +36,8 @@ func (s *tileSet) worthTurning(m, n, k int, a, b view, beta float32) bool {
 // turnedCols is the most columns of C where lanes without work matter.
 const turnedCols = 160
 
-// productTurned is product with beta = 0, some rows of C after the other as columns of its transpose. op(A) is a, or e where that has
-// bytes.
+// productTurned is product with beta = 0, some rows of C after the other as columns of its
+// transpose. op(A) is a, or e where that has bytes.
 func (s *tileSet) productTurned(m, n, k int, alpha float32, a view, e coded, b, c view, then epilogue) {
 	room := turnedRooms.Get().(*turnedRoom)
 	room.c = atLeast(room.c, n*turnedRows)

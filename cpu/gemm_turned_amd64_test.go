@@ -11,7 +11,8 @@ import (
 func TestTurnedTwins(t *testing.T) {
 	turnedSome := false
 	for _, l := range layouts {
-		for _, s := range [][3]int{{100, 10, 256}, {256, 100, 20}, {515, 23, 390}, {33, 1, 5}, {300, 129, 7}, {64, 8, 9}, {257, 15, 12}} {
+		for _, s := range [][3]int{{100, 10, 256}, {256, 100, 20}, {515, 23, 390}, {33, 1, 5}, {300, 129, 7},
+			{64, 8, 9}, {257, 15, 12}} {
 			for pad := range 3 {
 				p := problem{s[0], s[1], s[2], l.transA, l.transB, -0.5, 0, pad, pad}
 				a, b, c, ldc := p.operands()

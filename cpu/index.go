@@ -6,8 +6,8 @@ import (
 	"fspda/device"
 )
 
-// Index is a set of coordinates on this device, in ascending order. It is read-only once made, until it is handed to NewIndex
-// as old.
+// Index is a set of coordinates on this device, in ascending order. It is read-only once made,
+// until it is handed to NewIndex as old.
 type Index struct {
 	coordinates []uint32
 }
@@ -17,8 +17,9 @@ var _ device.Index = (*Index)(nil)
 // Len is the number of coordinates.
 func (x *Index) Len() int { return len(x.coordinates) }
 
-// NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is not nil: old must not be used
-// any more, except as the result. It panics if the coordinates are not strictly ascending.
+// NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is
+// not nil: old must not be used any more, except as the result. It panics if the coordinates are
+// not strictly ascending.
 func (*Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	for j := 1; j < len(coordinates); j++ {
 		if coordinates[j-1] >= coordinates[j] {
@@ -34,8 +35,8 @@ func (*Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	return x
 }
 
-// indexOf returns idx as one of this device and its length, for the operation op. It returns nil where idx stands for all
-// coordinates.
+// indexOf returns idx as one of this device and its length, for the operation op. It returns nil
+// where idx stands for all coordinates.
 func indexOf(op string, idx device.Index) (x *Index, n int) {
 	if idx == nil {
 		return nil, 0

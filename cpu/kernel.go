@@ -20,8 +20,8 @@ type operands struct {
 	gemm gemmCall // the product that parts are computed of
 }
 
-// kernels holds the function of every device.Kernel. What each computes is said there, and what it takes in fspda/device/signature.
-// Those that need room to work in are in scratchSizes too.
+// kernels holds the function of every device.Kernel. What each computes is said there, and what it
+// takes in fspda/device/signature. Those that need room to work in are in scratchSizes too.
 var kernels = map[device.Kernel]func(*operands) error{
 	device.Linear:              linear,
 	device.LinearGradX:         linearGradX,
@@ -62,8 +62,9 @@ var kernels = map[device.Kernel]func(*operands) error{
 	device.AvgPoolGrad:          avgPoolGrad,
 }
 
-// Call runs one kernel on host slices: in and out stand for c.In and c.Out, whose Refs are not looked at. The error names the
-// kernel and the operand that does not fit c.Dims, or the row and value of a label that is no class.
+// Call runs one kernel on host slices: in and out stand for c.In and c.Out, whose Refs are not
+// looked at. The error names the kernel and the operand that does not fit c.Dims, or the row and
+// value of a label that is no class.
 func Call(c *device.Call, in, out [][]float32) error {
 	s, err := signature.Find(c)
 	if err != nil {
@@ -74,7 +75,8 @@ func Call(c *device.Call, in, out [][]float32) error {
 	}
 	room := borrow(scratchSize(c, 1))
 	defer room.giveBack()
-	if err := kernels[c.Kernel](&operands{in: in, out: out, dims: c.Dims, attr: c.Attr, scratch: room.numbers}); err != nil {
+	if err := kernels[c.Kernel](&operands{in: in, out: out, dims: c.Dims, attr: c.Attr,
+		scratch: room.numbers}); err != nil {
 		return fmt.Errorf("cpu: %s: %w", signature.Title(c), err)
 	}
 	return nil

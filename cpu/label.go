@@ -2,7 +2,8 @@ package cpu
 
 import "fmt"
 
-// LabelError says that a row of a batch has a label that is no class. Run and Call return it, wrapped.
+// LabelError says that a row of a batch has a label that is no class. Run and Call return it,
+// wrapped.
 type LabelError struct {
 	Row     int
 	Value   float64

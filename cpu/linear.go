@@ -12,7 +12,8 @@ func linearReLU(o *operands) error { return linearThen(o, biasThenReLU) }
 func linearThen(o *operands, then after) error {
 	x, w, bias, y := o.in[0], o.in[1], o.in[2], o.out[0]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	o.product(gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n, then: epilogue{then: then, with: bias},
+	o.product(gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n,
+		then:   epilogue{then: then, with: bias},
 		codedA: o.bytes()})
 	return nil
 }
@@ -45,12 +46,13 @@ func linearGradXThen(o *operands, e epilogue) error {
 	return nil
 }
 
-// linearGradW: dW = dyᵀ·x, db = column sums of dy. The transpose xᵀ·dy has rows as short as there are outputs, which fill fewer lanes of a
-// vector: with ten outputs it would be half again slower.
+// linearGradW: dW = dyᵀ·x, db = column sums of dy. The transpose xᵀ·dy has rows as short as there
+// are outputs, which fill fewer lanes of a vector: with ten outputs it would be half again slower.
 func linearGradW(o *operands) error {
 	x, dy, dw, db := o.in[0], o.in[1], o.out[0], o.out[1]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	o.gemm = gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k, codedB: o.bytes()}
+	o.gemm = gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k,
+		codedB: o.bytes()}
 	if parts := o.gemm.parts(o.threads()); parts > 1 {
 		o.parallel(parts+1, gradWPart)
 	} else {
@@ -61,8 +63,8 @@ func linearGradW(o *operands) error {
 	return nil
 }
 
-// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added to all of dW at once: in pieces between the products it
-// takes three times as long.
+// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added to all of dW at
+// once: in pieces between the products it takes three times as long.
 func linearGradWDecay(o *operands) error {
 	if err := linearGradW(o); err != nil {
 		return err
@@ -89,7 +91,8 @@ func gradWPart(o *operands, part, of int) {
 // rowBlock is how many rows are summed in one call.
 const rowBlock = 512
 
-// columnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, from the first row to the last.
+// columnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, from the first row
+// to the last.
 func columnSums(dst, a []float32, m, n int) {
 	for j := 0; j < n; j += colBlock {
 		var sums [colBlock]float64
@@ -103,7 +106,8 @@ func columnSums(dst, a []float32, m, n int) {
 	}
 }
 
-// addColumnsGo adds the rows of a, which begin stride numbers apart, to sums. There is at least one row and one column.
+// addColumnsGo adds the rows of a, which begin stride numbers apart, to sums. There is at least one
+// row and one column.
 func addColumnsGo(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
 	s := sums[:columns]
 	for i := range rows {

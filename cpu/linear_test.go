@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The three kernels are tied by ⟨dy, x·Wᵀ⟩ = ⟨dy·W, x⟩ = ⟨dyᵀ·x, W⟩: gradients are the transposes of the forward map.
+// The three kernels are tied by ⟨dy, x·Wᵀ⟩ = ⟨dy·W, x⟩ = ⟨dyᵀ·x, W⟩: gradients are the transposes
+// of the forward map.
 func TestLinearAdjoint(t *testing.T) {
 	for _, s := range [][3]int{{1, 1, 1}, {5, 3, 7}, {65, 129, 33}, {70, 10, 200}} {
 		m, n, k := s[0], s[1], s[2]
@@ -17,7 +18,8 @@ func TestLinearAdjoint(t *testing.T) {
 			"linear-grad-x": {in: [][]float32{dy, w}, out: [][]float32{dx}, dims: s[:]},
 			"linear-grad-w": {in: [][]float32{x, dy}, out: [][]float32{dw, db}, dims: s[:]},
 		} {
-			run := map[string]func(*operands) error{"linear": linear, "linear-grad-x": linearGradX, "linear-grad-w": linearGradW}[kernel]
+			run := map[string]func(*operands) error{"linear": linear, "linear-grad-x": linearGradX,
+				"linear-grad-w": linearGradW}[kernel]
 			if err := run(o); err != nil {
 				t.Fatal(err)
 			}

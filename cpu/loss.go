@@ -2,8 +2,8 @@ package cpu
 
 import "sync"
 
-// softmaxCrossEntropy: loss = mean over the rows of -log softmax(logits)[label], dlogits = (softmax - onehot)/m; with an attr s, the onehot
-// is smoothed.
+// softmaxCrossEntropy: loss = mean over the rows of -log softmax(logits)[label], dlogits = (softmax
+// - onehot)/m; with an attr s, the onehot is smoothed.
 func softmaxCrossEntropy(o *operands) error {
 	if o.attr != 0 {
 		return smoothCrossEntropy(o)
@@ -29,16 +29,20 @@ func softmaxCrossEntropy(o *operands) error {
 
 // rowWork is what is worked out for some rows of logits at a time.
 type rowWork struct {
-	rows    int
-	class   [rowsAtOnce]int
-	top     [rowsAtOnce]float32 // the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
+	rows  int
+	class [rowsAtOnce]int
+	// the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
+	top     [rowsAtOnce]float32
 	sum     [rowsAtOnce]float64 // of the exponentials of logit - top
 	scale   [rowsAtOnce]float64 // 1/(rows of the batch · sum)
 	atLabel [rowsAtOnce]float32 // gradient at the label
-	exp     [vecBlock]float32   // the exponentials: a place of their own, since to read what was written as part of a vector just before takes long
+	// the exponentials: a place of their own, since to read what was written as part of a vector
+	// just before takes long
+	exp [vecBlock]float32
 }
 
-// rowsAtOnce is how many rows are worked on at a time. They have vecBlock logits together, or one row has more.
+// rowsAtOnce is how many rows are worked on at a time. They have vecBlock logits together, or one
+// row has more.
 const rowsAtOnce = 256
 
 var rowWorks = sync.Pool{New: func() any { return new(rowWork) }}
@@ -58,8 +62,9 @@ func (w *rowWork) labels(labels []float32, i, n int) error {
 	return nil
 }
 
-// exponentials returns exp(x - top), which is good until it is called again, and fills in top and sum. Rows longer than vecBlock
-// are written to dst, unless that is nil; the sum of one is that of its blocks of vecBlock logits, from left to right.
+// exponentials returns exp(x - top), which is good until it is called again, and fills in top and
+// sum. Rows longer than vecBlock are written to dst, unless that is nil; the sum of one is that of
+// its blocks of vecBlock logits, from left to right.
 func (w *rowWork) exponentials(dst, x []float32, n int) []float32 {
 	if n <= vecBlock {
 		rowTops(w.top[:w.rows], x, n)
@@ -98,7 +103,8 @@ func (w *rowWork) addLosses(total float64, x []float32, n int) float64 {
 func (w *rowWork) gradients(d, e []float32, n int, perRow float64) {
 	for r, c := range w.class[:w.rows] {
 		s := perRow / w.sum[r]
-		// The label's p-1 is taken before rounding: it is what remains of the gradient when p is close to 1.
+		// The label's p-1 is taken before rounding: it is what remains of the gradient when p is
+		// close to 1.
 		w.atLabel[r], w.scale[r] = float32((float64(e[r*n+c])-w.sum[r])*s), s
 	}
 	if n <= vecBlock {

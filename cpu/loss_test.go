@@ -29,8 +29,8 @@ func TestConfidentLoss(t *testing.T) {
 	}
 }
 
-// Every row of the gradient sums to zero, and adding a number to a row changes nothing. Rows go beyond one block of
-// exponentials.
+// Every row of the gradient sums to zero, and adding a number to a row changes nothing. Rows go
+// beyond one block of exponentials.
 func TestLossInvariants(t *testing.T) {
 	for _, n := range []int{1, 2, 10, expBlock, expBlock + 3, 1000} {
 		const m = 5
@@ -71,7 +71,8 @@ func TestLossRefusesLabels(t *testing.T) {
 
 func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
 	const m, n = 256, 10
-	o := &operands{in: [][]float32{noise("logits", m*n), make([]float32, m)}, out: [][]float32{{0}, make([]float32, m*n)}, dims: []int{m, n}}
+	o := &operands{in: [][]float32{noise("logits", m*n), make([]float32, m)},
+		out: [][]float32{{0}, make([]float32, m*n)}, dims: []int{m, n}}
 	b.SetBytes(8 * m * n)
 	for b.Loop() {
 		if err := softmaxCrossEntropy(o); err != nil {

@@ -23,8 +23,9 @@ func atLeast(buf []float32, n int) []float32 {
 	return buf
 }
 
-// aligned returns n zeros that begin at a cache line. Every vector and every arena does: a vector register is then filled from one
-// line and not from two, and speed is the same in every run. Bits do not depend on it.
+// aligned returns n zeros that begin at a cache line. Every vector and every arena does: a vector
+// register is then filled from one line and not from two, and speed is the same in every run. Bits
+// do not depend on it.
 func aligned(n int) []float32 {
 	const most = line/4 - 1
 	buf := make([]float32, n+most)

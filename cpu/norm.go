@@ -8,34 +8,42 @@ import (
 
 //go:generate go run ./internal/normgen
 
-// Batch normalisation of a matrix of m rows (the pixels of a batch) and c columns (its channels). To the last bit, for every column:
+// Batch normalisation of a matrix of m rows (the pixels of a batch) and c columns (its channels).
+// To the last bit, for every column:
 //
 // Forward. s is the first x of the column. In float64, with d = x − s,
 //
 //	S1 = Σ d,  S2 = Σ d² (d² and its addition rounded once),  mean = s + S1/m,  var = max((S2 − S1·(S1/m))/m, 0)
 //
-// where the rows are cut into blocks of normBlock, a block is summed from its first row to its last, beginning with +0, and
-// so are the sums of the blocks. Then k = gamma/sqrt(var+eps) in float64, and, each a float32,
+// where the rows are cut into blocks of normBlock, a block is summed from its first row to its
+// last, beginning with +0, and so are the sums of the blocks. Then k = gamma/sqrt(var+eps) in
+// float64, and, each a float32,
 //
 //	mean₃₂ = mean,  scale = k,  shift = beta − (mean−mean₃₂)·k,  y = ((x − mean₃₂)·scale) + shift,
 //
-// each operation on numbers of float32 rounded to float32. With z that is added next; the larger of it and 0 is +0 unless it is greater,
-// or a NaN. Normalize has mean₃₂ and var given, and mean = mean₃₂.
+// each operation on numbers of float32 rounded to float32. With z that is added next; the larger of
+// it and 0 is +0 unless it is greater, or a NaN. Normalize has mean₃₂ and var given, and mean =
+// mean₃₂.
 //
-// The shift by a number of the sample keeps the digits of var whatever the mean is: s is at most √m deviations from it, so S2/m is at
-// most (m+1)·var and what float64 loses is about m·(normBlock + m/normBlock)·2⁻⁵³ of var in the worst case, 2⁻²⁶ for a hundred thousand rows, and √m
-// less than that for any row that an ordinary sample begins with. Likewise x − mean₃₂ is exact for x within a factor of two of the mean, so that
-// y has an error of at most 2⁻²⁴·(3·|x−mean|·|scale| + |shift| + |y|) to first order, however far off zero the mean is.
+// The shift by a number of the sample keeps the digits of var whatever the mean is: s is at most √m
+// deviations from it, so S2/m is at most (m+1)·var and what float64 loses is about m·(normBlock +
+// m/normBlock)·2⁻⁵³ of var in the worst case, 2⁻²⁶ for a hundred thousand rows, and √m less than
+// that for any row that an ordinary sample begins with. Likewise x − mean₃₂ is exact for x within a
+// factor of two of the mean, so that y has an error of at most 2⁻²⁴·(3·|x−mean|·|scale| + |shift| +
+// |y|) to first order, however far off zero the mean is.
 //
-// Backward. g is dy, or where y is not greater than 0, and there is a ReLU, 0. In float64, summed as above, with d = x − mean,
+// Backward. g is dy, or where y is not greater than 0, and there is a ReLU, 0. In float64, summed
+// as above, with d = x − mean,
 //
 //	A = Σ g,  B = Σ g·d (product and addition rounded once),  inv = 1/sqrt(var+eps),  k = gamma·inv,  dbeta = A,  dgamma = B·inv,
 //	b = −((k·inv)·(B·inv))/m,  e = −(k·A)/m,  dx = (k·g) + (((x−mean)·b) + e),
 //
-// dbeta, dgamma, k, b and e rounded to float32 and each step of dx as well. dz is g. A ReLU is known by its output, so that
-// nobody keeps its input. The error of dx is at most 2⁻²⁴·(3·|k·g| + 5·|(x−mean)·b| + 3·|e|) to first order.
+// dbeta, dgamma, k, b and e rounded to float32 and each step of dx as well. dz is g. A ReLU is
+// known by its output, so that nobody keeps its input. The error of dx is at most 2⁻²⁴·(3·|k·g| +
+// 5·|(x−mean)·b| + 3·|e|) to first order.
 
-// normBlock is how many rows are summed before their sum is added to that of the others. It is part of the definition.
+// normBlock is how many rows are summed before their sum is added to that of the others. It is part
+// of the definition.
 const normBlock = 512
 
 // normCols is how many columns are worked on at a time, at most.
@@ -48,14 +56,16 @@ const (
 	normAddReLU // y = max(that + z, 0)
 )
 
-// normSpan is a part of a matrix: rows × cols numbers, the rows stride numbers apart. What comes next lies ahead numbers further on.
+// normSpan is a part of a matrix: rows × cols numbers, the rows stride numbers apart. What comes
+// next lies ahead numbers further on.
 type normSpan struct{ stride, rows, cols, ahead int }
 
 // length is that of a slice that begins at the first number of a span and ends with its last.
 func (s normSpan) length() int { return (s.rows-1)*s.stride + s.cols }
 
-// normKernels are the loops of a normalisation. A span has one row and one column at least. What belongs to columns has room for a
-// multiple of channelStep of them, and what lies in that room behind the last is anybody's.
+// normKernels are the loops of a normalisation. A span has one row and one column at least. What
+// belongs to columns has room for a multiple of channelStep of them, and what lies in that room
+// behind the last is anybody's.
 type normKernels struct {
 	name string
 
@@ -64,12 +74,14 @@ type normKernels struct {
 	sums    func(s normSpan, x []float32, s1 []float64)
 	// fold adds part to total and makes part zero.
 	fold func(total, part []float64)
-	// affine computes y. It is indexed by whether y goes past the cache, which wants y to begin at a line, and stride and cols to
-	// be multiples of channelStep, and by what follows.
+	// affine computes y. It is indexed by whether y goes past the cache, which wants y to begin at
+	// a line, and stride and cols to be multiples of channelStep, and by what follows.
 	affine [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32)
-	// gradSums adds g to s1 and g·(x − mean) to s2. It is indexed as affine is; with normAddReLU it writes g to dz.
+	// gradSums adds g to s1 and g·(x − mean) to s2. It is indexed as affine is; with normAddReLU it
+	// writes g to dz.
 	gradSums [2][3]func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64)
-	// gradient computes dx = a·g + ((x−mean)·b + e). It is indexed as affine is, without normAddReLU, whose g is known.
+	// gradient computes dx = a·g + ((x−mean)·b + e). It is indexed as affine is, without
+	// normAddReLU, whose g is known.
 	gradient [2][2]func(s normSpan, x, dy, y, dx, mean, a, b, e []float32)
 
 	// fence ends what went past the cache.
@@ -82,16 +94,18 @@ type normKernels struct {
 // channelStep is the number of columns in the largest vector, and in a line of the cache.
 const channelStep = line / 4
 
-// channels is the room for what belongs to the columns that are worked on. One call has one; the pool keeps them.
+// channels is the room for what belongs to the columns that are worked on. One call has one; the
+// pool keeps them.
 type channels struct {
 	sum, part [2][]float64 // of all blocks, of the current one; zeros whenever nobody uses them
 	mean      []float32
 	a, b, e   []float32 // factors of the element-wise pass
 }
 
-// channelPool keeps rooms. The second sums of a column lie half a page off the first ones: where addresses agree in their last twelve bits a
-// processor may take a reading of the second for one of the first, just written, and a gradient then takes four times as long within the caches.
-// Whether it does hangs on the other bits, in one process of seven.
+// channelPool keeps rooms. The second sums of a column lie half a page off the first ones: where
+// addresses agree in their last twelve bits a processor may take a reading of the second for one of
+// the first, just written, and a gradient then takes four times as long within the caches. Whether
+// it does hangs on the other bits, in one process of seven.
 var channelPool = sync.Pool{New: func() any {
 	w := &channels{mean: aligned(normCols), a: aligned(normCols), b: aligned(normCols), e: aligned(normCols)}
 	const half = 4096 / 2 / 8
@@ -119,7 +133,8 @@ func (w *channels) done(cols int) {
 	}
 }
 
-// callNumbers is how much of a matrix a kernel is given at a time, so that it is left after microseconds.
+// callNumbers is how much of a matrix a kernel is given at a time, so that it is left after
+// microseconds.
 const callNumbers = 8192
 
 // normRows is how many rows of so many columns a kernel is given.
@@ -128,8 +143,8 @@ func normRows(cols int) int { return max(1, callNumbers/cols) }
 // closeBytes is the size up to which a matrix is taken to be in the second cache.
 const closeBytes = 1 << 20
 
-// rowsAhead is where a kernel that works on step rows at a time of an m×c matrix will soon be: in the next rows, or if these are
-// close already, in the columns beside.
+// rowsAhead is where a kernel that works on step rows at a time of an m×c matrix will soon be: in
+// the next rows, or if these are close already, in the columns beside.
 func rowsAhead(m, c, step int) int {
 	if 4*m*c <= closeBytes {
 		return 64
@@ -137,15 +152,16 @@ func rowsAhead(m, c, step int) int {
 	return step * c
 }
 
-// sweepAhead is how far in advance an element-wise pass asks for what it reads of so many matrices, in numbers: the second cache waits for
-// some forty lines in all.
+// sweepAhead is how far in advance an element-wise pass asks for what it reads of so many matrices,
+// in numbers: the second cache waits for some forty lines in all.
 func sweepAhead(reads int) int { return 40 / reads * channelStep }
 
-// streamBytes is the size from which on an output goes past the cache: it would not stay there, and fetching first what it overwrites takes as
-// long as reading an input.
+// streamBytes is the size from which on an output goes past the cache: it would not stay there, and
+// fetching first what it overwrites takes as long as reading an input.
 const streamBytes = 8 << 20
 
-// streamsPast says whether an output of c columns goes past the cache, which it does from so many bytes on: 1 if so, and else 0.
+// streamsPast says whether an output of c columns goes past the cache, which it does from so many
+// bytes on: 1 if so, and else 0.
 func streamsPast(y []float32, c, bytes int) int {
 	if 4*len(y) >= bytes && c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 {
 		return 1
@@ -156,8 +172,9 @@ func streamsPast(y []float32, c, bytes int) int {
 // batchNorm is BatchNorm with what follows.
 func batchNorm(follows int) func(*operands) error {
 	return inColumns(func(o *operands, part, of int) {
-		n := normalization{m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
-			y: o.out[0], mean: o.out[1], variance: o.out[2]}
+		n := normalization{m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1],
+			beta: o.in[2],
+			y:    o.out[0], mean: o.out[1], variance: o.out[2]}
 		if follows == normAddReLU {
 			n.z = o.in[3]
 		}
@@ -168,7 +185,8 @@ func batchNorm(follows int) func(*operands) error {
 // normalize is Normalize with what follows.
 func normalize(follows int) func(*operands) error {
 	return inColumns(func(o *operands, part, of int) {
-		n := normalization{given: true, m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0], gamma: o.in[1], beta: o.in[2],
+		n := normalization{given: true, m: o.dims[0], c: o.dims[1], eps: o.attr, follows: follows, x: o.in[0],
+			gamma: o.in[1], beta: o.in[2],
 			mean: o.in[3], variance: o.in[4], y: o.out[0]}
 		if follows == normAddReLU {
 			n.z = o.in[5]

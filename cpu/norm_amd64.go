@@ -12,7 +12,8 @@ import (
 // normal is the loops of a normalisation with the best instructions that this processor has.
 var normal = normSets()[0]
 
-// normSets is what this processor can do, fastest first. GODEBUG=cpu.avx512f=off and cpu.avx2=off take from it.
+// normSets is what this processor can do, fastest first. GODEBUG=cpu.avx512f=off and cpu.avx2=off
+// take from it.
 func normSets() []*normKernels {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
 		return []*normKernels{&normGo}
@@ -41,8 +42,9 @@ var normAVX512 = normKernels{
 		{gradientBy(gradientAVX512), gradientBy(gradientReLUAVX512)},
 		{wholeGradient(gradientStreamAVX512), wholeGradient(gradientReLUStreamAVX512)},
 	},
-	maxPool:     maxPoolBy(maxPoolAVX512),
-	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradBy(maxPoolGradAVX512), maxPoolGradBy(maxPoolGradStreamAVX512)},
+	maxPool: maxPoolBy(maxPoolAVX512),
+	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradBy(maxPoolGradAVX512),
+		maxPoolGradBy(maxPoolGradStreamAVX512)},
 }
 
 var normAVX2 = normKernels{
@@ -63,12 +65,13 @@ var normAVX2 = normKernels{
 		{gradientBy(gradientAVX2), gradientBy(gradientReLUAVX2)},
 		{wholeGradient(gradientStreamAVX2), wholeGradient(gradientReLUStreamAVX2)},
 	},
-	maxPool:     maxPoolBy(maxPoolAVX2),
-	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradBy(maxPoolGradAVX2), maxPoolGradBy(maxPoolGradStreamAVX2)},
+	maxPool: maxPoolBy(maxPoolAVX2),
+	maxPoolGrad: [2]func(p poolRun, dy, at, dx []float32){maxPoolGradBy(maxPoolGradAVX2),
+		maxPoolGradBy(maxPoolGradStreamAVX2)},
 }
 
-// first returns the place of a matrix, or of nothing where the loop has none. The assembly trusts what it is given, so this panics
-// unless all of the span is there.
+// first returns the place of a matrix, or of nothing where the loop has none. The assembly trusts
+// what it is given, so this panics unless all of the span is there.
 func (s normSpan) first(matrix []float32) *float32 {
 	if matrix != nil {
 		holds(s.length(), len(matrix))
@@ -86,7 +89,8 @@ func holds(want, got int) {
 // whole panics unless the rows of a span are whole vectors.
 func (s normSpan) whole() {
 	if s.cols%channelStep != 0 {
-		panic(fmt.Sprintf("cpu: a normalisation past the cache of %d columns, want a multiple of %d", s.cols, channelStep))
+		panic(fmt.Sprintf("cpu: a normalisation past the cache of %d columns, want a multiple of %d", s.cols,
+			channelStep))
 	}
 }
 
@@ -96,13 +100,15 @@ func column[T float32 | float64](s normSpan, values []T) *T {
 	return unsafe.SliceData(values)
 }
 
-func momentsBy(f func(stride, rows, cols, ahead int, x, shift *float32, s1, s2 *float64)) func(s normSpan, x, shift []float32, s1, s2 []float64) {
+func momentsBy(f func(stride, rows, cols, ahead int, x, shift *float32, s1, s2 *float64)) func(s normSpan, x,
+	shift []float32, s1, s2 []float64) {
 	return func(s normSpan, x, shift []float32, s1, s2 []float64) {
 		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), column(s, shift), column(s, s1), column(s, s2))
 	}
 }
 
-func sumsBy(f func(stride, rows, cols, ahead int, x *float32, s1 *float64)) func(s normSpan, x []float32, s1 []float64) {
+func sumsBy(f func(stride, rows, cols, ahead int, x *float32, s1 *float64)) func(s normSpan, x []float32,
+	s1 []float64) {
 	return func(s normSpan, x []float32, s1 []float64) {
 		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), column(s, s1))
 	}
@@ -119,14 +125,17 @@ func foldBy(f func(n int, total, part *float64)) func(total, part []float64) {
 	}
 }
 
-func affineBy(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s normSpan, x, z, y, mean, scale, shift []float32) {
+func affineBy(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s normSpan, x, z, y,
+	mean, scale, shift []float32) {
 	return func(s normSpan, x, z, y, mean, scale, shift []float32) {
-		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(z), s.first(y), column(s, mean), column(s, scale), column(s, shift))
+		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(z), s.first(y), column(s, mean), column(s, scale),
+			column(s, shift))
 	}
 }
 
 // wholeAffine is affineBy for a loop that knows whole vectors only.
-func wholeAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s normSpan, x, z, y, mean, scale, shift []float32) {
+func wholeAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s normSpan, x, z, y,
+	mean, scale, shift []float32) {
 	run := affineBy(f)
 	return func(s normSpan, x, z, y, mean, scale, shift []float32) {
 		s.whole()
@@ -134,13 +143,16 @@ func wholeAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shi
 	}
 }
 
-func gradSumsBy(f func(stride, rows, cols, ahead int, x, dy, y, dz, mean *float32, s1, s2 *float64)) func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64) {
+func gradSumsBy(f func(stride, rows, cols, ahead int, x, dy, y, dz, mean *float32, s1, s2 *float64)) func(s normSpan, x,
+	dy, y, dz, mean []float32, s1, s2 []float64) {
 	return func(s normSpan, x, dy, y, dz, mean []float32, s1, s2 []float64) {
-		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(dy), s.first(y), s.first(dz), column(s, mean), column(s, s1), column(s, s2))
+		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(dy), s.first(y), s.first(dz), column(s, mean),
+			column(s, s1), column(s, s2))
 	}
 }
 
-func gradientBy(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
+func gradientBy(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s normSpan, x, dy, y,
+	dx, mean, a, b, e []float32) {
 	return func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
 		f(s.stride, s.rows, s.cols, s.ahead, s.first(x), s.first(dy), s.first(y), s.first(dx),
 			column(s, mean), column(s, a), column(s, b), column(s, e))
@@ -148,7 +160,8 @@ func gradientBy(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, 
 }
 
 // wholeGradient is gradientBy for a loop that knows whole vectors only.
-func wholeGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
+func wholeGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s normSpan, x, dy,
+	y, dx, mean, a, b, e []float32) {
 	run := gradientBy(f)
 	return func(s normSpan, x, dy, y, dx, mean, a, b, e []float32) {
 		s.whole()
@@ -156,15 +169,18 @@ func wholeGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, 
 	}
 }
 
-func maxPoolBy(f func(pixels, channels, rows, cols, line int, first, across, down float32, x *float32, step, ahead int, y, at *float32)) func(p poolRun, x, y, at []float32) {
+func maxPoolBy(f func(pixels, channels, rows, cols, line int, first, across, down float32, x *float32, step, ahead int,
+	y, at *float32)) func(p poolRun, x, y, at []float32) {
 	return func(p poolRun, x, y, at []float32) {
 		holds(p.reach(p.step), len(x))
 		holds(p.pixels*p.channels, min(len(y), len(at)))
-		f(p.pixels, p.channels, p.rows, p.cols, p.line, p.first, p.across, p.down, &x[0], p.step, p.ahead, &y[0], &at[0])
+		f(p.pixels, p.channels, p.rows, p.cols, p.line, p.first, p.across, p.down, &x[0], p.step, p.ahead, &y[0],
+			&at[0])
 	}
 }
 
-func maxPoolGradBy(f func(pixels, channels, rows, cols, line int, first, across, down float32, dy, at, dx *float32, step int)) func(p poolRun, dy, at, dx []float32) {
+func maxPoolGradBy(f func(pixels, channels, rows, cols, line int, first, across, down float32, dy, at, dx *float32,
+	step int)) func(p poolRun, dy, at, dx []float32) {
 	return func(p poolRun, dy, at, dx []float32) {
 		holds(p.reach(p.channels), min(len(dy), len(at)))
 		holds((p.pixels-1)*p.step+p.channels, len(dx))

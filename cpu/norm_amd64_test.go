@@ -30,7 +30,8 @@ func TestNormSetsCanBeSwitchedOff(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		text := string(out)
-		if strings.Contains(text, "has "+c.without) || strings.Contains(text, "uses "+c.without) || !strings.Contains(text, "has go.") {
+		if strings.Contains(text, "has "+c.without) || strings.Contains(text, "uses "+c.without) ||
+			!strings.Contains(text, "has go.") {
 			t.Errorf("GODEBUG=%s leaves\n%s", c.debug, out)
 		}
 	}
@@ -51,10 +52,13 @@ func TestNormLoopsCheckLengths(t *testing.T) {
 			"a fold of half":      func() { k.fold(sums[:8], sums[8:]) },
 			"windows beyond x":    func() { k.maxPool(p, x[:47], x, x) },
 			"part of a vector":    func() { k.affine[1][normPlain](normSpan{16, 4, 15, 0}, x, nil, x, x, x, x) },
-			"part of another":     func() { k.gradient[1][normPlain](normSpan{16, 4, 15, 0}, x, x, nil, x, x, x, x, x) },
-			"places beyond at":    func() { k.maxPool(p, x, x, x[:31]) },
-			"a pixel beyond dx":   func() { k.maxPoolGrad[0](p, x, x, x[:47]) },
-			"windows beyond dy":   func() { k.maxPoolGrad[0](p, x[:31], x, x) },
+			"part of another": func() {
+				k.gradient[1][normPlain](normSpan{16, 4, 15, 0}, x, x, nil, x, x, x, x,
+					x)
+			},
+			"places beyond at":  func() { k.maxPool(p, x, x, x[:31]) },
+			"a pixel beyond dx": func() { k.maxPoolGrad[0](p, x, x, x[:47]) },
+			"windows beyond dy": func() { k.maxPoolGrad[0](p, x[:31], x, x) },
 		} {
 			if got := message(t, f); !strings.HasPrefix(got, "cpu: ") {
 				t.Errorf("%s, %s: panic %q", k.name, name, got)

@@ -10,9 +10,11 @@ import (
 )
 
 // normShapes are those of ResNet-50 at a batch of eight, m and c.
-var normShapes = [][2]int{{100352, 64}, {25088, 64}, {25088, 256}, {6272, 128}, {6272, 512}, {1568, 256}, {1568, 1024}, {392, 512}, {392, 2048}}
+var normShapes = [][2]int{{100352, 64}, {25088, 64}, {25088, 256}, {6272, 128}, {6272, 512}, {1568, 256}, {1568, 1024},
+	{392, 512}, {392, 2048}}
 
-// moved is how many matrices of the size of x a kernel must read or write, reading twice what it needs in both passes.
+// moved is how many matrices of the size of x a kernel must read or write, reading twice what it
+// needs in both passes.
 var moved = map[device.Kernel]int{
 	device.BatchNorm: 3, device.BatchNormReLU: 3, device.BatchNormAddReLU: 4,
 	device.BatchNormGrad: 5, device.BatchNormReLUGrad: 7, device.BatchNormAddReLUGrad: 8,
@@ -38,7 +40,8 @@ func normOperands(k device.Kernel, m, c int) *operands {
 	return o
 }
 
-// copyRate is the bytes that copy reads and writes in a nanosecond, for an operand as large. It is the yardstick in the same run.
+// copyRate is the bytes that copy reads and writes in a nanosecond, for an operand as large. It is
+// the yardstick in the same run.
 func copyRate(n int) float64 {
 	from, to := noise("from", n), noise("to", n)
 	best := time.Hour

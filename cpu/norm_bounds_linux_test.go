@@ -25,8 +25,10 @@ func fenced(t *testing.T, o *operands) *operands {
 // No operand is read or written behind its last word.
 func TestNormStaysInBounds(t *testing.T) {
 	for _, k := range normSets() {
-		for _, s := range [][2]int{{1, 1}, {2, 7}, {3, 8}, {2, 9}, {3, 15}, {1, 17}, {5, 33}, {2, 63}, {2, 65}, {3, 100}, {600, 3}} {
-			for _, kernel := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...), givenNorms...) {
+		for _, s := range [][2]int{{1, 1}, {2, 7}, {3, 8}, {2, 9}, {3, 15}, {1, 17}, {5, 33}, {2, 63}, {2, 65},
+			{3, 100}, {600, 3}} {
+			for _, kernel := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...),
+				givenNorms...) {
 				want := normCase(kernel, s[0], s[1], 0, 0)
 				got := fenced(t, want)
 				with(&normGo, func() { run(t, kernel, want) })
@@ -36,7 +38,8 @@ func TestNormStaysInBounds(t *testing.T) {
 				}
 			}
 		}
-		for _, dims := range [][]int{{1, 1, 1, 1, 1, 1, 0}, {2, 3, 4, 5, 3, 2, 1}, {1, 5, 5, 17, 3, 1, 2}, {1, 4, 7, 70, 2, 3, 0}} {
+		for _, dims := range [][]int{{1, 1, 1, 1, 1, 1, 0}, {2, 3, 4, 5, 3, 2, 1}, {1, 5, 5, 17, 3, 1, 2},
+			{1, 4, 7, 70, 2, 3, 0}} {
 			for _, kernel := range []device.Kernel{device.MaxPool, device.MaxPoolGrad} {
 				want := poolCase(kernel, dims, 0, 0)
 				got := fenced(t, want)

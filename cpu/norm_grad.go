@@ -45,8 +45,8 @@ func (n *normGradient) run(from, to int) {
 	channelPool.Put(w)
 }
 
-// streamsPast says whether an output goes past the cache. A gradient has up to five matrices at work, and fewer of their rows stay in the
-// third cache than in a forward pass.
+// streamsPast says whether an output goes past the cache. A gradient has up to five matrices at
+// work, and fewer of their rows stay in the third cache than in a forward pass.
 func (n *normGradient) streamsPast(y []float32) int { return streamsPast(y, n.c, streamBytes/2) }
 
 // rowsFrom returns what there is of a matrix from a place on.

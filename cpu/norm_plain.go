@@ -2,7 +2,8 @@ package cpu
 
 import "math"
 
-// normGo is the loops in Go: their meaning, and what runs where there is no assembly. The assembly gives the same bits.
+// normGo is the loops in Go: their meaning, and what runs where there is no assembly. The assembly
+// gives the same bits.
 var normGo = normKernels{
 	name:    "go",
 	moments: momentsGo,
@@ -56,7 +57,8 @@ func foldGo(total, part []float64) {
 // affine1 is the affine map of one number.
 func affine1(x, mean, scale, shift float32) float32 { return float32((x-mean)*scale) + shift }
 
-// rectified returns v, or 0 where it is not greater; a NaN stays. The choice is made on the bits, as relu makes it.
+// rectified returns v, or 0 where it is not greater; a NaN stays. The choice is made on the bits,
+// as relu makes it.
 func rectified(v float32) float32 {
 	b := math.Float32bits(v)
 	if v <= 0 {

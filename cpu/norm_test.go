@@ -28,11 +28,12 @@ func with(k *normKernels, f func()) {
 }
 
 // strange are all kinds of float32, and numbers whose products are denormal or overflow.
-var strange = []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+var strange = []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)),
+	float32(math.NaN()),
 	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1.5p-70, -0x1.3p-64, math.MaxFloat32, -math.MaxFloat32}
 
-// numbersAt returns n numbers that begin skip words behind a line of the cache, with words around them that nothing may change. One in
-// every `odd` is strange, none if odd is 0.
+// numbersAt returns n numbers that begin skip words behind a line of the cache, with words around
+// them that nothing may change. One in every `odd` is strange, none if odd is 0.
 func numbersAt(name string, n, skip, odd int) []float32 {
 	return bordered(name, n, skip, odd)[skip:][:n]
 }
@@ -65,7 +66,8 @@ func sameWords(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {
 		if !same(got[i], want[i]) {
-			t.Fatalf("%s: word %d of %d is %v (%08x), want %v (%08x)", what, i, len(want), got[i], math.Float32bits(got[i]), want[i], math.Float32bits(want[i]))
+			t.Fatalf("%s: word %d of %d is %v (%08x), want %v (%08x)", what, i, len(want), got[i],
+				math.Float32bits(got[i]), want[i], math.Float32bits(want[i]))
 		}
 	}
 }
@@ -121,10 +123,11 @@ func loops(k *normKernels, s normSpan, skip, odd int) (matrices [][]float32, sum
 	return matrices, sums
 }
 
-// Every loop gives the bits of the one in Go, at widths around those of the vectors, wherever its operands lie, and leaves what lies
-// around its outputs and between their rows.
+// Every loop gives the bits of the one in Go, at widths around those of the vectors, wherever its
+// operands lie, and leaves what lies around its outputs and between their rows.
 func TestNormLoops(t *testing.T) {
-	widths := []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 80, 81, 127, 128, 129, 200, 1024}
+	widths := []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 80, 81, 127, 128, 129,
+		200, 1024}
 	for i, cols := range widths {
 		for j, rows := range []int{1, 2, 3, 17} {
 			for skip := range 16 {
@@ -274,7 +277,8 @@ func normCase(k device.Kernel, m, c, skip, odd int) *operands {
 	return o
 }
 
-var normCases = [][2]int{{1, 1}, {1, 40}, {2, 3}, {7, 1}, {511, 5}, {512, 17}, {513, 64}, {1100, 33}, {3, 1024}, {5, 1040}, {4, 2100}, {1537, 1}, {9, 129}}
+var normCases = [][2]int{{1, 1}, {1, 40}, {2, 3}, {7, 1}, {511, 5}, {512, 17}, {513, 64}, {1100, 33}, {3, 1024},
+	{5, 1040}, {4, 2100}, {1537, 1}, {9, 129}}
 
 // Each kernel gives, with every set of loops, the bits of its definition.
 func TestBatchNormIsDefined(t *testing.T) {
@@ -348,7 +352,8 @@ func interpret(k device.Kernel, o *operands) (want [][]float64) {
 	return want
 }
 
-// Numbers whose mean is a thousand, or a million, times their spread lose nothing but the roundings of y.
+// Numbers whose mean is a thousand, or a million, times their spread lose nothing but the roundings
+// of y.
 func TestBatchNormFarFromZero(t *testing.T) {
 	for _, far := range []float32{0, 1e3, 1e6} {
 		const m, c = 5000, 3
@@ -361,13 +366,16 @@ func TestBatchNormFarFromZero(t *testing.T) {
 		want := interpret(device.BatchNorm, o)
 		for i, y := range o.out[0] {
 			j := i % c
-			if d := math.Abs(float64(y) - want[0][i]); d > 0x1p-24*(6*math.Abs(float64(o.in[1][j]))*2+2*math.Abs(float64(o.in[2][j]))) {
+			if d := math.Abs(float64(y) - want[0][i]); d > 0x1p-24*(6*math.Abs(float64(o.in[1][j]))*2+2*math.Abs(
+				float64(o.in[2][j]))) {
 				t.Fatalf("mean %v: y is %v, want %v", far, y, want[0][i])
 			}
 		}
 		for j, v := range o.out[2] {
-			if math.Abs(float64(v)-want[2][j]) > 0x1p-23*want[2][j] || float64(o.out[1][j]) != float64(float32(want[1][j])) {
-				t.Errorf("mean %v: got mean %v and variance %v, want %v and %v", far, o.out[1][j], v, want[1][j], want[2][j])
+			if math.Abs(float64(v)-want[2][j]) > 0x1p-23*want[2][j] ||
+				float64(o.out[1][j]) != float64(float32(want[1][j])) {
+				t.Errorf("mean %v: got mean %v and variance %v, want %v and %v", far, o.out[1][j], v, want[1][j],
+					want[2][j])
 			}
 		}
 	}
@@ -397,7 +405,8 @@ func TestNoVariance(t *testing.T) {
 		run(t, device.BatchNorm, o)
 		for j, v := range o.out[2] {
 			if v != 0 || o.out[1][j] != o.in[0][j] || o.out[0][j] != o.in[2][j] {
-				t.Errorf("%d rows: mean %v of %v, variance %v, y %v, want %v", m, o.out[1][j], o.in[0][j], v, o.out[0][j], o.in[2][j])
+				t.Errorf("%d rows: mean %v of %v, variance %v, y %v, want %v", m, o.out[1][j], o.in[0][j], v,
+					o.out[0][j], o.in[2][j])
 			}
 		}
 	}

@@ -4,7 +4,8 @@ package cpu
 
 import "time"
 
-// peakLoops do, for an instruction set, so many times one multiply-add in each of peakChains registers that do not wait for each other.
+// peakLoops do, for an instruction set, so many times one multiply-add in each of peakChains
+// registers that do not wait for each other.
 var peakLoops = map[string]func(x float32, times int){"avx512": peakAVX512, "avx2": peakAVX2}
 
 const peakChains = 14

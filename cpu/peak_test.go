@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// No product is faster than the peak, within what a busy machine explains, and a large one comes near it.
+// No product is faster than the peak, within what a busy machine explains, and a large one comes
+// near it.
 func TestPeak(t *testing.T) {
 	const rounds = 20
 	best, product := 0.0, 0.0

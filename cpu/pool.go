@@ -1,16 +1,19 @@
 package cpu
 
-// The maxima of windows, to the last bit: the window's pixels inside the image are compared row by row, the first one leads, and
-// another one takes over if it is greater, or if it is a NaN and the leader is none. y has the bits of the leader, at its place
-// in the window, row·r+column, padding counted.
+// The maxima of windows, to the last bit: the window's pixels inside the image are compared row by
+// row, the first one leads, and another one takes over if it is greater, or if it is a NaN and the
+// leader is none. y has the bits of the leader, at its place in the window, row·r+column, padding
+// counted.
 //
-// The gradient: an element of dx is the sum in float32, beginning with +0, of the dy of the windows, row by row, whose at is the
-// element's place in them. There are at most ⌈r/stride⌉² of them, so it has the error of as many roundings.
+// The gradient: an element of dx is the sum in float32, beginning with +0, of the dy of the
+// windows, row by row, whose at is the element's place in them. There are at most ⌈r/stride⌉² of
+// them, so it has the error of as many roundings.
 
-// poolRun is a row of pixels whose windows have the same shape: rows×cols pixels of another image, side by side in a row and with rows line
-// numbers apart. The pixels whose windows move by their own size of channels numbers are step numbers apart on the other side. The places
-// in a window count from first, by across at each pixel and by down at the end of a row. The windows that come next lie ahead numbers
-// further on.
+// poolRun is a row of pixels whose windows have the same shape: rows×cols pixels of another image,
+// side by side in a row and with rows line numbers apart. The pixels whose windows move by their
+// own size of channels numbers are step numbers apart on the other side. The places in a window
+// count from first, by across at each pixel and by down at the end of a row. The windows that come
+// next lie ahead numbers further on.
 type poolRun struct {
 	pixels, channels    int
 	rows, cols, line    int
@@ -23,7 +26,8 @@ func (p *poolRun) reach(step int) int {
 	return (p.pixels-1)*step + (p.rows-1)*p.line + p.cols*p.channels
 }
 
-// poolCall is about how many numbers of windows a kernel looks at in one call, so that it is left after microseconds.
+// poolCall is about how many numbers of windows a kernel looks at in one call, so that it is left
+// after microseconds.
 const poolCall = 32768
 
 // pixelsAtOnce limits a run.
@@ -45,7 +49,8 @@ func poolingOf(dims []int) (images int, g pooling) {
 	return dims[0], g
 }
 
-// inside returns what lies inside the image of the window that output i has along an axis of the given size.
+// inside returns what lies inside the image of the window that output i has along an axis of the
+// given size.
 func (g *pooling) inside(i, size int) (low, high int) {
 	begin := i*g.stride - g.pad
 	return max(begin, 0), min(begin+g.r, size)
@@ -57,7 +62,8 @@ func (g *pooling) whole(i, size int) bool {
 	return begin >= 0 && begin+g.r <= size
 }
 
-// covering returns the outputs from low to high, less one, whose windows hold input i along an axis with count of them.
+// covering returns the outputs from low to high, less one, whose windows hold input i along an axis
+// with count of them.
 func (g *pooling) covering(i, count int) (low, high int) {
 	if before := i + g.pad - g.r; before >= 0 {
 		low = before/g.stride + 1
@@ -107,7 +113,8 @@ func maxPoolGrad(o *operands) error {
 	return nil
 }
 
-// send computes dx of one image. The pixels of a row that are a stride apart lie alike in their windows and make a run.
+// send computes dx of one image. The pixels of a row that are a stride apart lie alike in their
+// windows and make a run.
 func (g *pooling) send(send func(p poolRun, dy, at, dx []float32), dy, at, dx []float32) {
 	for h := range g.h {
 		top, bottom := g.covering(h, g.p)
@@ -120,7 +127,8 @@ func (g *pooling) send(send func(p poolRun, dy, at, dx []float32), dy, at, dx []
 					w += g.stride
 					continue
 				}
-				run := poolRun{pixels: 1, channels: g.c, rows: bottom - top, cols: right - left, line: g.q * g.c, step: g.stride * g.c}
+				run := poolRun{pixels: 1, channels: g.c, rows: bottom - top, cols: right - left, line: g.q * g.c,
+					step: g.stride * g.c}
 				run.first = float32((h+g.pad-top*g.stride)*g.r + w + g.pad - left*g.stride)
 				run.across = float32(-g.stride)
 				run.down = float32(g.stride * (run.cols - g.r))
@@ -138,8 +146,8 @@ func (g *pooling) send(send func(p poolRun, dy, at, dx []float32), dy, at, dx []
 // free says whether the border is no limit to the windows that hold column w.
 func (g *pooling) free(w int) bool { return w+g.pad-g.r >= -g.stride && (w+g.pad)/g.stride < g.q }
 
-// avgPool is AvgPool: for every channel of an image the sum of its pixels in float64, from the first to the last and beginning with
-// +0, times 1/m in float64, rounded to float32.
+// avgPool is AvgPool: for every channel of an image the sum of its pixels in float64, from the
+// first to the last and beginning with +0, times 1/m in float64, rounded to float32.
 func avgPool(o *operands) error {
 	images, m, c := o.dims[0], o.dims[1], o.dims[2]
 	w := channelPool.Get().(*channels)
@@ -173,7 +181,8 @@ func avgPoolGrad(o *operands) error {
 		dy, dx := o.in[0][i*c:][:c], o.out[0][i*m*c:][:m*c]
 		first := dx[:c]
 		for j, v := range dy {
-			first[j] = float32(float64(v) / float64(m)) // rounding twice does no harm to a quotient of numbers this short
+			// rounding twice does no harm to a quotient of numbers this short
+			first[j] = float32(float64(v) / float64(m))
 		}
 		for i := c; i < len(dx); i += c {
 			copy(dx[i:][:c], first)

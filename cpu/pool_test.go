@@ -35,12 +35,13 @@ func poolLoops(k *normKernels, p poolRun, skip, odd int) [][]float32 {
 	return all
 }
 
-// The loops of windows give the bits of those in Go, for channels around the widths of vectors, wherever operands lie, and leave
-// what lies around and between their outputs.
+// The loops of windows give the bits of those in Go, for channels around the widths of vectors,
+// wherever operands lie, and leave what lies around and between their outputs.
 func TestPoolLoops(t *testing.T) {
 	for i, c := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 64, 65, 100} {
 		for skip := range 16 {
-			p := poolRun{pixels: 1 + skip%4, channels: c, rows: 1 + i%3, cols: 1 + (i+skip)%4, line: 9*c + i%2, step: (1 + skip%3) * c,
+			p := poolRun{pixels: 1 + skip%4, channels: c, rows: 1 + i%3, cols: 1 + (i+skip)%4, line: 9*c + i%2,
+				step:  (1 + skip%3) * c,
 				first: float32(i % 2), across: 1, down: float32(skip % 2)}
 			want := poolLoops(&normGo, p, skip, skip%2*6)
 			for _, k := range normSets() {
@@ -71,7 +72,8 @@ func poolCase(k device.Kernel, dims []int, skip, odd int) *operands {
 	return o
 }
 
-// definedMaxPool is pool.go's definition, number by number: it goes through the places of each window.
+// definedMaxPool is pool.go's definition, number by number: it goes through the places of each
+// window.
 func definedMaxPool(dims []int, x []float32) (y, at []float32) {
 	eachWindow(dims, func(to int) { y, at = append(y, 0), append(at, -1) }, func(to, from, place int) {
 		if v := x[from]; at[to] < 0 || v > y[to] || v != v && y[to] == y[to] {
@@ -107,8 +109,8 @@ func eachWindow(dims []int, begin func(to int), look func(to, from, place int)) 
 	}
 }
 
-// Each kernel gives, with every set of loops, the bits of its definition: windows that overlap, touch, leave gaps and hang over
-// every border, with numbers of all kinds.
+// Each kernel gives, with every set of loops, the bits of its definition: windows that overlap,
+// touch, leave gaps and hang over every border, with numbers of all kinds.
 func TestPoolIsDefined(t *testing.T) {
 	for r := 1; r <= 5; r++ {
 		for stride := 1; stride <= 6; stride++ {
@@ -141,7 +143,8 @@ func TestMaxPoolTies(t *testing.T) {
 		{[]float32{float32(math.Copysign(0, -1)), zero, -1, -1}, []float32{float32(math.Copysign(0, -1)), 0}},
 		{[]float32{1, nan, 3, nan}, []float32{nan, 1}},
 		{[]float32{nan, 1, 2, 3}, []float32{nan, 0}},
-		{[]float32{float32(math.Inf(-1)), float32(math.Inf(-1)), float32(math.Inf(-1)), float32(math.Inf(-1))}, []float32{float32(math.Inf(-1)), 0}},
+		{[]float32{float32(math.Inf(-1)), float32(math.Inf(-1)), float32(math.Inf(-1)), float32(math.Inf(-1))},
+			[]float32{float32(math.Inf(-1)), 0}},
 	} {
 		for _, k := range normSets() {
 			o := &operands{in: [][]float32{c.x}, out: [][]float32{{0}, {0}}, dims: []int{1, 2, 2, 1, 2, 1, 0}}

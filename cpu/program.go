@@ -8,8 +8,9 @@ import (
 	"fspda/device/signature"
 )
 
-// Program is Code on the host. It computes on the calling goroutine, with the helpers that the Device lends it, and allocates nothing in
-// Run. It is not safe for concurrent use: load one per goroutine.
+// Program is Code on the host. It computes on the calling goroutine, with the helpers that the
+// Device lends it, and allocates nothing in Run. It is not safe for concurrent use: load one per
+// goroutine.
 type Program struct {
 	device  *Device
 	lent    lent
@@ -41,8 +42,9 @@ type moving struct {
 	ref     device.Ref
 }
 
-// Load binds code to this device. The error names the call, and the operand that is of the wrong length, outside its space, or
-// overlaps another one in a way that its kernel does not allow. The result is a *Program.
+// Load binds code to this device. The error names the call, and the operand that is of the wrong
+// length, outside its space, or overlaps another one in a way that its kernel does not allow. The
+// result is a *Program.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
 	p, err := d.load(code)
 	if err != nil {
@@ -108,22 +110,26 @@ func (p *Program) countClasses(c *device.Call) {
 	}
 }
 
-// Workspace is how many bytes the kernels of the Program work in, beside the arena: what the one that needs most does.
+// Workspace is how many bytes the kernels of the Program work in, beside the arena: what the one
+// that needs most does.
 func (p *Program) Workspace() int { return 4 * scratchOf(p.code, p.device.threads()) }
 
 // Code is what was loaded.
 func (p *Program) Code() *device.Code { return p.code }
 
-// Run executes all calls on b. params and grad are *Vectors of length Code.Dim (grad is nil for Code without gradient) and out
-// has one element per result: anything else panics. A batch of the wrong size is an error, and so is a label that is no
-// class, which is a *LabelError inside; then grad and out are as they were.
+// Run executes all calls on b. params and grad are *Vectors of length Code.Dim (grad is nil for
+// Code without gradient) and out has one element per result: anything else panics. A batch of the
+// wrong size is an error, and so is a label that is no class, which is a *LabelError inside; then
+// grad and out are as they were.
 func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64) error {
 	return p.RunBuffered(params, grad, nil, 0, b, out)
 }
 
-// RunBuffered is Run for code with buffers: buffers is a *Vector of length Code.Buffers, or nil where that is 0, and momentum is from 0
-// to 1, or it panics. A batch that Run refuses leaves the buffers as they were.
-func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
+// RunBuffered is Run for code with buffers: buffers is a *Vector of length Code.Buffers, or nil
+// where that is 0, and momentum is from 0 to 1, or it panics. A batch that Run refuses leaves the
+// buffers as they were.
+func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch,
+	out []float64) error {
 	p.takeBuffers(buffers, momentum)
 	if err := p.prepare(params, grad, b, out); err != nil {
 		return fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
@@ -141,7 +147,8 @@ func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum floa
 }
 
 // Timed is Run with a clock around each call: it returns the time of each element of Code().Calls.
-func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float64) (perCall []time.Duration, err error) {
+func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float64) (perCall []time.Duration,
+	err error) {
 	p.takeBuffers(nil, 0)
 	if err := p.prepare(params, grad, b, out); err != nil {
 		return nil, fmt.Errorf("cpu: run %s: %w", p.code.Name, err)

@@ -9,21 +9,25 @@ import (
 	"fspda/device"
 )
 
-// layer is a linear model of k features and n classes at batch m: linear, loss, gradient of the weights, and the score.
+// layer is a linear model of k features and n classes at batch m: linear, loss, gradient of the
+// weights, and the score.
 func layer(m, n, k int) *device.Code {
 	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	x, labels := at(device.Input, 0, m*k), at(device.Labels, 0, m)
 	w, b := at(device.Params, 0, n*k), at(device.Params, n*k, n)
-	logits, dlogits, loss, sums := at(device.Arena, 0, m*n), at(device.Arena, m*n, m*n), at(device.Arena, 2*m*n, 1), at(device.Arena, 2*m*n+1, 3)
+	logits, dlogits, loss, sums := at(device.Arena, 0, m*n), at(device.Arena, m*n, m*n), at(device.Arena, 2*m*n,
+		1), at(device.Arena, 2*m*n+1, 3)
 	dims := []int{m, n, k}
 	return &device.Code{
 		Name: "layer", Batch: m, Features: k, Dim: n*k + n, Arena: 2*m*n + 4, Gradient: true, FLOPs: 4 * float64(m*n*k),
 		Calls: []device.Call{
 			{Kernel: device.Linear, In: []device.Ref{x, w, b}, Out: []device.Ref{logits}, Dims: dims, Name: "fc"},
-			{Kernel: device.SoftmaxCrossEntropy, In: []device.Ref{logits, labels}, Out: []device.Ref{loss, dlogits}, Dims: []int{m, n}, Name: "loss"},
+			{Kernel: device.SoftmaxCrossEntropy, In: []device.Ref{logits, labels}, Out: []device.Ref{loss, dlogits},
+				Dims: []int{m, n}, Name: "loss"},
 			{Kernel: device.LinearGradW, In: []device.Ref{x, dlogits}, Dims: dims, Name: "fc",
 				Out: []device.Ref{at(device.Grads, 0, n*k), at(device.Grads, n*k, n)}},
-			{Kernel: device.Score, In: []device.Ref{logits, labels}, Out: []device.Ref{sums}, Dims: []int{m, n}, Name: "score"},
+			{Kernel: device.Score, In: []device.Ref{logits, labels}, Out: []device.Ref{sums}, Dims: []int{m, n},
+				Name: "score"},
 		},
 		Results: []device.Result{{Name: "loss", Ref: loss}, {Name: "hits", Ref: at(device.Arena, 2*m*n+2, 1)}},
 	}
@@ -155,7 +159,8 @@ func TestRunRefusesLabels(t *testing.T) {
 	if !errors.As(err, &bad) || bad.Row != 2 || bad.Value != 1<<24+1 || bad.Classes != 3 {
 		t.Fatalf("error %v", err)
 	}
-	if want := "cpu: run layer: label of row 2 is 1.6777217e+07, want an integer from 0 to 2"; !strings.HasPrefix(err.Error(), want) {
+	if want := "cpu: run layer: label of row 2 is 1.6777217e+07, want an integer from 0 to 2"; !strings.HasPrefix(
+		err.Error(), want) {
 		t.Errorf("error %q, want %q", err, want)
 	}
 	if out[0] != -7 || grad.Data[0] != 0 {
@@ -174,10 +179,12 @@ func TestRunNamesTheCall(t *testing.T) {
 	p, params := prog.(*Program), &Vector{noise("params", code.Dim)}
 	b, out := device.Batch{X: make([]float32, 8), Y: make([]int32, 2)}, make([]float64, 2)
 	err = p.Run(params, New().NewVector(code.Dim), b, out)
-	if want := "cpu: run layer: call 3, score (score): label of row 0 is"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "cpu: run layer: call 3, score (score): label of row 0 is"; err == nil || !strings.HasPrefix(err.Error(),
+		want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
-	if _, timedErr := p.Timed(params, New().NewVector(code.Dim), b, out); timedErr == nil || timedErr.Error() != err.Error() {
+	if _, timedErr := p.Timed(params, New().NewVector(code.Dim), b, out); timedErr == nil ||
+		timedErr.Error() != err.Error() {
 		t.Errorf("Timed gives %v", timedErr)
 	}
 }
@@ -207,12 +214,14 @@ func TestRunPanics(t *testing.T) {
 	}
 }
 
-// BenchmarkRunOverhead is a program whose kernels have next to nothing to do: the time is that of Run itself.
+// BenchmarkRunOverhead is a program whose kernels have next to nothing to do: the time is that of
+// Run itself.
 func BenchmarkRunOverhead(b *testing.B) {
 	code := &device.Code{Name: "overhead", Batch: 1, Features: 1, Arena: 100}
 	for i := range 50 {
 		r := device.Ref{Space: device.Arena, Off: i, Len: 1}
-		code.Calls = append(code.Calls, device.Call{Kernel: device.Scale, In: []device.Ref{r}, Out: []device.Ref{r}, Dims: []int{1}, Attr: 1})
+		code.Calls = append(code.Calls, device.Call{Kernel: device.Scale, In: []device.Ref{r}, Out: []device.Ref{r},
+			Dims: []int{1}, Attr: 1})
 	}
 	p, err := New().Load(code)
 	if err != nil {

@@ -2,5 +2,6 @@
 
 package cpu
 
-// raceDetector is true where tests run under the race detector, which makes pools forget on purpose.
+// raceDetector is true where tests run under the race detector, which makes pools forget on
+// purpose.
 const raceDetector = true

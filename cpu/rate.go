@@ -7,10 +7,11 @@ import (
 	"fspda/internal/rng"
 )
 
-// rate measures the speed of this machine's matrix product C = op(A)·op(B), C m×n, inner length k, on one core, in GFLOP/s (2mnk
-// operations a product). It goes round the layouts A·B, A·Bᵀ and Aᵀ·B for at least d, and returns the rate of the fastest single
-// product: what stands for the peak of a machine whose products are in Go. The factors are random, since
-// a processor may spend less power on zeros and run faster. The result depends on the clock and is for people only.
+// rate measures the speed of this machine's matrix product C = op(A)·op(B), C m×n, inner length k,
+// on one core, in GFLOP/s (2mnk operations a product). It goes round the layouts A·B, A·Bᵀ and Aᵀ·B
+// for at least d, and returns the rate of the fastest single product: what stands for the peak of a
+// machine whose products are in Go. The factors are random, since a processor may spend less power
+// on zeros and run faster. The result depends on the clock and is for people only.
 func rate(m, n, k int, d time.Duration) float64 {
 	if m < 1 || n < 1 || k < 1 {
 		panic("cpu: rate of an empty product")

@@ -2,8 +2,9 @@ package cpu
 
 import "fspda/device"
 
-// Dot returns Σ a[k]·b[k] in float64. The order of additions is fixed, and a product of two float32 is exact in float64, so
-// the result has the same bits on every machine. It panics if the lengths differ.
+// Dot returns Σ a[k]·b[k] in float64. The order of additions is fixed, and a product of two float32
+// is exact in float64, so the result has the same bits on every machine. It panics if the lengths
+// differ.
 func (*Device) Dot(a, b device.Vector) float64 {
 	x, y := data("Dot", a), data("Dot", b)
 	checkLen("Dot", "b", len(y), len(x))
@@ -22,8 +23,9 @@ func dot(x, y []float32) float64 {
 	return s
 }
 
-// dotGo adds in 32 partial sums, product k to sum k mod 32, so that the additions do not wait for each other and fill vectors. The sums
-// are then added like a tree: sum l takes sum l+16, then l+8, l+4, l+2 and l+1.
+// dotGo adds in 32 partial sums, product k to sum k mod 32, so that the additions do not wait for
+// each other and fill vectors. The sums are then added like a tree: sum l takes sum l+16, then l+8,
+// l+4, l+2 and l+1.
 func dotGo(x, y []float32) float64 {
 	var s [dotSums]float64
 	y = y[:len(x)]
@@ -37,7 +39,8 @@ func dotGo(x, y []float32) float64 {
 	return tree(s[:])
 }
 
-// tree adds the upper half of s to its lower half until one number is left. The length is a power of two.
+// tree adds the upper half of s to its lower half until one number is left. The length is a power
+// of two.
 func tree(s []float64) float64 {
 	for half := len(s) / 2; half > 0; half /= 2 {
 		for l := range half {

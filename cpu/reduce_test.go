@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The order of additions is a promise: a checkpoint of one machine must be met by another. The reference keeps the partial sums of a
-// block by index, and adds them one pair after the other.
+// The order of additions is a promise: a checkpoint of one machine must be met by another. The
+// reference keeps the partial sums of a block by index, and adds them one pair after the other.
 func TestDotOrder(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 65, 100, 4095, 4096, 4097, 9000} {
 		x, y := noise("x", n), noise("y", n)

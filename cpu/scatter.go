@@ -11,8 +11,9 @@ const (
 	scatterParts = 32   // parts at a time
 )
 
-// ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other, product and sum rounded one by one to float32. A nil Idx stands
-// for all coordinates. No V may be dst. It panics if a V has not the length of its Idx, or if a coordinate lies beyond dst.
+// ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other, product and sum rounded
+// one by one to float32. A nil Idx stands for all coordinates. No V may be dst. It panics if a V
+// has not the length of its Idx, or if a coordinate lies beyond dst.
 func (*Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	v := data("ScatterAdd", dst)
 	for _, p := range parts {
@@ -31,7 +32,8 @@ func (*Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	}
 }
 
-// addParts goes through v block by block. Each number gets what the parts have for it in their order, as it would from one after the other.
+// addParts goes through v block by block. Each number gets what the parts have for it in their
+// order, as it would from one after the other.
 func addParts(v []float32, parts []device.Part) {
 	var done [scatterParts]int // coordinates of each part
 	block := scatterBlock

@@ -32,8 +32,8 @@ func score(o *operands) error {
 	return nil
 }
 
-// rank returns how many logits come before row[c]: the larger ones, and the equal ones of lower index. A row with a NaN puts
-// c behind all.
+// rank returns how many logits come before row[c]: the larger ones, and the equal ones of lower
+// index. A row with a NaN puts c behind all.
 func rank(row []float32, c int) int {
 	r, v := 0, row[c]
 	for j, w := range row {

@@ -48,14 +48,16 @@ func TestScoreIsLoss(t *testing.T) {
 }
 
 func TestScoreRefusesLabels(t *testing.T) {
-	if err := score(&operands{in: [][]float32{{1, 2}, {-1}}, out: [][]float32{{0, 0, 0}}, dims: []int{1, 2}}); err == nil {
+	if err := score(&operands{in: [][]float32{{1, 2}, {-1}}, out: [][]float32{{0, 0, 0}},
+		dims: []int{1, 2}}); err == nil {
 		t.Error("label -1 is accepted")
 	}
 }
 
 func BenchmarkScore(b *testing.B) {
 	const m, n = 256, 10
-	o := &operands{in: [][]float32{noise("logits", m*n), make([]float32, m)}, out: [][]float32{{0, 0, 0}}, dims: []int{m, n}}
+	o := &operands{in: [][]float32{noise("logits", m*n), make([]float32, m)}, out: [][]float32{{0, 0, 0}},
+		dims: []int{m, n}}
 	b.SetBytes(4 * m * n)
 	for b.Loop() {
 		if err := score(o); err != nil {

@@ -6,8 +6,8 @@ import (
 	"fspda/device"
 )
 
-// scratchSizes says, for the kernels that need room to work in, how many numbers that is for a call of the given dimensions on so many
-// threads.
+// scratchSizes says, for the kernels that need room to work in, how many numbers that is for a call
+// of the given dimensions on so many threads.
 var scratchSizes = map[device.Kernel]func(dims []int, threads int) int{
 	device.Conv:      convScratch,
 	device.ConvGradX: convGradXScratch,

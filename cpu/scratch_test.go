@@ -27,7 +27,8 @@ func TestWorkspace(t *testing.T) {
 	for _, dims := range [][]int{{1, 4, 4, 2, 2, 3, 3, 1, 1}, {1, 4, 4, 2, 2, 1, 1, 1, 0}} {
 		in := device.Ref{Space: device.Input, Len: 32}
 		weights := device.Ref{Space: device.Params, Len: 4 * dims[5] * dims[6]}
-		call := device.Call{Kernel: device.Conv, Dims: dims, In: []device.Ref{in, weights}, Out: []device.Ref{{Space: device.Arena, Len: 32}}}
+		call := device.Call{Kernel: device.Conv, Dims: dims, In: []device.Ref{in, weights},
+			Out: []device.Ref{{Space: device.Arena, Len: 32}}}
 		code.Calls = append(code.Calls, call)
 		most = max(most, scratchSize(&call, 1))
 	}

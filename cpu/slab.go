@@ -7,9 +7,10 @@ import (
 	"fspda/internal/pages"
 )
 
-// Vectors of a network of some ten thousand parameters are shorter than a large page, and the agents of a run have dozens of them, more pages
-// than the processor remembers the addresses of. So a Device cuts them from slabs in large pages. The garbage collector frees a
-// slab with its last vector.
+// Vectors of a network of some ten thousand parameters are shorter than a large page, and the
+// agents of a run have dozens of them, more pages than the processor remembers the addresses of. So
+// a Device cuts them from slabs in large pages. The garbage collector frees a slab with its last
+// vector.
 
 const (
 	largePage  = 2 << 20 / 4 // numbers of a large page
@@ -25,7 +26,8 @@ type slabs struct {
 	given int       // numbers in all slabs
 }
 
-// cut returns n zeros that begin at a cache line. What it cuts from does not fit may be lost: it was never touched, and takes no memory.
+// cut returns n zeros that begin at a cache line. What it cuts from does not fit may be lost: it
+// was never touched, and takes no memory.
 func (s *slabs) cut(n int) []float32 {
 	if n < slabVector || n >= leastSlab {
 		return aligned(n)

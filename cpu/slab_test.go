@@ -10,7 +10,8 @@ import (
 func TestSlabs(t *testing.T) {
 	d := New()
 	var all [][]float32
-	for i, n := range []int{slabVector, slabVector - 1, 79_510, leastSlab - 1, 1, leastSlab, 79_510, 500_001, 700_000, slabVector + 1, 0} {
+	for i, n := range []int{slabVector, slabVector - 1, 79_510, leastSlab - 1, 1, leastSlab, 79_510, 500_001, 700_000,
+		slabVector + 1, 0} {
 		v := d.NewVector(n).(*Vector).Data
 		if len(v) != n || cap(v) != n {
 			t.Fatalf("length %d, capacity %d, want %d", len(v), cap(v), n)

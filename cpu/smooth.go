@@ -1,7 +1,8 @@
 package cpu
 
-// smoothCrossEntropy is softmaxCrossEntropy with targets s/n, and 1-s more at the label. It goes through the logits in float64, one by
-// one: label smoothing comes with networks beside which that is nothing.
+// smoothCrossEntropy is softmaxCrossEntropy with targets s/n, and 1-s more at the label. It goes
+// through the logits in float64, one by one: label smoothing comes with networks beside which that
+// is nothing.
 func smoothCrossEntropy(o *operands) error {
 	logits, labels, loss, dlogits := o.in[0], o.in[1], o.out[0], o.out[1]
 	m, n := o.dims[0], o.dims[1]
@@ -23,14 +24,16 @@ func smoothCrossEntropy(o *operands) error {
 	return nil
 }
 
-// smoothRow writes the gradient of row r, perRow times that of its own loss, to d and returns that loss. The exponentials e may lie in d.
+// smoothRow writes the gradient of row r, perRow times that of its own loss, to d and returns that
+// loss. The exponentials e may lie in d.
 func (w *rowWork) smoothRow(r int, x, e, d []float32, s, perRow float64) float64 {
 	label, top, sum := w.class[r], float64(w.top[r]), w.sum[r]
 	each := s / float64(len(x)) // the target of every class
 	below := 0.0                // Σ (x - top)
 	for j, v := range x {
 		below += float64(v) - top
-		// At the label p-1 is taken before rounding: it is what remains of the gradient when p is close to 1.
+		// At the label p-1 is taken before rounding: it is what remains of the gradient when p is
+		// close to 1.
 		p := float64(e[j]) / sum
 		if j == label {
 			p = (float64(e[j])-sum)/sum + s

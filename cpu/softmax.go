@@ -4,9 +4,9 @@ import "math"
 
 var negativeInf = float32(math.Inf(-1))
 
-// rowTopsGo writes the largest number of each row of n numbers to tops. NaN are left out: the exponentials of their row become NaN
-// by themselves. Without another number it is -Inf, and no zero
-// is negative.
+// rowTopsGo writes the largest number of each row of n numbers to tops. NaN are left out: the
+// exponentials of their row become NaN by themselves. Without another number it is -Inf, and no
+// zero is negative.
 func rowTopsGo(tops, x []float32, n int) {
 	for r := range tops {
 		top := negativeInf
@@ -22,8 +22,9 @@ func rowTopsGo(tops, x []float32, n int) {
 	}
 }
 
-// expRowsGo writes exp(x - top) of float64, rounded, to dst for rows of n numbers, and the sum of each row before rounding to sums:
-// number j of a row is added to partial sum j mod 16, and the partial sums are added like a tree.
+// expRowsGo writes exp(x - top) of float64, rounded, to dst for rows of n numbers, and the sum of
+// each row before rounding to sums: number j of a row is added to partial sum j mod 16, and the
+// partial sums are added like a tree.
 func expRowsGo(dst []float32, sums []float64, x, tops []float32, n int) {
 	for r := range sums {
 		sums[r] = expRowGo(dst[r*n:(r+1)*n], x[r*n:(r+1)*n], float64(tops[r]))

@@ -5,8 +5,8 @@ import "fspda/device"
 // diffBlock is how many differences are held at a time when there are more than two terms: 1 KB.
 const diffBlock = 256
 
-// Gather computes dst[j] = src[idx[j]], or copies src where idx is nil. It panics if dst has not the length of idx (of src where
-// idx is nil), or if a coordinate lies beyond src.
+// Gather computes dst[j] = src[idx[j]], or copies src where idx is nil. It panics if dst has not
+// the length of idx (of src where idx is nil), or if a coordinate lies beyond src.
 func (*Device) Gather(dst, src device.Vector, idx device.Index) {
 	d, s := data("Gather", dst), data("Gather", src)
 	x, k := indexOf("Gather", idx)
@@ -28,9 +28,9 @@ func gatherAtGo(dst, src []float32, at []uint32) {
 	}
 }
 
-// AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term, difference, product and sum rounded one by one to
-// float32. A nil idx stands for all coordinates of V. It panics if own, other and idx differ in length, or if a coordinate lies
-// beyond a V.
+// AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term, difference, product and sum
+// rounded one by one to float32. A nil idx stands for all coordinates of V. It panics if own, other
+// and idx differ in length, or if a coordinate lies beyond a V.
 func (*Device) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
 	p, q := data("AddDiff", own), data("AddDiff", other)
 	checkLen("AddDiff", "other", len(q), len(p))
@@ -108,8 +108,8 @@ func addDiffAt2Go(p, q []float32, at []uint32, a float32, v []float32, b float32
 	}
 }
 
-// addDiffMany takes any number of terms, block by block. All differences of a block are taken before a term is moved, as in the
-// other loops, where own may be one of the terms.
+// addDiffMany takes any number of terms, block by block. All differences of a block are taken
+// before a term is moved, as in the other loops, where own may be one of the terms.
 func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
 	var block [diffBlock]float32
 	for j := 0; j < len(p); j += diffBlock {

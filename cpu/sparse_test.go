@@ -18,7 +18,8 @@ func every(n, step int) []uint32 {
 	return at
 }
 
-// Each of the loops of addDiff against the obvious one, to the last bit, around the block of the general one.
+// Each of the loops of addDiff against the obvious one, to the last bit, around the block of the
+// general one.
 func TestAddDiffTwin(t *testing.T) {
 	d := New()
 	for _, k := range []int{0, 1, 5, diffBlock - 1, diffBlock, 2*diffBlock + 3} {
@@ -54,7 +55,8 @@ func TestAddDiffTwin(t *testing.T) {
 				for l := range terms {
 					for i, w := range want[l] {
 						if got := terms[l].V.(*Vector).Data[i]; math.Float32bits(got) != math.Float32bits(w) {
-							t.Fatalf("%d coordinates, term %d of %d, dense %t: element %d is %v, want %v", k, l, count, dense, i, got, w)
+							t.Fatalf("%d coordinates, term %d of %d, dense %t: element %d is %v, want %v", k, l, count,
+								dense, i, got, w)
 						}
 					}
 					if !whole[l]() {
@@ -66,7 +68,8 @@ func TestAddDiffTwin(t *testing.T) {
 	}
 }
 
-// Without an index, own may be the vector that moves: each difference is taken before its element is written.
+// Without an index, own may be the vector that moves: each difference is taken before its element
+// is written.
 func TestAddDiffMovesOwn(t *testing.T) {
 	d := New()
 	for _, count := range []int{1, 2, 3} {
@@ -98,8 +101,9 @@ func TestGatherThroughNilIndex(t *testing.T) {
 	}
 }
 
-// BenchmarkSparse reports the time per selected coordinate, and the bytes of the cache lines that are touched. One coordinate is chosen in
-// each stretch of 10, 100 and 1000. exchange is gather and addDiff together; to copy the vector is the yardstick.
+// BenchmarkSparse reports the time per selected coordinate, and the bytes of the cache lines that
+// are touched. One coordinate is chosen in each stretch of 10, 100 and 1000. exchange is gather and
+// addDiff together; to copy the vector is the yardstick.
 func BenchmarkSparse(b *testing.B) {
 	d := New()
 	for _, n := range []int{paperDim, resnetDim} {

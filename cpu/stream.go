@@ -1,10 +1,11 @@
 package cpu
 
-// streamFrom is the length from which a vector is written past the caches: with what it is made of it is longer than they are. Only tests change it.
+// streamFrom is the length from which a vector is written past the caches: with what it is made of
+// it is longer than they are. Only tests change it.
 var streamFrom = 1 << 22
 
-// passesCaches says whether to write d past the caches: where it is long, and none of what is read. An ordinary store reads each line
-// before it writes it, a third or a fifth of all traffic.
+// passesCaches says whether to write d past the caches: where it is long, and none of what is read.
+// An ordinary store reads each line before it writes it, a third or a fifth of all traffic.
 func passesCaches(d []float32, read ...[]float32) bool {
 	if len(d) < streamFrom {
 		return false

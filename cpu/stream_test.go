@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A vector goes past the caches if it is long and not read, whichever of those that are read it would be.
+// A vector goes past the caches if it is long and not read, whichever of those that are read it
+// would be.
 func TestPassesCaches(t *testing.T) {
 	defer func(old int) { streamFrom = old }(streamFrom)
 	streamFrom = 100
@@ -28,7 +29,8 @@ func TestPassesCaches(t *testing.T) {
 	}
 }
 
-// The element-wise kernels give the same bits past the caches, alone and in parts, into a vector of its own or an input, and write nothing beside it.
+// The element-wise kernels give the same bits past the caches, alone and in parts, into a vector of
+// its own or an input, and write nothing beside it.
 func TestElementwiseOfLongVectors(t *testing.T) {
 	defer func(old int) { streamFrom = old }(streamFrom)
 	team := newTeam(3)
@@ -45,7 +47,8 @@ func TestElementwiseOfLongVectors(t *testing.T) {
 			if into >= 0 {
 				out.Data = [][]float32{a, b}[into]
 			}
-			if err := kernel(&operands{in: [][]float32{a, b}, out: [][]float32{out.Data}, dims: []int{n}, attr: 0.5, lent: lent}); err != nil {
+			if err := kernel(&operands{in: [][]float32{a, b}, out: [][]float32{out.Data}, dims: []int{n}, attr: 0.5,
+				lent: lent}); err != nil {
 				t.Fatal(err)
 			}
 			if !whole() {
@@ -67,7 +70,8 @@ func TestElementwiseOfLongVectors(t *testing.T) {
 func TestStreamsAllocateNothing(t *testing.T) {
 	defer func(old int) { streamFrom = old }(streamFrom)
 	streamFrom = 100
-	o := &operands{in: [][]float32{noise("a", 1000), noise("b", 1000)}, out: [][]float32{make([]float32, 1000)}, dims: []int{1000}, attr: 0.5}
+	o := &operands{in: [][]float32{noise("a", 1000), noise("b", 1000)}, out: [][]float32{make([]float32, 1000)},
+		dims: []int{1000}, attr: 0.5}
 	for i, kernel := range []func(*operands) error{scale, scaleBy, add, addScaled, sigmoidGrad, relu, reluGrad} {
 		if n := testing.AllocsPerRun(5, func() { _ = kernel(o) }); n != 0 {
 			t.Errorf("kernel %d allocates %v times", i, n)
@@ -75,13 +79,15 @@ func TestStreamsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkElementwise counts the bytes read and written around streamFrom, by ordinary stores and past the caches.
+// BenchmarkElementwise counts the bytes read and written around streamFrom, by ordinary stores and
+// past the caches.
 func BenchmarkElementwise(b *testing.B) {
 	usual := streamFrom
 	defer func() { streamFrom = usual }()
 	for n := usual / 8; n <= 2*usual; n *= 2 {
 		for _, past := range []bool{false, true} {
-			o := &operands{in: [][]float32{long("a", n).Data, long("b", n).Data}, out: [][]float32{long("out", n).Data}, dims: []int{n}, attr: 0.5}
+			o := &operands{in: [][]float32{long("a", n).Data, long("b", n).Data}, out: [][]float32{long("out", n).Data},
+				dims: []int{n}, attr: 0.5}
 			for _, k := range []struct {
 				name  string
 				reads int

@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// team is helpers that take parts of a kernel off the goroutine that runs it. One goroutine at a time may hand out work.
+// team is helpers that take parts of a kernel off the goroutine that runs it. One goroutine at a
+// time may hand out work.
 //
-// A helper that has nothing to do looks for work for a while, and then sleeps: waking it takes longer than many a kernel. So the caller
-// never waits for one that has not come in time: a helper joins a job, and the caller waits for those that did.
+// A helper that has nothing to do looks for work for a while, and then sleeps: waking it takes
+// longer than many a kernel. So the caller never waits for one that has not come in time: a helper
+// joins a job, and the caller waits for those that did.
 type team struct {
 	helpers []*helper
 	round   atomic.Uint32 // counts jobs
@@ -27,10 +29,12 @@ type task struct {
 	parts int
 }
 
-// closed is what inside lies at, or above by as many helpers as have not left, when no helper may join.
+// closed is what inside lies at, or above by as many helpers as have not left, when no helper may
+// join.
 const closed = -1 << 16
 
-// watch is how long a helper looks for work before it sleeps. The vector kernels between the gradients of an agent take about as long.
+// watch is how long a helper looks for work before it sleeps. The vector kernels between the
+// gradients of an agent take about as long.
 const watch = 100 * time.Microsecond
 
 // helper is a goroutine of a team.
@@ -119,7 +123,8 @@ func (t *team) join() bool {
 	}
 }
 
-// await returns when there is a job other than the last one seen, or false when the team is told to stop.
+// await returns when there is a job other than the last one seen, or false when the team is told to
+// stop.
 func (t *team) await(h *helper, seen uint32) (round uint32, ok bool) {
 	changed := func() bool { round = t.round.Load(); return round != seen || t.quit.Load() }
 	for begin := time.Now(); time.Since(begin) < watch; runtime.Gosched() {
@@ -139,7 +144,8 @@ func (t *team) await(h *helper, seen uint32) (round uint32, ok bool) {
 	return round, !t.quit.Load()
 }
 
-// teams is what a Device has of teams: those that no Program uses at the moment, and how many more may be made.
+// teams is what a Device has of teams: those that no Program uses at the moment, and how many more
+// may be made.
 type teams struct {
 	mu      sync.Mutex
 	idle    []*team
@@ -192,9 +198,10 @@ func (t *teams) close() {
 	t.idle = nil
 }
 
-// parallel calls run for every part from 0 to parts-1, on as many goroutines as the Device has for this Program, in any order. The parts
-// must not write to the same memory, and what they compute may depend on how many there are only where the result does not: bits never
-// depend on the number of threads. run must not be a closure: that would be allocated at each call.
+// parallel calls run for every part from 0 to parts-1, on as many goroutines as the Device has for
+// this Program, in any order. The parts must not write to the same memory, and what they compute
+// may depend on how many there are only where the result does not: bits never depend on the number
+// of threads. run must not be a closure: that would be allocated at each call.
 func (o *operands) parallel(parts int, run func(o *operands, part, of int)) {
 	if o.threads() > 1 && parts > 1 {
 		o.lent.team.do(run, o, parts)
@@ -216,7 +223,8 @@ func (o *operands) threads() int {
 // lent is the team that a Program has during a run; all of its operands look here.
 type lent struct{ team *team }
 
-// portion is part of n things as a half-open range, in multiples of unit, when of parts share them as evenly as that allows.
+// portion is part of n things as a half-open range, in multiples of unit, when of parts share them
+// as evenly as that allows.
 func portion(part, of, n, unit int) (from, to int) {
 	units := (n + unit - 1) / unit
 	return min(n, units*part/of*unit), min(n, units*(part+1)/of*unit)

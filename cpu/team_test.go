@@ -57,7 +57,8 @@ func TestPortion(t *testing.T) {
 				for part := range of {
 					from, to := portion(part, of, n, unit)
 					if from != next || to < from || from%unit != 0 && from != n {
-						t.Fatalf("part %d of %d of %d in units of %d is %d to %d, want it to begin at %d", part, of, n, unit, from, to, next)
+						t.Fatalf("part %d of %d of %d in units of %d is %d to %d, want it to begin at %d", part, of, n,
+							unit, from, to, next)
 					}
 					next = to
 				}
@@ -77,7 +78,8 @@ func divisible() []*device.Code {
 			codes = append(codes, codeOf(k, dims))
 		}
 	}
-	for _, k := range []device.Kernel{device.Sigmoid, device.SigmoidGrad, device.ReLU, device.ReLUGrad, device.Scale, device.Add, device.AddScaled} {
+	for _, k := range []device.Kernel{device.Sigmoid, device.SigmoidGrad, device.ReLU, device.ReLUGrad, device.Scale,
+		device.Add, device.AddScaled} {
 		codes = append(codes, codeOf(k, []int{100003}))
 	}
 	for _, k := range directions {
@@ -195,7 +197,8 @@ func TestParallelAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, grad, batch := &Vector{Data: noise("params", code.Dim)}, &Vector{Data: make([]float32, code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
+	params, grad, batch := &Vector{Data: noise("params", code.Dim)}, &Vector{Data: make([]float32,
+		code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
 	n := testing.AllocsPerRun(20, func() {
 		if err := p.Run(params, grad, batch, nil); err != nil {
 			t.Fatal(err)
@@ -231,7 +234,8 @@ func settle(n int) int {
 	return runtime.NumGoroutine()
 }
 
-// Goroutines end with Close, and with the last use of a Device that nobody closes; one at rest costs no time.
+// Goroutines end with Close, and with the last use of a Device that nobody closes; one at rest
+// costs no time.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	before := atRest()
 	code := codeOf(device.Linear, []int{256, 100, 784})
@@ -276,7 +280,8 @@ func BenchmarkThreads(b *testing.B) {
 		for _, c := range []struct {
 			k    device.Kernel
 			dims []int
-		}{{device.LinearSigmoid, []int{256, 100, 784}}, {device.LinearGradWDecay, []int{256, 100, 784}}, {device.Linear, []int{1024, 1024, 1024}}} {
+		}{{device.LinearSigmoid, []int{256, 100, 784}}, {device.LinearGradWDecay, []int{256, 100, 784}}, {device.Linear,
+			[]int{1024, 1024, 1024}}} {
 			b.Run(fmt.Sprintf("%s%v/%d", c.k, c.dims, threads), func(b *testing.B) {
 				d := New(Threads(threads))
 				defer d.Close()
@@ -285,7 +290,8 @@ func BenchmarkThreads(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				params, grad, batch := &Vector{Data: noise("params", code.Dim)}, &Vector{Data: make([]float32, code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
+				params, grad, batch := &Vector{Data: noise("params", code.Dim)}, &Vector{Data: make([]float32,
+					code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
 				fastest := time.Duration(1 << 62)
 				for b.Loop() {
 					begin := time.Now()

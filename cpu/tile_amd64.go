@@ -2,20 +2,24 @@
 
 package cpu
 
-// tileFunc is a micro-kernel: for a tile of C of its own height and width, C = alpha·A·B + beta·C, alpha and beta as in gemm.
+// tileFunc is a micro-kernel: for a tile of C of its own height and width, C = alpha·A·B + beta·C,
+// alpha and beta as in gemm.
 type tileFunc func(args *tileArgs)
 
-// tileArgs is what a micro-kernel works on. It is a struct so that of all this only what moves from tile to tile need be written. All
-// strides and jumps are in bytes. The generator has the fields by their order and size.
+// tileArgs is what a micro-kernel works on. It is a struct so that of all this only what moves from
+// tile to tile need be written. All strides and jumps are in bytes. The generator has the fields by
+// their order and size.
 //
-// The rows of a tile form two halves, ⌈height/2⌉ rows and the rest, each of which may lie anywhere. The products form groups of runs of k
-// each, which all add to the same sums: A and B jump after each run, and have a gap after each group besides. So element i,p of the first
-// half, p < k, in run r of group g, is
+// The rows of a tile form two halves, ⌈height/2⌉ rows and the rest, each of which may lie anywhere.
+// The products form groups of runs of k each, which all add to the same sums: A and B jump after
+// each run, and have a gap after each group besides. So element i,p of the first half, p < k, in
+// run r of group g, is
 //
 //	a + i·ars + ((g·runs+r)·k+p)·acs + (g·runs+r)·ajump + g·agap
 //
-// and the row of B that belongs to it is at b + ((g·runs+r)·k+p)·brs + (g·runs+r)·bjump + g·bgap. Row i of C is at c + i·ldc in the first
-// half. The last vector of a row has last columns; what of B lies behind them is not read by a masked set, and is read by the others.
+// and the row of B that belongs to it is at b + ((g·runs+r)·k+p)·brs + (g·runs+r)·bjump + g·bgap.
+// Row i of C is at c + i·ldc in the first half. The last vector of a row has last columns; what of
+// B lies behind them is not read by a masked set, and is read by the others.
 type tileArgs struct {
 	a, a2        *float32 // a2 is where the second half begins
 	ars, acs     int
@@ -28,6 +32,8 @@ type tileArgs struct {
 	c, c2        *float32
 	ldc          int
 	last         int
-	ahead, step  int // product p asks the cache for a + ahead + p·step, which is not read: what the next strip will need
-	alpha, beta  float32
+	// product p asks the cache for a + ahead + p·step, which is not read: what the next strip will
+	// need
+	ahead, step int
+	alpha, beta float32
 }

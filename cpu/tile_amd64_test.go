@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Every micro-kernel adds the products of all runs, wherever its halves lie, and writes its own part of C only.
+// Every micro-kernel adds the products of all runs, wherever its halves lie, and writes its own
+// part of C only.
 func TestTileRunsAndHalves(t *testing.T) {
 	const ars, acs, ajump, agap, brs, bjump, bgap, ldc, far = 11, 2, 5, -7, 37, 3, 9, 41, 1200
 	for _, s := range tileSets {
@@ -17,7 +18,8 @@ func TestTileRunsAndHalves(t *testing.T) {
 					rows, k, groups := rows+1, 1+(rows+runs)%4, rows%4
 					last := 1 + (rows*3+runs)%s.lanes
 					a, b, c := noise("a", 2*far), noise("b", 3*far), noise("c", 3*far)
-					args := tileArgs{a: &a[1], a2: &a[far], ars: 4 * ars, acs: 4 * acs, b: &b[2], brs: 4 * brs, k: k, runs: runs, groups: groups, ajump: 4 * ajump,
+					args := tileArgs{a: &a[1], a2: &a[far], ars: 4 * ars, acs: 4 * acs, b: &b[2], brs: 4 * brs, k: k,
+						runs: runs, groups: groups, ajump: 4 * ajump,
 						bjump: 4 * bjump, agap: 4 * agap, bgap: 4 * bgap, c: &c[far], c2: &c[3], ldc: 4 * ldc, last: last, alpha: -0.5, beta: 1}
 					want := append([]float32{}, c...)
 					for i := range rows {
@@ -35,7 +37,8 @@ func TestTileRunsAndHalves(t *testing.T) {
 						}
 					}
 					s.tiles[rows-1][vectors](&args)
-					compareWords(t, fmt.Sprintf("%s, %d×%d, %d groups of %d runs of %d", s.name, rows, vectors*s.lanes+last, groups, runs, k), c, want, far, ldc)
+					compareWords(t, fmt.Sprintf("%s, %d×%d, %d groups of %d runs of %d", s.name, rows,
+						vectors*s.lanes+last, groups, runs, k), c, want, far, ldc)
 				}
 			}
 		}

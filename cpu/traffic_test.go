@@ -25,7 +25,8 @@ func TestTraffic(t *testing.T) {
 				for k := range got {
 					for i, w := range want[k] {
 						if !same(got[k][i], w) {
-							t.Fatalf("%v in %v, %d numbers: word %d of vector %d is %x, want %x", mix, code, n, i, k, got[k][i], w)
+							t.Fatalf("%v in %v, %d numbers: word %d of vector %d is %x, want %x", mix, code, n, i, k,
+								got[k][i], w)
 						}
 					}
 				}

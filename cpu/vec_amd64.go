@@ -19,7 +19,8 @@ const (
 
 func (v vecCode) String() string { return [...]string{"go", "avx2", "avx512"}[v] }
 
-// vecCodes is what this processor can run, fastest first. GODEBUG=cpu.avx512f=off and cpu.avx2=off take from it.
+// vecCodes is what this processor can run, fastest first. GODEBUG=cpu.avx512f=off and cpu.avx2=off
+// take from it.
 func vecCodes() []vecCode {
 	x := &cpu.X86
 	if !x.HasAVX2 || !x.HasFMA {
@@ -40,7 +41,8 @@ func head(v []float32) *float32 { return unsafe.SliceData(v) }
 // addRow adds bias to dst, a row of as many columns.
 func addRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)], false) }
 
-// adds writes a + b to dst. With stream it goes past the caches; then dst may be none of the others.
+// adds writes a + b to dst. With stream it goes past the caches; then dst may be none of the
+// others.
 func adds(dst, a, b []float32, stream bool) {
 	dst, b = dst[:len(a)], b[:len(a)]
 	if stream && vecIn != inGo {
@@ -141,8 +143,9 @@ func sigmoids(dst, x []float32) {
 	}
 }
 
-// combine writes c to dst, which may be one of its vectors. With stream it goes past the caches; then it may not. The assembly has no
-// case for a factor of 1: to multiply by it changes nothing and costs nothing beside the memory.
+// combine writes c to dst, which may be one of its vectors. With stream it goes past the caches;
+// then it may not. The assembly has no case for a factor of 1: to multiply by it changes nothing
+// and costs nothing beside the memory.
 func combine(dst []float32, c *combination, stream bool) {
 	if vecIn == inGo {
 		combineGo(dst, c)
@@ -363,9 +366,11 @@ func (m *move) run(d []float32) {
 	for i := 0; i < len(d); i += vecBlock {
 		end := min(i+vecBlock, len(d))
 		if vecIn == inAVX512 {
-			combineDiffsAVX512(head(d), head(m.start), head(m.own), &v[0], &a[0], m.base.terms, others, all, i, end, m.scale, m.by)
+			combineDiffsAVX512(head(d), head(m.start), head(m.own), &v[0], &a[0], m.base.terms, others, all, i, end,
+				m.scale, m.by)
 		} else {
-			combineDiffsAVX2(head(d), head(m.start), head(m.own), &v[0], &a[0], m.base.terms, others, all, i, end, m.scale, m.by)
+			combineDiffsAVX2(head(d), head(m.start), head(m.own), &v[0], &a[0], m.base.terms, others, all, i, end,
+				m.scale, m.by)
 		}
 	}
 }

@@ -18,7 +18,8 @@ func TestVecStaysInBounds(t *testing.T) {
 	}
 	for _, n := range lengths {
 		for _, rows := range []int{1, 3} {
-			x, e, scaled, tops, sums := beforeFence(t, n*rows), beforeFence(t, n*rows), beforeFence(t, n*rows), beforeFence(t, rows), make([]float64, rows)
+			x, e, scaled, tops, sums := beforeFence(t, n*rows), beforeFence(t, n*rows), beforeFence(t,
+				n*rows), beforeFence(t, rows), make([]float64, rows)
 			columns, at := beforeFence(t, n), make([]uint32, n)
 			for j := range at {
 				at[j] = uint32(j)

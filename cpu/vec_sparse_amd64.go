@@ -2,9 +2,10 @@
 
 package cpu
 
-// Selected coordinates of a vector that lies in a cache are gathered sixteen at a time. Beyond the caches it is the waiting that counts: there a
-// plain loop that asks for coordinates ahead of their turn is up to three times faster than vector instructions. There is no
-// use for an instruction that scatters: it stores one number after the other.
+// Selected coordinates of a vector that lies in a cache are gathered sixteen at a time. Beyond the
+// caches it is the waiting that counts: there a plain loop that asks for coordinates ahead of their
+// turn is up to three times faster than vector instructions. There is no use for an instruction
+// that scatters: it stores one number after the other.
 const (
 	farFrom   = 1 << 18 // length of a vector that is beyond the second cache
 	farAhead  = 64      // coordinates
@@ -49,9 +50,15 @@ func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
 	rest := 0
 	if len(v) >= farFrom && vecIn != inGo {
 		if isWide(v, at) {
-			eachFar(at, wideAhead, func(j, n int, next *uint32) { addDiffWide1AVX2(head(v), &at[j], next, &p[j], &q[j], n, a) })
+			eachFar(at, wideAhead, func(j, n int, next *uint32) {
+				addDiffWide1AVX2(head(v), &at[j], next, &p[j], &q[j],
+					n, a)
+			})
 		} else {
-			eachFar(at, farAhead, func(j, n int, next *uint32) { addDiffFar1AVX2(head(v), &at[j], next, &p[j], &q[j], n, a) })
+			eachFar(at, farAhead, func(j, n int, next *uint32) {
+				addDiffFar1AVX2(head(v), &at[j], next, &p[j], &q[j], n,
+					a)
+			})
 		}
 		rest = len(at) &^ 3
 	}
@@ -64,16 +71,23 @@ func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, 
 	rest := 0
 	if len(v) >= farFrom && vecIn != inGo {
 		if isWide(v, at) {
-			eachFar(at, wideAhead, func(j, n int, next *uint32) { addDiffWide2AVX2(head(v), head(w), &at[j], next, &p[j], &q[j], n, a, b) })
+			eachFar(at, wideAhead, func(j, n int, next *uint32) {
+				addDiffWide2AVX2(head(v), head(w), &at[j], next,
+					&p[j], &q[j], n, a, b)
+			})
 		} else {
-			eachFar(at, farAhead, func(j, n int, next *uint32) { addDiffFar2AVX2(head(v), head(w), &at[j], next, &p[j], &q[j], n, a, b) })
+			eachFar(at, farAhead, func(j, n int, next *uint32) {
+				addDiffFar2AVX2(head(v), head(w), &at[j], next, &p[j],
+					&q[j], n, a, b)
+			})
 		}
 		rest = len(at) &^ 3
 	}
 	addDiffAt2Go(p[rest:], q[rest:], at[rest:], a, v, b, w)
 }
 
-// scatterAdd is scatterAddGo. Coordinates beyond the n-th are asked for: it is there that the caller goes on.
+// scatterAdd is scatterAddGo. Coordinates beyond the n-th are asked for: it is there that the
+// caller goes on.
 func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 	p, whole := p[:n], 0
 	if vecIn != inGo {
@@ -90,8 +104,8 @@ func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 	scatterAddGo(v, at[whole:], n-whole, p[whole:], a)
 }
 
-// eachFar cuts coordinates, but for the last ones that are no multiple of four, into pieces for one call of assembly, and says for each where
-// the coordinates to ask for begin: so many further on.
+// eachFar cuts coordinates, but for the last ones that are no multiple of four, into pieces for one
+// call of assembly, and says for each where the coordinates to ask for begin: so many further on.
 func eachFar(at []uint32, ahead int, run func(j, n int, next *uint32)) {
 	whole := len(at) &^ 3
 	for j := 0; j < whole; {

@@ -4,7 +4,8 @@ package cpu
 
 import "unsafe"
 
-// wholeLines is where the cache lines begin and end of which v holds all. What lies outside shares its lines with others and is written through the caches.
+// wholeLines is where the cache lines begin and end of which v holds all. What lies outside shares
+// its lines with others and is written through the caches.
 func wholeLines(v []float32) (begin, end int) {
 	begin = min(len(v), int(-uintptr(unsafe.Pointer(head(v)))%line)/4)
 	return begin, begin + (len(v)-begin)/perLine*perLine

@@ -9,7 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// vecCase is a function on vectors of one length, some of which it writes. What it returns is compared as well.
+// vecCase is a function on vectors of one length, some of which it writes. What it returns is
+// compared as well.
 type vecCase struct {
 	name    string
 	vectors int
@@ -42,13 +43,14 @@ func vecCases() []vecCase {
 	}
 	for terms := 1; terms <= maxTerms; terms++ {
 		for into := range terms + 1 { // a vector of its own, or one of the terms
-			cases = append(cases, vecCase{fmt.Sprintf("combine %d into %d", terms, into), terms + 1, nothing(func(v [][]float32) {
-				var c combination
-				for k := range terms {
-					c = c.plus(0.9-0.4*float32(k), v[k+1])
-				}
-				combine(v[into], &c, false)
-			})})
+			cases = append(cases, vecCase{fmt.Sprintf("combine %d into %d", terms, into), terms + 1,
+				nothing(func(v [][]float32) {
+					var c combination
+					for k := range terms {
+						c = c.plus(0.9-0.4*float32(k), v[k+1])
+					}
+					combine(v[into], &c, false)
+				})})
 		}
 	}
 	return slices.Concat(cases, streamCases(), diffCases(), moveCases())
@@ -60,22 +62,28 @@ func streamCases() []vecCase {
 		{"adds past the caches", 3, func(v [][]float32) float64 { adds(v[0], v[1], v[2], true); return 0 }},
 		{"relus past the caches", 2, func(v [][]float32) float64 { relus(v[0], v[1], true); return 0 }},
 		{"reluGrads past the caches", 3, func(v [][]float32) float64 { reluGrads(v[0], v[1], v[2], true); return 0 }},
-		{"sigmoidGrads past the caches", 3, func(v [][]float32) float64 { sigmoidGrads(v[0], v[1], v[2], true); return 0 }},
+		{"sigmoidGrads past the caches", 3, func(v [][]float32) float64 {
+			sigmoidGrads(v[0], v[1], v[2],
+				true)
+			return 0
+		}},
 	}
 	for terms := 1; terms <= maxTerms; terms++ {
-		cases = append(cases, vecCase{fmt.Sprintf("combine %d past the caches", terms), terms + 1, func(v [][]float32) float64 {
-			var c combination
-			for k := range terms {
-				c = c.plus(0.9-0.4*float32(k), v[k+1])
-			}
-			combine(v[0], &c, true)
-			return 0
-		}})
+		cases = append(cases, vecCase{fmt.Sprintf("combine %d past the caches", terms), terms + 1,
+			func(v [][]float32) float64 {
+				var c combination
+				for k := range terms {
+					c = c.plus(0.9-0.4*float32(k), v[k+1])
+				}
+				combine(v[0], &c, true)
+				return 0
+			}})
 	}
 	return cases
 }
 
-// diffCases are those of sums of differences. Their own vector, the start and a term may be the same, as may one of the others.
+// diffCases are those of sums of differences. Their own vector, the start and a term may be the
+// same, as may one of the others.
 func diffCases() (cases []vecCase) {
 	for _, terms := range []int{0, 1, 3, maxTerms} {
 		for same := range 3 {
@@ -94,52 +102,56 @@ func diffCases() (cases []vecCase) {
 				func(v [][]float32) { addDiffs1(v[0], 0.3, sum(v)) },
 				func(v [][]float32) { addDiffs2(v[0], 0.3, v[1], -0.8, sum(v)) },
 			} {
-				cases = append(cases, vecCase{fmt.Sprintf("%d differences to %d, same %d", terms, to, same), 4 + terms, func(v [][]float32) float64 {
-					for i := 0; i < len(v[0]); i += vecBlock {
-						w := make([][]float32, len(v))
-						for k := range v {
-							w[k] = v[k][i:min(i+vecBlock, len(v[k]))]
+				cases = append(cases, vecCase{fmt.Sprintf("%d differences to %d, same %d", terms, to, same), 4 + terms,
+					func(v [][]float32) float64 {
+						for i := 0; i < len(v[0]); i += vecBlock {
+							w := make([][]float32, len(v))
+							for k := range v {
+								w[k] = v[k][i:min(i+vecBlock, len(v[k]))]
+							}
+							run(w)
 						}
-						run(w)
-					}
-					return 0
-				}})
+						return 0
+					}})
 			}
 		}
 	}
 	return cases
 }
 
-// moveCases are those of combinations with differences. The combination may go into one of its terms, and its first may be the own vector.
+// moveCases are those of combinations with differences. The combination may go into one of its
+// terms, and its first may be the own vector.
 func moveCases() (cases []vecCase) {
 	for _, k := range [][3]int{{1, 0, 0}, {1, 1, 0}, {3, 1, 1}, {2, 3, 2}, {maxTerms, maxTerms, maxMoved}} {
 		for kind := range 3 {
 			vectors := 3 + k[0] + k[1] + k[2]
-			cases = append(cases, vecCase{fmt.Sprintf("move of %d, kind %d", k, kind), vectors, func(v [][]float32) float64 {
-				m, rest := move{own: v[1], by: -0.4}, v[3:]
-				if kind > 0 {
-					m.start, m.scale = v[2], 0.6
-				}
-				for j, c := range []*combination{&m.base, &m.others, &m.to} {
-					for l := range k[j] {
-						c.v[l], c.a[l] = rest[l], 0.9-0.4*float32(l)
+			cases = append(cases, vecCase{fmt.Sprintf("move of %d, kind %d", k, kind), vectors,
+				func(v [][]float32) float64 {
+					m, rest := move{own: v[1], by: -0.4}, v[3:]
+					if kind > 0 {
+						m.start, m.scale = v[2], 0.6
 					}
-					c.terms, rest = k[j], rest[k[j]:]
-				}
-				if m.run(v[0]); kind == 2 {
-					m.own = v[3]
-					m.base.v[k[0]-1] = v[0]
-					m.run(v[0])
-				}
-				return 0
-			}})
+					for j, c := range []*combination{&m.base, &m.others, &m.to} {
+						for l := range k[j] {
+							c.v[l], c.a[l] = rest[l], 0.9-0.4*float32(l)
+						}
+						c.terms, rest = k[j], rest[k[j]:]
+					}
+					if m.run(v[0]); kind == 2 {
+						m.own = v[3]
+						m.base.v[k[0]-1] = v[0]
+						m.run(v[0])
+					}
+					return 0
+				}})
 		}
 	}
 	return cases
 }
 
 // specials are numbers where rounding, signs and comparisons go wrong if they go wrong anywhere.
-var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)),
+	float32(math.NaN()),
 	0x1p-149, -0x1p-149, 0x1.fffffcp-127, 0x1p-126, -0x1.5p-70, math.MaxFloat32, -math.MaxFloat32, 88.7, -88.7, 104, -104, 149.9, -151}
 
 // mixed returns n numbers of mixed size, a share of which are special.
@@ -154,8 +166,8 @@ func mixed(seed uint64, n, share int) []float32 {
 	return v
 }
 
-// vecTwins holds a case in every code against Go: each bit of every vector, and the words around it. The vectors begin at places of their
-// own relative to a cache line.
+// vecTwins holds a case in every code against Go: each bit of every vector, and the words around
+// it. The vectors begin at places of their own relative to a cache line.
 func vecTwins(t *testing.T, c vecCase, n, offset int, seed uint64, share int) {
 	t.Helper()
 	const margin = 16
@@ -350,7 +362,8 @@ func selectedTwins(t *testing.T, n, k int, seed uint64) {
 	}
 }
 
-// The loss and the score are the same in every code, for many rows, and for rows longer than a block.
+// The loss and the score are the same in every code, for many rows, and for rows longer than a
+// block.
 func TestLossTwins(t *testing.T) {
 	for _, s := range [][2]int{{300, 10}, {7, 1000}, {2, vecBlock}, {2, vecBlock + 1}, {3, 2*vecBlock + 77}} {
 		m, n := s[0], s[1]

@@ -45,8 +45,9 @@ type autocastResult struct {
 	Params  []float32 `json:"params"`
 }
 
-// Twenty steps in 16 bits go as PyTorch's autocast and GradScaler have them, in fleets and without: the same losses and model but for roundings, the same steps
-// skipped, the same loss scales. FSPDA_PEERS names a Python that has PyTorch.
+// Twenty steps in 16 bits go as PyTorch's autocast and GradScaler have them, in fleets and without:
+// the same losses and model but for roundings, the same steps skipped, the same loss scales.
+// FSPDA_PEERS names a Python that has PyTorch.
 func TestAutocast(t *testing.T) {
 	python := os.Getenv("FSPDA_PEERS")
 	if python == "" {
@@ -59,15 +60,19 @@ func TestAutocast(t *testing.T) {
 		skip  bool // steps are
 		far   float64
 	}{
-		// One example at a time: no gradient of a weight is beyond float16, which PyTorch has it in, unless that of the logits is.
+		// One example at a time: no gradient of a weight is beyond float16, which PyTorch has it
+		// in, unless that of the logits is.
 		{"overflow", autocastTask{Dtype: "float16", Activation: "sigmoid", Scale: 1 << 20}, 1, true, 0.002},
-		{"growth, decay and smoothing", autocastTask{Dtype: "float16", Activation: "relu", Decay: 0.01, Smoothing: 0.1, Scale: 1 << 14, Good: 1990}, 6, false, 0.002},
-		{"clipped", autocastTask{Dtype: "float16", Activation: "sigmoid", Decay: 0.01, Clip: 0.05, Scale: 1 << 16}, 6, false, 0.002},
+		{"growth, decay and smoothing", autocastTask{Dtype: "float16", Activation: "relu", Decay: 0.01, Smoothing: 0.1,
+			Scale: 1 << 14, Good: 1990}, 6, false, 0.002},
+		{"clipped", autocastTask{Dtype: "float16", Activation: "sigmoid", Decay: 0.01, Clip: 0.05, Scale: 1 << 16}, 6,
+			false, 0.002},
 		{"bf16", autocastTask{Dtype: "bfloat16", Activation: "relu", Decay: 0.01, Smoothing: 0.1}, 6, false, 0.01},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.task.Sizes, c.task.Rate = []int{21, 17, 5}, 0.5
-			net, err := model.MLP(model.MLPOptions{Inputs: 21, Classes: 5, Hidden: []int{17}, Activation: c.task.Activation, WeightDecay: c.task.Decay, LabelSmoothing: c.task.Smoothing})
+			net, err := model.MLP(model.MLPOptions{Inputs: 21, Classes: 5, Hidden: []int{17},
+				Activation: c.task.Activation, WeightDecay: c.task.Decay, LabelSmoothing: c.task.Smoothing})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,11 +99,13 @@ func TestAutocast(t *testing.T) {
 	}
 }
 
-// comparesTo holds a training against PyTorch's. The model may be so far, of its length: some roundings of the gradients that moved it.
+// comparesTo holds a training against PyTorch's. The model may be so far, of its length: some
+// roundings of the gradients that moved it.
 func comparesTo(t *testing.T, name string, got, want autocastResult, most float64) {
 	t.Helper()
 	if !slices.Equal(got.Skipped, want.Skipped) || !slices.Equal(got.Scales, want.Scales) {
-		t.Errorf("%s: loss scales %v, PyTorch has %v; skipped %v and %v", name, got.Scales, want.Scales, got.Skipped, want.Skipped)
+		t.Errorf("%s: loss scales %v, PyTorch has %v; skipped %v and %v", name, got.Scales, want.Scales, got.Skipped,
+			want.Skipped)
 	}
 	for i, l := range got.Losses {
 		if !(math.Abs(l-want.Losses[i]) <= most*want.Losses[i]) {
@@ -165,7 +172,8 @@ func autocastHere(t *testing.T, net *model.Network, task autocastTask, options .
 		if p == BF16 {
 			after.Scale = 1
 		}
-		r.Losses, r.Scales, r.Skipped = append(r.Losses, out[0]), append(r.Scales, after.Scale), append(r.Skipped, after.Skipped > before.Skipped)
+		r.Losses, r.Scales, r.Skipped = append(r.Losses, out[0]), append(r.Scales, after.Scale), append(r.Skipped,
+			after.Skipped > before.Skipped)
 	}
 	r.Params = make([]float32, net.Dim())
 	d.Read(r.Params, x)

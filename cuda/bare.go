@@ -8,13 +8,15 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// Bare is memory and kernels of a Device without vectors and programs around them, for tests and measurements.
+// Bare is memory and kernels of a Device without vectors and programs around them, for tests and
+// measurements.
 type Bare struct{ d *Device }
 
 // Bare returns the bare device.
 func (d *Device) Bare() Bare { return Bare{d} }
 
-// Alloc returns where so many bytes of the device lie, which hold anything. [Bare.Free] gives them back.
+// Alloc returns where so many bytes of the device lie, which hold anything. [Bare.Free] gives them
+// back.
 func (b Bare) Alloc(bytes int) (kernels.Address, error) {
 	got, err := b.d.owner.get(max(bytes, 1))
 	return got.address(), err
@@ -31,7 +33,8 @@ func (b Bare) Free(at kernels.Address) {
 	})
 }
 
-// Run copies every region to the device, runs the calls one after the other, copies all regions back, and waits for all of it.
+// Run copies every region to the device, runs the calls one after the other, copies all regions
+// back, and waits for all of it.
 func (b Bare) Run(regions []kernels.Region, calls ...kernels.Call) error {
 	o := b.d.owner
 	return o.askBehind(func() error {
@@ -115,7 +118,8 @@ func (b Bare) Copy(dst, src kernels.Address, bytes int) error {
 	})
 }
 
-// Time is what the GPU takes from before to after work, on its own clock, the times included in which it has nothing to do. work may use the device in any way.
+// Time is what the GPU takes from before to after work, on its own clock, the times included in
+// which it has nothing to do. work may use the device in any way.
 func (b Bare) Time(work func() error) (time.Duration, error) {
 	from, err := b.stamp()
 	if err != nil {
@@ -131,7 +135,8 @@ func (b Bare) Time(work func() error) (time.Duration, error) {
 		if err := o.api.Check(o.api.EventSynchronize(to), "cuEventSynchronize", "waiting for the GPU"); err != nil {
 			return err
 		}
-		if err := o.api.Check(o.api.EventElapsedTime(&ms, from, to), "cuEventElapsedTime", "reading the GPU's clock"); err != nil {
+		if err := o.api.Check(o.api.EventElapsedTime(&ms, from, to), "cuEventElapsedTime",
+			"reading the GPU's clock"); err != nil {
 			return err
 		}
 		return o.destroy(from, to)
@@ -163,14 +168,15 @@ func (o *owner) destroy(all ...driver.Event) error {
 	return nil
 }
 
-// FreeMemory is how many bytes of the GPU nobody has, in this process or another. What the device keeps to use again counts as had, once
-// vectors that nobody reaches have been looked for.
+// FreeMemory is how many bytes of the GPU nobody has, in this process or another. What the device
+// keeps to use again counts as had, once vectors that nobody reaches have been looked for.
 func (b Bare) FreeMemory() (free int, err error) {
 	runtime.GC()
 	o := b.d.owner
 	err = o.ask(func() error {
 		var left, total uintptr
-		if err := o.api.Check(o.api.MemGetInfo(&left, &total), "cuMemGetInfo", "asking for the free memory"); err != nil {
+		if err := o.api.Check(o.api.MemGetInfo(&left, &total), "cuMemGetInfo",
+			"asking for the free memory"); err != nil {
 			return err
 		}
 		free = int(left)
@@ -179,8 +185,8 @@ func (b Bare) FreeMemory() (free int, err error) {
 	return free, err
 }
 
-// CopyRate is the bandwidth of a copy within the memory of the device, GB/s, of so many bytes read and written together, in the fastest of some
-// turns.
+// CopyRate is the bandwidth of a copy within the memory of the device, GB/s, of so many bytes read
+// and written together, in the fastest of some turns.
 func (b Bare) CopyRate(bytes int) (best float64, err error) {
 	n := max(bytes/2, 1)
 	from, err := b.Alloc(n)

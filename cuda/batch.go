@@ -86,9 +86,12 @@ func (p *Program) prepareBatch() error {
 			return err
 		}
 		at := p.own.state.at
-		err = o.api.Check(o.api.MemsetD8(at, 0, wordsBytes, o.stream), "cuMemsetD8Async", "clearing the state of a program")
+		err = o.api.Check(o.api.MemsetD8(at, 0, wordsBytes, o.stream), "cuMemsetD8Async",
+			"clearing the state of a program")
 		if err == nil {
-			err = o.api.Check(o.api.MemsetD8(at+4, 0xff, 4, o.stream), "cuMemsetD8Async", "setting the state of a program") // kernels.NoBadRow
+			// kernels.NoBadRow
+			err = o.api.Check(o.api.MemsetD8(at+4, 0xff, 4, o.stream), "cuMemsetD8Async",
+				"setting the state of a program")
 		}
 		return err
 	})
@@ -178,7 +181,8 @@ func (w want) lacks() bool { return w.block.size < max(w.bytes, 4) }
 
 func lacking(all []want) bool { return slices.ContainsFunc(all, want.lacks) }
 
-// prepareEvents makes the events of a slot. Its memory may be what others have used: the first copy comes after their work.
+// prepareEvents makes the events of a slot. Its memory may be what others have used: the first copy
+// comes after their work.
 func (p *Program) prepareEvents(s *slot) (err error) {
 	o := p.device.owner
 	if s.free == 0 {
@@ -250,7 +254,8 @@ func (p *Program) sendPieces(s *slot, example []uint8, at int) {
 	}
 }
 
-// bring copies up to a chunk of bytes to a slot, behind what still reads it and beside what the GPU computes.
+// bring copies up to a chunk of bytes to a slot, behind what still reads it and beside what the GPU
+// computes.
 func (p *Program) bring(s *slot, to driver.Pointer, bytes int, fill func(*buffer)) {
 	o := p.device.owner
 	if bytes == 0 || o.err() != nil {
@@ -267,7 +272,8 @@ func (p *Program) bring(s *slot, to driver.Pointer, bytes int, fill func(*buffer
 		if err := o.await(o.copies, s.free); err != nil {
 			return err
 		}
-		if err := o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.copies), "cuMemcpyHtoDAsync", "copying %d bytes of a batch to the GPU", bytes); err != nil {
+		if err := o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.copies), "cuMemcpyHtoDAsync",
+			"copying %d bytes of a batch to the GPU", bytes); err != nil {
 			return err
 		}
 		return o.record(s.full, o.copies)
@@ -275,18 +281,21 @@ func (p *Program) bring(s *slot, to driver.Pointer, bytes int, fill func(*buffer
 	o.submitOp(&op{touches: []touch{writing(&s.hazard)}, send: send, then: func() { o.pinned.give(b) }, copies: true})
 }
 
-// takesBytes says whether bytes become numbers of 16 bits in the arena at once. Agents that compute together have other arenas, and take float32.
+// takesBytes says whether bytes become numbers of 16 bits in the arena at once. Agents that compute
+// together have other arenas, and take float32.
 func (p *Program) takesBytes(channels int) bool { return p.fleet == nil && p.plan.takesBytes(channels) }
 
-// arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the owner's. Bytes become numbers, of 16 bits in the arena if
-// that is where the plan wants them.
+// arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the
+// owner's. Bytes become numbers, of 16 bits in the arena if that is where the plan wants them.
 func (p *Program) arrive(s *slot, channels int, arena kernels.Address) (kernels.Address, error) {
 	o, f := p.device.owner, p.code.Features
 	if err := o.await(o.stream, s.full); err != nil || channels == 0 {
 		return s.input.address(), err
 	}
-	pictures := kernels.Pictures{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels, Room: channels, Channels: channels,
-		Dst: p.own.numbers.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() + kernels.Address(4*channels)}
+	pictures := kernels.Pictures{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
+		Room: channels, Channels: channels,
+		Dst: p.own.numbers.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() +
+			kernels.Address(4*channels)}
 	if p.takesBytes(channels) {
 		x := p.plan.examples
 		pictures.Element, pictures.Dst = x.element, arena+kernels.Address(x.at)

@@ -17,7 +17,8 @@ import (
 	"fspda/train"
 )
 
-// imaginaryCard is an imaginary GPU as the program's benchmarks measure one. Its clock says that everything takes a millisecond.
+// imaginaryCard is an imaginary GPU as the program's benchmarks measure one. Its clock says that
+// everything takes a millisecond.
 func imaginaryCard(t *testing.T) bench.Card {
 	d, _ := imaginary(t, drivertest.Options{}, false)
 	bare := d.Bare()
@@ -37,11 +38,13 @@ func TestBenchNetworkOnCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := plan.Code()
-	r, err := bench.CardNetwork(context.Background(), bench.CardNetworkOptions{Card: card, Code: code, Each: time.Millisecond, Load: card.Gradient(code, net.Init(1), 4)})
+	r, err := bench.CardNetwork(context.Background(), bench.CardNetworkOptions{Card: card, Code: code,
+		Each: time.Millisecond, Load: card.Gradient(code, net.Init(1), 4)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Fastest.Seconds(); r.Runs < 1 || math.Abs(r.Images*s/8-1) > 1e-9 || math.Abs(r.Roofline*s*r.CopyRate*1e9/r.Bytes-1) > 1e-9 || r.Bytes < 4*float64(code.Dim) {
+	if s := r.Fastest.Seconds(); r.Runs < 1 || math.Abs(r.Images*s/8-1) > 1e-9 ||
+		math.Abs(r.Roofline*s*r.CopyRate*1e9/r.Bytes-1) > 1e-9 || r.Bytes < 4*float64(code.Dim) {
 		t.Errorf("%+v", r)
 	}
 	var text strings.Builder
@@ -54,14 +57,18 @@ func TestBenchKernelsOnCard(t *testing.T) {
 	card := imaginaryCard(t)
 	card.Copy = func(int) (float64, error) { return 1, nil }
 	score := &device.Call{Kernel: device.Score, Dims: []int{2, 3}}
-	if bound, err := card.Bind(score, [][]float32{{1, 2, 3, 3, 2, 1}, {2, 1}}, [][]float32{make([]float32, 3)}, 2); err != nil || bound.Run() != nil { // labels have a place of their own
+	// labels have a place of their own
+	if bound, err := card.Bind(score, [][]float32{{1, 2, 3, 3, 2, 1}, {2, 1}}, [][]float32{make([]float32, 3)},
+		2); err != nil || bound.Run() != nil {
 		t.Fatal(err, bound.Run())
 	}
 	conv := &device.Call{Kernel: device.Conv, Dims: []int{1, 3, 3, 4, 2, 3, 3, 1, 1}}
-	if bound, err := card.Bind(conv, [][]float32{make([]float32, 36), make([]float32, 72)}, [][]float32{make([]float32, 18)}, 2); err != nil || !strings.HasPrefix(bound.Route, "graph, engine ") {
+	if bound, err := card.Bind(conv, [][]float32{make([]float32, 36), make([]float32, 72)},
+		[][]float32{make([]float32, 18)}, 2); err != nil || !strings.HasPrefix(bound.Route, "graph, engine ") {
 		t.Errorf("a convolution goes by %q, %v", bound.Route, err)
 	}
-	r, err := bench.Kernels(context.Background(), bench.KernelsOptions{Device: card.Device, Kernels: device.Kernels(), Call: cpu.Call, Card: &card, Peak: card.Peak(16),
+	r, err := bench.Kernels(context.Background(), bench.KernelsOptions{Device: card.Device, Kernels: device.Kernels(),
+		Call: cpu.Call, Card: &card, Peak: card.Peak(16),
 		Floats: func(n int) []float32 { return make([]float32, n) }, Batch: 1, Each: time.Microsecond,
 		Filter: "sgemm/linear 256×10×100,pool/avg-pool 7"})
 	if err != nil {
@@ -109,7 +116,8 @@ func TestBenchStepOnCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := beginnings{m, new(atomic.Int64)}
-	r, err := bench.CardStep(context.Background(), bench.CardStepOptions{Card: card, Load: card.Gradient(plan.Code(), net.Init(1), net.Classes()),
+	r, err := bench.CardStep(context.Background(), bench.CardStepOptions{Card: card, Load: card.Gradient(plan.Code(),
+		net.Init(1), net.Classes()),
 		StepOptions: bench.StepOptions{Setup: s, Device: card.Device, Model: begun, Each: 20 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +125,8 @@ func TestBenchStepOnCard(t *testing.T) {
 	if begun.n.Load() == 0 {
 		t.Error("no gradient was begun and left: it is not training that was measured")
 	}
-	if math.Abs(r.PerSecond*r.Iteration.Seconds()-1) > 1e-9 || r.Gradient != time.Millisecond/5 || r.Exchange <= 0 || r.Idle < 0 || r.Idle >= 1 || r.Images <= 0 {
+	if math.Abs(r.PerSecond*r.Iteration.Seconds()-1) > 1e-9 || r.Gradient != time.Millisecond/5 || r.Exchange <= 0 ||
+		r.Idle < 0 || r.Idle >= 1 || r.Images <= 0 {
 		t.Errorf("%+v", r)
 	}
 	var text strings.Builder

@@ -9,8 +9,9 @@ import (
 	"fspda/cuda/driver"
 )
 
-// time is the clock of cudnn.Choosing. Several runs go to the GPU as a graph, as they do later: else what is over sooner than the host can send it would look slower
-// than it is. What cannot be part of a graph is so found too.
+// time is the clock of cudnn.Choosing. Several runs go to the GPU as a graph, as they do later:
+// else what is over sooner than the host can send it would look slower than it is. What cannot be
+// part of a graph is so found too.
 func (o *owner) time(n, turns int, send func() error) (fastest float64, err error) {
 	if n == 0 {
 		return o.between(send)
@@ -43,7 +44,8 @@ func (o *owner) dropTimed(exec driver.GraphExec) error {
 	return o.api.Check(o.api.GraphExecDestroy(exec), "cuGraphExecDestroy", "giving back the graph of what was timed")
 }
 
-// between is what the GPU takes from before to after something is sent to the stream, in ms. Others than the owner use Bare.Time.
+// between is what the GPU takes from before to after something is sent to the stream, in ms. Others
+// than the owner use Bare.Time.
 func (o *owner) between(send func() error) (ms float64, err error) {
 	var at [2]driver.Event
 	for i := range at {

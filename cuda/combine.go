@@ -78,7 +78,8 @@ func (o *owner) withLists(use func([]kernels.List) error, terms ...[]kernels.Ter
 	}
 	defer o.pool.give(room) // who takes it next comes later on the stream
 	lists := fillLists(host.bytes[:0:size], room.address(), terms)
-	err = o.api.Check(o.api.MemcpyHtoD(room.at, host.pointer(), uintptr(size), o.stream), "cuMemcpyHtoDAsync", "copying %d terms to the GPU", len(terms[0]))
+	err = o.api.Check(o.api.MemcpyHtoD(room.at, host.pointer(), uintptr(size), o.stream), "cuMemcpyHtoDAsync",
+		"copying %d terms to the GPU", len(terms[0]))
 	if err == nil {
 		err = use(lists)
 	}
@@ -88,7 +89,8 @@ func (o *owner) withLists(use func([]kernels.List) error, terms ...[]kernels.Ter
 	return err
 }
 
-// fillLists writes lists to b, the copy of what will lie at an address: the addresses of the vectors, then their coefficients.
+// fillLists writes lists to b, the copy of what will lie at an address: the addresses of the
+// vectors, then their coefficients.
 func fillLists(b []byte, at kernels.Address, terms [][]kernels.Term) []kernels.List {
 	lists := make([]kernels.List, len(terms))
 	for i, t := range terms {
@@ -115,15 +117,19 @@ func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
 	}
 	o, p, q, bytes := d.owner, to.address(), from.address(), to.bytes()
 	if x != nil {
-		o.sendCall(kernels.Gather(p, q, x.address(), to.n), writing(&to.hazard), reading(&from.hazard), reading(&x.hazard))
+		o.sendCall(kernels.Gather(p, q, x.address(), to.n), writing(&to.hazard), reading(&from.hazard),
+			reading(&x.hazard))
 		return
 	}
-	o.submitOp(&op{touches: []touch{writing(&to.hazard), reading(&from.hazard)}, call: kernels.Copy(p, q, to.n), send: func() error {
-		return o.api.Check(o.api.MemcpyDtoD(driver.Pointer(p), driver.Pointer(q), bytes, o.stream), "cuMemcpyDtoDAsync", "copying a vector of %d bytes", bytes)
-	}})
+	o.submitOp(&op{touches: []touch{writing(&to.hazard), reading(&from.hazard)}, call: kernels.Copy(p, q, to.n),
+		send: func() error {
+			return o.api.Check(o.api.MemcpyDtoD(driver.Pointer(p), driver.Pointer(q), bytes, o.stream), "cuMemcpyDtoDAsync",
+				"copying a vector of %d bytes", bytes)
+		}})
 }
 
-// AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term. It panics as device.Device says.
+// AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term. It panics as device.Device
+// says.
 func (d *Device) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
 	p, q, x := d.vector("AddDiff", own), d.vector("AddDiff", other), d.index("AddDiff", idx)
 	checkLen("AddDiff", "other", q.n, p.n)
@@ -151,13 +157,17 @@ func (d *Device) AddDiff(own, other device.Vector, idx device.Index, to ...devic
 	default:
 		all := slices.Clone(t)
 		a.send = func() error {
-			return o.withLists(func(l []kernels.List) error { return o.launch(kernels.AddDiffList(mine, its, at, n, l[0])) }, all)
+			return o.withLists(func(l []kernels.List) error {
+				return o.launch(kernels.AddDiffList(mine, its, at, n,
+					l[0]))
+			}, all)
 		}
 	}
 	o.submitOp(a)
 }
 
-// AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others. It panics if the lengths differ.
+// AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others. It
+// panics if the lengths differ.
 func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
 	p := d.vector("AddDiffs", own)
 	a, touches := d.terms("AddDiffs", others, p.n)
@@ -181,12 +191,17 @@ func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.
 		return
 	}
 	o.send(func() error {
-		return o.withLists(func(l []kernels.List) error { return o.launch(kernels.AddDiffsList(n, from, mine, l[0], l[1])) }, a, t)
+		return o.withLists(func(l []kernels.List) error {
+			return o.launch(kernels.AddDiffsList(n, from, mine, l[0],
+				l[1]))
+		}, a, t)
 	}, touches...)
 }
 
-// CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...). It panics if the lengths differ.
-func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+// CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...). It
+// panics if the lengths differ.
+func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+	others []device.Term, to ...device.Term) {
 	n := d.vector("CombineDiffs", dst.V).n
 	checkLen("CombineDiffs", "own", d.vector("CombineDiffs", own).n, n) // before anything is sent
 	for _, terms := range [][]device.Term{others, to} {
@@ -199,11 +214,13 @@ func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.
 	d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
 }
 
-// ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other. It panics as device.Device says.
+// ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other. It panics as
+// device.Device says.
 func (d *Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	v := d.vector("ScatterAdd", dst)
 	for _, p := range parts { // before anything is sent
-		checkLen("ScatterAdd", "a part", d.vector("ScatterAdd", p.V).n, d.index("ScatterAdd", p.Idx).count("ScatterAdd", v.n))
+		checkLen("ScatterAdd", "a part", d.vector("ScatterAdd", p.V).n, d.index("ScatterAdd", p.Idx).count("ScatterAdd",
+			v.n))
 	}
 	for _, p := range parts {
 		from, x := d.vector("ScatterAdd", p.V), d.index("ScatterAdd", p.Idx)
@@ -212,7 +229,8 @@ func (d *Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	}
 }
 
-// Dot returns Σ a[k]·b[k], with the bits of the CPU's. It panics if the lengths differ. After a failure it is not a number.
+// Dot returns Σ a[k]·b[k], with the bits of the CPU's. It panics if the lengths differ. After a
+// failure it is not a number.
 func (d *Device) Dot(a, b device.Vector) float64 {
 	x, y := d.vector("Dot", a), d.vector("Dot", b)
 	checkLen("Dot", "b", y.n, x.n)
@@ -237,7 +255,8 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 		if err := o.launch(calls[:]...); err != nil {
 			return err
 		}
-		return o.api.Check(o.api.MemcpyDtoH(host.pointer(), driver.Pointer(room.at), 8, o.stream), "cuMemcpyDtoHAsync", "copying a scalar product from the GPU")
+		return o.api.Check(o.api.MemcpyDtoH(host.pointer(), driver.Pointer(room.at), 8, o.stream), "cuMemcpyDtoHAsync",
+			"copying a scalar product from the GPU")
 	}, func() { close(arrived) }, reading(&x.hazard), reading(&y.hazard))
 	<-arrived
 	if o.err() == nil {

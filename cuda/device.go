@@ -53,14 +53,16 @@ type tools struct {
 	dir    string        // where the algorithms of convolutions are kept, "" for nowhere
 }
 
-// Open opens GPU number index. Where there is no driver or a library is missing, the error says which and what to do.
+// Open opens GPU number index. Where there is no driver or a library is missing, the error says
+// which and what to do.
 func Open(index int, options ...Option) (*Device, error) {
 	finder := dynlib.System()
 	lib, err := driver.Open(finder)
 	if err != nil {
 		return nil, err
 	}
-	return open(parts{api: lib.ForThread(), version: lib.Version, index: index, tools: func(p driver.Properties) (tools, error) {
+	return open(parts{api: lib.ForThread(), version: lib.Version, index: index, tools: func(p driver.Properties) (tools,
+		error) {
 		found, err := bestToolkit(finder, lib.Version, p.CC)
 		if err != nil {
 			return tools{}, err
@@ -122,7 +124,8 @@ func open(p parts, options ...Option) (*Device, error) {
 }
 
 func newOwner(api *driver.API) *owner {
-	return &owner{api: api, functions: map[*kernels.Kernel]driver.Function{}, execs: map[driver.GraphExec]bool{}, described: map[described]bool{}, queue: newQueue(), done: make(chan struct{})}
+	return &owner{api: api, functions: map[*kernels.Kernel]driver.Function{}, execs: map[driver.GraphExec]bool{},
+		described: map[described]bool{}, queue: newQueue(), done: make(chan struct{})}
 }
 
 // start makes the owner's goroutine ready. What it has taken when it fails is given back.
@@ -140,7 +143,8 @@ func (d *Device) start(p parts) (err error) {
 	if p.index >= n {
 		return fmt.Errorf("cuda: there is no GPU %d: the driver finds %d, from 0 on", p.index, n)
 	}
-	if err := o.api.Check(o.api.DeviceGet(&o.gpu, int32(p.index)), "cuDeviceGet", "opening GPU %d", p.index); err != nil {
+	if err := o.api.Check(o.api.DeviceGet(&o.gpu, int32(p.index)), "cuDeviceGet", "opening GPU %d",
+		p.index); err != nil {
 		return err
 	}
 	if d.properties, err = o.api.Describe(o.gpu); err != nil {
@@ -153,20 +157,25 @@ func (d *Device) start(p parts) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.PrimaryCtxRetain(&o.context, o.gpu), "cuDevicePrimaryCtxRetain", "taking the context of GPU %d", p.index); err != nil {
+	if err := o.api.Check(o.api.PrimaryCtxRetain(&o.context, o.gpu), "cuDevicePrimaryCtxRetain",
+		"taking the context of GPU %d", p.index); err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context of GPU %d", p.index); err != nil {
+	if err := o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context of GPU %d",
+		p.index); err != nil {
 		return err
 	}
 	var total uintptr
-	if err := o.api.Check(o.api.MemGetInfo(&d.bare, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name); err != nil {
+	if err := o.api.Check(o.api.MemGetInfo(&d.bare, &total), "cuMemGetInfo", "asking for the free memory of %s",
+		d.name); err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.StreamCreate(&o.stream, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority", "making a stream"); err != nil {
+	if err := o.api.Check(o.api.StreamCreate(&o.stream, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
+		"making a stream"); err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.StreamCreate(&o.copies, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority", "making a stream"); err != nil {
+	if err := o.api.Check(o.api.StreamCreate(&o.copies, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
+		"making a stream"); err != nil {
 		return err
 	}
 	if err := o.load(l.cubins); err != nil {
@@ -181,7 +190,8 @@ func (d *Device) start(p parts) (err error) {
 	return o.api.Check(o.api.MemGetInfo(&d.opened, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name)
 }
 
-// blasWorkspace is the memory that cuBLAS works in, in bytes: what NVIDIA advises for the largest GPUs.
+// blasWorkspace is the memory that cuBLAS works in, in bytes: what NVIDIA advises for the largest
+// GPUs.
 const blasWorkspace = 32 << 20
 
 // useLibraries makes handles for the device's stream, on a GPU of some name.
@@ -214,13 +224,15 @@ func (d *Device) Name() string { return d.name }
 // Properties is what the GPU tells of itself.
 func (d *Device) Properties() driver.Properties { return d.properties }
 
-// Memory tells how many bytes of the GPU's memory are free, those of its pool too, and how many there are.
+// Memory tells how many bytes of the GPU's memory are free, those of its pool too, and how many
+// there are.
 func (d *Device) Memory() (free, total uint64, err error) {
 	o := d.owner
 	err = o.ask(func() error {
 		o.collect()
 		var f, t uintptr
-		if err := o.api.Check(o.api.MemGetInfo(&f, &t), "cuMemGetInfo", "asking for the free memory of %s", d.name); err != nil {
+		if err := o.api.Check(o.api.MemGetInfo(&f, &t), "cuMemGetInfo", "asking for the free memory of %s",
+			d.name); err != nil {
 			return err
 		}
 		free, total = uint64(f)+uint64(o.pool.idle()), uint64(t)
@@ -235,7 +247,8 @@ func (d *Device) RunsAhead() bool { return true }
 // Err is the failure after which the device does nothing any more, or nil.
 func (d *Device) Err() error { return d.owner.err() }
 
-// Close waits for the GPU and gives back all that was taken of it. Vectors and Programs of the device must not be used any more.
+// Close waits for the GPU and gives back all that was taken of it. Vectors and Programs of the
+// device must not be used any more.
 func (d *Device) Close() error {
 	var err error
 	d.close.Do(func() {
@@ -251,7 +264,8 @@ func (d *Device) Close() error {
 	return err
 }
 
-// shut gives everything back. After a loss of the device all of it is gone, and the driver's complaints of that are not worth telling.
+// shut gives everything back. After a loss of the device all of it is gone, and the driver's
+// complaints of that are not worth telling.
 func (o *owner) shut() error {
 	if o.stuck { // the end of the program gives everything back
 		return nil

@@ -10,7 +10,8 @@ import (
 	"fspda/device/devicetest"
 )
 
-// On an imaginary GPU the contract has very many small tasks: they go through the owner's goroutine in long tests only.
+// On an imaginary GPU the contract has very many small tasks: they go through the owner's goroutine
+// in long tests only.
 func TestContract(t *testing.T) {
 	d, _ := imaginary(t, drivertest.Options{}, os.Getenv("FSPDA_LONG") == "")
 	devicetest.Contract(t, func() device.Device { return d })
@@ -19,7 +20,8 @@ func TestContract(t *testing.T) {
 // Parts of the contract by way of the owner's goroutine, where operations wait in windows.
 func TestContractThroughOwner(t *testing.T) {
 	d, _ := imaginary(t, drivertest.Options{}, false)
-	parts := []string{"labels", "batches", "batches of bytes", "concurrent programs", "calls in place", "buffers", "caller's bugs in Run"}
+	parts := []string{"labels", "batches", "batches of bytes", "concurrent programs", "calls in place", "buffers",
+		"caller's bugs in Run"}
 	for _, c := range devicetest.Checks() {
 		if slices.Contains(parts, c.Name) {
 			t.Run(c.Name, func(t *testing.T) { c.Run(t, d) })

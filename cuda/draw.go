@@ -16,7 +16,8 @@ type drawing struct {
 
 var _ device.Drawer = (*Device)(nil)
 
-// DrawIndexes draws coordinates on the GPU, up to kernels.MostEach indexes in a launch: see device.Drawer.
+// DrawIndexes draws coordinates on the GPU, up to kernels.MostEach indexes in a launch: see
+// device.Drawer.
 func (d *Device) DrawIndexes(dst []device.Index, law device.Law, counters []uint64) {
 	if law.Count < 1 || law.Count > law.Dim || len(counters) != len(dst) {
 		panic(fmt.Sprintf("cuda: DrawIndexes of %d from %d coordinates, %d indexes from %d streams: want as many of each, and some of the coordinates", law.Count, law.Dim, len(dst), len(counters)))
@@ -57,7 +58,8 @@ func (o *owner) drawSubsets(at []kernels.Address, law device.Law, from []uint64)
 		if err := o.clearedWords(4 * kernels.SubsetsWords(law.Dim, n)); err != nil {
 			return err
 		}
-		if err := o.launch(kernels.Subsets(at[:n], law.Dim, law.Count, from[:n], o.drawing.words.address())); err != nil {
+		if err := o.launch(kernels.Subsets(at[:n], law.Dim, law.Count, from[:n],
+			o.drawing.words.address())); err != nil {
 			return err
 		}
 		at, from = at[n:], from[n:]
@@ -78,7 +80,8 @@ func (o *owner) clearedWords(bytes int) (err error) {
 	if *words, err = o.alloc(bytes); err != nil {
 		return fmt.Errorf("making room to draw coordinates: %w", err)
 	}
-	return o.api.Check(o.api.MemsetD8(words.at, 0, uintptr(words.size), o.stream), "cuMemsetD8Async", "clearing %d bytes to draw coordinates with", words.size)
+	return o.api.Check(o.api.MemsetD8(words.at, 0, uintptr(words.size), o.stream), "cuMemsetD8Async",
+		"clearing %d bytes to draw coordinates with", words.size)
 }
 
 func (o *owner) drawStrata(at []kernels.Address, law device.Law, from []uint64) error {
@@ -87,7 +90,8 @@ func (o *owner) drawStrata(at []kernels.Address, law device.Law, from []uint64) 
 	}
 	counter := o.drawing.strata.address()
 	for i := range at {
-		if err := o.launch(kernels.StratifiedFrom(at[i], law.Dim, law.Count, from[i], counter, counter+8)...); err != nil {
+		if err := o.launch(kernels.StratifiedFrom(at[i], law.Dim, law.Count, from[i], counter,
+			counter+8)...); err != nil {
 			return err
 		}
 	}
@@ -105,7 +109,8 @@ func (o *owner) prepareStrata() error {
 		return fmt.Errorf("making room to draw coordinates: %w", err)
 	}
 	for i, word := range kernels.StratifiedScratch { // each of four equal bytes
-		err := o.api.Check(o.api.MemsetD8(made.at+8+4*driver.Pointer(i), uint8(word), 4, o.stream), "cuMemsetD8Async", "setting what draws coordinates")
+		err := o.api.Check(o.api.MemsetD8(made.at+8+4*driver.Pointer(i), uint8(word), 4, o.stream), "cuMemsetD8Async",
+			"setting what draws coordinates")
 		if err != nil {
 			return err
 		}

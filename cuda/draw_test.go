@@ -31,7 +31,8 @@ func TestDrawIndexes(t *testing.T) {
 		density float64
 		dim     int
 		masks   int
-	}{{"randk", 0.1, 2000, 18}, {"randk", 0.002, 270_000, 2}, {"randk", 0.001, 300_000, 3}, {"stratified", 0.1, 1999, 5}, {"stratified", 0.25, 1000, 2}} {
+	}{{"randk", 0.1, 2000, 18}, {"randk", 0.002, 270_000, 2}, {"randk", 0.001, 300_000, 3}, {"stratified", 0.1, 1999,
+		5}, {"stratified", 0.25, 1000, 2}} {
 		mask, err := dist.ParseMask(c.spec, c.density, []int{c.dim}, 5)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +47,8 @@ func TestDrawIndexes(t *testing.T) {
 			for i, x := range indexes {
 				want := mask.Draw(nil, round, i, i+1)
 				if got := coordinatesOf(d, x, c.dim); fmt.Sprint(got) != fmt.Sprint(asFloats(want)) {
-					t.Errorf("%s at %v of %d: mask %d of round %d is not that of the host", c.spec, c.density, c.dim, i, round)
+					t.Errorf("%s at %v of %d: mask %d of round %d is not that of the host", c.spec, c.density, c.dim, i,
+						round)
 				}
 			}
 		}

@@ -15,8 +15,9 @@ import (
 	"fspda/model"
 )
 
-// Dense layers of 16 bits go through cuBLASLt where it is there, bias and sums included, and through cuBLAS and kernels where it is not; both have
-// the same gradient but for roundings. In fp32 nothing does.
+// Dense layers of 16 bits go through cuBLASLt where it is there, bias and sums included, and
+// through cuBLAS and kernels where it is not; both have the same gradient but for roundings. In
+// fp32 nothing does.
 func TestEpilogues(t *testing.T) {
 	net := exampleNetworks(t)["mlp"]
 	b := exampleBatch(net)
@@ -34,7 +35,8 @@ func TestEpilogues(t *testing.T) {
 				return l, err
 			}
 			multiply := l.lt.Matmul
-			l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer, lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
+			l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer,
+				lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
 				d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, room driver.Pointer, n uintptr, s driver.Stream) cublas.Status {
 				ran++
 				return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, room, n, s)
@@ -65,10 +67,12 @@ func TestEpilogues(t *testing.T) {
 // alone keeps networks out of fleets, however small.
 func alone(d *Device) error { d.alone = true; return nil }
 
-// reluNetwork is a network of three layers with ReLU, of which the second has rows longer than a line of a mask.
+// reluNetwork is a network of three layers with ReLU, of which the second has rows longer than a
+// line of a mask.
 func reluNetwork(t *testing.T) *model.Network {
 	t.Helper()
-	net, err := model.MLP(model.MLPOptions{Inputs: 36, Classes: 4, Hidden: []int{9, 131}, Activation: "relu", WeightDecay: 1e-3})
+	net, err := model.MLP(model.MLPOptions{Inputs: 36, Classes: 4, Hidden: []int{9, 131}, Activation: "relu",
+		WeightDecay: 1e-3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +95,8 @@ func epilogueCounts(t *testing.T, of manners, options ...Option) (*Device, map[c
 			}
 			return set(d, at, v, n)
 		}
-		l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer, lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
+		l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer,
+			lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
 			d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, room driver.Pointer, n uintptr, s driver.Stream) cublas.Status {
 			counts[epilogues[desc]]++
 			return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, room, n, s)
@@ -111,25 +116,30 @@ func epilogueCounts(t *testing.T, of manners, options ...Option) (*Device, map[c
 	return d, counts
 }
 
-// ReLU goes through cuBLASLt where that keeps what is not a number, and its gradient by a mask where the order of its bits is known; the gradient has the bits that
-// kernels give it.
+// ReLU goes through cuBLASLt where that keeps what is not a number, and its gradient by a mask
+// where the order of its bits is known; the gradient has the bits that kernels give it.
 func TestReLUEpilogues(t *testing.T) {
 	net := reluNetwork(t)
 	b := exampleBatch(net)
 	want, wantLoss := gradientOf(t, net, cpu.New(), b)
 	for _, p := range []Precision{TF32, BF16, FP16} {
 		var plain []float32
-		// Two hidden layers and their gradients, sent once and captured once, after a trial of each kind.
+		// Two hidden layers and their gradients, sent once and captured once, after a trial of each
+		// kind.
 		for _, c := range []struct {
 			of                     manners
 			masked, withMask, relu int // products
-		}{{manners{oddBits: true}, 2, 2, 2}, {manners{}, 6, 2, 2}, {manners{keepsNaN: true}, 4, 6, 0}, {manners{keepsNaN: true, oddBits: true}, 4, 6, 0}} {
+		}{{manners{oddBits: true}, 2, 2, 2}, {manners{}, 6, 2, 2}, {manners{keepsNaN: true}, 4, 6,
+			0}, {manners{keepsNaN: true, oddBits: true}, 4, 6, 0}} {
 			d, counts := epilogueCounts(t, c.of, WithPrecision(p))
 			grad, loss := gradientOf(t, net, d, b)
-			if !(math.Abs(loss-wantLoss) <= 0.02*wantLoss) || !(distance(grad, want) <= 0.1) { // in fp16 a unit that is near 0 flips
-				t.Errorf("%s, %+v: loss %v, want %v; the gradient differs by %.2g of its length", p, c.of, loss, wantLoss, distance(grad, want))
+			// in fp16 a unit that is near 0 flips
+			if !(math.Abs(loss-wantLoss) <= 0.02*wantLoss) || !(distance(grad, want) <= 0.1) {
+				t.Errorf("%s, %+v: loss %v, want %v; the gradient differs by %.2g of its length", p, c.of, loss,
+					wantLoss, distance(grad, want))
 			}
-			if counts[cublas.Masked] != c.masked || counts[cublas.WithBiasReLUMask] != c.withMask || counts[cublas.WithBiasReLU] != c.relu {
+			if counts[cublas.Masked] != c.masked || counts[cublas.WithBiasReLUMask] != c.withMask ||
+				counts[cublas.WithBiasReLU] != c.relu {
 				t.Errorf("%s, %+v: products by epilogue %v, want %+v", p, c.of, counts, c)
 			}
 			if plain == nil {
@@ -142,7 +152,8 @@ func TestReLUEpilogues(t *testing.T) {
 	}
 }
 
-// What is not a number comes through ReLU, whatever the library makes of it: a network that has diverged has no loss.
+// What is not a number comes through ReLU, whatever the library makes of it: a network that has
+// diverged has no loss.
 func TestReLUKeepsNaN(t *testing.T) {
 	net := reluNetwork(t)
 	for _, of := range []manners{{}, {oddBits: true}, {keepsNaN: true}} {

@@ -18,14 +18,17 @@ func doubling(n int) *device.Code {
 	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	return &device.Code{Name: "doubling", Batch: 1, Features: n, Dim: n, Arena: 2 * n, Gradient: true,
 		Calls: []device.Call{
-			{Kernel: device.Add, In: []device.Ref{at(device.Params, 0, n), at(device.Input, 0, n)}, Out: []device.Ref{at(device.Arena, 0, n)}, Dims: []int{n}},
-			{Kernel: device.Scale, In: []device.Ref{at(device.Arena, 0, n)}, Out: []device.Ref{at(device.Grads, 0, n)}, Dims: []int{n}, Attr: 2},
+			{Kernel: device.Add, In: []device.Ref{at(device.Params, 0, n), at(device.Input, 0, n)},
+				Out: []device.Ref{at(device.Arena, 0, n)}, Dims: []int{n}},
+			{Kernel: device.Scale, In: []device.Ref{at(device.Arena, 0, n)}, Out: []device.Ref{at(device.Grads, 0, n)},
+				Dims: []int{n}, Attr: 2},
 		},
 		Results: []device.Result{{Name: "first", Ref: at(device.Arena, 0, 1)}},
 	}
 }
 
-// A program is sent kernel by kernel once, captured for each pair of vectors, and then launched; every run computes with its own batch.
+// A program is sent kernel by kernel once, captured for each pair of vectors, and then launched;
+// every run computes with its own batch.
 func TestGraphs(t *testing.T) {
 	d, m := imaginary(t, drivertest.Options{}, false)
 	const n = 5
@@ -46,7 +49,8 @@ func TestGraphs(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Read(got, to)
-		if want := []float32{2 + 2*v, 4 + 2*v, 6 + 2*v, 8 + 2*v, 10 + 2*v}; !slices.Equal(got, want) || out[0] != float64(1+v) {
+		if want := []float32{2 + 2*v, 4 + 2*v, 6 + 2*v, 8 + 2*v, 10 + 2*v}; !slices.Equal(got, want) ||
+			out[0] != float64(1+v) {
 			t.Errorf("run %d: %v and %v, want %v and %v", run, got, out, want, 1+v)
 		}
 	}
@@ -62,7 +66,8 @@ func TestLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, g, b, out := d.NewVector(3), d.NewVector(3), device.Batch{X: make([]float32, 3), Y: []int32{0}}, make([]float64, 1)
+	x, g, b, out := d.NewVector(3), d.NewVector(3), device.Batch{X: make([]float32, 3), Y: []int32{0}}, make([]float64,
+		1)
 	if err := p.Run(x, g, b, out); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +88,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Without memory for what a network computes, the error says how much it is and what to do; the device goes on.
+// Without memory for what a network computes, the error says how much it is and what to do; the
+// device goes on.
 func TestOutOfMemory(t *testing.T) {
 	d, _ := imaginary(t, drivertest.Options{Memory: 64 << 20}, false)
 	const n = 4 << 20

@@ -17,8 +17,9 @@ import (
 // mostTogether is how many agents compute in one launch.
 const mostTogether = 16
 
-// A gradient goes together with those of other agents where it has at most so many numbers in its arena and operations: larger ones fill a GPU by
-// themselves. This is a matter of the code alone, since the kernels of a fleet have other bits than NVIDIA's libraries.
+// A gradient goes together with those of other agents where it has at most so many numbers in its
+// arena and operations: larger ones fill a GPU by themselves. This is a matter of the code alone,
+// since the kernels of a fleet have other bits than NVIDIA's libraries.
 const (
 	fleetArena = 2 << 20
 	fleetFLOPs = 1e9
@@ -30,8 +31,9 @@ type fleets struct {
 	all map[*device.Code]weak.Pointer[fleet]
 }
 
-// fleet computes the gradients of a small network for all agents that ask for one at the same time, in as many launches as one of them would
-// need: whoever comes while the GPU is busy goes with the next. Bits do not depend on the company.
+// fleet computes the gradients of a small network for all agents that ask for one at the same time,
+// in as many launches as one of them would need: whoever comes while the GPU is busy goes with the
+// next. Bits do not depend on the company.
 type fleet struct {
 	d       *Device
 	code    *device.Code
@@ -55,7 +57,8 @@ type fleetMemory struct {
 	free                          int    // the phase from which on the arena is free in it
 }
 
-// berth is pinned memory of a launch: what it is told and what it finds. They are used again when the GPU is done.
+// berth is pinned memory of a launch: what it is told and what it finds. They are used again when
+// the GPU is done.
 type berth struct {
 	room, results *buffer
 	left          int // agents whose results are still to be taken
@@ -84,7 +87,8 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 			delete(f.all, c)
 		}
 	}
-	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4, shape: roomShape{code.Batch, mostTogether}, short: short, coded: lowers(code, &kernels.Coded{}),
+	made := &fleet{d: d, code: code, results: rangeOf(code.Results), apart: alignedTo(4*code.Arena) / 4,
+		shape: roomShape{code.Batch, mostTogether}, short: short, coded: lowers(code, &kernels.Coded{}),
 		own: &fleetMemory{o: d.owner, graphs: map[formation]driver.GraphExec{}, marches: map[formation]*route{}}}
 	runtime.AddCleanup(made, (*fleetMemory).drop, made.own)
 	if f.all == nil {
@@ -96,7 +100,8 @@ func (f *fleets) of(d *Device, code *device.Code) *fleet {
 
 // sails tells whether agents compute code together, and how where that is in 16 bits.
 func (d *Device) sails(code *device.Code) (short *kernels.FleetShort, ok bool) {
-	if d.alone || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 || code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
+	if d.alone || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 ||
+		code.Arena > fleetArena || code.FLOPs > fleetFLOPs {
 		return nil, false
 	}
 	if (roomShape{code.Batch, mostTogether}).bytes() > chunk || !lowers(code, nil) {
@@ -108,7 +113,8 @@ func (d *Device) sails(code *device.Code) (short *kernels.FleetShort, ok bool) {
 // lowers tells whether a fleet has kernels for code, with examples as numbers or as bytes.
 func lowers(code *device.Code, bytes *kernels.Coded) bool {
 	const some = 256 // in place of addresses
-	_, err := kernels.Fleet{Agents: 1, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Bytes: bytes, Labels: some, Scratch: some, Bad: some}.Lower(code)
+	_, err := kernels.Fleet{Agents: 1, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Bytes: bytes,
+		Labels: some, Scratch: some, Bad: some}.Lower(code)
 	return err == nil
 }
 
@@ -126,8 +132,8 @@ func (m *fleetMemory) drop() {
 	}
 }
 
-// roomShape says where things lie in the room that goes to the GPU before a launch: five lists of addresses, the rows and labels of all batches,
-// and a counter of bad labels.
+// roomShape says where things lie in the room that goes to the GPU before a launch: five lists of
+// addresses, the rows and labels of all batches, and a counter of bad labels.
 type roomShape struct{ batch, agents int }
 
 func (s roomShape) params() int  { return 0 }
@@ -140,7 +146,8 @@ func (s roomShape) labels() int  { return s.rows() + 4*s.agents*s.batch }
 func (s roomShape) counter() int { return s.labels() + 4*s.agents*s.batch }
 func (s roomShape) bytes() int   { return s.counter() + 4 }
 
-// found is the bytes that a launch of so many agents brings back: the states of their loss scales, if there are any, and their results.
+// found is the bytes that a launch of so many agents brings back: the states of their loss scales,
+// if there are any, and their results.
 func (f *fleet) found(agents int) int { return f.states() + agents*f.results.bytes() }
 
 // states is the bytes in front of the results that are for the states of loss scales.
@@ -188,7 +195,8 @@ type passage struct {
 // joins tells whether passages go in one launch.
 func (p *passage) joins(other joint) bool {
 	x, ok := other.(*passage)
-	return ok && x.f == p.f && x.store == p.store && math.Float32bits(x.by) == math.Float32bits(p.by) && math.Float32bits(x.shift) == math.Float32bits(p.shift)
+	return ok && x.f == p.f && x.store == p.store && math.Float32bits(x.by) == math.Float32bits(p.by) &&
+		math.Float32bits(x.shift) == math.Float32bits(p.shift)
 }
 
 func (p *passage) stride() int { return iterationWaves }
@@ -238,7 +246,8 @@ func (p *Program) board(r *passage, b device.Batch) (err error) {
 func (f *fleet) passage() *passage {
 	r, ok := f.idle.Get().(*passage)
 	if !ok {
-		r = &passage{found: make([]float32, f.results.to-f.results.from), labels: make([]float32, 0, f.code.Batch), rows: make([]int32, 0, f.code.Batch),
+		r = &passage{found: make([]float32, f.results.to-f.results.from), labels: make([]float32, 0, f.code.Batch),
+			rows: make([]int32, 0, f.code.Batch),
 			done: make(chan struct{}, 1)}
 		r.over, r.wait = r.end, r.await
 	}
@@ -335,7 +344,8 @@ func (f *fleet) sail(o *owner, crew []*passage) error {
 		return err
 	}
 	if n := f.found(len(crew)); n > 0 {
-		if err := o.api.Check(o.api.MemcpyDtoH(b.results.pointer(), f.own.results.at, uintptr(n), o.stream), "cuMemcpyDtoHAsync", "copying results of %d agents from the GPU", len(crew)); err != nil {
+		if err := o.api.Check(o.api.MemcpyDtoH(b.results.pointer(), f.own.results.at, uintptr(n), o.stream),
+			"cuMemcpyDtoHAsync", "copying results of %d agents from the GPU", len(crew)); err != nil {
 			return err
 		}
 	}
@@ -362,7 +372,8 @@ func (f *fleet) formation(crew []*passage) formation {
 // wanted is the memory of a fleet.
 func (f *fleet) wanted() []want {
 	m := f.own
-	return []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart}, {&m.results, f.found(mostTogether)},
+	return []want{{&m.room, f.shape.bytes()}, {&m.arena, mostTogether * 4 * f.apart},
+		{&m.results, f.found(mostTogether)},
 		{&m.scratch, 8 * kernels.FleetScratch(f.code, mostTogether)}}
 }
 
@@ -447,10 +458,13 @@ func (f *fleet) launch(o *owner, k formation) error {
 func (f *fleet) crewed(k formation, room kernels.Address, s roomShape) kernels.Fleet {
 	m := f.own
 	at := func(offset int) kernels.Address { return room + kernels.Address(offset) }
-	fleet := kernels.Fleet{Agents: k.agents, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(), Arenas: at(s.arenas()), Apart: f.apart,
-		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(s.counter()), TF32: f.d.precision == TF32, Short: f.shortAt(at(s.scalers()), m.results.address())}
+	fleet := kernels.Fleet{Agents: k.agents, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(),
+		Arenas: at(s.arenas()), Apart: f.apart,
+		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(
+			s.counter()), TF32: f.d.precision == TF32, Short: f.shortAt(at(s.scalers()), m.results.address())}
 	if k.store != 0 {
-		fleet.Bytes = &kernels.Coded{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale), Shift: math.Float32frombits(k.shift)}
+		fleet.Bytes = &kernels.Coded{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
+			Shift: math.Float32frombits(k.shift)}
 	} else {
 		fleet.Inputs = at(s.inputs())
 	}
@@ -471,5 +485,6 @@ func (f *fleet) send(o *owner, k formation) error {
 
 // collect copies the results of all agents from their arenas.
 func (f *fleet) collect(to kernels.Address, agents int) kernels.Call {
-	return kernels.Collect(to, f.own.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4, agents)
+	return kernels.Collect(to, f.own.arena.address()+kernels.Address(4*f.results.from), f.apart, f.results.bytes()/4,
+		agents)
 }

@@ -9,8 +9,9 @@ type route struct {
 	steps, args int
 }
 
-// march has a crew compute in the march that is collected. It is false where that is not for this crew: batches that come to slots are the business of
-// two streams, and 16 bits have kernels of their own.
+// march has a crew compute in the march that is collected. It is false where that is not for this
+// crew: batches that come to slots are the business of two streams, and 16 bits have kernels of
+// their own.
 func (f *fleet) march(o *owner, crew []*passage) (marched bool, err error) {
 	m := o.march
 	if m == nil || f.short != nil || crew[0].store == nil || float64(f.code.FLOPs) > marchFLOPs {

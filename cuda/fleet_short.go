@@ -5,8 +5,8 @@ import (
 	"fspda/device"
 )
 
-// shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here too. ok is false where the code does something that fleets do
-// not do in 16 bits.
+// shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here
+// too. ok is false where the code does something that fleets do not do in 16 bits.
 func (d *Device) shortOf(code *device.Code) (s *kernels.FleetShort, ok bool) {
 	e := d.precision.element()
 	if e == kernels.F32 {
@@ -25,13 +25,15 @@ func (d *Device) shortOf(code *device.Code) (s *kernels.FleetShort, ok bool) {
 		}
 	}
 	if p.scaling {
-		s.Scaling = &kernels.Scaling{Growth: scaleGrowth, Backoff: scaleBackoff, Largest: largestScale, Interval: scaleInterval}
+		s.Scaling = &kernels.Scaling{Growth: scaleGrowth, Backoff: scaleBackoff, Largest: largestScale,
+			Interval: scaleInterval}
 	}
 	return s, true
 }
 
-// sailsShort tells whether a fleet does what a task does. It rounds results of products only. Its gradients of parameters are divided by the loss scale as soon as
-// they are made: what is added to one must not have the scale.
+// sailsShort tells whether a fleet does what a task does. It rounds results of products only. Its
+// gradients of parameters are divided by the loss scale as soon as they are made: what is added to
+// one must not have the scale.
 func sailsShort(t *task, scaling bool) bool {
 	for _, o := range t.out {
 		if o.element != kernels.F32 && !kernels.IsProduct(t.call.Kernel) {
@@ -48,7 +50,8 @@ func sailsShort(t *task, scaling bool) bool {
 			continue
 		}
 		toGradient = true
-		if sums := t.call.Kernel == device.Add || t.call.Kernel == device.AddScaled; !sums || in[1-i].Space != device.Grads && (t.lacks == nil || !t.lacks[1-i]) {
+		if sums := t.call.Kernel == device.Add || t.call.Kernel == device.AddScaled; !sums ||
+			in[1-i].Space != device.Grads && (t.lacks == nil || !t.lacks[1-i]) {
 			return false
 		}
 	}

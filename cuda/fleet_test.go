@@ -17,7 +17,8 @@ import (
 	"fspda/model"
 )
 
-// sailor is an agent that takes steps x ← x - 0.1·g - 0.01·y, y ← y + g by itself, as a run's agents do between two exchanges.
+// sailor is an agent that takes steps x ← x - 0.1·g - 0.01·y, y ← y + g by itself, as a run's
+// agents do between two exchanges.
 type sailor struct {
 	d       device.Device
 	p       device.Program
@@ -73,7 +74,8 @@ func newSailing(t *testing.T, stored bool) sailing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sailing{net: net, code: plan.Code(), set: device.Batch{Bytes: make([]uint8, 40*21), Scale: []float32{0.01}, Shift: []float32{-0.7}}}
+	s := sailing{net: net, code: plan.Code(), set: device.Batch{Bytes: make([]uint8, 40*21), Scale: []float32{0.01},
+		Shift: []float32{-0.7}}}
 	if stored {
 		s.set.Store = new(device.Store)
 	}
@@ -98,17 +100,19 @@ func (s sailing) batch(b *device.Batch, agent, t int, numbers bool) {
 	}
 }
 
-// Agents that share a GPU get, to the last bit, what each gets on the CPU, whoever else is under way and however far they run ahead of their
-// losses; and they share launches.
+// Agents that share a GPU get, to the last bit, what each gets on the CPU, whoever else is under
+// way and however far they run ahead of their losses; and they share launches.
 func TestFleet(t *testing.T) {
 	const ahead = 3
 	for _, c := range []struct {
 		agents, steps              int
 		stored, numbers, launching bool
 		refused                    bool // the third march, by the driver
-	}{{5, 12, true, false, false, false}, {5, 12, true, false, true, false}, {5, 12, false, false, false, false}, {5, 12, false, true, true, false}, {20, 4, true, false, false, false},
+	}{{5, 12, true, false, false, false}, {5, 12, true, false, true, false}, {5, 12, false, false, false, false}, {5,
+		12, false, true, true, false}, {20, 4, true, false, false, false},
 		{5, 12, true, false, false, true}} {
-		t.Run(fmt.Sprintf("%d agents,stored=%t,numbers=%t,launching=%t,refused=%t", c.agents, c.stored, c.numbers, c.launching, c.refused), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d agents,stored=%t,numbers=%t,launching=%t,refused=%t", c.agents, c.stored, c.numbers,
+			c.launching, c.refused), func(t *testing.T) {
 			agents, steps := c.agents, c.steps
 			s := newSailing(t, c.stored)
 			sail := func(d device.Device) (models [][]float32, losses [][]float64) {
@@ -144,14 +148,16 @@ func TestFleet(t *testing.T) {
 				return models, losses
 			}
 			want, wantLosses := sail(cpu.New())
-			d, m := imaginary(t, drivertest.Options{Takes: 200 * time.Microsecond}, false, Launches(c.launching)) // while it computes, others come
+			// while it computes, others come
+			d, m := imaginary(t, drivertest.Options{Takes: 200 * time.Microsecond}, false, Launches(c.launching))
 			if c.refused {
 				m.Fail("LaunchTogether", 2, driver.TooManyTogether)
 			}
 			got, losses := sail(d)
 			for i := range agents {
 				if !slices.Equal(got[i], want[i]) || !slices.Equal(losses[i], wantLosses[i]) {
-					t.Errorf("agent %d: the model or its losses %v differ from the CPU's %v", i, losses[i], wantLosses[i])
+					t.Errorf("agent %d: the model or its losses %v differ from the CPU's %v", i, losses[i],
+						wantLosses[i])
 				}
 			}
 			name := "GraphLaunch"
@@ -166,7 +172,8 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// In 16 bits agents have the same bits in company as each by itself, loss scales included, close to the CPU's; and they share launches.
+// In 16 bits agents have the same bits in company as each by itself, loss scales included, close to
+// the CPU's; and they share launches.
 func TestFleetShort(t *testing.T) {
 	const agents, steps = 4, 6
 	s := newSailing(t, true)
@@ -220,8 +227,10 @@ func TestFleetShort(t *testing.T) {
 				t.Errorf("%s, agent %d: losses %v alone, %v in company", p, i, myLosses[0], losses[i])
 			}
 			skipped := p == FP16 && i == 1
-			if far := distance(got[i], want[i]); !skipped && far > 0.01 || !(math.Abs(losses[i][0]-wantLosses[i][0]) <= 0.02) {
-				t.Errorf("%s, agent %d: the model differs by %.2g of its length; losses %v, want %v", p, i, far, losses[i], wantLosses[i])
+			if far := distance(got[i], want[i]); !skipped && far > 0.01 ||
+				!(math.Abs(losses[i][0]-wantLosses[i][0]) <= 0.02) {
+				t.Errorf("%s, agent %d: the model differs by %.2g of its length; losses %v, want %v", p, i, far,
+					losses[i], wantLosses[i])
 			}
 			if tail := losses[i][steps:]; p == FP16 && skipped != (tail[2] > 0) {
 				t.Errorf("agent %d: loss scale %v", i, tail)
@@ -258,15 +267,18 @@ func (d *Device) storesHeld() int {
 	return len(d.stores.all)
 }
 
-// Ten agents that meet one by one take few calls of the driver for an iteration: a launch for the gradients of those who are at hand and one for
-// their steps, and what an exchange needs. One by one they would take ten of each.
+// Ten agents that meet one by one take few calls of the driver for an iteration: a launch for the
+// gradients of those who are at hand and one for their steps, and what an exchange needs. One by
+// one they would take ten of each.
 func TestCallsOfIteration(t *testing.T) {
 	for name, c := range map[string]struct {
 		with  Option
 		bound map[string]float64
 	}{
-		"march":    {Launches(false), map[string]float64{"LaunchTogether": 4, "GraphLaunch": 0, "LaunchKernel": 1, "MemcpyHtoD": 1, "EventRecord": 4, "StreamSynchronize": 0.1}},
-		"launches": {Launches(true), map[string]float64{"LaunchTogether": 0, "GraphLaunch": 7, "LaunchKernel": 20, "EventRecord": 10, "StreamSynchronize": 0.1}},
+		"march": {Launches(false), map[string]float64{"LaunchTogether": 4, "GraphLaunch": 0, "LaunchKernel": 1,
+			"MemcpyHtoD": 1, "EventRecord": 4, "StreamSynchronize": 0.1}},
+		"launches": {Launches(true), map[string]float64{"LaunchTogether": 0, "GraphLaunch": 7, "LaunchKernel": 20,
+			"EventRecord": 10, "StreamSynchronize": 0.1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := callsOfIteration(t, c.with)
@@ -286,7 +298,8 @@ func callsOfIteration(t *testing.T, with Option) map[string]float64 {
 	r.config.Batch = 3 // two in an epoch: a shorter one would be another program
 	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint, r.config.Density = 10, "complete", 60, 1, 0, 0.1
 	d, m := imaginary(t, drivertest.Options{Takes: time.Millisecond}, false, with)
-	names := []string{"LaunchTogether", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord", "StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
+	names := []string{"LaunchTogether", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord",
+		"StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
 	const from, to = 20, 55 // until then graphs are made; later the models are evaluated
 	counts := map[string]float64{}
 	count := func(sign float64) {

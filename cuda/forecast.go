@@ -1,6 +1,7 @@
 package cuda
 
-// What the driver and its libraries take beside the blocks that they are asked for: estimates, until a GPU has been seen to do otherwise.
+// What the driver and its libraries take beside the blocks that they are asked for: estimates,
+// until a GPU has been seen to do otherwise.
 const (
 	graphBytes   = 1 << 20   // of a recorded gradient of some hundred kernels
 	libraryBytes = 128 << 20 // kernels of cuBLAS and cuDNN, which they load when they are first wanted
@@ -14,32 +15,38 @@ func (d *Device) Block(n int) uint64 {
 	return uint64(classOf(4 * n))
 }
 
-// Room forecasts the bytes that so many programs take that run one after the other: what they compute in, of which the largest needs most bytes, and
-// the room for a batch of so many numbers that each has.
+// Room forecasts the bytes that so many programs take that run one after the other: what they
+// compute in, of which the largest needs most bytes, and the room for a batch of so many numbers
+// that each has.
 func (d *Device) Room(most uint64, programs, batch int) uint64 {
 	return uint64(classOf(int(most)+1)) + uint64(programs)*uint64(classOf(4*batch+1)+4*classOf(1))
 }
 
-// Beside estimates what is taken beside the blocks: graphs for so many sets of vectors, and the libraries' kernels.
+// Beside estimates what is taken beside the blocks: graphs for so many sets of vectors, and the
+// libraries' kernels.
 func (d *Device) Beside(sets int) uint64 {
 	return libraryBytes + graphBytes*uint64(min(sets, mostGraphs))
 }
 
-// Staging is the pinned memory through which so many batches of so many numbers come to the GPU, and the vectors that are read on their way.
+// Staging is the pinned memory through which so many batches of so many numbers come to the GPU,
+// and the vectors that are read on their way.
 func (d *Device) Staging(batches, numbers int) uint64 {
 	return uint64(batches+1) * uint64((4*numbers+chunk-1)/chunk) * chunk
 }
 
-// Opened is the bytes that opening the device took beside its context: streams, kernels, handles of libraries and the memory that they work in.
+// Opened is the bytes that opening the device took beside its context: streams, kernels, handles of
+// libraries and the memory that they work in.
 func (d *Device) Opened() uint64 { return uint64(max(d.bare, d.opened) - d.opened) }
 
-// Taken tells how many bytes less are free, by the driver's count, than when the device had just been opened: what vectors, programs, graphs
-// and libraries have taken since, and other programs on the same GPU.
+// Taken tells how many bytes less are free, by the driver's count, than when the device had just
+// been opened: what vectors, programs, graphs and libraries have taken since, and other programs on
+// the same GPU.
 func (d *Device) Taken() (bytes uint64, err error) {
 	o := d.owner
 	err = o.ask(func() error {
 		var free, total uintptr
-		if err := o.api.Check(o.api.MemGetInfo(&free, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name); err != nil {
+		if err := o.api.Check(o.api.MemGetInfo(&free, &total), "cuMemGetInfo", "asking for the free memory of %s",
+			d.name); err != nil {
 			return err
 		}
 		if free < d.opened {

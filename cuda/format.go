@@ -11,12 +11,14 @@ const (
 	places               // a byte each: where in its window a maximum lies
 )
 
-// shortForm says what a kernel reads and writes in a program of 16 bits, a letter for each operand: w is whole, h half, p places; e is whole if any
-// of the others must be, and o is an output that is whole if any reader wants it so. b is a bias, which is as the output where cuBLASLt adds it.
+// shortForm says what a kernel reads and writes in a program of 16 bits, a letter for each operand:
+// w is whole, h half, p places; e is whole if any of the others must be, and o is an output that is
+// whole if any reader wants it so. b is a bias, which is as the output where cuBLASLt adds it.
 type shortForm struct{ in, out string }
 
-// shortForms has one for every kernel. Activations and their gradients are of 16 bits, and the weights that products and convolutions read; parameters of
-// batch normalisation, statistics, losses and the gradients of parameters are float32.
+// shortForms has one for every kernel. Activations and their gradients are of 16 bits, and the
+// weights that products and convolutions read; parameters of batch normalisation, statistics,
+// losses and the gradients of parameters are float32.
 var shortForms = map[device.Kernel]shortForm{
 	device.Linear:              {"hhb", "o"},
 	device.LinearSigmoid:       {"hhb", "o"},
@@ -60,7 +62,8 @@ var shortForms = map[device.Kernel]shortForm{
 	device.AvgPoolGrad: {"h", "h"},
 }
 
-// formatOf is what a letter of a shortForm says; ok is false for e, o and b, which depend on others.
+// formatOf is what a letter of a shortForm says; ok is false for e, o and b, which depend on
+// others.
 func formatOf(letter byte) (f format, ok bool) {
 	switch letter {
 	case 'w':

@@ -7,8 +7,9 @@ import (
 	"fspda/device"
 )
 
-// In code the gradient behind a normalisation and its ReLU reads the output y again, to see where the ReLU let something through, and the sum of the
-// gradients of all that read y. Here is found out what can be done in its place, so that less memory is moved; no bit of a result changes:
+// In code the gradient behind a normalisation and its ReLU reads the output y again, to see where
+// the ReLU let something through, and the sum of the gradients of all that read y. Here is found
+// out what can be done in its place, so that less memory is moved; no bit of a result changes:
 //
 //   - The forward pass keeps what tells where y > 0: the affine map, of which it follows from x, which the gradient reads in any case; or, where
 //     something was added, a bit for each number.
@@ -54,7 +55,8 @@ var forwardOf = map[device.Kernel][]device.Kernel{
 }
 
 func gatesOf(t *trace, e kernels.Element) *gates {
-	g := &gates{kept: map[*traced]*kept{}, sums: map[*traced]*traced{}, gone: map[*traced]bool{}, joins: map[*traced]*join{}}
+	g := &gates{kept: map[*traced]*kept{}, sums: map[*traced]*traced{}, gone: map[*traced]bool{},
+		joins: map[*traced]*join{}}
 	maker, uses := t.makers(), t.uses()
 	for i := range t.calls {
 		back := &t.calls[i]
@@ -75,7 +77,8 @@ func gatesOf(t *trace, e kernels.Element) *gates {
 }
 
 // addedBy lists the normalisations that add the output of another, and which that must be.
-var addedBy = map[device.Kernel]device.Kernel{device.BatchNormAddReLU: device.BatchNorm, device.NormalizeAddReLU: device.Normalize}
+var addedBy = map[device.Kernel]device.Kernel{device.BatchNormAddReLU: device.BatchNorm,
+	device.NormalizeAddReLU: device.Normalize}
 
 // join joins a normalisation with the one whose output it adds, if nobody else wants that.
 func (g *gates) join(t *trace, adds *traced, plain device.Kernel, maker []*traced, uses []int) {
@@ -90,7 +93,8 @@ func (g *gates) join(t *trace, adds *traced, plain device.Kernel, maker []*trace
 	}
 }
 
-// canJoin says whether what a joined normalisation reads of the one that it adds is still there, in code that is placed.
+// canJoin says whether what a joined normalisation reads of the one that it adds is still there, in
+// code that is placed.
 func (t *trace) canJoin(j *join, g *gates) bool {
 	needed := append([]device.Ref{j.added.call.In[0]}, j.added.mean().ref)
 	after := false
@@ -137,15 +141,18 @@ func (t *trace) uses() []int {
 	return n
 }
 
-// pair lets the forward pass of a gradient keep something, if its output is at hand: the gradient is of the same x, by the same mean and gamma.
+// pair lets the forward pass of a gradient keep something, if its output is at hand: the gradient
+// is of the same x, by the same mean and gamma.
 func (g *gates) pair(back *traced, maker []*traced) {
 	y := back.in[1]
 	if y.value < 0 || maker[y.value] == nil {
 		return
 	}
 	forward := maker[y.value]
-	if !slices.Contains(forwardOf[back.call.Kernel], forward.call.Kernel) || forward.out[0] != y || forward.in[0] != back.in[0] ||
-		forward.in[1] != back.in[3] || forward.mean() != back.in[4] || !slices.Equal(forward.call.Dims, back.call.Dims) {
+	if !slices.Contains(forwardOf[back.call.Kernel], forward.call.Kernel) || forward.out[0] != y ||
+		forward.in[0] != back.in[0] ||
+		forward.in[1] != back.in[3] || forward.mean() != back.in[4] || !slices.Equal(forward.call.Dims,
+		back.call.Dims) {
 		return
 	}
 	k := g.kept[forward]
@@ -165,7 +172,8 @@ func (c *traced) mean() home {
 	return c.in[3]
 }
 
-// take lets a gradient take the sum that it reads, if nobody else does, and if its summands are as the sum would be.
+// take lets a gradient take the sum that it reads, if nobody else does, and if its summands are as
+// the sum would be.
 func (g *gates) take(t *trace, back *traced, maker []*traced, uses []int, e kernels.Element) {
 	dy := back.in[2]
 	if dy.value < 0 || uses[dy.value] != 1 || t.values[dy.value].result || maker[dy.value].call.Kernel != device.Add {
@@ -185,8 +193,9 @@ func (c *traced) makesHalf(h home) bool {
 	return c != nil && shortForms[c.call.Kernel].out[slices.Index(c.out, h)] == 'h'
 }
 
-// canWait says whether a sum of code that is placed already can be taken as late as by the gradient that reads it: nothing is written over its
-// summands before; nor by the gradient while it reads them, which is when it writes dz, unless each number of dz takes the place of its own summand.
+// canWait says whether a sum of code that is placed already can be taken as late as by the gradient
+// that reads it: nothing is written over its summands before; nor by the gradient while it reads
+// them, which is when it writes dz, unless each number of dz takes the place of its own summand.
 func (t *trace) canWait(sum *traced, g *gates) bool {
 	over := func(out device.Ref) bool {
 		return slices.ContainsFunc(sum.call.In, func(in device.Ref) bool { return overlapping(out, in) })

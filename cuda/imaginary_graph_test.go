@@ -6,15 +6,18 @@ import (
 	"fspda/cuda/driver"
 )
 
-// imaginaryEngines are those of the imaginary cuDNN. Some must never compute: rounds for what is not to be rounded, larger than what there is room for, or
-// not to be made. Others refuse to, and one sums in another order each time.
+// imaginaryEngines are those of the imaginary cuDNN. Some must never compute: rounds for what is
+// not to be rounded, larger than what there is room for, or not to be made. Others refuse to, and
+// one sums in another order each time.
 func imaginaryEngines(c cudnntest.Convolution) []cudnntest.Engine {
 	engine := func(index int64, memory int64, notes ...int32) cudnntest.Engine {
-		return cudnntest.Engine{Engine: cudnn.Engine{Index: index, Knobs: []cudnn.Knob{{Type: 2, Value: index}}}, Memory: memory, Numerical: notes}
+		return cudnntest.Engine{Engine: cudnn.Engine{Index: index, Knobs: []cudnn.Knob{{Type: 2, Value: index}}},
+			Memory: memory, Numerical: notes}
 	}
 	unmade, refuses := engine(42, 0), engine(43, 0)
 	unmade.Unmade, refuses.Refuses = true, 3000
-	all := []cudnntest.Engine{engine(40, 0, cudnn.NoteDownConvert), engine(41, 1<<40), unmade, engine(44, 64, cudnn.NoteReducedReduction),
+	all := []cudnntest.Engine{engine(40, 0, cudnn.NoteDownConvert), engine(41, 1<<40), unmade,
+		engine(44, 64, cudnn.NoteReducedReduction),
 		engine(62, 128, cudnn.NoteTensorCore), engine(25, 0, cudnn.NoteNondeterministic), engine(28, 256)}
 	if c.Direction != cudnn.GradX { // its first in deterministic runs is one that has to be given up
 		return all

@@ -11,8 +11,8 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// light is cuBLASLt as loops, which refuses what the real one would. It has no algorithm for results of five columns, so that the kernels that stand
-// in for it are seen too.
+// light is cuBLASLt as loops, which refuses what the real one would. It has no algorithm for
+// results of five columns, so that the kernels that stand in for it are seen too.
 type light struct {
 	m       *drivertest.Machine
 	manners manners
@@ -43,12 +43,15 @@ type lightLayout struct {
 }
 
 // sizes are those of the attributes that are known, in bytes.
-var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 5: 4, 6: 4, 7: 4, 8: 4}
+var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 5: 4, 6: 4,
+	7: 4, 8: 4}
 
 func imaginaryLt(m *drivertest.Machine, of manners) *cublas.LtAPI {
-	l := &light{m: m, manners: of, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{}, layouts: map[cublas.Raw]lightLayout{}}
+	l := &light{m: m, manners: of, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{},
+		layouts: map[cublas.Raw]lightLayout{}}
 	make := func(out *cublas.Raw) cublas.Status { l.next++; *out = l.next; return 0 }
-	set := func(of map[cublas.Raw]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Raw, int32, unsafe.Pointer, uintptr) cublas.Status {
+	set := func(of map[cublas.Raw]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Raw, int32, unsafe.Pointer,
+		uintptr) cublas.Status {
 		return func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
 			if of[d] == nil || sizes[at] != n {
 				return 7
@@ -81,10 +84,12 @@ func imaginaryLt(m *drivertest.Machine, of manners) *cublas.LtAPI {
 			return 0
 		},
 		DestroyLayout: func(d cublas.Raw) cublas.Status { delete(l.layouts, d); return 0 },
-		Heuristic: func(_, desc, _, _, c, _, pref cublas.Raw, _ int32, all *cublas.Heuristic, got *int32) cublas.Status {
+		Heuristic: func(_, desc, _, _, c, _, pref cublas.Raw, _ int32, all *cublas.Heuristic,
+			got *int32) cublas.Status {
 			d, p, rows := l.descs[desc], l.prefs[pref], l.layouts[c].rows
 			switch e := cublas.Epilogue(d[7]); {
-			case (e == cublas.WithBiasReLUMask || e == cublas.Masked) && (d[11] == 0 || d[12]%128 != 0 || d[12] < uint64(rows)):
+			case (e == cublas.WithBiasReLUMask || e == cublas.Masked) && (d[11] == 0 || d[12]%128 != 0 ||
+				d[12] < uint64(rows)):
 				return 7
 			case e != cublas.Masked && d[8] == 0:
 				return 7
@@ -102,18 +107,21 @@ func imaginaryLt(m *drivertest.Machine, of manners) *cublas.LtAPI {
 func lowest(at uint64) uint64 { return max(at&-at, 1) }
 
 // multiply is D = op(A)·op(B) by columns, with what follows.
-func (l *light) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la cublas.Raw, pb driver.Pointer, lb cublas.Raw, _ *float32, _ driver.Pointer, _ cublas.Raw,
+func (l *light) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la cublas.Raw, pb driver.Pointer,
+	lb cublas.Raw, _ *float32, _ driver.Pointer, _ cublas.Raw,
 	pd driver.Pointer, ld cublas.Raw, algo *cublas.Algo, _ driver.Pointer, _ uintptr, s driver.Stream) cublas.Status {
 	d, a, b, c := maps.Clone(l.descs[desc]), l.layouts[la], l.layouts[lb], l.layouts[ld]
 	k := a.columns
 	if d[3] == 1 {
 		k = a.rows
 	}
-	aligned := uint64(pa)%algo[1] == 0 && uint64(pb)%algo[2] == 0 && uint64(pd)%algo[3] == 0 && d[8]%min(algo[4], 256) == 0 && d[11]%min(algo[5], 256) == 0
+	aligned := uint64(pa)%algo[1] == 0 && uint64(pb)%algo[2] == 0 && uint64(pd)%algo[3] == 0 &&
+		d[8]%min(algo[4], 256) == 0 && d[11]%min(algo[5], 256) == 0
 	if algo[0] != 7 || a.of != b.of || !aligned {
 		return 7
 	}
-	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16, cublas.BFloat16: kernels.BF16}
+	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16,
+		cublas.BFloat16: kernels.BF16}
 	return cublas.Status(l.m.Do(s, "matmul", func() error {
 		x, errA := matrixAt(l.m, pa, a.rows*a.columns, element[a.of])
 		y, errB := matrixAt(l.m, pb, b.rows*b.columns, element[b.of])

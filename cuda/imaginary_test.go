@@ -22,8 +22,8 @@ import (
 	"fspda/dist"
 )
 
-// imaginary opens a GPU in host memory, on which kernels run from their own source, and NVIDIA's libraries are loops. It skips where there is no
-// C++ compiler.
+// imaginary opens a GPU in host memory, on which kernels run from their own source, and NVIDIA's
+// libraries are loops. It skips where there is no C++ compiler.
 func imaginary(t testing.TB, o drivertest.Options, direct bool, options ...Option) (*Device, *drivertest.Machine) {
 	t.Helper()
 	m, p := imaginaryParts(t, o)
@@ -70,7 +70,8 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 					}
 				}
 			}
-			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Together: l.Together}, Args: l.Args})
+			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: l.Grid, Block: l.Block,
+				Shared: l.Shared, Together: l.Together}, Args: l.Args})
 		})
 	return m, imaginaryOn(m)
 }
@@ -78,7 +79,8 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 // imaginaryOn is what a device on a machine is made of.
 func imaginaryOn(m *drivertest.Machine) parts { return imaginaryWith(m, newNets(m)) }
 
-// imaginaryWith is one on which convolutions are those of n. Engines that are timed later are faster, so that of all that compute them the last is chosen.
+// imaginaryWith is one on which convolutions are those of n. Engines that are timed later are
+// faster, so that of all that compute them the last is chosen.
 func imaginaryWith(m *drivertest.Machine, n *nets) parts {
 	api := m.API()
 	elapsed := api.EventElapsedTime
@@ -96,7 +98,8 @@ func imaginaryWith(m *drivertest.Machine, n *nets) parts {
 	}}
 }
 
-// matrix is n numbers of device memory, as float32; put writes them back, rounded as they lie there.
+// matrix is n numbers of device memory, as float32; put writes them back, rounded as they lie
+// there.
 type matrix struct {
 	v     []float32
 	bytes []byte
@@ -108,7 +111,8 @@ func matrixAt(m *drivertest.Machine, at driver.Pointer, n int, e kernels.Element
 	if err != nil {
 		return matrix{}, err
 	}
-	x := matrix{make([]float32, n), b, map[kernels.Element]dist.Values{kernels.F32: dist.FP32, kernels.F16: dist.FP16, kernels.BF16: dist.BF16}[e]}
+	x := matrix{make([]float32, n), b, map[kernels.Element]dist.Values{kernels.F32: dist.FP32, kernels.F16: dist.FP16,
+		kernels.BF16: dist.BF16}[e]}
 	x.as.Read(x.v, b)
 	return x, nil
 }
@@ -123,7 +127,8 @@ func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
 	a.SetStream = func(_ cublas.Raw, s driver.Stream) cublas.Status { stream = s; return 0 }
 	a.SetWorkspace = func(cublas.Raw, driver.Pointer, uintptr) cublas.Status { return 0 }
 	a.StatusString = func(s cublas.Status) string { return "imaginary" }
-	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16, cublas.BFloat16: kernels.BF16}
+	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16,
+		cublas.BFloat16: kernels.BF16}
 	a.GemmEx = func(_ cublas.Raw, ta, tb, rows, cols, k int32, _ *float32, pa driver.Pointer, of cublas.Type, lda int32,
 		pb driver.Pointer, ofB cublas.Type, ldb int32, _ *float32, pc driver.Pointer, ofC cublas.Type, ldc int32, _ cublas.Compute, _ int32) cublas.Status {
 		if of != ofB || ofC != of && ofC != cublas.Float32 {
@@ -165,7 +170,8 @@ func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
 }
 
 func newNets(m *drivertest.Machine) *nets {
-	n := &nets{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{}, types: map[uintptr]cudnn.Type{}, windows: map[cudnn.Descriptor][2]int32{}}
+	n := &nets{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{},
+		types: map[uintptr]cudnn.Type{}, windows: map[cudnn.Descriptor][2]int32{}}
 	n.graph = n.imaginaryGraph()
 	return n
 }
@@ -191,7 +197,8 @@ func (n *nets) api() *cudnn.API {
 	}
 	a.DestroyFilter = func(f cudnn.Filter) cudnn.Status { delete(n.filters, f); return 0 }
 	a.CreateConv = func(out *cudnn.Descriptor) cudnn.Status { *out = cudnn.Descriptor(n.handle()); return 0 }
-	a.SetConv = func(d cudnn.Descriptor, padH, padW, strideH, strideW, dh, dw, mode int32, compute cudnn.Type) cudnn.Status {
+	a.SetConv = func(d cudnn.Descriptor, padH, padW, strideH, strideW, dh, dw, mode int32,
+		compute cudnn.Type) cudnn.Status {
 		n.windows[d] = [2]int32{strideH, padH}
 		return wrong(padH != padW || strideH != strideW || dh != 1 || dw != 1 || mode != 1 || compute != cudnn.Float32)
 	}
@@ -199,45 +206,56 @@ func (n *nets) api() *cudnn.API {
 	a.DestroyConv = func(d cudnn.Descriptor) cudnn.Status { delete(n.windows, d); return 0 }
 	perf := func(got *int32, all *cudnn.Perf) cudnn.Status { // the first is not to be taken
 		list := unsafe.Slice(all, 2)
-		list[0], list[1], *got = cudnn.Perf{Algo: 9}, cudnn.Perf{Algo: 1, Deterministic: 1, Memory: 64, Math: cudnn.FMA}, 2
+		list[0], list[1], *got = cudnn.Perf{Algo: 9}, cudnn.Perf{Algo: 1, Deterministic: 1, Memory: 64,
+			Math: cudnn.FMA}, 2
 		return 0
 	}
-	a.AlgorithmsForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ cudnn.Filter, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32, got *int32, all *cudnn.Perf) cudnn.Status {
+	a.AlgorithmsForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ cudnn.Filter, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
+		got *int32, all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
-	a.AlgorithmsData = func(_ cudnn.Raw, _ cudnn.Filter, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32, got *int32, all *cudnn.Perf) cudnn.Status {
+	a.AlgorithmsData = func(_ cudnn.Raw, _ cudnn.Filter, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
+		got *int32, all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
-	a.AlgorithmsFilter = func(_ cudnn.Raw, _, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Filter, _ int32, got *int32, all *cudnn.Perf) cudnn.Status {
+	a.AlgorithmsFilter = func(_ cudnn.Raw, _, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Filter, _ int32, got *int32,
+		all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
-	timed := func(got *int32, all *cudnn.Perf, n uintptr) cudnn.Status { // the first is too large, the second does not repeat
+	// the first is too large, the second does not repeat
+	timed := func(got *int32, all *cudnn.Perf, n uintptr) cudnn.Status {
 		list := unsafe.Slice(all, 3)
 		list[0], list[1] = cudnn.Perf{Algo: 9, Memory: n + 1, Deterministic: 1}, cudnn.Perf{Algo: 2, Math: cudnn.FMA}
 		list[2], *got = cudnn.Perf{Algo: 1, Deterministic: 1}, 3
 		return 0
 	}
-	a.FindForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Filter, _ driver.Pointer, _ cudnn.Descriptor, _ cudnn.Tensor, _ driver.Pointer,
+	a.FindForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Filter, _ driver.Pointer,
+		_ cudnn.Descriptor, _ cudnn.Tensor, _ driver.Pointer,
 		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
 		return timed(got, all, n)
 	}
-	a.FindData = func(_ cudnn.Raw, _ cudnn.Filter, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Descriptor, _ cudnn.Tensor, _ driver.Pointer,
+	a.FindData = func(_ cudnn.Raw, _ cudnn.Filter, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer,
+		_ cudnn.Descriptor, _ cudnn.Tensor, _ driver.Pointer,
 		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
 		return timed(got, all, n)
 	}
-	a.FindFilter = func(_ cudnn.Raw, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Descriptor, _ cudnn.Filter, _ driver.Pointer,
+	a.FindFilter = func(_ cudnn.Raw, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer,
+		_ cudnn.Descriptor, _ cudnn.Filter, _ driver.Pointer,
 		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
 		return timed(got, all, n)
 	}
-	a.Forward = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, wd cudnn.Filter, w driver.Pointer, c cudnn.Descriptor, algo int32,
+	a.Forward = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, wd cudnn.Filter, w driver.Pointer,
+		c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, yd cudnn.Tensor, y driver.Pointer) cudnn.Status {
 		return n.convolve(algo, xd, wd, c, yd, x, w, y, y)
 	}
-	a.BackwardData = func(_ cudnn.Raw, _ *float32, wd cudnn.Filter, w driver.Pointer, yd cudnn.Tensor, y driver.Pointer, c cudnn.Descriptor, algo int32,
+	a.BackwardData = func(_ cudnn.Raw, _ *float32, wd cudnn.Filter, w driver.Pointer, yd cudnn.Tensor, y driver.Pointer,
+		c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, xd cudnn.Tensor, x driver.Pointer) cudnn.Status {
 		return n.convolve(algo, xd, wd, c, yd, x, w, y, x)
 	}
-	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, yd cudnn.Tensor, y driver.Pointer, c cudnn.Descriptor, algo int32,
+	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, yd cudnn.Tensor,
+		y driver.Pointer, c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, wd cudnn.Filter, w driver.Pointer) cudnn.Status {
 		return n.convolve(algo, xd, wd, c, yd, x, w, y, w)
 	}
@@ -268,7 +286,8 @@ type nets struct {
 }
 
 // dnnElements is what cuDNN's types are here.
-var dnnElements = map[cudnn.Type]kernels.Element{cudnn.Float32: kernels.F32, cudnn.Float16: kernels.F16, cudnn.BFloat16: kernels.BF16}
+var dnnElements = map[cudnn.Type]kernels.Element{cudnn.Float32: kernels.F32, cudnn.Float16: kernels.F16,
+	cudnn.BFloat16: kernels.BF16}
 
 func (n *nets) handle() uintptr { n.next++; return n.next }
 
@@ -278,16 +297,19 @@ func (n *nets) leaks() cudnn.Status { return 0 }
 func size(d [4]int32) int { return int(d[0]) * int(d[1]) * int(d[2]) * int(d[3]) }
 
 // convolve goes through all products, each of which adds to the sum of an element of out.
-func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y, out driver.Pointer) cudnn.Status {
+func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y,
+	out driver.Pointer) cudnn.Status {
 	image, filter, window, result := n.images[xd], n.filters[wd], n.windows[cd], n.images[yd]
 	of := n.types[uintptr(xd)]
-	if of != n.types[uintptr(wd)] || of != n.types[uintptr(yd)] || algo != 1 && algo != 2 || image[3] != filter[3] || result[3] != filter[0] || image[0] != result[0] {
+	if of != n.types[uintptr(wd)] || of != n.types[uintptr(yd)] || algo != 1 && algo != 2 || image[3] != filter[3] ||
+		result[3] != filter[0] || image[0] != result[0] {
 		return 2000
 	}
 	return n.products(image, filter, window, result, of, x, w, y, out)
 }
 
-// nothing tells whether operands are memory that nobody has written to, by where they begin and end.
+// nothing tells whether operands are memory that nobody has written to, by where they begin and
+// end.
 func nothing(operands map[driver.Pointer]matrix) bool {
 	for _, o := range operands {
 		n := len(o.v)
@@ -300,8 +322,10 @@ func nothing(operands map[driver.Pointer]matrix) bool {
 
 func noNumber(v float32) bool { return v != v }
 
-// products is convolve for shapes: n h w c of images, k r s c of filters, and the stride and the padding.
-func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y, out driver.Pointer) cudnn.Status {
+// products is convolve for shapes: n h w c of images, k r s c of filters, and the stride and the
+// padding.
+func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y,
+	out driver.Pointer) cudnn.Status {
 	return cudnn.Status(n.m.Do(n.stream, "convolution", func() error {
 		xs, errX := matrixAt(n.m, x, size(image), dnnElements[of])
 		ws, errW := matrixAt(n.m, w, size(filter), dnnElements[of])

@@ -33,8 +33,9 @@ func (x *Index) address() kernels.Address {
 	return x.block.address()
 }
 
-// NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is large enough: old must not be used any
-// more. It panics if the coordinates are not strictly ascending.
+// NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is
+// large enough: old must not be used any more. It panics if the coordinates are not strictly
+// ascending.
 func (d *Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	for j := 1; j < len(coordinates); j++ {
 		if coordinates[j-1] >= coordinates[j] {

@@ -16,7 +16,8 @@ import (
 	"fspda/train"
 )
 
-// toy is an imaginary GPU that computes nothing: what is left is the work of the host. It may keep the host waiting as a real one does.
+// toy is an imaginary GPU that computes nothing: what is left is the work of the host. It may keep
+// the host waiting as a real one does.
 type toy struct {
 	call  time.Duration // that each call of the driver takes
 	graph time.Duration // that the GPU is busy with a graph
@@ -63,7 +64,8 @@ func (y *toy) replace(a *driver.API) {
 		}
 		return driver.Success
 	}
-	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
+	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream,
+		[]unsafe.Pointer) driver.Result {
 		return y.called()
 	}
 	a.MemcpyHtoD = func(driver.Pointer, unsafe.Pointer, uintptr, driver.Stream) driver.Result { return y.called() }
@@ -82,7 +84,8 @@ func (y *toy) replace(a *driver.API) {
 		return y.called()
 	}
 	a.GraphLaunch = func(driver.GraphExec, driver.Stream) driver.Result { return busy() }
-	a.LaunchTogether = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream, []unsafe.Pointer) driver.Result {
+	a.LaunchTogether = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream,
+		[]unsafe.Pointer) driver.Result {
 		return busy()
 	}
 	a.EventRecord = func(e driver.Event, _ driver.Stream) driver.Result { y.at[e] = y.free; return y.called() }
@@ -94,7 +97,8 @@ func (y *toy) replace(a *driver.API) {
 	}
 }
 
-// effort is what iterations cost so far: processor time of all threads and of the owner, and calls of the driver.
+// effort is what iterations cost so far: processor time of all threads and of the owner, and calls
+// of the driver.
 type effort struct {
 	at         time.Time
 	all, owner time.Duration
@@ -164,9 +168,11 @@ var digits = sync.OnceValues(func() (*data.Set, error) {
 	return data.Synthetic(data.SyntheticOptions{Train: 10240, Test: 20, Seed: 3})
 })
 
-// What the host does for an iteration of figure 1: ten agents with batches of 256 digits. The first row is FSPDA-SA with one random edge and a
-// tenth of the coordinates. all is the processor time of all threads, owner that of the goroutine which all agents share. The last row has a GPU
-// that is busy for 20 µs with the gradients of as many agents as came together, and a driver whose calls take 2 µs.
+// What the host does for an iteration of figure 1: ten agents with batches of 256 digits. The first
+// row is FSPDA-SA with one random edge and a tenth of the coordinates. all is the processor time of
+// all threads, owner that of the goroutine which all agents share. The last row has a GPU that is
+// busy for 20 µs with the gradients of as many agents as came together, and a driver whose calls
+// take 2 µs.
 func BenchmarkHostIteration(b *testing.B) {
 	for _, row := range []struct {
 		name string
@@ -184,7 +190,8 @@ func BenchmarkHostIteration(b *testing.B) {
 		{"choco", toy{}, func(c *train.Config) { c.Algo = "choco" }, nil},
 		{"sgd", toy{}, func(c *train.Config) { c.Algo = "sgd" }, nil},
 		{"fspda-sa-busy", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond}, func(*train.Config) {}, nil},
-		{"fspda-sa-busy-launches", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond}, func(*train.Config) {}, []Option{Launches(true)}},
+		{"fspda-sa-busy-launches", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond},
+			func(*train.Config) {}, []Option{Launches(true)}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			gpu := row.gpu // a fresh one for each length

@@ -7,7 +7,8 @@ import (
 	"fspda/device"
 )
 
-// layout is what a run of a Program takes of the shared arena, in bytes: the intermediate values, then room for kernels to work in.
+// layout is what a run of a Program takes of the shared arena, in bytes: the intermediate values,
+// then room for kernels to work in.
 type layout struct{ arena, scratch int }
 
 func (l layout) total() int { return l.arena + l.scratch }
@@ -26,8 +27,8 @@ func (p *plan) layout() layout {
 	return l
 }
 
-// Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels need beside it. Programs of one device share
-// them. Code that cannot be loaded takes nothing.
+// Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels
+// need beside it. Programs of one device share them. Code that cannot be loaded takes nothing.
 func (d *Device) Footprint(code *device.Code) int {
 	p, err := d.planOf(code)
 	if err != nil {
@@ -36,7 +37,8 @@ func (d *Device) Footprint(code *device.Code) int {
 	return p.layout().total()
 }
 
-// sharedArena returns the arena of the device, at least so large. Graphs that were captured with another one are never used again.
+// sharedArena returns the arena of the device, at least so large. Graphs that were captured with
+// another one are never used again.
 func (o *owner) sharedArena(bytes int) (kernels.Address, error) {
 	if o.arena.size >= bytes {
 		return o.arena.address(), nil

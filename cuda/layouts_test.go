@@ -25,7 +25,8 @@ func realToolkit(t *testing.T, major, cc int) toolkit {
 	return found
 }
 
-// shelve links the files of a toolkit, and what lies beside them, into folders: by wheel says where a library goes.
+// shelve links the files of a toolkit, and what lies beside them, into folders: by wheel says where
+// a library goes.
 func shelve(t *testing.T, from toolkit, folder func(l *dynlib.Library) string) {
 	t.Helper()
 	for _, l := range from.all() {
@@ -54,7 +55,8 @@ func firstError(all ...error) error {
 	return nil
 }
 
-// layouts are the ways in which NVIDIA's libraries lie on machines: where a library goes below a folder, and the environment that leads there.
+// layouts are the ways in which NVIDIA's libraries lie on machines: where a library goes below a
+// folder, and the environment that leads there.
 var layouts = map[string]struct {
 	folder func(root string, l *dynlib.Library) string
 	env    map[string]string
@@ -65,11 +67,20 @@ var layouts = map[string]struct {
 	"wheels of one folder, of the python3 in PATH": {func(root string, l *dynlib.Library) string {
 		return filepath.Join(root, "lib/python3.12/site-packages", l.Wheel[0])
 	}, map[string]string{"PATH": "ROOT/bin"}},
-	"conda":                 {func(root string, _ *dynlib.Library) string { return filepath.Join(root, "lib") }, map[string]string{"CONDA_PREFIX": "ROOT"}},
-	"a toolkit":             {func(root string, _ *dynlib.Library) string { return filepath.Join(root, "lib64") }, map[string]string{"CUDA_HOME": "ROOT"}},
-	"the toolkit":           {func(root string, _ *dynlib.Library) string { return filepath.Join(root, "usr/local/cuda/lib64") }, nil},
-	"toolkits side by side": {func(root string, _ *dynlib.Library) string { return filepath.Join(root, "usr/local/cuda-12.9/lib64") }, nil},
-	"a folder":              {func(root string, _ *dynlib.Library) string { return root }, map[string]string{dynlib.PathVariable: "ROOT"}},
+	"conda": {func(root string, _ *dynlib.Library) string { return filepath.Join(root, "lib") },
+		map[string]string{"CONDA_PREFIX": "ROOT"}},
+	"a toolkit": {func(root string, _ *dynlib.Library) string { return filepath.Join(root, "lib64") },
+		map[string]string{"CUDA_HOME": "ROOT"}},
+	"the toolkit": {func(root string, _ *dynlib.Library) string {
+		return filepath.Join(root,
+			"usr/local/cuda/lib64")
+	}, nil},
+	"toolkits side by side": {func(root string, _ *dynlib.Library) string {
+		return filepath.Join(root,
+			"usr/local/cuda-12.9/lib64")
+	}, nil},
+	"a folder": {func(root string, _ *dynlib.Library) string { return root },
+		map[string]string{dynlib.PathVariable: "ROOT"}},
 	"a folder of environment": {func(root string, l *dynlib.Library) string {
 		return filepath.Join(root, "lib/python3.9/site-packages", l.Wheel[0])
 	}, map[string]string{dynlib.PathVariable: "ROOT"}},
@@ -83,7 +94,8 @@ func finderIn(root string, env map[string]string) *dynlib.Finder {
 	return f
 }
 
-// apart runs a test again in a process of its own, for a process has one cuDNN at most, and tells whether this is not that process.
+// apart runs a test again in a process of its own, for a process has one cuDNN at most, and tells
+// whether this is not that process.
 func apart(t *testing.T) bool {
 	t.Helper()
 	const variable = "FSPDA_TEST_APART"
@@ -106,7 +118,8 @@ func apart(t *testing.T) bool {
 	return true
 }
 
-// The libraries of CUDA 12 and 13, as NVIDIA ships them, are found in every layout, and have all functions.
+// The libraries of CUDA 12 and 13, as NVIDIA ships them, are found in every layout, and have all
+// functions.
 func TestLayouts(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
@@ -117,13 +130,15 @@ func TestLayouts(t *testing.T) {
 			for name, layout := range layouts {
 				root := t.TempDir()
 				python := filepath.Join(root, "bin/python3")
-				if err := firstError(os.MkdirAll(filepath.Dir(python), 0o777), os.WriteFile(python, nil, 0o777)); err != nil {
+				if err := firstError(os.MkdirAll(filepath.Dir(python), 0o777),
+					os.WriteFile(python, nil, 0o777)); err != nil {
 					t.Fatal(err)
 				}
 				shelve(t, real, func(l *dynlib.Library) string { return layout.folder(root, l) })
 				found, err := bestToolkit(finderIn(root, layout.env), 1000*major+90, 90)
 				if err != nil || found.major != major || found.missing() != real.missing() {
-					t.Errorf("%s: CUDA %d with %d missing, want %d with %d (%v)", name, found.major, found.missing(), major, real.missing(), err)
+					t.Errorf("%s: CUDA %d with %d missing, want %d with %d (%v)", name, found.major, found.missing(),
+						major, real.missing(), err)
 					continue
 				}
 				for _, l := range found.all() {
@@ -152,8 +167,9 @@ func bindAll(t *testing.T, found toolkit) {
 	}
 }
 
-// Where both versions lie side by side an H100 takes those of CUDA 13 and a V100 those of CUDA 12, with a cuDNN that has kernels for it, whichever is found
-// first and whatever the driver; a driver of CUDA 12 leaves an H100 no choice.
+// Where both versions lie side by side an H100 takes those of CUDA 13 and a V100 those of CUDA 12,
+// with a cuDNN that has kernels for it, whichever is found first and whatever the driver; a driver
+// of CUDA 12 leaves an H100 no choice.
 func TestVersions(t *testing.T) {
 	for i, c := range []struct {
 		first       string
@@ -166,12 +182,18 @@ func TestVersions(t *testing.T) {
 			}
 			root, second := t.TempDir(), map[string]string{"old": "new", "new": "old"}[c.first]
 			for _, major := range []int{12, 13} {
-				shelve(t, withoutOpening(t, major), func(*dynlib.Library) string { return filepath.Join(root, map[int]string{12: "old", 13: "new"}[major]) })
+				shelve(t, withoutOpening(t, major),
+					func(*dynlib.Library) string {
+						return filepath.Join(root,
+							map[int]string{12: "old", 13: "new"}[major])
+					})
 			}
-			f := finderIn(root, map[string]string{dynlib.PathVariable: filepath.Join(root, c.first) + ":" + filepath.Join(root, second)})
+			f := finderIn(root, map[string]string{dynlib.PathVariable: filepath.Join(root, c.first) + ":" +
+				filepath.Join(root, second)})
 			found, err := bestToolkit(f, c.version, c.cc)
 			if err != nil || found.major != c.want || found.missing() > 0 {
-				t.Errorf("driver %s, compute capability %d: CUDA %d with %d missing, want %d (%v)", driver.VersionText(c.version), c.cc, found.major, found.missing(), c.want, found.cudnn.err)
+				t.Errorf("driver %s, compute capability %d: CUDA %d with %d missing, want %d (%v)",
+					driver.VersionText(c.version), c.cc, found.major, found.missing(), c.want, found.cudnn.err)
 			}
 		})
 	}
@@ -181,7 +203,8 @@ func TestVersions(t *testing.T) {
 func withoutOpening(t *testing.T, major int) toolkit {
 	t.Helper()
 	f := dynlib.System()
-	all := toolkit{major, find(f, dynlib.NVRTC(major)), find(f, dynlib.CUBLAS(major)), find(f, dynlib.CUBLASLt(major)), found{library: dynlib.CUDNN(major, 90)}}
+	all := toolkit{major, find(f, dynlib.NVRTC(major)), find(f, dynlib.CUBLAS(major)), find(f, dynlib.CUBLASLt(major)),
+		found{library: dynlib.CUDNN(major, 90)}}
 	if err := all.usable(); err != nil {
 		t.Skipf("%v (%s names a folder with them)", err, dynlib.PathVariable)
 	}

@@ -7,9 +7,10 @@ import (
 	"fspda/device"
 )
 
-// Code has a call for each parameter in three places: a buffer moves by the statistics of a batch, the decay of a weight enters the loss, and it enters
-// the gradient. On a GPU the launches of hundreds of small calls cost more than their work. lists finds them, and one task does them all, with the
-// same bits: where the last of them stands, or, for gradients, at the end.
+// Code has a call for each parameter in three places: a buffer moves by the statistics of a batch,
+// the decay of a weight enters the loss, and it enters the gradient. On a GPU the launches of
+// hundreds of small calls cost more than their work. lists finds them, and one task does them all,
+// with the same bits: where the last of them stands, or, for gradients, at the end.
 type lists struct {
 	moved     []*traced        // what moves buffers
 	penalised []*traced        // HalfSquare and Add by turns
@@ -29,7 +30,8 @@ type fold struct {
 }
 
 func listsOf(t *trace, placed bool) *lists {
-	l := &lists{last: map[*traced]work{}, listed: map[*traced]bool{}, folds: map[*traced]*fold{}, filters: map[*traced]*fold{}}
+	l := &lists{last: map[*traced]work{}, listed: map[*traced]bool{}, folds: map[*traced]*fold{},
+		filters: map[*traced]*fold{}}
 	maker, uses := t.makers(), t.uses()
 	l.moved, l.penalised = t.moves(placed), t.penalties(maker, uses, placed)
 	l.due(moveBuffers, l.moved)
@@ -54,15 +56,17 @@ func (t *trace) moves(placed bool) []*traced {
 	var all []*traced
 	for i := range t.calls {
 		c := &t.calls[i]
-		if c.call.Kernel == device.MoveAverage && c.in[0].value >= 0 && c.call.Out[0].Space == device.Buffers && c.call.In[1] == c.call.Out[0] && c.call.In[2].Space == device.Momentum {
+		if c.call.Kernel == device.MoveAverage && c.in[0].value >= 0 && c.call.Out[0].Space == device.Buffers &&
+			c.call.In[1] == c.call.Out[0] && c.call.In[2].Space == device.Momentum {
 			all = append(all, c)
 		}
 	}
 	return t.whoCanWait(all, placed)
 }
 
-// whoCanWait leaves out those of some calls that cannot be done as late as the last: what they read is written before, or what they write is read or
-// written. The arena counts only where the places of values are given.
+// whoCanWait leaves out those of some calls that cannot be done as late as the last: what they read
+// is written before, or what they write is read or written. The arena counts only where the places
+// of values are given.
 func (t *trace) whoCanWait(calls []*traced, placed bool) []*traced {
 	var kept []*traced
 	for _, c := range calls {
@@ -102,7 +106,8 @@ func (t *trace) canBeAt(c, later *traced, others []*traced, placed bool) bool {
 	return false
 }
 
-// penalties are the calls of the first chain of sums total + decay/2·Σw², by pairs of a HalfSquare and its Add.
+// penalties are the calls of the first chain of sums total + decay/2·Σw², by pairs of a HalfSquare
+// and its Add.
 func (t *trace) penalties(maker []*traced, uses []int, placed bool) []*traced {
 	var all []*traced
 	for i := range t.calls {
@@ -111,7 +116,8 @@ func (t *trace) penalties(maker []*traced, uses []int, placed bool) []*traced {
 			continue
 		}
 		term := maker[sum.in[1].value]
-		if term == nil || term.call.Kernel != device.HalfSquare || term.in[0].ref.Space != device.Params || !t.single(sum.in[1], uses) {
+		if term == nil || term.call.Kernel != device.HalfSquare || term.in[0].ref.Space != device.Params ||
+			!t.single(sum.in[1], uses) {
 			continue
 		}
 		if n := len(all); n > 0 && (all[n-1].out[0] != sum.in[0] || !t.single(sum.in[0], uses)) {
@@ -126,7 +132,8 @@ func (t *trace) penalties(maker []*traced, uses []int, placed bool) []*traced {
 			if c == all[len(all)-1] {
 				break
 			}
-			if found && !slices.Contains(all, c) && slices.ContainsFunc(c.call.Out, func(r device.Ref) bool { return overlapping(r, start) }) {
+			if found && !slices.Contains(all, c) && slices.ContainsFunc(c.call.Out,
+				func(r device.Ref) bool { return overlapping(r, start) }) {
 				return nil
 			}
 			found = found || c == maker[all[1].in[0].value]
@@ -140,8 +147,9 @@ func (t *trace) single(h home, uses []int) bool {
 	return h.value >= 0 && uses[h.value] == 1 && !t.values[h.value].result
 }
 
-// foldDecays finds the decays of gradients, and who makes those of filters. If the gradient is not made of parts that are written once and then get a decay
-// or none, there is nothing to find: somebody wants to read it before it is finished.
+// foldDecays finds the decays of gradients, and who makes those of filters. If the gradient is not
+// made of parts that are written once and then get a decay or none, there is nothing to find:
+// somebody wants to read it before it is finished.
 func (l *lists) foldDecays(t *trace) {
 	folds, filters := map[*traced]*fold{}, map[*traced]*fold{}
 	parts := map[device.Ref]*fold{} // what is written
@@ -177,7 +185,8 @@ func (l *lists) foldDecays(t *trace) {
 
 // decays says whether a call adds a multiple of parameters to what lies in the gradient.
 func decays(c *device.Call) bool {
-	return c.Kernel == device.AddScaled && c.In[0] == c.Out[0] && c.In[0].Space == device.Grads && c.In[1].Space == device.Params
+	return c.Kernel == device.AddScaled && c.In[0] == c.Out[0] && c.In[0].Space == device.Grads &&
+		c.In[1].Space == device.Params
 }
 
 // end is the task that finishes a gradient.
@@ -204,7 +213,8 @@ func penalising(calls []*traced, start, out operand) task {
 	return t
 }
 
-// list adds the task of a list where it is due. done says that nothing else is to be done for the call.
+// list adds the task of a list where it is due. done says that nothing else is to be done for the
+// call.
 func (p *planner) list(c *traced) (done bool, err error) {
 	if f := p.folds[c]; f != nil {
 		if f.room > 0 { // a filter's, which has its ending
@@ -240,7 +250,8 @@ func (p *planner) list(c *traced) (done bool, err error) {
 
 // endBy notes that a gradient is finished from where it is made.
 func (p *planner) endBy(f *fold, from operand, scaled bool) {
-	e := kernels.Ending{Source: kernels.InPlace, To: f.to.Off, Weights: f.weights.Off, N: f.to.Len, C: 1, Room: 1, Scaled: p.scaling && scaled, Decay: f.decay}
+	e := kernels.Ending{Source: kernels.InPlace, To: f.to.Off, Weights: f.weights.Off, N: f.to.Len, C: 1, Room: 1,
+		Scaled: p.scaling && scaled, Decay: f.decay}
 	if f.weights.Len == 0 {
 		e.Weights = -1
 	}
@@ -253,7 +264,8 @@ func (p *planner) endBy(f *fold, from operand, scaled bool) {
 	p.ends, p.endings = append(p.ends, from), append(p.endings, e)
 }
 
-// filter is where the gradient of a filter is written, if it is finished at the end: until then it keeps its 16 bits, and the channels that there is room for.
+// filter is where the gradient of a filter is written, if it is finished at the end: until then it
+// keeps its 16 bits, and the channels that there is room for.
 func (p *planner) filter(c *traced, room int) (o operand, ok bool) {
 	f := p.filters[c]
 	if f == nil {

@@ -11,8 +11,8 @@ import (
 	"fspda/device"
 )
 
-// The loss scale of fp16: it begins at firstScale, is halved when a gradient is not finite, and doubled after scaleInterval that are. A larger one than
-// largestScale gains nothing.
+// The loss scale of fp16: it begins at firstScale, is halved when a gradient is not finite, and
+// doubled after scaleInterval that are. A larger one than largestScale gains nothing.
 const (
 	firstScale    = 1 << 16
 	largestScale  = 1 << 24
@@ -21,8 +21,8 @@ const (
 	scaleInterval = 2000
 )
 
-// lossScale is what a vector of gradients has of it. It belongs to the vector and not to the Program, which many agents use in turn: so what an agent
-// computes does not depend on the others.
+// lossScale is what a vector of gradients has of it. It belongs to the vector and not to the
+// Program, which many agents use in turn: so what an agent computes does not depend on the others.
 type lossScale struct {
 	block  block
 	last   atomic.Pointer[device.LossScale] // as the latest run left it
@@ -35,7 +35,8 @@ func (s *lossScale) arrived(b []byte) {
 	s.last.Store(&device.LossScale{Scale: float64(k.Scale), Good: k.Good, Skipped: k.Skipped})
 }
 
-// lossScale is that of a vector which a gradient is written to, a new one where it has none. It is called by whoever writes the vector.
+// lossScale is that of a vector which a gradient is written to, a new one where it has none. It is
+// called by whoever writes the vector.
 func (v *Vector) lossScale() (*lossScale, error) {
 	if s := v.scale.Load(); s != nil {
 		return s, nil
@@ -55,7 +56,8 @@ func (v *Vector) lossScale() (*lossScale, error) {
 // fetch copies the state to a place in a buffer, behind what computes it.
 func (s *lossScale) fetch(o *owner, host *buffer, at int) error {
 	to := unsafe.Pointer(&host.bytes[at])
-	return o.api.Check(o.api.MemcpyDtoH(to, s.block.at, kernels.ScalerBytes, o.stream), "cuMemcpyDtoHAsync", "copying a loss scale from the GPU")
+	return o.api.Check(o.api.MemcpyDtoH(to, s.block.at, kernels.ScalerBytes, o.stream), "cuMemcpyDtoHAsync",
+		"copying a loss scale from the GPU")
 }
 
 // LossScale is that of a vector of gradients; ok is false where no Program of fp16 has written one.
@@ -110,7 +112,8 @@ func (o *owner) put(to driver.Pointer, bytes []byte) error {
 		return err
 	}
 	copy(host.bytes, bytes)
-	err = o.api.Check(o.api.MemcpyHtoD(to, host.pointer(), uintptr(len(bytes)), o.stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", len(bytes))
+	err = o.api.Check(o.api.MemcpyHtoD(to, host.pointer(), uintptr(len(bytes)), o.stream), "cuMemcpyHtoDAsync",
+		"copying %d bytes to the GPU", len(bytes))
 	if !o.mark(func() { o.pinned.give(host) }) {
 		o.pinned.give(host)
 	}

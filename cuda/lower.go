@@ -111,7 +111,8 @@ func launching(calls func(x operands) []kernels.Call) lowering {
 	}
 }
 
-// labelled is launching for kernels that read labels. Those of a batch have been looked at on the host before.
+// labelled is launching for kernels that read labels. Those of a batch have been looked at on the
+// host before.
 func labelled(calls func(x operands) []kernels.Call) lowering {
 	make := launching(calls)
 	return func(d *Device, t *task) (step, error) {

@@ -8,7 +8,8 @@ import (
 )
 
 // blasTypes is what cuBLAS calls elements.
-var blasTypes = map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, kernels.F16: cublas.Float16, kernels.BF16: cublas.BFloat16}
+var blasTypes = map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, kernels.F16: cublas.Float16,
+	kernels.BF16: cublas.BFloat16}
 
 // product sends output 0 = A·B, of m×n, of inputs a and b.
 func (x operands) product(m, n, k, a int, transA bool, b int, transB bool) error {
@@ -21,7 +22,8 @@ func (x operands) product(m, n, k, a int, transA bool, b int, transB bool) error
 func dense(then kernels.Activation) lowering {
 	return func(d *Device, t *task) (step, error) {
 		n := t.call.Dims
-		f := fused{m: n[0], n: n[1], k: n[2], a: factor{in: 0}, b: factor{1, true}, epilogue: cublas.WithBias, bias: &t.in[2]}
+		f := fused{m: n[0], n: n[1], k: n[2], a: factor{in: 0}, b: factor{1, true}, epilogue: cublas.WithBias,
+			bias: &t.in[2]}
 		if then == kernels.ReLUOf {
 			if made := d.denseReLU(t, f); made != nil {
 				return made, nil
@@ -60,10 +62,12 @@ func denseGradX(before kernels.Activation) lowering {
 	}
 }
 
-// denseGradW is device.LinearGradW: dW = dyᵀ·x, db = column sums of dy; and device.LinearGradWDecay, which adds c·W to dW.
+// denseGradW is device.LinearGradW: dW = dyᵀ·x, db = column sums of dy; and
+// device.LinearGradWDecay, which adds c·W to dW.
 func denseGradW(d *Device, t *task) (step, error) {
 	n := t.call.Dims
-	if by := d.matmul(t, fused{m: n[1], n: n[2], k: n[0], a: factor{1, true}, b: factor{in: 0}, epilogue: cublas.SumsOfA, bias: &t.out[1]}); by != nil {
+	if by := d.matmul(t, fused{m: n[1], n: n[2], k: n[0], a: factor{1, true}, b: factor{in: 0},
+		epilogue: cublas.SumsOfA, bias: &t.out[1]}); by != nil {
 		return denseGradWBy(by, t), nil
 	}
 	return func(r *running) error {

@@ -29,7 +29,8 @@ func (x operands) activateGrad(dx, y, dy kernels.Address, n int, f kernels.Activ
 }
 
 func softmaxCrossEntropy(x operands) []kernels.Call {
-	return kernels.SoftmaxCrossEntropy(x.out[0], x.out[1], x.in[0], x.in[1], x.scratch, x.words.bad, x.dims[0], x.dims[1], x.attr)
+	return kernels.SoftmaxCrossEntropy(x.out[0], x.out[1], x.in[0], x.in[1], x.scratch, x.words.bad, x.dims[0],
+		x.dims[1], x.attr)
 }
 
 func score(x operands) []kernels.Call {

@@ -9,8 +9,8 @@ import (
 	"fspda/device"
 )
 
-// epilogues tells whether cuBLASLt adds biases and sums up their gradients. Not in fp32, which keeps the sums of float64 that the contract of a device
-// holds it to.
+// epilogues tells whether cuBLASLt adds biases and sums up their gradients. Not in fp32, which
+// keeps the sums of float64 that the contract of a device holds it to.
 func (d *Device) epilogues() bool { return d.precision != FP32 && d.owner != nil && d.owner.lt != nil }
 
 // factor is an input of a task, and whether a product takes it turned.
@@ -39,11 +39,13 @@ func (d *Device) matmul(t *task, f fused) *cublas.Matmul {
 		}
 		return driver.Pointer(line + o.at)
 	}
-	p := cublas.Product{M: f.m, N: f.n, K: f.k, TransA: f.a.trans, TransB: f.b.trans, A: at(&t.in[f.a.in]), B: at(&t.in[f.b.in]), C: at(&t.out[0]),
+	p := cublas.Product{M: f.m, N: f.n, K: f.k, TransA: f.a.trans, TransB: f.b.trans, A: at(&t.in[f.a.in]),
+		B: at(&t.in[f.b.in]), C: at(&t.out[0]),
 		Type: blasTypes[t.in[f.a.in].element], TypeC: blasTypes[t.element()], Compute: d.compute()}
 	var made, kept *cublas.Matmul
 	err := d.owner.ask(func() (err error) {
-		if made, err = d.owner.lt.NewMatmul(p, f.epilogue, cublas.Beside{Bias: at(f.bias), Mask: at(f.mask)}); err == nil {
+		if made, err = d.owner.lt.NewMatmul(p, f.epilogue, cublas.Beside{Bias: at(f.bias),
+			Mask: at(f.mask)}); err == nil {
 			kept = new(*made)
 			d.owner.keep(kept)
 		}
@@ -69,7 +71,8 @@ func (x operands) bias() kernels.Address {
 func denseBy(by *cublas.Matmul, t *task, left kernels.Activation) step {
 	return func(r *running) error {
 		x := r.operands(t)
-		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), r.beside(t)); err != nil || left == kernels.Identity {
+		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
+			r.beside(t)); err != nil || left == kernels.Identity {
 			return err
 		}
 		n := x.dims[0] * x.dims[1]
@@ -95,7 +98,8 @@ func (r *running) beside(t *task) (b cublas.Beside) {
 func denseGradWBy(by *cublas.Matmul, t *task) step {
 	return func(r *running) error {
 		x := r.operands(t)
-		if err := by.Run(driver.Pointer(x.in[1]), driver.Pointer(x.in[0]), driver.Pointer(x.out[0]), cublas.Beside{Bias: driver.Pointer(x.out[1])}); err != nil || t.call.Kernel != device.LinearGradWDecay {
+		if err := by.Run(driver.Pointer(x.in[1]), driver.Pointer(x.in[0]), driver.Pointer(x.out[0]),
+			cublas.Beside{Bias: driver.Pointer(x.out[1])}); err != nil || t.call.Kernel != device.LinearGradWDecay {
 			return err
 		}
 		return r.o.launch(x.decay(x.dims[1] * x.dims[2]))

@@ -36,7 +36,8 @@ func shadows(d *Device, t *task) (step, error) {
 	}
 	e := d.precision.element()
 	return func(r *running) error {
-		return r.o.launch(kernels.NarrowStretches(e, r.spaces[device.Arena], r.spaces[device.Params], l.block.address(), l.count))
+		return r.o.launch(kernels.NarrowStretches(e, r.spaces[device.Arena], r.spaces[device.Params], l.block.address(),
+			l.count))
 	}, nil
 }
 
@@ -52,7 +53,8 @@ func moveAll(d *Device, t *task) (step, error) {
 		return nil, err
 	}
 	return func(r *running) error {
-		return r.o.launch(kernels.MoveAverages(r.spaces[device.Buffers], r.spaces[device.Arena], r.spaces[device.Momentum], l.block.address(), l.count))
+		return r.o.launch(kernels.MoveAverages(r.spaces[device.Buffers], r.spaces[device.Arena],
+			r.spaces[device.Momentum], l.block.address(), l.count))
 	}, nil
 }
 
@@ -64,7 +66,8 @@ func addAll(d *Device, t *task) (step, error) {
 		return nil, err
 	}
 	return func(r *running) error {
-		return r.o.launch(p.Add(r.at(t.out[0]), r.at(t.in[0]), r.spaces[device.Params], l.block.address(), r.scratch)...)
+		return r.o.launch(p.Add(r.at(t.out[0]), r.at(t.in[0]), r.spaces[device.Params], l.block.address(),
+			r.scratch)...)
 	}, nil
 }
 
@@ -85,6 +88,7 @@ func endAll(d *Device, t *task) (step, error) {
 	}
 	e := d.precision.element()
 	return func(r *running) error {
-		return r.o.launch(kernels.EndGradient(e, r.spaces[device.Grads], r.spaces[device.Arena], r.spaces[device.Params], l.block.address(), r.scaler, l.count))
+		return r.o.launch(kernels.EndGradient(e, r.spaces[device.Grads], r.spaces[device.Arena],
+			r.spaces[device.Params], l.block.address(), r.scaler, l.count))
 	}, nil
 }

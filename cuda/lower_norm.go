@@ -2,8 +2,8 @@ package cuda
 
 import "fspda/cuda/kernels"
 
-// normFactors is how many vectors of factors, of a number for each column, a normalisation keeps while it works: three of the gradient, and
-// the scale and the shift.
+// normFactors is how many vectors of factors, of a number for each column, a normalisation keeps
+// while it works: three of the gradient, and the scale and the shift.
 const normFactors = 5
 
 func normOf(t *task, follows kernels.Follows) kernels.Norm {

@@ -12,16 +12,18 @@ import (
 	"fspda/device"
 )
 
-// mask says which numbers of a dense layer's output were not cut off by ReLU, a bit each. It is written beside the output, and cuBLASLt reads it in the
-// backward pass, which then neither reads the output nor needs a kernel of its own. Both tasks share it.
+// mask says which numbers of a dense layer's output were not cut off by ReLU, a bit each. It is
+// written beside the output, and cuBLASLt reads it in the backward pass, which then neither reads
+// the output nor needs a kernel of its own. Both tasks share it.
 type mask struct {
 	operand
 	gradient *task          // device.LinearGradXReLU
 	by       *cublas.Matmul // computes the gradient; nil: nothing writes the mask
 }
 
-// denseReLU is a dense layer, f, with its ReLU: by cuBLASLt where that keeps what is not a number, else by cuBLASLt and a kernel; with a mask, written by either, where
-// the gradient can use one. Nil says that there is no algorithm for any of it.
+// denseReLU is a dense layer, f, with its ReLU: by cuBLASLt where that keeps what is not a number,
+// else by cuBLASLt and a kernel; with a mask, written by either, where the gradient can use one.
+// Nil says that there is no algorithm for any of it.
 func (d *Device) denseReLU(t *task, f fused) step {
 	var gradient *cublas.Matmul
 	if t.mask != nil {
@@ -54,18 +56,21 @@ func (d *Device) denseReLU(t *task, f fused) step {
 func denseWithBits(by *cublas.Matmul, t *task) step {
 	return func(r *running) error {
 		x := r.operands(t)
-		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), r.beside(t)); err != nil {
+		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
+			r.beside(t)); err != nil {
 			return err
 		}
 		rows, n := x.dims[0], x.dims[1]
-		return r.o.launch(kernels.ReLUBits(x.element(), x.out[0], r.at(t.mask.operand), rows, n, cublas.MaskBytes(1, n)))
+		return r.o.launch(kernels.ReLUBits(x.element(), x.out[0], r.at(t.mask.operand), rows, n,
+			cublas.MaskBytes(1, n)))
 	}
 }
 
 // maskedGradX is device.LinearGradXReLU by cuBLASLt.
 func (d *Device) maskedGradX(t *task) *cublas.Matmul {
 	n := t.call.Dims
-	return d.matmul(t, fused{m: n[0], n: n[2], k: n[1], a: factor{in: 0}, b: factor{in: 1}, epilogue: cublas.Masked, mask: &t.mask.operand})
+	return d.matmul(t, fused{m: n[0], n: n[2], k: n[1], a: factor{in: 0}, b: factor{in: 1}, epilogue: cublas.Masked,
+		mask: &t.mask.operand})
 }
 
 // maskedGradXBy is its step.
@@ -76,8 +81,9 @@ func maskedGradXBy(by *cublas.Matmul, t *task) step {
 	}
 }
 
-// keepingNaN is a product with ReLU whose algorithm keeps what is not a number, or nil. Libraries have been seen to make 0 of it, which would hide a network
-// that has diverged: its loss would be a number again.
+// keepingNaN is a product with ReLU whose algorithm keeps what is not a number, or nil. Libraries
+// have been seen to make 0 of it, which would hide a network that has diverged: its loss would be a
+// number again.
 func (d *Device) keepingNaN(t *task, f fused) *cublas.Matmul {
 	made := d.matmul(t, f)
 	if made == nil {
@@ -104,7 +110,8 @@ func (o *owner) keepsNaN(by *cublas.Matmul, t *task, f fused) (bool, error) {
 	}
 	defer end()
 	for i, fill := range []uint8{0, 0, 0, 0xff, 0} {
-		if err := o.api.Check(o.api.MemsetD8(at[i], fill, uintptr(sizes[i]), o.stream), "cuMemsetD8Async", "filling %d bytes", sizes[i]); err != nil {
+		if err := o.api.Check(o.api.MemsetD8(at[i], fill, uintptr(sizes[i]), o.stream), "cuMemsetD8Async",
+			"filling %d bytes", sizes[i]); err != nil {
 			return false, err
 		}
 	}
@@ -118,10 +125,12 @@ func (o *owner) keepsNaN(by *cublas.Matmul, t *task, f fused) (bool, error) {
 	return isNaN(c.element, first), nil
 }
 
-// trialBits are the bytes that the first two rows of a mask are filled with in a trial: bits 0 and 2 of each, and 4 and 6.
+// trialBits are the bytes that the first two rows of a mask are filled with in a trial: bits 0 and
+// 2 of each, and 4 and 6.
 var trialBits = [2]uint8{0x05, 0x50}
 
-// knowsBits tells whether a gradient by mask reads bits as kernels write them. NVIDIA says what a mask is, and not the order of its bits.
+// knowsBits tells whether a gradient by mask reads bits as kernels write them. NVIDIA says what a
+// mask is, and not the order of its bits.
 func (d *Device) knowsBits(by *cublas.Matmul, t *task) bool {
 	known := false
 	err := d.owner.ask(func() (err error) {
@@ -131,7 +140,8 @@ func (d *Device) knowsBits(by *cublas.Matmul, t *task) bool {
 	return err == nil && known
 }
 
-// triesBits has a gradient made of factors that are all the same positive number, with a mask that is known.
+// triesBits has a gradient made of factors that are all the same positive number, with a mask that
+// is known.
 func (o *owner) triesBits(by *cublas.Matmul, t *task) (bool, error) {
 	const positive = 0x3c // 0x3c3c is one in float16 and bfloat16, and 0x3c3c3c3c in float32
 	m, k := t.call.Dims[0], t.call.Dims[2]
@@ -145,7 +155,8 @@ func (o *owner) triesBits(by *cublas.Matmul, t *task) (bool, error) {
 	fill := func(at driver.Pointer, value uint8, n int) error {
 		return o.api.Check(o.api.MemsetD8(at, value, uintptr(n), o.stream), "cuMemsetD8Async", "filling %d bytes", n)
 	}
-	err = errors.Join(fill(at[0], positive, sizes[0]), fill(at[1], positive, sizes[1]), fill(at[3], trialBits[0], sizes[3]))
+	err = errors.Join(fill(at[0], positive, sizes[0]), fill(at[1], positive, sizes[1]),
+		fill(at[3], trialBits[0], sizes[3]))
 	if m > 1 {
 		err = errors.Join(err, fill(at[3]+driver.Pointer(row), trialBits[1], row))
 	}
@@ -177,7 +188,8 @@ func (o *owner) peek(at driver.Pointer, n int) ([]byte, error) {
 		return nil, err
 	}
 	defer o.pinned.give(host)
-	if err := o.api.Check(o.api.MemcpyDtoH(host.pointer(), at, uintptr(n), o.stream), "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", n); err != nil {
+	if err := o.api.Check(o.api.MemcpyDtoH(host.pointer(), at, uintptr(n), o.stream), "cuMemcpyDtoHAsync",
+		"copying %d bytes from the GPU", n); err != nil {
 		return nil, err
 	}
 	if err := o.synchronize(); err != nil {
@@ -199,7 +211,8 @@ func isNaN(e kernels.Element, b []byte) bool {
 	return v != v
 }
 
-// reluPairs are the dense layers with ReLU, and for each the call that first takes the derivative of its output.
+// reluPairs are the dense layers with ReLU, and for each the call that first takes the derivative
+// of its output.
 func (t *trace) reluPairs() map[*device.Call]*device.Call {
 	makers, pairs := map[int]*device.Call{}, map[*device.Call]*device.Call{}
 	for i := range t.calls {

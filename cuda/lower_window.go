@@ -38,13 +38,16 @@ const mostConvWorkspace = 512 << 20
 // convShape is the convolution of a task, with the channels that there is room for.
 func convShape(t *task) cudnn.Shape {
 	d := t.call.Dims
-	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: max(d[3], t.room), K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
+	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: max(d[3], t.room), K: d[4], R: d[5], S: d[6], Stride: d[7],
+		Pad: d[8]}
 }
 
-var convDirections = map[device.Kernel]cudnn.Direction{device.Conv: cudnn.Forward, device.ConvGradX: cudnn.GradX, device.ConvGradW: cudnn.GradW}
+var convDirections = map[device.Kernel]cudnn.Direction{device.Conv: cudnn.Forward, device.ConvGradX: cudnn.GradX,
+	device.ConvGradW: cudnn.GradW}
 
 // dnnTypes is what cuDNN calls elements.
-var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernels.F16: cudnn.Float16, kernels.BF16: cudnn.BFloat16}
+var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernels.F16: cudnn.Float16,
+	kernels.BF16: cudnn.BFloat16}
 
 // convolution is device.Conv, ConvGradX or ConvGradW. The algorithm is chosen here.
 func convolution(d *Device, t *task) (step, error) {
@@ -54,7 +57,8 @@ func convolution(d *Device, t *task) (step, error) {
 		if o.dnn == nil {
 			return o.noDNN
 		}
-		if conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element], d.convMath(), d.choosing(t)); err == nil {
+		if conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element],
+			d.convMath(), d.choosing(t)); err == nil {
 			kept = new(*conv)
 			o.keep(kept)
 		}
@@ -69,7 +73,8 @@ func convolution(d *Device, t *task) (step, error) {
 		return narrowGradW(conv, t), nil
 	}
 	return func(r *running) error {
-		a, b, c, room := driver.Pointer(r.at(t.in[0])), driver.Pointer(r.at(t.in[1])), driver.Pointer(r.at(t.out[0])), driver.Pointer(r.scratch)
+		a, b, c, room := driver.Pointer(r.at(t.in[0])), driver.Pointer(r.at(t.in[1])), driver.Pointer(
+			r.at(t.out[0])), driver.Pointer(r.scratch)
 		switch t.call.Kernel {
 		case device.ConvGradX:
 			return conv.Run(c, b, a, room)
@@ -80,14 +85,17 @@ func convolution(d *Device, t *task) (step, error) {
 	}, nil
 }
 
-// choosing is how what computes a convolution is chosen. The owner's goroutine lends the memory, and its stream the time.
+// choosing is how what computes a convolution is chosen. The owner's goroutine lends the memory,
+// and its stream the time.
 func (d *Device) choosing(t *task) cudnn.Choosing {
 	o := d.owner
-	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.repeats, Choices: o.choices, Memory: o.lend, Time: o.time,
+	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.repeats, Choices: o.choices,
+		Memory: o.lend, Time: o.time,
 		Product: d.convProduct(t.call.Kernel, convShape(t), t.in[0].element)}
 }
 
-// convProduct is a convolution of one pixel as a product of matrices; nil for others. A row is a pixel, or a filter.
+// convProduct is a convolution of one pixel as a product of matrices; nil for others. A row is a
+// pixel, or a filter.
 func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) func(x, w, y driver.Pointer) error {
 	if s.R != 1 || s.S != 1 || s.Stride != 1 || s.Pad != 0 {
 		return nil
@@ -114,8 +122,9 @@ func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) 
 // widest is the alignment that the fastest convolutions want, in bytes.
 const widest = 16
 
-// alignment is what the address of every operand of a task is a multiple of, in bytes, 16 at most. Vectors and the arena lie at multiples of more; dW of
-// 16 bits has a place of its own in the scratch.
+// alignment is what the address of every operand of a task is a multiple of, in bytes, 16 at most.
+// Vectors and the arena lie at multiples of more; dW of 16 bits has a place of its own in the
+// scratch.
 func alignment(t *task) int {
 	bits := widest
 	for _, o := range t.in {
@@ -149,15 +158,16 @@ func (o *owner) lend(bytes ...int) (at []driver.Pointer, end func(), err error) 
 	return at, end, nil
 }
 
-// narrowGradW is device.ConvGradW of 16 bits: the library writes dW in them, with the channels that there is room for, and it is widened from
-// the scratch to its place.
+// narrowGradW is device.ConvGradW of 16 bits: the library writes dW in them, with the channels that
+// there is room for, and it is widened from the scratch to its place.
 func narrowGradW(conv *cudnn.Conv, t *task) step {
 	e, c := t.in[0].element, t.call.Dims[3]
 	return func(r *running) error {
 		x := r.operands(t)
 		rows := t.out[0].n / c
 		work := x.scratch + kernels.Address(shortGradW(t))
-		if err := conv.Run(driver.Pointer(x.in[0]), driver.Pointer(x.scratch), driver.Pointer(x.in[1]), driver.Pointer(work)); err != nil {
+		if err := conv.Run(driver.Pointer(x.in[0]), driver.Pointer(x.scratch), driver.Pointer(x.in[1]),
+			driver.Pointer(work)); err != nil {
 			return err
 		}
 		return r.o.launch(fromShort(e, x.out[0], x.scratch, rows, c, max(c, t.room)))
@@ -184,7 +194,8 @@ func shortGradW(t *task) int {
 // convScratch is the room that a convolution needs.
 func convScratch(t *task) int { return shortGradW(t) + convWorkspace(t) }
 
-// convWorkspace is what the library may work in: as much as the operands take, since an algorithm that wants more is seldom worth it.
+// convWorkspace is what the library may work in: as much as the operands take, since an algorithm
+// that wants more is seldom worth it.
 func convWorkspace(t *task) int {
 	n := 0
 	for _, o := range append(append([]operand{}, t.in...), t.out...) {

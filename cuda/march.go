@@ -12,8 +12,9 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// marcher collects what a window does on small vectors and with small networks, and sends it in one launch: see kernels.March. What does not march is
-// sent by itself, behind what was collected of earlier waves. It is the owner's.
+// marcher collects what a window does on small vectors and with small networks, and sends it in one
+// launch: see kernels.March. What does not march is sent by itself, behind what was collected of
+// earlier waves. It is the owner's.
 type marcher struct {
 	o      *owner
 	list   kernels.March
@@ -36,19 +37,22 @@ type sheet struct {
 }
 
 const (
-	// marchThreads is how many threads a call has that marches: more fill a GPU by themselves, which then hides what memory takes better than by
-	// the few threads of a march.
+	// marchThreads is how many threads a call has that marches: more fill a GPU by themselves,
+	// which then hides what memory takes better than by the few threads of a march.
 	marchThreads = 1 << 18
-	// marchCopy is how many bytes the GPU fetches from the host's memory in a march, and not by a copy engine.
+	// marchCopy is how many bytes the GPU fetches from the host's memory in a march, and not by a
+	// copy engine.
 	marchCopy = 128 << 10
 	// marchFLOPs is how many operations the gradient of an agent takes that marches.
 	marchFLOPs = 3e8
 )
 
-// LaunchesVariable is the environment variable that, where it is not empty, does what [Launches] does.
+// LaunchesVariable is the environment variable that, where it is not empty, does what [Launches]
+// does.
 const LaunchesVariable = "FSPDA_CUDA_LAUNCHES"
 
-// Launches sends each kernel in a launch of its own where yes is true, as on a GPU that has no cooperative launches.
+// Launches sends each kernel in a launch of its own where yes is true, as on a GPU that has no
+// cooperative launches.
 func Launches(yes bool) Option {
 	return func(d *Device) error {
 		d.launches = yes
@@ -56,7 +60,8 @@ func Launches(yes bool) Option {
 	}
 }
 
-// startMarching makes the marcher of a device that is good for it. Without one everything is launched.
+// startMarching makes the marcher of a device that is good for it. Without one everything is
+// launched.
 func (d *Device) startMarching() error {
 	o := d.owner
 	if d.launches || os.Getenv(LaunchesVariable) != "" || !d.properties.Cooperative || o.api.LaunchTogether == nil {
@@ -70,7 +75,8 @@ func (d *Device) startMarching() error {
 	if m.count, err = o.alloc(4); err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.MemsetD8(m.count.at, 0, 4, o.stream), "cuMemsetD8Async", "clearing a count"); err != nil {
+	if err := o.api.Check(o.api.MemsetD8(m.count.at, 0, 4, o.stream), "cuMemsetD8Async",
+		"clearing a count"); err != nil {
 		return err
 	}
 	good, err := m.try()
@@ -83,7 +89,8 @@ func (d *Device) startMarching() error {
 // classOfSheet is the class of buffers for lists: middling ones.
 const classOfSheet = 1
 
-// try marches through the host's memory and back. It is false where the driver refuses: under MPS a process may have fewer multiprocessors than the GPU.
+// try marches through the host's memory and back. It is false where the driver refuses: under MPS a
+// process may have fewer multiprocessors than the GPU.
 func (m *marcher) try() (good bool, err error) {
 	o := m.o
 	back, err := o.newBuffer(classOfBuffer(16))
@@ -122,7 +129,8 @@ func (m *marcher) try() (good bool, err error) {
 // marchPatience is how long the first march may take: others may be using the GPU.
 const marchPatience = 20 * time.Second
 
-// reachWithin waits until the GPU has done all that was sent. Where that takes longer the GPU is given up, for nothing comes behind work that stands still.
+// reachWithin waits until the GPU has done all that was sent. Where that takes longer the GPU is
+// given up, for nothing comes behind work that stands still.
 func (o *owner) reachWithin(most time.Duration) error {
 	e, err := o.event()
 	if err != nil {
@@ -150,7 +158,8 @@ func refused(err error) bool {
 	return errors.As(err, &e) && (e.Result == driver.TooManyTogether || e.Result == driver.NotSupported)
 }
 
-// address is where a pinned buffer lies for the GPU: where it does for the host, as with all that the driver gives.
+// address is where a pinned buffer lies for the GPU: where it does for the host, as with all that
+// the driver gives.
 func (b *buffer) address() kernels.Address { return kernels.Address(uintptr(b.pointer())) }
 
 // takes tells whether a call marches.
@@ -178,7 +187,8 @@ func (m *marcher) order(ops []*op) {
 	})
 }
 
-// reserve makes room in the list for so much, and halts what was collected where there is too little. It is false where a list is too short.
+// reserve makes room in the list for so much, and halts what was collected where there is too
+// little. It is false where a list is too short.
 func (m *marcher) reserve(phases, steps, args, data int) (bool, error) {
 	if m.sheet != nil && !m.list.Fits(m.base+phases, steps, args, data) {
 		if err := m.halt(); err != nil {
@@ -262,7 +272,8 @@ func (m *marcher) send() error {
 // walk does what was to be a march by launches.
 func (m *marcher) walk() error {
 	o, b := m.o, m.list.Bytes()
-	if err := o.api.Check(o.api.MemcpyHtoD(m.room.at, unsafe.Pointer(&b[0]), uintptr(len(b)), o.stream), "cuMemcpyHtoDAsync", "copying a list of %d steps", m.list.Steps()); err != nil {
+	if err := o.api.Check(o.api.MemcpyHtoD(m.room.at, unsafe.Pointer(&b[0]), uintptr(len(b)), o.stream),
+		"cuMemcpyHtoDAsync", "copying a list of %d steps", m.list.Steps()); err != nil {
 		return err
 	}
 	return o.launch(m.list.All()...)

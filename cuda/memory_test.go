@@ -12,7 +12,8 @@ import (
 	"fspda/train"
 )
 
-// Eight agents take of a GPU what was forecast, within five percent: every block that the driver gives is counted, and nothing is computed.
+// Eight agents take of a GPU what was forecast, within five percent: every block that the driver
+// gives is counted, and nothing is computed.
 func TestMemoryForecast(t *testing.T) {
 	checkForecast(t, "resnet18", BF16, 64, 8)
 	if os.Getenv("FSPDA_LONG") != "" {
@@ -24,7 +25,8 @@ func TestMemoryForecast(t *testing.T) {
 
 func checkForecast(t *testing.T, network string, precision Precision, crop, batch int) {
 	d, _ := imaginary(t, drivertest.Options{Counts: true, Memory: 80 << 30}, false, WithPrecision(precision))
-	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 8 * batch, Test: 16}, data.PictureOptions{Crop: crop})
+	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 8 * batch, Test: 16},
+		data.PictureOptions{Crop: crop})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,8 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 	if sum != room.Need {
 		t.Errorf("parts of %d bytes together, want %d", sum, room.Need)
 	}
-	got, want := float64(room.Taken), float64(room.Need-d.Beside(8*2+2)) // the imaginary driver and libraries take nothing for themselves
+	// the imaginary driver and libraries take nothing for themselves
+	got, want := float64(room.Taken), float64(room.Need-d.Beside(8*2+2))
 	t.Logf("%s in %s: forecast %.1f MB, taken %.1f MB", network, precision, want/1e6, got/1e6)
 	if math.Abs(got/want-1) > 0.05 {
 		t.Errorf("off by %.1f %%", 100*(got/want-1))

@@ -29,7 +29,8 @@ func (o *owner) load(cubins map[string]nvrtc.Binary) error {
 	for _, k := range kernels.All() {
 		var f driver.Function
 		name := append([]byte(k.Name), 0)
-		if err := o.api.Check(o.api.ModuleGetFunction(&f, at[k.Unit], &name[0]), "cuModuleGetFunction", "looking for kernel %s of %s", k.Name, k.Unit); err != nil {
+		if err := o.api.Check(o.api.ModuleGetFunction(&f, at[k.Unit], &name[0]), "cuModuleGetFunction",
+			"looking for kernel %s of %s", k.Name, k.Unit); err != nil {
 			return err
 		}
 		o.functions[k] = f

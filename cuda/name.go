@@ -24,7 +24,8 @@ func ParseName(name string) (index int, err error) {
 	return all[0], nil
 }
 
-// ParseNames reads "cuda", which is all GPUs and gives nil, "cuda:N", or a list of different GPUs: "cuda:0,1".
+// ParseNames reads "cuda", which is all GPUs and gives nil, "cuda:N", or a list of different GPUs:
+// "cuda:0,1".
 func ParseNames(name string) (indices []int, err error) {
 	kind, numbers, given := strings.Cut(name, ":")
 	if kind == "cuda" && !given {
@@ -33,7 +34,8 @@ func ParseNames(name string) (indices []int, err error) {
 	for n := range strings.SplitSeq(numbers, ",") {
 		i, err := strconv.ParseUint(n, 10, 16)
 		if kind != "cuda" || err != nil || slices.Contains(indices, int(i)) {
-			return nil, fmt.Errorf("cuda: device %q: want cuda, cuda:N with N from 0 on, or several as in cuda:0,1", name)
+			return nil, fmt.Errorf("cuda: device %q: want cuda, cuda:N with N from 0 on, or several as in cuda:0,1",
+				name)
 		}
 		indices = append(indices, int(i))
 	}

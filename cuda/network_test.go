@@ -12,7 +12,8 @@ import (
 	"fspda/model"
 )
 
-// gradientOf is the gradient of a network at its start, by a device: the last of three, which comes from a captured graph.
+// gradientOf is the gradient of a network at its start, by a device: the last of three, which comes
+// from a captured graph.
 func gradientOf(t *testing.T, net *model.Network, d device.Device, b device.Batch) (grad []float32, loss float64) {
 	t.Helper()
 	m := model.NewEngine(net, d)
@@ -29,7 +30,8 @@ func gradientOf(t *testing.T, net *model.Network, d device.Device, b device.Batc
 	return grad, loss
 }
 
-// Networks have the CPU's gradient: each kernel is within its roundings, and calls, operands and arena fit together.
+// Networks have the CPU's gradient: each kernel is within its roundings, and calls, operands and
+// arena fit together.
 func TestNetworks(t *testing.T) {
 	d, m := imaginary(t, drivertest.Options{}, false)
 	for _, c := range []struct {
@@ -58,7 +60,8 @@ func TestNetworks(t *testing.T) {
 			far, long = far+math.Pow(float64(got[i]-v), 2), long+float64(v)*float64(v)
 		}
 		if !(math.Sqrt(far/long) <= c.bound) || !(math.Abs(loss-wantLoss) <= 1e-5*wantLoss) {
-			t.Errorf("%s: the gradient differs by %.2g of its length, want %.2g at most; loss %v, want %v", c.name, math.Sqrt(far/long), c.bound, loss, wantLoss)
+			t.Errorf("%s: the gradient differs by %.2g of its length, want %.2g at most; loss %v, want %v", c.name,
+				math.Sqrt(far/long), c.bound, loss, wantLoss)
 		}
 		if !slices.Equal(got, again) {
 			t.Errorf("%s: a second gradient has other bits", c.name)

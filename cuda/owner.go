@@ -46,9 +46,11 @@ type owner struct {
 	drawing     drawing
 	works       func(now bool) // told when the owner begins and ends to work on a thread, for measurements; nil: nobody
 
-	queue  *queue
-	done   chan struct{} // closed when the goroutine has ended
-	direct *sync.Mutex   // not nil: there is no goroutine, and whoever has a task does it; for tests with very many small tasks
+	queue *queue
+	done  chan struct{} // closed when the goroutine has ended
+	// not nil: there is no goroutine, and whoever has a task does it; for tests with very many
+	// small tasks
+	direct *sync.Mutex
 
 	garbage struct { // what the collector found; the owner takes it when it needs memory
 		sync.Mutex
@@ -85,8 +87,9 @@ func (o *owner) run(start func() error, started chan<- error) {
 	o.serve()
 }
 
-// enter binds the goroutine to a thread that has the context, until leave. To sleep on a thread of its own would cost two more changes of threads each
-// time, which is more than most of what there is to do.
+// enter binds the goroutine to a thread that has the context, until leave. To sleep on a thread of
+// its own would cost two more changes of threads each time, which is more than most of what there
+// is to do.
 func (o *owner) enter() {
 	runtime.LockOSThread()
 	o.fail(o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context"))
@@ -119,11 +122,12 @@ func (o *owner) pause() {
 	o.enter()
 }
 
-// spins is how often the GPU is asked whether it has come to an event before the owner rests in between.
+// spins is how often the GPU is asked whether it has come to an event before the owner rests in
+// between.
 const spins = 2000
 
-// serve does all that is in the queue, sends waves of what it left in the window unless the GPU is busy enough, and looks whether the GPU has come to
-// an event, until there is nothing more to come.
+// serve does all that is in the queue, sends waves of what it left in the window unless the GPU is
+// busy enough, and looks whether the GPU has come to an event, until there is nothing more to come.
 func (o *owner) serve() {
 	var items []item
 	o.enter()
@@ -200,7 +204,8 @@ func (o *owner) settle() {
 	}
 }
 
-// submit hands work to the goroutine. It returns before the work is done, where there is a goroutine. It is false once the device is closed.
+// submit hands work to the goroutine. It returns before the work is done, where there is a
+// goroutine. It is false once the device is closed.
 func (o *owner) submit(it item) bool {
 	if o.direct == nil {
 		return o.queue.push(it)
@@ -234,7 +239,8 @@ func (o *owner) send(task func() error, touches ...touch) {
 	o.submitOp(&op{touches: touches, send: task})
 }
 
-// ask has the owner do a task and waits for it, but not for the GPU. An error of the task is returned and not kept.
+// ask has the owner do a task and waits for it, but not for the GPU. An error of the task is
+// returned and not kept.
 func (o *owner) ask(task func() error) error {
 	answer := make(chan error, 1)
 	if !o.submit(item{task: func() {
@@ -256,12 +262,14 @@ func (o *owner) sendCall(c kernels.Call, touches ...touch) {
 	o.submitOp(p)
 }
 
-// sendThen is send, and has the owner do something once the GPU is done with it. That is done after a failure too.
+// sendThen is send, and has the owner do something once the GPU is done with it. That is done after
+// a failure too.
 func (o *owner) sendThen(task func() error, then func(), touches ...touch) {
 	o.submitOp(&op{touches: touches, send: task, then: then})
 }
 
-// mark records an event behind the work on the stream. It reports whether that went well; then will then be done once it is reached.
+// mark records an event behind the work on the stream. It reports whether that went well; then will
+// then be done once it is reached.
 func (o *owner) mark(then func()) bool { return o.markAll(o.stream, &o.pending, []func(){then}) }
 
 func (o *owner) markAll(s driver.Stream, all *[]pending, then []func()) bool {
@@ -290,7 +298,8 @@ func (o *owner) event() (driver.Event, error) {
 		return e, nil
 	}
 	var e driver.Event
-	if err := o.api.Check(o.api.EventCreate(&e, driver.EventDisableTiming), "cuEventCreate", "making an event"); err != nil {
+	if err := o.api.Check(o.api.EventCreate(&e, driver.EventDisableTiming), "cuEventCreate",
+		"making an event"); err != nil {
 		return 0, err
 	}
 	o.made = append(o.made, e)
@@ -324,7 +333,8 @@ func (o *owner) launch(calls ...kernels.Call) error {
 		launch, function := o.api.LaunchKernel, "cuLaunchKernel"
 		if c.Together {
 			if o.api.LaunchTogether == nil {
-				return fmt.Errorf("cuda: launching %s: the driver has no cooperative launches: update it", c.Kernel.Name)
+				return fmt.Errorf("cuda: launching %s: the driver has no cooperative launches: update it",
+					c.Kernel.Name)
 			}
 			launch, function = o.api.LaunchTogether, "cuLaunchCooperativeKernel"
 		}

@@ -14,8 +14,9 @@ type peers struct {
 	known map[*Device]bool
 }
 
-// Fetch copies src, a vector of another GPU of this process, to dst: from GPU to GPU where there is a way, else through pinned memory of the host.
-// It is false where src is of no GPU. When it returns, what is done next with either vector comes after the copy.
+// Fetch copies src, a vector of another GPU of this process, to dst: from GPU to GPU where there is
+// a way, else through pinned memory of the host. It is false where src is of no GPU. When it
+// returns, what is done next with either vector comes after the copy.
 func (d *Device) Fetch(dst, src device.Vector) bool {
 	to := d.vector("Fetch", dst)
 	from, ok := src.(*Vector)
@@ -37,7 +38,8 @@ func (d *Device) Fetch(dst, src device.Vector) bool {
 	return true
 }
 
-// fetch copies by the copy engines. The copy waits for what was done with src before, and what is done with src later waits for the copy.
+// fetch copies by the copy engines. The copy waits for what was done with src before, and what is
+// done with src later waits for the copy.
 func (d *Device) fetch(to, from *Vector) error {
 	its, mine := from.d.owner, d.owner
 	var ready, done driver.Event
@@ -80,7 +82,8 @@ func (d *Device) stage(to, from *Vector) {
 	for at := 0; at < 4*to.n; at += chunk {
 		bytes := min(chunk, 4*to.n-at)
 		up := func(b *buffer) {
-			d.upload(to.block.at+driver.Pointer(at), bytes, func(own *buffer) { copy(own.bytes[:bytes], b.bytes) }, &to.hazard)
+			d.upload(to.block.at+driver.Pointer(at), bytes, func(own *buffer) { copy(own.bytes[:bytes], b.bytes) },
+				&to.hazard)
 		}
 		wait := from.d.download(from.block.at+driver.Pointer(at), bytes, up, &from.hazard)
 		if before != nil {
@@ -105,7 +108,8 @@ func (d *Device) reaches(other *Device) bool {
 	o := d.owner
 	err := o.ask(func() error {
 		var answer int32
-		if err := o.api.Check(o.api.DeviceCanAccess(&answer, o.gpu, other.owner.gpu), "cuDeviceCanAccessPeer", "asking for a way from %s to %s", other.name, d.name); err != nil || answer == 0 {
+		if err := o.api.Check(o.api.DeviceCanAccess(&answer, o.gpu, other.owner.gpu), "cuDeviceCanAccessPeer",
+			"asking for a way from %s to %s", other.name, d.name); err != nil || answer == 0 {
 			return err
 		}
 		r := o.api.CtxEnablePeer(other.owner.context, 0)

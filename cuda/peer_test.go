@@ -41,7 +41,8 @@ func two(t *testing.T, o drivertest.Options) ([2]*Device, *drivertest.Machine) {
 	return all, m
 }
 
-// A vector comes from one GPU to the other as it was at that place among the operations, whatever is done with both before and after.
+// A vector comes from one GPU to the other as it was at that place among the operations, whatever
+// is done with both before and after.
 func TestFetch(t *testing.T) {
 	for _, noPeers := range []bool{false, true} {
 		d, m := two(t, drivertest.Options{NoPeers: noPeers})
@@ -92,7 +93,8 @@ func runOn(t *testing.T, algo string, devices ...*Device) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := train.Run(t.Context(), s, train.Options{Device: places[0].Device, Model: places[0].Model, Others: places[1:]})
+	r, err := train.Run(t.Context(), s, train.Options{Device: places[0].Device, Model: places[0].Model,
+		Others: places[1:]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,8 @@ func runOn(t *testing.T, algo string, devices ...*Device) string {
 	return string(text) + fmt.Sprint(r.Models)
 }
 
-// Agents on two GPUs make, to the last bit, the run that they make on one, whether or not the GPUs reach each other.
+// Agents on two GPUs make, to the last bit, the run that they make on one, whether or not the GPUs
+// reach each other.
 func TestAgentsOnTwoGPUs(t *testing.T) {
 	for _, algo := range []string{"fspda-sa", "dsgd"} {
 		one, _ := imaginary(t, drivertest.Options{}, false)

@@ -8,7 +8,8 @@ import (
 	"fspda/cuda/driver"
 )
 
-// chunk is the size of the buffers through which vectors travel, in bytes: large enough for full speed, small enough to keep a few.
+// chunk is the size of the buffers through which vectors travel, in bytes: large enough for full
+// speed, small enough to keep a few.
 const chunk = 4 << 20
 
 // small is the size of the buffers for little things.
@@ -24,7 +25,8 @@ type pinned struct {
 	all  []unsafe.Pointer
 }
 
-// buffer is a piece of pinned memory. It belongs to whoever took it, then to the GPU until it has come so far.
+// buffer is a piece of pinned memory. It belongs to whoever took it, then to the GPU until it has
+// come so far.
 type buffer struct {
 	bytes []byte
 	class int
@@ -69,7 +71,8 @@ func (o *owner) newBuffer(class int) (*buffer, error) {
 	}
 	size := bufferSize[class]
 	var p unsafe.Pointer
-	if err := o.api.Check(o.api.MemHostAlloc(&p, uintptr(size), driver.HostPortable), "cuMemHostAlloc", "taking %d bytes of pinned memory", size); err != nil {
+	if err := o.api.Check(o.api.MemHostAlloc(&p, uintptr(size), driver.HostPortable), "cuMemHostAlloc",
+		"taking %d bytes of pinned memory", size); err != nil {
 		return nil, err
 	}
 	o.pinned.mu.Lock()

@@ -9,7 +9,8 @@ import (
 	"fspda/device"
 )
 
-// place gives every value a part of the arena, and every operand its place. Values that are not needed at the same time share memory.
+// place gives every value a part of the arena, and every operand its place. Values that are not
+// needed at the same time share memory.
 func (p *planner) place() (*plan, error) {
 	if len(p.shadows) == 0 {
 		p.tasks = p.tasks[1:]
@@ -64,7 +65,8 @@ func (p *planner) examples(tasks []task) *examples {
 func (p *planner) shadowStretches() []kernels.Stretch {
 	var all []kernels.Stretch
 	for _, s := range p.shadows {
-		one := kernels.Stretch{From: s.ref.Off, To: p.values[s.value].at / p.element.Size(), N: s.ref.Len, C: s.columns, Room: s.room}
+		one := kernels.Stretch{From: s.ref.Off, To: p.values[s.value].at / p.element.Size(), N: s.ref.Len, C: s.columns,
+			Room: s.room}
 		if s.columns == s.room { // one long row
 			one.C, one.Room = 1, 1
 		}
@@ -125,13 +127,14 @@ func (p *planner) bytes(v int) int {
 	return alignedTo(4 * p.values[v].n)
 }
 
-// pack lays values into the arena, the largest first, each at the lowest place that is free all the time that it is needed. It returns the
-// length of the arena in bytes.
+// pack lays values into the arena, the largest first, each at the lowest place that is free all the
+// time that it is needed. It returns the length of the arena in bytes.
 func (p *planner) pack() int {
 	var order []int
 	for v := range p.values {
 		if o := p.owner(v); o != v {
-			p.values[o].first, p.values[o].last = min(p.values[o].first, p.values[v].first), max(p.values[o].last, p.values[v].last)
+			p.values[o].first, p.values[o].last = min(p.values[o].first, p.values[v].first), max(p.values[o].last,
+				p.values[v].last)
 		} else {
 			order = append(order, v)
 		}

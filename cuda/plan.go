@@ -8,7 +8,8 @@ import (
 	"fspda/device/signature"
 )
 
-// plan is code as a Program of this precision runs it: calls, conversions between them, and where everything lies.
+// plan is code as a Program of this precision runs it: calls, conversions between them, and where
+// everything lies.
 type plan struct {
 	tasks   []task
 	arena   int // bytes of intermediate values
@@ -18,14 +19,16 @@ type plan struct {
 	examples *examples // nil: calls read the examples as they come
 }
 
-// examples is where the examples lie in 16 bits, if nothing reads them otherwise: rows of columns numbers, with room for more. Whoever has them as
-// bytes can make these numbers of them, and the task that does it from float32 then finds that there is nothing to do.
+// examples is where the examples lie in 16 bits, if nothing reads them otherwise: rows of columns
+// numbers, with room for more. Whoever has them as bytes can make these numbers of them, and the
+// task that does it from float32 then finds that there is nothing to do.
 type examples struct {
 	operand
 	columns, room int
 }
 
-// takesBytes says whether bytes that stand for numbers by so many scales become numbers of 16 bits at once.
+// takesBytes says whether bytes that stand for numbers by so many scales become numbers of 16 bits
+// at once.
 func (p *plan) takesBytes(channels int) bool {
 	x := p.examples
 	return x != nil && (x.room == x.columns || channels == 1 || channels == x.columns)
@@ -40,20 +43,23 @@ const (
 	widen                       // out = in, as float32
 	narrowStretches             // the parameters that calls want in 16 bits
 	scaleLoss                   // out, where a backward pass begins, times the loss scale
-	endGradient                 // the gradients of parameters in their final form: widened, divided by the scale, with their decay
-	moveBuffers                 // buffers, by the statistics of the batch
-	addPenalties                // out = in + the decay of parameters
-	dropFound                   // out, the whole gradient, is 0 if it is not finite
-	stepScale                   // the scale of the next run
+	// the gradients of parameters in their final form: widened, divided by the scale, with their
+	// decay
+	endGradient
+	moveBuffers  // buffers, by the statistics of the batch
+	addPenalties // out = in + the decay of parameters
+	dropFound    // out, the whole gradient, is 0 if it is not finite
+	stepScale    // the scale of the next run
 )
 
 // task is something to send to the GPU.
 type task struct {
-	work      work
-	call      *device.Call // what it does or serves; nil for what serves all
-	in, out   []operand
-	columns   int               // narrow: numbers of a row
-	room      int               // what there is room for in a row; of a convolution, channels; 0: no more than there are
+	work    work
+	call    *device.Call // what it does or serves; nil for what serves all
+	in, out []operand
+	columns int // narrow: numbers of a row
+	// what there is room for in a row; of a convolution, channels; 0: no more than there are
+	room      int
 	mask      *mask             // of ReLU, where there is room for one
 	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
 	stretches []kernels.Stretch // narrowStretches
@@ -97,7 +103,8 @@ func (t *task) title() string {
 	if t.call != nil {
 		return signature.Title(t.call)
 	}
-	return [...]string{narrowStretches: "rounding the parameters", endGradient: "finishing the gradient", moveBuffers: "moving the buffers", addPenalties: "adding the decay to the loss", dropFound: "checking the gradient",
+	return [...]string{narrowStretches: "rounding the parameters", endGradient: "finishing the gradient",
+		moveBuffers: "moving the buffers", addPenalties: "adding the decay to the loss", dropFound: "checking the gradient",
 		stepScale: "moving the loss scale", narrow: "rounding", widen: "widening", scaleLoss: "scaling the loss"}[t.work]
 }
 
@@ -121,14 +128,16 @@ func (d *Device) planOf(code *device.Code) (*plan, error) {
 	return planWhole(code, d.epilogues(), d.literal), nil
 }
 
-// planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is multiplied by a scale and what comes out is
-// divided by it. With epilogues, biases are wanted in the format of what they are added to.
+// planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is
+// multiplied by a scale and what comes out is divided by it. With epilogues, biases are wanted in
+// the format of what they are added to.
 func planShort(code *device.Code, element kernels.Element, scaling, epilogues, literal bool) (*plan, error) {
 	t, err := traceOf(code)
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues, copies: map[copyOf]int{}, gates: &gates{}, lists: &lists{}}
+	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues,
+		copies: map[copyOf]int{}, gates: &gates{}, lists: &lists{}}
 	if !literal {
 		p.gates, p.lists = gatesOf(t, element), listsOf(t, false)
 	}
@@ -176,7 +185,8 @@ type shadow struct {
 	columns, room int
 }
 
-// add makes the tasks of a call: its operands in the formats that it wants, itself, and its outputs where they belong.
+// add makes the tasks of a call: its operands in the formats that it wants, itself, and its outputs
+// where they belong.
 func (p *planner) add(c *traced) error {
 	if p.gone[c] {
 		return nil
@@ -249,7 +259,8 @@ func (p *planner) add(c *traced) error {
 	return nil
 }
 
-// gate tells a task what gates have found: what it keeps, or is kept for it, the summands of its gradient, and whom it is joined with.
+// gate tells a task what gates have found: what it keeps, or is kept for it, the summands of its
+// gradient, and whom it is joined with.
 func (p *planner) gate(t *task, c *traced) error {
 	if k := p.kept[c]; k != nil {
 		p.keep(k)
@@ -299,8 +310,8 @@ func (p *planner) biasFormat(bias, out home) format {
 	return whole
 }
 
-// padding is what a convolution has room for in each pixel: tensor cores want 4 channels at least, and pictures have 3. Only of pictures, and of
-// parameters, is there a copy that can have room.
+// padding is what a convolution has room for in each pixel: tensor cores want 4 channels at least,
+// and pictures have 3. Only of pictures, and of parameters, is there a copy that can have room.
 func padding(c *traced) int {
 	switch c.call.Kernel {
 	case device.Conv:
@@ -391,7 +402,8 @@ func (p *planner) copy(c *device.Call, h home, want format, columns, room int) i
 	if want == whole {
 		w = widen
 	}
-	p.tasks = append(p.tasks, task{work: w, call: c, in: []operand{from}, out: []operand{p.operand(v)}, columns: columns, room: room})
+	p.tasks = append(p.tasks, task{work: w, call: c, in: []operand{from}, out: []operand{p.operand(v)},
+		columns: columns, room: room})
 	return v
 }
 
@@ -409,7 +421,8 @@ func (p *planner) operand(v int) operand {
 	return o
 }
 
-// out is where a call writes an output that it makes in a format. Where that must be float32 and is not, a value of its own comes first.
+// out is where a call writes an output that it makes in a format. Where that must be float32 and is
+// not, a value of its own comes first.
 func (p *planner) out(c *device.Call, h home, made format) (o operand, after []task, err error) {
 	if h.value >= 0 && (made == whole || !p.values[h.value].result) {
 		v := &p.values[h.value]
@@ -432,7 +445,8 @@ func (p *planner) out(c *device.Call, h home, made format) (o operand, after []t
 		return o, nil, fmt.Errorf("the places of maxima go to %s, want a part of the arena that is no result: load it with precision fp32", h.ref)
 	}
 	o = p.operand(p.newValue(h.ref.Len, half))
-	return o, []task{{work: widen, call: c, in: []operand{o}, out: []operand{to}, columns: h.ref.Len, room: h.ref.Len}}, nil
+	return o, []task{{work: widen, call: c, in: []operand{o}, out: []operand{to}, columns: h.ref.Len,
+		room: h.ref.Len}}, nil
 }
 
 // forget drops copies of what is overwritten outside of the arena.

@@ -5,8 +5,8 @@ import (
 	"fspda/device"
 )
 
-// planWhole plans code of float32: it is as it is, but for what gates and lists find, and with epilogues there is room for masks of ReLU. The arena grows
-// by what they keep.
+// planWhole plans code of float32: it is as it is, but for what gates and lists find, and with
+// epilogues there is room for masks of ReLU. The arena grows by what they keep.
 func planWhole(code *device.Code, epilogues, literal bool) *plan {
 	p := &plan{arena: 4 * code.Arena, results: code.Results}
 	t, err := traceOf(code)
@@ -64,7 +64,8 @@ func (w *wholePlanner) add(c *traced) {
 		return
 	case w.folds[c] != nil:
 		f := w.folds[c]
-		w.endings = append(w.endings, kernels.Ending{Source: kernels.InPlace, From: f.to.Off, To: f.to.Off, Weights: f.weights.Off, N: f.to.Len, C: 1, Room: 1, Decay: f.decay})
+		w.endings = append(w.endings, kernels.Ending{Source: kernels.InPlace, From: f.to.Off, To: f.to.Off,
+			Weights: f.weights.Off, N: f.to.Len, C: 1, Room: 1, Decay: f.decay})
 		return
 	}
 	if sum := w.sums[c]; sum != nil && w.canWait(sum, w.gates) {

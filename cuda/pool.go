@@ -21,8 +21,9 @@ type block struct {
 // address is where a block lies, for kernels.
 func (b block) address() kernels.Address { return kernels.Address(b.at) }
 
-// pool keeps device memory that nobody uses, by size, since the driver's own allocation waits for all work of the GPU. A block may be given
-// out again while the GPU still works with it: what comes next comes after that on the same stream.
+// pool keeps device memory that nobody uses, by size, since the driver's own allocation waits for
+// all work of the GPU. A block may be given out again while the GPU still works with it: what comes
+// next comes after that on the same stream.
 type pool struct {
 	mu   sync.Mutex // of free
 	free map[int][]block
@@ -31,8 +32,9 @@ type pool struct {
 	told atomic.Int64           // held, for others than the owner
 }
 
-// classOf rounds a size up, so that blocks fit again: to a sixteenth of the power of two below it, to 512 bytes at least, so that less than
-// an eighth is wasted, and to 2 MiB at most, in which the driver gives memory.
+// classOf rounds a size up, so that blocks fit again: to a sixteenth of the power of two below it,
+// to 512 bytes at least, so that less than an eighth is wasted, and to 2 MiB at most, in which the
+// driver gives memory.
 func classOf(n int) int {
 	step := 512
 	if n > 16*512 {
@@ -63,7 +65,9 @@ func (o *owner) alloc(n int) (block, error) {
 	if r != driver.Success {
 		var free, total uintptr
 		o.api.MemGetInfo(&free, &total)
-		return block{}, o.api.Check(r, "cuMemAlloc", "taking %s of device memory, of which %s are in use here and %s are free", gigabytes(size), gigabytes(o.pool.held), gigabytes(int(free)))
+		return block{}, o.api.Check(r, "cuMemAlloc",
+			"taking %s of device memory, of which %s are in use here and %s are free", gigabytes(size), gigabytes(
+				o.pool.held), gigabytes(int(free)))
 	}
 	return b, nil
 }
@@ -201,7 +205,8 @@ func (o *owner) discardGraphs(graphs ...driver.GraphExec) {
 	o.garbage.execs = append(o.garbage.execs, graphs...)
 }
 
-// described is what a library keeps of a convolution or a product that was described to it, until it is closed.
+// described is what a library keeps of a convolution or a product that was described to it, until
+// it is closed.
 type described interface{ Close() error }
 
 // keep remembers what a library keeps, so that it is closed with the device at the latest.

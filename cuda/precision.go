@@ -15,7 +15,9 @@ type Precision string
 
 const (
 	FP32 Precision = "fp32" // as the CPU does
-	TF32 Precision = "tf32" // factors of matrix products and convolutions rounded to 10 bits, on GPUs since compute capability 8.0
+	// factors of matrix products and convolutions rounded to 10 bits, on GPUs since compute
+	// capability 8.0
+	TF32 Precision = "tf32"
 	FP16 Precision = "fp16" // activations and the weights that products read in IEEE's half, with a dynamic loss scale
 	BF16 Precision = "bf16" // the same in bfloat16, which needs no scale, on GPUs since compute capability 8.0
 )
@@ -67,8 +69,9 @@ func WithPrecision(p Precision) Option {
 	}
 }
 
-// Deterministic takes only algorithms that give the same bits in each run, and chooses them without timing. Without it the fastest convolutions are
-// taken, and the gradients of filters may be summed in another order each time.
+// Deterministic takes only algorithms that give the same bits in each run, and chooses them without
+// timing. Without it the fastest convolutions are taken, and the gradients of filters may be summed
+// in another order each time.
 func Deterministic(yes bool) Option {
 	return func(d *Device) error {
 		d.repeats = yes

@@ -12,11 +12,13 @@ import (
 	"fspda/device/signature"
 )
 
-// Program is Code on a GPU. A run copies the batch to the device, sends all kernels, and waits for the results, or leaves that for later. The
-// first run sends kernel by kernel; later ones with the same vectors send a graph of them, captured once, in one call. It is not safe for
-// concurrent use.
+// Program is Code on a GPU. A run copies the batch to the device, sends all kernels, and waits for
+// the results, or leaves that for later. The first run sends kernel by kernel; later ones with the
+// same vectors send a graph of them, captured once, in one call. It is not safe for concurrent use.
 //
-// Gradients of small networks go together with those of other agents: see fleet. Else intermediate values lie in an arena that all Programs of the Device share: the stream runs one after the other.
+// Gradients of small networks go together with those of other agents: see fleet. Else intermediate
+// values lie in an arena that all Programs of the Device share: the stream runs one after the
+// other.
 type Program struct {
 	device *Device
 	code   *device.Code
@@ -51,7 +53,8 @@ const spaces = int(device.Momentum) + 1
 // operandsAt is what a captured graph depends on: where vectors, arena, batch and loss scale lie.
 type operandsAt struct{ params, grad, buffers, arena, input, labels, scaler kernels.Address }
 
-// Load binds code to this device. The error names the call that makes no sense or cannot be run here.
+// Load binds code to this device. The error names the call that makes no sense or cannot be run
+// here.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
 	p, err := d.load(code)
 	if err != nil {
@@ -89,12 +92,14 @@ func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64)
 }
 
 // RunBuffered is Run for code with buffers.
-func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
+func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch,
+	out []float64) error {
 	return p.Start(params, grad, buffers, momentum, b, out)()
 }
 
 // Start is RunBuffered that does not wait: see device.Starter.
-func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) (wait func() error) {
+func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b device.Batch,
+	out []float64) (wait func() error) {
 	v := p.vectors(params, grad, buffers, momentum, out)
 	over, err := p.start(v, float32(momentum), b, out)
 	if err != nil {
@@ -282,11 +287,13 @@ func (p *Program) sendCalls(o *owner, key operandsAt) error {
 	return o.api.Check(o.api.GraphLaunch(exec, o.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
 }
 
-// mostGraphs is how many graphs a Program keeps: agents take turns with it, each with vectors of its own.
+// mostGraphs is how many graphs a Program keeps: agents take turns with it, each with vectors of
+// its own.
 const mostGraphs = 256
 
 func (p *Program) running(o *owner, key operandsAt) *running {
-	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(), math: p.device.compute(), scaler: key.scaler}
+	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(),
+		math: p.device.compute(), scaler: key.scaler}
 	r.words.momentum = key.labels + 4*kernels.Address(p.code.Batch)
 	r.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
@@ -311,7 +318,8 @@ func (p *Program) sendSteps(r *running) error {
 
 // capture makes a graph of what send sends.
 func (o *owner) capture(name string, send func() error) (exec driver.GraphExec, err error) {
-	if err := o.api.Check(o.api.StreamBeginCapture(o.stream, driver.CaptureThreadLocal), "cuStreamBeginCapture", "capturing %s", name); err != nil {
+	if err := o.api.Check(o.api.StreamBeginCapture(o.stream, driver.CaptureThreadLocal), "cuStreamBeginCapture",
+		"capturing %s", name); err != nil {
 		return 0, err
 	}
 	sent := send()
@@ -324,7 +332,8 @@ func (o *owner) capture(name string, send func() error) (exec driver.GraphExec, 
 		return 0, err
 	}
 	err = o.api.Check(o.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", name)
-	return exec, errors.Join(err, o.api.Check(o.api.GraphDestroy(g), "cuGraphDestroy", "giving back the graph of %s", name))
+	return exec, errors.Join(err, o.api.Check(o.api.GraphDestroy(g), "cuGraphDestroy", "giving back the graph of %s",
+		name))
 }
 
 // dropGraphs gives back all graphs. The GPU may still be at one.
@@ -360,7 +369,8 @@ func (r resultRange) fetch(o *owner, arena kernels.Address, host *buffer) error 
 		return nil
 	}
 	from := driver.Pointer(arena) + driver.Pointer(4*r.from)
-	return o.api.Check(o.api.MemcpyDtoH(host.pointer(), from, uintptr(r.bytes()), o.stream), "cuMemcpyDtoHAsync", "copying results from the GPU")
+	return o.api.Check(o.api.MemcpyDtoH(host.pointer(), from, uintptr(r.bytes()), o.stream), "cuMemcpyDtoHAsync",
+		"copying results from the GPU")
 }
 
 func (r resultRange) collect(numbers []float32, results []device.Result, out []float64) {

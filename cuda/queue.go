@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// queue is how work comes to the owner, in the order in which it is sent. The owner takes all that is there in one go, and is woken only where it
-// sleeps: so senders mostly append to a list, and wait for nobody unless the list is full.
+// queue is how work comes to the owner, in the order in which it is sent. The owner takes all that
+// is there in one go, and is woken only where it sleeps: so senders mostly append to a list, and
+// wait for nobody unless the list is full.
 type queue struct {
 	mu     sync.Mutex
 	items  []item
@@ -25,8 +26,8 @@ type item struct {
 	task func()
 }
 
-// waits tells whether an item may lie in the queue of an owner who sleeps: an operation on vectors that nobody waits for. What needs it, a gradient or
-// somebody who reads, comes behind it.
+// waits tells whether an item may lie in the queue of an owner who sleeps: an operation on vectors
+// that nobody waits for. What needs it, a gradient or somebody who reads, comes behind it.
 func (it item) waits() bool { return it.op != nil && it.op.then == nil }
 
 // mostWaiting is how many items lie there at most.
@@ -35,8 +36,9 @@ const mostWaiting = 64
 // mostQueued is how much work may wait for the owner before a sender has to wait.
 const mostQueued = 256
 
-// mostLooks is how often an owner with nothing to do looks for work before it sleeps, where there are more processors than it takes to keep busy
-// whoever sends the work: to wake it costs more than that. fewProcessors are too few for that.
+// mostLooks is how often an owner with nothing to do looks for work before it sleeps, where there
+// are more processors than it takes to keep busy whoever sends the work: to wake it costs more than
+// that. fewProcessors are too few for that.
 const (
 	mostLooks     = 20000 // some 20 µs
 	fewProcessors = 4
@@ -74,7 +76,8 @@ func (q *queue) push(it item) bool {
 	return true
 }
 
-// take returns all items, and makes old, what it returned before, the list of the next ones. It is the owner's, as wait is.
+// take returns all items, and makes old, what it returned before, the list of the next ones. It is
+// the owner's, as wait is.
 func (q *queue) take(old []item) []item {
 	if q.count.Load() == 0 {
 		return old[:0]

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// Items of each sender come in the order in which it sent them, however many senders there are and however full the queue is; after the close
-// nothing more comes in.
+// Items of each sender come in the order in which it sent them, however many senders there are and
+// however full the queue is; after the close nothing more comes in.
 func TestQueue(t *testing.T) {
 	const senders, each = 5, 3 * mostQueued
 	q := newQueue()
@@ -52,7 +52,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// An operation that nobody waits for leaves the owner asleep, up to a number of them; a task wakes it.
+// An operation that nobody waits for leaves the owner asleep, up to a number of them; a task wakes
+// it.
 func TestQueueWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()

@@ -152,7 +152,8 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 		fmt.Fprintf(&s, "driver    CUDA %s (%s)\n", r.Driver, r.Path)
 	}
 	for _, g := range r.GPUs {
-		fmt.Fprintf(&s, "cuda:%d    %s, %.3g GB, compute capability %s\n", g.Index, g.Name, float64(g.Memory)/1e9, g.Capability)
+		fmt.Fprintf(&s, "cuda:%d    %s, %.3g GB, compute capability %s\n", g.Index, g.Name, float64(g.Memory)/1e9,
+			g.Capability)
 		writeLibraries(&s, g.Libraries)
 	}
 	if len(r.Libraries) > 0 {

@@ -2,8 +2,8 @@ package cuda
 
 import "fmt"
 
-// Routes lists what computes the convolutions, in the order of the calls: an algorithm of cuDNN's, or an engine of its graph API with its
-// settings. It is for people.
+// Routes lists what computes the convolutions, in the order of the calls: an algorithm of cuDNN's,
+// or an engine of its graph API with its settings. It is for people.
 func (p *Program) Routes() []string {
 	var all []string
 	_ = p.device.owner.ask(func() error { // after a loss of the device there is nothing to tell

@@ -14,26 +14,33 @@ import (
 	"fspda/model"
 )
 
-// threeWays is a convolution and its gradients, of operands in vectors: x and w among the parameters, whose gradient has dx and dw.
+// threeWays is a convolution and its gradients, of operands in vectors: x and w among the
+// parameters, whose gradient has dx and dw.
 func threeWays(shift int) (*device.Code, [3]int) {
 	n, h, w, c, k, r := 2, 5, 6, 4, 8, 3
 	dims := []int{n, h, w, c, k, r, r, 1, 1}
 	x, f, y := n*h*w*c, k*r*r*c, n*h*w*k
 	at := func(s device.Space, off, len int) device.Ref { return device.Ref{Space: s, Off: off, Len: len} }
-	code := &device.Code{Name: "three ways", Batch: 1, Features: 1, Dim: shift + x + f, Arena: y, Gradient: true, Calls: []device.Call{
-		{Kernel: device.Conv, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Params, shift+x, f)}, Out: []device.Ref{at(device.Arena, 0, y)}},
-		{Kernel: device.ConvGradX, Dims: dims, In: []device.Ref{at(device.Arena, 0, y), at(device.Params, shift+x, f)}, Out: []device.Ref{at(device.Grads, shift, x)}},
-		{Kernel: device.ConvGradW, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Arena, 0, y)}, Out: []device.Ref{at(device.Grads, shift+x, f)}},
-	}}
+	code := &device.Code{Name: "three ways", Batch: 1, Features: 1, Dim: shift + x + f, Arena: y, Gradient: true,
+		Calls: []device.Call{
+			{Kernel: device.Conv, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Params, shift+x, f)},
+				Out: []device.Ref{at(device.Arena, 0, y)}},
+			{Kernel: device.ConvGradX, Dims: dims, In: []device.Ref{at(device.Arena, 0, y), at(device.Params, shift+x, f)},
+				Out: []device.Ref{at(device.Grads, shift, x)}},
+			{Kernel: device.ConvGradW, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Arena, 0, y)},
+				Out: []device.Ref{at(device.Grads, shift+x, f)}},
+		}}
 	return code, [3]int{x, f, y}
 }
 
-// routed opens an imaginary GPU with a folder for choices, runs a convolution three times each way, and tells what computed it.
+// routed opens an imaginary GPU with a folder for choices, runs a convolution three times each way,
+// and tells what computed it.
 func routed(t *testing.T, dir string, shift int, options ...Option) (routes []string, n *nets) {
 	t.Helper()
 	m, _ := imaginaryParts(t, drivertest.Options{})
 	n = newNets(m)
-	n.rounding = slices.ContainsFunc(options, func(o Option) bool { d := &Device{}; _ = o(d); return d.precision == TF32 })
+	n.rounding = slices.ContainsFunc(options,
+		func(o Option) bool { d := &Device{}; _ = o(d); return d.precision == TF32 })
 	p := imaginaryWith(m, n)
 	made := p.tools
 	p.tools = func(p driver.Properties) (tools, error) { l, err := made(p); l.dir = dir; return l, err }
@@ -77,18 +84,23 @@ func endings(routes []string) (all []string) {
 	return all
 }
 
-// What computes a convolution is an engine that rounds no more than the precision allows; in deterministic runs the first that repeats, and else the
-// fastest. One that does not run gives way to an algorithm.
+// What computes a convolution is an engine that rounds no more than the precision allows; in
+// deterministic runs the first that repeats, and else the fastest. One that does not run gives way
+// to an algorithm.
 func TestRoutes(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options []Option
 		want    []string
 	}{
-		{"fp32", []Option{WithPrecision(FP32)}, []string{"graph, engine 28 2=28", "graph, engine 28 2=28", "graph, engine 28 2=28"}},
-		{"fp32, deterministic", []Option{WithPrecision(FP32), Deterministic(true)}, []string{"graph, engine 28 2=28", "algorithm 1", "graph, engine 28 2=28"}},
-		{"tf32, deterministic", []Option{WithPrecision(TF32), Deterministic(true)}, []string{"graph, engine 62 2=62", "algorithm 1", "graph, engine 62 2=62"}},
-		{"bf16, deterministic", []Option{WithPrecision(BF16), Deterministic(true)}, []string{"graph, engine 62 2=62", "algorithm 1", "graph, engine 62 2=62"}},
+		{"fp32", []Option{WithPrecision(FP32)}, []string{"graph, engine 28 2=28", "graph, engine 28 2=28",
+			"graph, engine 28 2=28"}},
+		{"fp32, deterministic", []Option{WithPrecision(FP32), Deterministic(true)}, []string{"graph, engine 28 2=28",
+			"algorithm 1", "graph, engine 28 2=28"}},
+		{"tf32, deterministic", []Option{WithPrecision(TF32), Deterministic(true)}, []string{"graph, engine 62 2=62",
+			"algorithm 1", "graph, engine 62 2=62"}},
+		{"bf16, deterministic", []Option{WithPrecision(BF16), Deterministic(true)}, []string{"graph, engine 62 2=62",
+			"algorithm 1", "graph, engine 62 2=62"}},
 	} {
 		routes, _ := routed(t, "", 0, c.options...)
 		if got := endings(routes); !slices.Equal(got, c.want) {
@@ -104,7 +116,8 @@ func TestRoutesAreKept(t *testing.T) {
 	tried := n.graph.Executed
 	again, n := routed(t, dir, 0)
 	if !slices.Equal(first, again) || tried < 20 || n.graph.Executed > 9 {
-		t.Errorf("chosen %q after %d executions, then %q after %d; want the same after few", first, tried, again, n.graph.Executed)
+		t.Errorf("chosen %q after %d executions, then %q after %d; want the same after few", first, tried, again,
+			n.graph.Executed)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) != 3 {
@@ -121,7 +134,8 @@ func TestRoutesAreKept(t *testing.T) {
 
 // Operands of every convolution of the residual networks lie where the fastest kernels want them.
 func TestAlignment(t *testing.T) {
-	for name, shape := range map[string][]int{"resnet20": {32, 32, 3}, "resnet18": {64, 64, 3}, "resnet50": {64, 64, 3}} {
+	for name, shape := range map[string][]int{"resnet20": {32, 32, 3}, "resnet18": {64, 64, 3},
+		"resnet50": {64, 64, 3}} {
 		net, err := model.Open(name, model.Options{Shape: shape, Classes: 10})
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +152,8 @@ func TestAlignment(t *testing.T) {
 			convolutions := 0
 			for i := range plan.tasks {
 				x := &plan.tasks[i]
-				if x.call == nil || scratchOf(x) == 0 || convDirections[x.call.Kernel] == 0 && x.call.Kernel != device.Conv || x.work != compute {
+				if x.call == nil || scratchOf(x) == 0 || convDirections[x.call.Kernel] == 0 &&
+					x.call.Kernel != device.Conv || x.work != compute {
 					continue
 				}
 				convolutions++

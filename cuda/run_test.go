@@ -67,7 +67,8 @@ func failing(t *testing.T, o drivertest.Options) (*Device, *drivertest.Machine) 
 	return d, m
 }
 
-// A GPU that vanishes in the middle of a run ends it with an error that says so; the last checkpoint stays, and the CPU goes on from there.
+// A GPU that vanishes in the middle of a run ends it with an error that says so; the last
+// checkpoint stays, and the CPU goes on from there.
 func TestGPUVanishes(t *testing.T) {
 	r, dir := newTraining(t), filepath.Join(t.TempDir(), "run")
 	d, m := failing(t, drivertest.Options{})
@@ -88,8 +89,8 @@ func TestGPUVanishes(t *testing.T) {
 	}
 }
 
-// Whichever allocation fails, from the first vector to the last graph, the run ends with an error that tells of the memory and of what to do, and
-// nothing is saved that means nothing.
+// Whichever allocation fails, from the first vector to the last graph, the run ends with an error
+// that tells of the memory and of what to do, and nothing is saved that means nothing.
 func TestRunOutOfMemory(t *testing.T) {
 	r := newTraining(t)
 	r.config.Iterations, r.config.EvalPoints = 3, 1
@@ -117,7 +118,8 @@ func TestRunOutOfMemory(t *testing.T) {
 	}
 }
 
-// A run that does not fit a GPU is refused with what would fit; one that fits takes no more than its forecast and not much less.
+// A run that does not fit a GPU is refused with what would fit; one that fits takes no more than
+// its forecast and not much less.
 func TestRooms(t *testing.T) {
 	r := newTraining(t)
 	r.config.Agents, r.config.Batch = 3, 8

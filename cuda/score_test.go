@@ -11,7 +11,8 @@ import (
 	"fspda/model"
 )
 
-// Evaluations in 16 bits have the CPU's loss and hits, but for roundings: with the statistics of their batch, and with running ones.
+// Evaluations in 16 bits have the CPU's loss and hits, but for roundings: with the statistics of
+// their batch, and with running ones.
 func TestShortScores(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
 		d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(p))
@@ -24,7 +25,8 @@ func TestShortScores(t *testing.T) {
 			bound := map[Precision]float64{FP16: 0.005, BF16: 0.03}[p]
 			for i := range want {
 				// Of four examples one may be so close that a rounding decides.
-				if far := math.Abs(got[i][0] - want[i][0]); !(far <= bound*want[i][0]) || math.Abs(got[i][1]-want[i][1]) > 1 || math.Abs(got[i][2]-want[i][2]) > 1 {
+				if far := math.Abs(got[i][0] - want[i][0]); !(far <= bound*want[i][0]) ||
+					math.Abs(got[i][1]-want[i][1]) > 1 || math.Abs(got[i][2]-want[i][2]) > 1 {
 					t.Errorf("%s, %s, evaluation %d: loss and hits %v, want %v", p, name, i, got[i], want[i])
 				}
 			}
@@ -32,7 +34,8 @@ func TestShortScores(t *testing.T) {
 	}
 }
 
-// scores are the loss and the hits of a batch by its own statistics, and by running ones where the network has them.
+// scores are the loss and the hits of a batch by its own statistics, and by running ones where the
+// network has them.
 func scores(t *testing.T, net *model.Network, d device.Device, b device.Batch) (all [][3]float64) {
 	t.Helper()
 	m := model.NewEngine(net, d)

@@ -22,7 +22,8 @@ func exampleNetworks(t *testing.T) map[string]*model.Network {
 	t.Helper()
 	all := map[string]*model.Network{}
 	for name, o := range map[string]model.Options{
-		"mlp":      {Shape: []int{6, 6, 1}, Classes: 4, Hidden: []int{9, 7}, Loss: model.LossOptions{WeightDecay: 1e-3}},
+		"mlp": {Shape: []int{6, 6, 1}, Classes: 4, Hidden: []int{9, 7},
+			Loss: model.LossOptions{WeightDecay: 1e-3}},
 		"resnet20": {Shape: []int{8, 8, 3}, Classes: 4, Loss: model.LossOptions{WeightDecay: 1e-3}},
 	} {
 		net, err := model.Open(name, o)
@@ -64,7 +65,8 @@ func (r roundedParameters) Write(dst device.Vector, src []float32) {
 	r.Device.Write(dst, src)
 }
 
-// Networks of 16 bits have the CPU's gradient, as far as rounding the parameters leaves it: activations are rounded as often.
+// Networks of 16 bits have the CPU's gradient, as far as rounding the parameters leaves it:
+// activations are rounded as often.
 func TestShortNetworks(t *testing.T) {
 	for precision, bounds := range map[Precision]struct {
 		round func([]float32)
@@ -79,7 +81,8 @@ func TestShortNetworks(t *testing.T) {
 			got, loss := gradientOf(t, net, d, b)
 			if name == "mlp" {
 				if by, _ := gradientOf(t, net, apart, b); !(distance(by, want) <= 8*distance(rounded, want)) {
-					t.Errorf("%s, %s without a fleet: the gradient differs by %.2g of its length", precision, name, distance(by, want))
+					t.Errorf("%s, %s without a fleet: the gradient differs by %.2g of its length", precision, name,
+						distance(by, want))
 				}
 				if again, _ := gradientOf(t, net, d, b); !slices.Equal(got, again) {
 					t.Errorf("%s, %s: a second gradient has other bits", precision, name)
@@ -87,9 +90,11 @@ func TestShortNetworks(t *testing.T) {
 			}
 			times := map[string]float64{"mlp": 8, "resnet20": 2}[name]
 			far, limit := distance(got, want), times*distance(rounded, want)
-			t.Logf("%s, %s: gradient differs by %.2g of its length, rounded parameters by %.2g; loss %v and %v", precision, name, far, limit/times, loss, wantLoss)
+			t.Logf("%s, %s: gradient differs by %.2g of its length, rounded parameters by %.2g; loss %v and %v",
+				precision, name, far, limit/times, loss, wantLoss)
 			if !(far <= limit && limit <= 1) || !(math.Abs(loss-wantLoss) <= 4*bounds.unit*wantLoss) {
-				t.Errorf("%s, %s: the gradient differs by %.2g of its length, want %.2g at most; loss %v, want %v", precision, name, far, limit, loss, wantLoss)
+				t.Errorf("%s, %s: the gradient differs by %.2g of its length, want %.2g at most; loss %v, want %v",
+					precision, name, far, limit, loss, wantLoss)
 			}
 		}
 		if m.Count("GraphLaunch") == 0 {
@@ -98,7 +103,8 @@ func TestShortNetworks(t *testing.T) {
 	}
 }
 
-// Bytes become the same numbers of 16 bits as the float32 that they stand for, with and without room for more channels, and take no float32 between.
+// Bytes become the same numbers of 16 bits as the float32 that they stand for, with and without
+// room for more channels, and take no float32 between.
 func TestShortBytes(t *testing.T) {
 	t.Run("in fleets", func(t *testing.T) { checkShortBytes(t, "mlp") })
 	t.Run("alone", func(t *testing.T) { checkShortBytes(t, "", alone) })
@@ -119,7 +125,8 @@ func checkShortBytes(t *testing.T, only string, options ...Option) {
 			t.Errorf("%s: bytes go through float32 (%v)", name, err)
 		}
 		for _, channels := range map[string][]int{"mlp": {1}, "resnet20": {3}}[name] {
-			b := device.Batch{Bytes: make([]uint8, 4*net.Inputs()), Y: []int32{0, 1, 2, 3}, Scale: []float32{0.02, 0.015, 0.01}[:channels], Shift: []float32{-2, -1.5, 0.5}[:channels]}
+			b := device.Batch{Bytes: make([]uint8, 4*net.Inputs()), Y: []int32{0, 1, 2, 3},
+				Scale: []float32{0.02, 0.015, 0.01}[:channels], Shift: []float32{-2, -1.5, 0.5}[:channels]}
 			s := rng.New(2, "bytes")
 			for i := range b.Bytes {
 				b.Bytes[i] = uint8(s.IntN(256))
@@ -128,14 +135,15 @@ func checkShortBytes(t *testing.T, only string, options ...Option) {
 			want, wantLoss := gradientOf(t, net, d, numbers)
 			got, loss := gradientOf(t, net, d, b)
 			if loss != wantLoss || !slices.Equal(got, want) {
-				t.Errorf("%s, %d channels: loss %v of bytes, want %v; gradient differs by %.2g", name, channels, loss, wantLoss, distance(got, want))
+				t.Errorf("%s, %d channels: loss %v of bytes, want %v; gradient differs by %.2g", name, channels, loss,
+					wantLoss, distance(got, want))
 			}
 		}
 	}
 }
 
-// Every kernel of a program of 16 bits is within the bounds of its roundings, whether its operands are converted or lie where they belong: as
-// fspda selftest checks it on a GPU.
+// Every kernel of a program of 16 bits is within the bounds of its roundings, whether its operands
+// are converted or lie where they belong: as fspda selftest checks it on a GPU.
 func TestShortKernels(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
 		d, _ := imaginary(t, drivertest.Options{}, true, WithPrecision(p))
@@ -152,8 +160,8 @@ func TestShortKernels(t *testing.T) {
 	}
 }
 
-// steep is code whose loss is so wrong that its gradient, times the first loss scale, is beyond fp16: one row of three logits, with a decay of the
-// weights.
+// steep is code whose loss is so wrong that its gradient, times the first loss scale, is beyond
+// fp16: one row of three logits, with a decay of the weights.
 func steep() (code *device.Code, params []float32, b device.Batch) {
 	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	x, w, bias := at(device.Input, 0, 2), at(device.Params, 0, 6), at(device.Params, 6, 3)
@@ -161,15 +169,17 @@ func steep() (code *device.Code, params []float32, b device.Batch) {
 	return &device.Code{Name: "steep", Batch: 1, Features: 2, Dim: 9, Arena: 48, Gradient: true,
 		Calls: []device.Call{
 			{Kernel: device.Linear, In: []device.Ref{x, w, bias}, Out: []device.Ref{logits}, Dims: []int{1, 3, 2}},
-			{Kernel: device.SoftmaxCrossEntropy, In: []device.Ref{logits, at(device.Labels, 0, 1)}, Out: []device.Ref{loss, dlogits}, Dims: []int{1, 3}},
-			{Kernel: device.LinearGradWDecay, In: []device.Ref{x, dlogits, w}, Out: []device.Ref{at(device.Grads, 0, 6), at(device.Grads, 6, 3)}, Dims: []int{1, 3, 2}, Attr: 0.5},
+			{Kernel: device.SoftmaxCrossEntropy, In: []device.Ref{logits, at(device.Labels, 0, 1)},
+				Out: []device.Ref{loss, dlogits}, Dims: []int{1, 3}},
+			{Kernel: device.LinearGradWDecay, In: []device.Ref{x, dlogits, w}, Out: []device.Ref{at(device.Grads, 0, 6),
+				at(device.Grads, 6, 3)}, Dims: []int{1, 3, 2}, Attr: 0.5},
 		},
 		Results: []device.Result{{Name: "loss", Ref: at(device.Arena, 32, 1)}},
 	}, []float32{1, 2, 0.5, -1, 0, 0.25, 20, 0, 0}, device.Batch{X: []float32{1, 0.5}, Y: []int32{1}}
 }
 
-// A gradient that is beyond fp16 becomes zero and halves the scale, which the gradient keeps for itself; the next one is that of the CPU. bf16 has
-// no scale. It is so in fleets and without.
+// A gradient that is beyond fp16 becomes zero and halves the scale, which the gradient keeps for
+// itself; the next one is that of the CPU. bf16 has no scale. It is so in fleets and without.
 func TestLossScale(t *testing.T) {
 	t.Run("in fleets", func(t *testing.T) { checkLossScale(t) })
 	t.Run("alone", func(t *testing.T) { checkLossScale(t, alone) })
@@ -206,7 +216,8 @@ func checkLossScale(t *testing.T, options ...Option) {
 	for i, c := range []struct {
 		grad  []float32
 		scale device.LossScale
-	}{{make([]float32, code.Dim), device.LossScale{Scale: 32768, Skipped: 1}}, {want, device.LossScale{Scale: 32768, Good: 1, Skipped: 1}}, {want, device.LossScale{Scale: 32768, Good: 2, Skipped: 1}}} {
+	}{{make([]float32, code.Dim), device.LossScale{Scale: 32768, Skipped: 1}}, {want, device.LossScale{Scale: 32768,
+		Good: 1, Skipped: 1}}, {want, device.LossScale{Scale: 32768, Good: 2, Skipped: 1}}} {
 		got := run(d, x, g)
 		if s, ok := d.LossScale(g); !ok || s != c.scale {
 			t.Errorf("run %d: loss scale %+v, want %+v", i, s, c.scale)
@@ -247,11 +258,14 @@ func TestShortRefusals(t *testing.T) {
 		want  string
 	}{
 		"a part of a value": {func(c *device.Code) {
-			c.Calls[1].In[0], c.Calls[1].Out[1], c.Calls[1].Dims = device.Ref{Space: device.Arena, Off: 1, Len: 2}, device.Ref{Space: device.Arena, Off: 16, Len: 2}, []int{1, 2}
+			c.Calls[1].In[0], c.Calls[1].Out[1], c.Calls[1].Dims = device.Ref{Space: device.Arena, Off: 1,
+				Len: 2}, device.Ref{Space: device.Arena, Off: 16, Len: 2}, []int{1, 2}
 			c.Calls = c.Calls[:2]
 		}, "call 1, softmax-cross-entropy: input 0: arena[1:3] is a part of what was computed at arena[0:3]"},
-		"nothing":         {func(c *device.Code) { c.Calls[0].In[0] = device.Ref{Space: device.Arena, Off: 4, Len: 2} }, "nothing was computed at arena[4:6]"},
-		"a scaled result": {func(c *device.Code) { c.Results[0].Ref.Off = 16 }, "result and comes from the gradient of the loss"},
+		"nothing": {func(c *device.Code) { c.Calls[0].In[0] = device.Ref{Space: device.Arena, Off: 4, Len: 2} },
+			"nothing was computed at arena[4:6]"},
+		"a scaled result": {func(c *device.Code) { c.Results[0].Ref.Off = 16 },
+			"result and comes from the gradient of the loss"},
 	} {
 		d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
 		code, _, _ := steep()

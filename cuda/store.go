@@ -9,7 +9,8 @@ import (
 	"fspda/device"
 )
 
-// stores are the data sets that a GPU has a copy of, so that only the numbers of rows travel in an iteration.
+// stores are the data sets that a GPU has a copy of, so that only the numbers of rows travel in an
+// iteration.
 type stores struct {
 	mu  sync.Mutex
 	all map[weak.Pointer[device.Store]]*store
@@ -24,7 +25,8 @@ type store struct {
 // shareOfStores is the part of a GPU's memory that one data set may take.
 const shareOfStores = 8
 
-// storeOf returns the copy of the set that a batch picks its rows of, which it makes when the set is first seen; nil where there is none.
+// storeOf returns the copy of the set that a batch picks its rows of, which it makes when the set
+// is first seen; nil where there is none.
 func (d *Device) storeOf(b device.Batch) *store {
 	if b.Store == nil || b.Rows == nil || len(b.Bytes) == 0 || len(b.Bytes) > int(d.properties.Memory)/shareOfStores {
 		return nil
@@ -60,7 +62,8 @@ func (d *Device) newStore(b device.Batch) *store {
 	return s
 }
 
-// dropStore is for the collector: nobody has the set any more. What is still to be sent of it keeps the store.
+// dropStore is for the collector: nobody has the set any more. What is still to be sent of it keeps
+// the store.
 func (d *Device) dropStore(key weak.Pointer[device.Store]) {
 	d.stores.mu.Lock()
 	s := d.stores.all[key]

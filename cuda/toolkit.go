@@ -29,7 +29,8 @@ func find(f *dynlib.Finder, l *dynlib.Library) found {
 
 // findToolkit looks for the libraries of one version of CUDA for GPUs of a compute capability.
 func findToolkit(f *dynlib.Finder, major, cc int) toolkit {
-	return toolkit{major, find(f, dynlib.NVRTC(major)), find(f, dynlib.CUBLAS(major)), find(f, dynlib.CUBLASLt(major)), find(f, dynlib.CUDNN(major, cc))}
+	return toolkit{major, find(f, dynlib.NVRTC(major)), find(f, dynlib.CUBLAS(major)), find(f, dynlib.CUBLASLt(major)),
+		find(f, dynlib.CUDNN(major, cc))}
 }
 
 // all are the libraries in the order in which people are told of them.
@@ -49,7 +50,8 @@ func (t *toolkit) missing() int {
 	return n
 }
 
-// bestToolkit looks for the version of CUDA of which most is there, the newest of several. The error says what is missing of it.
+// bestToolkit looks for the version of CUDA of which most is there, the newest of several. The
+// error says what is missing of it.
 func bestToolkit(f *dynlib.Finder, version, cc int) (toolkit, error) {
 	majors := dynlib.Majors(version, cc)
 	if len(majors) == 0 {

@@ -91,7 +91,8 @@ func (t *trace) read(r device.Ref) (home, error) {
 	}
 	h, err := t.holding(r)
 	if err == nil && h.ref != r {
-		err = fmt.Errorf("%s is a part of what was computed at %s, want all of it: load it with precision fp32", r, h.ref)
+		err = fmt.Errorf("%s is a part of what was computed at %s, want all of it: load it with precision fp32", r,
+			h.ref)
 	}
 	return h, err
 }

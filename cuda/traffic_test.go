@@ -18,7 +18,8 @@ import (
 	"fspda/model"
 )
 
-// traffic is what the kernels of a run move: how often each is launched, and the bytes that it reads and writes, each operand of each pass once.
+// traffic is what the kernels of a run move: how often each is launched, and the bytes that it
+// reads and writes, each operand of each pass once.
 type traffic struct {
 	launches map[string]int
 	bytes    map[string]float64
@@ -48,7 +49,8 @@ func (c traffic) per(images int) string {
 	return s.String()
 }
 
-// trafficOf counts a run of code without running it: kernels are launched on an imaginary GPU that does nothing, at addresses where nothing is.
+// trafficOf counts a run of code without running it: kernels are launched on an imaginary GPU that
+// does nothing, at addresses where nothing is.
 func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	t.Helper()
 	c := traffic{map[string]int{}, map[string]float64{}}
@@ -67,7 +69,8 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	dnn, blas := newNets(m).api(), imaginaryBLAS(m)
 	dnn.Backend = nil // the traffic is the same, whoever computes a convolution
 	countConvolutions(dnn, c)
-	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32, _ driver.Pointer, _ cublas.Type, _ int32,
+	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32,
+		_ driver.Pointer, _ cublas.Type, _ int32,
 		_ *float32, _ driver.Pointer, _ cublas.Type, _ int32, _ cublas.Compute, _ int32) cublas.Status {
 		c.add("gemm", p.element().Size()*int(rows*cols+cols*k+rows*k))
 		return 0
@@ -94,7 +97,8 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		}
 		clear(c.launches)
 		clear(c.bytes)
-		err := program.sendSteps(program.running(d.owner, operandsAt{far(1), far(2), far(3), far(4), far(5), far(6), far(7)}))
+		err := program.sendSteps(program.running(d.owner, operandsAt{far(1), far(2), far(3), far(4), far(5), far(6),
+			far(7)}))
 		return errors.Join(err, d.owner.synchronize())
 	})
 	if err != nil {
@@ -105,7 +109,8 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 
 // countConvolutions lets convolutions count and nothing else.
 func countConvolutions(a *cudnn.API, c traffic) {
-	images, filters, size := map[cudnn.Tensor]int{}, map[cudnn.Filter]int{}, map[cudnn.Type]int{cudnn.Float32: 4, cudnn.Float16: 2, cudnn.BFloat16: 2}
+	images, filters, size := map[cudnn.Tensor]int{}, map[cudnn.Filter]int{}, map[cudnn.Type]int{cudnn.Float32: 4,
+		cudnn.Float16: 2, cudnn.BFloat16: 2}
 	a.SetTensor = func(t cudnn.Tensor, _ int32, of cudnn.Type, i, ch, h, w int32) cudnn.Status {
 		images[t] = size[of] * int(i*ch*h*w)
 		return 0
@@ -114,24 +119,28 @@ func countConvolutions(a *cudnn.API, c traffic) {
 		filters[f] = size[of] * int(k*ch*r*s)
 		return 0
 	}
-	a.Forward = func(_ cudnn.Raw, _ *float32, x cudnn.Tensor, _ driver.Pointer, w cudnn.Filter, _ driver.Pointer, _ cudnn.Descriptor, _ int32,
+	a.Forward = func(_ cudnn.Raw, _ *float32, x cudnn.Tensor, _ driver.Pointer, w cudnn.Filter, _ driver.Pointer,
+		_ cudnn.Descriptor, _ int32,
 		_ driver.Pointer, _ uintptr, _ *float32, y cudnn.Tensor, _ driver.Pointer) cudnn.Status {
 		c.add("conv", images[x]+filters[w]+images[y])
 		return 0
 	}
-	a.BackwardData = func(_ cudnn.Raw, _ *float32, w cudnn.Filter, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer, _ cudnn.Descriptor, _ int32,
+	a.BackwardData = func(_ cudnn.Raw, _ *float32, w cudnn.Filter, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer,
+		_ cudnn.Descriptor, _ int32,
 		_ driver.Pointer, _ uintptr, _ *float32, x cudnn.Tensor, _ driver.Pointer) cudnn.Status {
 		c.add("conv_grad_x", images[x]+filters[w]+images[y])
 		return 0
 	}
-	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, x cudnn.Tensor, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer, _ cudnn.Descriptor, _ int32,
+	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, x cudnn.Tensor, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer,
+		_ cudnn.Descriptor, _ int32,
 		_ driver.Pointer, _ uintptr, _ *float32, w cudnn.Filter, _ driver.Pointer) cudnn.Status {
 		c.add("conv_grad_w", images[x]+filters[w]+images[y])
 		return 0
 	}
 }
 
-// movedBy is the bytes that a launch moves: those of matrices; scalars and numbers for each channel are left out. An operand that is null is none.
+// movedBy is the bytes that a launch moves: those of matrices; scalars and numbers for each channel
+// are left out. An operand that is null is none.
 func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 	arg := map[string]int{}
 	for i, p := range k.Params {
@@ -203,7 +212,8 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 
 // What a step of ResNet-50 launches and moves: docs/performance.md has these numbers, by kernel.
 func TestTrafficOfResNet50(t *testing.T) {
-	net, err := model.Open("resnet50", model.Options{Shape: []int{224, 224, 3}, Classes: 1000, Loss: model.LossOptions{WeightDecay: 1e-4}})
+	net, err := model.Open("resnet50", model.Options{Shape: []int{224, 224, 3}, Classes: 1000,
+		Loss: model.LossOptions{WeightDecay: 1e-4}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +229,8 @@ func TestTrafficOfResNet50(t *testing.T) {
 		c := trafficOf(t, plan.Code(), p)
 		t.Logf("%s\n%s", p, c.per(batch))
 		if n, b := c.total(); n != want.launches || math.Abs(b/batch/1e6-want.megabytes) > 0.1 {
-			t.Errorf("%s: %d launches move %.1f MB an image, want %d and %v: bring docs/performance.md up to date", p, n, b/batch/1e6, want.launches, want.megabytes)
+			t.Errorf("%s: %d launches move %.1f MB an image, want %d and %v: bring docs/performance.md up to date", p,
+				n, b/batch/1e6, want.launches, want.megabytes)
 		}
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"fspda/train"
 )
 
-// A training in fp16 whose gradients are now and then beyond fp16 counts them, keeps the sum of the duals at zero, and goes on after a stop with the loss
-// scales that it had: it has the bits of one that was not stopped. Whether gradients are waited for changes no bit.
+// A training in fp16 whose gradients are now and then beyond fp16 counts them, keeps the sum of the
+// duals at zero, and goes on after a stop with the loss scales that it had: it has the bits of one
+// that was not stopped. Whether gradients are waited for changes no bit.
 func TestTrainShort(t *testing.T) {
 	c := train.Default()
 	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Alpha, c.Precision = 2, "complete", "shuffled", 1, 60, 3, 3, "fp16"
@@ -57,12 +58,16 @@ func TestTrainShort(t *testing.T) {
 	}
 	whole := run(filepath.Join(t.TempDir(), "whole"), -1, false)
 	last := whole.Rows[len(whole.Rows)-1]
-	if whole.Status != train.Finished || last.Skipped == 0 || last.LossScale <= 0 || last.LossScale > firstScale || !(last.DualSum <= 1e-4) {
-		t.Errorf("%s with %d gradients skipped, loss scale %v, sum of duals %v", whole.Status, last.Skipped, last.LossScale, last.DualSum)
+	if whole.Status != train.Finished || last.Skipped == 0 || last.LossScale <= 0 || last.LossScale > firstScale ||
+		!(last.DualSum <= 1e-4) {
+		t.Errorf("%s with %d gradients skipped, loss scale %v, sum of duals %v", whole.Status, last.Skipped,
+			last.LossScale, last.DualSum)
 	}
 	c.ClipNorm = 1e30 // has every gradient waited for, and shortens none
-	if patient := run(filepath.Join(t.TempDir(), "patient"), -1, false); !slices.Equal(patient.Mean, whole.Mean) || patient.Rows[len(patient.Rows)-1].Skipped != last.Skipped {
-		t.Errorf("whoever waits for gradients has another model, or skips %v of them, want %v", patient.Rows[len(patient.Rows)-1].Skipped, last.Skipped)
+	if patient := run(filepath.Join(t.TempDir(), "patient"), -1, false); !slices.Equal(patient.Mean, whole.Mean) ||
+		patient.Rows[len(patient.Rows)-1].Skipped != last.Skipped {
+		t.Errorf("whoever waits for gradients has another model, or skips %v of them, want %v",
+			patient.Rows[len(patient.Rows)-1].Skipped, last.Skipped)
 	}
 	c.ClipNorm = 0
 	dir := filepath.Join(t.TempDir(), "part")

@@ -22,8 +22,8 @@ func (p *planner) isScaled(h home) bool {
 	return false
 }
 
-// readsScaled says whether an input of a call is scaled: then so are its outputs, for a backward pass is linear in the gradient that it begins
-// with.
+// readsScaled says whether an input of a call is scaled: then so are its outputs, for a backward
+// pass is linear in the gradient that it begins with.
 func (p *planner) readsScaled(c *traced) bool {
 	for _, h := range c.in {
 		if p.isScaled(h) {
@@ -33,7 +33,8 @@ func (p *planner) readsScaled(c *traced) bool {
 	return false
 }
 
-// lacking says which summands of a call lack the loss scale that the other has: weight decay, where it is added to a gradient. Nil where it is none.
+// lacking says which summands of a call lack the loss scale that the other has: weight decay, where
+// it is added to a gradient. Nil where it is none.
 func (p *planner) lacking(c *traced) []bool {
 	var summands []home
 	switch c.call.Kernel {
@@ -78,8 +79,8 @@ func (p *planner) mark(h home, scaled bool) error {
 	return nil
 }
 
-// finish ends the tasks: gradients are unscaled and checked, and get their decay. All of the gradient is 0 if some number of it is not finite, decay
-// too.
+// finish ends the tasks: gradients are unscaled and checked, and get their decay. All of the
+// gradient is 0 if some number of it is not finite, decay too.
 func (p *planner) finish() {
 	if !p.scaling {
 		p.scaled = nil
@@ -98,13 +99,15 @@ func (p *planner) finish() {
 	}
 	for _, r := range joined {
 		p.ends = append(p.ends, gradient(r))
-		p.endings = append(p.endings, kernels.Ending{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len, C: 1, Room: 1, Scaled: true})
+		p.endings = append(p.endings, kernels.Ending{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len, C: 1,
+			Room: 1, Scaled: true})
 	}
 	if len(p.endings) > 0 {
 		p.tasks = append(p.tasks, end(p.ends, p.endings))
 	}
 	p.scaling = slices.ContainsFunc(p.endings, func(e kernels.Ending) bool { return e.Scaled })
 	if p.scaling {
-		p.tasks = append(p.tasks, task{work: dropFound, out: []operand{gradient(device.Ref{Len: p.code.Dim})}}, task{work: stepScale})
+		p.tasks = append(p.tasks, task{work: dropFound, out: []operand{gradient(device.Ref{Len: p.code.Dim})}},
+			task{work: stepScale})
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"fspda/device"
 )
 
-// Vector is a vector in the memory of a GPU. Its memory is given back some time after it is no longer reachable.
+// Vector is a vector in the memory of a GPU. Its memory is given back some time after it is no
+// longer reachable.
 type Vector struct {
 	d      *Device
 	n      int
@@ -29,7 +30,8 @@ func (v *Vector) address() kernels.Address { return v.block.address() }
 
 func (v *Vector) bytes() uintptr { return uintptr(4 * v.n) }
 
-// NewVector returns a vector of n zeros. Where the GPU has no memory left, [Device.Err] tells of it and Run will.
+// NewVector returns a vector of n zeros. Where the GPU has no memory left, [Device.Err] tells of it
+// and Run will.
 func (d *Device) NewVector(n int) device.Vector {
 	v := &Vector{d: d, n: n}
 	if n == 0 {
@@ -56,11 +58,13 @@ func (d *Device) Write(dst device.Vector, src []float32) {
 	const most = chunk / 4
 	for at := 0; at < len(src); at += most {
 		part := src[at:min(at+most, len(src))]
-		d.upload(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) }, &v.hazard)
+		d.upload(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) },
+			&v.hazard)
 	}
 }
 
-// upload copies up to a chunk of bytes to the device: what fill writes to the buffer. on lies in what the memory belongs to.
+// upload copies up to a chunk of bytes to the device: what fill writes to the buffer. on lies in
+// what the memory belongs to.
 func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *hazard) {
 	o := d.owner
 	if bytes == 0 || o.err() != nil {
@@ -73,7 +77,8 @@ func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *ha
 	}
 	fill(b)
 	p := &op{send: func() error {
-		return o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", bytes)
+		return o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.stream), "cuMemcpyHtoDAsync",
+			"copying %d bytes to the GPU", bytes)
 	}, then: func() { o.pinned.give(b) }}
 	p.touches = append(p.few[:0], writing(on))
 	if bytes <= marchCopy && bytes%4 == 0 {
@@ -82,7 +87,8 @@ func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *ha
 	o.submitOp(p)
 }
 
-// Read copies src to dst, once all that was sent before is done. It panics if the lengths differ. After a failure dst is not a number.
+// Read copies src to dst, once all that was sent before is done. It panics if the lengths differ.
+// After a failure dst is not a number.
 func (d *Device) Read(dst []float32, src device.Vector) {
 	v := d.vector("Read", src)
 	checkLen("Read", "dst", len(dst), v.n)
@@ -90,7 +96,8 @@ func (d *Device) Read(dst []float32, src device.Vector) {
 	var before func()
 	for at := 0; at < len(dst); at += most {
 		part := dst[at:min(at+most, len(dst))]
-		wait := d.download(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(part, b.float32s(len(part))) }, &v.hazard)
+		wait := d.download(v.block.at+driver.Pointer(4*at), 4*len(part),
+			func(b *buffer) { copy(part, b.float32s(len(part))) }, &v.hazard)
 		if before != nil {
 			before()
 		}
@@ -106,7 +113,8 @@ func (d *Device) Read(dst []float32, src device.Vector) {
 	}
 }
 
-// download begins to copy up to a chunk of bytes from the device. The result waits for them and hands them to take.
+// download begins to copy up to a chunk of bytes from the device. The result waits for them and
+// hands them to take.
 func (d *Device) download(from driver.Pointer, bytes int, take func(*buffer), on *hazard) (wait func()) {
 	o := d.owner
 	if o.err() != nil {
@@ -119,7 +127,8 @@ func (d *Device) download(from driver.Pointer, bytes int, take func(*buffer), on
 	}
 	arrived := make(chan struct{})
 	o.sendThen(func() error {
-		return o.api.Check(o.api.MemcpyDtoH(b.pointer(), from, uintptr(bytes), o.stream), "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", bytes)
+		return o.api.Check(o.api.MemcpyDtoH(b.pointer(), from, uintptr(bytes), o.stream), "cuMemcpyDtoHAsync",
+			"copying %d bytes from the GPU", bytes)
 	}, func() { close(arrived) }, reading(on))
 	return func() {
 		<-arrived

@@ -12,9 +12,11 @@ import (
 	"fspda/device"
 )
 
-// TryConvolution computes a convolution or one of its gradients from numbers in float32, which it rounds to the device's precision, in every way that may be
-// chosen for it, and tells of each: what it is, and what came out, or why it does not run. It is for tests; then must not use the device.
-func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then func(route string, out []float32, err error)) error {
+// TryConvolution computes a convolution or one of its gradients from numbers in float32, which it
+// rounds to the device's precision, in every way that may be chosen for it, and tells of each: what
+// it is, and what came out, or why it does not run. It is for tests; then must not use the device.
+func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then func(route string, out []float32,
+	err error)) error {
 	o := d.owner
 	return o.askBehind(func() error {
 		if o.dnn == nil {
@@ -27,15 +29,16 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 		defer t.end()
 		shape := convShape(&task{call: c})
 		how := cudnn.Choosing{Most: t.most, Product: d.convProduct(c.Kernel, shape, t.element)}
-		return o.dnn.Ways(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how, func(conv *cudnn.Conv) error {
-			made, err := t.run(conv)
-			var refused *cudnn.Error
-			if err != nil && !errors.As(err, &refused) {
-				return fmt.Errorf("%s: %w", conv.Route(), err)
-			}
-			then(conv.Route(), made, err)
-			return nil
-		})
+		return o.dnn.Ways(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
+			func(conv *cudnn.Conv) error {
+				made, err := t.run(conv)
+				var refused *cudnn.Error
+				if err != nil && !errors.As(err, &refused) {
+					return fmt.Errorf("%s: %w", conv.Route(), err)
+				}
+				then(conv.Route(), made, err)
+				return nil
+			})
 	})
 }
 
@@ -76,7 +79,8 @@ func (d *Device) newTry(c *device.Call, in [][]float32, out int) (*try, error) {
 
 // region is numbers as their bytes.
 func region(at driver.Pointer, v []float32) kernels.Region {
-	return kernels.Region{At: kernels.Address(at), Bytes: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))}
+	return kernels.Region{At: kernels.Address(at), Bytes: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))),
+		4*len(v))}
 }
 
 // bring copies numbers to the device.
@@ -95,7 +99,8 @@ func (t *try) fetch() ([]float32, error) {
 	v, from := make([]float32, t.out), t.c
 	if t.element != kernels.F32 {
 		from = t.whole
-		if err := t.o.launch(kernels.Widen(t.element, kernels.Address(t.whole), kernels.Address(t.c), 0, t.out)); err != nil {
+		if err := t.o.launch(kernels.Widen(t.element, kernels.Address(t.whole), kernels.Address(t.c), 0,
+			t.out)); err != nil {
 			return nil, err
 		}
 	}

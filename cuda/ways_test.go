@@ -44,7 +44,8 @@ func TestEveryWay(t *testing.T) {
 		}
 		n.wrong = 25
 		if good, bad := check(); good != 0 || bad != 6 {
-			t.Errorf("%s: %d are well although an engine computes wrongly, %d are not; want 0 and 6", precision, good, bad)
+			t.Errorf("%s: %d are well although an engine computes wrongly, %d are not; want 0 and 6", precision, good,
+				bad)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)

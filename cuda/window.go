@@ -5,18 +5,22 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// op is a piece of work for the GPU. Work waits in a window, in waves, which are numbered for good. What touches nothing that waiting work touches
-// belongs to the first wave that was not sent, what waits for that to the second, and so on. Within a wave the order does not matter, so that equal
-// operations of several agents go to the GPU in one launch: see joint. When the owner has nothing else to do and the GPU is not far behind, the waves
-// of one iteration are sent, and no more: what agents ahead of others have asked for beyond it waits for company. Bits depend neither on waves nor on
-// company.
+// op is a piece of work for the GPU. Work waits in a window, in waves, which are numbered for good.
+// What touches nothing that waiting work touches belongs to the first wave that was not sent, what
+// waits for that to the second, and so on. Within a wave the order does not matter, so that equal
+// operations of several agents go to the GPU in one launch: see joint. When the owner has nothing
+// else to do and the GPU is not far behind, the waves of one iteration are sent, and no more: what
+// agents ahead of others have asked for beyond it waits for company. Bits depend neither on waves
+// nor on company.
 type op struct {
 	touches []touch
 	call    kernels.Call // what it does, where that is one kernel
-	send    func() error // else hands it to the GPU; nil where joint does. Where there is a call too, that is for a march
-	joint   joint        // nil: it goes alone
-	then    func()       // once the GPU is done with it, and after a failure too; nil: nobody waits
-	copies  bool         // it goes to the stream of copies
+	// else hands it to the GPU; nil where joint does. Where there is a call too, that is for a
+	// march
+	send   func() error
+	joint  joint  // nil: it goes alone
+	then   func() // once the GPU is done with it, and after a failure too; nil: nobody waits
+	copies bool   // it goes to the stream of copies
 
 	few [5]touch // memory for touches
 }
@@ -27,12 +31,13 @@ type joint interface {
 	sendAll(o *owner, ops []*op) error
 	// joins tells whether an op goes together with this one. It is symmetric and transitive.
 	joins(other joint) bool
-	// stride is how many waves lie between those in which such ops go. Agents that need different numbers of waves for an iteration so meet again
-	// in the next one.
+	// stride is how many waves lie between those in which such ops go. Agents that need different
+	// numbers of waves for an iteration so meet again in the next one.
 	stride() int
 }
 
-// hazard is what something in the memory of the GPU keeps of the window: the last waves that wrote and read it, 0 for none. It is the owner's.
+// hazard is what something in the memory of the GPU keeps of the window: the last waves that wrote
+// and read it, 0 for none. It is the owner's.
 type hazard struct{ written, read uint64 }
 
 // touch is an operand of an op.
@@ -66,7 +71,8 @@ type company struct{ ops []*op }
 // mostOps is how many ops wait at most.
 const mostOps = 1024
 
-// mostAhead is how many flights of waves the GPU has before it: one that it does, and one that is next.
+// mostAhead is how many flights of waves the GPU has before it: one that it does, and one that is
+// next.
 const mostAhead = 2
 
 // plan puts an op in its wave.
@@ -184,7 +190,8 @@ func (o *owner) flush() {
 	}
 }
 
-// advance sends the waves up to the end of an iteration. What waits for them is done when the GPU has come so far.
+// advance sends the waves up to the end of an iteration. What waits for them is done when the GPU
+// has come so far.
 func (o *owner) advance() {
 	w := &o.window
 	n := w.flight()

@@ -13,7 +13,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// history plays a random history of operations on a few vectors, each of which reads and writes what others do, and returns all that was read.
+// history plays a random history of operations on a few vectors, each of which reads and writes
+// what others do, and returns all that was read.
 func history(d device.Device, seed uint64) []string {
 	const vectors, n, k = 5, 64, 9
 	s := rng.New(seed, "history")
@@ -82,14 +83,16 @@ func TestHistories(t *testing.T) {
 		prepare func(*owner, *drivertest.Machine)
 		want    []string // what is called
 	}{
-		"march":       {Launches(false), func(*owner, *drivertest.Machine) {}, []string{"LaunchTogether"}},
-		"short lists": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.bytes = 700 }, []string{"LaunchTogether"}},
-		"launches":    {Launches(true), func(*owner, *drivertest.Machine) {}, []string{"LaunchKernel"}},
+		"march": {Launches(false), func(*owner, *drivertest.Machine) {}, []string{"LaunchTogether"}},
+		"short lists": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.bytes = 700 },
+			[]string{"LaunchTogether"}},
+		"launches": {Launches(true), func(*owner, *drivertest.Machine) {}, []string{"LaunchKernel"}},
 		"refused at last": {Launches(false), func(o *owner, m *drivertest.Machine) {
 			o.march.bytes = 700
 			m.Fail("LaunchTogether", 20, driver.TooManyTogether)
 		}, []string{"LaunchTogether", "LaunchKernel"}},
-		"none for some ops": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.most = 64 }, []string{"LaunchTogether", "LaunchKernel"}},
+		"none for some ops": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.most = 64 },
+			[]string{"LaunchTogether", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, m := imaginary(t, drivertest.Options{}, false, c.with)
@@ -118,7 +121,8 @@ func TestWaves(t *testing.T) {
 	place := func(touches ...touch) int {
 		w.plan(&op{touches: touches, send: func() error { return nil }})
 		for i := range w.waves {
-			if len(w.waves[i].alone) > 0 && slices.ContainsFunc(w.waves[i].alone, func(p *op) bool { return slices.Equal(p.touches, touches) }) {
+			if len(w.waves[i].alone) > 0 && slices.ContainsFunc(w.waves[i].alone,
+				func(p *op) bool { return slices.Equal(p.touches, touches) }) {
 				w.waves[i].alone = nil
 				return i + 1
 			}
@@ -129,7 +133,8 @@ func TestWaves(t *testing.T) {
 		touches []touch
 		want    int
 	}{
-		{[]touch{writing(&a)}, 1}, {[]touch{writing(&b)}, 1}, {[]touch{reading(&a)}, 2}, {[]touch{reading(&a), writing(&b)}, 2}, {[]touch{writing(&a)}, 3},
+		{[]touch{writing(&a)}, 1}, {[]touch{writing(&b)}, 1}, {[]touch{reading(&a)},
+			2}, {[]touch{reading(&a), writing(&b)}, 2}, {[]touch{writing(&a)}, 3},
 		{[]touch{reading(&a), reading(&b)}, 4}, {[]touch{reading(&b)}, 3}, {[]touch{writing(&b)}, 5},
 	} {
 		if got := place(c.touches...); got != c.want {
@@ -138,7 +143,8 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-// Combinations of several agents go in one launch, with coefficients of their own, as those of agents who have other neighbours.
+// Combinations of several agents go in one launch, with coefficients of their own, as those of
+// agents who have other neighbours.
 func TestCombineTogether(t *testing.T) {
 	const agents, n = 9, 40
 	d, m := imaginary(t, drivertest.Options{Takes: 20 * time.Millisecond}, false)
@@ -187,7 +193,8 @@ func (c together) sendAll(_ *owner, ops []*op) error {
 	return nil
 }
 
-// An agent that has asked for three iterations gets the first of them; who comes then goes with its second.
+// An agent that has asked for three iterations gets the first of them; who comes then goes with its
+// second.
 func TestCompanyInLaterWaves(t *testing.T) {
 	var sent [][]*op
 	var ahead, late hazard

@@ -13,10 +13,11 @@ type Augment string
 
 const (
 	None Augment = "none"
-	// CIFAR moves a picture by up to 4 pixels each way, with black where nothing is left, and mirrors every other one.
-	CIFAR Augment = "cifar"
-	// ImageNet looks at a random box of a picture, of 8 % to 100 % of its area and 3:4 to 4:3, scaled to the size of the crop, and
+	// CIFAR moves a picture by up to 4 pixels each way, with black where nothing is left, and
 	// mirrors every other one.
+	CIFAR Augment = "cifar"
+	// ImageNet looks at a random box of a picture, of 8 % to 100 % of its area and 3:4 to 4:3,
+	// scaled to the size of the crop, and mirrors every other one.
 	ImageNet Augment = "imagenet"
 )
 
@@ -34,7 +35,8 @@ func (a Augment) settle(usual Augment) (Augment, error) {
 	return "", fmt.Errorf("augmentation %q is not known, want %s", a, strings.Join(Augments(), ", "))
 }
 
-// augment says how training varies the examples of a set in memory: usually so, unless another way is asked for.
+// augment says how training varies the examples of a set in memory: usually so, unless another way
+// is asked for.
 func (s *Set) augment(asked, usual Augment) error {
 	how, err := asked.settle(usual)
 	if err == nil && how == ImageNet && (s.Train.shape[2] != 3 || s.Train.shape[0] != s.Train.shape[1]) {
@@ -58,10 +60,12 @@ func (k augmentKey) stream(position int) rng.Stream {
 	return rng.New(k.seed, "augment", uint64(k.agent), uint64(k.step), uint64(position))
 }
 
-// shiftReach is how far CIFAR moves a picture, in pixels: He et al., Deep Residual Learning for Image Recognition (2016), 4.2.
+// shiftReach is how far CIFAR moves a picture, in pixels: He et al., Deep Residual Learning for
+// Image Recognition (2016), 4.2.
 const shiftReach = 4
 
-// shifted writes src, moved and mirrored at random, to dst. Both are pictures of the given rows, columns and channels.
+// shifted writes src, moved and mirrored at random, to dst. Both are pictures of the given rows,
+// columns and channels.
 func shifted(dst, src []uint8, shape [3]int, s *rng.Stream) {
 	down, right := s.IntN(2*shiftReach+1)-shiftReach, s.IntN(2*shiftReach+1)-shiftReach
 	mirror := s.IntN(2) == 1

@@ -41,8 +41,10 @@ func TestShiftAndFlip(t *testing.T) {
 			flip(mirrored, shape)
 			for y := range shape[0] {
 				for x := range shape[1] {
-					if want := at(src, y-down, x-right); !bytes.Equal(at(got, y, x), want) || !bytes.Equal(at(mirrored, y, shape[1]-1-x), want) {
-						t.Fatalf("moved by %d, %d: pixel %d, %d is %v and mirrored %v, want %v", down, right, y, x, at(got, y, x), at(mirrored, y, shape[1]-1-x), want)
+					if want := at(src, y-down, x-right); !bytes.Equal(at(got, y, x), want) ||
+						!bytes.Equal(at(mirrored, y, shape[1]-1-x), want) {
+						t.Fatalf("moved by %d, %d: pixel %d, %d is %v and mirrored %v, want %v", down, right, y, x,
+							at(got, y, x), at(mirrored, y, shape[1]-1-x), want)
 					}
 				}
 			}
@@ -50,7 +52,8 @@ func TestShiftAndFlip(t *testing.T) {
 	}
 }
 
-// An example of a batch is varied by (seed, agent, step, position) alone, each of which counts; evaluation sees it as it is.
+// An example of a batch is varied by (seed, agent, step, position) alone, each of which counts;
+// evaluation sees it as it is.
 func TestVariationIsKeyed(t *testing.T) {
 	split := coloured(t, 1, CIFAR).Train
 	shard := []int32{0}
@@ -120,7 +123,8 @@ func TestVariationIsUniform(t *testing.T) {
 	}
 }
 
-// Augmented batches are a pure function of the step too, and a run resumes in the middle of an epoch.
+// Augmented batches are a pure function of the step too, and a run resumes in the middle of an
+// epoch.
 func TestVariedLoaderResumes(t *testing.T) {
 	split := coloured(t, 40, CIFAR).Train
 	o := LoaderOptions{Batch: 9, Seed: 5}

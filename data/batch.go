@@ -7,8 +7,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// Batch fills dst with the consecutive examples from, from+1, ... to-1, for evaluation. It reuses the memory of dst where that is
-// large enough. It panics where 0 <= from <= to <= Len does not hold. A picture that cannot be read is an error.
+// Batch fills dst with the consecutive examples from, from+1, ... to-1, for evaluation. It reuses
+// the memory of dst where that is large enough. It panics where 0 <= from <= to <= Len does not
+// hold. A picture that cannot be read is an error.
 func (s Split) Batch(dst *device.Batch, from, to int) error {
 	if from < 0 || to < from || to > s.Len() {
 		panic(fmt.Sprintf("data: batch of examples %d to %d of %d", from, to, s.Len()))
@@ -37,8 +38,9 @@ func (s Split) Batch(dst *device.Batch, from, to int) error {
 // examplesAhead is how many examples before its turn an example is asked for.
 const examplesAhead = 4
 
-// Gather fills dst with the examples of the given indices, in their order and as they are for evaluation. It reuses the memory of
-// dst where that is large enough. It panics where an index is not in [0,Len). A picture that cannot be read is an error.
+// Gather fills dst with the examples of the given indices, in their order and as they are for
+// evaluation. It reuses the memory of dst where that is large enough. It panics where an index is
+// not in [0,Len). A picture that cannot be read is an error.
 func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	if s.picks() {
 		s.pick(dst, len(examples))
@@ -63,13 +65,14 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	return nil
 }
 
-// GatherVaried is Gather as training sees the examples: varied by chance, which is a function of seed, agent and step alone. Those of no agent,
-// such as -1, share no chance with any Loader.
+// GatherVaried is Gather as training sees the examples: varied by chance, which is a function of
+// seed, agent and step alone. Those of no agent, such as -1, share no chance with any Loader.
 func (s Split) GatherVaried(dst *device.Batch, examples []int32, seed uint64, agent, step int) error {
 	return s.gatherVaried(dst, examples, augmentKey{seed, agent, step}, new(worker), nil)
 }
 
-// gatherVaried is Gather as training sees the examples: varied by chance. It ends with ErrClosed where stop is closed meanwhile.
+// gatherVaried is Gather as training sees the examples: varied by chance. It ends with ErrClosed
+// where stop is closed meanwhile.
 func (s Split) gatherVaried(dst *device.Batch, examples []int32, k augmentKey, w *worker, stop <-chan struct{}) error {
 	switch {
 	case s.pictures != nil:
@@ -133,7 +136,8 @@ func resize(dst *device.Batch, n, features int) {
 	dst.Bytes, dst.Rows, dst.Scale, dst.Shift, dst.Store = nil, nil, nil, nil, nil
 }
 
-// picks says whether a batch names the examples where they lie: pixels with one normalisation, which devices read as they are.
+// picks says whether a batch names the examples where they lie: pixels with one normalisation,
+// which devices read as they are.
 func (s Split) picks() bool { return s.pictures == nil && len(s.norm.channels) == 1 }
 
 // pick gives dst room for n examples that are rows of the set.

@@ -95,8 +95,8 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// BenchmarkGatherNoise makes batches of 256 examples out of 60000, picked at random as a training run does, and as many as
-// MNIST has: more than the caches hold.
+// BenchmarkGatherNoise makes batches of 256 examples out of 60000, picked at random as a training
+// run does, and as many as MNIST has: more than the caches hold.
 func BenchmarkGatherNoise(b *testing.B) {
 	const examples, features, batch = 60000, 784, 256
 	pixels := make([]uint8, examples*features)
@@ -104,7 +104,8 @@ func BenchmarkGatherNoise(b *testing.B) {
 	for i := range pixels {
 		pixels[i] = uint8(r.IntN(256))
 	}
-	set, err := New("noise", []int{features}, 10, 0.5, 0.25, Examples{pixels, make([]int32, examples)}, Examples{nil, nil})
+	set, err := New("noise", []int{features}, 10, 0.5, 0.25, Examples{pixels, make([]int32, examples)},
+		Examples{nil, nil})
 	if err != nil {
 		b.Fatal(err)
 	}

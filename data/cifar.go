@@ -14,7 +14,8 @@ import (
 	"fspda/data/images"
 )
 
-// The means and standard deviations of pixel/255 over the training images of CIFAR-10, red, green, blue.
+// The means and standard deviations of pixel/255 over the training images of CIFAR-10, red, green,
+// blue.
 var (
 	cifarMean = []float32{0.4914, 0.4822, 0.4465}
 	cifarStd  = []float32{0.2470, 0.2435, 0.2616}
@@ -32,11 +33,13 @@ const (
 		"(train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"
 )
 
-// LoadCIFAR10 reads CIFAR-10 into memory, from a folder or a tar archive (plain or .gz) of its binary version or of pictures named
-// train/CLASS/NAME and test/CLASS/NAME. Examples are in the order of the names of their files. The
-// mean is (0.4914, 0.4822, 0.4465) and the std (0.2470, 0.2435, 0.2616); training moves and mirrors them unless told otherwise.
+// LoadCIFAR10 reads CIFAR-10 into memory, from a folder or a tar archive (plain or .gz) of its
+// binary version or of pictures named train/CLASS/NAME and test/CLASS/NAME. Examples are in the
+// order of the names of their files. The mean is (0.4914, 0.4822, 0.4465) and the std (0.2470,
+// 0.2435, 0.2616); training moves and mirrors them unless told otherwise.
 //
-// Files that are missing are an error that wraps [os.ErrNotExist]; one that is not what it should be is a [FormatError].
+// Files that are missing are an error that wraps [os.ErrNotExist]; one that is not what it should
+// be is a [FormatError].
 func LoadCIFAR10(from string, augment Augment) (*Set, error) {
 	if _, err := augment.settle(CIFAR); err != nil { // said before the files are read
 		return nil, fmt.Errorf("data: set cifar10: %w", err)
@@ -52,20 +55,23 @@ func LoadCIFAR10(from string, augment Augment) (*Set, error) {
 			return nil, err
 		}
 	}
-	s, err := NewChannels("cifar10", []int{cifarSide, cifarSide, 3}, len(cifarClasses), cifarMean, cifarStd, halves[0], halves[1])
+	s, err := NewChannels("cifar10", []int{cifarSide, cifarSide, 3}, len(cifarClasses), cifarMean, cifarStd, halves[0],
+		halves[1])
 	if err != nil {
 		return nil, err
 	}
 	return s, s.augment(augment, CIFAR)
 }
 
-// cifarHalf reads the training or the test images, from records if there are any, else from pictures.
+// cifarHalf reads the training or the test images, from records if there are any, else from
+// pictures.
 func cifarHalf(from, half string, files []treeFile) (Examples, error) {
 	var records, pictures []treeFile
 	for _, f := range files {
 		base, dir := path.Base(f.name), path.Dir(f.name)
 		switch {
-		case strings.HasSuffix(base, ".bin") && strings.HasPrefix(base, map[string]string{"train": "data_batch_", "test": "test_batch"}[half]):
+		case strings.HasSuffix(base, ".bin") && strings.HasPrefix(base, map[string]string{"train": "data_batch_",
+			"test": "test_batch"}[half]):
 			records = append(records, f)
 		case path.Base(path.Dir(dir)) == half && slices.Contains(cifarClasses, path.Base(dir)) && pictureName(base):
 			pictures = append(pictures, f)
@@ -89,12 +95,14 @@ func cifarRecords(files []treeFile) (Examples, error) {
 			return e, fmt.Errorf("data: CIFAR-10: %w", err)
 		}
 		if len(content) == 0 || len(content)%cifarRecord != 0 {
-			return e, &FormatError{Path: f.path, Got: fmt.Sprintf("%d bytes", len(content)), Want: fmt.Sprintf("a multiple of %d, the size of a record",
-				cifarRecord), Hint: "the file is cut off, or of CIFAR-100; fetch it again"}
+			return e, &FormatError{Path: f.path, Got: fmt.Sprintf("%d bytes", len(content)),
+				Want: fmt.Sprintf("a multiple of %d, the size of a record",
+					cifarRecord), Hint: "the file is cut off, or of CIFAR-100; fetch it again"}
 		}
 		for record := range slices.Chunk(content, cifarRecord) {
 			if record[0] >= 10 {
-				return e, &FormatError{Path: f.path, Got: fmt.Sprintf("label %d of record %d", record[0], len(e.Labels)), Want: "0 to 9",
+				return e, &FormatError{Path: f.path, Got: fmt.Sprintf("label %d of record %d", record[0],
+					len(e.Labels)), Want: "0 to 9",
 					Hint: "the file is damaged or no part of CIFAR-10"}
 			}
 			e.Labels = append(e.Labels, int32(record[0]))
@@ -117,7 +125,8 @@ func cifarPictures(from, half string, files []treeFile) (Examples, error) {
 		count[e.Labels[i]]++
 	}
 	if c := slices.Index(count, 0); c >= 0 {
-		return e, &FormatError{Path: from, Got: fmt.Sprintf("no %s image of class %s", half, cifarClasses[c]), Want: "images of all ten classes",
+		return e, &FormatError{Path: from, Got: fmt.Sprintf("no %s image of class %s", half, cifarClasses[c]),
+			Want: "images of all ten classes",
 			Hint: "parts of the set are missing: unpack or fetch it again"}
 	}
 	errs := make([]error, len(files))
@@ -166,9 +175,11 @@ func decodeCIFAR(dst []uint8, f treeFile) error {
 	}
 	switch {
 	case err != nil:
-		return &FormatError{Path: f.path, Got: err.Error(), Want: "a JPEG or PNG picture", Hint: "the file is damaged; fetch it again", Err: err}
+		return &FormatError{Path: f.path, Got: err.Error(), Want: "a JPEG or PNG picture",
+			Hint: "the file is damaged; fetch it again", Err: err}
 	case picture.W != cifarSide || picture.H != cifarSide:
-		return &FormatError{Path: f.path, Got: fmt.Sprintf("a picture of %d×%d", picture.W, picture.H), Want: "32×32", Hint: "this is no picture of CIFAR-10"}
+		return &FormatError{Path: f.path, Got: fmt.Sprintf("a picture of %d×%d", picture.W, picture.H), Want: "32×32",
+			Hint: "this is no picture of CIFAR-10"}
 	}
 	return nil
 }

@@ -28,13 +28,15 @@ func pictureOf(t testing.TB, w, h int, c color.NRGBA) []byte {
 	return imagetest.PNG(t, m)
 }
 
-// cifarTree is two training pictures and one test picture of each class: class c has red c, number i green i, test pictures blue 9.
+// cifarTree is two training pictures and one test picture of each class: class c has red c, number
+// i green i, test pictures blue 9.
 func cifarTree(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{"readme.txt": []byte("x")}
 	for c, class := range cifarClasses {
 		for i := range 2 {
-			files[fmt.Sprintf("train/%s/%04d.png", class, i)] = pictureOf(t, 32, 32, color.NRGBA{uint8(c), uint8(i), 0, 255})
+			files[fmt.Sprintf("train/%s/%04d.png", class, i)] = pictureOf(t, 32, 32, color.NRGBA{uint8(c), uint8(i), 0,
+				255})
 		}
 		files["test/"+class+"/0000.png"] = pictureOf(t, 32, 32, color.NRGBA{uint8(c), 0, 9, 255})
 	}
@@ -53,7 +55,8 @@ func cifarBinary() map[string][]byte {
 		return r
 	}
 	for c := range cifarClasses {
-		files["cifar-10-batches-bin/test_batch.bin"] = append(files["cifar-10-batches-bin/test_batch.bin"], record(c, 0, 9)...)
+		files["cifar-10-batches-bin/test_batch.bin"] = append(files["cifar-10-batches-bin/test_batch.bin"],
+			record(c, 0, 9)...)
 		for i := range 2 {
 			name := fmt.Sprintf("cifar-10-batches-bin/data_batch_%d.bin", i+1)
 			files[name] = append(files[name], record(c, i, 0)...)
@@ -87,7 +90,8 @@ func tarOf(t testing.TB, files map[string][]byte) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, name := range names {
-		if err := errors.Join(w.WriteHeader(&tar.Header{Name: "./" + name, Mode: 0o644, Size: int64(len(files[name]))})); err != nil {
+		if err := errors.Join(w.WriteHeader(&tar.Header{Name: "./" + name, Mode: 0o644,
+			Size: int64(len(files[name]))})); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write(files[name]); err != nil {
@@ -114,12 +118,15 @@ func TestLoadCIFAR10(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Train.Len() != 20 || s.Test.Len() != 10 || !slices.Equal(s.Shape, []int{32, 32, 3}) || s.Train.varied != CIFAR || s.Test.varied != None {
-			t.Fatalf("%s: %d and %d examples of shape %v, varied %q and %q", from, s.Train.Len(), s.Test.Len(), s.Shape, s.Train.varied, s.Test.varied)
+		if s.Train.Len() != 20 || s.Test.Len() != 10 || !slices.Equal(s.Shape, []int{32, 32, 3}) ||
+			s.Train.varied != CIFAR || s.Test.varied != None {
+			t.Fatalf("%s: %d and %d examples of shape %v, varied %q and %q", from, s.Train.Len(), s.Test.Len(), s.Shape,
+				s.Train.varied, s.Test.varied)
 		}
 		for e, y := range s.Train.Labels {
 			p := s.Train.pixels(int32(e))
-			if !slices.Equal(p[:3], []uint8{255, 255, 255}) || p[3] != uint8(y) || p[4] > 1 || p[5] != 0 || p[len(p)-3] != uint8(y) {
+			if !slices.Equal(p[:3], []uint8{255, 255, 255}) || p[3] != uint8(y) || p[4] > 1 || p[5] != 0 ||
+				p[len(p)-3] != uint8(y) {
 				t.Fatalf("%s: example %d of class %d begins %v", from, e, y, p[:6])
 			}
 		}
@@ -148,11 +155,14 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "cut.tar"), tarOf(t, cifarTree(t))[:2100])
 	writeFile(t, filepath.Join(dir, "text.tar"), bytes.Repeat([]byte("text"), 1000))
 	for _, c := range []struct{ from, want string }{
-		{swap(cifarTree(t), "train/bird/0001.png", []byte("GIF89a")), "0001.png: neither JPEG nor PNG but image/gif, want a JPEG or PNG picture"},
+		{swap(cifarTree(t), "train/bird/0001.png", []byte("GIF89a")),
+			"0001.png: neither JPEG nor PNG but image/gif, want a JPEG or PNG picture"},
 		{swap(cifarTree(t), "train/bird/0001.png", whole[:len(whole)-20]), "want a JPEG or PNG picture"},
-		{swap(cifarTree(t), "test/cat/0000.png", pictureOf(t, 32, 31, color.NRGBA{})), "a picture of 32×31, want 32×32"},
+		{swap(cifarTree(t), "test/cat/0000.png", pictureOf(t, 32, 31, color.NRGBA{})),
+			"a picture of 32×31, want 32×32"},
 		{swap(cifarTree(t), "test/cat/0000.png", nil), "no test image of class cat"},
-		{swap(cifarBinary(), "cifar-10-batches-bin/test_batch.bin", binary[:len(binary)-1]), "30729 bytes, want a multiple of 3073"},
+		{swap(cifarBinary(), "cifar-10-batches-bin/test_batch.bin", binary[:len(binary)-1]),
+			"30729 bytes, want a multiple of 3073"},
 		{swap(cifarBinary(), "cifar-10-batches-bin/test_batch.bin", other), "label 10 of record 1, want 0 to 9"},
 		{swap(cifarBinary(), "cifar-10-batches-bin/test_batch.bin", nil), "has no test images"},
 		{filepath.Join(dir, "cut.tar"), "cut.tar: damage after"},
@@ -164,7 +174,8 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 	}
-	if _, err := LoadCIFAR10(dir, "rotate"); err == nil || !strings.Contains(err.Error(), `augmentation "rotate" is not known, want auto, none, `) {
+	if _, err := LoadCIFAR10(dir, "rotate"); err == nil || !strings.Contains(err.Error(),
+		`augmentation "rotate" is not known, want auto, none, `) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -173,7 +184,8 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 func sharedData(t testing.TB, name string) string {
 	t.Helper()
 	var tried []string
-	for _, base := range []string{os.Getenv("FSPDA_DATA"), "../shared/data", "../../shared/data", "../../../shared/data"} {
+	for _, base := range []string{os.Getenv("FSPDA_DATA"), "../shared/data", "../../shared/data",
+		"../../../shared/data"} {
 		if base == "" {
 			continue
 		}
@@ -187,7 +199,8 @@ func sharedData(t testing.TB, name string) string {
 	return ""
 }
 
-// The real pictures: class counts, and that the constants of the normalisation are those of the pixels.
+// The real pictures: class counts, and that the constants of the normalisation are those of the
+// pixels.
 func TestRealCIFAR10(t *testing.T) {
 	if raceDetector || testing.Short() {
 		t.Skip("the small sets above go the same way; decoding 60000 pictures takes long under the race detector")

@@ -26,8 +26,8 @@ func golden(t *testing.T, name string) images.RGB {
 	return p
 }
 
-// Boxes of a picture, scaled, are what Pillow makes of them, but for one level here and there: Pillow rounds to levels between its
-// two passes, we do not.
+// Boxes of a picture, scaled, are what Pillow makes of them, but for one level here and there:
+// Pillow rounds to levels between its two passes, we do not.
 func TestResampleIsPillows(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "resample", "cases.json"))
 	if err != nil {
@@ -43,7 +43,8 @@ func TestResampleIsPillows(t *testing.T) {
 		side := min(c[4], c[5]) // we make squares: the middle of what is wider or higher
 		left, top := (c[4]-side)/2, (c[5]-side)/2
 		got := make([]uint8, 3*side*side)
-		new(resampler).run(got, source.Pix, 3*source.W, side, side, window{from: c[0], size: c[2], out: c[4], first: left}, window{from: c[1], size: c[3], out: c[5], first: top})
+		new(resampler).run(got, source.Pix, 3*source.W, side, side, window{from: c[0], size: c[2], out: c[4],
+			first: left}, window{from: c[1], size: c[3], out: c[5], first: top})
 		differ := 0
 		for y := range side {
 			for j := range 3 * side {
@@ -61,8 +62,8 @@ func TestResampleIsPillows(t *testing.T) {
 	}
 }
 
-// The boxes have torchvision's distribution: area uniform between 8 % and 100 %, proportions log-uniform between
-// 3:4 and 4:3 as far as they fit, every place of a box alike.
+// The boxes have torchvision's distribution: area uniform between 8 % and 100 %, proportions
+// log-uniform between 3:4 and 4:3 as far as they fit, every place of a box alike.
 func TestRandomBox(t *testing.T) {
 	const w, h, draws = 500, 400, 20000
 	var area, ratio, left float64
@@ -81,8 +82,8 @@ func TestRandomBox(t *testing.T) {
 			left += float64(x) / float64(w-bw)
 		}
 	}
-	// The means of 20000 boxes of torchvision's RandomResizedCrop: large boxes that do not fit are drawn again, and wide ones fit a
-	// wide picture better.
+	// The means of 20000 boxes of torchvision's RandomResizedCrop: large boxes that do not fit are
+	// drawn again, and wide ones fit a wide picture better.
 	if area /= draws; math.Abs(area-0.4520) > 0.008 {
 		t.Errorf("mean area %v, want about 0.452", area)
 	}
@@ -116,7 +117,8 @@ func TestRandomBoxOfStrips(t *testing.T) {
 // The middle of a picture as torchvision's Resize and CenterCrop take it.
 func TestCentreCrop(t *testing.T) {
 	for _, c := range []struct{ w, h, ow, oh, x, y int }{
-		{500, 375, 341, 256, 58, 16}, {375, 500, 256, 341, 16, 58}, {100, 100, 256, 256, 16, 16}, {333, 500, 256, 384, 16, 80}, {500, 377, 339, 256, 58, 16},
+		{500, 375, 341, 256, 58, 16}, {375, 500, 256, 341, 16, 58}, {100, 100, 256, 256, 16, 16}, {333, 500, 256, 384,
+			16, 80}, {500, 377, 339, 256, 58, 16},
 	} {
 		across, down := centreCrop(c.w, c.h, 256, 224)
 		if across != (window{size: c.w, out: c.ow, first: c.x}) || down != (window{size: c.h, out: c.oh, first: c.y}) {

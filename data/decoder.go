@@ -10,8 +10,8 @@ import (
 	"fspda/data/turbojpeg"
 )
 
-// Decoder names what decodes JPEG files. Two decoders differ in the last bits of a pixel, so which one is used is part of the
-// [Set.Fingerprint].
+// Decoder names what decodes JPEG files. Two decoders differ in the last bits of a pixel, so which
+// one is used is part of the [Set.Fingerprint].
 type Decoder string
 
 const (
@@ -52,11 +52,13 @@ func (h *turboHandle) get() (*turbojpeg.Decoder, error) {
 	return h.Decoder, nil
 }
 
-// turboPixels is the size of a picture, in pixels, that libjpeg-turbo is asked for at most. The source judges larger ones.
+// turboPixels is the size of a picture, in pixels, that libjpeg-turbo is asked for at most. The
+// source judges larger ones.
 const turboPixels = 100e6
 
-// turbo brings picture e into w.picture by libjpeg-turbo. It is not done where the file is no JPEG, or one that the library would
-// rather not decode: that is for the source, which then gives a picture or the error.
+// turbo brings picture e into w.picture by libjpeg-turbo. It is not done where the file is no JPEG,
+// or one that the library would rather not decode: that is for the source, which then gives a
+// picture or the error.
 func (p *pictures) turbo(w *worker, e int, v view) (done bool, err error) {
 	source, ok := p.source.(images.Encoded)
 	if !ok {
@@ -88,7 +90,8 @@ func (p *pictures) turbo(w *worker, e int, v view) (done bool, err error) {
 	return true, nil
 }
 
-// reduction is the largest fraction 1/f at which a picture still has a pixel for each that is wanted of it.
+// reduction is the largest fraction 1/f at which a picture still has a pixel for each that is
+// wanted of it.
 func reduction(across, down window) int {
 	for _, f := range turbojpeg.Reductions {
 		if f*across.out <= across.size && f*down.out <= down.size {

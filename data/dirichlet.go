@@ -18,18 +18,20 @@ const (
 	maxAlpha = 1e9
 )
 
-// Dirichlet cuts every class by proportions p ~ Dir(Alpha·1) over the agents, at floor(cumsum(p)·count) in a random order of the
-// class. All proportions are drawn again until every agent has at least MinSize examples (0 means 10). Every example is used
-// once. Small Alpha makes unlike shards, in mix and in size. This is the split of Hsu, Qi and Brown (2019) by classes, as used by
-// Li et al. (NIID-Bench, 2021).
+// Dirichlet cuts every class by proportions p ~ Dir(Alpha·1) over the agents, at
+// floor(cumsum(p)·count) in a random order of the class. All proportions are drawn again until
+// every agent has at least MinSize examples (0 means 10). Every example is used once. Small Alpha
+// makes unlike shards, in mix and in size. This is the split of Hsu, Qi and Brown (2019) by
+// classes, as used by Li et al. (NIID-Bench, 2021).
 type Dirichlet struct {
 	Alpha   float64
 	MinSize int
 }
 
-// DirichletEqual gives every agent a class mix q ~ Dir(Alpha·1) and floor(N/n) examples. The agents take turns: each draws a
-// class from its mix and takes an example of that class that nobody has. A class that is exhausted leaves all mixes, which are
-// renormalised; an agent whose mix has no class left draws from all that remains. N mod n examples stay unused.
+// DirichletEqual gives every agent a class mix q ~ Dir(Alpha·1) and floor(N/n) examples. The agents
+// take turns: each draws a class from its mix and takes an example of that class that nobody has. A
+// class that is exhausted leaves all mixes, which are renormalised; an agent whose mix has no class
+// left draws from all that remains. N mod n examples stay unused.
 type DirichletEqual struct{ Alpha float64 }
 
 var (
@@ -88,7 +90,8 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 		"%d: use a larger concentration, fewer agents or a smaller least shard", p, tries, agents, best, least)
 }
 
-// draw makes the cuts of all classes and returns the size of the smallest shard. cuts[c][i] is where the part of agent i ends.
+// draw makes the cuts of all classes and returns the size of the smallest shard. cuts[c][i] is
+// where the part of agent i ends.
 func (p Dirichlet) draw(s rng.Stream, cuts [][]int, of [][]int32, agents int) int {
 	share, size := make([]float64, agents), make([]int, agents)
 	for c, class := range of {
@@ -158,7 +161,8 @@ func (p DirichletEqual) Split(labels []int32, classes, agents int, seed uint64) 
 	return shards, nil
 }
 
-// drawClass draws a class that has examples left, by mix restricted to such classes, or by what is left where that is empty.
+// drawClass draws a class that has examples left, by mix restricted to such classes, or by what is
+// left where that is empty.
 func drawClass(s *rng.Stream, mix []float64, left [][]int32) int {
 	total := 0.0
 	for c, q := range mix {

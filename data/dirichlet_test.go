@@ -9,11 +9,12 @@ import (
 	"fspda/internal/rng"
 )
 
-// The mean share of an agent's largest class, ten classes of 600 over ten agents, against values known from single
-// draws of the usual program for this split, hence the wide tolerance.
+// The mean share of an agent's largest class, ten classes of 600 over ten agents, against values
+// known from single draws of the usual program for this split, hence the wide tolerance.
 func TestDirichletSkew(t *testing.T) {
 	labels := labelled(equal(10, 600))
-	for _, c := range []struct{ alpha, want, tolerance float64 }{{100, 0.12, 0.01}, {1, 0.29, 0.02}, {0.3, 0.40, 0.04}, {0.1, 0.62, 0.04}} {
+	for _, c := range []struct{ alpha, want, tolerance float64 }{{100, 0.12, 0.01}, {1, 0.29, 0.02}, {0.3, 0.40, 0.04},
+		{0.1, 0.62, 0.04}} {
 		sum := 0.0
 		const seeds = 100
 		for seed := range uint64(seeds) {
@@ -37,7 +38,8 @@ func TestDirichletSkew(t *testing.T) {
 func TestDirichletKeepsMinSize(t *testing.T) {
 	labels := labelled(equal(10, 100))
 	for seed := range uint64(50) {
-		if least := slices.Min(sizes(mustSplit(t, Dirichlet{Alpha: 1, MinSize: 60}, labels, 10, 10, seed))); least < 60 {
+		if least := slices.Min(sizes(mustSplit(t, Dirichlet{Alpha: 1, MinSize: 60}, labels, 10, 10,
+			seed))); least < 60 {
 			t.Errorf("seed %d: a shard of %d, want at least 60", seed, least)
 		}
 	}
@@ -50,7 +52,8 @@ func TestDirichletRefuses(t *testing.T) {
 		agents int
 		want   string
 	}{
-		{Dirichlet{Alpha: 0.001, MinSize: 40}, 20, "in 10000 draws for 20 agents the smallest shard never had more than"},
+		{Dirichlet{Alpha: 0.001, MinSize: 40}, 20,
+			"in 10000 draws for 20 agents the smallest shard never had more than"},
 		{Dirichlet{Alpha: 1, MinSize: 101}, 10, "10 agents with at least 101 examples each, but there are 1000"},
 		{Dirichlet{Alpha: 1, MinSize: -1}, 10, "at least -1"},
 		{Dirichlet{}, 10, "concentration 0"},
@@ -81,7 +84,8 @@ func TestDirichletEqualSizesAndSkew(t *testing.T) {
 	}
 }
 
-// While classes last, an agent's shard follows its mix: two agents of many examples, compared with the mixes drawn by hand.
+// While classes last, an agent's shard follows its mix: two agents of many examples, compared with
+// the mixes drawn by hand.
 func TestDirichletEqualFollowsItsMix(t *testing.T) {
 	s := rng.New(1, "test")
 	mix := []float64{0.5, 0, 0.2, 0.3}

@@ -52,5 +52,6 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 
 // pictures are the options as FromPictures wants them.
 func (o OpenOptions) pictures() PictureOptions {
-	return PictureOptions{Crop: o.Crop, ImageSize: o.ImageSize, Augment: o.Augment, JPEG: o.JPEG, OnBad: o.OnBad, Workers: o.Workers}
+	return PictureOptions{Crop: o.Crop, ImageSize: o.ImageSize, Augment: o.Augment, JPEG: o.JPEG, OnBad: o.OnBad,
+		Workers: o.Workers}
 }

@@ -32,7 +32,8 @@ func TestOpenFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Name != name || s.Classes != 3 || s.Train.Len() != 6 || s.Test.Len() != 6 || s.Train.varied != ImageNet || len(s.Notes) > 0 || !slices.Equal(s.Mean, imagenetMean) {
+		if s.Name != name || s.Classes != 3 || s.Train.Len() != 6 || s.Test.Len() != 6 || s.Train.varied != ImageNet ||
+			len(s.Notes) > 0 || !slices.Equal(s.Mean, imagenetMean) {
 			t.Errorf("%+v", s)
 		}
 		var b device.Batch
@@ -75,7 +76,8 @@ func TestOpenFolderRefuses(t *testing.T) {
 	}
 }
 
-// Real photographs, from a tar: by each decoder the same but for roundings, since none is decoded at a fraction here.
+// Real photographs, from a tar: by each decoder the same but for roundings, since none is decoded
+// at a fraction here.
 func TestRealPictures(t *testing.T) {
 	path := sharedData(t, "imagenet-sample-200.tar")
 	const n = 6

@@ -1,6 +1,7 @@
 package data
 
-// FormatError says that a file is not what it should be: damaged, cut off, or another file than was asked for.
+// FormatError says that a file is not what it should be: damaged, cut off, or another file than was
+// asked for.
 type FormatError struct {
 	Path string // of the file
 	Got  string // what was found, and where

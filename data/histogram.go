@@ -2,8 +2,9 @@ package data
 
 import "fmt"
 
-// Histogram counts the classes of each shard: element [i][c] is the number of examples of class c that agent i holds. It panics
-// if a shard names an example that has no label, or a label is not in [0,classes).
+// Histogram counts the classes of each shard: element [i][c] is the number of examples of class c
+// that agent i holds. It panics if a shard names an example that has no label, or a label is not in
+// [0,classes).
 func Histogram(labels []int32, classes int, shards [][]int32) [][]int {
 	counts := make([][]int, len(shards))
 	for agent, shard := range shards {
@@ -18,8 +19,9 @@ func Histogram(labels []int32, classes int, shards [][]int32) [][]int {
 	return counts
 }
 
-// Skew measures how unlike the shards of a Histogram are: the mean over agents of the share of an agent's most frequent class. It
-// is near 1/classes where all agents hold the same mix and 1 where each holds one class. Agents without examples do not count.
+// Skew measures how unlike the shards of a Histogram are: the mean over agents of the share of an
+// agent's most frequent class. It is near 1/classes where all agents hold the same mix and 1 where
+// each holds one class. Agents without examples do not count.
 func Skew(counts [][]int) float64 {
 	sum, agents := 0.0, 0
 	for _, row := range counts {

@@ -11,8 +11,9 @@ import (
 	"os"
 )
 
-// IDX is the content of an IDX file of unsigned bytes: an array of any rank. The format is LeCun's: two zero bytes, a type byte,
-// the rank as a byte, each dimension in 4 big-endian bytes, and the elements, row-major.
+// IDX is the content of an IDX file of unsigned bytes: an array of any rank. The format is LeCun's:
+// two zero bytes, a type byte, the rank as a byte, each dimension in 4 big-endian bytes, and the
+// elements, row-major.
 type IDX struct {
 	Dims []int
 	Data []uint8 // the product of Dims
@@ -28,11 +29,12 @@ const (
 )
 
 // idxTypes names the element types of the format, to say what a file is.
-var idxTypes = map[byte]string{0x08: "unsigned byte", 0x09: "signed byte", 0x0B: "16-bit", 0x0C: "32-bit", 0x0D: "float", 0x0E: "double"}
+var idxTypes = map[byte]string{0x08: "unsigned byte", 0x09: "signed byte", 0x0B: "16-bit", 0x0C: "32-bit",
+	0x0D: "float", 0x0E: "double"}
 
-// ReadIDX reads an IDX file of unsigned bytes, plain or compressed with gzip, which is told by its content. A file that cannot be
-// opened is the error of [os.Open]; one that is not what it claims is a [FormatError]. Memory grows with the bytes that arrive,
-// never by the header alone.
+// ReadIDX reads an IDX file of unsigned bytes, plain or compressed with gzip, which is told by its
+// content. A file that cannot be opened is the error of [os.Open]; one that is not what it claims
+// is a [FormatError]. Memory grows with the bytes that arrive, never by the header alone.
 func ReadIDX(path string) (*IDX, error) { return readIDX(path, 0) }
 
 // readIDX reads a file and, where magic is not 0, insists on it.
@@ -68,14 +70,16 @@ func decodeIDX(path string, from io.Reader, magic uint32) (*IDX, error) {
 		return nil, damaged(path, fmt.Sprintf("damage after byte %d of the content", offset+len(data)), err)
 	}
 	if len(data) < size {
-		return nil, &FormatError{Path: path, Got: fmt.Sprintf("%d bytes", offset+len(data)), Want: fmt.Sprintf("%d for dimensions %v",
-			offset+size, dims), Hint: "the file is cut off; fetch it again", Err: io.ErrUnexpectedEOF}
+		return nil, &FormatError{Path: path, Got: fmt.Sprintf("%d bytes", offset+len(data)),
+			Want: fmt.Sprintf("%d for dimensions %v",
+				offset+size, dims), Hint: "the file is cut off; fetch it again", Err: io.ErrUnexpectedEOF}
 	}
 	// One byte more also makes gzip read and verify its checksum.
 	switch n, err := io.ReadFull(content, make([]byte, 1)); {
 	case n > 0:
-		return nil, &FormatError{Path: path, Got: fmt.Sprintf("more bytes after byte %d", offset+size), Want: fmt.Sprintf("the end, by "+
-			"dimensions %v", dims), Hint: "the file is damaged or two files were joined; fetch it again"}
+		return nil, &FormatError{Path: path, Got: fmt.Sprintf("more bytes after byte %d", offset+size),
+			Want: fmt.Sprintf("the end, by "+
+				"dimensions %v", dims), Hint: "the file is damaged or two files were joined; fetch it again"}
 	case err != io.EOF:
 		return nil, damaged(path, "damage at the end of the content", err)
 	}
@@ -112,8 +116,9 @@ func idxHeader(path string, r io.Reader, want uint32) (dims []int, offset int, e
 		}
 		dims = append(dims, int(d))
 		if d == 0 || uint64(d) > maxIDXSize || size*uint64(d) > maxIDXSize {
-			return nil, 0, &FormatError{Path: path, Got: fmt.Sprintf("dimensions %v", dims), Want: fmt.Sprintf("sizes from 1 on with a "+
-				"product of at most %d", maxIDXSize), Hint: "this is no data set, or its header is damaged"}
+			return nil, 0, &FormatError{Path: path, Got: fmt.Sprintf("dimensions %v", dims),
+				Want: fmt.Sprintf("sizes from 1 on with a "+
+					"product of at most %d", maxIDXSize), Hint: "this is no data set, or its header is damaged"}
 		}
 		size *= uint64(d)
 	}
@@ -146,12 +151,15 @@ func checkMagic(path string, got, want uint32) error {
 	return e
 }
 
-// damaged tells damage from a failing disk: only the complaints of gzip and of the compression in it are a matter of format.
+// damaged tells damage from a failing disk: only the complaints of gzip and of the compression in
+// it are a matter of format.
 func damaged(path, got string, err error) error {
 	var corrupt flate.CorruptInputError
-	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, io.EOF) ||
 		errors.As(err, &corrupt) {
-		return &FormatError{Path: path, Got: got, Want: "intact gzip data", Hint: err.Error() + "; fetch the file again", Err: err}
+		return &FormatError{Path: path, Got: got, Want: "intact gzip data",
+			Hint: err.Error() + "; fetch the file again", Err: err}
 	}
 	return fmt.Errorf("data: reading %s: %w", path, err)
 }

@@ -73,8 +73,10 @@ func TestReadIDXRefuses(t *testing.T) {
 		{"cut in the data", good[:20], 0, "20 bytes, want 40 for dimensions [3 2 4]: the file is cut off"},
 		{"trailing", append(slices.Clone(good), 7), 0, "more bytes after byte 40, want the end"},
 		{"trailing, zipped", zipped(t, append(slices.Clone(good), 7)), 0, "more bytes after byte 40"},
-		{"labels for images", idxFile(5), idxImages, "magic 0x801 at byte 0, want 0x803: this is a label file; pass the images"},
-		{"images for labels", good, idxLabels, "magic 0x803 at byte 0, want 0x801: this is an image file; pass the labels"},
+		{"labels for images", idxFile(5), idxImages,
+			"magic 0x801 at byte 0, want 0x803: this is a label file; pass the images"},
+		{"images for labels", good, idxLabels,
+			"magic 0x803 at byte 0, want 0x801: this is an image file; pass the labels"},
 		{"text", []byte("<html><body>"), idxImages, "want 0x803: this is no IDX file"},
 		{"floats", []byte{0, 0, 0x0D, 1, 0, 0, 0, 1, 0, 0, 0, 0}, 0, "elements are of type float"},
 		{"unknown type", []byte{0, 0, 0x77, 1, 0, 0, 0, 1}, 0, "this is no IDX file"},
@@ -87,12 +89,14 @@ func TestReadIDXRefuses(t *testing.T) {
 		{"claims a gigabyte", []byte{0, 0, 8, 1, 0x40, 0, 0, 0, 1, 2}, 0, "10 bytes, want 1073741832"},
 		{"gzip header", packed[:5], 0, "a gzip file with a bad header"},
 		{"gzip cut", packed[:len(packed)-12], 0, "want intact gzip data"},
-		{"gzip checksum", flipped(len(packed) - 6), 0, "damage after byte 40 of the content, want intact gzip data: gzip: invalid checksum"},
+		{"gzip checksum", flipped(len(packed) - 6), 0,
+			"damage after byte 40 of the content, want intact gzip data: gzip: invalid checksum"},
 		{"gzip body", flipped(10), 0, "want intact gzip data"},
 	} {
 		_, err := decodeIDX("some/file", bytes.NewReader(c.content), c.magic)
 		var format *FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "data: some/file: ") {
+		if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(),
+			"data: some/file: ") {
 			t.Errorf("%s: error %v, want a FormatError with %q", c.name, err, c.want)
 		}
 	}
@@ -111,7 +115,8 @@ func TestReadIDXPassesOnDiskErrors(t *testing.T) {
 	}
 }
 
-// Whatever the bytes: no panic, no more memory than bytes arrived, and what is accepted is consistent.
+// Whatever the bytes: no panic, no more memory than bytes arrived, and what is accepted is
+// consistent.
 func FuzzIDX(f *testing.F) {
 	f.Add(idxFile(3, 2, 4))
 	f.Add(idxFile(7))
@@ -133,7 +138,8 @@ func FuzzIDX(f *testing.F) {
 		for _, d := range x.Dims {
 			size *= d
 		}
-		if size != len(x.Data) || cap(x.Data) > 2200*len(raw)+1024 { // deflate expands at most 1032 times; growth doubles it
+		// deflate expands at most 1032 times; growth doubles it
+		if size != len(x.Data) || cap(x.Data) > 2200*len(raw)+1024 {
 			t.Errorf("dims %v, %d elements, room for %d, from %d bytes", x.Dims, len(x.Data), cap(x.Data), len(raw))
 		}
 	})

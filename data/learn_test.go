@@ -8,8 +8,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// learner is a small network for tests: softmax regression, or with hidden > 0 one layer of sigmoids before it. Its inputs are
-// pixel/255, not normalised, so that the many zeros cost nothing.
+// learner is a small network for tests: softmax regression, or with hidden > 0 one layer of
+// sigmoids before it. Its inputs are pixel/255, not normalised, so that the many zeros cost
+// nothing.
 type learner struct {
 	hidden   int
 	w1, b1   []float32 // features×hidden, hidden
@@ -31,7 +32,8 @@ func newLearner(hidden int, seed uint64) *learner {
 	if hidden > 0 {
 		width = hidden
 	}
-	return &learner{hidden: hidden, w1: draw(pixels*hidden, pixels), b1: make([]float32, hidden), w2: draw(digits*width, width),
+	return &learner{hidden: hidden, w1: draw(pixels*hidden, pixels), b1: make([]float32, hidden),
+		w2: draw(digits*width, width),
 		b2: make([]float32, digits), act: make([]float32, width), dac: make([]float32, width)}
 }
 
@@ -109,7 +111,8 @@ func (l *learner) step(x []uint8, label int32, rate float32) {
 	}
 }
 
-// accuracy trains for some epochs, the rate falling to a tenth, and returns the share of the test examples that come out right.
+// accuracy trains for some epochs, the rate falling to a tenth, and returns the share of the test
+// examples that come out right.
 func (l *learner) accuracy(t *testing.T, set *Set, epochs int, rate float32) float64 {
 	t.Helper()
 	order, err := NewOrder(sequence(set.Train.Len()), 0, set.Train.Len(), Epochs, 1)

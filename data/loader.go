@@ -17,12 +17,14 @@ type LoaderOptions struct {
 	Sampling Sampling // empty: Epochs
 	Seed     uint64   // of the run
 	First    int      // the step of the first Next: 0, or where a run resumes
-	Ahead    int      // batches prepared in the background; 0: none, Next does the work itself. So it does where a batch only names its examples
+	// batches prepared in the background; 0: none, Next does the work itself. So it does where a
+	// batch only names its examples
+	Ahead int
 }
 
-// Loader hands an agent the batches of step First, First+1, ... in this order, varied as the set's augmentation says. With
-// Ahead > 0 a goroutine prepares them while the agent computes. The batches depend on the seed, the agent and the step alone,
-// never on Ahead or First.
+// Loader hands an agent the batches of step First, First+1, ... in this order, varied as the set's
+// augmentation says. With Ahead > 0 a goroutine prepares them while the agent computes. The batches
+// depend on the seed, the agent and the step alone, never on Ahead or First.
 //
 // Next, Release and Batch belong to one goroutine; Close may come from any.
 type Loader struct {
@@ -56,15 +58,17 @@ type made struct {
 	err   error
 }
 
-// NewLoader opens the batches of one agent, whose shard is a list of examples of split. It keeps shard and does not change it. It
-// refuses what [NewOrder] refuses, and a shard that names examples which split does not have. Close it after use.
+// NewLoader opens the batches of one agent, whose shard is a list of examples of split. It keeps
+// shard and does not change it. It refuses what [NewOrder] refuses, and a shard that names examples
+// which split does not have. Close it after use.
 func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader, error) {
 	order, err := NewOrder(shard, agent, o.Batch, o.Sampling, o.Seed)
 	if err != nil {
 		return nil, err
 	}
 	if o.First < 0 || o.Ahead < 0 {
-		return nil, fmt.Errorf("data: agent %d: first step %d and %d batches ahead, want 0 or more", agent, o.First, o.Ahead)
+		return nil, fmt.Errorf("data: agent %d: first step %d and %d batches ahead, want 0 or more", agent, o.First,
+			o.Ahead)
 	}
 	for i, e := range shard {
 		if e < 0 || int(e) >= split.Len() {
@@ -73,8 +77,9 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 		}
 	}
 	other := *order // no permutation yet: the two share nothing but the shard
-	l := &Loader{split: split, seed: o.Seed, here: &maker{order: order}, ahead: &maker{order: &other}, step: o.First, buffers: o.Ahead + 1,
-		stop: make(chan struct{})}
+	l := &Loader{split: split, seed: o.Seed, here: &maker{order: order}, ahead: &maker{order: &other}, step: o.First,
+		buffers: o.Ahead + 1,
+		stop:    make(chan struct{})}
 	l.free = make(chan device.Batch, l.buffers)
 	l.ready = make(chan made, l.buffers)
 	named := split.picks() && split.varied == None // done sooner than a goroutine is woken
@@ -94,8 +99,8 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	return l, nil
 }
 
-// prepare fills free buffers until the loader is closed, or until that fails. ready has room for all buffers, so only free is
-// waited for.
+// prepare fills free buffers until the loader is closed, or until that fails. ready has room for
+// all buffers, so only free is waited for.
 func (l *Loader) prepare(step int) {
 	for ; ; step++ {
 		select {
@@ -123,9 +128,10 @@ func (l *Loader) fill(m *maker, dst *device.Batch, step int) error {
 	return nil
 }
 
-// Next returns the batch of the next step, for reading only; give it back with Release. It returns ErrClosed on a closed loader,
-// and an error that names the picture where one cannot be read, which ends the loader. It panics if the caller holds Ahead+1
-// batches already, since it would wait for ever.
+// Next returns the batch of the next step, for reading only; give it back with Release. It returns
+// ErrClosed on a closed loader, and an error that names the picture where one cannot be read, which
+// ends the loader. It panics if the caller holds Ahead+1 batches already, since it would wait for
+// ever.
 func (l *Loader) Next() (device.Batch, error) {
 	select {
 	case <-l.stop:
@@ -164,7 +170,8 @@ func (l *Loader) take() (device.Batch, error) {
 	return m.batch, m.err
 }
 
-// Release gives back a batch that came from Next: its memory becomes a later batch. It panics if the batch is not out.
+// Release gives back a batch that came from Next: its memory becomes a later batch. It panics if
+// the batch is not out.
 func (l *Loader) Release(b device.Batch) {
 	for i, y := range l.out {
 		if len(b.Y) > 0 && y == &b.Y[0] {
@@ -177,8 +184,8 @@ func (l *Loader) Release(b device.Batch) {
 	panic("data: Release of a batch that is not out: released twice, or not from this loader")
 }
 
-// Batch fills dst with the batch of any step, at once. It reuses the memory of dst and leaves Next where it is. It panics if step
-// < 0. A picture that cannot be read is an error.
+// Batch fills dst with the batch of any step, at once. It reuses the memory of dst and leaves Next
+// where it is. It panics if step < 0. A picture that cannot be read is an error.
 func (l *Loader) Batch(dst *device.Batch, step int) error { return l.fill(l.here, dst, step) }
 
 // Step is the step that the next Next will return.
@@ -193,8 +200,8 @@ func (l *Loader) StepsPerEpoch() int { return l.here.order.StepsPerEpoch() }
 // Sizes lists the batch sizes that occur, see [Order.Sizes].
 func (l *Loader) Sizes() []int { return l.here.order.Sizes() }
 
-// Close stops the goroutine of the loader and returns once it has ended. Batches that are out stay valid. Closing twice is
-// harmless.
+// Close stops the goroutine of the loader and returns once it has ended. Batches that are out stay
+// valid. Closing twice is harmless.
 func (l *Loader) Close() {
 	l.close.Do(func() { close(l.stop) })
 	l.done.Wait()

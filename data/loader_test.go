@@ -51,7 +51,8 @@ func sameBatches(t *testing.T, what string, got, want []device.Batch) {
 
 // However far ahead, wherever begun, by Next or by Batch: a step has one batch.
 func TestLoaderIsAPureFunctionOfTheStep(t *testing.T) {
-	for _, split := range []Split{tiny(t, 120).Train, coloured(t, 120, None).Train} { // whose batches name their examples, and are numbers
+	// whose batches name their examples, and are numbers
+	for _, split := range []Split{tiny(t, 120).Train, coloured(t, 120, None).Train} {
 		loaderIsPure(t, split, shardOf(40)) // 1, 4, ... 118
 	}
 }
@@ -92,7 +93,8 @@ func TestLoaderAgreesWithItsOrder(t *testing.T) {
 	}
 }
 
-// The goroutine prepares exactly Ahead+1 batches and then waits; a batch that is out is not written.
+// The goroutine prepares exactly Ahead+1 batches and then waits; a batch that is out is not
+// written.
 func TestLoaderIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := NewLoader(coloured(t, 120, None).Train, shardOf(40), 0, LoaderOptions{Batch: 8, Seed: 1, Ahead: 2})
@@ -129,7 +131,8 @@ func TestLoaderIsBounded(t *testing.T) {
 	})
 }
 
-// Close frees a caller who waits in Next. The loader here has no goroutine behind it, so nothing else ever would.
+// Close frees a caller who waits in Next. The loader here has no goroutine behind it, so nothing
+// else ever would.
 func TestCloseEndsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Loader{buffers: 2, ready: make(chan made), stop: make(chan struct{})}

@@ -18,12 +18,12 @@ const mnistHint = "MNIST is four files in the IDX format of LeCun, Cortes and Bu
 	"t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz): fetch them from a mirror of the MNIST database into one folder and name that " +
 	"folder, or train on the built-in set synthetic, which needs no files"
 
-// LoadMNIST reads MNIST, or a set of the same form with 10 classes, from the four files of a folder. Each may be plain or end in
-// .gz and be spelled train-images-idx3-ubyte or train-images.idx3-ubyte. The images are normalised with mean 0.1307 and std
-// 0.3081.
+// LoadMNIST reads MNIST, or a set of the same form with 10 classes, from the four files of a
+// folder. Each may be plain or end in .gz and be spelled train-images-idx3-ubyte or
+// train-images.idx3-ubyte. The images are normalised with mean 0.1307 and std 0.3081.
 //
-// A missing folder or file is an error that names every name looked for and wraps [os.ErrNotExist]; a file that is not what it
-// should be is a [FormatError].
+// A missing folder or file is an error that names every name looked for and wraps [os.ErrNotExist];
+// a file that is not what it should be is a [FormatError].
 func LoadMNIST(dir string) (*Set, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("data: MNIST folder: %w: %s", err, mnistHint)
@@ -39,8 +39,10 @@ func LoadMNIST(dir string) (*Set, error) {
 		return nil, err
 	}
 	if shape != testShape {
-		return nil, &FormatError{Path: filepath.Join(dir, "t10k-images"), Got: fmt.Sprintf("images of %d×%d", testShape[0], testShape[1]),
-			Want: fmt.Sprintf("%d×%d, as in the training images", shape[0], shape[1]), Hint: "the files come from different sets"}
+		return nil, &FormatError{Path: filepath.Join(dir, "t10k-images"), Got: fmt.Sprintf("images of %d×%d",
+			testShape[0], testShape[1]),
+			Want: fmt.Sprintf("%d×%d, as in the training images", shape[0],
+				shape[1]), Hint: "the files come from different sets"}
 	}
 	return New("mnist", shape[:], 10, mnistMean, mnistStd, train, test)
 }
@@ -65,8 +67,9 @@ func readExamples(dir, prefix string) (Examples, [2]int, error) {
 		return fail(err)
 	}
 	if images.Dims[0] != labels.Dims[0] {
-		return fail(&FormatError{Path: labelPath, Got: fmt.Sprintf("%d labels", labels.Dims[0]), Want: fmt.Sprintf("%d, one for each image of %s",
-			images.Dims[0], filepath.Base(imagePath)), Hint: "the two files come from different sets"})
+		return fail(&FormatError{Path: labelPath, Got: fmt.Sprintf("%d labels", labels.Dims[0]),
+			Want: fmt.Sprintf("%d, one for each image of %s",
+				images.Dims[0], filepath.Base(imagePath)), Hint: "the two files come from different sets"})
 	}
 	e := Examples{Pixels: settled(images.Data), Labels: make([]int32, len(labels.Data))}
 	for i, y := range labels.Data {
@@ -97,5 +100,6 @@ func findIDX(dir, stem, suffix string) (string, error) {
 			return "", fmt.Errorf("data: %w", err)
 		}
 	}
-	return "", fmt.Errorf("data: folder %s has no %s: looked for %s: %w: %s", dir, stem, strings.Join(names, ", "), os.ErrNotExist, mnistHint)
+	return "", fmt.Errorf("data: folder %s has no %s: looked for %s: %w: %s", dir, stem, strings.Join(names, ", "),
+		os.ErrNotExist, mnistHint)
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// writeMNIST writes a set of 12 training and 5 test images of 4×3 in the form of MNIST, with some files replaced, and returns the
-// folder. A nil content removes the file.
+// writeMNIST writes a set of 12 training and 5 test images of 4×3 in the form of MNIST, with some
+// files replaced, and returns the folder. A nil content removes the file.
 func writeMNIST(t testing.TB, replace map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,8 +38,10 @@ func TestLoadMNISTInAnySpelling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.Shape, []int{4, 3}) || s.Train.Len() != 12 || s.Test.Len() != 5 || s.Classes != 10 || !slices.Equal(s.Mean, []float32{0.1307}) || !slices.Equal(s.Std, []float32{0.3081}) {
-		t.Errorf("shape %v, %d and %d examples, %d classes, mean %v, std %v", s.Shape, s.Train.Len(), s.Test.Len(), s.Classes, s.Mean, s.Std)
+	if !slices.Equal(s.Shape, []int{4, 3}) || s.Train.Len() != 12 || s.Test.Len() != 5 || s.Classes != 10 ||
+		!slices.Equal(s.Mean, []float32{0.1307}) || !slices.Equal(s.Std, []float32{0.3081}) {
+		t.Errorf("shape %v, %d and %d examples, %d classes, mean %v, std %v", s.Shape, s.Train.Len(), s.Test.Len(),
+			s.Classes, s.Mean, s.Std)
 	}
 	if s.Train.Labels[11] != 1 || s.Train.Pixels[13] != 3 || !slices.Equal(s.Test.Labels, []int32{0, 1, 2, 3, 4}) {
 		t.Errorf("labels %v, pixels %v", s.Train.Labels, s.Train.Pixels[:20])
@@ -54,7 +56,8 @@ func TestLoadMNISTRefuses(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		{"train-images-idx3-ubyte", idxFile(12), "train-images-idx3-ubyte: magic 0x801 at byte 0, want 0x803: this is a label file"},
+		{"train-images-idx3-ubyte", idxFile(12),
+			"train-images-idx3-ubyte: magic 0x801 at byte 0, want 0x803: this is a label file"},
 		{"train-labels.idx1-ubyte", idxFile(12, 4, 3), "this is an image file; pass the labels"},
 		{"train-labels.idx1-ubyte", idxFile(11), "11 labels, want 12, one for each image of train-images-idx3-ubyte"},
 		{"train-labels.idx1-ubyte", bad, "label 10 of example 4, want 0 to 9"},
@@ -71,14 +74,17 @@ func TestLoadMNISTRefuses(t *testing.T) {
 }
 
 func TestLoadMNISTNamesWhatIsMissing(t *testing.T) {
-	for _, file := range []string{"train-images-idx3-ubyte", "train-labels.idx1-ubyte", "t10k-images-idx3-ubyte.gz", "t10k-labels.idx1-ubyte.gz"} {
+	for _, file := range []string{"train-images-idx3-ubyte", "train-labels.idx1-ubyte", "t10k-images-idx3-ubyte.gz",
+		"t10k-labels.idx1-ubyte.gz"} {
 		_, err := LoadMNIST(writeMNIST(t, map[string][]byte{file: nil}))
-		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "synthetic") {
+		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(),
+			"synthetic") {
 			t.Errorf("error %v, want one that names %s and a way out", err, file)
 		}
 	}
 	dir := t.TempDir()
-	if _, err := LoadMNIST(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "fetch them") {
+	if _, err := LoadMNIST(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "fetch them") {
 		t.Errorf("error %v, want one about a missing folder and how to get the data", err)
 	}
 	writeFile(t, filepath.Join(dir, "file"), nil)
@@ -91,7 +97,8 @@ func TestLoadMNISTNamesWhatIsMissing(t *testing.T) {
 func realMNIST(t *testing.T) string {
 	t.Helper()
 	var tried []string
-	for _, base := range []string{os.Getenv("FSPDA_DATA"), "../shared/data", "../../shared/data", "../../../shared/data"} {
+	for _, base := range []string{os.Getenv("FSPDA_DATA"), "../shared/data", "../../shared/data",
+		"../../../shared/data"} {
 		if base == "" {
 			continue
 		}
@@ -106,7 +113,8 @@ func realMNIST(t *testing.T) string {
 	return ""
 }
 
-// The real files: class counts, and that the constants of the normalisation are those of the pixels.
+// The real files: class counts, and that the constants of the normalisation are those of the
+// pixels.
 func TestRealMNIST(t *testing.T) {
 	if raceDetector {
 		t.Skip("the small files above go the same way; unpacking takes long under the race detector")
@@ -120,7 +128,8 @@ func TestRealMNIST(t *testing.T) {
 		count[y]++
 	}
 	if !slices.Equal(count, mnistCounts) || s.Test.Len() != 10000 || !slices.Equal(s.Shape, []int{28, 28}) {
-		t.Errorf("class counts %v, %d test examples, shape %v; want %v, 10000, [28 28]", count, s.Test.Len(), s.Shape, mnistCounts)
+		t.Errorf("class counts %v, %d test examples, shape %v; want %v, 10000, [28 28]", count, s.Test.Len(), s.Shape,
+			mnistCounts)
 	}
 	mean, std := moments(s.Train.Pixels)
 	if math.Abs(mean-mnistMean) > 5e-5 || math.Abs(std-mnistStd) > 5e-5 {

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// normalizer turns pixels into the numbers a network sees: (p/255 - mean)/std, computed as scale·p + shift with the product
-// rounded before the sum. So the tables and the vector code give the same bits. Channels take turns from pixel to pixel.
+// normalizer turns pixels into the numbers a network sees: (p/255 - mean)/std, computed as scale·p
+// + shift with the product rounded before the sum. So the tables and the vector code give the same
+// bits. Channels take turns from pixel to pixel.
 type normalizer struct {
 	channels []channel // one, or three
 	pattern  pattern   // of three channels
@@ -20,7 +21,8 @@ type channel struct {
 	table        [256]float32
 }
 
-// patternLength is the shortest run of pixels after which both vectors of 16 and channels of 3 begin anew.
+// patternLength is the shortest run of pixels after which both vectors of 16 and channels of 3
+// begin anew.
 const patternLength = 48
 
 // pattern is the scales and shifts of that many pixels.
@@ -29,7 +31,8 @@ type pattern struct{ scale, shift [patternLength]float32 }
 // newNormalizer makes the normalizer of one or three channels.
 func newNormalizer(mean, std []float32) (*normalizer, error) {
 	if len(mean) != len(std) || len(mean) != 1 && len(mean) != 3 {
-		return nil, fmt.Errorf("normalisation with %d means and %d stds, want one of each, or three", len(mean), len(std))
+		return nil, fmt.Errorf("normalisation with %d means and %d stds, want one of each, or three", len(mean),
+			len(std))
 	}
 	n := &normalizer{channels: make([]channel, len(mean))}
 	for i := range mean {
@@ -59,8 +62,8 @@ func (c *channel) set(mean, std float32) error {
 	return nil
 }
 
-// apply writes the numbers of pixels to dst. It also asks the caches for the pixels ahead, where that is not empty: those that are
-// wanted soon, and lie anywhere in the set.
+// apply writes the numbers of pixels to dst. It also asks the caches for the pixels ahead, where
+// that is not empty: those that are wanted soon, and lie anywhere in the set.
 func (n *normalizer) apply(dst []float32, pixels, ahead []uint8) {
 	dst = dst[:len(pixels)]
 	if len(n.channels) == 1 {
@@ -71,7 +74,8 @@ func (n *normalizer) apply(dst []float32, pixels, ahead []uint8) {
 	n.applyGo(dst[whole:], pixels[whole:])
 }
 
-// applyGo is the meaning of apply: dst[i] = table[pixels[i]], of the channel i mod 3 where there are three.
+// applyGo is the meaning of apply: dst[i] = table[pixels[i]], of the channel i mod 3 where there
+// are three.
 func (n *normalizer) applyGo(dst []float32, pixels []uint8) {
 	if len(n.channels) == 1 {
 		n.channels[0].applyGo(dst, pixels)

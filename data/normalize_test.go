@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The fast path and the table give the same bits at every length and place, and leave the numbers around alone.
+// The fast path and the table give the same bits at every length and place, and leave the numbers
+// around alone.
 func TestApplyTwins(t *testing.T) { applyTwins(t) }
 
 func applyTwins(t *testing.T) {
@@ -97,7 +98,8 @@ func BenchmarkApply(b *testing.B) {
 	for i := range src {
 		src[i] = uint8(i * i >> 3)
 	}
-	for name, f := range map[string]func([]float32, []uint8){"go": n.applyGo, "fast": func(d []float32, p []uint8) { n.apply(d, p, nil) }} {
+	for name, f := range map[string]func([]float32, []uint8){"go": n.applyGo,
+		"fast": func(d []float32, p []uint8) { n.apply(d, p, nil) }} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
 			for b.Loop() {

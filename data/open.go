@@ -7,7 +7,9 @@ import (
 
 // OpenOptions are what [Open] needs besides the name of a set. Each set looks at its own.
 type OpenOptions struct {
-	Dir       string  // mnist: the folder of the four files; cifar10: a folder or an archive; imagenet, folder: what images.Open takes
+	// mnist: the folder of the four files; cifar10: a folder or an archive; imagenet, folder: what
+	// images.Open takes
+	Dir       string
 	TrainSize int     // synthetic sets: training examples; 0 means 20000
 	TestSize  int     // synthetic sets: test examples; 0 means 4000
 	Classes   int     // synthetic-images: 0 means 10
@@ -26,8 +28,9 @@ func Names() []string {
 	return []string{"synthetic", "synthetic-images", "mnist", "cifar10", "imagenet", "folder"}
 }
 
-// Open returns a set by name: synthetic, the built-in digits; synthetic-images, built-in pictures; mnist, cifar10, imagenet, or any
-// folder or archive of labelled pictures, read from files. Close it after use.
+// Open returns a set by name: synthetic, the built-in digits; synthetic-images, built-in pictures;
+// mnist, cifar10, imagenet, or any folder or archive of labelled pictures, read from files. Close
+// it after use.
 func Open(name string, o OpenOptions) (*Set, error) {
 	switch name {
 	case "synthetic":
@@ -35,7 +38,8 @@ func Open(name string, o OpenOptions) (*Set, error) {
 			return Synthetic(SyntheticOptions{Train: o.TrainSize, Test: o.TestSize, Seed: o.Seed})
 		})
 	case "synthetic-images":
-		return SyntheticImages(SyntheticImagesOptions{Train: o.TrainSize, Test: o.TestSize, Classes: o.Classes, Seed: o.Seed}, o.pictures())
+		return SyntheticImages(SyntheticImagesOptions{Train: o.TrainSize, Test: o.TestSize, Classes: o.Classes,
+			Seed: o.Seed}, o.pictures())
 	case "mnist":
 		if o.Dir == "" {
 			return nil, fmt.Errorf("data: set mnist: no folder given: %s", mnistHint)

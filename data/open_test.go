@@ -10,7 +10,8 @@ func TestOpenSynthetic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := mustSynthetic(t, SyntheticOptions{Train: 30, Test: 20, Seed: 4}); s.Fingerprint() != want.Fingerprint() || s.Name != "synthetic" {
+	if want := mustSynthetic(t, SyntheticOptions{Train: 30, Test: 20,
+		Seed: 4}); s.Fingerprint() != want.Fingerprint() || s.Name != "synthetic" {
 		t.Errorf("%s is not the set that Synthetic draws", s.Name)
 	}
 }

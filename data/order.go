@@ -10,8 +10,9 @@ import (
 type Sampling string
 
 const (
-	// Epochs reshuffles the shard every local epoch and walks it without replacement. What is left at the end of an epoch is
-	// a short batch: 6000 examples at batch 256 are 23 batches of 256 and one of 112.
+	// Epochs reshuffles the shard every local epoch and walks it without replacement. What is left
+	// at the end of an epoch is a short batch: 6000 examples at batch 256 are 23 batches of 256 and
+	// one of 112.
 	Epochs Sampling = "epochs"
 	// IID draws every example of every batch uniformly, with replacement.
 	IID Sampling = "iid"
@@ -19,8 +20,9 @@ const (
 	Full Sampling = "full"
 )
 
-// Order says which examples an agent sees at which step. It is a pure function of (seed, agent, step): a run that resumes at step
-// t needs no more than t. An Order keeps the permutation of the epoch it was last asked for, so it is not safe for concurrent use.
+// Order says which examples an agent sees at which step. It is a pure function of (seed, agent,
+// step): a run that resumes at step t needs no more than t. An Order keeps the permutation of the
+// epoch it was last asked for, so it is not safe for concurrent use.
 type Order struct {
 	shard    []int32
 	agent    int
@@ -32,9 +34,9 @@ type Order struct {
 	epoch int     // -1: none yet
 }
 
-// NewOrder returns the order in which an agent takes batches from its shard, a list of example indices, which it keeps and does
-// not change. An empty Sampling means Epochs. It refuses an empty shard and, where examples do not repeat, a batch larger than
-// the shard.
+// NewOrder returns the order in which an agent takes batches from its shard, a list of example
+// indices, which it keeps and does not change. An empty Sampling means Epochs. It refuses an empty
+// shard and, where examples do not repeat, a batch larger than the shard.
 func NewOrder(shard []int32, agent, batch int, sampling Sampling, seed uint64) (*Order, error) {
 	if sampling == "" {
 		sampling = Epochs
@@ -52,12 +54,14 @@ func NewOrder(shard []int32, agent, batch int, sampling Sampling, seed uint64) (
 		return nil, fmt.Errorf("data: agent %d: batch of %d examples, want at least 1", agent, batch)
 	case sampling == Epochs && batch > len(shard):
 		return nil, fmt.Errorf("data: agent %d: batch of %d examples, but its shard has only %d: use a batch of at most %d, "+
-			"or a partition with larger shards, or sampling %s, which repeats examples", agent, batch, len(shard), len(shard), IID)
+			"or a partition with larger shards, or sampling %s, which repeats examples", agent, batch, len(shard), len(
+			shard), IID)
 	}
 	return &Order{shard: shard, agent: agent, batch: batch, sampling: sampling, seed: seed, epoch: -1}, nil
 }
 
-// StepsPerEpoch is the number of steps in which the agent sees as many examples as its shard has, the short batch counted as one.
+// StepsPerEpoch is the number of steps in which the agent sees as many examples as its shard has,
+// the short batch counted as one.
 func (o *Order) StepsPerEpoch() int { return (len(o.shard) + o.batch - 1) / o.batch }
 
 // Epoch is the number of local epochs that lie before a step: step/StepsPerEpoch.
@@ -71,7 +75,8 @@ func (o *Order) Sizes() []int {
 	return []int{o.batch}
 }
 
-// At writes the examples of a step over dst, which grows where it is too small, and returns it. It panics if step < 0.
+// At writes the examples of a step over dst, which grows where it is too small, and returns it. It
+// panics if step < 0.
 func (o *Order) At(dst []int32, step int) []int32 {
 	if step < 0 {
 		panic(fmt.Sprintf("data: order of step %d", step))
@@ -94,7 +99,8 @@ func (o *Order) At(dst []int32, step int) []int32 {
 	return append(dst, o.perm[from:min(from+o.batch, len(o.perm))]...)
 }
 
-// permute makes the permutation of an epoch, from the shard itself: epochs do not build on each other.
+// permute makes the permutation of an epoch, from the shard itself: epochs do not build on each
+// other.
 func (o *Order) permute(epoch int) {
 	if epoch == o.epoch {
 		return

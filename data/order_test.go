@@ -24,12 +24,14 @@ func mustOrder(t testing.TB, shard []int32, agent, batch int, s Sampling, seed u
 	return o
 }
 
-// An epoch of 6000 examples at batch 256 is 23 whole batches and one of 112, and holds every example once.
+// An epoch of 6000 examples at batch 256 is 23 whole batches and one of 112, and holds every
+// example once.
 func TestEpochsWalkWithoutReplacement(t *testing.T) {
 	shard := shardOf(6000)
 	o := mustOrder(t, shard, 3, 256, "", 1)
 	if o.StepsPerEpoch() != 24 || !slices.Equal(o.Sizes(), []int{256, 112}) || o.Epoch(36) != 1.5 {
-		t.Errorf("%d steps, sizes %v, epoch of step 36 %v; want 24, [256 112], 1.5", o.StepsPerEpoch(), o.Sizes(), o.Epoch(36))
+		t.Errorf("%d steps, sizes %v, epoch of step 36 %v; want 24, [256 112], 1.5", o.StepsPerEpoch(), o.Sizes(),
+			o.Epoch(36))
 	}
 	var before []int32
 	for epoch := range 3 {
@@ -70,7 +72,8 @@ func TestOrderIsAPureFunction(t *testing.T) {
 		if s == Full {
 			continue
 		}
-		if slices.Equal(mustOrder(t, shard, 3, 8, s, 7).At(nil, 0), all[0]) || slices.Equal(mustOrder(t, shard, 2, 8, s, 8).At(nil, 0), all[0]) {
+		if slices.Equal(mustOrder(t, shard, 3, 8, s, 7).At(nil, 0), all[0]) ||
+			slices.Equal(mustOrder(t, shard, 2, 8, s, 8).At(nil, 0), all[0]) {
 			t.Errorf("%s: another agent or seed sees the same batch", s)
 		}
 	}
@@ -106,7 +109,8 @@ func TestIIDRepeatsExamples(t *testing.T) {
 func TestFullIsTheShard(t *testing.T) {
 	shard := shardOf(10)
 	o := mustOrder(t, shard, 0, 0, Full, 1)
-	if got := o.At(nil, 5); !slices.Equal(got, shard) || o.StepsPerEpoch() != 1 || o.Epoch(5) != 5 || !slices.Equal(o.Sizes(), []int{10}) {
+	if got := o.At(nil, 5); !slices.Equal(got, shard) || o.StepsPerEpoch() != 1 || o.Epoch(5) != 5 ||
+		!slices.Equal(o.Sizes(), []int{10}) {
 		t.Errorf("step 5 is %v, %d steps, sizes %v", got, o.StepsPerEpoch(), o.Sizes())
 	}
 }

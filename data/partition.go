@@ -11,8 +11,9 @@ import (
 
 // Partition deals the examples of a set out to agents. It is a value: settings only.
 type Partition interface {
-	// Split returns for each agent the indices of its examples, its shard. No example is in two shards. The result is a pure
-	// function of the arguments and the settings. An error says which number does not fit and what to change.
+	// Split returns for each agent the indices of its examples, its shard. No example is in two
+	// shards. The result is a pure function of the arguments and the settings. An error says which
+	// number does not fit and what to change.
 	Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error)
 	// String is the spec that ParsePartition makes the same Partition of.
 	String() string
@@ -27,16 +28,20 @@ type spelling struct {
 }
 
 var spellings = []spelling{
-	{"shuffled", "shuffled, shuffled(spread)", "equal slices of a random order; the remainder is dropped, or spread", parseShuffled},
-	{"sorted", "sorted, sorted(spread)", "equal slices of the order by label; the remainder is dropped, or spread", parseSorted},
+	{"shuffled", "shuffled, shuffled(spread)", "equal slices of a random order; the remainder is dropped, or spread",
+		parseShuffled},
+	{"sorted", "sorted, sorted(spread)", "equal slices of the order by label; the remainder is dropped, or spread",
+		parseSorted},
 	{"by-class", "by-class", "agent i has the examples of class i; needs as many agents as classes", parseByClass},
-	{"dirichlet", "dirichlet(0.3), dirichlet(0.3,20)", "each class is cut by a draw from Dir(0.3); shards of at least 10, or 20", parseDirichlet},
-	{"dirichlet-equal", "dirichlet-equal(0.3)", "each agent has a class mix from Dir(0.3); shards of equal size", parseDirichletEqual},
+	{"dirichlet", "dirichlet(0.3), dirichlet(0.3,20)",
+		"each class is cut by a draw from Dir(0.3); shards of at least 10, or 20", parseDirichlet},
+	{"dirichlet-equal", "dirichlet-equal(0.3)", "each agent has a class mix from Dir(0.3); shards of equal size",
+		parseDirichletEqual},
 	{"file", "file(path)", "index lists from a file, one agent a line, or JSON", parseFile},
 }
 
-// ParsePartition reads the spec of a partition, as it stands in a configuration. The error of an unknown spec holds the table of
-// all.
+// ParsePartition reads the spec of a partition, as it stands in a configuration. The error of an
+// unknown spec holds the table of all.
 func ParsePartition(spec string) (Partition, error) {
 	name, rest, called := strings.Cut(strings.TrimSpace(spec), "(")
 	var args []string
@@ -62,10 +67,12 @@ func ParsePartition(spec string) (Partition, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, nearPartition(name), PartitionUsage())
+	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, nearPartition(name),
+		PartitionUsage())
 }
 
-// nearPartition asks whether the partition was meant that is spelled most like a name; empty where none is.
+// nearPartition asks whether the partition was meant that is spelled most like a name; empty where
+// none is.
 func nearPartition(name string) string {
 	var names []string
 	for _, s := range spellings {
@@ -162,7 +169,8 @@ func checkDeal(labels []int32, classes, agents int) error {
 		return fmt.Errorf("%d agents, want at least 1", agents)
 	}
 	if len(labels) < agents {
-		return fmt.Errorf("%d examples for %d agents, want at least one each: use fewer agents or more examples", len(labels), agents)
+		return fmt.Errorf("%d examples for %d agents, want at least one each: use fewer agents or more examples",
+			len(labels), agents)
 	}
 	for i, y := range labels {
 		if y < 0 || int(y) >= classes {

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// File takes the shards from a file: a JSON list of index lists, or text with one agent a line, indices separated by spaces or
-// commas, where empty lines and lines that begin with # do not count. Examples that are in no list stay unused. The seed is not
-// used.
+// File takes the shards from a file: a JSON list of index lists, or text with one agent a line,
+// indices separated by spaces or commas, where empty lines and lines that begin with # do not
+// count. Examples that are in no list stay unused. The seed is not used.
 type File struct{ Path string }
 
 var _ Partition = File{}
 
 func (p File) String() string { return "file(" + p.Path + ")" }
 
-// Split implements [Partition]. Besides a file that cannot be read, it refuses another number of lists than agents, an empty
-// list, an index outside [0,len(labels)) and an index that comes twice.
+// Split implements [Partition]. Besides a file that cannot be read, it refuses another number of
+// lists than agents, an empty list, an index outside [0,len(labels)) and an index that comes twice.
 func (p File) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkDeal(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
@@ -81,7 +81,8 @@ func checkShards(shards [][]int32, examples, agents int) error {
 				return fmt.Errorf("agent %d lists example %d, want 0 to %d", i, e, examples-1)
 			}
 			if owner[e] != 0 {
-				return fmt.Errorf("example %d is listed by agent %d and again by agent %d, want each example once", e, owner[e]-1, i)
+				return fmt.Errorf("example %d is listed by agent %d and again by agent %d, want each example once", e,
+					owner[e]-1, i)
 			}
 			owner[e] = int32(i + 1)
 		}

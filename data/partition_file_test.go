@@ -45,7 +45,8 @@ func TestFileRefuses(t *testing.T) {
 		"[[1],[99999999]]": "agent 1 lists example 99999999",
 	} {
 		writeFile(t, path, []byte(content))
-		if _, err := (File{Path: path}).Split(make([]int32, 6), 1, 2, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (File{Path: path}).Split(make([]int32, 6), 1, 2, 0); err == nil || !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("%q: error %v, want one with %q", content, err, want)
 		}
 	}

@@ -6,16 +6,18 @@ import (
 	"fspda/internal/rng"
 )
 
-// Shuffled deals out a random permutation in equal slices of floor(N/n) examples. The remainder is dropped, or with Spread the
-// first N mod n agents have one example more.
+// Shuffled deals out a random permutation in equal slices of floor(N/n) examples. The remainder is
+// dropped, or with Spread the first N mod n agents have one example more.
 type Shuffled struct{ Spread bool }
 
-// Sorted sorts the examples by label, keeping the order within a label, and deals out equal slices of floor(N/n). With as many
-// agents as classes each agent has almost one class only. The remainder, examples of the last classes, is dropped, or with Spread
-// the first N mod n agents have one example more. The seed is not used.
+// Sorted sorts the examples by label, keeping the order within a label, and deals out equal slices
+// of floor(N/n). With as many agents as classes each agent has almost one class only. The
+// remainder, examples of the last classes, is dropped, or with Spread the first N mod n agents have
+// one example more. The seed is not used.
 type Sorted struct{ Spread bool }
 
-// ByClass gives agent i exactly the examples of class i. It needs as many agents as classes. The seed is not used.
+// ByClass gives agent i exactly the examples of class i. It needs as many agents as classes. The
+// seed is not used.
 type ByClass struct{}
 
 var (
@@ -87,7 +89,8 @@ func (p ByClass) Split(labels []int32, classes, agents int, _ uint64) ([][]int32
 	shards := members(labels, classes)
 	for class, shard := range shards {
 		if len(shard) == 0 {
-			return nil, fmt.Errorf("data: partition %s: no example of class %d, so agent %d would have none", p, class, class)
+			return nil, fmt.Errorf("data: partition %s: no example of class %d, so agent %d would have none", p, class,
+				class)
 		}
 	}
 	return shards, nil

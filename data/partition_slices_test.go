@@ -40,12 +40,14 @@ func TestShuffledSizes(t *testing.T) {
 	if got := sizes(mustSplit(t, Shuffled{}, labels, 10, 7, 1)); !slices.Equal(got, equal(7, 14)) {
 		t.Errorf("dropped: sizes %v, want seven times 14", got)
 	}
-	if got := sizes(mustSplit(t, Shuffled{Spread: true}, labels, 10, 7, 1)); !slices.Equal(got, []int{15, 15, 14, 14, 14, 14, 14}) {
+	if got := sizes(mustSplit(t, Shuffled{Spread: true}, labels, 10, 7, 1)); !slices.Equal(got,
+		[]int{15, 15, 14, 14, 14, 14, 14}) {
 		t.Errorf("spread: sizes %v, want two of 15 and five of 14", got)
 	}
 }
 
-// A shuffled shard has the mix of the whole: with 600 examples, each class within five standard deviations of 60.
+// A shuffled shard has the mix of the whole: with 600 examples, each class within five standard
+// deviations of 60.
 func TestShuffledMixes(t *testing.T) {
 	labels := labelled(equal(10, 600))
 	for agent, row := range Histogram(labels, 10, mustSplit(t, Shuffled{}, labels, 10, 10, 3)) {
@@ -66,10 +68,12 @@ func TestByClass(t *testing.T) {
 	if skew := Skew(Histogram(labels, 10, shards)); skew != 1 {
 		t.Errorf("skew %v, want 1", skew)
 	}
-	if _, err := (ByClass{}).Split(labels, 10, 8, 0); err == nil || !strings.Contains(err.Error(), "8 agents and 10 classes") {
+	if _, err := (ByClass{}).Split(labels, 10, 8, 0); err == nil || !strings.Contains(err.Error(),
+		"8 agents and 10 classes") {
 		t.Errorf("error %v, want one about 8 agents and 10 classes", err)
 	}
-	if _, err := (ByClass{}).Split([]int32{0, 0, 2}, 3, 3, 0); err == nil || !strings.Contains(err.Error(), "no example of class 1") {
+	if _, err := (ByClass{}).Split([]int32{0, 0, 2}, 3, 3, 0); err == nil || !strings.Contains(err.Error(),
+		"no example of class 1") {
 		t.Errorf("error %v, want one about class 1", err)
 	}
 }

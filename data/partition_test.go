@@ -75,8 +75,10 @@ func TestPartitionsAreDisjointAndRepeat(t *testing.T) {
 		unused int
 		seeded bool
 	}{
-		{"shuffled", 3, true}, {"shuffled(spread)", 0, true}, {"sorted", 3, false}, {"sorted(spread)", 0, false}, {"by-class", 0, false},
-		{"dirichlet(0.3)", 0, true}, {"dirichlet(100,50)", 0, true}, {"dirichlet-equal(0.3)", 3, true}, {"dirichlet-equal(0.0001)", 3, true},
+		{"shuffled", 3, true}, {"shuffled(spread)", 0, true}, {"sorted", 3, false}, {"sorted(spread)", 0,
+			false}, {"by-class", 0, false},
+		{"dirichlet(0.3)", 0, true}, {"dirichlet(100,50)", 0, true}, {"dirichlet-equal(0.3)", 3,
+			true}, {"dirichlet-equal(0.0001)", 3, true},
 		{"file(" + lists + ")", 396, false},
 	} {
 		p, err := ParsePartition(c.spec)
@@ -150,7 +152,8 @@ func TestParsePartitionRefuses(t *testing.T) {
 
 // What no partition can do is refused by all.
 func TestSplitRefuses(t *testing.T) {
-	for _, p := range []Partition{Shuffled{}, Sorted{}, ByClass{}, Dirichlet{Alpha: 1}, DirichletEqual{Alpha: 1}, File{Path: "x"}} {
+	for _, p := range []Partition{Shuffled{}, Sorted{}, ByClass{}, Dirichlet{Alpha: 1}, DirichletEqual{Alpha: 1},
+		File{Path: "x"}} {
 		for want, split := range map[string]func() ([][]int32, error){
 			"0 agents":                  func() ([][]int32, error) { return p.Split([]int32{0, 1}, 2, 0, 1) },
 			"2 examples for 3 agents":   func() ([][]int32, error) { return p.Split([]int32{0, 1}, 3, 3, 1) },

@@ -6,7 +6,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// style is how one example is written: the numbers that a random writer, sheet and moment make of a skeleton.
+// style is how one example is written: the numbers that a random writer, sheet and moment make of a
+// skeleton.
 type style struct {
 	height, width  float64 // of the glyph's box, in pixels
 	slant          float64 // shift to the right per pixel of height
@@ -29,22 +30,24 @@ type wave struct {
 
 // pen draws. It holds the buffers of one drawing, so one pen serves one goroutine.
 //
-// All products are rounded on their own (times), and only operations that IEEE 754 rounds correctly are used, no sines or
-// logarithms: every machine draws the same bytes. (The numbers of a Stream are multiplied by a power of two, which is exact,
-// fused or not.)
+// All products are rounded on their own (times), and only operations that IEEE 754 rounds correctly
+// are used, no sines or logarithms: every machine draws the same bytes. (The numbers of a Stream
+// are multiplied by a power of two, which is exact, fused or not.)
 type pen struct {
 	cover [pixels]float64 // brightness from 0 to 1
 	line  []point
 	knots []point
 }
 
-// times is a·b, rounded. The conversion forbids to fuse the product with a sum, which some processors would do.
+// times is a·b, rounded. The conversion forbids to fuse the product with a sum, which some
+// processors would do.
 func times(a, b float64) float64 { return float64(a * b) }
 
 // between returns a number uniform in [low,high).
 func between(s *rng.Stream, low, high float64) float64 { return low + times(s.Float64(), high-low) }
 
-// around returns a number from a bell-shaped distribution within centre±reach: the mean of three uniform numbers.
+// around returns a number from a bell-shaped distribution within centre±reach: the mean of three
+// uniform numbers.
 func around(s *rng.Stream, centre, reach float64) float64 {
 	u := s.Float64() + s.Float64() + s.Float64() - 1.5
 	return centre + times(u, reach/1.5)
@@ -127,7 +130,8 @@ func (y *style) place(q point, g glyph) point {
 	return r
 }
 
-// trace makes the line of a stroke on the image: a Catmull-Rom curve through its points, each a little off.
+// trace makes the line of a stroke on the image: a Catmull-Rom curve through its points, each a
+// little off.
 func (p *pen) trace(k stroke, g glyph, y *style, s rng.Stream) {
 	const pieces = 5
 	p.knots, p.line = p.knots[:0], p.line[:0]
@@ -206,7 +210,8 @@ func (p *pen) erase(x, y, half float64) {
 	}
 }
 
-// develop turns brightness into bytes. Grain falls on ink alone: the ground stays exactly black, as that of MNIST.
+// develop turns brightness into bytes. Grain falls on ink alone: the ground stays exactly black, as
+// that of MNIST.
 func (p *pen) develop(dst []uint8, y *style, s *rng.Stream) {
 	for i, c := range p.cover[:] {
 		if c == 0 {

@@ -76,7 +76,8 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// Drawing again with a used pen gives the same bytes, whatever was drawn between, and allocates nothing.
+// Drawing again with a used pen gives the same bytes, whatever was drawn between, and allocates
+// nothing.
 func TestDrawForgets(t *testing.T) {
 	var used, fresh pen
 	a, b := make([]uint8, pixels), make([]uint8, pixels)

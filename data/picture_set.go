@@ -12,7 +12,8 @@ import (
 	"fspda/data/images"
 )
 
-// The means and standard deviations of pixel/255 over the training pictures of ImageNet, red, green, blue.
+// The means and standard deviations of pixel/255 over the training pictures of ImageNet, red,
+// green, blue.
 var (
 	imagenetMean = []float32{0.485, 0.456, 0.406}
 	imagenetStd  = []float32{0.229, 0.224, 0.225}
@@ -72,8 +73,9 @@ func (o PictureOptions) settle() (PictureOptions, error) {
 	return o, err
 }
 
-// FromPictures makes a set of two lists of pictures, which are decoded when they are wanted: crops of red, green and blue. A
-// picture that cannot be read is an error of the batch that it is in, or handled as OnBad says.
+// FromPictures makes a set of two lists of pictures, which are decoded when they are wanted: crops
+// of red, green and blue. A picture that cannot be read is an error of the batch that it is in, or
+// handled as OnBad says.
 func FromPictures(name string, classes int, train, test images.Source, o PictureOptions) (*Set, error) {
 	o, err := o.settle()
 	if err != nil {
@@ -94,7 +96,8 @@ func FromPictures(name string, classes int, train, test images.Source, o Picture
 		if half.to.Labels, err = labelsOf(half.from, classes); err != nil {
 			return nil, fmt.Errorf("data: set %s: %s pictures: %w", name, half.name, err)
 		}
-		half.to.pictures = &pictures{source: half.from, side: o.Crop, short: o.ImageSize, onBad: o.OnBad, decoder: o.JPEG,
+		half.to.pictures = &pictures{source: half.from, side: o.Crop, short: o.ImageSize, onBad: o.OnBad,
+			decoder: o.JPEG,
 			workers: workers, bad: s.bad}
 	}
 	s.Train.varied = o.Augment
@@ -132,8 +135,8 @@ func (s *Set) Decoder() Decoder {
 // fingerprinted is a source that knows a hash of its content.
 type fingerprinted interface{ Fingerprint() string }
 
-// hashPictures identifies the pictures, without reading them: by the source's own fingerprint, or by labels, names and sizes of
-// files. Behind a dash stands what decodes them.
+// hashPictures identifies the pictures, without reading them: by the source's own fingerprint, or
+// by labels, names and sizes of files. Behind a dash stands what decodes them.
 func (s *Set) hashPictures(o PictureOptions) string {
 	h := sha256.New()
 	number := func(n int64) { h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }

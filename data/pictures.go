@@ -12,9 +12,10 @@ import (
 	"fspda/internal/rng"
 )
 
-// pictures are the examples of a [Split] that are decoded when they are wanted. Loaders and evaluations share its workers: each
-// has the scratch space for one picture, and whoever holds it may work, so there are never more pictures in the making than
-// workers. Which worker makes which picture does not matter.
+// pictures are the examples of a [Split] that are decoded when they are wanted. Loaders and
+// evaluations share its workers: each has the scratch space for one picture, and whoever holds it
+// may work, so there are never more pictures in the making than workers. Which worker makes which
+// picture does not matter.
 type pictures struct {
 	source  images.Source
 	side    int // of the crop, in pixels
@@ -89,8 +90,10 @@ func makeWorkers(n int) chan *worker {
 	return c
 }
 
-// gather fills dst with examples, on as many goroutines as there are workers. It gives up where stop is closed.
-func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey, stop <-chan struct{}) error {
+// gather fills dst with examples, on as many goroutines as there are workers. It gives up where
+// stop is closed.
+func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey,
+	stop <-chan struct{}) error {
 	f := s.Features()
 	numbers, labels := dst.X, dst.Y // not dst, which the goroutines would take to the heap
 	errs := make([]error, len(examples))
@@ -132,8 +135,8 @@ func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augm
 	return nil
 }
 
-// place makes the picture of a row, or where that is bad and shall be skipped, of the next row that has a good one. It returns
-// which example it took.
+// place makes the picture of a row, or where that is bad and shall be skipped, of the next row that
+// has a good one. It returns which example it took.
 func (p *pictures) place(w *worker, examples []int32, row int, how Augment, key augmentKey) (int32, error) {
 	var first error
 	for k := range examples {
@@ -212,7 +215,8 @@ func (p *pictures) scaled(w *worker, e int, v view) error {
 	return nil
 }
 
-// OnSkip has f told of each picture that is skipped from now on, once. f is called by one goroutine at a time.
+// OnSkip has f told of each picture that is skipped from now on, once. f is called by one goroutine
+// at a time.
 func (s *Set) OnSkip(f func(error)) {
 	if s.bad != nil {
 		s.bad.mu.Lock()
@@ -221,7 +225,8 @@ func (s *Set) OnSkip(f func(error)) {
 	}
 }
 
-// Bad lists what was wrong with the pictures that were skipped so far, each once, in the order of their messages.
+// Bad lists what was wrong with the pictures that were skipped so far, each once, in the order of
+// their messages.
 func (s *Set) Bad() []error {
 	if s.bad == nil {
 		return nil

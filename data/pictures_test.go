@@ -50,7 +50,8 @@ func (s *rawShelf) Pixels(i int) ([]uint8, int, int) {
 	return s.pictures[i].Pix, s.pictures[i].W, s.pictures[i].H
 }
 
-// newShelf is n pictures of two classes and many sizes: JPEG but for every seventh, which is PNG, and every fifth, which is grey.
+// newShelf is n pictures of two classes and many sizes: JPEG but for every seventh, which is PNG,
+// and every fifth, which is grey.
 func newShelf(t testing.TB, n int) *shelf {
 	t.Helper()
 	s := &shelf{}
@@ -99,15 +100,18 @@ func decoders() []Decoder {
 	return []Decoder{GoJPEG, Turbo}
 }
 
-// However many workers there are, however far ahead and wherever a run resumes: the batches are those of the formula.
+// However many workers there are, however far ahead and wherever a run resumes: the batches are
+// those of the formula.
 func TestPicturesDoNotDependOnWorkers(t *testing.T) {
 	source := newShelf(t, 40)
 	for _, jpeg := range decoders() {
 		for _, augment := range []Augment{ImageNet, CIFAR, None} {
 			var want []device.Batch
 			for _, c := range []struct{ workers, first, ahead int }{{1, 0, 0}, {3, 0, 2}, {8, 4, 1}} {
-				set := mustPictures(t, source, source, PictureOptions{Crop: 24, Augment: augment, JPEG: jpeg, Workers: c.workers})
-				l := mustLoader(t, set.Train, shardOf(13), 3, LoaderOptions{Batch: 5, Seed: 2, First: c.first, Ahead: c.ahead})
+				set := mustPictures(t, source, source, PictureOptions{Crop: 24, Augment: augment, JPEG: jpeg,
+					Workers: c.workers})
+				l := mustLoader(t, set.Train, shardOf(13), 3, LoaderOptions{Batch: 5, Seed: 2, First: c.first,
+					Ahead: c.ahead})
 				got := play(t, l, 9-c.first)
 				if want == nil {
 					want = got
@@ -121,14 +125,16 @@ func TestPicturesDoNotDependOnWorkers(t *testing.T) {
 // One picture, step by step: box, scaling and numbers as training and evaluation want them.
 func TestPicturesAreTheFormula(t *testing.T) {
 	source := newShelf(t, 3)
-	set := mustPictures(t, source, source, PictureOptions{Crop: 24, ImageSize: 30, JPEG: GoJPEG, Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}})
+	set := mustPictures(t, source, source, PictureOptions{Crop: 24, ImageSize: 30, JPEG: GoJPEG,
+		Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}})
 	var whole images.RGB
 	if err := images.Decode(&whole, source.files[1], 0); err != nil {
 		t.Fatal(err)
 	}
 	key := augmentKey{7, 2, 5}
 	var varied, plain device.Batch
-	if err := errors.Join(set.Train.gatherVaried(&varied, []int32{2, 1}, key, nil, nil), set.Test.Batch(&plain, 0, 3)); err != nil {
+	if err := errors.Join(set.Train.gatherVaried(&varied, []int32{2, 1}, key, nil, nil),
+		set.Test.Batch(&plain, 0, 3)); err != nil {
 		t.Fatal(err)
 	}
 	stream := key.stream(1)
@@ -140,7 +146,8 @@ func TestPicturesAreTheFormula(t *testing.T) {
 	if whole.W > whole.H {
 		ow, oh = 30*whole.W/whole.H, 30
 	}
-	across, down := window{size: whole.W, out: ow, first: (ow - 24) / 2}, window{size: whole.H, out: oh, first: (oh - 24) / 2}
+	across, down := window{size: whole.W, out: ow, first: (ow - 24) / 2}, window{size: whole.H, out: oh,
+		first: (oh - 24) / 2}
 	if (ow-24)%4 == 3 || (oh-24)%4 == 3 {
 		t.Fatal("the middle is rounded up for this picture: choose another")
 	}
@@ -176,7 +183,8 @@ func TestRawPictures(t *testing.T) {
 	sameBatches(t, "raw", take(raw), take(files))
 }
 
-// A bad picture is an error that names it, whatever the order of the work, and Next says so again and again.
+// A bad picture is an error that names it, whatever the order of the work, and Next says so again
+// and again.
 func TestBadPicturesFail(t *testing.T) {
 	source := newShelf(t, 12)
 	source.files[7] = source.files[7][:len(source.files[7])/2]
@@ -188,19 +196,22 @@ func TestBadPicturesFail(t *testing.T) {
 			for range 3 {
 				_, err := l.Next()
 				var bad *images.PictureError
-				if !errors.As(err, &bad) || bad.Name != "7" || !strings.Contains(err.Error(), "batch of agent 5 at step 0") {
+				if !errors.As(err, &bad) || bad.Name != "7" || !strings.Contains(err.Error(),
+					"batch of agent 5 at step 0") {
 					t.Fatalf("error %v, want one about picture 7", err)
 				}
 			}
 			l.Close()
-			if err := set.Test.Batch(new(device.Batch), 8, 10); err == nil || !strings.Contains(err.Error(), "picture 9") {
+			if err := set.Test.Batch(new(device.Batch), 8, 10); err == nil || !strings.Contains(err.Error(),
+				"picture 9") {
 				t.Errorf("error %v, want one about picture 9", err)
 			}
 		}
 	}
 }
 
-// Where bad pictures are skipped the next example takes the place, with its label, and each is reported once.
+// Where bad pictures are skipped the next example takes the place, with its label, and each is
+// reported once.
 func TestBadPicturesAreSkipped(t *testing.T) {
 	good, source := newShelf(t, 12), newShelf(t, 12)
 	source.files[2] = source.files[2][:40]
@@ -216,19 +227,22 @@ func TestBadPicturesAreSkipped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := mustPictures(t, good, good, o).Train.gatherVaried(&want, []int32{6, 6, 6, 6, 3}, key, nil, nil); err != nil {
+	if err := mustPictures(t, good, good, o).Train.gatherVaried(&want, []int32{6, 6, 6, 6, 3}, key, nil,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	sameBatches(t, "skipped", []device.Batch{got}, []device.Batch{want})
 	if bad := set.Bad(); len(bad) != 3 || reports != 3 || !strings.Contains(bad[0].Error(), "picture 2") {
 		t.Errorf("%d reports of %v, want 3", reports, bad)
 	}
-	if err := set.Test.Gather(&got, []int32{4, 5, 2}); err == nil || !strings.Contains(err.Error(), "none of the 3 pictures of a batch can be read") {
+	if err := set.Test.Gather(&got, []int32{4, 5, 2}); err == nil || !strings.Contains(err.Error(),
+		"none of the 3 pictures of a batch can be read") {
 		t.Errorf("error %v, want one that gives up", err)
 	}
 }
 
-// What training takes is bounded: no more pictures in the making than workers, no more batches than asked for; Close ends all.
+// What training takes is bounded: no more pictures in the making than workers, no more batches than
+// asked for; Close ends all.
 func TestPictureLoaderIsBoundedAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newShelf(t, 12)
@@ -239,7 +253,8 @@ func TestPictureLoaderIsBoundedAndCloses(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(l.ready) != 3 || len(l.free) != 0 || len(set.Train.pictures.workers) != 2 {
-			t.Errorf("%d batches ready, %d free, %d workers at rest; want 3, 0, 2", len(l.ready), len(l.free), len(set.Train.pictures.workers))
+			t.Errorf("%d batches ready, %d free, %d workers at rest; want 3, 0, 2", len(l.ready), len(l.free),
+				len(set.Train.pictures.workers))
 		}
 		held := <-set.Train.pictures.workers // a loader that waits for workers closes too
 		other := <-set.Train.pictures.workers
@@ -283,7 +298,8 @@ func TestPictureFingerprint(t *testing.T) {
 	source := newShelf(t, 4)
 	print := func(s images.Source, o PictureOptions) string { return mustPictures(t, s, s, o).Fingerprint() }
 	base := print(source, PictureOptions{JPEG: GoJPEG})
-	if again := print(&shelf{files: make([][]byte, 4), labels: source.labels}, PictureOptions{JPEG: GoJPEG}); again != base || !strings.HasSuffix(base, "-go") {
+	if again := print(&shelf{files: make([][]byte, 4), labels: source.labels},
+		PictureOptions{JPEG: GoJPEG}); again != base || !strings.HasSuffix(base, "-go") {
 		t.Errorf("fingerprints %s and %s, want the same, of decoder go", base, again)
 	}
 	for what, other := range map[string]string{
@@ -311,7 +327,8 @@ func TestDecoderSettles(t *testing.T) {
 		err     string
 	}{
 		{"", nil, Turbo, ""}, {AutoDecoder, missing, GoJPEG, ""}, {GoJPEG, nil, GoJPEG, ""}, {Turbo, nil, Turbo, ""},
-		{Turbo, missing, "", "JPEG decoder turbo: not there; or use the decoder go"}, {"x", missing, "", "is not known"},
+		{Turbo, missing, "", "JPEG decoder turbo: not there; or use the decoder go"}, {"x", missing, "",
+			"is not known"},
 	} {
 		got, err := c.asked.settle(c.library)
 		if got != c.want || (c.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.err) {
@@ -320,7 +337,8 @@ func TestDecoderSettles(t *testing.T) {
 	}
 }
 
-// libjpeg-turbo and Go's decoder see the same pictures but for roundings, and a reduced one is a blurred one.
+// libjpeg-turbo and Go's decoder see the same pictures but for roundings, and a reduced one is a
+// blurred one.
 func TestDecodersAgree(t *testing.T) {
 	if !slices.Contains(decoders(), Turbo) {
 		t.Skip("no libjpeg-turbo on this machine")
@@ -329,7 +347,8 @@ func TestDecodersAgree(t *testing.T) {
 	for _, crop := range []int{40, 8} { // at 8 pixels pictures are decoded at a fraction
 		var batches [2]device.Batch
 		for i, d := range []Decoder{GoJPEG, Turbo} {
-			set := mustPictures(t, source, source, PictureOptions{Crop: crop, JPEG: d, Mean: []float32{0, 0, 0}, Std: []float32{1. / 255, 1. / 255, 1. / 255}})
+			set := mustPictures(t, source, source, PictureOptions{Crop: crop, JPEG: d, Mean: []float32{0, 0, 0},
+				Std: []float32{1. / 255, 1. / 255, 1. / 255}})
 			if err := set.Test.Batch(&batches[i], 0, 20); err != nil {
 				t.Fatal(err)
 			}
@@ -346,7 +365,8 @@ func TestDecodersAgree(t *testing.T) {
 	}
 }
 
-// BenchmarkPacked is what the packed set is asked for: crops of decoded pictures that are not in the caches.
+// BenchmarkPacked is what the packed set is asked for: crops of decoded pictures that are not in
+// the caches.
 func BenchmarkPacked(b *testing.B) {
 	raw := &rawShelf{}
 	for i := range 300 {

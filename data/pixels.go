@@ -2,8 +2,8 @@ package data
 
 import "fspda/internal/pages"
 
-// newPixels returns n zeros for the pixels of examples. Batches pick examples in no order, so they are to lie in large pages: for an MLP on
-// MNIST a step takes 2 % less time.
+// newPixels returns n zeros for the pixels of examples. Batches pick examples in no order, so they
+// are to lie in large pages: for an MLP on MNIST a step takes 2 % less time.
 func newPixels(n int) []uint8 {
 	p := make([]uint8, n)
 	pages.Large(p)

@@ -2,20 +2,24 @@ package data
 
 import "math"
 
-// The resampler scales a box of a picture by the antialiased triangle filter, as Pillow's resize with BILINEAR does, which
-// torchvision uses: a pixel is the mean of the source pixels within max(scale, 1) of its centre, weighted by their nearness. It is
-// separable and goes row by row: the source rows under an output row are added up to one line, of which the output row is made,
-// so all but the source stays in the first cache. Numbers are 16-bit fixed point; products are rounded, sums saturate.
+// The resampler scales a box of a picture by the antialiased triangle filter, as Pillow's resize
+// with BILINEAR does, which torchvision uses: a pixel is the mean of the source pixels within
+// max(scale, 1) of its centre, weighted by their nearness. It is separable and goes row by row: the
+// source rows under an output row are added up to one line, of which the output row is made, so all
+// but the source stays in the first cache. Numbers are 16-bit fixed point; products are rounded,
+// sums saturate.
 
 const (
-	weightOne  = 1 << 15 // the sum of the weights of a pixel
-	lineOne    = 128     // what a level of the source becomes in the line
-	lineSlack  = 64      // numbers that vector code may read or write, and nobody uses, behind a line and the taps of a pixel
-	pixelSlack = 32      // bytes that it may write behind a row
+	weightOne = 1 << 15 // the sum of the weights of a pixel
+	lineOne   = 128     // what a level of the source becomes in the line
+	// numbers that vector code may read or write, and nobody uses, behind a line and the taps of a
+	// pixel
+	lineSlack  = 64
+	pixelSlack = 32 // bytes that it may write behind a row
 )
 
-// window is which part of an axis is wanted: the source from, from+1, ... from+size-1 is scaled to out pixels, of which those from
-// first on are taken.
+// window is which part of an axis is wanted: the source from, from+1, ... from+size-1 is scaled to
+// out pixels, of which those from first on are taken.
 type window struct {
 	from, size int
 	out        int
@@ -34,7 +38,8 @@ func (w window) reduced(f, n int) window {
 	return r
 }
 
-// axis is the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source start[i]+k, over k < count[i].
+// axis is the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source
+// start[i]+k, over k < count[i].
 type axis struct {
 	start, count []int32
 	weight       []int16
@@ -69,8 +74,8 @@ func (a *axis) set(n int, w window) {
 	}
 }
 
-// quantise makes the weights of the source pixels low to high-1 for a pixel at centre: whole numbers with the sum weightOne, or one
-// less where a single pixel has it all.
+// quantise makes the weights of the source pixels low to high-1 for a pixel at centre: whole
+// numbers with the sum weightOne, or one less where a single pixel has it all.
 func (a *axis) quantise(dst []int16, low, high int, centre, slope float64) {
 	share, sum := a.share[:high-low], 0.0
 	distance := float64(low) - centre
@@ -114,8 +119,8 @@ type resampler struct {
 	line          []int16
 	row           []uint8
 
-	// Where norm is not nil, the numbers of each row go to numbers as soon as its pixels are there, while they are in the first
-	// cache and memory has time to take them.
+	// Where norm is not nil, the numbers of each row go to numbers as soon as its pixels are there,
+	// while they are in the first cache and memory has time to take them.
 	norm    *normalizer
 	numbers []float32
 }
@@ -131,7 +136,8 @@ func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window)
 		weight := r.rows.weight[y*r.rows.taps:][:r.rows.count[y]]
 		sumRows(r.line[:n], src[int(r.rows.start[y])*stride+from:], stride, weight)
 		if 3*w*(y+1)+pixelSlack <= len(dst) {
-			sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table) // what it writes beyond the row, the next one writes over
+			// what it writes beyond the row, the next one writes over
+			sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table)
 		} else {
 			r.row = grown(r.row, 3*w+pixelSlack)
 			sumColumns(r.row, r.line, &r.columns, &r.table)

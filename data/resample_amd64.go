@@ -17,9 +17,10 @@ const (
 	groupSize = 4  // output pixels that are made at a time
 )
 
-// columnTable is the weights of an axis for groups of four output pixels. A pixel takes two source pixels at a time: six
-// neighbours in the line, times six weights. For each group, where[·] says how many bytes into the line its four pixels begin, and
-// weights holds for each pair of taps those of pixels 0 and 2, then those of pixels 1 and 3, in eight numbers each.
+// columnTable is the weights of an axis for groups of four output pixels. A pixel takes two source
+// pixels at a time: six neighbours in the line, times six weights. For each group, where[·] says
+// how many bytes into the line its four pixels begin, and weights holds for each pair of taps those
+// of pixels 0 and 2, then those of pixels 1 and 3, in eight numbers each.
 type columnTable struct {
 	where   []uint32
 	weights []int16
@@ -63,7 +64,8 @@ func (t *columnTable) set(a *axis) {
 	}
 }
 
-// sumRows makes a line. It may write rowBlock numbers more than len(dst), which must have room for them.
+// sumRows makes a line. It may write rowBlock numbers more than len(dst), which must have room for
+// them.
 func sumRows(dst []int16, src []uint8, stride int, weight []int16) {
 	whole := (len(dst) + rowBlock - 1) / rowBlock * rowBlock
 	if !resampleAVX2 || (len(weight)-1)*stride+whole > len(src) { // the blocks would go beyond the end of the picture
@@ -89,7 +91,8 @@ func sumColumns(dst []uint8, line []int16, a *axis, t *columnTable) {
 	sumColumnsAVX2(&dst[0], &line[0], &t.where[0], &t.weights[0], t.groups, t.pairs)
 }
 
-// sumRowsAVX2 is sumRowsGo for n numbers, a positive multiple of 32, and 1 to 4 weights. Where more is not 0 it adds to dst.
+// sumRowsAVX2 is sumRowsGo for n numbers, a positive multiple of 32, and 1 to 4 weights. Where more
+// is not 0 it adds to dst.
 //
 //go:noescape
 func sumRowsAVX2(dst *int16, src *uint8, stride, n int, weight *int16, taps, more int)

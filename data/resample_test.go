@@ -17,10 +17,13 @@ func noisePicture(w, h int, seed uint64) []uint8 {
 	return p
 }
 
-// windows are boxes of all kinds: enlarging, shrinking little and much, a single pixel, mirrored, a part of the output.
+// windows are boxes of all kinds: enlarging, shrinking little and much, a single pixel, mirrored, a
+// part of the output.
 func windows() []window {
-	return []window{{from: 0, size: 300, out: 224, first: 0, mirror: false}, {from: 5, size: 224, out: 224, first: 0, mirror: true}, {from: 100, size: 117, out: 224, first: 0, mirror: false}, {from: 299, size: 1, out: 224, first: 0, mirror: true},
-		{from: 2, size: 290, out: 256, first: 16, mirror: false}, {from: 10, size: 250, out: 256, first: 32, mirror: true}, {from: 0, size: 300, out: 32, first: 0, mirror: false}, {from: 0, size: 300, out: 33, first: 1, mirror: true}, {from: 3, size: 2, out: 7, first: 0, mirror: false}, {from: 0, size: 300, out: 3, first: 0, mirror: false}}
+	return []window{{from: 0, size: 300, out: 224, first: 0, mirror: false}, {from: 5, size: 224, out: 224, first: 0,
+		mirror: true}, {from: 100, size: 117, out: 224, first: 0, mirror: false}, {from: 299, size: 1, out: 224, first: 0, mirror: true},
+		{from: 2, size: 290, out: 256, first: 16, mirror: false}, {from: 10, size: 250, out: 256, first: 32,
+			mirror: true}, {from: 0, size: 300, out: 32, first: 0, mirror: false}, {from: 0, size: 300, out: 33, first: 1, mirror: true}, {from: 3, size: 2, out: 7, first: 0, mirror: false}, {from: 0, size: 300, out: 3, first: 0, mirror: false}}
 }
 
 // The vector code gives the bits of the Go code, and writes nothing beyond the end.
@@ -60,7 +63,8 @@ func resampleGo(src []uint8, stride, side int, across, down window) []uint8 {
 	dst := make([]uint8, 3*side*side)
 	line := make([]int16, 3*(r.columns.high-r.columns.low))
 	for y := range side {
-		sumRowsGo(line, src[int(r.rows.start[y])*stride+3*int(r.columns.low):], stride, r.rows.weight[y*r.rows.taps:][:r.rows.count[y]])
+		sumRowsGo(line, src[int(r.rows.start[y])*stride+3*int(r.columns.low):], stride,
+			r.rows.weight[y*r.rows.taps:][:r.rows.count[y]])
 		sumColumnsGo(dst[3*side*y:], line, &r.columns)
 	}
 	return dst
@@ -71,9 +75,12 @@ func TestResampleIsTheFormula(t *testing.T) {
 	const w, h = 60, 50
 	src := noisePicture(w, h, 2)
 	for _, c := range []struct{ across, down window }{
-		{window{from: 3, size: 40, out: 24, first: 0, mirror: false}, window{from: 1, size: 48, out: 24, first: 0, mirror: false}},
-		{window{from: 10, size: 13, out: 24, first: 0, mirror: true}, window{from: 0, size: 50, out: 24, first: 0, mirror: false}},
-		{window{from: 0, size: 60, out: 30, first: 3, mirror: false}, window{from: 0, size: 50, out: 40, first: 8, mirror: false}},
+		{window{from: 3, size: 40, out: 24, first: 0, mirror: false}, window{from: 1, size: 48, out: 24, first: 0,
+			mirror: false}},
+		{window{from: 10, size: 13, out: 24, first: 0, mirror: true}, window{from: 0, size: 50, out: 24, first: 0,
+			mirror: false}},
+		{window{from: 0, size: 60, out: 30, first: 3, mirror: false}, window{from: 0, size: 50, out: 40, first: 8,
+			mirror: false}},
 	} {
 		var r resampler
 		got := make([]uint8, 3*24*24)
@@ -132,9 +139,12 @@ func BenchmarkResample(b *testing.B) {
 	src := noisePicture(341, 256, 3)
 	dst := make([]uint8, 3*224*224)
 	for name, c := range map[string]struct{ across, down window }{
-		"enlarge": {window{from: 50, size: 150, out: 224, first: 0, mirror: true}, window{from: 30, size: 150, out: 224, first: 0, mirror: false}},
-		"same":    {window{from: 50, size: 224, out: 224, first: 0, mirror: true}, window{from: 20, size: 224, out: 224, first: 0, mirror: false}},
-		"shrink":  {window{from: 1, size: 340, out: 224, first: 0, mirror: true}, window{from: 0, size: 256, out: 224, first: 0, mirror: false}},
+		"enlarge": {window{from: 50, size: 150, out: 224, first: 0, mirror: true}, window{from: 30, size: 150, out: 224,
+			first: 0, mirror: false}},
+		"same": {window{from: 50, size: 224, out: 224, first: 0, mirror: true}, window{from: 20, size: 224, out: 224,
+			first: 0, mirror: false}},
+		"shrink": {window{from: 1, size: 340, out: 224, first: 0, mirror: true}, window{from: 0, size: 256, out: 224,
+			first: 0, mirror: false}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			var r resampler

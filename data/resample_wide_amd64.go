@@ -4,7 +4,8 @@ package data
 
 import "golang.org/x/sys/cpu"
 
-// resampleAVX512 tells whether columns are summed in vectors of 32 numbers. GODEBUG=cpu.avx512f=off switches it off.
+// resampleAVX512 tells whether columns are summed in vectors of 32 numbers. GODEBUG=cpu.avx512f=off
+// switches it off.
 var resampleAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW
 
 const (
@@ -13,9 +14,10 @@ const (
 	wideSpan = 21 // source pixels in reach of one permutation, which takes 64 numbers
 )
 
-// wideTable is the weights of an axis for groups of ten output pixels, all of whose source pixels lie within wideSpan: where pictures are not
-// scaled down by much. For each group, where says how many bytes into the line its first source pixel lies, index where each output
-// number finds its first tap behind that, and weights the weight of each number, tap by tap.
+// wideTable is the weights of an axis for groups of ten output pixels, all of whose source pixels
+// lie within wideSpan: where pictures are not scaled down by much. For each group, where says how
+// many bytes into the line its first source pixel lies, index where each output number finds its
+// first tap behind that, and weights the weight of each number, tap by tap.
 type wideTable struct {
 	where   []uint32
 	index   []int16
@@ -74,7 +76,8 @@ func (t *wideTable) sum(dst []uint8, line []int16) {
 	sumColumnsAVX512(&dst[0], &line[0], &t.where[0], &t.index[0], &t.weights[0], t.groups, t.taps)
 }
 
-// sumColumnsAVX512 writes 30 bytes a group, and 2 behind the last. It reads 64 numbers of the line from where each group begins.
+// sumColumnsAVX512 writes 30 bytes a group, and 2 behind the last. It reads 64 numbers of the line
+// from where each group begins.
 //
 //go:noescape
 func sumColumnsAVX512(dst *uint8, line *int16, where *uint32, index, weights *int16, groups, taps int)

@@ -7,8 +7,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// scene is what a synthetic picture shows. Lengths are in pixels, colours from 0 to 255. Products are rounded by themselves, so
-// that processors that fuse them into sums draw the same.
+// scene is what a synthetic picture shows. Lengths are in pixels, colours from 0 to 255. Products
+// are rounded by themselves, so that processors that fuse them into sums draw the same.
 type scene struct {
 	w, h    int
 	figures []figure
@@ -21,14 +21,16 @@ type scene struct {
 
 type colour [3]float64
 
-// figure is one shape: where it lies, its radius, and the direction in which it is turned, a unit vector.
+// figure is one shape: where it lies, its radius, and the direction in which it is turned, a unit
+// vector.
 type figure struct{ x, y, radius, cos, sin float64 }
 
 // The shapes lie within the unit circle.
 var shapes = []func(u, v float64) bool{
-	func(u, v float64) bool { return float64(u*u)+float64(v*v) < 1 },                                          // disc
-	func(u, v float64) bool { return max(math.Abs(u), math.Abs(v)) < 0.75 },                                   // square
-	func(u, v float64) bool { return v > -0.6 && v+float64(1.8*math.Abs(u)) < 1 },                             // triangle
+	func(u, v float64) bool { return float64(u*u)+float64(v*v) < 1 },        // disc
+	func(u, v float64) bool { return max(math.Abs(u), math.Abs(v)) < 0.75 }, // square
+	// triangle
+	func(u, v float64) bool { return v > -0.6 && v+float64(1.8*math.Abs(u)) < 1 },
 	func(u, v float64) bool { r := float64(u*u) + float64(v*v); return r > 0.35 && r < 1 },                    // ring
 	func(u, v float64) bool { a, b := math.Abs(u), math.Abs(v); return min(a, b) < 0.25 && max(a, b) < 0.95 }, // cross
 }

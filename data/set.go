@@ -12,9 +12,9 @@ import (
 	"fspda/device"
 )
 
-// Set is a labelled set of images: examples to train on, others to test on, in memory or decoded when they are wanted. It does not
-// change once made, so any number of agents read it at the same time. Make one with [New], [Open], [LoadMNIST], [LoadCIFAR10],
-// [Synthetic] or [FromPictures].
+// Set is a labelled set of images: examples to train on, others to test on, in memory or decoded
+// when they are wanted. It does not change once made, so any number of agents read it at the same
+// time. Make one with [New], [Open], [LoadMNIST], [LoadCIFAR10], [Synthetic] or [FromPictures].
 type Set struct {
 	Name    string
 	Shape   []int // of one example: [28 28], or [H W C], red, green and blue last
@@ -30,8 +30,9 @@ type Set struct {
 	close func() error
 }
 
-// Split is one half of a Set: Len examples. A pixel p stands for the number (p/255 - mean)/std, which is worked out when a batch
-// is made, so that a set stays four times smaller than its batches.
+// Split is one half of a Set: Len examples. A pixel p stands for the number (p/255 - mean)/std,
+// which is worked out when a batch is made, so that a set stays four times smaller than its
+// batches.
 type Split struct {
 	Pixels []uint8 // Len()×Features(), row-major; nil where pictures are decoded when they are wanted
 	Labels []int32 // Len() class indices
@@ -49,13 +50,15 @@ type Examples struct {
 	Labels []int32 // n class indices in [0,classes)
 }
 
-// New makes a set of the given examples, which it keeps, with one mean and one std for all pixels. It refuses pixels and labels
-// that do not fit each other or the shape, labels outside [0,classes), and a mean or std that cannot normalise.
+// New makes a set of the given examples, which it keeps, with one mean and one std for all pixels.
+// It refuses pixels and labels that do not fit each other or the shape, labels outside [0,classes),
+// and a mean or std that cannot normalise.
 func New(name string, shape []int, classes int, mean, std float32, train, test Examples) (*Set, error) {
 	return NewChannels(name, shape, classes, []float32{mean}, []float32{std}, train, test)
 }
 
-// NewChannels is [New] with a mean and a std for each channel, of which the shape [H W C] has 1 or 3.
+// NewChannels is [New] with a mean and a std for each channel, of which the shape [H W C] has 1 or
+// 3.
 func NewChannels(name string, shape []int, classes int, mean, std []float32, train, test Examples) (*Set, error) {
 	features := 1
 	for _, d := range shape {
@@ -74,7 +77,8 @@ func NewChannels(name string, shape []int, classes int, mean, std []float32, tra
 	if n := len(norm.channels); n > 1 && (len(shape) != 3 || shape[2] != n) {
 		return nil, fmt.Errorf("data: set %s: %d means and shape %v, want one mean, or rows, columns and as many channels", name, n, shape)
 	}
-	s := &Set{Name: name, Shape: slices.Clone(shape), Classes: classes, Mean: slices.Clone(mean), Std: slices.Clone(std)}
+	s := &Set{Name: name, Shape: slices.Clone(shape), Classes: classes, Mean: slices.Clone(mean),
+		Std: slices.Clone(std)}
 	for _, half := range []struct {
 		name string
 		from Examples
@@ -83,7 +87,8 @@ func NewChannels(name string, shape []int, classes int, mean, std []float32, tra
 		if err := half.from.check(features, classes); err != nil {
 			return nil, fmt.Errorf("data: set %s: %s examples: %w", name, half.name, err)
 		}
-		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, shape: volume(shape), norm: norm, varied: None, store: new(device.Store)}
+		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, shape: volume(shape), norm: norm,
+			varied: None, store: new(device.Store)}
 	}
 	s.print = sync.OnceValue(s.hash)
 	return s, nil
@@ -106,7 +111,8 @@ func volume(shape []int) [3]int {
 
 func (e Examples) check(features, classes int) error {
 	if len(e.Pixels)%features != 0 || len(e.Pixels)/features != len(e.Labels) {
-		return fmt.Errorf("%d pixels and %d labels, want %d pixels for each label", len(e.Pixels), len(e.Labels), features)
+		return fmt.Errorf("%d pixels and %d labels, want %d pixels for each label", len(e.Pixels), len(e.Labels),
+			features)
 	}
 	for i, y := range e.Labels {
 		if y < 0 || int(y) >= classes {
@@ -119,8 +125,9 @@ func (e Examples) check(features, classes int) error {
 // Features is the number of values of one example: the product of Shape.
 func (s *Set) Features() int { return s.Train.Features() }
 
-// Fingerprint is a hash, in 32 hexadecimal digits, of all that a training run sees of the set: shape, classes, normalisation,
-// pixels and labels. A checkpoint keeps it, to notice that it is resumed on other data. The name is no part of it.
+// Fingerprint is a hash, in 32 hexadecimal digits, of all that a training run sees of the set:
+// shape, classes, normalisation, pixels and labels. A checkpoint keeps it, to notice that it is
+// resumed on other data. The name is no part of it.
 func (s *Set) Fingerprint() string { return s.print() }
 
 func (s *Set) hash() string {

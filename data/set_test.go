@@ -29,7 +29,8 @@ func tiny(t testing.TB, n int) *Set {
 
 func TestNewKeepsWhatItGets(t *testing.T) {
 	s := tiny(t, 7)
-	if s.Features() != 6 || s.Train.Len() != 7 || s.Test.Len() != 7 || s.Test.Features() != 6 || !slices.Equal(s.Shape, []int{2, 3}) {
+	if s.Features() != 6 || s.Train.Len() != 7 || s.Test.Len() != 7 || s.Test.Features() != 6 ||
+		!slices.Equal(s.Shape, []int{2, 3}) {
 		t.Errorf("got %d features, %d and %d examples, shape %v", s.Features(), s.Train.Len(), s.Test.Len(), s.Shape)
 	}
 }
@@ -58,10 +59,12 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
-	if _, err := NewChannels("x", []int{2, 3}, 2, make([]float32, 3), []float32{1, 1, 1}, ok, ok); err == nil || !strings.Contains(err.Error(), "3 means and shape [2 3]") {
+	if _, err := NewChannels("x", []int{2, 3}, 2, make([]float32, 3), []float32{1, 1, 1}, ok, ok); err == nil ||
+		!strings.Contains(err.Error(), "3 means and shape [2 3]") {
 		t.Errorf("error %v, want one about channels", err)
 	}
-	if _, err := New("x", []int{6}, 2, 0, 1, ok, Examples{ok.Pixels, []int32{0}}); err == nil || !strings.Contains(err.Error(), "test examples") {
+	if _, err := New("x", []int{6}, 2, 0, 1, ok, Examples{ok.Pixels, []int32{0}}); err == nil ||
+		!strings.Contains(err.Error(), "test examples") {
 		t.Errorf("error %v, want one about the test examples", err)
 	}
 }

@@ -25,10 +25,11 @@ const (
 	digits = 10
 )
 
-// Synthetic draws a set of handwritten-looking digits, 28×28 and 10 classes as MNIST, for machines that have no data and for
-// tests. Each example is a pure function of (seed, split, number): a pen follows one of several skeletons of the digit, under
-// random proportions, slant, rotation, place, thickness and bending, and leaves grain, specks and gaps. Every
-// ten examples hold each digit once, so classes are equal up to one example. The normalisation is that of MNIST.
+// Synthetic draws a set of handwritten-looking digits, 28×28 and 10 classes as MNIST, for machines
+// that have no data and for tests. Each example is a pure function of (seed, split, number): a pen
+// follows one of several skeletons of the digit, under random proportions, slant, rotation, place,
+// thickness and bending, and leaves grain, specks and gaps. Every ten examples hold each digit
+// once, so classes are equal up to one example. The normalisation is that of MNIST.
 //
 // It is drawn on all cores; the bytes do not depend on how many there are.
 func Synthetic(o SyntheticOptions) (*Set, error) {
@@ -39,13 +40,15 @@ func Synthetic(o SyntheticOptions) (*Set, error) {
 		o.Test = defaultTest
 	}
 	if min(o.Train, o.Test) < 1 || max(o.Train, o.Test) > maxSynthetic {
-		return nil, fmt.Errorf("data: set synthetic: %d training and %d test examples, want 1 to %d each", o.Train, o.Test, maxSynthetic)
+		return nil, fmt.Errorf("data: set synthetic: %d training and %d test examples, want 1 to %d each", o.Train,
+			o.Test, maxSynthetic)
 	}
-	return New("synthetic", []int{side, side}, digits, mnistMean, mnistStd, drawExamples(o.Seed, 0, o.Train), drawExamples(o.Seed, 1, o.Test))
+	return New("synthetic", []int{side, side}, digits, mnistMean, mnistStd, drawExamples(o.Seed, 0, o.Train),
+		drawExamples(o.Seed, 1, o.Test))
 }
 
-// tenLabels returns the labels of ten consecutive examples: each digit once, in random order. So classes are equal at every size
-// of a set, and a small set is the beginning of a large one.
+// tenLabels returns the labels of ten consecutive examples: each digit once, in random order. So
+// classes are equal at every size of a set, and a small set is the beginning of a large one.
 func tenLabels(order rng.Stream, block int) []int32 {
 	ten := sequence(digits)
 	s := order.Sub(uint64(block))
@@ -73,7 +76,8 @@ func drawExamples(seed, split uint64, n int) Examples {
 					return
 				}
 				for i := from; i < min(from+chunk, n); i++ {
-					p.draw(e.Pixels[i*pixels:(i+1)*pixels], int(e.Labels[i]), rng.New(seed, "synthetic", split, uint64(i)))
+					p.draw(e.Pixels[i*pixels:(i+1)*pixels], int(e.Labels[i]), rng.New(seed, "synthetic", split,
+						uint64(i)))
 				}
 			}
 		})

@@ -25,10 +25,12 @@ const (
 	syntheticImagesShape = 1         // version of the drawing, part of the fingerprint
 )
 
-// SyntheticImages is a set of drawn pictures, for machines that have no data and for tests of all that pictures go through: each is
-// a JPEG file of its own size, grey now and then, that is decoded, cropped and scaled as a photograph would be. A picture shows a
-// shape with a texture before a shaded, grainy ground, turned, placed and coloured at random. The class is the shape and the
-// texture; where there are more than 20 classes also the colour, and beyond 200 how many shapes there are.
+// SyntheticImages is a set of drawn pictures, for machines that have no data and for tests of all
+// that pictures go through: each is a JPEG file of its own size, grey now and then, that is
+// decoded, cropped and scaled as a photograph would be. A picture shows a shape with a texture
+// before a shaded, grainy ground, turned, placed and coloured at random. The class is the shape and
+// the texture; where there are more than 20 classes also the colour, and beyond 200 how many shapes
+// there are.
 //
 // Every picture is a pure function of (seed, split, number). It is drawn when it is first wanted.
 func SyntheticImages(o SyntheticImagesOptions, p PictureOptions) (*Set, error) {
@@ -43,11 +45,13 @@ func SyntheticImages(o SyntheticImagesOptions, p PictureOptions) (*Set, error) {
 	}
 	switch {
 	case min(o.Train, o.Test) < 1 || max(o.Train, o.Test) > maxSyntheticImages:
-		return nil, fmt.Errorf("data: set synthetic-images: %d training and %d test pictures, want 1 to %d each", o.Train, o.Test, maxSyntheticImages)
+		return nil, fmt.Errorf("data: set synthetic-images: %d training and %d test pictures, want 1 to %d each",
+			o.Train, o.Test, maxSyntheticImages)
 	case o.Classes < 2 || o.Classes > maxImageClasses:
 		return nil, fmt.Errorf("data: set synthetic-images: %d classes, want 2 to %d", o.Classes, maxImageClasses)
 	}
-	return FromPictures("synthetic-images", o.Classes, newDrawnPictures(o, 0, o.Train), newDrawnPictures(o, 1, o.Test), p)
+	return FromPictures("synthetic-images", o.Classes, newDrawnPictures(o, 0, o.Train), newDrawnPictures(o, 1, o.Test),
+		p)
 }
 
 // drawnPictures is a source of drawn JPEG files.

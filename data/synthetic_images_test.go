@@ -11,7 +11,8 @@ import (
 	"fspda/device"
 )
 
-// Pictures are JPEG files of many sizes, functions of (seed, split, number) alone, and some are grey.
+// Pictures are JPEG files of many sizes, functions of (seed, split, number) alone, and some are
+// grey.
 func TestSyntheticImages(t *testing.T) {
 	o := SyntheticImagesOptions{Train: 60, Test: 30, Seed: 4}
 	source := newDrawnPictures(SyntheticImagesOptions{Seed: 4, Classes: 10}, 0, 60)
@@ -48,7 +49,8 @@ func TestSyntheticImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.Classes != 10 || set.Train.Len() != 60 || set.Test.Len() != 30 || !slices.Equal(set.Shape, []int{32, 32, 3}) {
+	if set.Classes != 10 || set.Train.Len() != 60 || set.Test.Len() != 30 ||
+		!slices.Equal(set.Shape, []int{32, 32, 3}) {
 		t.Errorf("%d classes, %d and %d pictures, shape %v", set.Classes, set.Train.Len(), set.Test.Len(), set.Shape)
 	}
 	if err := set.Test.Batch(new(device.Batch), 0, 30); err != nil {
@@ -70,7 +72,8 @@ func TestSyntheticImagesRefuses(t *testing.T) {
 	}
 }
 
-// Every one of the most classes can be told from the others by what is drawn: shape, texture, colour or number.
+// Every one of the most classes can be told from the others by what is drawn: shape, texture,
+// colour or number.
 func TestSyntheticImagesOfAThousandClasses(t *testing.T) {
 	d := newDrawnPictures(SyntheticImagesOptions{Classes: 1000}, 0, 1000)
 	for _, class := range []int{0, 19, 20, 219, 999} {

@@ -25,7 +25,8 @@ func mustSynthetic(t testing.TB, o SyntheticOptions) *Set {
 	return s
 }
 
-// A person looks at the digits: FSPDA_SHEET=folder go test -run Sheet writes them there, ten rows of twenty.
+// A person looks at the digits: FSPDA_SHEET=folder go test -run Sheet writes them there, ten rows
+// of twenty.
 func TestSheet(t *testing.T) {
 	dir := os.Getenv("FSPDA_SHEET")
 	if dir == "" {
@@ -78,7 +79,8 @@ func TestSyntheticDoesNotDependOnCores(t *testing.T) {
 	}
 }
 
-// The drawn set is a promise between processes and machines: this number may change only on purpose.
+// The drawn set is a promise between processes and machines: this number may change only on
+// purpose.
 func TestSyntheticIsPinned(t *testing.T) {
 	const want = "aa183714a988af85632469859b33b0b7"
 	if got := mustSynthetic(t, SyntheticOptions{Train: 200, Test: 50, Seed: 1}).Fingerprint(); got != want {
@@ -105,7 +107,8 @@ func TestSyntheticClassesAreEqual(t *testing.T) {
 // An example drawn alone is the one in the set, and a smaller set is the beginning of a larger one.
 func TestSyntheticExampleIsAFunctionOfItsNumber(t *testing.T) {
 	set := mustSynthetic(t, SyntheticOptions{Train: 300, Test: 1, Seed: 6})
-	if small := mustSynthetic(t, SyntheticOptions{Train: 77, Test: 1, Seed: 6}); !slices.Equal(small.Train.Labels, set.Train.Labels[:77]) ||
+	if small := mustSynthetic(t, SyntheticOptions{Train: 77, Test: 1, Seed: 6}); !slices.Equal(small.Train.Labels,
+		set.Train.Labels[:77]) ||
 		!slices.Equal(small.Train.Pixels, set.Train.Pixels[:77*pixels]) {
 		t.Error("77 examples are not the first 77 of 300")
 	}

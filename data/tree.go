@@ -26,8 +26,8 @@ const (
 	maxTreeBytes = 1 << 30  // of an archive, unpacked
 )
 
-// readTree lists the files of a folder and what is below it, or of a tar archive, plain or compressed with gzip. An archive is
-// read into memory.
+// readTree lists the files of a folder and what is below it, or of a tar archive, plain or
+// compressed with gzip. An archive is read into memory.
 func readTree(path string) ([]treeFile, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -91,21 +91,25 @@ func readArchive(path string, r io.Reader) ([]treeFile, error) {
 			continue
 		}
 		if total += h.Size; h.Size > maxTreeFile || total > maxTreeBytes {
-			return nil, &FormatError{Path: path, Got: fmt.Sprintf("%s of %d bytes after %d files", h.Name, h.Size, len(files)),
-				Want: fmt.Sprintf("files of at most %d bytes, %d together", maxTreeFile, maxTreeBytes), Hint: "this is not the set that was asked for"}
+			return nil, &FormatError{Path: path, Got: fmt.Sprintf("%s of %d bytes after %d files", h.Name, h.Size,
+				len(files)),
+				Want: fmt.Sprintf("files of at most %d bytes, %d together", maxTreeFile,
+					maxTreeBytes), Hint: "this is not the set that was asked for"}
 		}
 		var content bytes.Buffer // grows with what arrives, never by the header alone
 		if _, err := io.Copy(&content, t); err != nil {
 			return nil, archiveError(path, len(files), err)
 		}
 		data := content.Bytes()
-		files = append(files, treeFile{strings.TrimPrefix(h.Name, "./"), path + ": " + h.Name, func() ([]byte, error) { return data, nil }})
+		files = append(files, treeFile{strings.TrimPrefix(h.Name, "./"), path + ": " + h.Name,
+			func() ([]byte, error) { return data, nil }})
 	}
 }
 
 func archiveError(path string, files int, err error) error {
-	return &FormatError{Path: path, Got: fmt.Sprintf("damage after %d files", files), Want: "an intact tar archive", Hint: err.Error() +
-		"; fetch it again", Err: err}
+	return &FormatError{Path: path, Got: fmt.Sprintf("damage after %d files", files), Want: "an intact tar archive",
+		Hint: err.Error() +
+			"; fetch it again", Err: err}
 }
 
 func pictureName(name string) bool {

@@ -38,9 +38,10 @@ func (s Split) Packed() bool {
 	return raw
 }
 
-// Unpack decodes up to n training pictures of a set into memory, each scaled until its shorter side has short pixels, as a packed
-// set keeps them, and returns a set of these alone, looked at as PictureOptions say. It is for measurements and for small sets: a
-// picture of 256×341 pixels takes 262 KB.
+// Unpack decodes up to n training pictures of a set into memory, each scaled until its shorter side
+// has short pixels, as a packed set keeps them, and returns a set of these alone, looked at as
+// PictureOptions say. It is for measurements and for small sets: a picture of 256×341 pixels takes
+// 262 KB.
 func (s *Set) Unpack(n, short int, o PictureOptions) (*Set, error) {
 	p := s.Train.pictures
 	if p == nil || n < 1 || short < 1 {

@@ -11,7 +11,8 @@ import (
 // Pictures scaled beforehand to the size that evaluation wants look the same in evaluation.
 func TestUnpack(t *testing.T) {
 	source := newShelf(t, 8)
-	o := PictureOptions{Crop: 24, ImageSize: 24, JPEG: GoJPEG, Mean: []float32{0, 0, 0}, Std: []float32{1. / 255, 1. / 255, 1. / 255}}
+	o := PictureOptions{Crop: 24, ImageSize: 24, JPEG: GoJPEG, Mean: []float32{0, 0, 0},
+		Std: []float32{1. / 255, 1. / 255, 1. / 255}}
 	files := mustPictures(t, source, source, o)
 	packed, err := files.Unpack(6, 24, o)
 	if err != nil {

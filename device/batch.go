@@ -5,20 +5,23 @@ import (
 	"slices"
 )
 
-// Batch is a minibatch on the host: N examples and the class of each. The examples are numbers, in X, or bytes that stand for numbers,
-// in Bytes, and the other of the two is nil. Sets that are stored as bytes hand them over as they are, which is a quarter of the memory to
-// move, or none where Rows picks the examples. A device turns them into numbers where it needs them, with the bits of [Batch.Numbers].
+// Batch is a minibatch on the host: N examples and the class of each. The examples are numbers, in
+// X, or bytes that stand for numbers, in Bytes, and the other of the two is nil. Sets that are
+// stored as bytes hand them over as they are, which is a quarter of the memory to move, or none
+// where Rows picks the examples. A device turns them into numbers where it needs them, with the
+// bits of [Batch.Numbers].
 type Batch struct {
 	X     []float32 // N×features, row-major
 	Bytes []uint8   // rows×features, row-major
 	Rows  []int32   // N rows of Bytes, one for each example; nil: its N rows as they follow each other
-	// Scale and Shift say what Bytes stand for. They have one element, or one for each channel where the channels are the last axis of
-	// an example (NHWC): byte b of channel c is b·Scale[c] + Shift[c] in float32, the product rounded first.
+	// Scale and Shift say what Bytes stand for. They have one element, or one for each channel
+	// where the channels are the last axis of an example (NHWC): byte b of channel c is b·Scale[c]
+	// + Shift[c] in float32, the product rounded first.
 	Scale, Shift []float32
 	Y            []int32 // N class indices
 
-	// Store, where it is not nil, is the identity of Bytes: with the same Store they are the same, so that a device may keep a copy of them for as
-	// long as there is the Store.
+	// Store, where it is not nil, is the identity of Bytes: with the same Store they are the same,
+	// so that a device may keep a copy of them for as long as there is the Store.
 	Store *Store
 }
 
@@ -28,8 +31,8 @@ type Store struct{ _ [2]uint64 } // not so small that it shares memory with othe
 // N is the number of examples.
 func (b Batch) N() int { return len(b.Y) }
 
-// Check returns an error unless the batch has that many examples of that many features, in one form that makes sense. It does not look at
-// the classes.
+// Check returns an error unless the batch has that many examples of that many features, in one form
+// that makes sense. It does not look at the classes.
 func (b Batch) Check(examples, features int) error {
 	if b.N() != examples {
 		return fmt.Errorf("batch of %d examples, want %d: load code for each batch size in use", b.N(), examples)
@@ -45,7 +48,8 @@ func (b Batch) Check(examples, features int) error {
 
 func (b Batch) checkBytes(features int) error {
 	if b.X != nil {
-		return fmt.Errorf("batch has its examples both as %d numbers and as %d bytes, want one of them", len(b.X), len(b.Bytes))
+		return fmt.Errorf("batch has its examples both as %d numbers and as %d bytes, want one of them", len(b.X),
+			len(b.Bytes))
 	}
 	if c := len(b.Scale); c == 0 || len(b.Shift) != c || features%c != 0 {
 		return fmt.Errorf("batch of bytes has %d scales and %d shifts, want as many as there are channels in the %d features of an example, or one",
@@ -91,8 +95,8 @@ func (b Batch) Part(from, to int) Batch {
 	return b
 }
 
-// Numbers returns the examples as numbers: X, or what Bytes stand for, for which it uses the memory of dst where that is large enough.
-// The batch is one that Check accepts.
+// Numbers returns the examples as numbers: X, or what Bytes stand for, for which it uses the memory
+// of dst where that is large enough. The batch is one that Check accepts.
 func (b Batch) Numbers(dst []float32, features int) []float32 {
 	if b.Bytes == nil {
 		return b.X

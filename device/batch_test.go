@@ -11,7 +11,8 @@ import (
 
 // A byte of channel c is b·Scale[c] + Shift[c], rounded twice.
 func TestBatchNumbers(t *testing.T) {
-	b := device.Batch{Bytes: make([]uint8, 3*256), Scale: []float32{1 / 3.0, 0.017, 4}, Shift: []float32{-0.1, 7, -2}, Y: make([]int32, 256)}
+	b := device.Batch{Bytes: make([]uint8, 3*256), Scale: []float32{1 / 3.0, 0.017, 4}, Shift: []float32{-0.1, 7, -2},
+		Y: make([]int32, 256)}
 	for i := range b.Bytes {
 		b.Bytes[i] = uint8(i / 3)
 	}
@@ -63,7 +64,8 @@ func TestBatchCheck(t *testing.T) {
 			features = 5
 		}
 		err := b.Check(2, features)
-		if fine := what == "" || what == "no error"; fine != (err == nil) || err != nil && !strings.Contains(err.Error(), what) {
+		if fine := what == "" || what == "no error"; fine != (err == nil) || err != nil &&
+			!strings.Contains(err.Error(), what) {
 			t.Errorf("%q: %v", what, err)
 		}
 	}
@@ -73,7 +75,8 @@ func TestBatchCheck(t *testing.T) {
 func TestBatchPart(t *testing.T) {
 	one := []float32{1}
 	b := device.Batch{Bytes: []uint8{0, 1, 2, 3, 4, 5, 6, 7}, Scale: one, Shift: []float32{0}, Y: []int32{5, 6, 7, 8}}
-	rows := device.Batch{Bytes: append([]uint8{9, 9}, b.Bytes...), Rows: []int32{1, 2, 3, 4}, Scale: one, Shift: []float32{0}, Y: b.Y}
+	rows := device.Batch{Bytes: append([]uint8{9, 9}, b.Bytes...), Rows: []int32{1, 2, 3, 4}, Scale: one,
+		Shift: []float32{0}, Y: b.Y}
 	for _, of := range []device.Batch{b, rows, {X: b.Numbers(nil, 2), Y: b.Y}} {
 		p := of.Part(1, 3)
 		if err := p.Check(2, 2); err != nil {

@@ -43,8 +43,8 @@ type Result struct {
 	Ref  Ref
 }
 
-// Code is a network at one batch size as a flat list of kernel calls. It is immutable once made and may be loaded any number of
-// times, on any number of devices. See fspda/model for its compiler.
+// Code is a network at one batch size as a flat list of kernel calls. It is immutable once made and
+// may be loaded any number of times, on any number of devices. See fspda/model for its compiler.
 type Code struct {
 	Name     string
 	Batch    int // examples

@@ -7,7 +7,8 @@ import (
 	"fspda/device/devicetest"
 )
 
-// Two agents exchange coordinates 1 and 3 and move towards each other there: x ← x - ½(own - other).
+// Two agents exchange coordinates 1 and 3 and move towards each other there: x ← x - ½(own -
+// other).
 func Example() {
 	var dev device.Device = devicetest.NewFloat64() // any device
 	a, b := dev.NewVector(4), dev.NewVector(4)

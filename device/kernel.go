@@ -1,7 +1,8 @@
 package device
 
-// Kernel names a computation that every device must know. Shapes are in Dims, matrices are row-major, all operands are float32.
-// Reductions named "sum" are accumulated in float64 before they are rounded.
+// Kernel names a computation that every device must know. Shapes are in Dims, matrices are
+// row-major, all operands are float32. Reductions named "sum" are accumulated in float64 before
+// they are rounded.
 type Kernel string
 
 const (
@@ -9,7 +10,8 @@ const (
 	Linear Kernel = "linear"
 	// LinearGradX: In dy[m×n] W[n×k], Out dx[m×k], Dims m n k. dx = dy·W.
 	LinearGradX Kernel = "linear-grad-x"
-	// LinearGradW: In x[m×k] dy[m×n], Out dW[n×k] db[n], Dims m n k. dW = dyᵀ·x, db = column sums of dy.
+	// LinearGradW: In x[m×k] dy[m×n], Out dW[n×k] db[n], Dims m n k. dW = dyᵀ·x, db = column sums
+	// of dy.
 	LinearGradW Kernel = "linear-grad-w"
 	// Sigmoid: In x[n], Out y[n], Dims n. y = 1/(1+exp(-x)).
 	Sigmoid Kernel = "sigmoid"
@@ -19,11 +21,13 @@ const (
 	ReLU Kernel = "relu"
 	// ReLUGrad: In y[n] dy[n], Out dx[n], Dims n. dx = dy where y > 0, else 0.
 	ReLUGrad Kernel = "relu-grad"
-	// SoftmaxCrossEntropy: In logits[m×n] labels[m], Out loss[1] dlogits[m×n], Dims m n, Attr s (label smoothing, 0 to 1). loss is the mean
-	// over the m rows of -Σ t·log softmax(logits), where the target t is s/n and 1-s more at the label; dlogits its derivative.
+	// SoftmaxCrossEntropy: In logits[m×n] labels[m], Out loss[1] dlogits[m×n], Dims m n, Attr s
+	// (label smoothing, 0 to 1). loss is the mean over the m rows of -Σ t·log softmax(logits),
+	// where the target t is s/n and 1-s more at the label; dlogits its derivative.
 	SoftmaxCrossEntropy Kernel = "softmax-cross-entropy"
-	// Score: In logits[m×n] labels[m], Out sums[3], Dims m n. Sums over the rows of the cross entropy, of hits (label is the largest
-	// logit, ties by lower index) and of top-5 hits. A row with a NaN is no hit.
+	// Score: In logits[m×n] labels[m], Out sums[3], Dims m n. Sums over the rows of the cross
+	// entropy, of hits (label is the largest logit, ties by lower index) and of top-5 hits. A row
+	// with a NaN is no hit.
 	Score Kernel = "score"
 	// HalfSquare: In x[n], Out s[1], Dims n, Attr a. s = a/2·Σx².
 	HalfSquare Kernel = "half-square"
@@ -33,50 +37,64 @@ const (
 	ScaleBy Kernel = "scale-by"
 	// Add: In a[n] b[n], Out y[n], Dims n. y = a + b; y may be a or b.
 	Add Kernel = "add"
-	// AddScaled: In a[n] b[n], Out y[n], Dims n, Attr c. y = a + c·b, the product rounded first; y may be a or b.
+	// AddScaled: In a[n] b[n], Out y[n], Dims n, Attr c. y = a + c·b, the product rounded first; y
+	// may be a or b.
 	AddScaled Kernel = "add-scaled"
-	// MoveAverage: In x[n] avg[n] momentum[1], Out y[n], Dims n, Attr a. y = (1-momentum)·avg + momentum·(a·x), rounded once at the end;
-	// y may be avg.
+	// MoveAverage: In x[n] avg[n] momentum[1], Out y[n], Dims n, Attr a. y = (1-momentum)·avg +
+	// momentum·(a·x), rounded once at the end; y may be avg.
 	MoveAverage Kernel = "move-average"
 )
 
-// Images are stored with their channels last (NHWC): element (n,h,w,c) of x[n·h·w·c] is x[((n·H+h)·W+w)·C+c]. A filter W[k·r·s·c] has its k
-// outputs first and its channels last. The Dims of a window are those of the input and "stride pad"; its output has height
-// p = ⌊(h+2·pad−r)/stride⌋+1 and width q likewise, and reads zeros (for a maximum: nothing) outside of the input.
+// Images are stored with their channels last (NHWC): element (n,h,w,c) of x[n·h·w·c] is
+// x[((n·H+h)·W+w)·C+c]. A filter W[k·r·s·c] has its k outputs first and its channels last. The Dims
+// of a window are those of the input and "stride pad"; its output has height p =
+// ⌊(h+2·pad−r)/stride⌋+1 and width q likewise, and reads zeros (for a maximum: nothing) outside of
+// the input.
 const (
-	// Conv: In x[n·h·w·c] W[k·r·s·c], Out y[n·p·q·k], Dims n h w c k r s stride pad. y = x ⋆ W, the convolution of networks (a correlation).
+	// Conv: In x[n·h·w·c] W[k·r·s·c], Out y[n·p·q·k], Dims n h w c k r s stride pad. y = x ⋆ W, the
+	// convolution of networks (a correlation).
 	Conv Kernel = "conv"
 	// ConvGradX: In dy[n·p·q·k] W[k·r·s·c], Out dx[n·h·w·c], Dims as Conv.
 	ConvGradX Kernel = "conv-grad-x"
 	// ConvGradW: In x[n·h·w·c] dy[n·p·q·k], Out dW[k·r·s·c], Dims as Conv.
 	ConvGradW Kernel = "conv-grad-w"
 
-	// BatchNorm: In x[m·c] gamma[c] beta[c], Out y[m·c] mean[c] var[c], Dims m c, Attr eps. Over the m rows of each column: mean, var
-	// (biased, 1/m) and y = gamma·(x−mean)/sqrt(var+eps) + beta.
+	// BatchNorm: In x[m·c] gamma[c] beta[c], Out y[m·c] mean[c] var[c], Dims m c, Attr eps. Over
+	// the m rows of each column: mean, var (biased, 1/m) and y = gamma·(x−mean)/sqrt(var+eps) +
+	// beta.
 	BatchNorm Kernel = "batch-norm"
 	// BatchNormReLU is BatchNorm with y = max(that, 0).
 	BatchNormReLU Kernel = "batch-norm-relu"
-	// BatchNormAddReLU: In x[m·c] gamma[c] beta[c] z[m·c]. It is BatchNorm with y = max(that + z, 0).
+	// BatchNormAddReLU: In x[m·c] gamma[c] beta[c] z[m·c]. It is BatchNorm with y = max(that + z,
+	// 0).
 	BatchNormAddReLU Kernel = "batch-norm-add-relu"
-	// BatchNormGrad: In x[m·c] dy[m·c] gamma[c] mean[c] var[c], Out dx[m·c] dgamma[c] dbeta[c], Dims m c, Attr eps.
+	// BatchNormGrad: In x[m·c] dy[m·c] gamma[c] mean[c] var[c], Out dx[m·c] dgamma[c] dbeta[c],
+	// Dims m c, Attr eps.
 	BatchNormGrad Kernel = "batch-norm-grad"
-	// BatchNormReLUGrad: In x[m·c] y[m·c] dy[m·c] gamma[c] mean[c] var[c]. It is BatchNormGrad with dy where y > 0, else 0.
+	// BatchNormReLUGrad: In x[m·c] y[m·c] dy[m·c] gamma[c] mean[c] var[c]. It is BatchNormGrad with
+	// dy where y > 0, else 0.
 	BatchNormReLUGrad Kernel = "batch-norm-relu-grad"
-	// BatchNormAddReLUGrad: In as BatchNormReLUGrad, Out dx[m·c] dz[m·c] dgamma[c] dbeta[c]. It is that, and dz = dy where y > 0, else 0.
+	// BatchNormAddReLUGrad: In as BatchNormReLUGrad, Out dx[m·c] dz[m·c] dgamma[c] dbeta[c]. It is
+	// that, and dz = dy where y > 0, else 0.
 	BatchNormAddReLUGrad Kernel = "batch-norm-add-relu-grad"
-	// Normalize: In x[m·c] gamma[c] beta[c] mean[c] var[c], Out y[m·c], Dims m c, Attr eps. BatchNorm with given statistics.
+	// Normalize: In x[m·c] gamma[c] beta[c] mean[c] var[c], Out y[m·c], Dims m c, Attr eps.
+	// BatchNorm with given statistics.
 	Normalize Kernel = "normalize"
 	// NormalizeReLU is Normalize with y = max(that, 0).
 	NormalizeReLU Kernel = "normalize-relu"
-	// NormalizeAddReLU: In x[m·c] gamma[c] beta[c] mean[c] var[c] z[m·c]. It is Normalize with y = max(that + z, 0).
+	// NormalizeAddReLU: In x[m·c] gamma[c] beta[c] mean[c] var[c] z[m·c]. It is Normalize with y =
+	// max(that + z, 0).
 	NormalizeAddReLU Kernel = "normalize-add-relu"
 
-	// MaxPool: In x[n·h·w·c], Out y[n·p·q·c] at[n·p·q·c], Dims n h w c r stride pad, windows of r×r. y is the maximum of the window, at
-	// its place in the window, row·r+column, the first of equals. NaN wins.
+	// MaxPool: In x[n·h·w·c], Out y[n·p·q·c] at[n·p·q·c], Dims n h w c r stride pad, windows of
+	// r×r. y is the maximum of the window, at its place in the window, row·r+column, the first of
+	// equals. NaN wins.
 	MaxPool Kernel = "max-pool"
-	// MaxPoolGrad: In dy[n·p·q·c] at[n·p·q·c], Out dx[n·h·w·c], Dims as MaxPool. Every dy is added to where its maximum came from.
+	// MaxPoolGrad: In dy[n·p·q·c] at[n·p·q·c], Out dx[n·h·w·c], Dims as MaxPool. Every dy is added
+	// to where its maximum came from.
 	MaxPoolGrad Kernel = "max-pool-grad"
-	// AvgPool: In x[n·m·c], Out y[n·c], Dims n m c. y is the mean over the m pixels of an image: the sum of them, times 1/m.
+	// AvgPool: In x[n·m·c], Out y[n·c], Dims n m c. y is the mean over the m pixels of an image:
+	// the sum of them, times 1/m.
 	AvgPool Kernel = "avg-pool"
 	// AvgPoolGrad: In dy[n·c], Out dx[n·m·c], Dims n m c. dx = dy/m at every pixel.
 	AvgPoolGrad Kernel = "avg-pool-grad"
@@ -87,10 +105,11 @@ const (
 	LinearReLU Kernel = "linear-relu"
 	// LinearGradXSigmoid: In dy[m×n] W[n×k] y[m×k], Out dx[m×k], Dims m n k. dx = (dy·W)·y·(1-y).
 	LinearGradXSigmoid Kernel = "linear-grad-x-sigmoid"
-	// LinearGradXReLU: In dy[m×n] W[n×k] y[m×k], Out dx[m×k], Dims m n k. dx = dy·W where y > 0, else 0.
+	// LinearGradXReLU: In dy[m×n] W[n×k] y[m×k], Out dx[m×k], Dims m n k. dx = dy·W where y > 0,
+	// else 0.
 	LinearGradXReLU Kernel = "linear-grad-x-relu"
-	// LinearGradWDecay: In x[m×k] dy[m×n] W[n×k], Out dW[n×k] db[n], Dims m n k, Attr c. dW = dyᵀ·x + c·W, the product with c rounded
-	// first, db as in LinearGradW.
+	// LinearGradWDecay: In x[m×k] dy[m×n] W[n×k], Out dW[n×k] db[n], Dims m n k, Attr c. dW = dyᵀ·x
+	// + c·W, the product with c rounded first, db as in LinearGradW.
 	LinearGradWDecay Kernel = "linear-grad-w-decay"
 )
 

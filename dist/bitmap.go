@@ -2,8 +2,8 @@ package dist
 
 import "math/bits"
 
-// bitmap is a set of numbers below 64·len(words). Beside it, a bit of marks for each word that is not empty lets a set of few numbers be
-// listed without looking at every word.
+// bitmap is a set of numbers below 64·len(words). Beside it, a bit of marks for each word that is
+// not empty lets a set of few numbers be listed without looking at every word.
 type bitmap struct {
 	words []uint64
 	marks []uint64 // bit w: words[w] may be more than 0; kept only by setMarked
@@ -31,8 +31,9 @@ func complement(words []uint64, d int) {
 	}
 }
 
-// takeBits lists the len(dst) bits that are set, ascending, each plus offset, and clears the bitmap. How many bits a word has is hard
-// to guess for a processor: as many as most words have are written without asking, and what was too much is overwritten.
+// takeBits lists the len(dst) bits that are set, ascending, each plus offset, and clears the
+// bitmap. How many bits a word has is hard to guess for a processor: as many as most words have are
+// written without asking, and what was too much is overwritten.
 func takeBits(dst []uint32, offset uint32, words []uint64) {
 	n, w := 0, 0
 	if len(dst) < 2*len(words) {
@@ -46,8 +47,8 @@ func takeBits(dst []uint32, offset uint32, words []uint64) {
 	}
 }
 
-// takePairs is takeBits for words that have mostly up to two bits. It ends near the end of dst, where there is no room for what is
-// too much, and returns how many bits and words are done.
+// takePairs is takeBits for words that have mostly up to two bits. It ends near the end of dst,
+// where there is no room for what is too much, and returns how many bits and words are done.
 func takePairs(dst []uint32, offset uint32, words []uint64) (n, w int) {
 	for ; w < len(words) && n+64 <= len(dst); w++ {
 		word, base := words[w], offset+uint32(w)*64
@@ -114,8 +115,9 @@ func (b *bitmap) setMarked(c uint64) int {
 	return setBit(b.words, c)
 }
 
-// takeMarked is takeBits for a bitmap in which only few words, all of them marked, are not empty. It clears the marks too. The marked
-// words are listed before they are looked at, so that a processor fetches many of them at a time.
+// takeMarked is takeBits for a bitmap in which only few words, all of them marked, are not empty.
+// It clears the marks too. The marked words are listed before they are looked at, so that a
+// processor fetches many of them at a time.
 func (b *bitmap) takeMarked(dst []uint32, offset uint32, words []uint64) {
 	const chunk = 16
 	var list [64 * (chunk + 1)]uint32
@@ -127,7 +129,8 @@ func (b *bitmap) takeMarked(dst []uint32, offset uint32, words []uint64) {
 	}
 }
 
-// takeListed takes the words that are listed, none of them empty, and appends their bits to dst[:n]; it returns the new n.
+// takeListed takes the words that are listed, none of them empty, and appends their bits to
+// dst[:n]; it returns the new n.
 func takeListed(dst []uint32, n int, offset uint32, words []uint64, list []uint32) int {
 	for _, w := range list {
 		word, base := words[w], offset+w*64

@@ -2,7 +2,8 @@ package dist
 
 import "fmt"
 
-// bitWriter appends numbers of any width to bytes, the lowest bit first. The last byte is filled up with zeros.
+// bitWriter appends numbers of any width to bytes, the lowest bit first. The last byte is filled up
+// with zeros.
 type bitWriter struct {
 	dst  []byte
 	word uint64 // bits not yet in dst, the oldest lowest
@@ -39,7 +40,8 @@ func (w *bitWriter) bytes() []byte {
 	return w.dst
 }
 
-// bitReader reads what a bitWriter wrote. Whoever reads checks the length first: reading beyond the end gives zeros.
+// bitReader reads what a bitWriter wrote. Whoever reads checks the length first: reading beyond the
+// end gives zeros.
 type bitReader struct {
 	src  []byte
 	word uint64
@@ -71,7 +73,8 @@ func (r *bitReader) short(width int) uint64 {
 // wantBytes is the error of a message that does not have the length it must have.
 func wantBytes(codec string, b []byte, bits int) error {
 	if want := (bits + 7) / 8; len(b) != want {
-		return fmt.Errorf("dist: %s: a message of %d bytes, expected %d; it was cut, or written by another codec", codec, len(b), want)
+		return fmt.Errorf("dist: %s: a message of %d bytes, expected %d; it was cut, or written by another codec",
+			codec, len(b), want)
 	}
 	return nil
 }

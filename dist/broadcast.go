@@ -4,7 +4,8 @@ import (
 	"sync"
 )
 
-// broadcast is every process in which agents speak to all their neighbours; who speaks is the one difference between them.
+// broadcast is every process in which agents speak to all their neighbours; who speaks is the one
+// difference between them.
 type broadcast struct {
 	law
 	spec    string

@@ -73,7 +73,8 @@ func TestSpeakersAllocateNothing(t *testing.T) {
 	for _, spec := range broadcasts {
 		p := mustProcess(t, spec, mustGraph(t, "ring", 7), 2).(Broadcaster)
 		dst, round := make([]int, 0, 7), 0
-		if allocs := testing.AllocsPerRun(100, func() { dst = p.Speakers(dst, round); round++ }); allocs != 0 && !raceEnabled {
+		if allocs := testing.AllocsPerRun(100, func() { dst = p.Speakers(dst, round); round++ }); allocs != 0 &&
+			!raceEnabled {
 			t.Errorf("%s: Speakers allocates %v times", spec, allocs)
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"fspda/device"
 )
 
-// Buffer is a device vector in flight. Its sender writes V before the first Send; from then on all who hold it only read it.
-// It counts its holders and goes back to its Pool when the last one has let go.
+// Buffer is a device vector in flight. Its sender writes V before the first Send; from then on all
+// who hold it only read it. It counts its holders and goes back to its Pool when the last one has
+// let go.
 type Buffer struct {
 	V device.Vector
-	// Coords are the coordinates of V's numbers in the vector they stem from, ascending, where a compressor picked them; else empty. They
-	// are shared and reused together with V. Those that a seed gives need not travel: a receiver who finds none draws them. Get leaves
-	// them empty.
+	// Coords are the coordinates of V's numbers in the vector they stem from, ascending, where a
+	// compressor picked them; else empty. They are shared and reused together with V. Those that a
+	// seed gives need not travel: a receiver who finds none draws them. Get leaves them empty.
 	Coords []uint32
 
 	pool    *Pool
@@ -22,7 +23,8 @@ type Buffer struct {
 	holders atomic.Int32
 }
 
-// Retain adds n holders, each of whom has to call Release. It panics when nobody holds the buffer any more.
+// Retain adds n holders, each of whom has to call Release. It panics when nobody holds the buffer
+// any more.
 func (b *Buffer) Retain(n int) {
 	if n < 0 {
 		panic(fmt.Sprintf("dist: Buffer.Retain(%d)", n))
@@ -32,7 +34,8 @@ func (b *Buffer) Retain(n int) {
 	}
 }
 
-// Release lets go of the buffer for one holder, who must not touch it again. It panics when there are more releases than holders.
+// Release lets go of the buffer for one holder, who must not touch it again. It panics when there
+// are more releases than holders.
 func (b *Buffer) Release() {
 	switch left := b.holders.Add(-1); {
 	case left == 0 && b.free != nil:
@@ -62,8 +65,8 @@ type shelf struct {
 	used    uint64
 }
 
-// maxShelves bounds how many different lengths wait for reuse. Most runs know one; masks of varying size make many, of which the
-// least recently used is dropped.
+// maxShelves bounds how many different lengths wait for reuse. Most runs know one; masks of varying
+// size make many, of which the least recently used is dropped.
 const maxShelves = 256
 
 // NewPool returns an empty pool of buffers on dev.
@@ -74,7 +77,8 @@ func NewPool(dev device.Device) *Pool {
 // Device is where the buffers live.
 func (p *Pool) Device() device.Device { return p.dev }
 
-// Get returns a buffer of n numbers with one holder, the caller. What stands in it is left from earlier use.
+// Get returns a buffer of n numbers with one holder, the caller. What stands in it is left from
+// earlier use.
 func (p *Pool) Get(n int) *Buffer {
 	if b := p.take(n); b != nil {
 		b.holders.Store(1)
@@ -86,8 +90,9 @@ func (p *Pool) Get(n int) *Buffer {
 	return b
 }
 
-// Wrap returns a buffer of numbers that lie in memory of the caller, with one holder, where the device can use them there. The last holder's
-// Release calls free, and until then the numbers stay as they are.
+// Wrap returns a buffer of numbers that lie in memory of the caller, with one holder, where the
+// device can use them there. The last holder's Release calls free, and until then the numbers stay
+// as they are.
 func (p *Pool) Wrap(numbers []float32, free func()) (b *Buffer, ok bool) {
 	host, ok := p.dev.(device.Host)
 	if !ok {
@@ -98,7 +103,8 @@ func (p *Pool) Wrap(numbers []float32, free func()) (b *Buffer, ok bool) {
 	return b, true
 }
 
-// Floats returns the numbers of a buffer of the pool where they are, if the device has them in the memory of the process.
+// Floats returns the numbers of a buffer of the pool where they are, if the device has them in the
+// memory of the process.
 func (p *Pool) Floats(b *Buffer) (numbers []float32, ok bool) {
 	host, ok := p.dev.(device.Host)
 	if !ok {

@@ -47,7 +47,8 @@ func TestBufferPanics(t *testing.T) {
 	mustPanic(t, "Retain after release", func() { c.Retain(1) })
 }
 
-// A wrapped buffer goes back to whom its memory belongs, once, and only where the device can use it there.
+// A wrapped buffer goes back to whom its memory belongs, once, and only where the device can use it
+// there.
 func TestPoolWraps(t *testing.T) {
 	if _, ok := NewPool(devicetest.NewFloat64()).Wrap([]float32{1}, nil); ok {
 		t.Error("float64 numbers were made of float32 ones in place")

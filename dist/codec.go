@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Payload is the contents of a message on the host: the numbers exactly as they arrive at its receiver.
+// Payload is the contents of a message on the host: the numbers exactly as they arrive at its
+// receiver.
 type Payload struct {
 	Dim     int         // length of the vector that was compressed
 	Coords  []uint32    // the coordinates that travel, ascending; nil: all, or known to both ends
@@ -14,25 +15,29 @@ type Payload struct {
 	scratch []uint32 // of topk
 }
 
-// Codec writes the contents of a message as bits and reads them back with the bits of every number unchanged.
+// Codec writes the contents of a message as bits and reads them back with the bits of every number
+// unchanged.
 //
-// In one process no codec runs: buffers change hands, and the [Ledger] counts by [Codec.Sent] what the codec would have written. A
-// [Transport] that leaves the process reads the buffers of a [Message], calls Encode in the accounting [SharedSeed] of the message's
-// codec, and Decode at the other end. Both give the same trajectory, and Encode writes exactly the bits that the Ledger counts, in each
-// accounting.
+// In one process no codec runs: buffers change hands, and the [Ledger] counts by [Codec.Sent] what
+// the codec would have written. A [Transport] that leaves the process reads the buffers of a
+// [Message], calls Encode in the accounting [SharedSeed] of the message's codec, and Decode at the
+// other end. Both give the same trajectory, and Encode writes exactly the bits that the Ledger
+// counts, in each accounting.
 type Codec interface {
-	// Sent describes the message to a Ledger. What the codec cannot know, whether it carries indices that a seed could replace, is
-	// left to the caller.
+	// Sent describes the message to a Ledger. What the codec cannot know, whether it carries
+	// indices that a seed could replace, is left to the caller.
 	Sent(p Payload) Sent
-	// Encode appends p to dst. The accounting says how the coordinates are written: not at all where a seed gives them, else as
-	// ceil(log2 d) or 64 bits each. With indices unset, coordinates that a seed gives are left out in every accounting.
+	// Encode appends p to dst. The accounting says how the coordinates are written: not at all
+	// where a seed gives them, else as ceil(log2 d) or 64 bits each. With indices unset,
+	// coordinates that a seed gives are left out in every accounting.
 	Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error)
-	// Decode fills p with what Encode wrote in the same accounting; p.Dim is given. It keeps p.Coords where none were written.
+	// Decode fills p with what Encode wrote in the same accounting; p.Dim is given. It keeps
+	// p.Coords where none were written.
 	Decode(p *Payload, b []byte, a Accounting, indices bool) error
 }
 
-// Floats is the codec of plain float32 vectors that share one mask: what the uncompressed algorithms send, and the meaning of a
-// message without a codec.
+// Floats is the codec of plain float32 vectors that share one mask: what the uncompressed
+// algorithms send, and the meaning of a message without a codec.
 type Floats struct {
 	Vectors int // in one message
 	Len     int // of each: the coordinates of the mask, which both ends know
@@ -79,7 +84,8 @@ func (f Floats) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 
 func (f Floats) check(p Payload) error {
 	if len(p.Vectors) != f.Vectors {
-		return fmt.Errorf("dist: the codec of %d float32 vectors was given %d; it writes those it was made for", f.Vectors, len(p.Vectors))
+		return fmt.Errorf("dist: the codec of %d float32 vectors was given %d; it writes those it was made for",
+			f.Vectors, len(p.Vectors))
 	}
 	for _, v := range p.Vectors {
 		if len(v) != f.Len {

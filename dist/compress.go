@@ -6,15 +6,17 @@ import (
 	"slices"
 )
 
-// Compressor makes of one vector what others hear of it: Q(v). It is a pure function of (seed, t, agent) and v, and safe for
-// concurrent use. Other than a [Mask] it may look at the values, so that its two ends cannot compare on the same coordinates: it is
-// for algorithms that keep a public copy of every model.
+// Compressor makes of one vector what others hear of it: Q(v). It is a pure function of (seed, t,
+// agent) and v, and safe for concurrent use. Other than a [Mask] it may look at the values, so that
+// its two ends cannot compare on the same coordinates: it is for algorithms that keep a public copy
+// of every model.
 type Compressor interface {
 	Codec
 	// String returns the spec that ParseCompressor turns into this compressor again.
 	String() string
-	// Compress overwrites p with Q(v) as its receivers will see it, reusing p's memory. Numbers that are not finite are an error,
-	// a *NotFiniteError, where the compressor computes with them; where it only copies they pass.
+	// Compress overwrites p with Q(v) as its receivers will see it, reusing p's memory. Numbers
+	// that are not finite are an error, a *NotFiniteError, where the compressor computes with them;
+	// where it only copies they pass.
 	Compress(p *Payload, v []float32, t, agent int) error
 	// Delta is the contraction: E|Q(v)-v|² ≤ (1-Delta)·|v|². At 0 or below, Q may move away from v.
 	Delta() float64
@@ -36,8 +38,8 @@ type CompressorOptions struct {
 	Seed  uint64
 }
 
-// ParseCompressor makes the compressor that spec names. Its rounding is drawn from the stream "quant" of the seed with the key
-// (t, agent). The error for an unknown spec lists the spellings.
+// ParseCompressor makes the compressor that spec names. Its rounding is drawn from the stream
+// "quant" of the seed with the key (t, agent). The error for an unknown spec lists the spellings.
 func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 	p, err := readSpec("compressor", spec, compressorSpellings)
 	if err != nil {
@@ -78,7 +80,8 @@ func (r RandK) Delta() float64 {
 	return r.Mask.Density()
 }
 
-// leastShare is the contraction of the least favourable tensor, of which counts of sizes coordinates are kept.
+// leastShare is the contraction of the least favourable tensor, of which counts of sizes
+// coordinates are kept.
 func leastShare(counts, sizes []int) float64 {
 	least := 1.0
 	for i, m := range sizes {
@@ -112,7 +115,8 @@ func (r RandK) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte
 	return r.floats(p).Encode(dst, p, a, indices)
 }
 
-// Decode implements [Codec]. Where no coordinates were written, p.Coords are those that the seed gives.
+// Decode implements [Codec]. Where no coordinates were written, p.Coords are those that the seed
+// gives.
 func (r RandK) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 	return Floats{1, len(p.Coords)}.Decode(p, b, a, indices)
 }
@@ -142,13 +146,15 @@ func (c identity) Decode(p *Payload, b []byte, a Accounting, indices bool) error
 	return Floats{1, c.dim}.Decode(p, b, a, indices)
 }
 
-// topK takes the k coordinates of largest magnitude, of the whole vector or of each tensor; among equal ones those that come first.
+// topK takes the k coordinates of largest magnitude, of the whole vector or of each tensor; among
+// equal ones those that come first.
 type topK struct {
 	sizes, counts []int // of the parts, and how many coordinates of each are kept
 	dim, k        int
 }
 
-// newTopK keeps of each tensor what randk-per-layer keeps of it, and of the whole vector what every other mask keeps.
+// newTopK keeps of each tensor what randk-per-layer keeps of it, and of the whole vector what every
+// other mask keeps.
 func newTopK(o CompressorOptions) topK {
 	if m, ok := o.Mask.(perLayer); ok {
 		return topK{sizes: m.sizes, counts: m.counts, dim: m.d, k: m.k}
@@ -198,8 +204,9 @@ func (p *Payload) largest(dst []uint32, v []float32, k int, offset uint32) []uin
 // magnitude is the bits of |x|: they order as the numbers do.
 func magnitude(x float32) uint32 { return math.Float32bits(x) &^ (1 << 31) }
 
-// kthMagnitude returns the k-th largest magnitude, and how many coordinates that have exactly it belong to the k largest. The leading
-// digit is counted over all of v; what shares that of the k-th is then few, and the other digits are counted over those.
+// kthMagnitude returns the k-th largest magnitude, and how many coordinates that have exactly it
+// belong to the k largest. The leading digit is counted over all of v; what shares that of the k-th
+// is then few, and the other digits are counted over those.
 func (p *Payload) kthMagnitude(v []float32, k int) (bar uint32, ties int) {
 	const first = 20 // bits below the leading digit of 11
 	var count [1 << 11]int32
@@ -235,7 +242,8 @@ func (p *Payload) kthMagnitude(v []float32, k int) (bar uint32, ties int) {
 	return bar, k
 }
 
-// kthDigit finds the digit of the k-th largest number in a count of digits, and which of the numbers of that digit it is.
+// kthDigit finds the digit of the k-th largest number in a count of digits, and which of the
+// numbers of that digit it is.
 func kthDigit(count []int32, k int) (uint32, int) {
 	digit := len(count) - 1
 	for ; k > int(count[digit]); digit-- {

@@ -75,8 +75,8 @@ func dense(p Payload) []float32 {
 	return v
 }
 
-// On random rounds the codec gives every number back with its bits, and the ledger counts exactly the bits that it wrote: in the three
-// accountings, with indices and without.
+// On random rounds the codec gives every number back with its bits, and the ledger counts exactly
+// the bits that it wrote: in the three accountings, with indices and without.
 func TestCodecWritesWhatTheLedgerCounts(t *testing.T) {
 	for name, c := range zoo(t) {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,8 @@ func checkCodec(t *testing.T, c Codec, p Payload, back *Payload, a Accounting, i
 
 func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 
-// The bits of a message by the formulas: k values of 32, indices of ceil(log2 d), d signs and levels and one norm a block.
+// The bits of a message by the formulas: k values of 32, indices of ceil(log2 d), d signs and
+// levels and one norm a block.
 func TestCompressedBits(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"randk": 4 * 32, "topk": 4 * (32 + 6), "identity": 40 * 32, "topk of all": 40 * 32,
@@ -273,7 +274,8 @@ func TestTopKPlainTwin(t *testing.T) {
 	}
 }
 
-// Same seed, iteration and agent: same bits, whoever asks and in whatever order. Another of them: another draw.
+// Same seed, iteration and agent: same bits, whoever asks and in whatever order. Another of them:
+// another draw.
 func TestCompressRepeats(t *testing.T) {
 	for name, c := range zoo(t) {
 		s := rng.New(4, "repeat")
@@ -297,7 +299,8 @@ func TestCompressRepeats(t *testing.T) {
 	}
 }
 
-// Numbers that are not finite are refused where the compressor computes with them, and carried where it copies.
+// Numbers that are not finite are refused where the compressor computes with them, and carried
+// where it copies.
 func TestCompressNotFinite(t *testing.T) {
 	for name, c := range zoo(t) {
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
@@ -333,7 +336,8 @@ func TestParseCompressorErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, spec := range []string{"", "randk(3)", "qsgd", "qsgd(0)", "qsgd(x)", "qsgd(65536)", "qsgd-scaled(-1)", "lattice(1,2)", "topp"} {
+	for _, spec := range []string{"", "randk(3)", "qsgd", "qsgd(0)", "qsgd(x)", "qsgd(65536)", "qsgd-scaled(-1)",
+		"lattice(1,2)", "topp"} {
 		if _, err := ParseCompressor(spec, CompressorOptions{Mask: m, Sizes: tensors}); err == nil {
 			t.Errorf("%q passed", spec)
 		}

@@ -8,7 +8,8 @@ import (
 	"fspda/dist"
 )
 
-// Agents 0 and 1 of a ring meet: each works out the edge and the mask by itself, and only values travel.
+// Agents 0 and 1 of a ring meet: each works out the edge and the mask by itself, and only values
+// travel.
 func Example() {
 	const seed, d = 1, 8
 	g, _ := dist.ParseGraph("ring", 2, seed)
@@ -62,7 +63,8 @@ func ExampleParseProcess() {
 	// 2 [{0 0 1} {1 1 2} {2 2 3}]
 }
 
-// The published 10% of the MLP, one edge: 6.40 d bits with shared seeds, 12.80 d as published curves count.
+// The published 10% of the MLP, one edge: 6.40 d bits with shared seeds, 12.80 d as published
+// curves count.
 func ExampleLedger() {
 	mask, _ := dist.ParseMask("randk-per-layer", 0.1, []int{78400, 100, 1000, 10}, 1)
 	var both dist.Ledger

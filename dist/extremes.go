@@ -9,11 +9,13 @@ import (
 	"fspda/internal/rng"
 )
 
-// denseSpectrum is the largest number of agents for which all eigenvalues are computed: they take the cube of it in time.
+// denseSpectrum is the largest number of agents for which all eigenvalues are computed: they take
+// the cube of it in time.
 const denseSpectrum = 1500
 
-// Connectivity returns the second smallest eigenvalue of the Laplacian, which is positive since the graph is connected. It wants two agents or
-// more. Beyond 1,500 it takes the formula of the topology, or Lanczos' method on the sparse matrix, to at least six digits.
+// Connectivity returns the second smallest eigenvalue of the Laplacian, which is positive since the
+// graph is connected. It wants two agents or more. Beyond 1,500 it takes the formula of the
+// topology, or Lanczos' method on the sparse matrix, to at least six digits.
 func (g *Graph) Connectivity() float64 {
 	if g.N <= denseSpectrum {
 		return g.Spectrum()[1]
@@ -35,8 +37,8 @@ func (g *Graph) LargestEigenvalue() float64 {
 	return g.lanczos(g.laplace)
 }
 
-// formula knows the topologies whose eigenvalues are products of cosines (Brouwer and Haemers, "Spectra of graphs", 2012, section 1.4), for
-// three agents and more.
+// formula knows the topologies whose eigenvalues are products of cosines (Brouwer and Haemers,
+// "Spectra of graphs", 2012, section 1.4), for three agents and more.
 func (g *Graph) formula() (second, largest float64, ok bool) {
 	n := float64(g.N)
 	switch g.spec {
@@ -82,7 +84,8 @@ func ringExtremes(n int) (second, largest float64) {
 	return 4 * s * s, 4 * t * t
 }
 
-// circulant goes through the eigenvalues Σ 1-cos(2·pi·k·s/n), s over the neighbours of agent 0, of a graph that looks the same from each agent.
+// circulant goes through the eigenvalues Σ 1-cos(2·pi·k·s/n), s over the neighbours of agent 0, of
+// a graph that looks the same from each agent.
 func (g *Graph) circulant() (second, largest float64) {
 	second = math.Inf(1)
 	for k := 1; k <= g.N/2; k++ {
@@ -107,7 +110,8 @@ func (g *Graph) laplace(dst, x []float64) {
 	}
 }
 
-// solve computes dst with L·dst = b for a b of sum zero, and itself of sum zero, by conjugate gradients.
+// solve computes dst with L·dst = b for a b of sum zero, and itself of sum zero, by conjugate
+// gradients.
 func (g *Graph) solve(dst, b []float64) {
 	clear(dst)
 	r := append([]float64{}, b...)
@@ -127,11 +131,12 @@ func (g *Graph) solve(dst, b []float64) {
 	center(dst)
 }
 
-// lanczosSteps bounds the steps of Lanczos' method. What it then has is a bound from below, some digits right.
+// lanczosSteps bounds the steps of Lanczos' method. What it then has is a bound from below, some
+// digits right.
 const lanczosSteps = 400
 
-// lanczos returns the largest eigenvalue of a symmetric positive operator on the vectors of sum zero, to 1e-8 of itself. All vectors are
-// kept and held orthogonal.
+// lanczos returns the largest eigenvalue of a symmetric positive operator on the vectors of sum
+// zero, to 1e-8 of itself. All vectors are kept and held orthogonal.
 func (g *Graph) lanczos(apply func(dst, x []float64)) float64 {
 	s := rng.New(0, "lanczos")
 	q := make([]float64, g.N)
@@ -167,7 +172,8 @@ func (g *Graph) lanczos(apply func(dst, x []float64)) float64 {
 	}
 }
 
-// tridiagonal returns the largest eigenvalue of the matrix that Lanczos' method built, and how far from it one of the operator may be.
+// tridiagonal returns the largest eigenvalue of the matrix that Lanczos' method built, and how far
+// from it one of the operator may be.
 func tridiagonal(diagonal, beside []float64) (top, away float64) {
 	k := len(diagonal)
 	t := mat.NewSymDense(k, nil)

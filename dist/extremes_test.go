@@ -26,12 +26,14 @@ func TestExtremesByFormula(t *testing.T) {
 	}
 }
 
-// Lanczos' method against all eigenvalues, on graphs that are badly connected and on others, and where the eigenvalues are few or repeat.
+// Lanczos' method against all eigenvalues, on graphs that are badly connected and on others, and
+// where the eigenvalues are few or repeat.
 func TestExtremesBySparseMatrix(t *testing.T) {
 	for _, c := range []struct {
 		spec string
 		n    int
-	}{{"path", 200}, {"ring", 301}, {"star", 50}, {"complete", 30}, {"er(0.05)", 200}, {"regular(3)", 300}, {"path", 2}, {"path", 3}, {"er(0.5)", 9}} {
+	}{{"path", 200}, {"ring", 301}, {"star", 50}, {"complete", 30}, {"er(0.05)", 200}, {"regular(3)", 300}, {"path",
+		2}, {"path", 3}, {"er(0.5)", 9}} {
 		g := parseGraph(t, c.spec, c.n)
 		sp := g.Spectrum()
 		if got := 1 / g.lanczos(g.solve); !near(got, sp[1], 1e-7) {

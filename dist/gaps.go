@@ -7,14 +7,17 @@ import (
 	"fspda/internal/rng"
 )
 
-// gaps draws how many coordinates to skip until the next one that is taken, where each is taken with probability p: geometric
-// numbers, by integer arithmetic alone, so that every machine draws the same. A uniform 64-bit u skips at least g coordinates when
-// u < survival[g] = (1-p)^g · 2^64.
+// gaps draws how many coordinates to skip until the next one that is taken, where each is taken
+// with probability p: geometric numbers, by integer arithmetic alone, so that every machine draws
+// the same. A uniform 64-bit u skips at least g coordinates when u < survival[g] = (1-p)^g · 2^64.
 type gaps struct {
-	longest  int
-	survival []uint64                        // survival[g] for g = 1..longest, at g, and a 0 at its end; survival[0] stands for 2^64 and is not read
-	guide    *[1 << (64 - guideShift)]uint16 // guide[u>>guideShift]: the shortest gap of any u in that bucket, where the search begins
-	end      int                             // no caller looks beyond
+	longest int
+	// survival[g] for g = 1..longest, at g, and a 0 at its end; survival[0] stands for 2^64 and is
+	// not read
+	survival []uint64
+	// guide[u>>guideShift]: the shortest gap of any u in that bucket, where the search begins
+	guide *[1 << (64 - guideShift)]uint16
+	end   int // no caller looks beyond
 }
 
 const (
@@ -22,14 +25,16 @@ const (
 	maxTable   = 4096 // entries: 32 KiB. A longer gap takes another draw.
 )
 
-// newGaps prepares gaps of probability p in (0,1]. Sums of gaps up to n are told apart; n or more is just "none left".
+// newGaps prepares gaps of probability p in (0,1]. Sums of gaps up to n are told apart; n or more
+// is just "none left".
 func newGaps(p float64, n int) *gaps {
 	if p >= 1 {
 		return &gaps{end: n}
 	}
 	longest := int(min(math.Ceil(4/p), maxTable))
 	stay := -uint64(max(math.Ldexp(p, 64), 1)) // (1-p) · 2^64
-	g := &gaps{longest: longest, survival: make([]uint64, longest+2), guide: new([1 << (64 - guideShift)]uint16), end: n}
+	g := &gaps{longest: longest, survival: make([]uint64, longest+2), guide: new([1 << (64 - guideShift)]uint16),
+		end: n}
 	g.survival[1] = stay
 	for k := 2; k <= longest; k++ {
 		g.survival[k], _ = bits.Mul64(g.survival[k-1], stay)
@@ -57,13 +62,14 @@ func (g *gaps) next(s *rng.Stream) int {
 		if k < g.longest {
 			break
 		}
-		// The gap is at least as long as the table. What remains of it has the same law, from there on.
+		// The gap is at least as long as the table. What remains of it has the same law, from there
+		// on.
 	}
 	return skipped
 }
 
-// gap is the gap of a draw u, or longest. Most buckets hold at most one bound, which is added and not branched on, since
-// which side of it u lies on cannot be guessed.
+// gap is the gap of a draw u, or longest. Most buckets hold at most one bound, which is added and
+// not branched on, since which side of it u lies on cannot be guessed.
 func (g *gaps) gap(u uint64) int {
 	k := int(g.guide[u>>guideShift])
 	_, below := bits.Sub64(u, g.survival[k+1], 0)
@@ -74,8 +80,9 @@ func (g *gaps) gap(u uint64) int {
 	return k
 }
 
-// fill writes the coordinates that are taken, from c on, ascending, until dst is full or none is left. It returns how many those are
-// and the coordinate to go on from; what it would return on a full dst depends on no draw that it has not used.
+// fill writes the coordinates that are taken, from c on, ascending, until dst is full or none is
+// left. It returns how many those are and the coordinate to go on from; what it would return on a
+// full dst depends on no draw that it has not used.
 func (g *gaps) fill(dst []uint32, c int, s *rng.Stream) (n, next int) {
 	if g.survival == nil {
 		for ; n < len(dst) && c < g.end; n++ {

@@ -8,7 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// gapPlain walks the definition: each coordinate is skipped with probability 1-p, which the survival of one step says.
+// gapPlain walks the definition: each coordinate is skipped with probability 1-p, which the
+// survival of one step says.
 func gapPlain(g *gaps, u uint64) int {
 	k := 0
 	for k < g.longest && u < g.survival[k+1] {
@@ -54,7 +55,8 @@ func TestSurvival(t *testing.T) {
 	}
 }
 
-// Gaps have the mean (1-p)/p of the geometric law and its variance (1-p)/p², also where they are longer than the table.
+// Gaps have the mean (1-p)/p of the geometric law and its variance (1-p)/p², also where they are
+// longer than the table.
 func TestGapMoments(t *testing.T) {
 	for _, p := range []float64{1e-4, 0.003, 0.05, 0.3, 0.8} {
 		const draws = 40000
@@ -70,7 +72,8 @@ func TestGapMoments(t *testing.T) {
 		if got := sum / draws; math.Abs(got-mean) > 5*math.Sqrt(variance/draws) {
 			t.Errorf("p=%v: mean gap %v, want %v", p, got, mean)
 		}
-		// The standard deviation of a squared gap is 2.2 (small p) to 3.4 (p=0.8) times its mean: five standard errors are at most 17.
+		// The standard deviation of a squared gap is 2.2 (small p) to 3.4 (p=0.8) times its mean:
+		// five standard errors are at most 17.
 		if got, want := square/draws, variance+mean*mean; math.Abs(got-want) > 17*want/math.Sqrt(draws) {
 			t.Errorf("p=%v: mean square %v, want %v", p, got, want)
 		}
@@ -87,7 +90,8 @@ func TestGapsAtTheEnds(t *testing.T) {
 	}
 }
 
-// Filling gives what one gap after the other gives, in one piece or in several, and ends at the end.
+// Filling gives what one gap after the other gives, in one piece or in several, and ends at the
+// end.
 func TestGapsFill(t *testing.T) {
 	for _, p := range []float64{1e-5, 0.0007, 0.02, 0.3, 0.95, 1} {
 		for _, d := range []int{1, 2, 100, 50000} {

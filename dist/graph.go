@@ -11,8 +11,9 @@ import (
 // Edge joins two different agents. In a [Graph], I < J.
 type Edge struct{ I, J int }
 
-// Graph is the fixed graph of who may talk to whom: undirected, without self loops, connected. It is immutable: the
-// exported fields and all returned slices are to be read only. Make one with [ParseGraph] or [NewGraph].
+// Graph is the fixed graph of who may talk to whom: undirected, without self loops, connected. It
+// is immutable: the exported fields and all returned slices are to be read only. Make one with
+// [ParseGraph] or [NewGraph].
 type Graph struct {
 	N     int    // agents, numbered 0..N-1
 	Edges []Edge // ascending by (I,J); the position is the edge's number
@@ -23,9 +24,9 @@ type Graph struct {
 	maxDeg   int
 }
 
-// NewGraph returns the graph of n agents with the given edges, in any order and orientation; an edge that is given twice
-// counts once. A self loop, an agent outside 0..n-1 and a graph in several pieces are errors; the last one names the pieces.
-// Its String is "custom".
+// NewGraph returns the graph of n agents with the given edges, in any order and orientation; an
+// edge that is given twice counts once. A self loop, an agent outside 0..n-1 and a graph in several
+// pieces are errors; the last one names the pieces. Its String is "custom".
 func NewGraph(n int, edges []Edge) (*Graph, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("dist: a graph of %d agents; it takes at least 1", n)
@@ -65,7 +66,8 @@ func build(spec string, n int, edges []Edge) *Graph {
 		N: n, Edges: slices.Compact(sorted), spec: spec,
 		peers: make([][]int, n), incident: make([][]int, n),
 	}
-	// The lower neighbours of an agent come first, then the higher ones: each list comes out ascending.
+	// The lower neighbours of an agent come first, then the higher ones: each list comes out
+	// ascending.
 	for k, e := range g.Edges {
 		g.peers[e.J] = append(g.peers[e.J], e.I)
 		g.incident[e.J] = append(g.incident[e.J], k)
@@ -102,7 +104,8 @@ func (g *Graph) Degree(i int) int { return len(g.peers[i]) }
 // MaxDegree is the largest degree, 0 for a single agent.
 func (g *Graph) MaxDegree() int { return g.maxDeg }
 
-// EdgeIndex returns the number of the edge between i and j, in either order, and whether there is one.
+// EdgeIndex returns the number of the edge between i and j, in either order, and whether there is
+// one.
 func (g *Graph) EdgeIndex(i, j int) (int, bool) {
 	if i < 0 || i >= g.N {
 		return 0, false
@@ -190,7 +193,8 @@ func (g *Graph) Laplacian() *mat.SymDense {
 	return l
 }
 
-// Spectrum returns the N eigenvalues of the Laplacian, ascending. The first is 0, the second positive since the graph is connected.
+// Spectrum returns the N eigenvalues of the Laplacian, ascending. The first is 0, the second
+// positive since the graph is connected.
 func (g *Graph) Spectrum() []float64 { return eigenvalues(g.Laplacian()) }
 
 // eigenvalues of a symmetric matrix, ascending.

@@ -10,18 +10,19 @@ import (
 	"fspda/internal/rng"
 )
 
-// Lattice is the modulo quantizer of Swarm-SGD (Nadiradze et al., 2021; Davies et al., 2021): a number is rounded to a multiple of Side,
-// and only the colour of that multiple, its index modulo Colours, travels. The receiver takes the point of that colour nearest to a
-// reference of its own:
+// Lattice is the modulo quantizer of Swarm-SGD (Nadiradze et al., 2021; Davies et al., 2021): a
+// number is rounded to a multiple of Side, and only the colour of that multiple, its index modulo
+// Colours, travels. The receiver takes the point of that colour nearest to a reference of its own:
 //
 //	code(x)          = round(x/s) mod q                                 in 0..q-1
 //	point(z, ref)    = q·s·round(ref/(q·s) - z/q) + s·z
 //
-// Halves round to even. Within [Lattice.Radius] of the reference the point is within s/2 of x; beyond it the error is a multiple of
-// q·s, and nothing tells: hence [Decodes]. Stochastic rounding makes the code unbiased, with an error below s.
+// Halves round to even. Within [Lattice.Radius] of the reference the point is within s/2 of x;
+// beyond it the error is a multiple of q·s, and nothing tells: hence [Decodes]. Stochastic rounding
+// makes the code unbiased, with an error below s.
 //
-// All arithmetic is in float64. A decoded number is given by its index m on the lattice, which float32 holds exactly up to 2^24; the
-// value is s·m.
+// All arithmetic is in float64. A decoded number is given by its index m on the lattice, which
+// float32 holds exactly up to 2^24; the value is s·m.
 type Lattice struct {
 	Side       float64 // s
 	Colours    int     // q, a power of two
@@ -36,8 +37,9 @@ var latticeSpellings = []spelling{
 	{"identity", "float32 as they are"},
 }
 
-// ParseLattice makes the quantizer that spec names; nil is identity. Stochastic rounding is drawn from the stream "quant" of the seed
-// with the key (t, agent, vector). The error for an unknown spec lists the spellings.
+// ParseLattice makes the quantizer that spec names; nil is identity. Stochastic rounding is drawn
+// from the stream "quant" of the seed with the key (t, agent, vector). The error for an unknown
+// spec lists the spellings.
 func ParseLattice(spec string, seed uint64) (*Lattice, error) {
 	p, err := readSpec("quantizer", spec, latticeSpellings)
 	if err != nil || p.name == "identity" {
@@ -48,7 +50,8 @@ func ParseLattice(spec string, seed uint64) (*Lattice, error) {
 		return nil, p.bad("it takes a side and a number of colours; write %s", latticeSpellings[0].form)
 	}
 	l := &Lattice{base: rng.New(seed, "quant")}
-	if l.Side, err = strconv.ParseFloat(strings.TrimSpace(args[0]), 64); err != nil || !(l.Side > 0) || math.IsInf(l.Side, 0) {
+	if l.Side, err = strconv.ParseFloat(strings.TrimSpace(args[0]), 64); err != nil || !(l.Side > 0) ||
+		math.IsInf(l.Side, 0) {
 		return nil, p.bad("the side %q is not a number above 0", strings.TrimSpace(args[0]))
 	}
 	l.Colours, err = strconv.Atoi(strings.TrimSpace(args[1]))
@@ -90,8 +93,9 @@ func (l *Lattice) Radius() float64 {
 // Bits is log2 q, the bits of a code.
 func (l *Lattice) Bits() int { return bits.Len(uint(l.Colours)) - 1 }
 
-// Encode writes the codes of x to dst. The agent's vectors of one iteration are told apart by the number which. A number that is not
-// finite is a *NotFiniteError, and so is one so large that its cell has no number.
+// Encode writes the codes of x to dst. The agent's vectors of one iteration are told apart by the
+// number which. A number that is not finite is a *NotFiniteError, and so is one so large that its
+// cell has no number.
 func (l *Lattice) Encode(dst, x []float32, t, agent, which int) error {
 	s := l.base.Sub(uint64(t), uint64(agent), uint64(which))
 	for i := 0; i < len(x); i += latticeBlock {
@@ -135,8 +139,8 @@ func (l *Lattice) encodeGo(dst, x []float32, i int, s *rng.Stream) error {
 // farFrom is the distance from the reference above which a point is far.
 func (l *Lattice) farFrom() float64 { return 0.9 * l.Radius() }
 
-// Decode writes to dst the lattice index of the point of each code nearest to the reference, and says how near the points were. dst may
-// be codes or ref.
+// Decode writes to dst the lattice index of the point of each code nearest to the reference, and
+// says how near the points were. dst may be codes or ref.
 func (l *Lattice) Decode(dst, codes, ref []float32) Decodes {
 	var all Decodes
 	for i := 0; i < len(codes); i += latticeBlock {
@@ -168,8 +172,8 @@ func (l *Lattice) decodeGo(dst, codes, ref []float32) Decodes {
 	return d
 }
 
-// Decodes counts what a lattice decoded. A point far from its reference is a warning: the true one may be further away, and then the
-// decoded one is wrong by a multiple of q·s.
+// Decodes counts what a lattice decoded. A point far from its reference is a warning: the true one
+// may be further away, and then the decoded one is wrong by a multiple of q·s.
 type Decodes struct {
 	Total   uint64  `json:"total"`
 	Far     uint64  `json:"far"`     // more than 0.9 of the radius away from the reference
@@ -197,7 +201,8 @@ func (c codes) Sent(Payload) Sent {
 
 func (c codes) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, error) {
 	if len(p.Vectors) != c.vectors {
-		return nil, fmt.Errorf("dist: the codec of %d vectors of codes was given %d; it writes those it was made for", c.vectors, len(p.Vectors))
+		return nil, fmt.Errorf("dist: the codec of %d vectors of codes was given %d; it writes those it was made for",
+			c.vectors, len(p.Vectors))
 	}
 	w := bitWriter{dst: dst}
 	for _, v := range p.Vectors {

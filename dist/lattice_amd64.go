@@ -7,11 +7,13 @@ import "golang.org/x/sys/cpu"
 // latticeIn says whether the lattice works four numbers at a time. Only tests change it.
 var latticeIn = cpu.X86.HasAVX2
 
-// latticeConstants are what a decoding multiplies by: 1/(q·s), 1/q, q and s; and from where on a point is far.
+// latticeConstants are what a decoding multiplies by: 1/(q·s), 1/q, q and s; and from where on a
+// point is far.
 type latticeConstants struct{ inverse, share, colours, side, far float64 }
 
-// The passes below multiply by the inverse where the Go code divides. The quotients of both are at most 1e-6 apart while they are below
-// 2^30, and so they round alike unless they are that near to a half. The passes say whether all were sure; else the Go code has the word.
+// The passes below multiply by the inverse where the Go code divides. The quotients of both are at
+// most 1e-6 apart while they are below 2^30, and so they round alike unless they are that near to a
+// half. The passes say whether all were sure; else the Go code has the word.
 
 //go:noescape
 func latticeEncodeAVX2(dst, x *float32, n int, inverse float64, mask uint32) (sure bool)

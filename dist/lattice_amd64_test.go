@@ -10,14 +10,16 @@ import (
 	"fspda/internal/rng"
 )
 
-// Four at a time the lattice gives what the Go code gives: codes, points, counts and errors, also next to the halves, where numbers are too large
-// to be sure, and where what is written is what is read.
+// Four at a time the lattice gives what the Go code gives: codes, points, counts and errors, also
+// next to the halves, where numbers are too large to be sure, and where what is written is what is
+// read.
 func TestLatticeTwins(t *testing.T) {
 	if !latticeIn {
 		t.Skip("this processor has no AVX2")
 	}
 	defer func() { latticeIn = true }()
-	for _, spec := range []string{"lattice(0.0001,256)", "lattice(0.5,2)", "lattice(0.03,65536)", "lattice(1e-30,16)", "lattice(1e-12,256)"} {
+	for _, spec := range []string{"lattice(0.0001,256)", "lattice(0.5,2)", "lattice(0.03,65536)", "lattice(1e-30,16)",
+		"lattice(1e-12,256)"} {
 		l := parseLattice(t, spec)
 		s := rng.New(3, spec)
 		for _, n := range []int{0, 1, 3, 4, 7, 100, latticeBlock, latticeBlock + 5, 3*latticeBlock + 2} {
@@ -84,7 +86,8 @@ func latticeTwins(t *testing.T, l *Lattice, x, ref []float32) {
 	if !slices.Equal(bits(a.codes), bits(b.codes)) || !slices.Equal(bits(a.points), bits(b.points)) {
 		t.Fatalf("%v, %d numbers: codes or points differ", l, len(x))
 	}
-	same := a.decodes.Largest == b.decodes.Largest || a.decodes.Largest != a.decodes.Largest && b.decodes.Largest != b.decodes.Largest
+	same := a.decodes.Largest == b.decodes.Largest || a.decodes.Largest != a.decodes.Largest &&
+		b.decodes.Largest != b.decodes.Largest
 	if a.decodes.Total != b.decodes.Total || a.decodes.Far != b.decodes.Far || !same {
 		t.Fatalf("%v, %d numbers: %+v, want %+v", l, len(x), b.decodes, a.decodes)
 	}

@@ -51,10 +51,11 @@ func TestLatticeExamples(t *testing.T) {
 	}
 }
 
-// Inside the radius the decoded number is within s/2 of the true one (below s where the rounding is stochastic); beyond it, it is
-// wrong by multiples of q·s.
+// Inside the radius the decoded number is within s/2 of the true one (below s where the rounding is
+// stochastic); beyond it, it is wrong by multiples of q·s.
 func TestLatticeRadius(t *testing.T) {
-	for _, spec := range []string{"lattice(0.0001,256)", "lattice(0.03,4)", "lattice(0.25,2)", "lattice(0.001,64,stochastic)", "lattice(0.0437,4096)"} {
+	for _, spec := range []string{"lattice(0.0001,256)", "lattice(0.03,4)", "lattice(0.25,2)",
+		"lattice(0.001,64,stochastic)", "lattice(0.0437,4096)"} {
 		l := parseLattice(t, spec)
 		bound := l.Side / 2
 		if l.Stochastic {
@@ -140,7 +141,8 @@ func TestLatticeCountsFarDecodes(t *testing.T) {
 
 // The codec gives codes back and writes log2 q bits for each, as the ledger counts.
 func TestLatticeCodec(t *testing.T) {
-	for _, spec := range []string{"lattice(0.01,2)", "lattice(0.01,256)", "lattice(0.01,1024,stochastic)", "lattice(0.01,65536)"} {
+	for _, spec := range []string{"lattice(0.01,2)", "lattice(0.01,256)", "lattice(0.01,1024,stochastic)",
+		"lattice(0.01,65536)"} {
 		l := parseLattice(t, spec)
 		s := rng.New(1, "codes")
 		for _, vectors := range []int{1, 2} {
@@ -166,7 +168,8 @@ func TestLatticeCodec(t *testing.T) {
 }
 
 func TestLatticeRefuses(t *testing.T) {
-	for _, spec := range []string{"lattice", "lattice(1)", "lattice(0,256)", "lattice(-1,4)", "lattice(1,3)", "lattice(1,1)", "lattice(1,131072)",
+	for _, spec := range []string{"lattice", "lattice(1)", "lattice(0,256)", "lattice(-1,4)", "lattice(1,3)",
+		"lattice(1,1)", "lattice(1,131072)",
 		"lattice(1,4,random)", "lattice(1,4,stochastic,5)", "lattice(Inf,4)", "lattice(NaN,4)", "latice(1,4)"} {
 		if _, err := ParseLattice(spec, 1); err == nil {
 			t.Errorf("%q passed", spec)

@@ -2,7 +2,8 @@ package dist
 
 import "fspda/device"
 
-// Lawful is a Mask of which a device can draw the coordinates by itself: by a law, and from a stream with a counter.
+// Lawful is a Mask of which a device can draw the coordinates by itself: by a law, and from a
+// stream with a counter.
 type Lawful interface {
 	Mask
 	Law() device.Law

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Accounting is a way to count the bits of mask indices. In all of them a message is counted once, at its sender, and the indices of
-// an edge are sent by one of its ends only.
+// Accounting is a way to count the bits of mask indices. In all of them a message is counted once,
+// at its sender, and the indices of an edge are sent by one of its ends only.
 type Accounting string
 
 const (
@@ -21,7 +21,8 @@ func ParseAccounting(name string) (Accounting, error) {
 	case SharedSeed, Packed, Reference:
 		return a, nil
 	}
-	return "", fmt.Errorf("dist: no accounting of bits is named %q; write %s, %s or %s", name, SharedSeed, Packed, Reference)
+	return "", fmt.Errorf("dist: no accounting of bits is named %q; write %s, %s or %s", name, SharedSeed, Packed,
+		Reference)
 }
 
 // Sent describes one message for the Ledger.
@@ -33,16 +34,16 @@ type Sent struct {
 	Mask int // coordinates of the mask; the vectors share it
 	Dim  int // length of the vector it is taken from; a mask of Dim coordinates needs no indices
 
-	// Indices says that this message is the one that would carry the indices: over an edge that is used both ways the one from
-	// the higher-numbered end, and every message that goes one way.
+	// Indices says that this message is the one that would carry the indices: over an edge that is
+	// used both ways the one from the higher-numbered end, and every message that goes one way.
 	Indices bool
-	// DataDependent says that no seed can replace the indices, as those of the largest values: packed indices then count
-	// in the shared-seed accounting, too.
+	// DataDependent says that no seed can replace the indices, as those of the largest values:
+	// packed indices then count in the shared-seed accounting, too.
 	DataDependent bool
 }
 
-// Ledger counts what one agent has sent, in bits, in all accountings side by side. The zero Ledger is empty. It is plain data for
-// checkpoints and belongs to one goroutine.
+// Ledger counts what one agent has sent, in bits, in all accountings side by side. The zero Ledger
+// is empty. It is plain data for checkpoints and belongs to one goroutine.
 type Ledger struct {
 	Messages   uint64 `json:"messages" yaml:"messages"`
 	SharedSeed uint64 `json:"shared_seed_bits" yaml:"shared_seed_bits"`

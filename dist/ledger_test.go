@@ -29,7 +29,8 @@ func TestEdgeFormulas(t *testing.T) {
 		{"STORM", exchangeBits(2, k, d), 128 * k, 128*k + 17*k, 128*k + 64*k},
 		{"dense", exchangeBits(1, d, d), 64 * d, 64 * d, 64 * d},
 	} {
-		if c.got.SharedSeed != c.shared || c.got.Packed != c.packed || c.got.Reference != c.reference || c.got.Messages != 2 {
+		if c.got.SharedSeed != c.shared || c.got.Packed != c.packed || c.got.Reference != c.reference ||
+			c.got.Messages != 2 {
 			t.Errorf("%s: %+v, want %d, %d, %d", c.name, c.got, c.shared, c.packed, c.reference)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Local is the Transport between the goroutines of one process. Buffers change hands, nothing is copied, and no goroutine is
-// started.
+// Local is the Transport between the goroutines of one process. Buffers change hands, nothing is
+// copied, and no goroutine is started.
 type Local struct {
 	n     int
 	boxes []inbox // by receiver
@@ -19,8 +19,8 @@ type inbox struct {
 	from map[int]chan Message
 }
 
-// lineCapacity is how many messages of a line may be unread. An agent that only speaks can so be ahead of its listeners; agents
-// that exchange never have more than one unread.
+// lineCapacity is how many messages of a line may be unread. An agent that only speaks can so be
+// ahead of its listeners; agents that exchange never have more than one unread.
 const lineCapacity = 2
 
 var _ Transport = (*Local)(nil)
@@ -50,7 +50,8 @@ func (l *Local) Send(ctx context.Context, m Message) error {
 		return nil
 	case <-ctx.Done():
 		m.Release()
-		return fmt.Errorf("dist: sending iteration %d from agent %d to agent %d: %w", m.T, m.From, m.To, context.Cause(ctx))
+		return fmt.Errorf("dist: sending iteration %d from agent %d to agent %d: %w", m.T, m.From, m.To,
+			context.Cause(ctx))
 	}
 }
 
@@ -64,7 +65,8 @@ func (l *Local) Recv(ctx context.Context, self, from, t int) (Message, error) {
 		select {
 		case m = <-line:
 		case <-ctx.Done():
-			return Message{}, fmt.Errorf("dist: agent %d awaiting iteration %d from agent %d: %w", self, t, from, context.Cause(ctx))
+			return Message{}, fmt.Errorf("dist: agent %d awaiting iteration %d from agent %d: %w", self, t, from,
+				context.Cause(ctx))
 		}
 	}
 	if err := CheckIteration(m, t); err != nil {

@@ -47,7 +47,8 @@ func TestLocalSenderWaits(t *testing.T) {
 	})
 }
 
-// A receiver that waits wakes up with the cause of the cancellation, at once; the bubble would report a goroutine left behind.
+// A receiver that waits wakes up with the cause of the cancellation, at once; the bubble would
+// report a goroutine left behind.
 func TestLocalCancellation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net, p := dist.NewLocal(3), dist.NewPool(devicetest.NewFloat64())

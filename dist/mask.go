@@ -7,16 +7,20 @@ import (
 	"fspda/internal/rng"
 )
 
-// Mask picks the coordinates of a flat vector that travel over an edge. It depends on no data, so that both ends know it
-// before a value is sent: own and received values are compared on the same coordinates. It is safe for concurrent use.
+// Mask picks the coordinates of a flat vector that travel over an edge. It depends on no data, so
+// that both ends know it before a value is sent: own and received values are compared on the same
+// coordinates. It is safe for concurrent use.
 type Mask interface {
-	// String returns the spec that ParseMask turns into this mask again, given the same density, sizes and seed.
+	// String returns the spec that ParseMask turns into this mask again, given the same density,
+	// sizes and seed.
 	String() string
-	// Draw overwrites dst with the coordinates that travel over the edge between i and j at iteration t, ascending and
-	// different, and returns it. The order of i and j does not matter. A compressor that one agent applies by itself gives
-	// its own number twice. All three are at least 0.
+	// Draw overwrites dst with the coordinates that travel over the edge between i and j at
+	// iteration t, ascending and different, and returns it. The order of i and j does not matter. A
+	// compressor that one agent applies by itself gives its own number twice. All three are at
+	// least 0.
 	Draw(dst []uint32, t, i, j int) []uint32
-	// Dense says that all coordinates travel. Draw then lists them all, which callers may save themselves.
+	// Dense says that all coordinates travel. Draw then lists them all, which callers may save
+	// themselves.
 	Dense() bool
 	// Len is the number of coordinates drawn, on average where that varies (bernoulli).
 	Len() int
@@ -39,9 +43,10 @@ var maskSpellings = []spelling{
 // autoStratified is the length from which "auto" means stratified.
 const autoStratified = 1_000_000
 
-// ParseMask makes the mask that spec names, for a vector that is made of tensors of the given sizes (only randk-per-layer tells them
-// apart), of which it keeps the share density in (0,1]. Masks are drawn from the stream "mask" of the run's seed with the key
-// (t, min(i,j), max(i,j)). The error for an unknown spec lists the spellings.
+// ParseMask makes the mask that spec names, for a vector that is made of tensors of the given sizes
+// (only randk-per-layer tells them apart), of which it keeps the share density in (0,1]. Masks are
+// drawn from the stream "mask" of the run's seed with the key (t, min(i,j), max(i,j)). The error
+// for an unknown spec lists the spellings.
 func ParseMask(spec string, density float64, sizes []int, seed uint64) (Mask, error) {
 	p, err := readSpec("mask", spec, maskSpellings)
 	if err != nil {
@@ -87,7 +92,8 @@ func totalSize(p parsedSpec, sizes []int) (int, error) {
 			return 0, p.bad("tensor %d of %d has %d coordinates; it must have at least 1", k, len(sizes), m)
 		}
 		if uint64(m) > math.MaxUint32-uint64(d) {
-			return 0, p.bad("the vector is longer than %d coordinates, which 32 bits can number", uint32(math.MaxUint32))
+			return 0, p.bad("the vector is longer than %d coordinates, which 32 bits can number",
+				uint32(math.MaxUint32))
 		}
 		d += m
 	}
@@ -137,7 +143,8 @@ func (m all) Draw(dst []uint32, t, i, j int) []uint32 {
 	return dst
 }
 
-// block: k adjacent coordinates with a uniform start, the end of the vector joined to its beginning.
+// block: k adjacent coordinates with a uniform start, the end of the vector joined to its
+// beginning.
 type block struct{ basis }
 
 func (m block) Draw(dst []uint32, t, i, j int) []uint32 {
@@ -154,7 +161,8 @@ func (m block) Draw(dst []uint32, t, i, j int) []uint32 {
 	return dst
 }
 
-// bernoulli: each coordinate by itself with the same probability. The number drawn varies, and may be 0.
+// bernoulli: each coordinate by itself with the same probability. The number drawn varies, and may
+// be 0.
 type bernoulli struct {
 	basis
 	p    float64

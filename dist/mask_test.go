@@ -14,8 +14,8 @@ import (
 // Tensor sizes of the published networks.
 var mlpSizes = []int{78400, 100, 1000, 10}
 
-// resNet50Sizes lists the 161 tensors of ResNet-50: a convolution and the scale and shift of its batch norm at each place, and the
-// final layer.
+// resNet50Sizes lists the 161 tensors of ResNet-50: a convolution and the scale and shift of its
+// batch norm at each place, and the final layer.
 func resNet50Sizes() (sizes []int) {
 	conv := func(out, in, side int) { sizes = append(sizes, out*in*side*side, out, out) }
 	conv(64, 3, 7)
@@ -53,13 +53,15 @@ func mustMask(t testing.TB, spec string, density float64, sizes []int) Mask {
 
 var masks = []string{"randk", "randk-per-layer", "bernoulli", "stratified", "block", "all"}
 
-// What every mask promises: ascending and different coordinates below d, Len of them (save for bernoulli), the same from both ends
-// and from a copy, a new set for each edge and iteration, no allocation.
+// What every mask promises: ascending and different coordinates below d, Len of them (save for
+// bernoulli), the same from both ends and from a copy, a new set for each edge and iteration, no
+// allocation.
 func TestEveryMask(t *testing.T) {
 	for _, sizes := range [][]int{{1}, {2, 1}, {64}, {100, 7, 30}, {513, 10, 1}} {
 		for _, density := range []float64{1e-9, 0.01, 0.1, 0.37, 0.5, 0.9, 1} {
 			for _, spec := range masks {
-				t.Run(fmt.Sprintf("%s/%v/%v", spec, sizes, density), func(t *testing.T) { checkMask(t, spec, density, sizes) })
+				t.Run(fmt.Sprintf("%s/%v/%v", spec, sizes, density),
+					func(t *testing.T) { checkMask(t, spec, density, sizes) })
 			}
 		}
 	}
@@ -94,13 +96,14 @@ func checkMask(t *testing.T, spec string, density float64, sizes []int) {
 		}
 	}
 	dst, round := make([]uint32, 0, d), 0
-	if allocs := testing.AllocsPerRun(50, func() { dst = m.Draw(dst, round, 0, 1); round++ }); allocs != 0 && !raceEnabled {
+	if allocs := testing.AllocsPerRun(50, func() { dst = m.Draw(dst, round, 0, 1); round++ }); allocs != 0 &&
+		!raceEnabled {
 		t.Errorf("Draw allocates %v times", allocs)
 	}
 }
 
-// Every coordinate comes with the same probability, its Density; randk-per-layer with that of its layer. The second length has blocks of
-// unequal size under stratified: 7 and 8.
+// Every coordinate comes with the same probability, its Density; randk-per-layer with that of its
+// layer. The second length has blocks of unequal size under stratified: 7 and 8.
 func TestMarginals(t *testing.T) {
 	const rounds = 40000
 	for _, c := range []struct {
@@ -108,7 +111,8 @@ func TestMarginals(t *testing.T) {
 		sizes []int
 		p     float64
 	}{
-		{"randk", []int{40}, 0.25}, {"randk", []int{39}, 0.8}, {"bernoulli", []int{40}, 0.13}, {"stratified", []int{40}, 0.25},
+		{"randk", []int{40}, 0.25}, {"randk", []int{39}, 0.8}, {"bernoulli", []int{40}, 0.13}, {"stratified", []int{40},
+			0.25},
 		{"stratified", []int{37}, 0.135}, {"stratified", []int{11}, 0.64}, {"stratified", []int{7}, 0.143},
 		{"block", []int{40}, 0.2}, {"randk-per-layer", []int{20, 20}, 0.25},
 	} {
@@ -130,7 +134,8 @@ func TestMarginals(t *testing.T) {
 	}
 }
 
-// Masks of different edges and iterations are independent: two of density p share p²·d coordinates on average.
+// Masks of different edges and iterations are independent: two of density p share p²·d coordinates
+// on average.
 func TestMasksAreIndependent(t *testing.T) {
 	const d, rounds, p = 200, 4000, 0.1
 	for _, spec := range []string{"randk", "bernoulli", "stratified", "block"} {
@@ -139,7 +144,8 @@ func TestMasksAreIndependent(t *testing.T) {
 		var a, b []uint32
 		for k := range rounds {
 			a = m.Draw(a, k, 0, 1)
-			for name, key := range map[string][3]int{"next t": {k + 1, 0, 1}, "next edge": {k, 0, 2}, "next agent": {k, 1, 2}, "one agent": {k, 1, 1}} {
+			for name, key := range map[string][3]int{"next t": {k + 1, 0, 1}, "next edge": {k, 0, 2},
+				"next agent": {k, 1, 2}, "one agent": {k, 1, 1}} {
 				b = m.Draw(b, key[0], key[1], key[2])
 				for _, x := range b {
 					if _, ok := slices.BinarySearch(a, x); ok {
@@ -201,7 +207,8 @@ func TestDenseMasks(t *testing.T) {
 		spec    string
 		density float64
 		want    bool
-	}{{"all", 0.1, true}, {"randk", 1, true}, {"bernoulli", 1, true}, {"bernoulli", 0.999999, false}, {"stratified", 0.9999999, true},
+	}{{"all", 0.1, true}, {"randk", 1, true}, {"bernoulli", 1, true}, {"bernoulli", 0.999999, false}, {"stratified",
+		0.9999999, true},
 		{"randk", 0.5, false}} {
 		if m := mustMask(t, c.spec, c.density, []int{10}); m.Dense() != c.want {
 			t.Errorf("%s at %v: Dense is %v", c.spec, c.density, m.Dense())
@@ -264,10 +271,12 @@ func TestMasksAreSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// These numbers may change only together with rng.Version: processes of different builds must agree on them.
+// These numbers may change only together with rng.Version: processes of different builds must agree
+// on them.
 func TestMasksArePinned(t *testing.T) {
 	for _, c := range []struct{ spec, want string }{
-		{"randk", "[1 21 41 47 51]"}, {"randk-per-layer", "[1 35 39 50]"}, {"bernoulli", "[34 43]"}, {"stratified", "[8 12 31 42 47]"}, {"block", "[1 2 3 4 5]"},
+		{"randk", "[1 21 41 47 51]"}, {"randk-per-layer", "[1 35 39 50]"}, {"bernoulli", "[34 43]"}, {"stratified",
+			"[8 12 31 42 47]"}, {"block", "[1 2 3 4 5]"},
 	} {
 		if got := fmt.Sprint(mustMask(t, c.spec, 0.1, []int{40, 13}).Draw(nil, 5, 2, 1)); got != c.want {
 			t.Errorf("%s draws %s, want %s", c.spec, got, c.want)
@@ -275,13 +284,14 @@ func TestMasksArePinned(t *testing.T) {
 	}
 }
 
-// Long vectors take other ways through the same definitions: sparse bitmaps, turned blocks, gaps longer than the table. These numbers
-// too change only together with rng.Version.
+// Long vectors take other ways through the same definitions: sparse bitmaps, turned blocks, gaps
+// longer than the table. These numbers too change only together with rng.Version.
 func TestLongMasksArePinned(t *testing.T) {
 	for _, c := range []struct {
 		spec string
 		want uint64
-	}{{"randk", 0xce03084266d447f8}, {"randk-per-layer", 0xd5605153225d6f10}, {"bernoulli", 0x30733519720c9016}, {"stratified", 0x8a0e34a4e0537be3}} {
+	}{{"randk", 0xce03084266d447f8}, {"randk-per-layer", 0xd5605153225d6f10}, {"bernoulli",
+		0x30733519720c9016}, {"stratified", 0x8a0e34a4e0537be3}} {
 		h := fnv.New64a()
 		var dst []uint32
 		for _, sizes := range [][]int{{79510}, {1 << 20, 999_983, 64}} {

@@ -40,7 +40,8 @@ func (p matching) Active(dst []Event, t int) []Event {
 	return dst
 }
 
-// draw fills w.active with the matching of iteration t. The shuffle goes on only while an agent is free.
+// draw fills w.active with the matching of iteration t. The shuffle goes on only while an agent is
+// free.
 func (p matching) draw(w *pairing, t int) {
 	s := p.at(t)
 	clear(w.taken)
@@ -59,8 +60,8 @@ func (p matching) draw(w *pairing, t int) {
 	}
 }
 
-// Rate has no closed form on a general graph. It is the share of the first iterations, up to 16384, that match the edge: within
-// 0.012 of the probability in 998 cases of 1000.
+// Rate has no closed form on a general graph. It is the share of the first iterations, up to 16384,
+// that match the edge: within 0.012 of the probability in 998 cases of 1000.
 func (p matching) Rate(edge int) float64 { return p.rates()[edge] }
 
 func (p matching) estimate() []float64 {

@@ -29,8 +29,9 @@ func TestMatchingIsMaximal(t *testing.T) {
 	}
 }
 
-// On graphs whose edges are all alike the rate is known: on the complete graph of 10 every agent has one of its 9 edges, on the star one
-// edge of 9 is taken, and on the path of 4 the middle edge is alone when it comes first, once in three times.
+// On graphs whose edges are all alike the rate is known: on the complete graph of 10 every agent
+// has one of its 9 edges, on the star one edge of 9 is taken, and on the path of 4 the middle edge
+// is alone when it comes first, once in three times.
 func TestMatchingRate(t *testing.T) {
 	for _, c := range []struct {
 		spec string

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Mixing is a mixing matrix W on a graph: symmetric, rows that sum to 1, and zero where there is no edge. An agent's average is
-// (Wx)_i = Σ_j w_ij x_j, j = i included. It is immutable.
+// Mixing is a mixing matrix W on a graph: symmetric, rows that sum to 1, and zero where there is no
+// edge. An agent's average is (Wx)_i = Σ_j w_ij x_j, j = i included. It is immutable.
 type Mixing struct {
 	g    *Graph
 	spec string
@@ -23,8 +23,8 @@ var mixingSpellings = []spelling{
 	{"uniform", "1/n everywhere; on the complete graph only"},
 }
 
-// ParseMixing makes the mixing matrix on g that spec names and checks it as [CheckMixing] does. The error for an unknown spec lists
-// the spellings.
+// ParseMixing makes the mixing matrix on g that spec names and checks it as [CheckMixing] does. The
+// error for an unknown spec lists the spellings.
 func ParseMixing(spec string, g *Graph) (*Mixing, error) {
 	p, err := readSpec("mixing matrix", spec, mixingSpellings)
 	if err != nil {
@@ -71,7 +71,8 @@ func newMixing(g *Graph, spec string, weight func(Edge) float64) *Mixing {
 			sum += w.edge[k]
 		}
 		w.self[i] = 1 - sum
-		if math.Abs(w.self[i]) < 1e-15*float64(1+g.Degree(i)) { // a row that is full: rounding left a trace of either sign
+		// a row that is full: rounding left a trace of either sign
+		if math.Abs(w.self[i]) < 1e-15*float64(1+g.Degree(i)) {
 			w.self[i] = 0
 		}
 	}
@@ -116,8 +117,9 @@ func (w *Mixing) Spectrum() []float64 { return eigenvalues(w.Matrix()) }
 // Check returns an error unless [CheckMixing] accepts the matrix.
 func (w *Mixing) Check() error { return CheckMixing(w.Matrix()) }
 
-// CheckMixing returns an error unless w is symmetric, has no negative or infinite element, has rows that sum to 1 within 1e-12 and
-// has a second largest eigenvalue below 1: the conditions under which averaging with w keeps the mean and reaches agreement.
+// CheckMixing returns an error unless w is symmetric, has no negative or infinite element, has rows
+// that sum to 1 within 1e-12 and has a second largest eigenvalue below 1: the conditions under
+// which averaging with w keeps the mean and reaches agreement.
 func CheckMixing(w mat.Matrix) error {
 	rows, cols := w.Dims()
 	if rows != cols {
@@ -129,10 +131,12 @@ func CheckMixing(w mat.Matrix) error {
 		for j := range cols {
 			v := w.At(i, j)
 			if !(v >= 0) || math.IsInf(v, 0) {
-				return fmt.Errorf("w(%d,%d) is %v; weights must not be negative: take a smaller weight on the edges", i, j, v)
+				return fmt.Errorf("w(%d,%d) is %v; weights must not be negative: take a smaller weight on the edges", i,
+					j, v)
 			}
 			if v != w.At(j, i) {
-				return fmt.Errorf("w(%d,%d) is %v and w(%d,%d) is %v; the matrix must be symmetric", i, j, v, j, i, w.At(j, i))
+				return fmt.Errorf("w(%d,%d) is %v and w(%d,%d) is %v; the matrix must be symmetric", i, j, v, j, i,
+					w.At(j, i))
 			}
 			sum += v
 			sym.SetSym(i, j, v)
@@ -151,9 +155,10 @@ func CheckMixing(w mat.Matrix) error {
 	return nil
 }
 
-// ActiveMixing holds the metropolis weights of the active edges alone: 1/(1+max(a_i,a_j)) on an active edge, with a_i the number
-// of active edges at i, and the rest on the diagonal. At every iteration the matrix is symmetric and its rows sum to 1; one
-// active edge averages its two ends. It is scratch of one agent: Set it at each iteration.
+// ActiveMixing holds the metropolis weights of the active edges alone: 1/(1+max(a_i,a_j)) on an
+// active edge, with a_i the number of active edges at i, and the rest on the diagonal. At every
+// iteration the matrix is symmetric and its rows sum to 1; one active edge averages its two ends.
+// It is scratch of one agent: Set it at each iteration.
 type ActiveMixing struct {
 	degree []int // active edges at each agent
 	events []Event

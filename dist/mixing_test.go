@@ -23,7 +23,8 @@ func TestGoldenMetropolis(t *testing.T) {
 	for _, c := range golden {
 		s := mustMixing(t, "metropolis", mustGraph(t, c.spec, c.n)).Spectrum()
 		if math.Abs(s[c.n-2]-c.metropolis2) > 1e-4 || math.Abs(s[0]-c.least) > 1e-4 || math.Abs(s[c.n-1]-1) > 1e-9 {
-			t.Errorf("%s of %d: eigenvalues %.5f ... %.5f, %.5f; want %v ... %v, 1", c.spec, c.n, s[0], s[c.n-2], s[c.n-1], c.least, c.metropolis2)
+			t.Errorf("%s of %d: eigenvalues %.5f ... %.5f, %.5f; want %v ... %v, 1", c.spec, c.n, s[0], s[c.n-2],
+				s[c.n-1], c.least, c.metropolis2)
 		}
 	}
 }
@@ -46,7 +47,8 @@ func TestMixingWeights(t *testing.T) {
 		{"lazy-metropolis", path, [3][3]float64{{5. / 6, 1. / 6, 0}, {1. / 6, 4. / 6, 1. / 6}, {0, 1. / 6, 5. / 6}}},
 		{"laplacian(0.25)", path, [3][3]float64{{0.75, 0.25, 0}, {0.25, 0.5, 0.25}, {0, 0.25, 0.75}}},
 		{"laplacian(0.5)", path, [3][3]float64{{0.5, 0.5, 0}, {0.5, 0, 0.5}, {0, 0.5, 0.5}}},
-		{"uniform", mustGraph(t, "complete", 3), [3][3]float64{{1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3}}},
+		{"uniform", mustGraph(t, "complete", 3), [3][3]float64{{1. / 3, 1. / 3, 1. / 3}, {1. / 3, 1. / 3, 1. / 3},
+			{1. / 3, 1. / 3, 1. / 3}}},
 	} {
 		w := mustMixing(t, c.spec, c.g)
 		if w.String() != c.spec {
@@ -56,7 +58,8 @@ func TestMixingWeights(t *testing.T) {
 		for i := range 3 {
 			for j := range 3 {
 				if math.Abs(w.At(i, j)-c.want[i][j]) > 1e-15 || m.At(i, j) != w.At(i, j) {
-					t.Errorf("%s: w(%d,%d) is %v, in the matrix %v; want %v", c.spec, i, j, w.At(i, j), m.At(i, j), c.want[i][j])
+					t.Errorf("%s: w(%d,%d) is %v, in the matrix %v; want %v", c.spec, i, j, w.At(i, j), m.At(i, j),
+						c.want[i][j])
 				}
 			}
 			if w.Self(i) != w.At(i, i) {
@@ -84,7 +87,8 @@ func TestMixingErrors(t *testing.T) {
 	ring := mustGraph(t, "ring", 6)
 	for _, c := range []struct{ spec, want string }{
 		{"metro", "lazy-metropolis"}, {"uniform", "not complete"}, {"laplacian", "write laplacian(theta)"},
-		{"laplacian(nan)", "finite"}, {"laplacian(0.6)", "must not be negative"}, {"laplacian(-0.1)", "must not be negative"},
+		{"laplacian(nan)", "finite"}, {"laplacian(0.6)", "must not be negative"}, {"laplacian(-0.1)",
+			"must not be negative"},
 		{"laplacian(0)", "second largest eigenvalue is 1"}, {"metropolis(2)", "takes no argument"},
 	} {
 		if _, err := ParseMixing(c.spec, ring); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -116,7 +120,8 @@ func TestCheckMixing(t *testing.T) {
 	}
 }
 
-// Whatever edges are active, the weights on them keep the mean: symmetric, rows that sum to 1, nothing negative.
+// Whatever edges are active, the weights on them keep the mean: symmetric, rows that sum to 1,
+// nothing negative.
 func TestActiveMixing(t *testing.T) {
 	const n = 9
 	g := mustGraph(t, "complete", n)
@@ -166,7 +171,8 @@ func TestOneActiveEdgeIsPairAverage(t *testing.T) {
 	w := NewActiveMixing(5)
 	w.Set([]Event{{Edge: 3, From: 4, To: 1}})
 	if w.Event(0) != 0.5 || w.Self(1) != 0.5 || w.Self(4) != 0.5 || w.Self(0) != 1 {
-		t.Errorf("weights %v on the edge, %v and %v at its ends, %v elsewhere", w.Event(0), w.Self(1), w.Self(4), w.Self(0))
+		t.Errorf("weights %v on the edge, %v and %v at its ends, %v elsewhere", w.Event(0), w.Self(1), w.Self(4),
+			w.Self(0))
 	}
 	events := []Event{{Edge: 0, From: 0, To: 1}, {Edge: 1, From: 0, To: 2}}
 	if allocs := testing.AllocsPerRun(100, func() { w.Set(events) }); allocs != 0 {

@@ -6,7 +6,8 @@ type oneEdge struct{ law }
 func (oneEdge) String() string          { return "one-edge" }
 func (p oneEdge) Rate(edge int) float64 { return 1 / float64(len(p.g.Edges)) }
 
-// Active draws the edge, then the coin. It costs the same for every t: every agent asks at every iteration.
+// Active draws the edge, then the coin. It costs the same for every t: every agent asks at every
+// iteration.
 func (p oneEdge) Active(dst []Event, t int) []Event {
 	if len(p.g.Edges) == 0 {
 		return dst[:0]

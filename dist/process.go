@@ -6,8 +6,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// Event is one active edge of an iteration. From is the initiator: the ends of one-edge are ordered by a fair coin, those of
-// one-edge-round-robin by whose turn it is, those of a trace as they are listed, and all others by number (From < To).
+// Event is one active edge of an iteration. From is the initiator: the ends of one-edge are ordered
+// by a fair coin, those of one-edge-round-robin by whose turn it is, those of a trace as they are
+// listed, and all others by number (From < To).
 type Event struct {
 	Edge     int // number in Graph.Edges
 	From, To int
@@ -24,22 +25,26 @@ func (e Event) Peer(self int) (peer int, ok bool) {
 	return 0, false
 }
 
-// Process maps iterations to active edges. It is a pure function of (run seed, t), so all agents agree on it without a message;
-// it is safe for concurrent use.
+// Process maps iterations to active edges. It is a pure function of (run seed, t), so all agents
+// agree on it without a message; it is safe for concurrent use.
 type Process interface {
 	// String returns the spec that ParseProcess turns into this process again.
 	String() string
-	// Active overwrites dst with the edges active at iteration t >= 0, ascending by edge number, and returns it.
+	// Active overwrites dst with the edges active at iteration t >= 0, ascending by edge number,
+	// and returns it.
 	Active(dst []Event, t int) []Event
-	// Rate is the probability that an edge is active at an iteration, or the share of iterations at which it is.
+	// Rate is the probability that an edge is active at an iteration, or the share of iterations at
+	// which it is.
 	Rate(edge int) float64
 }
 
-// Broadcaster is a Process whose events come from agents that speak to all their neighbours at once. An algorithm with one-way
-// messages asks for the speakers; all others take Active, which has every edge at a speaker, and exchange both ways.
+// Broadcaster is a Process whose events come from agents that speak to all their neighbours at
+// once. An algorithm with one-way messages asks for the speakers; all others take Active, which has
+// every edge at a speaker, and exchange both ways.
 type Broadcaster interface {
 	Process
-	// Speakers overwrites dst with the agents that speak at iteration t >= 0, ascending, and returns it.
+	// Speakers overwrites dst with the agents that speak at iteration t >= 0, ascending, and
+	// returns it.
 	Speakers(dst []int, t int) []int
 }
 
@@ -60,8 +65,9 @@ var processSpellings = []spelling{
 	{"trace(path)", "a file with \"t i j\" on each line, i the initiator; # begins a comment"},
 }
 
-// ParseProcess makes the edge process on g that spec names; the error for an unknown spec lists the spellings. What is random
-// in it comes from the stream "edges" with the key t. On a graph without edges nothing ever happens.
+// ParseProcess makes the edge process on g that spec names; the error for an unknown spec lists the
+// spellings. What is random in it comes from the stream "edges" with the key t. On a graph without
+// edges nothing ever happens.
 func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
 	p, err := readSpec("edge process", spec, processSpellings)
 	if err != nil {
@@ -119,8 +125,8 @@ type law struct {
 	base rng.Stream
 }
 
-// at returns the stream of iteration t. It is derived from the stream of the run and not from the seed, since that takes a third of
-// the time, and every agent needs it at every iteration.
+// at returns the stream of iteration t. It is derived from the stream of the run and not from the
+// seed, since that takes a third of the time, and every agent needs it at every iteration.
 func (l *law) at(t int) rng.Stream {
 	checkTime(t)
 	return l.base.Sub(uint64(t))

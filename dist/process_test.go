@@ -19,11 +19,13 @@ func mustProcess(t testing.TB, spec string, g *Graph, seed uint64) Process {
 }
 
 // processes is one of each kind, as written by String.
-var processes = []string{"one-edge", "one-edge-round-robin", "k-edges(2.5)", "k-edges-exact(3)", "bernoulli(0.3)", "broadcast(0.15)",
+var processes = []string{"one-edge", "one-edge-round-robin", "k-edges(2.5)", "k-edges-exact(3)", "bernoulli(0.3)",
+	"broadcast(0.15)",
 	"broadcast-one", "broadcast-rr", "matching", "periodic(4)", "coin(0.3)", "full", "empty"}
 
-// What every process promises: String reads back, events are valid, ascending and without repetition, two copies agree, the same
-// slice is used again without allocation, and the events are those of t alone, in whatever order t is asked.
+// What every process promises: String reads back, events are valid, ascending and without
+// repetition, two copies agree, the same slice is used again without allocation, and the events are
+// those of t alone, in whatever order t is asked.
 func TestEveryProcess(t *testing.T) {
 	for _, graph := range []string{"er10-published", "ring", "complete"} {
 		g := mustGraph(t, graph, 10)
@@ -59,7 +61,8 @@ func checkProcess(t *testing.T, g *Graph, spec string) {
 		}
 	}
 	round := 0
-	if allocs := testing.AllocsPerRun(200, func() { dst = p.Active(dst, round); round++ }); allocs != 0 && !raceEnabled {
+	if allocs := testing.AllocsPerRun(200, func() { dst = p.Active(dst, round); round++ }); allocs != 0 &&
+		!raceEnabled {
 		t.Errorf("Active allocates %v times", allocs)
 	}
 }
@@ -82,7 +85,8 @@ func TestRates(t *testing.T) {
 			rate := p.Rate(k)
 			tolerance := 5 * math.Sqrt(rate*(1-rate)/rounds)
 			if got := count[k] / rounds; math.Abs(got-rate) > tolerance+1e-12 {
-				t.Errorf("%s: edge %v has frequency %.4f, want %.4f within %.4f", spec, g.Edges[k], got, rate, tolerance)
+				t.Errorf("%s: edge %v has frequency %.4f, want %.4f within %.4f", spec, g.Edges[k], got, rate,
+					tolerance)
 			}
 		}
 	}
@@ -120,7 +124,8 @@ func TestExactRates(t *testing.T) {
 
 func TestSeedsMatter(t *testing.T) {
 	g := mustGraph(t, "complete", 10)
-	for _, spec := range []string{"one-edge", "one-edge-round-robin", "k-edges(3)", "k-edges-exact(3)", "bernoulli(0.2)", "broadcast(0.2)",
+	for _, spec := range []string{"one-edge", "one-edge-round-robin", "k-edges(3)", "k-edges-exact(3)",
+		"bernoulli(0.2)", "broadcast(0.2)",
 		"broadcast-one", "matching"} {
 		a, b := mustProcess(t, spec, g, 1), mustProcess(t, spec, g, 2)
 		same := 0

@@ -11,18 +11,22 @@ import (
 // maxLevels keeps a level recoverable from the float32 it becomes.
 const maxLevels = 1<<16 - 1
 
-// leastNorm is the norm below which a block counts as zero: above it every level is a normal float32.
+// leastNorm is the norm below which a block counts as zero: above it every level is a normal
+// float32.
 const leastNorm = 1e-30
 
-// qsgd sends of each coordinate its sign and one of s levels of its block's norm N (Alistarh et al., 2017):
+// qsgd sends of each coordinate its sign and one of s levels of its block's norm N (Alistarh et
+// al., 2017):
 //
 //	Q(v) = c·N·sign(v)·lev/s,   lev = floor(s·|v|/N), plus 1 with the probability that it lacks
 //
-// With c = 1 it is unbiased and E|Q(v)-v|² ≤ omega·|v|², omega = min(m/s², √m/s) for a block of m coordinates; with c = 1/(1+omega) it is
-// a contraction with Delta = 1/(1+omega). A block of norm zero becomes zeros.
+// With c = 1 it is unbiased and E|Q(v)-v|² ≤ omega·|v|², omega = min(m/s², √m/s) for a block of m
+// coordinates; with c = 1/(1+omega) it is a contraction with Delta = 1/(1+omega). A block of norm
+// zero becomes zeros.
 //
-// A message has two vectors: the values as they arrive, and the norms. The codec writes the norms, then a sign and a level for each
-// coordinate: it finds the level again in the value, which was rounded to it.
+// A message has two vectors: the values as they arrive, and the norms. The codec writes the norms,
+// then a sign and a level for each coordinate: it finds the level again in the value, which was
+// rounded to it.
 type qsgd struct {
 	name   string
 	levels int
@@ -37,7 +41,8 @@ type qsgd struct {
 var _ Compressor = (*qsgd)(nil)
 
 func newQSGD(name string, levels int, o CompressorOptions) *qsgd {
-	q := &qsgd{name: withInt(name, levels), levels: levels, scaled: name == "qsgd-scaled", sizes: o.Sizes, base: rng.New(o.Seed, "quant")}
+	q := &qsgd{name: withInt(name, levels), levels: levels, scaled: name == "qsgd-scaled", sizes: o.Sizes,
+		base: rng.New(o.Seed, "quant")}
 	for _, m := range o.Sizes {
 		q.dim += m
 	}
@@ -93,7 +98,8 @@ func (q *qsgd) Compress(p *Payload, v []float32, t, agent int) error {
 	return nil
 }
 
-// norm is the block's norm as it travels. Rounding to float32 keeps it at or above every magnitude of the block.
+// norm is the block's norm as it travels. Rounding to float32 keeps it at or above every magnitude
+// of the block.
 func (q *qsgd) norm(v []float32, from int) (float32, error) {
 	sq := 0.0
 	for _, x := range v {
@@ -120,7 +126,8 @@ func (q *qsgd) block(dst, v []float32, norm float32, scale float64, s *rng.Strea
 	unit := q.unit(norm, scale)
 	most := float64(q.levels)
 	for i, x := range v {
-		// floor(a+U) is floor(a), plus 1 with the probability of a's fraction; no branch, for nobody could predict it
+		// floor(a+U) is floor(a), plus 1 with the probability of a's fraction; no branch, for
+		// nobody could predict it
 		level := float64(int(math.Abs(float64(x))*per + local.Float64()))
 		if level > most { // the largest magnitude may round to a hair above s
 			level = most
@@ -130,7 +137,8 @@ func (q *qsgd) block(dst, v []float32, norm float32, scale float64, s *rng.Strea
 	*s = local
 }
 
-// signed is x >= 0 with the sign bit of another number. Zero has no sign: it would not survive the codec.
+// signed is x >= 0 with the sign bit of another number. Zero has no sign: it would not survive the
+// codec.
 func signed(x float32, sign uint32) float32 {
 	b := math.Float32bits(x)
 	sign &= 1 << 31

@@ -2,5 +2,6 @@
 
 package dist
 
-// raceEnabled: under the race detector a sync.Pool forgets on purpose, so allocations cannot be counted.
+// raceEnabled: under the race detector a sync.Pool forgets on purpose, so allocations cannot be
+// counted.
 const raceEnabled = true

@@ -43,8 +43,9 @@ func newPerLayer(b basis, sizes []int, density float64) perLayer {
 	return m
 }
 
-// keptInLayer evaluates max(1, floor(size·(1-c))) with c = 1-density, all in float64 and rounded at every step: 1-0.9 is a little less than
-// 0.1, so 0.1 of 78400 is 7839, as in the published figures.
+// keptInLayer evaluates max(1, floor(size·(1-c))) with c = 1-density, all in float64 and rounded at
+// every step: 1-0.9 is a little less than 0.1, so 0.1 of 78400 is 7839, as in the published
+// figures.
 func keptInLayer(size int, density float64) int {
 	dropped := float64(1 - density)
 	return max(1, int(float64(size)*float64(1-dropped)))
@@ -66,9 +67,10 @@ func (m perLayer) Draw(dst []uint32, t, i, j int) []uint32 {
 
 func bitmaps(d int) *sync.Pool { return &sync.Pool{New: func() any { return newBitmap(d) }} }
 
-// drawSubset fills dst with len(dst) different numbers of 0..d-1, uniform among all such sets, ascending, each plus offset. It
-// throws at a bitmap until enough different bits are set; where that is more than half of them it throws for those to leave out. The
-// bitmap has at least d bits, 0 before and after.
+// drawSubset fills dst with len(dst) different numbers of 0..d-1, uniform among all such sets,
+// ascending, each plus offset. It throws at a bitmap until enough different bits are set; where
+// that is more than half of them it throws for those to leave out. The bitmap has at least d bits,
+// 0 before and after.
 func drawSubset(dst []uint32, d int, offset uint32, b *bitmap, s *rng.Stream) {
 	words := b.words[:(d+63)/64]
 	throw := thrower{b, uint64(d), -uint32(d) % uint32(d), len(dst) < d/markBelow}
@@ -89,8 +91,9 @@ func drawSubset(dst []uint32, d int, offset uint32, b *bitmap, s *rng.Stream) {
 // markBelow is the inverse of the density below which it pays to mark words.
 const markBelow = 80
 
-// thrower throws at the numbers 0..d-1. The upper half of a product of 32 random bits with d is uniform but for the 2^32 mod d products
-// whose lower half is below least, which do not count (Lemire: Fast random integer generation in an interval, 2019).
+// thrower throws at the numbers 0..d-1. The upper half of a product of 32 random bits with d is
+// uniform but for the 2^32 mod d products whose lower half is below least, which do not count
+// (Lemire: Fast random integer generation in an interval, 2019).
 type thrower struct {
 	b     *bitmap
 	d     uint64
@@ -98,8 +101,9 @@ type thrower struct {
 	mark  bool // marks words
 }
 
-// until throws until n more bits are set. Each 64-bit draw serves for two throws, the lower half first; what the last draw has left is
-// dropped. Two throws set at most two bits, so that n/2 draws need not ask how many are missing.
+// until throws until n more bits are set. Each 64-bit draw serves for two throws, the lower half
+// first; what the last draw has left is dropped. Two throws set at most two bits, so that n/2 draws
+// need not ask how many are missing.
 func (t thrower) until(n int, s *rng.Stream) {
 	for n >= 2 {
 		if t.mark {
@@ -126,7 +130,8 @@ func (t thrower) set(c uint64) int {
 	return setBit(t.b.words, c)
 }
 
-// plain throws twice for each of so many draws, and returns how many bits are new: a number to add, not a branch to guess.
+// plain throws twice for each of so many draws, and returns how many bits are new: a number to add,
+// not a branch to guess.
 func (t thrower) plain(draws int, s *rng.Stream) int {
 	words, local, fresh := t.b.words, *s, 0
 	for range draws {

@@ -69,7 +69,8 @@ func formOf(table []spelling, name string) (form string, takesArg, ok bool) {
 	return "", false, false
 }
 
-// parsedSpec is a spec whose name is in the table and that has an argument exactly where the table has one.
+// parsedSpec is a spec whose name is in the table and that has an argument exactly where the table
+// has one.
 type parsedSpec struct {
 	kind, spec string // for errors
 	name, arg  string

@@ -30,7 +30,8 @@ func TestSplitSpec(t *testing.T) {
 	}
 }
 
-// An unknown spec is answered with all spellings, in every table; and each row of a table without an argument parses.
+// An unknown spec is answered with all spellings, in every table; and each row of a table without
+// an argument parses.
 func TestTables(t *testing.T) {
 	g := mustGraph(t, "complete", 4)
 	for _, c := range []struct {

@@ -6,12 +6,13 @@ import (
 	"fspda/internal/rng"
 )
 
-// stratified: the vector is cut into k blocks of nearly equal length, and one coordinate of each is drawn: exactly k, and
-// ascending as they come.
+// stratified: the vector is cut into k blocks of nearly equal length, and one coordinate of each is
+// drawn: exactly k, and ascending as they come.
 //
-// Where k divides d, all blocks have length d/k and every coordinate has the probability k/d. Where it does not, a coordinate in
-// a shorter block would come more often; so the vector is joined to a ring and all cuts are turned by a uniform offset. Block b
-// of length L then covers a given coordinate with probability L/d and picks it from there with 1/L, which sums to k/d.
+// Where k divides d, all blocks have length d/k and every coordinate has the probability k/d. Where
+// it does not, a coordinate in a shorter block would come more often; so the vector is joined to a
+// ring and all cuts are turned by a uniform offset. Block b of length L then covers a given
+// coordinate with probability L/d and picks it from there with 1/L, which sums to k/d.
 type stratified struct{ basis }
 
 func (m stratified) Draw(dst []uint32, t, i, j int) []uint32 {
@@ -26,9 +27,9 @@ func (m stratified) Draw(dst []uint32, t, i, j int) []uint32 {
 	return dst
 }
 
-// drawTurned draws with the cuts turned by an offset o: block b begins at (o + floor(b·d/k)) mod d. In ascending order come first the
-// blocks that have passed the end of the ring, then those that have not; the one that straddles the end gives the first or the
-// last coordinate.
+// drawTurned draws with the cuts turned by an offset o: block b begins at (o + floor(b·d/k)) mod d.
+// In ascending order come first the blocks that have passed the end of the ring, then those that
+// have not; the one that straddles the end gives the first or the last coordinate.
 func drawTurned(dst []uint32, d, k int, s *rng.Stream) {
 	offset := s.IntN(d)
 	cuts := newCutter(d, k)
@@ -54,8 +55,9 @@ func drawTurned(dst []uint32, d, k int, s *rng.Stream) {
 	cuts.fill(dst[k-passed:k-1], uint32(offset), s)
 }
 
-// cutter walks along the blocks. Block b begins at floor(b·d/k) = b·short + floor(b·part/2^64), where part is d mod k in units of k/2^64,
-// rounded up: b times that rounding stays below the 1/k by which a quotient misses the next whole number, since b < k < 2^32.
+// cutter walks along the blocks. Block b begins at floor(b·d/k) = b·short + floor(b·part/2^64),
+// where part is d mod k in units of k/2^64, rounded up: b times that rounding stays below the 1/k
+// by which a quotient misses the next whole number, since b < k < 2^32.
 type cutter struct {
 	short uint32 // floor(d/k): each block has this length or one more
 	part  uint64
@@ -74,7 +76,8 @@ func newCutter(d, k int) cutter {
 // seek goes to block b.
 func (c *cutter) seek(b int) { c.rest = uint64(b) * c.part }
 
-// fill draws one coordinate in each of the next len(dst) blocks, the first of which begins at begin. Each 64-bit draw serves for two.
+// fill draws one coordinate in each of the next len(dst) blocks, the first of which begins at
+// begin. Each 64-bit draw serves for two.
 func (c *cutter) fill(dst []uint32, begin uint32, s *rng.Stream) {
 	for len(dst) >= strataGroup {
 		n, next := c.fillFast(dst, begin, s)
@@ -124,8 +127,9 @@ func (c *cutter) fillSlow(dst []uint32, begin uint32, s *rng.Stream) (next uint3
 	return begin
 }
 
-// redraw repeats the draw of a number uniform in 0..n-1, the upper half of the product, while it is one of the 2^32 mod n that would
-// make some numbers one too frequent (Lemire: Fast random integer generation in an interval, 2019).
+// redraw repeats the draw of a number uniform in 0..n-1, the upper half of the product, while it is
+// one of the 2^32 mod n that would make some numbers one too frequent (Lemire: Fast random integer
+// generation in an interval, 2019).
 //
 //go:noinline
 func redraw(product uint64, n uint32, s rng.Stream) (uint64, rng.Stream) {

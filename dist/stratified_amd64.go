@@ -18,7 +18,8 @@ const (
 	strataMost  = 4096 // coordinates in one call, which then is left after microseconds
 )
 
-// strataLanes is what eight lanes begin with. Lane l has the blocks 2l and 2l+1 of a group; the assembly has the fields by their places.
+// strataLanes is what eight lanes begin with. Lane l has the blocks 2l and 2l+1 of a group; the
+// assembly has the fields by their places.
 type strataLanes struct {
 	counter, rest, begin [8]uint64
 	part, short          uint64
@@ -28,8 +29,8 @@ type strataLanes struct {
 //go:noescape
 func strataAVX512(dst *uint32, groups int, lanes *strataLanes) (done int)
 
-// fillFast draws from whole groups of blocks, up to one where a number has to be drawn again, and returns how many coordinates these are
-// and where the next block begins.
+// fillFast draws from whole groups of blocks, up to one where a number has to be drawn again, and
+// returns how many coordinates these are and where the next block begins.
 func (c *cutter) fillFast(dst []uint32, begin uint32, s *rng.Stream) (n int, next uint32) {
 	if !strataIn {
 		return 0, begin

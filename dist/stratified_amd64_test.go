@@ -9,8 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Sixteen blocks at a time give the coordinates of one by one, also where numbers are drawn again, which is often with blocks of 2^28, and leave
-// the stream and the cutter alike.
+// Sixteen blocks at a time give the coordinates of one by one, also where numbers are drawn again,
+// which is often with blocks of 2^28, and leave the stream and the cutter alike.
 func TestStrataTwins(t *testing.T) {
 	if !strataIn {
 		t.Skip("no AVX-512")
@@ -23,7 +23,8 @@ func TestStrataTwins(t *testing.T) {
 			}
 			for turn := range 3 {
 				slow, fast := newCutter(d, k), newCutter(d, k)
-				a, b := rng.New(1, "mask", uint64(d), uint64(k), uint64(turn)), rng.New(1, "mask", uint64(d), uint64(k), uint64(turn))
+				a, b := rng.New(1, "mask", uint64(d), uint64(k), uint64(turn)), rng.New(1, "mask", uint64(d), uint64(k),
+					uint64(turn))
 				first := turn * k / 4
 				slow.seek(first)
 				fast.seek(first)
@@ -35,9 +36,11 @@ func TestStrataTwins(t *testing.T) {
 					t.Fatalf("d=%d, k=%d, turn %d: other coordinates, or one behind them", d, k, turn)
 				}
 				if a != b || slow != fast {
-					t.Errorf("d=%d, k=%d, turn %d: stream %v and cutter %+v, want %v and %+v", d, k, turn, b, fast, a, slow)
+					t.Errorf("d=%d, k=%d, turn %d: stream %v and cutter %+v, want %v and %+v", d, k, turn, b, fast, a,
+						slow)
 				}
-				if uint64(a.Counter()-rng.New(1, "mask", uint64(d), uint64(k), uint64(turn)).Counter()) != uint64((k-first+1)/2)*0x9e3779b97f4a7c15 {
+				if uint64(a.Counter()-rng.New(1, "mask", uint64(d), uint64(k),
+					uint64(turn)).Counter()) != uint64((k-first+1)/2)*0x9e3779b97f4a7c15 {
 					again++
 				}
 			}

@@ -21,8 +21,9 @@ func TestOneInEachBlock(t *testing.T) {
 	}
 }
 
-// Where it does not, there is a way to turn the cuts such that each block has one: consecutive coordinates, around the ring, are less than
-// two longest blocks apart. All wraps of the ring occur.
+// Where it does not, there is a way to turn the cuts such that each block has one: consecutive
+// coordinates, around the ring, are less than two longest blocks apart. All wraps of the ring
+// occur.
 func TestTurnedBlocks(t *testing.T) {
 	for _, c := range []struct{ d, k int }{{37, 5}, {11, 7}, {100, 99}, {7, 2}, {1000, 3}} {
 		first, last := map[uint32]bool{}, map[uint32]bool{}
@@ -43,13 +44,14 @@ func TestTurnedBlocks(t *testing.T) {
 			}
 		}
 		if !first[0] || !last[uint32(c.d-1)] {
-			t.Errorf("%d of %d: coordinate 0 first %v, coordinate %d last %v", c.k, c.d, first[0], c.d-1, last[uint32(c.d-1)])
+			t.Errorf("%d of %d: coordinate 0 first %v, coordinate %d last %v", c.k, c.d, first[0], c.d-1,
+				last[uint32(c.d-1)])
 		}
 	}
 }
 
-// The cutter's lengths are those of floor((b+1)·d/k) - floor(b·d/k) from any block on: with blocks this long the upper half of the draw is
-// bounded by them, and the starts add up.
+// The cutter's lengths are those of floor((b+1)·d/k) - floor(b·d/k) from any block on: with blocks
+// this long the upper half of the draw is bounded by them, and the starts add up.
 func TestCutterWalksAllBlocks(t *testing.T) {
 	for _, c := range []struct{ d, k int }{{37, 5}, {64, 8}, {11, 7}, {1 << 20, 999}} {
 		for _, from := range []int{0, 1, c.k / 2, c.k - 1} {
@@ -68,7 +70,8 @@ func TestCutterWalksAllBlocks(t *testing.T) {
 	}
 }
 
-// redraw ends with a product that is allowed, and is uniform: 3 does not divide 2^32, and the one product to reject is 0.
+// redraw ends with a product that is allowed, and is uniform: 3 does not divide 2^32, and the one
+// product to reject is 0.
 func TestRedraw(t *testing.T) {
 	s := rng.New(6, "test")
 	if product, after := redraw(5<<32|1, 3, s); product != 5<<32|1 || after != s {
@@ -79,7 +82,8 @@ func TestRedraw(t *testing.T) {
 	}
 }
 
-// The cutter's blocks begin at floor(b·d/k), to the last of 2^32 numbers: also where blocks are few, many, or nearly of one length.
+// The cutter's blocks begin at floor(b·d/k), to the last of 2^32 numbers: also where blocks are
+// few, many, or nearly of one length.
 func TestCutterIsExact(t *testing.T) {
 	s := rng.New(7, "test")
 	for range 300 {

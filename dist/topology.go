@@ -28,11 +28,13 @@ var graphSpellings = []spelling{
 const maxTries = 1000
 
 // er10Published is the Erdős-Rényi graph (n=10, p=0.5) of the published MNIST figures.
-var er10Published = []Edge{{0, 5}, {0, 7}, {1, 2}, {1, 7}, {1, 8}, {1, 9}, {2, 8}, {3, 4}, {3, 6}, {3, 9}, {4, 5}, {4, 7},
+var er10Published = []Edge{{0, 5}, {0, 7}, {1, 2}, {1, 7}, {1, 8}, {1, 9}, {2, 8}, {3, 4}, {3, 6}, {3, 9}, {4, 5},
+	{4, 7},
 	{4, 9}, {6, 8}, {6, 9}, {7, 9}}
 
-// ParseGraph makes the connected graph of n agents that spec names; the error for an unknown spec lists the spellings. The
-// seed is used by er and regular alone, in the stream "graph0". One agent alone makes a graph without edges.
+// ParseGraph makes the connected graph of n agents that spec names; the error for an unknown spec
+// lists the spellings. The seed is used by er and regular alone, in the stream "graph0". One agent
+// alone makes a graph without edges.
 func ParseGraph(spec string, n int, seed uint64) (*Graph, error) {
 	p, err := readSpec("graph", spec, graphSpellings)
 	if err != nil {
@@ -124,7 +126,8 @@ func exponential(n int) (edges []Edge) {
 	return edges
 }
 
-// rows is the number of rows of a grid or a torus of n agents: the largest divisor of n with rows² <= n.
+// rows is the number of rows of a grid or a torus of n agents: the largest divisor of n with rows²
+// <= n.
 func rows(n int) int {
 	r := 1
 	for k := 2; k*k <= n; k++ {
@@ -135,8 +138,8 @@ func rows(n int) int {
 	return r
 }
 
-// lattice numbers agents row by row. A wrap-around along a side of 2 would repeat an edge, and along a side of 1 join an agent to itself: wrap
-// adds one only along longer sides.
+// lattice numbers agents row by row. A wrap-around along a side of 2 would repeat an edge, and
+// along a side of 1 join an agent to itself: wrap adds one only along longer sides.
 func lattice(n int, wrap bool) (edges []Edge) {
 	r := rows(n)
 	c := n / r
@@ -181,8 +184,8 @@ func parseER(p parsedSpec, n int, seed uint64) (*Graph, error) {
 		maxTries, n, math.Log(float64(n))/float64(n))
 }
 
-// threshold returns the largest draw that means yes: a uniform 64-bit number is at most threshold(p) with probability p, to
-// within 2^-64 and never 0. p is in (0,1].
+// threshold returns the largest draw that means yes: a uniform 64-bit number is at most
+// threshold(p) with probability p, to within 2^-64 and never 0. p is in (0,1].
 func threshold(p float64) uint64 {
 	if p >= 1 {
 		return math.MaxUint64
@@ -214,8 +217,9 @@ func parseRegular(p parsedSpec, n int, seed uint64) (*Graph, error) {
 	return nil, p.bad("none of %d random graphs of %d agents was regular and connected; take another seed or more neighbours", maxTries, n)
 }
 
-// drawRegular joins random free half-edges that may be joined until none is left, and gives up where the rest cannot be joined
-// (Steger and Wormald: Generating random regular graphs quickly, 1999).
+// drawRegular joins random free half-edges that may be joined until none is left, and gives up
+// where the rest cannot be joined (Steger and Wormald: Generating random regular graphs quickly,
+// 1999).
 func drawRegular(n, k int, s rng.Stream) (edges []Edge, ok bool) {
 	var free []int // the agent of each free half-edge
 	for i := range n {
@@ -232,7 +236,8 @@ func drawRegular(n, k int, s rng.Stream) (edges []Edge, ok bool) {
 		e := Edge{min(free[a], free[b]), max(free[a], free[b])}
 		joined[e] = true
 		edges = append(edges, e)
-		// Move both to the end, the later one first: the earlier one cannot be where the later one goes.
+		// Move both to the end, the later one first: the earlier one cannot be where the later one
+		// goes.
 		last := len(free) - 1
 		free[max(a, b)], free[last] = free[last], free[max(a, b)]
 		free[min(a, b)], free[last-1] = free[last-1], free[min(a, b)]
@@ -241,7 +246,8 @@ func drawRegular(n, k int, s rng.Stream) (edges []Edge, ok bool) {
 	return edges, true
 }
 
-// pickPair returns two positions of free whose agents differ and are not joined yet, uniform among all such pairs.
+// pickPair returns two positions of free whose agents differ and are not joined yet, uniform among
+// all such pairs.
 func pickPair(free []int, joined map[Edge]bool, s *rng.Stream) (a, b int, ok bool) {
 	fits := func(a, b int) bool {
 		i, j := free[a], free[b]

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// golden has the numbers of each topology: edges, largest degree, the second and the last eigenvalue of the Laplacian, and the second
-// and the smallest of the metropolis matrix.
+// golden has the numbers of each topology: edges, largest degree, the second and the last
+// eigenvalue of the Laplacian, and the second and the smallest of the metropolis matrix.
 var golden = []struct {
 	n                  int
 	spec               string
@@ -35,11 +35,13 @@ func TestGoldenGraphs(t *testing.T) {
 	for _, c := range golden {
 		g := mustGraph(t, c.spec, c.n)
 		if len(g.Edges) != c.edges || g.MaxDegree() != c.maxDegree {
-			t.Errorf("%s of %d: %d edges, max degree %d; want %d, %d", c.spec, c.n, len(g.Edges), g.MaxDegree(), c.edges, c.maxDegree)
+			t.Errorf("%s of %d: %d edges, max degree %d; want %d, %d", c.spec, c.n, len(g.Edges), g.MaxDegree(),
+				c.edges, c.maxDegree)
 		}
 		s := g.Spectrum()
 		if math.Abs(s[1]-c.lap2) > 1e-4 || math.Abs(s[c.n-1]-c.lapMax) > 1e-4 || math.Abs(s[0]) > 1e-9 {
-			t.Errorf("%s of %d: Laplacian %.5f, %.5f ... %.5f; want 0, %v ... %v", c.spec, c.n, s[0], s[1], s[c.n-1], c.lap2, c.lapMax)
+			t.Errorf("%s of %d: Laplacian %.5f, %.5f ... %.5f; want 0, %v ... %v", c.spec, c.n, s[0], s[1], s[c.n-1],
+				c.lap2, c.lapMax)
 		}
 	}
 }
@@ -50,9 +52,11 @@ func TestEdgesOfSmallGraphs(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"complete", 1, "[]"}, {"ring", 1, "[]"}, {"path", 1, "[]"}, {"star", 1, "[]"}, {"er(0.5)", 1, "[]"}, {"grid", 1, "[]"},
+		{"complete", 1, "[]"}, {"ring", 1, "[]"}, {"path", 1, "[]"}, {"star", 1, "[]"}, {"er(0.5)", 1, "[]"}, {"grid",
+			1, "[]"},
 		{"torus", 1, "[]"}, {"hypercube", 1, "[]"}, {"exponential", 1, "[]"}, {"regular(0)", 1, "[]"},
-		{"ring", 2, "[{0 1}]"}, {"ring", 3, "[{0 1} {0 2} {1 2}]"}, {"path", 3, "[{0 1} {1 2}]"}, {"star", 3, "[{0 1} {0 2}]"},
+		{"ring", 2, "[{0 1}]"}, {"ring", 3, "[{0 1} {0 2} {1 2}]"}, {"path", 3, "[{0 1} {1 2}]"}, {"star", 3,
+			"[{0 1} {0 2}]"},
 		{"grid", 6, "[{0 1} {0 3} {1 2} {1 4} {2 5} {3 4} {4 5}]"},
 		{"torus", 6, "[{0 1} {0 2} {0 3} {1 2} {1 4} {2 5} {3 4} {3 5} {4 5}]"},
 		{"torus", 4, "[{0 1} {0 2} {1 3} {2 3}]"},
@@ -70,8 +74,8 @@ func TestEdgesOfSmallGraphs(t *testing.T) {
 	}
 }
 
-// A random graph is set by its seed, differs from seed to seed, has about the edges it should have, and is connected even
-// where a first draw often is not.
+// A random graph is set by its seed, differs from seed to seed, has about the edges it should have,
+// and is connected even where a first draw often is not.
 func TestER(t *testing.T) {
 	const n, p, seeds = 12, 0.3, 300
 	distinct := map[string]bool{}
@@ -94,7 +98,8 @@ func TestER(t *testing.T) {
 	if len(distinct) < seeds-2 {
 		t.Errorf("%d different graphs of %d seeds", len(distinct), seeds)
 	}
-	// To be connected favours more edges: the mean is 19.8 without the condition, and 20.6 with it (of 20000 seeds).
+	// To be connected favours more edges: the mean is 19.8 without the condition, and 20.6 with it
+	// (of 20000 seeds).
 	if mean := float64(total) / seeds; mean < 19.6 || mean > 21.6 {
 		t.Errorf("%.2f edges on average, want about 20.6", mean)
 	}
@@ -130,14 +135,16 @@ func TestGraphErrors(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"ringg", 5, "hypercube"}, {"rign", 5, "did you mean ring? write one of"}, {"", 5, "no graph is spelled \"\""}, {"ring(3)", 5, "takes no argument"},
+		{"ringg", 5, "hypercube"}, {"rign", 5, "did you mean ring? write one of"}, {"", 5,
+			"no graph is spelled \"\""}, {"ring(3)", 5, "takes no argument"},
 		{"er", 5, "write er(p)"}, {"er()", 5, "argument is missing"}, {"er(0.5", 5, "bracket"},
 		{"er(NaN)", 5, "finite"}, {"er(x)", 5, "finite"}, {"er(0)", 5, "above 0"}, {"er(1.5)", 5, "at most 1"},
 		{"er(0.001)", 50, "none of 1000 graphs"},
 		{"ring", 0, "at least 1"}, {"ring", -3, "at least 1"},
 		{"hypercube", 10, "a power of 2, such as 16"}, {"er10-published", 9, "10 agents, not 9"},
 		{"regular(3)", 5, "half an edge"}, {"regular(5)", 5, "at most 4"}, {"regular(1)", 4, "cannot be connected"},
-		{"regular(0)", 2, "cannot be connected"}, {"regular(-2)", 6, "not a number of neighbours"}, {"regular(x)", 6, "not a number"},
+		{"regular(0)", 2, "cannot be connected"}, {"regular(-2)", 6, "not a number of neighbours"}, {"regular(x)", 6,
+			"not a number"},
 		{"file(no-such-file)", 3, "cannot read the edge list"},
 	} {
 		if _, err := ParseGraph(c.spec, c.n, 1); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -176,7 +183,8 @@ func TestGraphFileErrors(t *testing.T) {
 		{"0 1\n2 3\n", "{0 1} {2 3}"},
 		{strings.Repeat("1", 70_000), "list.txt:1: "},
 	} {
-		if _, err := ParseGraph("file("+writeFile(t, c.text)+")", 4, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ParseGraph("file("+writeFile(t, c.text)+")", 4, 1); err == nil || !strings.Contains(err.Error(),
+			c.want) {
 			t.Errorf("%.20q: error %v, want one with %q", c.text, err, c.want)
 		}
 	}

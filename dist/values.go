@@ -8,9 +8,11 @@ import (
 
 // Values is how the numbers of plain messages are written on the wire.
 //
-// Both ends of an edge must compare the same numbers, or their increments are no exact negatives of each other and the sum of the duals drifts
-// away from zero. So it is not the transport that rounds: an agent rounds its own values in place before it sends them, uses those itself, and
-// what the transport then writes in half the bits is exactly what it was given. The model itself keeps all its bits.
+// Both ends of an edge must compare the same numbers, or their increments are no exact negatives of
+// each other and the sum of the duals drifts away from zero. So it is not the transport that
+// rounds: an agent rounds its own values in place before it sends them, uses those itself, and what
+// the transport then writes in half the bits is exactly what it was given. The model itself keeps
+// all its bits.
 type Values string
 
 const (

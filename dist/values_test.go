@@ -8,7 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Every number of 16 bits is read and written as itself, and what lies between two is rounded to the nearer one, halves to the even one.
+// Every number of 16 bits is read and written as itself, and what lies between two is rounded to
+// the nearer one, halves to the even one.
 func TestValuesExhaustive(t *testing.T) {
 	for _, f := range []Values{FP16, BF16} {
 		one := func(h uint16) float32 {
@@ -29,7 +30,8 @@ func TestValuesExhaustive(t *testing.T) {
 				t.Fatalf("%s: %#x is %g, which is written as %x", f, h, x, b)
 			}
 			y := one(h + 1) // the next one away from zero
-			if math.IsNaN(float64(y)) || math.IsInf(float64(y), 0) || math.Signbit(float64(x)) != math.Signbit(float64(y)) {
+			if math.IsNaN(float64(y)) || math.IsInf(float64(y), 0) ||
+				math.Signbit(float64(x)) != math.Signbit(float64(y)) {
 				continue
 			}
 			middle := float32((float64(x) + float64(y)) / 2) // exact: float32 has more bits
@@ -58,7 +60,8 @@ func TestValuesEnds(t *testing.T) {
 		x, y float32
 	}{
 		{FP16, 65504, 65504}, {FP16, 65519.996, 65504}, {FP16, 65520, inf}, {FP16, -1e9, -inf}, {FP16, inf, inf},
-		{FP16, 1 << 10, 1 << 10}, {FP16, float32(math.Ldexp(1, -25)), 0}, {FP16, float32(math.Ldexp(1.5, -25)), float32(math.Ldexp(1, -24))},
+		{FP16, 1 << 10, 1 << 10}, {FP16, float32(math.Ldexp(1, -25)), 0}, {FP16, float32(math.Ldexp(1.5, -25)),
+			float32(math.Ldexp(1, -24))},
 		{BF16, math.MaxFloat32, inf}, {BF16, 1, 1}, {BF16, -inf, -inf}, {FP32, 0.1, 0.1},
 	} {
 		v := []float32{c.x}

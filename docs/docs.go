@@ -1,7 +1,9 @@
-// Package docs is the manual: the pages of this folder, inside the program, so that fspda docs shows them without a network.
+// Package docs is the manual: the pages of this folder, inside the program, so that fspda docs
+// shows them without a network.
 //
-// reference.md is made from the code and so is the drawing of step-sizes.md; make generate makes them
-// anew, and tests hold them against the code. Every page is plain Markdown that reads well as text.
+// reference.md is made from the code and so is the drawing of step-sizes.md; make generate makes
+// them anew, and tests hold them against the code. Every page is plain Markdown that reads well as
+// text.
 package docs
 
 import (
@@ -26,7 +28,8 @@ import (
 var files embed.FS
 
 // order is that in which the pages are to be read. What is not named comes behind.
-var order = []string{"start", "concepts", "training", "data", "networks", "step-sizes", "from-pytorch", "authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance", "troubleshooting", "reference"}
+var order = []string{"start", "concepts", "training", "data", "networks", "step-sizes", "from-pytorch",
+	"authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance", "troubleshooting", "reference"}
 
 // Page is a page of the manual.
 type Page struct {
@@ -59,7 +62,8 @@ func Pages() []Page {
 	return pages
 }
 
-var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 var toPage = regexp.MustCompile(`href="([a-z-]+)\.md(#[^"]*)?"`)
 
@@ -89,7 +93,8 @@ func Handler() http.Handler {
 		http.ServeFileFS(w, r, files, path.Join("images", r.PathValue("name")))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		mux.ServeHTTP(w, r)
 	})
@@ -105,7 +110,8 @@ func page(w http.ResponseWriter, r *http.Request) {
 		var body, whole bytes.Buffer
 		err := markdown.Convert([]byte(p.Text), &body)
 		if err == nil {
-			err = frame.Execute(&whole, map[string]any{"Name": p.Name, "Title": p.Title, "Pages": all, "Body": template.HTML(toPage.ReplaceAllString(body.String(), `href="$1$2"`))})
+			err = frame.Execute(&whole, map[string]any{"Name": p.Name, "Title": p.Title, "Pages": all,
+				"Body": template.HTML(toPage.ReplaceAllString(body.String(), `href="$1$2"`))})
 		}
 		if err != nil {
 			http.Error(w, fmt.Sprintf("the page %s cannot be shown: %v", p.Name, err), http.StatusInternalServerError)

@@ -40,7 +40,8 @@ func TestHandler(t *testing.T) {
 	}
 	srv := httptest.NewServer(Handler())
 	defer srv.Close()
-	for path, want := range map[string]int{"/": 200, "/concepts": 200, "/concepts.md": 200, "/images/concept-edge.svg": 200, "/none": 404, "/images/../docs.go": 404, "/docs.go": 404, "/images/": 404} {
+	for path, want := range map[string]int{"/": 200, "/concepts": 200, "/concepts.md": 200,
+		"/images/concept-edge.svg": 200, "/none": 404, "/images/../docs.go": 404, "/docs.go": 404, "/images/": 404} {
 		r, err := http.Get(srv.URL + path)
 		if err != nil {
 			t.Fatal(err)

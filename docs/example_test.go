@@ -42,9 +42,11 @@ func logits(param model.Param, x *gorgonia.Node) *gorgonia.Node {
 func Example() {
 	set, err := data.Synthetic(data.SyntheticOptions{Train: 300, Test: 100, Seed: 1})
 	check(err)
-	net, err := model.NewTape(cpu.New(), model.TapeOptions{Inputs: set.Features(), Classes: set.Classes, Forward: logits})
+	net, err := model.NewTape(cpu.New(), model.TapeOptions{Inputs: set.Features(), Classes: set.Classes,
+		Forward: logits})
 	check(err)
-	train.Register(train.Method{Name: "late-gossip", Masks: true, New: func(*train.Setup) algo.Algorithm { return lateGossip{} }})
+	train.Register(train.Method{Name: "late-gossip", Masks: true,
+		New: func(*train.Setup) algo.Algorithm { return lateGossip{} }})
 	c := train.Default()
 	c.Algo, c.Agents, c.Graph, c.Edges, c.Batch, c.Iterations, c.EvalPoints, c.Alpha = "late-gossip", 4, "ring", "matching", 32, 60, 2, 0.1
 	setup, err := c.Resolve(set, net)

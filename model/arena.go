@@ -10,7 +10,8 @@ import (
 // arenaAlign is the alignment of arena buffers in numbers: 16 of them are 64 bytes, a cache line.
 const arenaAlign = 16
 
-// buffer is a piece of memory that holds one value after another: those that an addition updates in place.
+// buffer is a piece of memory that holds one value after another: those that an addition updates in
+// place.
 type buffer struct {
 	size        int
 	first, last int  // the steps between which it is occupied, both included
@@ -31,8 +32,9 @@ type placement struct {
 	demand  int      // its length if no memory were used twice
 }
 
-// place decides where values live. Gradients are computed in their place in the gradient vector, sums in the place of a summand
-// that nobody reads any more, and everything else shares an arena by the spans of steps in which it is needed.
+// place decides where values live. Gradients are computed in their place in the gradient vector,
+// sums in the place of a summand that nobody reads any more, and everything else shares an arena by
+// the spans of steps in which it is needed.
 func place(l *lowered, dim func(param int) (offset int)) *placement {
 	p := &placement{lowered: l}
 	p.openBuffers()
@@ -74,8 +76,8 @@ func (p *placement) open(n int) {
 	}
 }
 
-// home binds the value of each gradient to its place in the gradient vector. What cannot move there (a leaf, a result, the gradient of
-// another parameter too) is copied at the end, by a Scale of 1.
+// home binds the value of each gradient to its place in the gradient vector. What cannot move there
+// (a leaf, a result, the gradient of another parameter too) is copied at the end, by a Scale of 1.
 func (p *placement) home() {
 	for param, v := range p.grads {
 		if p.values[v].leaf || p.buffers[v].kept || p.buffers[v].home >= 0 {
@@ -126,8 +128,8 @@ func (p *placement) lastReads() []int {
 	return last
 }
 
-// merge puts the sum y into the buffer of the summand x. That x is read no more means that it is neither gradient nor result, so
-// the buffer is still free to take the place that y must have.
+// merge puts the sum y into the buffer of the summand x. That x is read no more means that it is
+// neither gradient nor result, so the buffer is still free to take the place that y must have.
 func (p *placement) merge(x, y int) {
 	shared, own := &p.buffers[p.of[x]], p.buffers[p.of[y]]
 	shared.home, shared.kept = own.home, own.kept
@@ -159,8 +161,9 @@ func (p *placement) spans() {
 	}
 }
 
-// pack lays buffers into the arena, the largest first, each at the lowest offset that is free during its whole span. Placing by
-// size keeps small values from splitting the room that large ones need.
+// pack lays buffers into the arena, the largest first, each at the lowest offset that is free
+// during its whole span. Placing by size keeps small values from splitting the room that large ones
+// need.
 func (p *placement) pack() {
 	var order []*buffer
 	for i := range p.buffers {

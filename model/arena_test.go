@@ -9,8 +9,8 @@ import (
 	"fspda/device"
 )
 
-// replay follows a plan on memory that remembers, for every number, the value it belongs to. It knows the calls and which value
-// each operand stands for, and nothing of how places were chosen.
+// replay follows a plan on memory that remembers, for every number, the value it belongs to. It
+// knows the calls and which value each operand stands for, and nothing of how places were chosen.
 type replay struct {
 	t      *testing.T
 	what   string
@@ -63,7 +63,8 @@ func (r replay) expect(ref device.Ref, v int, leaf bool) {
 	}
 }
 
-// write checks that an output has a place of its own, or exactly that of an input where the kernel allows it.
+// write checks that an output has a place of its own, or exactly that of an input where the kernel
+// allows it.
 func (r replay) write(call device.Call, k, v int) {
 	r.t.Helper()
 	out := call.Out[k]
@@ -136,7 +137,8 @@ func TestNoTwoLiveValuesShareMemory(t *testing.T) {
 	}
 }
 
-// One value may be the gradient of several parameters, a parameter itself, or a result: then it is copied.
+// One value may be the gradient of several parameters, a parameter itself, or a result: then it is
+// copied.
 func TestGradientsThatHaveNoPlaceOfTheirOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		copies int
@@ -183,13 +185,17 @@ func TestReuseBeatsNoReuse(t *testing.T) {
 		kind  Kind
 		bound float64 // of arena over demand
 	}{
-		{deep, Train, 0.60}, // six activations stay for the backward pass, one gradient beside them: of twelve layer-sized values, seven are alive
+		// six activations stay for the backward pass, one gradient beside them: of twelve
+		// layer-sized values, seven are alive
+		{deep, Train, 0.60},
 		{deep, Score, 0.35}, // two of six
 	} {
 		p := mustPlan(t, c.net, 64, c.kind)
-		t.Logf("%s %v: arena %d, %d without reuse, %d alive at once", c.net.name, c.kind, p.Code().Arena, p.demand, mostAlive(p))
+		t.Logf("%s %v: arena %d, %d without reuse, %d alive at once", c.net.name, c.kind, p.Code().Arena, p.demand,
+			mostAlive(p))
 		if ratio := float64(p.Code().Arena) / float64(p.demand); ratio > c.bound {
-			t.Errorf("%s %v: arena %d of %d without reuse, %.2f, want at most %.2f", c.net.name, c.kind, p.Code().Arena, p.demand, ratio, c.bound)
+			t.Errorf("%s %v: arena %d of %d without reuse, %.2f, want at most %.2f", c.net.name, c.kind, p.Code().Arena,
+				p.demand, ratio, c.bound)
 		}
 	}
 }
@@ -200,7 +206,8 @@ func TestArenaIsAsSmallAsItCanBe(t *testing.T) {
 		for _, kind := range []Kind{Train, Score} {
 			p := mustPlan(t, net, 64, kind)
 			if alive := mostAlive(p); p.Code().Arena != alive {
-				t.Errorf("%s %v: arena %d, but %d numbers are alive at once", label(net, 64), kind, p.Code().Arena, alive)
+				t.Errorf("%s %v: arena %d, but %d numbers are alive at once", label(net, 64), kind, p.Code().Arena,
+					alive)
 			}
 		}
 	}

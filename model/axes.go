@@ -10,7 +10,8 @@ func (t Tensor) OutwardShape() []int {
 	return []int{t.Shape[0], t.Shape[3], t.Shape[1], t.Shape[2]}
 }
 
-// Outward writes the values of the tensor to dst in the order of other programs. Both have length Size; it panics otherwise.
+// Outward writes the values of the tensor to dst in the order of other programs. Both have length
+// Size; it panics otherwise.
 func (t Tensor) Outward(dst, values []float32) {
 	t.checkTurn(dst, values)
 	if t.Axes != OHWI {
@@ -36,7 +37,8 @@ func (t Tensor) checkTurn(dst, values []float32) {
 	}
 }
 
-// turn goes over a filter of outputs, places and inputs: each number lies at ours as OHWI and at theirs as OIHW.
+// turn goes over a filter of outputs, places and inputs: each number lies at ours as OHWI and at
+// theirs as OIHW.
 func (t Tensor) turn(each func(ours, theirs int)) {
 	outputs, places, inputs := t.Shape[0], t.Shape[1]*t.Shape[2], t.Shape[3]
 	for o := range outputs {

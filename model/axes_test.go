@@ -13,7 +13,8 @@ func TestOutward(t *testing.T) {
 		ours[k] = float32(k)
 	}
 	filter.Outward(out, ours)
-	if want := []float32{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, 12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20, 23}; !slices.Equal(out, want) {
+	if want := []float32{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, 12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20,
+		23}; !slices.Equal(out, want) {
 		t.Errorf("got %v, want %v", out, want)
 	}
 	if got := filter.OutwardShape(); !slices.Equal(got, []int{2, 3, 2, 2}) {

@@ -21,9 +21,11 @@ type bufferMove struct {
 	node   *gorgonia.Node
 }
 
-// buffer adds the next tensor of the flat buffer vector. Only the graphs that use buffers have a leaf for it; else it is nil.
+// buffer adds the next tensor of the flat buffer vector. Only the graphs that use buffers have a
+// leaf for it; else it is nil.
 func (b *builder) buffer(name string, initial float32, size int) *gorgonia.Node {
-	b.buffers.add(Tensor{Name: name, Shape: []int{size}, Size: size, start: start{rule: constant, scale: float64(initial)}})
+	b.buffers.add(Tensor{Name: name, Shape: []int{size}, Size: size,
+		start: start{rule: constant, scale: float64(initial)}})
 	if b.norm == fromBatch {
 		return nil
 	}

@@ -51,7 +51,8 @@ func (b *buffered) read(v device.Vector) []float32 {
 	return host
 }
 
-// moments are the mean and the unbiased variance of every channel of rows, by two passes in float64.
+// moments are the mean and the unbiased variance of every channel of rows, by two passes in
+// float64.
 func moments(rows []float32, channels int) (mean, variance []float64) {
 	mean, variance = make([]float64, channels), make([]float64, channels)
 	n := float64(len(rows) / channels)
@@ -78,8 +79,8 @@ func TestBufferLayout(t *testing.T) {
 	}
 }
 
-// Observing moves the first buffers towards the moments of what the first convolution puts out, here the input itself, since its
-// filters are made to copy a channel.
+// Observing moves the first buffers towards the moments of what the first convolution puts out,
+// here the input itself, since its filters are made to copy a channel.
 func TestObserveTakesMoments(t *testing.T) {
 	b := newBuffered(t, "resnet20")
 	params := b.read(b.x)
@@ -107,7 +108,8 @@ func TestObserveTakesMoments(t *testing.T) {
 	}
 }
 
-// Step gives Grad's gradient and moves the buffers as Observe does with momentum 0.1. Grad and Score leave them alone.
+// Step gives Grad's gradient and moves the buffers as Observe does with momentum 0.1. Grad and
+// Score leave them alone.
 func TestStepIsGradAndObserve(t *testing.T) {
 	b := newBuffered(t, "resnet20")
 	batch := b.batch(4, 0)
@@ -139,8 +141,9 @@ func TestStepIsGradAndObserve(t *testing.T) {
 	}
 }
 
-// With the statistics of a large batch in the buffers, ScoreWith and Score agree but for biased and unbiased variance; and ScoreWith says
-// of a batch what it says of its examples one by one, in which Predict agrees with it.
+// With the statistics of a large batch in the buffers, ScoreWith and Score agree but for biased and
+// unbiased variance; and ScoreWith says of a batch what it says of its examples one by one, in
+// which Predict agrees with it.
 func TestScoreWithUsesBuffers(t *testing.T) {
 	b := newBuffered(t, "resnet20")
 	batch := b.batch(32, 0)
@@ -191,7 +194,8 @@ func TestNetworkWithoutBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := b.read(b.grad)
-	if stepped, err := b.Step(b.grad, b.x, b.buffers, batch); err != nil || stepped != loss || !slices.Equal(b.read(b.grad), want) {
+	if stepped, err := b.Step(b.grad, b.x, b.buffers, batch); err != nil || stepped != loss ||
+		!slices.Equal(b.read(b.grad), want) {
 		t.Errorf("Step: loss %v, error %v, want %v and the same gradient", stepped, err, loss)
 	}
 	if err := b.Observe(b.x, b.buffers, batch, 0.5); err != nil {
@@ -206,7 +210,8 @@ func TestNetworkWithoutBuffers(t *testing.T) {
 	}
 }
 
-// One pixel of one example has no variance: training on it goes on, and leaves the running variance alone.
+// One pixel of one example has no variance: training on it goes on, and leaves the running variance
+// alone.
 func TestOneRowOfBatchNorm(t *testing.T) {
 	b := newBuffered(t, "resnet18") // its last stages see one pixel of 6×6
 	if _, err := b.Step(b.grad, b.x, b.buffers, b.batch(1, 0)); err != nil {

@@ -10,11 +10,13 @@ import (
 	"fspda/device"
 )
 
-// maxTensor is the largest number of elements of a tensor and of the parameter vector: devices index with 32 bits.
+// maxTensor is the largest number of elements of a tensor and of the parameter vector: devices
+// index with 32 bits.
 const maxTensor = math.MaxInt32
 
-// builder makes one Gorgonia graph, layer by layer. Its methods panic when a layer does not fit, as Gorgonia itself does;
-// rescue, deferred by whoever owns the builder, turns both into an error that names the layer.
+// builder makes one Gorgonia graph, layer by layer. Its methods panic when a layer does not fit, as
+// Gorgonia itself does; rescue, deferred by whoever owns the builder, turns both into an error that
+// names the layer.
 type builder struct {
 	graph     *gorgonia.ExprGraph
 	host      Host
@@ -71,7 +73,8 @@ func (b *builder) input(space device.Space, shape ...int) *gorgonia.Node {
 	return n
 }
 
-// param adds the next tensor of the flat parameter vector, of which every number starts uniform in ±1/√fan-in.
+// param adds the next tensor of the flat parameter vector, of which every number starts uniform in
+// ±1/√fan-in.
 func (b *builder) param(name string, fanIn int, shape ...int) *gorgonia.Node {
 	return b.paramOf(Tensor{Name: name, Shape: shape, FanIn: fanIn})
 }
@@ -83,15 +86,16 @@ func (b *builder) paramOf(t Tensor) *gorgonia.Node {
 	t.Size, t.Decay = size(t.Shape), b.decay.decays(t.Shape)
 	b.layout.add(t)
 	if b.layout.dim > maxTensor {
-		panic(fmt.Errorf("%d parameters up to %s, want at most %d: choose smaller widths", b.layout.dim, name, maxTensor))
+		panic(fmt.Errorf("%d parameters up to %s, want at most %d: choose smaller widths", b.layout.dim, name,
+			maxTensor))
 	}
 	b.params = append(b.params, n)
 	b.depends[n] = true
 	return n
 }
 
-// constant returns the leaf, of shape (1), that holds the number v. Derivatives multiply constants into attributes, so plans
-// hold none.
+// constant returns the leaf, of shape (1), that holds the number v. Derivatives multiply constants
+// into attributes, so plans hold none.
 func (b *builder) constant(v float64) *gorgonia.Node {
 	for n, c := range b.constants {
 		if c == v {
@@ -110,7 +114,8 @@ func (b *builder) leaf(name string, shape ...int) *gorgonia.Node {
 	}
 	b.names[name] = true
 	b.checkSize(name, shape)
-	return gorgonia.NewTensor(b.graph, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+	return gorgonia.NewTensor(b.graph, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...),
+		gorgonia.WithName(name))
 }
 
 func (b *builder) checkSize(what string, s tensor.Shape) {
@@ -128,7 +133,8 @@ func (b *builder) checkSize(what string, s tensor.Shape) {
 func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
 	def := b.kernels[k]
 	if def == nil || len(in) != len(def.by) {
-		panic(fmt.Errorf("kernel %s applied to %d inputs: want a kernel of the table and its number of inputs", k, len(in)))
+		panic(fmt.Errorf("kernel %s applied to %d inputs: want a kernel of the table and its number of inputs", k,
+			len(in)))
 	}
 	return b.applyAs(def, geometry{}, attr, in...)
 }
@@ -137,7 +143,8 @@ func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *go
 func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
 	k := def.kernel
 	b.serial++
-	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, block: b.block, backward: b.backward, wants: make([]bool, len(in)), b: b}
+	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, block: b.block, backward: b.backward,
+		wants: make([]bool, len(in)), b: b}
 	depends := false
 	for i, n := range in {
 		o.in = append(o.in, n.Shape())
@@ -163,7 +170,8 @@ func (b *builder) project(n *gorgonia.Node, k int) *gorgonia.Node {
 	return b.node(&projection{of: n.Op().(*op), k: k, serial: b.serial}, n)
 }
 
-// node applies an operation, and makes sure that Gorgonia did not take it for one that it has already.
+// node applies an operation, and makes sure that Gorgonia did not take it for one that it has
+// already.
 func (b *builder) node(o gorgonia.Op, in ...*gorgonia.Node) *gorgonia.Node {
 	n, err := gorgonia.ApplyOp(o, in...)
 	if err != nil {
@@ -175,7 +183,8 @@ func (b *builder) node(o gorgonia.Op, in ...*gorgonia.Node) *gorgonia.Node {
 	return n
 }
 
-// linear adds a dense layer: x·Wᵀ + b with parameters name.weight, width×inputs, and name.bias, width.
+// linear adds a dense layer: x·Wᵀ + b with parameters name.weight, width×inputs, and name.bias,
+// width.
 func (b *builder) linear(name string, x *gorgonia.Node, width int) *gorgonia.Node {
 	b.layer = name
 	inputs := x.Shape()[1]
@@ -190,8 +199,8 @@ func (b *builder) activation(name string, k device.Kernel, x *gorgonia.Node) *go
 	return b.apply(k, 0, x)
 }
 
-// loss adds the mean cross entropy of the logits with smoothed labels and, if there is weight decay, decay/2·Σw² over every decayed
-// parameter.
+// loss adds the mean cross entropy of the logits with smoothed labels and, if there is weight
+// decay, decay/2·Σw² over every decayed parameter.
 func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.Node {
 	b.layer = "loss"
 	total := b.apply(device.SoftmaxCrossEntropy, o.LabelSmoothing, logits, labels)
@@ -204,8 +213,8 @@ func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.N
 	return total
 }
 
-// gradient differentiates a loss of shape (1) by every parameter. The seed is a node of our own: gorgonia.Grad takes one that
-// all graphs of the process share.
+// gradient differentiates a loss of shape (1) by every parameter. The seed is a node of our own:
+// gorgonia.Grad takes one that all graphs of the process share.
 func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
 	b.layer, b.backward = "gradient", true
 	if s := loss.Shape(); s.Dims() != 1 || s[0] != 1 {
@@ -219,8 +228,8 @@ func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
 	return grads
 }
 
-// checkPaths finds what differentiation would miss: a parameter without influence on the loss, or a kernel on the way that
-// has no derivative.
+// checkPaths finds what differentiation would miss: a parameter without influence on the loss, or a
+// kernel on the way that has no derivative.
 func (b *builder) checkPaths(loss *gorgonia.Node) {
 	seen := map[*gorgonia.Node]bool{}
 	var visit func(n *gorgonia.Node)

@@ -55,7 +55,8 @@ func TestBuildErrors(t *testing.T) {
 		}, "2147483648 parameters up to y"},
 		"an output too large": {func(b *builder) *gorgonia.Node {
 			b.layer = "wide"
-			return b.apply(device.Linear, 0, b.param("x", 1, 1<<16, 1), b.param("w", 1, 1<<16, 1), b.param("b", 1, 1<<16))
+			return b.apply(device.Linear, 0, b.param("x", 1, 1<<16, 1), b.param("w", 1, 1<<16, 1),
+				b.param("b", 1, 1<<16))
 		}, "an output of linear has shape (65536, 65536)"},
 		"a panic of Gorgonia": {func(b *builder) *gorgonia.Node {
 			b.layer = "conv1"
@@ -85,7 +86,8 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-// The gradient by the examples is never built, not even to be dropped: of k dense layers, all but the first send a gradient on.
+// The gradient by the examples is never built, not even to be dropped: of k dense layers, all but
+// the first send a gradient on.
 func TestNoGradientOfTheExamples(t *testing.T) {
 	for _, net := range nets(t) {
 		g, err := net.Graph(2, Train, nil)

@@ -8,9 +8,10 @@ import (
 	"fspda/device"
 )
 
-// Engine is a Network on a device: gradients and scores of any batch at any point, for any number of goroutines at once. It compiles
-// one plan per batch size and kind on first use and keeps idle programs for the next caller, so that there are as many as are ever
-// busy at once. It is what fspda/train calls a Model.
+// Engine is a Network on a device: gradients and scores of any batch at any point, for any number
+// of goroutines at once. It compiles one plan per batch size and kind on first use and keeps idle
+// programs for the next caller, so that there are as many as are ever busy at once. It is what
+// fspda/train calls a Model.
 type Engine struct {
 	*Network
 	dev device.Device
@@ -41,11 +42,13 @@ func (e *Engine) On(dev device.Device) *Engine {
 	return other
 }
 
-// StartFrom makes Init and InitBuffers return these vectors, which the Engine keeps, in place of those that the network draws: the weights of an earlier
-// training. Call it before any other method.
+// StartFrom makes Init and InitBuffers return these vectors, which the Engine keeps, in place of
+// those that the network draws: the weights of an earlier training. Call it before any other
+// method.
 func (e *Engine) StartFrom(x, buffers []float32) {
 	if len(x) != e.Dim() || len(buffers) != e.buffers.dim {
-		panic(fmt.Sprintf("model: StartFrom %d parameters and %d buffers, want %d and %d", len(x), len(buffers), e.Dim(), e.buffers.dim))
+		panic(fmt.Sprintf("model: StartFrom %d parameters and %d buffers, want %d and %d", len(x), len(buffers),
+			e.Dim(), e.buffers.dim))
 	}
 	e.start, e.startBuffers = x, buffers
 }
@@ -69,11 +72,13 @@ func (e *Engine) InitBuffers() []float32 {
 // Sizes lists the lengths of the parameter tensors in flat order.
 func (e *Engine) Sizes() []int { return e.layout.sizes() }
 
-// BufferSizes lists the lengths of the buffers in flat order: for each batch norm the running means, then the running variances.
+// BufferSizes lists the lengths of the buffers in flat order: for each batch norm the running
+// means, then the running variances.
 func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
 
-// Footprint forecasts the bytes that one run of that kind computes in, at that batch size: programs that run one after the other take as
-// much as the largest of them. Parameters, gradients and batches come on top.
+// Footprint forecasts the bytes that one run of that kind computes in, at that batch size: programs
+// that run one after the other take as much as the largest of them. Parameters, gradients and
+// batches come on top.
 func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,7 +89,8 @@ func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
 	return e.dev.Footprint(p.Code()), nil
 }
 
-// Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and returns that loss.
+// Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and
+// returns that loss.
 func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
 	var out [1]float64
 	err = e.run(Train, x, dst, nil, 0, b, out[:])
@@ -94,7 +100,8 @@ func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err e
 // stepMomentum is how far the buffers move in a training step, as PyTorch has it.
 const stepMomentum = 0.1
 
-// Step is Grad as part of training: it also moves the buffers by the statistics of this batch, with momentum 0.1.
+// Step is Grad as part of training: it also moves the buffers by the statistics of this batch, with
+// momentum 0.1.
 func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float64, err error) {
 	var out [1]float64
 	err = e.run(Step, x, dst, buffers, stepMomentum, b, out[:])
@@ -107,8 +114,9 @@ func (e *Engine) Eager() bool {
 	return ok && d.RunsAhead()
 }
 
-// Begin is Grad, or Step where buffers is not nil, that returns once the batch is taken over, where the device can do so. wait waits for the loss
-// and is to be called once. What is done next with the vectors on their device comes after the gradient, waited for or not.
+// Begin is Grad, or Step where buffers is not nil, that returns once the batch is taken over, where
+// the device can do so. wait waits for the loss and is to be called once. What is done next with
+// the vectors on their device comes after the gradient, waited for or not.
 func (e *Engine) Begin(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
 	kind, momentum := Train, 0.0
 	if buffers != nil {
@@ -150,8 +158,9 @@ func (g *begun) end() (float64, error) {
 	return loss, err
 }
 
-// Observe runs the batch forward at x, for the buffers alone: each becomes (1-momentum) of itself plus momentum times the mean, or the
-// unbiased variance, of the batch. A variance over one number is none, and leaves its buffer alone.
+// Observe runs the batch forward at x, for the buffers alone: each becomes (1-momentum) of itself
+// plus momentum times the mean, or the unbiased variance, of the batch. A variance over one number
+// is none, and leaves its buffer alone.
 func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum float64) error {
 	if e.buffers.dim == 0 {
 		return nil
@@ -159,7 +168,8 @@ func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum floa
 	return e.run(Observe, x, nil, buffers, momentum, b, nil)
 }
 
-// Score adds up over the batch at x: cross entropy without the L2 term, hits, and hits among the five largest.
+// Score adds up over the batch at x: cross entropy without the L2 term, hits, and hits among the
+// five largest.
 func (e *Engine) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	var out [3]float64
 	err = e.run(Score, x, nil, nil, 0, b, out[:])
@@ -173,7 +183,8 @@ func (e *Engine) ScoreWith(x, buffers device.Vector, b device.Batch) (loss, hits
 	return out[0], out[1], out[2], err
 }
 
-// Predict writes the logits of the batch at x, with the buffers as the statistics of batch norm, to out: N × Classes numbers.
+// Predict writes the logits of the batch at x, with the buffers as the statistics of batch norm, to
+// out: N × Classes numbers.
 func (e *Engine) Predict(out []float64, x, buffers device.Vector, b device.Batch) error {
 	return e.run(Predict, x, nil, buffers, 0, b, out)
 }
@@ -219,7 +230,8 @@ func (e *Engine) plan(r recipe) (*Plan, error) {
 	return p, nil
 }
 
-// ProgramBytes is the memory of a program for a training step of a batch, and that of one for scores of so many examples.
+// ProgramBytes is the memory of a program for a training step of a batch, and that of one for
+// scores of so many examples.
 func (e *Engine) ProgramBytes(batch, scored int) (gradient, score uint64, err error) {
 	step, with := Train, Score
 	if e.buffers.dim > 0 {

@@ -38,7 +38,8 @@ func ask(t *testing.T, e *model.Engine, dev device.Device, x device.Vector, batc
 	return a
 }
 
-// Many goroutines, several batch sizes, both kinds at once: each gets the bits that a caller alone gets.
+// Many goroutines, several batch sizes, both kinds at once: each gets the bits that a caller alone
+// gets.
 func TestEngineIsConcurrent(t *testing.T) {
 	net, err := model.MLP(model.MLPOptions{Inputs: 8, Classes: 4, Hidden: []int{12}, WeightDecay: 0.1})
 	if err != nil {
@@ -58,7 +59,8 @@ func TestEngineIsConcurrent(t *testing.T) {
 		wg.Go(func() {
 			batch := sizes[i%len(sizes)]
 			got, want := ask(t, shared, dev, x, batch), want[batch]
-			if got.loss != want.loss || got.ce != want.ce || got.hits != want.hits || !slices.Equal(got.grad, want.grad) {
+			if got.loss != want.loss || got.ce != want.ce || got.hits != want.hits ||
+				!slices.Equal(got.grad, want.grad) {
 				t.Errorf("batch %d: another answer than alone", batch)
 			}
 		})

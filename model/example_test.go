@@ -49,9 +49,11 @@ func ExampleNetwork_Plan() {
 	// hits5 = arena[18:19]
 }
 
-// A residual network is opened by its name, and an Engine trains it: a step gives the gradient and moves the running statistics.
+// A residual network is opened by its name, and an Engine trains it: a step gives the gradient and
+// moves the running statistics.
 func ExampleOpen() {
-	net, err := model.Open("resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10, Loss: model.LossOptions{WeightDecay: 1e-4, LabelSmoothing: 0.1}})
+	net, err := model.Open("resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10,
+		Loss: model.LossOptions{WeightDecay: 1e-4, LabelSmoothing: 0.1}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -6,8 +6,9 @@ import (
 	"fspda/device"
 )
 
-// Forward is what a network computes of one example to predict, kernel by kernel: for programs that write it down in another language. Batch norm
-// takes the buffers as statistics, and no two kernels are fused.
+// Forward is what a network computes of one example to predict, kernel by kernel: for programs that
+// write it down in another language. Batch norm takes the buffers as statistics, and no two kernels
+// are fused.
 type Forward struct {
 	Operations []Operation // in an order in which they can run
 	Logits     int         // the Value of the logits
@@ -43,8 +44,9 @@ func (n *Network) Forward() (*Forward, error) {
 	f := &Forward{Logits: l.results[0]}
 	names := g.leafNames()
 	for _, s := range l.steps {
-		f.Operations = append(f.Operations, Operation{Kernel: s.call.Kernel, Dims: s.call.Dims, Attr: s.call.Attr, Layer: s.call.Name,
-			In: l.operands(s.in, names), Out: l.operands(s.out, names)})
+		f.Operations = append(f.Operations, Operation{Kernel: s.call.Kernel, Dims: s.call.Dims, Attr: s.call.Attr,
+			Layer: s.call.Name,
+			In:    l.operands(s.in, names), Out: l.operands(s.out, names)})
 	}
 	return f, nil
 }
@@ -52,7 +54,8 @@ func (n *Network) Forward() (*Forward, error) {
 // leafNames are the names of the tensors by where they lie.
 func (g *Graph) leafNames() map[device.Ref]string {
 	names := map[device.Ref]string{}
-	for space, layout := range map[device.Space]*Layout{device.Params: &g.builder.layout, device.Buffers: &g.builder.buffers} {
+	for space, layout := range map[device.Space]*Layout{device.Params: &g.builder.layout,
+		device.Buffers: &g.builder.buffers} {
 		for _, t := range layout.tensors {
 			names[device.Ref{Space: space, Off: t.Offset, Len: t.Size}] = t.Name
 		}

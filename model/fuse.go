@@ -6,8 +6,9 @@ import (
 	"fspda/device"
 )
 
-// fusion is two kernels that one does in a single pass over its output: the first, and a second that reads output 0 of it as input at.
-// The one has the inputs of the first and then the other inputs of the second, and output 0 of the second in place of the first's.
+// fusion is two kernels that one does in a single pass over its output: the first, and a second
+// that reads output 0 of it as input at. The one has the inputs of the first and then the other
+// inputs of the second, and output 0 of the second in place of the first's.
 type fusion struct {
 	first, second device.Kernel
 	at            int
@@ -22,8 +23,8 @@ var fusions = []fusion{
 	{device.LinearGradW, device.AddScaled, 0, device.LinearGradWDecay},
 }
 
-// fuseLayers replaces two steps by one wherever a fusion fits and nobody else reads what passes between them. The kernels round as the
-// two they stand for, so no bit changes.
+// fuseLayers replaces two steps by one wherever a fusion fits and nobody else reads what passes
+// between them. The kernels round as the two they stand for, so no bit changes.
 func (l *lowered) fuseLayers() {
 	uses := l.uses()
 	maker := make([]int, len(l.values)) // the step that makes a value; -1 for a leaf
@@ -82,7 +83,8 @@ func (l *lowered) join(f fusion, i, j int) {
 	first.in, first.out = in, append([]int{second.out[0]}, first.out[1:]...)
 }
 
-// bothNames names what does the work of two layers: fc1 and act1 are fc1+act1, fc1 and fc1.weight are fc1.weight.
+// bothNames names what does the work of two layers: fc1 and act1 are fc1+act1, fc1 and fc1.weight
+// are fc1.weight.
 func bothNames(a, b string) string {
 	if a == b || strings.HasPrefix(b, a+".") {
 		return b

@@ -11,7 +11,8 @@ import (
 	"fspda/device"
 )
 
-// Every activation of a network is done with the matrix product before it, and every derivative of one, and nothing is left of the two.
+// Every activation of a network is done with the matrix product before it, and every derivative of
+// one, and nothing is left of the two.
 func TestActivationsAreFused(t *testing.T) {
 	for _, net := range nets(t) {
 		p := mustPlan(t, net, 4, Train)
@@ -21,7 +22,8 @@ func TestActivationsAreFused(t *testing.T) {
 		if got != hidden || back != hidden {
 			t.Errorf("%s: %d fused layers forward and %d back, want %d:\n%v", net.name, got, back, hidden, p)
 		}
-		for _, k := range []device.Kernel{device.Sigmoid, device.ReLU, device.SigmoidGrad, device.ReLUGrad, device.LinearGradX} {
+		for _, k := range []device.Kernel{device.Sigmoid, device.ReLU, device.SigmoidGrad, device.ReLUGrad,
+			device.LinearGradX} {
 			if n := count(p, k); n != 0 {
 				t.Errorf("%s: %d calls of %s are left", net.name, n, k)
 			}
@@ -67,7 +69,8 @@ func sameFused(t *testing.T, what string, g *Graph) {
 	}
 }
 
-// What somebody else reads stays: here the sum before the activation, or the gradient behind it, goes elsewhere too.
+// What somebody else reads stays: here the sum before the activation, or the gradient behind it,
+// goes elsewhere too.
 func TestSharedValuesAreNotFused(t *testing.T) {
 	for what, c := range map[string]struct {
 		loss func(b *builder) *gorgonia.Node
@@ -107,7 +110,8 @@ func TestSharedValuesAreNotFused(t *testing.T) {
 }
 
 func TestBothNames(t *testing.T) {
-	for _, c := range [][3]string{{"fc1", "act1", "fc1+act1"}, {"fc1", "fc1.weight", "fc1.weight"}, {"fc1", "fc1", "fc1"}, {"fc1", "fc12.weight", "fc1+fc12.weight"}} {
+	for _, c := range [][3]string{{"fc1", "act1", "fc1+act1"}, {"fc1", "fc1.weight", "fc1.weight"},
+		{"fc1", "fc1", "fc1"}, {"fc1", "fc12.weight", "fc1+fc12.weight"}} {
 		if got := bothNames(c[0], c[1]); got != c[2] {
 			t.Errorf("%s and %s are %s, want %s", c[0], c[1], got, c[2])
 		}

@@ -10,8 +10,8 @@ import (
 	"fspda/device"
 )
 
-// Graph is a network at one batch size as a Gorgonia graph of kernels: what a plan is compiled from. It belongs to one
-// goroutine at a time.
+// Graph is a network at one batch size as a Gorgonia graph of kernels: what a plan is compiled
+// from. It belongs to one goroutine at a time.
 type Graph struct {
 	name     string
 	kind     Kind
@@ -32,18 +32,21 @@ type result struct {
 	off  int
 }
 
-// Expr is the Gorgonia graph, for people and tools that look at it (it has a ToDot). It must not be changed.
+// Expr is the Gorgonia graph, for people and tools that look at it (it has a ToDot). It must not be
+// changed.
 func (g *Graph) Expr() *gorgonia.ExprGraph { return g.builder.graph }
 
-// Evaluate runs the graph on a Gorgonia TapeMachine, with the Host that it was built with: the second opinion about a plan,
-// which must give the same bits. Parameters and gradient have length Dim, grad is nil where there is none, and out takes the results
-// in the order of the plan's Code. It is slow and allocates freely.
+// Evaluate runs the graph on a Gorgonia TapeMachine, with the Host that it was built with: the
+// second opinion about a plan, which must give the same bits. Parameters and gradient have length
+// Dim, grad is nil where there is none, and out takes the results in the order of the plan's Code.
+// It is slow and allocates freely.
 func (g *Graph) Evaluate(params, grad []float32, batch device.Batch, out []float64) error {
 	return g.EvaluateBuffered(params, grad, nil, 0, batch, out)
 }
 
 // EvaluateBuffered is Evaluate for a graph that reads buffers or, by momentum, moves them.
-func (g *Graph) EvaluateBuffered(params, grad, buffers []float32, momentum float64, batch device.Batch, out []float64) error {
+func (g *Graph) EvaluateBuffered(params, grad, buffers []float32, momentum float64, batch device.Batch,
+	out []float64) error {
 	if err := g.checkEvaluate(params, grad, buffers, batch, out); err != nil {
 		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
 	}

@@ -59,7 +59,8 @@ func onHost(t *testing.T, c *device.Code, host Host, params []float32, b device.
 		labels[i] = float32(y)
 	}
 	spaces := map[device.Space][]float32{
-		device.Params: params, device.Grads: round(nans(c.Dim)), device.Arena: round(nans(c.Arena)), device.Input: b.X, device.Labels: labels,
+		device.Params: params, device.Grads: round(nans(c.Dim)), device.Arena: round(
+			nans(c.Arena)), device.Input: b.X, device.Labels: labels,
 	}
 	at := func(refs []device.Ref) (s [][]float32) {
 		for _, r := range refs {
@@ -98,7 +99,8 @@ func compare(t *testing.T, what string, g *Graph, params []float32, b device.Bat
 	}
 }
 
-// The oracle: the calls of a plan and the same graph on Gorgonia's TapeMachine agree in every bit of results and gradient.
+// The oracle: the calls of a plan and the same graph on Gorgonia's TapeMachine agree in every bit
+// of results and gradient.
 func TestPlanIsTheGraphBitForBit(t *testing.T) {
 	for _, net := range nets(t) {
 		for _, batch := range batches {
@@ -116,7 +118,8 @@ func TestPlanIsTheGraphBitForBit(t *testing.T) {
 	}
 }
 
-// The same for expressions that no network here has: values of several uses, sums of sums, gradients that meet.
+// The same for expressions that no network here has: values of several uses, sums of sums,
+// gradients that meet.
 func TestExpressionsAreTheGraphBitForBit(t *testing.T) {
 	for name, c := range opCases {
 		g, err := testGraph(3, 1, cpu.Call, func(b *builder) *gorgonia.Node {
@@ -135,7 +138,8 @@ func TestExpressionsAreTheGraphBitForBit(t *testing.T) {
 	}
 }
 
-// A loaded program agrees in every bit with Gorgonia's machine too, though its tensors lie elsewhere.
+// A loaded program agrees in every bit with Gorgonia's machine too, though its tensors lie
+// elsewhere.
 func TestProgramIsTheGraphBitForBit(t *testing.T) {
 	for _, o := range []MLPOptions{
 		{Inputs: 784, Hidden: []int{100}, Classes: 10, WeightDecay: 1e-4},
@@ -197,7 +201,8 @@ func TestEvaluatePassesErrorsOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = g.Evaluate(net.Init(1), make([]float32, net.Dim()), device.Batch{X: make([]float32, 5), Y: []int32{3}}, make([]float64, 1))
+	err = g.Evaluate(net.Init(1), make([]float32, net.Dim()), device.Batch{X: make([]float32, 5), Y: []int32{3}},
+		make([]float64, 1))
 	if err == nil || !strings.Contains(err.Error(), "softmax-cross-entropy of layer loss") {
 		t.Errorf("error %v", err)
 	}

@@ -22,13 +22,16 @@ const (
 	constant             // scale
 )
 
-// fanOutScale is the deviation of a filter that keeps the size of gradients: variance 2/(side²·outputs).
+// fanOutScale is the deviation of a filter that keeps the size of gradients: variance
+// 2/(side²·outputs).
 func fanOutScale(fanOut int) float64 { return math.Sqrt(2 / float64(fanOut)) }
 
-// Init returns a fresh parameter vector, of length Dim. A dense layer's weights and biases are uniform in ±1/√fan-in; in a residual
-// network a filter is normal with variance 2/(side²·outputs), the last layer's weight normal with deviation 0.01, and batch norm
-// has scale 1 and shift 0. Uniform numbers come one after the other, in flat order, from the stream "init" of the run seed, and
-// those of a normal tensor from that stream keyed by the tensor's place, so every agent that knows the seed starts at the same point.
+// Init returns a fresh parameter vector, of length Dim. A dense layer's weights and biases are
+// uniform in ±1/√fan-in; in a residual network a filter is normal with variance 2/(side²·outputs),
+// the last layer's weight normal with deviation 0.01, and batch norm has scale 1 and shift 0.
+// Uniform numbers come one after the other, in flat order, from the stream "init" of the run seed,
+// and those of a normal tensor from that stream keyed by the tensor's place, so every agent that
+// knows the seed starts at the same point.
 func (n *Network) Init(seed uint64) []float32 {
 	x := make([]float32, n.Dim())
 	stream := rng.New(seed, "init")

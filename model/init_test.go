@@ -17,11 +17,13 @@ func mnist(t testing.TB) *Network {
 	return net
 }
 
-// Each tensor is uniform in ±1/√fan-in: inside, near both ends, and with the mean and variance of that, within five standard errors.
+// Each tensor is uniform in ±1/√fan-in: inside, near both ends, and with the mean and variance of
+// that, within five standard errors.
 func TestInitIsUniformByFanIn(t *testing.T) {
 	net := mnist(t)
 	x := net.Init(3)
-	for name, fanIn := range map[string]float64{"fc1.weight": 784, "fc1.bias": 784, "fc2.weight": 100, "fc2.bias": 100} {
+	for name, fanIn := range map[string]float64{"fc1.weight": 784, "fc1.bias": 784, "fc2.weight": 100,
+		"fc2.bias": 100} {
 		bound := 1 / math.Sqrt(fanIn)
 		v := net.Layout().View(x, name)
 		n := float64(len(v))
@@ -54,7 +56,8 @@ func TestInitIsAFunctionOfTheSeed(t *testing.T) {
 		t.Error("two seeds give one model")
 	}
 	s := rng.New(1, "init")
-	if want := float32(2*s.Float64()-1) / 28; math.Abs(float64(a[0]-want)) > 1e-8 { // the order is the flat order: √784 = 28
+	// the order is the flat order: √784 = 28
+	if want := float32(2*s.Float64()-1) / 28; math.Abs(float64(a[0]-want)) > 1e-8 {
 		t.Errorf("first parameter is %v, want %v", a[0], want)
 	}
 }

@@ -9,17 +9,20 @@ import (
 // normEpsilon is added to every variance, as PyTorch does.
 const normEpsilon = 1e-5
 
-// convLayer is a convolution without bias: its filter has the parameter name.weight. The padding is half the filter's side.
+// convLayer is a convolution without bias: its filter has the parameter name.weight. The padding is
+// half the filter's side.
 type convLayer struct {
 	name         string
 	weight       *gorgonia.Node
 	side, stride int
 }
 
-// newConv adds the filter, outputs × side × side × inputs, which starts normal with variance 2/(side²·outputs).
+// newConv adds the filter, outputs × side × side × inputs, which starts normal with variance
+// 2/(side²·outputs).
 func (b *builder) newConv(name string, inputs, outputs, side, stride int) convLayer {
 	b.layer = name
-	w := b.paramOf(Tensor{Name: name + ".weight", Shape: []int{outputs, side, side, inputs}, Axes: OHWI, FanIn: side * side * inputs,
+	w := b.paramOf(Tensor{Name: name + ".weight", Shape: []int{outputs, side, side, inputs}, Axes: OHWI,
+		FanIn: side * side * inputs,
 		start: start{rule: normal, scale: fanOutScale(side * side * outputs)}})
 	return convLayer{name, w, side, stride}
 }
@@ -30,24 +33,28 @@ func (b *builder) conv(l convLayer, x *gorgonia.Node) *gorgonia.Node {
 	return b.applyWindow(device.Conv, geometry{stride: l.stride, pad: l.side / 2}, x, l.weight)
 }
 
-// normLayer is a batch normalisation: parameters name.weight and name.bias, buffers name.running_mean and name.running_var.
+// normLayer is a batch normalisation: parameters name.weight and name.bias, buffers
+// name.running_mean and name.running_var.
 type normLayer struct {
 	name           string
 	gamma, beta    *gorgonia.Node
 	mean, variance *gorgonia.Node // nil where the graph has no use for buffers
 }
 
-// newNorm adds the tensors of a batch normalisation: scale 1 and shift 0, running mean 0 and variance 1.
+// newNorm adds the tensors of a batch normalisation: scale 1 and shift 0, running mean 0 and
+// variance 1.
 func (b *builder) newNorm(name string, channels int) normLayer {
 	b.layer = name
 	one := func(what string, v float64) *gorgonia.Node {
-		return b.paramOf(Tensor{Name: name + "." + what, Shape: []int{channels}, FanIn: 1, start: start{rule: constant, scale: v}})
+		return b.paramOf(Tensor{Name: name + "." + what, Shape: []int{channels}, FanIn: 1,
+			start: start{rule: constant, scale: v}})
 	}
-	return normLayer{name, one("weight", 1), one("bias", 0), b.buffer(name+".running_mean", 0, channels), b.buffer(name+".running_var", 1, channels)}
+	return normLayer{name, one("weight", 1), one("bias", 0), b.buffer(name+".running_mean", 0, channels),
+		b.buffer(name+".running_var", 1, channels)}
 }
 
-// follows is what is done to the output of a batch normalisation in the same pass: its kernel by the statistics of the batch, and
-// by given ones.
+// follows is what is done to the output of a batch normalisation in the same pass: its kernel by
+// the statistics of the batch, and by given ones.
 type follows struct{ batch, given device.Kernel }
 
 var (
@@ -85,11 +92,13 @@ func (b *builder) avgPool(name string, x *gorgonia.Node) *gorgonia.Node {
 	return b.applyWindow(device.AvgPool, geometry{}, x)
 }
 
-// head adds the dense layer at the end of a convolutional network: weights start normal with deviation 0.01, biases at 0.
+// head adds the dense layer at the end of a convolutional network: weights start normal with
+// deviation 0.01, biases at 0.
 func (b *builder) head(name string, x *gorgonia.Node, classes int) *gorgonia.Node {
 	b.layer = name
 	inputs := x.Shape()[1]
-	w := b.paramOf(Tensor{Name: name + ".weight", Shape: []int{classes, inputs}, FanIn: inputs, start: start{rule: normal, scale: 0.01}})
+	w := b.paramOf(Tensor{Name: name + ".weight", Shape: []int{classes, inputs}, FanIn: inputs,
+		start: start{rule: normal, scale: 0.01}})
 	bias := b.paramOf(Tensor{Name: name + ".bias", Shape: []int{classes}, FanIn: inputs, start: start{rule: constant}})
 	return b.apply(device.Linear, 0, x, w, bias)
 }

@@ -24,9 +24,10 @@ type Axes string
 // OHWI is the order of a filter: outputs, height, width, inputs. PyTorch and its files have OIHW.
 const OHWI Axes = "OHWI"
 
-// Layout says where each tensor of a network lies in its flat vector: parameters in one, buffers in another. Tensors follow each other without padding, in
-// the order in which the network creates them, so that the length of the vector is the number of parameters and a saved
-// vector can be read by other programs. A Layout is immutable.
+// Layout says where each tensor of a network lies in its flat vector: parameters in one, buffers in
+// another. Tensors follow each other without padding, in the order in which the network creates
+// them, so that the length of the vector is the number of parameters and a saved vector can be read
+// by other programs. A Layout is immutable.
 type Layout struct {
 	tensors []Tensor
 	dim     int
@@ -64,8 +65,8 @@ func (l *Layout) Tensor(name string) (Tensor, bool) {
 	return Tensor{}, false
 }
 
-// View returns the part of a flat vector that holds the tensor of that name; it shares memory with flat. It panics if flat has
-// not length Dim or there is no such tensor.
+// View returns the part of a flat vector that holds the tensor of that name; it shares memory with
+// flat. It panics if flat has not length Dim or there is no such tensor.
 func (l *Layout) View(flat []float32, name string) []float32 {
 	if len(flat) != l.dim {
 		panic(fmt.Sprintf("model: View of a vector of length %d, want %d", len(flat), l.dim))

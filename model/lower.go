@@ -36,7 +36,8 @@ type lowered struct {
 	updates []homed
 }
 
-// homed is a value that must be computed in a certain place: a buffer's new value, where the old one is.
+// homed is a value that must be computed in a certain place: a buffer's new value, where the old
+// one is.
 type homed struct {
 	value int
 	ref   device.Ref
@@ -49,8 +50,8 @@ type lowering struct {
 	of    map[*gorgonia.Node]int // the value of a node; output k of a kernel follows k places later
 }
 
-// lower turns the nodes that results and gradients depend on into steps. The order is that of Gorgonia's node numbers, which
-// grow from inputs to outputs.
+// lower turns the nodes that results and gradients depend on into steps. The order is that of
+// Gorgonia's node numbers, which grow from inputs to outputs.
 func lower(g *Graph) (*lowered, error) {
 	l := &lowering{graph: g, of: map[*gorgonia.Node]int{}}
 	needed := l.needed()
@@ -70,7 +71,8 @@ func lower(g *Graph) (*lowered, error) {
 	}
 	for _, u := range g.updates {
 		t := g.builder.buffers.tensors[u.buffer]
-		l.updates = append(l.updates, homed{l.of[u.node], device.Ref{Space: device.Buffers, Off: t.Offset, Len: t.Size}})
+		l.updates = append(l.updates, homed{l.of[u.node], device.Ref{Space: device.Buffers, Off: t.Offset,
+			Len: t.Size}})
 	}
 	return &l.lowered, nil
 }
@@ -122,8 +124,8 @@ func (l *lowering) add(n *gorgonia.Node) error {
 	return nil
 }
 
-// isSum recognises the addition by which Gorgonia sums the gradients of a node that is used several times. Its type is not
-// exported and it is the only operation that differentiation adds by itself.
+// isSum recognises the addition by which Gorgonia sums the gradients of a node that is used several
+// times. Its type is not exported and it is the only operation that differentiation adds by itself.
 func isSum(o gorgonia.Op) bool { return strings.HasPrefix(o.String(), "+ ") }
 
 // layerOf names the layer of a sum: the last one that added to it.
@@ -192,8 +194,9 @@ func (l *lowered) uses() []int {
 	return n
 }
 
-// fuse replaces y = a + c·b in two steps by the one kernel that does both, wherever nobody else reads c·b. The kernel rounds the
-// product first, so no bit changes. It is how weight decay enters a gradient without a pass and a buffer of its own.
+// fuse replaces y = a + c·b in two steps by the one kernel that does both, wherever nobody else
+// reads c·b. The kernel rounds the product first, so no bit changes. It is how weight decay enters
+// a gradient without a pass and a buffer of its own.
 func (l *lowered) fuse() {
 	uses := l.uses()
 	scaledBy := map[int]int{} // the value of a Scale, to its step

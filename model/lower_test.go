@@ -11,7 +11,8 @@ import (
 	"fspda/device"
 )
 
-// Weight decay costs no buffer and no pass of its own: each decayed tensor has one call that adds it and no Scale or Add.
+// Weight decay costs no buffer and no pass of its own: each decayed tensor has one call that adds
+// it and no Scale or Add.
 func TestWeightDecayIsFused(t *testing.T) {
 	for _, net := range nets(t) {
 		p := mustPlan(t, net, 4, Train)

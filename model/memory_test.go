@@ -6,8 +6,9 @@ import (
 	"fspda/device"
 )
 
-// liveBound is the least arena that any placement needs: the largest sum of all values of the arena that are live at one step, each from
-// the step that makes it to the last that reads it, one for each place.
+// liveBound is the least arena that any placement needs: the largest sum of all values of the arena
+// that are live at one step, each from the step that makes it to the last that reads it, one for
+// each place.
 func liveBound(p *Plan) int {
 	l := p.lowered
 	type span struct{ first, last, size int }
@@ -25,7 +26,8 @@ func liveBound(p *Plan) int {
 	}
 	for _, s := range l.steps { // a sum takes over the place of a summand: for that step they are one
 		for _, v := range s.in {
-			if in, out := spans[v], spans[s.out[0]]; in != nil && out != nil && v != s.out[0] && l.values[v].ref == l.values[s.out[0]].ref {
+			if in, out := spans[v], spans[s.out[0]]; in != nil && out != nil && v != s.out[0] &&
+				l.values[v].ref == l.values[s.out[0]].ref {
 				in.last = min(in.last, out.first-1)
 			}
 		}
@@ -43,11 +45,13 @@ func liveBound(p *Plan) int {
 	return most
 }
 
-// ResNet-50 at 224 pixels and batch 32 fits into what is live at once, and a third of that with recomputation.
+// ResNet-50 at 224 pixels and batch 32 fits into what is live at once, and a third of that with
+// recomputation.
 func TestResNet50FitsTheLiveSet(t *testing.T) {
 	var arena [2]int
 	for i, r := range []Recompute{RecomputeNone, RecomputeBlocks} {
-		p := mustPlan(t, resNetOf(t, ResNetOptions{Depth: 50, Height: 224, Width: 224, Classes: 1000, WeightDecay: 1e-4, Recompute: r}), 32, Step)
+		p := mustPlan(t, resNetOf(t, ResNetOptions{Depth: 50, Height: 224, Width: 224, Classes: 1000, WeightDecay: 1e-4,
+			Recompute: r}), 32, Step)
 		bound := liveBound(p)
 		arena[i] = p.code.Arena
 		if p.code.Arena < bound || float64(p.code.Arena) > 1.1*float64(bound) {
@@ -58,6 +62,7 @@ func TestResNet50FitsTheLiveSet(t *testing.T) {
 		}
 	}
 	if arena[0] > 2750<<18 || arena[1] > arena[0]/3 {
-		t.Errorf("arenas of %d MiB and, with recomputation, %d MiB, want at most 2750 and a third", arena[0]>>18, arena[1]>>18)
+		t.Errorf("arenas of %d MiB and, with recomputation, %d MiB, want at most 2750 and a third", arena[0]>>18,
+			arena[1]>>18)
 	}
 }

@@ -32,9 +32,10 @@ type MLPOptions struct {
 
 func (o MLPOptions) loss() LossOptions { return LossOptions{o.WeightDecay, o.Decay, o.LabelSmoothing} }
 
-// MLP returns the network of dense layers fc1, fc2, ... with the activation between them and none after the last. The flat order
-// of its parameters is fc1.weight (row-major, outputs × inputs), fc1.bias, fc2.weight, and so on. The network of the paper's
-// MNIST experiments is 784-100-10 with sigmoid: 79,510 parameters.
+// MLP returns the network of dense layers fc1, fc2, ... with the activation between them and none
+// after the last. The flat order of its parameters is fc1.weight (row-major, outputs × inputs),
+// fc1.bias, fc2.weight, and so on. The network of the paper's MNIST experiments is 784-100-10 with
+// sigmoid: 79,510 parameters.
 func MLP(o MLPOptions) (*Network, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("model: mlp: %w", err)

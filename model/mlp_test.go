@@ -37,7 +37,8 @@ func TestMLPRefuses(t *testing.T) {
 		o := good
 		o.Hidden = append([]int(nil), good.Hidden...)
 		spoil(&o)
-		if net, err := MLP(o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") || !strings.Contains(err.Error(), want) {
+		if net, err := MLP(o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("network %v, error %v, want it to say %q", net, err, want)
 		}
 	}
@@ -55,7 +56,8 @@ func TestMLPKeepsNothingOfTheCaller(t *testing.T) {
 	}
 }
 
-// twin is the same network as plain loops in float64, written from the formulas: logits layer by layer, softmax, the chain rule.
+// twin is the same network as plain loops in float64, written from the formulas: logits layer by
+// layer, softmax, the chain rule.
 type twin struct {
 	widths []int // from inputs to classes
 	relu   bool
@@ -155,7 +157,8 @@ func twinOf(n *Network) twin {
 	return w
 }
 
-// The plan, in float64, computes what the plain loops compute: loss, gradient and scores, up to the order of sums.
+// The plan, in float64, computes what the plain loops compute: loss, gradient and scores, up to the
+// order of sums.
 func TestPlanIsItsPlainTwin(t *testing.T) {
 	const tolerance = 1e-12
 	for _, net := range nets(t) {
@@ -189,7 +192,8 @@ func TestGradientByFiniteDifferences(t *testing.T) {
 		for _, batch := range batches {
 			t.Run(label(net, batch), func(t *testing.T) {
 				code := mustPlan(t, net, batch, Train).Code()
-				checkGradient(t, code, random(net.Dim(), 6), random(batch*net.inputs, 7), randomLabels(batch, net.classes, 8))
+				checkGradient(t, code, random(net.Dim(), 6), random(batch*net.inputs, 7),
+					randomLabels(batch, net.classes, 8))
 			})
 		}
 	}

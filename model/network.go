@@ -13,10 +13,11 @@ import (
 type Kind uint8
 
 const (
-	// Train computes the result "loss", the mean cross entropy of the batch plus the weight decay term, and the gradient of that.
+	// Train computes the result "loss", the mean cross entropy of the batch plus the weight decay
+	// term, and the gradient of that.
 	Train Kind = iota
-	// Score computes sums over the batch: the results "loss_sum" (cross entropies, without weight decay), "hits" and "hits5". Batch
-	// norm takes the statistics of the batch.
+	// Score computes sums over the batch: the results "loss_sum" (cross entropies, without weight
+	// decay), "hits" and "hits5". Batch norm takes the statistics of the batch.
 	Score
 	// Step is Train, and moves the buffers by the statistics of the batch.
 	Step
@@ -49,8 +50,8 @@ func (k Kind) norm() normMode {
 	return fromBatch
 }
 
-// Network is a classifier: a function of a flat parameter vector and a batch of examples. It is immutable and may be used by
-// several goroutines.
+// Network is a classifier: a function of a flat parameter vector and a batch of examples. It is
+// immutable and may be used by several goroutines.
 type Network struct {
 	name    string
 	inputs  int
@@ -59,7 +60,8 @@ type Network struct {
 	loss    LossOptions
 	layout  *Layout
 	buffers *Layout
-	// recompute says whether plans drop what blocks compute inside, and compute it again in the backward pass.
+	// recompute says whether plans drop what blocks compute inside, and compute it again in the
+	// backward pass.
 	recompute bool
 	forward   func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
 }
@@ -80,7 +82,8 @@ func (n *Network) Name() string { return n.name }
 // Inputs is the number of numbers per example.
 func (n *Network) Inputs() int { return n.inputs }
 
-// Image is the shape of an example that is an image, height, width and channels; nil where it is a row of numbers. The slice is the caller's.
+// Image is the shape of an example that is an image, height, width and channels; nil where it is a
+// row of numbers. The slice is the caller's.
 func (n *Network) Image() []int { return slices.Clone(n.image) }
 
 // Classes is the number of classes.
@@ -89,14 +92,16 @@ func (n *Network) Classes() int { return n.classes }
 // Layout says where each parameter lies in the flat vector.
 func (n *Network) Layout() *Layout { return n.layout }
 
-// Buffers says where each buffer lies in the flat buffer vector: for each batch norm its running_mean, then its running_var.
+// Buffers says where each buffer lies in the flat buffer vector: for each batch norm its
+// running_mean, then its running_var.
 func (n *Network) Buffers() *Layout { return n.buffers }
 
 // Dim is the number of parameters, the d of the paper.
 func (n *Network) Dim() int { return n.layout.dim }
 
-// Plan compiles the network for batches of exactly that many examples. Another size is another plan over the same parameter
-// vector; making one takes a millisecond or so. Several goroutines may make plans at the same time.
+// Plan compiles the network for batches of exactly that many examples. Another size is another plan
+// over the same parameter vector; making one takes a millisecond or so. Several goroutines may make
+// plans at the same time.
 func (n *Network) Plan(batch int, kind Kind) (*Plan, error) {
 	g, err := n.Graph(batch, kind, nil)
 	if err != nil {
@@ -105,8 +110,9 @@ func (n *Network) Plan(batch int, kind Kind) (*Plan, error) {
 	return g.Compile()
 }
 
-// Graph describes the network for batches of exactly that many examples as a Gorgonia graph, differentiated where kind is
-// Train or Step. With a host the graph can also be evaluated by Gorgonia itself; Compile needs none.
+// Graph describes the network for batches of exactly that many examples as a Gorgonia graph,
+// differentiated where kind is Train or Step. With a host the graph can also be evaluated by
+// Gorgonia itself; Compile needs none.
 func (n *Network) Graph(batch int, kind Kind, host Host) (*Graph, error) {
 	return n.build(batch, kind, host)
 }

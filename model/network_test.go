@@ -11,7 +11,8 @@ func TestNetworkSaysWhatItIs(t *testing.T) {
 	if net.Name() != "mlp 784-100-10 sigmoid" || net.Inputs() != 784 || net.Classes() != 10 {
 		t.Errorf("%q with %d inputs and %d classes", net.Name(), net.Inputs(), net.Classes())
 	}
-	if Train.String() != "train" || Score.String() != "score" || Predict.String() != "predict" || Kind(7).String() != "kind 7" {
+	if Train.String() != "train" || Score.String() != "score" || Predict.String() != "predict" ||
+		Kind(7).String() != "kind 7" {
 		t.Errorf("kinds are called %v, %v, %v, %v", Train, Score, Predict, Kind(7))
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"fspda/device"
 )
 
-// Batch normalisation works on rows of channels, the last axis of whatever it is given: input 0 and each whole input beside it have
-// that shape, the others are one number per channel.
+// Batch normalisation works on rows of channels, the last axis of whatever it is given: input 0 and
+// each whole input beside it have that shape, the others are one number per channel.
 
-// channelShapes is the shape rule of a kernel whose inputs are, by letter, whole tensors (m) or channels (c); out says the same of its outputs.
+// channelShapes is the shape rule of a kernel whose inputs are, by letter, whole tensors (m) or
+// channels (c); out says the same of its outputs.
 func channelShapes(in, out string) func([]tensor.Shape) ([]tensor.Shape, error) {
 	return func(got []tensor.Shape) ([]tensor.Shape, error) {
 		x := got[0]

@@ -13,12 +13,14 @@ import (
 	"fspda/device"
 )
 
-// Host runs one kernel call on host memory: in[i] and out[i] hold the operands c.In[i] and c.Out[i], whose Refs are not looked
-// at. fspda/cpu has one. A Host must write every element of out and must keep none of the slices.
+// Host runs one kernel call on host memory: in[i] and out[i] hold the operands c.In[i] and
+// c.Out[i], whose Refs are not looked at. fspda/cpu has one. A Host must write every element of out
+// and must keep none of the slices.
 type Host func(c *device.Call, in, out [][]float32) error
 
-// op is one kernel call as a node's operation in a Gorgonia graph. All kernels share this one type; what sets them apart stands
-// in their definition. The node's value is the kernel's output 0; a projection stands for each other output that is used.
+// op is one kernel call as a node's operation in a Gorgonia graph. All kernels share this one type;
+// what sets them apart stands in their definition. The node's value is the kernel's output 0; a
+// projection stands for each other output that is used.
 type op struct {
 	def      *definition
 	geometry geometry // of a kernel that looks at images
@@ -42,8 +44,8 @@ var (
 // Arity is the number of inputs.
 func (o *op) Arity() int { return len(o.in) }
 
-// Type is the function type of the operation. It is made anew by each call, because Gorgonia's type inference gives it back to
-// a pool. Shapes are known, so it holds no type variable.
+// Type is the function type of the operation. It is made anew by each call, because Gorgonia's type
+// inference gives it back to a pool. Shapes are known, so it holds no type variable.
 func (o *op) Type() hm.Type {
 	types := make([]hm.Type, 0, len(o.in)+1)
 	for _, s := range o.in {
@@ -56,8 +58,8 @@ func tensorType(s tensor.Shape) hm.Type {
 	return gorgonia.TensorType{Dims: s.Dims(), Of: gorgonia.Float32}
 }
 
-// InferShape checks the shapes of the inputs and returns the shape of output 0. Gorgonia's types ignore rank and size, so this
-// is where a network that does not fit together is found.
+// InferShape checks the shapes of the inputs and returns the shape of output 0. Gorgonia's types
+// ignore rank and size, so this is where a network that does not fit together is found.
 func (o *op) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 	in, err := gorgonia.DimSizersToShapes(ds)
 	if err != nil {
@@ -118,14 +120,15 @@ func (o *op) OverwritesInput() int { return -1 }
 // WriteHash writes the serial, for the reason given at Hashcode.
 func (o *op) WriteHash(h hash.Hash) { writeSerial(h, o.serial) }
 
-// Hashcode is the serial of the operation. Gorgonia merges nodes whose operations have equal hashes, even where the attribute
-// or an input differs by a hash collision; a serial keeps every node its own.
+// Hashcode is the serial of the operation. Gorgonia merges nodes whose operations have equal
+// hashes, even where the attribute or an input differs by a hash collision; a serial keeps every
+// node its own.
 func (o *op) Hashcode() uint32 { return o.serial }
 
 func (o *op) String() string { return fmt.Sprintf("%s#%d", o.def.kernel, o.serial) }
 
-// DiffWRT tells which inputs to differentiate by. Inputs without a path to a parameter are left out, so the gradient of the
-// examples is never built.
+// DiffWRT tells which inputs to differentiate by. Inputs without a path to a parameter are left
+// out, so the gradient of the examples is never built.
 func (o *op) DiffWRT(int) []bool { return slices.Clone(o.wants) }
 
 // SymDiff returns the derivative by each wanted input as new nodes, nil for the others.

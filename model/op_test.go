@@ -14,7 +14,8 @@ import (
 	"fspda/device"
 )
 
-// Two additions of the same tensors are two nodes: whatever looks equal to Gorgonia would be merged without a word.
+// Two additions of the same tensors are two nodes: whatever looks equal to Gorgonia would be merged
+// without a word.
 func TestOperationsAreNeverMerged(t *testing.T) {
 	b := newBuilder(nil)
 	x := b.param("x", 1, 3)
@@ -99,7 +100,8 @@ func TestOperationsKeepTheirInputs(t *testing.T) {
 	loss := crossEntropy(b)
 	for _, o := range []gorgonia.Op{loss.Op(), b.project(loss, 1).Op()} {
 		if o.OverwritesInput() != -1 || !o.ReturnsPtr() || o.CallsExtern() {
-			t.Errorf("%v: overwrites %d, returns its own memory: %v, calls C: %v", o, o.OverwritesInput(), o.ReturnsPtr(), o.CallsExtern())
+			t.Errorf("%v: overwrites %d, returns its own memory: %v, calls C: %v", o, o.OverwritesInput(),
+				o.ReturnsPtr(), o.CallsExtern())
 		}
 	}
 	if loss.Op().Arity() != 2 {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Options are what a network needs to know beside its name. Those that a network has no use for must be left out.
+// Options are what a network needs to know beside its name. Those that a network has no use for
+// must be left out.
 type Options struct {
 	Shape   []int // of an example: height and width, or height, width and channels; for mlp anything
 	Classes int   // at least 2
@@ -28,8 +29,9 @@ func Names() []string {
 	return names
 }
 
-// Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50, 101 and 152 for large images and
-// "resnet20", 32, 44 and 56 for small ones. See [MLP] and [ResNet].
+// Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,
+// 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones. See [MLP] and
+// [ResNet].
 func Open(name string, o Options) (*Network, error) {
 	if name == "mlp" {
 		if o.Recompute != "" && o.Recompute != RecomputeNone {
@@ -51,9 +53,11 @@ func Open(name string, o Options) (*Network, error) {
 		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute}
 	switch {
 	case len(o.Hidden) > 0:
-		return nil, fmt.Errorf("model: %s: option Hidden is %v, but only mlp has hidden layers to choose: leave it out", name, o.Hidden)
+		return nil, fmt.Errorf("model: %s: option Hidden is %v, but only mlp has hidden layers to choose: leave it out",
+			name, o.Hidden)
 	case o.Activation != "" && o.Activation != "relu":
-		return nil, fmt.Errorf("model: %s: option Activation is %q, but only mlp has one to choose: leave it out", name, o.Activation)
+		return nil, fmt.Errorf("model: %s: option Activation is %q, but only mlp has one to choose: leave it out", name,
+			o.Activation)
 	case len(o.Shape) == 2:
 		r.Channels = 1
 	case len(o.Shape) == 3:

@@ -43,14 +43,17 @@ func TestOpenRefuses(t *testing.T) {
 		`no network "resnet51", want one of mlp, resnet18`: {"resnet51", Options{Shape: images, Classes: 2}},
 		`no network "resnet+50"`:                           {"resnet+50", Options{Shape: images, Classes: 2}},
 		`no network ""`:                                    {"", Options{Shape: images, Classes: 2}},
-		"option Hidden is [100]":                           {"resnet20", Options{Shape: images, Classes: 2, Hidden: []int{100}}},
-		`option Activation is "sigmoid"`:                   {"resnet20", Options{Shape: images, Classes: 2, Activation: "sigmoid"}},
-		"the shape [64], want height and width":            {"resnet20", Options{Shape: []int{64}, Classes: 2}},
-		"the shape [8 8 0]":                                {"resnet20", Options{Shape: []int{8, 8, 0}, Classes: 2}},
-		"Classes is 1":                                     {"resnet20", Options{Shape: images, Classes: 1}},
-		"Inputs is 0":                                      {"mlp", Options{Shape: []int{0}, Classes: 3}},
+		"option Hidden is [100]": {"resnet20", Options{Shape: images, Classes: 2,
+			Hidden: []int{100}}},
+		`option Activation is "sigmoid"`: {"resnet20", Options{Shape: images, Classes: 2,
+			Activation: "sigmoid"}},
+		"the shape [64], want height and width": {"resnet20", Options{Shape: []int{64}, Classes: 2}},
+		"the shape [8 8 0]":                     {"resnet20", Options{Shape: []int{8, 8, 0}, Classes: 2}},
+		"Classes is 1":                          {"resnet20", Options{Shape: images, Classes: 1}},
+		"Inputs is 0":                           {"mlp", Options{Shape: []int{0}, Classes: 3}},
 	} {
-		if net, err := Open(c.name, c.o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") || !strings.Contains(err.Error(), want) {
+		if net, err := Open(c.name, c.o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("network %v, error %v, want it to say %q", net, err, want)
 		}
 	}

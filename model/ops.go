@@ -10,23 +10,26 @@ import (
 	"fspda/device"
 )
 
-// definition is what the graph knows about a kernel. The meaning of its operands, Dims and Attr is that of package device.
+// definition is what the graph knows about a kernel. The meaning of its operands, Dims and Attr is
+// that of package device.
 type definition struct {
 	kernel device.Kernel
-	// by tells by which inputs the kernel can be differentiated; its length is the number of inputs.
+	// by tells by which inputs the kernel can be differentiated; its length is the number of
+	// inputs.
 	by []bool
 	// shapes checks the shapes of the inputs and returns those of the outputs.
 	shapes func(in []tensor.Shape) ([]tensor.Shape, error)
 	// dims are the Dims of the call.
 	dims func(in []tensor.Shape) []int
-	// derive fills grads[i] with the derivative by input i, for the inputs that are wanted. It is nil where by is all false.
+	// derive fills grads[i] with the derivative by input i, for the inputs that are wanted. It is
+	// nil where by is all false.
 	derive func(d derivation, grads gorgonia.Nodes)
 	// window takes the place of shapes and dims where a geometry is needed: see applyWindow.
 	window *windowed
 }
 
-// definitions returns the table of all kernels. It is a function and not a variable because derivatives apply kernels, which
-// looks them up in this table.
+// definitions returns the table of all kernels. It is a function and not a variable because
+// derivatives apply kernels, which looks them up in this table.
 func definitions() map[device.Kernel]*definition {
 	table := map[device.Kernel]*definition{}
 	for _, d := range []definition{
@@ -57,9 +60,12 @@ func definitions() map[device.Kernel]*definition {
 		{device.MaxPoolGrad, []bool{false, false}, nil, nil, nil, maxPoolGradWindow},
 		{device.AvgPool, []bool{true}, nil, nil, avgPoolDerivative, avgPoolWindow},
 		{device.AvgPoolGrad, []bool{false}, nil, nil, nil, avgPoolGradWindow},
-		{device.BatchNorm, []bool{true, true, true}, channelShapes("mcc", "mcc"), rowsChannels, batchNormDerivative, nil},
-		{device.BatchNormReLU, []bool{true, true, true}, channelShapes("mcc", "mcc"), rowsChannels, batchNormReLUDerivative, nil},
-		{device.BatchNormAddReLU, []bool{true, true, true, true}, channelShapes("mccm", "mcc"), rowsChannels, batchNormAddReLUDerivative, nil},
+		{device.BatchNorm, []bool{true, true, true}, channelShapes("mcc", "mcc"), rowsChannels, batchNormDerivative,
+			nil},
+		{device.BatchNormReLU, []bool{true, true, true}, channelShapes("mcc", "mcc"), rowsChannels,
+			batchNormReLUDerivative, nil},
+		{device.BatchNormAddReLU, []bool{true, true, true, true}, channelShapes("mccm", "mcc"), rowsChannels,
+			batchNormAddReLUDerivative, nil},
 		{device.BatchNormGrad, make([]bool, 5), channelShapes("mmccc", "mcc"), rowsChannels, nil, nil},
 		{device.BatchNormReLUGrad, make([]bool, 6), channelShapes("mmmccc", "mcc"), rowsChannels, nil, nil},
 		{device.BatchNormAddReLUGrad, make([]bool, 6), channelShapes("mmmccc", "mmcc"), rowsChannels, nil, nil},
@@ -72,8 +78,8 @@ func definitions() map[device.Kernel]*definition {
 	return table
 }
 
-// derivation is the place where a kernel is differentiated: its operation, the nodes of its inputs and its output, and the
-// gradient of the loss by that output.
+// derivation is the place where a kernel is differentiated: its operation, the nodes of its inputs
+// and its output, and the gradient of the loss by that output.
 type derivation struct {
 	b         *builder
 	op        *op
@@ -81,8 +87,9 @@ type derivation struct {
 	out, grad *gorgonia.Node
 }
 
-// times returns (a·grad)·x for a scalar grad: the chain rule of a kernel whose output is one number. A constant gradient, such
-// as the 1 that the backward pass starts with, is multiplied into a, and a factor of 1 costs nothing.
+// times returns (a·grad)·x for a scalar grad: the chain rule of a kernel whose output is one
+// number. A constant gradient, such as the 1 that the backward pass starts with, is multiplied into
+// a, and a factor of 1 costs nothing.
 func (d derivation) times(x *gorgonia.Node, a float64) *gorgonia.Node {
 	c, constant := d.b.constants[d.grad]
 	switch {
@@ -106,7 +113,8 @@ func linearDerivative(d derivation, grads gorgonia.Nodes) {
 	}
 }
 
-// through is the derivative of an element-wise function that can be had from its output: a kernel of output and gradient.
+// through is the derivative of an element-wise function that can be had from its output: a kernel
+// of output and gradient.
 func through(k device.Kernel) func(derivation, gorgonia.Nodes) {
 	return func(d derivation, grads gorgonia.Nodes) { grads[0] = d.b.apply(k, 0, d.out, d.grad) }
 }

@@ -10,7 +10,8 @@ import (
 	"fspda/device"
 )
 
-// opCase is an expression over fresh parameters, for a batch of 3 examples of one number, with labels below 4.
+// opCase is an expression over fresh parameters, for a batch of 3 examples of one number, with
+// labels below 4.
 type opCase struct {
 	kernel device.Kernel
 	build  func(b *builder) *gorgonia.Node
@@ -41,7 +42,8 @@ var opCases = map[string]opCase{
 		return b.apply(device.Scale, 0.5, crossEntropy(b))
 	}},
 	"scale by": {device.ScaleBy, func(b *builder) *gorgonia.Node {
-		return b.apply(device.ScaleBy, 2, b.param("x", 1, 7), b.apply(device.HalfSquare, 1, b.input(device.Input, 3, 1)))
+		return b.apply(device.ScaleBy, 2, b.param("x", 1, 7),
+			b.apply(device.HalfSquare, 1, b.input(device.Input, 3, 1)))
 	}},
 	"add": {device.Add, func(b *builder) *gorgonia.Node {
 		return b.apply(device.Add, 0, b.param("x", 1, 7), b.param("y", 1, 7))
@@ -58,7 +60,8 @@ var opCases = map[string]opCase{
 	}},
 	"a gradient that goes into another": {device.Add, func(b *builder) *gorgonia.Node {
 		x, y := b.param("x", 1, 7), b.param("y", 1, 7)
-		return b.apply(device.Add, 0, b.apply(device.HalfSquare, 1, b.apply(device.Sigmoid, 0, b.apply(device.Add, 0, x, y))),
+		return b.apply(device.Add, 0, b.apply(device.HalfSquare, 1,
+			b.apply(device.Sigmoid, 0, b.apply(device.Add, 0, x, y))),
 			b.apply(device.HalfSquare, 0.3, y))
 	}},
 	"a tensor of three uses": {device.Add, func(b *builder) *gorgonia.Node {
@@ -68,8 +71,8 @@ var opCases = map[string]opCase{
 	}},
 }
 
-// Every derivative is held against finite differences, as the loss itself where it is one number, and as the root of
-// 1.5/2·Σy², which sends a gradient through it that is not constant.
+// Every derivative is held against finite differences, as the loss itself where it is one number,
+// and as the root of 1.5/2·Σy², which sends a gradient through it that is not constant.
 func TestDerivatives(t *testing.T) {
 	covered := map[device.Kernel]bool{}
 	for name, c := range opCases {

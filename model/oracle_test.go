@@ -18,13 +18,15 @@ func run64(c *device.Code, params, x []float64, labels []int32) (results, grad [
 }
 
 // run64Buffered is run64 for code that reads or moves buffers.
-func run64Buffered(c *device.Code, params, buffers []float64, momentum float64, x []float64, labels []int32) (results, grad []float64) {
+func run64Buffered(c *device.Code, params, buffers []float64, momentum float64, x []float64, labels []int32) (results,
+	grad []float64) {
 	y := make([]float64, len(labels))
 	for i, l := range labels {
 		y[i] = float64(l)
 	}
 	spaces := map[device.Space][]float64{
-		device.Params: params, device.Grads: nans(c.Dim), device.Arena: nans(c.Arena), device.Input: x, device.Labels: y,
+		device.Params: params, device.Grads: nans(c.Dim), device.Arena: nans(
+			c.Arena), device.Input: x, device.Labels: y,
 		device.Buffers: buffers, device.Momentum: {momentum},
 	}
 	at := func(refs []device.Ref) (s [][]float64) {
@@ -78,8 +80,9 @@ func round(x []float64) []float32 {
 	return y
 }
 
-// checkGradient holds the gradient that code computes against central differences of its loss, both in float64. With h = 1e-5 the
-// differences are good to about h², 1e-10, plus 1e-16/h from rounding; 1e-7 of the scale leaves room for curvature.
+// checkGradient holds the gradient that code computes against central differences of its loss, both
+// in float64. With h = 1e-5 the differences are good to about h², 1e-10, plus 1e-16/h from
+// rounding; 1e-7 of the scale leaves room for curvature.
 func checkGradient(t *testing.T, c *device.Code, params, x []float64, labels []int32) {
 	t.Helper()
 	const h, tolerance = 1e-5, 1e-7
@@ -115,7 +118,8 @@ func nets(t *testing.T) []*Network {
 	for _, hidden := range [][]int{nil, {4}, {3, 5}, {1}, {6, 2, 3}} {
 		for _, activation := range []string{"sigmoid", "relu"} {
 			for _, decay := range []float64{0, 0.3} {
-				net, err := MLP(MLPOptions{Inputs: 5, Classes: 3, Hidden: hidden, Activation: activation, WeightDecay: decay})
+				net, err := MLP(MLPOptions{Inputs: 5, Classes: 3, Hidden: hidden, Activation: activation,
+					WeightDecay: decay})
 				if err != nil {
 					t.Fatal(err)
 				}

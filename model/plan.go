@@ -9,8 +9,8 @@ import (
 	"fspda/device"
 )
 
-// Plan is a graph flattened into a list of kernel calls over planned memory. It is immutable, knows no device, and may be
-// loaded any number of times.
+// Plan is a graph flattened into a list of kernel calls over planned memory. It is immutable, knows
+// no device, and may be loaded any number of times.
 type Plan struct {
 	code    *device.Code
 	kind    Kind
@@ -21,11 +21,13 @@ type Plan struct {
 // Code is what a device loads.
 func (p *Plan) Code() *device.Code { return p.code }
 
-// Bytes is the memory that a run of the plan computes in: its arena. A device adds what its kernels work in: see device.Device.Footprint.
+// Bytes is the memory that a run of the plan computes in: its arena. A device adds what its kernels
+// work in: see device.Device.Footprint.
 func (p *Plan) Bytes() int { return 4 * p.code.Arena }
 
-// Compile makes the plan of the graph. Parameters are read where they lie in the flat parameter vector and their gradients are
-// computed where they lie in the flat gradient vector; every element of that is written by each run.
+// Compile makes the plan of the graph. Parameters are read where they lie in the flat parameter
+// vector and their gradients are computed where they lie in the flat gradient vector; every element
+// of that is written by each run.
 func (g *Graph) Compile() (*Plan, error) { return g.compile(true) }
 
 // compile can leave kernels unfused, to show that fusing changes no bit.
@@ -60,7 +62,8 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 	}
 	for i, r := range g.results {
 		ref := l.values[l.results[i]].ref
-		code.Results = append(code.Results, device.Result{Name: r.name, Ref: device.Ref{Space: ref.Space, Off: ref.Off + r.off, Len: 1}})
+		code.Results = append(code.Results, device.Result{Name: r.name, Ref: device.Ref{Space: ref.Space,
+			Off: ref.Off + r.off, Len: 1}})
 	}
 	return &Plan{code: code, kind: g.kind, lowered: l, demand: p.demand}, nil
 }
@@ -73,8 +76,8 @@ func refs(l *lowered, values []int) []device.Ref {
 	return r
 }
 
-// flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel or a convolution, those with a zero
-// of the padding included, and nothing for the others.
+// flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel
+// or a convolution, those with a zero of the padding included, and nothing for the others.
 func flops(c *device.Call) float64 {
 	switch c.Kernel {
 	case device.Linear, device.LinearGradX, device.LinearGradW,
@@ -88,7 +91,8 @@ func flops(c *device.Call) float64 {
 	return 0
 }
 
-// String lists the calls for people: a line for each, with its layer and the shape and place of every operand.
+// String lists the calls for people: a line for each, with its layer and the shape and place of
+// every operand.
 func (p *Plan) String() string {
 	var s strings.Builder
 	c := p.code
@@ -100,7 +104,8 @@ func (p *Plan) String() string {
 		if call.Attr != 0 {
 			name += fmt.Sprintf("(%v)", call.Attr)
 		}
-		line := fmt.Sprintf("%3d  %-28s %-11s %s -> %s", i, name, call.Name, p.operands(call.In, st.in), p.operands(call.Out, st.out))
+		line := fmt.Sprintf("%3d  %-28s %-11s %s -> %s", i, name, call.Name, p.operands(call.In, st.in),
+			p.operands(call.Out, st.out))
 		s.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	for _, r := range c.Results {

@@ -11,7 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of this package from what is computed now")
 
-// The plan of the MNIST network, as people read it. A change here is a change of what every device runs: look at the diff.
+// The plan of the MNIST network, as people read it. A change here is a change of what every device
+// runs: look at the diff.
 func TestPlanOfTheMNISTNetwork(t *testing.T) {
 	for _, kind := range []Kind{Train, Score} {
 		path := filepath.Join("testdata", "golden", "mlp-784-100-10-"+kind.String()+".txt")
@@ -36,10 +37,13 @@ func TestCallsAreWellFormed(t *testing.T) {
 	for _, net := range nets(t) {
 		for _, kind := range []Kind{Train, Score} {
 			c := mustPlan(t, net, 7, kind).Code()
-			if c.Name != net.Name() || c.Batch != 7 || c.Features != 5 || c.Dim != net.Dim() || c.Gradient != (kind == Train) {
-				t.Errorf("%s: %s, batch %d of %d features, %d parameters, gradient %v", net.Name(), c.Name, c.Batch, c.Features, c.Dim, c.Gradient)
+			if c.Name != net.Name() || c.Batch != 7 || c.Features != 5 || c.Dim != net.Dim() ||
+				c.Gradient != (kind == Train) {
+				t.Errorf("%s: %s, batch %d of %d features, %d parameters, gradient %v", net.Name(), c.Name, c.Batch,
+					c.Features, c.Dim, c.Gradient)
 			}
-			lengths := map[device.Space]int{device.Params: c.Dim, device.Grads: c.Dim, device.Arena: c.Arena, device.Input: 7 * 5, device.Labels: 7}
+			lengths := map[device.Space]int{device.Params: c.Dim, device.Grads: c.Dim, device.Arena: c.Arena,
+				device.Input: 7 * 5, device.Labels: 7}
 			for i, call := range c.Calls {
 				for _, r := range append(append([]device.Ref(nil), call.In...), call.Out...) {
 					if r.Len < 1 || r.Off < 0 || r.Off+r.Len > lengths[r.Space] {

@@ -9,8 +9,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// projection stands for output k > 0 of a kernel: Gorgonia's nodes have one value, and its type system knows no tuples. Its only
-// input is the node of the kernel. It costs nothing at run time: in a plan it is a name for the kernel's k-th output.
+// projection stands for output k > 0 of a kernel: Gorgonia's nodes have one value, and its type
+// system knows no tuples. Its only input is the node of the kernel. It costs nothing at run time:
+// in a plan it is a name for the kernel's k-th output.
 type projection struct {
 	of     *op
 	k      int

@@ -18,7 +18,8 @@ func TestProjectionIsASideOutput(t *testing.T) {
 	if p.Op().Arity() != 1 || !p.Shape().Eq(tensor.Shape{1}) {
 		t.Errorf("projection of arity %d and shape %v", p.Op().Arity(), p.Shape())
 	}
-	if _, err := p.Op().Do(); err == nil || !strings.Contains(err.Error(), "linear-grad-w#1.1 is read before its kernel ran") {
+	if _, err := p.Op().Do(); err == nil || !strings.Contains(err.Error(),
+		"linear-grad-w#1.1 is read before its kernel ran") {
 		t.Errorf("reading too early: error %v", err)
 	}
 	x, dy := denseOf([]float32{1, 2, 3, 4, 5, 6}, tensor.Shape{2, 3}), denseOf([]float32{10, 1}, tensor.Shape{2, 1})

@@ -7,8 +7,9 @@ type Recompute string
 
 // The choices of Recompute.
 const (
-	RecomputeNone   Recompute = "none"   // nothing
-	RecomputeBlocks Recompute = "blocks" // what residual blocks and the stem compute inside: a third more work, half the memory
+	RecomputeNone Recompute = "none" // nothing
+	// what residual blocks and the stem compute inside: a third more work, half the memory
+	RecomputeBlocks Recompute = "blocks"
 )
 
 // inBlock runs build, whose nodes belong to a block of their own.
@@ -19,9 +20,10 @@ func (b *builder) inBlock(build func()) {
 	build()
 }
 
-// recompute drops, of each block but the last, the values that only the block itself and the backward pass read, by computing them again
-// before the backward pass needs the first of them. The same kernels on the same numbers give the same bits. The last block has its
-// backward pass right behind it. Statistics are small and stay.
+// recompute drops, of each block but the last, the values that only the block itself and the
+// backward pass read, by computing them again before the backward pass needs the first of them. The
+// same kernels on the same numbers give the same bits. The last block has its backward pass right
+// behind it. Statistics are small and stay.
 func (l *lowered) recompute() {
 	last := 0
 	for _, s := range l.steps {
@@ -78,8 +80,9 @@ func (l *lowered) droppable(block int, maker []int) map[int]bool {
 	return dropped
 }
 
-// again copies the steps of a block that are needed for what the backward pass reads of its dropped values. It returns the copies, which
-// belong to the backward pass, and the new name of each value that is computed again.
+// again copies the steps of a block that are needed for what the backward pass reads of its dropped
+// values. It returns the copies, which belong to the backward pass, and the new name of each value
+// that is computed again.
 func (l *lowered) again(block int, dropped map[int]bool) (steps []step, copies map[int]int) {
 	wanted := map[int]bool{}
 	for _, s := range l.steps {

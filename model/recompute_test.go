@@ -58,12 +58,14 @@ func TestRecomputedCalls(t *testing.T) {
 	if a, b := count(once, device.Conv), count(twice, device.Conv); a != 53 || b != 2*53-3 {
 		t.Errorf("%d convolutions, recomputed %d, want 53 and 103", a, b)
 	}
-	for _, k := range []device.Kernel{device.MoveAverage, device.ConvGradW, device.ConvGradX, device.BatchNormReLUGrad} {
+	for _, k := range []device.Kernel{device.MoveAverage, device.ConvGradW, device.ConvGradX,
+		device.BatchNormReLUGrad} {
 		if a, b := count(once, k), count(twice, k); a != b {
 			t.Errorf("%d calls of %s, recomputed %d", a, k, b)
 		}
 	}
-	if a, b := mustPlan(t, net, 2, Predict), mustPlan(t, recomputing(net), 2, Predict); len(a.code.Calls) != len(b.code.Calls) {
+	if a, b := mustPlan(t, net, 2, Predict), mustPlan(t, recomputing(net), 2,
+		Predict); len(a.code.Calls) != len(b.code.Calls) {
 		t.Error("a plan without gradient recomputes")
 	}
 }

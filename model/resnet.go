@@ -9,7 +9,8 @@ import (
 
 // ResNetOptions describes a residual network.
 type ResNetOptions struct {
-	// Depth names the network. 18, 34, 50, 101 and 152 are those of ImageNet, 20, 32, 44 and 56 those of CIFAR.
+	// Depth names the network. 18, 34, 50, 101 and 152 are those of ImageNet, 20, 32, 44 and 56
+	// those of CIFAR.
 	Depth                   int
 	Height, Width, Channels int     // of an image; Channels 0 is 3
 	Classes                 int     // at least 2
@@ -31,7 +32,8 @@ type resNet struct {
 	cifar      bool // a stem of one 3×3 convolution, without pooling
 }
 
-// resNets are the networks of He et al., "Deep residual learning for image recognition", by depth: table 1 and section 4.2.
+// resNets are the networks of He et al., "Deep residual learning for image recognition", by depth:
+// table 1 and section 4.2.
 var resNets = map[int]resNet{
 	18:  {blocks: []int{2, 2, 2, 2}},
 	34:  {blocks: []int{3, 4, 6, 3}},
@@ -54,19 +56,24 @@ func resNetDepths() []int {
 	return depths
 }
 
-// maxSide is the largest height and width of an image: far beyond what memory holds, and products of it stay in range.
+// maxSide is the largest height and width of an image: far beyond what memory holds, and products
+// of it stay in range.
 const maxSide = 1 << 14
 
-// ResNet returns a residual network over images in rows of pixels, each with its channels side by side (NHWC).
+// ResNet returns a residual network over images in rows of pixels, each with its channels side by
+// side (NHWC).
 //
-// The networks of ImageNet have a stem of a 7×7 convolution with stride 2 and a 3×3 max-pooling with stride 2, then four stages. Where
-// a stage halves the image, the first 3×3 convolution of its first block does: the variant called 1.5. Those of CIFAR have a
-// stem of a 3×3 convolution and three stages. Shortcuts that change shape are 1×1 convolutions with batch norm (option B of the
-// paper; its CIFAR networks had none of their parameters, option A). At the end stand the mean over all pixels and a dense layer.
+// The networks of ImageNet have a stem of a 7×7 convolution with stride 2 and a 3×3 max-pooling
+// with stride 2, then four stages. Where a stage halves the image, the first 3×3 convolution of its
+// first block does: the variant called 1.5. Those of CIFAR have a stem of a 3×3 convolution and
+// three stages. Shortcuts that change shape are 1×1 convolutions with batch norm (option B of the
+// paper; its CIFAR networks had none of their parameters, option A). At the end stand the mean over
+// all pixels and a dense layer.
 //
-// Tensors have the names, and up to the order of a filter's axes the shapes, of torchvision: conv1.weight, bn1.weight, bn1.bias,
-// layer1.0.conv1.weight and so on to fc.bias; the CIFAR networks follow the same rule. ResNet-50 for 1000 classes has 25,557,032
-// parameters in 161 tensors.
+// Tensors have the names, and up to the order of a filter's axes the shapes, of torchvision:
+// conv1.weight, bn1.weight, bn1.bias, layer1.0.conv1.weight and so on to fc.bias; the CIFAR
+// networks follow the same rule. ResNet-50 for 1000 classes has 25,557,032 parameters in 161
+// tensors.
 func ResNet(o ResNetOptions) (*Network, error) {
 	plan, ok := resNets[o.Depth]
 	if !ok {
@@ -76,7 +83,8 @@ func ResNet(o ResNetOptions) (*Network, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("model: resnet%d: %w", o.Depth, err)
 	}
-	return newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels, image: []int{o.Height, o.Width, o.Channels},
+	return newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels,
+		image:   []int{o.Height, o.Width, o.Channels},
 		classes: o.Classes, loss: o.loss(), recompute: o.Recompute == RecomputeBlocks, forward: plan.forwardOf(o)})
 }
 
@@ -101,7 +109,8 @@ func (o ResNetOptions) validate() error {
 	for _, c := range []struct {
 		name      string
 		got, most int
-	}{{"Height", o.Height, maxSide}, {"Width", o.Width, maxSide}, {"Channels", o.Channels, maxSide}, {"BaseWidth", o.BaseWidth, maxSide}} {
+	}{{"Height", o.Height, maxSide}, {"Width", o.Width, maxSide}, {"Channels", o.Channels, maxSide}, {"BaseWidth",
+		o.BaseWidth, maxSide}} {
 		if c.got < 1 || c.got > c.most {
 			return fmt.Errorf("option %s is %d, want 1 to %d", c.name, c.got, c.most)
 		}
@@ -115,7 +124,8 @@ func (o ResNetOptions) validate() error {
 	return o.loss().validate()
 }
 
-// name is "resnet50 224×224×3 to 1000", with the width of the first stage where it is not the usual one.
+// name is "resnet50 224×224×3 to 1000", with the width of the first stage where it is not the usual
+// one.
 func (o ResNetOptions) name(plan resNet) string {
 	s := fmt.Sprintf("resnet%d %d×%d×%d to %d", o.Depth, o.Height, o.Width, o.Channels, o.Classes)
 	if o.BaseWidth != plan.baseWidth() {

@@ -9,11 +9,11 @@ import (
 	"fspda/device"
 )
 
-// BenchmarkResNet is a gradient on one core and on two: images a second, those and the operations a second of the
-// fastest one, and the percentage of the time that each group of
-// kernels takes.
+// BenchmarkResNet is a gradient on one core and on two: images a second, those and the operations a
+// second of the fastest one, and the percentage of the time that each group of kernels takes.
 func BenchmarkResNet(b *testing.B) {
-	for _, c := range []struct{ depth, side, batch, threads int }{{20, 32, 64, 1}, {20, 32, 64, 2}, {50, 224, 8, 1}, {50, 224, 8, 2}, {50, 224, 16, 2}} {
+	for _, c := range []struct{ depth, side, batch, threads int }{{20, 32, 64, 1}, {20, 32, 64, 2}, {50, 224, 8, 1},
+		{50, 224, 8, 2}, {50, 224, 16, 2}} {
 		b.Run(fmt.Sprintf("%d/%dpx/batch=%d/threads=%d", c.depth, c.side, c.batch, c.threads), func(b *testing.B) {
 			net := resNetOf(b, ResNetOptions{Depth: c.depth, Height: c.side, Width: c.side, WeightDecay: 1e-4})
 			code := mustPlan(b, net, c.batch, Train).Code()

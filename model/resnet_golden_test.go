@@ -123,8 +123,10 @@ func furthest(got, want []float64) float64 {
 	return most
 }
 
-// checkTensors compares what lies in a flat vector with its norms and samples, each with a relative tolerance by its tensor.
-func checkTensors(t *testing.T, l *Layout, flat []float64, want map[string]goldenTensor, norm, sample func(goldenTensor) float64) {
+// checkTensors compares what lies in a flat vector with its norms and samples, each with a relative
+// tolerance by its tensor.
+func checkTensors(t *testing.T, l *Layout, flat []float64, want map[string]goldenTensor, norm,
+	sample func(goldenTensor) float64) {
 	t.Helper()
 	if len(want) != len(l.tensors) {
 		t.Errorf("%d golden tensors for %d", len(want), len(l.tensors))
@@ -213,8 +215,10 @@ func TestResNet50IsTorchvision(t *testing.T) {
 	}
 }
 
-// checkSmooth compares loss and gradient norms with smoothed labels, each norm with a relative tolerance by its tensor.
-func checkSmooth(t *testing.T, g *golden, l *Layout, loss float64, grad []float64, lossTolerance float64, tolerance func(goldenTensor) float64) {
+// checkSmooth compares loss and gradient norms with smoothed labels, each norm with a relative
+// tolerance by its tensor.
+func checkSmooth(t *testing.T, g *golden, l *Layout, loss float64, grad []float64, lossTolerance float64,
+	tolerance func(goldenTensor) float64) {
 	t.Helper()
 	if d := math.Abs(loss - g.SmoothLoss); !(d <= lossTolerance) {
 		t.Errorf("smoothed loss %v, want %v", loss, g.SmoothLoss)
@@ -225,7 +229,8 @@ func checkSmooth(t *testing.T, g *golden, l *Layout, loss float64, grad []float6
 			squares += x * x
 		}
 		if got, limit := math.Sqrt(squares), tolerance(g.Grads[tensor.Name]); !(math.Abs(got/g.SmoothNorms[i]-1) <= limit) {
-			t.Errorf("%s has the norm %v with smoothed labels, want %v within %.2g of it", tensor.Name, got, g.SmoothNorms[i], limit)
+			t.Errorf("%s has the norm %v with smoothed labels, want %v within %.2g of it", tensor.Name, got,
+				g.SmoothNorms[i], limit)
 		}
 	}
 }
@@ -238,13 +243,16 @@ func TestResNet50SmoothsAsPyTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grad, buffers, out := dev.NewVector(net.Dim()), vectorOf(dev, net.InitBuffers()), make([]float64, 1+g.Batch*net.classes)
-	if err := program.RunBuffered(vectorOf(dev, goldenParams(net)), grad, buffers, stepMomentum, goldenBatch(g), out); err != nil {
+	grad, buffers, out := dev.NewVector(net.Dim()), vectorOf(dev, net.InitBuffers()), make([]float64,
+		1+g.Batch*net.classes)
+	if err := program.RunBuffered(vectorOf(dev, goldenParams(net)), grad, buffers, stepMomentum, goldenBatch(g),
+		out); err != nil {
 		t.Fatal(err)
 	}
 	host := make([]float32, net.Dim())
 	dev.Read(host, grad)
-	checkSmooth(t, g, net.layout, out[0], widened(host), 3*g.LogitsFloat32, func(w goldenTensor) float64 { return 1e-6 + 4*w.Float32 })
+	checkSmooth(t, g, net.layout, out[0], widened(host), 3*g.LogitsFloat32,
+		func(w goldenTensor) float64 { return 1e-6 + 4*w.Float32 })
 }
 
 // In float64 the plan is PyTorch's network to nine digits.
@@ -256,7 +264,8 @@ func TestResNet50IsTorchvisionExactly(t *testing.T) {
 	net := goldenNet(t, g)
 	buffers, images := widened(net.InitBuffers()), widened(goldenBatch(g).X)
 	params := widened(goldenParams(net))
-	out, grad := run64Buffered(goldenPlan(t, net, g.Batch, LossOptions{}).Code(), params, buffers, 0.1, images, g.Labels)
+	out, grad := run64Buffered(goldenPlan(t, net, g.Batch, LossOptions{}).Code(), params, buffers, 0.1, images,
+		g.Labels)
 	if d := furthest(out[1:], g.Logits); !(d <= 1e-8) {
 		t.Errorf("logits are off by %.2g", d)
 	}
@@ -266,7 +275,8 @@ func TestResNet50IsTorchvisionExactly(t *testing.T) {
 	digits := func(goldenTensor) float64 { return 1e-8 }
 	checkTensors(t, net.layout, grad, g.Grads, digits, digits)
 	checkTensors(t, net.buffers, buffers, g.Buffers, digits, digits)
-	smooth, smoothGrad := run64Buffered(goldenPlan(t, net, g.Batch, LossOptions{LabelSmoothing: g.Smoothing}).Code(), params, widened(net.InitBuffers()), 0.1, images, g.Labels)
+	smooth, smoothGrad := run64Buffered(goldenPlan(t, net, g.Batch, LossOptions{LabelSmoothing: g.Smoothing}).Code(),
+		params, widened(net.InitBuffers()), 0.1, images, g.Labels)
 	checkSmooth(t, g, net.layout, smooth[0], smoothGrad, 1e-12, digits)
 	evaluated, _ := run64Buffered(mustPlan(t, net, g.Batch, Predict).Code(), params, buffers, 0, images, nil)
 	if d := furthest(evaluated, g.Evaluated); !(d <= 1e-8) {

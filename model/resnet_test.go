@@ -23,8 +23,8 @@ func resNetOf(t testing.TB, o ResNetOptions) *Network {
 	return net
 }
 
-// The counts are those of torchvision's models, and, for CIFAR, the paper's (0.27M, 0.46M, 0.66M, 0.85M) plus what the shortcuts of
-// option B have: 2,752.
+// The counts are those of torchvision's models, and, for CIFAR, the paper's (0.27M, 0.46M, 0.66M,
+// 0.85M) plus what the shortcuts of option B have: 2,752.
 func TestResNetParameterCounts(t *testing.T) {
 	for _, c := range []struct{ depth, side, classes, parameters, tensors int }{
 		{18, 224, 1000, 11689512, 62},
@@ -40,7 +40,8 @@ func TestResNetParameterCounts(t *testing.T) {
 	} {
 		net := resNetOf(t, ResNetOptions{Depth: c.depth, Height: c.side, Width: c.side, Classes: c.classes})
 		if got := len(net.Layout().Tensors()); net.Dim() != c.parameters || got != c.tensors {
-			t.Errorf("%s: %d parameters in %d tensors, want %d in %d", net.Name(), net.Dim(), got, c.parameters, c.tensors)
+			t.Errorf("%s: %d parameters in %d tensors, want %d in %d", net.Name(), net.Dim(), got, c.parameters,
+				c.tensors)
 		}
 	}
 }
@@ -65,12 +66,14 @@ func TestResNetTensors(t *testing.T) {
 		t.Errorf("fc.weight is %v", last)
 	}
 	buffers := net.Buffers().Tensors()
-	if len(buffers) != 106 || net.Buffers().Dim() != 53120 || buffers[0].Name != "bn1.running_mean" || buffers[1].Name != "bn1.running_var" {
+	if len(buffers) != 106 || net.Buffers().Dim() != 53120 || buffers[0].Name != "bn1.running_mean" ||
+		buffers[1].Name != "bn1.running_var" {
 		t.Errorf("%d buffers of %d numbers, the first are %v", len(buffers), net.Buffers().Dim(), buffers[:2])
 	}
 }
 
-// Stages halve the image at the 3×3 convolution of a bottleneck (version 1.5), and the work is what is published: 4.09 billion products.
+// Stages halve the image at the 3×3 convolution of a bottleneck (version 1.5), and the work is what
+// is published: 4.09 billion products.
 func TestResNet50IsVersionOnePointFive(t *testing.T) {
 	code := mustPlan(t, resNetOf(t, ResNetOptions{Depth: 50, Height: 224, Width: 224, Classes: 1000}), 1, Score).Code()
 	strided := 0
@@ -102,11 +105,15 @@ func TestResNetRefuses(t *testing.T) {
 		"WeightDecay is NaN":                 func(o *ResNetOptions) { o.WeightDecay = math.NaN() },
 		"LabelSmoothing is 1, want":          func(o *ResNetOptions) { o.LabelSmoothing = 1 },
 		`Decay is "bias", want all or`:       func(o *ResNetOptions) { o.Decay = "bias" },
-		"layer conv1: ":                      func(o *ResNetOptions) { o.Height, o.Width, o.BaseWidth = maxSide, maxSide, maxSide },
+		"layer conv1: ": func(o *ResNetOptions) {
+			o.Height, o.Width, o.BaseWidth = maxSide,
+				maxSide, maxSide
+		},
 	} {
 		o := good
 		spoil(&o)
-		if net, err := ResNet(o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") || !strings.Contains(err.Error(), want) {
+		if net, err := ResNet(o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("network %v, error %v, want it to say %q", net, err, want)
 		}
 	}
@@ -118,7 +125,8 @@ func TestResNetRefuses(t *testing.T) {
 
 // Weight decay takes all tensors, or leaves out those that torchvision's recipes leave out.
 func TestDecayedTensors(t *testing.T) {
-	for decay, want := range map[Decay]int{"": 65, DecayAll: 65, DecayWeights: 22} { // 19 convolutions, 2 shortcuts, the head
+	// 19 convolutions, 2 shortcuts, the head
+	for decay, want := range map[Decay]int{"": 65, DecayAll: 65, DecayWeights: 22} {
 		net, n := resNetOf(t, ResNetOptions{Depth: 20, Height: 8, Width: 8, Decay: decay, WeightDecay: 0.5}), 0
 		for _, tensor := range net.Layout().Tensors() {
 			if tensor.Decay {
@@ -126,13 +134,16 @@ func TestDecayedTensors(t *testing.T) {
 			}
 		}
 		p := mustPlan(t, net, 2, Train)
-		if added := count(p, device.AddScaled) + count(p, device.LinearGradWDecay); n != want || count(p, device.HalfSquare) != want || added != want {
-			t.Errorf("decay %q: %d tensors decay, %d are in the loss and %d in the gradient, want %d", decay, n, count(p, device.HalfSquare), added, want)
+		if added := count(p, device.AddScaled) + count(p, device.LinearGradWDecay); n != want ||
+			count(p, device.HalfSquare) != want || added != want {
+			t.Errorf("decay %q: %d tensors decay, %d are in the loss and %d in the gradient, want %d", decay, n,
+				count(p, device.HalfSquare), added, want)
 		}
 	}
 }
 
-// Filters are normal with variance 2/(side²·outputs), the head with deviation 0.01; the rest is what batch norm starts from.
+// Filters are normal with variance 2/(side²·outputs), the head with deviation 0.01; the rest is
+// what batch norm starts from.
 func TestResNetInit(t *testing.T) {
 	net := resNetOf(t, ResNetOptions{Depth: 18, Height: 64, Width: 64, BaseWidth: 16, Classes: 100})
 	x := net.Init(5)
@@ -172,19 +183,22 @@ func TestResNetInit(t *testing.T) {
 		}
 	}
 	for i, v := range net.InitBuffers() {
-		buffer := net.Buffers().Tensors()[slices.IndexFunc(net.Buffers().Tensors(), func(b Tensor) bool { return i < b.Offset+b.Size })]
+		buffer := net.Buffers().Tensors()[slices.IndexFunc(net.Buffers().Tensors(),
+			func(b Tensor) bool { return i < b.Offset+b.Size })]
 		if want := map[bool]float32{true: 1}[strings.HasSuffix(buffer.Name, ".running_var")]; v != want {
 			t.Fatalf("%s starts at %v, want %v", buffer.Name, v, want)
 		}
 	}
 }
 
-// cousins are small members of the family: basic blocks and bottlenecks, both stems, with and without shortcuts that change shape.
+// cousins are small members of the family: basic blocks and bottlenecks, both stems, with and
+// without shortcuts that change shape.
 func cousins(t testing.TB) []*Network {
 	two := func(plan resNet, o ResNetOptions) *Network {
 		o.Classes = 3
 		o = o.withDefaults(plan)
-		net, err := newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels, image: []int{o.Height, o.Width, o.Channels},
+		net, err := newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels,
+			image:   []int{o.Height, o.Width, o.Channels},
 			classes: o.Classes, loss: o.loss(), forward: plan.forwardOf(o)})
 		if err != nil {
 			t.Fatal(err)
@@ -192,13 +206,16 @@ func cousins(t testing.TB) []*Network {
 		return net
 	}
 	return []*Network{
-		two(resNet{blocks: []int{1, 1}, bottleneck: true}, ResNetOptions{Height: 9, Width: 8, BaseWidth: 2, WeightDecay: 0.1}),
+		two(resNet{blocks: []int{1, 1}, bottleneck: true}, ResNetOptions{Height: 9, Width: 8, BaseWidth: 2,
+			WeightDecay: 0.1}),
 		two(resNet{blocks: []int{2}}, ResNetOptions{Height: 8, Width: 11, BaseWidth: 3, LabelSmoothing: 0.1}),
-		resNetOf(t, ResNetOptions{Depth: 20, Height: 4, Width: 4, Channels: 1, BaseWidth: 1, WeightDecay: 0.1, Decay: DecayWeights, Classes: 3}),
+		resNetOf(t, ResNetOptions{Depth: 20, Height: 4, Width: 4, Channels: 1, BaseWidth: 1, WeightDecay: 0.1,
+			Decay: DecayWeights, Classes: 3}),
 	}
 }
 
-// smallParams are parameters near the start of training, with scales and shifts that are not all alike.
+// smallParams are parameters near the start of training, with scales and shifts that are not all
+// alike.
 func smallParams(net *Network) []float64 {
 	x, noise := make([]float64, net.Dim()), random(net.Dim(), 41)
 	for i, v := range net.Init(3) {
@@ -230,7 +247,8 @@ func TestResNetGradient(t *testing.T) {
 	}
 }
 
-// A plan on the host has the bits of Gorgonia's own machine: gradient, results and buffers, for every kind.
+// A plan on the host has the bits of Gorgonia's own machine: gradient, results and buffers, for
+// every kind.
 func TestResNetIsItsOracle(t *testing.T) {
 	dev := cpu.New()
 	for _, net := range cousins(t) {

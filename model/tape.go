@@ -11,22 +11,26 @@ import (
 	"fspda/device"
 )
 
-// Param declares the next tensor of a Tape's parameter vector and returns its leaf. A matrix, inputs × outputs as gorgonia.Mul(x, w) wants it, and
-// whatever has more axes start uniform in ±1/√(first dimension); a vector starts from 0.
+// Param declares the next tensor of a Tape's parameter vector and returns its leaf. A matrix,
+// inputs × outputs as gorgonia.Mul(x, w) wants it, and whatever has more axes start uniform in
+// ±1/√(first dimension); a vector starts from 0.
 type Param func(name string, shape ...int) *gorgonia.Node
 
 // TapeOptions describe a Tape.
 type TapeOptions struct {
 	Inputs, Classes int     // numbers per example, and classes, at least 2
 	WeightDecay     float64 // the loss holds WeightDecay/2·Σw² over all parameters
-	// Forward makes the logits, examples × Classes, of x, examples × Inputs, with operations of Gorgonia. It declares the same parameters in the
-	// same order whenever it is called, which is once for each size of batch and now and then again, and may panic as gorgonia.Must does.
+	// Forward makes the logits, examples × Classes, of x, examples × Inputs, with operations of
+	// Gorgonia. It declares the same parameters in the same order whenever it is called, which is
+	// once for each size of batch and now and then again, and may panic as gorgonia.Must does.
 	Forward func(param Param, x *gorgonia.Node) *gorgonia.Node
 }
 
-// Tape is a classifier written with Gorgonia's own operations, any that it can differentiate, and run by Gorgonia's own TapeMachine on the host: a network
-// of somebody else's, without a kernel of ours. It is what fspda/train calls a Model, and far slower than an [Engine] on the same network. The loss is
-// the mean softmax cross entropy, which Tape adds by itself. It may be used by several goroutines.
+// Tape is a classifier written with Gorgonia's own operations, any that it can differentiate, and
+// run by Gorgonia's own TapeMachine on the host: a network of somebody else's, without a kernel of
+// ours. It is what fspda/train calls a Model, and far slower than an [Engine] on the same network.
+// The loss is the mean softmax cross entropy, which Tape adds by itself. It may be used by several
+// goroutines.
 type Tape struct {
 	opt    TapeOptions
 	dev    device.Device
@@ -36,8 +40,8 @@ type Tape struct {
 	idle map[recipe][]*tapeGraph
 }
 
-// NewTape returns the network that o.Forward describes, with its vectors on dev. It builds the network once, so whatever Gorgonia has against it
-// is an error here.
+// NewTape returns the network that o.Forward describes, with its vectors on dev. It builds the
+// network once, so whatever Gorgonia has against it is an error here.
 func NewTape(dev device.Device, o TapeOptions) (*Tape, error) {
 	if o.Inputs < 1 || o.Classes < 2 || o.WeightDecay < 0 || o.Forward == nil {
 		return nil, fmt.Errorf("model: tape: %d inputs, %d classes, weight decay %v: want at least 1 and 2, none below 0, and a Forward", o.Inputs, o.Classes, o.WeightDecay)
@@ -60,10 +64,12 @@ func (t *Tape) Layout() *Layout { return &t.layout }
 // Sizes lists the lengths of the parameter tensors in flat order.
 func (t *Tape) Sizes() []int { return t.layout.sizes() }
 
-// Init returns a fresh parameter vector, drawn from the stream "init" of the run seed as [Param] says.
+// Init returns a fresh parameter vector, drawn from the stream "init" of the run seed as [Param]
+// says.
 func (t *Tape) Init(seed uint64) []float32 { return (&Network{layout: &t.layout}).Init(seed) }
 
-// Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and returns that loss.
+// Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and
+// returns that loss.
 func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
 	params := make([]float32, t.Dim())
 	t.dev.Read(params, x)
@@ -78,14 +84,16 @@ func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err err
 	}
 	loss = s.loss / float64(b.N())
 	for i, w := range params {
-		loss += float64(t.opt.WeightDecay / 2 * float64(w) * float64(w)) // the conversion forbids fusing, here and below
+		// the conversion forbids fusing, here and below
+		loss += float64(t.opt.WeightDecay / 2 * float64(w) * float64(w))
 		grad[i] += float32(float32(t.opt.WeightDecay) * w)
 	}
 	t.dev.Write(dst, grad)
 	return loss, nil
 }
 
-// Score adds up over the batch at x: cross entropy without the L2 term, hits, and hits among the five largest.
+// Score adds up over the batch at x: cross entropy without the L2 term, hits, and hits among the
+// five largest.
 func (t *Tape) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	params := make([]float32, t.Dim())
 	t.dev.Read(params, x)
@@ -125,7 +133,8 @@ func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float3
 }
 
 // run plays a graph with these leaves and hands it to read, before anybody else gets it.
-func (t *Tape) run(r recipe, params []float32, b device.Batch, read func(*tapeGraph) error, slope []float32) (err error) {
+func (t *Tape) run(r recipe, params []float32, b device.Batch, read func(*tapeGraph) error,
+	slope []float32) (err error) {
 	if err := b.Check(b.N(), t.opt.Inputs); err != nil {
 		return fmt.Errorf("model: tape: %w", err)
 	}
@@ -183,7 +192,8 @@ func (t *Tape) put(r recipe, g *tapeGraph) {
 	t.idle[r] = append(t.idle[r], g)
 }
 
-// tapeGraph is a Tape at one size of batch, with the machine that runs it. It belongs to one goroutine at a time.
+// tapeGraph is a Tape at one size of batch, with the machine that runs it. It belongs to one
+// goroutine at a time.
 type tapeGraph struct {
 	machine  gorgonia.VM
 	x, slope *gorgonia.Node // slope: of the loss, by the logits; nil where nothing is differentiated
@@ -207,7 +217,8 @@ func (t *Tape) build(r recipe, layout *Layout) (g *tapeGraph, err error) {
 	}
 	expr := gorgonia.NewGraph()
 	leaf := func(name string, shape ...int) *gorgonia.Node {
-		return gorgonia.NewTensor(expr, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+		return gorgonia.NewTensor(expr, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...),
+			gorgonia.WithName(name))
 	}
 	g = &tapeGraph{x: leaf("examples", r.batch, t.opt.Inputs)}
 	g.logits = t.opt.Forward(func(name string, shape ...int) *gorgonia.Node {
@@ -240,7 +251,8 @@ func (l *Layout) declare(name string, shape []int) {
 	n := 1
 	for _, d := range shape {
 		if d < 1 || d > maxTensor/n {
-			panic(fmt.Errorf("parameter %s has shape %v, want every dimension at least 1 and at most %d elements", name, shape, maxTensor))
+			panic(fmt.Errorf("parameter %s has shape %v, want every dimension at least 1 and at most %d elements", name,
+				shape, maxTensor))
 		}
 		n *= d
 	}
@@ -255,7 +267,8 @@ func (l *Layout) declare(name string, shape []int) {
 
 // let gives a leaf its value: a copy, because Gorgonia's machine may write over what it is given.
 func (g *tapeGraph) let(n *gorgonia.Node, v []float32) {
-	if err := gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(slices.Clone(v)))); err != nil {
+	if err := gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...),
+		tensor.WithBacking(slices.Clone(v)))); err != nil {
 		panic(err)
 	}
 }

@@ -16,9 +16,11 @@ import (
 
 // perceptron is 6-5-7 with sigmoids, of Gorgonia's operations.
 func perceptron(param model.Param, x *gorgonia.Node) *gorgonia.Node {
-	h := gorgonia.Must(gorgonia.BroadcastAdd(gorgonia.Must(gorgonia.Mul(x, param("w1", 6, 5))), param("b1", 5), nil, []byte{0}))
+	h := gorgonia.Must(gorgonia.BroadcastAdd(gorgonia.Must(gorgonia.Mul(x, param("w1", 6, 5))), param("b1", 5), nil,
+		[]byte{0}))
 	h = gorgonia.Must(gorgonia.Sigmoid(h))
-	return gorgonia.Must(gorgonia.BroadcastAdd(gorgonia.Must(gorgonia.Mul(h, param("w2", 5, 7))), param("b2", 7), nil, []byte{0}))
+	return gorgonia.Must(gorgonia.BroadcastAdd(gorgonia.Must(gorgonia.Mul(h, param("w2", 5, 7))), param("b2", 7), nil,
+		[]byte{0}))
 }
 
 // tapeBatch is a batch that is the test's own.
@@ -34,7 +36,8 @@ func tapeBatch(n int, key uint64) device.Batch {
 	return b
 }
 
-// turned returns the vector of two layers, weights inputs × outputs as perceptron has them, with weights outputs × inputs as an MLP has them.
+// turned returns the vector of two layers, weights inputs × outputs as perceptron has them, with
+// weights outputs × inputs as an MLP has them.
 func turned(v []float32, inputs, outputs [2]int) []float32 {
 	var out []float32
 	for l, rows := range inputs {
@@ -50,7 +53,8 @@ func turned(v []float32, inputs, outputs [2]int) []float32 {
 	return out
 }
 
-// A network of Gorgonia's operations has the losses, gradients and scores of the same network of ours, again and again and from several goroutines.
+// A network of Gorgonia's operations has the losses, gradients and scores of the same network of
+// ours, again and again and from several goroutines.
 func TestTapeIsTheNetwork(t *testing.T) {
 	dev := cpu.New()
 	const decay = 0.01
@@ -114,17 +118,20 @@ func TestTapeRefuses(t *testing.T) {
 		o    model.TapeOptions
 		want string
 	}{
-		"no forward":   {model.TapeOptions{Inputs: 6, Classes: 7}, "a Forward"},
-		"one class":    {model.TapeOptions{Inputs: 6, Classes: 1, Forward: linear}, "1 classes"},
-		"no parameter": {model.TapeOptions{Inputs: 6, Classes: 6, Forward: func(_ model.Param, x *gorgonia.Node) *gorgonia.Node { return x }}, "param"},
+		"no forward": {model.TapeOptions{Inputs: 6, Classes: 7}, "a Forward"},
+		"one class":  {model.TapeOptions{Inputs: 6, Classes: 1, Forward: linear}, "1 classes"},
+		"no parameter": {model.TapeOptions{Inputs: 6, Classes: 6,
+			Forward: func(_ model.Param, x *gorgonia.Node) *gorgonia.Node { return x }}, "param"},
 		"wrong width":  {model.TapeOptions{Inputs: 5, Classes: 7, Forward: linear}, "hape"},
 		"wrong logits": {model.TapeOptions{Inputs: 6, Classes: 8, Forward: linear}, "(2, 8)"},
-		"an empty shape": {model.TapeOptions{Inputs: 6, Classes: 7, Forward: func(p model.Param, x *gorgonia.Node) *gorgonia.Node {
-			return gorgonia.Must(gorgonia.Mul(x, p("w", 6, 0)))
-		}}, "at least 1"},
-		"one name twice": {model.TapeOptions{Inputs: 6, Classes: 6, Forward: func(p model.Param, x *gorgonia.Node) *gorgonia.Node {
-			return gorgonia.Must(gorgonia.Mul(gorgonia.Must(gorgonia.Mul(x, p("w", 6, 6))), p("w", 6, 6)))
-		}}, "a name of its own"},
+		"an empty shape": {model.TapeOptions{Inputs: 6, Classes: 7,
+			Forward: func(p model.Param, x *gorgonia.Node) *gorgonia.Node {
+				return gorgonia.Must(gorgonia.Mul(x, p("w", 6, 0)))
+			}}, "at least 1"},
+		"one name twice": {model.TapeOptions{Inputs: 6, Classes: 6,
+			Forward: func(p model.Param, x *gorgonia.Node) *gorgonia.Node {
+				return gorgonia.Must(gorgonia.Mul(gorgonia.Must(gorgonia.Mul(x, p("w", 6, 6))), p("w", 6, 6)))
+			}}, "a name of its own"},
 	} {
 		if _, err := model.NewTape(cpu.New(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want something about %q", name, err, c.want)

@@ -64,8 +64,10 @@ var (
 	convGradXWindow = &windowed{
 		func(in []tensor.Shape, g geometry) ([]tensor.Shape, error) {
 			dy, w := in[0], in[1]
-			if dy.Dims() != 4 || w.Dims() != 4 || dy[3] != w[0] || dy[1] != g.out(g.h, w[1]) || dy[2] != g.out(g.w, w[2]) {
-				return nil, fmt.Errorf("dy %v and W %v do not fit an image of %d×%d: want dy n×p×q×k, W k×r×s×c", dy, w, g.h, g.w)
+			if dy.Dims() != 4 || w.Dims() != 4 || dy[3] != w[0] || dy[1] != g.out(g.h, w[1]) ||
+				dy[2] != g.out(g.w, w[2]) {
+				return nil, fmt.Errorf("dy %v and W %v do not fit an image of %d×%d: want dy n×p×q×k, W k×r×s×c", dy, w,
+					g.h, g.w)
 			}
 			return []tensor.Shape{{dy[0], g.h, g.w, w[3]}}, nil
 		},
@@ -74,12 +76,15 @@ var (
 			return []int{dy[0], g.h, g.w, w[3], w[0], w[1], w[2], g.stride, g.pad}
 		},
 	}
-	// Stride and padding tell the filter's height and width only up to a remainder, so the geometry holds them.
+	// Stride and padding tell the filter's height and width only up to a remainder, so the geometry
+	// holds them.
 	convGradWWindow = &windowed{
 		func(in []tensor.Shape, g geometry) ([]tensor.Shape, error) {
 			x, dy := in[0], in[1]
-			if x.Dims() != 4 || dy.Dims() != 4 || x[0] != dy[0] || dy[1] != g.out(x[1], g.r) || dy[2] != g.out(x[2], g.s) {
-				return nil, fmt.Errorf("x %v and dy %v do not fit a window of %d×%d: want x n×h×w×c, dy n×p×q×k", x, dy, g.r, g.s)
+			if x.Dims() != 4 || dy.Dims() != 4 || x[0] != dy[0] || dy[1] != g.out(x[1], g.r) ||
+				dy[2] != g.out(x[2], g.s) {
+				return nil, fmt.Errorf("x %v and dy %v do not fit a window of %d×%d: want x n×h×w×c, dy n×p×q×k", x, dy,
+					g.r, g.s)
 			}
 			return []tensor.Shape{{dy[3], g.r, g.s, x[3]}}, nil
 		},
@@ -109,7 +114,8 @@ var (
 		func(in []tensor.Shape, g geometry) ([]tensor.Shape, error) {
 			dy, at := in[0], in[1]
 			if dy.Dims() != 4 || !slices.Equal(dy, at) || dy[1] != g.out(g.h, g.r) || dy[2] != g.out(g.w, g.s) {
-				return nil, fmt.Errorf("dy %v and places %v do not fit an image of %d×%d: want both n×p×q×c", dy, at, g.h, g.w)
+				return nil, fmt.Errorf("dy %v and places %v do not fit an image of %d×%d: want both n×p×q×c", dy, at,
+					g.h, g.w)
 			}
 			return []tensor.Shape{{dy[0], g.h, g.w, dy[3]}}, nil
 		},

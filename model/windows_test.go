@@ -19,7 +19,10 @@ func init() {
 		}}
 	}
 	pool := func(g geometry, x ...int) opCase {
-		return opCase{device.MaxPool, func(b *builder) *gorgonia.Node { return b.applyWindow(device.MaxPool, g, b.param("x", 1, x...)) }}
+		return opCase{device.MaxPool, func(b *builder) *gorgonia.Node {
+			return b.applyWindow(device.MaxPool, g,
+				b.param("x", 1, x...))
+		}}
 	}
 	norm := func(k device.Kernel, others int) opCase {
 		return opCase{k, func(b *builder) *gorgonia.Node {
@@ -47,11 +50,13 @@ func init() {
 	}
 }
 
-// residual is a small network of everything that a residual network is made of, over 2 examples of 6×6×2.
+// residual is a small network of everything that a residual network is made of, over 2 examples of
+// 6×6×2.
 func residual(b *builder) *gorgonia.Node {
 	norm := func(name string, k device.Kernel, x *gorgonia.Node, z ...*gorgonia.Node) *gorgonia.Node {
 		c := x.Shape()[3]
-		return b.apply(k, 1e-3, append([]*gorgonia.Node{x, b.param(name+".weight", 1, c), b.param(name+".bias", 1, c)}, z...)...)
+		return b.apply(k, 1e-3, append([]*gorgonia.Node{x, b.param(name+".weight", 1, c), b.param(name+".bias", 1, c)},
+			z...)...)
 	}
 	conv := func(name string, x *gorgonia.Node, k, side, stride int) *gorgonia.Node {
 		w := b.param(name, 1, k, side, side, x.Shape()[3])
@@ -68,7 +73,8 @@ func residual(b *builder) *gorgonia.Node {
 	return b.loss(b.linear("fc", x, 4), b.input(device.Labels, 2), LossOptions{WeightDecay: 0.1})
 }
 
-// The whole of it is right to finite differences, and on the host its plan has the bits of Gorgonia's own machine.
+// The whole of it is right to finite differences, and on the host its plan has the bits of
+// Gorgonia's own machine.
 func TestResidualNetwork(t *testing.T) {
 	g, err := testGraph(2, 72, cpu.Call, residual)
 	if err != nil {

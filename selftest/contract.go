@@ -45,7 +45,8 @@ func (t Target) algorithms() (all []Check) {
 		all = append(all, Check{"algorithms/" + g.Name, func(context.Context) (string, error) {
 			far, err := g.Error(t.Device)
 			if err == nil && !(far <= algotest.Float32Bound) {
-				err = fmt.Errorf("the models are %.2g from the golden ones, want %.2g at most", far, algotest.Float32Bound)
+				err = fmt.Errorf("the models are %.2g from the golden ones, want %.2g at most", far,
+					algotest.Float32Bound)
 			}
 			return fmt.Sprintf("%.1e of %.0e", far, algotest.Float32Bound), err
 		}})

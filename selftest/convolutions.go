@@ -14,8 +14,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// convolver is a device that chooses between several ways to compute a convolution. A run takes the fastest, and networks here only one that repeats: so
-// all are tried.
+// convolver is a device that chooses between several ways to compute a convolution. A run takes the
+// fastest, and networks here only one that repeats: so all are tried.
 type convolver interface {
 	TryConvolution(c *device.Call, in [][]float32, out int, then func(route string, out []float32, err error)) error
 }
@@ -23,14 +23,16 @@ type convolver interface {
 // router is a program that tells what computes its convolutions.
 type router interface{ Routes() []string }
 
-// windows are the kinds of convolutions of residual networks: n, h, w, c, k, r, s, stride and padding. Where pictures have four channels the last is
-// padding.
+// windows are the kinds of convolutions of residual networks: n, h, w, c, k, r, s, stride and
+// padding. Where pictures have four channels the last is padding.
 func (t Target) windows() map[string][]int {
 	if t.Small {
 		return map[string][]int{"1×1": {2, 3, 5, 8, 16, 1, 1, 1, 0}, "3×3": {2, 5, 6, 8, 8, 3, 3, 1, 1}}
 	}
-	return map[string][]int{"1×1": {4, 14, 14, 64, 128, 1, 1, 1, 0}, "1×1/2": {4, 14, 14, 64, 128, 1, 1, 2, 0}, "3×3": {4, 14, 14, 64, 64, 3, 3, 1, 1},
-		"3×3/2": {4, 14, 14, 64, 64, 3, 3, 2, 1}, "7×7/2 of pictures": {2, 64, 64, 4, 64, 7, 7, 2, 3}, "3×3, few channels": {4, 8, 8, 16, 16, 3, 3, 1, 1}}
+	return map[string][]int{"1×1": {4, 14, 14, 64, 128, 1, 1, 1, 0}, "1×1/2": {4, 14, 14, 64, 128, 1, 1, 2, 0},
+		"3×3":   {4, 14, 14, 64, 64, 3, 3, 1, 1},
+		"3×3/2": {4, 14, 14, 64, 64, 3, 3, 2, 1}, "7×7/2 of pictures": {2, 64, 64, 4, 64, 7, 7, 2,
+			3}, "3×3, few channels": {4, 8, 8, 16, 16, 3, 3, 1, 1}}
 }
 
 func (t Target) convolutions() (all []Check) {
@@ -48,7 +50,8 @@ func (t Target) convolutions() (all []Check) {
 	return all
 }
 
-// convolution is a call with its inputs, as the precision holds them, and what the CPU makes of them.
+// convolution is a call with its inputs, as the precision holds them, and what the CPU makes of
+// them.
 type convolution struct {
 	call *device.Call
 	in   [][]float32
@@ -59,7 +62,8 @@ type convolution struct {
 func newConvolution(k device.Kernel, dims []int, precision string) (c convolution) {
 	n, h, w, ch, f, r, s, stride, pad := dims[0], dims[1], dims[2], dims[3], dims[4], dims[5], dims[6], dims[7], dims[8]
 	x, weights, y := n*h*w*ch, f*r*s*ch, n*((h+2*pad-r)/stride+1)*((w+2*pad-s)/stride+1)*f
-	sizes := map[device.Kernel][3]int{device.Conv: {x, weights, y}, device.ConvGradX: {y, weights, x}, device.ConvGradW: {x, y, weights}}[k]
+	sizes := map[device.Kernel][3]int{device.Conv: {x, weights, y}, device.ConvGradX: {y, weights, x},
+		device.ConvGradW: {x, y, weights}}[k]
 	c.call = &device.Call{Kernel: k, Dims: dims}
 	stream := rng.New(1, "convolutions")
 	for _, size := range sizes[:2] {
@@ -77,7 +81,8 @@ func newConvolution(k device.Kernel, dims []int, precision string) (c convolutio
 	return c
 }
 
-// everyWay holds all ways to compute a convolution against the CPU's. One that does not run is never taken, and so is no fault, if another does.
+// everyWay holds all ways to compute a convolution against the CPU's. One that does not run is
+// never taken, and so is no fault, if another does.
 func (t Target) everyWay(dev convolver, c convolution) (string, error) {
 	if c.err != nil {
 		return "", fmt.Errorf("on the CPU: %w", c.err)
@@ -92,7 +97,8 @@ func (t Target) everyWay(dev convolver, c convolution) (string, error) {
 		ran++
 		far := distance(out, c.want)
 		if !(far <= bound) {
-			wrong = append(wrong, fmt.Errorf("%s: the result is %.2g of its length away from the CPU's, want %.2g at most", route, far, bound))
+			wrong = append(wrong, fmt.Errorf(
+				"%s: the result is %.2g of its length away from the CPU's, want %.2g at most", route, far, bound))
 		}
 		worst = max(worst, far)
 	})

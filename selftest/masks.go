@@ -8,29 +8,33 @@ import (
 	"fspda/dist"
 )
 
-// masks are those that a device draws by itself: it must draw what the host draws, for another agent may be there.
+// masks are those that a device draws by itself: it must draw what the host draws, for another
+// agent may be there.
 func (t Target) masks() (all []Check) {
 	for _, c := range []struct {
 		spec    string
 		density float64
 		dim     int
-	}{{"randk", 0.1, 79_510}, {"randk", 0.01, 2_000_003}, {"randk", 0.7, 1001}, {"stratified", 0.1, 2_000_003}, {"stratified", 0.25, 4000}} {
+	}{{"randk", 0.1, 79_510}, {"randk", 0.01, 2_000_003}, {"randk", 0.7, 1001}, {"stratified", 0.1,
+		2_000_003}, {"stratified", 0.25, 4000}} {
 		dim, many := c.dim, 19 // more than go in a launch
 		if t.Small && dim > 4000 {
 			dim, many = min(dim, 280_000), 2
 		}
-		all = append(all, Check{fmt.Sprintf("masks/%s at %v of %d", c.spec, c.density, dim), func(context.Context) (string, error) {
-			drawer, ok := t.Device.(device.Drawer)
-			if !ok {
-				return "", &ErrLeftOut{"the device draws no masks by itself"}
-			}
-			return drawn(drawer, c.spec, c.density, dim, many)
-		}})
+		all = append(all, Check{fmt.Sprintf("masks/%s at %v of %d", c.spec, c.density, dim),
+			func(context.Context) (string, error) {
+				drawer, ok := t.Device.(device.Drawer)
+				if !ok {
+					return "", &ErrLeftOut{"the device draws no masks by itself"}
+				}
+				return drawn(drawer, c.spec, c.density, dim, many)
+			}})
 	}
 	return all
 }
 
-// drawn has a device draw so many masks of a vector of length dim at once, twice in the same memory, and compares them with the host's.
+// drawn has a device draw so many masks of a vector of length dim at once, twice in the same
+// memory, and compares them with the host's.
 func drawn(dev device.Drawer, spec string, density float64, dim, masks int) (string, error) {
 	mask, err := dist.ParseMask(spec, density, []int{dim}, 7)
 	if err != nil {

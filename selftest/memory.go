@@ -12,8 +12,8 @@ import (
 // leak is how many bytes may be missing in the end: the driver's own books grow a little.
 const leak = 4 << 20
 
-// memory opens the device again and again, works with it and closes it: all of its memory must come back. It also makes vectors that nobody
-// keeps, whose memory must be used again.
+// memory opens the device again and again, works with it and closes it: all of its memory must come
+// back. It also makes vectors that nobody keeps, whose memory must be used again.
 func (t Target) memory() []Check {
 	guarded := func(run func() (string, error)) func(context.Context) (string, error) {
 		return func(context.Context) (string, error) {

@@ -28,9 +28,11 @@ type example struct {
 func (t Target) examples() []example {
 	dense := model.Options{Hidden: []int{100}}
 	if t.Small {
-		return []example{{"mlp", []int{6, 6, 1}, 4, 4, dense, false}, {"resnet20", []int{8, 8, 3}, 4, 4, model.Options{}, true}}
+		return []example{{"mlp", []int{6, 6, 1}, 4, 4, dense, false}, {"resnet20", []int{8, 8, 3}, 4, 4,
+			model.Options{}, true}}
 	}
-	return []example{{"mlp", []int{28, 28, 1}, 10, 256, dense, false}, {"resnet18", []int{64, 64, 3}, 10, 8, model.Options{}, true},
+	return []example{{"mlp", []int{28, 28, 1}, 10, 256, dense, false}, {"resnet18", []int{64, 64, 3}, 10, 8,
+		model.Options{}, true},
 		{"resnet50", []int{64, 64, 3}, 10, 4, model.Options{}, true}}
 }
 
@@ -38,7 +40,10 @@ func (t Target) networks() (all []Check) {
 	for _, e := range t.examples() {
 		all = append(all,
 			Check{"networks/" + e.name + " by the CPU", func(context.Context) (string, error) { return t.compare(e) }},
-			Check{"networks/" + e.name + " differences", func(context.Context) (string, error) { return t.differentiate(e) }})
+			Check{"networks/" + e.name + " differences", func(context.Context) (string,
+				error) {
+				return t.differentiate(e)
+			}})
 	}
 	return all
 }
@@ -92,16 +97,18 @@ func (t Target) compare(e example) (string, error) {
 	case !(far <= bound):
 		err = fmt.Errorf("the gradient differs from the CPU's by %.2g of its length, want %.2g at most", far, bound)
 	case !(farLoss <= max(bounds.Loss, bound/10)):
-		err = fmt.Errorf("the loss is %v, the CPU's %v: want them within %.2g", loss, wantLoss, max(bounds.Loss, bound/10))
+		err = fmt.Errorf("the loss is %v, the CPU's %v: want them within %.2g", loss, wantLoss,
+			max(bounds.Loss, bound/10))
 	case !slices.Equal(got, again):
 		err = errors.New("a second gradient has other bits than the first")
 	}
 	return fmt.Sprintf("gradient within %.1e of %.0e, loss %.1e", far, bound, farLoss), err
 }
 
-// damped is what the last batch norm of a residual block multiplies by at the start, where networks have 1. With 1 the gradient of a ResNet-50 of 64×64
-// pixels and 4 examples moves by 0.016 of its length if parameters move by their last bit, and by 0.7 if they are rounded to 11 bits, so that nothing could
-// be told from it; with this it moves by 2e-6 and 0.06.
+// damped is what the last batch norm of a residual block multiplies by at the start, where networks
+// have 1. With 1 the gradient of a ResNet-50 of 64×64 pixels and 4 examples moves by 0.016 of its
+// length if parameters move by their last bit, and by 0.7 if they are rounded to 11 bits, so that
+// nothing could be told from it; with this it moves by 2e-6 and 0.06.
 const damped = 0.1
 
 // start is where a network's gradient is taken.
@@ -127,7 +134,8 @@ func endsBlock(l *model.Layout, name string) bool {
 	return !third
 }
 
-// gradient is that at the network's start. It is taken three times, for a device may send later ones in another way.
+// gradient is that at the network's start. It is taken three times, for a device may send later
+// ones in another way.
 func gradient(net *model.Network, dev device.Device, b device.Batch) (grad []float32, loss float64, err error) {
 	m := model.NewEngine(net, dev)
 	x, g := dev.NewVector(net.Dim()), dev.NewVector(net.Dim())
@@ -152,8 +160,9 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(far / long)
 }
 
-// reach is the part of the loss that a step for finite differences moves it by, to both sides: far above the roundings of a loss, and so little
-// that the loss is nearly straight. Batch norms and ReLUs bend it.
+// reach is the part of the loss that a step for finite differences moves it by, to both sides: far
+// above the roundings of a loss, and so little that the loss is nearly straight. Batch norms and
+// ReLUs bend it.
 func (e example) reach() float64 {
 	if e.residual {
 		return 0.001
@@ -161,7 +170,8 @@ func (e example) reach() float64 {
 	return 0.02
 }
 
-// differentiate compares the slope of the loss along the gradient, and along random halves of it, with what the gradient says.
+// differentiate compares the slope of the loss along the gradient, and along random halves of it,
+// with what the gradient says.
 func (t Target) differentiate(e example) (string, error) {
 	if t.Precision != "fp32" {
 		return "", &ErrLeftOut{"a step as small as this is lost in the roundings of " + t.Precision}
@@ -207,7 +217,8 @@ func (t Target) differentiate(e example) (string, error) {
 		}
 	}
 	if !(worst <= bound) {
-		return "", fmt.Errorf("the loss changes otherwise than the gradient says, by %.2g of it, want %.2g at most", worst, bound)
+		return "", fmt.Errorf("the loss changes otherwise than the gradient says, by %.2g of it, want %.2g at most",
+			worst, bound)
 	}
 	return fmt.Sprintf("slope within %.1e of %.0e", worst, bound), nil
 }

@@ -17,15 +17,18 @@ type Target struct {
 	Device    device.Device
 	Precision string            // of its networks: fp32, tf32, fp16 or bf16
 	Kernels   kerneltest.Runner // nil: it has no kernels of its own
-	// Train plays a short training on a device, and returns the mean of the models and the loss that it ends with. Where it is nil none is played.
+	// Train plays a short training on a device, and returns the mean of the models and the loss
+	// that it ends with. Where it is nil none is played.
 	Train func(ctx context.Context, dev device.Device) (mean []float32, loss float64, err error)
-	// Again opens the device a second time, and Free is the bytes of its memory that nobody has. Where they are nil memory is not watched.
+	// Again opens the device a second time, and Free is the bytes of its memory that nobody has.
+	// Where they are nil memory is not watched.
 	Again func() (dev device.Device, end func() error, err error)
 	Free  func() (int, error)
 	Small bool // networks and shapes for a device that is slow
 }
 
-// Check is one thing that is looked at. Run returns what it saw in a few words, or what is wrong; an ErrLeftOut says why nothing was looked at.
+// Check is one thing that is looked at. Run returns what it saw in a few words, or what is wrong;
+// an ErrLeftOut says why nothing was looked at.
 type Check struct {
 	Name string
 	Run  func(ctx context.Context) (saw string, err error)
@@ -39,7 +42,8 @@ func (e *ErrLeftOut) Error() string { return e.Why }
 // Checks lists all checks.
 func (t Target) Checks() []Check {
 	var all []Check
-	for _, group := range [][]Check{t.contract(), t.short(), t.kernels(), t.masks(), t.convolutions(), t.networks(), t.algorithms(), t.trainings(), t.memory()} {
+	for _, group := range [][]Check{t.contract(), t.short(), t.kernels(), t.masks(), t.convolutions(), t.networks(),
+		t.algorithms(), t.trainings(), t.memory()} {
 		all = append(all, group...)
 	}
 	return all
@@ -67,8 +71,9 @@ const (
 	failed  = "FAILED"
 )
 
-// Run makes the checks whose name has one of the parts that only lists by commas, all of them where it is empty, also after one that fails. Each
-// result is told to then when it is there. The error is that of the context.
+// Run makes the checks whose name has one of the parts that only lists by commas, all of them where
+// it is empty, also after one that fails. Each result is told to then when it is there. The error
+// is that of the context.
 func (t Target) Run(ctx context.Context, only string, then func(Result)) (Report, error) {
 	r := Report{Device: t.Device.Name(), Precision: t.Precision}
 	for _, c := range t.Checks() {
@@ -113,7 +118,8 @@ func (r Result) String() string {
 	return text
 }
 
-// reporter collects what a check of another package reports. The rest of a testing.TB, which checks do not use, it has not.
+// reporter collects what a check of another package reports. The rest of a testing.TB, which checks
+// do not use, it has not.
 type reporter struct {
 	testing.TB
 	errs []error

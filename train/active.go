@@ -2,9 +2,10 @@ package train
 
 import "fspda/dist"
 
-// active is the edges of one iteration, and their weights. An agent needs it for a moment only: few of them go round among all agents, and one
-// who finds that the last agent was at the same iteration need not draw the edges anew. With as many agents as edges that is most of the
-// work, and the memory of one for each agent would grow with their square.
+// active is the edges of one iteration, and their weights. An agent needs it for a moment only: few
+// of them go round among all agents, and one who finds that the last agent was at the same
+// iteration need not draw the edges anew. With as many agents as edges that is most of the work,
+// and the memory of one for each agent would grow with their square.
 type active struct {
 	t       int // -1: none yet
 	events  []dist.Event

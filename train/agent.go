@@ -101,7 +101,8 @@ func (s *Setup) circulating() int {
 	return 3
 }
 
-// walk goes from iteration first to wherever the pace says stop. When ctx ends it ends with its cause.
+// walk goes from iteration first to wherever the pace says stop. When ctx ends it ends with its
+// cause.
 func (a *agent) walk(ctx context.Context, first int) (err error) {
 	defer a.loader.Close()
 	defer func() { err = a.lookBack(ctx, err) }()
@@ -178,7 +179,8 @@ func (a *agent) step(t int) error {
 	return a.take() // an iteration without a gradient passes its batch over, so that batches keep to their iterations
 }
 
-// connect sets the round's links: this iteration's edges at the agent, each with the mask that both ends derive.
+// connect sets the round's links: this iteration's edges at the agent, each with the mask that both
+// ends derive.
 func (a *agent) connect(t int) {
 	s := a.run.setup
 	a.round.Links, a.round.Common = a.round.Links[:0], nil
@@ -256,7 +258,8 @@ func (a *agent) trade(v device.Vector) device.Vector {
 	return v
 }
 
-// post is Round.Post: the vectors go to the transport, shared with the agent that reads them as its own.
+// post is Round.Post: the vectors go to the transport, shared with the agent that reads them as its
+// own.
 func (a *agent) post(link int, values ...device.Vector) {
 	l := &a.round.Links[link]
 	m := dist.Message{T: a.round.T, From: a.id, To: l.Peer, Codec: a.pk.codec}
@@ -306,7 +309,8 @@ func (a *agent) hear(l *algo.Link) error {
 	return nil
 }
 
-// account enters the iteration's messages in the ledger: those that arrived, for an edge that failed did not happen.
+// account enters the iteration's messages in the ledger: those that arrived, for an edge that
+// failed did not happen.
 func (a *agent) account() {
 	s := a.run.setup
 	if s.Collective {
@@ -337,15 +341,16 @@ func (a *agent) account() {
 	}
 }
 
-// sent counts one message of plain values. In one process its bytes are those of the vectors that change hands.
+// sent counts one message of plain values. In one process its bytes are those of the vectors that
+// change hands.
 func (a *agent) sent(m dist.Sent) {
 	m.ValueBits, m.Dim = a.run.setup.wire().Bits(), a.run.setup.Dim
 	a.ledger.Send(m)
 	a.ledger.WireBytes += uint64(m.ValueBits/8) * uint64(m.Values)
 }
 
-// ringShare is the number of values that agent i sends in a ring all-reduce of d values over n agents: in each of the two phases all
-// chunks but one. The sum over agents is 2(n-1)d.
+// ringShare is the number of values that agent i sends in a ring all-reduce of d values over n
+// agents: in each of the two phases all chunks but one. The sum over agents is 2(n-1)d.
 func ringShare(i, n, d int) int {
 	chunk := func(c int) int { c %= n; return d*(c+1)/n - d*c/n }
 	return 2*d - chunk(i+1) - chunk(i+2)
@@ -431,7 +436,8 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 		if ctx.Err() != nil || a.beyond(t) {
 			return context.Cause(a.ctx)
 		}
-		// The run diverged inside t: its head still counts, but nobody may be left to set a snapshot free.
+		// The run diverged inside t: its head still counts, but nobody may be left to set a
+		// snapshot free.
 		sn = a.newSnapshot()
 	}
 	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
@@ -459,7 +465,8 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	}
 }
 
-// beyond tells whether the head of iteration t lies behind a divergence: not all agents will get there.
+// beyond tells whether the head of iteration t lies behind a divergence: not all agents will get
+// there.
 func (a *agent) beyond(t int) bool {
 	if a.run.events != nil {
 		return a.run.events.beyond(a.event)

@@ -6,11 +6,13 @@ import (
 	"math"
 )
 
-// An asynchronous run has one goroutine for each agent, and a director that plays the timeline and tells each what to do, far ahead of where
-// they are. Agents wait for nobody but the other end of an exchange. Iteration m of the run is the moment, in virtual time, in which an agent
-// first reaches logical time m.
+// An asynchronous run has one goroutine for each agent, and a director that plays the timeline and
+// tells each what to do, far ahead of where they are. Agents wait for nobody but the other end of
+// an exchange. Iteration m of the run is the moment, in virtual time, in which an agent first
+// reaches logical time m.
 
-// ahead is how many operations may wait for an agent. Whatever the director waits for can go on: all that precedes it was told.
+// ahead is how many operations may wait for an agent. Whatever the director waits for can go on:
+// all that precedes it was told.
 const ahead = 64
 
 // contactBits is what an agent sends to arrange an exchange, or to decline one: its counter.
@@ -145,7 +147,8 @@ func (a *agent) do(ctx context.Context, o op) error {
 	return a.leaveAt(ctx, o)
 }
 
-// meet exchanges with the other end. An exchange that the network lost leaves both mailboxes with nothing in them.
+// meet exchanges with the other end. An exchange that the network lost leaves both mailboxes with
+// nothing in them.
 func (a *agent) meet(o op) error {
 	s, alg := a.run.setup, a.run.setup.async()
 	if o.lag > 0 {

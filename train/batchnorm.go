@@ -8,7 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// How the mean model of the agents, which has never trained, comes to the statistics of its batch norm.
+// How the mean model of the agents, which has never trained, comes to the statistics of its batch
+// norm.
 const (
 	bnPooled      = "pooled"      // from the agents' buffers
 	bnRecalibrate = "recalibrate" // from forward passes of its own over training batches
@@ -24,8 +25,9 @@ func (s *Setup) bufferLength() int {
 	return n
 }
 
-// bnMode is how the mean model is evaluated at iteration t. The numbers of the end come from statistics of its own, unless each agent's were
-// asked for. It is empty where the network has no batch norm.
+// bnMode is how the mean model is evaluated at iteration t. The numbers of the end come from
+// statistics of its own, unless each agent's were asked for. It is empty where the network has no
+// batch norm.
 func (s *Setup) bnMode(t int) string {
 	switch c := s.Config; {
 	case len(s.Buffers) == 0:
@@ -37,8 +39,9 @@ func (s *Setup) bnMode(t int) string {
 	}
 }
 
-// pool puts the buffers of several agents together, as if their batches had come from one: the mean of the means, and as variance the mean of the
-// variances plus the variance of the means. The sizes are those of [Buffered.BufferSizes].
+// pool puts the buffers of several agents together, as if their batches had come from one: the mean
+// of the means, and as variance the mean of the variances plus the variance of the means. The sizes
+// are those of [Buffered.BufferSizes].
 func pool(sizes []int, agents [][]float32) []float32 {
 	out := make([]float32, len(agents[0]))
 	n := float64(len(agents))
@@ -66,8 +69,8 @@ func pool(sizes []int, agents [][]float32) []float32 {
 // nobody is the agent whose batches those of a recalibration are.
 const nobody = -1
 
-// recalibrate measures the buffers of the model at the probe's x anew, over batches of training examples, varied as training varies them:
-// the mean over the batches of their means and variances.
+// recalibrate measures the buffers of the model at the probe's x anew, over batches of training
+// examples, varied as training varies them: the mean over the batches of their means and variances.
 func (e *evaluator) recalibrate(pr *probe) ([]float32, error) {
 	s := e.setup
 	b := e.batches.Get().(*device.Batch)
@@ -92,14 +95,16 @@ func (e *evaluator) recalibrate(pr *probe) ([]float32, error) {
 	return host, nil
 }
 
-// recalibrations is the number of batches of a recalibration: Config.BNBatches, or as many as go over the training set twice where that is less.
+// recalibrations is the number of batches of a recalibration: Config.BNBatches, or as many as go
+// over the training set twice where that is less.
 func (s *Setup) recalibrations() int {
 	n, m := s.Set.Train.Len(), s.microBatch()
 	return min(s.Config.BNBatches, 2*((n+m-1)/m))
 }
 
-// recalibration appends the examples of the k-th batch: as many as a gradient sees at once, each of an agent drawn by its weight in F and then
-// of its shard. They are a function of the seed and k alone.
+// recalibration appends the examples of the k-th batch: as many as a gradient sees at once, each of
+// an agent drawn by its weight in F and then of its shard. They are a function of the seed and k
+// alone.
 func (s *Setup) recalibration(dst []int32, k int) []int32 {
 	st := rng.New(s.Config.Seed, "recalibrate", uint64(k))
 	upTo := make([]float64, len(s.Weight))

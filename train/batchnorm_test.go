@@ -34,7 +34,8 @@ func playNormed(t *testing.T, c Config, m normed, opt Options) (*Setup, *Result)
 	return s, r
 }
 
-// Every agent's buffers are those of a walk along its own batches alone: neither messages nor evaluations nor STORM's second gradient move them.
+// Every agent's buffers are those of a walk along its own batches alone: neither messages nor
+// evaluations nor STORM's second gradient move them.
 func TestBuffersAreLocal(t *testing.T) {
 	for _, edit := range []func(*Config){
 		func(c *Config) {},
@@ -90,12 +91,15 @@ func TestStormStepsOnce(t *testing.T) {
 	c.Algo = "fspda-storm"
 	m := newNormed(c.Decay)
 	playNormed(t, c, m, Options{})
-	if steps, other := m.steps.Load(), m.grads.Load(); steps != int64(c.Agents*c.Iterations) || other != int64(c.Agents*(c.Iterations-1)) {
-		t.Errorf("%d training steps and %d other gradients, want %d and %d", steps, other, c.Agents*c.Iterations, c.Agents*(c.Iterations-1))
+	if steps, other := m.steps.Load(), m.grads.Load(); steps != int64(c.Agents*c.Iterations) ||
+		other != int64(c.Agents*(c.Iterations-1)) {
+		t.Errorf("%d training steps and %d other gradients, want %d and %d", steps, other, c.Agents*c.Iterations,
+			c.Agents*(c.Iterations-1))
 	}
 }
 
-// The three modes, each against a plain program on the final state. The last row is recalibrated unless local was asked for.
+// The three modes, each against a plain program on the final state. The last row is recalibrated
+// unless local was asked for.
 func TestBatchNormModes(t *testing.T) {
 	rows := map[string][]Row{}
 	for _, mode := range []string{bnPooled, bnRecalibrate, bnLocal} {
@@ -123,7 +127,8 @@ func TestBatchNormModes(t *testing.T) {
 			}
 		}
 		if math.Abs(float64(last.TestAccAvg)-acc) > 1e-12 || math.Abs(float64(last.TestLossAvg)-loss) > 1e-6*loss {
-			t.Errorf("bn %s: accuracy %v and loss %v of the mean model, want %v and %v", mode, last.TestAccAvg, last.TestLossAvg, acc, loss)
+			t.Errorf("bn %s: accuracy %v and loss %v of the mean model, want %v and %v", mode, last.TestAccAvg,
+				last.TestLossAvg, acc, loss)
 		}
 		least := math.Inf(1)
 		for i, x := range r.Models {
@@ -131,7 +136,8 @@ func TestBatchNormModes(t *testing.T) {
 			least = math.Min(least, a)
 		}
 		if math.Abs(float64(last.TestAccMin)-least) > 1e-12 {
-			t.Errorf("bn %s: the worst agent has accuracy %v with its own buffers, want %v", mode, last.TestAccMin, least)
+			t.Errorf("bn %s: the worst agent has accuracy %v with its own buffers, want %v", mode, last.TestAccMin,
+				least)
 		}
 	}
 	for _, other := range []string{bnRecalibrate, bnLocal} {
@@ -234,7 +240,8 @@ func moments(v []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// Recalibration sees the agents as F weighs them, and its batches are a function of seed and number.
+// Recalibration sees the agents as F weighs them, and its batches are a function of seed and
+// number.
 func TestRecalibrationBatches(t *testing.T) {
 	for _, objective := range []string{"agents", "samples"} {
 		c := withNorm()
@@ -268,7 +275,8 @@ func TestRecalibrationBatches(t *testing.T) {
 	}
 }
 
-// Stopped and resumed, or with other threads, a run with batch norm gives the same bits, buffers and rows included.
+// Stopped and resumed, or with other threads, a run with batch norm gives the same bits, buffers
+// and rows included.
 func TestResumeWithBuffers(t *testing.T) {
 	c := withNorm()
 	c.Iterations, c.EvalPoints, c.EvalTest = 120, 7, 40
@@ -298,7 +306,8 @@ func TestResumeWithBuffers(t *testing.T) {
 	if got.Status != Finished || got.First == 0 {
 		t.Fatalf("status %s from iteration %d", got.Status, got.First)
 	}
-	if trace(t, got) != trace(t, want) || !slices.EqualFunc(got.Buffers, want.Buffers, slices.Equal) || !slices.Equal(got.MeanBuffers, want.MeanBuffers) {
+	if trace(t, got) != trace(t, want) || !slices.EqualFunc(got.Buffers, want.Buffers, slices.Equal) ||
+		!slices.Equal(got.MeanBuffers, want.MeanBuffers) {
 		t.Error("the resumed run is another")
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"fspda/train/safetensors"
 )
 
-// bestFile and bestMetrics are the files of checkpoints/best. The first decides; the second is its row again, for people.
+// bestFile and bestMetrics are the files of checkpoints/best. The first decides; the second is its
+// row again, for people.
 const (
 	bestFolder  = "best"
 	bestFile    = "mean.safetensors"
@@ -40,11 +41,13 @@ func bestOf(rows []Row) Num {
 	return best
 }
 
-// writeBest puts the mean model of an evaluation in the place of the best one so far, at one stroke.
+// writeBest puts the mean model of an evaluation in the place of the best one so far, at one
+// stroke.
 func (f *Folder) writeBest(s *Setup, ev evaluation) error {
 	dir := filepath.Join(f.Path, "checkpoints", bestFolder)
 	failed := func(err error) error {
-		return &CheckpointError{Path: dir, Got: "cannot be written", Err: err, Hint: "the best model before and the checkpoints are untouched: make room, then go on with --resume"}
+		return &CheckpointError{Path: dir, Got: "cannot be written", Err: err,
+			Hint: "the best model before and the checkpoints are untouched: make room, then go on with --resume"}
 	}
 	if err := f.fs.MkdirAll(dir); err != nil {
 		return failed(err)
@@ -57,7 +60,8 @@ func (f *Folder) writeBest(s *Setup, ev evaluation) error {
 	if ev.buffers != nil {
 		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(ev.buffers)}, Values: ev.buffers})
 	}
-	about := map[string]string{"row": string(row), "config_fingerprint": s.Config.Fingerprint(), "sha256": sum(ev.mean, ev.buffers)}
+	about := map[string]string{"row": string(row), "config_fingerprint": s.Config.Fingerprint(),
+		"sha256": sum(ev.mean, ev.buffers)}
 	tmp, final := filepath.Join(dir, writing(bestFile)), filepath.Join(dir, bestFile)
 	if _, err := f.fs.WriteFile(tmp, func(w io.Writer) error { return safetensors.Write(w, ts, about) }); err != nil {
 		os.Remove(tmp)
@@ -90,7 +94,8 @@ func sum(vectors ...[]float32) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// ReadBest reads and verifies the best mean model of a run folder. The error wraps os.ErrNotExist where there is none.
+// ReadBest reads and verifies the best mean model of a run folder. The error wraps os.ErrNotExist
+// where there is none.
 func ReadBest(run string) (*BestModel, error) {
 	path := filepath.Join(run, "checkpoints", bestFolder, bestFile)
 	damaged := func(err error) error {

@@ -14,19 +14,21 @@ var builtin = []Method{
 	}},
 	{Name: "fspda-storm", Masks: true, Dual: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
-		return algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda, ZeroStart: c.StormStart == "zero", Lagged: c.StormLambda == "lagged"}
+		return algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda, ZeroStart: c.StormStart == "zero",
+			Lagged: c.StormLambda == "lagged"}
 	}},
 	{Name: "dsgd", Masks: true, Momentum: true, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
 		return algo.DSGD{Theta: c.Theta.V, Mu: c.Momentum, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc"}
 	}},
-	{Name: "scaffnew", Edges: Coins, Mixing: true, Momentum: true, Check: mixingStable, New: func(s *Setup) algo.Algorithm {
-		p := 1.0
-		if len(s.Graph.Edges) > 0 {
-			p = s.Process.Rate(0)
-		}
-		return algo.Scaffnew{P: p, C: s.Config.Share, Mu: s.Config.Momentum}
-	}},
+	{Name: "scaffnew", Edges: Coins, Mixing: true, Momentum: true, Check: mixingStable,
+		New: func(s *Setup) algo.Algorithm {
+			p := 1.0
+			if len(s.Graph.Edges) > 0 {
+				p = s.Process.Rate(0)
+			}
+			return algo.Scaffnew{P: p, C: s.Config.Share, Mu: s.Config.Momentum}
+		}},
 	{Name: "led", Edges: Rounds, Mixing: true, Momentum: true, Check: mixingStable, New: func(s *Setup) algo.Algorithm {
 		return algo.LED{Tau: s.roundSteps(), Mu: s.Config.Momentum}
 	}},
@@ -34,25 +36,30 @@ var builtin = []Method{
 		return algo.KGT{K: s.roundSteps(), EtaS: s.Config.OuterStep, Mu: s.Config.Momentum}
 	}},
 	{Name: "diging", Momentum: true, New: func(s *Setup) algo.Algorithm { return algo.DIGing{Mu: s.Config.Momentum} }},
-	{Name: "extra", Edges: WholeGraph, Mixing: true, Exact: true, Check: mixingStable, New: func(s *Setup) algo.Algorithm {
-		return algo.EXTRA{Delta: s.Config.Delta}
-	}},
-	{Name: "prox-gpda", Edges: WholeGraph, Exact: true, Constant: true, Check: proxStable, New: func(s *Setup) algo.Algorithm {
-		return algo.ProxGPDA{Rho: s.Config.Rho.V}
-	}},
+	{Name: "extra", Edges: WholeGraph, Mixing: true, Exact: true, Check: mixingStable,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.EXTRA{Delta: s.Config.Delta}
+		}},
+	{Name: "prox-gpda", Edges: WholeGraph, Exact: true, Constant: true, Check: proxStable,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.ProxGPDA{Rho: s.Config.Rho.V}
+		}},
 	{Name: "next", Exact: true, New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa} }},
-	{Name: "choco", Edges: Speakers, Masks: true, Mixing: true, Momentum: true, Check: chocoStable, New: func(s *Setup) algo.Algorithm {
-		return algo.CHOCO{Theta: s.Config.Theta.V, Mu: s.Config.Momentum}
-	}},
+	{Name: "choco", Edges: Speakers, Masks: true, Mixing: true, Momentum: true, Check: chocoStable,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.CHOCO{Theta: s.Config.Theta.V, Mu: s.Config.Momentum}
+		}},
 	{Name: "swarm", Edges: Pairs, Momentum: true, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
 		return algo.Swarm{Blocking: c.Swarm == "blocking", Steps: max(1, c.LocalSteps), Mu: c.Momentum}
 	}},
-	{Name: "fspda-async", Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
-		c := s.Config
-		return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax}
-	}},
-	{Name: "sgd", Edges: EveryPair, Momentum: true, New: func(s *Setup) algo.Algorithm { return algo.SGD{Mu: s.Config.Momentum} }},
+	{Name: "fspda-async", Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: fspdaStable,
+		New: func(s *Setup) algo.Algorithm {
+			c := s.Config
+			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax}
+		}},
+	{Name: "sgd", Edges: EveryPair, Momentum: true,
+		New: func(s *Setup) algo.Algorithm { return algo.SGD{Mu: s.Config.Momentum} }},
 }
 
 func fspdaStable(s *Setup) ([]string, error) {
@@ -67,14 +74,15 @@ func dsgdStable(s *Setup) ([]string, error) {
 	return s.gossipStable("theta", s.Config.Theta.V, 0)
 }
 
-// mixingStable wants all eigenvalues of W above -1: the averaging of an algorithm with a dual would turn a difference that alternates
-// between neighbours into itself, for ever.
+// mixingStable wants all eigenvalues of W above -1: the averaging of an algorithm with a dual would
+// turn a difference that alternates between neighbours into itself, for ever.
 func mixingStable(s *Setup) ([]string, error) {
 	if s.Graph.N == 1 {
 		return nil, nil
 	}
 	if least := s.Mixing.Spectrum()[0]; least < -1+1e-9 {
-		return nil, wrong("mixing", s.Config.Mixing, "has the eigenvalue %.6g on graph %s; %s needs all above -1: use metropolis, or smaller weights", least, s.Config.Graph, s.Config.Algo)
+		return nil, wrong("mixing", s.Config.Mixing,
+			"has the eigenvalue %.6g on graph %s; %s needs all above -1: use metropolis, or smaller weights", least, s.Config.Graph, s.Config.Algo)
 	}
 	return nil, nil
 }

@@ -29,7 +29,8 @@ const (
 	meanBuffersName  = "mean/buffers" // of the final mean model's
 )
 
-// manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure functions of seed and iteration.
+// manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure
+// functions of seed and iteration.
 type manifest struct {
 	Format      int                `json:"format"`
 	RNG         int                `json:"rng_version"`
@@ -79,13 +80,15 @@ type saving struct {
 	meanBuffers []float32   // at the end: with which the mean model was measured; nil else
 }
 
-// writeCheckpoint saves the snapshots of all agents at one iteration: written beside, flushed to the disk, renamed. Until the
-// rename the earlier checkpoints are untouched; if anything fails they are what is left.
+// writeCheckpoint saves the snapshots of all agents at one iteration: written beside, flushed to
+// the disk, renamed. Until the rename the earlier checkpoints are untouched; if anything fails they
+// are what is left.
 func (f *Folder) writeCheckpoint(s *Setup, sv saving) (err error) {
 	dir := filepath.Join(f.Path, "checkpoints")
 	final := filepath.Join(dir, checkpointName(sv.set[0].t))
 	if _, err := os.Stat(final); err == nil {
-		return f.complete(final, sv) // the one this run went on from, verified then: writing it anew would put it at risk
+		// the one this run went on from, verified then: writing it anew would put it at risk
+		return f.complete(final, sv)
 	}
 	if err := f.fs.MkdirAll(dir); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}
@@ -94,7 +97,8 @@ func (f *Folder) writeCheckpoint(s *Setup, sv saving) (err error) {
 	defer func() {
 		if err != nil {
 			os.RemoveAll(tmp)
-			err = &CheckpointError{Path: final, Got: "cannot be written", Err: err, Hint: "earlier checkpoints are untouched: make room, then go on with --resume"}
+			err = &CheckpointError{Path: final, Got: "cannot be written", Err: err,
+				Hint: "earlier checkpoints are untouched: make room, then go on with --resume"}
 		}
 	}()
 	if err := os.RemoveAll(tmp); err != nil {
@@ -120,7 +124,8 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, sv saving) (err error) {
 	m := describe(s, sv)
 	h := sha256.New()
 	if m.Bytes, err = f.fs.WriteFile(filepath.Join(dir, vectorsFile), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, sv), map[string]string{"iteration": fmt.Sprint(m.Iteration)})
+		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, sv),
+			map[string]string{"iteration": fmt.Sprint(m.Iteration)})
 	}); err != nil {
 		return err
 	}
@@ -134,14 +139,17 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, sv saving) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = f.fs.WriteFile(filepath.Join(dir, manifestFile), func(w io.Writer) error { _, err := w.Write(text); return err })
+	_, err = f.fs.WriteFile(filepath.Join(dir, manifestFile),
+		func(w io.Writer) error { _, err := w.Write(text); return err })
 	return err
 }
 
 // describe makes the manifest, but for the checksum.
 func describe(s *Setup, sv saving) manifest {
-	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(), Data: s.Set.Fingerprint(),
-		Iteration: sv.set[0].t, Agents: len(sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
+	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
+		Data:      s.Set.Fingerprint(),
+		Iteration: sv.set[0].t, Agents: len(
+			sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
 	for _, a := range sv.set {
 		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
 		if s.Lattice != nil {
@@ -170,7 +178,8 @@ func tensors(a algo.Algorithm, sv saving) []safetensors.Tensor {
 			dev.Read(host, v)
 			return host
 		}
-		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{v.Len()}, Values: safetensors.Lazy{Len: v.Len(), Get: get}})
+		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{v.Len()}, Values: safetensors.Lazy{Len: v.Len(),
+			Get: get}})
 	}
 	for _, s := range sv.set {
 		add(vectorName(s.agent, "x"), s.dev, s.x)
@@ -185,7 +194,8 @@ func tensors(a algo.Algorithm, sv saving) []safetensors.Tensor {
 		}
 	}
 	if sv.meanBuffers != nil {
-		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(sv.meanBuffers)}, Values: sv.meanBuffers})
+		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(sv.meanBuffers)},
+			Values: sv.meanBuffers})
 	}
 	return ts
 }
@@ -225,7 +235,8 @@ func listCheckpoints(dir string) ([]string, error) {
 	return names, err
 }
 
-// Standing is the iteration of the newest checkpoint in a run folder, from which a resumed run goes on; 0 where there is none.
+// Standing is the iteration of the newest checkpoint in a run folder, from which a resumed run goes
+// on; 0 where there is none.
 func Standing(run string) int {
 	names, err := listCheckpoints(filepath.Join(run, "checkpoints"))
 	if err != nil || len(names) == 0 {
@@ -245,7 +256,8 @@ type checkpoint struct {
 	file *safetensors.File
 }
 
-// openCheckpoint finds the newest checkpoint and verifies it against its checksum and the setup. It returns nil where there is none.
+// openCheckpoint finds the newest checkpoint and verifies it against its checksum and the setup. It
+// returns nil where there is none.
 func (f *Folder) openCheckpoint(s *Setup) (*checkpoint, error) {
 	dir := filepath.Join(f.Path, "checkpoints")
 	names, err := listCheckpoints(dir)
@@ -303,7 +315,8 @@ func (c *checkpoint) complete() *CheckpointError {
 	check := func(agent int, name string, length int) *CheckpointError {
 		info, ok := c.file.Info(vectorName(agent, name))
 		if !ok || info.DType != safetensors.F32 || !slices.Equal(info.Shape, []int{length}) {
-			return &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32", vectorName(agent, name), length)}
+			return &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32", vectorName(agent, name),
+				length)}
 		}
 		return nil
 	}
@@ -322,38 +335,45 @@ func (c *checkpoint) complete() *CheckpointError {
 	return nil
 }
 
-// otherData says how the data of a checkpoint differs from what is loaded now, by their fingerprints: in the decoder of its pictures alone, or
-// altogether.
+// otherData says how the data of a checkpoint differs from what is loaded now, by their
+// fingerprints: in the decoder of its pictures alone, or altogether.
 func otherData(there, here string) *CheckpointError {
 	pictures, was, _ := strings.Cut(there, "-")
 	if same, is, ok := strings.Cut(here, "-"); ok && same == pictures {
-		return &CheckpointError{Got: fmt.Sprintf("was made with pictures decoded by %q, here they are by %q: the two differ in the last bits", was, is),
+		return &CheckpointError{Got: fmt.Sprintf(
+			"was made with pictures decoded by %q, here they are by %q: the two differ in the last bits", was, is),
 			Hint: fmt.Sprintf("resume with --jpeg %s, on a machine that has it, or choose another output folder", was)}
 	}
-	return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)", Hint: "give it the same files, or choose another output folder"}
+	return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)",
+		Hint: "give it the same files, or choose another output folder"}
 }
 
 // fits compares the manifest with what is about to run.
 func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	switch {
 	case c.Format != checkpointFormat || c.RNG != rng.Version:
-		return &CheckpointError{Got: fmt.Sprintf("has format %d and random streams of version %d, this program %d and %d", c.Format, c.RNG, checkpointFormat, rng.Version),
+		return &CheckpointError{Got: fmt.Sprintf(
+			"has format %d and random streams of version %d, this program %d and %d", c.Format, c.RNG, checkpointFormat, rng.Version),
 			Hint: "resume it with the program that wrote it"}
 	case c.Fingerprint != s.Config.Fingerprint() && c.Fingerprint != s.Config.fingerprintOfPlace():
-		return &CheckpointError{Got: "belongs to another configuration", Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
+		return &CheckpointError{Got: "belongs to another configuration",
+			Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
 	case c.Data != s.Set.Fingerprint():
 		return otherData(c.Data, s.Set.Fingerprint())
-	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) || len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
+	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) ||
+		len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Buffers != s.bufferLength() || c.Losses != nil && len(c.Losses) != c.Agents:
-		return &CheckpointError{Got: fmt.Sprintf("does not fit the network: it holds %d buffers of batch norm, the network has %d", c.Buffers, s.bufferLength())}
+		return &CheckpointError{Got: fmt.Sprintf(
+			"does not fit the network: it holds %d buffers of batch norm, the network has %d", c.Buffers, s.bufferLength())}
 	case c.Links != s.Links.digest():
 		return &CheckpointError{Got: "was made with other simulated links, or without: its virtual time would not be that of one network",
 			Hint: "resume with the same file of links, or start over in another folder"}
 	case s.timed() && len(c.Clocks) != c.Agents:
 		return &CheckpointError{Got: "is damaged: it lacks the virtual times of its agents"}
 	case c.Iteration < 0 || c.Iteration > s.Config.Iterations:
-		return &CheckpointError{Got: fmt.Sprintf("is damaged: iteration %d of a run of %d", c.Iteration, s.Config.Iterations)}
+		return &CheckpointError{Got: fmt.Sprintf("is damaged: iteration %d of a run of %d", c.Iteration,
+			s.Config.Iterations)}
 	}
 	return nil
 }
@@ -370,7 +390,8 @@ func (c *checkpoint) verify(path string) *CheckpointError {
 		return &CheckpointError{Got: "is damaged: its vectors cannot be read", Err: err}
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); n != c.Bytes || sum != c.SHA256 {
-		return &CheckpointError{Got: fmt.Sprintf("is damaged: %s has %d bytes and checksum %.8s…, its manifest says %d and %.8s…", vectorsFile, n, sum, c.Bytes, c.SHA256)}
+		return &CheckpointError{Got: fmt.Sprintf(
+			"is damaged: %s has %d bytes and checksum %.8s…, its manifest says %d and %.8s…", vectorsFile, n, sum, c.Bytes, c.SHA256)}
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 	"fspda/train/algo"
 )
 
-// plainServices is what a round offers besides links and gradients, by the plainest code: it compresses and quantizes on the host.
+// plainServices is what a round offers besides links and gradients, by the plainest code: it
+// compresses and quantizes on the host.
 type plainServices struct {
 	s      *Setup
 	m      Model
@@ -47,7 +48,8 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 	for k, e := range s.Process.Active(nil, r.T) {
 		for at := range r.Links {
 			if peer, ok := e.Peer(r.Self); ok && peer == r.Links[at].Peer {
-				r.Links[at].Begins = (&agent{id: r.Self, run: &run{setup: s}}).begins(r.T, s.Process.Active(nil, r.T)[k])
+				r.Links[at].Begins = (&agent{id: r.Self, run: &run{setup: s}}).begins(r.T,
+					s.Process.Active(nil, r.T)[k])
 			}
 		}
 	}
@@ -152,8 +154,8 @@ func overWire(t *testing.T, f func(t *testing.T, l line, c Config)) {
 	})
 }
 
-// Written as bytes by its codec and read back, every message is the same: the run keeps each of its bits. And the codecs write what the
-// ledger counts: the wire refuses a message of another length.
+// Written as bytes by its codec and read back, every message is the same: the run keeps each of its
+// bits. And the codecs write what the ledger counts: the wire refuses a message of another length.
 func TestMessagesAsBytes(t *testing.T) {
 	overWire(t, func(t *testing.T, l line, c Config) {
 		c.Iterations, c.EvalPoints = 40, 2
@@ -181,34 +183,51 @@ func TestCodecBits(t *testing.T) {
 		shared, packed, reference uint64 // of an iteration
 	}{
 		// 5 agents on a ring: 10 messages when all speak, 2 when one does.
-		{"choco randk", func(c *Config) { c.Algo = "choco" }, 10 * 32 * 478, 10 * (32 + index) * 478, 10 * (32 + 64) * 478},
-		{"choco topk", func(c *Config) { c.Algo, c.Compress = "choco", "topk" }, 10 * (32 + index) * 478, 10 * (32 + index) * 478, 10 * (32 + 64) * 478},
-		{"choco qsgd", func(c *Config) { c.Algo, c.Compress = "choco", "qsgd-scaled(15)" }, 10 * (5*d + 4*32), 10 * (5*d + 4*32), 10 * (5*d + 4*32)},
-		{"choco qsgd flat", func(c *Config) { c.Algo, c.Compress, c.Norms = "choco", "qsgd-scaled(255)", "flat" }, 10 * (9*d + 32), 10 * (9*d + 32), 10 * (9*d + 32)},
-		{"choco one speaks", func(c *Config) { c.Algo, c.Edges = "choco", "broadcast-rr" }, 2 * 32 * 478, 2 * (32 + index) * 478, 2 * (32 + 64) * 478},
-		{"choco identity", func(c *Config) { c.Algo, c.Compress = "choco", "identity" }, 10 * 32 * d, 10 * 32 * d, 10 * 32 * d},
+		{"choco randk", func(c *Config) { c.Algo = "choco" }, 10 * 32 * 478, 10 * (32 + index) * 478,
+			10 * (32 + 64) * 478},
+		{"choco topk", func(c *Config) { c.Algo, c.Compress = "choco", "topk" }, 10 * (32 + index) * 478,
+			10 * (32 + index) * 478, 10 * (32 + 64) * 478},
+		{"choco qsgd", func(c *Config) { c.Algo, c.Compress = "choco", "qsgd-scaled(15)" }, 10 * (5*d + 4*32),
+			10 * (5*d + 4*32), 10 * (5*d + 4*32)},
+		{"choco qsgd flat", func(c *Config) { c.Algo, c.Compress, c.Norms = "choco", "qsgd-scaled(255)", "flat" },
+			10 * (9*d + 32), 10 * (9*d + 32), 10 * (9*d + 32)},
+		{"choco one speaks", func(c *Config) { c.Algo, c.Edges = "choco", "broadcast-rr" }, 2 * 32 * 478,
+			2 * (32 + index) * 478, 2 * (32 + 64) * 478},
+		{"choco identity", func(c *Config) { c.Algo, c.Compress = "choco", "identity" }, 10 * 32 * d, 10 * 32 * d,
+			10 * 32 * d},
 		{"swarm", func(c *Config) { c.Algo = "swarm" }, 4 * 32 * d, 4 * 32 * d, 4 * 32 * d},
-		{"swarm lattice", func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.01,256)" }, 4 * 8 * d, 4 * 8 * d, 4 * 8 * d},
-		{"swarm blocking", func(c *Config) { c.Algo, c.Compress, c.Swarm = "swarm", "lattice(0.01,4096)", "blocking" }, 2 * 12 * d, 2 * 12 * d, 2 * 12 * d},
-		// What the released program counts: a message to oneself, one message an agent, no sign and no norm.
-		{"published broadcast", func(c *Config) { c.Algo, c.Edges, c.PaperBits = "choco", "broadcast-rr", "published" }, 2 * 32 * 478, 2 * (32 + index) * 478, 3 * (32 + 64) * 478},
-		{"published", func(c *Config) { c.Algo, c.PaperBits = "choco", "published" }, 10 * 32 * 478, 10 * (32 + index) * 478, 5 * (32 + 64) * 478},
-		{"published qsgd", func(c *Config) { c.Algo, c.Compress, c.PaperBits = "choco", "qsgd-scaled(15)", "published" }, 10 * (5*d + 4*32), 10 * (5*d + 4*32), 5 * 4 * d},
+		{"swarm lattice", func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.01,256)" }, 4 * 8 * d, 4 * 8 * d,
+			4 * 8 * d},
+		{"swarm blocking", func(c *Config) { c.Algo, c.Compress, c.Swarm = "swarm", "lattice(0.01,4096)", "blocking" },
+			2 * 12 * d, 2 * 12 * d, 2 * 12 * d},
+		// What the released program counts: a message to oneself, one message an agent, no sign and
+		// no norm.
+		{"published broadcast", func(c *Config) { c.Algo, c.Edges, c.PaperBits = "choco", "broadcast-rr", "published" },
+			2 * 32 * 478, 2 * (32 + index) * 478, 3 * (32 + 64) * 478},
+		{"published", func(c *Config) { c.Algo, c.PaperBits = "choco", "published" }, 10 * 32 * 478,
+			10 * (32 + index) * 478, 5 * (32 + 64) * 478},
+		{"published qsgd", func(c *Config) {
+			c.Algo, c.Compress, c.PaperBits = "choco", "qsgd-scaled(15)",
+				"published"
+		}, 10 * (5*d + 4*32), 10 * (5*d + 4*32), 5 * 4 * d},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := small()
 			c.edit(&cfg)
 			cfg.Iterations, cfg.EvalPoints, cfg.Alpha = 20, 1, 0.01
 			last := play(t, cfg, Options{}).Rows[1]
-			if last.BitsSharedSeed != 20*c.shared || last.BitsPacked != 20*c.packed || last.BitsReference != 20*c.reference {
-				t.Errorf("bits %d, %d, %d; want %d, %d, %d", last.BitsSharedSeed, last.BitsPacked, last.BitsReference, 20*c.shared, 20*c.packed, 20*c.reference)
+			if last.BitsSharedSeed != 20*c.shared || last.BitsPacked != 20*c.packed ||
+				last.BitsReference != 20*c.reference {
+				t.Errorf("bits %d, %d, %d; want %d, %d, %d", last.BitsSharedSeed, last.BitsPacked, last.BitsReference,
+					20*c.shared, 20*c.packed, 20*c.reference)
 			}
 		})
 	}
 }
 
-// The published figure of the bits of an iteration, in units of d: CHOCO with a tenth of each layer, spoken by each agent of er10-published
-// with probability 0.03, costs 9.21 and, counted as the released program does, 12.09; Swarm with 256 colours costs 32.
+// The published figure of the bits of an iteration, in units of d: CHOCO with a tenth of each
+// layer, spoken by each agent of er10-published with probability 0.03, costs 9.21 and, counted as
+// the released program does, 12.09; Swarm with 256 colours costs 32.
 func TestPublishedFigure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two hundred iterations of ten agents")
@@ -245,33 +264,56 @@ func TestCodecRefusals(t *testing.T) {
 		edit func(*Config)
 		want []string
 	}{
-		"sa topk":           {func(c *Config) { c.Compress = "topk" }, []string{"compress topk", "both know beforehand", "choco"}},
-		"led qsgd":          {func(c *Config) { c.Algo, c.Compress = "led", "qsgd(7)" }, []string{"compress qsgd(7)", "whole vectors"}},
-		"choco lattice":     {func(c *Config) { c.Algo, c.Compress = "choco", "lattice(0.01,256)" }, []string{"compress lattice", "swarm"}},
-		"swarm topk":        {func(c *Config) { c.Algo, c.Compress = "swarm", "topk" }, []string{"compress topk", "lattice(s,q)"}},
-		"swarm colours":     {func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.01,100)" }, []string{"compress", "power of two"}},
-		"swarm mask":        {func(c *Config) { c.Algo, c.Mask = "swarm", "randk" }, []string{"mask randk", "mask all"}},
-		"swarm full":        {func(c *Config) { c.Algo, c.Edges = "swarm", "full" }, []string{"edges full", "pairs", "one-edge"}},
-		"swarm steps":       {func(c *Config) { c.Algo, c.Swarm, c.LocalSteps = "swarm", "nonblocking", 3 }, []string{"local_steps 3", "no rounds"}},
-		"choco one-edge":    {func(c *Config) { c.Algo, c.Edges = "choco", "one-edge" }, []string{"edges one-edge", "broadcast(p)"}},
-		"choco qsgd(1)":     {func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(1)" }, []string{"compress qsgd(1)", "no contraction", "qsgd-scaled"}},
-		"choco levels":      {func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(99999)" }, []string{"compress", "65535"}},
-		"choco compressor":  {func(c *Config) { c.Algo, c.Compress = "choco", "topp" }, []string{"compress", "topk"}},
-		"choco qsgd mask":   {func(c *Config) { c.Algo, c.Compress, c.Mask = "choco", "qsgd(255)", "block" }, []string{"mask block", "every coordinate"}},
-		"choco qsgd sparse": {func(c *Config) { c.Algo, c.Compress, c.Density = "choco", "identity", 0.3 }, []string{"density 0.3", "density 1"}},
-		"choco theta":       {func(c *Config) { c.Algo, c.Theta = "choco", AutoFloat{V: 0.5} }, []string{"theta 0.5", "diverges", "theta auto"}},
-		"choco theta 2":     {func(c *Config) { c.Algo, c.Compress, c.Theta = "choco", "identity", AutoFloat{V: 1.5} }, []string{"theta 1.5", "at most 1"}},
-		"async edges":       {func(c *Config) { c.Algo, c.Edges = "fspda-async", "matching" }, []string{"edges matching", "clock on every edge"}},
-		"async momentum":    {func(c *Config) { c.Algo, c.Momentum = "fspda-async", 0.5 }, []string{"momentum 0.5", "no heavy ball"}},
-		"async schedule":    {func(c *Config) { c.Algo, c.Schedule, c.Warmup = "fspda-async", "cosine", 1 }, []string{"schedule cosine", "constant"}},
-		"async gamma":       {func(c *Config) { c.Algo, c.Gamma, c.Eta = "fspda-async", 1.1, AutoFloat{} }, []string{"gamma 1.1", "stable region"}},
-		"async law":         {func(c *Config) { c.Algo, c.ComputeTime = "fspda-async", "gamma(2)" }, []string{"compute_time gamma(2)", "lognormal(sigma)"}},
-		"async law number":  {func(c *Config) { c.Algo, c.ComputeTime = "fspda-async", "exp(2)" }, []string{"compute_time exp(2)"}},
-		"async slowness":    {func(c *Config) { c.Algo, c.Slowness = "fspda-async", "linear(0.5)" }, []string{"slowness linear(0.5)", "straggler(f)"}},
-		"async compress":    {func(c *Config) { c.Algo, c.Compress = "fspda-async", "qsgd(3)" }, []string{"compress qsgd(3)"}},
-		"coef":              {func(c *Config) { c.Coef = "inverted" }, []string{`coef "inverted"`, "inverse"}},
-		"c_max":             {func(c *Config) { c.CMax = 0 }, []string{"c_max 0"}},
-		"contacts":          {func(c *Config) { c.Contacts = -1 }, []string{"contacts -1"}},
+		"sa topk": {func(c *Config) { c.Compress = "topk" }, []string{"compress topk", "both know beforehand",
+			"choco"}},
+		"led qsgd": {func(c *Config) { c.Algo, c.Compress = "led", "qsgd(7)" },
+			[]string{"compress qsgd(7)", "whole vectors"}},
+		"choco lattice": {func(c *Config) { c.Algo, c.Compress = "choco", "lattice(0.01,256)" },
+			[]string{"compress lattice", "swarm"}},
+		"swarm topk": {func(c *Config) { c.Algo, c.Compress = "swarm", "topk" },
+			[]string{"compress topk", "lattice(s,q)"}},
+		"swarm colours": {func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.01,100)" },
+			[]string{"compress", "power of two"}},
+		"swarm mask": {func(c *Config) { c.Algo, c.Mask = "swarm", "randk" },
+			[]string{"mask randk", "mask all"}},
+		"swarm full": {func(c *Config) { c.Algo, c.Edges = "swarm", "full" }, []string{"edges full", "pairs",
+			"one-edge"}},
+		"swarm steps": {func(c *Config) { c.Algo, c.Swarm, c.LocalSteps = "swarm", "nonblocking", 3 },
+			[]string{"local_steps 3", "no rounds"}},
+		"choco one-edge": {func(c *Config) { c.Algo, c.Edges = "choco", "one-edge" },
+			[]string{"edges one-edge", "broadcast(p)"}},
+		"choco qsgd(1)": {func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(1)" },
+			[]string{"compress qsgd(1)", "no contraction", "qsgd-scaled"}},
+		"choco levels": {func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(99999)" },
+			[]string{"compress", "65535"}},
+		"choco compressor": {func(c *Config) { c.Algo, c.Compress = "choco", "topp" }, []string{"compress", "topk"}},
+		"choco qsgd mask": {func(c *Config) { c.Algo, c.Compress, c.Mask = "choco", "qsgd(255)", "block" },
+			[]string{"mask block", "every coordinate"}},
+		"choco qsgd sparse": {func(c *Config) { c.Algo, c.Compress, c.Density = "choco", "identity", 0.3 },
+			[]string{"density 0.3", "density 1"}},
+		"choco theta": {func(c *Config) { c.Algo, c.Theta = "choco", AutoFloat{V: 0.5} },
+			[]string{"theta 0.5", "diverges", "theta auto"}},
+		"choco theta 2": {func(c *Config) { c.Algo, c.Compress, c.Theta = "choco", "identity", AutoFloat{V: 1.5} },
+			[]string{"theta 1.5", "at most 1"}},
+		"async edges": {func(c *Config) { c.Algo, c.Edges = "fspda-async", "matching" },
+			[]string{"edges matching", "clock on every edge"}},
+		"async momentum": {func(c *Config) { c.Algo, c.Momentum = "fspda-async", 0.5 },
+			[]string{"momentum 0.5", "no heavy ball"}},
+		"async schedule": {func(c *Config) { c.Algo, c.Schedule, c.Warmup = "fspda-async", "cosine", 1 },
+			[]string{"schedule cosine", "constant"}},
+		"async gamma": {func(c *Config) { c.Algo, c.Gamma, c.Eta = "fspda-async", 1.1, AutoFloat{} },
+			[]string{"gamma 1.1", "stable region"}},
+		"async law": {func(c *Config) { c.Algo, c.ComputeTime = "fspda-async", "gamma(2)" },
+			[]string{"compute_time gamma(2)", "lognormal(sigma)"}},
+		"async law number": {func(c *Config) { c.Algo, c.ComputeTime = "fspda-async", "exp(2)" },
+			[]string{"compute_time exp(2)"}},
+		"async slowness": {func(c *Config) { c.Algo, c.Slowness = "fspda-async", "linear(0.5)" },
+			[]string{"slowness linear(0.5)", "straggler(f)"}},
+		"async compress": {func(c *Config) { c.Algo, c.Compress = "fspda-async", "qsgd(3)" },
+			[]string{"compress qsgd(3)"}},
+		"coef":     {func(c *Config) { c.Coef = "inverted" }, []string{`coef "inverted"`, "inverse"}},
+		"c_max":    {func(c *Config) { c.CMax = 0 }, []string{"c_max 0"}},
+		"contacts": {func(c *Config) { c.Contacts = -1 }, []string{"contacts -1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := small()
@@ -290,8 +332,9 @@ func TestCodecRefusals(t *testing.T) {
 	}
 }
 
-// theta auto is half of 2·delta/(2-delta)/(1-lambda_min(W)): on the ring of 5, 1-lambda_min is (2-2·cos(144°))/3. Above the limit there is a
-// warning, at twice the limit an error; blocking pairs on an irregular graph warn.
+// theta auto is half of 2·delta/(2-delta)/(1-lambda_min(W)): on the ring of 5, 1-lambda_min is
+// (2-2·cos(144°))/3. Above the limit there is a warning, at twice the limit an error; blocking
+// pairs on an irregular graph warn.
 func TestCodecDefaults(t *testing.T) {
 	c := small()
 	c.Algo, c.Edges = "choco", "broadcast(0.5)"
@@ -319,7 +362,8 @@ func TestCodecDefaults(t *testing.T) {
 	}
 }
 
-// A lattice too fine for how far the agents are apart is not silent: the metrics count points near the border of its radius.
+// A lattice too fine for how far the agents are apart is not silent: the metrics count points near
+// the border of its radius.
 func TestLatticeIsWatched(t *testing.T) {
 	c := small()
 	c.Algo, c.Compress = "swarm", "lattice(0.01,4096)"
@@ -343,8 +387,10 @@ func TestCodecDivergence(t *testing.T) {
 		c := small()
 		edit(&c)
 		c.Alpha, c.Activation, c.EvalPoints = 1e6, "relu", 30
-		a, b := play(t, c, Options{}), play(t, c, Options{Transport: disttest.NewSim(c.Agents, 5, disttest.Faults{MaxDelay: 4})})
-		if a.Status != Diverged || a.Diverged == nil || a.Diverged.Error() != b.Diverged.Error() || trace(t, a) != trace(t, b) {
+		a, b := play(t, c, Options{}), play(t, c,
+			Options{Transport: disttest.NewSim(c.Agents, 5, disttest.Faults{MaxDelay: 4})})
+		if a.Status != Diverged || a.Diverged == nil || a.Diverged.Error() != b.Diverged.Error() ||
+			trace(t, a) != trace(t, b) {
 			t.Errorf("%s: %s, %v, then %v", c.Algo, a.Status, a.Diverged, b.Diverged)
 		}
 	}
@@ -356,7 +402,8 @@ func TestErrorEndsAsync(t *testing.T) {
 	c.Algo = "fspda-async"
 	m := &failing{Model: labModel(t, c)}
 	m.after.Store(40)
-	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil || !strings.Contains(err.Error(), "device lost") {
+	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil || !strings.Contains(err.Error(),
+		"device lost") {
 		t.Fatalf("error %v", err)
 	}
 }
@@ -366,14 +413,16 @@ func TestCodecsAlone(t *testing.T) {
 	for _, name := range []string{"choco", "swarm", "fspda-async"} {
 		c := small()
 		c.Agents, c.Graph, c.Algo = 1, "complete", name
-		if last := play(t, c, Options{}).Rows[c.EvalPoints]; last.Consensus != 0 || last.BitsTotal != 0 || last.TestAccAvg != last.TestAccMin || last.TestAccAvg < 0.2 {
+		if last := play(t, c, Options{}).Rows[c.EvalPoints]; last.Consensus != 0 || last.BitsTotal != 0 ||
+			last.TestAccAvg != last.TestAccMin || last.TestAccAvg < 0.2 {
 			t.Errorf("%s: %+v", name, last)
 		}
 	}
 }
 
-// An asynchronous run played by hand, event by event in one goroutine: the run with all its goroutines has the same bits. Its duals, with what
-// lies in the mailboxes, sum to zero at all evaluations, and by themselves at the end, when the mailboxes are empty.
+// An asynchronous run played by hand, event by event in one goroutine: the run with all its
+// goroutines has the same bits. Its duals, with what lies in the mailboxes, sum to zero at all
+// evaluations, and by themselves at the end, when the mailboxes are empty.
 func TestAsyncRunIsItsTimeline(t *testing.T) {
 	c := small()
 	c.Algo, c.Slowness, c.ComputeTime, c.Iterations = "fspda-async", "linear(6)", "exp", 100
@@ -468,7 +517,8 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *t
 	return states, line, taken
 }
 
-// The timeline: a slow agent finishes fewer gradients, edges ring as often as asked, and another seed is another history.
+// The timeline: a slow agent finishes fewer gradients, edges ring as often as asked, and another
+// seed is another history.
 func TestTimeline(t *testing.T) {
 	c := small()
 	c.Algo, c.Slowness, c.ComputeTime, c.Contacts, c.Iterations = "fspda-async", "straggler(4)", "constant", 0.5, 4000

@@ -9,8 +9,9 @@ import (
 	"fspda/device"
 )
 
-// collector gathers the agents' snapshots and, when those of one iteration are complete, evaluates them or hands them on to be saved. Snapshots of an
-// agent arrive in the order of iterations, so complete sets do too.
+// collector gathers the agents' snapshots and, when those of one iteration are complete, evaluates
+// them or hands them on to be saved. Snapshots of an agent arrive in the order of iterations, so
+// complete sets do too.
 type collector struct {
 	run     *run
 	res     *Result
@@ -57,7 +58,8 @@ func complete(set []*snapshot) bool {
 	return true
 }
 
-// process makes a row, then a checkpoint, of the snapshots at one iteration, as they ask. The agents get them back afterwards.
+// process makes a row, then a checkpoint, of the snapshots at one iteration, as they ask. The
+// agents get them back afterwards.
 func (c *collector) process(set []*snapshot) error {
 	if c.interrupted {
 		c.run.giveBack(set)

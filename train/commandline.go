@@ -9,8 +9,8 @@ import (
 // plainWord is what a shell takes as it stands.
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// CommandLine writes the arguments of a program so that a shell reads them back: words with signs of the shell in quotes, and the program by its
-// name alone, since its place is another elsewhere.
+// CommandLine writes the arguments of a program so that a shell reads them back: words with signs
+// of the shell in quotes, and the program by its name alone, since its place is another elsewhere.
 func CommandLine(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {

@@ -9,9 +9,11 @@ import (
 
 // A shell reads back what was written, whatever stands in it.
 func TestCommandLine(t *testing.T) {
-	args := []string{"/somewhere/fspda", "train", "--edges", "k-edges(20)", "--out", "my runs/it's $HOME", "", "--mask=randk", "a;b|c&d>e", "grün*", "\\"}
+	args := []string{"/somewhere/fspda", "train", "--edges", "k-edges(20)", "--out", "my runs/it's $HOME", "",
+		"--mask=randk", "a;b|c&d>e", "grün*", "\\"}
 	line := CommandLine(args)
-	if want := `fspda train --edges 'k-edges(20)' --out 'my runs/it'\''s $HOME' '' --mask=randk`; !strings.HasPrefix(line, want) {
+	if want := `fspda train --edges 'k-edges(20)' --out 'my runs/it'\''s $HOME' '' --mask=randk`; !strings.HasPrefix(
+		line, want) {
 		t.Errorf("got  %s\nwant %s", line, want)
 	}
 	sh, err := exec.LookPath("sh")

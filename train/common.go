@@ -7,8 +7,9 @@ import (
 	"fspda/dist"
 )
 
-// commons are the vectors that all agents of the process share in an iteration in which everybody hears everybody. Of each number the newest is
-// kept. An agent that asks for an older one, because it fell behind in iterations in which it had nobody to wait for, gets one for itself.
+// commons are the vectors that all agents of the process share in an iteration in which everybody
+// hears everybody. Of each number the newest is kept. An agent that asks for an older one, because
+// it fell behind in iterations in which it had nobody to wait for, gets one for itself.
 type commons struct {
 	pool *dist.Pool
 	dim  int
@@ -24,7 +25,8 @@ type common struct {
 	filled sync.Once
 }
 
-// get lends a vector of iteration t, and has it filled if nobody has. The caller is one more holder of the buffer.
+// get lends a vector of iteration t, and has it filled if nobody has. The caller is one more holder
+// of the buffer.
 func (c *commons) get(t, which int, fill func(dst device.Vector)) *dist.Buffer {
 	v := c.at(t, which)
 	v.filled.Do(func() { fill(v.buffer.V) })

@@ -8,7 +8,8 @@ import (
 	"fspda/dist"
 )
 
-// admitCompressor refuses a compressor that the method has no use for, and a mask besides one that does without.
+// admitCompressor refuses a compressor that the method has no use for, and a mask besides one that
+// does without.
 func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
 	name, _, _ := strings.Cut(strings.TrimSpace(c.Compress), "(")
@@ -19,19 +20,23 @@ func (s *Setup) admitCompressor() error {
 		if name == "auto" {
 			c.Compress = "identity"
 		} else if name != "identity" && name != "lattice" {
-			return wrong("compress", c.Compress, "%s decodes what it hears near its own model, which only a lattice can: use lattice(s,q), such as lattice(0.0001,256), or identity; choco takes the others", m.Name)
+			return wrong("compress", c.Compress,
+				"%s decodes what it hears near its own model, which only a lattice can: use lattice(s,q), such as lattice(0.0001,256), or identity; choco takes the others", m.Name)
 		}
 		return nil
 	case name == "auto" || name == "identity":
 		c.Compress = "identity"
 		return nil
 	case m.Masks:
-		return wrong("compress", c.Compress, "%s compares its values with its neighbour's on coordinates that both know beforehand: say with mask and density which; choco takes compressors, swarm a lattice", m.Name)
+		return wrong("compress", c.Compress,
+			"%s compares its values with its neighbour's on coordinates that both know beforehand: say with mask and density which; choco takes compressors, swarm a lattice", m.Name)
 	}
-	return wrong("compress", c.Compress, "%s sends whole vectors: use compress identity; choco takes compressors, swarm a lattice", m.Name)
+	return wrong("compress", c.Compress,
+		"%s sends whole vectors: use compress identity; choco takes compressors, swarm a lattice", m.Name)
 }
 
-// admitChoco settles auto. A compressor that sends something of every coordinate leaves no part to a mask.
+// admitChoco settles auto. A compressor that sends something of every coordinate leaves no part to
+// a mask.
 func (s *Setup) admitChoco(name string) error {
 	c := &s.Config
 	switch name {
@@ -39,7 +44,8 @@ func (s *Setup) admitChoco(name string) error {
 		c.Compress = "randk"
 		return nil
 	case "lattice":
-		return wrong("compress", c.Compress, "choco adds up what it hears, and a lattice means something only near the receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice")
+		return wrong("compress", c.Compress,
+			"choco adds up what it hears, and a lattice means something only near the receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice")
 	case "randk", "topk":
 		return nil
 	}
@@ -47,7 +53,8 @@ func (s *Setup) admitChoco(name string) error {
 		return wrong("mask", c.Mask, "plays no part beside compress %s, which sends something of every coordinate: use mask auto, or compress randk", c.Compress)
 	}
 	if c.Density != 1 && c.Density != Default().Density {
-		return wrong("density", c.Density, "plays no part beside compress %s, which sends something of every coordinate: set density 1, or compress randk", c.Compress)
+		return wrong("density", c.Density,
+			"plays no part beside compress %s, which sends something of every coordinate: set density 1, or compress randk", c.Compress)
 	}
 	c.Mask, c.Density = "all", 1
 	return nil
@@ -73,11 +80,13 @@ func (s *Setup) compress(sizes []int) (err error) {
 	return nil
 }
 
-// admitPairs refuses a trace in which an agent has several edges at once, and local steps where there are none.
+// admitPairs refuses a trace in which an agent has several edges at once, and local steps where
+// there are none.
 func (s *Setup) admitPairs() error {
 	c := &s.Config
 	if c.Swarm != "blocking" && c.LocalSteps > 1 {
-		return wrong("local_steps", c.LocalSteps, "non-blocking swarm takes one step in every iteration: set local_steps 0, or swarm blocking")
+		return wrong("local_steps", c.LocalSteps,
+			"non-blocking swarm takes one step in every iteration: set local_steps 0, or swarm blocking")
 	}
 	if !strings.HasPrefix(c.Edges, "trace(") {
 		return nil
@@ -98,7 +107,8 @@ func (s *Setup) admitPairs() error {
 	return nil
 }
 
-// sparing tells whether agents take gradients only when they need them, and so batches: their number is that of their gradients.
+// sparing tells whether agents take gradients only when they need them, and so batches: their
+// number is that of their gradients.
 func (s *Setup) sparing() bool {
 	return s.method.Edges == Clocks || s.method.Edges == Pairs && s.Config.Swarm == "blocking"
 }
@@ -118,11 +128,12 @@ func (s *Setup) speakRate() float64 {
 	return rate
 }
 
-// chocoLimit is the consensus step from which on CHOCO's differences may grow. Say each coordinate is heard with probability delta: between
-// two messages, K iterations apart, xhat rests and x moves by K·theta·mu of it, mu an eigenvalue of I-W. The mean square shrinks iff
-// E(1-theta·mu·K)² < 1, which for geometric K is theta·mu < 2·delta/(2-delta). That is for coordinates drawn alike at all agents; where
-// agents draw independently, the true limit lies up to twice as high, on two agents and on rings, and a few percent higher on large
-// complete graphs.
+// chocoLimit is the consensus step from which on CHOCO's differences may grow. Say each coordinate
+// is heard with probability delta: between two messages, K iterations apart, xhat rests and x moves
+// by K·theta·mu of it, mu an eigenvalue of I-W. The mean square shrinks iff E(1-theta·mu·K)² < 1,
+// which for geometric K is theta·mu < 2·delta/(2-delta). That is for coordinates drawn alike at all
+// agents; where agents draw independently, the true limit lies up to twice as high, on two agents
+// and on rings, and a few percent higher on large complete graphs.
 func (s *Setup) chocoLimit() float64 {
 	delta := s.Compressor.Delta() * s.speakRate()
 	mu := 1 - s.Mixing.Spectrum()[0]
@@ -146,18 +157,21 @@ func (s *Setup) settleTheta() {
 func chocoStable(s *Setup) (warnings []string, err error) {
 	c := s.Config
 	if delta := s.Compressor.Delta(); !(delta > 0) {
-		return nil, wrong("compress", c.Compress, "is no contraction here (it may move up to %.3g times the square of a vector away): use qsgd-scaled with as many levels, or more levels", 1-delta)
+		return nil, wrong("compress", c.Compress,
+			"is no contraction here (it may move up to %.3g times the square of a vector away): use qsgd-scaled with as many levels, or more levels", 1-delta)
 	}
 	if s.Graph.N == 1 {
 		return nil, nil
 	}
 	if th := c.Theta.V; !(th > 0) || th > 1 {
-		return nil, wrong("theta", c.Theta, "must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
+		return nil, wrong("theta", c.Theta,
+			"must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
 	}
 	limit := s.chocoLimit()
 	switch th := c.Theta.V; {
 	case th >= 2*limit:
-		return nil, wrong("theta", c.Theta, "diverges: an agent's public copy keeps %.3g of it an iteration, and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more speakers", s.Compressor.Delta()*s.speakRate(), c.Graph, limit)
+		return nil, wrong("theta", c.Theta,
+			"diverges: an agent's public copy keeps %.3g of it an iteration, and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more speakers", s.Compressor.Delta()*s.speakRate(), c.Graph, limit)
 	case th > limit:
 		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: theta auto is half of that", c.Theta, limit)}, nil
 	}

@@ -16,8 +16,9 @@ import (
 	"fspda/internal/spelling"
 )
 
-// Config is everything a person can say of a run. The yaml tag is the key in a file and, with dashes, the name of the flag; help
-// is its one line of explanation; same says that the key never changes a trajectory.
+// Config is everything a person can say of a run. The yaml tag is the key in a file and, with
+// dashes, the name of the flag; help is its one line of explanation; same says that the key never
+// changes a trajectory.
 type Config struct {
 	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn pictures), mnist, cifar10, imagenet or folder (any labelled pictures)"`
 	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; pictures: or an archive, shards, a packed set"`
@@ -110,7 +111,8 @@ type Config struct {
 	Threads      int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
 }
 
-// Default returns the main job: FSPDA-SA trains an MLP on the built-in digits, over ten agents that hold different classes.
+// Default returns the main job: FSPDA-SA trains an MLP on the built-in digits, over ten agents that
+// hold different classes.
 func Default() Config {
 	return Config{
 		Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto", JPEG: "auto", OnBad: "fail",
@@ -127,7 +129,8 @@ func Default() Config {
 	}
 }
 
-// ConfigError says which key was given what, and what to do. cmd/fspda ends with exit status 2 on it.
+// ConfigError says which key was given what, and what to do. cmd/fspda ends with exit status 2 on
+// it.
 type ConfigError struct {
 	Key  string // "density"
 	Got  string // what was given
@@ -174,7 +177,8 @@ func (c *Config) Fields() []Field {
 	var fs []Field
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		fs = append(fs, Field{Key: f.Tag.Get("yaml"), Help: f.Tag.Get("help"), Harmless: f.Tag.Get("same") != "", Moves: f.Tag.Get("same") == "move", Value: v.Field(i).Addr().Interface()})
+		fs = append(fs, Field{Key: f.Tag.Get("yaml"), Help: f.Tag.Get("help"), Harmless: f.Tag.Get("same") != "",
+			Moves: f.Tag.Get("same") == "move", Value: v.Field(i).Addr().Interface()})
 	}
 	return fs
 }
@@ -191,8 +195,9 @@ func Keys() []string {
 // Nearest returns the name most like the wrong one, or "" where none is near.
 func Nearest(wrong string, names []string) string { return spelling.Nearest(wrong, names) }
 
-// Parse reads YAML over c: keys that the text does not name keep their values. A key that does not exist is an error that names
-// the nearest one that does. The name is that of the file, for messages.
+// Parse reads YAML over c: keys that the text does not name keep their values. A key that does not
+// exist is an error that names the nearest one that does. The name is that of the file, for
+// messages.
 func (c *Config) Parse(name string, text []byte) error {
 	var m yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(text, &m, yaml.UseOrderedMap()); err != nil {
@@ -203,7 +208,8 @@ func (c *Config) Parse(name string, text []byte) error {
 		key := fmt.Sprint(item.Key)
 		at := slices.Index(keys, key)
 		if at < 0 {
-			e := &ConfigError{Key: fmt.Sprintf("%s: key %q", name, key), Got: "does not exist", Want: "the keys are " + strings.Join(keys, ", ")}
+			e := &ConfigError{Key: fmt.Sprintf("%s: key %q", name, key), Got: "does not exist",
+				Want: "the keys are " + strings.Join(keys, ", ")}
 			if near := Nearest(key, keys); near != "" {
 				e.Want = fmt.Sprintf("did you mean %q?", near)
 			}
@@ -244,7 +250,8 @@ func (c Config) YAML() []byte {
 	return text
 }
 
-// harmless tells whether a key leaves the trajectory alone. Links do, but not where their times decide who meets whom.
+// harmless tells whether a key leaves the trajectory alone. Links do, but not where their times
+// decide who meets whom.
 func (c Config) harmless(f Field) bool {
 	switch f.Key { // a run of before there was another value is the same run
 	case "clock":
@@ -255,7 +262,8 @@ func (c Config) harmless(f Field) bool {
 	return f.Harmless && (f.Key != "links" || !c.clocked())
 }
 
-// Fingerprint identifies the trajectory: equal for two configurations that give the same bits, on the same device. Keys marked harmless do not count.
+// Fingerprint identifies the trajectory: equal for two configurations that give the same bits, on
+// the same device. Keys marked harmless do not count.
 func (c Config) Fingerprint() string { return c.fingerprint(false) }
 
 // fingerprintOfPlace is the Fingerprint of before a run could move: the device counts.
@@ -271,7 +279,8 @@ func (c Config) fingerprint(place bool) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Differences names the keys in which two configurations would give different trajectories, with both values.
+// Differences names the keys in which two configurations would give different trajectories, with
+// both values.
 func (c Config) Differences(other Config) []string {
 	var diff []string
 	a, b := c.Fields(), other.Fields()
@@ -367,7 +376,8 @@ func (w *Widths) Set(s string) error {
 func (w *Widths) UnmarshalYAML(n ast.Node) error {
 	text := plain(n)
 	if _, ok := n.(*ast.SequenceNode); ok {
-		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("[], \n\t", r) }), ",")
+		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("[], \n\t", r) }),
+			",")
 		text = strings.TrimPrefix(strings.ReplaceAll(text, "-,", ""), "-,")
 	}
 	return w.Set(text)

@@ -23,7 +23,8 @@ func TestConfigRoundTrip(t *testing.T) {
 
 func TestParseKeepsWhatItIsNotTold(t *testing.T) {
 	c := Default()
-	if err := c.Parse("x.yaml", []byte("alpha: 0.03\nhidden: 64\n# a comment\neta: 1e-5\npartition: dirichlet(0.1)\n")); err != nil {
+	if err := c.Parse("x.yaml", []byte(
+		"alpha: 0.03\nhidden: 64\n# a comment\neta: 1e-5\npartition: dirichlet(0.1)\n")); err != nil {
 		t.Fatal(err)
 	}
 	want := Default()
@@ -31,14 +32,16 @@ func TestParseKeepsWhatItIsNotTold(t *testing.T) {
 	if d := want.Differences(c); len(d) > 0 {
 		t.Error(d)
 	}
-	for text, eta := range map[string]string{`eta: "auto"`: "auto", "eta: '0.25' # quoted": "0.25", "eta: auto # a comment": "auto"} {
+	for text, eta := range map[string]string{`eta: "auto"`: "auto", "eta: '0.25' # quoted": "0.25",
+		"eta: auto # a comment": "auto"} {
 		c := Default()
 		c.Eta = AutoFloat{V: 3}
 		if err := c.Parse("x.yaml", []byte(text)); err != nil || c.Eta.String() != eta {
 			t.Errorf("%q: %s, %v", text, c.Eta, err)
 		}
 	}
-	for text, widths := range map[string]string{"hidden: [3, 4]": "3,4", "hidden:\n  - 5\n  - 6": "5,6", "hidden: none": "none", "hidden: []": "none", "hidden: 7,8": "7,8", `hidden: "7,8"`: "7,8", "": "100"} {
+	for text, widths := range map[string]string{"hidden: [3, 4]": "3,4", "hidden:\n  - 5\n  - 6": "5,6",
+		"hidden: none": "none", "hidden: []": "none", "hidden: 7,8": "7,8", `hidden: "7,8"`: "7,8", "": "100"} {
 		c := Default()
 		if err := c.Parse("x.yaml", []byte(text)); err != nil || c.Hidden.String() != widths {
 			t.Errorf("%q: %s, %v", text, c.Hidden, err)
@@ -87,37 +90,45 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Everything that is wrong by itself, or does not fit together, is refused with the key, the value and a remedy.
+// Everything that is wrong by itself, or does not fit together, is refused with the key, the value
+// and a remedy.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*Config)
 		want []string
 	}{
-		"density 0":      {func(c *Config) { c.Density = 0 }, []string{"density 0", "above 0 and at most 1"}},
-		"density 2":      {func(c *Config) { c.Density = 2 }, []string{"density 2", "above 0 and at most 1"}},
-		"two at once":    {func(c *Config) { c.Density = 2; c.Alpha = -1 }, []string{"density 2", "alpha -1"}},
-		"algo":           {func(c *Config) { c.Algo = "fspda-as" }, []string{`algo "fspda-as"`, "did you mean fspda-sa"}},
-		"no iterations":  {func(c *Config) { c.Iterations = 0 }, []string{"iterations 0", "at least 1"}},
-		"momentum":       {func(c *Config) { c.Momentum = 1 }, []string{"momentum 1", "below 1"}},
-		"batch":          {func(c *Config) { c.Batch = 81 }, []string{"batch 81", "80"}},
-		"partition":      {func(c *Config) { c.Partition = "sortd" }, []string{"partition", "sorted"}},
-		"by-class":       {func(c *Config) { c.Partition = "by-class" }, []string{"partition", "10", "5"}},
-		"graph":          {func(c *Config) { c.Graph = "rign" }, []string{"graph", "ring"}},
-		"edges":          {func(c *Config) { c.Edges = "one" }, []string{"edges", "one-edge"}},
-		"mask":           {func(c *Config) { c.Mask = "topk" }, []string{"mask", "randk"}},
-		"disconnected":   {func(c *Config) { c.Graph = "er(0.001)" }, []string{"graph", "connected"}},
-		"er10":           {func(c *Config) { c.Graph = "er10-published" }, []string{"graph", "10"}},
-		"gamma 1":        {func(c *Config) { c.Gamma, c.Eta.V, c.Eta.Auto = 1, 0, false }, []string{"gamma 1", "stable region", "0.5"}},
-		"gamma 0":        {func(c *Config) { c.Gamma = 0; c.Eta = AutoFloat{} }, []string{"gamma 0", "above 0"}},
-		"gamma full":     {func(c *Config) { c.Edges, c.Density, c.Gamma = "full", 1, 0.7 }, []string{"gamma 0.7", "all edges at once"}},
-		"gamma periodic": {func(c *Config) { c.Edges, c.Mask, c.Gamma = "periodic(5)", "all", 0.6 }, []string{"gamma 0.6", "all edges at once"}},
-		"eta":            {func(c *Config) { c.Eta = AutoFloat{V: 0.6} }, []string{"eta 0.6", "reaches gamma 0.5"}},
-		"theta":          {func(c *Config) { c.Algo, c.Theta = "dsgd", AutoFloat{V: 1.2} }, []string{"theta 1.2", "stable region"}},
-		"every 1e-10":    {func(c *Config) { c.Checkpoint = 1e-10 }, []string{"checkpoint_every 1e-10", "0.001 to 1e9"}},
-		"every 1e10":     {func(c *Config) { c.Checkpoint = 1e10 }, []string{"checkpoint_every 1e+10", "0.001 to 1e9"}},
-		"threads":        {func(c *Config) { c.Threads = 1e6 }, []string{"threads 1000000", "1024"}},
-		"many agents":    {func(c *Config) { c.Agents, c.Graph = 1e9, "complete" }, []string{"partition", "1000000000 agents"}},
-		"warmup":         {func(c *Config) { c.Schedule, c.Warmup = "cosine", 50 }, []string{"warmup 50", "epochs"}},
+		"density 0":   {func(c *Config) { c.Density = 0 }, []string{"density 0", "above 0 and at most 1"}},
+		"density 2":   {func(c *Config) { c.Density = 2 }, []string{"density 2", "above 0 and at most 1"}},
+		"two at once": {func(c *Config) { c.Density = 2; c.Alpha = -1 }, []string{"density 2", "alpha -1"}},
+		"algo": {func(c *Config) { c.Algo = "fspda-as" },
+			[]string{`algo "fspda-as"`, "did you mean fspda-sa"}},
+		"no iterations": {func(c *Config) { c.Iterations = 0 }, []string{"iterations 0", "at least 1"}},
+		"momentum":      {func(c *Config) { c.Momentum = 1 }, []string{"momentum 1", "below 1"}},
+		"batch":         {func(c *Config) { c.Batch = 81 }, []string{"batch 81", "80"}},
+		"partition":     {func(c *Config) { c.Partition = "sortd" }, []string{"partition", "sorted"}},
+		"by-class":      {func(c *Config) { c.Partition = "by-class" }, []string{"partition", "10", "5"}},
+		"graph":         {func(c *Config) { c.Graph = "rign" }, []string{"graph", "ring"}},
+		"edges":         {func(c *Config) { c.Edges = "one" }, []string{"edges", "one-edge"}},
+		"mask":          {func(c *Config) { c.Mask = "topk" }, []string{"mask", "randk"}},
+		"disconnected":  {func(c *Config) { c.Graph = "er(0.001)" }, []string{"graph", "connected"}},
+		"er10":          {func(c *Config) { c.Graph = "er10-published" }, []string{"graph", "10"}},
+		"gamma 1": {func(c *Config) { c.Gamma, c.Eta.V, c.Eta.Auto = 1, 0, false },
+			[]string{"gamma 1", "stable region", "0.5"}},
+		"gamma 0": {func(c *Config) { c.Gamma = 0; c.Eta = AutoFloat{} }, []string{"gamma 0", "above 0"}},
+		"gamma full": {func(c *Config) { c.Edges, c.Density, c.Gamma = "full", 1, 0.7 },
+			[]string{"gamma 0.7", "all edges at once"}},
+		"gamma periodic": {func(c *Config) { c.Edges, c.Mask, c.Gamma = "periodic(5)", "all", 0.6 },
+			[]string{"gamma 0.6", "all edges at once"}},
+		"eta": {func(c *Config) { c.Eta = AutoFloat{V: 0.6} }, []string{"eta 0.6", "reaches gamma 0.5"}},
+		"theta": {func(c *Config) { c.Algo, c.Theta = "dsgd", AutoFloat{V: 1.2} },
+			[]string{"theta 1.2", "stable region"}},
+		"every 1e-10": {func(c *Config) { c.Checkpoint = 1e-10 }, []string{"checkpoint_every 1e-10",
+			"0.001 to 1e9"}},
+		"every 1e10": {func(c *Config) { c.Checkpoint = 1e10 }, []string{"checkpoint_every 1e+10", "0.001 to 1e9"}},
+		"threads":    {func(c *Config) { c.Threads = 1e6 }, []string{"threads 1000000", "1024"}},
+		"many agents": {func(c *Config) { c.Agents, c.Graph = 1e9, "complete" },
+			[]string{"partition", "1000000000 agents"}},
+		"warmup": {func(c *Config) { c.Schedule, c.Warmup = "cosine", 50 }, []string{"warmup 50", "epochs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := small()
@@ -198,7 +209,8 @@ func TestFingerprintCoversEveryKey(t *testing.T) {
 	}
 }
 
-// Eta auto knows graphs whose eigenvalues would take hours, and a long ring is as well connected as its formula says.
+// Eta auto knows graphs whose eigenvalues would take hours, and a long ring is as well connected as
+// its formula says.
 func TestAutoEtaOfManyAgents(t *testing.T) {
 	c := Default()
 	c.Agents, c.Graph, c.Edges, c.Mask, c.Density = 100000, "ring", "full", "all", 1

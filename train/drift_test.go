@@ -11,8 +11,9 @@ import (
 	"fspda/train/algo"
 )
 
-// drift is the length of the sum of the duals against the sum of their lengths, after T noisy iterations in float32 with one edge each,
-// n agents of different objectives, and a tenth of the coordinates an exchange, which travel as wire says.
+// drift is the length of the sum of the duals against the sum of their lengths, after T noisy
+// iterations in float32 with one edge each, n agents of different objectives, and a tenth of the
+// coordinates an exchange, which travel as wire says.
 func drift(t *testing.T, a algo.Tracker, T int, wire dist.Values) float64 {
 	t.Helper()
 	const n, d, k = 10, 200, 20
@@ -36,7 +37,8 @@ func drift(t *testing.T, a algo.Tracker, T int, wire dist.Values) float64 {
 		mask := cpuDevice.NewIndex(coords, nil)
 		for q := range rounds {
 			r := &rounds[q]
-			*r = algo.Round{T: it, Self: q, Alpha: 0.01, Eta: 0.001, Buffer: cpuDevice.NewVector, Post: func(link int, v ...device.Vector) { shorten(wire, v); r.Links[link].Own = v }}
+			*r = algo.Round{T: it, Self: q, Alpha: 0.01, Eta: 0.001, Buffer: cpuDevice.NewVector,
+				Post: func(link int, v ...device.Vector) { shorten(wire, v); r.Links[link].Own = v }}
 			r.Grad = func(dst, x device.Vector) error { p.grad(it, q, dst, x); return nil }
 			if q == i || q == j {
 				r.Links = []algo.Link{{Peer: i + j - q, Len: k, Mask: mask}}
@@ -100,15 +102,16 @@ func shorten(wire dist.Values, vs []device.Vector) {
 	}
 }
 
-// In float32 the duals keep their zero sum over many noisy exchanges, however many bits the values have on the wire. FSPDA_LONG=1 takes 100,000 of
-// them.
+// In float32 the duals keep their zero sum over many noisy exchanges, however many bits the values
+// have on the wire. FSPDA_LONG=1 takes 100,000 of them.
 func TestDualDrift(t *testing.T) {
 	T := 4000
 	if os.Getenv("FSPDA_LONG") != "" {
 		T = 100_000
 	}
 	for _, wire := range []dist.Values{dist.FP32, dist.FP16, dist.BF16} {
-		for _, a := range []algo.Tracker{algo.SA{Gamma: 0.5, Beta: 1}, algo.STORM{Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1}, algo.STORM{Gamma: 0.5, Beta: 0.1, AX: 0.01, ALambda: 0.01}} {
+		for _, a := range []algo.Tracker{algo.SA{Gamma: 0.5, Beta: 1}, algo.STORM{Gamma: 0.5, Beta: 1, AX: 0.1,
+			ALambda: 0.1}, algo.STORM{Gamma: 0.5, Beta: 0.1, AX: 0.01, ALambda: 0.01}} {
 			got := drift(t, a, T, wire)
 			t.Logf("%s %s %+v: %.2g after %d iterations", wire, a.Name(), a, got, T)
 			if limit := 1e-5 * math.Sqrt(float64(T)/100_000); !(got < limit) {

@@ -10,19 +10,20 @@ import (
 	"fspda/device"
 )
 
-// Eager is a Model whose gradients need not be waited for: an agent goes on with vectors that the device has still to compute, and looks at the
-// losses later. So a GPU never waits for the host, and gradients of several agents go to it together.
+// Eager is a Model whose gradients need not be waited for: an agent goes on with vectors that the
+// device has still to compute, and looks at the losses later. So a GPU never waits for the host,
+// and gradients of several agents go to it together.
 type Eager interface {
 	Model
 	// Eager tells whether the device can do so.
 	Eager() bool
-	// Begin is Grad, or Step where buffers is not nil, which returns as soon as the batch may be written to again. wait waits for the loss; it is to
-	// be called once.
+	// Begin is Grad, or Step where buffers is not nil, which returns as soon as the batch may be
+	// written to again. wait waits for the loss; it is to be called once.
 	Begin(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error))
 }
 
-// mostOwed is how many losses an agent has still to look at, at most, and mostOwedLarge where batches are so large that more of them on their way
-// would be memory wasted.
+// mostOwed is how many losses an agent has still to look at, at most, and mostOwedLarge where
+// batches are so large that more of them on their way would be memory wasted.
 const (
 	mostOwed      = 4
 	mostOwedLarge = 1
@@ -100,8 +101,9 @@ func (a *agent) look(left int) error {
 	return nil
 }
 
-// scaleFor sees to it that the vector which the next gradient goes to has the agent's loss scale, where gradients have one. It moves there from gradient to
-// gradient, and nobody waits for it; another vector gets it when the gradients that are owed have told what it is.
+// scaleFor sees to it that the vector which the next gradient goes to has the agent's loss scale,
+// where gradients have one. It moves there from gradient to gradient, and nobody waits for it;
+// another vector gets it when the gradients that are owed have told what it is.
 func (a *agent) scaleFor(dst device.Vector) error {
 	dev, ok := a.dev.(device.Scaled)
 	if !ok || a.run.setup.Config.Precision != "fp16" || dst == a.scaled {
@@ -117,7 +119,8 @@ func (a *agent) scaleFor(dst device.Vector) error {
 	return nil
 }
 
-// lookBack ends an agent's walk: what it owes is looked at, since it may have diverged before whatever has stopped it.
+// lookBack ends an agent's walk: what it owes is looked at, since it may have diverged before
+// whatever has stopped it.
 func (a *agent) lookBack(ctx context.Context, err error) error {
 	late := a.look(0)
 	for _, o := range a.owed {

@@ -10,7 +10,8 @@ import (
 	"fspda/device"
 )
 
-// late is a model whose gradients are begun and waited for later. It checks that each is waited for once.
+// late is a model whose gradients are begun and waited for later. It checks that each is waited for
+// once.
 type late struct {
 	Model
 	mu   sync.Mutex
@@ -42,8 +43,8 @@ func (m *late) Begin(dst, x, buffers device.Vector, b device.Batch) func() (floa
 	}
 }
 
-// Agents that look at their losses later come to the same rows and models, by every algorithm that has another way through an iteration; no gradient
-// is forgotten.
+// Agents that look at their losses later come to the same rows and models, by every algorithm that
+// has another way through an iteration; no gradient is forgotten.
 func TestEager(t *testing.T) {
 	for _, c := range []Config{
 		{Algo: "fspda-sa", Momentum: 0.5}, {Algo: "fspda-storm"}, {Algo: "dsgd"}, {Algo: "scaffnew"}, {Algo: "choco"}, {Algo: "swarm"}, {Algo: "fspda-sa", ClipNorm: 0.5},
@@ -126,7 +127,8 @@ func (d *apart) AddDiffs(start device.Term, own device.Vector, others []device.T
 	}
 	d.Device.AddDiffs(start, d.in(own), d.terms(others), d.terms(to)...)
 }
-func (d *apart) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+func (d *apart) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+	others []device.Term, to ...device.Term) {
 	if start.V != nil {
 		start.V = d.in(start.V)
 	}
@@ -155,7 +157,8 @@ func (m on) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, e
 	return m.Model.Score(m.d.in(x), b)
 }
 
-// Agents that are spread over devices make the run that they make on one, and touch no vector of another's.
+// Agents that are spread over devices make the run that they make on one, and touch no vector of
+// another's.
 func TestPlaces(t *testing.T) {
 	for _, name := range []string{"fspda-sa", "fspda-storm", "dsgd", "sgd", "choco", "swarm", "fspda-async", "extra"} {
 		c := small()

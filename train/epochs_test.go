@@ -59,12 +59,16 @@ func TestEpochsRefused(t *testing.T) {
 		edit func(*Config)
 		want []string
 	}{
-		"both":           {func(c *Config) { c.Epochs = 10 }, []string{"iterations 60", "epochs 10", "50", "leave one of the two out"}},
-		"both points":    {func(c *Config) { c.EvalPoints, c.EvalEpochs = 7, 1 }, []string{"eval_points 7", "eval_epochs 1", "12"}},
-		"none":           {func(c *Config) { c.Iterations, c.Epochs = 3000, 0.01 }, []string{"epochs 0.01", "5 iterations"}},
-		"too often":      {func(c *Config) { c.EvalEpochs = 0.1 }, []string{"eval_epochs 0.1", "at least 0.2"}},
-		"below zero":     {func(c *Config) { c.Epochs = -1 }, []string{"epochs -1"}},
-		"inside a round": {func(c *Config) { c.Algo, c.LocalSteps, c.EvalPoints, c.EvalEpochs = "led", 3, 20, 1 }, []string{"eval_epochs 1", "rounds of 3", "iteration 5"}},
+		"both": {func(c *Config) { c.Epochs = 10 }, []string{"iterations 60", "epochs 10", "50",
+			"leave one of the two out"}},
+		"both points": {func(c *Config) { c.EvalPoints, c.EvalEpochs = 7, 1 },
+			[]string{"eval_points 7", "eval_epochs 1", "12"}},
+		"none": {func(c *Config) { c.Iterations, c.Epochs = 3000, 0.01 },
+			[]string{"epochs 0.01", "5 iterations"}},
+		"too often":  {func(c *Config) { c.EvalEpochs = 0.1 }, []string{"eval_epochs 0.1", "at least 0.2"}},
+		"below zero": {func(c *Config) { c.Epochs = -1 }, []string{"epochs -1"}},
+		"inside a round": {func(c *Config) { c.Algo, c.LocalSteps, c.EvalPoints, c.EvalEpochs = "led", 3, 20, 1 },
+			[]string{"eval_epochs 1", "rounds of 3", "iteration 5"}},
 	} {
 		cfg := small()
 		c.edit(&cfg)

@@ -10,9 +10,10 @@ import (
 	"fspda/train/algo"
 )
 
-// evaluator turns the agents' snapshots of one iteration into a Row. It only reads: no metric changes a trajectory. Sums are
-// accumulated in float64 in a fixed order, each product rounded by itself (the conversions forbid fusing), so neither the number of
-// workers nor that of devices nor the processor's architecture changes a bit.
+// evaluator turns the agents' snapshots of one iteration into a Row. It only reads: no metric
+// changes a trajectory. Sums are accumulated in float64 in a fixed order, each product rounded by
+// itself (the conversions forbid fusing), so neither the number of workers nor that of devices nor
+// the processor's architecture changes a bit.
 type evaluator struct {
 	setup   *Setup
 	places  []Place
@@ -43,7 +44,8 @@ type subject struct {
 }
 
 func (s subject) equal(o subject) bool {
-	return s.recalibrate == o.recalibrate && slices.Equal(s.x, o.x) && slices.EqualFunc(s.buffers, o.buffers, slices.Equal)
+	return s.recalibrate == o.recalibrate && slices.Equal(s.x, o.x) && slices.EqualFunc(s.buffers, o.buffers,
+		slices.Equal)
 }
 
 // point is what a model is worth: objective, its gradient, and the test set.
@@ -88,7 +90,8 @@ func (e *evaluator) newProbe(at int, p Place) *probe {
 		pr.buffered = p.Model.(Buffered)
 	}
 	if e.full() {
-		pr.g, pr.host, pr.shard, pr.full = p.Device.NewVector(s.Dim), make([]float32, s.Dim), make([]float64, s.Dim), make([]float64, s.Dim)
+		pr.g, pr.host, pr.shard, pr.full = p.Device.NewVector(s.Dim), make([]float32, s.Dim), make([]float64,
+			s.Dim), make([]float64, s.Dim)
 	}
 	return pr
 }
@@ -156,7 +159,8 @@ func (e *evaluator) read(sn []*snapshot, of func(*snapshot) device.Vector) [][]f
 	return out
 }
 
-// subjects are the agents that are looked at, each with its own buffers, and the mean model, with such as the mode says.
+// subjects are the agents that are looked at, each with its own buffers, and the mean model, with
+// such as the mode says.
 func (e *evaluator) subjects(sn []*snapshot, models [][]float32, mean []float32) (agents []subject, at subject) {
 	looked := e.looked(len(sn))
 	for _, i := range looked {
@@ -183,8 +187,9 @@ func (e *evaluator) subjects(sn []*snapshot, models [][]float32, mean []float32)
 	return agents, at
 }
 
-// looked is the agents whose models are evaluated one by one: all, or as many as were asked for, in equal distances. With full metrics each costs a
-// pass over all training data, which grows with the square of their number.
+// looked is the agents whose models are evaluated one by one: all, or as many as were asked for, in
+// equal distances. With full metrics each costs a pass over all training data, which grows with the
+// square of their number.
 func (e *evaluator) looked(n int) []int {
 	k := e.setup.lookedAt()
 	at := make([]int, k)
@@ -226,7 +231,8 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 	return r
 }
 
-// points evaluates each subject as of iteration t. Equal ones, as all are at the start, are evaluated once.
+// points evaluates each subject as of iteration t. Equal ones, as all are at the start, are
+// evaluated once.
 func (e *evaluator) points(subjects []subject, t int, shards bool) ([]*point, error) {
 	out := make([]*point, len(subjects))
 	var todo []int
@@ -263,16 +269,21 @@ func (e *evaluator) points(subjects []subject, t int, shards bool) ([]*point, er
 	return out, joined(errs)
 }
 
-// joined is errors.Join for evaluations side by side: what went wrong in one of them is not hidden by others that were told to stop meanwhile.
+// joined is errors.Join for evaluations side by side: what went wrong in one of them is not hidden
+// by others that were told to stop meanwhile.
 func joined(errs []error) error {
-	wrong := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil || errors.Is(err, errInterrupted) })
+	wrong := slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
+		return err == nil ||
+			errors.Is(err, errInterrupted)
+	})
 	if len(wrong) > 0 {
 		return errors.Join(wrong...)
 	}
 	return errors.Join(errs...)
 }
 
-// measure evaluates one model on every shard, if at all, at the first place of the team, and on the test set at all of them.
+// measure evaluates one model on every shard, if at all, at the first place of the team, and on the
+// test set at all of them.
 func (e *evaluator) measure(p *point, s subject, t int, keep bool, team []int) error {
 	var all []*probe
 	for _, at := range team {
@@ -373,7 +384,8 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	return total, nil
 }
 
-// testBatch fills dst with examples from to to-1 of those given, or of the whole test set where none are.
+// testBatch fills dst with examples from to to-1 of those given, or of the whole test set where
+// none are.
 func (s *Setup) testBatch(dst *device.Batch, examples []int32, from, to int) error {
 	if len(examples) > 0 {
 		return s.Set.Test.Gather(dst, examples[from:to])
@@ -408,7 +420,8 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 	return out
 }
 
-// addMail adds beta times what lies unread in the mailbox, for the other end may have read its half: together they sum to zero.
+// addMail adds beta times what lies unread in the mailbox, for the other end may have read its
+// half: together they sum to zero.
 func (e *evaluator) addMail(dual []float32, s *snapshot) {
 	mail := make([]float32, len(dual))
 	s.dev.Read(mail, s.aux[slices.Index(e.setup.Algo.Aux(), "mail")])
@@ -418,7 +431,8 @@ func (e *evaluator) addMail(dual []float32, s *snapshot) {
 	}
 }
 
-// dualTrack is the squared distance of the duals from where they lead: a multiple of (∇F - ∇f_i)(xbar), where f_i carries its weight in F.
+// dualTrack is the squared distance of the duals from where they lead: a multiple of (∇F -
+// ∇f_i)(xbar), where f_i carries its weight in F.
 func (e *evaluator) dualTrack(duals [][]float32, mean *point) Num {
 	c := e.setup.Config
 	_, multiple := e.setup.Algo.(algo.Tracker).Tracked(c.Alpha, c.Eta.V)
@@ -471,7 +485,8 @@ func consensus(models [][]float32, mean []float64) (sum, largest Num) {
 	return sum, largest
 }
 
-// fillScores enters objective, gradient and test results: worst, least, mean and largest over the agents, and those of the mean model.
+// fillScores enters objective, gradient and test results: worst, least, mean and largest over the
+// agents, and those of the mean model.
 func fillScores(r *Row, agents []*point, mean *point) {
 	r.TrainLossAvg, r.GradSqAvg = Num(mean.loss), Num(mean.gradSq)
 	r.TrainLossWorst, r.GradSqWorst = Num(math.Inf(-1)), Num(math.Inf(-1))

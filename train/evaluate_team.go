@@ -7,8 +7,9 @@ import (
 	"fspda/device"
 )
 
-// teams deals the evaluator's workers out over so many models: each team has the places of its workers, and evaluates one model at a time. There
-// are no more workers on the host than models, since a program there has cores of its own; elsewhere those that are left help out.
+// teams deals the evaluator's workers out over so many models: each team has the places of its
+// workers, and evaluates one model at a time. There are no more workers on the host than models,
+// since a program there has cores of its own; elsewhere those that are left help out.
 func (e *evaluator) teams(models int) [][]int {
 	workers := e.workers
 	if _, ok := e.places[0].Device.(separate); !ok {
@@ -22,8 +23,9 @@ func (e *evaluator) teams(models int) [][]int {
 	return all
 }
 
-// test scores the model at the probes' x on the test set, or before the end on as much of it as was asked for. The probes share the batches out;
-// what they find is added up in the order of the batches.
+// test scores the model at the probes' x on the test set, or before the end on as much of it as was
+// asked for. The probes share the batches out; what they find is added up in the order of the
+// batches.
 func (e *evaluator) test(p *point, team []*probe, t int) error {
 	examples := e.setup.testExamples(t)
 	n := len(examples)

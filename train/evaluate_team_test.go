@@ -34,8 +34,8 @@ func (m scored) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float6
 	return m.on.Score(x, b)
 }
 
-// Evaluations over three devices are, to the last bit, those on one, and every device has its share of them: also where there are fewer models
-// than devices.
+// Evaluations over three devices are, to the last bit, those on one, and every device has its share
+// of them: also where there are fewer models than devices.
 func TestEvaluationOverDevices(t *testing.T) {
 	set, err := data.Synthetic(data.SyntheticOptions{Train: 400, Test: 8*chunkExamples + 7, Seed: 1})
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"fspda/device"
 )
 
-// The metrics of a final state, against a plain program: one batch a shard, every agent's own share.
+// The metrics of a final state, against a plain program: one batch a shard, every agent's own
+// share.
 func TestRowAgainstPlainProgram(t *testing.T) {
 	for _, objective := range []string{"agents", "samples"} {
 		c := small()
@@ -60,11 +61,13 @@ func TestRowAgainstPlainProgram(t *testing.T) {
 			name      string
 			got, want float64
 		}{
-			{"train_loss_worst", float64(got.TrainLossWorst), worstF}, {"grad_sq_worst", float64(got.GradSqWorst), worstSq},
+			{"train_loss_worst", float64(got.TrainLossWorst), worstF}, {"grad_sq_worst", float64(got.GradSqWorst),
+				worstSq},
 			{"train_loss_avg", float64(got.TrainLossAvg), f}, {"grad_sq_avg", float64(got.GradSqAvg), sq},
 			{"consensus", float64(got.Consensus), consensus}, {"consensus_max", float64(got.ConsensusMax), largest},
 		} {
-			if math.Abs(q.got-q.want) > 1e-5*math.Abs(q.want) { // float32 gradients of chunks against one of a whole shard
+			// float32 gradients of chunks against one of a whole shard
+			if math.Abs(q.got-q.want) > 1e-5*math.Abs(q.want) {
 				t.Errorf("%s, %s: %v, want %v", objective, q.name, q.got, q.want)
 			}
 		}
@@ -74,7 +77,8 @@ func TestRowAgainstPlainProgram(t *testing.T) {
 	}
 }
 
-// With exact gradients on a small smooth problem the duals find (alpha/((1-mu)·eta))·(∇F - ∇f_i): dual_track falls.
+// With exact gradients on a small smooth problem the duals find (alpha/((1-mu)·eta))·(∇F - ∇f_i):
+// dual_track falls.
 func TestDualsTrackGradients(t *testing.T) {
 	c := small()
 	c.Sampling, c.Edges, c.Density, c.Hidden, c.Iterations, c.Alpha, c.Momentum = "full", "full", 1, Widths{}, 400, 0.02, 0.5
@@ -86,8 +90,9 @@ func TestDualsTrackGradients(t *testing.T) {
 	}
 }
 
-// With objective samples the agents' mean direction is the gradient of the objective in which samples weigh equally: one full-gradient
-// step of central SGD is one step of gradient descent on all samples.
+// With objective samples the agents' mean direction is the gradient of the objective in which
+// samples weigh equally: one full-gradient step of central SGD is one step of gradient descent on
+// all samples.
 func TestObjectiveSamples(t *testing.T) {
 	c := small()
 	c.Partition, c.Objective, c.Sampling, c.Algo, c.Batch, c.Iterations, c.EvalPoints, c.Decay = "dirichlet(0.5)", "samples", "full", "sgd", 1, 1, 1, 0.1
@@ -175,10 +180,12 @@ func TestEvalPoints(t *testing.T) {
 	}
 }
 
-// A picture that cannot be read is told of although a stop ends the other evaluations at that moment.
+// A picture that cannot be read is told of although a stop ends the other evaluations at that
+// moment.
 func TestJoinedTellsOfFaults(t *testing.T) {
 	fault := errors.New("a picture cannot be read")
-	if err := joined([]error{errInterrupted, nil, fault, errInterrupted}); !errors.Is(err, fault) || errors.Is(err, errInterrupted) {
+	if err := joined([]error{errInterrupted, nil, fault, errInterrupted}); !errors.Is(err, fault) ||
+		errors.Is(err, errInterrupted) {
 		t.Errorf("with a fault: %v", err)
 	}
 	if err := joined([]error{nil, errInterrupted}); !errors.Is(err, errInterrupted) {

@@ -12,8 +12,8 @@ import (
 	"fspda/train/algo"
 )
 
-// ExactDiffusion is an algorithm that this module does not have, also known as D² (Tang, Lian, Yan, Zhang and Liu 2018), on a static
-// graph with a mixing matrix W whose eigenvalues are above -1/3:
+// ExactDiffusion is an algorithm that this module does not have, also known as D² (Tang, Lian, Yan,
+// Zhang and Liu 2018), on a static graph with a mixing matrix W whose eigenvalues are above -1/3:
 //
 //	x^1     = W (x^0 - alpha·g^0)
 //	x^{t+1} = W (2x^t - x^{t-1} - alpha·(g^t - g^{t-1}))
@@ -59,8 +59,8 @@ func init() {
 	})
 }
 
-// A program outside this module adds an algorithm of its own and trains with it. Agents that hold different digits agree on one model, which
-// plain DSGD with the same step does not.
+// A program outside this module adds an algorithm of its own and trains with it. Agents that hold
+// different digits agree on one model, which plain DSGD with the same step does not.
 func ExampleRegister() {
 	set, err := data.Synthetic(data.SyntheticOptions{Train: 400, Test: 100, Seed: 1})
 	if err != nil {

@@ -50,7 +50,8 @@ func (e *FolderError) Error() string { return explain("run folder "+e.Path+": "+
 
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// ReadConfig returns the configuration of an existing run folder, or an error that wraps os.ErrNotExist where there is none.
+// ReadConfig returns the configuration of an existing run folder, or an error that wraps
+// os.ErrNotExist where there is none.
 func ReadConfig(path string) (Config, error) {
 	name := filepath.Join(path, "config.yaml")
 	text, err := os.ReadFile(name)
@@ -61,15 +62,17 @@ func ReadConfig(path string) (Config, error) {
 	return c, c.Parse(name, text)
 }
 
-// OpenFolder makes the run folder of a setup, or opens the one of a run to be resumed. It refuses a folder of another configuration,
-// and one that already holds this run unless resume is set. A new folder appears only here, after the setup was found good.
+// OpenFolder makes the run folder of a setup, or opens the one of a run to be resumed. It refuses a
+// folder of another configuration, and one that already holds this run unless resume is set. A new
+// folder appears only here, after the setup was found good.
 func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 	f := &Folder{Path: path, fs: osDisk{}}
 	old, err := ReadConfig(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		if entries, err := os.ReadDir(path); err == nil && slices.ContainsFunc(entries, foreign) {
-			return nil, &FolderError{Path: path, Got: "is not empty and holds no run (no config.yaml)", Hint: "choose another folder with --out"}
+			return nil, &FolderError{Path: path, Got: "is not empty and holds no run (no config.yaml)",
+				Hint: "choose another folder with --out"}
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, &FolderError{Path: path, Got: "cannot be opened", Err: err}
 		}
@@ -81,7 +84,8 @@ func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 		return nil, &FolderError{Path: path, Got: "cannot be read", Err: err}
 	}
 	if diff := s.Config.Differences(old); len(diff) > 0 {
-		return nil, &FolderError{Path: path, Got: "holds a run of another configuration: " + strings.Join(diff, ", "), Hint: "choose another folder with --out, or give the same configuration"}
+		return nil, &FolderError{Path: path, Got: "holds a run of another configuration: " + strings.Join(diff, ", "),
+			Hint: "choose another folder with --out, or give the same configuration"}
 	}
 	if !resume {
 		hint := "add --resume to go on with it, or choose another folder with --out"
@@ -93,14 +97,16 @@ func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 	return f, f.claim()
 }
 
-// claim keeps other processes out of the folder until close. The system lets go of the claim of a process that dies.
+// claim keeps other processes out of the folder until close. The system lets go of the claim of a
+// process that dies.
 func (f *Folder) claim() error {
 	f.lock = flock.New(filepath.Join(f.Path, ".lock"))
 	switch ok, err := f.lock.TryLock(); {
 	case err != nil:
 		return &FolderError{Path: f.Path, Got: "cannot be locked", Err: err}
 	case !ok:
-		return &FolderError{Path: f.Path, Got: "is in use by another process", Hint: "wait for it, or choose another folder with --out"}
+		return &FolderError{Path: f.Path, Got: "is in use by another process",
+			Hint: "wait for it, or choose another folder with --out"}
 	}
 	return nil
 }
@@ -113,7 +119,8 @@ func (f *Folder) create(s *Setup) error {
 		return err
 	}
 	shards, err := json.Marshal(map[string]any{
-		"classes": s.Set.Classes, "agents": data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards), "edges": edgePairs(s)})
+		"classes": s.Set.Classes, "agents": data.Histogram(s.Set.Train.Labels, s.Set.Classes,
+			s.Shards), "edges": edgePairs(s)})
 	if err != nil {
 		return err
 	}
@@ -125,7 +132,8 @@ func (f *Folder) create(s *Setup) error {
 	if s.Links != nil {
 		files = append(files, file{"links.yaml", s.Links.text})
 	}
-	for _, file := range append(files, file{"config.yaml", s.Config.YAML()}) { // the configuration last: with it the folder holds a run
+	// the configuration last: with it the folder holds a run
+	for _, file := range append(files, file{"config.yaml", s.Config.YAML()}) {
 		if err := replace(f.fs, filepath.Join(f.Path, file.name), file.text); err != nil {
 			return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.close())
 		}
@@ -133,9 +141,11 @@ func (f *Folder) create(s *Setup) error {
 	return nil
 }
 
-// foreign tells whether an entry of a folder without config.yaml is somebody else's, and not what create leaves when it is killed.
+// foreign tells whether an entry of a folder without config.yaml is somebody else's, and not what
+// create leaves when it is killed.
 func foreign(e os.DirEntry) bool {
-	return !slices.Contains([]string{".lock", agentsFolder, "shards.json", writing("shards.json"), "links.yaml", writing("links.yaml"), writing("config.yaml")}, e.Name())
+	return !slices.Contains([]string{".lock", agentsFolder, "shards.json", writing("shards.json"), "links.yaml",
+		writing("links.yaml"), writing("config.yaml")}, e.Name())
 }
 
 func edgePairs(s *Setup) [][2]int {
@@ -146,13 +156,15 @@ func edgePairs(s *Setup) [][2]int {
 	return pairs
 }
 
-// openMetrics opens the metric files for appending and drops the rows from iteration first on, which are about to be made again.
+// openMetrics opens the metric files for appending and drops the rows from iteration first on,
+// which are about to be made again.
 func (f *Folder) openMetrics(s *Setup, first int) error {
 	jsonl, csv := filepath.Join(f.Path, "metrics.jsonl"), filepath.Join(f.Path, "metrics.csv")
 	rows, err := ReadMetrics(jsonl, first)
 	fresh := errors.Is(err, os.ErrNotExist)
 	if err != nil && !fresh {
-		return &FolderError{Path: f.Path, Got: "its metrics cannot be read", Err: err, Hint: "mend the file, or start over in another folder with --out"}
+		return &FolderError{Path: f.Path, Got: "its metrics cannot be read", Err: err,
+			Hint: "mend the file, or start over in another folder with --out"}
 	}
 	if err := f.whole(s, rows, first); err != nil {
 		return err
@@ -189,7 +201,8 @@ func (f *Folder) openMetrics(s *Setup, first int) error {
 	return nil
 }
 
-// whole refuses rows that are not those of all evaluations before iteration first: the run would go on without its past.
+// whole refuses rows that are not those of all evaluations before iteration first: the run would go
+// on without its past.
 func (f *Folder) whole(s *Setup, rows []Row, first int) error {
 	n := s.evalsBefore(first)
 	for k, r := range rows[:min(n, len(rows))] {
@@ -201,12 +214,13 @@ func (f *Folder) whole(s *Setup, rows []Row, first int) error {
 	if n == len(rows) {
 		return nil
 	}
-	return &FolderError{Path: f.Path, Got: fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d of its checkpoint, in order (%d are right, of %d)", s.evalsBefore(first), first, min(n, len(rows)), len(rows)),
+	return &FolderError{Path: f.Path,
+		Got:  fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d of its checkpoint, in order (%d are right, of %d)", s.evalsBefore(first), first, min(n, len(rows)), len(rows)),
 		Hint: "put the file back as it was, or start over in another folder with --out"}
 }
 
-// ReadMetrics reads the rows of a metrics.jsonl up to, not including, iteration before. A last line that was cut off, as a kill
-// leaves it, is passed over; any other damage is an error.
+// ReadMetrics reads the rows of a metrics.jsonl up to, not including, iteration before. A last line
+// that was cut off, as a kill leaves it, is passed over; any other damage is an error.
 func ReadMetrics(path string, before int) ([]Row, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -261,7 +275,8 @@ func (f *Folder) append(r Row) error {
 }
 
 func (f *Folder) full(err error) error {
-	return &FolderError{Path: f.Path, Got: "metrics cannot be written", Err: err, Hint: "make room, then go on with --resume"}
+	return &FolderError{Path: f.Path, Got: "metrics cannot be written", Err: err,
+		Hint: "make room, then go on with --resume"}
 }
 
 // sync flushes the metric files, so that a checkpoint never knows of rows that the disk does not.

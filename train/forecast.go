@@ -29,10 +29,12 @@ const (
 	longRun    = time.Minute
 )
 
-// Forecast calibrates: it trains a few iterations on the real data and model, and times them and the parts of an evaluation. Nothing of it is kept. The
-// run stands at iteration from; others are more devices that it is spread over.
+// Forecast calibrates: it trains a few iterations on the real data and model, and times them and
+// the parts of an evaluation. Nothing of it is kept. The run stands at iteration from; others are
+// more devices that it is spread over.
 func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
-	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from), Memory: s.Footprint()}
+	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from),
+		Memory: s.Footprint()}
 	var err error
 	places := append([]Place{{dev, m}}, others...)
 	if f.Devices, err = s.Rooms(places...); err != nil {
@@ -69,7 +71,8 @@ func (s *Setup) batchSize() int {
 	return int(math.Round(float64(total) / float64(len(s.Shards)) / s.perEpoch()))
 }
 
-// timeSteps trains two iterations, which make programs and fill caches, and then as many as there is time for.
+// timeSteps trains two iterations, which make programs and fill caches, and then as many as there
+// is time for.
 func (s *Setup) timeSteps(ctx context.Context, on Options, left int) (time.Duration, error) {
 	k := min(2, left)
 	took, err := s.trial(ctx, on, k)
@@ -147,7 +150,8 @@ func (e *evaluator) timeRows(from int) (time.Duration, error) {
 // manyRows is how many evaluations are added up one by one.
 const manyRows = 10000
 
-// rowSeconds is the time of an evaluation, if scoring and differentiating an example take so many seconds of one core.
+// rowSeconds is the time of an evaluation, if scoring and differentiating an example take so many
+// seconds of one core.
 func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	s := e.setup
 	models := s.lookedAt() + 1
@@ -166,7 +170,8 @@ func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	return seconds
 }
 
-// atOnce is how many of so many models are evaluated in the time of one: on a device that works by itself workers take turns.
+// atOnce is how many of so many models are evaluated in the time of one: on a device that works by
+// itself workers take turns.
 func (e *evaluator) atOnce(models int) int {
 	if _, ok := e.places[0].Device.(separate); ok {
 		return len(e.places)
@@ -174,7 +179,8 @@ func (e *evaluator) atOnce(models int) int {
 	return min(e.workers, models)
 }
 
-// timeChunk runs do on a chunk of n examples, at least twice, and returns the seconds of an example in the fastest.
+// timeChunk runs do on a chunk of n examples, at least twice, and returns the seconds of an example
+// in the fastest.
 func (e *evaluator) timeChunk(do func(b *device.Batch, n int) error) (float64, error) {
 	b := e.batches.Get().(*device.Batch)
 	defer e.batches.Put(b)
@@ -190,8 +196,8 @@ func (e *evaluator) timeChunk(do func(b *device.Batch, n int) error) (float64, e
 	return best, nil
 }
 
-// expectedBits is the mean number of bits that all agents together send in an iteration, in the accounting asked for. The published count of
-// reference_bits is not looked at.
+// expectedBits is the mean number of bits that all agents together send in an iteration, in the
+// accounting asked for. The published count of reference_bits is not looked at.
 func (s *Setup) expectedBits() float64 {
 	if s.Graph.N == 1 {
 		return 0
@@ -219,7 +225,8 @@ func (s *Setup) expectedBits() float64 {
 	}
 	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
 	for _, indices := range []bool{false, true} {
-		pair.Send(dist.Sent{Values: s.vectors() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim, Indices: indices})
+		pair.Send(dist.Sent{Values: s.vectors() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
+			Indices: indices})
 	}
 	return rates * float64(s.bits(pair))
 }

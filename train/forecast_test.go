@@ -13,7 +13,8 @@ import (
 	"fspda/device"
 )
 
-// The bits that are expected are those that are sent: to the bit where chance plays no part, else on average.
+// The bits that are expected are those that are sent: to the bit where chance plays no part, else
+// on average.
 func TestExpectedBits(t *testing.T) {
 	forLines(t, func(t *testing.T, _ line, c Config) {
 		for _, accounting := range []string{"shared-seed", "packed", "reference"} {
@@ -22,7 +23,8 @@ func TestExpectedBits(t *testing.T) {
 			r := play(t, c, Options{})
 			got, want := s.expectedBits()*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)
 			within := 0.02 // STORM's first message has one vector
-			if s.Config.Edges != "one-edge" && s.Config.Edges != "full" && s.Config.Edges != "periodic(10)" || s.method.Edges == Clocks || s.sparing() {
+			if s.Config.Edges != "one-edge" && s.Config.Edges != "full" && s.Config.Edges != "periodic(10)" ||
+				s.method.Edges == Clocks || s.sparing() {
 				within = 0.35
 			}
 			if !(math.Abs(got-want) <= within*want) {
@@ -42,7 +44,8 @@ func TestForecastLeavesNoTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Iterations != 60 || f.Step <= 0 || f.Row <= 0 || f.Total < 60*f.Step || f.Bits <= 0 || f.Memory == 0 || f.ImagesPerS <= 0 {
+		if f.Iterations != 60 || f.Step <= 0 || f.Row <= 0 || f.Total < 60*f.Step || f.Bits <= 0 || f.Memory == 0 ||
+			f.ImagesPerS <= 0 {
 			t.Errorf("%s: %+v", name, f)
 		}
 		r, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m})
@@ -52,14 +55,15 @@ func TestForecastLeavesNoTrace(t *testing.T) {
 		if trace(t, r) != trace(t, play(t, c, Options{})) {
 			t.Errorf("%s: the run changed", name)
 		}
-		if f, err := s.Forecast(context.Background(), cpuDevice, m, 60); err != nil || f.Iterations != 0 || f.Total != 0 || f.Bits != 0 {
+		if f, err := s.Forecast(context.Background(), cpuDevice, m, 60); err != nil || f.Iterations != 0 ||
+			f.Total != 0 || f.Bits != 0 {
 			t.Errorf("%s: at the end %+v, %v", name, f, err)
 		}
 	}
 }
 
-// The time that is forecast is about that of the run. What is looked for is a factor that was forgotten: where other work gets in between, it is tried
-// again.
+// The time that is forecast is about that of the run. What is looked for is a factor that was
+// forgotten: where other work gets in between, it is tried again.
 func TestForecastTime(t *testing.T) {
 	c := small()
 	c.Hidden, c.Iterations, c.EvalPoints = Widths{64}, 300, 20
@@ -113,7 +117,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// crowd counts how many training gradients of a batch are computed at once. Evaluations have chunks of other sizes.
+// crowd counts how many training gradients of a batch are computed at once. Evaluations have chunks
+// of other sizes.
 type crowd struct {
 	Model
 	now, most atomic.Int64

@@ -6,13 +6,15 @@ import (
 	"fspda/device"
 )
 
-// microBatch is how many examples a gradient sees at once: a batch, or its accumulate-th part, rounded up.
+// microBatch is how many examples a gradient sees at once: a batch, or its accumulate-th part,
+// rounded up.
 func (s *Setup) microBatch() int {
 	return (s.Config.Batch + s.Config.Accum - 1) / s.Config.Accum
 }
 
-// differentiate writes the gradient of the agent's batch at x to dst and returns the loss. Where the batch is taken in parts it is their mean,
-// weighed by size. The first one of a batch is the training step, which moves the buffers of batch norm, part by part.
+// differentiate writes the gradient of the agent's batch at x to dst and returns the loss. Where
+// the batch is taken in parts it is their mean, weighed by size. The first one of a batch is the
+// training step, which moves the buffers of batch norm, part by part.
 func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
 	parts := a.run.setup.Config.Accum
 	if parts == 1 {
@@ -67,7 +69,8 @@ func (a *agent) computePart(dst, x device.Vector, b device.Batch) (float64, erro
 	return a.place.Model.Grad(dst, x, b)
 }
 
-// grad is Model.Grad of an evaluation, which leaves no gradient out: one that fp16 skips is computed again with the smaller scale.
+// grad is Model.Grad of an evaluation, which leaves no gradient out: one that fp16 skips is
+// computed again with the smaller scale.
 func (pr *probe) grad(b device.Batch) (loss float64, err error) {
 	dst := pr.g
 	dev, scaled := pr.Device.(device.Scaled)

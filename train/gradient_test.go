@@ -8,11 +8,13 @@ import (
 	"fspda/device"
 )
 
-// A batch in parts gives the gradient of the whole one up to rounding, the short batch at the end of an epoch too, L2 term and all.
+// A batch in parts gives the gradient of the whole one up to rounding, the short batch at the end
+// of an epoch too, L2 term and all.
 func TestAccumulate(t *testing.T) {
 	for _, name := range []string{"fspda-sa", "fspda-storm"} {
 		c := small()
-		c.Algo, c.Decay, c.Batch, c.Iterations = name, 0.01, 19, 30 // 80 examples a shard: four batches of 19 and one of 4
+		// 80 examples a shard: four batches of 19 and one of 4
+		c.Algo, c.Decay, c.Batch, c.Iterations = name, 0.01, 19, 30
 		whole := play(t, c, Options{})
 		for _, parts := range []int{2, 5, 19} {
 			c.Accum = parts
@@ -25,7 +27,8 @@ func TestAccumulate(t *testing.T) {
 				t.Errorf("%s in %d parts: the mean model is off by %g", name, parts, far)
 			}
 			if a, b := got.Rows[4], whole.Rows[4]; a.GradsTotal != b.GradsTotal || a.Epoch != b.Epoch {
-				t.Errorf("%s in %d parts: %d gradients in %v epochs, want %d in %v", name, parts, a.GradsTotal, a.Epoch, b.GradsTotal, b.Epoch)
+				t.Errorf("%s in %d parts: %d gradients in %v epochs, want %d in %v", name, parts, a.GradsTotal, a.Epoch,
+					b.GradsTotal, b.Epoch)
 			}
 		}
 	}
@@ -67,7 +70,8 @@ func TestAccumulateBatchNorm(t *testing.T) {
 	}
 }
 
-// One step of plain gradient descent on all data, shortened just where the gradient is longer than the limit.
+// One step of plain gradient descent on all data, shortened just where the gradient is longer than
+// the limit.
 func TestClipNorm(t *testing.T) {
 	c := small()
 	c.Algo, c.Agents, c.Graph, c.Sampling, c.Iterations, c.EvalPoints, c.Decay = "sgd", 1, "complete", "full", 1, 1, 0.1
@@ -90,7 +94,8 @@ func TestClipNorm(t *testing.T) {
 		}
 		return math.Sqrt(sq) / c.Alpha
 	}
-	for _, q := range []struct{ limit, want float64 }{{0, norm}, {norm * 1.01, norm}, {norm / 2, norm / 2}, {1e-3, 1e-3}} {
+	for _, q := range []struct{ limit, want float64 }{{0, norm}, {norm * 1.01, norm}, {norm / 2, norm / 2},
+		{1e-3, 1e-3}} {
 		if got := moved(q.limit); math.Abs(got-q.want) > 1e-3*q.want {
 			t.Errorf("clip_norm %g: the model moved along a gradient of length %g, want %g", q.limit, got, q.want)
 		}

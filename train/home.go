@@ -18,7 +18,8 @@ import (
 	"fspda/train/safetensors"
 )
 
-// Home is where one agent of a run of many processes keeps its own checkpoints. It is agents/RANK in the run folder, on the agent's machine.
+// Home is where one agent of a run of many processes keeps its own checkpoints. It is agents/RANK
+// in the run folder, on the agent's machine.
 //
 //	checkpoints/iter-.../   agent.safetensors, lines.bin, manifest.json
 type Home struct {
@@ -33,7 +34,8 @@ const (
 	homeKeep    = 2
 )
 
-// OpenHome makes the folder of an agent, or opens the one it left. No two processes have it at once.
+// OpenHome makes the folder of an agent, or opens the one it left. No two processes have it at
+// once.
 func OpenHome(run string, rank int) (*Home, error) {
 	h := &Home{Path: filepath.Join(run, agentsFolder, fmt.Sprintf("%03d", rank)), fs: osDisk{}}
 	if err := h.fs.MkdirAll(h.Path); err != nil {
@@ -44,7 +46,8 @@ func OpenHome(run string, rank int) (*Home, error) {
 	case err != nil:
 		return nil, &FolderError{Path: h.Path, Got: "cannot be locked", Err: err}
 	case !ok:
-		return nil, &FolderError{Path: h.Path, Got: "is in use by another process", Hint: "each agent needs a rank of its own"}
+		return nil, &FolderError{Path: h.Path, Got: "is in use by another process",
+			Hint: "each agent needs a rank of its own"}
 	}
 	return h, nil
 }
@@ -55,7 +58,8 @@ const agentsFolder = "agents"
 // Close lets go of the folder.
 func (h *Home) Close() error { return h.lock.Unlock() }
 
-// homeManifest describes the checkpoint of one agent. The lists over agents hold something at its own place alone.
+// homeManifest describes the checkpoint of one agent. The lists over agents hold something at its
+// own place alone.
 type homeManifest struct {
 	manifest
 	Rank        int    `json:"rank"`
@@ -69,7 +73,8 @@ func (h *Home) write(s *Setup, r *run, sn *snapshot, wall float64) (err error) {
 	defer func() {
 		if err != nil {
 			os.RemoveAll(tmp)
-			err = &CheckpointError{Path: final, Got: "cannot be written", Err: err, Hint: "earlier checkpoints are untouched: make room, then start the agent again"}
+			err = &CheckpointError{Path: final, Got: "cannot be written", Err: err,
+				Hint: "earlier checkpoints are untouched: make room, then start the agent again"}
 		}
 	}()
 	if _, err := os.Stat(final); err == nil {
@@ -107,14 +112,16 @@ func (h *Home) fill(dir string, s *Setup, r *run, sn *snapshot, wall float64) (e
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	lines := sha256.Sum256(sn.lines)
 	m.LinesSHA256 = hex.EncodeToString(lines[:])
-	if _, err := h.fs.WriteFile(filepath.Join(dir, homeLines), func(w io.Writer) error { _, err := w.Write(sn.lines); return err }); err != nil {
+	if _, err := h.fs.WriteFile(filepath.Join(dir, homeLines),
+		func(w io.Writer) error { _, err := w.Write(sn.lines); return err }); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = h.fs.WriteFile(filepath.Join(dir, manifestFile), func(w io.Writer) error { _, err := w.Write(text); return err })
+	_, err = h.fs.WriteFile(filepath.Join(dir, manifestFile),
+		func(w io.Writer) error { _, err := w.Write(text); return err })
 	return err
 }
 
@@ -137,7 +144,8 @@ func (m *homeManifest) spread(n int, sn *snapshot) {
 	}
 }
 
-// newest opens the agent's newest checkpoint, with the lines of that moment. It returns nil where there is none.
+// newest opens the agent's newest checkpoint, with the lines of that moment. It returns nil where
+// there is none.
 func (h *Home) newest(s *Setup, rank int) (*checkpoint, []byte, error) {
 	dir := filepath.Join(h.Path, "checkpoints")
 	names, err := listCheckpoints(dir)
@@ -171,7 +179,8 @@ func (c *checkpoint) openHome(s *Setup, rank int) ([]byte, *CheckpointError) {
 		return nil, e
 	}
 	if m.Rank != rank {
-		return nil, &CheckpointError{Got: fmt.Sprintf("is of agent %d, not %d", m.Rank, rank), Hint: "start each agent with the rank it had"}
+		return nil, &CheckpointError{Got: fmt.Sprintf("is of agent %d, not %d", m.Rank, rank),
+			Hint: "start each agent with the rank it had"}
 	}
 	lines, err := os.ReadFile(filepath.Join(c.path, homeLines))
 	if sum := sha256.Sum256(lines); err != nil || hex.EncodeToString(sum[:]) != m.LinesSHA256 {
@@ -185,9 +194,11 @@ func (c *checkpoint) openHome(s *Setup, rank int) ([]byte, *CheckpointError) {
 		return nil, &CheckpointError{Got: "is damaged", Err: err}
 	}
 	for _, name := range append([]string{"x"}, c.Aux...) {
-		if info, ok := c.file.Info(vectorName(rank, name)); !ok || info.DType != safetensors.F32 || !slices.Equal(info.Shape, []int{c.Dim}) {
+		if info, ok := c.file.Info(vectorName(rank, name)); !ok || info.DType != safetensors.F32 ||
+			!slices.Equal(info.Shape, []int{c.Dim}) {
 			c.file.Close()
-			return nil, &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32", vectorName(rank, name), c.Dim)}
+			return nil, &CheckpointError{Got: fmt.Sprintf("is damaged: no vector %s of %d float32",
+				vectorName(rank, name), c.Dim)}
 		}
 	}
 	return lines, nil

@@ -10,7 +10,8 @@ import (
 	"fspda/device"
 )
 
-// slow is a model whose scores hang, where asked to, until the run is told to stop: as those of a large test set take long.
+// slow is a model whose scores hang, where asked to, until the run is told to stop: as those of a
+// large test set take long.
 type slow struct {
 	normed
 	hang    atomic.Bool
@@ -26,8 +27,9 @@ func (m *slow) ScoreWith(x, buffers device.Vector, b device.Batch) (loss, hits, 
 	return m.normed.ScoreWith(x, buffers, b)
 }
 
-// A run that is stopped in the midst of an evaluation gives it up and leaves the checkpoint of its iteration. Resumed, it ends with the rows, models and
-// batch norm of a run that was never stopped: in the middle and in the last evaluation.
+// A run that is stopped in the midst of an evaluation gives it up and leaves the checkpoint of its
+// iteration. Resumed, it ends with the rows, models and batch norm of a run that was never stopped:
+// in the middle and in the last evaluation.
 func TestStopInAnEvaluation(t *testing.T) {
 	c := withNorm()
 	c.Iterations, c.EvalPoints, c.Threads = 60, 3, 1 // models are scored one after the other
@@ -46,10 +48,12 @@ func TestStopInAnEvaluation(t *testing.T) {
 		first := runIn(t, ctx, c, dir, m, opt)
 		stop()
 		if first.Status != Stopped || first.Iteration != at || rows != at/20 || Standing(dir) != at {
-			t.Fatalf("at %d: status %s at iteration %d after %d rows, checkpoint %d", at, first.Status, first.Iteration, rows, Standing(dir))
+			t.Fatalf("at %d: status %s at iteration %d after %d rows, checkpoint %d", at, first.Status, first.Iteration,
+				rows, Standing(dir))
 		}
 		got := runIn(t, context.Background(), c, dir, m, Options{})
-		if got.Status != Finished || got.First != at || trace(t, got) != trace(t, want) || !slices.Equal(got.MeanBuffers, want.MeanBuffers) {
+		if got.Status != Finished || got.First != at || trace(t, got) != trace(t, want) ||
+			!slices.Equal(got.MeanBuffers, want.MeanBuffers) {
 			t.Errorf("at %d: the resumed run is another (status %s, from %d)", at, got.Status, got.First)
 		}
 		saved, err := OpenSaved(dir)
@@ -84,7 +88,8 @@ func runIn(t *testing.T, ctx context.Context, c Config, dir string, m Model, opt
 	return r
 }
 
-// A checkpoint that is asked for while another is being written comes when that is done: neither lost nor in its way.
+// A checkpoint that is asked for while another is being written comes when that is done: neither
+// lost nor in its way.
 func TestCheckpointAskedWhileUnderWay(t *testing.T) {
 	c, dir := small(), runFolder(t)
 	c.Iterations, c.EvalPoints, c.Keep = 100000, 1, 100

@@ -9,16 +9,18 @@ import (
 	"fspda/internal/rng"
 )
 
-// Links is a simulated network between n agents, and how fast they compute. It says what a message or a gradient takes in virtual time and
-// changes nothing else. Between any two agents lies a link of its own, as fast in both directions, which do not disturb each other:
+// Links is a simulated network between n agents, and how fast they compute. It says what a message
+// or a gradient takes in virtual time and changes nothing else. Between any two agents lies a link
+// of its own, as fast in both directions, which do not disturb each other:
 //
 //	a message leaves when it is posted, after those that were posted before it on the same link and direction
 //	it occupies the link for bits/bandwidth, and arrives a latency later
 //	a copy is lost with probability loss; the sender waits for timeout after its end and sends the whole message again
 //
-// so that a loss costs time and never the exchange. Where an agent has an uplink, all its messages pass it one after the other, and stream
-// from there into their links; copies that are sent again go at the slower of both rates, and do not hold up the uplink. Bits are those of
-// the shared-seed accounting, which is what a network would carry.
+// so that a loss costs time and never the exchange. Where an agent has an uplink, all its messages
+// pass it one after the other, and stream from there into their links; copies that are sent again
+// go at the slower of both rates, and do not hold up the uplink. Bits are those of the shared-seed
+// accounting, which is what a network would carry.
 type Links struct {
 	text []byte
 	n    int
@@ -89,8 +91,9 @@ func (n route) losses(seed uint64, t, from, to int) float64 {
 	return math.Floor(math.Log(1-s.Float64()) / math.Log(n.loss))
 }
 
-// allReduce is the time of a ring all-reduce of d values of so many bits, in the order of the agents' numbers: 2(n-1) steps in which everybody sends
-// a chunk of ceil(d/n) values to the next one, and which all wait for the slowest link of the ring. A loss costs what it costs on average.
+// allReduce is the time of a ring all-reduce of d values of so many bits, in the order of the
+// agents' numbers: 2(n-1) steps in which everybody sends a chunk of ceil(d/n) values to the next
+// one, and which all wait for the slowest link of the ring. A loss costs what it costs on average.
 func (l *Links) allReduce(d, width int) float64 {
 	if l.n == 1 {
 		return 0
@@ -143,21 +146,23 @@ func (p *port) way(peer int) *way {
 	return &p.out[at]
 }
 
-// Clock is an agent's virtual time at the head of an iteration, with what is still on its links, in seconds.
+// Clock is an agent's virtual time at the head of an iteration, with what is still on its links, in
+// seconds.
 type Clock struct {
 	At     float64         `json:"at"`
 	Uplink float64         `json:"uplink,omitempty"` // when it is free
 	Links  map[int]float64 `json:"links,omitempty"`  // when the direction to a neighbour is free
 }
 
-// clock is the virtual time of one agent. It is a recursion on the order of events alone: with b_i the time at which agent i begins iteration t,
-// and g its gradients so far in it,
+// clock is the virtual time of one agent. It is a recursion on the order of events alone: with b_i
+// the time at which agent i begins iteration t, and g its gradients so far in it,
 //
 //	what i posts then arrives at A_ij ≥ b_i + g, as the link says
 //	b_i' = max(b_i + g, max_j A_ji)        over the messages that i hears
 //
-// since values are posted before the gradient where the algorithm can, and the mixing half begins when gradient and messages are there.
-// Times travel with the messages, and so no agent looks at another's.
+// since values are posted before the gradient where the algorithm can, and the mixing half begins
+// when gradient and messages are there. Times travel with the messages, and so no agent looks at
+// another's.
 type clock struct {
 	port
 	now   float64 // begin of the iteration, and its gradients so far
@@ -180,7 +185,8 @@ func (c *clock) gradient(k int) {
 	}
 }
 
-// post returns when a message arrives. Those of an all-reduce carry when their sender is ready for it.
+// post returns when a message arrives. Those of an all-reduce carry when their sender is ready for
+// it.
 func (c *clock) post(t, peer int, bits float64) float64 {
 	if c.whole > 0 {
 		return c.now
@@ -240,7 +246,8 @@ func (l *Links) digest() string {
 // String says what the network is, in a line.
 func (l *Links) String() string {
 	n := l.base.route()
-	return fmt.Sprintf("%g ms, %s and %g%% loss where nothing else is said; a gradient takes %g ms", 1e3*n.latency, rateName(n.rate), 100*n.loss, 1e3*l.unit)
+	return fmt.Sprintf("%g ms, %s and %g%% loss where nothing else is said; a gradient takes %g ms", 1e3*n.latency,
+		rateName(n.rate), 100*n.loss, 1e3*l.unit)
 }
 
 func rateName(rate float64) string {

@@ -23,7 +23,8 @@ func TestThousandAgents(t *testing.T) {
 	}
 }
 
-// What an agent takes, with its clock and its part of an iteration, does not grow with their number.
+// What an agent takes, with its clock and its part of an iteration, does not grow with their
+// number.
 func TestMemoryIsLinear(t *testing.T) {
 	perAgent(t, 100) // what is made once is made, and what other tests left is gone
 	few, many := perAgent(t, 100), perAgent(t, 1000)
@@ -73,7 +74,8 @@ func ringOf(t *testing.T, n int) (*Setup, Model) {
 	c.Agents, c.Edges, c.Gamma, c.Partition, c.Batch, c.Hidden = n, "full", 0.3, "shuffled", 2, Widths{}
 	c.Iterations, c.EvalPoints, c.EvalAgents, c.Eta = 30, 1, 1, AutoFloat{V: 1e-4}
 	c.Links = withLinks(t, "{gradient_ms: 5, gradient_law: exp, default: {latency_ms: 50, bandwidth_mbit: 10, loss: 0.01}}")
-	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Activation: c.Activation, WeightDecay: c.Decay})
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Activation: c.Activation,
+		WeightDecay: c.Decay})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,8 @@ pairs:
 	}
 }
 
-// A port by hand: 1 Mbit over 2 Mbit/s is half a second; a second message waits for the first, in this direction alone; an uplink is shared.
+// A port by hand: 1 Mbit over 2 Mbit/s is half a second; a second message waits for the first, in
+// this direction alone; an uplink is shared.
 func TestPort(t *testing.T) {
 	l := mustLinks(t, "{gradient_ms: 0, default: {latency_ms: 100, bandwidth_mbit: 2}, pairs: [{pair: [0, 2], bandwidth_mbit: 0.5}]}", 3)
 	p, back := port{id: 0, net: l}, port{id: 1, net: l}
@@ -102,14 +103,16 @@ func TestPort(t *testing.T) {
 	}
 	l = mustLinks(t, "{gradient_ms: 0, uplink_mbit: 1, default: {latency_ms: 100, bandwidth_mbit: 2}, pairs: [{pair: [0, 2], bandwidth_mbit: 0.5}]}", 3)
 	p = port{id: 0, net: l}
-	for k, want := range []float64{1.1, 3.1, 3.1} { // the uplink is the slower; then 1 + 2 over the slow link; then the uplink from 2 to 3
+	// the uplink is the slower; then 1 + 2 over the slow link; then the uplink from 2 to 3
+	for k, want := range []float64{1.1, 3.1, 3.1} {
 		if got := p.send(0, 0, []int{1, 2, 1}[k], 1e6); !near(got, want) {
 			t.Errorf("through the uplink, message %d arrives at %v, want %v", k, got, want)
 		}
 	}
 }
 
-// A loss is a repetition after the time-out; their number is geometric, and the same for the same key.
+// A loss is a repetition after the time-out; their number is geometric, and the same for the same
+// key.
 func TestLosses(t *testing.T) {
 	const p, rounds = 0.3, 20000
 	r := route{loss: p}
@@ -134,19 +137,22 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// Three agents on a path, each with a gradient of its own time, by hand. At t = 0 the messages leave at 0 and are there at 1.1; agent 0 is done
-// after 5 s, 1 after 1.1, 2 after 2. At t = 1 agent 0 posts at 5: agent 1 has it at 6.1, and so on.
+// Three agents on a path, each with a gradient of its own time, by hand. At t = 0 the messages
+// leave at 0 and are there at 1.1; agent 0 is done after 5 s, 1 after 1.1, 2 after 2. At t = 1
+// agent 0 posts at 5: agent 1 has it at 6.1, and so on.
 func TestTimelineByHand(t *testing.T) {
 	c := small()
 	c.Agents, c.Graph, c.Edges, c.Algo, c.Density, c.Gamma = 3, "path", "full", "fspda-sa", 1, 0.3
 	c.Iterations, c.EvalPoints = 3, 3
 	s, _ := resolve(t, c)
 	bandwidth := 32 * float64(s.Dim) / 1e6 // a message takes a second
-	c.Links = withLinks(t, fmt.Sprintf("{gradient_ms: 1000, default: {latency_ms: 100, bandwidth_mbit: %.17g}, agents: [{agents: 0, gradient_ms: 5000}, {agents: 2, gradient_ms: 2000}]}", bandwidth))
+	c.Links = withLinks(t, fmt.Sprintf(
+		"{gradient_ms: 1000, default: {latency_ms: 100, bandwidth_mbit: %.17g}, agents: [{agents: 0, gradient_ms: 5000}, {agents: 2, gradient_ms: 2000}]}", bandwidth))
 	want := [][3]float64{{0, 0, 0}}
 	for range 3 {
 		b := want[len(want)-1]
-		want = append(want, [3]float64{math.Max(b[0]+5, b[1]+1.1), math.Max(b[1]+1, math.Max(b[0], b[2])+1.1), math.Max(b[2]+2, b[1]+1.1)})
+		want = append(want, [3]float64{math.Max(b[0]+5, b[1]+1.1), math.Max(b[1]+1, math.Max(b[0], b[2])+1.1),
+			math.Max(b[2]+2, b[1]+1.1)})
 	}
 	if want[2] != [3]float64{10, 6.1, 4} {
 		t.Fatalf("the hand is wrong: %v", want)
@@ -191,8 +197,8 @@ func untimed(t *testing.T, r *Result) string {
 	return trace(t, &out)
 }
 
-// Links change nothing but the columns of time, which are the same whatever the threads and the order of messages, grow, and go on exactly
-// after stops.
+// Links change nothing but the columns of time, which are the same whatever the threads and the
+// order of messages, grow, and go on exactly after stops.
 func TestTableUnderLinks(t *testing.T) {
 	name := withLinks(t, wan)
 	forLines(t, func(t *testing.T, l line, c Config) {
@@ -203,7 +209,8 @@ func TestTableUnderLinks(t *testing.T) {
 			c.ComputeTime, c.Slowness = base.ComputeTime, base.Slowness
 		}
 		c.Links = name
-		timed := play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9, disttest.Faults{MaxDelay: 5, Reorder: true})})
+		timed := play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9,
+			disttest.Faults{MaxDelay: 5, Reorder: true})})
 		if c.Algo != "fspda-async" && untimed(t, timed) != untimed(t, plain) {
 			t.Error("the links changed the trajectory")
 		}
@@ -251,14 +258,15 @@ func TestResumeUnderOtherLinks(t *testing.T) {
 	stopAt(t, c, part, 20)
 	for _, other := range []string{"", withLinks(t, "gradient_ms: 3")} {
 		c.Links = other
-		if _, err := inFolder(t, context.Background(), c, part, Options{}); err == nil || !strings.Contains(err.Error(), "other simulated links") {
+		if _, err := inFolder(t, context.Background(), c, part, Options{}); err == nil || !strings.Contains(err.Error(),
+			"other simulated links") {
 			t.Errorf("links %q: error %v", other, err)
 		}
 	}
 }
 
-// In an asynchronous run an exchange takes its time: a slow network declines calls, and so agents meet more rarely; a gradient is as long as
-// the file says.
+// In an asynchronous run an exchange takes its time: a slow network declines calls, and so agents
+// meet more rarely; a gradient is as long as the file says.
 func TestAsyncUnderLinks(t *testing.T) {
 	c := small()
 	c.Algo, c.Contacts, c.Iterations, c.EvalPoints = "fspda-async", 2, 400, 1
@@ -287,22 +295,30 @@ func TestBadLinks(t *testing.T) {
 		text string
 		want []string
 	}{
-		"unknown key":       {"{gradient_ms: 1, defualt: {}}", []string{`key "defualt" does not exist`, `did you mean "default"`}},
+		"unknown key": {"{gradient_ms: 1, defualt: {}}", []string{`key "defualt" does not exist`,
+			`did you mean "default"`}},
 		"unknown inner key": {"{gradient_ms: 1, zones: [{name: a, agents: 0, latncy_ms: 3}], default: {bandwith_mbit: 1}}", []string{`"zones[0].latncy_ms"`, `"latency_ms"`, `"default.bandwith_mbit"`, `"bandwidth_mbit"`}},
 		"no gradient":       {"default: {latency_ms: 1}", []string{"gradient_ms: is missing"}},
-		"negative":          {"{gradient_ms: -1, default: {latency_ms: -5, bandwidth_mbit: 0, timeout_ms: .nan}}", []string{"gradient_ms: is -1", "default.latency_ms: is -5", "default.bandwidth_mbit: is 0", "leave it out", "default.timeout_ms: is NaN"}},
-		"total loss":        {"{gradient_ms: 1, default: {loss: 1}}", []string{"default.loss: is 1", "nothing would arrive"}},
-		"negative loss":     {"{gradient_ms: 1, pairs: [{pair: [0, 1], loss: -0.1}]}", []string{"pairs[0].loss: is -0.1"}},
-		"unknown agent":     {"{gradient_ms: 1, agents: [{agents: 0-5}], pairs: [{pair: [1, 9]}]}", []string{"agents[0]: names agent 5", "they are 0 to 4", "pairs[0]: names agent 9"}},
-		"unreadable agent":  {"{gradient_ms: 1, agents: [{agents: first}]}", []string{`"first" names no agents`}},
-		"no agents":         {"{gradient_ms: 1, agents: [{loss: 0.1}]}", []string{"agents[0]: names no agents"}},
-		"one agent pair":    {"{gradient_ms: 1, pairs: [{pair: [1, 1]}]}", []string{"pairs[0]: pair is [1 1]"}},
-		"two zones":         {"{gradient_ms: 1, zones: [{name: a, agents: 0-2}, {name: a, agents: 2-3}]}", []string{"empty or taken", "agent 2 is in zone"}},
-		"unknown zone":      {"{gradient_ms: 1, zones: [{name: europe, agents: 0-2}, {name: us, agents: 3}], between: [{zones: [europ, us]}]}", []string{`no zone is named "europ"`, `did you mean "europe"`}},
-		"law":               {"{gradient_ms: 1, gradient_law: gamma(2), slowness: 'linear(0.5)'}", []string{`gradient_law: is "gamma(2)"`, "lognormal", `slowness: is "linear(0.5)"`}},
-		"no map":            {"- 3", []string{"key: value"}},
-		"text for number":   {"{gradient_ms: fast}", []string{"fast"}},
-		"empty":             {"", []string{"gradient_ms: is missing"}},
+		"negative": {"{gradient_ms: -1, default: {latency_ms: -5, bandwidth_mbit: 0, timeout_ms: .nan}}",
+			[]string{"gradient_ms: is -1", "default.latency_ms: is -5", "default.bandwidth_mbit: is 0", "leave it out",
+				"default.timeout_ms: is NaN"}},
+		"total loss": {"{gradient_ms: 1, default: {loss: 1}}", []string{"default.loss: is 1",
+			"nothing would arrive"}},
+		"negative loss": {"{gradient_ms: 1, pairs: [{pair: [0, 1], loss: -0.1}]}",
+			[]string{"pairs[0].loss: is -0.1"}},
+		"unknown agent": {"{gradient_ms: 1, agents: [{agents: 0-5}], pairs: [{pair: [1, 9]}]}",
+			[]string{"agents[0]: names agent 5", "they are 0 to 4", "pairs[0]: names agent 9"}},
+		"unreadable agent": {"{gradient_ms: 1, agents: [{agents: first}]}", []string{`"first" names no agents`}},
+		"no agents":        {"{gradient_ms: 1, agents: [{loss: 0.1}]}", []string{"agents[0]: names no agents"}},
+		"one agent pair":   {"{gradient_ms: 1, pairs: [{pair: [1, 1]}]}", []string{"pairs[0]: pair is [1 1]"}},
+		"two zones": {"{gradient_ms: 1, zones: [{name: a, agents: 0-2}, {name: a, agents: 2-3}]}",
+			[]string{"empty or taken", "agent 2 is in zone"}},
+		"unknown zone": {"{gradient_ms: 1, zones: [{name: europe, agents: 0-2}, {name: us, agents: 3}], between: [{zones: [europ, us]}]}", []string{`no zone is named "europ"`, `did you mean "europe"`}},
+		"law": {"{gradient_ms: 1, gradient_law: gamma(2), slowness: 'linear(0.5)'}",
+			[]string{`gradient_law: is "gamma(2)"`, "lognormal", `slowness: is "linear(0.5)"`}},
+		"no map":          {"- 3", []string{"key: value"}},
+		"text for number": {"{gradient_ms: fast}", []string{"fast"}},
+		"empty":           {"", []string{"gradient_ms: is missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ParseLinks([]byte(c.text), 5, 1)
@@ -328,7 +344,8 @@ func TestBadLinks(t *testing.T) {
 	}
 	c := small()
 	c.Links = "/no/such/wan.yaml"
-	if _, err := c.Resolve(labSet, labModel(t, c)); err == nil || !strings.Contains(err.Error(), "links /no/such/wan.yaml") {
+	if _, err := c.Resolve(labSet, labModel(t, c)); err == nil || !strings.Contains(err.Error(),
+		"links /no/such/wan.yaml") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -339,7 +356,8 @@ func TestEvalAgents(t *testing.T) {
 	all := play(t, c, Options{}).Rows[2]
 	c.EvalAgents = 2
 	some := play(t, c, Options{}).Rows[2]
-	if some.TestAccAvg != all.TestAccAvg || some.TrainLossAvg != all.TrainLossAvg || some.Consensus != all.Consensus || some.DualTrack != all.DualTrack || some.BitsTotal != all.BitsTotal {
+	if some.TestAccAvg != all.TestAccAvg || some.TrainLossAvg != all.TrainLossAvg || some.Consensus != all.Consensus ||
+		some.DualTrack != all.DualTrack || some.BitsTotal != all.BitsTotal {
 		t.Errorf("%+v\n%+v", some, all)
 	}
 	if some.TrainLossWorst > all.TrainLossWorst || some.TestAccMin < all.TestAccMin || some.TestAccMax == 0 {
@@ -365,7 +383,8 @@ func TestLinksOfTheDocs(t *testing.T) {
 	if got, want := l.route(5, 0).latency, 0.07; got != want {
 		t.Errorf("between 0 and 5 %v s, want %v", got, want)
 	}
-	if got, want := l.route(9, 3).latency, 0.12; got != want || l.gradient[9] != 0.06 || l.uplink[9] != 1e6 || l.uplink[8] != 2e7 {
+	if got, want := l.route(9, 3).latency, 0.12; got != want || l.gradient[9] != 0.06 || l.uplink[9] != 1e6 ||
+		l.uplink[8] != 2e7 {
 		t.Errorf("agent 9: latency %v, want %v; gradient %v, uplink %v", got, want, l.gradient[9], l.uplink[9])
 	}
 	_, err = ParseLinks([]byte(example), 8, 1)
@@ -376,7 +395,8 @@ func TestLinksOfTheDocs(t *testing.T) {
 
 // The time to a share of the best accuracy is that of the first row that has it.
 func TestTimeTo(t *testing.T) {
-	rows := []Row{{TestAccAvg: 0.1}, {TestAccAvg: 0.72, Time: 2}, {TestAccAvg: Num(math.NaN()), Time: 3}, {TestAccAvg: 0.9, Time: 4}, {TestAccAvg: 0.8, Time: 5}}
+	rows := []Row{{TestAccAvg: 0.1}, {TestAccAvg: 0.72, Time: 2}, {TestAccAvg: Num(math.NaN()), Time: 3},
+		{TestAccAvg: 0.9, Time: 4}, {TestAccAvg: 0.8, Time: 5}}
 	for share, want := range map[float64]Num{0.1: 0, 0.5: 2, 0.8: 2, 0.81: 4, 1: 4} {
 		if got := timeTo(rows, share); got != want {
 			t.Errorf("%v of the best at %v, want %v", share, got, want)
@@ -394,7 +414,8 @@ func TestLinksFingerprint(t *testing.T) {
 		a.Algo = name
 		b := a
 		b.Links = "wan.yaml"
-		if same := a.Fingerprint() == b.Fingerprint(); same == (name == "fspda-async") || same != (len(a.Differences(b)) == 0) {
+		if same := a.Fingerprint() == b.Fingerprint(); same == (name == "fspda-async") ||
+			same != (len(a.Differences(b)) == 0) {
 			t.Errorf("%s: links leave the fingerprint alone: %v", name, same)
 		}
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// linksFile is a file of simulated links. The more particular entry wins: default, then zones (both ends in it), between (of two zones), agents
-// (either end in it; where both ends are, the slower value), pairs; in a list the later one.
+// linksFile is a file of simulated links. The more particular entry wins: default, then zones (both
+// ends in it), between (of two zones), agents (either end in it; where both ends are, the slower
+// value), pairs; in a list the later one.
 type linksFile struct {
 	Default  linkSpec      `yaml:"default"`
 	Uplink   *float64      `yaml:"uplink_mbit"`
@@ -64,7 +65,8 @@ type pairSpec struct {
 // agentList names agents: 3, 0-4, [0, 2, 7-9].
 type agentList []int
 
-// most is the largest time, in ms, and the largest bandwidth, in Mbit/s: it keeps virtual time finite.
+// most is the largest time, in ms, and the largest bandwidth, in Mbit/s: it keeps virtual time
+// finite.
 const most = 1e9
 
 // mostLoss is the largest loss: with more, nothing would arrive in any time worth stating.
@@ -102,7 +104,8 @@ func (a *agentList) add(word string) error {
 	return nil
 }
 
-// ParseLinks reads a file of simulated links for n agents. The seed draws a slowness that is random. All that is wrong is named at once.
+// ParseLinks reads a file of simulated links for n agents. The seed draws a slowness that is
+// random. All that is wrong is named at once.
 func ParseLinks(text []byte, n int, seed uint64) (*Links, error) {
 	var tree yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(text, &tree, yaml.UseOrderedMap()); err != nil {
@@ -117,8 +120,9 @@ func ParseLinks(text []byte, n int, seed uint64) (*Links, error) {
 			return nil, err
 		}
 	}
-	r := linksReader{Links: &Links{text: text, n: n, base: f.Default, between: map[[2]int]linkSpec{}, pairs: map[[2]int]linkSpec{},
-		zone: slices.Repeat([]int{-1}, n), at: make([]linkSpec, n)}}
+	r := linksReader{Links: &Links{text: text, n: n, base: f.Default, between: map[[2]int]linkSpec{},
+		pairs: map[[2]int]linkSpec{},
+		zone:  slices.Repeat([]int{-1}, n), at: make([]linkSpec, n)}}
 	r.link("default", f.Default)
 	r.computing(&f, seed)
 	names := r.zones(f.Zones)
@@ -294,7 +298,8 @@ func (s linkSpec) under(o linkSpec) linkSpec {
 		}
 		return a
 	}
-	return linkSpec{pick(s.Latency, o.Latency), pick(s.Bandwidth, o.Bandwidth), pick(s.Loss, o.Loss), pick(s.Timeout, o.Timeout)}
+	return linkSpec{pick(s.Latency, o.Latency), pick(s.Bandwidth, o.Bandwidth), pick(s.Loss, o.Loss),
+		pick(s.Timeout, o.Timeout)}
 }
 
 // worse takes the slower value of each.
@@ -309,10 +314,12 @@ func (s linkSpec) worse(o linkSpec) linkSpec {
 		v := of(*a, *b)
 		return &v
 	}
-	return linkSpec{pick(s.Latency, o.Latency, math.Max), pick(s.Bandwidth, o.Bandwidth, math.Min), pick(s.Loss, o.Loss, math.Max), pick(s.Timeout, o.Timeout, math.Max)}
+	return linkSpec{pick(s.Latency, o.Latency, math.Max), pick(s.Bandwidth, o.Bandwidth, math.Min),
+		pick(s.Loss, o.Loss, math.Max), pick(s.Timeout, o.Timeout, math.Max)}
 }
 
-// route fills in what is not said: no latency, no limit, no loss, a time-out of a way there and back.
+// route fills in what is not said: no latency, no limit, no loss, a time-out of a way there and
+// back.
 func (s linkSpec) route() route {
 	n := route{rate: math.Inf(1)}
 	if s.Latency != nil {

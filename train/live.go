@@ -33,20 +33,23 @@ func (s *Setup) checkLive() error {
 	case c.Clock == clockReal && s.method.Edges != Clocks:
 		return wrong("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
 	case c.DropAfter > 0 && !s.live():
-		return wrong("drop_after", c.DropAfter, "a run of %s with clock %s waits for all its agents: leave it 0, or use fspda-async with clock real", c.Algo, c.Clock)
+		return wrong("drop_after", c.DropAfter,
+			"a run of %s with clock %s waits for all its agents: leave it 0, or use fspda-async with clock real", c.Algo, c.Clock)
 	case s.live() && s.Links != nil:
 		return wrong("links", c.Links, "a simulated network has virtual time: use clock virtual")
 	}
 	return nil
 }
 
-// livePlayer is an agent of a run in real time: it turns what fspda/train/live tells of into batches, losses, snapshots and bits.
+// livePlayer is an agent of a run in real time: it turns what fspda/train/live tells of into
+// batches, losses, snapshots and bits.
 type livePlayer struct {
 	*agent
-	engine   *live.Agent
-	shown    device.Vector // buffers of batch norm as of the latest gradient that was applied; nil: the network has none
-	loss     float64       // of the gradient at hand
-	reported int           // evaluations so far
+	engine *live.Agent
+	// buffers of batch norm as of the latest gradient that was applied; nil: the network has none
+	shown    device.Vector
+	loss     float64 // of the gradient at hand
+	reported int     // evaluations so far
 	started  bool
 	took     int          // gradients that were applied in this life
 	met      int          // exchanges in it
@@ -83,7 +86,8 @@ func newLivePlayer(a *agent, board dist.Switchboard) *livePlayer {
 		a.dev.Gather(l.shown, a.norms, nil)
 	}
 	alpha, eta := s.Schedule.At(0)
-	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.neighbours(a.id), Edges: len(s.Graph.Edges), Until: c.Iterations,
+	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.neighbours(a.id),
+		Edges: len(s.Graph.Edges), Until: c.Iterations,
 		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Wire: s.wire(), Seed: c.Seed, Contacts: c.Contacts,
 		GiveUp: seconds(c.GiveUp), DropAfter: seconds(c.DropAfter), Farewell: max(farewell, seconds(c.GiveUp)),
 		Board: board, State: a.state, Buffers: l.shown, Log: a.run.log,
@@ -106,7 +110,8 @@ func (s *Setup) neighbours(i int) (all []int) {
 	return all
 }
 
-// gradient takes the gradient of the next batch. The same batch is taken again where the last one was of no use.
+// gradient takes the gradient of the next batch. The same batch is taken again where the last one
+// was of no use.
 func (l *livePlayer) gradient(ctx context.Context, dst, x device.Vector) error {
 	begin := time.Now()
 	if err := l.take(); err != nil {
@@ -161,7 +166,8 @@ func (l *livePlayer) spoke(peer, values int) {
 	l.run.opt.Watch.met(l.agent, peer)
 }
 
-// passed leaves snapshots where the logical time has passed an evaluation, or a checkpoint is asked for.
+// passed leaves snapshots where the logical time has passed an evaluation, or a checkpoint is asked
+// for.
 func (l *livePlayer) passed(v live.View) (stop bool) {
 	r, s, t := l.run, l.run.setup, v.Desk.T
 	if !l.started {
@@ -199,7 +205,8 @@ func (l *livePlayer) ended(v live.View) {
 	}
 }
 
-// leave copies the agent's state: for evaluation t, or for a checkpoint, in which all evaluations before t are reported. The last one is both.
+// leave copies the agent's state: for evaluation t, or for a checkpoint, in which all evaluations
+// before t are reported. The last one is both.
 func (l *livePlayer) leave(v live.View, t int, eval, save bool) {
 	var sn *snapshot
 	select {
@@ -256,7 +263,8 @@ func recordLive(v live.View, dev device.Device) (*liveRecord, map[int]device.Vec
 	return r, duals
 }
 
-// outbox keeps snapshots until they are delivered, as many as there are: an agent in real time waits for nobody.
+// outbox keeps snapshots until they are delivered, as many as there are: an agent in real time
+// waits for nobody.
 type outbox struct {
 	mu     *sync.Mutex
 	more   *sync.Cond
@@ -283,7 +291,8 @@ func (o outbox) close() {
 	o.more.Signal()
 }
 
-// deliver hands all snapshots to send, in order, until the box is closed and empty. After an error they are let go.
+// deliver hands all snapshots to send, in order, until the box is closed and empty. After an error
+// they are let go.
 func (o outbox) deliver(send func(*snapshot) error) (err error) {
 	for {
 		o.mu.Lock()

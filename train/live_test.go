@@ -15,7 +15,8 @@ func realTime() Config {
 	return c
 }
 
-// checkLive holds the end of a run in real time to what it promises: all rows, duals that sum to zero, and a better model.
+// checkLive holds the end of a run in real time to what it promises: all rows, duals that sum to
+// zero, and a better model.
 func checkLiveEnd(t *testing.T, r *Result, c Config) {
 	t.Helper()
 	if r.Status != Finished || len(r.Rows) != c.EvalPoints+1 {
@@ -39,7 +40,8 @@ func TestLiveMembers(t *testing.T) {
 	checkLiveEnd(t, r, c)
 }
 
-// Values of half the bits take half the bytes, and the duals keep their zero sum: both ends compare what travels.
+// Values of half the bits take half the bytes, and the duals keep their zero sum: both ends compare
+// what travels.
 func TestLiveWire(t *testing.T) {
 	c := realTime()
 	bits := func(wire string) float64 {
@@ -53,7 +55,8 @@ func TestLiveWire(t *testing.T) {
 	}
 }
 
-// Agents that are stopped, together or not, go on from their own checkpoints, and the duals still sum to zero.
+// Agents that are stopped, together or not, go on from their own checkpoints, and the duals still
+// sum to zero.
 func TestLiveMembersResume(t *testing.T) {
 	c := realTime()
 	c.Iterations, c.Checkpoint = 500, 0.002

@@ -37,7 +37,8 @@ func (d *losable) Read(dst []float32, src device.Vector) {
 	}
 }
 
-// What a lost device says is not saved: the run ends with its error, and what was saved before stays and is whole.
+// What a lost device says is not saved: the run ends with its error, and what was saved before
+// stays and is whole.
 func TestLostDevice(t *testing.T) {
 	c, dir := small(), runFolder(t)
 	c.Iterations, c.EvalPoints, c.Checkpoint = 3000, 1, 0.02

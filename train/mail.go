@@ -6,8 +6,9 @@ import (
 	"fspda/dist"
 )
 
-// mail is the exchanges of an asynchronous run that are on their way over simulated links. The values are those of the moment in which the
-// edge rang; an agent whose exchange is under way declines others, and its next step waits for what it was sent.
+// mail is the exchanges of an asynchronous run that are on their way over simulated links. The
+// values are those of the moment in which the edge rang; an agent whose exchange is under way
+// declines others, and its next step waits for what it was sent.
 type mail struct {
 	ports []port
 	bits  float64   // of an exchange, each way
@@ -52,7 +53,8 @@ func (s *Setup) clocksByLinks() error {
 	c, base := &s.Config, Default()
 	switch {
 	case c.ComputeTime != base.ComputeTime:
-		return wrong("compute_time", c.ComputeTime, "the file of links says how long a gradient takes: leave one of the two out")
+		return wrong("compute_time", c.ComputeTime,
+			"the file of links says how long a gradient takes: leave one of the two out")
 	case c.Slowness != base.Slowness:
 		return wrong("slowness", c.Slowness, "the file of links says how fast the agents are: leave one of the two out")
 	}

@@ -7,8 +7,9 @@ import (
 	"fspda/dist"
 )
 
-// masks are the coordinates that agents of one place share: both ends of an edge, and all who hear a broadcast, take the same ones in an
-// iteration, and whoever comes first draws them. A device that draws by itself does so for several at a time, some iterations ahead.
+// masks are the coordinates that agents of one place share: both ends of an edge, and all who hear
+// a broadcast, take the same ones in an iteration, and whoever comes first draws them. A device
+// that draws by itself does so for several at a time, some iterations ahead.
 type masks struct {
 	dev    device.Device
 	law    dist.Mask
@@ -24,7 +25,8 @@ type masks struct {
 	counters []uint64
 }
 
-// maskKey is an iteration and an edge, the agent with the lower number first, or an agent that speaks, twice.
+// maskKey is an iteration and an edge, the agent with the lower number first, or an agent that
+// speaks, twice.
 type maskKey struct{ t, i, j int }
 
 // comingMask is a mask that so many agents of the place will ask for.
@@ -41,8 +43,9 @@ type mask struct {
 	fill  sync.Once
 }
 
-// A device draws up to drawnAtOnce masks in one go, if there are as many within mostAhead iterations and they have no more coordinates together than
-// drawnTogether: long masks would take memory for nothing.
+// A device draws up to drawnAtOnce masks in one go, if there are as many within mostAhead
+// iterations and they have no more coordinates together than drawnTogether: long masks would take
+// memory for nothing.
 const (
 	drawnAtOnce   = 16
 	mostAhead     = 64
@@ -58,8 +61,8 @@ func newMasks(dev device.Device, law dist.Mask, coming func(dst []comingMask, t 
 	return m
 }
 
-// get lends the coordinates of a key. All users of the place ask for it once, and let go of it afterwards. scratch is memory to draw in,
-// which is returned.
+// get lends the coordinates of a key. All users of the place ask for it once, and let go of it
+// afterwards. scratch is memory to draw in, which is returned.
 func (m *masks) get(key comingMask, scratch []uint32) (*mask, []uint32) {
 	x := m.at(key)
 	x.fill.Do(func() {
@@ -83,7 +86,8 @@ func (m *masks) at(key comingMask) *mask {
 	return x
 }
 
-// fresh is a mask that is still to be drawn, in the memory of an earlier one where there is some. The caller holds the lock.
+// fresh is a mask that is still to be drawn, in the memory of an earlier one where there is some.
+// The caller holds the lock.
 func (m *masks) fresh(key comingMask) *mask {
 	x := &mask{}
 	if n := len(m.idle); n > 0 {
@@ -94,7 +98,8 @@ func (m *masks) fresh(key comingMask) *mask {
 	return x
 }
 
-// reach has the device draw the masks of the iterations up to t, and some more. The caller holds the lock.
+// reach has the device draw the masks of the iterations up to t, and some more. The caller holds
+// the lock.
 func (m *masks) reach(t int) {
 	m.list = m.list[:0]
 	most := min(drawnAtOnce, drawnTogether/max(1, m.law.Len()))
@@ -137,7 +142,8 @@ func (r *run) drawFrom(first int) {
 	}
 }
 
-// mask is the coordinates that travel between the agent and a peer in iteration t. It is lent for the round.
+// mask is the coordinates that travel between the agent and a peer in iteration t. It is lent for
+// the round.
 func (a *agent) mask(t, peer int) device.Index {
 	return a.lendMask(comingMask{maskKey{t, min(a.id, peer), max(a.id, peer)}, a.run.ends(a.place, a.id, peer)})
 }

@@ -10,7 +10,8 @@ import (
 	"fspda/dist"
 )
 
-// drawingDevice is a CPU that draws coordinates by itself: those of a mask, which it knows by the counter of its stream.
+// drawingDevice is a CPU that draws coordinates by itself: those of a mask, which it knows by the
+// counter of its stream.
 type drawingDevice struct {
 	*cpu.Device
 	mask dist.Mask
@@ -79,7 +80,8 @@ func TestDrawnMasks(t *testing.T) {
 	}
 }
 
-// A mask is drawn once, is kept until its last user has let go of it, and then its memory is used again.
+// A mask is drawn once, is kept until its last user has let go of it, and then its memory is used
+// again.
 func TestMasksAreShared(t *testing.T) {
 	law, err := dist.ParseMask("randk", 0.1, []int{500}, 3)
 	if err != nil {

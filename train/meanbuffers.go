@@ -10,8 +10,9 @@ import (
 	"fspda/train/safetensors"
 )
 
-// The last checkpoint of a run holds the batch norm with which its last row measured the mean model. A run that is stopped while it makes
-// that row leaves the checkpoint without; when it is resumed, and the row there, a file is put beside the vectors, which stay untouched.
+// The last checkpoint of a run holds the batch norm with which its last row measured the mean
+// model. A run that is stopped while it makes that row leaves the checkpoint without; when it is
+// resumed, and the row there, a file is put beside the vectors, which stay untouched.
 
 // meanFile is that file.
 const meanFile = "mean.safetensors"

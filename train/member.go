@@ -14,13 +14,14 @@ import (
 	"fspda/dist"
 )
 
-// member is a run that plays one agent, the others being in other processes. The agent walks as it always does. What differs is around it:
-// its checkpoints are its own, made when its own clock says so, and its snapshots for evaluation are reported to the collector, which puts
-// those of all agents together. A process that dies is started again; the agent goes on from its checkpoint and hears again what it had heard,
-// so that the run is the same as if nothing had happened.
+// member is a run that plays one agent, the others being in other processes. The agent walks as it
+// always does. What differs is around it: its checkpoints are its own, made when its own clock says
+// so, and its snapshots for evaluation are reported to the collector, which puts those of all
+// agents together. A process that dies is started again; the agent goes on from its checkpoint and
+// hears again what it had heard, so that the run is the same as if nothing had happened.
 //
-// What must hold for that: all that a checkpoint at iteration t stands on is on a disk. At the collector that is every row before t; its own
-// checkpoint waits for them.
+// What must hold for that: all that a checkpoint at iteration t stands on is on a disk. At the
+// collector that is every row before t; its own checkpoint waits for them.
 type member struct {
 	run  *run
 	rank int
@@ -53,7 +54,8 @@ const (
 )
 
 func newMember(r *run, m *Member) *member {
-	return &member{run: r, rank: m.Rank, net: m.Network, home: m.Home, queue: make(chan *snapshot, 2), begin: time.Now(),
+	return &member{run: r, rank: m.Rank, net: m.Network, home: m.Home, queue: make(chan *snapshot, 2),
+		begin: time.Now(),
 		ended: make(chan struct{}), done: make(chan struct{}), rows: newProgress()}
 }
 
@@ -105,7 +107,8 @@ func (m *member) checkpoint() (*checkpoint, []byte, error) {
 	return m.home.newest(m.run.setup, m.rank)
 }
 
-// people makes the agents: the one, and those who are elsewhere, who are no more than the memory of their snapshots.
+// people makes the agents: the one, and those who are elsewhere, who are no more than the memory of
+// their snapshots.
 func (m *member) people(ck *checkpoint) error {
 	r, s := m.run, m.run.setup
 	r.agents = make([]*agent, s.Graph.N)
@@ -178,8 +181,9 @@ func (m *member) play(ctx, stop context.Context, cancel context.CancelCauseFunc,
 	}
 }
 
-// deliver takes a snapshot of the own agent: for the collector, for a checkpoint, or both. The agent calls it, so that the lines are saved where
-// it stands; the report of an evaluation at the same place belongs to what follows.
+// deliver takes a snapshot of the own agent: for the collector, for a checkpoint, or both. The
+// agent calls it, so that the lines are saved where it stands; the report of an evaluation at the
+// same place belongs to what follows.
 func (m *member) deliver(ctx context.Context, sn *snapshot) error {
 	sn.ledger.WireBytes = m.net.WireBytes()
 	if sn.save && m.home != nil {
@@ -233,7 +237,8 @@ func (m *member) save(ctx context.Context) error {
 		if sn.save && m.home != nil {
 			switch err := m.write(ctx, sn); {
 			case errors.Is(err, syscall.ENOSPC): // the others keep what this agent has heard since the earlier one, which is whole
-				m.run.log.Warn("no checkpoint: the disk is full; the next one is tried in its time", zap.Int("iteration", sn.t), zap.Error(err))
+				m.run.log.Warn("no checkpoint: the disk is full; the next one is tried in its time",
+					zap.Int("iteration", sn.t), zap.Error(err))
 			case err != nil:
 				return err
 			}
@@ -311,8 +316,9 @@ func (m *member) obey(ctx, stop context.Context) {
 	}
 }
 
-// halt gives the agent time to get to the head of an iteration, where it leaves a checkpoint, and then ends its waiting: whom it waits for may
-// have stopped, too. The checkpoint before stands then.
+// halt gives the agent time to get to the head of an iteration, where it leaves a checkpoint, and
+// then ends its waiting: whom it waits for may have stopped, too. The checkpoint before stands
+// then.
 func (m *member) halt(ctx context.Context) {
 	m.stopping.Store(true)
 	select {
@@ -423,8 +429,8 @@ func (r *run) hearDiverged(n note) {
 	r.diverged(n.divergence())
 }
 
-// end waits for the rest of the run, after the own agent has walked. Where the process is to stop meanwhile it does not wait long: those that it
-// waits for may have stopped, too.
+// end waits for the rest of the run, after the own agent has walked. Where the process is to stop
+// meanwhile it does not wait long: those that it waits for may have stopped, too.
 func (m *member) end(ctx, stop context.Context) {
 	r := m.run
 	ctx, giveUp := context.WithCancel(ctx)

@@ -15,7 +15,8 @@ import (
 	"fspda/dist/nats"
 )
 
-// crew plays a configuration with one Run for each agent, over NATS, as if each were a process. It returns the result of the collector.
+// crew plays a configuration with one Run for each agent, over NATS, as if each were a process. It
+// returns the result of the collector.
 type crew struct {
 	t    *testing.T
 	c    Config
@@ -33,7 +34,8 @@ func (w *crew) member(ctx context.Context, rank int, ready func(address string))
 	for _, f := range s.Identity(m.Sizes()) {
 		id = append(id, nats.Field{Name: f[0], Value: f[1]})
 	}
-	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), Wire: s.wire(),
+	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim,
+		Codec: s.Codec(), Wire: s.wire(),
 		Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != ""}
 	if rank != Collector {
 		o.Server.Join = []string{w.join}
@@ -103,7 +105,8 @@ func (w *crew) play(stop func(rank int) context.Context) *Result {
 	return results[0]
 }
 
-// wireless is a trace without what differs between one process and many: the bytes that were really sent.
+// wireless is a trace without what differs between one process and many: the bytes that were really
+// sent.
 func wireless(t *testing.T, r *Result) string {
 	t.Helper()
 	c := *r
@@ -158,7 +161,8 @@ func TestMembersDiverge(t *testing.T) {
 	}
 }
 
-// Stopped again and again, all or some, and started again: the run of one process that was never stopped. The run folder is the same too.
+// Stopped again and again, all or some, and started again: the run of one process that was never
+// stopped. The run folder is the same too.
 func TestMembersResume(t *testing.T) {
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 240, 12, 0.05
@@ -239,10 +243,12 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// Who has come to its end stops when it is told to, also where the others have stopped and will never say that the run is over.
+// Who has come to its end stops when it is told to, also where the others have stopped and will
+// never say that the run is over.
 func TestMemberStopsAfterItsEnd(t *testing.T) {
 	c := small()
-	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints, c.Checkpoint = 3, "complete", "trace("+emptyTrace(t)+")", 20, 1, 0.05
+	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints, c.Checkpoint = 3, "complete", "trace("+emptyTrace(
+		t)+")", 20, 1, 0.05
 	c.Eta = AutoFloat{V: 0.001}
 	w := &crew{t: t, c: c, name: "late"}
 	stopped, cancel := context.WithCancel(context.Background())

@@ -21,7 +21,8 @@ func checkForecast(t *testing.T, name string) {
 	c.Algo = name
 	c.Agents, c.Graph, c.Hidden, c.Batch, c.Iterations, c.EvalPoints, c.Partition = 8, "ring", Widths{300}, 48, 20, 2, "shuffled"
 	s, m := resolve(t, c)
-	r := &run{setup: s, dev: cpu.New(), model: m, pace: newPace(s.Graph.N, 0, c.Iterations)} // a device with nothing in reserve
+	// a device with nothing in reserve
+	r := &run{setup: s, dev: cpu.New(), model: m, pace: newPace(s.Graph.N, 0, c.Iterations)}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

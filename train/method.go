@@ -9,11 +9,12 @@ import (
 	"fspda/train/algo"
 )
 
-// Method is how a run comes to an algorithm: its name, its settings, and what it needs of graph, exchange and schedule. Resolve refuses
-// a configuration that offers something else.
+// Method is how a run comes to an algorithm: its name, its settings, and what it needs of graph,
+// exchange and schedule. Resolve refuses a configuration that offers something else.
 type Method struct {
 	Name string
-	// New makes the algorithm of a setup in which all but the step sizes is settled: names, graph, edge process, mask.
+	// New makes the algorithm of a setup in which all but the step sizes is settled: names, graph,
+	// edge process, mask.
 	New func(s *Setup) algo.Algorithm
 	// Check refuses settings outside the stable region, and warns. It may be nil.
 	Check func(s *Setup) (warnings []string, err error)
@@ -37,8 +38,9 @@ const (
 	Coins                      // all edges or none: coin(p), periodic(tau) or full
 	EveryPair                  // an all-reduce: graph, edges and mask play no part
 	Pairs                      // at most one edge at an agent
-	Speakers                   // agents that speak to all their neighbours: broadcast and its like, or all edges or none
-	Clocks                     // none: every edge has a clock of its own
+	// agents that speak to all their neighbours: broadcast and its like, or all edges or none
+	Speakers
+	Clocks // none: every edge has a clock of its own
 )
 
 // defaultSteps is the number of local steps between two exchanges where nothing is said of it.
@@ -49,8 +51,9 @@ var (
 	methods  = slices.Clone(builtin)
 )
 
-// Register adds an algorithm to those that Config.Algo can name. Call it before the first run, for instance in an init function. A name
-// that is taken, or a method that cannot be made, is a bug of the caller.
+// Register adds an algorithm to those that Config.Algo can name. Call it before the first run, for
+// instance in an init function. A name that is taken, or a method that cannot be made, is a bug of
+// the caller.
 func Register(m Method) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -88,11 +91,14 @@ func (c Config) clocked() bool {
 	return slices.ContainsFunc(methods, func(m Method) bool { return m.Name == c.Algo && m.Edges == Clocks })
 }
 
-// admit refuses what the method has no use for, and settles what it decides by itself: edges and mask that are auto.
+// admit refuses what the method has no use for, and settles what it decides by itself: edges and
+// mask that are auto.
 func (s *Setup) admit() error {
 	c, m := &s.Config, s.method
 	if c.Momentum != 0 && !m.Momentum {
-		return wrong("momentum", c.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that has one (%s)", m.Name, withFeature(func(m Method) bool { return m.Momentum }))
+		return wrong("momentum", c.Momentum,
+			"%s has no heavy ball: set momentum 0, or choose an algorithm that has one (%s)", m.Name, withFeature(
+				func(m Method) bool { return m.Momentum }))
 	}
 	if c.Schedule != "constant" && m.Constant {
 		return wrong("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant", m.Name)
@@ -126,8 +132,8 @@ func withFeature(has func(m Method) bool) string {
 	return strings.Join(names, ", ")
 }
 
-// admitMask sets a mask of all coordinates for an algorithm that sends whole vectors. The default density gives way; one that was asked
-// for is refused.
+// admitMask sets a mask of all coordinates for an algorithm that sends whole vectors. The default
+// density gives way; one that was asked for is refused.
 func (s *Setup) admitMask() error {
 	c, m := &s.Config, s.method
 	if m.Masks {
@@ -138,7 +144,8 @@ func (s *Setup) admitMask() error {
 		return wrong("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use mask all, or an algorithm that admits masks (%s)", m.Name, masked())
 	}
 	if c.Density != 1 && c.Density != Default().Density {
-		return wrong("density", c.Density, "%s sends all coordinates: set density 1, or choose an algorithm that admits masks (%s)", m.Name, masked())
+		return wrong("density", c.Density,
+			"%s sends all coordinates: set density 1, or choose an algorithm that admits masks (%s)", m.Name, masked())
 	}
 	c.Mask, c.Density = "all", 1
 	return nil
@@ -148,19 +155,22 @@ func (s *Setup) admitMask() error {
 func (s *Setup) admitEdges() error {
 	c, m := &s.Config, s.method
 	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.sparing() {
-		return wrong("local_steps", c.LocalSteps, "%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
+		return wrong("local_steps", c.LocalSteps,
+			"%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}
 	steps := c.LocalSteps
 	if steps == 0 {
 		steps = defaultSteps
 	}
 	if c.Edges == "auto" {
-		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)", steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
+		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)",
+			steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
 			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge"}[m.Edges]
 		return nil
 	}
 	name, _, _ := strings.Cut(strings.ReplaceAll(c.Edges, " ", ""), "(")
-	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"}, Coins: {"full", "periodic", "coin"},
+	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"},
+		Coins:    {"full", "periodic", "coin"},
 		Pairs:    {"one-edge", "one-edge-round-robin", "matching", "trace", "empty"},
 		Speakers: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
 		Clocks:   {"one-edge"}}[m.Edges]
@@ -179,15 +189,18 @@ var edgeReason = map[EdgeNeed]string{
 	Clocks:     "has a clock on every edge, which rings as often as contacts says",
 }
 
-// settleRounds reads the number of local steps off the edge process. Both say the same thing; where both are said they must agree.
+// settleRounds reads the number of local steps off the edge process. Both say the same thing; where
+// both are said they must agree.
 func (s *Setup) settleRounds() error {
 	c := &s.Config
 	if n := s.method.Edges; n != Rounds && n != Coins || len(s.Graph.Edges) == 0 {
 		return nil
 	}
 	rate := s.Process.Rate(0)
-	if steps := 1 / rate; c.LocalSteps != 0 && (steps > float64(c.LocalSteps)*1.001 || steps < float64(c.LocalSteps)*0.999) {
-		return wrong("local_steps", c.LocalSteps, "edges %s make rounds of %.4g: leave one of the two out", c.Edges, steps)
+	if steps := 1 / rate; c.LocalSteps != 0 && (steps > float64(c.LocalSteps)*1.001 ||
+		steps < float64(c.LocalSteps)*0.999) {
+		return wrong("local_steps", c.LocalSteps, "edges %s make rounds of %.4g: leave one of the two out", c.Edges,
+			steps)
 	}
 	return nil
 }
@@ -208,22 +221,25 @@ func (s *Setup) roundLength() int {
 	return 1
 }
 
-// checkRounds refuses evaluations inside a round, where the models are not averaged yet. All evaluations lie between rounds just if the
-// iterations are a whole number of rounds and the rounds a whole multiple of the evaluations.
+// checkRounds refuses evaluations inside a round, where the models are not averaged yet. All
+// evaluations lie between rounds just if the iterations are a whole number of rounds and the rounds
+// a whole multiple of the evaluations.
 func (s *Setup) checkRounds() error {
 	tau, c := s.roundLength(), s.Config
 	if tau == 1 {
 		return nil
 	}
 	if c.Iterations%tau != 0 {
-		return wrong("iterations", c.Iterations, "%s can be evaluated between its rounds of %d local steps only, and the end is inside one: use %d or %d iterations",
+		return wrong("iterations", c.Iterations,
+			"%s can be evaluated between its rounds of %d local steps only, and the end is inside one: use %d or %d iterations",
 			c.Algo, tau, max(1, c.Iterations/tau)*tau, (c.Iterations/tau+1)*tau)
 	}
 	if s.evalEvery > 0 {
 		return s.checkEvalRounds(tau)
 	}
 	if rounds := c.Iterations / tau; rounds%s.points() != 0 {
-		return wrong("eval_points", c.EvalPoints, "%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of evaluations that divides that, such as %d, or other iterations",
+		return wrong("eval_points", c.EvalPoints,
+			"%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of evaluations that divides that, such as %d, or other iterations",
 			c.Algo, tau, rounds, largestDivisor(rounds, s.points()))
 	}
 	return nil
@@ -233,7 +249,8 @@ func (s *Setup) checkRounds() error {
 func (s *Setup) checkEvalRounds(tau int) error {
 	for k := range s.points() {
 		if t := s.evalPoint(k); t%tau != 0 {
-			return wrong("eval_epochs", s.Config.EvalEpochs, "%s can be evaluated between its rounds of %d local steps only, and iteration %d is inside one: make an epoch's %.4g iterations a whole number of rounds",
+			return wrong("eval_epochs", s.Config.EvalEpochs,
+				"%s can be evaluated between its rounds of %d local steps only, and iteration %d is inside one: make an epoch's %.4g iterations a whole number of rounds",
 				s.Config.Algo, tau, t, s.perEpoch())
 		}
 	}

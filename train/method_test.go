@@ -8,42 +8,69 @@ import (
 	"fspda/train/algo"
 )
 
-// What an algorithm has no use for is refused, with what was given, what is possible and what to do.
+// What an algorithm has no use for is refused, with what was given, what is possible and what to
+// do.
 func TestMethodRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*Config)
 		want []string
 	}{
-		"algo":              {func(c *Config) { c.Algo = "fspda-strom" }, []string{`algo "fspda-strom"`, "did you mean fspda-storm"}},
-		"storm heavy ball":  {func(c *Config) { c.Algo, c.Momentum = "fspda-storm", 0.9 }, []string{"momentum 0.9", "no heavy ball", "momentum 0", "fspda-sa"}},
-		"extra heavy ball":  {func(c *Config) { c.Algo, c.Momentum = "extra", 0.9 }, []string{"momentum 0.9", "no heavy ball"}},
-		"a_x":               {func(c *Config) { c.Algo, c.AX = "fspda-storm", 0 }, []string{"a_x 0", "at most 1"}},
-		"a_lambda":          {func(c *Config) { c.Algo, c.ALambda = "fspda-storm", 1.5 }, []string{"a_lambda 1.5", "at most 1"}},
-		"storm gamma":       {func(c *Config) { c.Algo, c.Gamma, c.Eta = "fspda-storm", 1.2, AutoFloat{} }, []string{"gamma 1.2", "stable region"}},
-		"storm eta":         {func(c *Config) { c.Algo, c.Eta = "fspda-storm", AutoFloat{V: 0.6} }, []string{"eta 0.6", "reaches gamma 0.5"}},
-		"storm stale":       {func(c *Config) { c.Algo, c.Dual = "fspda-storm", "stale-neighbour" }, []string{"dual stale-neighbour", "only fspda-sa"}},
-		"mask":              {func(c *Config) { c.Algo, c.Mask = "led", "randk" }, []string{"mask randk", "whole vectors", "mask all", "fspda-storm"}},
-		"density":           {func(c *Config) { c.Algo, c.Density = "diging", 0.01 }, []string{"density 0.01", "density 1"}},
-		"led one-edge":      {func(c *Config) { c.Algo, c.Edges = "led", "one-edge" }, []string{"edges one-edge", "periodic(tau)", "edges auto"}},
-		"kgt coin":          {func(c *Config) { c.Algo, c.Edges = "kgt", "coin(0.5)" }, []string{"edges coin(0.5)", "periodic(tau)"}},
-		"scaffnew":          {func(c *Config) { c.Algo, c.Edges = "scaffnew", "bernoulli(0.5)" }, []string{"edges bernoulli(0.5)", "coin(p)"}},
-		"extra":             {func(c *Config) { c.Algo, c.Edges = "extra", "matching" }, []string{"edges matching", "static graph", "edges auto"}},
-		"prox edges":        {func(c *Config) { c.Algo, c.Edges = "prox-gpda", "one-edge" }, []string{"edges one-edge", "static graph"}},
-		"prox alone":        {func(c *Config) { c.Algo, c.Agents, c.Graph = "prox-gpda", 1, "complete" }, []string{"agents 1", "number of neighbours"}},
-		"prox schedule":     {func(c *Config) { c.Algo, c.Schedule, c.Warmup = "prox-gpda", "cosine", 1 }, []string{"schedule cosine", "schedule constant"}},
-		"rho":               {func(c *Config) { c.Algo, c.Rho = "prox-gpda", AutoFloat{V: -1} }, []string{"rho -1", "or auto"}},
-		"inside a round":    {func(c *Config) { c.Algo, c.Iterations, c.LocalSteps = "led", 60, 7 }, []string{"iterations 60", "rounds of 7", "56 or 63"}},
-		"evaluated inside":  {func(c *Config) { c.Algo, c.Iterations, c.EvalPoints, c.LocalSteps = "kgt", 60, 4, 10 }, []string{"eval_points 4", "6 rounds", "such as 3"}},
-		"both said":         {func(c *Config) { c.Algo, c.LocalSteps, c.Edges = "led", 4, "periodic(5)" }, []string{"local_steps 4", "periodic(5)", "rounds of 5"}},
-		"no rounds":         {func(c *Config) { c.LocalSteps = 5 }, []string{"local_steps 5", "periodic(5)"}},
-		"share":             {func(c *Config) { c.Algo, c.Share = "scaffnew", 1.1 }, []string{"share 1.1", "at most 1"}},
-		"outer step":        {func(c *Config) { c.Algo, c.OuterStep = "kgt", 0 }, []string{"outer_step 0", "above 0"}},
-		"delta":             {func(c *Config) { c.Algo, c.Delta = "extra", 0.6 }, []string{"delta 0.6", "at most 0.5"}},
-		"kappa":             {func(c *Config) { c.Algo, c.Kappa = "next", 1 }, []string{"kappa 1", "below 1"}},
-		"mixing":            {func(c *Config) { c.Algo, c.Mixing = "extra", "uniform" }, []string{"mixing", "complete"}},
-		"mixing eigenvalue": {func(c *Config) { c.Algo, c.Mixing, c.Agents, c.Graph = "extra", "laplacian(0.5)", 4, "ring" }, []string{"mixing laplacian(0.5)", "eigenvalue -1", "metropolis"}},
-		"storm_start":       {func(c *Config) { c.StormStart = "zeros" }, []string{`storm_start "zeros"`, "did you mean zero"}},
-		"eta_schedule":      {func(c *Config) { c.EtaSchedule = "free" }, []string{`eta_schedule "free"`, "coupled"}},
+		"algo": {func(c *Config) { c.Algo = "fspda-strom" }, []string{`algo "fspda-strom"`,
+			"did you mean fspda-storm"}},
+		"storm heavy ball": {func(c *Config) { c.Algo, c.Momentum = "fspda-storm", 0.9 },
+			[]string{"momentum 0.9", "no heavy ball", "momentum 0", "fspda-sa"}},
+		"extra heavy ball": {func(c *Config) { c.Algo, c.Momentum = "extra", 0.9 },
+			[]string{"momentum 0.9", "no heavy ball"}},
+		"a_x": {func(c *Config) { c.Algo, c.AX = "fspda-storm", 0 }, []string{"a_x 0", "at most 1"}},
+		"a_lambda": {func(c *Config) { c.Algo, c.ALambda = "fspda-storm", 1.5 },
+			[]string{"a_lambda 1.5", "at most 1"}},
+		"storm gamma": {func(c *Config) { c.Algo, c.Gamma, c.Eta = "fspda-storm", 1.2, AutoFloat{} },
+			[]string{"gamma 1.2", "stable region"}},
+		"storm eta": {func(c *Config) { c.Algo, c.Eta = "fspda-storm", AutoFloat{V: 0.6} },
+			[]string{"eta 0.6", "reaches gamma 0.5"}},
+		"storm stale": {func(c *Config) { c.Algo, c.Dual = "fspda-storm", "stale-neighbour" },
+			[]string{"dual stale-neighbour", "only fspda-sa"}},
+		"mask": {func(c *Config) { c.Algo, c.Mask = "led", "randk" },
+			[]string{"mask randk", "whole vectors", "mask all", "fspda-storm"}},
+		"density": {func(c *Config) { c.Algo, c.Density = "diging", 0.01 },
+			[]string{"density 0.01", "density 1"}},
+		"led one-edge": {func(c *Config) { c.Algo, c.Edges = "led", "one-edge" },
+			[]string{"edges one-edge", "periodic(tau)", "edges auto"}},
+		"kgt coin": {func(c *Config) { c.Algo, c.Edges = "kgt", "coin(0.5)" },
+			[]string{"edges coin(0.5)", "periodic(tau)"}},
+		"scaffnew": {func(c *Config) { c.Algo, c.Edges = "scaffnew", "bernoulli(0.5)" },
+			[]string{"edges bernoulli(0.5)", "coin(p)"}},
+		"extra": {func(c *Config) { c.Algo, c.Edges = "extra", "matching" },
+			[]string{"edges matching", "static graph", "edges auto"}},
+		"prox edges": {func(c *Config) { c.Algo, c.Edges = "prox-gpda", "one-edge" },
+			[]string{"edges one-edge", "static graph"}},
+		"prox alone": {func(c *Config) { c.Algo, c.Agents, c.Graph = "prox-gpda", 1, "complete" },
+			[]string{"agents 1", "number of neighbours"}},
+		"prox schedule": {func(c *Config) { c.Algo, c.Schedule, c.Warmup = "prox-gpda", "cosine", 1 },
+			[]string{"schedule cosine", "schedule constant"}},
+		"rho": {func(c *Config) { c.Algo, c.Rho = "prox-gpda", AutoFloat{V: -1} },
+			[]string{"rho -1", "or auto"}},
+		"inside a round": {func(c *Config) { c.Algo, c.Iterations, c.LocalSteps = "led", 60, 7 },
+			[]string{"iterations 60", "rounds of 7", "56 or 63"}},
+		"evaluated inside": {func(c *Config) { c.Algo, c.Iterations, c.EvalPoints, c.LocalSteps = "kgt", 60, 4, 10 },
+			[]string{"eval_points 4", "6 rounds", "such as 3"}},
+		"both said": {func(c *Config) { c.Algo, c.LocalSteps, c.Edges = "led", 4, "periodic(5)" },
+			[]string{"local_steps 4", "periodic(5)", "rounds of 5"}},
+		"no rounds": {func(c *Config) { c.LocalSteps = 5 }, []string{"local_steps 5", "periodic(5)"}},
+		"share": {func(c *Config) { c.Algo, c.Share = "scaffnew", 1.1 },
+			[]string{"share 1.1", "at most 1"}},
+		"outer step": {func(c *Config) { c.Algo, c.OuterStep = "kgt", 0 }, []string{"outer_step 0", "above 0"}},
+		"delta":      {func(c *Config) { c.Algo, c.Delta = "extra", 0.6 }, []string{"delta 0.6", "at most 0.5"}},
+		"kappa":      {func(c *Config) { c.Algo, c.Kappa = "next", 1 }, []string{"kappa 1", "below 1"}},
+		"mixing": {func(c *Config) { c.Algo, c.Mixing = "extra", "uniform" },
+			[]string{"mixing", "complete"}},
+		"mixing eigenvalue": {func(c *Config) {
+			c.Algo, c.Mixing, c.Agents, c.Graph = "extra", "laplacian(0.5)", 4,
+				"ring"
+		}, []string{"mixing laplacian(0.5)", "eigenvalue -1", "metropolis"}},
+		"storm_start": {func(c *Config) { c.StormStart = "zeros" }, []string{`storm_start "zeros"`,
+			"did you mean zero"}},
+		"eta_schedule": {func(c *Config) { c.EtaSchedule = "free" }, []string{`eta_schedule "free"`, "coupled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := small()
@@ -69,16 +96,21 @@ func TestMethodDefaults(t *testing.T) {
 		steps       int
 		want        string
 	}{
-		{"fspda-sa", "auto", 0, "one-edge"}, {"fspda-storm", "auto", 0, "one-edge"}, {"dsgd", "matching", 0, "matching"}, {"diging", "auto", 0, "one-edge"},
-		{"led", "auto", 0, "periodic(10)"}, {"led", "auto", 20, "periodic(20)"}, {"kgt", "periodic(4)", 0, "periodic(4)"}, {"kgt", "full", 1, "full"},
-		{"scaffnew", "auto", 0, "coin(0.1)"}, {"scaffnew", "auto", 3, "coin(0.3333333333333333)"}, {"scaffnew", "periodic(5)", 5, "periodic(5)"},
-		{"extra", "auto", 0, "full"}, {"prox-gpda", "full", 0, "full"}, {"next", "auto", 0, "one-edge"}, {"sgd", "auto", 0, "full"},
+		{"fspda-sa", "auto", 0, "one-edge"}, {"fspda-storm", "auto", 0, "one-edge"}, {"dsgd", "matching", 0,
+			"matching"}, {"diging", "auto", 0, "one-edge"},
+		{"led", "auto", 0, "periodic(10)"}, {"led", "auto", 20, "periodic(20)"}, {"kgt", "periodic(4)", 0,
+			"periodic(4)"}, {"kgt", "full", 1, "full"},
+		{"scaffnew", "auto", 0, "coin(0.1)"}, {"scaffnew", "auto", 3, "coin(0.3333333333333333)"}, {"scaffnew",
+			"periodic(5)", 5, "periodic(5)"},
+		{"extra", "auto", 0, "full"}, {"prox-gpda", "full", 0, "full"}, {"next", "auto", 0, "one-edge"}, {"sgd", "auto",
+			0, "full"},
 	} {
 		cfg := small()
 		cfg.Algo, cfg.Edges, cfg.LocalSteps, cfg.EvalPoints = c.algo, c.edges, c.steps, 3
 		s, _ := resolve(t, cfg)
 		if s.Config.Edges != c.want {
-			t.Errorf("%s, edges %s, local_steps %d: edges %s, want %s", c.algo, c.edges, c.steps, s.Config.Edges, c.want)
+			t.Errorf("%s, edges %s, local_steps %d: edges %s, want %s", c.algo, c.edges, c.steps, s.Config.Edges,
+				c.want)
 		}
 		again, _ := resolve(t, s.Config)
 		if d := again.Config.Differences(s.Config); len(d) > 0 {
@@ -113,7 +145,8 @@ func TestRoundsAndEvaluations(t *testing.T) {
 					}
 				}
 				if err := s.checkRounds(); (err == nil) != want {
-					t.Fatalf("tau %d, T %d, %d evaluations: error %v, but all between rounds is %v", tau, T, points, err, want)
+					t.Fatalf("tau %d, T %d, %d evaluations: error %v, but all between rounds is %v", tau, T, points,
+						err, want)
 				}
 			}
 		}

@@ -4,15 +4,19 @@ import "math"
 
 // What an evaluation looks at.
 const (
-	metricsFull = "full" // objective and gradient over all training data, at every agent and at their mean; and the test set
+	// objective and gradient over all training data, at every agent and at their mean; and the test
+	// set
+	metricsFull = "full"
 	metricsTest = "test" // the test set; the training loss is that of the agents' own batches since the row before
 )
 
-// fullMetricsLimit is the largest number of models times parameters times training examples whose gradients a row may cost where metrics is auto:
-// a minute or two on one core, if every parameter is used once an example.
+// fullMetricsLimit is the largest number of models times parameters times training examples whose
+// gradients a row may cost where metrics is auto: a minute or two on one core, if every parameter
+// is used once an example.
 const fullMetricsLimit = 2e12
 
-// settleMetrics makes metrics full or test. With batch norm the objective has no gradient of its own: it depends on how examples are put into batches.
+// settleMetrics makes metrics full or test. With batch norm the objective has no gradient of its
+// own: it depends on how examples are put into batches.
 func (s *Setup) settleMetrics() {
 	c := &s.Config
 	if c.Metrics != "auto" {
@@ -33,14 +37,15 @@ func (s *Setup) lookedAt() int {
 	return s.Config.Agents
 }
 
-// chunkExamples is how many examples are evaluated at a time, and chunkFeatures the largest example of which there may be as many. It is part of the
-// definition of the metrics' last bits.
+// chunkExamples is how many examples are evaluated at a time, and chunkFeatures the largest example
+// of which there may be as many. It is part of the definition of the metrics' last bits.
 const (
 	chunkExamples = 250
 	chunkFeatures = 4096
 )
 
-// evalChunk is how many examples are evaluated at a time. Of large ones there are no more than a gradient takes, for which there is memory.
+// evalChunk is how many examples are evaluated at a time. Of large ones there are no more than a
+// gradient takes, for which there is memory.
 func (s *Setup) evalChunk() int {
 	if s.Set.Features() <= chunkFeatures {
 		return chunkExamples
@@ -48,7 +53,8 @@ func (s *Setup) evalChunk() int {
 	return min(chunkExamples, s.microBatch())
 }
 
-// testExamples lists the test examples that are looked at in iteration t, spread evenly over the set, which may be sorted. None means all.
+// testExamples lists the test examples that are looked at in iteration t, spread evenly over the
+// set, which may be sorted. None means all.
 func (s *Setup) testExamples(t int) []int32 {
 	k, n := s.Config.EvalTest, s.Set.Test.Len()
 	if k == 0 || k >= n || t == s.Config.Iterations {
@@ -72,8 +78,8 @@ func (m *meter) add(loss float64) {
 	m.Grads++
 }
 
-// batchLoss is the mean loss of the agents' own batches since the last row, weighed as in F, and that of the worst agent. Agents without a batch
-// do not count; NaN where none had one.
+// batchLoss is the mean loss of the agents' own batches since the last row, weighed as in F, and
+// that of the worst agent. Agents without a batch do not count; NaN where none had one.
 func batchLoss(weight []float64, sn []*snapshot) (mean, worst Num) {
 	total, worst := 0.0, Num(math.Inf(-1))
 	for i, s := range sn {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// With metrics test a row has the test set of full metrics, to the bit, and as training loss that of the batches since the row before.
+// With metrics test a row has the test set of full metrics, to the bit, and as training loss that
+// of the batches since the row before.
 func TestCheapMetrics(t *testing.T) {
 	for _, name := range []string{"fspda-sa", "dsgd", "swarm", "fspda-async"} {
 		c := small()
@@ -17,7 +18,8 @@ func TestCheapMetrics(t *testing.T) {
 		cheap := play(t, c, Options{})
 		for k, r := range cheap.Rows {
 			w := full.Rows[k]
-			if r.TestAccAvg != w.TestAccAvg || r.TestLossMean != w.TestLossMean || r.TestAccMin != w.TestAccMin || r.Consensus != w.Consensus || r.BitsTotal != w.BitsTotal ||
+			if r.TestAccAvg != w.TestAccAvg || r.TestLossMean != w.TestLossMean || r.TestAccMin != w.TestAccMin ||
+				r.Consensus != w.Consensus || r.BitsTotal != w.BitsTotal ||
 				!same(r.DualSum, w.DualSum) {
 				t.Errorf("%s, row %d: %+v, full metrics say %+v", name, k, r, w)
 			}
@@ -30,7 +32,8 @@ func TestCheapMetrics(t *testing.T) {
 				t.Errorf("%s, row %d: training loss %v", name, k, r.TrainLossAvg)
 			}
 			if r.TrainLossWorst < r.TrainLossAvg {
-				t.Errorf("%s, row %d: worst training loss %v below the mean %v", name, k, r.TrainLossWorst, r.TrainLossAvg)
+				t.Errorf("%s, row %d: worst training loss %v below the mean %v", name, k, r.TrainLossWorst,
+					r.TrainLossAvg)
 			}
 		}
 		if !slices.EqualFunc(cheap.Models, full.Models, slices.Equal) {
@@ -41,7 +44,8 @@ func TestCheapMetrics(t *testing.T) {
 
 func same(a, b Num) bool { return a == b || a != a && b != b }
 
-// The loss of a row is the mean over exactly the batches since the one before: with every gradient exact and no step to speak of it is F.
+// The loss of a row is the mean over exactly the batches since the one before: with every gradient
+// exact and no step to speak of it is F.
 func TestBatchLoss(t *testing.T) {
 	c := small()
 	c.Metrics, c.Sampling, c.Alpha, c.Edges, c.Algo = "test", "full", 1e-12, "empty", "dsgd"
@@ -63,7 +67,8 @@ func TestEvalTest(t *testing.T) {
 	c.EvalTest = 30
 	s, _ := resolve(t, c)
 	got := s.testExamples(0)
-	if len(got) != 30 || got[0] != 0 || got[29] < 90 || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != 30 {
+	if len(got) != 30 || got[0] != 0 || got[29] < 90 || !slices.IsSorted(got) ||
+		len(slices.Compact(slices.Clone(got))) != 30 {
 		t.Errorf("examples %v of %d", got, labSet.Test.Len())
 	}
 	some := play(t, c, Options{}).Rows
@@ -73,7 +78,8 @@ func TestEvalTest(t *testing.T) {
 	if n := 30 * float64(some[2].TestAccAvg); math.Abs(n-math.Round(n)) > 1e-9 {
 		t.Errorf("accuracy %v is no fraction of 30", some[2].TestAccAvg)
 	}
-	if last := len(all) - 1; some[last].TestLossAvg != all[last].TestLossAvg || some[last].TestAccMean != all[last].TestAccMean {
+	if last := len(all) - 1; some[last].TestLossAvg != all[last].TestLossAvg ||
+		some[last].TestAccMean != all[last].TestAccMean {
 		t.Error("the last row is not that of all examples")
 	}
 }
@@ -92,7 +98,8 @@ func TestAutoMetrics(t *testing.T) {
 		t.Errorf("a large network has metrics %s", s.Config.Metrics)
 	}
 	c.Metrics = "fast"
-	if _, err := c.Resolve(labSet, newNormed(0)); err == nil || !strings.Contains(err.Error(), "metrics") || !strings.Contains(err.Error(), "auto, full, test") {
+	if _, err := c.Resolve(labSet, newNormed(0)); err == nil || !strings.Contains(err.Error(), "metrics") ||
+		!strings.Contains(err.Error(), "auto, full, test") {
 		t.Errorf("error %v", err)
 	}
 }

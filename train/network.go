@@ -13,17 +13,20 @@ import (
 	"fspda/train/algo"
 )
 
-// Network is a Transport between the processes of a run, each with one agent. Beside the messages of the algorithm it carries reports: numbered
-// records from one agent to another. Messages and reports outlive the process that they are for: they are kept until it has said that a
-// checkpoint of it holds what they did. fspda/dist/nats has an implementation.
+// Network is a Transport between the processes of a run, each with one agent. Beside the messages
+// of the algorithm it carries reports: numbered records from one agent to another. Messages and
+// reports outlive the process that they are for: they are kept until it has said that a checkpoint
+// of it holds what they did. fspda/dist/nats has an implementation.
 type Network interface {
 	dist.Transport
-	// Start meets the others, from where Save left the lines, or from their start where lines is nil. Reports before number reported are
-	// known already.
+	// Start meets the others, from where Save left the lines, or from their start where lines is
+	// nil. Reports before number reported are known already.
 	Start(lines []byte, reported int) error
-	// Save returns all that a checkpoint must hold of the lines. The agent calls it between two iterations.
+	// Save returns all that a checkpoint must hold of the lines. The agent calls it between two
+	// iterations.
 	Save() []byte
-	// Stable says that a checkpoint with these lines is on the disk, and that reports before number reported need not be kept.
+	// Stable says that a checkpoint with these lines is on the disk, and that reports before number
+	// reported need not be kept.
 	Stable(lines []byte, reported int) error
 	// Report sends a record of iteration t.
 	Report(ctx context.Context, to, t int, record []byte) error
@@ -31,7 +34,8 @@ type Network interface {
 	NextReport(ctx context.Context, from int) (t int, record []byte, err error)
 	// Heard waits until another agent has taken all reports.
 	Heard(ctx context.Context, by int) error
-	// Wanted has something to receive when others keep much for this agent: a checkpoint would set them free.
+	// Wanted has something to receive when others keep much for this agent: a checkpoint would set
+	// them free.
 	Wanted() <-chan struct{}
 	// WireBytes is how many bytes the agent's messages have taken so far, each counted once.
 	WireBytes() uint64
@@ -47,7 +51,8 @@ type Member struct {
 	Home    *Home // nil: the agent keeps no checkpoint, and the run does not survive its end; the caller closes it
 }
 
-// Identity lists what all members of a run must agree on, by name and value, the most telling first. The sizes are those of the model's tensors.
+// Identity lists what all members of a run must agree on, by name and value, the most telling
+// first. The sizes are those of the model's tensors.
 func (s *Setup) Identity(sizes []int) [][2]string {
 	c := s.Config
 	layout := sha256.Sum256(fmt.Append(nil, sizes, s.Buffers))

@@ -9,8 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// normed is a linear network of some pixels behind one layer of batch norm, in float64: the smallest real [Buffered] model. Its parameters are scale,
-// shift, weights and biases.
+// normed is a linear network of some pixels behind one layer of batch norm, in float64: the
+// smallest real [Buffered] model. Its parameters are scale, shift, weights and biases.
 type normed struct {
 	features, classes int // it looks at every stride-th pixel
 	decay             float64
@@ -36,7 +36,8 @@ func (m normed) seen(b device.Batch, i int) []float64 {
 }
 
 func newNormed(decay float64) normed {
-	return normed{features: labSet.Features() / stride, classes: labSet.Classes, decay: decay, steps: new(atomic.Int64), grads: new(atomic.Int64), observed: new(atomic.Int64)}
+	return normed{features: labSet.Features() / stride, classes: labSet.Classes, decay: decay, steps: new(atomic.Int64),
+		grads: new(atomic.Int64), observed: new(atomic.Int64)}
 }
 
 func (m normed) Sizes() []int {
@@ -91,7 +92,8 @@ func onHost(v device.Vector) []float32 {
 }
 
 // forward gives each example's probabilities, its normalised features, and the batch's scores.
-func (m normed) forward(x []float32, b device.Batch, mean, variance []float64) (p, hat [][]float64, loss, hits, hits5 float64) {
+func (m normed) forward(x []float32, b device.Batch, mean, variance []float64) (p, hat [][]float64, loss, hits,
+	hits5 float64) {
 	f := m.features
 	w, bias := x[2*f:2*f+f*m.classes], x[2*f+f*m.classes:]
 	for i := range b.N() {

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// pace knows where the agents are and tells each, at the head of an iteration, whether to leave a checkpoint there or to stop.
-// There is no barrier: a request names an iteration that nobody has reached yet, and everybody meets it in their own time.
+// pace knows where the agents are and tells each, at the head of an iteration, whether to leave a
+// checkpoint there or to stop. There is no barrier: a request names an iteration that nobody has
+// reached yet, and everybody meets it in their own time.
 type pace struct {
 	mu     sync.Mutex
 	at     []int // the iteration each agent has entered
@@ -50,8 +51,8 @@ func (p *pace) enter(i, t int) order {
 	return order{stop: t >= p.stop, save: t == p.stop || slices.Contains(p.saves, t), count: true}
 }
 
-// cross records that agent i has gone beyond logical time t, in a run in which times are passed over. A request to save is met by whoever first
-// gets as far.
+// cross records that agent i has gone beyond logical time t, in a run in which times are passed
+// over. A request to save is met by whoever first gets as far.
 func (p *pace) cross(i, t int) order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +71,9 @@ func (p *pace) cross(i, t int) order {
 	return order{stop: stop, save: stop || len(p.saves) < waiting, count: true}
 }
 
-// request asks for a checkpoint at the first iteration that nobody has reached; with stop, for the end of the run there. It
-// returns that iteration. A request to save returns the earlier one while that is still on its way.
+// request asks for a checkpoint at the first iteration that nobody has reached; with stop, for the
+// end of the run there. It returns that iteration. A request to save returns the earlier one while
+// that is still on its way.
 func (p *pace) request(stop bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,9 +91,10 @@ func (p *pace) request(stop bool) int {
 	return t
 }
 
-// diverge says that an agent broke inside iteration t. What stands at the head of t is whole, and the same in every run: agents that are
-// behind still go there, and through their own half of it, so that all who break in it are known. Those it returns are inside t or
-// beyond it, perhaps waiting for somebody who will not come.
+// diverge says that an agent broke inside iteration t. What stands at the head of t is whole, and
+// the same in every run: agents that are behind still go there, and through their own half of it,
+// so that all who break in it are known. Those it returns are inside t or beyond it, perhaps
+// waiting for somebody who will not come.
 func (p *pace) diverge(t int) (beyond []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +107,8 @@ func (p *pace) diverge(t int) (beyond []int) {
 	return beyond
 }
 
-// beyond tells whether the head of iteration t lies behind the iteration inside which the run diverged: not all agents will get there.
+// beyond tells whether the head of iteration t lies behind the iteration inside which the run
+// diverged: not all agents will get there.
 func (p *pace) beyond(t int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 	"fspda/train/algo"
 )
 
-// packer is an agent's memory for compressing and quantizing on the host. What it makes goes into vectors of the device, which is how it
-// travels inside the process; the message's codec says how it would travel outside.
+// packer is an agent's memory for compressing and quantizing on the host. What it makes goes into
+// vectors of the device, which is how it travels inside the process; the message's codec says how
+// it would travel outside.
 type packer struct {
 	speakers []int
 	own      device.Index // coordinates of what the agent itself broadcasts
@@ -23,7 +24,8 @@ type packer struct {
 	codec    dist.Codec // of the agent's messages; nil: float32
 }
 
-// packLength is the number of values that an agent compresses with: host copies, what was decoded, and the compressed vector.
+// packLength is the number of values that an agent compresses with: host copies, what was decoded,
+// and the compressed vector.
 func (s *Setup) packLength() int {
 	_, randk := s.Compressor.(dist.RandK)
 	switch {
@@ -60,7 +62,8 @@ func (a *agent) next() {
 	}
 }
 
-// broadcast sets the round's links for an algorithm of speakers: those over which somebody speaks. What is heard brings its coordinates.
+// broadcast sets the round's links for an algorithm of speakers: those over which somebody speaks.
+// What is heard brings its coordinates.
 func (a *agent) broadcast(t int) {
 	s := a.run.setup
 	speaks := a.speaking(t)
@@ -81,8 +84,8 @@ func (a *agent) broadcast(t int) {
 	}
 }
 
-// locate sets the coordinates of what was heard over a link of a broadcast: those that a seed gives, which do not travel, or what lies beside the
-// values.
+// locate sets the coordinates of what was heard over a link of a broadcast: those that a seed
+// gives, which do not travel, or what lies beside the values.
 func (a *agent) locate(l *algo.Link, b *dist.Buffer) {
 	if c, ok := a.run.setup.Compressor.(dist.RandK); ok {
 		if !c.Mask.Dense() {
@@ -99,7 +102,8 @@ func (a *agent) locate(l *algo.Link, b *dist.Buffer) {
 	l.Mask, l.Len = a.masks[at], len(b.Coords)
 }
 
-// speaking tells who speaks at iteration t: those whom a broadcast process names, and everybody where another process has edges.
+// speaking tells who speaks at iteration t: those whom a broadcast process names, and everybody
+// where another process has edges.
 func (a *agent) speaking(t int) func(i int) bool {
 	s := a.run.setup
 	if _, ok := s.Process.(dist.Broadcaster); ok {
@@ -124,7 +128,8 @@ func (r *run) speakers(dst []int, t int) []int {
 	return dst
 }
 
-// somebodySpeaks tells whether a process that is no broadcast has edges at iteration t: then everybody speaks.
+// somebodySpeaks tells whether a process that is no broadcast has edges at iteration t: then
+// everybody speaks.
 func (r *run) somebodySpeaks(t int) bool {
 	now := r.active(t)
 	defer r.actives.Put(now)
@@ -140,7 +145,8 @@ func (a *agent) growMasks(at int) {
 // begins tells whether the agent is the initiator of an event.
 func (a *agent) begins(t int, e dist.Event) bool {
 	s := a.run.setup
-	if s.Config.Initiator == "degree" { // the released program's rule: at agents of different degree it may name both ends, or neither
+	// the released program's rule: at agents of different degree it may name both ends, or neither
+	if s.Config.Initiator == "degree" {
 		return a.id == t%(s.Graph.Degree(a.id)+1)
 	}
 	from := e.From
@@ -214,7 +220,8 @@ func (a *agent) encode(dst, x device.Vector, which int) error {
 	return nil
 }
 
-// decode is Round.Decode. The lattice's indices are whole numbers, which the device multiplies by the side.
+// decode is Round.Decode. The lattice's indices are whole numbers, which the device multiplies by
+// the side.
 func (a *agent) decode(dst, codes, ref device.Vector) error {
 	p, l := &a.pk, a.run.setup.Lattice
 	p.x, p.y = a.read(p.x, codes), a.read(p.y, ref)
@@ -262,7 +269,8 @@ func (a *agent) accountOne(l *algo.Link) {
 	}
 }
 
-// describe is a message that goes through a codec, of so many values on a mask, as the ledger wants it.
+// describe is a message that goes through a codec, of so many values on a mask, as the ledger wants
+// it.
 func (a *agent) describe(values, mask int) dist.Sent {
 	s := a.run.setup
 	m := dist.Sent{Values: values, ValueBits: 32, Mask: mask, Dim: s.Dim}
@@ -287,8 +295,9 @@ func (a *agent) messageBits(vectors []device.Vector) float64 {
 	return float64(one.SharedSeed)
 }
 
-// publishedBits is what the released program counts for a message: no sign and no norm of qsgd, for a broadcast a message more, to the
-// speaker itself, and without broadcast one message an agent, whatever its degree.
+// publishedBits is what the released program counts for a message: no sign and no norm of qsgd, for
+// a broadcast a message more, to the speaker itself, and without broadcast one message an agent,
+// whatever its degree.
 func (a *agent) publishedBits(l *algo.Link, m dist.Sent) uint64 {
 	if m.ExtraBits > 0 {
 		m.ValueBits, m.ExtraBits = m.ValueBits-1, 0

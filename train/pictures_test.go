@@ -12,15 +12,18 @@ import (
 )
 
 // picturesRun trains an MLP on drawn pictures, decoded by so many workers, in a run folder.
-func picturesRun(t *testing.T, ctx context.Context, workers int, jpeg data.Decoder, dir string, opt Options) (*Result, error) {
+func picturesRun(t *testing.T, ctx context.Context, workers int, jpeg data.Decoder, dir string, opt Options) (*Result,
+	error) {
 	t.Helper()
-	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 60, Test: 20, Seed: 2}, data.PictureOptions{Crop: 12, Workers: workers, JPEG: jpeg})
+	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 60, Test: 20, Seed: 2},
+		data.PictureOptions{Crop: 12, Workers: workers, JPEG: jpeg})
 	if err != nil {
 		return nil, err
 	}
 	c := small()
 	c.Data, c.DataTrain, c.DataTest, c.Crop, c.Batch, c.Agents, c.Iterations, c.Partition = "synthetic-images", 60, 20, 12, 7, 3, 30, "shuffled"
-	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden, Activation: c.Activation})
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
+		Activation: c.Activation})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +41,8 @@ func picturesRun(t *testing.T, ctx context.Context, workers int, jpeg data.Decod
 	return Run(ctx, s, opt)
 }
 
-// A run on augmented pictures that is stopped in the middle of an epoch, and resumed with another number of workers, gives the bits
-// of one that was not. With another decoder it is not resumed.
+// A run on augmented pictures that is stopped in the middle of an epoch, and resumed with another
+// number of workers, gives the bits of one that was not. With another decoder it is not resumed.
 func TestResumeOnPictures(t *testing.T) {
 	whole, part := runFolder(t), runFolder(t)
 	want, err := picturesRun(t, context.Background(), 4, data.GoJPEG, whole, Options{})

@@ -52,7 +52,8 @@ func (s *Setup) gateOf(dev device.Device) chan struct{} {
 	return make(chan struct{}, s.Threads)
 }
 
-// placeOf is where an agent lives: agents are dealt out, one after the other. An agent that has the process for itself is at the first place.
+// placeOf is where an agent lives: agents are dealt out, one after the other. An agent that has the
+// process for itself is at the first place.
 func (r *run) placeOf(agent int) *place {
 	switch {
 	case len(r.places) == 0: // it is made by hand
@@ -67,12 +68,14 @@ func (r *run) placeOf(agent int) *place {
 // neighbour is a device that takes over vectors of others of its kind without the host.
 type neighbour interface {
 	device.Device
-	// Fetch copies src, which is of another device, to dst, and reports whether it can. The lengths are equal. When it returns, what is done
-	// next with either vector on its device comes after the copy.
+	// Fetch copies src, which is of another device, to dst, and reports whether it can. The lengths
+	// are equal. When it returns, what is done next with either vector on its device comes after
+	// the copy.
 	Fetch(dst, src device.Vector) bool
 }
 
-// home returns what was heard as a buffer on the agent's device, and lets go of one that is elsewhere.
+// home returns what was heard as a buffer on the agent's device, and lets go of one that is
+// elsewhere.
 func (a *agent) home(b *dist.Buffer) *dist.Buffer {
 	from := b.Device()
 	if from == a.dev {
@@ -96,7 +99,8 @@ func (a *agent) home(b *dist.Buffer) *dist.Buffer {
 func checkPlaces(all []Place) {
 	for _, p := range all[1:] {
 		if p.Model.Dim() != all[0].Model.Dim() {
-			panic(fmt.Sprintf("train: networks of %d and %d parameters, want one network on all devices", all[0].Model.Dim(), p.Model.Dim()))
+			panic(fmt.Sprintf("train: networks of %d and %d parameters, want one network on all devices",
+				all[0].Model.Dim(), p.Model.Dim()))
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"fspda/dist"
 )
 
-// A record is what one process of a run reports to another: a note, or the snapshot of an agent. The first byte says which.
+// A record is what one process of a run reports to another: a note, or the snapshot of an agent.
+// The first byte says which.
 const (
 	recordNote     = 'n' // JSON of a note
 	recordSnapshot = 's' // length of the head as uint32, little-endian; the head in JSON; all vectors as float32
@@ -85,7 +86,8 @@ func (sn *snapshot) vectors() []device.Vector {
 
 // record writes a snapshot.
 func (sn *snapshot) record(dev device.Device) ([]byte, error) {
-	text, err := json.Marshal(head{Ledger: sn.ledger, Meter: sn.meter, Grads: sn.grads, Decodes: sn.decodes, Scale: sn.scale, Time: sn.time})
+	text, err := json.Marshal(head{Ledger: sn.ledger, Meter: sn.meter, Grads: sn.grads, Decodes: sn.decodes,
+		Scale: sn.scale, Time: sn.time})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +125,8 @@ func (sn *snapshot) read(b []byte, dev device.Device) error {
 		want += 4 * v.Len()
 	}
 	if size > maxHead || uint64(len(b)) != 4+uint64(size)+uint64(want) {
-		return fmt.Errorf("train: a snapshot of %d bytes, of which %d are its head; expected %d of vectors", len(b), size, want)
+		return fmt.Errorf("train: a snapshot of %d bytes, of which %d are its head; expected %d of vectors", len(b),
+			size, want)
 	}
 	var h head
 	if err := json.Unmarshal(b[4:4+size], &h); err != nil {

@@ -9,15 +9,18 @@ import (
 )
 
 // written are the entries that a run leaves in its folder.
-var written = []string{".lock", "config.yaml", "metrics.jsonl", "metrics.csv", "links.yaml", "shards.json", "summary.json", "report.html", "report.md", "checkpoints", "tensorboard", "plots"}
+var written = []string{".lock", "config.yaml", "metrics.jsonl", "metrics.csv", "links.yaml", "shards.json",
+	"summary.json", "report.html", "report.md", "checkpoints", "tensorboard", "plots"}
 
-// RemoveFolder deletes the folder of a run. It refuses what is no such folder, what a run is using, and what holds anything that no run writes.
+// RemoveFolder deletes the folder of a run. It refuses what is no such folder, what a run is using,
+// and what holds anything that no run writes.
 func RemoveFolder(path string) error {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		return &FolderError{Path: path, Got: "is not a folder", Err: err}
 	}
 	if _, err := ReadConfig(path); errors.Is(err, os.ErrNotExist) {
-		return &FolderError{Path: path, Got: "holds no run (no config.yaml)", Hint: "remove it by hand, if that is meant"}
+		return &FolderError{Path: path, Got: "holds no run (no config.yaml)",
+			Hint: "remove it by hand, if that is meant"}
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -30,13 +33,16 @@ func RemoveFolder(path string) error {
 		}
 	}
 	if len(others) > 0 {
-		return &FolderError{Path: path, Got: "holds what no run writes: " + strings.Join(others, ", "), Hint: "move it elsewhere, or remove the folder by hand"}
+		return &FolderError{Path: path, Got: "holds what no run writes: " + strings.Join(others, ", "),
+			Hint: "move it elsewhere, or remove the folder by hand"}
 	}
 	f := &Folder{Path: path}
 	if err := f.claim(); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Remove(filepath.Join(path, "config.yaml")), os.RemoveAll(path), f.lock.Unlock()); err != nil { // without config.yaml it is no run any more, whatever happens
+	// without config.yaml it is no run any more, whatever happens
+	if err := errors.Join(os.Remove(filepath.Join(path, "config.yaml")), os.RemoveAll(path),
+		f.lock.Unlock()); err != nil {
 		return &FolderError{Path: path, Got: "cannot be removed", Err: err}
 	}
 	return nil

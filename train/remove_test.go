@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A run's folder goes as a whole; one in use, one with something of somebody else's, and what is no run stay.
+// A run's folder goes as a whole; one in use, one with something of somebody else's, and what is no
+// run stay.
 func TestRemoveFolder(t *testing.T) {
 	dir := runFolder(t)
 	if _, err := inFolder(t, context.Background(), small(), dir, Options{}); err != nil {

@@ -30,7 +30,8 @@ func metrics(t *testing.T, dir string) string {
 	return wall.ReplaceAllString(string(text), "")
 }
 
-// A run that is stopped at random points, again and again, and resumed gives the bits of one that was not.
+// A run that is stopped at random points, again and again, and resumed gives the bits of one that
+// was not.
 func TestResume(t *testing.T) {
 	for _, edit := range []func(*Config){
 		func(*Config) {},
@@ -100,7 +101,8 @@ func TestResumeAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	if err := os.MkdirAll(filepath.Join(part, "checkpoints", ".writing"), 0o755); err != nil { // a kill while checkpointing
+	// a kill while checkpointing
+	if err := os.MkdirAll(filepath.Join(part, "checkpoints", ".writing"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := inFolder(t, context.Background(), c, part, Options{}); err != nil {
@@ -111,7 +113,8 @@ func TestResumeAfterKill(t *testing.T) {
 	}
 }
 
-// long is small, but so long that no agent can have run ahead to the end when agent 0 is stopped early.
+// long is small, but so long that no agent can have run ahead to the end when agent 0 is stopped
+// early.
 func long() Config {
 	c := small()
 	c.Iterations = 300
@@ -133,8 +136,8 @@ func stopAt(t *testing.T, c Config, dir string, at int) *Result {
 	return r
 }
 
-// stopping are the options of a run that is stopped when agent 0 is at an iteration. The agent is held up until the run says that it
-// heard of it: so small a run would be over by then.
+// stopping are the options of a run that is stopped when agent 0 is at an iteration. The agent is
+// held up until the run says that it heard of it: so small a run would be over by then.
 func stopping(at int, stop func()) Options {
 	heard := make(chan struct{})
 	return Options{Log: hearing(func() { close(heard) }), OnStep: func(it int) {
@@ -147,7 +150,8 @@ func stopping(at int, stop func()) Options {
 
 // hearing is a log that calls stopping when the run says that it heard that it is to stop.
 func hearing(stopping func()) *zap.Logger {
-	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.InfoLevel)
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard),
+		zap.InfoLevel)
 	return zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
 		if strings.HasPrefix(e.Message, "stopping") {
 			stopping()
@@ -189,9 +193,11 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}{
 		{"bit flipped", edit(vectorsFile, func(b []byte) []byte { b[len(b)/2] ^= 1; return b }), "checksum"},
 		{"vectors cut off", edit(vectorsFile, func(b []byte) []byte { return b[:len(b)-100] }), "bytes"},
-		{"vectors gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, vectorsFile)) }, "vectors cannot be read"},
+		{"vectors gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, vectorsFile)) },
+			"vectors cannot be read"},
 		{"manifest cut off", edit(manifestFile, func(b []byte) []byte { return b[:len(b)/2] }), "not JSON"},
-		{"manifest gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, manifestFile)) }, "manifest cannot be read"},
+		{"manifest gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, manifestFile)) },
+			"manifest cannot be read"},
 		{"other version", replace(`"rng_version": 1`, `"rng_version": 7`), "version"},
 		{"other config", replace(`"config_fingerprint": "`, `"config_fingerprint": "00`), "another configuration"},
 		{"other data", replace(`"data_fingerprint": "`, `"data_fingerprint": "00`), "other data"},
@@ -205,7 +211,8 @@ func TestDamagedCheckpoint(t *testing.T) {
 			c.damage(t, newestCheckpoint(t, dir))
 			_, err := inFolder(t, context.Background(), cfg, dir, Options{})
 			var ce *CheckpointError
-			if !errors.As(err, &ce) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "iter-") {
+			if !errors.As(err, &ce) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(),
+				"iter-") {
 				t.Fatalf("error %v, want one about %q", err, c.want)
 			}
 			if metrics(t, dir) != before {
@@ -240,7 +247,8 @@ func (s *stingy) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// A disk that is full while checkpointing ends the run with a clear error; the previous checkpoint survives and the run goes on from it.
+// A disk that is full while checkpointing ends the run with a clear error; the previous checkpoint
+// survives and the run goes on from it.
 func TestFullDisk(t *testing.T) {
 	c, dir, whole := long(), runFolder(t), runFolder(t)
 	if _, err := inFolder(t, context.Background(), c, whole, Options{}); err != nil {
@@ -276,7 +284,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A run that is stopped where it was resumed keeps the checkpoint it came from, untouched: writing it anew could be cut short.
+// A run that is stopped where it was resumed keeps the checkpoint it came from, untouched: writing
+// it anew could be cut short.
 func TestCheckpointIsWrittenOnce(t *testing.T) {
 	c, dir := long(), runFolder(t)
 	stopAt(t, c, dir, 20)
@@ -309,7 +318,8 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// A run that was killed before its first checkpoint begins anew, and TensorBoard is told to forget what the first try left there.
+// A run that was killed before its first checkpoint begins anew, and TensorBoard is told to forget
+// what the first try left there.
 func TestEventsOfASecondStart(t *testing.T) {
 	c, once, twice := long(), runFolder(t), runFolder(t)
 	size := func(dir, number string) int64 {
@@ -334,7 +344,8 @@ func TestEventsOfASecondStart(t *testing.T) {
 	}
 }
 
-// A kill while the folder is made leaves it without a configuration: it can be used as if it were empty.
+// A kill while the folder is made leaves it without a configuration: it can be used as if it were
+// empty.
 func TestFolderOfAKilledStart(t *testing.T) {
 	c, dir := small(), runFolder(t)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -377,8 +388,8 @@ func (d *listing) WriteFile(path string, write func(io.Writer) error) (int64, er
 	return d.disk.WriteFile(path, write)
 }
 
-// Metrics that are damaged, or lack rows that the checkpoint's past had, are refused as input, and left as they are. So is a folder in
-// which they cannot be opened.
+// Metrics that are damaged, or lack rows that the checkpoint's past had, are refused as input, and
+// left as they are. So is a folder in which they cannot be opened.
 func TestDamagedMetrics(t *testing.T) {
 	line := func(edit func(lines []string) []string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
@@ -397,8 +408,9 @@ func TestDamagedMetrics(t *testing.T) {
 		damage func(*testing.T, string)
 		want   string
 	}{
-		"garbage":   {line(func(l []string) []string { l[1] = "#\n"; return l }), "line 2"},
-		"long line": {line(func(l []string) []string { return append([]string{strings.Repeat("9", 2<<20)}, l...) }), "too long"},
+		"garbage": {line(func(l []string) []string { l[1] = "#\n"; return l }), "line 2"},
+		"long line": {line(func(l []string) []string { return append([]string{strings.Repeat("9", 2<<20)}, l...) }),
+			"too long"},
 		"row gone":  {line(func(l []string) []string { return append(l[:1], l[2:]...) }), "in order"},
 		"row twice": {line(func(l []string) []string { return append([]string{l[0]}, l...) }), "in order"},
 		"all gone":  {func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, "metrics.jsonl")) }, "in order"},
@@ -420,7 +432,8 @@ func TestDamagedMetrics(t *testing.T) {
 			if !errors.As(err, &fe) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one about %q", err, c.want)
 			}
-			if after, _ := os.ReadFile(filepath.Join(dir, "metrics.jsonl")); name != "events" && string(after) != string(before) {
+			if after, _ := os.ReadFile(filepath.Join(dir, "metrics.jsonl")); name != "events" &&
+				string(after) != string(before) {
 				t.Error("the metrics were touched")
 			}
 		})
@@ -433,7 +446,8 @@ func TestPrune(t *testing.T) {
 		c, dir := long(), runFolder(t)
 		c.Keep = keep
 		last := 0
-		for _, at := range []int{10, 70, 130, 190} { // far apart: others may have been ahead of agent 0 when it was stopped
+		// far apart: others may have been ahead of agent 0 when it was stopped
+		for _, at := range []int{10, 70, 130, 190} {
 			last = stopAt(t, c, dir, at).Iteration
 		}
 		names, err := listCheckpoints(filepath.Join(dir, "checkpoints"))

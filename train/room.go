@@ -8,24 +8,28 @@ import (
 	"fspda/train/algo"
 )
 
-// separate is a device with a memory of its own: its vectors and programs take nothing of the host's.
+// separate is a device with a memory of its own: its vectors and programs take nothing of the
+// host's.
 type separate interface {
 	device.Device
 	// Memory tells how many bytes of its memory are free and how many there are.
 	Memory() (free, total uint64, err error)
-	// Opened tells how many bytes were taken when the device was opened, beside what the driver takes for every program.
+	// Opened tells how many bytes were taken when the device was opened, beside what the driver
+	// takes for every program.
 	Opened() uint64
-	// Taken tells how many bytes less are free, by the driver's own count, than when the device had just been opened.
+	// Taken tells how many bytes less are free, by the driver's own count, than when the device had
+	// just been opened.
 	Taken() (bytes uint64, err error)
 	// Block is the bytes that n numbers of float32 take, by themselves.
 	Block(n int) uint64
-	// Room forecasts the bytes that so many programs take that run one after the other: what they compute in, of which the largest needs most
-	// bytes, and their batches of so many numbers each.
+	// Room forecasts the bytes that so many programs take that run one after the other: what they
+	// compute in, of which the largest needs most bytes, and their batches of so many numbers each.
 	Room(most uint64, programs, batch int) uint64
-	// Beside estimates the bytes of what the device keeps for programs with so many sets of vectors: recorded work, and kernels that libraries
-	// load when they are first wanted.
+	// Beside estimates the bytes of what the device keeps for programs with so many sets of
+	// vectors: recorded work, and kernels that libraries load when they are first wanted.
 	Beside(sets int) uint64
-	// Staging is the bytes of host memory through which so many batches of so many numbers come to the device.
+	// Staging is the bytes of host memory through which so many batches of so many numbers come to
+	// the device.
 	Staging(batches, numbers int) uint64
 }
 
@@ -55,7 +59,8 @@ func (r *Room) needs(what string, bytes uint64) {
 	}
 }
 
-// Rooms forecasts what a run takes of its devices, those that have no memory of their own left out. Evaluations are dealt over all of them.
+// Rooms forecasts what a run takes of its devices, those that have no memory of their own left out.
+// Evaluations are dealt over all of them.
 func (s *Setup) Rooms(places ...Place) ([]Room, error) {
 	var all []Room
 	for i, p := range places {
@@ -81,16 +86,19 @@ func (s *Setup) room(d separate, agents, workers int) Room {
 	r := Room{Name: d.Name(), Agents: agents, Opened: d.Opened()}
 	programs := s.gradientsAtOnceOn(agents)
 	r.needs("vectors of agents", uint64(agents)*s.vectors32().on(d))
-	r.needs("messages and masks", uint64(agents)*s.messages32().on(d)+uint64(s.masksOn(d, agents))*d.Block(s.Mask.Len()))
+	r.needs("messages and masks", uint64(agents)*s.messages32().on(d)+uint64(s.masksOn(d,
+		agents))*d.Block(s.Mask.Len()))
 	r.needs("vectors of evaluations", uint64(workers)*s.probe32().on(d))
 	r.needs("activations and workspaces", d.Room(max(s.program, s.scorer), 0, 0))
-	r.needs("batches", d.Room(0, programs, batchesAhead*s.microBatch()*s.Set.Features())+d.Room(0, workers, s.evalChunk()*s.Set.Features())-2*d.Room(0, 0, 0))
+	r.needs("batches", d.Room(0, programs, batchesAhead*s.microBatch()*s.Set.Features())+d.Room(0, workers,
+		s.evalChunk()*s.Set.Features())-2*d.Room(0, 0, 0))
 	r.needs("data set", s.residentSet(d))
 	r.needs("recorded work and libraries' kernels", d.Beside(agents*batchesAhead+workers))
 	return r
 }
 
-// batchesAhead is for how many batches a program has room: one that is computed with, and one that comes.
+// batchesAhead is for how many batches a program has room: one that is computed with, and one that
+// comes.
 const batchesAhead = 2
 
 // lengths are vectors of float32 by their lengths: how many there are of each.
@@ -138,7 +146,8 @@ func (s *Setup) messages32() lengths {
 	return lengths{s.Mask.Len(): vectors * s.linksAtOnce()}
 }
 
-// masksOn is how many masks so many agents have on a device, whose coordinates take four bytes too. Those that it draws by itself it draws ahead.
+// masksOn is how many masks so many agents have on a device, whose coordinates take four bytes too.
+// Those that it draws by itself it draws ahead.
 func (s *Setup) masksOn(d device.Device, agents int) int {
 	if s.Mask.Dense() {
 		return 0
@@ -160,7 +169,8 @@ func (s *Setup) probe32() lengths {
 	return l
 }
 
-// residentSet is the bytes of the data set where a device keeps it: for small networks, which agents compute together.
+// residentSet is the bytes of the data set where a device keeps it: for small networks, which
+// agents compute together.
 func (s *Setup) residentSet(d separate) uint64 {
 	if n := len(s.Set.Train.Pixels); s.program < largeProgram && s.bufferLength() == 0 {
 		return d.Block((n + 3) / 4)
@@ -194,7 +204,8 @@ func (s *Setup) remedies(r Room) string {
 		}
 	} else if room := float64(r.Free) - float64(perAgent*uint64(r.Agents)); room > 0 {
 		if fits := int(room / float64(rest) * float64(s.microBatch())); fits >= 1 {
-			all = append(all, fmt.Sprintf("gradients of %d examples at a time would fit (batch %d, or accumulate %d)", fits, fits, (s.Config.Batch+fits-1)/fits))
+			all = append(all, fmt.Sprintf("gradients of %d examples at a time would fit (batch %d, or accumulate %d)",
+				fits, fits, (s.Config.Batch+fits-1)/fits))
 		}
 	}
 	if s.Config.Recompute == "none" && s.bufferLength() > 0 {

@@ -2,8 +2,8 @@ package train
 
 import "go.uber.org/zap"
 
-// forecastRooms is Rooms for a run that is meant to be, and has all agents. A device that cannot tell of its memory has failed, of which the run
-// will hear.
+// forecastRooms is Rooms for a run that is meant to be, and has all agents. A device that cannot
+// tell of its memory has failed, of which the run will hear.
 func (r *run) forecastRooms(places []Place) []Room {
 	if r.setup.blind || r.opt.Member != nil {
 		return nil
@@ -15,8 +15,9 @@ func (r *run) forecastRooms(places []Place) []Room {
 	return rooms
 }
 
-// compareRooms asks the devices what was taken of them, logs it beside what was forecast, and returns both. What other programs take meanwhile is in
-// it too. A device that is lost says nothing.
+// compareRooms asks the devices what was taken of them, logs it beside what was forecast, and
+// returns both. What other programs take meanwhile is in it too. A device that is lost says
+// nothing.
 func (r *run) compareRooms() []Room {
 	var all []Room
 	at := 0
@@ -32,7 +33,8 @@ func (r *run) compareRooms() []Room {
 			continue
 		}
 		all = append(all, room)
-		r.log.Info("memory of "+room.Name, zap.String("forecast", gigabytes(room.Need)), zap.String("taken", gigabytes(room.Taken)),
+		r.log.Info("memory of "+room.Name, zap.String("forecast", gigabytes(room.Need)),
+			zap.String("taken", gigabytes(room.Taken)),
 			zap.Float64("taken_over_forecast", float64(room.Taken)/float64(room.Need)))
 	}
 	return all

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Num is a number that may be undefined: NaN and infinities are written as JSON null and as an empty CSV cell.
+// Num is a number that may be undefined: NaN and infinities are written as JSON null and as an
+// empty CSV cell.
 type Num float64
 
 // MarshalJSON writes the shortest decimal that reads back as the same number.
@@ -28,8 +29,9 @@ func (n *Num) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*float64)(n))
 }
 
-// Row is one evaluation: the state at the head of an iteration, before its update. x_i are the models of the agents, xbar their mean, F the
-// objective over all training data with the L2 term, λ_i the duals. Losses and accuracies are plain numbers, accuracies in [0,1].
+// Row is one evaluation: the state at the head of an iteration, before its update. x_i are the
+// models of the agents, xbar their mean, F the objective over all training data with the L2 term,
+// λ_i the duals. Losses and accuracies are plain numbers, accuracies in [0,1].
 type Row struct {
 	Iteration int `json:"iteration"`
 	Epoch     Num `json:"epoch"` // local epochs of the mean agent
@@ -60,7 +62,8 @@ type Row struct {
 	OverheadBits   uint64 `json:"overhead_bits"`
 	WireBytes      uint64 `json:"wire_bytes"`
 
-	FarDecodes    uint64 `json:"far_decodes"`    // lattice points beyond 0.9 of the radius from their reference: the next may be wrong
+	// lattice points beyond 0.9 of the radius from their reference: the next may be wrong
+	FarDecodes    uint64 `json:"far_decodes"`
 	LargestDecode Num    `json:"largest_decode"` // largest distance of a lattice point from its reference
 
 	Skipped   uint64 `json:"skipped_grads"` // gradients of fp16 that were not finite and became 0, so far
@@ -69,9 +72,11 @@ type Row struct {
 	GradsTotal int `json:"grads_total"`
 	LR         Num `json:"lr"`
 	Eta        Num `json:"eta"`
-	Time       Num `json:"virtual_time"`      // when the last agent was here, in seconds of the simulated network; without one 0, or of fspda-async in mean gradients
-	TimeMean   Num `json:"virtual_time_mean"` // mean over the agents
-	WallS      Num `json:"wall_s"`            // the only column that differs between two runs of one configuration
+	// when the last agent was here, in seconds of the simulated network; without one 0, or of
+	// fspda-async in mean gradients
+	Time     Num `json:"virtual_time"`
+	TimeMean Num `json:"virtual_time_mean"` // mean over the agents
+	WallS    Num `json:"wall_s"`            // the only column that differs between two runs of one configuration
 }
 
 // Columns names the columns of metrics.csv, which are the keys of metrics.jsonl.

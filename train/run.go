@@ -30,8 +30,9 @@ type Options struct {
 	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
 }
 
-// evaluationGrace is how long a run that is told to stop waits for an evaluation. One that takes longer is given up: the checkpoint is then
-// that of its iteration, and a resumed run makes it again. Who sends SIGTERM often kills after ten seconds.
+// evaluationGrace is how long a run that is told to stop waits for an evaluation. One that takes
+// longer is given up: the checkpoint is then that of its iteration, and a resumed run makes it
+// again. Who sends SIGTERM often kills after ten seconds.
 const evaluationGrace = 3 * time.Second
 
 // hurryAfter tells evaluations to end when they have had their time.
@@ -66,9 +67,13 @@ type Result struct {
 	Diverged  *DivergedError
 	Mean      []float32   // final mean model; nil unless Finished
 	Models    [][]float32 // final model of every agent; nil unless Finished
-	Memory    []Room      // what was forecast of devices with a memory of their own, and what was taken; nil where there are none
+	// what was forecast of devices with a memory of their own, and what was taken; nil where there
+	// are none
+	Memory []Room
 
-	MeanBuffers []float32   // of the mean model's batch norm, with which the last row was measured; nil unless Finished, or without batch norm
+	// of the mean model's batch norm, with which the last row was measured; nil unless Finished, or
+	// without batch norm
+	MeanBuffers []float32
 	Buffers     [][]float32 // of every agent's
 }
 
@@ -100,8 +105,9 @@ type run struct {
 	lostAt int       // the event of lost
 }
 
-// Run plays a setup from its start, or from the newest checkpoint in its folder. When ctx ends, the agents go on to the first iteration
-// that none has reached, leave a checkpoint there, and Run returns with status Stopped and no error.
+// Run plays a setup from its start, or from the newest checkpoint in its folder. When ctx ends, the
+// agents go on to the first iteration that none has reached, leave a checkpoint there, and Run
+// returns with status Stopped and no error.
 func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	r := &run{setup: s, dev: opt.Device, model: opt.Model, net: opt.Transport, log: opt.Log, opt: opt,
 		snapshots: make(chan *snapshot, 2*s.Graph.N), hurry: make(chan struct{})}
@@ -134,7 +140,8 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 func (r *run) start() (*Result, error) {
 	s := r.setup
 	if s.live() && r.member == nil {
-		return nil, wrong("clock", s.Config.Clock, "in real time each agent has a process of its own: use fspda up, or clock virtual")
+		return nil, wrong("clock", s.Config.Clock,
+			"in real time each agent has a process of its own: use fspda up, or clock virtual")
 	}
 	if r.member != nil {
 		return r.member.start()
@@ -213,8 +220,9 @@ func (r *run) play(stop context.Context, res *Result) error {
 	}
 	done := make(chan struct{})
 	aside.Go(func() { r.requests(stop, done) })
-	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{}, agents: r.agents,
-		eval: newEvaluator(r.setup, places(r.places)), best: bestOf(res.Rows), writer: r.writer}
+	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{},
+		agents: r.agents,
+		eval:   newEvaluator(r.setup, places(r.places)), best: bestOf(res.Rows), writer: r.writer}
 	c.eval.watch = r.opt.Watch
 	if r.member == nil && r.line == nil {
 		c.eval.stop = r.hurry
@@ -281,7 +289,8 @@ func (r *run) finish(res *Result, last int, interrupted bool) error {
 		res.Status = Stopped
 		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
 	default:
-		return fmt.Errorf("train: the agents ended at iteration %d of %d for no known reason", last, r.setup.Config.Iterations)
+		return fmt.Errorf("train: the agents ended at iteration %d of %d for no known reason", last,
+			r.setup.Config.Iterations)
 	}
 	return nil
 }
@@ -312,7 +321,8 @@ func (r *run) requests(stop context.Context, done <-chan struct{}) {
 			r.opt.Control.release()
 			r.hurryAfter(r.opt.grace)
 			t := r.pace.request(true)
-			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))
+			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there",
+				zap.Int("iteration", t))
 			return
 		case <-done:
 			return

@@ -46,7 +46,8 @@ func TestHarmless(t *testing.T) {
 					return play(t, c, Options{})
 				},
 				"delayed and reordered messages": func() *Result {
-					return play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9, disttest.Faults{MaxDelay: 5, Reorder: true})})
+					return play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9,
+						disttest.Faults{MaxDelay: 5, Reorder: true})})
 				},
 				"checkpoints all the time": func() *Result {
 					c := c
@@ -58,7 +59,8 @@ func TestHarmless(t *testing.T) {
 					return res
 				},
 				"slow observers": func() *Result {
-					return play(t, c, Options{OnRow: func(Row) { time.Sleep(time.Millisecond) }, OnStep: func(int) { runtime.Gosched() }})
+					return play(t, c, Options{OnRow: func(Row) { time.Sleep(time.Millisecond) },
+						OnStep: func(int) { runtime.Gosched() }})
 				},
 			} {
 				if got := trace(t, run()); got != want {
@@ -100,7 +102,8 @@ func TestSeedMatters(t *testing.T) {
 	}
 }
 
-// The run, with all its goroutines, is the mathematics of algo played in lockstep by the plainest program.
+// The run, with all its goroutines, is the mathematics of algo played in lockstep by the plainest
+// program.
 func TestRunIsLockstep(t *testing.T) {
 	for _, edit := range []func(*Config){
 		func(*Config) {},
@@ -204,7 +207,8 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 	return r
 }
 
-// plainCommon has each agent fill a vector of its own: the run's have the same bits, whoever fills them.
+// plainCommon has each agent fill a vector of its own: the run's have the same bits, whoever fills
+// them.
 func plainCommon(dev device.Device, dim int) func(int, func(device.Vector)) device.Vector {
 	return func(_ int, fill func(device.Vector)) device.Vector {
 		v := dev.NewVector(dim)
@@ -225,31 +229,37 @@ func TestCentralSGD(t *testing.T) {
 	}
 	last := r.Rows[len(r.Rows)-1]
 	d := uint64(labModel(t, c).Dim())
-	if want := uint64(c.Iterations) * 2 * uint64(c.Agents-1) * 32 * d; last.BitsTotal != want || last.BitsReference != want {
-		t.Errorf("%d bits, %d in reference accounting, want 2(n-1)·32·d·T = %d", last.BitsTotal, last.BitsReference, want)
+	if want := uint64(c.Iterations) * 2 * uint64(c.Agents-1) * 32 * d; last.BitsTotal != want ||
+		last.BitsReference != want {
+		t.Errorf("%d bits, %d in reference accounting, want 2(n-1)·32·d·T = %d", last.BitsTotal, last.BitsReference,
+			want)
 	}
 	if last.TestAccAvg < 0.3 {
 		t.Errorf("accuracy %v: it should learn", last.TestAccAvg)
 	}
 }
 
-// FSPDA-SA over one edge at a time: 2·32·k bits an iteration, one side's indices on top in the other accountings.
+// FSPDA-SA over one edge at a time: 2·32·k bits an iteration, one side's indices on top in the
+// other accountings.
 func TestBits(t *testing.T) {
 	c := small()
 	s, _ := resolve(t, c)
 	last := play(t, c, Options{}).Rows[c.EvalPoints]
 	T, k := uint64(c.Iterations), uint64(s.Mask.Len())
 	index := uint64(math.Ceil(math.Log2(float64(s.Dim))))
-	if last.BitsSharedSeed != T*2*32*k || last.BitsPacked != T*(2*32*k+index*k) || last.BitsReference != T*(2*32*k+64*k) || last.WireBytes != T*2*4*k {
+	if last.BitsSharedSeed != T*2*32*k || last.BitsPacked != T*(2*32*k+index*k) ||
+		last.BitsReference != T*(2*32*k+64*k) || last.WireBytes != T*2*4*k {
 		t.Errorf("%+v with k = %d", last, k)
 	}
 	c.Accounting = "packed"
-	if r := play(t, c, Options{}).Rows[c.EvalPoints]; r.BitsTotal != last.BitsPacked || r.BitsSharedSeed != last.BitsSharedSeed {
+	if r := play(t, c, Options{}).Rows[c.EvalPoints]; r.BitsTotal != last.BitsPacked ||
+		r.BitsSharedSeed != last.BitsSharedSeed {
 		t.Errorf("bits_total is %d in packed accounting", r.BitsTotal)
 	}
 }
 
-// Edges that fail fail for both ends: the duals still sum to zero, what did not happen costs nothing, and the faults repeat.
+// Edges that fail fail for both ends: the duals still sum to zero, what did not happen costs
+// nothing, and the faults repeat.
 func TestFailingEdges(t *testing.T) {
 	c := small()
 	c.Iterations = 200
@@ -269,7 +279,8 @@ func TestFailingEdges(t *testing.T) {
 		t.Error("the same faults gave another run")
 	}
 	c.Algo = "sgd"
-	if _, err := try(t, context.Background(), c, Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.5})}); err == nil {
+	if _, err := try(t, context.Background(), c,
+		Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.5})}); err == nil {
 		t.Error("central SGD went on without a message it needs")
 	}
 }
@@ -293,13 +304,15 @@ func TestOneAgent(t *testing.T) {
 			continue // has no step size without a neighbour, and is refused
 		}
 		r := play(t, c, Options{})
-		if last := r.Rows[len(r.Rows)-1]; last.Consensus != 0 || last.BitsTotal != 0 || last.TestAccAvg != last.TestAccMin {
+		if last := r.Rows[len(r.Rows)-1]; last.Consensus != 0 || last.BitsTotal != 0 ||
+			last.TestAccAvg != last.TestAccMin {
 			t.Errorf("%s: %+v", name, last)
 		}
 	}
 }
 
-// A run that diverges ends in the same iteration with the same rows, however many threads there are, and never hangs.
+// A run that diverges ends in the same iteration with the same rows, however many threads there
+// are, and never hangs.
 func TestDivergence(t *testing.T) {
 	for _, name := range []string{"fspda-sa", "dsgd", "sgd"} {
 		c := small()
@@ -322,8 +335,9 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// Agents that ran ahead of a divergence wait for nobody: neither for a message nor for a snapshot to be given back. And of all who
-// break in one iteration the first by number is named, though it come last.
+// Agents that ran ahead of a divergence wait for nobody: neither for a message nor for a snapshot
+// to be given back. And of all who break in one iteration the first by number is named, though it
+// come last.
 func TestDivergenceFreesEverybody(t *testing.T) {
 	for _, at := range []int{0, 3} { // agent 0 holds the others up in this iteration, and breaks in the third
 		synctest.Test(t, func(t *testing.T) {
@@ -344,8 +358,8 @@ func TestDivergenceFreesEverybody(t *testing.T) {
 	}
 }
 
-// breaking is a model in which agent i, known by its labels in a sorted split, breaks at its brk[i]-th gradient. Agent 0 takes one
-// only when all others can do no more.
+// breaking is a model in which agent i, known by its labels in a sorted split, breaks at its
+// brk[i]-th gradient. Agent 0 takes one only when all others can do no more.
 type breaking struct {
 	Model
 	wait int // the gradient of agent 0 before which it waits

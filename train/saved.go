@@ -24,7 +24,8 @@ type Saved struct {
 func OpenSaved(run string) (*Saved, error) {
 	c, err := ReadConfig(run)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, &FolderError{Path: run, Got: "holds no run (no config.yaml)", Hint: "name the folder that fspda train wrote"}
+		return nil, &FolderError{Path: run, Got: "holds no run (no config.yaml)",
+			Hint: "name the folder that fspda train wrote"}
 	} else if err != nil {
 		return nil, &FolderError{Path: run, Got: "cannot be read", Err: err}
 	}
@@ -34,7 +35,8 @@ func OpenSaved(run string) (*Saved, error) {
 		return nil, &FolderError{Path: run, Got: "its checkpoints cannot be listed", Err: err}
 	}
 	if len(names) == 0 {
-		return nil, &FolderError{Path: run, Got: "has no checkpoint yet", Hint: "wait for the first one, or stop the run, which leaves one"}
+		return nil, &FolderError{Path: run, Got: "has no checkpoint yet",
+			Hint: "wait for the first one, or stop the run, which leaves one"}
 	}
 	ck := &checkpoint{path: filepath.Join(dir, names[len(names)-1])}
 	if err := ck.open(nil); err != nil {
@@ -43,7 +45,8 @@ func OpenSaved(run string) (*Saved, error) {
 	}
 	s := &Saved{Config: c, Iteration: ck.Iteration, Agents: ck.Agents, Shape: ck.Shape, Classes: ck.Classes, ck: ck}
 	if len(s.Shape) == 0 || s.Classes == 0 {
-		return nil, errors.Join(&CheckpointError{Path: ck.path, Got: "does not say what its examples were like: an older version wrote it", Hint: "resume the run for a moment: the checkpoint it then leaves does"}, s.Close())
+		return nil, errors.Join(&CheckpointError{Path: ck.path,
+			Got: "does not say what its examples were like: an older version wrote it", Hint: "resume the run for a moment: the checkpoint it then leaves does"}, s.Close())
 	}
 	return s, nil
 }
@@ -63,8 +66,8 @@ func (s *Saved) Agent(i int) (x, buffers []float32, err error) {
 	return x, buffers, err
 }
 
-// Mean reads the mean model. Its buffers are those that the last row was measured with, or before the end pooled from the agents; sizes are those of
-// [Buffered.BufferSizes].
+// Mean reads the mean model. Its buffers are those that the last row was measured with, or before
+// the end pooled from the agents; sizes are those of [Buffered.BufferSizes].
 func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 	sum := make([]float64, s.ck.Dim)
 	var all [][]float32
@@ -88,7 +91,8 @@ func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 		return x, nil, nil
 	}
 	if buffers, err = s.ck.meanBuffers(); err != nil {
-		return nil, nil, &CheckpointError{Path: s.ck.path, Got: "cannot be read: batch norm of the mean model", Err: err}
+		return nil, nil, &CheckpointError{Path: s.ck.path, Got: "cannot be read: batch norm of the mean model",
+			Err: err}
 	}
 	if buffers == nil {
 		buffers = pool(sizes, all)

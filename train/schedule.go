@@ -2,8 +2,8 @@ package train
 
 import "math"
 
-// Schedule gives the step sizes of an iteration. Alpha and Eta keep their ratio throughout, unless Uncoupled: what the duals converge to
-// depends on it.
+// Schedule gives the step sizes of an iteration. Alpha and Eta keep their ratio throughout, unless
+// Uncoupled: what the duals converge to depends on it.
 type Schedule struct {
 	Alpha, Eta float64 // the largest ones
 	Uncoupled  bool    // Eta stays as it is, as in the released program's asynchronous variant
@@ -13,8 +13,8 @@ type Schedule struct {
 	PerEpoch   float64 // iterations per epoch
 }
 
-// At returns alpha and eta of iteration t. With e = (t+1)/PerEpoch, a cosine schedule rises as alpha·e/w up to epoch w and then
-// falls as alpha/2·(1 + cos(π(e-w)/(Epochs-w))).
+// At returns alpha and eta of iteration t. With e = (t+1)/PerEpoch, a cosine schedule rises as
+// alpha·e/w up to epoch w and then falls as alpha/2·(1 + cos(π(e-w)/(Epochs-w))).
 func (s Schedule) At(t int) (alpha, eta float64) {
 	f := 1.0
 	if s.Cosine {

@@ -49,7 +49,8 @@ type Setup struct {
 // maxThreads guards against a slip of the finger: the scheduler takes memory for each.
 const maxThreads = 1024
 
-// Check refuses values that are wrong by themselves, before any data is read. All that is wrong is named at once.
+// Check refuses values that are wrong by themselves, before any data is read. All that is wrong is
+// named at once.
 func (c Config) Check() error {
 	var errs []error
 	bad := func(key string, got any, want string, args ...any) {
@@ -96,7 +97,8 @@ func (c Config) Check() error {
 	oneOf("recompute", c.Recompute, "none", "blocks")
 	oneOf("accounting", c.Accounting, "shared-seed", "packed", "reference")
 	if !isDevice(c.Device) {
-		bad("device", fmt.Sprintf("%q", c.Device), "expected auto, cpu, cuda, cuda:N with N from 0 on, or several as in cuda:0,1")
+		bad("device", fmt.Sprintf("%q", c.Device),
+			"expected auto, cpu, cuda, cuda:N with N from 0 on, or several as in cuda:0,1")
 	}
 	oneOf("precision", c.Precision, "fp32", "tf32", "fp16", "bf16")
 	atLeast("iterations", c.Iterations, 1)
@@ -129,12 +131,14 @@ func (c Config) Check() error {
 	oneOf("clock", c.Clock, clockVirtual, clockReal)
 	inRange("gradient_time", c.GradientTime, c.GradientTime >= 0, "0 or more seconds")
 	inRange("give_up", c.GiveUp, c.GiveUp > 0 && c.GiveUp <= 1e6, "above 0 and at most 1e6 seconds")
-	inRange("drop_after", c.DropAfter, c.DropAfter == 0 || c.DropAfter >= 1 && c.DropAfter <= 1e9, "0, for never, or 1 to 1e9 seconds")
+	inRange("drop_after", c.DropAfter, c.DropAfter == 0 || c.DropAfter >= 1 && c.DropAfter <= 1e9,
+		"0, for never, or 1 to 1e9 seconds")
 	oneOf("coef", c.Coef, string(algo.Inverse), string(algo.One), string(algo.Printed))
 	inRange("c_max", c.CMax, c.CMax > 0, "a coefficient above 0")
 	inRange("contacts", c.Contacts, c.Contacts >= 0, "0 or more")
 	inRange("a_x", c.AX, c.AX > 0 && c.AX <= 1, "above 0 and at most 1: the weight of the newest sample")
-	inRange("a_lambda", c.ALambda, c.ALambda > 0 && c.ALambda <= 1, "above 0 and at most 1: the weight of the newest sample")
+	inRange("a_lambda", c.ALambda, c.ALambda > 0 && c.ALambda <= 1,
+		"above 0 and at most 1: the weight of the newest sample")
 	inRange("share", c.Share, c.Share > 0 && c.Share <= 1, "above 0 and at most 1: the share c of the averaging step")
 	inRange("outer_step", c.OuterStep, c.OuterStep > 0, "a step size above 0; 1 goes where the local steps went")
 	inRange("delta", c.Delta, c.Delta > 0 && c.Delta <= 0.5, "above 0 and at most 0.5: W~ lies between W and (I+W)/2")
@@ -147,9 +151,11 @@ func (c Config) Check() error {
 	inRange("eval_epochs", c.EvalEpochs, c.EvalEpochs >= 0, "0, or a number of epochs above it")
 	oneOf("decay", c.Decays, "all", "weights")
 	inRange("label_smoothing", c.Smoothing, c.Smoothing >= 0 && c.Smoothing < 1, "at least 0 and below 1")
-	inRange("density", c.Density, c.Density > 0 && c.Density <= 1, "above 0 and at most 1: the share of coordinates that an exchange carries")
+	inRange("density", c.Density, c.Density > 0 && c.Density <= 1,
+		"above 0 and at most 1: the share of coordinates that an exchange carries")
 	inRange("warmup", c.Warmup, c.Warmup >= 0, "0 or more epochs")
-	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint == 0 || c.Checkpoint >= 1e-3 && c.Checkpoint <= 1e9, "0, or 0.001 to 1e9 seconds")
+	inRange("checkpoint_every", c.Checkpoint, c.Checkpoint == 0 || c.Checkpoint >= 1e-3 && c.Checkpoint <= 1e9,
+		"0, or 0.001 to 1e9 seconds")
 	return errors.Join(errs...)
 }
 
@@ -170,8 +176,9 @@ func isDevice(name string) bool {
 	return true
 }
 
-// Resolve builds everything the configuration names and checks that it fits together: names, the split, batch against shard, the
-// graph, and step sizes against the stable region. It changes nothing outside itself.
+// Resolve builds everything the configuration names and checks that it fits together: names, the
+// split, batch against shard, the graph, and step sizes against the stable region. It changes
+// nothing outside itself.
 func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -209,7 +216,8 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	return s, s.checkRounds()
 }
 
-// split deals the training data out and opens a loader on each shard once, which refuses a batch larger than the shard.
+// split deals the training data out and opens a loader on each shard once, which refuses a batch
+// larger than the shard.
 func (s *Setup) split() error {
 	c := &s.Config
 	p, err := data.ParsePartition(c.Partition)
@@ -237,7 +245,8 @@ func (s *Setup) split() error {
 	return nil
 }
 
-// gain is what agent i's gradient is multiplied by, so that the agents' mean direction is the gradient of F: n times its weight.
+// gain is what agent i's gradient is multiplied by, so that the agents' mean direction is the
+// gradient of F: n times its weight.
 func (s *Setup) gain(i int) float64 {
 	if s.Config.Objective == "agents" {
 		return 1
@@ -262,7 +271,8 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.network(), s.clocks(), s.checkLive())
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.network(), s.clocks(),
+		s.checkLive())
 }
 
 // mix makes the fixed matrix W of an algorithm that averages with it.
@@ -272,7 +282,8 @@ func (s *Setup) mix() (err error) {
 		return nil
 	}
 	if s.Graph.N > maxSpectrum {
-		return wrong("agents", c.Agents, "%s needs the spectrum of its mixing matrix, which takes too long for so many (limit %d): use fewer, or an algorithm without one (%s)",
+		return wrong("agents", c.Agents,
+			"%s needs the spectrum of its mixing matrix, which takes too long for so many (limit %d): use fewer, or an algorithm without one (%s)",
 			c.Algo, maxSpectrum, withFeature(func(m Method) bool { return !m.Mixing }))
 	}
 	if s.Mixing, err = dist.ParseMixing(c.Mixing, s.Graph); err != nil {
@@ -298,12 +309,15 @@ func (s *Setup) steps() error {
 	}
 	s.Warnings = append(s.Warnings, warnings...)
 	if s.method.Exact && c.Sampling != string(data.Full) {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
+		s.Warnings = append(s.Warnings,
+			fmt.Sprintf("%s is stated for exact gradients and ends near the optimum only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
 	}
-	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup, Uncoupled: c.EtaSchedule == "constant",
-		PerEpoch: s.perEpoch(), Epochs: float64(c.Iterations) / s.perEpoch()}
+	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
+		Uncoupled: c.EtaSchedule == "constant",
+		PerEpoch:  s.perEpoch(), Epochs: float64(c.Iterations) / s.perEpoch()}
 	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
-		return wrong("warmup", c.Warmup, "the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer", s.Schedule.Epochs, s.perEpoch())
+		return wrong("warmup", c.Warmup,
+			"the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer", s.Schedule.Epochs, s.perEpoch())
 	}
 	return nil
 }
@@ -317,8 +331,8 @@ func (s *Setup) loader(agent, first int) (*data.Loader, error) {
 // bits is what a ledger comes to in the accounting that was asked for.
 func (s *Setup) bits(l dist.Ledger) uint64 { return l.Bits(dist.Accounting(s.Config.Accounting)) }
 
-// Skew is the mean over agents of the share of their most frequent class: 1/classes where the data is spread evenly, 1 where each agent
-// has one class.
+// Skew is the mean over agents of the share of their most frequent class: 1/classes where the data
+// is spread evenly, 1 where each agent has one class.
 func (s *Setup) Skew() float64 {
 	return data.Skew(data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards))
 }
@@ -328,6 +342,7 @@ const manyAgents = 200
 
 func (s *Setup) warnSlowEvaluation() {
 	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 && c.Metrics == metricsFull {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: eval_agents 10 looks at ten of them", s.points()+1, c.Agents))
+		s.Warnings = append(s.Warnings,
+			fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: eval_agents 10 looks at ten of them", s.points()+1, c.Agents))
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// stability checks the gains of the algorithm against the spectrum of the graph and returns warnings, or the error that says which bound is
-// broken.
+// stability checks the gains of the algorithm against the spectrum of the graph and returns
+// warnings, or the error that says which bound is broken.
 func (s *Setup) stability() (warnings []string, err error) {
 	if s.method.Check == nil {
 		return nil, nil
@@ -18,9 +18,10 @@ func (s *Setup) stability() (warnings []string, err error) {
 
 // gossipStable checks a gossip gain and, for FSPDA, the product of the dual gains.
 //
-// A Laplacian eigenvalue l of a static unmasked graph gives FSPDA-SA's consensus mode the characteristic polynomial
-// z² - (2-gamma·l)z + (1-gamma·l+eta·beta·l). Its roots lie inside the unit circle iff 0 < eta·beta < gamma and
-// gamma·l < 2 + eta·beta·l/2. One active edge is such a graph with l = 2.
+// A Laplacian eigenvalue l of a static unmasked graph gives FSPDA-SA's consensus mode the
+// characteristic polynomial z² - (2-gamma·l)z + (1-gamma·l+eta·beta·l). Its roots lie inside the
+// unit circle iff 0 < eta·beta < gamma and gamma·l < 2 + eta·beta·l/2. One active edge is such a
+// graph with l = 2.
 func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string, err error) {
 	c := s.Config
 	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 {
@@ -31,7 +32,8 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	}
 	if s.method.Dual {
 		if dual >= gain {
-			return nil, wrong("eta", c.Eta, "times beta %v is %v and reaches gamma %v: the duals would overshoot and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
+			return nil, wrong("eta", c.Eta,
+				"times beta %v is %v and reaches gamma %v: the duals would overshoot and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
 		}
 		if dual == 0 {
 			warnings = append(warnings, "eta·beta is 0: the duals do nothing, and agents with different data keep a bias as in DSGD")
@@ -45,14 +47,17 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 			return nil, wrong(key, gain, "is outside the stable region of graph %s with all edges at once and all coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
 		}
 	}
-	if load := float64(s.Graph.MaxDegree()) * s.maxRate() * s.Mask.Density(); gain*float64(s.Graph.MaxDegree()) >= 1 && load > 1 {
-		warnings = append(warnings, fmt.Sprintf("%s·(largest degree %d) is %.3g and about %.2g edges meet at a node and coordinate at once: the gossip may diverge; a safe value is below %.3g",
+	if load := float64(s.Graph.MaxDegree()) * s.maxRate() * s.Mask.Density(); gain*float64(s.Graph.MaxDegree()) >= 1 &&
+		load > 1 {
+		warnings = append(warnings, fmt.Sprintf(
+			"%s·(largest degree %d) is %.3g and about %.2g edges meet at a node and coordinate at once: the gossip may diverge; a safe value is below %.3g",
 			key, s.Graph.MaxDegree(), gain*float64(s.Graph.MaxDegree()), load, 1/float64(s.Graph.MaxDegree())))
 	}
 	return warnings, nil
 }
 
-// maxSpectrum is the largest number of agents for which all eigenvalues of a mixing matrix are computed: they take the cube of it in time.
+// maxSpectrum is the largest number of agents for which all eigenvalues of a mixing matrix are
+// computed: they take the cube of it in time.
 const maxSpectrum = 1500
 
 func unstable(gain, dual, l float64) bool { return gain*l >= 2+dual*l/2 }
@@ -83,8 +88,8 @@ func (s *Setup) minRate() float64 {
 	return m
 }
 
-// autoEta is the starting point eta·beta = gamma²·rho/4, with rho the smallest non-zero eigenvalue of the expected random
-// Laplacian, lambda_2·P(edge)·k/d: critically damped mean dynamics.
+// autoEta is the starting point eta·beta = gamma²·rho/4, with rho the smallest non-zero eigenvalue
+// of the expected random Laplacian, lambda_2·P(edge)·k/d: critically damped mean dynamics.
 func (s *Setup) autoEta() float64 {
 	c := s.Config
 	if s.Graph.N < 2 || c.Beta == 0 {
@@ -94,7 +99,8 @@ func (s *Setup) autoEta() float64 {
 	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))
 }
 
-// sixDigits rounds to six significant digits: the last bits of an eigenvalue depend on the machine, those of a configuration must not.
+// sixDigits rounds to six significant digits: the last bits of an eigenvalue depend on the machine,
+// those of a configuration must not.
 func sixDigits(v float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // errAbsent says that an agent has been silent for so long that its neighbours have dropped it.
 var errAbsent = errors.New("train: an agent is gone")
 
-// nextReport waits for the next report of an agent. In real time it does not wait for one that is gone, once there is something that it should
-// have reported: done is how many evaluations it has.
+// nextReport waits for the next report of an agent. In real time it does not wait for one that is
+// gone, once there is something that it should have reported: done is how many evaluations it has.
 func (m *member) nextReport(ctx context.Context, from, done int) (int, []byte, error) {
 	limit := seconds(m.run.setup.Config.DropAfter)
 	board, ok := m.net.(dist.Switchboard)
@@ -40,8 +40,9 @@ func (sn *snapshot) standIn(from, t int, last head) {
 	sn.ledger, sn.grads, sn.meter = last.Ledger, last.Grads, meter{}
 }
 
-// fillMissing lets agents that are gone stand at the mean of the others with a zero dual, as one stands that joins: so the mean, the distances
-// from it and the sum of the duals are those of the agents that are there.
+// fillMissing lets agents that are gone stand at the mean of the others with a zero dual, as one
+// stands that joins: so the mean, the distances from it and the sum of the duals are those of the
+// agents that are there.
 func (r *run) fillMissing(set []*snapshot) {
 	var there, missing []*snapshot
 	for _, sn := range set {

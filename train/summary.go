@@ -35,38 +35,42 @@ type Summary struct {
 	Skipped        uint64  `json:"skipped_grads"`  // of fp16
 	LossScale      Num     `json:"loss_scale"`     // of fp16
 	VirtualTime    Num     `json:"virtual_time"`   // under simulated links, in seconds, or of an asynchronous run
-	TimeTo50       Num     `json:"time_to_50"`     // virtual time of the first evaluation with half of the best accuracy of the mean model
-	TimeTo80       Num     `json:"time_to_80"`
-	TimeTo90       Num     `json:"time_to_90"`
-	TimeTo95       Num     `json:"time_to_95"`
-	Links          string  `json:"links"` // the simulated network, in a few words
-	Accounting     string  `json:"accounting"`
-	Device         string  `json:"device"`
-	Seed           uint64  `json:"seed"`
-	Version        string  `json:"version"`
-	Dim            int     `json:"dim"`
-	Data           string  `json:"data"`
-	Model          string  `json:"model"`
-	Graph          string  `json:"graph"`
-	Edges          string  `json:"edges"`
-	Mask           string  `json:"mask"`
-	Metrics        string  `json:"metrics"` // full or test
-	BN             string  `json:"bn"`      // how the mean model of the last row came to its batch norm; empty: the network has none
-	Density        float64 `json:"density"`
-	Partition      string  `json:"partition"`
-	Skew           float64 `json:"skew"` // mean share of an agent's most frequent class
-	Threads        int     `json:"threads"`
-	Command        string  `json:"command"`
-	Machine        string  `json:"machine"`
-	Memory         []Room  `json:"memory,omitempty"` // of devices that have their own
+	// virtual time of the first evaluation with half of the best accuracy of the mean model
+	TimeTo50   Num    `json:"time_to_50"`
+	TimeTo80   Num    `json:"time_to_80"`
+	TimeTo90   Num    `json:"time_to_90"`
+	TimeTo95   Num    `json:"time_to_95"`
+	Links      string `json:"links"` // the simulated network, in a few words
+	Accounting string `json:"accounting"`
+	Device     string `json:"device"`
+	Seed       uint64 `json:"seed"`
+	Version    string `json:"version"`
+	Dim        int    `json:"dim"`
+	Data       string `json:"data"`
+	Model      string `json:"model"`
+	Graph      string `json:"graph"`
+	Edges      string `json:"edges"`
+	Mask       string `json:"mask"`
+	Metrics    string `json:"metrics"` // full or test
+	// how the mean model of the last row came to its batch norm; empty: the network has none
+	BN        string  `json:"bn"`
+	Density   float64 `json:"density"`
+	Partition string  `json:"partition"`
+	Skew      float64 `json:"skew"` // mean share of an agent's most frequent class
+	Threads   int     `json:"threads"`
+	Command   string  `json:"command"`
+	Machine   string  `json:"machine"`
+	Memory    []Room  `json:"memory,omitempty"` // of devices that have their own
 }
 
 // Summarize puts a result into numbers: those of its last evaluation.
 func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	c := s.Config
-	sum := Summary{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS, Device: dev, Seed: c.Seed, Version: version,
+	sum := Summary{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS,
+		Device: dev, Seed: c.Seed, Version: version,
 		Dim: s.Dim, Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Density: c.Density, Partition: c.Partition,
-		Accounting: c.Accounting, Metrics: c.Metrics, Skew: s.Skew(), Threads: s.Threads, Command: CommandLine(os.Args), Machine: Machine(), Memory: r.Memory}
+		Accounting: c.Accounting, Metrics: c.Metrics, Skew: s.Skew(), Threads: s.Threads, Command: CommandLine(
+			os.Args), Machine: Machine(), Memory: r.Memory}
 	if r.WallS > 0 {
 		sum.IterationsPerS = float64(r.Iteration) / r.WallS
 	}
@@ -80,7 +84,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum
 	sum.FarDecodes, sum.LargestDecode, sum.VirtualTime = l.FarDecodes, l.LargestDecode, l.Time
 	sum.Skipped, sum.LossScale = l.Skipped, l.LossScale
-	sum.TimeTo50, sum.TimeTo80, sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8), timeTo(r.Rows, 0.9), timeTo(r.Rows, 0.95)
+	sum.TimeTo50, sum.TimeTo80, sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8), timeTo(r.Rows,
+		0.9), timeTo(r.Rows, 0.95)
 	if s.Links != nil {
 		sum.Links = s.Links.String()
 	}
@@ -88,7 +93,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	return sum
 }
 
-// timeTo is the virtual time of the first row with a share of the best accuracy of the mean model in the run.
+// timeTo is the virtual time of the first row with a share of the best accuracy of the mean model
+// in the run.
 func timeTo(rows []Row, share float64) Num {
 	best := Num(0)
 	for _, r := range rows {

@@ -12,7 +12,8 @@ import (
 	"fspda/train/algo"
 )
 
-// line is one of the table of all algorithms: a configuration, and the bits of its iterations in the three accountings.
+// line is one of the table of all algorithms: a configuration, and the bits of its iterations in
+// the three accountings.
 type line struct {
 	name string
 	edit func(c *Config)
@@ -24,30 +25,43 @@ type line struct {
 	loss    float64
 }
 
-// lines has all algorithms of the module, and those of their forms that exchange or remember something else. loss is what the mean
-// model's objective must come to after 120 iterations, whether edges fail or not; it is 2.37 at the start.
+// lines has all algorithms of the module, and those of their forms that exchange or remember
+// something else. loss is what the mean model's objective must come to after 120 iterations,
+// whether edges fail or not; it is 2.37 at the start.
 var lines = []line{
 	{name: "fspda-sa", vectors: 1, loss: 2.25},
-	{name: "fspda-sa momentum", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "fspda-sa", 0.9, 0.05 }, vectors: 1, loss: 2.2},
+	{name: "fspda-sa momentum", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "fspda-sa", 0.9, 0.05 },
+		vectors: 1, loss: 2.2},
 	{name: "fspda-sa stale", edit: func(c *Config) {
 		c.Algo, c.Dual, c.Edges, c.Graph = "fspda-sa", "stale-neighbour", "matching", "complete"
 	}, vectors: 1, loss: 2.15},
-	{name: "fspda-sa periodic", edit: func(c *Config) { c.Algo, c.Edges, c.Gamma = "fspda-sa", "periodic(5)", 0.3 }, vectors: 1, loss: 2.25},
+	{name: "fspda-sa periodic", edit: func(c *Config) { c.Algo, c.Edges, c.Gamma = "fspda-sa", "periodic(5)", 0.3 },
+		vectors: 1, loss: 2.25},
 	{name: "fspda-storm", vectors: 2, late: true, loss: 2.25},
 	{name: "fspda-storm two momenta", edit: func(c *Config) {
 		c.Algo, c.AX, c.ALambda, c.StormStart, c.StormLambda = "fspda-storm", 0.2, 0.05, "zero", "lagged"
 		c.Schedule, c.Warmup, c.Mask = "cosine", 1, "randk-per-layer"
 	}, vectors: 2, silent: true, loss: 2.25},
 	{name: "dsgd", vectors: 1, loss: 2.25},
-	{name: "scaffnew", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha, c.Share = "scaffnew", 0.5, 0.1, 0.9 }, vectors: 1, loss: 1.85},
-	{name: "led", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "led", 5, 0.5, 0.1 }, vectors: 1, loss: 1.65},
-	{name: "kgt", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "kgt", 5, 0.5, 0.1 }, vectors: 2, loss: 1.65},
-	{name: "kgt cosine", edit: func(c *Config) { c.Algo, c.LocalSteps, c.OuterStep, c.Schedule, c.Warmup = "kgt", 10, 0.8, "cosine", 1 }, vectors: 2, loss: 2.05},
+	{name: "scaffnew", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha, c.Share = "scaffnew", 0.5, 0.1, 0.9 },
+		vectors: 1, loss: 1.85},
+	{name: "led", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "led", 5, 0.5, 0.1 }, vectors: 1,
+		loss: 1.65},
+	{name: "kgt", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "kgt", 5, 0.5, 0.1 }, vectors: 2,
+		loss: 1.65},
+	{name: "kgt cosine", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.OuterStep, c.Schedule, c.Warmup = "kgt", 10,
+			0.8, "cosine", 1
+	}, vectors: 2, loss: 2.05},
 	{name: "diging", vectors: 2, loss: 1.85},
-	{name: "diging momentum", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha, c.Edges = "diging", 0.5, 0.1, "bernoulli(0.5)" }, vectors: 2, loss: 1.65},
+	{name: "diging momentum", edit: func(c *Config) {
+		c.Algo, c.Momentum, c.Alpha, c.Edges = "diging", 0.5, 0.1,
+			"bernoulli(0.5)"
+	}, vectors: 2, loss: 1.65},
 	{name: "extra", vectors: 1, loss: 1.45},
 	{name: "prox-gpda", vectors: 1, loss: 1.45},
-	{name: "next", edit: func(c *Config) { c.Algo, c.Kappa, c.Sampling = "next", 0.001, "full" }, vectors: 2, loss: 1.55},
+	{name: "next", edit: func(c *Config) { c.Algo, c.Kappa, c.Sampling = "next", 0.001, "full" }, vectors: 2,
+		loss: 1.55},
 	{name: "choco", edit: func(c *Config) { c.Algo, c.Density = "choco", 0.5 }, codec: true, loss: 2.2},
 	{name: "choco topk broadcast", edit: func(c *Config) {
 		c.Algo, c.Compress, c.Edges, c.Momentum, c.Alpha, c.Density = "choco", "topk", "broadcast(0.6)", 0.5, 0.1, 0.5
@@ -66,7 +80,10 @@ var lines = []line{
 	{name: "swarm blocking", edit: func(c *Config) {
 		c.Algo, c.Compress, c.Swarm, c.LocalSteps, c.Initiator = "swarm", "lattice(0.01,1024,stochastic)", "blocking", 2, "degree"
 	}, codec: true, loss: 2.25},
-	{name: "fspda-async", edit: func(c *Config) { c.Algo, c.Slowness, c.ComputeTime = "fspda-async", "linear(4)", "lognormal(0.5)" }, codec: true, loss: 2.25},
+	{name: "fspda-async", edit: func(c *Config) {
+		c.Algo, c.Slowness, c.ComputeTime = "fspda-async", "linear(4)",
+			"lognormal(0.5)"
+	}, codec: true, loss: 2.25},
 	{name: "fspda-async in step", edit: func(c *Config) {
 		c.Algo, c.ComputeTime, c.Contacts, c.Density, c.Coef = "fspda-async", "constant", 0.5, 1, "one"
 	}, codec: true, loss: 2.25},
@@ -102,18 +119,20 @@ func forLines(t *testing.T, f func(t *testing.T, l line, c Config)) {
 	}
 }
 
-// Each learns, repeats its bits whatever the threads and the order of messages, is the plain program in lockstep, and costs the bits
-// of its formula in each accounting.
+// Each learns, repeats its bits whatever the threads and the order of messages, is the plain
+// program in lockstep, and costs the bits of its formula in each accounting.
 func TestTableRuns(t *testing.T) {
 	forLines(t, func(t *testing.T, l line, c Config) {
 		r := play(t, c, Options{})
 		first, last := r.Rows[0], r.Rows[len(r.Rows)-1]
 		if !(float64(last.TrainLossAvg) < l.loss) || last.TestAccAvg < 2*first.TestAccAvg {
-			t.Errorf("F fell from %.3f to %.3f, accuracy rose from %.2f to %.2f", float64(first.TrainLossAvg), float64(last.TrainLossAvg), float64(first.TestAccAvg), float64(last.TestAccAvg))
+			t.Errorf("F fell from %.3f to %.3f, accuracy rose from %.2f to %.2f", float64(first.TrainLossAvg),
+				float64(last.TrainLossAvg), float64(first.TestAccAvg), float64(last.TestAccAvg))
 		}
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 		c.Threads = 8
-		if trace(t, play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9, disttest.Faults{MaxDelay: 5, Reorder: true})})) != trace(t, r) {
+		if trace(t, play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9,
+			disttest.Faults{MaxDelay: 5, Reorder: true})})) != trace(t, r) {
 			t.Error("with other threads and a slower network it is another run")
 		}
 		s, m := resolve(t, c)
@@ -155,19 +174,24 @@ func checkBits(t *testing.T, l line, s *Setup, last Row) {
 	if index == 0 {
 		reference = 0
 	}
-	if last.BitsSharedSeed != 32*values || last.BitsPacked != 32*values+index*indices || last.BitsReference != 32*values+reference*indices || last.WireBytes != 4*values {
-		t.Errorf("bits %d, %d, %d, %d bytes; want those of %d values and %d indices of %d bits", last.BitsSharedSeed, last.BitsPacked, last.BitsReference, last.WireBytes, values, indices, index)
+	if last.BitsSharedSeed != 32*values || last.BitsPacked != 32*values+index*indices ||
+		last.BitsReference != 32*values+reference*indices || last.WireBytes != 4*values {
+		t.Errorf("bits %d, %d, %d, %d bytes; want those of %d values and %d indices of %d bits", last.BitsSharedSeed,
+			last.BitsPacked, last.BitsReference, last.WireBytes, values, indices, index)
 	}
-	if want := s.Config.Iterations * s.Graph.N; last.GradsTotal != want && last.GradsTotal != 2*want-s.Graph.N && last.GradsTotal != 2*want-2*s.Graph.N {
+	if want := s.Config.Iterations * s.Graph.N; last.GradsTotal != want && last.GradsTotal != 2*want-s.Graph.N &&
+		last.GradsTotal != 2*want-2*s.Graph.N {
 		t.Errorf("%d gradients in %d iterations of %d agents", last.GradsTotal, s.Config.Iterations, s.Graph.N)
 	}
 }
 
-// Edges that fail do so for both ends: what should sum to zero still does, nobody waits, and the run learns and repeats its bits.
+// Edges that fail do so for both ends: what should sum to zero still does, nobody waits, and the
+// run learns and repeats its bits.
 func TestTableSurvivesFailingEdges(t *testing.T) {
 	forLines(t, func(t *testing.T, l line, c Config) {
 		run := func() (*Result, error) {
-			return try(t, context.Background(), c, Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
+			return try(t, context.Background(), c,
+				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
 		}
 		r, err := run()
 		if c.Algo == "sgd" || c.Algo == "choco" {
@@ -222,7 +246,8 @@ func TestTableResumes(t *testing.T) {
 	})
 }
 
-// What an algorithm remembers is where it should be: the tracked vector comes nearer to its limit as training goes on.
+// What an algorithm remembers is where it should be: the tracked vector comes nearer to its limit
+// as training goes on.
 func TestTableTracks(t *testing.T) {
 	forLines(t, func(t *testing.T, l line, c Config) {
 		s, _ := resolve(t, c)
@@ -246,8 +271,9 @@ func TestTableTracks(t *testing.T) {
 	})
 }
 
-// Figure 1 of the paper counts, in units of d an iteration on its graph of 16 edges with 64-bit indices: K-GT 13.65 with rounds of 150, LED
-// 13.65 with rounds of 75, FSPDA-SA of all coordinates 64 an edge. Other lines of it are in the tests of dist.
+// Figure 1 of the paper counts, in units of d an iteration on its graph of 16 edges with 64-bit
+// indices: K-GT 13.65 with rounds of 150, LED 13.65 with rounds of 75, FSPDA-SA of all coordinates
+// 64 an edge. Other lines of it are in the tests of dist.
 func TestFigureOneBits(t *testing.T) {
 	for _, l := range []struct {
 		algo         string

@@ -12,12 +12,14 @@ import (
 	"fspda/train/algo"
 )
 
-// timeline plays the events of an asynchronous run in virtual time: gradients that end, and edges whose clocks ring. What happens, and when,
-// depends on no vector, so the whole of it is a pure function of the seed: the agents only do what it says, in parallel, and a run that is
-// resumed plays it again from the start, without them, to where it stood.
+// timeline plays the events of an asynchronous run in virtual time: gradients that end, and edges
+// whose clocks ring. What happens, and when, depends on no vector, so the whole of it is a pure
+// function of the seed: the agents only do what it says, in parallel, and a run that is resumed
+// plays it again from the start, without them, to where it stood.
 //
-// A gradient of agent i takes slow[i] times a random time of mean 1. All edges ring at the same rate, so together they are one clock, and each
-// time any of them is as likely. One unit of time is a mean gradient of an agent of slowness 1.
+// A gradient of agent i takes slow[i] times a random time of mean 1. All edges ring at the same
+// rate, so together they are one clock, and each time any of them is as likely. One unit of time is
+// a mean gradient of an agent of slowness 1.
 type timeline struct {
 	algo  algo.Async
 	edges []dist.Edge
@@ -92,7 +94,8 @@ func (l *timeline) startAt(i int, at float64) {
 	l.queue.set(i, at+l.slow[i]*l.law(&l.queue.streams[i]))
 }
 
-// advance plays the next event and gives what the agents have to do. Both ends of a meeting are told one after the other.
+// advance plays the next event and gives what the agents have to do. Both ends of a meeting are
+// told one after the other.
 func (l *timeline) advance(tell func(i int, o op)) {
 	l.event++
 	if i := l.queue.first(); l.queue.at[i] <= l.ring {
@@ -146,7 +149,8 @@ func (l *timeline) drain(tell func(i int, o op)) {
 	}
 }
 
-// skip plays up to the moment in which an agent first reaches logical time m, telling nobody. last is the end of the run.
+// skip plays up to the moment in which an agent first reaches logical time m, telling nobody. last
+// is the end of the run.
 func (l *timeline) skip(m, last int) {
 	nobody := func(int, op) {}
 	for l.latest < m {
@@ -157,8 +161,8 @@ func (l *timeline) skip(m, last int) {
 	}
 }
 
-// finishes orders the agents by the end of their running gradients, the smaller number first where two end at once: a heap that knows
-// where each agent is.
+// finishes orders the agents by the end of their running gradients, the smaller number first where
+// two end at once: a heap that knows where each agent is.
 type finishes struct {
 	at      []float64
 	streams []rng.Stream
@@ -238,8 +242,9 @@ func (s *Setup) warnLonely() {
 	}
 }
 
-// contactShare is the share of logical iterations at which an edge is used. Logical time runs ahead with every exchange, so the share
-// follows from no formula: it is counted over the first thousand iterations.
+// contactShare is the share of logical iterations at which an edge is used. Logical time runs ahead
+// with every exchange, so the share follows from no formula: it is counted over the first thousand
+// iterations.
 func (s *Setup) contactShare() float64 {
 	if len(s.Graph.Edges) == 0 || s.Config.Contacts == 0 {
 		return 0

@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Watch shows a run in motion to onlookers: where each agent is, its latest loss, and the edges that spoke. Agents leave single numbers in
-// it and wait for nobody, so an onlooker can neither slow a run nor change it. Make one with NewWatch; a nil Watch sees nothing.
+// Watch shows a run in motion to onlookers: where each agent is, its latest loss, and the edges
+// that spoke. Agents leave single numbers in it and wait for nobody, so an onlooker can neither
+// slow a run nor change it. Make one with NewWatch; a nil Watch sees nothing.
 type Watch struct {
 	agents []watched
 	spoken atomic.Uint64 // exchanges so far
@@ -21,7 +22,8 @@ type Watch struct {
 // recentEdges is how many exchanges a Watch remembers. A power of two.
 const recentEdges = 512
 
-// watched is what an agent tells of itself. It has a cache line of its own, so that agents do not slow each other.
+// watched is what an agent tells of itself. It has a cache line of its own, so that agents do not
+// slow each other.
 type watched struct {
 	iteration atomic.Int64
 	loss      atomic.Uint64 // bits of a float64
@@ -64,8 +66,8 @@ func (w *Watch) Agents(dst []AgentSight) []AgentSight {
 	return dst
 }
 
-// Edges returns the exchanges after the first since, oldest first, as pairs of agents, and how many there were in all. Where more came
-// than a Watch remembers, the oldest are missing.
+// Edges returns the exchanges after the first since, oldest first, as pairs of agents, and how many
+// there were in all. Where more came than a Watch remembers, the oldest are missing.
 func (w *Watch) Edges(since uint64) (pairs [][2]int, total uint64) {
 	total = w.spoken.Load()
 	if total > recentEdges/2 { // the older half may be overwritten while it is read
@@ -93,7 +95,8 @@ func (w *Watch) gradient(agent int, loss float64) {
 	}
 }
 
-// exchanged notes what an agent sent so far and whom it heard in this round. One end of an exchange tells of it, or each of a broadcast.
+// exchanged notes what an agent sent so far and whom it heard in this round. One end of an exchange
+// tells of it, or each of a broadcast.
 func (w *Watch) exchanged(a *agent) {
 	if w == nil {
 		return
@@ -118,7 +121,8 @@ func (w *Watch) met(a *agent, peer int) {
 	}
 }
 
-// evaluated notes distances from the mean for all models, and the test accuracy of those that were looked at.
+// evaluated notes distances from the mean for all models, and the test accuracy of those that were
+// looked at.
 func (w *Watch) evaluated(models [][]float32, mean []float64, points []*point) {
 	if w == nil {
 		return

@@ -83,7 +83,8 @@ func TestWatchAgreesWithRow(t *testing.T) {
 		bits += a.Sent
 	}
 	if sum != float64(last.Consensus) || bits != last.BitsTotal {
-		t.Errorf("distances add up to %g, bits to %d; the row says %g and %d", sum, bits, float64(last.Consensus), last.BitsTotal)
+		t.Errorf("distances add up to %g, bits to %d; the row says %g and %d", sum, bits, float64(last.Consensus),
+			last.BitsTotal)
 	}
 }
 
@@ -102,7 +103,8 @@ func TestWatchForgets(t *testing.T) {
 	}
 }
 
-// A paused run stands still, leaves the checkpoint it was asked for when it goes on, and can be stopped out of its pause.
+// A paused run stands still, leaves the checkpoint it was asked for when it goes on, and can be
+// stopped out of its pause.
 func TestControl(t *testing.T) {
 	c := small()
 	c.Iterations, c.EvalPoints = 100000, 1

@@ -27,8 +27,8 @@ func (s *Setup) admitWire() error {
 	return nil
 }
 
-// shorten rounds a lent buffer to what travels of it, once, before anybody else sees it: both ends then compare the same numbers. See
-// [dist.Values].
+// shorten rounds a lent buffer to what travels of it, once, before anybody else sees it: both ends
+// then compare the same numbers. See [dist.Values].
 func (a *agent) shorten(b *dist.Buffer) {
 	wire := a.run.setup.wire()
 	if wire.Bits() == 32 || slices.Contains(a.short, b) {
@@ -41,8 +41,8 @@ func (a *agent) shorten(b *dist.Buffer) {
 	a.dev.Write(b.V, a.host)
 }
 
-// trader is Round.Trade. Where values are rounded before they travel there is none: what an algorithm posts is then a copy, so that its
-// own vectors keep all their bits.
+// trader is Round.Trade. Where values are rounded before they travel there is none: what an
+// algorithm posts is then a copy, so that its own vectors keep all their bits.
 func (a *agent) trader() func(v device.Vector) device.Vector {
 	if a.run.setup.wire().Bits() != 32 {
 		return nil

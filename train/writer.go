@@ -6,9 +6,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// writer puts checkpoints and the best model on the disk while the agents and the evaluations go on. At most one checkpoint is under way: it is
-// written from the agents' snapshots, of which each agent has another, and its vectors pass through the host one by one. Of best models the newest
-// that waits is enough, but it is written before any checkpoint that comes after it: a run that goes on from there would not make it again.
+// writer puts checkpoints and the best model on the disk while the agents and the evaluations go
+// on. At most one checkpoint is under way: it is written from the agents' snapshots, of which each
+// agent has another, and its vectors pass through the host one by one. Of best models the newest
+// that waits is enough, but it is written before any checkpoint that comes after it: a run that
+// goes on from there would not make it again.
 type writer struct {
 	run   *run
 	saves chan saving
@@ -35,7 +37,8 @@ func (w *writer) keepBest(ev evaluation) {
 	w.bests <- ev
 }
 
-// free tells whether no checkpoint is under way, and if so takes it that one is from now on. A second one would hold the agents up.
+// free tells whether no checkpoint is under way, and if so takes it that one is from now on. A
+// second one would hold the agents up.
 func (w *writer) free() bool { return w.under.CompareAndSwap(false, true) }
 
 // close says that nothing more comes.

@@ -30,7 +30,8 @@ func (d *gated) WriteFile(path string, write func(io.Writer) error) (int64, erro
 	return d.disk.WriteFile(path, write)
 }
 
-// While a checkpoint is being written the agents go on, and evaluations too. What was written in the meantime is the state at its iteration.
+// While a checkpoint is being written the agents go on, and evaluations too. What was written in
+// the meantime is the state at its iteration.
 func TestCheckpointInTheBackground(t *testing.T) {
 	c, dir := small(), runFolder(t)
 	c.Iterations, c.EvalPoints, c.Checkpoint, c.Keep = 1500, 50, 0.005, 100
@@ -66,7 +67,8 @@ func TestCheckpointInTheBackground(t *testing.T) {
 	if err != nil || len(names) < 2 {
 		t.Fatalf("checkpoints %v, %v", names, err)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "checkpoints", names[len(names)-1])); err != nil { // go on from one of the middle
+	// go on from one of the middle
+	if err := os.RemoveAll(filepath.Join(dir, "checkpoints", names[len(names)-1])); err != nil {
 		t.Fatal(err)
 	}
 	again, err := inFolder(t, context.Background(), c, dir, Options{})
@@ -78,7 +80,8 @@ func TestCheckpointInTheBackground(t *testing.T) {
 	}
 }
 
-// The best model is that of the best row, and says so; a better one takes its place, and a resumed run knows of it.
+// The best model is that of the best row, and says so; a better one takes its place, and a resumed
+// run knows of it.
 func TestBestModel(t *testing.T) {
 	c, dir := withNorm(), runFolder(t)
 	c.Iterations, c.EvalPoints = 40, 10
@@ -149,7 +152,8 @@ func TestBestModelWithoutRoom(t *testing.T) {
 	}
 }
 
-// A checkpoint holds the buffers of every agent and, at the end, those of the mean model. One of a network without is refused.
+// A checkpoint holds the buffers of every agent and, at the end, those of the mean model. One of a
+// network without is refused.
 func TestCheckpointOfBuffers(t *testing.T) {
 	c, dir := withNorm(), runFolder(t)
 	m := newNormed(c.Decay)
@@ -170,13 +174,15 @@ func TestCheckpointOfBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	for name, want := range map[string][]float32{"agent0/buffers": r.Buffers[0], "agent4/buffers": r.Buffers[4], "mean/buffers": r.MeanBuffers} {
+	for name, want := range map[string][]float32{"agent0/buffers": r.Buffers[0], "agent4/buffers": r.Buffers[4],
+		"mean/buffers": r.MeanBuffers} {
 		if got, err := safetensors.Load[float32](file, name); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, or other values", name, err)
 		}
 	}
 	s.Buffers = []int{3, 3}
-	if _, err := (&Folder{Path: dir}).openCheckpoint(s); err == nil || !strings.Contains(err.Error(), "98 buffers") || !strings.Contains(err.Error(), "has 6") {
+	if _, err := (&Folder{Path: dir}).openCheckpoint(s); err == nil || !strings.Contains(err.Error(), "98 buffers") ||
+		!strings.Contains(err.Error(), "has 6") {
 		t.Errorf("error %v", err)
 	}
 }

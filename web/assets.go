@@ -25,7 +25,8 @@ type asset struct {
 	tag  string
 }
 
-// assets are the files of the page by name. All of it is in the program: nothing is loaded from elsewhere.
+// assets are the files of the page by name. All of it is in the program: nothing is loaded from
+// elsewhere.
 var assets = sync.OnceValue(func() map[string]asset {
 	all := map[string]asset{"palette.css": newAsset([]byte(themesCSS()), ".css")}
 	err := fs.WalkDir(static, "static", func(p string, e fs.DirEntry, err error) error {

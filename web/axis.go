@@ -30,13 +30,15 @@ func (a *axis) at(v float64) float64 {
 // shows tells whether the axis can place v at all.
 func (a *axis) shows(v float64) bool { return math.Abs(v) <= largest && (!a.log || v >= smallest) }
 
-// smallest and largest bound what an axis shows, so that its margins cannot leave the range of numbers.
+// smallest and largest bound what an axis shows, so that its margins cannot leave the range of
+// numbers.
 const (
 	smallest = 1e-290
 	largest  = 1e290
 )
 
-// linearAxis covers lo to hi, which may be equal and at most largest in size, with a margin of 4 % at each end that is not a round number (0, or the whole).
+// linearAxis covers lo to hi, which may be equal and at most largest in size, with a margin of 4 %
+// at each end that is not a round number (0, or the whole).
 func linearAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
 	if hi-lo <= 1e-9*math.Max(math.Abs(lo), math.Abs(hi)) { // a curve that never moves runs through the middle
 		d := math.Abs(lo) / 10
@@ -74,8 +76,9 @@ func niceStep(s float64) float64 {
 	return 10 * p
 }
 
-// logAxis covers lo to hi, which it must be able to show, with a margin of 4 %. It marks decades; where fewer than two lie inside, also 2
-// and 5 of each; and if that is not enough either, round numbers as on a linear axis.
+// logAxis covers lo to hi, which it must be able to show, with a margin of 4 %. It marks decades;
+// where fewer than two lie inside, also 2 and 5 of each; and if that is not enough either, round
+// numbers as on a linear axis.
 func logAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
 	span := math.Log10(hi) - math.Log10(lo)
 	if span < 0.02 { // a curve that never moves runs through the middle
@@ -102,7 +105,8 @@ func logAxis(title string, lo, hi float64, label func(v, step float64) string) a
 	return a
 }
 
-// decades marks every step-th power of ten with a label and, while there is room, the numbers between them without.
+// decades marks every step-th power of ten with a label and, while there is room, the numbers
+// between them without.
 func (a *axis) decades(first, last, step int, label func(v, step float64) string) {
 	for e := first - 1; e <= last; e++ {
 		p := math.Pow(10, float64(e))

@@ -28,22 +28,23 @@ func TestAxisLabels(t *testing.T) {
 		axis axis
 		want []string
 	}{
-		"iterations":    {linearAxis("", 0, 20000, countLabel), []string{"0", "5k", "10k", "15k", "20k"}},
-		"few":           {linearAxis("", 0, 12, countLabel), []string{"0", "5", "10"}},
-		"only iter. 0":  {whole, []string{"0", "1"}},
-		"millions":      {linearAxis("", 0, 3e6, countLabel), []string{"0", "1M", "2M", "3M"}},
-		"half steps":    {linearAxis("", 0, 2500, countLabel), []string{"0", "500", "1000", "1500", "2000", "2500"}},
-		"accuracy":      {share, []string{"50 %", "60 %", "70 %", "80 %", "90 %", "100 %"}},
-		"fine accuracy": {linearAxis("", 0.97, 0.975, percentLabel), []string{"97.0 %", "97.1 %", "97.2 %", "97.3 %", "97.4 %", "97.5 %"}},
-		"bits":          {logAxis("", 1e6, 1e9, bitLabel), []string{"1 Mbit", "10 Mbit", "100 Mbit", "1 Gbit"}},
-		"bits, narrow":  {logAxis("", 1e8, 9e8, bitLabel), []string{"100 Mbit", "200 Mbit", "500 Mbit"}},
-		"bits, point":   {logAxis("", 5e9, 5e9, bitLabel), []string{"4 Gbit", "6 Gbit", "8 Gbit", "10 Gbit"}},
-		"small":         {logAxis("", 1e-5, 1, plainLabel), []string{"1e−5", "1e−4", "1e−3", "0.01", "0.1", "1"}},
-		"many decades":  {logAxis("", 1e-30, 1e5, plainLabel), []string{"1e−30", "1e−20", "1e−10", "1"}},
-		"loss":          {linearAxis("", 0.5, 2.3, plainLabel), []string{"0.5", "1.0", "1.5", "2.0"}},
-		"negative":      {linearAxis("", -2, 2, plainLabel), []string{"−2", "−1", "0", "1", "2"}},
-		"huge":          {linearAxis("", 0, 3e8, plainLabel), []string{"0", "1e8", "2e8", "3e8"}},
-		"all zero":      {linearAxis("", 0, 0, plainLabel), []string{"−1.0", "−0.5", "0.0", "0.5", "1.0"}},
+		"iterations":   {linearAxis("", 0, 20000, countLabel), []string{"0", "5k", "10k", "15k", "20k"}},
+		"few":          {linearAxis("", 0, 12, countLabel), []string{"0", "5", "10"}},
+		"only iter. 0": {whole, []string{"0", "1"}},
+		"millions":     {linearAxis("", 0, 3e6, countLabel), []string{"0", "1M", "2M", "3M"}},
+		"half steps":   {linearAxis("", 0, 2500, countLabel), []string{"0", "500", "1000", "1500", "2000", "2500"}},
+		"accuracy":     {share, []string{"50 %", "60 %", "70 %", "80 %", "90 %", "100 %"}},
+		"fine accuracy": {linearAxis("", 0.97, 0.975, percentLabel), []string{"97.0 %", "97.1 %", "97.2 %", "97.3 %",
+			"97.4 %", "97.5 %"}},
+		"bits":         {logAxis("", 1e6, 1e9, bitLabel), []string{"1 Mbit", "10 Mbit", "100 Mbit", "1 Gbit"}},
+		"bits, narrow": {logAxis("", 1e8, 9e8, bitLabel), []string{"100 Mbit", "200 Mbit", "500 Mbit"}},
+		"bits, point":  {logAxis("", 5e9, 5e9, bitLabel), []string{"4 Gbit", "6 Gbit", "8 Gbit", "10 Gbit"}},
+		"small":        {logAxis("", 1e-5, 1, plainLabel), []string{"1e−5", "1e−4", "1e−3", "0.01", "0.1", "1"}},
+		"many decades": {logAxis("", 1e-30, 1e5, plainLabel), []string{"1e−30", "1e−20", "1e−10", "1"}},
+		"loss":         {linearAxis("", 0.5, 2.3, plainLabel), []string{"0.5", "1.0", "1.5", "2.0"}},
+		"negative":     {linearAxis("", -2, 2, plainLabel), []string{"−2", "−1", "0", "1", "2"}},
+		"huge":         {linearAxis("", 0, 3e8, plainLabel), []string{"0", "1e8", "2e8", "3e8"}},
+		"all zero":     {linearAxis("", 0, 0, plainLabel), []string{"−1.0", "−0.5", "0.0", "0.5", "1.0"}},
 	} {
 		if got := labels(c.axis); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -51,7 +52,8 @@ func TestAxisLabels(t *testing.T) {
 	}
 }
 
-// Whatever the data, an axis holds them, its ticks lie on it, in order, and are neither missing nor many.
+// Whatever the data, an axis holds them, its ticks lie on it, in order, and are neither missing nor
+// many.
 func TestAxisHolds(t *testing.T) {
 	s := rng.New(1, "axis")
 	for range 3000 {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// What things cost besides the work of the handler, in processor time: what the net package and the kernel take, with some to spare.
+// What things cost besides the work of the handler, in processor time: what the net package and the
+// kernel take, with some to spare.
 const (
 	costOfConnection = 60 * time.Microsecond  // to accept it, and to close it again
 	costOfRequest    = 100 * time.Microsecond // to read it and to answer
@@ -15,11 +16,13 @@ const (
 	costOfBytes      = time.Microsecond       // for each KiB that is sent
 )
 
-// savedUp is how much a budget holds at most: enough for a browser to load the page with a dozen long runs at once.
+// savedUp is how much a budget holds at most: enough for a browser to load the page with a dozen
+// long runs at once.
 const savedUp = 100 * time.Millisecond
 
-// budget is the processor time that strangers may cost. Whoever wants some waits for their turn and until no debt is left, pays what it came to
-// afterwards, and leaves a debt for the next to wait for: so however many ask for whatever, the program they ask spends no more than its share.
+// budget is the processor time that strangers may cost. Whoever wants some waits for their turn and
+// until no debt is left, pays what it came to afterwards, and leaves a debt for the next to wait
+// for: so however many ask for whatever, the program they ask spends no more than its share.
 type budget struct {
 	rate float64       // seconds of processor time a second; 0 is no limit
 	turn chan struct{} // holds one while somebody waits or works; all others wait here, which costs nothing
@@ -31,11 +34,12 @@ type budget struct {
 
 // newBudget returns a budget of a share of all processors that the program uses; 0 is no limit.
 func newBudget(share float64) *budget {
-	return &budget{rate: share * float64(runtime.GOMAXPROCS(0)), turn: make(chan struct{}, 1), left: savedUp, at: time.Now()}
+	return &budget{rate: share * float64(runtime.GOMAXPROCS(0)), turn: make(chan struct{}, 1), left: savedUp,
+		at: time.Now()}
 }
 
-// do calls work, which must not wait for a reader, and charges the processor time it took and what else it costs. It returns false, without
-// having called it, if ctx ends before it is its turn.
+// do calls work, which must not wait for a reader, and charges the processor time it took and what
+// else it costs. It returns false, without having called it, if ctx ends before it is its turn.
 func (b *budget) do(ctx context.Context, cost time.Duration, work func()) bool {
 	if b.rate <= 0 {
 		work()

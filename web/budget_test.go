@@ -30,7 +30,8 @@ func TestBudget(t *testing.T) {
 			asked += <-done
 		}
 		// A tenth of a second was saved up, a second came in; the last one may leave a debt.
-		if spent := time.Duration(asked) * time.Millisecond; spent < 1050*time.Millisecond || spent > 1150*time.Millisecond {
+		if spent := time.Duration(asked) * time.Millisecond; spent < 1050*time.Millisecond ||
+			spent > 1150*time.Millisecond {
 			t.Errorf("%v were spent in %v", spent, time.Since(begin))
 		}
 		time.Sleep(time.Hour)

@@ -30,14 +30,19 @@ const (
 
 // charts are the pictures of a run.
 var charts = []chart{
-	{id: "training_loss", title: "Training loss", yTitle: "loss over the whole training set", yScale: automatic, label: plainLabel, value: fourDigits,
+	{id: "training_loss", title: "Training loss", yTitle: "loss over the whole training set", yScale: automatic,
+		label: plainLabel, value: fourDigits,
 		curves: []curve{{"train_loss_avg", "mean model"}, {"train_loss_worst", "worst agent"}}},
-	{id: "test_accuracy", title: "Test accuracy", yTitle: "correct on the test set", label: percentLabel, value: percent,
-		curves: []curve{{"test_acc_avg", "mean model"}, {"test_acc_min", "worst agent"}, {"test_acc_mean", "mean of agents"}},
-		band:   [2]string{"test_acc_min", "test_acc_max"}},
-	{id: "consensus_error", title: "Consensus error", yTitle: "squared distance to mean model", yScale: logarithmic, label: plainLabel, value: fourDigits,
+	{id: "test_accuracy", title: "Test accuracy", yTitle: "correct on the test set", label: percentLabel,
+		value: percent,
+		curves: []curve{{"test_acc_avg", "mean model"}, {"test_acc_min", "worst agent"},
+			{"test_acc_mean", "mean of agents"}},
+		band: [2]string{"test_acc_min", "test_acc_max"}},
+	{id: "consensus_error", title: "Consensus error", yTitle: "squared distance to mean model", yScale: logarithmic,
+		label: plainLabel, value: fourDigits,
 		curves: []curve{{"consensus", "sum over agents"}, {"consensus_max", "farthest agent"}}},
-	{id: "gradient_norm", title: "Squared gradient norm", yTitle: "whole training loss", yScale: logarithmic, label: plainLabel, value: fourDigits,
+	{id: "gradient_norm", title: "Squared gradient norm", yTitle: "whole training loss", yScale: logarithmic,
+		label: plainLabel, value: fourDigits,
 		curves: []curve{{"grad_sq_avg", "mean model"}, {"grad_sq_worst", "worst agent"}}},
 }
 
@@ -57,7 +62,8 @@ func axesOf(accounting string) [2]against {
 	return [2]against{
 		{id: "iteration", key: "iteration", title: "iteration", label: countLabel,
 			value: func(v float64) string { return "iteration " + grouped(v) }},
-		{id: "bits", key: "bits_total", title: "bits sent by all agents, " + accounting + " accounting", log: true, label: bitLabel,
+		{id: "bits", key: "bits_total", title: "bits sent by all agents, " + accounting + " accounting", log: true,
+			label:   bitLabel,
 			value:   func(v float64) string { return si(v, "bit") },
 			nothing: "no bits were sent at any evaluation"},
 	}
@@ -143,7 +149,8 @@ func (p *plot) scale() (why string) {
 	return ""
 }
 
-// values returns all finite values of the chart with their places, and whether the y axis should be logarithmic.
+// values returns all finite values of the chart with their places, and whether the y axis should be
+// logarithmic.
 func (p *plot) values() (ys, xs []float64, log bool) {
 	var y extent
 	for _, k := range p.chart.keys() {
@@ -226,7 +233,8 @@ func (p *plot) axes() {
 	p.xTicks()
 	p.line("v-axis", point{p.left, plotTop}, point{p.left, plotBottom}, point{plotRight, plotBottom})
 	p.text("v-label", (p.left+plotRight)/2, chartH-8, middle, p.x.title)
-	p.add(mark{kind: upright, style: "v-label", at: []point{{edge + 8, (plotTop + plotBottom) / 2}}, align: middle, text: p.y.title})
+	p.add(mark{kind: upright, style: "v-label", at: []point{{edge + 8, (plotTop + plotBottom) / 2}}, align: middle,
+		text: p.y.title})
 }
 
 // xTicks draws the marks of the x axis. A label that would touch the one before is left out.
@@ -298,7 +306,8 @@ func (p *plot) curve(i int) {
 		p.line(fmt.Sprintf("v-line%d", i+1), at...)
 	}
 	column := p.m.column[c.key]
-	p.alt += fmt.Sprintf(" %s: from %s to %s.", c.name, p.chart.value(column[rows[0]]), p.chart.value(column[rows[len(rows)-1]]))
+	p.alt += fmt.Sprintf(" %s: from %s to %s.", c.name, p.chart.value(column[rows[0]]),
+		p.chart.value(column[rows[len(rows)-1]]))
 	if len(at) > dotsUpTo {
 		return
 	}

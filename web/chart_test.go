@@ -29,8 +29,8 @@ func find(d *drawing, style string) []mark {
 	return found
 }
 
-// The curve of a chart must lie where its values are: this one falls by the same factor each time, so that it is straight on a
-// logarithmic axis, from the top left to the bottom right.
+// The curve of a chart must lie where its values are: this one falls by the same factor each time,
+// so that it is straight on a logarithmic axis, from the top left to the bottom right.
 func TestChartPlaces(t *testing.T) {
 	m := parsed(t, `{"iteration":0,"consensus":100}
 {"iteration":10,"consensus":10}
@@ -82,7 +82,8 @@ func TestChartEmpty(t *testing.T) {
 	}
 }
 
-// No text of any chart of any run leaves the picture or touches another: legend, ticks and titles keep apart.
+// No text of any chart of any run leaves the picture or touches another: legend, ticks and titles
+// keep apart.
 func TestChartTextsApart(t *testing.T) {
 	for name, make := range runs {
 		m, err := readMetrics(filepath.Join(make(t), "metrics.jsonl"))

@@ -89,7 +89,8 @@ func (c *Comparison) style(i int) string {
 	return fmt.Sprintf("v-c%d", i%curveStyles+1)
 }
 
-// WritePictures writes the panels, side by side below a common legend and above the caption, as base.svg and base.png, or in the formats given.
+// WritePictures writes the panels, side by side below a common legend and above the caption, as
+// base.svg and base.png, or in the formats given.
 func (c *Comparison) WritePictures(base string, formats ...string) error {
 	if len(formats) == 0 {
 		formats = []string{"svg", "png"}
@@ -164,7 +165,8 @@ func (c *Comparison) legend(d *drawing) float64 {
 // panelH is the height of a panel: that of a chart without its title.
 const panelH = chartH - 34
 
-// panel draws one picture. Its plot stands where that of a chart of a single run does, without the room for a legend.
+// panel draws one picture. Its plot stands where that of a chart of a single run does, without the
+// room for a legend.
 func (c *Comparison) panel(p *Panel) *drawing {
 	xm, ym := measureOf(p.X), measureOf(p.Column)
 	pl := &plot{drawing: &drawing{w: chartW, h: chartH}}
@@ -219,7 +221,8 @@ func (c *Comparison) of(p *Panel) []*Curve {
 	return out
 }
 
-// DropEmpty takes away the panels that would show no curve, as those of a metric that none of the runs measured; one panel stays.
+// DropEmpty takes away the panels that would show no curve, as those of a metric that none of the
+// runs measured; one panel stays.
 func (c *Comparison) DropEmpty() {
 	all := c.Panels
 	c.Panels = slices.DeleteFunc(slices.Clone(all), func(p Panel) bool { return !c.shows(&p) })

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// comparison has two groups of curves, one with a hole and a zero that a logarithmic axis cannot show.
+// comparison has two groups of curves, one with a hole and a zero that a logarithmic axis cannot
+// show.
 func comparison() *Comparison {
 	curve := func(name, group string, loss ...float64) Curve {
 		c := Curve{Name: name, Group: group, Columns: map[string][]float64{"train_loss_worst": loss}}
@@ -22,13 +23,15 @@ func comparison() *Comparison {
 		}
 		return c
 	}
-	return &Comparison{Title: "A <figure> & more", Caption: []string{"Scale 0.01. </script><b>not a tag</b>"}, Across: 2,
+	return &Comparison{Title: "A <figure> & more", Caption: []string{"Scale 0.01. </script><b>not a tag</b>"},
+		Across: 2,
 		Panels: []Panel{
 			{Title: "first", Group: "i", Column: "train_loss_worst", X: "iteration", Log: true},
 			{Group: "ii", Column: "train_loss_worst", X: "bits_packed"},
 			{Column: "consensus", X: "iteration", Log: true},
 		},
-		Curves: []Curve{curve("one</script>", "i", 3, 2, 0, 1), curve("two", "i", 4, math.NaN(), 2), curve("three", "ii", 5, 4, 3)},
+		Curves: []Curve{curve("one</script>", "i", 3, 2, 0, 1), curve("two", "i", 4, math.NaN(), 2),
+			curve("three", "ii", 5, 4, 3)},
 	}
 }
 
@@ -55,13 +58,15 @@ func TestComparisonPictures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"A &lt;figure&gt; &amp; more", "first: training loss, worst agent", "packed accounting", "nothing measured yet", "Scale 0.01.",
+	for _, want := range []string{"A &lt;figure&gt; &amp; more", "first: training loss, worst agent",
+		"packed accounting", "nothing measured yet", "Scale 0.01.",
 		">two<", "three ends at 3", "v-c1", "v-c2", "v-c3"} {
 		if !bytes.Contains(svg, []byte(want)) {
 			t.Errorf("the picture does not have %q", want)
 		}
 	}
-	for style, points := range map[string]int{"v-c1": 3, "v-c2": 2, "v-c3": 2} { // zero on a log axis, NaN, and zero bits are left out
+	// zero on a log axis, NaN, and zero bits are left out
+	for style, points := range map[string]int{"v-c1": 3, "v-c2": 2, "v-c3": 2} {
 		paths := regexp.MustCompile(`<path class="`+style+`" d="([^"]*)"`).FindAllSubmatch(svg, -1)
 		if len(paths) != 2 { // the legend and the curve
 			t.Errorf("%d lines of style %s, want 2", len(paths), style)
@@ -119,7 +124,8 @@ func TestComparisonPage(t *testing.T) {
 	if err := json.Unmarshal([]byte(raw), &d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Curves) != 3 || d.Curves[0].Name != "one</script>" || d.Curves[1].Columns["train_loss_worst"][1] != nil || *d.Curves[2].Columns["train_loss_worst"][2] != 3 {
+	if len(d.Curves) != 3 || d.Curves[0].Name != "one</script>" || d.Curves[1].Columns["train_loss_worst"][1] != nil ||
+		*d.Curves[2].Columns["train_loss_worst"][2] != 3 {
 		t.Errorf("the page holds %+v", d)
 	}
 	if strings.Join(d.Xs, " ") != "iteration bits_packed" || d.Names["consensus"] == "" {

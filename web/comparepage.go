@@ -43,7 +43,8 @@ type curveData struct {
 	Columns map[string][]*float64 `json:"columns"` // null where a number is not finite
 }
 
-// WritePage writes the comparison as one page that needs nothing else: curves can be switched on and off, axes chosen, values read off.
+// WritePage writes the comparison as one page that needs nothing else: curves can be switched on
+// and off, axes chosen, values read off.
 func (c *Comparison) WritePage(path string) error {
 	text, err := json.Marshal(c.data()) // escapes <, > and &, so that no text can end the element that holds it
 	if err != nil {
@@ -55,7 +56,8 @@ func (c *Comparison) WritePage(path string) error {
 		CSS     template.CSS
 		Data    template.JS
 		Script  template.JS
-	}{clean(c.Title), c.Caption, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text), template.JS(comparisonScript)}
+	}{clean(c.Title), c.Caption, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text), template.JS(
+		comparisonScript)}
 	var b bytes.Buffer
 	if err := comparisonPage.Execute(&b, view); err != nil {
 		return fmt.Errorf("web: comparison %s: %w", path, err)
@@ -75,7 +77,8 @@ func (c *Comparison) data() *comparisonData {
 		}
 		d.Names[m.column] = m.title
 		switch {
-		case m.column == "iteration" || m.column == "epoch" || m.column == "virtual_time" || strings.HasPrefix(m.column, "bits"):
+		case m.column == "iteration" || m.column == "epoch" || m.column == "virtual_time" ||
+			strings.HasPrefix(m.column, "bits"):
 			d.Xs = append(d.Xs, m.column)
 		default:
 			d.Table = append(d.Table, m.column)

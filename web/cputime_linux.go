@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime calls work and returns the processor time it took: where all processors are busy with training, a clock on the wall would charge
-// the wait for one.
+// processorTime calls work and returns the processor time it took: where all processors are busy
+// with training, a clock on the wall would charge the wait for one.
 func processorTime(work func()) time.Duration {
 	runtime.LockOSThread() // the clock is the thread's
 	defer runtime.UnlockOSThread()

@@ -48,6 +48,7 @@ func (p *paidWriter) Write(b []byte) (int, error) {
 	p.begun = p.begun.Add(time.Since(waits)) // that was not the reader's fault
 	p.sent += len(b)
 	allowed := answerWithin + time.Duration(float64(p.sent)/slowestReader*float64(time.Second))
-	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(p.begun.Add(allowed)) // not every test server has deadlines
+	// not every test server has deadlines
+	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(p.begun.Add(allowed))
 	return p.ResponseWriter.Write(b)
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// drawing is a picture of lines, areas and texts in a box of w by h units, from the top left corner down, painted in order.
+// drawing is a picture of lines, areas and texts in a box of w by h units, from the top left corner
+// down, painted in order.
 type drawing struct {
 	w, h  float64
 	alt   string // what the picture shows, for readers who cannot see it
@@ -74,7 +75,8 @@ func (d *drawing) svgFile() []byte {
 // svgInline returns a drawing for a page that declares the styles.
 func (d *drawing) svgInline() string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s" %s>`+"\n", d.w, d.h, html.EscapeString(clean(d.alt)), svgFont)
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s" %s>`+"\n", d.w, d.h,
+		html.EscapeString(clean(d.alt)), svgFont)
 	d.writeMarks(&b)
 	return b.String()
 }
@@ -96,7 +98,8 @@ func (m *mark) svg(b *bytes.Buffer) {
 	switch m.kind {
 	case disc:
 		name = "circle"
-		fmt.Fprintf(b, `<circle class="%s" cx="%s" cy="%s" r="%s"`, m.style, coord(m.at[0].x), coord(m.at[0].y), coord(m.r))
+		fmt.Fprintf(b, `<circle class="%s" cx="%s" cy="%s" r="%s"`, m.style, coord(m.at[0].x), coord(m.at[0].y),
+			coord(m.r))
 	case text, upright:
 		name = "text"
 		fmt.Fprintf(b, `<text class="%s" x="%s" y="%s"`, m.style, coord(m.at[0].x), coord(m.at[0].y))
@@ -123,8 +126,8 @@ func (m *mark) svg(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s</%s>\n", html.EscapeString(clean(m.text)), name)
 }
 
-// pathData writes corners as path commands. Corners that fall on the one before, as printed, are left out: a curve has no more
-// points than its picture.
+// pathData writes corners as path commands. Corners that fall on the one before, as printed, are
+// left out: a curve has no more points than its picture.
 func pathData(at []point, closed bool) string {
 	var b strings.Builder
 	last := ""

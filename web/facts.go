@@ -116,13 +116,16 @@ func (r *run) results() []fact {
 		{"Test accuracy, worst agent", percent(r.final("test_acc_min")), ""},
 		{"Test accuracy, best agent", percent(m.last("test_acc_max")), ""},
 		{"Test loss, mean model", significant(m.last("test_loss_avg"), 4), ""},
-		{"Training loss, worst agent", significant(r.final("train_loss_worst"), 4), "over the whole training set, with the L2 term"},
+		{"Training loss, worst agent", significant(r.final("train_loss_worst"), 4),
+			"over the whole training set, with the L2 term"},
 		{"Training loss, mean model", significant(r.final("train_loss_avg"), 4), ""},
 		{"Squared gradient norm, worst agent", significant(r.final("grad_sq_worst"), 4), "of the whole training loss"},
 		{"Squared gradient norm, mean model", significant(m.last("grad_sq_avg"), 4), ""},
-		{"Consensus error", significant(r.final("consensus"), 4), "sum over agents of the squared distance to the mean model"},
+		{"Consensus error", significant(r.final("consensus"), 4),
+			"sum over agents of the squared distance to the mean model"},
 		{"Consensus error, farthest agent", significant(m.last("consensus_max"), 4), ""},
-		{"Norm of the sum of duals", significant(r.final("dual_sum"), 3), "zero but for rounding; only for algorithms with duals"},
+		{"Norm of the sum of duals", significant(r.final("dual_sum"), 3),
+			"zero but for rounding; only for algorithms with duals"},
 		{"Iterations", grouped(r.iterations()), epochs(m.last("epoch"))},
 		{"Gradients computed", grouped(m.last("grads_total")), "by all agents"},
 		{"Parameters of one agent", grouped(r.final("dim")), ""},
@@ -131,7 +134,8 @@ func (r *run) results() []fact {
 	return append(facts, r.virtual()...)
 }
 
-// virtual is what the run took in virtual time, where it has any: seconds under simulated links, else gradients of an asynchronous run.
+// virtual is what the run took in virtual time, where it has any: seconds under simulated links,
+// else gradients of an asynchronous run.
 func (r *run) virtual() []fact {
 	total := r.final("virtual_time")
 	if !(total > 0) {
@@ -144,7 +148,8 @@ func (r *run) virtual() []fact {
 	facts := []fact{{"Virtual time", significant(total, 4) + unit, note}}
 	for _, share := range []string{"50", "80", "90", "95"} {
 		if v := r.summary.number("time_to_" + share); finite(v) {
-			facts = append(facts, fact{"Virtual time to " + share + " %", significant(v, 4) + unit, "of the best test accuracy of the mean model"})
+			facts = append(facts, fact{"Virtual time to " + share + " %", significant(v, 4) + unit,
+				"of the best test accuracy of the mean model"})
 		}
 	}
 	return facts
@@ -169,12 +174,16 @@ func epochs(v float64) string {
 type mode struct{ own, accounting, name, note string }
 
 var modes = []mode{
-	{"bits_shared_seed", accountings[0], "shared seed", "values only: both ends of an edge derive the mask from a common seed, so no index travels"},
-	{"bits_packed", accountings[1], "packed", "values, and explicit indices of ⌈log₂ d⌉ bit each, which one end of an edge sends"},
-	{"bits_reference", accountings[2], "reference", "values, and 64-bit indices, as in published curves: the figure to compare with those"},
+	{"bits_shared_seed", accountings[0], "shared seed",
+		"values only: both ends of an edge derive the mask from a common seed, so no index travels"},
+	{"bits_packed", accountings[1], "packed",
+		"values, and explicit indices of ⌈log₂ d⌉ bit each, which one end of an edge sends"},
+	{"bits_reference", accountings[2], "reference",
+		"values, and 64-bit indices, as in published curves: the figure to compare with those"},
 }
 
-// key returns where the bits of a mode stand: bits_total holds them too if it counts so, and older runs have no other key.
+// key returns where the bits of a mode stand: bits_total holds them too if it counts so, and older
+// runs have no other key.
 func (m mode) key(r *run) string {
 	if m.accounting == r.accounting() {
 		return "bits_total"
@@ -190,8 +199,10 @@ func (r *run) bits() []fact {
 	}
 	return append(facts,
 		fact{"Bits of the busiest agent", si(r.metrics.last("bits_agent_max"), "bit"), r.accounting() + " accounting"},
-		fact{"Overhead", si(r.metrics.last("overhead_bits"), "bit"), "handshakes, seeds and counters; in none of the figures above"},
-		fact{"On the wire", si(r.final("wire_bytes"), "B"), "bytes that the transport really carried, with its framing"})
+		fact{"Overhead", si(r.metrics.last("overhead_bits"), "bit"),
+			"handshakes, seeds and counters; in none of the figures above"},
+		fact{"On the wire", si(r.final("wire_bytes"), "B"),
+			"bytes that the transport really carried, with its framing"})
 }
 
 // milestone is when the mean model reached a share of its best test accuracy.
@@ -200,7 +211,8 @@ type milestone struct {
 	Bits                          []string // one for each of modes
 }
 
-// milestones says what 80, 90 and 95 % of the best accuracy cost. It is empty if no accuracy was measured, or never above zero.
+// milestones says what 80, 90 and 95 % of the best accuracy cost. It is empty if no accuracy was
+// measured, or never above zero.
 func (r *run) milestones() []milestone {
 	m := r.metrics
 	best := m.best("test_acc_avg")
@@ -210,7 +222,8 @@ func (r *run) milestones() []milestone {
 		if row < 0 || best <= 0 {
 			continue
 		}
-		s := milestone{fmt.Sprintf("%.0f %%", 100*share), percent(share * best), grouped(m.column["iteration"][row]), duration(m.column["wall_s"][row]), nil}
+		s := milestone{fmt.Sprintf("%.0f %%", 100*share), percent(share * best), grouped(m.column["iteration"][row]),
+			duration(m.column["wall_s"][row]), nil}
 		for _, k := range modes {
 			s.Bits = append(s.Bits, si(m.column[k.key(r)][row], "bit"))
 		}
@@ -222,7 +235,8 @@ func (r *run) milestones() []milestone {
 // environment is where and with what the run was made.
 func (r *run) environment() []fact {
 	var facts []fact
-	for _, k := range []fact{{"Version", "version", ""}, {"Machine", "machine", ""}, {"Device", "device", ""}, {"Seed", "seed", ""}} {
+	for _, k := range []fact{{"Version", "version", ""}, {"Machine", "machine", ""}, {"Device", "device", ""},
+		{"Seed", "seed", ""}} {
 		v := first(k.Value, r.summary, r.config)
 		if v == "" {
 			v = dash
@@ -232,7 +246,8 @@ func (r *run) environment() []fact {
 	return facts
 }
 
-// splitNote describes the data split in numbers: how many examples there are and how unequal the agents' shares are.
+// splitNote describes the data split in numbers: how many examples there are and how unequal the
+// agents' shares are.
 func (s *shards) splitNote() string {
 	total, least, largest := 0, math.MaxInt, 0
 	for _, row := range s.Agents {
@@ -253,7 +268,8 @@ func (s *shards) graphNote() string {
 	for _, d := range s.degrees() {
 		least, largest = min(least, d), max(largest, d)
 	}
-	return fmt.Sprintf("%d agents, %d edges, each agent has %s neighbours.", len(s.Agents), len(s.Edges), between(least, largest))
+	return fmt.Sprintf("%d agents, %d edges, each agent has %s neighbours.", len(s.Agents), len(s.Edges),
+		between(least, largest))
 }
 
 // between writes a range of counts, or the count if all are equal.

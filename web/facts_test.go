@@ -39,7 +39,8 @@ func TestAccounting(t *testing.T) {
 		t.Error(got)
 	}
 	facts := r.bits()
-	if facts[0].Value != "1 Mbit" || facts[1].Value != "2 Mbit" || facts[3].Note != "packed accounting" || r.headline()[4].Note != "by all agents, packed accounting" {
+	if facts[0].Value != "1 Mbit" || facts[1].Value != "2 Mbit" || facts[3].Note != "packed accounting" ||
+		r.headline()[4].Note != "by all agents, packed accounting" {
 		t.Errorf("%v", facts)
 	}
 	old := &run{metrics: parsed(t, `{"iteration":1,"test_acc_avg":1,"bits_total":5e6}`)}
@@ -58,7 +59,8 @@ func TestAccounting(t *testing.T) {
 
 // The summary has the last word, even if that is null.
 func TestFinal(t *testing.T) {
-	r := &run{metrics: parsed(t, `{"iteration":7,"consensus":1,"test_acc_avg":0.5,"wall_s":3}`), summary: settings{"consensus": nil, "test_acc_avg": 0.75}}
+	r := &run{metrics: parsed(t, `{"iteration":7,"consensus":1,"test_acc_avg":0.5,"wall_s":3}`),
+		summary: settings{"consensus": nil, "test_acc_avg": 0.75}}
 	if v := r.final("test_acc_avg"); v != 0.75 {
 		t.Errorf("accuracy %g", v)
 	}
@@ -82,7 +84,8 @@ func TestVirtualTime(t *testing.T) {
 	row := `{"iteration":7,"test_acc_avg":0.5,"virtual_time":12.5}`
 	r := &run{metrics: parsed(t, row), summary: settings{"links": "50 ms", "time_to_50": 3.25, "time_to_90": 9.5}}
 	facts := r.virtual()
-	if len(facts) != 3 || facts[0].Value != "12.5 s" || !strings.HasSuffix(facts[0].Note, "50 ms") || facts[1].Value != "3.25 s" || facts[2].Name != "Virtual time to 90 %" {
+	if len(facts) != 3 || facts[0].Value != "12.5 s" || !strings.HasSuffix(facts[0].Note, "50 ms") ||
+		facts[1].Value != "3.25 s" || facts[2].Name != "Virtual time to 90 %" {
 		t.Errorf("%v", facts)
 	}
 	if got := (&run{metrics: parsed(t, row)}).virtual(); len(got) != 1 || !strings.Contains(got[0].Note, "gradients") {

@@ -22,7 +22,8 @@ const (
 	keepReaders = 64                     // files that stay in memory
 )
 
-// follower reads the metrics.jsonl of a run as it grows. It reads when asked, so a file that nobody looks at costs nothing.
+// follower reads the metrics.jsonl of a run as it grows. It reads when asked, so a file that nobody
+// looks at costs nothing.
 type follower struct {
 	root *os.Root
 	path string // of metrics.jsonl within root
@@ -40,7 +41,8 @@ type follower struct {
 // place is how far somebody has read.
 type place struct{ life, row int }
 
-// rows returns a message with the rows after at, and how far it reaches; nil if there is nothing new.
+// rows returns a message with the rows after at, and how far it reaches; nil if there is nothing
+// new.
 func (f *follower) rows(run string, at place, now time.Time) (message []byte, next place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,7 +20,8 @@ type followed struct {
 	Rows           [][]*float64
 }
 
-// tail follows a file from the outside: it asks again and again, each time far enough from the last.
+// tail follows a file from the outside: it asks again and again, each time far enough from the
+// last.
 type tail struct {
 	t   *testing.T
 	f   *follower
@@ -81,7 +82,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// A file is followed as it grows, line by line, through rows that a resumed run makes again and through its replacement.
+// A file is followed as it grows, line by line, through rows that a resumed run makes again and
+// through its replacement.
 func TestFollow(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "metrics.jsonl")

@@ -16,8 +16,9 @@ const (
 // mostOnCircle is for how many agents a circle has room.
 const mostOnCircle = 120
 
-// graph draws the agents and the edges of the base graph, whose name it takes, between them: on a circle, agent 0 on top and the others
-// clockwise, and where they are many or the graph is a lattice, in rows. It is nil if there are no agents.
+// graph draws the agents and the edges of the base graph, whose name it takes, between them: on a
+// circle, agent 0 on top and the others clockwise, and where they are many or the graph is a
+// lattice, in rows. It is nil if there are no agents.
 func (s *shards) graph(name string) *drawing {
 	n := len(s.Agents)
 	if n == 0 {
@@ -42,7 +43,8 @@ func (s *shards) graph(name string) *drawing {
 	}
 	degree := s.degrees()
 	for i, p := range at {
-		m := mark{kind: disc, style: "v-node", at: []point{p}, r: 14, tip: fmt.Sprintf("agent %d, degree %d", i, degree[i])}
+		m := mark{kind: disc, style: "v-node", at: []point{p}, r: 14, tip: fmt.Sprintf("agent %d, degree %d", i,
+			degree[i])}
 		if n > 24 {
 			m.r = 10
 		}
@@ -57,7 +59,8 @@ func (s *shards) graph(name string) *drawing {
 	return d
 }
 
-// circle returns n points on a circle, the first on top, clockwise; a single one stands in the centre.
+// circle returns n points on a circle, the first on top, clockwise; a single one stands in the
+// centre.
 func circle(n int, centre point, r float64) []point {
 	if n == 1 {
 		return []point{centre}
@@ -75,8 +78,9 @@ func lattice(name string) bool {
 	return strings.HasPrefix(name, "grid") || strings.HasPrefix(name, "torus")
 }
 
-// inRows returns n points in rows between two corners: those of a lattice as it is built, in as many rows as the divisor nearest to the root of n;
-// others in rows that turn like a snake, so that neighbours by number stay neighbours.
+// inRows returns n points in rows between two corners: those of a lattice as it is built, in as
+// many rows as the divisor nearest to the root of n; others in rows that turn like a snake, so that
+// neighbours by number stay neighbours.
 func inRows(n int, lattice bool, from, to point) []point {
 	w, h := to.x-from.x, to.y-from.y
 	rows := max(1, int(math.Round(math.Sqrt(float64(n)*h/w))))

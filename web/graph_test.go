@@ -52,7 +52,8 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// Many agents and those of a lattice stand in rows, each at a place of its own, neighbours beside each other.
+// Many agents and those of a lattice stand in rows, each at a place of its own, neighbours beside
+// each other.
 func TestInRows(t *testing.T) {
 	for _, c := range []struct {
 		n, across int

@@ -10,8 +10,9 @@ import (
 // mostConnections is how many a server holds at a time.
 const mostConnections = 256
 
-// boundedListener holds a number of connections. For one beyond it the connection goes that has asked for nothing for longest, so that those who
-// only hold on, or send their request a byte at a time, keep nobody else out. Where all have an answer under way, the new one goes.
+// boundedListener holds a number of connections. For one beyond it the connection goes that has
+// asked for nothing for longest, so that those who only hold on, or send their request a byte at a
+// time, keep nobody else out. Where all have an answer under way, the new one goes.
 type boundedListener struct {
 	net.Listener
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Connections with an answer under way stay; a newcomer goes where all have one, and is welcome when one of them is done.
+// Connections with an answer under way stay; a newcomer goes where all have one, and is welcome
+// when one of them is done.
 func TestBusyConnectionsStay(t *testing.T) {
 	l := &boundedListener{room: 2, idle: list.New()}
 	a, b := l.welcome(nowhere{}), l.welcome(nowhere{})

@@ -6,14 +6,15 @@ import (
 	"strconv"
 )
 
-// Limits of the heat map: above mostCells a side, neighbours are put together; up to mostCounts classes, counts are written out.
+// Limits of the heat map: above mostCells a side, neighbours are put together; up to mostCounts
+// classes, counts are written out.
 const (
 	mostCells  = 100
 	mostCounts = 12
 )
 
-// heatMap draws how many examples of each class each agent holds: one row an agent, one column a class, the stronger the more.
-// It is nil if there is nothing to draw.
+// heatMap draws how many examples of each class each agent holds: one row an agent, one column a
+// class, the stronger the more. It is nil if there is nothing to draw.
 func (s *shards) heatMap() *drawing {
 	if len(s.Agents) == 0 || s.Classes == 0 {
 		return nil
@@ -25,7 +26,8 @@ func (s *shards) heatMap() *drawing {
 	d := &drawing{w: chartW, h: top + cellH*float64(len(g.counts)) + edge}
 	d.alt = fmt.Sprintf("Examples of each of %d classes at each of %d agents.", s.Classes, len(s.Agents))
 	d.text("v-label", (left+right)/2, 14, middle, "class")
-	d.add(mark{kind: upright, style: "v-label", at: []point{{16, (top + d.h - edge) / 2}}, align: middle, text: "agent"})
+	d.add(mark{kind: upright, style: "v-label", at: []point{{16, (top + d.h - edge) / 2}}, align: middle,
+		text: "agent"})
 	g.sides(d, left, top, cellW, cellH)
 	for r, row := range g.counts {
 		for c, n := range row {
@@ -85,7 +87,8 @@ func (g *grid) cell(d *drawing, r, c int, at []point, n int) {
 		return
 	}
 	level := float64(n) / float64(g.most)
-	tip := fmt.Sprintf("%s, %s: %d", span("agent", "agents", r*g.agents, g.agents, g.nAgents), span("class", "classes", c*g.classes, g.classes, g.nClasses), n)
+	tip := fmt.Sprintf("%s, %s: %d", span("agent", "agents", r*g.agents, g.agents, g.nAgents),
+		span("class", "classes", c*g.classes, g.classes, g.nClasses), n)
 	d.add(mark{kind: polygon, style: "v-cell", at: at, level: math.Max(0.04, level), tip: tip})
 	if g.writeCounts {
 		style := "v-count"

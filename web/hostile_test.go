@@ -55,8 +55,9 @@ var attacks = []attack{
 	},
 }
 
-// Two hundred bad clients of every kind come again as soon as they are put out. The run is told nothing, the server takes no more than its share of the
-// processors and little memory, and when they have left it answers at once.
+// Two hundred bad clients of every kind come again as soon as they are put out. The run is told
+// nothing, the server takes no more than its share of the processors and little memory, and when
+// they have left it answers at once.
 func TestHostileClients(t *testing.T) {
 	const clients, seconds, share = 100, 2, 0.015
 	run := &fakeRun{}
@@ -79,7 +80,9 @@ func TestHostileClients(t *testing.T) {
 				_ = c.SetDeadline(begin.Add(seconds * time.Second))
 				attacks[k%len(attacks)](c, &heard, k+clients*again)
 				c.Close()
-				time.Sleep(50 * time.Millisecond) // else the kernel's queue is full of connections, which takes half a minute to go through afterwards
+				// else the kernel's queue is full of connections, which takes half a minute to go
+				// through afterwards
+				time.Sleep(50 * time.Millisecond)
 			}
 		})
 	}

@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// Listen opens an address such as ":8080" for a [Server]. Without a host it is that of this machine's own programs, 127.0.0.1; loopback
-// tells whether only they can connect.
+// Listen opens an address such as ":8080" for a [Server]. Without a host it is that of this
+// machine's own programs, 127.0.0.1; loopback tells whether only they can connect.
 func Listen(address string) (l net.Listener, loopback bool, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, false, fmt.Errorf("web: address %q: want HOST:PORT, or :PORT for this machine alone: %w", address, err)
+		return nil, false, fmt.Errorf("web: address %q: want HOST:PORT, or :PORT for this machine alone: %w", address,
+			err)
 	}
 	if host == "" {
 		host = "127.0.0.1"
@@ -42,8 +43,8 @@ func URL(l net.Listener) string {
 	return "http://" + net.JoinHostPort(host, fmt.Sprint(a.Port)) + "/"
 }
 
-// Serve answers requests until ctx ends, and then ends all connections. Clients that dawdle are let go. A [Server] that has a share of the
-// processors accepts connections within it.
+// Serve answers requests until ctx ends, and then ends all connections. Clients that dawdle are let
+// go. A [Server] that has a share of the processors accepts connections within it.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{
 		Handler:           deadlines(h),
@@ -66,7 +67,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// answerWithin is how long a reader may take for an answer. One of many bytes moves its deadline, and so does a stream.
+// answerWithin is how long a reader may take for an answer. One of many bytes moves its deadline,
+// and so does a stream.
 const answerWithin = 30 * time.Second
 
 // deadlines gives each answer its time, and keeps its connection while it is at work.
@@ -76,20 +78,22 @@ func deadlines(h http.Handler) http.Handler {
 			g.served(true)
 			defer g.served(false)
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerWithin)) // not every test server has deadlines
+		// not every test server has deadlines
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerWithin))
 		h.ServeHTTP(w, r)
 	})
 }
 
-// pacedListener accepts no more connections than the budget has room for. The kernel keeps some waiting, and turns the others away at no cost
-// to this program.
+// pacedListener accepts no more connections than the budget has room for. The kernel keeps some
+// waiting, and turns the others away at no cost to this program.
 type pacedListener struct {
 	net.Listener
 	ctx    context.Context
 	budget *budget
 }
 
-// Accept returns the next connection. Once ctx ends it waits no longer; the listener is closed then.
+// Accept returns the next connection. Once ctx ends it waits no longer; the listener is closed
+// then.
 func (l *pacedListener) Accept() (net.Conn, error) {
 	l.budget.spend(l.ctx, costOfConnection)
 	return l.Listener.Accept()

@@ -13,7 +13,8 @@ import (
 )
 
 func TestListen(t *testing.T) {
-	for address, want := range map[string]bool{":0": true, "127.0.0.1:0": true, "0.0.0.0:0": false, "localhost:0": true} {
+	for address, want := range map[string]bool{":0": true, "127.0.0.1:0": true, "0.0.0.0:0": false,
+		"localhost:0": true} {
 		l, loopback, err := Listen(address)
 		if err != nil {
 			t.Fatal(err)
@@ -21,7 +22,8 @@ func TestListen(t *testing.T) {
 		if loopback != want {
 			t.Errorf("%s: loopback %v", address, loopback)
 		}
-		if url := URL(l); !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "http://localhost:") && !strings.HasPrefix(url, "http://[::1]:") {
+		if url := URL(l); !strings.HasPrefix(url, "http://127.0.0.1:") &&
+			!strings.HasPrefix(url, "http://localhost:") && !strings.HasPrefix(url, "http://[::1]:") {
 			t.Errorf("%s: %s", address, url)
 		}
 		l.Close()
@@ -32,7 +34,8 @@ func TestListen(t *testing.T) {
 	}
 	defer taken.Close()
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
-	for address, want := range map[string]string{"8080": "HOST:PORT", ":" + port: "choose another port", ":http:": "HOST:PORT", "256.0.0.1:0": "choose another port"} {
+	for address, want := range map[string]string{"8080": "HOST:PORT", ":" + port: "choose another port",
+		":http:": "HOST:PORT", "256.0.0.1:0": "choose another port"} {
 		if _, _, err := Listen(address); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -68,7 +71,8 @@ func hold(t *testing.T, h http.Handler, n int) (l net.Listener, idle []net.Conn)
 	return l, idle
 }
 
-// closed waits until n connections were closed from the other side, and returns which, or how many there were when patience ended.
+// closed waits until n connections were closed from the other side, and returns which, or how many
+// there were when patience ended.
 func closed(idle []net.Conn, n int) map[int]bool {
 	gone := map[int]bool{}
 	for end := time.Now().Add(4 * time.Second); len(gone) < n && time.Now().Before(end); {
@@ -85,10 +89,11 @@ func closed(idle []net.Conn, n int) map[int]bool {
 	return gone
 }
 
-// For connections beyond the limit those go that were silent for longest, so that a newcomer is answered at once, however many hold on. Serve
-// ends with its context.
+// For connections beyond the limit those go that were silent for longest, so that a newcomer is
+// answered at once, however many hold on. Serve ends with its context.
 func TestServeBounded(t *testing.T) {
-	l, idle := hold(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here") }), mostConnections+100)
+	l, idle := hold(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here") }),
+		mostConnections+100)
 	gone := closed(idle, 100)
 	for k := range gone {
 		if k >= 100 {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// markdown is the report as a page for papers and notes: the same numbers, with the pictures of the folder plots.
+// markdown is the report as a page for papers and notes: the same numbers, with the pictures of the
+// folder plots.
 func (v *view) markdown() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s Status: %s.\n\n", v.Name, v.Sentence, v.Status)
@@ -52,7 +53,8 @@ func (v *view) milestoneTable(b *strings.Builder) {
 	}
 	b.WriteString("\n|---|" + strings.Repeat("--:|", 3+len(v.Modes)) + "\n")
 	for _, m := range v.Milestones {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", m.Share, m.Level, m.Iteration, m.Wall, strings.Join(m.Bits, " | "))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", m.Share, m.Level, m.Iteration, m.Wall,
+			strings.Join(m.Bits, " | "))
 	}
 	b.WriteString("\n")
 }

@@ -11,8 +11,9 @@ import (
 	"os"
 )
 
-// metrics holds metrics.jsonl as columns: column[k][r] is the value of key k at the r-th evaluation, NaN where it is null or
-// missing. Every known key has a column; iteration has no NaN and grows.
+// metrics holds metrics.jsonl as columns: column[k][r] is the value of key k at the r-th
+// evaluation, NaN where it is null or missing. Every known key has a column; iteration has no NaN
+// and grows.
 type metrics struct {
 	rows   int
 	column map[string][]float64
@@ -62,11 +63,13 @@ func parseMetrics(name string, r io.Reader) (*metrics, error) {
 	return m, nil
 }
 
-// add appends one line. Rows of the same or a later iteration were written before the run was resumed: they go.
+// add appends one line. Rows of the same or a later iteration were written before the run was
+// resumed: they go.
 func (m *metrics) add(line []byte) error {
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {
-		return fmt.Errorf("found %s, want a JSON object: %w: if the last line was cut short, remove it", excerpt(line), err)
+		return fmt.Errorf("found %s, want a JSON object: %w: if the last line was cut short, remove it", excerpt(line),
+			err)
 	}
 	row := make(map[string]float64, len(metricKeys))
 	for _, k := range metricKeys {
@@ -111,7 +114,8 @@ func excerpt(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
-// last returns the value of key at the last evaluation, NaN if there is none or metrics.jsonl has no such key.
+// last returns the value of key at the last evaluation, NaN if there is none or metrics.jsonl has
+// no such key.
 func (m *metrics) last(key string) float64 {
 	c := m.column[key]
 	if len(c) == 0 {

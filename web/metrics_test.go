@@ -26,7 +26,8 @@ func TestParseMetrics(t *testing.T) {
 	if acc[0] != 0.1 || !math.IsNaN(acc[1]) || acc[2] != 0.7 || m.column["lr"][1] != 0.5 {
 		t.Errorf("accuracies %v, rates %v", acc, m.column["lr"])
 	}
-	if m.best("test_acc_avg") != 0.7 || m.last("test_acc_avg") != 0.7 || m.reach("test_acc_avg", 0.5) != 2 || m.reach("test_acc_avg", 0.8) != -1 {
+	if m.best("test_acc_avg") != 0.7 || m.last("test_acc_avg") != 0.7 || m.reach("test_acc_avg", 0.5) != 2 ||
+		m.reach("test_acc_avg", 0.8) != -1 {
 		t.Error("best, last or reach is wrong")
 	}
 	if !math.IsNaN(m.best("eta")) || !math.IsNaN(m.last("eta")) || !math.IsNaN(m.last("no such key")) {
@@ -47,7 +48,8 @@ func TestParseMetricsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []float64{1, 5, 6}
-	if got := m.column["lr"]; m.rows != 3 || len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+	if got := m.column["lr"]; m.rows != 3 || len(got) != 3 || got[0] != want[0] || got[1] != want[1] ||
+		got[2] != want[2] {
 		t.Errorf("%d rows %v, want %v", m.rows, got, want)
 	}
 }

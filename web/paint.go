@@ -12,7 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// pngDPI makes a PNG 2.5 pixels per unit of its drawing (a unit is a point, of which an inch has 72).
+// pngDPI makes a PNG 2.5 pixels per unit of its drawing (a unit is a point, of which an inch has
+// 72).
 const pngDPI = 180
 
 var fonts = font.NewCache(liberation.Collection())
@@ -34,7 +35,8 @@ func textWidth(style, s string) float64 {
 
 // png paints a drawing on white and returns it as a PNG file.
 func (d *drawing) png() ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(vg.Length(d.w), vg.Length(d.h)), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(color.White))
+	c := vgimg.NewWith(vgimg.UseWH(vg.Length(d.w), vg.Length(d.h)), vgimg.UseDPI(pngDPI),
+		vgimg.UseBackgroundColor(color.White))
 	for i := range d.marks {
 		d.paint(c, &d.marks[i])
 	}

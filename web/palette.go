@@ -16,8 +16,9 @@ func rgb(v uint32) color.RGBA {
 	return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255}
 }
 
-// tones is the palette. The data colours are those of Okabe and Ito ("Color universal design", 2008), which stay apart for
-// colour-blind readers, darkened or lightened for contrast; curves differ in their dashes as well.
+// tones is the palette. The data colours are those of Okabe and Ito ("Color universal design",
+// 2008), which stay apart for colour-blind readers, darkened or lightened for contrast; curves
+// differ in their dashes as well.
 var tones = []tone{
 	{"paper", rgb(0xffffff), rgb(0x14171a)},
 	{"card", rgb(0xf6f7f8), rgb(0x1d2125)},
@@ -49,10 +50,13 @@ func toneOf(name string) tone {
 // hex writes a colour for CSS and SVG.
 func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// paletteCSS declares the tones as variables of the page, dark ones where the reader prefers dark, light ones on paper.
+// paletteCSS declares the tones as variables of the page, dark ones where the reader prefers dark,
+// light ones on paper.
 func paletteCSS() string {
-	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(func(t tone) color.RGBA { return t.dark })
-	return ":root{color-scheme:light dark;" + light + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark + "}}\n"
+	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(
+		func(t tone) color.RGBA { return t.dark })
+	return ":root{color-scheme:light dark;" + light + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark +
+		"}}\n"
 }
 
 // style is how a mark of a drawing looks. Widths, sizes and dashes are in the drawing's units.
@@ -153,9 +157,11 @@ func pageColour(name string) string { return "var(--" + toneOf(name).name + ")" 
 // printColour takes the light colours.
 func printColour(name string) string { return hex(toneOf(name).light) }
 
-// themesCSS declares the tones as variables of the live page: as the reader's system says, unless the page was told light or dark.
+// themesCSS declares the tones as variables of the live page: as the reader's system says, unless
+// the page was told light or dark.
 func themesCSS() string {
-	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(func(t tone) color.RGBA { return t.dark })
+	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(
+		func(t tone) color.RGBA { return t.dark })
 	return ":root{color-scheme:light;" + light + "}\n" +
 		"@media (prefers-color-scheme:dark){:root:not([data-theme=light]){color-scheme:dark;" + dark + "}}\n" +
 		":root[data-theme=dark]{color-scheme:dark;" + dark + "}\n"

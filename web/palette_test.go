@@ -26,7 +26,8 @@ func contrast(a, b color.RGBA) float64 {
 
 // WCAG 2 asks for a contrast of 4.5 for texts and of 3 for graphics.
 func TestContrast(t *testing.T) {
-	for name, least := range map[string]float64{"ink": 7, "soft": 4.5, "good": 4.5, "bad": 4.5, "blue": 3, "orange": 3, "green": 3, "purple": 3, "wine": 3, "olive": 3, "slate": 3} {
+	for name, least := range map[string]float64{"ink": 7, "soft": 4.5, "good": 4.5, "bad": 4.5, "blue": 3, "orange": 3,
+		"green": 3, "purple": 3, "wine": 3, "olive": 3, "slate": 3} {
 		c := toneOf(name)
 		for _, ground := range []string{"paper", "card"} {
 			g := toneOf(ground)
@@ -48,10 +49,12 @@ func TestStyles(t *testing.T) {
 			t.Errorf("no rule for %s", s.name)
 		}
 	}
-	if css := stylesCSS(pageColour); !strings.Contains(css, ".v-line1{fill:none;stroke:var(--blue);stroke-width:2;") || strings.Contains(css, "#") {
+	if css := stylesCSS(pageColour); !strings.Contains(css, ".v-line1{fill:none;stroke:var(--blue);stroke-width:2;") ||
+		strings.Contains(css, "#") {
 		t.Error("the page's styles are wrong:\n" + css)
 	}
-	if css := paletteCSS(); !strings.Contains(css, "--blue:#0072b2") || !strings.Contains(css, "prefers-color-scheme:dark") {
+	if css := paletteCSS(); !strings.Contains(css, "--blue:#0072b2") ||
+		!strings.Contains(css, "prefers-color-scheme:dark") {
 		t.Error("the palette is wrong:\n" + css)
 	}
 	for _, f := range []func(){func() { toneOf("mauve") }, func() { styleOf("v-mauve") }} {

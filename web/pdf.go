@@ -10,8 +10,9 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// pdf paints a drawing as a page of its size, with the letters it needs inside. The file has a fixed date, so that the same drawing makes
-// the same bytes. gonum's canvas for PDF cannot write letters outside of one code page, such as a minus sign.
+// pdf paints a drawing as a page of its size, with the letters it needs inside. The file has a
+// fixed date, so that the same drawing makes the same bytes. gonum's canvas for PDF cannot write
+// letters outside of one code page, such as a minus sign.
 func (d *drawing) pdf() ([]byte, error) {
 	p := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: d.w, Ht: d.h}})
 	p.SetCreationDate(time.Unix(0, 0).UTC())

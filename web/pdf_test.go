@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Pictures as PDF are PDF, with their letters inside, and the same each time; the minus sign and others beyond one code page are there.
+// Pictures as PDF are PDF, with their letters inside, and the same each time; the minus sign and
+// others beyond one code page are there.
 func TestPDF(t *testing.T) {
 	dir := runs["good"](t)
 	for range 2 {
@@ -23,7 +24,8 @@ func TestPDF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.HasPrefix(text, []byte("%PDF-1.")) || !bytes.Contains(text, []byte("/FontFile2")) || !bytes.Contains(text, []byte("/MediaBox [0 0 480.00 320.00]")) {
+	if !bytes.HasPrefix(text, []byte("%PDF-1.")) || !bytes.Contains(text, []byte("/FontFile2")) ||
+		!bytes.Contains(text, []byte("/MediaBox [0 0 480.00 320.00]")) {
 		t.Errorf("not a page of 480 by 320 with its font: %.200s", text)
 	}
 	if other, _ := filepath.Glob(filepath.Join(dir, "pdf", "*.svg")); len(other) > 0 {

@@ -8,13 +8,15 @@ import (
 	"fspda/internal/wholefile"
 )
 
-// WritePlots reads metrics.jsonl in dir, the folder of a run, and writes its curves into dir/plots: training loss, test
-// accuracy, consensus error and squared gradient norm, each against the iteration and against the bits sent, as
-// NAME-iteration.svg, NAME-iteration.png, NAME-bits.svg and NAME-bits.png. Values that are null, and those that are not
-// positive on a logarithmic axis, are skipped; a picture without any value says so. How bits_total counts is taken from
-// config.yaml, if there is one, and printed at the axis.
+// WritePlots reads metrics.jsonl in dir, the folder of a run, and writes its curves into dir/plots:
+// training loss, test accuracy, consensus error and squared gradient norm, each against the
+// iteration and against the bits sent, as NAME-iteration.svg, NAME-iteration.png, NAME-bits.svg and
+// NAME-bits.png. Values that are null, and those that are not positive on a logarithmic axis, are
+// skipped; a picture without any value says so. How bits_total counts is taken from config.yaml, if
+// there is one, and printed at the axis.
 //
-// A damaged line of metrics.jsonl is an error that names it; the pictures of an earlier call then stay as they are.
+// A damaged line of metrics.jsonl is an error that names it; the pictures of an earlier call then
+// stay as they are.
 func WritePlots(dir string) error {
 	return WritePlotsTo(dir, filepath.Join(dir, "plots"), "svg", "png")
 }

@@ -35,7 +35,8 @@ func TestWritePlots(t *testing.T) {
 	}
 }
 
-// checkPicture makes sure that a file is a whole PNG of the right size or a well-formed SVG without broken numbers.
+// checkPicture makes sure that a file is a whole PNG of the right size or a well-formed SVG without
+// broken numbers.
 func checkPicture(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -68,7 +69,8 @@ func checkSVG(t *testing.T, name string, b []byte) {
 		}
 		e, ok := tok.(xml.StartElement)
 		for _, a := range e.Attr {
-			if ok && a.Name.Local != "font-family" && (strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf")) {
+			if ok && a.Name.Local != "font-family" && (strings.Contains(a.Value, "NaN") ||
+				strings.Contains(a.Value, "Inf")) {
 				t.Errorf("%s: <%s %s=%q>", name, e.Name.Local, a.Name.Local, a.Value)
 			}
 		}

@@ -15,8 +15,8 @@ var pageText string
 
 var page = template.Must(template.New("report").Parse(pageText))
 
-// view is what the template shows. Every text in it is escaped there; only pictures and style sheets, which this package writes,
-// are not.
+// view is what the template shows. Every text in it is escaped there; only pictures and style
+// sheets, which this package writes, are not.
 type view struct {
 	Name, Status, StatusClass, Sentence string
 	Evaluations                         int
@@ -38,12 +38,13 @@ type chartView struct {
 	Iteration, Bits template.HTML
 }
 
-// WriteReport reads dir, the folder of a run, and writes dir/report.html: one page that tells what was run, how it went, what it
-// sent, how the data were split, and how to run it again. The page loads nothing from elsewhere, follows the reader's choice of
-// light or dark, and fits a phone and a sheet of paper. Beside it stands report.md, the same as Markdown with the pictures of plots.
+// WriteReport reads dir, the folder of a run, and writes dir/report.html: one page that tells what
+// was run, how it went, what it sent, how the data were split, and how to run it again. The page
+// loads nothing from elsewhere, follows the reader's choice of light or dark, and fits a phone and
+// a sheet of paper. Beside it stands report.md, the same as Markdown with the pictures of plots.
 //
-// metrics.jsonl must be there; config.yaml, summary.json and shards.json may be missing, which the page says. A damaged file is an
-// error that names it; an earlier page then stays as it is.
+// metrics.jsonl must be there; config.yaml, summary.json and shards.json may be missing, which the
+// page says. A damaged file is an error that names it; an earlier page then stays as it is.
 func WriteReport(dir string) error {
 	r, missing, err := readRun(dir)
 	if err != nil {
@@ -108,7 +109,8 @@ func (r *run) view(missing []string) *view {
 	axes := axesOf(r.accounting())
 	for i := range charts {
 		c := &charts[i]
-		v.Charts = append(v.Charts, chartView{c.title, inline(c.draw(r.metrics, &axes[0])), inline(c.draw(r.metrics, &axes[1]))})
+		v.Charts = append(v.Charts, chartView{c.title, inline(c.draw(r.metrics, &axes[0])),
+			inline(c.draw(r.metrics, &axes[1]))})
 	}
 	if r.shards == nil {
 		return v

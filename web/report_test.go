@@ -89,21 +89,27 @@ func TestWriteReportMissing(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if page := report(t, runs["empty"](t)); !strings.Contains(page, "has not evaluated yet") || !strings.Contains(page, "No test accuracy above zero") {
+	if page := report(t, runs["empty"](t)); !strings.Contains(page, "has not evaluated yet") ||
+		!strings.Contains(page, "No test accuracy above zero") {
 		t.Error("the page of an empty run does not say so")
 	}
-	if page := report(t, runs["diverged"](t)); !strings.Contains(page, `badge bad">diverged`) || !strings.Contains(page, "The run was stopped because") {
+	if page := report(t, runs["diverged"](t)); !strings.Contains(page, `badge bad">diverged`) ||
+		!strings.Contains(page, "The run was stopped because") {
 		t.Error("the page of a diverged run does not say so")
 	}
 }
 
 // Whatever the files hold, it stays text.
 func TestWriteReportHostile(t *testing.T) {
-	const evil = `</pre></script><script>alert(1)</script><img src=x onerror="alert('2')">` + "\x01\xff" + `{{.Name}}]]>&amp;`
+	const evil = `</pre></script><script>alert(1)</script><img src=x onerror="alert('2')">` + "\x01\xff" +
+		`{{.Name}}]]>&amp;`
 	quoted := `"` + strings.NewReplacer(`"`, `\"`, "\x01", `\u0001`).Replace(evil) + `"`
-	yamlText := "# " + strings.ReplaceAll(evil, "\x01", "") + "\nalgo: '" + strings.NewReplacer("'", "''", "\x01", "", "\xff", "").Replace(evil) + "'\n"
-	summary := `{"status":` + quoted + `,"command":` + quoted + `,"machine":` + quoted + `,"version":{"a":[` + quoted + `]},"model":` + quoted + `}`
-	base := folder(t, "metrics.jsonl", jsonl(t, evaluations(3)), "config.yaml", yamlText, "summary.json", summary, "shards.json", testShards(t, 3, 3))
+	yamlText := "# " + strings.ReplaceAll(evil, "\x01", "") + "\nalgo: '" + strings.NewReplacer("'", "''", "\x01", "",
+		"\xff", "").Replace(evil) + "'\n"
+	summary := `{"status":` + quoted + `,"command":` + quoted + `,"machine":` + quoted + `,"version":{"a":[` + quoted +
+		`]},"model":` + quoted + `}`
+	base := folder(t, "metrics.jsonl", jsonl(t, evaluations(3)), "config.yaml", yamlText, "summary.json", summary,
+		"shards.json", testShards(t, 3, 3))
 	dir := filepath.Join(filepath.Dir(base), `<script>alert('name')<\script>"`)
 	if err := os.Rename(base, dir); err != nil {
 		t.Fatal(err)
@@ -126,19 +132,28 @@ func TestWriteReportErrors(t *testing.T) {
 		files []string
 		want  []string
 	}{
-		"no metrics":      {nil, []string{"metrics.jsonl", "not the folder of a run"}},
-		"cut line":        {[]string{"metrics.jsonl", good + `{"iteration":600,"trai`}, []string{"metrics.jsonl:3:", "cut short"}},
-		"config":          {[]string{"metrics.jsonl", good, "config.yaml", "a: [1"}, []string{"config.yaml"}},
-		"config list":     {[]string{"metrics.jsonl", good, "config.yaml", "- 1\n- 2\n"}, []string{"config.yaml"}},
-		"summary":         {[]string{"metrics.jsonl", good, "summary.json", "[]"}, []string{"summary.json", "JSON object"}},
-		"summary number":  {[]string{"metrics.jsonl", good, "summary.json", `{"wall_s":"long"}`}, []string{"summary.json", "wall_s is long"}},
-		"shards":          {[]string{"metrics.jsonl", good, "shards.json", `{"classes":`}, []string{"shards.json"}},
-		"shards tail":     {[]string{"metrics.jsonl", good, "shards.json", `{"classes":0} {}`}, []string{"shards.json", "follows"}},
-		"shards row":      {[]string{"metrics.jsonl", good, "shards.json", `{"classes":3,"agents":[[1,2]]}`}, []string{"agent 0 has counts of 2 classes, want 3"}},
-		"shards negative": {[]string{"metrics.jsonl", good, "shards.json", `{"classes":1,"agents":[[-1]]}`}, []string{"holds -1 examples"}},
-		"shards classes":  {[]string{"metrics.jsonl", good, "shards.json", `{"classes":-1}`}, []string{"classes is -1"}},
-		"shards edge":     {[]string{"metrics.jsonl", good, "shards.json", `{"classes":1,"agents":[[1],[1]],"edges":[[0,2]]}`}, []string{"edge 0 is [0 2], want agents from 0 to 1"}},
-		"shards triple":   {[]string{"metrics.jsonl", good, "shards.json", `{"classes":1,"agents":[[1],[1]],"edges":[[0,1,0]]}`}, []string{"want two agents"}},
+		"no metrics": {nil, []string{"metrics.jsonl", "not the folder of a run"}},
+		"cut line": {[]string{"metrics.jsonl", good + `{"iteration":600,"trai`},
+			[]string{"metrics.jsonl:3:", "cut short"}},
+		"config":      {[]string{"metrics.jsonl", good, "config.yaml", "a: [1"}, []string{"config.yaml"}},
+		"config list": {[]string{"metrics.jsonl", good, "config.yaml", "- 1\n- 2\n"}, []string{"config.yaml"}},
+		"summary": {[]string{"metrics.jsonl", good, "summary.json", "[]"},
+			[]string{"summary.json", "JSON object"}},
+		"summary number": {[]string{"metrics.jsonl", good, "summary.json", `{"wall_s":"long"}`},
+			[]string{"summary.json", "wall_s is long"}},
+		"shards": {[]string{"metrics.jsonl", good, "shards.json", `{"classes":`}, []string{"shards.json"}},
+		"shards tail": {[]string{"metrics.jsonl", good, "shards.json", `{"classes":0} {}`},
+			[]string{"shards.json", "follows"}},
+		"shards row": {[]string{"metrics.jsonl", good, "shards.json", `{"classes":3,"agents":[[1,2]]}`},
+			[]string{"agent 0 has counts of 2 classes, want 3"}},
+		"shards negative": {[]string{"metrics.jsonl", good, "shards.json", `{"classes":1,"agents":[[-1]]}`},
+			[]string{"holds -1 examples"}},
+		"shards classes": {[]string{"metrics.jsonl", good, "shards.json", `{"classes":-1}`},
+			[]string{"classes is -1"}},
+		"shards edge": {[]string{"metrics.jsonl", good, "shards.json",
+			`{"classes":1,"agents":[[1],[1]],"edges":[[0,2]]}`}, []string{"edge 0 is [0 2], want agents from 0 to 1"}},
+		"shards triple": {[]string{"metrics.jsonl", good, "shards.json",
+			`{"classes":1,"agents":[[1],[1]],"edges":[[0,1,0]]}`}, []string{"want two agents"}},
 	} {
 		dir := folder(t, c.files...)
 		err := WriteReport(dir)
@@ -172,7 +187,8 @@ func TestWriteReportErrors(t *testing.T) {
 }
 
 func BenchmarkWriteReport(b *testing.B) {
-	dir := folder(b, "metrics.jsonl", jsonl(b, evaluations(501)), "config.yaml", testConfig, "summary.json", testSummary, "shards.json", testShards(b, 10, 10))
+	dir := folder(b, "metrics.jsonl", jsonl(b, evaluations(501)), "config.yaml", testConfig, "summary.json",
+		testSummary, "shards.json", testShards(b, 10, 10))
 	for b.Loop() {
 		if err := WriteReport(dir); err != nil {
 			b.Fatal(err)

@@ -12,8 +12,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// evaluations returns the lines of a metrics.jsonl as a run of n evaluations would write them: losses fall exponentially to a floor
-// with some noise, accuracies rise, bits grow with the iteration. The first row has no bits, as nothing was sent.
+// evaluations returns the lines of a metrics.jsonl as a run of n evaluations would write them:
+// losses fall exponentially to a floor with some noise, accuracies rise, bits grow with the
+// iteration. The first row has no bits, as nothing was sent.
 func evaluations(n int) []map[string]any {
 	s := rng.New(7, "web-test")
 	var rows []map[string]any
@@ -24,11 +25,14 @@ func evaluations(n int) []map[string]any {
 		acc := 0.97 - 0.87*fall
 		bits := it * 6.4 * 79510
 		rows = append(rows, map[string]any{
-			"iteration": it, "epoch": it / 400, "train_loss_worst": (0.12 + 2.3*fall) * noise, "train_loss_avg": 0.07 + 2.2*fall,
+			"iteration": it, "epoch": it / 400, "train_loss_worst": (0.12 + 2.3*fall) * noise, "train_loss_avg": 0.07 +
+				2.2*fall,
 			"grad_sq_worst": (0.002 + fall) * noise * noise, "grad_sq_avg": 0.0004 + 0.8*fall,
-			"consensus": 40 * it / (it + 500) * (0.02 + fall), "consensus_max": 8 * it / (it + 500) * (0.02 + fall) * noise * noise,
+			"consensus": 40 * it / (it + 500) * (0.02 + fall), "consensus_max": 8 * it / (it + 500) * (0.02 +
+				fall) * noise * noise,
 			"test_loss_avg": 0.1 + 2.2*fall, "test_loss_mean": 0.12 + 2.2*fall,
-			"test_acc_min": acc - 0.05*fall - 0.02, "test_acc_mean": acc - 0.01, "test_acc_max": math.Min(1, acc+0.01), "test_acc_avg": acc,
+			"test_acc_min": acc - 0.05*fall - 0.02, "test_acc_mean": acc - 0.01, "test_acc_max": math.Min(1,
+				acc+0.01), "test_acc_avg": acc,
 			"dual_sum": 1e-7 * it / 1e4, "dual_track": nil,
 			"bits_total": bits, "bits_agent_max": bits / 8, "bits_packed": bits * 1.27, "bits_reference": bits * 2, "overhead_bits": it * 64, "wire_bytes": bits / 7.5,
 			"grads_total": it * 10, "lr": 0.1, "eta": 0.001, "wall_s": it / 350,
@@ -87,7 +91,8 @@ const testSummary = `{"algo":"fspda-sa","agents":10,"iterations":20000,"status":
 "edges":"one-edge","mask":"randk","density":0.1,"partition":"dirichlet(0.3)",
 "command":"fspda train --algo fspda-sa --agents 10 --graph er10-published --seed 1","machine":"4 cores, x86-64"}`
 
-// testShards returns a shards.json of n agents with Dirichlet shares of the classes on a random graph.
+// testShards returns a shards.json of n agents with Dirichlet shares of the classes on a random
+// graph.
 func testShards(t testing.TB, n, classes int) string {
 	t.Helper()
 	s := rng.New(3, "web-test-shards")
@@ -134,15 +139,18 @@ func folder(t testing.TB, files ...string) string {
 // runs make folders of all kinds, from a good run to the edge of what can happen.
 var runs = map[string]func(t testing.TB) string{
 	"good": func(t testing.TB) string {
-		return folder(t, "metrics.jsonl", jsonl(t, evaluations(101)), "config.yaml", testConfig, "summary.json", testSummary, "shards.json", testShards(t, 10, 10))
+		return folder(t, "metrics.jsonl", jsonl(t, evaluations(101)), "config.yaml", testConfig, "summary.json",
+			testSummary, "shards.json", testShards(t, 10, 10))
 	},
 	"diverged": func(t testing.TB) string {
 		rows := evaluations(26)
 		for _, r := range rows[20:] { // the run blows up; what is not finite is null
-			set(r, nil, "train_loss_worst", "train_loss_avg", "grad_sq_worst", "grad_sq_avg", "consensus", "consensus_max")
+			set(r, nil, "train_loss_worst", "train_loss_avg", "grad_sq_worst", "grad_sq_avg", "consensus",
+				"consensus_max")
 		}
 		summary := strings.Replace(testSummary, `"finished"`, `"diverged"`, 1)
-		return folder(t, "metrics.jsonl", jsonl(t, rows), "config.yaml", testConfig, "summary.json", summary, "shards.json", testShards(t, 120, 400))
+		return folder(t, "metrics.jsonl", jsonl(t, rows), "config.yaml", testConfig, "summary.json", summary,
+			"shards.json", testShards(t, 120, 400))
 	},
 	"bare": func(t testing.TB) string { return folder(t, "metrics.jsonl", jsonl(t, evaluations(20))) },
 	"single": func(t testing.TB) string {
@@ -165,7 +173,8 @@ var runs = map[string]func(t testing.TB) string{
 	},
 	"empty": func(t testing.TB) string { return folder(t, "metrics.jsonl", "") },
 	"nulls": func(t testing.TB) string {
-		return folder(t, "metrics.jsonl", `{"iteration":0}`+"\n"+`{"iteration":10,"bits_total":5,"consensus":null}`+"\n")
+		return folder(t, "metrics.jsonl",
+			`{"iteration":0}`+"\n"+`{"iteration":10,"bits_total":5,"consensus":null}`+"\n")
 	},
 }
 

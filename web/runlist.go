@@ -19,7 +19,8 @@ import (
 // Limits of the search for runs.
 const (
 	searchEvery = 2 * time.Second
-	searchRest  = 100     // times as long as a search took, at least, until the next: many runs are looked for less often
+	// times as long as a search took, at least, until the next: many runs are looked for less often
+	searchRest  = 100
 	searchDeep  = 4       // folders below that of the server
 	mostRuns    = 1000    // found
 	mostEntries = 50_000  // looked at
@@ -42,7 +43,8 @@ type RunInfo struct {
 	Changed    int64    `json:"changed"`    // when its metrics last grew, in seconds since 1970
 }
 
-// runList finds the runs below a folder, by config.yaml or metrics.jsonl, and remembers what it read.
+// runList finds the runs below a folder, by config.yaml or metrics.jsonl, and remembers what it
+// read.
 type runList struct {
 	root *os.Root
 	only string // the one run to be seen; empty for all
@@ -101,7 +103,8 @@ func (l *runList) search() []string {
 	}
 	var found []string
 	looked := 0
-	_ = fs.WalkDir(l.root.FS(), ".", func(p string, e fs.DirEntry, err error) error { // a folder that cannot be read holds no runs
+	// a folder that cannot be read holds no runs
+	_ = fs.WalkDir(l.root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
 		if looked++; looked > mostEntries || len(found) >= mostRuns {
 			return fs.SkipAll
 		}
@@ -159,7 +162,8 @@ func (l *runList) modified(name string) time.Time {
 	return info.ModTime()
 }
 
-// load reads configuration and summary. What is damaged is left out here, and told of where the run is shown.
+// load reads configuration and summary. What is damaged is left out here, and told of where the run
+// is shown.
 func (l *runList) load(run string) RunInfo {
 	info := RunInfo{Run: run, Name: run}
 	if run == "." {
@@ -190,7 +194,8 @@ func pointer(v float64) *float64 {
 	return &v
 }
 
-// patience is how long the metrics of a run that is going on may stand still: three times the time between its latest evaluations.
+// patience is how long the metrics of a run that is going on may stand still: three times the time
+// between its latest evaluations.
 func (l *runList) patience(run string) time.Duration {
 	least := 30 * time.Second
 	name := within(run, "metrics.jsonl")

@@ -19,13 +19,14 @@ type Options struct {
 	Live     *Live  // a run in this process; nil for none
 	Token    string // that steering it takes; empty: nobody can steer
 	Loopback bool   // only programs of this machine can connect: refuse names that are not its own
-	// Share is how much of the machine's processor time readers may cost, as a fraction of 1; 0 is any amount. Beyond it they wait. It holds for
-	// connections too where [Serve] serves.
+	// Share is how much of the machine's processor time readers may cost, as a fraction of 1; 0 is
+	// any amount. Beyond it they wait. It holds for connections too where [Serve] serves.
 	Share float64
 }
 
-// Server shows runs to browsers: those in a folder, as their files grow, and one in this process. It reads when it is asked and keeps nothing
-// waiting, so neither many nor slow readers can hold a run up. Serve it with [Serve].
+// Server shows runs to browsers: those in a folder, as their files grow, and one in this process.
+// It reads when it is asked and keeps nothing waiting, so neither many nor slow readers can hold a
+// run up. Serve it with [Serve].
 type Server struct {
 	opt       Options
 	root      *os.Root
@@ -103,13 +104,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ownPace tells of paths whose answers wait for their reader and pay as they go. All others are made at once, when it is their turn.
+// ownPace tells of paths whose answers wait for their reader and pay as they go. All others are
+// made at once, when it is their turn.
 func ownPace(path string) bool {
 	return path == "/api/events" || path == "/api/steer" || strings.HasPrefix(path, "/files/")
 }
 
-// localName tells whether a request was made to a name of this machine. A page from elsewhere that has its own name resolve to
-// 127.0.0.1 would otherwise be of our origin.
+// localName tells whether a request was made to a name of this machine. A page from elsewhere that
+// has its own name resolve to 127.0.0.1 would otherwise be of our origin.
 func localName(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -187,7 +189,8 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 		sh.Edges = sh.Edges[:mostEdgesSent]
 	}
 	writeJSON(w, map[string]any{
-		"run": name, "sentence": run.sentence(), "config": clean(run.yaml), "command": s.command(run), "accounting": run.accounting(),
+		"run": name, "sentence": run.sentence(), "config": clean(run.yaml), "command": s.command(
+			run), "accounting": run.accounting(),
 		"graph": run.setting("graph"), "classes": sh.Classes, "agents": sh.Agents, "edges": sh.Edges, "edge_count": all,
 		"environment": run.environment(), "problems": problems, "files": s.filesOf(name),
 	})
@@ -204,10 +207,12 @@ func (s *Server) command(r *run) string {
 	if r.yaml == "" {
 		return ""
 	}
-	return clean("fspda train -c " + filepath.Join(s.opt.Dir, filepath.FromSlash(r.name), "config.yaml") + " --out ANOTHER")
+	return clean("fspda train -c " + filepath.Join(s.opt.Dir, filepath.FromSlash(r.name), "config.yaml") +
+		" --out ANOTHER")
 }
 
-// shown are the files of a run that browsers can have, with their types. Pages have scripts and styles of their own, and nothing from elsewhere.
+// shown are the files of a run that browsers can have, with their types. Pages have scripts and
+// styles of their own, and nothing from elsewhere.
 var shown = map[string]string{
 	"report.html": "text/html; charset=utf-8", "report.md": "text/markdown; charset=utf-8", "config.yaml": "text/plain; charset=utf-8", "metrics.csv": "text/csv; charset=utf-8",
 	"metrics.jsonl": "application/jsonl; charset=utf-8", "summary.json": "application/json", "shards.json": "application/json",
@@ -246,7 +251,8 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
-	http.ServeContent(&paidWriter{ResponseWriter: w, ctx: r.Context(), budget: s.answers, begun: time.Now()}, r, "", info.ModTime(), f)
+	http.ServeContent(&paidWriter{ResponseWriter: w, ctx: r.Context(), budget: s.answers, begun: time.Now()}, r, "",
+		info.ModTime(), f)
 }
 
 // writeJSON answers with v.

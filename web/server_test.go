@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// twoRuns makes a folder that holds a finished run and one below a figure, beside what must not be seen: a secret above it, a link to
-// that, and a folder that is no run.
+// twoRuns makes a folder that holds a finished run and one below a figure, beside what must not be
+// seen: a secret above it, a link to that, and a folder that is no run.
 func twoRuns(t testing.TB) (dir string) {
 	t.Helper()
 	above := t.TempDir()
@@ -89,7 +89,8 @@ func TestServerListsRuns(t *testing.T) {
 		byName[r.Run] = r
 	}
 	one, storm := byName["one"], byName["figure 1/storm"]
-	if len(byName) != 2 || one.Status != "finished" || one.Algo != "fspda-sa" || *one.Accuracy != 0.9689 || one.Iterations != 20000 {
+	if len(byName) != 2 || one.Status != "finished" || one.Algo != "fspda-sa" || *one.Accuracy != 0.9689 ||
+		one.Iterations != 20000 {
 		t.Errorf("%s", body)
 	}
 	if storm.Status != "running" || storm.Accuracy != nil || answer.Live != "" || answer.Steer {
@@ -108,7 +109,8 @@ func TestServerOfOneRun(t *testing.T) {
 	if _, body := get(t, srv.URL+"/api/runs"); strings.Contains(body, "storm") {
 		t.Errorf("%s", body)
 	}
-	for _, path := range []string{"/api/run?run=figure+1/storm", "/api/events?run=figure+1/storm", "/files/figure%201/storm/config.yaml"} {
+	for _, path := range []string{"/api/run?run=figure+1/storm", "/api/events?run=figure+1/storm",
+		"/files/figure%201/storm/config.yaml"} {
 		if status, _ := get(t, srv.URL+path); status != http.StatusNotFound {
 			t.Errorf("%s: status %d", path, status)
 		}
@@ -127,7 +129,8 @@ func TestServerDescribes(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &about); err != nil {
 		t.Fatal(err)
 	}
-	if len(about.Agents) != 10 || len(about.Edges) == 0 || !strings.HasPrefix(about.Sentence, "fspda-sa trained") || about.Config != testConfig || about.Accounting != "shared-seed" ||
+	if len(about.Agents) != 10 || len(about.Edges) == 0 || !strings.HasPrefix(about.Sentence, "fspda-sa trained") ||
+		about.Config != testConfig || about.Accounting != "shared-seed" ||
 		about.Graph != "er10-published" || !strings.Contains(about.Command, "--seed 1") {
 		t.Errorf("%s", body)
 	}
@@ -137,10 +140,12 @@ func TestServerDescribes(t *testing.T) {
 	if len(about.Problems) > 1 || len(about.Problems) == 1 && !strings.Contains(about.Problems[0], "links.yaml") {
 		t.Errorf("problems %v", about.Problems)
 	}
-	if _, body := get(t, srv.URL+"/api/run?run=figure+1/storm"); !strings.Contains(body, "fspda train -c "+filepath.Join(dir, "figure 1", "storm", "config.yaml")) {
+	if _, body := get(t, srv.URL+"/api/run?run=figure+1/storm"); !strings.Contains(body,
+		"fspda train -c "+filepath.Join(dir, "figure 1", "storm", "config.yaml")) {
 		t.Errorf("the command is not made from the configuration: %s", body)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "one", "shards.json"), []byte(`{"classes":1,"agents":[[1]],"edges":[[0,9]]}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "one", "shards.json"),
+		[]byte(`{"classes":1,"agents":[[1]],"edges":[[0,9]]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, body := get(t, srv.URL+"/api/run?run=one"); !strings.Contains(body, "want agents from 0 to 0") {
@@ -148,7 +153,8 @@ func TestServerDescribes(t *testing.T) {
 	}
 }
 
-// Nothing but the files that browsers are meant to have, of runs below the folder, is served, however it is asked for.
+// Nothing but the files that browsers are meant to have, of runs below the folder, is served,
+// however it is asked for.
 func TestServerServesNothingElse(t *testing.T) {
 	dir := twoRuns(t)
 	srv := newServer(t, Options{Dir: dir})
@@ -182,20 +188,24 @@ func TestServerServesNothingElse(t *testing.T) {
 	}
 }
 
-// Every answer forbids the page to load from elsewhere, to be framed, and to be kept; a report may have its own styles, and no script.
+// Every answer forbids the page to load from elsewhere, to be framed, and to be kept; a report may
+// have its own styles, and no script.
 func TestServerHeaders(t *testing.T) {
 	srv := newServer(t, Options{Dir: twoRuns(t), Loopback: true})
-	for path, want := range map[string]string{"/": "script-src 'self'", "/api/runs": "default-src 'none'", "/files/one/report.html": "sandbox", "/nothing": "frame-ancestors 'none'"} {
+	for path, want := range map[string]string{"/": "script-src 'self'", "/api/runs": "default-src 'none'",
+		"/files/one/report.html": "sandbox", "/nothing": "frame-ancestors 'none'"} {
 		r, err := http.Get(srv.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Body.Close()
-		if h := r.Header; !strings.Contains(h.Get("Content-Security-Policy"), want) || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "" {
+		if h := r.Header; !strings.Contains(h.Get("Content-Security-Policy"), want) ||
+			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: %v", path, h)
 		}
 	}
-	for host, want := range map[string]int{"127.0.0.1:1": 200, "localhost": 200, "[::1]:80": 200, "evil.example": 421, "evil.example:80": 421, "10.0.0.1": 421, "localhost.evil.example": 421} {
+	for host, want := range map[string]int{"127.0.0.1:1": 200, "localhost": 200, "[::1]:80": 200, "evil.example": 421,
+		"evil.example:80": 421, "10.0.0.1": 421, "localhost.evil.example": 421} {
 		r, _ := http.NewRequest(http.MethodGet, srv.URL+"/api/runs", nil)
 		r.Host = host
 		a, err := http.DefaultClient.Do(r)
@@ -222,7 +232,8 @@ func (f *fakeRun) live() *Live {
 		defer f.mu.Unlock()
 		f.looks++
 		n := uint64(10 * f.looks)
-		s := Sight{State: "running", Memory: 1 << 20, Exchanged: n, Agents: []AgentSight{{5, 0.5, 0.25, 0.9, 1000}, {4, math.NaN(), math.NaN(), math.NaN(), 0}}}
+		s := Sight{State: "running", Memory: 1 << 20, Exchanged: n, Agents: []AgentSight{{5, 0.5, 0.25, 0.9, 1000},
+			{4, math.NaN(), math.NaN(), math.NaN(), 0}}}
 		for range n - since {
 			s.Exchanges = append(s.Exchanges, [2]int{0, 1})
 		}
@@ -260,20 +271,22 @@ func TestSteer(t *testing.T) {
 	}
 	const js, pause = "application/json", `{"run":"one","action":"pause"}`
 	for name, c := range map[string]struct{ got, want int }{
-		"no token":         {steer("POST", "", js, pause), 403},
-		"wrong token":      {steer("POST", "sesamE", js, pause), 403},
-		"a form":           {steer("POST", "sesame", "application/x-www-form-urlencoded", pause), 415},
-		"a plain text":     {steer("POST", "sesame", "text/plain", pause), 415},
-		"get":              {steer("GET", "sesame", js, pause), 405},
-		"another site":     {steer("POST", "sesame", js, pause, "Sec-Fetch-Site", "cross-site"), 403},
-		"another origin":   {steer("POST", "sesame", js, pause, "Origin", "http://evil.example"), 403},
-		"another run":      {steer("POST", "sesame", js, `{"run":"two","action":"pause"}`), 400},
-		"no such action":   {steer("POST", "sesame", js, `{"run":"one","action":"rm"}`), 400},
-		"not JSON":         {steer("POST", "sesame", js, "pause"), 400},
-		"too long":         {steer("POST", "sesame", js, `{"run":"`+strings.Repeat("x", 1<<16)), 400},
-		"refused":          {steer("POST", "sesame", js, `{"run":"one","action":"stop"}`), 409},
-		"preflight":        {steer("OPTIONS", "", js, "", "Origin", "http://evil.example", "Access-Control-Request-Method", "POST"), 405},
-		"of the same page": {steer("POST", "sesame", js, `{"run":"one","action":"checkpoint"}`, "Origin", srv.URL, "Sec-Fetch-Site", "same-origin"), 204},
+		"no token":       {steer("POST", "", js, pause), 403},
+		"wrong token":    {steer("POST", "sesamE", js, pause), 403},
+		"a form":         {steer("POST", "sesame", "application/x-www-form-urlencoded", pause), 415},
+		"a plain text":   {steer("POST", "sesame", "text/plain", pause), 415},
+		"get":            {steer("GET", "sesame", js, pause), 405},
+		"another site":   {steer("POST", "sesame", js, pause, "Sec-Fetch-Site", "cross-site"), 403},
+		"another origin": {steer("POST", "sesame", js, pause, "Origin", "http://evil.example"), 403},
+		"another run":    {steer("POST", "sesame", js, `{"run":"two","action":"pause"}`), 400},
+		"no such action": {steer("POST", "sesame", js, `{"run":"one","action":"rm"}`), 400},
+		"not JSON":       {steer("POST", "sesame", js, "pause"), 400},
+		"too long":       {steer("POST", "sesame", js, `{"run":"`+strings.Repeat("x", 1<<16)), 400},
+		"refused":        {steer("POST", "sesame", js, `{"run":"one","action":"stop"}`), 409},
+		"preflight": {steer("OPTIONS", "", js, "", "Origin", "http://evil.example",
+			"Access-Control-Request-Method", "POST"), 405},
+		"of the same page": {steer("POST", "sesame", js, `{"run":"one","action":"checkpoint"}`, "Origin", srv.URL,
+			"Sec-Fetch-Site", "same-origin"), 204},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: status %d, want %d", name, c.got, c.want)
@@ -282,7 +295,8 @@ func TestSteer(t *testing.T) {
 	if got := strings.Join(run.did, " "); got != "checkpoint" {
 		t.Errorf("the run was told to %s", got)
 	}
-	for name, opt := range map[string]Options{"no run": {Dir: t.TempDir(), Token: "sesame"}, "no token": {Dir: t.TempDir(), Live: run.live()}} {
+	for name, opt := range map[string]Options{"no run": {Dir: t.TempDir(), Token: "sesame"},
+		"no token": {Dir: t.TempDir(), Live: run.live()}} {
 		r, err := http.Post(newServer(t, opt).URL+"/api/steer", js, strings.NewReader(pause))
 		if err != nil {
 			t.Fatal(err)
@@ -308,7 +322,8 @@ func FuzzServer(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close() })
-	for _, seed := range []string{"/", "/files/one/config.yaml", "/files/../../secret.yaml", "/api/run?run=one", "/api/run?run=%00", "/api/steer", "/assets/page.js", "//", "/files/one/..%5c..%5csecret.yaml"} {
+	for _, seed := range []string{"/", "/files/one/config.yaml", "/files/../../secret.yaml", "/api/run?run=one",
+		"/api/run?run=%00", "/api/steer", "/assets/page.js", "//", "/files/one/..%5c..%5csecret.yaml"} {
 		f.Add("GET", seed, "127.0.0.1", "")
 		f.Add("POST", seed, "localhost", `{"run":"one","action":"stop"}`)
 	}
@@ -349,7 +364,8 @@ func TestLastKnownTimes(t *testing.T) {
 	if d := l.patience("one"); d != 30*time.Second {
 		t.Errorf("patience %v", d)
 	}
-	slow := line(t, map[string]any{"iteration": 0, "wall_s": 100}) + line(t, map[string]any{"iteration": 1, "wall_s": 700})
+	slow := line(t, map[string]any{"iteration": 0, "wall_s": 100}) + line(t, map[string]any{"iteration": 1,
+		"wall_s": 700})
 	if err := os.WriteFile(filepath.Join(dir, "figure 1/storm/metrics.jsonl"), []byte(slow), 0o644); err != nil {
 		t.Fatal(err)
 	}

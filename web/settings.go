@@ -70,8 +70,8 @@ func (s settings) number(key string) float64 {
 	return math.NaN()
 }
 
-// text returns the value of a key as a text on one line: strings as they are, lists and maps as JSON; empty if it is null or
-// missing.
+// text returns the value of a key as a text on one line: strings as they are, lists and maps as
+// JSON; empty if it is null or missing.
 func (s settings) text(key string) string {
 	switch v := s[key].(type) {
 	case nil:
@@ -95,7 +95,8 @@ func (s settings) text(key string) string {
 // accountings are the names of the ways to count bits.
 var accountings = []string{"shared-seed", "packed", "reference"}
 
-// accounting returns how bits_total counts, from the first settings that say so. Without a known name it is shared-seed, the default.
+// accounting returns how bits_total counts, from the first settings that say so. Without a known
+// name it is shared-seed, the default.
 func accounting(from ...settings) string {
 	if a := first("accounting", from...); slices.Contains(accountings, a) {
 		return a

@@ -7,7 +7,8 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	dir := folder(t, "config.yaml", "algo: sa \nagents: 10\ndensity: 0.1\nnothing: null\nlist: [1, x]\nbad: .nan\nbig: 1.0e+30\nodd: {a: .inf}\n", "summary.json", `{"seed":12345678,"wall_s":1.5,"device":"cpu"}`)
+	dir := folder(t, "config.yaml",
+		"algo: sa \nagents: 10\ndensity: 0.1\nnothing: null\nlist: [1, x]\nbad: .nan\nbig: 1.0e+30\nodd: {a: .inf}\n", "summary.json", `{"seed":12345678,"wall_s":1.5,"device":"cpu"}`)
 	text, c, err := readConfig(filepath.Join(dir, "config.yaml"))
 	if err != nil || text == "" {
 		t.Fatal(text, err)
@@ -17,9 +18,11 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []struct{ got, want string }{
-		{c.text("algo"), "sa"}, {c.text("agents"), "10"}, {c.text("density"), "0.1"}, {c.text("nothing"), ""}, {c.text("absent"), ""},
+		{c.text("algo"), "sa"}, {c.text("agents"), "10"}, {c.text("density"), "0.1"}, {c.text("nothing"),
+			""}, {c.text("absent"), ""},
 		{c.text("list"), `[1,"x"]`}, {c.text("bad"), "NaN"}, {c.text("big"), "1e+30"}, {c.text("odd"), "map[a:+Inf]"},
-		{s.text("seed"), "12345678"}, {first("device", c, s), "cpu"}, {first("absent", c, s), ""}, {settings(nil).text("x"), ""},
+		{s.text("seed"), "12345678"}, {first("device", c, s), "cpu"}, {first("absent", c, s),
+			""}, {settings(nil).text("x"), ""},
 	} {
 		if k.got != k.want {
 			t.Errorf("got %q, want %q", k.got, k.want)

@@ -34,7 +34,8 @@ func parseShards(name string, b []byte) (*shards, error) {
 	s := &shards{}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if err := dec.Decode(s); err != nil {
-		return nil, fmt.Errorf("web: %s: found %s, want {\"classes\":…,\"agents\":…,\"edges\":…}: %w", name, excerpt(b), err)
+		return nil, fmt.Errorf("web: %s: found %s, want {\"classes\":…,\"agents\":…,\"edges\":…}: %w", name, excerpt(b),
+			err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("web: %s: something follows the closing brace at byte %d", name, dec.InputOffset())

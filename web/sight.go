@@ -14,9 +14,11 @@ type Live struct {
 	Run        string // its folder, within that of the server
 	Iterations int    // of the whole run
 	Command    string // that began it
-	// Look returns the run as it is. Exchanges are those after the first since; it may leave the oldest out. It must not wait for the run.
+	// Look returns the run as it is. Exchanges are those after the first since; it may leave the
+	// oldest out. It must not wait for the run.
 	Look func(since uint64) Sight
-	// Steer does what a button says: "pause", "resume", "checkpoint" or "stop". It must not wait for the run.
+	// Steer does what a button says: "pause", "resume", "checkpoint" or "stop". It must not wait
+	// for the run.
 	Steer func(action string) error
 }
 
@@ -45,7 +47,8 @@ const (
 	mostSpoken  = 96 // exchanges in a frame; more would not be seen anyway
 )
 
-// camera makes frames of a live run: however many look on, the run is looked at ten times a second at most.
+// camera makes frames of a live run: however many look on, the run is looked at ten times a second
+// at most.
 type camera struct {
 	live *Live
 
@@ -58,7 +61,8 @@ type camera struct {
 	agentsNumber int
 }
 
-// look returns the latest frame, its number, and the same of the latest with agents. The frames are not to be changed.
+// look returns the latest frame, its number, and the same of the latest with agents. The frames are
+// not to be changed.
 func (c *camera) look(now time.Time) (frame []byte, number int, agents []byte, agentsNumber int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

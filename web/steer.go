@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// TokenHeader is the header that carries the token. A page from elsewhere cannot set it without our consent, which it does not get.
+// TokenHeader is the header that carries the token. A page from elsewhere cannot set it without our
+// consent, which it does not get.
 const TokenHeader = "X-Fspda-Token"
 
 // actions are what can be asked of a live run.
@@ -27,7 +28,8 @@ func (s *Server) steer(w http.ResponseWriter, r *http.Request) {
 	}
 	got, want := sha256.Sum256([]byte(r.Header.Get(TokenHeader))), sha256.Sum256([]byte(s.opt.Token))
 	if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-		http.Error(w, "the token is missing or wrong: it stands in the terminal that started the run", http.StatusForbidden)
+		http.Error(w, "the token is missing or wrong: it stands in the terminal that started the run",
+			http.StatusForbidden)
 		return
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {

@@ -17,8 +17,8 @@ const (
 	tickFiles    = 500 * time.Millisecond
 )
 
-// stream is one reader of events. It asks for what is new and sends that: nothing queues up for a reader who is slow, who just gets fewer
-// frames and longer messages.
+// stream is one reader of events. It asks for what is new and sends that: nothing queues up for a
+// reader who is slow, who just gets fewer frames and longer messages.
 type stream struct {
 	s    *Server
 	ctx  context.Context
@@ -56,7 +56,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 	st := &stream{s: s, ctx: r.Context(), w: w, ctl: http.NewResponseController(w), runs: runs, at: map[string]place{},
 		live: s.camera != nil && slices.Contains(runs, s.opt.Live.Run)}
-	_ = st.ctl.SetReadDeadline(time.Time{}) // nothing more is to be read; where there are no deadlines there is none to lift
+	// nothing more is to be read; where there are no deadlines there is none to lift
+	_ = st.ctl.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
 	tick := tickFiles
 	if st.live {
@@ -74,8 +75,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// untilTick is the time to the next whole multiple of a tick: all readers are told at the same moments, so that many wake a training program
-// no more often than one does.
+// untilTick is the time to the next whole multiple of a tick: all readers are told at the same
+// moments, so that many wake a training program no more often than one does.
 func untilTick(now time.Time, tick time.Duration) time.Duration {
 	return tick - time.Duration(now.UnixNano())%tick
 }
@@ -96,7 +97,8 @@ func (st *stream) tell(now time.Time) bool {
 			}
 		}
 	}
-	return (!st.live || st.tellLive(now)) && st.tellList(now) && (now.Sub(st.sent) <= aliveEvery || st.send("", nil, now))
+	return (!st.live || st.tellLive(now)) && st.tellList(now) && (now.Sub(st.sent) <= aliveEvery ||
+		st.send("", nil, now))
 }
 
 // tellLive sends the run of this process.
@@ -126,7 +128,8 @@ func (st *stream) tellList(now time.Time) bool {
 	return st.send("runs", []byte("{}"), now)
 }
 
-// make calls work when the share of the processors that streams have allows it, or returns false if the reader goes before.
+// make calls work when the share of the processors that streams have allows it, or returns false if
+// the reader goes before.
 func (st *stream) make(work func()) bool { return st.s.events.do(st.ctx, 0, work) }
 
 // send writes an event, or a comment where it has no name.

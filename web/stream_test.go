@@ -59,7 +59,8 @@ func (e *eventReader) next(name string) map[string]any {
 	return nil
 }
 
-// A reader hears of the rows there are, of those that come, of the run in motion, and of runs that appear.
+// A reader hears of the rows there are, of those that come, of the run in motion, and of runs that
+// appear.
 func TestStream(t *testing.T) {
 	dir := twoRuns(t)
 	run := &fakeRun{}
@@ -76,7 +77,8 @@ func TestStream(t *testing.T) {
 		t.Errorf("losses %v", l)
 	}
 	first := e.next("frame")
-	if first["state"] != "running" || first["iteration"] != 4.0 || first["iterations"] != 100.0 || first["exchanged"] != 10.0 || len(first["exchanges"].([]any)) != 10 {
+	if first["state"] != "running" || first["iteration"] != 4.0 || first["iterations"] != 100.0 ||
+		first["exchanged"] != 10.0 || len(first["exchanges"].([]any)) != 10 {
 		t.Errorf("%v", first)
 	}
 	if m := e.next("frame"); m["exchanged"] != 20.0 || len(m["exchanges"].([]any)) != 10 {
@@ -135,7 +137,8 @@ func TestStreamsBounded(t *testing.T) {
 	}
 	<-s.streams
 	listenTo(t, URL(l)+"api/events?run=one").next("rows")
-	for path, want := range map[string]int{"api/events?run=none": 404, "api/events?" + strings.Repeat("run=one&", mostFollowed+1): 400} {
+	for path, want := range map[string]int{"api/events?run=none": 404, "api/events?" + strings.Repeat("run=one&",
+		mostFollowed+1): 400} {
 		if status, _ := get(t, URL(l)+path); status != want {
 			t.Errorf("%s: status %d, want %d", path, status, want)
 		}
@@ -152,7 +155,8 @@ func TestSlowReader(t *testing.T) {
 	defer s.Close()
 	server, client := net.Pipe() // holds nothing: a write waits for its reader
 	defer client.Close()
-	st := &stream{s: s, ctx: t.Context(), w: pipeWriter{server}, ctl: http.NewResponseController(pipeWriter{server}), runs: []string{"one"}, at: map[string]place{}, live: true}
+	st := &stream{s: s, ctx: t.Context(), w: pipeWriter{server}, ctl: http.NewResponseController(pipeWriter{server}),
+		runs: []string{"one"}, at: map[string]place{}, live: true}
 	begin := time.Now()
 	if st.tell(begin) {
 		t.Error("a reader who does not read is told more")

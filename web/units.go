@@ -13,7 +13,8 @@ const dash = "–"
 // prefixes are the SI prefixes from 1 on, each a thousand times the one before.
 var prefixes = []string{"", "k", "M", "G", "T", "P", "E"}
 
-// si writes v with a unit and an SI prefix in three significant digits: si(1.234e6, "bit") is "1.23 Mbit".
+// si writes v with a unit and an SI prefix in three significant digits: si(1.234e6, "bit") is "1.23
+// Mbit".
 func si(v float64, unit string) string {
 	if !finite(v) {
 		return dash
@@ -30,7 +31,8 @@ func si(v float64, unit string) string {
 	return s + " " + prefixes[p] + unit
 }
 
-// significant writes v with n significant digits and no trailing zeros behind the point; tiny and huge numbers get an exponent.
+// significant writes v with n significant digits and no trailing zeros behind the point; tiny and
+// huge numbers get an exponent.
 func significant(v float64, n int) string {
 	if !finite(v) {
 		return dash
@@ -47,7 +49,8 @@ func rounded(v float64, n int) float64 {
 	return r
 }
 
-// scientific writes v as 1.23e−7. Superscripts would be prettier, but the font of the PNG files has no raised minus.
+// scientific writes v as 1.23e−7. Superscripts would be prettier, but the font of the PNG files has
+// no raised minus.
 func scientific(v float64, n int) string {
 	mant, exp, _ := strings.Cut(strconv.FormatFloat(v, 'e', n-1, 64), "e")
 	if strings.Contains(mant, ".") {

@@ -14,7 +14,8 @@ import (
 
 // here is a folder with nothing in it, and options to play in it.
 func here(t *testing.T) *Options {
-	return &Options{Program: "true", Device: "cpu", Out: t.TempDir(), Budget: time.Minute, Tiny: true, Version: "0", Progress: io.Discard}
+	return &Options{Program: "true", Device: "cpu", Out: t.TempDir(), Budget: time.Minute, Tiny: true, Version: "0",
+		Progress: io.Discard}
 }
 
 func opened(t *testing.T, o *Options) *Results {
@@ -26,7 +27,8 @@ func opened(t *testing.T, o *Options) *Results {
 	return r
 }
 
-// A part that fails, one that takes too long and one that is well each leave what they found, in the folder too.
+// A part that fails, one that takes too long and one that is well each leave what they found, in
+// the folder too.
 func TestPartsAreApart(t *testing.T) {
 	o := here(t)
 	r := opened(t, o)
@@ -35,14 +37,23 @@ func TestPartsAreApart(t *testing.T) {
 		status Status
 		why    string
 	}{
-		{Part{"a/fails", time.Minute, func(_ context.Context, k *kit) error { k.out.set("x", 1); return errors.New("no luck") }}, Failed, "no luck"},
+		{Part{"a/fails", time.Minute, func(_ context.Context, k *kit) error {
+			k.out.set("x",
+				1)
+			return errors.New("no luck")
+		}}, Failed, "no luck"},
 		{Part{"a/hangs", time.Minute, func(ctx context.Context, k *kit) error {
 			k.out.set("x", 2)
 			k.Program = "sleep"
 			_, err := k.program(ctx, "60")
 			return err
 		}}, TimeOut, "it had 0s"},
-		{Part{"a/works", time.Minute, func(_ context.Context, k *kit) error { k.out.set("x", 3); k.out.set("nothing", math.NaN()); return nil }}, Done, ""},
+		{Part{"a/works", time.Minute, func(_ context.Context, k *kit) error {
+			k.out.set("x", 3)
+			k.out.set("nothing",
+				math.NaN())
+			return nil
+		}}, Done, ""},
 	}
 	for i, p := range parts {
 		limit := p.Limit
@@ -50,7 +61,8 @@ func TestPartsAreApart(t *testing.T) {
 			limit = 100 * time.Millisecond
 		}
 		out, err := r.play(t.Context(), p.Part, limit)
-		if err != nil || out.Status != p.status || out.Why != p.why || out.Values["x"] != float64(i+1) || len(out.Values) != 1 {
+		if err != nil || out.Status != p.status || out.Why != p.why || out.Values["x"] != float64(i+1) ||
+			len(out.Values) != 1 {
 			t.Errorf("%s: %+v, %v", p.Name, out, err)
 		}
 	}
@@ -66,7 +78,8 @@ func TestPartsAreApart(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(o.Out, ".part-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if text, err := os.ReadFile(filepath.Join(o.Out, tableFile)); err != nil || !strings.Contains(string(text), "| a/fails | failed |") {
+	if text, err := os.ReadFile(filepath.Join(o.Out, tableFile)); err != nil || !strings.Contains(string(text),
+		"| a/fails | failed |") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }
@@ -106,7 +119,8 @@ func TestChecks(t *testing.T) {
 		"networks/resnet50 differences            left out    0.0 s  a step as small as this is lost\n" +
 		"kernels/a name that is longer than what a line has room for FAILED     12.5 s  far: 3\n    and more\n" +
 		"training                                 ok          3.0 s  repeats, loss within 1.0e-06 of 1e-03\ncontract/ha")
-	if want := (checks{4, 1, 1}); seen != want || len(k.out.Notes) != 1 || k.out.Notes[0] != "kernels/a name that is longer than what a line has room for: far: 3" {
+	if want := (checks{4, 1, 1}); seen != want || len(k.out.Notes) != 1 ||
+		k.out.Notes[0] != "kernels/a name that is longer than what a line has room for: far: 3" {
 		t.Errorf("%+v, %q", seen, k.out.Notes)
 	}
 }
@@ -187,7 +201,8 @@ func TestLines(t *testing.T) {
 	set("figure1/curve", map[string]float64{"far": 3e-6})
 	set("loader/idle", map[string]float64{"idle": 0.021})
 	set("training/repeat", map[string]float64{"runs": 5, "same": 4})
-	set(gradientName("resnet18", "bf16", 2, 32), map[string]float64{"ours": 10, "eager_ratio": 1.1, "compiled_ratio": 1.1})
+	set(gradientName("resnet18", "bf16", 2, 32), map[string]float64{"ours": 10, "eager_ratio": 1.1,
+		"compiled_ratio": 1.1})
 	r.fresh("memory/agents").Why = "taking 3 GB"
 	got := map[string]Line{}
 	for _, l := range r.Lines() {

@@ -29,8 +29,10 @@ const (
 	sparseBar   = 0.7  // of a copy
 	idleBar     = 0.02
 	memoryBar   = 0.05
-	// curveBar is how far a loss may be from the CPU's. In fp32 a gradient is within 1e-5 of its length of the CPU's (selftest), so what training wins of
-	// the loss is too, the curvature of the loss may magnify that tenfold over a thousand iterations, and none of it is in the first row.
+	// curveBar is how far a loss may be from the CPU's. In fp32 a gradient is within 1e-5 of its
+	// length of the CPU's (selftest), so what training wins of the loss is too, the curvature of
+	// the loss may magnify that tenfold over a thousand iterations, and none of it is in the first
+	// row.
 	curveBar = 1e-4
 )
 
@@ -38,40 +40,47 @@ const (
 func (r *Results) Lines() []Line {
 	var lines []Line
 	for _, precision := range all {
-		lines = append(lines, r.line("selftest/"+precision, "self-test in "+precision, "0 checks fail", func(v map[string]float64) (string, bool, bool) {
-			failed, ok := v["failed"]
-			return fmt.Sprintf("%.0f of %.0f fail", failed, v["checks"]), failed == 0, ok
-		}))
+		lines = append(lines, r.line("selftest/"+precision, "self-test in "+precision, "0 checks fail",
+			func(v map[string]float64) (string, bool, bool) {
+				failed, ok := v["failed"]
+				return fmt.Sprintf("%.0f of %.0f fail", failed, v["checks"]), failed == 0, ok
+			}))
 	}
 	lines = append(lines,
 		r.ofNetworks("gradients in fp16 and bf16 over PyTorch, eager", "eager_ratio", eagerBar, "%.2f ×", 1),
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledBar, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineBar, "%.0f %%", 100),
-		r.atMost("figure1/step-fp32", "figure 1, an iteration of 10 agents × 256", "iteration_us", stepBar, "%.4g µs", 1),
-		r.line("figure1/million", "figure 1, 10⁶ iterations", fmt.Sprintf("≤ %.0f s", millionBar), func(v map[string]float64) (string, bool, bool) {
-			seconds, ok := v["seconds_of_million"]
-			measured := fmt.Sprintf("%.3g s", seconds)
-			if n := v["iterations"]; n < 1e6 {
-				measured += fmt.Sprintf(", by the rate of %.0f", n)
-			}
-			return measured, seconds <= millionBar, ok
-		}),
+		r.atMost("figure1/step-fp32", "figure 1, an iteration of 10 agents × 256", "iteration_us", stepBar, "%.4g µs",
+			1),
+		r.line("figure1/million", "figure 1, 10⁶ iterations", fmt.Sprintf("≤ %.0f s", millionBar),
+			func(v map[string]float64) (string, bool, bool) {
+				seconds, ok := v["seconds_of_million"]
+				measured := fmt.Sprintf("%.3g s", seconds)
+				if n := v["iterations"]; n < 1e6 {
+					measured += fmt.Sprintf(", by the rate of %.0f", n)
+				}
+				return measured, seconds <= millionBar, ok
+			}),
 		r.atMost("figure1/curve", "figure 1, losses of 1,000 iterations from the CPU's", "far", curveBar, "%.1e", 1),
-		r.line("vectors/sparse", "sparse update of ResNet-50 over a copy", fmt.Sprintf("≥ %.0f %%", 100*sparseBar), func(v map[string]float64) (string, bool, bool) {
-			share, ok := v["share"]
-			return fmt.Sprintf("%.0f %%", 100*share), share >= sparseBar, ok
-		}),
+		r.line("vectors/sparse", "sparse update of ResNet-50 over a copy", fmt.Sprintf("≥ %.0f %%", 100*sparseBar),
+			func(v map[string]float64) (string, bool, bool) {
+				share, ok := v["share"]
+				return fmt.Sprintf("%.0f %%", 100*share), share >= sparseBar, ok
+			}),
 		r.atMost("loader/idle", "GPU idle under the real loader", "idle", idleBar, "%.1f %%", 100),
 		r.atMost("memory/agents", "memory of 8 agents from the forecast", "far", memoryBar, "%.1f %%", 100),
-		r.line("training/repeat", "trainings that repeat to the last bit", "all", func(v map[string]float64) (string, bool, bool) {
+		r.line("training/repeat", "trainings that repeat to the last bit", "all", func(v map[string]float64) (string,
+			bool, bool) {
 			runs, ok := v["runs"]
 			return fmt.Sprintf("%.0f of %.0f", v["same"], runs), v["same"] == runs, ok
 		}))
 	return lines
 }
 
-// line judges one part. see says what it measured, whether that is enough, and whether there is anything.
-func (r *Results) line(part, what, bar string, see func(values map[string]float64) (measured string, enough, any bool)) Line {
+// line judges one part. see says what it measured, whether that is enough, and whether there is
+// anything.
+func (r *Results) line(part, what, bar string, see func(values map[string]float64) (measured string, enough,
+	any bool)) Line {
 	l := Line{What: what, Bar: bar, Measured: "–", Verdict: "could not run: it has not yet been run"}
 	out := r.outcome(part)
 	if out == nil {
@@ -100,7 +109,8 @@ func (r *Results) atMost(part, what, key string, bar float64, format string, uni
 // ofNetworks is a line of the least value of all gradients in the precisions that are judged.
 func (r *Results) ofNetworks(what, key string, bar float64, format string, unit float64) Line {
 	s := r.options.shapes()
-	l := Line{What: s.network + ", " + what, Bar: "≥ " + fmt.Sprintf(format, unit*bar), Measured: "–", Verdict: "could not run: it has not yet been run"}
+	l := Line{What: s.network + ", " + what, Bar: "≥ " + fmt.Sprintf(format, unit*bar), Measured: "–",
+		Verdict: "could not run: it has not yet been run"}
 	least, where, seen, wanted := math.Inf(1), "", 0, 0
 	for _, precision := range judged {
 		for _, batch := range s.batches {
@@ -113,7 +123,8 @@ func (r *Results) ofNetworks(what, key string, bar float64, format string, unit 
 				}
 				v, ok := out.Values[key]
 				if !ok {
-					l.Verdict = "could not run: " + firstOf(out.Why, strings.Join(out.Notes, "; "), "the device has no such measure")
+					l.Verdict = "could not run: " + firstOf(out.Why, strings.Join(out.Notes, "; "),
+						"the device has no such measure")
 					continue
 				}
 				seen++
@@ -126,7 +137,8 @@ func (r *Results) ofNetworks(what, key string, bar float64, format string, unit 
 	if seen == 0 {
 		return l
 	}
-	l.Measured = fmt.Sprintf(format, unit*least) + fmt.Sprintf(" at least (%s; %d of %d seen)", strings.TrimPrefix(where, s.network+"/"), seen, wanted)
+	l.Measured = fmt.Sprintf(format, unit*least) + fmt.Sprintf(" at least (%s; %d of %d seen)",
+		strings.TrimPrefix(where, s.network+"/"), seen, wanted)
 	switch {
 	case least < bar:
 		l.Verdict = missed

@@ -64,7 +64,8 @@ func (o *Outcome) note(text string) {
 	o.Notes = append(o.Notes, text)
 }
 
-// wanted tells whether a name has one of the parts that only lists by commas; all have where it is empty.
+// wanted tells whether a name has one of the parts that only lists by commas; all have where it is
+// empty.
 func wanted(name, only string) bool {
 	for part := range strings.SplitSeq(only, ",") {
 		if strings.Contains(name, strings.TrimSpace(part)) {

@@ -14,7 +14,8 @@ import (
 )
 
 // figure1 is FSPDA-SA of the paper's first figure, on built-in digits of the same shape.
-var figure1 = []string{"--algo", "fspda-sa", "--alpha", "0.0001", "--eta", "0.00001", "--gamma", "0.5", "--beta", "1", "--momentum", "0", "--density", "0.1",
+var figure1 = []string{"--algo", "fspda-sa", "--alpha", "0.0001", "--eta", "0.00001", "--gamma", "0.5", "--beta", "1",
+	"--momentum", "0", "--density", "0.1",
 	"--mask", "randk", "--edges", "one-edge", "--agents", "10", "--graph", "er10-published", "--partition", "sorted", "--batch", "256",
 	"--model", "mlp", "--hidden", "100", "--activation", "sigmoid", "--weight-decay", "0.0001", "--data", "synthetic"}
 
@@ -38,7 +39,8 @@ func (o *Options) step(precision string) Part {
 			}
 			b.out.set("idle", r.Idle)
 			for _, compiled := range b.shapes().ways(precision) {
-				err := b.peers(ctx, p, compiled, 1, map[string]any{"kind": "figure1", "agents": 10, "batch": 256, "precision": precision})
+				err := b.peers(ctx, p, compiled, 1, map[string]any{"kind": "figure1", "agents": 10, "batch": 256,
+					"precision": precision})
 				if err != nil {
 					return err
 				}
@@ -68,8 +70,8 @@ func (b *kit) figure1Step(ctx context.Context, precision string) (r stepReport, 
 	return r, nil
 }
 
-// launches is an iteration of figure 1 whose kernels a GPU is told to launch one by one or as graphs, and not as one cooperative launch: which is
-// faster is for the GPU to say.
+// launches is an iteration of figure 1 whose kernels a GPU is told to launch one by one or as
+// graphs, and not as one cooperative launch: which is faster is for the GPU to say.
 func (o *Options) launches() Part {
 	return Part{"figure1/launches", o.limit(time.Minute), func(ctx context.Context, b *kit) error {
 		b.env = []string{"FSPDA_CUDA_LAUNCHES=1"} // see docs/gpus.md
@@ -92,7 +94,8 @@ func (o *Options) million(s shapes) Part {
 		if rate := b.rate; rate > 0 && float64(iterations)/rate > s.longest.Seconds() {
 			iterations = max(100, int(rate*10)) // ten seconds tell as much
 		}
-		wall, err := b.train(ctx, "run", out, with(figure1, "--device", b.Device, "--metrics", "test", "--data-test", "100",
+		wall, err := b.train(ctx, "run", out, with(figure1, "--device", b.Device, "--metrics", "test", "--data-test",
+			"100",
 			"--iterations", strconv.Itoa(iterations), "--eval-points", "1"))
 		if err != nil {
 			return err
@@ -107,7 +110,8 @@ func (o *Options) million(s shapes) Part {
 
 // train plays a run in a folder of its own, keeps its summary, and returns its seconds.
 func (b *kit) train(ctx context.Context, name, out string, args []string) (wall float64, err error) {
-	_, err = b.program(ctx, with(with([]string{"train"}, args...), "--out", out, "--quiet", "--checkpoint-every", "0")...)
+	_, err = b.program(ctx, with(with([]string{"train"}, args...), "--out", out, "--quiet", "--checkpoint-every",
+		"0")...)
 	if err != nil {
 		return 0, err
 	}
@@ -147,7 +151,8 @@ func (o *Options) curve() Part {
 		}
 		b.out.set("far", far)
 		last := curves[0][len(curves[0])-1]
-		b.out.Saw = fmt.Sprintf("the losses of %d rows differ by %.1e at most (iteration %d); the last is %.6g", len(curves[0]), far, at, float64(last.TrainLossAvg))
+		b.out.Saw = fmt.Sprintf("the losses of %d rows differ by %.1e at most (iteration %d); the last is %.6g",
+			len(curves[0]), far, at, float64(last.TrainLossAvg))
 		return nil
 	}}
 }
@@ -176,7 +181,8 @@ func apart(a, b []train.Row) (far float64, at int, err error) {
 		return 0, 0, fmt.Errorf("curves of %d and %d rows, want the same two or more", len(a), len(b))
 	}
 	for i := range a {
-		for _, pair := range [][2]train.Num{{a[i].TrainLossAvg, b[i].TrainLossAvg}, {a[i].TestLossAvg, b[i].TestLossAvg}} {
+		for _, pair := range [][2]train.Num{{a[i].TrainLossAvg, b[i].TrainLossAvg},
+			{a[i].TestLossAvg, b[i].TestLossAvg}} {
 			x, y := float64(pair[0]), float64(pair[1])
 			if math.IsNaN(x) && math.IsNaN(y) { // no batch was seen before the first row
 				continue

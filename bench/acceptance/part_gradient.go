@@ -10,26 +10,28 @@ import (
 
 // gradient is that of the large network in a precision, ours and PyTorch's in turns.
 func (o *Options) gradient(network, precision string, batch, pixels int) Part {
-	return Part{gradientName(network, precision, batch, pixels), o.limit(150 * time.Second), func(ctx context.Context, b *kit) error {
-		p, err := b.startPeer(ctx)
-		if err != nil {
-			return err
-		}
-		defer p.close()
-		s := b.shapes()
-		for range s.rounds {
-			if err := b.ourGradient(ctx, network, precision, batch, pixels); err != nil {
+	return Part{gradientName(network, precision, batch, pixels), o.limit(150 * time.Second),
+		func(ctx context.Context, b *kit) error {
+			p, err := b.startPeer(ctx)
+			if err != nil {
 				return err
 			}
-			for _, compiled := range s.ways(precision) {
-				err := b.peers(ctx, p, compiled, float64(batch), map[string]any{"kind": "network", "model": network, "batch": batch, "size": pixels, "precision": precision})
-				if err != nil {
+			defer p.close()
+			s := b.shapes()
+			for range s.rounds {
+				if err := b.ourGradient(ctx, network, precision, batch, pixels); err != nil {
 					return err
 				}
+				for _, compiled := range s.ways(precision) {
+					err := b.peers(ctx, p, compiled, float64(batch), map[string]any{"kind": "network", "model": network,
+						"batch": batch, "size": pixels, "precision": precision})
+					if err != nil {
+						return err
+					}
+				}
 			}
-		}
-		return nil
-	}}
+			return nil
+		}}
 }
 
 // ourGradient measures ours once.
@@ -39,7 +41,8 @@ func (b *kit) ourGradient(ctx context.Context, network, precision string, batch,
 		Roofline float64 `json:"roofline"`
 		CopyRate float64 `json:"copy_gb_s"`
 	}
-	args := []string{"bench", "network", "--device", b.Device, "--model", network, "--batch", strconv.Itoa(batch), "--size", strconv.Itoa(pixels), "--time", b.shapes().turn, "--json"}
+	args := []string{"bench", "network", "--device", b.Device, "--model", network, "--batch", strconv.Itoa(batch),
+		"--size", strconv.Itoa(pixels), "--time", b.shapes().turn, "--json"}
 	if b.Device != "cpu" {
 		args = append(args, "--precision", precision)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// idle is the share of an iteration of the large network in which the device waits, while the loader feeds it from a packed set of pictures, and
-// from the files that these came from.
+// idle is the share of an iteration of the large network in which the device waits, while the
+// loader feeds it from a packed set of pictures, and from the files that these came from.
 func (o *Options) idle() Part {
 	return Part{"loader/idle", o.limit(150 * time.Second), func(ctx context.Context, b *kit) error {
 		files := b.Data
@@ -18,7 +18,8 @@ func (o *Options) idle() Part {
 			if err := makePictures(ctx, files, b.shapes()); err != nil {
 				return err
 			}
-			b.out.note(fmt.Sprintf("%d made pictures of %d×%d pixels", b.shapes().pictures, b.shapes().width, b.shapes().height))
+			b.out.note(fmt.Sprintf("%d made pictures of %d×%d pixels", b.shapes().pictures, b.shapes().width,
+				b.shapes().height))
 		}
 		packed := filepath.Join(b.dir, "packed")
 		if _, err := b.program(ctx, "data", "prepare", files, "--out", packed); err != nil {
@@ -29,14 +30,16 @@ func (o *Options) idle() Part {
 			return err
 		}
 		b.out.set("idle", b.out.Values["idle packed"])
-		b.out.Saw = fmt.Sprintf("idle %.1f %% from a packed set, %.4g images/s", 100*b.out.Values["idle packed"], b.out.Values["images packed"])
+		b.out.Saw = fmt.Sprintf("idle %.1f %% from a packed set, %.4g images/s", 100*b.out.Values["idle packed"],
+			b.out.Values["images packed"])
 		if files == packed {
 			return nil
 		}
 		if err := b.fed(ctx, "files", files); err != nil {
 			return err
 		}
-		b.out.Saw += fmt.Sprintf("; %.1f %% from JPEG files, %.4g images/s", 100*b.out.Values["idle files"], b.out.Values["images files"])
+		b.out.Saw += fmt.Sprintf("; %.1f %% from JPEG files, %.4g images/s", 100*b.out.Values["idle files"],
+			b.out.Values["images files"])
 		return nil
 	}}
 }
@@ -50,7 +53,8 @@ func (b *kit) fed(ctx context.Context, name, folder string) error {
 		Batch     int     `json:"batch"`
 		Idle      float64 `json:"idle"`
 	}
-	args := []string{"bench", "step", "--device", b.Device, "--data", "folder", "--data-dir", folder, "--model", s.trained, "--crop", strconv.Itoa(s.crop), "--agents", "2",
+	args := []string{"bench", "step", "--device", b.Device, "--data", "folder", "--data-dir", folder, "--model",
+		s.trained, "--crop", strconv.Itoa(s.crop), "--agents", "2",
 		"--partition", "shuffled", "--alpha", "0.0001", "--batch", strconv.Itoa(s.loaded), "--time", s.turn, "--json"}
 	if b.Device != "cpu" {
 		args = append(args, "--precision", "bf16")

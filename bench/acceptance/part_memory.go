@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// memory is a run of several agents of the large network on the device: what was forecast of its memory, and what it took.
+// memory is a run of several agents of the large network on the device: what was forecast of its
+// memory, and what it took.
 func (o *Options) memory() Part {
 	return Part{"memory/agents", o.limit(2 * time.Minute), func(ctx context.Context, b *kit) error {
 		out, err := b.folder("memory")
@@ -18,8 +19,10 @@ func (o *Options) memory() Part {
 			return err
 		}
 		s := b.shapes()
-		args := []string{"--device", b.Device, "--model", s.trained, "--data", "synthetic-images", "--crop", strconv.Itoa(s.crop), "--agents", strconv.Itoa(s.agents),
-			"--batch", strconv.Itoa(s.batch), "--data-train", strconv.Itoa(2 * s.agents * s.batch), "--data-test", "64", "--partition", "shuffled", "--alpha", "0.01",
+		args := []string{"--device", b.Device, "--model", s.trained, "--data", "synthetic-images", "--crop",
+			strconv.Itoa(s.crop), "--agents", strconv.Itoa(s.agents),
+			"--batch", strconv.Itoa(s.batch), "--data-train", strconv.Itoa(
+				2 * s.agents * s.batch), "--data-test", "64", "--partition", "shuffled", "--alpha", "0.01",
 			"--iterations", "6", "--eval-points", "1", "--eval-agents", "1"}
 		if b.Device != "cpu" {
 			args = append(args, "--precision", "bf16")
@@ -50,7 +53,8 @@ func (o *Options) memory() Part {
 		b.out.set("forecast", m.Need)
 		b.out.set("taken", m.Taken)
 		b.out.set("far", math.Abs(m.Taken/m.Need-1))
-		b.out.Saw = fmt.Sprintf("%d agents of %s: forecast %.2f GB, taken %.2f GB", m.Agents, s.trained, m.Need/1e9, m.Taken/1e9)
+		b.out.Saw = fmt.Sprintf("%d agents of %s: forecast %.2f GB, taken %.2f GB", m.Agents, s.trained, m.Need/1e9,
+			m.Taken/1e9)
 		return nil
 	}}
 }

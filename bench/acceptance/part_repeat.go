@@ -16,9 +16,11 @@ import (
 func (o *Options) repeat() Part {
 	return Part{"training/repeat", o.limit(2 * time.Minute), func(ctx context.Context, b *kit) error {
 		s := b.shapes()
-		pictures := []string{"--model", "resnet18", "--data", "synthetic-images", "--crop", "64", "--agents", "2", "--batch", "32", "--data-train", "200", "--data-test", "20",
+		pictures := []string{"--model", "resnet18", "--data", "synthetic-images", "--crop", "64", "--agents", "2",
+			"--batch", "32", "--data-train", "200", "--data-test", "20",
 			"--partition", "shuffled", "--alpha", "0.01", "--iterations", strconv.Itoa(s.repeat)}
-		runs := map[string][]string{"mlp-fp32": with(figure1, "--iterations", strconv.Itoa(s.curve), "--precision", "fp32", "--metrics", "test")}
+		runs := map[string][]string{"mlp-fp32": with(figure1, "--iterations", strconv.Itoa(s.curve), "--precision",
+			"fp32", "--metrics", "test")}
 		for _, precision := range all {
 			if b.Device == "cpu" && precision != "fp32" {
 				continue
@@ -31,7 +33,8 @@ func (o *Options) repeat() Part {
 		same := 0
 		names := sorted(runs)
 		for _, name := range names {
-			ok, err := b.twice(ctx, name, with(runs[name], "--device", b.Device, "--deterministic", "--eval-points", "1"))
+			ok, err := b.twice(ctx, name, with(runs[name], "--device", b.Device, "--deterministic", "--eval-points",
+				"1"))
 			if err != nil {
 				return err
 			}
@@ -43,7 +46,8 @@ func (o *Options) repeat() Part {
 		}
 		b.out.set("runs", float64(len(names)))
 		b.out.set("same", float64(same))
-		b.out.Saw = fmt.Sprintf("%d of %d trainings repeat to the last bit (%s)", same, len(names), strings.Join(names, ", "))
+		b.out.Saw = fmt.Sprintf("%d of %d trainings repeat to the last bit (%s)", same, len(names),
+			strings.Join(names, ", "))
 		return nil
 	}}
 }
@@ -69,7 +73,8 @@ func (b *kit) twice(ctx context.Context, name string, args []string) (same bool,
 	return sums[0] == sums[1], nil
 }
 
-// modelsOf is the checksum of all vectors of the agents in a run's last checkpoint: models, duals, and what else they remember.
+// modelsOf is the checksum of all vectors of the agents in a run's last checkpoint: models, duals,
+// and what else they remember.
 func modelsOf(folder string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "checkpoints", "iter-*", "*.safetensors"))
 	if err != nil {

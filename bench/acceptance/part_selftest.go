@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// selftest is fspda selftest in a precision. Its lines come one by one, so that those until its time is over count.
+// selftest is fspda selftest in a precision. Its lines come one by one, so that those until its
+// time is over count.
 func (o *Options) selftest(precision string) Part {
 	return Part{"selftest/" + precision, o.limit(150 * time.Second), func(ctx context.Context, b *kit) error {
 		args := []string{"selftest", "--device", b.Device, "--precision", precision}

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// sparse is the masked update of two vectors as long as the parameters of ResNet-50, against a copy of as many bytes. The 0.1 % are shown too, but not
-// judged: their few megabytes are there before a kernel has begun.
+// sparse is the masked update of two vectors as long as the parameters of ResNet-50, against a copy
+// of as many bytes. The 0.1 % are shown too, but not judged: their few megabytes are there before a
+// kernel has begun.
 func (o *Options) sparse() Part {
 	return Part{"vectors/sparse", o.limit(time.Minute), func(ctx context.Context, b *kit) error {
 		var r struct {
@@ -19,7 +20,8 @@ func (o *Options) sparse() Part {
 				Share float64
 			}
 		}
-		args := []string{"bench", "kernels", "--device", b.Device, "--filter", "vector/add-diff,vector/combine of 4", "--each", b.shapes().turn, "--json"}
+		args := []string{"bench", "kernels", "--device", b.Device, "--filter", "vector/add-diff,vector/combine of 4",
+			"--each", b.shapes().turn, "--json"}
 		if !b.Tiny {
 			args[len(args)-2] = "300ms"
 		}

@@ -18,14 +18,16 @@ func (o *Options) Parts() []Part {
 	parts := []Part{o.selftest("fp32"), o.step("fp32"), o.sparse()}
 	networks := o.networks()
 	parts = append(parts, networks[:min(2, len(networks))]...)
-	parts = append(parts, o.memory(), o.curve(), o.repeat(), o.idle(), o.selftest("bf16"), o.selftest("fp16"), o.selftest("tf32"), o.million(s))
+	parts = append(parts, o.memory(), o.curve(), o.repeat(), o.idle(), o.selftest("bf16"), o.selftest("fp16"),
+		o.selftest("tf32"), o.million(s))
 	if o.Device != "cpu" {
 		parts = append(parts, o.launches())
 	}
 	return append(append(parts, networks[min(2, len(networks)):]...), o.step("tf32"))
 }
 
-// networks are the gradients of the large network: in the precisions that are judged first, the two ends before what lies between them.
+// networks are the gradients of the large network: in the precisions that are judged first, the two
+// ends before what lies between them.
 func (o *Options) networks() []Part {
 	s := o.shapes()
 	type shape struct{ batch, pixels int }

@@ -34,7 +34,8 @@ type answer struct {
 	Error  string  `json:"error"`
 }
 
-// startPeer starts it on the device. That there is no Python, or no PyTorch, is no error: the peer then says so.
+// startPeer starts it on the device. That there is no Python, or no PyTorch, is no error: the peer
+// then says so.
 func (b *kit) startPeer(ctx context.Context) (*peer, error) {
 	if b.Python == "" {
 		return &peer{none: "PyTorch was not asked for"}, nil

@@ -21,7 +21,8 @@ const (
 	testEvery   = 10
 )
 
-// makePictures writes a folder of JPEG files as large as photographs are: slopes of colour with grain, which cost a decoder as much.
+// makePictures writes a folder of JPEG files as large as photographs are: slopes of colour with
+// grain, which cost a decoder as much.
 func makePictures(ctx context.Context, folder string, s shapes) error {
 	numbers := make(chan int)
 	errs := make([]error, runtime.NumCPU())

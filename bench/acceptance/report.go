@@ -39,8 +39,10 @@ func (r *Results) writeNetworks(b *strings.Builder) {
 					continue
 				}
 				v := out.Values
-				rows = append(rows, []string{fmt.Sprintf("%s, batch %d, %d px", precision, batch, pixels), cellOf(v, "ours", "%.1f", 1), cellOf(v, "roofline", "%.0f %%", 100),
-					cellOf(v, "eager", "%.1f", 1), cellOf(v, "compiled", "%.1f", 1), cellOf(v, "eager_ratio", "%.2f", 1), cellOf(v, "compiled_ratio", "%.2f", 1)})
+				rows = append(rows, []string{fmt.Sprintf("%s, batch %d, %d px", precision, batch, pixels),
+					cellOf(v, "ours", "%.1f", 1), cellOf(v, "roofline", "%.0f %%", 100),
+					cellOf(v, "eager", "%.1f", 1), cellOf(v, "compiled", "%.1f", 1), cellOf(v, "eager_ratio", "%.2f",
+						1), cellOf(v, "compiled_ratio", "%.2f", 1)})
 			}
 		}
 	}
@@ -48,7 +50,8 @@ func (r *Results) writeNetworks(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\n## Gradients of %s, images/s\n\n", s.network)
-	table(b, []string{"", "fspda", "of the roofline", "PyTorch eager", "compiled", "fspda / eager", "fspda / compiled"}, rows)
+	table(b, []string{"", "fspda", "of the roofline", "PyTorch eager", "compiled", "fspda / eager", "fspda / compiled"},
+		rows)
 }
 
 // writeParts tells of every part, and then of what they noted.
@@ -56,7 +59,8 @@ func (r *Results) writeParts(b *strings.Builder) {
 	b.WriteString("\n## Parts\n\n")
 	var rows [][]string
 	for _, o := range r.Outcomes {
-		rows = append(rows, []string{o.Part, string(o.Status), fmt.Sprintf("%.0f", o.Seconds), strings.Join(words(o.Why, o.Saw, o.Beside), "; ")})
+		rows = append(rows, []string{o.Part, string(o.Status), fmt.Sprintf("%.0f", o.Seconds),
+			strings.Join(words(o.Why, o.Saw, o.Beside), "; ")})
 	}
 	table(b, []string{"part", "", "s", "what came of it"}, rows)
 	for _, o := range r.Outcomes {

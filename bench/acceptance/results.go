@@ -31,12 +31,14 @@ const (
 	tableFile   = "card.md"
 )
 
-// open makes the folder, or reads what an earlier call left in it. Results of another program or device do not go together.
+// open makes the folder, or reads what an earlier call left in it. Results of another program or
+// device do not go together.
 func open(o *Options) (*Results, error) {
 	if err := os.MkdirAll(filepath.Join(o.Out, "logs"), 0o755); err != nil {
 		return nil, &train.FolderError{Path: o.Out, Got: "cannot be made", Err: err, Hint: "give another --out"}
 	}
-	r := &Results{Version: o.Version, Device: o.Device, Tiny: o.Tiny, Began: time.Now().UTC().Truncate(time.Second), Machine: o.Machine, options: o}
+	r := &Results{Version: o.Version, Device: o.Device, Tiny: o.Tiny, Began: time.Now().UTC().Truncate(time.Second),
+		Machine: o.Machine, options: o}
 	path := filepath.Join(o.Out, resultsFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -47,10 +49,12 @@ func open(o *Options) (*Results, error) {
 	}
 	old := &Results{options: o}
 	if err := json.Unmarshal(text, old); err != nil {
-		return nil, &train.FolderError{Path: path, Got: "is no file of results", Err: err, Hint: "remove it, or give another --out"}
+		return nil, &train.FolderError{Path: path, Got: "is no file of results", Err: err,
+			Hint: "remove it, or give another --out"}
 	}
 	if old.Version != o.Version || old.Device != o.Device || old.Tiny != o.Tiny {
-		return nil, &train.FolderError{Path: path, Got: fmt.Sprintf("has results of fspda %s on %s", old.Version, old.Device), Hint: "give another --out, or remove it"}
+		return nil, &train.FolderError{Path: path, Got: fmt.Sprintf("has results of fspda %s on %s", old.Version,
+			old.Device), Hint: "give another --out, or remove it"}
 	}
 	old.Machine = o.Machine
 	return old, nil
@@ -99,7 +103,8 @@ func (r *Results) save() error {
 	err = errors.Join(wholefile.Write(filepath.Join(r.options.Out, resultsFile), append(text, '\n')),
 		wholefile.Write(filepath.Join(r.options.Out, tableFile), []byte(r.Markdown())))
 	if err != nil {
-		return &train.FolderError{Path: r.options.Out, Got: "cannot be written", Err: err, Hint: "make room, or give another --out"}
+		return &train.FolderError{Path: r.options.Out, Got: "cannot be written", Err: err,
+			Hint: "make room, or give another --out"}
 	}
 	return nil
 }

@@ -15,8 +15,9 @@ import (
 // leastTime is what must be left of the budget for a part to be begun.
 const leastTime = 5 * time.Second
 
-// Run plays the parts that were asked for, or all that are not done in the folder, and keeps the results there after each call of the program. A part
-// that fails or takes too long is noted, and the next one begins. The error is that of the options, of the folder, or of the context.
+// Run plays the parts that were asked for, or all that are not done in the folder, and keeps the
+// results there after each call of the program. A part that fails or takes too long is noted, and
+// the next one begins. The error is that of the options, of the folder, or of the context.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -58,12 +59,14 @@ func (o *Options) check() error {
 			return nil
 		}
 	}
-	return &train.ConfigError{Key: "only", Got: o.Only, Want: "expected a part of one of these names: " + strings.Join(o.names(), ", ")}
+	return &train.ConfigError{Key: "only", Got: o.Only, Want: "expected a part of one of these names: " +
+		strings.Join(o.names(), ", ")}
 }
 
 func (o *Options) say(format string, args ...any) { fmt.Fprintf(o.Progress, format+"\n", args...) }
 
-// play runs one part. What goes wrong in it is its outcome; the error is that nothing can be kept, or that all shall end.
+// play runs one part. What goes wrong in it is its outcome; the error is that nothing can be kept,
+// or that all shall end.
 func (r *Results) play(ctx context.Context, p Part, limit time.Duration) (*Outcome, error) {
 	out := r.fresh(p.Name)
 	began := time.Now()

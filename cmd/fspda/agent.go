@@ -77,15 +77,18 @@ only.`,
 	fs.StringVar(&f.run, "run", "fspda", "name of the run: agents of another name do not meet")
 	fs.IntVar(&f.rank, "rank", -1, "which agent this is, from 0")
 	fs.StringSliceVar(&f.join, "join", nil, "HOST:PORT of agent 0, or of any others")
-	fs.StringVar(&f.listen, "listen", "", "HOST:PORT where others find this agent; the default is the port of --join for agent 0 and any port for others")
+	fs.StringVar(&f.listen, "listen", "",
+		"HOST:PORT where others find this agent; the default is the port of --join for agent 0 and any port for others")
 	fs.StringVar(&f.advertise, "advertise", "", "HOST:PORT that others are told, where that is not --listen")
 	fs.StringVar(&f.cluster, "nats", "", "URL of a NATS cluster that is there already, in place of --join and --listen")
 	fs.StringVar(&f.creds, "nats-creds", "", "credentials file for that cluster (nkey and JWT)")
 	fs.StringVar(&f.certs, "certs", "", "folder of the certificates that fspda certs made")
 	fs.BoolVar(&f.insecure, "insecure", false, "no certificates: on one machine only")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
-	fs.StringVar(&f.direct, "direct", "auto", "HOST:PORT where others bring messages above 1 MB by a gRPC stream; auto is any free port beside --listen, off sends all over NATS")
-	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
+	fs.StringVar(&f.direct, "direct", "auto",
+		"HOST:PORT where others bring messages above 1 MB by a gRPC stream; auto is any free port beside --listen, off sends all over NATS")
+	fs.StringVar(&f.metrics, "metrics-listen", "",
+		"HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	fs.BoolVar(&f.leash, "leash", false, "stop when the standard input ends")
@@ -103,7 +106,8 @@ only.`,
 	return cmd
 }
 
-// leashed returns a context that ends when the input does: when whoever started this process is gone.
+// leashed returns a context that ends when the input does: when whoever started this process is
+// gone.
 func leashed(ctx context.Context, in io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -167,8 +171,10 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	}
 	defer node.Close()
 	eye.begin(watch, node, show.log)
-	show.log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", f.join), zap.Int("agents", c.Agents))
-	res, err := train.Run(ctx, s, train.Options{Device: dev.Device, Model: m, Folder: folder, Log: show.log, Watch: watch, OnRow: show.row, OnStep: show.step,
+	show.log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", f.join),
+		zap.Int("agents", c.Agents))
+	res, err := train.Run(ctx, s, train.Options{Device: dev.Device, Model: m, Folder: folder, Log: show.log,
+		Watch: watch, OnRow: show.row, OnStep: show.step,
 		Member: &train.Member{Rank: f.rank, Network: node, Home: home}})
 	show.close()
 	if err != nil {
@@ -178,7 +184,8 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 }
 
 // conclude ends the process as the run ended. Agent 0 writes what the run leaves behind.
-func (f agentFlags) conclude(s *train.Setup, folder *train.Folder, res *train.Result, dev device.Device, show *show) error {
+func (f agentFlags) conclude(s *train.Setup, folder *train.Folder, res *train.Result, dev device.Device,
+	show *show) error {
 	switch {
 	case res.Status == train.Stopped:
 		show.log.Warn("stopped; the same command goes on")
@@ -207,7 +214,9 @@ func (f *agentFlags) settle(fs *pflag.FlagSet, env func(string) string) (train.C
 	}
 	if at.size > 0 && !fs.Changed("agents") {
 		if c.Agents != train.Default().Agents && c.Agents != at.size {
-			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents), Want: fmt.Sprintf("the environment (%s) says %d: start as many as the configuration has", at.names, at.size)}
+			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents),
+				Want: fmt.Sprintf("the environment (%s) says %d: start as many as the configuration has", at.names,
+					at.size)}
 		}
 		c.Agents = at.size
 	}
@@ -218,7 +227,8 @@ func (f *agentFlags) settle(fs *pflag.FlagSet, env func(string) string) (train.C
 		return c, err
 	}
 	if f.rank < 0 || f.rank >= c.Agents {
-		return c, &usageError{fmt.Sprintf("--rank %d: say which of the %d agents this is, from 0 to %d", f.rank, c.Agents, c.Agents-1)}
+		return c, &usageError{fmt.Sprintf("--rank %d: say which of the %d agents this is, from 0 to %d", f.rank,
+			c.Agents, c.Agents-1)}
 	}
 	f.out = cmp.Or(f.out, filepath.Join(runsFolder, f.run))
 	if err := f.meeting(); err != nil {
@@ -261,7 +271,8 @@ func (f *agentFlags) door() error {
 		return &usageError{fmt.Sprintf("--direct %q: write HOST:PORT, auto or off", f.direct)}
 	}
 	if f.certs == "" && !loopback(host) {
-		return &usageError{fmt.Sprintf("--direct %s without --certs: anybody could come there; use 127.0.0.1, --certs, or off", f.direct)}
+		return &usageError{fmt.Sprintf(
+			"--direct %s without --certs: anybody could come there; use 127.0.0.1, --certs, or off", f.direct)}
 	}
 	return nil
 }
@@ -313,7 +324,8 @@ func (f *agentFlags) meeting() error {
 func (f *agentFlags) nearby() error {
 	for _, a := range append([]string{f.listen}, f.join...) {
 		if host, _, err := net.SplitHostPort(a); err != nil || !loopback(host) {
-			return &usageError{fmt.Sprintf("--insecure with %s: without certificates anybody could join there; use 127.0.0.1, or --certs", a)}
+			return &usageError{fmt.Sprintf(
+				"--insecure with %s: without certificates anybody could join there; use 127.0.0.1, or --certs", a)}
 		}
 	}
 	return nil
@@ -327,8 +339,10 @@ func loopback(host string) bool {
 
 // open joins the network.
 func (f *agentFlags) open(s *train.Setup, m *model.Engine, dev device.Device, log *zap.Logger) (*nats.Node, error) {
-	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim, Codec: s.Codec(), Wire: dist.Values(s.Config.Wire), URL: f.cluster,
-		Server: nats.Server{Listen: f.listen, Advertise: f.advertise, Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls,
+	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim,
+		Codec: s.Codec(), Wire: dist.Values(s.Config.Wire), URL: f.cluster,
+		Server: nats.Server{Listen: f.listen, Advertise: f.advertise,
+			Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls,
 		Door: nats.Door{Listen: f.direct, Advertise: f.doorHost()}, Log: log}
 	o.Identity = []nats.Field{{Name: "run", Value: f.run}, {Name: "version", Value: version()}}
 	for _, id := range s.Identity(m.Sizes()) {

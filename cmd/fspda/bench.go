@@ -25,10 +25,12 @@ func newBench() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return &usageError{fmt.Sprintf("unknown benchmark %q%s", args[0], didYouMean(args[0], commandNames(cmd), ""))}
+			return &usageError{fmt.Sprintf("unknown benchmark %q%s", args[0], didYouMean(args[0], commandNames(cmd),
+				""))}
 		},
 	}
-	cmd.AddCommand(newBenchStep(), newBenchKernels(), newBenchNetwork(), newBenchLoad(), newBenchExchange(), newBenchCard())
+	cmd.AddCommand(newBenchStep(), newBenchKernels(), newBenchNetwork(), newBenchLoad(), newBenchExchange(),
+		newBenchCard())
 	return cmd
 }
 
@@ -84,7 +86,8 @@ func benchSteps(ctx context.Context, c train.Config, each time.Duration) (io.Wri
 			return nil, err
 		}
 		if cardOf(o.Device, c.Precision) != nil {
-			return nil, &train.ConfigError{Key: "algo", Got: "all", Want: "expected one algorithm on a GPU; --device cpu compares all"}
+			return nil, &train.ConfigError{Key: "algo", Got: "all",
+				Want: "expected one algorithm on a GPU; --device cpu compares all"}
 		}
 		o.Products = nil // the limit is the same for all
 		options = append(options, o)
@@ -104,7 +107,8 @@ func benchStep(ctx context.Context, o bench.StepOptions) (io.WriterTo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bench.CardStep(ctx, bench.CardStepOptions{Card: *card, StepOptions: o, Load: card.Gradient(plan.Code(), m.Init(1), m.Classes())})
+	return bench.CardStep(ctx, bench.CardStepOptions{Card: *card, StepOptions: o, Load: card.Gradient(plan.Code(),
+		m.Init(1), m.Classes())})
 }
 
 func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) {
@@ -123,7 +127,8 @@ func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) 
 	if err != nil {
 		return bench.StepOptions{}, err
 	}
-	return bench.StepOptions{Setup: s, Device: dev.Device, Model: m, FLOPs: code.Code().FLOPs, Products: func() func() { return products(code.Code()) }, Each: each}, nil
+	return bench.StepOptions{Setup: s, Device: dev.Device, Model: m, FLOPs: code.Code().FLOPs,
+		Products: func() func() { return products(code.Code()) }, Each: each}, nil
 }
 
 // products makes random factors of all matrix products of a plan, and returns what does them.
@@ -161,8 +166,9 @@ func products(c *device.Code) func() {
 	}
 }
 
-// convProduct are the dimensions of the matrix product that is as much work as a convolution of dimensions n h w c k r s stride pad, or as
-// one of its gradients: pixels of the output, its channels, and the numbers that each of them sees.
+// convProduct are the dimensions of the matrix product that is as much work as a convolution of
+// dimensions n h w c k r s stride pad, or as one of its gradients: pixels of the output, its
+// channels, and the numbers that each of them sees.
 func convProduct(d []int) (pixels, outputs, window int) {
 	s := bench.ConvShape{N: d[0], H: d[1], W: d[2], C: d[3], K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
 	p, q := s.Out()

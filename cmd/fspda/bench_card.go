@@ -58,7 +58,8 @@ logs. Called again, it goes on with what is left; --only runs parts again. The e
 	fs.SortFlags = false
 	fs.StringVar(&o.Device, "device", o.Device, "cuda, cuda:N, or cpu to try the command")
 	fs.StringVar(&o.Out, "out", o.Out, "folder of the results")
-	fs.StringVar(&o.Only, "only", "", "parts whose name has this, or one of several by commas, also those that are done")
+	fs.StringVar(&o.Only, "only", "",
+		"parts whose name has this, or one of several by commas, also those that are done")
 	fs.DurationVar(&o.Budget, "budget", o.Budget, "when no further part is begun, and the one under way ends")
 	fs.StringVar(&o.Python, "python", o.Python, "Python that has PyTorch; empty leaves PyTorch out")
 	fs.StringVar(&o.Data, "data-dir", "", "folder of pictures for the loader; without it some are made")
@@ -106,7 +107,8 @@ func cardFacts(ctx context.Context, device string) ([]acceptance.Fact, error) {
 	case r.Problem != "":
 		return nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.Problem), Want: hint}
 	case at >= len(r.GPUs):
-		return nil, &train.ConfigError{Key: "device", Got: device, Want: fmt.Sprintf("the driver finds %d GPUs", len(r.GPUs))}
+		return nil, &train.ConfigError{Key: "device", Got: device, Want: fmt.Sprintf("the driver finds %d GPUs",
+			len(r.GPUs))}
 	case !r.GPUs[at].Usable:
 		return nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.GPUs[at].Problem), Want: hint}
 	}
@@ -125,7 +127,8 @@ func smi(ctx context.Context, gpu int) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	const asked = "driver_version,clocks.max.sm,clocks.max.memory,power.limit,temperature.gpu,ecc.mode.current,mig.mode.current,memory.used"
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", strconv.Itoa(gpu), "--query-gpu="+asked, "--format=csv,noheader").Output()
+	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", strconv.Itoa(gpu), "--query-gpu="+asked,
+		"--format=csv,noheader").Output()
 	if err != nil {
 		return ""
 	}

@@ -30,7 +30,8 @@ func cardResults(t *testing.T, out string) (r acceptance.Results) {
 func TestBenchCardOnBrokenGPU(t *testing.T) {
 	b := newStandin(t, standin.Variant{})
 	out := filepath.Join(b.work, "card")
-	status, stdout, stderr := b.run(standin.Machine{Fail: []string{"cuMemAlloc_v2:1:2+"}}, "bench", "card", "--tiny", "--python", "", "--only", "memory,resnet18/bf16", "--out", out)
+	status, stdout, stderr := b.run(standin.Machine{Fail: []string{"cuMemAlloc_v2:1:2+"}}, "bench", "card", "--tiny",
+		"--python", "", "--only", "memory,resnet18/bf16", "--out", out)
 	if status != exitFailed || !strings.Contains(stderr, "2 parts failed") {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
 	}
@@ -39,7 +40,8 @@ func TestBenchCardOnBrokenGPU(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, o := range r.Outcomes {
-		if o.Status != acceptance.Failed || !strings.Contains(o.Why, "taking ") || !strings.Contains(o.Why, "of device memory") {
+		if o.Status != acceptance.Failed || !strings.Contains(o.Why, "taking ") ||
+			!strings.Contains(o.Why, "of device memory") {
 			t.Errorf("%+v", o)
 		}
 	}
@@ -48,14 +50,16 @@ func TestBenchCardOnBrokenGPU(t *testing.T) {
 	}
 }
 
-// The parts of a GPU run where its libraries are stood in for, down to the share of the roofline and to the memory that the driver counts.
+// The parts of a GPU run where its libraries are stood in for, down to the share of the roofline
+// and to the memory that the driver counts.
 func TestBenchCardOnStandin(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute: set FSPDA_LONG=1")
 	}
 	b := newStandin(t, standin.Variant{})
 	out := filepath.Join(b.work, "card")
-	b.must(standin.Machine{Memory: 4 << 30}, "bench", "card", "--tiny", "--python", os.Getenv("FSPDA_PEERS"), "--only", "memory,resnet18/bf16", "--out", out, "--budget", "5m")
+	b.must(standin.Machine{Memory: 4 << 30}, "bench", "card", "--tiny", "--python", os.Getenv("FSPDA_PEERS"), "--only",
+		"memory,resnet18/bf16", "--out", out, "--budget", "5m")
 	r := cardResults(t, out)
 	for _, key := range []string{"forecast", "taken", "ours", "roofline", "copy"} {
 		seen := 0.0

@@ -12,11 +12,13 @@ import (
 	"fspda/bench/acceptance"
 )
 
-// The whole command runs on the CPU, in processes as on a GPU; in a long test all of it, with PyTorch where FSPDA_PEERS names a Python that has it.
+// The whole command runs on the CPU, in processes as on a GPU; in a long test all of it, with
+// PyTorch where FSPDA_PEERS names a Python that has it.
 func TestBenchCard(t *testing.T) {
 	t.Setenv("FSPDA_TEST_AS_PROGRAM", "1") // for what it starts
 	out := filepath.Join(t.TempDir(), "card")
-	args := []string{"bench", "card", "--device", "cpu", "--tiny", "--out", out, "--python", os.Getenv("FSPDA_PEERS"), "--only", "selftest/fp32,curve,memory"}
+	args := []string{"bench", "card", "--device", "cpu", "--tiny", "--out", out, "--python", os.Getenv("FSPDA_PEERS"),
+		"--only", "selftest/fp32,curve,memory"}
 	parts := 3
 	if os.Getenv("FSPDA_LONG") != "" {
 		args, parts = args[:len(args)-2], 15
@@ -38,7 +40,8 @@ func TestBenchCard(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	for _, line := range []string{"| self-test in fp32 | 0 checks fail | 0 of 3 fail | met |", "0.0e+00 | met |", "could not run: the device has no memory of its own"} {
+	for _, line := range []string{"| self-test in fp32 | 0 checks fail | 0 of 3 fail | met |", "0.0e+00 | met |",
+		"could not run: the device has no memory of its own"} {
 		if !strings.Contains(stdout, line) {
 			t.Errorf("no line %q:\n%s", line, stdout)
 		}

@@ -64,7 +64,8 @@ with an agent in another process.`,
 	fs.SortFlags = false
 	fs.IntSliceVar(&f.bytes, "bytes", []int{32000, 4000000, 16000000, 40000000}, "sizes of a message, multiples of 4")
 	fs.DurationVar(&f.each, "time", 3*time.Second, "how long to measure each size and way; with --beside, everything")
-	fs.BoolVar(&f.beside, "beside", false, "measure the gradient of ResNet-50 beside exchanges; --bytes is then a tenth of its parameters, if not said")
+	fs.BoolVar(&f.beside, "beside", false,
+		"measure the gradient of ResNet-50 beside exchanges; --bytes is then a tenth of its parameters, if not said")
 	fs.IntVar(&f.batch, "batch", 4, "images of that gradient")
 	fs.BoolVar(&f.json, "json", false, "print JSON")
 	fs.StringVar(&f.end, "end", "", "be the other end: agents or grpc")
@@ -83,7 +84,8 @@ type report interface {
 func (f exchangeFlags) measure(ctx context.Context, sized bool) (report, error) {
 	for _, n := range f.bytes {
 		if n < 4 || n%4 != 0 || n > 1<<30 {
-			return nil, &train.ConfigError{Key: "bytes", Got: fmt.Sprint(n), Want: "expected a multiple of 4 up to 1 GB"}
+			return nil, &train.ConfigError{Key: "bytes", Got: fmt.Sprint(n),
+				Want: "expected a multiple of 4 up to 1 GB"}
 		}
 	}
 	if f.each <= 0 {
@@ -127,7 +129,8 @@ func (f exchangeFlags) wires(ctx context.Context) (r bench.ExchangeReport, err e
 		near("agents", door, strangers), near("agents, all over NATS", nats.Door{}, strangers),
 		bench.BareNATS(), bench.BareGRPC(), bench.TunedGRPC(),
 		{Name: "agents, two processes", Open: openFarPair}, bench.FarGRPC(farGRPC),
-		near("agents, TLS", door, members), bench.SecureNATS([2]*tls.Config{members[0].Routes, members[1].Routes}), bench.SecureGRPC(members[0].Routes, members[1].Routes),
+		near("agents, TLS", door, members), bench.SecureNATS([2]*tls.Config{members[0].Routes,
+			members[1].Routes}), bench.SecureGRPC(members[0].Routes, members[1].Routes),
 	}})
 }
 
@@ -158,7 +161,8 @@ func (f exchangeFlags) besideGradient(ctx context.Context) (r bench.BesideReport
 		return r, err
 	}
 	defer end()
-	return bench.Beside(ctx, bench.BesideOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(), f.batch), Bytes: size, Each: f.each, Swap: swap,
+	return bench.Beside(ctx, bench.BesideOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(),
+		f.batch), Bytes: size, Each: f.each, Swap: swap,
 		Gradient: func() error { _, err := gradient(); return err }})
 }
 
@@ -173,7 +177,8 @@ type pair struct {
 	other chan error
 }
 
-func openPair(ctx context.Context, n int, door nats.Door, as [2]nats.Credentials) (swap func() error, end func(), err error) {
+func openPair(ctx context.Context, n int, door nats.Door, as [2]nats.Credentials) (swap func() error, end func(),
+	err error) {
 	p := &pair{n: n, other: make(chan error, 1)}
 	end = func() {
 		for _, node := range p.nodes {
@@ -214,7 +219,8 @@ func (p *pair) swap(ctx context.Context) error {
 
 // openEnd opens and starts one of two agents.
 func openEnd(self, n int, pool *dist.Pool, join []string, door nats.Door, as nats.Credentials) (*nats.Node, error) {
-	node, err := nats.Open(nats.Options{Run: benchRun, Self: self, Agents: 2, Dim: n, Pool: pool, Server: nats.Server{Listen: "127.0.0.1:0", Join: join}, Door: door, TLS: as})
+	node, err := nats.Open(nats.Options{Run: benchRun, Self: self, Agents: 2, Dim: n, Pool: pool,
+		Server: nats.Server{Listen: "127.0.0.1:0", Join: join}, Door: door, TLS: as})
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ import (
 	"fspda/train"
 )
 
-// The two ends of an exchange in processes of their own: the other one is this program with --end, which says a line when it is ready and leaves
-// when its input ends.
+// The two ends of an exchange in processes of their own: the other one is this program with --end,
+// which says a line when it is ready and leaves when its input ends.
 const (
 	endAgents = "agents"
 	endGRPC   = "grpc"

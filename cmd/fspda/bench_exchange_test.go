@@ -28,11 +28,14 @@ func TestBenchExchange(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	if _, err := r.WriteTo(&table); err != nil || !strings.Contains(table.String(), "bare gRPC stream") || !strings.Contains(table.String(), "1200000") {
+	if _, err := r.WriteTo(&table); err != nil || !strings.Contains(table.String(), "bare gRPC stream") ||
+		!strings.Contains(table.String(), "1200000") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
-	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}, {"--batch", "0"}, {"--end", "x", "--bytes", "4"}} {
-		if status, _, stderr := call(t, append([]string{"bench", "exchange"}, bad...)...); status != exitBadInput || !strings.Contains(stderr, strings.TrimLeft(bad[0], "-")) {
+	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}, {"--batch", "0"},
+		{"--end", "x", "--bytes", "4"}} {
+		if status, _, stderr := call(t, append([]string{"bench", "exchange"}, bad...)...); status != exitBadInput ||
+			!strings.Contains(stderr, strings.TrimLeft(bad[0], "-")) {
 			t.Errorf("%v: exit status %d, %s", bad, status, stderr)
 		}
 	}

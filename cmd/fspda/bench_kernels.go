@@ -62,7 +62,8 @@ measure of multiply-adds.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&c.Device, "device", c.Device, "cpu, cuda, cuda:N or auto, as in train")
 	cmd.Flags().StringVar(&c.Precision, "precision", c.Precision, "of a GPU, as in train")
-	cmd.Flags().StringVar(&o.Filter, "filter", "", "only what has this, or one of several by commas, in group/name; groups: "+strings.Join(bench.Groups(), ", "))
+	cmd.Flags().StringVar(&o.Filter, "filter", "",
+		"only what has this, or one of several by commas, in group/name; groups: "+strings.Join(bench.Groups(), ", "))
 	cmd.Flags().DurationVar(&o.Each, "each", 300*time.Millisecond, "how long to measure each kernel and shape")
 	cmd.Flags().IntVar(&o.Batch, "batch", 8, "images of the layers of ResNet-50")
 	return cmd

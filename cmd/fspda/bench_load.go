@@ -34,7 +34,8 @@ func newBenchLoad() *cobra.Command {
 			case o.Jobs < 1:
 				return &train.ConfigError{Key: "jobs", Want: "expected a number of cores above 0"}
 			case o.Each <= 0:
-				return &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 5s"}
+				return &train.ConfigError{Key: "time", Got: o.Each.String(),
+					Want: "expected a time above 0, such as 5s"}
 			case o.Batch < 1:
 				return &train.ConfigError{Key: "batch", Want: "expected a number of pictures above 0"}
 			}

@@ -75,7 +75,8 @@ func (f benchNetworkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
 		got, least int
 	}{{"size", f.size, 1}, {"classes", f.classes, 2}, {"batch", f.batch, 1}, {"threads", f.threads, 0}} {
 		if n.got < n.least {
-			return r, &train.ConfigError{Key: n.key, Got: fmt.Sprint(n.got), Want: fmt.Sprintf("expected at least %d", n.least)}
+			return r, &train.ConfigError{Key: n.key, Got: fmt.Sprint(n.got), Want: fmt.Sprintf("expected at least %d",
+				n.least)}
 		}
 	}
 	if err := c.Check(); err != nil {
@@ -99,11 +100,13 @@ func (f benchNetworkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
 	defer e.Close()
 	code := plan.Code()
 	if card := cardOf(e.Device, f.precision); card != nil {
-		return bench.CardNetwork(ctx, bench.CardNetworkOptions{Card: *card, Code: code, Forecast: e.Footprint(code), Each: f.each,
+		return bench.CardNetwork(ctx, bench.CardNetworkOptions{Card: *card, Code: code, Forecast: e.Footprint(code),
+			Each: f.each,
 			Load: card.Gradient(code, net.Init(1), net.Classes())})
 	}
 	dev := e.Device.(*cpu.Device) // what is no GPU
-	return bench.Network(ctx, bench.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code), Each: f.each,
+	return bench.Network(ctx, bench.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
+		Each: f.each,
 		Load: gradientOf(net, dev, code)})
 }
 
@@ -114,7 +117,8 @@ func cardOf(dev device.Device, precision string) *bench.Card {
 		return nil
 	}
 	bare := gpu.Bare()
-	c := &bench.Card{What: gpu.Properties().Name, Device: gpu, Precision: precision, Time: bare.Time, Copy: bare.CopyRate, Element: 4}
+	c := &bench.Card{What: gpu.Properties().Name, Device: gpu, Precision: precision, Time: bare.Time,
+		Copy: bare.CopyRate, Element: 4}
 	if precision == "fp16" || precision == "bf16" {
 		c.Element = 2
 	}
@@ -122,7 +126,8 @@ func cardOf(dev device.Device, precision string) *bench.Card {
 }
 
 // gradientOf loads the gradient of a fresh network over random images.
-func gradientOf(net *model.Network, dev *cpu.Device, code *device.Code) func() (func() ([]time.Duration, error), error) {
+func gradientOf(net *model.Network, dev *cpu.Device, code *device.Code) func() (func() ([]time.Duration, error),
+	error) {
 	x, grad := dev.NewVector(net.Dim()), dev.NewVector(net.Dim())
 	dev.Write(x, net.Init(1))
 	b := device.Batch{X: noise(code.Batch * net.Inputs()), Y: make([]int32, code.Batch)}

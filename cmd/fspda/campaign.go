@@ -53,7 +53,8 @@ func (o *opener) open(c train.Config) (*train.Setup, train.Model, device.Device,
 func (o *opener) set(c train.Config) (*data.Set, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := fmt.Sprintf("%q", []any{c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Augment, c.Crop, c.ImageSize, c.JPEG, c.OnBad})
+	key := fmt.Sprintf("%q", []any{c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Augment, c.Crop, c.ImageSize, c.JPEG,
+		c.OnBad})
 	if s, ok := o.sets[key]; ok {
 		return s, nil
 	}
@@ -83,7 +84,8 @@ func play(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.Writer) 
 	return outcomes, err
 }
 
-// board shows the runs of a campaign: on a terminal a line each that moves, elsewhere a line now and then.
+// board shows the runs of a campaign: on a terminal a line each that moves, elsewhere a line now
+// and then.
 type board struct {
 	w     io.Writer
 	live  bool
@@ -123,7 +125,8 @@ func (b *board) on(e bench.Event) {
 		return
 	case bench.Ended:
 		s.running = false
-		b.say(fmt.Sprintf("%-*s  %s in %s   %s", b.width, job.Name, e.Outcome.Status, seconds(e.Outcome.WallS), b.numbers(e.Row)))
+		b.say(fmt.Sprintf("%-*s  %s in %s   %s", b.width, job.Name, e.Outcome.Status, seconds(e.Outcome.WallS),
+			b.numbers(e.Row)))
 		return
 	case bench.Began:
 		*s = runState{running: true, began: time.Now(), first: e.Iteration, row: s.row}
@@ -174,7 +177,8 @@ func (b *board) line(i int) string {
 	done := float64(s.at) / float64(total)
 	const cells = 16
 	full := int(done * cells)
-	text := fmt.Sprintf("%-*s  %s%s %3.0f %%", b.width, b.jobs[i].Name, strings.Repeat("━", full), strings.Repeat("┄", cells-full), 100*done)
+	text := fmt.Sprintf("%-*s  %s%s %3.0f %%", b.width, b.jobs[i].Name, strings.Repeat("━", full),
+		strings.Repeat("┄", cells-full), 100*done)
 	if gone := time.Since(s.began).Seconds(); s.at > s.first && gone > 0 {
 		rate := float64(s.at-s.first) / gone
 		text += fmt.Sprintf("  %.0f it/s, %s left", rate, seconds(float64(total-s.at)/rate))
@@ -186,7 +190,8 @@ func (b *board) numbers(r train.Row) string {
 	if r.Iteration == 0 {
 		return ""
 	}
-	return fmt.Sprintf("loss %s, accuracy %.2f %% (worst agent %.2f %%), %s", number(r.TrainLossWorst), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin), bits(r.BitsTotal))
+	return fmt.Sprintf("loss %s, accuracy %.2f %% (worst agent %.2f %%), %s", number(r.TrainLossWorst),
+		100*float64(r.TestAccAvg), 100*float64(r.TestAccMin), bits(r.BitsTotal))
 }
 
 // writeTable writes the numbers of runs as table.md and table.csv.
@@ -195,7 +200,8 @@ func writeTable(folder string, t *bench.Table) error {
 	if err := errors.Join(t.WriteMarkdown(&md), t.WriteCSV(&csv)); err != nil {
 		return err
 	}
-	return errors.Join(writeFile(filepath.Join(folder, "table.md"), md.String()), writeFile(filepath.Join(folder, "table.csv"), csv.String()))
+	return errors.Join(writeFile(filepath.Join(folder, "table.md"), md.String()),
+		writeFile(filepath.Join(folder, "table.csv"), csv.String()))
 }
 
 func makeFolder(path string) error {
@@ -221,7 +227,8 @@ func setKeys(c *train.Config, pairs []string) error {
 	for _, p := range pairs {
 		key, value, ok := strings.Cut(p, "=")
 		if !ok {
-			errs = append(errs, &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", p), Want: "expected key=value, such as batch=32"})
+			errs = append(errs, &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", p),
+				Want: "expected key=value, such as batch=32"})
 			continue
 		}
 		errs = append(errs, c.Parse("--set", []byte(strings.TrimSpace(key)+": "+quoted(value))))

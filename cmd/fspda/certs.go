@@ -30,7 +30,8 @@ Bring ca.pem and the two files of its agent to each machine. ca-key.pem stays wh
 			if err := nats.WriteCredentials(out, run, agents, time.Duration(days)*24*time.Hour); err != nil {
 				return &usageError{err.Error()}
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ca.pem, and for each of the %d agents of run %s agent-RANK.pem and agent-RANK-key.pem, good for %d days\n", out, agents, run, days)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(),
+				"%s: ca.pem, and for each of the %d agents of run %s agent-RANK.pem and agent-RANK-key.pem, good for %d days\n", out, agents, run, days)
 			return err
 		},
 	}

@@ -21,9 +21,10 @@ import (
 	"time"
 )
 
-// jumpClock puts the wall clock of one process so many seconds before or behind that of the machine. Its monotonic clock goes on as it did, as where an
-// administrator sets the time. A process reads the clock by a function that the kernel lends it; in this process alone another takes its place, which
-// asks the kernel and adds the seconds.
+// jumpClock puts the wall clock of one process so many seconds before or behind that of the
+// machine. Its monotonic clock goes on as it did, as where an administrator sets the time. A
+// process reads the clock by a function that the kernel lends it; in this process alone another
+// takes its place, which asks the kernel and adds the seconds.
 func jumpClock(pid int, seconds int32) error {
 	if runtime.GOARCH != "amd64" {
 		return fmt.Errorf("no machine code for %s: %w", runtime.GOARCH, errors.ErrUnsupported)
@@ -118,7 +119,8 @@ func TestJumpClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		if off := wall - time.Now().Unix() - int64(jump); off < -5 || off > 5 || since > 20 {
-			t.Errorf("jump of %d s: the clock is wrong by %d s more, and %d s are over since the start", jump, off, since)
+			t.Errorf("jump of %d s: the clock is wrong by %d s more, and %d s are over since the start", jump, off,
+				since)
 		}
 	}
 	in.Close()

@@ -18,10 +18,12 @@ import (
 	"fspda/web"
 )
 
-// tokenVariable is the environment variable that sets the token of the page; without it each run has one of its own.
+// tokenVariable is the environment variable that sets the token of the page; without it each run
+// has one of its own.
 const tokenVariable = "FSPDA_WEB_TOKEN"
 
-// Shares of the machine's processors that readers may cost: beside a run of this process, whose time it is, and of finished runs.
+// Shares of the machine's processors that readers may cost: beside a run of this process, whose
+// time it is, and of finished runs.
 const (
 	liveShare = 0.01
 	doneShare = 0.2
@@ -61,8 +63,10 @@ func openDashboard(address string) (*dashboard, error) {
 	return d, nil
 }
 
-// begin serves the page of a run in folder, until close. The options come back with what the page needs, and a context that its stop button ends.
-func (d *dashboard) begin(ctx context.Context, folder string, s *train.Setup, opt train.Options) (context.Context, train.Options, error) {
+// begin serves the page of a run in folder, until close. The options come back with what the page
+// needs, and a context that its stop button ends.
+func (d *dashboard) begin(ctx context.Context, folder string, s *train.Setup, opt train.Options) (context.Context,
+	train.Options, error) {
 	if d == nil {
 		return ctx, opt, nil
 	}
@@ -71,7 +75,8 @@ func (d *dashboard) begin(ctx context.Context, folder string, s *train.Setup, op
 	ctx, d.stop = context.WithCancel(ctx)
 	o := webFolder(folder)
 	o.Token, o.Loopback, o.Share = d.token, d.loopback, liveShare
-	o.Live = &web.Live{Run: o.Only, Iterations: s.Config.Iterations, Command: train.CommandLine(os.Args), Look: d.look, Steer: d.steer}
+	o.Live = &web.Live{Run: o.Only, Iterations: s.Config.Iterations, Command: train.CommandLine(os.Args), Look: d.look,
+		Steer: d.steer}
 	if o.Only == "" {
 		o.Live.Run = filepath.Base(folder)
 	}
@@ -81,11 +86,13 @@ func (d *dashboard) begin(ctx context.Context, folder string, s *train.Setup, op
 	}
 	serving, end := context.WithCancel(context.Background())
 	d.end = end
-	d.served.Go(func() { _ = web.Serve(serving, d.listener, d.server) }) // a page that cannot be served is no reason to stop training
+	// a page that cannot be served is no reason to stop training
+	d.served.Go(func() { _ = web.Serve(serving, d.listener, d.server) })
 	return ctx, opt, nil
 }
 
-// webFolder says what a page beside a run shows: all runs where runs without --out go, else this one alone.
+// webFolder says what a page beside a run shows: all runs where runs without --out go, else this
+// one alone.
 func webFolder(run string) web.Options {
 	dir, name := filepath.Split(filepath.Clean(run))
 	if dir == "" {
@@ -193,10 +200,12 @@ func heldMemory() uint64 {
 func serveWeb(ctx context.Context, dir, address string, stdout io.Writer) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return &train.FolderError{Path: dir, Got: "cannot be opened", Err: err, Hint: "name the folder of a run, or one that holds runs"}
+		return &train.FolderError{Path: dir, Got: "cannot be opened", Err: err,
+			Hint: "name the folder of a run, or one that holds runs"}
 	}
 	if !info.IsDir() {
-		return &train.FolderError{Path: dir, Got: "is not a folder", Hint: "name the folder of a run, or one that holds runs"}
+		return &train.FolderError{Path: dir, Got: "is not a folder",
+			Hint: "name the folder of a run, or one that holds runs"}
 	}
 	l, loopback, err := web.Listen(address)
 	if err != nil {

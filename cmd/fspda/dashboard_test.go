@@ -69,7 +69,8 @@ func follow(url string) map[string]int {
 	return count
 }
 
-// A run that is looked at by several readers, one of whom reads nothing, paused and sent on, has the same metrics, bit for bit.
+// A run that is looked at by several readers, one of whom reads nothing, paused and sent on, has
+// the same metrics, bit for bit.
 func TestWebChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	args := quick("--iterations", "3000", "--eval-points", "10")
@@ -118,7 +119,8 @@ func TestWebChangesNothing(t *testing.T) {
 
 func steerAt(t *testing.T, url, token, action string) int {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodPost, url+"api/steer", strings.NewReader(fmt.Sprintf(`{"run":"seen","action":%q}`, action)))
+	r, err := http.NewRequest(http.MethodPost, url+"api/steer",
+		strings.NewReader(fmt.Sprintf(`{"run":"seen","action":%q}`, action)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,13 +134,15 @@ func steerAt(t *testing.T, url, token, action string) int {
 	return a.StatusCode
 }
 
-// The stop button ends a run as Ctrl-C does: with a checkpoint, to be gone on with. Without the token it does nothing.
+// The stop button ends a run as Ctrl-C does: with a checkpoint, to be gone on with. Without the
+// token it does nothing.
 func TestWebStops(t *testing.T) {
 	var out output
 	dir := filepath.Join(t.TempDir(), "seen")
 	status := make(chan int)
 	go func() {
-		status <- run(context.Background(), quick("--iterations", "10000000", "--eval-points", "1", "--out", dir, "--web", "127.0.0.1:0"), io.Discard, &out)
+		status <- run(context.Background(), quick("--iterations", "10000000", "--eval-points", "1", "--out", dir,
+			"--web", "127.0.0.1:0"), io.Discard, &out)
 	}()
 	url, token := out.find(t, `"url": "([^"]+)"`), out.find(t, `"token": "([^"]+)"`)
 	if s := steerAt(t, url, "guess", "stop"); s != http.StatusForbidden {

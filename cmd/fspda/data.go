@@ -21,7 +21,8 @@ func newData() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return &usageError{fmt.Sprintf("unknown command %q%s", "data "+args[0], didYouMean(args[0], commandNames(cmd), ""))}
+			return &usageError{fmt.Sprintf("unknown command %q%s", "data "+args[0],
+				didYouMean(args[0], commandNames(cmd), ""))}
 		},
 	}
 	cmd.AddCommand(newDataInfo(), newDataPrepare(), newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataImageNet())
@@ -36,10 +37,12 @@ func onePath(_ *cobra.Command, args []string) error {
 	case 1:
 		return nil
 	}
-	return &usageError{fmt.Sprintf("unexpected argument %q: one path is enough; put a pattern such as 'shard-{000..147}.tar' in quotes", args[1])}
+	return &usageError{fmt.Sprintf(
+		"unexpected argument %q: one path is enough; put a pattern such as 'shard-{000..147}.tar' in quotes", args[1])}
 }
 
-// gauge shows how far a long piece of work is: as a bar on a terminal, as a line now and then elsewhere.
+// gauge shows how far a long piece of work is: as a bar on a terminal, as a line now and then
+// elsewhere.
 type gauge struct {
 	w     io.Writer
 	what  string
@@ -55,7 +58,8 @@ func newGauge(w io.Writer, what string, total int64, inBytes bool) *gauge {
 		if inBytes {
 			unit = progressbar.OptionShowBytes(true)
 		}
-		g.bar = progressbar.NewOptions64(g.total, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), unit,
+		g.bar = progressbar.NewOptions64(g.total, progressbar.OptionSetWriter(w),
+			progressbar.OptionSetDescription(what), unit,
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish(),
 			progressbar.OptionThrottle(100*time.Millisecond))

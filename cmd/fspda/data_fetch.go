@@ -14,7 +14,8 @@ import (
 )
 
 func newDataMNIST() *cobra.Command {
-	return newDataFetch("mnist", "Fetch MNIST (12 MB) and verify it", fetch.MNIST(), func(dir string) string { return dir })
+	return newDataFetch("mnist", "Fetch MNIST (12 MB) and verify it", fetch.MNIST(),
+		func(dir string) string { return dir })
 }
 
 func newDataCIFAR10() *cobra.Command {
@@ -43,14 +44,16 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files fetched, %d were there; all verified\n", dir, len(fetched), len(set.Files)-len(fetched))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files fetched, %d were there; all verified\n", dir, len(fetched),
+				len(set.Files)-len(fetched))
 			fmt.Fprintf(cmd.OutOrStdout(), "train on it: fspda train --data %s --data-dir %s\n", name, path(dir))
 			return nil
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&dir, "dir", filepath.Join("data", name), "folder that the files go to")
-	cmd.Flags().StringSliceVar(&bases, "url", nil, "address that file names are appended to; the default is "+set.Bases[0]+" and then others")
+	cmd.Flags().StringSliceVar(&bases, "url", nil,
+		"address that file names are appended to; the default is "+set.Bases[0]+" and then others")
 	return cmd
 }
 

@@ -67,7 +67,8 @@ func newDataInfo() *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&all, "decode", false, "decode every picture and list the bad ones, not a few for their sizes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&o.Labels, "labels", "", "ImageNet's tars: the file with the classes of the validation pictures, if it is not beside them")
+	cmd.Flags().StringVar(&o.Labels, "labels", "",
+		"ImageNet's tars: the file with the classes of the validation pictures, if it is not beside them")
 	return cmd
 }
 
@@ -103,9 +104,11 @@ func lookAt(ctx context.Context, path string, o images.Options, all bool, stderr
 	return r, nil
 }
 
-// inMemory looks at sets that are no pictures in files: MNIST and CIFAR-10. It returns nil for anything else.
+// inMemory looks at sets that are no pictures in files: MNIST and CIFAR-10. It returns nil for
+// anything else.
 func inMemory(path string) *dataReport {
-	for name, kind := range map[string]string{"mnist": "MNIST in IDX files", "cifar10": "CIFAR-10 in its binary version"} {
+	for name, kind := range map[string]string{"mnist": "MNIST in IDX files",
+		"cifar10": "CIFAR-10 in its binary version"} {
 		s, err := data.Open(name, data.OpenOptions{Dir: path})
 		if err != nil {
 			continue
@@ -218,13 +221,15 @@ func (r *splitReport) print(b *strings.Builder, name string) {
 		fmt.Fprintf(b, "%-9s none\n", name)
 		return
 	}
-	fmt.Fprintf(b, "%-9s %s pictures, %d to %d of a class", name, thousands(uint64(r.Pictures)), r.PerClass[0], r.PerClass[1])
+	fmt.Fprintf(b, "%-9s %s pictures, %d to %d of a class", name, thousands(uint64(r.Pictures)), r.PerClass[0],
+		r.PerClass[1])
 	if r.Bytes > 0 {
 		fmt.Fprintf(b, ", %s", size(uint64(r.Bytes)))
 	}
 	fmt.Fprintln(b)
 	if z := r.Sizes; z != nil {
-		fmt.Fprintf(b, "          %d×%d to %d×%d pixels, median %d×%d, of %d looked at\n", z.Least[0], z.Least[1], z.Most[0], z.Most[1], z.Median[0], z.Median[1], z.Looked)
+		fmt.Fprintf(b, "          %d×%d to %d×%d pixels, median %d×%d, of %d looked at\n", z.Least[0], z.Least[1],
+			z.Most[0], z.Most[1], z.Median[0], z.Median[1], z.Looked)
 	}
 	for _, bad := range r.Bad {
 		fmt.Fprintf(b, "bad       %s\n", bad)

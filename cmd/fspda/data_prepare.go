@@ -48,14 +48,17 @@ stopped, or killed at any moment, goes on where it was when it is called again; 
 	fs.IntVar(&o.Size, "size", o.Size, "pixels of the short side; larger pictures are scaled down to it")
 	fs.StringVar(&o.Format, "format", o.Format, "raw (fastest to read) or jpeg (about an eighth of the disk)")
 	fs.IntVar(&o.Quality, "quality", 0, "of jpeg, 1 to 100; the default is 90")
-	fs.StringVar(&bad, "on-bad", "skip", "what becomes of a picture that cannot be decoded: skip (and list it in bad.jsonl) or fail")
+	fs.StringVar(&bad, "on-bad", "skip",
+		"what becomes of a picture that cannot be decoded: skip (and list it in bad.jsonl) or fail")
 	fs.IntVar(&o.Jobs, "jobs", 0, "pictures worked on at a time; the default is the number of cores")
 	fs.IntVar(&o.MaxPixels, "max-pixels", 100e6, "a picture whose header says more is bad")
-	fs.StringVar(&open.Labels, "labels", "", "ImageNet's tars: the file with the classes of the validation pictures, if it is not beside them")
+	fs.StringVar(&open.Labels, "labels", "",
+		"ImageNet's tars: the file with the classes of the validation pictures, if it is not beside them")
 	return cmd
 }
 
-func preparePictures(ctx context.Context, src string, open images.Options, out string, o packed.Options, stdout, stderr io.Writer) error {
+func preparePictures(ctx context.Context, src string, open images.Options, out string, o packed.Options, stdout,
+	stderr io.Writer) error {
 	set, err := images.Open(src, open)
 	if err != nil {
 		return err
@@ -65,7 +68,8 @@ func preparePictures(ctx context.Context, src string, open images.Options, out s
 		fmt.Fprintf(stderr, "note: %s\n", note)
 	}
 	total := countOf(set.Train) + countOf(set.Test)
-	fmt.Fprintf(stderr, "%s: %s, %s pictures in %d classes\n", src, set.Kind, thousands(uint64(total)), len(set.Classes))
+	fmt.Fprintf(stderr, "%s: %s, %s pictures in %d classes\n", src, set.Kind, thousands(uint64(total)),
+		len(set.Classes))
 	g := newGauge(stderr, "preparing", int64(total), false)
 	o.Progress = func(done, bad int) {
 		note := ""
@@ -83,10 +87,13 @@ func preparePictures(ctx context.Context, src string, open images.Options, out s
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s: %s training and %s test pictures in %d classes, %s in %d files\n", out, thousands(uint64(m.Train.Pictures)),
-		thousands(uint64(m.Test.Pictures)), len(m.Classes), size(uint64(m.Bytes())), len(m.Train.Shards)+len(m.Test.Shards))
+	fmt.Fprintf(stdout, "%s: %s training and %s test pictures in %d classes, %s in %d files\n", out,
+		thousands(uint64(m.Train.Pictures)),
+		thousands(uint64(m.Test.Pictures)), len(m.Classes), size(uint64(m.Bytes())), len(m.Train.Shards)+len(
+			m.Test.Shards))
 	if n := m.Train.Bad + m.Test.Bad; n > 0 {
-		fmt.Fprintf(stdout, "%d bad pictures were left out: %s says which, and why\n", n, filepath.Join(out, "bad.jsonl"))
+		fmt.Fprintf(stdout, "%d bad pictures were left out: %s says which, and why\n", n,
+			filepath.Join(out, "bad.jsonl"))
 	}
 	fmt.Fprintf(stdout, "train on it: fspda train --data folder --data-dir %s\n", out)
 	return nil
@@ -135,7 +142,8 @@ func newDataCheck() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), checkReport{args[0], true, m.Bytes(), files})
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0], size(uint64(m.Bytes())), files)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0], size(uint64(m.Bytes())),
+				files)
 			return err
 		},
 	}

@@ -23,7 +23,8 @@ func zoo(t *testing.T) string {
 		for k := range 2400 {
 			m.Set(k%60, k/60, color.RGBA{uint8(20 * i), uint8(k), 7, 255})
 		}
-		name := filepath.Join(dir, []string{"train", "train", "val"}[i%3], []string{"cat", "dog"}[i/3%2], fmt.Sprintf("%d.jpg", i))
+		name := filepath.Join(dir, []string{"train", "train", "val"}[i%3], []string{"cat", "dog"}[i/3%2],
+			fmt.Sprintf("%d.jpg", i))
 		content := imagetest.JPEG(t, m, 75)
 		if i == 4 {
 			content = content[:300]
@@ -55,13 +56,17 @@ func want(t *testing.T, status int, args []string, words ...string) {
 // From folders to a packed set: looked at, prepared, verified, looked at again, and found damaged.
 func TestDataPrepareAndCheck(t *testing.T) {
 	dir, out := zoo(t), filepath.Join(t.TempDir(), "packed")
-	want(t, 0, []string{"data", "info", dir, "--decode"}, "class folders", "classes   2: cat, dog", "training  8 pictures, 4 to 4 of a class", "60×40 to 60×40", "bad       images: "+dir+": picture train/dog/4.jpg: damaged")
-	want(t, 0, []string{"data", "prepare", dir, "--out", out, "--size", "20"}, "7 training and 4 test pictures in 2 classes", "1 bad pictures were left out", "--data folder --data-dir "+out)
+	want(t, 0, []string{"data", "info", dir, "--decode"}, "class folders", "classes   2: cat, dog",
+		"training  8 pictures, 4 to 4 of a class", "60×40 to 60×40", "bad       images: "+dir+": picture train/dog/4.jpg: damaged")
+	want(t, 0, []string{"data", "prepare", dir, "--out", out, "--size", "20"},
+		"7 training and 4 test pictures in 2 classes", "1 bad pictures were left out", "--data folder --data-dir "+out)
 	want(t, 0, []string{"data", "check", out}, "is intact")
-	want(t, 0, []string{"data", "info", out, "--json"}, `"kind": "packed set"`, `"pictures": 7`, "1 bad pictures were left out")
+	want(t, 0, []string{"data", "info", out, "--json"}, `"kind": "packed set"`, `"pictures": 7`,
+		"1 bad pictures were left out")
 	want(t, 0, []string{"data", "prepare", dir, "--out", out, "--size", "20"}, "7 training and 4 test pictures")
 	want(t, 2, []string{"data", "prepare", dir, "--out", out, "--size", "24"}, "a set begun with size 20, want 24")
-	want(t, 2, []string{"data", "prepare", dir, "--out", out + "2", "--on-bad", "fail"}, "picture train/dog/4.jpg: damaged")
+	want(t, 2, []string{"data", "prepare", dir, "--out", out + "2", "--on-bad", "fail"},
+		"picture train/dog/4.jpg: damaged")
 	shard := filepath.Join(out, "train-00000.arrow")
 	b, err := os.ReadFile(shard)
 	if err != nil {
@@ -104,7 +109,8 @@ func TestDataFetchFromAWrongPlace(t *testing.T) {
 	}))
 	defer s.Close()
 	dir := t.TempDir()
-	want(t, 1, []string{"data", "mnist", "--dir", dir, "--url", s.URL}, "/train-images-idx3-ubyte.gz: the server answers 404 Not Found", "--url")
+	want(t, 1, []string{"data", "mnist", "--dir", dir, "--url", s.URL},
+		"/train-images-idx3-ubyte.gz: the server answers 404 Not Found", "--url")
 	want(t, 1, []string{"data", "cifar10", "--dir", dir, "--url", s.URL + "/wrong"}, "cifar-10-binary.tar.gz")
 	if err := os.WriteFile(filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), []byte("other"), 0o644); err != nil {
 		t.Fatal(err)

@@ -33,11 +33,13 @@ func (e *engine) places(m *model.Engine) []train.Place {
 // Close ends what the device has begun.
 func (e *engine) Close() error { return e.close() }
 
-// openEngine opens the device that a configuration names, the first of several. With auto that is a GPU where one can be used, and else the host,
-// with so many threads for each Program; what was asked for by name and is not there is an error.
+// openEngine opens the device that a configuration names, the first of several. With auto that is a
+// GPU where one can be used, and else the host, with so many threads for each Program; what was
+// asked for by name and is not there is an error.
 func openEngine(c train.Config, threads int) (*engine, error) { return openEngines(c, threads, 1) }
 
-// openEngineOf is openEngine for a process of one agent, which takes one of several GPUs by its rank.
+// openEngineOf is openEngine for a process of one agent, which takes one of several GPUs by its
+// rank.
 func openEngineOf(c train.Config, threads, rank int) (*engine, error) {
 	indices, err := cuda.ParseNames(c.Device)
 	if err == nil && indices == nil {
@@ -66,7 +68,8 @@ func openEngines(c train.Config, threads, agents int) (*engine, error) {
 			return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err}
 		}
 	}
-	all, err := cuda.OpenSeveral(indices, agents, cuda.WithPrecision(cuda.Precision(c.Precision)), cuda.Deterministic(c.Repeats))
+	all, err := cuda.OpenSeveral(indices, agents, cuda.WithPrecision(cuda.Precision(c.Precision)),
+		cuda.Deterministic(c.Repeats))
 	var precision *cuda.PrecisionError
 	switch {
 	case errors.As(err, &precision): // the GPU is there, and the host would not do what was asked for either
@@ -76,7 +79,8 @@ func openEngines(c train.Config, threads, agents int) (*engine, error) {
 	case c.Device == "auto":
 		return host(firstSentence(err)), nil
 	}
-	return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err, Want: "fspda devices tells what was looked for and where; --device cpu does without"}
+	return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err,
+		Want: "fspda devices tells what was looked for and where; --device cpu does without"}
 }
 
 // gpus is an engine of one GPU or several.

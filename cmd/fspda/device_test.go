@@ -22,7 +22,8 @@ func skipWithGPU(t *testing.T) {
 	}
 }
 
-// Without a GPU auto computes on the CPU and says so in one line; cuda is refused, with the remedy, before anything is begun.
+// Without a GPU auto computes on the CPU and says so in one line; cuda is refused, with the remedy,
+// before anything is begun.
 func TestDeviceFallsBack(t *testing.T) {
 	skipWithGPU(t)
 	dir := t.TempDir()
@@ -35,7 +36,8 @@ func TestDeviceFallsBack(t *testing.T) {
 		t.Errorf("exit status %d\n%s", status, stderr)
 	}
 	for _, bad := range []string{"gpu", "cuda:", "cuda:-1", "cpu:0"} {
-		if status, _, stderr := call(t, quick("--device", bad)...); status != exitBadInput || !strings.Contains(stderr, "cuda:N") {
+		if status, _, stderr := call(t, quick("--device", bad)...); status != exitBadInput ||
+			!strings.Contains(stderr, "cuda:N") {
 			t.Errorf("--device %s: exit status %d\n%s", bad, status, stderr)
 		}
 	}
@@ -54,7 +56,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// A build without GPUs and without libjpeg-turbo opens no libraries, and so is linked to none. No build has gorgonia.org/cu that is not told to.
+// A build without GPUs and without libjpeg-turbo opens no libraries, and so is linked to none. No
+// build has gorgonia.org/cu that is not told to.
 func TestStaticBuildOpensNothing(t *testing.T) {
 	for tags, want := range map[string]bool{"nocuda,static": false, "static": false, "": true} {
 		out, err := exec.Command("go", "list", "-deps", "-tags", tags, ".").Output()
@@ -70,7 +73,8 @@ func TestStaticBuildOpensNothing(t *testing.T) {
 	}
 }
 
-// The program builds without a C compiler with each of the tags, runs, and with static needs nothing of the system, not even its loader.
+// The program builds without a C compiler with each of the tags, runs, and with static needs
+// nothing of the system, not even its loader.
 func TestBuildTags(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("linking the program four times takes a minute: FSPDA_LONG=1 does")
@@ -80,7 +84,8 @@ func TestBuildTags(t *testing.T) {
 	}
 	for tags, static := range map[string]bool{"": false, "nocuda": false, "static": true, "nocuda,static": true} {
 		program := filepath.Join(t.TempDir(), "fspda")
-		cmd := exec.Command("go", "build", "-tags", strings.TrimPrefix("arrow_json_stdlib,"+tags, ","), "-o", program, ".")
+		cmd := exec.Command("go", "build", "-tags", strings.TrimPrefix("arrow_json_stdlib,"+tags, ","), "-o", program,
+			".")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("tags %q: %v\n%s", tags, err, out)

@@ -1,4 +1,5 @@
-// Command fspda trains one model on many agents that hold different data and never meet all at once.
+// Command fspda trains one model on many agents that hold different data and never meet all at
+// once.
 //
 //	fspda train            train, from flags or a YAML file; no flag runs the main job on built-in data
 //	fspda up -n N         the same with a process for each agent, on this machine
@@ -20,6 +21,6 @@
 //	fspda devices          GPUs, their libraries, and what is missing of them
 //	fspda selftest         whether a device computes what it should
 //
-// Exit status: 0 done; 1 something failed; 2 bad input, and nothing was begun or what was begun can be resumed; 3 the run diverged;
-// 130 stopped by Ctrl-C or SIGTERM after leaving a checkpoint.
+// Exit status: 0 done; 1 something failed; 2 bad input, and nothing was begun or what was begun can
+// be resumed; 3 the run diverged; 130 stopped by Ctrl-C or SIGTERM after leaving a checkpoint.
 package main

@@ -40,7 +40,8 @@ func newDocs() *cobra.Command {
 			return printPage(cmd.OutOrStdout(), args[0])
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "", "HOST:PORT to serve the manual at; without a host this machine alone, port 0 is a free one")
+	cmd.Flags().StringVar(&listen, "listen", "",
+		"HOST:PORT to serve the manual at; without a host this machine alone, port 0 is a free one")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list of pages as JSON")
 	return cmd
 }
@@ -100,7 +101,8 @@ func newMan() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
-			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "FSPDA", Section: "1", Source: "fspda", Manual: "fspda"}, args[0]); err != nil {
+			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "FSPDA", Section: "1", Source: "fspda",
+				Manual: "fspda"}, args[0]); err != nil {
 				return &train.FolderError{Path: args[0], Got: "cannot be written", Err: err}
 			}
 			return nil

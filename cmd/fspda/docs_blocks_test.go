@@ -28,13 +28,17 @@ const notRun = "# not run by the tests: "
 // onMachine begins a block of commands for one of two machines. TestTwoMachines runs those.
 const onMachine = "# on the "
 
-// runs of these commands in the manual are made short: what is appended comes last, and the last of equal flags counts. The commands are otherwise as
-// they stand, in a shell, page by page.
+// runs of these commands in the manual are made short: what is appended comes last, and the last of
+// equal flags counts. The commands are otherwise as they stand, in a shell, page by page.
 var shorter = map[string][]string{
-	"train":         {"--iterations", "12", "--epochs", "0", "--eval-points", "2", "--eval-epochs", "0", "--data-train", "800", "--data-test", "50", "--batch", "8", "--warmup", "0.01"},
-	"agent":         {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch", "8"},
-	"up":            {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch", "8"},
-	"figure":        {"--scale", "0.0001", "--retune", "--data", "synthetic", "--set", "data_train=300", "--set", "data_test=50", "--set", "hidden=4", "--set", "batch=8", "--eval-points", "4"},
+	"train": {"--iterations", "12", "--epochs", "0", "--eval-points", "2", "--eval-epochs", "0", "--data-train",
+		"800", "--data-test", "50", "--batch", "8", "--warmup", "0.01"},
+	"agent": {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch",
+		"8"},
+	"up": {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch",
+		"8"},
+	"figure": {"--scale", "0.0001", "--retune", "--data", "synthetic", "--set", "data_train=300", "--set",
+		"data_test=50", "--set", "hidden=4", "--set", "batch=8", "--eval-points", "4"},
 	"figure list":   {"--no-time"},
 	"bench step":    {"--data-train", "600", "--batch", "8", "--time", "5ms"},
 	"bench kernels": {"--filter", "256×10×100", "--each", "1ms"},
@@ -42,7 +46,8 @@ var shorter = map[string][]string{
 	"bench load":    {"--jobs", "1"},
 }
 
-// briefly is the program with the shorter runs above. A command that serves does so at a free port until it has answered once.
+// briefly is the program with the shorter runs above. A command that serves does so at a free port
+// until it has answered once.
 func briefly(args []string) int {
 	name := args[0]
 	if len(args) > 1 && shorter[name+" "+args[1]] != nil {
@@ -57,14 +62,17 @@ func briefly(args []string) int {
 		case args[0] == "figure" || slices.Contains(args, "mnist"):
 			args = append(slices.Delete(args, i, i+2), "--data", "synthetic")
 		case slices.Contains(args, "cifar10"):
-			args = append(slices.Delete(args, i, i+2), "--data", "synthetic-images", "--crop", "16", "--data-train", "60", "--data-test", "10", "--agents", "2", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points", "1", "--eval-test", "0")
+			args = append(slices.Delete(args, i, i+2), "--data", "synthetic-images", "--crop", "16", "--data-train",
+				"60", "--data-test", "10", "--agents", "2", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points", "1", "--eval-test", "0")
 		}
 	}
-	if slices.Contains(args, "1000") && args[0] == "train" && slices.Contains(args, "--agents") { // as many agents as so few examples are enough for
+	// as many agents as so few examples are enough for
+	if slices.Contains(args, "1000") && args[0] == "train" && slices.Contains(args, "--agents") {
 		args = append(args, "--agents", "40")
 	}
 	if args[0] == "train" && slices.Contains(args, "resnet50") {
-		args = append(args, "--model", "resnet20", "--crop", "16", "--agents", "2", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points", "1")
+		args = append(args, "--model", "resnet20", "--crop", "16", "--agents", "2", "--partition", "shuffled",
+			"--batch", "2", "--iterations", "2", "--eval-points", "1")
 	}
 	for i, a := range args {
 		if strings.HasPrefix(a, ":80") {
@@ -101,8 +109,8 @@ func (v visitor) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// shop is a folder in which the commands of a page can be typed: programs fspda and go in a folder of its path, pictures and a file of settings where pages
-// speak of them, and an own home.
+// shop is a folder in which the commands of a page can be typed: programs fspda and go in a folder
+// of its path, pictures and a file of settings where pages speak of them, and an own home.
 func shop(t *testing.T) (dir string, env []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -136,7 +144,8 @@ echo "the test has no go $*" >&2; exit 1
 	}
 	write("deploy/slurm.sh", string(job), 0o644)
 	write("run.yaml", "density: 0.2\n", 0o644)
-	for _, name := range []string{"home/imagenet/train/cat", "home/imagenet/train/dog", "home/imagenet/val/cat", "home/imagenet/val/dog"} {
+	for _, name := range []string{"home/imagenet/train/cat", "home/imagenet/train/dog", "home/imagenet/val/cat",
+		"home/imagenet/val/dog"} {
 		for k := range 6 {
 			write(fmt.Sprintf("%s/%d.png", name, k), drawn(t, k), 0o644)
 		}
@@ -147,7 +156,8 @@ echo "the test has no go $*" >&2; exit 1
 	if err := os.Symlink("runs/fspda-sa-synthetic-1", filepath.Join(dir, "RUN")); err != nil {
 		t.Fatal(err)
 	}
-	return dir, append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "PATH="+filepath.Join(dir, "bin")+":/usr/bin:/bin")
+	return dir, append(os.Environ(), "HOME="+filepath.Join(dir, "home"),
+		"PATH="+filepath.Join(dir, "bin")+":/usr/bin:/bin")
 }
 
 // drawn is a small picture as PNG.
@@ -168,8 +178,9 @@ func drawn(t *testing.T, k int) string {
 // namedFile finds blocks of a page that are files: their first line is a comment with the name.
 var namedFile = regexp.MustCompile("(?s)```yaml\n# ([a-z]+\\.yaml)\n(.*?)```")
 
-// Every block of commands of README and manual runs, in a shell, from the top of its page to the bottom, with shorter runs; those that no test can run say
-// so, and why. The page that newcomers read is always tried, the others with FSPDA_LONG=1.
+// Every block of commands of README and manual runs, in a shell, from the top of its page to the
+// bottom, with shorter runs; those that no test can run say so, and why. The page that newcomers
+// read is always tried, the others with FSPDA_LONG=1.
 func TestBlocksOfDocs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -179,7 +190,8 @@ func TestBlocksOfDocs(t *testing.T) {
 	for _, p := range docs.Pages() {
 		pages[p.Name] = p.Text
 		for _, m := range namedFile.FindAllStringSubmatch(p.Text, -1) {
-			files[m[1]] = regexp.MustCompile(`iterations: \d+`).ReplaceAllString(strings.Replace(m[2], "samples: 8", "samples: 1", 1), "iterations: 12, data_train: 800, data_test: 50, batch: 8")
+			files[m[1]] = regexp.MustCompile(`iterations: \d+`).ReplaceAllString(strings.Replace(m[2], "samples: 8",
+				"samples: 1", 1), "iterations: 12, data_train: 800, data_test: 50, batch: 8")
 		}
 	}
 	readme, err := os.ReadFile("../../README.md")
@@ -231,21 +243,24 @@ func runBlock(t *testing.T, dir string, env []string, block string) {
 	}
 }
 
-// The snippets that hand metrics to other programs are Python, name files that a run has, and take the rows of metrics.jsonl.
+// The snippets that hand metrics to other programs are Python, name files that a run has, and take
+// the rows of metrics.jsonl.
 func TestSnippetsOfDocs(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs python3")
 	}
 	dir := t.TempDir()
-	if status, _, stderr := call(t, quick("--quiet", "--iterations", "4", "--eval-points", "2", "--out", filepath.Join(dir, "RUN"))...); status != 0 {
+	if status, _, stderr := call(t, quick("--quiet", "--iterations", "4", "--eval-points", "2", "--out",
+		filepath.Join(dir, "RUN"))...); status != 0 {
 		t.Fatal(stderr)
 	}
 	i := slices.IndexFunc(docs.Pages(), func(p docs.Page) bool { return p.Name == "from-pytorch" })
 	tried := 0
 	for _, m := range regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(docs.Pages()[i].Text, -1) {
 		library := regexp.MustCompile(`import json, (\w+)`).FindStringSubmatch(m[1])[1]
-		// A module of that name that writes down what it is given: the rows must come to it whole, in order.
+		// A module of that name that writes down what it is given: the rows must come to it whole,
+		// in order.
 		recorder := `
 import contextlib
 class Run:

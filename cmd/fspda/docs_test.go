@@ -24,7 +24,8 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if status, _, stderr := call(t, "reference", file, picture); status != 0 {
 		t.Fatal(stderr)
 	}
-	for made, kept := range map[string]string{file: "../../docs/reference.md", picture: "../../docs/images/stability.svg"} {
+	for made, kept := range map[string]string{file: "../../docs/reference.md",
+		picture: "../../docs/images/stability.svg"} {
 		want, err := os.ReadFile(made)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +70,8 @@ func TestDocs(t *testing.T) {
 	if _, stdout, _ := call(t, "docs", "training.md"); !strings.HasPrefix(stdout, "# Training") {
 		t.Errorf("%.80s", stdout)
 	}
-	if status, _, stderr := call(t, "docs", "trainng"); status != exitBadInput || !strings.Contains(stderr, "did you mean training?") {
+	if status, _, stderr := call(t, "docs", "trainng"); status != exitBadInput ||
+		!strings.Contains(stderr, "did you mean training?") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -94,7 +96,8 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s: status %d", path, r.StatusCode)
 		}
 		for _, m := range regexp.MustCompile(`(?:href|src)="([^"#]+)`).FindAllStringSubmatch(string(text), -1) {
-			if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "../") && strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
+			if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "../") &&
+				strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
 				todo = append(todo, m[1])
 			}
 		}
@@ -127,8 +130,8 @@ func TestMan(t *testing.T) {
 // commandBlock finds the blocks of shell commands of a page.
 var commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// Every command of the README and the manual is one that the program has, with flags and keys that it has, and each of the cheap ones is
-// run, in the order of its page.
+// Every command of the README and the manual is one that the program has, with flags and keys that
+// it has, and each of the cheap ones is run, in the order of its page.
 func TestCommandsOfDocs(t *testing.T) {
 	pages := map[string]string{}
 	for _, p := range docs.Pages() {
@@ -182,7 +185,8 @@ func checkCommand(t *testing.T, page, line string, args []string) {
 		return
 	}
 	cmd.InitDefaultHelpFlag()
-	if err := cmd.ParseFlags(slices.DeleteFunc(slices.Clone(rest), func(a string) bool { return a == "--help" })); err != nil {
+	if err := cmd.ParseFlags(slices.DeleteFunc(slices.Clone(rest),
+		func(a string) bool { return a == "--help" })); err != nil {
 		t.Errorf("%s: %q: %v", page, line, err)
 		return
 	}
@@ -192,7 +196,8 @@ func checkCommand(t *testing.T, page, line string, args []string) {
 		}
 	}
 	cheap := map[string]bool{"docs": true, "completion": true, "man": true, "runs": true}
-	if cheap[args[0]] && !slices.Contains(args, "--listen") && !slices.Contains(args, "prune") || slices.Contains(args, "--help") {
+	if cheap[args[0]] && !slices.Contains(args, "--listen") && !slices.Contains(args, "prune") ||
+		slices.Contains(args, "--help") {
 		if status, _, stderr := call(t, args...); status != 0 {
 			t.Errorf("%s: %q: exit status %d, %s", page, line, status, stderr)
 		}

@@ -51,7 +51,8 @@ or before the end those pooled from the agents.`,
 	cmd.Flags().StringVar(&f.format, "format", "safetensors", "safetensors or onnx")
 	cmd.Flags().IntVar(&f.agent, "agent", -1, "write this agent's model, counted from 0, in place of the mean")
 	cmd.Flags().BoolVar(&f.best, "best", false, "write the mean model of the row with the best test accuracy")
-	cmd.Flags().StringVar(&f.out, "out", "", "file; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors, .onnx for that format")
+	cmd.Flags().StringVar(&f.out, "out", "",
+		"file; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors, .onnx for that format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(args[0], f, cmd.OutOrStdout())
 	}
@@ -92,7 +93,8 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s: %s of iteration %s, %d tensors, %s parameters\n", f.out, e.of, thousands(uint64(e.iteration)), tensors, thousands(uint64(net.Dim())))
+	_, err = fmt.Fprintf(stdout, "%s: %s of iteration %s, %d tensors, %s parameters\n", f.out, e.of,
+		thousands(uint64(e.iteration)), tensors, thousands(uint64(net.Dim())))
 	return err
 }
 
@@ -103,7 +105,8 @@ func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e
 	case f.best:
 		b, err := train.ReadBest(run)
 		if errors.Is(err, os.ErrNotExist) {
-			return e, &train.FolderError{Path: run, Got: "has no best model yet: it comes with the first evaluation after the start"}
+			return e, &train.FolderError{Path: run,
+				Got: "has no best model yet: it comes with the first evaluation after the start"}
 		} else if err != nil {
 			return e, err
 		}
@@ -120,7 +123,9 @@ func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e
 		e.x, e.norms, err = saved.Mean(sizes)
 	}
 	if err == nil && (len(e.x) != net.Dim() || len(e.norms) != net.Buffers().Dim()) {
-		err = &train.CheckpointError{Path: run, Got: fmt.Sprintf("its model has %d parameters and %d buffers, %s has %d and %d", len(e.x), len(e.norms), net.Name(), net.Dim(), net.Buffers().Dim())}
+		err = &train.CheckpointError{Path: run,
+			Got: fmt.Sprintf("its model has %d parameters and %d buffers, %s has %d and %d", len(e.x), len(e.norms),
+				net.Name(), net.Dim(), net.Buffers().Dim())}
 	}
 	return e, err
 }
@@ -151,7 +156,8 @@ func saveONNX(path string, net *model.Network, x, buffers []float32, meta map[st
 // saveFile writes a file of which nobody finds half.
 func saveFile(path string, write func(w io.Writer) error) error {
 	failed := func(err error) error {
-		return &train.FolderError{Path: path, Got: "cannot be written", Err: err, Hint: "choose another file with --out"}
+		return &train.FolderError{Path: path, Got: "cannot be written", Err: err,
+			Hint: "choose another file with --out"}
 	}
 	if err := wholefile.PublishBy(path, write); err != nil {
 		return failed(err)

@@ -20,7 +20,8 @@ import (
 	"fspda/train/safetensors"
 )
 
-// A run that starts from what another left has its accuracy at iteration 0: of the mean, an agent, and the best.
+// A run that starts from what another left has its accuracy at iteration 0: of the mean, an agent,
+// and the best.
 func TestExportAndInit(t *testing.T) {
 	dir := t.TempDir()
 	first := filepath.Join(dir, "first")
@@ -46,7 +47,8 @@ func TestExportAndInit(t *testing.T) {
 			t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
 		}
 		second := filepath.Join(dir, c.file)
-		if status, _, stderr := call(t, quick("--out", second, "--quiet", "--iterations", "1", "--eval-points", "1", "--init", filepath.Join(first, c.file))...); status != 0 {
+		if status, _, stderr := call(t, quick("--out", second, "--quiet", "--iterations", "1", "--eval-points", "1",
+			"--init", filepath.Join(first, c.file))...); status != 0 {
 			t.Fatal(stderr)
 		}
 		rows, err := train.ReadMetrics(filepath.Join(second, "metrics.jsonl"), 1)
@@ -66,8 +68,10 @@ func TestExportONNX(t *testing.T) {
 	if status, _, stderr := call(t, quick("--out", dir, "--quiet")...); status != 0 {
 		t.Fatal(stderr)
 	}
-	for _, args := range [][]string{{"export", dir, "--agent", "1"}, {"export", dir, "--agent", "1", "--format", "onnx"}} {
-		if status, stdout, stderr := call(t, args...); status != 0 || !strings.Contains(stdout, "4 tensors, 4,780 parameters") {
+	for _, args := range [][]string{{"export", dir, "--agent", "1"}, {"export", dir, "--agent", "1", "--format",
+		"onnx"}} {
+		if status, stdout, stderr := call(t, args...); status != 0 ||
+			!strings.Contains(stdout, "4 tensors, 4,780 parameters") {
 			t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
 		}
 	}
@@ -184,7 +188,8 @@ func TestInitRefuses(t *testing.T) {
 		"type": {func(ts []safetensors.Tensor) []safetensors.Tensor {
 			at := find(ts, "fc.bias")
 			ts[at].Values = make([]uint8, 10)
-			return append(slices.Delete(ts, at, at+1), safetensors.Tensor{Name: "fc.bias", Shape: []int{10}, Values: make([]uint8, 10)})
+			return append(slices.Delete(ts, at, at+1), safetensors.Tensor{Name: "fc.bias", Shape: []int{10},
+				Values: make([]uint8, 10)})
 		}, []string{`"fc.bias"`, "U8", "F32"}},
 	} {
 		path := filepath.Join(dir, name)
@@ -207,7 +212,8 @@ func TestInitRefuses(t *testing.T) {
 	if err := os.WriteFile(path, []byte("hello, this is no tensor"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := call(t, quick("--out", filepath.Join(dir, "run"), "--init", path)...); status != exitBadInput || !strings.Contains(stderr, "init") {
+	if status, _, stderr := call(t, quick("--out", filepath.Join(dir, "run"), "--init",
+		path)...); status != exitBadInput || !strings.Contains(stderr, "init") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 }
@@ -228,7 +234,8 @@ func TestExportRefuses(t *testing.T) {
 		"choose another":     {run, "--format", "onnx", "--out", filepath.Join(dir, "none", "w")},
 		"unknown flag: --ag": {run, "--ag", "1"},
 	} {
-		if status, _, stderr := call(t, append([]string{"export"}, args...)...); status != exitBadInput || !strings.Contains(stderr, want) {
+		if status, _, stderr := call(t, append([]string{"export"}, args...)...); status != exitBadInput ||
+			!strings.Contains(stderr, want) {
 			t.Errorf("%v: exit status %d, %s", args, status, stderr)
 		}
 	}

@@ -75,14 +75,16 @@ func (w *trouble) moment(most int) time.Duration {
 	return time.Duration(50+w.draw.IntN(most)) * time.Millisecond
 }
 
-// restartServer kills agent 0, and with it the server that the others found each other by. It tells whether that lived.
+// restartServer kills agent 0, and with it the server that the others found each other by. It tells
+// whether that lived.
 func (w *trouble) restartServer() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return send(w.pids[train.Collector], syscall.SIGKILL) != 0
 }
 
-// jump sets the clock of a random agent's process up to a day before or behind the machine's. It tells whether it did.
+// jump sets the clock of a random agent's process up to a day before or behind the machine's. It
+// tells whether it did.
 func (w *trouble) jump() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +92,8 @@ func (w *trouble) jump() bool {
 	return pid != 0 && jumpClock(pid, seconds) == nil
 }
 
-// event lets one thing happen, and undoes it where it does not last. It is nameless where nothing could happen, as to a process that is dead.
+// event lets one thing happen, and undoes it where it does not last. It is nameless where nothing
+// could happen, as to a process that is dead.
 func (w *trouble) event() string {
 	name, happened := "", true
 	switch w.draw.IntN(9) {
@@ -219,10 +222,12 @@ func endOf(t *testing.T, dir string) train.Row {
 	return rows[len(rows)-1]
 }
 
-// checkFiles verifies every file of every checkpoint, those of the agents and those of the whole run.
+// checkFiles verifies every file of every checkpoint, those of the agents and those of the whole
+// run.
 func checkFiles(t *testing.T, dir string) {
 	t.Helper()
-	checkManifests(t, filepath.Join(dir, "agents", "*"), map[string]string{"vectors_sha256": "agent.safetensors", "lines_sha256": "lines.bin"})
+	checkManifests(t, filepath.Join(dir, "agents", "*"), map[string]string{"vectors_sha256": "agent.safetensors",
+		"lines_sha256": "lines.bin"})
 	checkManifests(t, dir, map[string]string{"vectors_sha256": "agents.safetensors"})
 }
 
@@ -256,8 +261,10 @@ func checkManifests(t *testing.T, dir string, files map[string]string) {
 func faults(t *testing.T, agents, events int, seed uint64, args []string) {
 	dir := t.TempDir()
 	calm, rough := filepath.Join(dir, "calm"), filepath.Join(dir, "rough")
-	args = append(args, "--async", "-n", strconv.Itoa(agents), "--checkpoint-every", "1", "--drop-after", "20", "--give-up", "0.5", "--restarts", "10000")
-	w := &trouble{t: t, agents: agents, weather: filepath.Join(dir, "weather.json"), draw: rng.New(seed, "trouble"), pids: map[int]int{}, done: map[string]int{}}
+	args = append(args, "--async", "-n", strconv.Itoa(agents), "--checkpoint-every", "1", "--drop-after", "20",
+		"--give-up", "0.5", "--restarts", "10000")
+	w := &trouble{t: t, agents: agents, weather: filepath.Join(dir, "weather.json"), draw: rng.New(seed, "trouble"),
+		pids: map[int]int{}, done: map[string]int{}}
 	w.homes = smallDisk(t, filepath.Join(rough, "agents"))
 	stop, over, undisturbed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() { defer close(over); w.play(events, stop) }()
@@ -277,7 +284,8 @@ func faults(t *testing.T, agents, events int, seed uint64, args []string) {
 	}
 	want, got := endOf(t, calm), endOf(t, rough)
 	t.Logf("accuracy %.4f undisturbed, %.4f; of the worst agent %.4f and %.4f; sum of duals %.3g and %.3g; %.0f and %.0f s", float64(want.TestAccAvg), float64(got.TestAccAvg),
-		float64(want.TestAccMin), float64(got.TestAccMin), float64(want.DualSum), float64(got.DualSum), float64(want.WallS), float64(got.WallS))
+		float64(want.TestAccMin), float64(got.TestAccMin), float64(want.DualSum), float64(got.DualSum), float64(
+			want.WallS), float64(got.WallS))
 	if got.TestAccAvg < want.TestAccAvg-0.01 {
 		t.Errorf("accuracy %v, %v undisturbed", got.TestAccAvg, want.TestAccAvg)
 	}
@@ -296,7 +304,8 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults(t, 6, 200, seed, []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--iterations", "6000", "--eval-points", "6", "--metrics", "test", "--gradient-time", "0.06"})
+	faults(t, 6, 200, seed, []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--iterations", "6000",
+		"--eval-points", "6", "--metrics", "test", "--gradient-time", "0.06"})
 }
 
 // Twenty on drawn digits, to try them out.
@@ -304,10 +313,12 @@ func TestFewFaults(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: a minute long; set FSPDA_LONG=1")
 	}
-	faults(t, 4, 20, 2, []string{"--data-train", "4000", "--data-test", "2000", "--hidden", "32", "--batch", "32", "--iterations", "1200", "--eval-points", "4", "--alpha", "0.1", "--metrics", "test", "--gradient-time", "0.04"})
+	faults(t, 4, 20, 2, []string{"--data-train", "4000", "--data-test", "2000", "--hidden", "32", "--batch", "32",
+		"--iterations", "1200", "--eval-points", "4", "--alpha", "0.1", "--metrics", "test", "--gradient-time", "0.04"})
 }
 
-// soonest is when a run first was as accurate as that, by the column that of picks, in seconds since its first row; 0: never.
+// soonest is when a run first was as accurate as that, by the column that of picks, in seconds
+// since its first row; 0: never.
 func soonest(t *testing.T, dir string, accuracy float64, of func(train.Row) train.Num) float64 {
 	t.Helper()
 	rows, err := train.ReadMetrics(filepath.Join(dir, "metrics.jsonl"), 1<<60)
@@ -322,15 +333,17 @@ func soonest(t *testing.T, dir string, accuracy float64, of func(train.Row) trai
 	return 0
 }
 
-// One agent of ten is six times slower: its gradient takes 0.3 s, that of the others 0.05 s, waits that no other work on the machine makes shorter or longer.
-// The synchronous run waits for it, the asynchronous one does not, and its mean model is as accurate at least three times sooner. What is said of the
-// worst agent is for comparison.
+// One agent of ten is six times slower: its gradient takes 0.3 s, that of the others 0.05 s, waits
+// that no other work on the machine makes shorter or longer. The synchronous run waits for it, the
+// asynchronous one does not, and its mean model is as accurate at least three times sooner. What is
+// said of the worst agent is for comparison.
 func TestAsyncIsSooner(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: two minutes long; set FSPDA_LONG=1")
 	}
 	dir := t.TempDir()
-	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "-n", "10", "--iterations", "300", "--eval-points", "30", "--metrics", "test", "--eval-test", "2000",
+	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "-n", "10", "--iterations", "300",
+		"--eval-points", "30", "--metrics", "test", "--eval-test", "2000",
 		"--slowness", "straggler(6)", "--gradient-time", "0.05", "--checkpoint-every", "0"}
 	sync, async := filepath.Join(dir, "sync"), filepath.Join(dir, "async")
 	processes(t, append(args[:len(args):len(args)], "--out", sync), func(int, int) {})
@@ -339,7 +352,8 @@ func TestAsyncIsSooner(t *testing.T) {
 	worst := func(r train.Row) train.Num { return r.TestAccMin }
 	for _, accuracy := range []float64{0.7, 0.8, 0.85} {
 		slow, soon := soonest(t, sync, accuracy, mean), soonest(t, async, accuracy, mean)
-		t.Logf("accuracy %g of the mean model after %.1f s, asynchronous %.1f s: %.1f times sooner", accuracy, slow, soon, slow/soon)
+		t.Logf("accuracy %g of the mean model after %.1f s, asynchronous %.1f s: %.1f times sooner", accuracy, slow,
+			soon, slow/soon)
 		if accuracy > 0.75 && (soon == 0 || slow < 3*soon) { // earlier a second of a few decides
 			t.Errorf("accuracy %g is not reached three times sooner", accuracy)
 		}

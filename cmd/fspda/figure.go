@@ -55,7 +55,8 @@ it so that the figure keeps its shape, by the rules of docs/figures.md.`,
   fspda figure 9`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{fmt.Sprintf("expected list or the number of one figure, found %d arguments", len(args))}
+				return &usageError{fmt.Sprintf("expected list or the number of one figure, found %d arguments",
+					len(args))}
 			}
 			return nil
 		},
@@ -68,12 +69,14 @@ it so that the figure keeps its shape, by the rules of docs/figures.md.`,
 	fs.StringSliceVar(&f.only, "only", nil, "runs to make, by name or part of it, such as storm,choco; all if empty")
 	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
-	fs.IntVar(&f.points, "eval-points", 0, "evaluations of each run; 0 is as many as the figure has, but not closer than 400 iterations")
+	fs.IntVar(&f.points, "eval-points", 0,
+		"evaluations of each run; 0 is as many as the figure has, but not closer than 400 iterations")
 	fs.StringVar(&f.out, "out", "", "folder of the figure; the default is runs/figure-N-FLAVOUR and the scale")
 	fs.StringVar(&f.data, "data", "", "another data set than the figure's: synthetic, mnist")
 	fs.StringVar(&f.dataDir, "data-dir", "", "folder of the data set's files")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
-	fs.StringVar(&f.accounting, "accounting", "shared-seed", "how the axis of bits counts: shared-seed, packed or reference")
+	fs.StringVar(&f.accounting, "accounting", "shared-seed",
+		"how the axis of bits counts: shared-seed, packed or reference")
 	fs.StringArrayVar(&f.set, "set", nil, "key=value over the configuration of every run; may be repeated")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.noTime, "no-time", false, "list: do not measure how long each figure takes")
@@ -146,7 +149,8 @@ func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr i
 	}
 	c := &bench.Campaign{Folder: folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
 	if !f.quiet {
-		fmt.Fprintf(stderr, "figure %d, %s: %s\n%s\nexpected: %s\n", fig.Number, f.flavour, fig.Title, folder, fig.About)
+		fmt.Fprintf(stderr, "figure %d, %s: %s\n%s\nexpected: %s\n", fig.Number, f.flavour, fig.Title, folder,
+			fig.About)
 	}
 	outcomes, playErr := play(ctx, c, f.quiet, stderr)
 	var made []*bench.Outcome
@@ -177,7 +181,8 @@ func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr i
 	return err
 }
 
-// drawFigure draws what the runs came to: the paper's panels, accuracy and loss against bits, the page, and the tables.
+// drawFigure draws what the runs came to: the paper's panels, accuracy and loss against bits, the
+// page, and the tables.
 func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figureFlags) error {
 	var curves []web.Curve
 	for _, o := range made {
@@ -199,13 +204,16 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 	title := fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title)
 	caption := f.caption(fig, made)
 	bits := bitsPanels(bitsColumn(f.accounting), fig.Groups())
-	if err := (&web.Comparison{Title: title, Caption: caption, Panels: panels, Across: across, Curves: curves}).WritePictures(filepath.Join(folder, "figure")); err != nil {
+	if err := (&web.Comparison{Title: title, Caption: caption, Panels: panels, Across: across,
+		Curves: curves}).WritePictures(filepath.Join(folder, "figure")); err != nil {
 		return err
 	}
-	if err := (&web.Comparison{Title: title + ", against bits", Caption: caption, Panels: bits, Across: 3, Curves: curves}).WritePictures(filepath.Join(folder, "bits")); err != nil {
+	if err := (&web.Comparison{Title: title + ", against bits", Caption: caption, Panels: bits, Across: 3,
+		Curves: curves}).WritePictures(filepath.Join(folder, "bits")); err != nil {
 		return err
 	}
-	if err := (&web.Comparison{Title: title, Caption: caption, Panels: append(panels, bits...), Curves: curves}).WritePage(filepath.Join(folder, "figure.html")); err != nil {
+	if err := (&web.Comparison{Title: title, Caption: caption, Panels: append(panels, bits...),
+		Curves: curves}).WritePage(filepath.Join(folder, "figure.html")); err != nil {
 		return err
 	}
 	return writeTable(folder, tableOf(f.accounting, made))
@@ -225,7 +233,8 @@ func (f *figureFlags) panel(p bench.Panel) web.Panel {
 	return web.Panel{Title: p.Title, Group: p.Group, Column: column, X: x, Log: p.Y == "log"}
 }
 
-// bitsPanels are what matters of a comparison: accuracy and loss against bits, for each group of curves.
+// bitsPanels are what matters of a comparison: accuracy and loss against bits, for each group of
+// curves.
 func bitsPanels(x string, groups []string) []web.Panel {
 	var panels []web.Panel
 	for _, g := range groups {
@@ -233,7 +242,8 @@ func bitsPanels(x string, groups []string) []web.Panel {
 		if g != "" {
 			title = "(" + g + ")"
 		}
-		panels = append(panels, web.Panel{Title: title, Group: g, Column: "test_acc_min", X: x}, web.Panel{Title: title, Group: g, Column: "test_acc_avg", X: x},
+		panels = append(panels, web.Panel{Title: title, Group: g, Column: "test_acc_min", X: x},
+			web.Panel{Title: title, Group: g, Column: "test_acc_avg", X: x},
 			web.Panel{Title: title, Group: g, Column: "train_loss_worst", X: x, Log: true})
 	}
 	return panels
@@ -242,8 +252,10 @@ func bitsPanels(x string, groups []string) []web.Panel {
 // caption says what a reader must know of the pictures.
 func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string {
 	c := made[0].Job.Config
-	data := fmt.Sprintf("Flavour %s, seed %d, %s data, %d agents, network %s %s.", f.flavour, f.seed, c.Data, c.Agents, c.Model, c.Hidden)
-	lines := []string{"Expected: " + fig.About, data + " Bits are counted once, at the sending side, in " + f.accounting + " accounting."}
+	data := fmt.Sprintf("Flavour %s, seed %d, %s data, %d agents, network %s %s.", f.flavour, f.seed, c.Data, c.Agents,
+		c.Model, c.Hidden)
+	lines := []string{"Expected: " + fig.About, data + " Bits are counted once, at the sending side, in " +
+		f.accounting + " accounting."}
 	if len(f.set) > 0 {
 		lines = append(lines, "Changed in every run: "+strings.Join(f.set, ", ")+".")
 	}
@@ -263,8 +275,10 @@ func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFl
 	if err := makeFolder(folder); err != nil {
 		return err
 	}
-	c := &web.Comparison{Title: fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title), Caption: []string{fig.About}, Panels: panels, Across: 2, Curves: curves}
-	if err := errors.Join(c.WritePictures(filepath.Join(folder, "figure")), c.WritePage(filepath.Join(folder, "figure.html"))); err != nil {
+	c := &web.Comparison{Title: fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title), Caption: []string{fig.About},
+		Panels: panels, Across: 2, Curves: curves}
+	if err := errors.Join(c.WritePictures(filepath.Join(folder, "figure")),
+		c.WritePage(filepath.Join(folder, "figure.html"))); err != nil {
 		return err
 	}
 	if f.quiet {
@@ -298,7 +312,8 @@ func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
 		}
 		lines = append(lines, line)
 		if !f.json {
-			fmt.Fprintf(stdout, "%d  %s: %s\n   runs: %s\n   expected: %s\n", line.Number, line.ID, line.Title, strings.Join(line.Runs, ", "), line.Expected)
+			fmt.Fprintf(stdout, "%d  %s: %s\n   runs: %s\n   expected: %s\n", line.Number, line.ID, line.Title,
+				strings.Join(line.Runs, ", "), line.Expected)
 			if line.time != "" {
 				fmt.Fprintf(stdout, "   time%s\n", line.time)
 			}
@@ -328,7 +343,8 @@ func (f *figureFlags) timeOf(ctx context.Context, fig *bench.Figure, line *figur
 	if err != nil {
 		return err
 	}
-	cal := &bench.Calibration{Path: filepath.Join(runsFolder, "calibration.json"), Open: newOpener().open, Threads: f.threads, Version: version()}
+	cal := &bench.Calibration{Path: filepath.Join(runsFolder, "calibration.json"), Open: newOpener().open,
+		Threads: f.threads, Version: version()}
 	took, err := cal.Forecast(ctx, jobs)
 	if errors.Is(err, context.Canceled) {
 		return errStopped

@@ -18,7 +18,8 @@ import (
 
 // tinyFigure plays a figure in a second or two.
 func tinyFigure(n, out string, more ...string) []string {
-	return append([]string{"figure", n, "--scale", "0.0001", "--retune", "--data", "synthetic", "--set", "data_train=300", "--set", "data_test=50", "--set", "hidden=4",
+	return append([]string{"figure", n, "--scale", "0.0001", "--retune", "--data", "synthetic", "--set",
+		"data_train=300", "--set", "data_test=50", "--set", "hidden=4",
 		"--set", "batch=8", "--eval-points", "4", "--out", out}, more...)
 }
 
@@ -28,7 +29,8 @@ func TestFigure(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("exit status %d\n%s", status, stderr)
 	}
-	for _, word := range []string{"FSPDA-STORM 67 %", "CHOCO-SGD", "reference accounting", "worst squared gradient", "figure.html"} {
+	for _, word := range []string{"FSPDA-STORM 67 %", "CHOCO-SGD", "reference accounting", "worst squared gradient",
+		"figure.html"} {
 		if !strings.Contains(stdout, word) {
 			t.Errorf("the table does not speak of %q:\n%s", word, stdout)
 		}
@@ -38,7 +40,8 @@ func TestFigure(t *testing.T) {
 			t.Errorf("the progress does not speak of %q:\n%s", word, stderr)
 		}
 	}
-	for _, name := range []string{"figure.svg", "figure.png", "bits.svg", "bits.png", "figure.html", "table.md", "table.csv", "sa/summary.json", "choco/report.html"} {
+	for _, name := range []string{"figure.svg", "figure.png", "bits.svg", "bits.png", "figure.html", "table.md",
+		"table.csv", "sa/summary.json", "choco/report.html"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -119,7 +122,8 @@ func TestFigureList(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("exit status %d\n%s", status, stderr)
 	}
-	for _, word := range []string{"mnist-main", "imagenet", "ResNet-50 on ImageNet", "expected: The graphs differ", "sa-sorted", "bug-compat"} {
+	for _, word := range []string{"mnist-main", "imagenet", "ResNet-50 on ImageNet", "expected: The graphs differ",
+		"sa-sorted", "bug-compat"} {
 		if !strings.Contains(stdout, word) {
 			t.Errorf("the list does not speak of %q:\n%s", word, stdout)
 		}
@@ -220,7 +224,8 @@ func TestListsAsJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var figures []figureLine
 	status, stdout, stderr := call(t, "figure", "list", "--no-time", "--json")
-	if err := json.Unmarshal([]byte(stdout), &figures); status != 0 || err != nil || len(figures) < 8 || figures[0].ID != "mnist-main" || len(figures[0].Runs) != 8 || figures[0].Seconds != nil {
+	if err := json.Unmarshal([]byte(stdout), &figures); status != 0 || err != nil || len(figures) < 8 ||
+		figures[0].ID != "mnist-main" || len(figures[0].Runs) != 8 || figures[0].Seconds != nil {
 		t.Errorf("exit status %d, %v\n%s%s", status, err, stdout, stderr)
 	}
 	var pages []map[string]string
@@ -228,10 +233,12 @@ func TestListsAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &pages); status != 0 || err != nil || pages[0]["page"] != "start" {
 		t.Errorf("exit status %d, %v\n%s", status, err, stdout)
 	}
-	if status, _, stderr := call(t, "runs", "prune", "--json"); status != exitBadInput || !strings.Contains(stderr, "--yes") {
+	if status, _, stderr := call(t, "runs", "prune", "--json"); status != exitBadInput ||
+		!strings.Contains(stderr, "--yes") {
 		t.Errorf("prune without --yes: exit status %d, %s", status, stderr)
 	}
-	if status, stdout, _ := call(t, "runs", "prune", "--json", "--yes"); status != 0 || stdout != "{\n  \"deleted\": []\n}\n" {
+	if status, stdout, _ := call(t, "runs", "prune", "--json", "--yes"); status != 0 ||
+		stdout != "{\n  \"deleted\": []\n}\n" {
 		t.Errorf("prune: exit status %d, %s", status, stdout)
 	}
 }

@@ -24,7 +24,8 @@ func dryRun(ctx context.Context, f trainFlags, s *train.Setup, m *model.Engine, 
 		return printJSON(stdout, ahead)
 	}
 	sh := &show{setup: s, model: m.Name()}
-	_, err = fmt.Fprintln(stdout, strings.Join(append(append(append(sh.what(), s.Warnings...), forecastLine(ahead)), roomLines(ahead)...), "\n"))
+	_, err = fmt.Fprintln(stdout, strings.Join(append(append(append(sh.what(), s.Warnings...), forecastLine(ahead)),
+		roomLines(ahead)...), "\n"))
 	return err
 }
 
@@ -34,7 +35,8 @@ func forecastLine(f train.Forecast) string {
 		return "nothing left to train"
 	}
 	return fmt.Sprintf("%s iterations in about %s (%s images/s; an iteration %s, a row %s), %s sent, %s of memory",
-		thousands(uint64(f.Iterations)), brief(f.Total.Seconds()), thousands(uint64(f.ImagesPerS)), brief(f.Step.Seconds()), brief(f.Row.Seconds()),
+		thousands(uint64(f.Iterations)), brief(f.Total.Seconds()), thousands(uint64(f.ImagesPerS)), brief(
+			f.Step.Seconds()), brief(f.Row.Seconds()),
 		bits(uint64(f.Bits)), size(f.Memory))
 }
 
@@ -42,11 +44,14 @@ func forecastLine(f train.Forecast) string {
 func roomLines(f train.Forecast) []string {
 	var lines []string
 	for _, d := range f.Devices {
-		lines = append(lines, fmt.Sprintf("%s: %d agents take %s of its memory, of which %s of %s are free", d.Name, d.Agents, size(d.Need), size(d.Free), size(d.Total)))
+		lines = append(lines, fmt.Sprintf("%s: %d agents take %s of its memory, of which %s of %s are free", d.Name,
+			d.Agents, size(d.Need), size(d.Free), size(d.Total)))
 		for _, p := range d.Parts {
 			lines = append(lines, fmt.Sprintf("  %-38s %s", p.What, size(p.Bytes)))
 		}
-		lines = append(lines, fmt.Sprintf("  taken before: %s by kernels and libraries, %s by the driver and other programs", size(d.Opened), size(d.Total-min(d.Total, d.Free+d.Opened))))
+		lines = append(lines, fmt.Sprintf(
+			"  taken before: %s by kernels and libraries, %s by the driver and other programs", size(d.Opened), size(
+				d.Total-min(d.Total, d.Free+d.Opened))))
 	}
 	return lines
 }

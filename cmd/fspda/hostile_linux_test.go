@@ -14,11 +14,14 @@ import (
 	"fspda/web"
 )
 
-// TestHostileClientsCostNoIteration measures what serving bad clients costs a run, in processor time an iteration. Blocks take turns within one run: in one
-// the clients are at the run's page, in the next the same clients are at the same page of another process. So the run has them on its machine all the
-// time, as it has not where they come from elsewhere, and its own page is what differs. Each block is set against its two neighbours, and the median of
-// the ratios counts, since other load comes and goes. It is sharper the quieter the machine and the more its processors, so it fails where the ratios say
-// surely that the bar of two hundredths is broken; TestHostileClientsOfARun holds it by a profile.
+// TestHostileClientsCostNoIteration measures what serving bad clients costs a run, in processor
+// time an iteration. Blocks take turns within one run: in one the clients are at the run's page, in
+// the next the same clients are at the same page of another process. So the run has them on its
+// machine all the time, as it has not where they come from elsewhere, and its own page is what
+// differs. Each block is set against its two neighbours, and the median of the ratios counts, since
+// other load comes and goes. It is sharper the quieter the machine and the more its processors, so
+// it fails where the ratios say surely that the bar of two hundredths is broken;
+// TestHostileClientsOfARun holds it by a profile.
 func TestHostileClientsCostNoIteration(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute of a quiet machine: set FSPDA_LONG=1")
@@ -47,7 +50,8 @@ func TestHostileClientsCostNoIteration(t *testing.T) {
 	slices.Sort(ratios)
 	median, low, high := ratios[turns/2], ratios[turns/4], ratios[3*turns/4]
 	noise := 0.93 * (high - low) / math.Sqrt(turns) // the standard error of a median, were the ratios normal
-	t.Logf("%d connections; an iteration takes %.2f ± %.2f %% more processor time (quartiles %.2f and %.2f %%)", connections, 100*median, 100*noise, 100*low, 100*high)
+	t.Logf("%d connections; an iteration takes %.2f ± %.2f %% more processor time (quartiles %.2f and %.2f %%)",
+		connections, 100*median, 100*noise, 100*low, 100*high)
 	if connections < 10_000 {
 		t.Errorf("only %d connections were opened", connections)
 	}
@@ -56,10 +60,12 @@ func TestHostileClientsCostNoIteration(t *testing.T) {
 	}
 }
 
-// serveLike serves the page of a run from this process, as the run does from its own, and returns where.
+// serveLike serves the page of a run from this process, as the run does from its own, and returns
+// where.
 func serveLike(t *testing.T, tr *trainee) (host string) {
 	t.Helper()
-	s, err := web.NewServer(web.Options{Dir: filepath.Dir(tr.dir), Only: filepath.Base(tr.dir), Token: web.NewToken(), Loopback: true, Share: liveShare})
+	s, err := web.NewServer(web.Options{Dir: filepath.Dir(tr.dir), Only: filepath.Base(tr.dir), Token: web.NewToken(),
+		Loopback: true, Share: liveShare})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +85,8 @@ func serveLike(t *testing.T, tr *trainee) (host string) {
 	return l.Addr().String()
 }
 
-// pace is the processor time of the run between two rows of its metrics that lie at least so far apart, for each row, in seconds.
+// pace is the processor time of the run between two rows of its metrics that lie at least so far
+// apart, for each row, in seconds.
 func (tr *trainee) pace(t *testing.T, least time.Duration) float64 {
 	t.Helper()
 	begin := time.Now()
@@ -92,7 +99,8 @@ func (tr *trainee) pace(t *testing.T, least time.Duration) float64 {
 	}
 }
 
-// nextRow waits for another row and returns how many there are, and the processor time that was spent by then.
+// nextRow waits for another row and returns how many there are, and the processor time that was
+// spent by then.
 func (tr *trainee) nextRow(t *testing.T) (rows int, processor time.Duration) {
 	t.Helper()
 	path := filepath.Join(tr.dir, "metrics.jsonl")
@@ -110,7 +118,8 @@ func (tr *trainee) nextRow(t *testing.T) (rows int, processor time.Duration) {
 		}
 	}
 	var clock unix.Timespec
-	if err := unix.ClockGettime(int32(^tr.cmd.Process.Pid<<3|2), &clock); err != nil { // the processor clock of another process
+	// the processor clock of another process
+	if err := unix.ClockGettime(int32(^tr.cmd.Process.Pid<<3|2), &clock); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)

@@ -30,7 +30,8 @@ type trainee struct {
 func beginTraining(t *testing.T, iterations int, more ...string) *trainee {
 	t.Helper()
 	tr := &trainee{dir: filepath.Join(t.TempDir(), "runs", "run")}
-	args := []string{"train", "--web", "127.0.0.1:0", "--threads", "2", "--data-train", "2000", "--data-test", "100", "--batch", "32",
+	args := []string{"train", "--web", "127.0.0.1:0", "--threads", "2", "--data-train", "2000", "--data-test", "100",
+		"--batch", "32",
 		"--iterations", strconv.Itoa(iterations), "--eval-points", "20", "--checkpoint-every", "0", "--out", tr.dir}
 	tr.cmd = exec.Command(os.Args[0], append(args, more...)...)
 	tr.cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
@@ -43,7 +44,8 @@ func beginTraining(t *testing.T, iterations int, more ...string) *trainee {
 	return tr
 }
 
-// cost waits for the end and returns the processor time that the process took, how long the run lasted, and the last test accuracy.
+// cost waits for the end and returns the processor time that the process took, how long the run
+// lasted, and the last test accuracy.
 func (tr *trainee) cost(t *testing.T) (processor, wall time.Duration, accuracy float64) {
 	t.Helper()
 	if err := tr.cmd.Wait(); err != nil {
@@ -65,7 +67,8 @@ func (tr *trainee) cost(t *testing.T) (processor, wall time.Duration, accuracy f
 	return s.UserTime() + s.SystemTime(), time.Duration(sum.Wall * float64(time.Second)), sum.Accuracy
 }
 
-// crowd is bad clients until stop is closed: idle ones, of whom those who are put out come again, and a few of each busier kind.
+// crowd is bad clients until stop is closed: idle ones, of whom those who are put out come again,
+// and a few of each busier kind.
 func crowd(host string, idle int, stop chan struct{}) (opened func() int, left func()) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -133,10 +136,12 @@ func crowd(host string, idle int, stop chan struct{}) (opened func() int, left f
 // serving are the functions of a server and of what it stands on.
 const serving = `net/http|internal/poll|runtime\.netpoll|web\.\(\*(Server|budget|guest|boundedListener|pacedListener|stream|camera|runList|follower|draft|paidWriter)\)`
 
-// shareOf is the part of a profile's processor time that was spent on serving, all that it called included.
+// shareOf is the part of a profile's processor time that was spent on serving, all that it called
+// included.
 func shareOf(t *testing.T, profile string) (share float64, line string) {
 	t.Helper()
-	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount", "1", "-focus", serving, os.Args[0], profile).Output()
+	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount", "1", "-focus", serving, os.Args[0],
+		profile).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +156,9 @@ func shareOf(t *testing.T, profile string) (share float64, line string) {
 	return share / 100, m[0]
 }
 
-// Ten thousand idle connections, readers who never read, noise and other sites' orders neither end a run nor change it, nor take more than two
-// hundredths of its processor time. That is read in a profile: clients and training share the processors of one machine here, and what clients do slows
+// Ten thousand idle connections, readers who never read, noise and other sites' orders neither end
+// a run nor change it, nor take more than two hundredths of its processor time. That is read in a
+// profile: clients and training share the processors of one machine here, and what clients do slows
 // any neighbour by more than that.
 func TestHostileClientsOfARun(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
@@ -180,12 +186,14 @@ func TestHostileClientsOfARun(t *testing.T) {
 	}
 }
 
-// A run with a page that is asked for what it must not show keeps it, whatever a folder of runs holds.
+// A run with a page that is asked for what it must not show keeps it, whatever a folder of runs
+// holds.
 func TestWebKeepsSecrets(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret.yaml")
 	runs := filepath.Join(dir, "runs")
-	if status, _, stderr := call(t, quick("--quiet", "--iterations", "2", "--eval-points", "1", "--out", filepath.Join(runs, "one"))...); status != 0 {
+	if status, _, stderr := call(t, quick("--quiet", "--iterations", "2", "--eval-points", "1", "--out",
+		filepath.Join(runs, "one"))...); status != 0 {
 		t.Fatal(stderr)
 	}
 	if err := os.WriteFile(secret, []byte("classified"), 0o600); err != nil {
@@ -201,7 +209,8 @@ func TestWebKeepsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := serveRuns(t, runs)
-	for _, path := range []string{"one/links.yaml", "one/report.md", "out/secret.yaml", "out/config.yaml", "..%2fsecret.yaml", "one/..%2f..%2fsecret.yaml", "one/%2e%2e/%2e%2e/secret.yaml", "one%2f..%2f..%2fsecret.yaml",
+	for _, path := range []string{"one/links.yaml", "one/report.md", "out/secret.yaml", "out/config.yaml",
+		"..%2fsecret.yaml", "one/..%2f..%2fsecret.yaml", "one/%2e%2e/%2e%2e/secret.yaml", "one%2f..%2f..%2fsecret.yaml",
 		"one/....//....//secret.yaml", "one/..%5c..%5csecret.yaml", "one/%252e%252e%252fsecret.yaml", "%c0%ae%c0%ae/secret.yaml", "one/config.yaml%00.html"} {
 		r, err := http.NewRequest(http.MethodGet, url, nil)
 		if err != nil {

@@ -20,8 +20,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// hosts are network namespaces that stand for machines. Each has one network card, whose cable ends in this process: it carries the frames, and so the
-// links can be as bad as they are wanted, on every kernel.
+// hosts are network namespaces that stand for machines. Each has one network card, whose cable ends
+// in this process: it carries the frames, and so the links can be as bad as they are wanted, on
+// every kernel.
 type hosts struct {
 	t      *testing.T
 	prefix string
@@ -65,7 +66,8 @@ func (h *hosts) address(i int) string { return fmt.Sprintf("10.0.0.%d", i+1) }
 // openHosts makes n hosts, or skips the test where that is not permitted.
 func openHosts(t *testing.T, n int, bad impairment) *hosts {
 	t.Helper()
-	h := &hosts{t: t, prefix: fmt.Sprintf("fspda%d-", os.Getpid()%10000), bad: bad, draw: rng.New(1, "hosts"), ports: map[[6]byte]int{}}
+	h := &hosts{t: t, prefix: fmt.Sprintf("fspda%d-", os.Getpid()%10000), bad: bad, draw: rng.New(1, "hosts"),
+		ports: map[[6]byte]int{}}
 	for i := range n {
 		if err := h.ip("netns", "add", h.name(i)); err != nil {
 			t.Skipf("skipped: network namespaces are not permitted: %v", err)
@@ -89,7 +91,8 @@ func openHosts(t *testing.T, n int, bad impairment) *hosts {
 	return h
 }
 
-// openCard makes a network card of that name, whose frames are read from the file and written to it.
+// openCard makes a network card of that name, whose frames are read from the file and written to
+// it.
 func openCard(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -171,13 +174,15 @@ func (h *hosts) command(i int, args ...string) *exec.Cmd {
 func (h *hosts) run(args []string, dir string) {
 	h.t.Helper()
 	certs := filepath.Join(dir, "certs")
-	if status, _, stderr := call(h.t, "certs", "--out", certs, "--run", "hosts", "-n", strconv.Itoa(len(h.cards))); status != 0 {
+	if status, _, stderr := call(h.t, "certs", "--out", certs, "--run", "hosts", "-n",
+		strconv.Itoa(len(h.cards))); status != 0 {
 		h.t.Fatal(stderr)
 	}
 	var wg sync.WaitGroup
 	for i := range h.cards {
 		wg.Go(func() {
-			own := append([]string{os.Args[0], "agent", "--quiet", "--run", "hosts", "--certs", certs, "--join", h.address(0) + ":4700", "--listen", h.address(i) + ":4700",
+			own := append([]string{os.Args[0], "agent", "--quiet", "--run", "hosts", "--certs", certs, "--join",
+				h.address(0) + ":4700", "--listen", h.address(i) + ":4700",
 				"--rank", strconv.Itoa(i), "--out", filepath.Join(dir, "hosts")}, args...)
 			if out, err := h.command(i, own...).CombinedOutput(); err != nil {
 				h.t.Errorf("agent %d: %v\n%s", i, err, out)
@@ -192,8 +197,10 @@ func TestHosts(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: it makes network namespaces and is a minute long; set FSPDA_LONG=1")
 	}
-	h := openHosts(t, 10, impairment{delay: 10 * time.Millisecond, jitter: 3 * time.Millisecond, loss: 0.01, rate: 100e6 / 8, queue: 1000})
-	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--agents", "10", "--iterations", "500", "--eval-points", "2", "--metrics", "test"}
+	h := openHosts(t, 10, impairment{delay: 10 * time.Millisecond, jitter: 3 * time.Millisecond, loss: 0.01,
+		rate: 100e6 / 8, queue: 1000})
+	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--agents", "10", "--iterations", "500",
+		"--eval-points", "2", "--metrics", "test"}
 	dir := t.TempDir()
 	one := filepath.Join(dir, "one")
 	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {

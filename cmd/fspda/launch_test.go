@@ -18,7 +18,8 @@ import (
 // commandLines finds what a text says of fspda: each line that runs a command of it, in words.
 func commandLines(text string) (lines [][]string) {
 	text = strings.ReplaceAll(text, "\\\n", " ")
-	for _, m := range regexp.MustCompile(`(?m)(?:^|/|"|\s)fspda"? +((?:agent|up|certs)\b[^\n|&#`+"`"+`]*)`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(
+		`(?m)(?:^|/|"|\s)fspda"? +((?:agent|up|certs)\b[^\n|&#`+"`"+`]*)`).FindAllStringSubmatch(text, -1) {
 		lines = append(lines, strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(m[1])))
 	}
 	return lines
@@ -44,7 +45,8 @@ func checkFlags(t *testing.T, where string, args []string) {
 
 // Every command of ours in the launch files and in the manual of many machines is one that the program understands.
 func TestLaunchCommands(t *testing.T) {
-	for name, least := range map[string]int{"../../deploy/slurm.sh": 0, "../../deploy/fspda-agent@.service": 1, "../../deploy/kubernetes.yaml": 1, "../../docs/many-machines.md": 4} {
+	for name, least := range map[string]int{"../../deploy/slurm.sh": 0, "../../deploy/fspda-agent@.service": 1,
+		"../../deploy/kubernetes.yaml": 1, "../../docs/many-machines.md": 4} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +78,8 @@ func TestSystemdUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	unit := filepath.Join(t.TempDir(), "fspda-agent@.service")
-	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("/usr/local/bin/fspda"), []byte(self)), 0o644); err != nil {
+	if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("/usr/local/bin/fspda"), []byte(self)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(verify, "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
@@ -125,7 +128,8 @@ func TestKubernetesManifests(t *testing.T) {
 			env[e.Name] = e.Value
 		}
 		at, err := placeOf(func(k string) string { return env[k] })
-		if err != nil || at.size != m.Spec.Completions || m.Spec.Parallelism != at.size || m.Spec.CompletionMode != "Indexed" || at.master == "" {
+		if err != nil || at.size != m.Spec.Completions || m.Spec.Parallelism != at.size ||
+			m.Spec.CompletionMode != "Indexed" || at.master == "" {
 			t.Errorf("%+v, %v of %d", at, err, m.Spec.Completions)
 		}
 	}

@@ -34,7 +34,8 @@ func (e *lossError) Error() string {
 	return fmt.Sprintf("%v: the GPU is lost: fspda train --out %s --resume goes on from the last checkpoint, with --device cpu or another GPU if this one stays away", e.err, e.folder)
 }
 
-// onlyOnce leaves out of joined errors those that say the same as another: all agents of a GPU meet its loss.
+// onlyOnce leaves out of joined errors those that say the same as another: all agents of a GPU meet
+// its loss.
 func onlyOnce(err error) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -68,7 +68,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newExport(), newFigure(), newSweep(), newCompare(), newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench(), newDevices(), newSelftest())
+	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newExport(), newFigure(), newSweep(), newCompare(),
+		newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench(), newDevices(), newSelftest())
 	return root
 }
 
@@ -131,8 +132,10 @@ func exitStatus(err error) int {
 		return process.status
 	case errors.As(err, &diverged):
 		return exitDiverged
-	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err, &checkpoint), errors.As(err, &format),
-		errors.As(err, &pictures), errors.As(err, &picture), errors.As(err, &packing), errors.As(err, &sum), errors.As(err, &stranger):
+	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err,
+		&checkpoint), errors.As(err, &format),
+		errors.As(err, &pictures), errors.As(err, &picture), errors.As(err, &packing), errors.As(err,
+			&sum), errors.As(err, &stranger):
 		return exitBadInput
 	}
 	return exitFailed

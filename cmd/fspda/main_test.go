@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tellTime is a program that answers every line with its wall clock and its monotonic one since it began, in seconds.
+// tellTime is a program that answers every line with its wall clock and its monotonic one since it
+// began, in seconds.
 func tellTime() {
 	begin := time.Now()
 	for sc := bufio.NewScanner(os.Stdin); sc.Scan(); {
@@ -81,7 +82,8 @@ func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 
 // quick makes a run of a second or less.
 func quick(more ...string) []string {
-	return append([]string{"train", "--data-train", "400", "--data-test", "100", "--hidden", "6", "--agents", "5", "--batch", "16", "--iterations", "40", "--eval-points", "4"}, more...)
+	return append([]string{"train", "--data-train", "400", "--data-test", "100", "--hidden", "6", "--agents", "5",
+		"--batch", "16", "--iterations", "40", "--eval-points", "4"}, more...)
 }
 
 func TestTrainLeavesARunFolder(t *testing.T) {
@@ -90,7 +92,8 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("exit status %d\n%s", status, stderr)
 	}
-	for _, word := range []string{"test accuracy", "consensus error", "bits sent", "sum of duals", "report.html", "finished"} {
+	for _, word := range []string{"test accuracy", "consensus error", "bits sent", "sum of duals", "report.html",
+		"finished"} {
 		if !strings.Contains(stdout, word) {
 			t.Errorf("the table does not speak of %q:\n%s", word, stdout)
 		}
@@ -98,7 +101,8 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 	if n := strings.Count(stderr, "evaluation"); n != 5 {
 		t.Errorf("%d log lines of evaluations, want 5:\n%s", n, stderr)
 	}
-	for _, name := range []string{"config.yaml", "metrics.jsonl", "metrics.csv", "summary.json", "report.html", "shards.json", "plots/training_loss-bits.svg", "plots/test_accuracy-iteration.png", "checkpoints/iter-000000040/manifest.json"} {
+	for _, name := range []string{"config.yaml", "metrics.jsonl", "metrics.csv", "summary.json", "report.html",
+		"shards.json", "plots/training_loss-bits.svg", "plots/test_accuracy-iteration.png", "checkpoints/iter-000000040/manifest.json"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -142,13 +146,16 @@ func TestDryRun(t *testing.T) {
 	}
 	status, stdout, _ = call(t, quick("--out", dir, "--dry-run", "--json")...)
 	var f train.Forecast
-	if err := json.Unmarshal([]byte(stdout), &f); status != 0 || err != nil || f.Iterations != 40 || f.Bits <= 0 || f.ImagesPerS <= 0 {
+	if err := json.Unmarshal([]byte(stdout), &f); status != 0 || err != nil || f.Iterations != 40 || f.Bits <= 0 ||
+		f.ImagesPerS <= 0 {
 		t.Errorf("exit status %d, %v, %+v", status, err, f)
 	}
-	if status, _, stderr := call(t, quick("--out", dir)...); status != 0 || !strings.Contains(stderr, "forecast: 40 iterations") || !strings.Contains(stderr, " images/s\n") {
+	if status, _, stderr := call(t, quick("--out", dir)...); status != 0 ||
+		!strings.Contains(stderr, "forecast: 40 iterations") || !strings.Contains(stderr, " images/s\n") {
 		t.Errorf("exit status %d\n%s", status, stderr)
 	}
-	if status, stdout, _ := call(t, quick("--out", dir, "--dry-run")...); status != 0 || !strings.Contains(stdout, "nothing left") {
+	if status, stdout, _ := call(t, quick("--out", dir, "--dry-run")...); status != 0 ||
+		!strings.Contains(stdout, "nothing left") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 }
@@ -157,10 +164,12 @@ func TestDryRun(t *testing.T) {
 func TestConfigReplays(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	if status, _, stderr := call(t, quick("--out", first, "--quiet", "--seed", "7", "--partition", "dirichlet(0.5)")...); status != 0 || stderr != "" {
+	if status, _, stderr := call(t, quick("--out", first, "--quiet", "--seed", "7", "--partition",
+		"dirichlet(0.5)")...); status != 0 || stderr != "" {
 		t.Fatalf("exit status %d, %s", status, stderr)
 	}
-	if status, stdout, stderr := call(t, "train", "-c", filepath.Join(first, "config.yaml"), "--out", second, "--quiet"); status != 0 || stdout+stderr != "" {
+	if status, stdout, stderr := call(t, "train", "-c", filepath.Join(first, "config.yaml"), "--out", second,
+		"--quiet"); status != 0 || stdout+stderr != "" {
 		t.Fatalf("exit status %d, %s%s", status, stdout, stderr)
 	}
 	if a, b := metricRows(t, first), metricRows(t, second); a != b {
@@ -182,11 +191,13 @@ func metricRows(t *testing.T, dir string) string {
 func TestFlagsWinOverFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.yaml")
-	if err := os.WriteFile(file, []byte("alpha: 0.02\nseed: 5\nhidden: [6]\ndata_train: 400\ndata_test: 100\nagents: 5\nbatch: 16\niterations: 4\n"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(
+		"alpha: 0.02\nseed: 5\nhidden: [6]\ndata_train: 400\ndata_test: 100\nagents: 5\nbatch: 16\niterations: 4\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "run")
-	if status, _, stderr := call(t, "train", "-c", file, "--seed", "9", "--eval-points", "1", "--out", out, "--quiet"); status != 0 {
+	if status, _, stderr := call(t, "train", "-c", file, "--seed", "9", "--eval-points", "1", "--out", out,
+		"--quiet"); status != 0 {
 		t.Fatal(stderr)
 	}
 	c, err := train.ReadConfig(out)
@@ -222,7 +233,8 @@ func TestFolderNames(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if status, _, stderr := call(t, "train", "--resume"); status != exitBadInput || !strings.Contains(stderr, "no unfinished run") {
+	if status, _, stderr := call(t, "train", "--resume"); status != exitBadInput ||
+		!strings.Contains(stderr, "no unfinished run") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 	if err := os.Remove("runs/fspda-sa-synthetic-1/summary.json"); err != nil {
@@ -242,7 +254,8 @@ func TestRunsIsAFile(t *testing.T) {
 	if err := os.WriteFile(runsFolder, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := call(t, quick()...); status != exitBadInput || !strings.Contains(stderr, "not a directory") {
+	if status, _, stderr := call(t, quick()...); status != exitBadInput ||
+		!strings.Contains(stderr, "not a directory") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 }
@@ -257,7 +270,8 @@ func TestReportWithoutRoom(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(plots), os.WriteFile(plots, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := call(t, quick("--out", dir, "--quiet", "--resume")...); status != exitBadInput || !strings.Contains(stderr, "--resume") {
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet", "--resume")...); status != exitBadInput ||
+		!strings.Contains(stderr, "--resume") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 	if err := os.Remove(plots); err != nil {
@@ -273,10 +287,12 @@ func TestBenchStepStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs bytes.Buffer
-	if status := run(ctx, []string{"bench", "step", "--data-train", "600", "--batch", "8"}, &out, &errs); status != exitStopped || out.Len() > 0 {
+	if status := run(ctx, []string{"bench", "step", "--data-train", "600", "--batch", "8"}, &out,
+		&errs); status != exitStopped || out.Len() > 0 {
 		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
 	}
-	if status, _, stderr := call(t, "bench", "step", "--data-train", "600", "--batch", "8", "--time", "0s"); status != exitBadInput || !strings.Contains(stderr, "time 0s") {
+	if status, _, stderr := call(t, "bench", "step", "--data-train", "600", "--batch", "8", "--time",
+		"0s"); status != exitBadInput || !strings.Contains(stderr, "time 0s") {
 		t.Errorf("no time: exit status %d, %s", status, stderr)
 	}
 }
@@ -301,24 +317,28 @@ func TestBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"unknown command":   {[]string{"trian"}, []string{`"trian"`, "did you mean train?"}},
-		"unknown flag":      {quick("--desnity", "0.1"), []string{"--desnity", "did you mean --density?"}},
-		"argument":          {quick("0.1"), []string{"unexpected argument"}},
-		"not a number":      {quick("--alpha", "big"), []string{"--alpha"}},
-		"unknown key":       {quick("-c", write("a.yaml", "desnity: 0.1")), []string{"a.yaml", `did you mean "density"?`}},
-		"no config":         {quick("-c", filepath.Join(dir, "none.yaml")), []string{"none.yaml"}},
-		"density 0":         {quick("--density", "0"), []string{"density 0", "above 0 and at most 1"}},
-		"density 1.5":       {quick("--density", "1.5"), []string{"density 1.5", "above 0 and at most 1"}},
-		"no folder":         {quick("--data", "mnist"), []string{"data mnist"}},
-		"empty folder":      {quick("--data", "mnist", "--data-dir", empty), []string{"train-images-idx3-ubyte", "empty"}},
-		"disconnected":      {quick("--agents", "4", "--graph", "file("+pairs+")"), []string{"graph", "pieces that never hear of each other"}},
+		"unknown command": {[]string{"trian"}, []string{`"trian"`, "did you mean train?"}},
+		"unknown flag":    {quick("--desnity", "0.1"), []string{"--desnity", "did you mean --density?"}},
+		"argument":        {quick("0.1"), []string{"unexpected argument"}},
+		"not a number":    {quick("--alpha", "big"), []string{"--alpha"}},
+		"unknown key": {quick("-c", write("a.yaml", "desnity: 0.1")),
+			[]string{"a.yaml", `did you mean "density"?`}},
+		"no config":   {quick("-c", filepath.Join(dir, "none.yaml")), []string{"none.yaml"}},
+		"density 0":   {quick("--density", "0"), []string{"density 0", "above 0 and at most 1"}},
+		"density 1.5": {quick("--density", "1.5"), []string{"density 1.5", "above 0 and at most 1"}},
+		"no folder":   {quick("--data", "mnist"), []string{"data mnist"}},
+		"empty folder": {quick("--data", "mnist", "--data-dir", empty), []string{"train-images-idx3-ubyte",
+			"empty"}},
+		"disconnected": {quick("--agents", "4", "--graph", "file("+pairs+")"),
+			[]string{"graph", "pieces that never hear of each other"}},
 		"gamma":             {quick("--gamma", "1.1"), []string{"gamma 1.1", "stable region"}},
 		"batch":             {quick("--batch", "500"), []string{"batch 500", "80"}},
 		"nothing to resume": {quick("--resume"), []string{"no run to resume"}},
 		"device":            {quick("--device", "cuda"), []string{"device", "cuda", "cpu"}},
 		"network":           {quick("--model", "resnet51"), []string{`model "resnet51"`, "did you mean resnet"}},
 		"hidden layers":     {quick("--model", "resnet20", "--hidden", "64"), []string{"hidden 64", "only mlp"}},
-		"activation":        {[]string{"train", "--model", "resnet20", "--activation", "relu"}, []string{"activation relu", "only mlp"}},
+		"activation": {[]string{"train", "--model", "resnet20", "--activation", "relu"},
+			[]string{"activation relu", "only mlp"}},
 		"unknown benchmark": {[]string{"bench", "stpe"}, []string{"did you mean step?"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -343,13 +363,15 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestDivergedExits3(t *testing.T) {
-	status, stdout, stderr := call(t, quick("--alpha", "1e7", "--activation", "relu", "--out", filepath.Join(t.TempDir(), "run"))...)
+	status, stdout, stderr := call(t, quick("--alpha", "1e7", "--activation", "relu", "--out",
+		filepath.Join(t.TempDir(), "run"))...)
 	if status != exitDiverged || !strings.Contains(stderr, "lower alpha") || !strings.Contains(stdout, "diverged") {
 		t.Errorf("exit status %d\n%s\n%s", status, stdout, stderr)
 	}
 }
 
-// A real process, stopped by real signals at moments nobody chose, resumed until it is done: the metrics of a run never stopped.
+// A real process, stopped by real signals at moments nobody chose, resumed until it is done: the
+// metrics of a run never stopped.
 func TestSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -401,8 +423,9 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A real process, killed at moments nobody chose, while it nearly always writes a checkpoint, and resumed until it is done: the bits of a run that was left
-// alone, and no file that cannot be read on the way. FSPDA_LONG=1 kills it 50 times.
+// A real process, killed at moments nobody chose, while it nearly always writes a checkpoint, and
+// resumed until it is done: the bits of a run that was left alone, and no file that cannot be read
+// on the way. FSPDA_LONG=1 kills it 50 times.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -412,7 +435,8 @@ func TestKill(t *testing.T) {
 		kills, iterations = 50, 60000
 	}
 	dir := t.TempDir()
-	args := quick("--iterations", strconv.Itoa(iterations), "--eval-points", "20", "--checkpoint-every", "0.005", "--quiet")
+	args := quick("--iterations", strconv.Itoa(iterations), "--eval-points", "20", "--checkpoint-every", "0.005",
+		"--quiet")
 	whole, part := filepath.Join(dir, "whole"), filepath.Join(dir, "part")
 	if status, _, stderr := call(t, append(args, "--out", whole)...); status != 0 {
 		t.Fatal(stderr)
@@ -432,7 +456,8 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if killed < kills {
-			// Half of the moments lie anywhere from the start on, half after a checkpoint was begun.
+			// Half of the moments lie anywhere from the start on, half after a checkpoint was
+			// begun.
 			if try%2 == 1 {
 				waitFor(filepath.Join(part, "checkpoints", ".writing"), filepath.Join(part, "summary.json"))
 			}
@@ -465,7 +490,8 @@ func TestKill(t *testing.T) {
 	}
 	bestA, errA := train.ReadBest(whole)
 	bestB, errB := train.ReadBest(part)
-	if err := errors.Join(errA, errB); err != nil || bestA.Row.Iteration != bestB.Row.Iteration || !slices.Equal(bestA.Mean, bestB.Mean) {
+	if err := errors.Join(errA, errB); err != nil || bestA.Row.Iteration != bestB.Row.Iteration ||
+		!slices.Equal(bestA.Mean, bestB.Mean) {
 		t.Errorf("the best models differ, %v", err)
 	}
 	t.Logf("killed %d times", killed)
@@ -501,10 +527,12 @@ func TestBenchKernels(t *testing.T) {
 	if len(r.Rows) < 4 || r.Rows[0].Share <= 0 || r.PeakGFLOPs <= 0 {
 		t.Errorf("%+v", r)
 	}
-	if status, stdout, _ = call(t, "bench", "kernels", "--filter", "sgemm/256×10×100", "--each", "1ms"); status != 0 || !strings.Contains(stdout, "256×10×100 NN") {
+	if status, stdout, _ = call(t, "bench", "kernels", "--filter", "sgemm/256×10×100", "--each", "1ms"); status != 0 ||
+		!strings.Contains(stdout, "256×10×100 NN") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
-	if status, _, stderr := call(t, "bench", "kernels", "--filter", "gemmm"); status != exitBadInput || !strings.Contains(stderr, "elementwise") {
+	if status, _, stderr := call(t, "bench", "kernels", "--filter", "gemmm"); status != exitBadInput ||
+		!strings.Contains(stderr, "elementwise") {
 		t.Errorf("no such kernel: exit status %d, %s", status, stderr)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -516,7 +544,8 @@ func TestBenchKernels(t *testing.T) {
 }
 
 func TestBenchStep(t *testing.T) {
-	status, stdout, stderr := call(t, "bench", "step", "--batch", "32", "--hidden", "10", "--data-train", "600", "--time", "50ms", "--json")
+	status, stdout, stderr := call(t, "bench", "step", "--batch", "32", "--hidden", "10", "--data-train", "600",
+		"--time", "50ms", "--json")
 	if status != 0 {
 		t.Fatal(stderr)
 	}
@@ -535,13 +564,15 @@ func TestBenchStep(t *testing.T) {
 	if want := 2.0 * 32 * (2*784*10 + 3*10*10); r["flops"] != want {
 		t.Errorf("flops %v, want %v", r["flops"], want)
 	}
-	if sum := r["gradient_ns"] + r["vectors_ns"] + r["batches_ns"] + r["rest_ns"]; r["batches_ns"] > 0 && sum != r["step_ns"] {
+	if sum := r["gradient_ns"] + r["vectors_ns"] + r["batches_ns"] + r["rest_ns"]; r["batches_ns"] > 0 &&
+		sum != r["step_ns"] {
 		t.Errorf("the parts add up to %v of %v", sum, r["step_ns"])
 	}
 	if r["gemm_gflop_s"] <= 0 || r["fraction_of_gemm"] <= 0 {
 		t.Errorf("%v", raw)
 	}
-	status, stdout, _ = call(t, "bench", "step", "--batch", "32", "--hidden", "10", "--data-train", "600", "--time", "20ms")
+	status, stdout, _ = call(t, "bench", "step", "--batch", "32", "--hidden", "10", "--data-train", "600", "--time",
+		"20ms")
 	if status != 0 || !strings.Contains(stdout, "times what its matrix products alone take") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
@@ -583,7 +614,8 @@ func TestUnits(t *testing.T) {
 
 // With --algo all there is a line for each algorithm.
 func TestBenchStepOfAll(t *testing.T) {
-	args := []string{"bench", "step", "--algo", "all", "--batch", "8", "--hidden", "4", "--data-train", "600", "--time", "5ms"}
+	args := []string{"bench", "step", "--algo", "all", "--batch", "8", "--hidden", "4", "--data-train", "600", "--time",
+		"5ms"}
 	status, stdout, stderr := call(t, append(args, "--json")...)
 	var table []bench.StepReport
 	if err := json.Unmarshal([]byte(stdout), &table); status != 0 || err != nil {

@@ -40,13 +40,14 @@ func summary(t *testing.T, args ...string) train.Summary {
 	return s
 }
 
-// On real MNIST, sorted so that each agent has almost one class, FSPDA-SA over one edge at a time learns what DSGD at the same bits
-// does not: at least 88 %, and three points more.
+// On real MNIST, sorted so that each agent has almost one class, FSPDA-SA over one edge at a time
+// learns what DSGD at the same bits does not: at least 88 %, and three points more.
 func TestRealMNIST(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: minutes long; set FSPDA_LONG=1")
 	}
-	args := []string{"train", "--data", "mnist", "--data-dir", mnistFolder(t), "--partition", "sorted", "--graph", "complete", "--edges", "one-edge", "--density", "0.1",
+	args := []string{"train", "--data", "mnist", "--data-dir", mnistFolder(t), "--partition", "sorted", "--graph",
+		"complete", "--edges", "one-edge", "--density", "0.1",
 		"--activation", "relu", "--batch", "64", "--iterations", "20000", "--alpha", "0.03", "--momentum", "0", "--eval-points", "2"}
 	sa := summary(t, append(args, "--eta", "0.0007", "--gamma", "0.5", "--beta", "1")...)
 	dsgd := summary(t, append(args, "--algo", "dsgd", "--theta", "0.5")...)

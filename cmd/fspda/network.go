@@ -26,7 +26,8 @@ func checkModel(c train.Config) error {
 		return nil
 	}
 	// What is as by default may not have been given at all.
-	usual, want := train.Default(), fmt.Sprintf("only mlp has it to choose: leave it out, or use mlp in place of %s", c.Model)
+	usual, want := train.Default(), fmt.Sprintf("only mlp has it to choose: leave it out, or use mlp in place of %s",
+		c.Model)
 	if !slices.Equal(c.Hidden, usual.Hidden) {
 		return &train.ConfigError{Key: "hidden", Got: c.Hidden.String(), Want: want}
 	}
@@ -41,7 +42,8 @@ func openModel(c train.Config, shape []int, classes int) (*model.Network, error)
 	if err := checkModel(c); err != nil {
 		return nil, err
 	}
-	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.Decay, Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Recompute: model.Recompute(c.Recompute)}
+	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.Decay,
+		Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Recompute: model.Recompute(c.Recompute)}
 	if c.Model == "mlp" {
 		o.Hidden, o.Activation = c.Hidden, c.Activation
 	}

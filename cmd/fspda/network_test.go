@@ -12,7 +12,8 @@ import (
 // A residual network is chosen by its name and trains like any other.
 func TestTrainResNet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	status, _, stderr := call(t, "train", "--quiet", "--model", "resnet20", "--agents", "2", "--data-train", "20", "--data-test", "10",
+	status, _, stderr := call(t, "train", "--quiet", "--model", "resnet20", "--agents", "2", "--data-train", "20",
+		"--data-test", "10",
 		"--batch", "2", "--iterations", "3", "--eval-points", "1", "--partition", "shuffled", "--alpha", "0.01", "--out", dir)
 	if status != 0 {
 		t.Errorf("exit status %d: %s", status, stderr)
@@ -21,7 +22,8 @@ func TestTrainResNet(t *testing.T) {
 
 // The report of a network's gradient adds up, and its memory is as forecast within five percent.
 func TestBenchNetwork(t *testing.T) {
-	args := []string{"bench", "network", "--model", "resnet20", "--size", "32", "--classes", "10", "--batch", "16", "--time", "1ms"}
+	args := []string{"bench", "network", "--model", "resnet20", "--size", "32", "--classes", "10", "--batch", "16",
+		"--time", "1ms"}
 	status, stdout, stderr := call(t, append(args, "--json")...)
 	if status != 0 {
 		t.Fatalf("exit status %d: %s", status, stderr)
@@ -44,7 +46,8 @@ func TestBenchNetwork(t *testing.T) {
 	if share < 0.5 || share > 1.001 || calls["conv"] != 21 || calls["conv-grad-x"] != 20 || calls["conv-grad-w"] != 21 {
 		t.Errorf("kernels take %v of the time, and run %v times", share, calls)
 	}
-	if status, stdout, _ := call(t, args...); status != 0 || !strings.Contains(stdout, "images") || !strings.Contains(stdout, "conv-grad-w") {
+	if status, stdout, _ := call(t, args...); status != 0 || !strings.Contains(stdout, "images") ||
+		!strings.Contains(stdout, "conv-grad-w") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 	for _, bad := range [][]string{{"--batch", "0"}, {"--model", "resnet21"}, {"--time", "0s"}, {"--size", "-1"}} {

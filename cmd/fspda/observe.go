@@ -18,8 +18,9 @@ import (
 	"fspda/web"
 )
 
-// observatory tells machines how an agent is: /metrics for Prometheus, /healthz for whoever starts again what is broken, and /readyz for whoever
-// wants to know whether the run goes on. It only reads.
+// observatory tells machines how an agent is: /metrics for Prometheus, /healthz for whoever starts
+// again what is broken, and /readyz for whoever wants to know whether the run goes on. It only
+// reads.
 type observatory struct {
 	run    string
 	rank   int
@@ -56,7 +57,8 @@ func (o *observatory) begin(watch *train.Watch, node *nats.Node, log *zap.Logger
 	mux.HandleFunc("GET /metrics", o.metrics)
 	mux.HandleFunc("GET /healthz", o.health)
 	mux.HandleFunc("GET /readyz", o.ready)
-	o.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+	o.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: zap.NewStdLog(zap.NewNop())}
 	o.served.Go(func() { _ = o.server.Serve(o.listener) }) // what cannot be watched can still train
 	log.Info("metrics", zap.String("url", web.URL(o.listener)+"metrics"))
@@ -135,7 +137,8 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// health is about this process alone: one that waits for others is healthy, and starting it again would help nobody.
+// health is about this process alone: one that waits for others is healthy, and starting it again
+// would help nobody.
 func (o *observatory) health(w http.ResponseWriter, _ *http.Request) {
 	if err := o.node.Failure(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)

@@ -25,7 +25,8 @@ func TestObservatory(t *testing.T) {
 	var nodes [2]*nats.Node
 	open := func(i int) {
 		t.Helper()
-		o := nats.Options{Run: "seen", Self: i, Agents: 2, Dim: 10, Pool: dist.NewPool(cpu.New()), Server: nats.Server{Listen: "127.0.0.1:0"}}
+		o := nats.Options{Run: "seen", Self: i, Agents: 2, Dim: 10, Pool: dist.NewPool(cpu.New()),
+			Server: nats.Server{Listen: "127.0.0.1:0"}}
 		if i > 0 {
 			o.Server.Join = []string{nodes[0].Address()}
 		}
@@ -81,7 +82,8 @@ func TestObservatory(t *testing.T) {
 			t.Errorf("no line of Prometheus: %q", l)
 		}
 	}
-	for _, want := range []string{`fspda_peer_up{run="seen",rank="0",peer="1"} 1`, `fspda_peers_up{run="seen",rank="0"} 1`, `fspda_iteration{run="seen",rank="0"} 0`, "fspda_sent_bytes_total{", "process_resident_memory_bytes "} {
+	for _, want := range []string{`fspda_peer_up{run="seen",rank="0",peer="1"} 1`,
+		`fspda_peers_up{run="seen",rank="0"} 1`, `fspda_iteration{run="seen",rank="0"} 0`, "fspda_sent_bytes_total{", "process_resident_memory_bytes "} {
 		if code != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%d: no %s in\n%s", code, want, text)
 		}
@@ -104,7 +106,8 @@ func TestLogNamesIteration(t *testing.T) {
 	log.Info("b", zap.Int("iteration", 7))
 	log.Debug("c")
 	all := lines.All()
-	if len(all) != 2 || all[0].ContextMap()["iteration"] != int64(0) || all[0].ContextMap()["rank"] != int64(1) || all[1].ContextMap()["iteration"] != int64(7) {
+	if len(all) != 2 || all[0].ContextMap()["iteration"] != int64(0) || all[0].ContextMap()["rank"] != int64(1) ||
+		all[1].ContextMap()["iteration"] != int64(7) {
 		t.Errorf("%+v", all)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"fspda/model"
 )
 
-// ONNX's checker takes our files, and ONNX Runtime predicts the same logits. FSPDA_PEERS names a Python that has both; make peers makes one.
+// ONNX's checker takes our files, and ONNX Runtime predicts the same logits. FSPDA_PEERS names a
+// Python that has both; make peers makes one.
 func TestONNXRuntime(t *testing.T) {
 	python := os.Getenv("FSPDA_PEERS")
 	if python == "" {
@@ -30,8 +31,9 @@ func TestONNXRuntime(t *testing.T) {
 		network string
 		options model.Options
 	}{
-		"mlp":      {"mlp", model.Options{Shape: []int{28, 28}, Classes: 10, Hidden: []int{100}}},
-		"mlp relu": {"mlp", model.Options{Shape: []int{28, 28}, Classes: 10, Hidden: []int{50, 20}, Activation: "relu"}},
+		"mlp": {"mlp", model.Options{Shape: []int{28, 28}, Classes: 10, Hidden: []int{100}}},
+		"mlp relu": {"mlp", model.Options{Shape: []int{28, 28}, Classes: 10, Hidden: []int{50, 20},
+			Activation: "relu"}},
 		"resnet18": {"resnet18", model.Options{Shape: []int{64, 48, 3}, Classes: 100}},
 		"resnet20": {"resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10}},
 		"resnet50": {"resnet50", model.Options{Shape: []int{64, 64, 3}, Classes: 1000}},
@@ -48,17 +50,21 @@ func TestONNXRuntime(t *testing.T) {
 		x := net.Init(1)
 		buffers := observed(t, net, x, b)
 		for k, v := range net.InitBuffers() {
-			buffers[k] = (buffers[k] + v) / 2 // as in the midst of training: those of three images alone enlarge every rounding
+			// as in the midst of training: those of three images alone enlarge every rounding
+			buffers[k] = (buffers[k] + v) / 2
 		}
 		want[name] = predict(t, net, x, buffers, b)
-		if err := saveONNX(filepath.Join(dir, name+".onnx"), net, x, buffers, about("run", "mean", 7, net)); err != nil {
+		if err := saveONNX(filepath.Join(dir, name+".onnx"), net, x, buffers,
+			about("run", "mean", 7, net)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name+".input"), float32Bytes(channelsFirst(b.X, net.Image())), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name+".input"), float32Bytes(channelsFirst(b.X, net.Image())),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if out, err := exec.Command(python, filepath.Join("..", "..", "bench", "peers", "predict.py"), dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, filepath.Join("..", "..", "bench", "peers", "predict.py"),
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for name, ours := range want {

@@ -34,14 +34,18 @@ func bomb() []byte {
 	return binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head))
 }
 
-// A header that claims what no memory holds is a bad picture: named before anything is decoded, or skipped.
+// A header that claims what no memory holds is a bad picture: named before anything is decoded, or
+// skipped.
 func TestPictureBomb(t *testing.T) {
 	good := golden(t)
-	dir := pictureTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": bomb(), "train/b/3.png": good, "val/a/4.png": good, "val/b/5.png": good})
-	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "1", "--graph", "complete", "--partition", "shuffled",
+	dir := pictureTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": bomb(), "train/b/3.png": good,
+		"val/a/4.png": good, "val/b/5.png": good})
+	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "1",
+		"--graph", "complete", "--partition", "shuffled",
 		"--batch", "3", "--iterations", "2", "--eval-points", "1"}
 	status, _, stderr := call(t, append(args, "--out", filepath.Join(t.TempDir(), "fails"))...)
-	if status == 0 || !strings.Contains(stderr, "2.png") || !strings.Contains(stderr, "60000×60000 pixels by its header") {
+	if status == 0 || !strings.Contains(stderr, "2.png") ||
+		!strings.Contains(stderr, "60000×60000 pixels by its header") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 	status, _, stderr = call(t, append(args, "--on-bad", "skip", "--out", filepath.Join(t.TempDir(), "skips"))...)
@@ -54,15 +58,19 @@ func TestPictureBomb(t *testing.T) {
 	}
 }
 
-// A bad picture ends a run with an error that names it, or is skipped and told of where that is asked for.
+// A bad picture ends a run with an error that names it, or is skipped and told of where that is
+// asked for.
 func TestBadPictures(t *testing.T) {
 	good := golden(t)
-	dir := pictureTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": good, "train/b/3.png": good[:len(good)/2], "train/b/4.png": good,
+	dir := pictureTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": good,
+		"train/b/3.png": good[:len(good)/2], "train/b/4.png": good,
 		"val/a/5.png": good, "val/b/6.png": good})
-	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "2", "--partition", "shuffled",
+	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "2",
+		"--partition", "shuffled",
 		"--batch", "2", "--iterations", "3", "--eval-points", "1"}
 	status, _, stderr := call(t, append(args, "--out", filepath.Join(t.TempDir(), "fails"))...)
-	if status == 0 || !strings.Contains(stderr, "train/b/3.png") && !strings.Contains(stderr, filepath.Join("train", "b", "3.png")) {
+	if status == 0 || !strings.Contains(stderr, "train/b/3.png") &&
+		!strings.Contains(stderr, filepath.Join("train", "b", "3.png")) {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 	status, _, stderr = call(t, append(args, "--on-bad", "skip", "--out", filepath.Join(t.TempDir(), "skips"))...)
@@ -87,9 +95,10 @@ func TestBadPictureSets(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no path":        {[]string{"--data", "imagenet"}, "no path given"},
-		"no pictures":    {[]string{"--data", "folder", "--data-dir", empty}, "no picture"},
-		"size below":     {[]string{"--data", "synthetic-images", "--crop", "64", "--image-size", "32"}, "image size of 32 pixels"},
+		"no path":     {[]string{"--data", "imagenet"}, "no path given"},
+		"no pictures": {[]string{"--data", "folder", "--data-dir", empty}, "no picture"},
+		"size below": {[]string{"--data", "synthetic-images", "--crop", "64", "--image-size", "32"},
+			"image size of 32 pixels"},
 		"augmentation":   {[]string{"--augment", "imagnet"}, "did you mean imagenet?"},
 		"of digits":      {[]string{"--augment", "imagenet"}, "want squares of red, green and blue"},
 		"decoder":        {[]string{"--jpeg", "trubo"}, "did you mean turbo?"},
@@ -112,7 +121,8 @@ func TestBenchLoad(t *testing.T) {
 		}
 		Packed float64 `json:"packed_rate"`
 	}
-	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil || len(r.Rows) != 3 || r.Rows[1].From != "JPEG, go" || r.Rows[2].PerCore <= 0 || r.Packed <= 0 {
+	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil || len(r.Rows) != 3 ||
+		r.Rows[1].From != "JPEG, go" || r.Rows[2].PerCore <= 0 || r.Packed <= 0 {
 		t.Errorf("exit status %d, %v: %s%s", status, err, stdout, stderr)
 	}
 	for _, bad := range [][]string{{"--jobs", "0"}, {"--time", "0s"}, {"--batch", "0"}, {"--data", "mnist"}} {
@@ -127,7 +137,8 @@ func TestLearnSyntheticImages(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute or two; FSPDA_LONG=1 runs it")
 	}
-	s := summary(t, "train", "--data", "synthetic-images", "--data-train", "2000", "--data-test", "300", "--crop", "32", "--model", "resnet20",
+	s := summary(t, "train", "--data", "synthetic-images", "--data-train", "2000", "--data-test", "300", "--crop", "32",
+		"--model", "resnet20",
 		"--agents", "2", "--partition", "shuffled", "--batch", "32", "--iterations", "450", "--alpha", "0.1", "--eval-points", "3")
 	if s.TestAccAvg < 0.65 {
 		t.Errorf("accuracy %.3f, want 0.65; a tenth is chance", float64(s.TestAccAvg))

@@ -38,7 +38,8 @@ func placeOf(env func(string) string) (place, error) {
 			break
 		}
 		if p.size, err = strconv.Atoi(size); err != nil || p.size <= r {
-			return p, &usageError{fmt.Sprintf("the environment says %s=%q and %s=%q: expected a number above the rank", names[0], rank, names[1], size)}
+			return p, &usageError{fmt.Sprintf("the environment says %s=%q and %s=%q: expected a number above the rank",
+				names[0], rank, names[1], size)}
 		}
 		p.names += ", " + names[1]
 		break

@@ -40,8 +40,10 @@ iteration and against bits, into its folder plots. Of several: the same in commo
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringSliceVar(&f.formats, "format", []string{"svg", "png"}, "svg, png, pdf, or several of them")
-	fs.StringVar(&f.accounting, "accounting", "shared-seed", "how bits of several runs are counted: shared-seed, packed or reference")
-	fs.StringVar(&f.out, "out", "", "folder of the pictures; the default is plots in the run's folder, or the next free runs/plots-NUMBER")
+	fs.StringVar(&f.accounting, "accounting", "shared-seed",
+		"how bits of several runs are counted: shared-seed, packed or reference")
+	fs.StringVar(&f.out, "out", "",
+		"folder of the pictures; the default is plots in the run's folder, or the next free runs/plots-NUMBER")
 	fs.BoolVar(&f.json, "json", false, "print the names of the pictures as JSON")
 	return cmd
 }
@@ -49,7 +51,8 @@ iteration and against bits, into its folder plots. Of several: the same in commo
 func runPlot(runs []string, f plotFlags, stdout io.Writer) error {
 	for _, name := range f.formats {
 		if !slices.Contains(web.Formats, name) {
-			return &usageError{fmt.Sprintf("--format %q: expected svg, png or pdf%s", name, didYouMean(name, web.Formats, ""))}
+			return &usageError{fmt.Sprintf("--format %q: expected svg, png or pdf%s", name,
+				didYouMean(name, web.Formats, ""))}
 		}
 	}
 	c := train.Default()
@@ -101,7 +104,8 @@ func plotTogether(runs []string, f plotFlags, out string) error {
 		c.DropEmpty()
 		return c.WritePictures(filepath.Join(out, name), f.formats...)
 	}
-	return errors.Join(sheet(fmt.Sprintf("%d runs, against bits", len(runs)), "bits", bitsPanels(bitsColumn(f.accounting), []string{""})),
+	return errors.Join(sheet(fmt.Sprintf("%d runs, against bits", len(runs)), "bits",
+		bitsPanels(bitsColumn(f.accounting), []string{""})),
 		sheet(fmt.Sprintf("%d runs", len(runs)), "iterations", iterationPanels()))
 }
 

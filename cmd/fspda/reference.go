@@ -10,7 +10,8 @@ import (
 	"fspda/train"
 )
 
-// reference is docs/reference.md: every command with its flags, every key, every exit status, as the code has them.
+// reference is docs/reference.md: every command with its flags, every key, every exit status, as
+// the code has them.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Reference: every command, key and exit status\n\nMade from the code by `make generate`. `fspda COMMAND --help` says the same.\n\n")
@@ -63,7 +64,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 	}
 	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n\n", long, c.UseLine())
 	if c.Example != "" {
-		fmt.Fprintf(b, "Examples:\n\n```\n%s\n```\n\n", strings.ReplaceAll(strings.TrimLeft(c.Example, " "), "\n  ", "\n"))
+		fmt.Fprintf(b, "Examples:\n\n```\n%s\n```\n\n", strings.ReplaceAll(strings.TrimLeft(c.Example, " "), "\n  ",
+			"\n"))
 	}
 	keys := map[string]bool{}
 	for _, k := range train.Keys() {

@@ -82,7 +82,8 @@ that no run writes, are left alone.`,
 func (f *runsFlags) choose(words []string) ([]web.RunInfo, error) {
 	for _, s := range f.status {
 		if !slices.Contains(statuses, s) {
-			return nil, &usageError{fmt.Sprintf("--status %q: expected %s%s", s, strings.Join(statuses, ", "), didYouMean(s, statuses, ""))}
+			return nil, &usageError{fmt.Sprintf("--status %q: expected %s%s", s, strings.Join(statuses, ", "),
+				didYouMean(s, statuses, ""))}
 		}
 	}
 	if f.older < 0 || f.keep < 0 {
@@ -93,13 +94,15 @@ func (f *runsFlags) choose(words []string) ([]web.RunInfo, error) {
 		return []web.RunInfo{}, nil // nothing was run here yet
 	}
 	if err != nil {
-		return nil, &train.FolderError{Path: f.dir, Got: "cannot be opened", Err: err, Hint: "name the folder of the runs with --dir"}
+		return nil, &train.FolderError{Path: f.dir, Got: "cannot be opened", Err: err,
+			Hint: "name the folder of the runs with --dir"}
 	}
 	chosen := []web.RunInfo{}
 	for _, r := range all {
 		text := strings.ToLower(strings.Join([]string{r.Name, r.Algo, r.Data, r.Graph}, " "))
 		fits := !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, strings.ToLower(w)) })
-		if fits && (len(f.status) == 0 || slices.Contains(f.status, r.Status)) && time.Since(time.Unix(r.Changed, 0)) >= f.older {
+		if fits && (len(f.status) == 0 || slices.Contains(f.status, r.Status)) &&
+			time.Since(time.Unix(r.Changed, 0)) >= f.older {
 			chosen = append(chosen, r)
 		}
 	}
@@ -115,8 +118,10 @@ func listRuns(w io.Writer, dir string, runs []web.RunInfo) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "run\tstatus\talgorithm\tdata\tagents\tgraph\taccuracy\tbits\tlatest")
 	for _, r := range runs {
-		fmt.Fprintln(t, strings.Join([]string{filepath.Join(dir, r.Run), r.Status, orDash(r.Algo), orDash(r.Data), orDash(r.Agents), orDash(r.Graph),
-			shown(r.Accuracy, func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) + " %" }), shown(r.Bits, func(v float64) string { return bits(uint64(v)) }),
+		fmt.Fprintln(t, strings.Join([]string{filepath.Join(dir, r.Run), r.Status, orDash(r.Algo), orDash(r.Data),
+			orDash(r.Agents), orDash(r.Graph),
+			shown(r.Accuracy, func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) + " %" }), shown(
+				r.Bits, func(v float64) string { return bits(uint64(v)) }),
 			time.Unix(r.Changed, 0).Format("2006-01-02 15:04")}, "\t"))
 	}
 	return t.Flush()
@@ -148,7 +153,10 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 	case f.json && !f.yes:
 		return &usageError{"--json asks nothing: add --yes to delete the runs, or leave prune out to list them"}
 	case f.json:
-		return pruneAll(f.dir, runs, func(deleted []string) error { return printJSON(stdout, map[string][]string{"deleted": deleted}) })
+		return pruneAll(f.dir, runs, func(deleted []string) error {
+			return printJSON(stdout,
+				map[string][]string{"deleted": deleted})
+		})
 	case len(runs) == 0:
 		_, err := fmt.Fprintln(stdout, "nothing to delete")
 		return err
@@ -157,7 +165,8 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 		if err := listRuns(stdout, f.dir, runs); err != nil {
 			return err
 		}
-		if ok, err := confirm(fmt.Sprintf("Delete these %d runs? [y/N] ", len(runs)), stdin, stdout); !ok || err != nil {
+		if ok, err := confirm(fmt.Sprintf("Delete these %d runs? [y/N] ", len(runs)), stdin, stdout); !ok ||
+			err != nil {
 			return err
 		}
 	}

@@ -26,21 +26,26 @@ func TestRunsListPlotPrune(t *testing.T) {
 	}
 	_, stdout, _ := call(t, "runs", "DSGD", "complete", "--status", "finished", "--json")
 	var found []web.RunInfo
-	if err := json.Unmarshal([]byte(stdout), &found); err != nil || len(found) != 1 || found[0].Algo != "dsgd" || found[0].Accuracy == nil {
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || len(found) != 1 || found[0].Algo != "dsgd" ||
+		found[0].Accuracy == nil {
 		t.Fatalf("%v: %s", err, stdout)
 	}
-	if _, stdout, _ := call(t, "runs"); strings.Count(stdout, "finished") != 2 || !strings.Contains(stdout, "runs/dsgd-synthetic-1") {
+	if _, stdout, _ := call(t, "runs"); strings.Count(stdout, "finished") != 2 ||
+		!strings.Contains(stdout, "runs/dsgd-synthetic-1") {
 		t.Errorf("%s", stdout)
 	}
-	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1", "--format", "pdf", "--json"); status != 0 || !strings.Contains(stdout, "runs/plots-1/bits.pdf") {
+	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1", "--format",
+		"pdf", "--json"); status != 0 || !strings.Contains(stdout, "runs/plots-1/bits.pdf") {
 		t.Errorf("exit status %d, %s%s", status, stdout, stderr)
 	}
-	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "--format", "pdf"); status != 0 || strings.Count(stdout, "runs/dsgd-synthetic-1/plots/") != 8 {
+	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "--format", "pdf"); status != 0 ||
+		strings.Count(stdout, "runs/dsgd-synthetic-1/plots/") != 8 {
 		t.Errorf("exit status %d, %s%s", status, stdout, stderr)
 	}
 	var table []map[string]any
 	_, stdout, _ = call(t, "compare", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1", "--json")
-	if err := json.Unmarshal([]byte(stdout), &table); err != nil || len(table) != 2 || table[0]["algorithm"] != "dsgd" || table[1]["iterations"] != 40.0 || table[0]["bits_to_95%_mean_model"] != nil {
+	if err := json.Unmarshal([]byte(stdout), &table); err != nil || len(table) != 2 ||
+		table[0]["algorithm"] != "dsgd" || table[1]["iterations"] != 40.0 || table[0]["bits_to_95%_mean_model"] != nil {
 		t.Errorf("%v: %s", err, stdout)
 	}
 	prune := func(answer string, args ...string) (int, string, string) {
@@ -50,7 +55,8 @@ func TestRunsListPlotPrune(t *testing.T) {
 		root.SetIn(strings.NewReader(answer))
 		return exitStatus(root.Execute()), out.String(), errs.String()
 	}
-	if _, out, _ := prune("n\n", "dsgd"); !strings.Contains(out, "Delete these 1 runs?") || !strings.Contains(out, "nothing was deleted") {
+	if _, out, _ := prune("n\n", "dsgd"); !strings.Contains(out, "Delete these 1 runs?") ||
+		!strings.Contains(out, "nothing was deleted") {
 		t.Errorf("%s", out)
 	}
 	if _, out, _ := prune("", "--keep", "2", "--yes"); !strings.Contains(out, "nothing to delete") {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is the lower end of a terminal: some lines that change, and a bar below them. What is written to it goes above. All methods are
-// safe for concurrent use.
+// screen is the lower end of a terminal: some lines that change, and a bar below them. What is
+// written to it goes above. All methods are safe for concurrent use.
 type screen struct {
 	mu    sync.Mutex
 	w     io.Writer

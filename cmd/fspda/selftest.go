@@ -37,7 +37,8 @@ exit status is 1.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.device, "device", "auto", "auto, cpu, cuda, or cuda:N for GPU N")
-	fs.StringVar(&f.precision, "precision", "fp32", "of networks on a GPU, as in train; kernels are held to the bounds of fp32 only with fp32")
+	fs.StringVar(&f.precision, "precision", "fp32",
+		"of networks on a GPU, as in train; kernels are held to the bounds of fp32 only with fp32")
 	fs.StringVar(&f.only, "only", "", "checks whose name has this part, or one of several by commas")
 	fs.BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
@@ -72,7 +73,8 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if len(r.Results) == 0 {
-		return &train.ConfigError{Key: "only", Got: f.only, Want: "expected a part of a check's name; without it all names are listed"}
+		return &train.ConfigError{Key: "only", Got: f.only,
+			Want: "expected a part of a check's name; without it all names are listed"}
 	}
 	if f.json {
 		if err := printJSON(w, r); err != nil {
@@ -85,9 +87,11 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// selftestTarget is the device with what only the program knows: how trainings are made, and what a GPU is beyond a device.
+// selftestTarget is the device with what only the program knows: how trainings are made, and what a
+// GPU is beyond a device.
 func selftestTarget(dev device.Device, c train.Config) selftest.Target {
-	t := selftest.Target{Device: dev, Precision: c.Precision, Train: func(ctx context.Context, dev device.Device) ([]float32, float64, error) {
+	t := selftest.Target{Device: dev, Precision: c.Precision, Train: func(ctx context.Context,
+		dev device.Device) ([]float32, float64, error) {
 		return playShort(ctx, c, dev)
 	}}
 	if gpu, ok := dev.(*cuda.Device); ok {

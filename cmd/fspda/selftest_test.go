@@ -9,7 +9,8 @@ import (
 	"fspda/selftest"
 )
 
-// The CPU engine passes what it is the measure of. All of the contract takes seconds; cpu's own test has it in every run.
+// The CPU engine passes what it is the measure of. All of the contract takes seconds; cpu's own
+// test has it in every run.
 func TestSelftest(t *testing.T) {
 	args := []string{"selftest", "--device", "cpu"}
 	if os.Getenv("FSPDA_LONG") == "" {
@@ -19,7 +20,8 @@ func TestSelftest(t *testing.T) {
 	if status != 0 || strings.Contains(stdout, "FAILED") {
 		t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
 	}
-	for _, line := range []string{"contract/dot ", "kernels/casts/loss scale ", "networks/mlp by the CPU ", "algorithms/fspda-sa ", "training ", "memory/of vectors "} {
+	for _, line := range []string{"contract/dot ", "kernels/casts/loss scale ", "networks/mlp by the CPU ",
+		"algorithms/fspda-sa ", "training ", "memory/of vectors "} {
 		if !strings.Contains(stdout, "\n"+line) {
 			t.Errorf("no line for %q:\n%s", line, stdout)
 		}
@@ -28,7 +30,8 @@ func TestSelftest(t *testing.T) {
 
 // With other roundings the kernels have no bounds, but vectors do.
 func TestSelftestOfOtherPrecision(t *testing.T) {
-	status, stdout, stderr := call(t, "selftest", "--device", "cpu", "--precision", "tf32", "--only", "contract/dot,contract/kernel/linear,mlp by", "--json")
+	status, stdout, stderr := call(t, "selftest", "--device", "cpu", "--precision", "tf32", "--only",
+		"contract/dot,contract/kernel/linear,mlp by", "--json")
 	var r selftest.Report
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil || status != 0 {
 		t.Fatalf("exit status %d, %v\n%s%s", status, err, stdout, stderr)
@@ -42,7 +45,8 @@ func TestSelftestOfOtherPrecision(t *testing.T) {
 			t.Errorf("%+v, want %s", c, want)
 		}
 	}
-	if status, _, stderr := call(t, "selftest", "--device", "cpu", "--only", "nothing"); status != exitBadInput || !strings.Contains(stderr, "only") {
+	if status, _, stderr := call(t, "selftest", "--device", "cpu", "--only", "nothing"); status != exitBadInput ||
+		!strings.Contains(stderr, "only") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 }

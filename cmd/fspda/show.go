@@ -19,7 +19,8 @@ import (
 	"fspda/train"
 )
 
-// show is what a person sees of a run: its curves above a progress bar on a terminal, log lines elsewhere, and a table at the end.
+// show is what a person sees of a run: its curves above a progress bar on a terminal, log lines
+// elsewhere, and a table at the end.
 type show struct {
 	flags  trainFlags
 	setup  *train.Setup
@@ -44,14 +45,16 @@ func newShow(f trainFlags, s *train.Setup, model string, stdout, stderr io.Write
 	sh := &show{flags: f, setup: s, model: model, stdout: stdout, quit: make(chan struct{}), log: newLogger(f, stderr)}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
 		sh.terminal = newScreen(file)
-		sh.log = zap.New(zapcore.NewCore(lineEncoder(), zapcore.AddSync(sh.terminal), zapcore.WarnLevel)) // the bar tells the rest
+		// the bar tells the rest
+		sh.log = zap.New(zapcore.NewCore(lineEncoder(), zapcore.AddSync(sh.terminal), zapcore.WarnLevel))
 	}
 	return sh
 }
 
 // newBar makes a bar with rate and time left, which takes itself away at the end.
 func newBar(w io.Writer, iterations int) *progressbar.ProgressBar {
-	return progressbar.NewOptions(iterations, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("starting"),
+	return progressbar.NewOptions(iterations, progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription("starting"),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("it"),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth(),
 		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
@@ -80,7 +83,9 @@ func lineEncoder() zapcore.Encoder {
 // begin says what is about to run, and starts the bar.
 func (s *show) begin(folder string) {
 	c := s.setup.Config
-	s.log.Info("training", zap.Strings("what", s.what()), zap.Int("iterations", c.Iterations), zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads", s.setup.Threads), zap.Int("threads_per_agent", agentThreads(c)))
+	s.log.Info("training", zap.Strings("what", s.what()), zap.Int("iterations", c.Iterations),
+		zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads",
+			s.setup.Threads), zap.Int("threads_per_agent", agentThreads(c)))
 	if s.ahead != "" && s.terminal == nil {
 		s.log.Info("forecast: " + s.ahead)
 	}
@@ -116,7 +121,8 @@ func (s *show) what() []string {
 		fmt.Sprintf("%s, %d threads, %d an agent", s.engine, s.setup.Threads, agentThreads(c)),
 	}
 	if !s.setup.Collective {
-		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask, percent(s.setup.Mask.Density())))
+		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask,
+			percent(s.setup.Mask.Density())))
 	}
 	return lines
 }
@@ -139,7 +145,8 @@ func (s *show) step(t int) { s.at.Store(int64(t)) }
 func (s *show) row(r train.Row) {
 	images := s.images(r)
 	if s.terminal != nil {
-		text := fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg), bits(r.BitsTotal))
+		text := fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg),
+			bits(r.BitsTotal))
 		if images > 0 {
 			text += fmt.Sprintf(" %s images/s", thousands(uint64(images)))
 		}
@@ -151,9 +158,12 @@ func (s *show) row(r train.Row) {
 		s.log.Info(s.line(r, images))
 		return
 	}
-	s.log.Info("evaluation", zap.Int("iteration", r.Iteration), zap.Float64("epoch", round(float64(r.Epoch))), zap.Float64("train_loss", round(float64(r.TrainLossAvg))),
-		zap.Float64("test_acc", round(float64(r.TestAccAvg))), zap.Float64("test_acc_min", round(float64(r.TestAccMin))), zap.Float64("consensus", round(float64(r.Consensus))),
-		zap.String("bits", bits(r.BitsTotal)), zap.Float64("images_per_s", math.Round(images)), zap.Float64("wall_s", round(float64(r.WallS))))
+	s.log.Info("evaluation", zap.Int("iteration", r.Iteration), zap.Float64("epoch", round(float64(r.Epoch))),
+		zap.Float64("train_loss", round(float64(r.TrainLossAvg))),
+		zap.Float64("test_acc", round(float64(r.TestAccAvg))), zap.Float64("test_acc_min",
+			round(float64(r.TestAccMin))), zap.Float64("consensus", round(float64(r.Consensus))),
+		zap.String("bits", bits(r.BitsTotal)), zap.Float64("images_per_s", math.Round(images)), zap.Float64("wall_s",
+			round(float64(r.WallS))))
 }
 
 // images is how many examples a second the agents trained on since the row before; 0 at the first.
@@ -171,7 +181,8 @@ func (s *show) images(r train.Row) float64 {
 func (s *show) line(r train.Row, images float64) string {
 	total := thousands(uint64(s.setup.Config.Iterations))
 	line := fmt.Sprintf("evaluation %*s of %s  epoch %6.2f  loss %-9s accuracy %6.2f %%  worst agent %6.2f %%  consensus %-9s %11s  %s", len(total), thousands(uint64(r.Iteration)), total,
-		float64(r.Epoch), number(r.TrainLossAvg), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin), number(r.Consensus), bits(r.BitsTotal), seconds(float64(r.WallS)))
+		float64(r.Epoch), number(r.TrainLossAvg), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin), number(
+			r.Consensus), bits(r.BitsTotal), seconds(float64(r.WallS)))
 	if images > 0 {
 		line += fmt.Sprintf("  %s images/s", thousands(uint64(images)))
 	}
@@ -191,5 +202,6 @@ func (s *show) close() {
 
 // stopped says where a stopped run can be taken up.
 func (s *show) stopped(folder string, res *train.Result) {
-	s.log.Warn("stopped; a checkpoint is left", zap.Int("iteration", res.Iteration), zap.Int("of", s.setup.Config.Iterations), zap.String("resume", "fspda train --out "+folder+" --resume"))
+	s.log.Warn("stopped; a checkpoint is left", zap.Int("iteration", res.Iteration),
+		zap.Int("of", s.setup.Config.Iterations), zap.String("resume", "fspda train --out "+folder+" --resume"))
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// slurm are programs that play Slurm on this machine, as far as deploy/slurm.sh goes: tasks are processes, and a job that is queued again leaves a
-// file of that name.
+// slurm are programs that play Slurm on this machine, as far as deploy/slurm.sh goes: tasks are
+// processes, and a job that is queued again leaves a file of that name.
 var slurm = map[string]string{
 	"sbatch": `#!/bin/sh
 nodes=1 each=1
@@ -65,7 +65,8 @@ func playSlurm(t *testing.T, bin string) {
 	}
 }
 
-// A job of two tasks that is told of the end of its time leaves checkpoints and queues itself again, and the run is that of one process.
+// A job of two tasks that is told of the end of its time leaves checkpoints and queues itself
+// again, and the run is that of one process.
 func TestSlurmJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -85,13 +86,16 @@ func TestSlurmJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := filepath.Join(dir, "run.yaml")
-	if err := os.WriteFile(config, []byte("agents: 2\ndata_train: 200\ndata_test: 50\nhidden: [6]\nbatch: 8\niterations: 60\neval_points: 3\ngradient_time: 0.01\n"), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte(
+		"agents: 2\ndata_train: 200\ndata_test: 50\nhidden: [6]\nbatch: 8\niterations: 60\neval_points: 3\ngradient_time: 0.01\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	job := func() (*exec.Cmd, *output) {
-		cmd, out := exec.Command(filepath.Join(dir, "bin", "sbatch"), "--ntasks-per-node", "2", script, config), &output{}
+		cmd, out := exec.Command(filepath.Join(dir, "bin", "sbatch"), "--ntasks-per-node", "2", script,
+			config), &output{}
 		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-		cmd.Env = append(os.Environ(), "FSPDA="+self, "FSPDA_TEST_AS_PROGRAM=1", "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+		cmd.Env = append(os.Environ(), "FSPDA="+self, "FSPDA_TEST_AS_PROGRAM=1",
+			"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 // sparks are the heights of a sparkline, from low to high.
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws values in at most width cells; where there are more, a cell is the mean of its share. Values that are not finite, or
-// not above zero on a logarithmic scale, are gaps.
+// sparkline draws values in at most width cells; where there are more, a cell is the mean of its
+// share. Values that are not finite, or not above zero on a logarithmic scale, are gaps.
 func sparkline(values []float64, width int, log bool) string {
 	cells := gathered(values, width, log)
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -64,7 +64,8 @@ func (c *curves) add(r train.Row) {
 	c.consensus = append(c.consensus, float64(r.Consensus))
 }
 
-// lines draws the curves in the width of a terminal, each with its latest value; nothing before there are two points.
+// lines draws the curves in the width of a terminal, each with its latest value; nothing before
+// there are two points.
 func (c *curves) lines(width int) []string {
 	const beside = 28 // cells for name and value
 	n := len(c.loss)
@@ -75,6 +76,7 @@ func (c *curves) lines(width int) []string {
 	return []string{
 		fmt.Sprintf(" %-10s %s %s", "loss", sparkline(c.loss, cells, true), number(train.Num(c.loss[n-1]))),
 		fmt.Sprintf(" %-10s %s %.2f %%", "accuracy", sparkline(c.accuracy, cells, false), 100*c.accuracy[n-1]),
-		fmt.Sprintf(" %-10s %s %s", "consensus", sparkline(c.consensus, cells, true), number(train.Num(c.consensus[n-1]))),
+		fmt.Sprintf(" %-10s %s %s", "consensus", sparkline(c.consensus, cells, true),
+			number(train.Num(c.consensus[n-1]))),
 	}
 }

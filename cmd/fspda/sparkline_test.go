@@ -71,7 +71,8 @@ func TestScreen(t *testing.T) {
 	s.bar = newBar(&out, 100)
 	var c curves
 	for k := range 30 {
-		c.add(train.Row{TrainLossAvg: train.Num(3 - 0.1*float64(k)), TestAccAvg: train.Num(0.03 * float64(k)), Consensus: 1})
+		c.add(train.Row{TrainLossAvg: train.Num(3 - 0.1*float64(k)), TestAccAvg: train.Num(0.03 * float64(k)),
+			Consensus: 1})
 		s.set(c.lines(60), "loss")
 		s.move(int64(3 * k))
 		if k == 10 {
@@ -87,7 +88,8 @@ func TestScreen(t *testing.T) {
 			got = append(got, l)
 		}
 	}
-	if len(got) != 4 || got[0] != "a warning" || !strings.HasPrefix(got[1], "loss       █") || !strings.HasSuffix(got[1], "▁ 0.1") ||
+	if len(got) != 4 || got[0] != "a warning" || !strings.HasPrefix(got[1], "loss       █") ||
+		!strings.HasSuffix(got[1], "▁ 0.1") ||
 		!strings.HasSuffix(got[2], "█ 87.00 %") || !strings.HasPrefix(got[3], "consensus  ▅▅▅") {
 		t.Errorf("a person sees\n%s", strings.Join(got, "\n"))
 	}

@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// radius is the spectral radius of FSPDA-SA's consensus mode at the Laplacian eigenvalue l: of z² - (2-γl)z + (1-γl+ηβl). Below 1 it is stable.
+// radius is the spectral radius of FSPDA-SA's consensus mode at the Laplacian eigenvalue l: of z² -
+// (2-γl)z + (1-γl+ηβl). Below 1 it is stable.
 func radius(gamma, dual, l float64) float64 {
 	b, c := 2-gamma*l, 1-gamma*l+dual*l
 	root := cmplx.Sqrt(complex(b*b-4*c, 0))
 	return math.Max(cmplx.Abs((complex(b, 0)+root)/2), cmplx.Abs((complex(b, 0)-root)/2))
 }
 
-// stabilityPicture draws where one active edge (l = 2) is stable, over ηβ and γ, and how fast it forgets a difference there.
+// stabilityPicture draws where one active edge (l = 2) is stable, over ηβ and γ, and how fast it
+// forgets a difference there.
 func stabilityPicture() string {
 	const (
 		left, top, size = 70.0, 52.0, 380.0
@@ -39,7 +41,8 @@ func stabilityPicture() string {
 			r := radius((float64(j)+0.5)*step, (float64(i)+0.5)*step, 2)
 			for _, s := range shades {
 				if r < s.below {
-					fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="5.2" height="5.2" fill="%s"/>`+"\n", x(float64(i)*step), y(float64(j+1)*step), s.colour)
+					fmt.Fprintf(&b, `<rect x="%.1f" y="%.1f" width="5.2" height="5.2" fill="%s"/>`+"\n",
+						x(float64(i)*step), y(float64(j+1)*step), s.colour)
 					break
 				}
 			}
@@ -66,8 +69,10 @@ func stabilityPicture() string {
 		fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">%g</text><text x="%g" y="%g" text-anchor="end">%g</text>`+"\n", x(v), y(0)+20, v, left-9, y(v)+4, v)
 	}
 	fmt.Fprintf(&b, `<circle cx="%g" cy="%g" r="5" fill="#1b1f23"/><text x="%g" y="%g" fill="#1b1f23" stroke="#ffffff" stroke-width="4" paint-order="stroke">γ = 0.5 averages a pair</text>`+"\n", x(0), y(0.5), x(0)+10, y(0.5)-9)
-	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">ηβ, dual gain times dual step</text>`+"\n", left+size/2, y(0)+44)
-	fmt.Fprintf(&b, `<text transform="translate(24 %g) rotate(-90)" text-anchor="middle">γ, gossip gain</text>`+"\n", top+size/2)
+	fmt.Fprintf(&b, `<text x="%g" y="%g" text-anchor="middle">ηβ, dual gain times dual step</text>`+"\n", left+size/2,
+		y(0)+44)
+	fmt.Fprintf(&b, `<text transform="translate(24 %g) rotate(-90)" text-anchor="middle">γ, gossip gain</text>`+"\n",
+		top+size/2)
 	fmt.Fprintf(&b, `<text x="%g" y="%g" fill="#b3261e">γ ≥ 1 + ηβ/2: every exchange</text><text x="%g" y="%g" fill="#b3261e">widens the gap</text>`+"\n", x(0.06), y(1.72), x(0.06), y(1.64))
 	fmt.Fprintf(&b, `<text x="%g" y="%g" fill="#b3261e">γ ≤ ηβ: duals overshoot</text>`+"\n", x(1.08), y(0.42))
 	for k, s := range shades {

@@ -93,7 +93,8 @@ func (b *standinBench) must(m standin.Machine, args ...string) (stdout string) {
 
 // little is a training that is soon done.
 func little(more ...string) []string {
-	return append([]string{"train", "--agents", "4", "--data-train", "80", "--data-test", "20", "--hidden", "6", "--batch", "8", "--iterations", "24", "--eval-points", "2", "--quiet"}, more...)
+	return append([]string{"train", "--agents", "4", "--data-train", "80", "--data-test", "20", "--hidden", "6",
+		"--batch", "8", "--iterations", "24", "--eval-points", "2", "--quiet"}, more...)
 }
 
 // measured is the numbers of a run but for times, and which columns they are in.
@@ -151,17 +152,20 @@ func sameNumbers(t *testing.T, a, b string, within float64) {
 func TestStandinDevices(t *testing.T) {
 	b := newStandin(t, standin.Variant{})
 	out := b.must(standin.Machine{GPUs: 2, Memory: 3e9}, "devices")
-	for _, want := range []string{"cuda:1    Stand-in GPU, 3 GB, compute capability 9.0", filepath.Join(b.library, "libcudnn.so.9"), "engine    cuda:0"} {
+	for _, want := range []string{"cuda:1    Stand-in GPU, 3 GB, compute capability 9.0",
+		filepath.Join(b.library, "libcudnn.so.9"), "engine    cuda:0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q:\n%s", want, out)
 		}
 	}
 }
 
-// The self-test passes through the real interface of the libraries, however streams take turns. FSPDA_LONG=1 makes all of it, in every precision.
+// The self-test passes through the real interface of the libraries, however streams take turns.
+// FSPDA_LONG=1 makes all of it, in every precision.
 func TestStandinSelftest(t *testing.T) {
 	b := newStandin(t, standin.Variant{})
-	precisions, seeds, only := []string{"fp32", "fp16"}, []int{2}, "contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
+	precisions, seeds, only := []string{"fp32",
+		"fp16"}, []int{2}, "contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
 	if os.Getenv("FSPDA_LONG") != "" {
 		precisions, seeds, only = []string{"fp32", "tf32", "fp16", "bf16"}, []int{0, 1, 2}, ""
 	}
@@ -175,7 +179,8 @@ func TestStandinSelftest(t *testing.T) {
 	}
 }
 
-// A run on a GPU is that on the CPU, on two GPUs it has the same bits as on one, with a way between them and without, in whatever order streams do their work.
+// A run on a GPU is that on the CPU, on two GPUs it has the same bits as on one, with a way between
+// them and without, in whatever order streams do their work.
 func TestStandinTrain(t *testing.T) {
 	b := newStandin(t, standin.Variant{})
 	at := func(name string) string { return filepath.Join(b.work, name) }
@@ -187,7 +192,8 @@ func TestStandinTrain(t *testing.T) {
 	}
 	machines := map[string]standin.Machine{
 		"two without ways": {GPUs: 2, Seed: 2, NoPeers: true},
-		"launches later":   {Fail: []string{"cuLaunchCooperativeKernel:9:720+"}}, // the driver refuses to launch blocks together
+		// the driver refuses to launch blocks together
+		"launches later": {Fail: []string{"cuLaunchCooperativeKernel:9:720+"}},
 	}
 	if os.Getenv("FSPDA_LONG") != "" {
 		machines["two"] = standin.Machine{GPUs: 2, Seed: 1}
@@ -202,14 +208,16 @@ func TestStandinTrain(t *testing.T) {
 		return
 	}
 	b.must(standin.Machine{}, little("--device", "cuda", "--precision", "fp16", "--out", at("short"))...)
-	b.must(standin.Machine{GPUs: 2, Seed: 1}, little("--device", "cuda", "--precision", "fp16", "--out", at("short on two"))...)
+	b.must(standin.Machine{GPUs: 2, Seed: 1}, little("--device", "cuda", "--precision", "fp16", "--out",
+		at("short on two"))...)
 	sameNumbers(t, at("short on two"), at("short"), 0)
 }
 
 // Residual networks train in every precision, and repeat their bits when they are asked to.
 func TestStandinConvolutions(t *testing.T) {
 	b := newStandin(t, standin.Variant{})
-	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20", "--data-train", "20", "--data-test", "10", "--batch", "4",
+	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20",
+		"--data-train", "20", "--data-test", "10", "--batch", "4",
 		"--iterations", "3", "--eval-points", "1", "--quiet", "--metrics", "test", "--bn", "local"}
 	precisions := []string{"fp16"}
 	if os.Getenv("FSPDA_LONG") != "" {
@@ -232,17 +240,20 @@ func TestStandinFaults(t *testing.T) {
 		args []string
 		says []string
 	}{
-		"out of memory":    {standin.Machine{Memory: 20 << 20}, nil, []string{"memory"}},
-		"no GPU":           {standin.Machine{GPUs: -1}, nil, []string{"no GPU", "nvidia-smi"}},
-		"GPU 3 of 2":       {standin.Machine{GPUs: 2}, []string{"--device", "cuda:3"}, []string{"there is no GPU 3", "2"}},
-		"old driver":       {standin.Machine{Driver: 11080}, nil, []string{"11.8", "update the driver"}},
-		"no cubin":         {standin.Machine{Fail: []string{"cuModuleLoadDataEx:3:209"}}, nil, []string{"cuModuleLoadDataEx", "209"}},
+		"out of memory": {standin.Machine{Memory: 20 << 20}, nil, []string{"memory"}},
+		"no GPU":        {standin.Machine{GPUs: -1}, nil, []string{"no GPU", "nvidia-smi"}},
+		"GPU 3 of 2": {standin.Machine{GPUs: 2}, []string{"--device", "cuda:3"},
+			[]string{"there is no GPU 3", "2"}},
+		"old driver": {standin.Machine{Driver: 11080}, nil, []string{"11.8", "update the driver"}},
+		"no cubin": {standin.Machine{Fail: []string{"cuModuleLoadDataEx:3:209"}}, nil,
+			[]string{"cuModuleLoadDataEx", "209"}},
 		"bfloat16 on sm70": {standin.Machine{Capability: 75}, []string{"--precision", "bf16"}, []string{"fp16"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &standinBench{t: t, library: b.library, work: t.TempDir()}
 			b.report = filepath.Join(b.work, "report")
-			status, _, stderr := b.run(c.m, little(append([]string{"--device", "cuda", "--out", filepath.Join(b.work, "run")}, c.args...)...)...)
+			status, _, stderr := b.run(c.m,
+				little(append([]string{"--device", "cuda", "--out", filepath.Join(b.work, "run")}, c.args...)...)...)
 			if status == 0 {
 				t.Error("it succeeds")
 			}
@@ -255,32 +266,39 @@ func TestStandinFaults(t *testing.T) {
 	}
 }
 
-// Libraries that lack a function, or have no kernels for the GPU, are named with what to install. It takes a set of libraries for each.
+// Libraries that lack a function, or have no kernels for the GPU, are named with what to install.
+// It takes a set of libraries for each.
 func TestStandinVersions(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("builds libraries of two more kinds: set FSPDA_LONG=1")
 	}
 	lacking := newStandin(t, standin.Variant{Without: []string{"cublasGemmEx"}})
-	status, _, stderr := lacking.run(standin.Machine{}, little("--device", "cuda", "--out", filepath.Join(lacking.work, "run"))...)
+	status, _, stderr := lacking.run(standin.Machine{}, little("--device", "cuda", "--out",
+		filepath.Join(lacking.work, "run"))...)
 	if status == 0 || !strings.Contains(stderr, "cublasGemmEx") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 	old := newStandin(t, standin.Variant{Major: 12})
 	volta := standin.Machine{Capability: 70, CUDNN: 91100, Driver: 13000}
-	if out := old.must(volta, "devices"); !strings.Contains(out, "nvidia-cudnn-cu12<9.11") || !strings.Contains(out, "libcublas.so.12") {
+	if out := old.must(volta, "devices"); !strings.Contains(out, "nvidia-cudnn-cu12<9.11") ||
+		!strings.Contains(out, "libcublas.so.12") {
 		t.Errorf("%s", out)
 	}
-	old.must(volta, little("--device", "cuda", "--precision", "fp16", "--out", filepath.Join(old.work, "run"))...) // without convolutions
-	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20", "--data-train", "20", "--data-test", "10", "--batch", "4",
+	// without convolutions
+	old.must(volta, little("--device", "cuda", "--precision", "fp16", "--out", filepath.Join(old.work, "run"))...)
+	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20",
+		"--data-train", "20", "--data-test", "10", "--batch", "4",
 		"--iterations", "2", "--eval-points", "1", "--quiet", "--device", "cuda", "--precision", "fp16", "--out"}
-	if status, _, stderr := old.run(volta, append(args, filepath.Join(old.work, "without"))...); status == 0 || !strings.Contains(stderr, "cuDNN") {
+	if status, _, stderr := old.run(volta, append(args, filepath.Join(old.work, "without"))...); status == 0 ||
+		!strings.Contains(stderr, "cuDNN") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 	volta.CUDNN = 91002
 	old.must(volta, append(args, filepath.Join(old.work, "with"))...)
 }
 
-// A GPU that vanishes ends a run that says what to do, and from its checkpoint the CPU goes on to the result of a run that was left alone.
+// A GPU that vanishes ends a run that says what to do, and from its checkpoint the CPU goes on to
+// the result of a run that was left alone.
 func TestStandinLoss(t *testing.T) {
 	b := newStandin(t, standin.Variant{})
 	lost, whole, gone := filepath.Join(b.work, "lost"), filepath.Join(b.work, "whole"), filepath.Join(b.work, "gone")
@@ -323,7 +341,8 @@ func checkpointsOf(t *testing.T, dir string) []string {
 func TestStandinSignal(t *testing.T) {
 	b := newStandin(t, standin.Variant{})
 	dir := filepath.Join(b.work, "run")
-	cmd, out, errs := b.command(standin.Machine{}, little("--iterations", "1000000", "--eval-points", "100000", "--device", "cuda", "--out", dir)...)
+	cmd, out, errs := b.command(standin.Machine{}, little("--iterations", "1000000", "--eval-points", "100000",
+		"--device", "cuda", "--out", dir)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

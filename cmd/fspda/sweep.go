@@ -93,7 +93,8 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 	if err := errors.Join(s.WriteRanking(&md, ranked, false), s.WriteRanking(&csv, ranked, true)); err != nil {
 		return err
 	}
-	if err := errors.Join(writeFile(filepath.Join(f.out, "ranking.md"), md.String()), writeFile(filepath.Join(f.out, "ranking.csv"), csv.String())); err != nil {
+	if err := errors.Join(writeFile(filepath.Join(f.out, "ranking.md"), md.String()),
+		writeFile(filepath.Join(f.out, "ranking.csv"), csv.String())); err != nil {
 		return err
 	}
 	var best []*bench.Outcome
@@ -101,7 +102,8 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 		best = append(best, r.Outcome)
 	}
 	title := fmt.Sprintf("Sweep of %d runs: the best %d", len(ranked), len(best))
-	if err := overlay(title, []string{"Judged by the " + s.Budget() + "."}, best, s.Accounting, f.out, "sweep"); err != nil {
+	if err := overlay(title, []string{"Judged by the " + s.Budget() + "."}, best, s.Accounting, f.out,
+		"sweep"); err != nil {
 		return err
 	}
 	switch {
@@ -110,7 +112,8 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 	case f.quiet:
 		return nil
 	}
-	_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\nbest: fspda train -c %s\n", s.Metric, s.Budget(), md.String(), filepath.Join(ranked[0].Folder, "config.yaml"))
+	_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\nbest: fspda train -c %s\n", s.Metric, s.Budget(), md.String(),
+		filepath.Join(ranked[0].Folder, "config.yaml"))
 	return err
 }
 
@@ -135,9 +138,12 @@ curves in the same pictures, as SVG, PNG and a page. A RUN is the folder of a ru
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().Float64SliceVar(&levels, "reach", bench.Milestones, "test accuracies whose cost in bits the table states")
-	cmd.Flags().StringVar(&accounting, "accounting", "shared-seed", "how bits are counted: shared-seed, packed or reference")
-	cmd.Flags().StringVar(&out, "out", "", "folder for the pictures and tables; the default is the next free runs/compare-NUMBER")
+	cmd.Flags().Float64SliceVar(&levels, "reach", bench.Milestones,
+		"test accuracies whose cost in bits the table states")
+	cmd.Flags().StringVar(&accounting, "accounting", "shared-seed",
+		"how bits are counted: shared-seed, packed or reference")
+	cmd.Flags().StringVar(&out, "out", "",
+		"folder for the pictures and tables; the default is the next free runs/compare-NUMBER")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON")
 	return cmd
 }
@@ -150,7 +156,8 @@ func runCompare(folders []string, levels []float64, accounting, out string, asJS
 	}
 	for _, l := range levels {
 		if !(l > 0 && l <= 1) {
-			return &train.ConfigError{Key: "--reach", Got: fmt.Sprint(l), Want: "expected accuracies above 0 and at most 1, such as 0.9"}
+			return &train.ConfigError{Key: "--reach", Got: fmt.Sprint(l),
+				Want: "expected accuracies above 0 and at most 1, such as 0.9"}
 		}
 	}
 	var made []*bench.Outcome
@@ -167,7 +174,9 @@ func runCompare(folders []string, levels []float64, accounting, out string, asJS
 	if err := makeFolder(out); err != nil {
 		return err
 	}
-	if err := overlay(fmt.Sprintf("Comparison of %d runs", len(made)), []string{"Bits are counted once, at the sending side, in " + accounting + " accounting."}, made, accounting, out, "compare"); err != nil {
+	if err := overlay(fmt.Sprintf("Comparison of %d runs", len(made)),
+		[]string{"Bits are counted once, at the sending side, in " + accounting +
+			" accounting."}, made, accounting, out, "compare"); err != nil {
 		return err
 	}
 	table := &bench.Table{Accounting: accounting, Levels: levels, Outcomes: made}
@@ -199,7 +208,8 @@ func curvesOf(made []*bench.Outcome) ([]web.Curve, error) {
 
 // iterationPanels are the pictures of a comparison against iterations.
 func iterationPanels() []web.Panel {
-	return []web.Panel{{Column: "grad_sq_worst", X: "iteration", Log: true}, {Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}
+	return []web.Panel{{Column: "grad_sq_worst", X: "iteration", Log: true},
+		{Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}
 }
 
 // overlay draws runs in the same pictures: against bits and against iterations.

@@ -40,7 +40,8 @@ func rows(folder string, s train.Summary) [][3]string {
 	r := [][3]string{
 		{"test accuracy", acc(s.TestAccAvg), "top-1, " + of},
 		{"", acc(s.TestTop5Avg), "top-5"},
-		{"", fmt.Sprintf("%.2f – %.2f %%", 100*float64(s.TestAccMin), 100*float64(s.TestAccMax)), fmt.Sprintf("top-1 over the agents, mean %s", acc(s.TestAccMean))},
+		{"", fmt.Sprintf("%.2f – %.2f %%", 100*float64(s.TestAccMin), 100*float64(s.TestAccMax)),
+			fmt.Sprintf("top-1 over the agents, mean %s", acc(s.TestAccMean))},
 		{"training loss", number(s.TrainLossAvg), fmt.Sprintf("%s; worst agent %s", loss, number(s.TrainLossWorst))},
 	}
 	if !math.IsNaN(float64(s.GradSqWorst)) {
@@ -51,10 +52,14 @@ func rows(folder string, s train.Summary) [][3]string {
 		r = append(r, [3]string{"sum of duals", number(s.DualSum), "zero up to rounding"})
 	}
 	if s.LargestDecode > 0 {
-		r = append(r, [3]string{"lattice", fmt.Sprintf("%s far", thousands(s.FarDecodes)), fmt.Sprintf("points near the border of its radius, where it may decode wrong; the furthest %s away", number(s.LargestDecode))})
+		r = append(r, [3]string{"lattice", fmt.Sprintf("%s far", thousands(s.FarDecodes)),
+			fmt.Sprintf("points near the border of its radius, where it may decode wrong; the furthest %s away",
+				number(s.LargestDecode))})
 	}
 	if s.LossScale > 0 {
-		r = append(r, [3]string{"loss scale", number(s.LossScale), fmt.Sprintf("of fp16, the smallest of the agents; %s gradients were not finite and were left out", thousands(s.Skipped))})
+		r = append(r, [3]string{"loss scale", number(s.LossScale),
+			fmt.Sprintf("of fp16, the smallest of the agents; %s gradients were not finite and were left out",
+				thousands(s.Skipped))})
 	}
 	if s.VirtualTime > 0 {
 		unit := "in gradients of a mean agent"
@@ -62,17 +67,21 @@ func rows(folder string, s train.Summary) [][3]string {
 			unit = "seconds; links of " + s.Links
 		}
 		r = append(r, [3]string{"virtual time", number(s.VirtualTime), unit},
-			[3]string{"", number(s.TimeTo90), fmt.Sprintf("to 90 %% of the best accuracy; to 50, 80, 95 %%: %s, %s, %s", number(s.TimeTo50), number(s.TimeTo80), number(s.TimeTo95))})
+			[3]string{"", number(s.TimeTo90), fmt.Sprintf("to 90 %% of the best accuracy; to 50, 80, 95 %%: %s, %s, %s",
+				number(s.TimeTo50), number(s.TimeTo80), number(s.TimeTo95))})
 	}
 	return append(r,
-		[3]string{"bits sent", bits(s.BitsTotal), fmt.Sprintf("%s accounting; packed %s, reference %s", s.Accounting, bits(s.BitsPacked), bits(s.BitsReference))},
-		[3]string{"iterations", thousands(uint64(s.Iterations)), fmt.Sprintf("in %s, %.0f a second on %d threads", seconds(s.WallS), s.IterationsPerS, s.Threads)},
+		[3]string{"bits sent", bits(s.BitsTotal), fmt.Sprintf("%s accounting; packed %s, reference %s", s.Accounting,
+			bits(s.BitsPacked), bits(s.BitsReference))},
+		[3]string{"iterations", thousands(uint64(s.Iterations)), fmt.Sprintf("in %s, %.0f a second on %d threads",
+			seconds(s.WallS), s.IterationsPerS, s.Threads)},
 		[3]string{"report", string(s.Status), filepath.Join(folder, "report.html")},
 	)
 }
 
 // batchNorm says how the mean model came to its statistics.
-var batchNorm = map[string]string{"pooled": "pooled from the agents", "recalibrate": "recalibrated", "local": "of each agent in turn"}
+var batchNorm = map[string]string{"pooled": "pooled from the agents", "recalibrate": "recalibrated",
+	"local": "of each agent in turn"}
 
 // table draws rows below the lines of a title.
 func table(title []string, rows [][3]string) string {

@@ -14,8 +14,8 @@ import (
 	"fspda/train/safetensors"
 )
 
-// ResNet-50 goes to torchvision and comes from there, strictly, and predicts the same logits. FSPDA_PEERS names a Python that has torchvision and
-// safetensors; make peers makes one.
+// ResNet-50 goes to torchvision and comes from there, strictly, and predicts the same logits.
+// FSPDA_PEERS names a Python that has torchvision and safetensors; make peers makes one.
 func TestTorchvision(t *testing.T) {
 	python := os.Getenv("FSPDA_PEERS")
 	if python == "" {
@@ -36,13 +36,15 @@ func TestTorchvision(t *testing.T) {
 	buffers := observed(t, net, x, b)
 	dir := t.TempDir()
 	for name, ts := range map[string][]safetensors.Tensor{
-		"ours": weights(net, x, buffers, 7), "images": {{Name: "images", Shape: []int{batch, side, side, 3}, Values: images}},
+		"ours": weights(net, x, buffers, 7), "images": {{Name: "images", Shape: []int{batch, side, side, 3},
+			Values: images}},
 	} {
 		if err := saveWeights(filepath.Join(dir, name+".safetensors"), ts, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if out, err := exec.Command(python, filepath.Join("..", "..", "bench", "peers", "weights.py"), dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command(python, filepath.Join("..", "..", "bench", "peers", "weights.py"),
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	logits, err := safetensors.Open(filepath.Join(dir, "logits.safetensors"))

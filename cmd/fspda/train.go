@@ -21,7 +21,8 @@ import (
 	"fspda/web"
 )
 
-// syntheticSeed fixes the built-in data set, so that runs of different seeds train on the same data.
+// syntheticSeed fixes the built-in data set, so that runs of different seeds train on the same
+// data.
 const syntheticSeed = 1
 
 // runsFolder is where runs without --out go.
@@ -64,7 +65,8 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out, or with the latest unfinished one in runs/")
 	fs.BoolVar(&f.dry, "dry-run", false, "try a few iterations, say what the run would take, and leave nothing behind")
-	fs.StringVar(&f.web, "web", "", "serve the live page at HOST:PORT, such as :8080; without a host to this machine alone")
+	fs.StringVar(&f.web, "web", "",
+		"serve the live page at HOST:PORT, such as :8080; without a host to this machine alone")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -105,7 +107,8 @@ func configFlags(fs *pflag.FlagSet, c *train.Config) {
 
 func flagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
-// readConfig puts defaults, the configuration to be resumed, the file and the flags together; the later win.
+// readConfig puts defaults, the configuration to be resumed, the file and the flags together; the
+// later win.
 func readConfig(f trainFlags, fs *pflag.FlagSet) (train.Config, error) {
 	c := train.Default()
 	if f.resume {
@@ -196,7 +199,8 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 		}
 		show.ahead = forecastLine(ahead)
 	}
-	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev.Device, Model: m, Others: others, Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
+	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev.Device, Model: m, Others: others,
+		Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
 	if err != nil {
 		return errors.Join(err, folder.Close())
 	}
@@ -211,7 +215,8 @@ func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stde
 	return conclude(f, s, folder, res, dev.Device, show)
 }
 
-// agentThreads is on how many cores an agent computes: one where there are as many agents as cores, else an equal share of all.
+// agentThreads is on how many cores an agent computes: one where there are as many agents as cores,
+// else an equal share of all.
 func agentThreads(c train.Config) int {
 	cores := c.Threads
 	if cores == 0 {
@@ -233,8 +238,10 @@ func prepare(c train.Config, dev *engine) (*train.Setup, *model.Engine, error) {
 }
 
 func openData(c train.Config) (*data.Set, error) {
-	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
-		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
+	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest,
+		Seed:    syntheticSeed,
+		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(
+			c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
@@ -272,7 +279,8 @@ func resolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 }
 
 // conclude writes what a run leaves behind and says how it ended.
-func conclude(f trainFlags, s *train.Setup, folder *train.Folder, res *train.Result, dev device.Device, show *show) error {
+func conclude(f trainFlags, s *train.Setup, folder *train.Folder, res *train.Result, dev device.Device,
+	show *show) error {
 	if res.Status == train.Stopped {
 		show.stopped(folder.Path, res)
 		return errStopped
@@ -282,7 +290,8 @@ func conclude(f trainFlags, s *train.Setup, folder *train.Folder, res *train.Res
 		return err
 	}
 	if err := errors.Join(web.WritePlots(folder.Path), web.WriteReport(folder.Path)); err != nil {
-		return &train.FolderError{Path: folder.Path, Got: "plots or report cannot be written", Err: err, Hint: "make room, then add --resume: the training is done and kept"}
+		return &train.FolderError{Path: folder.Path, Got: "plots or report cannot be written", Err: err,
+			Hint: "make room, then add --resume: the training is done and kept"}
 	}
 	if err := show.end(folder.Path, sum, res); err != nil {
 		return err
@@ -293,7 +302,8 @@ func conclude(f trainFlags, s *train.Setup, folder *train.Folder, res *train.Res
 	return nil
 }
 
-// nextFree is the first of BASE-1, BASE-2, ... that does not exist, or that cannot be looked at: opening it will say why.
+// nextFree is the first of BASE-1, BASE-2, ... that does not exist, or that cannot be looked at:
+// opening it will say why.
 func nextFree(dir, base string) string {
 	for i := 1; ; i++ {
 		path := filepath.Join(dir, fmt.Sprintf("%s-%d", base, i))

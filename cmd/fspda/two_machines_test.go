@@ -14,8 +14,9 @@ import (
 	"fspda/docs"
 )
 
-// The manual's way to a run on two machines: each has the program, the settings and its own certificates, and its command as it stands, on a host of its own. Then
-// both go on with the run, with metrics on the first.
+// The manual's way to a run on two machines: each has the program, the settings and its own
+// certificates, and its command as it stands, on a host of its own. Then both go on with the run,
+// with metrics on the first.
 func TestTwoMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -43,7 +44,8 @@ func TestTwoMachines(t *testing.T) {
 	home, env := shop(t)
 	runBlock(t, home, env, makeCerts)
 	machines := make([]string, 2)
-	for i, files := range [][]string{{"ca.pem", "agent-000.pem", "agent-000-key.pem"}, {"ca.pem", "agent-001.pem", "agent-001-key.pem"}} {
+	for i, files := range [][]string{{"ca.pem", "agent-000.pem", "agent-000-key.pem"},
+		{"ca.pem", "agent-001.pem", "agent-001-key.pem"}} {
 		machines[i] = t.TempDir()
 		if err := os.WriteFile(filepath.Join(machines[i], "run.yaml"), []byte(settings[2]), 0o644); err != nil {
 			t.Fatal(err)

@@ -58,7 +58,8 @@ its checkpoint.`,
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
 	fs.BoolVar(&f.async, "async", false, "agents wait for nobody: as --algo fspda-async --clock real")
-	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as of fspda agent: agent I has port PORT+I, or any where PORT is 0")
+	fs.StringVar(&f.metrics, "metrics-listen", "",
+		"HOST:PORT for Prometheus and probes, as of fspda agent: agent I has port PORT+I, or any where PORT is 0")
 	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
 	_ = fs.MarkHidden("weather") // of tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
@@ -91,7 +92,8 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		f.out = nextFree(runsFolder, "up-"+c.Algo+"-"+c.Data)
 	}
 	if _, err := train.ReadConfig(f.out); err == nil && !f.resume {
-		return &train.FolderError{Path: f.out, Got: "already holds a run", Hint: "add --resume to go on with it, or choose another folder with --out"}
+		return &train.FolderError{Path: f.out, Got: "already holds a run",
+			Hint: "add --resume to go on with it, or choose another folder with --out"}
 	}
 	file, remove, err := leaveConfig(f.out, c)
 	if err != nil {
@@ -102,11 +104,13 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	u := &crew{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr}, log: newLogger(f.trainFlags, stderr)}
+	u := &crew{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
+		log: newLogger(f.trainFlags, stderr)}
 	return u.run(ctx)
 }
 
-// leaveConfig writes the configuration where the agents read it: beside their checkpoints, so that nothing is left elsewhere if this process is killed.
+// leaveConfig writes the configuration where the agents read it: beside their checkpoints, so that
+// nothing is left elsewhere if this process is killed.
 func leaveConfig(out string, c train.Config) (file string, remove func(), err error) {
 	dir := filepath.Join(out, "agents")
 	ours := []string{filepath.Join(dir, "up.yaml"), dir}
@@ -129,7 +133,8 @@ func leaveConfig(out string, c train.Config) (file string, remove func(), err er
 	return file, remove, nil
 }
 
-// metricsOf is where an agent of a crew shows its metrics: each has a port of its own, by its rank. "" is nowhere.
+// metricsOf is where an agent of a crew shows its metrics: each has a port of its own, by its rank.
+// "" is nowhere.
 func metricsOf(address string, rank int) (string, error) {
 	if address == "" {
 		return "", nil
@@ -140,7 +145,8 @@ func metricsOf(address string, rank int) (string, error) {
 	}
 	n, err := strconv.Atoi(port)
 	if err != nil || n < 0 || n > 0 && n+rank > 65535 {
-		return "", &usageError{fmt.Sprintf("--metrics-listen %s: agent %d would have port %s+%d: choose one up to %d", address, rank, port, rank, 65535-rank)}
+		return "", &usageError{fmt.Sprintf("--metrics-listen %s: agent %d would have port %s+%d: choose one up to %d",
+			address, rank, port, rank, 65535-rank)}
 	}
 	if n > 0 {
 		n += rank
@@ -203,7 +209,8 @@ func (u *crew) run(ctx context.Context) error {
 	return worst(errs)
 }
 
-// worst picks the error that says most of the end of a run: agent 0 ends as the run does, unless another could not even begin.
+// worst picks the error that says most of the end of a run: agent 0 ends as the run does, unless
+// another could not even begin.
 func worst(errs []error) error {
 	for _, err := range errs {
 		var e *exitError
@@ -288,7 +295,8 @@ func (u *crew) start(ctx context.Context, rank int) (int, error) {
 }
 
 func (u *crew) arguments(rank int) []string {
-	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank), "--join", "127.0.0.1:" + u.port,
+	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank),
+		"--join", "127.0.0.1:" + u.port,
 		"--insecure", "--leash", "--packing", u.flags.packing}
 	if u.flags.quiet {
 		args = append(args, "--quiet")

@@ -27,8 +27,8 @@ var (
 	wire = regexp.MustCompile(`"wire_bytes":\d+`)
 )
 
-// processes runs "fspda up" as a process of its own and gives the ids of its agents' processes, as they start, to each. It returns what was
-// said at the end.
+// processes runs "fspda up" as a process of its own and gives the ids of its agents' processes, as
+// they start, to each. It returns what was said at the end.
 func processes(t *testing.T, args []string, each func(agent, pid int)) string {
 	t.Helper()
 	out, err := tryProcesses(args, each)
@@ -85,7 +85,8 @@ func vectors(t *testing.T, dir string) string {
 	return m.SHA256
 }
 
-// sameRun compares two run folders: all metrics but the clock's and the bytes that were really sent, and the vectors of every agent.
+// sameRun compares two run folders: all metrics but the clock's and the bytes that were really
+// sent, and the vectors of every agent.
 func sameRun(t *testing.T, one, many string) {
 	t.Helper()
 	if a, b := wire.ReplaceAllString(metricRows(t, one), ""), wire.ReplaceAllString(metricRows(t, many), ""); a != b {
@@ -96,7 +97,8 @@ func sameRun(t *testing.T, one, many string) {
 	}
 }
 
-// Four processes, of which three are killed without a warning, agent 0 among them: the metrics and the weights of one process, to the bit.
+// Four processes, of which three are killed without a warning, agent 0 among them: the metrics and
+// the weights of one process, to the bit.
 func TestUpIsTrain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -104,7 +106,8 @@ func TestUpIsTrain(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	dir := t.TempDir()
 	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
-	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4", "--iterations", "1500", "--eval-points", "6", "--checkpoint-every", "0.1"}
+	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4",
+		"--iterations", "1500", "--eval-points", "6", "--checkpoint-every", "0.1"}
 	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {
 		t.Fatal(stderr)
 	}
@@ -112,14 +115,16 @@ func TestUpIsTrain(t *testing.T) {
 	out := processes(t, append(args, "--out", many), func(agent, pid int) {
 		if !killed[agent] {
 			killed[agent] = true
-			time.AfterFunc(time.Duration(500+100*agent)*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+			time.AfterFunc(time.Duration(500+100*agent)*time.Millisecond,
+				func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 		}
 	})
 	if !strings.Contains(out, "finished") {
 		t.Errorf("the table:\n%s", out)
 	}
 	sameRun(t, one, many)
-	for _, name := range []string{"summary.json", "report.html", "config.yaml", "shards.json", "plots/training_loss-bits.svg"} {
+	for _, name := range []string{"summary.json", "report.html", "config.yaml", "shards.json",
+		"plots/training_loss-bits.svg"} {
 		if _, err := os.Stat(filepath.Join(many, name)); err != nil {
 			t.Error(err)
 		}
@@ -133,7 +138,8 @@ func TestUpOnMNIST(t *testing.T) {
 	}
 	dir := t.TempDir()
 	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
-	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--partition", "sorted", "--agents", "10", "--iterations", "3000", "--eval-points", "4",
+	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--partition", "sorted", "--agents", "10",
+		"--iterations", "3000", "--eval-points", "4",
 		"--metrics", "test", "--checkpoint-every", "2"}
 	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {
 		t.Fatal(stderr)
@@ -142,7 +148,8 @@ func TestUpOnMNIST(t *testing.T) {
 	processes(t, append(args, "--out", many, "--restarts", "1000"), func(_, pid int) {
 		if s.IntN(2) == 0 && kills < 20 {
 			kills++
-			time.AfterFunc(time.Duration(2000+s.IntN(8000))*time.Millisecond, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+			time.AfterFunc(time.Duration(2000+s.IntN(8000))*time.Millisecond,
+				func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 		}
 	})
 	t.Logf("%d processes were killed", kills)
@@ -156,18 +163,20 @@ func TestAgentRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no rank":      {[]string{"--join", "127.0.0.1:1", "--insecure"}, "--rank"},
-		"rank":         {[]string{"--join", "127.0.0.1:1", "--insecure", "--rank", "2"}, "from 0 to 1"},
-		"nowhere":      {[]string{"--rank", "0", "--insecure"}, "--join"},
-		"open door":    {[]string{"--rank", "1", "--join", "10.0.0.1:4700", "--insecure"}, "anybody could join"},
-		"any door":     {[]string{"--rank", "0", "--join", "127.0.0.1:1", "--listen", "0.0.0.0:1", "--insecure"}, "anybody could join"},
+		"no rank":   {[]string{"--join", "127.0.0.1:1", "--insecure"}, "--rank"},
+		"rank":      {[]string{"--join", "127.0.0.1:1", "--insecure", "--rank", "2"}, "from 0 to 1"},
+		"nowhere":   {[]string{"--rank", "0", "--insecure"}, "--join"},
+		"open door": {[]string{"--rank", "1", "--join", "10.0.0.1:4700", "--insecure"}, "anybody could join"},
+		"any door": {[]string{"--rank", "0", "--join", "127.0.0.1:1", "--listen", "0.0.0.0:1", "--insecure"},
+			"anybody could join"},
 		"no certs":     {[]string{"--rank", "0", "--join", "10.0.0.1:4700"}, "--certs"},
 		"wrong certs":  {[]string{"--rank", "0", "--join", "10.0.0.1:4700", "--certs", t.TempDir()}, "fspda certs"},
 		"both":         {[]string{"--rank", "0", "--join", "10.0.0.1:4700", "--nats", "nats://x"}, "--nats"},
 		"packing":      {[]string{"--rank", "0", "--join", "127.0.0.1:1", "--insecure", "--packing", "zip"}, "zip"},
 		"not a number": {[]string{"--rank", "x"}, "--rank"},
 	} {
-		status, _, stderr := call(t, append(append([]string{}, base...), append(c.args, "--data-train", "100", "--data-test", "20", "--batch", "8")...)...)
+		status, _, stderr := call(t, append(append([]string{}, base...), append(c.args, "--data-train", "100",
+			"--data-test", "20", "--batch", "8")...)...)
 		if status != exitBadInput || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit status %d, %s", name, status, stderr)
 		}
@@ -181,9 +190,12 @@ func TestPlaceOf(t *testing.T) {
 		bad  bool
 	}{
 		{map[string]string{}, place{rank: -1}, false},
-		{map[string]string{"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "n1", "MASTER_PORT": "4700"}, place{3, 8, "n1:4700", "RANK, WORLD_SIZE"}, false},
-		{map[string]string{"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, place{1, 2, "", "SLURM_PROCID, SLURM_NTASKS"}, false},
-		{map[string]string{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "MASTER_ADDR": "::1", "MASTER_PORT": "1"}, place{0, 2, "[::1]:1", "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE"}, false},
+		{map[string]string{"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "n1", "MASTER_PORT": "4700"},
+			place{3, 8, "n1:4700", "RANK, WORLD_SIZE"}, false},
+		{map[string]string{"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, place{1, 2, "", "SLURM_PROCID, SLURM_NTASKS"},
+			false},
+		{map[string]string{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "MASTER_ADDR": "::1",
+			"MASTER_PORT": "1"}, place{0, 2, "[::1]:1", "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE"}, false},
 		{map[string]string{"RANK": "3"}, place{rank: 3, names: "RANK"}, false},
 		{map[string]string{"RANK": "x"}, place{}, true},
 		{map[string]string{"RANK": "-1"}, place{}, true},
@@ -199,10 +211,12 @@ func TestPlaceOf(t *testing.T) {
 // Certificates from the command line, used by two agents of one machine.
 func TestCertsCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
-	if status, stdout, stderr := call(t, "certs", "--out", dir, "--run", "digits", "-n", "2"); status != 0 || !strings.Contains(stdout, "agent-RANK.pem") {
+	if status, stdout, stderr := call(t, "certs", "--out", dir, "--run", "digits", "-n", "2"); status != 0 ||
+		!strings.Contains(stdout, "agent-RANK.pem") {
 		t.Fatalf("exit status %d, %s", status, stderr)
 	}
-	if status, _, stderr := call(t, "certs", "--out", dir, "--run", "a b"); status != exitBadInput || !strings.Contains(stderr, "a b") {
+	if status, _, stderr := call(t, "certs", "--out", dir, "--run", "a b"); status != exitBadInput ||
+		!strings.Contains(stderr, "a b") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 	port, err := freePort()
@@ -213,7 +227,9 @@ func TestCertsCommand(t *testing.T) {
 	done := make(chan string, 2)
 	for rank := range 2 {
 		go func() {
-			status, _, stderr := call(t, "agent", "--run", "digits", "--certs", dir, "--join", "127.0.0.1:"+port, "--listen", "127.0.0.1:"+map[bool]string{true: port, false: "0"}[rank == 0], "--rank", strconv.Itoa(rank),
+			status, _, stderr := call(t, "agent", "--run", "digits", "--certs", dir, "--join", "127.0.0.1:"+port,
+				"--listen", "127.0.0.1:"+map[bool]string{true: port,
+					false: "0"}[rank == 0], "--rank", strconv.Itoa(rank),
 				"--out", out, "--agents", "2", "--data-train", "200", "--data-test", "50", "--hidden", "4", "--batch", "8", "--iterations", "30", "--eval-points", "1")
 			if status != 0 {
 				done <- stderr
@@ -235,7 +251,8 @@ func TestUpMetrics(t *testing.T) {
 		address string
 		rank    int
 		want    string
-	}{{"", 3, ""}, {"127.0.0.1:9100", 0, "127.0.0.1:9100"}, {"127.0.0.1:9100", 3, "127.0.0.1:9103"}, {"[::1]:0", 3, "[::1]:0"}} {
+	}{{"", 3, ""}, {"127.0.0.1:9100", 0, "127.0.0.1:9100"}, {"127.0.0.1:9100", 3, "127.0.0.1:9103"}, {"[::1]:0", 3,
+		"[::1]:0"}} {
 		if got, err := metricsOf(c.address, c.rank); err != nil || got != c.want {
 			t.Errorf("%q for agent %d: %q, %v", c.address, c.rank, got, err)
 		}
@@ -250,7 +267,8 @@ func TestUpMetrics(t *testing.T) {
 	}
 	shows := regexp.MustCompile(`\[(\d)\].*"url": "(http://[^"]+/metrics)"`)
 	seen := map[string]bool{}
-	cmd := exec.Command(os.Args[0], "up", "-n", "2", "--metrics-listen", "127.0.0.1:0", "--data-train", "100", "--data-test", "20", "--hidden", "3", "--batch", "8", "--iterations", "1000000",
+	cmd := exec.Command(os.Args[0], "up", "-n", "2", "--metrics-listen", "127.0.0.1:0", "--data-train", "100",
+		"--data-test", "20", "--hidden", "3", "--batch", "8", "--iterations", "1000000",
 		"--eval-points", "2", "--out", filepath.Join(t.TempDir(), "run"))
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 	said, err := cmd.StderrPipe()

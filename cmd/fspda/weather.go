@@ -10,7 +10,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// forecast is a file that says how bad the network of an agent is, for tests: it is read again and again while the run is on.
+// forecast is a file that says how bad the network of an agent is, for tests: it is read again and
+// again while the run is on.
 type forecast struct {
 	Lose   float64  `json:"lose"`   // share of the frames that vanish
 	Double float64  `json:"double"` // that arrive twice
@@ -21,7 +22,8 @@ type forecast struct {
 // forecastEvery is how often the file is read.
 const forecastEvery = 50 * time.Millisecond
 
-// weatherOf makes the weather of an agent from a file; nil without one. A file that cannot be read is good weather.
+// weatherOf makes the weather of an agent from a file; nil without one. A file that cannot be read
+// is good weather.
 func weatherOf(path string, self int) nats.Weather {
 	if path == "" {
 		return nil

@@ -34,6 +34,7 @@ A run of this very program is shown with its agents and exchanges by fspda train
 			return serveWeb(cmd.Context(), dir, listen, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", ":8080", "HOST:PORT to serve at; without a host this machine alone, port 0 is a free one")
+	cmd.Flags().StringVar(&listen, "listen", ":8080",
+		"HOST:PORT to serve at; without a host this machine alone, port 0 is a free one")
 	return cmd
 }

@@ -10,13 +10,15 @@ import (
 	"fspda/train/safetensors"
 )
 
-// Weight files have the names and shapes of torchvision, so that PyTorch loads them strictly: filters as outputs, inputs, height, width, and for
-// each batch norm the number of batches it has seen.
+// Weight files have the names and shapes of torchvision, so that PyTorch loads them strictly:
+// filters as outputs, inputs, height, width, and for each batch norm the number of batches it has
+// seen.
 
 // batchesSeen is what PyTorch keeps beside the running statistics of a batch norm.
 const batchesSeen = "num_batches_tracked"
 
-// weights lists the tensors of a network for a file. Batch norm is said to have seen so many batches.
+// weights lists the tensors of a network for a file. Batch norm is said to have seen so many
+// batches.
 func weights(net *model.Network, x, buffers []float32, batches int) []safetensors.Tensor {
 	var ts []safetensors.Tensor
 	add := func(l *model.Layout, flat []float32) {
@@ -33,10 +35,12 @@ func weights(net *model.Network, x, buffers []float32, batches int) []safetensor
 	add(net.Buffers(), buffers)
 	for _, t := range net.Buffers().Tensors() {
 		if layer, ok := strings.CutSuffix(t.Name, "running_var"); ok {
-			ts = append(ts, safetensors.Tensor{Name: layer + batchesSeen, Shape: []int{}, Values: []int64{int64(batches)}})
+			ts = append(ts, safetensors.Tensor{Name: layer + batchesSeen, Shape: []int{},
+				Values: []int64{int64(batches)}})
 		}
 	}
-	slices.SortStableFunc(ts, func(a, b safetensors.Tensor) int { return width(b) - width(a) }) // wider types first keep all aligned
+	// wider types first keep all aligned
+	slices.SortStableFunc(ts, func(a, b safetensors.Tensor) int { return width(b) - width(a) })
 	return ts
 }
 
@@ -47,7 +51,8 @@ func width(t safetensors.Tensor) int {
 	return 4
 }
 
-// readWeights reads a weight file for a network. Every tensor has to be there, in its shape, and nothing else.
+// readWeights reads a weight file for a network. Every tensor has to be there, in its shape, and
+// nothing else.
 func readWeights(path string, net *model.Network) (x, buffers []float32, err error) {
 	bad := func(err error, want string, args ...any) error {
 		return &train.ConfigError{Key: "init", Got: path, Err: err, Want: fmt.Sprintf(want, args...)}
@@ -63,7 +68,8 @@ func readWeights(path string, net *model.Network) (x, buffers []float32, err err
 		for _, t := range l.Tensors() {
 			known[t.Name] = true
 			if err := readTensor(f, t, flat[t.Offset:t.Offset+t.Size]); err != nil {
-				return nil, bad(nil, "%v: the file has to be of %s, for examples of this shape and as many classes", err, net.Name())
+				return nil, bad(nil, "%v: the file has to be of %s, for examples of this shape and as many classes",
+					err, net.Name())
 			}
 		}
 		return flat, nil

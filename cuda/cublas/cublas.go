@@ -43,7 +43,8 @@ type API struct {
 	StatusString func(s Status) string                            `sym:"cublasGetStatusString"`
 	GemmEx       func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32,
 		b driver.Pointer, typeB Type, ldb int32, beta *float32, c driver.Pointer, typeC Type, ldc int32, compute Compute, algo int32) Status `sym:"cublasGemmEx"`
-	GemmStridedBatchedEx func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32, strideA int64,
+	GemmStridedBatchedEx func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type,
+		lda int32, strideA int64,
 		b driver.Pointer, typeB Type, ldb int32, strideB int64, beta *float32, c driver.Pointer, typeC Type, ldc int32, strideC int64,
 		batch int32, compute Compute, algo int32) Status `sym:"cublasGemmStridedBatchedEx"`
 }
@@ -100,7 +101,8 @@ func (a *API) New(s driver.Stream) (*Handle, error) {
 	return h, nil
 }
 
-// UseWorkspace gives the handle memory to work in, so that it takes none by itself while a graph is captured, and gives the same bits in every run.
+// UseWorkspace gives the handle memory to work in, so that it takes none by itself while a graph is
+// captured, and gives the same bits in every run.
 func (h *Handle) UseWorkspace(at driver.Pointer, bytes int) error {
 	return h.api.Check(h.api.SetWorkspace(h.h, at, uintptr(bytes)), "cublasSetWorkspace")
 }
@@ -108,7 +110,8 @@ func (h *Handle) UseWorkspace(at driver.Pointer, bytes int) error {
 // Close gives the handle back.
 func (h *Handle) Close() error { return h.api.Check(h.api.Destroy(h.h), "cublasDestroy") }
 
-// Product is C = A·B of matrices stored by rows: C is m×n, A m×k (k×m if TransA), B k×n (n×k if TransB), each without gaps.
+// Product is C = A·B of matrices stored by rows: C is m×n, A m×k (k×m if TransA), B k×n (n×k if
+// TransB), each without gaps.
 type Product struct {
 	M, N, K        int
 	TransA, TransB bool
@@ -133,7 +136,8 @@ func (h *Handle) Gemm(p Product) error {
 	if p.TransB {
 		ldb = p.K
 	}
-	s := h.api.GemmEx(h.h, op(p.TransB), op(p.TransA), int32(p.N), int32(p.M), int32(p.K), h.one, p.B, p.Type, int32(ldb),
+	s := h.api.GemmEx(h.h, op(p.TransB), op(p.TransA), int32(p.N), int32(p.M), int32(p.K), h.one, p.B, p.Type,
+		int32(ldb),
 		p.A, p.Type, int32(lda), h.zero, p.C, p.TypeC, int32(p.N), p.Compute, algoDefault)
 	return h.api.Check(s, fmt.Sprintf("cublasGemmEx of %d×%d×%d", p.M, p.N, p.K))
 }

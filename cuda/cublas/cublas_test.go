@@ -19,7 +19,8 @@ func TestBind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := a.Check(1, "a call"); got == nil || got.Error() != "cublas: a call: the library was not initialized (1)" {
+			if got := a.Check(1, "a call"); got == nil ||
+				got.Error() != "cublas: a call: the library was not initialized (1)" {
 				t.Errorf("error %v", got)
 			}
 		})

@@ -2,7 +2,8 @@ package cublas
 
 import "fspda/cuda/driver"
 
-// Epilogue is what is done to a product C = A·B before it is written: a value of cublasLtEpilogue_t.
+// Epilogue is what is done to a product C = A·B before it is written: a value of
+// cublasLtEpilogue_t.
 type Epilogue int32
 
 const (
@@ -10,10 +11,12 @@ const (
 	WithBiasReLU     Epilogue = 6   // and what is less than 0 becomes 0
 	WithBiasReLUMask Epilogue = 134 // and a mask says which numbers did not
 	Masked           Epilogue = 136 // what the mask lacks becomes 0: the gradient of ReLU
-	SumsOfA          Epilogue = 512 // nothing; the sums over K of A, of C's type, are written where a bias would be read
+	// nothing; the sums over K of A, of C's type, are written where a bias would be read
+	SumsOfA Epilogue = 512
 )
 
-// Beside is where lies what an epilogue reads or writes beside the matrices. What it does not want is 0.
+// Beside is where lies what an epilogue reads or writes beside the matrices. What it does not want
+// is 0.
 type Beside struct {
 	Bias driver.Pointer // N numbers of C's type; of SumsOfA, M
 	Mask driver.Pointer // MaskBytes bytes
@@ -22,7 +25,8 @@ type Beside struct {
 func (e Epilogue) masks() bool  { return e == WithBiasReLUMask || e == Masked }
 func (e Epilogue) biased() bool { return e != Masked }
 
-// maskLine is what the bits of a row of a mask are a multiple of: cublasLt.h says so at CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.
+// maskLine is what the bits of a row of a mask are a multiple of: cublasLt.h says so at
+// CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.
 const maskLine = 128
 
 // maskRow is the bits from one row of a mask to the next, where C has rows of n numbers.

@@ -9,21 +9,28 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// LtAPI is the functions of cuBLASLt that are used: products that do something to the result before it is written.
+// LtAPI is the functions of cuBLASLt that are used: products that do something to the result before
+// it is written.
 type LtAPI struct {
-	Create        func(out *Raw) Status                                                               `sym:"cublasLtCreate"`
-	Destroy       func(h Raw) Status                                                                  `sym:"cublasLtDestroy"`
-	CreateDesc    func(out *Raw, compute Compute, scale Type) Status                                  `sym:"cublasLtMatmulDescCreate"`
-	SetDesc       func(d Raw, attribute int32, value unsafe.Pointer, n uintptr) Status                `sym:"cublasLtMatmulDescSetAttribute"`
-	DestroyDesc   func(d Raw) Status                                                                  `sym:"cublasLtMatmulDescDestroy"`
-	CreateLayout  func(out *Raw, of Type, rows, columns uint64, ld int64) Status                      `sym:"cublasLtMatrixLayoutCreate"`
-	DestroyLayout func(l Raw) Status                                                                  `sym:"cublasLtMatrixLayoutDestroy"`
-	CreatePref    func(out *Raw) Status                                                               `sym:"cublasLtMatmulPreferenceCreate"`
-	SetPref       func(p Raw, attribute int32, value unsafe.Pointer, n uintptr) Status                `sym:"cublasLtMatmulPreferenceSetAttribute"`
-	DestroyPref   func(p Raw) Status                                                                  `sym:"cublasLtMatmulPreferenceDestroy"`
-	StatusString  func(s Status) string                                                               `sym:"cublasLtGetStatusString"`
-	Heuristic     func(h, desc, a, b, c, d, pref Raw, asked int32, all *Heuristic, got *int32) Status `sym:"cublasLtMatmulAlgoGetHeuristic"`
-	Matmul        func(h, desc Raw, alpha *float32, a driver.Pointer, la Raw, b driver.Pointer, lb Raw, beta *float32, c driver.Pointer, lc Raw,
+	Create     func(out *Raw) Status `sym:"cublasLtCreate"`
+	Destroy    func(h Raw) Status    `sym:"cublasLtDestroy"`
+	CreateDesc func(out *Raw, compute Compute,
+		scale Type) Status `sym:"cublasLtMatmulDescCreate"`
+	SetDesc func(d Raw, attribute int32, value unsafe.Pointer,
+		n uintptr) Status `sym:"cublasLtMatmulDescSetAttribute"`
+	DestroyDesc  func(d Raw) Status `sym:"cublasLtMatmulDescDestroy"`
+	CreateLayout func(out *Raw, of Type, rows, columns uint64,
+		ld int64) Status `sym:"cublasLtMatrixLayoutCreate"`
+	DestroyLayout func(l Raw) Status    `sym:"cublasLtMatrixLayoutDestroy"`
+	CreatePref    func(out *Raw) Status `sym:"cublasLtMatmulPreferenceCreate"`
+	SetPref       func(p Raw, attribute int32, value unsafe.Pointer,
+		n uintptr) Status `sym:"cublasLtMatmulPreferenceSetAttribute"`
+	DestroyPref  func(p Raw) Status    `sym:"cublasLtMatmulPreferenceDestroy"`
+	StatusString func(s Status) string `sym:"cublasLtGetStatusString"`
+	Heuristic    func(h, desc, a, b, c, d, pref Raw, asked int32, all *Heuristic,
+		got *int32) Status `sym:"cublasLtMatmulAlgoGetHeuristic"`
+	Matmul func(h, desc Raw, alpha *float32, a driver.Pointer, la Raw, b driver.Pointer, lb Raw, beta *float32,
+		c driver.Pointer, lc Raw,
 		d driver.Pointer, ld Raw, algo *Algo, room driver.Pointer, n uintptr, s driver.Stream) Status `sym:"cublasLtMatmul"`
 }
 
@@ -67,7 +74,8 @@ type Lt struct {
 	one, zero *float32 // in the heap, for the library reads them there
 }
 
-// New makes an Lt for a stream of the current context, that works in so many bytes of device memory.
+// New makes an Lt for a stream of the current context, that works in so many bytes of device
+// memory.
 func (a *LtAPI) New(s driver.Stream, room driver.Pointer, bytes int) (*Lt, error) {
 	l := &Lt{api: a, stream: s, room: room, bytes: bytes, one: new(float32), zero: new(float32)}
 	*l.one = 1
@@ -86,8 +94,8 @@ func (a *LtAPI) check(s Status, call string) error { return checked(a.StatusStri
 // ErrUnsupported says that the library has no algorithm for a product.
 var ErrUnsupported = errors.New("cublas: no algorithm does this product with what follows it")
 
-// Matmul is a product of given shapes and what follows it, with an algorithm. The addresses of a Product are only looked at for how they are
-// aligned.
+// Matmul is a product of given shapes and what follows it, with an algorithm. The addresses of a
+// Product are only looked at for how they are aligned.
 type Matmul struct {
 	lt            *Lt
 	desc, a, b, c Raw
@@ -98,9 +106,11 @@ type Matmul struct {
 	name          string
 }
 
-// NewMatmul chooses the algorithm that the library advises. The error is ErrUnsupported where it advises none.
+// NewMatmul chooses the algorithm that the library advises. The error is ErrUnsupported where it
+// advises none.
 func (l *Lt) NewMatmul(p Product, e Epilogue, b Beside) (*Matmul, error) {
-	m := &Matmul{lt: l, algo: new(Algo), epilogue: e, beside: &b, name: fmt.Sprintf("cublasLtMatmul of %d×%d×%d with epilogue %d", p.M, p.N, p.K, e)}
+	m := &Matmul{lt: l, algo: new(Algo), epilogue: e, beside: &b,
+		name: fmt.Sprintf("cublasLtMatmul of %d×%d×%d with epilogue %d", p.M, p.N, p.K, e)}
 	err := m.describe(p)
 	if err == nil {
 		err = m.choose(p)
@@ -111,7 +121,8 @@ func (l *Lt) NewMatmul(p Product, e Epilogue, b Beside) (*Matmul, error) {
 	return m, nil
 }
 
-// describe tells the library of the shapes. By columns, what is stored is the transpose of each: Cᵀ = Bᵀ·Aᵀ, so that A and B change places.
+// describe tells the library of the shapes. By columns, what is stored is the transpose of each: Cᵀ
+// = Bᵀ·Aᵀ, so that A and B change places.
 func (m *Matmul) describe(p Product) error {
 	a := m.lt.api
 	layout := func(out *Raw, of Type, rows, columns int) Status {
@@ -135,7 +146,8 @@ func (m *Matmul) describe(p Product) error {
 		}
 	}
 	for _, s := range []Status{
-		a.SetDesc(m.desc, descTransA, unsafe.Pointer(&transB), 4), a.SetDesc(m.desc, descTransB, unsafe.Pointer(&transA), 4),
+		a.SetDesc(m.desc, descTransA, unsafe.Pointer(&transB), 4), a.SetDesc(m.desc, descTransB,
+			unsafe.Pointer(&transA), 4),
 		a.SetDesc(m.desc, descEpilogue, unsafe.Pointer(&m.epilogue), 4), m.point(),
 		layout(&m.a, p.Type, rowsB, columnsB), layout(&m.b, p.Type, rowsA, columnsA), layout(&m.c, p.TypeC, p.M, p.N),
 	} {
@@ -204,14 +216,16 @@ func (m *Matmul) prefer(pref Raw, p Product) error {
 	return err
 }
 
-// Run sends the product to the stream. What lies beside the matrices is aligned as what the algorithm was chosen for.
+// Run sends the product to the stream. What lies beside the matrices is aligned as what the
+// algorithm was chosen for.
 func (m *Matmul) Run(a, b, c driver.Pointer, beside Beside) error {
 	l := m.lt
 	*m.beside = beside
 	if err := l.api.check(m.point(), m.name); err != nil {
 		return err
 	}
-	return l.api.check(l.api.Matmul(l.h, m.desc, l.one, b, m.a, a, m.b, l.zero, c, m.c, c, m.c, m.algo, l.room, m.memory, l.stream), m.name)
+	return l.api.check(l.api.Matmul(l.h, m.desc, l.one, b, m.a, a, m.b, l.zero, c, m.c, c, m.c, m.algo, l.room,
+		m.memory, l.stream), m.name)
 }
 
 // Close gives back what the library keeps of the product.

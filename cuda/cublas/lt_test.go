@@ -12,7 +12,8 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Every function of cuBLASLt that is used exists, and the library describes products, which needs no GPU.
+// Every function of cuBLASLt that is used exists, and the library describes products, which needs
+// no GPU.
 func TestBindLt(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
@@ -60,7 +61,10 @@ func (l *light) api() *LtAPI {
 	return &LtAPI{
 		Create: make, Destroy: end, DestroyDesc: end, DestroyLayout: end, DestroyPref: end, CreatePref: make,
 		CreateDesc: func(out *Raw, c Compute, s Type) Status { did("desc %d %d", c, s); return make(out) },
-		SetDesc:    func(_ Raw, at int32, v unsafe.Pointer, n uintptr) Status { return did("set %d = %d", at, word(v, n)) },
+		SetDesc: func(_ Raw, at int32, v unsafe.Pointer, n uintptr) Status {
+			return did("set %d = %d", at,
+				word(v, n))
+		},
 		CreateLayout: func(out *Raw, of Type, rows, columns uint64, ld int64) Status {
 			did("layout %d: %d×%d by %d", of, rows, columns, ld)
 			return make(out)
@@ -75,21 +79,25 @@ func (l *light) api() *LtAPI {
 			*got, *all = 1, Heuristic{Algo: Algo{7}, Memory: 99}
 			return did("advise %d", asked)
 		},
-		Matmul: func(_, _ Raw, alpha *float32, a driver.Pointer, _ Raw, b driver.Pointer, _ Raw, beta *float32, c driver.Pointer, _ Raw, d driver.Pointer, _ Raw,
+		Matmul: func(_, _ Raw, alpha *float32, a driver.Pointer, _ Raw, b driver.Pointer, _ Raw, beta *float32,
+			c driver.Pointer, _ Raw, d driver.Pointer, _ Raw,
 			algo *Algo, room driver.Pointer, n uintptr, s driver.Stream) Status {
-			return did("multiply %v·%d·%d + %v·%d to %d by %d in %d bytes at %d on %d", *alpha, a, b, *beta, c, d, algo[0], n, room, s)
+			return did("multiply %v·%d·%d + %v·%d to %d by %d in %d bytes at %d on %d", *alpha, a, b, *beta, c, d,
+				algo[0], n, room, s)
 		},
 	}
 }
 
-// A product by rows is one of the transposes by columns; its algorithm is chosen once, for how its operands are aligned, and all is given back.
+// A product by rows is one of the transposes by columns; its algorithm is chosen once, for how its
+// operands are aligned, and all is given back.
 func TestMatmul(t *testing.T) {
 	l := &light{}
 	lt, err := l.api().New(5, 4096, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4, TransB: true, A: 256, B: 260, C: 512, Type: Float16, TypeC: Float32, Compute: ComputeFloat32}, WithBias, Beside{Bias: 8})
+	m, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4, TransB: true, A: 256, B: 260, C: 512, Type: Float16,
+		TypeC: Float32, Compute: ComputeFloat32}, WithBias, Beside{Bias: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

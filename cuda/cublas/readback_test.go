@@ -12,13 +12,17 @@ import (
 
 // attributes reads back what the real library was told.
 type attributes struct {
-	Desc   func(d Raw, attribute int32, value unsafe.Pointer, n uintptr, wrote *uintptr) Status `sym:"cublasLtMatmulDescGetAttribute"`
-	Layout func(l Raw, attribute int32, value unsafe.Pointer, n uintptr, wrote *uintptr) Status `sym:"cublasLtMatrixLayoutGetAttribute"`
-	Pref   func(p Raw, attribute int32, value unsafe.Pointer, n uintptr, wrote *uintptr) Status `sym:"cublasLtMatmulPreferenceGetAttribute"`
+	Desc func(d Raw, attribute int32, value unsafe.Pointer, n uintptr,
+		wrote *uintptr) Status `sym:"cublasLtMatmulDescGetAttribute"`
+	Layout func(l Raw, attribute int32, value unsafe.Pointer, n uintptr,
+		wrote *uintptr) Status `sym:"cublasLtMatrixLayoutGetAttribute"`
+	Pref func(p Raw, attribute int32, value unsafe.Pointer, n uintptr,
+		wrote *uintptr) Status `sym:"cublasLtMatmulPreferenceGetAttribute"`
 }
 
 // all reads attributes of so many bytes each.
-func (a attributes) all(t *testing.T, get func(Raw, int32, unsafe.Pointer, uintptr, *uintptr) Status, of Raw, bytes uintptr, which ...int32) (found []uint64) {
+func (a attributes) all(t *testing.T, get func(Raw, int32, unsafe.Pointer, uintptr, *uintptr) Status, of Raw,
+	bytes uintptr, which ...int32) (found []uint64) {
 	t.Helper()
 	for _, at := range which {
 		var v uint64
@@ -31,7 +35,8 @@ func (a attributes) all(t *testing.T, get func(Raw, int32, unsafe.Pointer, uintp
 	return found
 }
 
-// readBack describes a product with every epilogue to the real library, which needs no GPU, and reads what it has understood.
+// readBack describes a product with every epilogue to the real library, which needs no GPU, and
+// reads what it has understood.
 func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 	t.Helper()
 	var get attributes
@@ -44,14 +49,17 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	p := Product{M: 8, N: 300, K: 24, TransB: true, A: 256, B: 260, C: 512, Type: BFloat16, TypeC: Float32, Compute: ComputeTF32}
+	p := Product{M: 8, N: 300, K: 24, TransB: true, A: 256, B: 260, C: 512, Type: BFloat16, TypeC: Float32,
+		Compute: ComputeTF32}
 	for _, e := range []Epilogue{WithBias, WithBiasReLU, WithBiasReLUMask, Masked, SumsOfA} {
-		m := &Matmul{lt: &Lt{api: a, bytes: 1 << 20}, epilogue: e, beside: &Beside{Bias: 0x1000, Mask: 0x2000}, name: "a test"}
+		m := &Matmul{lt: &Lt{api: a, bytes: 1 << 20}, epilogue: e, beside: &Beside{Bias: 0x1000, Mask: 0x2000},
+			name: "a test"}
 		if err := m.describe(p); err != nil {
 			t.Fatalf("epilogue %d: %v", e, err)
 		}
 		// Compute and scale type, and how A and B are turned.
-		want("product", get.all(t, get.Desc, m.desc, 4, 0, 1, descTransA, descTransB, descEpilogue), 77, 0, 1, 0, uint64(e))
+		want("product", get.all(t, get.Desc, m.desc, 4, 0, 1, descTransA, descTransB, descEpilogue), 77, 0, 1, 0,
+			uint64(e))
 		if e.biased() {
 			want("bias", get.all(t, get.Desc, m.desc, 8, descBias), 0x1000)
 		}
@@ -62,7 +70,8 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 			of   Raw
 			want []uint64
 		}{{m.a, []uint64{14, 24, 300, 24}}, {m.b, []uint64{14, 24, 8, 24}}, {m.c, []uint64{0, 300, 8, 300}}} {
-			want("layout", append(get.all(t, get.Layout, l.of, 4, 0), get.all(t, get.Layout, l.of, 8, 2, 3, 4)...), l.want...)
+			want("layout", append(get.all(t, get.Layout, l.of, 4, 0), get.all(t, get.Layout, l.of, 8, 2, 3, 4)...),
+				l.want...)
 		}
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -95,7 +104,8 @@ func TestNoGPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made, err := a.New(0); made != nil || err == nil || err.Error() != "cublas: cublasCreate: the library was not initialized (1)" {
+		if made, err := a.New(0); made != nil || err == nil ||
+			err.Error() != "cublas: cublasCreate: the library was not initialized (1)" {
 			t.Errorf("cuBLAS %d: %v, %v", major, made, err)
 		}
 		if h, err = dynlib.System().Open(dynlib.CUBLASLt(major)); err != nil {
@@ -105,7 +115,8 @@ func TestNoGPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made, err := lt.New(0, driver.Pointer(0), 0); made != nil || err == nil || err.Error() != "cublas: cublasLtCreate: the library was not initialized (1)" {
+		if made, err := lt.New(0, driver.Pointer(0), 0); made != nil || err == nil ||
+			err.Error() != "cublas: cublasLtCreate: the library was not initialized (1)" {
 			t.Errorf("cuBLASLt %d: %v, %v", major, made, err)
 		}
 	}

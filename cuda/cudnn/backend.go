@@ -2,14 +2,18 @@ package cudnn
 
 import "unsafe"
 
-// Backend is the functions of the graph API: what is to be computed is a graph of descriptors, and an engine of the library's computes it.
+// Backend is the functions of the graph API: what is to be computed is a graph of descriptors, and
+// an engine of the library's computes it.
 type Backend struct {
-	Create   func(of DescriptorType, out *Node) Status                                                             `sym:"cudnnBackendCreateDescriptor"`
-	Destroy  func(d Node) Status                                                                                   `sym:"cudnnBackendDestroyDescriptor"`
-	Finalize func(d Node) Status                                                                                   `sym:"cudnnBackendFinalize"`
-	Set      func(d Node, name Attribute, of AttributeType, n int64, values unsafe.Pointer) Status                 `sym:"cudnnBackendSetAttribute"`
-	Get      func(d Node, name Attribute, of AttributeType, asked int64, got *int64, values unsafe.Pointer) Status `sym:"cudnnBackendGetAttribute"`
-	Execute  func(h Raw, plan, pack Node) Status                                                                   `sym:"cudnnBackendExecute"`
+	Create func(of DescriptorType,
+		out *Node) Status `sym:"cudnnBackendCreateDescriptor"`
+	Destroy  func(d Node) Status `sym:"cudnnBackendDestroyDescriptor"`
+	Finalize func(d Node) Status `sym:"cudnnBackendFinalize"`
+	Set      func(d Node, name Attribute, of AttributeType, n int64,
+		values unsafe.Pointer) Status `sym:"cudnnBackendSetAttribute"`
+	Get func(d Node, name Attribute, of AttributeType, asked int64, got *int64,
+		values unsafe.Pointer) Status `sym:"cudnnBackendGetAttribute"`
+	Execute func(h Raw, plan, pack Node) Status `sym:"cudnnBackendExecute"`
 }
 
 // Node is a descriptor of the graph API.
@@ -150,5 +154,6 @@ const (
 	NoteNondeterministic int32 = 4
 )
 
-// NoteCompiles is the behaviour note of an engine that is compiled when a plan is made, which takes a while.
+// NoteCompiles is the behaviour note of an engine that is compiled when a plan is made, which takes
+// a while.
 const NoteCompiles int32 = 0

@@ -11,8 +11,9 @@ import (
 	"fspda/internal/wholefile"
 )
 
-// Choices keeps the algorithms of convolutions as files in a folder, so that they are timed once on a machine. Several programs may use one folder at
-// a time. What cannot be read is found anew; what cannot be kept is no error, for the program can go on without. A Choices belongs to one thread.
+// Choices keeps the algorithms of convolutions as files in a folder, so that they are timed once on
+// a machine. Several programs may use one folder at a time. What cannot be read is found anew; what
+// cannot be kept is no error, for the program can go on without. A Choices belongs to one thread.
 type Choices struct {
 	Dir     string  // "" keeps nothing beyond this program
 	GPU     string  // its name
@@ -30,7 +31,8 @@ func DefaultDir() (string, error) {
 	return filepath.Join(dir, "fspda", "convolutions"), nil
 }
 
-// chosen is a file: the choice, and what it was made for, so that neither damage nor a folder that was copied goes unseen.
+// chosen is a file: the choice, and what it was made for, so that neither damage nor a folder that
+// was copied goes unseen.
 type chosen struct {
 	For    string `json:"for"`
 	Choice Choice `json:"choice"`
@@ -49,7 +51,8 @@ func (c *Choices) path(key string) string {
 
 // digest covers all of a file but itself.
 func (f chosen) digest() string {
-	text, _ := json.Marshal(f.Choice) // of numbers alone: it cannot fail but for a time that is none, and then nothing is kept
+	// of numbers alone: it cannot fail but for a time that is none, and then nothing is kept
+	text, _ := json.Marshal(f.Choice)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s;%s", f.For, text))
 	return hex.EncodeToString(sum[:8])
 }

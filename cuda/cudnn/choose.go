@@ -10,18 +10,23 @@ import (
 type Choosing struct {
 	// Most is what an algorithm may work in, in bytes.
 	Most int
-	// Deterministic takes the first algorithm of the library's advice that gives the same bits in each run. Nothing is timed, for a choice by time
-	// may differ from one day to the next, and with it the bits. Otherwise it is the fastest that counts.
+	// Deterministic takes the first algorithm of the library's advice that gives the same bits in
+	// each run. Nothing is timed, for a choice by time may differ from one day to the next, and
+	// with it the bits. Otherwise it is the fastest that counts.
 	Deterministic bool
-	// Memory lends device memory for so many bytes, in which the algorithms are timed, and end gives it back. Where it fails, or is nil, the advice
-	// of the library has to do.
+	// Memory lends device memory for so many bytes, in which the algorithms are timed, and end
+	// gives it back. Where it fails, or is nil, the advice of the library has to do.
 	Memory func(bytes ...int) (at []driver.Pointer, end func(), err error)
-	// Time has the stream do something n times, in one go that is sent before it begins, and returns the time of the fastest of some turns, in ms. With n = 0 it is
-	// done once, as it comes. ErrRefused is what cannot be sent so. Where Time is nil engines of the graph API are not timed, and algorithms by the library.
+	// Time has the stream do something n times, in one go that is sent before it begins, and
+	// returns the time of the fastest of some turns, in ms. With n = 0 it is done once, as it
+	// comes. ErrRefused is what cannot be sent so. Where Time is nil engines of the graph API are
+	// not timed, and algorithms by the library.
 	Time func(n, turns int, send func() error) (ms float64, err error)
-	// Product computes the convolution where it is a product of matrices, by another library; nil elsewhere. It is a way where there is time to choose by.
+	// Product computes the convolution where it is a product of matrices, by another library; nil
+	// elsewhere. It is a way where there is time to choose by.
 	Product func(x, w, y driver.Pointer) error
-	// Aligned is what the address of every operand is a multiple of, in bytes; 0 is 16. Fast kernels want 16.
+	// Aligned is what the address of every operand is a multiple of, in bytes; 0 is 16. Fast
+	// kernels want 16.
 	Aligned int
 	// Choices keeps what was found by timing; nil keeps nothing.
 	Choices *Choices
@@ -62,7 +67,8 @@ func (c *Conv) choose(how Choosing, m Math) error {
 
 // key names all that a choice by time depends on, but for the GPU and the library.
 func (c *Conv) key(how Choosing, m Math) string {
-	return fmt.Sprintf("graphs too: %s of type %d, math %d, direction %d, at most %d bytes, aligned to %d", c.shape, c.of, m, c.direction, how.Most, how.aligned())
+	return fmt.Sprintf("graphs too: %s of type %d, math %d, direction %d, at most %d bytes, aligned to %d", c.shape,
+		c.of, m, c.direction, how.Most, how.aligned())
 }
 
 func (how Choosing) aligned() int {
@@ -75,7 +81,8 @@ func (how Choosing) aligned() int {
 // take makes a choice the way of the convolution.
 func (c *Conv) take(to Choice, how Choosing) error {
 	if to.Memory > how.Most {
-		return fmt.Errorf("cudnn: a convolution of %v: what was chosen works in %d bytes, expected %d at most", c.shape, to.Memory, how.Most)
+		return fmt.Errorf("cudnn: a convolution of %v: what was chosen works in %d bytes, expected %d at most", c.shape,
+			to.Memory, how.Most)
 	}
 	if to.Product {
 		if how.Product == nil {
@@ -96,7 +103,8 @@ func (c *Conv) take(to Choice, how Choosing) error {
 	return nil
 }
 
-// advised takes the first engine that the library advises, or where no engine can be had the first algorithm.
+// advised takes the first engine that the library advises, or where no engine can be had the first
+// algorithm.
 func (c *Conv) advised(how Choosing, m Math) error {
 	if p := c.advisedPlan(how, m); p != nil {
 		c.use(p)
@@ -136,7 +144,8 @@ func (c *Conv) algorithms() ([]Perf, error) {
 	return all[:got], a.check(r, "asking for algorithms of a convolution of %v", c.shape)
 }
 
-// fastest times engines and algorithms. timed is false where there is no memory for it, or none of them ran.
+// fastest times engines and algorithms. timed is false where there is no memory for it, or none of
+// them ran.
 func (c *Conv) fastest(how Choosing, m Math) (best Choice, timed bool, err error) {
 	if how.Memory == nil {
 		return best, false, nil
@@ -193,9 +202,11 @@ func (how Choosing) first(all []Perf, m Math) (Choice, bool) {
 	return Choice{}, false
 }
 
-// may tells whether an algorithm may be taken. Where numbers are to be multiplied as they are, tensor cores are out.
+// may tells whether an algorithm may be taken. Where numbers are to be multiplied as they are,
+// tensor cores are out.
 func (how Choosing) may(p Perf, m Math) (Choice, bool) {
-	if p.Status != 0 || int(p.Memory) > how.Most || how.Deterministic && p.Deterministic == 0 || m == FMA && (p.Math == TensorOp || p.Math == AllowConversion) {
+	if p.Status != 0 || int(p.Memory) > how.Most || how.Deterministic && p.Deterministic == 0 || m == FMA &&
+		(p.Math == TensorOp || p.Math == AllowConversion) {
 		return Choice{}, false
 	}
 	if m == FMA { // what the library calls its default may round to TF32

@@ -13,8 +13,8 @@ import (
 	"fspda/cuda/driver"
 )
 
-// library is a cuDNN that writes down what it is asked. It advises algorithm 5, which does not repeat, then 6; and times 7 as the fastest, which does not
-// repeat, before 8.
+// library is a cuDNN that writes down what it is asked. It advises algorithm 5, which does not
+// repeat, then 6; and times 7 as the fastest, which does not repeat, before 8.
 type library struct {
 	calls []string
 	math  Math
@@ -27,11 +27,13 @@ func (l *library) api() *API {
 		*got = int32(copy(unsafe.Slice(all, candidates), of))
 	}
 	advise := func(got *int32, all *Perf) Status {
-		list(got, all, Perf{Algo: 4, Status: 3000, Deterministic: 1}, Perf{Algo: 5, Memory: 10}, Perf{Algo: 6, Memory: 20, Deterministic: 1, Math: TensorOp})
+		list(got, all, Perf{Algo: 4, Status: 3000, Deterministic: 1}, Perf{Algo: 5, Memory: 10},
+			Perf{Algo: 6, Memory: 20, Deterministic: 1, Math: TensorOp})
 		return did("advise")
 	}
 	time := func(got *int32, all *Perf, room uintptr) Status {
-		list(got, all, Perf{Algo: 9, Memory: room + 1}, Perf{Algo: 7, Memory: 30, Time: 0.5, Math: TensorOp}, Perf{Algo: 8, Deterministic: 1})
+		list(got, all, Perf{Algo: 9, Memory: room + 1}, Perf{Algo: 7, Memory: 30, Time: 0.5, Math: TensorOp},
+			Perf{Algo: 8, Deterministic: 1})
 		did("time")
 		return l.fail
 	}
@@ -47,7 +49,8 @@ func (l *library) api() *API {
 	a.DestroyTensor = func(Tensor) Status { next--; return 0 }
 	a.DestroyFilter = func(Filter) Status { next--; return 0 }
 	a.DestroyConv = func(Descriptor) Status { next--; return 0 }
-	a.AlgorithmsForward = func(_ Raw, _ Tensor, _ Filter, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
+	a.AlgorithmsForward = func(_ Raw, _ Tensor, _ Filter, _ Descriptor, _ Tensor, _ int32, got *int32,
+		all *Perf) Status {
 		return advise(got, all)
 	}
 	a.AlgorithmsData = func(_ Raw, _ Filter, _ Tensor, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
@@ -56,15 +59,18 @@ func (l *library) api() *API {
 	a.AlgorithmsFilter = func(_ Raw, _, _ Tensor, _ Descriptor, _ Filter, _ int32, got *int32, all *Perf) Status {
 		return advise(got, all)
 	}
-	a.FindForward = func(_ Raw, _ Tensor, x driver.Pointer, _ Filter, w driver.Pointer, _ Descriptor, _ Tensor, y driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
+	a.FindForward = func(_ Raw, _ Tensor, x driver.Pointer, _ Filter, w driver.Pointer, _ Descriptor, _ Tensor,
+		y driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
 		did(fmt.Sprint(x, w, y, room))
 		return time(got, all, n)
 	}
-	a.FindData = func(_ Raw, _ Filter, w driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Tensor, x driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
+	a.FindData = func(_ Raw, _ Filter, w driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Tensor,
+		x driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
 		did(fmt.Sprint(x, w, y, room))
 		return time(got, all, n)
 	}
-	a.FindFilter = func(_ Raw, _ Tensor, x driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Filter, w driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
+	a.FindFilter = func(_ Raw, _ Tensor, x driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Filter,
+		w driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
 		did(fmt.Sprint(x, w, y, room))
 		return time(got, all, n)
 	}
@@ -79,7 +85,8 @@ func (l *library) lending(sizes ...int) ([]driver.Pointer, func(), error) {
 
 var small = Shape{N: 2, H: 4, W: 4, C: 8, K: 16, R: 3, S: 3, Stride: 1, Pad: 1}
 
-// The fastest algorithm is looked for once, with memory of the right sizes that is given back, for each direction.
+// The fastest algorithm is looked for once, with memory of the right sizes that is given back, for
+// each direction.
 func TestFastest(t *testing.T) {
 	l, choices := &library{}, &Choices{Dir: t.TempDir(), GPU: "imaginary", Version: 91002}
 	h := &Handle{api: l.api()}
@@ -94,7 +101,8 @@ func TestFastest(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.algo != 7 || c.Workspace != 30 || l.math != TensorOp {
-				t.Errorf("direction %d: algorithm %d in %d bytes, math %d; want 7 in 30, math 1", d, c.algo, c.Workspace, l.math)
+				t.Errorf("direction %d: algorithm %d in %d bytes, math %d; want 7 in 30, math 1", d, c.algo,
+					c.Workspace, l.math)
 			}
 			var want []string
 			if i == 0 {
@@ -128,7 +136,8 @@ func TestAdvised(t *testing.T) {
 			t.Fatal(err)
 		}
 		if conv.algo != c.algo || l.math != c.math || !slices.Equal(l.calls, []string{"advise"}) {
-			t.Errorf("%+v: algorithm %d, math %d after %q; want %d and %d", c.how, conv.algo, l.math, l.calls, c.algo, c.math)
+			t.Errorf("%+v: algorithm %d, math %d after %q; want %d and %d", c.how, conv.algo, l.math, l.calls, c.algo,
+				c.math)
 		}
 	}
 	l := &library{}
@@ -137,12 +146,14 @@ func TestAdvised(t *testing.T) {
 		m    Math
 		want string
 	}{{FMA, "repeats its bits and works in 100 bytes"}} { // the one that repeats is for tensor cores
-		if _, err := h.NewConv(small, Forward, Float32, c.m, Choosing{Most: 100, Deterministic: true}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := h.NewConv(small, Forward, Float32, c.m, Choosing{Most: 100, Deterministic: true}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
 	l.fail = 5000
-	if _, err := h.NewConv(small, Forward, Float32, FMA, Choosing{Most: 100, Memory: l.lending}); err == nil || !strings.Contains(err.Error(), "timing the algorithms") {
+	if _, err := h.NewConv(small, Forward, Float32, FMA, Choosing{Most: 100, Memory: l.lending}); err == nil ||
+		!strings.Contains(err.Error(), "timing the algorithms") {
 		t.Errorf("a failure while timing: %v", err)
 	}
 	if l.calls[len(l.calls)-1] != "end" {
@@ -150,7 +161,8 @@ func TestAdvised(t *testing.T) {
 	}
 }
 
-// A file that is damaged, of another library or GPU, or copied to another name is not taken; a folder that cannot be written is no error.
+// A file that is damaged, of another library or GPU, or copied to another name is not taken; a
+// folder that cannot be written is no error.
 func TestChoices(t *testing.T) {
 	dir := t.TempDir()
 	open := func(gpu string, version uintptr) *Choices { return &Choices{Dir: dir, GPU: gpu, Version: version} }
@@ -159,7 +171,8 @@ func TestChoices(t *testing.T) {
 	if got, ok := open("a", 1).get("key"); !ok || got != (Choice{Algo: 3, Memory: 7}) {
 		t.Errorf("kept %+v (%v)", got, ok)
 	}
-	for what, c := range map[string]*Choices{"another GPU": open("b", 1), "another version": open("a", 2), "no folder": {GPU: "a", Version: 1}, "nothing": nil} {
+	for what, c := range map[string]*Choices{"another GPU": open("b", 1), "another version": open("a", 2),
+		"no folder": {GPU: "a", Version: 1}, "nothing": nil} {
 		if get(c, "key") {
 			t.Errorf("%s has the choice", what)
 		}
@@ -170,7 +183,8 @@ func TestChoices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, spoilt := range map[string]string{
-		"empty": "", "half": string(text[:len(text)/2]), "no JSON": "algo 3", "another algorithm": strings.Replace(string(text), `"algo":3`, `"algo":4`, 1),
+		"empty": "", "half": string(text[:len(text)/2]), "no JSON": "algo 3", "another algorithm": strings.Replace(
+			string(text), `"algo":3`, `"algo":4`, 1),
 		"negative memory": strings.Replace(string(text), `"memory":7`, `"memory":-7`, 1),
 	} {
 		if err := os.WriteFile(path, []byte(spoilt), 0o644); err != nil {

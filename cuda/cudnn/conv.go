@@ -15,7 +15,8 @@ func (s Shape) P() int { return (s.H+2*s.Pad-s.R)/s.Stride + 1 }
 func (s Shape) Q() int { return (s.W+2*s.Pad-s.S)/s.Stride + 1 }
 
 func (s Shape) String() string {
-	return fmt.Sprintf("%d images of %d×%d×%d with %d filters of %d×%d, stride %d, padding %d", s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride, s.Pad)
+	return fmt.Sprintf("%d images of %d×%d×%d with %d filters of %d×%d, stride %d, padding %d", s.N, s.H, s.W, s.C, s.K,
+		s.R, s.S, s.Stride, s.Pad)
 }
 
 // Direction is which of the three products a call computes.
@@ -27,7 +28,8 @@ const (
 	GradW
 )
 
-// Conv is a convolution, or one of its gradients, with an algorithm. It belongs to the thread of its Handle.
+// Conv is a convolution, or one of its gradients, with an algorithm. It belongs to the thread of
+// its Handle.
 type Conv struct {
 	Workspace int // bytes that it works in
 
@@ -59,7 +61,8 @@ func (h *Handle) NewConv(s Shape, d Direction, of Type, m Math, how Choosing) (*
 	return c, nil
 }
 
-// describe tells the library of the shapes. Filters have their outputs first, and their channels last.
+// describe tells the library of the shapes. Filters have their outputs first, and their channels
+// last.
 func (c *Conv) describe(of Type, m Math) error {
 	a, s := c.h.api, c.shape
 	i := func(n int) int32 { return int32(n) }
@@ -78,8 +81,8 @@ func (c *Conv) describe(of Type, m Math) error {
 	return nil
 }
 
-// Run sends the convolution to the stream: y = x ⋆ w, or by the direction dx from dy and w, or dw from x and dy. dx and dw take the
-// places of x and w.
+// Run sends the convolution to the stream: y = x ⋆ w, or by the direction dx from dy and w, or dw
+// from x and dy. dx and dw take the places of x and w.
 func (c *Conv) Run(x, w, y, room driver.Pointer) error {
 	if c.product != nil {
 		return c.product(x, w, y)
@@ -113,7 +116,8 @@ func (c *Conv) runAlgorithm(x, w, y, room driver.Pointer) error {
 	return a.check(r, "a convolution of %v", c.shape)
 }
 
-// Route names what computes it, for people: an algorithm, or an engine of the graph API with its settings.
+// Route names what computes it, for people: an algorithm, or an engine of the graph API with its
+// settings.
 func (c *Conv) Route() string {
 	if c.product != nil {
 		return "product of matrices"
@@ -131,7 +135,8 @@ func (c *Conv) use(p *executionPlan) { c.planned, c.Workspace = p, p.memory }
 func (c *Conv) Close() error {
 	a := c.h.api
 	err := c.planned.close()
-	for _, r := range []Status{a.DestroyTensor(c.x), a.DestroyTensor(c.y), a.DestroyFilter(c.w), a.DestroyConv(c.conv)} {
+	for _, r := range []Status{a.DestroyTensor(c.x), a.DestroyTensor(c.y), a.DestroyFilter(c.w),
+		a.DestroyConv(c.conv)} {
 		err = errors.Join(err, a.check(r, "closing a convolution"))
 	}
 	return err

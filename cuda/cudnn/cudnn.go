@@ -7,7 +7,8 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Status is what every function returns: 0 for success. The others differ from one major version to the next.
+// Status is what every function returns: 0 for success. The others differ from one major version to
+// the next.
 type Status int32
 
 // Handles of the library.
@@ -63,28 +64,41 @@ type API struct {
 	Destroy     func(h Raw) Status                  `sym:"cudnnDestroy"`
 	SetStream   func(h Raw, s driver.Stream) Status `sym:"cudnnSetStream"`
 
-	CreateTensor  func(out *Tensor) Status                                                                                `sym:"cudnnCreateTensorDescriptor"`
-	SetTensor     func(t Tensor, format int32, of Type, n, c, h, w int32) Status                                          `sym:"cudnnSetTensor4dDescriptor"`
-	DestroyTensor func(t Tensor) Status                                                                                   `sym:"cudnnDestroyTensorDescriptor"`
-	CreateFilter  func(out *Filter) Status                                                                                `sym:"cudnnCreateFilterDescriptor"`
-	SetFilter     func(f Filter, of Type, format int32, k, c, r, s int32) Status                                          `sym:"cudnnSetFilter4dDescriptor"`
-	DestroyFilter func(f Filter) Status                                                                                   `sym:"cudnnDestroyFilterDescriptor"`
-	CreateConv    func(out *Descriptor) Status                                                                            `sym:"cudnnCreateConvolutionDescriptor"`
-	SetConv       func(d Descriptor, padH, padW, strideH, strideW, dilationH, dilationW, mode int32, compute Type) Status `sym:"cudnnSetConvolution2dDescriptor"`
-	SetMath       func(d Descriptor, m Math) Status                                                                       `sym:"cudnnSetConvolutionMathType"`
-	DestroyConv   func(d Descriptor) Status                                                                               `sym:"cudnnDestroyConvolutionDescriptor"`
+	CreateTensor func(out *Tensor) Status `sym:"cudnnCreateTensorDescriptor"`
+	SetTensor    func(t Tensor, format int32, of Type, n, c, h,
+		w int32) Status `sym:"cudnnSetTensor4dDescriptor"`
+	DestroyTensor func(t Tensor) Status    `sym:"cudnnDestroyTensorDescriptor"`
+	CreateFilter  func(out *Filter) Status `sym:"cudnnCreateFilterDescriptor"`
+	SetFilter     func(f Filter, of Type, format int32, k, c, r,
+		s int32) Status `sym:"cudnnSetFilter4dDescriptor"`
+	DestroyFilter func(f Filter) Status        `sym:"cudnnDestroyFilterDescriptor"`
+	CreateConv    func(out *Descriptor) Status `sym:"cudnnCreateConvolutionDescriptor"`
+	SetConv       func(d Descriptor, padH, padW, strideH, strideW, dilationH, dilationW, mode int32,
+		compute Type) Status `sym:"cudnnSetConvolution2dDescriptor"`
+	SetMath func(d Descriptor,
+		m Math) Status `sym:"cudnnSetConvolutionMathType"`
+	DestroyConv func(d Descriptor) Status `sym:"cudnnDestroyConvolutionDescriptor"`
 
-	Forward        func(h Raw, alpha *float32, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor, algo int32, room driver.Pointer, n uintptr, beta *float32, yd Tensor, y driver.Pointer) Status     `sym:"cudnnConvolutionForward"`
-	BackwardData   func(h Raw, alpha *float32, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, algo int32, room driver.Pointer, n uintptr, beta *float32, dxd Tensor, dx driver.Pointer) Status `sym:"cudnnConvolutionBackwardData"`
-	BackwardFilter func(h Raw, alpha *float32, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, algo int32, room driver.Pointer, n uintptr, beta *float32, dwd Filter, dw driver.Pointer) Status `sym:"cudnnConvolutionBackwardFilter"`
+	Forward func(h Raw, alpha *float32, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor,
+		algo int32, room driver.Pointer, n uintptr, beta *float32, yd Tensor, y driver.Pointer) Status `sym:"cudnnConvolutionForward"`
+	BackwardData func(h Raw, alpha *float32, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor,
+		algo int32, room driver.Pointer, n uintptr, beta *float32, dxd Tensor, dx driver.Pointer) Status `sym:"cudnnConvolutionBackwardData"`
+	BackwardFilter func(h Raw, alpha *float32, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor,
+		algo int32, room driver.Pointer, n uintptr, beta *float32, dwd Filter, dw driver.Pointer) Status `sym:"cudnnConvolutionBackwardFilter"`
 
-	AlgorithmsForward func(h Raw, x Tensor, w Filter, c Descriptor, y Tensor, asked int32, got *int32, all *Perf) Status   `sym:"cudnnGetConvolutionForwardAlgorithm_v7"`
-	AlgorithmsData    func(h Raw, w Filter, dy Tensor, c Descriptor, dx Tensor, asked int32, got *int32, all *Perf) Status `sym:"cudnnGetConvolutionBackwardDataAlgorithm_v7"`
-	AlgorithmsFilter  func(h Raw, x, dy Tensor, c Descriptor, dw Filter, asked int32, got *int32, all *Perf) Status        `sym:"cudnnGetConvolutionBackwardFilterAlgorithm_v7"`
+	AlgorithmsForward func(h Raw, x Tensor, w Filter, c Descriptor, y Tensor, asked int32, got *int32,
+		all *Perf) Status `sym:"cudnnGetConvolutionForwardAlgorithm_v7"`
+	AlgorithmsData func(h Raw, w Filter, dy Tensor, c Descriptor, dx Tensor, asked int32, got *int32,
+		all *Perf) Status `sym:"cudnnGetConvolutionBackwardDataAlgorithm_v7"`
+	AlgorithmsFilter func(h Raw, x, dy Tensor, c Descriptor, dw Filter, asked int32, got *int32,
+		all *Perf) Status `sym:"cudnnGetConvolutionBackwardFilterAlgorithm_v7"`
 
-	FindForward func(h Raw, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor, yd Tensor, y driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status     `sym:"cudnnFindConvolutionForwardAlgorithmEx"`
-	FindData    func(h Raw, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dxd Tensor, dx driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status `sym:"cudnnFindConvolutionBackwardDataAlgorithmEx"`
-	FindFilter  func(h Raw, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dwd Filter, dw driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status `sym:"cudnnFindConvolutionBackwardFilterAlgorithmEx"`
+	FindForward func(h Raw, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor, yd Tensor,
+		y driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status `sym:"cudnnFindConvolutionForwardAlgorithmEx"`
+	FindData func(h Raw, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dxd Tensor,
+		dx driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status `sym:"cudnnFindConvolutionBackwardDataAlgorithmEx"`
+	FindFilter func(h Raw, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dwd Filter,
+		dw driver.Pointer, asked int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status `sym:"cudnnFindConvolutionBackwardFilterAlgorithmEx"`
 }
 
 // Bind binds the functions.

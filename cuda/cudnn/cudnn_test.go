@@ -34,7 +34,8 @@ func TestBind(t *testing.T) {
 
 // describeShapes describes convolutions, which needs no GPU.
 func describeShapes(t *testing.T, a *API) {
-	for _, s := range []Shape{{N: 2, H: 8, W: 9, C: 4, K: 8, R: 3, S: 3, Stride: 2, Pad: 1}, {N: 128, H: 224, W: 224, C: 3, K: 64, R: 7, S: 7, Stride: 2, Pad: 3}} {
+	for _, s := range []Shape{{N: 2, H: 8, W: 9, C: 4, K: 8, R: 3, S: 3, Stride: 2, Pad: 1},
+		{N: 128, H: 224, W: 224, C: 3, K: 64, R: 7, S: 7, Stride: 2, Pad: 3}} {
 		c := &Conv{h: &Handle{api: a}, shape: s}
 		if err := c.describe(Float32, FMA); err != nil {
 			t.Error(err)

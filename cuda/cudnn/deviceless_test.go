@@ -32,7 +32,8 @@ func (c card) properties(t *testing.T) []byte {
 	text, err := json.Marshal(map[string]any{
 		"deviceName": c.name, "deviceVer": c.version, "multiProcessorCount": c.processors, "maxSharedMemoryPerBlockOptin": c.shared,
 		"l2CacheSize": c.l2, "smClockRateKHz": c.clock, "memClockRateKHz": c.by, "totalGlobalMem": c.memory, "driverVer": 13000,
-		"maxGridSize": []int{1<<31 - 1, 65535, 65535}, "maxBlockSize": []int{1024, 1024, 64}, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
+		"maxGridSize": []int{1<<31 - 1, 65535, 65535}, "maxBlockSize": []int{1024, 1024,
+			64}, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
 		"maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "oversizedSharedMemoryPerBlock": 0, "maxCtasPerSM": 32,
 		"maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "warpSize": 32, "supportCoopLaunch": 1, "smCountOrigin": 0, "pciDeviceId": 0,
 		"isTccDriver": 0, "cudaDeviceId": 0,
@@ -62,7 +63,8 @@ func deviceless(t *testing.T, api *API, c card) *Handle {
 
 func (c card) String() string { return c.name }
 
-// real is the library of this machine, new enough to make plans without a GPU. It looks for cuBLAS, and ends the program where there is none.
+// real is the library of this machine, new enough to make plans without a GPU. It looks for cuBLAS,
+// and ends the program where there is none.
 func real(t *testing.T) *API {
 	t.Helper()
 	for _, major := range []int{13, 12} {
@@ -90,15 +92,18 @@ var ways = []struct {
 	m    Math
 }{{"fp32", Float32, FMA}, {"tf32", Float32, TensorOp}, {"fp16", Float16, TensorOp}, {"bf16", BFloat16, TensorOp}}
 
-// resnet50 lists the convolutions of ResNet-50 for images of 224 pixels, with the channels of the first as programs pad them.
+// resnet50 lists the convolutions of ResNet-50 for images of 224 pixels, with the channels of the
+// first as programs pad them.
 func resnet50(batch, channels int) []Shape {
 	all := []Shape{{batch, 224, 224, channels, 64, 7, 7, 2, 3}}
 	in, side := 64, 56
 	for stage, width := range []int{64, 128, 256, 512} {
 		stride := min(stage+1, 2)
 		out := side / stride
-		all = append(all, Shape{batch, side, side, in, width, 1, 1, 1, 0}, Shape{batch, side, side, width, width, 3, 3, stride, 1},
-			Shape{batch, out, out, width, 4 * width, 1, 1, 1, 0}, Shape{batch, side, side, in, 4 * width, 1, 1, stride, 0},
+		all = append(all, Shape{batch, side, side, in, width, 1, 1, 1, 0}, Shape{batch, side, side, width, width, 3, 3,
+			stride, 1},
+			Shape{batch, out, out, width, 4 * width, 1, 1, 1, 0}, Shape{batch, side, side, in, 4 * width, 1, 1, stride,
+				0},
 			Shape{batch, out, out, 4 * width, width, 1, 1, 1, 0})
 		if stage > 0 {
 			all = append(all, Shape{batch, out, out, width, width, 3, 3, 1, 1})
@@ -108,8 +113,9 @@ func resnet50(batch, channels int) []Shape {
 	return all
 }
 
-// The real library makes plans for a GPU that is not there, for every convolution of ResNet-50 in each direction and precision: all that it is told is
-// understood. Each engine that it offers is made again from what is kept of it, and works in as much memory.
+// The real library makes plans for a GPU that is not there, for every convolution of ResNet-50 in
+// each direction and precision: all that it is told is understood. Each engine that it offers is
+// made again from what is kept of it, and works in as much memory.
 func TestDeviceless(t *testing.T) {
 	api := real(t)
 	long := os.Getenv("FSPDA_LONG") != ""
@@ -137,7 +143,8 @@ func TestDeviceless(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%s, %s: %d plans in %.1f s, %d compiled; direction:engine×times %s", c, way.name, offered, time.Since(begin).Seconds(), compiled, counted(engines))
+			t.Logf("%s, %s: %d plans in %.1f s, %d compiled; direction:engine×times %s", c, way.name, offered,
+				time.Since(begin).Seconds(), compiled, counted(engines))
 		}
 	}
 }
@@ -195,7 +202,8 @@ func checkOffers(t *testing.T, c *Conv, m Math, all bool) (taken []offer) {
 		}
 	}
 	if len(taken) == 0 || repeating == 0 {
-		t.Errorf("%v, direction %d, type %d, math %d: %d engines, %d that repeat; expected some", c.shape, c.direction, c.of, m, len(taken), repeating)
+		t.Errorf("%v, direction %d, type %d, math %d: %d engines, %d that repeat; expected some", c.shape, c.direction,
+			c.of, m, len(taken), repeating)
 	}
 	return taken
 }
@@ -216,7 +224,8 @@ func TestDevicelessAdvice(t *testing.T) {
 				t.Errorf("%s: %v goes by %s in %d bytes", way.name, s, c.Route(), c.Workspace)
 			}
 			for i := range mostPacks + 2 {
-				if _, err := c.planned.pack(addresses{1 << 20, 2 << 20, 3 << 20, 0x100 * 16}); err != nil || len(c.planned.packs.known) != 1 {
+				if _, err := c.planned.pack(addresses{1 << 20, 2 << 20, 3 << 20, 0x100 * 16}); err != nil ||
+					len(c.planned.packs.known) != 1 {
 					t.Fatalf("time %d: %v, %d packs", i, err, len(c.planned.packs.known))
 				}
 			}
@@ -226,7 +235,8 @@ func TestDevicelessAdvice(t *testing.T) {
 		}
 	}
 	c := &Conv{h: h, shape: Shape{N: 1, H: 4, W: 4, C: 8, K: 8, R: 1, S: 1, Stride: 1}, of: Float16}
-	for what, e := range map[string]Engine{"an index": {Index: 4000}, "a knob": {Index: 0, Knobs: []Knob{{Type: 45, Value: 77}}}} {
+	for what, e := range map[string]Engine{"an index": {Index: 4000},
+		"a knob": {Index: 0, Knobs: []Knob{{Type: 45, Value: 77}}}} {
 		_, err := c.plan(e, 16)
 		var refused *Error
 		if !errors.As(err, &refused) {

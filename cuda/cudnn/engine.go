@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Engine is one of the library's for a graph, with its settings. Together with the graph and the library's version it makes the same plan again.
+// Engine is one of the library's for a graph, with its settings. Together with the graph and the
+// library's version it makes the same plan again.
 type Engine struct {
 	Index int64  `json:"index"`
 	Knobs []Knob `json:"knobs,omitempty"` // by type
@@ -44,7 +45,8 @@ const (
 	mostOffers = 64 // of a heuristic
 )
 
-// heuristics are asked one after the other until one advises something that may be taken. The last knows what computes everything, if slowly.
+// heuristics are asked one after the other until one advises something that may be taken. The last
+// knows what computes everything, if slowly.
 var heuristics = []int32{HeuristicA, HeuristicInstant, HeuristicFallback}
 
 // offers are what a heuristic advises, best first. None is there twice.
@@ -58,7 +60,8 @@ func (n *nodes) offers(graph Node, mode int32, on place) (all []offer) {
 	return all
 }
 
-// advice is what one heuristic advises. A heuristic that fails, as one does that knows nothing of a graph, advises nothing.
+// advice is what one heuristic advises. A heuristic that fails, as one does that knows nothing of a
+// graph, advises nothing.
 func (n *nodes) advice(graph Node, mode int32, on place) []Node {
 	if n.err != nil {
 		return nil
@@ -83,7 +86,8 @@ func (n *nodes) read(config Node) (o offer, ok bool) {
 		o.behaviour = get(n, engines[0], EngineBehaviour, BehaviourValue, make([]int32, mostNotes))
 	}
 	for _, k := range n.getNodes(config, ConfigKnobs, KnobNode, mostKnobs) {
-		o.engine.Knobs = append(o.engine.Knobs, Knob{getOne[int32](n, k, KnobType, KnobValue), getOne[int64](n, k, KnobChoice, Int64Value)})
+		o.engine.Knobs = append(o.engine.Knobs, Knob{getOne[int32](n, k, KnobType, KnobValue),
+			getOne[int64](n, k, KnobChoice, Int64Value)})
 	}
 	slices.SortFunc(o.engine.Knobs, func(a, b Knob) int { return int(a.Type - b.Type) })
 	ok = n.err == nil && len(engines) == 1
@@ -113,11 +117,13 @@ func (n *nodes) config(graph Node, e Engine, on place) Node {
 	return n.finalize(c)
 }
 
-// rounds tells whether an engine rounds more than may be, or sums in another order each time where bits are to repeat. Sums of 16 bits are float32 in
-// all of fspda; and where numbers are to be multiplied as they are, tensor cores are out.
+// rounds tells whether an engine rounds more than may be, or sums in another order each time where
+// bits are to repeat. Sums of 16 bits are float32 in all of fspda; and where numbers are to be
+// multiplied as they are, tensor cores are out.
 func (o offer) rounds(m Math, repeat bool) bool {
 	has := func(note int32) bool { return slices.Contains(o.numerical, note) }
-	return has(NoteDownConvert) || has(NoteReducedReduction) || m == FMA && has(NoteTensorCore) || repeat && has(NoteNondeterministic)
+	return has(NoteDownConvert) || has(NoteReducedReduction) || m == FMA && has(NoteTensorCore) || repeat &&
+		has(NoteNondeterministic)
 }
 
 // compiles tells whether a plan is compiled when it is made, which takes a while.

@@ -18,7 +18,8 @@ type executionPlan struct {
 	packs   packs
 }
 
-// packs are the addresses that a plan was executed with, the newest last: a step that is not captured comes back to them, and makes no new ones.
+// packs are the addresses that a plan was executed with, the newest last: a step that is not
+// captured comes back to them, and makes no new ones.
 type packs struct {
 	known map[addresses]Node
 	order []addresses
@@ -27,7 +28,8 @@ type packs struct {
 // addresses is where x, w, y and the workspace lie.
 type addresses [4]driver.Pointer
 
-// mostPacks is how many packs are kept: agents take turns with a plan, each with parameters of its own.
+// mostPacks is how many packs are kept: agents take turns with a plan, each with parameters of its
+// own.
 const mostPacks = 32
 
 // graph makes the graph of a convolution. The nodes are to be closed also where it fails.
@@ -68,7 +70,8 @@ func (n *nodes) planOf(config Node, on place) Node {
 func (p *executionPlan) run(at addresses) error {
 	for i, a := range at {
 		if a%driver.Pointer(p.aligned) != 0 {
-			return fmt.Errorf("cudnn: a convolution of %v: operand %d lies at %#x, expected a multiple of %d", p.nodes.what, i, a, p.aligned)
+			return fmt.Errorf("cudnn: a convolution of %v: operand %d lies at %#x, expected a multiple of %d",
+				p.nodes.what, i, a, p.aligned)
 		}
 	}
 	pack, err := p.pack(at)
@@ -96,7 +99,8 @@ func (p *executionPlan) pack(at addresses) (Node, error) {
 	return d, p.keep(at, d)
 }
 
-// keep keeps a pack, and gives the oldest back where there are too many: what was sent with it has been told its addresses.
+// keep keeps a pack, and gives the oldest back where there are too many: what was sent with it has
+// been told its addresses.
 func (p *executionPlan) keep(at addresses, d Node) error {
 	if p.packs.known == nil {
 		p.packs.known = map[addresses]Node{}
@@ -110,7 +114,8 @@ func (p *executionPlan) keep(at addresses, d Node) error {
 	p.packs.order = p.packs.order[1:]
 	gone := p.packs.known[oldest]
 	delete(p.packs.known, oldest)
-	return p.nodes.api.check(p.nodes.api.Backend.Destroy(gone), "giving back addresses of a convolution of %v", p.nodes.what)
+	return p.nodes.api.check(p.nodes.api.Backend.Destroy(gone), "giving back addresses of a convolution of %v",
+		p.nodes.what)
 }
 
 // close gives back all that the library keeps of it.

@@ -2,15 +2,16 @@ package cudnn
 
 import "fspda/cuda/driver"
 
-// Recorded is a library that writes down what it is asked, for tests outside of this package: see library. What comes second gives the calls since it
-// was last asked for them.
+// Recorded is a library that writes down what it is asked, for tests outside of this package: see
+// library. What comes second gives the calls since it was last asked for them.
 func Recorded() (*API, func() []string) {
 	l := &library{}
 	a := l.api()
 	a.Create = func(out *Raw) Status { *out = 7; return 0 }
 	a.SetStream = func(Raw, driver.Stream) Status { return 0 }
 	forward := func() Status { l.calls = append(l.calls, "algorithm"); return 0 }
-	a.Forward = func(_ Raw, _ *float32, _ Tensor, _ driver.Pointer, _ Filter, _ driver.Pointer, _ Descriptor, _ int32, _ driver.Pointer, _ uintptr, _ *float32, _ Tensor, _ driver.Pointer) Status {
+	a.Forward = func(_ Raw, _ *float32, _ Tensor, _ driver.Pointer, _ Filter, _ driver.Pointer, _ Descriptor, _ int32,
+		_ driver.Pointer, _ uintptr, _ *float32, _ Tensor, _ driver.Pointer) Status {
 		return forward()
 	}
 	return a, func() []string { all := l.calls; l.calls = nil; return all }

@@ -28,7 +28,8 @@ type bench struct {
 // engines are those of a test, in the order of the advice.
 func engines(index ...int64) (all []cudnntest.Engine) {
 	for _, i := range index {
-		all = append(all, cudnntest.Engine{Engine: cudnn.Engine{Index: i, Knobs: []cudnn.Knob{{Type: 3, Value: 10 * i}, {Type: 25, Value: 1}}}, Memory: 8})
+		all = append(all, cudnntest.Engine{Engine: cudnn.Engine{Index: i, Knobs: []cudnn.Knob{{Type: 3, Value: 10 * i},
+			{Type: 25, Value: 1}}}, Memory: 8})
 	}
 	return all
 }
@@ -99,8 +100,8 @@ func (b *bench) conv(t *testing.T, m cudnn.Math, how cudnn.Choosing) string {
 	return route
 }
 
-// The fastest of engines and algorithms is taken. What is slower by far is measured less, and what cannot be made, does not run, cannot be part of a
-// graph, or wants too much memory is no choice.
+// The fastest of engines and algorithms is taken. What is slower by far is measured less, and what
+// cannot be made, does not run, cannot be part of a graph, or wants too much memory is no choice.
 func TestFastestEngine(t *testing.T) {
 	offered := engines(1, 2, 3, 4, 5, 6, 7, 8)
 	offered[2].Unmade, offered[3].Refuses, offered[4].Memory = true, 3000, 101
@@ -111,7 +112,8 @@ func TestFastestEngine(t *testing.T) {
 	}{
 		{map[int64]float64{0: 3, 1: 2, 2: 1, 6: 9, 7: 99, 8: 0.1}, "graph, engine 2 3=20 25=1"},
 		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 2.5, 7: 7}, "graph, engine 6 3=60 25=1"},
-		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 3, 7: 7}, "algorithm 7"}, // what is known to repeat its time is left only for what is better
+		// what is known to repeat its time is left only for what is better
+		{map[int64]float64{0: 3, 1: 4, 2: 5, 6: 3, 7: 7}, "algorithm 7"},
 	} {
 		b := newBench(t, offered, nil)
 		b.takes, how.Time, b.alone = c.takes, b.time, map[int64]bool{8: true}
@@ -124,10 +126,12 @@ func TestFastestEngine(t *testing.T) {
 	}
 }
 
-// Engines that round more than they may are out, and in deterministic runs those that do not repeat; what is left is the fallback, and then algorithms.
+// Engines that round more than they may are out, and in deterministic runs those that do not
+// repeat; what is left is the fallback, and then algorithms.
 func TestRoundingEngines(t *testing.T) {
 	offered := engines(1, 2, 3, 4, 5)
-	for i, note := range []int32{cudnn.NoteDownConvert, cudnn.NoteReducedReduction, cudnn.NoteTensorCore, cudnn.NoteNondeterministic} {
+	for i, note := range []int32{cudnn.NoteDownConvert, cudnn.NoteReducedReduction, cudnn.NoteTensorCore,
+		cudnn.NoteNondeterministic} {
 		offered[i].Numerical = []int32{9, note}
 	}
 	for _, c := range []struct {
@@ -144,13 +148,15 @@ func TestRoundingEngines(t *testing.T) {
 		{offered[:2], nil, cudnn.TensorOp, true, "algorithm 6"},
 	} {
 		b := newBench(t, c.offered, c.fallback)
-		if got := b.conv(t, c.m, cudnn.Choosing{Most: 100, Deterministic: c.deterministic}); !strings.Contains(got+" ", c.want) {
+		if got := b.conv(t, c.m, cudnn.Choosing{Most: 100, Deterministic: c.deterministic}); !strings.Contains(got+" ",
+			c.want) {
 			t.Errorf("math %d, deterministic %v: %s, want %s", c.m, c.deterministic, got, c.want)
 		}
 	}
 }
 
-// An engine that was advised and does not run gives way to an algorithm; one that has run once does not.
+// An engine that was advised and does not run gives way to an algorithm; one that has run once does
+// not.
 func TestEngineRefuses(t *testing.T) {
 	offered := engines(1)
 	offered[0].Refuses = 3000
@@ -159,14 +165,16 @@ func TestEngineRefuses(t *testing.T) {
 		t.Errorf("%s, want an algorithm", got)
 	}
 	b = newBench(t, engines(1), nil)
-	c, err := b.handle.NewConv(shape, cudnn.GradX, cudnn.Float32, cudnn.TensorOp, cudnn.Choosing{Most: 100, Deterministic: true})
+	c, err := b.handle.NewConv(shape, cudnn.GradX, cudnn.Float32, cudnn.TensorOp,
+		cudnn.Choosing{Most: 100, Deterministic: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Run(1<<8, 2<<8, 3<<8, 4<<8); err != nil {
 		t.Fatal(err)
 	}
-	b.graph.Compute = func(cudnntest.Convolution, cudnntest.Engine, driver.Pointer, driver.Pointer, driver.Pointer, driver.Pointer) cudnn.Status {
+	b.graph.Compute = func(cudnntest.Convolution, cudnntest.Engine, driver.Pointer, driver.Pointer, driver.Pointer,
+		driver.Pointer) cudnn.Status {
 		return 5000
 	}
 	err = c.Run(1<<8, 2<<8, 3<<8, 4<<8)
@@ -195,10 +203,12 @@ func TestCompiledEngines(t *testing.T) {
 		return 0
 	}
 	b.takes = map[int64]float64{0: 3, 1: 1, 2: 2, 3: 2}
-	if got := b.conv(t, cudnn.TensorOp, cudnn.Choosing{Most: 100, Memory: lend, Time: b.time}); got != "graph, engine 1 3=10 25=1" || !slices.Equal(order, []int64{2, 3, 1}) {
+	if got := b.conv(t, cudnn.TensorOp, cudnn.Choosing{Most: 100, Memory: lend,
+		Time: b.time}); got != "graph, engine 1 3=10 25=1" || !slices.Equal(order, []int64{2, 3, 1}) {
 		t.Errorf("%s after %v", got, order)
 	}
-	if got := b.conv(t, cudnn.TensorOp, cudnn.Choosing{Most: 100, Deterministic: true}); got != "graph, engine 1 3=10 25=1" {
+	if got := b.conv(t, cudnn.TensorOp,
+		cudnn.Choosing{Most: 100, Deterministic: true}); got != "graph, engine 1 3=10 25=1" {
 		t.Errorf("deterministic: %s", got)
 	}
 }
@@ -207,14 +217,16 @@ func TestCompiledEngines(t *testing.T) {
 func TestClockStops(t *testing.T) {
 	b := newBench(t, engines(1), nil)
 	stopped := errors.New("the GPU is lost")
-	_, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float32, cudnn.TensorOp, cudnn.Choosing{Most: 100, Memory: lend,
-		Time: func(_, _ int, send func() error) (float64, error) { return 0, errors.Join(send(), stopped) }})
+	_, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float32, cudnn.TensorOp,
+		cudnn.Choosing{Most: 100, Memory: lend,
+			Time: func(_, _ int, send func() error) (float64, error) { return 0, errors.Join(send(), stopped) }})
 	if !errors.Is(err, stopped) {
 		t.Errorf("error %v, want that of the clock", err)
 	}
 }
 
-// A choice is kept with its settings, and found again without a run. One that the library does not make any more is chosen anew.
+// A choice is kept with its settings, and found again without a run. One that the library does not
+// make any more is chosen anew.
 func TestEngineIsKept(t *testing.T) {
 	dir := t.TempDir()
 	how := cudnn.Choosing{Most: 100, Memory: lend}
@@ -241,8 +253,10 @@ func TestEngineIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range [][2]string{{`"index":1`, `"index":-1`}, {`"index":1`, `"index":2`}, {`"value":10`, `"value":20`}} {
-		if err := os.WriteFile(files[0], []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o644); err != nil {
+	for _, change := range [][2]string{{`"index":1`, `"index":-1`}, {`"index":1`, `"index":2`},
+		{`"value":10`, `"value":20`}} {
+		if err := os.WriteFile(files[0], []byte(strings.Replace(string(text), change[0], change[1], 1)),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		if b, got := open(1, 2); got != "graph, engine 2 3=20 25=1" || len(b.timed) == 0 {
@@ -254,7 +268,8 @@ func TestEngineIsKept(t *testing.T) {
 // Addresses are told once, as long as there are not too many.
 func TestPacks(t *testing.T) {
 	b := newBench(t, engines(1), nil)
-	c, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float16, cudnn.TensorOp, cudnn.Choosing{Most: 100, Deterministic: true})
+	c, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float16, cudnn.TensorOp,
+		cudnn.Choosing{Most: 100, Deterministic: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +297,8 @@ func TestPacks(t *testing.T) {
 	}
 }
 
-// A product of matrices is taken where it is faster than all else, and remembered; not where bits are to repeat, and not if it fails.
+// A product of matrices is taken where it is faster than all else, and remembered; not where bits
+// are to repeat, and not if it fails.
 func TestProduct(t *testing.T) {
 	how := cudnn.Choosing{Most: 100, Memory: lend, Choices: &cudnn.Choices{Dir: t.TempDir(), GPU: "imaginary"}}
 	products := 0

@@ -11,7 +11,8 @@ import (
 func TestHeader(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
-			headertest.Check(t, headertest.Headers(t, major, "crt/host_defines.h", "cuda_runtime_api.h", "cudnn.h"), "cudnn.h", API{}, Backend{})
+			headertest.Check(t, headertest.Headers(t, major, "crt/host_defines.h", "cuda_runtime_api.h", "cudnn.h"),
+				"cudnn.h", API{}, Backend{})
 		})
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// nodes makes descriptors of the graph API that live and end together. After a call that fails all others do nothing, and err says what failed.
+// nodes makes descriptors of the graph API that live and end together. After a call that fails all
+// others do nothing, and err says what failed.
 type nodes struct {
 	api  *API
 	what fmt.Stringer // for errors: what they describe
@@ -33,17 +34,20 @@ func (n *nodes) create(of DescriptorType) Node {
 // set gives an attribute its values, of which there is one at least.
 func set[T any](n *nodes, d Node, name Attribute, of AttributeType, values ...T) {
 	if n.err == nil {
-		n.check(n.api.Backend.Set(d, name, of, int64(len(values)), unsafe.Pointer(&values[0])), fmt.Sprintf("setting attribute %d", name))
+		n.check(n.api.Backend.Set(d, name, of, int64(len(values)), unsafe.Pointer(&values[0])),
+			fmt.Sprintf("setting attribute %d", name))
 	}
 }
 
-// get reads the values of an attribute into dst, and returns as many as there were room and values for.
+// get reads the values of an attribute into dst, and returns as many as there were room and values
+// for.
 func get[T any](n *nodes, d Node, name Attribute, of AttributeType, dst []T) []T {
 	if n.err != nil || len(dst) == 0 {
 		return nil
 	}
 	var got int64
-	if !n.check(n.api.Backend.Get(d, name, of, int64(len(dst)), &got, unsafe.Pointer(&dst[0])), fmt.Sprintf("reading attribute %d", name)) {
+	if !n.check(n.api.Backend.Get(d, name, of, int64(len(dst)), &got, unsafe.Pointer(&dst[0])),
+		fmt.Sprintf("reading attribute %d", name)) {
 		return nil
 	}
 	return dst[:min(max(got, 0), int64(len(dst)))]
@@ -55,12 +59,14 @@ func getOne[T any](n *nodes, d Node, name Attribute, of AttributeType) (v T) {
 		return got[0]
 	}
 	if n.err == nil {
-		n.err = fmt.Errorf("cudnn: reading attribute %d for a convolution of %v: there is no value, expected one", name, n.what)
+		n.err = fmt.Errorf("cudnn: reading attribute %d for a convolution of %v: there is no value, expected one", name,
+			n.what)
 	}
 	return v
 }
 
-// getNodes reads an attribute that holds up to most descriptors of a type. The library fills in those that it is given.
+// getNodes reads an attribute that holds up to most descriptors of a type. The library fills in
+// those that it is given.
 func (n *nodes) getNodes(d Node, name Attribute, of DescriptorType, most int) []Node {
 	all := make([]Node, 0, most)
 	for range most {

@@ -17,7 +17,8 @@ var operations = map[Direction]struct {
 	GradW:   {GradWNode, GradWAlpha, GradWBeta, GradWConv, GradWW, GradWX, GradWY},
 }
 
-// graphOf is a convolution, or one of its gradients, as a graph of one operation. Sums are float32. Operands lie at multiples of aligned bytes.
+// graphOf is a convolution, or one of its gradients, as a graph of one operation. Sums are float32.
+// Operands lie at multiples of aligned bytes.
 func (n *nodes) graphOf(s Shape, d Direction, of Type, aligned int, on place) Node {
 	x := n.tensor(numberX, of, aligned, s.N, s.C, s.H, s.W)
 	w := n.tensor(numberW, of, aligned, s.K, s.C, s.R, s.S)
@@ -39,7 +40,8 @@ func (n *nodes) graphOf(s Shape, d Direction, of Type, aligned int, on place) No
 	return n.finalize(g)
 }
 
-// tensor is one whose dimensions are told as the library counts them, n, c, h, w, and lie in the order n, h, w, c.
+// tensor is one whose dimensions are told as the library counts them, n, c, h, w, and lie in the
+// order n, h, w, c.
 func (n *nodes) tensor(number int64, of Type, aligned, images, channels, height, width int) Node {
 	t := n.create(TensorNode)
 	i := func(v int) int64 { return int64(v) }

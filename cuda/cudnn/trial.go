@@ -17,7 +17,8 @@ type trial struct {
 	failed error // why algorithms were not timed
 }
 
-// algorithms times the algorithms, by the library's own clock and, so that it can be compared with engines, the fastest by ours.
+// algorithms times the algorithms, by the library's own clock and, so that it can be compared with
+// engines, the fastest by ours.
 func (t *trial) algorithms() error {
 	best, timed, err := t.c.findAlgorithm(t.how, t.math, t.at)
 	if err != nil || !timed {
@@ -37,7 +38,8 @@ func (t *trial) algorithms() error {
 	return err
 }
 
-// longestTrial is how long engines of one convolution are tried, the first one aside: some are compiled first.
+// longestTrial is how long engines of one convolution are tried, the first one aside: some are
+// compiled first.
 const longestTrial = 2 * time.Second
 
 // engines times the engines that the library offers.
@@ -99,11 +101,12 @@ const (
 	slowInMS = 20   // longer than it takes to bring a kernel to the GPU: not timed again
 )
 
-// ErrRefused is in what a clock or a product says of something that cannot be run, or not in one go.
+// ErrRefused is in what a clock or a product says of something that cannot be run, or not in one
+// go.
 var ErrRefused = errors.New("cudnn: it is refused")
 
-// measure returns what one run takes, in ms. ran is false for what the library refuses; another error is the GPU's. What is slower by far than
-// limit is measured less.
+// measure returns what one run takes, in ms. ran is false for what the library refuses; another
+// error is the GPU's. What is slower by far than limit is measured less.
 func (t *trial) measure(limit float64, send func() error) (ms float64, ran bool, err error) {
 	once := func(n, turns int) (float64, bool, error) {
 		took, err := t.how.Time(n, turns, send)
@@ -125,8 +128,8 @@ func (t *trial) measure(limit float64, send func() error) (ms float64, ran bool,
 	return min(ms, took), ran, err
 }
 
-// engines lists those that the library offers and that compute as they should, best first by its advice, but that those which are to be compiled first
-// come last where time is short.
+// engines lists those that the library offers and that compute as they should, best first by its
+// advice, but that those which are to be compiled first come last where time is short.
 func (c *Conv) engines(how Choosing, m Math) (all []Engine) {
 	n, g, err := c.graph(how.aligned())
 	var later []Engine

@@ -124,7 +124,8 @@ func TestValues(t *testing.T) {
 			for name, want := range documented {
 				found := regexp.MustCompile(`\b` + name + `(?: CUDNN_DEPRECATED_ENUM)?\s*=\s*(\d+)`).FindSubmatch(text)
 				if found == nil {
-					if name == "CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR" || regexp.MustCompile("DEVICEPROP").MatchString(name) {
+					if name == "CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR" ||
+						regexp.MustCompile("DEVICEPROP").MatchString(name) {
 						continue // since 9.8
 					}
 					t.Errorf("%s: the header has no such value", name)

@@ -2,8 +2,9 @@ package cudnn
 
 import "errors"
 
-// Ways goes through all that may be chosen for a convolution: the engines that the library offers, the algorithms that it advises, and the product.
-// Each is handed over ready to be run, and is over when then returns. An error of then ends it.
+// Ways goes through all that may be chosen for a convolution: the engines that the library offers,
+// the algorithms that it advises, and the product. Each is handed over ready to be run, and is over
+// when then returns. An error of then ends it.
 func (h *Handle) Ways(s Shape, d Direction, of Type, m Math, how Choosing, then func(c *Conv) error) error {
 	c := &Conv{h: h, shape: s, direction: d, of: of, how: how, math: m, proven: true}
 	err := c.describe(of, m)

@@ -15,8 +15,9 @@ type (
 	Pointer   uint64 // an address in device memory
 )
 
-// API is the functions of the driver that are used, by the names of the driver without "cu". The tags have the versions whose arguments these are.
-// What is named dst or out is written. Sizes are bytes.
+// API is the functions of the driver that are used, by the names of the driver without "cu". The
+// tags have the versions whose arguments these are. What is named dst or out is written. Sizes are
+// bytes.
 type API struct {
 	Init             func(flags uint32) Result                      `sym:"cuInit"`
 	DriverGetVersion func(out *int32) Result                        `sym:"cuDriverGetVersion"` // 1000·major + 10·minor
@@ -35,17 +36,23 @@ type API struct {
 	CtxSynchronize    func() Result                           `sym:"cuCtxSynchronize"`
 	CtxEnablePeer     func(peer Context, flags uint32) Result `sym:"cuCtxEnablePeerAccess"`
 
-	ModuleLoadData    func(out *Module, image unsafe.Pointer, n uint32, options *int32, values *unsafe.Pointer) Result `sym:"cuModuleLoadDataEx"`
-	ModuleGetFunction func(out *Function, m Module, name *byte) Result                                                 `sym:"cuModuleGetFunction"`
-	ModuleUnload      func(m Module) Result                                                                            `sym:"cuModuleUnload"`
-	FuncSetAttribute  func(f Function, a FuncAttribute, value int32) Result                                            `sym:"cuFuncSetAttribute"`
+	ModuleLoadData func(out *Module, image unsafe.Pointer, n uint32, options *int32,
+		values *unsafe.Pointer) Result `sym:"cuModuleLoadDataEx"`
+	ModuleGetFunction func(out *Function, m Module,
+		name *byte) Result `sym:"cuModuleGetFunction"`
+	ModuleUnload     func(m Module) Result `sym:"cuModuleUnload"`
+	FuncSetAttribute func(f Function, a FuncAttribute,
+		value int32) Result `sym:"cuFuncSetAttribute"`
 
-	MemAlloc     func(out *Pointer, n uintptr) Result                                                 `sym:"cuMemAlloc_v2"`
-	MemFree      func(p Pointer) Result                                                               `sym:"cuMemFree_v2"`
-	MemGetInfo   func(free, total *uintptr) Result                                                    `sym:"cuMemGetInfo_v2"`
-	MemHostAlloc func(out *unsafe.Pointer, n uintptr, flags uint32) Result                            `sym:"cuMemHostAlloc"`
-	MemFreeHost  func(p unsafe.Pointer) Result                                                        `sym:"cuMemFreeHost"`
-	MemcpyPeer   func(dst Pointer, to Context, src Pointer, from Context, n uintptr, s Stream) Result `sym:"cuMemcpyPeerAsync"`
+	MemAlloc func(out *Pointer,
+		n uintptr) Result `sym:"cuMemAlloc_v2"`
+	MemFree      func(p Pointer) Result            `sym:"cuMemFree_v2"`
+	MemGetInfo   func(free, total *uintptr) Result `sym:"cuMemGetInfo_v2"`
+	MemHostAlloc func(out *unsafe.Pointer, n uintptr,
+		flags uint32) Result `sym:"cuMemHostAlloc"`
+	MemFreeHost func(p unsafe.Pointer) Result `sym:"cuMemFreeHost"`
+	MemcpyPeer  func(dst Pointer, to Context, src Pointer, from Context, n uintptr,
+		s Stream) Result `sym:"cuMemcpyPeerAsync"`
 
 	StreamCreate      func(out *Stream, flags uint32, priority int32) Result `sym:"cuStreamCreateWithPriority"`
 	StreamDestroy     func(s Stream) Result                                  `sym:"cuStreamDestroy_v2"`
@@ -64,11 +71,13 @@ type API struct {
 	Hot
 }
 
-// Hot is the functions that are called many times in an iteration. Those of a driver keep their arguments in one place, so that a call
-// allocates nothing: see [API.ForThread].
+// Hot is the functions that are called many times in an iteration. Those of a driver keep their
+// arguments in one place, so that a call allocates nothing: see [API.ForThread].
 type Hot struct {
-	LaunchKernel    func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result // args: the addresses of the arguments
-	LaunchTogether  func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result // cuLaunchCooperativeKernel; nil where there is none
+	// args: the addresses of the arguments
+	LaunchKernel func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result
+	// cuLaunchCooperativeKernel; nil where there is none
+	LaunchTogether  func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result
 	MemcpyHtoD      func(dst Pointer, src unsafe.Pointer, n uintptr, s Stream) Result
 	MemcpyDtoH      func(dst unsafe.Pointer, src Pointer, n uintptr, s Stream) Result
 	MemcpyDtoD      func(dst, src Pointer, n uintptr, s Stream) Result

@@ -9,8 +9,10 @@ import (
 	"gorgonia.org/cu"
 )
 
-// useCU routes contexts, memory and modules through gorgonia.org/cu, which calls the libcuda that the program is linked to. What that package has not
-// (streams that are captured, pinned memory, code whose length is not said) stays as it is. The package starts the driver before main, and ends the program where there is no GPU.
+// useCU routes contexts, memory and modules through gorgonia.org/cu, which calls the libcuda that
+// the program is linked to. What that package has not (streams that are captured, pinned memory,
+// code whose length is not said) stays as it is. The package starts the driver before main, and
+// ends the program where there is no GPU.
 func useCU(a *API) {
 	a.PrimaryCtxRetain = func(out *Context, d Device) Result {
 		c, err := cu.Device(d).RetainPrimaryCtx()
@@ -41,14 +43,16 @@ func useCU(a *API) {
 	}
 	a.MemFreeHost = func(p unsafe.Pointer) Result { return resultOf(cu.MemFreeHost(p)) }
 	a.MemcpyPeer = func(dst Pointer, to Context, src Pointer, from Context, n uintptr, s Stream) Result {
-		return resultOf(cu.MemcpyPeerAsync(cu.DevicePtr(dst), handle[cu.CUContext](to), cu.DevicePtr(src), handle[cu.CUContext](from), int64(n), handle[cu.Stream](s)))
+		return resultOf(cu.MemcpyPeerAsync(cu.DevicePtr(dst), handle[cu.CUContext](to), cu.DevicePtr(src),
+			handle[cu.CUContext](from), int64(n), handle[cu.Stream](s)))
 	}
 }
 
 // useCUHot is useCU for the functions that are called often.
 func useCUHot(h *Hot) {
 	h.LaunchKernel = func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {
-		return resultOf(handle[cu.Function](f).Launch(int(grid[0]), int(grid[1]), int(grid[2]), int(block[0]), int(block[1]), int(block[2]),
+		return resultOf(handle[cu.Function](f).Launch(int(grid[0]), int(grid[1]), int(grid[2]), int(block[0]),
+			int(block[1]), int(block[2]),
 			int(shared), handle[cu.Stream](s), args))
 	}
 	h.MemcpyHtoD = func(dst Pointer, src unsafe.Pointer, n uintptr, s Stream) Result {

@@ -9,7 +9,8 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// What goes through gorgonia.org/cu arrives at the driver as it was meant, and comes back with the driver's results.
+// What goes through gorgonia.org/cu arrives at the driver as it was meant, and comes back with the
+// driver's results.
 func TestThroughCU(t *testing.T) {
 	l, err := Open(dynlib.System())
 	if err != nil {
@@ -55,7 +56,8 @@ func TestThroughCU(t *testing.T) {
 		t.Errorf("another module: %v", r)
 	}
 	slots := &[2]uint64{uint64(at), 14}
-	ok(a.LaunchKernel(f, [3]uint32{3, 1, 1}, [3]uint32{4, 5, 6}, 7, stream, []unsafe.Pointer{unsafe.Pointer(&slots[0]), unsafe.Pointer(&slots[1])}), "launch")
+	ok(a.LaunchKernel(f, [3]uint32{3, 1, 1}, [3]uint32{4, 5, 6}, 7, stream, []unsafe.Pointer{unsafe.Pointer(&slots[0]),
+		unsafe.Pointer(&slots[1])}), "launch")
 	ok(a.MemcpyDtoH(unsafe.Pointer(got), at, 8, stream), "from the device")
 	if got[0] != 42 {
 		t.Errorf("the kernel wrote %v", got)

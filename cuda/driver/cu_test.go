@@ -13,7 +13,8 @@ import (
 	"fspda/cuda/dynlib/headertest"
 )
 
-// standIn is a libcuda of host memory, as far as TestThroughCU goes. A kernel writes the product of its grid and its second argument to its first.
+// standIn is a libcuda of host memory, as far as TestThroughCU goes. A kernel writes the product of
+// its grid and its second argument to its first.
 const standIn = `
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,8 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 }
 `
 
-// linkStandIn builds standIn with every other function of the header, which does nothing, and returns its folder.
+// linkStandIn builds standIn with every other function of the header, which does nothing, and
+// returns its folder.
 func linkStandIn(t *testing.T, include string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,7 +62,8 @@ func linkStandIn(t *testing.T, include string) string {
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", "-w", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", filepath.Join(dir, "libcuda.so"), source).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-w", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o",
+		filepath.Join(dir, "libcuda.so"), source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if err := os.Symlink("libcuda.so", filepath.Join(dir, "libcuda.so.1")); err != nil {
@@ -69,7 +72,8 @@ func linkStandIn(t *testing.T, include string) string {
 	return dir
 }
 
-// With the tag cu the package compiles against the headers of CUDA 12, and what it calls arrives: compiling gorgonia.org/cu takes half a minute.
+// With the tag cu the package compiles against the headers of CUDA 12, and what it calls arrives:
+// compiling gorgonia.org/cu takes half a minute.
 func TestTagCU(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("compiling gorgonia.org/cu takes half a minute: FSPDA_LONG=1 does")
@@ -84,7 +88,8 @@ func TestTagCU(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("go", "test", "-count", "1", "-vet=off", "-tags", "cu", "-run", "^TestThroughCU$", "-v", ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "CGO_CFLAGS=-w -I"+shim+" -I"+include, "CGO_LDFLAGS=-L"+lib, "LD_LIBRARY_PATH="+lib, "FSPDA_CUDA_PATH="+lib)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "CGO_CFLAGS=-w -I"+shim+" -I"+include, "CGO_LDFLAGS=-L"+lib,
+		"LD_LIBRARY_PATH="+lib, "FSPDA_CUDA_PATH="+lib)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestThroughCU") {
 		t.Errorf("%v\n%s", err, out)

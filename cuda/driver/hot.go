@@ -45,10 +45,14 @@ func (at *hotSymbols) functions() Hot {
 		StreamWaitEvent: func(s Stream, e Event, flags uint32) Result {
 			return c.call4(at.StreamWaitEvent, uintptr(s), uintptr(e), uintptr(flags), 0)
 		},
-		GraphLaunch: func(e GraphExec, s Stream) Result { return c.call4(at.GraphLaunch, uintptr(e), uintptr(s), 0, 0) },
+		GraphLaunch: func(e GraphExec, s Stream) Result {
+			return c.call4(at.GraphLaunch, uintptr(e), uintptr(s), 0,
+				0)
+		},
 	}
 	if at.LaunchTogether != 0 {
-		h.LaunchTogether = func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {
+		h.LaunchTogether = func(f Function, grid, block [3]uint32, shared uint32, s Stream,
+			args []unsafe.Pointer) Result {
 			c.launch(f, grid, block, shared, s, args)
 			return c.call(at.LaunchTogether, 10)
 		}
@@ -61,7 +65,8 @@ type caller struct{ args [11]uintptr }
 
 // launch sets the arguments of a launch, the last of which, extra, is none.
 func (c *caller) launch(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) {
-	c.args = [11]uintptr{uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]), uintptr(block[1]),
+	c.args = [11]uintptr{uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]),
+		uintptr(block[1]),
 		uintptr(block[2]), uintptr(shared), uintptr(s), uintptr(unsafe.Pointer(unsafe.SliceData(args)))}
 }
 

@@ -8,14 +8,16 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Every function that is used exists in a real libcuda, and without a GPU starting it ends in ErrNoDevice and the driver's version.
+// Every function that is used exists in a real libcuda, and without a GPU starting it ends in
+// ErrNoDevice and the driver's version.
 func TestLibcuda(t *testing.T) {
 	if !dynlib.Supported {
 		t.Skip("this build opens no libraries")
 	}
 	f := dynlib.System()
 	if _, err := f.Open(dynlib.Driver()); err != nil {
-		t.Skipf("%v (%s names a folder with one; Debian's package libcuda1 has it, and needs no GPU to be unpacked)", err, dynlib.PathVariable)
+		t.Skipf("%v (%s names a folder with one; Debian's package libcuda1 has it, and needs no GPU to be unpacked)",
+			err, dynlib.PathVariable)
 	}
 	l, err := Open(f)
 	if _, module := os.Stat("/proc/driver/nvidia/version"); module == nil {

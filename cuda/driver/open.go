@@ -22,8 +22,9 @@ type Library struct {
 	hot hotSymbols
 }
 
-// Open finds the driver's library and initialises it. Where there is none the error is a *dynlib.Error. Where there is no GPU it is ErrNoDevice,
-// and the library is returned beside it, for its path and its version.
+// Open finds the driver's library and initialises it. Where there is none the error is a
+// *dynlib.Error. Where there is no GPU it is ErrNoDevice, and the library is returned beside it,
+// for its path and its version.
 func Open(f *dynlib.Finder) (*Library, error) {
 	h, err := f.Open(dynlib.Driver())
 	if err != nil {
@@ -48,7 +49,8 @@ func (l *Library) ForThread() *API {
 	return &a
 }
 
-// Start initialises the driver, and returns its version, which a driver without a GPU tells too, beside ErrNoDevice.
+// Start initialises the driver, and returns its version, which a driver without a GPU tells too,
+// beside ErrNoDevice.
 func (a *API) Start() (version int, err error) {
 	started := a.Init(0)
 	if started != Success && started != NoDevice {
@@ -62,7 +64,8 @@ func (a *API) Start() (version int, err error) {
 		return int(v), ErrNoDevice
 	}
 	if v < OldestDriver {
-		return int(v), fmt.Errorf("cuda: the driver is of CUDA %s, want %s or newer: update the driver of the GPU", VersionText(int(v)), VersionText(OldestDriver))
+		return int(v), fmt.Errorf("cuda: the driver is of CUDA %s, want %s or newer: update the driver of the GPU",
+			VersionText(int(v)), VersionText(OldestDriver))
 	}
 	return int(v), nil
 }
@@ -94,13 +97,16 @@ func (a *API) Count() (int, error) {
 func (a *API) Describe(d Device) (Properties, error) {
 	var p Properties
 	name := make([]byte, 256)
-	err := a.Check(a.DeviceGetName(&name[0], int32(len(name)), d), "cuDeviceGetName", "asking for the name of GPU %d", d)
+	err := a.Check(a.DeviceGetName(&name[0], int32(len(name)), d), "cuDeviceGetName", "asking for the name of GPU %d",
+		d)
 	name[len(name)-1] = 0
 	p.Name = goString(&name[0])
-	err = errors.Join(err, a.Check(a.DeviceTotalMem(&p.Memory, d), "cuDeviceTotalMem", "asking for the memory of GPU %d", d))
+	err = errors.Join(err, a.Check(a.DeviceTotalMem(&p.Memory, d), "cuDeviceTotalMem",
+		"asking for the memory of GPU %d", d))
 	ask := func(at Attribute) int {
 		var v int32
-		err = errors.Join(err, a.Check(a.DeviceGetAttr(&v, at, d), "cuDeviceGetAttribute", "asking for attribute %d of GPU %d", at, d))
+		err = errors.Join(err, a.Check(a.DeviceGetAttr(&v, at, d), "cuDeviceGetAttribute",
+			"asking for attribute %d of GPU %d", at, d))
 		return int(v)
 	}
 	p.CC = 10*ask(CapabilityMajor) + ask(CapabilityMinor)

@@ -69,13 +69,15 @@ func (r Result) String() string {
 	return "failed"
 }
 
-// Sticky says that after this result nothing works any more in the process: the context is lost, and what its memory held.
+// Sticky says that after this result nothing works any more in the process: the context is lost,
+// and what its memory held.
 func (r Result) Sticky() bool {
 	switch r {
 	case Deinitialized, DeviceUnavailable, ECCUncorrectable, IllegalAddress, LaunchTimeout, Assert, LaunchFailed, Unknown, InvalidContext:
 		return true
 	}
-	return r > IllegalAddress && r < 720 && r != PeerAlreadyEnabled && r != 705 // hardware stack, instruction, alignment, address space, pc
+	// hardware stack, instruction, alignment, address space, pc
+	return r > IllegalAddress && r < 720 && r != PeerAlreadyEnabled && r != 705
 }
 
 // Lost tells whether an error says that a device is lost.

@@ -10,8 +10,9 @@ import (
 
 // evidence is what the files around a cuDNN tell of it; 0 where nothing does.
 //
-// It is needed because a cuDNN that was opened, only to be asked, stays: its first library opens the others by their bare names, and whichever comes next then
-// gets the parts of the first, and says that it has its version.
+// It is needed because a cuDNN that was opened, only to be asked, stays: its first library opens
+// the others by their bare names, and whichever comes next then gets the parts of the first, and
+// says that it has its version.
 type evidence struct {
 	cuda    int // major version that it is built for
 	version int // as cudnnGetVersion says it: 91002
@@ -40,7 +41,8 @@ func cudnnEvidence(path string) evidence {
 var (
 	fullName      = regexp.MustCompile(`^libcudnn\.so\.(\d+)\.(\d+)\.(\d+)$`)
 	wheelName     = regexp.MustCompile(`^nvidia_cudnn_cu(\d+)-(\d+)\.(\d+)\.(\d+)`)
-	headerVersion = regexp.MustCompile(`(?s)#define CUDNN_MAJOR (\d+).*?#define CUDNN_MINOR (\d+).*?#define CUDNN_PATCHLEVEL (\d+)`)
+	headerVersion = regexp.MustCompile(
+		`(?s)#define CUDNN_MAJOR (\d+).*?#define CUDNN_MINOR (\d+).*?#define CUDNN_PATCHLEVEL (\d+)`)
 )
 
 // versionIn is the version that a text names, by its last three groups.
@@ -71,7 +73,8 @@ func neighbours(folder string) int {
 	return found
 }
 
-// wheelOf is what the wheel says that a file came with. ok is false where it came with none, or with one of two.
+// wheelOf is what the wheel says that a file came with. ok is false where it came with none, or
+// with one of two.
 func wheelOf(path string) (e evidence, ok bool) {
 	site := filepath.Join(filepath.Dir(path), "../../..") // above nvidia/cudnn/lib
 	all := existing(filepath.Join(site, "nvidia_cudnn_cu*.dist-info"))

@@ -16,12 +16,17 @@ func TestEvidence(t *testing.T) {
 		at    string
 		want  evidence
 	}{
-		"a wheel":       {[]string{"site/nvidia/cudnn/lib/libcudnn.so.9", "site/nvidia_cudnn_cu13-9.26.0.51.dist-info/METADATA", "site/nvidia/cudnn/lib/libcublas.so.12"}, "site/nvidia/cudnn/lib/libcudnn.so.9", evidence{13, 92600}},
-		"two wheels":    {[]string{"site/nvidia/cudnn/lib/libcudnn.so.9", "site/nvidia_cudnn_cu13-9.26.0.51.dist-info/METADATA", "site/nvidia_cudnn_cu12-9.10.2.21.dist-info/METADATA"}, "site/nvidia/cudnn/lib/libcudnn.so.9", evidence{}},
-		"a toolkit":     {[]string{"cuda/lib64/libcudnn.so.9", "cuda/lib64/libcublas.so.12", "cuda/include/cudnn_version.h"}, "cuda/lib64/libcudnn.so.9", evidence{12, 91002}},
-		"a full name":   {[]string{"lib/libcudnn.so.9.8.0", "lib/libcublas.so.13"}, "lib/libcudnn.so.9", evidence{13, 90800}},
-		"both versions": {[]string{"lib/libcudnn.so.9", "lib/libcublas.so.13", "lib/libcublas.so.12"}, "lib/libcudnn.so.9", evidence{}},
-		"nothing":       {[]string{"lib/libcudnn.so.9"}, "lib/libcudnn.so.9", evidence{}},
+		"a wheel": {[]string{"site/nvidia/cudnn/lib/libcudnn.so.9",
+			"site/nvidia_cudnn_cu13-9.26.0.51.dist-info/METADATA", "site/nvidia/cudnn/lib/libcublas.so.12"}, "site/nvidia/cudnn/lib/libcudnn.so.9", evidence{13, 92600}},
+		"two wheels": {[]string{"site/nvidia/cudnn/lib/libcudnn.so.9",
+			"site/nvidia_cudnn_cu13-9.26.0.51.dist-info/METADATA", "site/nvidia_cudnn_cu12-9.10.2.21.dist-info/METADATA"}, "site/nvidia/cudnn/lib/libcudnn.so.9", evidence{}},
+		"a toolkit": {[]string{"cuda/lib64/libcudnn.so.9", "cuda/lib64/libcublas.so.12",
+			"cuda/include/cudnn_version.h"}, "cuda/lib64/libcudnn.so.9", evidence{12, 91002}},
+		"a full name": {[]string{"lib/libcudnn.so.9.8.0", "lib/libcublas.so.13"}, "lib/libcudnn.so.9",
+			evidence{13, 90800}},
+		"both versions": {[]string{"lib/libcudnn.so.9", "lib/libcublas.so.13", "lib/libcublas.so.12"},
+			"lib/libcudnn.so.9", evidence{}},
+		"nothing": {[]string{"lib/libcudnn.so.9"}, "lib/libcudnn.so.9", evidence{}},
 	} {
 		_, root := machine(t, &shelf{}, map[string]string{}, c.files...)
 		if name == "a full name" {
@@ -30,7 +35,8 @@ func TestEvidence(t *testing.T) {
 			}
 		}
 		if name == "a toolkit" {
-			if err := os.WriteFile(filepath.Join(root, "cuda/include/cudnn_version.h"), []byte(header), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(root, "cuda/include/cudnn_version.h"), []byte(header),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -49,7 +55,8 @@ func TestRefusedUnopened(t *testing.T) {
 		}
 		return nil
 	}}
-	f, _ := machine(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"}, "named/libx.so.1", "toolkit/lib64/libx.so.1")
+	f, _ := machine(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"}, "named/libx.so.1",
+		"toolkit/lib64/libx.so.1")
 	h, err := f.Open(l)
 	if err != nil || !strings.Contains(h.Path, "toolkit") || len(s.opened) != 1 {
 		t.Errorf("opened %v (%v)", s.opened, err)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// PathVariable is the environment variable with folders, separated as in PATH, that are searched before all others.
+// PathVariable is the environment variable with folders, separated as in PATH, that are searched
+// before all others.
 const PathVariable = "FSPDA_CUDA_PATH"
 
 // Finder knows where libraries may lie. Make one with [System].
@@ -90,7 +91,8 @@ func (f *Finder) places() []place {
 	return all
 }
 
-// addPython adds the site-packages of the environment that is active, of the python3 that PATH leads to, of the user, and of the system.
+// addPython adds the site-packages of the environment that is active, of the python3 that PATH
+// leads to, of the user, and of the system.
 func (f *Finder) addPython(add func(why string, wheels bool, patterns ...string)) {
 	for _, v := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
 		if dir := f.Env(v); dir != "" {
@@ -99,7 +101,8 @@ func (f *Finder) addPython(add func(why string, wheels bool, patterns ...string)
 		}
 	}
 	for _, dir := range filepath.SplitList(f.Env("PATH")) {
-		if found := existing(filepath.Join(dir, "python3")); dir != "" && found != nil { // not resolved: an environment's is a link
+		// not resolved: an environment's is a link
+		if found := existing(filepath.Join(dir, "python3")); dir != "" && found != nil {
 			add("Python packages (of "+found[0]+")", true, filepath.Join(filepath.Dir(dir), sitePackages))
 		}
 	}
@@ -107,11 +110,13 @@ func (f *Finder) addPython(add func(why string, wheels bool, patterns ...string)
 		add("Python packages (of the user)", true, filepath.Join(home, ".local", sitePackages))
 	}
 	add("Python packages (of the system)", true, filepath.Join(f.Root, "usr/local/lib/python3*/dist-packages"),
-		filepath.Join(f.Root, "usr/local/lib/python3*/site-packages"), filepath.Join(f.Root, "usr/lib/python3*/site-packages"),
+		filepath.Join(f.Root, "usr/local/lib/python3*/site-packages"), filepath.Join(f.Root,
+			"usr/lib/python3*/site-packages"),
 		filepath.Join(f.Root, "usr/lib/python3/dist-packages"))
 }
 
-// addToolkits adds CUDA toolkits: those that variables name, the default one, and others from the newest to the oldest.
+// addToolkits adds CUDA toolkits: those that variables name, the default one, and others from the
+// newest to the oldest.
 func (f *Finder) addToolkits(add func(why string, wheels bool, patterns ...string)) {
 	for _, v := range []string{"CUDA_HOME", "CUDA_PATH"} {
 		if dir := f.Env(v); dir != "" {
@@ -136,7 +141,8 @@ func existing(pattern string) []string {
 // candidate is a file that may be the library.
 type candidate struct{ path, why string }
 
-// candidates are the files of l in the order of search. The names that the system's loader may know come after those, and the last resorts at the end.
+// candidates are the files of l in the order of search. The names that the system's loader may know
+// come after those, and the last resorts at the end.
 func (f *Finder) candidates(l *Library) []candidate {
 	var found []candidate
 	usual := func(paths []string) {

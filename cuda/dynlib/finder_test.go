@@ -51,7 +51,8 @@ func machine(t *testing.T, s *shelf, env map[string]string, files ...string) (*F
 	for k, v := range env {
 		env[k] = strings.ReplaceAll(v, "ROOT", root)
 	}
-	return &Finder{Env: func(k string) string { return env[k] }, Program: filepath.Join(root, "bin/fspda"), Root: root, opener: s}, root
+	return &Finder{Env: func(k string) string { return env[k] }, Program: filepath.Join(root, "bin/fspda"), Root: root,
+		opener: s}, root
 }
 
 // Places are searched in the order that the package says; what is nearer wins.
@@ -70,8 +71,9 @@ func TestOrder(t *testing.T) {
 		"usr/local/cuda-13.1/lib64/" + lib,
 		"usr/local/cuda-12.4/lib64/" + lib,
 	}
-	env := map[string]string{PathVariable: "ROOT/none:ROOT/named", "VIRTUAL_ENV": "ROOT/venv", "CONDA_PREFIX": "ROOT/conda",
-		"PATH": "ROOT/empty:ROOT/other/bin", "HOME": "ROOT/home", "CUDA_HOME": "ROOT/toolkit"}
+	env := map[string]string{PathVariable: "ROOT/none:ROOT/named", "VIRTUAL_ENV": "ROOT/venv",
+		"CONDA_PREFIX": "ROOT/conda",
+		"PATH":         "ROOT/empty:ROOT/other/bin", "HOME": "ROOT/home", "CUDA_HOME": "ROOT/toolkit"}
 	for i, want := range order {
 		s := &shelf{}
 		f, root := machine(t, s, mapOf(env), append(order[i:], "other/bin/python3")...)
@@ -90,7 +92,8 @@ func TestOrder(t *testing.T) {
 
 // The driver is where the loader says, and else where containers keep it.
 func TestDriverOfContainer(t *testing.T) {
-	for want, s := range map[string]*shelf{"libcuda.so.1": {known: []string{"libcuda.so.1"}}, "usr/local/nvidia/lib64/libcuda.so.1": {}} {
+	for want, s := range map[string]*shelf{"libcuda.so.1": {known: []string{"libcuda.so.1"}},
+		"usr/local/nvidia/lib64/libcuda.so.1": {}} {
 		f, root := machine(t, s, nil, "usr/local/nvidia/lib64/libcuda.so.1")
 		h, err := f.Open(Driver())
 		if err != nil {
@@ -112,8 +115,10 @@ func mapOf(m map[string]string) map[string]string {
 
 // The variable may name a folder of libraries, a site-packages or an environment of Python.
 func TestPathVariable(t *testing.T) {
-	for _, folder := range []string{"env", "env/lib/python3.11/site-packages", "env/lib/python3.11/site-packages/nvidia/cu13/lib"} {
-		f, _ := machine(t, &shelf{}, map[string]string{PathVariable: "ROOT/" + folder}, "env/lib/python3.11/site-packages/nvidia/cu13/lib/libcublas.so.13")
+	for _, folder := range []string{"env", "env/lib/python3.11/site-packages",
+		"env/lib/python3.11/site-packages/nvidia/cu13/lib"} {
+		f, _ := machine(t, &shelf{}, map[string]string{PathVariable: "ROOT/" + folder},
+			"env/lib/python3.11/site-packages/nvidia/cu13/lib/libcublas.so.13")
 		if _, err := f.Open(CUBLAS(13)); err != nil {
 			t.Errorf("%s: %v", folder, err)
 		}
@@ -123,7 +128,8 @@ func TestPathVariable(t *testing.T) {
 // What the library needs is opened from the same folder, in order.
 func TestBeside(t *testing.T) {
 	s := &shelf{}
-	f, root := machine(t, s, map[string]string{"CUDA_HOME": "ROOT/cuda"}, "cuda/lib64/libnvrtc.so.12", "cuda/lib64/libnvrtc-builtins.so.12.4",
+	f, root := machine(t, s, map[string]string{"CUDA_HOME": "ROOT/cuda"}, "cuda/lib64/libnvrtc.so.12",
+		"cuda/lib64/libnvrtc-builtins.so.12.4",
 		"cuda/lib64/libcudnn.so.9", "cuda/lib64/libcudnn_adv.so.9", "cuda/lib64/libcudnn_graph.so.9", "cuda/lib64/libcudnn_ops.so.9")
 	if _, err := f.Open(NVRTC(12)); err != nil {
 		t.Fatal(err)
@@ -137,7 +143,8 @@ func TestBeside(t *testing.T) {
 	for _, o := range s.opened {
 		got = append(got, strings.TrimPrefix(o, root+"/cuda/lib64/"))
 	}
-	want := []string{"libnvrtc-builtins.so.12.4 global=true", "libnvrtc.so.12 global=false", "libcudnn.so.9 global=true",
+	want := []string{"libnvrtc-builtins.so.12.4 global=true", "libnvrtc.so.12 global=false",
+		"libcudnn.so.9 global=true",
 		"libcudnn_graph.so.9 global=true", "libcudnn_ops.so.9 global=true", "libcudnn_adv.so.9 global=true"}
 	slices.Sort(got[4:]) // the last pattern opens again what was opened, which costs nothing
 	if len(got) != 8 || !slices.Equal(got[:4], want[:4]) {
@@ -160,10 +167,12 @@ func TestRefused(t *testing.T) {
 		}
 		return nil
 	}
-	f, root := machine(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"}, "named/libx.so.1", "toolkit/lib64/libx.so.1")
+	f, root := machine(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"},
+		"named/libx.so.1", "toolkit/lib64/libx.so.1")
 	_, err := f.Open(l)
 	var missing *Error
-	if !errors.As(err, &missing) || len(missing.Attempts) != 2 || !slices.Contains(missing.Places, filepath.Join(root, "toolkit/lib64")) {
+	if !errors.As(err, &missing) || len(missing.Attempts) != 2 || !slices.Contains(missing.Places,
+		filepath.Join(root, "toolkit/lib64")) {
 		t.Fatalf("%v", err)
 	}
 	for _, want := range []string{"a library is not found", "invalid ELF header", "too old", "pip install x"} {
@@ -185,7 +194,8 @@ func TestMajors(t *testing.T) {
 		driver, cc int
 		want       string
 	}{
-		{13020, 90, "[13 12]"}, {13000, 75, "[13 12]"}, {13000, 70, "[12]"}, {12040, 90, "[12]"}, {12000, 70, "[12]"}, {11080, 80, "[]"},
+		{13020, 90, "[13 12]"}, {13000, 75, "[13 12]"}, {13000, 70, "[12]"}, {12040, 90, "[12]"}, {12000, 70,
+			"[12]"}, {11080, 80, "[]"},
 	} {
 		if got := fmt.Sprint(Majors(c.driver, c.cc)); got != c.want {
 			t.Errorf("driver %d, compute capability %d: CUDA %s, want %s", c.driver, c.cc, got, c.want)

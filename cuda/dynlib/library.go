@@ -17,7 +17,8 @@ type Library struct {
 	Hint  string   // how to get it
 	// Refuse tells of a file what speaks against it, before it is opened. nil refuses none.
 	Refuse func(path string) error
-	// Accept refuses a library that opens and is of no use, such as one of a wrong version. nil accepts all.
+	// Accept refuses a library that opens and is of no use, such as one of a wrong version. nil
+	// accepts all.
 	Accept func(*Handle) error
 }
 

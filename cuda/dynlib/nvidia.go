@@ -8,13 +8,16 @@ func Driver() *Library {
 		Name:  "the NVIDIA driver",
 		Files: []string{"libcuda.so.1"},
 		Extra: []string{"/usr/lib/wsl/lib/libcuda.so.1"},
-		Last:  []string{"/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1"}, // in containers, on NixOS
-		Hint:  "install the driver of the GPU (on a container: run it with --gpus all)",
+		// in containers, on NixOS
+		Last: []string{"/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1",
+			"/run/opengl-driver/lib/libcuda.so.1"},
+		Hint: "install the driver of the GPU (on a container: run it with --gpus all)",
 	}
 }
 
-// Majors are the versions of CUDA whose libraries work with a driver of version driver (1000·major + 10·minor) on GPUs of the compute capability
-// cc (10·major + minor), the best first. CUDA 13 ended the support of GPUs before 7.5.
+// Majors are the versions of CUDA whose libraries work with a driver of version driver (1000·major
+// + 10·minor) on GPUs of the compute capability cc (10·major + minor), the best first. CUDA 13
+// ended the support of GPUs before 7.5.
 func Majors(driver, cc int) []int {
 	var all []int
 	for _, major := range []int{13, 12} {
@@ -25,7 +28,8 @@ func Majors(driver, cc int) []int {
 	return all
 }
 
-// NVRTC compiles kernels at run time. It finds its built-in functions only where they have been opened before.
+// NVRTC compiles kernels at run time. It finds its built-in functions only where they have been
+// opened before.
 func NVRTC(major int) *Library {
 	return &Library{
 		Name:  "NVRTC",
@@ -58,8 +62,9 @@ func cublas(name, file string, major int) *Library {
 // lastCUDNNForVolta is the last version of cuDNN with kernels for GPUs before 7.5.
 const lastCUDNNForVolta = 91002
 
-// CUDNN convolves, on GPUs of the compute capability cc, beside other libraries of the given version of CUDA. It opens parts of itself by
-// name, and must not get those of another installation.
+// CUDNN convolves, on GPUs of the compute capability cc, beside other libraries of the given
+// version of CUDA. It opens parts of itself by name, and must not get those of another
+// installation.
 func CUDNN(major, cc int) *Library {
 	l := &Library{
 		Name:  "cuDNN",
@@ -97,12 +102,14 @@ func acceptCUDNN(h *Handle, major, cc int) error {
 	}
 	says, seen := evidence{cuda: int(v.CUDA()) / 1000, version: int(v.Version())}, cudnnEvidence(h.Path)
 	if seen.cuda != 0 && seen.cuda != says.cuda || seen.version != 0 && seen.version != says.version {
-		return fmt.Errorf("it says that it is %s for CUDA %d, for parts of that one are open in this program already", says, says.cuda)
+		return fmt.Errorf("it says that it is %s for CUDA %d, for parts of that one are open in this program already",
+			says, says.cuda)
 	}
 	return says.fits(major, cc)
 }
 
-// fits tells whether that cuDNN works beside other libraries of a version of CUDA, on GPUs of the compute capability cc.
+// fits tells whether that cuDNN works beside other libraries of a version of CUDA, on GPUs of the
+// compute capability cc.
 func (e evidence) fits(major, cc int) error {
 	if e.cuda != 0 && e.cuda != major {
 		return fmt.Errorf("%s is built for CUDA %d, want one for CUDA %d", e, e.cuda, major)

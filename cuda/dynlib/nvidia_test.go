@@ -20,7 +20,8 @@ func TestNVIDIA(t *testing.T) {
 	for _, c := range []struct {
 		library *Library
 		symbol  string
-	}{{NVRTC(13), "nvrtcVersion"}, {CUBLAS(13), "cublasCreate_v2"}, {CUBLASLt(13), "cublasLtMatmul"}, {CUDNN(13, 90), "cudnnCreate"},
+	}{{NVRTC(13), "nvrtcVersion"}, {CUBLAS(13), "cublasCreate_v2"}, {CUBLASLt(13), "cublasLtMatmul"}, {CUDNN(13, 90),
+		"cudnnCreate"},
 		{NVRTC(12), "nvrtcVersion"}, {CUBLAS(12), "cublasCreate_v2"}, {CUDNN(12, 70), "cudnnCreate"}} {
 		t.Run(c.library.Files[0], func(t *testing.T) {
 			h := open(t, c.library)
@@ -35,7 +36,8 @@ func TestNVIDIA(t *testing.T) {
 				Other uintptr      `sym:"secondNotThere"`
 				May   func() int32 `sym:"thirdNotThere,optional"`
 			}
-			if err := Bind(&table, h); err == nil || !strings.Contains(err.Error(), "firstNotThere, secondNotThere:") || table.May != nil {
+			if err := Bind(&table, h); err == nil || !strings.Contains(err.Error(), "firstNotThere, secondNotThere:") ||
+				table.May != nil {
 				t.Errorf("a table of functions that are not there: %v", err)
 			}
 		})

@@ -16,7 +16,8 @@ func (system) symbol(uintptr, string) (uintptr, error) { return 0, errUnsupporte
 
 func (system) close(uintptr) error { return errUnsupported }
 
-var errUnsupported = errors.New("this build opens no libraries (that takes linux on amd64 or arm64, without the tags nocuda and static)")
+var errUnsupported = errors.New(
+	"this build opens no libraries (that takes linux on amd64 or arm64, without the tags nocuda and static)")
 
 func register(any, uintptr) { panic("dynlib: " + errUnsupported.Error()) }
 

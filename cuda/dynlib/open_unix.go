@@ -35,8 +35,8 @@ func (system) close(handle uintptr) error { return purego.Dlclose(handle) }
 // register makes *function, a Go function variable, call what is at address.
 func register(function any, address uintptr) { purego.RegisterFunc(function, address) }
 
-// Call calls a function that takes up to 32 integers or pointers and returns one. The caller keeps alive what args point to. It allocates
-// nothing where args is a slice that is kept.
+// Call calls a function that takes up to 32 integers or pointers and returns one. The caller keeps
+// alive what args point to. It allocates nothing where args is a slice that is kept.
 func Call(address uintptr, args ...uintptr) uintptr {
 	r, _, _ := purego.SyscallN(address, args...)
 	return r

@@ -25,8 +25,8 @@ var _ = defineEach("cast.cu", shortElements,
 // ScalerBytes is the size of a Scaler in device memory.
 const ScalerBytes = 20
 
-// Scaler is the state of a dynamic loss scale, which lives on the device and which nothing waits for. The loss's gradient is multiplied by Scale;
-// updates divide by it.
+// Scaler is the state of a dynamic loss scale, which lives on the device and which nothing waits
+// for. The loss's gradient is multiplied by Scale; updates divide by it.
 type Scaler struct {
 	Scale   float32
 	Found   bool // a gradient of this iteration is not finite
@@ -41,7 +41,8 @@ func (s Scaler) Bytes() []byte {
 		found = 1
 	}
 	var b []byte
-	for _, v := range []uint32{math.Float32bits(s.Scale), math.Float32bits(1 / s.Scale), found, uint32(s.Good), uint32(s.Skipped)} {
+	for _, v := range []uint32{math.Float32bits(s.Scale), math.Float32bits(1 / s.Scale), found, uint32(s.Good),
+		uint32(s.Skipped)} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
 	return b
@@ -56,14 +57,15 @@ func ReadScaler(b []byte) Scaler {
 // eights is the geometry of a thread for every eight numbers.
 func eights(n int) Launch { return over((n + 7) / 8) }
 
-// Narrow rounds n numbers of float32 to an element of 16 bits, multiplied by the scale of a Scaler that is not 0: the gradient of the loss, where a
-// backward pass begins.
+// Narrow rounds n numbers of float32 to an element of 16 bits, multiplied by the scale of a Scaler
+// that is not 0: the gradient of the loss, where a backward pass begins.
 func Narrow(e Element, dst, src, scaler Address, n int) Call {
 	return call(e.name("narrow"), eights(n), dst, src, scaler, n)
 }
 
-// Widen makes n numbers of 16 bits float32, divided by the scale of a Scaler that is not 0: the gradients that come out. Where Check has
-// found something they are 0, so that whoever takes them stays where it is.
+// Widen makes n numbers of 16 bits float32, divided by the scale of a Scaler that is not 0: the
+// gradients that come out. Where Check has found something they are 0, so that whoever takes them
+// stays where it is.
 func Widen(e Element, dst, src, scaler Address, n int) Call {
 	return call(e.name("widen"), eights(n), dst, src, scaler, n)
 }
@@ -73,8 +75,9 @@ func Check(e Element, scaler, g Address, n int) Call {
 	return call(e.name("check"), over((n+e.Pack()-1)/e.Pack()), scaler, g, n)
 }
 
-// UpdateShort is Update with a gradient of 16 bits, of a loss that was scaled unless scaler is 0. It also rounds x to shadow, which the next
-// forward pass reads, unless that is 0. Where Check has found something it changes nothing.
+// UpdateShort is Update with a gradient of 16 bits, of a loss that was scaled unless scaler is 0.
+// It also rounds x to shadow, which the next forward pass reads, unless that is 0. Where Check has
+// found something it changes nothing.
 func UpdateShort(e Element, x, lambda, grad, u, shadow, scaler Address, alpha, eta, mu float32, n int) Call {
 	return call(e.name("update"), eights(n), x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n)
 }
@@ -84,8 +87,9 @@ func AddDiffShadow(e Element, own, other, idx Address, k int, x, lambda Term, sh
 	return call(e.name("add_diff_shadow"), over(k), own, other, idx, k, x.V, x.A, lambda.V, lambda.A, shadow)
 }
 
-// ScalerStep ends an iteration: the scale is multiplied by backoff where something was found, and by growth, up to largest, after interval
-// iterations without. PyTorch's numbers are 2, 0.5 and 2000.
+// ScalerStep ends an iteration: the scale is multiplied by backoff where something was found, and
+// by growth, up to largest, after interval iterations without. PyTorch's numbers are 2, 0.5 and
+// 2000.
 func ScalerStep(scaler Address, growth, backoff, largest float32, interval int) Call {
 	return call("scaler_step", blocks(1, 32), scaler, growth, backoff, largest, interval)
 }
@@ -93,7 +97,8 @@ func ScalerStep(scaler Address, growth, backoff, largest float32, interval int) 
 // StretchBytes is the size of a Stretch in device memory.
 const StretchBytes = 32
 
-// Stretch is a piece of a vector of float32 that NarrowStretches rounds: N numbers from number From on, which are rows of C, to rows of Room at number To.
+// Stretch is a piece of a vector of float32 that NarrowStretches rounds: N numbers from number From
+// on, which are rows of C, to rows of Room at number To.
 type Stretch struct{ From, To, N, C, Room int }
 
 // mostStretch is about how many numbers a block rounds.
@@ -104,7 +109,8 @@ func (s Stretch) Split() []Stretch {
 	each := max(1, mostStretch/s.C) * s.C
 	var all []Stretch
 	for at := 0; at < s.N; at += each {
-		all = append(all, Stretch{From: s.From + at, To: s.To + at/s.C*s.Room, N: min(each, s.N-at), C: s.C, Room: s.Room})
+		all = append(all, Stretch{From: s.From + at, To: s.To + at/s.C*s.Room, N: min(each, s.N-at), C: s.C,
+			Room: s.Room})
 	}
 	return all
 }
@@ -119,12 +125,14 @@ func (s Stretch) AppendTo(b []byte) []byte {
 	return b
 }
 
-// NarrowStretches rounds stretches of a vector, which are listed in device memory, to 16 bits. What a row has room for beyond its numbers becomes 0.
+// NarrowStretches rounds stretches of a vector, which are listed in device memory, to 16 bits. What
+// a row has room for beyond its numbers becomes 0.
 func NarrowStretches(e Element, dst, src, stretches Address, count int) Call {
 	return call(e.name("narrow_stretches"), blocks(count*threads, threads), dst, src, stretches)
 }
 
-// Pad rounds rows of c numbers to rows of room numbers of 16 bits, of which the last are 0: images for convolutions that want more channels.
+// Pad rounds rows of c numbers to rows of room numbers of 16 bits, of which the last are 0: images
+// for convolutions that want more channels.
 func Pad(e Element, dst, src Address, rows, c, room int) Call {
 	return call(e.name("pad"), over(rows*room), dst, src, rows, c, room)
 }
@@ -137,8 +145,8 @@ func Crop(e Element, dst, src Address, rows, c, room int) Call {
 // Drop makes a gradient zero where the Scaler has found something.
 func Drop(g, scaler Address, n int) Call { return call("drop", eights(n), g, scaler, n) }
 
-// Mix computes y = (p·*byA)·a + (q·*byB)·b of n numbers of float32. byA and byB are numbers on the device, or 0 for 1: a loss scale, where only
-// one of the summands has it. y may be a or b.
+// Mix computes y = (p·*byA)·a + (q·*byB)·b of n numbers of float32. byA and byB are numbers on the
+// device, or 0 for 1: a loss scale, where only one of the summands has it. y may be a or b.
 func Mix(y, a, b, byA, byB Address, p, q float32, n int) Call {
 	return call("mix", over(n), y, a, b, byA, byB, p, q, n)
 }

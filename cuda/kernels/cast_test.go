@@ -8,7 +8,8 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// Every number of 16 bits becomes float32 and comes back, and what lies between two of them goes to the nearer one, ties to the even one.
+// Every number of 16 bits becomes float32 and comes back, and what lies between two of them goes to
+// the nearer one, ties to the even one.
 func TestCast(t *testing.T) {
 	h := onHost(t)
 	value := map[kernels.Element]func(bits int) float64{
@@ -60,7 +61,8 @@ func TestCast(t *testing.T) {
 	}
 }
 
-// The loss scale falls where a gradient is not finite, which changes nothing else, and grows after enough good iterations.
+// The loss scale falls where a gradient is not finite, which changes nothing else, and grows after
+// enough good iterations.
 func TestScaler(t *testing.T) {
 	h := onHost(t)
 	const n = 1003
@@ -82,7 +84,8 @@ func TestScaler(t *testing.T) {
 	for i := range widened {
 		widened[i] = exact[i] / 1024
 	}
-	h.run(kernels.Narrow(kernels.F16, at(h, again), at(h, g), at(h, scaler), n), kernels.Widen(kernels.F16, at(h, out), at(h, again), at(h, scaler), n))
+	h.run(kernels.Narrow(kernels.F16, at(h, again), at(h, g), at(h, scaler), n), kernels.Widen(kernels.F16, at(h, out),
+		at(h, again), at(h, scaler), n))
 	sameBits(t, "gradient of the loss", long(h, kernels.F16, again), exact)
 	sameBits(t, "gradient", out, widened)
 	over := kernels.Scaler{Scale: 1024, Found: true}.Bytes()
@@ -95,7 +98,8 @@ func TestScaler(t *testing.T) {
 		gx, px := copied(h, x)
 		gu, pu := copied(h, u)
 		h.run(kernels.Check(kernels.F16, at(h, scaler), at(h, raw), n),
-			kernels.UpdateShort(kernels.F16, px, at(h, l), at(h, raw), pu, at(h, shadow), at(h, scaler), 0.1, 0.01, 0.9, n))
+			kernels.UpdateShort(kernels.F16, px, at(h, l), at(h, raw), pu, at(h, shadow), at(h, scaler), 0.1, 0.01, 0.9,
+				n))
 		return gx, gu
 	}
 
@@ -151,8 +155,10 @@ func TestAddDiffShadow(t *testing.T) {
 		shadow, _ := short(h, e, x)
 		wantX, pwx := copied(h, x)
 		wantL, pwl := copied(h, l)
-		h.run(kernels.AddDiffShadow(e, at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.5, V: px}, kernels.Term{A: 0.7, V: pl}, at(h, shadow)),
-			kernels.AddDiff(at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.5, V: pwx}, kernels.Term{A: 0.7, V: pwl}))
+		h.run(kernels.AddDiffShadow(e, at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.5, V: px},
+			kernels.Term{A: 0.7, V: pl}, at(h, shadow)),
+			kernels.AddDiff(at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.5, V: pwx},
+				kernels.Term{A: 0.7, V: pwl}))
 		sameBits(t, "x", x, wantX)
 		sameBits(t, "lambda", l, wantL)
 		_, want := short(h, e, x)

@@ -35,14 +35,15 @@ func libraries(t *testing.T) []*nvrtc.Library {
 }
 
 const (
-	// mostRegisters lets three blocks of 256 threads run on a multiprocessor at a time, which is enough to keep its memory busy. Two are enough where a
-	// thread has many rows under way. A matrix product lives on its registers, and a march has one block on a multiprocessor.
+	// mostRegisters lets three blocks of 256 threads run on a multiprocessor at a time, which is
+	// enough to keep its memory busy. Two are enough where a thread has many rows under way. A
+	// matrix product lives on its registers, and a march has one block on a multiprocessor.
 	mostRegisters      = 80
 	mostRegistersRows  = 128
 	mostRegistersGemm  = 168
 	mostRegistersMarch = 255
-	// mostSpilled is what is saved around the slow path of a division of float64, which is a call. Whatever is more would be a lack of
-	// registers.
+	// mostSpilled is what is saved around the slow path of a division of float64, which is a call.
+	// Whatever is more would be a lack of registers.
 	mostSpilled = 32
 )
 
@@ -81,7 +82,8 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 			uses[name] = u
 		}
 		for line := range strings.Lines(b.Log) {
-			if strings.Contains(line, "warning") && !strings.Contains(line, "deprecated") { // NVRTC 12 will soon know sm_70 no more
+			// NVRTC 12 will soon know sm_70 no more
+			if strings.Contains(line, "warning") && !strings.Contains(line, "deprecated") {
 				t.Errorf("%s: the compiler warns: %s", unit, line)
 			}
 		}
@@ -89,7 +91,8 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	var report strings.Builder
 	for _, k := range kernels.All() {
 		u, ok := uses[k.Name]
-		fmt.Fprintf(&report, "%-32s %3d registers, %4d bytes of stack, %3d spilled, %5d shared\n", k.Name, u.Registers, u.Stack, u.Spilled, u.Shared)
+		fmt.Fprintf(&report, "%-32s %3d registers, %4d bytes of stack, %3d spilled, %5d shared\n", k.Name, u.Registers,
+			u.Stack, u.Spilled, u.Shared)
 		most := mostRegisters
 		switch {
 		case strings.HasPrefix(k.Name, "gemm_"):
@@ -100,7 +103,8 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 			most = mostRegistersMarch
 		}
 		if !ok || u.Registers == 0 || u.Registers > most || u.Spilled > mostSpilled {
-			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and %d bytes spilled", k.Name, k.Unit, u, ok, most, mostSpilled)
+			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and %d bytes spilled", k.Name, k.Unit, u,
+				ok, most, mostSpilled)
 		}
 	}
 	if os.Getenv("FSPDA_LONG") != "" || testing.Verbose() {

@@ -19,16 +19,18 @@ func decayTerms() string {
 	return s.String()
 }
 
-// decays is how many pairs of calls from i on are a half square and its addition to one loss, of which nobody else reads the half squares: weight
-// decay. 0 where it is none.
+// decays is how many pairs of calls from i on are a half square and its addition to one loss, of
+// which nobody else reads the half squares: weight decay. 0 where it is none.
 func decays(code *device.Code, i int) int {
 	n := 0
 	for ; n < mostDecays && i+2*n+1 < len(code.Calls); n++ {
 		square, add := &code.Calls[i+2*n], &code.Calls[i+2*n+1]
-		if square.Kernel != device.HalfSquare || add.Kernel != device.Add || add.Dims[0] != 1 || add.In[1] != square.Out[0] || add.In[0] != add.Out[0] {
+		if square.Kernel != device.HalfSquare || add.Kernel != device.Add || add.Dims[0] != 1 ||
+			add.In[1] != square.Out[0] || add.In[0] != add.Out[0] {
 			break
 		}
-		if square.Attr != code.Calls[i].Attr || add.Out[0] != code.Calls[i+1].Out[0] || touches(square.Out[0], add.Out) || wanted(code, i+2*n+2, square.Out[0]) {
+		if square.Attr != code.Calls[i].Attr || add.Out[0] != code.Calls[i+1].Out[0] ||
+			touches(square.Out[0], add.Out) || wanted(code, i+2*n+2, square.Out[0]) {
 			break
 		}
 	}
@@ -55,7 +57,8 @@ func wanted(code *device.Code, i int, r device.Ref) bool {
 	return false
 }
 
-// decay is pairs of calls: all sums of squares, then one call that adds them to the losses in their order.
+// decay is pairs of calls: all sums of squares, then one call that adds them to the losses in their
+// order.
 func (f Fleet) decay(pairs []device.Call, at int) ([]task, error) {
 	loss, err := f.inArena(pairs[1].Out[0])
 	if err != nil {

@@ -16,20 +16,24 @@ var _ = define("fleet.cu",
 	"collect out:p arena:p apart:l length:i agents:i",
 )
 
-// Fleet is several agents of one GPU that compute the gradient of one small network together: each kernel call of the code is one launch for all of
-// them. Launches are what small networks spend their time on, and one agent's products fill a small part of a GPU. The bits are those
-// of the CPU engine, agent by agent, unless TF32 is set.
+// Fleet is several agents of one GPU that compute the gradient of one small network together: each
+// kernel call of the code is one launch for all of them. Launches are what small networks spend
+// their time on, and one agent's products fill a small part of a GPU. The bits are those of the CPU
+// engine, agent by agent, unless TF32 is set.
 type Fleet struct {
 	Agents        int
 	Params, Grads Address // lists of the agents' vectors in device memory
-	// Arena is the agents' arenas, Apart numbers of float32 from each other; Arenas is the list of them.
+	// Arena is the agents' arenas, Apart numbers of float32 from each other; Arenas is the list of
+	// them.
 	Arena, Arenas Address
 	Apart         int
-	// The batch: a list of the agents' examples as numbers, or all of them as bytes; and all labels, as float32, agent after agent.
+	// The batch: a list of the agents' examples as numbers, or all of them as bytes; and all
+	// labels, as float32, agent after agent.
 	Inputs Address
 	Bytes  *Coded
 	Labels Address
-	// Scratch is FleetScratch numbers of float64; Bad is a row counter, as of SoftmaxCrossEntropy, over the labels of all agents.
+	// Scratch is FleetScratch numbers of float64; Bad is a row counter, as of SoftmaxCrossEntropy,
+	// over the labels of all agents.
 	Scratch, Bad Address
 	TF32         bool        // products on tensor cores: faster, and no longer the CPU's bits
 	Short        *FleetShort // or in 16 bits; nil: not
@@ -55,8 +59,8 @@ func scratchOf(c *device.Call) int {
 	return 0
 }
 
-// Lower turns code into launches for all agents. The error names a kernel that agents do not run together: such code is for a
-// program of each agent's own.
+// Lower turns code into launches for all agents. The error names a kernel that agents do not run
+// together: such code is for a program of each agent's own.
 func (f Fleet) Lower(code *device.Code) ([]Call, error) {
 	tasks, err := f.tasks(code)
 	var calls []Call
@@ -101,8 +105,8 @@ func (f Fleet) tasks(code *device.Code) (all []task, err error) {
 	return all, nil
 }
 
-// tasksOf is a call by itself, whose scratch begins at some number. Where it becomes more, the first writes what the second sums up to the first result, and
-// others work on the other results.
+// tasksOf is a call by itself, whose scratch begins at some number. Where it becomes more, the
+// first writes what the second sums up to the first result, and others work on the other results.
 func (f Fleet) tasksOf(c *device.Call, at int) ([]task, error) {
 	made, err := f.lower(c)
 	switch {
@@ -124,8 +128,10 @@ var products = map[device.Kernel]struct {
 	form string
 	then After
 }{
-	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasThenSigmoid}, device.LinearReLU: {"nt", BiasThenReLU},
-	device.LinearGradX: {"nn", Nothing}, device.LinearGradXSigmoid: {"nn", BySigmoid}, device.LinearGradXReLU: {"nn", ByReLU},
+	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasThenSigmoid}, device.LinearReLU: {"nt",
+		BiasThenReLU},
+	device.LinearGradX: {"nn", Nothing}, device.LinearGradXSigmoid: {"nn", BySigmoid}, device.LinearGradXReLU: {"nn",
+		ByReLU},
 	device.LinearGradW: {"tn", Nothing}, device.LinearGradWDecay: {"tn", AddScaled},
 }
 
@@ -154,7 +160,8 @@ func (f Fleet) lower(c *device.Call) ([]Call, error) {
 
 // operands finds what calls read and write.
 func (f Fleet) operands(refs ...device.Ref) ([]Operand, error) {
-	lists := map[device.Space]Address{device.Params: f.Params, device.Grads: f.Grads, device.Arena: f.Arenas, device.Input: f.Inputs}
+	lists := map[device.Space]Address{device.Params: f.Params, device.Grads: f.Grads, device.Arena: f.Arenas,
+		device.Input: f.Inputs}
 	all := make([]Operand, len(refs))
 	for i, r := range refs {
 		list := lists[r.Space]
@@ -225,7 +232,8 @@ func (f Fleet) loss(c *device.Call) ([]Call, error) {
 		}
 	}
 	// The kernel takes logits and gradients as lying in one arena each.
-	calls := softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0], c.Dims[1], c.Attr)
+	calls := softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0],
+		c.Dims[1], c.Attr)
 	return append(calls, f.scaleLoss(at[1], c.Dims[0]*c.Dims[1])...), nil
 }
 
@@ -238,7 +246,8 @@ func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := call("dot_sum", blocks(f.Agents*threads, threads), Address(0), to, f.Scratch, scratchOf(c), c.Attr/2, f.Apart)
+	sum := call("dot_sum", blocks(f.Agents*threads, threads), Address(0), to, f.Scratch, scratchOf(c), c.Attr/2,
+		f.Apart)
 	return []Call{squares, sum}, nil
 }
 
@@ -260,18 +269,20 @@ func (f Fleet) addScaled(c *device.Call, factor float32) ([]Call, error) {
 	}
 	l := over(c.Dims[0])
 	l.Grid[2] = uint32(f.Agents)
-	return []Call{call("add_scaled", l, o[0].List, o[0].At, o[0].Offset, o[1].List, o[1].At, o[1].Offset, o[2].List, o[2].At, o[2].Offset, factor, c.Dims[0])}, nil
+	return []Call{call("add_scaled", l, o[0].List, o[0].At, o[0].Offset, o[1].List, o[1].At, o[1].Offset, o[2].List,
+		o[2].At, o[2].Offset, factor, c.Dims[0])}, nil
 }
 
-// UpdateEach is Update for all agents, whose vectors of n numbers are listed in device memory: Params and Grads of the Fleet, their lambdas, and
-// their heavy balls, or 0 for none.
+// UpdateEach is Update for all agents, whose vectors of n numbers are listed in device memory:
+// Params and Grads of the Fleet, their lambdas, and their heavy balls, or 0 for none.
 func (f Fleet) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int) Call {
 	l := over(n)
 	l.Grid[2] = uint32(f.Agents)
 	return call("update_each", l, f.Params, lambdas, f.Grads, balls, alpha, eta, mu, n)
 }
 
-// Collect copies length numbers of each of several arenas, apart numbers from each other, behind one another.
+// Collect copies length numbers of each of several arenas, apart numbers from each other, behind
+// one another.
 func Collect(out, arenas Address, apart, length, agents int) Call {
 	return call("collect", over(agents*length), out, arenas, apart, length, agents)
 }

@@ -11,7 +11,8 @@ import (
 	"fspda/model"
 )
 
-// Three agents that compute together get, each, the gradient and the loss of a CPU program of its own, to the last bit, in many launches or one.
+// Three agents that compute together get, each, the gradient and the loss of a CPU program of its
+// own, to the last bit, in many launches or one.
 func TestFleet(t *testing.T) {
 	h := onHost(t)
 	for _, c := range []struct {
@@ -22,7 +23,8 @@ func TestFleet(t *testing.T) {
 		{"the paper's, smaller", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}}, false},
 		{"bytes", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}}, true},
 		{"decay", model.MLPOptions{Inputs: 60, Classes: 10, Hidden: []int{17}, WeightDecay: 1e-2}, true},
-		{"decay of many tensors", model.MLPOptions{Inputs: 20, Classes: 4, Hidden: []int{7, 6, 5, 9}, WeightDecay: 1e-2}, false},
+		{"decay of many tensors", model.MLPOptions{Inputs: 20, Classes: 4, Hidden: []int{7, 6, 5, 9},
+			WeightDecay: 1e-2}, false},
 		{"relu, deep", model.MLPOptions{Inputs: 30, Classes: 5, Hidden: []int{20, 33}, Activation: "relu"}, false},
 		{"linear", model.MLPOptions{Inputs: 400, Classes: 3}, true},
 	} {
@@ -54,7 +56,8 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 	var got [][]float32
 	batches, weights := make([]device.Batch, agents), make([][]float32, agents)
 	for z := range agents {
-		b := device.Batch{Bytes: bytes, Rows: rows[z*m : (z+1)*m], Scale: []float32{0.02}, Shift: []float32{-1.3}, Y: make([]int32, m)}
+		b := device.Batch{Bytes: bytes, Rows: rows[z*m : (z+1)*m], Scale: []float32{0.02}, Shift: []float32{-1.3},
+			Y: make([]int32, m)}
 		for i := range m {
 			b.Rows[i], b.Y[i] = int32(s.IntN(stored)), int32(s.IntN(network.Classes()))
 			labels[z*m+i] = float32(b.Y[i])
@@ -70,7 +73,8 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 		arenas = append(arenas, at(h, arena[z*apart:]))
 	}
 	bad := []uint32{kernels.NoBadRow}
-	f := kernels.Fleet{Agents: agents, Params: at(h, params), Grads: at(h, grads), Arena: at(h, arena), Arenas: at(h, arenas), Apart: apart, Labels: at(h, labels),
+	f := kernels.Fleet{Agents: agents, Params: at(h, params), Grads: at(h, grads), Arena: at(h, arena),
+		Arenas: at(h, arenas), Apart: apart, Labels: at(h, labels),
 		Scratch: at(h, make([]float64, kernels.FleetScratch(code, agents))), Bad: at(h, bad)}
 	if asBytes {
 		f.Bytes = &kernels.Coded{Bytes: at(h, bytes), Rows: at(h, rows), Scale: 0.02, Shift: -1.3}
@@ -114,7 +118,8 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 	}
 }
 
-// The gradient of figure 1's network with weight decay takes as few phases as it can: forward, backward, and the decay of the last bias.
+// The gradient of figure 1's network with weight decay takes as few phases as it can: forward,
+// backward, and the decay of the last bias.
 func TestFleetPhases(t *testing.T) {
 	network, err := model.MLP(model.MLPOptions{Inputs: 784, Classes: 10, Hidden: []int{100}, WeightDecay: 1e-4})
 	if err != nil {
@@ -125,7 +130,8 @@ func TestFleetPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	const some = 256
-	f := kernels.Fleet{Agents: 10, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Labels: some, Scratch: some, Bad: some}
+	f := kernels.Fleet{Agents: 10, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Labels: some,
+		Scratch: some, Bad: some}
 	phases, done, err := f.Phases(plan.Code())
 	if err != nil || len(phases) != 6 || done != 5 {
 		t.Errorf("%d phases, the results in %d, %v; want 6 and 5", len(phases), done, err)
@@ -138,7 +144,8 @@ func TestFleetPhases(t *testing.T) {
 
 // Code that agents do not run together is refused with the kernel's name.
 func TestFleetRefuses(t *testing.T) {
-	_, err := kernels.Fleet{Agents: 2}.Lower(&device.Code{Calls: []device.Call{{Kernel: device.Conv, Name: "layer1.conv"}}})
+	_, err := kernels.Fleet{Agents: 2}.Lower(&device.Code{Calls: []device.Call{{Kernel: device.Conv,
+		Name: "layer1.conv"}}})
 	if err == nil || !strings.Contains(err.Error(), "conv of layer layer1.conv") {
 		t.Errorf("%v", err)
 	}

@@ -10,7 +10,8 @@ const (
 
 const (
 	gemmNTBytes = bytesOperands + "b_list:p b:p b_offset:l c_list:p c:p c_offset:l with_list:p with:p with_offset:l m:i n:i k:i then:i factor:f"
-	gemmTNBytes = "a_list:p a:p a_offset:l " + bytesOperands + "c_list:p c:p c_offset:l with_list:p with:p with_offset:l " +
+	gemmTNBytes = "a_list:p a:p a_offset:l " + bytesOperands +
+		"c_list:p c:p c_offset:l with_list:p with:p with_offset:l " +
 		"sums_list:p sums:p sums_offset:l m:i n:i k:i then:i factor:f"
 )
 
@@ -30,14 +31,16 @@ var _ = define("gemm.cu",
 	"gemm_tn_bytes_tf32 "+gemmTNBytes,
 )
 
-// Operand is a matrix of each agent, Offset numbers into a vector of the agent's. List is where the vectors' addresses lie in device
-// memory; where it is 0, there is one agent, whose vector is At. The zero Operand is none.
+// Operand is a matrix of each agent, Offset numbers into a vector of the agent's. List is where the
+// vectors' addresses lie in device memory; where it is 0, there is one agent, whose vector is At.
+// The zero Operand is none.
 type Operand struct {
 	List, At Address
 	Offset   int
 }
 
-// Coded is the examples of all agents as bytes: number j of example i of agent z is Scale·b + Shift for byte b = Bytes[Rows[z·examples+i]·features+j].
+// Coded is the examples of all agents as bytes: number j of example i of agent z is Scale·b + Shift
+// for byte b = Bytes[Rows[z·examples+i]·features+j].
 type Coded struct {
 	Bytes, Rows  Address // of uint8 and int32
 	Scale, Shift float32
@@ -56,13 +59,14 @@ const (
 	AddScaled             // c + Factor·with[i][j]
 )
 
-// Gemm is a product of float32 for each of several agents, in one launch and with the bits of cpu.Gemm and what follows it there: what the kernels of
-// dense layers are made of. cuBLAS is faster for large products and does not have those bits.
+// Gemm is a product of float32 for each of several agents, in one launch and with the bits of
+// cpu.Gemm and what follows it there: what the kernels of dense layers are made of. cuBLAS is
+// faster for large products and does not have those bits.
 type Gemm struct {
 	Agents  int
 	M, N, K int
-	// Form is "nt" for C = A·Bᵀ with A m×k and B n×k (device.Linear), "nn" for A·B with A m×k and B k×n (LinearGradX), or "tn" for
-	// Aᵀ·B with A k×m and B k×n (LinearGradW).
+	// Form is "nt" for C = A·Bᵀ with A m×k and B n×k (device.Linear), "nn" for A·B with A m×k and B
+	// k×n (LinearGradX), or "tn" for Aᵀ·B with A k×m and B k×n (LinearGradW).
 	Form    string
 	A, B, C Operand
 	Bytes   *Coded // instead of A in form nt, and of B in form tn
@@ -76,7 +80,8 @@ type Gemm struct {
 	TF32    bool    // round the factors to tf32 and use tensor cores, on GPUs from sm_80 on; the others take float32
 }
 
-// largeFrom is how many blocks of 64×64 elements fill any GPU: with fewer, blocks of 32×32 spread better.
+// largeFrom is how many blocks of 64×64 elements fill any GPU: with fewer, blocks of 32×32 spread
+// better.
 const largeFrom = 400
 
 func (g Gemm) side() int {

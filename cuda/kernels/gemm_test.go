@@ -20,7 +20,8 @@ func each(h *host, agents, n, offset int, seed uint64) ([][]float32, kernels.Ope
 	return all, kernels.Operand{List: at(h, list), Offset: offset}
 }
 
-// shapes reach over one tile and over several, one chunk of products and several, in small and large blocks.
+// shapes reach over one tile and over several, one chunk of products and several, in small and
+// large blocks.
 var shapes = []struct{ agents, m, n, k int }{{2, 1, 1, 1}, {3, 33, 10, 100}, {1, 9, 65, 385}, {1, 16, 9, 784}}
 
 // A forward and a backward pass through a dense layer have the CPU's bits.
@@ -38,16 +39,20 @@ func TestGemmLayers(t *testing.T) {
 			dw, pdw := each(h, s.agents, s.n*s.k, 0, 80)
 			db, pdb := each(h, s.agents, s.n, 5, 90)
 			dims := []int{s.m, s.n, s.k}
-			for then, k := range map[kernels.After]device.Kernel{kernels.AddBias: device.Linear, kernels.BiasThenSigmoid: device.LinearSigmoid, kernels.BiasThenReLU: device.LinearReLU} {
-				h.run(kernels.Gemm{Agents: s.agents, M: s.m, N: s.n, K: s.k, Form: "nt", A: px, B: pw, C: py, Then: then, With: pb}.Call())
+			for then, k := range map[kernels.After]device.Kernel{kernels.AddBias: device.Linear,
+				kernels.BiasThenSigmoid: device.LinearSigmoid, kernels.BiasThenReLU: device.LinearReLU} {
+				h.run(kernels.Gemm{Agents: s.agents, M: s.m, N: s.n, K: s.k, Form: "nt", A: px, B: pw, C: py,
+					Then: then, With: pb}.Call())
 				for z := range s.agents {
 					want := make([]float32, s.m*s.n)
 					onCPUCall(t, k, dims, 0, [][]float32{x[z], w[z], b[z]}, [][]float32{want})
 					sameBits(t, string(k), y[z], want)
 				}
 			}
-			for then, k := range map[kernels.After]device.Kernel{kernels.Nothing: device.LinearGradX, kernels.BySigmoid: device.LinearGradXSigmoid, kernels.ByReLU: device.LinearGradXReLU} {
-				h.run(kernels.Gemm{Agents: s.agents, M: s.m, N: s.k, K: s.n, Form: "nn", A: pdy, B: pw, C: pdx, Then: then, With: pbelow}.Call())
+			for then, k := range map[kernels.After]device.Kernel{kernels.Nothing: device.LinearGradX,
+				kernels.BySigmoid: device.LinearGradXSigmoid, kernels.ByReLU: device.LinearGradXReLU} {
+				h.run(kernels.Gemm{Agents: s.agents, M: s.m, N: s.k, K: s.n, Form: "nn", A: pdy, B: pw, C: pdx,
+					Then: then, With: pbelow}.Call())
 				for z := range s.agents {
 					want, in := make([]float32, s.m*s.k), [][]float32{dy[z], w[z], below[z]}
 					if then == kernels.Nothing {
@@ -57,8 +62,10 @@ func TestGemmLayers(t *testing.T) {
 					sameBits(t, string(k), dx[z], want)
 				}
 			}
-			for then, k := range map[kernels.After]device.Kernel{kernels.Nothing: device.LinearGradW, kernels.AddScaled: device.LinearGradWDecay} {
-				h.run(kernels.Gemm{Agents: s.agents, M: s.n, N: s.k, K: s.m, Form: "tn", A: pdy, B: px, C: pdw, Then: then, With: pw, Factor: 0.01, Sums: pdb}.Call())
+			for then, k := range map[kernels.After]device.Kernel{kernels.Nothing: device.LinearGradW,
+				kernels.AddScaled: device.LinearGradWDecay} {
+				h.run(kernels.Gemm{Agents: s.agents, M: s.n, N: s.k, K: s.m, Form: "tn", A: pdy, B: px, C: pdw,
+					Then: then, With: pw, Factor: 0.01, Sums: pdb}.Call())
 				for z := range s.agents {
 					want, sums, in := make([]float32, s.n*s.k), make([]float32, s.n), [][]float32{x[z], dy[z], w[z]}
 					if then == kernels.Nothing {
@@ -90,11 +97,13 @@ func TestGemmLarge(t *testing.T) {
 		want := make([]float32, m*n)
 		switch form {
 		case "nt":
-			onCPUCall(t, device.Linear, []int{m, n, k}, 0, [][]float32{a[0], b[0], make([]float32, n)}, [][]float32{want})
+			onCPUCall(t, device.Linear, []int{m, n, k}, 0, [][]float32{a[0], b[0], make([]float32, n)},
+				[][]float32{want})
 		case "nn":
 			onCPUCall(t, device.LinearGradX, []int{m, k, n}, 0, [][]float32{a[0], b[0]}, [][]float32{want})
 		case "tn":
-			onCPUCall(t, device.LinearGradW, []int{k, m, n}, 0, [][]float32{b[0], a[0]}, [][]float32{want, make([]float32, m)})
+			onCPUCall(t, device.LinearGradW, []int{k, m, n}, 0, [][]float32{b[0], a[0]},
+				[][]float32{want, make([]float32, m)})
 		}
 		sameBits(t, form, c[0], want)
 	}
@@ -104,18 +113,21 @@ func TestGemmLarge(t *testing.T) {
 func TestGemmBytes(t *testing.T) {
 	h := onHost(t)
 	const agents, m, n, k, stored = 2, 37, 12, 49, 90
-	batch := device.Batch{Bytes: randomBytes(stored * k), Rows: make([]int32, agents*m), Scale: []float32{0.0127}, Shift: []float32{-0.42}, Y: make([]int32, agents*m)}
+	batch := device.Batch{Bytes: randomBytes(stored * k), Rows: make([]int32, agents*m), Scale: []float32{0.0127},
+		Shift: []float32{-0.42}, Y: make([]int32, agents*m)}
 	for i := range batch.Rows {
 		batch.Rows[i] = int32(i * 7 % stored)
 	}
 	x := batch.Numbers(nil, k)
-	coded := &kernels.Coded{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0], Shift: batch.Shift[0]}
+	coded := &kernels.Coded{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0],
+		Shift: batch.Shift[0]}
 	w, pw := each(h, agents, n*k, 0, 20)
 	b, pb := each(h, agents, n, 0, 30)
 	y, py := each(h, agents, m*n, 0, 40)
 	dw, pdw := each(h, agents, n*k, 0, 80)
 	db, pdb := each(h, agents, n, 0, 90)
-	h.run(kernels.Gemm{Agents: agents, M: m, N: n, K: k, Form: "nt", Bytes: coded, B: pw, C: py, Then: kernels.BiasThenSigmoid, With: pb}.Call(),
+	h.run(kernels.Gemm{Agents: agents, M: m, N: n, K: k, Form: "nt", Bytes: coded, B: pw, C: py,
+		Then: kernels.BiasThenSigmoid, With: pb}.Call(),
 		kernels.Gemm{Agents: agents, M: n, N: k, K: m, Form: "tn", A: py, Bytes: coded, C: pdw, Sums: pdb}.Call())
 	for z := range agents {
 		xz := x[z*m*k : (z+1)*m*k]
@@ -128,7 +140,8 @@ func TestGemmBytes(t *testing.T) {
 	}
 }
 
-// forms are the ways in which A and B may lie: where A[i][p] and B[p][j] of an m×k and a k×n matrix are.
+// forms are the ways in which A and B may lie: where A[i][p] and B[p][j] of an m×k and a k×n matrix
+// are.
 func forms(m, n, k int) map[string]func(i, j, p int) (a, b int) {
 	return map[string]func(i, j, p int) (int, int){
 		"nt": func(i, j, p int) (int, int) { return i*k + p, j*k + p },
@@ -185,12 +198,14 @@ func TestGemmTF32(t *testing.T) {
 func TestGemmBytesTF32(t *testing.T) {
 	h := onHost(t)
 	const m, n, k, stored = 37, 12, 49, 90
-	batch := device.Batch{Bytes: randomBytes(stored * k), Rows: make([]int32, m), Scale: []float32{0.0127}, Shift: []float32{-0.42}, Y: make([]int32, m)}
+	batch := device.Batch{Bytes: randomBytes(stored * k), Rows: make([]int32, m), Scale: []float32{0.0127},
+		Shift: []float32{-0.42}, Y: make([]int32, m)}
 	for i := range batch.Rows {
 		batch.Rows[i] = int32(i * 7 % stored)
 	}
 	x := kernels.Operand{At: at(h, batch.Numbers(nil, k))}
-	coded := &kernels.Coded{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0], Shift: batch.Shift[0]}
+	coded := &kernels.Coded{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0],
+		Shift: batch.Shift[0]}
 	_, w := each(h, 1, n*k, 0, 20)
 	_, dy := each(h, 1, m*n, 0, 30)
 	var y, dw [2][]float32
@@ -198,8 +213,10 @@ func TestGemmBytesTF32(t *testing.T) {
 		var py, pw kernels.Address
 		y[i], py = copied(h, make([]float32, m*n))
 		dw[i], pw = copied(h, make([]float32, n*k))
-		h.run(kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: "nt", A: x, Bytes: b, B: w, C: kernels.Operand{At: py}, TF32: true}.Call(),
-			kernels.Gemm{Agents: 1, M: n, N: k, K: m, Form: "tn", A: dy, B: x, Bytes: b, C: kernels.Operand{At: pw}, TF32: true}.Call())
+		h.run(kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: "nt", A: x, Bytes: b, B: w, C: kernels.Operand{At: py},
+			TF32: true}.Call(),
+			kernels.Gemm{Agents: 1, M: n, N: k, K: m, Form: "tn", A: dy, B: x, Bytes: b, C: kernels.Operand{At: pw},
+				TF32: true}.Call())
 	}
 	sameBits(t, "y", y[1], y[0])
 	sameBits(t, "dW", dw[1], dw[0])

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Address is where something lies in the memory of a device. 0 stands for nothing, where a kernel allows that.
+// Address is where something lies in the memory of a device. 0 stands for nothing, where a kernel
+// allows that.
 type Address uint64
 
 // Region is bytes of the host, and where they lie on a device.
@@ -75,8 +76,8 @@ func All() []*Kernel {
 	return all
 }
 
-// define adds the kernels of a unit to the table. A line has the name of a kernel and its parameters, each with its kind:
-// "gather dst:p src:p idx:p k:l".
+// define adds the kernels of a unit to the table. A line has the name of a kernel and its
+// parameters, each with its kind: "gather dst:p src:p idx:p k:l".
 func define(unit string, lines ...string) string {
 	for _, line := range lines {
 		fields := strings.Fields(line)
@@ -106,7 +107,8 @@ func (k *Kernel) Kinds() string {
 	return s.String()
 }
 
-// call makes a call. It panics if the arguments do not fit the table, which is a bug of this package, or a size does not fit its parameter.
+// call makes a call. It panics if the arguments do not fit the table, which is a bug of this
+// package, or a size does not fit its parameter.
 func call(name string, l Launch, args ...any) Call {
 	k := table[name]
 	if k == nil || len(args) != len(k.Params) {

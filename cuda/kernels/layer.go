@@ -30,8 +30,8 @@ const (
 	TanhOf
 )
 
-// Bias adds b[j] to every column of an m×n matrix in place, and applies the activation, with the bits of device.Linear and its fused kin.
-// TanhOf is two calls.
+// Bias adds b[j] to every column of an m×n matrix in place, and applies the activation, with the
+// bits of device.Linear and its fused kin. TanhOf is two calls.
 func Bias(y, b Address, m, n int, then Activation) []Call {
 	name := [...]string{"bias", "bias_sigmoid", "bias_relu", "bias"}[then]
 	calls := []Call{call(name, over(m*n), y, b, m*n, n)}
@@ -47,13 +47,15 @@ func Activate(y, x Address, n int, f Activation) Call {
 	return call(name, over(n), y, x, n)
 }
 
-// ActivateGrad is the gradient of an activation, which is not Identity, by its output y. dx may be dy.
+// ActivateGrad is the gradient of an activation, which is not Identity, by its output y. dx may be
+// dy.
 func ActivateGrad(dx, y, dy Address, n int, f Activation) Call {
 	name := [...]string{SigmoidOf: "sigmoid_grad", ReLUOf: "relu_grad", TanhOf: "tanh_grad"}[f]
 	return call(name, over(n), dx, y, dy, n)
 }
 
-// ColumnSums adds up the rows of an m×n matrix in float64, from the first to the last: the gradient of a bias.
+// ColumnSums adds up the rows of an m×n matrix in float64, from the first to the last: the gradient
+// of a bias.
 func ColumnSums(dst, a Address, m, n int) Call {
 	return call("column_sums", blocks((n+31)/32*threads, threads), dst, a, m, n)
 }
@@ -80,7 +82,8 @@ func shortActivation(f Activation) int {
 	return int(f)
 }
 
-// Weigh computes y = p·a + q·b of n numbers of 16 bits, in float32. b may be 0 for none; y may be a or b.
+// Weigh computes y = p·a + q·b of n numbers of 16 bits, in float32. b may be 0 for none; y may be a
+// or b.
 func Weigh(e Element, y, a, b Address, p, q float32, n int) Call {
 	return call(e.name("weigh"), over(n), y, a, b, p, q, n)
 }

@@ -17,7 +17,8 @@ func onCPUCall(t testing.TB, k device.Kernel, dims []int, attr float64, in, out 
 	}
 }
 
-// rough is numbers that also hold what is hard: zeros of both signs, large and small ones, infinities and NaN.
+// rough is numbers that also hold what is hard: zeros of both signs, large and small ones,
+// infinities and NaN.
 func rough(seed uint64, n int) []float32 {
 	v := numbers(seed, n)
 	for i := range v {
@@ -48,7 +49,8 @@ func TestActivations(t *testing.T) {
 		y, dx, want, wantDX := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 		onCPUCall(t, c.forward, []int{n}, 0, [][]float32{x}, [][]float32{want})
 		onCPUCall(t, c.grad, []int{n}, 0, [][]float32{want, dy}, [][]float32{wantDX})
-		h.run(kernels.Activate(at(h, y), at(h, x), n, c.f), kernels.ActivateGrad(at(h, dx), at(h, y), at(h, dy), n, c.f))
+		h.run(kernels.Activate(at(h, y), at(h, x), n, c.f), kernels.ActivateGrad(at(h, dx), at(h, y), at(h, dy), n,
+			c.f))
 		sameBits(t, string(c.forward), y, want)
 		sameBits(t, string(c.grad), dx, wantDX)
 	}
@@ -59,7 +61,8 @@ func TestTanh(t *testing.T) {
 	h := onHost(t)
 	const n = 515
 	x, dy, y, dx := rough(1, n), numbers(2, n), make([]float32, n), make([]float32, n)
-	h.run(kernels.Activate(at(h, y), at(h, x), n, kernels.TanhOf), kernels.ActivateGrad(at(h, dx), at(h, y), at(h, dy), n, kernels.TanhOf))
+	h.run(kernels.Activate(at(h, y), at(h, x), n, kernels.TanhOf), kernels.ActivateGrad(at(h, dx), at(h, y), at(h, dy),
+		n, kernels.TanhOf))
 	for i, v := range x {
 		want := math.Tanh(float64(v))
 		if v != v {
@@ -71,13 +74,15 @@ func TestTanh(t *testing.T) {
 		if math.Abs(float64(y[i])-want) > math.Max(1e-7*math.Abs(want), 1e-8) {
 			t.Errorf("tanh(%v) = %v, want %v", v, y[i], want)
 		}
-		if g := float64(dy[i]) * (1 - float64(y[i])*float64(y[i])); math.Abs(float64(dx[i])-g) > 1e-6*math.Abs(float64(dy[i])) {
+		if g := float64(dy[i]) * (1 - float64(y[i])*float64(y[i])); math.Abs(float64(dx[i])-g) > 1e-6*math.Abs(
+			float64(dy[i])) {
 			t.Errorf("gradient at %v is %v, want %v", v, dx[i], g)
 		}
 	}
 }
 
-// A bias and what follows is what the CPU's fused layers do after the product, here one with an identity.
+// A bias and what follows is what the CPU's fused layers do after the product, here one with an
+// identity.
 func TestBias(t *testing.T) {
 	h := onHost(t)
 	const m, n = 33, 10
@@ -86,7 +91,8 @@ func TestBias(t *testing.T) {
 	for i := range n {
 		eye[i*n+i] = 1
 	}
-	for then, k := range map[kernels.Activation]device.Kernel{kernels.Identity: device.Linear, kernels.SigmoidOf: device.LinearSigmoid, kernels.ReLUOf: device.LinearReLU} {
+	for then, k := range map[kernels.Activation]device.Kernel{kernels.Identity: device.Linear,
+		kernels.SigmoidOf: device.LinearSigmoid, kernels.ReLUOf: device.LinearReLU} {
 		want := make([]float32, m*n)
 		onCPUCall(t, k, []int{m, n, n}, 0, [][]float32{x, eye, b}, [][]float32{want})
 		got, p := copied(h, x)
@@ -120,9 +126,11 @@ func TestLoss(t *testing.T) {
 		for _, smooth := range []float64{0, 0.1} {
 			loss, want := make([]float32, 1), make([]float32, 1)
 			d, wantD := make([]float32, m*n), make([]float32, m*n)
-			onCPUCall(t, device.SoftmaxCrossEntropy, []int{m, n}, smooth, [][]float32{logits, labels}, [][]float32{want, wantD})
+			onCPUCall(t, device.SoftmaxCrossEntropy, []int{m, n}, smooth, [][]float32{logits, labels},
+				[][]float32{want, wantD})
 			bad := []uint32{kernels.NoBadRow}
-			h.run(kernels.SoftmaxCrossEntropy(at(h, loss), at(h, d), at(h, logits), at(h, labels), at(h, make([]float64, m)), at(h, bad), m, n, smooth)...)
+			h.run(kernels.SoftmaxCrossEntropy(at(h, loss), at(h, d), at(h, logits), at(h, labels),
+				at(h, make([]float64, m)), at(h, bad), m, n, smooth)...)
 			sameBits(t, "gradient of the loss", d, wantD)
 			if smooth == 0 {
 				sameBits(t, "loss", loss, want)
@@ -136,7 +144,8 @@ func TestLoss(t *testing.T) {
 		logits[n/2] = float32(math.NaN())
 		sums, want, hits, bad := make([]float32, 3), make([]float32, 3), make([]uint32, 2), []uint32{kernels.NoBadRow}
 		onCPUCall(t, device.Score, []int{m, n}, 0, [][]float32{logits, labels}, [][]float32{want})
-		h.run(kernels.Score(at(h, sums), at(h, logits), at(h, labels), at(h, make([]float64, m+1)), at(h, hits), at(h, bad), m, n)...)
+		h.run(kernels.Score(at(h, sums), at(h, logits), at(h, labels), at(h, make([]float64, m+1)), at(h, hits),
+			at(h, bad), m, n)...)
 		sameBits(t, "score", sums, want)
 		if hits[0] != 0 || hits[1] != 0 {
 			t.Error("hits are not zero again")
@@ -152,7 +161,8 @@ func TestBadLabels(t *testing.T) {
 		labels := make([]float32, m)
 		labels[31], labels[17] = v, v
 		bad := []uint32{kernels.NoBadRow}
-		h.run(kernels.SoftmaxCrossEntropy(at(h, make([]float32, 1)), at(h, make([]float32, m*n)), at(h, numbers(1, m*n)), at(h, labels),
+		h.run(kernels.SoftmaxCrossEntropy(at(h, make([]float32, 1)), at(h, make([]float32, m*n)),
+			at(h, numbers(1, m*n)), at(h, labels),
 			at(h, make([]float64, m)), at(h, bad), m, n, 0)...)
 		if bad[0] != 17 {
 			t.Errorf("label %v: row %d is bad, want 17", v, bad[0])

@@ -24,9 +24,10 @@ const (
 	Short                 // in the arena, in 16 bits
 )
 
-// Ending is a piece of the gradient that EndGradient brings to its final form: N numbers at To, from rows of C numbers with room for Room, which lie at From,
-// counted in numbers of the source. Decay times the parameters from Weights on are added, unless that is negative. Scaled says that the
-// source is multiplied by the loss scale.
+// Ending is a piece of the gradient that EndGradient brings to its final form: N numbers at To,
+// from rows of C numbers with room for Room, which lie at From, counted in numbers of the source.
+// Decay times the parameters from Weights on are added, unless that is negative. Scaled says that
+// the source is multiplied by the loss scale.
 type Ending struct {
 	Source            Source
 	From, To, Weights int
@@ -71,7 +72,8 @@ func (s Ending) AppendTo(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, math.Float32bits(s.Decay))
 }
 
-// EndGradient ends the pieces of a gradient in a list of so many. scaler may be 0; else it divides what is scaled, and is told where a number is not finite.
+// EndGradient ends the pieces of a gradient in a list of so many. scaler may be 0; else it divides
+// what is scaled, and is told where a number is not finite.
 func EndGradient(e Element, grads, arena, params, list, scaler Address, count int) Call {
 	return call(e.name("end_gradient"), blocks(count*threads, threads), grads, arena, params, list, scaler)
 }
@@ -101,7 +103,8 @@ type Penalty struct {
 	Scale   float64
 }
 
-// Penalties is a list of terms in device memory: the pieces whose squares are summed, and the terms that they belong to.
+// Penalties is a list of terms in device memory: the pieces whose squares are summed, and the terms
+// that they belong to.
 type Penalties struct {
 	bytes          []byte
 	pieces, counts int
@@ -132,7 +135,8 @@ func (p Penalties) Bytes() []byte { return p.bytes }
 // PartNumbers is how many numbers of float64 the scratch has.
 func (p Penalties) PartNumbers() int { return p.pieces }
 
-// Add adds the terms to start, one after the other, and writes the sum to out: with the bits of a HalfSquare and an Add for each.
+// Add adds the terms to start, one after the other, and writes the sum to out: with the bits of a
+// HalfSquare and an Add for each.
 func (p Penalties) Add(out, start, params, list, part Address) []Call {
 	const warps = 4 // of a block of sum_squares
 	return []Call{

@@ -14,24 +14,28 @@ const NoBadRow = math.MaxUint32
 // rowsOver is the geometry of half a warp for each row.
 func rowsOver(m int) Launch { return blocks(16*m, 128) }
 
-// SoftmaxCrossEntropy is device.SoftmaxCrossEntropy with the label smoothing s: the mean loss to loss (float32), the gradient to dlogits. rowLoss is
-// scratch of m numbers of float64. bad (uint32) is NoBadRow before; it becomes the first row whose label is no class,
-// and what the kernel writes is then of no use.
+// SoftmaxCrossEntropy is device.SoftmaxCrossEntropy with the label smoothing s: the mean loss to
+// loss (float32), the gradient to dlogits. rowLoss is scratch of m numbers of float64. bad (uint32)
+// is NoBadRow before; it becomes the first row whose label is no class, and what the kernel writes
+// is then of no use.
 func SoftmaxCrossEntropy(loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
 	return softmaxCrossEntropies(1, 0, loss, dlogits, logits, labels, rowLoss, bad, m, n, s)
 }
 
-// softmaxCrossEntropies is SoftmaxCrossEntropy for several agents, with m rows each. Their losses, gradients and logits lie apart numbers
-// behind each other; their labels and rows' losses follow one another.
-func softmaxCrossEntropies(agents, apart int, loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
+// softmaxCrossEntropies is SoftmaxCrossEntropy for several agents, with m rows each. Their losses,
+// gradients and logits lie apart numbers behind each other; their labels and rows' losses follow
+// one another.
+func softmaxCrossEntropies(agents, apart int, loss, dlogits, logits, labels, rowLoss, bad Address, m, n int,
+	s float64) []Call {
 	return []Call{
-		call("softmax_cross_entropy", rowsOver(agents*m), rowLoss, dlogits, logits, labels, bad, agents*m, m, n, apart, s),
+		call("softmax_cross_entropy", rowsOver(agents*m), rowLoss, dlogits, logits, labels, bad, agents*m, m, n, apart,
+			s),
 		call("dot_sum", blocks(agents*threads, threads), Address(0), loss, rowLoss, m, 1/float64(m), apart),
 	}
 }
 
-// Score is device.Score: three numbers of float32 to sums. rowLoss is scratch of m+1 numbers of float64, hits one of two uint32 that are zero
-// before and after, bad as in SoftmaxCrossEntropy.
+// Score is device.Score: three numbers of float32 to sums. rowLoss is scratch of m+1 numbers of
+// float64, hits one of two uint32 that are zero before and after, bad as in SoftmaxCrossEntropy.
 func Score(sums, logits, labels, rowLoss, hits, bad Address, m, n int) []Call {
 	total := rowLoss + 8*Address(m)
 	return []Call{

@@ -17,7 +17,8 @@ const (
 	marchShared  = 8*marchControl + MarchThreads/64*marchSlice
 )
 
-// step is a kernel that can be a step of a march: how many threads its blocks have, and its body for a block.
+// step is a kernel that can be a step of a march: how many threads its blocks have, and its body
+// for a block.
 type step struct {
 	kernel  string
 	threads uint32
@@ -84,8 +85,9 @@ func (c Call) Marches() bool {
 	return n > 0 && c.Shared == 0 && c.Block == [3]uint32{steps[n-1].threads, 1, 1}
 }
 
-// March is calls that go to a GPU in one launch: phase after phase, and those of a phase at the same time. What arguments point to may travel with
-// them. A March is written to memory of the host that the GPU reads, and can be used again.
+// March is calls that go to a GPU in one launch: phase after phase, and those of a phase at the
+// same time. What arguments point to may travel with them. A March is written to memory of the host
+// that the GPU reads, and can be used again.
 type March struct {
 	room   Address // where the GPU will have it
 	buffer []byte
@@ -101,7 +103,8 @@ type marching struct {
 	data Address
 }
 
-// Nowhere is an address of data whose place is not known yet: see AddWith. Up to 2³² bytes behind it there is no memory, and no argument has such bits.
+// Nowhere is an address of data whose place is not known yet: see AddWith. Up to 2³² bytes behind
+// it there is no memory, and no argument has such bits.
 const Nowhere Address = 0x7ff1 << 48
 
 // arg is an argument as the GPU is to see it.
@@ -112,7 +115,8 @@ func (c *marching) arg(i int) uint64 {
 	return c.Args[i] - uint64(Nowhere) + uint64(c.data)
 }
 
-// Begin empties a march, which is to be written to buffer and will be copied to room, where as many bytes are. Both begin at a multiple of 16 bytes.
+// Begin empties a march, which is to be written to buffer and will be copied to room, where as many
+// bytes are. Both begin at a multiple of 16 bytes.
 func (m *March) Begin(room Address, buffer []byte) {
 	m.room, m.buffer = room, buffer
 	m.data, m.steps, m.args = 0, 0, 0
@@ -159,22 +163,26 @@ func (m *March) control(phases, steps, args int) int {
 // stepBytes is the size of a Step of march.cu.
 const stepBytes = 24
 
-// Fits tells whether there is room for so many more steps, with so many arguments, in phases before limit, and for so many bytes of data.
+// Fits tells whether there is room for so many more steps, with so many arguments, in phases before
+// limit, and for so many bytes of data.
 func (m *March) Fits(limit, steps, args, data int) bool {
 	return m.data+even(data)+m.control(max(limit, len(m.phases)), m.steps+steps, m.args+args) <= len(m.buffer)
 }
 
-// Data is where bytes of data are to be written, and where the GPU will have them. There must be room: see Fits.
+// Data is where bytes of data are to be written, and where the GPU will have them. There must be
+// room: see Fits.
 func (m *March) Data(bytes int) ([]byte, Address) {
 	at := m.data
 	m.data += even(bytes)
 	return m.buffer[at : at+bytes], m.room + Address(at)
 }
 
-// Add puts a call in a phase, from 0 on. There must be room: see Fits. It panics if the call does not march. The arguments must stay as they are.
+// Add puts a call in a phase, from 0 on. There must be room: see Fits. It panics if the call does
+// not march. The arguments must stay as they are.
 func (m *March) Add(phase int, c Call) { m.AddWith(phase, c, 0) }
 
-// AddWith is Add of a call that was made with addresses from Nowhere on: they stand for data and what lies behind it.
+// AddWith is Add of a call that was made with addresses from Nowhere on: they stand for data and
+// what lies behind it.
 func (m *March) AddWith(phase int, c Call, data Address) {
 	if !c.Marches() {
 		panic(fmt.Sprintf("kernels: %s with blocks %v is no step of a march", c.Kernel.Name, c.Block))
@@ -194,12 +202,13 @@ func (m *March) AddWith(phase int, c Call, data Address) {
 	m.args += len(c.Args)
 }
 
-// Call writes the march, and returns its launch on so many blocks, for which list is where the GPU reads the buffer. count is a uint32 of the device's memory, 0
-// before its first march.
+// Call writes the march, and returns its launch on so many blocks, for which list is where the GPU
+// reads the buffer. count is a uint32 of the device's memory, 0 before its first march.
 func (m *March) Call(list, count Address, blocks int) Call {
 	size := m.control(len(m.phases), m.steps, m.args)
 	m.write(m.buffer[m.data : m.data+size])
-	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MarchThreads, 1, 1}, Shared: marchShared, Together: true}
+	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MarchThreads, 1, 1}, Shared: marchShared,
+		Together: true}
 	return call("march", l, m.room, list, (m.data+size)/8, size/8, count)
 }
 
@@ -221,7 +230,8 @@ func (m *March) write(b []byte) {
 		for k := range calls {
 			c := &calls[k]
 			blocks := c.Grid[0] * c.Grid[1] * c.Grid[2]
-			for i, v := range [...]uint32{uint32(c.Kernel.step - 1), blocks, first, c.Grid[0], c.Grid[1], uint32(args / 8)} {
+			for i, v := range [...]uint32{uint32(c.Kernel.step - 1), blocks, first, c.Grid[0], c.Grid[1],
+				uint32(args / 8)} {
 				order.PutUint32(b[at+4*i:], v)
 			}
 			for i := range c.Args {

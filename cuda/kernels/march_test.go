@@ -73,10 +73,15 @@ func newVectors(h *host) *vectors {
 	return v
 }
 
-// phase is calls that do not depend on each other: they read the last three vectors, as they come, and write the others.
+// phase is calls that do not depend on each other: they read the last three vectors, as they come,
+// and write the others.
 func (v *vectors) phase(s rng.Stream, idx kernels.Address) []kernels.Call {
 	a := func() float32 { return float32(s.IntN(9)-4) / 8 }
-	s.Shuffle(len(v.all), func(i, j int) { v.all[i], v.all[j] = v.all[j], v.all[i]; v.few[i], v.few[j] = v.few[j], v.few[i] })
+	s.Shuffle(len(v.all), func(i, j int) {
+		v.all[i], v.all[j] = v.all[j], v.all[i]
+		v.few[i], v.few[j] = v.few[j],
+			v.few[i]
+	})
 	x, y := v.all, v.few
 	terms := make([]kernels.Term, 1+s.IntN(kernels.MaxTerms))
 	for i := range terms {
@@ -94,7 +99,8 @@ func (v *vectors) phase(s rng.Stream, idx kernels.Address) []kernels.Call {
 	}
 }
 
-// A march leaves what its calls leave one after the other, on any number of blocks, and again; whether its list is short or long.
+// A march leaves what its calls leave one after the other, on any number of blocks, and again;
+// whether its list is short or long.
 func TestMarch(t *testing.T) {
 	h := onHost(t)
 	m := h.newMarch(64 << 10)
@@ -116,7 +122,8 @@ func TestMarch(t *testing.T) {
 		}
 		m.run(c.blocks)
 		for i := range got.held {
-			sameBits(t, fmt.Sprintf("%d phases on %d blocks: vector %d", c.phases, c.blocks, i), got.held[i], want.held[i])
+			sameBits(t, fmt.Sprintf("%d phases on %d blocks: vector %d", c.phases, c.blocks, i), got.held[i],
+				want.held[i])
 		}
 	}
 }

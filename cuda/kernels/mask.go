@@ -23,7 +23,8 @@ var _ = define("mask.cu",
 // Iota writes start, start+1, ... as n numbers of uint32: the mask all.
 func Iota(dst Address, start uint32, n int) Call { return call("iota", over(n), dst, int(start), n) }
 
-// StreamKey writes the counter of the stream rng.New(seed, name, key...) to a uint64, where base is rng.Base(seed, name).
+// StreamKey writes the counter of the stream rng.New(seed, name, key...) to a uint64, where base is
+// rng.Base(seed, name).
 func StreamKey(counter Address, base uint64, key ...uint64) Call {
 	if len(key) > 4 {
 		panic(fmt.Sprintf("kernels: a stream with a key of %d numbers, want 4 at most", len(key)))
@@ -49,10 +50,12 @@ func Block(dst Address, d, k int, s rng.Stream) []Call {
 	return append(calls, Iota(dst+4*Address(wrapped), uint32(start), k-wrapped))
 }
 
-// StratifiedScratch is the scratch of Stratified, to be written before its first use. Every use leaves it so.
+// StratifiedScratch is the scratch of Stratified, to be written before its first use. Every use
+// leaves it so.
 var StratifiedScratch = [2]uint32{math.MaxUint32, 0}
 
-// Stratified draws the mask stratified of dist: k of d coordinates, as k numbers of uint32. counter is a uint64, scratch StratifiedScratch.
+// Stratified draws the mask stratified of dist: k of d coordinates, as k numbers of uint32. counter
+// is a uint64, scratch StratifiedScratch.
 func Stratified(dst Address, d, k int, s rng.Stream, counter, scratch Address) []Call {
 	f := filler{dst: dst, counter: counter, scratch: scratch, shorter: d / k}
 	if extra := uint64(d % k); extra != 0 {
@@ -62,7 +65,8 @@ func Stratified(dst Address, d, k int, s rng.Stream, counter, scratch Address) [
 	if f.part == 0 {
 		return []Call{setCounter(counter, s), f.fill(0, k, 0, 0)}
 	}
-	// The cuts are turned by an offset: first come the blocks that have passed the end, then the others; one straddles the end.
+	// The cuts are turned by an offset: first come the blocks that have passed the end, then the
+	// others; one straddles the end.
 	offset := s.IntN(d)
 	begin := func(b int) int {
 		hi, lo := bits.Mul64(uint64(b), uint64(d))
@@ -108,20 +112,24 @@ type filler struct {
 	part                  uint64
 }
 
-// fill draws from count blocks, the first of which is first and begins at coordinate begin, to place at of the mask.
+// fill draws from count blocks, the first of which is first and begins at coordinate begin, to
+// place at of the mask.
 func (f filler) fill(at, count, begin, first int) Call {
-	return call("stratified", over((count+1)/2), f.dst+4*Address(at), count, begin, f.shorter, f.part, uint64(first), f.counter, f.scratch)
+	return call("stratified", over((count+1)/2), f.dst+4*Address(at), count, begin, f.shorter, f.part, uint64(first),
+		f.counter, f.scratch)
 }
 
 // SubsetWords is how many numbers of uint32, zero before its first use, Subset needs as its bitmap.
 func SubsetWords(d int) int { return (d + 31) / 32 }
 
-// Subset draws the mask randk of dist: k of d coordinates. words is scratch of SubsetWords(d) numbers, counter a uint64.
+// Subset draws the mask randk of dist: k of d coordinates. words is scratch of SubsetWords(d)
+// numbers, counter a uint64.
 func Subset(dst Address, d, k int, s rng.Stream, counter, words Address) []Call {
 	return Layers(dst, []int{d}, []int{k}, s, counter, words)
 }
 
-// Layers draws the mask randk-per-layer of dist: so many coordinates of each tensor. words is scratch for the longest of them.
+// Layers draws the mask randk-per-layer of dist: so many coordinates of each tensor. words is
+// scratch for the longest of them.
 func Layers(dst Address, sizes, counts []int, s rng.Stream, counter, words Address) []Call {
 	calls := []Call{setCounter(counter, s)}
 	offset := 0
@@ -133,10 +141,12 @@ func Layers(dst Address, sizes, counts []int, s rng.Stream, counter, words Addre
 	return calls
 }
 
-// sharedWords is how long a bitmap may be that lies in the memory which the threads of a block share.
+// sharedWords is how long a bitmap may be that lies in the memory which the threads of a block
+// share.
 const sharedWords = 8192
 
-// SubsetsWords is how many numbers of uint32, zero before their first use, Subsets needs for so many masks as its bitmaps; none for short vectors.
+// SubsetsWords is how many numbers of uint32, zero before their first use, Subsets needs for so
+// many masks as its bitmaps; none for short vectors.
 func SubsetsWords(d, masks int) int {
 	if SubsetWords(d) <= sharedWords {
 		return 0
@@ -144,11 +154,12 @@ func SubsetsWords(d, masks int) int {
 	return SubsetWords(d) * masks
 }
 
-// Subsets draws up to MostEach masks randk of dist, of k of d coordinates each, in one launch, from streams that begin at counters. words is scratch of
-// SubsetsWords(d, len(dst)) numbers.
+// Subsets draws up to MostEach masks randk of dist, of k of d coordinates each, in one launch, from
+// streams that begin at counters. words is scratch of SubsetsWords(d, len(dst)) numbers.
 func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
 	if len(dst) < 1 || len(dst) > MostEach || len(counters) != len(dst) {
-		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d from as many", len(dst), len(counters), MostEach))
+		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d from as many", len(dst),
+			len(counters), MostEach))
 	}
 	const fixed = 4
 	args := make([]uint64, fixed+2*MostEach)
@@ -179,8 +190,9 @@ type Gaps struct {
 	Longest         int
 }
 
-// GapTables computes the tables from which Bernoulli draws the gaps between coordinates taken with probability p: survival[g] is (1-p)^g·2^64,
-// with a 0 behind the longest gap, and guide[b] the shortest gap of a number whose upper 12 bits are b.
+// GapTables computes the tables from which Bernoulli draws the gaps between coordinates taken with
+// probability p: survival[g] is (1-p)^g·2^64, with a 0 behind the longest gap, and guide[b] the
+// shortest gap of a number whose upper 12 bits are b.
 func GapTables(p float64) (survival []uint64, guide []uint16) {
 	longest := int(min(math.Ceil(4/p), 4096))
 	stay := -uint64(max(math.Ldexp(p, 64), 1))
@@ -200,8 +212,9 @@ func GapTables(p float64) (survival []uint64, guide []uint16) {
 	return survival, guide
 }
 
-// Bernoulli draws the mask bernoulli of dist from d coordinates: how many, to count (uint32), and the first capacity of them. Where there are
-// more, it is to be drawn again with more room. counter is a uint64.
+// Bernoulli draws the mask bernoulli of dist from d coordinates: how many, to count (uint32), and
+// the first capacity of them. Where there are more, it is to be drawn again with more room. counter
+// is a uint64.
 func Bernoulli(dst Address, capacity, d int, g Gaps, s rng.Stream, counter, count Address) []Call {
 	return []Call{
 		setCounter(counter, s),

@@ -33,16 +33,18 @@ const (
 	byInput
 )
 
-// Norm is the normalisation of an m×c matrix, of the Element's numbers, and its gradient: device.BatchNorm and device.Normalize with what
-// follows. Parameters, statistics and factors are float32 vectors of c numbers.
+// Norm is the normalisation of an m×c matrix, of the Element's numbers, and its gradient:
+// device.BatchNorm and device.Normalize with what follows. Parameters, statistics and factors are
+// float32 vectors of c numbers.
 type Norm struct {
 	Element Element
 	M, C    int
 	Eps     float64
 	Follows Follows
 
-	X, Z, Y                   Address // Z: what is added; Y may be X
-	MeanZ, ScaleZ, ShiftZ     Address // where they are not 0: the map of Z by another normalisation, which is what is added
+	X, Z, Y Address // Z: what is added; Y may be X
+	// where they are not 0: the map of Z by another normalisation, which is what is added
+	MeanZ, ScaleZ, ShiftZ     Address
 	Gamma, Beta               Address
 	Mean, Variance            Address // the statistics
 	Scale, Shift              Address // the affine map y = (x-mean)·scale + shift, kept for a gradient that recomputes
@@ -65,17 +67,20 @@ func (n *Norm) columnBlocks() int {
 	return (n.C + columns - 1) / columns
 }
 
-// rows is how many rows a block sums up: enough blocks to fill any GPU, and no more than 64 numbers for a thread to add.
+// rows is how many rows a block sums up: enough blocks to fill any GPU, and no more than 64 numbers
+// for a thread to add.
 func (n *Norm) rows() int { return n.rowsFor(1024, 64*normDown) }
 
-// rowsToMap is how many rows a block maps, where nothing is left to add up: shorter blocks, so that no GPU waits long for the last.
+// rowsToMap is how many rows a block maps, where nothing is left to add up: shorter blocks, so that
+// no GPU waits long for the last.
 func (n *Norm) rowsToMap() int {
 	const mostDown = 65535 // of a launch
 	least := (n.M/mostDown + normDown) / normDown * normDown
 	return max(n.rowsFor(4096, 16*normDown), least)
 }
 
-// rowsFor is how many rows of a block make so many blocks, if these are not more than most, nor fewer than a thread looks at in one go.
+// rowsFor is how many rows of a block make so many blocks, if these are not more than most, nor
+// fewer than a thread looks at in one go.
 func (n *Norm) rowsFor(blocks, most int) int {
 	want := (n.M*n.columnBlocks() + blocks - 1) / blocks
 	return max(4*normDown, min(most, (want+normDown-1)/normDown*normDown))
@@ -87,7 +92,8 @@ func (n *Norm) parts() int { return (n.M + n.rows() - 1) / n.rows() }
 // PartNumbers is how many numbers of float64 the scratch has.
 func (n *Norm) PartNumbers() int { return 2 * n.parts() * n.C }
 
-// MaskBytes is the size of a bitmask, a byte for each pack. Only a matrix whose rows are whole packs can have one.
+// MaskBytes is the size of a bitmask, a byte for each pack. Only a matrix whose rows are whole
+// packs can have one.
 func (n *Norm) MaskBytes() int { return n.M * n.C / n.Element.Pack() }
 
 // launch is the geometry of blocks of so many rows.
@@ -106,7 +112,8 @@ func (n *Norm) columns() Launch { return blocks((n.C+normAcross-1)/normAcross*th
 func (n *Norm) Statistics() []Call {
 	return []Call{
 		call(n.Element.name("norm_moments"), n.launch(n.rows()), n.Part, n.X, n.M, n.C, n.rows()),
-		call(n.Element.name("norm_statistics"), n.columns(), n.Part, n.parts(), n.X, n.Gamma, n.Beta, n.M, n.C, n.Eps, n.Mean, n.Variance, n.Scale, n.Shift),
+		call(n.Element.name("norm_statistics"), n.columns(), n.Part, n.parts(), n.X, n.Gamma, n.Beta, n.M, n.C, n.Eps,
+			n.Mean, n.Variance, n.Scale, n.Shift),
 	}
 }
 
@@ -115,7 +122,8 @@ func (n *Norm) Given() Call {
 	return call("norm_given", over(n.C), n.Mean, n.Variance, n.Gamma, n.Beta, n.C, n.Eps, n.Mean, n.Scale, n.Shift)
 }
 
-// Apply computes Y, and Mask, from X, Mean, Scale and Shift: after Statistics, after Given, or again when Y was not kept.
+// Apply computes Y, and Mask, from X, Mean, Scale and Shift: after Statistics, after Given, or
+// again when Y was not kept.
 func (n *Norm) Apply() Call {
 	n.checkMask()
 	rows := n.rowsToMap()
@@ -123,9 +131,11 @@ func (n *Norm) Apply() Call {
 		if n.Follows != AddReLU {
 			panic("kernels: a second normalisation is mapped, and nothing adds it")
 		}
-		return call(n.Element.name("norm_apply_two"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.MeanZ, n.ScaleZ, n.ShiftZ, n.M, n.C, rows)
+		return call(n.Element.name("norm_apply_two"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift,
+			n.MeanZ, n.ScaleZ, n.ShiftZ, n.M, n.C, rows)
 	}
-	return call(n.Element.name("norm_apply"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.M, n.C, rows, int(n.Follows))
+	return call(n.Element.name("norm_apply"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.M, n.C,
+		rows, int(n.Follows))
 }
 
 func (n *Norm) checkMask() {
@@ -134,23 +144,27 @@ func (n *Norm) checkMask() {
 	}
 }
 
-// Grad computes DX, DGamma and DBeta, and DZ where something was added, from DY, or from DY + Other. A ReLU is known by Mask; without one, by Y; without
-// both, and if nothing was added, from X, Scale and Shift.
+// Grad computes DX, DGamma and DBeta, and DZ where something was added, from DY, or from DY +
+// Other. A ReLU is known by Mask; without one, by Y; without both, and if nothing was added, from
+// X, Scale and Shift.
 func (n *Norm) Grad() []Call {
 	n.checkMask()
 	if n.Other != 0 && n.DZ == 0 {
 		panic("kernels: the gradient of a normalisation from two summands needs DZ, which takes their sum")
 	}
 	gate := n.gate()
-	sums := call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.DZ, n.X, n.DY, n.Other, n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), gate)
-	factors := call("norm_grad_factors", n.columns(), n.Part, n.parts(), n.Gamma, n.Variance, n.M, n.C, n.Eps, n.DGamma, n.DBeta, n.FactorA, n.FactorB, n.FactorE)
+	sums := call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.DZ, n.X, n.DY, n.Other, n.Y, n.Mask,
+		n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), gate)
+	factors := call("norm_grad_factors", n.columns(), n.Part, n.parts(), n.Gamma, n.Variance, n.M, n.C, n.Eps, n.DGamma,
+		n.DBeta, n.FactorA, n.FactorB, n.FactorE)
 	g := n.DY
 	if n.DZ != 0 { // it holds what the gate let through
 		g, gate = n.DZ, noGate
 	}
 	rows := n.rowsToMap()
 	return []Call{sums, factors,
-		call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, gate)}
+		call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask, n.Mean, n.Scale, n.Shift,
+			n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, gate)}
 }
 
 func (n *Norm) gate() int {

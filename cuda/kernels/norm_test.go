@@ -49,7 +49,8 @@ func near(t testing.TB, what string, got, want []float32, bound, floor float64) 
 		}
 	}
 	if !(worst <= bound) {
-		t.Errorf("%s: number %d is %v, want %v (error %.3g of it and %v, want %.3g at most)", what, at, got[at], want[at], worst, floor, bound)
+		t.Errorf("%s: number %d is %v, want %v (error %.3g of it and %v, want %.3g at most)", what, at, got[at],
+			want[at], worst, floor, bound)
 	}
 }
 
@@ -70,10 +71,13 @@ func TestNorm(t *testing.T) {
 	h := onHost(t)
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []normCase{
-			{m: 300, c: 64, follows: kernels.Plain}, {m: 300, c: 64, follows: kernels.ReLU, mask: true}, {m: 131, c: 24, follows: kernels.AddReLU},
-			{m: 260, c: 64, follows: kernels.AddReLU, mask: true}, {m: 50, c: 13, follows: kernels.ReLU}, {m: 2, c: 1, follows: kernels.Plain},
+			{m: 300, c: 64, follows: kernels.Plain}, {m: 300, c: 64, follows: kernels.ReLU, mask: true}, {m: 131, c: 24,
+				follows: kernels.AddReLU},
+			{m: 260, c: 64, follows: kernels.AddReLU, mask: true}, {m: 50, c: 13, follows: kernels.ReLU}, {m: 2, c: 1,
+				follows: kernels.Plain},
 			{m: 40, c: 72, follows: kernels.ReLU, input: true}, {m: 700, c: 128, follows: kernels.ReLU, input: true},
-			{m: 700, c: 64, follows: kernels.AddReLU, mask: true, other: true}, {m: 70, c: 20, follows: kernels.AddReLU, other: true},
+			{m: 700, c: 64, follows: kernels.AddReLU, mask: true, other: true}, {m: 70, c: 20, follows: kernels.AddReLU,
+				other: true},
 		} {
 			c.e = e
 			t.Run(fmt.Sprintf("%v %d×%d follows %d", e, c.m, c.c, c.follows), func(t *testing.T) { c.compare(t, h) })
@@ -115,8 +119,10 @@ func (c normCase) compare(t *testing.T, h *host) {
 		v[i] = make([]float32, c.c)
 	}
 	const eps = 1e-5
-	n := kernels.Norm{Element: c.e, M: c.m, C: c.c, Eps: eps, Follows: c.follows, X: at(h, rawX), Y: at(h, y), Gamma: at(h, gamma), Beta: at(h, beta),
-		Mean: at(h, v[0]), Variance: at(h, v[1]), Scale: at(h, v[2]), Shift: at(h, v[3]), DX: at(h, dx), DY: at(h, rawDY), DGamma: at(h, v[4]), DBeta: at(h, v[5]),
+	n := kernels.Norm{Element: c.e, M: c.m, C: c.c, Eps: eps, Follows: c.follows, X: at(h, rawX), Y: at(h, y),
+		Gamma: at(h, gamma), Beta: at(h, beta),
+		Mean: at(h, v[0]), Variance: at(h, v[1]), Scale: at(h, v[2]), Shift: at(h, v[3]), DX: at(h, dx), DY: at(h,
+			rawDY), DGamma: at(h, v[4]), DBeta: at(h, v[5]),
 		FactorA: at(h, v[6]), FactorB: at(h, v[7]), FactorE: at(h, v[8])}
 	n.Part = at(h, make([]float64, n.PartNumbers()))
 	in := [][]float32{x, gamma, beta}
@@ -145,14 +151,18 @@ func (c normCase) compare(t *testing.T, h *host) {
 	}
 	h.run(n.Grad()...)
 	// The CPU gets what came out here: the gate is then the same at every number.
-	wantDX, wantDZ, dgamma, dbeta := make([]float32, mc), make([]float32, mc), make([]float32, c.c), make([]float32, c.c)
+	wantDX, wantDZ, dgamma, dbeta := make([]float32, mc), make([]float32, mc), make([]float32, c.c), make([]float32,
+		c.c)
 	switch c.follows {
 	case kernels.Plain:
-		onCPUCall(t, backwards[c.follows], []int{c.m, c.c}, eps, [][]float32{x, dy, gamma, v[0], v[1]}, [][]float32{wantDX, dgamma, dbeta})
+		onCPUCall(t, backwards[c.follows], []int{c.m, c.c}, eps, [][]float32{x, dy, gamma, v[0], v[1]},
+			[][]float32{wantDX, dgamma, dbeta})
 	case kernels.ReLU:
-		onCPUCall(t, backwards[c.follows], []int{c.m, c.c}, eps, [][]float32{x, gotY, dy, gamma, v[0], v[1]}, [][]float32{wantDX, dgamma, dbeta})
+		onCPUCall(t, backwards[c.follows], []int{c.m, c.c}, eps, [][]float32{x, gotY, dy, gamma, v[0], v[1]},
+			[][]float32{wantDX, dgamma, dbeta})
 	case kernels.AddReLU:
-		onCPUCall(t, backwards[c.follows], []int{c.m, c.c}, eps, [][]float32{x, gotY, dy, gamma, v[0], v[1]}, [][]float32{wantDX, wantDZ, dgamma, dbeta})
+		onCPUCall(t, backwards[c.follows], []int{c.m, c.c}, eps, [][]float32{x, gotY, dy, gamma, v[0], v[1]},
+			[][]float32{wantDX, wantDZ, dgamma, dbeta})
 		sameBits(t, "dz", long(h, c.e, dz), wantDZ)
 	}
 	root := math.Sqrt(float64(c.m))
@@ -165,14 +175,17 @@ func (c normCase) compare(t *testing.T, h *host) {
 func TestNormalize(t *testing.T) {
 	h := onHost(t)
 	const m, c, eps = 70, 36, 1e-5
-	for follows, k := range map[kernels.Follows]device.Kernel{kernels.Plain: device.Normalize, kernels.ReLU: device.NormalizeReLU, kernels.AddReLU: device.NormalizeAddReLU} {
-		x, z, gamma, beta, mean, variance := rough(1, m*c), numbers(2, m*c), numbers(3, c), numbers(4, c), numbers(5, c), numbers(6, c)
+	for follows, k := range map[kernels.Follows]device.Kernel{kernels.Plain: device.Normalize,
+		kernels.ReLU: device.NormalizeReLU, kernels.AddReLU: device.NormalizeAddReLU} {
+		x, z, gamma, beta, mean, variance := rough(1, m*c), numbers(2, m*c), numbers(3, c), numbers(4, c), numbers(5,
+			c), numbers(6, c)
 		for i := range variance {
 			variance[i] *= variance[i]
 		}
 		in := [][]float32{x, gamma, beta, mean, variance}
 		y, want := make([]float32, m*c), make([]float32, m*c)
-		n := kernels.Norm{M: m, C: c, Eps: eps, Follows: follows, X: at(h, x), Y: at(h, y), Gamma: at(h, gamma), Beta: at(h, beta), Mean: at(h, mean), Variance: at(h, variance),
+		n := kernels.Norm{M: m, C: c, Eps: eps, Follows: follows, X: at(h, x), Y: at(h, y), Gamma: at(h, gamma),
+			Beta: at(h, beta), Mean: at(h, mean), Variance: at(h, variance),
 			Scale: at(h, make([]float32, c)), Shift: at(h, make([]float32, c))}
 		if follows == kernels.AddReLU {
 			in, n.Z = append(in, z), at(h, z)
@@ -192,10 +205,13 @@ func TestNormFarFromZero(t *testing.T) {
 		x[i] = 4096 + x[i]
 	}
 	gamma, beta := make([]float32, c), make([]float32, c)
-	y, mean, variance, want, wantMean, wantVariance := make([]float32, m*c), make([]float32, c), make([]float32, c), make([]float32, m*c), make([]float32, c), make([]float32, c)
-	onCPUCall(t, device.BatchNorm, []int{m, c}, 0, [][]float32{x, gamma, beta}, [][]float32{want, wantMean, wantVariance})
-	n := kernels.Norm{M: m, C: c, X: at(h, x), Y: at(h, y), Gamma: at(h, gamma), Beta: at(h, beta), Mean: at(h, mean), Variance: at(h, variance),
-		Scale: at(h, make([]float32, c)), Shift: at(h, make([]float32, c))}
+	y, mean, variance, want, wantMean, wantVariance := make([]float32, m*c), make([]float32, c), make([]float32,
+		c), make([]float32, m*c), make([]float32, c), make([]float32, c)
+	onCPUCall(t, device.BatchNorm, []int{m, c}, 0, [][]float32{x, gamma, beta},
+		[][]float32{want, wantMean, wantVariance})
+	n := kernels.Norm{M: m, C: c, X: at(h, x), Y: at(h, y), Gamma: at(h, gamma), Beta: at(h, beta), Mean: at(h, mean),
+		Variance: at(h, variance),
+		Scale:    at(h, make([]float32, c)), Shift: at(h, make([]float32, c))}
 	n.Part = at(h, make([]float64, n.PartNumbers()))
 	h.run(n.Statistics()...)
 	near(t, "mean", mean, wantMean, 1e-7, 0)

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// often are kernels that agents call many times in an iteration: their calls are made without looking for a name, and of their arguments alone.
+// often are kernels that agents call many times in an iteration: their calls are made without
+// looking for a name, and of their arguments alone.
 var often struct{ gather, scatterAdd, addDiff *Kernel }
 
 func init() {
@@ -28,12 +29,14 @@ func Gather(dst, src, idx Address, k int) Call {
 	return often.gather.call(over(k), uint64(dst), uint64(src), uint64(idx), uint64(k))
 }
 
-// ScatterAdd is device.Device.ScatterAdd for one part of k numbers. An idx of 0 stands for all coordinates.
+// ScatterAdd is device.Device.ScatterAdd for one part of k numbers. An idx of 0 stands for all
+// coordinates.
 func ScatterAdd(dst Address, part Term, idx Address, k int) Call {
 	return often.scatterAdd.call(over(k), uint64(dst), uint64(part.V), coefficient(part.A), uint64(idx), uint64(k))
 }
 
-// AddDiff is device.Device.AddDiff for k numbers and one or two terms. An idx of 0 stands for all coordinates.
+// AddDiff is device.Device.AddDiff for k numbers and one or two terms. An idx of 0 stands for all
+// coordinates.
 func AddDiff(own, other, idx Address, k int, to ...Term) Call {
 	t := two("AddDiff", to)
 	return often.addDiff.call(over(k), uint64(own), uint64(other), uint64(idx), uint64(k),

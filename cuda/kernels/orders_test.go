@@ -8,7 +8,8 @@ import (
 	"fspda/cuda/kernels/hostrun"
 )
 
-// All tests of kernels hold in every order of threads and blocks, and under the compiler's checks. What runs otherwise is one drawn order.
+// All tests of kernels hold in every order of threads and blocks, and under the compiler's checks.
+// What runs otherwise is one drawn order.
 func TestOrders(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("runs all other tests eight times: set FSPDA_LONG=1")

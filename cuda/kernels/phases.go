@@ -2,8 +2,8 @@ package kernels
 
 import "fspda/device"
 
-// Phases is Lower with the calls in phases: those of one do not depend on each other, and each comes behind what it depends on. From phase done on the
-// results of the code are there.
+// Phases is Lower with the calls in phases: those of one do not depend on each other, and each
+// comes behind what it depends on. From phase done on the results of the code are there.
 func (f Fleet) Phases(code *device.Code) (phases [][]Call, done int, err error) {
 	tasks, err := f.tasks(code)
 	if err != nil {

@@ -18,12 +18,14 @@ type Pictures struct {
 	Scale, Shift Address // float32
 }
 
-// Call makes the numbers: output pixel y, x is input pixel y+top, x+left, or of a mirrored one Width-1-x+left; outside is byte 0.
+// Call makes the numbers: output pixel y, x is input pixel y+top, x+left, or of a mirrored one
+// Width-1-x+left; outside is byte 0.
 func (p Pictures) Call() Call {
 	apart := 1
 	if p.Channels == 1 {
 		apart = 0
 	}
-	return call(p.Element.name("pictures"), imageBlocks(p.N, p.Height*p.Width), p.Dst, p.Bytes, p.Rows, p.Views, p.Scale, p.Shift, apart, p.N, p.H, p.W, p.C,
+	return call(p.Element.name("pictures"), imageBlocks(p.N, p.Height*p.Width), p.Dst, p.Bytes, p.Rows, p.Views,
+		p.Scale, p.Shift, apart, p.N, p.H, p.W, p.C,
 		p.Height, p.Width, p.Room)
 }

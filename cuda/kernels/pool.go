@@ -43,12 +43,14 @@ func imageBlocks(images, each int) Launch {
 
 // Max is device.MaxPool.
 func (g Pool) Max(y, at, x Address) Call {
-	return call(g.Element.name("max_pool"), imageBlocks(g.Images, g.P()*g.Q()*g.Element.packs(g.C)), y, at, x, g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
+	return call(g.Element.name("max_pool"), imageBlocks(g.Images, g.P()*g.Q()*g.Element.packs(g.C)), y, at, x, g.Images,
+		g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
 }
 
 // MaxGrad is device.MaxPoolGrad.
 func (g Pool) MaxGrad(dx, dy, at Address) Call {
-	return call(g.Element.name("max_pool_grad"), imageBlocks(g.Images, g.H*g.W*g.Element.packs(g.C)), dx, dy, at, g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
+	return call(g.Element.name("max_pool_grad"), imageBlocks(g.Images, g.H*g.W*g.Element.packs(g.C)), dx, dy, at,
+		g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
 }
 
 // AvgPool is device.AvgPool over the m pixels of each image.

@@ -13,7 +13,8 @@ func TestMaxPool(t *testing.T) {
 	h := onHost(t)
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, g := range []kernels.Pool{
-			{Images: 2, H: 12, W: 9, C: 16, R: 3, Stride: 2, Pad: 1}, {Images: 1, H: 7, W: 8, C: 5, R: 2, Stride: 2}, {Images: 1, H: 5, W: 5, C: 8, R: 3, Stride: 1, Pad: 1},
+			{Images: 2, H: 12, W: 9, C: 16, R: 3, Stride: 2, Pad: 1}, {Images: 1, H: 7, W: 8, C: 5, R: 2,
+				Stride: 2}, {Images: 1, H: 5, W: 5, C: 8, R: 3, Stride: 1, Pad: 1},
 			{Images: 3, H: 6, W: 6, C: 3, R: 2, Stride: 3, Pad: 1},
 		} {
 			g.Element = e
@@ -26,7 +27,8 @@ func TestMaxPool(t *testing.T) {
 func TestPoolOfManyImages(t *testing.T) {
 	for _, images := range []int{1, 65535, 65536, 200001} {
 		l := kernels.Pool{Images: images, H: 2, W: 2, C: 8, R: 2, Stride: 2}.Max(0, 0, 0).Launch
-		if blocks := int(l.Grid[1] * l.Grid[2]); l.Grid[0] != 1 || l.Grid[1] > 65535 || blocks < images || blocks >= images+65535 {
+		if blocks := int(l.Grid[1] * l.Grid[2]); l.Grid[0] != 1 || l.Grid[1] > 65535 || blocks < images ||
+			blocks >= images+65535 {
 			t.Errorf("%d images: a grid of %v blocks", images, l.Grid)
 		}
 	}
@@ -70,7 +72,8 @@ func TestAvgPool(t *testing.T) {
 			rawX, x := short(h, e, numbers(1, images*m*c))
 			rawDY, dy := short(h, e, numbers(2, images*c))
 			y, dx := make([]byte, len(rawDY)), make([]byte, len(rawX))
-			h.run(kernels.AvgPool(e, at(h, y), at(h, rawX), images, m, c), kernels.AvgPoolGrad(e, at(h, dx), at(h, rawDY), images, m, c))
+			h.run(kernels.AvgPool(e, at(h, y), at(h, rawX), images, m, c), kernels.AvgPoolGrad(e, at(h, dx),
+				at(h, rawDY), images, m, c))
 			wantY, wantDX := make([]float32, images*c), make([]float32, images*m*c)
 			onCPUCall(t, device.AvgPool, []int{images, m, c}, 0, [][]float32{x}, [][]float32{wantY})
 			onCPUCall(t, device.AvgPoolGrad, []int{images, m, c}, 0, [][]float32{dy}, [][]float32{wantDX})

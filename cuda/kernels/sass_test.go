@@ -11,8 +11,8 @@ import (
 	"fspda/cuda/nvrtc"
 )
 
-// machineCode is the instructions of a kernel, of 16 bytes each since sm_70. Of an instruction the low 12 bits say what it does, and bits 73 to 75 how wide
-// it accesses memory.
+// machineCode is the instructions of a kernel, of 16 bytes each since sm_70. Of an instruction the
+// low 12 bits say what it does, and bits 73 to 75 how wide it accesses memory.
 type machineCode []byte
 
 const (
@@ -74,15 +74,16 @@ func (c machineCode) accesses() (a accesses) {
 	return a
 }
 
-// resident is how many threads of a kernel of 256 run on a multiprocessor at a time: it has 65,536 registers, 2,048 threads and, of what is used here,
-// shared memory enough.
+// resident is how many threads of a kernel of 256 run on a multiprocessor at a time: it has 65,536
+// registers, 2,048 threads and, of what is used here, shared memory enough.
 func resident(u nvrtc.Use) int {
 	each := (u.Registers + 7) / 8 * 8 // as they are handed out
 	return min(2048, 65536/(256*each)*256)
 }
 
-// streams are kernels through which matrices flow, and whether they write them. They have to keep memory busy: by Little's law 3.35 TB/s (H100) with a
-// latency of some 700 ns are 18 KB under way on each of 132 multiprocessors, and half as much again while a part of the threads computes.
+// streams are kernels through which matrices flow, and whether they write them. They have to keep
+// memory busy: by Little's law 3.35 TB/s (H100) with a latency of some 700 ns are 18 KB under way
+// on each of 132 multiprocessors, and half as much again while a part of the threads computes.
 var streams = map[string]bool{
 	"norm_moments": false, "norm_apply": true, "norm_apply_two": true, "norm_grad_sums": true, "norm_grad_apply": true, "max_pool": true, "max_pool_grad": true,
 	"narrow": true, "widen": true, "narrow_stretches": true, "update": true, "end_gradient": true,
@@ -90,8 +91,8 @@ var streams = map[string]bool{
 
 const leastUnderWay = 28 << 10 // bytes on a multiprocessor
 
-// checkStreams holds that kernels that are as fast as memory read and write it 128 bits at a time, ask for enough of it at once, and keep nothing in it
-// that belongs in registers.
+// checkStreams holds that kernels that are as fast as memory read and write it 128 bits at a time,
+// ask for enough of it at once, and keep nothing in it that belongs in registers.
 func checkStreams(t *testing.T, made map[string]nvrtc.Binary) {
 	t.Helper()
 	found := 0

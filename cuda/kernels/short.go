@@ -18,8 +18,9 @@ var _ = define("short.cu",
 	"step_each scalers:p out:p agents:i growth:f backoff:f largest:f interval:u",
 )
 
-// FleetShort is how a Fleet computes in 16 bits: factors of products are rounded to Element on their way to the tensor cores, from vectors and arenas of
-// float32, and sums are float32. Results that are marked are rounded too.
+// FleetShort is how a Fleet computes in 16 bits: factors of products are rounded to Element on
+// their way to the tensor cores, from vectors and arenas of float32, and sums are float32. Results
+// that are marked are rounded too.
 type FleetShort struct {
 	Element Element // F16 or BF16
 	Rounded map[*device.Call]bool
@@ -27,8 +28,9 @@ type FleetShort struct {
 	Scaling *Scaling
 }
 
-// Scaling is the loss scales of agents: the gradients of their losses are multiplied by them, and the products that gradients of parameters are
-// made of divided by them. An agent whose gradient is not finite gets zeros.
+// Scaling is the loss scales of agents: the gradients of their losses are multiplied by them, and
+// the products that gradients of parameters are made of divided by them. An agent whose gradient is
+// not finite gets zeros.
 type Scaling struct {
 	Scalers Address // the list of the agents' Scalers in device memory
 	States  Address // where they are copied to behind the iteration, one after the other
@@ -46,7 +48,8 @@ func (g Gemm) shortArgs() []any {
 	return []any{round, g.Scalers}
 }
 
-// scaleLoss is what follows the derivative of the losses, which lies at dlogits in the first agent's arena.
+// scaleLoss is what follows the derivative of the losses, which lies at dlogits in the first
+// agent's arena.
 func (f Fleet) scaleLoss(dlogits Address, n int) []Call {
 	if f.Short == nil || f.Short.Scaling == nil {
 		return nil
@@ -65,5 +68,6 @@ func (f Fleet) endScaling(dim int) []Call {
 	l := over(dim)
 	l.Grid[2] = uint32(f.Agents)
 	return []Call{call("drop_each", l, f.Grads, s.Scalers, dim),
-		call("step_each", blocks(f.Agents, 32), s.Scalers, s.States, f.Agents, s.Growth, s.Backoff, s.Largest, s.Interval)}
+		call("step_each", blocks(f.Agents, 32), s.Scalers, s.States, f.Agents, s.Growth, s.Backoff, s.Largest,
+			s.Interval)}
 }

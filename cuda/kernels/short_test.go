@@ -13,8 +13,8 @@ import (
 // formats round as elements do.
 var formats = map[kernels.Element]dist.Values{kernels.F16: dist.FP16, kernels.BF16: dist.BF16}
 
-// Products of 16 bits are those of rounded factors, but for the rounding of the sums, and what follows them is done as in float32; column sums are those of
-// the rounded factors.
+// Products of 16 bits are those of rounded factors, but for the rounding of the sums, and what
+// follows them is done as in float32; column sums are those of the rounded factors.
 func TestGemmShort(t *testing.T) {
 	h := onHost(t)
 	for e, format := range formats {
@@ -26,7 +26,8 @@ func TestGemmShort(t *testing.T) {
 				c, pc := each(h, s.agents, m*n, 0, 21)
 				sums, psums := each(h, s.agents, m, 0, 31)
 				with, pwith := each(h, s.agents, m*n, 0, 41)
-				g := kernels.Gemm{Agents: s.agents, M: m, N: n, K: k, Form: form, A: pa, B: pb, C: pc, Element: e, Then: kernels.AddScaled, With: pwith, Factor: 0.5, Round: form != "tn"}
+				g := kernels.Gemm{Agents: s.agents, M: m, N: n, K: k, Form: form, A: pa, B: pb, C: pc, Element: e,
+					Then: kernels.AddScaled, With: pwith, Factor: 0.5, Round: form != "tn"}
 				if form == "tn" {
 					g.Sums = psums
 				}
@@ -49,10 +50,12 @@ func TestGemmShort(t *testing.T) {
 								if format.Round(one); one[0] != got {
 									t.Fatalf("%s %s: %v is not rounded", e, form, got)
 								}
-								bound += map[kernels.Element]float64{kernels.F16: 0x1p-11, kernels.BF16: 0x1p-8}[e] * math.Abs(want)
+								bound += map[kernels.Element]float64{kernels.F16: 0x1p-11,
+									kernels.BF16: 0x1p-8}[e] * math.Abs(want)
 							}
 							if math.Abs(float64(got)-want) > bound {
-								t.Fatalf("%s %s of %v, agent %d: element %d, %d is %v, want %v", e, form, s, z, i, j, got, want)
+								t.Fatalf("%s %s of %v, agent %d: element %d, %d is %v, want %v", e, form, s, z, i, j,
+									got, want)
 							}
 						}
 					}
@@ -67,7 +70,8 @@ func TestGemmShort(t *testing.T) {
 	}
 }
 
-// Products that gradients are made of are divided by the scale of their agent, which is told of what is not finite; what is added afterwards is not divided.
+// Products that gradients are made of are divided by the scale of their agent, which is told of
+// what is not finite; what is added afterwards is not divided.
 func TestGemmShortScaled(t *testing.T) {
 	h := onHost(t)
 	const agents, m, n, k = 3, 9, 70, 20
@@ -106,8 +110,9 @@ func TestGemmShortScaled(t *testing.T) {
 	}
 	g.With, g.Factor, g.Then = kernels.Operand{}, 0, kernels.Nothing
 	out := make([]byte, agents*kernels.ScalerBytes)
-	f := kernels.Fleet{Agents: agents, Grads: pc.List, Short: &kernels.FleetShort{Element: kernels.F16, Scaling: &kernels.Scaling{Scalers: at(h, list), States: at(h, out),
-		Growth: 2, Backoff: 0.5, Largest: 1 << 24, Interval: 3}}}
+	f := kernels.Fleet{Agents: agents, Grads: pc.List, Short: &kernels.FleetShort{Element: kernels.F16,
+		Scaling: &kernels.Scaling{Scalers: at(h, list), States: at(h, out),
+			Growth: 2, Backoff: 0.5, Largest: 1 << 24, Interval: 3}}}
 	ends, err := f.Lower(&device.Code{Dim: m * n})
 	if err != nil {
 		t.Fatal(err)

@@ -25,8 +25,10 @@ func units() []string {
 	return all
 }
 
-// options of every compilation. No product is fused with a sum that the source does not fuse, and quotients, roots and denormals are IEEE's.
-var options = []string{"--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--ptxas-options=-v"}
+// options of every compilation. No product is fused with a sum that the source does not fuse, and
+// quotients, roots and denormals are IEEE's.
+var options = []string{"--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true",
+	"--ptxas-options=-v"}
 
 // Sources returns what makes the cubins for an architecture, such as "sm_90", one for each unit.
 func Sources(arch string) []nvrtc.Source {
@@ -61,7 +63,8 @@ func Files() map[string]string {
 	return all
 }
 
-// Compile makes the cubins of all units for an architecture, or takes them from a cache, which may be nil. Units are compiled side by side.
+// Compile makes the cubins of all units for an architecture, or takes them from a cache, which may
+// be nil. Units are compiled side by side.
 func Compile(by nvrtc.Compiler, cache *nvrtc.Cache, arch string) (map[string]nvrtc.Binary, error) {
 	all := Sources(arch)
 	made, errs := make([]nvrtc.Binary, len(all)), make([]error, len(all))

@@ -16,7 +16,8 @@ var _ = define("vector.cu",
 	"combine5 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f",
 	"combine6 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f",
 	"combine_list dst:p n:l v:p a:p terms:i",
-	"combine_each n:l terms:i "+pointers("dst", MostEach)+pointers("x", MostEach)+pointers("y", MostEach)+pointers("z", MostEach)+
+	"combine_each n:l terms:i "+pointers("dst", MostEach)+pointers("x", MostEach)+pointers("y", MostEach)+pointers("z",
+		MostEach)+
 		factors("a", MostEach)+factors("b", MostEach)+factors("c", MostEach),
 	"gather dst:p src:p idx:p k:l",
 	"scatter_add dst:p v:p a:f idx:p k:l",
@@ -36,7 +37,8 @@ var _ = define("vector.cu",
 	"exchange p:p q:p idx:p k:l x:p lambda:p other_x:p other_lambda:p a:f b:f",
 )
 
-// MaxTerms is how many terms Combine and AddDiffs take as arguments. More are listed in device memory.
+// MaxTerms is how many terms Combine and AddDiffs take as arguments. More are listed in device
+// memory.
 const MaxTerms = 6
 
 // MaxTermsEach is how many terms CombineEach takes, for up to MostEach vectors.
@@ -80,12 +82,14 @@ func Copy(dst, src Address, n int) Call { return call("copy_words", over((n+3)/4
 // Fill sets n numbers of float32.
 func Fill(dst Address, n int, value float32) Call { return call("fill", over(n), dst, n, value) }
 
-// CombineEach is Combine for each of several vectors of n numbers, in one launch: dst[i] = Σ terms[i]. All have as many terms as terms[0], and
-// nothing that is written is read for another vector.
+// CombineEach is Combine for each of several vectors of n numbers, in one launch: dst[i] = Σ
+// terms[i]. All have as many terms as terms[0], and nothing that is written is read for another
+// vector.
 func CombineEach(dst []Address, n int, terms [][]Term) Call {
 	k := len(terms[0])
 	if len(dst) < 1 || len(dst) > MostEach || k < 1 || k > MaxTermsEach {
-		panic(fmt.Sprintf("kernels: CombineEach of %d vectors and %d terms, want 1 to %d and 1 to %d", len(dst), k, MostEach, MaxTermsEach))
+		panic(fmt.Sprintf("kernels: CombineEach of %d vectors and %d terms, want 1 to %d and 1 to %d", len(dst), k,
+			MostEach, MaxTermsEach))
 	}
 	const fixed, by = 2, 2 + (1+MaxTermsEach)*MostEach
 	args := make([]uint64, by+MaxTermsEach*MostEach)
@@ -145,7 +149,8 @@ func AddDiffList(own, other, idx Address, k int, to List) Call {
 	return call("add_diff_list", over(k), own, other, idx, k, to.V, to.A, to.Len)
 }
 
-// AddDiffs is device.Device.AddDiffs for up to MaxTerms others and one or two terms. A start without vector is zero.
+// AddDiffs is device.Device.AddDiffs for up to MaxTerms others and one or two terms. A start
+// without vector is zero.
 func AddDiffs(n int, start Term, own Address, others []Term, to ...Term) Call {
 	if len(others) > MaxTerms {
 		panic(fmt.Sprintf("kernels: AddDiffs of %d others, want %d at most", len(others), MaxTerms))
@@ -182,8 +187,9 @@ const dotBlock = 4096
 // DotParts is how many numbers of float64 Dot needs as scratch.
 func DotParts(n int) int { return (n + dotBlock - 1) / dotBlock }
 
-// Dot is scale·Σ x[k]·y[k] with the bits of device.Device.Dot, written to out64 (float64) and out32 (float32), each of which may be 0.
-// part is scratch of DotParts(n) numbers of float64. The two calls follow each other. device.HalfSquare is Dot of x with x and scale a/2.
+// Dot is scale·Σ x[k]·y[k] with the bits of device.Device.Dot, written to out64 (float64) and out32
+// (float32), each of which may be 0. part is scratch of DotParts(n) numbers of float64. The two
+// calls follow each other. device.HalfSquare is Dot of x with x and scale a/2.
 func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 	const warps = 4 // of a block of dot_blocks
 	parts := DotParts(n)
@@ -198,18 +204,21 @@ func CountNotFinite(count, x Address, n int) Call {
 	return call("count_not_finite", over(n), count, x, n)
 }
 
-// Update is FSPDA-SA's local step x ← x - alpha·u - eta·lambda in one pass, with u = mu·u + g, or u = g where u is 0.
+// Update is FSPDA-SA's local step x ← x - alpha·u - eta·lambda in one pass, with u = mu·u + g, or u
+// = g where u is 0.
 func Update(x, lambda, g, u Address, alpha, eta, mu float32, n int) Call {
 	return call("fspda_update", over(n), x, lambda, g, u, alpha, eta, mu, n)
 }
 
-// GatherPair is Gather at both ends of an edge between two agents of one GPU. An idx of 0 stands for all coordinates.
+// GatherPair is Gather at both ends of an edge between two agents of one GPU. An idx of 0 stands
+// for all coordinates.
 func GatherPair(p, q, x, otherX, idx Address, k int) Call {
 	return call("gather_pair", over(k), p, q, x, otherX, idx, k)
 }
 
-// Exchange is AddDiff at both ends of that edge: with the k numbers p and q that GatherPair took, x += a·(p-q) and lambda += b·(p-q) at the
-// coordinates idx, and with q-p the same at the other end. An idx of 0 stands for all coordinates.
+// Exchange is AddDiff at both ends of that edge: with the k numbers p and q that GatherPair took, x
+// += a·(p-q) and lambda += b·(p-q) at the coordinates idx, and with q-p the same at the other end.
+// An idx of 0 stands for all coordinates.
 func Exchange(p, q, idx Address, k int, x, lambda, otherX, otherLambda Address, a, b float32) Call {
 	return call("exchange", over(k), p, q, idx, k, x, lambda, otherX, otherLambda, a, b)
 }

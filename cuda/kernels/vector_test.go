@@ -93,17 +93,20 @@ func TestSparse(t *testing.T) {
 		gx, px := copied(h, x)
 		gl, pl := copied(h, l)
 		d.AddDiff(onCPU(d, own), onCPU(d, other), on, device.Term{A: -0.3, V: cx}, device.Term{A: 0.7, V: cl})
-		h.run(kernels.AddDiff(at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.3, V: px}, kernels.Term{A: 0.7, V: pl}))
+		h.run(kernels.AddDiff(at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.3, V: px},
+			kernels.Term{A: 0.7, V: pl}))
 		sameBits(t, "add-diff", gx, fromCPU(d, cx))
 		sameBits(t, "add-diff", gl, fromCPU(d, cl))
 
 		d.AddDiff(onCPU(d, x), onCPU(d, l), nil, device.Term{A: 0.9, V: cv})
 		gv, pv := copied(h, v)
-		h.run(kernels.AddDiffList(at(h, x), at(h, l), 0, n, kernels.List{V: at(h, []kernels.Address{pv}), A: at(h, []float32{0.9}), Len: 1}))
+		h.run(kernels.AddDiffList(at(h, x), at(h, l), 0, n, kernels.List{V: at(h, []kernels.Address{pv}),
+			A: at(h, []float32{0.9}), Len: 1}))
 		sameBits(t, "add-diff of all", gv, fromCPU(d, cv))
 
 		d.ScatterAdd(cv, device.Part{A: 0.4, V: picked, Idx: on}, device.Part{A: -2, V: cx})
-		h.run(kernels.ScatterAdd(pv, kernels.Term{A: 0.4, V: at(h, got)}, at(h, idx), k), kernels.ScatterAdd(pv, kernels.Term{A: -2, V: px}, 0, n))
+		h.run(kernels.ScatterAdd(pv, kernels.Term{A: 0.4, V: at(h, got)}, at(h, idx), k),
+			kernels.ScatterAdd(pv, kernels.Term{A: -2, V: px}, 0, n))
 		sameBits(t, "scatter-add", gv, fromCPU(d, cv))
 	}
 }
@@ -128,16 +131,19 @@ func TestAddDiffs(t *testing.T) {
 				var first kernels.Term
 				var cpuFirst device.Term
 				if started {
-					first, cpuFirst = kernels.Term{A: 0.6, V: at(h, start)}, device.Term{A: float64(float32(0.6)), V: onCPU(d, start)}
+					first, cpuFirst = kernels.Term{A: 0.6, V: at(h, start)}, device.Term{A: float64(float32(0.6)),
+						V: onCPU(d, start)}
 				}
 				d.AddDiffs(cpuFirst, onCPU(d, own), want, device.Term{A: -1.5, V: cx}, device.Term{A: 0.25, V: cy})
 				gx, px := copied(h, x)
 				gy, py := copied(h, y)
 				if others <= kernels.MaxTerms {
-					h.run(kernels.AddDiffs(n, first, at(h, own), on, kernels.Term{A: -1.5, V: px}, kernels.Term{A: 0.25, V: py}))
+					h.run(kernels.AddDiffs(n, first, at(h, own), on, kernels.Term{A: -1.5, V: px},
+						kernels.Term{A: 0.25, V: py}))
 				} else {
 					to := kernels.List{V: at(h, []kernels.Address{px, py}), A: at(h, []float32{-1.5, 0.25}), Len: 2}
-					h.run(kernels.AddDiffsList(n, first, at(h, own), kernels.List{V: at(h, addresses), A: at(h, factors), Len: others}, to))
+					h.run(kernels.AddDiffsList(n, first, at(h, own), kernels.List{V: at(h, addresses),
+						A: at(h, factors), Len: others}, to))
 				}
 				sameBits(t, "x", gx, fromCPU(d, cx))
 				sameBits(t, "y", gy, fromCPU(d, cy))
@@ -175,9 +181,12 @@ func TestElementwise(t *testing.T) {
 		in   [][]float32
 		ours kernels.Call
 	}{
-		{device.Call{Kernel: device.Add, Dims: []int{n}}, [][]float32{x, y}, kernels.Add(at(h, out), at(h, x), at(h, y), n)},
-		{device.Call{Kernel: device.ScaleBy, Dims: []int{n}, Attr: 0.3}, [][]float32{x, one}, kernels.ScaleBy(at(h, out), at(h, x), at(h, one), 0.3, n)},
-		{device.Call{Kernel: device.Scale, Dims: []int{n}, Attr: 0.3}, [][]float32{x}, kernels.Combine(at(h, out), n, kernels.Term{A: 0.3, V: at(h, x)})},
+		{device.Call{Kernel: device.Add, Dims: []int{n}}, [][]float32{x, y}, kernels.Add(at(h, out), at(h, x), at(h, y),
+			n)},
+		{device.Call{Kernel: device.ScaleBy, Dims: []int{n}, Attr: 0.3}, [][]float32{x, one},
+			kernels.ScaleBy(at(h, out), at(h, x), at(h, one), 0.3, n)},
+		{device.Call{Kernel: device.Scale, Dims: []int{n}, Attr: 0.3}, [][]float32{x}, kernels.Combine(at(h, out), n,
+			kernels.Term{A: 0.3, V: at(h, x)})},
 		{device.Call{Kernel: device.MoveAverage, Dims: []int{n}, Attr: 1.01}, [][]float32{x, y, one},
 			kernels.MoveAverage(at(h, out), at(h, x), at(h, y), at(h, one), 1.01, n)},
 	} {
@@ -196,7 +205,8 @@ func TestElementwise(t *testing.T) {
 	}
 }
 
-// The fused step of FSPDA-SA is its combinations, and the fused exchange its gathers and differences, to the last bit.
+// The fused step of FSPDA-SA is its combinations, and the fused exchange its gathers and
+// differences, to the last bit.
 func TestFused(t *testing.T) {
 	h, d := onHost(t), cpu.New()
 	const n = 1000
@@ -244,7 +254,8 @@ func TestFused(t *testing.T) {
 	}
 }
 
-// Vectors that are combined in one launch get what each gets by itself; one of them is among its own terms.
+// Vectors that are combined in one launch get what each gets by itself; one of them is among its
+// own terms.
 func TestCombineEach(t *testing.T) {
 	h := onHost(t)
 	for _, n := range []int{1, 3, 1000, 1029} {
@@ -258,7 +269,8 @@ func TestCombineEach(t *testing.T) {
 					w, q := copied(h, v)
 					one, other := make([]kernels.Term, k), make([]kernels.Term, k)
 					for j := range one {
-						one[j] = kernels.Term{A: float32(j)*0.3 - 1 + 0.1*float32(i), V: at(h, numbers(uint64(100+7*i+j), n))}
+						one[j] = kernels.Term{A: float32(j)*0.3 - 1 + 0.1*float32(i),
+							V: at(h, numbers(uint64(100+7*i+j), n))}
 						other[j] = one[j]
 					}
 					one[0].V, other[0].V = p, q

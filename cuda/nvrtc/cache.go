@@ -40,8 +40,8 @@ func (l *Library) Cache(dir string) *Cache {
 	return &Cache{Dir: dir, Version: fmt.Sprintf("nvrtc %d.%d", l.Major, l.Minor)}
 }
 
-// Compile returns the cubin of s from the folder, or compiles and keeps it. What cannot be read is compiled anew; what
-// cannot be kept is no error, for the program can go on without.
+// Compile returns the cubin of s from the folder, or compiles and keeps it. What cannot be read is
+// compiled anew; what cannot be kept is no error, for the program can go on without.
 func (c *Cache) Compile(by Compiler, s Source) (Binary, error) {
 	path := filepath.Join(c.Dir, c.key(s)+".cubin")
 	if file, err := os.ReadFile(path); err == nil {
@@ -76,7 +76,8 @@ func (c *Cache) key(s Source) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// A file is the magic, the SHA-256 of the rest, the length of the log in 4 bytes (little endian), the log, and the cubin.
+// A file is the magic, the SHA-256 of the rest, the length of the log in 4 bytes (little endian),
+// the log, and the cubin.
 const (
 	magic  = "fspda cubin 1\n"
 	header = len(magic) + sha256.Size + 4

@@ -30,7 +30,8 @@ type CompileError struct {
 }
 
 func (e *CompileError) Error() string {
-	return fmt.Sprintf("nvrtc: compiling %s for %s: %s; the compiler says:\n%s", e.Name, e.Arch, e.Status, strings.TrimSpace(e.Log))
+	return fmt.Sprintf("nvrtc: compiling %s for %s: %s; the compiler says:\n%s", e.Name, e.Arch, e.Status,
+		strings.TrimSpace(e.Log))
 }
 
 // Use is what a kernel takes of a multiprocessor, by the compiler's word.

@@ -20,7 +20,8 @@ type Library struct {
 	calls map[string]uintptr
 }
 
-var symbols = []string{"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs", "nvrtcCreateProgram", "nvrtcCompileProgram",
+var symbols = []string{"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs", "nvrtcCreateProgram",
+	"nvrtcCompileProgram",
 	"nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcDestroyProgram", "nvrtcGetErrorString"}
 
 // Open makes ready for use what dynlib.NVRTC has found.
@@ -54,7 +55,8 @@ func (l *Library) Supports(arch string) bool {
 	return slices.ContainsFunc(l.archs, func(a int32) bool { return fmt.Sprintf("sm_%d", a) == arch })
 }
 
-// Compile makes a cubin. The error of a source that does not compile is a *CompileError with the log.
+// Compile makes a cubin. The error of a source that does not compile is a *CompileError with the
+// log.
 func (l *Library) Compile(s Source) (Binary, error) {
 	program, err := l.create(s)
 	if err != nil {
@@ -90,7 +92,8 @@ func (l *Library) create(s Source) (program uintptr, err error) {
 	for i, n := range names {
 		texts[i] = s.Headers[n]
 	}
-	err = l.call("nvrtcCreateProgram", uintptr(unsafe.Pointer(&program)), c.one(s.Text), c.one(s.Name), uintptr(len(names)), c.list(texts), c.list(names))
+	err = l.call("nvrtcCreateProgram", uintptr(unsafe.Pointer(&program)), c.one(s.Text), c.one(s.Name),
+		uintptr(len(names)), c.list(texts), c.list(names))
 	runtime.KeepAlive(c)
 	return program, err
 }
@@ -108,8 +111,8 @@ func (l *Library) bytes(program uintptr, size, content string) ([]byte, error) {
 	return b, l.call(content, program, uintptr(unsafe.Pointer(&b[0])))
 }
 
-// call calls a function that returns a status. What the arguments point to, converted in the very call, lies on the heap and lives until it
-// returns: a stack could move.
+// call calls a function that returns a status. What the arguments point to, converted in the very
+// call, lies on the heap and lives until it returns: a stack could move.
 //
 //go:uintptrescapes
 func (l *Library) call(name string, args ...uintptr) error {

@@ -77,7 +77,8 @@ func (c *counting) Compile(s Source) (Binary, error) {
 	return Binary{Cubin: []byte("code of " + s.Text + s.Arch), Log: "log\nof it"}, nil
 }
 
-// What was compiled once is taken from the folder, unless anything that it is made of is another, or the file is damaged.
+// What was compiled once is taken from the folder, unless anything that it is made of is another,
+// or the file is damaged.
 func TestCache(t *testing.T) {
 	by := &counting{}
 	c := &Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Version: "nvrtc 1.0"}

@@ -56,10 +56,11 @@ func (v Variant) libraries() []library {
 }
 
 // Flags of the compiler, for all.
-var compilerFlags = []string{"-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-missing-field-initializers"}
+var compilerFlags = []string{"-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off",
+	"-Wall", "-Wextra", "-Wno-missing-field-initializers"}
 
-// Build returns the folder of the libraries, which are built once for each content of the sources. Where there is no C++ compiler the error is
-// hostrun.ErrNoCompiler.
+// Build returns the folder of the libraries, which are built once for each content of the sources.
+// Where there is no C++ compiler the error is hostrun.ErrNoCompiler.
 func Build(v Variant) (dir string, err error) {
 	compiler, err := hostrun.Compiler()
 	if err != nil {
@@ -93,7 +94,8 @@ func Build(v Variant) (dir string, err error) {
 	if err := v.fill(work, compiler, onHost); err != nil {
 		return "", err
 	}
-	if err := os.Rename(work, dir); err != nil && !errors.Is(err, os.ErrExist) { // another process may have been faster: the content is the same
+	// another process may have been faster: the content is the same
+	if err := os.Rename(work, dir); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("standin: %w", err)
 	}
 	return dir, nil
@@ -120,7 +122,8 @@ func (v Variant) hash(compiler, onHost string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:12]), nil
 }
 
-// fill builds everything in a folder: the libraries, the kernels for the host, and the sources that these are made of.
+// fill builds everything in a folder: the libraries, the kernels for the host, and the sources that
+// these are made of.
 func (v Variant) fill(dir, compiler, onHost string) error {
 	src := filepath.Join(dir, "src")
 	if err := WriteSources(src); err != nil {
@@ -173,7 +176,8 @@ func WriteSources(dir string) error {
 
 // compile builds a library. A function that shall be missing gets another name.
 func (v Variant) compile(dir, compiler string, l library) error {
-	args := append(slices.Clone(compilerFlags), fmt.Sprintf("-DCUDA_MAJOR=%d", v.major()), "-Wl,-soname,"+l.file, "-Wl,-rpath,$ORIGIN", "-Wl,-z,defs")
+	args := append(slices.Clone(compilerFlags), fmt.Sprintf("-DCUDA_MAJOR=%d", v.major()), "-Wl,-soname,"+l.file,
+		"-Wl,-rpath,$ORIGIN", "-Wl,-z,defs")
 	for _, f := range v.Without {
 		args = append(args, fmt.Sprintf("-D%s=missing_%s", f, f))
 	}

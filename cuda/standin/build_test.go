@@ -56,7 +56,8 @@ func TestAgainstHeaders(t *testing.T) {
 		"cudnn.cpp":    {"cuda_runtime_api.h", "crt/host_defines.h", "cudnn.h"},
 	} {
 		t.Run(source, func(t *testing.T) {
-			args := []string{"-std=c++17", "-fsyntax-only", "-Wno-deprecated-declarations", "-DNVIDIA_HEADERS", "-DCUDA_MAJOR=13"}
+			args := []string{"-std=c++17", "-fsyntax-only", "-Wno-deprecated-declarations", "-DNVIDIA_HEADERS",
+				"-DCUDA_MAJOR=13"}
 			for _, folder := range headertest.Headers(t, 13, headers...) {
 				args = append(args, "-I", folder)
 			}

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Machine is what GPUs the libraries shall find, and what they shall do to their caller. Zero values are of one H100 of 1 GiB.
+// Machine is what GPUs the libraries shall find, and what they shall do to their caller. Zero
+// values are of one H100 of 1 GiB.
 type Machine struct {
 	GPUs       int
 	Capability int // 10·major + minor
@@ -13,16 +14,23 @@ type Machine struct {
 	CUDNN      int // version
 	Memory     int // bytes of each GPU
 	NoPeers    bool
-	NoLt       bool     // cuBLASLt has no algorithm for anything
-	Seed       int      // of the order in which streams do their work; multiples of 3 do as little and as late as can be
-	Vanish     string   // the GPUs are lost once there is such a file
-	Fail       []string // "function:n:result" makes the nth call of a function return a result, "*" is any function; with + behind, all calls from there on
+	NoLt       bool // cuBLASLt has no algorithm for anything
+	// of the order in which streams do their work; multiples of 3 do as little and as late as can
+	// be
+	Seed   int
+	Vanish string // the GPUs are lost once there is such a file
+	// "function:n:result" makes the nth call of a function return a result, "*" is any function;
+	// with + behind, all calls from there on
+	Fail []string
 }
 
-// Env is the environment of a program that shall find the libraries of dir on this machine, and write its report to a file.
+// Env is the environment of a program that shall find the libraries of dir on this machine, and
+// write its report to a file.
 func (m Machine) Env(dir, report string) []string {
-	env := []string{"FSPDA_CUDA_PATH=" + dir, "FSPDA_STANDIN_REPORT=" + report, "FSPDA_STANDIN_FAIL=" + strings.Join(m.Fail, ","), "FSPDA_STANDIN_VANISH=" + m.Vanish}
-	for name, v := range map[string]int{"GPUS": m.GPUs, "CAPABILITY": m.Capability, "DRIVER": m.Driver, "CUDNN": m.CUDNN, "MEMORY": m.Memory, "SEED": m.Seed} {
+	env := []string{"FSPDA_CUDA_PATH=" + dir, "FSPDA_STANDIN_REPORT=" + report,
+		"FSPDA_STANDIN_FAIL=" + strings.Join(m.Fail, ","), "FSPDA_STANDIN_VANISH=" + m.Vanish}
+	for name, v := range map[string]int{"GPUS": m.GPUs, "CAPABILITY": m.Capability, "DRIVER": m.Driver,
+		"CUDNN": m.CUDNN, "MEMORY": m.Memory, "SEED": m.Seed} {
 		if v != 0 {
 			env = append(env, fmt.Sprintf("FSPDA_STANDIN_%s=%d", name, v))
 		}

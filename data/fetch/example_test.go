@@ -13,7 +13,10 @@ import (
 
 // A set is fetched once; a second call verifies what is there.
 func ExampleSet_Fetch() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w,
+			"hello")
+	}))
 	defer server.Close()
 	dir, err := os.MkdirTemp("", "fetch")
 	if err != nil {
@@ -21,7 +24,8 @@ func ExampleSet_Fetch() {
 	}
 	defer os.RemoveAll(dir)
 
-	set := fetch.Set{Files: []fetch.File{{Name: "greeting", Size: 5, SHA256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}}}
+	set := fetch.Set{Files: []fetch.File{{Name: "greeting", Size: 5,
+		SHA256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}}}
 	for range 2 {
 		fetched, err := set.Fetch(context.Background(), dir, []string{server.URL}, nil)
 		fmt.Println(fetched, err)

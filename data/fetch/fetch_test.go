@@ -34,7 +34,8 @@ func sha(b []byte) string {
 }
 
 // server serves files below /d/; handle may answer instead, by returning true.
-func server(t *testing.T, files map[string][]byte, handle func(w http.ResponseWriter, r *http.Request) bool) (base string) {
+func server(t *testing.T, files map[string][]byte, handle func(w http.ResponseWriter,
+	r *http.Request) bool) (base string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if handle != nil && handle(w, r) {
@@ -70,7 +71,8 @@ func holds(t *testing.T, dir string, want []byte) {
 func TestFetch(t *testing.T) {
 	b := content()
 	requests := 0
-	base := server(t, map[string][]byte{"a.bin": b}, func(http.ResponseWriter, *http.Request) bool { requests++; return false })
+	base := server(t, map[string][]byte{"a.bin": b},
+		func(http.ResponseWriter, *http.Request) bool { requests++; return false })
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	var last int64
 	fetched, err := set(b).Fetch(t.Context(), dir, []string{base}, func(_ string, done, total int64) {
@@ -83,7 +85,8 @@ func TestFetch(t *testing.T) {
 		t.Errorf("fetched %v, %d bytes, %v", fetched, last, err)
 	}
 	holds(t, dir, b)
-	if fetched, err = set(b).Fetch(t.Context(), dir, []string{base + "/"}, nil); err != nil || len(fetched) != 0 || requests != 1 {
+	if fetched, err = set(b).Fetch(t.Context(), dir, []string{base + "/"}, nil); err != nil || len(fetched) != 0 ||
+		requests != 1 {
 		t.Errorf("what is there was fetched again: %v, %v, %d requests", fetched, err, requests)
 	}
 }
@@ -124,7 +127,8 @@ func TestFetchGoesOnAfterABreak(t *testing.T) {
 	}
 }
 
-// A call that was stopped leaves its part; the next call goes on from there, or starts anew where the server cannot.
+// A call that was stopped leaves its part; the next call goes on from there, or starts anew where
+// the server cannot.
 func TestFetchGoesOnAfterAStop(t *testing.T) {
 	b := content()
 	for name, canRange := range map[string]bool{"Range": true, "no Range": false} {
@@ -145,7 +149,8 @@ func TestFetchGoesOnAfterAStop(t *testing.T) {
 				cancel()
 			}
 		})
-		if kept := sizeOf(filepath.Join(dir, "a.bin"+suffix)); !errors.Is(err, context.Canceled) || kept < 20000 || kept >= int64(len(b)) {
+		if kept := sizeOf(filepath.Join(dir, "a.bin"+suffix)); !errors.Is(err, context.Canceled) || kept < 20000 ||
+			kept >= int64(len(b)) {
 			t.Errorf("%s: stopped with %v, %d bytes kept", name, err, kept)
 		}
 		first := sent.Swap(0)
@@ -169,11 +174,13 @@ func TestFetchRefuses(t *testing.T) {
 		want   string
 		kept   bool
 	}{
-		"404":      {nil, nil, "/d/a.bin: the server answers 404 Not Found: name another place with --url", false},
-		"wrong":    {wrong, nil, "checksum " + sha(wrong) + ", want " + sha(b) + ": the server has another file", false},
+		"404": {nil, nil, "/d/a.bin: the server answers 404 Not Found: name another place with --url", false},
+		"wrong": {wrong, nil, "checksum " + sha(wrong) + ", want " + sha(b) + ": the server has another file",
+			false},
 		"too long": {append(bytes.Clone(b), 1), nil, "more bytes than the file has", false},
 		"short":    {b[:70000], nil, "its file is shorter than it should be", false},
-		"500":      {nil, func(w http.ResponseWriter, _ *http.Request) bool { http.Error(w, "x", 500); return true }, "500 Internal", false},
+		"500": {nil, func(w http.ResponseWriter, _ *http.Request) bool { http.Error(w, "x", 500); return true },
+			"500 Internal", false},
 	} {
 		dir := t.TempDir()
 		files := map[string][]byte{}
@@ -196,7 +203,8 @@ func TestFetchRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sum *ChecksumError
-	if _, err := set(b).Fetch(t.Context(), dir, nil, nil); !errors.As(err, &sum) || !strings.Contains(err.Error(), "remove it and call again") {
+	if _, err := set(b).Fetch(t.Context(), dir, nil, nil); !errors.As(err, &sum) || !strings.Contains(err.Error(),
+		"remove it and call again") {
 		t.Errorf("a wrong file in place: %v", err)
 	}
 }
@@ -209,7 +217,8 @@ func TestFetchTriesEveryBase(t *testing.T) {
 		t.Error(err)
 	}
 	holds(t, dir, b)
-	if _, err := set(b).Fetch(t.Context(), t.TempDir(), []string{none, none}, nil); err == nil || strings.Count(err.Error(), "404") != 2 {
+	if _, err := set(b).Fetch(t.Context(), t.TempDir(), []string{none, none}, nil); err == nil ||
+		strings.Count(err.Error(), "404") != 2 {
 		t.Errorf("error %v, want both answers", err)
 	}
 }
@@ -230,7 +239,8 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	s := Set{Files: []File{
-		{Name: "x.gz", Size: 1, SHA256: "other", Content: sha(b)}, {Name: "md5", Size: int64(len(b)), MD5: hex.EncodeToString(m[:])},
+		{Name: "x.gz", Size: 1, SHA256: "other", Content: sha(b)}, {Name: "md5", Size: int64(len(b)),
+			MD5: hex.EncodeToString(m[:])},
 		{Name: "short", Size: int64(len(b)), SHA256: sha(b)}, {Name: "none", Size: 1, SHA256: "x"},
 	}}
 	all, err := s.Verify(t.Context(), dir, nil)
@@ -265,7 +275,8 @@ func TestRealMNIST(t *testing.T) {
 func TestSetsAreSpelt(t *testing.T) {
 	for _, s := range []Set{MNIST(), CIFAR10(), ImageNet()} {
 		for _, f := range s.Files {
-			if f.Size == 0 || f.Name == "" || (len(f.SHA256) != 64) == (len(f.MD5) != 32) || f.Content != "" && len(f.Content) != 64 {
+			if f.Size == 0 || f.Name == "" || (len(f.SHA256) != 64) == (len(f.MD5) != 32) || f.Content != "" &&
+				len(f.Content) != 64 {
 				t.Errorf("%s: %+v", s.Name, f)
 			}
 		}

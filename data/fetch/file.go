@@ -37,7 +37,8 @@ func (e *ChecksumError) Error() string {
 // Progress hears of bytes that were downloaded or verified: done of total of a file.
 type Progress func(name string, done, total int64)
 
-// verify reads a file and compares its checksum. It returns the error of [os.Open] where there is no file.
+// verify reads a file and compares its checksum. It returns the error of [os.Open] where there is
+// no file.
 func (f File) verify(ctx context.Context, path string, progress Progress) error {
 	in, err := os.Open(path)
 	if err != nil {
@@ -49,7 +50,8 @@ func (f File) verify(ctx context.Context, path string, progress Progress) error 
 		return err
 	}
 	if info.Size() != f.Size && f.Content == "" {
-		return &ChecksumError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()), Want: fmt.Sprint(f.Size), Hint: "it is cut off, or another file; remove it and call again"}
+		return &ChecksumError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()), Want: fmt.Sprint(f.Size),
+			Hint: "it is cut off, or another file; remove it and call again"}
 	}
 	sum, want := hash.Hash(sha256.New()), f.SHA256
 	if want == "" {
@@ -63,7 +65,8 @@ func (f File) verify(ctx context.Context, path string, progress Progress) error 
 	if got == want || f.sameContent(in) {
 		return nil
 	}
-	return &ChecksumError{Path: path, Got: "checksum " + got, Want: want, Hint: "it is damaged, or another file; remove it and call again"}
+	return &ChecksumError{Path: path, Got: "checksum " + got, Want: want,
+		Hint: "it is damaged, or another file; remove it and call again"}
 }
 
 // sameContent tells whether a gzip that was packed anew holds the right content.

@@ -25,11 +25,13 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("fetch: %s: the server answers %s: name another place with --url, or put the file there by hand", e.URL, e.Status)
+	return fmt.Sprintf("fetch: %s: the server answers %s: name another place with --url, or put the file there by hand",
+		e.URL, e.Status)
 }
 
-// Fetch brings the files of a set that are not there yet into the folder dir, which is made. Each is looked for at every base, the
-// given ones or else the set's own, until one has it. It returns the names of the files that it downloaded.
+// Fetch brings the files of a set that are not there yet into the folder dir, which is made. Each
+// is looked for at every base, the given ones or else the set's own, until one has it. It returns
+// the names of the files that it downloaded.
 func (s Set) Fetch(ctx context.Context, dir string, bases []string, progress Progress) (fetched []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
@@ -136,7 +138,8 @@ func isLocal(err error) bool {
 
 var errTooLong = errors.New("more bytes than the file has")
 
-// more asks for what is missing of a file and appends it. A server that cannot continue starts anew.
+// more asks for what is missing of a file and appends it. A server that cannot continue starts
+// anew.
 func (g *getter) more(ctx context.Context, f File, path, url string) error {
 	have := sizeOf(path)
 	if have > f.Size {
@@ -163,7 +166,8 @@ func (g *getter) more(ctx context.Context, f File, path, url string) error {
 	switch {
 	case res.StatusCode == http.StatusOK:
 		have = 0
-	case res.StatusCode == http.StatusPartialContent && strings.HasPrefix(res.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
+	case res.StatusCode == http.StatusPartialContent && strings.HasPrefix(res.Header.Get("Content-Range"),
+		fmt.Sprintf("bytes %d-", have)):
 	case res.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		_ = os.Remove(path) // it is longer than what the server has
 		return &StatusError{URL: url, Status: res.Status + ": its file is shorter than it should be"}
@@ -190,7 +194,8 @@ func (g *getter) save(ctx context.Context, f File, path, url string, have int64,
 	if _, err := out.Seek(have, io.SeekStart); err != nil {
 		return fmt.Errorf("fetch: %w", err)
 	}
-	w := &watched{ctx: ctx, r: io.LimitReader(from, f.Size-have+1), done: have, report: func(n int64) { g.progress(f.Name, n, f.Size) }}
+	w := &watched{ctx: ctx, r: io.LimitReader(from, f.Size-have+1), done: have,
+		report: func(n int64) { g.progress(f.Name, n, f.Size) }}
 	n, err := io.Copy(out, w)
 	switch {
 	case err != nil:

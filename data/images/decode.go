@@ -10,19 +10,21 @@ import (
 	"net/http"
 )
 
-// TooLargeError says that a picture's header claims more pixels than are allowed; nothing of it was decoded.
+// TooLargeError says that a picture's header claims more pixels than are allowed; nothing of it was
+// decoded.
 type TooLargeError struct{ W, H, Max int }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%d×%d pixels by its header, want at most %d in all", e.W, e.H, e.Max)
 }
 
-// Decode decodes a JPEG or PNG file into dst; which of the two it is, its content says. A picture of more than maxPixels is a
-// [TooLargeError], found in the header; 0 means 100 million.
+// Decode decodes a JPEG or PNG file into dst; which of the two it is, its content says. A picture
+// of more than maxPixels is a [TooLargeError], found in the header; 0 means 100 million.
 //
-// Colours become what Pillow's convert("RGB") makes of them: grey is repeated, a palette is looked up, transparency is dropped, of 16
-// bits the upper 8 are kept (also of grey, where Pillow clips), and CMYK is read as Adobe writes it, inverted. A rotation noted in
-// EXIF is not carried out, as in torchvision.
+// Colours become what Pillow's convert("RGB") makes of them: grey is repeated, a palette is looked
+// up, transparency is dropped, of 16 bits the upper 8 are kept (also of grey, where Pillow clips),
+// and CMYK is read as Adobe writes it, inverted. A rotation noted in EXIF is not carried out, as in
+// torchvision.
 func Decode(dst *RGB, encoded []byte, maxPixels int) error {
 	m, err := DecodeImage(encoded, maxPixels)
 	if err != nil {

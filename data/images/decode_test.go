@@ -16,8 +16,9 @@ import (
 	"fspda/data/images/imagetest"
 )
 
-// Every kind of file looks as in Pillow. PNG to the bit; JPEG but for the rounding of the inverse cosine transform, which the standard
-// leaves open: ±1 in a plane is up to ±2 in a colour, and CMYK has no conversion that adds to it.
+// Every kind of file looks as in Pillow. PNG to the bit; JPEG but for the rounding of the inverse
+// cosine transform, which the standard leaves open: ±1 in a plane is up to ±2 in a colour, and CMYK
+// has no conversion that adds to it.
 func TestDecodeLooksAsInPillow(t *testing.T) {
 	files, err := filepath.Glob("testdata/decode/*.rgb")
 	if err != nil || len(files) < 15 {
@@ -70,12 +71,14 @@ func TestDecode16BitGreyKeepsTheUpperByte(t *testing.T) {
 		m.SetGray16(x, 0, color.Gray16{Y: v})
 	}
 	var p RGB
-	if err := Decode(&p, imagetest.PNG(t, m), 0); err != nil || !bytes.Equal(p.Pix, []uint8{0, 0, 0, 0x12, 0x12, 0x12, 0xfe, 0xfe, 0xfe}) {
+	if err := Decode(&p, imagetest.PNG(t, m), 0); err != nil ||
+		!bytes.Equal(p.Pix, []uint8{0, 0, 0, 0x12, 0x12, 0x12, 0xfe, 0xfe, 0xfe}) {
 		t.Errorf("%v, %v", p.Pix, err)
 	}
 }
 
-// What libjpeg's filter makes of halved chroma, for one row worked out by hand: 3/4 and 1/4, rounded down and up in turn.
+// What libjpeg's filter makes of halved chroma, for one row worked out by hand: 3/4 and 1/4,
+// rounded down and up in turn.
 func TestUpsampleByHand(t *testing.T) {
 	dst := make([]uint8, 6)
 	double(dst, []uint8{10, 20, 31})
@@ -88,7 +91,8 @@ func TestUpsampleByHand(t *testing.T) {
 	}
 }
 
-// All ratios of subsampling, at sizes around the blocks: a picture of one colour stays one, and nothing panics.
+// All ratios of subsampling, at sizes around the blocks: a picture of one colour stays one, and
+// nothing panics.
 func TestUpsampleEveryRatio(t *testing.T) {
 	for r := image.YCbCrSubsampleRatio444; r <= image.YCbCrSubsampleRatio410; r++ {
 		for w := 1; w < 10; w++ {
@@ -158,7 +162,8 @@ func jpegOf(t testing.TB, w, h uint16) []byte {
 
 // A header that claims 60,000×60,000 pixels costs no memory.
 func TestDecodeRefusesBombs(t *testing.T) {
-	for name, bomb := range map[string][]byte{"png": pngOf(60000, 60000), "jpeg": jpegOf(t, 60000, 60000), "png of 2^31": pngOf(1<<31-1, 1<<31-1)} {
+	for name, bomb := range map[string][]byte{"png": pngOf(60000, 60000), "jpeg": jpegOf(t, 60000, 60000),
+		"png of 2^31": pngOf(1<<31-1, 1<<31-1)} {
 		var large *TooLargeError
 		var err error
 		if n := allocated(func() { err = Decode(new(RGB), bomb, 0) }); !errors.As(err, &large) || n > 1<<16 {

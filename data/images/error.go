@@ -2,7 +2,8 @@ package images
 
 import "fmt"
 
-// FormatError says that a file or folder is not what it should be: damaged, cut off, or another one than was asked for.
+// FormatError says that a file or folder is not what it should be: damaged, cut off, or another one
+// than was asked for.
 type FormatError struct {
 	Path string // of the file or folder
 	Got  string // what was found, and where

@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep folders below a class are searched, so that links in a circle come to an end.
+// maxDepth is how deep folders below a class are searched, so that links in a circle come to an
+// end.
 const maxDepth = 8
 
-// openFolders lists class folders: below train and val or test, or, where there is no folder of such a name, those of path itself.
+// openFolders lists class folders: below train and val or test, or, where there is no folder of
+// such a name, those of path itself.
 func openFolders(path string, o Options) (*Set, error) {
 	l := newListing(path, "class folders")
 	if err := l.folders(path); err != nil {
@@ -76,7 +78,8 @@ func (l *listing) classes(root, folder, split string) error {
 // class lists the pictures in root/rel and below.
 func (l *listing) class(f *found, root, rel, class string, depth int) error {
 	if depth == 0 {
-		return &FormatError{Path: filepath.Join(root, rel), Got: fmt.Sprintf("folders %d deep", maxDepth), Want: "pictures in a class folder",
+		return &FormatError{Path: filepath.Join(root, rel), Got: fmt.Sprintf("folders %d deep", maxDepth),
+			Want: "pictures in a class folder",
 			Hint: "a link may lead in a circle"}
 	}
 	entries, err := os.ReadDir(filepath.Join(root, rel))
@@ -117,7 +120,8 @@ func hasFolders(dir string) bool {
 	for {
 		entries, err := d.ReadDir(256)
 		for _, e := range entries {
-			if !isHidden(e.Name()) && (e.IsDir() || e.Type()&os.ModeSymlink != 0 && isDir(filepath.Join(dir, e.Name()))) {
+			if !isHidden(e.Name()) && (e.IsDir() || e.Type()&os.ModeSymlink != 0 &&
+				isDir(filepath.Join(dir, e.Name()))) {
 				return true
 			}
 		}

@@ -70,7 +70,8 @@ func sized(h header) (header, error) {
 // adobeMarker is the segment with which Adobe marks a JPEG, here as CMYK without a transform.
 const adobeMarker = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 
-// withMarker reads a JPEG as libjpeg does: one of four components and without a marker is CMYK. Go's decoder wants to be told.
+// withMarker reads a JPEG as libjpeg does: one of four components and without a marker is CMYK.
+// Go's decoder wants to be told.
 func withMarker(b []byte, h header) io.Reader {
 	if h.parts != 4 || h.adobe {
 		return bytes.NewReader(b)

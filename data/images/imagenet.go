@@ -23,7 +23,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// openImageNet opens ImageNet's original files: a folder of them, or the tar of training pictures with the others beside it.
+// openImageNet opens ImageNet's original files: a folder of them, or the tar of training pictures
+// with the others beside it.
 func openImageNet(path string, o Options) (*Set, error) {
 	dir, train := path, filepath.Join(path, imageNetTrain)
 	if !isDir(path) {
@@ -83,7 +84,8 @@ func (l *listing) tarOfTars(a *archives, file int) error {
 			switch {
 			case p.dir || isHidden(p.name):
 			case isPicture(p.name):
-				f.add(picture{name: class + "/" + p.name, class: class, at: place{file: int32(file), offset: p.offset, size: p.size}})
+				f.add(picture{name: class + "/" + p.name, class: class, at: place{file: int32(file), offset: p.offset,
+					size: p.size}})
 			default:
 				l.skip(p.name)
 			}

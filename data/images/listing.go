@@ -15,7 +15,8 @@ const (
 	testSplit  = "test"
 )
 
-// listing collects pictures in the order in which they are found, and puts them in order at the end.
+// listing collects pictures in the order in which they are found, and puts them in order at the
+// end.
 type listing struct {
 	path  string
 	kind  string
@@ -60,7 +61,8 @@ func isPicture(name string) bool {
 	return false
 }
 
-// isHidden tells of files that systems leave behind: .DS_Store, and the ._name.jpg in archives made on a Mac.
+// isHidden tells of files that systems leave behind: .DS_Store, and the ._name.jpg in archives made
+// on a Mac.
 func isHidden(name string) bool { return strings.HasPrefix(path.Base(name), ".") }
 
 // skip counts a file that is no picture.
@@ -72,7 +74,8 @@ func (l *listing) skip(name string) {
 	l.other[ext]++
 }
 
-// set makes the Set of what was found: classes from the training pictures, or from the test pictures where there are no others.
+// set makes the Set of what was found: classes from the training pictures, or from the test
+// pictures where there are no others.
 func (l *listing) set(s store, o Options) (*Set, error) {
 	train, test := l.found[trainSplit], l.found[testSplit]
 	reference := train
@@ -83,7 +86,8 @@ func (l *listing) set(s store, o Options) (*Set, error) {
 		return nil, l.empty()
 	}
 	if none := without(reference.classes); len(none) > 0 && l.numbered == 0 {
-		return nil, &FormatError{Path: l.path, Got: fmt.Sprintf("no picture in class %s of %s", some(none), reference.folder),
+		return nil, &FormatError{Path: l.path, Got: fmt.Sprintf("no picture in class %s of %s", some(none),
+			reference.folder),
 			Want: "*.jpg, *.jpeg or *.png in each class", Hint: "add pictures, or remove the empty folder"}
 	}
 	out := &Set{Path: l.path, Kind: l.kind}
@@ -122,7 +126,8 @@ func (l *listing) source(f *found, classes []string, s store, o Options) *split 
 	return &split{path: l.path, pictures: f.pictures, store: s, maxPixels: o.MaxPixels}
 }
 
-// compare holds the test classes against the training classes: more of them is an error, fewer of them is worth a note.
+// compare holds the test classes against the training classes: more of them is an error, fewer of
+// them is worth a note.
 func (l *listing) compare(train, test *found) error {
 	var extra, missing []string
 	for c, n := range test.classes {
@@ -138,17 +143,20 @@ func (l *listing) compare(train, test *found) error {
 	if len(extra) > 0 {
 		slices.Sort(extra)
 		return &FormatError{Path: l.path, Got: fmt.Sprintf("class %s in %s only", some(extra), test.folder),
-			Want: "no class that " + train.folder + " has not", Hint: "a class is named as its folder; the spelling must be the same in both"}
+			Want: "no class that " + train.folder +
+				" has not", Hint: "a class is named as its folder; the spelling must be the same in both"}
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		l.notes = append(l.notes, fmt.Sprintf("class %s of %s has no picture in %s: its accuracy is not measured", some(missing), train.folder, test.folder))
+		l.notes = append(l.notes, fmt.Sprintf("class %s of %s has no picture in %s: its accuracy is not measured",
+			some(missing), train.folder, test.folder))
 	}
 	return nil
 }
 
 func (l *listing) empty() error {
-	e := &FormatError{Path: l.path, Got: "no picture", Want: "pictures *.jpg, *.jpeg or *.png as CLASS/NAME.jpg, below train and val (or test)"}
+	e := &FormatError{Path: l.path, Got: "no picture",
+		Want: "pictures *.jpg, *.jpeg or *.png as CLASS/NAME.jpg, below train and val (or test)"}
 	if s := l.skipped(); len(s) > 0 {
 		e.Got += "; " + strings.Join(s, "; ")
 	}
@@ -159,7 +167,8 @@ func (l *listing) empty() error {
 func (l *listing) skipped() []string {
 	var notes []string
 	for _, ext := range slices.Sorted(maps.Keys(l.other)) {
-		notes = append(notes, fmt.Sprintf("%d files that are no *.jpg, *.jpeg or *.png were left out (%s)", l.other[ext], ext))
+		notes = append(notes, fmt.Sprintf("%d files that are no *.jpg, *.jpeg or *.png were left out (%s)",
+			l.other[ext], ext))
 	}
 	return notes
 }

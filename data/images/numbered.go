@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// numberClasses says that classes which are all numbers are labels already, not names to be sorted: there are as many classes as
-// the largest label says, and label 10 comes after 9.
+// numberClasses says that classes which are all numbers are labels already, not names to be sorted:
+// there are as many classes as the largest label says, and label 10 comes after 9.
 func (l *listing) numberClasses() {
 	most := -1
 	for _, f := range l.found {

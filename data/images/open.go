@@ -32,11 +32,13 @@ type Format struct {
 // registered are the formats of [Register].
 var registered []Format
 
-// Register adds a format, which is tried before those of this package. It is called while a program starts.
+// Register adds a format, which is tried before those of this package. It is called while a program
+// starts.
 func Register(f Format) { registered = append(registered, f) }
 
-// Open finds out what path holds and lists its pictures. A path may name several files: shard-{000..147}.tar, or a pattern with *
-// or ?. A path that does not exist is an error that [os.ErrNotExist] is; content that is not understood is a [FormatError].
+// Open finds out what path holds and lists its pictures. A path may name several files:
+// shard-{000..147}.tar, or a pattern with * or ?. A path that does not exist is an error that
+// [os.ErrNotExist] is; content that is not understood is a [FormatError].
 func Open(path string, o Options) (*Set, error) {
 	o = o.filled()
 	if isPattern(path) {

@@ -106,7 +106,8 @@ func zoo(t testing.TB) []file {
 	return []file{
 		{"train/", nil}, {"train/cat/", nil}, {"train/dog/", nil},
 		{"train/dog/b.PNG", photo(t, 1)}, {"train/dog/a.JPEG", photo(t, 2)}, {"train/cat/z.jpg", photo(t, 4)},
-		{"train/cat/._z.jpg", []byte("of a Mac")}, {"train/cat/notes.txt", []byte("x")}, {"train/ant/more/x.jpg", photo(t, 6)},
+		{"train/cat/._z.jpg", []byte("of a Mac")}, {"train/cat/notes.txt", []byte("x")}, {"train/ant/more/x.jpg",
+			photo(t, 6)},
 		{"val/dog/1.jpg", photo(t, 8)}, {"val/cat/2.png", photo(t, 3)}, {"README", []byte("x")},
 	}
 }
@@ -142,15 +143,18 @@ func TestFoldersAndTarsAreTheSame(t *testing.T) {
 	}
 	train := list(t, folder.Train)
 	if list(t, archive.Train) != train || list(t, archive.Test) != list(t, folder.Test) {
-		t.Errorf("the folder holds\n%s%s\nthe tar\n%s%s", train, list(t, folder.Test), list(t, archive.Train), list(t, archive.Test))
+		t.Errorf("the folder holds\n%s%s\nthe tar\n%s%s", train, list(t, folder.Test), list(t, archive.Train),
+			list(t, archive.Test))
 	}
-	for i, want := range []string{"train/ant/more/x.jpg is 0", "train/cat/z.jpg is 1", "train/dog/a.JPEG is 2", "train/dog/b.PNG is 2, 12×10 [20 0 190"} {
+	for i, want := range []string{"train/ant/more/x.jpg is 0", "train/cat/z.jpg is 1", "train/dog/a.JPEG is 2",
+		"train/dog/b.PNG is 2, 12×10 [20 0 190"} {
 		if line := strings.Split(train, "\n")[i]; !strings.HasPrefix(line, want) {
 			t.Errorf("line %d is %q, want %q", i, line, want)
 		}
 	}
 	notes := strings.Join(folder.Notes, "\n")
-	if !strings.Contains(notes, "class ant of train has no picture in val") || !strings.Contains(notes, "1 files that are no") {
+	if !strings.Contains(notes, "class ant of train has no picture in val") ||
+		!strings.Contains(notes, "1 files that are no") {
 		t.Errorf("notes %q", notes)
 	}
 }
@@ -184,13 +188,18 @@ func TestOpenRefuses(t *testing.T) {
 		files []file
 		want  string
 	}{
-		"nothing":             {nil, "no picture, want pictures *.jpg"},
-		"no picture":          {[]file{{"train/cat/x.webp", nil}, {"train/cat/y.webp", nil}}, "2 files that are no *.jpg, *.jpeg or *.png were left out (.webp)"},
-		"flat":                {[]file{{"x.jpg", photo(t, 0)}}, "no picture, want pictures"},
-		"an empty class":      {append(zoo(t), file{"train/yak/", nil}), "no picture in class yak of train"},
-		"a class only in val": {append(zoo(t), file{"val/yak/1.jpg", photo(t, 0)}), "class yak in val only, want no class that train has not"},
-		"many classes in val": {append(zoo(t), file{"val/a/1.jpg", nil}, file{"val/b/1.jpg", nil}, file{"val/d/1.jpg", nil}, file{"val/e/1.jpg", nil}, file{"val/f/1.jpg", nil}, file{"val/g/1.jpg", nil}), "class a, b, d, e, f and 1 more in val only"},
-		"classes spelt anew":  {[]file{{"train/cat/1.jpg", photo(t, 0)}, {"val/Cat/1.jpg", photo(t, 0)}}, "class Cat in val only"},
+		"nothing": {nil, "no picture, want pictures *.jpg"},
+		"no picture": {[]file{{"train/cat/x.webp", nil}, {"train/cat/y.webp", nil}},
+			"2 files that are no *.jpg, *.jpeg or *.png were left out (.webp)"},
+		"flat":           {[]file{{"x.jpg", photo(t, 0)}}, "no picture, want pictures"},
+		"an empty class": {append(zoo(t), file{"train/yak/", nil}), "no picture in class yak of train"},
+		"a class only in val": {append(zoo(t), file{"val/yak/1.jpg", photo(t, 0)}),
+			"class yak in val only, want no class that train has not"},
+		"many classes in val": {append(zoo(t), file{"val/a/1.jpg", nil}, file{"val/b/1.jpg", nil},
+			file{"val/d/1.jpg", nil}, file{"val/e/1.jpg", nil}, file{"val/f/1.jpg", nil}, file{"val/g/1.jpg",
+				nil}), "class a, b, d, e, f and 1 more in val only"},
+		"classes spelt anew": {[]file{{"train/cat/1.jpg", photo(t, 0)}, {"val/Cat/1.jpg", photo(t, 0)}},
+			"class Cat in val only"},
 	} {
 		paths := []string{folderOf(t, c.files...)}
 		if len(c.files) > 0 {
@@ -199,7 +208,8 @@ func TestOpenRefuses(t *testing.T) {
 		for _, path := range paths {
 			_, err := Open(path, Options{})
 			var format *FormatError
-			if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
+			if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(),
+				path) {
 				t.Errorf("%s: error %v, want a FormatError with %q", name, err, c.want)
 			}
 		}
@@ -220,7 +230,8 @@ func TestOpenRefusesDamagedTars(t *testing.T) {
 		"no tar":    {bytes.Repeat([]byte("no tar at all. "), 100), "content that is no tar"},
 		"cut off":   {whole[:len(whole)-1024-600], "cut off; fetch it again"},
 		"in header": {whole[:512*7+100], "cut off; fetch it again"},
-		"garbage":   {append(bytes.Clone(whole[:512*3]), bytes.Repeat([]byte{7}, 1024)...), "damage at byte 2048, after 3 files"},
+		"garbage": {append(bytes.Clone(whole[:512*3]), bytes.Repeat([]byte{7}, 1024)...),
+			"damage at byte 2048, after 3 files"},
 	} {
 		_, err := Open(written(t, "x.tar", c.content), Options{})
 		var format *FormatError
@@ -232,14 +243,17 @@ func TestOpenRefusesDamagedTars(t *testing.T) {
 
 // A bad picture is an error that names it and its archive; the others can be read.
 func TestBadPicturesAreNamed(t *testing.T) {
-	files := []file{{"cat/a.jpg", photo(t, 2)}, {"cat/b.jpg", photo(t, 2)[:200]}, {"cat/c.jpg", jpegOf(t, 60000, 60000)}, {"cat/d.png", photo(t, 3)}}
+	files := []file{{"cat/a.jpg", photo(t, 2)}, {"cat/b.jpg", photo(t, 2)[:200]},
+		{"cat/c.jpg", jpegOf(t, 60000, 60000)}, {"cat/d.png", photo(t, 3)}}
 	for _, path := range []string{folderOf(t, files...), written(t, "x.tar", tarOf(t, files...))} {
 		s := open(t, path)
 		var p RGB
 		for i, want := range []string{"", "picture cat/b.jpg: damaged", "picture cat/c.jpg: 60000×60000 pixels", ""} {
 			err := s.Train.Image(&p, i)
 			var bad *PictureError
-			if want == "" && err != nil || want != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path)) {
+			if want == "" && err != nil || want != "" &&
+				(!errors.As(err, &bad) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
+					path)) {
 				t.Errorf("picture %d: error %v, want %q", i, err, want)
 			}
 		}

@@ -5,7 +5,8 @@ import (
 	"image/color"
 )
 
-// SetImage makes p the picture m, in the colours that [Decode] tells of. The bounds of m start at (0,0), as a decoder returns it.
+// SetImage makes p the picture m, in the colours that [Decode] tells of. The bounds of m start at
+// (0,0), as a decoder returns it.
 func (p *RGB) SetImage(m image.Image) {
 	b := m.Bounds()
 	p.Resize(b.Dx(), b.Dy())
@@ -68,7 +69,8 @@ func fromRGBA64(dst, src []uint8) {
 	}
 }
 
-// fromCMYK removes from white what black leaves, ink by ink, in Pillow's rounding: (255-k) - c·(255-k)/255.
+// fromCMYK removes from white what black leaves, ink by ink, in Pillow's rounding: (255-k) -
+// c·(255-k)/255.
 func fromCMYK(dst, src []uint8) {
 	for i := range len(src) / 4 {
 		d, s := dst[3*i:][:3], src[4*i:][:4]

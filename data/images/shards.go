@@ -17,7 +17,8 @@ var braces = regexp.MustCompile(`\{(\d+)\.\.(\d+)\}`)
 // isPattern tells a path that names several files.
 func isPattern(path string) bool { return braces.MatchString(path) || strings.ContainsAny(path, "*?") }
 
-// expand lists the files that a pattern names, sorted. Numbers in braces have as many digits as the first of the two.
+// expand lists the files that a pattern names, sorted. Numbers in braces have as many digits as the
+// first of the two.
 func expand(pattern string) ([]string, error) {
 	all := []string{pattern}
 	for braces.MatchString(all[0]) {
@@ -28,7 +29,8 @@ func expand(pattern string) ([]string, error) {
 				return nil, err
 			}
 			if next = append(next, more...); len(next) > maxShards {
-				return nil, &FormatError{Path: pattern, Got: "a pattern for very many files", Want: fmt.Sprintf("at most %d", maxShards)}
+				return nil, &FormatError{Path: pattern, Got: "a pattern for very many files",
+					Want: fmt.Sprintf("at most %d", maxShards)}
 			}
 		}
 		all = next
@@ -40,7 +42,8 @@ func expand(pattern string) ([]string, error) {
 	for _, p := range all {
 		found, err := filepath.Glob(p)
 		if err != nil {
-			return nil, &FormatError{Path: pattern, Got: "a pattern that is not well-formed", Want: "*, ? and {000..147}", Err: err}
+			return nil, &FormatError{Path: pattern, Got: "a pattern that is not well-formed",
+				Want: "*, ? and {000..147}", Err: err}
 		}
 		files = append(files, found...)
 	}
@@ -54,7 +57,8 @@ func expandBraces(p string) ([]string, error) {
 	from, err1 := strconv.Atoi(first)
 	to, err2 := strconv.Atoi(p[at[4]:at[5]])
 	if err1 != nil || err2 != nil || to < from || to-from >= maxShards {
-		return nil, &FormatError{Path: p, Got: "the range " + p[at[0]:at[1]], Want: fmt.Sprintf("a range like {000..147} of at most %d files", maxShards)}
+		return nil, &FormatError{Path: p, Got: "the range " + p[at[0]:at[1]],
+			Want: fmt.Sprintf("a range like {000..147} of at most %d files", maxShards)}
 	}
 	out := make([]string, 0, to-from+1)
 	for n := from; n <= to; n++ {
@@ -63,8 +67,8 @@ func expandBraces(p string) ([]string, error) {
 	return out, nil
 }
 
-// Expand lists the files of a path for a [Format]: those of a pattern, those in a folder or its folder data that end as wanted, or
-// the path itself.
+// Expand lists the files of a path for a [Format]: those of a pattern, those in a folder or its
+// folder data that end as wanted, or the path itself.
 func Expand(path, ending string) ([]string, error) {
 	if isPattern(path) {
 		return expand(path)
@@ -99,7 +103,8 @@ func openShards(pattern string, o Options) (*Set, error) {
 	}
 	kind, err := peek(a)
 	if err == nil && kind != kindWebDataset {
-		err = &FormatError{Path: files[0], Got: "a " + kind, Want: "shards of WebDataset (key.jpg and key.cls) where several tars are named",
+		err = &FormatError{Path: files[0], Got: "a " + kind,
+			Want: "shards of WebDataset (key.jpg and key.cls) where several tars are named",
 			Hint: "name one tar"}
 	}
 	var s *Set

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// place is where a picture's bytes lie: in an open file, or in a file of its own (file < 0) whose path is the picture's name.
+// place is where a picture's bytes lie: in an open file, or in a file of its own (file < 0) whose
+// path is the picture's name.
 type place struct {
 	file   int32
 	offset int64
@@ -44,7 +45,8 @@ func (s *split) Label(i int) int32 { return s.pictures[i].label }
 func (s *split) Name(i int) string { return s.pictures[i].name }
 func (s *split) Bytes(i int) int64 { return s.pictures[i].at.size }
 
-// maxEncoded is how large a file of a picture may be, in bytes. The largest JPEG of ImageNet has 15 MB.
+// maxEncoded is how large a file of a picture may be, in bytes. The largest JPEG of ImageNet has 15
+// MB.
 const maxEncoded = 512 << 20
 
 func (s *split) Encoded(dst []byte, i int) ([]byte, error) {

@@ -11,7 +11,8 @@ var splitNames = map[string]string{
 	"val": testSplit, "validation": testSplit, "valid": testSplit, "test": testSplit, "testing": testSplit,
 }
 
-// preferred says which of two test splits is taken: ImageNet's pictures of test have no labels, those of val do.
+// preferred says which of two test splits is taken: ImageNet's pictures of test have no labels,
+// those of val do.
 func preferred(a, b string) string {
 	for _, name := range []string{"val", "validation", "valid", "test", "testing"} {
 		if a == name || b == name {
@@ -21,8 +22,9 @@ func preferred(a, b string) string {
 	return a
 }
 
-// splitOfFile tells by the words in its name which split a shard belongs to: train-00001-of-00257.parquet, imagenet-val-000.tar.
-// A name without such a word is a shard for training.
+// splitOfFile tells by the words in its name which split a shard belongs to:
+// train-00001-of-00257.parquet, imagenet-val-000.tar. A name without such a word is a shard for
+// training.
 func splitOfFile(name string) (split, word string) {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' })
 	for _, w := range words {
@@ -33,8 +35,9 @@ func splitOfFile(name string) (split, word string) {
 	return trainSplit, trainSplit
 }
 
-// Splits deals shards out by the words in their names: train, val, validation, test. Where there are shards of val and of test, those
-// of test are left, since theirs are often pictures without labels.
+// Splits deals shards out by the words in their names: train, val, validation, test. Where there
+// are shards of val and of test, those of test are left, since theirs are often pictures without
+// labels.
 func Splits(files []string) (train, test, left []string) {
 	best := ""
 	for _, f := range files {

@@ -21,8 +21,9 @@ type member struct {
 // errEnough ends a scan early.
 var errEnough = errors.New("enough")
 
-// scanTar calls visit for the members of a tar that fills size bytes from base on. It reads headers only. where names the tar in
-// errors. A visit that returns errEnough ends the scan without an error.
+// scanTar calls visit for the members of a tar that fills size bytes from base on. It reads headers
+// only. where names the tar in errors. A visit that returns errEnough ends the scan without an
+// error.
 func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member) error) error {
 	section := io.NewSectionReader(from, base, size)
 	r := tar.NewReader(section)
@@ -35,7 +36,8 @@ func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member
 		if err != nil {
 			return tarError(where, n, at, err)
 		}
-		m := member{name: strings.TrimLeft(path.Clean(h.Name), "/"), offset: base + at, size: h.Size, dir: h.Typeflag == tar.TypeDir}
+		m := member{name: strings.TrimLeft(path.Clean(h.Name), "/"), offset: base + at, size: h.Size,
+			dir: h.Typeflag == tar.TypeDir}
 		switch {
 		case m.dir:
 		case h.Typeflag != tar.TypeReg || isSparse(h):
@@ -62,10 +64,12 @@ func isSparse(h *tar.Header) bool {
 }
 
 func tarError(where string, members int, at int64, err error) error {
-	e := &FormatError{Path: where, Got: fmt.Sprintf("damage at byte %d, after %d files", at, members), Want: "a tar", Err: err, Hint: err.Error()}
+	e := &FormatError{Path: where, Got: fmt.Sprintf("damage at byte %d, after %d files", at, members), Want: "a tar",
+		Err: err, Hint: err.Error()}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) && at >= 512: // a block
-		e.Got, e.Hint = fmt.Sprintf("the end at byte %d, after %d files", at, members), "the file is cut off; fetch it again"
+		e.Got, e.Hint = fmt.Sprintf("the end at byte %d, after %d files", at,
+			members), "the file is cut off; fetch it again"
 	case members == 0:
 		e.Got, e.Hint = "content that is no tar", "it may be compressed or another kind of file"
 	case !errors.Is(err, tar.ErrHeader):
@@ -76,7 +80,8 @@ func tarError(where string, members int, at int64, err error) error {
 
 // compressed names the compression of a file by its first bytes.
 func compressed(head string) string {
-	for magic, name := range map[string]string{"\x1f\x8b": "gzip", "BZh": "bzip2", "\xfd7zXZ": "xz", "\x28\xb5\x2f\xfd": "zstd", "PK\x03\x04": "zip"} {
+	for magic, name := range map[string]string{"\x1f\x8b": "gzip", "BZh": "bzip2", "\xfd7zXZ": "xz",
+		"\x28\xb5\x2f\xfd": "zstd", "PK\x03\x04": "zip"} {
 		if strings.HasPrefix(head, magic) {
 			return name
 		}

@@ -132,8 +132,9 @@ func (l *listing) assign(byFolder map[string]*found, tests map[string]bool) {
 	}
 }
 
-// splitOfMember takes a name apart: [...]/SPLIT/CLASS/[...]NAME, or CLASS/NAME where no folder is called train, val or test; then
-// folder is "". inside says that something follows the class; a name without a class has class "".
+// splitOfMember takes a name apart: [...]/SPLIT/CLASS/[...]NAME, or CLASS/NAME where no folder is
+// called train, val or test; then folder is "". inside says that something follows the class; a
+// name without a class has class "".
 func splitOfMember(name string) (split, folder, class string, inside bool) {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {

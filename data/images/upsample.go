@@ -2,9 +2,10 @@ package images
 
 import "image"
 
-// upsampler brings the chroma of a picture to the size of its luma, a row at a time. Halved chroma is interpolated by libjpeg's
-// triangle filter: each sample is 3/4 of the nearer and 1/4 of the further neighbour, in each halved direction, with roundings that
-// alternate between up and down. Other ratios, which hardly occur, repeat samples.
+// upsampler brings the chroma of a picture to the size of its luma, a row at a time. Halved chroma
+// is interpolated by libjpeg's triangle filter: each sample is 3/4 of the nearer and 1/4 of the
+// further neighbour, in each halved direction, with roundings that alternate between up and down.
+// Other ratios, which hardly occur, repeat samples.
 type upsampler struct {
 	m      *image.YCbCr
 	dx, dy int // luma samples for one of chroma
@@ -79,7 +80,8 @@ func (u *upsampler) plane(dst, plane []uint8, y int) {
 	}
 }
 
-// neighbours are the row of chroma that row y lies in, and the one on the other side of y, or the same one at an edge.
+// neighbours are the row of chroma that row y lies in, and the one on the other side of y, or the
+// same one at an edge.
 func (u *upsampler) neighbours(plane []uint8, y int) (near, far []uint8) {
 	at := y / u.dy
 	other := at - 1

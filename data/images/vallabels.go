@@ -12,17 +12,20 @@ import (
 	"strings"
 )
 
-// labelFiles are names under which the classes of ImageNet's validation pictures are known, the surest first.
+// labelFiles are names under which the classes of ImageNet's validation pictures are known, the
+// surest first.
 var labelFiles = []string{
 	"LOC_val_solution.csv",                       // Kaggle: name, wnid and boxes
 	"imagenet_2012_validation_synset_labels.txt", // a wnid for each picture, in order
 	"val.txt", "val_labels.txt", "ILSVRC2012_val.txt", // name and wnid or label
-	"ILSVRC2012_validation_ground_truth.txt",      // the devkit's: a number for each picture, in the devkit's own order of classes
+	// the devkit's: a number for each picture, in the devkit's own order of classes
+	"ILSVRC2012_validation_ground_truth.txt",
 	"data/ILSVRC2012_validation_ground_truth.txt", // where the devkit unpacks it
 	"ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt",
 }
 
-// devkitOrder names the file that says which class a number of the devkit is: a wnid a line, number 1 first.
+// devkitOrder names the file that says which class a number of the devkit is: a wnid a line, number
+// 1 first.
 const devkitOrder = "synsets.txt"
 
 func findLabels(dir, given string) (string, error) {
@@ -42,8 +45,9 @@ func findLabels(dir, given string) (string, error) {
 		Hint: `any list of lines "NAME WNID" will do as val.txt; without validation pictures, move the tar away`}
 }
 
-// labelValidation sets the class of each picture by a list: lines "name class" or, in the order of names, "class". A class is a
-// wnid, or with a name the place of its wnid in the sorted list of classes, from 0; or alone the number of the devkit, from 1.
+// labelValidation sets the class of each picture by a list: lines "name class" or, in the order of
+// names, "class". A class is a wnid, or with a name the place of its wnid in the sorted list of
+// classes, from 0; or alone the number of the devkit, from 1.
 func labelValidation(all []picture, list, dir string, classes map[string]int) error {
 	lines, err := readLines(list)
 	if err != nil {
@@ -54,7 +58,8 @@ func labelValidation(all []picture, list, dir string, classes map[string]int) er
 		return labelByName(all, list, lines, slices.Sorted(maps.Keys(classes)))
 	}
 	if len(lines) != len(all) {
-		return &FormatError{Path: list, Got: fmt.Sprintf("%d lines", len(lines)), Want: fmt.Sprintf("%d, one for each validation picture", len(all))}
+		return &FormatError{Path: list, Got: fmt.Sprintf("%d lines", len(lines)),
+			Want: fmt.Sprintf("%d, one for each validation picture", len(all))}
 	}
 	var order []string // of the devkit, read where it is needed
 	for i := range all {
@@ -66,7 +71,8 @@ func labelValidation(all []picture, list, dir string, classes map[string]int) er
 				}
 			}
 			if n < 1 || n > len(order) {
-				return &FormatError{Path: list, Got: fmt.Sprintf("class %d in line %d", n, i+1), Want: fmt.Sprintf("1 to %d", len(order))}
+				return &FormatError{Path: list, Got: fmt.Sprintf("class %d in line %d", n, i+1),
+					Want: fmt.Sprintf("1 to %d", len(order))}
 			}
 			class = order[n-1]
 		}
@@ -79,12 +85,14 @@ func labelByName(all []picture, list string, lines [][]string, sorted []string) 
 	byName := make(map[string]string, len(lines))
 	for i, f := range lines {
 		if len(f) < 2 {
-			return &FormatError{Path: list, Got: fmt.Sprintf("line %d with %d words", i+1, len(f)), Want: "a name and a class"}
+			return &FormatError{Path: list, Got: fmt.Sprintf("line %d with %d words", i+1, len(f)),
+				Want: "a name and a class"}
 		}
 		class := f[1]
 		if n, err := strconv.Atoi(class); err == nil {
 			if n < 0 || n >= len(sorted) {
-				return &FormatError{Path: list, Got: fmt.Sprintf("class %d in line %d", n, i+1), Want: fmt.Sprintf("0 to %d", len(sorted)-1),
+				return &FormatError{Path: list, Got: fmt.Sprintf("class %d in line %d", n, i+1),
+					Want: fmt.Sprintf("0 to %d", len(sorted)-1),
 					Hint: "numbers are places in the sorted list of the training classes; use wnids where there is none"}
 			}
 			class = sorted[n]
@@ -119,11 +127,13 @@ func readOrder(list, dir string) ([]string, error) {
 		}
 		return order, nil
 	}
-	return nil, &FormatError{Path: list, Got: "numbers of the devkit", Want: devkitOrder + " beside it, with the wnid of number 1, 2, … in each line",
+	return nil, &FormatError{Path: list, Got: "numbers of the devkit",
+		Want: devkitOrder + " beside it, with the wnid of number 1, 2, … in each line",
 		Hint: "the devkit keeps them in data/meta.mat; a list with wnids, such as LOC_val_solution.csv, needs no such file"}
 }
 
-// readLines returns the words of each line that is not empty and no heading. Words end at commas and white space.
+// readLines returns the words of each line that is not empty and no heading. Words end at commas
+// and white space.
 func readLines(file string) ([][]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -134,7 +144,10 @@ func readLines(file string) ([][]string, error) {
 	s := bufio.NewScanner(f)
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
-		words := strings.FieldsFunc(s.Text(), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\r' })
+		words := strings.FieldsFunc(s.Text(), func(r rune) bool {
+			return r == ',' || r == ' ' || r == '\t' ||
+				r == '\r'
+		})
 		if len(words) == 0 || words[0] == "ImageId" || strings.HasPrefix(words[0], "#") {
 			continue
 		}

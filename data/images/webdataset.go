@@ -25,7 +25,8 @@ type sample struct {
 	cls     bool // class came from .cls, which is preferred
 }
 
-// webDataset lists shards in which the members of a sample follow one another and share a key: the name up to the first dot.
+// webDataset lists shards in which the members of a sample follow one another and share a key: the
+// name up to the first dot.
 func webDataset(path string, a *archives, o Options) (*Set, error) {
 	l := newListing(path, kindWebDataset)
 	_, _, left := Splits(a.paths)
@@ -51,7 +52,8 @@ func (l *listing) shard(a *archives, i int, file string) error {
 			return nil
 		}
 		if s.class == "" {
-			return &FormatError{Path: file, Got: "picture " + s.name + " without a label", Want: s.key + ".cls, or " + s.key + `.json with "label"`}
+			return &FormatError{Path: file, Got: "picture " + s.name + " without a label",
+				Want: s.key + ".cls, or " + s.key + `.json with "label"`}
 		}
 		f.add(picture{name: shardName(a, i, s.name), class: s.class, at: s.picture})
 		return nil
@@ -90,7 +92,8 @@ func (l *listing) part(s *sample, i int, file string, from *os.File, m member, e
 		}
 		class, err := labelOf(ext, text)
 		if err != nil {
-			return &FormatError{Path: file, Got: fmt.Sprintf("member %s: %v", m.name, err), Want: `a class number, or JSON with "label"`, Err: err}
+			return &FormatError{Path: file, Got: fmt.Sprintf("member %s: %v", m.name, err),
+				Want: `a class number, or JSON with "label"`, Err: err}
 		}
 		if class != "" {
 			s.class, s.cls = class, ext == "cls"
@@ -103,7 +106,8 @@ func (l *listing) part(s *sample, i int, file string, from *os.File, m member, e
 
 func readLabelFile(file string, from *os.File, m member) ([]byte, error) {
 	if m.size > maxLabelFile {
-		return nil, &FormatError{Path: file, Got: fmt.Sprintf("member %s of %d bytes", m.name, m.size), Want: fmt.Sprintf("at most %d for a label", maxLabelFile)}
+		return nil, &FormatError{Path: file, Got: fmt.Sprintf("member %s of %d bytes", m.name, m.size),
+			Want: fmt.Sprintf("at most %d for a label", maxLabelFile)}
 	}
 	text := make([]byte, m.size)
 	if _, err := from.ReadAt(text, m.offset); err != nil {
@@ -112,7 +116,8 @@ func readLabelFile(file string, from *os.File, m member) ([]byte, error) {
 	return text, nil
 }
 
-// labelOf reads the class of a .cls or .json: a number, or a name. A .json without a label has class "".
+// labelOf reads the class of a .cls or .json: a number, or a name. A .json without a label has
+// class "".
 func labelOf(ext string, text []byte) (string, error) {
 	if ext == "cls" {
 		return checkLabel(strings.TrimSpace(string(text)))

@@ -10,12 +10,16 @@ import (
 	"testing"
 )
 
-// shards makes a WebDataset of two training shards and one for validation. Class 10 comes after 9, and class 3 has no picture.
+// shards makes a WebDataset of two training shards and one for validation. Class 10 comes after 9,
+// and class 3 has no picture.
 func shards(t testing.TB) string {
 	return folderOf(t,
-		file{"shard-train-000.tar", tarOf(t, file{"a/1.jpg", photo(t, 2)}, file{"a/1.cls", []byte("10\n")}, file{"a/2.cls", []byte("2")}, file{"a/2.png", photo(t, 1)}, file{"a/2.json", []byte(`{"label": 5}`)})},
-		file{"shard-train-001.tar", tarOf(t, file{"b.jpg", photo(t, 4)}, file{"b.json", []byte(`{"caption": "x", "label": 9}`)})},
-		file{"shard-val-000.tar", tarOf(t, file{"c.json", []byte(`{"label": "2"}`)}, file{"c.jpg", photo(t, 6)}, file{"c.txt", []byte("x")})})
+		file{"shard-train-000.tar", tarOf(t, file{"a/1.jpg", photo(t, 2)}, file{"a/1.cls", []byte("10\n")},
+			file{"a/2.cls", []byte("2")}, file{"a/2.png", photo(t, 1)}, file{"a/2.json", []byte(`{"label": 5}`)})},
+		file{"shard-train-001.tar", tarOf(t, file{"b.jpg", photo(t, 4)},
+			file{"b.json", []byte(`{"caption": "x", "label": 9}`)})},
+		file{"shard-val-000.tar", tarOf(t, file{"c.json", []byte(`{"label": "2"}`)}, file{"c.jpg", photo(t, 6)},
+			file{"c.txt", []byte("x")})})
 }
 
 func TestWebDataset(t *testing.T) {
@@ -35,7 +39,8 @@ func TestWebDataset(t *testing.T) {
 		}
 		list(t, s.Train)
 	}
-	if s := open(t, filepath.Join(dir, "shard-val-000.tar")); s.Train != nil || s.Test.Len() != 1 || s.Test.Label(0) != 2 {
+	if s := open(t, filepath.Join(dir, "shard-val-000.tar")); s.Train != nil || s.Test.Len() != 1 ||
+		s.Test.Label(0) != 2 {
 		t.Errorf("the shard of validation alone: train %v, test %v", s.Train, s.Test)
 	}
 }
@@ -46,14 +51,16 @@ func TestWebDatasetRefuses(t *testing.T) {
 		files []file
 		want  string
 	}{
-		"no label":     {[]file{{"1.cls", []byte("1")}, {"1.jpg", photo}, {"2.jpg", photo}}, "picture 2.jpg without a label, want 2.cls"},
-		"two pictures": {[]file{{"1.cls", []byte("1")}, {"1.jpg", photo}, {"1.png", photo}}, "pictures 1.jpg and 1.png, want one picture"},
-		"negative":     {[]file{{"1.jpg", photo}, {"1.cls", []byte("-1")}}, "member 1.cls: label -1"},
-		"huge":         {[]file{{"1.jpg", photo}, {"1.cls", []byte("99999999999")}}, "member 1.cls: label 99999999999"},
-		"bad JSON":     {[]file{{"1.jpg", photo}, {"1.json", []byte("{")}}, "member 1.json: unexpected end"},
-		"odd JSON":     {[]file{{"1.jpg", photo}, {"1.json", []byte(`{"label": [1]}`)}}, "member 1.json: label [1]"},
-		"long label":   {[]file{{"1.jpg", photo}, {"1.cls", make([]byte, 2<<20)}}, "member 1.cls of 2097152 bytes"},
-		"no picture":   {[]file{{"1.cls", []byte("1")}}, "no picture"},
+		"no label": {[]file{{"1.cls", []byte("1")}, {"1.jpg", photo}, {"2.jpg", photo}},
+			"picture 2.jpg without a label, want 2.cls"},
+		"two pictures": {[]file{{"1.cls", []byte("1")}, {"1.jpg", photo}, {"1.png", photo}},
+			"pictures 1.jpg and 1.png, want one picture"},
+		"negative":   {[]file{{"1.jpg", photo}, {"1.cls", []byte("-1")}}, "member 1.cls: label -1"},
+		"huge":       {[]file{{"1.jpg", photo}, {"1.cls", []byte("99999999999")}}, "member 1.cls: label 99999999999"},
+		"bad JSON":   {[]file{{"1.jpg", photo}, {"1.json", []byte("{")}}, "member 1.json: unexpected end"},
+		"odd JSON":   {[]file{{"1.jpg", photo}, {"1.json", []byte(`{"label": [1]}`)}}, "member 1.json: label [1]"},
+		"long label": {[]file{{"1.jpg", photo}, {"1.cls", make([]byte, 2<<20)}}, "member 1.cls of 2097152 bytes"},
+		"no picture": {[]file{{"1.cls", []byte("1")}}, "no picture"},
 	} {
 		_, err := Open(written(t, "x.tar", tarOf(t, c.files...)), Options{})
 		var format *FormatError
@@ -67,7 +74,8 @@ func TestWebDatasetRefuses(t *testing.T) {
 func TestWebDatasetOfManyShards(t *testing.T) {
 	var files []file
 	for i := range maxOpen + 6 {
-		files = append(files, file{fmt.Sprintf("s-%03d.tar", i), tarOf(t, file{"x.jpg", photo(t, 2*(i%6))}, file{"x.cls", []byte(fmt.Sprint(i % 6))})})
+		files = append(files, file{fmt.Sprintf("s-%03d.tar", i), tarOf(t, file{"x.jpg", photo(t, 2*(i%6))},
+			file{"x.cls", []byte(fmt.Sprint(i % 6))})})
 	}
 	s := open(t, folderOf(t, files...))
 	if s.Train.Len() != maxOpen+6 {
@@ -76,7 +84,8 @@ func TestWebDatasetOfManyShards(t *testing.T) {
 	for line := range strings.Lines(list(t, s.Train)) {
 		var name string
 		var label, w, h, red int
-		if _, err := fmt.Sscanf(line, "%s is %d, %d×%d [%d", &name, &label, &w, &h, &red); err != nil || red < 40*label-9 || red > 40*label+9 {
+		if _, err := fmt.Sscanf(line, "%s is %d, %d×%d [%d", &name, &label, &w, &h, &red); err != nil ||
+			red < 40*label-9 || red > 40*label+9 {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -89,14 +98,16 @@ func TestWebDatasetPrefersVal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, more.name), more.content, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if s := open(t, dir); s.Test.Len() != 1 || !strings.Contains(strings.Join(s.Notes, "\n"), "left out beside the shards of val: "+filepath.Join(dir, more.name)) {
+	if s := open(t, dir); s.Test.Len() != 1 || !strings.Contains(strings.Join(s.Notes, "\n"),
+		"left out beside the shards of val: "+filepath.Join(dir, more.name)) {
 		t.Errorf("%d test pictures, notes %q", s.Test.Len(), s.Notes)
 	}
 }
 
 // Whatever a label says: a number that is believed, a short name, or an error.
 func FuzzLabel(f *testing.F) {
-	for _, s := range []string{"3", "-1", "1e99", "cat", `{"label": 3}`, `{"label": "cat"}`, `{"cls": 1e3}`, `{"label": [1]}`, "{"} {
+	for _, s := range []string{"3", "-1", "1e99", "cat", `{"label": 3}`, `{"label": "cat"}`, `{"cls": 1e3}`,
+		`{"label": [1]}`, "{"} {
 		f.Add("cls", []byte(s))
 		f.Add("json", []byte(s))
 	}

@@ -13,8 +13,9 @@ import (
 
 // names are where the library is looked for, by the system's usual ways.
 var names = map[string][]string{
-	"linux":  {"libturbojpeg.so.0", "libturbojpeg.so"},
-	"darwin": {"libturbojpeg.0.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.0.dylib", "/usr/local/opt/jpeg-turbo/lib/libturbojpeg.0.dylib"},
+	"linux": {"libturbojpeg.so.0", "libturbojpeg.so"},
+	"darwin": {"libturbojpeg.0.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.0.dylib",
+		"/usr/local/opt/jpeg-turbo/lib/libturbojpeg.0.dylib"},
 }
 
 // Library is libjpeg-turbo, opened.
@@ -53,7 +54,8 @@ type Decoder struct {
 	instance *instance
 }
 
-// instance is what the library allocates. One that has failed is not used again: damaged headers leave traces in it.
+// instance is what the library allocates. One that has failed is not used again: damaged headers
+// leave traces in it.
 type instance struct{ handle uintptr }
 
 // NewDecoder makes a decoder. It needs no closing: what it holds outside Go goes with it.
@@ -79,8 +81,10 @@ func (d *Decoder) Header(file []byte) (Header, error) {
 		return Header{}, errors.New("turbojpeg: an empty file")
 	}
 	var w, h, sampling, colour int32
-	r, _, _ := purego.SyscallN(d.library.readHeader, d.instance.handle, uintptr(unsafe.Pointer(&file[0])), uintptr(len(file)),
-		uintptr(unsafe.Pointer(&w)), uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&sampling)), uintptr(unsafe.Pointer(&colour)))
+	r, _, _ := purego.SyscallN(d.library.readHeader, d.instance.handle, uintptr(unsafe.Pointer(&file[0])),
+		uintptr(len(file)),
+		uintptr(unsafe.Pointer(&w)), uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&sampling)), uintptr(
+			unsafe.Pointer(&colour)))
 	runtime.KeepAlive(d.instance)
 	if int32(r) != 0 {
 		return Header{}, d.failure()
@@ -88,14 +92,16 @@ func (d *Decoder) Header(file []byte) (Header, error) {
 	return Header{W: int(w), H: int(h), colour: int(colour)}, nil
 }
 
-// Decode decodes a file whose header is h at 1/f of its size, f out of [Reductions], into rows of red, green and blue without
-// padding. It panics where dst is too small. Anything that the library complains of is an error.
+// Decode decodes a file whose header is h at 1/f of its size, f out of [Reductions], into rows of
+// red, green and blue without padding. It panics where dst is too small. Anything that the library
+// complains of is an error.
 func (d *Decoder) Decode(dst, file []byte, h Header, f int) error {
 	w, rows := h.Reduced(f)
 	if len(dst) < 3*w*rows || w*rows == 0 {
 		panic(fmt.Sprintf("turbojpeg: %d bytes for %d×%d pixels", len(dst), w, rows))
 	}
-	r, _, _ := purego.SyscallN(d.library.decompress, d.instance.handle, uintptr(unsafe.Pointer(&file[0])), uintptr(len(file)),
+	r, _, _ := purego.SyscallN(d.library.decompress, d.instance.handle, uintptr(unsafe.Pointer(&file[0])),
+		uintptr(len(file)),
 		uintptr(unsafe.Pointer(&dst[0])), uintptr(w), uintptr(3*w), uintptr(rows), pixelRGB, 0)
 	runtime.KeepAlive(d.instance)
 	if int32(r) != 0 {

@@ -1,5 +1,6 @@
-// Package schema holds the Kubernetes manifests to the types of the Kubernetes API: a field that it does not know, or of another type, fails. It is a module of
-// its own, for those types take long to compile. make test-long runs it.
+// Package schema holds the Kubernetes manifests to the types of the Kubernetes API: a field that it
+// does not know, or of another type, fails. It is a module of its own, for those types take long to
+// compile. make test-long runs it.
 package schema
 
 import (
@@ -41,7 +42,8 @@ func TestManifests(t *testing.T) {
 
 // The check finds what is wrong.
 func TestRefuses(t *testing.T) {
-	for _, bad := range []string{"spec: {completion: 4}", "spec: {completions: four}", "spec: {template: {spec: {containers: {name: agent}}}}"} {
+	for _, bad := range []string{"spec: {completion: 4}", "spec: {completions: four}",
+		"spec: {template: {spec: {containers: {name: agent}}}}"} {
 		if err := yaml.UnmarshalStrict([]byte(bad), new(batch.Job)); err == nil {
 			t.Errorf("%s was taken", bad)
 		}

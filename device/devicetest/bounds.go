@@ -11,8 +11,9 @@ const (
 	smallest = 0x1p-126 // where float32 begin to lose digits: an exponential may be flushed to 0 below
 )
 
-// bounds returns how far each element of each output may be from want, the float64 result for the inputs in. A bound counts the
-// roundings that a reasonable float32 implementation makes, in any order.
+// bounds returns how far each element of each output may be from want, the float64 result for the
+// inputs in. A bound counts the roundings that a reasonable float32 implementation makes, in any
+// order.
 func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 	b := make([][]float64, len(want))
 	for i := range want {
@@ -30,7 +31,8 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		sumBound(c, in, b, c.Dims[1])
 	case device.LinearGradW:
 		sumBound(c, in, b, c.Dims[0])
-		// db is accumulated in float64: one rounding, and what float64 loses against the sum of absolute values.
+		// db is accumulated in float64: one rounding, and what float64 loses against the sum of
+		// absolute values.
 		for j, w := range want[1] {
 			b[1][j] = unit*math.Abs(w) + b[1][j]*0x1p-28
 		}
@@ -73,7 +75,8 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 	return b
 }
 
-// sumBound fills b with the bound of sums of k products in float32, in any order: (k+2) roundings of the sum of absolute values.
+// sumBound fills b with the bound of sums of k products in float32, in any order: (k+2) roundings
+// of the sum of absolute values.
 func sumBound(c *device.Call, in, b [][]float64, k int) {
 	positive := make([][]float64, len(in))
 	for i := range in {
@@ -90,8 +93,8 @@ func sumBound(c *device.Call, in, b [][]float64, k int) {
 	}
 }
 
-// lossBounds is for SoftmaxCrossEntropy: an exponential whose argument was rounded is wrong by as many units as the argument is
-// large.
+// lossBounds is for SoftmaxCrossEntropy: an exponential whose argument was rounded is wrong by as
+// many units as the argument is large.
 func lossBounds(c *device.Call, in, want, b [][]float64) {
 	m, n := c.Dims[0], c.Dims[1]
 	units := expUnits(in[0])
@@ -117,8 +120,8 @@ func expUnits(logits []float64) float64 {
 	return 2*(high-low) + 16
 }
 
-// rounded returns the output of a kernel whose every rounding is prescribed, or nil for the others: with it, plans that fuse such
-// kernels differently agree to the last bit.
+// rounded returns the output of a kernel whose every rounding is prescribed, or nil for the others:
+// with it, plans that fuse such kernels differently agree to the last bit.
 func rounded(c *device.Call, in [][]float32) []float32 {
 	a := float32(c.Attr)
 	y := make([]float32, len(in[0]))

@@ -21,8 +21,8 @@ func worked(c *device.Call) (in, want, limit [][]float64) {
 	return in, want, bounds(c, in, want)
 }
 
-// A bound admits the rounded truth, is wider than half a step of float32 only in proportion to the roundings, and is never so
-// wide that half as many digits would pass.
+// A bound admits the rounded truth, is wider than half a step of float32 only in proportion to the
+// roundings, and is never so wide that half as many digits would pass.
 func TestBoundsAreTight(t *testing.T) {
 	for _, k := range device.Kernels() {
 		for _, c := range calls(k) {
@@ -34,7 +34,8 @@ func TestBoundsAreTight(t *testing.T) {
 				}
 				for j, w := range want[i] {
 					if d := math.Abs(float64(float32(w)) - w); d > limit[i][j] {
-						t.Errorf("%s %v: output %d, element %d: rounding %v is wrong by %v, the bound is %v", k, c.Dims, i, j, w, d, limit[i][j])
+						t.Errorf("%s %v: output %d, element %d: rounding %v is wrong by %v, the bound is %v", k, c.Dims,
+							i, j, w, d, limit[i][j])
 					}
 					if limit[i][j] > 1e-3*(scale+1) {
 						t.Errorf("%s %v: output %d, element %d: bound %v of %v", k, c.Dims, i, j, limit[i][j], w)

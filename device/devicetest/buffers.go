@@ -7,21 +7,25 @@ import (
 	"fspda/device"
 )
 
-// bufferCode moves the first 5 numbers of 9 buffers, in place, towards half of the parameters, and returns what the last one becomes.
+// bufferCode moves the first 5 numbers of 9 buffers, in place, towards half of the parameters, and
+// returns what the last one becomes.
 func bufferCode() *device.Code {
 	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	avg, last := at(device.Buffers, 2, 5), at(device.Arena, 3, 1)
 	return &device.Code{Name: "buffers", Batch: 1, Features: 1, Dim: 5, Arena: 4, Buffers: 9,
 		Calls: []device.Call{
-			{Kernel: device.MoveAverage, In: []device.Ref{at(device.Params, 0, 5), avg, at(device.Momentum, 0, 1)}, Out: []device.Ref{avg},
+			{Kernel: device.MoveAverage, In: []device.Ref{at(device.Params, 0, 5), avg, at(device.Momentum, 0, 1)},
+				Out:  []device.Ref{avg},
 				Dims: []int{5}, Attr: 0.5},
-			{Kernel: device.Scale, In: []device.Ref{at(device.Buffers, 6, 1)}, Out: []device.Ref{last}, Dims: []int{1}, Attr: 1},
+			{Kernel: device.Scale, In: []device.Ref{at(device.Buffers, 6, 1)}, Out: []device.Ref{last}, Dims: []int{1},
+				Attr: 1},
 		},
 		Results: []device.Result{{Name: "last", Ref: last}},
 	}
 }
 
-// checkBuffers holds that RunBuffered moves the buffers that calls write to by the momentum it is given, and no others.
+// checkBuffers holds that RunBuffered moves the buffers that calls write to by the momentum it is
+// given, and no others.
 func checkBuffers(t testing.TB, _ arithmetic, d device.Device) {
 	code := bufferCode()
 	prog, err := d.Load(code)
@@ -79,6 +83,7 @@ func checkBufferPanics(t testing.TB, d device.Device, prog device.Program) {
 		return
 	}
 	panics(t, "buffers for code without any", func() {
-		_ = plain.RunBuffered(d.NewVector(p.code.Dim), nil, d.NewVector(3), 0.1, p.batch, make([]float64, len(p.code.Results)))
+		_ = plain.RunBuffered(d.NewVector(p.code.Dim), nil, d.NewVector(3), 0.1, p.batch,
+			make([]float64, len(p.code.Results)))
 	})
 }

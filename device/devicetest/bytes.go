@@ -8,8 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// checkBytes holds that a batch of bytes gives the bits of the numbers that they stand for, whether the examples follow each other or are
-// picked, and that a Program takes both in turns.
+// checkBytes holds that a batch of bytes gives the bits of the numbers that they stand for, whether
+// the examples follow each other or are picked, and that a Program takes both in turns.
 func checkBytes(t testing.TB, _ arithmetic, d device.Device) {
 	for _, c := range []struct {
 		kernel   device.Kernel
@@ -47,14 +47,17 @@ func checkBytes(t testing.TB, _ arithmetic, d device.Device) {
 		f := &field{t: t, d: d}
 		params := f.vector(p.params)
 		for _, b := range []device.Batch{of, picked, of} {
-			what := fmt.Sprintf("%s %v of bytes with %d channels, picked %t", c.kernel, c.dims, c.channels, b.Rows != nil)
-			equal(t, what, p.results(t, prog, params, b), widen(p.results(t, prog, params, device.Batch{X: b.Numbers(nil, c.features), Y: b.Y})))
+			what := fmt.Sprintf("%s %v of bytes with %d channels, picked %t", c.kernel, c.dims, c.channels,
+				b.Rows != nil)
+			equal(t, what, p.results(t, prog, params, b),
+				widen(p.results(t, prog, params, device.Batch{X: b.Numbers(nil, c.features), Y: b.Y})))
 		}
 		f.done()
 	}
 }
 
-// bytesLike returns twice as many random bytes as the examples of a batch need, and what they stand for.
+// bytesLike returns twice as many random bytes as the examples of a batch need, and what they stand
+// for.
 func bytesLike(examples, features, channels int) device.Batch {
 	b := device.Batch{Bytes: make([]uint8, 2*examples*features), Y: make([]int32, examples)}
 	s := rng.New(9, "bytes", uint64(examples), uint64(features))

@@ -19,13 +19,15 @@ type check struct {
 // arithmetic is how a device rounds: the number nearest to v that it can hold.
 type arithmetic func(v float64) float64
 
-// float32Arithmetic is that of every real device. A sum or product of two float32 that was computed in float64 and then rounded
-// is the correctly rounded float32, so references can be computed in float64.
+// float32Arithmetic is that of every real device. A sum or product of two float32 that was computed
+// in float64 and then rounded is the correctly rounded float32, so references can be computed in
+// float64.
 func float32Arithmetic(v float64) float64 { return float64(float32(v)) }
 
-// Contract tests that the device which open returns does what device.Device and device.Kernel say: every vector operation to the
-// last bit, every kernel within the bounds of its roundings, nothing written that should not be, equal bits whenever and however
-// often it runs, panics and errors where they are due.
+// Contract tests that the device which open returns does what device.Device and device.Kernel say:
+// every vector operation to the last bit, every kernel within the bounds of its roundings, nothing
+// written that should not be, equal bits whenever and however often it runs, panics and errors
+// where they are due.
 func Contract(t *testing.T, open func() device.Device) {
 	for _, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) { c.Run(t, open()) })
@@ -43,10 +45,12 @@ type Check struct {
 func Checks() []Check {
 	var all []Check
 	for i, c := range slices.Concat(vectorChecks, programChecks) {
-		all = append(all, Check{c.name, i >= len(vectorChecks), func(t testing.TB, d device.Device) { c.run(t, float32Arithmetic, d) }})
+		all = append(all, Check{c.name, i >= len(vectorChecks),
+			func(t testing.TB, d device.Device) { c.run(t, float32Arithmetic, d) }})
 	}
 	for _, k := range device.Kernels() {
-		all = append(all, Check{"kernel/" + string(k), true, func(t testing.TB, d device.Device) { checkKernel(t, d, k) }})
+		all = append(all, Check{"kernel/" + string(k), true,
+			func(t testing.TB, d device.Device) { checkKernel(t, d, k) }})
 	}
 	return all
 }
@@ -58,7 +62,8 @@ type field struct {
 	guards []device.Vector
 }
 
-// guardWord is what the guards hold, and what surrounds host slices. Its bits are no number that a test computes.
+// guardWord is what the guards hold, and what surrounds host slices. Its bits are no number that a
+// test computes.
 const guardWord = float32(-0x1.abcdefp-77)
 
 // vector returns a vector on the device that holds v.
@@ -106,7 +111,8 @@ func (f *field) done() {
 	f.guards = nil
 }
 
-// equal reports the first element of got whose bits are not those of want, as float32. All NaN are alike.
+// equal reports the first element of got whose bits are not those of want, as float32. All NaN are
+// alike.
 func equal(t testing.TB, what string, got []float32, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -115,7 +121,8 @@ func equal(t testing.TB, what string, got []float32, want []float64) {
 	}
 	for i, g := range got {
 		if w := float32(want[i]); !same(g, w) {
-			t.Errorf("%s: element %d of %d is %v (%08x), want %v (%08x)", what, i, len(got), g, math.Float32bits(g), w, math.Float32bits(w))
+			t.Errorf("%s: element %d of %d is %v (%08x), want %v (%08x)", what, i, len(got), g, math.Float32bits(g), w,
+				math.Float32bits(w))
 			return
 		}
 	}
@@ -125,8 +132,10 @@ func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// specials are sprinkled among test data: every kind of float32, and numbers whose products are denormal.
-var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+// specials are sprinkled among test data: every kind of float32, and numbers whose products are
+// denormal.
+var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)),
+	float32(math.NaN()),
 	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1p-126, 0x1.5p-70, -0x1.3p-64, math.MaxFloat32,
 	-math.MaxFloat32, 0x1.fffffep0}
 

@@ -117,7 +117,8 @@ type hastyProgram struct {
 	by float64
 }
 
-func (p *hastyProgram) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
+func (p *hastyProgram) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch,
+	out []float64) error {
 	return p.Program.RunBuffered(params, grad, buffers, min(1, momentum*p.by), b, out)
 }
 
@@ -136,28 +137,32 @@ var faults = map[string]struct {
 			}
 		}
 	}}},
-	"Read writes beyond dst": {"copies", spoiled{read: func(dst []float32, _ device.Vector) { dst[:len(dst)+1][len(dst)] = 1 }}},
-	"Combine fuses product and sum": {"combine", spoiled{combine: func(_ *cpu.Device, dst device.Vector, terms []device.Term) {
-		for i := range data(dst) {
-			sum := 0.0
-			for _, t := range terms {
-				sum = float64(float32(math.FMA(float64(float32(t.A)), float64(data(t.V)[i]), sum)))
+	"Read writes beyond dst": {"copies",
+		spoiled{read: func(dst []float32, _ device.Vector) { dst[:len(dst)+1][len(dst)] = 1 }}},
+	"Combine fuses product and sum": {"combine",
+		spoiled{combine: func(_ *cpu.Device, dst device.Vector, terms []device.Term) {
+			for i := range data(dst) {
+				sum := 0.0
+				for _, t := range terms {
+					sum = float64(float32(math.FMA(float64(float32(t.A)), float64(data(t.V)[i]), sum)))
+				}
+				data(dst)[i] = float32(sum)
 			}
-			data(dst)[i] = float32(sum)
-		}
-	}}},
-	"Combine clears dst first": {"combine in place", spoiled{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
-		d.Combine(dst)
-		for _, t := range terms {
-			d.Combine(dst, device.Term{A: 1, V: dst}, t)
-		}
-	}}},
+		}}},
+	"Combine clears dst first": {"combine in place",
+		spoiled{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
+			d.Combine(dst)
+			for _, t := range terms {
+				d.Combine(dst, device.Term{A: 1, V: dst}, t)
+			}
+		}}},
 	"Combine drifts": {"history", spoiled{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
 		d.Combine(dst, terms...)
 		d.Combine(dst, device.Term{A: 1 + 1e-4, V: dst})
 	}}},
 	"Combine depends on others": {"concurrent vectors", spoiled{combine: combineWithMemory()}},
-	"Combine forgets lengths":   {"caller's bugs", spoiled{combine: func(*cpu.Device, device.Vector, []device.Term) {}}},
+	"Combine forgets lengths": {"caller's bugs",
+		spoiled{combine: func(*cpu.Device, device.Vector, []device.Term) {}}},
 	"Gather writes src": {"gather", spoiled{gather: func(_, src device.Vector, _ device.Index) {
 		if src.Len() > 5 {
 			data(src)[5]++
@@ -171,11 +176,13 @@ var faults = map[string]struct {
 		}
 		return shifted
 	}}},
-	"AddDiff distributes the coefficient": {"add difference", spoiled{addDiff: func(_ *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term) {
-		new(cpu.Device).AddDiff(own, new(cpu.Device).NewVector(own.Len()), idx, to...)
-		new(cpu.Device).AddDiff(new(cpu.Device).NewVector(own.Len()), other, idx, to...)
-	}}},
-	"AddDiff has a direction": {"ends of an edge", spoiled{addDiff: func(d *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term) {
+	"AddDiff distributes the coefficient": {"add difference",
+		spoiled{addDiff: func(_ *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term) {
+			new(cpu.Device).AddDiff(own, new(cpu.Device).NewVector(own.Len()), idx, to...)
+			new(cpu.Device).AddDiff(new(cpu.Device).NewVector(own.Len()), other, idx, to...)
+		}}},
+	"AddDiff has a direction": {"ends of an edge", spoiled{addDiff: func(d *cpu.Device, own, other device.Vector,
+		idx device.Index, to []device.Term) {
 		d.AddDiff(own, other, idx, to...)
 		if data(own)[0] > data(other)[0] {
 			data(to[0].V)[len(data(to[0].V))-1] *= 1.0001
@@ -188,39 +195,46 @@ var faults = map[string]struct {
 		}
 		return float64(sum)
 	}}},
-	"Run is inexact": {"linear", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+	"Run is inexact": {"linear", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch,
+		out []float64) error {
 		err := p.Run(params, grad, b, out)
 		for i := range out {
 			out[i] *= 1 + 1e-5
 		}
 		return err
 	}}},
-	"Run is a last bit off": {"add-scaled", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+	"Run is a last bit off": {"add-scaled", spoiled{run: func(p device.Program, params, grad device.Vector,
+		b device.Batch, out []float64) error {
 		err := p.Run(params, grad, b, out)
 		if len(out) > 8 {
 			out[8] = float64(math.Nextafter32(float32(out[8]), 9))
 		}
 		return err
 	}}},
-	"Run writes a word too many": {"linear-grad-w", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+	"Run writes a word too many": {"linear-grad-w", spoiled{run: func(p device.Program, params, grad device.Vector,
+		b device.Batch, out []float64) error {
 		if grad != nil {
 			data(grad)[0] = 0
 		}
 		return p.Run(params, grad, b, out)
 	}}},
-	"Run moves the parameters": {"relu", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+	"Run moves the parameters": {"relu", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch,
+		out []float64) error {
 		defer func() { data(params)[0] = 3 }()
 		return p.Run(params, grad, b, out)
 	}}},
-	"Run swallows errors": {"labels", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+	"Run swallows errors": {"labels", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch,
+		out []float64) error {
 		_ = p.Run(params, grad, b, out)
 		return nil
 	}}},
-	"Run takes any batch": {"batches", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+	"Run takes any batch": {"batches", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch,
+		out []float64) error {
 		_ = p.Run(params, grad, b, out)
 		return nil
 	}}},
-	"Run makes NaN of large numbers": {"special values", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+	"Run makes NaN of large numbers": {"special values", spoiled{run: func(p device.Program, params, grad device.Vector,
+		b device.Batch, out []float64) error {
 		err := p.Run(params, grad, b, out)
 		for i, v := range out {
 			if math.IsInf(v, 0) {
@@ -230,13 +244,14 @@ var faults = map[string]struct {
 		return err
 	}}},
 	"RunBuffered moves too far": {"buffers", spoiled{move: 1.001}},
-	"Score takes ties for hits": {"ties and NaN in score", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
-		err := p.Run(params, grad, b, out)
-		if len(out) == 3 && b.X[0] == b.X[len(b.X)-1] {
-			out[1] = 1
-		}
-		return err
-	}}},
+	"Score takes ties for hits": {"ties and NaN in score",
+		spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+			err := p.Run(params, grad, b, out)
+			if len(out) == 3 && b.X[0] == b.X[len(b.X)-1] {
+				out[1] = 1
+			}
+			return err
+		}}},
 }
 
 // combineWithMemory has one buffer for all callers: from several goroutines it must not be used.

@@ -16,7 +16,8 @@ func convShape(c *device.Call) (in, out []int) {
 	return []int{x, w}, []int{y}
 }
 
-// convOut is the height and the width of the output: how often the window fits into the padded input.
+// convOut is the height and the width of the output: how often the window fits into the padded
+// input.
 func convOut(d []int) (p, q int) {
 	r, s, stride, pad := d[5], d[6], d[7], d[8]
 	for p*stride+r <= d[1]+2*pad {
@@ -69,8 +70,8 @@ func interpretConv(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// convCalls are the dimensions n h w c k r s stride pad that Contract tries: windows of every kind, sizes around the registers, images
-// whose rows are cut, long sums.
+// convCalls are the dimensions n h w c k r s stride pad that Contract tries: windows of every kind,
+// sizes around the registers, images whose rows are cut, long sums.
 var convCalls = [][9]int{
 	{1, 1, 1, 1, 1, 1, 1, 1, 0},
 	{2, 5, 4, 3, 2, 3, 3, 1, 1},

@@ -6,8 +6,8 @@ import (
 	"fspda/device"
 )
 
-// Report runs the part of the contract that has this name on d, or a kernel's if the name is one, and tells t. A panic is told like
-// a failure.
+// Report runs the part of the contract that has this name on d, or a kernel's if the name is one,
+// and tells t. A panic is told like a failure.
 func Report(t testing.TB, name string, d device.Device) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -17,11 +17,13 @@ var _ device.Vector = (*Vector64)(nil)
 // Len is the number of elements.
 func (v *Vector64) Len() int { return len(v.Data) }
 
-// float64Device computes on the host in float64, by the plainest code that does what device.Device says.
+// float64Device computes on the host in float64, by the plainest code that does what device.Device
+// says.
 type float64Device struct{}
 
-// NewFloat64 returns a device that computes in float64 on the host, for tests of the mathematics: its vectors are *Vector64.
-// Write widens and Read rounds to float32. Load returns an error, since it computes no networks.
+// NewFloat64 returns a device that computes in float64 on the host, for tests of the mathematics:
+// its vectors are *Vector64. Write widens and Read rounds to float32. Load returns an error, since
+// it computes no networks.
 func NewFloat64() device.Device { return float64Device{} }
 
 func (float64Device) Name() string { return "float64" }
@@ -123,7 +125,8 @@ func (float64Device) AddDiffs(start device.Term, own device.Vector, others []dev
 	}
 }
 
-func (d float64Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+func (d float64Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+	others []device.Term, to ...device.Term) {
 	d.Combine(dst.V, base...)
 	d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
 }
@@ -149,7 +152,8 @@ func (float64Device) Dot(a, b device.Vector) float64 {
 }
 
 func (float64Device) Load(code *device.Code) (device.Program, error) {
-	return nil, errors.New("devicetest: load " + code.Name + ": the float64 device computes no networks: load the code on another device, or evaluate its calls by Interpret")
+	return nil, errors.New("devicetest: load " + code.Name +
+		": the float64 device computes no networks: load the code on another device, or evaluate its calls by Interpret")
 }
 
 // Footprint is 0, since no code runs here.

@@ -7,10 +7,11 @@ import (
 	"fspda/internal/rng"
 )
 
-// The fused layers are a matrix kernel and an element-wise one on its first output. Their oracle, shapes and bounds are made of those of
-// the two, so that nothing is said twice.
+// The fused layers are a matrix kernel and an element-wise one on its first output. Their oracle,
+// shapes and bounds are made of those of the two, so that nothing is said twice.
 
-// parts splits a call of a fused layer: the matrix kernel, the element-wise one, and the operand that only the latter reads, or -1.
+// parts splits a call of a fused layer: the matrix kernel, the element-wise one, and the operand
+// that only the latter reads, or -1.
 func parts(c *device.Call) (matrix, after device.Kernel, extra int) {
 	switch c.Kernel {
 	case device.LinearSigmoid:
@@ -33,7 +34,8 @@ func matrixPart(c *device.Call) *device.Call {
 	return &device.Call{Kernel: matrix, Dims: c.Dims, Attr: c.Attr}
 }
 
-// fusedShape is shape for a fused layer: the operands of its matrix kernel, and one of the size of the first output.
+// fusedShape is shape for a fused layer: the operands of its matrix kernel, and one of the size of
+// the first output.
 func fusedShape(c *device.Call) (in, out []int) {
 	in, out = shape(matrixPart(c))
 	if _, _, extra := parts(c); extra >= 0 {
@@ -43,7 +45,8 @@ func fusedShape(c *device.Call) (in, out []int) {
 }
 
 func init() { // not in the table itself, which would then be made of itself
-	for _, k := range []device.Kernel{device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay} {
+	for _, k := range []device.Kernel{device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid,
+		device.LinearGradXReLU, device.LinearGradWDecay} {
 		interpreters[k] = interpretFused
 	}
 }
@@ -73,7 +76,8 @@ func fusedAttr(k device.Kernel) float64 {
 	return 0
 }
 
-// fusedInputs makes weights so small that a sigmoid is not saturated, and activations where a derivative is taken from them.
+// fusedInputs makes weights so small that a sigmoid is not saturated, and activations where a
+// derivative is taken from them.
 func fusedInputs(c *device.Call, in [][]float32, s rng.Stream) {
 	switch c.Kernel {
 	case device.LinearSigmoid:
@@ -91,7 +95,8 @@ func fusedInputs(c *device.Call, in [][]float32, s rng.Stream) {
 	}
 }
 
-// fusedBounds carries the bound of the matrix kernel through the element-wise one, by the slope of the latter.
+// fusedBounds carries the bound of the matrix kernel through the element-wise one, by the slope of
+// the latter.
 func fusedBounds(c *device.Call, in, want, b [][]float64) {
 	_, _, extra := parts(c)
 	only := in

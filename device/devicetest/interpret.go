@@ -7,9 +7,9 @@ import (
 	"fspda/device"
 )
 
-// Interpret evaluates one kernel call in float64, as device.Kernel defines it, without any rounding to float32: in and out stand
-// for c.In and c.Out, whose Refs are not looked at. Labels are class indices as float64. It is for tests and panics on operands
-// that do not fit c.Dims.
+// Interpret evaluates one kernel call in float64, as device.Kernel defines it, without any rounding
+// to float32: in and out stand for c.In and c.Out, whose Refs are not looked at. Labels are class
+// indices as float64. It is for tests and panics on operands that do not fit c.Dims.
 func Interpret(c *device.Call, in, out [][]float64) {
 	checkShapes(c, in, out)
 	interpreters[c.Kernel](c, in, out)
@@ -20,18 +20,21 @@ type interpreter func(c *device.Call, in, out [][]float64)
 var interpreters = map[device.Kernel]interpreter{
 	device.Linear: func(c *device.Call, in, out [][]float64) {
 		m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
-		product(out[0], m, n, k, func(i, l int) float64 { return in[0][i*k+l] }, func(l, j int) float64 { return in[1][j*k+l] })
+		product(out[0], m, n, k, func(i, l int) float64 { return in[0][i*k+l] },
+			func(l, j int) float64 { return in[1][j*k+l] })
 		for i := range out[0] {
 			out[0][i] += in[2][i%n]
 		}
 	},
 	device.LinearGradX: func(c *device.Call, in, out [][]float64) {
 		m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
-		product(out[0], m, k, n, func(i, l int) float64 { return in[0][i*n+l] }, func(l, j int) float64 { return in[1][l*k+j] })
+		product(out[0], m, k, n, func(i, l int) float64 { return in[0][i*n+l] },
+			func(l, j int) float64 { return in[1][l*k+j] })
 	},
 	device.LinearGradW: func(c *device.Call, in, out [][]float64) {
 		m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
-		product(out[0], n, k, m, func(i, l int) float64 { return in[1][l*n+i] }, func(l, j int) float64 { return in[0][l*k+j] })
+		product(out[0], n, k, m, func(i, l int) float64 { return in[1][l*n+i] },
+			func(l, j int) float64 { return in[0][l*k+j] })
 		product(out[1], 1, n, m, func(int, int) float64 { return 1 }, func(l, j int) float64 { return in[1][l*n+j] })
 	},
 	device.Sigmoid: each1(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),

@@ -42,17 +42,26 @@ func TestInterpretValues(t *testing.T) {
 		{device.ScaleBy, []int{2}, 3, [][]float64{{1, 3}, {2}}, [][]float64{{6, 18}}},
 		{device.Add, []int{2}, 0, [][]float64{{1, 3}, {2, 5}}, [][]float64{{3, 8}}},
 		{device.AddScaled, []int{2}, 10, [][]float64{{1, 3}, {2, 5}}, [][]float64{{21, 53}}},
-		{device.LinearSigmoid, []int{1, 2, 1}, 0, [][]float64{{1}, {-2, math.Log(3) - 1}, {2, 1}}, [][]float64{{0.5, 0.75}}},
+		{device.LinearSigmoid, []int{1, 2, 1}, 0, [][]float64{{1}, {-2, math.Log(3) - 1}, {2, 1}},
+			[][]float64{{0.5, 0.75}}},
 		{device.LinearReLU, []int{1, 2, 1}, 0, [][]float64{{1}, {-3, 4}, {2, 1}}, [][]float64{{0, 5}}},
-		{device.LinearGradXSigmoid, []int{1, 2, 2}, 0, [][]float64{{1, 2}, {10, 20, 30, 40}, {0.5, 0.75}}, [][]float64{{17.5, 18.75}}},
-		{device.LinearGradXReLU, []int{1, 2, 2}, 0, [][]float64{{1, 2}, {10, 20, 30, 40}, {0, 2}}, [][]float64{{0, 100}}},
-		{device.LinearGradWDecay, []int{2, 1, 2}, 10, [][]float64{{1, 2, 3, 4}, {10, 20}, {5, -6}}, [][]float64{{120, 40}, {30}}},
-		// A row of three pixels under a filter of three taps, padded; then pixels of two channels, two filters, a stride.
+		{device.LinearGradXSigmoid, []int{1, 2, 2}, 0, [][]float64{{1, 2}, {10, 20, 30, 40}, {0.5, 0.75}},
+			[][]float64{{17.5, 18.75}}},
+		{device.LinearGradXReLU, []int{1, 2, 2}, 0, [][]float64{{1, 2}, {10, 20, 30, 40}, {0, 2}},
+			[][]float64{{0, 100}}},
+		{device.LinearGradWDecay, []int{2, 1, 2}, 10, [][]float64{{1, 2, 3, 4}, {10, 20}, {5, -6}},
+			[][]float64{{120, 40}, {30}}},
+		// A row of three pixels under a filter of three taps, padded; then pixels of two channels,
+		// two filters, a stride.
 		{device.Conv, []int{1, 1, 3, 1, 1, 1, 3, 1, 0}, 0, [][]float64{{1, 2, 3}, {100, 10, 1}}, [][]float64{{123}}},
-		{device.Conv, []int{1, 2, 2, 1, 1, 2, 2, 1, 1}, 0, [][]float64{{1, 2, 3, 4}, {1000, 100, 10, 1}}, [][]float64{{1, 12, 20, 103, 1234, 2040, 300, 3400, 4000}}},
-		{device.Conv, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4, 5, 6}, {10, 1, 1, 10}}, [][]float64{{12, 21, 56, 65}}},
-		{device.ConvGradX, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4}, {10, 1, 1, 10}}, [][]float64{{12, 21, 0, 0, 34, 43}}},
-		{device.ConvGradW, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4, 5, 6}, {1, 10, 100, 1000}}, [][]float64{{501, 602, 5010, 6020}}},
+		{device.Conv, []int{1, 2, 2, 1, 1, 2, 2, 1, 1}, 0, [][]float64{{1, 2, 3, 4}, {1000, 100, 10, 1}},
+			[][]float64{{1, 12, 20, 103, 1234, 2040, 300, 3400, 4000}}},
+		{device.Conv, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4, 5, 6}, {10, 1, 1, 10}},
+			[][]float64{{12, 21, 56, 65}}},
+		{device.ConvGradX, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4}, {10, 1, 1, 10}},
+			[][]float64{{12, 21, 0, 0, 34, 43}}},
+		{device.ConvGradW, []int{1, 1, 3, 2, 2, 1, 1, 2, 0}, 0, [][]float64{{1, 2, 3, 4, 5, 6}, {1, 10, 100, 1000}},
+			[][]float64{{501, 602, 5010, 6020}}},
 	} {
 		got := make([][]float64, len(c.want))
 		for i := range got {
@@ -69,7 +78,8 @@ func TestInterpretValues(t *testing.T) {
 	}
 }
 
-// Each gradient kernel against central differences of its forward kernel, through a random weighting of the outputs.
+// Each gradient kernel against central differences of its forward kernel, through a random
+// weighting of the outputs.
 func TestInterpretGradients(t *testing.T) {
 	const m, n, k = 3, 4, 5
 	x, w, b, labels := numbers("x", m*k), numbers("w", n*k), numbers("b", n), []float64{1, 3, 0}
@@ -101,7 +111,8 @@ func TestInterpretGradients(t *testing.T) {
 		{"dW", w, line, byWeights[0]},
 		{"db", b, line, byWeights[1]},
 		{"sigmoid", z, func() float64 { return weighted(call(device.Sigmoid, flat, [][]float64{z}, m*n)[0]) },
-			call(device.SigmoidGrad, flat, [][]float64{call(device.Sigmoid, flat, [][]float64{z}, m*n)[0], dy}, m*n)[0]},
+			call(device.SigmoidGrad, flat, [][]float64{call(device.Sigmoid, flat, [][]float64{z}, m*n)[0], dy},
+				m*n)[0]},
 		{"relu", z, func() float64 { return weighted(call(device.ReLU, flat, [][]float64{z}, m*n)[0]) },
 			call(device.ReLUGrad, flat, [][]float64{call(device.ReLU, flat, [][]float64{z}, m*n)[0], dy}, m*n)[0]},
 		{"loss", z, func() float64 {
@@ -128,14 +139,16 @@ func TestInterpretPanics(t *testing.T) {
 	two := []float64{1, 2}
 	for want, f := range map[string]func(){
 		"devicetest: add: input 1 has length 1, want 2": func() {
-			devicetest.Interpret(&device.Call{Kernel: device.Add, Dims: []int{2}}, [][]float64{two, {1}}, [][]float64{two})
+			devicetest.Interpret(&device.Call{Kernel: device.Add, Dims: []int{2}}, [][]float64{two, {1}},
+				[][]float64{two})
 		},
 		"devicetest: add: 1 inputs, want 2": func() {
 			devicetest.Interpret(&device.Call{Kernel: device.Add, Dims: []int{2}}, [][]float64{two}, [][]float64{two})
 		},
 		`devicetest: kernel "x" is unknown`: func() { devicetest.Interpret(&device.Call{Kernel: "x"}, nil, nil) },
 		"devicetest: label 2, want an integer from 0 to 1": func() {
-			devicetest.Interpret(&device.Call{Kernel: device.Score, Dims: []int{1, 2}}, [][]float64{two, {2}}, [][]float64{{0, 0, 0}})
+			devicetest.Interpret(&device.Call{Kernel: device.Score, Dims: []int{1, 2}}, [][]float64{two, {2}},
+				[][]float64{{0, 0, 0}})
 		},
 	} {
 		func() {

@@ -9,7 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// checkKernel runs every call that shapes.go lists for a kernel, as a Program of its own, against Interpret.
+// checkKernel runs every call that shapes.go lists for a kernel, as a Program of its own, against
+// Interpret.
 func checkKernel(t testing.TB, d device.Device, k device.Kernel) {
 	for _, c := range calls(k) {
 		in := kernelInputs(c)
@@ -51,8 +52,8 @@ func within(t testing.TB, what string, got [][]float32, want, limit [][]float64)
 	}
 }
 
-// kernelInputs returns numbers for the inputs of c: ordinary ones, labels where the kernel takes labels, and activations where
-// it takes those.
+// kernelInputs returns numbers for the inputs of c: ordinary ones, labels where the kernel takes
+// labels, and activations where it takes those.
 func kernelInputs(c *device.Call) [][]float32 {
 	sizes, _ := shape(c)
 	in := make([][]float32, len(sizes))
@@ -108,10 +109,12 @@ func takesLabels(k device.Kernel) bool {
 	return k == device.SoftmaxCrossEntropy || k == device.Score
 }
 
-// fromParams makes Code that reads its inputs from the parameters (labels from the labels) and writes its outputs to the
-// gradient. Gaps of one to three words stand between the operands, so no alignment can be counted on.
+// fromParams makes Code that reads its inputs from the parameters (labels from the labels) and
+// writes its outputs to the gradient. Gaps of one to three words stand between the operands, so no
+// alignment can be counted on.
 func fromParams(c *device.Call, in [][]float32) placement {
-	p := placement{name: "params to grads", code: &device.Code{Name: string(c.Kernel), Batch: 1, Features: 1, Gradient: true}}
+	p := placement{name: "params to grads", code: &device.Code{Name: string(c.Kernel), Batch: 1, Features: 1,
+		Gradient: true}}
 	call := *c
 	call.In, call.Out = nil, nil
 	off := 1
@@ -139,8 +142,8 @@ func fromParams(c *device.Call, in [][]float32) placement {
 	return p
 }
 
-// fromInput makes Code that reads its first input from the batch and writes its outputs to the arena, each element of which is
-// a result.
+// fromInput makes Code that reads its first input from the batch and writes its outputs to the
+// arena, each element of which is a result.
 func fromInput(c *device.Call, in [][]float32) placement {
 	p := fromParams(c, in)
 	p.name = "input to arena"
@@ -158,7 +161,8 @@ func fromInput(c *device.Call, in [][]float32) placement {
 	for i, r := range call.Out {
 		call.Out[i] = device.Ref{Space: device.Arena, Off: off, Len: r.Len}
 		for j := range r.Len {
-			p.code.Results = append(p.code.Results, device.Result{Ref: device.Ref{Space: device.Arena, Off: off + j, Len: 1}})
+			p.code.Results = append(p.code.Results, device.Result{Ref: device.Ref{Space: device.Arena, Off: off + j,
+				Len: 1}})
 		}
 		off += r.Len + 1
 	}
@@ -187,8 +191,8 @@ func (p *placement) fillBatch(x []float32) {
 	}
 }
 
-// run executes the code twice on d and returns its outputs. It reports words of the gradient that no call writes and that have
-// changed, operands that have changed, and runs that differ.
+// run executes the code twice on d and returns its outputs. It reports words of the gradient that
+// no call writes and that have changed, operands that have changed, and runs that differ.
 func (p *placement) run(t testing.TB, d device.Device) ([][]float32, error) {
 	t.Helper()
 	prog, err := d.Load(p.code)
@@ -255,7 +259,8 @@ func (p *placement) runOnce(f *field, prog device.Program, params device.Vector)
 	}
 	for i, w := range words {
 		if w != guardWord {
-			f.t.Errorf("%s %v: word %d of the gradient, which no call writes, is %v", p.code.Name, p.code.Calls[0].Dims, i, w)
+			f.t.Errorf("%s %v: word %d of the gradient, which no call writes, is %v", p.code.Name, p.code.Calls[0].Dims,
+				i, w)
 			break
 		}
 	}

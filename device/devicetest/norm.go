@@ -145,7 +145,8 @@ func normShape(call *device.Call) (in, out []int) {
 	panic(fmt.Sprintf("devicetest: kernel %q is unknown", call.Kernel))
 }
 
-// normCalls lists the calls of batch normalisation: widths on both axes, many rows, and a channel count between vectors.
+// normCalls lists the calls of batch normalisation: widths on both axes, many rows, and a channel
+// count between vectors.
 func normCalls(add func(attr float64, dims ...int)) {
 	for i, m := range widths {
 		for j, c := range widths {
@@ -158,8 +159,8 @@ func normCalls(add func(attr float64, dims ...int)) {
 	add(1e-5, 3, 2100)
 }
 
-// normInputs makes the inputs of a normalisation ordinary: some columns far off zero, variances that are none below zero, and
-// outputs of a ReLU.
+// normInputs makes the inputs of a normalisation ordinary: some columns far off zero, variances
+// that are none below zero, and outputs of a ReLU.
 func normInputs(c *device.Call, in [][]float32) {
 	s, cols := rng.New(5, string(c.Kernel)), c.Dims[1]
 	for i := range in[0] {
@@ -184,8 +185,8 @@ func normInputs(c *device.Call, in [][]float32) {
 	}
 }
 
-// normBounds fills b for batch normalisation. Sums are in float64, and no step takes a difference of large numbers but x − mean,
-// which is exact where it matters.
+// normBounds fills b for batch normalisation. Sums are in float64, and no step takes a difference
+// of large numbers but x − mean, which is exact where it matters.
 func normBounds(c *device.Call, in, want, b [][]float64) {
 	switch c.Kernel {
 	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU:

@@ -31,13 +31,16 @@ func TestInterpretNormAndPool(t *testing.T) {
 	}{
 		{device.BatchNorm, []int{2, 2}, [][]float64{x, gamma, beta}, [][]float64{{-1.5, -1, 2.5, -1}, mean, variance}},
 		{device.BatchNormReLU, []int{2, 2}, [][]float64{x, gamma, beta}, [][]float64{{0, 0, 2.5, 0}, mean, variance}},
-		{device.BatchNormAddReLU, []int{2, 2}, [][]float64{x, gamma, beta, z}, [][]float64{{0, 0, 0, 4}, mean, variance}},
+		{device.BatchNormAddReLU, []int{2, 2}, [][]float64{x, gamma, beta, z}, [][]float64{{0, 0, 0, 4}, mean,
+			variance}},
 		{device.Normalize, []int{2, 2}, [][]float64{x, gamma, beta, mean, variance}, [][]float64{{-1.5, -1, 2.5, -1}}},
 		{device.NormalizeReLU, []int{2, 2}, [][]float64{x, gamma, beta, mean, variance}, [][]float64{{0, 0, 2.5, 0}}},
-		{device.NormalizeAddReLU, []int{2, 2}, [][]float64{x, gamma, beta, mean, variance, z}, [][]float64{{0, 0, 0, 4}}},
+		{device.NormalizeAddReLU, []int{2, 2}, [][]float64{x, gamma, beta, mean, variance, z},
+			[][]float64{{0, 0, 0, 4}}},
 		{device.MaxPool, []int{1, 2, 2, 1, 2, 1, 0}, [][]float64{pixels}, [][]float64{{3}, {2}}},
 		{device.MaxPool, []int{1, 2, 2, 1, 2, 2, 1}, [][]float64{pixels}, [][]float64{{1, 2, 3, 3}, {3, 2, 1, 0}}},
-		{device.MaxPoolGrad, []int{1, 2, 2, 1, 2, 1, 1}, [][]float64{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 3, 2, 3, 2, 2, 1, 0, 0}}, [][]float64{{1, 2 + 3, 4 + 5 + 7 + 8, 6 + 9}}},
+		{device.MaxPoolGrad, []int{1, 2, 2, 1, 2, 1, 1}, [][]float64{{1, 2, 3, 4, 5, 6, 7, 8, 9},
+			{3, 3, 2, 3, 2, 2, 1, 0, 0}}, [][]float64{{1, 2 + 3, 4 + 5 + 7 + 8, 6 + 9}}},
 		{device.AvgPool, []int{1, 2, 2}, [][]float64{{1, 2, 3, 5}}, [][]float64{{2, 3.5}}},
 		{device.AvgPoolGrad, []int{1, 2, 2}, [][]float64{{2, 5}}, [][]float64{{1, 2.5, 1, 2.5}}},
 	} {
@@ -57,10 +60,12 @@ func TestInterpretNormAndPool(t *testing.T) {
 	}
 }
 
-// The gradients of normalisation against central differences of its forward kernels, through a random weighting of y.
+// The gradients of normalisation against central differences of its forward kernels, through a
+// random weighting of y.
 func TestInterpretNormGradients(t *testing.T) {
 	const m, n, eps = 5, 3, 0.1
-	x, gamma, beta, z, dy := numbers("x", m*n), numbers("gamma", n), numbers("beta", n), numbers("z", m*n), numbers("dy", m*n)
+	x, gamma, beta, z, dy := numbers("x", m*n), numbers("gamma", n), numbers("beta", n), numbers("z",
+		m*n), numbers("dy", m*n)
 	dims := []int{m, n}
 	for _, c := range []struct {
 		forward, backward device.Kernel
@@ -96,7 +101,8 @@ func TestInterpretNormGradients(t *testing.T) {
 				difference := (loss(old+h) - loss(old-h)) / (2 * h)
 				c.in[operand][i] = old
 				if math.Abs(difference-grad[i]) > 1e-8 {
-					t.Errorf("%s: gradient %d of input %d is %v, by differences %v", c.backward, i, operand, grad[i], difference)
+					t.Errorf("%s: gradient %d of input %d is %v, by differences %v", c.backward, i, operand, grad[i],
+						difference)
 				}
 			}
 		}

@@ -17,8 +17,8 @@ func windowsOf(call *device.Call) windows {
 	return w
 }
 
-// each calls f for every output element and every element of its window inside the image: to and from are their indices, and at the place
-// in the window.
+// each calls f for every output element and every element of its window inside the image: to and
+// from are their indices, and at the place in the window.
 func (w windows) each(f func(to, from, at int)) {
 	for to := range w.n * w.p * w.q * w.c {
 		c, q, p, n := to%w.c, to/w.c%w.q, to/w.c/w.q%w.p, to/w.c/w.q/w.p
@@ -71,8 +71,8 @@ func interpretAvgPoolGrad(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// poolCalls lists windows that overlap, touch and leave gaps, over images that they fit into exactly and not, with channels
-// around the widths of vectors.
+// poolCalls lists windows that overlap, touch and leave gaps, over images that they fit into
+// exactly and not, with channels around the widths of vectors.
 func poolCalls(add func(attr float64, dims ...int)) {
 	for i, c := range widths {
 		add(0, 1+i%2, 7, 9, c, 3, 2, 1)

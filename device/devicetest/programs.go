@@ -36,11 +36,14 @@ func checkSpecials(t testing.TB, _ arithmetic, d device.Device) {
 		in     [][]float32
 		want   []float32
 	}{
-		{device.Sigmoid, 0, [][]float32{{-inf, -1e30, -200, 0, 200, 1e30, inf, nan}}, []float32{0, 0, 0, 0.5, 1, 1, 1, nan}},
+		{device.Sigmoid, 0, [][]float32{{-inf, -1e30, -200, 0, 200, 1e30, inf, nan}}, []float32{0, 0, 0, 0.5, 1, 1, 1,
+			nan}},
 		{device.SigmoidGrad, 0, [][]float32{{0, 1, 0.5, nan}, {inf, 3, inf, 1}}, []float32{nan, 0, inf, nan}},
-		{device.ReLU, 0, [][]float32{specials}, []float32{0, 0, 1, 0, inf, 0, nan, specials[7], 0, specials[9], specials[10], specials[11], 0,
+		{device.ReLU, 0, [][]float32{specials}, []float32{0, 0, 1, 0, inf, 0, nan, specials[7], 0, specials[9],
+			specials[10], specials[11], 0,
 			math.MaxFloat32, 0, specials[15]}},
-		{device.ReLUGrad, 0, [][]float32{{0, 1, nan, inf, specials[7]}, {nan, nan, 1, -inf, 2}}, []float32{0, nan, 0, -inf, 2}},
+		{device.ReLUGrad, 0, [][]float32{{0, 1, nan, inf, specials[7]}, {nan, nan, 1, -inf, 2}},
+			[]float32{0, nan, 0, -inf, 2}},
 		{device.Scale, 2, [][]float32{{specials[7], specials[9], math.MaxFloat32, -inf, nan}},
 			[]float32{2 * specials[7], 0x1.fffffcp-126, inf, -inf, nan}},
 		{device.Scale, 0, [][]float32{{-1, inf}}, []float32{specials[1], nan}},
@@ -124,7 +127,8 @@ func checkScore(t testing.TB, _ arithmetic, d device.Device) {
 			continue
 		}
 		if got[0][1] != c.hits || got[0][2] != c.hits5 {
-			t.Errorf("score of %v, label %d: %v hits and %v among five, want %v and %v", c.logits, c.label, got[0][1], got[0][2], c.hits, c.hits5)
+			t.Errorf("score of %v, label %d: %v hits and %v among five, want %v and %v", c.logits, c.label, got[0][1],
+				got[0][2], c.hits, c.hits5)
 		}
 	}
 }
@@ -135,15 +139,16 @@ func checkInPlace(t testing.TB, _ arithmetic, d device.Device) {
 	a, b := normal("a", n), normal("b", n)
 	at := func(s device.Space, off int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	x, y, s, g := at(device.Params, 0), at(device.Params, n), at(device.Arena, 2), at(device.Grads, 0)
-	code := &device.Code{Name: "in place", Batch: 1, Features: 1, Dim: 2 * n, Arena: n + 2, Gradient: true, Calls: []device.Call{
-		{Kernel: device.Scale, In: []device.Ref{x}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 2},
-		{Kernel: device.Add, In: []device.Ref{s, y}, Out: []device.Ref{s}, Dims: []int{n}},
-		{Kernel: device.Add, In: []device.Ref{x, s}, Out: []device.Ref{s}, Dims: []int{n}},
-		{Kernel: device.AddScaled, In: []device.Ref{s, y}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 0.5},
-		{Kernel: device.AddScaled, In: []device.Ref{x, s}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 0.1},
-		{Kernel: device.Scale, In: []device.Ref{s}, Out: []device.Ref{g}, Dims: []int{n}, Attr: 1},
-		{Kernel: device.Add, In: []device.Ref{g, g}, Out: []device.Ref{at(device.Grads, n)}, Dims: []int{n}},
-	}}
+	code := &device.Code{Name: "in place", Batch: 1, Features: 1, Dim: 2 * n, Arena: n + 2, Gradient: true,
+		Calls: []device.Call{
+			{Kernel: device.Scale, In: []device.Ref{x}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 2},
+			{Kernel: device.Add, In: []device.Ref{s, y}, Out: []device.Ref{s}, Dims: []int{n}},
+			{Kernel: device.Add, In: []device.Ref{x, s}, Out: []device.Ref{s}, Dims: []int{n}},
+			{Kernel: device.AddScaled, In: []device.Ref{s, y}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 0.5},
+			{Kernel: device.AddScaled, In: []device.Ref{x, s}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 0.1},
+			{Kernel: device.Scale, In: []device.Ref{s}, Out: []device.Ref{g}, Dims: []int{n}, Attr: 1},
+			{Kernel: device.Add, In: []device.Ref{g, g}, Out: []device.Ref{at(device.Grads, n)}, Dims: []int{n}},
+		}}
 	want := make([]float64, 2*n)
 	for i := range a {
 		v := a[i] * 2
@@ -241,16 +246,31 @@ func checkMalformed(t testing.TB, _ arithmetic, d device.Device) {
 		"input before its space":    func(_ *device.Code, c *device.Call) { c.In[0].Off = -1 },
 		"input beyond its space":    func(k *device.Code, _ *device.Call) { k.Features-- },
 		"output beyond its space":   func(k *device.Code, _ *device.Call) { k.Arena = 4 },
-		"output to the parameters":  func(k *device.Code, c *device.Call) { c.Out[0].Space, k.Dim = device.Params, 1000 },
-		"output to the input":       func(k *device.Code, c *device.Call) { c.Out[0].Space, k.Features = device.Input, 1000 },
-		"output over an input":      func(k *device.Code, c *device.Call) { c.In[0] = device.Ref{Space: device.Arena, Off: 5, Len: 3} },
-		"buffer beyond its space":   func(k *device.Code, c *device.Call) { c.In[2].Space, k.Buffers = device.Buffers, c.In[2].Off+1 },
-		"output to the momentum":    func(_ *device.Code, c *device.Call) { c.Out[0] = device.Ref{Space: device.Momentum, Len: 2} },
-		"unknown space":             func(_ *device.Code, c *device.Call) { c.In[0].Space = 17 },
-		"gradient of none":          func(_ *device.Code, c *device.Call) { c.Out[0].Space = device.Grads },
-		"no batch":                  func(k *device.Code, _ *device.Call) { k.Batch = 0 },
-		"result outside the arena":  func(k *device.Code, _ *device.Call) { k.Results[0].Ref.Off = k.Arena },
-		"result in the parameters":  func(k *device.Code, _ *device.Call) { k.Results[0].Ref.Space = device.Params },
+		"output to the parameters": func(k *device.Code, c *device.Call) {
+			c.Out[0].Space, k.Dim = device.Params,
+				1000
+		},
+		"output to the input": func(k *device.Code, c *device.Call) {
+			c.Out[0].Space, k.Features = device.Input,
+				1000
+		},
+		"output over an input": func(k *device.Code, c *device.Call) {
+			c.In[0] = device.Ref{Space: device.Arena,
+				Off: 5, Len: 3}
+		},
+		"buffer beyond its space": func(k *device.Code, c *device.Call) {
+			c.In[2].Space, k.Buffers = device.Buffers,
+				c.In[2].Off+1
+		},
+		"output to the momentum": func(_ *device.Code,
+			c *device.Call) {
+			c.Out[0] = device.Ref{Space: device.Momentum, Len: 2}
+		},
+		"unknown space":            func(_ *device.Code, c *device.Call) { c.In[0].Space = 17 },
+		"gradient of none":         func(_ *device.Code, c *device.Call) { c.Out[0].Space = device.Grads },
+		"no batch":                 func(k *device.Code, _ *device.Call) { k.Batch = 0 },
+		"result outside the arena": func(k *device.Code, _ *device.Call) { k.Results[0].Ref.Off = k.Arena },
+		"result in the parameters": func(k *device.Code, _ *device.Call) { k.Results[0].Ref.Space = device.Params },
 	} {
 		call := &device.Call{Kernel: device.Linear, Dims: []int{1, 2, 3}}
 		p := fromInput(call, kernelInputs(call))
@@ -300,7 +320,8 @@ func checkPrograms(t testing.TB, _ arithmetic, d device.Device) {
 	wg.Wait()
 	for w := range workers {
 		for i, r := range p.code.Calls[0].Out {
-			equal(t, fmt.Sprintf("program %d beside others against alone", w), got[w][r.Off:r.Off+r.Len], widen(want[i]))
+			equal(t, fmt.Sprintf("program %d beside others against alone", w), got[w][r.Off:r.Off+r.Len],
+				widen(want[i]))
 		}
 	}
 }

@@ -54,7 +54,8 @@ func checkShapes(c *device.Call, in, out [][]float64) {
 		}
 		for i := range want {
 			if len(got[i]) != want[i] {
-				panic(fmt.Sprintf("devicetest: %s: %s %d has length %d, want %d", c.Kernel, side, i, len(got[i]), want[i]))
+				panic(fmt.Sprintf("devicetest: %s: %s %d has length %d, want %d", c.Kernel, side, i, len(got[i]),
+					want[i]))
 			}
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"fspda/device"
 )
 
-// Every kernel has an interpreter and calls, and the dimensions of these reach beyond a vector register on each axis.
+// Every kernel has an interpreter and calls, and the dimensions of these reach beyond a vector
+// register on each axis.
 func TestEveryKernelIsCovered(t *testing.T) {
 	if len(interpreters) != len(device.Kernels()) {
 		t.Errorf("%d interpreters of %d kernels", len(interpreters), len(device.Kernels()))
@@ -36,7 +37,8 @@ func TestEveryKernelIsCovered(t *testing.T) {
 	}
 }
 
-// reach is how far a dimension has to go: images, windows, strides and paddings are no axis that registers lie along.
+// reach is how far a dimension has to go: images, windows, strides and paddings are no axis that
+// registers lie along.
 func reach(k device.Kernel, axis int) int {
 	switch k {
 	case device.Conv, device.ConvGradX, device.ConvGradW:

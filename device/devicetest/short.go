@@ -17,8 +17,9 @@ type Short struct {
 	Every    int               // looks at one in so many shapes; 0 is all
 }
 
-// CheckShort holds a kernel to the bounds of 16 bits: of inputs that they can hold, the errors of float32 and a rounding of each output; of what a
-// dense layer passes on, one more; and of normalisations, up to 64 terms that are summed in float32.
+// CheckShort holds a kernel to the bounds of 16 bits: of inputs that they can hold, the errors of
+// float32 and a rounding of each output; of what a dense layer passes on, one more; and of
+// normalisations, up to 64 terms that are summed in float32.
 func CheckShort(t testing.TB, d device.Device, k device.Kernel, s Short) {
 	if k == device.MaxPool || k == device.MaxPoolGrad { // their places are neither parameters nor results
 		return

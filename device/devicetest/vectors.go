@@ -27,7 +27,8 @@ var vectorChecks = []check{
 	{"caller's bugs", checkPanics},
 }
 
-// coefficients has numbers that are special to implementations (1, 0), and some that float32 does not hold.
+// coefficients has numbers that are special to implementations (1, 0), and some that float32 does
+// not hold.
 var coefficients = []float64{1, 0.1, -2, 1e-3, 1. / 3, 0, -1, 0.7, 1e-40}
 
 func checkCopies(t testing.TB, _ arithmetic, d device.Device) {
@@ -106,7 +107,8 @@ func checkCombineInPlace(t testing.TB, round arithmetic, d device.Device) {
 					terms[(at+1)%k].V, v[(at+1)%k] = terms[(at+2)%k].V, v[(at+2)%k]
 				}
 				d.Combine(terms[at].V, terms...)
-				equal(t, fmt.Sprintf("Combine of %d terms into term %d", k, at), f.read(terms[at].V), combination(round, n, a, v))
+				equal(t, fmt.Sprintf("Combine of %d terms into term %d", k, at), f.read(terms[at].V),
+					combination(round, n, a, v))
 			}
 		}
 	}
@@ -161,7 +163,8 @@ func checkAddDiff(t testing.TB, round arithmetic, d device.Device) {
 						diff := round(float64(own[j]) - float64(other[j]))
 						v[l][i] = round(v[l][i] + round(round(a[l])*diff))
 					}
-					equal(t, fmt.Sprintf("AddDiff of %d coordinates of %d, term %d of %d", len(at), n, l, k), f.read(terms[l].V), v[l])
+					equal(t, fmt.Sprintf("AddDiff of %d coordinates of %d, term %d of %d", len(at), n, l, k),
+						f.read(terms[l].V), v[l])
 				}
 				equal(t, "own of AddDiff afterwards", f.read(p), widen(own))
 				equal(t, "other of AddDiff afterwards", f.read(q), widen(other))
@@ -204,7 +207,8 @@ func checkAddDiffs(t testing.TB, round arithmetic, d device.Device) {
 	}
 }
 
-// checkCombineDiffs holds the one pass against the two that it stands for, with dst among what is combined or apart.
+// checkCombineDiffs holds the one pass against the two that it stands for, with dst among what is
+// combined or apart.
 func checkCombineDiffs(t testing.TB, round arithmetic, d device.Device) {
 	f := &field{t: t, d: d}
 	for _, n := range lengths() {
@@ -321,7 +325,8 @@ func checkDot(t testing.TB, _ arithmetic, d device.Device) {
 	}
 	huge := f.vector([]float32{1e30, 1, -1e30, 1e-30})
 	ones := f.vector([]float32{1e30, 1e-30, -1e30, math.MaxFloat32})
-	if got, want := d.Dot(huge, ones), 2*float64(float32(1e30))*float64(float32(1e30)); math.Abs(got-want) > 1e-12*want {
+	if got, want := d.Dot(huge, ones), 2*float64(float32(1e30))*float64(float32(1e30)); math.Abs(
+		got-want) > 1e-12*want {
 		t.Errorf("Dot beyond the range of float32 is %v, want %v: it is to be accumulated in float64", got, want)
 	}
 	for _, v := range specials[4:7] {
@@ -333,7 +338,8 @@ func checkDot(t testing.TB, _ arithmetic, d device.Device) {
 	f.done()
 }
 
-// checkIndex holds that an Index is a copy, and that memory used again holds the new coordinates only.
+// checkIndex holds that an Index is a copy, and that memory used again holds the new coordinates
+// only.
 func checkIndex(t testing.TB, _ arithmetic, d device.Device) {
 	f := &field{t: t, d: d}
 	const n = 500
@@ -358,8 +364,8 @@ func checkIndex(t testing.TB, _ arithmetic, d device.Device) {
 	f.done()
 }
 
-// checkHistory plays a random history on the device and on the float64 one. All combinations are averages, so that errors of
-// single roundings do not grow.
+// checkHistory plays a random history on the device and on the float64 one. All combinations are
+// averages, so that errors of single roundings do not grow.
 func checkHistory(t testing.TB, _ arithmetic, d device.Device) {
 	const n, steps = 301, 200
 	f, twin := &field{t: t, d: d}, &field{t: t, d: NewFloat64()}
@@ -446,13 +452,16 @@ func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
 	term := func(n int) device.Term { return device.Term{A: 1, V: v(n)} }
 	idx := d.NewIndex([]uint32{1, 3}, nil)
 	for what, f := range map[string]func(){
-		"Write of 3 into 4":                          func() { d.Write(v(4), make([]float32, 3)) },
-		"Write of 5 into 4":                          func() { d.Write(v(4), make([]float32, 5)) },
-		"Read of 4 into 3":                           func() { d.Read(make([]float32, 3), v(4)) },
-		"Read of 4 into 5":                           func() { d.Read(make([]float32, 5), v(4)) },
-		"Combine of a short term":                    func() { d.Combine(v(4), term(4), term(3)) },
-		"Combine of a long term":                     func() { d.Combine(v(4), term(5)) },
-		"Combine of many terms, one short":           func() { d.Combine(v(4), term(4), term(4), term(4), term(4), term(4), term(4), term(3)) },
+		"Write of 3 into 4":       func() { d.Write(v(4), make([]float32, 3)) },
+		"Write of 5 into 4":       func() { d.Write(v(4), make([]float32, 5)) },
+		"Read of 4 into 3":        func() { d.Read(make([]float32, 3), v(4)) },
+		"Read of 4 into 5":        func() { d.Read(make([]float32, 5), v(4)) },
+		"Combine of a short term": func() { d.Combine(v(4), term(4), term(3)) },
+		"Combine of a long term":  func() { d.Combine(v(4), term(5)) },
+		"Combine of many terms, one short": func() {
+			d.Combine(v(4), term(4), term(4), term(4), term(4),
+				term(4), term(4), term(3))
+		},
 		"Combine of a foreign vector":                func() { d.Combine(v(4), device.Term{A: 1, V: foreign{}}) },
 		"Gather of all into a longer vector":         func() { d.Gather(v(5), v(4), nil) },
 		"Gather of 2 into 3":                         func() { d.Gather(v(3), v(4), idx) },
@@ -462,16 +471,34 @@ func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
 		"AddDiff of 3 differences for 2 coordinates": func() { d.AddDiff(v(3), v(3), idx, term(4)) },
 		"AddDiff beyond a term":                      func() { d.AddDiff(v(2), v(2), idx, term(4), term(3)) },
 		"AddDiff of all to a longer term":            func() { d.AddDiff(v(4), v(4), nil, term(5)) },
-		"AddDiffs of a short vector":                 func() { d.AddDiffs(device.Term{}, v(4), []device.Term{term(4), term(3)}, term(4)) },
-		"AddDiffs from a long start":                 func() { d.AddDiffs(term(5), v(4), nil, term(4)) },
-		"AddDiffs to a long term":                    func() { d.AddDiffs(device.Term{}, v(4), nil, term(4), term(5)) },
-		"CombineDiffs of a short term":               func() { d.CombineDiffs(term(4), []device.Term{term(4), term(3)}, device.Term{}, v(4), nil) },
-		"CombineDiffs into a short vector":           func() { d.CombineDiffs(term(3), []device.Term{term(4)}, device.Term{}, v(4), []device.Term{term(4)}) },
-		"CombineDiffs of a long vector":              func() { d.CombineDiffs(term(4), []device.Term{term(4)}, term(4), v(4), []device.Term{term(5)}) },
-		"ScatterAdd of 3 numbers at 2 coordinates":   func() { d.ScatterAdd(v(9), device.Part{A: 1, V: v(3), Idx: idx}) },
-		"ScatterAdd beyond dst":                      func() { d.ScatterAdd(v(3), device.Part{A: 1, V: v(2), Idx: idx}) },
-		"ScatterAdd of all of a longer vector":       func() { d.ScatterAdd(v(3), device.Part{A: 1, V: v(4)}) },
-		"Dot of two lengths":                         func() { d.Dot(v(4), v(5)) },
+		"AddDiffs of a short vector": func() {
+			d.AddDiffs(device.Term{}, v(4),
+				[]device.Term{term(4), term(3)}, term(4))
+		},
+		"AddDiffs from a long start": func() { d.AddDiffs(term(5), v(4), nil, term(4)) },
+		"AddDiffs to a long term":    func() { d.AddDiffs(device.Term{}, v(4), nil, term(4), term(5)) },
+		"CombineDiffs of a short term": func() {
+			d.CombineDiffs(term(4), []device.Term{term(4), term(3)},
+				device.Term{}, v(4), nil)
+		},
+		"CombineDiffs into a short vector": func() {
+			d.CombineDiffs(term(3), []device.Term{term(4)},
+				device.Term{}, v(4), []device.Term{term(4)})
+		},
+		"CombineDiffs of a long vector": func() {
+			d.CombineDiffs(term(4), []device.Term{term(4)}, term(4),
+				v(4), []device.Term{term(5)})
+		},
+		"ScatterAdd of 3 numbers at 2 coordinates": func() {
+			d.ScatterAdd(v(9),
+				device.Part{A: 1, V: v(3), Idx: idx})
+		},
+		"ScatterAdd beyond dst": func() {
+			d.ScatterAdd(v(3),
+				device.Part{A: 1, V: v(2), Idx: idx})
+		},
+		"ScatterAdd of all of a longer vector": func() { d.ScatterAdd(v(3), device.Part{A: 1, V: v(4)}) },
+		"Dot of two lengths":                   func() { d.Dot(v(4), v(5)) },
 	} {
 		panics(t, what, f)
 	}

@@ -29,7 +29,8 @@ func checkSizes(code *device.Code) error {
 		name       string
 		got, least int
 	}{
-		{"batch", code.Batch, 1}, {"features", code.Features, 0}, {"dim", code.Dim, 0}, {"arena", code.Arena, 0}, {"buffers", code.Buffers, 0},
+		{"batch", code.Batch, 1}, {"features", code.Features, 0}, {"dim", code.Dim, 0}, {"arena", code.Arena,
+			0}, {"buffers", code.Buffers, 0},
 	} {
 		if s.got < s.least {
 			return fmt.Errorf("%s is %d, want at least %d", s.name, s.got, s.least)
@@ -56,7 +57,8 @@ func checkCall(code *device.Code, c *device.Call) (Signature, error) {
 	}
 	for i, r := range c.Out {
 		if r.Space != device.Arena && r.Space != device.Grads && r.Space != device.Buffers {
-			return e, fmt.Errorf("output %d is at %s, want a place in %s, %s or %s", i, place(r), device.Arena, device.Grads, device.Buffers)
+			return e, fmt.Errorf("output %d is at %s, want a place in %s, %s or %s", i, place(r), device.Arena,
+				device.Grads, device.Buffers)
 		}
 		if err := checkRef(code, r); err != nil {
 			return e, fmt.Errorf("output %d: %w", i, err)
@@ -92,8 +94,8 @@ func checkRef(code *device.Code, r device.Ref) error {
 	return nil
 }
 
-// checkOverlap checks that no output shares memory with another operand, save one that is the very same and of a kernel that
-// works in place.
+// checkOverlap checks that no output shares memory with another operand, save one that is the very
+// same and of a kernel that works in place.
 func checkOverlap(e *Signature, c *device.Call) error {
 	for i, o := range c.Out {
 		for j, r := range c.In {

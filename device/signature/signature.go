@@ -7,9 +7,9 @@ import (
 	"fspda/device"
 )
 
-// Signature describes a kernel: its dimensions by letter, and its operands as products of these letters. An
-// operand "1" or "3" has that many elements. The dimensions of a window have t for its stride and o for its padding; p and q are then
-// the height and the width of its output.
+// Signature describes a kernel: its dimensions by letter, and its operands as products of these
+// letters. An operand "1" or "3" has that many elements. The dimensions of a window have t for its
+// stride and o for its padding; p and q are then the height and the width of its output.
 type Signature struct {
 	Dims    string
 	In, Out []string
@@ -34,27 +34,28 @@ var signatures = map[device.Kernel]Signature{
 	device.AddScaled:           {"n", []string{"n", "n"}, []string{"n"}, true},
 	device.MoveAverage:         {"n", []string{"n", "n", "1"}, []string{"n"}, true},
 
-	device.LinearSigmoid:        {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},
-	device.LinearReLU:           {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},
-	device.LinearGradXSigmoid:   {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false},
-	device.LinearGradXReLU:      {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false},
-	device.LinearGradWDecay:     {"mnk", []string{"mk", "mn", "nk"}, []string{"nk", "n"}, false},
-	device.Conv:                 {"nhwckrsto", []string{"nhwc", "krsc"}, []string{"npqk"}, false},
-	device.ConvGradX:            {"nhwckrsto", []string{"npqk", "krsc"}, []string{"nhwc"}, false},
-	device.ConvGradW:            {"nhwckrsto", []string{"nhwc", "npqk"}, []string{"krsc"}, false},
-	device.BatchNorm:            {"mc", []string{"mc", "c", "c"}, []string{"mc", "c", "c"}, false},
-	device.BatchNormReLU:        {"mc", []string{"mc", "c", "c"}, []string{"mc", "c", "c"}, false},
-	device.BatchNormAddReLU:     {"mc", []string{"mc", "c", "c", "mc"}, []string{"mc", "c", "c"}, false},
-	device.BatchNormGrad:        {"mc", []string{"mc", "mc", "c", "c", "c"}, []string{"mc", "c", "c"}, false},
-	device.BatchNormReLUGrad:    {"mc", []string{"mc", "mc", "mc", "c", "c", "c"}, []string{"mc", "c", "c"}, false},
-	device.BatchNormAddReLUGrad: {"mc", []string{"mc", "mc", "mc", "c", "c", "c"}, []string{"mc", "mc", "c", "c"}, false},
-	device.Normalize:            {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false},
-	device.NormalizeReLU:        {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false},
-	device.NormalizeAddReLU:     {"mc", []string{"mc", "c", "c", "c", "c", "mc"}, []string{"mc"}, false},
-	device.MaxPool:              {"nhwcrto", []string{"nhwc"}, []string{"npqc", "npqc"}, false},
-	device.MaxPoolGrad:          {"nhwcrto", []string{"npqc", "npqc"}, []string{"nhwc"}, false},
-	device.AvgPool:              {"nmc", []string{"nmc"}, []string{"nc"}, false},
-	device.AvgPoolGrad:          {"nmc", []string{"nc"}, []string{"nmc"}, false},
+	device.LinearSigmoid:      {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},
+	device.LinearReLU:         {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},
+	device.LinearGradXSigmoid: {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false},
+	device.LinearGradXReLU:    {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false},
+	device.LinearGradWDecay:   {"mnk", []string{"mk", "mn", "nk"}, []string{"nk", "n"}, false},
+	device.Conv:               {"nhwckrsto", []string{"nhwc", "krsc"}, []string{"npqk"}, false},
+	device.ConvGradX:          {"nhwckrsto", []string{"npqk", "krsc"}, []string{"nhwc"}, false},
+	device.ConvGradW:          {"nhwckrsto", []string{"nhwc", "npqk"}, []string{"krsc"}, false},
+	device.BatchNorm:          {"mc", []string{"mc", "c", "c"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormReLU:      {"mc", []string{"mc", "c", "c"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormAddReLU:   {"mc", []string{"mc", "c", "c", "mc"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormGrad:      {"mc", []string{"mc", "mc", "c", "c", "c"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormReLUGrad:  {"mc", []string{"mc", "mc", "mc", "c", "c", "c"}, []string{"mc", "c", "c"}, false},
+	device.BatchNormAddReLUGrad: {"mc", []string{"mc", "mc", "mc", "c", "c", "c"}, []string{"mc", "mc", "c", "c"},
+		false},
+	device.Normalize:        {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false},
+	device.NormalizeReLU:    {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false},
+	device.NormalizeAddReLU: {"mc", []string{"mc", "c", "c", "c", "c", "mc"}, []string{"mc"}, false},
+	device.MaxPool:          {"nhwcrto", []string{"nhwc"}, []string{"npqc", "npqc"}, false},
+	device.MaxPoolGrad:      {"nhwcrto", []string{"npqc", "npqc"}, []string{"nhwc"}, false},
+	device.AvgPool:          {"nmc", []string{"nmc"}, []string{"nc"}, false},
+	device.AvgPoolGrad:      {"nmc", []string{"nc"}, []string{"nmc"}, false},
 }
 
 // Title names a call for people.
@@ -98,7 +99,8 @@ func (e *Signature) least(i int) int {
 
 func (e *Signature) isWindow() bool { return strings.HasSuffix(e.Dims, "to") }
 
-// checkWindow checks that a window fits into the padded input, and that not all of it can lie in the padding.
+// checkWindow checks that a window fits into the padded input, and that not all of it can lie in
+// the padding.
 func (e *Signature) checkWindow(dims []int) error {
 	in, w := e.window(dims)
 	for i := range w.side {
@@ -119,7 +121,8 @@ type window struct {
 // over is how often a window fits along an axis of the input.
 func (w window) over(axis, in int) int { return (in+2*w.pad-w.side[axis])/w.stride + 1 }
 
-// window returns the height and the width of the input, and the window. A window with one side is square.
+// window returns the height and the width of the input, and the window. A window with one side is
+// square.
 func (e *Signature) window(dims []int) (in [2]int, w window) {
 	get := func(c byte) int { return dims[strings.IndexByte(e.Dims, c)] }
 	w = window{[2]int{get('r'), get('r')}, get('t'), get('o')}

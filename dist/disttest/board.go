@@ -10,8 +10,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// Board is a network for talks between the goroutines of one process, whose agents have lives that begin and end, and whose links can be cut and
-// delay what they carry. It uses the clock; in a bubble of testing/synctest that costs nothing.
+// Board is a network for talks between the goroutines of one process, whose agents have lives that
+// begin and end, and whose links can be cut and delay what they carry. It uses the clock; in a
+// bubble of testing/synctest that costs nothing.
 type Board struct {
 	n     int
 	delay time.Duration // most of a record, uniform from 0
@@ -47,8 +48,9 @@ type delivery struct {
 
 // NewBoard makes a network of n agents, none of which is there yet.
 func NewBoard(n int, seed uint64, delay time.Duration) *Board {
-	return &Board{n: n, delay: delay, lives: make([]*Life, n), cuts: map[line]bool{}, heard: map[line]time.Time{}, talks: map[[2]*Life]*pair{},
-		draw: rng.New(seed, "board"), changed: make(chan struct{})}
+	return &Board{n: n, delay: delay, lives: make([]*Life, n), cuts: map[line]bool{}, heard: map[line]time.Time{},
+		talks: map[[2]*Life]*pair{},
+		draw:  rng.New(seed, "board"), changed: make(chan struct{})}
 }
 
 // Begin begins a life of agent i, which has none.
@@ -148,7 +150,8 @@ func (b *Board) pair(l, other *Life) *pair {
 		key = [2]*Life{other, l}
 	}
 	if b.talks[key] == nil {
-		b.talks[key] = &pair{map[*Life]*records{l: {news: make(chan struct{}, 1)}, other: {news: make(chan struct{}, 1)}}}
+		b.talks[key] = &pair{map[*Life]*records{l: {news: make(chan struct{}, 1)},
+			other: {news: make(chan struct{}, 1)}}}
 	}
 	return b.talks[key]
 }

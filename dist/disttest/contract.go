@@ -18,8 +18,8 @@ import (
 // patience is how long the contract waits for what must happen soon. It only bounds a failure.
 const patience = 20 * time.Second
 
-// TestTransport runs the contract of dist.Transport. open returns a new network of agents 0..n-1 without faults; it may use
-// t.Cleanup to close it.
+// TestTransport runs the contract of dist.Transport. open returns a new network of agents 0..n-1
+// without faults; it may use t.Cleanup to close it.
 func TestTransport(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	for _, part := range []struct {
 		name  string
@@ -61,7 +61,8 @@ func (b bench) read(buf *dist.Buffer) []float32 {
 	return values
 }
 
-// within runs the parts at once and fails the test when one of them returns an error or they take too long.
+// within runs the parts at once and fails the test when one of them returns an error or they take
+// too long.
 func within(t *testing.T, parts ...func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -81,11 +82,13 @@ func within(t *testing.T, parts ...func(ctx context.Context) error) {
 	}
 }
 
-// word is the value that agent from tells agent to at iteration t: a different one each time, exact in float32.
+// word is the value that agent from tells agent to at iteration t: a different one each time, exact
+// in float32.
 func word(from, to, t int) float32 { return float32(from<<16 | to<<12 | t) }
 
 func send(ctx context.Context, net dist.Transport, b bench, from, to, t int) error {
-	return net.Send(ctx, dist.Message{T: t, From: from, To: to, Values: []*dist.Buffer{b.buffer(word(from, to, t))}, Arrives: arrival(t)})
+	return net.Send(ctx, dist.Message{T: t, From: from, To: to, Values: []*dist.Buffer{b.buffer(word(from, to, t))},
+		Arrives: arrival(t)})
 }
 
 // recv awaits what send sends.
@@ -101,7 +104,8 @@ func recv(ctx context.Context, net dist.Transport, b bench, self, from, t int) e
 		return fmt.Errorf("got value %v of iteration %d from %d to %d, want %v", got, t, from, self, want)
 	}
 	if m.Arrives != arrival(t) {
-		return fmt.Errorf("got iteration %d from %d to %d with arrival %v, want %v: a transport carries it along", t, from, self, m.Arrives, arrival(t))
+		return fmt.Errorf("got iteration %d from %d to %d with arrival %v, want %v: a transport carries it along", t,
+			from, self, m.Arrives, arrival(t))
 	}
 	m.Release()
 	return nil
@@ -173,13 +177,15 @@ func sameBits(got, want []float32) error {
 	}
 	for k := range want {
 		if math.Float32bits(got[k]) != math.Float32bits(want[k]) {
-			return fmt.Errorf("number %d is %v (%08x), want %v (%08x)", k, got[k], math.Float32bits(got[k]), want[k], math.Float32bits(want[k]))
+			return fmt.Errorf("number %d is %v (%08x), want %v (%08x)", k, got[k], math.Float32bits(got[k]), want[k],
+				math.Float32bits(want[k]))
 		}
 	}
 	return nil
 }
 
-// checkSharing sends one buffer to two agents and keeps it: the sender still reads it after both have let go, and then it is free.
+// checkSharing sends one buffer to two agents and keeps it: the sender still reads it after both
+// have let go, and then it is free.
 func checkSharing(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	net, b := open(t, 3), newBench()
 	own := b.buffer(7, 8)
@@ -250,7 +256,8 @@ func exchange(ctx context.Context, net dist.Transport, b bench, process dist.Pro
 	return nil
 }
 
-// checkIndependence lets agents 2 and 3 run a hundred iterations ahead while 1 waits for 0, and 0 speak to 2 before it speaks to 1.
+// checkIndependence lets agents 2 and 3 run a hundred iterations ahead while 1 waits for 0, and 0
+// speak to 2 before it speaks to 1.
 func checkIndependence(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	net, b := open(t, 4), newBench()
 	ahead := make(chan struct{})
@@ -307,7 +314,8 @@ func checkIteration(t *testing.T, open func(t *testing.T, n int) dist.Transport)
 	})
 }
 
-// canceled fails the test unless part, whose context is canceled while it runs, returns soon and err passes.
+// canceled fails the test unless part, whose context is canceled while it runs, returns soon and
+// err passes.
 func canceled(t *testing.T, part func(ctx context.Context) error, pass func(err error) bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -344,7 +352,8 @@ func checkCanceledRecv(t *testing.T, open func(t *testing.T, n int) dist.Transpo
 	})
 }
 
-// checkCanceledSend sends more than anybody takes. The transport may store it all; it may not ignore the cancellation.
+// checkCanceledSend sends more than anybody takes. The transport may store it all; it may not
+// ignore the cancellation.
 func checkCanceledSend(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	net, b := open(t, 2), newBench()
 	canceled(t, func(ctx context.Context) error {

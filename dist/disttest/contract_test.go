@@ -7,7 +7,8 @@ import (
 	"fspda/dist/disttest"
 )
 
-// Without faults, a Sim is a Transport like any other; delay and reordering break no promise either.
+// Without faults, a Sim is a Transport like any other; delay and reordering break no promise
+// either.
 func TestSimKeepsTheContract(t *testing.T) {
 	for name, f := range map[string]disttest.Faults{
 		"no faults": {},

@@ -9,7 +9,8 @@ import (
 	"fspda/dist/disttest"
 )
 
-// An edge is cut at half of its iterations, as the seed has it. Both ends learn the same, and go on.
+// An edge is cut at half of its iterations, as the seed has it. Both ends learn the same, and go
+// on.
 func ExampleSim() {
 	net := disttest.NewSim(2, 1, disttest.Faults{Cut: 0.5, MaxDelay: 5})
 	ctx := context.Background()

@@ -17,11 +17,13 @@ type Faults struct {
 	Reorder  bool    // a message may overtake earlier ones to the same agent from other agents
 }
 
-// Sim is a Transport between the goroutines of one process that delivers late and cuts edges, in a way set by its seed alone.
+// Sim is a Transport between the goroutines of one process that delivers late and cuts edges, in a
+// way set by its seed alone.
 //
-// A message becomes visible to its receiver after a number of deliveries that is drawn for it. A receiver that finds its message
-// still held back counts as a delivery, too, and lets others run first; so nothing is held back for ever. The messages of one
-// line keep their order always, those to one agent unless Reorder is set.
+// A message becomes visible to its receiver after a number of deliveries that is drawn for it. A
+// receiver that finds its message still held back counts as a delivery, too, and lets others run
+// first; so nothing is held back for ever. The messages of one line keep their order always, those
+// to one agent unless Reorder is set.
 type Sim struct {
 	n      int
 	seed   uint64
@@ -52,10 +54,12 @@ func NewSim(n int, seed uint64, f Faults) *Sim {
 	if n < 1 || !(f.Cut >= 0 && f.Cut <= 1) || f.MaxDelay < 0 {
 		panic(fmt.Sprintf("disttest: NewSim(%d agents, %+v): it takes at least 1 agent, Cut in 0..1, MaxDelay not negative", n, f))
 	}
-	return &Sim{n: n, seed: seed, faults: f, lines: make(map[line]*queue), latest: make([]int, n), news: make([]chan struct{}, n)}
+	return &Sim{n: n, seed: seed, faults: f, lines: make(map[line]*queue), latest: make([]int, n),
+		news: make([]chan struct{}, n)}
 }
 
-// IsCut says whether the edge between i and j is cut at iteration t. The order of i and j does not matter.
+// IsCut says whether the edge between i and j is cut at iteration t. The order of i and j does not
+// matter.
 func (s *Sim) IsCut(i, j, t int) bool {
 	if s.faults.Cut == 0 {
 		return false
@@ -73,7 +77,8 @@ func (s *Sim) delay(m dist.Message) int {
 	return draw.IntN(s.faults.MaxDelay + 1)
 }
 
-// Deliveries is the number of deliveries so far, attempts included that found their message held back.
+// Deliveries is the number of deliveries so far, attempts included that found their message held
+// back.
 func (s *Sim) Deliveries() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,12 +126,14 @@ func (s *Sim) Recv(ctx context.Context, self, from, t int) (dist.Message, error)
 		case <-news:
 			runtime.Gosched() // held back: others first
 		case <-ctx.Done():
-			return dist.Message{}, fmt.Errorf("disttest: agent %d awaiting iteration %d from agent %d: %w", self, t, from, context.Cause(ctx))
+			return dist.Message{}, fmt.Errorf("disttest: agent %d awaiting iteration %d from agent %d: %w", self, t,
+				from, context.Cause(ctx))
 		}
 	}
 }
 
-// take removes the first message of a line if it is visible. If it is not, news is closed when it is worth to look again.
+// take removes the first message of a line if it is visible. If it is not, news is closed when it
+// is worth to look again.
 func (s *Sim) take(from, to int) (m dist.Message, news <-chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

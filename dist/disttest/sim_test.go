@@ -13,7 +13,8 @@ import (
 	"fspda/dist"
 )
 
-// journal lets n agents exchange and returns, for each, what it heard: "t:peer" and whether the edge was idle.
+// journal lets n agents exchange and returns, for each, what it heard: "t:peer" and whether the
+// edge was idle.
 func journal(t *testing.T, net dist.Transport, n, rounds int) [][]string {
 	t.Helper()
 	g, err := dist.ParseGraph("complete", n, 1)
@@ -37,7 +38,8 @@ func journal(t *testing.T, net dist.Transport, n, rounds int) [][]string {
 	return heard
 }
 
-func listen(ctx context.Context, net dist.Transport, b bench, p dist.Process, self, rounds int) (heard []string, err error) {
+func listen(ctx context.Context, net dist.Transport, b bench, p dist.Process, self, rounds int) (heard []string,
+	err error) {
 	for t := range rounds {
 		events := p.Active(nil, t)
 		for _, e := range events {
@@ -62,7 +64,8 @@ func listen(ctx context.Context, net dist.Transport, b bench, p dist.Process, se
 	return heard, nil
 }
 
-// Whatever the schedule of the goroutines, the delays and the order, agents hear the same: it depends on the cuts alone.
+// Whatever the schedule of the goroutines, the delays and the order, agents hear the same: it
+// depends on the cuts alone.
 func TestFaultsRepeat(t *testing.T) {
 	const n, rounds = 6, 60
 	want := journal(t, NewSim(n, 9, Faults{Cut: 0.2}), n, rounds)
@@ -80,7 +83,8 @@ func TestFaultsRepeat(t *testing.T) {
 	}
 }
 
-// A cut holds for both ends, with the chance that was asked for, and what is sent into it comes back to the pool.
+// A cut holds for both ends, with the chance that was asked for, and what is sent into it comes
+// back to the pool.
 func TestCutsAreMutual(t *testing.T) {
 	net, b := NewSim(3, 4, Faults{Cut: 0.3}), newBench()
 	ctx := context.Background()
@@ -93,7 +97,8 @@ func TestCutsAreMutual(t *testing.T) {
 			}
 		}
 		first, second := recv(ctx, net, b, 0, 1, k), recv(ctx, net, b, 1, 0, k)
-		if errors.Is(first, dist.ErrIdle) != errors.Is(second, dist.ErrIdle) || errors.Is(first, dist.ErrIdle) != net.IsCut(1, 0, k) {
+		if errors.Is(first, dist.ErrIdle) != errors.Is(second, dist.ErrIdle) ||
+			errors.Is(first, dist.ErrIdle) != net.IsCut(1, 0, k) {
 			t.Fatalf("t=%d: one end gets %v, the other %v; cut is %v", k, first, second, net.IsCut(0, 1, k))
 		}
 		if first != nil {
@@ -114,7 +119,8 @@ func TestCutsAreMutual(t *testing.T) {
 	}
 }
 
-// arrivals sends one message from each of agents 1..n-1 to agent 0 and polls them in turn; it returns the order in which they show up.
+// arrivals sends one message from each of agents 1..n-1 to agent 0 and polls them in turn; it
+// returns the order in which they show up.
 func arrivals(t *testing.T, f Faults, seed uint64) (order []int) {
 	t.Helper()
 	const n = 9
@@ -138,7 +144,8 @@ func arrivals(t *testing.T, f Faults, seed uint64) (order []int) {
 	return order
 }
 
-// Without Reorder, messages to one agent become visible in the order they were sent, cyclically polled; with it they overtake each other.
+// Without Reorder, messages to one agent become visible in the order they were sent, cyclically
+// polled; with it they overtake each other.
 func TestReorder(t *testing.T) {
 	sent := []int{1, 2, 3, 4, 5, 6, 7, 8}
 	if got := arrivals(t, Faults{}, 1); !slices.Equal(got, sent) {
@@ -146,7 +153,8 @@ func TestReorder(t *testing.T) {
 	}
 	overtook := 0
 	for seed := range uint64(20) {
-		// The polls of one sweep differ by a delivery each, so compare when each is due, not when it is polled.
+		// The polls of one sweep differ by a delivery each, so compare when each is due, not when
+		// it is polled.
 		net, b := NewSim(9, seed, Faults{MaxDelay: 30}), newBench()
 		for from := 1; from < 9; from++ {
 			if err := send(context.Background(), net, b, from, 0, 0); err != nil {
@@ -194,7 +202,8 @@ func TestDelayIsCountedInDeliveries(t *testing.T) {
 	}
 }
 
-// Receivers sleep while there is nothing for them: the bubble ends only when all are blocked, and reports who is left behind.
+// Receivers sleep while there is nothing for them: the bubble ends only when all are blocked, and
+// reports who is left behind.
 func TestSimReceiversWaitAndWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net, b := NewSim(4, 1, Faults{MaxDelay: 3}), newBench()
@@ -227,7 +236,8 @@ func TestNewSimRefuses(t *testing.T) {
 	for _, c := range []struct {
 		n int
 		f Faults
-	}{{0, Faults{}}, {2, Faults{Cut: 1.5}}, {2, Faults{Cut: -0.1}}, {2, Faults{Cut: math.NaN()}}, {2, Faults{MaxDelay: -1}}} {
+	}{{0, Faults{}}, {2, Faults{Cut: 1.5}}, {2, Faults{Cut: -0.1}}, {2, Faults{Cut: math.NaN()}}, {2,
+		Faults{MaxDelay: -1}}} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -8,8 +8,9 @@ import (
 	"fspda/dist"
 )
 
-// Wire is a Transport that writes each message as bytes by its codec, reads it back, and hands that on: what a network does to a message,
-// without the network. A message whose length is not what a Ledger counts for it is an error.
+// Wire is a Transport that writes each message as bytes by its codec, reads it back, and hands that
+// on: what a network does to a message, without the network. A message whose length is not what a
+// Ledger counts for it is an error.
 type Wire struct {
 	dist.Transport
 	pool *dist.Pool
@@ -44,13 +45,16 @@ func (w *Wire) Send(ctx context.Context, m dist.Message) error {
 	var counted dist.Ledger
 	counted.Send(codec.Sent(p))
 	if want := (counted.SharedSeed + 7) / 8; uint64(len(text)) != want {
-		return fmt.Errorf("disttest: the message of iteration %d from agent %d has %d bytes; the ledger counts %d", m.T, m.From, len(text), want)
+		return fmt.Errorf("disttest: the message of iteration %d from agent %d has %d bytes; the ledger counts %d", m.T,
+			m.From, len(text), want)
 	}
 	w.Bits.Add(counted.SharedSeed)
 	w.Bytes.Add(uint64(len(text)))
-	back := dist.Payload{Dim: w.dim, Coords: make([]uint32, len(p.Vectors[0]))} // as many as the mask, which both ends draw
+	// as many as the mask, which both ends draw
+	back := dist.Payload{Dim: w.dim, Coords: make([]uint32, len(p.Vectors[0]))}
 	if err := codec.Decode(&back, text, dist.SharedSeed, false); err != nil {
-		return fmt.Errorf("disttest: the message of iteration %d from agent %d does not read back: %w", m.T, m.From, err)
+		return fmt.Errorf("disttest: the message of iteration %d from agent %d does not read back: %w", m.T, m.From,
+			err)
 	}
 	m.Values = nil
 	for i, v := range back.Vectors {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 )
 
-// ack is the body of a kindAck frame: for each stream that leads to its sender, the message that its agent takes next, and the one from which on
-// it may still ask.
+// ack is the body of a kindAck frame: for each stream that leads to its sender, the message that
+// its agent takes next, and the one from which on it may still ask.
 type ack struct {
 	next, stable [streams]uint64
-	full         bool // the log of what the receiver may ask for is long: a checkpoint of the receiver would make it short
+	// the log of what the receiver may ask for is long: a checkpoint of the receiver would make it
+	// short
+	full bool
 }
 
 const ackSize = 16*streams + 1

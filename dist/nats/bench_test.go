@@ -12,13 +12,15 @@ import (
 	"fspda/dist"
 )
 
-// BenchmarkExchange is an exchange between two nodes with a server each: both send, both receive. Large messages take the direct way. Beside
-// small ones stands a bare request and reply of the same bytes over the same two servers.
+// BenchmarkExchange is an exchange between two nodes with a server each: both send, both receive.
+// Large messages take the direct way. Beside small ones stands a bare request and reply of the same
+// bytes over the same two servers.
 func BenchmarkExchange(b *testing.B) {
 	for _, size := range []int{16, 8_000, 256_000, 1_000_000, 4_000_000, 10_000_000} {
 		m := make(mesh, 2)
 		for i := range m {
-			o := Options{Run: "bench", Self: i, Agents: 2, Dim: size, Pool: dist.NewPool(cpu.New()), Server: Server{Listen: "127.0.0.1:0"}, Door: Door{Listen: "127.0.0.1:0"}}
+			o := Options{Run: "bench", Self: i, Agents: 2, Dim: size, Pool: dist.NewPool(cpu.New()),
+				Server: Server{Listen: "127.0.0.1:0"}, Door: Door{Listen: "127.0.0.1:0"}}
 			if i > 0 {
 				o.Server.Join = []string{m[0].Address()}
 			}
@@ -49,7 +51,8 @@ func benchExchange(b *testing.B, m mesh, size int) {
 	ctx := context.Background()
 	at := func(self, t int) error {
 		v := m[self].opt.Pool.Get(size)
-		if err := m[self].Send(ctx, dist.Message{T: t, From: self, To: 1 - self, Values: []*dist.Buffer{v}}); err != nil {
+		if err := m[self].Send(ctx, dist.Message{T: t, From: self, To: 1 - self,
+			Values: []*dist.Buffer{v}}); err != nil {
 			return err
 		}
 		got, err := m[self].Recv(ctx, self, 1-self, t)

@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// bodies lends memory for the bodies of large messages, and takes it back: fresh memory would have to be cleared, and cleared away, for each.
+// bodies lends memory for the bodies of large messages, and takes it back: fresh memory would have
+// to be cleared, and cleared away, for each.
 type bodies struct {
 	mu   sync.Mutex
 	free [][]byte
@@ -18,7 +19,8 @@ const (
 	idle      = 4        // so many wait for use
 )
 
-// get lends an empty body with room for n bytes. The numbers of a message of one vector begin at a cache line.
+// get lends an empty body with room for n bytes. The numbers of a message of one vector begin at a
+// cache line.
 func (l *bodies) get(n int) []byte {
 	if n < leastBody {
 		return make([]byte, 0, n)
@@ -51,8 +53,8 @@ func (l *bodies) put(b []byte) {
 	l.free = append(l.free, b)
 }
 
-// lent counts who needs the memory of a body: the log that keeps it, and who sends it just now. A nil one belongs to memory that nobody
-// waits for.
+// lent counts who needs the memory of a body: the log that keeps it, and who sends it just now. A
+// nil one belongs to memory that nobody waits for.
 type lent struct {
 	holders atomic.Int32
 	free    func() // gives the memory back
@@ -78,6 +80,7 @@ func (l *lent) release() {
 	}
 }
 
-// Get and Put make a lent body what gRPC calls a pool: it puts a piece back when it has been written to the network.
+// Get and Put make a lent body what gRPC calls a pool: it puts a piece back when it has been
+// written to the network.
 func (l *lent) Get(n int) *[]byte { b := make([]byte, n); return &b }
 func (l *lent) Put(*[]byte)       { l.release() }

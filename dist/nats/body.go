@@ -52,7 +52,8 @@ func appendHead(dst []byte, codec byte, m dist.Message) []byte {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(m.Arrives))
 }
 
-// share returns the body of a large message whose values may go from where they are. It is good as long as the message is held.
+// share returns the body of a large message whose values may go from where they are. It is good as
+// long as the message is held.
 func (c *contents) share(m dist.Message) (segments, bool) {
 	if c.whole || c.plainCodec() != codecFloats || !plain(m.Codec) || len(m.Values) > maxVectors {
 		return nil, false
@@ -103,7 +104,8 @@ func (c *contents) encode(m dist.Message) ([]byte, error) {
 	return m.Codec.Encode(body, p, dist.SharedSeed, false)
 }
 
-// plain tells whether a codec writes float32 values and nothing else: both ends know the coordinates.
+// plain tells whether a codec writes float32 values and nothing else: both ends know the
+// coordinates.
 func plain(c dist.Codec) bool {
 	switch c.(type) {
 	case nil, dist.Floats, dist.RandK:
@@ -169,8 +171,8 @@ func bytesOf(numbers []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&numbers[0])), 4*len(numbers))
 }
 
-// decode reads a body into buffers of the pool, or makes one of it where that saves the copy of a large one. It calls done when nobody needs the
-// body any more.
+// decode reads a body into buffers of the pool, or makes one of it where that saves the copy of a
+// large one. It calls done when nobody needs the body any more.
 func (c *contents) decode(body []byte, done func()) (values []*dist.Buffer, arrives float64, err error) {
 	lengths, codec, rest, err := c.head(body)
 	if err != nil {
@@ -221,10 +223,12 @@ func (c *contents) head(body []byte) (lengths []int, codec byte, rest []byte, er
 	}
 	codec, rest = body[0], body[4:]
 	if codec != codecOfRun && codec != c.plainCodec() {
-		return nil, 0, nil, fmt.Errorf("nats: a message of values of kind %d, in a run of %s", codec, cmp.Or(c.wire, dist.FP32))
+		return nil, 0, nil, fmt.Errorf("nats: a message of values of kind %d, in a run of %s", codec,
+			cmp.Or(c.wire, dist.FP32))
 	}
 	if codec == codecOfRun && (c.codec == nil || body[1] == 0) {
-		return nil, 0, nil, fmt.Errorf("nats: a message of %d vectors by a codec, which this run does not use so", body[1])
+		return nil, 0, nil, fmt.Errorf("nats: a message of %d vectors by a codec, which this run does not use so",
+			body[1])
 	}
 	if len(rest) < 4*int(body[1])+8 {
 		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes is cut in its lengths", len(body))
@@ -249,7 +253,8 @@ func (c *contents) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, erro
 	}
 	for i, v := range p.Vectors {
 		if len(v) != lengths[i] {
-			return nil, fmt.Errorf("nats: vector %d of a message has %d values, its head says %d", i, len(v), lengths[i])
+			return nil, fmt.Errorf("nats: vector %d of a message has %d values, its head says %d", i, len(v),
+				lengths[i])
 		}
 	}
 	var values []*dist.Buffer

@@ -20,16 +20,18 @@ import (
 	"time"
 )
 
-// A run has a small authority of its own. It signs for each agent a certificate with one name, fspda://RUN/agent/RANK, whatever the address of the
-// machine: what counts between agents is who one is, and not where.
+// A run has a small authority of its own. It signs for each agent a certificate with one name,
+// fspda://RUN/agent/RANK, whatever the address of the machine: what counts between agents is who
+// one is, and not where.
 const (
 	authorityCert = "ca.pem"
 	authorityKey  = "ca-key.pem"
 )
 
-// WriteCredentials makes an authority for a run and certificates for its agents, good for so long, in a folder: ca.pem, and agent-000.pem with
-// agent-000-key.pem and so on. Each machine needs ca.pem and the two files of its own agent. The key of the authority, ca-key.pem, is for
-// more agents later; it stays where it is made. An authority that is there already is used.
+// WriteCredentials makes an authority for a run and certificates for its agents, good for so long,
+// in a folder: ca.pem, and agent-000.pem with agent-000-key.pem and so on. Each machine needs
+// ca.pem and the two files of its own agent. The key of the authority, ca-key.pem, is for more
+// agents later; it stays where it is made. An authority that is there already is used.
 func WriteCredentials(dir, run string, agents int, valid time.Duration) error {
 	if !runName.MatchString(run) {
 		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(run))
@@ -55,7 +57,8 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 	if err == nil {
 		key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 		if !ok || pair.Leaf.Subject.CommonName != authorityName(run) {
-			return nil, nil, fmt.Errorf("nats: %s holds the authority of %q, not of %q: choose another folder", dir, clip(pair.Leaf.Subject.CommonName), authorityName(run))
+			return nil, nil, fmt.Errorf("nats: %s holds the authority of %q, not of %q: choose another folder", dir,
+				clip(pair.Leaf.Subject.CommonName), authorityName(run))
 		}
 		return pair.Leaf, key, nil
 	}
@@ -66,7 +69,8 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 	if err != nil {
 		return nil, nil, err
 	}
-	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: authorityName(run)}, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: authorityName(run)}, IsCA: true,
+		BasicConstraintsValid: true, MaxPathLenZero: true,
 		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
 	der, err := x509.CreateCertificate(rand.Reader, text, text, &key.PublicKey, key)
 	if err != nil {
@@ -94,7 +98,8 @@ func writeMember(dir, run string, rank int, valid time.Duration, ca *x509.Certif
 	if err != nil {
 		return err
 	}
-	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: fmt.Sprintf("fspda agent %d", rank)}, URIs: []*url.URL{memberURI(run, rank)},
+	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: fmt.Sprintf("fspda agent %d",
+		rank)}, URIs: []*url.URL{memberURI(run, rank)},
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyAgreement, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
 	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
@@ -123,7 +128,8 @@ func writePair(dir, cert, private string, der []byte, key *ecdsa.PrivateKey) err
 	if err := os.WriteFile(filepath.Join(dir, private), text, 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, cert), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
+	return os.WriteFile(filepath.Join(dir, cert), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		0o644)
 }
 
 // ReadCredentials reads what WriteCredentials made for one agent.
@@ -131,20 +137,24 @@ func ReadCredentials(dir, run string, rank int) (Credentials, error) {
 	cert, key := memberFiles(rank)
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, cert), filepath.Join(dir, key))
 	if err != nil {
-		return Credentials{}, fmt.Errorf("nats: the certificate of agent %d in %s cannot be read: %w: make it with fspda certs, and bring ca.pem, %s and %s to this machine", rank, dir, err, cert, key)
+		return Credentials{}, fmt.Errorf(
+			"nats: the certificate of agent %d in %s cannot be read: %w: make it with fspda certs, and bring ca.pem, %s and %s to this machine", rank, dir, err, cert, key)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, authorityCert))
 	if err != nil {
-		return Credentials{}, fmt.Errorf("nats: the authority of the run cannot be read: %w: bring ca.pem to this machine", err)
+		return Credentials{}, fmt.Errorf(
+			"nats: the authority of the run cannot be read: %w: bring ca.pem to this machine", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
 		return Credentials{}, fmt.Errorf("nats: %s holds no certificate", filepath.Join(dir, authorityCert))
 	}
 	if err := checkMember(pair.Leaf, pool, run, &rank); err != nil {
-		return Credentials{}, fmt.Errorf("nats: the certificate of agent %d in %s: %w: make it with fspda certs --run %s", rank, dir, err, run)
+		return Credentials{}, fmt.Errorf(
+			"nats: the certificate of agent %d in %s: %w: make it with fspda certs --run %s", rank, dir, err, run)
 	}
-	return Credentials{Routes: mutual(pair, pool, run, nil), Client: towards(pair, text), member: &member{pair, pool, run}}, nil
+	return Credentials{Routes: mutual(pair, pool, run, nil), Client: towards(pair, text),
+		member: &member{pair, pool, run}}, nil
 }
 
 // member is what an agent shows of itself, and knows of others.
@@ -162,7 +172,8 @@ func (c Credentials) toMember(rank int) *tls.Config {
 	return mutual(c.member.pair, c.member.pool, c.member.run, &rank)
 }
 
-// rankOf is the agent whose connection this is. Nobody can tell of credentials that ReadCredentials did not read.
+// rankOf is the agent whose connection this is. Nobody can tell of credentials that ReadCredentials
+// did not read.
 func (c Credentials) rankOf(s tls.ConnectionState) (rank int, ok bool) {
 	if c.member == nil || len(s.PeerCertificates) == 0 || len(s.PeerCertificates[0].URIs) != 1 {
 		return 0, false
@@ -171,14 +182,14 @@ func (c Credentials) rankOf(s tls.ConnectionState) (rank int, ok bool) {
 	return rank, err == nil
 }
 
-// Rights are the subjects of a run that an agent speaks on, and those that it hears: what a cluster of others should allow the user whose
-// certificate names the agent, and nothing else.
+// Rights are the subjects of a run that an agent speaks on, and those that it hears: what a cluster
+// of others should allow the user whose certificate names the agent, and nothing else.
 func Rights(run string, rank int) (publish, subscribe string) {
 	return fmt.Sprintf("fspda.%s.*.%d", run, rank), fmt.Sprintf("fspda.%s.%d.*", run, rank)
 }
 
-// towards is the agent's certificate shown to a cluster of others, whose own must be of its name, and signed by the run's authority or by one that
-// this machine trusts.
+// towards is the agent's certificate shown to a cluster of others, whose own must be of its name,
+// and signed by the run's authority or by one that this machine trusts.
 func towards(pair tls.Certificate, authority []byte) *tls.Config {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -188,10 +199,12 @@ func towards(pair tls.Certificate, authority []byte) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}
 }
 
-// mutual is TLS 1.3 in which both ends show a certificate of the run, of a rank where one is given. The library's own check of names is off, since
-// addresses do not count; what takes its place sees every connection, at both ends.
+// mutual is TLS 1.3 in which both ends show a certificate of the run, of a rank where one is given.
+// The library's own check of names is off, since addresses do not count; what takes its place sees
+// every connection, at both ends.
 func mutual(pair tls.Certificate, pool *x509.CertPool, run string, rank *int) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool,
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool,
+		ClientCAs:  pool,
 		ClientAuth: tls.RequireAndVerifyClientCert, InsecureSkipVerify: true, SessionTicketsDisabled: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 {
@@ -201,7 +214,8 @@ func mutual(pair tls.Certificate, pool *x509.CertPool, run string, rank *int) *t
 		}}
 }
 
-// checkMember checks that a certificate is signed by the authority, is in its time, and names an agent of the run: this one, where one is given.
+// checkMember checks that a certificate is signed by the authority, is in its time, and names an
+// agent of the run: this one, where one is given.
 func checkMember(cert *x509.Certificate, pool *x509.CertPool, run string, rank *int) error {
 	_, err := cert.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if err != nil {

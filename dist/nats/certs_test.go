@@ -19,7 +19,8 @@ func credentials(t *testing.T, dir, run string, rank int) Credentials {
 	return c
 }
 
-// Agents with certificates of one run meet. Who has none, or one of another run, or another authority, gets no further than the door.
+// Agents with certificates of one run meet. Who has none, or one of another run, or another
+// authority, gets no further than the door.
 func TestOnlyMembersEnter(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	for d, run := range map[string]string{dir: "test", other: "test2"} {
@@ -49,7 +50,8 @@ func TestOnlyMembersEnter(t *testing.T) {
 		}
 		time.Sleep(300 * time.Millisecond)
 		if n.Present() != 0 || m[0].Present() != 1 || n.server.NumRoutes() != 0 {
-			t.Errorf("a certificate %s: %d and %d are present, %d routes", name, n.Present(), m[0].Present(), n.server.NumRoutes())
+			t.Errorf("a certificate %s: %d and %d are present, %d routes", name, n.Present(), m[0].Present(),
+				n.server.NumRoutes())
 		}
 		n.Close()
 	}

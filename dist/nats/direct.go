@@ -30,8 +30,9 @@ const directFrom = 1 << 20
 // directWindow is how many bytes of a stream may be on their way.
 const directWindow = 16 << 20
 
-// Door is where a node takes the messages that are too large for NATS: a gRPC server of its own. The way there goes one way, from the sender
-// to the door, and carries the same frames. It is a faster way and no other protocol: what it loses is asked for again over NATS.
+// Door is where a node takes the messages that are too large for NATS: a gRPC server of its own.
+// The way there goes one way, from the sender to the door, and carries the same frames. It is a
+// faster way and no other protocol: what it loses is asked for again over NATS.
 type Door struct {
 	Listen    string // HOST:PORT; port 0 is any that is free; "": no door
 	Advertise string // host by which others reach it; "": all addresses of this machine that fit Listen
@@ -92,17 +93,21 @@ func (n *Node) openDoor() error {
 	}
 	l, err := net.Listen("tcp", n.opt.Door.Listen)
 	if err != nil {
-		return fmt.Errorf("nats: cannot listen at %s for large messages: %w: is the port taken?", n.opt.Door.Listen, err)
+		return fmt.Errorf("nats: cannot listen at %s for large messages: %w: is the port taken?", n.opt.Door.Listen,
+			err)
 	}
-	o := []grpc.ServerOption{grpc.ForceServerCodecV2(frameCodec{}), grpc.MaxRecvMsgSize(maxChunk + headerSize), grpc.MaxConcurrentStreams(4), grpc.MaxHeaderListSize(maxHello),
-		grpc.InitialWindowSize(directWindow), grpc.InitialConnWindowSize(directWindow), grpc.ReadBufferSize(directBuffer), grpc.ConnectionTimeout(dialTime),
+	o := []grpc.ServerOption{grpc.ForceServerCodecV2(frameCodec{}), grpc.MaxRecvMsgSize(maxChunk + headerSize),
+		grpc.MaxConcurrentStreams(4), grpc.MaxHeaderListSize(maxHello),
+		grpc.InitialWindowSize(directWindow), grpc.InitialConnWindowSize(directWindow), grpc.ReadBufferSize(
+			directBuffer), grpc.ConnectionTimeout(dialTime),
 		experimental.BufferPool(&arrivals{}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: quietTime, Timeout: dialTime}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: quietTime / 2, PermitWithoutStream: true})}
 	if t := n.opt.TLS.Routes; t != nil {
 		o = append(o, grpc.Creds(tls.NewTLS(t.Clone())))
 	}
-	n.door = &door{server: grpc.NewServer(o...), sign: doorSign{Token: rand.Text(), Places: places(host, n.opt.Door.Advertise, l.Addr())}}
+	n.door = &door{server: grpc.NewServer(o...), sign: doorSign{Token: rand.Text(),
+		Places: places(host, n.opt.Door.Advertise, l.Addr())}}
 	n.door.server.RegisterService(&grpc.ServiceDesc{ServiceName: frameService, HandlerType: (*any)(nil),
 		Streams: []grpc.StreamDesc{{StreamName: frameStream.StreamName, ClientStreams: true, ServerStreams: true,
 			Handler: func(_ any, s grpc.ServerStream) error { return n.enter(s) }}}}, nil)
@@ -136,7 +141,8 @@ func places(host, advertise string, at net.Addr) []string {
 	return append(out, net.JoinHostPort("127.0.0.1", port))
 }
 
-// enter is what happens with a stream that comes to the door: after it has shown who it is, its frames are handled like all others.
+// enter is what happens with a stream that comes to the door: after it has shown who it is, its
+// frames are handled like all others.
 func (n *Node) enter(s grpc.ServerStream) error {
 	from, err := n.admit(s.Context())
 	if err != nil {
@@ -179,7 +185,8 @@ func (n *Node) direct(from int, in *inFrame) error {
 		return err
 	}
 	if f.kind != kindData || int(f.from) != from || f.run != n.run || int(f.to) != n.opt.Self {
-		return &FrameError{Got: fmt.Sprintf("kind %d from agent %d to agent %d, over a stream of agent %d", f.kind, f.from, f.to, from)}
+		return &FrameError{Got: fmt.Sprintf("kind %d from agent %d to agent %d, over a stream of agent %d", f.kind,
+			f.from, f.to, from)}
 	}
 	n.stats.gotBytes.Add(uint64(size))
 	n.stats.gotFrames.Add(1)
@@ -187,8 +194,8 @@ func (n *Node) direct(from int, in *inFrame) error {
 	return n.peers[from].pour(&f, header[:], sum, in.data)
 }
 
-// pour takes a piece of a message from the memory of gRPC to that of the message, and checks it on the way. Before that is done nothing of the frame
-// counts.
+// pour takes a piece of a message from the memory of gRPC to that of the message, and checks it on
+// the way. Before that is done nothing of the frame counts.
 func (p *peer) pour(f *frame, header []byte, sum uint32, data mem.BufferSlice) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +247,8 @@ func fill(body []byte, f *frame, header []byte, sum uint32, data mem.BufferSlice
 	return body, compare(got, sum)
 }
 
-// skipHeader goes through the bytes of a frame, and says for each part how many of the header's are left in it.
+// skipHeader goes through the bytes of a frame, and says for each part how many of the header's are
+// left in it.
 func skipHeader(data mem.BufferSlice) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		left := headerSize
@@ -254,11 +262,13 @@ func skipHeader(data mem.BufferSlice) iter.Seq2[int, []byte] {
 	}
 }
 
-// admit checks who comes to the door: it knows the token, and where there are certificates its own says the rank.
+// admit checks who comes to the door: it knows the token, and where there are certificates its own
+// says the rank.
 func (n *Node) admit(ctx context.Context) (int, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	token, rank := md.Get(tokenKey), md.Get(fromKey)
-	if len(token) != 1 || len(rank) != 1 || subtle.ConstantTimeCompare([]byte(token[0]), []byte(n.door.sign.Token)) != 1 {
+	if len(token) != 1 || len(rank) != 1 || subtle.ConstantTimeCompare([]byte(token[0]),
+		[]byte(n.door.sign.Token)) != 1 {
 		return 0, &FrameError{Got: "somebody who does not know the word"}
 	}
 	from, err := strconv.Atoi(rank[0])
@@ -290,8 +300,8 @@ func (n *Node) transport(to int) tls.TransportCredentials {
 	return tls.NewTLS(n.opt.TLS.toMember(to))
 }
 
-// guards tells whether a connection to a place changes no bit on its way: it is one of TLS, which authenticates every byte, or does not leave
-// the machine.
+// guards tells whether a connection to a place changes no bit on its way: it is one of TLS, which
+// authenticates every byte, or does not leave the machine.
 func (n *Node) guards(place string) bool {
 	host, _, err := net.SplitHostPort(place)
 	ip := net.ParseIP(host)

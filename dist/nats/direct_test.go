@@ -16,7 +16,8 @@ import (
 	"fspda/dist"
 )
 
-// doors gives every node a door of this machine, and vectors that large messages are sent from and received into without a copy.
+// doors gives every node a door of this machine, and vectors that large messages are sent from and
+// received into without a copy.
 func doors(o *Options) {
 	o.Dim, o.Door.Listen, o.Pool = largeDim, "127.0.0.1:0", dist.NewPool(cpu.New())
 }
@@ -24,7 +25,8 @@ func doors(o *Options) {
 // largeDim values are a message for the direct way.
 const largeDim = 300_000
 
-// direct waits until large messages go the direct way from agent 0 to agent 1, and returns the next iteration.
+// direct waits until large messages go the direct way from agent 0 to agent 1, and returns the next
+// iteration.
 func (m mesh) direct(t *testing.T, first int) int {
 	t.Helper()
 	for k := first; k < first+200; k++ {
@@ -190,7 +192,8 @@ func TestDirectGarbage(t *testing.T) {
 	k := m.direct(t, 0)
 	sign := m[0].door.sign
 	next := m[0].peers[1].in[exchanges].next
-	good := frame{kind: kindData, from: 1, run: m[0].run, life: m[1].life, seq: next + 1, total: 3, raw: 3, piece: []byte("abc")}
+	good := frame{kind: kindData, from: 1, run: m[0].run, life: m[1].life, seq: next + 1, total: 3, raw: 3,
+		piece: []byte("abc")}
 	whole := appendFrame(nil, &good)
 	good.flags = flagGuarded
 	guarded := appendFrame(nil, &good)
@@ -211,7 +214,8 @@ func TestDirectGarbage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = stream.SendMsg(&outFrame{header: b})
-		if err := stream.RecvMsg(&inFrame{}); status.Code(err) != codes.InvalidArgument && status.Code(err) != codes.ResourceExhausted {
+		if err := stream.RecvMsg(&inFrame{}); status.Code(err) != codes.InvalidArgument &&
+			status.Code(err) != codes.ResourceExhausted {
 			t.Errorf("%s: %v, want the end of the stream", name, err)
 		}
 		cancel()

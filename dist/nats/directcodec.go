@@ -6,7 +6,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// frameCodec writes frames to a gRPC stream as they are: no text around them, and a piece is not copied.
+// frameCodec writes frames to a gRPC stream as they are: no text around them, and a piece is not
+// copied.
 type frameCodec struct{}
 
 // outFrame is a frame on its way out: its header, and the piece, which does not change any more.
@@ -15,7 +16,8 @@ type outFrame struct {
 	lent          *lent // whose memory the piece is; nil: its own
 }
 
-// inFrame is a frame that comes in, as its bytes lie in the memory of gRPC. Who has read it lets go of it.
+// inFrame is a frame that comes in, as its bytes lie in the memory of gRPC. Who has read it lets go
+// of it.
 type inFrame struct{ data mem.BufferSlice }
 
 func (f *inFrame) free() {

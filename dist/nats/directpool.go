@@ -2,11 +2,13 @@ package nats
 
 import "sync"
 
-// arrivals lends memory to gRPC for what it reads from a connection, one frame of HTTP/2 at a time. Its own pool clears what it lends, which takes
-// a tenth of all the time; what is read is written over it anyway.
+// arrivals lends memory to gRPC for what it reads from a connection, one frame of HTTP/2 at a time.
+// Its own pool clears what it lends, which takes a tenth of all the time; what is read is written
+// over it anyway.
 type arrivals struct{ pool sync.Pool }
 
-// arrivalSize is the most that gRPC reads at once: the largest frame of HTTP/2 that it lets others send.
+// arrivalSize is the most that gRPC reads at once: the largest frame of HTTP/2 that it lets others
+// send.
 const arrivalSize = 16 << 10
 
 // Get implements mem.BufferPool.

@@ -11,7 +11,8 @@ import (
 // Version is that of the protocol. Nodes of different versions refuse each other.
 const Version = 3
 
-// A frame is what one NATS message holds: a header, and a piece of a body. All numbers are little-endian.
+// A frame is what one NATS message holds: a header, and a piece of a body. All numbers are
+// little-endian.
 //
 //	 0  magic "FSPW"       4  version, kind, flags, stream, a byte each
 //	 8  from, to           uint32 each
@@ -108,7 +109,8 @@ func appendHeader(dst []byte, f *frame) []byte {
 	return dst
 }
 
-// checksum is that of a header, whatever stands in the place of the checksum. That of the piece goes on from it.
+// checksum is that of a header, whatever stands in the place of the checksum. That of the piece
+// goes on from it.
 func checksum(header []byte) uint32 {
 	return crc32.Update(crc32.Update(0, castagnoli, header[:60]), castagnoli, header[64:headerSize])
 }
@@ -126,7 +128,8 @@ func decodeFrame(b []byte) (f frame, err error) {
 	if f.piece = b[headerSize:]; f.flags&flagSealed == 0 {
 		got = crc32.Update(got, castagnoli, f.piece)
 	} else if len(f.piece) < sealSize {
-		return f, &FrameError{Got: fmt.Sprintf("a sealed frame of %d bytes, in which there is no room for a seal", len(b))}
+		return f, &FrameError{Got: fmt.Sprintf("a sealed frame of %d bytes, in which there is no room for a seal",
+			len(b))}
 	} else {
 		f.piece, f.all = f.piece[:len(f.piece)-sealSize], b
 	}
@@ -144,8 +147,8 @@ func compare(got, sum uint32) error {
 	return nil
 }
 
-// decodeHeader reads what stands before the piece, and the checksum that the whole should have. Nothing of it is checked but that it begins as a
-// frame.
+// decodeHeader reads what stands before the piece, and the checksum that the whole should have.
+// Nothing of it is checked but that it begins as a frame.
 func decodeHeader(b []byte) (f frame, sum uint32, err error) {
 	if len(b) < headerSize || string(b[:4]) != magic {
 		return f, 0, &FrameError{Got: fmt.Sprintf("%d bytes that do not begin as one", len(b))}

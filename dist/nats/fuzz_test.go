@@ -13,7 +13,8 @@ import (
 )
 
 func FuzzFrame(f *testing.F) {
-	f.Add(appendFrame(nil, &frame{kind: kindData, from: 1, to: 2, seq: 3, t: 4, total: 5, raw: 5, piece: []byte("hello")}))
+	f.Add(appendFrame(nil, &frame{kind: kindData, from: 1, to: 2, seq: 3, t: 4, total: 5, raw: 5,
+		piece: []byte("hello")}))
 	f.Add([]byte(magic))
 	sealed := appendFrame(nil, &frame{kind: kindData, flags: flagSealed, total: 2, raw: 2, piece: []byte("ab")})
 	f.Add(append(sealed, make([]byte, sealSize)...))
@@ -32,9 +33,11 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// What a member's stream brings to the door takes no more memory than messages of the run, whatever it says.
+// What a member's stream brings to the door takes no more memory than messages of the run, whatever
+// it says.
 func FuzzDirect(f *testing.F) {
-	n := &Node{opt: Options{Agents: 2, Self: 0, Log: zap.NewNop()}, log: zap.NewNop(), codec: contents{dim: 100}, run: 7, life: 9}
+	n := &Node{opt: Options{Agents: 2, Self: 0, Log: zap.NewNop()}, log: zap.NewNop(), codec: contents{dim: 100},
+		run: 7, life: 9}
 	whole := frame{kind: kindData, from: 1, run: 7, life: 5, total: 5, raw: 5, piece: []byte("hello")}
 	f.Add(appendFrame(nil, &whole))
 	whole.flags = flagGuarded
@@ -57,7 +60,8 @@ func FuzzDirect(f *testing.F) {
 			}
 			for _, m := range line.parcels {
 				if m.total > n.codec.limit() || len(m.body) > m.total || cap(m.body) > 2*n.codec.limit() {
-					t.Errorf("a message of %d bytes, %d of them there, in memory of %d", m.total, len(m.body), cap(m.body))
+					t.Errorf("a message of %d bytes, %d of them there, in memory of %d", m.total, len(m.body),
+						cap(m.body))
 				}
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// handle does what a frame of this peer asks for. What cannot be understood is an error, and changes nothing.
+// handle does what a frame of this peer asks for. What cannot be understood is an error, and
+// changes nothing.
 func (p *peer) handle(f *frame) error {
 	proven, err := p.proven(f)
 	if err != nil {
@@ -128,10 +129,12 @@ func (p *peer) repeat(f *frame) {
 	p.transmit(int(f.stream), r, int(f.offset))
 }
 
-// refusedBy hears that this node is a stranger to the peer. Where both have just come, the one of the lower rank is right.
+// refusedBy hears that this node is a stranger to the peer. Where both have just come, the one of
+// the lower rank is right.
 func (p *peer) refusedBy(r refusal) {
 	ours := p.node.Present()
-	p.node.log.Warn("refused by another agent", zap.Int("peer", p.id), zap.String("field", clip(r.Field)), zap.String("theirs", clip(r.Ours)), zap.String("ours", clip(r.Theirs)))
+	p.node.log.Warn("refused by another agent", zap.Int("peer", p.id), zap.String("field", clip(r.Field)),
+		zap.String("theirs", clip(r.Ours)), zap.String("ours", clip(r.Theirs)))
 	if ours < r.Settled || ours == r.Settled && p.id < p.node.opt.Self {
 		p.node.fail(&HandshakeError{Peer: p.id, Field: clip(r.Field), Ours: clip(r.Theirs), Theirs: clip(r.Ours)})
 	}

@@ -73,7 +73,8 @@ func decodeRefusal(b []byte) (r refusal, err error) {
 	return r, nil
 }
 
-// difference finds the first field in which two identities differ. Both list the same names in the same order, unless their programs differ.
+// difference finds the first field in which two identities differ. Both list the same names in the
+// same order, unless their programs differ.
 func difference(ours, theirs []Field) (field, our, their string, differ bool) {
 	for i, f := range ours {
 		switch {

@@ -29,8 +29,9 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Somebody who got as far as the subjects, but not through the handshake, floods an agent with frames that announce large messages, handshakes of
-// all kinds, and noise. It is noted once, takes no memory, and the run goes on.
+// Somebody who got as far as the subjects, but not through the handshake, floods an agent with
+// frames that announce large messages, handshakes of all kinds, and noise. It is noted once, takes
+// no memory, and the run goes on.
 func TestFloodOfFrames(t *testing.T) {
 	core, lines := observer.New(zapcore.WarnLevel)
 	m := openMesh(t, 2, func(o *Options) { o.Log = zap.New(core) })
@@ -40,7 +41,8 @@ func TestFloodOfFrames(t *testing.T) {
 	limit := uint32(m[1].codec.limit())
 	piece := make([]byte, 1000)
 	for k := range 5000 {
-		f := frame{kind: frameKind(1 + k%int(kindLast)), from: 0, to: 1, run: m[1].run, life: uint64(1 + s.IntN(1<<30)), seq: uint64(k % 8), t: uint64(k), total: limit, raw: limit, piece: piece}
+		f := frame{kind: frameKind(1 + k%int(kindLast)), from: 0, to: 1, run: m[1].run, life: uint64(1 + s.IntN(1<<30)),
+			seq: uint64(k % 8), t: uint64(k), total: limit, raw: limit, piece: piece}
 		if f.kind != kindData {
 			f.total, f.raw = uint32(len(piece)), uint32(len(piece))
 		}
@@ -103,7 +105,8 @@ func TestEndlessNoiseAtTheDoors(t *testing.T) {
 	}
 }
 
-// A cluster of others gives each agent the rights of its certificate: it speaks as itself and hears what is meant for it.
+// A cluster of others gives each agent the rights of its certificate: it speaks as itself and hears
+// what is meant for it.
 func TestRightsInCluster(t *testing.T) {
 	dir := t.TempDir()
 	if err := WriteCredentials(dir, "test", 3, time.Hour); err != nil {
@@ -122,13 +125,15 @@ func TestRightsInCluster(t *testing.T) {
 	}
 	swap(t, m, 5, 0, 3)
 	refused := make(chan error, 10)
-	spy, err := client.Connect(s, append(member(2).client(s), client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { refused <- err }))...)
+	spy, err := client.Connect(s, append(member(2).client(s),
+		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { refused <- err }))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer spy.Close()
 	before := m[1].Stats()
-	if _, err := spy.Subscribe("fspda.test.1.*", func(msg *client.Msg) { t.Error("agent 2 hears what agent 1 is told") }); err != nil {
+	if _, err := spy.Subscribe("fspda.test.1.*",
+		func(msg *client.Msg) { t.Error("agent 2 hears what agent 1 is told") }); err != nil {
 		t.Fatal(err)
 	}
 	if err := spy.Publish("fspda.test.1.0", []byte("in the name of agent 0")); err != nil {
@@ -151,7 +156,8 @@ func TestRightsInCluster(t *testing.T) {
 	}
 }
 
-// cluster starts a server of others that knows the agents of a run by their certificates, as docs/many-machines.md says, and returns its URL.
+// cluster starts a server of others that knows the agents of a run by their certificates, as
+// docs/many-machines.md says, and returns its URL.
 func cluster(t *testing.T, dir, run string, agents int) string {
 	t.Helper()
 	ca, by, err := authority(dir, run, time.Hour)
@@ -162,7 +168,8 @@ func cluster(t *testing.T, dir, run string, agents int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "cluster"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "cluster"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
 	if err != nil {
@@ -177,8 +184,10 @@ func cluster(t *testing.T, dir, run string, agents int) string {
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(ca)
-	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, TLS: true, TLSMap: true, TLSVerify: true, TLSTimeout: 5,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}}
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, TLS: true,
+		TLSMap: true, TLSVerify: true, TLSTimeout: 5,
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientCAs: pool,
+			ClientAuth: tls.RequireAndVerifyClientCert}}
 	for i := range agents {
 		publish, subscribe := Rights(run, i)
 		o.Users = append(o.Users, &server.User{Username: memberURI(run, i).String(), Permissions: &server.Permissions{

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Many exchanges between two nodes, of steps and of talks, with checkpoints on the way, leave neither goroutines nor memory behind.
-// FSPDA_LONG=1 takes 100,000 of each.
+// Many exchanges between two nodes, of steps and of talks, with checkpoints on the way, leave
+// neither goroutines nor memory behind. FSPDA_LONG=1 takes 100,000 of each.
 func TestManyExchanges(t *testing.T) {
 	rounds, each := 10, 100
 	if os.Getenv("FSPDA_LONG") != "" {
@@ -45,5 +45,6 @@ func TestManyExchanges(t *testing.T) {
 	if n := runtime.NumGoroutine(); n > goroutines {
 		t.Errorf("%d goroutines after %d exchanges, %d after %d", n, rounds*each, goroutines, each)
 	}
-	t.Logf("%d exchanges; %d goroutines at first, %d at the end; %d bytes more", rounds*each, goroutines, runtime.NumGoroutine(), int64(heap())-int64(memory))
+	t.Logf("%d exchanges; %d goroutines at first, %d at the end; %d bytes more", rounds*each, goroutines,
+		runtime.NumGoroutine(), int64(heap())-int64(memory))
 }

@@ -1,6 +1,7 @@
 package nats
 
-// window is how many messages of a line may be on their way: sent, and not taken by the receiver's agent.
+// window is how many messages of a line may be on their way: sent, and not taken by the receiver's
+// agent.
 const window = 8
 
 // windowBytes is how many bytes of them, beyond the two messages that a Transport promises to hold.
@@ -64,8 +65,8 @@ func (o *outLine) find(seq uint64) (record, bool) {
 	return o.log[seq-o.log[0].seq], true
 }
 
-// heard notes how far the receiver is: its agent has taken all before taken, and will never ask for what is before stable. It tells whether
-// anything changed.
+// heard notes how far the receiver is: its agent has taken all before taken, and will never ask for
+// what is before stable. It tells whether anything changed.
 func (o *outLine) heard(taken, stable uint64) bool {
 	changed := taken > o.taken
 	o.taken = max(o.taken, taken)
@@ -104,7 +105,8 @@ type inLine struct {
 	pieces  int // counts what arrived: a sign that more is on its way
 }
 
-// accept takes a piece that fits and tells whether a message became whole. lend makes memory for a message.
+// accept takes a piece that fits and tells whether a message became whole. lend makes memory for a
+// message.
 func (in *inLine) accept(f *frame, limit int, lend func(int) []byte) (whole bool) {
 	p := in.open(f, len(f.piece), limit, lend)
 	if p == nil {
@@ -125,11 +127,13 @@ func (in *inLine) open(f *frame, size, limit int, lend func(int) []byte) *parcel
 		if f.offset != 0 {
 			return nil
 		}
-		p = &parcel{t: f.t, packed: f.flags&flagPacked != 0, raw: int(f.raw), total: int(f.total), body: lend(int(f.total))}
+		p = &parcel{t: f.t, packed: f.flags&flagPacked != 0, raw: int(f.raw), total: int(f.total),
+			body: lend(int(f.total))}
 		in.parcels[f.seq] = p
 		return p
 	}
-	if p.pouring || p.whole() || p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) || int(f.offset) != len(p.body) || len(p.body)+size > p.total {
+	if p.pouring || p.whole() || p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) ||
+		int(f.offset) != len(p.body) || len(p.body)+size > p.total {
 		return nil
 	}
 	return p

@@ -38,9 +38,11 @@ type Options struct {
 	TLS    Credentials
 	Door   Door // for large messages
 
-	// Durable says that the agent keeps checkpoints: it calls Stable, and others keep for it what it has heard since.
+	// Durable says that the agent keeps checkpoints: it calls Stable, and others keep for it what
+	// it has heard since.
 	Durable bool
-	// LogBytes is from which size on of the messages that are kept for one peer it is asked for a checkpoint; 0 is 64 MB.
+	// LogBytes is from which size on of the messages that are kept for one peer it is asked for a
+	// checkpoint; 0 is 64 MB.
 	LogBytes int
 	Packing  Packing // of messages, without loss
 	Weather  Weather // nil: as the network is
@@ -55,8 +57,8 @@ const defaultLogBytes = 64 << 20
 
 var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Node is one agent's place in the network. Its methods are safe for concurrent use. It is the [dist.Transport] of its agent: it sends
-// in that agent's name and receives what is meant for it.
+// Node is one agent's place in the network. Its methods are safe for concurrent use. It is the
+// [dist.Transport] of its agent: it sends in that agent's name and receives what is meant for it.
 type Node struct {
 	opt   Options
 	run   uint64 // hash of its name
@@ -90,8 +92,10 @@ func Open(o Options) (*Node, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	n := &Node{opt: o, run: hashName(o.Run), life: newLife(), log: o.Log, codec: contents{pool: o.Pool, codec: o.Codec, wire: o.Wire, dim: o.Dim},
-		wanted: make(chan struct{}, 1), dead: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer, o.Agents)}
+	n := &Node{opt: o, run: hashName(o.Run), life: newLife(), log: o.Log, codec: contents{pool: o.Pool, codec: o.Codec,
+		wire: o.Wire, dim: o.Dim},
+		wanted: make(chan struct{}, 1), dead: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer,
+			o.Agents)}
 	n.codec.lend, n.codec.whole = n.bodies.get, o.Packing.packs()
 	for i := range n.peers {
 		if i != o.Self {
@@ -123,7 +127,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(o.Run))
 	}
 	if most := uint64(1) << 32; uint64((&contents{dim: o.Dim}).limit()) >= most {
-		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, which the protocol cannot carry", o.Dim)
+		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, which the protocol cannot carry",
+			o.Dim)
 	}
 	o.firstAsk = cmp.Or(o.firstAsk, firstAsk)
 	o.LogBytes = cmp.Or(o.LogBytes, defaultLogBytes)
@@ -152,7 +157,8 @@ const maxChunk = 512 << 10
 // connect makes the connection to the server.
 func (n *Node) connect() (err error) {
 	url := n.opt.URL
-	options := []client.Option{client.Name(fmt.Sprintf("fspda %s agent %d", n.opt.Run, n.opt.Self)), client.NoEcho(), client.MaxReconnects(-1),
+	options := []client.Option{client.Name(fmt.Sprintf("fspda %s agent %d", n.opt.Run, n.opt.Self)), client.NoEcho(),
+		client.MaxReconnects(-1),
 		client.ReconnectWait(100 * time.Millisecond), client.ReconnectBufSize(8 << 20), client.ErrorHandler(n.trouble),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
 			if err != nil {
@@ -168,7 +174,8 @@ func (n *Node) connect() (err error) {
 		options = append(options, n.opt.TLS.client(url)...)
 	}
 	if n.conn, err = client.Connect(url, options...); err != nil {
-		return fmt.Errorf("nats: cannot reach the server %s: %w: is it there, and do its address and credentials fit?", cmp.Or(url, "of this process"), err)
+		return fmt.Errorf("nats: cannot reach the server %s: %w: is it there, and do its address and credentials fit?",
+			cmp.Or(url, "of this process"), err)
 	}
 	n.chunk = min(cmp.Or(n.opt.chunk, maxChunk), int(n.conn.MaxPayload())-headerSize-sealSize)
 	return nil
@@ -191,15 +198,16 @@ func (n *Node) subject(to int, from string) string {
 	return "fspda." + n.opt.Run + "." + strconv.Itoa(to) + "." + from
 }
 
-// trouble logs what the client library reports, such as messages that were dropped because this process did not keep up. They are asked for
-// again.
+// trouble logs what the client library reports, such as messages that were dropped because this
+// process did not keep up. They are asked for again.
 func (n *Node) trouble(_ *client.Conn, _ *client.Subscription, err error) {
 	n.stats.trouble.Add(1)
 	n.log.Debug("the connection reports", zap.Error(err))
 }
 
-// Start meets the others. lines is what Save returned at the checkpoint that the agent goes on from, nil at iteration 0; reported is the
-// number of reports of each agent that this one need not hear again.
+// Start meets the others. lines is what Save returned at the checkpoint that the agent goes on
+// from, nil at iteration 0; reported is the number of reports of each agent that this one need not
+// hear again.
 func (n *Node) Start(lines []byte, reported int) error {
 	if lines != nil {
 		if err := n.restore(lines); err != nil {
@@ -292,7 +300,8 @@ func (n *Node) Send(ctx context.Context, m dist.Message) error {
 	return nil
 }
 
-// body makes the body of a message, and says how many bytes it has unpacked. It lets go of the message, or the memory does.
+// body makes the body of a message, and says how many bytes it has unpacked. It lets go of the
+// message, or the memory does.
 func (n *Node) body(m dist.Message) (body segments, raw int, memory *lent, err error) {
 	if body, ok := n.codec.share(m); ok {
 		return body, body.size(), newLent(m.Release), nil
@@ -333,7 +342,8 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	return m, nil
 }
 
-// Report sends a record to another agent, in a stream beside that of the algorithm's messages. It is kept as they are.
+// Report sends a record to another agent, in a stream beside that of the algorithm's messages. It
+// is kept as they are.
 func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
 	if len(record) > n.codec.limit() {
 		return fmt.Errorf("nats: a report of %d bytes; at most %d travel", len(record), n.codec.limit())
@@ -365,10 +375,12 @@ func (n *Node) Heard(ctx context.Context, by int) error {
 	return nil
 }
 
-// Wanted tells, by something to receive, that others keep much for this agent: a checkpoint would set them free.
+// Wanted tells, by something to receive, that others keep much for this agent: a checkpoint would
+// set them free.
 func (n *Node) Wanted() <-chan struct{} { return n.wanted }
 
-// WireBytes is how many bytes the agent's messages have taken, headers included and each message counted once.
+// WireBytes is how many bytes the agent's messages have taken, headers included and each message
+// counted once.
 func (n *Node) WireBytes() uint64 { return n.written.Load() }
 
 func (n *Node) peer(i int) *peer {
@@ -378,7 +390,8 @@ func (n *Node) peer(i int) *peer {
 	return n.peers[i]
 }
 
-// wireBytes is what a body of so many bytes takes on the wire, cut as it is for NATS, whatever way it goes.
+// wireBytes is what a body of so many bytes takes on the wire, cut as it is for NATS, whatever way
+// it goes.
 func (n *Node) wireBytes(size int) uint64 {
 	pieces, head := max(1, (size+n.chunk-1)/n.chunk), headerSize
 	if n.signet != nil && (n.door == nil || size < directFrom) {
@@ -387,8 +400,8 @@ func (n *Node) wireBytes(size int) uint64 {
 	return uint64(size + pieces*head)
 }
 
-// publish sends a frame, sealed where there are keys. What the connection refuses is lost, as it may be anywhere on the way: it will be asked
-// for again.
+// publish sends a frame, sealed where there are keys. What the connection refuses is lost, as it
+// may be anywhere on the way: it will be asked for again.
 func (n *Node) publish(f *frame, keys *seals) {
 	b := frameBytes.Get().(*[]byte)
 	if f.flags &^= flagSealed; keys != nil {
@@ -430,8 +443,10 @@ func (n *Node) receive(m *client.Msg) {
 	n.stats.gotBytes.Add(uint64(len(m.Data)))
 	n.stats.gotFrames.Add(1)
 	sender := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	if sender != strconv.Itoa(int(f.from)) || f.run != n.run || int(f.to) != n.opt.Self || uint64(f.from) >= uint64(len(n.peers)) || int(f.from) == n.opt.Self {
-		n.drop(m.Subject, &FrameError{Got: fmt.Sprintf("it says that it goes from agent %d to agent %d, and came over %s", f.from, f.to, clip(m.Subject))})
+	if sender != strconv.Itoa(int(f.from)) || f.run != n.run || int(f.to) != n.opt.Self ||
+		uint64(f.from) >= uint64(len(n.peers)) || int(f.from) == n.opt.Self {
+		n.drop(m.Subject, &FrameError{Got: fmt.Sprintf(
+			"it says that it goes from agent %d to agent %d, and came over %s", f.from, f.to, clip(m.Subject))})
 		return
 	}
 	if err := n.peers[f.from].handle(&f); err != nil {
@@ -442,7 +457,8 @@ func (n *Node) receive(m *client.Msg) {
 // drop counts a frame that is not for us, and logs the first.
 func (n *Node) drop(subject string, err error) {
 	if n.stats.dropped.Add(1) == 1 {
-		n.log.Warn("dropped a frame; further ones are only counted", zap.String("subject", clip(subject)), zap.Error(err))
+		n.log.Warn("dropped a frame; further ones are only counted", zap.String("subject", clip(subject)),
+			zap.Error(err))
 	}
 	if errors.Is(err, errVersion) && n.Present() == 0 {
 		n.fail(fmt.Errorf("%w: use the same program everywhere", err))

@@ -85,7 +85,8 @@ func swap(t *testing.T, m mesh, length, first, last int) {
 	wg.Wait()
 }
 
-// A network that loses a third of all frames, whatever they say, and doubles a sixth, delays a run and changes nothing.
+// A network that loses a third of all frames, whatever they say, and doubles a sixth, delays a run
+// and changes nothing.
 func TestLostAndDoubledFrames(t *testing.T) {
 	var mu sync.Mutex
 	s := rng.New(7, "faults")
@@ -111,7 +112,8 @@ func TestLostAndDoubledFrames(t *testing.T) {
 	}
 }
 
-// An agent that dies and goes on from its checkpoint is sent again what it had heard since, and what it says again is heard once.
+// An agent that dies and goes on from its checkpoint is sent again what it had heard since, and
+// what it says again is heard once.
 func TestAgentComesBack(t *testing.T) {
 	durable := func(o *Options) { o.Durable = true }
 	m := openMesh(t, 2, durable)
@@ -317,7 +319,8 @@ func TestCluster(t *testing.T) {
 	}
 	m.start(t)
 	swap(t, m, testDim, 0, 3)
-	if _, err := Open(Options{Run: "test", Agents: 1, Dim: 1, Pool: m[0].opt.Pool, URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if _, err := Open(Options{Run: "test", Agents: 1, Dim: 1, Pool: m[0].opt.Pool,
+		URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("a server that is not there: %v", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Packing is a compression of messages that loses nothing. The numbers of a model in training hardly give way; what has many equal values
-// does, such as codes of a coarse quantizer.
+// Packing is a compression of messages that loses nothing. The numbers of a model in training
+// hardly give way; what has many equal values does, such as codes of a coarse quantizer.
 type Packing string
 
 const (
@@ -38,7 +38,8 @@ const (
 )
 
 var (
-	zstdWriter, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)) // valid options: no error
+	// valid options: no error
+	zstdWriter, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	zstdReader, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 )
 
@@ -60,8 +61,8 @@ func (p Packing) pack(body []byte) []byte {
 	return out
 }
 
-// unpack returns the body of a parcel. A packed one says how long it is, and that was found to be within the bounds of the run; it is not
-// unpacked beyond.
+// unpack returns the body of a parcel. A packed one says how long it is, and that was found to be
+// within the bounds of the run; it is not unpacked beyond.
 func unpack(p *parcel) ([]byte, error) {
 	if !p.packed {
 		return p.body, nil
@@ -91,7 +92,8 @@ func unpack(p *parcel) ([]byte, error) {
 	return out, nil
 }
 
-// unzstd unpacks at most n bytes. The header of the packed text says how many there are; one that says more, or nothing, is refused unread.
+// unzstd unpacks at most n bytes. The header of the packed text says how many there are; one that
+// says more, or nothing, is refused unread.
 func unzstd(src []byte, n int) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(src); err != nil {

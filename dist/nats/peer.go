@@ -15,8 +15,9 @@ import (
 
 // How often things are said. They only bound how long a loss is felt.
 const (
-	tick       = 25 * time.Millisecond  // of the node's clock
-	firstAsk   = 100 * time.Millisecond // a receiver waits so long before it asks for a message, and then twice as long each time
+	tick = 25 * time.Millisecond // of the node's clock
+	// a receiver waits so long before it asks for a message, and then twice as long each time
+	firstAsk   = 100 * time.Millisecond
 	askTimes   = 8                      // up to so many times the first wait
 	beat       = 500 * time.Millisecond // a node says that it lives
 	firstHello = 50 * time.Millisecond  // to somebody who does not answer, and then twice as long each time
@@ -67,7 +68,8 @@ func (p *peer) wake() {
 	p.changed = make(chan struct{})
 }
 
-// wait lets go of the lock until something changes, the time has come or the context ends. The caller holds the lock and has it again.
+// wait lets go of the lock until something changes, the time has come or the context ends. The
+// caller holds the lock and has it again.
 func (p *peer) wait(ctx context.Context, after <-chan time.Time) (timeout bool, err error) {
 	changed := p.changed
 	p.mu.Unlock()
@@ -84,7 +86,8 @@ func (p *peer) wait(ctx context.Context, after <-chan time.Time) (timeout bool, 
 	return false, nil
 }
 
-// post numbers a message, keeps it and sends it, as soon as there is room. It takes over what the memory of the body is lent by.
+// post numbers a message, keeps it and sends it, as soon as there is room. It takes over what the
+// memory of the body is lent by.
 func (p *peer) post(ctx context.Context, stream, t int, body segments, raw int, memory *lent) error {
 	p.mu.Lock()
 	o := &p.out[stream]
@@ -113,7 +116,8 @@ func (p *peer) post(ctx context.Context, stream, t int, body segments, raw int, 
 	return nil
 }
 
-// transmit sends a message from byte offset on, by the direct way where it is large and there is one.
+// transmit sends a message from byte offset on, by the direct way where it is large and there is
+// one.
 func (p *peer) transmit(stream int, r record, from int) {
 	if !p.way.take(stream, r, from) {
 		p.relay(stream, r, from)
@@ -127,7 +131,8 @@ func (p *peer) relay(stream int, r record, from int) {
 	}
 }
 
-// frames cuts a message into pieces, each of one part of its body. The frame is the same one each time.
+// frames cuts a message into pieces, each of one part of its body. The frame is the same one each
+// time.
 func frames(stream int, r record, from, chunk int) iter.Seq[*frame] {
 	return func(yield func(*frame) bool) {
 		f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(r.size), raw: uint32(r.raw)}
@@ -143,7 +148,8 @@ func frames(stream int, r record, from, chunk int) iter.Seq[*frame] {
 	}
 }
 
-// publish sends a frame over NATS to the life that has shaken hands. Where there are seals and no such life, nobody would believe it.
+// publish sends a frame over NATS to the life that has shaken hands. Where there are seals and no
+// such life, nobody would believe it.
 func (p *peer) publish(f *frame) {
 	keys := p.present()
 	if p.node.signet != nil && keys == nil {
@@ -180,7 +186,8 @@ func (p *peer) stamp(f *frame) {
 	p.mu.Unlock()
 }
 
-// take waits for the next message of a stream; of a talk, as long as the peer is in the life that is named.
+// take waits for the next message of a stream; of a talk, as long as the peer is in the life that
+// is named.
 func (p *peer) take(ctx context.Context, stream int, life uint64) (*parcel, error) {
 	var timer *time.Timer
 	var alarm <-chan time.Time
@@ -232,8 +239,8 @@ func (p *peer) ask(stream int, seq uint64, offset int) {
 	p.mu.Lock()
 }
 
-// acknowledge tells the sender at once where it may be short of room. Else the next message that goes back says it, or the clock. The caller
-// holds the lock.
+// acknowledge tells the sender at once where it may be short of room. Else the next message that
+// goes back says it, or the clock. The caller holds the lock.
 func (p *peer) acknowledge(stream int) {
 	in := &p.in[stream]
 	if in.next-in.said < window/4 {
@@ -300,7 +307,8 @@ func (p *peer) clock(now time.Time) {
 
 // greet says hello to the life that it names, 0 where none is known.
 func (p *peer) greet(echo uint64, settled bool) {
-	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable, Identity: p.node.opt.Identity, Door: p.node.sign(), Cert: p.node.signet.cert()}
+	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable,
+		Identity: p.node.opt.Identity, Door: p.node.sign(), Cert: p.node.signet.cert()}
 	p.mu.Lock()
 	for s := range p.in {
 		h.Next[s] = p.in[s].next
@@ -313,8 +321,8 @@ func (p *peer) greet(echo uint64, settled bool) {
 	p.publishTo(echo, &frame{kind: kindHello, piece: text})
 }
 
-// greeted answers a handshake. Only who repeats our life is believed to live: what was recorded once does not know it. Where there are seals it
-// also must have proved who it is.
+// greeted answers a handshake. Only who repeats our life is believed to live: what was recorded
+// once does not know it. Where there are seals it also must have proved who it is.
 func (p *peer) greeted(h hello, proven bool) {
 	if field, ours, theirs, differ := difference(p.node.opt.Identity, h.Identity); differ && proven {
 		p.refuse(h.Life, field, ours, theirs)
@@ -339,7 +347,8 @@ func (p *peer) greeted(h hello, proven bool) {
 	}
 	p.mu.Unlock()
 	if lacks {
-		p.refuse(h.Life, "place", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]), fmt.Sprintf("before message %d: it must go on from its newest checkpoint", lost[1]))
+		p.refuse(h.Life, "place", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]),
+			fmt.Sprintf("before message %d: it must go on from its newest checkpoint", lost[1]))
 		return
 	}
 	if !h.Settled {
@@ -353,8 +362,8 @@ func (p *peer) greeted(h hello, proven bool) {
 	}
 }
 
-// settle believes in a peer's life, unless it needs a message that is kept no more: then it tells the first one that is, and the one it
-// wants. The caller holds the lock.
+// settle believes in a peer's life, unless it needs a message that is kept no more: then it tells
+// the first one that is, and the one it wants. The caller holds the lock.
 func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
 	p.heard = time.Now()
 	if p.settled && p.life == h.Life {
@@ -419,9 +428,11 @@ func (p *peer) refuse(life uint64, field, ours, theirs string) {
 	p.mu.Unlock()
 	if first {
 		p.node.stats.refused.Add(1)
-		p.node.log.Warn("refused a stranger", zap.Int("says_it_is", p.id), zap.String("field", field), zap.String("theirs", theirs), zap.String("ours", ours))
+		p.node.log.Warn("refused a stranger", zap.Int("says_it_is", p.id), zap.String("field", field),
+			zap.String("theirs", theirs), zap.String("ours", ours))
 	}
-	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Settled: p.node.Present(), Life: life, Cert: p.node.signet.cert()})
+	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Settled: p.node.Present(), Life: life,
+		Cert: p.node.signet.cert()})
 	if err != nil {
 		return
 	}

@@ -15,10 +15,12 @@ import (
 	"sync/atomic"
 )
 
-// Servers hold only servers to their certificates: who is in the mesh could speak on any subject. So agents that have certificates seal what
-// they say over NATS. Handshakes show the certificates; their keys agree on a secret of the pair (ECDH), from which HKDF draws a key for each
-// direction between two lives of their processes. The seal of a frame is the life that it is for, a number that no other frame of the sender's
-// life has, and the tag of AES-GCM over header, piece and these two: it takes the place of the checksum of the piece. Nothing is hidden by it.
+// Servers hold only servers to their certificates: who is in the mesh could speak on any subject.
+// So agents that have certificates seal what they say over NATS. Handshakes show the certificates;
+// their keys agree on a secret of the pair (ECDH), from which HKDF draws a key for each direction
+// between two lives of their processes. The seal of a frame is the life that it is for, a number
+// that no other frame of the sender's life has, and the tag of AES-GCM over header, piece and these
+// two: it takes the place of the checksum of the piece. Nothing is hidden by it.
 //
 // The direct way needs no seals: its streams show their certificates themselves.
 const sealSize = 8 + 8 + tagSize
@@ -63,7 +65,8 @@ func (s *signet) cert() []byte {
 	return s.pair.Leaf.Raw
 }
 
-// secret is what the agent has in common with the one whose certificate this is, which must be of that rank.
+// secret is what the agent has in common with the one whose certificate this is, which must be of
+// that rank.
 func (s *signet) secret(der []byte, rank int) ([]byte, error) {
 	if len(der) == 0 || len(der) > maxCert {
 		return nil, &FrameError{Got: fmt.Sprintf("a handshake with a certificate of %d bytes", len(der))}
@@ -73,7 +76,8 @@ func (s *signet) secret(der []byte, rank int) ([]byte, error) {
 		err = checkMember(cert, s.pool, s.run, &rank)
 	}
 	if err != nil {
-		return nil, &FrameError{Got: fmt.Sprintf("a handshake in the name of agent %d with a certificate that is not its own: %v", rank, err)}
+		return nil, &FrameError{Got: fmt.Sprintf(
+			"a handshake in the name of agent %d with a certificate that is not its own: %v", rank, err)}
 	}
 	public, ok := cert.PublicKey.(*ecdsa.PublicKey)
 	if !ok {
@@ -94,12 +98,14 @@ type seals struct {
 
 // between draws the keys between this life and one of another agent.
 func (s *signet) between(secret []byte, rank int, life uint64) *seals {
-	return &seals{life: life, in: s.draw(secret, rank, s.rank, life, s.life), out: s.draw(secret, s.rank, rank, s.life, life)}
+	return &seals{life: life, in: s.draw(secret, rank, s.rank, life, s.life), out: s.draw(secret, s.rank, rank, s.life,
+		life)}
 }
 
 // draw draws the key of one direction.
 func (s *signet) draw(secret []byte, from, to int, fromLife, toLife uint64) cipher.AEAD {
-	info := fmt.Sprintf("fspda frames %d: run %s, agent %d to %d, life %x to %x", Version, s.run, from, to, fromLife, toLife)
+	info := fmt.Sprintf("fspda frames %d: run %s, agent %d to %d, life %x to %x", Version, s.run, from, to, fromLife,
+		toLife)
 	key, err := hkdf.Key(sha256.New, secret, nil, info, 16)
 	if err != nil {
 		panic("nats: no key can be drawn: " + err.Error()) // 16 bytes always can
@@ -139,7 +145,8 @@ func (k *seals) check(frame []byte) error {
 // sealedFor is the life that a sealed frame is for.
 func sealedFor(frame []byte) uint64 { return binary.LittleEndian.Uint64(frame[len(frame)-sealSize:]) }
 
-// meet notes the certificate that a peer shows, and returns the keys between this life and one of the peer's.
+// meet notes the certificate that a peer shows, and returns the keys between this life and one of
+// the peer's.
 func (p *peer) meet(der []byte, life uint64) (*seals, error) {
 	s := p.node.signet
 	p.mu.Lock()
@@ -160,7 +167,8 @@ func (p *peer) meet(der []byte, life uint64) (*seals, error) {
 	return s.between(secret, p.id, life), nil
 }
 
-// keysTo returns the keys between this life and one of the peer's; nil where there are no seals, or the peer has shown no certificate.
+// keysTo returns the keys between this life and one of the peer's; nil where there are no seals, or
+// the peer has shown no certificate.
 func (p *peer) keysTo(life uint64) *seals {
 	s := p.node.signet
 	if s == nil || life == 0 {
@@ -178,8 +186,8 @@ func (p *peer) keysTo(life uint64) *seals {
 	return s.between(secret, p.id, life)
 }
 
-// proven tells whether a frame of the peer's present life is sealed as it must be. What is of another life, or for another one, is a handshake,
-// which shows what is needed, or nothing.
+// proven tells whether a frame of the peer's present life is sealed as it must be. What is of
+// another life, or for another one, is a handshake, which shows what is needed, or nothing.
 func (p *peer) proven(f *frame) (bool, error) {
 	if p.node.signet == nil {
 		if f.flags&flagSealed != 0 {
@@ -196,7 +204,8 @@ func (p *peer) proven(f *frame) (bool, error) {
 	return p.sealed(f, keys)
 }
 
-// sealed checks the seal of a frame that must have one. What is for an earlier life of this process cannot be checked, and proves nothing.
+// sealed checks the seal of a frame that must have one. What is for an earlier life of this process
+// cannot be checked, and proves nothing.
 func (p *peer) sealed(f *frame, keys *seals) (proven bool, err error) {
 	err = errors.New("it has no seal")
 	if f.flags&flagSealed != 0 {
@@ -211,7 +220,8 @@ func (p *peer) sealed(f *frame, keys *seals) (proven bool, err error) {
 	return true, nil
 }
 
-// shows checks a handshake or a refusal, which show a certificate. One that names no life of this process cannot have a seal, and proves nothing.
+// shows checks a handshake or a refusal, which show a certificate. One that names no life of this
+// process cannot have a seal, and proves nothing.
 func (p *peer) shows(f *frame, der []byte) (proven bool, err error) {
 	if p.node.signet == nil {
 		return true, nil

@@ -22,7 +22,8 @@ func members(t *testing.T, agents int) func(o *Options) {
 	return func(o *Options) { o.TLS = credentials(t, dir, "test", o.Self) }
 }
 
-// A member of the mesh that speaks in another's name, with all that it can know of both, is not believed: it is noted once, and the run goes on.
+// A member of the mesh that speaks in another's name, with all that it can know of both, is not
+// believed: it is noted once, and the run goes on.
 func TestMemberThatLies(t *testing.T) {
 	core, lines := observer.New(zapcore.WarnLevel)
 	certified := members(t, 3)
@@ -48,7 +49,8 @@ func TestMemberThatLies(t *testing.T) {
 		return liar.seal(appendFrame(nil, &f), keys)
 	}
 	greeting := func(life uint64, cert []byte) frame {
-		text, err := json.Marshal(hello{Life: life, Echo: m[1].life, Settled: true, Identity: m[0].opt.Identity, Next: [streams]uint64{1000, 1000, 1000}, Cert: cert})
+		text, err := json.Marshal(hello{Life: life, Echo: m[1].life, Settled: true, Identity: m[0].opt.Identity,
+			Next: [streams]uint64{1000, 1000, 1000}, Cert: cert})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,8 +63,9 @@ func TestMemberThatLies(t *testing.T) {
 	next := m[1].peers[0].in[exchanges].next
 	body := make([]byte, 36)
 	for name, f := range map[string]frame{
-		"a message":                      {kind: kindData, seq: next, t: 3, total: 36, raw: 36, piece: body},
-		"an acknowledgement":             {kind: kindAck, piece: (&ack{next: [streams]uint64{99, 99, 99}, stable: [streams]uint64{99, 99, 99}}).append(nil)},
+		"a message": {kind: kindData, seq: next, t: 3, total: 36, raw: 36, piece: body},
+		"an acknowledgement": {kind: kindAck,
+			piece: (&ack{next: [streams]uint64{99, 99, 99}, stable: [streams]uint64{99, 99, 99}}).append(nil)},
 		"a wish":                         {kind: kindWant, seq: 0},
 		"a refusal":                      {kind: kindRefuse, piece: no},
 		"a handshake":                    greeting(m[0].life, m[0].signet.cert()),
@@ -89,7 +92,8 @@ func TestMemberThatLies(t *testing.T) {
 	// A life that is made up, without a seal: it is told who is here, and that is all.
 	f := greeting(12345, m[0].signet.cert())
 	f.life = 12345
-	text := appendFrame(nil, &frame{kind: kindHello, to: 1, run: m[0].run, life: 12345, total: uint32(len(f.piece)), raw: uint32(len(f.piece)), piece: f.piece})
+	text := appendFrame(nil, &frame{kind: kindHello, to: 1, run: m[0].run, life: 12345, total: uint32(len(f.piece)),
+		raw: uint32(len(f.piece)), piece: f.piece})
 	if err := m[2].conn.Publish(m[2].subject(1, "0"), text); err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +109,11 @@ func TestMemberThatLies(t *testing.T) {
 	}
 }
 
-// What an agent said in an earlier life does not bring that life back, with or without certificates.
+// What an agent said in an earlier life does not bring that life back, with or without
+// certificates.
 func TestEarlierLifeStaysOver(t *testing.T) {
-	for name, edit := range map[string]func(*Options){"without certificates": func(*Options) {}, "with": members(t, 2)} {
+	for name, edit := range map[string]func(*Options){"without certificates": func(*Options) {},
+		"with": members(t, 2)} {
 		t.Run(name, func(t *testing.T) {
 			m := openMesh(t, 2, edit)
 			swap(t, m, 5, 0, 3)
@@ -122,11 +128,13 @@ func TestEarlierLifeStaysOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			swap(t, m, 5, 3, 6)
-			greeting, err := json.Marshal(hello{Life: first.life, Echo: m[1].life, Settled: true, Identity: o.Identity, Next: [streams]uint64{6, 0, 0}, Cert: first.signet.cert()})
+			greeting, err := json.Marshal(hello{Life: first.life, Echo: m[1].life, Settled: true, Identity: o.Identity,
+				Next: [streams]uint64{6, 0, 0}, Cert: first.signet.cert()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := frame{kind: kindHello, to: 1, run: first.run, life: first.life, total: uint32(len(greeting)), raw: uint32(len(greeting)), piece: greeting}
+			f := frame{kind: kindHello, to: 1, run: first.run, life: first.life, total: uint32(len(greeting)),
+				raw: uint32(len(greeting)), piece: greeting}
 			text := appendFrame(nil, &f)
 			if keys != nil {
 				f.flags = flagSealed
@@ -186,7 +194,8 @@ func TestKeysOfAPair(t *testing.T) {
 			t.Errorf("byte %d was changed and nobody saw it", i)
 		}
 	}
-	for name, keys := range map[string]*seals{"its own": there, "a later life": s[1].between(secret(1, 0), 0, 102), "another pair": s[2].between(secret(2, 0), 0, 100)} {
+	for name, keys := range map[string]*seals{"its own": there, "a later life": s[1].between(secret(1, 0), 0, 102),
+		"another pair": s[2].between(secret(2, 0), 0, 100)} {
 		if keys.check(frame) == nil {
 			t.Errorf("the seal is good for the keys of %s", name)
 		}
@@ -194,7 +203,8 @@ func TestKeysOfAPair(t *testing.T) {
 	for name, c := range map[string]struct {
 		der  []byte
 		rank int
-	}{"another's": {s[2].cert(), 1}, "no certificate": {nil, 1}, "noise": {[]byte("noise"), 1}, "a long one": {make([]byte, maxCert+1), 1}} {
+	}{"another's": {s[2].cert(), 1}, "no certificate": {nil, 1}, "noise": {[]byte("noise"),
+		1}, "a long one": {make([]byte, maxCert+1), 1}} {
 		if _, err := s[0].secret(c.der, c.rank); err == nil {
 			t.Errorf("%s was taken for the certificate of agent %d", name, c.rank)
 		}

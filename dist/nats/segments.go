@@ -11,7 +11,8 @@ func (s segments) size() (n int) {
 	return n
 }
 
-// at returns what stands at byte offset on within one part, at most n bytes. There is nothing behind the end.
+// at returns what stands at byte offset on within one part, at most n bytes. There is nothing
+// behind the end.
 func (s segments) at(offset, n int) []byte {
 	for _, part := range s {
 		if offset < len(part) {

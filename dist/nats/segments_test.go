@@ -39,8 +39,9 @@ func TestFramesOfSegments(t *testing.T) {
 	}
 }
 
-// A large message is the same bytes whether it is copied or sent from where it lies, and is read the same way on any device. What is
-// sent or read in place is let go of once, when nobody needs it.
+// A large message is the same bytes whether it is copied or sent from where it lies, and is read
+// the same way on any device. What is sent or read in place is let go of once, when nobody needs
+// it.
 func TestLargeBodiesInPlace(t *testing.T) {
 	v := ramp(1, 2, largeDim)
 	pool := dist.NewPool(cpu.New())
@@ -80,7 +81,8 @@ func TestLargeBodiesInPlace(t *testing.T) {
 	}
 }
 
-// The buffers of large messages, and the memory that they arrive in, are used again: a long run takes no more than a short one.
+// The buffers of large messages, and the memory that they arrive in, are used again: a long run
+// takes no more than a short one.
 func TestLargeMessagesTakeNoMemory(t *testing.T) {
 	m := openMesh(t, 2, doors)
 	k := m.direct(t, 0)

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Server is the NATS server inside an agent's process. It listens for the servers of other agents alone: the one client that it has is in the
-// process itself.
+// Server is the NATS server inside an agent's process. It listens for the servers of other agents
+// alone: the one client that it has is in the process itself.
 type Server struct {
 	Listen    string   // HOST:PORT for other servers; port 0 is any that is free
 	Advertise string   // HOST:PORT by which others reach it, where that is another one
@@ -26,8 +26,10 @@ type Server struct {
 // Credentials are how nodes prove to each other who they are. Nil: they do not.
 type Credentials struct {
 	Routes *tls.Config // between the servers inside the agents' processes, at both ends
-	Client *tls.Config // towards a cluster whose URL begins with tls://; nil: what this machine trusts, and no certificate
-	File   string      // credentials for it: nkey and JWT
+	// towards a cluster whose URL begins with tls://; nil: what this machine trusts, and no
+	// certificate
+	Client *tls.Config
+	File   string // credentials for it: nkey and JWT
 
 	member *member // of ReadCredentials
 }
@@ -43,8 +45,9 @@ func (c Credentials) client(url string) (options []client.Option) {
 	return options
 }
 
-// embedded is the running server. A server with routes cannot do without a port for clients: it is one of this machine alone, and opens to
-// nobody who does not have the token, which does not leave the process.
+// embedded is the running server. A server with routes cannot do without a port for clients: it is
+// one of this machine alone, and opens to nobody who does not have the token, which does not leave
+// the process.
 type embedded struct {
 	*server.Server
 	token string
@@ -59,13 +62,15 @@ func startServer(o Options) (*embedded, error) {
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
-	cluster := server.ClusterOpts{Name: "fspda-" + o.Run, Host: host, Port: port, Advertise: o.Server.Advertise, PoolSize: -1,
+	cluster := server.ClusterOpts{Name: "fspda-" + o.Run, Host: host, Port: port, Advertise: o.Server.Advertise,
+		PoolSize:    -1,
 		Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30}
 	if t := o.TLS.Routes; t != nil {
 		cluster.TLSConfig, cluster.TLSTimeout = t, 5
 	}
 	token := rand.Text()
-	opts := &server.Options{ServerName: fmt.Sprintf("%s-%d-%x", o.Run, o.Self, newLife()), Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: token, NoSigs: true, NoLog: true, Cluster: cluster,
+	opts := &server.Options{ServerName: fmt.Sprintf("%s-%d-%x", o.Run, o.Self, newLife()), Host: "127.0.0.1",
+		Port: server.RANDOM_PORT, Authorization: token, NoSigs: true, NoLog: true, Cluster: cluster,
 		MaxPayload: 1 << 20, DisableShortFirstPing: true, NoSystemAccount: true}
 	for _, j := range o.Server.Join {
 		if _, _, err := hostPort(j); err != nil {
@@ -84,12 +89,14 @@ func startServer(o Options) (*embedded, error) {
 		select {
 		case why := <-log.fatal:
 			s.Shutdown()
-			return nil, fmt.Errorf("nats: the server cannot listen at %s (%s): is the port taken?", o.Server.Listen, why)
+			return nil, fmt.Errorf("nats: the server cannot listen at %s (%s): is the port taken?", o.Server.Listen,
+				why)
 		default:
 		}
 		if time.Since(began) > startTime {
 			s.Shutdown()
-			return nil, fmt.Errorf("nats: the server at %s has not started after %v: is the machine overloaded?", o.Server.Listen, startTime)
+			return nil, fmt.Errorf("nats: the server at %s has not started after %v: is the machine overloaded?",
+				o.Server.Listen, startTime)
 		}
 	}
 	return &embedded{s, token}, nil

@@ -6,11 +6,12 @@ import (
 	"fmt"
 )
 
-// Save returns what a checkpoint must hold of the lines: how far they are, and what was said and may be asked for again. It is to be called by
-// the agent itself, between two iterations, so that it fits the agent's vectors.
+// Save returns what a checkpoint must hold of the lines: how far they are, and what was said and
+// may be asked for again. It is to be called by the agent itself, between two iterations, so that
+// it fits the agent's vectors.
 //
-// It is, for each other agent in order: the number of the next exchange to be taken; then for each stream the number of the next message to
-// be sent, how many are kept, and these.
+// It is, for each other agent in order: the number of the next exchange to be taken; then for each
+// stream the number of the next message to be sent, how many are kept, and these.
 func (n *Node) Save() []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint64(nil, n.written.Load())
@@ -36,8 +37,8 @@ func (n *Node) Save() []byte {
 	return b
 }
 
-// Stable says that what Save returned is on the disk, and that the reports before number reported are done with: others may forget what was
-// taken before.
+// Stable says that what Save returned is on the disk, and that the reports before number reported
+// are done with: others may forget what was taken before.
 func (n *Node) Stable(lines []byte, reported int) error {
 	r := stateReader{b: lines}
 	r.uint64()

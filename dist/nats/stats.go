@@ -29,7 +29,8 @@ type Stats struct {
 // Stats returns the counters.
 func (n *Node) Stats() Stats {
 	s := &n.stats
-	return Stats{Messages: s.messages.Load(), Asked: s.asked.Load(), Repeated: s.repeated.Load(), Refused: s.refused.Load(), Dropped: s.dropped.Load(),
+	return Stats{Messages: s.messages.Load(), Asked: s.asked.Load(), Repeated: s.repeated.Load(),
+		Refused: s.refused.Load(), Dropped: s.dropped.Load(),
 		Trouble: s.trouble.Load(), SentFrames: s.sentFrames.Load(), GotFrames: s.gotFrames.Load(), SentBytes: s.sentBytes.Load(), GotBytes: s.gotBytes.Load(), Direct: s.direct.Load()}
 }
 

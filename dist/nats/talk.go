@@ -8,8 +8,9 @@ import (
 	"fspda/dist"
 )
 
-// A talk is a stream between two lives: it is numbered, asked for and repeated as the others are, but it is kept nowhere, and begins anew with
-// every life of either process. Its frames name the life of the receiver that they are for, in the place of the iteration, so that nothing of an
+// A talk is a stream between two lives: it is numbered, asked for and repeated as the others are,
+// but it is kept nowhere, and begins anew with every life of either process. Its frames name the
+// life of the receiver that they are for, in the place of the iteration, so that nothing of an
 // earlier talk is mistaken for a part of this one.
 type talk struct {
 	peer *peer

@@ -11,7 +11,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// chat lets two ends of a talk say count records each, of different lengths, and checks what they hear.
+// chat lets two ends of a talk say count records each, of different lengths, and checks what they
+// hear.
 func chat(t *testing.T, a, b dist.Talk, count int) {
 	t.Helper()
 	ctx := patient(t)
@@ -43,8 +44,8 @@ func talkOf(t *testing.T, n *Node, with int) dist.Talk {
 	return talk
 }
 
-// What two processes say arrives once and in order though frames are lost and doubled. A talk with a new life begins from nothing, and the old
-// one is over.
+// What two processes say arrives once and in order though frames are lost and doubled. A talk with
+// a new life begins from nothing, and the old one is over.
 func TestTalk(t *testing.T) {
 	var mu sync.Mutex
 	s := rng.New(9, "faults")
@@ -84,7 +85,8 @@ func TestTalkIgnoresOtherLives(t *testing.T) {
 	a, b := talkOf(t, m[0], 1), talkOf(t, m[1], 0)
 	from := m[1].peers[0]
 	for _, tag := range []uint64{0, 12345, m[0].talkTag()} { // none is that of node 1
-		if err := from.handle(&frame{kind: kindData, stream: talks, life: m[0].life, t: tag, total: 3, raw: 3, piece: []byte("old")}); err != nil {
+		if err := from.handle(&frame{kind: kindData, stream: talks, life: m[0].life, t: tag, total: 3, raw: 3,
+			piece: []byte("old")}); err != nil {
 			t.Fatal(err)
 		}
 		late := ack{next: [streams]uint64{talks: 7}, stable: [streams]uint64{talks: 7}}

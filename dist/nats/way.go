@@ -24,8 +24,8 @@ const (
 	directBuffer = 256 << 10   // of a connection, for reading and writing
 )
 
-// way is the way of large messages to a peer. Those that take it wait in a queue, so that no agent waits for the network; where there is no
-// way, or it breaks, they go over NATS. A nil way is none.
+// way is the way of large messages to a peer. Those that take it wait in a queue, so that no agent
+// waits for the network; where there is no way, or it breaks, they go over NATS. A nil way is none.
 type way struct {
 	peer  *peer
 	queue chan parcelOut
@@ -55,7 +55,8 @@ type parcelKey struct {
 }
 
 func newWay(p *peer) *way {
-	return &way{peer: p, queue: make(chan parcelOut, 2*window), knock: make(chan struct{}, 1), due: make(map[parcelKey]bool)}
+	return &way{peer: p, queue: make(chan parcelOut, 2*window), knock: make(chan struct{}, 1),
+		due: make(map[parcelKey]bool)}
 }
 
 // learn notes where the door of the peer's present life is.
@@ -80,7 +81,8 @@ func (w *way) leave() {
 	w.conn, w.stream = nil, nil
 }
 
-// take takes a message if there is a way for it. Where there is none yet it is looked for, for those that come later.
+// take takes a message if there is a way for it. Where there is none yet it is looked for, for
+// those that come later.
 func (w *way) take(stream int, r record, from int) bool {
 	if w == nil || r.size-from < directFrom {
 		return false
@@ -184,7 +186,8 @@ func (w *way) open(ctx context.Context) {
 	case err != nil:
 		w.wait = min(max(2*w.wait, firstRetry), lastRetry)
 		w.again = time.Now().Add(w.wait + rand.N(w.wait)) // not everybody at once; nothing of a run hangs on it
-		log.Info("no direct way to an agent; large messages go over NATS", zap.Int("peer", w.peer.id), zap.Strings("places", sign.Places), zap.Error(err))
+		log.Info("no direct way to an agent; large messages go over NATS", zap.Int("peer", w.peer.id),
+			zap.Strings("places", sign.Places), zap.Error(err))
 	case w.sign != sign: // it has another door by now
 		_ = conn.Close()
 	default:
@@ -196,12 +199,15 @@ func (w *way) open(ctx context.Context) {
 // try knocks at one place.
 func (w *way) try(ctx context.Context, place, token string) (*grpc.ClientConn, grpc.ClientStream, error) {
 	n := w.peer.node
-	conn, err := grpc.NewClient("passthrough:///"+place, grpc.WithTransportCredentials(n.transport(w.peer.id)), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
-		grpc.WithWriteBufferSize(directBuffer), grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: quietTime, Timeout: dialTime}))
+	conn, err := grpc.NewClient("passthrough:///"+place, grpc.WithTransportCredentials(n.transport(w.peer.id)),
+		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
+		grpc.WithWriteBufferSize(directBuffer), grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: quietTime,
+			Timeout: dialTime}))
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, tokenKey, token, fromKey, strconv.Itoa(n.opt.Self)))
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, tokenKey, token, fromKey,
+		strconv.Itoa(n.opt.Self)))
 	late := time.AfterFunc(dialTime, cancel)
 	stream, err := conn.NewStream(ctx, &frameStream, framePath, grpc.ForceCodecV2(frameCodec{}))
 	if err == nil {

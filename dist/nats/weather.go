@@ -8,8 +8,9 @@ type Fate struct {
 	Late   time.Duration // so much later than others: later ones overtake it
 }
 
-// Weather says what becomes of the next frame to an agent. It is for tests of runs: frames are lost, doubled, reordered and cut off
-// where the real network would, below all that makes up for it.
+// Weather says what becomes of the next frame to an agent. It is for tests of runs: frames are
+// lost, doubled, reordered and cut off where the real network would, below all that makes up for
+// it.
 type Weather func(to int) Fate
 
 // send publishes a frame as the weather has it.

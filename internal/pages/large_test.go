@@ -2,7 +2,8 @@ package pages
 
 import "testing"
 
-// What is too short to have a whole page, or ends within one, is left alone; a request never changes what is there.
+// What is too short to have a whole page, or ends within one, is left alone; a request never
+// changes what is there.
 func TestLarge(t *testing.T) {
 	for _, n := range []int{0, 1, 100, 1024, 3000, 4096, 4097, 8192, 1 << 20, 3<<20 + 5} {
 		for _, skip := range []int{0, 1, 5} {

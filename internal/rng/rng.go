@@ -5,19 +5,21 @@ import (
 	"math/bits"
 )
 
-// Version names the derivation of streams. It is part of every checkpoint and of the handshake between processes: two
-// sides that derive differently would disagree about every mask.
+// Version names the derivation of streams. It is part of every checkpoint and of the handshake
+// between processes: two sides that derive differently would disagree about every mask.
 const Version = 1
 
 const golden = 0x9e3779b97f4a7c15
 
-// Stream is a sequence of random numbers, set by its key alone. The zero Stream is valid but shared by everybody who uses
-// it: take one from [New]. A Stream is a value; a copy repeats the original's future.
+// Stream is a sequence of random numbers, set by its key alone. The zero Stream is valid but shared
+// by everybody who uses it: take one from [New]. A Stream is a value; a copy repeats the original's
+// future.
 type Stream struct {
 	state uint64
 }
 
-// New returns the stream of a run seed, a stream name and a key. Keys of different lengths are different keys.
+// New returns the stream of a run seed, a stream name and a key. Keys of different lengths are
+// different keys.
 func New(seed uint64, name string, key ...uint64) Stream {
 	h := Base(seed, name)
 	for _, k := range key {
@@ -26,14 +28,16 @@ func New(seed uint64, name string, key ...uint64) Stream {
 	return Stream{state: mix(h + uint64(len(key)))}
 }
 
-// mix is the finalizer of splitmix64: a bijection in which every input bit reaches every output bit.
+// mix is the finalizer of splitmix64: a bijection in which every input bit reaches every output
+// bit.
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
 
-// Sub returns a stream of its own for a part of the work that this stream is for, without advancing it.
+// Sub returns a stream of its own for a part of the work that this stream is for, without advancing
+// it.
 func (s Stream) Sub(key ...uint64) Stream {
 	h := mix(s.state ^ golden)
 	for _, k := range key {
@@ -56,7 +60,8 @@ func (s *Stream) IntN(n int) int {
 	if n <= 0 {
 		panic("rng: IntN of a range that is not positive")
 	}
-	// Multiplication into 128 bits, with the few values rejected that would be one too frequent (Lemire 2019).
+	// Multiplication into 128 bits, with the few values rejected that would be one too frequent
+	// (Lemire 2019).
 	m := uint64(n)
 	hi, lo := bits.Mul64(s.Uint64(), m)
 	if lo < m {
@@ -73,8 +78,8 @@ func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 // Float32 returns a number uniform in [0,1), a multiple of 2^-24.
 func (s *Stream) Float32() float32 { return float32(s.Uint64()>>40) * 0x1p-24 }
 
-// Norm returns a standard normal number, by the polar method of Marsaglia. It keeps no spare, so that a Stream has no state but
-// its counter.
+// Norm returns a standard normal number, by the polar method of Marsaglia. It keeps no spare, so
+// that a Stream has no state but its counter.
 func (s *Stream) Norm() float64 {
 	for {
 		u, v := 2*s.Float64()-1, 2*s.Float64()-1
@@ -87,7 +92,8 @@ func (s *Stream) Norm() float64 {
 // Exp returns an exponential number of mean 1.
 func (s *Stream) Exp() float64 { return -math.Log(1 - s.Float64()) }
 
-// Gamma returns a Gamma(shape, 1) number, by the method of Marsaglia and Tsang (2000), for any shape > 0.
+// Gamma returns a Gamma(shape, 1) number, by the method of Marsaglia and Tsang (2000), for any
+// shape > 0.
 func (s *Stream) Gamma(shape float64) float64 {
 	if !(shape > 0) {
 		panic("rng: Gamma of a shape that is not positive")
@@ -110,7 +116,8 @@ func (s *Stream) Gamma(shape float64) float64 {
 	}
 }
 
-// Dirichlet fills p with a draw from the symmetric Dirichlet distribution Dir(a·1), by normalised Gamma numbers.
+// Dirichlet fills p with a draw from the symmetric Dirichlet distribution Dir(a·1), by normalised
+// Gamma numbers.
 func (s *Stream) Dirichlet(p []float64, a float64) {
 	for {
 		sum := 0.0

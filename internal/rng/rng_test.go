@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The derivation is a promise between processes and between versions: these numbers may change only together with Version.
+// The derivation is a promise between processes and between versions: these numbers may change only
+// together with Version.
 func TestStreamIsPinned(t *testing.T) {
 	s := New(1, "mask", 7, 0, 3)
 	got := fmt.Sprintf("%016x %016x", s.Uint64(), s.Uint64())

@@ -7,7 +7,8 @@ import (
 
 func TestNearest(t *testing.T) {
 	names := []string{"ring", "star", "hypercube"}
-	for wrong, want := range map[string]string{"rign": "ring", "hyprcub": "hypercube", "stars": "star", "": "", "complete": "", "ring": "ring"} {
+	for wrong, want := range map[string]string{"rign": "ring", "hyprcub": "hypercube", "stars": "star", "": "",
+		"complete": "", "ring": "ring"} {
 		if got := Nearest(wrong, names); got != want {
 			t.Errorf("%q: %q, want %q", wrong, got, want)
 		}

@@ -1,2 +1,3 @@
-// Package wholefile writes files of which nobody ever reads a half: caches that several programs share, pictures, exported models.
+// Package wholefile writes files of which nobody ever reads a half: caches that several programs
+// share, pictures, exported models.
 package wholefile

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Write puts content at path, in place of what is there, and makes the folder. The file is the user's alone. It is not forced to the disk: after a
-// loss of power it may be gone, or damaged.
+// Write puts content at path, in place of what is there, and makes the folder. The file is the
+// user's alone. It is not forced to the disk: after a loss of power it may be gone, or damaged.
 func Write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -19,7 +19,8 @@ func Write(path string, content []byte) error {
 	})
 }
 
-// Publish puts content at path, in place of what is there, for everybody to read. The folder must be there. It is forced to the disk.
+// Publish puts content at path, in place of what is there, for everybody to read. The folder must
+// be there. It is forced to the disk.
 func Publish(path string, content []byte) error {
 	return PublishBy(path, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -32,7 +33,8 @@ func PublishBy(path string, write func(io.Writer) error) error {
 	return put(path, func(f *os.File) error { return errors.Join(write(f), f.Chmod(0o644), f.Sync()) })
 }
 
-// put has a file written beside path and renames it, so that readers find the old one or the new one.
+// put has a file written beside path and renames it, so that readers find the old one or the new
+// one.
 func put(path string, fill func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

@@ -38,7 +38,8 @@ func TestWriteLeavesNothing(t *testing.T) {
 	}
 }
 
-// What is published can be read by everybody, is there as a whole or not at all, and leaves nothing else.
+// What is published can be read by everybody, is there as a whole or not at all, and leaves nothing
+// else.
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// fields is a message decoded by the wire format alone: values by field number, numbers as uint64 and all else as bytes.
+// fields is a message decoded by the wire format alone: values by field number, numbers as uint64
+// and all else as bytes.
 type fields struct {
 	numbers map[protowire.Number][]uint64
 	bytes   map[protowire.Number][][]byte
@@ -140,7 +141,8 @@ func decodeModel(t *testing.T, file []byte) decoded {
 func decodeNode(t *testing.T, b []byte) decodedNode {
 	t.Helper()
 	f := decode(t, b)
-	n := decodedNode{operator: f.text(t, nodeOperator), name: f.text(t, nodeName), output: f.text(t, nodeOutput), ints: map[string][]int{}, floats: map[string]float32{}}
+	n := decodedNode{operator: f.text(t, nodeOperator), name: f.text(t, nodeName), output: f.text(t, nodeOutput),
+		ints: map[string][]int{}, floats: map[string]float32{}}
 	for _, in := range f.bytes[nodeInput] {
 		n.in = append(n.in, string(in))
 	}

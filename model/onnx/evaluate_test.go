@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// run evaluates a decoded file by the definitions of ONNX's operators, in plain loops over N×C×H×W and float64. It looks at nothing but the file.
+// run evaluates a decoded file by the definitions of ONNX's operators, in plain loops over N×C×H×W
+// and float64. It looks at nothing but the file.
 func (d decoded) run(t *testing.T, input array) array {
 	t.Helper()
 	values := map[string]array{"input": input}
@@ -101,8 +102,8 @@ func evaluateGemm(n decodedNode, in []array) array {
 	return y
 }
 
-// windows calls visit for every place of every window: the output that it belongs to, its row and column in the image, which may lie
-// outside, and in the window.
+// windows calls visit for every place of every window: the output that it belongs to, its row and
+// column in the image, which may lie outside, and in the window.
 func windows(n decodedNode, h, w int, visit func(out, row, column, place int)) (p, q int) {
 	k, s, pad := n.ints["kernel_shape"], n.ints["strides"], n.ints["pads"]
 	p, q = (h+pad[0]+pad[2]-k[0])/s[0]+1, (w+pad[1]+pad[3]-k[1])/s[1]+1
@@ -127,7 +128,8 @@ func evaluateConv(n decodedNode, in []array) array {
 					return
 				}
 				for i := range c {
-					sums[out] += float64(x.values[((image*c+i)*h+row)*w+column]) * float64(filter.values[(o*c+i)*side+place])
+					sums[out] += float64(x.values[((image*c+i)*h+row)*w+column]) * float64(
+						filter.values[(o*c+i)*side+place])
 				}
 			})
 			for out := range y.shape[2] * y.shape[3] {
@@ -165,7 +167,8 @@ func evaluateNorm(n decodedNode, in []array) array {
 	pixels, channels := volume(x.shape[2:]), x.shape[1]
 	for i, v := range x.values {
 		c := i / pixels % channels
-		y.values[i] = float32((float64(v)-float64(mean[c]))/math.Sqrt(float64(variance[c])+float64(n.floats["epsilon"]))*float64(scale[c]) + float64(shift[c]))
+		y.values[i] = float32((float64(v)-float64(mean[c]))/math.Sqrt(
+			float64(variance[c])+float64(n.floats["epsilon"]))*float64(scale[c]) + float64(shift[c]))
 	}
 	return y
 }

@@ -47,7 +47,8 @@ func translate(net *model.Network) (*graph, error) {
 	for _, o := range f.Operations {
 		write, ok := operators[o.Kernel]
 		if !ok {
-			return nil, fmt.Errorf("onnx: %s: layer %s is the kernel %s, for which no ONNX operator is known", net.Name(), o.Layer, o.Kernel)
+			return nil, fmt.Errorf("onnx: %s: layer %s is the kernel %s, for which no ONNX operator is known",
+				net.Name(), o.Layer, o.Kernel)
 		}
 		write(g, o)
 		g.values[o.Out[0].Value] = g.output

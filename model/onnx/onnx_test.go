@@ -31,7 +31,8 @@ func networks(t *testing.T) []*model.Network {
 	add(model.MLP(model.MLPOptions{Inputs: 7, Classes: 3}))
 	add(model.ResNet(model.ResNetOptions{Depth: 18, Height: 33, Width: 20, Classes: 5, BaseWidth: 3}))
 	add(model.ResNet(model.ResNetOptions{Depth: 50, Height: 32, Width: 32, Classes: 5, BaseWidth: 2}))
-	add(model.ResNet(model.ResNetOptions{Depth: 20, Height: 9, Width: 8, Channels: 1, Classes: 4, BaseWidth: 4, Recompute: model.RecomputeBlocks}))
+	add(model.ResNet(model.ResNetOptions{Depth: 20, Height: 9, Width: 8, Channels: 1, Classes: 4, BaseWidth: 4,
+		Recompute: model.RecomputeBlocks}))
 	return nets
 }
 
@@ -57,7 +58,8 @@ func write(t *testing.T, net *model.Network, x, buffers []float32) []byte {
 	return file.Bytes()
 }
 
-// A file that is decoded by the wire format and evaluated by the definitions of its operators gives the logits of the network on our device.
+// A file that is decoded by the wire format and evaluated by the definitions of its operators gives
+// the logits of the network on our device.
 func TestWriteComputesTheNetwork(t *testing.T) {
 	dev := cpu.New()
 	defer dev.Close()
@@ -106,7 +108,8 @@ func channelsFirst(net *model.Network, b device.Batch) array {
 	return a
 }
 
-// The ends have a free batch, tensors are those of the layouts in the shapes of torchvision, and all of them are read.
+// The ends have a free batch, tensors are those of the layouts in the shapes of torchvision, and
+// all of them are read.
 func TestWriteStructure(t *testing.T) {
 	for _, net := range networks(t) {
 		x, buffers := weightsOf(net)
@@ -134,7 +137,8 @@ func TestWriteStructure(t *testing.T) {
 		ts := append(net.Layout().Tensors(), net.Buffers().Tensors()...)
 		for _, w := range ts {
 			if got := d.tensors[w.Name]; !slices.Equal(got.shape, w.OutwardShape()) || !read[w.Name] {
-				t.Errorf("%s: tensor %s has the shape %v, want %v, and read is %v", net.Name(), w.Name, got.shape, w.OutwardShape(), read[w.Name])
+				t.Errorf("%s: tensor %s has the shape %v, want %v, and read is %v", net.Name(), w.Name, got.shape,
+					w.OutwardShape(), read[w.Name])
 			}
 		}
 		if len(d.tensors) != len(ts) {
@@ -158,7 +162,8 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestWriteErrors(t *testing.T) {
 	net := networks(t)[3]
 	x, buffers := weightsOf(net)
-	if err := Write(&bytes.Buffer{}, net, x[1:], buffers, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprint(net.Dim())) {
+	if err := Write(&bytes.Buffer{}, net, x[1:], buffers, nil); err == nil || !strings.Contains(err.Error(),
+		fmt.Sprint(net.Dim())) {
 		t.Errorf("too few parameters: %v", err)
 	}
 	if err := Write(&bytes.Buffer{}, net, x, nil, nil); err == nil || !strings.Contains(err.Error(), "0 buffers") {

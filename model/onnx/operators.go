@@ -5,7 +5,8 @@ import (
 	"fspda/model"
 )
 
-// operators says which operators of opset 17 compute what a kernel does. Whatever may stand in a network that predicts is here.
+// operators says which operators of opset 17 compute what a kernel does. Whatever may stand in a
+// network that predicts is here.
 var operators = map[device.Kernel]func(g *graph, o model.Operation){
 	device.Linear: func(g *graph, o model.Operation) {
 		g.add(o.Layer, "Gemm", g.inputs(o), attribute{"transB", 1})
@@ -40,7 +41,8 @@ var operators = map[device.Kernel]func(g *graph, o model.Operation){
 	},
 }
 
-// normalize adds the batch norm of a kernel whose first five inputs are x, scale, shift, mean and variance.
+// normalize adds the batch norm of a kernel whose first five inputs are x, scale, shift, mean and
+// variance.
 func (g *graph) normalize(o model.Operation) {
 	g.add(o.Layer, "BatchNormalization", g.inputs(o)[:5], attribute{"epsilon", float32(o.Attr)})
 }

@@ -14,7 +14,8 @@ import (
 	"fspda/model"
 )
 
-// The versions of a file: ONNX 1.12 of 2022 brought both, so that programs of the years since read it.
+// The versions of a file: ONNX 1.12 of 2022 brought both, so that programs of the years since read
+// it.
 const (
 	irVersion = 8
 	opset     = 17
@@ -23,12 +24,14 @@ const (
 // largest is what a message of Protocol Buffers may have.
 const largest = math.MaxInt32
 
-// Write writes a network that predicts: input "input" of float32, batch × channels × height × width, or batch × inputs for a network of plain rows;
-// output "logits", batch × classes. x are its parameters and buffers the statistics of its batch norm, in the order of their layouts. The
+// Write writes a network that predicts: input "input" of float32, batch × channels × height ×
+// width, or batch × inputs for a network of plain rows; output "logits", batch × classes. x are its
+// parameters and buffers the statistics of its batch norm, in the order of their layouts. The
 // metadata, which may be nil, goes into the file as it is.
 func Write(w io.Writer, net *model.Network, x, buffers []float32, metadata map[string]string) error {
 	if len(x) != net.Dim() || len(buffers) != net.Buffers().Dim() {
-		return fmt.Errorf("onnx: %s: got %d parameters and %d buffers, want %d and %d", net.Name(), len(x), len(buffers), net.Dim(), net.Buffers().Dim())
+		return fmt.Errorf("onnx: %s: got %d parameters and %d buffers, want %d and %d", net.Name(), len(x),
+			len(buffers), net.Dim(), net.Buffers().Dim())
 	}
 	g, err := translate(net)
 	if err != nil {
@@ -43,7 +46,8 @@ func Write(w io.Writer, net *model.Network, x, buffers []float32, metadata map[s
 	head := header(metadata)
 	head.open(modelGraph, length)
 	if len(head)+length > largest {
-		return fmt.Errorf("onnx: %s: a file of %d bytes, want at most %d: Protocol Buffers have no larger ones", net.Name(), len(head)+length, largest)
+		return fmt.Errorf("onnx: %s: a file of %d bytes, want at most %d: Protocol Buffers have no larger ones",
+			net.Name(), len(head)+length, largest)
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
 	for _, part := range []message{head, body} {

@@ -6,37 +6,41 @@ import "fspda/device"
 type Algorithm interface {
 	// Name is how people choose it: "fspda-sa".
 	Name() string
-	// Aux names the vectors besides x that an agent remembers between iterations, in the order of State.Aux. All start as zeros.
+	// Aux names the vectors besides x that an agent remembers between iterations, in the order of
+	// State.Aux. All start as zeros.
 	Aux() []string
-	// Local is the agent's half of an iteration alone. It reads s.X, posts to the round's links, and calls r.Grad.
+	// Local is the agent's half of an iteration alone. It reads s.X, posts to the round's links,
+	// and calls r.Grad.
 	Local(s *State, r *Round) error
 	// Mix is the half after the links were heard. Links that heard nothing are idle.
 	Mix(s *State, r *Round) error
 }
 
-// Collective is an Algorithm in which everybody hears everybody in every iteration, whatever the graph: an all-reduce. Its cost
-// is that of a ring all-reduce and not that of its links.
+// Collective is an Algorithm in which everybody hears everybody in every iteration, whatever the
+// graph: an all-reduce. Its cost is that of a ring all-reduce and not that of its links.
 type Collective interface {
 	Algorithm
 	Collective()
 }
 
-// Broadcast is an Algorithm whose messages go one way: an agent that is active speaks to all its neighbours and need not hear them.
-// Its links are those of the whole graph, with the weights of the mixing matrix.
+// Broadcast is an Algorithm whose messages go one way: an agent that is active speaks to all its
+// neighbours and need not hear them. Its links are those of the whole graph, with the weights of
+// the mixing matrix.
 type Broadcast interface {
 	Algorithm
 	Broadcast()
 }
 
-// Rounded is an Algorithm whose iterations come in rounds: iterations 0 to Round()-1 are the first. The agents communicate in the last
-// iteration of a round, the step sizes of its first one hold throughout, and the models mean something between rounds only.
+// Rounded is an Algorithm whose iterations come in rounds: iterations 0 to Round()-1 are the first.
+// The agents communicate in the last iteration of a round, the step sizes of its first one hold
+// throughout, and the models mean something between rounds only.
 type Rounded interface {
 	Algorithm
 	Round() int
 }
 
-// Scratcher is an Algorithm that works with more vectors of length d than State.X, State.Aux and one gradient. Nothing of them lasts
-// beyond the iteration.
+// Scratcher is an Algorithm that works with more vectors of length d than State.X, State.Aux and
+// one gradient. Nothing of them lasts beyond the iteration.
 type Scratcher interface {
 	Algorithm
 	Scratch() int
@@ -48,16 +52,16 @@ type Talker interface {
 	Vectors() int
 }
 
-// Tracker is an Algorithm with a remembered vector that sums to zero over the agents and that, where training ends, holds a multiple of
-// ∇F - ∇f_i. Metrics watch both.
+// Tracker is an Algorithm with a remembered vector that sums to zero over the agents and that,
+// where training ends, holds a multiple of ∇F - ∇f_i. Metrics watch both.
 type Tracker interface {
 	Algorithm
 	// Tracked names the vector and returns the multiple at constant step sizes alpha and eta.
 	Tracked(alpha, eta float64) (name string, multiple float64)
 }
 
-// State is what one agent remembers, and its scratch space. X and Aux are its whole memory: saved and restored, the agent goes on
-// with the same bits.
+// State is what one agent remembers, and its scratch space. X and Aux are its whole memory: saved
+// and restored, the agent goes on with the same bits.
 type State struct {
 	Dev device.Device
 	X   device.Vector   // the model, length d
@@ -92,7 +96,8 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	return s
 }
 
-// Gradient is the agent's vector for the gradient of the current iteration, free to use as algorithms like: nothing of it lasts.
+// Gradient is the agent's vector for the gradient of the current iteration, free to use as
+// algorithms like: nothing of it lasts.
 func (s *State) Gradient() device.Vector { return s.g }
 
 // Scratch is the k-th of the vectors that a [Scratcher] asked for.
@@ -114,32 +119,35 @@ type Round struct {
 	Alpha, Eta float64 // step sizes of this iteration; Alpha/Eta is constant over a schedule
 	Links      []Link  // this iteration's edges at the agent, ordered by peer
 
-	// Grad writes the gradient of this iteration's batch at x, L2 term included, to dst. The first call of an iteration is its
-	// training step; later calls, at other points, see the same batch.
+	// Grad writes the gradient of this iteration's batch at x, L2 term included, to dst. The first
+	// call of an iteration is its training step; later calls, at other points, see the same batch.
 	Grad func(dst, x device.Vector) error
 	// Buffer lends a vector of length n to fill and post. The round takes it back.
 	Buffer func(n int) device.Vector
-	// Trade takes v, which becomes a lent vector to post, and gives the agent another one of its length for it, with whatever stands there.
-	// It saves a copy. Where it is nil, copy.
+	// Trade takes v, which becomes a lent vector to post, and gives the agent another one of its
+	// length for it, with whatever stands there. It saves a copy. Where it is nil, copy.
 	Trade func(v device.Vector) device.Vector
-	// Post sends vectors over Links[link] and keeps them there as Own. They must not change any more.
+	// Post sends vectors over Links[link] and keeps them there as Own. They must not change any
+	// more.
 	Post func(link int, values ...device.Vector)
 
-	// Next lets go of the iteration's batch: Grad goes on with a new one. It is for several steps in one iteration.
+	// Next lets go of the iteration's batch: Grad goes on with a new one. It is for several steps
+	// in one iteration.
 	Next func()
 
-	// Common lends the vector that fill writes, of several in an iteration the one with the number which. It is the same for all agents of
-	// this process who ask for it in Mix, and whoever comes first fills it: so fill may depend only on what all agents posted, and sums in
-	// the order of their numbers. It is nil unless each agent hears all others in this iteration, and of each all coordinates or those
-	// that it picked.
+	// Common lends the vector that fill writes, of several in an iteration the one with the number
+	// which. It is the same for all agents of this process who ask for it in Mix, and whoever comes
+	// first fills it: so fill may depend only on what all agents posted, and sums in the order of
+	// their numbers. It is nil unless each agent hears all others in this iteration, and of each
+	// all coordinates or those that it picked.
 	Common func(which int, fill func(dst device.Vector)) device.Vector
 
 	Fixed  float64 // weight of the agent's own vector in the run's fixed mixing matrix W
 	Speaks bool    // in a Broadcast: the agent is active and speaks to all its links
 	// Pack compresses v, which it leaves as it is. It is for a Broadcast.
 	Pack func(v device.Vector) (Packed, error)
-	// Encode writes the codes of x to dst, Decode what codes mean near ref; the agent's vectors are told apart by the number which.
-	// Both are nil where vectors travel as they are.
+	// Encode writes the codes of x to dst, Decode what codes mean near ref; the agent's vectors are
+	// told apart by the number which. Both are nil where vectors travel as they are.
 	Encode func(dst, x device.Vector, which int) error
 	Decode func(dst, codes, ref device.Vector) error
 }
@@ -163,7 +171,8 @@ type Link struct {
 	Heard  []device.Vector // what the other end posted; nil: the edge did not happen
 }
 
-// Send posts copies of the masked coordinates of each v over every link. Links without a mask share one copy.
+// Send posts copies of the masked coordinates of each v over every link. Links without a mask share
+// one copy.
 func (s *State) Send(r *Round, vs ...device.Vector) {
 	var dense []device.Vector
 	for i := range r.Links {
@@ -183,8 +192,9 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 	}
 }
 
-// SendModel is Send of s.X for algorithms that write all of s.X anew before the iteration ends, as what it returns is where the model
-// stands that was sent. On links that carry all of it nothing is copied.
+// SendModel is Send of s.X for algorithms that write all of s.X anew before the iteration ends, as
+// what it returns is where the model stands that was sent. On links that carry all of it nothing is
+// copied.
 func (s *State) SendModel(r *Round) (x device.Vector) {
 	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Trade == nil {
 		s.Send(r, s.X)
@@ -210,7 +220,8 @@ func (s *State) combine(dst device.Vector, terms ...device.Term) {
 	s.Dev.Combine(dst, s.terms...)
 }
 
-// direction takes the gradient at x and returns u: the gradient itself, or the heavy ball u ← mu·u + g that stands in s.Aux[at].
+// direction takes the gradient at x and returns u: the gradient itself, or the heavy ball u ← mu·u
+// + g that stands in s.Aux[at].
 func direction(s *State, r *Round, x device.Vector, mu float64, at int) (device.Vector, error) {
 	if err := r.Grad(s.g, x); err != nil {
 		return nil, err

@@ -7,10 +7,11 @@ import (
 	"fspda/device"
 )
 
-// Async is FSPDA-SA without a global clock (the paper's asynchronous variant): gradients take their time, pairs exchange when the clock
-// of their edge rings, and nobody waits for a gradient. Each agent counts its own logical time t and its gradients g, and has a mailbox
-// for one exchange. Both are in its [Desk]; the vectors are in its State, where "mail" is D = own - other on the mask of the unread
-// exchange, and zero while there is none. The protocol is made of two events.
+// Async is FSPDA-SA without a global clock (the paper's asynchronous variant): gradients take their
+// time, pairs exchange when the clock of their edge rings, and nobody waits for a gradient. Each
+// agent counts its own logical time t and its gradients g, and has a mailbox for one exchange. Both
+// are in its [Desk]; the vectors are in its State, where "mail" is D = own - other on the mask of
+// the unread exchange, and zero while there is none. The protocol is made of two events.
 //
 // Edge event of i and j ([Async.Meet]):
 //
@@ -19,21 +20,26 @@ import (
 //	both: mail ← D of the x of now, on a mask drawn for the common t                                  ([Async.Deliver])
 //	the one that was behind makes its gossip step at once, without a gradient, and starts a new one
 //
-// Completion of a gradient ([Async.Finish], then [Async.Move]), taken at the x of now, for x does not change while one runs:
+// Completion of a gradient ([Async.Finish], then [Async.Move]), taken at the x of now, for x does
+// not change while one runs:
 //
 //	g ← g + 1
 //	mailbox empty:  x ← x - eta·lambda - alpha·c·grad,               t ← t + 1
 //	mailbox full:   t' = max(t, t_other),  q = 1 + t' - t,
 //	                x ← x - gamma·mail - q·eta·lambda - alpha·c·grad,   lambda ← lambda + beta·mail,   t ← t' + 1
 //
-// c makes up for agents that compute rarely: where i finishes a gradient in the share p_i of its logical time, the stationary point solves
-// Σ p_i·c_i·∇f_i = 0, so c has to estimate 1/p_i. That is what the paper's text says; its appendix prints the inverse. See [Coefficient].
+// c makes up for agents that compute rarely: where i finishes a gradient in the share p_i of its
+// logical time, the stationary point solves Σ p_i·c_i·∇f_i = 0, so c has to estimate 1/p_i. That is
+// what the paper's text says; its appendix prints the inverse. See [Coefficient].
 //
-// Seen in logical time it is FSPDA-SA: replayed round by round, with c times the gradient where one was finished and nothing where none
-// was, every agent has the x of its own t. Both ends of an exchange have exact negatives as mail, so Σ(lambda + beta·mail) stays zero, and
-// Σ lambda is zero whenever all mailboxes are empty. As an [Algorithm] of rounds it is the synchronous FSPDA-SA itself.
+// Seen in logical time it is FSPDA-SA: replayed round by round, with c times the gradient where one
+// was finished and nothing where none was, every agent has the x of its own t. Both ends of an
+// exchange have exact negatives as mail, so Σ(lambda + beta·mail) stays zero, and Σ lambda is zero
+// whenever all mailboxes are empty. As an [Algorithm] of rounds it is the synchronous FSPDA-SA
+// itself.
 //
-// Departures: a mask is exchanged whole or not at all. Step sizes are constant and there is no heavy ball.
+// Departures: a mask is exchanged whole or not at all. Step sizes are constant and there is no
+// heavy ball.
 type Async struct {
 	SA
 	Coef Coefficient
@@ -44,7 +50,8 @@ var _ Algorithm = Async{}
 
 const asyncMail = saLambda + 1 // in State.Aux
 
-// Coefficient is a rule for c, with t the logical time of the step and g the number of gradients, this one included.
+// Coefficient is a rule for c, with t the logical time of the step and g the number of gradients,
+// this one included.
 type Coefficient string
 
 const (
@@ -100,7 +107,8 @@ type Step struct {
 	C      float64 // coefficient of the gradient; 0: there is none
 }
 
-// Finish plays the end of a gradient on its desk, or, with gradient unset, the gossip step of a cancelled one.
+// Finish plays the end of a gradient on its desk, or, with gradient unset, the gossip step of a
+// cancelled one.
 func (a Async) Finish(i *Desk, gradient bool) Step {
 	st := Step{T: i.T, Gossip: i.Full, Q: 1}
 	if i.Full {

@@ -11,7 +11,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// bottle plays the asynchronous protocol event by event: no clock, no goroutine. It notes what a replay needs.
+// bottle plays the asynchronous protocol event by event: no clock, no goroutine. It notes what a
+// replay needs.
 type bottle struct {
 	g     *game
 	a     Async
@@ -89,8 +90,8 @@ func (b *bottle) dualSum() float64 {
 
 var exactAsync = Async{SA: SA{Gamma: 0.4, Beta: 1}, Coef: Inverse, CMax: 10}
 
-// A trace on the golden problem with exact gradients, computed by hand and by an independent program: C i is the end of agent i's
-// gradient, E i j: an edge event with its mask.
+// A trace on the golden problem with exact gradients, computed by hand and by an independent
+// program: C i is the end of agent i's gradient, E i j: an edge event with its mask.
 func TestAsyncTrace(t *testing.T) {
 	g := goldenGame(exactAsync)
 	q := goldenQuadratics()
@@ -115,7 +116,8 @@ func TestAsyncTrace(t *testing.T) {
 		gradients int
 		x         string
 	}{
-		{5, "0.63805 0.36038 0.541125"}, {3, "1.074775 1.0335666667 1.9133333333"}, {2, "1.8 1.125975 0.79"}, {3, "1.1294166667 2.58 1.805"},
+		{5, "0.63805 0.36038 0.541125"}, {3, "1.074775 1.0335666667 1.9133333333"}, {2, "1.8 1.125975 0.79"}, {3,
+			"1.1294166667 2.58 1.805"},
 	} {
 		if d := b.desks[i]; d.T != 5 || d.G != want.gradients || d.Full {
 			t.Errorf("agent %d: %+v, want time 5, %d gradients, an empty mailbox", i, d, want.gradients)
@@ -141,8 +143,9 @@ func goldenQuadratics() quadratics {
 	return q
 }
 
-// Replayed round by round in logical time, the events are synchronous FSPDA-SA with c·b as the factor of each gradient: every agent has
-// the x of its own time. On the way the duals and what lies in the mailboxes sum to zero.
+// Replayed round by round in logical time, the events are synchronous FSPDA-SA with c·b as the
+// factor of each gradient: every agent has the x of its own time. On the way the duals and what
+// lies in the mailboxes sum to zero.
 func TestAsyncReplay(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		a := Async{SA: SA{Gamma: 0.4, Beta: 0.8}, Coef: Inverse, CMax: 10}
@@ -198,7 +201,8 @@ func TestAsyncReplay(t *testing.T) {
 	})
 }
 
-// With everybody in step, an exchange in each round and no interruption, the protocol is synchronous FSPDA-SA itself.
+// With everybody in step, an exchange in each round and no interruption, the protocol is
+// synchronous FSPDA-SA itself.
 func TestAsyncInStepIsSA(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		w.many = false
@@ -208,7 +212,8 @@ func TestAsyncInStepIsSA(t *testing.T) {
 		rounds := w.play(a, q, 0.02, 0.015)
 		for it := range 300 {
 			e := w.edges(it)[0]
-			if declined, cut := b.meet(t, e[0], e[1], func(t int) []uint32 { return w.mask(t, e[0], e[1]) }); declined || cut >= 0 {
+			if declined, cut := b.meet(t, e[0], e[1],
+				func(t int) []uint32 { return w.mask(t, e[0], e[1]) }); declined || cut >= 0 {
 				t.Fatal("declined or interrupted in step")
 			}
 			for i := range w.n {
@@ -275,8 +280,8 @@ func TestAsyncProtocol(t *testing.T) {
 	}
 }
 
-// Agents of very different speed: the default coefficient comes near the optimum, equal weights settle elsewhere, and the coefficient that
-// the paper's appendix prints further away still.
+// Agents of very different speed: the default coefficient comes near the optimum, equal weights
+// settle elsewhere, and the coefficient that the paper's appendix prints further away still.
 func TestAsyncCoefficient(t *testing.T) {
 	w := world{seed: 4, n: 6, d: 4, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {0, 5}, {0, 3}}}
 	s := rng.New(4, "quadratics")

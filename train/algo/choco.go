@@ -6,9 +6,10 @@ import (
 	"fspda/device"
 )
 
-// CHOCO is CHOCO-SGD (Koloskova, Stich, Jaggi, 2019, algorithm 2): gossip over compressed differences. Everybody keeps a public copy
-// xhat_i of its model, which all its neighbours know, and s_i = Σ_j w_ij·xhat_j over its neighbours and itself. With Q the compressor
-// and W the mixing matrix,
+// CHOCO is CHOCO-SGD (Koloskova, Stich, Jaggi, 2019, algorithm 2): gossip over compressed
+// differences. Everybody keeps a public copy xhat_i of its model, which all its neighbours know,
+// and s_i = Σ_j w_ij·xhat_j over its neighbours and itself. With Q the compressor and W the mixing
+// matrix,
 //
 //	y_i = x_i - alpha·u_i
 //	q_i = Q(y_i - xhat_i) if i is active, else 0
@@ -16,14 +17,16 @@ import (
 //	s_i ← s_i + Σ_j w_ij·q_j            (j = i included)
 //	x_i ← y_i + theta·(s_i - xhat_i)    (active or not)
 //
-// In the original all agents are active. In the broadcast form (the node fraction of the paper's experiments) only some are, and each
-// of them reaches all its neighbours: a partial delivery would part s from W·xhat for ever, so a message that is missing is an error.
+// In the original all agents are active. In the broadcast form (the node fraction of the paper's
+// experiments) only some are, and each of them reaches all its neighbours: a partial delivery would
+// part s from W·xhat for ever, so a message that is missing is an error.
 //
-// For every compressor the mean model moves by -alpha·mean(u), and s = W·xhat at all times. With the identity and theta = 1 it is
-// x ← W(x - alpha·u), adapt then combine. It is biased when agents hold different data: consensus error and offset of the mean are
-// proportional to alpha.
+// For every compressor the mean model moves by -alpha·mean(u), and s = W·xhat at all times. With
+// the identity and theta = 1 it is x ← W(x - alpha·u), adapt then combine. It is biased when agents
+// hold different data: consensus error and offset of the mean are proportional to alpha.
 //
-// Departure: xhat and s start at zero as in the authors' reference program, so that the first messages carry the model itself.
+// Departure: xhat and s start at zero as in the authors' reference program, so that the first
+// messages carry the model itself.
 type CHOCO struct {
 	Theta float64 // consensus step; the sparser the compressor, the smaller
 	Mu    float64 // heavy ball; 0 is off
@@ -85,7 +88,8 @@ func (a CHOCO) Mix(s *State, r *Round) error {
 	} else {
 		s.Dev.ScatterAdd(sum, s.parts...)
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: sum}, device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: sum},
+		device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
 	return nil
 }
 
@@ -112,7 +116,8 @@ func (a CHOCO) hear(s *State, r *Round) error {
 	return nil
 }
 
-// alike tells whether all weights are the same in the precision of vectors: an agent's own one is what the others leave of 1.
+// alike tells whether all weights are the same in the precision of vectors: an agent's own one is
+// what the others leave of 1.
 func (CHOCO) alike(parts []device.Part) bool {
 	for _, p := range parts {
 		if float32(p.A) != float32(parts[0].A) {

@@ -10,8 +10,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// speaking lets a game play CHOCO over the whole graph: metropolis weights, the agents that speaks names, and as compressor the mask
-// that coords gives to each agent (nil: everything).
+// speaking lets a game play CHOCO over the whole graph: metropolis weights, the agents that speaks
+// names, and as compressor the mask that coords gives to each agent (nil: everything).
 func (g *game) speaking(graph [][2]int, speaks func(t, i int) bool, coords func(t, i int) []uint32) *game {
 	w := mixing(graph, len(g.state))
 	g.edges = func(int) [][2]int { return graph }
@@ -75,7 +75,8 @@ func TestCHOCOGolden(t *testing.T) {
 		x0, x2 string
 	}{
 		{"all active", everybody, "0.9741199279 1.0714026791 1.0126931881", "1.8932712424 1.7744571224 1.5802097144"},
-		{"broadcast", func(t, i int) bool { return t%4 == i }, "0.9454254400 0.9359510226 0.3931026673", "1.8580249950 2.4328193332 1.0061484379"},
+		{"broadcast", func(t, i int) bool { return t%4 == i }, "0.9454254400 0.9359510226 0.3931026673",
+			"1.8580249950 2.4328193332 1.0061484379"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := goldenGame(CHOCO{Theta: 0.3})
@@ -90,8 +91,8 @@ func TestCHOCOGolden(t *testing.T) {
 	}
 }
 
-// The mean moves by -alpha times the mean direction, and s = W·xhat, for every compressor and whoever speaks; with and without heavy
-// ball.
+// The mean moves by -alpha times the mean direction, and s = W·xhat, for every compressor and
+// whoever speaks; with and without heavy ball.
 func TestCHOCOInvariants(t *testing.T) {
 	for _, a := range []CHOCO{{Theta: 0.2}, {Theta: 0.1, Mu: 0.6}} {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
@@ -164,7 +165,8 @@ func TestCHOCOIdentityIsATC(t *testing.T) {
 	})
 }
 
-// The bias is proportional to a small alpha: halving it about halves the consensus error and the offset of the mean.
+// The bias is proportional to a small alpha: halving it about halves the consensus error and the
+// offset of the mean.
 func TestCHOCOBias(t *testing.T) {
 	w := world{seed: 7, n: 5, d: 6, k: 3, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 4}}}
 	s := rng.New(7, "quadratics")
@@ -215,9 +217,10 @@ func TestCHOCOMissing(t *testing.T) {
 	}
 }
 
-// The consensus step has a limit: where each coordinate is sent with probability delta, theta·(1-lambda_min(W)) must stay below
-// 2·delta/(2-delta), about delta, or the differences between agents grow in mean square. The limit is that of coordinates drawn alike at
-// all agents; independent draws are kinder.
+// The consensus step has a limit: where each coordinate is sent with probability delta,
+// theta·(1-lambda_min(W)) must stay below 2·delta/(2-delta), about delta, or the differences
+// between agents grow in mean square. The limit is that of coordinates drawn alike at all agents;
+// independent draws are kinder.
 func TestCHOCOThetaLimit(t *testing.T) {
 	for _, delta := range []float64{0.05, 0.2, 0.5} {
 		limit := 2 * delta / (2 - delta) // of two agents, whose W has the eigenvalues 1 and 0
@@ -234,8 +237,8 @@ func TestCHOCOThetaLimit(t *testing.T) {
 	}
 }
 
-// meanSquareGrowth plays two agents without gradients, with a coordinate for each of many plays, and returns the growth rate of the mean
-// square gap per message.
+// meanSquareGrowth plays two agents without gradients, with a coordinate for each of many plays,
+// and returns the growth rate of the mean square gap per message.
 func meanSquareGrowth(t *testing.T, s *rng.Stream, theta, delta float64) float64 {
 	const plays, messages = 20000, 12
 	g := newGame(CHOCO{Theta: theta}, 2, make([]float64, plays))

@@ -2,20 +2,22 @@ package algo
 
 import "fspda/device"
 
-// DIGing is gradient tracking on time-varying graphs (Nedić, Olshevsky and Shi 2017). With W_t the Metropolis weights of the active graph
-// and y = g at the start,
+// DIGing is gradient tracking on time-varying graphs (Nedić, Olshevsky and Shi 2017). With W_t the
+// Metropolis weights of the active graph and y = g at the start,
 //
 //	x^{t+1} = W_t x^t - alpha·y^t
 //	y^{t+1} = W_t y^t + g^{t+1} - g^t
 //
-// What is remembered is q^t = y^t - g^t, the tracker without its newest gradient: so each iteration needs its own gradient alone,
+// What is remembered is q^t = y^t - g^t, the tracker without its newest gradient: so each iteration
+// needs its own gradient alone,
 //
 //	y = q + g        x ← x - alpha·y - Σ w·(x own - x other)        q ← q - Σ w·(y own - y other)
 //
-// and an agent without an edge leaves q as it is. With heavy ball, v ← mu·v + y takes the place of y in the step of x.
+// and an agent without an edge leaves q as it is. With heavy ball, v ← mu·v + y takes the place of
+// y in the step of x.
 //
-// Σ q is zero, that is, the mean of y is that of g at all times; so the mean model moves by -alpha·mean(g). With exact gradients the
-// agents reach the optimum, and q tends to ∇F - ∇f_i.
+// Σ q is zero, that is, the mean of y is that of g at all times; so the mean model moves by
+// -alpha·mean(g). With exact gradients the agents reach the optimum, and q tends to ∇F - ∇f_i.
 type DIGing struct {
 	Mu float64 // heavy ball on y; 0 is off
 }
@@ -57,7 +59,8 @@ func (a DIGing) Local(s *State, r *Round) error {
 		return nil
 	}
 	if len(r.Links) == 0 { // y is of no use to anybody else: one pass
-		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g}, device.Term{A: -r.Alpha, V: s.Aux[trackQ]})
+		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g},
+			device.Term{A: -r.Alpha, V: s.Aux[trackQ]})
 		return nil
 	}
 	s.sendTracked(r)

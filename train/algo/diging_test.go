@@ -25,8 +25,8 @@ func TestGoldenNEXT(t *testing.T) {
 	check(t, "y_0", tracker(g, 6, 0), "-1.3703439551 -0.7289702465 -0.7376557830")
 }
 
-// Gradient tracking as it is published, with the gradient of iteration t+1 inside iteration t, on random graphs: DIGing combines, then
-// adapts; NEXT adapts, then combines, with steps that fade.
+// Gradient tracking as it is published, with the gradient of iteration t+1 inside iteration t, on
+// random graphs: DIGing combines, then adapts; NEXT adapts, then combines, with steps that fade.
 func TestTrackingIsItsRecursion(t *testing.T) {
 	const alpha, kappa = 0.02, 0.01
 	for _, a := range []Algorithm{DIGing{}, NEXT{Kappa: kappa}} {
@@ -77,7 +77,8 @@ func TestTrackingIsItsRecursion(t *testing.T) {
 							t.Fatalf("iteration %d, tracker of agent %d: %g apart", it, i, e)
 						}
 					}
-					ybar, gbar := mean(w.n, func(i int) []float64 { return tracker(g, it+1, i) }), mean(w.n, func(i int) []float64 { return last[i] })
+					ybar, gbar := mean(w.n, func(i int) []float64 { return tracker(g, it+1, i) }), mean(w.n,
+						func(i int) []float64 { return last[i] })
 					if e := distance(ybar, gbar); e > 1e-12 {
 						t.Fatalf("iteration %d: mean y and mean g are %g apart", it, e)
 					}

@@ -2,18 +2,21 @@ package algo
 
 import "fspda/device"
 
-// EXTRA is the exact first-order algorithm of Shi, Ling, Wu and Yin (2015) on a static graph, with W~ = W + Delta·(I - W):
+// EXTRA is the exact first-order algorithm of Shi, Ling, Wu and Yin (2015) on a static graph, with
+// W~ = W + Delta·(I - W):
 //
 //	x^1     = W x^0 - alpha·g^0
 //	x^{t+1} = (I + W) x^t - W~ x^{t-1} - alpha·(g^t - g^{t-1})
 //
-// What is remembered is q, the sum of all Delta·(I - W) x so far, which makes one step of it: with D = own - other over all edges,
+// What is remembered is q, the sum of all Delta·(I - W) x so far, which makes one step of it: with
+// D = own - other over all edges,
 //
 //	x ← x - alpha·g - q - Σ w·D        q ← q + Delta·Σ w·D
 //
-// The two forms have equal iterates. This one needs no neighbour's old value, takes no difference of nearly equal models, and shows
-// that EXTRA is FSPDA-SA on a static graph without masks. Admissible is 0 < Delta <= 1/2, the usual choice 1/2, with eigenvalues of W
-// above -1. With exact gradients the agents reach the optimum; Σ q is zero, and q tends to alpha·(∇F - ∇f_i).
+// The two forms have equal iterates. This one needs no neighbour's old value, takes no difference
+// of nearly equal models, and shows that EXTRA is FSPDA-SA on a static graph without masks.
+// Admissible is 0 < Delta <= 1/2, the usual choice 1/2, with eigenvalues of W above -1. With exact
+// gradients the agents reach the optimum; Σ q is zero, and q tends to alpha·(∇F - ∇f_i).
 type EXTRA struct {
 	Delta float64
 }
@@ -34,7 +37,8 @@ func (a EXTRA) Local(s *State, r *Round) error {
 	return r.Grad(s.g, s.at)
 }
 
-// Mix moves the model at once by what is its own and by what it heard: one pass over memory in place of two.
+// Mix moves the model at once by what is its own and by what it heard: one pass over memory in
+// place of two.
 func (a EXTRA) Mix(s *State, r *Round) error {
 	q := s.Aux[extraQ]
 	s.CombineDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X},

@@ -3,7 +3,8 @@ package algo
 import "testing"
 
 func TestGoldenEXTRA(t *testing.T) {
-	golden(t, wholeRing(EXTRA{Delta: 0.5}, always), "1.5887692960 1.6525105499 1.6543803204", "1.3942451665 1.6361873781 1.6516321195")
+	golden(t, wholeRing(EXTRA{Delta: 0.5}, always), "1.5887692960 1.6525105499 1.6543803204",
+		"1.3942451665 1.6361873781 1.6516321195")
 }
 
 // The two-step recursion as it is published, for W~ from W to (I+W)/2.
@@ -38,11 +39,13 @@ func TestEXTRAIsItsRecursion(t *testing.T) {
 	}
 }
 
-// On a static graph without masks FSPDA-SA is EXTRA with W = I - gamma·L and Delta = eta·beta/gamma.
+// On a static graph without masks FSPDA-SA is EXTRA with W = I - gamma·L and Delta =
+// eta·beta/gamma.
 func TestSAIsTheAlgorithmEXTRA(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const alpha, gamma, eta, beta = 0.02, 0.1, 0.05, 0.8
-		a, b := w.static(SA{Gamma: gamma, Beta: beta}, q, alpha, eta, always), w.static(EXTRA{Delta: eta * beta / gamma}, q, alpha, 0, always)
+		a, b := w.static(SA{Gamma: gamma, Beta: beta}, q, alpha, eta,
+			always), w.static(EXTRA{Delta: eta * beta / gamma}, q, alpha, 0, always)
 		b.fixed = func(int, int) float64 { return gamma }
 		for it := range 500 {
 			a.step(t, it)

@@ -2,24 +2,27 @@ package algo
 
 import "fspda/device"
 
-// SA is FSPDA-SA: stochastic gradient descent-ascent on the augmented Lagrangian of consensus optimization, over random edges and
-// random coordinates (the paper's main algorithm). With D = own - other on the mask of each active edge, at time t,
+// SA is FSPDA-SA: stochastic gradient descent-ascent on the augmented Lagrangian of consensus
+// optimization, over random edges and random coordinates (the paper's main algorithm). With D = own
+// - other on the mask of each active edge, at time t,
 //
 //	x ← x - alpha·u - eta·lambda - gamma·ΣD
 //	lambda ← lambda + beta·ΣD
 //
-// where u is the gradient, or its heavy ball u ← mu·u + g. All right-hand sides are those of time t. lambda is block i of
-// Aᵀ·(edge duals): no edge variable is stored.
+// where u is the gradient, or its heavy ball u ← mu·u + g. All right-hand sides are those of time
+// t. lambda is block i of Aᵀ·(edge duals): no edge variable is stored.
 //
-// Departures from the paper's text: its box prints other - own in the dual step, which diverges; this is the sign of the paper's
-// own two-step form and appendix. The paper has no heavy ball; its released program does.
+// Departures from the paper's text: its box prints other - own in the dual step, which diverges;
+// this is the sign of the paper's own two-step form and appendix. The paper has no heavy ball; its
+// released program does.
 //
-// For every graph, mask, gamma, beta and eta the mean model moves by -alpha·mean(u), and Σ lambda stays zero: both ends of an edge
-// add exact negatives.
+// For every graph, mask, gamma, beta and eta the mean model moves by -alpha·mean(u), and Σ lambda
+// stays zero: both ends of an edge add exact negatives.
 //
-// Stale is what the released program computes: its dual step takes own at t+1 and other at t. Σ lambda is then not zero: it adds up the
-// motion of the mean and pulls it towards x^0, as a term (c/2)·|x - x^0|² in the objective with c = 2·eta·beta·(k/d)/(n·alpha) would, for one
-// edge at a time. It is there to repeat published curves.
+// Stale is what the released program computes: its dual step takes own at t+1 and other at t. Σ
+// lambda is then not zero: it adds up the motion of the mean and pulls it towards x^0, as a term
+// (c/2)·|x - x^0|² in the objective with c = 2·eta·beta·(k/d)/(n·alpha) would, for one edge at a
+// time. It is there to repeat published curves.
 type SA struct {
 	Gamma float64 // gossip gain; 0.5 averages a pair
 	Beta  float64 // dual step

@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// goldenGame is a problem of four agents and three coordinates whose trajectories were computed in float64 by an independent program: ring
-// edges e0=(0,1), e1=(1,2), e2=(2,3), e3=(0,3), of which e_{t mod 4} is active with the mask {t mod 3, (t+1) mod 3}; h_ik =
-// 1+((i+2k) mod 3)/2, b_ik = (i+1) - k/2·(-1)^i, gradient factor 1+0.1·(-1)^t; alpha 0.1, eta 0.05; x = 0 at the start.
+// goldenGame is a problem of four agents and three coordinates whose trajectories were computed in
+// float64 by an independent program: ring edges e0=(0,1), e1=(1,2), e2=(2,3), e3=(0,3), of which
+// e_{t mod 4} is active with the mask {t mod 3, (t+1) mod 3}; h_ik = 1+((i+2k) mod 3)/2, b_ik =
+// (i+1) - k/2·(-1)^i, gradient factor 1+0.1·(-1)^t; alpha 0.1, eta 0.05; x = 0 at the start.
 func goldenGame(a Algorithm) *game {
 	g := newGame(a, 4, make([]float64, 3))
 	g.alpha, g.eta = 0.1, 0.05
@@ -48,7 +49,8 @@ func golden(t *testing.T, g *game, x0, x2 string) {
 	check(t, "x_2", g.x(2), x2)
 }
 
-// wholeRing is the golden game on all four edges at once, where when holds, without masks, with the Metropolis weights of the ring, 1/3.
+// wholeRing is the golden game on all four edges at once, where when holds, without masks, with the
+// Metropolis weights of the ring, 1/3.
 func wholeRing(a Algorithm, when func(t int) bool) *game {
 	g := goldenGame(a)
 	ring := [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}

@@ -2,19 +2,21 @@ package algo
 
 import "fspda/device"
 
-// KGT is K-GT, gradient tracking with local steps (Liu, Lin, Koloskova and Stich 2024): rounds of K local steps that a correction c
-// brings into line, then one exchange of two vectors over all edges of the graph. With s the model at the start of the round, z = (s - x)/(K·alpha) the
-// mean corrected direction of the round and v = s - EtaS·K·alpha·z,
+// KGT is K-GT, gradient tracking with local steps (Liu, Lin, Koloskova and Stich 2024): rounds of K
+// local steps that a correction c brings into line, then one exchange of two vectors over all edges
+// of the graph. With s the model at the start of the round, z = (s - x)/(K·alpha) the mean
+// corrected direction of the round and v = s - EtaS·K·alpha·z,
 //
 //	x ← x - alpha·(u + c)
 //	at the end of a round:  c ← c - z + W z        x ← W v
 //
-// In differences: c ← c - Σ w·(z own - z other), x ← v - Σ w·(v own - v other). What travels is s - x, which is z but for a factor that
-// all agents share. c is zero at the start, where the original method has -g_i + mean g. At alpha = 0 nothing is learnt of the
-// gradients: c stays.
+// In differences: c ← c - Σ w·(z own - z other), x ← v - Σ w·(v own - v other). What travels is s -
+// x, which is z but for a factor that all agents share. c is zero at the start, where the original
+// method has -g_i + mean g. At alpha = 0 nothing is learnt of the gradients: c stays.
 //
-// Σ c is zero, the mean model moves by -EtaS·alpha·Σ mean(u) in a round, and with exact gradients the agents reach the optimum with c =
-// ∇F - ∇f_i, times 1/(1-mu) with heavy ball, which goes on across rounds.
+// Σ c is zero, the mean model moves by -EtaS·alpha·Σ mean(u) in a round, and with exact gradients
+// the agents reach the optimum with c = ∇F - ∇f_i, times 1/(1-mu) with heavy ball, which goes on
+// across rounds.
 type KGT struct {
 	K    int     // local steps of a round
 	EtaS float64 // outer step; 1 goes where the local steps went

@@ -2,17 +2,19 @@ package algo
 
 import "fspda/device"
 
-// LED is local exact diffusion (Alghunaim 2024): rounds of Tau local steps that a dual corrects, then one averaging with the mixing
-// matrix W over all edges of the graph. With D = own - other of the model after the last local step,
+// LED is local exact diffusion (Alghunaim 2024): rounds of Tau local steps that a dual corrects,
+// then one averaging with the mixing matrix W over all edges of the graph. With D = own - other of
+// the model after the last local step,
 //
 //	x ← x - alpha·u - y/Tau
 //	at the end of a round:  y ← y + Σ w·D        x ← x - Σ w·D
 //
 // The second line is x ← W x and y ← y + (x before - x after).
 //
-// Σ y is zero, the mean model moves by -alpha·mean(u) in every iteration, and with exact gradients the agents reach the optimum with
-// y = alpha·Tau·(∇F - ∇f_i), times 1/(1-mu) with heavy ball, which goes on across rounds. It is Scaffnew with a coin that falls every
-// Tau iterations, p = 1/Tau, c = 1 and h = -y/(alpha·Tau).
+// Σ y is zero, the mean model moves by -alpha·mean(u) in every iteration, and with exact gradients
+// the agents reach the optimum with y = alpha·Tau·(∇F - ∇f_i), times 1/(1-mu) with heavy ball,
+// which goes on across rounds. It is Scaffnew with a coin that falls every Tau iterations, p =
+// 1/Tau, c = 1 and h = -y/(alpha·Tau).
 type LED struct {
 	Tau int     // local steps of a round
 	Mu  float64 // heavy ball; 0 is off
@@ -50,7 +52,8 @@ func (a LED) Local(s *State, r *Round) error {
 	if err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -1 / float64(a.Tau), V: s.Aux[ledY]})
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -1 / float64(a.Tau),
+		V: s.Aux[ledY]})
 	s.Send(r, s.X)
 	return nil
 }

@@ -8,11 +8,13 @@ func TestGoldenLED(t *testing.T) {
 	check(t, "y_0", g.aux(0, "y"), "-0.4681169975 -0.7875008429 -0.9183769981")
 }
 
-// LED is Scaffnew with a coin that falls every tau iterations, p = 1/tau and c = 1, with y = -alpha·tau·h; also with noise and heavy ball.
+// LED is Scaffnew with a coin that falls every tau iterations, p = 1/tau and c = 1, with y =
+// -alpha·tau·h; also with noise and heavy ball.
 func TestLEDIsPeriodicScaffnew(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const tau, alpha = 5, 0.02
-		a, b := w.static(LED{Tau: tau, Mu: 0.6}, q, alpha, 0, every(tau)), w.static(Scaffnew{P: 1.0 / tau, C: 1, Mu: 0.6}, q, alpha, 0, every(tau))
+		a, b := w.static(LED{Tau: tau, Mu: 0.6}, q, alpha, 0, every(tau)), w.static(Scaffnew{P: 1.0 / tau, C: 1,
+			Mu: 0.6}, q, alpha, 0, every(tau))
 		a.grad, b.grad = noisy(q, w.seed, 0.2), noisy(q, w.seed, 0.2)
 		for it := range 1000 {
 			a.step(t, it)

@@ -18,8 +18,9 @@ func FixedWeight(l *Link) float64 { return l.Fixed }
 // ActiveWeight is the Metropolis weight of this iteration's active graph.
 func ActiveWeight(l *Link) float64 { return l.Weight }
 
-// AddDifferences adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that were heard, of the k-th vector they carry.
-// Whole vectors from several links are added up in one pass that reads each of them once, and S is rounded before it is spread.
+// AddDifferences adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that
+// were heard, of the k-th vector they carry. Whole vectors from several links are added up in one
+// pass that reads each of them once, and S is rounded before it is spread.
 func (s *State) AddDifferences(r *Round, k int, w Weight, to ...device.Term) {
 	s.addMasked(r, k, w, to)
 	switch own := s.hearWhole(r, k, w); len(s.terms) {
@@ -32,8 +33,9 @@ func (s *State) AddDifferences(r *Round, k int, w Weight, to ...device.Term) {
 	}
 }
 
-// CombineDifferences is dst.V = Σ A·V over base and then AddDifferences with dst before the terms: to the bit, and where several links carry
-// whole vectors in one pass. dst.V may be a vector of base and no other operand.
+// CombineDifferences is dst.V = Σ A·V over base and then AddDifferences with dst before the terms:
+// to the bit, and where several links carry whole vectors in one pass. dst.V may be a vector of
+// base and no other operand.
 func (s *State) CombineDifferences(r *Round, k int, w Weight, dst device.Term, base []device.Term, to ...device.Term) {
 	s.base = append(s.base[:0], base...)
 	own := s.hearWhole(r, k, w)
@@ -61,7 +63,8 @@ func (s *State) addMasked(r *Round, k int, w Weight, to []device.Term) {
 	}
 }
 
-// hearWhole makes s.terms what was heard over links that carry all coordinates, and returns what the agent posted there.
+// hearWhole makes s.terms what was heard over links that carry all coordinates, and returns what
+// the agent posted there.
 func (s *State) hearWhole(r *Round, k int, w Weight) (own device.Vector) {
 	s.terms = s.terms[:0]
 	for i := range r.Links {
@@ -73,13 +76,14 @@ func (s *State) hearWhole(r *Round, k int, w Weight) (own device.Vector) {
 	return own
 }
 
-// share returns with what the sum of differences over s.terms starts: nothing, but where an agent hears all others and weighs them alike. All n
-// agents then share the sum T = Σ (first - x) over all, first what the agent with the lowest number posted, and
+// share returns with what the sum of differences over s.terms starts: nothing, but where an agent
+// hears all others and weighs them alike. All n agents then share the sum T = Σ (first - x) over
+// all, first what the agent with the lowest number posted, and
 //
 //	S = w·T + w·n·(own - first)
 //
-// so that each reads two vectors and not n; s.terms becomes that one difference. The sum is made of differences, too: a sum of the vectors
-// themselves would round as they do.
+// so that each reads two vectors and not n; s.terms becomes that one difference. The sum is made of
+// differences, too: a sum of the vectors themselves would round as they do.
 func (s *State) share(r *Round, k int, own device.Vector) (start device.Term) {
 	if r.Common == nil || len(s.terms) != len(r.Links) || !equalFactors(s.terms) {
 		return start
@@ -92,7 +96,8 @@ func (s *State) share(r *Round, k int, own device.Vector) (start device.Term) {
 	return start
 }
 
-// inOrder sets own among what was heard over all links, by the agents' numbers, and all factors to 1.
+// inOrder sets own among what was heard over all links, by the agents' numbers, and all factors to
+// 1.
 func (s *State) inOrder(r *Round, own device.Vector) {
 	at := 0
 	for i := range s.terms {

@@ -6,8 +6,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// On a complete graph agents may share their sums. Each algorithm then goes the way it goes without, whoever fills what is shared, and also
-// where some of the exchanges fail.
+// On a complete graph agents may share their sums. Each algorithm then goes the way it goes
+// without, whoever fills what is shared, and also where some of the exchanges fail.
 func TestSharedSums(t *testing.T) {
 	shared := 0 // vectors
 	forTable(t, all, func(t *testing.T, e entry) {

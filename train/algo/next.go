@@ -2,14 +2,16 @@ package algo
 
 import "fspda/device"
 
-// NEXT is in-network successive convex approximation (Di Lorenzo and Scutari 2016) with its linear surrogate, proximal weight tau and no
-// constraint: gradient tracking that adapts, then combines. With W_t the Metropolis weights of the active graph and y = g at the start,
+// NEXT is in-network successive convex approximation (Di Lorenzo and Scutari 2016) with its linear
+// surrogate, proximal weight tau and no constraint: gradient tracking that adapts, then combines.
+// With W_t the Metropolis weights of the active graph and y = g at the start,
 //
 //	z = x^t - nu_t·y^t        x^{t+1} = W_t z        y^{t+1} = W_t y^t + g^{t+1} - g^t
 //
-// where nu_t = a_t·n/tau and a_{t+1} = a_t·(1 - kappa·a_t). Here nu_0 is alpha, and nu_t = alpha_t·b_t with b_0 = 1 and b_{t+1} = b_t·(1 - Kappa·b_t), so Kappa
-// stands for kappa·a_0. As in [DIGing], q = y - g is what is remembered; it sums to zero, and tends to ∇F - ∇f_i with exact gradients.
-// The mean model moves by -nu·mean(g).
+// where nu_t = a_t·n/tau and a_{t+1} = a_t·(1 - kappa·a_t). Here nu_0 is alpha, and nu_t =
+// alpha_t·b_t with b_0 = 1 and b_{t+1} = b_t·(1 - Kappa·b_t), so Kappa stands for kappa·a_0. As in
+// [DIGing], q = y - g is what is remembered; it sums to zero, and tends to ∇F - ∇f_i with exact
+// gradients. The mean model moves by -nu·mean(g).
 type NEXT struct {
 	Kappa float64 // in [0,1); 0 keeps the step constant
 }
@@ -44,7 +46,8 @@ func (a NEXT) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// fading is b_t at some t. It is a function of t alone: whoever asks for another t than the next gets what a walk from 0 would give.
+// fading is b_t at some t. It is a function of t alone: whoever asks for another t than the next
+// gets what a walk from 0 would give.
 type fading struct {
 	t int
 	b float64

@@ -10,7 +10,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// game plays an algorithm in lockstep on a toy problem, with no goroutine and no transport: the mathematics alone.
+// game plays an algorithm in lockstep on a toy problem, with no goroutine and no transport: the
+// mathematics alone.
 type game struct {
 	dev   device.Device
 	algo  Algorithm
@@ -89,7 +90,8 @@ func (g *game) round(t, i int) *Round {
 			if e != [2]int{min(i, peer), max(i, peer)} || i == peer {
 				continue
 			}
-			l := Link{Peer: peer, Begins: i == e[0], Len: g.state[i].X.Len(), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			l := Link{Peer: peer, Begins: i == e[0], Len: g.state[i].X.Len(),
+				Weight: 1 / float64(1+max(degree[i], degree[peer]))}
 			if g.fixed != nil {
 				l.Fixed = g.fixed(i, peer)
 			}
@@ -100,7 +102,10 @@ func (g *game) round(t, i int) *Round {
 		}
 	}
 	if g.share && len(g.edges(t)) == len(g.state)*(len(g.state)-1)/2 {
-		r.Common = func(which int, fill func(dst device.Vector)) device.Vector { return g.common([2]int{t, which}, fill) }
+		r.Common = func(which int, fill func(dst device.Vector)) device.Vector {
+			return g.common([2]int{t, which},
+				fill)
+		}
 	}
 	if g.share {
 		r.Trade = g.trade
@@ -134,7 +139,8 @@ func (g *game) trade(v device.Vector) device.Vector {
 	return fresh
 }
 
-// quadratics are objectives f_i(x) = ½Σ_k h_ik (x_k - b_ik)², their gradients multiplied by a factor common to all agents.
+// quadratics are objectives f_i(x) = ½Σ_k h_ik (x_k - b_ik)², their gradients multiplied by a
+// factor common to all agents.
 type quadratics struct {
 	h, b   [][]float64
 	factor func(t int) float64
@@ -177,7 +183,8 @@ func randomQuadratics(s *rng.Stream, n, d int) quadratics {
 	return q
 }
 
-// world is a random connected graph, of which one random edge with a random mask is active in each iteration.
+// world is a random connected graph, of which one random edge with a random mask is active in each
+// iteration.
 type world struct {
 	seed  uint64
 	n, d  int
@@ -246,7 +253,8 @@ func (w world) play(a Algorithm, q quadratics, alpha, eta float64) *game {
 	return g
 }
 
-// static plays on the whole graph in the iterations for which when holds, without masks, with its Metropolis weights fixed.
+// static plays on the whole graph in the iterations for which when holds, without masks, with its
+// Metropolis weights fixed.
 func (w world) static(a Algorithm, q quadratics, alpha, eta float64, when func(t int) bool) *game {
 	g := w.play(a, q, alpha, eta)
 	g.mask = func(int, int, int) []uint32 { return nil }

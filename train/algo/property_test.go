@@ -26,7 +26,8 @@ func forWorlds(t *testing.T, f func(t *testing.T, w world, q quadratics)) {
 
 // xbar moves by -alpha times the mean direction, for every graph, mask and gain.
 func TestMeanRecursion(t *testing.T) {
-	for _, a := range []Algorithm{SA{Gamma: 0.3, Beta: 1}, SA{Gamma: 0.3, Beta: 0.5, Mu: 0.9}, DSGD{Theta: 0.3}, DSGD{Theta: 0.3, Mu: 0.5}, DSGD{Metropolis: true}} {
+	for _, a := range []Algorithm{SA{Gamma: 0.3, Beta: 1}, SA{Gamma: 0.3, Beta: 0.5, Mu: 0.9}, DSGD{Theta: 0.3},
+		DSGD{Theta: 0.3, Mu: 0.5}, DSGD{Metropolis: true}} {
 		t.Run(fmt.Sprintf("%+v", a), func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world, q quadratics) {
 				g := w.play(a, q, 0.02, 0.01)
@@ -94,7 +95,8 @@ func TestSAWithoutDualIsDSGD(t *testing.T) {
 	})
 }
 
-// Combine-then-adapt and adapt-then-combine differ by where the chain is cut: W(x - alpha·g) after W(x) - alpha·g.
+// Combine-then-adapt and adapt-then-combine differ by where the chain is cut: W(x - alpha·g) after
+// W(x) - alpha·g.
 func TestATC(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		g := w.play(DSGD{Theta: 0.3, ATC: true}, q, 0.05, 0)
@@ -142,7 +144,8 @@ func holds(c []uint32, k uint32) bool {
 	return false
 }
 
-// On a static graph without masks, with exact gradients, FSPDA-SA is EXTRA with W = I - gamma·L and W~ = I - (gamma - eta·beta)·L.
+// On a static graph without masks, with exact gradients, FSPDA-SA is EXTRA with W = I - gamma·L and
+// W~ = I - (gamma - eta·beta)·L.
 func TestSAIsEXTRA(t *testing.T) {
 	for seed := range uint64(worlds) {
 		w := randomWorld(seed, 0)
@@ -198,7 +201,8 @@ func laplacian(edges [][2]int, x [][]float64) [][]float64 {
 	return l
 }
 
-// The recursion x^{t+2} = (2I - gamma·L_{t+1})x^{t+1} - (I - (gamma-eta·beta)·L_t)x^t - alpha(g^{t+1}-g^t), with masks and one edge.
+// The recursion x^{t+2} = (2I - gamma·L_{t+1})x^{t+1} - (I - (gamma-eta·beta)·L_t)x^t -
+// alpha(g^{t+1}-g^t), with masks and one edge.
 func TestTwoStepForm(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const alpha, gamma, eta, beta = 0.02, 0.4, 0.03, 0.7
@@ -247,8 +251,8 @@ func TestTwoStepForm(t *testing.T) {
 	})
 }
 
-// Exact gradients, one random edge, random masks: FSPDA-SA reaches the optimum, and its duals the scaled gradient differences, also
-// with the heavy ball.
+// Exact gradients, one random edge, random masks: FSPDA-SA reaches the optimum, and its duals the
+// scaled gradient differences, also with the heavy ball.
 func TestSAReachesOptimum(t *testing.T) {
 	for _, c := range []struct {
 		mu, alpha, eta float64
@@ -303,7 +307,8 @@ func TestSAEqualObjectives(t *testing.T) {
 	})
 }
 
-// DSGD keeps a bias that is proportional to a small alpha: halving alpha about halves the consensus error and the offset of the mean.
+// DSGD keeps a bias that is proportional to a small alpha: halving alpha about halves the consensus
+// error and the offset of the mean.
 func TestDSGDBias(t *testing.T) {
 	w := world{seed: 7, n: 5, d: 6, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 4}}}
 	s := rng.New(7, "quadratics")
@@ -333,7 +338,8 @@ func TestDSGDBias(t *testing.T) {
 	}
 }
 
-// The sign that the paper's box prints (beta·(other - own)) diverges. This guards against "fixing" the sign.
+// The sign that the paper's box prints (beta·(other - own)) diverges. This guards against "fixing"
+// the sign.
 func TestPrintedSignDiverges(t *testing.T) {
 	for seed := range uint64(worlds) {
 		w := randomWorld(seed, 3)
@@ -353,8 +359,8 @@ func TestPrintedSignDiverges(t *testing.T) {
 	}
 }
 
-// The stability predicate of the deterministic modes, against the roots of z² - (2-gamma·l)z + (1-gamma·l+eta·beta·l), and against SA
-// itself on two agents without curvature, where l = 2.
+// The stability predicate of the deterministic modes, against the roots of z² - (2-gamma·l)z +
+// (1-gamma·l+eta·beta·l), and against SA itself on two agents without curvature, where l = 2.
 func TestStabilityPredicate(t *testing.T) {
 	radius := func(gamma, dual, l float64) float64 {
 		b, c := -(2 - gamma*l), 1-gamma*l+dual*l

@@ -6,18 +6,21 @@ import (
 	"fspda/device"
 )
 
-// ProxGPDA is the proximal gradient primal-dual algorithm (Hong, Hajinezhad and Zhao 2017) on a static graph, with penalty Rho and the
-// signless proximal term that makes its step local. With L the Laplacian of the graph and deg the agent's degree,
+// ProxGPDA is the proximal gradient primal-dual algorithm (Hong, Hajinezhad and Zhao 2017) on a
+// static graph, with penalty Rho and the signless proximal term that makes its step local. With L
+// the Laplacian of the graph and deg the agent's degree,
 //
 //	x^{t+1}      = x^t - (g^t + lambda^t + Rho·L x^t)/(2·Rho·deg)
 //	lambda^{t+1} = lambda^t + Rho·L x^{t+1}
 //
-// The dual uses the new point, whose values travel in the next iteration anyway: so that is where its step is made, and the lambda that
-// is remembered between iterations t-1 and t is lambda^{t-1}. The first iteration makes none.
+// The dual uses the new point, whose values travel in the next iteration anyway: so that is where
+// its step is made, and the lambda that is remembered between iterations t-1 and t is lambda^{t-1}.
+// The first iteration makes none.
 //
-// There is no step size but 1/(2·Rho·deg); it converges for Rho above L_g/(2·deg) at every agent, L_g the Lipschitz constant of the
-// gradient. Σ lambda is zero, and with exact gradients the agents reach the optimum with lambda = ∇F - ∇f_i. On a graph whose degrees
-// differ, the mean model does not follow the mean gradient on its way.
+// There is no step size but 1/(2·Rho·deg); it converges for Rho above L_g/(2·deg) at every agent,
+// L_g the Lipschitz constant of the gradient. Σ lambda is zero, and with exact gradients the agents
+// reach the optimum with lambda = ∇F - ∇f_i. On a graph whose degrees differ, the mean model does
+// not follow the mean gradient on its way.
 type ProxGPDA struct {
 	Rho float64
 }
@@ -43,7 +46,8 @@ func (a ProxGPDA) Local(s *State, r *Round) error {
 
 func (a ProxGPDA) step(r *Round) float64 { return 1 / (2 * a.Rho * float64(len(r.Links))) }
 
-// Mix moves the model in one pass, with the due step of lambda, whose part in x is as large as the penalty's.
+// Mix moves the model in one pass, with the due step of lambda, whose part in x is as large as the
+// penalty's.
 func (a ProxGPDA) Mix(s *State, r *Round) error {
 	dual := a.Rho
 	if r.T == 0 {

@@ -19,8 +19,9 @@ func TestGoldenProxGPDA(t *testing.T) {
 	check(t, "lambda_0", lambda, "-1.8995736858 -3.3308436306 -3.4535245838")
 }
 
-// The step is the minimiser of its definition: linearised objective, dual, penalty, and the signless proximal term
-// (rho/2)·Σ_{ij} |x_i + x_j - x_i^t - x_j^t|². In one coordinate and agent the derivative at x^{t+1} is zero.
+// The step is the minimiser of its definition: linearised objective, dual, penalty, and the
+// signless proximal term (rho/2)·Σ_{ij} |x_i + x_j - x_i^t - x_j^t|². In one coordinate and agent
+// the derivative at x^{t+1} is zero.
 func TestProxGPDAIsAnArgmin(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const rho = 1.5
@@ -60,7 +61,8 @@ func TestProxGPDAAlone(t *testing.T) {
 	dev := devicetest.NewFloat64()
 	a := ProxGPDA{Rho: 1}
 	var lonely *LonelyError
-	if err := a.Local(NewState(a, dev, dev.NewVector(2)), &Round{Self: 3, T: 7}); !errors.As(err, &lonely) || lonely.Self != 3 || lonely.T != 7 {
+	if err := a.Local(NewState(a, dev, dev.NewVector(2)), &Round{Self: 3, T: 7}); !errors.As(err, &lonely) ||
+		lonely.Self != 3 || lonely.T != 7 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -2,18 +2,20 @@ package algo
 
 import "fspda/device"
 
-// Scaffnew is Decen-Scaffnew, decentralized ProxSkip (Mishchenko, Malinovsky, Stich and Richtárik 2022, over a mixing matrix W): local
-// steps that a control variate corrects, and now and then, when a coin that all agents share says so, a step of averaging. With
-// D = own - other of the model after the local step, over all edges of the graph,
+// Scaffnew is Decen-Scaffnew, decentralized ProxSkip (Mishchenko, Malinovsky, Stich and Richtárik
+// 2022, over a mixing matrix W): local steps that a control variate corrects, and now and then,
+// when a coin that all agents share says so, a step of averaging. With D = own - other of the model
+// after the local step, over all edges of the graph,
 //
 //	x ← x - alpha·(u - h)
 //	coin:  h ← h - (p·c/alpha)·Σ w·D        x ← x - c·Σ w·D
 //
-// The second line is x ← (1-c)·x + c·W x and h ← h + (p/alpha)·(the move of x). It needs 0 < c <= 1 and eigenvalues of W above -1.
-// c stays constant under a schedule. At alpha = 0 nothing is learnt of the gradients: h stays.
+// The second line is x ← (1-c)·x + c·W x and h ← h + (p/alpha)·(the move of x). It needs 0 < c <= 1
+// and eigenvalues of W above -1. c stays constant under a schedule. At alpha = 0 nothing is learnt
+// of the gradients: h stays.
 //
-// Σ h is zero, the mean model moves by -alpha·mean(u) in every iteration, and with exact gradients the agents reach the optimum with h =
-// ∇f_i, times 1/(1-mu) with heavy ball.
+// Σ h is zero, the mean model moves by -alpha·mean(u) in every iteration, and with exact gradients
+// the agents reach the optimum with h = ∇f_i, times 1/(1-mu) with heavy ball.
 type Scaffnew struct {
 	P  float64 // how often the coin says so
 	C  float64 // share of the averaging step
@@ -44,7 +46,8 @@ func (a Scaffnew) Local(s *State, r *Round) error {
 	if err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: r.Alpha, V: s.Aux[scaffnewH]})
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u},
+		device.Term{A: r.Alpha, V: s.Aux[scaffnewH]})
 	s.Send(r, s.X)
 	return nil
 }

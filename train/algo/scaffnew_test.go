@@ -14,7 +14,8 @@ func TestScaffnewWithoutStep(t *testing.T) {
 		g := w.static(Scaffnew{P: 0.5, C: 1}, q, 0, 0, always)
 		g.x(0)[0] = 1
 		g.step(t, 0)
-		if m := mean(w.n, g.x); distance(m, append([]float64{1 / float64(w.n)}, make([]float64, w.d-1)...)) > 1e-15 || g.x(0)[0] == 1 {
+		if m := mean(w.n, g.x); distance(m, append([]float64{1 / float64(w.n)}, make([]float64, w.d-1)...)) > 1e-15 ||
+			g.x(0)[0] == 1 {
 			t.Errorf("the averaging step made %v of agent 0, the mean is %v", g.x(0), m)
 		}
 		if distance(g.aux(0, "h"), make([]float64, w.d)) != 0 {

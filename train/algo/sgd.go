@@ -2,11 +2,13 @@ package algo
 
 import "fspda/device"
 
-// SGD is central SGD, the reference curve: all agents hold one model and move it by the mean of their directions,
+// SGD is central SGD, the reference curve: all agents hold one model and move it by the mean of
+// their directions,
 //
 //	x ← x - alpha·(1/n)·Σ u
 //
-// Everybody posts u to everybody, and the sum is taken in the order of the agents, so all copies of x stay equal to the bit.
+// Everybody posts u to everybody, and the sum is taken in the order of the agents, so all copies of
+// x stay equal to the bit.
 type SGD struct {
 	Mu float64 // heavy ball; 0 is off
 }

@@ -2,31 +2,37 @@ package algo
 
 import "fspda/device"
 
-// STORM is FSPDA-STORM: recursive momentum (a control variate) on both gradients of the Lagrangian that SA descends and ascends (the
-// paper's second algorithm). Each iteration takes two gradients on one batch, at x = x^t and at y = x^{t-1}, and both differences over the same
-// edges and masks, D = own - other at t and E = own - other at t-1:
+// STORM is FSPDA-STORM: recursive momentum (a control variate) on both gradients of the Lagrangian
+// that SA descends and ascends (the paper's second algorithm). Each iteration takes two gradients
+// on one batch, at x = x^t and at y = x^{t-1}, and both differences over the same edges and masks,
+// D = own - other at t and E = own - other at t-1:
 //
 //	t = 0:  mg = g(x)                              mc = ΣD                            ml = ΣD
 //	t > 0:  mg ← g(x) + (1-a_x)·(mg - g(y))        mc ← ΣD + (1-a_x)·(mc - ΣE)        ml ← ΣD + (1-a_lambda)·(ml - ΣE)
 //	x ← x - alpha·mg - gamma·mc - eta·lambda
 //	lambda ← lambda + beta·ml
 //
-// This is the recursion of the paper's appendix, m = mg + (gamma/alpha)·mc + (eta/alpha)·lambda taken apart: lambda carries no noise, so its
-// estimate is exact, and with the gossip part in a vector of its own nothing is divided by a step size that a schedule may bring to zero.
-// The paper's box differs (it adds the old gradient and flips signs) and diverges.
+// This is the recursion of the paper's appendix, m = mg + (gamma/alpha)·mc + (eta/alpha)·lambda
+// taken apart: lambda carries no noise, so its estimate is exact, and with the gossip part in a
+// vector of its own nothing is divided by a step size that a schedule may bring to zero. The
+// paper's box differs (it adds the old gradient and flips signs) and diverges.
 //
-// Instead of lambda an agent remembers what lambda would come to if nothing new happened, while ml dies away:
+// Instead of lambda an agent remembers what lambda would come to if nothing new happened, while ml
+// dies away:
 //
 //	ahead = lambda + kappa·ml,  kappa = beta·(1-a_lambda)/a_lambda        ahead ← ahead + (beta/a_lambda)·(ΣD - (1-a_lambda)·ΣE)
 //
-// It changes on the masks of active edges alone, by exact negatives at the two ends. A dense lambda ← lambda + beta·ml would round in every
-// coordinate and iteration, and sum up what ml rounds: over many iterations that moves Σ lambda away from zero.
+// It changes on the masks of active edges alone, by exact negatives at the two ends. A dense lambda
+// ← lambda + beta·ml would round in every coordinate and iteration, and sum up what ml rounds: over
+// many iterations that moves Σ lambda away from zero.
 //
-// With a_x = a_lambda = 1 it is SA without heavy ball. The mean of mg is STORM of the mean gradient, the mean of x moves by -alpha times
-// it, and lambda, ahead and ml sum to zero. When a_x = a_lambda, mc and ml are one vector.
+// With a_x = a_lambda = 1 it is SA without heavy ball. The mean of mg is STORM of the mean
+// gradient, the mean of x moves by -alpha times it, and lambda, ahead and ml sum to zero. When a_x
+// = a_lambda, mc and ml are one vector.
 //
-// ZeroStart leaves the momenta zero at t = 0, which then does nothing. Lagged is the released program's estimate of lambda, inside the
-// momentum: x moves by the average l ← (1-a_x)·l + a_x·lambda instead of lambda. Both have the same fixed point.
+// ZeroStart leaves the momenta zero at t = 0, which then does nothing. Lagged is the released
+// program's estimate of lambda, inside the momentum: x moves by the average l ← (1-a_x)·l +
+// a_x·lambda instead of lambda. Both have the same fixed point.
 type STORM struct {
 	Gamma     float64 // gossip gain
 	Beta      float64 // dual step
@@ -118,28 +124,32 @@ func (a STORM) estimate(s *State, r *Round) error {
 	return nil
 }
 
-// move makes the dense part of the step, in which mc and ml are (1-a) times what they were. x^{t+1} is written over x^{t-1}, and the
-// two change names: no copy.
+// move makes the dense part of the step, in which mc and ml are (1-a) times what they were. x^{t+1}
+// is written over x^{t-1}, and the two change names: no copy.
 func (a STORM) move(s *State, r *Round) {
 	next, mg, ml := s.Aux[stormPrev], s.Aux[stormMG], s.Aux[stormML]
 	dual, fade := s.Aux[stormAhead], r.Eta*a.kappa() // -eta·lambda is -eta·dual + fade·ml
 	if a.Lagged {
 		average := s.Aux[len(s.Aux)-1]
-		s.combine(average, device.Term{A: 1 - a.AX, V: average}, device.Term{A: a.AX, V: dual}, device.Term{A: -a.AX * a.kappa(), V: ml})
+		s.combine(average, device.Term{A: 1 - a.AX, V: average}, device.Term{A: a.AX, V: dual},
+			device.Term{A: -a.AX * a.kappa(), V: ml})
 		dual, fade = average, 0
 	}
 	gossip := -a.Gamma * (1 - a.AX)
 	if mc := a.mc(s); mc == ml {
-		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual}, device.Term{A: fade + gossip, V: ml})
+		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual},
+			device.Term{A: fade + gossip, V: ml})
 	} else {
-		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual}, device.Term{A: fade, V: ml}, device.Term{A: gossip, V: mc})
+		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual},
+			device.Term{A: fade, V: ml}, device.Term{A: gossip, V: mc})
 		s.combine(mc, device.Term{A: 1 - a.AX, V: mc})
 	}
 	s.X, s.Aux[stormPrev] = next, s.X
 	s.combine(ml, device.Term{A: 1 - a.ALambda, V: ml})
 }
 
-// Mix adds the new terms: on masks D - (1-a)·E of each link as one, rounded before it is spread, else the D and then the E of all links.
+// Mix adds the new terms: on masks D - (1-a)·E of each link as one, rounded before it is spread,
+// else the D and then the E of all links.
 func (a STORM) Mix(s *State, r *Round) error {
 	var to [4]device.Term
 	for i := range r.Links {
@@ -158,7 +168,8 @@ func (a STORM) Mix(s *State, r *Round) error {
 
 // spread appends where a difference goes that enters mc with weight p and ml with weight q.
 func (a STORM) spread(to []device.Term, s *State, p, q float64) []device.Term {
-	to = append(to, device.Term{A: -a.Gamma * p, V: s.X}, device.Term{A: a.Beta / a.ALambda * q, V: s.Aux[stormAhead]}, device.Term{A: q, V: s.Aux[stormML]})
+	to = append(to, device.Term{A: -a.Gamma * p, V: s.X}, device.Term{A: a.Beta / a.ALambda * q, V: s.Aux[stormAhead]},
+		device.Term{A: q, V: s.Aux[stormML]})
 	if a.AX != a.ALambda {
 		to = append(to, device.Term{A: p, V: s.Aux[stormMore]})
 	}

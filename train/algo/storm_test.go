@@ -24,7 +24,8 @@ func TestGoldenSTORM(t *testing.T) {
 	check(t, "lambda_0", a.lambda(g, 0), "-1.1103146800 -1.8253994290 -0.8844327360")
 }
 
-// noisy adds to each agent's gradient noise that depends on agent and iteration alone, so that both points of one iteration see the same.
+// noisy adds to each agent's gradient noise that depends on agent and iteration alone, so that both
+// points of one iteration see the same.
 func noisy(q quadratics, seed uint64, std float64) func(t, i int, dst, x []float64) {
 	return func(t, i int, dst, x []float64) {
 		q.grad(t, i, dst, x)
@@ -39,7 +40,8 @@ func noisy(q quadratics, seed uint64, std float64) func(t, i int, dst, x []float
 // With a_x = a_lambda = 1 STORM is SA, on the same samples.
 func TestSTORMOfOneIsSA(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
-		a, b := w.play(STORM{Gamma: 0.3, Beta: 0.7, AX: 1, ALambda: 1}, q, 0.02, 0.01), w.play(SA{Gamma: 0.3, Beta: 0.7}, q, 0.02, 0.01)
+		a, b := w.play(STORM{Gamma: 0.3, Beta: 0.7, AX: 1, ALambda: 1}, q, 0.02,
+			0.01), w.play(SA{Gamma: 0.3, Beta: 0.7}, q, 0.02, 0.01)
 		a.grad, b.grad = noisy(q, w.seed, 0.2), noisy(q, w.seed, 0.2)
 		for it := range 1000 {
 			a.step(t, it)
@@ -56,22 +58,26 @@ func TestSTORMOfOneIsSA(t *testing.T) {
 	})
 }
 
-// The recursion of the paper's appendix, written down as it stands there, against the form with the parts of m taken apart; with the
-// lambda term outside the momentum and, as the released program has it, inside.
+// The recursion of the paper's appendix, written down as it stands there, against the form with the
+// parts of m taken apart; with the lambda term outside the momentum and, as the released program
+// has it, inside.
 func TestSTORMIsItsAppendix(t *testing.T) {
 	const alpha, eta, gamma, beta = 0.02, 0.01, 0.3, 0.7
-	for _, a := range []STORM{{AX: 0.3, ALambda: 0.2}, {AX: 0.25, ALambda: 0.25}, {AX: 0.1, ALambda: 0.6, Lagged: true}, {AX: 0.3, ALambda: 0.3, Lagged: true}} {
+	for _, a := range []STORM{{AX: 0.3, ALambda: 0.2}, {AX: 0.25, ALambda: 0.25}, {AX: 0.1, ALambda: 0.6, Lagged: true},
+		{AX: 0.3, ALambda: 0.3, Lagged: true}} {
 		a.Gamma, a.Beta = gamma, beta
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
 			g := w.play(a, q, alpha, eta)
 			g.grad = noisy(q, w.seed, 0.2)
-			x, prev, lam, old, m, ml := zeros(w.n, w.d), zeros(w.n, w.d), zeros(w.n, w.d), zeros(w.n, w.d), zeros(w.n, w.d), zeros(w.n, w.d)
+			x, prev, lam, old, m, ml := zeros(w.n, w.d), zeros(w.n, w.d), zeros(w.n, w.d), zeros(w.n, w.d), zeros(w.n,
+				w.d), zeros(w.n, w.d)
 			for it := range 300 {
 				lag := old // the lambda that the old gradient has
 				if a.Lagged {
 					lag = lam
 				}
-				now, then := lagrangian(w, g.grad, it, x, lam, alpha, eta, gamma), lagrangian(w, g.grad, it, prev, lag, alpha, eta, gamma)
+				now, then := lagrangian(w, g.grad, it, x, lam, alpha, eta, gamma), lagrangian(w, g.grad, it, prev, lag,
+					alpha, eta, gamma)
 				d, e := maskedLaplacian(w, it, x), maskedLaplacian(w, it, prev)
 				for i := range x {
 					for k := range x[i] {
@@ -100,8 +106,10 @@ func TestSTORMIsItsAppendix(t *testing.T) {
 	}
 }
 
-// lagrangian is the gradient of the augmented Lagrangian with this iteration's samples, edges and masks.
-func lagrangian(w world, grad func(t, i int, dst, x []float64), it int, x, lam [][]float64, alpha, eta, gamma float64) [][]float64 {
+// lagrangian is the gradient of the augmented Lagrangian with this iteration's samples, edges and
+// masks.
+func lagrangian(w world, grad func(t, i int, dst, x []float64), it int, x, lam [][]float64, alpha, eta,
+	gamma float64) [][]float64 {
 	out := maskedLaplacian(w, it, x)
 	gi := make([]float64, w.d)
 	for i := range out {
@@ -128,7 +136,8 @@ func maskedLaplacian(w world, it int, x [][]float64) [][]float64 {
 	return l
 }
 
-// The mean of mg is STORM of the mean gradient, without a graph, and moves the mean model; lambda and ml sum to zero.
+// The mean of mg is STORM of the mean gradient, without a graph, and moves the mean model; lambda
+// and ml sum to zero.
 func TestSTORMMeans(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		a := STORM{Gamma: 0.3, Beta: 0.7, AX: 0.1, ALambda: 0.2}
@@ -187,7 +196,8 @@ func sumNorm(n int, get func(i int) []float64) float64 {
 	return distance(m, make([]float64, len(m))) * float64(n)
 }
 
-// A smaller a averages more noise away: the steady error of the mean and the disagreement fall from a = 1 to 0.1 to 0.01.
+// A smaller a averages more noise away: the steady error of the mean and the disagreement fall from
+// a = 1 to 0.1 to 0.01.
 func TestSTORMReducesNoise(t *testing.T) {
 	w := world{seed: 4, n: 5, d: 4, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 4}}}
 	s := rng.New(4, "quadratics")
@@ -213,13 +223,16 @@ func TestSTORMReducesNoise(t *testing.T) {
 	offset1, gap1 := steady(1)
 	offset2, gap2 := steady(0.1)
 	offset3, gap3 := steady(0.01)
-	t.Logf("a = 1, 0.1, 0.01: offset %.2g %.2g %.2g, disagreement %.2g %.2g %.2g", offset1, offset2, offset3, gap1, gap2, gap3)
+	t.Logf("a = 1, 0.1, 0.01: offset %.2g %.2g %.2g, disagreement %.2g %.2g %.2g", offset1, offset2, offset3, gap1,
+		gap2, gap3)
 	if offset3 > 0.6*offset1 || gap2 > gap1 || gap3 > 0.4*gap1 {
-		t.Errorf("a = 1, 0.1, 0.01: offset %g %g %g, disagreement %g %g %g", offset1, offset2, offset3, gap1, gap2, gap3)
+		t.Errorf("a = 1, 0.1, 0.01: offset %g %g %g, disagreement %g %g %g", offset1, offset2, offset3, gap1, gap2,
+			gap3)
 	}
 }
 
-// Momenta that start as zeros: iteration 0 does nothing, and the first sample counts by a share of a only.
+// Momenta that start as zeros: iteration 0 does nothing, and the first sample counts by a share of
+// a only.
 func TestSTORMZeroStart(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		a := STORM{Gamma: 0.3, Beta: 0.7, AX: 0.4, ALambda: 0.2, ZeroStart: true}

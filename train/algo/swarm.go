@@ -2,28 +2,33 @@ package algo
 
 import "fspda/device"
 
-// Swarm is Swarm-SGD (Nadiradze et al., 2021): pairs of agents average their models, with local steps in between, and what they send
-// may be quantized. The receiver decodes near a vector of its own, so enc and dec(·, reference) below are a lattice, or nothing.
+// Swarm is Swarm-SGD (Nadiradze et al., 2021): pairs of agents average their models, with local
+// steps in between, and what they send may be quantized. The receiver decodes near a vector of its
+// own, so enc and dec(·, reference) below are a lattice, or nothing.
 //
-// Non-blocking: every agent takes one step in every iteration. Besides the live model x it has o, its model when it last began an
-// exchange, and c, the copy that others average with; both start at x. When i begins an exchange with j, both send enc(o), enc(c) as they
-// are before this iteration's step, and
+// Non-blocking: every agent takes one step in every iteration. Besides the live model x it has o,
+// its model when it last began an exchange, and c, the copy that others average with; both start at
+// x. When i begins an exchange with j, both send enc(o), enc(c) as they are before this iteration's
+// step, and
 //
 //	q_c, r_c = dec(enc(c), dec(enc(o), o_own))      of its own, and of the other's codes
 //	x_a ← x_a - alpha·u_a                           (every agent a)
 //	c_i = (q_c + r_c)/2 - (o_i - x_i),  o_i = c_i,  x_i = c_i
 //	c_j = (q_c + r_c)/2
 //
-// so that i publishes all progress since it last began. Blocking: the two ends alone take Steps steps each, on as many batches, and then
+// so that i publishes all progress since it last began. Blocking: the two ends alone take Steps
+// steps each, on as many batches, and then
 //
 //	x ← (x + dec(enc(x_other), x))/2
 //
-// Without a quantizer the mean of the models (blocking) moves by -(alpha/n) times the sum of the directions used, and the mean of the
-// copies (non-blocking) by -(o_i - x_i)/n; a lattice of side s adds at most s/(2n) and s/n per exchange. It is biased when agents hold
-// different data. Blocking with uniform edges lets agents of high degree compute more often, and so weighs them more.
+// Without a quantizer the mean of the models (blocking) moves by -(alpha/n) times the sum of the
+// directions used, and the mean of the copies (non-blocking) by -(o_i - x_i)/n; a lattice of side s
+// adds at most s/(2n) and s/n per exchange. It is biased when agents hold different data. Blocking
+// with uniform edges lets agents of high degree compute more often, and so weighs them more.
 //
-// Departure: the initiator is given by the link, the same at both ends; the authors' reference program takes the iteration modulo the
-// agent's own degree + 1, which differs between agents of different degree.
+// Departure: the initiator is given by the link, the same at both ends; the authors' reference
+// program takes the iteration modulo the agent's own degree + 1, which differs between agents of
+// different degree.
 type Swarm struct {
 	Blocking bool
 	Steps    int     // local steps of an exchange, blocking only
@@ -133,8 +138,8 @@ func (a Swarm) average(s *State, r *Round, l *Link) error {
 	return nil
 }
 
-// exchange is that of the non-blocking form. Its own copy, too, counts as the others see it, or the two ends would not average the same
-// numbers.
+// exchange is that of the non-blocking form. Its own copy, too, counts as the others see it, or the
+// two ends would not average the same numbers.
 func (a Swarm) exchange(s *State, r *Round, l *Link) error {
 	start, public := s.Aux[swarmStart], s.Aux[swarmCopy]
 	own, err := decodePair(r, l.Own, start)
@@ -179,7 +184,8 @@ func encode(s *State, r *Round, x device.Vector, which int) (device.Vector, erro
 	return b, r.Encode(b, x, which)
 }
 
-// decode returns what codes mean near ref, in a lent vector, or the codes themselves where they are numbers.
+// decode returns what codes mean near ref, in a lent vector, or the codes themselves where they are
+// numbers.
 func decode(r *Round, codes, ref device.Vector) (device.Vector, error) {
 	if r.Decode == nil {
 		return codes, nil

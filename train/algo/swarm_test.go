@@ -48,9 +48,12 @@ func TestSwarmGolden(t *testing.T) {
 		x0, x2  string
 		c0      string
 	}{
-		{"blocking", Swarm{Blocking: true, Steps: 1}, false, "0.7243378448 0.6996662585 0.8578069967", "1.0237501029 0.9694892990 1.0497242362", ""},
-		{"blocking, lattice", Swarm{Blocking: true, Steps: 1}, true, "0.7263617550 0.6979383900 0.8572526578", "1.0134899650 0.9782858213 1.0430234963", ""},
-		{"non-blocking", Swarm{}, false, "0.5454178503 0.4302611792 0.4676190000", "2.2150416386 1.5580068222 0.9375116114", "0.5004591761 0.4149526576 0.5406000000"},
+		{"blocking", Swarm{Blocking: true, Steps: 1}, false, "0.7243378448 0.6996662585 0.8578069967",
+			"1.0237501029 0.9694892990 1.0497242362", ""},
+		{"blocking, lattice", Swarm{Blocking: true, Steps: 1}, true, "0.7263617550 0.6979383900 0.8572526578",
+			"1.0134899650 0.9782858213 1.0430234963", ""},
+		{"non-blocking", Swarm{}, false, "0.5454178503 0.4302611792 0.4676190000",
+			"2.2150416386 1.5580068222 0.9375116114", "0.5004591761 0.4149526576 0.5406000000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := goldenGame(c.algo)
@@ -70,8 +73,8 @@ func TestSwarmGolden(t *testing.T) {
 	}
 }
 
-// In the blocking form the mean of the models moves by -(alpha/n) times the sum of the directions used; a lattice adds at most s/(2n) in
-// each coordinate.
+// In the blocking form the mean of the models moves by -(alpha/n) times the sum of the directions
+// used; a lattice adds at most s/(2n) in each coordinate.
 func TestSwarmBlockingMean(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		for _, l := range []*dist.Lattice{nil, lattice(t, "lattice(0.01,4096)")} {
@@ -123,7 +126,8 @@ func withNext(g *game) *int {
 	return n
 }
 
-// In the non-blocking form the mean of the copies moves by -(o_i - x_i)/n, i the initiator; a lattice adds at most s/n.
+// In the non-blocking form the mean of the copies moves by -(o_i - x_i)/n, i the initiator; a
+// lattice adds at most s/n.
 func TestSwarmNonBlockingMean(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		for _, l := range []*dist.Lattice{nil, lattice(t, "lattice(0.01,4096)")} {
@@ -156,7 +160,8 @@ func TestSwarmNonBlockingMean(t *testing.T) {
 	})
 }
 
-// Agents that want the same get there, and agree, although in the non-blocking form each move of a copy is a difference of models.
+// Agents that want the same get there, and agree, although in the non-blocking form each move of a
+// copy is a difference of models.
 func TestSwarmEqualObjectives(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		w.k, w.many = 0, false

@@ -44,7 +44,8 @@ var table = []entry{
 	{algo: DIGing{}, exact: true, follow: true},
 	{algo: DIGing{Mu: 0.5}, mu: 0.5, exact: true, follow: true},
 	{algo: NEXT{}, exact: true, follow: true},
-	{algo: NEXT{Kappa: 0.001}, exact: true, follow: true, step: func(t int) float64 { return new(fading).at(t, 0.001) }},
+	{algo: NEXT{Kappa: 0.001}, exact: true, follow: true,
+		step: func(t int) float64 { return new(fading).at(t, 0.001) }},
 	{algo: EXTRA{Delta: 0.5}, static: true, exact: true, follow: true},
 	{algo: ProxGPDA{Rho: 3}, static: true, exact: true},
 	{algo: CHOCO{Theta: 0.2}, follow: true, whole: true, dress: chatter},
@@ -112,8 +113,8 @@ func forTable(t *testing.T, with func(e entry) bool, f func(t *testing.T, e entr
 
 func all(entry) bool { return true }
 
-// With exact gradients agents of different objectives reach the optimum, over random edges and masks, and what is tracked reaches its
-// limit and sums to zero.
+// With exact gradients agents of different objectives reach the optimum, over random edges and
+// masks, and what is tracked reaches its limit and sums to zero.
 func TestAllReachOptimum(t *testing.T) {
 	forTable(t, func(e entry) bool { return e.exact }, func(t *testing.T, e entry) {
 		const alpha, eta = 0.04, 0.02
@@ -157,19 +158,20 @@ func checkTracked(t *testing.T, e entry, g *game, q quadratics, w world, alpha, 
 
 // What is tracked sums to zero at all times, also when edges fail.
 func TestAllTrackedSumToZero(t *testing.T) {
-	forTable(t, func(e entry) bool { _, ok := e.algo.(Tracker); return ok && e.algo != Algorithm(table[5].algo) }, func(t *testing.T, e entry) {
-		forWorlds(t, func(t *testing.T, w world, q quadratics) {
-			g := failing(e.play(w, q, 0.02, 0.01), w)
-			g.grad = noisy(q, w.seed, 0.3)
-			name, _ := e.algo.(Tracker).Tracked(0.02, 0.01)
-			for it := range 400 {
-				g.step(t, it)
-				if s := sumNorm(w.n, func(i int) []float64 { return g.aux(i, name) }); s > 1e-11 {
-					t.Fatalf("iteration %d: |sum of %s| = %g", it, name, s)
+	forTable(t, func(e entry) bool { _, ok := e.algo.(Tracker); return ok && e.algo != Algorithm(table[5].algo) },
+		func(t *testing.T, e entry) {
+			forWorlds(t, func(t *testing.T, w world, q quadratics) {
+				g := failing(e.play(w, q, 0.02, 0.01), w)
+				g.grad = noisy(q, w.seed, 0.3)
+				name, _ := e.algo.(Tracker).Tracked(0.02, 0.01)
+				for it := range 400 {
+					g.step(t, it)
+					if s := sumNorm(w.n, func(i int) []float64 { return g.aux(i, name) }); s > 1e-11 {
+						t.Fatalf("iteration %d: |sum of %s| = %g", it, name, s)
+					}
 				}
-			}
+			})
 		})
-	})
 }
 
 // failing makes each exchange fail with probability 0.3, for both ends.
@@ -181,7 +183,8 @@ func failing(g *game, w world) *game {
 	return g
 }
 
-// The mean model moves by -alpha times the mean direction, on every graph, whether edges fail or not.
+// The mean model moves by -alpha times the mean direction, on every graph, whether edges fail or
+// not.
 func TestAllFollowTheMean(t *testing.T) {
 	forTable(t, func(e entry) bool { return e.follow }, func(t *testing.T, e entry) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
@@ -219,43 +222,46 @@ func TestAllFollowTheMean(t *testing.T) {
 	})
 }
 
-// Idle iterations and failing edges do no harm: with exact gradients agents of one objective still reach its optimum, together.
+// Idle iterations and failing edges do no harm: with exact gradients agents of one objective still
+// reach its optimum, together.
 func TestAllSurviveFailingEdges(t *testing.T) {
-	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok && !e.whole }, func(t *testing.T, e entry) {
-		w := world{seed: 3, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
-		s := rng.New(3, "quadratics")
-		q := randomQuadratics(&s, w.n, w.d)
-		if !e.exact { // the others end beside the optimum where objectives differ
-			for i := range q.h {
-				q.h[i], q.b[i] = q.h[0], q.b[0]
+	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok && !e.whole },
+		func(t *testing.T, e entry) {
+			w := world{seed: 3, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
+			s := rng.New(3, "quadratics")
+			q := randomQuadratics(&s, w.n, w.d)
+			if !e.exact { // the others end beside the optimum where objectives differ
+				for i := range q.h {
+					q.h[i], q.b[i] = q.h[0], q.b[0]
+				}
 			}
-		}
-		g := failing(e.play(w, q, 0.03, 0.01), w)
-		for i := range w.n { // apart at the start
-			g.x(i)[0] = float64(i) / 5
-		}
-		tolerance := 1e-6
-		if e.algo == Algorithm(SA{Gamma: 0.25, Beta: 1, Stale: true}) {
-			tolerance = 0.2 // its dual holds on to where it started
-		}
-		worst := math.Inf(1)
-		for it := 0; it < 40000 && worst > tolerance/2; it++ {
-			g.step(t, it)
-			if it%1000 != 999 {
-				continue
+			g := failing(e.play(w, q, 0.03, 0.01), w)
+			for i := range w.n { // apart at the start
+				g.x(i)[0] = float64(i) / 5
 			}
-			worst = 0
-			for i := range w.n {
-				worst = max(worst, distance(g.x(i), q.optimum()))
+			tolerance := 1e-6
+			if e.algo == Algorithm(SA{Gamma: 0.25, Beta: 1, Stale: true}) {
+				tolerance = 0.2 // its dual holds on to where it started
 			}
-		}
-		if worst > tolerance {
-			t.Errorf("%g from the optimum", worst)
-		}
-	})
+			worst := math.Inf(1)
+			for it := 0; it < 40000 && worst > tolerance/2; it++ {
+				g.step(t, it)
+				if it%1000 != 999 {
+					continue
+				}
+				worst = 0
+				for i := range w.n {
+					worst = max(worst, distance(g.x(i), q.optimum()))
+				}
+			}
+			if worst > tolerance {
+				t.Errorf("%g from the optimum", worst)
+			}
+		})
 }
 
-// X and Aux are an agent's whole memory: agents made anew from them at any iteration go on with the same bits.
+// X and Aux are an agent's whole memory: agents made anew from them at any iteration go on with the
+// same bits.
 func TestAllResumeFromState(t *testing.T) {
 	forTable(t, all, func(t *testing.T, e entry) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
@@ -353,8 +359,8 @@ func (still) Combine(device.Vector, ...device.Term)                        {}
 func (still) Gather(_, _ device.Vector, _ device.Index)                    {}
 func (still) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
 
-// The released program's dual step, own at t+1 against other at t, leaves the optimum: it ends near the minimiser of
-// F + (c/2)·|x - x^0|² with c = 2·eta·beta·(k/d)/(n·alpha), one edge at a time.
+// The released program's dual step, own at t+1 against other at t, leaves the optimum: it ends near
+// the minimiser of F + (c/2)·|x - x^0|² with c = 2·eta·beta·(k/d)/(n·alpha), one edge at a time.
 func TestStaleDualPullsBack(t *testing.T) {
 	for _, k := range []int{2, 4} {
 		w := world{seed: 2, n: 4, d: 4, k: k, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}}
@@ -383,9 +389,11 @@ func TestStaleDualPullsBack(t *testing.T) {
 			want[j] = num / den
 		}
 		best := q.optimum()
-		t.Logf("k %d: %.4f from the optimum, predicted %.4f, %.4f apart", k, distance(sum, best), distance(want, best), distance(sum, want))
+		t.Logf("k %d: %.4f from the optimum, predicted %.4f, %.4f apart", k, distance(sum, best), distance(want, best),
+			distance(sum, want))
 		if off := distance(sum, best); off < 0.05 || distance(sum, want) > 0.2*off {
-			t.Errorf("k %d: %g from the optimum, %g from the minimiser that should be there", k, off, distance(sum, want))
+			t.Errorf("k %d: %g from the optimum, %g from the minimiser that should be there", k, off,
+				distance(sum, want))
 		}
 	}
 }

@@ -38,14 +38,17 @@ type Options struct {
 	Buffers device.Vector // of batch norm, for those who join; nil: none
 	Log     *zap.Logger
 
-	// Gradient writes the gradient of the next batch at x to dst. When ctx ends it is of no use any more: the next call is for the same batch.
+	// Gradient writes the gradient of the next batch at x to dst. When ctx ends it is of no use any
+	// more: the next call is for the same batch.
 	Gradient func(ctx context.Context, dst, x device.Vector) error
 	// Applied is called when the agent has moved by the latest gradient: its batch is done with.
 	Applied func()
-	// Passed is called when the logical time has grown, and at the start. What it is shown holds until it returns, and so do the vectors of the
-	// State. It tells whether the agent has to stop there.
+	// Passed is called when the logical time has grown, and at the start. What it is shown holds
+	// until it returns, and so do the vectors of the State. It tells whether the agent has to stop
+	// there.
 	Passed func(View) (stop bool)
-	// Ended is called when the agent has come to the end of the run and moves no more, as Passed is.
+	// Ended is called when the agent has come to the end of the run and moves no more, as Passed
+	// is.
 	Ended func(View)
 	// Spoke is called for each exchange, with how many values this end sent.
 	Spoke func(peer, values int)
@@ -99,7 +102,8 @@ const (
 
 // New makes an agent that has no past. Restore gives it one.
 func New(opt Options) *Agent {
-	a := &Agent{opt: opt, state: opt.State, dev: opt.State.Dev, pool: dist.NewPool(opt.State.Dev), news: make(chan struct{}), joining: true,
+	a := &Agent{opt: opt, state: opt.State, dev: opt.State.Dev, pool: dist.NewPool(opt.State.Dev),
+		news: make(chan struct{}), joining: true,
 		x: opt.State.Dev.NewVector(opt.State.X.Len())}
 	a.finished.Store(-1)
 	a.opt.GiveUp, a.opt.Farewell = cmp.Or(opt.GiveUp, defaultGiveUp), cmp.Or(opt.Farewell, defaultFarewell)
@@ -127,8 +131,8 @@ func (a *Agent) Restore(v View) {
 	}
 }
 
-// Run computes until the run is over, the agent is stopped by Passed, or ctx ends. Then its vectors stand still. Its edges go on to answer
-// others until Close.
+// Run computes until the run is over, the agent is stopped by Passed, or ctx ends. Then its vectors
+// stand still. Its edges go on to answer others until Close.
 func (a *Agent) Run(ctx context.Context) error {
 	talks, quit := context.WithCancel(context.WithoutCancel(ctx))
 	a.quit = quit
@@ -172,7 +176,8 @@ func (a *Agent) Close() {
 	a.aside.Wait()
 }
 
-// compute takes one gradient, and applies it unless it was cancelled meanwhile. more is false when there is none to be taken.
+// compute takes one gradient, and applies it unless it was cancelled meanwhile. more is false when
+// there is none to be taken.
 func (a *Agent) compute(ctx context.Context) (more bool, err error) {
 	a.mu.Lock()
 	if a.stopped || a.over() {
@@ -250,7 +255,8 @@ func (a *Agent) view() View {
 // over tells whether the agent is at the end of the run. The caller holds the lock.
 func (a *Agent) over() bool { return a.desk.T >= a.opt.Until }
 
-// interrupt cancels the running gradient. One that is finished and only waits for the lock is applied first. The caller holds the lock.
+// interrupt cancels the running gradient. One that is finished and only waits for the lock is
+// applied first. The caller holds the lock.
 func (a *Agent) interrupt() {
 	if int(a.finished.Load()) == a.number && !a.stopped {
 		a.step(true)
@@ -261,7 +267,8 @@ func (a *Agent) interrupt() {
 	}
 }
 
-// catchUp brings an agent that is behind to logical time t, and tells whether it was. The caller holds the lock.
+// catchUp brings an agent that is behind to logical time t, and tells whether it was. The caller
+// holds the lock.
 func (a *Agent) catchUp(t int) bool {
 	if a.desk.T >= t {
 		return false
@@ -289,7 +296,8 @@ func (a *Agent) tell() {
 	a.news = make(chan struct{})
 }
 
-// await waits until done says so, which is asked again after every change and every so often. It returns the context's cause if that ends first.
+// await waits until done says so, which is asked again after every change and every so often. It
+// returns the context's cause if that ends first.
 func (a *Agent) await(ctx context.Context, every time.Duration, done func() bool) error {
 	t := time.NewTicker(every)
 	defer t.Stop()

@@ -18,7 +18,8 @@ import (
 	"fspda/train/algo"
 )
 
-// lab is a network of agents with quadratic objectives, each f_i(x) = |x - b_i|²/2, whose sum is least at the mean of the b_i.
+// lab is a network of agents with quadratic objectives, each f_i(x) = |x - b_i|²/2, whose sum is
+// least at the mean of the b_i.
 type lab struct {
 	t       *testing.T
 	board   *disttest.Board
@@ -91,7 +92,8 @@ func (l *lab) start(i int) {
 	p := &player{life: l.board.Begin(i), done: make(chan error, 1)}
 	p.state = algo.NewState(labAlgo, labDevice, labDevice.NewVector(labDim))
 	s := rng.New(5, "lab", uint64(i))
-	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until, Algo: labAlgo, Alpha: 0.02, Eta: 0.008, Mask: l.mask, Wire: l.wire, Seed: 3, Contacts: 1,
+	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until, Algo: labAlgo, Alpha: 0.02,
+		Eta: 0.008, Mask: l.mask, Wire: l.wire, Seed: 3, Contacts: 1,
 		GiveUp: l.giveUp, DropAfter: l.dropped, Farewell: 3 * time.Second, Board: p.life, State: p.state, Log: zap.NewNop(),
 		Gradient: func(ctx context.Context, dst, x device.Vector) error {
 			select {
@@ -252,7 +254,8 @@ func (l *lab) check(limit float64, of ...int) {
 				if q := l.last[e.peer]; q != nil && !e.lost {
 					f := q.edge(p.opt.Self)
 					if e.dual.Epoch != f.dual.Epoch || e.dual.N != f.dual.N {
-						l.t.Errorf("edge %d-%d: %d.%d there, %d.%d here", p.opt.Self, e.peer, e.dual.Epoch, e.dual.N, f.dual.Epoch, f.dual.N)
+						l.t.Errorf("edge %d-%d: %d.%d there, %d.%d here", p.opt.Self, e.peer, e.dual.Epoch, e.dual.N,
+							f.dual.Epoch, f.dual.N)
 					}
 					for k, v := range host(e.dual.S) {
 						if v != -host(f.dual.S)[k] {
@@ -280,7 +283,8 @@ func (a *Agent) edge(peer int) *edge {
 
 // Without faults the agents come to the optimum of the sum, at any speeds.
 func TestConverges(t *testing.T) {
-	for name, slowest := range map[string]time.Duration{"equal": 10 * time.Millisecond, "straggler": 60 * time.Millisecond} {
+	for name, slowest := range map[string]time.Duration{"equal": 10 * time.Millisecond,
+		"straggler": 60 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 4, 2500)

@@ -52,7 +52,8 @@ func TestTwoAreKilled(t *testing.T) {
 	})
 }
 
-// One that never comes back is dropped: the others' duals sum to zero without it, and they come to the optimum of those who are left.
+// One that never comes back is dropped: the others' duals sum to zero without it, and they come to
+// the optimum of those who are left.
 func TestDrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 4, 3000)
@@ -91,7 +92,8 @@ func TestDroppedComesBack(t *testing.T) {
 	}
 }
 
-// An agent that has lost its checkpoint, though nobody has dropped it yet, starts from the mean of the others with a zero dual.
+// An agent that has lost its checkpoint, though nobody has dropped it yet, starts from the mean of
+// the others with a zero dual.
 func TestJoinsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 4, 3000)
@@ -129,7 +131,8 @@ func TestJoinsLate(t *testing.T) {
 	})
 }
 
-// Both halves of a network that is cut train on; where it heals, they are one again. short is before anybody is dropped.
+// Both halves of a network that is cut train on; where it heals, they are one again. short is
+// before anybody is dropped.
 func TestPartition(t *testing.T) {
 	for name, cut := range map[string]time.Duration{"short": 2 * time.Second, "long": 9 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +178,8 @@ func (l *lab) distanceOf(p *player) float64 {
 	return l.distance(upTo(4)...)
 }
 
-// Whatever happens, in whatever order, the edges agree in the end and the duals sum to zero. The seed repeats a failure.
+// Whatever happens, in whatever order, the edges agree in the end and the duals sum to zero. The
+// seed repeats a failure.
 func TestRandomChurn(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
@@ -220,7 +224,8 @@ func TestRandomChurn(t *testing.T) {
 	}
 }
 
-// The end of a run is no better time to be killed: agents die while some are at the end and others are not.
+// The end of a run is no better time to be killed: agents die while some are at the end and others
+// are not.
 func TestKilledAtTheEnd(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {

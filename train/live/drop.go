@@ -33,7 +33,8 @@ func (e *edge) lose(silent time.Duration) {
 	if e.lost || a.frozen {
 		return
 	}
-	a.opt.Log.Warn("dropped an agent: it has been silent for too long", zap.Int("peer", e.peer), zap.Duration("silent", silent), zap.Int("exchanges", e.dual.N))
+	a.opt.Log.Warn("dropped an agent: it has been silent for too long", zap.Int("peer", e.peer),
+		zap.Duration("silent", silent), zap.Int("exchanges", e.dual.N))
 	e.lost, e.settled = true, false
 	if e.dual.N > 0 {
 		a.opt.Algo.Drop(a.state, &e.dual, e.dual.Epoch+1)

@@ -103,7 +103,8 @@ func (e *edge) release() {
 	}
 }
 
-// closed tells whether both ends are at the end of the run and stand at the same count. The caller holds the lock.
+// closed tells whether both ends are at the end of the run and stand at the same count. The caller
+// holds the lock.
 func (e *edge) closed() bool {
 	return e.lost || e.ended && e.phase == idle && e.heardE == e.dual.Epoch && e.heardN == e.dual.N
 }
@@ -179,7 +180,8 @@ func (e *edge) gap() time.Duration {
 	return time.Duration(math.Min(e.clock.Exp()/rate*float64(unit), float64(time.Hour)))
 }
 
-// update says hello where something has changed that the other end should know, and returns what to wait for.
+// update says hello where something has changed that the other end should know, and returns what to
+// wait for.
 func (e *edge) update(ctx context.Context) (<-chan struct{}, error) {
 	a := e.a
 	a.mu.Lock()
@@ -218,7 +220,8 @@ func (e *edge) say(ctx context.Context, l *letter) error {
 func (e *edge) ring(ctx context.Context) error {
 	a := e.a
 	a.mu.Lock()
-	if a.busy != nil || a.desk.Full || a.joining || a.stopped || a.frozen || a.over() || a.pace == 0 || e.phase != idle || !e.settled {
+	if a.busy != nil || a.desk.Full || a.joining || a.stopped || a.frozen || a.over() || a.pace == 0 ||
+		e.phase != idle || !e.settled {
 		a.mu.Unlock()
 		return nil
 	}
@@ -231,8 +234,8 @@ func (e *edge) ring(ctx context.Context) error {
 	return e.say(ctx, &l)
 }
 
-// giveUp lets go of the mailbox of an exchange that takes too long. What comes of it is decided all the same: a caller will refuse the offer, a
-// called end will take the values when they come.
+// giveUp lets go of the mailbox of an exchange that takes too long. What comes of it is decided all
+// the same: a caller will refuse the offer, a called end will take the values when they come.
 func (e *edge) giveUp() {
 	e.a.mu.Lock()
 	defer e.a.mu.Unlock()

@@ -26,7 +26,8 @@ func (e *edge) answer(ctx context.Context, l *letter) error {
 	e.deadline = time.Now().Add(a.opt.GiveUp)
 	behind := a.catchUp(l.t)
 	e.prepare(max(a.desk.T, l.t), behind)
-	reply := letter{kind: offer, call: l.call, epoch: e.dual.Epoch, n: e.dual.N, t: e.exchange.t, pace: min(a.pace, time.Hour)}
+	reply := letter{kind: offer, call: l.call, epoch: e.dual.Epoch, n: e.dual.N, t: e.exchange.t,
+		pace: min(a.pace, time.Hour)}
 	reply.values = e.own()
 	a.mu.Unlock()
 	return e.say(ctx, &reply)
@@ -39,7 +40,8 @@ func (e *edge) learn(l *letter) {
 	}
 }
 
-// prepare draws the mask of the common time and gathers this end's values. The caller holds the lock.
+// prepare draws the mask of the common time and gathers this end's values. The caller holds the
+// lock.
 func (e *edge) prepare(t int, behind bool) {
 	a, x := e.a, &e.exchange
 	x.t, x.behind = t, behind
@@ -55,8 +57,8 @@ func (e *edge) prepare(t int, behind bool) {
 	a.dev.Gather(x.own.V, a.state.X, x.mask)
 }
 
-// own is this end's values as they travel. Both ends compare just these: what the device has beyond float32, or beyond fewer bits of the wire, is cut
-// off here, and x keeps it.
+// own is this end's values as they travel. Both ends compare just these: what the device has beyond
+// float32, or beyond fewer bits of the wire, is cut off here, and x keeps it.
 func (e *edge) own() []float32 {
 	v := e.a.read(e.exchange.own.V)
 	e.a.opt.Wire.Round(v)
@@ -64,7 +66,8 @@ func (e *edge) own() []float32 {
 	return v
 }
 
-// decide is what the caller does with an offer: it commits, and says its values, or calls the exchange off. Nobody else decides.
+// decide is what the caller does with an offer: it commits, and says its values, or calls the
+// exchange off. Nobody else decides.
 func (e *edge) decide(ctx context.Context, l *letter) error {
 	a := e.a
 	a.mu.Lock()
@@ -95,7 +98,8 @@ func (e *edge) decide(ctx context.Context, l *letter) error {
 	return e.greet(ctx, flagAnswer)
 }
 
-// follow is what a called end does with the caller's values: it commits, for the caller has, however long that was ago.
+// follow is what a called end does with the caller's values: it commits, for the caller has,
+// however long that was ago.
 func (e *edge) follow(ctx context.Context, l *letter) error {
 	a := e.a
 	a.mu.Lock()
@@ -120,8 +124,8 @@ func (e *edge) follow(ctx context.Context, l *letter) error {
 	return nil
 }
 
-// commit puts the exchange into the mailbox and into the edge's dual. An end that was behind reads its mailbox at once. The caller holds the
-// lock.
+// commit puts the exchange into the mailbox and into the edge's dual. An end that was behind reads
+// its mailbox at once. The caller holds the lock.
 func (e *edge) commit(l *letter) {
 	a, x := e.a, &e.exchange
 	heard := a.pool.Get(len(l.values))

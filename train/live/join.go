@@ -9,11 +9,13 @@ import (
 	"fspda/device"
 )
 
-// joinWait is how long an agent that joins waits for further neighbours after the first has answered.
+// joinWait is how long an agent that joins waits for further neighbours after the first has
+// answered.
 const joinWait = 2 * time.Second
 
-// join waits for the neighbours of an agent without a past, and starts from the mean of their models where they are under way. An agent
-// that comes back from a checkpoint, or has no neighbours, does not wait.
+// join waits for the neighbours of an agent without a past, and starts from the mean of their
+// models where they are under way. An agent that comes back from a checkpoint, or has no
+// neighbours, does not wait.
 func (a *Agent) join(ctx context.Context) error {
 	a.mu.Lock()
 	joins := a.joining && len(a.edges) > 0
@@ -45,7 +47,8 @@ func (a *Agent) join(ctx context.Context) error {
 	return nil
 }
 
-// adoptMean starts from the mean of the models that were heard, at the latest of their times. The caller holds the lock.
+// adoptMean starts from the mean of the models that were heard, at the latest of their times. The
+// caller holds the lock.
 func (a *Agent) adoptMean() {
 	var xs, buffers []device.Term
 	t := 0

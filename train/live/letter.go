@@ -65,7 +65,8 @@ func (l *letter) is(flag uint8) bool { return l.flags&flag != 0 }
 
 const letterHead = 40
 
-// format is how the values of a letter are written in a run whose messages travel as wire. Duals and models keep all their bits.
+// format is how the values of a letter are written in a run whose messages travel as wire. Duals
+// and models keep all their bits.
 func (k kind) format(wire dist.Values) dist.Values {
 	if k == offer || k == values {
 		return wire
@@ -95,10 +96,12 @@ type LetterError struct {
 }
 
 func (e *LetterError) Error() string {
-	return fmt.Sprintf("live: agent %d says what cannot be understood: %s; do both run the same program?", e.From, e.Got)
+	return fmt.Sprintf("live: agent %d says what cannot be understood: %s; do both run the same program?", e.From,
+		e.Got)
 }
 
-// bounds is what a letter may hold: vectors of the model and of its buffers, times of the run, and values as they travel.
+// bounds is what a letter may hold: vectors of the model and of its buffers, times of the run, and
+// values as they travel.
 type bounds struct {
 	dim, buffers, until int
 	wire                dist.Values
@@ -110,7 +113,8 @@ func readLetter(b []byte, most bounds) (l letter, got string) {
 	if len(b) < letterHead {
 		return l, fmt.Sprintf("a letter of %d bytes", len(b))
 	}
-	l = letter{kind: kind(b[0]), flags: b[1], call: le.Uint32(b[4:]), epoch: int(le.Uint32(b[8:])), n: int(le.Uint32(b[12:]))}
+	l = letter{kind: kind(b[0]), flags: b[1], call: le.Uint32(b[4:]), epoch: int(le.Uint32(b[8:])),
+		n: int(le.Uint32(b[12:]))}
 	format := l.kind.format(most.wire)
 	width := uint64(format.Bits() / 8)
 	t, pace, first, second := le.Uint64(b[16:]), le.Uint64(b[24:]), uint64(le.Uint32(b[32:])), uint64(le.Uint32(b[36:]))
@@ -129,7 +133,8 @@ func readLetter(b []byte, most bounds) (l letter, got string) {
 	return l, ""
 }
 
-// maxBeyond is how far beyond the end of the run a logical time may be: the steps of mailboxes that are emptied there.
+// maxBeyond is how far beyond the end of the run a logical time may be: the steps of mailboxes that
+// are emptied there.
 const maxBeyond = 1 << 20
 
 // numbers reads n values.

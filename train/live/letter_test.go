@@ -20,7 +20,8 @@ var someLetters = []letter{
 	{kind: cancel, call: 6},
 }
 
-// A letter is read as it was written, in any format of the wire; values that the format has keep all their bits, and so do duals and models.
+// A letter is read as it was written, in any format of the wire; values that the format has keep
+// all their bits, and so do duals and models.
 func TestLetterRoundTrip(t *testing.T) {
 	for _, wire := range []dist.Values{dist.FP32, dist.FP16, dist.BF16} {
 		for _, l := range someLetters {
@@ -33,12 +34,14 @@ func TestLetterRoundTrip(t *testing.T) {
 	if b := someLetters[3].bytes(dist.FP16); len(b) != letterHead+4 {
 		t.Errorf("two values in fp16 take %d bytes", len(b)-letterHead)
 	}
-	if _, bad := readLetter(someLetters[3].bytes(dist.FP16), bounds{dim: 3, until: 100}); !strings.Contains(bad, "vectors of 2") {
+	if _, bad := readLetter(someLetters[3].bytes(dist.FP16), bounds{dim: 3, until: 100}); !strings.Contains(bad,
+		"vectors of 2") {
 		t.Errorf("a letter of another format was read: %q", bad)
 	}
 }
 
-// Whatever comes over the network is a letter of the run or is refused, without taking more memory than it has bytes.
+// Whatever comes over the network is a letter of the run or is refused, without taking more memory
+// than it has bytes.
 func FuzzLetter(f *testing.F) {
 	for i, l := range someLetters {
 		f.Add(l.bytes(dist.FP32), byte(0))
@@ -64,7 +67,8 @@ func FuzzLetter(f *testing.F) {
 	})
 }
 
-// Values that travel in half the bits: the agents come as near as those bits allow, and the duals sum to zero as ever.
+// Values that travel in half the bits: the agents come as near as those bits allow, and the duals
+// sum to zero as ever.
 func TestConvergesInHalfTheBits(t *testing.T) {
 	for _, wire := range []dist.Values{dist.FP16, dist.BF16} {
 		t.Run(string(wire), func(t *testing.T) {

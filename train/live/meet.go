@@ -8,8 +8,8 @@ import (
 	"fspda/train/algo"
 )
 
-// hello compares where the two ends of the edge stand. The one that is behind moves: to the other's epoch by itself, to its count by its dual, which
-// the one ahead sends.
+// hello compares where the two ends of the edge stand. The one that is behind moves: to the other's
+// epoch by itself, to its count by its dual, which the one ahead sends.
 func (e *edge) hello(ctx context.Context, l *letter) error {
 	a := e.a
 	a.mu.Lock()
@@ -27,10 +27,12 @@ func (e *edge) hello(ctx context.Context, l *letter) error {
 	}
 	var more []*letter
 	if e.ahead(l) && e.dual.N > 0 && !l.is(flagFresh) && !e.underway(l) {
-		more = append(more, &letter{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T, values: a.read(e.dual.S)})
+		more = append(more, &letter{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T,
+			values: a.read(e.dual.S)})
 	}
 	if l.is(flagWant) && !a.joining && a.desk.T > 0 {
-		more = append(more, &letter{kind: model, t: a.desk.T, values: a.read(a.state.X), buffers: a.read(a.opt.Buffers)})
+		more = append(more, &letter{kind: model, t: a.desk.T, values: a.read(a.state.X),
+			buffers: a.read(a.opt.Buffers)})
 	}
 	if l.t == 0 || l.is(flagJoining) {
 		e.answered = true
@@ -51,7 +53,8 @@ func (e *edge) hello(ctx context.Context, l *letter) error {
 	return nil
 }
 
-// meet moves to the other end's epoch, and to the end of the run where the other is there. The caller holds the lock.
+// meet moves to the other end's epoch, and to the end of the run where the other is there. The
+// caller holds the lock.
 func (e *edge) meet(l *letter) {
 	a := e.a
 	switch {
@@ -71,13 +74,15 @@ func (e *edge) meet(l *letter) {
 	}
 }
 
-// ahead tells whether this end of the edge is at a later state than the other. The caller holds the lock.
+// ahead tells whether this end of the edge is at a later state than the other. The caller holds the
+// lock.
 func (e *edge) ahead(l *letter) bool {
 	theirs := algo.EdgeDual{Epoch: l.epoch, N: l.n}
 	return theirs.Later(e.dual.Epoch, e.dual.N)
 }
 
-// underway tells whether what the other end lacks is in values that this talk has yet to deliver. The caller holds the lock.
+// underway tells whether what the other end lacks is in values that this talk has yet to deliver.
+// The caller holds the lock.
 func (e *edge) underway(l *letter) bool {
 	return e.flying == e.dual.N && l.epoch == e.dual.Epoch && l.n == e.dual.N-1
 }
@@ -91,7 +96,8 @@ func (e *edge) adopt(ctx context.Context, l *letter) error {
 	a.mu.Lock()
 	if e.dual.Later(l.epoch, l.n) && !e.fresh {
 		if a.frozen {
-			a.opt.Log.Warn("an exchange was committed by the other end alone: it came back after the end of the run", zap.Int("peer", e.peer))
+			a.opt.Log.Warn("an exchange was committed by the other end alone: it came back after the end of the run",
+				zap.Int("peer", e.peer))
 		} else {
 			a.opt.Log.Info("caught up with an edge", zap.Int("peer", e.peer), zap.Int("exchanges", l.n-e.dual.N))
 			a.interrupt()

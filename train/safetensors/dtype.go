@@ -5,8 +5,8 @@ import "encoding/binary"
 // DType is the element type of a tensor, spelled as in the header of a file.
 type DType string
 
-// The element types that this package moves. Files may hold tensors of the format's other types beside them: those are checked
-// and listed, and [File.Section] gives their bytes.
+// The element types that this package moves. Files may hold tensors of the format's other types
+// beside them: those are checked and listed, and [File.Section] gives their bytes.
 const (
 	F32 DType = "F32" // float32
 	F64 DType = "F64" // float64
@@ -29,7 +29,8 @@ type Element interface {
 	float32 | float64 | int64 | uint64 | uint8
 }
 
-// dtypeOf returns the element type and the number of elements of a slice of an [Element] or a [Lazy]; ok is false for any other value.
+// dtypeOf returns the element type and the number of elements of a slice of an [Element] or a
+// [Lazy]; ok is false for any other value.
 func dtypeOf(values any) (t DType, n int, ok bool) {
 	switch v := values.(type) {
 	case []float32:
@@ -65,7 +66,8 @@ func slice(values any, lo, hi int) any {
 	panic("safetensors: slice of a value that is no slice of an Element")
 }
 
-// encode writes values, a slice of an [Element], to dst and returns the bytes written. dst must have room.
+// encode writes values, a slice of an [Element], to dst and returns the bytes written. dst must
+// have room.
 func encode(dst []byte, values any) []byte {
 	n, err := binary.Encode(dst, binary.LittleEndian, values)
 	if err != nil {

@@ -22,7 +22,8 @@ type Info struct {
 	Size   int64 // in bytes
 }
 
-// byteSize returns the bytes of a tensor; ok is false if the type is unknown, the number does not fit, or bits are left over.
+// byteSize returns the bytes of a tensor; ok is false if the type is unknown, the number does not
+// fit, or bits are left over.
 func byteSize(t DType, shape []uint64) (size uint64, ok bool) {
 	width, ok := bitsOf[t]
 	if !ok {
@@ -46,8 +47,9 @@ type header struct {
 	metadata map[string]string
 }
 
-// parseHeader reads the JSON header of a file whose values start at byte base and are data bytes long, and checks that the
-// tensors tile the values without a hole or an overlap, as the format demands.
+// parseHeader reads the JSON header of a file whose values start at byte base and are data bytes
+// long, and checks that the tensors tile the values without a hole or an overlap, as the format
+// demands.
 func parseHeader(text []byte, base, data int64) (*header, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, errors.New("header does not start with '{': this is no safetensors file")
@@ -73,7 +75,8 @@ func parseHeader(text []byte, base, data int64) (*header, error) {
 	return h, h.tile(base, data)
 }
 
-// tile sorts the tensors by offset and checks that they cover the data bytes from base on, each once.
+// tile sorts the tensors by offset and checks that they cover the data bytes from base on, each
+// once.
 func (h *header) tile(base, data int64) error {
 	sort.SliceStable(h.tensors, func(i, j int) bool {
 		a, b := &h.tensors[i], &h.tensors[j]
@@ -84,16 +87,20 @@ func (h *header) tile(base, data int64) error {
 		t := &h.tensors[i]
 		switch {
 		case t.Offset > end:
-			return fmt.Errorf("tensor %q: starts at data byte %d, want %d: bytes before it belong to no tensor", t.Name, t.Offset-base, end-base)
+			return fmt.Errorf("tensor %q: starts at data byte %d, want %d: bytes before it belong to no tensor", t.Name,
+				t.Offset-base, end-base)
 		case t.Offset < end:
-			return fmt.Errorf("tensor %q: starts at data byte %d, want %d: it overlaps the tensor before it", t.Name, t.Offset-base, end-base)
+			return fmt.Errorf("tensor %q: starts at data byte %d, want %d: it overlaps the tensor before it", t.Name,
+				t.Offset-base, end-base)
 		case t.Size > base+data-end:
-			return fmt.Errorf("tensor %q: ends at data byte %d, the file has %d: it was cut short", t.Name, end-base+t.Size, data)
+			return fmt.Errorf("tensor %q: ends at data byte %d, the file has %d: it was cut short", t.Name,
+				end-base+t.Size, data)
 		}
 		end += t.Size
 	}
 	if end != base+data {
-		return fmt.Errorf("the file has %d bytes of data, its tensors account for %d: the rest belongs to no tensor", data, end-base)
+		return fmt.Errorf("the file has %d bytes of data, its tensors account for %d: the rest belongs to no tensor",
+			data, end-base)
 	}
 	return nil
 }
@@ -114,7 +121,8 @@ func (h *header) readMetadata(dec *json.Decoder) error {
 	})
 }
 
-// readTensor reads one tensor's description. Fields that the format does not know are skipped, as by the reference reader.
+// readTensor reads one tensor's description. Fields that the format does not know are skipped, as
+// by the reference reader.
 func (h *header) readTensor(dec *json.Decoder, name string, base int64) error {
 	var dtype DType
 	var shape, offsets []uint64
@@ -160,9 +168,11 @@ func (h *header) add(name string, dtype DType, shape, offsets []uint64, base int
 		return fmt.Errorf("shape %v of %s is no whole number of bytes that a file could hold", shape, dtype)
 	}
 	if size != offsets[1]-offsets[0] {
-		return fmt.Errorf("data_offsets: %v are %d bytes, shape %v of %s needs %d", offsets, offsets[1]-offsets[0], shape, dtype, size)
+		return fmt.Errorf("data_offsets: %v are %d bytes, shape %v of %s needs %d", offsets, offsets[1]-offsets[0],
+			shape, dtype, size)
 	}
-	info := Info{Name: name, DType: dtype, Shape: make([]int, len(shape)), Offset: base + int64(offsets[0]), Size: int64(size)}
+	info := Info{Name: name, DType: dtype, Shape: make([]int, len(shape)), Offset: base + int64(offsets[0]),
+		Size: int64(size)}
 	for i, s := range shape {
 		info.Shape[i] = int(s)
 	}
@@ -205,8 +215,8 @@ func readInts(dec *json.Decoder) ([]uint64, error) {
 	return ints, err
 }
 
-// object reads an object and calls field at the value of each key, which it must consume. A key given twice is an error, which
-// encoding/json would let pass.
+// object reads an object and calls field at the value of each key, which it must consume. A key
+// given twice is an error, which encoding/json would let pass.
 func object(dec *json.Decoder, field func(key string) error) error {
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
 		return unexpected(tok, err, "an object")
@@ -238,7 +248,8 @@ func unexpected(tok json.Token, err error, want string) error {
 	return fmt.Errorf("found %v, want %s", tok, want)
 }
 
-// noEOF says what the end of the text means here: a caller that sees io.EOF could take it for success.
+// noEOF says what the end of the text means here: a caller that sees io.EOF could take it for
+// success.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// headers are headers with the bytes of data behind them, and what is wrong with them; nothing if they are valid.
+// headers are headers with the bytes of data behind them, and what is wrong with them; nothing if
+// they are valid.
 var headers = []struct {
 	header string
 	data   int
@@ -16,8 +17,10 @@ var headers = []struct {
 	{`{}   `, 0, ""},
 	{`{"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}`, 8, ""},
 	{`{"a":{"shape":[],"data_offsets":[0,4],"dtype":"F32","x":{"y":[1]}}}`, 4, ""},
-	{`{"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}`, 3, ""},
-	{`{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 1, ""},
+	{`{"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},"a":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}`, 3,
+		""},
+	{`{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 1,
+		""},
 	{`{"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}}`, 2, ""},
 	{`{"__metadata__":{"k":"v"}}`, 0, ""},
 	{` {}`, 0, "does not start with '{'"},
@@ -41,7 +44,8 @@ var headers = []struct {
 	{`{"__metadata__":{"k":1}}`, 0, `metadata "k": found 1, want a string`},
 	{`{"__metadata__":{"k":"1","k":"2"}}`, 0, `key "k" is given twice`},
 	{`{"__metadata__":{},"__metadata__":{}}`, 0, `key "__metadata__" is given twice`},
-	{`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0061":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2, `key "a" is given twice`},
+	{`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0061":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`,
+		2, `key "a" is given twice`},
 	{`{"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1, `key "dtype" is given twice`},
 	{`{"a":{"dtype":"U8","shape":[1]}}`, 1, "is missing"},
 	{`{"a":{"dtype":"f32","shape":[1],"data_offsets":[0,4]}}`, 4, "found f32, want an element type"},
@@ -59,13 +63,19 @@ var headers = []struct {
 	{`{"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}}`, 1, "no whole number of bytes"},
 	{`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}`, 1, "are not a begin and an end"},
 	{`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}}`, 1, "are not a begin and an end"},
-	{`{"a":{"dtype":"U8","shape":[1],"data_offsets":[18446744073709551614,18446744073709551615]}}`, 1, "are not a begin and an end"},
+	{`{"a":{"dtype":"U8","shape":[1],"data_offsets":[18446744073709551614,18446744073709551615]}}`, 1,
+		"are not a begin and an end"},
 	{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 4, "are 4 bytes, shape [2] of F32 needs 8"},
-	{`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2, "starts at data byte 1, want 0: bytes before it belong to no tensor"},
-	{`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3, `tensor "b": starts at data byte 1, want 2: it overlaps`},
-	{`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[0],"data_offsets":[1,1]}}`, 2, `tensor "b": starts at data byte 1, want 2: it overlaps`},
-	{`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 1, "ends at data byte 2, the file has 1: it was cut short"},
-	{`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 3, "the file has 3 bytes of data, its tensors account for 2"},
+	{`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2,
+		"starts at data byte 1, want 0: bytes before it belong to no tensor"},
+	{`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3,
+		`tensor "b": starts at data byte 1, want 2: it overlaps`},
+	{`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[0],"data_offsets":[1,1]}}`, 2,
+		`tensor "b": starts at data byte 1, want 2: it overlaps`},
+	{`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 1,
+		"ends at data byte 2, the file has 1: it was cut short"},
+	{`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 3,
+		"the file has 3 bytes of data, its tensors account for 2"},
 	{`{}`, 1, "the file has 1 bytes of data, its tensors account for 0"},
 }
 

@@ -27,7 +27,8 @@ func TestLazy(t *testing.T) {
 		t.Error("the files differ")
 	}
 	short := Lazy{Len: 6, Get: func() []float32 { return b[:5] }}
-	if err := Write(&got, []Tensor{{"b", []int{6}, short}}, nil); err == nil || !strings.Contains(err.Error(), `"b"`) || !strings.Contains(err.Error(), "want 6") {
+	if err := Write(&got, []Tensor{{"b", []int{6}, short}}, nil); err == nil || !strings.Contains(err.Error(), `"b"`) ||
+		!strings.Contains(err.Error(), "want 6") {
 		t.Errorf("error %v", err)
 	}
 }

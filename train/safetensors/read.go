@@ -51,14 +51,16 @@ func read(name string, r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %s: %w", name, err)
 	}
-	f := &File{name: name, r: r, close: func() error { return nil }, header: h, index: make(map[string]int, len(h.tensors))}
+	f := &File{name: name, r: r, close: func() error { return nil }, header: h,
+		index: make(map[string]int, len(h.tensors))}
 	for i, t := range h.tensors {
 		f.index[t.Name] = i
 	}
 	return f, nil
 }
 
-// readHeader reads and checks everything before the values. It believes the length prefix only as far as the file reaches.
+// readHeader reads and checks everything before the values. It believes the length prefix only as
+// far as the file reaches.
 func readHeader(r io.ReaderAt, size int64) (*header, error) {
 	if size < 8 {
 		return nil, fmt.Errorf("file is %d bytes, want at least the 8 of the header length", size)
@@ -81,7 +83,8 @@ func readHeader(r io.ReaderAt, size int64) (*header, error) {
 	return parseHeader(text, 8+int64(n), size-8-int64(n))
 }
 
-// readFull fills dst from offset on. It takes the end of the file after the last byte as success, as io.ReaderAt leaves open.
+// readFull fills dst from offset on. It takes the end of the file after the last byte as success,
+// as io.ReaderAt leaves open.
 func readFull(r io.ReaderAt, dst []byte, offset int64) error {
 	n, err := r.ReadAt(dst, offset)
 	switch {
@@ -104,7 +107,8 @@ func (f *File) Close() error {
 // Metadata returns a copy of the strings stored beside the tensors; empty if there are none.
 func (f *File) Metadata() map[string]string { return maps.Clone(f.metadata) }
 
-// Tensors describes all tensors in the order in which their values lie in the file. The caller must not change it.
+// Tensors describes all tensors in the order in which their values lie in the file. The caller must
+// not change it.
 func (f *File) Tensors() []Info { return f.tensors }
 
 // Info describes the tensor of that name; ok is false if there is none.
@@ -125,7 +129,8 @@ func (f *File) Section(name string) (*io.SectionReader, error) {
 	return io.NewSectionReader(f.r, t.Offset, t.Size), nil
 }
 
-// Load returns the values of a tensor, row-major. Its element type must be that of T: nothing is converted.
+// Load returns the values of a tensor, row-major. Its element type must be that of T: nothing is
+// converted.
 func Load[T Element](f *File, name string) ([]T, error) {
 	t, ok := f.Info(name)
 	if !ok {
@@ -139,8 +144,8 @@ func Load[T Element](f *File, name string) ([]T, error) {
 	return dst, LoadInto(f, name, dst)
 }
 
-// LoadInto fills dst with the values of a tensor, which must have its element type and exactly its number of elements; the shape
-// may differ. If it fails, dst holds no useful values.
+// LoadInto fills dst with the values of a tensor, which must have its element type and exactly its
+// number of elements; the shape may differ. If it fails, dst holds no useful values.
 func LoadInto[T Element](f *File, name string, dst []T) error {
 	t, ok := f.Info(name)
 	if !ok {
@@ -152,7 +157,8 @@ func LoadInto[T Element](f *File, name string, dst []T) error {
 	}
 	width := int64(bitsOf[want] / 8)
 	if int64(len(dst)) != t.Size/width {
-		return fmt.Errorf("safetensors: %s: tensor %q has %d elements (shape %v), want %d", f.name, name, t.Size/width, t.Shape, len(dst))
+		return fmt.Errorf("safetensors: %s: tensor %q has %d elements (shape %v), want %d", f.name, name, t.Size/width,
+			t.Shape, len(dst))
 	}
 	buf := make([]byte, min(t.Size, chunk*width))
 	for lo := 0; lo < len(dst); lo += chunk {

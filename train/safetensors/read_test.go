@@ -34,7 +34,8 @@ func TestOpen(t *testing.T) {
 		t.Errorf("section % x, %v", b, err)
 	}
 	for _, err := range []error{
-		LoadInto(f, "v", []float32{0}), LoadInto(f, "w", []float32{0}), LoadInto(f, "w", []float64{0, 0}), second(Load[float32](f, "v")),
+		LoadInto(f, "v", []float32{0}), LoadInto(f, "w", []float32{0}), LoadInto(f, "w",
+			[]float64{0, 0}), second(Load[float32](f, "v")),
 		second(Load[uint8](f, "w")), second(f.Section("v")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), `tensor "`) {
@@ -47,7 +48,8 @@ func TestOpen(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := LoadInto(f, "w", make([]float32, 2)); err == nil || !strings.Contains(err.Error(), `tensor "w", from element 0`) {
+	if err := LoadInto(f, "w", make([]float32, 2)); err == nil || !strings.Contains(err.Error(),
+		`tensor "w", from element 0`) {
 		t.Errorf("closed file: %v", err)
 	}
 	if err := f.Close(); err == nil || !strings.Contains(err.Error(), path) {
@@ -66,8 +68,10 @@ func TestOpenErrors(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("short"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{bad: "file is 5 bytes", dir: "want a regular file", filepath.Join(dir, "no"): "no such file"} {
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+	for path, want := range map[string]string{bad: "file is 5 bytes", dir: "want a regular file",
+		filepath.Join(dir, "no"): "no such file"} {
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
+			path) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
@@ -117,7 +121,8 @@ func TestReadFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load[float32](f, "w"); !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "from element 8192") {
+	if _, err := Load[float32](f, "w"); !errors.Is(err, errDisk) || !strings.Contains(err.Error(),
+		"from element 8192") {
 		t.Errorf("load: %v", err)
 	}
 	// A file that shrinks after its header was read.
@@ -130,8 +135,8 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// Whatever the bytes: Read answers, believes only whole files, and what it believes can be loaded and written again with the
-// same contents.
+// Whatever the bytes: Read answers, believes only whole files, and what it believes can be loaded
+// and written again with the same contents.
 func FuzzRead(f *testing.F) {
 	g, err := os.ReadFile(golden)
 	if err != nil {

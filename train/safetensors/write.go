@@ -15,7 +15,8 @@ const metadataKey = "__metadata__"
 // maxHeader is the longest header the format allows, in bytes.
 const maxHeader = 100_000_000
 
-// chunk is how many elements are turned into bytes at a time: enough to make system calls rare, little enough to stay in cache.
+// chunk is how many elements are turned into bytes at a time: enough to make system calls rare,
+// little enough to stay in cache.
 const chunk = 8192
 
 // Tensor is one named tensor to write.
@@ -25,15 +26,17 @@ type Tensor struct {
 	Values any    // []float32, []float64, []int64, []uint64, []uint8 or a Lazy, as long as the product of Shape
 }
 
-// Lazy are float32 values that are fetched when their turn comes to be written, so that a file may hold more than memory does.
+// Lazy are float32 values that are fetched when their turn comes to be written, so that a file may
+// hold more than memory does.
 type Lazy struct {
 	Len int
 	Get func() []float32 // called once, for reading until the next call of another Get
 }
 
-// Write writes a complete safetensors file: the tensors in the order given, then nothing. metadata may be nil; it is written with
-// its keys sorted, so that equal arguments give equal bytes. The header is padded with spaces to a multiple of 8 bytes; a tensor
-// starts at a multiple of its element size as long as all tensors before it do, which holds for tensors of one type and for
+// Write writes a complete safetensors file: the tensors in the order given, then nothing. metadata
+// may be nil; it is written with its keys sorted, so that equal arguments give equal bytes. The
+// header is padded with spaces to a multiple of 8 bytes; a tensor starts at a multiple of its
+// element size as long as all tensors before it do, which holds for tensors of one type and for
 // wider types first.
 //
 // It checks all arguments before it writes the first byte. An error names the tensor it concerns.
@@ -88,7 +91,8 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) 
 	}
 	n := b.Len() - 8
 	if n > maxHeader {
-		return nil, fmt.Errorf("header is %d bytes, the format allows %d: write fewer tensors or less metadata", n, maxHeader)
+		return nil, fmt.Errorf("header is %d bytes, the format allows %d: write fewer tensors or less metadata", n,
+			maxHeader)
 	}
 	binary.LittleEndian.PutUint64(b.Bytes(), uint64(n))
 	return b.Bytes(), nil
@@ -101,7 +105,8 @@ type entry struct {
 	Offsets [2]uint64 `json:"data_offsets"`
 }
 
-// check returns the element type and the size in bytes of a tensor that may be written, and adds its name to seen.
+// check returns the element type and the size in bytes of a tensor that may be written, and adds
+// its name to seen.
 func check(t Tensor, seen map[string]bool) (DType, uint64, error) {
 	switch {
 	case t.Name == metadataKey:
@@ -155,7 +160,8 @@ func writeJSON(b *bytes.Buffer, key string, value any) {
 	}
 }
 
-// writeValues writes the values of a tensor through buf, which must hold a chunk of the widest type.
+// writeValues writes the values of a tensor through buf, which must hold a chunk of the widest
+// type.
 func writeValues(w io.Writer, buf []byte, values any) error {
 	switch v := values.(type) {
 	case []uint8:

@@ -103,7 +103,8 @@ func TestRoundTrip(t *testing.T) {
 func TestWriteOrder(t *testing.T) {
 	b := write(t, []Tensor{{"z", []int{1}, []uint8{7}}, {"a", []int{1}, []float32{1}}}, nil)
 	got := open(t, b).Tensors()
-	if got[0].Name != "z" || got[1].Name != "a" || got[1].Offset != got[0].Offset+1 || !bytes.HasSuffix(b, []byte{7, 0, 0, 0x80, 0x3f}) {
+	if got[0].Name != "z" || got[1].Name != "a" || got[1].Offset != got[0].Offset+1 ||
+		!bytes.HasSuffix(b, []byte{7, 0, 0, 0x80, 0x3f}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -131,10 +132,12 @@ func TestWriteErrors(t *testing.T) {
 			t.Errorf("%q: %d bytes were written before the error", want, b.Len())
 		}
 	}
-	if err := Write(&bytes.Buffer{}, nil, map[string]string{"k": "\xff"}); err == nil || !strings.Contains(err.Error(), `metadata "k"`) {
+	if err := Write(&bytes.Buffer{}, nil, map[string]string{"k": "\xff"}); err == nil || !strings.Contains(err.Error(),
+		`metadata "k"`) {
 		t.Errorf("metadata: %v", err)
 	}
-	if err := Write(&bytes.Buffer{}, nil, map[string]string{"k": strings.Repeat("x", maxHeader)}); err == nil || !strings.Contains(err.Error(), "the format allows") {
+	if err := Write(&bytes.Buffer{}, nil, map[string]string{"k": strings.Repeat("x", maxHeader)}); err == nil ||
+		!strings.Contains(err.Error(), "the format allows") {
 		t.Errorf("long header: %v", err)
 	}
 }
@@ -155,7 +158,8 @@ func (f *full) Write(b []byte) (int, error) {
 func TestWriteFull(t *testing.T) {
 	tensors := []Tensor{{"first", []int{3}, []uint8{1, 2, 3}}, {"second", []int{2 * chunk}, make([]float32, 2*chunk)}}
 	size := len(write(t, tensors, nil))
-	for room, want := range map[int]string{0: "header", size - 8*chunk - 1: `tensor "first"`, size - 1: `tensor "second"`} {
+	for room, want := range map[int]string{0: "header", size - 8*chunk - 1: `tensor "first"`,
+		size - 1: `tensor "second"`} {
 		f := full(room)
 		if err := Write(&f, tensors, nil); !errors.Is(err, errFull) || !strings.Contains(err.Error(), want) {
 			t.Errorf("room for %d of %d: %v, want %q", room, size, err, want)

@@ -26,7 +26,8 @@ const (
 // fileVersion is the version from which on readers honour a session log.
 const fileVersion = "brain.Event:2"
 
-// appendEvent appends the fields that all events share. Like protobuf itself it leaves out a step of 0, the default.
+// appendEvent appends the fields that all events share. Like protobuf itself it leaves out a step
+// of 0, the default.
 func appendEvent(dst []byte, wall float64, step int64) []byte {
 	dst = protowire.AppendTag(dst, eventWallTime, protowire.Fixed64Type)
 	dst = protowire.AppendFixed64(dst, math.Float64bits(wall))
@@ -47,7 +48,8 @@ func appendVersion(dst []byte, wall float64) []byte {
 // appendScalar appends an event whose summary holds one value.
 func appendScalar(dst []byte, wall float64, step int64, tag string, value float32) []byte {
 	dst = appendEvent(dst, wall, step)
-	size := protowire.SizeTag(valueTag) + protowire.SizeBytes(len(tag)) + protowire.SizeTag(valueSimple) + protowire.SizeFixed32()
+	size := protowire.SizeTag(valueTag) + protowire.SizeBytes(len(tag)) + protowire.SizeTag(valueSimple) +
+		protowire.SizeFixed32()
 	dst = protowire.AppendTag(dst, eventSummary, protowire.BytesType)
 	dst = protowire.AppendVarint(dst, uint64(protowire.SizeTag(summaryValue)+protowire.SizeBytes(size)))
 	dst = protowire.AppendTag(dst, summaryValue, protowire.BytesType)
@@ -58,7 +60,8 @@ func appendScalar(dst []byte, wall float64, step int64, tag string, value float3
 	return protowire.AppendFixed32(dst, math.Float32bits(value))
 }
 
-// appendRestart appends the event that makes a reader drop everything of step and later that it read before.
+// appendRestart appends the event that makes a reader drop everything of step and later that it
+// read before.
 func appendRestart(dst []byte, wall float64, step int64) []byte {
 	dst = appendEvent(dst, wall, step)
 	dst = protowire.AppendTag(dst, eventSessionLog, protowire.BytesType)

@@ -96,7 +96,8 @@ func TestEvents(t *testing.T) {
 		want  event
 	}{
 		{appendVersion(nil, 1.5), event{wall: 1.5, version: "brain.Event:2"}},
-		{appendScalar(nil, 2.5, 300, "loss/worst", 0.25), event{wall: 2.5, step: 300, tag: "loss/worst", value: 0.25, scalar: true}},
+		{appendScalar(nil, 2.5, 300, "loss/worst", 0.25), event{wall: 2.5, step: 300, tag: "loss/worst", value: 0.25,
+			scalar: true}},
 		{appendScalar(nil, 0, 0, "t", 0), event{tag: "t", scalar: true}},
 		{appendScalar(nil, 1, 1<<40, long, 1e30), event{wall: 1, step: 1 << 40, tag: long, value: 1e30, scalar: true}},
 		{appendScalar(nil, 1, -1, "neg", -1), event{wall: 1, step: -1, tag: "neg", value: -1, scalar: true}},
@@ -108,8 +109,9 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The bytes that protobuf's Python runtime gives for Event(wall_time=2.5, step=300, summary=Summary(value=[Summary.Value(
-// tag="loss", simple_value=0.25)])).SerializeToString(), with the messages of TensorBoard 2.21.
+// The bytes that protobuf's Python runtime gives for Event(wall_time=2.5, step=300,
+// summary=Summary(value=[Summary.Value( tag="loss", simple_value=0.25)])).SerializeToString(), with
+// the messages of TensorBoard 2.21.
 func TestEventGolden(t *testing.T) {
 	const want = "09000000000000044010ac022a0d0a0b0a046c6f7373150000803e"
 	if got := hex.EncodeToString(appendScalar(nil, 2.5, 300, "loss", 0.25)); got != want {

@@ -7,8 +7,8 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maskedCRC is the CRC-32C of b, rotated right by 15 bits and offset by a constant, so that the checksum of data that itself holds
-// checksums stays strong (TensorFlow's lib/hash/crc32c.h).
+// maskedCRC is the CRC-32C of b, rotated right by 15 bits and offset by a constant, so that the
+// checksum of data that itself holds checksums stays strong (TensorFlow's lib/hash/crc32c.h).
 func maskedCRC(b []byte) uint32 {
 	c := crc32.Checksum(b, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

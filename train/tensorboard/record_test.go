@@ -30,7 +30,8 @@ func records(b []byte) (payloads [][]byte, err error) {
 	return payloads, nil
 }
 
-// The CRC-32C of "123456789" is 0xe3069283 (RFC 3720 uses the same polynomial); masking is undone here step by step.
+// The CRC-32C of "123456789" is 0xe3069283 (RFC 3720 uses the same polynomial); masking is undone
+// here step by step.
 func TestMaskedCRC(t *testing.T) {
 	rotated := maskedCRC([]byte("123456789")) - 0xa282ead8
 	if crc := rotated>>17 | rotated<<15; crc != 0xe3069283 {

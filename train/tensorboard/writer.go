@@ -21,8 +21,8 @@ type Writer struct {
 	err     error // the first one; it sticks
 }
 
-// Create makes the folder dir if need be, and in it a new event file, numbered after those already there:
-// events.out.tfevents.000000.fspda and so on. It never touches an existing file.
+// Create makes the folder dir if need be, and in it a new event file, numbered after those already
+// there: events.out.tfevents.000000.fspda and so on. It never touches an existing file.
 func Create(dir string) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("tensorboard: create folder for events: %w", err)
@@ -44,7 +44,8 @@ func Create(dir string) (*Writer, error) {
 	}
 }
 
-// fileName is the name of the n-th event file. Six digits keep the order of names that of numbers for a million starts.
+// fileName is the name of the n-th event file. Six digits keep the order of names that of numbers
+// for a million starts.
 func fileName(n int) string { return fmt.Sprintf("events.out.tfevents.%06d.fspda", n) }
 
 // nextNumber returns one more than the largest number of an event file of ours in dir.
@@ -66,9 +67,10 @@ func nextNumber(dir string) (int, error) {
 // Path returns the path of the event file.
 func (w *Writer) Path() string { return w.path }
 
-// Scalar adds a point to the curve named tag: value at iteration step, measured at wall seconds since 1970. The tag must be valid
-// UTF-8 and not empty; a slash in it groups curves. Values that are not finite are written, and shown as gaps. Errors stick:
-// after the first one the Writer writes nothing more and returns it again.
+// Scalar adds a point to the curve named tag: value at iteration step, measured at wall seconds
+// since 1970. The tag must be valid UTF-8 and not empty; a slash in it groups curves. Values that
+// are not finite are written, and shown as gaps. Errors stick: after the first one the Writer
+// writes nothing more and returns it again.
 func (w *Writer) Scalar(tag string, step int64, wall, value float64) error {
 	if tag == "" || !utf8.ValidString(tag) {
 		return fmt.Errorf("tensorboard: scalar tag %q at step %d: want non-empty UTF-8", tag, step)
@@ -78,15 +80,16 @@ func (w *Writer) Scalar(tag string, step int64, wall, value float64) error {
 	return w.put()
 }
 
-// Restart makes readers drop all points of iteration step and later that earlier event files of this folder hold. Call it first,
-// when a run resumes from a checkpoint taken at step.
+// Restart makes readers drop all points of iteration step and later that earlier event files of
+// this folder hold. Call it first, when a run resumes from a checkpoint taken at step.
 func (w *Writer) Restart(step int64, wall float64) error {
 	w.start(wall)
 	w.event = appendRestart(w.event[:0], wall, step)
 	return w.put()
 }
 
-// start writes the version event before the first other one, so that it has a wall time: readers count relative time from it.
+// start writes the version event before the first other one, so that it has a wall time: readers
+// count relative time from it.
 func (w *Writer) start(wall float64) {
 	if w.started {
 		return
@@ -125,7 +128,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close flushes and closes the file. A file without a single event still gets its version, and is valid. Close twice is an error.
+// Close flushes and closes the file. A file without a single event still gets its version, and is
+// valid. Close twice is an error.
 func (w *Writer) Close() error {
 	if w.file == nil {
 		return fmt.Errorf("tensorboard: close %s: already closed", w.path)

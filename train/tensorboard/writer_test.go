@@ -76,17 +76,20 @@ func TestRestart(t *testing.T) {
 	before := events(t, first.Path())
 	again := create(t, dir)
 	check(t, again.Restart(3, 9), again.Scalar("x", 4, 10, 2), again.Close())
-	if filepath.Base(first.Path()) != "events.out.tfevents.000000.fspda" || filepath.Base(again.Path()) != "events.out.tfevents.000001.fspda" {
+	if filepath.Base(first.Path()) != "events.out.tfevents.000000.fspda" ||
+		filepath.Base(again.Path()) != "events.out.tfevents.000001.fspda" {
 		t.Errorf("files %s and %s", first.Path(), again.Path())
 	}
 	compare(t, events(t, first.Path()), before)
-	compare(t, events(t, again.Path()), []event{{wall: 9, version: fileVersion}, {wall: 9, step: 3, restart: true}, {wall: 10, step: 4, tag: "x", value: 2, scalar: true}})
+	compare(t, events(t, again.Path()), []event{{wall: 9, version: fileVersion}, {wall: 9, step: 3, restart: true},
+		{wall: 10, step: 4, tag: "x", value: 2, scalar: true}})
 }
 
 // Files of others and gaps in the numbers do not lead to an old name, and nothing is overwritten.
 func TestCreateNumbers(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"events.out.tfevents.1700000000.host", "events.out.tfevents.000041.fspda", "events.out.tfevents.99.fspda", "metrics.jsonl"} {
+	for _, name := range []string{"events.out.tfevents.1700000000.host", "events.out.tfevents.000041.fspda",
+		"events.out.tfevents.99.fspda", "metrics.jsonl"} {
 		check(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o666))
 	}
 	w := create(t, dir)
@@ -111,7 +114,8 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	check(t, w.Scalar("fine after a bad tag", 1, 0, 0), w.Close())
-	for name, err := range map[string]error{"scalar": w.Scalar("x", 1, 0, 0), "restart": w.Restart(1, 0), "flush": w.Flush(), "close": w.Close()} {
+	for name, err := range map[string]error{"scalar": w.Scalar("x", 1, 0, 0), "restart": w.Restart(1, 0),
+		"flush": w.Flush(), "close": w.Close()} {
 		if err == nil || !strings.Contains(err.Error(), w.Path()) {
 			t.Errorf("%s after close: %v, want the path", name, err)
 		}

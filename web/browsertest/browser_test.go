@@ -169,22 +169,26 @@ func TestRun(t *testing.T) {
 // A thousand agents are drawn at the pace of the screen.
 func TestThousandAgents(t *testing.T) {
 	with := findTools(t)
-	l := start(t, program(t), t.TempDir(), "--agents", "1000", "--graph", "torus", "--edges", "k-edges(20)", "--data-train", "20000", "--partition", "sorted", "--hidden", "8", "--batch", "8",
+	l := start(t, program(t), t.TempDir(), "--agents", "1000", "--graph", "torus", "--edges", "k-edges(20)",
+		"--data-train", "20000", "--partition", "sorted", "--hidden", "8", "--batch", "8",
 		"--eval-agents", "4", "--eta", "0.0001", "--iterations", "1000000", "--eval-points", "2000")
 	drive(t, with, "thousand", l, screenshots(t))
 }
 
-// The report of the main job and a comparison are files that need nothing else, and can be read by everybody.
+// The report of the main job and a comparison are files that need nothing else, and can be read by
+// everybody.
 func TestPages(t *testing.T) {
 	with, dir := findTools(t), t.TempDir()
 	fspda := program(t)
-	for _, args := range [][]string{{"train", "--quiet"}, {"train", "--algo", "dsgd", "--quiet"}, {"compare", "runs/fspda-sa-synthetic-1", "runs/dsgd-synthetic-1", "--out", "both"}} {
+	for _, args := range [][]string{{"train", "--quiet"}, {"train", "--algo", "dsgd", "--quiet"},
+		{"compare", "runs/fspda-sa-synthetic-1", "runs/dsgd-synthetic-1", "--out", "both"}} {
 		cmd := exec.Command(fspda, args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 	}
-	pages := "report=" + filepath.Join(dir, "runs", "fspda-sa-synthetic-1", "report.html") + ",compare=" + filepath.Join(dir, "both", "compare.html")
+	pages := "report=" + filepath.Join(dir, "runs", "fspda-sa-synthetic-1", "report.html") + ",compare=" +
+		filepath.Join(dir, "both", "compare.html")
 	drive(t, with, "pages", &live{url: pages}, screenshots(t))
 }

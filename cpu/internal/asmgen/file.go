@@ -38,7 +38,8 @@ func (f File) Print() (map[string][]byte, error) {
 	}
 	config := printer.Config{Name: f.Generator, Pkg: "cpu"}
 	files := map[string][]byte{}
-	for name, p := range map[string]printer.Printer{f.Asm(): printer.NewGoAsm(config), f.Stubs(): printer.NewStubs(config)} {
+	for name, p := range map[string]printer.Printer{f.Asm(): printer.NewGoAsm(config),
+		f.Stubs(): printer.NewStubs(config)} {
 		if files[name], err = p.Print(file); err != nil {
 			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, name, err)
 		}
@@ -78,7 +79,8 @@ func (f File) Check(dir string) error {
 	return nil
 }
 
-// Main is the main function of a generator: it writes into the current folder, and ends the process where that fails.
+// Main is the main function of a generator: it writes into the current folder, and ends the process
+// where that fails.
 func Main(f File) {
 	if err := f.Write("."); err != nil {
 		fmt.Fprintln(os.Stderr, err)

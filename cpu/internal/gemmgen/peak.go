@@ -9,7 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// peakChains is how many multiply-adds do not wait for one another: more than the latency times the units of any processor.
+// peakChains is how many multiply-adds do not wait for one another: more than the latency times the
+// units of any processor.
 const peakChains = 14
 
 // peak writes a loop of multiply-adds between registers: what no matrix product can exceed.
@@ -18,7 +19,8 @@ func peak(c *build.Context, s set) {
 	c.Function(name)
 	c.Attributes(attr.NOSPLIT)
 	c.SignatureExpr("func(x float32, n int)")
-	c.Doc(fmt.Sprintf("%s does n times %d fused multiply-adds of %d numbers, between registers.", name, peakChains, s.lanes))
+	c.Doc(fmt.Sprintf("%s does n times %d fused multiply-adds of %d numbers, between registers.", name, peakChains,
+		s.lanes))
 	n := c.GP64()
 	c.Load(c.Param("n"), n)
 	p, err := c.Param("x").Resolve()

@@ -13,8 +13,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// set is an instruction set: how many numbers a vector holds, and how high a tile may be so that its accumulators, a row
-// of B and two numbers of A fit into the registers.
+// set is an instruction set: how many numbers a vector holds, and how high a tile may be so that
+// its accumulators, a row of B and two numbers of A fit into the registers.
 type set struct {
 	name   string
 	lanes  int
@@ -32,9 +32,11 @@ var sets = []set{
 	{"AVX2", 8, 6, false, (*build.Context).YMM, func(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }},
 }
 
-// args are the fields of the struct that a micro-kernel takes, cpu.tileArgs, in their order; TestArgs holds the two against each
-// other. All are of eight bytes but the last two, which are of four.
-var args = []string{"a", "a2", "ars", "acs", "b", "brs", "k", "runs", "groups", "ajump", "bjump", "agap", "bgap", "c", "c2", "ldc", "last", "ahead", "step", "alpha", "beta"}
+// args are the fields of the struct that a micro-kernel takes, cpu.tileArgs, in their order;
+// TestArgs holds the two against each other. All are of eight bytes but the last two, which are of
+// four.
+var args = []string{"a", "a2", "ars", "acs", "b", "brs", "k", "runs", "groups", "ajump", "bjump", "agap", "bgap", "c",
+	"c2", "ldc", "last", "ahead", "step", "alpha", "beta"}
 
 // offset is where a field lies.
 func offset(name string) int {
@@ -67,8 +69,9 @@ type tiler struct {
 	mask       reg.Register       // of the last vector of a row
 }
 
-// tile writes the micro-kernel of a tile of rows × vectors. Its loop is the definition of a product: every accumulator takes
-// its products in ascending order, one fused multiply-add each, beginning with +0.
+// tile writes the micro-kernel of a tile of rows × vectors. Its loop is the definition of a
+// product: every accumulator takes its products in ascending order, one fused multiply-add each,
+// beginning with +0.
 func tile(c *build.Context, s set, rows, vectors int) {
 	name := fmt.Sprintf("tile%dx%d%s", rows, vectors*s.lanes, s.name)
 	c.Function(name)
@@ -87,7 +90,8 @@ func tile(c *build.Context, s set, rows, vectors int) {
 	c.RET()
 }
 
-// first is how many rows the first half of a tile has. The rows of each half are equally far apart; a half may lie anywhere.
+// first is how many rows the first half of a tile has. The rows of each half are equally far apart;
+// a half may lie anywhere.
 func (t *tiler) first() int { return (t.tall + 1) / 2 }
 
 // field is where a field lies.
@@ -114,8 +118,8 @@ func (t *tiler) lastMask() {
 	t.mask = k
 }
 
-// touch asks for the lines of C, so that they are there when the products are done. In a short loop they would not be, and
-// asking is not free.
+// touch asks for the lines of C, so that they are there when the products are done. In a short loop
+// they would not be, and asking is not free.
 func (t *tiler) touch() {
 	const short = 32
 	t.asm.CMPQ(t.field("runs"), operand.U8(1))
@@ -133,8 +137,8 @@ func (t *tiler) touch() {
 	t.asm.Label("touched")
 }
 
-// rows returns where the number of A of each row lies. Seven rows of a half are within reach of one pointer to it, for an address is a
-// base and a stride times 1, 2, 4 or 8.
+// rows returns where the number of A of each row lies. Seven rows of a half are within reach of one
+// pointer to it, for an address is a base and a stride times 1, 2, 4 or 8.
 func (t *tiler) rows(half1, half2 reg.GPVirtual) []operand.Mem {
 	one, three, five := t.get("ars"), t.asm.GP64(), t.asm.GP64()
 	t.asm.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
@@ -154,8 +158,8 @@ func (t *tiler) rows(half1, half2 reg.GPVirtual) []operand.Mem {
 	return all
 }
 
-// products adds up the products of all runs. Each step also prefetches a line of the next strip of A: strips are too short, and too many
-// side by side, for the processor to see where they lead.
+// products adds up the products of all runs. Each step also prefetches a line of the next strip of
+// A: strips are too short, and too many side by side, for the processor to see where they lead.
 func (t *tiler) products() {
 	b, brs, acs := t.get("b"), t.get("brs"), t.get("acs")
 	a := []reg.GPVirtual{t.get("a"), t.get("a2")}
@@ -207,8 +211,9 @@ func (t *tiler) products() {
 	t.asm.Label("sums")
 }
 
-// addRow adds a number of A times a row of B to a row of accumulators. A tile of one vector uses each number once: there a multiply-add
-// that broadcasts by itself takes a cycle on Zen 4, and one after a broadcast 1.4.
+// addRow adds a number of A times a row of B to a row of accumulators. A tile of one vector uses
+// each number once: there a multiply-add that broadcasts by itself takes a cycle on Zen 4, and one
+// after a broadcast 1.4.
 func (t *tiler) addRow(i int, a operand.Mem, row []reg.VecVirtual) {
 	if t.masked && t.wide == 1 {
 		t.asm.VFMADD231PS_BCST(a, row[0], t.acc[i][0])
@@ -233,8 +238,8 @@ func (t *tiler) clearAll() {
 	}
 }
 
-// finish writes C = alpha·acc + beta·C: the product with beta is rounded, the one with alpha is fused. Where beta is zero C is not
-// read, so that what it held cannot matter.
+// finish writes C = alpha·acc + beta·C: the product with beta is rounded, the one with alpha is
+// fused. Where beta is zero C is not read, so that what it held cannot matter.
 func (t *tiler) finish() {
 	alpha, beta := t.vector(t.asm), t.vector(t.asm)
 	t.asm.VBROADCASTSS(t.field("alpha"), alpha)
@@ -301,8 +306,9 @@ func masks(c *build.Context, lanes int) {
 	}
 }
 
-// loadMask makes the mask in a vector, whose signs it is: eight numbers out of a row of ones and zeros, the window moved to where `last`
-// ones are left. It is made when needed, for during the products there is no register to keep it in.
+// loadMask makes the mask in a vector, whose signs it is: eight numbers out of a row of ones and
+// zeros, the window moved to where `last` ones are left. It is made when needed, for during the
+// products there is no register to keep it in.
 func (t *tiler) loadMask() {
 	at, last, mask := t.asm.GP64(), t.get("last"), t.asm.YMM()
 	t.asm.NEGQ(last)

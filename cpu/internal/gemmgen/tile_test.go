@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// The loop of a kernel has one multiply-add for each accumulator, one load for each number of A and vector of B, and nothing that
-// spills. With one vector of AVX-512 the multiply-adds load the numbers of A themselves.
+// The loop of a kernel has one multiply-add for each accumulator, one load for each number of A and
+// vector of B, and nothing that spills. With one vector of AVX-512 the multiply-adds load the
+// numbers of A themselves.
 func TestTileLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {

@@ -7,7 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// transpose writes the transposition of eight rows, eight columns at a time: pairs are interleaved, then pairs of pairs, then halves.
+// transpose writes the transposition of eight rows, eight columns at a time: pairs are interleaved,
+// then pairs of pairs, then halves.
 func transpose(c *build.Context) {
 	c.Function("transpose8AVX2")
 	c.Attributes(attr.NOSPLIT)

@@ -13,14 +13,17 @@ type affineVariant struct {
 
 var affines = []affineVariant{
 	{"affine", false, false, false}, {"affineReLU", false, true, false}, {"affineAddReLU", true, true, false},
-	{"affineStream", false, false, true}, {"affineReLUStream", false, true, true}, {"affineAddReLUStream", true, true, true},
+	{"affineStream", false, false, true}, {"affineReLUStream", false, true, true}, {"affineAddReLUStream", true, true,
+		true},
 }
 
-// affine writes y = (x − mean)·scale + shift, then + z, then the larger of that and 0, each step rounded to float32.
+// affine writes y = (x − mean)·scale + shift, then + z, then the larger of that and 0, each step
+// rounded to float32.
 func affine(c *build.Context, s set, variant affineVariant) {
 	var zero reg.VecVirtual
 	w := &sweep{
-		rows: rows{stream: variant.stream, output: "y", matrices: []string{"x", "y"}, columns: []string{"mean", "scale", "shift"}},
+		rows: rows{stream: variant.stream, output: "y", matrices: []string{"x", "y"}, columns: []string{"mean", "scale",
+			"shift"}},
 		prepare: func(w *sweep) {
 			if variant.relu {
 				zero = w.zero()

@@ -12,14 +12,17 @@ type gradientVariant struct {
 }
 
 var gradients = []gradientVariant{
-	{"gradient", false, false}, {"gradientReLU", true, false}, {"gradientStream", false, true}, {"gradientReLUStream", true, true},
+	{"gradient", false, false}, {"gradientReLU", true, false}, {"gradientStream", false, true}, {"gradientReLUStream",
+		true, true},
 }
 
-// gradient writes dx = a·g + ((x − mean)·b + e), where g is dy, or dy where y > 0 and else 0, each step rounded to float32.
+// gradient writes dx = a·g + ((x − mean)·b + e), where g is dy, or dy where y > 0 and else 0, each
+// step rounded to float32.
 func gradient(c *build.Context, s set, variant gradientVariant) {
 	var zero reg.VecVirtual
 	w := &sweep{
-		rows: rows{stream: variant.stream, output: "dx", matrices: []string{"x", "dy", "dx"}, columns: []string{"mean", "a", "b", "e"}},
+		rows: rows{stream: variant.stream, output: "dx", matrices: []string{"x", "dy", "dx"},
+			columns: []string{"mean", "a", "b", "e"}},
 		prepare: func(w *sweep) {
 			if variant.relu {
 				zero = w.zero()

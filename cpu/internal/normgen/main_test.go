@@ -52,10 +52,12 @@ func count(lines []string, op string) (n int) {
 	return n
 }
 
-// Every function leaves the upper halves of registers as others expect them, and goes past the cache only where its name says so.
+// Every function leaves the upper halves of registers as others expect them, and goes past the
+// cache only where its name says so.
 func TestEveryFunction(t *testing.T) {
 	for name, lines := range functions(t) {
-		if returns, zeroed := count(lines, "RET"), count(lines, "VZEROUPPER"); returns == 0 || zeroed != returns && name != "storeFence" {
+		if returns, zeroed := count(lines, "RET"), count(lines, "VZEROUPPER"); returns == 0 || zeroed != returns &&
+			name != "storeFence" {
 			t.Errorf("%s returns %d times and zeroes upper halves %d times", name, returns, zeroed)
 		}
 		if past := count(lines, "VMOVNTPS") > 0; past != strings.Contains(name, "Stream") {

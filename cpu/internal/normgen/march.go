@@ -6,9 +6,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// march goes over rows in the order of memory. Sums of columns lie in the first cache and are added to in every row; where several matrices
-// are read that costs less than to go down columns, for then memory is not read in its order. It asks the cache for what it will come to
-// after ahead numbers.
+// march goes over rows in the order of memory. Sums of columns lie in the first cache and are added
+// to in every row; where several matrices are read that costs less than to go down columns, for
+// then memory is not read in its order. It asks the cache for what it will come to after ahead
+// numbers.
 type march struct {
 	rows
 	gap reg.GPVirtual // from the last vector of a row to the next row

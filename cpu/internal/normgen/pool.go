@@ -6,8 +6,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pooling is a kernel over pixels side by side, and over the channels of each in groups of vectors, so that one need not wait for another,
-// then in single ones. For each of these it looks at rows×cols vectors of other images, one pixel apart in a row and line numbers from row to row, and counts the number of what it looks at.
+// pooling is a kernel over pixels side by side, and over the channels of each in groups of vectors,
+// so that one need not wait for another, then in single ones. For each of these it looks at
+// rows×cols vectors of other images, one pixel apart in a row and line numbers from row to row, and
+// counts the number of what it looks at.
 type pooling struct {
 	code
 	sources []string // parameters: images that are looked at
@@ -28,8 +30,8 @@ const windowArgs = "pixels, channels, rows, cols, line int, first, across, down 
 // future is the name of the pointer to what will be looked at.
 const future = "~"
 
-// write writes a pooling whose sources move by sourceStep from pixel to pixel, and its outputs by outputStep. An empty name
-// stands for one pixel.
+// write writes a pooling whose sources move by sourceStep from pixel to pixel, and its outputs by
+// outputStep. An empty name stands for one pixel.
 func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep string) {
 	pixels := p.pointer("pixels")
 	p.size = p.bytes("channels")
@@ -134,7 +136,8 @@ func (p *pooling) next(from operand.Mem, v int) operand.Mem {
 	return from.Offset(v * p.lanes * floatSize)
 }
 
-// maxPool writes the maxima of windows. A number replaces the best one so far if it is larger or a NaN, and nothing replaces a NaN.
+// maxPool writes the maxima of windows. A number replaces the best one so far if it is larger or a
+// NaN, and nothing replaces a NaN.
 func maxPool(c *build.Context, s set) {
 	outputs := map[string]reg.GPVirtual{"y": nil, "at": nil}
 	var best, at []reg.VecVirtual

@@ -5,12 +5,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rows is what kernels have in common that go over rows×cols numbers of matrices whose rows are stride apart, one vector after the other in
-// the order of memory or against it: [march] and [sweep]. What belongs to a column is read again in every row, from the first cache.
+// rows is what kernels have in common that go over rows×cols numbers of matrices whose rows are
+// stride apart, one vector after the other in the order of memory or against it: [march] and
+// [sweep]. What belongs to a column is read again in every row, from the first cache.
 type rows struct {
 	code
 	matrices []string // parameters, of float32
-	columns  []string // parameters with a number of float32 or float64 for every column; there are whole vectors of them
+	// parameters with a number of float32 or float64 for every column; there are whole vectors of
+	// them
+	columns  []string
 	pointers map[string]reg.GPVirtual
 	at, j    reg.GPVirtual // the vector in a matrix, and in its row, in bytes
 	next     reg.GPVirtual // the vector that the cache is asked for

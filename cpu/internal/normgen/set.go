@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// set is an instruction set: how many numbers a vector holds, and how many vectors of a row are worked on side by side, so that what
-// belongs to their columns stays in registers.
+// set is an instruction set: how many numbers a vector holds, and how many vectors of a row are
+// worked on side by side, so that what belongs to their columns stays in registers.
 type set struct {
 	name   string
 	lanes  int
@@ -89,7 +89,8 @@ func (k *code) zero() reg.VecVirtual {
 	return v
 }
 
-// lastMask makes the mask of the first n columns, n from 1 to lanes: a mask register, or a vector whose signs say so.
+// lastMask makes the mask of the first n columns, n from 1 to lanes: a mask register, or a vector
+// whose signs say so.
 func (k *code) lastMask(n reg.GPVirtual) {
 	if k.masked {
 		k.asm.MOVQ(n, reg.RCX)
@@ -145,7 +146,8 @@ func (k *code) put(v reg.VecVirtual, to operand.Mem, masked, stream bool) {
 	k.store(v, to, masked)
 }
 
-// where returns v in the columns where y compares so with zero, and +0 in the others. y and v may be the same.
+// where returns v in the columns where y compares so with zero, and +0 in the others. y and v may
+// be the same.
 func (k *code) where(predicate operand.U8, y, zero, v reg.VecVirtual) reg.VecVirtual {
 	to := k.new()
 	if k.masked {

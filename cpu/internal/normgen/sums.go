@@ -9,8 +9,9 @@ import (
 // sumSize is that of a float64.
 const sumSize = 8
 
-// moments writes the first pass of a normalisation: for every column the sums of d = x − shift and of d², from the first row to the last.
-// d is rounded to float64 (it is exact unless its operands are 2²⁹ times apart), d² and its addition are rounded together.
+// moments writes the first pass of a normalisation: for every column the sums of d = x − shift and
+// of d², from the first row to the last. d is rounded to float64 (it is exact unless its operands
+// are 2²⁹ times apart), d² and its addition are rounded together.
 func moments(c *build.Context, s set) {
 	var shift, s1, s2 [][2]reg.VecVirtual
 	w := &walk{
@@ -54,7 +55,8 @@ func sums(c *build.Context, s set) {
 	w.function(c, s, "sums", "x *float32, s1 *float64", "adds every row of x to s1. There is at least one row.")
 }
 
-// gradSum writes the first pass of a gradient: for every column the sums of g = dy and of g·(x − mean).
+// gradSum writes the first pass of a gradient: for every column the sums of g = dy and of g·(x −
+// mean).
 func gradSum(c *build.Context, s set) {
 	var mean, s1, s2 [][2]reg.VecVirtual
 	w := &walk{
@@ -87,13 +89,16 @@ type gatedVariant struct {
 	dz, stream bool
 }
 
-var gatedSums = []gatedVariant{{"gradSumsReLU", false, false}, {"gradSumsAddReLU", true, false}, {"gradSumsAddReLUStream", true, true}}
+var gatedSums = []gatedVariant{{"gradSumsReLU", false, false}, {"gradSumsAddReLU", true, false},
+	{"gradSumsAddReLUStream", true, true}}
 
-// gatedSum writes gradSum with g = dy where y > 0 and else 0, which it may keep in dz. It reads three matrices, and so marches.
+// gatedSum writes gradSum with g = dy where y > 0 and else 0, which it may keep in dz. It reads
+// three matrices, and so marches.
 func gatedSum(c *build.Context, s set, variant gatedVariant) {
 	var zero reg.VecVirtual
 	m := &march{
-		rows:    rows{stream: variant.stream, output: "dz", matrices: []string{"x", "dy", "y"}, columns: []string{"mean", "s1", "s2"}},
+		rows: rows{stream: variant.stream, output: "dz", matrices: []string{"x", "dy", "y"},
+			columns: []string{"mean", "s1", "s2"}},
 		prepare: func(m *march) { zero = m.zero() },
 		vector: func(m *march, masked bool) {
 			g := m.load(m.element("dy"), masked)
@@ -118,13 +123,15 @@ func gatedSum(c *build.Context, s set, variant gatedVariant) {
 		m.matrices = append(m.matrices, "dz")
 		doc += " It writes g to dz."
 	}
-	m.function(c, s, variant.name, "x, dy, y, dz, mean *float32, s1, s2 *float64", doc+" There is at least one row."+streamDoc(variant.stream))
+	m.function(c, s, variant.name, "x, dy, y, dz, mean *float32, s1, s2 *float64",
+		doc+" There is at least one row."+streamDoc(variant.stream))
 }
 
 // fold writes the addition of the sums of a block to those of all.
 func fold(c *build.Context, s set) {
 	k := &code{asm: c, set: s}
-	begin(c, "fold"+s.name, "func(n int, total, part *float64)", "adds part to total and makes part zero. n is a multiple of 16, and not 0.")
+	begin(c, "fold"+s.name, "func(n int, total, part *float64)",
+		"adds part to total and makes part zero. n is a multiple of 16, and not 0.")
 	n, total, part, zero := k.pointer("n"), k.pointer("total"), k.pointer("part"), k.zero()
 	k.asm.Label("again")
 	v := k.new()

@@ -6,8 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sweep goes over rows against the order of memory, from the last vector to the first. It asks the cache for what it will come to
-// after ahead numbers, at most a row further on. Where its outputs go past the cache, rows are whole vectors.
+// sweep goes over rows against the order of memory, from the last vector to the first. It asks the
+// cache for what it will come to after ahead numbers, at most a row further on. Where its outputs
+// go past the cache, rows are whole vectors.
 type sweep struct {
 	rows
 	last reg.GPVirtual // where the last vector of a row begins
@@ -55,7 +56,8 @@ func (w *sweep) function(c *build.Context, s set, name, signature string, doc ..
 	w.asm.RET()
 }
 
-// tailMask makes the mask of the columns behind the last whole vector, whose number is in CX. It is of no use where there are none.
+// tailMask makes the mask of the columns behind the last whole vector, whose number is in CX. It is
+// of no use where there are none.
 func (w *sweep) tailMask() {
 	if w.stream {
 		return

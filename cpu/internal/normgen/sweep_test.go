@@ -2,13 +2,14 @@ package main
 
 import "testing"
 
-// The loop over whole vectors holds the instructions of the definition and no more: what belongs to columns is an operand of these, and each
-// matrix but the output is asked for once.
+// The loop over whole vectors holds the instructions of the definition and no more: what belongs to
+// columns is an operand of these, and each matrix but the output is asked for once.
 func TestSweepLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {
 		for name, want := range map[string]map[string]int{
-			"affine":              {"VSUBPS": 1, "VMULPS": 1, "VADDPS": 1, "VFMADD231PS": 0, "VMOVUPS": 2, "PREFETCHT1": 1},
+			"affine": {"VSUBPS": 1, "VMULPS": 1, "VADDPS": 1, "VFMADD231PS": 0, "VMOVUPS": 2,
+				"PREFETCHT1": 1},
 			"affineAddReLUStream": {"VADDPS": 2, "VCMPPS": 1, "VMOVNTPS": 1, "PREFETCHT1": 2},
 			"gradient":            {"VSUBPS": 1, "VMULPS": 2, "VADDPS": 2, "VMOVUPS": 3, "PREFETCHT1": 2},
 			"gradientReLUStream":  {"VCMPPS": 1, "VMOVNTPS": 1, "VMOVUPS": 3, "PREFETCHT1": 3},

@@ -11,13 +11,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// walk is a kernel over rows×cols numbers of matrices whose rows are stride apart. It takes the columns in groups of a few vectors and
-// goes down all rows for each, so that what belongs to a column stays in registers. The last columns come one vector at a time. It asks the
-// cache for what lies ahead numbers further on (or behind, if that is negative), which is not read.
+// walk is a kernel over rows×cols numbers of matrices whose rows are stride apart. It takes the
+// columns in groups of a few vectors and goes down all rows for each, so that what belongs to a
+// column stays in registers. The last columns come one vector at a time. It asks the cache for what
+// lies ahead numbers further on (or behind, if that is negative), which is not read.
 type walk struct {
 	code
-	matrices []string       // parameters, of float32
-	columns  map[string]int // parameters with a number for every column, by its size in bytes; there are whole vectors of them
+	matrices []string // parameters, of float32
+	// parameters with a number for every column, by its size in bytes; there are whole vectors of
+	// them
+	columns  map[string]int
 	pointers map[string]reg.GPVirtual
 	at       reg.GPVirtual // the row, in bytes
 	next     reg.GPVirtual // what to ask for, in bytes
@@ -97,9 +100,10 @@ func (w *walk) down(label string, vectors int, masked bool, stride, end reg.GPVi
 	}
 }
 
-// begins sets where a group of columns begins to ask, and returns how far it goes on with each row. Whole rows lie one behind the other, and what
-// lies ahead of them is asked for in the order of memory, which the second cache notices, and fetches more by itself; parts of rows
-// ask for the same parts ahead.
+// begins sets where a group of columns begins to ask, and returns how far it goes on with each row.
+// Whole rows lie one behind the other, and what lies ahead of them is asked for in the order of
+// memory, which the second cache notices, and fetches more by itself; parts of rows ask for the
+// same parts ahead.
 func (w *walk) begins(label string, vectors int, stride reg.GPVirtual) (hop reg.GPVirtual) {
 	hop = w.bytes("cols")
 	w.asm.CMPQ(hop, stride)
@@ -113,8 +117,8 @@ func (w *walk) begins(label string, vectors int, stride reg.GPVirtual) (hop reg.
 	return hop
 }
 
-// ask asks for what lies ahead: the processor follows few rows at a time by itself, and not beyond a page. It asks the second cache, which can
-// wait for more lines at a time than the first.
+// ask asks for what lies ahead: the processor follows few rows at a time by itself, and not beyond
+// a page. It asks the second cache, which can wait for more lines at a time than the first.
 func (w *walk) ask(vectors int) {
 	for _, m := range w.matrices {
 		for at := 0; at < vectors*w.lanes*floatSize; at += lineSize {

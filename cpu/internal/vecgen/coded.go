@@ -16,8 +16,8 @@ type decoder struct {
 
 func (e *emitter) decoder() decoder { return decoder{e, e.broadcast("scale"), e.broadcast("shift")} }
 
-// numbers returns the numbers of as many bytes as a vector has lanes, in memory or at the low end of a register. What p leaves out is
-// not read.
+// numbers returns the numbers of as many bytes as a vector has lanes, in memory or at the low end
+// of a register. What p leaves out is not read.
 func (d decoder) numbers(bytes operand.Op, p *part) reg.VecVirtual {
 	v := d.vector()
 	if p == nil {
@@ -38,7 +38,8 @@ func decodeRows(e *emitter) {
 	if !e.isAVX512 {
 		doc[1] += " cols is a multiple of 8."
 	}
-	e.begin("decodeRows", "func(dst *float32, ds int, src *uint8, at *int, rows, cols int, scale, shift float32)", doc...)
+	e.begin("decodeRows", "func(dst *float32, ds int, src *uint8, at *int, rows, cols int, scale, shift float32)",
+		doc...)
 	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
 	rows, cols := e.argument("rows"), e.argument("cols")
 	d := e.decoder()
@@ -67,7 +68,8 @@ func decodeRows(e *emitter) {
 // panelsAhead is how many rows before their turn those of decodePanels are asked for.
 const panelsAhead = 8
 
-// decodePanels writes the conversion of rows of bytes to panels: pieces of each row that are two vectors wide.
+// decodePanels writes the conversion of rows of bytes to panels: pieces of each row that are two
+// vectors wide.
 func decodePanels(e *emitter) {
 	e.begin("decodePanels", "func(dst *float32, ds int, src *uint8, at *int, rows, panels int, scale, shift float32)",
 		"writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the",
@@ -87,7 +89,8 @@ func decodePanels(e *emitter) {
 	e.asm.Label("panels")
 	e.asm.PREFETCHT0(operand.Mem{Base: ahead})
 	for v := range 2 {
-		e.store(d.numbers(operand.Mem{Base: row, Disp: v * e.lanes}, nil), operand.Mem{Base: out, Disp: 4 * v * e.lanes}, nil)
+		e.store(d.numbers(operand.Mem{Base: row, Disp: v * e.lanes}, nil),
+			operand.Mem{Base: out, Disp: 4 * v * e.lanes}, nil)
 	}
 	e.asm.ADDQ(operand.U8(2*e.lanes), row)
 	e.asm.ADDQ(operand.U8(2*e.lanes), ahead)
@@ -127,14 +130,17 @@ func askRows(e *emitter) {
 	e.end()
 }
 
-// decodeColumns writes the same for a panel whose rows are the columns of bytes. The bytes are transposed first: interleaving register i
-// with register i+lanes/2, byte by byte, moves one bit of the number of a byte's register into the number of its place in the register, and
-// the place's highest bit out. Rows that belong to the second vector of the panel are in the upper halves of the registers.
+// decodeColumns writes the same for a panel whose rows are the columns of bytes. The bytes are
+// transposed first: interleaving register i with register i+lanes/2, byte by byte, moves one bit of
+// the number of a byte's register into the number of its place in the register, and the place's
+// highest bit out. Rows that belong to the second vector of the panel are in the upper halves of
+// the registers.
 func decodeColumns(e *emitter) {
 	e.begin("decodeColumns", "func(dst *float32, ds int, src *uint8, at *int, blocks int, scale, shift float32)",
 		"writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two",
 		"vectors. It asks the cache for the same columns of as many rows that follow in at.")
-	dst, ds, src, starts, blocks := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at"), e.argument("blocks")
+	dst, ds, src, starts, blocks := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument(
+		"at"), e.argument("blocks")
 	d := e.decoder()
 	e.asm.SHLQ(operand.U8(2), ds)
 	const turns = 64 / block // a line has so many blocks: each row is asked for once in it

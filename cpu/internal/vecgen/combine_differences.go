@@ -7,18 +7,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// moveAhead is how many numbers before their turn the operands of a move are asked for: the next page, where the processor's own prefetching
-// does not look.
+// moveAhead is how many numbers before their turn the operands of a move are asked for: the next
+// page, where the processor's own prefetching does not look.
 const moveAhead = 1024
 
-// combineDiffs writes a combination and a sum of differences that is added to it and to others, all in one pass. There are so many numbers of
-// operands that a loop goes over them at each place; beside the memory that costs nothing.
+// combineDiffs writes a combination and a sum of differences that is added to it and to others, all
+// in one pass. There are so many numbers of operands that a loop goes over them at each place;
+// beside the memory that costs nothing.
 func combineDiffs(e *emitter) {
 	e.begin("combineDiffs", "func(dst, start, own *float32, v **float32, a *float32, base, others, all, begin, end int, s, b float32)",
 		"writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with",
 		"S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without start S begins with zero.")
-	m := &mover{emitter: e, dst: e.argument("dst"), start: e.argument("start"), own: e.argument("own"), v: e.argument("v"), a: e.argument("a"),
-		base: e.argument("base"), others: e.argument("others"), all: e.argument("all"), k: e.asm.GP64(), from: e.asm.GP64()}
+	m := &mover{emitter: e, dst: e.argument("dst"), start: e.argument("start"), own: e.argument("own"),
+		v: e.argument("v"), a: e.argument("a"),
+		base: e.argument("base"), others: e.argument("others"), all: e.argument(
+			"all"), k: e.asm.GP64(), from: e.asm.GP64()}
 	m.scale, m.by = e.broadcast("s"), e.broadcast("b")
 	at, n := e.argument("begin"), e.argument("end")
 	e.asm.SUBQ(at, n)

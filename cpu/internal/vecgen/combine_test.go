@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Products and sums are rounded one by one: nothing is fused, and there is one product for each term.
+// Products and sums are rounded one by one: nothing is fused, and there is one product for each
+// term.
 func TestCombineIsNotFused(t *testing.T) {
 	for name, lines := range functions(t) {
 		if strings.HasPrefix(name, "dotAVX") || strings.HasPrefix(name, "squaresAVX") {

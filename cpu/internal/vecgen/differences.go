@@ -7,8 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// differences writes the weighted sum of what one vector is away from up to six others: kept, and added at once to one vector or two. To add
-// at once is what counts: all vectors are then read side by side, and the processor sees where each leads.
+// differences writes the weighted sum of what one vector is away from up to six others: kept, and
+// added at once to one vector or two. To add at once is what counts: all vectors are then read side
+// by side, and the processor sees where each leads.
 func differences(e *emitter) {
 	e.begin("sumDiffs", "func(sum, start, own *float32, v **float32, a *float32, terms, n int, s float32)",
 		"writes sum = s·start + Σ a[k]·(own-v[k]) for n numbers and k < terms, 1 to 6.")
@@ -55,12 +56,14 @@ func (e *emitter) diffs(use func(total reg.VecVirtual, l loop, p *part)) {
 	})
 }
 
-// scatter writes the adding to selected coordinates. It needs nothing above AVX: to store one number after the other is as fast.
+// scatter writes the adding to selected coordinates. It needs nothing above AVX: to store one
+// number after the other is as fast.
 func scatter(e *emitter) {
 	if e.isAVX512 {
 		return
 	}
-	e.begin("scatterAdd", "func(v *float32, at, next *uint32, p *float32, n int, a float32)", "writes v[at[j]] += a·p[j];",
+	e.begin("scatterAdd", "func(v *float32, at, next *uint32, p *float32, n int, a float32)",
+		"writes v[at[j]] += a·p[j];",
 		"the coordinates that the n at next select are asked for on the way. n is a multiple of 4.")
 	v, p, a := e.argument("v"), e.argument("p"), e.broadcast("a")
 	e.coordinates(near, []reg.GPVirtual{v}, func(j operand.Mem, i reg.GPVirtual) {

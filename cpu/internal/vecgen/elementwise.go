@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// simple is a kernel of float32 without state: vectors of the inputs in, vectors of the outputs out.
+// simple is a kernel of float32 without state: vectors of the inputs in, vectors of the outputs
+// out.
 type simple struct {
 	name    string
 	doc     string
@@ -45,7 +46,8 @@ var simples = []simple{
 			d := e.difference(in[1], in[2])
 			return vectors{e.plusTimes(in[0], s[0], d)}
 		}},
-	{"addDiff2", "writes v += a·(p-q) and w += b·(p-q), with the p and q of before.", []string{"v", "w"}, []string{"v", "w", "p", "q"},
+	{"addDiff2", "writes v += a·(p-q) and w += b·(p-q), with the p and q of before.", []string{"v", "w"},
+		[]string{"v", "w", "p", "q"},
 		[]string{"a", "b"}, nil, 2,
 		func(e *emitter, in, s vectors) vectors {
 			d := e.difference(in[2], in[3])
@@ -87,8 +89,8 @@ func (e *emitter) plusTimes(v, a, d reg.VecVirtual) reg.VecVirtual {
 	return p
 }
 
-// elementwise writes all simple kernels. All loads of a step come before its stores: outputs may be inputs. Those that update nothing are
-// written once more, with stores past the caches.
+// elementwise writes all simple kernels. All loads of a step come before its stores: outputs may be
+// inputs. Those that update nothing are written once more, with stores past the caches.
 func elementwise(e *emitter) {
 	for _, s := range simples {
 		e.begin(s.name, s.signature(), s.doc)

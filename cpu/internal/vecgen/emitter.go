@@ -80,7 +80,8 @@ func (e *emitter) zero() reg.VecVirtual {
 	return v
 }
 
-// Data of the generated file: each constant fills a vector of AVX2, and the masks are windows into as many ones as zeros.
+// Data of the generated file: each constant fills a vector of AVX2, and the masks are windows into
+// as many ones as zeros.
 const (
 	constantsName = "vecConstants"
 	masksName     = "vecMasks"
@@ -134,7 +135,8 @@ func data(c *build.Context) {
 func constantAddress(name string) operand.Mem {
 	for i, k := range constants {
 		if k.name == name {
-			return operand.Mem{Symbol: operand.Symbol{Name: constantsName, Static: true}, Base: reg.StaticBase, Disp: 32 * i}
+			return operand.Mem{Symbol: operand.Symbol{Name: constantsName, Static: true}, Base: reg.StaticBase,
+				Disp: 32 * i}
 		}
 	}
 	panic("vecgen: no constant " + name)
@@ -179,7 +181,8 @@ type part struct {
 	window reg.GPVirtual     // AVX2: the address of the mask of the first vector
 }
 
-// first returns the part of the first n elements, n at most maskWords. It may not be kept across loops that need many registers.
+// first returns the part of the first n elements, n at most maskWords. It may not be kept across
+// loops that need many registers.
 func (e *emitter) first(n reg.Register) *part {
 	if e.isAVX512 {
 		bits, k := e.asm.GP64(), e.asm.K()
@@ -189,7 +192,8 @@ func (e *emitter) first(n reg.Register) *part {
 		return &part{mask: k}
 	}
 	w, m := e.asm.GP64(), e.asm.GP64()
-	e.asm.LEAQ(operand.Mem{Symbol: operand.Symbol{Name: masksName, Static: true}, Base: reg.StaticBase, Disp: 4 * maskWords}, w)
+	e.asm.LEAQ(operand.Mem{Symbol: operand.Symbol{Name: masksName, Static: true}, Base: reg.StaticBase,
+		Disp: 4 * maskWords}, w)
 	e.asm.MOVQ(n, m)
 	e.asm.SHLQ(operand.U8(2), m)
 	e.asm.SUBQ(m, w)
@@ -308,8 +312,8 @@ func (l loop) of(base reg.Register, plus int) operand.Mem {
 	return operand.Mem{Base: base, Index: l.at, Scale: 4, Disp: 4 * (l.disp + plus)}
 }
 
-// pass calls body for numbers at, at+1, ... before at+n, step at a time: first unroll steps at once, then one, then what is left as a
-// part. It changes at and n.
+// pass calls body for numbers at, at+1, ... before at+n, step at a time: first unroll steps at
+// once, then one, then what is left as a part. It changes at and n.
 func (e *emitter) pass(label string, at, n reg.GPVirtual, step, unroll int, body func(ls []loop, p *part)) {
 	name := func(s string) string { return label + "_" + s }
 	if unroll > 1 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Each function clears the upper halves of the registers before it returns, or the code of others would be slow; those that use no vectors
-// may do without.
+// Each function clears the upper halves of the registers before it returns, or the code of others
+// would be slow; those that use no vectors may do without.
 func TestReturnsAreClean(t *testing.T) {
 	for name, lines := range functions(t) {
 		for i, l := range lines {

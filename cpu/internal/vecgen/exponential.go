@@ -6,10 +6,11 @@ import (
 )
 
 // expConstants are what exp uses.
-var expConstants = []string{"bound", "-bound", "shift", "log2e", "ln2", "one", "c2", "c3", "c4", "c5", "c6", "c7", "bias"}
+var expConstants = []string{"bound", "-bound", "shift", "log2e", "ln2", "one", "c2", "c3", "c4", "c5", "c6", "c7",
+	"bias"}
 
-// exp makes each x e^x of float64, operation by operation what exps of package cpu does. The vectors take turns: one by one they would
-// fill the processor's queues with operations that wait.
+// exp makes each x e^x of float64, operation by operation what exps of package cpu does. The
+// vectors take turns: one by one they would fill the processor's queues with operations that wait.
 func (e *emitter) exp(xs vectors) {
 	t, r, r2, low, high, p := e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs)
 	turn := func(op func(i int)) {
@@ -56,7 +57,8 @@ func (e *emitter) alike(xs vectors) vectors {
 	return vs
 }
 
-// turns is how many vectors an exponential is computed of at a time: as many as there are registers for.
+// turns is how many vectors an exponential is computed of at a time: as many as there are registers
+// for.
 func (e *emitter) turns() int {
 	if e.isAVX512 {
 		return 3
@@ -142,8 +144,9 @@ func (e *emitter) broadcastWide(p, v reg.Register) {
 	e.asm.VCVTPS2PD(x, v)
 }
 
-// groups passes over n numbers, count half vectors at a time; add takes some of them, together at most, for the accumulators gs. Of the last ones only
-// those half vectors are taken that have numbers.
+// groups passes over n numbers, count half vectors at a time; add takes some of them, together at
+// most, for the accumulators gs. Of the last ones only those half vectors are taken that have
+// numbers.
 func (e *emitter) groups(label string, at, n reg.GPVirtual, count, together int, add func(l loop, gs []int, p *part)) {
 	done := operand.LabelRef(label + "_end")
 	step := count * e.half
@@ -180,7 +183,8 @@ func (e *emitter) groups(label string, at, n reg.GPVirtual, count, together int,
 	e.asm.Label(label + "_end")
 }
 
-// tree adds accumulators of float64 into one number: the upper half to the lower one until one is left.
+// tree adds accumulators of float64 into one number: the upper half to the lower one until one is
+// left.
 func (e *emitter) tree(acc vectors) reg.Register {
 	for half := len(acc) / 2; half > 0; half /= 2 {
 		for i := range half {
@@ -213,7 +217,8 @@ func (e *emitter) halves(v reg.VecVirtual, join func(high, low reg.Register)) re
 func timesRows(e *emitter) {
 	e.begin("timesRows", "func(dst, src *float32, scales *float64, n, rows int)",
 		"writes the rows of n numbers of src times scales, multiplied in float64, to dst. Both counts are at least 1.")
-	dst, src, scales, n, rows := e.argument("dst"), e.argument("src"), e.argument("scales"), e.argument("n"), e.argument("rows")
+	dst, src, scales, n, rows := e.argument("dst"), e.argument("src"), e.argument("scales"), e.argument(
+		"n"), e.argument("rows")
 	e.asm.Label("row")
 	s, at, left := e.vector(), e.start(), e.asm.GP64()
 	e.asm.VBROADCASTSD(operand.Mem{Base: scales}, s)

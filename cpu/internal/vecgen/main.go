@@ -16,7 +16,8 @@ func emit(c *build.Context) {
 	data(c)
 	for _, s := range sets {
 		e := &emitter{asm: c, set: s}
-		for _, write := range []func(*emitter){elementwise, combine, combineStream, sigmoids, expRows, timesRows, dot, rowTops, columnSums,
+		for _, write := range []func(*emitter){elementwise, combine, combineStream, sigmoids, expRows, timesRows, dot,
+			rowTops, columnSums,
 			gather, far, differences, combineDiffs, scatter, decodeRows, decodePanels, decodeColumns, askRows, traffic} {
 			write(e)
 		}

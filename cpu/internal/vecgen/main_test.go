@@ -27,7 +27,8 @@ func functions(t *testing.T) map[string][]string {
 	return all
 }
 
-// count is the number of lines between the labels from and to that begin with op. No label from means the beginning.
+// count is the number of lines between the labels from and to that begin with op. No label from
+// means the beginning.
 func count(lines []string, from, to, op string) int {
 	n, inside := 0, from == ""
 	for _, l := range lines {

@@ -8,11 +8,12 @@ import (
 // dotSums is how many partial sums a scalar product has.
 const dotSums = 32
 
-// dotAhead is how many numbers before their turn those of a scalar product are asked of the second cache.
+// dotAhead is how many numbers before their turn those of a scalar product are asked of the second
+// cache.
 const dotAhead = 256
 
-// dot writes the scalar product, and that of a vector with itself, which is converted once. A product of two float32 is exact in float64, so
-// that fusing it with the sum changes nothing.
+// dot writes the scalar product, and that of a vector with itself, which is converted once. A
+// product of two float32 is exact in float64, so that fusing it with the sum changes nothing.
 func dot(e *emitter) {
 	const order = "in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn."
 	e.begin("dot", "func(x, y *float32, n int) float64", "returns Σ x·y "+order)
@@ -28,7 +29,8 @@ func dot(e *emitter) {
 	})
 }
 
-// dotOf adds up the products of the half vectors that factors returns. It asks the cache for x, and for y where there is one.
+// dotOf adds up the products of the half vectors that factors returns. It asks the cache for x, and
+// for y where there is one.
 func (e *emitter) dotOf(x, y reg.Register, factors func(l loop, at int, p *part) (a, b reg.VecVirtual)) {
 	acc := make(vectors, dotSums/e.half)
 	for i := range acc {
@@ -90,7 +92,8 @@ func rowTops(e *emitter) {
 // wideColumns is how many vectors of float64 a block of columns has.
 const wideColumns = 8
 
-// columnSums writes two widths of sums of columns: a block of many columns, and one that may be cut.
+// columnSums writes two widths of sums of columns: a block of many columns, and one that may be
+// cut.
 func columnSums(e *emitter) {
 	e.begin("columnSumsWide", "func(sums *float64, a *float32, rows, stride int)",
 		"adds the rows of a matrix whose rows are stride numbers apart to sums, 8 vectors of float64, row by row. There is at least one row.")

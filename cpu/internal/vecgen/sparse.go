@@ -5,8 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// gather writes the reading of selected coordinates in vectors, which is best where what is read lies in a cache. Indices are signed for
-// the processor.
+// gather writes the reading of selected coordinates in vectors, which is best where what is read
+// lies in a cache. Indices are signed for the processor.
 func gather(e *emitter) {
 	e.begin("gather", "func(dst, src *float32, at *uint32, n int)", "writes dst[j] = src[at[j]], all at[j] below 2^31.")
 	dst, src, at := e.argument("dst"), e.argument("src"), e.argument("at")
@@ -40,11 +40,12 @@ func (e *emitter) pick(base reg.GPVirtual, index reg.VecVirtual, p *part) reg.Ve
 	return v
 }
 
-// The passes below take one coordinate after the other, and ask for those that come later: the processor does not see by itself where
-// sorted coordinates lead, once they are some lines apart.
+// The passes below take one coordinate after the other, and ask for those that come later: the
+// processor does not see by itself where sorted coordinates lead, once they are some lines apart.
 
-// reach is how far apart coordinates lie, and which cache is asked for those to come. Where most lines hold one, the processor fetches them by
-// itself and it is enough to bring them near. Where few do each is a wait of its own, and the second cache waits for twice as many as the first.
+// reach is how far apart coordinates lie, and which cache is asked for those to come. Where most
+// lines hold one, the processor fetches them by itself and it is enough to bring them near. Where
+// few do each is a wait of its own, and the second cache waits for twice as many as the first.
 type reach struct {
 	name string
 	ask  func(e *emitter, m operand.Op)
@@ -72,7 +73,8 @@ func far(e *emitter) {
 		})
 		e.end()
 
-		e.begin("addDiff"+r.name+"1", "func(v *float32, at, next *uint32, p, q *float32, n int, a float32)", "writes v[at[j]] += a·(p[j]-q[j]);", doc)
+		e.begin("addDiff"+r.name+"1", "func(v *float32, at, next *uint32, p, q *float32, n int, a float32)",
+			"writes v[at[j]] += a·(p[j]-q[j]);", doc)
 		e.addDiffFar(r, "v")
 		e.begin("addDiff"+r.name+"2", "func(v, w *float32, at, next *uint32, p, q *float32, n int, a, b float32)",
 			"writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);", doc)
@@ -104,8 +106,8 @@ func (e *emitter) addDiffFar(r reach, names ...string) {
 	e.end()
 }
 
-// coordinates calls body with the place of the j-th number, its base left open, and with the coordinate at[j]; and asks for what next selects
-// in the vectors.
+// coordinates calls body with the place of the j-th number, its base left open, and with the
+// coordinate at[j]; and asks for what next selects in the vectors.
 func (e *emitter) coordinates(r reach, of []reg.GPVirtual, body func(j operand.Mem, i reg.GPVirtual)) {
 	const unroll = 4
 	at, next, n, j := e.argument("at"), e.argument("next"), e.argument("n"), e.start()

@@ -13,7 +13,8 @@ func traffic(e *emitter) {
 	e.begin("traffic", "func(v **float32, reads, all, begin, end, ahead int)",
 		"reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, past the",
 		"caches. What is read is asked for so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.")
-	v, reads, all, at, end, ahead := e.argument("v"), e.argument("reads"), e.argument("all"), e.argument("begin"), e.argument("end"), e.argument("ahead")
+	v, reads, all, at, end, ahead := e.argument("v"), e.argument("reads"), e.argument("all"), e.argument(
+		"begin"), e.argument("end"), e.argument("ahead")
 	k, from, next := e.asm.GP64(), e.asm.GP64(), e.asm.GP64()
 	acc := make(vectors, trafficStep/e.lanes)
 	for i := range acc {

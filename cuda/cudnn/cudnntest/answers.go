@@ -8,7 +8,8 @@ import (
 )
 
 // get answers what may be asked of a node.
-func (g *Graph) get(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer) cudnn.Status {
+func (g *Graph) get(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, asked int64, got *int64,
+	values unsafe.Pointer) cudnn.Status {
 	x := g.nodes[d]
 	if x == nil || !x.complete {
 		return g.wrong("attribute %d is asked of a descriptor that is none or not complete", name)
@@ -16,7 +17,8 @@ func (g *Graph) get(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, 
 	switch name {
 	case cudnn.HeuristicResults:
 		c := g.convolution(g.nodes[cudnn.Node(x.set[cudnn.HeuristicGraph][0])])
-		return g.fill(of, asked, got, values, cudnn.EngineConfigNode, g.advised(c, int32(x.set[cudnn.HeuristicMode][0])))
+		return g.fill(of, asked, got, values, cudnn.EngineConfigNode,
+			g.advised(c, int32(x.set[cudnn.HeuristicMode][0])))
 	case cudnn.ConfigEngine:
 		return g.fill(of, asked, got, values, cudnn.EngineNode, []Engine{*x.engine})
 	case cudnn.ConfigKnobs:
@@ -50,7 +52,8 @@ func (g *Graph) engineOf(plan *node) *Engine {
 }
 
 // answer writes values, as many as are asked for.
-func answer[T any](g *Graph, of, is cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer, all []T) cudnn.Status {
+func answer[T any](g *Graph, of, is cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer,
+	all []T) cudnn.Status {
 	if of != is || asked < 1 {
 		return g.wrong("%d values of type %d are asked for, expected type %d", asked, of, is)
 	}
@@ -59,7 +62,8 @@ func answer[T any](g *Graph, of, is cudnn.AttributeType, asked int64, got *int64
 }
 
 // fill makes the descriptors that the caller has made into those of engines.
-func (g *Graph) fill(of cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer, node cudnn.DescriptorType, engines []Engine) cudnn.Status {
+func (g *Graph) fill(of cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer, node cudnn.DescriptorType,
+	engines []Engine) cudnn.Status {
 	to, s := g.given(of, asked, values, node)
 	if s != 0 {
 		return s
@@ -72,7 +76,8 @@ func (g *Graph) fill(of cudnn.AttributeType, asked int64, got *int64, values uns
 	return 0
 }
 
-func (g *Graph) fillKnobs(of cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer, knobs []cudnn.Knob) cudnn.Status {
+func (g *Graph) fillKnobs(of cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer,
+	knobs []cudnn.Knob) cudnn.Status {
 	to, s := g.given(of, asked, values, cudnn.KnobNode)
 	if s != 0 {
 		return s
@@ -80,7 +85,8 @@ func (g *Graph) fillKnobs(of cudnn.AttributeType, asked int64, got *int64, value
 	n := min(len(to), len(knobs))
 	for i := range n {
 		x := g.nodes[to[i]]
-		x.set[cudnn.KnobType], x.set[cudnn.KnobChoice] = []uint64{uint64(knobs[i].Type)}, []uint64{uint64(knobs[i].Value)}
+		x.set[cudnn.KnobType], x.set[cudnn.KnobChoice] = []uint64{uint64(knobs[i].Type)}, []uint64{uint64(
+			knobs[i].Value)}
 		x.complete = true
 	}
 	*got = int64(n)
@@ -88,7 +94,8 @@ func (g *Graph) fillKnobs(of cudnn.AttributeType, asked int64, got *int64, value
 }
 
 // given are descriptors to be filled, which must be new.
-func (g *Graph) given(of cudnn.AttributeType, asked int64, values unsafe.Pointer, node cudnn.DescriptorType) ([]cudnn.Node, cudnn.Status) {
+func (g *Graph) given(of cudnn.AttributeType, asked int64, values unsafe.Pointer,
+	node cudnn.DescriptorType) ([]cudnn.Node, cudnn.Status) {
 	if of != cudnn.NodeValue || asked < 1 {
 		return nil, g.wrong("%d values of type %d are asked for, expected descriptors", asked, of)
 	}
@@ -118,8 +125,10 @@ func (g *Graph) convolution(graph *node) Convolution {
 	}
 	c := Convolution{Type: cudnn.Type(of(0)[cudnn.TensorType][0]), X: dims(0), W: dims(1), Y: dims(2),
 		Stride: int64(of(3)[cudnn.ConvolutionStride][0]), Pad: int64(of(3)[cudnn.ConvolutionPad][0])}
-	c.Direction = map[cudnn.DescriptorType]cudnn.Direction{cudnn.ForwardNode: cudnn.Forward, cudnn.GradXNode: cudnn.GradX, cudnn.GradWNode: cudnn.GradW}[op.of]
-	c.Aligned = int64(min(of(0)[cudnn.TensorAlignment][0], of(1)[cudnn.TensorAlignment][0], of(2)[cudnn.TensorAlignment][0]))
+	c.Direction = map[cudnn.DescriptorType]cudnn.Direction{cudnn.ForwardNode: cudnn.Forward,
+		cudnn.GradXNode: cudnn.GradX, cudnn.GradWNode: cudnn.GradW}[op.of]
+	c.Aligned = int64(min(of(0)[cudnn.TensorAlignment][0], of(1)[cudnn.TensorAlignment][0],
+		of(2)[cudnn.TensorAlignment][0]))
 	for i := range 3 {
 		if t := of(i)[cudnn.TensorType][0]; cudnn.Type(t) != c.Type {
 			g.wrong("operand %d is of type %d, and the first of type %d", i, t, c.Type)

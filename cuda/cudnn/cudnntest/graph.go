@@ -36,7 +36,8 @@ type Convolution struct {
 
 // Graph is the graph API. It is for one thread.
 type Graph struct {
-	// Offered are the engines that heuristic A advises for a convolution, best first, and Fallback those that the fallback does.
+	// Offered are the engines that heuristic A advises for a convolution, best first, and Fallback
+	// those that the fallback does.
 	Offered, Fallback func(c Convolution) []Engine
 	// Compute is what an execution does. Workspace is 0 where none was given.
 	Compute func(c Convolution, by Engine, x, w, y, workspace driver.Pointer) cudnn.Status
@@ -63,7 +64,8 @@ func (g *Graph) Backend() *cudnn.Backend {
 	if g.nodes == nil {
 		g.nodes = map[cudnn.Node]*node{}
 	}
-	return &cudnn.Backend{Create: g.create, Destroy: g.destroy, Finalize: g.finalize, Set: g.set, Get: g.get, Execute: g.execute}
+	return &cudnn.Backend{Create: g.create, Destroy: g.destroy, Finalize: g.finalize, Set: g.set, Get: g.get,
+		Execute: g.execute}
 }
 
 // wrong notes a fault.
@@ -90,7 +92,8 @@ func (g *Graph) destroy(d cudnn.Node) cudnn.Status {
 	return 0
 }
 
-func (g *Graph) set(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, n int64, values unsafe.Pointer) cudnn.Status {
+func (g *Graph) set(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, n int64,
+	values unsafe.Pointer) cudnn.Status {
 	x := g.nodes[d]
 	if x == nil || x.complete {
 		return g.wrong("attribute %d of a descriptor that is none or complete", name)
@@ -100,7 +103,8 @@ func (g *Graph) set(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, 
 	case !ok:
 		return g.wrong("a descriptor of type %d has no attribute %d", x.of, name)
 	case of != rule.of || int(n) < rule.least || int(n) > rule.most:
-		return g.wrong("attribute %d: %d values of type %d, expected %d to %d of type %d", name, n, of, rule.least, rule.most, rule.of)
+		return g.wrong("attribute %d: %d values of type %d, expected %d to %d of type %d", name, n, of, rule.least,
+			rule.most, rule.of)
 	case x.set[name] != nil:
 		return g.wrong("attribute %d is set twice", name)
 	}
@@ -108,7 +112,8 @@ func (g *Graph) set(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, 
 	if of == cudnn.NodeValue {
 		for _, v := range all {
 			if to := g.nodes[cudnn.Node(v)]; to == nil || !to.complete || rule.node != 0 && to.of != rule.node {
-				return g.wrong("attribute %d is a descriptor that is none, not complete or of another type than %d", name, rule.node)
+				return g.wrong("attribute %d is a descriptor that is none, not complete or of another type than %d",
+					name, rule.node)
 			}
 		}
 	}
@@ -177,7 +182,8 @@ func (g *Graph) kept(x *node) *Engine {
 	want := cudnn.Engine{Index: int64(engine.set[cudnn.EngineIndex][0])}
 	for _, k := range x.set[cudnn.ConfigKnobs] {
 		knob := g.nodes[cudnn.Node(k)].set
-		want.Knobs = append(want.Knobs, cudnn.Knob{Type: int32(knob[cudnn.KnobType][0]), Value: int64(knob[cudnn.KnobChoice][0])})
+		want.Knobs = append(want.Knobs, cudnn.Knob{Type: int32(knob[cudnn.KnobType][0]),
+			Value: int64(knob[cudnn.KnobChoice][0])})
 	}
 	c := g.convolution(g.nodes[cudnn.Node(engine.set[cudnn.EngineGraph][0])])
 	for _, e := range append(g.Offered(c), g.Fallback(c)...) {

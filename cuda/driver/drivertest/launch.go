@@ -16,7 +16,8 @@ func Arguments(args []unsafe.Pointer, n int) []uint64 {
 	return all
 }
 
-// Params says how many arguments a kernel has. A Machine needs it to copy them at the time of the launch, as the driver does.
+// Params says how many arguments a kernel has. A Machine needs it to copy them at the time of the
+// launch, as the driver does.
 type Params func(kernel string) (n int, ok bool)
 
 // Launch is a kernel as it is to be run. Together says that all its blocks run at the same time.
@@ -33,8 +34,10 @@ func (m *Machine) Kernels(params Params, run func(Launch) error) {
 	m.params, m.run = params, run
 }
 
-// launchTogether refuses more blocks than the multiprocessors have at the same time, which is one each.
-func (m *Machine) launchTogether(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream, args []unsafe.Pointer) driver.Result {
+// launchTogether refuses more blocks than the multiprocessors have at the same time, which is one
+// each.
+func (m *Machine) launchTogether(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream,
+	args []unsafe.Pointer) driver.Result {
 	if m.options.NotTogether {
 		return driver.NotSupported
 	}
@@ -44,7 +47,8 @@ func (m *Machine) launchTogether(f driver.Function, grid, block [3]uint32, share
 	return m.queueLaunch(Launch{Grid: grid, Block: block, Shared: shared, Together: true}, f, s, args)
 }
 
-func (m *Machine) launch(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream, args []unsafe.Pointer) driver.Result {
+func (m *Machine) launch(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream,
+	args []unsafe.Pointer) driver.Result {
 	return m.queueLaunch(Launch{Grid: grid, Block: block, Shared: shared}, f, s, args)
 }
 
@@ -56,7 +60,8 @@ func (m *Machine) queueLaunch(l Launch, f driver.Function, s driver.Stream, args
 		n, ok = m.params(name)
 	}
 	threads := block[0] * block[1] * block[2]
-	if !ok || n > len(args) || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || threads == 0 || threads > 1024 || grid[1] > 65535 || grid[2] > 65535 {
+	if !ok || n > len(args) || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || threads == 0 || threads > 1024 ||
+		grid[1] > 65535 || grid[2] > 65535 {
 		return driver.InvalidValue
 	}
 	l.Kernel, l.Args = name, Arguments(args, n)
@@ -68,7 +73,8 @@ func (m *Machine) queueLaunch(l Launch, f driver.Function, s driver.Stream, args
 	})
 }
 
-// Do queues work on a stream, as a library that launches kernels of its own does. Nothing that run calls may wait for the machine.
+// Do queues work on a stream, as a library that launches kernels of its own does. Nothing that run
+// calls may wait for the machine.
 func (m *Machine) Do(s driver.Stream, name string, run func() error) driver.Result {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,14 +15,17 @@ import (
 
 // Options is what a machine has.
 type Options struct {
-	GPUs        int           // default 1
-	Memory      uintptr       // of each, default 1 GB
-	CC          int           // compute capability, default 90
-	Version     int           // of the driver, default 13000
-	NoPeers     bool          // GPUs do not reach each other's memory
-	NotTogether bool          // no cooperative launches
-	Counts      bool          // memory of GPUs is counted and not there: nothing is computed, and what is read from it is zero
-	Takes       time.Duration // from the recording of an event until it can be reached: the work before it takes so long
+	GPUs        int     // default 1
+	Memory      uintptr // of each, default 1 GB
+	CC          int     // compute capability, default 90
+	Version     int     // of the driver, default 13000
+	NoPeers     bool    // GPUs do not reach each other's memory
+	NotTogether bool    // no cooperative launches
+	// memory of GPUs is counted and not there: nothing is computed, and what is read from it is
+	// zero
+	Counts bool
+	// from the recording of an event until it can be reached: the work before it takes so long
+	Takes time.Duration
 }
 
 // Machine is a computer with GPUs.
@@ -72,12 +75,14 @@ func New(o Options) *Machine {
 	if o.Version == 0 {
 		o.Version = 13000
 	}
-	return &Machine{options: o, device: memory{counts: o.Counts, next: 1 << 40}, current: map[int]driver.Context{}, retained: map[driver.Device]int{}, peers: map[[2]driver.Context]bool{}, next: 0x1000, modules: map[driver.Module]bool{},
+	return &Machine{options: o, device: memory{counts: o.Counts, next: 1 << 40}, current: map[int]driver.Context{},
+		retained: map[driver.Device]int{}, peers: map[[2]driver.Context]bool{}, next: 0x1000, modules: map[driver.Module]bool{},
 		kernels: map[driver.Function]string{}, streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{},
 		graphs: map[driver.Graph]*graph{}, execs: map[driver.GraphExec]*graph{}, counts: map[string]int{}, faults: map[string]fault{}}
 }
 
-// API returns the functions of the driver on this machine. Each does what the driver's does, after it has been written down.
+// API returns the functions of the driver on this machine. Each does what the driver's does, after
+// it has been written down.
 func (m *Machine) API() *driver.API {
 	a := &driver.API{}
 	m.fillDevice(a)
@@ -96,7 +101,8 @@ func (m *Machine) API() *driver.API {
 }
 
 // withoutContext are the calls that need none.
-var withoutContext = []string{"Init", "DriverGetVersion", "GetErrorName", "GetErrorString", "DeviceGetCount", "DeviceGet", "DeviceGetName", "DeviceTotalMem",
+var withoutContext = []string{"Init", "DriverGetVersion", "GetErrorName", "GetErrorString", "DeviceGetCount",
+	"DeviceGet", "DeviceGetName", "DeviceTotalMem",
 	"DeviceGetAttr", "DeviceCanAccess", "PrimaryCtxRetain", "PrimaryCtxRelease", "CtxSetCurrent"}
 
 // watched is f under the lock, with its calls written down and its faults.
@@ -139,7 +145,8 @@ func (m *Machine) enter(name string) driver.Result {
 	return driver.Success
 }
 
-// Fail makes the call after the next n of that name return r, once; a result that loses the device loses it.
+// Fail makes the call after the next n of that name return r, once; a result that loses the device
+// loses it.
 func (m *Machine) Fail(name string, n int, r driver.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -144,7 +144,8 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// Memory ends, faults come when they are asked for, a lost device stays lost, and what is kept is told.
+// Memory ends, faults come when they are asked for, a lost device stays lost, and what is kept is
+// told.
 func TestFaults(t *testing.T) {
 	b := newBench(t)
 	at := b.alloc(1 << 19)
@@ -167,7 +168,8 @@ func TestFaults(t *testing.T) {
 			t.Errorf("a lost device: %v", r)
 		}
 	}
-	if err := b.api.Check(driver.LaunchFailed, "cuStreamSynchronize", "waiting"); !driver.Lost(err) || driver.IsOutOfMemory(err) {
+	if err := b.api.Check(driver.LaunchFailed, "cuStreamSynchronize", "waiting"); !driver.Lost(err) ||
+		driver.IsOutOfMemory(err) {
 		t.Errorf("%v is not told as a loss", err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"fspda/cuda/driver"
 )
 
-// memory is a set of allocations in host memory, which keeps its own addresses: on this machine they are those of the device.
+// memory is a set of allocations in host memory, which keeps its own addresses: on this machine
+// they are those of the device.
 type memory struct {
 	blocks []allocation // by address
 	counts bool         // there are addresses, and no memory
@@ -68,7 +69,8 @@ func (m *memory) free(at uintptr) (uintptr, bool) {
 	return n, true
 }
 
-// find returns n bytes from at on, where they lie in one allocation. Of memory that is only counted it returns none.
+// find returns n bytes from at on, where they lie in one allocation. Of memory that is only counted
+// it returns none.
 func (m *memory) find(at, n uintptr) ([]byte, error) {
 	i, ok := slices.BinarySearchFunc(m.blocks, at, compareAddress)
 	if !ok {
@@ -85,12 +87,14 @@ func (m *memory) find(at, n uintptr) ([]byte, error) {
 	return unsafe.Slice((*byte)(unsafe.Add(first, at-uintptr(first))), n), nil
 }
 
-// Bytes returns n bytes of device memory, for a test or a kernel that wants to look at them. Where there are none the error says so.
+// Bytes returns n bytes of device memory, for a test or a kernel that wants to look at them. Where
+// there are none the error says so.
 func (m *Machine) Bytes(at driver.Pointer, n int) ([]byte, error) {
 	return m.device.find(uintptr(at), uintptr(n))
 }
 
-// Reaches tells whether a kernel may read and write so many bytes: of the device, or pinned memory of the host.
+// Reaches tells whether a kernel may read and write so many bytes: of the device, or pinned memory
+// of the host.
 func (m *Machine) Reaches(at driver.Pointer, n int) error {
 	if _, err := m.Bytes(at, n); err == nil {
 		return nil
@@ -150,7 +154,8 @@ func (m *Machine) fillMemory(a *driver.API) {
 	a.MemcpyDtoD = func(dst, src driver.Pointer, n uintptr, s driver.Stream) driver.Result {
 		return m.copying(s, uintptr(dst), uintptr(src), n, &m.device, &m.device)
 	}
-	a.MemcpyPeer = func(dst driver.Pointer, to driver.Context, src driver.Pointer, from driver.Context, n uintptr, s driver.Stream) driver.Result {
+	a.MemcpyPeer = func(dst driver.Pointer, to driver.Context, src driver.Pointer, from driver.Context, n uintptr,
+		s driver.Stream) driver.Result {
 		if !m.peers[[2]driver.Context{to, from}] {
 			return driver.InvalidContext // a driver would stage it, and hold up its caller
 		}

@@ -226,7 +226,8 @@ func (m *Machine) fillGraphs(a *driver.API) {
 }
 
 func (m *Machine) fillModules(a *driver.API) {
-	a.ModuleLoadData = func(out *driver.Module, image unsafe.Pointer, _ uint32, _ *int32, _ *unsafe.Pointer) driver.Result {
+	a.ModuleLoadData = func(out *driver.Module, image unsafe.Pointer, _ uint32, _ *int32,
+		_ *unsafe.Pointer) driver.Result {
 		if image == nil {
 			return driver.InvalidValue
 		}

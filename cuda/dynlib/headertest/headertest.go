@@ -43,8 +43,9 @@ func Headers(t testing.TB, major int, names ...string) []string {
 	return found
 }
 
-// Check compiles assertions that each function of the struct table, by the name in its tag, takes and returns what the header declares:
-// as many arguments, each of the same size and kind, pointers to things of the same size.
+// Check compiles assertions that each function of the struct table, by the name in its tag, takes
+// and returns what the header declares: as many arguments, each of the same size and kind, pointers
+// to things of the same size.
 func Check(t testing.TB, folders []string, header string, tables ...any) {
 	t.Helper()
 	compiler, err := exec.LookPath("g++")
@@ -101,9 +102,11 @@ func assertTable(s *strings.Builder, table reflect.Type) (n int) {
 		}
 		n++
 		it := fmt.Sprintf("fn<decltype(&%s)>", symbol)
-		assert(s, fmt.Sprintf("%s::count == %d", it, f.Type.NumIn()), "%s takes another number of arguments than %d", symbol, f.Type.NumIn())
+		assert(s, fmt.Sprintf("%s::count == %d", it, f.Type.NumIn()), "%s takes another number of arguments than %d",
+			symbol, f.Type.NumIn())
 		for k := range f.Type.NumIn() {
-			assert(s, kind(fmt.Sprintf("%s::arg<%d>", it, k), f.Type.In(k)), "argument %d of %s is no %s", k, symbol, f.Type.In(k))
+			assert(s, kind(fmt.Sprintf("%s::arg<%d>", it, k), f.Type.In(k)), "argument %d of %s is no %s", k, symbol,
+				f.Type.In(k))
 		}
 		if f.Type.NumOut() == 1 {
 			assert(s, kind(it+"::result", f.Type.Out(0)), "%s does not return %s", symbol, f.Type.Out(0))

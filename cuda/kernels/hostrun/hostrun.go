@@ -39,8 +39,8 @@ type Library struct {
 	slots    []uintptr
 }
 
-// OrderVariable is the environment variable with the order in which threads run between barriers, and blocks: "ascending", "descending", or the number
-// of one that is drawn, which is the default.
+// OrderVariable is the environment variable with the order in which threads run between barriers,
+// and blocks: "ascending", "descending", or the number of one that is drawn, which is the default.
 const OrderVariable = "FSPDA_HOSTRUN_ORDER"
 
 // orderOf is an order as the library numbers them.
@@ -71,8 +71,9 @@ func (l *Library) Order(name string) error {
 	return err
 }
 
-// CheckedVariable is the environment variable that builds the kernels with checks of the compiler: addresses that are not aligned for what is read there,
-// indices outside of arrays, shifts and conversions that are not defined. What they find ends the program.
+// CheckedVariable is the environment variable that builds the kernels with checks of the compiler:
+// addresses that are not aligned for what is read there, indices outside of arrays, shifts and
+// conversions that are not defined. What they find ends the program.
 const CheckedVariable = "FSPDA_HOSTRUN_CHECKED"
 
 var checks = []string{"-fsanitize=alignment,bounds,shift,float-cast-overflow,integer-divide-by-zero,signed-integer-overflow", "-fno-sanitize-recover=all", "-g"}
@@ -85,8 +86,8 @@ func flagsNow() []string {
 	return slices.Concat(checks, flags)
 }
 
-// Open builds the library, or takes it from the user's cache, once for the program. Where there is no compiler, or the system
-// cannot open libraries, the error is ErrNoCompiler or a *dynlib.Error.
+// Open builds the library, or takes it from the user's cache, once for the program. Where there is
+// no compiler, or the system cannot open libraries, the error is ErrNoCompiler or a *dynlib.Error.
 var Open = sync.OnceValues(open)
 
 func open() (*Library, error) { return openUnits(kernels.Files(), kernels.All()) }
@@ -150,8 +151,10 @@ func Compiler() (string, error) {
 	return "", ErrNoCompiler
 }
 
-// flags keep to IEEE's arithmetic: no fusing that the source does not say. Kernels read memory as numbers of several types.
-var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-exceptions", "-Wall",
+// flags keep to IEEE's arithmetic: no fusing that the source does not say. Kernels read memory as
+// numbers of several types.
+var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
+	"-fno-exceptions", "-Wall",
 	"-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-x", "c++"}
 
 // build returns the path of the library.
@@ -226,8 +229,9 @@ func At[T any](m *Memory, s []T) kernels.Address {
 	return kernels.Address(uintptr(unsafe.Pointer(unsafe.SliceData(s))))
 }
 
-// Launch runs calls one after the other. Their addresses are those of slices in m, or of other memory of the program. The error tells of
-// a barrier that not all threads reach. As on a GPU, an address that is none ends the program.
+// Launch runs calls one after the other. Their addresses are those of slices in m, or of other
+// memory of the program. The error tells of a barrier that not all threads reach. As on a GPU, an
+// address that is none ends the program.
 func (l *Library) Launch(m *Memory, calls ...kernels.Call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -254,10 +258,12 @@ func (l *Library) launch1(c kernels.Call) error {
 	if c.Together {
 		launch = l.together[c.Kernel.Name]
 	}
-	failure := dynlib.Call(launch, uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared), uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))
+	failure := dynlib.Call(launch, uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared),
+		uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))
 	runtime.KeepAlive(l)
 	if failure != 0 {
-		return fmt.Errorf("hostrun: launching %s with a grid %v of blocks %v: %s", c.Kernel.Name, c.Grid, c.Block, text(failure))
+		return fmt.Errorf("hostrun: launching %s with a grid %v of blocks %v: %s", c.Kernel.Name, c.Grid, c.Block,
+			text(failure))
 	}
 	return nil
 }

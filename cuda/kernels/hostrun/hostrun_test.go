@@ -95,7 +95,8 @@ extern "C" __global__ void together(int *x, int wanted) { // x[0] counts blocks;
 func testKernels() []*kernels.Kernel {
 	x := kernels.Param{Name: "x", Kind: kernels.Pointer}
 	var all []*kernels.Kernel
-	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays", "together", "races", "follows", "unwritten", "bounded", "slants"} {
+	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays", "together", "races",
+		"follows", "unwritten", "bounded", "slants"} {
 		all = append(all, &kernels.Kernel{Name: name, Unit: "test.cu", Params: []kernels.Param{x}})
 	}
 	for _, i := range []int{3, 5} {
@@ -124,7 +125,8 @@ func opened(t *testing.T) (*Library, map[string]*kernels.Kernel) {
 
 func launch(k *kernels.Kernel, blocks, threads, shared int, args ...uint64) kernels.Call {
 	return kernels.Call{Kernel: k, Args: args,
-		Launch: kernels.Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{uint32(threads), 1, 1}, Shared: uint32(shared)}}
+		Launch: kernels.Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{uint32(threads), 1, 1},
+			Shared: uint32(shared)}}
 }
 
 func TestBarriersAndShuffles(t *testing.T) {
@@ -154,7 +156,8 @@ func TestBarriersAndShuffles(t *testing.T) {
 			up = lane
 		}
 		ballot := int32(-1) << 21
-		for row, want := range []int32{int32(100 + lane), int32(100 + down), int32(100 + up), int32(100 + xor), 107, ballot, int32(lane ^ 16)} {
+		for row, want := range []int32{int32(100 + lane), int32(100 + down), int32(100 + up), int32(100 + xor), 107,
+			ballot, int32(lane ^ 16)} {
 			if x[32*row+lane] != want {
 				t.Errorf("row %d, lane %d: %d, want %d", row, lane, x[32*row+lane], want)
 			}
@@ -188,7 +191,8 @@ func TestOrders(t *testing.T) {
 		{"races", 1, 64, func(i int) int32 { return int32(i - 1) }},
 		{"follows", 64, 32, func(i int) int32 { return int32(i + 1) }},
 	} {
-		for order, right := range map[string]bool{"ascending": true, "descending": false, "0": false, "5": false, "": false} {
+		for order, right := range map[string]bool{"ascending": true, "descending": false, "0": false, "5": false,
+			"": false} {
 			var m Memory
 			x := make([]int32, 64)
 			for i := range x {
@@ -222,7 +226,8 @@ func TestLaunchBounds(t *testing.T) {
 	if err := l.Launch(&m, launch(k["bounded"], 1, 64, 0, uint64(At(&m, x)))); err != nil || x[63] != 7 {
 		t.Errorf("%d, %v", x[63], err)
 	}
-	if err := l.Launch(&m, launch(k["bounded"], 1, 65, 0, uint64(At(&m, x)))); err == nil || !strings.Contains(err.Error(), "launch bounds") {
+	if err := l.Launch(&m, launch(k["bounded"], 1, 65, 0, uint64(At(&m, x)))); err == nil ||
+		!strings.Contains(err.Error(), "launch bounds") {
 		t.Errorf("%v", err)
 	}
 }
@@ -287,22 +292,26 @@ func TestDivergence(t *testing.T) {
 	x := make([]int32, 512)
 	for range 2 {
 		err := l.Launch(&m, launch(k["diverges"], 1, 64, 0, uint64(At(&m, x)), 40))
-		if err == nil || !strings.Contains(err.Error(), "wait for each other") || !strings.Contains(err.Error(), "diverges") {
+		if err == nil || !strings.Contains(err.Error(), "wait for each other") || !strings.Contains(err.Error(),
+			"diverges") {
 			t.Errorf("a barrier for some: %v", err)
 		}
-		if err := l.Launch(&m, launch(k["strays"], 1, 32, 0, uint64(At(&m, x)))); err == nil || !strings.Contains(err.Error(), "without its own") {
+		if err := l.Launch(&m, launch(k["strays"], 1, 32, 0, uint64(At(&m, x)))); err == nil ||
+			!strings.Contains(err.Error(), "without its own") {
 			t.Errorf("a warp operation for others: %v", err)
 		}
 		if err := l.Launch(&m, launch(k["diverges"], 3, 64, 0, uint64(At(&m, x)), 64)); err != nil {
 			t.Errorf("a barrier for all: %v", err)
 		}
 	}
-	if err := l.Launch(&m, launch(k["reverse"], 0, 32, 0, uint64(At(&m, x)))); err == nil || !strings.Contains(err.Error(), "empty grid") {
+	if err := l.Launch(&m, launch(k["reverse"], 0, 32, 0, uint64(At(&m, x)))); err == nil ||
+		!strings.Contains(err.Error(), "empty grid") {
 		t.Errorf("no block: %v", err)
 	}
 }
 
-// Blocks of a cooperative launch are there at the same time, each with its own shared memory; and who waits for more than there are is told.
+// Blocks of a cooperative launch are there at the same time, each with its own shared memory; and
+// who waits for more than there are is told.
 func TestTogether(t *testing.T) {
 	l, k := opened(t)
 	var m Memory
@@ -338,7 +347,8 @@ func TestTableIsChecked(t *testing.T) {
 	opened(t)
 	all := testKernels()
 	all[0].Params[0].Kind = kernels.Float32
-	if _, err := openUnits(map[string]string{"test.cu": unit}, all); err == nil || !strings.Contains(err.Error(), `reverse of test.cu takes parameters "p", the table has "f"`) {
+	if _, err := openUnits(map[string]string{"test.cu": unit}, all); err == nil || !strings.Contains(err.Error(),
+		`reverse of test.cu takes parameters "p", the table has "f"`) {
 		t.Errorf("%v", err)
 	}
 }

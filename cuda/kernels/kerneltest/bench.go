@@ -14,7 +14,8 @@ type Runner interface {
 	// Alloc returns where so many bytes are, which hold anything, and Free gives them back.
 	Alloc(bytes int) (kernels.Address, error)
 	Free(at kernels.Address)
-	// Run copies every region to its place, runs the calls one after the other, and copies all back.
+	// Run copies every region to its place, runs the calls one after the other, and copies all
+	// back.
 	Run(regions []kernels.Region, calls ...kernels.Call) error
 }
 
@@ -31,11 +32,14 @@ func Checks() []Check {
 		name string
 		run  func(*bench)
 	}{
-		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk", subset}, {"masks/many randk", subsets}, {"masks/layers", layers},
+		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk",
+			subset}, {"masks/many randk", subsets}, {"masks/layers", layers},
 		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
 		{"pictures/batch", picturesOfBatch}, {"pictures/views", pictures},
-		{"casts/every number", everyShort}, {"casts/loss scale", lossScale}, {"casts/stretches", stretches}, {"casts/unscaled", unscales},
-		{"norms/gates", gates}, {"norms/two maps", twoMaps}, {"lists/endings", endings}, {"lists/moves", moves}, {"lists/penalties", penalties},
+		{"casts/every number", everyShort}, {"casts/loss scale", lossScale}, {"casts/stretches",
+			stretches}, {"casts/unscaled", unscales},
+		{"norms/gates", gates}, {"norms/two maps", twoMaps}, {"lists/endings", endings}, {"lists/moves",
+			moves}, {"lists/penalties", penalties},
 		{"products/tensor cores", tensorProducts}, {"march", march},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {

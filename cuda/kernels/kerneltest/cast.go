@@ -60,7 +60,8 @@ func half(v float64) uint16 {
 	return uint16(max(exponent+14, 1)<<10) + uint16(digits) - 1024
 }
 
-// everyShort widens every number of 16 bits and narrows it again, and what lies between two of them.
+// everyShort widens every number of 16 bits and narrows it again, and what lies between two of
+// them.
 func everyShort(b *bench) {
 	const n = 1 << 16
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
@@ -90,7 +91,8 @@ func everyShort(b *bench) {
 func sameShorts(b *bench, e kernels.Element, got []byte, from []float32) {
 	for i, v := range from {
 		if want := store(e, v); !b.broken && (got[2*i] != want[0] || got[2*i+1] != want[1]) {
-			b.Errorf("%v: %v becomes %#x, want %#x", e, v, binary.LittleEndian.Uint16(got[2*i:]), binary.LittleEndian.Uint16(want))
+			b.Errorf("%v: %v becomes %#x, want %#x", e, v, binary.LittleEndian.Uint16(got[2*i:]),
+				binary.LittleEndian.Uint16(want))
 			return
 		}
 	}
@@ -104,7 +106,8 @@ func lossScale(b *bench) {
 	step := func(spoil func([]byte)) kernels.Scaler {
 		b.run(kernels.Narrow(kernels.F16, at(b, short), at(b, gradient), at(b, scaler), n))
 		spoil(short)
-		b.run(kernels.Check(kernels.F16, at(b, scaler), at(b, short), n), kernels.Widen(kernels.F16, at(b, out), at(b, short), at(b, scaler), n),
+		b.run(kernels.Check(kernels.F16, at(b, scaler), at(b, short), n), kernels.Widen(kernels.F16, at(b, out),
+			at(b, short), at(b, scaler), n),
 			kernels.ScalerStep(at(b, scaler), 2, 0.5, 4096, 2))
 		return kernels.ReadScaler(scaler)
 	}
@@ -120,11 +123,14 @@ func lossScale(b *bench) {
 	}
 	sameBits(b, "gradient", out, want)
 	same("after two", step(func([]byte) {}), kernels.Scaler{Scale: 2048})
-	same("after an infinity", step(func(g []byte) { binary.LittleEndian.PutUint16(g[2*(n-1):], 0x7c00) }), kernels.Scaler{Scale: 1024, Skipped: 1})
+	same("after an infinity", step(func(g []byte) { binary.LittleEndian.PutUint16(g[2*(n-1):], 0x7c00) }),
+		kernels.Scaler{Scale: 1024, Skipped: 1})
 	sameBits(b, "gradient with an infinity in it", out, make([]float32, n))
-	same("after a NaN", step(func(g []byte) { binary.LittleEndian.PutUint16(g, 0xfe00) }), kernels.Scaler{Scale: 512, Skipped: 2})
+	same("after a NaN", step(func(g []byte) { binary.LittleEndian.PutUint16(g, 0xfe00) }),
+		kernels.Scaler{Scale: 512, Skipped: 2})
 	for range 20 {
 		step(func([]byte) {})
 	}
-	same("at its largest", kernels.ReadScaler(scaler), kernels.Scaler{Scale: 4096, Skipped: 2, Good: kernels.ReadScaler(scaler).Good})
+	same("at its largest", kernels.ReadScaler(scaler), kernels.Scaler{Scale: 4096, Skipped: 2,
+		Good: kernels.ReadScaler(scaler).Good})
 }

@@ -6,8 +6,9 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// endings brings pieces of a gradient to their final form: from 16 bits with and without room for more channels, from float32, and in place; with and
-// without decay, scaled and not; of lengths and at places that can and cannot be read in fours.
+// endings brings pieces of a gradient to their final form: from 16 bits with and without room for
+// more channels, from float32, and in place; with and without decay, scaled and not; of lengths and
+// at places that can and cannot be read in fours.
 func endings(b *bench) {
 	const dim, scale, decay = 30011, 1024, float32(0.25)
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
@@ -91,7 +92,8 @@ func moves(b *bench) {
 	sameBits(b, "moved buffers", buffers, want)
 }
 
-// penalties adds the squares of more tensors to a loss than a block has threads, as a launch or two for each would.
+// penalties adds the squares of more tensors to a loss than a block has threads, as a launch or two
+// for each would.
 func penalties(b *bench) {
 	const tensors = 300
 	params := normals("parameters", 5*4096+tensors*37)
@@ -111,7 +113,8 @@ func penalties(b *bench) {
 	x, scratch := at(b, params), at(b, part)
 	var calls []kernels.Call
 	for _, p := range all {
-		dot := kernels.Dot(0, at(b, term), x+4*kernels.Address(p.From), x+4*kernels.Address(p.From), scratch, p.N, p.Scale)
+		dot := kernels.Dot(0, at(b, term), x+4*kernels.Address(p.From), x+4*kernels.Address(p.From), scratch, p.N,
+			p.Scale)
 		calls = append(calls, dot[0], dot[1], kernels.Add(at(b, one), at(b, one), at(b, term), 1))
 	}
 	if n := list.PartNumbers(); n > len(part) {

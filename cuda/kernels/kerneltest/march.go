@@ -13,7 +13,8 @@ const (
 	marchBlocks = 4 // any GPU has as many multiprocessors
 )
 
-// marched is what a march works on: vectors, coordinates in an order that has blocks read what others wrote, and the factors of products.
+// marched is what a march works on: vectors, coordinates in an order that has blocks read what
+// others wrote, and the factors of products.
 type marched struct {
 	x, y, z []float32
 	turned  []uint32
@@ -24,8 +25,10 @@ type marched struct {
 }
 
 func newMarched() *marched {
-	m := &marched{x: normals("x", marchLength), y: normals("y", marchLength), z: normals("z", marchLength), turned: make([]uint32, marchLength),
-		a: normals("a", 50*130), b: normals("b", 40*130), c: make([]float32, 50*40), bias: normals("bias", 40), loss: make([]float32, 1),
+	m := &marched{x: normals("x", marchLength), y: normals("y", marchLength), z: normals("z", marchLength),
+		turned: make([]uint32, marchLength),
+		a:      normals("a", 50*130), b: normals("b", 40*130), c: make([]float32, 50*40), bias: normals("bias",
+			40), loss: make([]float32, 1),
 		parts: make([]float64, kernels.DotParts(marchLength))}
 	for i := range m.turned {
 		m.turned[i] = uint32(marchLength - 1 - i)
@@ -37,15 +40,18 @@ func newMarched() *marched {
 func (m *marched) phases(h *bench) [][]kernels.Call {
 	x, y, z := at(h, m.x), at(h, m.y), at(h, m.z)
 	operand := func(v []float32) kernels.Operand { return kernels.Operand{At: at(h, v)} }
-	forward := kernels.Gemm{Agents: 1, M: 50, N: 40, K: 130, Form: "nt", A: operand(m.a), B: operand(m.b), C: operand(m.c), Then: kernels.BiasThenSigmoid, With: operand(m.bias)}
-	backward := kernels.Gemm{Agents: 1, M: 40, N: 130, K: 50, Form: "tn", A: operand(m.c), B: operand(m.a), C: operand(m.b), Then: kernels.AddScaled, With: operand(m.b), Factor: -0.5,
+	forward := kernels.Gemm{Agents: 1, M: 50, N: 40, K: 130, Form: "nt", A: operand(m.a), B: operand(m.b),
+		C: operand(m.c), Then: kernels.BiasThenSigmoid, With: operand(m.bias)}
+	backward := kernels.Gemm{Agents: 1, M: 40, N: 130, K: 50, Form: "tn", A: operand(m.c), B: operand(m.a),
+		C: operand(m.b), Then: kernels.AddScaled, With: operand(m.b), Factor: -0.5,
 		Sums: operand(m.bias)}
 	dot := kernels.Dot(0, at(h, m.loss), x, z, at(h, m.parts), marchLength, 0.5)
 	var all [][]kernels.Call
 	for range marchRounds {
 		all = append(all,
 			[]kernels.Call{kernels.Gather(y, x, at(h, m.turned), marchLength), forward.Call()},
-			[]kernels.Call{kernels.Combine(x, marchLength, kernels.Term{A: 0.75, V: y}, kernels.Term{A: 0.5, V: z}), backward.Call()},
+			[]kernels.Call{kernels.Combine(x, marchLength, kernels.Term{A: 0.75, V: y}, kernels.Term{A: 0.5, V: z}),
+				backward.Call()},
 			[]kernels.Call{dot[0]},
 			[]kernels.Call{dot[1]})
 	}
@@ -70,7 +76,8 @@ func march(h *bench) {
 		}
 	}
 	h.run(m.Call(at(h, list), at(h, count), marchBlocks))
-	for i, v := range [][2][]float32{{got.x, want.x}, {got.y, want.y}, {got.b, want.b}, {got.c, want.c}, {got.bias, want.bias}, {got.loss, want.loss}} {
+	for i, v := range [][2][]float32{{got.x, want.x}, {got.y, want.y}, {got.b, want.b}, {got.c, want.c},
+		{got.bias, want.bias}, {got.loss, want.loss}} {
 		sameBits(h, fmt.Sprintf("a march of %d phases: vector %d", m.Phases(), i), v[0], v[1])
 	}
 }

@@ -40,7 +40,8 @@ func sameMask(h *bench, spec string, density float64, sizes []int, draw func(m d
 			for at < min(len(got), len(want)) && got[at] == want[at] {
 				at++
 			}
-			h.Errorf("%s of %v at density %v, iteration %d: %d coordinates, want %d; they differ from number %d on", spec, sizes, density, it, len(got), len(want), at)
+			h.Errorf("%s of %v at density %v, iteration %d: %d coordinates, want %d; they differ from number %d on",
+				spec, sizes, density, it, len(got), len(want), at)
 		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// gates takes the gradient of a normalisation in all ways that know where its ReLU let something through, and from a gradient in one piece and in two: all have
-// the same bits. Rows are more than a block takes, and are or are not whole packs.
+// gates takes the gradient of a normalisation in all ways that know where its ReLU let something
+// through, and from a gradient in one piece and in two: all have the same bits. Rows are more than
+// a block takes, and are or are not whole packs.
 func gates(b *bench) {
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []struct{ m, c int }{{700, 64}, {260, 136}, {140, 20}} {
@@ -38,7 +39,8 @@ func gates(b *bench) {
 	}
 }
 
-// twoMaps adds the map of a second normalisation while it is made, and as it lies in memory: with the same bits.
+// twoMaps adds the map of a second normalisation while it is made, and as it lies in memory: with
+// the same bits.
 func twoMaps(b *bench) {
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []struct{ m, c int }{{700, 64}, {140, 20}} {
@@ -83,9 +85,11 @@ func normOn(b *bench, e kernels.Element, m, c int, follows kernels.Follows) (n k
 	for i := 0; i < len(first); i += e.Size() {
 		sum = append(sum, store(e, load(e, first[i:])+load(e, second[i:]))...)
 	}
-	in = &normInputs{parts: [2]kernels.Address{at(b, first), at(b, second)}, dx: make([]byte, len(sum)), dz: make([]byte, len(sum)), vectors: make([]float32, 2*c)}
+	in = &normInputs{parts: [2]kernels.Address{at(b, first), at(b, second)}, dx: make([]byte, len(sum)),
+		dz: make([]byte, len(sum)), vectors: make([]float32, 2*c)}
 	grads := at(b, in.vectors)
-	n = kernels.Norm{Element: e, M: m, C: c, Eps: 1e-5, Follows: follows, X: at(b, raw("x")), Y: at(b, make([]byte, len(sum))), DY: at(b, sum), DX: at(b, in.dx),
+	n = kernels.Norm{Element: e, M: m, C: c, Eps: 1e-5, Follows: follows, X: at(b, raw("x")),
+		Y: at(b, make([]byte, len(sum))), DY: at(b, sum), DX: at(b, in.dx),
 		Gamma: vector("gamma"), Beta: vector("beta"), Mean: empty(), Variance: empty(), Scale: empty(), Shift: empty(),
 		FactorA: empty(), FactorB: empty(), FactorE: empty(), DGamma: grads, DBeta: grads + 4*kernels.Address(c)}
 	if follows == kernels.AddReLU {

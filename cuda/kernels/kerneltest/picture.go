@@ -16,11 +16,13 @@ func picturesOfBatch(h *bench) {
 				continue
 			}
 			scale, shift := []float32{0.0171, 0.0175, 0.0174}[:channels], []float32{-2.1, -2.03, -1.8}[:channels]
-			b := device.Batch{Bytes: randomBytes(stored * side * side * c), Rows: rows, Scale: scale, Shift: shift, Y: make([]int32, len(rows))}
+			b := device.Batch{Bytes: randomBytes(stored * side * side * c), Rows: rows, Scale: scale, Shift: shift,
+				Y: make([]int32, len(rows))}
 			want := b.Numbers(nil, side*side*c)
 			got := make([]float32, len(want))
-			p := kernels.Pictures{N: len(rows), H: side, W: side, C: c, Height: side, Width: side, Room: c, Channels: channels,
-				Dst: at(h, got), Bytes: at(h, b.Bytes), Rows: at(h, rows), Scale: at(h, scale), Shift: at(h, shift)}
+			p := kernels.Pictures{N: len(rows), H: side, W: side, C: c, Height: side, Width: side, Room: c,
+				Channels: channels,
+				Dst:      at(h, got), Bytes: at(h, b.Bytes), Rows: at(h, rows), Scale: at(h, scale), Shift: at(h, shift)}
 			h.run(p.Call())
 			sameBits(h, "numbers", got, want)
 		}
@@ -54,8 +56,9 @@ func pictures(h *bench) {
 	}
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		raw := make([]byte, len(want)*e.Size())
-		p := kernels.Pictures{Element: e, N: n, H: rows, W: columns, C: c, Height: height, Width: width, Room: room, Channels: c,
-			Dst: at(h, raw), Bytes: at(h, pixels), Views: at(h, views), Scale: at(h, scale), Shift: at(h, shift)}
+		p := kernels.Pictures{Element: e, N: n, H: rows, W: columns, C: c, Height: height, Width: width, Room: room,
+			Channels: c,
+			Dst:      at(h, raw), Bytes: at(h, pixels), Views: at(h, views), Scale: at(h, scale), Shift: at(h, shift)}
 		h.run(p.Call())
 		got, rounded := make([]float32, len(want)), make([]float32, len(want))
 		for i := range want {

@@ -14,8 +14,9 @@ func roundedTo(e kernels.Element, v float32) float64 {
 	return float64(load(e, store(e, v)))
 }
 
-// tensorProducts holds the products of tensor cores against those of rounded factors, in every form and precision: a number in a wrong place of a fragment
-// would show. GPUs before 8.0 take tf32 as float32.
+// tensorProducts holds the products of tensor cores against those of rounded factors, in every form
+// and precision: a number in a wrong place of a fragment would show. GPUs before 8.0 take tf32 as
+// float32.
 func tensorProducts(b *bench) {
 	const m, n, k = 70, 66, 50
 	x, y := numbers(1, m*k), numbers(2, n*k)
@@ -26,7 +27,8 @@ func tensorProducts(b *bench) {
 	} {
 		for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 			c := make([]float32, m*n)
-			b.run(kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: form, A: kernels.Operand{At: at(b, x)}, B: kernels.Operand{At: at(b, y)}, C: kernels.Operand{At: at(b, c)},
+			b.run(kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: form, A: kernels.Operand{At: at(b, x)},
+				B: kernels.Operand{At: at(b, y)}, C: kernels.Operand{At: at(b, c)},
 				Element: e, TF32: e == kernels.F32}.Call())
 			factor := func(v float32) float64 { return roundedTo(e, v) }
 			bound := 0x1p-22 * (k + 2) // tensor cores may cut off where others round
@@ -43,7 +45,8 @@ func tensorProducts(b *bench) {
 	}
 }
 
-// closeTo tells whether every element of C is the sum of its products, within a bound times the sum of their sizes.
+// closeTo tells whether every element of C is the sum of its products, within a bound times the sum
+// of their sizes.
 func closeTo(c []float32, m, n, k int, bound float64, product func(i, j, p int) float64) bool {
 	for i := range m {
 		for j := range n {

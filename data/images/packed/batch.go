@@ -32,7 +32,8 @@ func readShard(mapping []byte, s Settings, classes int, shard Shard) (all []batc
 			all, err = nil, fmt.Errorf("damaged: %v", p)
 		}
 	}()
-	f, err := ipc.NewMappedFileReader(mapping, ipc.WithBodySizeLimit(int64(len(mapping))), ipc.WithAllocator(frugal{memory.DefaultAllocator}))
+	f, err := ipc.NewMappedFileReader(mapping, ipc.WithBodySizeLimit(int64(len(mapping))),
+		ipc.WithAllocator(frugal{memory.DefaultAllocator}))
 	if err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
 	}
@@ -109,8 +110,8 @@ func (b *batch) check(s Settings, classes int) error {
 // name is a copy, since the mapping may end before it is printed.
 func (b *batch) name(i int) string { return string(bytes.Clone([]byte(b.names.Value(i)))) }
 
-// frugal is an allocator for a reader that has no need of one, since nothing is copied from a mapping: a damaged file that claims
-// to be compressed could otherwise ask for any amount.
+// frugal is an allocator for a reader that has no need of one, since nothing is copied from a
+// mapping: a damaged file that claims to be compressed could otherwise ask for any amount.
 type frugal struct{ memory.Allocator }
 
 func (a frugal) Allocate(size int) []byte { return a.Allocator.Allocate(a.bounded(size)) }

@@ -13,8 +13,9 @@ import (
 	"fspda/data/images"
 )
 
-// Check verifies a packed set as a whole: what [Open] does, and the SHA-256 of every shard. All damaged shards are told of, as
-// [images.FormatError]s joined. progress, if not nil, hears how many bytes were read.
+// Check verifies a packed set as a whole: what [Open] does, and the SHA-256 of every shard. All
+// damaged shards are told of, as [images.FormatError]s joined. progress, if not nil, hears how many
+// bytes were read.
 func Check(ctx context.Context, dir string, progress func(n int)) error {
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -61,7 +62,8 @@ func (s *Shard) check(ctx context.Context, path string, progress func(n int)) er
 		}
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != s.SHA256 {
-		return &images.FormatError{Path: path, Got: "SHA-256 " + got, Want: s.SHA256, Hint: "the shard is damaged; delete the folder and prepare the set again"}
+		return &images.FormatError{Path: path, Got: "SHA-256 " + got, Want: s.SHA256,
+			Hint: "the shard is damaged; delete the folder and prepare the set again"}
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func (c *converter) row(from images.Source, i int) (row, error) {
 	return r, err
 }
 
-// load brings picture i into c.rgb, and says whether c.encoded is a JPEG in colours that every reader understands.
+// load brings picture i into c.rgb, and says whether c.encoded is a JPEG in colours that every
+// reader understands.
 func (c *converter) load(from images.Source, i int) (keep bool, err error) {
 	e, ok := from.(images.Encoded)
 	if !ok {
@@ -67,8 +68,9 @@ func (c *converter) load(from images.Source, i int) (keep bool, err error) {
 	return false, nil
 }
 
-// scaled is the picture in c.rgb with its short side at most as long as it shall be, or nil where it is so already. The colours are
-// scaled, not luma and chroma, whose halved resolution would be halved once more.
+// scaled is the picture in c.rgb with its short side at most as long as it shall be, or nil where
+// it is so already. The colours are scaled, not luma and chroma, whose halved resolution would be
+// halved once more.
 func (c *converter) scaled() *image.RGBA {
 	w, h := fit(c.rgb.W, c.rgb.H, c.settings.Size)
 	if w == c.rgb.W && h == c.rgb.H {
@@ -77,8 +79,8 @@ func (c *converter) scaled() *image.RGBA {
 	return resize.Resize(uint(w), uint(h), withAlpha(&c.rgb), resize.Lanczos3).(*image.RGBA)
 }
 
-// fit is the size of a picture of w×h when its short side is size at most. The long side is rounded down, as torchvision does, but
-// not to nothing.
+// fit is the size of a picture of w×h when its short side is size at most. The long side is rounded
+// down, as torchvision does, but not to nothing.
 func fit(w, h, size int) (int, int) {
 	switch {
 	case min(w, h) <= size:

@@ -13,7 +13,8 @@ import (
 // suffix marks files that are not finished.
 const suffix = ".partial"
 
-// writeFile puts a file in place in one step: a reader sees all of it or nothing, also after a power cut.
+// writeFile puts a file in place in one step: a reader sees all of it or nothing, also after a
+// power cut.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path + suffix)
 	if err != nil {

@@ -16,9 +16,12 @@ func TestWritingSaysWhatToDo(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&os.PathError{Op: "write", Path: "p", Err: syscall.ENOSPC}, "writing /x/y: no space left on device: make room and call again"},
-		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EROFS}, "writing /x/y: read-only file system: choose a folder that can be written"},
-		{&os.PathError{Op: "open", Path: "p", Err: syscall.EACCES}, "writing /x/y: permission denied: choose a folder that can be written"},
+		{&os.PathError{Op: "write", Path: "p", Err: syscall.ENOSPC},
+			"writing /x/y: no space left on device: make room and call again"},
+		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EROFS},
+			"writing /x/y: read-only file system: choose a folder that can be written"},
+		{&os.PathError{Op: "open", Path: "p", Err: syscall.EACCES},
+			"writing /x/y: permission denied: choose a folder that can be written"},
 		{io.ErrShortWrite, "writing /x/y: short write"},
 	} {
 		if err := writing("/x/y", c.err); !strings.Contains(err.Error(), c.want) {

@@ -13,7 +13,8 @@ import (
 	"fspda/data/images/packed"
 )
 
-// A folder of pictures is packed once, scaled to 8 pixels at the short side, and then read without decoding.
+// A folder of pictures is packed once, scaled to 8 pixels at the short side, and then read without
+// decoding.
 func ExamplePrepare() {
 	dir, err := os.MkdirTemp("", "pets")
 	if err != nil {
@@ -29,7 +30,8 @@ func ExamplePrepare() {
 	}
 	defer from.Close()
 	to := filepath.Join(dir, "packed")
-	if _, err := packed.Prepare(context.Background(), from, to, packed.Options{Settings: packed.Settings{Size: 8}}); err != nil {
+	if _, err := packed.Prepare(context.Background(), from, to,
+		packed.Options{Settings: packed.Settings{Size: 8}}); err != nil {
 		log.Fatal(err)
 	}
 

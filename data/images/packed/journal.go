@@ -80,12 +80,14 @@ func (p plan) compare(old plan, where string) error {
 		what      string
 		got, want any
 	}{
-		{"version", old.Version, p.Version}, {"size", old.Settings.Size, p.Settings.Size}, {"format", old.Settings.Format, p.Settings.Format},
+		{"version", old.Version, p.Version}, {"size", old.Settings.Size, p.Settings.Size}, {"format",
+			old.Settings.Format, p.Settings.Format},
 		{"quality", old.Settings.Quality, p.Settings.Quality}, {"shard size", old.ShardBytes, p.ShardBytes},
 		{"pictures with fingerprint", old.Source.Fingerprint, p.Source.Fingerprint},
 	} {
 		if c.got != c.want {
-			return &images.FormatError{Path: where, Got: fmt.Sprintf("a set begun with %s %v", c.what, c.got), Want: fmt.Sprint(c.want),
+			return &images.FormatError{Path: where, Got: fmt.Sprintf("a set begun with %s %v", c.what, c.got),
+				Want: fmt.Sprint(c.want),
 				Hint: "choose another folder, or delete this one"}
 		}
 	}

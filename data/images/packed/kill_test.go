@@ -18,7 +18,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// TestMain lets the test binary be a preparation of its own, which can be killed. It writes a byte for each picture.
+// TestMain lets the test binary be a preparation of its own, which can be killed. It writes a byte
+// for each picture.
 func TestMain(m *testing.M) {
 	if from := os.Getenv("FSPDA_TEST_PREPARE"); from != "" {
 		s, err := images.Open(from, images.Options{})
@@ -36,7 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A preparation that is killed at random moments, again and again, ends with the bytes of one that was not.
+// A preparation that is killed at random moments, again and again, ends with the bytes of one that
+// was not.
 func TestPrepareSurvivesKill(t *testing.T) {
 	kills := 5
 	if os.Getenv("FSPDA_LONG") == "1" {
@@ -60,7 +62,8 @@ func TestPrepareSurvivesKill(t *testing.T) {
 	}
 }
 
-// killed runs a preparation and kills it, a while after it dealt with some pictures, or reports that it came to its end before.
+// killed runs a preparation and kills it, a while after it dealt with some pictures, or reports
+// that it came to its end before.
 func killed(t *testing.T, from, to string, pictures int, after time.Duration) bool {
 	t.Helper()
 	var errs strings.Builder

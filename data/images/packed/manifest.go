@@ -103,7 +103,8 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fmt.Errorf("packed: %w", err)
 	}
 	if info.Size() > maxManifest {
-		return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()), Want: "the manifest of a packed set"}
+		return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()),
+			Want: "the manifest of a packed set"}
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -115,15 +116,18 @@ func ReadManifest(dir string) (*Manifest, error) {
 func decodeManifest(path string, text []byte) (*Manifest, error) {
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil || len(e.Manifest) == 0 {
-		return nil, &images.FormatError{Path: path, Got: "content that is no manifest", Want: "the manifest of a packed set", Err: err,
+		return nil, &images.FormatError{Path: path, Got: "content that is no manifest",
+			Want: "the manifest of a packed set", Err: err,
 			Hint: "prepare the set again"}
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, e.Manifest); err != nil {
-		return nil, &images.FormatError{Path: path, Got: "content that is no JSON", Want: "the manifest of a packed set", Err: err}
+		return nil, &images.FormatError{Path: path, Got: "content that is no JSON",
+			Want: "the manifest of a packed set", Err: err}
 	}
 	if got := checksum(compact.Bytes()); got != e.SHA256 {
-		return nil, &images.FormatError{Path: path, Got: "checksum " + got, Want: fmt.Sprintf("%q", e.SHA256), Hint: "it was changed or damaged; prepare the set again"}
+		return nil, &images.FormatError{Path: path, Got: "checksum " + got, Want: fmt.Sprintf("%q", e.SHA256),
+			Hint: "it was changed or damaged; prepare the set again"}
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(e.Manifest, m); err != nil {
@@ -135,7 +139,8 @@ func decodeManifest(path string, text []byte) (*Manifest, error) {
 // check holds a manifest against what this package can read.
 func (m *Manifest) check(path string) error {
 	wrong := func(got, want string) error {
-		return &images.FormatError{Path: path, Got: got, Want: want, Hint: "it may be of another version of the program; prepare the set again"}
+		return &images.FormatError{Path: path, Got: got, Want: want,
+			Hint: "it may be of another version of the program; prepare the set again"}
 	}
 	switch {
 	case m.Kind != kind:
@@ -149,7 +154,8 @@ func (m *Manifest) check(path string) error {
 		rows := 0
 		for _, s := range p.Shards {
 			if s.File != filepath.Base(s.File) || strings.HasPrefix(s.File, ".") || s.Rows < 1 || s.Bytes < 1 {
-				return wrong(fmt.Sprintf("shard %q of %d rows and %d bytes", s.File, s.Rows, s.Bytes), "a file of this folder, with rows")
+				return wrong(fmt.Sprintf("shard %q of %d rows and %d bytes", s.File, s.Rows, s.Bytes),
+					"a file of this folder, with rows")
 			}
 			rows += s.Rows
 		}

@@ -15,7 +15,8 @@ import (
 const Kind = "packed set"
 
 func init() {
-	images.Register(images.Format{Name: Kind, Recognise: Recognise, Open: func(dir string, o images.Options) (*images.Set, error) { return open(dir, o) }})
+	images.Register(images.Format{Name: Kind, Recognise: Recognise,
+		Open: func(dir string, o images.Options) (*images.Set, error) { return open(dir, o) }})
 }
 
 // Recognise tells whether dir holds a packed set, or the beginnings of one.
@@ -28,16 +29,18 @@ func Recognise(dir string) bool {
 	return false
 }
 
-// Open maps a packed set. Its sources are [images.Raw] or [images.Encoded], as its format is, and valid until the set is closed.
+// Open maps a packed set. Its sources are [images.Raw] or [images.Encoded], as its format is, and
+// valid until the set is closed.
 //
-// Open verifies the manifest, the size of each shard and that all pictures lie within it, which reads only the small columns; the
-// pixels themselves are verified by [Check].
+// Open verifies the manifest, the size of each shard and that all pictures lie within it, which
+// reads only the small columns; the pixels themselves are verified by [Check].
 func Open(dir string) (*images.Set, error) { return open(dir, images.Options{}) }
 
 func open(dir string, o images.Options) (*images.Set, error) {
 	m, err := ReadManifest(dir)
 	if errors.Is(err, os.ErrNotExist) && Recognise(dir) {
-		return nil, &images.FormatError{Path: dir, Got: "a packed set that is not finished", Want: "one with " + manifestName,
+		return nil, &images.FormatError{Path: dir, Got: "a packed set that is not finished",
+			Want: "one with " + manifestName,
 			Hint: "call fspda data prepare again: it goes on where it stopped", Err: err}
 	}
 	if err != nil {
@@ -88,7 +91,8 @@ func (p *Pictures) mapShard(path string, m *Manifest, s Shard) error {
 		return fmt.Errorf("packed: %w", err)
 	}
 	if info.Size() != s.Bytes {
-		return &images.FormatError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()), Want: fmt.Sprintf("%d by the manifest", s.Bytes),
+		return &images.FormatError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()),
+			Want: fmt.Sprintf("%d by the manifest", s.Bytes),
 			Hint: "the shard was changed or cut off; delete the folder and prepare the set again"}
 	}
 	mapping, err := mmap.Map(f, mmap.RDONLY, 0)

@@ -21,15 +21,22 @@ func TestDamageIsFound(t *testing.T) {
 		change func(b []byte) []byte
 		open   string // what Open says; "" if it cannot know
 	}{
-		"a pixel":            {shard, func(b []byte) []byte { return flip(b, len(b)/2) }, "damaged at its end"}, // the shards of the test are all end
-		"a shard cut off":    {shard, func(b []byte) []byte { return b[:len(b)-8] }, "by the manifest"},
-		"an empty shard":     {shard, func([]byte) []byte { return nil }, "0 bytes, want"},
-		"no end":             {shard, func(b []byte) []byte { return append(b[:len(b)-6:len(b)-6], "JUNK.."...) }, "damaged at its end"},
-		"another shard":      {shard, nil, "train-00001.arrow"},
-		"no shard":           {shard, func([]byte) []byte { return []byte("gone") }, "train-00001.arrow"},
-		"a manifest's digit": {manifestName, func(b []byte) []byte { return bytes.Replace(b, []byte(`"size": 16`), []byte(`"size": 61`), 1) }, "it was changed or damaged"},
-		"half a manifest":    {manifestName, func(b []byte) []byte { return b[:len(b)/2] }, "content that is no manifest"},
-		"no manifest":        {manifestName, func([]byte) []byte { return []byte("{}") }, "content that is no manifest"},
+		// the shards of the test are all end
+		"a pixel":         {shard, func(b []byte) []byte { return flip(b, len(b)/2) }, "damaged at its end"},
+		"a shard cut off": {shard, func(b []byte) []byte { return b[:len(b)-8] }, "by the manifest"},
+		"an empty shard":  {shard, func([]byte) []byte { return nil }, "0 bytes, want"},
+		"no end": {shard, func(b []byte) []byte { return append(b[:len(b)-6:len(b)-6], "JUNK.."...) },
+			"damaged at its end"},
+		"another shard": {shard, nil, "train-00001.arrow"},
+		"no shard":      {shard, func([]byte) []byte { return []byte("gone") }, "train-00001.arrow"},
+		"a manifest's digit": {manifestName, func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"size": 16`),
+				[]byte(`"size": 61`), 1)
+		}, "it was changed or damaged"},
+		"half a manifest": {manifestName, func(b []byte) []byte { return b[:len(b)/2] },
+			"content that is no manifest"},
+		"no manifest": {manifestName, func([]byte) []byte { return []byte("{}") },
+			"content that is no manifest"},
 	} {
 		dir := prepare(t, from, small(Raw))
 		path := filepath.Join(dir, c.file)
@@ -81,7 +88,8 @@ func sealed(t testing.TB, m Manifest) []byte {
 
 func TestManifestRefuses(t *testing.T) {
 	good := func() Manifest {
-		return Manifest{Kind: kind, Version: version, Settings: Settings{Size: 1, Format: Raw}, Train: Part{Pictures: 2, Shards: []Shard{{File: "a.arrow", Rows: 2, Bytes: 9}}}}
+		return Manifest{Kind: kind, Version: version, Settings: Settings{Size: 1, Format: Raw},
+			Train: Part{Pictures: 2, Shards: []Shard{{File: "a.arrow", Rows: 2, Bytes: 9}}}}
 	}
 	if _, err := decodeManifest("m", sealed(t, good())); err != nil {
 		t.Error(err)

@@ -8,7 +8,8 @@ import (
 	"fspda/data/images"
 )
 
-// Pictures is a split of a packed set. It is an [images.Source] whatever the format, and safe for concurrent use.
+// Pictures is a split of a packed set. It is an [images.Source] whatever the format, and safe for
+// concurrent use.
 type Pictures struct {
 	dir       string
 	maxPixels int
@@ -75,7 +76,8 @@ func (p *Pictures) Size(i int) (w, h int) {
 	return int(b.widths[k]), int(b.heights[k])
 }
 
-// Close ends the mapping. Pictures that were handed out without a copy may not be touched afterwards.
+// Close ends the mapping. Pictures that were handed out without a copy may not be touched
+// afterwards.
 func (p *Pictures) Close() error {
 	var first error
 	for i := range p.mappings {

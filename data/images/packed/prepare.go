@@ -67,13 +67,15 @@ type OptionError struct{ msg string }
 
 func (e *OptionError) Error() string { return "packed: " + e.msg }
 
-// Prepare packs the pictures of a set into the folder dir, which is made if it is not there, and returns the manifest. If an earlier
-// call ended before its time, this one goes on where that stopped; if it came to its end, nothing is done. A folder with other
-// things, or with a set of other settings or pictures, is an error, and so is a second preparation at work in it. When ctx ends,
-// Prepare returns its error, and what is finished stays.
+// Prepare packs the pictures of a set into the folder dir, which is made if it is not there, and
+// returns the manifest. If an earlier call ended before its time, this one goes on where that
+// stopped; if it came to its end, nothing is done. A folder with other things, or with a set of
+// other settings or pictures, is an error, and so is a second preparation at work in it. When ctx
+// ends, Prepare returns its error, and what is finished stays.
 //
-// A picture whose short side is longer than Settings.Size is scaled down to it, by the Lanczos filter over three lobes; smaller ones
-// stay as they are. A failing disk is an error in any case: only content can be bad.
+// A picture whose short side is longer than Settings.Size is scaled down to it, by the Lanczos
+// filter over three lobes; smaller ones stay as they are. A failing disk is an error in any case:
+// only content can be bad.
 func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Manifest, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -93,7 +95,8 @@ func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Man
 	if err != nil {
 		return nil, err
 	}
-	p := plan{Version: version, Settings: o.Settings, Source: Origin{Path: from.Path, Kind: from.Kind, Fingerprint: print}, ShardBytes: o.ShardBytes}
+	p := plan{Version: version, Settings: o.Settings, Source: Origin{Path: from.Path, Kind: from.Kind,
+		Fingerprint: print}, ShardBytes: o.ShardBytes}
 	if m, err := finished(dir, p); m != nil || err != nil {
 		return m, err
 	}
@@ -126,7 +129,8 @@ func makeFolder(dir string) error {
 	}
 	for _, e := range entries {
 		if n := e.Name(); n != lockName && n != journalName+suffix {
-			return &images.FormatError{Path: dir, Got: "a folder with other things in it, such as " + n, Want: "an empty one, or a packed set to go on with",
+			return &images.FormatError{Path: dir, Got: "a folder with other things in it, such as " + n,
+				Want: "an empty one, or a packed set to go on with",
 				Hint: "choose another folder"}
 		}
 	}
@@ -149,7 +153,8 @@ func finished(dir string, p plan) (*Manifest, error) {
 	for _, part := range []Part{m.Train, m.Test} {
 		for _, s := range part.Shards {
 			if !s.stands(dir) {
-				return nil, &images.FormatError{Path: filepath.Join(dir, s.File), Got: "a missing file, or one of another size", Want: fmt.Sprintf("%d bytes", s.Bytes),
+				return nil, &images.FormatError{Path: filepath.Join(dir, s.File),
+					Got: "a missing file, or one of another size", Want: fmt.Sprintf("%d bytes", s.Bytes),
 					Hint: "delete the folder and prepare the set again"}
 			}
 		}
@@ -189,7 +194,8 @@ func (w *work) conclude(p plan) (*Manifest, error) {
 		}
 	}
 	if m.Train.Pictures+m.Test.Pictures == 0 {
-		return nil, fmt.Errorf("packed: %s: none of %d pictures could be used; the first: %s: %s", w.set.Path, len(bad), bad[0].Name, bad[0].Reason)
+		return nil, fmt.Errorf("packed: %s: none of %d pictures could be used; the first: %s: %s", w.set.Path, len(bad),
+			bad[0].Name, bad[0].Reason)
 	}
 	if err := writeBytes(filepath.Join(w.dir, classesName), []byte(strings.Join(m.Classes, "\n")+"\n")); err != nil {
 		return nil, err

@@ -44,8 +44,8 @@ func write(t testing.TB, path string, content []byte) {
 	}
 }
 
-// folder makes class folders of n training pictures in three classes, and four test pictures. Sizes differ; with bad, every fifth
-// training picture cannot be decoded, for one reason or another.
+// folder makes class folders of n training pictures in three classes, and four test pictures. Sizes
+// differ; with bad, every fifth training picture cannot be decoded, for one reason or another.
 func folder(t testing.TB, n int, bad bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,7 +63,8 @@ func folder(t testing.TB, n int, bad bool) string {
 		write(t, filepath.Join(dir, name), content)
 	}
 	for i := range 4 {
-		write(t, filepath.Join(dir, fmt.Sprintf("val/%s/%d.png", []string{"ant", "bee", "cat"}[i%3], i)), imagetest.PNG(t, photo(40, 30, i)))
+		write(t, filepath.Join(dir, fmt.Sprintf("val/%s/%d.png", []string{"ant", "bee", "cat"}[i%3], i)),
+			imagetest.PNG(t, photo(40, 30, i)))
 	}
 	return dir
 }
@@ -84,7 +85,8 @@ func source(t testing.TB, path string) *images.Set {
 
 // small packs at 16 pixels into shards of about eight pictures.
 func small(format string) Options {
-	return Options{Settings: Settings{Size: 16, Format: format}, ShardBytes: map[string]int64{Raw: 7000, JPEG: 5000}[format]}
+	return Options{Settings: Settings{Size: 16, Format: format}, ShardBytes: map[string]int64{Raw: 7000,
+		JPEG: 5000}[format]}
 }
 
 func prepare(t testing.TB, from *images.Set, o Options) string {
@@ -132,13 +134,16 @@ func same(t testing.TB, what string, got, want map[string]string) {
 	}
 }
 
-// A raw set holds the pictures of its source, scaled; it says its labels and names, and hands pixels out without a copy.
+// A raw set holds the pictures of its source, scaled; it says its labels and names, and hands
+// pixels out without a copy.
 func TestPrepareRaw(t *testing.T) {
 	from := source(t, folder(t, 30, false))
 	dir := prepare(t, from, small(Raw))
 	s := source(t, dir)
-	if s.Kind != Kind || s.Train.Len() != 30 || s.Test.Len() != 4 || !slices.Equal(s.Classes, []string{"ant", "bee", "cat"}) || len(s.Notes) > 0 {
-		t.Fatalf("%s of %d and %d pictures, classes %v, notes %v", s.Kind, s.Train.Len(), s.Test.Len(), s.Classes, s.Notes)
+	if s.Kind != Kind || s.Train.Len() != 30 || s.Test.Len() != 4 ||
+		!slices.Equal(s.Classes, []string{"ant", "bee", "cat"}) || len(s.Notes) > 0 {
+		t.Fatalf("%s of %d and %d pictures, classes %v, notes %v", s.Kind, s.Train.Len(), s.Test.Len(), s.Classes,
+			s.Notes)
 	}
 	for i := range 30 {
 		var p, before images.RGB
@@ -150,14 +155,16 @@ func TestPrepareRaw(t *testing.T) {
 		if p.W != w || p.H != h || pw != w || ph != h || !bytes.Equal(pix, p.Pix) || min(w, h) != 16 {
 			t.Errorf("picture %d: %d×%d, want %d×%d", i, p.W, p.H, w, h)
 		}
-		if s.Train.Label(i) != from.Train.Label(i) || s.Train.(images.Named).Name(i) != from.Train.(images.Named).Name(i) {
+		if s.Train.Label(i) != from.Train.Label(i) ||
+			s.Train.(images.Named).Name(i) != from.Train.(images.Named).Name(i) {
 			t.Errorf("picture %d is %s of class %d", i, s.Train.(images.Named).Name(i), s.Train.Label(i))
 		}
 		if d := meanOf(p.Pix) - meanOf(before.Pix); d < -8 || d > 8 {
 			t.Errorf("picture %d: the mean moved by %.1f", i, d)
 		}
 	}
-	if names := content(t, dir); len(names) < 6 || names[classesName] != "ant\nbee\ncat\n" || names[journalName] != "" || names[badName] != "" {
+	if names := content(t, dir); len(names) < 6 || names[classesName] != "ant\nbee\ncat\n" ||
+		names[journalName] != "" || names[badName] != "" {
 		t.Errorf("files %v", slices.Collect(func(yield func(string) bool) {
 			for n := range names {
 				yield(n)
@@ -177,7 +184,8 @@ func meanOf(pix []uint8) float64 {
 	return float64(sum) / float64(len(pix))
 }
 
-// A set of JPEG holds files that decode to about what a raw set holds; a JPEG that is small already is kept as it is.
+// A set of JPEG holds files that decode to about what a raw set holds; a JPEG that is small already
+// is kept as it is.
 func TestPrepareJPEG(t *testing.T) {
 	dir := folder(t, 20, false)
 	write(t, filepath.Join(dir, "train/ant/tiny.jpg"), imagetest.JPEG(t, photo(15, 12, 1), 95))
@@ -198,7 +206,8 @@ func TestPrepareJPEG(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if original, _ := from.Train.(images.Encoded).Encoded(nil, i); bytes.Equal(encoded, original) != strings.HasSuffix(name, "tiny.jpg") {
+		if original, _ := from.Train.(images.Encoded).Encoded(nil, i); bytes.Equal(encoded,
+			original) != strings.HasSuffix(name, "tiny.jpg") {
 			t.Errorf("%s: kept as it was: %v", name, bytes.Equal(encoded, original))
 		}
 	}
@@ -207,7 +216,8 @@ func TestPrepareJPEG(t *testing.T) {
 	}
 }
 
-// Lanczos is symmetric and has sum one: a picture of one colour keeps it, and a mirrored picture becomes the mirror image.
+// Lanczos is symmetric and has sum one: a picture of one colour keeps it, and a mirrored picture
+// becomes the mirror image.
 func TestScaled(t *testing.T) {
 	c := converter{settings: Settings{Size: 8}}
 	c.rgb.SetImage(photo(64, 48, 1))
@@ -223,7 +233,8 @@ func TestScaled(t *testing.T) {
 			t.Fatalf("value %d is %d, want %d", i, v, want)
 		}
 	}
-	for _, x := range []struct{ w, h, size, wantW, wantH int }{{500, 375, 256, 341, 256}, {375, 500, 256, 256, 341}, {256, 900, 256, 256, 900}, {100, 90, 256, 100, 90}, {257, 100000, 256, 256, 99610}} {
+	for _, x := range []struct{ w, h, size, wantW, wantH int }{{500, 375, 256, 341, 256}, {375, 500, 256, 256, 341},
+		{256, 900, 256, 256, 900}, {100, 90, 256, 100, 90}, {257, 100000, 256, 256, 99610}} {
 		if w, h := fit(x.w, x.h, x.size); w != x.wantW || h != x.wantH {
 			t.Errorf("%v: %d×%d", x, w, h)
 		}
@@ -244,7 +255,8 @@ func TestPrepareIsTheSameForAnyJobs(t *testing.T) {
 	}
 }
 
-// A preparation that is stopped after any picture, and again, ends with the bytes of one that was not.
+// A preparation that is stopped after any picture, and again, ends with the bytes of one that was
+// not.
 func TestPrepareGoesOn(t *testing.T) {
 	from := source(t, folder(t, 40, true))
 	want := content(t, prepare(t, from, small(Raw)))
@@ -268,7 +280,8 @@ func TestPrepareGoesOn(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			if _, err := images.Open(dir, images.Options{}); err == nil || !strings.Contains(err.Error(), "goes on where it stopped") {
+			if _, err := images.Open(dir, images.Options{}); err == nil || !strings.Contains(err.Error(),
+				"goes on where it stopped") {
 				t.Fatalf("opening what is not finished: %v", err)
 			}
 			if again++; again > 40 {
@@ -279,7 +292,8 @@ func TestPrepareGoesOn(t *testing.T) {
 	}
 }
 
-// Bad pictures are left out and listed, or end the preparation, as asked; a failing disk ends it in any case.
+// Bad pictures are left out and listed, or end the preparation, as asked; a failing disk ends it in
+// any case.
 func TestPrepareBadPictures(t *testing.T) {
 	path := folder(t, 40, true)
 	from := source(t, path)
@@ -288,19 +302,23 @@ func TestPrepareBadPictures(t *testing.T) {
 	o.Progress = func(d, b int) { done, bad = d, b }
 	dir := prepare(t, from, o)
 	m, err := ReadManifest(dir)
-	if err != nil || m.Train.Pictures != 32 || m.Train.Bad != 8 || m.Test.Bad != 0 || done != 44 || bad != 8 || !slices.Equal(m.Train.PerClass, []int{11, 10, 11}) {
+	if err != nil || m.Train.Pictures != 32 || m.Train.Bad != 8 || m.Test.Bad != 0 || done != 44 || bad != 8 ||
+		!slices.Equal(m.Train.PerClass, []int{11, 10, 11}) {
 		t.Errorf("%+v, %v; progress %d, %d", m, err, done, bad)
 	}
 	list := content(t, dir)[badName]
-	if strings.Count(list, "\n") != 8 || !strings.Contains(list, `"name":"train/bee/004.jpg","reason":"damaged: `) || !strings.Contains(list, "neither JPEG nor PNG but text/plain") {
+	if strings.Count(list, "\n") != 8 || !strings.Contains(list, `"name":"train/bee/004.jpg","reason":"damaged: `) ||
+		!strings.Contains(list, "neither JPEG nor PNG but text/plain") {
 		t.Errorf("list of bad pictures:\n%s", list)
 	}
-	if s := source(t, dir); s.Train.Len() != 32 || !strings.Contains(strings.Join(s.Notes, ""), "8 bad pictures were left out") {
+	if s := source(t, dir); s.Train.Len() != 32 || !strings.Contains(strings.Join(s.Notes, ""),
+		"8 bad pictures were left out") {
 		t.Errorf("%d pictures, notes %v", s.Train.Len(), s.Notes)
 	}
 	o.Fail = true
 	var picture *images.PictureError
-	if _, err := Prepare(t.Context(), from, filepath.Join(t.TempDir(), "x"), o); !errors.As(err, &picture) || !strings.Contains(err.Error(), path) {
+	if _, err := Prepare(t.Context(), from, filepath.Join(t.TempDir(), "x"), o); !errors.As(err, &picture) ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want the picture", err)
 	}
 	if err := os.Remove(filepath.Join(path, "train", "ant", "000.jpg")); err != nil {
@@ -332,7 +350,8 @@ func TestPrepareRefuses(t *testing.T) {
 		want string
 	}{
 		{from, done, Options{Settings: Settings{Size: 17}}, "a set begun with size 16, want 17: choose another folder"},
-		{from, begun, Options{Settings: Settings{Size: 17}}, "a set begun with size 16, want 17: choose another folder"},
+		{from, begun, Options{Settings: Settings{Size: 17}},
+			"a set begun with size 16, want 17: choose another folder"},
 		{from, done, small(JPEG), "a set begun with format raw, want jpeg"},
 		{source(t, folder(t, 11, false)), done, small(Raw), "a set begun with pictures with fingerprint"},
 		{from, full, small(Raw), "other things in it, such as thesis.tex"},
@@ -363,7 +382,8 @@ func TestPrepareIsAlone(t *testing.T) {
 			_, second = Prepare(t.Context(), from, dir, small(Raw))
 		}
 	}
-	if _, err := Prepare(t.Context(), from, dir, o); err != nil || second == nil || !strings.Contains(second.Error(), "another preparation is at work") {
+	if _, err := Prepare(t.Context(), from, dir, o); err != nil || second == nil || !strings.Contains(second.Error(),
+		"another preparation is at work") {
 		t.Errorf("the first %v, the second %v", err, second)
 	}
 }

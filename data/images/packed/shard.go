@@ -31,7 +31,8 @@ const (
 	columnName
 )
 
-// schema is the table of a shard. No picture comes near 2 GB, so the content's offsets are of 32 bits.
+// schema is the table of a shard. No picture comes near 2 GB, so the content's offsets are of 32
+// bits.
 func schema(s Settings) *arrow.Schema {
 	content := "pixels"
 	if s.Format == JPEG {
@@ -155,10 +156,12 @@ func (w *shardWriter) finish() (Shard, error) {
 		_ = os.Remove(w.path + suffix) // the first error is the one to tell
 		return Shard{}, writing(w.path, err)
 	}
-	return Shard{File: filepath.Base(w.path), Rows: w.n, Bytes: int64(w.counter), SHA256: hex.EncodeToString(w.sum.Sum(nil)), Tail: tail}, nil
+	return Shard{File: filepath.Base(w.path), Rows: w.n, Bytes: int64(w.counter),
+		SHA256: hex.EncodeToString(w.sum.Sum(nil)), Tail: tail}, nil
 }
 
-// tailBytes is how much of a shard's end is verified before it is read: Arrow's reader believes the counts that it finds there.
+// tailBytes is how much of a shard's end is verified before it is read: Arrow's reader believes the
+// counts that it finds there.
 const tailBytes = 64 << 10
 
 // tailSum is the SHA-256 of the end of a shard.

@@ -120,8 +120,9 @@ type result struct {
 	err error
 }
 
-// results has the pictures from first on converted by all workers, and delivers them in order. A few are under way for each worker,
-// which bounds memory. wait returns when the workers have ended, which they do when ctx does.
+// results has the pictures from first on converted by all workers, and delivers them in order. A
+// few are under way for each worker, which bounds memory. wait returns when the workers have ended,
+// which they do when ctx does.
 func (w *work) results(ctx context.Context, l list, first int) (in <-chan (<-chan result), wait func()) {
 	type job struct {
 		i  int

@@ -8,8 +8,8 @@ const (
 	readAhead  = 16       // rows that are read at a time
 )
 
-// cache keeps the places where reading stopped, and the pictures read last. Neighbours are asked for together where a set is read in
-// order, by several goroutines at a time.
+// cache keeps the places where reading stopped, and the pictures read last. Neighbours are asked
+// for together where a set is read in order, by several goroutines at a time.
 type cache struct {
 	cursors []placed // the one used last at the end
 	blocks  []block  // the one read last at the end
@@ -28,7 +28,8 @@ type block struct {
 	size         int
 }
 
-// row returns a row of a group, which is the index-th of its shard. It is nil where the row is null.
+// row returns a row of a group, which is the index-th of its shard. It is nil where the row is
+// null.
 func (c *cache) row(s *shard, group, index, row int) ([]byte, error) {
 	for _, b := range c.blocks {
 		if b.group == group && row >= b.first && row < b.first+len(b.rows) {

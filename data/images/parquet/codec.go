@@ -37,7 +37,8 @@ func (c codec) known() bool { return slices.Contains([]codec{plain, snappy, gzip
 
 // zstdDecoder gives no more than there is room for, whatever a page expands to.
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxPage), zstd.WithDecodeAllCapLimit(true))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxPage),
+		zstd.WithDecodeAllCapLimit(true))
 })
 
 // decompress fills dst, which is as long as the page claims to be.

@@ -26,7 +26,8 @@ func newColumn(s *shard, group, at int) *column {
 	return &column{leaf: s.footer.leaves[at], codec: c.codec, in: in, left: c.size}
 }
 
-// next returns the value of the next row, which is good until the page ends. ok is false where it is null.
+// next returns the value of the next row, which is good until the page ends. ok is false where it
+// is null.
 func (c *column) next() (v value, ok bool, err error) {
 	for c.page.rows == 0 {
 		h, err := c.head()

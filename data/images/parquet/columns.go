@@ -48,7 +48,8 @@ func openShard(name string) (s *shard, err error) {
 }
 
 func damaged(name string, err error) error {
-	e := &images.FormatError{Path: name, Got: err.Error(), Want: "an intact parquet file", Hint: "fetch the file again", Err: err}
+	e := &images.FormatError{Path: name, Got: err.Error(), Want: "an intact parquet file", Hint: "fetch the file again",
+		Err: err}
 	if errors.As(err, new(unknown)) {
 		e.Want, e.Hint = "compression SNAPPY, GZIP, ZSTD, LZ4_RAW or none, and values in PLAIN, RLE_DICTIONARY or one of the DELTA encodings", "write the file again in one of these"
 	}
@@ -77,7 +78,8 @@ func (s *shard) find() error {
 	for _, l := range s.footer.leaves {
 		have = append(have, fmt.Sprintf("%s (%s)", l.path, l.physical))
 	}
-	return &images.FormatError{Path: s.name, Got: "the columns " + strings.Join(have, ", "), Want: "image.bytes (BYTE_ARRAY) and label (INT64)",
+	return &images.FormatError{Path: s.name, Got: "the columns " + strings.Join(have, ", "),
+		Want: "image.bytes (BYTE_ARRAY) and label (INT64)",
 		Hint: "also known are " + strings.Join(append(contentColumns[1:4:4], labelColumns[1:]...), ", ")}
 }
 
@@ -86,7 +88,8 @@ func (s *shard) checkCodecs() error {
 	for _, g := range s.footer.groups {
 		for _, at := range []int{s.content, s.path, s.label} {
 			if at >= 0 && !g.chunks[at].codec.known() {
-				return damaged(s.name, unknown{fmt.Sprintf("column %s with the compression %s", s.footer.leaves[at].path, g.chunks[at].codec)})
+				return damaged(s.name, unknown{fmt.Sprintf("column %s with the compression %s",
+					s.footer.leaves[at].path, g.chunks[at].codec)})
 			}
 		}
 	}

@@ -13,7 +13,8 @@ const magic = "PAR1"
 // maxFooter is how large a footer may be, in bytes. Those of picture sets have some kilobytes.
 const maxFooter = 1 << 26
 
-// maxRows is how many rows of a file are believed: a run of rows without a picture takes a few bytes, however long it is.
+// maxRows is how many rows of a file are believed: a run of rows without a picture takes a few
+// bytes, however long it is.
 const maxRows = 1 << 24
 
 // footer is what a file says about itself at its end.
@@ -60,7 +61,8 @@ func (p physical) String() string {
 	return names[p]
 }
 
-// readFooter reads the footer of a file of so many bytes (parquet-format, README.md, "File format").
+// readFooter reads the footer of a file of so many bytes (parquet-format, README.md, "File
+// format").
 func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 	var tail [8]byte
 	if size < int64(2*len(magic)+4) {
@@ -117,8 +119,8 @@ func newFooter(all *node, size int64) (*footer, error) {
 	return f, nil
 }
 
-// addLeaves adds the leaves of the element that the schema goes on with, and returns what follows it. The schema is a tree, written from
-// its root, children after their parent.
+// addLeaves adds the leaves of the element that the schema goes on with, and returns what follows
+// it. The schema is a tree, written from its root, children after their parent.
 func (f *footer) addLeaves(schema []node, path []string, above leaf) ([]node, error) {
 	if len(schema) == 0 || len(path) >= maxDepth {
 		return nil, errors.New("a schema without an end")
@@ -150,7 +152,8 @@ func (f *footer) addLeaves(schema []node, path []string, above leaf) ([]node, er
 func (f *footer) group(g *node, size int64) (rowGroup, error) {
 	rows, columns := g.int(3, -1), g.items(1)
 	if rows < 0 || rows > maxRows || len(columns) != len(f.leaves) {
-		return rowGroup{}, fmt.Errorf("%d rows and %d columns, want at most %d and %d", rows, len(columns), maxRows, len(f.leaves))
+		return rowGroup{}, fmt.Errorf("%d rows and %d columns, want at most %d and %d", rows, len(columns), maxRows,
+			len(f.leaves))
 	}
 	out := rowGroup{rows: int(rows)}
 	for i := range columns {

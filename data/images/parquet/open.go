@@ -76,7 +76,8 @@ func classes(path string, lists []*rows) ([]string, error) {
 	names := lists[0].classes
 	for _, r := range lists[1:] {
 		if len(names) > 0 && len(r.classes) > 0 && !slices.Equal(names, r.classes) {
-			return nil, &images.FormatError{Path: path, Got: "other class names for testing than for training", Want: "the same"}
+			return nil, &images.FormatError{Path: path, Got: "other class names for testing than for training",
+				Want: "the same"}
 		}
 	}
 	if len(names) == 0 {
@@ -86,7 +87,8 @@ func classes(path string, lists []*rows) ([]string, error) {
 	}
 	for _, r := range lists {
 		if most := r.most(); int(most) >= len(names) {
-			return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("label %d", most), Want: fmt.Sprintf("0 to %d, the classes for training", len(names)-1)}
+			return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("label %d", most),
+				Want: fmt.Sprintf("0 to %d, the classes for training", len(names)-1)}
 		}
 	}
 	return names, nil

@@ -10,7 +10,8 @@ import (
 	"math/bits"
 )
 
-// maxPage is how large a page may be, in bytes; what claims more is not believed. Pages hold whole pictures.
+// maxPage is how large a page may be, in bytes; what claims more is not believed. Pages hold whole
+// pictures.
 const maxPage = 1 << 27
 
 // maxHead is how long the head of a page may be. It may quote the least and the largest value.
@@ -80,7 +81,8 @@ func newHead(n *node, left int64) (pageHead, error) {
 		return h, fmt.Errorf("a page of kind %d", h.kind)
 	}
 	if size < 0 || size > maxPage || stored < 0 || stored > min(maxPage, left) || rows < 0 {
-		return h, fmt.Errorf("a page of %d values in %d bytes, %d compressed, with %d bytes left", rows, size, stored, left)
+		return h, fmt.Errorf("a page of %d values in %d bytes, %d compressed, with %d bytes left", rows, size, stored,
+			left)
 	}
 	h.size, h.stored, h.rows, h.encoding = int(size), int(stored), int(rows), encoding(in)
 	return h, nil

@@ -44,11 +44,13 @@ func isPicture(t testing.TB, s images.Source, i, n int) {
 	}
 }
 
-// Files that PyArrow wrote, of three kinds of compression: in order, backwards and from many goroutines.
+// Files that PyArrow wrote, of three kinds of compression: in order, backwards and from many
+// goroutines.
 func TestShardsOfHuggingFace(t *testing.T) {
 	for _, path := range []string{"testdata", "testdata/data", "testdata/data/*.parquet"} {
 		s := set(t, path)
-		if s.Kind != "parquet" || s.Train.Len() != 20 || s.Test.Len() != 4 || !slices.Equal(s.Classes, []string{"ant", "bee", "cat"}) {
+		if s.Kind != "parquet" || s.Train.Len() != 20 || s.Test.Len() != 4 ||
+			!slices.Equal(s.Classes, []string{"ant", "bee", "cat"}) {
 			t.Fatalf("%s: %s of %d and %d pictures, classes %v", path, s.Kind, s.Train.Len(), s.Test.Len(), s.Classes)
 		}
 		for i := range 20 {
@@ -65,7 +67,8 @@ func TestShardsOfHuggingFace(t *testing.T) {
 	if s.Test != nil {
 		t.Error("test pictures out of nowhere")
 	}
-	for i, want := range map[int]string{1: "train-00000-of-00002.parquet/bee_1.JPEG", 4: "train-00000-of-00002.parquet/row group 1 row 0", 19: "train-00001-of-00002.parquet/bee_19.JPEG"} {
+	for i, want := range map[int]string{1: "train-00000-of-00002.parquet/bee_1.JPEG",
+		4: "train-00000-of-00002.parquet/row group 1 row 0", 19: "train-00001-of-00002.parquet/bee_19.JPEG"} {
 		if got := s.Train.(images.Named).Name(i); got != want {
 			t.Errorf("picture %d is %s, want %s", i, got, want)
 		}
@@ -109,14 +112,16 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A row without a picture, or with a bad one, is an error of that picture alone; classes are numbers where the file has no names.
+// A row without a picture, or with a bad one, is an error of that picture alone; classes are
+// numbers where the file has no names.
 func TestBadRows(t *testing.T) {
 	s := set(t, "testdata/cases/bad-rows.parquet")
 	if len(s.Classes) != 11 || s.Classes[10] != "10" {
 		t.Errorf("classes %v", s.Classes)
 	}
 	var p images.RGB
-	for i, want := range []string{"", "bad-rows.parquet/row group 0 row 1: a row without a picture", "row 2: neither JPEG nor PNG", ""} {
+	for i, want := range []string{"", "bad-rows.parquet/row group 0 row 1: a row without a picture",
+		"row 2: neither JPEG nor PNG", ""} {
 		err := s.Train.Image(&p, i)
 		var bad *images.PictureError
 		if want == "" && err != nil || want != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), want)) {
@@ -125,8 +130,9 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
-// The same pictures by all ways of writing: kinds of compression, encodings, dictionaries that end in the middle, pages of both versions, with
-// checksums and an index, and a list of more values than rows before them.
+// The same pictures by all ways of writing: kinds of compression, encodings, dictionaries that end
+// in the middle, pages of both versions, with checksums and an index, and a list of more values
+// than rows before them.
 func TestWays(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/way-*.parquet")
 	if err != nil || len(files) != 6 {

@@ -10,7 +10,8 @@ import (
 	"fspda/data/images"
 )
 
-// rows is the pictures of several shards, in their order. It is safe for concurrent use; readers take turns.
+// rows is the pictures of several shards, in their order. It is safe for concurrent use; readers
+// take turns.
 type rows struct {
 	path      string
 	maxPixels int
@@ -106,7 +107,8 @@ func (s *shard) labels(g, n int) ([]int32, error) {
 	return out, nil
 }
 
-// maxNames is how many bytes the paths of a row group have at most: a dictionary can name one long path many times.
+// maxNames is how many bytes the paths of a row group have at most: a dictionary can name one long
+// path many times.
 const maxNames = 1 << 28
 
 // strings reads the paths of a row group; where one is null it is empty.

@@ -7,8 +7,9 @@ import (
 	"io"
 )
 
-// runs reads small numbers in runs: of one value repeated, or of values packed bit by bit (parquet-format, Encodings.md, "Run Length Encoding
-// / Bit-Packing Hybrid"). Runs are not expanded, so that it costs nothing what length one claims.
+// runs reads small numbers in runs: of one value repeated, or of values packed bit by bit
+// (parquet-format, Encodings.md, "Run Length Encoding / Bit-Packing Hybrid"). Runs are not
+// expanded, so that it costs nothing what length one claims.
 type runs struct {
 	b      []byte // what is left
 	width  int    // bits, at most 32
@@ -121,7 +122,8 @@ func newDeltas(b []byte) (*deltas, error) {
 	if size == 0 || size > 1<<16 || minis == 0 || size%minis != 0 || size/minis%8 != 0 || count > maxRows {
 		return nil, fmt.Errorf("%d differences in blocks of %d, each of %d parts", count, size, minis)
 	}
-	return &deltas{b: t.b, count: int(count), value: first, first: true, perMini: int(size / minis), minis: int(minis)}, nil
+	return &deltas{b: t.b, count: int(count), value: first, first: true, perMini: int(size / minis),
+		minis: int(minis)}, nil
 }
 
 func (d *deltas) next() (int64, error) {

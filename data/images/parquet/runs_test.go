@@ -10,7 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The numbers 0 to 7 in three bits each are the example of Encodings.md; a run and an empty one stand before them.
+// The numbers 0 to 7 in three bits each are the example of Encodings.md; a run and an empty one
+// stand before them.
 func TestRuns(t *testing.T) {
 	r, err := newRuns([]byte{0x00, 5, 0x06, 7, 0x03, 0b10001000, 0b11000110, 0b11111010}, 3)
 	if err != nil {
@@ -45,9 +46,11 @@ func TestRunsWide(t *testing.T) {
 	}
 }
 
-// Differences as Encodings.md writes them: 7, 5, 3, 1, 2, 3, 4, 5 has the differences -2, -2, -2, 1, 1, 1, 1.
+// Differences as Encodings.md writes them: 7, 5, 3, 1, 2, 3, 4, 5 has the differences -2, -2, -2,
+// 1, 1, 1, 1.
 func TestDeltas(t *testing.T) {
-	// Blocks of 8 in one part, 8 values, the first 7; least difference -2, two bits each: 0 0 0 3 3 3 3.
+	// Blocks of 8 in one part, 8 values, the first 7; least difference -2, two bits each: 0 0 0 3 3
+	// 3 3.
 	d, err := newDeltas([]byte{8, 1, 8, 14, 3, 2, 0b11000000, 0b00111111, 'x'})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +72,8 @@ func TestDeltas(t *testing.T) {
 	if _, err := d.next(); err != io.ErrUnexpectedEOF {
 		t.Errorf("error %v at the end", err)
 	}
-	for _, b := range [][]byte{{}, {0, 1, 8, 14}, {8, 0, 8, 14}, {8, 3, 8, 14}, {8, 1, 0xff, 0xff, 0xff, 0xff, 0x7f, 14}} {
+	for _, b := range [][]byte{{}, {0, 1, 8, 14}, {8, 0, 8, 14}, {8, 3, 8, 14}, {8, 1, 0xff, 0xff, 0xff, 0xff, 0x7f,
+		14}} {
 		if _, err := newDeltas(b); err == nil {
 			t.Errorf("%v is taken", b)
 		}

@@ -26,7 +26,8 @@ const (
 	kindStruct
 )
 
-// Limits of what a file may describe: a value takes some hundred bytes of memory, whatever it took in the file.
+// Limits of what a file may describe: a value takes some hundred bytes of memory, whatever it took
+// in the file.
 const (
 	maxNodes = 1 << 22
 	maxDepth = 24
@@ -78,13 +79,15 @@ func (n *node) items(id int16) []node {
 	return nil
 }
 
-// thrift reads the compact protocol of Apache Thrift (thrift-compact-protocol.md), in which parquet keeps its footer and the heads of pages.
+// thrift reads the compact protocol of Apache Thrift (thrift-compact-protocol.md), in which parquet
+// keeps its footer and the heads of pages.
 type thrift struct {
 	b     []byte // what is left
 	nodes int
 }
 
-// parseStruct reads a struct and returns how many bytes it took. What ends too early is io.ErrUnexpectedEOF.
+// parseStruct reads a struct and returns how many bytes it took. What ends too early is
+// io.ErrUnexpectedEOF.
 func parseStruct(b []byte) (n node, size int, err error) {
 	t := &thrift{b: b}
 	n, err = t.value(kindStruct, 0)

@@ -24,7 +24,8 @@ func TestThrift(t *testing.T) {
 	if err != nil || size != len(b)-1 {
 		t.Fatalf("%d bytes, error %v; want %d", size, err, len(b)-1)
 	}
-	if n.int(1, 0) != -2 || n.text(2) != "hi" || n.field(3, kindTrue) == nil || n.field(4, kindFalse) == nil || n.int(20, 0) != 5 {
+	if n.int(1, 0) != -2 || n.text(2) != "hi" || n.field(3, kindTrue) == nil || n.field(4, kindFalse) == nil ||
+		n.int(20, 0) != 5 {
 		t.Errorf("fields %+v", n.list)
 	}
 	if l := n.items(5); len(l) != 2 || l[0].n != 1 || l[1].n != 64 {
@@ -49,9 +50,10 @@ func TestThriftClaims(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		"list":    {[]byte{0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x7f}, "unexpected EOF"},
-		"text":    {[]byte{0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "unexpected EOF"},
-		"varint":  {[]byte{0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, "more than 64 bits"},
+		"list": {[]byte{0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x7f}, "unexpected EOF"},
+		"text": {[]byte{0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "unexpected EOF"},
+		"varint": {[]byte{0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01},
+			"more than 64 bits"},
 		"map":     {[]byte{0x1b, 0xff, 0xff, 0xff, 0x7f, 0x11}, "unexpected EOF"},
 		"depth":   {[]byte(strings.Repeat("\x1c", 100)), "within each other"},
 		"unknown": {[]byte{0x1d}, "unknown kind"},

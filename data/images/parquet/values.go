@@ -30,7 +30,8 @@ const (
 )
 
 func (e encoding) String() string {
-	names := [...]string{"PLAIN", "encoding 1", "PLAIN_DICTIONARY", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY",
+	names := [...]string{"PLAIN", "encoding 1", "PLAIN_DICTIONARY", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED",
+		"DELTA_LENGTH_BYTE_ARRAY",
 		"DELTA_BYTE_ARRAY", "RLE_DICTIONARY", "BYTE_STREAM_SPLIT"}
 	if e < 0 || int(e) >= len(names) {
 		return fmt.Sprintf("encoding %d", int64(e))
@@ -122,7 +123,8 @@ func (v *places) next() (value, error) {
 	return v.dictionary[i], nil
 }
 
-// deltaInts are integers as differences, which wrap around at 32 bits where the integers have these.
+// deltaInts are integers as differences, which wrap around at 32 bits where the integers have
+// these.
 type deltaInts struct {
 	*deltas
 	kind physical
@@ -165,7 +167,8 @@ func (v *sized) next() (value, error) {
 	return value{b: b}, nil
 }
 
-// shared are values that begin as the one before does: all lengths of what is the same, then what is not.
+// shared are values that begin as the one before does: all lengths of what is the same, then what
+// is not.
 type shared struct {
 	same *deltas
 	more *sized

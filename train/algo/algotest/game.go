@@ -18,8 +18,9 @@ const (
 // ring are the edges of the ring of four agents.
 var ring = [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}
 
-// game plays an algorithm in lockstep, with no goroutine and no transport. Objectives are f_i(x) = ½Σ_k h_ik (x_k - b_ik)² with
-// h_ik = 1+((i+2k) mod 3)/2 and b_ik = (i+1) - k/2·(-1)^i; gradients have the factor 1+0.1·(-1)^t.
+// game plays an algorithm in lockstep, with no goroutine and no transport. Objectives are f_i(x) =
+// ½Σ_k h_ik (x_k - b_ik)² with h_ik = 1+((i+2k) mod 3)/2 and b_ik = (i+1) - k/2·(-1)^i; gradients
+// have the factor 1+0.1·(-1)^t.
 type game struct {
 	dev   device.Device
 	algo  algo.Algorithm
@@ -79,7 +80,8 @@ func (g *game) round(t, i int) *algo.Round {
 			if i == peer || e != [2]int{min(i, peer), max(i, peer)} {
 				continue
 			}
-			l := algo.Link{Peer: peer, Begins: i == e[0], Len: dim, Weight: 1 / float64(1+max(degree[i], degree[peer])), Fixed: g.fixed}
+			l := algo.Link{Peer: peer, Begins: i == e[0], Len: dim, Weight: 1 / float64(1+max(degree[i], degree[peer])),
+				Fixed: g.fixed}
 			if g.masked {
 				a, b := uint32(t%dim), uint32((t+1)%dim)
 				l.Mask, l.Len = g.dev.NewIndex([]uint32{min(a, b), max(a, b)}, nil), 2

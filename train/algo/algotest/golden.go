@@ -7,12 +7,13 @@ import (
 	"fspda/train/algo"
 )
 
-// Float32Bound is how far a model may be from the golden one on a device that rounds to float32, against 1 or the number, whichever is
-// larger: six iterations have some dozens of roundings of numbers up to 3, of at most 2^-23 each.
+// Float32Bound is how far a model may be from the golden one on a device that rounds to float32,
+// against 1 or the number, whichever is larger: six iterations have some dozens of roundings of
+// numbers up to 3, of at most 2^-23 each.
 const Float32Bound = 3e-6
 
-// Golden is an algorithm and where it arrives after six iterations from zero. The trajectories were computed in float64 by an independent
-// program.
+// Golden is an algorithm and where it arrives after six iterations from zero. The trajectories were
+// computed in float64 by an independent program.
 type Golden struct {
 	Name   string
 	X0, X2 [dim]float64 // the models of agents 0 and 2
@@ -36,28 +37,42 @@ const (
 // Goldens lists the algorithms.
 func Goldens() []Golden {
 	return []Golden{
-		{"sgd", [3]float64{1.4983529991, 1.6382956081, 1.6099403829}, [3]float64{1.4983529991, 1.6382956081, 1.6099403829}, [3]float64{}, algo.SGD{}, allPairs},
-		{"fspda-sa", [3]float64{0.8739067667, 0.9965814894, 0.6415698643}, [3]float64{1.7869627688, 1.5072315628, 1.4422643861},
+		{"sgd", [3]float64{1.4983529991, 1.6382956081, 1.6099403829}, [3]float64{1.4983529991, 1.6382956081,
+			1.6099403829}, [3]float64{}, algo.SGD{}, allPairs},
+		{"fspda-sa", [3]float64{0.8739067667, 0.9965814894, 0.6415698643}, [3]float64{1.7869627688, 1.5072315628,
+			1.4422643861},
 			[3]float64{-0.9658870000, -1.8250436050, -1.6201259200}, algo.SA{Gamma: 0.4, Beta: 1}, oneEdge},
-		{"fspda-sa mu 0.5", [3]float64{1.2734310503, 1.3083226417, 0.9983611123}, [3]float64{2.5911249856, 2.2967682465, 2.0463952270},
+		{"fspda-sa mu 0.5", [3]float64{1.2734310503, 1.3083226417, 0.9983611123}, [3]float64{2.5911249856, 2.2967682465,
+			2.0463952270},
 			[3]float64{-1.3593870000, -2.6347543550, -2.5211139200}, algo.SA{Gamma: 0.4, Beta: 1, Mu: 0.5}, oneEdge},
-		{"dsgd", [3]float64{0.7816645582, 0.8188398912, 0.5744174083}, [3]float64{1.8149942728, 1.5293143575, 1.3231176153}, [3]float64{}, algo.DSGD{Theta: 0.4}, oneEdge},
-		{"fspda-storm", [3]float64{0.9456147377, 1.1116967649, 0.4122600931}, [3]float64{2.0123561286, 1.4683659770, 1.8818750496}, [3]float64{},
+		{"dsgd", [3]float64{0.7816645582, 0.8188398912, 0.5744174083}, [3]float64{1.8149942728, 1.5293143575,
+			1.3231176153}, [3]float64{}, algo.DSGD{Theta: 0.4}, oneEdge},
+		{"fspda-storm", [3]float64{0.9456147377, 1.1116967649, 0.4122600931}, [3]float64{2.0123561286, 1.4683659770,
+			1.8818750496}, [3]float64{},
 			algo.STORM{Gamma: 0.4, Beta: 1, AX: 0.3, ALambda: 0.2}, oneEdge},
-		{"diging", [3]float64{1.3362525055, 1.1978158556, 1.4008199896}, [3]float64{1.5359921358, 1.7462000798, 1.7097384793}, [3]float64{}, algo.DIGing{}, edgeFull},
-		{"next", [3]float64{1.5082227755, 1.6155244938, 1.5795316564}, [3]float64{1.4831095071, 1.6145806862, 1.5807262191}, [3]float64{}, algo.NEXT{}, whole},
-		{"extra", [3]float64{1.5887692960, 1.6525105499, 1.6543803204}, [3]float64{1.3942451665, 1.6361873781, 1.6516321195}, [3]float64{}, algo.EXTRA{Delta: 0.5}, whole},
-		{"kgt", [3]float64{1.4595596223, 1.5912648410, 1.5882004992}, [3]float64{1.5129638923, 1.6778052699, 1.6581929010}, [3]float64{}, algo.KGT{K: 2, EtaS: 1}, alternate},
-		{"led", [3]float64{1.4924459926, 1.6537448572, 1.6715033950}, [3]float64{1.4843726052, 1.7041830871, 1.7131756464}, [3]float64{}, algo.LED{Tau: 2}, alternate},
-		{"scaffnew", [3]float64{1.4924459926, 1.6537448572, 1.6715033950}, [3]float64{1.4843726052, 1.7041830871, 1.7131756464}, [3]float64{},
+		{"diging", [3]float64{1.3362525055, 1.1978158556, 1.4008199896}, [3]float64{1.5359921358, 1.7462000798,
+			1.7097384793}, [3]float64{}, algo.DIGing{}, edgeFull},
+		{"next", [3]float64{1.5082227755, 1.6155244938, 1.5795316564}, [3]float64{1.4831095071, 1.6145806862,
+			1.5807262191}, [3]float64{}, algo.NEXT{}, whole},
+		{"extra", [3]float64{1.5887692960, 1.6525105499, 1.6543803204}, [3]float64{1.3942451665, 1.6361873781,
+			1.6516321195}, [3]float64{}, algo.EXTRA{Delta: 0.5}, whole},
+		{"kgt", [3]float64{1.4595596223, 1.5912648410, 1.5882004992}, [3]float64{1.5129638923, 1.6778052699,
+			1.6581929010}, [3]float64{}, algo.KGT{K: 2, EtaS: 1}, alternate},
+		{"led", [3]float64{1.4924459926, 1.6537448572, 1.6715033950}, [3]float64{1.4843726052, 1.7041830871,
+			1.7131756464}, [3]float64{}, algo.LED{Tau: 2}, alternate},
+		{"scaffnew", [3]float64{1.4924459926, 1.6537448572, 1.6715033950}, [3]float64{1.4843726052, 1.7041830871,
+			1.7131756464}, [3]float64{},
 			algo.Scaffnew{P: 0.5, C: 1}, alternate},
-		{"prox-gpda", [3]float64{1.7972850674, 1.9565530198, 1.9736290175}, [3]float64{1.6450847927, 1.9201303960, 1.9444857556}, [3]float64{}, algo.ProxGPDA{Rho: 2}, whole},
-		{"swarm", [3]float64{0.7243378448, 0.6996662585, 0.8578069967}, [3]float64{1.0237501029, 0.9694892990, 1.0497242362}, [3]float64{},
+		{"prox-gpda", [3]float64{1.7972850674, 1.9565530198, 1.9736290175}, [3]float64{1.6450847927, 1.9201303960,
+			1.9444857556}, [3]float64{}, algo.ProxGPDA{Rho: 2}, whole},
+		{"swarm", [3]float64{0.7243378448, 0.6996662585, 0.8578069967}, [3]float64{1.0237501029, 0.9694892990,
+			1.0497242362}, [3]float64{},
 			algo.Swarm{Blocking: true, Steps: 1}, edgeFull},
 	}
 }
 
-// Error plays the algorithm on a device and returns the largest difference from the golden models, against 1 or the number, whichever is larger.
+// Error plays the algorithm on a device and returns the largest difference from the golden models,
+// against 1 or the number, whichever is larger.
 func (c Golden) Error(dev device.Device) (float64, error) {
 	g := c.play.game()
 	g.dev, g.algo = dev, c.algo

@@ -8,8 +8,9 @@ import (
 	"fspda/device/devicetest"
 )
 
-// The golden models have ten printed digits: half a unit of the last is the tolerance in float64. In float32 it is the stated bound, which
-// is no more than a hundred times what the CPU needs: a wrong coefficient is far beyond it.
+// The golden models have ten printed digits: half a unit of the last is the tolerance in float64.
+// In float32 it is the stated bound, which is no more than a hundred times what the CPU needs: a
+// wrong coefficient is far beyond it.
 func TestGoldens(t *testing.T) {
 	for _, c := range []struct {
 		dev   device.Device
@@ -24,7 +25,8 @@ func TestGoldens(t *testing.T) {
 			worst = max(worst, far)
 		}
 		if worst < c.bound/100 {
-			t.Errorf("on %s the worst is %.2g, of a bound of %.2g: the bound tells nothing", c.dev.Name(), worst, c.bound)
+			t.Errorf("on %s the worst is %.2g, of a bound of %.2g: the bound tells nothing", c.dev.Name(), worst,
+				c.bound)
 		}
 	}
 }
