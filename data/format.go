@@ -18,5 +18,8 @@ func (e *FormatError) Error() string {
 	return s
 }
 
+// ExitCode returns 2, the exit status for bad input.
+func (e *FormatError) ExitCode() int { return 2 }
+
 // Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }

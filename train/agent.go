@@ -493,3 +493,6 @@ func (e *DivergedError) Error() string {
 	}
 	return fmt.Sprintf("train: diverged: the training loss of agent %d in iteration %d is %g (limit %g): lower alpha, or check eta, gamma and momentum", e.Agent, e.T, e.Loss, lossLimit)
 }
+
+// ExitCode returns 3, the exit status for a run that diverged.
+func (e *DivergedError) ExitCode() int { return 3 }

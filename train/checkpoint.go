@@ -69,6 +69,9 @@ func (e *CheckpointError) Error() string {
 	return explain("checkpoint "+e.Path+": "+e.Got, e.Err, e.Hint)
 }
 
+// ExitCode returns 2, the exit status for bad input.
+func (e *CheckpointError) ExitCode() int { return 2 }
+
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
 func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }

@@ -129,7 +129,7 @@ func Default() Config {
 	}
 }
 
-// ConfigError says which key was given what, and what to do. cmd/fspda ends with exit status 2 on
+// ConfigError says which key was given what, and what to do. The command ends with exit status 2 on
 // it.
 type ConfigError struct {
 	Key  string // "density"
@@ -145,6 +145,9 @@ func (e *ConfigError) Error() string {
 	}
 	return explain(s, e.Err, e.Want)
 }
+
+// ExitCode returns 2, the exit status for bad input.
+func (e *ConfigError) ExitCode() int { return 2 }
 
 // explain is the message of an error: what was found, its cause if it lies deeper, and what to do.
 func explain(found string, cause error, hint string) string {

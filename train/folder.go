@@ -48,6 +48,9 @@ type FolderError struct {
 
 func (e *FolderError) Error() string { return explain("run folder "+e.Path+": "+e.Got, e.Err, e.Hint) }
 
+// ExitCode returns 2, the exit status for bad input.
+func (e *FolderError) ExitCode() int { return 2 }
+
 func (e *FolderError) Unwrap() error { return e.Err }
 
 // ReadConfig returns the configuration of an existing run folder, or an error that wraps

@@ -13,11 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"fspda/data"
-	"fspda/data/fetch"
-	"fspda/data/images"
-	"fspda/data/images/packed"
-	"fspda/dist/nats"
 	"fspda/train"
 )
 
@@ -86,6 +81,9 @@ type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
 
+// ExitCode returns 2, the exit status for bad input.
+func (e *usageError) ExitCode() int { return exitBadInput }
+
 // flagError adds the nearest flag that exists to a complaint about one that does not.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
@@ -104,39 +102,27 @@ func didYouMean(wrong string, names []string, prefix string) string {
 	return "; --help lists what there is"
 }
 
-// errStopped ends a command that was told to stop and did so in order.
-var errStopped = errors.New("stopped")
+// stoppedError reports a command that ended in order because it was told to stop.
+type stoppedError struct{}
 
-// exitStatus tells bad input from failure: the types say whose fault it was.
+func (stoppedError) Error() string { return "stopped" }
+
+// ExitCode returns 130, the status of a shell's command that was interrupted.
+func (stoppedError) ExitCode() int { return exitStopped }
+
+var errStopped error = stoppedError{}
+
+// exitCoder is an error that knows the exit status of the command it ends.
+type exitCoder interface{ ExitCode() int }
+
+// exitStatus returns the exit status of an error: its own, or 1.
 func exitStatus(err error) int {
-	var (
-		usage      *usageError
-		config     *train.ConfigError
-		folder     *train.FolderError
-		checkpoint *train.CheckpointError
-		format     *data.FormatError
-		pictures   *images.FormatError
-		picture    *images.PictureError
-		packing    *packed.OptionError
-		sum        *fetch.ChecksumError
-		diverged   *train.DivergedError
-		stranger   *nats.HandshakeError
-		process    *exitError
-	)
+	var coder exitCoder
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errStopped):
-		return exitStopped
-	case errors.As(err, &process):
-		return process.status
-	case errors.As(err, &diverged):
-		return exitDiverged
-	case errors.As(err, &usage), errors.As(err, &config), errors.As(err, &folder), errors.As(err,
-		&checkpoint), errors.As(err, &format),
-		errors.As(err, &pictures), errors.As(err, &picture), errors.As(err, &packing), errors.As(err,
-			&sum), errors.As(err, &stranger):
-		return exitBadInput
+	case errors.As(err, &coder):
+		return coder.ExitCode()
 	}
 	return exitFailed
 }

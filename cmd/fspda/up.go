@@ -228,6 +228,9 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("agent %d ended with exit status %d; what it said stands above", e.agent, e.status)
 }
 
+// ExitCode returns the status of the process.
+func (e *exitError) ExitCode() int { return e.status }
+
 // follow keeps one agent running until it is done, or cannot be.
 func (u *crew) follow(ctx context.Context, rank int) error {
 	const soon, late = 200 * time.Millisecond, 5 * time.Second

@@ -34,6 +34,9 @@ func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("fetch: %s: %s, want %s: %s", e.Path, e.Got, e.Want, e.Hint)
 }
 
+// ExitCode returns 2, the exit status for bad input.
+func (e *ChecksumError) ExitCode() int { return 2 }
+
 // Progress hears of bytes that were downloaded or verified: done of total of a file.
 type Progress func(name string, done, total int64)
 

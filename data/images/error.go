@@ -20,6 +20,9 @@ func (e *FormatError) Error() string {
 	return s
 }
 
+// ExitCode returns 2, the exit status for bad input.
+func (e *FormatError) ExitCode() int { return 2 }
+
 // Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
@@ -33,6 +36,9 @@ type PictureError struct {
 func (e *PictureError) Error() string {
 	return fmt.Sprintf("images: %s: picture %s: %v", e.Path, e.Name, e.Err)
 }
+
+// ExitCode returns 2, the exit status for bad input.
+func (e *PictureError) ExitCode() int { return 2 }
 
 // Unwrap returns the reason.
 func (e *PictureError) Unwrap() error { return e.Err }

@@ -22,6 +22,9 @@ func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("nats: agent %d is of another run: its %s is %s, ours %s: start both with the same program, configuration and data", e.Peer, e.Field, e.Theirs, e.Ours)
 }
 
+// ExitCode returns 2, the exit status for bad input.
+func (e *HandshakeError) ExitCode() int { return 2 }
+
 // Bounds of what a handshake may hold.
 const (
 	maxHello  = 64 << 10

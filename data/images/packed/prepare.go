@@ -67,6 +67,9 @@ type OptionError struct{ msg string }
 
 func (e *OptionError) Error() string { return "packed: " + e.msg }
 
+// ExitCode returns 2, the exit status for bad input.
+func (e *OptionError) ExitCode() int { return 2 }
+
 // Prepare packs the pictures of a set into the folder dir, which is made if it is not there, and
 // returns the manifest. If an earlier call ended before its time, this one goes on where that
 // stopped; if it came to its end, nothing is done. A folder with other things, or with a set of
