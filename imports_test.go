@@ -69,12 +69,12 @@ var allowed = map[string][]string{
 	"cuda/kernels/kerneltest": {"cuda/kernels", "device", "dist", "internal/rng"}, // for tests of devices
 	"cuda/kernels/hostrun":    {"cuda/kernels", "cuda/dynlib"},                    // for tests: kernels on the host
 	// for tests: NVIDIA's libraries on the host
-	"cuda/standin":           {"cuda/kernels", "cuda/kernels/hostrun"},
-	"cuda/driver":            {"cuda/dynlib"},
-	"cuda/driver/drivertest": {"cuda/driver"}, // for tests: a GPU in host memory
-	"cuda/cublas":            {"cuda/dynlib", "cuda/driver"},
-	"cuda/cudnn":             {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
-	"cuda/cudnn/cudnntest":   {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
+	"cuda/fakecuda":        {"cuda/kernels", "cuda/kernels/hostrun"},
+	"cuda/driver":          {"cuda/dynlib"},
+	"cuda/driver/fakegpu":  {"cuda/driver"}, // for tests: a GPU in host memory
+	"cuda/cublas":          {"cuda/dynlib", "cuda/driver"},
+	"cuda/cudnn":           {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
+	"cuda/cudnn/fakecudnn": {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
 	"cuda": {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn",
 		"device", "device/signature"},
 }

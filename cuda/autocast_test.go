@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/internal/rng"
 	"fspda/model"
@@ -143,7 +143,7 @@ func byPyTorch(t *testing.T, python string, task autocastTask) (r autocastResult
 func autocastHere(t *testing.T, net *model.Network, task autocastTask, options ...Option) (r autocastResult) {
 	t.Helper()
 	p := map[string]Precision{"float16": FP16, "bfloat16": BF16}[task.Dtype]
-	d, _ := imaginary(t, drivertest.Options{}, false, append(options, WithPrecision(p))...)
+	d, _ := imaginary(t, fakegpu.Options{}, false, append(options, WithPrecision(p))...)
 	plan, err := net.Plan(len(task.Batches[0].Y), model.Train)
 	if err != nil {
 		t.Fatal(err)

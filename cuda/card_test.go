@@ -10,7 +10,7 @@ import (
 
 	"fspda/bench"
 	"fspda/cpu"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
 	"fspda/device"
 	"fspda/model"
@@ -20,7 +20,7 @@ import (
 // imaginaryCard is an imaginary GPU as the program's benchmarks measure one. Its clock says that
 // everything takes a millisecond.
 func imaginaryCard(t *testing.T) bench.Card {
-	d, _ := imaginary(t, drivertest.Options{}, false)
+	d, _ := imaginary(t, fakegpu.Options{}, false)
 	bare := d.Bare()
 	return bench.Card{What: d.Properties().Name, Device: d, Precision: "fp32", Time: bare.Time, Element: 4,
 		Copy: func(bytes int) (float64, error) { return bare.CopyRate(min(bytes, 1<<16)) }}

@@ -9,7 +9,7 @@ import (
 	"fspda/cpu"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/kernels"
 	"fspda/device"
 	"fspda/model"
@@ -27,7 +27,7 @@ func TestEpilogues(t *testing.T) {
 		there     bool
 		want      int // three layers, forward and backward, sent once and captured once
 	}{{BF16, true, 12}, {BF16, false, 0}, {FP32, true, 0}} {
-		m, p := imaginaryParts(t, drivertest.Options{})
+		m, p := imaginaryParts(t, fakegpu.Options{})
 		plain, ran := p.tools, 0
 		p.tools = func(g driver.Properties) (l tools, err error) {
 			if l, err = plain(g); !c.there {
@@ -82,7 +82,7 @@ func reluNetwork(t *testing.T) *model.Network {
 // epilogueCounts opens a GPU whose cuBLASLt counts products by their epilogue.
 func epilogueCounts(t *testing.T, of manners, options ...Option) (*Device, map[cublas.Epilogue]int) {
 	t.Helper()
-	m, p := imaginaryParts(t, drivertest.Options{})
+	m, p := imaginaryParts(t, fakegpu.Options{})
 	counts, epilogues := map[cublas.Epilogue]int{}, map[cublas.Raw]cublas.Epilogue{}
 	plain := p.tools
 	p.tools = func(g driver.Properties) (tools, error) {

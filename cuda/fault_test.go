@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/dynlib"
 	"fspda/device"
 )
@@ -30,7 +30,7 @@ func doubling(n int) *device.Code {
 // A program is sent kernel by kernel once, captured for each pair of vectors, and then launched;
 // every run computes with its own batch.
 func TestGraphs(t *testing.T) {
-	d, m := imaginary(t, drivertest.Options{}, false)
+	d, m := imaginary(t, fakegpu.Options{}, false)
 	const n = 5
 	p, err := d.Load(doubling(n))
 	if err != nil {
@@ -61,7 +61,7 @@ func TestGraphs(t *testing.T) {
 
 // A loss of the GPU is an error of every later run, and what is read is not a number.
 func TestLost(t *testing.T) {
-	d, m := imaginary(t, drivertest.Options{}, false)
+	d, m := imaginary(t, fakegpu.Options{}, false)
 	p, err := d.Load(doubling(3))
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestLost(t *testing.T) {
 // Without memory for what a network computes, the error says how much it is and what to do; the
 // device goes on.
 func TestOutOfMemory(t *testing.T) {
-	d, _ := imaginary(t, drivertest.Options{Memory: 64 << 20}, false)
+	d, _ := imaginary(t, fakegpu.Options{Memory: 64 << 20}, false)
 	const n = 4 << 20
 	p, err := d.Load(doubling(n))
 	if err == nil {
@@ -110,7 +110,7 @@ func TestOutOfMemory(t *testing.T) {
 
 // Memory of vectors that nobody has any more is used again.
 func TestMemoryIsUsedAgain(t *testing.T) {
-	d, m := imaginary(t, drivertest.Options{Memory: 40 << 20}, true)
+	d, m := imaginary(t, fakegpu.Options{Memory: 40 << 20}, true)
 	for range 24 {
 		d.NewVector(1 << 18)
 	}
@@ -134,7 +134,7 @@ func TestOpenFails(t *testing.T) {
 		{"ModuleLoadData", driver.NoBinary, "no kernel image"},
 		{"ModuleGetFunction", driver.NotFound, "looking for kernel"},
 	} {
-		m, p := imaginaryParts(t, drivertest.Options{})
+		m, p := imaginaryParts(t, fakegpu.Options{})
 		m.Fail(c.call, 0, c.result)
 		_, err := open(p)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -144,7 +144,7 @@ func TestOpenFails(t *testing.T) {
 			m.NoLeaks(t)
 		}
 	}
-	m, p := imaginaryParts(t, drivertest.Options{})
+	m, p := imaginaryParts(t, fakegpu.Options{})
 	p.index = 3
 	if _, err := open(p); err == nil || !strings.Contains(err.Error(), "there is no GPU 3") {
 		t.Errorf("GPU 3 of 1: %v", err)
@@ -161,15 +161,15 @@ func TestReport(t *testing.T) {
 		t.Errorf("without a driver: %s, %s", name, why)
 	}
 	for _, c := range []struct {
-		o    drivertest.Options
+		o    fakegpu.Options
 		want string
 	}{
-		{drivertest.Options{GPUs: -1}, "finds no GPU"},
-		{drivertest.Options{Version: 11080}, "want 12.0 or newer"},
-		{drivertest.Options{GPUs: 2}, "libraries of CUDA 13 are missing"},
-		{drivertest.Options{CC: 70}, "libraries of CUDA 12 are missing"},
+		{fakegpu.Options{GPUs: -1}, "finds no GPU"},
+		{fakegpu.Options{Version: 11080}, "want 12.0 or newer"},
+		{fakegpu.Options{GPUs: 2}, "libraries of CUDA 13 are missing"},
+		{fakegpu.Options{CC: 70}, "libraries of CUDA 12 are missing"},
 	} {
-		api := drivertest.New(c.o).API()
+		api := fakegpu.New(c.o).API()
 		r := look(nothing, func(*dynlib.Finder) (*driver.API, string, int, error) {
 			v, err := api.Start()
 			return api, "libcuda.so.1", v, err

@@ -11,7 +11,7 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/internal/rng"
 	"fspda/model"
@@ -149,7 +149,7 @@ func TestFleet(t *testing.T) {
 			}
 			want, wantLosses := sail(cpu.New())
 			// while it computes, others come
-			d, m := imaginary(t, drivertest.Options{Takes: 200 * time.Microsecond}, false, Launches(c.launching))
+			d, m := imaginary(t, fakegpu.Options{Takes: 200 * time.Microsecond}, false, Launches(c.launching))
 			if c.refused {
 				m.Fail("LaunchTogether", 2, driver.TooManyTogether)
 			}
@@ -212,7 +212,7 @@ func TestFleetShort(t *testing.T) {
 	}
 	want, wantLosses := sail(cpu.New(), 0, agents)
 	for _, p := range []Precision{FP16, BF16} {
-		d, m := imaginary(t, drivertest.Options{}, false, WithPrecision(p))
+		d, m := imaginary(t, fakegpu.Options{}, false, WithPrecision(p))
 		got, losses := sail(d, 0, agents)
 		if _, ok := d.sails(s.code); !ok {
 			t.Errorf("%s: agents do not sail", p)
@@ -221,7 +221,7 @@ func TestFleetShort(t *testing.T) {
 			t.Errorf("%s: %d launches for %d gradients", p, n, agents*steps)
 		}
 		for i := range agents {
-			one, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(p))
+			one, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(p))
 			mine, myLosses := sail(one, i, i+1)
 			if !slices.Equal(mine[0], got[i]) || !slices.Equal(myLosses[0], losses[i]) {
 				t.Errorf("%s, agent %d: losses %v alone, %v in company", p, i, myLosses[0], losses[i])
@@ -241,7 +241,7 @@ func TestFleetShort(t *testing.T) {
 
 // A set that nobody has any more leaves the GPU.
 func TestStoreIsDropped(t *testing.T) {
-	d, _ := imaginary(t, drivertest.Options{}, false)
+	d, _ := imaginary(t, fakegpu.Options{}, false)
 	s := newSailing(t, true)
 	a := newSailor(t, d, s.net, s.code, 1)
 	var b device.Batch
@@ -297,7 +297,7 @@ func callsOfIteration(t *testing.T, with Option) map[string]float64 {
 	r := newTraining(t)
 	r.config.Batch = 3 // two in an epoch: a shorter one would be another program
 	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint, r.config.Density = 10, "complete", 60, 1, 0, 0.1
-	d, m := imaginary(t, drivertest.Options{Takes: time.Millisecond}, false, with)
+	d, m := imaginary(t, fakegpu.Options{Takes: time.Millisecond}, false, with)
 	names := []string{"LaunchTogether", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord",
 		"StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
 	const from, to = 20, 55 // until then graphs are made; later the models are evaluated

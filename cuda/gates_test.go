@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/model"
 )
@@ -57,8 +57,8 @@ func TestFoundInCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(c.precision))
-		asWritten, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(c.precision), literally)
+		found, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(c.precision))
+		asWritten, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(c.precision), literally)
 		got, want := stepOf(t, net, found), stepOf(t, net, asWritten)
 		if !slices.Equal(got, want) || slices.Max(want) == 0 {
 			t.Errorf("%s, recompute %s, decay %s: the step differs by %.2g of its length", c.precision, c.recompute,

@@ -2,34 +2,34 @@ package cuda
 
 import (
 	"fspda/cuda/cudnn"
-	"fspda/cuda/cudnn/cudnntest"
+	"fspda/cuda/cudnn/fakecudnn"
 	"fspda/cuda/driver"
 )
 
 // imaginaryEngines are those of the imaginary cuDNN. Some must never compute: rounds for what is
 // not to be rounded, larger than what there is room for, or not to be made. Others refuse to, and
 // one sums in another order each time.
-func imaginaryEngines(c cudnntest.Convolution) []cudnntest.Engine {
-	engine := func(index int64, memory int64, notes ...int32) cudnntest.Engine {
-		return cudnntest.Engine{Engine: cudnn.Engine{Index: index, Knobs: []cudnn.Knob{{Type: 2, Value: index}}},
+func imaginaryEngines(c fakecudnn.Convolution) []fakecudnn.Engine {
+	engine := func(index int64, memory int64, notes ...int32) fakecudnn.Engine {
+		return fakecudnn.Engine{Engine: cudnn.Engine{Index: index, Knobs: []cudnn.Knob{{Type: 2, Value: index}}},
 			Memory: memory, Numerical: notes}
 	}
 	unmade, refuses := engine(42, 0), engine(43, 0)
 	unmade.Unmade, refuses.Refuses = true, 3000
-	all := []cudnntest.Engine{engine(40, 0, cudnn.NoteDownConvert), engine(41, 1<<40), unmade,
+	all := []fakecudnn.Engine{engine(40, 0, cudnn.NoteDownConvert), engine(41, 1<<40), unmade,
 		engine(44, 64, cudnn.NoteReducedReduction),
 		engine(62, 128, cudnn.NoteTensorCore), engine(25, 0, cudnn.NoteNondeterministic), engine(28, 256)}
 	if c.Direction != cudnn.GradX { // its first in deterministic runs is one that has to be given up
 		return all
 	}
-	return append([]cudnntest.Engine{refuses}, all...)
+	return append([]fakecudnn.Engine{refuses}, all...)
 }
 
 // imaginaryGraph is cuDNN's graph API, as the same loops as its algorithms.
-func (n *nets) imaginaryGraph() *cudnntest.Graph {
-	none := func(cudnntest.Convolution) []cudnntest.Engine { return nil }
-	g := &cudnntest.Graph{Offered: imaginaryEngines, Fallback: none}
-	g.Compute = func(c cudnntest.Convolution, by cudnntest.Engine, x, w, y, _ driver.Pointer) cudnn.Status {
+func (n *nets) imaginaryGraph() *fakecudnn.Graph {
+	none := func(fakecudnn.Convolution) []fakecudnn.Engine { return nil }
+	g := &fakecudnn.Graph{Offered: imaginaryEngines, Fallback: none}
+	g.Compute = func(c fakecudnn.Convolution, by fakecudnn.Engine, x, w, y, _ driver.Pointer) cudnn.Status {
 		if i := by.Index; i != 62 && i != 25 && i != 28 || i == 62 && c.Type == cudnn.Float32 && !n.rounding {
 			return 2000
 		}

@@ -7,14 +7,14 @@ import (
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/kernels"
 )
 
 // light is cuBLASLt as loops, which refuses what the real one would. It has no algorithm for
 // results of five columns, so that the kernels that stand in for it are seen too.
 type light struct {
-	m       *drivertest.Machine
+	m       *fakegpu.Machine
 	manners manners
 	next    cublas.Raw
 	descs   map[cublas.Raw]map[int32]uint64 // attributes
@@ -46,7 +46,7 @@ type lightLayout struct {
 var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 5: 4, 6: 4,
 	7: 4, 8: 4}
 
-func imaginaryLt(m *drivertest.Machine, of manners) *cublas.LtAPI {
+func imaginaryLt(m *fakegpu.Machine, of manners) *cublas.LtAPI {
 	l := &light{m: m, manners: of, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{},
 		layouts: map[cublas.Raw]lightLayout{}}
 	make := func(out *cublas.Raw) cublas.Status { l.next++; *out = l.next; return 0 }

@@ -12,9 +12,9 @@ import (
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
-	"fspda/cuda/cudnn/cudnntest"
+	"fspda/cuda/cudnn/fakecudnn"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/dynlib"
 	"fspda/cuda/kernels"
 	"fspda/cuda/kernels/hostrun"
@@ -24,7 +24,7 @@ import (
 
 // imaginary opens a GPU in host memory, on which kernels run from their own source, and NVIDIA's
 // libraries are loops. It skips where there is no C++ compiler.
-func imaginary(t testing.TB, o drivertest.Options, direct bool, options ...Option) (*Device, *drivertest.Machine) {
+func imaginary(t testing.TB, o fakegpu.Options, direct bool, options ...Option) (*Device, *fakegpu.Machine) {
 	t.Helper()
 	m, p := imaginaryParts(t, o)
 	p.direct = direct
@@ -45,7 +45,7 @@ func imaginary(t testing.TB, o drivertest.Options, direct bool, options ...Optio
 	return d, m
 }
 
-func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, parts) {
+func imaginaryParts(t testing.TB, o fakegpu.Options) (*fakegpu.Machine, parts) {
 	t.Helper()
 	host, err := hostrun.Open()
 	var noLibrary *dynlib.Error
@@ -55,13 +55,13 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := drivertest.New(o)
+	m := fakegpu.New(o)
 	byName := map[string]*kernels.Kernel{}
 	for _, k := range kernels.All() {
 		byName[k.Name] = k
 	}
 	m.Kernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
-		func(l drivertest.Launch) error {
+		func(l fakegpu.Launch) error {
 			k := byName[l.Kernel]
 			for i, p := range k.Params {
 				if p.Kind == kernels.Pointer && l.Args[i] != 0 {
@@ -77,11 +77,11 @@ func imaginaryParts(t testing.TB, o drivertest.Options) (*drivertest.Machine, pa
 }
 
 // imaginaryOn is what a device on a machine is made of.
-func imaginaryOn(m *drivertest.Machine) parts { return imaginaryWith(m, newNets(m)) }
+func imaginaryOn(m *fakegpu.Machine) parts { return imaginaryWith(m, newNets(m)) }
 
 // imaginaryWith is one on which convolutions are those of n. Engines that are timed later are
 // faster, so that of all that compute them the last is chosen.
-func imaginaryWith(m *drivertest.Machine, n *nets) parts {
+func imaginaryWith(m *fakegpu.Machine, n *nets) parts {
 	api := m.API()
 	elapsed := api.EventElapsedTime
 	api.EventElapsedTime = func(out *float32, from, to driver.Event) driver.Result {
@@ -106,7 +106,7 @@ type matrix struct {
 	as    dist.Values
 }
 
-func matrixAt(m *drivertest.Machine, at driver.Pointer, n int, e kernels.Element) (matrix, error) {
+func matrixAt(m *fakegpu.Machine, at driver.Pointer, n int, e kernels.Element) (matrix, error) {
 	b, err := m.Bytes(at, n*e.Size())
 	if err != nil {
 		return matrix{}, err
@@ -120,7 +120,7 @@ func matrixAt(m *drivertest.Machine, at driver.Pointer, n int, e kernels.Element
 func (x matrix) put() { x.as.Append(x.bytes[:0], x.v) }
 
 // imaginaryBLAS is cuBLAS as three loops.
-func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
+func imaginaryBLAS(m *fakegpu.Machine) *cublas.API {
 	a, stream := &cublas.API{}, driver.Stream(0)
 	a.Create = func(out *cublas.Raw) cublas.Status { *out = 1; return 0 }
 	a.Destroy = func(cublas.Raw) cublas.Status { return 0 }
@@ -169,7 +169,7 @@ func imaginaryBLAS(m *drivertest.Machine) *cublas.API {
 	return a
 }
 
-func newNets(m *drivertest.Machine) *nets {
+func newNets(m *fakegpu.Machine) *nets {
 	n := &nets{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{},
 		types: map[uintptr]cudnn.Type{}, windows: map[cudnn.Descriptor][2]int32{}}
 	n.graph = n.imaginaryGraph()
@@ -272,7 +272,7 @@ func wrong(is bool) cudnn.Status {
 
 // nets is what the imaginary cuDNN keeps.
 type nets struct {
-	m       *drivertest.Machine
+	m       *fakegpu.Machine
 	stream  driver.Stream
 	next    uintptr
 	images  map[cudnn.Tensor][4]int32 // n h w c
@@ -280,7 +280,7 @@ type nets struct {
 	windows map[cudnn.Descriptor][2]int32
 	types   map[uintptr]cudnn.Type
 
-	graph    *cudnntest.Graph
+	graph    *fakecudnn.Graph
 	rounding bool  // float32 may be rounded to TF32
 	wrong    int64 // an engine that shifts its filters
 }

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
 	"fspda/model"
 	"fspda/train"
@@ -39,7 +39,7 @@ func (y *toy) called() driver.Result {
 // open opens it.
 func (y *toy) open(b *testing.B, options ...Option) *Device {
 	b.Helper()
-	_, p := imaginaryParts(b, drivertest.Options{})
+	_, p := imaginaryParts(b, fakegpu.Options{})
 	y.at = map[driver.Event]time.Time{}
 	d, err := open(p, options...)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
 	"fspda/model"
 	"fspda/train"
@@ -24,7 +24,7 @@ func TestMemoryForecast(t *testing.T) {
 }
 
 func checkForecast(t *testing.T, network string, precision Precision, crop, batch int) {
-	d, _ := imaginary(t, drivertest.Options{Counts: true, Memory: 80 << 30}, false, WithPrecision(precision))
+	d, _ := imaginary(t, fakegpu.Options{Counts: true, Memory: 80 << 30}, false, WithPrecision(precision))
 	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 8 * batch, Test: 16},
 		data.PictureOptions{Crop: crop})
 	if err != nil {

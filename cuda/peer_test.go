@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
 	"fspda/device"
 	"fspda/model"
@@ -14,7 +14,7 @@ import (
 )
 
 // two opens both GPUs of a machine.
-func two(t *testing.T, o drivertest.Options) ([2]*Device, *drivertest.Machine) {
+func two(t *testing.T, o fakegpu.Options) ([2]*Device, *fakegpu.Machine) {
 	t.Helper()
 	o.GPUs = 2
 	m, p := imaginaryParts(t, o)
@@ -45,7 +45,7 @@ func two(t *testing.T, o drivertest.Options) ([2]*Device, *drivertest.Machine) {
 // is done with both before and after.
 func TestFetch(t *testing.T) {
 	for _, noPeers := range []bool{false, true} {
-		d, m := two(t, drivertest.Options{NoPeers: noPeers})
+		d, m := two(t, fakegpu.Options{NoPeers: noPeers})
 		for _, n := range []int{0, 1, 1000, chunk/4 + 77} {
 			src, dst := d[0].NewVector(n), d[1].NewVector(n)
 			want, got := make([]float32, n), make([]float32, n)
@@ -112,10 +112,10 @@ func runOn(t *testing.T, algo string, devices ...*Device) string {
 // reach each other.
 func TestAgentsOnTwoGPUs(t *testing.T) {
 	for _, algo := range []string{"fspda-sa", "dsgd"} {
-		one, _ := imaginary(t, drivertest.Options{}, false)
+		one, _ := imaginary(t, fakegpu.Options{}, false)
 		want := runOn(t, algo, one)
 		for _, noPeers := range []bool{false, true} {
-			d, m := two(t, drivertest.Options{NoPeers: noPeers})
+			d, m := two(t, fakegpu.Options{NoPeers: noPeers})
 			if runOn(t, algo, d[:]...) != want {
 				t.Errorf("%s, noPeers=%t: another run than on one GPU", algo, noPeers)
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/kernels"
 	"fspda/device"
 	"fspda/model"
@@ -37,7 +37,7 @@ func threeWays(shift int) (*device.Code, [3]int) {
 // and tells what computed it.
 func routed(t *testing.T, dir string, shift int, options ...Option) (routes []string, n *nets) {
 	t.Helper()
-	m, _ := imaginaryParts(t, drivertest.Options{})
+	m, _ := imaginaryParts(t, fakegpu.Options{})
 	n = newNets(m)
 	n.rounding = slices.ContainsFunc(options,
 		func(o Option) bool { d := &Device{}; _ = o(d); return d.precision == TF32 })

@@ -9,7 +9,7 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
 	"fspda/device"
 	"fspda/model"
@@ -56,7 +56,7 @@ func (r training) run(t *testing.T, d device.Device, dir string, onStep func(int
 }
 
 // failing is an imaginary GPU that the test breaks.
-func failing(t *testing.T, o drivertest.Options) (*Device, *drivertest.Machine) {
+func failing(t *testing.T, o fakegpu.Options) (*Device, *fakegpu.Machine) {
 	t.Helper()
 	m, p := imaginaryParts(t, o)
 	d, err := open(p)
@@ -71,7 +71,7 @@ func failing(t *testing.T, o drivertest.Options) (*Device, *drivertest.Machine) 
 // checkpoint stays, and the CPU goes on from there.
 func TestGPUVanishes(t *testing.T) {
 	r, dir := newTraining(t), filepath.Join(t.TempDir(), "run")
-	d, m := failing(t, drivertest.Options{})
+	d, m := failing(t, fakegpu.Options{})
 	_, err := r.run(t, d, dir, func(at int) {
 		if at >= 6 && train.Standing(dir) > 0 {
 			m.Lose(driver.LaunchFailed)
@@ -96,7 +96,7 @@ func TestRunOutOfMemory(t *testing.T) {
 	r.config.Iterations, r.config.EvalPoints = 3, 1
 	failed, finished := 0, 0
 	for after := 0; finished == 0; after += 5 {
-		d, m := failing(t, drivertest.Options{})
+		d, m := failing(t, fakegpu.Options{})
 		m.FailFrom("MemAlloc", after, driver.OutOfMemory)
 		res, err := r.run(t, d, filepath.Join(t.TempDir(), "run"), nil)
 		if err == nil && res.Status == train.Finished {
@@ -124,7 +124,7 @@ func TestRooms(t *testing.T) {
 	r := newTraining(t)
 	r.config.Agents, r.config.Batch = 3, 8
 	for _, memory := range []uintptr{1 << 30, blasWorkspace + middling + 1<<16} {
-		d, m := failing(t, drivertest.Options{Memory: memory})
+		d, m := failing(t, fakegpu.Options{Memory: memory})
 		engine := model.NewEngine(r.net, d)
 		s, err := r.config.Resolve(r.set, engine)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fspda/cpu"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/model"
 )
@@ -15,7 +15,7 @@ import (
 // their batch, and with running ones.
 func TestShortScores(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
-		d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(p))
+		d, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(p))
 		for name, net := range exampleNetworks(t) {
 			if name != "mlp" && p == BF16 && os.Getenv("FSPDA_LONG") == "" {
 				continue // convolutions in host memory take their time

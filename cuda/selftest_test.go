@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/selftest"
 )
 
 // imaginaryTarget is an imaginary GPU as the program checks a real one.
 func imaginaryTarget(t *testing.T) selftest.Target {
-	d, m := imaginary(t, drivertest.Options{}, false)
+	d, m := imaginary(t, fakegpu.Options{}, false)
 	bare := d.Bare()
 	return selftest.Target{Device: d, Precision: "fp32", Kernels: bare, Free: bare.FreeMemory, Small: true,
 		Again: func() (device.Device, func() error, error) {

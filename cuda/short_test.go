@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fspda/cpu"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/dist"
 	"fspda/internal/rng"
@@ -72,8 +72,8 @@ func TestShortNetworks(t *testing.T) {
 		round func([]float32)
 		unit  float64
 	}{FP16: {dist.FP16.Round, 0x1p-11}, BF16: {dist.BF16.Round, 0x1p-8}} {
-		d, m := imaginary(t, drivertest.Options{}, false, WithPrecision(precision))
-		apart, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(precision), alone)
+		d, m := imaginary(t, fakegpu.Options{}, false, WithPrecision(precision))
+		apart, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(precision), alone)
 		for name, net := range exampleNetworks(t) {
 			b := exampleBatch(net)
 			want, wantLoss := gradientOf(t, net, cpu.New(), b)
@@ -112,7 +112,7 @@ func TestShortBytes(t *testing.T) {
 
 // checkShortBytes is for one network, or all.
 func checkShortBytes(t *testing.T, only string, options ...Option) {
-	d, _ := imaginary(t, drivertest.Options{}, false, append(options, WithPrecision(FP16))...)
+	d, _ := imaginary(t, fakegpu.Options{}, false, append(options, WithPrecision(FP16))...)
 	for name, net := range exampleNetworks(t) {
 		if only != "" && name != only {
 			continue
@@ -146,7 +146,7 @@ func checkShortBytes(t *testing.T, only string, options ...Option) {
 // are converted or lie where they belong: as fspda selftest checks it on a GPU.
 func TestShortKernels(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
-		d, _ := imaginary(t, drivertest.Options{}, true, WithPrecision(p))
+		d, _ := imaginary(t, fakegpu.Options{}, true, WithPrecision(p))
 		target := selftest.Target{Device: d, Precision: string(p), Small: os.Getenv("FSPDA_LONG") == ""}
 		r, err := target.Run(context.Background(), string(p)+"/,networks/mlp by", func(selftest.Result) {})
 		if err != nil || len(r.Results) < len(device.Kernels()) {
@@ -211,7 +211,7 @@ func checkLossScale(t *testing.T, options ...Option) {
 	x, g := open(host)
 	want := run(host, x, g)
 
-	d, _ := imaginary(t, drivertest.Options{}, false, append(options, WithPrecision(FP16))...)
+	d, _ := imaginary(t, fakegpu.Options{}, false, append(options, WithPrecision(FP16))...)
 	x, g = open(d)
 	for i, c := range []struct {
 		grad  []float32
@@ -241,7 +241,7 @@ func checkLossScale(t *testing.T, options ...Option) {
 		t.Errorf("with a scale that was set: %+v, want %+v; gradient %v, want %v", s, to, got, want)
 	}
 
-	d, _ = imaginary(t, drivertest.Options{}, false, append(options, WithPrecision(BF16))...)
+	d, _ = imaginary(t, fakegpu.Options{}, false, append(options, WithPrecision(BF16))...)
 	x, g = open(d)
 	if got := run(d, x, g); !(distance(got, want) <= 1e-2) {
 		t.Errorf("bf16: gradient %v, want %v", got, want)
@@ -267,14 +267,14 @@ func TestShortRefusals(t *testing.T) {
 		"a scaled result": {func(c *device.Code) { c.Results[0].Ref.Off = 16 },
 			"result and comes from the gradient of the loss"},
 	} {
-		d, _ := imaginary(t, drivertest.Options{}, false, WithPrecision(FP16))
+		d, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(FP16))
 		code, _, _ := steep()
 		c.spoil(code)
 		if _, err := d.Load(code); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", what, err, c.want)
 		}
 	}
-	m, p := imaginaryParts(t, drivertest.Options{CC: 70})
+	m, p := imaginaryParts(t, fakegpu.Options{CC: 70})
 	_ = m
 	if _, err := open(p, WithPrecision(BF16)); err == nil || !strings.Contains(err.Error(), "use precision fp16") {
 		t.Errorf("bf16 on compute capability 7.0: error %v", err)

@@ -12,7 +12,7 @@ import (
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/kernels"
 	"fspda/device"
 	"fspda/model"
@@ -54,13 +54,13 @@ func (c traffic) per(images int) string {
 func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	t.Helper()
 	c := traffic{map[string]int{}, map[string]float64{}}
-	m := drivertest.New(drivertest.Options{})
+	m := fakegpu.New(fakegpu.Options{})
 	byName := map[string]*kernels.Kernel{}
 	for _, k := range kernels.All() {
 		byName[k.Name] = k
 	}
 	m.Kernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
-		func(l drivertest.Launch) error {
+		func(l fakegpu.Launch) error {
 			name, grid, args := l.Kernel, l.Grid, l.Args
 			c.add(name, movedBy(byName[name], grid, args))
 			return nil

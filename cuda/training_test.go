@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
 	"fspda/model"
 	"fspda/train"
@@ -34,7 +34,7 @@ func TestTrainShort(t *testing.T) {
 		options = append(options, alone) // tensor cores in host memory take their time
 	}
 	run := func(dir string, stopAt int, resume bool) *train.Result {
-		d, _ := imaginary(t, drivertest.Options{}, false, options...)
+		d, _ := imaginary(t, fakegpu.Options{}, false, options...)
 		engine := model.NewEngine(net, d)
 		setup, err := c.Resolve(set, engine)
 		if err != nil {

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/selftest"
 )
 
 // Every way that may be chosen is tried in every precision, and one that computes wrongly is named.
 func TestEveryWay(t *testing.T) {
 	for _, precision := range Precisions() {
-		m, _ := imaginaryParts(t, drivertest.Options{})
+		m, _ := imaginaryParts(t, fakegpu.Options{})
 		n := newNets(m)
 		n.rounding = precision != FP32
 		d, err := open(imaginaryWith(m, n), WithPrecision(precision))

@@ -8,7 +8,7 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/drivertest"
+	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/internal/rng"
 )
@@ -80,22 +80,22 @@ func history(d device.Device, seed uint64) []string {
 func TestHistories(t *testing.T) {
 	for name, c := range map[string]struct {
 		with    Option
-		prepare func(*owner, *drivertest.Machine)
+		prepare func(*owner, *fakegpu.Machine)
 		want    []string // what is called
 	}{
-		"march": {Launches(false), func(*owner, *drivertest.Machine) {}, []string{"LaunchTogether"}},
-		"short lists": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.bytes = 700 },
+		"march": {Launches(false), func(*owner, *fakegpu.Machine) {}, []string{"LaunchTogether"}},
+		"short lists": {Launches(false), func(o *owner, _ *fakegpu.Machine) { o.march.bytes = 700 },
 			[]string{"LaunchTogether"}},
-		"launches": {Launches(true), func(*owner, *drivertest.Machine) {}, []string{"LaunchKernel"}},
-		"refused at last": {Launches(false), func(o *owner, m *drivertest.Machine) {
+		"launches": {Launches(true), func(*owner, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
+		"refused at last": {Launches(false), func(o *owner, m *fakegpu.Machine) {
 			o.march.bytes = 700
 			m.Fail("LaunchTogether", 20, driver.TooManyTogether)
 		}, []string{"LaunchTogether", "LaunchKernel"}},
-		"none for some ops": {Launches(false), func(o *owner, _ *drivertest.Machine) { o.march.most = 64 },
+		"none for some ops": {Launches(false), func(o *owner, _ *fakegpu.Machine) { o.march.most = 64 },
 			[]string{"LaunchTogether", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, m := imaginary(t, drivertest.Options{}, false, c.with)
+			d, m := imaginary(t, fakegpu.Options{}, false, c.with)
 			if err := d.owner.ask(func() error { c.prepare(d.owner, m); return nil }); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestWaves(t *testing.T) {
 // agents who have other neighbours.
 func TestCombineTogether(t *testing.T) {
 	const agents, n = 9, 40
-	d, m := imaginary(t, drivertest.Options{Takes: 20 * time.Millisecond}, false)
+	d, m := imaginary(t, fakegpu.Options{Takes: 20 * time.Millisecond}, false)
 	host := cpu.New()
 	play := func(d device.Device) (all [][]float32) {
 		var own, other []device.Vector

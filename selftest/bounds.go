@@ -19,7 +19,7 @@ const DifferencesBound = 0.02
 // BoundsOf are those of a precision. A factor of a product has 24 bits in fp32, 11 in tf32 and
 // fp16, and 8 in bf16; in 16 bits what layers hand on is rounded too. Networks have up to 50
 // layers, whose errors add like steps of a random walk. On libraries that stand in for NVIDIA's
-// (fspda/cuda/standin) the gradients of ResNet-18 and ResNet-50 were 9e-7 and 1.4e-6 away in fp32,
+// (fspda/cuda/fakecuda) the gradients of ResNet-18 and ResNet-50 were 9e-7 and 1.4e-6 away in fp32,
 // 0.036 and 0.052 in tf32, 0.036 and 0.070 in fp16, and that of ResNet-18 0.11 in bf16.
 func BoundsOf(precision string) Bounds {
 	switch precision {

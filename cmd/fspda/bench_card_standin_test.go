@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fspda/bench/acceptance"
-	"fspda/cuda/standin"
+	"fspda/cuda/fakecuda"
 )
 
 // cardResults are what a call of bench card left.
@@ -28,15 +28,15 @@ func cardResults(t *testing.T, out string) (r acceptance.Results) {
 
 // On a GPU that has no memory to give every part fails by itself, says why, and stops no other.
 func TestBenchCardOnBrokenGPU(t *testing.T) {
-	b := newStandin(t, standin.Variant{})
+	b := newStandin(t, fakecuda.Variant{})
 	out := filepath.Join(b.work, "card")
-	status, stdout, stderr := b.run(standin.Machine{Fail: []string{"cuMemAlloc_v2:1:2+"}}, "bench", "card", "--tiny",
+	status, stdout, stderr := b.run(fakecuda.Machine{Fail: []string{"cuMemAlloc_v2:1:2+"}}, "bench", "card", "--tiny",
 		"--python", "", "--only", "memory,resnet18/bf16", "--out", out)
 	if status != exitFailed || !strings.Contains(stderr, "2 parts failed") {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
 	}
 	r := cardResults(t, out)
-	if len(r.Outcomes) != 2 || !strings.HasPrefix(r.Machine[1].Value, "Stand-in GPU") {
+	if len(r.Outcomes) != 2 || !strings.HasPrefix(r.Machine[1].Value, "Fake GPU") {
 		t.Fatalf("%+v", r)
 	}
 	for _, o := range r.Outcomes {
@@ -56,9 +56,9 @@ func TestBenchCardOnStandin(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute: set FSPDA_LONG=1")
 	}
-	b := newStandin(t, standin.Variant{})
+	b := newStandin(t, fakecuda.Variant{})
 	out := filepath.Join(b.work, "card")
-	b.must(standin.Machine{Memory: 4 << 30}, "bench", "card", "--tiny", "--python", os.Getenv("FSPDA_PEERS"), "--only",
+	b.must(fakecuda.Machine{Memory: 4 << 30}, "bench", "card", "--tiny", "--python", os.Getenv("FSPDA_PEERS"), "--only",
 		"memory,resnet18/bf16", "--out", out, "--budget", "5m")
 	r := cardResults(t, out)
 	for _, key := range []string{"forecast", "taken", "ours", "roofline", "copy"} {

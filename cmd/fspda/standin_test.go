@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"fspda/cuda/fakecuda"
 	"fspda/cuda/kernels/hostrun"
-	"fspda/cuda/standin"
 )
 
 // standinBench is a machine whose GPUs are stood in for, and programs that run on it.
@@ -29,12 +29,12 @@ type standinBench struct {
 	calls   map[string]int // of the last program, by function
 }
 
-func newStandin(t *testing.T, v standin.Variant) *standinBench {
+func newStandin(t *testing.T, v fakecuda.Variant) *standinBench {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	dir, err := standin.Build(v)
+	dir, err := fakecuda.Build(v)
 	if errors.Is(err, hostrun.ErrNoCompiler) {
 		t.Skip(err)
 	}
@@ -46,7 +46,7 @@ func newStandin(t *testing.T, v standin.Variant) *standinBench {
 }
 
 // command is the program with arguments on a machine.
-func (b *standinBench) command(m standin.Machine, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+func (b *standinBench) command(m fakecuda.Machine, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	cmd, stdout, stderr = exec.Command(os.Args[0], args...), &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1", "XDG_CACHE_HOME="+filepath.Join(b.work, "cache"))
 	cmd.Env = append(cmd.Env, m.Env(b.library, b.report)...)
@@ -55,7 +55,7 @@ func (b *standinBench) command(m standin.Machine, args ...string) (cmd *exec.Cmd
 }
 
 // run runs the program, which must leave nothing and do nothing that it should not.
-func (b *standinBench) run(m standin.Machine, args ...string) (status int, stdout, stderr string) {
+func (b *standinBench) run(m fakecuda.Machine, args ...string) (status int, stdout, stderr string) {
 	b.t.Helper()
 	cmd, out, errs := b.command(m, args...)
 	return b.end(cmd, cmd.Run(), out, errs)
@@ -67,7 +67,7 @@ func (b *standinBench) end(cmd *exec.Cmd, err error, out, errs *bytes.Buffer) (s
 	if err != nil && cmd.ProcessState == nil {
 		b.t.Fatal(err)
 	}
-	r, err := standin.ReadReport(b.report)
+	r, err := fakecuda.ReadReport(b.report)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (b *standinBench) end(cmd *exec.Cmd, err error, out, errs *bytes.Buffer) (s
 }
 
 // must is run for a program that must succeed.
-func (b *standinBench) must(m standin.Machine, args ...string) (stdout string) {
+func (b *standinBench) must(m fakecuda.Machine, args ...string) (stdout string) {
 	b.t.Helper()
 	status, stdout, stderr := b.run(m, args...)
 	if status != 0 {
@@ -150,9 +150,9 @@ func sameNumbers(t *testing.T, a, b string, within float64) {
 
 // The libraries are found and told of, with both GPUs.
 func TestStandinDevices(t *testing.T) {
-	b := newStandin(t, standin.Variant{})
-	out := b.must(standin.Machine{GPUs: 2, Memory: 3e9}, "devices")
-	for _, want := range []string{"cuda:1    Stand-in GPU, 3 GB, compute capability 9.0",
+	b := newStandin(t, fakecuda.Variant{})
+	out := b.must(fakecuda.Machine{GPUs: 2, Memory: 3e9}, "devices")
+	for _, want := range []string{"cuda:1    Fake GPU, 3 GB, compute capability 9.0",
 		filepath.Join(b.library, "libcudnn.so.9"), "engine    cuda:0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q:\n%s", want, out)
@@ -163,7 +163,7 @@ func TestStandinDevices(t *testing.T) {
 // The self-test passes through the real interface of the libraries, however streams take turns.
 // FSPDA_LONG=1 makes all of it, in every precision.
 func TestStandinSelftest(t *testing.T) {
-	b := newStandin(t, standin.Variant{})
+	b := newStandin(t, fakecuda.Variant{})
 	precisions, seeds, only := []string{"fp32",
 		"fp16"}, []int{2}, "contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
 	if os.Getenv("FSPDA_LONG") != "" {
@@ -171,7 +171,7 @@ func TestStandinSelftest(t *testing.T) {
 	}
 	for _, p := range precisions {
 		for _, seed := range seeds {
-			out := b.must(standin.Machine{Seed: seed}, "selftest", "--device", "cuda", "--precision", p, "--only", only)
+			out := b.must(fakecuda.Machine{Seed: seed}, "selftest", "--device", "cuda", "--precision", p, "--only", only)
 			if strings.Count(out, " ok ") < 4 {
 				t.Errorf("%s", out)
 			}
@@ -182,23 +182,23 @@ func TestStandinSelftest(t *testing.T) {
 // A run on a GPU is that on the CPU, on two GPUs it has the same bits as on one, with a way between
 // them and without, in whatever order streams do their work.
 func TestStandinTrain(t *testing.T) {
-	b := newStandin(t, standin.Variant{})
+	b := newStandin(t, fakecuda.Variant{})
 	at := func(name string) string { return filepath.Join(b.work, name) }
-	b.must(standin.Machine{}, little("--device", "cpu", "--out", at("cpu"))...)
-	b.must(standin.Machine{}, little("--device", "cuda", "--out", at("one"))...)
+	b.must(fakecuda.Machine{}, little("--device", "cpu", "--out", at("cpu"))...)
+	b.must(fakecuda.Machine{}, little("--device", "cuda", "--out", at("one"))...)
 	sameNumbers(t, at("one"), at("cpu"), 1e-5)
 	if n := b.calls["cuLaunchCooperativeKernel"]; n < 24 {
 		t.Errorf("%d cooperative launches in 24 iterations, want one in each at least", n)
 	}
-	machines := map[string]standin.Machine{
+	machines := map[string]fakecuda.Machine{
 		"two without ways": {GPUs: 2, Seed: 2, NoPeers: true},
 		// the driver refuses to launch blocks together
 		"launches later": {Fail: []string{"cuLaunchCooperativeKernel:9:720+"}},
 	}
 	if os.Getenv("FSPDA_LONG") != "" {
-		machines["two"] = standin.Machine{GPUs: 2, Seed: 1}
-		machines["eager"] = standin.Machine{Seed: 5}
-		machines["launches"] = standin.Machine{Fail: []string{"cuLaunchCooperativeKernel:1:801+"}}
+		machines["two"] = fakecuda.Machine{GPUs: 2, Seed: 1}
+		machines["eager"] = fakecuda.Machine{Seed: 5}
+		machines["launches"] = fakecuda.Machine{Fail: []string{"cuLaunchCooperativeKernel:1:801+"}}
 	}
 	for name, m := range machines {
 		b.must(m, little("--device", "cuda", "--out", at(name))...)
@@ -207,15 +207,15 @@ func TestStandinTrain(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		return
 	}
-	b.must(standin.Machine{}, little("--device", "cuda", "--precision", "fp16", "--out", at("short"))...)
-	b.must(standin.Machine{GPUs: 2, Seed: 1}, little("--device", "cuda", "--precision", "fp16", "--out",
+	b.must(fakecuda.Machine{}, little("--device", "cuda", "--precision", "fp16", "--out", at("short"))...)
+	b.must(fakecuda.Machine{GPUs: 2, Seed: 1}, little("--device", "cuda", "--precision", "fp16", "--out",
 		at("short on two"))...)
 	sameNumbers(t, at("short on two"), at("short"), 0)
 }
 
 // Residual networks train in every precision, and repeat their bits when they are asked to.
 func TestStandinConvolutions(t *testing.T) {
-	b := newStandin(t, standin.Variant{})
+	b := newStandin(t, fakecuda.Variant{})
 	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20",
 		"--data-train", "20", "--data-test", "10", "--batch", "4",
 		"--iterations", "3", "--eval-points", "1", "--quiet", "--metrics", "test", "--bn", "local"}
@@ -226,28 +226,28 @@ func TestStandinConvolutions(t *testing.T) {
 	for _, p := range precisions {
 		first, again := filepath.Join(b.work, p), filepath.Join(b.work, p+" again")
 		more := []string{"--device", "cuda", "--precision", p, "--deterministic", "--out"}
-		b.must(standin.Machine{}, append(slices.Concat(args, more), first)...)
-		b.must(standin.Machine{Seed: 2, GPUs: 2}, append(slices.Concat(args, more), again)...)
+		b.must(fakecuda.Machine{}, append(slices.Concat(args, more), first)...)
+		b.must(fakecuda.Machine{Seed: 2, GPUs: 2}, append(slices.Concat(args, more), again)...)
 		sameNumbers(t, first, again, 0)
 	}
 }
 
 // What fails is told in words that help, and a run that loses its GPU goes on elsewhere.
 func TestStandinFaults(t *testing.T) {
-	b := newStandin(t, standin.Variant{})
+	b := newStandin(t, fakecuda.Variant{})
 	for name, c := range map[string]struct {
-		m    standin.Machine
+		m    fakecuda.Machine
 		args []string
 		says []string
 	}{
-		"out of memory": {standin.Machine{Memory: 20 << 20}, nil, []string{"memory"}},
-		"no GPU":        {standin.Machine{GPUs: -1}, nil, []string{"no GPU", "nvidia-smi"}},
-		"GPU 3 of 2": {standin.Machine{GPUs: 2}, []string{"--device", "cuda:3"},
+		"out of memory": {fakecuda.Machine{Memory: 20 << 20}, nil, []string{"memory"}},
+		"no GPU":        {fakecuda.Machine{GPUs: -1}, nil, []string{"no GPU", "nvidia-smi"}},
+		"GPU 3 of 2": {fakecuda.Machine{GPUs: 2}, []string{"--device", "cuda:3"},
 			[]string{"there is no GPU 3", "2"}},
-		"old driver": {standin.Machine{Driver: 11080}, nil, []string{"11.8", "update the driver"}},
-		"no cubin": {standin.Machine{Fail: []string{"cuModuleLoadDataEx:3:209"}}, nil,
+		"old driver": {fakecuda.Machine{Driver: 11080}, nil, []string{"11.8", "update the driver"}},
+		"no cubin": {fakecuda.Machine{Fail: []string{"cuModuleLoadDataEx:3:209"}}, nil,
 			[]string{"cuModuleLoadDataEx", "209"}},
-		"bfloat16 on sm70": {standin.Machine{Capability: 75}, []string{"--precision", "bf16"}, []string{"fp16"}},
+		"bfloat16 on sm70": {fakecuda.Machine{Capability: 75}, []string{"--precision", "bf16"}, []string{"fp16"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &standinBench{t: t, library: b.library, work: t.TempDir()}
@@ -272,14 +272,14 @@ func TestStandinVersions(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("builds libraries of two more kinds: set FSPDA_LONG=1")
 	}
-	lacking := newStandin(t, standin.Variant{Without: []string{"cublasGemmEx"}})
-	status, _, stderr := lacking.run(standin.Machine{}, little("--device", "cuda", "--out",
+	lacking := newStandin(t, fakecuda.Variant{Without: []string{"cublasGemmEx"}})
+	status, _, stderr := lacking.run(fakecuda.Machine{}, little("--device", "cuda", "--out",
 		filepath.Join(lacking.work, "run"))...)
 	if status == 0 || !strings.Contains(stderr, "cublasGemmEx") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
-	old := newStandin(t, standin.Variant{Major: 12})
-	volta := standin.Machine{Capability: 70, CUDNN: 91100, Driver: 13000}
+	old := newStandin(t, fakecuda.Variant{Major: 12})
+	volta := fakecuda.Machine{Capability: 70, CUDNN: 91100, Driver: 13000}
 	if out := old.must(volta, "devices"); !strings.Contains(out, "nvidia-cudnn-cu12<9.11") ||
 		!strings.Contains(out, "libcublas.so.12") {
 		t.Errorf("%s", out)
@@ -300,12 +300,12 @@ func TestStandinVersions(t *testing.T) {
 // A GPU that vanishes ends a run that says what to do, and from its checkpoint the CPU goes on to
 // the result of a run that was left alone.
 func TestStandinLoss(t *testing.T) {
-	b := newStandin(t, standin.Variant{})
+	b := newStandin(t, fakecuda.Variant{})
 	lost, whole, gone := filepath.Join(b.work, "lost"), filepath.Join(b.work, "whole"), filepath.Join(b.work, "gone")
 	long := func(more ...string) []string {
 		return little(append([]string{"--iterations", "500", "--checkpoint-every", "0.001"}, more...)...)
 	}
-	cmd, _, errs := b.command(standin.Machine{Vanish: gone}, long("--device", "cuda", "--out", lost)...)
+	cmd, _, errs := b.command(fakecuda.Machine{Vanish: gone}, long("--device", "cuda", "--out", lost)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -322,8 +322,8 @@ func TestStandinLoss(t *testing.T) {
 	if err := os.RemoveAll(b.report); err != nil { // what was on the GPU is not given back
 		t.Fatal(err)
 	}
-	b.must(standin.Machine{}, "train", "--out", lost, "--resume", "--device", "cpu", "--quiet")
-	b.must(standin.Machine{}, long("--device", "cpu", "--out", whole)...)
+	b.must(fakecuda.Machine{}, "train", "--out", lost, "--resume", "--device", "cpu", "--quiet")
+	b.must(fakecuda.Machine{}, long("--device", "cpu", "--out", whole)...)
 	sameNumbers(t, lost, whole, 1e-3)
 }
 
@@ -339,9 +339,9 @@ func checkpointsOf(t *testing.T, dir string) []string {
 
 // A signal ends a run in good order, with everything given back.
 func TestStandinSignal(t *testing.T) {
-	b := newStandin(t, standin.Variant{})
+	b := newStandin(t, fakecuda.Variant{})
 	dir := filepath.Join(b.work, "run")
-	cmd, out, errs := b.command(standin.Machine{}, little("--iterations", "1000000", "--eval-points", "100000",
+	cmd, out, errs := b.command(fakecuda.Machine{}, little("--iterations", "1000000", "--eval-points", "100000",
 		"--device", "cuda", "--out", dir)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -353,5 +353,5 @@ func TestStandinSignal(t *testing.T) {
 	if status, stdout, stderr := b.end(cmd, cmd.Wait(), out, errs); status != exitStopped {
 		t.Errorf("exit status %d, want %d\n%s%s", status, exitStopped, stdout, stderr)
 	}
-	b.must(standin.Machine{}, "train", "--out", dir, "--resume", "--iterations", "1000000", "--dry-run", "--quiet")
+	b.must(fakecuda.Machine{}, "train", "--out", dir, "--resume", "--iterations", "1000000", "--dry-run", "--quiet")
 }

@@ -15,5 +15,5 @@
 // another library.
 //
 // The library plans for a GPU that is not there if it is told its properties: that is how the tests
-// hold all this against the real one. The package cudnntest below has a graph API in Go.
+// hold all this against the real one. The package fakecudnn below has a graph API in Go.
 package cudnn

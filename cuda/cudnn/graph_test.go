@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"fspda/cuda/cudnn"
-	"fspda/cuda/cudnn/cudnntest"
+	"fspda/cuda/cudnn/fakecudnn"
 	"fspda/cuda/driver"
 )
 
 // bench is a library with a graph API, whose engines take as long as a test says.
 type bench struct {
-	graph  cudnntest.Graph
+	graph  fakecudnn.Graph
 	handle *cudnn.Handle
 	calls  func() []string
 	takes  map[int64]float64 // ms of an engine; 0 is an algorithm
@@ -26,20 +26,20 @@ type bench struct {
 }
 
 // engines are those of a test, in the order of the advice.
-func engines(index ...int64) (all []cudnntest.Engine) {
+func engines(index ...int64) (all []fakecudnn.Engine) {
 	for _, i := range index {
-		all = append(all, cudnntest.Engine{Engine: cudnn.Engine{Index: i, Knobs: []cudnn.Knob{{Type: 3, Value: 10 * i},
+		all = append(all, fakecudnn.Engine{Engine: cudnn.Engine{Index: i, Knobs: []cudnn.Knob{{Type: 3, Value: 10 * i},
 			{Type: 25, Value: 1}}}, Memory: 8})
 	}
 	return all
 }
 
-func newBench(t *testing.T, offered, fallback []cudnntest.Engine) *bench {
+func newBench(t *testing.T, offered, fallback []fakecudnn.Engine) *bench {
 	t.Helper()
 	b := &bench{timed: map[int64]int{}, takes: map[int64]float64{0: 3}}
-	b.graph.Offered = func(cudnntest.Convolution) []cudnntest.Engine { return offered }
-	b.graph.Fallback = func(cudnntest.Convolution) []cudnntest.Engine { return fallback }
-	b.graph.Compute = func(_ cudnntest.Convolution, by cudnntest.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
+	b.graph.Offered = func(fakecudnn.Convolution) []fakecudnn.Engine { return offered }
+	b.graph.Fallback = func(fakecudnn.Convolution) []fakecudnn.Engine { return fallback }
+	b.graph.Compute = func(_ fakecudnn.Convolution, by fakecudnn.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
 		b.ran = by.Index
 		return 0
 	}
@@ -135,7 +135,7 @@ func TestRoundingEngines(t *testing.T) {
 		offered[i].Numerical = []int32{9, note}
 	}
 	for _, c := range []struct {
-		offered, fallback []cudnntest.Engine
+		offered, fallback []fakecudnn.Engine
 		m                 cudnn.Math
 		deterministic     bool
 		want              string
@@ -173,7 +173,7 @@ func TestEngineRefuses(t *testing.T) {
 	if err := c.Run(1<<8, 2<<8, 3<<8, 4<<8); err != nil {
 		t.Fatal(err)
 	}
-	b.graph.Compute = func(cudnntest.Convolution, cudnntest.Engine, driver.Pointer, driver.Pointer, driver.Pointer,
+	b.graph.Compute = func(fakecudnn.Convolution, fakecudnn.Engine, driver.Pointer, driver.Pointer, driver.Pointer,
 		driver.Pointer) cudnn.Status {
 		return 5000
 	}
@@ -196,7 +196,7 @@ func TestCompiledEngines(t *testing.T) {
 	offered[0].Behaviour = []int32{cudnn.NoteCompiles}
 	b := newBench(t, offered, nil)
 	var order []int64
-	b.graph.Compute = func(_ cudnntest.Convolution, by cudnntest.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
+	b.graph.Compute = func(_ fakecudnn.Convolution, by fakecudnn.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
 		if b.ran = by.Index; !slices.Contains(order, b.ran) {
 			order = append(order, b.ran)
 		}

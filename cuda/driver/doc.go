@@ -16,6 +16,6 @@
 // which needs cgo, NVIDIA's headers with the folder cuheader before them, and a libcuda to link to.
 // Nothing else imports it.
 //
-// The package drivertest below has an API on host memory, which keeps an account of everything, for
+// The package fakegpu below has an API on host memory, which keeps an account of everything, for
 // tests without a GPU.
 package driver

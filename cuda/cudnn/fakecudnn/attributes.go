@@ -1,0 +1,71 @@
+package fakecudnn
+
+import "fspda/cuda/cudnn"
+
+// attribute is what a node may be told.
+type attribute struct {
+	of          cudnn.AttributeType
+	least, most int                  // values
+	node        cudnn.DescriptorType // of descriptors: what they describe; 0: any
+	optional    bool
+}
+
+func one(of cudnn.AttributeType) attribute  { return attribute{of: of, least: 1, most: 1} }
+func two(of cudnn.AttributeType) attribute  { return attribute{of: of, least: 2, most: 2} }
+func four(of cudnn.AttributeType) attribute { return attribute{of: of, least: 4, most: 4} }
+
+func a(node cudnn.DescriptorType) attribute {
+	return attribute{of: cudnn.NodeValue, least: 1, most: 1, node: node}
+}
+
+func (a attribute) orNot() attribute { a.optional = true; return a }
+
+// operation is what the three convolutions are told.
+func operation(alpha, beta, conv, w, x, y cudnn.Attribute) map[cudnn.Attribute]attribute {
+	return map[cudnn.Attribute]attribute{alpha: one(cudnn.FloatValue), beta: one(cudnn.FloatValue),
+		conv: a(cudnn.ConvolutionNode),
+		w:    a(cudnn.TensorNode), x: a(cudnn.TensorNode), y: a(cudnn.TensorNode)}
+}
+
+// settable is what may be set of each node, and must be where it is not optional.
+var settable = map[cudnn.DescriptorType]map[cudnn.Attribute]attribute{
+	cudnn.TensorNode: {cudnn.TensorAlignment: one(cudnn.Int64Value), cudnn.TensorType: one(cudnn.TypeValue),
+		cudnn.TensorDimensions: four(cudnn.Int64Value),
+		cudnn.TensorStrides:    four(cudnn.Int64Value), cudnn.TensorNumber: one(cudnn.Int64Value)},
+	cudnn.ConvolutionNode: {cudnn.ConvolutionCompute: one(cudnn.TypeValue), cudnn.ConvolutionMode: one(cudnn.ModeValue),
+		cudnn.ConvolutionSpatial:  one(cudnn.Int64Value),
+		cudnn.ConvolutionDilation: two(cudnn.Int64Value), cudnn.ConvolutionStride: two(
+			cudnn.Int64Value), cudnn.ConvolutionPad: two(cudnn.Int64Value),
+		cudnn.ConvolutionPadAfter: two(cudnn.Int64Value)},
+	cudnn.ForwardNode: operation(cudnn.ForwardAlpha, cudnn.ForwardBeta, cudnn.ForwardConv, cudnn.ForwardW,
+		cudnn.ForwardX, cudnn.ForwardY),
+	cudnn.GradXNode: operation(cudnn.GradXAlpha, cudnn.GradXBeta, cudnn.GradXConv, cudnn.GradXW, cudnn.GradXX,
+		cudnn.GradXY),
+	cudnn.GradWNode: operation(cudnn.GradWAlpha, cudnn.GradWBeta, cudnn.GradWConv, cudnn.GradWW, cudnn.GradWX,
+		cudnn.GradWY),
+	cudnn.GraphNode: {cudnn.GraphOperations: {of: cudnn.NodeValue, least: 1, most: 1},
+		cudnn.GraphHandle: one(cudnn.HandleValue)},
+	cudnn.HeuristicNode: {cudnn.HeuristicGraph: a(cudnn.GraphNode), cudnn.HeuristicMode: one(cudnn.HeuristicValue),
+		cudnn.HeuristicDevice: a(cudnn.DeviceNode).orNot()},
+	cudnn.EngineNode: {cudnn.EngineGraph: a(cudnn.GraphNode), cudnn.EngineIndex: one(cudnn.Int64Value),
+		cudnn.EngineDevice: a(cudnn.DeviceNode).orNot()},
+	cudnn.KnobNode: {cudnn.KnobType: one(cudnn.KnobValue), cudnn.KnobChoice: one(cudnn.Int64Value)},
+	cudnn.EngineConfigNode: {cudnn.ConfigEngine: a(cudnn.EngineNode), cudnn.ConfigKnobs: {of: cudnn.NodeValue, least: 1,
+		most: 46, node: cudnn.KnobNode, optional: true}},
+	cudnn.PlanNode: {cudnn.PlanHandle: one(cudnn.HandleValue), cudnn.PlanConfig: a(cudnn.EngineConfigNode),
+		cudnn.PlanDevice: a(cudnn.DeviceNode).orNot()},
+	cudnn.PackNode: {cudnn.PackNumbers: {of: cudnn.Int64Value, least: 3, most: 3},
+		cudnn.PackAddresses: {of: cudnn.AddressValue, least: 3, most: 3},
+		cudnn.PackWorkspace: one(cudnn.AddressValue)},
+}
+
+// bytesOf is the size of a value.
+func bytesOf(of cudnn.AttributeType) int {
+	switch of {
+	case cudnn.Int64Value, cudnn.HandleValue, cudnn.AddressValue, cudnn.NodeValue:
+		return 8
+	case cudnn.BoolValue, cudnn.CharactersValue:
+		return 1
+	}
+	return 4
+}

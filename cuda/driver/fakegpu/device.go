@@ -1,0 +1,97 @@
+package fakegpu
+
+import (
+	"syscall"
+	"unsafe"
+
+	"fspda/cuda/driver"
+)
+
+// multiprocessors of a GPU.
+const multiprocessors = 4
+
+// contextBase is the handle of GPU 0's context.
+const contextBase = 0x100
+
+func (m *Machine) fillDevice(a *driver.API) {
+	a.Init = func(uint32) driver.Result {
+		if m.options.GPUs < 0 {
+			return driver.NoDevice
+		}
+		return driver.Success
+	}
+	a.DriverGetVersion = func(out *int32) driver.Result { *out = int32(m.options.Version); return driver.Success }
+	a.DeviceGetCount = func(out *int32) driver.Result { *out = int32(m.options.GPUs); return driver.Success }
+	a.DeviceGet = func(out *driver.Device, i int32) driver.Result { *out = driver.Device(i); return m.known(*out) }
+	a.DeviceGetName = func(out *byte, n int32, d driver.Device) driver.Result {
+		copy(unsafe.Slice(out, n), "Fake GPU\x00")
+		return m.known(d)
+	}
+	a.DeviceTotalMem = func(out *uintptr, d driver.Device) driver.Result { *out = m.options.Memory; return m.known(d) }
+	a.DeviceGetAttr = func(out *int32, at driver.Attribute, d driver.Device) driver.Result {
+		*out = m.attribute(at)
+		return m.known(d)
+	}
+	a.DeviceCanAccess = func(out *int32, d, peer driver.Device) driver.Result {
+		if *out = 1; m.options.NoPeers {
+			*out = 0
+		}
+		return max(m.known(d), m.known(peer))
+	}
+	a.PrimaryCtxRetain = func(out *driver.Context, d driver.Device) driver.Result {
+		m.retained[d]++
+		*out = contextBase + driver.Context(d)
+		return m.known(d)
+	}
+	a.PrimaryCtxRelease = func(d driver.Device) driver.Result {
+		if m.retained[d] == 0 {
+			return driver.InvalidContext
+		}
+		m.retained[d]--
+		return driver.Success
+	}
+	a.CtxSetCurrent = func(c driver.Context) driver.Result {
+		if c != 0 && m.retained[driver.Device(c-contextBase)] == 0 {
+			return driver.InvalidContext
+		}
+		m.current[syscall.Gettid()] = c
+		return driver.Success
+	}
+	a.CtxSynchronize = func() driver.Result { return m.finishAll() }
+	a.CtxEnablePeer = func(peer driver.Context, _ uint32) driver.Result {
+		pair := [2]driver.Context{m.current[syscall.Gettid()], peer}
+		if m.retained[driver.Device(peer-contextBase)] == 0 || pair[0] == peer {
+			return driver.InvalidContext
+		}
+		if m.peers[pair] {
+			return driver.PeerAlreadyEnabled
+		}
+		m.peers[pair] = true
+		return driver.Success
+	}
+}
+
+func (m *Machine) known(d driver.Device) driver.Result {
+	if d < 0 || int(d) >= m.options.GPUs {
+		return 101 // invalid device
+	}
+	return driver.Success
+}
+
+func (m *Machine) attribute(a driver.Attribute) int32 {
+	switch a {
+	case driver.CapabilityMajor:
+		return int32(m.options.CC / 10)
+	case driver.CapabilityMinor:
+		return int32(m.options.CC % 10)
+	case driver.Multiprocessors:
+		return multiprocessors
+	case driver.CooperativeLaunch:
+		if m.options.NotTogether {
+			return 0
+		}
+	case driver.L2Bytes:
+		return 4 << 20
+	}
+	return 1
+}

@@ -1,0 +1,133 @@
+// cuBLAS: products of matrices stored by columns, with sums of float64 that are rounded once.
+#include <map>
+#include <set>
+#include "blas_abi.h"
+#include "matrix.h"
+
+using namespace fakecuda;
+
+namespace {
+
+struct Handle {
+  void *stream = nullptr, *room = nullptr;
+  size_t room_bytes = 0;
+};
+
+std::set<Handle *> handles;
+
+Handle *find(const char *function, cublasHandle_t h) {
+  if (handles.count((Handle *)h)) return (Handle *)h;
+  complain("%s: %p is no handle of cuBLAS", function, (void *)h);
+  return nullptr;
+}
+
+struct Product {
+  long long m, n, k;
+  int batch;
+  float alpha, beta;
+  Factor a, b, c;
+  bool rounded; // to tf32
+};
+
+void multiply(const Product &p) {
+  for (int z = 0; z < p.batch; z++)
+    for (long long j = 0; j < p.n; j++)
+      for (long long i = 0; i < p.m; i++) {
+        double sum = 0;
+        for (long long l = 0; l < p.k; l++) sum += element(p.a, i, l, z, p.rounded) * element(p.b, l, j, z, p.rounded);
+        sum *= p.alpha;
+        if (p.beta != 0) sum += p.beta * element(p.c, i, j, z, false);
+        put_number((void *)p.c.at, p.c.type, z * p.c.stride + j * p.c.ld + i, sum);
+      }
+}
+
+cublasStatus_t send(const char *function, cublasHandle_t handle, Product p, const void *alpha, const void *beta, int compute, int algo) {
+  Exclusive held;
+  if (int wanted = enter(function)) return (cublasStatus_t)wanted;
+  Handle *h = find(function, handle);
+  if (!h || !alpha || !beta || p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0 || algo != -1) return CUBLAS_STATUS_INVALID_VALUE;
+  if (p.a.type != p.b.type || (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!p.m || !p.n || !p.batch) return CUBLAS_STATUS_SUCCESS;
+  if (!checked(function, p.a, "A", p.m, p.k, p.batch) || !checked(function, p.b, "B", p.k, p.n, p.batch) || !checked(function, p.c, "C", p.m, p.n, p.batch))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (capturing(h->stream) && !h->room) complain("%s: captured without a workspace that was given", function);
+  p.alpha = *(const float *)alpha, p.beta = *(const float *)beta; // now, as from the host
+  p.rounded = compute == CUBLAS_COMPUTE_32F_FAST_TF32 && p.a.type == float32;
+  return enqueue(h->stream, "a product of cuBLAS", [p] { multiply(p); }) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
+}
+
+} // namespace
+
+BLAS cublasCreate_v2(cublasHandle_t *out) {
+  Exclusive held;
+  if (int wanted = enter("cublasCreate_v2")) return (cublasStatus_t)wanted;
+  if (!out) return CUBLAS_STATUS_INVALID_VALUE;
+  Handle *h = new Handle;
+  handles.insert(h);
+  *out = (cublasHandle_t)h;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+BLAS cublasDestroy_v2(cublasHandle_t handle) {
+  Exclusive held;
+  if (int wanted = enter("cublasDestroy_v2")) return (cublasStatus_t)wanted;
+  Handle *h = find("cublasDestroy_v2", handle);
+  if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handles.erase(h);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+BLAS cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
+  Exclusive held;
+  if (int wanted = enter("cublasSetStream_v2")) return (cublasStatus_t)wanted;
+  Handle *h = find("cublasSetStream_v2", handle);
+  if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
+  h->stream = stream;
+  h->room = nullptr; // as the library has it: the workspace is its own again
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+BLAS cublasSetWorkspace_v2(cublasHandle_t handle, void *at, size_t bytes) {
+  Exclusive held;
+  if (int wanted = enter("cublasSetWorkspace_v2")) return (cublasStatus_t)wanted;
+  Handle *h = find("cublasSetWorkspace_v2", handle);
+  if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (!reachable("cublasSetWorkspace_v2", "the workspace", at, bytes, 256)) return CUBLAS_STATUS_INVALID_VALUE;
+  h->room = at, h->room_bytes = bytes;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+BLAS cublasGetVersion_v2(cublasHandle_t, int *out) {
+  if (!out) return CUBLAS_STATUS_INVALID_VALUE;
+  *out = CUDA_MAJOR * 10000;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+extern "C" __attribute__((visibility("default"))) const char *cublasGetStatusString(cublasStatus_t s) {
+  switch ((int)s) {
+  case 0: return "CUBLAS_STATUS_SUCCESS";
+  case 1: return "the library was not initialized";
+  case 7: return "an unsupported value or parameter was passed to the function";
+  case 13: return "the GPU program failed to execute";
+  case 15: return "the functionality requested is not supported";
+  }
+  return "unknown status";
+}
+
+BLAS cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *a,
+                  cudaDataType type_a, int lda, const void *b, cudaDataType type_b, int ldb, const void *beta, void *c, cudaDataType type_c,
+                  int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo) {
+  return send("cublasGemmEx", h,
+              {m, n, k, 1, 0, 0, {a, type_a, lda, 0, ta != CUBLAS_OP_N}, {b, type_b, ldb, 0, tb != CUBLAS_OP_N}, {c, type_c, ldc, 0, false}, false},
+              alpha, beta, compute, algo);
+}
+
+BLAS cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha,
+                                const void *a, cudaDataType type_a, int lda, long long stride_a, const void *b, cudaDataType type_b, int ldb,
+                                long long stride_b, const void *beta, void *c, cudaDataType type_c, int ldc, long long stride_c, int batch,
+                                cublasComputeType_t compute, cublasGemmAlgo_t algo) {
+  return send("cublasGemmStridedBatchedEx", h,
+              {m, n, k, batch, 0, 0, {a, type_a, lda, stride_a, ta != CUBLAS_OP_N}, {b, type_b, ldb, stride_b, tb != CUBLAS_OP_N},
+               {c, type_c, ldc, stride_c, false}, false},
+              alpha, beta, compute, algo);
+}

@@ -1,2 +1,0 @@
-// A part of a library that is opened by name and has nothing of its own here.
-extern "C" __attribute__((visibility("default"))) int standin_part(void) { return 0; }
