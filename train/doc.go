@@ -30,7 +30,7 @@
 // mean model, which never trained, comes to its own.
 //
 // The package states the interface it needs of a network ([Model]) and of a device (fspda/device);
-// cmd/fspda introduces them. A run may also be spread over processes, each with one agent
+// package cli introduces them. A run may also be spread over processes, each with one agent
 // ([Member]): see member.go, and network.go for what it asks of the network.
 //
 // The mathematics is in fspda/train/algo, the run folder in folder.go and checkpoint.go.

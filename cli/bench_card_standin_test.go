@@ -1,0 +1,73 @@
+//go:build linux && amd64 && !nocuda && !static
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fspda/bench/acceptance"
+	"fspda/cuda/fakecuda"
+)
+
+// cardResults are what a call of bench card left.
+func cardResults(t *testing.T, out string) (r acceptance.Results) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(out, "card.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// On a GPU that has no memory to give every part fails by itself, says why, and stops no other.
+func TestBenchCardOnBrokenGPU(t *testing.T) {
+	b := newStandin(t, fakecuda.Variant{})
+	out := filepath.Join(b.work, "card")
+	status, stdout, stderr := b.run(fakecuda.Machine{Fail: []string{"cuMemAlloc_v2:1:2+"}}, "bench", "card", "--tiny",
+		"--python", "", "--only", "memory,resnet18/bf16", "--out", out)
+	if status != exitFailed || !strings.Contains(stderr, "2 parts failed") {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	r := cardResults(t, out)
+	if len(r.Outcomes) != 2 || !strings.HasPrefix(r.Machine[1].Value, "Fake GPU") {
+		t.Fatalf("%+v", r)
+	}
+	for _, o := range r.Outcomes {
+		if o.Status != acceptance.Failed || !strings.Contains(o.Why, "taking ") ||
+			!strings.Contains(o.Why, "of device memory") {
+			t.Errorf("%+v", o)
+		}
+	}
+	if !strings.Contains(stdout, "could not run: fspda train: exit status") {
+		t.Errorf("the table does not say why:\n%s", stdout)
+	}
+}
+
+// The parts of a GPU run where its libraries are stood in for, down to the share of the roofline
+// and to the memory that the driver counts.
+func TestBenchCardOnStandin(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("takes a minute: set FSPDA_LONG=1")
+	}
+	b := newStandin(t, fakecuda.Variant{})
+	out := filepath.Join(b.work, "card")
+	b.must(fakecuda.Machine{Memory: 4 << 30}, "bench", "card", "--tiny", "--python", os.Getenv("FSPDA_PEERS"), "--only",
+		"memory,resnet18/bf16", "--out", out, "--budget", "5m")
+	r := cardResults(t, out)
+	for _, key := range []string{"forecast", "taken", "ours", "roofline", "copy"} {
+		seen := 0.0
+		for _, o := range r.Outcomes {
+			seen += o.Values[key]
+		}
+		if seen <= 0 {
+			t.Errorf("no %s: %+v, %+v", key, r.Outcomes[0], r.Outcomes[1])
+		}
+	}
+}

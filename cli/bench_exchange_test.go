@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"fspda/bench"
+)
+
+// The ways of an exchange are measured side by side, and the table names them.
+func TestBenchExchange(t *testing.T) {
+	t.Setenv("FSPDA_TEST_AS_PROGRAM", "1") // the other end is a process of its own
+	status, stdout, stderr := call(t, "bench", "exchange", "--bytes", "64,1200000", "--time", "20ms", "--json")
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	var r bench.ExchangeReport
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Rows) != 18 {
+		t.Fatalf("%d rows, expected ten ways for 64 bytes and eight for 1.2 MB:\n%s", len(r.Rows), stdout)
+	}
+	for _, row := range r.Rows {
+		if row.Median <= 0 || row.Low > row.Median || row.High < row.Median || row.Count < 5 {
+			t.Errorf("%+v", row)
+		}
+	}
+	var table strings.Builder
+	if _, err := r.WriteTo(&table); err != nil || !strings.Contains(table.String(), "bare gRPC stream") ||
+		!strings.Contains(table.String(), "1200000") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}, {"--batch", "0"},
+		{"--end", "x", "--bytes", "4"}} {
+		if status, _, stderr := call(t, append([]string{"bench", "exchange"}, bad...)...); status != exitBadInput ||
+			!strings.Contains(stderr, strings.TrimLeft(bad[0], "-")) {
+			t.Errorf("%v: exit status %d, %s", bad, status, stderr)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fspda/data/images/imagetest"
+)
+
+// zoo makes class folders of small pictures, one of which is cut off.
+func zoo(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range 12 {
+		m := image.NewRGBA(image.Rect(0, 0, 60, 40))
+		for k := range 2400 {
+			m.Set(k%60, k/60, color.RGBA{uint8(20 * i), uint8(k), 7, 255})
+		}
+		name := filepath.Join(dir, []string{"train", "train", "val"}[i%3], []string{"cat", "dog"}[i/3%2],
+			fmt.Sprintf("%d.jpg", i))
+		content := imagetest.JPEG(t, m, 75)
+		if i == 4 {
+			content = content[:300]
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// want calls the program and looks for words in what it says.
+func want(t *testing.T, status int, args []string, words ...string) {
+	t.Helper()
+	got, stdout, stderr := call(t, args...)
+	if got != status {
+		t.Errorf("%v: exit status %d, want %d\n%s%s", args, got, status, stdout, stderr)
+	}
+	for _, w := range words {
+		if !strings.Contains(stdout+stderr, w) {
+			t.Errorf("%v: nothing of %q in\n%s%s", args, w, stdout, stderr)
+		}
+	}
+}
+
+// From folders to a packed set: looked at, prepared, verified, looked at again, and found damaged.
+func TestDataPrepareAndCheck(t *testing.T) {
+	dir, out := zoo(t), filepath.Join(t.TempDir(), "packed")
+	want(t, 0, []string{"data", "info", dir, "--decode"}, "class folders", "classes   2: cat, dog",
+		"training  8 pictures, 4 to 4 of a class", "60×40 to 60×40", "bad       images: "+dir+": picture train/dog/4.jpg: damaged")
+	want(t, 0, []string{"data", "prepare", dir, "--out", out, "--size", "20"},
+		"7 training and 4 test pictures in 2 classes", "1 bad pictures were left out", "--data folder --data-dir "+out)
+	want(t, 0, []string{"data", "check", out}, "is intact")
+	want(t, 0, []string{"data", "info", out, "--json"}, `"kind": "packed set"`, `"pictures": 7`,
+		"1 bad pictures were left out")
+	want(t, 0, []string{"data", "prepare", dir, "--out", out, "--size", "20"}, "7 training and 4 test pictures")
+	want(t, 2, []string{"data", "prepare", dir, "--out", out, "--size", "24"}, "a set begun with size 20, want 24")
+	want(t, 2, []string{"data", "prepare", dir, "--out", out + "2", "--on-bad", "fail"},
+		"picture train/dog/4.jpg: damaged")
+	shard := filepath.Join(out, "train-00000.arrow")
+	b, err := os.ReadFile(shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(shard, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want(t, 2, []string{"data", "check", out}, shard, "SHA-256")
+}
+
+func TestDataRefuses(t *testing.T) {
+	empty := t.TempDir()
+	for words, args := range map[string][]string{
+		"no path given":               {"info"},
+		"unexpected argument \"b\"":   {"info", "a", "b"},
+		"no --out given":              {"prepare", empty},
+		"want skip or fail":           {"prepare", empty, "--out", "x", "--on-bad", "cry"},
+		"no picture, want pictures":   {"prepare", empty, "--out", "x"},
+		"did you mean prepare?":       {"prepar"},
+		"did you mean --size?":        {"prepare", empty, "--sise", "3"},
+		`format "bmp", want raw or`:   {"prepare", zoo(t), "--out", filepath.Join(empty, "x"), "--format", "bmp"},
+		"ILSVRC2012_img_train.tar is": {"imagenet", "--dir", empty},
+	} {
+		want(t, 2, append([]string{"data"}, args...), words)
+	}
+	want(t, 1, []string{"data", "check", filepath.Join(empty, "none")}, "no such file")
+	want(t, 0, []string{"data", "imagenet"}, "Make an account", "LOC_val_solution.csv")
+}
+
+// A place that has not the files, or others, is said to be so; nothing is left in their place.
+func TestDataFetchFromAWrongPlace(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/wrong/") {
+			http.ServeFile(w, r, os.DevNull)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	want(t, 1, []string{"data", "mnist", "--dir", dir, "--url", s.URL},
+		"/train-images-idx3-ubyte.gz: the server answers 404 Not Found", "--url")
+	want(t, 1, []string{"data", "cifar10", "--dir", dir, "--url", s.URL + "/wrong"}, "cifar-10-binary.tar.gz")
+	if err := os.WriteFile(filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), []byte("other"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// The real MNIST of the shared data is verified where it lies, however it was compressed.
+func TestDataVerifiesRealMNIST(t *testing.T) {
+	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../shared/data/mnist", "../shared/data/mnist"} {
+		if _, err := os.Stat(filepath.Join(dir, "train-labels-idx1-ubyte.gz")); err == nil {
+			want(t, 0, []string{"data", "mnist", "--dir", dir}, "0 files fetched, 4 were there; all verified")
+			want(t, 0, []string{"data", "info", dir}, "MNIST in IDX files", "60,000 pictures")
+			return
+		}
+	}
+	t.Skip("no MNIST: set FSPDA_DATA to a folder that has it")
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"debug/elf"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"fspda/cuda"
+)
+
+// skipWithGPU skips where a GPU can be used: what is tested is a machine without.
+func skipWithGPU(t *testing.T) {
+	t.Helper()
+	if name, _ := cuda.Find().Engine(); name != "cpu" {
+		t.Skipf("%s can be used here", name)
+	}
+}
+
+// Without a GPU auto computes on the CPU and says so in one line; cuda is refused, with the remedy,
+// before anything is begun.
+func TestDeviceFallsBack(t *testing.T) {
+	skipWithGPU(t)
+	dir := t.TempDir()
+	status, _, stderr := call(t, quick("--out", filepath.Join(dir, "auto"))...)
+	if status != 0 || strings.Count(stderr, "cpu (") != 1 {
+		t.Errorf("exit status %d\n%s", status, stderr)
+	}
+	status, _, stderr = call(t, quick("--device", "cuda", "--out", filepath.Join(dir, "cuda"))...)
+	if status != exitBadInput || !strings.Contains(stderr, "fspda devices") {
+		t.Errorf("exit status %d\n%s", status, stderr)
+	}
+	for _, bad := range []string{"gpu", "cuda:", "cuda:-1", "cpu:0"} {
+		if status, _, stderr := call(t, quick("--device", bad)...); status != exitBadInput ||
+			!strings.Contains(stderr, "cuda:N") {
+			t.Errorf("--device %s: exit status %d\n%s", bad, status, stderr)
+		}
+	}
+}
+
+func TestDevices(t *testing.T) {
+	skipWithGPU(t)
+	status, stdout, _ := call(t, "devices")
+	if status != 0 || !strings.Contains(stdout, "engine    cpu (") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+	status, stdout, _ = call(t, "devices", "--json")
+	var r cuda.Report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || status != 0 || r.Problem == "" && len(r.GPUs) == 0 {
+		t.Errorf("exit status %d, %v\n%s", status, err, stdout)
+	}
+}
+
+// A build without GPUs and without libjpeg-turbo opens no libraries, and so is linked to none. No
+// build has gorgonia.org/cu that is not told to.
+func TestStaticBuildOpensNothing(t *testing.T) {
+	for tags, want := range map[string]bool{"nocuda,static": false, "static": false, "": true} {
+		out, err := exec.Command("go", "list", "-deps", "-tags", tags, "fspda/cmd/fspda").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(out), "purego"); got != want {
+			t.Errorf("with the tags %s the program can open libraries: %t, want %t", tags, got, want)
+		}
+		if strings.Contains(string(out), "gorgonia.org/cu\n") {
+			t.Errorf("with the tags %q the program needs a toolkit", tags)
+		}
+	}
+}
+
+// The program builds without a C compiler with each of the tags, runs, and with static needs
+// nothing of the system, not even its loader.
+func TestBuildTags(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("linking the program four times takes a minute: FSPDA_LONG=1 does")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("programs of this system are linked otherwise")
+	}
+	for tags, static := range map[string]bool{"": false, "nocuda": false, "static": true, "nocuda,static": true} {
+		program := filepath.Join(t.TempDir(), "fspda")
+		cmd := exec.Command("go", "build", "-tags", strings.TrimPrefix("arrow_json_stdlib,"+tags, ","), "-o", program,
+			"fspda/cmd/fspda")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("tags %q: %v\n%s", tags, err, out)
+		}
+		out, err := exec.Command(program, "devices").Output()
+		if err != nil || !strings.Contains(string(out), "engine ") {
+			t.Errorf("tags %q: %v, %s", tags, err, out)
+		}
+		f, err := elf.Open(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		interpreted := slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+		needs, err := f.ImportedLibraries()
+		if err != nil || interpreted == static || static && len(needs) > 0 {
+			t.Errorf("tags %q: interpreter %t, libraries %v, %v", tags, interpreted, needs, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

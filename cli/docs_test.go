@@ -1,0 +1,225 @@
+//go:build !windows
+
+package cli
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"fspda/docs"
+	"fspda/train"
+)
+
+// The reference and the picture of the stable region are those of the code.
+func TestReferenceIsCurrent(t *testing.T) {
+	dir := t.TempDir()
+	file, picture := filepath.Join(dir, "reference.md"), filepath.Join(dir, "stability.svg")
+	if status, _, stderr := call(t, "reference", file, picture); status != 0 {
+		t.Fatal(stderr)
+	}
+	for made, kept := range map[string]string{file: "../docs/reference.md",
+		picture: "../docs/images/stability.svg"} {
+		want, err := os.ReadFile(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(kept); err != nil || string(got) != string(want) {
+			t.Errorf("%s is not current: make generate", kept)
+		}
+	}
+	text, _ := os.ReadFile(file)
+	for _, key := range train.Keys() {
+		if !strings.Contains(string(text), "| `"+key+"`") {
+			t.Errorf("the reference lacks key %s", key)
+		}
+	}
+}
+
+// What the picture shows as stable is what a configuration is let pass for.
+func TestStabilityPictureIsTheRule(t *testing.T) {
+	for _, dual := range []float64{0.01, 0.2, 0.5, 0.9, 1.3, 1.7} {
+		for _, gamma := range []float64{0.1, 0.4, 0.6, 0.95, 1.05, 1.2, 1.5, 1.8, 1.95} {
+			c := train.Default()
+			c.Gamma, c.Beta, c.Eta = gamma, 1, train.AutoFloat{V: dual}
+			c.DataTrain, c.DataTest, c.Hidden, c.Batch = 400, 100, train.Widths{4}, 8
+			_, _, _, err := sharedOpener.open(c)
+			if stable := radius(gamma, dual, 2) < 1; stable != (err == nil) {
+				t.Errorf("gamma %v, eta·beta %v: radius %v, but %v", gamma, dual, radius(gamma, dual, 2), err)
+			}
+		}
+	}
+}
+
+var sharedOpener = newOpener()
+
+// The manual is listed, printed and served, and its links lead somewhere.
+func TestDocs(t *testing.T) {
+	_, stdout, _ := call(t, "docs")
+	for _, p := range docs.Pages() {
+		if !strings.Contains(stdout, p.Name) || p.Title == "" {
+			t.Errorf("the list lacks %s", p.Name)
+		}
+	}
+	if _, stdout, _ := call(t, "docs", "training.md"); !strings.HasPrefix(stdout, "# Training") {
+		t.Errorf("%.80s", stdout)
+	}
+	if status, _, stderr := call(t, "docs", "trainng"); status != exitBadInput ||
+		!strings.Contains(stderr, "did you mean training?") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var out output
+	status := make(chan int)
+	go func() { status <- run(ctx, []string{"docs", "--listen", ":0"}, &out, io.Discard) }()
+	url := out.find(t, `(http://\S+)`)
+	todo, seen := []string{""}, map[string]bool{}
+	for len(todo) > 0 {
+		path := todo[0]
+		if todo = todo[1:]; seen[path] {
+			continue
+		}
+		seen[path] = true
+		r, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if r.StatusCode != http.StatusOK {
+			t.Errorf("%s: status %d", path, r.StatusCode)
+		}
+		for _, m := range regexp.MustCompile(`(?:href|src)="([^"#]+)`).FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "../") &&
+				strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
+				todo = append(todo, m[1])
+			}
+		}
+	}
+	if len(seen) < len(docs.Pages())+5 {
+		t.Errorf("links led to %d files", len(seen))
+	}
+	stop()
+	if s := <-status; s != 0 {
+		t.Errorf("exit status %d", s)
+	}
+}
+
+func TestMan(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	if status, _, stderr := call(t, "man", dir); status != 0 {
+		t.Fatal(stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "fspda-train.1"))
+	if err != nil || !strings.Contains(string(text), "density") {
+		t.Errorf("%v: %.200s", err, text)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if status, stdout, _ := call(t, "completion", shell); status != 0 || len(stdout) < 1000 {
+			t.Errorf("completion for %s: exit status %d, %d bytes", shell, status, len(stdout))
+		}
+	}
+}
+
+// commandBlock finds the blocks of shell commands of a page.
+var commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// Every command of the README and the manual is one that the program has, with flags and keys that
+// it has, and each of the cheap ones is run, in the order of its page.
+func TestCommandsOfDocs(t *testing.T) {
+	pages := map[string]string{}
+	for _, p := range docs.Pages() {
+		pages[p.Name] = p.Text
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages["README"] = string(readme)
+	t.Chdir(t.TempDir())
+	checked := 0
+	for name, text := range pages {
+		for _, m := range commandBlock.FindAllStringSubmatch(text, -1) {
+			for line := range strings.Lines(strings.ReplaceAll(m[1], "\\\n", " ")) {
+				if args, ok := fspdaCommand(line); ok {
+					checked++
+					checkCommand(t, name, line, args)
+				}
+			}
+		}
+	}
+	if checked < 25 {
+		t.Errorf("only %d commands were found", checked)
+	}
+}
+
+// fspdaCommand returns the arguments of a line that runs the program, without its comment.
+func fspdaCommand(line string) (args []string, ok bool) {
+	line, _, _ = strings.Cut(line, " #")
+	line, _, _ = strings.Cut(line, " > ")
+	line = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "&"))
+	line, ok = strings.CutPrefix(strings.Replace(line, "go run ./cmd/fspda", "fspda", 1), "fspda ")
+	if !ok {
+		return nil, false
+	}
+	for _, m := range regexp.MustCompile(`'([^']*)'|(\S+)`).FindAllStringSubmatch(line, -1) {
+		args = append(args, m[1]+m[2])
+	}
+	return args, true
+}
+
+// checkCommand parses a command as the program would, and runs it where that is cheap.
+func checkCommand(t *testing.T, page, line string, args []string) {
+	t.Helper()
+	root := newRoot(io.Discard, io.Discard)
+	root.InitDefaultCompletionCmd()
+	cmd, rest, err := root.Find(args)
+	if err != nil || cmd == root {
+		t.Errorf("%s: %q: %v", page, line, err)
+		return
+	}
+	cmd.InitDefaultHelpFlag()
+	if err := cmd.ParseFlags(slices.DeleteFunc(slices.Clone(rest),
+		func(a string) bool { return a == "--help" })); err != nil {
+		t.Errorf("%s: %q: %v", page, line, err)
+		return
+	}
+	if cmd.Args != nil && !slices.Contains(rest, "--help") {
+		if err := cmd.Args(cmd, cmd.Flags().Args()); err != nil {
+			t.Errorf("%s: %q: %v", page, line, err)
+		}
+	}
+	cheap := map[string]bool{"docs": true, "completion": true, "man": true, "runs": true}
+	if cheap[args[0]] && !slices.Contains(args, "--listen") && !slices.Contains(args, "prune") ||
+		slices.Contains(args, "--help") {
+		if status, _, stderr := call(t, args...); status != 0 {
+			t.Errorf("%s: %q: exit status %d, %s", page, line, status, stderr)
+		}
+	}
+	if args[0] == "train" && !slices.Contains(args, "-c") && !slices.Contains(args, "--help") {
+		checkConfig(t, page, line, rest)
+	}
+}
+
+// checkConfig holds the flags of fspda train against the rules for configurations.
+func checkConfig(t *testing.T, page, line string, args []string) {
+	t.Helper()
+	cmd := newTrain()
+	if err := cmd.ParseFlags(args); err != nil {
+		t.Errorf("%s: %q: %v", page, line, err)
+		return
+	}
+	c, err := readConfig(trainFlags{}, cmd.Flags())
+	if err == nil {
+		err = c.Check()
+	}
+	if err != nil {
+		t.Errorf("%s: %q: %v", page, line, err)
+	}
+}

@@ -1,0 +1,244 @@
+//go:build !windows
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// tinyFigure plays a figure in a second or two.
+func tinyFigure(n, out string, more ...string) []string {
+	return append([]string{"figure", n, "--scale", "0.0001", "--retune", "--data", "synthetic", "--set",
+		"data_train=300", "--set", "data_test=50", "--set", "hidden=4",
+		"--set", "batch=8", "--eval-points", "4", "--out", out}, more...)
+}
+
+func TestFigure(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fig")
+	status, stdout, stderr := call(t, tinyFigure("1", dir, "--jobs", "2", "--accounting", "reference")...)
+	if status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	for _, word := range []string{"FSPDA-STORM 67 %", "CHOCO-SGD", "reference accounting", "worst squared gradient",
+		"figure.html"} {
+		if !strings.Contains(stdout, word) {
+			t.Errorf("the table does not speak of %q:\n%s", word, stdout)
+		}
+	}
+	for _, word := range []string{"expected: Both FSPDA", "swarm", "finished in"} {
+		if !strings.Contains(stderr, word) {
+			t.Errorf("the progress does not speak of %q:\n%s", word, stderr)
+		}
+	}
+	for _, name := range []string{"figure.svg", "figure.png", "bits.svg", "bits.png", "figure.html", "table.md",
+		"table.csv", "sa/summary.json", "choco/report.html"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	svg, err := os.ReadFile(filepath.Join(dir, "bits.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"reference accounting", "Flavour released", "Scale 0.0001", "Retuned"} {
+		if !bytes.Contains(svg, []byte(word)) {
+			t.Errorf("the picture does not say %q", word)
+		}
+	}
+	status, _, stderr = call(t, tinyFigure("1", dir, "--accounting", "reference", "--threads", "1")...)
+	if status != 0 || strings.Count(stderr, "done before") != 8 || strings.Contains(stderr, "finished in") {
+		t.Errorf("the second call: status %d\n%s", status, stderr)
+	}
+	status, _, stderr = call(t, tinyFigure("1", dir, "--seed", "2")...)
+	if status != exitBadInput || !strings.Contains(stderr, "another configuration") {
+		t.Errorf("another seed in the same folder: status %d\n%s", status, stderr)
+	}
+}
+
+// Ctrl-C stops a figure in order, and the same command goes on with it to the same numbers.
+func TestFigureInterrupted(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken, whole := filepath.Join(t.TempDir(), "broken"), filepath.Join(t.TempDir(), "whole")
+	slow := func(out string) []string {
+		return tinyFigure("1", out, "--scale", "0.0004", "--only", "sa,led")
+	}
+	cmd := exec.Command(program, slow(broken)...)
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(filepath.Join(broken, "sa", "metrics.jsonl")); err == nil && len(text) > 0 {
+			break
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the status is looked at below
+	if cmd.ProcessState.ExitCode() != exitStopped || !strings.Contains(stderr.String(), "goes on with what is in") {
+		t.Fatalf("exit status %d\n%s", cmd.ProcessState.ExitCode(), stderr.String())
+	}
+	for _, out := range []string{broken, whole} {
+		if status, _, stderr := call(t, slow(out)...); status != 0 {
+			t.Fatalf("exit status %d\n%s", status, stderr)
+		}
+	}
+	for _, run := range []string{"sa", "led"} {
+		a, b := withoutTimes(t, filepath.Join(broken, run)), withoutTimes(t, filepath.Join(whole, run))
+		if a != b {
+			t.Errorf("%s differs after the interruption:\n%s\n%s", run, a, b)
+		}
+	}
+}
+
+func withoutTimes(t *testing.T, folder string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`"wall_s":[^}]*`).ReplaceAllString(string(text), "")
+}
+
+func TestFigureList(t *testing.T) {
+	t.Chdir(t.TempDir())
+	status, stdout, stderr := call(t, "figure", "list", "--no-time")
+	if status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	for _, word := range []string{"mnist-main", "imagenet", "ResNet-50 on ImageNet", "expected: The graphs differ",
+		"sa-sorted", "bug-compat"} {
+		if !strings.Contains(stdout, word) {
+			t.Errorf("the list does not speak of %q:\n%s", word, stdout)
+		}
+	}
+	if _, err := os.Stat(runsFolder); err == nil {
+		t.Error("a list without times left something behind")
+	}
+}
+
+// The figure of step sizes is drawn without a run.
+func TestFigureSchedule(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fig")
+	if status, _, stderr := call(t, "figure", "9", "--out", dir); status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	svg, err := os.ReadFile(filepath.Join(dir, "figure.svg"))
+	if err != nil || !bytes.Contains(svg, []byte("alpha against epoch")) || !bytes.Contains(svg, []byte("ends at 0.")) {
+		t.Errorf("%v\n%.900s", err, svg)
+	}
+}
+
+func TestFigureMistakes(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		word string
+	}{
+		{[]string{"figure"}, "the number of one figure"},
+		{[]string{"figure", "11"}, "there are 1, mnist-main"},
+		{[]string{"figure", "2"}, "set imagenet: no path given"},
+		{[]string{"figure", "1", "--flavour", "publishd"}, "printed, released, bug-compat"},
+		{[]string{"figure", "1", "--only", "strom"}, "did you mean storm"},
+		{[]string{"figure", "1", "--jobs", "0"}, "at least 1"},
+		{[]string{"figure", "1", "--set", "bach=3"}, `did you mean "batch"`},
+		{[]string{"figure", "1", "--set", "batch"}, "key=value"},
+		{[]string{"figure", "1"}, "no folder given"},
+		{[]string{"figure", "1", "--data", "synthetic", "--set", "batch=100000"}, "run sa: config: batch"},
+		{[]string{"sweep"}, "-c is missing"},
+		{[]string{"sweep", "-c", "none.yaml"}, "none.yaml"},
+		{[]string{"compare"}, "no run to compare"},
+		{[]string{"compare", "nowhere"}, "holds no run"},
+		{[]string{"compare", "nowhere", "--reach", "90"}, "such as 0.9"},
+		{[]string{"compare", "nowhere", "--accounting", "packt"}, "did you mean packed"},
+	} {
+		t.Chdir(t.TempDir())
+		status, _, stderr := call(t, c.args...)
+		if status != exitBadInput || !strings.Contains(stderr, c.word) {
+			t.Errorf("%v: status %d, %q; want 2 and %q", c.args, status, stderr, c.word)
+		}
+		if _, err := os.Stat(runsFolder); err == nil {
+			t.Errorf("%v left something behind", c.args)
+		}
+	}
+}
+
+// A sweep ranks its runs, goes on after a stop, and its runs can be compared.
+func TestSweepAndCompare(t *testing.T) {
+	t.Chdir(t.TempDir())
+	grid := "base: {data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 60, eval_points: 3}\ngrid: {algo: [dsgd, fspda-sa], alpha: [0.000001, 0.3]}\nmetric: train_loss_worst\n"
+	if err := os.WriteFile("grid.yaml", []byte(grid), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	var out, errs bytes.Buffer
+	if status := run(stopped, []string{"sweep", "-c", "grid.yaml"}, &out, &errs); status != exitStopped {
+		t.Errorf("a sweep that is stopped at once ends with %d\n%s", status, errs.String())
+	}
+	status, stdout, stderr := call(t, "sweep", "-c", "grid.yaml", "--jobs", "2")
+	if status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if best := lines[len(lines)-1]; !strings.Contains(best, "alpha=0.3") || !strings.Contains(best, "config.yaml") {
+		t.Errorf("the best is %s\n%s", best, stdout)
+	}
+	for _, name := range []string{"ranking.md", "ranking.csv", "sweep.html", "sweep.png"} {
+		if _, err := os.Stat(filepath.Join(runsFolder, "sweep-grid", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	runs, err := filepath.Glob(filepath.Join(runsFolder, "sweep-grid", "0*"))
+	if err != nil || len(runs) != 4 {
+		t.Fatalf("%v, %v", runs, err)
+	}
+	status, stdout, stderr = call(t, append([]string{"compare", "--reach", "0.05"}, runs...)...)
+	if status != 0 || !strings.Contains(stdout, "algo=dsgd") || !strings.Contains(stdout, "| 5 % |") {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	for _, name := range []string{"compare.html", "compare.svg", "table.csv"} {
+		if _, err := os.Stat(filepath.Join(runsFolder, "compare-1", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// For programs: the list of figures and the pages of the manual as JSON.
+func TestListsAsJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var figures []figureLine
+	status, stdout, stderr := call(t, "figure", "list", "--no-time", "--json")
+	if err := json.Unmarshal([]byte(stdout), &figures); status != 0 || err != nil || len(figures) < 8 ||
+		figures[0].ID != "mnist-main" || len(figures[0].Runs) != 8 || figures[0].Seconds != nil {
+		t.Errorf("exit status %d, %v\n%s%s", status, err, stdout, stderr)
+	}
+	var pages []map[string]string
+	status, stdout, _ = call(t, "docs", "--json")
+	if err := json.Unmarshal([]byte(stdout), &pages); status != 0 || err != nil || pages[0]["page"] != "start" {
+		t.Errorf("exit status %d, %v\n%s", status, err, stdout)
+	}
+	if status, _, stderr := call(t, "runs", "prune", "--json"); status != exitBadInput ||
+		!strings.Contains(stderr, "--yes") {
+		t.Errorf("prune without --yes: exit status %d, %s", status, stderr)
+	}
+	if status, stdout, _ := call(t, "runs", "prune", "--json", "--yes"); status != 0 ||
+		stdout != "{\n  \"deleted\": []\n}\n" {
+		t.Errorf("prune: exit status %d, %s", status, stdout)
+	}
+}

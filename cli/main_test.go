@@ -1,0 +1,635 @@
+//go:build !windows
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fspda/bench"
+	"fspda/internal/rng"
+	"fspda/train"
+)
+
+// TestMain lets the test binary be the program itself, for tests that need a process of its own.
+func TestMain(m *testing.M) {
+	switch os.Getenv("FSPDA_TEST_AS_PROGRAM") {
+	case "clock":
+		tellTime()
+		return
+	case "briefly":
+		os.Exit(briefly(os.Args[1:]))
+	case "1":
+		if path := os.Getenv("FSPDA_TEST_PROFILE"); path != "" {
+			os.Exit(profiled(path))
+		}
+		Main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// tellTime is a program that answers every line with its wall clock and its monotonic one since it
+// began, in seconds.
+func tellTime() {
+	begin := time.Now()
+	for sc := bufio.NewScanner(os.Stdin); sc.Scan(); {
+		t := time.Now()
+		fmt.Println(t.Unix(), int(math.Round(t.Sub(begin).Seconds())))
+	}
+}
+
+// profiled is main with a profile of the processor's time.
+func profiled(path string) int {
+	f, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		panic(err)
+	}
+	status := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	pprof.StopCPUProfile()
+	if err := f.Close(); err != nil {
+		panic(err)
+	}
+	return status
+}
+
+// call runs the program in this process.
+func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(context.Background(), args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// quick makes a run of a second or less.
+func quick(more ...string) []string {
+	return append([]string{"train", "--data-train", "400", "--data-test", "100", "--hidden", "6", "--agents", "5",
+		"--batch", "16", "--iterations", "40", "--eval-points", "4"}, more...)
+}
+
+func TestTrainLeavesARunFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	status, stdout, stderr := call(t, quick("--out", dir)...)
+	if status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	for _, word := range []string{"test accuracy", "consensus error", "bits sent", "sum of duals", "report.html",
+		"finished"} {
+		if !strings.Contains(stdout, word) {
+			t.Errorf("the table does not speak of %q:\n%s", word, stdout)
+		}
+	}
+	if n := strings.Count(stderr, "evaluation"); n != 5 {
+		t.Errorf("%d log lines of evaluations, want 5:\n%s", n, stderr)
+	}
+	for _, name := range []string{"config.yaml", "metrics.jsonl", "metrics.csv", "summary.json", "report.html",
+		"shards.json", "plots/training_loss-bits.svg", "plots/test_accuracy-iteration.png", "checkpoints/iter-000000040/manifest.json"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "tensorboard", "events.out.tfevents.*")); len(files) != 1 {
+		t.Errorf("event files %v", files)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum map[string]any
+	if err := json.Unmarshal(text, &sum); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range strings.Fields(`algo agents iterations wall_s iterations_per_s test_acc_avg test_acc_min test_acc_mean train_loss_avg
+		train_loss_worst grad_sq_worst consensus dual_sum bits_total bits_reference wire_bytes device seed version`) {
+		if _, ok := sum[key]; !ok {
+			t.Errorf("summary.json has no %s", key)
+		}
+	}
+	if sum["device"] != "cpu" || sum["iterations"] != 40.0 {
+		t.Errorf("device %v, iterations %v", sum["device"], sum["iterations"])
+	}
+}
+
+// A dry run says what would come, and writes nothing.
+func TestDryRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	status, stdout, stderr := call(t, quick("--out", dir, "--dry-run")...)
+	if status != 0 {
+		t.Fatalf("exit status %d\n%s", status, stderr)
+	}
+	for _, want := range []string{"40 iterations in about", "images/s", "bit sent", "of memory", "5 agents"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("nothing about %q in\n%s", want, stdout)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it made a run folder")
+	}
+	status, stdout, _ = call(t, quick("--out", dir, "--dry-run", "--json")...)
+	var f train.Forecast
+	if err := json.Unmarshal([]byte(stdout), &f); status != 0 || err != nil || f.Iterations != 40 || f.Bits <= 0 ||
+		f.ImagesPerS <= 0 {
+		t.Errorf("exit status %d, %v, %+v", status, err, f)
+	}
+	if status, _, stderr := call(t, quick("--out", dir)...); status != 0 ||
+		!strings.Contains(stderr, "forecast: 40 iterations") || !strings.Contains(stderr, " images/s\n") {
+		t.Errorf("exit status %d\n%s", status, stderr)
+	}
+	if status, stdout, _ := call(t, quick("--out", dir, "--dry-run")...); status != 0 ||
+		!strings.Contains(stdout, "nothing left") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+}
+
+// The resolved config.yaml replays the run: same numbers.
+func TestConfigReplays(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	if status, _, stderr := call(t, quick("--out", first, "--quiet", "--seed", "7", "--partition",
+		"dirichlet(0.5)")...); status != 0 || stderr != "" {
+		t.Fatalf("exit status %d, %s", status, stderr)
+	}
+	if status, stdout, stderr := call(t, "train", "-c", filepath.Join(first, "config.yaml"), "--out", second,
+		"--quiet"); status != 0 || stdout+stderr != "" {
+		t.Fatalf("exit status %d, %s%s", status, stdout, stderr)
+	}
+	if a, b := metricRows(t, first), metricRows(t, second); a != b {
+		t.Errorf("not the same run:\n%s\n%s", a, b)
+	}
+}
+
+var wall = regexp.MustCompile(`"wall_s":[^,}]*`)
+
+func metricRows(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wall.ReplaceAllString(string(text), "")
+}
+
+func TestFlagsWinOverFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "run.yaml")
+	if err := os.WriteFile(file, []byte(
+		"alpha: 0.02\nseed: 5\nhidden: [6]\ndata_train: 400\ndata_test: 100\nagents: 5\nbatch: 16\niterations: 4\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "run")
+	if status, _, stderr := call(t, "train", "-c", file, "--seed", "9", "--eval-points", "1", "--out", out,
+		"--quiet"); status != 0 {
+		t.Fatal(stderr)
+	}
+	c, err := train.ReadConfig(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Alpha != 0.02 || c.Seed != 9 || c.Iterations != 4 || c.Gamma != train.Default().Gamma || c.Eta.Auto {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	status, stdout, stderr := call(t, quick("--json", "--out", filepath.Join(t.TempDir(), "run"))...)
+	var sum train.Summary
+	if err := json.Unmarshal([]byte(stdout), &sum); status != 0 || err != nil || sum.Status != train.Finished {
+		t.Fatalf("exit status %d, %v\n%s", status, err, stdout)
+	}
+	for line := range strings.Lines(stderr) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", line)
+		}
+	}
+}
+
+// Runs without --out take the next free folder, and --resume finds the latest unfinished one.
+func TestFolderNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, want := range []string{"runs/fspda-sa-synthetic-1", "runs/fspda-sa-synthetic-2"} {
+		if status, _, stderr := call(t, quick("--quiet")...); status != 0 {
+			t.Fatal(stderr)
+		}
+		if _, err := os.Stat(filepath.Join(want, "summary.json")); err != nil {
+			t.Error(err)
+		}
+	}
+	if status, _, stderr := call(t, "train", "--resume"); status != exitBadInput ||
+		!strings.Contains(stderr, "no unfinished run") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	if err := os.Remove("runs/fspda-sa-synthetic-1/summary.json"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, "train", "--resume", "--quiet"); status != 0 {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	if _, err := os.Stat("runs/fspda-sa-synthetic-1/summary.json"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where the place for runs cannot be looked into, the program says so and does not look for ever.
+func TestRunsIsAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(runsFolder, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, quick()...); status != exitBadInput ||
+		!strings.Contains(stderr, "not a directory") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+}
+
+// A report that finds no room leaves a finished run, and can be made later.
+func TestReportWithoutRoom(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	plots := filepath.Join(dir, "plots")
+	if err := errors.Join(os.RemoveAll(plots), os.WriteFile(plots, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet", "--resume")...); status != exitBadInput ||
+		!strings.Contains(stderr, "--resume") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	if err := os.Remove(plots); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet", "--resume")...); status != 0 {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+}
+
+// A measurement that is interrupted ends like any other command, and one without time is refused.
+func TestBenchStepStops(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	var out, errs bytes.Buffer
+	if status := run(ctx, []string{"bench", "step", "--data-train", "600", "--batch", "8"}, &out,
+		&errs); status != exitStopped || out.Len() > 0 {
+		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
+	}
+	if status, _, stderr := call(t, "bench", "step", "--data-train", "600", "--batch", "8", "--time",
+		"0s"); status != exitBadInput || !strings.Contains(stderr, "time 0s") {
+		t.Errorf("no time: exit status %d, %s", status, stderr)
+	}
+}
+
+// Bad input: exit status 2, an error that says what to do, and nothing written.
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	pairs := write("pairs.txt", "0 1\n2 3\n")
+	out := filepath.Join(dir, "run")
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"unknown command": {[]string{"trian"}, []string{`"trian"`, "did you mean train?"}},
+		"unknown flag":    {quick("--desnity", "0.1"), []string{"--desnity", "did you mean --density?"}},
+		"argument":        {quick("0.1"), []string{"unexpected argument"}},
+		"not a number":    {quick("--alpha", "big"), []string{"--alpha"}},
+		"unknown key": {quick("-c", write("a.yaml", "desnity: 0.1")),
+			[]string{"a.yaml", `did you mean "density"?`}},
+		"no config":   {quick("-c", filepath.Join(dir, "none.yaml")), []string{"none.yaml"}},
+		"density 0":   {quick("--density", "0"), []string{"density 0", "above 0 and at most 1"}},
+		"density 1.5": {quick("--density", "1.5"), []string{"density 1.5", "above 0 and at most 1"}},
+		"no folder":   {quick("--data", "mnist"), []string{"data mnist"}},
+		"empty folder": {quick("--data", "mnist", "--data-dir", empty), []string{"train-images-idx3-ubyte",
+			"empty"}},
+		"disconnected": {quick("--agents", "4", "--graph", "file("+pairs+")"),
+			[]string{"graph", "pieces that never hear of each other"}},
+		"gamma":             {quick("--gamma", "1.1"), []string{"gamma 1.1", "stable region"}},
+		"batch":             {quick("--batch", "500"), []string{"batch 500", "80"}},
+		"nothing to resume": {quick("--resume"), []string{"no run to resume"}},
+		"device":            {quick("--device", "cuda"), []string{"device", "cuda", "cpu"}},
+		"network":           {quick("--model", "resnet51"), []string{`model "resnet51"`, "did you mean resnet"}},
+		"hidden layers":     {quick("--model", "resnet20", "--hidden", "64"), []string{"hidden 64", "only mlp"}},
+		"activation": {[]string{"train", "--model", "resnet20", "--activation", "relu"},
+			[]string{"activation relu", "only mlp"}},
+		"unknown benchmark": {[]string{"bench", "stpe"}, []string{"did you mean step?"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := c.args
+			if args[0] == "train" {
+				args = append(slices.Clone(args), "--out", out)
+			}
+			status, stdout, stderr := call(t, args...)
+			if status != exitBadInput || stdout != "" {
+				t.Errorf("exit status %d, stdout %q", status, stdout)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(stderr, w) {
+					t.Errorf("the error does not speak of %q: %s", w, stderr)
+				}
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Error("a run folder was made")
+			}
+		})
+	}
+}
+
+func TestDivergedExits3(t *testing.T) {
+	status, stdout, stderr := call(t, quick("--alpha", "1e7", "--activation", "relu", "--out",
+		filepath.Join(t.TempDir(), "run"))...)
+	if status != exitDiverged || !strings.Contains(stderr, "lower alpha") || !strings.Contains(stdout, "diverged") {
+		t.Errorf("exit status %d\n%s\n%s", status, stdout, stderr)
+	}
+}
+
+// A real process, stopped by real signals at moments nobody chose, resumed until it is done: the
+// metrics of a run never stopped.
+func TestSignals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	args := quick("--iterations", "6000", "--eval-points", "30", "--quiet")
+	if status, _, stderr := call(t, append(args, "--out", filepath.Join(dir, "whole"))...); status != 0 {
+		t.Fatal(stderr)
+	}
+	part := filepath.Join(dir, "part")
+	stops := 0
+	for try := 0; ; try++ {
+		more := []string{"--out", part}
+		if _, err := os.Stat(filepath.Join(part, "config.yaml")); err == nil {
+			more = append(more, "--resume")
+		}
+		if try == 30 {
+			t.Fatal("the run does not end")
+		}
+		cmd := exec.Command(os.Args[0], append(slices.Clone(args), more...)...)
+		cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if try < 4 { // give it time to make the folder, then stop it somewhere
+			waitFor(filepath.Join(part, "metrics.jsonl"))
+			time.Sleep(time.Duration(60+53*try) * time.Millisecond)
+			stopSignal(cmd.Process, try)
+		}
+		err := cmd.Wait()
+		if err == nil {
+			break
+		}
+		if !cmd.ProcessState.Exited() { // on a busy machine the signal came before the program could hear it
+			continue
+		}
+		if code := cmd.ProcessState.ExitCode(); code != exitStopped {
+			t.Fatalf("exit status %d\n%s", code, errs.String())
+		}
+		stops++
+	}
+	if stops == 0 {
+		t.Error("it was never stopped in time")
+	}
+	if metricRows(t, filepath.Join(dir, "whole")) != metricRows(t, part) {
+		t.Error("another run")
+	}
+}
+
+// A real process, killed at moments nobody chose, while it nearly always writes a checkpoint, and
+// resumed until it is done: the bits of a run that was left alone, and no file that cannot be read
+// on the way. FSPDA_LONG=1 kills it 50 times.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	kills, iterations := 4, 4000
+	if os.Getenv("FSPDA_LONG") != "" {
+		kills, iterations = 50, 60000
+	}
+	dir := t.TempDir()
+	args := quick("--iterations", strconv.Itoa(iterations), "--eval-points", "20", "--checkpoint-every", "0.005",
+		"--quiet")
+	whole, part := filepath.Join(dir, "whole"), filepath.Join(dir, "part")
+	if status, _, stderr := call(t, append(args, "--out", whole)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	s := rng.New(1, "kills")
+	killed := 0
+	for try := 0; ; try++ {
+		more := []string{"--out", part}
+		if _, err := os.Stat(filepath.Join(part, "config.yaml")); err == nil {
+			more = append(more, "--resume")
+		}
+		cmd := exec.Command(os.Args[0], append(slices.Clone(args), more...)...)
+		cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if killed < kills {
+			// Half of the moments lie anywhere from the start on, half after a checkpoint was
+			// begun.
+			if try%2 == 1 {
+				waitFor(filepath.Join(part, "checkpoints", ".writing"), filepath.Join(part, "summary.json"))
+			}
+			time.Sleep(time.Duration(s.Float64() * float64(150*time.Millisecond)))
+			_ = cmd.Process.Kill()
+		}
+		err := cmd.Wait()
+		if err == nil {
+			break
+		}
+		if cmd.ProcessState.Exited() {
+			t.Fatalf("try %d: exit status %d\n%s", try, cmd.ProcessState.ExitCode(), errs.String())
+		}
+		killed++
+		if _, err := train.ReadBest(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("after kill %d: %v", killed, err)
+		}
+	}
+	if killed == 0 {
+		t.Error("it was never killed in time")
+	}
+	if metricRows(t, whole) != metricRows(t, part) {
+		t.Error("another run")
+	}
+	vectors := filepath.Join("checkpoints", fmt.Sprintf("iter-%09d", iterations), "agents.safetensors")
+	a, errA := os.ReadFile(filepath.Join(whole, vectors))
+	b, errB := os.ReadFile(filepath.Join(part, vectors))
+	if err := errors.Join(errA, errB); err != nil || !bytes.Equal(a, b) {
+		t.Errorf("the last checkpoints differ, %v", err)
+	}
+	bestA, errA := train.ReadBest(whole)
+	bestB, errB := train.ReadBest(part)
+	if err := errors.Join(errA, errB); err != nil || bestA.Row.Iteration != bestB.Row.Iteration ||
+		!slices.Equal(bestA.Mean, bestB.Mean) {
+		t.Errorf("the best models differ, %v", err)
+	}
+	t.Logf("killed %d times", killed)
+}
+
+// waitFor waits a while for one of some files.
+func waitFor(paths ...string) {
+	for range 5000 {
+		for _, path := range paths {
+			if _, err := os.Stat(path); err == nil {
+				return
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// stopSignal sends SIGINT or SIGTERM in turn.
+func stopSignal(p *os.Process, try int) {
+	if try%2 == 0 {
+		_ = p.Signal(os.Interrupt)
+		return
+	}
+	_ = p.Signal(syscall.SIGTERM)
+}
+
+func TestBenchKernels(t *testing.T) {
+	status, stdout, stderr := call(t, "bench", "kernels", "--filter", "256×10×100", "--each", "1ms", "--json")
+	var r bench.KernelsReport
+	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil {
+		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
+	}
+	if len(r.Rows) < 4 || r.Rows[0].Share <= 0 || r.PeakGFLOPs <= 0 {
+		t.Errorf("%+v", r)
+	}
+	if status, stdout, _ = call(t, "bench", "kernels", "--filter", "sgemm/256×10×100", "--each", "1ms"); status != 0 ||
+		!strings.Contains(stdout, "256×10×100 NN") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+	if status, _, stderr := call(t, "bench", "kernels", "--filter", "gemmm"); status != exitBadInput ||
+		!strings.Contains(stderr, "elementwise") {
+		t.Errorf("no such kernel: exit status %d, %s", status, stderr)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	var out, errs bytes.Buffer
+	if status := run(ctx, []string{"bench", "kernels"}, &out, &errs); status != exitStopped || out.Len() > 0 {
+		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
+	}
+}
+
+func TestBenchStep(t *testing.T) {
+	status, stdout, stderr := call(t, "bench", "step", "--batch", "32", "--hidden", "10", "--data-train", "600",
+		"--time", "50ms", "--json")
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	var r map[string]float64
+	var raw map[string]any
+	if err := json.Unmarshal([]byte(stdout), &raw); err != nil {
+		t.Fatal(err)
+	}
+	r = map[string]float64{}
+	for k, v := range raw {
+		if f, ok := v.(float64); ok {
+			r[k] = f
+		}
+	}
+	// 2mnk for forward and weight gradient of both layers, and the data gradient of the second.
+	if want := 2.0 * 32 * (2*784*10 + 3*10*10); r["flops"] != want {
+		t.Errorf("flops %v, want %v", r["flops"], want)
+	}
+	if sum := r["gradient_ns"] + r["vectors_ns"] + r["batches_ns"] + r["rest_ns"]; r["batches_ns"] > 0 &&
+		sum != r["step_ns"] {
+		t.Errorf("the parts add up to %v of %v", sum, r["step_ns"])
+	}
+	if r["gemm_gflop_s"] <= 0 || r["fraction_of_gemm"] <= 0 {
+		t.Errorf("%v", raw)
+	}
+	status, stdout, _ = call(t, "bench", "step", "--batch", "32", "--hidden", "10", "--data-train", "600", "--time",
+		"20ms")
+	if status != 0 || !strings.Contains(stdout, "times what its matrix products alone take") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{nil, {"--help"}, {"train", "--help"}, {"bench"}, {"--version"}} {
+		if status, stdout, _ := call(t, args...); status != 0 || stdout == "" {
+			t.Errorf("%v: exit status %d", args, status)
+		}
+	}
+	_, stdout, _ := call(t, "train", "--help")
+	for _, key := range train.Keys() {
+		if !strings.Contains(stdout, "--"+flagName(key)+" ") {
+			t.Errorf("no flag for key %s", key)
+		}
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{bits(0), "0 bit"}, {bits(999), "999 bit"}, {bits(7632960), "7.63 Mbit"}, {bits(1 << 62), "4.61e+03 Pbit"},
+		{thousands(7), "7"}, {thousands(79510), "79,510"}, {thousands(25557032), "25,557,032"},
+		{seconds(12.34), "12.3 s"}, {seconds(125), "2 min 5 s"}, {seconds(7260), "2 h 1 min"},
+		{number(0.123456), "0.1235"}, {number(0.00001), "1.00e-05"}, {number(0), "0"},
+		{percent(0.1), "10%"}, {percent(0.067), "6.7%"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+	for row := range strings.Lines(table([]string{"x̄"}, [][3]string{{"a", "ä – 1", "c"}, {"bb", "2", "d"}})) {
+		if strings.ContainsRune(row, '\t') {
+			t.Error("tabs in a table")
+		}
+	}
+
+}
+
+// With --algo all there is a line for each algorithm.
+func TestBenchStepOfAll(t *testing.T) {
+	args := []string{"bench", "step", "--algo", "all", "--batch", "8", "--hidden", "4", "--data-train", "600", "--time",
+		"5ms"}
+	status, stdout, stderr := call(t, append(args, "--json")...)
+	var table []bench.StepReport
+	if err := json.Unmarshal([]byte(stdout), &table); status != 0 || err != nil {
+		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
+	}
+	var names []string
+	for _, r := range table {
+		names = append(names, r.Algo)
+	}
+	if !slices.Equal(names, train.Algorithms()) {
+		t.Errorf("measured %v", names)
+	}
+	status, stdout, stderr = call(t, args...)
+	if status != 0 || strings.Count(stdout, "\n") != 2+len(names) {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+}

@@ -1,0 +1,98 @@
+//go:build !windows
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fspda/web"
+)
+
+// Runs are listed, chosen by words and status, drawn, and deleted; without an answer nothing is.
+func TestRunsListPlotPrune(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if status, stdout, _ := call(t, "runs"); status != 0 || !strings.Contains(stdout, "no such runs") {
+		t.Errorf("before the first run: exit status %d, %s", status, stdout)
+	}
+	for _, algo := range []string{"fspda-sa", "dsgd"} {
+		if status, _, stderr := call(t, quick("--quiet", "--algo", algo)...); status != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	_, stdout, _ := call(t, "runs", "DSGD", "complete", "--status", "finished", "--json")
+	var found []web.RunInfo
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || len(found) != 1 || found[0].Algo != "dsgd" ||
+		found[0].Accuracy == nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	if _, stdout, _ := call(t, "runs"); strings.Count(stdout, "finished") != 2 ||
+		!strings.Contains(stdout, "runs/dsgd-synthetic-1") {
+		t.Errorf("%s", stdout)
+	}
+	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1", "--format",
+		"pdf", "--json"); status != 0 || !strings.Contains(stdout, "runs/plots-1/bits.pdf") {
+		t.Errorf("exit status %d, %s%s", status, stdout, stderr)
+	}
+	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "--format", "pdf"); status != 0 ||
+		strings.Count(stdout, "runs/dsgd-synthetic-1/plots/") != 8 {
+		t.Errorf("exit status %d, %s%s", status, stdout, stderr)
+	}
+	var table []map[string]any
+	_, stdout, _ = call(t, "compare", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1", "--json")
+	if err := json.Unmarshal([]byte(stdout), &table); err != nil || len(table) != 2 ||
+		table[0]["algorithm"] != "dsgd" || table[1]["iterations"] != 40.0 || table[0]["bits_to_95%_mean_model"] != nil {
+		t.Errorf("%v: %s", err, stdout)
+	}
+	prune := func(answer string, args ...string) (int, string, string) {
+		var out, errs bytes.Buffer
+		root := newRoot(&out, &errs)
+		root.SetArgs(append([]string{"runs", "prune"}, args...))
+		root.SetIn(strings.NewReader(answer))
+		return exitStatus(root.Execute()), out.String(), errs.String()
+	}
+	if _, out, _ := prune("n\n", "dsgd"); !strings.Contains(out, "Delete these 1 runs?") ||
+		!strings.Contains(out, "nothing was deleted") {
+		t.Errorf("%s", out)
+	}
+	if _, out, _ := prune("", "--keep", "2", "--yes"); !strings.Contains(out, "nothing to delete") {
+		t.Errorf("%s", out)
+	}
+	if _, out, _ := prune("yes\n", "dsgd"); !strings.Contains(out, "deleted runs/dsgd-synthetic-1") {
+		t.Errorf("%s", out)
+	}
+	notes := filepath.Join("runs", "fspda-sa-synthetic-1", "notes.txt")
+	if err := os.WriteFile(notes, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := prune("", "--yes"); status != exitBadInput {
+		t.Errorf("a folder with notes was deleted: exit status %d", status)
+	}
+	if _, err := os.Stat(notes); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunsRefuse(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"runs", "--status", "finishd"}, "did you mean finished?"},
+		{[]string{"runs", "--dir", "nowhere"}, "name the folder"},
+		{[]string{"runs", "--statsu", "x"}, "did you mean --status?"},
+		{[]string{"runs", "prune", "--keep", "-1"}, "must not be negative"},
+		{[]string{"plot"}, "no run to draw"},
+		{[]string{"plot", "nowhere"}, "holds no run"},
+		{[]string{"plot", "nowhere", "--format", "pd"}, "did you mean pdf?"},
+		{[]string{"plot", "nowhere", "--accounting", "packt"}, "did you mean packed"},
+	} {
+		if status, _, stderr := call(t, c.args...); status != exitBadInput || !strings.Contains(stderr, c.want) {
+			t.Errorf("%v: exit status %d, %s", c.args, status, stderr)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"fspda/selftest"
+)
+
+// The CPU engine passes what it is the measure of. All of the contract takes seconds; cpu's own
+// test has it in every run.
+func TestSelftest(t *testing.T) {
+	args := []string{"selftest", "--device", "cpu"}
+	if os.Getenv("FSPDA_LONG") == "" {
+		args = append(args, "--only", "contract/dot,contract/kernel/relu,kernels,mlp by,algorithms,training,memory")
+	}
+	status, stdout, stderr := call(t, args...)
+	if status != 0 || strings.Contains(stdout, "FAILED") {
+		t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	for _, line := range []string{"contract/dot ", "kernels/casts/loss scale ", "networks/mlp by the CPU ",
+		"algorithms/fspda-sa ", "training ", "memory/of vectors "} {
+		if !strings.Contains(stdout, "\n"+line) {
+			t.Errorf("no line for %q:\n%s", line, stdout)
+		}
+	}
+}
+
+// With other roundings the kernels have no bounds, but vectors do.
+func TestSelftestOfOtherPrecision(t *testing.T) {
+	status, stdout, stderr := call(t, "selftest", "--device", "cpu", "--precision", "tf32", "--only",
+		"contract/dot,contract/kernel/linear,mlp by", "--json")
+	var r selftest.Report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || status != 0 {
+		t.Fatalf("exit status %d, %v\n%s%s", status, err, stdout, stderr)
+	}
+	for _, c := range r.Results {
+		want := "ok"
+		if strings.Contains(c.Name, "kernel/") {
+			want = "left out"
+		}
+		if c.Verdict != want {
+			t.Errorf("%+v, want %s", c, want)
+		}
+	}
+	if status, _, stderr := call(t, "selftest", "--device", "cpu", "--only", "nothing"); status != exitBadInput ||
+		!strings.Contains(stderr, "only") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+}

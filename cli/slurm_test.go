@@ -1,0 +1,123 @@
+//go:build !windows
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// slurm are programs that play Slurm on this machine, as far as deploy/slurm.sh goes: tasks are
+// processes, and a job that is queued again leaves a file of that name.
+var slurm = map[string]string{
+	"sbatch": `#!/bin/sh
+nodes=1 each=1
+while :; do
+	case "$1" in
+	--nodes) nodes=$2;;
+	--ntasks-per-node) each=$2;;
+	*) break;;
+	esac
+	shift 2
+done
+export SLURM_NTASKS=$((nodes * each)) SLURM_JOB_ID=$$ SLURM_JOB_NODELIST=here
+exec bash "$@"
+`,
+	"srun": `#!/bin/sh
+while case "$1" in --*) true;; *) false;; esac; do shift; done
+trap 'kill -USR1 $tasks' USR1
+i=0
+while [ $i -lt $SLURM_NTASKS ]; do
+	SLURM_PROCID=$i "$@" & tasks="$tasks $!"
+	i=$((i + 1))
+done
+worst=0
+for task in $tasks; do
+	wait $task; status=$?
+	while [ $status -gt 128 ] && kill -0 $task 2>/dev/null; do wait $task; status=$?; done
+	[ $status -gt $worst ] && worst=$status
+done
+exit $worst
+`,
+	"scontrol": `#!/bin/sh
+case "$1 $2" in
+"show hostnames") echo 127.0.0.1;;
+requeue*) touch requeued;;
+*) exit 1;;
+esac
+`,
+}
+
+// playSlurm puts these programs into a folder.
+func playSlurm(t *testing.T, bin string) {
+	t.Helper()
+	for name, text := range slurm {
+		if err := os.MkdirAll(bin, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A job of two tasks that is told of the end of its time leaves checkpoints and queues itself
+// again, and the run is that of one process.
+func TestSlurmJob(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("skipped: no bash")
+	}
+	t.Parallel() // it waits more than it works
+	dir := t.TempDir()
+	playSlurm(t, filepath.Join(dir, "bin"))
+	script, err := filepath.Abs("../deploy/slurm.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "run.yaml")
+	if err := os.WriteFile(config, []byte(
+		"agents: 2\ndata_train: 200\ndata_test: 50\nhidden: [6]\nbatch: 8\niterations: 60\neval_points: 3\ngradient_time: 0.01\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	job := func() (*exec.Cmd, *output) {
+		cmd, out := exec.Command(filepath.Join(dir, "bin", "sbatch"), "--ntasks-per-node", "2", script,
+			config), &output{}
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+		cmd.Env = append(os.Environ(), "FSPDA="+self, "FSPDA_TEST_AS_PROGRAM=1",
+			"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+		return cmd, out
+	}
+	first, out := job()
+	out.find(t, `("msg":"evaluation".*"iteration":20)`)
+	_ = first.Process.Signal(syscall.SIGUSR1)
+	if err := first.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "requeued")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	again, out := job()
+	if err := again.Wait(); err != nil || !strings.Contains(out.String(), "resuming") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	one := filepath.Join(dir, "one")
+	if status, _, stderr := call(t, "train", "--quiet", "-c", config, "--out", one); status != 0 {
+		t.Fatal(stderr)
+	}
+	sameRun(t, one, filepath.Join(dir, "runs", "fspda"))
+}

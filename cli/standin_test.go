@@ -1,0 +1,357 @@
+//go:build linux && amd64 && !nocuda && !static
+
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fspda/cuda/fakecuda"
+	"fspda/cuda/kernels/hostrun"
+)
+
+// standinBench is a machine whose GPUs are stood in for, and programs that run on it.
+type standinBench struct {
+	t       *testing.T
+	library string // folder
+	work    string // folder of everything that the programs write
+	report  string
+	calls   map[string]int // of the last program, by function
+}
+
+func newStandin(t *testing.T, v fakecuda.Variant) *standinBench {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir, err := fakecuda.Build(v)
+	if errors.Is(err, hostrun.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	return &standinBench{t: t, library: dir, work: work, report: filepath.Join(work, "report")}
+}
+
+// command is the program with arguments on a machine.
+func (b *standinBench) command(m fakecuda.Machine, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	cmd, stdout, stderr = exec.Command(os.Args[0], args...), &bytes.Buffer{}, &bytes.Buffer{}
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1", "XDG_CACHE_HOME="+filepath.Join(b.work, "cache"))
+	cmd.Env = append(cmd.Env, m.Env(b.library, b.report)...)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return cmd, stdout, stderr
+}
+
+// run runs the program, which must leave nothing and do nothing that it should not.
+func (b *standinBench) run(m fakecuda.Machine, args ...string) (status int, stdout, stderr string) {
+	b.t.Helper()
+	cmd, out, errs := b.command(m, args...)
+	return b.end(cmd, cmd.Run(), out, errs)
+}
+
+// end is what run does once a program has ended.
+func (b *standinBench) end(cmd *exec.Cmd, err error, out, errs *bytes.Buffer) (status int, stdout, stderr string) {
+	b.t.Helper()
+	if err != nil && cmd.ProcessState == nil {
+		b.t.Fatal(err)
+	}
+	r, err := fakecuda.ReadReport(b.report)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.calls = r.Calls
+	for _, w := range slices.Concat(r.Wrong, r.Leaks, r.Kept) {
+		b.t.Errorf("%v: %s", cmd.Args[1:], w)
+	}
+	if err := os.RemoveAll(b.report); err != nil {
+		b.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// must is run for a program that must succeed.
+func (b *standinBench) must(m fakecuda.Machine, args ...string) (stdout string) {
+	b.t.Helper()
+	status, stdout, stderr := b.run(m, args...)
+	if status != 0 {
+		b.t.Fatalf("%v: exit status %d\n%s%s", args, status, stdout, stderr)
+	}
+	return stdout
+}
+
+// little is a training that is soon done.
+func little(more ...string) []string {
+	return append([]string{"train", "--agents", "4", "--data-train", "80", "--data-test", "20", "--hidden", "6",
+		"--batch", "8", "--iterations", "24", "--eval-points", "2", "--quiet"}, more...)
+}
+
+// measured is the numbers of a run but for times, and which columns they are in.
+func measured(t *testing.T, dir string) (rows [][]float64, columns []string) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "metrics.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(all) < 2 {
+		t.Fatalf("%d rows of %s: %v", len(all), f.Name(), err)
+	}
+	for i, name := range all[0] {
+		if strings.HasPrefix(name, "wall") || strings.HasPrefix(name, "virtual") {
+			continue
+		}
+		columns = append(columns, name)
+		for j, row := range all[1:] {
+			if len(rows) == j {
+				rows = append(rows, nil)
+			}
+			v, err := strconv.ParseFloat(row[i], 64)
+			if err != nil {
+				v = -1 // empty
+			}
+			rows[j] = append(rows[j], v)
+		}
+	}
+	return rows, columns
+}
+
+// sameNumbers fails unless two runs measured the same, or nearly: within so much of it.
+func sameNumbers(t *testing.T, a, b string, within float64) {
+	t.Helper()
+	x, columns := measured(t, a)
+	y, _ := measured(t, b)
+	if len(x) != len(y) {
+		t.Fatalf("%d rows, and %d", len(x), len(y))
+	}
+	for i := range x {
+		for j, name := range columns {
+			if name == "loss_scale" || name == "skipped_grads" {
+				continue
+			}
+			if far := x[i][j] - y[i][j]; !(far <= within*max(x[i][j], 1e-3) && -far <= within*max(x[i][j], 1e-3)) {
+				t.Errorf("%s in row %d is %v, and %v", name, i, x[i][j], y[i][j])
+			}
+		}
+	}
+}
+
+// The libraries are found and told of, with both GPUs.
+func TestStandinDevices(t *testing.T) {
+	b := newStandin(t, fakecuda.Variant{})
+	out := b.must(fakecuda.Machine{GPUs: 2, Memory: 3e9}, "devices")
+	for _, want := range []string{"cuda:1    Fake GPU, 3 GB, compute capability 9.0",
+		filepath.Join(b.library, "libcudnn.so.9"), "engine    cuda:0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q:\n%s", want, out)
+		}
+	}
+}
+
+// The self-test passes through the real interface of the libraries, however streams take turns.
+// FSPDA_LONG=1 makes all of it, in every precision.
+func TestStandinSelftest(t *testing.T) {
+	b := newStandin(t, fakecuda.Variant{})
+	precisions, seeds, only := []string{"fp32",
+		"fp16"}, []int{2}, "contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
+	if os.Getenv("FSPDA_LONG") != "" {
+		precisions, seeds, only = []string{"fp32", "tf32", "fp16", "bf16"}, []int{0, 1, 2}, ""
+	}
+	for _, p := range precisions {
+		for _, seed := range seeds {
+			out := b.must(fakecuda.Machine{Seed: seed}, "selftest", "--device", "cuda", "--precision", p, "--only", only)
+			if strings.Count(out, " ok ") < 4 {
+				t.Errorf("%s", out)
+			}
+		}
+	}
+}
+
+// A run on a GPU is that on the CPU, on two GPUs it has the same bits as on one, with a way between
+// them and without, in whatever order streams do their work.
+func TestStandinTrain(t *testing.T) {
+	b := newStandin(t, fakecuda.Variant{})
+	at := func(name string) string { return filepath.Join(b.work, name) }
+	b.must(fakecuda.Machine{}, little("--device", "cpu", "--out", at("cpu"))...)
+	b.must(fakecuda.Machine{}, little("--device", "cuda", "--out", at("one"))...)
+	sameNumbers(t, at("one"), at("cpu"), 1e-5)
+	if n := b.calls["cuLaunchCooperativeKernel"]; n < 24 {
+		t.Errorf("%d cooperative launches in 24 iterations, want one in each at least", n)
+	}
+	machines := map[string]fakecuda.Machine{
+		"two without ways": {GPUs: 2, Seed: 2, NoPeers: true},
+		// the driver refuses to launch blocks together
+		"launches later": {Fail: []string{"cuLaunchCooperativeKernel:9:720+"}},
+	}
+	if os.Getenv("FSPDA_LONG") != "" {
+		machines["two"] = fakecuda.Machine{GPUs: 2, Seed: 1}
+		machines["eager"] = fakecuda.Machine{Seed: 5}
+		machines["launches"] = fakecuda.Machine{Fail: []string{"cuLaunchCooperativeKernel:1:801+"}}
+	}
+	for name, m := range machines {
+		b.must(m, little("--device", "cuda", "--out", at(name))...)
+		sameNumbers(t, at(name), at("one"), 0)
+	}
+	if os.Getenv("FSPDA_LONG") == "" {
+		return
+	}
+	b.must(fakecuda.Machine{}, little("--device", "cuda", "--precision", "fp16", "--out", at("short"))...)
+	b.must(fakecuda.Machine{GPUs: 2, Seed: 1}, little("--device", "cuda", "--precision", "fp16", "--out",
+		at("short on two"))...)
+	sameNumbers(t, at("short on two"), at("short"), 0)
+}
+
+// Residual networks train in every precision, and repeat their bits when they are asked to.
+func TestStandinConvolutions(t *testing.T) {
+	b := newStandin(t, fakecuda.Variant{})
+	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20",
+		"--data-train", "20", "--data-test", "10", "--batch", "4",
+		"--iterations", "3", "--eval-points", "1", "--quiet", "--metrics", "test", "--bn", "local"}
+	precisions := []string{"fp16"}
+	if os.Getenv("FSPDA_LONG") != "" {
+		precisions = []string{"fp32", "tf32", "fp16", "bf16"}
+	}
+	for _, p := range precisions {
+		first, again := filepath.Join(b.work, p), filepath.Join(b.work, p+" again")
+		more := []string{"--device", "cuda", "--precision", p, "--deterministic", "--out"}
+		b.must(fakecuda.Machine{}, append(slices.Concat(args, more), first)...)
+		b.must(fakecuda.Machine{Seed: 2, GPUs: 2}, append(slices.Concat(args, more), again)...)
+		sameNumbers(t, first, again, 0)
+	}
+}
+
+// What fails is told in words that help, and a run that loses its GPU goes on elsewhere.
+func TestStandinFaults(t *testing.T) {
+	b := newStandin(t, fakecuda.Variant{})
+	for name, c := range map[string]struct {
+		m    fakecuda.Machine
+		args []string
+		says []string
+	}{
+		"out of memory": {fakecuda.Machine{Memory: 20 << 20}, nil, []string{"memory"}},
+		"no GPU":        {fakecuda.Machine{GPUs: -1}, nil, []string{"no GPU", "nvidia-smi"}},
+		"GPU 3 of 2": {fakecuda.Machine{GPUs: 2}, []string{"--device", "cuda:3"},
+			[]string{"there is no GPU 3", "2"}},
+		"old driver": {fakecuda.Machine{Driver: 11080}, nil, []string{"11.8", "update the driver"}},
+		"no cubin": {fakecuda.Machine{Fail: []string{"cuModuleLoadDataEx:3:209"}}, nil,
+			[]string{"cuModuleLoadDataEx", "209"}},
+		"bfloat16 on sm70": {fakecuda.Machine{Capability: 75}, []string{"--precision", "bf16"}, []string{"fp16"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &standinBench{t: t, library: b.library, work: t.TempDir()}
+			b.report = filepath.Join(b.work, "report")
+			status, _, stderr := b.run(c.m,
+				little(append([]string{"--device", "cuda", "--out", filepath.Join(b.work, "run")}, c.args...)...)...)
+			if status == 0 {
+				t.Error("it succeeds")
+			}
+			for _, want := range c.says {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("no %q in: %s", want, stderr)
+				}
+			}
+		})
+	}
+}
+
+// Libraries that lack a function, or have no kernels for the GPU, are named with what to install.
+// It takes a set of libraries for each.
+func TestStandinVersions(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("builds libraries of two more kinds: set FSPDA_LONG=1")
+	}
+	lacking := newStandin(t, fakecuda.Variant{Without: []string{"cublasGemmEx"}})
+	status, _, stderr := lacking.run(fakecuda.Machine{}, little("--device", "cuda", "--out",
+		filepath.Join(lacking.work, "run"))...)
+	if status == 0 || !strings.Contains(stderr, "cublasGemmEx") {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	old := newStandin(t, fakecuda.Variant{Major: 12})
+	volta := fakecuda.Machine{Capability: 70, CUDNN: 91100, Driver: 13000}
+	if out := old.must(volta, "devices"); !strings.Contains(out, "nvidia-cudnn-cu12<9.11") ||
+		!strings.Contains(out, "libcublas.so.12") {
+		t.Errorf("%s", out)
+	}
+	// without convolutions
+	old.must(volta, little("--device", "cuda", "--precision", "fp16", "--out", filepath.Join(old.work, "run"))...)
+	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20",
+		"--data-train", "20", "--data-test", "10", "--batch", "4",
+		"--iterations", "2", "--eval-points", "1", "--quiet", "--device", "cuda", "--precision", "fp16", "--out"}
+	if status, _, stderr := old.run(volta, append(args, filepath.Join(old.work, "without"))...); status == 0 ||
+		!strings.Contains(stderr, "cuDNN") {
+		t.Errorf("exit status %d: %s", status, stderr)
+	}
+	volta.CUDNN = 91002
+	old.must(volta, append(args, filepath.Join(old.work, "with"))...)
+}
+
+// A GPU that vanishes ends a run that says what to do, and from its checkpoint the CPU goes on to
+// the result of a run that was left alone.
+func TestStandinLoss(t *testing.T) {
+	b := newStandin(t, fakecuda.Variant{})
+	lost, whole, gone := filepath.Join(b.work, "lost"), filepath.Join(b.work, "whole"), filepath.Join(b.work, "gone")
+	long := func(more ...string) []string {
+		return little(append([]string{"--iterations", "500", "--checkpoint-every", "0.001"}, more...)...)
+	}
+	cmd, _, errs := b.command(fakecuda.Machine{Vanish: gone}, long("--device", "cuda", "--out", lost)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(filepath.Join(lost, "checkpoints"))
+	for len(checkpointsOf(t, lost)) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := os.WriteFile(gone, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || !strings.Contains(errs.String(), "--out "+lost+" --resume") {
+		t.Fatalf("%v: %s", err, errs)
+	}
+	if err := os.RemoveAll(b.report); err != nil { // what was on the GPU is not given back
+		t.Fatal(err)
+	}
+	b.must(fakecuda.Machine{}, "train", "--out", lost, "--resume", "--device", "cpu", "--quiet")
+	b.must(fakecuda.Machine{}, long("--device", "cpu", "--out", whole)...)
+	sameNumbers(t, lost, whole, 1e-3)
+}
+
+// checkpointsOf lists the checkpoints of a run.
+func checkpointsOf(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "checkpoints", "iter-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A signal ends a run in good order, with everything given back.
+func TestStandinSignal(t *testing.T) {
+	b := newStandin(t, fakecuda.Variant{})
+	dir := filepath.Join(b.work, "run")
+	cmd, out, errs := b.command(fakecuda.Machine{}, little("--iterations", "1000000", "--eval-points", "100000",
+		"--device", "cuda", "--out", dir)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(filepath.Join(dir, "metrics.jsonl"))
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if status, stdout, stderr := b.end(cmd, cmd.Wait(), out, errs); status != exitStopped {
+		t.Errorf("exit status %d, want %d\n%s%s", status, exitStopped, stdout, stderr)
+	}
+	b.must(fakecuda.Machine{}, "train", "--out", dir, "--resume", "--iterations", "1000000", "--dry-run", "--quiet")
+}

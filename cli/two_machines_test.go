@@ -1,0 +1,90 @@
+//go:build linux
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"fspda/docs"
+)
+
+// The manual's way to a run on two machines: each has the program, the settings and its own
+// certificates, and its command as it stands, on a host of its own. Then both go on with the run,
+// with metrics on the first.
+func TestTwoMachines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel() // it waits more than it works
+	h := openHosts(t, 2, impairment{queue: 10_000})
+	page := ""
+	for _, p := range docs.Pages() {
+		if p.Name == "many-machines" {
+			page = p.Text
+		}
+	}
+	settings := namedFile.FindStringSubmatch(page)
+	makeCerts := regexp.MustCompile(`(?m)^fspda certs .*$`).FindString(page)
+	commands := map[string][]string{}
+	for _, m := range commandBlock.FindAllStringSubmatch(page, -1) {
+		if rest, ok := strings.CutPrefix(m[1], onMachine); ok {
+			which, _, _ := strings.Cut(rest, " ")
+			commands[which] = append(commands[which], m[1])
+		}
+	}
+	if settings == nil || makeCerts == "" || len(commands["first"]) != 2 || len(commands["second"]) != 1 {
+		t.Fatalf("the page has changed: %q, %q", settings, commands)
+	}
+	home, env := shop(t)
+	runBlock(t, home, env, makeCerts)
+	machines := make([]string, 2)
+	for i, files := range [][]string{{"ca.pem", "agent-000.pem", "agent-000-key.pem"},
+		{"ca.pem", "agent-001.pem", "agent-001-key.pem"}} {
+		machines[i] = t.TempDir()
+		if err := os.WriteFile(filepath.Join(machines[i], "run.yaml"), []byte(settings[2]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			bring(t, filepath.Join(home, "certs", name), filepath.Join(machines[i], "certs", name))
+		}
+	}
+	for _, first := range commands["first"] {
+		var both sync.WaitGroup
+		for i, block := range []string{first, commands["second"][0]} {
+			both.Go(func() {
+				cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", h.name(i), "sh", "-e", "-c", block)
+				cmd.Dir, cmd.Env = machines[i], env
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%v in\n%s\n%s", err, block, out)
+				}
+			})
+		}
+		both.Wait()
+	}
+	for i, name := range []string{"summary.json", "agents/001"} {
+		if _, err := os.Stat(filepath.Join(machines[i], "runs/digits", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// bring copies a file to another machine.
+func bring(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(to, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,315 @@
+//go:build !windows
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fspda/internal/rng"
+)
+
+var (
+	pid  = regexp.MustCompile(`started.*"agent": (\d+), "pid": (\d+)`)
+	wire = regexp.MustCompile(`"wire_bytes":\d+`)
+)
+
+// processes runs "fspda up" as a process of its own and gives the ids of its agents' processes, as
+// they start, to each. It returns what was said at the end.
+func processes(t *testing.T, args []string, each func(agent, pid int)) string {
+	t.Helper()
+	out, err := tryProcesses(args, each)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// tryProcesses is processes in any goroutine of a test.
+func tryProcesses(args []string, each func(agent, pid int)) (string, error) {
+	cmd := exec.Command(os.Args[0], append([]string{"up"}, args...)...)
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	var out, log bytes.Buffer
+	cmd.Stdout = &out
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	sc := bufio.NewScanner(io.TeeReader(said, &log))
+	for sc.Scan() {
+		if m := pid.FindStringSubmatch(sc.Text()); m != nil {
+			agent, _ := strconv.Atoi(m[1])
+			id, _ := strconv.Atoi(m[2])
+			each(agent, id)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, log.String())
+	}
+	return out.String(), nil
+}
+
+// vectors is the checksum of the vectors of all agents at the end of a run.
+func vectors(t *testing.T, dir string) string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "checkpoints", "iter-*", "manifest.json"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no checkpoint in %s: %v", dir, err)
+	}
+	text, err := os.ReadFile(names[len(names)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct {
+		SHA256 string `json:"vectors_sha256"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil || m.SHA256 == "" {
+		t.Fatalf("%s: %v", names[0], err)
+	}
+	return m.SHA256
+}
+
+// sameRun compares two run folders: all metrics but the clock's and the bytes that were really
+// sent, and the vectors of every agent.
+func sameRun(t *testing.T, one, many string) {
+	t.Helper()
+	if a, b := wire.ReplaceAllString(metricRows(t, one), ""), wire.ReplaceAllString(metricRows(t, many), ""); a != b {
+		t.Errorf("other metrics:\n%s\n%s", a, b)
+	}
+	if vectors(t, one) != vectors(t, many) {
+		t.Error("other models")
+	}
+}
+
+// Four processes, of which three are killed without a warning, agent 0 among them: the metrics and
+// the weights of one process, to the bit.
+func TestUpIsTrain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel() // it waits more than it works
+	dir := t.TempDir()
+	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
+	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4",
+		"--iterations", "1500", "--eval-points", "6", "--checkpoint-every", "0.1"}
+	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	killed := map[int]bool{3: true} // it lives
+	out := processes(t, append(args, "--out", many), func(agent, pid int) {
+		if !killed[agent] {
+			killed[agent] = true
+			time.AfterFunc(time.Duration(500+100*agent)*time.Millisecond,
+				func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		}
+	})
+	if !strings.Contains(out, "finished") {
+		t.Errorf("the table:\n%s", out)
+	}
+	sameRun(t, one, many)
+	for _, name := range []string{"summary.json", "report.html", "config.yaml", "shards.json",
+		"plots/training_loss-bits.svg"} {
+		if _, err := os.Stat(filepath.Join(many, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Ten processes on real MNIST, one killed every second or so, at random.
+func TestUpOnMNIST(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("skipped: a minute long; set FSPDA_LONG=1")
+	}
+	dir := t.TempDir()
+	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
+	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--partition", "sorted", "--agents", "10",
+		"--iterations", "3000", "--eval-points", "4",
+		"--metrics", "test", "--checkpoint-every", "2"}
+	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	s, kills := rng.New(1, "kills"), 0
+	processes(t, append(args, "--out", many, "--restarts", "1000"), func(_, pid int) {
+		if s.IntN(2) == 0 && kills < 20 {
+			kills++
+			time.AfterFunc(time.Duration(2000+s.IntN(8000))*time.Millisecond,
+				func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		}
+	})
+	t.Logf("%d processes were killed", kills)
+	sameRun(t, one, many)
+}
+
+// Who says something else is not let in, and told what.
+func TestAgentRefusals(t *testing.T) {
+	base := []string{"agent", "--agents", "2", "--out", filepath.Join(t.TempDir(), "x")}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no rank":   {[]string{"--join", "127.0.0.1:1", "--insecure"}, "--rank"},
+		"rank":      {[]string{"--join", "127.0.0.1:1", "--insecure", "--rank", "2"}, "from 0 to 1"},
+		"nowhere":   {[]string{"--rank", "0", "--insecure"}, "--join"},
+		"open door": {[]string{"--rank", "1", "--join", "10.0.0.1:4700", "--insecure"}, "anybody could join"},
+		"any door": {[]string{"--rank", "0", "--join", "127.0.0.1:1", "--listen", "0.0.0.0:1", "--insecure"},
+			"anybody could join"},
+		"no certs":     {[]string{"--rank", "0", "--join", "10.0.0.1:4700"}, "--certs"},
+		"wrong certs":  {[]string{"--rank", "0", "--join", "10.0.0.1:4700", "--certs", t.TempDir()}, "fspda certs"},
+		"both":         {[]string{"--rank", "0", "--join", "10.0.0.1:4700", "--nats", "nats://x"}, "--nats"},
+		"packing":      {[]string{"--rank", "0", "--join", "127.0.0.1:1", "--insecure", "--packing", "zip"}, "zip"},
+		"not a number": {[]string{"--rank", "x"}, "--rank"},
+	} {
+		status, _, stderr := call(t, append(append([]string{}, base...), append(c.args, "--data-train", "100",
+			"--data-test", "20", "--batch", "8")...)...)
+		if status != exitBadInput || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit status %d, %s", name, status, stderr)
+		}
+	}
+}
+
+func TestPlaceOf(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want place
+		bad  bool
+	}{
+		{map[string]string{}, place{rank: -1}, false},
+		{map[string]string{"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "n1", "MASTER_PORT": "4700"},
+			place{3, 8, "n1:4700", "RANK, WORLD_SIZE"}, false},
+		{map[string]string{"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, place{1, 2, "", "SLURM_PROCID, SLURM_NTASKS"},
+			false},
+		{map[string]string{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "MASTER_ADDR": "::1",
+			"MASTER_PORT": "1"}, place{0, 2, "[::1]:1", "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE"}, false},
+		{map[string]string{"RANK": "3"}, place{rank: 3, names: "RANK"}, false},
+		{map[string]string{"RANK": "x"}, place{}, true},
+		{map[string]string{"RANK": "-1"}, place{}, true},
+		{map[string]string{"RANK": "2", "WORLD_SIZE": "2"}, place{}, true},
+	} {
+		got, err := placeOf(func(k string) string { return c.env[k] })
+		if (err != nil) != c.bad || !c.bad && got != c.want {
+			t.Errorf("%v: %+v, %v", c.env, got, err)
+		}
+	}
+}
+
+// Certificates from the command line, used by two agents of one machine.
+func TestCertsCommand(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "certs")
+	if status, stdout, stderr := call(t, "certs", "--out", dir, "--run", "digits", "-n", "2"); status != 0 ||
+		!strings.Contains(stdout, "agent-RANK.pem") {
+		t.Fatalf("exit status %d, %s", status, stderr)
+	}
+	if status, _, stderr := call(t, "certs", "--out", dir, "--run", "a b"); status != exitBadInput ||
+		!strings.Contains(stderr, "a b") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	done := make(chan string, 2)
+	for rank := range 2 {
+		go func() {
+			status, _, stderr := call(t, "agent", "--run", "digits", "--certs", dir, "--join", "127.0.0.1:"+port,
+				"--listen", "127.0.0.1:"+map[bool]string{true: port,
+					false: "0"}[rank == 0], "--rank", strconv.Itoa(rank),
+				"--out", out, "--agents", "2", "--data-train", "200", "--data-test", "50", "--hidden", "4", "--batch", "8", "--iterations", "30", "--eval-points", "1")
+			if status != 0 {
+				done <- stderr
+				return
+			}
+			done <- ""
+		}()
+	}
+	for range 2 {
+		if stderr := <-done; stderr != "" {
+			t.Error(stderr)
+		}
+	}
+}
+
+// Each agent of a crew shows its own metrics, at a port by its rank.
+func TestUpMetrics(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		rank    int
+		want    string
+	}{{"", 3, ""}, {"127.0.0.1:9100", 0, "127.0.0.1:9100"}, {"127.0.0.1:9100", 3, "127.0.0.1:9103"}, {"[::1]:0", 3,
+		"[::1]:0"}} {
+		if got, err := metricsOf(c.address, c.rank); err != nil || got != c.want {
+			t.Errorf("%q for agent %d: %q, %v", c.address, c.rank, got, err)
+		}
+	}
+	for _, bad := range []string{"9100", "127.0.0.1:65534", "127.0.0.1:-1", "127.0.0.1:x"} {
+		if got, err := metricsOf(bad, 3); err == nil {
+			t.Errorf("%s was taken for %s", bad, got)
+		}
+	}
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	shows := regexp.MustCompile(`\[(\d)\].*"url": "(http://[^"]+/metrics)"`)
+	seen := map[string]bool{}
+	cmd := exec.Command(os.Args[0], "up", "-n", "2", "--metrics-listen", "127.0.0.1:0", "--data-train", "100",
+		"--data-test", "20", "--hidden", "3", "--batch", "8", "--iterations", "1000000",
+		"--eval-points", "2", "--out", filepath.Join(t.TempDir(), "run"))
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	stop := func() { _ = cmd.Process.Signal(os.Interrupt) }
+	late := time.AfterFunc(30*time.Second, stop)
+	defer late.Stop()
+	for sc := bufio.NewScanner(said); sc.Scan(); {
+		m := shows.FindStringSubmatch(sc.Text())
+		if m == nil {
+			continue
+		}
+		if text := page(t, m[2]); !strings.Contains(text, `rank="`+m[1]+`"`) {
+			t.Errorf("agent %s shows\n%s", m[1], text)
+		}
+		if seen[m[1]] = true; len(seen) == 2 {
+			stop()
+		}
+	}
+	if len(seen) != 2 {
+		t.Errorf("%d agents show metrics, want 2", len(seen))
+	}
+}
+
+// page is the text at an address.
+func page(t *testing.T, url string) string {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
