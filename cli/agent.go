@@ -41,7 +41,7 @@ type agentFlags struct {
 	leash     bool
 	weather   string
 
-	pack nats.Packing
+	pack nats.Compression
 	tls  nats.Credentials
 }
 
@@ -239,7 +239,7 @@ func (f *agentFlags) settle(fs *pflag.FlagSet, env func(string) string) (train.C
 
 // manners settles how messages travel.
 func (f *agentFlags) manners() (err error) {
-	if f.pack, err = nats.ParsePacking(f.packing); err != nil {
+	if f.pack, err = nats.ParseCompression(f.packing); err != nil {
 		return &usageError{err.Error()}
 	}
 	if f.certs != "" {
@@ -340,10 +340,10 @@ func loopback(host string) bool {
 // open joins the network.
 func (f *agentFlags) open(s *train.Setup, m *model.Engine, dev device.Device, log *zap.Logger) (*nats.Node, error) {
 	o := nats.Options{Run: f.run, Self: f.rank, Agents: s.Config.Agents, Pool: dist.NewPool(dev), Dim: s.Dim,
-		Codec: s.Codec(), Wire: dist.Values(s.Config.Wire), URL: f.cluster,
+		Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), URL: f.cluster,
 		Server: nats.Server{Listen: f.listen, Advertise: f.advertise,
-			Join: f.join}, Durable: true, Packing: f.pack, Weather: weatherOf(f.weather, f.rank), TLS: f.tls,
-		Door: nats.Door{Listen: f.direct, Advertise: f.doorHost()}, Log: log}
+			Join: f.join}, Durable: true, Compression: f.pack, Faults: weatherOf(f.weather, f.rank), TLS: f.tls,
+		Direct: nats.DirectServer{Listen: f.direct, Advertise: f.doorHost()}, Log: log}
 	o.Identity = []nats.Field{{Name: "run", Value: f.run}, {Name: "version", Value: version()}}
 	for _, id := range s.Identity(m.Sizes()) {
 		o.Identity = append(o.Identity, nats.Field{Name: id[0], Value: id[1]})

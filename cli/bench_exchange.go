@@ -119,14 +119,14 @@ func (f exchangeFlags) wires(ctx context.Context) (r bench.ExchangeReport, err e
 			return r, err
 		}
 	}
-	door, strangers := nats.Door{Listen: "127.0.0.1:0"}, [2]nats.Credentials{}
-	near := func(name string, door nats.Door, as [2]nats.Credentials) bench.Wire {
+	door, strangers := nats.DirectServer{Listen: "127.0.0.1:0"}, [2]nats.Credentials{}
+	near := func(name string, door nats.DirectServer, as [2]nats.Credentials) bench.Wire {
 		return bench.Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
 			return openPair(ctx, size/4, door, as)
 		}}
 	}
 	return bench.Exchange(ctx, bench.ExchangeOptions{Sizes: f.bytes, Each: f.each, Wires: []bench.Wire{
-		near("agents", door, strangers), near("agents, all over NATS", nats.Door{}, strangers),
+		near("agents", door, strangers), near("agents, all over NATS", nats.DirectServer{}, strangers),
 		bench.BareNATS(), bench.BareGRPC(), bench.TunedGRPC(),
 		{Name: "agents, two processes", Open: openFarPair}, bench.FarGRPC(farGRPC),
 		near("agents, TLS", door, members), bench.SecureNATS([2]*tls.Config{members[0].Routes,
@@ -177,7 +177,7 @@ type pair struct {
 	other chan error
 }
 
-func openPair(ctx context.Context, n int, door nats.Door, as [2]nats.Credentials) (swap func() error, end func(),
+func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Credentials) (swap func() error, end func(),
 	err error) {
 	p := &pair{n: n, other: make(chan error, 1)}
 	end = func() {
@@ -218,9 +218,9 @@ func (p *pair) swap(ctx context.Context) error {
 }
 
 // openEnd opens and starts one of two agents.
-func openEnd(self, n int, pool *dist.Pool, join []string, door nats.Door, as nats.Credentials) (*nats.Node, error) {
+func openEnd(self, n int, pool *dist.Pool, join []string, door nats.DirectServer, as nats.Credentials) (*nats.Node, error) {
 	node, err := nats.Open(nats.Options{Run: benchRun, Self: self, Agents: 2, Dim: n, Pool: pool,
-		Server: nats.Server{Listen: "127.0.0.1:0", Join: join}, Door: door, TLS: as})
+		Server: nats.Server{Listen: "127.0.0.1:0", Join: join}, Direct: door, TLS: as})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (f exchangeFlags) serve(ctx context.Context, stdout io.Writer) error {
 // serveAgent is the second of two agents.
 func (f exchangeFlags) serveAgent(ctx context.Context, stdout io.Writer) error {
 	n, pool := f.bytes[0]/4, dist.NewPool(cpu.New())
-	node, err := openEnd(1, n, pool, []string{f.join}, nats.Door{Listen: "127.0.0.1:0"}, nats.Credentials{})
+	node, err := openEnd(1, n, pool, []string{f.join}, nats.DirectServer{Listen: "127.0.0.1:0"}, nats.Credentials{})
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func startEnd(size int, args ...string) (line string, end func(), err error) {
 // openFarPair is openPair with the second agent in another process.
 func openFarPair(ctx context.Context, size int) (swap func() error, end func(), err error) {
 	n, t, pool := size/4, 0, dist.NewPool(cpu.New())
-	node, err := openEnd(0, n, pool, nil, nats.Door{Listen: "127.0.0.1:0"}, nats.Credentials{})
+	node, err := openEnd(0, n, pool, nil, nats.DirectServer{Listen: "127.0.0.1:0"}, nats.Credentials{})
 	if err != nil {
 		return nil, nil, err
 	}

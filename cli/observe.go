@@ -100,19 +100,19 @@ func (o *observatory) look() {
 	for name, n := range map[string]uint64{
 		"fspda_messages_total": s.Messages, "fspda_message_bytes_total": o.node.WireBytes(),
 		"fspda_sent_bytes_total": s.SentBytes, "fspda_received_bytes_total": s.GotBytes, "fspda_sent_frames_total": s.SentFrames, "fspda_received_frames_total": s.GotFrames,
-		"fspda_direct_frames_total": s.Direct, "fspda_asked_again_total": s.Asked, "fspda_sent_again_total": s.Repeated,
-		"fspda_dropped_frames_total": s.Dropped, "fspda_refused_strangers_total": s.Refused, "fspda_connection_trouble_total": s.Trouble,
+		"fspda_direct_frames_total": s.Direct, "fspda_asked_again_total": s.Requested, "fspda_sent_again_total": s.Repeated,
+		"fspda_dropped_frames_total": s.Dropped, "fspda_refused_strangers_total": s.Refused, "fspda_connection_trouble_total": s.ConnErrors,
 	} {
 		o.counter(name, n)
 	}
 	there := 0
-	for _, p := range o.node.Sights() {
+	for _, p := range o.node.Peers() {
 		peer := fmt.Sprintf(`,peer="%d"`, p.Agent)
-		o.gauge("fspda_peer_up", peer).Set(oneIf(p.There))
+		o.gauge("fspda_peer_up", peer).Set(oneIf(p.Connected))
 		o.gauge("fspda_peer_direct", peer).Set(oneIf(p.Direct))
-		o.gauge("fspda_peer_silent_seconds", peer).Set(p.Silent.Seconds())
-		o.gauge("fspda_peer_kept_bytes", peer).Set(float64(p.Kept))
-		there += int(oneIf(p.There))
+		o.gauge("fspda_peer_silent_seconds", peer).Set(p.SilentFor.Seconds())
+		o.gauge("fspda_peer_kept_bytes", peer).Set(float64(p.LogBytes))
+		there += int(oneIf(p.Connected))
 	}
 	o.gauge("fspda_peers_up", "").Set(float64(there))
 }
@@ -154,8 +154,8 @@ func (o *observatory) ready(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var missing []int
-	for _, p := range o.node.Sights() {
-		if !p.There {
+	for _, p := range o.node.Peers() {
+		if !p.Connected {
 			missing = append(missing, p.Agent)
 		}
 	}

@@ -24,7 +24,7 @@ const forecastEvery = 50 * time.Millisecond
 
 // weatherOf makes the weather of an agent from a file; nil without one. A file that cannot be read
 // is good weather.
-func weatherOf(path string, self int) nats.Weather {
+func weatherOf(path string, self int) nats.FaultInjector {
 	if path == "" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func weatherOf(path string, self int) nats.Weather {
 	var now forecast
 	var read time.Time
 	s := rng.New(uint64(os.Getpid()), "weather", uint64(self)) // a new one with every life
-	return func(to int) nats.Fate {
+	return func(to int) nats.FaultAction {
 		mu.Lock()
 		defer mu.Unlock()
 		if time.Since(read) > forecastEvery {
@@ -45,19 +45,19 @@ func weatherOf(path string, self int) nats.Weather {
 	}
 }
 
-func (f forecast) fate(s *rng.Stream, self, to int) nats.Fate {
+func (f forecast) fate(s *rng.Stream, self, to int) nats.FaultAction {
 	for _, c := range f.Cut {
 		if c == [2]int{self, to} || c == [2]int{to, self} {
-			return nats.Fate{}
+			return nats.FaultAction{}
 		}
 	}
 	switch u := s.Float64(); {
 	case u < f.Lose:
-		return nats.Fate{}
+		return nats.FaultAction{}
 	case u < f.Lose+f.Double:
-		return nats.Fate{Copies: 2}
+		return nats.FaultAction{Copies: 2}
 	case u < f.Lose+f.Double+f.Late:
-		return nats.Fate{Copies: 1, Late: time.Duration(s.Float64() * float64(50*time.Millisecond))}
+		return nats.FaultAction{Copies: 1, Delay: time.Duration(s.Float64() * float64(50*time.Millisecond))}
 	}
-	return nats.Fate{Copies: 1}
+	return nats.FaultAction{Copies: 1}
 }

@@ -37,13 +37,13 @@ func TestDrawIndexes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		law := mask.(dist.Lawful)
+		law := mask.(dist.DeviceMask)
 		indexes, counters := make([]device.Index, c.masks), make([]uint64, c.masks)
 		for round := range 2 {
 			for i := range counters {
 				counters[i] = law.Counter(round, i, i+1)
 			}
-			d.DrawIndexes(indexes, law.Law(), counters)
+			d.DrawIndexes(indexes, law.Sampling(), counters)
 			for i, x := range indexes {
 				want := mask.Draw(nil, round, i, i+1)
 				if got := coordinatesOf(d, x, c.dim); fmt.Sprint(got) != fmt.Sprint(asFloats(want)) {

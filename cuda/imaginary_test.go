@@ -103,7 +103,7 @@ func imaginaryWith(m *fakegpu.Machine, n *nets) parts {
 type matrix struct {
 	v     []float32
 	bytes []byte
-	as    dist.Values
+	as    dist.ValueFormat
 }
 
 func matrixAt(m *fakegpu.Machine, at driver.Pointer, n int, e kernels.Element) (matrix, error) {
@@ -111,7 +111,7 @@ func matrixAt(m *fakegpu.Machine, at driver.Pointer, n int, e kernels.Element) (
 	if err != nil {
 		return matrix{}, err
 	}
-	x := matrix{make([]float32, n), b, map[kernels.Element]dist.Values{kernels.F32: dist.FP32, kernels.F16: dist.FP16,
+	x := matrix{make([]float32, n), b, map[kernels.Element]dist.ValueFormat{kernels.F32: dist.FP32, kernels.F16: dist.FP16,
 		kernels.BF16: dist.BF16}[e]}
 	x.as.Read(x.v, b)
 	return x, nil

@@ -7,7 +7,7 @@ import (
 // broadcast is every process in which agents speak to all their neighbours; who speaks is the one
 // difference between them.
 type broadcast struct {
-	law
+	edgeSampler
 	spec    string
 	rate    float64 // chance that at least one end of an edge speaks; the same for every edge
 	speak   func(dst []int, t int) []int
@@ -22,13 +22,13 @@ type speakers struct {
 
 var _ Broadcaster = broadcast{}
 
-func newBroadcast(l law, spec string, rate float64, speak func(dst []int, t int) []int) broadcast {
+func newBroadcast(l edgeSampler, spec string, rate float64, speak func(dst []int, t int) []int) broadcast {
 	n := l.g.N
 	pool := &sync.Pool{New: func() any { return &speakers{flags: make([]bool, n)} }}
-	return broadcast{law: l, spec: spec, rate: rate, speak: speak, scratch: pool}
+	return broadcast{edgeSampler: l, spec: spec, rate: rate, speak: speak, scratch: pool}
 }
 
-func parseBroadcast(p parsedSpec, l law) (Process, error) {
+func parseBroadcast(p parsedSpec, l edgeSampler) (Process, error) {
 	n := l.g.N
 	switch p.name {
 	case "broadcast-one":

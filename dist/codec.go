@@ -38,20 +38,20 @@ type Codec interface {
 
 // Floats is the codec of plain float32 vectors that share one mask: what the uncompressed
 // algorithms send, and the meaning of a message without a codec.
-type Floats struct {
+type FloatCodec struct {
 	Vectors int // in one message
 	Len     int // of each: the coordinates of the mask, which both ends know
 }
 
-var _ Codec = Floats{}
+var _ Codec = FloatCodec{}
 
 // Sent implements [Codec].
-func (f Floats) Sent(p Payload) Sent {
+func (f FloatCodec) Sent(p Payload) Sent {
 	return Sent{Values: f.Vectors * f.Len, ValueBits: 32, Mask: f.Len, Dim: p.Dim}
 }
 
 // Encode implements [Codec].
-func (f Floats) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error) {
+func (f FloatCodec) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error) {
 	if err := f.check(p); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (f Floats) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byt
 }
 
 // Decode implements [Codec].
-func (f Floats) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
+func (f FloatCodec) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 	width := f.indexBits(p.Dim, a, indices)
 	if err := wantBytes("float32 vectors", b, f.Len*(width+32*f.Vectors)); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (f Floats) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 	return nil
 }
 
-func (f Floats) check(p Payload) error {
+func (f FloatCodec) check(p Payload) error {
 	if len(p.Vectors) != f.Vectors {
 		return fmt.Errorf("dist: the codec of %d float32 vectors was given %d; it writes those it was made for",
 			f.Vectors, len(p.Vectors))
@@ -96,7 +96,7 @@ func (f Floats) check(p Payload) error {
 }
 
 // indexBits is the width of an index that a seed could replace; 0: none is written.
-func (f Floats) indexBits(dim int, a Accounting, indices bool) int {
+func (f FloatCodec) indexBits(dim int, a Accounting, indices bool) int {
 	if !indices || f.Len == dim {
 		return 0
 	}

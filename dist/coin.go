@@ -3,7 +3,7 @@ package dist
 // coin: all edges at once with probability p, else none. The agents share one coin, which is what
 // ProxSkip needs.
 type coin struct {
-	law
+	edgeSampler
 	p float64
 }
 

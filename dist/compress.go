@@ -118,10 +118,10 @@ func (r RandK) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte
 // Decode implements [Codec]. Where no coordinates were written, p.Coords are those that the seed
 // gives.
 func (r RandK) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
-	return Floats{1, len(p.Coords)}.Decode(p, b, a, indices)
+	return FloatCodec{1, len(p.Coords)}.Decode(p, b, a, indices)
 }
 
-func (RandK) floats(p Payload) Floats { return Floats{1, len(p.Vectors[0])} }
+func (RandK) floats(p Payload) FloatCodec { return FloatCodec{1, len(p.Vectors[0])} }
 
 // identity sends everything.
 type identity struct{ dim int }
@@ -136,14 +136,14 @@ func (c identity) Compress(p *Payload, v []float32, _, _ int) error {
 	return nil
 }
 
-func (c identity) Sent(p Payload) Sent { return Floats{1, c.dim}.Sent(p) }
+func (c identity) Sent(p Payload) Sent { return FloatCodec{1, c.dim}.Sent(p) }
 
 func (c identity) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error) {
-	return Floats{1, c.dim}.Encode(dst, p, a, indices)
+	return FloatCodec{1, c.dim}.Encode(dst, p, a, indices)
 }
 
 func (c identity) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
-	return Floats{1, c.dim}.Decode(p, b, a, indices)
+	return FloatCodec{1, c.dim}.Decode(p, b, a, indices)
 }
 
 // topK takes the k coordinates of largest magnitude, of the whole vector or of each tensor; among

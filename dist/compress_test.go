@@ -386,7 +386,7 @@ func FuzzDecode(f *testing.F) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		codecs := []Codec{parseLattice(t, "lattice(0.1,8)").Codec(2, dim()), Floats{2, 3}}
+		codecs := []Codec{parseLattice(t, "lattice(0.1,8)").Codec(2, dim()), FloatCodec{2, 3}}
 		for _, name := range names {
 			codecs = append(codecs, all[name])
 		}

@@ -10,7 +10,7 @@ import (
 // gaps draws how many coordinates to skip until the next one that is taken, where each is taken
 // with probability p: geometric numbers, by integer arithmetic alone, so that every machine draws
 // the same. A uniform 64-bit u skips at least g coordinates when u < survival[g] = (1-p)^g · 2^64.
-type gaps struct {
+type gapSampler struct {
 	longest int
 	// survival[g] for g = 1..longest, at g, and a 0 at its end; survival[0] stands for 2^64 and is
 	// not read
@@ -27,13 +27,13 @@ const (
 
 // newGaps prepares gaps of probability p in (0,1]. Sums of gaps up to n are told apart; n or more
 // is just "none left".
-func newGaps(p float64, n int) *gaps {
+func newGaps(p float64, n int) *gapSampler {
 	if p >= 1 {
-		return &gaps{end: n}
+		return &gapSampler{end: n}
 	}
 	longest := int(min(math.Ceil(4/p), maxTable))
 	stay := -uint64(max(math.Ldexp(p, 64), 1)) // (1-p) · 2^64
-	g := &gaps{longest: longest, survival: make([]uint64, longest+2), guide: new([1 << (64 - guideShift)]uint16),
+	g := &gapSampler{longest: longest, survival: make([]uint64, longest+2), guide: new([1 << (64 - guideShift)]uint16),
 		end: n}
 	g.survival[1] = stay
 	for k := 2; k <= longest; k++ {
@@ -51,7 +51,7 @@ func newGaps(p float64, n int) *gaps {
 }
 
 // next returns a gap; anything from end on means that no coordinate is left.
-func (g *gaps) next(s *rng.Stream) int {
+func (g *gapSampler) next(s *rng.Stream) int {
 	if g.survival == nil {
 		return 0
 	}
@@ -70,7 +70,7 @@ func (g *gaps) next(s *rng.Stream) int {
 
 // gap is the gap of a draw u, or longest. Most buckets hold at most one bound, which is added and
 // not branched on, since which side of it u lies on cannot be guessed.
-func (g *gaps) gap(u uint64) int {
+func (g *gapSampler) gap(u uint64) int {
 	k := int(g.guide[u>>guideShift])
 	_, below := bits.Sub64(u, g.survival[k+1], 0)
 	k += int(below)
@@ -83,7 +83,7 @@ func (g *gaps) gap(u uint64) int {
 // fill writes the coordinates that are taken, from c on, ascending, until dst is full or none is
 // left. It returns how many those are and the coordinate to go on from; what it would return on a
 // full dst depends on no draw that it has not used.
-func (g *gaps) fill(dst []uint32, c int, s *rng.Stream) (n, next int) {
+func (g *gapSampler) fill(dst []uint32, c int, s *rng.Stream) (n, next int) {
 	if g.survival == nil {
 		for ; n < len(dst) && c < g.end; n++ {
 			dst[n] = uint32(c)

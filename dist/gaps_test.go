@@ -10,7 +10,7 @@ import (
 
 // gapPlain walks the definition: each coordinate is skipped with probability 1-p, which the
 // survival of one step says.
-func gapPlain(g *gaps, u uint64) int {
+func gapPlain(g *gapSampler, u uint64) int {
 	k := 0
 	for k < g.longest && u < g.survival[k+1] {
 		k++

@@ -2,13 +2,13 @@ package dist
 
 // independent: each edge by itself with the same probability.
 type independent struct {
-	law
+	edgeSampler
 	spec string
 	p    float64
-	gaps *gaps // nil where p is 1 or there is no edge
+	gaps *gapSampler // nil where p is 1 or there is no edge
 }
 
-func parseIndependent(p parsedSpec, l law) (Process, error) {
+func parseIndependent(p parsedSpec, l edgeSampler) (Process, error) {
 	if p.name == "bernoulli" {
 		prob, err := p.probability()
 		if err != nil {
@@ -31,8 +31,8 @@ func parseIndependent(p parsedSpec, l law) (Process, error) {
 	return newIndependent(l, withFloat(p.name, k), k/n), nil
 }
 
-func newIndependent(l law, spec string, prob float64) independent {
-	p := independent{law: l, spec: spec, p: prob}
+func newIndependent(l edgeSampler, spec string, prob float64) independent {
+	p := independent{edgeSampler: l, spec: spec, p: prob}
 	if prob > 0 && prob < 1 && len(l.g.Edges) > 0 {
 		p.gaps = newGaps(prob, len(l.g.Edges))
 	}
@@ -56,7 +56,7 @@ func (p independent) Active(dst []Event, t int) []Event {
 
 // exactly: k different edges, uniform.
 type exactly struct {
-	law
+	edgeSampler
 	k int
 }
 

@@ -18,7 +18,7 @@ import (
 //	point(z, ref)    = q·s·round(ref/(q·s) - z/q) + s·z
 //
 // Halves round to even. Within [Lattice.Radius] of the reference the point is within s/2 of x;
-// beyond it the error is a multiple of q·s, and nothing tells: hence [Decodes]. Stochastic rounding
+// beyond it the error is a multiple of q·s, and nothing tells: hence [DecodeStats]. Stochastic rounding
 // makes the code unbiased, with an error below s.
 //
 // All arithmetic is in float64. A decoded number is given by its index m on the lattice, which
@@ -141,8 +141,8 @@ func (l *Lattice) farFrom() float64 { return 0.9 * l.Radius() }
 
 // Decode writes to dst the lattice index of the point of each code nearest to the reference, and
 // says how near the points were. dst may be codes or ref.
-func (l *Lattice) Decode(dst, codes, ref []float32) Decodes {
-	var all Decodes
+func (l *Lattice) Decode(dst, codes, ref []float32) DecodeStats {
+	var all DecodeStats
 	for i := 0; i < len(codes); i += latticeBlock {
 		end := min(i+latticeBlock, len(codes))
 		d := l.decodeFast(dst[i:end], codes[i:end], ref[i:end])
@@ -154,11 +154,11 @@ func (l *Lattice) Decode(dst, codes, ref []float32) Decodes {
 }
 
 // decodeGo is the meaning of Decode.
-func (l *Lattice) decodeGo(dst, codes, ref []float32) Decodes {
+func (l *Lattice) decodeGo(dst, codes, ref []float32) DecodeStats {
 	q := float64(l.Colours)
 	period := l.Side * q
 	far := l.farFrom()
-	d := Decodes{Total: uint64(len(codes))}
+	d := DecodeStats{Total: uint64(len(codes))}
 	for i, z := range codes {
 		r := float64(ref[i])
 		m := float64(q*math.RoundToEven(r/period-float64(z)/q)) + float64(z)
@@ -172,16 +172,16 @@ func (l *Lattice) decodeGo(dst, codes, ref []float32) Decodes {
 	return d
 }
 
-// Decodes counts what a lattice decoded. A point far from its reference is a warning: the true one
+// DecodeStats counts what a lattice decoded. A point far from its reference is a warning: the true one
 // may be further away, and then the decoded one is wrong by a multiple of q·s.
-type Decodes struct {
+type DecodeStats struct {
 	Total   uint64  `json:"total"`
 	Far     uint64  `json:"far"`     // more than 0.9 of the radius away from the reference
 	Largest float64 `json:"largest"` // distance from the reference
 }
 
 // Add adds another count.
-func (d *Decodes) Add(o Decodes) {
+func (d *DecodeStats) Add(o DecodeStats) {
 	d.Total += o.Total
 	d.Far += o.Far
 	d.Largest = max(d.Largest, o.Largest)

@@ -32,18 +32,18 @@ func (l *Lattice) encodeFast(dst, x []float32) int {
 }
 
 // decodeFast decodes the first codes of a block.
-func (l *Lattice) decodeFast(dst, codes, ref []float32) Decodes {
+func (l *Lattice) decodeFast(dst, codes, ref []float32) DecodeStats {
 	var block [latticeBlock]float32
 	n, q := len(codes)&^3, float64(l.Colours)
 	if n == 0 || !latticeIn {
-		return Decodes{}
+		return DecodeStats{}
 	}
 	_ = ref[n-1]
 	c := latticeConstants{1 / (l.Side * q), 1 / q, q, l.Side, l.farFrom()}
 	far, largest, sure := latticeDecodeAVX2(&block[0], &codes[0], &ref[0], n, &c)
 	if !sure {
-		return Decodes{}
+		return DecodeStats{}
 	}
 	copy(dst, block[:n])
-	return Decodes{Total: uint64(n), Far: uint64(far), Largest: largest}
+	return DecodeStats{Total: uint64(n), Far: uint64(far), Largest: largest}
 }

@@ -54,7 +54,7 @@ func latticeTwins(t *testing.T, l *Lattice, x, ref []float32) {
 	type result struct {
 		codes, points []float32
 		err           error
-		decodes       Decodes
+		decodes       DecodeStats
 	}
 	var results [2]result
 	for k := range results {

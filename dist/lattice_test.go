@@ -120,7 +120,7 @@ func TestLatticeBias(t *testing.T) {
 	}
 }
 
-// Decodes near the border of the radius are counted, and the largest distance is kept.
+// DecodeStats near the border of the radius are counted, and the largest distance is kept.
 func TestLatticeCountsFarDecodes(t *testing.T) {
 	l := parseLattice(t, "lattice(0.001,256)")
 	x := []float32{0, 0.11, 0.12, -0.125, 0.3}
@@ -131,9 +131,9 @@ func TestLatticeCountsFarDecodes(t *testing.T) {
 	if d.Total != 5 || d.Far != 2 || math.Abs(d.Largest-0.125) > 1e-12 {
 		t.Errorf("%+v", d) // 0.12 and -0.125 lie beyond 0.9·0.1275; 0.3 became 0.044, and nobody can tell
 	}
-	var sum Decodes
+	var sum DecodeStats
 	sum.Add(d)
-	sum.Add(Decodes{Total: 1, Largest: 0.5})
+	sum.Add(DecodeStats{Total: 1, Largest: 0.5})
 	if sum.Total != 6 || sum.Far != 2 || sum.Largest != 0.5 {
 		t.Errorf("%+v", sum)
 	}

@@ -67,7 +67,7 @@ func ParseMask(spec string, density float64, sizes []int, seed uint64) (Mask, er
 		}
 	}
 	k := max(1, int(math.Round(density*float64(d))))
-	b := basis{name: name, seed: seed, d: d, k: k}
+	b := maskBase{name: name, seed: seed, d: d, k: k}
 	switch {
 	case name == "all" || density == 1 || k == d && name != "bernoulli" && name != "randk-per-layer":
 		b.k = d
@@ -104,20 +104,20 @@ func totalSize(p parsedSpec, sizes []int) (int, error) {
 }
 
 // basis is what all masks have.
-type basis struct {
+type maskBase struct {
 	name string
 	seed uint64
 	d, k int // length; coordinates drawn
 }
 
-func (b basis) String() string   { return b.name }
-func (b basis) Dense() bool      { return b.k == b.d }
-func (b basis) Len() int         { return b.k }
-func (b basis) Density() float64 { return float64(b.k) / float64(b.d) }
-func (b basis) Dim() int         { return b.d }
+func (b maskBase) String() string   { return b.name }
+func (b maskBase) Dense() bool      { return b.k == b.d }
+func (b maskBase) Len() int         { return b.k }
+func (b maskBase) Density() float64 { return float64(b.k) / float64(b.d) }
+func (b maskBase) Dim() int         { return b.d }
 
 // stream returns the numbers for one mask: the same at both ends.
-func (b basis) stream(t, i, j int) rng.Stream {
+func (b maskBase) stream(t, i, j int) rng.Stream {
 	if t < 0 || i < 0 || j < 0 {
 		panic(fmt.Sprintf("dist: mask of iteration %d between %d and %d: none of them may be negative", t, i, j))
 	}
@@ -133,7 +133,7 @@ func grow(dst []uint32, n int) []uint32 {
 }
 
 // all: every coordinate.
-type all struct{ basis }
+type all struct{ maskBase }
 
 func (m all) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.d)
@@ -145,7 +145,7 @@ func (m all) Draw(dst []uint32, t, i, j int) []uint32 {
 
 // block: k adjacent coordinates with a uniform start, the end of the vector joined to its
 // beginning.
-type block struct{ basis }
+type block struct{ maskBase }
 
 func (m block) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)
@@ -164,12 +164,12 @@ func (m block) Draw(dst []uint32, t, i, j int) []uint32 {
 // bernoulli: each coordinate by itself with the same probability. The number drawn varies, and may
 // be 0.
 type bernoulli struct {
-	basis
+	maskBase
 	p    float64
-	gaps *gaps
+	gaps *gapSampler
 }
 
-func newBernoulli(b basis, p float64) bernoulli {
+func newBernoulli(b maskBase, p float64) bernoulli {
 	b.k = int(math.Round(p * float64(b.d)))
 	return bernoulli{b, p, newGaps(p, b.d)}
 }

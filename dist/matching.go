@@ -4,7 +4,7 @@ import "sync"
 
 // matching: edges in random order, each taken unless one of its ends is taken already.
 type matching struct {
-	law
+	edgeSampler
 	scratch *sync.Pool // of *pairing
 	rates   func() []float64
 }
@@ -16,9 +16,9 @@ type pairing struct {
 	active []bool // edges
 }
 
-func newMatching(l law) matching {
+func newMatching(l edgeSampler) matching {
 	n, edges := l.g.N, len(l.g.Edges)
-	p := matching{law: l, scratch: &sync.Pool{New: func() any {
+	p := matching{edgeSampler: l, scratch: &sync.Pool{New: func() any {
 		return &pairing{order: make([]int, edges), taken: make([]bool, n), active: make([]bool, edges)}
 	}}}
 	p.rates = sync.OnceValue(p.estimate)

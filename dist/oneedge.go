@@ -1,7 +1,7 @@
 package dist
 
 // oneEdge: one edge, uniform.
-type oneEdge struct{ law }
+type oneEdge struct{ edgeSampler }
 
 func (oneEdge) String() string          { return "one-edge" }
 func (p oneEdge) Rate(edge int) float64 { return 1 / float64(len(p.g.Edges)) }
@@ -22,7 +22,7 @@ func (p oneEdge) Active(dst []Event, t int) []Event {
 }
 
 // roundRobin: agent t mod n, and one of its neighbours.
-type roundRobin struct{ law }
+type roundRobin struct{ edgeSampler }
 
 func (roundRobin) String() string { return "one-edge-round-robin" }
 

@@ -73,7 +73,7 @@ func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	law := law{g: g, base: rng.New(seed, "edges")}
+	law := edgeSampler{g: g, base: rng.New(seed, "edges")}
 	switch p.name {
 	case "one-edge":
 		return oneEdge{law}, nil
@@ -120,14 +120,14 @@ func (p parsedSpec) edgeCount(g *Graph) (int, error) {
 }
 
 // law is what every random process has: its graph, and the stream "edges" of its run.
-type law struct {
+type edgeSampler struct {
 	g    *Graph
 	base rng.Stream
 }
 
 // at returns the stream of iteration t. It is derived from the stream of the run and not from the
 // seed, since that takes a third of the time, and every agent needs it at every iteration.
-func (l *law) at(t int) rng.Stream {
+func (l *edgeSampler) at(t int) rng.Stream {
 	checkTime(t)
 	return l.base.Sub(uint64(t))
 }

@@ -8,11 +8,11 @@ import (
 
 // randK: exactly k coordinates, uniform among all sets of k.
 type randK struct {
-	basis
+	maskBase
 	scratch *sync.Pool // of *bitmap of d bits, all 0
 }
 
-func newRandK(b basis) randK { return randK{b, bitmaps(b.d)} }
+func newRandK(b maskBase) randK { return randK{b, bitmaps(b.d)} }
 
 func (m randK) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)
@@ -25,13 +25,13 @@ func (m randK) Draw(dst []uint32, t, i, j int) []uint32 {
 
 // perLayer: in each tensor of m coordinates max(1, floor(m·(1-c))), c the share that is dropped.
 type perLayer struct {
-	basis
+	maskBase
 	sizes, counts []int
 	scratch       *sync.Pool
 }
 
-func newPerLayer(b basis, sizes []int, density float64) perLayer {
-	m := perLayer{basis: b, sizes: append([]int(nil), sizes...), counts: make([]int, len(sizes))}
+func newPerLayer(b maskBase, sizes []int, density float64) perLayer {
+	m := perLayer{maskBase: b, sizes: append([]int(nil), sizes...), counts: make([]int, len(sizes))}
 	m.k = 0
 	largest := 0
 	for l, size := range sizes {
@@ -73,7 +73,7 @@ func bitmaps(d int) *sync.Pool { return &sync.Pool{New: func() any { return newB
 // 0 before and after.
 func drawSubset(dst []uint32, d int, offset uint32, b *bitmap, s *rng.Stream) {
 	words := b.words[:(d+63)/64]
-	throw := thrower{b, uint64(d), -uint32(d) % uint32(d), len(dst) < d/markBelow}
+	throw := subsetSampler{b, uint64(d), -uint32(d) % uint32(d), len(dst) < d/markBelow}
 	switch {
 	case 2*len(dst) > d:
 		throw.until(d-len(dst), s)
@@ -94,7 +94,7 @@ const markBelow = 80
 // thrower throws at the numbers 0..d-1. The upper half of a product of 32 random bits with d is
 // uniform but for the 2^32 mod d products whose lower half is below least, which do not count
 // (Lemire: Fast random integer generation in an interval, 2019).
-type thrower struct {
+type subsetSampler struct {
 	b     *bitmap
 	d     uint64
 	least uint32
@@ -104,7 +104,7 @@ type thrower struct {
 // until throws until n more bits are set. Each 64-bit draw serves for two throws, the lower half
 // first; what the last draw has left is dropped. Two throws set at most two bits, so that n/2 draws
 // need not ask how many are missing.
-func (t thrower) until(n int, s *rng.Stream) {
+func (t subsetSampler) until(n int, s *rng.Stream) {
 	for n >= 2 {
 		if t.mark {
 			n -= t.marked(n/2, s)
@@ -123,7 +123,7 @@ func (t thrower) until(n int, s *rng.Stream) {
 	}
 }
 
-func (t thrower) set(c uint64) int {
+func (t subsetSampler) set(c uint64) int {
 	if t.mark {
 		return t.b.setMarked(c)
 	}
@@ -132,7 +132,7 @@ func (t thrower) set(c uint64) int {
 
 // plain throws twice for each of so many draws, and returns how many bits are new: a number to add,
 // not a branch to guess.
-func (t thrower) plain(draws int, s *rng.Stream) int {
+func (t subsetSampler) plain(draws int, s *rng.Stream) int {
 	words, local, fresh := t.b.words, *s, 0
 	for range draws {
 		u := local.Uint64()
@@ -148,7 +148,7 @@ func (t thrower) plain(draws int, s *rng.Stream) int {
 }
 
 // marked is plain that also marks the words.
-func (t thrower) marked(draws int, s *rng.Stream) int {
+func (t subsetSampler) marked(draws int, s *rng.Stream) int {
 	local, fresh := *s, 0
 	for range draws {
 		u := local.Uint64()

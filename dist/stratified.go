@@ -13,7 +13,7 @@ import (
 // it does not, a coordinate in a shorter block would come more often; so the vector is joined to a
 // ring and all cuts are turned by a uniform offset. Block b of length L then covers a given
 // coordinate with probability L/d and picks it from there with 1/L, which sums to k/d.
-type stratified struct{ basis }
+type stratified struct{ maskBase }
 
 func (m stratified) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)

@@ -71,7 +71,7 @@ func newConvolution(k device.Kernel, dims []int, precision string) (c convolutio
 		for i := range v {
 			v[i] = float32(stream.Norm())
 		}
-		if as, ok := map[string]dist.Values{"fp16": dist.FP16, "bf16": dist.BF16}[precision]; ok {
+		if as, ok := map[string]dist.ValueFormat{"fp16": dist.FP16, "bf16": dist.BF16}[precision]; ok {
 			as.Round(v)
 		}
 		c.in = append(c.in, v)

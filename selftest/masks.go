@@ -40,7 +40,7 @@ func drawn(dev device.Drawer, spec string, density float64, dim, masks int) (str
 	if err != nil {
 		return "", err
 	}
-	law := mask.(dist.Lawful)
+	law := mask.(dist.DeviceMask)
 	const rounds = 2
 	numbers := make([]float32, dim) // 0, 1, 2, ..., of which a mask gathers its coordinates
 	for i := range numbers {
@@ -54,7 +54,7 @@ func drawn(dev device.Drawer, spec string, density float64, dim, masks int) (str
 		for i := range counters {
 			counters[i] = law.Counter(t, i, i+1)
 		}
-		dev.DrawIndexes(indexes, law.Law(), counters)
+		dev.DrawIndexes(indexes, law.Sampling(), counters)
 		for i, x := range indexes {
 			dev.Gather(some, all, x)
 			dev.Read(got, some)

@@ -48,7 +48,7 @@ type manifest struct {
 	Grads       []int              `json:"grads"`
 	Buffers     int                `json:"buffers,omitempty"`     // of an agent's batch norm
 	Losses      []meter            `json:"losses,omitempty"`      // since the last row
-	Decodes     []dist.Decodes     `json:"decodes,omitempty"`     // of a lattice
+	Decodes     []dist.DecodeStats `json:"decodes,omitempty"`     // of a lattice
 	Scales      []device.LossScale `json:"loss_scales,omitempty"` // of fp16
 	Links       string             `json:"links,omitempty"`       // identifies the simulated network
 	Clocks      []Clock            `json:"clocks,omitempty"`      // under it

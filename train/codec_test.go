@@ -161,7 +161,7 @@ func TestMessagesAsBytes(t *testing.T) {
 		c.Iterations, c.EvalPoints = 40, 2
 		want := play(t, c, Options{})
 		s, _ := resolve(t, c)
-		wire := disttest.NewWire(dist.NewLocal(c.Agents), dist.NewPool(cpuDevice), s.Dim)
+		wire := disttest.NewCodecTransport(dist.NewLocal(c.Agents), dist.NewPool(cpuDevice), s.Dim)
 		got := play(t, c, Options{Transport: wire})
 		if trace(t, got) != trace(t, want) {
 			t.Error("over bytes it is another run")

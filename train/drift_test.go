@@ -14,7 +14,7 @@ import (
 // drift is the length of the sum of the duals against the sum of their lengths, after T noisy
 // iterations in float32 with one edge each, n agents of different objectives, and a tenth of the
 // coordinates an exchange, which travel as wire says.
-func drift(t *testing.T, a algo.Tracker, T int, wire dist.Values) float64 {
+func drift(t *testing.T, a algo.Tracker, T int, wire dist.ValueFormat) float64 {
 	t.Helper()
 	const n, d, k = 10, 200, 20
 	p := drifting{host: make([]float32, d)}
@@ -93,7 +93,7 @@ func (p *drifting) sum(a algo.Tracker) float64 {
 	return math.Sqrt(sq) / lengths
 }
 
-func shorten(wire dist.Values, vs []device.Vector) {
+func shorten(wire dist.ValueFormat, vs []device.Vector) {
 	for _, v := range vs {
 		host := make([]float32, v.Len())
 		cpuDevice.Read(host, v)
@@ -109,7 +109,7 @@ func TestDualDrift(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") != "" {
 		T = 100_000
 	}
-	for _, wire := range []dist.Values{dist.FP32, dist.FP16, dist.BF16} {
+	for _, wire := range []dist.ValueFormat{dist.FP32, dist.FP16, dist.BF16} {
 		for _, a := range []algo.Tracker{algo.SA{Gamma: 0.5, Beta: 1}, algo.STORM{Gamma: 0.5, Beta: 1, AX: 0.1,
 			ALambda: 0.1}, algo.STORM{Gamma: 0.5, Beta: 0.1, AX: 0.01, ALambda: 0.01}} {
 			got := drift(t, a, T, wire)

@@ -131,7 +131,7 @@ func (m *homeManifest) spread(n int, sn *snapshot) {
 	m.Ledgers, m.Grads, m.Losses = make([]dist.Ledger, n), make([]int, n), make([]meter, n)
 	m.Ledgers[sn.agent], m.Grads[sn.agent], m.Losses[sn.agent] = sn.ledger, sn.grads, sn.meter
 	if m.Decodes != nil {
-		m.Decodes = make([]dist.Decodes, n)
+		m.Decodes = make([]dist.DecodeStats, n)
 		m.Decodes[sn.agent] = sn.decodes
 	}
 	if m.Scales != nil {

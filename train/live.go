@@ -77,7 +77,7 @@ func (a *agent) live(ctx context.Context, _ int) error {
 }
 
 // newLivePlayer prepares an agent for real time. It needs the network of a member.
-func newLivePlayer(a *agent, board dist.Switchboard) *livePlayer {
+func newLivePlayer(a *agent, board dist.SessionOpener) *livePlayer {
 	s := a.run.setup
 	c := s.Config
 	l := &livePlayer{agent: a, out: newOutbox()}
@@ -88,10 +88,9 @@ func newLivePlayer(a *agent, board dist.Switchboard) *livePlayer {
 	alpha, eta := s.Schedule.At(0)
 	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.neighbours(a.id),
 		Edges: len(s.Graph.Edges), Until: c.Iterations,
-		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Wire: s.wire(), Seed: c.Seed, Contacts: c.Contacts,
-		GiveUp: seconds(c.GiveUp), DropAfter: seconds(c.DropAfter), Farewell: max(farewell, seconds(c.GiveUp)),
-		Board: board, State: a.state, Buffers: l.shown, Log: a.run.log,
-		Gradient: l.gradient, Applied: l.applied, Passed: l.passed, Ended: l.ended, Spoke: l.spoke, Called: func() { a.ledger.Overhead += contactBits }})
+		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.wire(), Seed: c.Seed, CallRate: c.Contacts,
+		Timeouts: live.Timeouts{Exchange: seconds(c.GiveUp), Drop: seconds(c.DropAfter), Finish: max(farewell, seconds(c.GiveUp))},
+		Network:  board, State: a.state, Buffers: l.shown, Trainer: l, Log: a.run.log})
 	return l
 }
 
@@ -110,9 +109,9 @@ func (s *Setup) neighbours(i int) (all []int) {
 	return all
 }
 
-// gradient takes the gradient of the next batch. The same batch is taken again where the last one
-// was of no use.
-func (l *livePlayer) gradient(ctx context.Context, dst, x device.Vector) error {
+// Gradient implements [live.Trainer]. A gradient that was discarded is followed by one of the same
+// batch.
+func (l *livePlayer) Gradient(ctx context.Context, dst, x device.Vector) error {
 	begin := time.Now()
 	if err := l.take(); err != nil {
 		return err
@@ -148,8 +147,8 @@ func (a *agent) linger(ctx context.Context, begin time.Time) error {
 	}
 }
 
-// applied is called when the agent has moved by the gradient.
-func (l *livePlayer) applied() {
+// Applied implements [live.Trainer].
+func (l *livePlayer) Applied() {
 	l.run.opt.Watch.gradient(l.id, l.loss)
 	l.meter.add(l.loss)
 	l.grads++
@@ -160,15 +159,19 @@ func (l *livePlayer) applied() {
 	l.letGo()
 }
 
-func (l *livePlayer) spoke(peer, values int) {
+// Called implements [live.Trainer].
+func (l *livePlayer) Called() { l.ledger.Overhead += contactBits }
+
+// Exchanged implements [live.Trainer].
+func (l *livePlayer) Exchanged(peer, values int) {
 	l.met++
 	l.sent(dist.Sent{Values: values, Mask: values, Indices: l.id > peer})
 	l.run.opt.Watch.met(l.agent, peer)
 }
 
-// passed leaves snapshots where the logical time has passed an evaluation, or a checkpoint is asked
-// for.
-func (l *livePlayer) passed(v live.View) (stop bool) {
+// Advanced implements [live.Trainer]. It leaves snapshots where the logical time has passed an
+// evaluation or a checkpoint is requested.
+func (l *livePlayer) Advanced(v live.View) (stop bool) {
 	r, s, t := l.run, l.run.setup, v.Desk.T
 	if !l.started {
 		l.started = true
@@ -195,8 +198,8 @@ func (l *livePlayer) passed(v live.View) (stop bool) {
 	return o.stop
 }
 
-// ended leaves the last snapshot.
-func (l *livePlayer) ended(v live.View) {
+// Finished implements [live.Trainer]. It leaves the last snapshot.
+func (l *livePlayer) Finished(v live.View) {
 	l.leave(v, l.run.setup.Config.Iterations, true, true)
 	const enough, share = 100, 0.2 // agents decline calls while they have mail
 	if want := l.run.setup.Config.Contacts; l.took >= enough && float64(l.met) < share*want*float64(l.took) {

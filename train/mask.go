@@ -55,7 +55,7 @@ const (
 // newMasks are the masks of a place, of which coming lists those of an iteration.
 func newMasks(dev device.Device, law dist.Mask, coming func(dst []comingMask, t int) []comingMask) *masks {
 	m := &masks{dev: dev, law: law, coming: coming, drawn: map[maskKey]*mask{}}
-	if _, ok := law.(dist.Lawful); ok {
+	if _, ok := law.(dist.DeviceMask); ok {
 		m.drawer, _ = dev.(device.Drawer)
 	}
 	return m
@@ -106,13 +106,13 @@ func (m *masks) reach(t int) {
 	for ; m.next <= t || len(m.list) < most && m.next < t+mostAhead; m.next++ {
 		m.list = m.coming(m.list, m.next)
 	}
-	law := m.law.(dist.Lawful)
+	law := m.law.(dist.DeviceMask)
 	m.indexes, m.counters = m.indexes[:0], m.counters[:0]
 	for _, key := range m.list {
 		m.indexes = append(m.indexes, m.fresh(key).index)
 		m.counters = append(m.counters, law.Counter(key.t, key.i, key.j))
 	}
-	m.drawer.DrawIndexes(m.indexes, law.Law(), m.counters)
+	m.drawer.DrawIndexes(m.indexes, law.Sampling(), m.counters)
 	for k, key := range m.list {
 		x := m.drawn[key.maskKey]
 		x.index = m.indexes[k]

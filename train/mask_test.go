@@ -37,7 +37,7 @@ func (d *drawingDevice) learn(mask dist.Mask, agents, iterations int) {
 	for t := range iterations {
 		for i := range agents {
 			for j := i; j < agents; j++ {
-				d.known[mask.(dist.Lawful).Counter(t, i, j)] = [3]int{t, i, j}
+				d.known[mask.(dist.DeviceMask).Counter(t, i, j)] = [3]int{t, i, j}
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func (m *member) checkpoint() (*checkpoint, []byte, error) {
 func (m *member) people(ck *checkpoint) error {
 	r, s := m.run, m.run.setup
 	r.agents = make([]*agent, s.Graph.N)
-	board, ok := m.net.(dist.Switchboard)
+	board, ok := m.net.(dist.SessionOpener)
 	if s.live() && !ok {
 		return fmt.Errorf("train: the network of this run cannot carry talks, which clock %s needs", s.Config.Clock)
 	}
@@ -294,7 +294,7 @@ func (m *member) obey(ctx, stop context.Context) {
 		defer t.Stop()
 		tick = t.C
 	}
-	wanted := m.net.Wanted()
+	wanted := m.net.CheckpointRequested()
 	if m.home == nil {
 		wanted = nil
 	}
@@ -517,7 +517,7 @@ func (m *member) dismiss(n note) {
 		return
 	}
 	for i := range m.run.agents {
-		if i != m.rank && m.net.Heard(ctx, i) != nil {
+		if i != m.rank && m.net.AwaitReports(ctx, i) != nil {
 			m.run.log.Warn("an agent did not hear that the run is over", zap.Int("agent", i))
 		}
 	}

@@ -32,11 +32,11 @@ type Network interface {
 	Report(ctx context.Context, to, t int, record []byte) error
 	// NextReport waits for the next record of another agent.
 	NextReport(ctx context.Context, from int) (t int, record []byte, err error)
-	// Heard waits until another agent has taken all reports.
-	Heard(ctx context.Context, by int) error
-	// Wanted has something to receive when others keep much for this agent: a checkpoint would set
-	// them free.
-	Wanted() <-chan struct{}
+	// AwaitReports waits until another agent has received all reports.
+	AwaitReports(ctx context.Context, by int) error
+	// CheckpointRequested receives a value when other agents keep many messages for this agent. A
+	// checkpoint lets them delete these.
+	CheckpointRequested() <-chan struct{}
 	// WireBytes is how many bytes the agent's messages have taken so far, each counted once.
 	WireBytes() uint64
 }

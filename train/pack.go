@@ -20,7 +20,7 @@ type packer struct {
 	parts    []device.Vector
 	payload  dist.Payload
 	x, y     []float32
-	decodes  dist.Decodes
+	decodes  dist.DecodeStats
 	codec    dist.Codec // of the agent's messages; nil: float32
 }
 

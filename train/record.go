@@ -70,7 +70,7 @@ type head struct {
 	Ledger  dist.Ledger      `json:"ledger"`
 	Meter   meter            `json:"losses"`
 	Grads   int              `json:"grads"`
-	Decodes dist.Decodes     `json:"decodes"`
+	Decodes dist.DecodeStats `json:"decodes"`
 	Scale   device.LossScale `json:"scale,omitzero"`
 	Time    float64          `json:"time"`
 }

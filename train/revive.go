@@ -9,7 +9,7 @@ import (
 )
 
 // revive makes the player of an agent in real time, from its checkpoint where it has one.
-func (m *member) revive(a *agent, board dist.Switchboard, ck *checkpoint) (*livePlayer, error) {
+func (m *member) revive(a *agent, board dist.SessionOpener, ck *checkpoint) (*livePlayer, error) {
 	l := newLivePlayer(a, board)
 	if ck == nil {
 		return l, nil

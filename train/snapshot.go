@@ -17,7 +17,7 @@ type snapshot struct {
 	meter      meter
 	ledger     dist.Ledger
 	grads      int
-	decodes    dist.Decodes
+	decodes    dist.DecodeStats
 	scale      device.LossScale
 	time       float64               // virtual
 	clock      Clock                 // to be saved

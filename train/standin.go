@@ -16,7 +16,7 @@ var errAbsent = errors.New("train: an agent is gone")
 // gone, once there is something that it should have reported: done is how many evaluations it has.
 func (m *member) nextReport(ctx context.Context, from, done int) (int, []byte, error) {
 	limit := seconds(m.run.setup.Config.DropAfter)
-	board, ok := m.net.(dist.Switchboard)
+	board, ok := m.net.(dist.SessionOpener)
 	if limit == 0 || !ok {
 		return m.net.NextReport(ctx, from)
 	}
@@ -28,7 +28,7 @@ func (m *member) nextReport(ctx context.Context, from, done int) (int, []byte, e
 		if !timeout {
 			return t, record, err
 		}
-		if int(m.left.Load()) > done && board.Silent(from) > limit {
+		if int(m.left.Load()) > done && board.SilentFor(from) > limit {
 			return 0, nil, errAbsent
 		}
 	}

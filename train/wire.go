@@ -8,7 +8,7 @@ import (
 )
 
 // wire is how the values of the run's messages travel.
-func (s *Setup) wire() dist.Values { return dist.Values(s.Config.Wire) }
+func (s *Setup) wire() dist.ValueFormat { return dist.ValueFormat(s.Config.Wire) }
 
 // admitWire refuses short values where they are not what travels.
 func (s *Setup) admitWire() error {
@@ -28,7 +28,7 @@ func (s *Setup) admitWire() error {
 }
 
 // shorten rounds a lent buffer to what travels of it, once, before anybody else sees it: both ends
-// then compare the same numbers. See [dist.Values].
+// then compare the same numbers. See [dist.ValueFormat].
 func (a *agent) shorten(b *dist.Buffer) {
 	wire := a.run.setup.wire()
 	if wire.Bits() == 32 || slices.Contains(a.short, b) {

@@ -11,7 +11,7 @@ import (
 )
 
 // formats round as elements do.
-var formats = map[kernels.Element]dist.Values{kernels.F16: dist.FP16, kernels.BF16: dist.BF16}
+var formats = map[kernels.Element]dist.ValueFormat{kernels.F16: dist.FP16, kernels.BF16: dist.BF16}
 
 // Products of 16 bits are those of rounded factors, but for the rounding of the sums, and what
 // follows them is done as in float32; column sums are those of the rounded factors.

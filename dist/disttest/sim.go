@@ -30,16 +30,16 @@ type Sim struct {
 	faults Faults
 
 	mu         sync.Mutex
-	lines      map[line]*queue
+	lines      map[direction]*stream
 	deliveries int
 	latest     []int           // by receiver: when its last message becomes visible
 	news       []chan struct{} // by receiver: closed at the next message to it; nil when nobody waits
 }
 
-type line struct{ from, to int }
+type direction struct{ from, to int }
 
 // queue holds the messages of a line that were sent and not delivered.
-type queue struct{ waiting []flight }
+type stream struct{ waiting []flight }
 
 // flight is a message and the number of deliveries from which on it is visible.
 type flight struct {
@@ -54,7 +54,7 @@ func NewSim(n int, seed uint64, f Faults) *Sim {
 	if n < 1 || !(f.Cut >= 0 && f.Cut <= 1) || f.MaxDelay < 0 {
 		panic(fmt.Sprintf("disttest: NewSim(%d agents, %+v): it takes at least 1 agent, Cut in 0..1, MaxDelay not negative", n, f))
 	}
-	return &Sim{n: n, seed: seed, faults: f, lines: make(map[line]*queue), latest: make([]int, n),
+	return &Sim{n: n, seed: seed, faults: f, lines: make(map[direction]*stream), latest: make([]int, n),
 		news: make([]chan struct{}, n)}
 }
 
@@ -158,11 +158,11 @@ func (s *Sim) take(from, to int) (m dist.Message, news <-chan struct{}, ok bool)
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // line returns the queue from one agent to another. The caller holds the lock.
-func (s *Sim) line(from, to int) *queue {
-	q := s.lines[line{from, to}]
+func (s *Sim) line(from, to int) *stream {
+	q := s.lines[direction{from, to}]
 	if q == nil {
-		q = new(queue)
-		s.lines[line{from, to}] = q
+		q = new(stream)
+		s.lines[direction{from, to}] = q
 	}
 	return q
 }

@@ -20,7 +20,7 @@ func BenchmarkExchange(b *testing.B) {
 		m := make(mesh, 2)
 		for i := range m {
 			o := Options{Run: "bench", Self: i, Agents: 2, Dim: size, Pool: dist.NewPool(cpu.New()),
-				Server: Server{Listen: "127.0.0.1:0"}, Door: Door{Listen: "127.0.0.1:0"}}
+				Server: Server{Listen: "127.0.0.1:0"}, Direct: DirectServer{Listen: "127.0.0.1:0"}}
 			if i > 0 {
 				o.Server.Join = []string{m[0].Address()}
 			}

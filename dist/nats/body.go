@@ -31,7 +31,7 @@ const (
 type contents struct {
 	pool  *dist.Pool
 	codec dist.Codec       // of the run; nil: plain values alone
-	wire  dist.Values      // of plain messages; "": float32
+	wire  dist.ValueFormat // of plain messages; "": float32
 	dim   int              // length of the vectors that messages are about: the most that one message says of each
 	lend  func(int) []byte // memory for a body; nil: fresh
 	whole bool             // bodies must be in one part
@@ -108,7 +108,7 @@ func (c *contents) encode(m dist.Message) ([]byte, error) {
 // coordinates.
 func plain(c dist.Codec) bool {
 	switch c.(type) {
-	case nil, dist.Floats, dist.RandK:
+	case nil, dist.FloatCodec, dist.RandK:
 		return true
 	}
 	return false

@@ -184,7 +184,7 @@ func (c Credentials) rankOf(s tls.ConnectionState) (rank int, ok bool) {
 
 // Rights are the subjects of a run that an agent speaks on, and those that it hears: what a cluster
 // of others should allow the user whose certificate names the agent, and nothing else.
-func Rights(run string, rank int) (publish, subscribe string) {
+func Permissions(run string, rank int) (publish, subscribe string) {
 	return fmt.Sprintf("fspda.%s.*.%d", run, rank), fmt.Sprintf("fspda.%s.%d.*", run, rank)
 }
 

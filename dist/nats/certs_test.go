@@ -49,8 +49,8 @@ func TestOnlyMembersEnter(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(300 * time.Millisecond)
-		if n.Present() != 0 || m[0].Present() != 1 || n.server.NumRoutes() != 0 {
-			t.Errorf("a certificate %s: %d and %d are present, %d routes", name, n.Present(), m[0].Present(),
+		if n.ConnectedPeers() != 0 || m[0].ConnectedPeers() != 1 || n.server.NumRoutes() != 0 {
+			t.Errorf("a certificate %s: %d and %d are present, %d routes", name, n.ConnectedPeers(), m[0].ConnectedPeers(),
 				n.server.NumRoutes())
 		}
 		n.Close()

@@ -81,7 +81,7 @@ func TestContract(t *testing.T) {
 		edit func(*Options)
 	}{
 		{"plain", nil},
-		{"packed, durable", func(o *Options) { o.Packing, o.Durable = Zstd, true }},
+		{"packed, durable", func(o *Options) { o.Compression, o.Durable = Zstd, true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			disttest.TestTransport(t, func(t *testing.T, n int) dist.Transport {

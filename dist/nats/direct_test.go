@@ -19,7 +19,7 @@ import (
 // doors gives every node a door of this machine, and vectors that large messages are sent from and
 // received into without a copy.
 func doors(o *Options) {
-	o.Dim, o.Door.Listen, o.Pool = largeDim, "127.0.0.1:0", dist.NewPool(cpu.New())
+	o.Dim, o.Direct.Listen, o.Pool = largeDim, "127.0.0.1:0", dist.NewPool(cpu.New())
 }
 
 // largeDim values are a message for the direct way.
@@ -124,7 +124,7 @@ func TestDirectWithCertificates(t *testing.T) {
 func TestNATSWhereNoDirectWay(t *testing.T) {
 	m := openMesh(t, 2, func(o *Options) {
 		doors(o)
-		o.Door.Advertise = "127.0.0.2" // nobody listens there
+		o.Direct.Advertise = "127.0.0.2" // nobody listens there
 	})
 	swap(t, m, largeDim, 0, 4)
 	if a, b := m[0].Stats(), m[1].Stats(); a.Direct+b.Direct != 0 {

@@ -123,7 +123,7 @@ func FuzzControl(f *testing.F) {
 
 func FuzzUnpack(f *testing.F) {
 	text := bytes.Repeat([]byte("fspda "), 50)
-	for _, p := range []Packing{S2, Zstd} {
+	for _, p := range []Compression{S2, Zstd} {
 		f.Add(p.pack(text), len(text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, raw int) {
@@ -178,20 +178,20 @@ func TestLinesRoundTrip(t *testing.T) {
 // Packing gives back what it took, and leaves what it cannot shorten.
 func TestPacking(t *testing.T) {
 	text := bytes.Repeat([]byte("fspda "), 500)
-	for _, p := range []Packing{NoPacking, S2, Zstd} {
+	for _, p := range []Compression{NoCompression, S2, Zstd} {
 		out := p.pack(text)
-		if p != NoPacking && len(out) > len(text)/10 {
+		if p != NoCompression && len(out) > len(text)/10 {
 			t.Errorf("%s: %d bytes of %d", p, len(out), len(text))
 		}
 		back, err := unpack(&parcel{packed: len(out) != len(text), raw: len(text), total: len(out), body: out})
 		if err != nil || !bytes.Equal(back, text) {
 			t.Errorf("%s: %v", p, err)
 		}
-		if q, err := ParsePacking(string(p)); err != nil || q != p {
+		if q, err := ParseCompression(string(p)); err != nil || q != p {
 			t.Errorf("%s is read as %s, %v", p, q, err)
 		}
 	}
-	if _, err := ParsePacking("zip"); err == nil {
+	if _, err := ParseCompression("zip"); err == nil {
 		t.Error("zip was accepted")
 	}
 }

@@ -132,7 +132,7 @@ func (p *peer) repeat(f *frame) {
 // refusedBy hears that this node is a stranger to the peer. Where both have just come, the one of
 // the lower rank is right.
 func (p *peer) refusedBy(r refusal) {
-	ours := p.node.Present()
+	ours := p.node.ConnectedPeers()
 	p.node.log.Warn("refused by another agent", zap.Int("peer", p.id), zap.String("field", clip(r.Field)),
 		zap.String("theirs", clip(r.Ours)), zap.String("ours", clip(r.Theirs)))
 	if ours < r.Settled || ours == r.Settled && p.id < p.node.opt.Self {

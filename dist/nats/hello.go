@@ -39,7 +39,7 @@ type hello struct {
 	Durable  bool            `json:"durable"` // the sender writes checkpoints
 	Next     [streams]uint64 `json:"next"`    // the messages that the sender's agent will take next from the receiver
 	Identity []Field         `json:"identity,omitempty"`
-	Door     *doorSign       `json:"door,omitempty"` // where the sender takes large messages
+	Door     *directOffer    `json:"door,omitempty"` // where the sender takes large messages
 	Cert     []byte          `json:"cert,omitempty"` // the sender's, where it has one
 }
 

@@ -189,7 +189,7 @@ func cluster(t *testing.T, dir, run string, agents int) string {
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientCAs: pool,
 			ClientAuth: tls.RequireAndVerifyClientCert}}
 	for i := range agents {
-		publish, subscribe := Rights(run, i)
+		publish, subscribe := Permissions(run, i)
 		o.Users = append(o.Users, &server.User{Username: memberURI(run, i).String(), Permissions: &server.Permissions{
 			Publish: &server.SubjectPermission{Allow: []string{publish}}, Subscribe: &server.SubjectPermission{Allow: []string{subscribe}}}})
 	}

@@ -28,25 +28,25 @@ type Options struct {
 	Agents   int     // how many there are
 	Identity []Field // what all members must agree on, the most telling first
 
-	Pool  *dist.Pool  // of the device on which messages are made and used
-	Dim   int         // length of the vectors that messages are about
-	Codec dist.Codec  // of the run, where messages have one; nil: plain values
-	Wire  dist.Values // how plain values travel: senders have rounded them; "": float32
+	Pool  *dist.Pool       // of the device on which messages are made and used
+	Dim   int              // length of the vectors that messages are about
+	Codec dist.Codec       // of the run, where messages have one; nil: plain values
+	Wire  dist.ValueFormat // how plain values travel: senders have rounded them; "": float32
 
 	Server Server // the one inside this process
 	URL    string // of a cluster that is there already, instead
 	TLS    Credentials
-	Door   Door // for large messages
+	Direct DirectServer // for large messages
 
 	// Durable says that the agent keeps checkpoints: it calls Stable, and others keep for it what
 	// it has heard since.
 	Durable bool
 	// LogBytes is from which size on of the messages that are kept for one peer it is asked for a
 	// checkpoint; 0 is 64 MB.
-	LogBytes int
-	Packing  Packing // of messages, without loss
-	Weather  Weather // nil: as the network is
-	Log      *zap.Logger
+	LogBytes    int
+	Compression Compression   // of messages, without loss
+	Faults      FaultInjector // nil: as the network is
+	Log         *zap.Logger
 
 	fault    func(f *frame) (copies int) // a bad network, for tests; nil: a good one
 	firstAsk time.Duration               // shorter, for tests of one
@@ -70,8 +70,8 @@ type Node struct {
 	peers  []*peer // by agent; nil at this one's own place
 	log    *zap.Logger
 
-	server  *embedded // nil with a cluster of others
-	door    *door     // nil: all goes over NATS
+	server  *embedded     // nil with a cluster of others
+	door    *directServer // nil: all goes over NATS
 	conn    *client.Conn
 	wanted  chan struct{} // somebody asks for a checkpoint
 	stats   stats
@@ -96,7 +96,7 @@ func Open(o Options) (*Node, error) {
 		wire: o.Wire, dim: o.Dim},
 		wanted: make(chan struct{}, 1), dead: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer,
 			o.Agents)}
-	n.codec.lend, n.codec.whole = n.bodies.get, o.Packing.packs()
+	n.codec.lend, n.codec.whole = n.bodies.get, o.Compression.packs()
 	for i := range n.peers {
 		if i != o.Self {
 			n.peers[i] = newPeer(n, i)
@@ -110,7 +110,7 @@ func Open(o Options) (*Node, error) {
 		n.Close()
 		return nil, err
 	}
-	if o.Door.Listen != "" {
+	if o.Direct.Listen != "" {
 		if err := n.openDoor(); err != nil {
 			n.Close()
 			return nil, err
@@ -273,7 +273,7 @@ func (n *Node) Ready(ctx context.Context) error {
 }
 
 // Present is the number of others that have shaken hands.
-func (n *Node) Present() int {
+func (n *Node) ConnectedPeers() int {
 	present := 0
 	for _, p := range n.others() {
 		p.mu.Lock()
@@ -311,7 +311,7 @@ func (n *Node) body(m dist.Message) (body segments, raw int, memory *lent, err e
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	out := n.opt.Packing.pack(whole)
+	out := n.opt.Compression.pack(whole)
 	if len(out) >= leastBody {
 		memory = newLent(func() { n.bodies.put(out) })
 	}
@@ -349,7 +349,7 @@ func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
 		return fmt.Errorf("nats: a report of %d bytes; at most %d travel", len(record), n.codec.limit())
 	}
 	raw := len(record)
-	return n.peer(to).post(ctx, reports, t, segments{n.opt.Packing.pack(record)}, raw, nil)
+	return n.peer(to).post(ctx, reports, t, segments{n.opt.Compression.pack(record)}, raw, nil)
 }
 
 // NextReport waits for the next record of another agent.
@@ -363,7 +363,7 @@ func (n *Node) NextReport(ctx context.Context, from int) (t int, record []byte, 
 }
 
 // Heard waits until another agent has taken all reports.
-func (n *Node) Heard(ctx context.Context, by int) error {
+func (n *Node) AwaitReports(ctx context.Context, by int) error {
 	p := n.peer(by)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -377,7 +377,7 @@ func (n *Node) Heard(ctx context.Context, by int) error {
 
 // Wanted tells, by something to receive, that others keep much for this agent: a checkpoint would
 // set them free.
-func (n *Node) Wanted() <-chan struct{} { return n.wanted }
+func (n *Node) CheckpointRequested() <-chan struct{} { return n.wanted }
 
 // WireBytes is how many bytes the agent's messages have taken, headers included and each message
 // counted once.
@@ -460,7 +460,7 @@ func (n *Node) drop(subject string, err error) {
 		n.log.Warn("dropped a frame; further ones are only counted", zap.String("subject", clip(subject)),
 			zap.Error(err))
 	}
-	if errors.Is(err, errVersion) && n.Present() == 0 {
+	if errors.Is(err, errVersion) && n.ConnectedPeers() == 0 {
 		n.fail(fmt.Errorf("%w: use the same program everywhere", err))
 	}
 }

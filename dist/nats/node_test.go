@@ -107,7 +107,7 @@ func TestLostAndDoubledFrames(t *testing.T) {
 	})
 	swap(t, m, 10, 0, 40)
 	swap(t, m, 2000, 40, 50) // messages of many pieces
-	if a, b := m[0].Stats(), m[1].Stats(); a.Repeated+b.Repeated == 0 || a.Asked+b.Asked == 0 {
+	if a, b := m[0].Stats(), m[1].Stats(); a.Repeated+b.Repeated == 0 || a.Requested+b.Requested == 0 {
 		t.Errorf("nothing was asked for again: %+v %+v", a, b)
 	}
 }
@@ -342,7 +342,7 @@ func TestReports(t *testing.T) {
 			t.Fatalf("%d %q %v", at, text, err)
 		}
 	}
-	if err := m[1].Heard(ctx, 0); err != nil {
+	if err := m[1].AwaitReports(ctx, 0); err != nil {
 		t.Error(err)
 	}
 	if err := m[1].Report(ctx, 0, 0, make([]byte, 1<<30)); err == nil {

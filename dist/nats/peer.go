@@ -56,7 +56,7 @@ func newPeer(n *Node, id int) *peer {
 	for s := range p.in {
 		p.in[s].parcels = make(map[uint64]*parcel)
 	}
-	if n.opt.Door.Listen != "" {
+	if n.opt.Direct.Listen != "" {
 		p.way = newWay(p)
 	}
 	return p
@@ -101,7 +101,7 @@ func (p *peer) post(ctx context.Context, stream, t int, body segments, raw int, 
 	if stream == talks && uint64(t) != talkTag(p.life) {
 		p.mu.Unlock()
 		memory.release()
-		return dist.ErrTalkOver
+		return dist.ErrSessionClosed
 	}
 	r := o.push(t, body, raw, memory)
 	memory.hold()
@@ -198,7 +198,7 @@ func (p *peer) take(ctx context.Context, stream int, life uint64) (*parcel, erro
 	seen := in.pieces
 	for {
 		if stream == talks && p.life != life {
-			return nil, dist.ErrTalkOver
+			return nil, dist.ErrSessionClosed
 		}
 		if m, ok := in.take(p.node.opt.Durable && stream != talks); ok {
 			p.acknowledge(stream)
@@ -431,7 +431,7 @@ func (p *peer) refuse(life uint64, field, ours, theirs string) {
 		p.node.log.Warn("refused a stranger", zap.Int("says_it_is", p.id), zap.String("field", field),
 			zap.String("theirs", theirs), zap.String("ours", ours))
 	}
-	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Settled: p.node.Present(), Life: life,
+	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Settled: p.node.ConnectedPeers(), Life: life,
 		Cert: p.node.signet.cert()})
 	if err != nil {
 		return

@@ -15,45 +15,55 @@ import (
 	"fspda/train/algo"
 )
 
-// Options say who an agent is, how it moves, and whom it tells.
+// Options configure an [Agent].
 type Options struct {
 	Self, Agents int
 	Neighbours   []int // ascending
-	Edges        int   // of the whole graph
-	Until        int   // the run is over at this logical time
+	Edges        int   // number of edges of the whole graph
+	Until        int   // logical time at which the run ends
 
 	Algo       algo.Async
 	Alpha, Eta float64
 	Mask       dist.Mask
-	Wire       dist.Values // how the values of an exchange travel; "": float32
+	Format     dist.ValueFormat // of the values of an exchange; "": float32
 	Seed       uint64
-	Contacts   float64 // how often an agent is called in the time of a gradient, on average over the agents
+	CallRate   float64 // mean number of calls to an agent in the time of one gradient
 
-	GiveUp    time.Duration // an exchange holds a mailbox for at most so long
-	DropAfter time.Duration // an end that is silent for longer is dropped; 0: never
-	Farewell  time.Duration // at the end of the run an end that is silent for longer is not waited for
+	Timeouts Timeouts
+	Network  dist.SessionOpener
+	State    *algo.State
+	Buffers  device.Vector // running statistics of batch norm, sent to agents that join; nil: none
+	Trainer  Trainer
+	Log      *zap.Logger
+}
 
-	Board   dist.Switchboard
-	State   *algo.State
-	Buffers device.Vector // of batch norm, for those who join; nil: none
-	Log     *zap.Logger
+// Timeouts are the limits after which an agent stops waiting for another one. 0 is the default.
+type Timeouts struct {
+	Exchange time.Duration // how long an exchange may reserve the mailbox; by default 5 s
+	Drop     time.Duration // the edge of an agent that is silent for longer is dropped; 0: never
+	Finish   time.Duration // at the end of the run, an agent silent for longer is not awaited; by default 10 s
+}
 
-	// Gradient writes the gradient of the next batch at x to dst. When ctx ends it is of no use any
-	// more: the next call is for the same batch.
-	Gradient func(ctx context.Context, dst, x device.Vector) error
-	// Applied is called when the agent has moved by the latest gradient: its batch is done with.
-	Applied func()
-	// Passed is called when the logical time has grown, and at the start. What it is shown holds
-	// until it returns, and so do the vectors of the State. It tells whether the agent has to stop
-	// there.
-	Passed func(View) (stop bool)
-	// Ended is called when the agent has come to the end of the run and moves no more, as Passed
-	// is.
-	Ended func(View)
-	// Spoke is called for each exchange, with how many values this end sent.
-	Spoke func(peer, values int)
-	// Called is called for each call to an exchange, whatever became of it.
-	Called func()
+// Trainer computes the gradients of an [Agent] and is told about its progress. The agent calls
+// Gradient without its lock and all other methods with it, so they must return soon and must not
+// call the agent.
+type Trainer interface {
+	// Gradient writes the gradient of the next batch at x to dst. If ctx ends before Gradient
+	// returns, the result is discarded and the next call is for the same batch.
+	Gradient(ctx context.Context, dst, x device.Vector) error
+	// Applied reports that the latest gradient was applied, so that its batch is used up.
+	Applied()
+	// Advanced reports that the logical time has grown. It is also called once at the start. The
+	// view and the vectors of Options.State are valid until it returns. The agent stops if stop is
+	// true.
+	Advanced(View) (stop bool)
+	// Finished reports that the agent has reached the end of the run and does not move any more.
+	// The view is valid until it returns.
+	Finished(View)
+	// Exchanged reports an exchange in which this end sent so many values to a peer.
+	Exchanged(peer, values int)
+	// Called reports a call to an exchange, made or received, whatever its outcome.
+	Called()
 }
 
 // View is where an agent stands, beside its vectors.
@@ -96,8 +106,8 @@ type Agent struct {
 }
 
 const (
-	defaultGiveUp   = 5 * time.Second
-	defaultFarewell = 10 * time.Second
+	defaultExchangeTimeout = 5 * time.Second
+	defaultFinishTimeout   = 10 * time.Second
 )
 
 // New makes an agent that has no past. Restore gives it one.
@@ -106,7 +116,8 @@ func New(opt Options) *Agent {
 		news: make(chan struct{}), joining: true,
 		x: opt.State.Dev.NewVector(opt.State.X.Len())}
 	a.finished.Store(-1)
-	a.opt.GiveUp, a.opt.Farewell = cmp.Or(opt.GiveUp, defaultGiveUp), cmp.Or(opt.Farewell, defaultFarewell)
+	a.opt.Timeouts.Exchange = cmp.Or(opt.Timeouts.Exchange, defaultExchangeTimeout)
+	a.opt.Timeouts.Finish = cmp.Or(opt.Timeouts.Finish, defaultFinishTimeout)
 	if a.opt.Log == nil {
 		a.opt.Log = zap.NewNop()
 	}
@@ -139,7 +150,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	for _, e := range a.edges {
 		a.aside.Go(func() { e.serve(talks) })
 	}
-	if a.opt.DropAfter > 0 {
+	if a.opt.Timeouts.Drop > 0 {
 		a.aside.Go(func() { a.watch(talks) })
 	}
 	if err := a.join(ctx); err != nil {
@@ -191,7 +202,7 @@ func (a *Agent) compute(ctx context.Context) (more bool, err error) {
 	a.dev.Gather(a.x, a.state.X, nil)
 	a.mu.Unlock()
 	begin := time.Now()
-	err = a.opt.Gradient(ctx, a.state.Gradient(), a.x)
+	err = a.opt.Trainer.Gradient(ctx, a.state.Gradient(), a.x)
 	took := time.Since(begin)
 	if err == nil {
 		a.finished.Store(int64(number))
@@ -228,14 +239,14 @@ func (a *Agent) step(gradient bool) {
 	}
 	if gradient {
 		a.number++ // it is not applied twice
-		a.opt.Applied()
+		a.opt.Trainer.Applied()
 	}
 	a.passed()
 }
 
 // passed tells that the logical time has grown. The caller holds the lock.
 func (a *Agent) passed() {
-	if a.opt.Passed != nil && !a.stopped && a.opt.Passed(a.view()) {
+	if !a.stopped && a.opt.Trainer.Advanced(a.view()) {
 		a.stopped = true
 		a.interrupt()
 	}
@@ -331,9 +342,9 @@ func (a *Agent) end(ctx context.Context) error {
 		a.freeze()
 		return nil
 	}
-	err := a.await(ctx, a.opt.Farewell/8, func() bool {
+	err := a.await(ctx, a.opt.Timeouts.Finish/8, func() bool {
 		for _, e := range a.edges {
-			if !e.closed() && a.opt.Board.Silent(e.peer) < a.opt.Farewell {
+			if !e.closed() && a.opt.Network.SilentFor(e.peer) < a.opt.Timeouts.Finish {
 				return false
 			}
 		}
@@ -345,8 +356,8 @@ func (a *Agent) end(ctx context.Context) error {
 		a.step(false)
 	}
 	a.frozen = true
-	if err == nil && a.opt.Ended != nil {
-		a.opt.Ended(a.view())
+	if err == nil {
+		a.opt.Trainer.Finished(a.view())
 	}
 	return err
 }

@@ -22,7 +22,7 @@ import (
 // least at the mean of the b_i.
 type lab struct {
 	t       *testing.T
-	board   *disttest.Board
+	board   *disttest.Network
 	graph   *dist.Graph
 	mask    dist.Mask
 	until   int
@@ -30,7 +30,7 @@ type lab struct {
 	noise   float64
 	dropped time.Duration
 	giveUp  time.Duration
-	wire    dist.Values
+	wire    dist.ValueFormat
 	last    []*player // by rank: the latest life
 	saved   []*View   // by rank: a checkpoint
 	x, lam  [][]float32
@@ -40,7 +40,10 @@ type lab struct {
 // player is one life of an agent.
 type player struct {
 	*Agent
-	life   *disttest.Life
+	lab    *lab
+	id     int
+	noise  rng.Stream
+	life   *disttest.Node
 	cancel context.CancelFunc
 	done   chan error
 	state  *algo.State
@@ -59,7 +62,7 @@ func newLab(t *testing.T, n, until int) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{t: t, board: disttest.NewBoard(n, 1, 2*time.Millisecond), graph: g, mask: m, until: until,
+	l := &lab{t: t, board: disttest.NewNetwork(n, 1, 2*time.Millisecond), graph: g, mask: m, until: until,
 		last: make([]*player, n), saved: make([]*View, n), x: make([][]float32, n), lam: make([][]float32, n)}
 	for range n {
 		l.slow = append(l.slow, 10*time.Millisecond)
@@ -89,27 +92,12 @@ var labAlgo = algo.Async{SA: algo.SA{Gamma: 0.5, Beta: 1}, Coef: algo.Inverse, C
 
 // start begins a life of agent i, from its checkpoint where there is one.
 func (l *lab) start(i int) {
-	p := &player{life: l.board.Begin(i), done: make(chan error, 1)}
+	p := &player{lab: l, id: i, life: l.board.Start(i), done: make(chan error, 1), noise: rng.New(5, "lab", uint64(i))}
 	p.state = algo.NewState(labAlgo, labDevice, labDevice.NewVector(labDim))
-	s := rng.New(5, "lab", uint64(i))
 	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until, Algo: labAlgo, Alpha: 0.02,
-		Eta: 0.008, Mask: l.mask, Wire: l.wire, Seed: 3, Contacts: 1,
-		GiveUp: l.giveUp, DropAfter: l.dropped, Farewell: 3 * time.Second, Board: p.life, State: p.state, Log: zap.NewNop(),
-		Gradient: func(ctx context.Context, dst, x device.Vector) error {
-			select {
-			case <-time.After(time.Duration(float64(l.slow[i]) * (0.5 + s.Float64()))):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			g := host(x)
-			for k, b := range target(i) {
-				g[k] += float32(l.noise*s.Norm() - b)
-			}
-			labDevice.Write(dst, g)
-			return nil
-		},
-		Applied: func() { p.grads++ }, Spoke: func(int, int) { p.meets++ }, Called: func() {},
-		Passed: func(v View) bool { l.keep(i, p, v, false); return false },
+		Eta: 0.008, Mask: l.mask, Format: l.wire, Seed: 3, CallRate: 1,
+		Timeouts: Timeouts{Exchange: l.giveUp, Drop: l.dropped, Finish: 3 * time.Second},
+		Network:  p.life, State: p.state, Trainer: p, Log: zap.NewNop(),
 	}
 	for k := range l.graph.N {
 		if k != i {
@@ -129,6 +117,39 @@ func (l *lab) start(i int) {
 	l.last[i] = p
 	go func() { p.done <- p.Run(ctx) }()
 }
+
+// Gradient implements [Trainer].
+func (p *player) Gradient(ctx context.Context, dst, x device.Vector) error {
+	select {
+	case <-time.After(time.Duration(float64(p.lab.slow[p.id]) * (0.5 + p.noise.Float64()))):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	g := host(x)
+	for k, b := range target(p.id) {
+		g[k] += float32(p.lab.noise*p.noise.Norm() - b)
+	}
+	labDevice.Write(dst, g)
+	return nil
+}
+
+// Advanced implements [Trainer].
+func (p *player) Advanced(v View) bool {
+	p.lab.keep(p.id, p, v, false)
+	return false
+}
+
+// Applied implements [Trainer].
+func (p *player) Applied() { p.grads++ }
+
+// Exchanged implements [Trainer].
+func (p *player) Exchanged(int, int) { p.meets++ }
+
+// Called implements [Trainer].
+func (p *player) Called() {}
+
+// Finished implements [Trainer].
+func (p *player) Finished(View) {}
 
 // keep makes a checkpoint now and then.
 func (l *lab) keep(i int, p *player, v View, now bool) {
@@ -154,7 +175,7 @@ func (l *lab) keep(i int, p *player, v View, now bool) {
 // kill ends an agent without a word.
 func (l *lab) kill(i int) {
 	p := l.last[i]
-	p.life.End()
+	p.life.Kill()
 	p.cancel()
 	<-p.done
 	p.Close()

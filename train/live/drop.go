@@ -9,7 +9,7 @@ import (
 
 // watch drops edges whose other end has been silent for too long.
 func (a *Agent) watch(ctx context.Context) {
-	t := time.NewTicker(min(time.Second, a.opt.DropAfter/8))
+	t := time.NewTicker(min(time.Second, a.opt.Timeouts.Drop/8))
 	defer t.Stop()
 	for {
 		select {
@@ -18,7 +18,7 @@ func (a *Agent) watch(ctx context.Context) {
 			return
 		}
 		for _, e := range a.edges {
-			if silent := a.opt.Board.Silent(e.peer); silent > a.opt.DropAfter {
+			if silent := a.opt.Network.SilentFor(e.peer); silent > a.opt.Timeouts.Drop {
 				e.lose(silent)
 			}
 		}

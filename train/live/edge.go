@@ -29,12 +29,12 @@ type edge struct {
 	heardN   int  // its count when it last said hello
 	heardE   int  // and its epoch
 	answered bool // it has said whether it has a model for one who joins
-	model    *letter
+	model    *message
 	pace     time.Duration // of its gradients
 	phase    phase
 
 	// Of the talk's own goroutine.
-	talk      dist.Talk
+	talk      dist.Session
 	calls     uint32 // number of the latest call of the talk
 	deadline  time.Time
 	abandoned bool
@@ -65,13 +65,13 @@ type exchange struct {
 // serve talks to the other end, one life of it after the other.
 func (e *edge) serve(ctx context.Context) {
 	for ctx.Err() == nil {
-		talk, err := e.a.opt.Board.Talk(ctx, e.peer)
+		talk, err := e.a.opt.Network.OpenSession(ctx, e.peer)
 		if err != nil {
 			return // the network is gone, or the agent
 		}
 		err = e.converse(ctx, talk)
 		e.hangUp()
-		var bad *LetterError
+		var bad *MessageError
 		if errors.As(err, &bad) {
 			e.a.opt.Log.Error("an edge is given up", zap.Int("peer", e.peer), zap.Error(err))
 			return
@@ -110,14 +110,14 @@ func (e *edge) closed() bool {
 }
 
 // converse is one talk, to its end.
-func (e *edge) converse(ctx context.Context, talk dist.Talk) error {
+func (e *edge) converse(ctx context.Context, talk dist.Session) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e.talk, e.calls, e.saidEpoch, e.saidOver, e.flying = talk, 0, -1, false, -1
 	heard, failed := make(chan []byte, 16), make(chan error, 1)
 	go func() {
 		for {
-			b, err := talk.Hear(ctx)
+			b, err := talk.Recv(ctx)
 			if err != nil {
 				failed <- err
 				return
@@ -164,7 +164,7 @@ func (e *edge) converse(ctx context.Context, talk dist.Talk) error {
 // gap is the time to the next ring. The end that is called has none.
 func (e *edge) gap() time.Duration {
 	a := e.a
-	rate := a.opt.Contacts * float64(a.opt.Agents) / 2 / float64(a.opt.Edges)
+	rate := a.opt.CallRate * float64(a.opt.Agents) / 2 / float64(a.opt.Edges)
 	if a.opt.Self > e.peer || rate == 0 {
 		return time.Hour
 	}
@@ -197,7 +197,7 @@ func (e *edge) update(ctx context.Context) (<-chan struct{}, error) {
 func (e *edge) greet(ctx context.Context, flags uint8) error {
 	a := e.a
 	a.mu.Lock()
-	l := letter{kind: hello, flags: flags, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T, pace: min(a.pace, time.Hour)}
+	l := message{kind: hello, flags: flags, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T, pace: min(a.pace, time.Hour)}
 	if e.fresh {
 		l.flags |= flagFresh
 	}
@@ -212,8 +212,8 @@ func (e *edge) greet(ctx context.Context, flags uint8) error {
 	return e.say(ctx, &l)
 }
 
-func (e *edge) say(ctx context.Context, l *letter) error {
-	return e.talk.Say(ctx, l.bytes(e.a.opt.Wire))
+func (e *edge) say(ctx context.Context, l *message) error {
+	return e.talk.Send(ctx, l.bytes(e.a.opt.Format))
 }
 
 // ring calls the other end, if both can exchange.
@@ -227,9 +227,9 @@ func (e *edge) ring(ctx context.Context) error {
 	}
 	a.busy, e.phase = e, calling
 	e.calls++
-	e.deadline = time.Now().Add(a.opt.GiveUp)
-	l := letter{kind: call, call: e.calls, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T, pace: min(a.pace, time.Hour)}
-	a.opt.Called()
+	e.deadline = time.Now().Add(a.opt.Timeouts.Exchange)
+	l := message{kind: call, call: e.calls, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T, pace: min(a.pace, time.Hour)}
+	a.opt.Trainer.Called()
 	a.mu.Unlock()
 	return e.say(ctx, &l)
 }
@@ -248,13 +248,13 @@ func (e *edge) giveUp() {
 // hear does what a letter asks for.
 func (e *edge) hear(ctx context.Context, b []byte) error {
 	a := e.a
-	most := bounds{dim: a.state.X.Len(), until: a.opt.Until, wire: a.opt.Wire}
+	most := bounds{dim: a.state.X.Len(), until: a.opt.Until, wire: a.opt.Format}
 	if a.opt.Buffers != nil {
 		most.buffers = a.opt.Buffers.Len()
 	}
 	l, bad := readLetter(b, most)
 	if bad != "" {
-		return &LetterError{From: e.peer, Got: bad}
+		return &MessageError{From: e.peer, Got: bad}
 	}
 	switch l.kind {
 	case hello:
@@ -280,6 +280,6 @@ func (e *edge) hear(ctx context.Context, b []byte) error {
 }
 
 // wrong is the error of a letter whose vectors have not the length that they should.
-func (e *edge) wrong(l *letter, want int) error {
-	return &LetterError{From: e.peer, Got: l.kind.String() + " with a vector of another length"}
+func (e *edge) wrong(l *message, want int) error {
+	return &MessageError{From: e.peer, Got: l.kind.String() + " with a vector of another length"}
 }

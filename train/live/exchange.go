@@ -6,27 +6,27 @@ import (
 )
 
 // answer is what a called end does: it keeps its mailbox free and offers its values, or declines.
-func (e *edge) answer(ctx context.Context, l *letter) error {
+func (e *edge) answer(ctx context.Context, l *message) error {
 	a := e.a
 	a.mu.Lock()
 	e.learn(l)
 	e.calls = l.call
 	if !a.frozen {
-		a.opt.Called()
+		a.opt.Trainer.Called()
 	}
 	fits := e.settled && l.epoch == e.dual.Epoch && l.n == e.dual.N
 	if !fits || a.busy != nil || a.desk.Full || a.joining || a.stopped || a.frozen || a.over() || e.phase != idle {
 		a.mu.Unlock()
-		if err := e.say(ctx, &letter{kind: decline, call: l.call}); err != nil || fits {
+		if err := e.say(ctx, &message{kind: decline, call: l.call}); err != nil || fits {
 			return err
 		}
 		return e.greet(ctx, 0)
 	}
 	a.busy, e.phase, e.abandoned = e, offered, false
-	e.deadline = time.Now().Add(a.opt.GiveUp)
+	e.deadline = time.Now().Add(a.opt.Timeouts.Exchange)
 	behind := a.catchUp(l.t)
 	e.prepare(max(a.desk.T, l.t), behind)
-	reply := letter{kind: offer, call: l.call, epoch: e.dual.Epoch, n: e.dual.N, t: e.exchange.t,
+	reply := message{kind: offer, call: l.call, epoch: e.dual.Epoch, n: e.dual.N, t: e.exchange.t,
 		pace: min(a.pace, time.Hour)}
 	reply.values = e.own()
 	a.mu.Unlock()
@@ -34,7 +34,7 @@ func (e *edge) answer(ctx context.Context, l *letter) error {
 }
 
 // learn notes how fast the other end is. The caller holds the lock.
-func (e *edge) learn(l *letter) {
+func (e *edge) learn(l *message) {
 	if l.pace > 0 {
 		e.pace = l.pace
 	}
@@ -61,14 +61,14 @@ func (e *edge) prepare(t int, behind bool) {
 // float32, or beyond fewer bits of the wire, is cut off here, and x keeps it.
 func (e *edge) own() []float32 {
 	v := e.a.read(e.exchange.own.V)
-	e.a.opt.Wire.Round(v)
+	e.a.opt.Format.Round(v)
 	e.a.dev.Write(e.exchange.own.V, v)
 	return v
 }
 
 // decide is what the caller does with an offer: it commits, and says its values, or calls the
 // exchange off. Nobody else decides.
-func (e *edge) decide(ctx context.Context, l *letter) error {
+func (e *edge) decide(ctx context.Context, l *message) error {
 	a := e.a
 	a.mu.Lock()
 	e.learn(l)
@@ -78,7 +78,7 @@ func (e *edge) decide(ctx context.Context, l *letter) error {
 			e.release()
 		}
 		a.mu.Unlock()
-		return e.say(ctx, &letter{kind: cancel, call: l.call})
+		return e.say(ctx, &message{kind: cancel, call: l.call})
 	}
 	behind := a.catchUp(l.t)
 	e.prepare(l.t, behind)
@@ -89,7 +89,7 @@ func (e *edge) decide(ctx context.Context, l *letter) error {
 	own := e.own()
 	e.commit(l)
 	e.flying = e.dual.N
-	reply := letter{kind: values, call: l.call, epoch: e.dual.Epoch, n: e.dual.N, t: l.t, values: own}
+	reply := message{kind: values, call: l.call, epoch: e.dual.Epoch, n: e.dual.N, t: l.t, values: own}
 	again := e.saidOver
 	a.mu.Unlock()
 	if err := e.say(ctx, &reply); err != nil || !again {
@@ -100,7 +100,7 @@ func (e *edge) decide(ctx context.Context, l *letter) error {
 
 // follow is what a called end does with the caller's values: it commits, for the caller has,
 // however long that was ago.
-func (e *edge) follow(ctx context.Context, l *letter) error {
+func (e *edge) follow(ctx context.Context, l *message) error {
 	a := e.a
 	a.mu.Lock()
 	if e.phase != offered || l.call != e.calls || l.epoch != e.dual.Epoch || l.n != e.dual.N+1 || a.frozen {
@@ -126,7 +126,7 @@ func (e *edge) follow(ctx context.Context, l *letter) error {
 
 // commit puts the exchange into the mailbox and into the edge's dual. An end that was behind reads
 // its mailbox at once. The caller holds the lock.
-func (e *edge) commit(l *letter) {
+func (e *edge) commit(l *message) {
 	a, x := e.a, &e.exchange
 	heard := a.pool.Get(len(l.values))
 	a.dev.Write(heard.V, l.values)
@@ -134,7 +134,7 @@ func (e *edge) commit(l *letter) {
 	heard.Release()
 	a.desk.PeerT = x.t
 	a.desk.Full = true // with what may lie unread from another edge, whose caller took its time
-	a.opt.Spoke(e.peer, len(l.values))
+	a.opt.Trainer.Exchanged(e.peer, len(l.values))
 	behind := x.behind
 	e.release()
 	if behind && !a.stopped && !a.over() {

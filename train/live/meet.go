@@ -10,7 +10,7 @@ import (
 
 // hello compares where the two ends of the edge stand. The one that is behind moves: to the other's
 // epoch by itself, to its count by its dual, which the one ahead sends.
-func (e *edge) hello(ctx context.Context, l *letter) error {
+func (e *edge) hello(ctx context.Context, l *message) error {
 	a := e.a
 	a.mu.Lock()
 	e.lost, e.ended, e.heardE, e.heardN = false, l.is(flagOver), l.epoch, l.n
@@ -25,13 +25,13 @@ func (e *edge) hello(ctx context.Context, l *letter) error {
 	if e.settled {
 		e.fresh = false
 	}
-	var more []*letter
+	var more []*message
 	if e.ahead(l) && e.dual.N > 0 && !l.is(flagFresh) && !e.underway(l) {
-		more = append(more, &letter{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T,
+		more = append(more, &message{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T,
 			values: a.read(e.dual.S)})
 	}
 	if l.is(flagWant) && !a.joining && a.desk.T > 0 {
-		more = append(more, &letter{kind: model, t: a.desk.T, values: a.read(a.state.X),
+		more = append(more, &message{kind: model, t: a.desk.T, values: a.read(a.state.X),
 			buffers: a.read(a.opt.Buffers)})
 	}
 	if l.t == 0 || l.is(flagJoining) {
@@ -55,7 +55,7 @@ func (e *edge) hello(ctx context.Context, l *letter) error {
 
 // meet moves to the other end's epoch, and to the end of the run where the other is there. The
 // caller holds the lock.
-func (e *edge) meet(l *letter) {
+func (e *edge) meet(l *message) {
 	a := e.a
 	switch {
 	case l.is(flagFresh) && e.dual.N > 0:
@@ -76,19 +76,19 @@ func (e *edge) meet(l *letter) {
 
 // ahead tells whether this end of the edge is at a later state than the other. The caller holds the
 // lock.
-func (e *edge) ahead(l *letter) bool {
+func (e *edge) ahead(l *message) bool {
 	theirs := algo.EdgeDual{Epoch: l.epoch, N: l.n}
 	return theirs.Later(e.dual.Epoch, e.dual.N)
 }
 
 // underway tells whether what the other end lacks is in values that this talk has yet to deliver.
 // The caller holds the lock.
-func (e *edge) underway(l *letter) bool {
+func (e *edge) underway(l *message) bool {
 	return e.flying == e.dual.N && l.epoch == e.dual.Epoch && l.n == e.dual.N-1
 }
 
 // adopt takes over the dual of an end that is ahead.
-func (e *edge) adopt(ctx context.Context, l *letter) error {
+func (e *edge) adopt(ctx context.Context, l *message) error {
 	a := e.a
 	if len(l.values) != a.state.X.Len() {
 		return e.wrong(l, a.state.X.Len())
@@ -112,7 +112,7 @@ func (e *edge) adopt(ctx context.Context, l *letter) error {
 }
 
 // joined takes the model of a neighbour.
-func (e *edge) joined(l *letter) error {
+func (e *edge) joined(l *message) error {
 	a := e.a
 	a.mu.Lock()
 	defer a.mu.Unlock()

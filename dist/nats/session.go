@@ -12,12 +12,12 @@ import (
 // but it is kept nowhere, and begins anew with every life of either process. Its frames name the
 // life of the receiver that they are for, in the place of the iteration, so that nothing of an
 // earlier talk is mistaken for a part of this one.
-type talk struct {
+type session struct {
 	peer *peer
 	life uint64 // of the peer
 }
 
-var _ dist.Switchboard = (*Node)(nil)
+var _ dist.SessionOpener = (*Node)(nil)
 
 // talkTag is what frames to a process say of its life.
 func talkTag(life uint64) uint64 { return life >> 1 } // the lowest bit is always set
@@ -25,7 +25,7 @@ func talkTag(life uint64) uint64 { return life >> 1 } // the lowest bit is alway
 func (n *Node) talkTag() uint64 { return talkTag(n.life) }
 
 // Talk implements [dist.Switchboard].
-func (n *Node) Talk(ctx context.Context, with int) (dist.Talk, error) {
+func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) {
 	p := n.peer(with)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,11 +35,11 @@ func (n *Node) Talk(ctx context.Context, with int) (dist.Talk, error) {
 		}
 	}
 	p.talked = p.life
-	return &talk{p, p.life}, nil
+	return &session{p, p.life}, nil
 }
 
 // Silent implements [dist.Switchboard].
-func (n *Node) Silent(with int) time.Duration {
+func (n *Node) SilentFor(with int) time.Duration {
 	p := n.peer(with)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,15 +52,15 @@ func (p *peer) beginTalk() {
 	p.in[talks] = inLine{parcels: make(map[uint64]*parcel)}
 }
 
-func (t *talk) Say(ctx context.Context, record []byte) error {
+func (t *session) Send(ctx context.Context, record []byte) error {
 	n := t.peer.node
 	if len(record) > n.codec.limit() {
 		return fmt.Errorf("nats: a record of %d bytes; at most %d travel", len(record), n.codec.limit())
 	}
-	return t.peer.post(ctx, talks, int(talkTag(t.life)), segments{n.opt.Packing.pack(record)}, len(record), nil)
+	return t.peer.post(ctx, talks, int(talkTag(t.life)), segments{n.opt.Compression.pack(record)}, len(record), nil)
 }
 
-func (t *talk) Hear(ctx context.Context) ([]byte, error) {
+func (t *session) Recv(ctx context.Context) ([]byte, error) {
 	p, err := t.peer.take(ctx, talks, t.life)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ type way struct {
 	knock chan struct{} // somebody has a large message, and there is no stream
 
 	mu      sync.Mutex
-	sign    *doorSign // nil: the peer has no door
+	sign    *directOffer // nil: the peer has no door
 	conn    *grpc.ClientConn
 	stream  grpc.ClientStream // nil: none yet
 	guarded bool              // the stream changes no bit: pieces need no checksum
@@ -60,7 +60,7 @@ func newWay(p *peer) *way {
 }
 
 // learn notes where the door of the peer's present life is.
-func (w *way) learn(sign *doorSign) {
+func (w *way) learn(sign *directOffer) {
 	if w == nil {
 		return
 	}

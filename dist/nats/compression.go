@@ -9,27 +9,27 @@ import (
 
 // Packing is a compression of messages that loses nothing. The numbers of a model in training
 // hardly give way; what has many equal values does, such as codes of a coarse quantizer.
-type Packing string
+type Compression string
 
 const (
-	NoPacking Packing = "none"
-	S2        Packing = "s2"   // fast
-	Zstd      Packing = "zstd" // smaller
+	NoCompression Compression = "none"
+	S2            Compression = "s2"   // fast
+	Zstd          Compression = "zstd" // smaller
 )
 
 // ParsePacking checks the name of a packing.
-func ParsePacking(name string) (Packing, error) {
-	switch p := Packing(name); p {
-	case NoPacking, S2, Zstd:
+func ParseCompression(name string) (Compression, error) {
+	switch p := Compression(name); p {
+	case NoCompression, S2, Zstd:
 		return p, nil
 	case "":
-		return NoPacking, nil
+		return NoCompression, nil
 	}
-	return "", fmt.Errorf("nats: no packing is named %q; write %s, %s or %s", name, NoPacking, S2, Zstd)
+	return "", fmt.Errorf("nats: no packing is named %q; write %s, %s or %s", name, NoCompression, S2, Zstd)
 }
 
 // packs tells whether messages are packed at all.
-func (p Packing) packs() bool { return p == S2 || p == Zstd }
+func (p Compression) packs() bool { return p == S2 || p == Zstd }
 
 // Bytes that tell the packings apart, before what is packed.
 const (
@@ -44,7 +44,7 @@ var (
 )
 
 // pack returns the body packed, or as it is where that is no longer.
-func (p Packing) pack(body []byte) []byte {
+func (p Compression) pack(body []byte) []byte {
 	var out []byte
 	switch p {
 	case S2:

@@ -11,7 +11,7 @@ import (
 	"fspda/dist"
 )
 
-var someLetters = []letter{
+var someLetters = []message{
 	{kind: hello, flags: flagAnswer | flagFresh, epoch: 2, n: 7, t: 30, pace: time.Millisecond},
 	{kind: state, epoch: 1, n: 3, values: []float32{1.2345678, -2, 3e-9}},
 	{kind: model, t: 4, values: []float32{1, 2, 3.1415927}, buffers: []float32{0.1}},
@@ -23,7 +23,7 @@ var someLetters = []letter{
 // A letter is read as it was written, in any format of the wire; values that the format has keep
 // all their bits, and so do duals and models.
 func TestLetterRoundTrip(t *testing.T) {
-	for _, wire := range []dist.Values{dist.FP32, dist.FP16, dist.BF16} {
+	for _, wire := range []dist.ValueFormat{dist.FP32, dist.FP16, dist.BF16} {
 		for _, l := range someLetters {
 			back, bad := readLetter(l.bytes(wire), bounds{dim: 3, buffers: 1, until: 100, wire: wire})
 			if bad != "" || !reflect.DeepEqual(back, l) {
@@ -48,7 +48,7 @@ func FuzzLetter(f *testing.F) {
 		f.Add(l.bytes(dist.BF16), byte(i))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, format byte) {
-		wire := []dist.Values{dist.FP32, dist.FP16, dist.BF16}[format%3]
+		wire := []dist.ValueFormat{dist.FP32, dist.FP16, dist.BF16}[format%3]
 		l, bad := readLetter(b, bounds{dim: 50, buffers: 3, until: 100, wire: wire})
 		if bad != "" {
 			return
@@ -70,7 +70,7 @@ func FuzzLetter(f *testing.F) {
 // Values that travel in half the bits: the agents come as near as those bits allow, and the duals
 // sum to zero as ever.
 func TestConvergesInHalfTheBits(t *testing.T) {
-	for _, wire := range []dist.Values{dist.FP16, dist.BF16} {
+	for _, wire := range []dist.ValueFormat{dist.FP16, dist.BF16} {
 		t.Run(string(wire), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 4, 2500)

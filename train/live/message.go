@@ -17,7 +17,7 @@ import (
 //	24  pace                      uint64, nanoseconds
 //	32  lengths                   uint32 each of two vectors
 //	40  values                    float32 each; those of an offer and its answer as the run's messages travel
-type letter struct {
+type message struct {
 	kind     kind
 	flags    uint8
 	call     uint32 // which call of this talk it is about
@@ -61,13 +61,13 @@ const (
 	flagsEnd
 )
 
-func (l *letter) is(flag uint8) bool { return l.flags&flag != 0 }
+func (l *message) is(flag uint8) bool { return l.flags&flag != 0 }
 
 const letterHead = 40
 
 // format is how the values of a letter are written in a run whose messages travel as wire. Duals
 // and models keep all their bits.
-func (k kind) format(wire dist.Values) dist.Values {
+func (k kind) format(wire dist.ValueFormat) dist.ValueFormat {
 	if k == offer || k == values {
 		return wire
 	}
@@ -75,7 +75,7 @@ func (k kind) format(wire dist.Values) dist.Values {
 }
 
 // bytes writes a letter.
-func (l *letter) bytes(wire dist.Values) []byte {
+func (l *message) bytes(wire dist.ValueFormat) []byte {
 	le, format := binary.LittleEndian, l.kind.format(wire)
 	b := make([]byte, 0, letterHead+format.Bits()/8*len(l.values)+4*len(l.buffers))
 	b = append(b, byte(l.kind), l.flags, 0, 0)
@@ -90,12 +90,12 @@ func (l *letter) bytes(wire dist.Values) []byte {
 }
 
 // LetterError reports a record that is no letter of this edge.
-type LetterError struct {
+type MessageError struct {
 	From int
 	Got  string
 }
 
-func (e *LetterError) Error() string {
+func (e *MessageError) Error() string {
 	return fmt.Sprintf("live: agent %d says what cannot be understood: %s; do both run the same program?", e.From,
 		e.Got)
 }
@@ -104,16 +104,16 @@ func (e *LetterError) Error() string {
 // values as they travel.
 type bounds struct {
 	dim, buffers, until int
-	wire                dist.Values
+	wire                dist.ValueFormat
 }
 
 // readLetter reads a letter, and refuses one that no agent of this run writes.
-func readLetter(b []byte, most bounds) (l letter, got string) {
+func readLetter(b []byte, most bounds) (l message, got string) {
 	le := binary.LittleEndian
 	if len(b) < letterHead {
 		return l, fmt.Sprintf("a letter of %d bytes", len(b))
 	}
-	l = letter{kind: kind(b[0]), flags: b[1], call: le.Uint32(b[4:]), epoch: int(le.Uint32(b[8:])),
+	l = message{kind: kind(b[0]), flags: b[1], call: le.Uint32(b[4:]), epoch: int(le.Uint32(b[8:])),
 		n: int(le.Uint32(b[12:]))}
 	format := l.kind.format(most.wire)
 	width := uint64(format.Bits() / 8)
@@ -138,7 +138,7 @@ func readLetter(b []byte, most bounds) (l letter, got string) {
 const maxBeyond = 1 << 20
 
 // numbers reads n values.
-func numbers(format dist.Values, b []byte, n int) []float32 {
+func numbers(format dist.ValueFormat, b []byte, n int) []float32 {
 	if n == 0 {
 		return nil
 	}

@@ -13,19 +13,19 @@ import (
 
 // chat lets two ends of a talk say count records each, of different lengths, and checks what they
 // hear.
-func chat(t *testing.T, a, b dist.Talk, count int) {
+func chat(t *testing.T, a, b dist.Session, count int) {
 	t.Helper()
 	ctx := patient(t)
 	text := func(who, k int) string { return fmt.Sprintf("%d:%d:%0*d", who, k, 1+k*37%5000, k) }
 	var wg sync.WaitGroup
-	for who, talk := range [2]dist.Talk{a, b} {
+	for who, talk := range [2]dist.Session{a, b} {
 		wg.Go(func() {
 			for k := range count {
-				if err := talk.Say(ctx, []byte(text(who, k))); err != nil {
+				if err := talk.Send(ctx, []byte(text(who, k))); err != nil {
 					t.Error(err)
 					return
 				}
-				if got, err := talk.Hear(ctx); err != nil || string(got) != text(1-who, k) {
+				if got, err := talk.Recv(ctx); err != nil || string(got) != text(1-who, k) {
 					t.Errorf("record %d at %d: %.20q, %v", k, who, got, err)
 					return
 				}
@@ -35,9 +35,9 @@ func chat(t *testing.T, a, b dist.Talk, count int) {
 	wg.Wait()
 }
 
-func talkOf(t *testing.T, n *Node, with int) dist.Talk {
+func talkOf(t *testing.T, n *Node, with int) dist.Session {
 	t.Helper()
-	talk, err := n.Talk(patient(t), with)
+	talk, err := n.OpenSession(patient(t), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,14 +67,14 @@ func TestTalk(t *testing.T) {
 	if err := m[1].Start(lines, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.Hear(patient(t)); !errors.Is(err, dist.ErrTalkOver) {
+	if _, err := old.Recv(patient(t)); !errors.Is(err, dist.ErrSessionClosed) {
 		t.Errorf("the talk with a process that has ended: %v", err)
 	}
-	if err := old.Say(patient(t), []byte("x")); !errors.Is(err, dist.ErrTalkOver) {
+	if err := old.Send(patient(t), []byte("x")); !errors.Is(err, dist.ErrSessionClosed) {
 		t.Errorf("the talk with a process that has ended: %v", err)
 	}
 	chat(t, talkOf(t, m[0], 1), talkOf(t, m[1], 0), 40)
-	if silent := m[0].Silent(1); silent > 5*time.Second {
+	if silent := m[0].SilentFor(1); silent > 5*time.Second {
 		t.Errorf("silent for %v", silent)
 	}
 }
@@ -102,10 +102,10 @@ func TestSilent(t *testing.T) {
 	m := openMesh(t, 2, nil)
 	m[1].Close()
 	ctx := patient(t)
-	for m[0].Silent(1) < time.Second && ctx.Err() == nil {
+	for m[0].SilentFor(1) < time.Second && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if ctx.Err() != nil {
-		t.Errorf("silent for %v only", m[0].Silent(1))
+		t.Errorf("silent for %v only", m[0].SilentFor(1))
 	}
 }

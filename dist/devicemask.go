@@ -4,26 +4,26 @@ import "fspda/device"
 
 // Lawful is a Mask of which a device can draw the coordinates by itself: by a law, and from a
 // stream with a counter.
-type Lawful interface {
+type DeviceMask interface {
 	Mask
-	Law() device.Law
+	Sampling() device.Law
 	// Counter is that of the stream from which Draw draws.
 	Counter(t, i, j int) uint64
 }
 
 var (
-	_ Lawful = randK{}
-	_ Lawful = stratified{}
+	_ DeviceMask = randK{}
+	_ DeviceMask = stratified{}
 )
 
 // Law implements [Lawful].
-func (m randK) Law() device.Law { return device.Law{Dim: m.d, Count: m.k} }
+func (m randK) Sampling() device.Law { return device.Law{Dim: m.d, Count: m.k} }
 
 // Law implements [Lawful].
-func (m stratified) Law() device.Law { return device.Law{Dim: m.d, Count: m.k, Strata: true} }
+func (m stratified) Sampling() device.Law { return device.Law{Dim: m.d, Count: m.k, Strata: true} }
 
 // Counter is that of the stream of a mask.
-func (b basis) Counter(t, i, j int) uint64 {
+func (b maskBase) Counter(t, i, j int) uint64 {
 	s := b.stream(t, i, j)
 	return s.Counter()
 }

@@ -11,7 +11,7 @@ import (
 // Wire is a Transport that writes each message as bytes by its codec, reads it back, and hands that
 // on: what a network does to a message, without the network. A message whose length is not what a
 // Ledger counts for it is an error.
-type Wire struct {
+type CodecTransport struct {
 	dist.Transport
 	pool *dist.Pool
 	dim  int
@@ -20,16 +20,16 @@ type Wire struct {
 }
 
 // NewWire returns a wire before next, for messages about vectors of length dim.
-func NewWire(next dist.Transport, pool *dist.Pool, dim int) *Wire {
-	return &Wire{Transport: next, pool: pool, dim: dim}
+func NewCodecTransport(next dist.Transport, pool *dist.Pool, dim int) *CodecTransport {
+	return &CodecTransport{Transport: next, pool: pool, dim: dim}
 }
 
 // Send implements dist.Transport.
-func (w *Wire) Send(ctx context.Context, m dist.Message) error {
+func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
 	p := dist.Payload{Dim: w.dim}
 	codec := m.Codec
 	if codec == nil {
-		codec = dist.Floats{Vectors: len(m.Values), Len: m.Values[0].V.Len()}
+		codec = dist.FloatCodec{Vectors: len(m.Values), Len: m.Values[0].V.Len()}
 	}
 	for _, b := range m.Values {
 		v := make([]float32, b.V.Len())

@@ -33,13 +33,13 @@ const directWindow = 16 << 20
 // Door is where a node takes the messages that are too large for NATS: a gRPC server of its own.
 // The way there goes one way, from the sender to the door, and carries the same frames. It is a
 // faster way and no other protocol: what it loses is asked for again over NATS.
-type Door struct {
+type DirectServer struct {
 	Listen    string // HOST:PORT; port 0 is any that is free; "": no door
 	Advertise string // host by which others reach it; "": all addresses of this machine that fit Listen
 }
 
 // doorSign is what a handshake says of a door.
-type doorSign struct {
+type directOffer struct {
 	Places []string `json:"places"` // HOST:PORT, to be tried in this order
 	Token  string   `json:"token"`  // opens the door, as long as the process lives
 }
@@ -50,7 +50,7 @@ const (
 	maxPlace  = 300
 )
 
-func (s *doorSign) check() error {
+func (s *directOffer) check() error {
 	if s == nil {
 		return nil
 	}
@@ -66,9 +66,9 @@ func (s *doorSign) check() error {
 }
 
 // door is the open one.
-type door struct {
+type directServer struct {
 	server *grpc.Server
-	sign   doorSign
+	sign   directOffer
 }
 
 // metadata keys of a stream
@@ -87,13 +87,13 @@ const (
 
 // openDoor starts the server. Credentials are those of the routes.
 func (n *Node) openDoor() error {
-	host, _, err := hostPort(n.opt.Door.Listen)
+	host, _, err := hostPort(n.opt.Direct.Listen)
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", n.opt.Door.Listen)
+	l, err := net.Listen("tcp", n.opt.Direct.Listen)
 	if err != nil {
-		return fmt.Errorf("nats: cannot listen at %s for large messages: %w: is the port taken?", n.opt.Door.Listen,
+		return fmt.Errorf("nats: cannot listen at %s for large messages: %w: is the port taken?", n.opt.Direct.Listen,
 			err)
 	}
 	o := []grpc.ServerOption{grpc.ForceServerCodecV2(frameCodec{}), grpc.MaxRecvMsgSize(maxChunk + headerSize),
@@ -106,8 +106,8 @@ func (n *Node) openDoor() error {
 	if t := n.opt.TLS.Routes; t != nil {
 		o = append(o, grpc.Creds(tls.NewTLS(t.Clone())))
 	}
-	n.door = &door{server: grpc.NewServer(o...), sign: doorSign{Token: rand.Text(),
-		Places: places(host, n.opt.Door.Advertise, l.Addr())}}
+	n.door = &directServer{server: grpc.NewServer(o...), sign: directOffer{Token: rand.Text(),
+		Places: places(host, n.opt.Direct.Advertise, l.Addr())}}
 	n.door.server.RegisterService(&grpc.ServiceDesc{ServiceName: frameService, HandlerType: (*any)(nil),
 		Streams: []grpc.StreamDesc{{StreamName: frameStream.StreamName, ClientStreams: true, ServerStreams: true,
 			Handler: func(_ any, s grpc.ServerStream) error { return n.enter(s) }}}}, nil)
@@ -309,7 +309,7 @@ func (n *Node) guards(place string) bool {
 }
 
 // sign is what the node's handshakes say of its door.
-func (n *Node) sign() *doorSign {
+func (n *Node) sign() *directOffer {
 	if n.door == nil {
 		return nil
 	}

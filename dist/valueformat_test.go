@@ -11,7 +11,7 @@ import (
 // Every number of 16 bits is read and written as itself, and what lies between two is rounded to
 // the nearer one, halves to the even one.
 func TestValuesExhaustive(t *testing.T) {
-	for _, f := range []Values{FP16, BF16} {
+	for _, f := range []ValueFormat{FP16, BF16} {
 		one := func(h uint16) float32 {
 			var v [1]float32
 			f.Read(v[:], []byte{byte(h), byte(h >> 8)})
@@ -56,7 +56,7 @@ func TestValuesExhaustive(t *testing.T) {
 func TestValuesEnds(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []struct {
-		f    Values
+		f    ValueFormat
 		x, y float32
 	}{
 		{FP16, 65504, 65504}, {FP16, 65519.996, 65504}, {FP16, 65520, inf}, {FP16, -1e9, -inf}, {FP16, inf, inf},
@@ -82,7 +82,7 @@ func TestValuesRoundTrip(t *testing.T) {
 	for i := range v {
 		v[i] = float32(s.Norm() * math.Pow(2, float64(s.IntN(40)-30)))
 	}
-	for _, f := range []Values{FP32, FP16, BF16} {
+	for _, f := range []ValueFormat{FP32, FP16, BF16} {
 		sent := slices.Clone(v)
 		f.Round(sent)
 		b := f.Append(nil, sent)
@@ -93,11 +93,11 @@ func TestValuesRoundTrip(t *testing.T) {
 		if f.Read(got, b); !slices.Equal(got, sent) {
 			t.Errorf("%s: what arrives is not what was sent", f)
 		}
-		if name, err := ParseValues(string(f)); err != nil || name != f {
+		if name, err := ParseValueFormat(string(f)); err != nil || name != f {
 			t.Errorf("%s is read as %s, %v", f, name, err)
 		}
 	}
-	if _, err := ParseValues("fp8"); err == nil {
+	if _, err := ParseValueFormat("fp8"); err == nil {
 		t.Error("fp8 was accepted")
 	}
 }
@@ -108,7 +108,7 @@ func BenchmarkValues(b *testing.B) {
 	for i := range v {
 		v[i] = float32(s.Norm())
 	}
-	for _, f := range []Values{FP16, BF16} {
+	for _, f := range []ValueFormat{FP16, BF16} {
 		b.Run(string(f), func(b *testing.B) {
 			b.SetBytes(int64(4 * len(v)))
 			for b.Loop() {

@@ -13,17 +13,17 @@ import (
 // rounds: an agent rounds its own values in place before it sends them, uses those itself, and what
 // the transport then writes in half the bits is exactly what it was given. The model itself keeps
 // all its bits.
-type Values string
+type ValueFormat string
 
 const (
-	FP32 Values = "fp32"
-	FP16 Values = "fp16" // IEEE 754 binary16: 11 bits of precision, up to 65504; beyond is infinite
-	BF16 Values = "bf16" // bfloat16: 8 bits of precision, the range of float32
+	FP32 ValueFormat = "fp32"
+	FP16 ValueFormat = "fp16" // IEEE 754 binary16: 11 bits of precision, up to 65504; beyond is infinite
+	BF16 ValueFormat = "bf16" // bfloat16: 8 bits of precision, the range of float32
 )
 
 // ParseValues checks the name of a format. "" is fp32.
-func ParseValues(name string) (Values, error) {
-	switch v := Values(name); v {
+func ParseValueFormat(name string) (ValueFormat, error) {
+	switch v := ValueFormat(name); v {
 	case FP32, FP16, BF16:
 		return v, nil
 	case "":
@@ -33,7 +33,7 @@ func ParseValues(name string) (Values, error) {
 }
 
 // Bits is the width of a number.
-func (f Values) Bits() int {
+func (f ValueFormat) Bits() int {
 	if f == FP16 || f == BF16 {
 		return 16
 	}
@@ -41,7 +41,7 @@ func (f Values) Bits() int {
 }
 
 // Round rounds v to what the format has, to the nearest, ties to even.
-func (f Values) Round(v []float32) {
+func (f ValueFormat) Round(v []float32) {
 	switch f {
 	case FP16:
 		for i, x := range v {
@@ -55,7 +55,7 @@ func (f Values) Round(v []float32) {
 }
 
 // Append appends v in the format, little-endian. Numbers that the format has keep all their bits.
-func (f Values) Append(dst []byte, v []float32) []byte {
+func (f ValueFormat) Append(dst []byte, v []float32) []byte {
 	switch f {
 	case FP16:
 		for _, x := range v {
@@ -74,7 +74,7 @@ func (f Values) Append(dst []byte, v []float32) []byte {
 }
 
 // Read fills dst with what Append wrote. b has as many numbers.
-func (f Values) Read(dst []float32, b []byte) {
+func (f ValueFormat) Read(dst []float32, b []byte) {
 	if len(b) != len(dst)*f.Bits()/8 {
 		panic(fmt.Sprintf("dist: %d %s values from %d bytes", len(dst), f, len(b)))
 	}
