@@ -116,7 +116,7 @@ func cardOf(dev device.Device, precision string) *bench.Card {
 	if !ok {
 		return nil
 	}
-	bare := gpu.Bare()
+	bare := gpu.Raw()
 	c := &bench.Card{What: gpu.Properties().Name, Device: gpu, Precision: precision, Time: bare.Time,
 		Copy: bare.CopyRate, Element: 4}
 	if precision == "fp16" || precision == "bf16" {

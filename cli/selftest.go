@@ -95,7 +95,7 @@ func selftestTarget(dev device.Device, c train.Config) selftest.Target {
 		return playShort(ctx, c, dev)
 	}}
 	if gpu, ok := dev.(*cuda.Device); ok {
-		bare := gpu.Bare()
+		bare := gpu.Raw()
 		t.Kernels, t.Free = bare, bare.FreeMemory
 		t.Again = func() (device.Device, func() error, error) {
 			e, err := openEngine(c, 1)

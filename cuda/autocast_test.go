@@ -92,7 +92,7 @@ func TestAutocast(t *testing.T) {
 			if slices.Contains(want.Skipped, true) != c.skip {
 				t.Fatalf("PyTorch skips %v", want.Skipped)
 			}
-			for name, options := range map[string][]Option{"a fleet": nil, "alone": {alone}} {
+			for name, options := range map[string][]Option{"a fleet": nil, "alone": {withoutGroups}} {
 				comparesTo(t, name, autocastHere(t, net, c.task, options...), want, c.far)
 			}
 		})
@@ -143,7 +143,7 @@ func byPyTorch(t *testing.T, python string, task autocastTask) (r autocastResult
 func autocastHere(t *testing.T, net *model.Network, task autocastTask, options ...Option) (r autocastResult) {
 	t.Helper()
 	p := map[string]Precision{"float16": FP16, "bfloat16": BF16}[task.Dtype]
-	d, _ := imaginary(t, fakegpu.Options{}, false, append(options, WithPrecision(p))...)
+	d, _ := openFake(t, fakegpu.Options{}, false, append(options, WithPrecision(p))...)
 	plan, err := net.Plan(len(task.Batches[0].Y), model.Train)
 	if err != nil {
 		t.Fatal(err)

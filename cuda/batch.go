@@ -14,53 +14,53 @@ import (
 )
 
 // ownBlocks is what of the device belongs to one Program.
-type ownBlocks struct {
-	o              *owner
-	numbers, state block // what bytes became; words
-	slots          [2]slot
-	graphs         map[operandsAt]driver.GraphExec
-	hazard         hazard // of numbers
+type programMemory struct {
+	ex               *executor
+	converted, words block // what bytes became; words
+	slots            [2]inputSlot
+	graphs           map[programKey]driver.GraphExec
+	dep              dependency // of numbers
 }
 
 // slot is room for a batch. While the GPU computes with one, the next batch comes to the other.
-type slot struct {
+type inputSlot struct {
 	input, bytes, affine, labels block // a block that is not needed is not there
 	scale, shift                 []float32
-	free                         driver.Event // recorded behind what last read the slot; 0: the slot is not made
-	full                         driver.Event // recorded behind what last came to it
+	consumed                     driver.Event // recorded behind what last read the slot; 0: the slot is not made
+	filled                       driver.Event // recorded behind what last came to it
 	busy                         atomic.Bool  // a run that is not over has it
-	hazard                       hazard
+	dep                          dependency
 }
 
 // drop gives it back. It is for the collector.
-func (b *ownBlocks) drop() {
-	b.o.discardGraphs(slices.Collect(maps.Values(b.graphs))...)
-	blocks := []block{b.numbers, b.state}
+func (b *programMemory) discard() {
+	b.ex.discardGraphs(slices.Collect(maps.Values(b.graphs))...)
+	blocks := []block{b.converted, b.words}
 	for i := range b.slots {
 		s := &b.slots[i]
 		blocks = append(blocks, s.input, s.bytes, s.affine, s.labels)
-		b.o.discardEvents(s.free, s.full)
+		b.ex.discardEvents(s.consumed, s.filled)
 	}
 	for _, x := range blocks {
 		if x.size > 0 {
-			b.o.discard(x)
+			b.ex.discard(x)
 		}
 	}
 }
 
 // words are single numbers on the device that kernels want between runs.
-type words struct{ momentum, bad, hits kernels.Address }
+type scalars struct{ momentum, bad, hits kernels.Address }
 
-func (b *ownBlocks) words() words {
-	at := b.state.address()
-	return words{bad: at + 4, hits: at + 8}
+func (b *programMemory) scalars() scalars {
+	at := b.words.address()
+	return scalars{bad: at + 4, hits: at + 8}
 }
 
 // wordsBytes is the size of the state: nothing, the first bad row, two counts of hits.
-const wordsBytes = 16
+const scalarBytes = 16
 
 // batchState is what a Program knows of batches.
-type batchState struct {
+type batchInfo struct {
 	classes int // the fewest that a kernel reads the labels for; 0 if none does
 }
 
@@ -77,20 +77,20 @@ func (e *LabelError) Error() string {
 }
 
 // prepareBatch takes memory for words.
-func (p *Program) prepareBatch() error {
-	p.batch.classes = classesOf(p.code)
-	p.own = &ownBlocks{o: p.device.owner, graphs: map[operandsAt]driver.GraphExec{}}
-	return p.device.owner.ask(func() (err error) {
-		o := p.device.owner
-		if p.own.state, err = o.alloc(wordsBytes); err != nil {
+func (p *Program) allocScalars() error {
+	p.batch.classes = minClasses(p.code)
+	p.mem = &programMemory{ex: p.device.exec, graphs: map[programKey]driver.GraphExec{}}
+	return p.device.exec.do(func() (err error) {
+		ex := p.device.exec
+		if p.mem.words, err = ex.alloc(scalarBytes); err != nil {
 			return err
 		}
-		at := p.own.state.at
-		err = o.api.Check(o.api.MemsetD8(at, 0, wordsBytes, o.stream), "cuMemsetD8Async",
+		at := p.mem.words.at
+		err = ex.api.Check(ex.api.MemsetD8(at, 0, scalarBytes, ex.stream), "cuMemsetD8Async",
 			"clearing the state of a program")
 		if err == nil {
 			// kernels.NoBadRow
-			err = o.api.Check(o.api.MemsetD8(at+4, 0xff, 4, o.stream), "cuMemsetD8Async",
+			err = ex.api.Check(ex.api.MemsetD8(at+4, 0xff, 4, ex.stream), "cuMemsetD8Async",
 				"setting the state of a program")
 		}
 		return err
@@ -98,7 +98,7 @@ func (p *Program) prepareBatch() error {
 }
 
 // classesOf is the fewest classes of kernels that read the labels, 0 where none does.
-func classesOf(code *device.Code) int {
+func minClasses(code *device.Code) int {
 	least := 0
 	for i := range code.Calls {
 		switch c := &code.Calls[i]; c.Kernel {
@@ -130,11 +130,11 @@ func (p *Program) checkBatch(b device.Batch) error {
 }
 
 // takeSlot returns a slot for a batch: one that nobody uses, if the memory is there.
-func (p *Program) takeSlot(b device.Batch) (*slot, error) {
-	s := &p.own.slots[0]
-	if other := &p.own.slots[1]; s.busy.Load() && !other.busy.Load() && p.prepare(other, b) == nil {
+func (p *Program) acquireSlot(b device.Batch) (*inputSlot, error) {
+	s := &p.mem.slots[0]
+	if other := &p.mem.slots[1]; s.busy.Load() && !other.busy.Load() && p.prepareSlot(other, b) == nil {
 		s = other
-	} else if err := p.prepare(s, b); err != nil {
+	} else if err := p.prepareSlot(s, b); err != nil {
 		return nil, fmt.Errorf("making room for batches: %w", err)
 	}
 	s.busy.Store(true)
@@ -142,27 +142,27 @@ func (p *Program) takeSlot(b device.Batch) (*slot, error) {
 }
 
 // prepare takes the memory that a slot lacks for a batch.
-func (p *Program) prepare(s *slot, b device.Batch) error {
-	c, o := p.code, p.device.owner
-	wanted := []want{{&s.labels, 4 * (c.Batch + 1)}}
+func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
+	c, ex := p.code, p.device.exec
+	requests := []blockRequest{{&s.labels, 4 * (c.Batch + 1)}}
 	if b.Bytes == nil {
-		wanted = append(wanted, want{&s.input, 4 * c.Batch * c.Features})
+		requests = append(requests, blockRequest{&s.input, 4 * c.Batch * c.Features})
 	} else {
-		wanted = append(wanted, want{&s.bytes, c.Batch * c.Features}, want{&s.affine, 8 * c.Features})
-		if !p.takesBytes(len(b.Scale)) {
-			wanted = append(wanted, want{&p.own.numbers, 4 * c.Batch * c.Features})
+		requests = append(requests, blockRequest{&s.bytes, c.Batch * c.Features}, blockRequest{&s.affine, 8 * c.Features})
+		if !p.convertsToHalf(len(b.Scale)) {
+			requests = append(requests, blockRequest{&p.mem.converted, 4 * c.Batch * c.Features})
 		}
 	}
-	if s.free != 0 && !lacking(wanted) {
+	if s.consumed != 0 && !anyMissing(requests) {
 		return nil
 	}
-	return o.ask(func() (err error) {
-		for _, w := range wanted {
-			if w.lacks() {
+	return ex.do(func() (err error) {
+		for _, w := range requests {
+			if w.missing() {
 				if w.block.size > 0 {
-					o.pool.give(*w.block)
+					ex.pool.put(*w.block)
 				}
-				if *w.block, err = o.alloc(max(w.bytes, 4)); err != nil {
+				if *w.block, err = ex.alloc(max(w.bytes, 4)); err != nil {
 					return err
 				}
 			}
@@ -172,74 +172,74 @@ func (p *Program) prepare(s *slot, b device.Batch) error {
 }
 
 // want is a block that is to be so large.
-type want struct {
+type blockRequest struct {
 	block *block
 	bytes int
 }
 
-func (w want) lacks() bool { return w.block.size < max(w.bytes, 4) }
+func (w blockRequest) missing() bool { return w.block.size < max(w.bytes, 4) }
 
-func lacking(all []want) bool { return slices.ContainsFunc(all, want.lacks) }
+func anyMissing(all []blockRequest) bool { return slices.ContainsFunc(all, blockRequest.missing) }
 
 // prepareEvents makes the events of a slot. Its memory may be what others have used: the first copy
 // comes after their work.
-func (p *Program) prepareEvents(s *slot) (err error) {
-	o := p.device.owner
-	if s.free == 0 {
+func (p *Program) prepareEvents(s *inputSlot) (err error) {
+	ex := p.device.exec
+	if s.consumed == 0 {
 		var free, full driver.Event
-		if free, err = o.event(); err != nil {
+		if free, err = ex.takeEvent(); err != nil {
 			return err
 		}
-		if full, err = o.event(); err != nil {
-			o.events = append(o.events, free)
+		if full, err = ex.takeEvent(); err != nil {
+			ex.idleEvents = append(ex.idleEvents, free)
 			return err
 		}
-		s.free, s.full = free, full
+		s.consumed, s.filled = free, full
 	}
-	return o.record(s.free, o.stream)
+	return ex.record(s.consumed, ex.stream)
 }
 
 // fill copies a batch and the momentum to a slot.
-func (p *Program) fill(s *slot, b device.Batch, momentum float32) {
+func (p *Program) fillSlot(s *inputSlot, b device.Batch, momentum float32) {
 	labels := make([]float32, len(b.Y)+1)
 	for i, y := range b.Y {
 		labels[i] = float32(y)
 	}
 	labels[len(b.Y)] = momentum
-	p.sendNumbers(s, s.labels.at, labels)
+	p.uploadFloats(s, s.labels.at, labels)
 	if b.Bytes == nil {
-		p.sendNumbers(s, s.input.at, b.X)
+		p.uploadFloats(s, s.input.at, b.X)
 		return
 	}
-	p.sendBytes(s, b)
+	p.uploadBytes(s, b)
 }
 
-func (p *Program) sendNumbers(s *slot, to driver.Pointer, v []float32) {
-	const most = chunk / 4
+func (p *Program) uploadFloats(s *inputSlot, to driver.Pointer, v []float32) {
+	const most = chunkBytes / 4
 	for at := 0; at < len(v); at += most {
 		part := v[at:min(at+most, len(v))]
-		p.bring(s, to+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) })
+		p.uploadToSlot(s, to+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) })
 	}
 }
 
 // sendBytes copies the bytes of a batch, which the device turns into numbers.
-func (p *Program) sendBytes(s *slot, b device.Batch) {
+func (p *Program) uploadBytes(s *inputSlot, b device.Batch) {
 	f := p.code.Features
 	if f == 0 {
 		return
 	}
-	if !same(s.scale, b.Scale) || !same(s.shift, b.Shift) {
+	if !sameBits(s.scale, b.Scale) || !sameBits(s.shift, b.Shift) {
 		s.scale, s.shift = slices.Clone(b.Scale), slices.Clone(b.Shift)
-		p.sendNumbers(s, s.affine.at, append(slices.Clone(b.Scale), b.Shift...))
+		p.uploadFloats(s, s.affine.at, append(slices.Clone(b.Scale), b.Shift...))
 	}
-	each := max(1, chunk/f) // examples in a buffer
+	each := max(1, chunkBytes/f) // examples in a buffer
 	for from := 0; from < b.N(); from += each {
 		to := min(from+each, b.N())
-		if f > chunk { // an example larger than a buffer goes in pieces
-			p.sendPieces(s, b.Example(from, f), from*f)
+		if f > chunkBytes { // an example larger than a buffer goes in pieces
+			p.uploadPieces(s, b.Example(from, f), from*f)
 			continue
 		}
-		p.bring(s, s.bytes.at+driver.Pointer(from*f), (to-from)*f, func(host *buffer) {
+		p.uploadToSlot(s, s.bytes.at+driver.Pointer(from*f), (to-from)*f, func(host *buffer) {
 			for i := from; i < to; i++ {
 				copy(host.bytes[(i-from)*f:], b.Example(i, f))
 			}
@@ -247,69 +247,71 @@ func (p *Program) sendBytes(s *slot, b device.Batch) {
 	}
 }
 
-func (p *Program) sendPieces(s *slot, example []uint8, at int) {
-	for from := 0; from < len(example); from += chunk {
-		part := example[from:min(from+chunk, len(example))]
-		p.bring(s, s.bytes.at+driver.Pointer(at+from), len(part), func(host *buffer) { copy(host.bytes, part) })
+func (p *Program) uploadPieces(s *inputSlot, example []uint8, at int) {
+	for from := 0; from < len(example); from += chunkBytes {
+		part := example[from:min(from+chunkBytes, len(example))]
+		p.uploadToSlot(s, s.bytes.at+driver.Pointer(at+from), len(part), func(host *buffer) { copy(host.bytes, part) })
 	}
 }
 
 // bring copies up to a chunk of bytes to a slot, behind what still reads it and beside what the GPU
 // computes.
-func (p *Program) bring(s *slot, to driver.Pointer, bytes int, fill func(*buffer)) {
-	o := p.device.owner
-	if bytes == 0 || o.err() != nil {
+func (p *Program) uploadToSlot(s *inputSlot, to driver.Pointer, bytes int, fill func(*buffer)) {
+	ex := p.device.exec
+	if bytes == 0 || ex.err() != nil {
 		return
 	}
-	b, err := o.buffer(bytes)
+	b, err := ex.takeBuffer(bytes)
 	if err != nil {
-		o.fail(err)
+		ex.fail(err)
 		return
 	}
 	fill(b)
 	send := func() error {
-		defer keep(p)
-		if err := o.await(o.copies, s.free); err != nil {
+		defer keepAlive(p)
+		if err := ex.waitEvent(ex.copyStream, s.consumed); err != nil {
 			return err
 		}
-		if err := o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.copies), "cuMemcpyHtoDAsync",
+		if err := ex.api.Check(ex.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), ex.copyStream), "cuMemcpyHtoDAsync",
 			"copying %d bytes of a batch to the GPU", bytes); err != nil {
 			return err
 		}
-		return o.record(s.full, o.copies)
+		return ex.record(s.filled, ex.copyStream)
 	}
-	o.submitOp(&op{touches: []touch{writing(&s.hazard)}, send: send, then: func() { o.pinned.give(b) }, copies: true})
+	ex.enqueueOp(&op{accesses: []access{writes(&s.dep)}, send: send, then: func() { ex.pinned.put(b) }, onCopyStream: true})
 }
 
 // takesBytes says whether bytes become numbers of 16 bits in the arena at once. Agents that compute
 // together have other arenas, and take float32.
-func (p *Program) takesBytes(channels int) bool { return p.fleet == nil && p.plan.takesBytes(channels) }
+func (p *Program) convertsToHalf(channels int) bool {
+	return p.group == nil && p.plan.convertsToHalf(channels)
+}
 
 // arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the
 // owner's. Bytes become numbers, of 16 bits in the arena if that is where the plan wants them.
-func (p *Program) arrive(s *slot, channels int, arena kernels.Address) (kernels.Address, error) {
-	o, f := p.device.owner, p.code.Features
-	if err := o.await(o.stream, s.full); err != nil || channels == 0 {
+func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) (kernels.Address, error) {
+	ex, f := p.device.exec, p.code.Features
+	if err := ex.waitEvent(ex.stream, s.filled); err != nil || channels == 0 {
 		return s.input.address(), err
 	}
 	pictures := kernels.Pictures{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
 		Room: channels, Channels: channels,
-		Dst: p.own.numbers.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() +
+		Dst: p.mem.converted.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() +
 			kernels.Address(4*channels)}
-	if p.takesBytes(channels) {
+	if p.convertsToHalf(channels) {
 		x := p.plan.examples
-		pictures.Element, pictures.Dst = x.element, arena+kernels.Address(x.at)
-		if x.room > x.columns {
-			pictures.C, pictures.W, pictures.Width, pictures.Room = x.columns, f/x.columns, f/x.columns, x.room
+		pictures.Element, pictures.Dst = x.element, arena+kernels.Address(x.offset)
+		if x.padded > x.columns {
+			pictures.C, pictures.W, pictures.Width, pictures.Room = x.columns, f/x.columns, f/x.columns, x.padded
 		}
 	}
-	return pictures.Dst, o.launch(pictures.Call())
+	return pictures.Dst, ex.launch(pictures.Call())
 }
 
 // keep holds an object until here: its memory must not be given to others before the work is sent.
-func keep(all ...any) { runtime.KeepAlive(all) }
+func keepAlive(all ...any) { runtime.KeepAlive(all) }
 
-func same(a, b []float32) bool {
+func sameBits(a, b []float32) bool {
 	if len(a) != len(b) {
 		return false
 	}

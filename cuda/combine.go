@@ -14,77 +14,77 @@ import (
 func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
 	v := d.vector("Combine", dst)
 	if len(terms) > 0 && len(terms) <= kernels.MaxTermsEach {
-		d.combineFew(v, terms)
+		d.combineBatched(v, terms)
 		return
 	}
-	t, touches := d.terms("Combine", terms, v.n)
-	touches = append(touches, writing(&v.hazard))
-	at, n, o := v.address(), v.n, d.owner
+	t, accesses := d.kernelTerms("Combine", terms, v.n)
+	accesses = append(accesses, writes(&v.dep))
+	at, n, ex := v.address(), v.n, d.exec
 	switch {
 	case n == 0:
 	case len(t) == 0:
-		o.sendCall(kernels.Fill(at, n, 0), touches...)
+		ex.enqueueCall(kernels.Fill(at, n, 0), accesses...)
 	case len(t) <= kernels.MaxTerms:
-		o.sendCall(kernels.Combine(at, n, t...), touches...)
+		ex.enqueueCall(kernels.Combine(at, n, t...), accesses...)
 	default:
-		o.send(func() error {
-			return o.withLists(func(l []kernels.List) error { return o.launch(kernels.CombineList(at, n, l[0])) }, t)
-		}, touches...)
+		ex.enqueue(func() error {
+			return ex.withLists(func(l []kernels.List) error { return ex.launch(kernels.CombineList(at, n, l[0])) }, t)
+		}, accesses...)
 	}
 }
 
 // combineFew is Combine of few terms, which goes together with others.
-func (d *Device) combineFew(v *Vector, terms []device.Term) {
-	c := &combination{dst: v.address(), n: v.n, terms: len(terms)}
-	c.touches = c.few[:0]
+func (d *Device) combineBatched(v *Vector, terms []device.Term) {
+	c := &batchedCombine{dst: v.address(), n: v.n, terms: len(terms)}
+	c.accesses = c.accessArray[:0]
 	for k, t := range terms {
 		x := d.vector("Combine", t.V)
 		checkLen("Combine", "a term", x.n, v.n)
 		c.term[k] = kernels.Term{A: float32(t.A), V: x.address()}
-		c.touches = append(c.touches, reading(&x.hazard))
+		c.accesses = append(c.accesses, reads(&x.dep))
 	}
 	if v.n == 0 {
 		return
 	}
-	c.touches = append(c.touches, writing(&v.hazard))
-	c.joint = c
-	d.owner.submitOp(&c.op)
+	c.accesses = append(c.accesses, writes(&v.dep))
+	c.batch = c
+	d.exec.enqueueOp(&c.op)
 }
 
 // terms are the terms as kernels take them, and that they are read. All vectors have n elements.
-func (d *Device) terms(op string, terms []device.Term, n int) ([]kernels.Term, []touch) {
-	t, touches := make([]kernels.Term, len(terms)), make([]touch, len(terms), len(terms)+2)
+func (d *Device) kernelTerms(op string, terms []device.Term, n int) ([]kernels.Term, []access) {
+	t, accesses := make([]kernels.Term, len(terms)), make([]access, len(terms), len(terms)+2)
 	for k := range terms {
 		v := d.vector(op, terms[k].V)
 		checkLen(op, "a term", v.n, n)
-		t[k], touches[k] = kernels.Term{A: float32(terms[k].A), V: v.address()}, reading(&v.hazard)
+		t[k], accesses[k] = kernels.Term{A: float32(terms[k].A), V: v.address()}, reads(&v.dep)
 	}
-	return t, touches
+	return t, accesses
 }
 
 // withLists copies terms to device memory, as lists, for what use sends.
-func (o *owner) withLists(use func([]kernels.List) error, terms ...[]kernels.Term) error {
+func (ex *executor) withLists(use func([]kernels.List) error, terms ...[]kernels.Term) error {
 	size := 0
 	for _, t := range terms {
 		size += 12*len(t) + 8
 	}
-	host, err := o.newBuffer(classOfBuffer(size))
+	host, err := ex.buffer(bufferClass(size))
 	if err != nil {
 		return err
 	}
-	room, err := o.alloc(size)
+	room, err := ex.alloc(size)
 	if err != nil {
 		return err
 	}
-	defer o.pool.give(room) // who takes it next comes later on the stream
+	defer ex.pool.put(room) // who takes it next comes later on the stream
 	lists := fillLists(host.bytes[:0:size], room.address(), terms)
-	err = o.api.Check(o.api.MemcpyHtoD(room.at, host.pointer(), uintptr(size), o.stream), "cuMemcpyHtoDAsync",
+	err = ex.api.Check(ex.api.MemcpyHtoD(room.at, host.pointer(), uintptr(size), ex.stream), "cuMemcpyHtoDAsync",
 		"copying %d terms to the GPU", len(terms[0]))
 	if err == nil {
 		err = use(lists)
 	}
-	if !o.mark(func() { o.pinned.give(host) }) {
-		o.pinned.give(host)
+	if !ex.whenReached(func() { ex.pinned.put(host) }) {
+		ex.pinned.put(host)
 	}
 	return err
 }
@@ -115,15 +115,15 @@ func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
 	if to.n == 0 {
 		return
 	}
-	o, p, q, bytes := d.owner, to.address(), from.address(), to.bytes()
+	ex, p, q, bytes := d.exec, to.address(), from.address(), to.bytes()
 	if x != nil {
-		o.sendCall(kernels.Gather(p, q, x.address(), to.n), writing(&to.hazard), reading(&from.hazard),
-			reading(&x.hazard))
+		ex.enqueueCall(kernels.Gather(p, q, x.address(), to.n), writes(&to.dep), reads(&from.dep),
+			reads(&x.dep))
 		return
 	}
-	o.submitOp(&op{touches: []touch{writing(&to.hazard), reading(&from.hazard)}, call: kernels.Copy(p, q, to.n),
+	ex.enqueueOp(&op{accesses: []access{writes(&to.dep), reads(&from.dep)}, call: kernels.Copy(p, q, to.n),
 		send: func() error {
-			return o.api.Check(o.api.MemcpyDtoD(driver.Pointer(p), driver.Pointer(q), bytes, o.stream), "cuMemcpyDtoDAsync",
+			return ex.api.Check(ex.api.MemcpyDtoD(driver.Pointer(p), driver.Pointer(q), bytes, ex.stream), "cuMemcpyDtoDAsync",
 				"copying a vector of %d bytes", bytes)
 		}})
 }
@@ -137,18 +137,18 @@ func (d *Device) AddDiff(own, other device.Vector, idx device.Index, to ...devic
 		checkLen("AddDiff", "own", p.n, x.n)
 	}
 	a := &op{}
-	a.touches = append(a.few[:0], reading(&p.hazard), reading(&q.hazard))
+	a.accesses = append(a.accessArray[:0], reads(&p.dep), reads(&q.dep))
 	if x != nil {
-		a.touches = append(a.touches, reading(&x.hazard))
+		a.accesses = append(a.accesses, reads(&x.dep))
 	}
 	t := make([]kernels.Term, 0, 2)
 	for _, term := range to {
 		v := d.vector("AddDiff", term.V)
 		checkLen("AddDiff", "own", p.n, x.count("AddDiff", v.n))
 		t = append(t, kernels.Term{A: float32(term.A), V: v.address()})
-		a.touches = append(a.touches, writing(&v.hazard))
+		a.accesses = append(a.accesses, writes(&v.dep))
 	}
-	o, mine, its, at, n := d.owner, p.address(), q.address(), x.address(), p.n
+	ex, mine, its, at, n := d.exec, p.address(), q.address(), x.address(), p.n
 	switch {
 	case len(t) == 0:
 		return
@@ -157,45 +157,45 @@ func (d *Device) AddDiff(own, other device.Vector, idx device.Index, to ...devic
 	default:
 		all := slices.Clone(t)
 		a.send = func() error {
-			return o.withLists(func(l []kernels.List) error {
-				return o.launch(kernels.AddDiffList(mine, its, at, n,
+			return ex.withLists(func(l []kernels.List) error {
+				return ex.launch(kernels.AddDiffList(mine, its, at, n,
 					l[0]))
 			}, all)
 		}
 	}
-	o.submitOp(a)
+	ex.enqueueOp(a)
 }
 
 // AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others. It
 // panics if the lengths differ.
 func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
 	p := d.vector("AddDiffs", own)
-	a, touches := d.terms("AddDiffs", others, p.n)
-	touches = append(touches, reading(&p.hazard))
+	a, accesses := d.kernelTerms("AddDiffs", others, p.n)
+	accesses = append(accesses, reads(&p.dep))
 	var from kernels.Term
 	if start.V != nil {
 		s := d.vector("AddDiffs", start.V)
 		checkLen("AddDiffs", "start", s.n, p.n)
-		from, touches = kernels.Term{A: float32(start.A), V: s.address()}, append(touches, reading(&s.hazard))
+		from, accesses = kernels.Term{A: float32(start.A), V: s.address()}, append(accesses, reads(&s.dep))
 	}
-	t, written := d.terms("AddDiffs", to, p.n)
+	t, written := d.kernelTerms("AddDiffs", to, p.n)
 	for _, w := range written {
-		touches = append(touches, writing(w.on))
+		accesses = append(accesses, writes(w.on))
 	}
 	if len(t) == 0 {
 		return
 	}
-	o, mine, n := d.owner, p.address(), p.n
+	ex, mine, n := d.exec, p.address(), p.n
 	if len(a) <= kernels.MaxTerms && len(t) <= 2 {
-		o.sendCall(kernels.AddDiffs(n, from, mine, a, t...), touches...)
+		ex.enqueueCall(kernels.AddDiffs(n, from, mine, a, t...), accesses...)
 		return
 	}
-	o.send(func() error {
-		return o.withLists(func(l []kernels.List) error {
-			return o.launch(kernels.AddDiffsList(n, from, mine, l[0],
+	ex.enqueue(func() error {
+		return ex.withLists(func(l []kernels.List) error {
+			return ex.launch(kernels.AddDiffsList(n, from, mine, l[0],
 				l[1]))
 		}, a, t)
-	}, touches...)
+	}, accesses...)
 }
 
 // CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...). It
@@ -205,7 +205,7 @@ func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.
 	n := d.vector("CombineDiffs", dst.V).n
 	checkLen("CombineDiffs", "own", d.vector("CombineDiffs", own).n, n) // before anything is sent
 	for _, terms := range [][]device.Term{others, to} {
-		d.terms("CombineDiffs", terms, n)
+		d.kernelTerms("CombineDiffs", terms, n)
 	}
 	if start.V != nil {
 		checkLen("CombineDiffs", "start", d.vector("CombineDiffs", start.V).n, n)
@@ -225,7 +225,7 @@ func (d *Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	for _, p := range parts {
 		from, x := d.vector("ScatterAdd", p.V), d.index("ScatterAdd", p.Idx)
 		call := kernels.ScatterAdd(v.address(), kernels.Term{A: float32(p.A), V: from.address()}, x.address(), from.n)
-		d.owner.sendCall(call, writing(&v.hazard), reading(&from.hazard), x.touch())
+		d.exec.enqueueCall(call, writes(&v.dep), reads(&from.dep), x.access())
 	}
 }
 
@@ -237,37 +237,37 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 	if x.n == 0 {
 		return 0
 	}
-	o, sum := d.owner, math.NaN()
-	host, err := o.buffer(8)
+	ex, sum := d.exec, math.NaN()
+	host, err := ex.takeBuffer(8)
 	if err != nil {
-		o.fail(err)
+		ex.fail(err)
 		return sum
 	}
 	arrived := make(chan struct{})
 	n, p, q := x.n, x.address(), y.address()
-	o.sendThen(func() error {
-		room, err := o.alloc(8 * (1 + kernels.DotParts(n)))
+	ex.enqueueThen(func() error {
+		room, err := ex.alloc(8 * (1 + kernels.DotParts(n)))
 		if err != nil {
 			return err
 		}
-		defer o.pool.give(room)
+		defer ex.pool.put(room)
 		calls := kernels.Dot(room.address(), 0, p, q, room.address()+8, n, 1)
-		if err := o.launch(calls[:]...); err != nil {
+		if err := ex.launch(calls[:]...); err != nil {
 			return err
 		}
-		return o.api.Check(o.api.MemcpyDtoH(host.pointer(), driver.Pointer(room.at), 8, o.stream), "cuMemcpyDtoHAsync",
+		return ex.api.Check(ex.api.MemcpyDtoH(host.pointer(), driver.Pointer(room.at), 8, ex.stream), "cuMemcpyDtoHAsync",
 			"copying a scalar product from the GPU")
-	}, func() { close(arrived) }, reading(&x.hazard), reading(&y.hazard))
+	}, func() { close(arrived) }, reads(&x.dep), reads(&y.dep))
 	<-arrived
-	if o.err() == nil {
+	if ex.err() == nil {
 		sum = math.Float64frombits(binary.LittleEndian.Uint64(host.bytes))
 	}
-	o.pinned.give(host)
+	ex.pinned.put(host)
 	return sum
 }
 
 // combination is a Combine of few terms: those of several agents go in one launch.
-type combination struct {
+type batchedCombine struct {
 	op
 	dst   kernels.Address
 	n     int
@@ -276,30 +276,30 @@ type combination struct {
 }
 
 // joins tells whether two combinations have the same length, and as many terms.
-func (c *combination) joins(other joint) bool {
-	x, ok := other.(*combination)
+func (c *batchedCombine) batchesWith(other batchable) bool {
+	x, ok := other.(*batchedCombine)
 	return ok && x.n == c.n && x.terms == c.terms
 }
 
-func (c *combination) stride() int { return 1 }
+func (c *batchedCombine) levelStride() int { return 1 }
 
 // combine is the call for one.
-func (c *combination) combine() kernels.Call { return kernels.Combine(c.dst, c.n, c.term[:c.terms]...) }
+func (c *batchedCombine) call() kernels.Call { return kernels.Combine(c.dst, c.n, c.term[:c.terms]...) }
 
-func (c *combination) sendAll(o *owner, ops []*op) error {
-	if o.march != nil && c.n <= o.march.most {
+func (c *batchedCombine) sendBatch(ex *executor, ops []*op) error {
+	if ex.mega != nil && c.n <= ex.mega.maxThreads {
 		for _, p := range ops {
-			if err := o.march.step(p.joint.(*combination).combine()); err != nil {
+			if err := ex.mega.append(p.batch.(*batchedCombine).call()); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if err := o.march.halt(); err != nil {
+	if err := ex.mega.flush(); err != nil {
 		return err
 	}
 	if len(ops) == 1 {
-		return o.launch(c.combine())
+		return ex.launch(c.call())
 	}
 	for len(ops) > 0 {
 		part := ops[:min(len(ops), kernels.MostEach)]
@@ -307,10 +307,10 @@ func (c *combination) sendAll(o *owner, ops []*op) error {
 		var dst [kernels.MostEach]kernels.Address
 		var terms [kernels.MostEach][]kernels.Term
 		for i, p := range part {
-			one := p.joint.(*combination)
+			one := p.batch.(*batchedCombine)
 			dst[i], terms[i] = one.dst, one.term[:one.terms]
 		}
-		if err := o.launch(kernels.CombineEach(dst[:len(part)], c.n, terms[:len(part)])); err != nil {
+		if err := ex.launch(kernels.CombineEach(dst[:len(part)], c.n, terms[:len(part)])); err != nil {
 			return err
 		}
 	}

@@ -16,41 +16,41 @@ import (
 
 // Device is an NVIDIA GPU. Any number of goroutines may use one.
 type Device struct {
-	name       string
-	properties driver.Properties
-	precision  Precision
-	repeats    bool // convolutions give the same bits in each run
-	launches   bool // nothing marches
-	literal    bool // tests: code is run as it says, and neither gates nor lists are looked for
-	owner      *owner
-	fleets     fleets
-	stores     stores
-	peers      peers
-	bare       uintptr // bytes that were free when there was nothing but the context
-	opened     uintptr // bytes that were free when all was there
-	close      sync.Once
-	alone      bool // no fleets: for tests of what runs without them
+	name             string
+	properties       driver.Properties
+	precision        Precision
+	deterministic    bool // convolutions give the same bits in each run
+	separateLaunches bool // nothing marches
+	noFusion         bool // tests: code is run as it says, and neither gates nor lists are looked for
+	exec             *executor
+	groups           groups
+	datasets         datasets
+	peers            peers
+	freeWithContext  uintptr // bytes that were free when there was nothing but the context
+	freeWhenOpen     uintptr // bytes that were free when all was there
+	closeOnce        sync.Once
+	noGroups         bool // no fleets: for tests of what runs without them
 }
 
 var _ device.Ahead = (*Device)(nil)
 
 // parts is what a Device is made of: in tests, some of it lies in host memory.
-type parts struct {
-	api     *driver.API
-	version int
-	index   int
-	tools   func(p driver.Properties) (tools, error)
-	direct  bool // see owner
+type backend struct {
+	api       *driver.API
+	version   int
+	index     int
+	libraries func(p driver.Properties) (libraries, error)
+	inline    bool // see owner
 }
 
 // tools is what NVIDIA's libraries bring.
-type tools struct {
-	cubins map[string]nvrtc.Binary
-	blas   *cublas.API
-	lt     *cublas.LtAPI // nil where it lacks functions: then kernels do what follows a product
-	dnn    *cudnn.API    // nil where there is none
-	noDNN  error         // why
-	dir    string        // where the algorithms of convolutions are kept, "" for nowhere
+type libraries struct {
+	cubins     map[string]nvrtc.Binary
+	blas       *cublas.API
+	lt         *cublas.LtAPI // nil where it lacks functions: then kernels do what follows a product
+	dnn        *cudnn.API    // nil where there is none
+	dnnErr     error         // why
+	choicesDir string        // where the algorithms of convolutions are kept, "" for nowhere
 }
 
 // Open opens GPU number index. Where there is no driver or a library is missing, the error says
@@ -61,18 +61,18 @@ func Open(index int, options ...Option) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(parts{api: lib.ForThread(), version: lib.Version, index: index, tools: func(p driver.Properties) (tools,
+	return open(backend{api: lib.ForThread(), version: lib.Version, index: index, libraries: func(p driver.Properties) (libraries,
 		error) {
 		found, err := bestToolkit(finder, lib.Version, p.CC)
 		if err != nil {
-			return tools{}, err
+			return libraries{}, err
 		}
 		return found.open(p)
 	}}, options...)
 }
 
 // open binds the libraries and makes the kernels.
-func (t *toolkit) open(p driver.Properties) (l tools, err error) {
+func (t *toolkit) open(p driver.Properties) (l libraries, err error) {
 	if l.cubins, err = compile(t.nvrtc.handle, p); err != nil {
 		return l, err
 	}
@@ -82,10 +82,10 @@ func (t *toolkit) open(p driver.Properties) (l tools, err error) {
 	if lt, err := cublas.BindLt(t.lt.handle); err == nil {
 		l.lt = lt
 	}
-	if l.noDNN = t.cudnn.err; l.noDNN == nil {
-		l.dnn, l.noDNN = cudnn.Bind(t.cudnn.handle)
+	if l.dnnErr = t.cudnn.err; l.dnnErr == nil {
+		l.dnn, l.dnnErr = cudnn.Bind(t.cudnn.handle)
 	}
-	l.dir, _ = cudnn.DefaultDir() // a user without a folder times them at each start
+	l.choicesDir, _ = cudnn.DefaultDir() // a user without a folder times them at each start
 	return l, nil
 }
 
@@ -105,89 +105,89 @@ func compile(h *dynlib.Handle, p driver.Properties) (map[string]nvrtc.Binary, er
 	return kernels.Compile(l, l.Cache(dir), p.Arch())
 }
 
-func open(p parts, options ...Option) (*Device, error) {
-	d := &Device{name: fmt.Sprintf("cuda:%d", p.index), precision: FP32, owner: newOwner(p.api)}
+func open(p backend, options ...Option) (*Device, error) {
+	d := &Device{name: fmt.Sprintf("cuda:%d", p.index), precision: FP32, exec: newExecutor(p.api)}
 	for _, o := range options {
 		if err := o(d); err != nil {
 			return nil, err
 		}
 	}
-	if p.direct {
-		d.owner.direct = &sync.Mutex{}
+	if p.inline {
+		d.exec.inline = &sync.Mutex{}
 	}
 	started := make(chan error)
-	go d.owner.run(func() error { return d.start(p) }, started)
+	go d.exec.run(func() error { return d.start(p) }, started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-func newOwner(api *driver.API) *owner {
-	return &owner{api: api, functions: map[*kernels.Kernel]driver.Function{}, execs: map[driver.GraphExec]bool{},
-		described: map[described]bool{}, queue: newQueue(), done: make(chan struct{})}
+func newExecutor(api *driver.API) *executor {
+	return &executor{api: api, functions: map[*kernels.Kernel]driver.Function{}, graphs: map[driver.GraphExec]bool{},
+		closers: map[closer]bool{}, inbox: newInbox(), ended: make(chan struct{})}
 }
 
 // start makes the owner's goroutine ready. What it has taken when it fails is given back.
-func (d *Device) start(p parts) (err error) {
-	o := d.owner
+func (d *Device) start(p backend) (err error) {
+	ex := d.exec
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, o.shut())
+			err = errors.Join(err, ex.shutdown())
 		}
 	}()
-	n, err := o.api.Count()
+	n, err := ex.api.Count()
 	if err != nil {
 		return err
 	}
 	if p.index >= n {
 		return fmt.Errorf("cuda: there is no GPU %d: the driver finds %d, from 0 on", p.index, n)
 	}
-	if err := o.api.Check(o.api.DeviceGet(&o.gpu, int32(p.index)), "cuDeviceGet", "opening GPU %d",
+	if err := ex.api.Check(ex.api.DeviceGet(&ex.gpu, int32(p.index)), "cuDeviceGet", "opening GPU %d",
 		p.index); err != nil {
 		return err
 	}
-	if d.properties, err = o.api.Describe(o.gpu); err != nil {
+	if d.properties, err = ex.api.Describe(ex.gpu); err != nil {
 		return err
 	}
-	if err := d.precision.runsOn(d.properties); err != nil {
+	if err := d.precision.checkGPU(d.properties); err != nil {
 		return err
 	}
-	l, err := p.tools(d.properties)
+	l, err := p.libraries(d.properties)
 	if err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.PrimaryCtxRetain(&o.context, o.gpu), "cuDevicePrimaryCtxRetain",
+	if err := ex.api.Check(ex.api.PrimaryCtxRetain(&ex.context, ex.gpu), "cuDevicePrimaryCtxRetain",
 		"taking the context of GPU %d", p.index); err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.CtxSetCurrent(o.context), "cuCtxSetCurrent", "entering the context of GPU %d",
+	if err := ex.api.Check(ex.api.CtxSetCurrent(ex.context), "cuCtxSetCurrent", "entering the context of GPU %d",
 		p.index); err != nil {
 		return err
 	}
 	var total uintptr
-	if err := o.api.Check(o.api.MemGetInfo(&d.bare, &total), "cuMemGetInfo", "asking for the free memory of %s",
+	if err := ex.api.Check(ex.api.MemGetInfo(&d.freeWithContext, &total), "cuMemGetInfo", "asking for the free memory of %s",
 		d.name); err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.StreamCreate(&o.stream, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
+	if err := ex.api.Check(ex.api.StreamCreate(&ex.stream, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
 		"making a stream"); err != nil {
 		return err
 	}
-	if err := o.api.Check(o.api.StreamCreate(&o.copies, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
+	if err := ex.api.Check(ex.api.StreamCreate(&ex.copyStream, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
 		"making a stream"); err != nil {
 		return err
 	}
-	if err := o.load(l.cubins); err != nil {
+	if err := ex.loadModules(l.cubins); err != nil {
 		return err
 	}
-	if err := o.useLibraries(l, d.properties.Name); err != nil {
+	if err := ex.openLibraries(l, d.properties.Name); err != nil {
 		return err
 	}
-	if err := d.startMarching(); err != nil {
+	if err := d.startMegakernel(); err != nil {
 		return err
 	}
-	return o.api.Check(o.api.MemGetInfo(&d.opened, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name)
+	return ex.api.Check(ex.api.MemGetInfo(&d.freeWhenOpen, &total), "cuMemGetInfo", "asking for the free memory of %s", d.name)
 }
 
 // blasWorkspace is the memory that cuBLAS works in, in bytes: what NVIDIA advises for the largest
@@ -195,27 +195,27 @@ func (d *Device) start(p parts) (err error) {
 const blasWorkspace = 32 << 20
 
 // useLibraries makes handles for the device's stream, on a GPU of some name.
-func (o *owner) useLibraries(l tools, gpu string) (err error) {
-	if o.blas, err = l.blas.New(o.stream); err != nil {
+func (ex *executor) openLibraries(l libraries, gpu string) (err error) {
+	if ex.blas, err = l.blas.New(ex.stream); err != nil {
 		return err
 	}
-	room, err := o.alloc(blasWorkspace)
+	room, err := ex.alloc(blasWorkspace)
 	if err != nil {
 		return err
 	}
 	if l.lt != nil {
-		if o.lt, err = l.lt.New(o.stream, room.at, blasWorkspace); err != nil {
+		if ex.lt, err = l.lt.New(ex.stream, room.at, blasWorkspace); err != nil {
 			return err
 		}
 	}
-	o.noDNN = l.noDNN
+	ex.dnnErr = l.dnnErr
 	if l.dnn != nil {
-		if o.dnn, err = l.dnn.New(o.stream); err != nil {
+		if ex.dnn, err = l.dnn.New(ex.stream); err != nil {
 			return err
 		}
-		o.choices = &cudnn.Choices{Dir: l.dir, GPU: gpu, Version: l.dnn.Version()}
+		ex.choices = &cudnn.Choices{Dir: l.choicesDir, GPU: gpu, Version: l.dnn.Version()}
 	}
-	return o.blas.UseWorkspace(room.at, blasWorkspace)
+	return ex.blas.UseWorkspace(room.at, blasWorkspace)
 }
 
 // Name is "cuda:N".
@@ -227,15 +227,15 @@ func (d *Device) Properties() driver.Properties { return d.properties }
 // Memory tells how many bytes of the GPU's memory are free, those of its pool too, and how many
 // there are.
 func (d *Device) Memory() (free, total uint64, err error) {
-	o := d.owner
-	err = o.ask(func() error {
-		o.collect()
+	ex := d.exec
+	err = ex.do(func() error {
+		ex.collectGarbage()
 		var f, t uintptr
-		if err := o.api.Check(o.api.MemGetInfo(&f, &t), "cuMemGetInfo", "asking for the free memory of %s",
+		if err := ex.api.Check(ex.api.MemGetInfo(&f, &t), "cuMemGetInfo", "asking for the free memory of %s",
 			d.name); err != nil {
 			return err
 		}
-		free, total = uint64(f)+uint64(o.pool.idle()), uint64(t)
+		free, total = uint64(f)+uint64(ex.pool.freeBytes()), uint64(t)
 		return nil
 	})
 	return free, total, err
@@ -245,85 +245,85 @@ func (d *Device) Memory() (free, total uint64, err error) {
 func (d *Device) RunsAhead() bool { return true }
 
 // Err is the failure after which the device does nothing any more, or nil.
-func (d *Device) Err() error { return d.owner.err() }
+func (d *Device) Err() error { return d.exec.err() }
 
 // Close waits for the GPU and gives back all that was taken of it. Vectors and Programs of the
 // device must not be used any more.
 func (d *Device) Close() error {
 	var err error
-	d.close.Do(func() {
+	d.closeOnce.Do(func() {
 		end := make(chan error, 1)
-		d.owner.submit(item{task: func() {
-			d.owner.settle()
-			end <- d.owner.shut()
+		d.exec.post(item{task: func() {
+			d.exec.drain()
+			end <- d.exec.shutdown()
 		}})
 		err = <-end
-		d.owner.queue.close()
-		<-d.owner.done
+		d.exec.inbox.close()
+		<-d.exec.ended
 	})
 	return err
 }
 
 // shut gives everything back. After a loss of the device all of it is gone, and the driver's
 // complaints of that are not worth telling.
-func (o *owner) shut() error {
-	if o.stuck { // the end of the program gives everything back
+func (ex *executor) shutdown() error {
+	if ex.hung { // the end of the program gives everything back
 		return nil
 	}
-	lost := o.err() != nil
+	lost := ex.err() != nil
 	var errs []error
 	note := func(r driver.Result, call string) {
 		if !lost {
-			errs = append(errs, o.api.Check(r, call, "closing the GPU"))
+			errs = append(errs, ex.api.Check(r, call, "closing the GPU"))
 		}
 	}
-	for _, s := range []driver.Stream{o.copies, o.stream} {
+	for _, s := range []driver.Stream{ex.copyStream, ex.stream} {
 		if s != 0 {
-			note(o.api.StreamSynchronize(s), "cuStreamSynchronize")
+			note(ex.api.StreamSynchronize(s), "cuStreamSynchronize")
 		}
 	}
-	for e := range o.execs {
-		note(o.api.GraphExecDestroy(e), "cuGraphExecDestroy")
+	for e := range ex.graphs {
+		note(ex.api.GraphExecDestroy(e), "cuGraphExecDestroy")
 	}
-	for x := range o.described {
+	for x := range ex.closers {
 		if !lost {
 			errs = append(errs, x.Close())
 		}
 	}
-	clear(o.described)
-	if o.blas != nil && !lost {
-		errs = append(errs, o.blas.Close())
+	clear(ex.closers)
+	if ex.blas != nil && !lost {
+		errs = append(errs, ex.blas.Close())
 	}
-	if o.lt != nil && !lost {
-		errs = append(errs, o.lt.Close())
+	if ex.lt != nil && !lost {
+		errs = append(errs, ex.lt.Close())
 	}
-	if o.dnn != nil && !lost {
-		errs = append(errs, o.dnn.Close())
+	if ex.dnn != nil && !lost {
+		errs = append(errs, ex.dnn.Close())
 	}
-	for _, e := range o.made {
-		note(o.api.EventDestroy(e), "cuEventDestroy")
+	for _, e := range ex.allEvents {
+		note(ex.api.EventDestroy(e), "cuEventDestroy")
 	}
-	for _, b := range o.pool.every() {
-		note(o.api.MemFree(b), "cuMemFree")
+	for _, b := range ex.pool.takeAll() {
+		note(ex.api.MemFree(b), "cuMemFree")
 	}
-	for _, p := range o.pinned.all {
-		note(o.api.MemFreeHost(p), "cuMemFreeHost")
+	for _, p := range ex.pinned.all {
+		note(ex.api.MemFreeHost(p), "cuMemFreeHost")
 	}
-	for _, m := range o.modules {
-		note(o.api.ModuleUnload(m), "cuModuleUnload")
+	for _, m := range ex.modules {
+		note(ex.api.ModuleUnload(m), "cuModuleUnload")
 	}
-	for _, s := range []driver.Stream{o.copies, o.stream} {
+	for _, s := range []driver.Stream{ex.copyStream, ex.stream} {
 		if s != 0 {
-			note(o.api.StreamDestroy(s), "cuStreamDestroy")
+			note(ex.api.StreamDestroy(s), "cuStreamDestroy")
 		}
 	}
-	if o.context != 0 {
-		note(o.api.CtxSetCurrent(0), "cuCtxSetCurrent")
-		note(o.api.PrimaryCtxRelease(o.gpu), "cuDevicePrimaryCtxRelease")
+	if ex.context != 0 {
+		note(ex.api.CtxSetCurrent(0), "cuCtxSetCurrent")
+		note(ex.api.PrimaryCtxRelease(ex.gpu), "cuDevicePrimaryCtxRelease")
 	}
-	o.stream, o.copies, o.context, o.modules, o.events, o.made = 0, 0, 0, nil, nil, nil
-	if o.failure.Load() == nil {
-		o.fail(errClosed)
+	ex.stream, ex.copyStream, ex.context, ex.modules, ex.idleEvents, ex.allEvents = 0, 0, 0, nil, nil, nil
+	if ex.failure.Load() == nil {
+		ex.fail(errClosed)
 	}
 	return errors.Join(errs...)
 }

@@ -13,13 +13,13 @@ import (
 // On an imaginary GPU the contract has very many small tasks: they go through the owner's goroutine
 // in long tests only.
 func TestContract(t *testing.T) {
-	d, _ := imaginary(t, fakegpu.Options{}, os.Getenv("FSPDA_LONG") == "")
+	d, _ := openFake(t, fakegpu.Options{}, os.Getenv("FSPDA_LONG") == "")
 	devicetest.Contract(t, func() device.Device { return d })
 }
 
 // Parts of the contract by way of the owner's goroutine, where operations wait in windows.
-func TestContractThroughOwner(t *testing.T) {
-	d, _ := imaginary(t, fakegpu.Options{}, false)
+func TestContractThroughExecutor(t *testing.T) {
+	d, _ := openFake(t, fakegpu.Options{}, false)
 	parts := []string{"labels", "batches", "batches of bytes", "concurrent programs", "calls in place", "buffers",
 		"caller's bugs in Run"}
 	for _, c := range devicetest.Checks() {

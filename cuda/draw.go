@@ -9,9 +9,9 @@ import (
 )
 
 // drawing is what the owner keeps to draw coordinates with.
-type drawing struct {
-	words  block // bitmaps, zero between two draws
-	strata block // a counter, and kernels.StratifiedScratch
+type drawScratch struct {
+	bitmaps block // bitmaps, zero between two draws
+	strata  block // a counter, and kernels.StratifiedScratch
 }
 
 var _ device.Drawer = (*Device)(nil)
@@ -22,26 +22,26 @@ func (d *Device) DrawIndexes(dst []device.Index, law device.Law, counters []uint
 	if law.Count < 1 || law.Count > law.Dim || len(counters) != len(dst) {
 		panic(fmt.Sprintf("cuda: DrawIndexes of %d from %d coordinates, %d indexes from %d streams: want as many of each, and some of the coordinates", law.Count, law.Dim, len(dst), len(counters)))
 	}
-	at, touches := make([]kernels.Address, len(dst)), make([]touch, len(dst))
+	at, accesses := make([]kernels.Address, len(dst)), make([]access, len(dst))
 	for i, old := range dst {
-		x := d.roomyIndex("DrawIndexes", old, law.Count)
+		x := d.reuseIndex("DrawIndexes", old, law.Count)
 		x.n, x.last = law.Count, uint32(law.Dim-1)
-		dst[i], at[i], touches[i] = x, x.address(), writing(&x.hazard)
+		dst[i], at[i], accesses[i] = x, x.address(), writes(&x.dep)
 	}
 	if len(dst) == 0 || d.Err() != nil {
 		return
 	}
-	o, from := d.owner, append([]uint64(nil), counters...)
-	o.send(func() error {
+	ex, from := d.exec, append([]uint64(nil), counters...)
+	ex.enqueue(func() error {
 		if law.Strata {
-			return o.drawStrata(at, law, from)
+			return ex.drawStrata(at, law, from)
 		}
-		return o.drawSubsets(at, law, from)
-	}, touches...)
+		return ex.drawSubsets(at, law, from)
+	}, accesses...)
 }
 
 // roomyIndex is old where it has room for n coordinates, or a new index.
-func (d *Device) roomyIndex(op string, old device.Index, n int) *Index {
+func (d *Device) reuseIndex(op string, old device.Index, n int) *Index {
 	x := d.index(op, old)
 	if x == nil || x.block.size < 4*n {
 		x = &Index{d: d}
@@ -52,14 +52,14 @@ func (d *Device) roomyIndex(op string, old device.Index, n int) *Index {
 	return x
 }
 
-func (o *owner) drawSubsets(at []kernels.Address, law device.Law, from []uint64) error {
+func (ex *executor) drawSubsets(at []kernels.Address, law device.Law, from []uint64) error {
 	for len(at) > 0 {
 		n := min(len(at), kernels.MostEach)
-		if err := o.clearedWords(4 * kernels.SubsetsWords(law.Dim, n)); err != nil {
+		if err := ex.ensureBitmaps(4 * kernels.SubsetsWords(law.Dim, n)); err != nil {
 			return err
 		}
-		if err := o.launch(kernels.Subsets(at[:n], law.Dim, law.Count, from[:n],
-			o.drawing.words.address())); err != nil {
+		if err := ex.launch(kernels.Subsets(at[:n], law.Dim, law.Count, from[:n],
+			ex.draw.bitmaps.address())); err != nil {
 			return err
 		}
 		at, from = at[n:], from[n:]
@@ -68,29 +68,29 @@ func (o *owner) drawSubsets(at []kernels.Address, law device.Law, from []uint64)
 }
 
 // clearedWords has room for so many bytes of bitmaps.
-func (o *owner) clearedWords(bytes int) (err error) {
-	words := &o.drawing.words
+func (ex *executor) ensureBitmaps(bytes int) (err error) {
+	words := &ex.draw.bitmaps
 	if bytes <= words.size {
 		return nil
 	}
 	if words.size > 0 {
-		o.pool.give(*words) // who takes it next comes later on the stream
+		ex.pool.put(*words) // who takes it next comes later on the stream
 		*words = block{}
 	}
-	if *words, err = o.alloc(bytes); err != nil {
+	if *words, err = ex.alloc(bytes); err != nil {
 		return fmt.Errorf("making room to draw coordinates: %w", err)
 	}
-	return o.api.Check(o.api.MemsetD8(words.at, 0, uintptr(words.size), o.stream), "cuMemsetD8Async",
+	return ex.api.Check(ex.api.MemsetD8(words.at, 0, uintptr(words.size), ex.stream), "cuMemsetD8Async",
 		"clearing %d bytes to draw coordinates with", words.size)
 }
 
-func (o *owner) drawStrata(at []kernels.Address, law device.Law, from []uint64) error {
-	if err := o.prepareStrata(); err != nil {
+func (ex *executor) drawStrata(at []kernels.Address, law device.Law, from []uint64) error {
+	if err := ex.ensureStrata(); err != nil {
 		return err
 	}
-	counter := o.drawing.strata.address()
+	counter := ex.draw.strata.address()
 	for i := range at {
-		if err := o.launch(kernels.StratifiedFrom(at[i], law.Dim, law.Count, from[i], counter,
+		if err := ex.launch(kernels.StratifiedFrom(at[i], law.Dim, law.Count, from[i], counter,
 			counter+8)...); err != nil {
 			return err
 		}
@@ -99,17 +99,17 @@ func (o *owner) drawStrata(at []kernels.Address, law device.Law, from []uint64) 
 }
 
 // prepareStrata makes what kernels.Stratified works with.
-func (o *owner) prepareStrata() error {
-	s := &o.drawing.strata
+func (ex *executor) ensureStrata() error {
+	s := &ex.draw.strata
 	if s.size > 0 {
 		return nil
 	}
-	made, err := o.alloc(16)
+	made, err := ex.alloc(16)
 	if err != nil {
 		return fmt.Errorf("making room to draw coordinates: %w", err)
 	}
 	for i, word := range kernels.StratifiedScratch { // each of four equal bytes
-		err := o.api.Check(o.api.MemsetD8(made.at+8+4*driver.Pointer(i), uint8(word), 4, o.stream), "cuMemsetD8Async",
+		err := ex.api.Check(ex.api.MemsetD8(made.at+8+4*driver.Pointer(i), uint8(word), 4, ex.stream), "cuMemsetD8Async",
 			"setting what draws coordinates")
 		if err != nil {
 			return err

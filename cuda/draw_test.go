@@ -25,7 +25,7 @@ func coordinatesOf(d *Device, x device.Index, dim int) []float32 {
 
 // What the GPU draws is what the host draws, in new memory and in that of indexes before.
 func TestDrawIndexes(t *testing.T) {
-	d, _ := imaginary(t, fakegpu.Options{}, false)
+	d, _ := openFake(t, fakegpu.Options{}, false)
 	for _, c := range []struct {
 		spec    string
 		density float64

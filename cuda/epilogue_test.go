@@ -27,9 +27,9 @@ func TestEpilogues(t *testing.T) {
 		there     bool
 		want      int // three layers, forward and backward, sent once and captured once
 	}{{BF16, true, 12}, {BF16, false, 0}, {FP32, true, 0}} {
-		m, p := imaginaryParts(t, fakegpu.Options{})
-		plain, ran := p.tools, 0
-		p.tools = func(g driver.Properties) (l tools, err error) {
+		m, p := fakeBackend(t, fakegpu.Options{})
+		plain, ran := p.libraries, 0
+		p.libraries = func(g driver.Properties) (l libraries, err error) {
 			if l, err = plain(g); !c.there {
 				l.lt = nil
 				return l, err
@@ -43,7 +43,7 @@ func TestEpilogues(t *testing.T) {
 			}
 			return l, err
 		}
-		d, err := open(p, WithPrecision(c.precision), alone)
+		d, err := open(p, WithPrecision(c.precision), withoutGroups)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestEpilogues(t *testing.T) {
 }
 
 // alone keeps networks out of fleets, however small.
-func alone(d *Device) error { d.alone = true; return nil }
+func withoutGroups(d *Device) error { d.noGroups = true; return nil }
 
 // reluNetwork is a network of three layers with ReLU, of which the second has rows longer than a
 // line of a mask.
@@ -80,14 +80,14 @@ func reluNetwork(t *testing.T) *model.Network {
 }
 
 // epilogueCounts opens a GPU whose cuBLASLt counts products by their epilogue.
-func epilogueCounts(t *testing.T, of manners, options ...Option) (*Device, map[cublas.Epilogue]int) {
+func epilogueCounts(t *testing.T, of ltBehaviour, options ...Option) (*Device, map[cublas.Epilogue]int) {
 	t.Helper()
-	m, p := imaginaryParts(t, fakegpu.Options{})
+	m, p := fakeBackend(t, fakegpu.Options{})
 	counts, epilogues := map[cublas.Epilogue]int{}, map[cublas.Raw]cublas.Epilogue{}
-	plain := p.tools
-	p.tools = func(g driver.Properties) (tools, error) {
+	plain := p.libraries
+	p.libraries = func(g driver.Properties) (libraries, error) {
 		l, err := plain(g)
-		l.lt = imaginaryLt(m, of)
+		l.lt = newFakeLt(m, of)
 		set, multiply := l.lt.SetDesc, l.lt.Matmul
 		l.lt.SetDesc = func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
 			if at == 7 {
@@ -103,7 +103,7 @@ func epilogueCounts(t *testing.T, of manners, options ...Option) (*Device, map[c
 		}
 		return l, err
 	}
-	d, err := open(p, append(options, alone)...)
+	d, err := open(p, append(options, withoutGroups)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +127,10 @@ func TestReLUEpilogues(t *testing.T) {
 		// Two hidden layers and their gradients, sent once and captured once, after a trial of each
 		// kind.
 		for _, c := range []struct {
-			of                     manners
+			of                     ltBehaviour
 			masked, withMask, relu int // products
-		}{{manners{oddBits: true}, 2, 2, 2}, {manners{}, 6, 2, 2}, {manners{keepsNaN: true}, 4, 6,
-			0}, {manners{keepsNaN: true, oddBits: true}, 4, 6, 0}} {
+		}{{ltBehaviour{oddBits: true}, 2, 2, 2}, {ltBehaviour{}, 6, 2, 2}, {ltBehaviour{keepsNaN: true}, 4, 6,
+			0}, {ltBehaviour{keepsNaN: true, oddBits: true}, 4, 6, 0}} {
 			d, counts := epilogueCounts(t, c.of, WithPrecision(p))
 			grad, loss := gradientOf(t, net, d, b)
 			// in fp16 a unit that is near 0 flips
@@ -156,7 +156,7 @@ func TestReLUEpilogues(t *testing.T) {
 // diverged has no loss.
 func TestReLUKeepsNaN(t *testing.T) {
 	net := reluNetwork(t)
-	for _, of := range []manners{{}, {oddBits: true}, {keepsNaN: true}} {
+	for _, of := range []ltBehaviour{{}, {oddBits: true}, {keepsNaN: true}} {
 		d, _ := epilogueCounts(t, of, WithPrecision(BF16))
 		plan, err := net.Plan(4, model.Train)
 		if err != nil {
@@ -185,7 +185,7 @@ func TestBiasFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, epilogues := range []bool{false, true} {
-		p, err := planShort(code.Code(), kernels.BF16, false, epilogues, false)
+		p, err := planHalf(code.Code(), kernels.BF16, false, epilogues, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func doubling(n int) *device.Code {
 // A program is sent kernel by kernel once, captured for each pair of vectors, and then launched;
 // every run computes with its own batch.
 func TestGraphs(t *testing.T) {
-	d, m := imaginary(t, fakegpu.Options{}, false)
+	d, m := openFake(t, fakegpu.Options{}, false)
 	const n = 5
 	p, err := d.Load(doubling(n))
 	if err != nil {
@@ -61,7 +61,7 @@ func TestGraphs(t *testing.T) {
 
 // A loss of the GPU is an error of every later run, and what is read is not a number.
 func TestLost(t *testing.T) {
-	d, m := imaginary(t, fakegpu.Options{}, false)
+	d, m := openFake(t, fakegpu.Options{}, false)
 	p, err := d.Load(doubling(3))
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestLost(t *testing.T) {
 // Without memory for what a network computes, the error says how much it is and what to do; the
 // device goes on.
 func TestOutOfMemory(t *testing.T) {
-	d, _ := imaginary(t, fakegpu.Options{Memory: 64 << 20}, false)
+	d, _ := openFake(t, fakegpu.Options{Memory: 64 << 20}, false)
 	const n = 4 << 20
 	p, err := d.Load(doubling(n))
 	if err == nil {
@@ -110,11 +110,11 @@ func TestOutOfMemory(t *testing.T) {
 
 // Memory of vectors that nobody has any more is used again.
 func TestMemoryIsUsedAgain(t *testing.T) {
-	d, m := imaginary(t, fakegpu.Options{Memory: 40 << 20}, true)
+	d, m := openFake(t, fakegpu.Options{Memory: 40 << 20}, true)
 	for range 24 {
 		d.NewVector(1 << 18)
 	}
-	settle()
+	collectAll()
 	d.NewVector(1)
 	if err := d.Err(); err != nil || m.Used() > 40<<20 {
 		t.Errorf("%v; %d bytes in use", err, m.Used())
@@ -134,7 +134,7 @@ func TestOpenFails(t *testing.T) {
 		{"ModuleLoadData", driver.NoBinary, "no kernel image"},
 		{"ModuleGetFunction", driver.NotFound, "looking for kernel"},
 	} {
-		m, p := imaginaryParts(t, fakegpu.Options{})
+		m, p := fakeBackend(t, fakegpu.Options{})
 		m.Fail(c.call, 0, c.result)
 		_, err := open(p)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -144,7 +144,7 @@ func TestOpenFails(t *testing.T) {
 			m.NoLeaks(t)
 		}
 	}
-	m, p := imaginaryParts(t, fakegpu.Options{})
+	m, p := fakeBackend(t, fakegpu.Options{})
 	p.index = 3
 	if _, err := open(p); err == nil || !strings.Contains(err.Error(), "there is no GPU 3") {
 		t.Errorf("GPU 3 of 1: %v", err)
@@ -156,7 +156,7 @@ func TestOpenFails(t *testing.T) {
 func TestReport(t *testing.T) {
 	nothing := dynlib.Nowhere()
 	missing := errors.New("the NVIDIA driver is not found")
-	r := look(nothing, func(*dynlib.Finder) (*driver.API, string, int, error) { return nil, "", 0, missing })
+	r := findOn(nothing, func(*dynlib.Finder) (*driver.API, string, int, error) { return nil, "", 0, missing })
 	if name, why := r.Engine(); name != "cpu" || why != missing.Error() || len(r.GPUs) != 0 {
 		t.Errorf("without a driver: %s, %s", name, why)
 	}
@@ -170,7 +170,7 @@ func TestReport(t *testing.T) {
 		{fakegpu.Options{CC: 70}, "libraries of CUDA 12 are missing"},
 	} {
 		api := fakegpu.New(c.o).API()
-		r := look(nothing, func(*dynlib.Finder) (*driver.API, string, int, error) {
+		r := findOn(nothing, func(*dynlib.Finder) (*driver.API, string, int, error) {
 			v, err := api.Start()
 			return api, "libcuda.so.1", v, err
 		})
@@ -182,7 +182,7 @@ func TestReport(t *testing.T) {
 		if name != "cpu" || !strings.Contains(why, c.want) {
 			t.Errorf("%+v: engine %s because %q, want it to say %q\n%s", c.o, name, why, c.want, &s)
 		}
-		if c.o.GPUs == 2 && strings.Count(s.String(), "Imaginary GPU") != 2 {
+		if c.o.GPUs == 2 && strings.Count(s.String(), "Fake GPU") != 2 {
 			t.Errorf("the report does not tell of both GPUs:\n%s", &s)
 		}
 	}

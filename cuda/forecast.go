@@ -12,45 +12,47 @@ func (d *Device) Block(n int) uint64 {
 	if n == 0 {
 		return 0
 	}
-	return uint64(classOf(4 * n))
+	return uint64(sizeClass(4 * n))
 }
 
 // Room forecasts the bytes that so many programs take that run one after the other: what they
 // compute in, of which the largest needs most bytes, and the room for a batch of so many numbers
 // that each has.
 func (d *Device) Room(most uint64, programs, batch int) uint64 {
-	return uint64(classOf(int(most)+1)) + uint64(programs)*uint64(classOf(4*batch+1)+4*classOf(1))
+	return uint64(sizeClass(int(most)+1)) + uint64(programs)*uint64(sizeClass(4*batch+1)+4*sizeClass(1))
 }
 
 // Beside estimates what is taken beside the blocks: graphs for so many sets of vectors, and the
 // libraries' kernels.
 func (d *Device) Beside(sets int) uint64 {
-	return libraryBytes + graphBytes*uint64(min(sets, mostGraphs))
+	return libraryBytes + graphBytes*uint64(min(sets, maxGraphs))
 }
 
 // Staging is the pinned memory through which so many batches of so many numbers come to the GPU,
 // and the vectors that are read on their way.
 func (d *Device) Staging(batches, numbers int) uint64 {
-	return uint64(batches+1) * uint64((4*numbers+chunk-1)/chunk) * chunk
+	return uint64(batches+1) * uint64((4*numbers+chunkBytes-1)/chunkBytes) * chunkBytes
 }
 
 // Opened is the bytes that opening the device took beside its context: streams, kernels, handles of
 // libraries and the memory that they work in.
-func (d *Device) Opened() uint64 { return uint64(max(d.bare, d.opened) - d.opened) }
+func (d *Device) Opened() uint64 {
+	return uint64(max(d.freeWithContext, d.freeWhenOpen) - d.freeWhenOpen)
+}
 
 // Taken tells how many bytes less are free, by the driver's count, than when the device had just
 // been opened: what vectors, programs, graphs and libraries have taken since, and other programs on
 // the same GPU.
 func (d *Device) Taken() (bytes uint64, err error) {
-	o := d.owner
-	err = o.ask(func() error {
+	ex := d.exec
+	err = ex.do(func() error {
 		var free, total uintptr
-		if err := o.api.Check(o.api.MemGetInfo(&free, &total), "cuMemGetInfo", "asking for the free memory of %s",
+		if err := ex.api.Check(ex.api.MemGetInfo(&free, &total), "cuMemGetInfo", "asking for the free memory of %s",
 			d.name); err != nil {
 			return err
 		}
-		if free < d.opened {
-			bytes = uint64(d.opened - free)
+		if free < d.freeWhenOpen {
+			bytes = uint64(d.freeWhenOpen - free)
 		}
 		return nil
 	})

@@ -6,20 +6,20 @@ import "fspda/device"
 type format uint8
 
 const (
-	whole  format = iota // float32
-	half                 // 16 bits
-	places               // a byte each: where in its window a maximum lies
+	float32Format  format = iota // float32
+	halfFormat                   // 16 bits
+	positionFormat               // a byte each: where in its window a maximum lies
 )
 
 // shortForm says what a kernel reads and writes in a program of 16 bits, a letter for each operand:
 // w is whole, h half, p places; e is whole if any of the others must be, and o is an output that is
 // whole if any reader wants it so. b is a bias, which is as the output where cuBLASLt adds it.
-type shortForm struct{ in, out string }
+type operandFormats struct{ in, out string }
 
 // shortForms has one for every kernel. Activations and their gradients are of 16 bits, and the
 // weights that products and convolutions read; parameters of batch normalisation, statistics,
 // losses and the gradients of parameters are float32.
-var shortForms = map[device.Kernel]shortForm{
+var kernelFormats = map[device.Kernel]operandFormats{
 	device.Linear:              {"hhb", "o"},
 	device.LinearSigmoid:       {"hhb", "o"},
 	device.LinearReLU:          {"hhb", "o"},
@@ -64,14 +64,14 @@ var shortForms = map[device.Kernel]shortForm{
 
 // formatOf is what a letter of a shortForm says; ok is false for e, o and b, which depend on
 // others.
-func formatOf(letter byte) (f format, ok bool) {
+func formatOfLetter(letter byte) (f format, ok bool) {
 	switch letter {
 	case 'w':
-		return whole, true
+		return float32Format, true
 	case 'h':
-		return half, true
+		return halfFormat, true
 	case 'p':
-		return places, true
+		return positionFormat, true
 	}
-	return whole, false
+	return float32Format, false
 }

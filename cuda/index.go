@@ -17,7 +17,7 @@ type Index struct {
 	last  uint32 // the largest
 	block block
 
-	hazard hazard
+	dep dependency
 }
 
 var _ device.Index = (*Index)(nil)
@@ -43,29 +43,29 @@ func (d *Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 				j, coordinates[j], coordinates[j-1]))
 		}
 	}
-	x := d.roomyIndex("NewIndex", old, len(coordinates))
+	x := d.reuseIndex("NewIndex", old, len(coordinates))
 	x.n, x.last = len(coordinates), 0
 	if x.n > 0 {
 		x.last = coordinates[x.n-1]
 	}
-	const most = chunk / 4
+	const most = chunkBytes / 4
 	for at := 0; at < x.n; at += most {
 		part := coordinates[at:min(at+most, x.n)]
 		d.upload(x.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) {
 			copy(unsafe.Slice((*uint32)(b.pointer()), len(part)), part)
-		}, &x.hazard)
+		}, &x.dep)
 	}
 	return x
 }
 
 func (d *Device) allocIndex(x *Index, n int) {
-	o := d.owner
+	ex := d.exec
 	var err error
-	if x.block, err = o.get(4 * n); err != nil {
-		o.fail(fmt.Errorf("making an index of %d coordinates: %w", n, err))
+	if x.block, err = ex.allocFrom(4 * n); err != nil {
+		ex.fail(fmt.Errorf("making an index of %d coordinates: %w", n, err))
 		return
 	}
-	runtime.AddCleanup(x, o.discard, x.block)
+	runtime.AddCleanup(x, ex.discard, x.block)
 }
 
 // index returns idx as one of this device, or nil where it stands for all coordinates.
@@ -81,11 +81,11 @@ func (d *Device) index(op string, idx device.Index) *Index {
 }
 
 // touch is that an op reads the index, of which there may be none.
-func (x *Index) touch() touch {
+func (x *Index) access() access {
 	if x == nil {
-		return touch{on: new(hazard)}
+		return access{on: new(dependency)}
 	}
-	return reading(&x.hazard)
+	return reads(&x.dep)
 }
 
 // count is the number of coordinates, of a vector of n elements. It panics if one lies beyond it.

@@ -18,34 +18,34 @@ import (
 
 // toy is an imaginary GPU that computes nothing: what is left is the work of the host. It may keep
 // the host waiting as a real one does.
-type toy struct {
-	call  time.Duration // that each call of the driver takes
-	graph time.Duration // that the GPU is busy with a graph
+type idleGPU struct {
+	callTime  time.Duration // that each call of the driver takes
+	graphTime time.Duration // that the GPU is busy with a graph
 
-	free time.Time                  // when it has done all that was sent
-	at   map[driver.Event]time.Time // when it comes to an event
+	freeAt     time.Time                  // when it has done all that was sent
+	eventTimes map[driver.Event]time.Time // when it comes to an event
 	observed
 }
 
-func (y *toy) called() driver.Result {
+func (y *idleGPU) called() driver.Result {
 	y.calls++
-	if y.call > 0 {
-		for begin := time.Now(); time.Since(begin) < y.call; {
+	if y.callTime > 0 {
+		for begin := time.Now(); time.Since(begin) < y.callTime; {
 		}
 	}
 	return driver.Success
 }
 
 // open opens it.
-func (y *toy) open(b *testing.B, options ...Option) *Device {
+func (y *idleGPU) open(b *testing.B, options ...Option) *Device {
 	b.Helper()
-	_, p := imaginaryParts(b, fakegpu.Options{})
-	y.at = map[driver.Event]time.Time{}
+	_, p := fakeBackend(b, fakegpu.Options{})
+	y.eventTimes = map[driver.Event]time.Time{}
 	d, err := open(p, options...)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := d.owner.ask(func() error { y.replace(p.api); return nil }); err != nil {
+	if err := d.exec.do(func() error { y.replace(p.api); return nil }); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = d.Close() }) // its work was never done
@@ -54,7 +54,7 @@ func (y *toy) open(b *testing.B, options ...Option) *Device {
 }
 
 // replace has the driver compute nothing from now on.
-func (y *toy) replace(a *driver.API) {
+func (y *idleGPU) replace(a *driver.API) {
 	context := a.CtxSetCurrent
 	current := map[int]driver.Context{}
 	a.CtxSetCurrent = func(c driver.Context) driver.Result { // the machine under it is slow with it
@@ -77,10 +77,10 @@ func (y *toy) replace(a *driver.API) {
 	a.MemsetD8 = func(driver.Pointer, uint8, uintptr, driver.Stream) driver.Result { return y.called() }
 	a.StreamWaitEvent = func(driver.Stream, driver.Event, uint32) driver.Result { return y.called() }
 	busy := func() driver.Result {
-		if now := time.Now(); now.After(y.free) {
-			y.free = now
+		if now := time.Now(); now.After(y.freeAt) {
+			y.freeAt = now
 		}
-		y.free = y.free.Add(y.graph)
+		y.freeAt = y.freeAt.Add(y.graphTime)
 		return y.called()
 	}
 	a.GraphLaunch = func(driver.GraphExec, driver.Stream) driver.Result { return busy() }
@@ -88,9 +88,9 @@ func (y *toy) replace(a *driver.API) {
 		[]unsafe.Pointer) driver.Result {
 		return busy()
 	}
-	a.EventRecord = func(e driver.Event, _ driver.Stream) driver.Result { y.at[e] = y.free; return y.called() }
+	a.EventRecord = func(e driver.Event, _ driver.Stream) driver.Result { y.eventTimes[e] = y.freeAt; return y.called() }
 	a.EventQuery = func(e driver.Event) driver.Result {
-		if y.graph > 0 && time.Now().Before(y.at[e]) {
+		if y.graphTime > 0 && time.Now().Before(y.eventTimes[e]) {
 			return driver.NotReady
 		}
 		return y.called()
@@ -99,17 +99,17 @@ func (y *toy) replace(a *driver.API) {
 
 // effort is what iterations cost so far: processor time of all threads and of the owner, and calls
 // of the driver.
-type effort struct {
-	at         time.Time
-	all, owner time.Duration
-	calls      int
+type hostCost struct {
+	at            time.Time
+	all, executor time.Duration
+	calls         int
 }
 
-func effortOf(b *testing.B, d *Device, o *observed) effort {
+func hostCostOf(b *testing.B, d *Device, o *observed) hostCost {
 	b.Helper()
-	e := effort{at: time.Now(), all: processorTime(b)}
-	if err := d.owner.ask(func() error {
-		e.owner, e.calls = o.worked+o.sinceBegin(b), o.calls
+	e := hostCost{at: time.Now(), all: processorTime(b)}
+	if err := d.exec.do(func() error {
+		e.executor, e.calls = o.worked+o.sinceBegin(b), o.calls
 		return nil
 	}); err != nil {
 		b.Fatal(err)
@@ -126,9 +126,9 @@ type observed struct {
 
 // watch has d's owner observed from now on.
 func (o *observed) watch(b *testing.B, d *Device) {
-	if err := d.owner.ask(func() error {
+	if err := d.exec.do(func() error {
 		o.begun = threadTime(b)
-		d.owner.works = func(now bool) {
+		d.exec.onThread = func(now bool) {
 			if now {
 				o.begun = threadTime(b)
 			} else {
@@ -176,22 +176,22 @@ var digits = sync.OnceValues(func() (*data.Set, error) {
 func BenchmarkHostIteration(b *testing.B) {
 	for _, row := range []struct {
 		name string
-		gpu  toy
+		gpu  idleGPU
 		set  func(c *train.Config)
 		with []Option
 	}{
-		{"fspda-sa", toy{}, func(*train.Config) {}, nil},
-		{"fspda-sa-launches", toy{}, func(*train.Config) {}, []Option{Launches(true)}},
-		{"fspda-sa-sparse", toy{}, func(c *train.Config) { c.Density = 0.01 }, nil},
-		{"fspda-sa-whole", toy{}, func(c *train.Config) { c.Density = 1 }, nil},
-		{"fspda-sa-ring", toy{}, func(c *train.Config) { c.Graph, c.Edges = "ring", "full" }, nil},
-		{"fspda-storm", toy{}, func(c *train.Config) { c.Algo = "fspda-storm" }, nil},
-		{"dsgd", toy{}, func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }, nil},
-		{"choco", toy{}, func(c *train.Config) { c.Algo = "choco" }, nil},
-		{"sgd", toy{}, func(c *train.Config) { c.Algo = "sgd" }, nil},
-		{"fspda-sa-busy", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond}, func(*train.Config) {}, nil},
-		{"fspda-sa-busy-launches", toy{call: 2 * time.Microsecond, graph: 20 * time.Microsecond},
-			func(*train.Config) {}, []Option{Launches(true)}},
+		{"fspda-sa", idleGPU{}, func(*train.Config) {}, nil},
+		{"fspda-sa-launches", idleGPU{}, func(*train.Config) {}, []Option{SeparateLaunches(true)}},
+		{"fspda-sa-sparse", idleGPU{}, func(c *train.Config) { c.Density = 0.01 }, nil},
+		{"fspda-sa-whole", idleGPU{}, func(c *train.Config) { c.Density = 1 }, nil},
+		{"fspda-sa-ring", idleGPU{}, func(c *train.Config) { c.Graph, c.Edges = "ring", "full" }, nil},
+		{"fspda-storm", idleGPU{}, func(c *train.Config) { c.Algo = "fspda-storm" }, nil},
+		{"dsgd", idleGPU{}, func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }, nil},
+		{"choco", idleGPU{}, func(c *train.Config) { c.Algo = "choco" }, nil},
+		{"sgd", idleGPU{}, func(c *train.Config) { c.Algo = "sgd" }, nil},
+		{"fspda-sa-busy", idleGPU{callTime: 2 * time.Microsecond, graphTime: 20 * time.Microsecond}, func(*train.Config) {}, nil},
+		{"fspda-sa-busy-launches", idleGPU{callTime: 2 * time.Microsecond, graphTime: 20 * time.Microsecond},
+			func(*train.Config) {}, []Option{SeparateLaunches(true)}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			gpu := row.gpu // a fresh one for each length
@@ -200,7 +200,7 @@ func BenchmarkHostIteration(b *testing.B) {
 	}
 }
 
-func hostIterations(b *testing.B, gpu *toy, change func(c *train.Config), options ...Option) {
+func hostIterations(b *testing.B, gpu *idleGPU, change func(c *train.Config), options ...Option) {
 	set, err := digits()
 	if err != nil {
 		b.Fatal(err)
@@ -220,14 +220,14 @@ func hostIterations(b *testing.B, gpu *toy, change func(c *train.Config), option
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
-	var begin, end effort
+	var begin, end hostCost
 	onStep := func(t int) {
 		switch t {
 		case 1:
 			b.ResetTimer()
-			begin = effortOf(b, d, &gpu.observed)
+			begin = hostCostOf(b, d, &gpu.observed)
 		case c.Iterations - 1:
-			end = effortOf(b, d, &gpu.observed)
+			end = hostCostOf(b, d, &gpu.observed)
 			b.StopTimer()
 		}
 	}
@@ -238,7 +238,7 @@ func hostIterations(b *testing.B, gpu *toy, change func(c *train.Config), option
 	each := func(v float64) float64 { return v / float64(c.Iterations-2) }
 	b.ReportMetric(each(end.at.Sub(begin.at).Seconds()*1e6), "µs/iteration")
 	b.ReportMetric(each((end.all-begin.all).Seconds()*1e6), "all-µs")
-	b.ReportMetric(each((end.owner-begin.owner).Seconds()*1e6), "owner-µs")
+	b.ReportMetric(each((end.executor-begin.executor).Seconds()*1e6), "owner-µs")
 	b.ReportMetric(each(float64(end.calls-begin.calls)), "driver-calls")
 	b.ReportMetric(0, "ns/op")
 }

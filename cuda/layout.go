@@ -14,15 +14,15 @@ type layout struct{ arena, scratch int }
 func (l layout) total() int { return l.arena + l.scratch }
 
 // line is what parts of the arena are aligned to, in bytes: what the widest loads want.
-const line = 256
+const alignBytes = 256
 
-func alignedTo(n int) int { return (n + line - 1) / line * line }
+func align(n int) int { return (n + alignBytes - 1) / alignBytes * alignBytes }
 
 // layout is what a run of a plan takes of the shared arena.
 func (p *plan) layout() layout {
-	l := layout{arena: alignedTo(p.arena)}
+	l := layout{arena: align(p.arena)}
 	for i := range p.tasks {
-		l.scratch = max(l.scratch, alignedTo(scratchOf(&p.tasks[i])))
+		l.scratch = max(l.scratch, align(scratchOf(&p.tasks[i])))
 	}
 	return l
 }
@@ -39,29 +39,29 @@ func (d *Device) Footprint(code *device.Code) int {
 
 // sharedArena returns the arena of the device, at least so large. Graphs that were captured with
 // another one are never used again.
-func (o *owner) sharedArena(bytes int) (kernels.Address, error) {
-	if o.arena.size >= bytes {
-		return o.arena.address(), nil
+func (ex *executor) sharedArena(bytes int) (kernels.Address, error) {
+	if ex.arena.size >= bytes {
+		return ex.arena.address(), nil
 	}
-	if o.arena.size > 0 {
-		o.pool.give(o.arena)
-		o.arena = block{}
+	if ex.arena.size > 0 {
+		ex.pool.put(ex.arena)
+		ex.arena = block{}
 	}
-	b, err := o.alloc(bytes)
+	b, err := ex.alloc(bytes)
 	if err != nil {
 		return 0, fmt.Errorf("making room for what the network computes: %w", err)
 	}
-	o.arena = b
+	ex.arena = b
 	return b.address(), nil
 }
 
 // advice says what a run that does not fit could do.
-func (d *Device) advice(code *device.Code) string {
+func (d *Device) memoryAdvice(code *device.Code) string {
 	need := d.Footprint(code)
 	perExample := float64(need) / float64(max(1, code.Batch))
-	free := int(d.properties.Memory) - d.owner.inUse()
+	free := int(d.properties.Memory) - d.exec.reservedBytes()
 	fits := int(float64(free) * 0.9 / perExample)
-	text := fmt.Sprintf("batches of %d take %s", code.Batch, gigabytes(need))
+	text := fmt.Sprintf("batches of %d take %s", code.Batch, formatBytes(need))
 	if fits >= 1 && fits < code.Batch {
 		text += fmt.Sprintf(", batches of %d would fit (batch, or accumulate %d)", fits, (code.Batch+fits-1)/fits)
 	}

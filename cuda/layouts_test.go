@@ -27,7 +27,7 @@ func realToolkit(t *testing.T, major, cc int) toolkit {
 
 // shelve links the files of a toolkit, and what lies beside them, into folders: by wheel says where
 // a library goes.
-func shelve(t *testing.T, from toolkit, folder func(l *dynlib.Library) string) {
+func linkLibraries(t *testing.T, from toolkit, folder func(l *dynlib.Library) string) {
 	t.Helper()
 	for _, l := range from.all() {
 		if l.err != nil {
@@ -96,7 +96,7 @@ func finderIn(root string, env map[string]string) *dynlib.Finder {
 
 // apart runs a test again in a process of its own, for a process has one cuDNN at most, and tells
 // whether this is not that process.
-func apart(t *testing.T) bool {
+func inOwnProcess(t *testing.T) bool {
 	t.Helper()
 	const variable = "FSPDA_TEST_APART"
 	if os.Getenv(variable) == t.Name() {
@@ -123,7 +123,7 @@ func apart(t *testing.T) bool {
 func TestLayouts(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
-			if apart(t) {
+			if inOwnProcess(t) {
 				return
 			}
 			real := realToolkit(t, major, 90)
@@ -134,7 +134,7 @@ func TestLayouts(t *testing.T) {
 					os.WriteFile(python, nil, 0o777)); err != nil {
 					t.Fatal(err)
 				}
-				shelve(t, real, func(l *dynlib.Library) string { return layout.folder(root, l) })
+				linkLibraries(t, real, func(l *dynlib.Library) string { return layout.folder(root, l) })
 				found, err := bestToolkit(finderIn(root, layout.env), 1000*major+90, 90)
 				if err != nil || found.major != major || found.missing() != real.missing() {
 					t.Errorf("%s: CUDA %d with %d missing, want %d with %d (%v)", name, found.major, found.missing(),
@@ -177,12 +177,12 @@ func TestVersions(t *testing.T) {
 		want        int
 	}{{"old", 13000, 90, 13}, {"new", 13000, 70, 12}, {"old", 13020, 70, 12}, {"new", 12040, 90, 12}} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			if apart(t) {
+			if inOwnProcess(t) {
 				return
 			}
 			root, second := t.TempDir(), map[string]string{"old": "new", "new": "old"}[c.first]
 			for _, major := range []int{12, 13} {
-				shelve(t, withoutOpening(t, major),
+				linkLibraries(t, withoutOpening(t, major),
 					func(*dynlib.Library) string {
 						return filepath.Join(root,
 							map[int]string{12: "old", 13: "new"}[major])

@@ -24,9 +24,9 @@ const (
 // lossScale is what a vector of gradients has of it. It belongs to the vector and not to the
 // Program, which many agents use in turn: so what an agent computes does not depend on the others.
 type lossScale struct {
-	block  block
-	last   atomic.Pointer[device.LossScale] // as the latest run left it
-	hazard hazard
+	block block
+	last  atomic.Pointer[device.LossScale] // as the latest run left it
+	dep   dependency
 }
 
 // arrived takes the state as it came from the GPU.
@@ -47,16 +47,16 @@ func (v *Vector) lossScale() (*lossScale, error) {
 	if s.block, err = v.d.newBlock(first); err != nil {
 		return nil, fmt.Errorf("making room for a loss scale: %w", err)
 	}
-	runtime.AddCleanup(v, v.d.owner.discard, s.block)
+	runtime.AddCleanup(v, v.d.exec.discard, s.block)
 	s.arrived(first)
 	v.scale.Store(s)
 	return s, nil
 }
 
 // fetch copies the state to a place in a buffer, behind what computes it.
-func (s *lossScale) fetch(o *owner, host *buffer, at int) error {
+func (s *lossScale) fetch(ex *executor, host *buffer, at int) error {
 	to := unsafe.Pointer(&host.bytes[at])
-	return o.api.Check(o.api.MemcpyDtoH(to, s.block.at, kernels.ScalerBytes, o.stream), "cuMemcpyDtoHAsync",
+	return ex.api.Check(ex.api.MemcpyDtoH(to, s.block.at, kernels.ScalerBytes, ex.stream), "cuMemcpyDtoHAsync",
 		"copying a loss scale from the GPU")
 }
 
@@ -74,7 +74,7 @@ func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
 	v := d.vector("SetLossScale", grad)
 	scale, err := v.lossScale()
 	if err != nil {
-		d.owner.fail(err)
+		d.exec.fail(err)
 		return
 	}
 	if *scale.last.Load() == to {
@@ -82,23 +82,23 @@ func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
 	}
 	scale.last.Store(&to)
 	bytes := kernels.Scaler{Scale: float32(to.Scale), Good: to.Good, Skipped: to.Skipped}.Bytes()
-	d.upload(scale.block.at, len(bytes), func(b *buffer) { copy(b.bytes, bytes) }, &scale.hazard)
+	d.upload(scale.block.at, len(bytes), func(b *buffer) { copy(b.bytes, bytes) }, &scale.dep)
 }
 
 var _ device.Scaled = (*Device)(nil)
 
 // newBlock is a block that holds bytes. Work that is sent later finds them.
 func (d *Device) newBlock(bytes []byte) (b block, err error) {
-	o := d.owner
-	err = o.ask(func() (err error) {
-		if b, err = o.alloc(len(bytes)); err != nil {
+	ex := d.exec
+	err = ex.do(func() (err error) {
+		if b, err = ex.alloc(len(bytes)); err != nil {
 			return err
 		}
-		for at := 0; at < len(bytes) && err == nil; at += chunk {
-			err = o.put(b.at+driver.Pointer(at), bytes[at:min(at+chunk, len(bytes))])
+		for at := 0; at < len(bytes) && err == nil; at += chunkBytes {
+			err = ex.copyNow(b.at+driver.Pointer(at), bytes[at:min(at+chunkBytes, len(bytes))])
 		}
 		if err != nil {
-			o.pool.give(b)
+			ex.pool.put(b)
 		}
 		return err
 	})
@@ -106,16 +106,16 @@ func (d *Device) newBlock(bytes []byte) (b block, err error) {
 }
 
 // put sends up to a chunk of bytes to the device at once.
-func (o *owner) put(to driver.Pointer, bytes []byte) error {
-	host, err := o.newBuffer(classOfBuffer(len(bytes)))
+func (ex *executor) copyNow(to driver.Pointer, bytes []byte) error {
+	host, err := ex.buffer(bufferClass(len(bytes)))
 	if err != nil {
 		return err
 	}
 	copy(host.bytes, bytes)
-	err = o.api.Check(o.api.MemcpyHtoD(to, host.pointer(), uintptr(len(bytes)), o.stream), "cuMemcpyHtoDAsync",
+	err = ex.api.Check(ex.api.MemcpyHtoD(to, host.pointer(), uintptr(len(bytes)), ex.stream), "cuMemcpyHtoDAsync",
 		"copying %d bytes to the GPU", len(bytes))
-	if !o.mark(func() { o.pinned.give(host) }) {
-		o.pinned.give(host)
+	if !ex.whenReached(func() { ex.pinned.put(host) }) {
+		ex.pinned.put(host)
 	}
 	return err
 }

@@ -20,38 +20,38 @@ var lowerings = map[device.Kernel]lowering{
 	device.LinearGradXReLU:     denseGradX(kernels.ReLUOf),
 	device.LinearGradW:         denseGradW,
 	device.LinearGradWDecay:    denseGradW,
-	device.Sigmoid:             launching(activate(kernels.SigmoidOf)),
-	device.ReLU:                launching(activate(kernels.ReLUOf)),
-	device.SigmoidGrad:         launching(activateGrad(kernels.SigmoidOf)),
-	device.ReLUGrad:            launching(activateGrad(kernels.ReLUOf)),
-	device.SoftmaxCrossEntropy: labelled(softmaxCrossEntropy),
-	device.Score:               labelled(score),
+	device.Sigmoid:             kernelLowering(activate(kernels.SigmoidOf)),
+	device.ReLU:                kernelLowering(activate(kernels.ReLUOf)),
+	device.SigmoidGrad:         kernelLowering(activateGrad(kernels.SigmoidOf)),
+	device.ReLUGrad:            kernelLowering(activateGrad(kernels.ReLUOf)),
+	device.SoftmaxCrossEntropy: labelLowering(softmaxCrossEntropy),
+	device.Score:               labelLowering(score),
 
-	device.HalfSquare:  launching(halfSquare),
-	device.Scale:       launching(scale),
-	device.ScaleBy:     launching(scaleBy),
-	device.Add:         launching(sum),
-	device.AddScaled:   launching(sum),
-	device.MoveAverage: launching(moveAverage),
+	device.HalfSquare:  kernelLowering(halfSquare),
+	device.Scale:       kernelLowering(scale),
+	device.ScaleBy:     kernelLowering(scaleBy),
+	device.Add:         kernelLowering(sum),
+	device.AddScaled:   kernelLowering(sum),
+	device.MoveAverage: kernelLowering(moveAverage),
 
 	device.Conv:      convolution,
 	device.ConvGradX: convolution,
 	device.ConvGradW: convolution,
 
-	device.BatchNorm:            launching(batchNorm(kernels.Plain)),
-	device.BatchNormReLU:        launching(batchNorm(kernels.ReLU)),
-	device.BatchNormAddReLU:     launching(batchNorm(kernels.AddReLU)),
-	device.BatchNormGrad:        launching(batchNormGrad(kernels.Plain)),
-	device.BatchNormReLUGrad:    launching(batchNormGrad(kernels.ReLU)),
-	device.BatchNormAddReLUGrad: launching(batchNormGrad(kernels.AddReLU)),
-	device.Normalize:            launching(normalize(kernels.Plain)),
-	device.NormalizeReLU:        launching(normalize(kernels.ReLU)),
-	device.NormalizeAddReLU:     launching(normalize(kernels.AddReLU)),
+	device.BatchNorm:            kernelLowering(batchNorm(kernels.Plain)),
+	device.BatchNormReLU:        kernelLowering(batchNorm(kernels.ReLU)),
+	device.BatchNormAddReLU:     kernelLowering(batchNorm(kernels.AddReLU)),
+	device.BatchNormGrad:        kernelLowering(batchNormGrad(kernels.Plain)),
+	device.BatchNormReLUGrad:    kernelLowering(batchNormGrad(kernels.ReLU)),
+	device.BatchNormAddReLUGrad: kernelLowering(batchNormGrad(kernels.AddReLU)),
+	device.Normalize:            kernelLowering(normalize(kernels.Plain)),
+	device.NormalizeReLU:        kernelLowering(normalize(kernels.ReLU)),
+	device.NormalizeAddReLU:     kernelLowering(normalize(kernels.AddReLU)),
 
-	device.MaxPool:     launching(maxPool),
-	device.MaxPoolGrad: launching(maxPoolGrad),
-	device.AvgPool:     launching(avgPool),
-	device.AvgPoolGrad: launching(avgPoolGrad),
+	device.MaxPool:     kernelLowering(maxPool),
+	device.MaxPoolGrad: kernelLowering(maxPoolGrad),
+	device.AvgPool:     kernelLowering(avgPool),
+	device.AvgPoolGrad: kernelLowering(avgPoolGrad),
 }
 
 // lower makes the steps of a plan.
@@ -59,7 +59,7 @@ func lower(d *Device, p *plan) ([]step, error) {
 	steps := make([]step, len(p.tasks))
 	for i := range p.tasks {
 		t := &p.tasks[i]
-		make := conversions[t.work]
+		make := internalLowerings[t.work]
 		if t.work == compute {
 			make = lowerings[t.call.Kernel]
 		}
@@ -75,23 +75,23 @@ func lower(d *Device, p *plan) ([]step, error) {
 }
 
 // operands is where those of a task lie in a run.
-type operands struct {
-	*running
+type boundTask struct {
+	*launchEnv
 	*task
 	in, out []kernels.Address
 	dims    []int
 	attr    float64
 }
 
-func (r *running) operands(t *task) operands {
+func (env *launchEnv) bind(t *task) boundTask {
 	at := func(all []operand) []kernels.Address {
 		found := make([]kernels.Address, len(all))
 		for i, o := range all {
-			found[i] = r.at(o)
+			found[i] = env.address(o)
 		}
 		return found
 	}
-	x := operands{running: r, task: t, in: at(t.in), out: at(t.out)}
+	x := boundTask{launchEnv: env, task: t, in: at(t.in), out: at(t.out)}
 	if t.call != nil {
 		x.dims, x.attr = t.call.Dims, t.call.Attr
 	}
@@ -99,22 +99,24 @@ func (r *running) operands(t *task) operands {
 }
 
 // at is where an operand lies.
-func (r *running) at(o operand) kernels.Address { return r.spaces[o.space] + kernels.Address(o.at) }
+func (env *launchEnv) address(o operand) kernels.Address {
+	return env.spaces[o.space] + kernels.Address(o.offset)
+}
 
 // element is the type of the numbers of output 0.
 func (t *task) element() kernels.Element { return t.out[0].element }
 
 // launching is a task that is kernels and nothing else.
-func launching(calls func(x operands) []kernels.Call) lowering {
+func kernelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	return func(_ *Device, t *task) (step, error) {
-		return func(r *running) error { return r.o.launch(calls(r.operands(t))...) }, nil
+		return func(env *launchEnv) error { return env.ex.launch(calls(env.bind(t))...) }, nil
 	}
 }
 
 // labelled is launching for kernels that read labels. Those of a batch have been looked at on the
 // host before.
-func labelled(calls func(x operands) []kernels.Call) lowering {
-	make := launching(calls)
+func labelLowering(calls func(x boundTask) []kernels.Call) lowering {
+	make := kernelLowering(calls)
 	return func(d *Device, t *task) (step, error) {
 		if in := t.call.In[1]; in.Space != device.Labels {
 			return nil, fmt.Errorf("input 1 is at %s, want the labels of the batch", in)
@@ -139,7 +141,7 @@ func scratchOf(t *task) int {
 	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
 		n := normOf(t, kernels.Plain)
-		return normFactors*alignedTo(4*d[1]) + 8*n.PartNumbers()
+		return normFactors*align(4*d[1]) + 8*n.PartNumbers()
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		return convScratch(t)
 	}

@@ -12,8 +12,8 @@ var blasTypes = map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, ker
 	kernels.BF16: cublas.BFloat16}
 
 // product sends output 0 = A·B, of m×n, of inputs a and b.
-func (x operands) product(m, n, k, a int, transA bool, b int, transB bool) error {
-	return x.o.blas.Gemm(cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB,
+func (x boundTask) product(m, n, k, a int, transA bool, b int, transB bool) error {
+	return x.ex.blas.Gemm(cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB,
 		A: driver.Pointer(x.in[a]), B: driver.Pointer(x.in[b]), C: driver.Pointer(x.out[0]),
 		Type: blasTypes[x.task.in[a].element], TypeC: blasTypes[x.element()], Compute: x.math})
 }
@@ -22,25 +22,25 @@ func (x operands) product(m, n, k, a int, transA bool, b int, transB bool) error
 func dense(then kernels.Activation) lowering {
 	return func(d *Device, t *task) (step, error) {
 		n := t.call.Dims
-		f := fused{m: n[0], n: n[1], k: n[2], a: factor{in: 0}, b: factor{1, true}, epilogue: cublas.WithBias,
+		f := productSpec{m: n[0], n: n[1], k: n[2], a: productInput{in: 0}, b: productInput{1, true}, epilogue: cublas.WithBias,
 			bias: &t.in[2]}
 		if then == kernels.ReLUOf {
 			if made := d.denseReLU(t, f); made != nil {
 				return made, nil
 			}
 		} else if by := d.matmul(t, f); by != nil {
-			return denseBy(by, t, then), nil
+			return ltDense(by, t, then), nil
 		}
-		return func(r *running) error {
-			x := r.operands(t)
+		return func(env *launchEnv) error {
+			x := env.bind(t)
 			m, n, k := x.dims[0], x.dims[1], x.dims[2]
 			if err := x.product(m, n, k, 0, false, 1, true); err != nil {
 				return err
 			}
 			if e := x.element(); e != kernels.F32 {
-				return r.o.launch(kernels.BiasShort(e, x.out[0], x.bias(), m, n, then))
+				return env.ex.launch(kernels.BiasShort(e, x.out[0], x.bias(), m, n, then))
 			}
-			return r.o.launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
+			return env.ex.launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
 		}, nil
 	}
 }
@@ -48,16 +48,16 @@ func dense(then kernels.Activation) lowering {
 // denseGradX is device.LinearGradX: dx = dy·W, times the derivative of what came before.
 func denseGradX(before kernels.Activation) lowering {
 	return func(_ *Device, t *task) (step, error) {
-		if t.mask != nil && t.mask.by != nil {
-			return maskedGradXBy(t.mask.by, t), nil
+		if t.mask != nil && t.mask.product != nil {
+			return ltGradX(t.mask.product, t), nil
 		}
-		return func(r *running) error {
-			x := r.operands(t)
+		return func(env *launchEnv) error {
+			x := env.bind(t)
 			m, n, k := x.dims[0], x.dims[1], x.dims[2]
 			if err := x.product(m, k, n, 0, false, 1, false); err != nil || before == kernels.Identity {
 				return err
 			}
-			return r.o.launch(x.activateGrad(x.out[0], x.in[2], x.out[0], m*k, before))
+			return env.ex.launch(x.activateGrad(x.out[0], x.in[2], x.out[0], m*k, before))
 		}, nil
 	}
 }
@@ -66,12 +66,12 @@ func denseGradX(before kernels.Activation) lowering {
 // device.LinearGradWDecay, which adds c·W to dW.
 func denseGradW(d *Device, t *task) (step, error) {
 	n := t.call.Dims
-	if by := d.matmul(t, fused{m: n[1], n: n[2], k: n[0], a: factor{1, true}, b: factor{in: 0},
+	if by := d.matmul(t, productSpec{m: n[1], n: n[2], k: n[0], a: productInput{1, true}, b: productInput{in: 0},
 		epilogue: cublas.SumsOfA, bias: &t.out[1]}); by != nil {
-		return denseGradWBy(by, t), nil
+		return ltGradW(by, t), nil
 	}
-	return func(r *running) error {
-		x := r.operands(t)
+	return func(env *launchEnv) error {
+		x := env.bind(t)
 		m, n, k := x.dims[0], x.dims[1], x.dims[2]
 		if err := x.product(n, k, m, 1, true, 0, false); err != nil {
 			return err
@@ -80,12 +80,12 @@ func denseGradW(d *Device, t *task) (step, error) {
 		if t.call.Kernel == device.LinearGradWDecay {
 			calls = append(calls, x.decay(n*k))
 		}
-		return r.o.launch(calls...)
+		return env.ex.launch(calls...)
 	}, nil
 }
 
 // columnSums is db.
-func (x operands) columnSums(m, n int) kernels.Call {
+func (x boundTask) columnSums(m, n int) kernels.Call {
 	if e := x.task.in[1].element; e != kernels.F32 {
 		return kernels.ColumnSumsShort(e, x.out[1], x.in[1], m, n)
 	}
@@ -93,10 +93,10 @@ func (x operands) columnSums(m, n int) kernels.Call {
 }
 
 // decay adds c·W to dW.
-func (x operands) decay(n int) kernels.Call {
+func (x boundTask) decay(n int) kernels.Call {
 	c := float32(x.attr)
-	if x.lacks != nil {
-		return x.mix(x.out[0], x.in[2], c, n)
+	if x.lacksScale != nil {
+		return x.addScaled(x.out[0], x.in[2], c, n)
 	}
 	return kernels.Combine(x.out[0], n, kernels.Term{A: 1, V: x.out[0]}, kernels.Term{A: c, V: x.in[2]})
 }

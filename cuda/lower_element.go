@@ -5,8 +5,8 @@ import (
 	"fspda/device"
 )
 
-func activate(f kernels.Activation) func(operands) []kernels.Call {
-	return func(x operands) []kernels.Call {
+func activate(f kernels.Activation) func(boundTask) []kernels.Call {
+	return func(x boundTask) []kernels.Call {
 		if e := x.element(); e != kernels.F32 {
 			return []kernels.Call{kernels.ActivateShort(e, x.out[0], x.in[0], x.dims[0], f)}
 		}
@@ -14,55 +14,55 @@ func activate(f kernels.Activation) func(operands) []kernels.Call {
 	}
 }
 
-func activateGrad(f kernels.Activation) func(operands) []kernels.Call {
-	return func(x operands) []kernels.Call {
+func activateGrad(f kernels.Activation) func(boundTask) []kernels.Call {
+	return func(x boundTask) []kernels.Call {
 		return []kernels.Call{x.activateGrad(x.out[0], x.in[0], x.in[1], x.dims[0], f)}
 	}
 }
 
 // activateGrad is the gradient of an activation of n numbers as output 0 has them.
-func (x operands) activateGrad(dx, y, dy kernels.Address, n int, f kernels.Activation) kernels.Call {
+func (x boundTask) activateGrad(dx, y, dy kernels.Address, n int, f kernels.Activation) kernels.Call {
 	if e := x.element(); e != kernels.F32 {
 		return kernels.ActivateGradShort(e, dx, y, dy, n, f)
 	}
 	return kernels.ActivateGrad(dx, y, dy, n, f)
 }
 
-func softmaxCrossEntropy(x operands) []kernels.Call {
-	return kernels.SoftmaxCrossEntropy(x.out[0], x.out[1], x.in[0], x.in[1], x.scratch, x.words.bad, x.dims[0],
+func softmaxCrossEntropy(x boundTask) []kernels.Call {
+	return kernels.SoftmaxCrossEntropy(x.out[0], x.out[1], x.in[0], x.in[1], x.scratch, x.scalars.bad, x.dims[0],
 		x.dims[1], x.attr)
 }
 
-func score(x operands) []kernels.Call {
-	return kernels.Score(x.out[0], x.in[0], x.in[1], x.scratch, x.words.hits, x.words.bad, x.dims[0], x.dims[1])
+func score(x boundTask) []kernels.Call {
+	return kernels.Score(x.out[0], x.in[0], x.in[1], x.scratch, x.scalars.hits, x.scalars.bad, x.dims[0], x.dims[1])
 }
 
-func halfSquare(x operands) []kernels.Call {
+func halfSquare(x boundTask) []kernels.Call {
 	calls := kernels.Dot(0, x.out[0], x.in[0], x.in[0], x.scratch, x.dims[0], x.attr/2)
 	return calls[:]
 }
 
-func scale(x operands) []kernels.Call {
+func scale(x boundTask) []kernels.Call {
 	if e := x.element(); e != kernels.F32 {
 		return []kernels.Call{kernels.Weigh(e, x.out[0], x.in[0], 0, float32(x.attr), 0, x.dims[0])}
 	}
 	return []kernels.Call{kernels.Combine(x.out[0], x.dims[0], kernels.Term{A: float32(x.attr), V: x.in[0]})}
 }
 
-func scaleBy(x operands) []kernels.Call {
+func scaleBy(x boundTask) []kernels.Call {
 	return []kernels.Call{kernels.ScaleBy(x.out[0], x.in[0], x.in[1], float32(x.attr), x.dims[0])}
 }
 
 // sum is device.Add and device.AddScaled.
-func sum(x operands) []kernels.Call {
+func sum(x boundTask) []kernels.Call {
 	c := float32(1)
 	if x.call.Kernel == device.AddScaled {
 		c = float32(x.attr)
 	}
 	n := x.dims[0]
 	switch e := x.element(); {
-	case x.lacks != nil:
-		return []kernels.Call{x.mix(x.in[0], x.in[1], c, n)}
+	case x.lacksScale != nil:
+		return []kernels.Call{x.addScaled(x.in[0], x.in[1], c, n)}
 	case e != kernels.F32:
 		return []kernels.Call{kernels.Weigh(e, x.out[0], x.in[0], x.in[1], 1, c, n)}
 	case x.call.Kernel == device.Add:
@@ -72,9 +72,9 @@ func sum(x operands) []kernels.Call {
 }
 
 // mix is output 0 = a + c·b, where the one that lacks the loss scale is multiplied by it.
-func (x operands) mix(a, b kernels.Address, c float32, n int) kernels.Call {
+func (x boundTask) addScaled(a, b kernels.Address, c float32, n int) kernels.Call {
 	var by [2]kernels.Address
-	for i, lacks := range x.lacks {
+	for i, lacks := range x.lacksScale {
 		if lacks {
 			by[i] = x.scaler
 		}
@@ -82,6 +82,6 @@ func (x operands) mix(a, b kernels.Address, c float32, n int) kernels.Call {
 	return kernels.Mix(x.out[0], a, b, by[0], by[1], 1, c, n)
 }
 
-func moveAverage(x operands) []kernels.Call {
+func moveAverage(x boundTask) []kernels.Call {
 	return []kernels.Call{kernels.MoveAverage(x.out[0], x.in[0], x.in[1], x.in[2], x.attr, x.dims[0])}
 }

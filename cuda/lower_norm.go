@@ -11,73 +11,73 @@ func normOf(t *task, follows kernels.Follows) kernels.Norm {
 }
 
 // norm is a normalisation of a call's shape that works in the scratch.
-func (x operands) norm(follows kernels.Follows) kernels.Norm {
+func (x boundTask) norm(follows kernels.Follows) kernels.Norm {
 	n := normOf(x.task, follows)
 	room := x.scratch
 	for _, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
 		*factor = room
-		room += kernels.Address(alignedTo(4 * n.C))
+		room += kernels.Address(align(4 * n.C))
 	}
 	n.Part = room
-	if k := x.kept; k != nil && k.byMask {
-		n.Mask = x.at(k.operands[0])
+	if k := x.saved; k != nil && k.byMask {
+		n.Mask = x.address(k.operands[0])
 	} else if k != nil {
-		n.Scale, n.Shift = x.at(k.operands[0]), x.at(k.operands[1])
+		n.Scale, n.Shift = x.address(k.operands[0]), x.address(k.operands[1])
 	}
 	return n
 }
 
 // batchNorm is device.BatchNorm and what follows it.
-func batchNorm(follows kernels.Follows) func(operands) []kernels.Call {
-	return func(x operands) []kernels.Call {
+func batchNorm(follows kernels.Follows) func(boundTask) []kernels.Call {
+	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)
 		n.X, n.Gamma, n.Beta = x.in[0], x.in[1], x.in[2]
 		if follows == kernels.AddReLU {
 			n.Z = x.in[3]
 		}
 		n.Y, n.Mean, n.Variance = x.out[0], x.out[1], x.out[2]
-		return append(n.Statistics(), x.mapped(n)...)
+		return append(n.Statistics(), x.apply(n)...)
 	}
 }
 
 // normalize is device.Normalize and what follows it.
-func normalize(follows kernels.Follows) func(operands) []kernels.Call {
-	return func(x operands) []kernels.Call {
+func normalize(follows kernels.Follows) func(boundTask) []kernels.Call {
+	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)
 		n.X, n.Gamma, n.Beta, n.Mean, n.Variance = x.in[0], x.in[1], x.in[2], x.in[3], x.in[4]
 		if follows == kernels.AddReLU {
 			n.Z = x.in[5]
 		}
 		n.Y = x.out[0]
-		return append([]kernels.Call{n.Given()}, x.mapped(n)...)
+		return append([]kernels.Call{n.Given()}, x.apply(n)...)
 	}
 }
 
 // mapped is the map of a normalisation that knows its statistics, if it is not left to another one.
-func (x operands) mapped(n kernels.Norm) []kernels.Call {
-	if x.unmapped {
+func (x boundTask) apply(n kernels.Norm) []kernels.Call {
+	if x.deferred {
 		return nil
 	}
-	if x.joined != nil {
-		n.MeanZ, n.ScaleZ, n.ShiftZ = x.at(*x.mean), x.at(x.joined.operands[0]), x.at(x.joined.operands[1])
+	if x.pairSaved != nil {
+		n.MeanZ, n.ScaleZ, n.ShiftZ = x.address(*x.pairMean), x.address(x.pairSaved.operands[0]), x.address(x.pairSaved.operands[1])
 	}
 	return []kernels.Call{n.Apply()}
 }
 
 // batchNormGrad is device.BatchNormGrad, of what followed.
-func batchNormGrad(follows kernels.Follows) func(operands) []kernels.Call {
-	return func(x operands) []kernels.Call {
+func batchNormGrad(follows kernels.Follows) func(boundTask) []kernels.Call {
+	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)
 		in := x.in
 		n.X = in[0]
 		if follows != kernels.Plain {
 			n.Y, in = in[1], in[1:]
 		}
-		if x.kept != nil {
+		if x.saved != nil {
 			n.Y = 0
 		}
-		if x.other != nil {
-			n.Other = x.at(*x.other)
+		if x.addend != nil {
+			n.Other = x.address(*x.addend)
 		}
 		n.DY, n.Gamma, n.Mean, n.Variance = in[1], in[2], in[3], in[4]
 		n.DX, n.DGamma, n.DBeta = x.out[0], x.out[len(x.out)-2], x.out[len(x.out)-1]

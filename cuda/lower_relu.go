@@ -15,53 +15,53 @@ import (
 // mask says which numbers of a dense layer's output were not cut off by ReLU, a bit each. It is
 // written beside the output, and cuBLASLt reads it in the backward pass, which then neither reads
 // the output nor needs a kernel of its own. Both tasks share it.
-type mask struct {
+type reluMask struct {
 	operand
 	gradient *task          // device.LinearGradXReLU
-	by       *cublas.Matmul // computes the gradient; nil: nothing writes the mask
+	product  *cublas.Matmul // computes the gradient; nil: nothing writes the mask
 }
 
 // denseReLU is a dense layer, f, with its ReLU: by cuBLASLt where that keeps what is not a number,
 // else by cuBLASLt and a kernel; with a mask, written by either, where the gradient can use one.
 // Nil says that there is no algorithm for any of it.
-func (d *Device) denseReLU(t *task, f fused) step {
+func (d *Device) denseReLU(t *task, f productSpec) step {
 	var gradient *cublas.Matmul
 	if t.mask != nil {
 		gradient = d.maskedGradX(t.mask.gradient)
 	}
 	if gradient != nil {
 		f.epilogue, f.mask = cublas.WithBiasReLUMask, &t.mask.operand
-		if by := d.keepingNaN(t, f); by != nil {
-			t.mask.by = gradient
-			return denseBy(by, t, kernels.Identity)
+		if by := d.nanSafeMatmul(t, f); by != nil {
+			t.mask.product = gradient
+			return ltDense(by, t, kernels.Identity)
 		}
 	}
 	f.epilogue, f.mask = cublas.WithBiasReLU, nil
-	if by := d.keepingNaN(t, f); by != nil {
-		return denseBy(by, t, kernels.Identity)
+	if by := d.nanSafeMatmul(t, f); by != nil {
+		return ltDense(by, t, kernels.Identity)
 	}
 	f.epilogue = cublas.WithBias
 	by := d.matmul(t, f)
 	switch {
 	case by == nil:
 		return nil
-	case gradient != nil && d.knowsBits(gradient, t.mask.gradient):
-		t.mask.by = gradient
-		return denseWithBits(by, t)
+	case gradient != nil && d.knowsMaskBits(gradient, t.mask.gradient):
+		t.mask.product = gradient
+		return ltDenseMaskKernel(by, t)
 	}
-	return denseBy(by, t, kernels.ReLUOf)
+	return ltDense(by, t, kernels.ReLUOf)
 }
 
 // denseWithBits is a dense layer by cuBLASLt whose ReLU, and mask, come from a kernel.
-func denseWithBits(by *cublas.Matmul, t *task) step {
-	return func(r *running) error {
-		x := r.operands(t)
+func ltDenseMaskKernel(by *cublas.Matmul, t *task) step {
+	return func(env *launchEnv) error {
+		x := env.bind(t)
 		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
-			r.beside(t)); err != nil {
+			env.epilogueOperands(t)); err != nil {
 			return err
 		}
 		rows, n := x.dims[0], x.dims[1]
-		return r.o.launch(kernels.ReLUBits(x.element(), x.out[0], r.at(t.mask.operand), rows, n,
+		return env.ex.launch(kernels.ReLUBits(x.element(), x.out[0], env.address(t.mask.operand), rows, n,
 			cublas.MaskBytes(1, n)))
 	}
 }
@@ -69,29 +69,29 @@ func denseWithBits(by *cublas.Matmul, t *task) step {
 // maskedGradX is device.LinearGradXReLU by cuBLASLt.
 func (d *Device) maskedGradX(t *task) *cublas.Matmul {
 	n := t.call.Dims
-	return d.matmul(t, fused{m: n[0], n: n[2], k: n[1], a: factor{in: 0}, b: factor{in: 1}, epilogue: cublas.Masked,
+	return d.matmul(t, productSpec{m: n[0], n: n[2], k: n[1], a: productInput{in: 0}, b: productInput{in: 1}, epilogue: cublas.Masked,
 		mask: &t.mask.operand})
 }
 
 // maskedGradXBy is its step.
-func maskedGradXBy(by *cublas.Matmul, t *task) step {
-	return func(r *running) error {
-		x := r.operands(t)
-		return by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), r.beside(t))
+func ltGradX(by *cublas.Matmul, t *task) step {
+	return func(env *launchEnv) error {
+		x := env.bind(t)
+		return by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), env.epilogueOperands(t))
 	}
 }
 
 // keepingNaN is a product with ReLU whose algorithm keeps what is not a number, or nil. Libraries
 // have been seen to make 0 of it, which would hide a network that has diverged: its loss would be a
 // number again.
-func (d *Device) keepingNaN(t *task, f fused) *cublas.Matmul {
+func (d *Device) nanSafeMatmul(t *task, f productSpec) *cublas.Matmul {
 	made := d.matmul(t, f)
 	if made == nil {
 		return nil
 	}
 	kept := false
-	err := d.owner.ask(func() (err error) {
-		kept, err = d.owner.keepsNaN(made, t, f)
+	err := d.exec.do(func() (err error) {
+		kept, err = d.exec.productKeepsNaN(made, t, f)
 		return err
 	})
 	if err != nil || !kept { // without memory to try it in, the other way is taken
@@ -101,16 +101,16 @@ func (d *Device) keepingNaN(t *task, f fused) *cublas.Matmul {
 }
 
 // keepsNaN tries a product on zeros, with a bias that is not a number.
-func (o *owner) keepsNaN(by *cublas.Matmul, t *task, f fused) (bool, error) {
+func (ex *executor) productKeepsNaN(by *cublas.Matmul, t *task, f productSpec) (bool, error) {
 	c := &t.out[0]
 	sizes := []int{t.in[f.a.in].bytes(), t.in[f.b.in].bytes(), c.bytes(), f.bias.bytes(), cublas.MaskBytes(f.m, f.n)}
-	at, end, err := o.lend(sizes...)
+	at, end, err := ex.borrow(sizes...)
 	if err != nil {
 		return false, err
 	}
 	defer end()
 	for i, fill := range []uint8{0, 0, 0, 0xff, 0} {
-		if err := o.api.Check(o.api.MemsetD8(at[i], fill, uintptr(sizes[i]), o.stream), "cuMemsetD8Async",
+		if err := ex.api.Check(ex.api.MemsetD8(at[i], fill, uintptr(sizes[i]), ex.stream), "cuMemsetD8Async",
 			"filling %d bytes", sizes[i]); err != nil {
 			return false, err
 		}
@@ -118,7 +118,7 @@ func (o *owner) keepsNaN(by *cublas.Matmul, t *task, f fused) (bool, error) {
 	if err := by.Run(at[0], at[1], at[2], cublas.Beside{Bias: at[3], Mask: at[4]}); err != nil {
 		return false, err
 	}
-	first, err := o.peek(at[2], c.element.Size())
+	first, err := ex.readBack(at[2], c.element.Size())
 	if err != nil {
 		return false, err
 	}
@@ -127,14 +127,14 @@ func (o *owner) keepsNaN(by *cublas.Matmul, t *task, f fused) (bool, error) {
 
 // trialBits are the bytes that the first two rows of a mask are filled with in a trial: bits 0 and
 // 2 of each, and 4 and 6.
-var trialBits = [2]uint8{0x05, 0x50}
+var probeBits = [2]uint8{0x05, 0x50}
 
 // knowsBits tells whether a gradient by mask reads bits as kernels write them. NVIDIA says what a
 // mask is, and not the order of its bits.
-func (d *Device) knowsBits(by *cublas.Matmul, t *task) bool {
+func (d *Device) knowsMaskBits(by *cublas.Matmul, t *task) bool {
 	known := false
-	err := d.owner.ask(func() (err error) {
-		known, err = d.owner.triesBits(by, t)
+	err := d.exec.do(func() (err error) {
+		known, err = d.exec.maskBitsKnown(by, t)
 		return err
 	})
 	return err == nil && known
@@ -142,23 +142,23 @@ func (d *Device) knowsBits(by *cublas.Matmul, t *task) bool {
 
 // triesBits has a gradient made of factors that are all the same positive number, with a mask that
 // is known.
-func (o *owner) triesBits(by *cublas.Matmul, t *task) (bool, error) {
+func (ex *executor) maskBitsKnown(by *cublas.Matmul, t *task) (bool, error) {
 	const positive = 0x3c // 0x3c3c is one in float16 and bfloat16, and 0x3c3c3c3c in float32
 	m, k := t.call.Dims[0], t.call.Dims[2]
 	row := cublas.MaskBytes(1, k)
 	sizes := []int{t.in[0].bytes(), t.in[1].bytes(), t.out[0].bytes(), row * m}
-	at, end, err := o.lend(sizes...)
+	at, end, err := ex.borrow(sizes...)
 	if err != nil {
 		return false, err
 	}
 	defer end()
 	fill := func(at driver.Pointer, value uint8, n int) error {
-		return o.api.Check(o.api.MemsetD8(at, value, uintptr(n), o.stream), "cuMemsetD8Async", "filling %d bytes", n)
+		return ex.api.Check(ex.api.MemsetD8(at, value, uintptr(n), ex.stream), "cuMemsetD8Async", "filling %d bytes", n)
 	}
 	err = errors.Join(fill(at[0], positive, sizes[0]), fill(at[1], positive, sizes[1]),
-		fill(at[3], trialBits[0], sizes[3]))
+		fill(at[3], probeBits[0], sizes[3]))
 	if m > 1 {
-		err = errors.Join(err, fill(at[3]+driver.Pointer(row), trialBits[1], row))
+		err = errors.Join(err, fill(at[3]+driver.Pointer(row), probeBits[1], row))
 	}
 	if err == nil {
 		err = by.Run(at[0], at[1], at[2], cublas.Beside{Mask: at[3]})
@@ -168,12 +168,12 @@ func (o *owner) triesBits(by *cublas.Matmul, t *task) (bool, error) {
 	}
 	for i := range min(m, 2) {
 		n, size := min(k, 64), t.element().Size()
-		b, err := o.peek(at[2]+driver.Pointer(i*k*size), n*size)
+		b, err := ex.readBack(at[2]+driver.Pointer(i*k*size), n*size)
 		if err != nil {
 			return false, err
 		}
 		for j := range n {
-			if passed := slices.Max(b[j*size:(j+1)*size]) > 0; passed != (trialBits[i]>>(j%8)&1 == 1) {
+			if passed := slices.Max(b[j*size:(j+1)*size]) > 0; passed != (probeBits[i]>>(j%8)&1 == 1) {
 				return false, nil
 			}
 		}
@@ -182,17 +182,17 @@ func (o *owner) triesBits(by *cublas.Matmul, t *task) (bool, error) {
 }
 
 // peek copies bytes of the device to the host, and waits for them.
-func (o *owner) peek(at driver.Pointer, n int) ([]byte, error) {
-	host, err := o.newBuffer(classOfBuffer(n))
+func (ex *executor) readBack(at driver.Pointer, n int) ([]byte, error) {
+	host, err := ex.buffer(bufferClass(n))
 	if err != nil {
 		return nil, err
 	}
-	defer o.pinned.give(host)
-	if err := o.api.Check(o.api.MemcpyDtoH(host.pointer(), at, uintptr(n), o.stream), "cuMemcpyDtoHAsync",
+	defer ex.pinned.put(host)
+	if err := ex.api.Check(ex.api.MemcpyDtoH(host.pointer(), at, uintptr(n), ex.stream), "cuMemcpyDtoHAsync",
 		"copying %d bytes from the GPU", n); err != nil {
 		return nil, err
 	}
-	if err := o.synchronize(); err != nil {
+	if err := ex.synchronize(); err != nil {
 		return nil, err
 	}
 	return slices.Clone(host.bytes[:n]), nil
@@ -241,7 +241,7 @@ func addMasks(tasks []task, pairs map[*device.Call]*device.Call, room func(bytes
 	for i := range tasks { // in the order of the calls
 		t := &tasks[i]
 		if gradient := of[pairs[t.call]]; t.work == compute && gradient != nil {
-			t.mask = &mask{operand: room(cublas.MaskBytes(t.call.Dims[0], t.call.Dims[1])), gradient: gradient}
+			t.mask = &reluMask{operand: room(cublas.MaskBytes(t.call.Dims[0], t.call.Dims[1])), gradient: gradient}
 			gradient.mask = t.mask
 		}
 	}

@@ -24,7 +24,7 @@ func TestMemoryForecast(t *testing.T) {
 }
 
 func checkForecast(t *testing.T, network string, precision Precision, crop, batch int) {
-	d, _ := imaginary(t, fakegpu.Options{Counts: true, Memory: 80 << 30}, false, WithPrecision(precision))
+	d, _ := openFake(t, fakegpu.Options{Counts: true, Memory: 80 << 30}, false, WithPrecision(precision))
 	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 8 * batch, Test: 16},
 		data.PictureOptions{Crop: crop})
 	if err != nil {
@@ -48,7 +48,7 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 		t.Fatalf("compared: %+v", res.Memory)
 	}
 	room := res.Memory[0]
-	if room.Opened != uint64(classOf(blasWorkspace)+classOf(middling)+classOf(4)) {
+	if room.Opened != uint64(sizeClass(blasWorkspace)+sizeClass(mediumBytes)+sizeClass(4)) {
 		t.Errorf("opening took %d bytes, want the room of cuBLAS and of marches", room.Opened)
 	}
 	sum := uint64(0)

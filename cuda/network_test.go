@@ -33,7 +33,7 @@ func gradientOf(t *testing.T, net *model.Network, d device.Device, b device.Batc
 // Networks have the CPU's gradient: each kernel is within its roundings, and calls, operands and
 // arena fit together.
 func TestNetworks(t *testing.T) {
-	d, m := imaginary(t, fakegpu.Options{}, false)
+	d, m := openFake(t, fakegpu.Options{}, false)
 	for _, c := range []struct {
 		name  string
 		shape []int

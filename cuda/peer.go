@@ -30,7 +30,7 @@ func (d *Device) Fetch(dst, src device.Vector) bool {
 		d.Gather(dst, src, nil)
 	case d.reaches(from.d):
 		if err := d.fetch(to, from); err != nil {
-			d.owner.fail(fmt.Errorf("copying a vector of %d numbers from %s to %s: %w", to.n, from.d.name, d.name, err))
+			d.exec.fail(fmt.Errorf("copying a vector of %d numbers from %s to %s: %w", to.n, from.d.name, d.name, err))
 		}
 	default:
 		d.stage(to, from)
@@ -41,51 +41,51 @@ func (d *Device) Fetch(dst, src device.Vector) bool {
 // fetch copies by the copy engines. The copy waits for what was done with src before, and what is
 // done with src later waits for the copy.
 func (d *Device) fetch(to, from *Vector) error {
-	its, mine := from.d.owner, d.owner
+	srcExec, dstExec := from.d.exec, d.exec
 	var ready, done driver.Event
-	err := its.sendNow(func() (err error) {
-		if ready, err = its.event(); err != nil {
+	err := srcExec.runOp(func() (err error) {
+		if ready, err = srcExec.takeEvent(); err != nil {
 			return err
 		}
-		return its.record(ready, its.stream)
-	}, reading(&from.hazard))
+		return srcExec.record(ready, srcExec.stream)
+	}, reads(&from.dep))
 	if err != nil {
 		return err
 	}
-	err = mine.sendNow(func() (err error) {
-		if done, err = mine.event(); err != nil {
+	err = dstExec.runOp(func() (err error) {
+		if done, err = dstExec.takeEvent(); err != nil {
 			return err
 		}
-		if err := mine.await(mine.stream, ready); err != nil {
+		if err := dstExec.waitEvent(dstExec.stream, ready); err != nil {
 			return err
 		}
-		r := mine.api.MemcpyPeer(to.block.at, mine.context, from.block.at, its.context, to.bytes(), mine.stream)
-		if err := mine.api.Check(r, "cuMemcpyPeerAsync", "copying %d bytes from GPU to GPU", to.bytes()); err != nil {
+		r := dstExec.api.MemcpyPeer(to.block.at, dstExec.context, from.block.at, srcExec.context, to.bytes(), dstExec.stream)
+		if err := dstExec.api.Check(r, "cuMemcpyPeerAsync", "copying %d bytes from GPU to GPU", to.bytes()); err != nil {
 			return err
 		}
-		return mine.record(done, mine.stream)
-	}, writing(&to.hazard))
-	its.send(func() error {
-		its.events = append(its.events, ready)
+		return dstExec.record(done, dstExec.stream)
+	}, writes(&to.dep))
+	srcExec.enqueue(func() error {
+		srcExec.idleEvents = append(srcExec.idleEvents, ready)
 		if done == 0 {
 			return nil
 		}
-		defer mine.discardEvents(done)
-		return its.await(its.stream, done)
-	}, reading(&from.hazard))
+		defer dstExec.discardEvents(done)
+		return srcExec.waitEvent(srcExec.stream, done)
+	}, reads(&from.dep))
 	return err
 }
 
 // stage copies through the host, a chunk at a time.
 func (d *Device) stage(to, from *Vector) {
 	var before func()
-	for at := 0; at < 4*to.n; at += chunk {
-		bytes := min(chunk, 4*to.n-at)
+	for at := 0; at < 4*to.n; at += chunkBytes {
+		bytes := min(chunkBytes, 4*to.n-at)
 		up := func(b *buffer) {
 			d.upload(to.block.at+driver.Pointer(at), bytes, func(own *buffer) { copy(own.bytes[:bytes], b.bytes) },
-				&to.hazard)
+				&to.dep)
 		}
-		wait := from.d.download(from.block.at+driver.Pointer(at), bytes, up, &from.hazard)
+		wait := from.d.download(from.block.at+driver.Pointer(at), bytes, up, &from.dep)
 		if before != nil {
 			before()
 		}
@@ -93,7 +93,7 @@ func (d *Device) stage(to, from *Vector) {
 	}
 	before()
 	if err := from.d.Err(); err != nil {
-		d.owner.fail(err)
+		d.exec.fail(err)
 	}
 }
 
@@ -105,14 +105,14 @@ func (d *Device) reaches(other *Device) bool {
 	if asked {
 		return can
 	}
-	o := d.owner
-	err := o.ask(func() error {
+	ex := d.exec
+	err := ex.do(func() error {
 		var answer int32
-		if err := o.api.Check(o.api.DeviceCanAccess(&answer, o.gpu, other.owner.gpu), "cuDeviceCanAccessPeer",
+		if err := ex.api.Check(ex.api.DeviceCanAccess(&answer, ex.gpu, other.exec.gpu), "cuDeviceCanAccessPeer",
 			"asking for a way from %s to %s", other.name, d.name); err != nil || answer == 0 {
 			return err
 		}
-		r := o.api.CtxEnablePeer(other.owner.context, 0)
+		r := ex.api.CtxEnablePeer(other.exec.context, 0)
 		can = r == driver.Success || r == driver.PeerAlreadyEnabled
 		return nil // without a way there is the host
 	})

@@ -17,7 +17,7 @@ import (
 func two(t *testing.T, o fakegpu.Options) ([2]*Device, *fakegpu.Machine) {
 	t.Helper()
 	o.GPUs = 2
-	m, p := imaginaryParts(t, o)
+	m, p := fakeBackend(t, o)
 	var all [2]*Device
 	for i := range all {
 		p.index, p.api = i, m.API()
@@ -46,7 +46,7 @@ func two(t *testing.T, o fakegpu.Options) ([2]*Device, *fakegpu.Machine) {
 func TestFetch(t *testing.T) {
 	for _, noPeers := range []bool{false, true} {
 		d, m := two(t, fakegpu.Options{NoPeers: noPeers})
-		for _, n := range []int{0, 1, 1000, chunk/4 + 77} {
+		for _, n := range []int{0, 1, 1000, chunkBytes/4 + 77} {
 			src, dst := d[0].NewVector(n), d[1].NewVector(n)
 			want, got := make([]float32, n), make([]float32, n)
 			for round := range 3 {
@@ -112,7 +112,7 @@ func runOn(t *testing.T, algo string, devices ...*Device) string {
 // reach each other.
 func TestAgentsOnTwoGPUs(t *testing.T) {
 	for _, algo := range []string{"fspda-sa", "dsgd"} {
-		one, _ := imaginary(t, fakegpu.Options{}, false)
+		one, _ := openFake(t, fakegpu.Options{}, false)
 		want := runOn(t, algo, one)
 		for _, noPeers := range []bool{false, true} {
 			d, m := two(t, fakegpu.Options{NoPeers: noPeers})

@@ -10,16 +10,16 @@ import (
 
 // chunk is the size of the buffers through which vectors travel, in bytes: large enough for full
 // speed, small enough to keep a few.
-const chunk = 4 << 20
+const chunkBytes = 4 << 20
 
 // small is the size of the buffers for little things.
-const small = 16 << 10
+const smallBytes = 16 << 10
 
 // middling is the size of the buffers for what agents that compute together say of their batches.
-const middling = 256 << 10
+const mediumBytes = 256 << 10
 
 // pinned keeps host memory that the GPU reads and writes by itself.
-type pinned struct {
+type pinnedPool struct {
 	mu   sync.Mutex
 	free [3][]*buffer // small ones, middling ones, chunks
 	all  []unsafe.Pointer
@@ -32,16 +32,16 @@ type buffer struct {
 	class int
 }
 
-func classOfBuffer(n int) int {
-	for class, size := range bufferSize {
+func bufferClass(n int) int {
+	for class, size := range bufferSizes {
 		if n <= size {
 			return class
 		}
 	}
-	panic(fmt.Sprintf("cuda: a buffer of %d bytes, want %d at most", n, chunk))
+	panic(fmt.Sprintf("cuda: a buffer of %d bytes, want %d at most", n, chunkBytes))
 }
 
-var bufferSize = [...]int{small, middling, chunk}
+var bufferSizes = [...]int{smallBytes, mediumBytes, chunkBytes}
 
 // float32s is the buffer as n numbers.
 func (b *buffer) float32s(n int) []float32 {
@@ -51,37 +51,37 @@ func (b *buffer) float32s(n int) []float32 {
 func (b *buffer) pointer() unsafe.Pointer { return unsafe.Pointer(&b.bytes[0]) }
 
 // buffer takes one for up to n bytes, n ≤ chunk, from any goroutine but the owner's.
-func (o *owner) buffer(n int) (*buffer, error) {
-	class := classOfBuffer(n)
-	if b := o.pinned.take(class); b != nil {
+func (ex *executor) takeBuffer(n int) (*buffer, error) {
+	class := bufferClass(n)
+	if b := ex.pinned.get(class); b != nil {
 		return b, nil
 	}
 	var made *buffer
-	err := o.ask(func() (err error) {
-		made, err = o.newBuffer(class)
+	err := ex.do(func() (err error) {
+		made, err = ex.buffer(class)
 		return err
 	})
 	return made, err
 }
 
 // newBuffer makes one. It is the owner's.
-func (o *owner) newBuffer(class int) (*buffer, error) {
-	if b := o.pinned.take(class); b != nil {
+func (ex *executor) buffer(class int) (*buffer, error) {
+	if b := ex.pinned.get(class); b != nil {
 		return b, nil
 	}
-	size := bufferSize[class]
+	size := bufferSizes[class]
 	var p unsafe.Pointer
-	if err := o.api.Check(o.api.MemHostAlloc(&p, uintptr(size), driver.HostPortable), "cuMemHostAlloc",
+	if err := ex.api.Check(ex.api.MemHostAlloc(&p, uintptr(size), driver.HostPortable), "cuMemHostAlloc",
 		"taking %d bytes of pinned memory", size); err != nil {
 		return nil, err
 	}
-	o.pinned.mu.Lock()
-	defer o.pinned.mu.Unlock()
-	o.pinned.all = append(o.pinned.all, p)
+	ex.pinned.mu.Lock()
+	defer ex.pinned.mu.Unlock()
+	ex.pinned.all = append(ex.pinned.all, p)
 	return &buffer{unsafe.Slice((*byte)(p), size), class}, nil
 }
 
-func (p *pinned) take(class int) *buffer {
+func (p *pinnedPool) get(class int) *buffer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	free := p.free[class]
@@ -93,7 +93,7 @@ func (p *pinned) take(class int) *buffer {
 	return b
 }
 
-func (p *pinned) give(b *buffer) {
+func (p *pinnedPool) put(b *buffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free[b.class] = append(p.free[b.class], b)

@@ -24,32 +24,32 @@ type plan struct {
 // task that does it from float32 then finds that there is nothing to do.
 type examples struct {
 	operand
-	columns, room int
+	columns, padded int
 }
 
 // takesBytes says whether bytes that stand for numbers by so many scales become numbers of 16 bits
 // at once.
-func (p *plan) takesBytes(channels int) bool {
+func (p *plan) convertsToHalf(channels int) bool {
 	x := p.examples
-	return x != nil && (x.room == x.columns || channels == 1 || channels == x.columns)
+	return x != nil && (x.padded == x.columns || channels == 1 || channels == x.columns)
 }
 
 // work is what a task does.
 type work int
 
 const (
-	compute         work = iota // the call
-	narrow                      // out = in, rounded to 16 bits, with room for more columns
-	widen                       // out = in, as float32
-	narrowStretches             // the parameters that calls want in 16 bits
-	scaleLoss                   // out, where a backward pass begins, times the loss scale
+	compute       work = iota // the call
+	castToHalf                // out = in, rounded to 16 bits, with room for more columns
+	castToFloat32             // out = in, as float32
+	castParams                // the parameters that calls want in 16 bits
+	scaleLoss                 // out, where a backward pass begins, times the loss scale
 	// the gradients of parameters in their final form: widened, divided by the scale, with their
 	// decay
-	endGradient
-	moveBuffers  // buffers, by the statistics of the batch
-	addPenalties // out = in + the decay of parameters
-	dropFound    // out, the whole gradient, is 0 if it is not finite
-	stepScale    // the scale of the next run
+	finishGradient
+	updateBuffers   // buffers, by the statistics of the batch
+	addPenalties    // out = in + the decay of parameters
+	zeroIfNotFinite // out, the whole gradient, is 0 if it is not finite
+	updateScale     // the scale of the next run
 )
 
 // task is something to send to the GPU.
@@ -59,39 +59,39 @@ type task struct {
 	in, out []operand
 	columns int // narrow: numbers of a row
 	// what there is room for in a row; of a convolution, channels; 0: no more than there are
-	room      int
-	mask      *mask             // of ReLU, where there is room for one
-	lacks     []bool            // of a sum where only one summand has the loss scale: who lacks it
-	stretches []kernels.Stretch // narrowStretches
-	endings   []kernels.Ending  // endGradient: of what lies at in
-	moves     []kernels.Move    // moveBuffers: by what lies at in
-	penalties []kernels.Penalty // addPenalties
-	route     func() string     // of a convolution: what computes it
+	padded        int
+	mask          *reluMask         // of ReLU, where there is room for one
+	lacksScale    []bool            // of a sum where only one summand has the loss scale: who lacks it
+	casts         []kernels.Stretch // narrowStretches
+	finishes      []kernels.Ending  // endGradient: of what lies at in
+	bufferUpdates []kernels.Move    // moveBuffers: by what lies at in
+	penalties     []kernels.Penalty // addPenalties
+	route         func() string     // of a convolution: what computes it
 
-	kept  *kept    // of a normalisation and its gradient: what the one keeps for the other
-	other *operand // of such a gradient: the second summand of what it reads
+	saved  *saved   // of a normalisation and its gradient: what the one keeps for the other
+	addend *operand // of such a gradient: the second summand of what it reads
 
-	unmapped bool     // of a normalisation: whoever adds its output maps it
-	joined   *kept    // of who adds it: the map
-	mean     *operand // with joined
+	deferred  bool     // of a normalisation: whoever adds its output maps it
+	pairSaved *saved   // of who adds it: the map
+	pairMean  *operand // with joined
 }
 
 // all lists the operands, by whose places a task can be told when they are known.
-func (t *task) all() []*operand {
+func (t *task) operandPtrs() []*operand {
 	var all []*operand
 	for _, list := range [][]operand{t.in, t.out} {
 		for i := range list {
 			all = append(all, &list[i])
 		}
 	}
-	for _, k := range []*kept{t.kept, t.joined} {
+	for _, k := range []*saved{t.saved, t.pairSaved} {
 		if k != nil {
 			for i := range k.operands {
 				all = append(all, &k.operands[i])
 			}
 		}
 	}
-	for _, o := range []*operand{t.other, t.mean} {
+	for _, o := range []*operand{t.addend, t.pairMean} {
 		if o != nil {
 			all = append(all, o)
 		}
@@ -103,15 +103,15 @@ func (t *task) title() string {
 	if t.call != nil {
 		return signature.Title(t.call)
 	}
-	return [...]string{narrowStretches: "rounding the parameters", endGradient: "finishing the gradient",
-		moveBuffers: "moving the buffers", addPenalties: "adding the decay to the loss", dropFound: "checking the gradient",
-		stepScale: "moving the loss scale", narrow: "rounding", widen: "widening", scaleLoss: "scaling the loss"}[t.work]
+	return [...]string{castParams: "rounding the parameters", finishGradient: "finishing the gradient",
+		updateBuffers: "moving the buffers", addPenalties: "adding the decay to the loss", zeroIfNotFinite: "checking the gradient",
+		updateScale: "moving the loss scale", castToHalf: "rounding", castToFloat32: "widening", scaleLoss: "scaling the loss"}[t.work]
 }
 
 // operand is where numbers lie, and how.
 type operand struct {
 	space   device.Space
-	at      int // in bytes
+	offset  int // in bytes
 	n       int
 	element kernels.Element // of those that are no places
 	value   int             // of the arena, while its place is not known; -1: none
@@ -123,100 +123,100 @@ func (o operand) bytes() int { return o.n * o.element.Size() }
 // planOf plans code for the device's precision.
 func (d *Device) planOf(code *device.Code) (*plan, error) {
 	if e := d.precision.element(); e != kernels.F32 {
-		return planShort(code, e, d.precision == FP16, d.epilogues(), d.literal)
+		return planHalf(code, e, d.precision == FP16, d.epilogues(), d.noFusion)
 	}
-	return planWhole(code, d.epilogues(), d.literal), nil
+	return planFloat32(code, d.epilogues(), d.noFusion), nil
 }
 
 // planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is
 // multiplied by a scale and what comes out is divided by it. With epilogues, biases are wanted in
 // the format of what they are added to.
-func planShort(code *device.Code, element kernels.Element, scaling, epilogues, literal bool) (*plan, error) {
-	t, err := traceOf(code)
+func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, literal bool) (*plan, error) {
+	t, err := newTrace(code)
 	if err != nil {
 		return nil, err
 	}
 	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues,
-		copies: map[copyOf]int{}, gates: &gates{}, lists: &lists{}}
+		casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
 	if !literal {
-		p.gates, p.lists = gatesOf(t, element), listsOf(t, false)
+		p.fusions, p.multiTensor = findFusions(t, element), findMultiTensor(t, false)
 	}
-	p.tasks = []task{{work: narrowStretches}} // filled by what is wanted
+	p.tasks = []task{{work: castParams}} // filled by what is wanted
 	for i := range t.calls {
 		if err := p.add(&t.calls[i]); err != nil {
 			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(t.calls[i].call), err)
 		}
 	}
-	p.finish()
+	p.finishGradients()
 	if epilogues {
-		addMasks(p.tasks, t.reluPairs(), func(bytes int) operand { return p.operand(p.newValue(bytes, places)) })
+		addMasks(p.tasks, t.reluPairs(), func(bytes int) operand { return p.operand(p.newValue(bytes, positionFormat)) })
 	}
-	return p.place()
+	return p.allocate()
 }
 
 // planner makes tasks of traced calls.
 type planner struct {
 	*trace
-	*gates
-	*lists
-	code      *device.Code
-	element   kernels.Element
-	scaling   bool
-	epilogues bool
-	tasks     []task
-	copies    map[copyOf]int // what there is in another format, as a value
-	shadows   []shadow
-	scaled    []device.Ref // places of the gradient that hold scaled numbers
-	ends      []operand    // what is to be finished of the gradient, and how
-	endings   []kernels.Ending
+	*fusions
+	*multiTensor
+	code         *device.Code
+	element      kernels.Element
+	scaling      bool
+	epilogues    bool
+	tasks        []task
+	casts        map[castKey]int // what there is in another format, as a value
+	paramCasts   []paramCast
+	scaledGrads  []device.Ref // places of the gradient that hold scaled numbers
+	finishInputs []operand    // what is to be finished of the gradient, and how
+	finishes     []kernels.Ending
 }
 
 // copyOf is a home in another format.
-type copyOf struct {
-	home
-	format        format
-	columns, room int
+type castKey struct {
+	source
+	format          format
+	columns, padded int
 }
 
 // shadow is parameters in 16 bits.
-type shadow struct {
-	ref           device.Ref
-	value         int
-	columns, room int
+type paramCast struct {
+	ref             device.Ref
+	value           int
+	columns, padded int
 }
 
 // add makes the tasks of a call: its operands in the formats that it wants, itself, and its outputs
 // where they belong.
-func (p *planner) add(c *traced) error {
-	if p.gone[c] {
+func (p *planner) add(c *tracedCall) error {
+	if p.removed[c] {
 		return nil
 	}
-	if done, err := p.list(c); done || err != nil {
+	if done, err := p.addMultiTensor(c); done || err != nil {
 		return err
 	}
-	form := shortForms[c.call.Kernel]
-	t := task{call: c.call, room: padding(c), lacks: p.lacking(c)}
-	elementwise := p.formatOfAll(c, t.lacks)
-	if err := p.gate(&t, c); err != nil {
+	form := kernelFormats[c.call.Kernel]
+	t := task{call: c.call, padded: paddedChannels(c), lacksScale: p.lacksScale(c)}
+	elementwise := p.elementwiseFormat(c, t.lacksScale)
+	if err := p.applyFusions(&t, c); err != nil {
 		return err
 	}
-	for j, h := range c.in {
-		if j == 1 && t.kept != nil && forwardOf[c.call.Kernel] != nil { // nobody looks at y
+	for j, s := range c.in {
+		if j == 1 && t.saved != nil && forwardKernels[c.call.Kernel] != nil { // nobody looks at y
 			t.in = append(t.in, operand{value: -1})
 			continue
 		}
-		want, ok := formatOf(form.in[j])
+		want, ok := formatOfLetter(form.in[j])
 		if !ok {
 			want = elementwise
 			if form.in[j] == 'b' {
-				want = p.biasFormat(h, c.out[0])
+				want = p.biasFormat(s, c.out[0])
 			}
 		}
-		room := t.room
+		room := t.padded
 		if c.call.Kernel == device.ConvGradW && j == 1 { // dy has the filters' channels
 			room = 0
 		}
-		o, err := p.in(c.call, h, want, room)
+		o, err := p.input(c.call, s, want, room)
 		if err != nil {
 			return fmt.Errorf("input %d: %w", j, err)
 		}
@@ -224,78 +224,78 @@ func (p *planner) add(c *traced) error {
 	}
 	scaled := p.readsScaled(c)
 	var after []task
-	if o, ok := p.filter(c, t.room); ok {
+	if o, ok := p.filterOutput(c, t.padded); ok {
 		t.out = []operand{o}
 		p.tasks = append(p.tasks, t)
 		return nil
 	}
-	for j, h := range c.out {
-		if j == 0 && t.unmapped {
+	for j, s := range c.out {
+		if j == 0 && t.deferred {
 			t.out = append(t.out, operand{value: -1, element: p.element})
 			continue
 		}
-		made, ok := formatOf(form.out[j])
+		made, ok := formatOfLetter(form.out[j])
 		if !ok {
 			made = elementwise
 			if form.out[j] == 'o' {
-				made = p.wantedOf(h)
+				made = p.outputFormat(s)
 			}
 		}
-		o, then, err := p.out(c.call, h, made)
+		o, then, err := p.output(c.call, s, made)
 		if err != nil {
 			return fmt.Errorf("output %d: %w", j, err)
 		}
 		t.out = append(t.out, o)
 		after = append(after, then...)
-		if err := p.mark(h, scaled); err != nil {
+		if err := p.markScaled(s, scaled); err != nil {
 			return fmt.Errorf("output %d: %w", j, err)
 		}
 	}
 	p.tasks = append(append(p.tasks, t), after...)
 	if p.scaling && c.call.Kernel == device.SoftmaxCrossEntropy {
 		p.tasks = append(p.tasks, task{work: scaleLoss, call: c.call, out: t.out[1:]})
-		return p.mark(c.out[1], true)
+		return p.markScaled(c.out[1], true)
 	}
 	return nil
 }
 
 // gate tells a task what gates have found: what it keeps, or is kept for it, the summands of its
 // gradient, and whom it is joined with.
-func (p *planner) gate(t *task, c *traced) error {
-	if k := p.kept[c]; k != nil {
-		p.keep(k)
-		t.kept = k
+func (p *planner) applyFusions(t *task, c *tracedCall) error {
+	if k := p.saved[c]; k != nil {
+		p.allocSaved(k)
+		t.saved = k
 	}
-	if sum := p.sums[c]; sum != nil {
-		other, err := p.in(c.call, sum.in[1], half, 0)
+	if sum := p.fusedSums[c]; sum != nil {
+		other, err := p.input(c.call, sum.in[1], halfFormat, 0)
 		if err != nil {
 			return err
 		}
-		c.in[2], t.other = sum.in[0], &other
+		c.in[2], t.addend = sum.in[0], &other
 	}
-	switch j := p.joins[c]; {
+	switch j := p.pairs[c]; {
 	case j == nil:
 	case j.added == c:
-		p.keep(j.affine)
-		t.kept, t.unmapped = j.affine, true
+		p.allocSaved(j.saved)
+		t.saved, t.deferred = j.saved, true
 	default:
-		mean, err := p.in(c.call, j.added.mean(), whole, 0)
+		mean, err := p.input(c.call, j.added.mean(), float32Format, 0)
 		if err != nil {
 			return err
 		}
-		c.in[len(c.in)-1], t.joined, t.mean = j.added.in[0], j.affine, &mean
+		c.in[len(c.in)-1], t.pairSaved, t.pairMean = j.added.in[0], j.saved, &mean
 	}
 	return nil
 }
 
 // keep makes values of what is kept.
-func (p *planner) keep(k *kept) {
+func (p *planner) allocSaved(k *saved) {
 	if k.operands != nil {
 		return
 	}
-	f := whole
+	f := float32Format
 	if k.byMask {
-		f = places
+		f = positionFormat
 	}
 	for _, n := range k.sizes(p.element) {
 		k.operands = append(k.operands, p.operand(p.newValue(n, f)))
@@ -303,16 +303,16 @@ func (p *planner) keep(k *kept) {
 }
 
 // biasFormat is that of the bias of a dense layer.
-func (p *planner) biasFormat(bias, out home) format {
+func (p *planner) biasFormat(bias, out source) format {
 	if p.epilogues && bias.ref.Space == device.Params {
-		return p.wantedOf(out)
+		return p.outputFormat(out)
 	}
-	return whole
+	return float32Format
 }
 
 // padding is what a convolution has room for in each pixel: tensor cores want 4 channels at least,
 // and pictures have 3. Only of pictures, and of parameters, is there a copy that can have room.
-func padding(c *traced) int {
+func paddedChannels(c *tracedCall) int {
 	switch c.call.Kernel {
 	case device.Conv:
 		if c.in[1].ref.Space != device.Params {
@@ -329,93 +329,93 @@ func padding(c *traced) int {
 }
 
 // formatOfAll is the format of what a call computes number by number.
-func (p *planner) formatOfAll(c *traced, lacks []bool) format {
+func (p *planner) elementwiseFormat(c *tracedCall, lacks []bool) format {
 	if lacks != nil {
-		return whole
+		return float32Format
 	}
-	for _, h := range append(append([]home{}, c.in...), c.out...) {
-		if h.value < 0 {
-			return whole
+	for _, s := range append(append([]source{}, c.in...), c.out...) {
+		if s.value < 0 {
+			return float32Format
 		}
 	}
-	for _, h := range c.in {
-		if p.values[h.value].format != half {
-			return whole
+	for _, s := range c.in {
+		if p.values[s.value].format != halfFormat {
+			return float32Format
 		}
 	}
-	return p.wantedOf(c.out[0])
+	return p.outputFormat(c.out[0])
 }
 
 // wantedOf is the format of an output that can be of either.
-func (p *planner) wantedOf(h home) format {
-	if h.value < 0 || p.values[h.value].result {
-		return whole
+func (p *planner) outputFormat(s source) format {
+	if s.value < 0 || p.values[s.value].result {
+		return float32Format
 	}
-	for _, letter := range p.values[h.value].wanted {
+	for _, letter := range p.values[s.value].wanted {
 		if letter == 'w' {
-			return whole
+			return float32Format
 		}
 	}
-	return half
+	return halfFormat
 }
 
 // in is an input in the format that a call wants.
-func (p *planner) in(c *device.Call, h home, want format, room int) (operand, error) {
-	have := whole
-	if h.value >= 0 {
-		have = p.values[h.value].format
+func (p *planner) input(c *device.Call, s source, want format, room int) (operand, error) {
+	have := float32Format
+	if s.value >= 0 {
+		have = p.values[s.value].format
 	}
-	if have == want && h.value >= 0 {
-		return p.operand(h.value), nil
+	if have == want && s.value >= 0 {
+		return p.operand(s.value), nil
 	}
 	if have == want {
-		return operand{space: h.ref.Space, at: 4 * h.ref.Off, n: h.ref.Len, value: -1}, nil
+		return operand{space: s.ref.Space, offset: 4 * s.ref.Off, n: s.ref.Len, value: -1}, nil
 	}
-	if have == places || want == places {
-		return operand{}, fmt.Errorf("%s holds no places of maxima, want those of a max-pool of the same code: load it with precision fp32", h.ref)
+	if have == positionFormat || want == positionFormat {
+		return operand{}, fmt.Errorf("%s holds no places of maxima, want those of a max-pool of the same code: load it with precision fp32", s.ref)
 	}
-	columns := h.ref.Len
+	columns := s.ref.Len
 	if room > 0 {
 		columns = c.Dims[3]
 	}
-	return p.operand(p.copy(c, h, want, columns, max(room, columns))), nil
+	return p.operand(p.cast(c, s, want, columns, max(room, columns))), nil
 }
 
 // copy is a value in another format, made where it is first wanted.
-func (p *planner) copy(c *device.Call, h home, want format, columns, room int) int {
-	key := copyOf{h, want, columns, room}
-	if v, ok := p.copies[key]; ok {
+func (p *planner) cast(c *device.Call, s source, want format, columns, room int) int {
+	key := castKey{s, want, columns, room}
+	if v, ok := p.casts[key]; ok {
 		return v
 	}
-	v := p.newValue(h.ref.Len/columns*room, want)
-	p.copies[key] = v
-	if h.ref.Space == device.Params && h.value < 0 {
-		p.shadows = append(p.shadows, shadow{h.ref, v, columns, room})
+	v := p.newValue(s.ref.Len/columns*room, want)
+	p.casts[key] = v
+	if s.ref.Space == device.Params && s.value < 0 {
+		p.paramCasts = append(p.paramCasts, paramCast{s.ref, v, columns, room})
 		return v
 	}
-	from := operand{space: h.ref.Space, at: 4 * h.ref.Off, n: h.ref.Len, value: -1}
-	if h.value >= 0 {
-		from = p.operand(h.value)
-		p.values[v].scaled = p.values[h.value].scaled
+	from := operand{space: s.ref.Space, offset: 4 * s.ref.Off, n: s.ref.Len, value: -1}
+	if s.value >= 0 {
+		from = p.operand(s.value)
+		p.values[v].scaled = p.values[s.value].scaled
 	}
-	w := narrow
-	if want == whole {
-		w = widen
+	w := castToHalf
+	if want == float32Format {
+		w = castToFloat32
 	}
 	p.tasks = append(p.tasks, task{work: w, call: c, in: []operand{from}, out: []operand{p.operand(v)},
-		columns: columns, room: room})
+		columns: columns, padded: room})
 	return v
 }
 
 func (p *planner) newValue(n int, f format) int {
-	p.values = append(p.values, value{n: n, format: f, over: -1})
+	p.values = append(p.values, value{n: n, format: f, inPlaceOf: -1})
 	return len(p.values) - 1
 }
 
 // operand is a value of the arena, whose place comes later.
 func (p *planner) operand(v int) operand {
 	o := operand{space: device.Arena, n: p.values[v].n, value: v}
-	if p.values[v].format == half {
+	if p.values[v].format == halfFormat {
 		o.element = p.element
 	}
 	return o
@@ -423,41 +423,41 @@ func (p *planner) operand(v int) operand {
 
 // out is where a call writes an output that it makes in a format. Where that must be float32 and is
 // not, a value of its own comes first.
-func (p *planner) out(c *device.Call, h home, made format) (o operand, after []task, err error) {
-	if h.value >= 0 && (made == whole || !p.values[h.value].result) {
-		v := &p.values[h.value]
+func (p *planner) output(c *device.Call, s source, made format) (o operand, after []task, err error) {
+	if s.value >= 0 && (made == float32Format || !p.values[s.value].result) {
+		v := &p.values[s.value]
 		v.format = made
-		if v.over >= 0 && p.values[v.over].format != made {
-			v.over = -1 // it cannot take over memory of another size
+		if v.inPlaceOf >= 0 && p.values[v.inPlaceOf].format != made {
+			v.inPlaceOf = -1 // it cannot take over memory of another size
 		}
-		return p.operand(h.value), nil, nil
+		return p.operand(s.value), nil, nil
 	}
-	p.forget(h.ref)
-	to := operand{space: h.ref.Space, at: 4 * h.ref.Off, n: h.ref.Len, value: -1}
-	if h.value >= 0 {
-		p.values[h.value].over = -1
-		to = p.operand(h.value)
+	p.dropCasts(s.ref)
+	to := operand{space: s.ref.Space, offset: 4 * s.ref.Off, n: s.ref.Len, value: -1}
+	if s.value >= 0 {
+		p.values[s.value].inPlaceOf = -1
+		to = p.operand(s.value)
 	}
 	switch made {
-	case whole:
+	case float32Format:
 		return to, nil, nil
-	case places:
-		return o, nil, fmt.Errorf("the places of maxima go to %s, want a part of the arena that is no result: load it with precision fp32", h.ref)
+	case positionFormat:
+		return o, nil, fmt.Errorf("the places of maxima go to %s, want a part of the arena that is no result: load it with precision fp32", s.ref)
 	}
-	o = p.operand(p.newValue(h.ref.Len, half))
-	return o, []task{{work: widen, call: c, in: []operand{o}, out: []operand{to}, columns: h.ref.Len,
-		room: h.ref.Len}}, nil
+	o = p.operand(p.newValue(s.ref.Len, halfFormat))
+	return o, []task{{work: castToFloat32, call: c, in: []operand{o}, out: []operand{to}, columns: s.ref.Len,
+		padded: s.ref.Len}}, nil
 }
 
 // forget drops copies of what is overwritten outside of the arena.
-func (p *planner) forget(r device.Ref) {
-	for k := range p.copies {
-		if k.value < 0 && k.ref.Space == r.Space && overlapping(k.ref, r) {
-			delete(p.copies, k)
+func (p *planner) dropCasts(r device.Ref) {
+	for k := range p.casts {
+		if k.value < 0 && k.ref.Space == r.Space && overlaps(k.ref, r) {
+			delete(p.casts, k)
 		}
 	}
 }
 
-func overlapping(a, b device.Ref) bool {
+func overlaps(a, b device.Ref) bool {
 	return a.Space == b.Space && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
 }

@@ -25,17 +25,17 @@ func (b block) address() kernels.Address { return kernels.Address(b.at) }
 // all work of the GPU. A block may be given out again while the GPU still works with it: what comes
 // next comes after that on the same stream.
 type pool struct {
-	mu   sync.Mutex // of free
-	free map[int][]block
-	all  map[driver.Pointer]int // every block that the driver gave, with its size
-	held int                    // bytes of these
-	told atomic.Int64           // held, for others than the owner
+	mu          sync.Mutex // of free
+	free        map[int][]block
+	sizes       map[driver.Pointer]int // every block that the driver gave, with its size
+	reserved    int                    // bytes of these
+	reservedNow atomic.Int64           // held, for others than the owner
 }
 
 // classOf rounds a size up, so that blocks fit again: to a sixteenth of the power of two below it,
 // to 512 bytes at least, so that less than an eighth is wasted, and to 2 MiB at most, in which the
 // driver gives memory.
-func classOf(n int) int {
+func sizeClass(n int) int {
 	step := 512
 	if n > 16*512 {
 		step = min(1<<(bits.Len(uint(n-1))-4), 2<<20)
@@ -44,51 +44,51 @@ func classOf(n int) int {
 }
 
 // alloc returns a block of at least n bytes, n > 0, that hold anything.
-func (o *owner) alloc(n int) (block, error) {
-	size := classOf(n)
-	o.collect()
-	if b, ok := o.pool.take(size); ok {
+func (ex *executor) alloc(n int) (block, error) {
+	size := sizeClass(n)
+	ex.collectGarbage()
+	if b, ok := ex.pool.get(size); ok {
 		return b, nil
 	}
-	b, r := o.allocNew(size)
+	b, r := ex.allocDriver(size)
 	if r == driver.OutOfMemory {
-		o.release()
-		b, r = o.allocNew(size)
+		ex.trim()
+		b, r = ex.allocDriver(size)
 	}
 	for i := 0; i < 5 && r == driver.OutOfMemory; i++ { // memory that Go has not yet seen to be unused
 		runtime.GC()
 		time.Sleep(time.Millisecond << i) // it tells of it in the background
-		o.collect()
-		o.release()
-		b, r = o.allocNew(size)
+		ex.collectGarbage()
+		ex.trim()
+		b, r = ex.allocDriver(size)
 	}
 	if r != driver.Success {
 		var free, total uintptr
-		o.api.MemGetInfo(&free, &total)
-		return block{}, o.api.Check(r, "cuMemAlloc",
-			"taking %s of device memory, of which %s are in use here and %s are free", gigabytes(size), gigabytes(
-				o.pool.held), gigabytes(int(free)))
+		ex.api.MemGetInfo(&free, &total)
+		return block{}, ex.api.Check(r, "cuMemAlloc",
+			"taking %s of device memory, of which %s are in use here and %s are free", formatBytes(size), formatBytes(
+				ex.pool.reserved), formatBytes(int(free)))
 	}
 	return b, nil
 }
 
 // get is alloc for any goroutine.
-func (o *owner) get(n int) (b block, err error) {
-	if err := o.err(); err != nil {
+func (ex *executor) allocFrom(n int) (b block, err error) {
+	if err := ex.err(); err != nil {
 		return block{}, err
 	}
-	if b, ok := o.pool.take(classOf(n)); ok {
+	if b, ok := ex.pool.get(sizeClass(n)); ok {
 		return b, nil
 	}
-	err = o.ask(func() (err error) {
-		b, err = o.alloc(n)
+	err = ex.do(func() (err error) {
+		b, err = ex.alloc(n)
 		return err
 	})
 	return b, err
 }
 
 // gigabytes writes a number of bytes in the unit that fits.
-func gigabytes(n int) string {
+func formatBytes(n int) string {
 	v, unit := float64(n), 0
 	for v >= 1000 && unit < 3 {
 		v /= 1000
@@ -97,21 +97,21 @@ func gigabytes(n int) string {
 	return fmt.Sprintf("%.3g %s", v, [...]string{"bytes", "kB", "MB", "GB"}[unit])
 }
 
-func (o *owner) allocNew(size int) (block, driver.Result) {
+func (ex *executor) allocDriver(size int) (block, driver.Result) {
 	b := block{size: size}
-	r := o.api.MemAlloc(&b.at, uintptr(size))
+	r := ex.api.MemAlloc(&b.at, uintptr(size))
 	if r == driver.Success {
-		if o.pool.all == nil {
-			o.pool.all = map[driver.Pointer]int{}
+		if ex.pool.sizes == nil {
+			ex.pool.sizes = map[driver.Pointer]int{}
 		}
-		o.pool.all[b.at] = size
-		o.pool.held += size
-		o.pool.told.Store(int64(o.pool.held))
+		ex.pool.sizes[b.at] = size
+		ex.pool.reserved += size
+		ex.pool.reservedNow.Store(int64(ex.pool.reserved))
 	}
 	return b, r
 }
 
-func (p *pool) take(size int) (block, bool) {
+func (p *pool) get(size int) (block, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	free := p.free[size]
@@ -124,7 +124,7 @@ func (p *pool) take(size int) (block, bool) {
 }
 
 // idle is the bytes that nobody uses.
-func (p *pool) idle() int {
+func (p *pool) freeBytes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
@@ -134,7 +134,7 @@ func (p *pool) idle() int {
 	return n
 }
 
-func (p *pool) give(b block) {
+func (p *pool) put(b block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.free == nil {
@@ -144,88 +144,88 @@ func (p *pool) give(b block) {
 }
 
 // every lists what is to be given back at the end.
-func (p *pool) every() []driver.Pointer {
-	all := make([]driver.Pointer, 0, len(p.all))
-	for at := range p.all {
+func (p *pool) takeAll() []driver.Pointer {
+	all := make([]driver.Pointer, 0, len(p.sizes))
+	for at := range p.sizes {
 		all = append(all, at)
 	}
-	p.all, p.free = nil, nil
+	p.sizes, p.free = nil, nil
 	return all
 }
 
 // collect takes what the collector has found.
-func (o *owner) collect() {
-	o.garbage.Lock()
-	defer o.garbage.Unlock()
-	for _, b := range o.garbage.blocks {
-		o.pool.give(b)
+func (ex *executor) collectGarbage() {
+	ex.garbage.Lock()
+	defer ex.garbage.Unlock()
+	for _, b := range ex.garbage.blocks {
+		ex.pool.put(b)
 	}
-	for _, e := range o.garbage.execs {
-		o.fail(o.api.Check(o.api.GraphExecDestroy(e), "cuGraphExecDestroy", "giving back a graph"))
-		delete(o.execs, e)
+	for _, e := range ex.garbage.graphs {
+		ex.fail(ex.api.Check(ex.api.GraphExecDestroy(e), "cuGraphExecDestroy", "giving back a graph"))
+		delete(ex.graphs, e)
 	}
-	for _, x := range o.garbage.library {
-		o.fail(x.Close())
-		delete(o.described, x)
+	for _, x := range ex.garbage.closers {
+		ex.fail(x.Close())
+		delete(ex.closers, x)
 	}
-	o.events = append(o.events, o.garbage.events...)
-	o.garbage.library, o.garbage.events = o.garbage.library[:0], o.garbage.events[:0]
-	o.garbage.blocks, o.garbage.execs = o.garbage.blocks[:0], o.garbage.execs[:0]
+	ex.idleEvents = append(ex.idleEvents, ex.garbage.events...)
+	ex.garbage.closers, ex.garbage.events = ex.garbage.closers[:0], ex.garbage.events[:0]
+	ex.garbage.blocks, ex.garbage.graphs = ex.garbage.blocks[:0], ex.garbage.graphs[:0]
 }
 
 // release gives all free blocks back to the driver.
-func (o *owner) release() {
-	o.pool.mu.Lock()
-	defer o.pool.mu.Unlock()
-	for size, free := range o.pool.free {
+func (ex *executor) trim() {
+	ex.pool.mu.Lock()
+	defer ex.pool.mu.Unlock()
+	for size, free := range ex.pool.free {
 		for _, b := range free {
-			o.fail(o.api.Check(o.api.MemFree(b.at), "cuMemFree", "giving back device memory"))
-			o.pool.held -= size
-			o.pool.told.Store(int64(o.pool.held))
-			delete(o.pool.all, b.at)
+			ex.fail(ex.api.Check(ex.api.MemFree(b.at), "cuMemFree", "giving back device memory"))
+			ex.pool.reserved -= size
+			ex.pool.reservedNow.Store(int64(ex.pool.reserved))
+			delete(ex.pool.sizes, b.at)
 		}
-		delete(o.pool.free, size)
+		delete(ex.pool.free, size)
 	}
 }
 
 // discard is for finalisers: it may be called from any goroutine, and never waits.
-func (o *owner) discard(b block) {
-	o.garbage.Lock()
-	defer o.garbage.Unlock()
-	o.garbage.blocks = append(o.garbage.blocks, b)
+func (ex *executor) discard(b block) {
+	ex.garbage.Lock()
+	defer ex.garbage.Unlock()
+	ex.garbage.blocks = append(ex.garbage.blocks, b)
 }
 
 // inUse is how many bytes the driver has given.
-func (o *owner) inUse() int { return int(o.pool.told.Load()) }
+func (ex *executor) reservedBytes() int { return int(ex.pool.reservedNow.Load()) }
 
 // discardGraphs is discard for graphs.
-func (o *owner) discardGraphs(graphs ...driver.GraphExec) {
-	o.garbage.Lock()
-	defer o.garbage.Unlock()
-	o.garbage.execs = append(o.garbage.execs, graphs...)
+func (ex *executor) discardGraphs(graphs ...driver.GraphExec) {
+	ex.garbage.Lock()
+	defer ex.garbage.Unlock()
+	ex.garbage.graphs = append(ex.garbage.graphs, graphs...)
 }
 
 // described is what a library keeps of a convolution or a product that was described to it, until
 // it is closed.
-type described interface{ Close() error }
+type closer interface{ Close() error }
 
 // keep remembers what a library keeps, so that it is closed with the device at the latest.
-func (o *owner) keep(x described) { o.described[x] = true }
+func (ex *executor) track(x closer) { ex.closers[x] = true }
 
 // discardDescribed is discard for such.
-func (o *owner) discardDescribed(x described) {
-	o.garbage.Lock()
-	defer o.garbage.Unlock()
-	o.garbage.library = append(o.garbage.library, x)
+func (ex *executor) discardCloser(x closer) {
+	ex.garbage.Lock()
+	defer ex.garbage.Unlock()
+	ex.garbage.closers = append(ex.garbage.closers, x)
 }
 
 // discardEvents is discard for events, of which 0 is none.
-func (o *owner) discardEvents(events ...driver.Event) {
-	o.garbage.Lock()
-	defer o.garbage.Unlock()
+func (ex *executor) discardEvents(events ...driver.Event) {
+	ex.garbage.Lock()
+	defer ex.garbage.Unlock()
 	for _, e := range events {
 		if e != 0 {
-			o.garbage.events = append(o.garbage.events, e)
+			ex.garbage.events = append(ex.garbage.events, e)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (e *PrecisionError) Error() string {
 }
 
 // runsOn returns an error where a GPU cannot compute with a precision.
-func (p Precision) runsOn(g driver.Properties) error {
+func (p Precision) checkGPU(g driver.Properties) error {
 	if p == BF16 && g.CC < 80 {
 		return &PrecisionError{p, g.Name, g.CC}
 	}
@@ -74,7 +74,7 @@ func WithPrecision(p Precision) Option {
 // in another order each time.
 func Deterministic(yes bool) Option {
 	return func(d *Device) error {
-		d.repeats = yes
+		d.deterministic = yes
 		return nil
 	}
 }

@@ -24,11 +24,11 @@ type Program struct {
 	code   *device.Code
 	plan   *plan
 	steps  []step
-	own    *ownBlocks
+	mem    *programMemory
 	layout layout
-	fleet  *fleet // nil: it computes by itself
+	group  *group // nil: it computes by itself
 
-	batch   batchState
+	batch   batchInfo
 	warm    bool // it has run once, so that libraries have what they need
 	results resultRange
 }
@@ -36,14 +36,14 @@ type Program struct {
 var _ device.Starter = (*Program)(nil)
 
 // step sends a kernel call to the GPU.
-type step func(r *running) error
+type step func(env *launchEnv) error
 
 // running is a run: where everything lies.
-type running struct {
-	o       *owner
+type launchEnv struct {
+	ex      *executor
 	spaces  [spaces]kernels.Address
 	scratch kernels.Address // for one step: holds anything
-	words   words
+	scalars scalars
 	math    cublas.Compute
 	scaler  kernels.Address // of fp16: the state of the loss scale
 }
@@ -51,14 +51,14 @@ type running struct {
 const spaces = int(device.Momentum) + 1
 
 // operandsAt is what a captured graph depends on: where vectors, arena, batch and loss scale lie.
-type operandsAt struct{ params, grad, buffers, arena, input, labels, scaler kernels.Address }
+type programKey struct{ params, grad, buffers, arena, input, labels, scaler kernels.Address }
 
 // Load binds code to this device. The error names the call that makes no sense or cannot be run
 // here.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
 	p, err := d.load(code)
 	if err != nil {
-		return nil, fmt.Errorf("cuda: load %s: %w", code.Name, advised(d, code, err))
+		return nil, fmt.Errorf("cuda: load %s: %w", code.Name, withAdvice(d, code, err))
 	}
 	return p, nil
 }
@@ -75,11 +75,11 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if p.steps, err = lower(d, plan); err != nil {
 		return nil, err
 	}
-	p.fleet = d.fleets.of(d, code)
-	if err := p.prepareBatch(); err != nil {
+	p.group = d.groups.of(d, code)
+	if err := p.allocScalars(); err != nil {
 		return nil, err
 	}
-	runtime.AddCleanup(p, (*ownBlocks).drop, p.own)
+	runtime.AddCleanup(p, (*programMemory).discard, p.mem)
 	return p, nil
 }
 
@@ -120,27 +120,27 @@ func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float
 			return nil, err
 		}
 	}
-	if p.fleet != nil {
-		return p.join(v, b, out)
+	if p.group != nil {
+		return p.startInGroup(v, b, out)
 	}
-	s, err := p.takeSlot(b)
+	s, err := p.acquireSlot(b)
 	if err != nil {
 		return nil, err
 	}
-	p.fill(s, b, momentum)
+	p.fillSlot(s, b, momentum)
 	return p.execute(v, s, len(b.Scale), out)
 }
 
 func (p *Program) failed(err error) error {
-	return fmt.Errorf("cuda: run %s: %w", p.code.Name, advised(p.device, p.code, err))
+	return fmt.Errorf("cuda: run %s: %w", p.code.Name, withAdvice(p.device, p.code, err))
 }
 
 // advised adds to an error that tells of too little memory what to do.
-func advised(d *Device, code *device.Code, err error) error {
+func withAdvice(d *Device, code *device.Code, err error) error {
 	if !driver.IsOutOfMemory(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %s", err, d.advice(code))
+	return fmt.Errorf("%w: %s", err, d.memoryAdvice(code))
 }
 
 // vectors is what Run is given, checked.
@@ -149,8 +149,8 @@ type vectors struct {
 	scale                 *lossScale // of the gradient, where the code scales the loss
 }
 
-func (v vectors) key(arena, input, labels kernels.Address) operandsAt {
-	k := operandsAt{params: v.params.address(), arena: arena, input: input, labels: labels}
+func (v vectors) key(arena, input, labels kernels.Address) programKey {
+	k := programKey{params: v.params.address(), arena: arena, input: input, labels: labels}
 	if v.grad != nil {
 		k.grad = v.grad.address()
 	}
@@ -187,24 +187,24 @@ func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64,
 }
 
 // touches is what a run reads and writes.
-func (v vectors) touches() []touch {
-	all := []touch{reading(&v.params.hazard)}
+func (v vectors) accesses() []access {
+	all := []access{reads(&v.params.dep)}
 	if v.grad != nil {
-		all = append(all, writing(&v.grad.hazard))
+		all = append(all, writes(&v.grad.dep))
 	}
 	if v.buffers != nil {
-		all = append(all, writing(&v.buffers.hazard))
+		all = append(all, writes(&v.buffers.dep))
 	}
 	if v.scale != nil {
-		all = append(all, writing(&v.scale.hazard))
+		all = append(all, writes(&v.scale.dep))
 	}
 	return all
 }
 
 // execute sends the calls on the batch of a slot. What it returns waits for the results.
-func (p *Program) execute(v vectors, s *slot, channels int, out []float64) (wait func() error, err error) {
-	o := p.device.owner
-	host, err := o.buffer(max(p.results.bytes()+kernels.ScalerBytes, 4))
+func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) (wait func() error, err error) {
+	ex := p.device.exec
+	host, err := ex.takeBuffer(max(p.results.bytes()+kernels.ScalerBytes, 4))
 	if err != nil {
 		s.busy.Store(false)
 		return nil, err
@@ -212,22 +212,22 @@ func (p *Program) execute(v vectors, s *slot, channels int, out []float64) (wait
 	var failed error
 	done := make(chan struct{})
 	send := func() error {
-		failed = p.send(o, v, s, channels, host)
+		failed = p.send(ex, v, s, channels, host)
 		if driver.IsOutOfMemory(failed) { // then nothing was sent
 			return nil
 		}
 		return failed
 	}
-	o.sendThen(send, func() {
+	ex.enqueueThen(send, func() {
 		s.busy.Store(false)
 		if failed == nil {
-			failed = o.err()
+			failed = ex.err()
 		}
 		close(done)
-	}, append(v.touches(), reading(&s.hazard), writing(&o.arenaHazard))...)
+	}, append(v.accesses(), reads(&s.dep), writes(&ex.arenaDep))...)
 	return func() error {
 		<-done
-		defer o.pinned.give(host)
+		defer ex.pinned.put(host)
 		if failed == nil {
 			p.results.collect(host.float32s(p.results.to-p.results.from), p.plan.results, out)
 			if v.scale != nil {
@@ -240,76 +240,76 @@ func (p *Program) execute(v vectors, s *slot, channels int, out []float64) (wait
 }
 
 // send is the owner's part of a run.
-func (p *Program) send(o *owner, v vectors, s *slot, channels int, host *buffer) error {
-	arena, err := o.sharedArena(p.layout.total())
+func (p *Program) send(ex *executor, v vectors, s *inputSlot, channels int, host *buffer) error {
+	arena, err := ex.sharedArena(p.layout.total())
 	if err != nil {
 		return err
 	}
-	input, err := p.arrive(s, channels, arena)
+	input, err := p.awaitBatch(s, channels, arena)
 	if err != nil {
 		return err
 	}
-	if err := p.sendCalls(o, v.key(arena, input, s.labels.address())); err != nil {
+	if err := p.sendCalls(ex, v.key(arena, input, s.labels.address())); err != nil {
 		return err
 	}
-	if err := o.record(s.free, o.stream); err != nil {
+	if err := ex.record(s.consumed, ex.stream); err != nil {
 		return err
 	}
 	if v.scale != nil {
-		if err := v.scale.fetch(o, host, p.results.bytes()); err != nil {
+		if err := v.scale.fetch(ex, host, p.results.bytes()); err != nil {
 			return err
 		}
 	}
-	return p.results.fetch(o, arena, host)
+	return p.results.fetch(ex, arena, host)
 }
 
 // sendCalls sends the graph that fits the operands, or makes it.
-func (p *Program) sendCalls(o *owner, key operandsAt) error {
-	if exec, ok := p.own.graphs[key]; ok {
-		return o.api.Check(o.api.GraphLaunch(exec, o.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
+func (p *Program) sendCalls(ex *executor, key programKey) error {
+	if exec, ok := p.mem.graphs[key]; ok {
+		return ex.api.Check(ex.api.GraphLaunch(exec, ex.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
 	}
-	r := p.running(o, key)
+	env := p.env(ex, key)
 	if !p.warm || len(p.steps) < 2 {
 		p.warm = true
-		return p.sendSteps(r)
+		return p.sendSteps(env)
 	}
-	if len(p.own.graphs) >= mostGraphs {
-		if err := dropGraphs(o, p.own.graphs); err != nil {
+	if len(p.mem.graphs) >= maxGraphs {
+		if err := dropGraphs(ex, p.mem.graphs); err != nil {
 			return err
 		}
 	}
-	exec, err := o.capture(p.code.Name, func() error { return p.sendSteps(r) })
+	exec, err := ex.capture(p.code.Name, func() error { return p.sendSteps(env) })
 	if err != nil {
 		return err
 	}
-	p.own.graphs[key] = exec
-	o.execs[exec] = true
-	return o.api.Check(o.api.GraphLaunch(exec, o.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
+	p.mem.graphs[key] = exec
+	ex.graphs[exec] = true
+	return ex.api.Check(ex.api.GraphLaunch(exec, ex.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
 }
 
 // mostGraphs is how many graphs a Program keeps: agents take turns with it, each with vectors of
 // its own.
-const mostGraphs = 256
+const maxGraphs = 256
 
-func (p *Program) running(o *owner, key operandsAt) *running {
-	r := &running{o: o, scratch: key.arena + kernels.Address(p.layout.arena), words: p.own.words(),
+func (p *Program) env(ex *executor, key programKey) *launchEnv {
+	env := &launchEnv{ex: ex, scratch: key.arena + kernels.Address(p.layout.arena), scalars: p.mem.scalars(),
 		math: p.device.compute(), scaler: key.scaler}
-	r.words.momentum = key.labels + 4*kernels.Address(p.code.Batch)
-	r.spaces = [spaces]kernels.Address{
+	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.Batch)
+	env.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
 		device.Grads:    key.grad,
 		device.Arena:    key.arena,
 		device.Input:    key.input,
 		device.Labels:   key.labels,
 		device.Buffers:  key.buffers,
-		device.Momentum: r.words.momentum,
+		device.Momentum: env.scalars.momentum,
 	}
-	return r
+	return env
 }
 
-func (p *Program) sendSteps(r *running) error {
+func (p *Program) sendSteps(env *launchEnv) error {
 	for i, s := range p.steps {
-		if err := s(r); err != nil {
+		if err := s(env); err != nil {
 			return fmt.Errorf("call %d, %s: %w", i, p.plan.tasks[i].title(), err)
 		}
 	}
@@ -317,32 +317,32 @@ func (p *Program) sendSteps(r *running) error {
 }
 
 // capture makes a graph of what send sends.
-func (o *owner) capture(name string, send func() error) (exec driver.GraphExec, err error) {
-	if err := o.api.Check(o.api.StreamBeginCapture(o.stream, driver.CaptureThreadLocal), "cuStreamBeginCapture",
+func (ex *executor) capture(name string, send func() error) (exec driver.GraphExec, err error) {
+	if err := ex.api.Check(ex.api.StreamBeginCapture(ex.stream, driver.CaptureThreadLocal), "cuStreamBeginCapture",
 		"capturing %s", name); err != nil {
 		return 0, err
 	}
 	sent := send()
 	var g driver.Graph
-	ended := o.api.Check(o.api.StreamEndCapture(o.stream, &g), "cuStreamEndCapture", "capturing %s", name)
+	ended := ex.api.Check(ex.api.StreamEndCapture(ex.stream, &g), "cuStreamEndCapture", "capturing %s", name)
 	if sent != nil && g != 0 {
-		o.api.GraphDestroy(g)
+		ex.api.GraphDestroy(g)
 	}
 	if err := errors.Join(sent, ended); err != nil {
 		return 0, err
 	}
-	err = o.api.Check(o.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", name)
-	return exec, errors.Join(err, o.api.Check(o.api.GraphDestroy(g), "cuGraphDestroy", "giving back the graph of %s",
+	err = ex.api.Check(ex.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", name)
+	return exec, errors.Join(err, ex.api.Check(ex.api.GraphDestroy(g), "cuGraphDestroy", "giving back the graph of %s",
 		name))
 }
 
 // dropGraphs gives back all graphs. The GPU may still be at one.
-func dropGraphs[K comparable](o *owner, graphs map[K]driver.GraphExec) error {
-	err := o.api.Check(o.api.StreamSynchronize(o.stream), "cuStreamSynchronize", "waiting before graphs are given back")
+func dropGraphs[K comparable](ex *executor, graphs map[K]driver.GraphExec) error {
+	err := ex.api.Check(ex.api.StreamSynchronize(ex.stream), "cuStreamSynchronize", "waiting before graphs are given back")
 	for k, exec := range graphs {
-		err = errors.Join(err, o.api.Check(o.api.GraphExecDestroy(exec), "cuGraphExecDestroy", "giving back a graph"))
+		err = errors.Join(err, ex.api.Check(ex.api.GraphExecDestroy(exec), "cuGraphExecDestroy", "giving back a graph"))
 		delete(graphs, k)
-		delete(o.execs, exec)
+		delete(ex.graphs, exec)
 	}
 	return err
 }
@@ -364,12 +364,12 @@ func rangeOf(results []device.Result) resultRange {
 func (r resultRange) bytes() int { return 4 * (r.to - r.from) }
 
 // fetch copies the results to a buffer, behind what computes them.
-func (r resultRange) fetch(o *owner, arena kernels.Address, host *buffer) error {
+func (r resultRange) fetch(ex *executor, arena kernels.Address, host *buffer) error {
 	if r.bytes() == 0 {
 		return nil
 	}
 	from := driver.Pointer(arena) + driver.Pointer(4*r.from)
-	return o.api.Check(o.api.MemcpyDtoH(host.pointer(), from, uintptr(r.bytes()), o.stream), "cuMemcpyDtoHAsync",
+	return ex.api.Check(ex.api.MemcpyDtoH(host.pointer(), from, uintptr(r.bytes()), ex.stream), "cuMemcpyDtoHAsync",
 		"copying results from the GPU")
 }
 

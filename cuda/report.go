@@ -41,7 +41,7 @@ type LibraryReport struct {
 }
 
 // Find looks at this machine.
-func Find() Report { return look(dynlib.System(), openDriver) }
+func Find() Report { return findOn(dynlib.System(), openDriver) }
 
 // openDriver returns the functions of the driver, where it lies and its version.
 func openDriver(f *dynlib.Finder) (*driver.API, string, int, error) {
@@ -52,7 +52,7 @@ func openDriver(f *dynlib.Finder) (*driver.API, string, int, error) {
 	return l.ForThread(), l.Path, l.Version, err
 }
 
-func look(f *dynlib.Finder, open func(*dynlib.Finder) (*driver.API, string, int, error)) Report {
+func findOn(f *dynlib.Finder, open func(*dynlib.Finder) (*driver.API, string, int, error)) Report {
 	r := Report{GPUs: []GPU{}}
 	api, path, version, err := open(f)
 	n := 0
@@ -67,17 +67,17 @@ func look(f *dynlib.Finder, open func(*dynlib.Finder) (*driver.API, string, int,
 	}
 	if err != nil {
 		r.Problem = err.Error()
-		r.Libraries = anyLibraries(f)
+		r.Libraries = orphanLibraries(f)
 		return r
 	}
 	for i := range n {
-		r.GPUs = append(r.GPUs, lookAt(f, api, version, i))
+		r.GPUs = append(r.GPUs, inspect(f, api, version, i))
 	}
 	return r
 }
 
 // anyLibraries are those of some version of CUDA that are there without a GPU.
-func anyLibraries(f *dynlib.Finder) []LibraryReport {
+func orphanLibraries(f *dynlib.Finder) []LibraryReport {
 	var best toolkit
 	for i, major := range []int{13, 12} {
 		if t := findToolkit(f, major, 90); i == 0 || t.missing() < best.missing() {
@@ -93,7 +93,7 @@ func anyLibraries(f *dynlib.Finder) []LibraryReport {
 	return there
 }
 
-func lookAt(f *dynlib.Finder, api *driver.API, version, i int) GPU {
+func inspect(f *dynlib.Finder, api *driver.API, version, i int) GPU {
 	g := GPU{Index: i}
 	var d driver.Device
 	err := api.Check(api.DeviceGet(&d, int32(i)), "cuDeviceGet", "opening GPU %d", i)

@@ -56,9 +56,9 @@ func (r training) run(t *testing.T, d device.Device, dir string, onStep func(int
 }
 
 // failing is an imaginary GPU that the test breaks.
-func failing(t *testing.T, o fakegpu.Options) (*Device, *fakegpu.Machine) {
+func openFaulty(t *testing.T, o fakegpu.Options) (*Device, *fakegpu.Machine) {
 	t.Helper()
-	m, p := imaginaryParts(t, o)
+	m, p := fakeBackend(t, o)
 	d, err := open(p)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func failing(t *testing.T, o fakegpu.Options) (*Device, *fakegpu.Machine) {
 // checkpoint stays, and the CPU goes on from there.
 func TestGPUVanishes(t *testing.T) {
 	r, dir := newTraining(t), filepath.Join(t.TempDir(), "run")
-	d, m := failing(t, fakegpu.Options{})
+	d, m := openFaulty(t, fakegpu.Options{})
 	_, err := r.run(t, d, dir, func(at int) {
 		if at >= 6 && train.Standing(dir) > 0 {
 			m.Lose(driver.LaunchFailed)
@@ -96,7 +96,7 @@ func TestRunOutOfMemory(t *testing.T) {
 	r.config.Iterations, r.config.EvalPoints = 3, 1
 	failed, finished := 0, 0
 	for after := 0; finished == 0; after += 5 {
-		d, m := failing(t, fakegpu.Options{})
+		d, m := openFaulty(t, fakegpu.Options{})
 		m.FailFrom("MemAlloc", after, driver.OutOfMemory)
 		res, err := r.run(t, d, filepath.Join(t.TempDir(), "run"), nil)
 		if err == nil && res.Status == train.Finished {
@@ -120,11 +120,11 @@ func TestRunOutOfMemory(t *testing.T) {
 
 // A run that does not fit a GPU is refused with what would fit; one that fits takes no more than
 // its forecast and not much less.
-func TestRooms(t *testing.T) {
+func TestMemoryCheck(t *testing.T) {
 	r := newTraining(t)
 	r.config.Agents, r.config.Batch = 3, 8
-	for _, memory := range []uintptr{1 << 30, blasWorkspace + middling + 1<<16} {
-		d, m := failing(t, fakegpu.Options{Memory: memory})
+	for _, memory := range []uintptr{1 << 30, blasWorkspace + mediumBytes + 1<<16} {
+		d, m := openFaulty(t, fakegpu.Options{Memory: memory})
 		engine := model.NewEngine(r.net, d)
 		s, err := r.config.Resolve(r.set, engine)
 		if err != nil {

@@ -13,9 +13,9 @@ import (
 
 // Evaluations in 16 bits have the CPU's loss and hits, but for roundings: with the statistics of
 // their batch, and with running ones.
-func TestShortScores(t *testing.T) {
+func TestHalfScores(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
-		d, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(p))
+		d, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(p))
 		for name, net := range exampleNetworks(t) {
 			if name != "mlp" && p == BF16 && os.Getenv("FSPDA_LONG") == "" {
 				continue // convolutions in host memory take their time

@@ -12,12 +12,12 @@ import (
 )
 
 // imaginaryTarget is an imaginary GPU as the program checks a real one.
-func imaginaryTarget(t *testing.T) selftest.Target {
-	d, m := imaginary(t, fakegpu.Options{}, false)
-	bare := d.Bare()
+func fakeTarget(t *testing.T) selftest.Target {
+	d, m := openFake(t, fakegpu.Options{}, false)
+	bare := d.Raw()
 	return selftest.Target{Device: d, Precision: "fp32", Kernels: bare, Free: bare.FreeMemory, Small: true,
 		Again: func() (device.Device, func() error, error) {
-			p := imaginaryOn(m)
+			p := backendOn(m)
 			again, err := open(p)
 			if err != nil {
 				return nil, nil, err
@@ -33,7 +33,7 @@ func TestSelftest(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") != "" {
 		only = "kernels,masks,convolutions,networks,algorithms,memory"
 	}
-	r, err := imaginaryTarget(t).Run(context.Background(), only, func(r selftest.Result) { t.Log(r) })
+	r, err := fakeTarget(t).Run(context.Background(), only, func(r selftest.Result) { t.Log(r) })
 	if err != nil || r.Failed > 0 || len(r.Results) < 20 {
 		t.Errorf("%d of %d checks failed, %v", r.Failed, len(r.Results), err)
 	}
@@ -46,8 +46,8 @@ func TestSelftest(t *testing.T) {
 
 // A device that computes wrongly, or keeps memory, does not pass.
 func TestSelftestNotices(t *testing.T) {
-	target := imaginaryTarget(t)
-	target.Device = tilted{target.Device}
+	target := fakeTarget(t)
+	target.Device = wrongDevice{target.Device}
 	free := 1 << 30
 	target.Free = func() (int, error) { free -= 1 << 28; return free, nil }
 	r, err := target.Run(context.Background(), "algorithms/dsgd,networks/mlp by,memory", func(selftest.Result) {})
@@ -65,9 +65,9 @@ func TestSelftestNotices(t *testing.T) {
 }
 
 // tilted is a device whose vectors grow whenever they are written.
-type tilted struct{ device.Device }
+type wrongDevice struct{ device.Device }
 
-func (d tilted) Write(dst device.Vector, src []float32) {
+func (d wrongDevice) Write(dst device.Vector, src []float32) {
 	more := make([]float32, len(src))
 	for i, v := range src {
 		more[i] = 1.01 * v

@@ -65,8 +65,8 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 			c.add(name, movedBy(byName[name], grid, args))
 			return nil
 		})
-	machine := imaginaryOn(m)
-	dnn, blas := newNets(m).api(), imaginaryBLAS(m)
+	machine := backendOn(m)
+	dnn, blas := newFakeDNN(m).api(), fakeBLAS(m)
 	dnn.Backend = nil // the traffic is the same, whoever computes a convolution
 	countConvolutions(dnn, c)
 	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32,
@@ -75,8 +75,8 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		c.add("gemm", p.element().Size()*int(rows*cols+cols*k+rows*k))
 		return 0
 	}
-	find := machine.tools
-	machine.tools = func(g driver.Properties) (tools, error) {
+	find := machine.libraries
+	machine.libraries = func(g driver.Properties) (libraries, error) {
 		made, err := find(g)
 		made.dnn, made.blas, made.lt = dnn, blas, nil
 		return made, err
@@ -91,15 +91,15 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		t.Fatal(err)
 	}
 	far := func(i int) kernels.Address { return kernels.Address(i) << 40 }
-	err = d.owner.ask(func() error {
-		if err := d.owner.synchronize(); err != nil { // what loading does is not counted
+	err = d.exec.do(func() error {
+		if err := d.exec.synchronize(); err != nil { // what loading does is not counted
 			return err
 		}
 		clear(c.launches)
 		clear(c.bytes)
-		err := program.sendSteps(program.running(d.owner, operandsAt{far(1), far(2), far(3), far(4), far(5), far(6),
+		err := program.sendSteps(program.env(d.exec, programKey{far(1), far(2), far(3), far(4), far(5), far(6),
 			far(7)}))
-		return errors.Join(err, d.owner.synchronize())
+		return errors.Join(err, d.exec.synchronize())
 	})
 	if err != nil {
 		t.Fatal(err)

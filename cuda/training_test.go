@@ -17,7 +17,7 @@ import (
 // A training in fp16 whose gradients are now and then beyond fp16 counts them, keeps the sum of the
 // duals at zero, and goes on after a stop with the loss scales that it had: it has the bits of one
 // that was not stopped. Whether gradients are waited for changes no bit.
-func TestTrainShort(t *testing.T) {
+func TestTrainHalf(t *testing.T) {
 	c := train.Default()
 	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Alpha, c.Precision = 2, "complete", "shuffled", 1, 60, 3, 3, "fp16"
 	c.DataTrain, c.DataTest, c.Checkpoint, c.Metrics = 60, 20, 0, "test"
@@ -31,10 +31,10 @@ func TestTrainShort(t *testing.T) {
 	}
 	options := []Option{WithPrecision(FP16)}
 	if os.Getenv("FSPDA_LONG") == "" {
-		options = append(options, alone) // tensor cores in host memory take their time
+		options = append(options, withoutGroups) // tensor cores in host memory take their time
 	}
 	run := func(dir string, stopAt int, resume bool) *train.Result {
-		d, _ := imaginary(t, fakegpu.Options{}, false, options...)
+		d, _ := openFake(t, fakegpu.Options{}, false, options...)
 		engine := model.NewEngine(net, d)
 		setup, err := c.Resolve(set, engine)
 		if err != nil {

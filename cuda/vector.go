@@ -14,11 +14,11 @@ import (
 // Vector is a vector in the memory of a GPU. Its memory is given back some time after it is no
 // longer reachable.
 type Vector struct {
-	d      *Device
-	n      int
-	block  block // none where n is 0
-	hazard hazard
-	scale  atomic.Pointer[lossScale] // of gradients, once a Program of fp16 has written one
+	d     *Device
+	n     int
+	block block // none where n is 0
+	dep   dependency
+	scale atomic.Pointer[lossScale] // of gradients, once a Program of fp16 has written one
 }
 
 var _ device.Vector = (*Vector)(nil)
@@ -37,17 +37,17 @@ func (d *Device) NewVector(n int) device.Vector {
 	if n == 0 {
 		return v
 	}
-	o := d.owner
+	ex := d.exec
 	var err error
-	if v.block, err = o.get(4 * n); err != nil {
-		o.fail(fmt.Errorf("making a vector of %d numbers: %w", n, err))
+	if v.block, err = ex.allocFrom(4 * n); err != nil {
+		ex.fail(fmt.Errorf("making a vector of %d numbers: %w", n, err))
 		return v
 	}
 	at, bytes := v.block.at, v.bytes()
-	o.send(func() error {
-		return o.api.Check(o.api.MemsetD8(at, 0, bytes, o.stream), "cuMemsetD8Async", "clearing a vector")
-	}, writing(&v.hazard))
-	runtime.AddCleanup(v, o.discard, v.block)
+	ex.enqueue(func() error {
+		return ex.api.Check(ex.api.MemsetD8(at, 0, bytes, ex.stream), "cuMemsetD8Async", "clearing a vector")
+	}, writes(&v.dep))
+	runtime.AddCleanup(v, ex.discard, v.block)
 	return v
 }
 
@@ -55,36 +55,36 @@ func (d *Device) NewVector(n int) device.Vector {
 func (d *Device) Write(dst device.Vector, src []float32) {
 	v := d.vector("Write", dst)
 	checkLen("Write", "src", len(src), v.n)
-	const most = chunk / 4
+	const most = chunkBytes / 4
 	for at := 0; at < len(src); at += most {
 		part := src[at:min(at+most, len(src))]
 		d.upload(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) },
-			&v.hazard)
+			&v.dep)
 	}
 }
 
 // upload copies up to a chunk of bytes to the device: what fill writes to the buffer. on lies in
 // what the memory belongs to.
-func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *hazard) {
-	o := d.owner
-	if bytes == 0 || o.err() != nil {
+func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *dependency) {
+	ex := d.exec
+	if bytes == 0 || ex.err() != nil {
 		return
 	}
-	b, err := o.buffer(bytes)
+	b, err := ex.takeBuffer(bytes)
 	if err != nil {
-		o.fail(err)
+		ex.fail(err)
 		return
 	}
 	fill(b)
 	p := &op{send: func() error {
-		return o.api.Check(o.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), o.stream), "cuMemcpyHtoDAsync",
+		return ex.api.Check(ex.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), ex.stream), "cuMemcpyHtoDAsync",
 			"copying %d bytes to the GPU", bytes)
-	}, then: func() { o.pinned.give(b) }}
-	p.touches = append(p.few[:0], writing(on))
-	if bytes <= marchCopy && bytes%4 == 0 {
+	}, then: func() { ex.pinned.put(b) }}
+	p.accesses = append(p.accessArray[:0], writes(on))
+	if bytes <= megakernelCopyBytes && bytes%4 == 0 {
 		p.call = kernels.Copy(kernels.Address(to), b.address(), bytes/4)
 	}
-	o.submitOp(p)
+	ex.enqueueOp(p)
 }
 
 // Read copies src to dst, once all that was sent before is done. It panics if the lengths differ.
@@ -92,12 +92,12 @@ func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *ha
 func (d *Device) Read(dst []float32, src device.Vector) {
 	v := d.vector("Read", src)
 	checkLen("Read", "dst", len(dst), v.n)
-	const most = chunk / 4
+	const most = chunkBytes / 4
 	var before func()
 	for at := 0; at < len(dst); at += most {
 		part := dst[at:min(at+most, len(dst))]
 		wait := d.download(v.block.at+driver.Pointer(4*at), 4*len(part),
-			func(b *buffer) { copy(part, b.float32s(len(part))) }, &v.hazard)
+			func(b *buffer) { copy(part, b.float32s(len(part))) }, &v.dep)
 		if before != nil {
 			before()
 		}
@@ -115,25 +115,25 @@ func (d *Device) Read(dst []float32, src device.Vector) {
 
 // download begins to copy up to a chunk of bytes from the device. The result waits for them and
 // hands them to take.
-func (d *Device) download(from driver.Pointer, bytes int, take func(*buffer), on *hazard) (wait func()) {
-	o := d.owner
-	if o.err() != nil {
+func (d *Device) download(from driver.Pointer, bytes int, take func(*buffer), on *dependency) (wait func()) {
+	ex := d.exec
+	if ex.err() != nil {
 		return func() {}
 	}
-	b, err := o.buffer(bytes)
+	b, err := ex.takeBuffer(bytes)
 	if err != nil {
-		o.fail(err)
+		ex.fail(err)
 		return func() {}
 	}
 	arrived := make(chan struct{})
-	o.sendThen(func() error {
-		return o.api.Check(o.api.MemcpyDtoH(b.pointer(), from, uintptr(bytes), o.stream), "cuMemcpyDtoHAsync",
+	ex.enqueueThen(func() error {
+		return ex.api.Check(ex.api.MemcpyDtoH(b.pointer(), from, uintptr(bytes), ex.stream), "cuMemcpyDtoHAsync",
 			"copying %d bytes from the GPU", bytes)
-	}, func() { close(arrived) }, reading(on))
+	}, func() { close(arrived) }, reads(on))
 	return func() {
 		<-arrived
 		take(b)
-		o.pinned.give(b)
+		ex.pinned.put(b)
 	}
 }
 

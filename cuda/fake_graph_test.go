@@ -9,7 +9,7 @@ import (
 // imaginaryEngines are those of the imaginary cuDNN. Some must never compute: rounds for what is
 // not to be rounded, larger than what there is room for, or not to be made. Others refuse to, and
 // one sums in another order each time.
-func imaginaryEngines(c fakecudnn.Convolution) []fakecudnn.Engine {
+func fakeEngines(c fakecudnn.Convolution) []fakecudnn.Engine {
 	engine := func(index int64, memory int64, notes ...int32) fakecudnn.Engine {
 		return fakecudnn.Engine{Engine: cudnn.Engine{Index: index, Knobs: []cudnn.Knob{{Type: 2, Value: index}}},
 			Memory: memory, Numerical: notes}
@@ -26,9 +26,9 @@ func imaginaryEngines(c fakecudnn.Convolution) []fakecudnn.Engine {
 }
 
 // imaginaryGraph is cuDNN's graph API, as the same loops as its algorithms.
-func (n *nets) imaginaryGraph() *fakecudnn.Graph {
+func (n *fakeDNN) newGraph() *fakecudnn.Graph {
 	none := func(fakecudnn.Convolution) []fakecudnn.Engine { return nil }
-	g := &fakecudnn.Graph{Offered: imaginaryEngines, Fallback: none}
+	g := &fakecudnn.Graph{Offered: fakeEngines, Fallback: none}
 	g.Compute = func(c fakecudnn.Convolution, by fakecudnn.Engine, x, w, y, _ driver.Pointer) cudnn.Status {
 		if i := by.Index; i != 62 && i != 25 && i != 28 || i == 62 && c.Type == cudnn.Float32 && !n.rounding {
 			return 2000
@@ -36,7 +36,7 @@ func (n *nets) imaginaryGraph() *fakecudnn.Graph {
 		last := func(d [4]int64) [4]int32 { return [4]int32{int32(d[0]), int32(d[2]), int32(d[3]), int32(d[1])} }
 		out := map[cudnn.Direction]driver.Pointer{cudnn.Forward: y, cudnn.GradX: x, cudnn.GradW: w}[c.Direction]
 		pad := int32(c.Pad)
-		if by.Index == n.wrong {
+		if by.Index == n.wrongEngine {
 			pad--
 		}
 		return n.products(last(c.X), last(c.W), [2]int32{int32(c.Stride), pad}, last(c.Y), c.Type, x, w, y, out)

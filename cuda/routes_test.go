@@ -16,7 +16,7 @@ import (
 
 // threeWays is a convolution and its gradients, of operands in vectors: x and w among the
 // parameters, whose gradient has dx and dw.
-func threeWays(shift int) (*device.Code, [3]int) {
+func convAndGradients(shift int) (*device.Code, [3]int) {
 	n, h, w, c, k, r := 2, 5, 6, 4, 8, 3
 	dims := []int{n, h, w, c, k, r, r, 1, 1}
 	x, f, y := n*h*w*c, k*r*r*c, n*h*w*k
@@ -35,15 +35,15 @@ func threeWays(shift int) (*device.Code, [3]int) {
 
 // routed opens an imaginary GPU with a folder for choices, runs a convolution three times each way,
 // and tells what computed it.
-func routed(t *testing.T, dir string, shift int, options ...Option) (routes []string, n *nets) {
+func runConvolutions(t *testing.T, dir string, shift int, options ...Option) (routes []string, n *fakeDNN) {
 	t.Helper()
-	m, _ := imaginaryParts(t, fakegpu.Options{})
-	n = newNets(m)
+	m, _ := fakeBackend(t, fakegpu.Options{})
+	n = newFakeDNN(m)
 	n.rounding = slices.ContainsFunc(options,
 		func(o Option) bool { d := &Device{}; _ = o(d); return d.precision == TF32 })
-	p := imaginaryWith(m, n)
-	made := p.tools
-	p.tools = func(p driver.Properties) (tools, error) { l, err := made(p); l.dir = dir; return l, err }
+	p := backendWith(m, n)
+	made := p.libraries
+	p.libraries = func(p driver.Properties) (libraries, error) { l, err := made(p); l.choicesDir = dir; return l, err }
 	d, err := open(p, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func routed(t *testing.T, dir string, shift int, options ...Option) (routes []st
 			t.Error(err)
 		}
 	}()
-	code, _ := threeWays(shift)
+	code, _ := convAndGradients(shift)
 	program, err := d.Load(code)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func routed(t *testing.T, dir string, shift int, options ...Option) (routes []st
 }
 
 // endings are what routes end with.
-func endings(routes []string) (all []string) {
+func algorithmsOf(routes []string) (all []string) {
 	for _, r := range routes {
 		_, how, _ := strings.Cut(r, ": ")
 		all = append(all, how)
@@ -102,8 +102,8 @@ func TestRoutes(t *testing.T) {
 		{"bf16, deterministic", []Option{WithPrecision(BF16), Deterministic(true)}, []string{"graph, engine 62 2=62",
 			"algorithm 1", "graph, engine 62 2=62"}},
 	} {
-		routes, _ := routed(t, "", 0, c.options...)
-		if got := endings(routes); !slices.Equal(got, c.want) {
+		routes, _ := runConvolutions(t, "", 0, c.options...)
+		if got := algorithmsOf(routes); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -112,9 +112,9 @@ func TestRoutes(t *testing.T) {
 // What was chosen by time is found on disk. Operands that lie badly are another case.
 func TestRoutesAreKept(t *testing.T) {
 	dir := t.TempDir()
-	first, n := routed(t, dir, 0)
+	first, n := runConvolutions(t, dir, 0)
 	tried := n.graph.Executed
-	again, n := routed(t, dir, 0)
+	again, n := runConvolutions(t, dir, 0)
 	if !slices.Equal(first, again) || tried < 20 || n.graph.Executed > 9 {
 		t.Errorf("chosen %q after %d executions, then %q after %d; want the same after few", first, tried, again,
 			n.graph.Executed)
@@ -127,7 +127,7 @@ func TestRoutesAreKept(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"engine":{"index":28`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if shifted, n := routed(t, dir, 1); !slices.Equal(first, shifted) || n.graph.Executed < 20 {
+	if shifted, n := runConvolutions(t, dir, 1); !slices.Equal(first, shifted) || n.graph.Executed < 20 {
 		t.Errorf("operands that lie at multiples of 4: %q after %d executions", shifted, n.graph.Executed)
 	}
 }
@@ -144,11 +144,11 @@ func TestAlignment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		short, err := planShort(p.Code(), kernels.F16, true, true, true)
+		short, err := planHalf(p.Code(), kernels.F16, true, true, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, plan := range map[string]*plan{"fp32": planWhole(p.Code(), true, true), "fp16": short} {
+		for what, plan := range map[string]*plan{"fp32": planFloat32(p.Code(), true, true), "fp16": short} {
 			convolutions := 0
 			for i := range plan.tasks {
 				x := &plan.tasks[i]
@@ -157,8 +157,8 @@ func TestAlignment(t *testing.T) {
 					continue
 				}
 				convolutions++
-				if a := alignment(x); a != widest {
-					t.Errorf("%s in %s, %s: operands lie at multiples of %d, want %d", name, what, x.title(), a, widest)
+				if a := alignment(x); a != maxAlignment {
+					t.Errorf("%s in %s, %s: operands lie at multiples of %d, want %d", name, what, x.title(), a, maxAlignment)
 				}
 			}
 			if convolutions < 50 {

@@ -80,23 +80,23 @@ func history(d device.Device, seed uint64) []string {
 func TestHistories(t *testing.T) {
 	for name, c := range map[string]struct {
 		with    Option
-		prepare func(*owner, *fakegpu.Machine)
+		prepare func(*executor, *fakegpu.Machine)
 		want    []string // what is called
 	}{
-		"march": {Launches(false), func(*owner, *fakegpu.Machine) {}, []string{"LaunchTogether"}},
-		"short lists": {Launches(false), func(o *owner, _ *fakegpu.Machine) { o.march.bytes = 700 },
+		"march": {SeparateLaunches(false), func(*executor, *fakegpu.Machine) {}, []string{"LaunchTogether"}},
+		"short lists": {SeparateLaunches(false), func(ex *executor, _ *fakegpu.Machine) { ex.mega.maxBytes = 700 },
 			[]string{"LaunchTogether"}},
-		"launches": {Launches(true), func(*owner, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
-		"refused at last": {Launches(false), func(o *owner, m *fakegpu.Machine) {
-			o.march.bytes = 700
+		"launches": {SeparateLaunches(true), func(*executor, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
+		"refused at last": {SeparateLaunches(false), func(ex *executor, m *fakegpu.Machine) {
+			ex.mega.maxBytes = 700
 			m.Fail("LaunchTogether", 20, driver.TooManyTogether)
 		}, []string{"LaunchTogether", "LaunchKernel"}},
-		"none for some ops": {Launches(false), func(o *owner, _ *fakegpu.Machine) { o.march.most = 64 },
+		"none for some ops": {SeparateLaunches(false), func(ex *executor, _ *fakegpu.Machine) { ex.mega.maxThreads = 64 },
 			[]string{"LaunchTogether", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, m := imaginary(t, fakegpu.Options{}, false, c.with)
-			if err := d.owner.ask(func() error { c.prepare(d.owner, m); return nil }); err != nil {
+			d, m := openFake(t, fakegpu.Options{}, false, c.with)
+			if err := d.exec.do(func() error { c.prepare(d.exec, m); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			for seed := range uint64(12) {
@@ -115,27 +115,27 @@ func TestHistories(t *testing.T) {
 }
 
 // Ops go in waves by what they touch: readers together, a writer after all before it.
-func TestWaves(t *testing.T) {
-	var w window
-	var a, b hazard
-	place := func(touches ...touch) int {
-		w.plan(&op{touches: touches, send: func() error { return nil }})
-		for i := range w.waves {
-			if len(w.waves[i].alone) > 0 && slices.ContainsFunc(w.waves[i].alone,
-				func(p *op) bool { return slices.Equal(p.touches, touches) }) {
-				w.waves[i].alone = nil
+func TestLevels(t *testing.T) {
+	var q opQueue
+	var a, b dependency
+	place := func(accesses ...access) int {
+		q.add(&op{accesses: accesses, send: func() error { return nil }})
+		for i := range q.levels {
+			if len(q.levels[i].single) > 0 && slices.ContainsFunc(q.levels[i].single,
+				func(p *op) bool { return slices.Equal(p.accesses, accesses) }) {
+				q.levels[i].single = nil
 				return i + 1
 			}
 		}
 		return 0
 	}
 	for i, c := range []struct {
-		touches []touch
+		touches []access
 		want    int
 	}{
-		{[]touch{writing(&a)}, 1}, {[]touch{writing(&b)}, 1}, {[]touch{reading(&a)},
-			2}, {[]touch{reading(&a), writing(&b)}, 2}, {[]touch{writing(&a)}, 3},
-		{[]touch{reading(&a), reading(&b)}, 4}, {[]touch{reading(&b)}, 3}, {[]touch{writing(&b)}, 5},
+		{[]access{writes(&a)}, 1}, {[]access{writes(&b)}, 1}, {[]access{reads(&a)},
+			2}, {[]access{reads(&a), writes(&b)}, 2}, {[]access{writes(&a)}, 3},
+		{[]access{reads(&a), reads(&b)}, 4}, {[]access{reads(&b)}, 3}, {[]access{writes(&b)}, 5},
 	} {
 		if got := place(c.touches...); got != c.want {
 			t.Errorf("op %d goes in wave %d, want %d", i, got, c.want)
@@ -147,7 +147,7 @@ func TestWaves(t *testing.T) {
 // agents who have other neighbours.
 func TestCombineTogether(t *testing.T) {
 	const agents, n = 9, 40
-	d, m := imaginary(t, fakegpu.Options{Takes: 20 * time.Millisecond}, false)
+	d, m := openFake(t, fakegpu.Options{Takes: 20 * time.Millisecond}, false)
 	host := cpu.New()
 	play := func(d device.Device) (all [][]float32) {
 		var own, other []device.Vector
@@ -184,31 +184,31 @@ func TestCombineTogether(t *testing.T) {
 }
 
 // together is a joint that goes with all of its kind, in every eighth wave.
-type together struct{ sent *[][]*op }
+type batchAll struct{ sent *[][]*op }
 
-func (c together) joins(joint) bool { return true }
-func (c together) stride() int      { return iterationWaves }
-func (c together) sendAll(_ *owner, ops []*op) error {
+func (c batchAll) batchesWith(batchable) bool { return true }
+func (c batchAll) levelStride() int           { return levelsPerIteration }
+func (c batchAll) sendBatch(_ *executor, ops []*op) error {
 	*c.sent = append(*c.sent, append([]*op(nil), ops...))
 	return nil
 }
 
 // An agent that has asked for three iterations gets the first of them; who comes then goes with its
 // second.
-func TestCompanyInLaterWaves(t *testing.T) {
+func TestBatchesInLaterIterations(t *testing.T) {
 	var sent [][]*op
-	var ahead, late hazard
-	o := &owner{}
-	ask := func(on *hazard) *op {
-		p := &op{touches: []touch{writing(on)}, joint: together{&sent}}
-		o.window.plan(p)
+	var ahead, late dependency
+	ex := &executor{}
+	ask := func(on *dependency) *op {
+		p := &op{accesses: []access{writes(on)}, batch: batchAll{&sent}}
+		ex.ops.add(p)
 		return p
 	}
 	first, second, third := ask(&ahead), ask(&ahead), ask(&ahead)
-	o.advance()
+	ex.sendIteration()
 	other := ask(&late)
-	for o.window.ops > 0 {
-		o.advance()
+	for ex.ops.count > 0 {
+		ex.sendIteration()
 	}
 	want := [][]*op{{first}, {second, other}, {third}}
 	if !slices.EqualFunc(sent, want, slices.Equal) {

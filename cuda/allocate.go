@@ -11,8 +11,8 @@ import (
 
 // place gives every value a part of the arena, and every operand its place. Values that are not
 // needed at the same time share memory.
-func (p *planner) place() (*plan, error) {
-	if len(p.shadows) == 0 {
+func (p *planner) allocate() (*plan, error) {
+	if len(p.paramCasts) == 0 {
 		p.tasks = p.tasks[1:]
 	}
 	p.lifetimes()
@@ -20,24 +20,24 @@ func (p *planner) place() (*plan, error) {
 	for i := range made.tasks {
 		t := &made.tasks[i]
 		if t.mask != nil {
-			t.mask.at = p.values[t.mask.value].at
+			t.mask.offset = p.values[t.mask.value].offset
 		}
-		for _, o := range t.all() {
+		for _, o := range t.operandPtrs() {
 			if o.value >= 0 {
-				o.at = p.values[o.value].at
+				o.offset = p.values[o.value].offset
 			}
 		}
 	}
-	if len(p.shadows) > 0 {
-		made.tasks[0].stretches = p.shadowStretches()
+	if len(p.paramCasts) > 0 {
+		made.tasks[0].casts = p.castStretches()
 	}
 	made.examples = p.examples(made.tasks)
 	for _, r := range p.code.Results {
-		h, err := p.holding(r.Ref)
+		s, err := p.valueAt(r.Ref)
 		if err != nil {
 			return nil, fmt.Errorf("result %s: %w", r.Name, err)
 		}
-		r.Ref.Off += p.values[h.value].at/4 - h.ref.Off
+		r.Ref.Off += p.values[s.value].offset/4 - s.ref.Off
 		made.results = append(made.results, r)
 	}
 	return made, nil
@@ -52,22 +52,22 @@ func (p *planner) examples(tasks []task) *examples {
 			if in.space != device.Input {
 				continue
 			}
-			if found != nil || t.work != narrow || in.n != p.code.Batch*p.code.Features {
+			if found != nil || t.work != castToHalf || in.n != p.code.Batch*p.code.Features {
 				return nil
 			}
-			found = &examples{t.out[0], t.columns, t.room}
+			found = &examples{t.out[0], t.columns, t.padded}
 		}
 	}
 	return found
 }
 
 // shadowStretches are the parameters to round, in pieces.
-func (p *planner) shadowStretches() []kernels.Stretch {
+func (p *planner) castStretches() []kernels.Stretch {
 	var all []kernels.Stretch
-	for _, s := range p.shadows {
-		one := kernels.Stretch{From: s.ref.Off, To: p.values[s.value].at / p.element.Size(), N: s.ref.Len, C: s.columns,
-			Room: s.room}
-		if s.columns == s.room { // one long row
+	for _, s := range p.paramCasts {
+		one := kernels.Stretch{From: s.ref.Off, To: p.values[s.value].offset / p.element.Size(), N: s.ref.Len, C: s.columns,
+			Room: s.padded}
+		if s.columns == s.padded { // one long row
 			one.C, one.Room = 1, 1
 		}
 		all = append(all, one.Split()...)
@@ -89,15 +89,15 @@ func (p *planner) lifetimes() {
 		if m := p.tasks[i].mask; m != nil {
 			touch(m.value, i)
 		}
-		for _, o := range p.tasks[i].all() {
+		for _, o := range p.tasks[i].operandPtrs() {
 			touch(o.value, i)
 		}
 	}
-	for _, s := range p.shadows {
+	for _, s := range p.paramCasts {
 		touch(s.value, 0)
 	}
 	for i := range p.tasks { // they may be there before the first task
-		if t := &p.tasks[i]; t.work == narrow && t.in[0].space == device.Input {
+		if t := &p.tasks[i]; t.work == castToHalf && t.in[0].space == device.Input {
 			touch(t.out[0].value, 0)
 		}
 	}
@@ -109,9 +109,9 @@ func (p *planner) lifetimes() {
 }
 
 // owner is the value whose memory a value lies in.
-func (p *planner) owner(v int) int {
-	for p.values[v].over >= 0 {
-		v = p.values[v].over
+func (p *planner) storage(v int) int {
+	for p.values[v].inPlaceOf >= 0 {
+		v = p.values[v].inPlaceOf
 	}
 	return v
 }
@@ -119,12 +119,12 @@ func (p *planner) owner(v int) int {
 // bytes is what a value takes.
 func (p *planner) bytes(v int) int {
 	switch p.values[v].format {
-	case half:
-		return alignedTo(p.values[v].n * p.element.Size())
-	case places:
-		return alignedTo(p.values[v].n)
+	case halfFormat:
+		return align(p.values[v].n * p.element.Size())
+	case positionFormat:
+		return align(p.values[v].n)
 	}
-	return alignedTo(4 * p.values[v].n)
+	return align(4 * p.values[v].n)
 }
 
 // pack lays values into the arena, the largest first, each at the lowest place that is free all the
@@ -132,7 +132,7 @@ func (p *planner) bytes(v int) int {
 func (p *planner) pack() int {
 	var order []int
 	for v := range p.values {
-		if o := p.owner(v); o != v {
+		if o := p.storage(v); o != v {
 			p.values[o].first, p.values[o].last = min(p.values[o].first, p.values[v].first), max(p.values[o].last,
 				p.values[v].last)
 		} else {
@@ -149,18 +149,18 @@ func (p *planner) pack() int {
 			if other.first > p.values[v].last || p.values[v].first > other.last {
 				continue
 			}
-			if other.at >= at+size {
+			if other.offset >= at+size {
 				break // it fits in front of this one, and all that follow lie behind
 			}
-			at = max(at, other.at+p.bytes(o))
+			at = max(at, other.offset+p.bytes(o))
 		}
-		p.values[v].at = at
+		p.values[v].offset = at
 		length = max(length, at+size)
-		i, _ := slices.BinarySearchFunc(placed, at, func(o, at int) int { return cmp.Compare(p.values[o].at, at) })
+		i, _ := slices.BinarySearchFunc(placed, at, func(o, at int) int { return cmp.Compare(p.values[o].offset, at) })
 		placed = slices.Insert(placed, i, v)
 	}
 	for v := range p.values {
-		p.values[v].at = p.values[p.owner(v)].at
+		p.values[v].offset = p.values[p.storage(v)].offset
 	}
 	return length
 }

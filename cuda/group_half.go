@@ -7,18 +7,18 @@ import (
 
 // shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here
 // too. ok is false where the code does something that fleets do not do in 16 bits.
-func (d *Device) shortOf(code *device.Code) (s *kernels.FleetShort, ok bool) {
+func (d *Device) groupHalf(code *device.Code) (s *kernels.FleetShort, ok bool) {
 	e := d.precision.element()
 	if e == kernels.F32 {
 		return nil, true
 	}
-	p, err := planShort(code, e, d.precision == FP16, false, false)
+	p, err := planHalf(code, e, d.precision == FP16, false, false)
 	if err != nil {
 		return nil, false
 	}
 	s = &kernels.FleetShort{Element: e, Rounded: map[*device.Call]bool{}}
 	for i := range p.tasks {
-		if t := &p.tasks[i]; t.work == compute && !sailsShort(t, p.scaling) {
+		if t := &p.tasks[i]; t.work == compute && !groupTaskHalf(t, p.scaling) {
 			return nil, false
 		} else if t.work == compute {
 			s.Rounded[t.call] = t.element() != kernels.F32
@@ -34,7 +34,7 @@ func (d *Device) shortOf(code *device.Code) (s *kernels.FleetShort, ok bool) {
 // sailsShort tells whether a fleet does what a task does. It rounds results of products only. Its
 // gradients of parameters are divided by the loss scale as soon as they are made: what is added to
 // one must not have the scale.
-func sailsShort(t *task, scaling bool) bool {
+func groupTaskHalf(t *task, scaling bool) bool {
 	for _, o := range t.out {
 		if o.element != kernels.F32 && !kernels.IsProduct(t.call.Kernel) {
 			return false
@@ -51,19 +51,19 @@ func sailsShort(t *task, scaling bool) bool {
 		}
 		toGradient = true
 		if sums := t.call.Kernel == device.Add || t.call.Kernel == device.AddScaled; !sums ||
-			in[1-i].Space != device.Grads && (t.lacks == nil || !t.lacks[1-i]) {
+			in[1-i].Space != device.Grads && (t.lacksScale == nil || !t.lacksScale[1-i]) {
 			return false
 		}
 	}
-	return toGradient || t.lacks == nil
+	return toGradient || t.lacksScale == nil
 }
 
 // shortAt is short with the list of the loss scales, and where their states go.
-func (f *fleet) shortAt(scalers, states kernels.Address) *kernels.FleetShort {
-	if f.scaling() == nil {
-		return f.short
+func (g *group) halfAt(scalers, states kernels.Address) *kernels.FleetShort {
+	if g.scaling() == nil {
+		return g.half
 	}
-	s, scaling := *f.short, *f.short.Scaling
+	s, scaling := *g.half, *g.half.Scaling
 	scaling.Scalers, scaling.States = scalers, states
 	s.Scaling = &scaling
 	return &s

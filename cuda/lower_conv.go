@@ -11,34 +11,34 @@ import (
 	"fspda/device"
 )
 
-func poolOf(x operands) kernels.Pool {
+func poolOf(x boundTask) kernels.Pool {
 	d := x.dims
 	return kernels.Pool{Element: x.element(), Images: d[0], H: d[1], W: d[2], C: d[3], R: d[4], Stride: d[5], Pad: d[6]}
 }
 
-func maxPool(x operands) []kernels.Call {
+func maxPool(x boundTask) []kernels.Call {
 	return []kernels.Call{poolOf(x).Max(x.out[0], x.out[1], x.in[0])}
 }
 
-func maxPoolGrad(x operands) []kernels.Call {
+func maxPoolGrad(x boundTask) []kernels.Call {
 	return []kernels.Call{poolOf(x).MaxGrad(x.out[0], x.in[0], x.in[1])}
 }
 
-func avgPool(x operands) []kernels.Call {
+func avgPool(x boundTask) []kernels.Call {
 	return []kernels.Call{kernels.AvgPool(x.element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
 }
 
-func avgPoolGrad(x operands) []kernels.Call {
+func avgPoolGrad(x boundTask) []kernels.Call {
 	return []kernels.Call{kernels.AvgPoolGrad(x.element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
 }
 
 // mostConvWorkspace is what a convolution may work in, in bytes.
-const mostConvWorkspace = 512 << 20
+const maxConvWorkspace = 512 << 20
 
 // convShape is the convolution of a task, with the channels that there is room for.
 func convShape(t *task) cudnn.Shape {
 	d := t.call.Dims
-	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: max(d[3], t.room), K: d[4], R: d[5], S: d[6], Stride: d[7],
+	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: max(d[3], t.padded), K: d[4], R: d[5], S: d[6], Stride: d[7],
 		Pad: d[8]}
 }
 
@@ -51,16 +51,16 @@ var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernel
 
 // convolution is device.Conv, ConvGradX or ConvGradW. The algorithm is chosen here.
 func convolution(d *Device, t *task) (step, error) {
-	o := d.owner
+	ex := d.exec
 	var conv, kept *cudnn.Conv
-	err := o.ask(func() (err error) {
-		if o.dnn == nil {
-			return o.noDNN
+	err := ex.do(func() (err error) {
+		if ex.dnn == nil {
+			return ex.dnnErr
 		}
-		if conv, err = o.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element],
+		if conv, err = ex.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element],
 			d.convMath(), d.choosing(t)); err == nil {
 			kept = new(*conv)
-			o.keep(kept)
+			ex.track(kept)
 		}
 		return err
 	})
@@ -68,13 +68,13 @@ func convolution(d *Device, t *task) (step, error) {
 		return nil, err
 	}
 	t.route = conv.Route
-	runtime.AddCleanup(conv, o.discardDescribed, described(kept))
-	if shortGradW(t) > 0 {
-		return narrowGradW(conv, t), nil
+	runtime.AddCleanup(conv, ex.discardCloser, closer(kept))
+	if halfGradWBytes(t) > 0 {
+		return halfGradW(conv, t), nil
 	}
-	return func(r *running) error {
-		a, b, c, room := driver.Pointer(r.at(t.in[0])), driver.Pointer(r.at(t.in[1])), driver.Pointer(
-			r.at(t.out[0])), driver.Pointer(r.scratch)
+	return func(env *launchEnv) error {
+		a, b, c, room := driver.Pointer(env.address(t.in[0])), driver.Pointer(env.address(t.in[1])), driver.Pointer(
+			env.address(t.out[0])), driver.Pointer(env.scratch)
 		switch t.call.Kernel {
 		case device.ConvGradX:
 			return conv.Run(c, b, a, room)
@@ -88,9 +88,9 @@ func convolution(d *Device, t *task) (step, error) {
 // choosing is how what computes a convolution is chosen. The owner's goroutine lends the memory,
 // and its stream the time.
 func (d *Device) choosing(t *task) cudnn.Choosing {
-	o := d.owner
-	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.repeats, Choices: o.choices,
-		Memory: o.lend, Time: o.time,
+	ex := d.exec
+	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.deterministic, Choices: ex.choices,
+		Memory: ex.borrow, Time: ex.timeWork,
 		Product: d.convProduct(t.call.Kernel, convShape(t), t.in[0].element)}
 }
 
@@ -100,7 +100,7 @@ func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) 
 	if s.R != 1 || s.S != 1 || s.Stride != 1 || s.Pad != 0 {
 		return nil
 	}
-	o, rows := d.owner, s.N*s.H*s.W
+	ex, rows := d.exec, s.N*s.H*s.W
 	p := cublas.Product{Type: blasTypes[e], TypeC: blasTypes[e], Compute: d.compute()}
 	return func(x, w, y driver.Pointer) error {
 		p := p
@@ -112,7 +112,7 @@ func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) 
 		case device.ConvGradW: // dw = dyᵀ·x
 			p.M, p.N, p.K, p.TransA, p.A, p.B, p.C = s.K, s.C, rows, true, y, x, w
 		}
-		if err := o.blas.Gemm(p); err != nil {
+		if err := ex.blas.Gemm(p); err != nil {
 			return fmt.Errorf("%w: %w", cudnn.ErrRefused, err)
 		}
 		return nil
@@ -120,35 +120,35 @@ func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) 
 }
 
 // widest is the alignment that the fastest convolutions want, in bytes.
-const widest = 16
+const maxAlignment = 16
 
 // alignment is what the address of every operand of a task is a multiple of, in bytes, 16 at most.
 // Vectors and the arena lie at multiples of more; dW of 16 bits has a place of its own in the
 // scratch.
 func alignment(t *task) int {
-	bits := widest
+	bits := maxAlignment
 	for _, o := range t.in {
-		bits |= o.at
+		bits |= o.offset
 	}
-	if shortGradW(t) == 0 {
+	if halfGradWBytes(t) == 0 {
 		for _, o := range t.out {
-			bits |= o.at
+			bits |= o.offset
 		}
 	}
 	return bits & -bits
 }
 
 // lend takes blocks of device memory until end.
-func (o *owner) lend(bytes ...int) (at []driver.Pointer, end func(), err error) {
+func (ex *executor) borrow(bytes ...int) (at []driver.Pointer, end func(), err error) {
 	var blocks []block
 	end = func() {
 		for _, b := range blocks {
-			o.pool.give(b)
+			ex.pool.put(b)
 		}
-		o.release() // they are larger than what most others want
+		ex.trim() // they are larger than what most others want
 	}
 	for _, n := range bytes {
-		b, err := o.alloc(max(n, 1))
+		b, err := ex.alloc(max(n, 1))
 		if err != nil {
 			end()
 			return nil, nil, err
@@ -160,22 +160,22 @@ func (o *owner) lend(bytes ...int) (at []driver.Pointer, end func(), err error) 
 
 // narrowGradW is device.ConvGradW of 16 bits: the library writes dW in them, with the channels that
 // there is room for, and it is widened from the scratch to its place.
-func narrowGradW(conv *cudnn.Conv, t *task) step {
+func halfGradW(conv *cudnn.Conv, t *task) step {
 	e, c := t.in[0].element, t.call.Dims[3]
-	return func(r *running) error {
-		x := r.operands(t)
+	return func(env *launchEnv) error {
+		x := env.bind(t)
 		rows := t.out[0].n / c
-		work := x.scratch + kernels.Address(shortGradW(t))
+		work := x.scratch + kernels.Address(halfGradWBytes(t))
 		if err := conv.Run(driver.Pointer(x.in[0]), driver.Pointer(x.scratch), driver.Pointer(x.in[1]),
 			driver.Pointer(work)); err != nil {
 			return err
 		}
-		return r.o.launch(fromShort(e, x.out[0], x.scratch, rows, c, max(c, t.room)))
+		return env.ex.launch(widenGradW(e, x.out[0], x.scratch, rows, c, max(c, t.padded)))
 	}
 }
 
 // fromShort makes float32 of rows of 16 bits.
-func fromShort(e kernels.Element, dst, src kernels.Address, rows, c, room int) kernels.Call {
+func widenGradW(e kernels.Element, dst, src kernels.Address, rows, c, room int) kernels.Call {
 	if room == c {
 		return kernels.Widen(e, dst, src, 0, rows*c)
 	}
@@ -183,16 +183,16 @@ func fromShort(e kernels.Element, dst, src kernels.Address, rows, c, room int) k
 }
 
 // shortGradW is the bytes of dW in 16 bits, which lies in the scratch; 0 where it does not.
-func shortGradW(t *task) int {
+func halfGradWBytes(t *task) int {
 	if t.call.Kernel != device.ConvGradW || t.in[0].element == kernels.F32 || t.out[0].element != kernels.F32 {
 		return 0
 	}
 	c := t.call.Dims[3]
-	return alignedTo(t.out[0].n / c * max(c, t.room) * t.in[0].element.Size())
+	return align(t.out[0].n / c * max(c, t.padded) * t.in[0].element.Size())
 }
 
 // convScratch is the room that a convolution needs.
-func convScratch(t *task) int { return shortGradW(t) + convWorkspace(t) }
+func convScratch(t *task) int { return halfGradWBytes(t) + convWorkspace(t) }
 
 // convWorkspace is what the library may work in: as much as the operands take, since an algorithm
 // that wants more is seldom worth it.
@@ -201,5 +201,5 @@ func convWorkspace(t *task) int {
 	for _, o := range append(append([]operand{}, t.in...), t.out...) {
 		n += o.bytes()
 	}
-	return min(n+(1<<20), mostConvWorkspace)
+	return min(n+(1<<20), maxConvWorkspace)
 }

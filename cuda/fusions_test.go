@@ -10,8 +10,8 @@ import (
 )
 
 // literally runs code as it says, without what gates find.
-func literally(d *Device) error {
-	d.literal = true
+func withoutFusion(d *Device) error {
+	d.noFusion = true
 	return nil
 }
 
@@ -45,7 +45,7 @@ func stepOf(t *testing.T, net *model.Network, d *Device) []float32 {
 
 // What gates and lists find changes no bit of a step: of the gradient, the buffers and the loss,
 // with and without values that are computed again.
-func TestFoundInCode(t *testing.T) {
+func TestFusionsKeepBits(t *testing.T) {
 	for _, c := range []struct {
 		precision Precision
 		recompute model.Recompute
@@ -57,8 +57,8 @@ func TestFoundInCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(c.precision))
-		asWritten, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(c.precision), literally)
+		found, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(c.precision))
+		asWritten, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(c.precision), withoutFusion)
 		got, want := stepOf(t, net, found), stepOf(t, net, asWritten)
 		if !slices.Equal(got, want) || slices.Max(want) == 0 {
 			t.Errorf("%s, recompute %s, decay %s: the step differs by %.2g of its length", c.precision, c.recompute,
@@ -70,7 +70,7 @@ func TestFoundInCode(t *testing.T) {
 // Every normalisation of a residual network with a ReLU behind it has its gate kept, every sum of
 // gradients between blocks is taken by the gradient that reads it, and that of a shortcut is joined
 // with the one that adds it.
-func TestGatesOfResNets(t *testing.T) {
+func TestFusionsOfResNets(t *testing.T) {
 	for _, c := range []struct{ depth, side, norms, sums, joins int }{{50, 64, 49, 15, 4}, {20, 8, 19, 8, 2},
 		{18, 64, 17, 7, 3}} {
 		net, err := model.ResNet(model.ResNetOptions{Depth: c.depth, Height: c.side, Width: c.side, Classes: 4})
@@ -89,13 +89,13 @@ func TestGatesOfResNets(t *testing.T) {
 			norms, sums, joins := 0, 0, 0
 			for i := range plan.tasks {
 				x := &plan.tasks[i]
-				if x.call != nil && forwardOf[x.call.Kernel] != nil && x.kept != nil {
+				if x.call != nil && forwardKernels[x.call.Kernel] != nil && x.saved != nil {
 					norms++
 				}
-				if x.other != nil {
+				if x.addend != nil {
 					sums++
 				}
-				if x.joined != nil {
+				if x.pairSaved != nil {
 					joins++
 				}
 			}
@@ -107,7 +107,7 @@ func TestGatesOfResNets(t *testing.T) {
 }
 
 // What does not fit together stays as it is.
-func TestGatesThatDoNotFit(t *testing.T) {
+func TestFusionsThatDoNotApply(t *testing.T) {
 	at := func(off, n int) device.Ref { return device.Ref{Space: device.Arena, Off: off, Len: n} }
 	params := func(off int) device.Ref { return device.Ref{Space: device.Params, Off: off, Len: 8} }
 	x := device.Ref{Space: device.Input, Off: 0, Len: 32}
@@ -148,9 +148,9 @@ func TestGatesThatDoNotFit(t *testing.T) {
 		c.spoil(&f, &b, &s, &between)
 		code := &device.Code{Name: what, Batch: 4, Features: 8, Dim: 16, Arena: 256, Gradient: true,
 			Calls: []device.Call{f, fill, other, s, between, b}}
-		p := planWhole(code, false, false)
+		p := planFloat32(code, false, false)
 		last := p.tasks[len(p.tasks)-1]
-		if kept, sums := last.kept != nil, last.other != nil; kept != c.kept || sums != c.sums ||
+		if kept, sums := last.saved != nil, last.addend != nil; kept != c.kept || sums != c.sums ||
 			(len(p.tasks) == len(code.Calls)) == sums {
 			t.Errorf("%s: gate kept: %v, want %v; sum taken: %v, want %v; %d tasks", what, kept, c.kept, sums, c.sums,
 				len(p.tasks))

@@ -19,16 +19,16 @@ import (
 
 // imaginaryCard is an imaginary GPU as the program's benchmarks measure one. Its clock says that
 // everything takes a millisecond.
-func imaginaryCard(t *testing.T) bench.Card {
-	d, _ := imaginary(t, fakegpu.Options{}, false)
-	bare := d.Bare()
+func fakeCard(t *testing.T) bench.Card {
+	d, _ := openFake(t, fakegpu.Options{}, false)
+	bare := d.Raw()
 	return bench.Card{What: d.Properties().Name, Device: d, Precision: "fp32", Time: bare.Time, Element: 4,
 		Copy: func(bytes int) (float64, error) { return bare.CopyRate(min(bytes, 1<<16)) }}
 }
 
 // The numbers of a benchmark fit together: times, rates and shares.
 func TestBenchNetworkOnCard(t *testing.T) {
-	card := imaginaryCard(t)
+	card := fakeCard(t)
 	net, err := model.Open("mlp", model.Options{Shape: []int{8, 8, 1}, Classes: 4, Hidden: []int{16}})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestBenchNetworkOnCard(t *testing.T) {
 }
 
 func TestBenchKernelsOnCard(t *testing.T) {
-	card := imaginaryCard(t)
+	card := fakeCard(t)
 	card.Copy = func(int) (float64, error) { return 1, nil }
 	score := &device.Call{Kernel: device.Score, Dims: []int{2, 3}}
 	// labels have a place of their own
@@ -85,18 +85,18 @@ func TestBenchKernelsOnCard(t *testing.T) {
 }
 
 // beginnings counts gradients that are not waited for at once.
-type beginnings struct {
+type countingModel struct {
 	*model.Engine
 	n *atomic.Int64
 }
 
-func (b beginnings) Begin(dst, x, buffers device.Vector, batch device.Batch) func() (float64, error) {
+func (b countingModel) Begin(dst, x, buffers device.Vector, batch device.Batch) func() (float64, error) {
 	b.n.Add(1)
 	return b.Engine.Begin(dst, x, buffers, batch)
 }
 
 func TestBenchStepOnCard(t *testing.T) {
-	card := imaginaryCard(t)
+	card := fakeCard(t)
 	set, err := data.Synthetic(data.SyntheticOptions{Train: 300, Test: 50, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestBenchStepOnCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := beginnings{m, new(atomic.Int64)}
+	begun := countingModel{m, new(atomic.Int64)}
 	r, err := bench.CardStep(context.Background(), bench.CardStepOptions{Card: card, Load: card.Gradient(plan.Code(),
 		net.Init(1), net.Classes()),
 		StepOptions: bench.StepOptions{Setup: s, Device: card.Device, Model: begun, Each: 20 * time.Millisecond}})

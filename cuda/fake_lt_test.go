@@ -13,30 +13,30 @@ import (
 
 // light is cuBLASLt as loops, which refuses what the real one would. It has no algorithm for
 // results of five columns, so that the kernels that stand in for it are seen too.
-type light struct {
-	m       *fakegpu.Machine
-	manners manners
-	next    cublas.Raw
-	descs   map[cublas.Raw]map[int32]uint64 // attributes
-	prefs   map[cublas.Raw]map[int32]uint64
-	layouts map[cublas.Raw]lightLayout
+type fakeLt struct {
+	m         *fakegpu.Machine
+	behaviour ltBehaviour
+	next      cublas.Raw
+	descs     map[cublas.Raw]map[int32]uint64 // attributes
+	prefs     map[cublas.Raw]map[int32]uint64
+	layouts   map[cublas.Raw]ltLayout
 }
 
 // manners is what NVIDIA does not say of cuBLASLt.
-type manners struct {
+type ltBehaviour struct {
 	keepsNaN bool // its ReLU does; else it makes 0 of what is not a number, as has been seen of the real one
 	oddBits  bool // its masks have the highest bit of a byte first
 }
 
 // bit is the place of a number of a mask, with the bits of a row counted from its first.
-func (m manners) bit(at int) (at8, mask int) {
+func (m ltBehaviour) bit(at int) (at8, mask int) {
 	if m.oddBits {
 		return at / 8, 1 << (7 - at%8)
 	}
 	return at / 8, 1 << (at % 8)
 }
 
-type lightLayout struct {
+type ltLayout struct {
 	of            cublas.Type
 	rows, columns int
 	ld            int
@@ -46,9 +46,9 @@ type lightLayout struct {
 var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 5: 4, 6: 4,
 	7: 4, 8: 4}
 
-func imaginaryLt(m *fakegpu.Machine, of manners) *cublas.LtAPI {
-	l := &light{m: m, manners: of, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{},
-		layouts: map[cublas.Raw]lightLayout{}}
+func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
+	l := &fakeLt{m: m, behaviour: of, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{},
+		layouts: map[cublas.Raw]ltLayout{}}
 	make := func(out *cublas.Raw) cublas.Status { l.next++; *out = l.next; return 0 }
 	set := func(of map[cublas.Raw]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Raw, int32, unsafe.Pointer,
 		uintptr) cublas.Status {
@@ -80,7 +80,7 @@ func imaginaryLt(m *fakegpu.Machine, of manners) *cublas.LtAPI {
 		DestroyDesc: func(d cublas.Raw) cublas.Status { delete(l.descs, d); return 0 },
 		CreateLayout: func(out *cublas.Raw, of cublas.Type, rows, columns uint64, ld int64) cublas.Status {
 			make(out)
-			l.layouts[*out] = lightLayout{of, int(rows), int(columns), int(ld)}
+			l.layouts[*out] = ltLayout{of, int(rows), int(columns), int(ld)}
 			return 0
 		},
 		DestroyLayout: func(d cublas.Raw) cublas.Status { delete(l.layouts, d); return 0 },
@@ -107,7 +107,7 @@ func imaginaryLt(m *fakegpu.Machine, of manners) *cublas.LtAPI {
 func lowest(at uint64) uint64 { return max(at&-at, 1) }
 
 // multiply is D = op(A)·op(B) by columns, with what follows.
-func (l *light) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la cublas.Raw, pb driver.Pointer,
+func (l *fakeLt) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la cublas.Raw, pb driver.Pointer,
 	lb cublas.Raw, _ *float32, _ driver.Pointer, _ cublas.Raw,
 	pd driver.Pointer, ld cublas.Raw, algo *cublas.Algo, _ driver.Pointer, _ uintptr, s driver.Stream) cublas.Status {
 	d, a, b, c := maps.Clone(l.descs[desc]), l.layouts[la], l.layouts[lb], l.layouts[ld]
@@ -157,12 +157,12 @@ func (l *light) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la c
 				for n := range k {
 					v += at(x.v, d[3], a.ld, i, n) * at(y.v, d[4], b.ld, n, j)
 				}
-				at8, bit := l.manners.bit(j*int(d[12]) + i)
+				at8, bit := l.behaviour.bit(j*int(d[12]) + i)
 				switch e {
 				case cublas.WithBias:
 					v += float64(bias.v[i])
 				case cublas.WithBiasReLU, cublas.WithBiasReLUMask:
-					if v += float64(bias.v[i]); !(v > 0) && !(l.manners.keepsNaN && v != v) {
+					if v += float64(bias.v[i]); !(v > 0) && !(l.behaviour.keepsNaN && v != v) {
 						v = 0
 					}
 				case cublas.Masked:

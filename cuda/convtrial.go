@@ -17,19 +17,19 @@ import (
 // it is, and what came out, or why it does not run. It is for tests; then must not use the device.
 func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then func(route string, out []float32,
 	err error)) error {
-	o := d.owner
-	return o.askBehind(func() error {
-		if o.dnn == nil {
-			return o.noDNN
+	ex := d.exec
+	return ex.doInOrder(func() error {
+		if ex.dnn == nil {
+			return ex.dnnErr
 		}
-		t, err := d.newTry(c, in, out)
+		t, err := d.newTrial(c, in, out)
 		if err != nil {
 			return err
 		}
 		defer t.end()
 		shape := convShape(&task{call: c})
 		how := cudnn.Choosing{Most: t.most, Product: d.convProduct(c.Kernel, shape, t.element)}
-		return o.dnn.Ways(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
+		return ex.dnn.Ways(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
 			func(conv *cudnn.Conv) error {
 				made, err := t.run(conv)
 				var refused *cudnn.Error
@@ -43,34 +43,34 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 }
 
 // try is a convolution with its operands on the device. It is the owner's.
-type try struct {
-	o          *owner
+type convTrial struct {
+	ex         *executor
 	element    kernels.Element
 	a, b, c, w driver.Pointer // inputs, output and workspace
-	whole      driver.Pointer // any of the operands in float32
-	room       *buffer
+	float32s   driver.Pointer // any of the operands in float32
+	staging    *buffer
 	out        int // numbers
 	most       int // bytes of the workspace
 	kernel     device.Kernel
 	end        func()
 }
 
-func (d *Device) newTry(c *device.Call, in [][]float32, out int) (*try, error) {
-	o, size := d.owner, d.precision.element().Size()
-	t := &try{o: o, element: d.precision.element(), out: out, kernel: c.Kernel}
+func (d *Device) newTrial(c *device.Call, in [][]float32, out int) (*convTrial, error) {
+	ex, size := d.exec, d.precision.element().Size()
+	t := &convTrial{ex: ex, element: d.precision.element(), out: out, kernel: c.Kernel}
 	numbers := max(len(in[0]), len(in[1]), out)
 	t.most = 8*4*numbers + 1<<20 // more than a run allows: see convWorkspace
-	at, end, err := o.lend(size*len(in[0]), size*len(in[1]), size*out, t.most, 4*numbers)
+	at, end, err := ex.borrow(size*len(in[0]), size*len(in[1]), size*out, t.most, 4*numbers)
 	if err != nil {
 		return nil, fmt.Errorf("making room for a convolution: %w", err)
 	}
-	t.a, t.b, t.c, t.w, t.whole, t.end = at[0], at[1], at[2], at[3], at[4], end
-	if t.room, err = o.newBuffer(len(o.pinned.free) - 1); err != nil {
+	t.a, t.b, t.c, t.w, t.float32s, t.end = at[0], at[1], at[2], at[3], at[4], end
+	if t.staging, err = ex.buffer(len(ex.pinned.free) - 1); err != nil {
 		end()
 		return nil, err
 	}
-	t.end = func() { o.pinned.give(t.room); end() }
-	if err := errors.Join(t.bring(t.a, in[0]), t.bring(t.b, in[1])); err != nil {
+	t.end = func() { ex.pinned.put(t.staging); end() }
+	if err := errors.Join(t.copyIn(t.a, in[0]), t.copyIn(t.b, in[1])); err != nil {
 		t.end()
 		return nil, err
 	}
@@ -84,36 +84,36 @@ func region(at driver.Pointer, v []float32) kernels.Region {
 }
 
 // bring copies numbers to the device.
-func (t *try) bring(to driver.Pointer, v []float32) error {
+func (t *convTrial) copyIn(to driver.Pointer, v []float32) error {
 	if t.element == kernels.F32 {
-		return t.o.bring(region(to, v), t.room)
+		return t.ex.copyIn(region(to, v), t.staging)
 	}
-	if err := t.o.bring(region(t.whole, v), t.room); err != nil {
+	if err := t.ex.copyIn(region(t.float32s, v), t.staging); err != nil {
 		return err
 	}
-	return t.o.launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.whole), 0, len(v)))
+	return t.ex.launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.float32s), 0, len(v)))
 }
 
 // fetch copies the output from the device.
-func (t *try) fetch() ([]float32, error) {
+func (t *convTrial) copyOut() ([]float32, error) {
 	v, from := make([]float32, t.out), t.c
 	if t.element != kernels.F32 {
-		from = t.whole
-		if err := t.o.launch(kernels.Widen(t.element, kernels.Address(t.whole), kernels.Address(t.c), 0,
+		from = t.float32s
+		if err := t.ex.launch(kernels.Widen(t.element, kernels.Address(t.float32s), kernels.Address(t.c), 0,
 			t.out)); err != nil {
 			return nil, err
 		}
 	}
-	return v, t.o.fetch(region(from, v), t.room)
+	return v, t.ex.copyOut(region(from, v), t.staging)
 }
 
 // run computes over an output that holds no numbers.
-func (t *try) run(conv *cudnn.Conv) ([]float32, error) {
+func (t *convTrial) run(conv *cudnn.Conv) ([]float32, error) {
 	none := make([]float32, t.out)
 	for i := range none {
 		none[i] = float32(math.NaN())
 	}
-	if err := t.bring(t.c, none); err != nil {
+	if err := t.copyIn(t.c, none); err != nil {
 		return nil, err
 	}
 	x, w, y := t.a, t.b, t.c
@@ -126,5 +126,5 @@ func (t *try) run(conv *cudnn.Conv) ([]float32, error) {
 	if err := conv.Run(x, w, y, t.w); err != nil {
 		return nil, err
 	}
-	return t.fetch()
+	return t.copyOut()
 }

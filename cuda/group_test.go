@@ -19,26 +19,26 @@ import (
 
 // sailor is an agent that takes steps x ← x - 0.1·g - 0.01·y, y ← y + g by itself, as a run's
 // agents do between two exchanges.
-type sailor struct {
+type groupAgent struct {
 	d       device.Device
 	p       device.Program
 	x, y, g device.Vector
 	losses  []float64
 }
 
-func newSailor(t *testing.T, d device.Device, net *model.Network, code *device.Code, seed uint64) *sailor {
+func newGroupAgent(t *testing.T, d device.Device, net *model.Network, code *device.Code, seed uint64) *groupAgent {
 	t.Helper()
 	p, err := d.Load(code)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &sailor{d: d, p: p, x: d.NewVector(net.Dim()), y: d.NewVector(net.Dim()), g: d.NewVector(net.Dim())}
+	a := &groupAgent{d: d, p: p, x: d.NewVector(net.Dim()), y: d.NewVector(net.Dim()), g: d.NewVector(net.Dim())}
 	d.Write(a.x, net.Init(seed))
 	return a
 }
 
 // step begins an iteration. What it returns waits for the loss.
-func (a *sailor) step(b device.Batch) (wait func() error) {
+func (a *groupAgent) step(b device.Batch) (wait func() error) {
 	at, out := len(a.losses), make([]float64, 1)
 	a.losses = append(a.losses, 0)
 	var over func() error
@@ -58,13 +58,13 @@ func (a *sailor) step(b device.Batch) (wait func() error) {
 }
 
 // sailing is a small network and a data set.
-type sailing struct {
+type groupTask struct {
 	net  *model.Network
 	code *device.Code
 	set  device.Batch // all of it
 }
 
-func newSailing(t *testing.T, stored bool) sailing {
+func newGroupTask(t *testing.T, stored bool) groupTask {
 	t.Helper()
 	net, err := model.MLP(model.MLPOptions{Inputs: 21, Classes: 5, Hidden: []int{9}, WeightDecay: 1e-3})
 	if err != nil {
@@ -74,7 +74,7 @@ func newSailing(t *testing.T, stored bool) sailing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sailing{net: net, code: plan.Code(), set: device.Batch{Bytes: make([]uint8, 40*21), Scale: []float32{0.01},
+	s := groupTask{net: net, code: plan.Code(), set: device.Batch{Bytes: make([]uint8, 40*21), Scale: []float32{0.01},
 		Shift: []float32{-0.7}}}
 	if stored {
 		s.set.Store = new(device.Store)
@@ -87,7 +87,7 @@ func newSailing(t *testing.T, stored bool) sailing {
 }
 
 // batch is that of an agent in an iteration, in memory that it is lent.
-func (s sailing) batch(b *device.Batch, agent, t int, numbers bool) {
+func (s groupTask) batch(b *device.Batch, agent, t int, numbers bool) {
 	draw := rng.New(2, "batch", uint64(agent), uint64(t))
 	rows, y := b.Rows[:0], b.Y[:0]
 	for range s.code.Batch {
@@ -102,7 +102,7 @@ func (s sailing) batch(b *device.Batch, agent, t int, numbers bool) {
 
 // Agents that share a GPU get, to the last bit, what each gets on the CPU, whoever else is under
 // way and however far they run ahead of their losses; and they share launches.
-func TestFleet(t *testing.T) {
+func TestGroup(t *testing.T) {
 	const ahead = 3
 	for _, c := range []struct {
 		agents, steps              int
@@ -114,12 +114,12 @@ func TestFleet(t *testing.T) {
 		t.Run(fmt.Sprintf("%d agents,stored=%t,numbers=%t,launching=%t,refused=%t", c.agents, c.stored, c.numbers,
 			c.launching, c.refused), func(t *testing.T) {
 			agents, steps := c.agents, c.steps
-			s := newSailing(t, c.stored)
-			sail := func(d device.Device) (models [][]float32, losses [][]float64) {
+			s := newGroupTask(t, c.stored)
+			train := func(d device.Device) (models [][]float32, losses [][]float64) {
 				models, losses = make([][]float32, agents), make([][]float64, agents)
 				var wg sync.WaitGroup
 				for i := range agents {
-					a := newSailor(t, d, s.net, s.code, uint64(i))
+					a := newGroupAgent(t, d, s.net, s.code, uint64(i))
 					wg.Go(func() {
 						var b device.Batch
 						var waits []func() error
@@ -147,13 +147,13 @@ func TestFleet(t *testing.T) {
 				wg.Wait()
 				return models, losses
 			}
-			want, wantLosses := sail(cpu.New())
+			want, wantLosses := train(cpu.New())
 			// while it computes, others come
-			d, m := imaginary(t, fakegpu.Options{Takes: 200 * time.Microsecond}, false, Launches(c.launching))
+			d, m := openFake(t, fakegpu.Options{Takes: 200 * time.Microsecond}, false, SeparateLaunches(c.launching))
 			if c.refused {
 				m.Fail("LaunchTogether", 2, driver.TooManyTogether)
 			}
-			got, losses := sail(d)
+			got, losses := train(d)
 			for i := range agents {
 				if !slices.Equal(got[i], want[i]) || !slices.Equal(losses[i], wantLosses[i]) {
 					t.Errorf("agent %d: the model or its losses %v differ from the CPU's %v", i, losses[i],
@@ -174,13 +174,13 @@ func TestFleet(t *testing.T) {
 
 // In 16 bits agents have the same bits in company as each by itself, loss scales included, close to
 // the CPU's; and they share launches.
-func TestFleetShort(t *testing.T) {
+func TestGroupHalf(t *testing.T) {
 	const agents, steps = 4, 6
-	s := newSailing(t, true)
-	sail := func(d device.Device, from, to int) (models [][]float32, losses [][]float64) {
-		var all []*sailor
+	s := newGroupTask(t, true)
+	train := func(d device.Device, from, to int) (models [][]float32, losses [][]float64) {
+		var all []*groupAgent
 		for i := from; i < to; i++ {
-			a := newSailor(t, d, s.net, s.code, uint64(i))
+			a := newGroupAgent(t, d, s.net, s.code, uint64(i))
 			if scaled, ok := d.(device.Scaled); ok && i == 1 {
 				scaled.SetLossScale(a.g, device.LossScale{Scale: 1 << 24, Good: 3}) // beyond fp16, at first
 			}
@@ -210,19 +210,19 @@ func TestFleetShort(t *testing.T) {
 		}
 		return models, losses
 	}
-	want, wantLosses := sail(cpu.New(), 0, agents)
+	want, wantLosses := train(cpu.New(), 0, agents)
 	for _, p := range []Precision{FP16, BF16} {
-		d, m := imaginary(t, fakegpu.Options{}, false, WithPrecision(p))
-		got, losses := sail(d, 0, agents)
-		if _, ok := d.sails(s.code); !ok {
+		d, m := openFake(t, fakegpu.Options{}, false, WithPrecision(p))
+		got, losses := train(d, 0, agents)
+		if _, ok := d.groupable(s.code); !ok {
 			t.Errorf("%s: agents do not sail", p)
 		}
 		if n := m.Count("GraphLaunch"); n >= agents*steps {
 			t.Errorf("%s: %d launches for %d gradients", p, n, agents*steps)
 		}
 		for i := range agents {
-			one, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(p))
-			mine, myLosses := sail(one, i, i+1)
+			one, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(p))
+			mine, myLosses := train(one, i, i+1)
 			if !slices.Equal(mine[0], got[i]) || !slices.Equal(myLosses[0], losses[i]) {
 				t.Errorf("%s, agent %d: losses %v alone, %v in company", p, i, myLosses[0], losses[i])
 			}
@@ -240,31 +240,31 @@ func TestFleetShort(t *testing.T) {
 }
 
 // A set that nobody has any more leaves the GPU.
-func TestStoreIsDropped(t *testing.T) {
-	d, _ := imaginary(t, fakegpu.Options{}, false)
-	s := newSailing(t, true)
-	a := newSailor(t, d, s.net, s.code, 1)
+func TestDatasetIsDropped(t *testing.T) {
+	d, _ := openFake(t, fakegpu.Options{}, false)
+	s := newGroupTask(t, true)
+	a := newGroupAgent(t, d, s.net, s.code, 1)
 	var b device.Batch
 	s.batch(&b, 0, 0, false)
 	if err := a.step(b)(); err != nil {
 		t.Fatal(err)
 	}
-	if n := d.storesHeld(); n != 1 {
+	if n := d.datasetsHeld(); n != 1 {
 		t.Errorf("%d sets are on the GPU, want 1", n)
 	}
 	b, s.set = device.Batch{}, device.Batch{}
 	for range 20 {
-		if settle(); d.storesHeld() == 0 {
+		if collectAll(); d.datasetsHeld() == 0 {
 			return
 		}
 	}
 	t.Error("the set is still on the GPU")
 }
 
-func (d *Device) storesHeld() int {
-	d.stores.mu.Lock()
-	defer d.stores.mu.Unlock()
-	return len(d.stores.all)
+func (d *Device) datasetsHeld() int {
+	d.datasets.mu.Lock()
+	defer d.datasets.mu.Unlock()
+	return len(d.datasets.all)
 }
 
 // Ten agents that meet one by one take few calls of the driver for an iteration: a launch for the
@@ -275,9 +275,9 @@ func TestCallsOfIteration(t *testing.T) {
 		with  Option
 		bound map[string]float64
 	}{
-		"march": {Launches(false), map[string]float64{"LaunchTogether": 4, "GraphLaunch": 0, "LaunchKernel": 1,
+		"march": {SeparateLaunches(false), map[string]float64{"LaunchTogether": 4, "GraphLaunch": 0, "LaunchKernel": 1,
 			"MemcpyHtoD": 1, "EventRecord": 4, "StreamSynchronize": 0.1}},
-		"launches": {Launches(true), map[string]float64{"LaunchTogether": 0, "GraphLaunch": 7, "LaunchKernel": 20,
+		"launches": {SeparateLaunches(true), map[string]float64{"LaunchTogether": 0, "GraphLaunch": 7, "LaunchKernel": 20,
 			"EventRecord": 10, "StreamSynchronize": 0.1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +297,7 @@ func callsOfIteration(t *testing.T, with Option) map[string]float64 {
 	r := newTraining(t)
 	r.config.Batch = 3 // two in an epoch: a shorter one would be another program
 	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint, r.config.Density = 10, "complete", 60, 1, 0, 0.1
-	d, m := imaginary(t, fakegpu.Options{Takes: time.Millisecond}, false, with)
+	d, m := openFake(t, fakegpu.Options{Takes: time.Millisecond}, false, with)
 	names := []string{"LaunchTogether", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord",
 		"StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
 	const from, to = 20, 55 // until then graphs are made; later the models are evaluated

@@ -67,13 +67,13 @@ func (r roundedParameters) Write(dst device.Vector, src []float32) {
 
 // Networks of 16 bits have the CPU's gradient, as far as rounding the parameters leaves it:
 // activations are rounded as often.
-func TestShortNetworks(t *testing.T) {
+func TestHalfNetworks(t *testing.T) {
 	for precision, bounds := range map[Precision]struct {
 		round func([]float32)
 		unit  float64
 	}{FP16: {dist.FP16.Round, 0x1p-11}, BF16: {dist.BF16.Round, 0x1p-8}} {
-		d, m := imaginary(t, fakegpu.Options{}, false, WithPrecision(precision))
-		apart, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(precision), alone)
+		d, m := openFake(t, fakegpu.Options{}, false, WithPrecision(precision))
+		apart, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(precision), withoutGroups)
 		for name, net := range exampleNetworks(t) {
 			b := exampleBatch(net)
 			want, wantLoss := gradientOf(t, net, cpu.New(), b)
@@ -105,14 +105,14 @@ func TestShortNetworks(t *testing.T) {
 
 // Bytes become the same numbers of 16 bits as the float32 that they stand for, with and without
 // room for more channels, and take no float32 between.
-func TestShortBytes(t *testing.T) {
-	t.Run("in fleets", func(t *testing.T) { checkShortBytes(t, "mlp") })
-	t.Run("alone", func(t *testing.T) { checkShortBytes(t, "", alone) })
+func TestHalfBytes(t *testing.T) {
+	t.Run("in fleets", func(t *testing.T) { checkHalfBytes(t, "mlp") })
+	t.Run("alone", func(t *testing.T) { checkHalfBytes(t, "", withoutGroups) })
 }
 
 // checkShortBytes is for one network, or all.
-func checkShortBytes(t *testing.T, only string, options ...Option) {
-	d, _ := imaginary(t, fakegpu.Options{}, false, append(options, WithPrecision(FP16))...)
+func checkHalfBytes(t *testing.T, only string, options ...Option) {
+	d, _ := openFake(t, fakegpu.Options{}, false, append(options, WithPrecision(FP16))...)
 	for name, net := range exampleNetworks(t) {
 		if only != "" && name != only {
 			continue
@@ -121,7 +121,7 @@ func checkShortBytes(t *testing.T, only string, options ...Option) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := d.planOf(plan.Code()); err != nil || !p.takesBytes(1) {
+		if p, err := d.planOf(plan.Code()); err != nil || !p.convertsToHalf(1) {
 			t.Errorf("%s: bytes go through float32 (%v)", name, err)
 		}
 		for _, channels := range map[string][]int{"mlp": {1}, "resnet20": {3}}[name] {
@@ -144,9 +144,9 @@ func checkShortBytes(t *testing.T, only string, options ...Option) {
 
 // Every kernel of a program of 16 bits is within the bounds of its roundings, whether its operands
 // are converted or lie where they belong: as fspda selftest checks it on a GPU.
-func TestShortKernels(t *testing.T) {
+func TestHalfKernels(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
-		d, _ := imaginary(t, fakegpu.Options{}, true, WithPrecision(p))
+		d, _ := openFake(t, fakegpu.Options{}, true, WithPrecision(p))
 		target := selftest.Target{Device: d, Precision: string(p), Small: os.Getenv("FSPDA_LONG") == ""}
 		r, err := target.Run(context.Background(), string(p)+"/,networks/mlp by", func(selftest.Result) {})
 		if err != nil || len(r.Results) < len(device.Kernels()) {
@@ -182,7 +182,7 @@ func steep() (code *device.Code, params []float32, b device.Batch) {
 // itself; the next one is that of the CPU. bf16 has no scale. It is so in fleets and without.
 func TestLossScale(t *testing.T) {
 	t.Run("in fleets", func(t *testing.T) { checkLossScale(t) })
-	t.Run("alone", func(t *testing.T) { checkLossScale(t, alone) })
+	t.Run("alone", func(t *testing.T) { checkLossScale(t, withoutGroups) })
 }
 
 func checkLossScale(t *testing.T, options ...Option) {
@@ -211,7 +211,7 @@ func checkLossScale(t *testing.T, options ...Option) {
 	x, g := open(host)
 	want := run(host, x, g)
 
-	d, _ := imaginary(t, fakegpu.Options{}, false, append(options, WithPrecision(FP16))...)
+	d, _ := openFake(t, fakegpu.Options{}, false, append(options, WithPrecision(FP16))...)
 	x, g = open(d)
 	for i, c := range []struct {
 		grad  []float32
@@ -241,7 +241,7 @@ func checkLossScale(t *testing.T, options ...Option) {
 		t.Errorf("with a scale that was set: %+v, want %+v; gradient %v, want %v", s, to, got, want)
 	}
 
-	d, _ = imaginary(t, fakegpu.Options{}, false, append(options, WithPrecision(BF16))...)
+	d, _ = openFake(t, fakegpu.Options{}, false, append(options, WithPrecision(BF16))...)
 	x, g = open(d)
 	if got := run(d, x, g); !(distance(got, want) <= 1e-2) {
 		t.Errorf("bf16: gradient %v, want %v", got, want)
@@ -252,7 +252,7 @@ func checkLossScale(t *testing.T, options ...Option) {
 }
 
 // What 16 bits cannot do is an error that says where, and what to do.
-func TestShortRefusals(t *testing.T) {
+func TestHalfRefusals(t *testing.T) {
 	for what, c := range map[string]struct {
 		spoil func(*device.Code)
 		want  string
@@ -267,14 +267,14 @@ func TestShortRefusals(t *testing.T) {
 		"a scaled result": {func(c *device.Code) { c.Results[0].Ref.Off = 16 },
 			"result and comes from the gradient of the loss"},
 	} {
-		d, _ := imaginary(t, fakegpu.Options{}, false, WithPrecision(FP16))
+		d, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(FP16))
 		code, _, _ := steep()
 		c.spoil(code)
 		if _, err := d.Load(code); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", what, err, c.want)
 		}
 	}
-	m, p := imaginaryParts(t, fakegpu.Options{CC: 70})
+	m, p := fakeBackend(t, fakegpu.Options{CC: 70})
 	_ = m
 	if _, err := open(p, WithPrecision(BF16)); err == nil || !strings.Contains(err.Error(), "use precision fp16") {
 		t.Errorf("bf16 on compute capability 7.0: error %v", err)
@@ -285,7 +285,7 @@ func TestShortRefusals(t *testing.T) {
 }
 
 // Activations of 16 bits take half the memory.
-func TestShortFootprint(t *testing.T) {
+func TestHalfFootprint(t *testing.T) {
 	net := exampleNetworks(t)["resnet20"]
 	plan, err := net.Plan(128, model.Step)
 	if err != nil {

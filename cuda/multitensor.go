@@ -11,49 +11,49 @@ import (
 // the decay of a weight enters the loss, and it enters the gradient. On a GPU the launches of
 // hundreds of small calls cost more than their work. lists finds them, and one task does them all,
 // with the same bits: where the last of them stands, or, for gradients, at the end.
-type lists struct {
-	moved     []*traced        // what moves buffers
-	penalised []*traced        // HalfSquare and Add by turns
-	last      map[*traced]work // where a list is due
-	listed    map[*traced]bool // what is in one
+type multiTensor struct {
+	bufferUpdates []*tracedCall        // what moves buffers
+	penalties     []*tracedCall        // HalfSquare and Add by turns
+	last          map[*tracedCall]work // where a list is due
+	included      map[*tracedCall]bool // what is in one
 
-	folds   map[*traced]*fold // AddScaled calls that add a decay to a gradient in its place
-	filters map[*traced]*fold // gradients of filters, with decay and without
+	decays  map[*tracedCall]*gradientPart // AddScaled calls that add a decay to a gradient in its place
+	filters map[*tracedCall]*gradientPart // gradients of filters, with decay and without
 }
 
 // fold is a gradient of parameters that gets its decay with all others.
-type fold struct {
+type gradientPart struct {
 	to, weights device.Ref // weights are of no length where there is no decay
 	decay       float32
 
-	columns, room int // of a filter's rows in 16 bits
+	columns, padded int // of a filter's rows in 16 bits
 }
 
-func listsOf(t *trace, placed bool) *lists {
-	l := &lists{last: map[*traced]work{}, listed: map[*traced]bool{}, folds: map[*traced]*fold{},
-		filters: map[*traced]*fold{}}
+func findMultiTensor(t *trace, placed bool) *multiTensor {
+	l := &multiTensor{last: map[*tracedCall]work{}, included: map[*tracedCall]bool{}, decays: map[*tracedCall]*gradientPart{},
+		filters: map[*tracedCall]*gradientPart{}}
 	maker, uses := t.makers(), t.uses()
-	l.moved, l.penalised = t.moves(placed), t.penalties(maker, uses, placed)
-	l.due(moveBuffers, l.moved)
-	l.due(addPenalties, l.penalised)
-	l.foldDecays(t)
+	l.bufferUpdates, l.penalties = t.findBufferUpdates(placed), t.findPenalties(maker, uses, placed)
+	l.schedule(updateBuffers, l.bufferUpdates)
+	l.schedule(addPenalties, l.penalties)
+	l.findDecays(t)
 	return l
 }
 
 // due notes where a list is done. One call is none.
-func (l *lists) due(w work, calls []*traced) {
+func (l *multiTensor) schedule(w work, calls []*tracedCall) {
 	if len(calls) < 2 {
 		return
 	}
 	for _, c := range calls {
-		l.listed[c] = true
+		l.included[c] = true
 	}
 	l.last[calls[len(calls)-1]] = w
 }
 
 // moves are the calls that move a buffer, of which all but the last can wait for that.
-func (t *trace) moves(placed bool) []*traced {
-	var all []*traced
+func (t *trace) findBufferUpdates(placed bool) []*tracedCall {
+	var all []*tracedCall
 	for i := range t.calls {
 		c := &t.calls[i]
 		if c.call.Kernel == device.MoveAverage && c.in[0].value >= 0 && c.call.Out[0].Space == device.Buffers &&
@@ -61,16 +61,16 @@ func (t *trace) moves(placed bool) []*traced {
 			all = append(all, c)
 		}
 	}
-	return t.whoCanWait(all, placed)
+	return t.deferrable(all, placed)
 }
 
 // whoCanWait leaves out those of some calls that cannot be done as late as the last: what they read
 // is written before, or what they write is read or written. The arena counts only where the places
 // of values are given.
-func (t *trace) whoCanWait(calls []*traced, placed bool) []*traced {
-	var kept []*traced
+func (t *trace) deferrable(calls []*tracedCall, placed bool) []*tracedCall {
+	var kept []*tracedCall
 	for _, c := range calls {
-		if c == calls[len(calls)-1] || t.canBeAt(c, calls[len(calls)-1], calls, placed) {
+		if c == calls[len(calls)-1] || t.canMoveTo(c, calls[len(calls)-1], calls, placed) {
 			kept = append(kept, c)
 		}
 	}
@@ -78,10 +78,10 @@ func (t *trace) whoCanWait(calls []*traced, placed bool) []*traced {
 }
 
 // canBeAt says whether c can be done where a later call stands, while others wait too.
-func (t *trace) canBeAt(c, later *traced, others []*traced, placed bool) bool {
+func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall, placed bool) bool {
 	counts := func(r device.Ref) bool { return placed || r.Space != device.Arena }
 	meets := func(all []device.Ref, r device.Ref) bool {
-		return counts(r) && slices.ContainsFunc(all, func(o device.Ref) bool { return overlapping(o, r) })
+		return counts(r) && slices.ContainsFunc(all, func(o device.Ref) bool { return overlaps(o, r) })
 	}
 	passed := false
 	for i := range t.calls {
@@ -108,8 +108,8 @@ func (t *trace) canBeAt(c, later *traced, others []*traced, placed bool) bool {
 
 // penalties are the calls of the first chain of sums total + decay/2·Σw², by pairs of a HalfSquare
 // and its Add.
-func (t *trace) penalties(maker []*traced, uses []int, placed bool) []*traced {
-	var all []*traced
+func (t *trace) findPenalties(maker []*tracedCall, uses []int, placed bool) []*tracedCall {
+	var all []*tracedCall
 	for i := range t.calls {
 		sum := &t.calls[i]
 		if sum.call.Kernel != device.Add || sum.call.Dims[0] != 1 || sum.in[0].value < 0 || sum.in[1].value < 0 {
@@ -117,10 +117,10 @@ func (t *trace) penalties(maker []*traced, uses []int, placed bool) []*traced {
 		}
 		term := maker[sum.in[1].value]
 		if term == nil || term.call.Kernel != device.HalfSquare || term.in[0].ref.Space != device.Params ||
-			!t.single(sum.in[1], uses) {
+			!t.readOnce(sum.in[1], uses) {
 			continue
 		}
-		if n := len(all); n > 0 && (all[n-1].out[0] != sum.in[0] || !t.single(sum.in[0], uses)) {
+		if n := len(all); n > 0 && (all[n-1].out[0] != sum.in[0] || !t.readOnce(sum.in[0], uses)) {
 			break
 		}
 		all = append(all, term, sum)
@@ -133,7 +133,7 @@ func (t *trace) penalties(maker []*traced, uses []int, placed bool) []*traced {
 				break
 			}
 			if found && !slices.Contains(all, c) && slices.ContainsFunc(c.call.Out,
-				func(r device.Ref) bool { return overlapping(r, start) }) {
+				func(r device.Ref) bool { return overlaps(r, start) }) {
 				return nil
 			}
 			found = found || c == maker[all[1].in[0].value]
@@ -143,19 +143,19 @@ func (t *trace) penalties(maker []*traced, uses []int, placed bool) []*traced {
 }
 
 // single says whether a value is read once and is no result.
-func (t *trace) single(h home, uses []int) bool {
-	return h.value >= 0 && uses[h.value] == 1 && !t.values[h.value].result
+func (t *trace) readOnce(s source, uses []int) bool {
+	return s.value >= 0 && uses[s.value] == 1 && !t.values[s.value].result
 }
 
 // foldDecays finds the decays of gradients, and who makes those of filters. If the gradient is not
 // made of parts that are written once and then get a decay or none, there is nothing to find:
 // somebody wants to read it before it is finished.
-func (l *lists) foldDecays(t *trace) {
-	folds, filters := map[*traced]*fold{}, map[*traced]*fold{}
-	parts := map[device.Ref]*fold{} // what is written
+func (l *multiTensor) findDecays(t *trace) {
+	folds, filters := map[*tracedCall]*gradientPart{}, map[*tracedCall]*gradientPart{}
+	parts := map[device.Ref]*gradientPart{} // what is written
 	for i := range t.calls {
 		c := &t.calls[i]
-		if f := parts[c.call.Out[0]]; f != nil && decays(c.call) && f.weights.Len == 0 {
+		if f := parts[c.call.Out[0]]; f != nil && addsDecay(c.call) && f.weights.Len == 0 {
 			f.weights, f.decay = c.call.In[1], float32(c.call.Attr)
 			folds[c] = f
 			continue
@@ -170,41 +170,41 @@ func (l *lists) foldDecays(t *trace) {
 				continue
 			}
 			for other := range parts {
-				if overlapping(other, r) {
+				if overlaps(other, r) {
 					return
 				}
 			}
-			parts[r] = &fold{to: r}
+			parts[r] = &gradientPart{to: r}
 		}
 		if f := parts[c.call.Out[0]]; f != nil && c.call.Kernel == device.ConvGradW {
 			filters[c] = f
 		}
 	}
-	l.folds, l.filters = folds, filters
+	l.decays, l.filters = folds, filters
 }
 
 // decays says whether a call adds a multiple of parameters to what lies in the gradient.
-func decays(c *device.Call) bool {
+func addsDecay(c *device.Call) bool {
 	return c.Kernel == device.AddScaled && c.In[0] == c.Out[0] && c.In[0].Space == device.Grads &&
 		c.In[1].Space == device.Params
 }
 
 // end is the task that finishes a gradient.
-func end(from []operand, endings []kernels.Ending) task {
-	return task{work: endGradient, in: from, endings: endings}
+func finishTask(from []operand, endings []kernels.Ending) task {
+	return task{work: finishGradient, in: from, finishes: endings}
 }
 
 // moving is the task of a list of moves, from where their numbers lie.
-func moving(calls []*traced, from []operand) task {
-	t := task{work: moveBuffers, in: from}
+func bufferTask(calls []*tracedCall, from []operand) task {
+	t := task{work: updateBuffers, in: from}
 	for _, c := range calls {
-		t.moves = append(t.moves, kernels.Move{Buffer: c.call.Out[0].Off, N: c.call.Dims[0], A: c.call.Attr})
+		t.bufferUpdates = append(t.bufferUpdates, kernels.Move{Buffer: c.call.Out[0].Off, N: c.call.Dims[0], A: c.call.Attr})
 	}
 	return t
 }
 
 // penalising is the task of a list of penalties.
-func penalising(calls []*traced, start, out operand) task {
+func penaltyTask(calls []*tracedCall, start, out operand) task {
 	t := task{work: addPenalties, in: []operand{start}, out: []operand{out}}
 	for i := 0; i < len(calls); i += 2 {
 		term := calls[i].call
@@ -215,65 +215,65 @@ func penalising(calls []*traced, start, out operand) task {
 
 // list adds the task of a list where it is due. done says that nothing else is to be done for the
 // call.
-func (p *planner) list(c *traced) (done bool, err error) {
-	if f := p.folds[c]; f != nil {
-		if f.room > 0 { // a filter's, which has its ending
+func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
+	if f := p.decays[c]; f != nil {
+		if f.padded > 0 { // a filter's, which has its ending
 			return true, nil
 		}
-		p.endBy(f, operand{space: device.Grads, at: 4 * f.to.Off, n: f.to.Len, value: -1}, p.isScaled(c.in[0]))
-		return true, p.mark(c.out[0], false)
+		p.finishFrom(f, operand{space: device.Grads, offset: 4 * f.to.Off, n: f.to.Len, value: -1}, p.isScaled(c.in[0]))
+		return true, p.markScaled(c.out[0], false)
 	}
 	switch p.last[c] {
-	case moveBuffers:
+	case updateBuffers:
 		var from []operand
-		for _, m := range p.moved {
-			x, err := p.in(m.call, m.in[0], whole, 0)
+		for _, m := range p.bufferUpdates {
+			x, err := p.input(m.call, m.in[0], float32Format, 0)
 			if err != nil {
 				return true, err
 			}
 			from = append(from, x)
 		}
-		p.tasks = append(p.tasks, moving(p.moved, from))
+		p.tasks = append(p.tasks, bufferTask(p.bufferUpdates, from))
 	case addPenalties:
-		start, err := p.in(c.call, p.penalised[1].in[0], whole, 0)
+		start, err := p.input(c.call, p.penalties[1].in[0], float32Format, 0)
 		if err != nil {
 			return true, err
 		}
-		out, _, err := p.out(c.call, c.out[0], whole)
+		out, _, err := p.output(c.call, c.out[0], float32Format)
 		if err != nil {
 			return true, err
 		}
-		p.tasks = append(p.tasks, penalising(p.penalised, start, out))
+		p.tasks = append(p.tasks, penaltyTask(p.penalties, start, out))
 	}
-	return p.listed[c], nil
+	return p.included[c], nil
 }
 
 // endBy notes that a gradient is finished from where it is made.
-func (p *planner) endBy(f *fold, from operand, scaled bool) {
+func (p *planner) finishFrom(f *gradientPart, from operand, scaled bool) {
 	e := kernels.Ending{Source: kernels.InPlace, To: f.to.Off, Weights: f.weights.Off, N: f.to.Len, C: 1, Room: 1,
 		Scaled: p.scaling && scaled, Decay: f.decay}
 	if f.weights.Len == 0 {
 		e.Weights = -1
 	}
-	if f.columns < f.room {
-		e.C, e.Room = f.columns, f.room
+	if f.columns < f.padded {
+		e.C, e.Room = f.columns, f.padded
 	}
 	if from.element != kernels.F32 {
 		e.Source = kernels.Short
 	}
-	p.ends, p.endings = append(p.ends, from), append(p.endings, e)
+	p.finishInputs, p.finishes = append(p.finishInputs, from), append(p.finishes, e)
 }
 
 // filter is where the gradient of a filter is written, if it is finished at the end: until then it
 // keeps its 16 bits, and the channels that there is room for.
-func (p *planner) filter(c *traced, room int) (o operand, ok bool) {
+func (p *planner) filterOutput(c *tracedCall, room int) (o operand, ok bool) {
 	f := p.filters[c]
 	if f == nil {
 		return o, false
 	}
 	f.columns = c.call.Dims[3]
-	f.room = max(f.columns, room)
-	o = p.operand(p.newValue(f.to.Len/f.columns*f.room, half))
-	p.endBy(f, o, p.readsScaled(c))
+	f.padded = max(f.columns, room)
+	o = p.operand(p.newValue(f.to.Len/f.columns*f.padded, halfFormat))
+	p.finishFrom(f, o, p.readsScaled(c))
 	return o, true
 }

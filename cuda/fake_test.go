@@ -24,10 +24,10 @@ import (
 
 // imaginary opens a GPU in host memory, on which kernels run from their own source, and NVIDIA's
 // libraries are loops. It skips where there is no C++ compiler.
-func imaginary(t testing.TB, o fakegpu.Options, direct bool, options ...Option) (*Device, *fakegpu.Machine) {
+func openFake(t testing.TB, o fakegpu.Options, direct bool, options ...Option) (*Device, *fakegpu.Machine) {
 	t.Helper()
-	m, p := imaginaryParts(t, o)
-	p.direct = direct
+	m, p := fakeBackend(t, o)
+	p.inline = direct
 	d, err := open(p, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func imaginary(t testing.TB, o fakegpu.Options, direct bool, options ...Option) 
 	return d, m
 }
 
-func imaginaryParts(t testing.TB, o fakegpu.Options) (*fakegpu.Machine, parts) {
+func fakeBackend(t testing.TB, o fakegpu.Options) (*fakegpu.Machine, backend) {
 	t.Helper()
 	host, err := hostrun.Open()
 	var noLibrary *dynlib.Error
@@ -73,15 +73,15 @@ func imaginaryParts(t testing.TB, o fakegpu.Options) (*fakegpu.Machine, parts) {
 			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: l.Grid, Block: l.Block,
 				Shared: l.Shared, Together: l.Together}, Args: l.Args})
 		})
-	return m, imaginaryOn(m)
+	return m, backendOn(m)
 }
 
 // imaginaryOn is what a device on a machine is made of.
-func imaginaryOn(m *fakegpu.Machine) parts { return imaginaryWith(m, newNets(m)) }
+func backendOn(m *fakegpu.Machine) backend { return backendWith(m, newFakeDNN(m)) }
 
 // imaginaryWith is one on which convolutions are those of n. Engines that are timed later are
 // faster, so that of all that compute them the last is chosen.
-func imaginaryWith(m *fakegpu.Machine, n *nets) parts {
+func backendWith(m *fakegpu.Machine, n *fakeDNN) backend {
 	api := m.API()
 	elapsed := api.EventElapsedTime
 	api.EventElapsedTime = func(out *float32, from, to driver.Event) driver.Result {
@@ -89,12 +89,12 @@ func imaginaryWith(m *fakegpu.Machine, n *nets) parts {
 		*out -= 1e-6 * float32(min(n.graph.Executed, 1e5))
 		return r
 	}
-	return parts{api: api, version: 13000, tools: func(driver.Properties) (tools, error) {
+	return backend{api: api, version: 13000, libraries: func(driver.Properties) (libraries, error) {
 		cubins := map[string]nvrtc.Binary{}
 		for _, k := range kernels.All() {
 			cubins[k.Unit] = nvrtc.Binary{Cubin: []byte(k.Unit)}
 		}
-		return tools{cubins: cubins, blas: imaginaryBLAS(m), lt: imaginaryLt(m, manners{}), dnn: n.api()}, nil
+		return libraries{cubins: cubins, blas: fakeBLAS(m), lt: newFakeLt(m, ltBehaviour{}), dnn: n.api()}, nil
 	}}
 }
 
@@ -120,7 +120,7 @@ func matrixAt(m *fakegpu.Machine, at driver.Pointer, n int, e kernels.Element) (
 func (x matrix) put() { x.as.Append(x.bytes[:0], x.v) }
 
 // imaginaryBLAS is cuBLAS as three loops.
-func imaginaryBLAS(m *fakegpu.Machine) *cublas.API {
+func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 	a, stream := &cublas.API{}, driver.Stream(0)
 	a.Create = func(out *cublas.Raw) cublas.Status { *out = 1; return 0 }
 	a.Destroy = func(cublas.Raw) cublas.Status { return 0 }
@@ -169,15 +169,15 @@ func imaginaryBLAS(m *fakegpu.Machine) *cublas.API {
 	return a
 }
 
-func newNets(m *fakegpu.Machine) *nets {
-	n := &nets{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{},
+func newFakeDNN(m *fakegpu.Machine) *fakeDNN {
+	n := &fakeDNN{m: m, images: map[cudnn.Tensor][4]int32{}, filters: map[cudnn.Filter][4]int32{},
 		types: map[uintptr]cudnn.Type{}, windows: map[cudnn.Descriptor][2]int32{}}
-	n.graph = n.imaginaryGraph()
+	n.graph = n.newGraph()
 	return n
 }
 
 // api is cuDNN's convolutions as loops.
-func (n *nets) api() *cudnn.API {
+func (n *fakeDNN) api() *cudnn.API {
 	a := &cudnn.API{}
 	a.Version = func() uintptr { return 91002 }
 	a.ErrorString = func(s cudnn.Status) string { return "imaginary" }
@@ -271,7 +271,7 @@ func wrong(is bool) cudnn.Status {
 }
 
 // nets is what the imaginary cuDNN keeps.
-type nets struct {
+type fakeDNN struct {
 	m       *fakegpu.Machine
 	stream  driver.Stream
 	next    uintptr
@@ -280,24 +280,24 @@ type nets struct {
 	windows map[cudnn.Descriptor][2]int32
 	types   map[uintptr]cudnn.Type
 
-	graph    *fakecudnn.Graph
-	rounding bool  // float32 may be rounded to TF32
-	wrong    int64 // an engine that shifts its filters
+	graph       *fakecudnn.Graph
+	rounding    bool  // float32 may be rounded to TF32
+	wrongEngine int64 // an engine that shifts its filters
 }
 
 // dnnElements is what cuDNN's types are here.
 var dnnElements = map[cudnn.Type]kernels.Element{cudnn.Float32: kernels.F32, cudnn.Float16: kernels.F16,
 	cudnn.BFloat16: kernels.BF16}
 
-func (n *nets) handle() uintptr { n.next++; return n.next }
+func (n *fakeDNN) handle() uintptr { n.next++; return n.next }
 
 // leaks fails where descriptors are left.
-func (n *nets) leaks() cudnn.Status { return 0 }
+func (n *fakeDNN) leaks() cudnn.Status { return 0 }
 
 func size(d [4]int32) int { return int(d[0]) * int(d[1]) * int(d[2]) * int(d[3]) }
 
 // convolve goes through all products, each of which adds to the sum of an element of out.
-func (n *nets) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y,
+func (n *fakeDNN) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y,
 	out driver.Pointer) cudnn.Status {
 	image, filter, window, result := n.images[xd], n.filters[wd], n.windows[cd], n.images[yd]
 	of := n.types[uintptr(xd)]
@@ -324,7 +324,7 @@ func noNumber(v float32) bool { return v != v }
 
 // products is convolve for shapes: n h w c of images, k r s c of filters, and the stride and the
 // padding.
-func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y,
+func (n *fakeDNN) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y,
 	out driver.Pointer) cudnn.Status {
 	return cudnn.Status(n.m.Do(n.stream, "convolution", func() error {
 		xs, errX := matrixAt(n.m, x, size(image), dnnElements[of])
@@ -386,7 +386,7 @@ func (n *nets) products(image, filter [4]int32, window [2]int32, result [4]int32
 }
 
 // settle lets the collector find what is not reachable any more.
-func settle() {
+func collectAll() {
 	for range 3 {
 		runtime.GC()
 		time.Sleep(time.Millisecond)

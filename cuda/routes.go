@@ -6,7 +6,7 @@ import "fmt"
 // or an engine of its graph API with its settings. It is for people.
 func (p *Program) Routes() []string {
 	var all []string
-	_ = p.device.owner.ask(func() error { // after a loss of the device there is nothing to tell
+	_ = p.device.exec.do(func() error { // after a loss of the device there is nothing to tell
 		for i := range p.plan.tasks {
 			if t := &p.plan.tasks[i]; t.route != nil {
 				all = append(all, fmt.Sprintf("%s %v: %s", t.call.Kernel, t.call.Dims, t.route()))

@@ -8,15 +8,15 @@ import (
 
 // Items of each sender come in the order in which it sent them, however many senders there are and
 // however full the queue is; after the close nothing more comes in.
-func TestQueue(t *testing.T) {
-	const senders, each = 5, 3 * mostQueued
-	q := newQueue()
+func TestInbox(t *testing.T) {
+	const senders, each = 5, 3 * maxQueued
+	in := newInbox()
 	var sending sync.WaitGroup
 	var got [senders][]int
 	for s := range senders {
 		sending.Go(func() {
 			for n := range each {
-				if !q.push(item{task: func() { got[s] = append(got[s], n) }}) {
+				if !in.push(item{task: func() { got[s] = append(got[s], n) }}) {
 					t.Error("an open queue takes nothing")
 				}
 			}
@@ -24,13 +24,13 @@ func TestQueue(t *testing.T) {
 	}
 	go func() {
 		sending.Wait()
-		q.close()
+		in.close()
 	}()
 	var items []item
-	for q.wait() {
-		for items = q.take(items); len(items) > 0; items = q.take(items) {
-			if len(items) > mostQueued {
-				t.Fatalf("%d items wait, want %d at most", len(items), mostQueued)
+	for in.wait() {
+		for items = in.takeAll(items); len(items) > 0; items = in.takeAll(items) {
+			if len(items) > maxQueued {
+				t.Fatalf("%d items wait, want %d at most", len(items), maxQueued)
 			}
 			for _, it := range items {
 				it.task()
@@ -47,39 +47,39 @@ func TestQueue(t *testing.T) {
 			}
 		}
 	}
-	if q.push(item{task: func() {}}) {
+	if in.push(item{task: func() {}}) {
 		t.Error("a closed queue takes items")
 	}
 }
 
 // An operation that nobody waits for leaves the owner asleep, up to a number of them; a task wakes
 // it.
-func TestQueueWakes(t *testing.T) {
+func TestInboxWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
-		q.looks = 0
+		in := newInbox()
+		in.spins = 0
 		awake := false
 		sleep := func() {
 			awake = false
-			go func() { awake = q.wait() }()
+			go func() { awake = in.wait() }()
 			synctest.Wait()
 		}
 		sleep()
-		for k := range mostWaiting {
+		for k := range maxDeferred {
 			if awake {
-				t.Fatalf("%d operations wake the owner, want %d", k, mostWaiting)
+				t.Fatalf("%d operations wake the owner, want %d", k, maxDeferred)
 			}
-			q.push(item{op: &op{}})
+			in.push(item{op: &op{}})
 			synctest.Wait()
 		}
-		if !awake || len(q.take(nil)) != mostWaiting {
+		if !awake || len(in.takeAll(nil)) != maxDeferred {
 			t.Error("the owner sleeps on, or does not get all")
 		}
 		for _, it := range []item{{task: func() {}}, {op: &op{then: func() {}}}} {
 			sleep()
-			q.push(it)
+			in.push(it)
 			synctest.Wait()
-			if !awake || len(q.take(nil)) != 1 {
+			if !awake || len(in.takeAll(nil)) != 1 {
 				t.Error("what somebody waits for does not wake the owner")
 			}
 		}

@@ -10,12 +10,12 @@ import (
 )
 
 // Every way that may be chosen is tried in every precision, and one that computes wrongly is named.
-func TestEveryWay(t *testing.T) {
+func TestEveryConvolutionCandidate(t *testing.T) {
 	for _, precision := range Precisions() {
-		m, _ := imaginaryParts(t, fakegpu.Options{})
-		n := newNets(m)
+		m, _ := fakeBackend(t, fakegpu.Options{})
+		n := newFakeDNN(m)
 		n.rounding = precision != FP32
-		d, err := open(imaginaryWith(m, n), WithPrecision(precision))
+		d, err := open(backendWith(m, n), WithPrecision(precision))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestEveryWay(t *testing.T) {
 		if good, bad := check(); good != 6 || bad != 0 {
 			t.Errorf("%s: %d are well, %d not; want 6 and 0", precision, good, bad)
 		}
-		n.wrong = 25
+		n.wrongEngine = 25
 		if good, bad := check(); good != 0 || bad != 6 {
 			t.Errorf("%s: %d are well although an engine computes wrongly, %d are not; want 0 and 6", precision, good,
 				bad)

@@ -9,10 +9,10 @@ import (
 )
 
 // A launch that does not end is told of, and closing the device does not wait for it.
-func TestStuck(t *testing.T) {
-	d, _ := imaginary(t, fakegpu.Options{Takes: 50 * time.Millisecond}, false)
-	err := d.owner.ask(func() error { return d.owner.reachWithin(time.Millisecond) })
-	if err == nil || !strings.Contains(err.Error(), LaunchesVariable) {
+func TestHungLaunch(t *testing.T) {
+	d, _ := openFake(t, fakegpu.Options{Takes: 50 * time.Millisecond}, false)
+	err := d.exec.do(func() error { return d.exec.syncWithin(time.Millisecond) })
+	if err == nil || !strings.Contains(err.Error(), SeparateLaunchesVariable) {
 		t.Errorf("%v, want an error that says what to do", err)
 	}
 	if err := d.Close(); err != nil {

@@ -1,0 +1,490 @@
+package cuda
+
+import (
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"unsafe"
+	"weak"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// mostTogether is how many agents compute in one launch.
+const maxMembers = 16
+
+// A gradient goes together with those of other agents where it has at most so many numbers in its
+// arena and operations: larger ones fill a GPU by themselves. This is a matter of the code alone,
+// since the kernels of a fleet have other bits than NVIDIA's libraries.
+const (
+	maxGroupArena = 2 << 20
+	maxGroupFLOPs = 1e9
+)
+
+// fleets are those of a device, by their code.
+type groups struct {
+	mu  sync.Mutex
+	all map[*device.Code]weak.Pointer[group]
+}
+
+// fleet computes the gradients of a small network for all agents that ask for one at the same time,
+// in as many launches as one of them would need: whoever comes while the GPU is busy goes with the
+// next. Bits do not depend on the company.
+type group struct {
+	dev          *Device
+	code         *device.Code
+	results      resultRange
+	arenaStride  int // numbers from one arena to the next
+	layout       inputLayout
+	mem          *groupMemory
+	half         *kernels.FleetShort // how it computes in 16 bits; nil: it does not
+	acceptsBytes bool                // it takes examples as bytes
+	freeRequests sync.Pool           // of *passage: what is over
+}
+
+// fleetMemory is what of the device belongs to a fleet. It is the owner's.
+type groupMemory struct {
+	ex                              *executor
+	inputs, arena, results, scratch block
+	graphs                          map[graphKey]driver.GraphExec
+	freeSlots                       []*stagingSlot // of which nobody waits for
+	plans                           map[graphKey]*megakernelPlan
+	lastLaunch                      uint64 // the last in which the fleet was
+	nextPhase                       int    // the phase from which on the arena is free in it
+}
+
+// berth is pinned memory of a launch: what it is told and what it finds. They are used again when
+// the GPU is done.
+type stagingSlot struct {
+	inputs, results *buffer
+	unread          int // agents whose results are still to be taken
+}
+
+// formation is what a captured launch depends on.
+type graphKey struct {
+	members      int
+	store        kernels.Address // 0: agents have examples as numbers
+	scale, shift uint32          // bits
+}
+
+// of returns the fleet of a code, or nil where agents do not run it together.
+func (gs *groups) of(d *Device, code *device.Code) *group {
+	short, ok := d.groupable(code)
+	if !ok {
+		return nil
+	}
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	if there := gs.all[code].Value(); there != nil {
+		return there
+	}
+	for c, old := range gs.all {
+		if old.Value() == nil {
+			delete(gs.all, c)
+		}
+	}
+	made := &group{dev: d, code: code, results: rangeOf(code.Results), arenaStride: align(4*code.Arena) / 4,
+		layout: inputLayout{code.Batch, maxMembers}, half: short, acceptsBytes: groupCanRun(code, &kernels.Coded{}),
+		mem: &groupMemory{ex: d.exec, graphs: map[graphKey]driver.GraphExec{}, plans: map[graphKey]*megakernelPlan{}}}
+	runtime.AddCleanup(made, (*groupMemory).discard, made.mem)
+	if gs.all == nil {
+		gs.all = map[*device.Code]weak.Pointer[group]{}
+	}
+	gs.all[code] = weak.Make(made)
+	return made
+}
+
+// sails tells whether agents compute code together, and how where that is in 16 bits.
+func (d *Device) groupable(code *device.Code) (short *kernels.FleetShort, ok bool) {
+	if d.noGroups || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 ||
+		code.Arena > maxGroupArena || code.FLOPs > maxGroupFLOPs {
+		return nil, false
+	}
+	if (inputLayout{code.Batch, maxMembers}).bytes() > chunkBytes || !groupCanRun(code, nil) {
+		return nil, false
+	}
+	return d.groupHalf(code)
+}
+
+// lowers tells whether a fleet has kernels for code, with examples as numbers or as bytes.
+func groupCanRun(code *device.Code, bytes *kernels.Coded) bool {
+	const some = 256 // in place of addresses
+	_, err := kernels.Fleet{Agents: 1, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Bytes: bytes,
+		Labels: some, Scratch: some, Bad: some}.Lower(code)
+	return err == nil
+}
+
+// drop gives the memory back. It is for the collector.
+func (m *groupMemory) discard() {
+	m.ex.discardGraphs(slices.Collect(maps.Values(m.graphs))...)
+	for _, b := range []block{m.inputs, m.arena, m.results, m.scratch} {
+		if b.size > 0 {
+			m.ex.discard(b)
+		}
+	}
+	for _, s := range m.freeSlots {
+		m.ex.pinned.put(s.inputs)
+		m.ex.pinned.put(s.results)
+	}
+}
+
+// roomShape says where things lie in the room that goes to the GPU before a launch: five lists of
+// addresses, the rows and labels of all batches, and a counter of bad labels.
+type inputLayout struct{ batch, members int }
+
+func (s inputLayout) params() int  { return 0 }
+func (s inputLayout) grads() int   { return 8 * s.members }
+func (s inputLayout) inputs() int  { return 16 * s.members }
+func (s inputLayout) arenas() int  { return 24 * s.members }
+func (s inputLayout) scalers() int { return 32 * s.members }
+func (s inputLayout) rows() int    { return 40 * s.members }
+func (s inputLayout) labels() int  { return s.rows() + 4*s.members*s.batch }
+func (s inputLayout) counter() int { return s.labels() + 4*s.members*s.batch }
+func (s inputLayout) bytes() int   { return s.counter() + 4 }
+
+// found is the bytes that a launch of so many agents brings back: the states of their loss scales,
+// if there are any, and their results.
+func (g *group) resultBytes(agents int) int { return g.scalerBytes() + agents*g.results.bytes() }
+
+// states is the bytes in front of the results that are for the states of loss scales.
+func (g *group) scalerBytes() int {
+	if g.scaling() == nil {
+		return 0
+	}
+	return maxMembers * kernels.ScalerBytes
+}
+
+func (g *group) scaling() *kernels.Scaling {
+	if g.half == nil {
+		return nil
+	}
+	return g.half.Scaling
+}
+
+// passage is an agent's part of a launch.
+type request struct {
+	op
+	group                *group
+	params, grad         kernels.Address
+	lossScale            *lossScale // of the gradient; nil: none
+	dataset              *dataset   // nil: the batch is in a slot
+	byteScale, byteShift float32    // of its bytes
+	rows                 []int32
+	labels               []float32
+
+	program  *Program // that began it, and whose slot it is
+	slot     *inputSlot
+	channels int
+	input    kernels.Address
+
+	staging *stagingSlot // of the launch that it went with
+	index   int          // in it
+	results []float32
+	out     []float64
+	err     error
+
+	done   chan struct{} // has room for one
+	onDone func()        // what is to be done after it, made once
+	wait   func() error
+}
+
+// joins tells whether passages go in one launch.
+func (p *request) batchesWith(other batchable) bool {
+	x, ok := other.(*request)
+	return ok && x.group == p.group && x.dataset == p.dataset && math.Float32bits(x.byteScale) == math.Float32bits(p.byteScale) &&
+		math.Float32bits(x.byteShift) == math.Float32bits(p.byteShift)
+}
+
+func (p *request) levelStride() int { return levelsPerIteration }
+
+// join is a run in company.
+func (p *Program) startInGroup(v vectors, b device.Batch, out []float64) (wait func() error, err error) {
+	req := p.group.newRequest()
+	req.program, req.out = p, out
+	req.params, req.grad, req.lossScale = v.params.address(), v.grad.address(), v.scale
+	req.accesses = append(req.accessArray[:0], reads(&v.params.dep), writes(&v.grad.dep))
+	if v.scale != nil {
+		req.accesses = append(req.accesses, writes(&v.scale.dep))
+	}
+	req.labels = req.labels[:len(b.Y)]
+	for i, y := range b.Y {
+		req.labels[i] = float32(y)
+	}
+	if len(b.Scale) == 1 && p.group.acceptsBytes {
+		req.dataset = p.device.datasetOf(b)
+	}
+	if req.dataset != nil {
+		req.byteScale, req.byteShift, req.rows = b.Scale[0], b.Shift[0], append(req.rows, b.Rows...)
+		req.accesses = append(req.accesses, reads(&req.dataset.dep))
+	} else if err := p.useSlot(req, b); err != nil {
+		return nil, err
+	}
+	req.batch, req.then = req, req.onDone
+	p.device.exec.enqueueOp(&req.op)
+	return req.wait, nil
+}
+
+// board takes a slot for the batch of a passage.
+func (p *Program) useSlot(req *request, b device.Batch) (err error) {
+	if req.slot, err = p.acquireSlot(b); err != nil {
+		return err
+	}
+	req.channels = len(b.Scale)
+	p.fillSlot(req.slot, b, 0)
+	req.accesses = append(req.accesses, reads(&req.slot.dep))
+	if req.channels > 0 {
+		req.accesses = append(req.accesses, writes(&p.mem.dep))
+	}
+	return nil
+}
+
+// passage returns one with nothing in it, in memory of an earlier one.
+func (g *group) newRequest() *request {
+	req, ok := g.freeRequests.Get().(*request)
+	if !ok {
+		req = &request{results: make([]float32, g.results.to-g.results.from), labels: make([]float32, 0, g.code.Batch),
+			rows: make([]int32, 0, g.code.Batch),
+			done: make(chan struct{}, 1)}
+		req.onDone, req.wait = req.finish, req.waitResult
+	}
+	*req = request{group: g, results: req.results, labels: req.labels[:0], rows: req.rows[:0], done: req.done, onDone: req.onDone, wait: req.wait}
+	return req
+}
+
+// await waits for the end and hands the results out.
+func (req *request) waitResult() error {
+	<-req.done
+	p, err := req.program, req.err
+	if err == nil {
+		req.group.results.collect(req.results, p.code.Results, req.out)
+	} else {
+		err = p.failed(err)
+	}
+	req.accessArray, req.accesses, req.lossScale = [len(req.accessArray)]access{}, nil, nil // it holds nobody's vectors while it is idle
+	req.group.freeRequests.Put(req)
+	return err
+}
+
+// end takes the results. It is the owner's.
+func (req *request) finish() {
+	ex := req.group.mem.ex
+	if req.slot != nil {
+		req.slot.busy.Store(false)
+	}
+	if s := req.staging; s != nil {
+		if n := len(req.results); n > 0 {
+			copy(req.results, s.results.float32s(req.group.resultBytes(maxMembers) / 4)[req.group.scalerBytes()/4+req.index*n:])
+		}
+		if req.lossScale != nil && req.err == nil && ex.err() == nil {
+			req.lossScale.arrived(s.results.bytes[req.index*kernels.ScalerBytes:])
+		}
+		if s.unread--; s.unread == 0 {
+			req.group.mem.freeSlots = append(req.group.mem.freeSlots, s)
+		}
+	}
+	if req.err == nil {
+		req.err = ex.err()
+	}
+	req.done <- struct{}{}
+}
+
+// sendAll sends passages, in as few launches as there are.
+func (req *request) sendBatch(ex *executor, ops []*op) error {
+	for len(ops) > 0 {
+		part := ops[:min(len(ops), maxMembers)]
+		ops = ops[len(part):]
+		var all [maxMembers]*request
+		members := all[:len(part)]
+		for i, p := range part {
+			members[i] = p.batch.(*request)
+		}
+		err := req.group.launch(ex, members)
+		if err != nil && driver.IsOutOfMemory(err) { // then nothing was sent
+			for _, p := range members {
+				p.err = err
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sail sends one launch, or has the crew march.
+func (g *group) launch(ex *executor, members []*request) error {
+	if appended, err := g.appendToMegakernel(ex, members); appended || err != nil {
+		return err
+	}
+	if err := ex.mega.flush(); err != nil {
+		return err
+	}
+	if err := g.allocMemory(ex); err != nil {
+		return err
+	}
+	s, err := g.acquireStaging(ex)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.slot != nil {
+			if m.input, err = m.program.awaitBatch(m.slot, m.channels, 0); err != nil {
+				return err
+			}
+		}
+	}
+	g.writeInputs(s.inputs.bytes, g.layout, members)
+	if r := ex.api.MemcpyHtoD(g.mem.inputs.at, s.inputs.pointer(), uintptr(g.layout.bytes()), ex.stream); r != driver.Success {
+		return ex.api.Check(r, "cuMemcpyHtoDAsync", "telling the GPU of %d batches", len(members))
+	}
+	if err := g.launchGraph(ex, g.keyOf(members)); err != nil {
+		return err
+	}
+	if n := g.resultBytes(len(members)); n > 0 {
+		if err := ex.api.Check(ex.api.MemcpyDtoH(s.results.pointer(), g.mem.results.at, uintptr(n), ex.stream),
+			"cuMemcpyDtoHAsync", "copying results of %d agents from the GPU", len(members)); err != nil {
+			return err
+		}
+	}
+	s.unread = len(members)
+	for i, m := range members {
+		m.staging, m.index = s, i
+		if m.slot != nil {
+			if err := ex.record(m.slot.consumed, ex.stream); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *group) keyOf(members []*request) graphKey {
+	k := graphKey{members: len(members)}
+	if p := members[0]; p.dataset != nil {
+		k.store, k.scale, k.shift = p.dataset.block.address(), math.Float32bits(p.byteScale), math.Float32bits(p.byteShift)
+	}
+	return k
+}
+
+// wanted is the memory of a fleet.
+func (g *group) requests() []blockRequest {
+	m := g.mem
+	return []blockRequest{{&m.inputs, g.layout.bytes()}, {&m.arena, maxMembers * 4 * g.arenaStride},
+		{&m.results, g.resultBytes(maxMembers)},
+		{&m.scratch, 8 * kernels.FleetScratch(g.code, maxMembers)}}
+}
+
+// lacksRoom tells whether some is not there: the scratch is taken last.
+func (g *group) lacksMemory() bool { return g.mem.scratch.size == 0 }
+
+// makeRoom takes the memory of a fleet when it first sails.
+func (g *group) allocMemory(ex *executor) (err error) {
+	for _, w := range g.requests() {
+		if w.missing() {
+			if *w.block, err = ex.alloc(max(w.bytes, 4)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *group) acquireStaging(ex *executor) (*stagingSlot, error) {
+	if n := len(g.mem.freeSlots); n > 0 {
+		s := g.mem.freeSlots[n-1]
+		g.mem.freeSlots = g.mem.freeSlots[:n-1]
+		return s, nil
+	}
+	room, err := ex.buffer(bufferClass(g.layout.bytes()))
+	if err != nil {
+		return nil, err
+	}
+	results, err := ex.buffer(bufferClass(max(4, g.resultBytes(maxMembers))))
+	if err != nil {
+		ex.pinned.put(room)
+		return nil, err
+	}
+	clear(results.bytes)
+	return &stagingSlot{inputs: room, results: results}, nil
+}
+
+// describe writes to pinned memory what the kernels look up.
+func (g *group) writeInputs(room []byte, s inputLayout, members []*request) {
+	list := func(at int) []kernels.Address {
+		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&room[at])), s.members)
+	}
+	params, grads, inputs, arenas := list(s.params()), list(s.grads()), list(s.inputs()), list(s.arenas())
+	scalers := list(s.scalers())
+	rows := unsafe.Slice((*int32)(unsafe.Pointer(&room[s.rows()])), s.members*s.batch)
+	labels := unsafe.Slice((*float32)(unsafe.Pointer(&room[s.labels()])), s.members*s.batch)
+	for i, p := range members {
+		params[i], grads[i], inputs[i] = p.params, p.grad, p.input
+		arenas[i] = g.mem.arena.address() + kernels.Address(4*g.arenaStride*i)
+		if p.lossScale != nil {
+			scalers[i] = p.lossScale.block.address()
+		}
+		copy(rows[i*s.batch:], p.rows)
+		copy(labels[i*s.batch:], p.labels)
+	}
+	*(*uint32)(unsafe.Pointer(&room[s.counter()])) = kernels.NoBadRow
+}
+
+// launch sends the graph of a formation, or makes it.
+func (g *group) launchGraph(ex *executor, k graphKey) error {
+	exec, ok := g.mem.graphs[k]
+	if !ok {
+		if len(g.mem.graphs) >= maxGraphs {
+			if err := dropGraphs(ex, g.mem.graphs); err != nil {
+				return err
+			}
+		}
+		var err error
+		if exec, err = ex.capture(g.code.Name, func() error { return g.sendKernels(ex, k) }); err != nil {
+			return err
+		}
+		g.mem.graphs[k] = exec
+		ex.graphs[exec] = true
+	}
+	if r := ex.api.GraphLaunch(exec, ex.stream); r != driver.Success {
+		return ex.api.Check(r, "cuGraphLaunch", "launching the graph of %s for %d agents", g.code.Name, k.members)
+	}
+	return nil
+}
+
+// crewed is what the kernels of a formation work on, with a room of such a shape.
+func (g *group) kernelGroup(k graphKey, room kernels.Address, s inputLayout) kernels.Fleet {
+	m := g.mem
+	at := func(offset int) kernels.Address { return room + kernels.Address(offset) }
+	fleet := kernels.Fleet{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(),
+		Arenas: at(s.arenas()), Apart: g.arenaStride,
+		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(
+			s.counter()), TF32: g.dev.precision == TF32, Short: g.halfAt(at(s.scalers()), m.results.address())}
+	if k.store != 0 {
+		fleet.Bytes = &kernels.Coded{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
+			Shift: math.Float32frombits(k.shift)}
+	} else {
+		fleet.Inputs = at(s.inputs())
+	}
+	return fleet
+}
+
+// send sends the kernels of a launch.
+func (g *group) sendKernels(ex *executor, k graphKey) error {
+	calls, err := g.kernelGroup(k, g.mem.inputs.address(), g.layout).Lower(g.code)
+	if err != nil {
+		return err
+	}
+	if err := ex.launch(calls...); err != nil || g.results.bytes() == 0 {
+		return err
+	}
+	return ex.launch(g.collectResults(g.mem.results.address()+kernels.Address(g.scalerBytes()), k.members))
+}
+
+// collect copies the results of all agents from their arenas.
+func (g *group) collectResults(to kernels.Address, agents int) kernels.Call {
+	return kernels.Collect(to, g.mem.arena.address()+kernels.Address(4*g.results.from), g.arenaStride, g.results.bytes()/4,
+		agents)
+}

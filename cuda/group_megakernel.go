@@ -1,0 +1,96 @@
+package cuda
+
+import "fspda/cuda/kernels"
+
+// route is the steps of a formation in a march. Without phases it does not march.
+type megakernelPlan struct {
+	phases       [][]kernels.Call
+	resultsPhase int // the phase in which the results can be collected
+	steps, args  int
+}
+
+// march has a crew compute in the march that is collected. It is false where that is not for this
+// crew: batches that come to slots are the business of two streams, and 16 bits have kernels of
+// their own.
+func (g *group) appendToMegakernel(ex *executor, members []*request) (appended bool, err error) {
+	m := ex.mega
+	if m == nil || g.half != nil || members[0].dataset == nil || float64(g.code.FLOPs) > megakernelFLOPs {
+		return false, nil
+	}
+	if g.lacksMemory() { // what is collected may still work in memory that is free by now
+		if err := m.flush(); err != nil {
+			return false, err
+		}
+		if err := g.allocMemory(ex); err != nil {
+			return false, err
+		}
+	}
+	s := inputLayout{g.code.Batch, len(members)}
+	p, err := g.planFor(g.keyOf(members), s)
+	if err != nil || p.phases == nil {
+		return false, err
+	}
+	limit := len(p.phases) + 1
+	if g.mem.lastLaunch == m.launches {
+		limit += g.mem.nextPhase
+	}
+	if fits, err := m.reserve(limit, p.steps, p.args, s.bytes()); !fits || err != nil {
+		return false, err
+	}
+	room, at := m.commands.Data(s.bytes())
+	g.writeInputs(room, s, members)
+	slot, err := g.acquireStaging(ex)
+	if err != nil {
+		return false, err
+	}
+	g.appendSteps(m, p, at, slot, len(members))
+	slot.unread = len(members)
+	for i, r := range members {
+		r.staging, r.index = slot, i
+	}
+	return true, nil
+}
+
+// fallIn adds the steps of a route to the march, behind what the fleet does in it already.
+func (g *group) appendSteps(m *megakernel, p *megakernelPlan, room kernels.Address, slot *stagingSlot, agents int) {
+	at := m.base
+	if g.mem.lastLaunch == m.launches {
+		at = max(at, g.mem.nextPhase)
+	}
+	for i, calls := range p.phases {
+		for _, c := range calls {
+			m.commands.AddWith(at+i, c, room)
+		}
+	}
+	g.mem.lastLaunch, g.mem.nextPhase = m.launches, at+len(p.phases)
+	if g.results.bytes() > 0 {
+		m.commands.Add(at+p.resultsPhase, g.collectResults(slot.results.address(), agents))
+		g.mem.nextPhase = max(g.mem.nextPhase, at+p.resultsPhase+1)
+	}
+}
+
+// routeOf is the steps of a formation, whose room is nowhere yet.
+func (g *group) planFor(k graphKey, s inputLayout) (*megakernelPlan, error) {
+	if p := g.mem.plans[k]; p != nil {
+		return p, nil
+	}
+	if len(g.mem.plans) >= maxGraphs {
+		clear(g.mem.plans)
+	}
+	phases, done, err := g.kernelGroup(k, kernels.Nowhere, s).Phases(g.code)
+	if err != nil {
+		return nil, err
+	}
+	collected := g.collectResults(0, s.members)
+	p := &megakernelPlan{phases: phases, resultsPhase: done, steps: 1, args: len(collected.Args)}
+	for _, calls := range phases {
+		for _, c := range calls {
+			if !c.Marches() {
+				p.phases = nil
+			}
+			p.steps, p.args = p.steps+1, p.args+len(c.Args)
+		}
+	}
+	g.mem.plans[k] = p
+	return p, nil
+}

@@ -1,0 +1,113 @@
+package cuda
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// isScaled says whether an operand is multiplied by the loss scale.
+func (p *planner) isScaled(s source) bool {
+	if s.value >= 0 {
+		return p.values[s.value].scaled
+	}
+	for _, r := range p.scaledGrads {
+		if overlaps(r, s.ref) {
+			return true
+		}
+	}
+	return false
+}
+
+// readsScaled says whether an input of a call is scaled: then so are its outputs, for a backward
+// pass is linear in the gradient that it begins with.
+func (p *planner) readsScaled(c *tracedCall) bool {
+	for _, s := range c.in {
+		if p.isScaled(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacking says which summands of a call lack the loss scale that the other has: weight decay, where
+// it is added to a gradient. Nil where it is none.
+func (p *planner) lacksScale(c *tracedCall) []bool {
+	var summands []source
+	switch c.call.Kernel {
+	case device.Add, device.AddScaled:
+		summands = c.in
+	case device.LinearGradWDecay: // dyᵀ·x and W
+		summands = c.in[1:]
+	default:
+		return nil
+	}
+	lacks := []bool{!p.isScaled(summands[0]), !p.isScaled(summands[1])}
+	if lacks[0] == lacks[1] {
+		return nil
+	}
+	return lacks
+}
+
+// mark notes that an output is scaled, or is not any more.
+func (p *planner) markScaled(s source, scaled bool) error {
+	if s.value >= 0 {
+		if scaled && p.values[s.value].result {
+			return fmt.Errorf("%s is a result and comes from the gradient of the loss, which fp16 scales: load it with precision bf16 or fp32", s.ref)
+		}
+		p.values[s.value].scaled = scaled
+		return nil
+	}
+	kept := p.scaledGrads[:0]
+	for _, r := range p.scaledGrads {
+		if !overlaps(r, s.ref) {
+			kept = append(kept, r)
+		} else if r != s.ref {
+			return fmt.Errorf("%s overwrites a part of %s: load it with precision bf16 or fp32", s.ref, r)
+		}
+	}
+	p.scaledGrads = kept
+	if scaled && s.ref.Space != device.Grads {
+		return fmt.Errorf("%s comes from the gradient of the loss, which fp16 scales: load it with precision bf16 or fp32", s.ref)
+	}
+	if scaled {
+		p.scaledGrads = append(p.scaledGrads, s.ref)
+	}
+	return nil
+}
+
+// finish ends the tasks: gradients are unscaled and checked, and get their decay. All of the
+// gradient is 0 if some number of it is not finite, decay too.
+func (p *planner) finishGradients() {
+	if !p.scaling {
+		p.scaledGrads = nil
+	}
+	slices.SortFunc(p.scaledGrads, func(a, b device.Ref) int { return cmp.Compare(a.Off, b.Off) })
+	var joined []device.Ref
+	for _, r := range p.scaledGrads {
+		if n := len(joined); n > 0 && joined[n-1].Off+joined[n-1].Len == r.Off {
+			joined[n-1].Len += r.Len
+		} else {
+			joined = append(joined, r)
+		}
+	}
+	gradient := func(r device.Ref) operand {
+		return operand{space: device.Grads, offset: 4 * r.Off, n: r.Len, value: -1}
+	}
+	for _, r := range joined {
+		p.finishInputs = append(p.finishInputs, gradient(r))
+		p.finishes = append(p.finishes, kernels.Ending{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len, C: 1,
+			Room: 1, Scaled: true})
+	}
+	if len(p.finishes) > 0 {
+		p.tasks = append(p.tasks, finishTask(p.finishInputs, p.finishes))
+	}
+	p.scaling = slices.ContainsFunc(p.finishes, func(e kernels.Ending) bool { return e.Scaled })
+	if p.scaling {
+		p.tasks = append(p.tasks, task{work: zeroIfNotFinite, out: []operand{gradient(device.Ref{Len: p.code.Dim})}},
+			task{work: updateScale})
+	}
+}
