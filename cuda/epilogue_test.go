@@ -54,7 +54,7 @@ func TestEpilogues(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
-		m.NoLeaks(t)
+		m.CheckLeaks(t)
 		if ran != c.want {
 			t.Errorf("%s, cuBLASLt there: %v: %d products of it, want %d", c.precision, c.there, ran, c.want)
 		}
@@ -111,7 +111,7 @@ func epilogueCounts(t *testing.T, of ltBehaviour, options ...Option) (*Device, m
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
-		m.NoLeaks(t)
+		m.CheckLeaks(t)
 	})
 	return d, counts
 }

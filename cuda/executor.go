@@ -334,11 +334,11 @@ func (ex *executor) launch(calls ...kernels.Call) error {
 		}
 		launch, function := ex.api.LaunchKernel, "cuLaunchKernel"
 		if c.Together {
-			if ex.api.LaunchTogether == nil {
+			if ex.api.LaunchCooperative == nil {
 				return fmt.Errorf("cuda: launching %s: the driver has no cooperative launches: update it",
 					c.Kernel.Name)
 			}
-			launch, function = ex.api.LaunchTogether, "cuLaunchCooperativeKernel"
+			launch, function = ex.api.LaunchCooperative, "cuLaunchCooperativeKernel"
 		}
 		r := launch(f, c.Grid, c.Block, c.Shared, ex.stream, ex.args)
 		runtime.KeepAlive(c.Args)

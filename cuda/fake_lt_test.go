@@ -122,7 +122,7 @@ func (l *fakeLt) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la 
 	}
 	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16,
 		cublas.BFloat16: kernels.BF16}
-	return cublas.Status(l.m.Do(s, "matmul", func() error {
+	return cublas.Status(l.m.Enqueue(s, "matmul", func() error {
 		x, errA := matrixAt(l.m, pa, a.rows*a.columns, element[a.of])
 		y, errB := matrixAt(l.m, pb, b.rows*b.columns, element[b.of])
 		z, errC := matrixAt(l.m, pd, c.rows*c.columns, element[c.of])

@@ -36,10 +36,10 @@ func openFake(t testing.TB, o fakegpu.Options, direct bool, options ...Option) (
 		if err := d.Close(); err != nil {
 			t.Errorf("closing: %v", err)
 		}
-		if m.Lost() != nil {
-			t.Errorf("the GPU was lost: %v", m.Lost())
+		if m.LossCause() != nil {
+			t.Errorf("the GPU was lost: %v", m.LossCause())
 		} else if d.Err() == errClosed {
-			m.NoLeaks(t)
+			m.CheckLeaks(t)
 		}
 	})
 	return d, m
@@ -60,18 +60,18 @@ func fakeBackend(t testing.TB, o fakegpu.Options) (*fakegpu.Machine, backend) {
 	for _, k := range kernels.All() {
 		byName[k.Name] = k
 	}
-	m.Kernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
+	m.SetKernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
 		func(l fakegpu.Launch) error {
 			k := byName[l.Kernel]
 			for i, p := range k.Params {
 				if p.Kind == kernels.Pointer && l.Args[i] != 0 {
-					if err := m.Reaches(driver.Pointer(l.Args[i]), 1); err != nil {
+					if err := m.CheckAccess(driver.Pointer(l.Args[i]), 1); err != nil {
 						return fmt.Errorf("%s: %w", p.Name, err)
 					}
 				}
 			}
 			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: l.Grid, Block: l.Block,
-				Shared: l.Shared, Together: l.Together}, Args: l.Args})
+				Shared: l.Shared, Together: l.Cooperative}, Args: l.Args})
 		})
 	return m, backendOn(m)
 }
@@ -134,7 +134,7 @@ func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 		if of != ofB || ofC != of && ofC != cublas.Float32 {
 			return 15 // the library has no such product
 		}
-		return cublas.Status(m.Do(stream, "gemm", func() error {
+		return cublas.Status(m.Enqueue(stream, "gemm", func() error {
 			extent := func(trans, r, c, ld int32) int { // by columns
 				if trans != 0 {
 					r, c = c, r
@@ -326,7 +326,7 @@ func noNumber(v float32) bool { return v != v }
 // padding.
 func (n *fakeDNN) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y,
 	out driver.Pointer) cudnn.Status {
-	return cudnn.Status(n.m.Do(n.stream, "convolution", func() error {
+	return cudnn.Status(n.m.Enqueue(n.stream, "convolution", func() error {
 		xs, errX := matrixAt(n.m, x, size(image), dnnElements[of])
 		ws, errW := matrixAt(n.m, w, size(filter), dnnElements[of])
 		ys, errY := matrixAt(n.m, y, size(result), dnnElements[of])

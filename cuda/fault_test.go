@@ -141,7 +141,7 @@ func TestOpenFails(t *testing.T) {
 			t.Errorf("%s fails: %v, want it to say %q", c.call, err, c.want)
 		}
 		if c.result != driver.Unknown && c.call != "PrimaryCtxRetain" {
-			m.NoLeaks(t)
+			m.CheckLeaks(t)
 		}
 	}
 	m, p := fakeBackend(t, fakegpu.Options{})
@@ -149,12 +149,12 @@ func TestOpenFails(t *testing.T) {
 	if _, err := open(p); err == nil || !strings.Contains(err.Error(), "there is no GPU 3") {
 		t.Errorf("GPU 3 of 1: %v", err)
 	}
-	m.NoLeaks(t)
+	m.CheckLeaks(t)
 }
 
 // What a machine lacks is told: no driver, an old one, no GPU, no libraries for the GPU.
 func TestReport(t *testing.T) {
-	nothing := dynlib.Nowhere()
+	nothing := dynlib.None()
 	missing := errors.New("the NVIDIA driver is not found")
 	r := findOn(nothing, func(*dynlib.Finder) (*driver.API, string, int, error) { return nil, "", 0, missing })
 	if name, why := r.Engine(); name != "cpu" || why != missing.Error() || len(r.GPUs) != 0 {

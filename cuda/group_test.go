@@ -149,9 +149,9 @@ func TestGroup(t *testing.T) {
 			}
 			want, wantLosses := train(cpu.New())
 			// while it computes, others come
-			d, m := openFake(t, fakegpu.Options{Takes: 200 * time.Microsecond}, false, SeparateLaunches(c.launching))
+			d, m := openFake(t, fakegpu.Options{EventDelay: 200 * time.Microsecond}, false, SeparateLaunches(c.launching))
 			if c.refused {
-				m.Fail("LaunchTogether", 2, driver.TooManyTogether)
+				m.Fail("LaunchCooperative", 2, driver.CooperativeLaunchTooLarge)
 			}
 			got, losses := train(d)
 			for i := range agents {
@@ -162,7 +162,7 @@ func TestGroup(t *testing.T) {
 			}
 			name := "GraphLaunch"
 			if c.stored && !c.launching {
-				name = "LaunchTogether"
+				name = "LaunchCooperative"
 			}
 			n := m.Count(name) // a march may also have no gradient
 			if n < 1 || name == "GraphLaunch" && (n >= agents*steps || n < steps) {
@@ -275,9 +275,9 @@ func TestCallsOfIteration(t *testing.T) {
 		with  Option
 		bound map[string]float64
 	}{
-		"march": {SeparateLaunches(false), map[string]float64{"LaunchTogether": 4, "GraphLaunch": 0, "LaunchKernel": 1,
+		"march": {SeparateLaunches(false), map[string]float64{"LaunchCooperative": 4, "GraphLaunch": 0, "LaunchKernel": 1,
 			"MemcpyHtoD": 1, "EventRecord": 4, "StreamSynchronize": 0.1}},
-		"launches": {SeparateLaunches(true), map[string]float64{"LaunchTogether": 0, "GraphLaunch": 7, "LaunchKernel": 20,
+		"launches": {SeparateLaunches(true), map[string]float64{"LaunchCooperative": 0, "GraphLaunch": 7, "LaunchKernel": 20,
 			"EventRecord": 10, "StreamSynchronize": 0.1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,8 +297,8 @@ func callsOfIteration(t *testing.T, with Option) map[string]float64 {
 	r := newTraining(t)
 	r.config.Batch = 3 // two in an epoch: a shorter one would be another program
 	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint, r.config.Density = 10, "complete", 60, 1, 0, 0.1
-	d, m := openFake(t, fakegpu.Options{Takes: time.Millisecond}, false, with)
-	names := []string{"LaunchTogether", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord",
+	d, m := openFake(t, fakegpu.Options{EventDelay: time.Millisecond}, false, with)
+	names := []string{"LaunchCooperative", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord",
 		"StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
 	const from, to = 20, 55 // until then graphs are made; later the models are evaluated
 	counts := map[string]float64{}

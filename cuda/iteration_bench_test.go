@@ -84,7 +84,7 @@ func (y *idleGPU) replace(a *driver.API) {
 		return y.called()
 	}
 	a.GraphLaunch = func(driver.GraphExec, driver.Stream) driver.Result { return busy() }
-	a.LaunchTogether = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream,
+	a.LaunchCooperative = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream,
 		[]unsafe.Pointer) driver.Result {
 		return busy()
 	}

@@ -62,10 +62,10 @@ var layouts = map[string]struct {
 	env    map[string]string
 }{
 	"wheels in an environment": {func(root string, l *dynlib.Library) string {
-		return filepath.Join(root, "lib/python3.12/site-packages", l.Wheel[len(l.Wheel)-1])
+		return filepath.Join(root, "lib/python3.12/site-packages", l.WheelDirs[len(l.WheelDirs)-1])
 	}, map[string]string{"VIRTUAL_ENV": "ROOT"}},
 	"wheels of one folder, of the python3 in PATH": {func(root string, l *dynlib.Library) string {
-		return filepath.Join(root, "lib/python3.12/site-packages", l.Wheel[0])
+		return filepath.Join(root, "lib/python3.12/site-packages", l.WheelDirs[0])
 	}, map[string]string{"PATH": "ROOT/bin"}},
 	"conda": {func(root string, _ *dynlib.Library) string { return filepath.Join(root, "lib") },
 		map[string]string{"CONDA_PREFIX": "ROOT"}},
@@ -82,7 +82,7 @@ var layouts = map[string]struct {
 	"a folder": {func(root string, _ *dynlib.Library) string { return root },
 		map[string]string{dynlib.PathVariable: "ROOT"}},
 	"a folder of environment": {func(root string, l *dynlib.Library) string {
-		return filepath.Join(root, "lib/python3.9/site-packages", l.Wheel[0])
+		return filepath.Join(root, "lib/python3.9/site-packages", l.WheelDirs[0])
 	}, map[string]string{dynlib.PathVariable: "ROOT"}},
 }
 

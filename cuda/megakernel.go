@@ -64,7 +64,7 @@ func SeparateLaunches(yes bool) Option {
 // launched.
 func (d *Device) startMegakernel() error {
 	ex := d.exec
-	if d.separateLaunches || os.Getenv(SeparateLaunchesVariable) != "" || !d.properties.Cooperative || ex.api.LaunchTogether == nil {
+	if d.separateLaunches || os.Getenv(SeparateLaunchesVariable) != "" || !d.properties.Cooperative || ex.api.LaunchCooperative == nil {
 		return nil
 	}
 	m := &megakernel{ex: ex, blocks: d.properties.Multiprocessors, maxBytes: bufferSizes[commandListClass], maxThreads: megakernelThreads}
@@ -155,7 +155,7 @@ func (ex *executor) syncWithin(most time.Duration) error {
 // refused tells whether the driver did not make a cooperative launch, and nothing else is wrong.
 func isRefusal(err error) bool {
 	var e *driver.Error
-	return errors.As(err, &e) && (e.Result == driver.TooManyTogether || e.Result == driver.NotSupported)
+	return errors.As(err, &e) && (e.Result == driver.CooperativeLaunchTooLarge || e.Result == driver.NotSupported)
 }
 
 // address is where a pinned buffer lies for the GPU: where it does for the host, as with all that

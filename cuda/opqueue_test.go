@@ -83,16 +83,16 @@ func TestHistories(t *testing.T) {
 		prepare func(*executor, *fakegpu.Machine)
 		want    []string // what is called
 	}{
-		"march": {SeparateLaunches(false), func(*executor, *fakegpu.Machine) {}, []string{"LaunchTogether"}},
+		"march": {SeparateLaunches(false), func(*executor, *fakegpu.Machine) {}, []string{"LaunchCooperative"}},
 		"short lists": {SeparateLaunches(false), func(ex *executor, _ *fakegpu.Machine) { ex.mega.maxBytes = 700 },
-			[]string{"LaunchTogether"}},
+			[]string{"LaunchCooperative"}},
 		"launches": {SeparateLaunches(true), func(*executor, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
 		"refused at last": {SeparateLaunches(false), func(ex *executor, m *fakegpu.Machine) {
 			ex.mega.maxBytes = 700
-			m.Fail("LaunchTogether", 20, driver.TooManyTogether)
-		}, []string{"LaunchTogether", "LaunchKernel"}},
+			m.Fail("LaunchCooperative", 20, driver.CooperativeLaunchTooLarge)
+		}, []string{"LaunchCooperative", "LaunchKernel"}},
 		"none for some ops": {SeparateLaunches(false), func(ex *executor, _ *fakegpu.Machine) { ex.mega.maxThreads = 64 },
-			[]string{"LaunchTogether", "LaunchKernel"}},
+			[]string{"LaunchCooperative", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, m := openFake(t, fakegpu.Options{}, false, c.with)
@@ -147,7 +147,7 @@ func TestLevels(t *testing.T) {
 // agents who have other neighbours.
 func TestCombineTogether(t *testing.T) {
 	const agents, n = 9, 40
-	d, m := openFake(t, fakegpu.Options{Takes: 20 * time.Millisecond}, false)
+	d, m := openFake(t, fakegpu.Options{EventDelay: 20 * time.Millisecond}, false)
 	host := cpu.New()
 	play := func(d device.Device) (all [][]float32) {
 		var own, other []device.Vector

@@ -33,10 +33,10 @@ func two(t *testing.T, o fakegpu.Options) ([2]*Device, *fakegpu.Machine) {
 				t.Errorf("closing: %v", err)
 			}
 		}
-		if m.Lost() != nil {
-			t.Errorf("a GPU was lost: %v", m.Lost())
+		if m.LossCause() != nil {
+			t.Errorf("a GPU was lost: %v", m.LossCause())
 		}
-		m.NoLeaks(t)
+		m.CheckLeaks(t)
 	})
 	return all, m
 }

@@ -123,7 +123,7 @@ func (l found) report() LibraryReport {
 	var missing *dynlib.Error
 	switch {
 	case l.err == nil:
-		r.Path, r.Place = l.handle.Path, l.handle.Place
+		r.Path, r.Place = l.handle.Path, l.handle.Origin
 	case errors.As(l.err, &missing):
 		r.Missing, r.Tried = missing.Hint, missing.Attempts
 	default:

@@ -59,7 +59,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	for _, k := range kernels.All() {
 		byName[k.Name] = k
 	}
-	m.Kernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
+	m.SetKernels(func(name string) (int, bool) { k := byName[name]; return len(k.Params), k != nil },
 		func(l fakegpu.Launch) error {
 			name, grid, args := l.Kernel, l.Grid, l.Args
 			c.add(name, movedBy(byName[name], grid, args))

@@ -10,9 +10,9 @@ import (
 )
 
 // useCU routes contexts, memory and modules through gorgonia.org/cu, which calls the libcuda that
-// the program is linked to. What that package has not (streams that are captured, pinned memory,
-// code whose length is not said) stays as it is. The package starts the driver before main, and
-// ends the program where there is no GPU.
+// the program is linked to. Functions that gorgonia.org/cu lacks (stream capture, pinned memory,
+// modules of unknown length) keep their bindings. That package initialises the driver before main,
+// and exits the program if there is no GPU.
 func useCU(a *API) {
 	a.PrimaryCtxRetain = func(out *Context, d Device) Result {
 		c, err := cu.Device(d).RetainPrimaryCtx()
@@ -48,8 +48,8 @@ func useCU(a *API) {
 	}
 }
 
-// useCUHot is useCU for the functions that are called often.
-func useCUHot(h *Hot) {
+// useCUHot does the same for the hot functions.
+func useCUHot(h *HotAPI) {
 	h.LaunchKernel = func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {
 		return resultOf(handle[cu.Function](f).Launch(int(grid[0]), int(grid[1]), int(grid[2]), int(block[0]),
 			int(block[1]), int(block[2]),
@@ -69,15 +69,16 @@ func useCUHot(h *Hot) {
 	}
 }
 
-// handle is the same handle as another type: all of them are one pointer of C.
+// handle converts a handle to another handle type. All of them are one C pointer.
 func handle[To, From any](h From) To {
 	if unsafe.Sizeof(h) != unsafe.Sizeof(*new(To)) {
-		panic("driver: gorgonia.org/cu has handles of another size")
+		panic("driver: gorgonia.org/cu has handles of a different size")
 	}
 	return *(*To)(unsafe.Pointer(&h))
 }
 
-// resultOf is the number of an error of gorgonia.org/cu, whose type it keeps to itself.
+// resultOf returns the result code of an error of gorgonia.org/cu, whose error type is not
+// exported.
 func resultOf(err error) Result {
 	if err == nil {
 		return Success

@@ -9,8 +9,8 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// What goes through gorgonia.org/cu arrives at the driver as it was meant, and comes back with the
-// driver's results.
+// The calls routed through gorgonia.org/cu reach the driver with their arguments, and its results
+// come back.
 func TestThroughCU(t *testing.T) {
 	l, err := Open(dynlib.System())
 	if err != nil {

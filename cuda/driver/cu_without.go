@@ -2,6 +2,6 @@
 
 package driver
 
-// Without the build tag cu everything is called as it was bound.
-func useCU(*API)    {}
-func useCUHot(*Hot) {}
+// Without the build tag cu, all functions keep their bindings.
+func useCU(*API)       {}
+func useCUHot(*HotAPI) {}

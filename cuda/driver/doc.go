@@ -1,21 +1,20 @@
-// Package driver is the CUDA driver API as a table of Go functions.
+// Package driver binds the CUDA driver API to a table of Go functions.
 //
-// [Open] finds libcuda, binds [API] to it and initialises it. The methods of API and the functions
-// in it return a [Result]; [Result.Err] makes it an error that says what was tried. Handles are
-// types of their own, so that a stream is not taken for an event.
+// [Open] finds libcuda, binds [API] to it and initialises it. The functions of API return a
+// [Result]; [API.Check] turns it into an [Error] that says what was tried. Each kind of handle is a
+// type of its own, so that the compiler rejects a stream in place of an event.
 //
-// CUDA's contexts belong to threads of the operating system: what uses an API is a goroutine that
-// is locked to a thread for so long, and has made a context current on it. An API may be used by
-// several, but for its hot functions (see [API.ForThread]), which each has for itself.
+// A CUDA context is current on a thread of the operating system: a goroutine that calls an API must
+// be locked to its thread and must have made a context current on it. Several goroutines may share
+// an API, except for its hot functions: each goroutine needs its own (see [Library.ForThread]).
 //
-// All functions were found in the libcuda of driver 535.261 (CUDA 12.2), and their arguments are
-// those that the cuda.h of CUDA 12.9 and 13 declare: the tests do both again where they find them.
-// None has been called on a GPU yet.
+// The functions were found in the libcuda of driver 535.261 (CUDA 12.2), and their arguments match
+// the cuda.h of CUDA 12.9 and 13; tests repeat both checks where the files are installed. None of
+// the functions has been called on a real GPU yet.
 //
-// With the build tag cu contexts, memory, modules and launches go through gorgonia.org/cu (cu.go),
-// which needs cgo, NVIDIA's headers with the folder cuheader before them, and a libcuda to link to.
-// Nothing else imports it.
+// With the build tag cu, contexts, memory, modules and launches are routed through gorgonia.org/cu
+// (cu.go). That needs cgo, NVIDIA's headers with the folder cuheader before them in the include
+// path, and a libcuda to link to. No other file imports gorgonia.org/cu.
 //
-// The package fakegpu below has an API on host memory, which keeps an account of everything, for
-// tests without a GPU.
+// Package fakegpu below implements an API in host memory, for tests without a GPU.
 package driver

@@ -8,12 +8,12 @@ import (
 	"fspda/cuda/dynlib/headertest"
 )
 
-// hotTypes are the functions of Hot as the driver declares them: Go has them with arrays for the
-// geometry of a launch.
+// hotTypes declares the functions of HotAPI as the driver does. HotAPI passes the launch geometry
+// in arrays.
 type hotTypes struct {
 	LaunchKernel func(f Function, gridX, gridY, gridZ, blockX, blockY, blockZ, shared uint32, s Stream, args,
 		extra *unsafe.Pointer) Result `sym:"cuLaunchKernel"`
-	Together func(f Function, gridX, gridY, gridZ, blockX, blockY, blockZ, shared uint32, s Stream,
+	Cooperative func(f Function, gridX, gridY, gridZ, blockX, blockY, blockZ, shared uint32, s Stream,
 		args *unsafe.Pointer) Result `sym:"cuLaunchCooperativeKernel"`
 	MemcpyHtoD func(dst Pointer, src unsafe.Pointer, n uintptr,
 		s Stream) Result `sym:"cuMemcpyHtoDAsync_v2"`
@@ -30,7 +30,7 @@ type hotTypes struct {
 	GraphLaunch func(e GraphExec, s Stream) Result `sym:"cuGraphLaunch"`
 }
 
-// The arguments of every function are those that NVIDIA's header declares.
+// The Go declarations of all functions match NVIDIA's header.
 func TestHeader(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {

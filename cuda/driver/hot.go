@@ -6,24 +6,24 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// hotSymbols is where the hot functions are.
+// hotSymbols holds the addresses of the hot functions.
 type hotSymbols struct {
-	LaunchKernel    uintptr `sym:"cuLaunchKernel"`
-	LaunchTogether  uintptr `sym:"cuLaunchCooperativeKernel,optional"`
-	MemcpyHtoD      uintptr `sym:"cuMemcpyHtoDAsync_v2"`
-	MemcpyDtoH      uintptr `sym:"cuMemcpyDtoHAsync_v2"`
-	MemcpyDtoD      uintptr `sym:"cuMemcpyDtoDAsync_v2"`
-	MemsetD8        uintptr `sym:"cuMemsetD8Async"`
-	EventRecord     uintptr `sym:"cuEventRecord"`
-	EventQuery      uintptr `sym:"cuEventQuery"`
-	StreamWaitEvent uintptr `sym:"cuStreamWaitEvent"`
-	GraphLaunch     uintptr `sym:"cuGraphLaunch"`
+	LaunchKernel      uintptr `sym:"cuLaunchKernel"`
+	LaunchCooperative uintptr `sym:"cuLaunchCooperativeKernel,optional"`
+	MemcpyHtoD        uintptr `sym:"cuMemcpyHtoDAsync_v2"`
+	MemcpyDtoH        uintptr `sym:"cuMemcpyDtoHAsync_v2"`
+	MemcpyDtoD        uintptr `sym:"cuMemcpyDtoDAsync_v2"`
+	MemsetD8          uintptr `sym:"cuMemsetD8Async"`
+	EventRecord       uintptr `sym:"cuEventRecord"`
+	EventQuery        uintptr `sym:"cuEventQuery"`
+	StreamWaitEvent   uintptr `sym:"cuStreamWaitEvent"`
+	GraphLaunch       uintptr `sym:"cuGraphLaunch"`
 }
 
-// functions makes hot functions that share one array of arguments: they are for one goroutine.
-func (at *hotSymbols) functions() Hot {
+// functions returns hot functions that share one argument array. Only one goroutine may use them.
+func (at *hotSymbols) functions() HotAPI {
 	c := &caller{}
-	h := Hot{
+	h := HotAPI{
 		LaunchKernel: func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {
 			c.launch(f, grid, block, shared, s, args)
 			return c.call(at.LaunchKernel, 11)
@@ -50,20 +50,20 @@ func (at *hotSymbols) functions() Hot {
 				0)
 		},
 	}
-	if at.LaunchTogether != 0 {
-		h.LaunchTogether = func(f Function, grid, block [3]uint32, shared uint32, s Stream,
+	if at.LaunchCooperative != 0 {
+		h.LaunchCooperative = func(f Function, grid, block [3]uint32, shared uint32, s Stream,
 			args []unsafe.Pointer) Result {
 			c.launch(f, grid, block, shared, s, args)
-			return c.call(at.LaunchTogether, 10)
+			return c.call(at.LaunchCooperative, 10)
 		}
 	}
 	return h
 }
 
-// caller keeps the arguments of a call.
+// caller holds the arguments of a call, so that calls do not allocate.
 type caller struct{ args [11]uintptr }
 
-// launch sets the arguments of a launch, the last of which, extra, is none.
+// launch stores the arguments of a launch. The last one, extra, stays null.
 func (c *caller) launch(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) {
 	c.args = [11]uintptr{uintptr(f), uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]),
 		uintptr(block[1]),

@@ -8,15 +8,15 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Every function that is used exists in a real libcuda, and without a GPU starting it ends in
-// ErrNoDevice and the driver's version.
+// A real libcuda exports every function of API. Without a GPU, Open returns ErrNoDevice and the
+// driver's version.
 func TestLibcuda(t *testing.T) {
 	if !dynlib.Supported {
-		t.Skip("this build opens no libraries")
+		t.Skip("this build cannot open libraries")
 	}
 	f := dynlib.System()
 	if _, err := f.Open(dynlib.Driver()); err != nil {
-		t.Skipf("%v (%s names a folder with one; Debian's package libcuda1 has it, and needs no GPU to be unpacked)",
+		t.Skipf("%v (set %s to a folder with libcuda; Debian's package libcuda1 has one and unpacks without a GPU)",
 			err, dynlib.PathVariable)
 	}
 	l, err := Open(f)
@@ -28,10 +28,10 @@ func TestLibcuda(t *testing.T) {
 		t.Errorf("error %v, want %v", err, ErrNoDevice)
 	}
 	if l == nil || l.Version < OldestDriver || l.Path == "" {
-		t.Fatalf("the driver is %+v, want its path and its version", l)
+		t.Fatalf("got %+v, want the path and version of the driver", l)
 	}
 	t.Logf("%s speaks CUDA %s", l.Path, VersionText(l.Version))
 	if l.ForThread().LaunchKernel == nil {
-		t.Error("no hot functions")
+		t.Error("ForThread returned no LaunchKernel")
 	}
 }

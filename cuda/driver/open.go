@@ -7,24 +7,25 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// ErrNoDevice says that there is a driver and no GPU.
-var ErrNoDevice = errors.New("cuda: the driver finds no GPU: see what nvidia-smi says, and what CUDA_VISIBLE_DEVICES hides")
+// ErrNoDevice reports that the driver is installed but finds no GPU.
+var ErrNoDevice = errors.New(
+	"cuda: the driver finds no GPU: run nvidia-smi, and check which GPUs CUDA_VISIBLE_DEVICES hides")
 
-// OldestDriver is the oldest version of the driver that works: that of CUDA 12.0.
+// OldestDriver is the oldest supported driver version: CUDA 12.0.
 const OldestDriver = 12000
 
-// Library is the driver, opened.
+// Library is an open driver library.
 type Library struct {
 	Path    string
-	Version int // of CUDA that the driver speaks: 1000·major + 10·minor
+	Version int // CUDA version of the driver: 1000·major + 10·minor
 
 	api API
 	hot hotSymbols
 }
 
-// Open finds the driver's library and initialises it. Where there is none the error is a
-// *dynlib.Error. Where there is no GPU it is ErrNoDevice, and the library is returned beside it,
-// for its path and its version.
+// Open finds the driver library and initialises it. If the library is missing, the error is a
+// *dynlib.Error. If there is no GPU, the error is ErrNoDevice and the Library is returned too, for
+// its path and version.
 func Open(f *dynlib.Finder) (*Library, error) {
 	h, err := f.Open(dynlib.Driver())
 	if err != nil {
@@ -41,16 +42,16 @@ func Open(f *dynlib.Finder) (*Library, error) {
 	return l, err
 }
 
-// ForThread returns the functions for one goroutine: its hot functions are its own.
+// ForThread returns an API for one goroutine, with hot functions of its own.
 func (l *Library) ForThread() *API {
 	a := l.api
-	a.Hot = l.hot.functions()
-	useCUHot(&a.Hot)
+	a.HotAPI = l.hot.functions()
+	useCUHot(&a.HotAPI)
 	return &a
 }
 
-// Start initialises the driver, and returns its version, which a driver without a GPU tells too,
-// beside ErrNoDevice.
+// Start initialises the driver and returns its version. If there is no GPU, it returns the version
+// and ErrNoDevice.
 func (a *API) Start() (version int, err error) {
 	started := a.Init(0)
 	if started != Success && started != NoDevice {
@@ -64,16 +65,16 @@ func (a *API) Start() (version int, err error) {
 		return int(v), ErrNoDevice
 	}
 	if v < OldestDriver {
-		return int(v), fmt.Errorf("cuda: the driver is of CUDA %s, want %s or newer: update the driver of the GPU",
+		return int(v), fmt.Errorf("cuda: the driver supports CUDA %s, want %s or newer: update the driver of the GPU",
 			VersionText(int(v)), VersionText(OldestDriver))
 	}
 	return int(v), nil
 }
 
-// VersionText is a version as people write it.
+// VersionText formats a version as major.minor.
 func VersionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// Properties is what a GPU tells of itself.
+// Properties describes a GPU.
 type Properties struct {
 	Name            string
 	Memory          uintptr // bytes
@@ -83,17 +84,17 @@ type Properties struct {
 	Cooperative     bool
 }
 
-// Arch is how compilers name the generation of the GPU: "sm_90".
+// Arch returns the architecture name that compilers use, such as "sm_90".
 func (p Properties) Arch() string { return fmt.Sprintf("sm_%d", p.CC) }
 
-// Count is the number of GPUs.
+// Count returns the number of GPUs.
 func (a *API) Count() (int, error) {
 	var n int32
 	err := a.Check(a.DeviceGetCount(&n), "cuDeviceGetCount", "counting GPUs")
 	return int(n), err
 }
 
-// Describe asks a GPU for its properties.
+// Describe returns the properties of a GPU.
 func (a *API) Describe(d Device) (Properties, error) {
 	var p Properties
 	name := make([]byte, 256)

@@ -6,51 +6,66 @@ import (
 	"unsafe"
 )
 
-// Result is what every function of the driver returns: 0 for success.
+// Result is the status code that every driver function returns; 0 is success.
 type Result int32
 
-// Results that are told apart.
+// Results that the program tells apart.
 const (
-	Success            Result = 0
-	InvalidValue       Result = 1
-	OutOfMemory        Result = 2
-	NotInitialized     Result = 3
-	Deinitialized      Result = 4
-	DeviceUnavailable  Result = 46
-	NoDevice           Result = 100
-	InvalidContext     Result = 201
-	NoBinary           Result = 209
-	ECCUncorrectable   Result = 214
-	NotFound           Result = 500
-	NotReady           Result = 600
-	IllegalAddress     Result = 700
-	LaunchTimeout      Result = 702
-	PeerAlreadyEnabled Result = 704
-	Assert             Result = 710
-	LaunchFailed       Result = 719
-	TooManyTogether    Result = 720
-	NotSupported       Result = 801
-	SystemMismatch     Result = 803
-	CaptureUnsupported Result = 900
-	CaptureInvalidated Result = 901
-	Unknown            Result = 999
+	Success                   Result = 0
+	InvalidValue              Result = 1
+	OutOfMemory               Result = 2
+	NotInitialized            Result = 3
+	Deinitialized             Result = 4
+	DeviceUnavailable         Result = 46
+	NoDevice                  Result = 100
+	InvalidContext            Result = 201
+	NoBinary                  Result = 209
+	ECCUncorrectable          Result = 214
+	NotFound                  Result = 500
+	NotReady                  Result = 600
+	IllegalAddress            Result = 700
+	LaunchTimeout             Result = 702
+	PeerAlreadyEnabled        Result = 704
+	Assert                    Result = 710
+	LaunchFailed              Result = 719
+	CooperativeLaunchTooLarge Result = 720
+	NotSupported              Result = 801
+	SystemMismatch            Result = 803
+	CaptureUnsupported        Result = 900
+	CaptureInvalidated        Result = 901
+	Unknown                   Result = 999
 )
 
 var resultNames = map[Result]string{
-	InvalidValue: "invalid value", OutOfMemory: "out of memory", NotInitialized: "not initialized", Deinitialized: "the driver is shutting down",
-	DeviceUnavailable: "the device is busy or unavailable", NoDevice: "no CUDA-capable device", InvalidContext: "invalid context",
-	NoBinary: "no kernel image for this device", ECCUncorrectable: "uncorrectable error of the memory", NotFound: "not found", NotReady: "not ready",
-	IllegalAddress: "an illegal memory access", LaunchTimeout: "a kernel ran too long", Assert: "an assertion of a kernel failed",
-	LaunchFailed: "a kernel failed", TooManyTogether: "more blocks in a cooperative launch than fit the device", NotSupported: "not supported", SystemMismatch: "the driver's library and its kernel module differ in version", Unknown: "unknown error",
-	CaptureUnsupported: "not permitted while a stream is captured", CaptureInvalidated: "the capture was broken off",
+	InvalidValue:              "invalid value",
+	OutOfMemory:               "out of memory",
+	NotInitialized:            "not initialized",
+	Deinitialized:             "the driver is shutting down",
+	DeviceUnavailable:         "the device is busy or unavailable",
+	NoDevice:                  "no CUDA-capable device",
+	InvalidContext:            "invalid context",
+	NoBinary:                  "no kernel image for this device",
+	ECCUncorrectable:          "uncorrectable memory error",
+	NotFound:                  "not found",
+	NotReady:                  "not ready",
+	IllegalAddress:            "an illegal memory access",
+	LaunchTimeout:             "a kernel ran too long",
+	Assert:                    "an assertion in a kernel failed",
+	LaunchFailed:              "a kernel failed",
+	CooperativeLaunchTooLarge: "the cooperative launch has more blocks than fit on the device",
+	NotSupported:              "not supported",
+	SystemMismatch:            "the driver library and the kernel module have different versions",
+	Unknown:                   "unknown error",
+	CaptureUnsupported:        "not permitted during stream capture",
+	CaptureInvalidated:        "the stream capture was invalidated",
 }
 
-// Error is a call that failed.
+// Error is a failed driver call.
 type Error struct {
-	What   string // that was tried: "copying 4096 bytes to the device"
+	What   string // what was tried: "copying 4096 bytes to the device"
 	Call   string // the function of the driver
 	Result Result
-	Text   string // the driver's words
+	Text   string // the driver's message
 }
 
 func (e *Error) Error() string {
@@ -61,7 +76,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cuda: %s: %s: %s (%d)", e.What, e.Call, text, int32(e.Result))
 }
 
-// String says what a result means, for those that are told apart.
+// String describes the results that the program tells apart, and returns "failed" for others.
 func (r Result) String() string {
 	if s := resultNames[r]; s != "" {
 		return s
@@ -69,30 +84,31 @@ func (r Result) String() string {
 	return "failed"
 }
 
-// Sticky says that after this result nothing works any more in the process: the context is lost,
-// and what its memory held.
+// Sticky reports whether a result invalidates the context: every later call in the process fails
+// and the contents of device memory are lost.
 func (r Result) Sticky() bool {
 	switch r {
 	case Deinitialized, DeviceUnavailable, ECCUncorrectable, IllegalAddress, LaunchTimeout, Assert, LaunchFailed, Unknown, InvalidContext:
 		return true
 	}
-	// hardware stack, instruction, alignment, address space, pc
+	// errors of the hardware stack, instruction, alignment, address space, program counter
 	return r > IllegalAddress && r < 720 && r != PeerAlreadyEnabled && r != 705
 }
 
-// Lost tells whether an error says that a device is lost.
+// Lost reports whether an error means that the device is lost.
 func Lost(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Result.Sticky()
 }
 
-// IsOutOfMemory tells whether an error says that the memory of a device is used up.
+// IsOutOfMemory reports whether an error means that device memory is exhausted.
 func IsOutOfMemory(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Result == OutOfMemory
 }
 
-// Check makes an error of a result that is not Success: what was tried, by which call.
+// Check returns nil for Success, and else an *Error with the call and a description of what was
+// tried.
 func (a *API) Check(r Result, call, what string, args ...any) error {
 	if r == Success {
 		return nil
@@ -100,7 +116,7 @@ func (a *API) Check(r Result, call, what string, args ...any) error {
 	return &Error{What: fmt.Sprintf(what, args...), Call: call, Result: r, Text: a.describe(r)}
 }
 
-// describe asks the driver what a result means.
+// describe returns the driver's name and message for a result.
 func (a *API) describe(r Result) string {
 	var name, text *byte
 	if a.GetErrorName == nil || a.GetErrorName(r, &name) != Success || name == nil {
@@ -113,7 +129,7 @@ func (a *API) describe(r Result) string {
 	return s
 }
 
-// goString copies a text that ends with a zero byte.
+// goString copies a NUL-terminated string.
 func goString(p *byte) string {
 	var b []byte
 	for *p != 0 {

@@ -1,6 +1,6 @@
 package driver
 
-// Attribute is a number that a device tells of itself.
+// Attribute selects a property of a device.
 type Attribute int32
 
 const (
@@ -12,16 +12,16 @@ const (
 	SharedMemoryOptIn Attribute = 97
 )
 
-// FuncAttribute is a setting of a kernel.
+// FuncAttribute selects a setting of a kernel.
 type FuncAttribute int32
 
-// MaxDynamicShared is how much dynamic shared memory a launch may ask for, beyond 48 KB.
+// MaxDynamicShared sets the limit of dynamic shared memory per launch, which is 48 KB by default.
 const MaxDynamicShared FuncAttribute = 8
 
-// Flags.
+// Flags of streams, events, pinned memory and captures.
 const (
-	StreamNonBlocking  = 1 // not ordered with the default stream
+	StreamNonBlocking  = 1 // does not synchronise with the default stream
 	EventDisableTiming = 2
-	HostPortable       = 1 // pinned for all contexts
+	HostPortable       = 1 // pinned memory is valid in all contexts
 	CaptureThreadLocal = 1
 )

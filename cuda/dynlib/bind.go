@@ -7,42 +7,42 @@ import (
 	"unsafe"
 )
 
-// Bind sets every function variable of the struct that table points to, whose tag `sym:"name"`
-// names a function of h. Fields that hold a uintptr get the address alone, for [Call]. A tag that
-// ends in ",optional" leaves the field zero where the library has no such function. The error names
-// all that is missing, and the table is not to be used then.
+// Bind sets every function variable of the struct that table points to, embedded structs included,
+// whose tag `sym:"name"` names a function of h. A uintptr field gets the address, for [Call]. If the
+// tag ends in ",optional" and the library lacks the function, the field stays zero. The error names
+// all missing functions; then the table must not be used.
 func Bind(table any, h *Handle) error {
 	v := reflect.ValueOf(table).Elem()
 	var missing []string
-	for i := range v.NumField() {
-		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("sym"), ",")
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		name, option, _ := strings.Cut(field.Tag.Get("sym"), ",")
 		if name == "" {
 			continue
 		}
+		f := v.FieldByIndex(field.Index)
 		at, err := h.Symbol(name)
 		switch {
 		case err != nil && option == "optional":
 		case err != nil:
 			missing = append(missing, name)
-		case v.Field(i).Kind() == reflect.Uintptr:
-			v.Field(i).SetUint(uint64(at))
+		case f.Kind() == reflect.Uintptr:
+			f.SetUint(uint64(at))
 		default:
-			register(v.Field(i).Addr().Interface(), at)
+			register(f.Addr().Interface(), at)
 		}
 	}
 	if missing != nil {
-		return fmt.Errorf("%s (%s) lacks %s: want a newer one", h.Library.Name, h.Path, strings.Join(missing, ", "))
+		return fmt.Errorf("%s (%s) lacks %s: install a newer version", h.Library.Name, h.Path, strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// hold does nothing, but the compiler does not know: what it is given lies in the heap, which does
-// not move, and not on a stack.
-var hold = func(any) {}
+// escape makes its argument escape to the heap, which does not move, unlike a stack. The compiler
+// cannot see through the variable.
+var escape = func(any) {}
 
-// At is the address of something, for [Call]. It stays where it is as long as the caller keeps it
-// alive.
+// At returns the address of a value, for [Call]. It is valid while the caller keeps the value alive.
 func At[T any](p *T) uintptr {
-	hold(p)
+	escape(p)
 	return uintptr(unsafe.Pointer(p))
 }

@@ -1,15 +1,16 @@
-// Package dynlib finds shared libraries where NVIDIA's are put and opens them at run time, so that
-// one binary runs with them and without.
+// Package dynlib finds NVIDIA's shared libraries and opens them at run time, so that one binary runs
+// with and without them.
 //
-// A [Library] says what is looked for; a [Finder] has the places, in this order: folders named by
-// the environment, the folder of the program, the site-packages of Python (the wheels that PyTorch
-// brings), CUDA toolkits, and whatever the system's loader knows. The result of [Finder.Open] is a
-// [Handle], or an [Error] that says what was tried and how to get the library. [Bind] fills a table
-// of Go function variables with a library's functions and names every one that is missing.
+// A [Library] describes a library. A [Finder] searches for it, in this order: the folders named by
+// the environment, the folder of the program, the site-packages of Python (where the wheels of
+// PyTorch put them), CUDA toolkits, and the system's loader. [Finder.Open] returns a [Handle], or an
+// [Error] that says which files were tried and how to install the library. [Bind] sets the fields of
+// a table of Go functions to a library's functions and reports every missing one.
 //
-// Some libraries open parts of themselves by name and find those of another installation, or none.
-// Library.First and Library.Then name what is to be opened, from the same folder, before and after.
+// Some libraries open parts of themselves by file name, and may find the parts of another
+// installation or none. Library.LoadBefore and Library.LoadAfter name the files that must be opened
+// from the same folder first, before and after the library itself.
 //
-// What can open libraries is linked to the system's C library. The build tags nocuda and static
-// leave that out: then nothing is ever found.
+// Opening libraries requires linking to the system's C library. The build tags nocuda and static
+// leave that out: the package then finds nothing.
 package dynlib

@@ -8,39 +8,39 @@ import (
 	"strings"
 )
 
-// PathVariable is the environment variable with folders, separated as in PATH, that are searched
-// before all others.
+// PathVariable is the environment variable that lists the folders to search first, separated as in
+// PATH.
 const PathVariable = "FSPDA_CUDA_PATH"
 
-// Finder knows where libraries may lie. Make one with [System].
+// Finder searches for libraries. Create one with [System].
 type Finder struct {
 	Env     func(string) string // reads the environment
 	Program string              // path of the running program
-	Root    string              // of the file system: "/"
+	Root    string              // root of the file system: "/"
 
 	opener opener
 }
 
-// place is a folder, and why it is searched.
-type place struct {
+// searchDir is a folder to search, with the reason.
+type searchDir struct {
 	folder string
 	why    string
-	wheels bool // it is a site-packages: libraries lie in folders of theirs below
+	wheels bool // folder is a site-packages: libraries lie in subfolders
 }
 
-// sitePackages is where an environment of Python keeps packages.
+// sitePackages is the folder of packages in a Python environment.
 const sitePackages = "lib/python3*/site-packages"
 
-func (p place) same(q place) bool { return p.folder == q.folder && p.wheels == q.wheels }
+func (p searchDir) same(q searchDir) bool { return p.folder == q.folder && p.wheels == q.wheels }
 
-// opener is the part that meets the system.
+// opener opens libraries. Tests replace it.
 type opener interface {
 	open(path string, global bool) (uintptr, error)
 	symbol(handle uintptr, name string) (uintptr, error)
 	close(handle uintptr) error
 }
 
-// System returns the Finder of this machine.
+// System returns the Finder for this machine.
 func System() *Finder {
 	program, err := os.Executable()
 	if err != nil {
@@ -49,27 +49,27 @@ func System() *Finder {
 	return &Finder{Env: os.Getenv, Program: program, Root: "/", opener: system{}}
 }
 
-// Nowhere returns a Finder that finds nothing: a machine without NVIDIA's libraries.
-func Nowhere() *Finder {
-	return &Finder{Env: func(string) string { return "" }, Root: "/nowhere", opener: nothing{}}
+// None returns a Finder that finds noLoader, like a machine without NVIDIA's libraries.
+func None() *Finder {
+	return &Finder{Env: func(string) string { return "" }, Root: "/nowhere", opener: noLoader{}}
 }
 
-// nothing opens no file.
-type nothing struct{}
+// noLoader opens no file.
+type noLoader struct{}
 
-func (nothing) open(string, bool) (uintptr, error) { return 0, errors.New("no such file") }
+func (noLoader) open(string, bool) (uintptr, error) { return 0, errors.New("no such file") }
 
-func (nothing) symbol(uintptr, string) (uintptr, error) { return 0, errors.New("no such function") }
+func (noLoader) symbol(uintptr, string) (uintptr, error) { return 0, errors.New("no such function") }
 
-func (nothing) close(uintptr) error { return nil }
+func (noLoader) close(uintptr) error { return nil }
 
-// places lists the folders in the order of search.
-func (f *Finder) places() []place {
-	var all []place
+// searchDirs lists the folders in search order.
+func (f *Finder) searchDirs() []searchDir {
+	var all []searchDir
 	add := func(why string, wheels bool, patterns ...string) {
 		for _, p := range patterns {
 			for _, folder := range existing(p) {
-				if p := (place{folder, why, wheels}); !slices.ContainsFunc(all, p.same) {
+				if p := (searchDir{folder, why, wheels}); !slices.ContainsFunc(all, p.same) {
 					all = append(all, p)
 				}
 			}
@@ -84,15 +84,15 @@ func (f *Finder) places() []place {
 	}
 	if f.Program != "" {
 		dir := filepath.Dir(f.Program)
-		add("beside the program", false, dir, filepath.Join(dir, "lib"))
+		add("the folder of the program", false, dir, filepath.Join(dir, "lib"))
 	}
 	f.addPython(add)
 	f.addToolkits(add)
 	return all
 }
 
-// addPython adds the site-packages of the environment that is active, of the python3 that PATH
-// leads to, of the user, and of the system.
+// addPython adds the site-packages of the active environment, of every python3 on PATH, of the
+// user, and of the system.
 func (f *Finder) addPython(add func(why string, wheels bool, patterns ...string)) {
 	for _, v := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
 		if dir := f.Env(v); dir != "" {
@@ -101,7 +101,7 @@ func (f *Finder) addPython(add func(why string, wheels bool, patterns ...string)
 		}
 	}
 	for _, dir := range filepath.SplitList(f.Env("PATH")) {
-		// not resolved: an environment's is a link
+		// the link is not resolved, because an environment's python3 is a link
 		if found := existing(filepath.Join(dir, "python3")); dir != "" && found != nil {
 			add("Python packages (of "+found[0]+")", true, filepath.Join(filepath.Dir(dir), sitePackages))
 		}
@@ -115,8 +115,8 @@ func (f *Finder) addPython(add func(why string, wheels bool, patterns ...string)
 		filepath.Join(f.Root, "usr/lib/python3/dist-packages"))
 }
 
-// addToolkits adds CUDA toolkits: those that variables name, the default one, and others from the
-// newest to the oldest.
+// addToolkits adds the CUDA toolkits that variables name, then the default one, then others from
+// newest to oldest.
 func (f *Finder) addToolkits(add func(why string, wheels bool, patterns ...string)) {
 	for _, v := range []string{"CUDA_HOME", "CUDA_PATH"} {
 		if dir := f.Env(v); dir != "" {
@@ -129,31 +129,31 @@ func (f *Finder) addToolkits(add func(why string, wheels bool, patterns ...strin
 	add("a CUDA toolkit", false, versions...)
 }
 
-// existing are the files and folders that a pattern matches, in order.
+// existing returns the files and folders that match a pattern, sorted.
 func existing(pattern string) []string {
 	found, err := filepath.Glob(pattern)
-	if err != nil { // a folder with a bracket in its name
+	if err != nil { // the folder name contains a bracket
 		return nil
 	}
 	return found
 }
 
-// candidate is a file that may be the library.
+// candidate is a file to try, with the reason.
 type candidate struct{ path, why string }
 
-// candidates are the files of l in the order of search. The names that the system's loader may know
-// come after those, and the last resorts at the end.
+// candidates returns the files to try for l, in search order: preferred paths, search folders,
+// names for the system's loader, fallback paths.
 func (f *Finder) candidates(l *Library) []candidate {
 	var found []candidate
-	usual := func(paths []string) {
+	addFixed := func(paths []string) {
 		for _, path := range paths {
 			if path = filepath.Join(f.Root, path); isFile(path) {
-				found = append(found, candidate{path, "the usual place"})
+				found = append(found, candidate{path, "a standard path"})
 			}
 		}
 	}
-	usual(l.Extra)
-	for _, p := range f.places() {
+	addFixed(l.PreferredPaths)
+	for _, p := range f.searchDirs() {
 		for _, folder := range p.folders(l) {
 			for _, name := range l.Files {
 				if path := filepath.Join(folder, name); isFile(path) {
@@ -165,17 +165,17 @@ func (f *Finder) candidates(l *Library) []candidate {
 	for _, name := range l.Files {
 		found = append(found, candidate{name, "the system's loader"})
 	}
-	usual(l.Last)
+	addFixed(l.FallbackPaths)
 	return found
 }
 
-// folders are those of a place where l may lie.
-func (p place) folders(l *Library) []string {
+// folders returns the subfolders that may contain l.
+func (p searchDir) folders(l *Library) []string {
 	if !p.wheels {
 		return []string{p.folder}
 	}
 	var all []string
-	for _, w := range l.Wheel {
+	for _, w := range l.WheelDirs {
 		all = append(all, filepath.Join(p.folder, filepath.FromSlash(w)))
 	}
 	return all
@@ -186,7 +186,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Open opens the first file of l that opens and is accepted. The error is an *Error.
+// Open opens the first candidate for l that loads and passes its checks. The error is an *Error.
 func (f *Finder) Open(l *Library) (*Handle, error) {
 	fail := &Error{Library: l.Name, Hint: l.Hint}
 	for _, c := range f.candidates(l) {
@@ -195,47 +195,47 @@ func (f *Finder) Open(l *Library) (*Handle, error) {
 			return h, nil
 		}
 		if !strings.Contains(c.path, string(filepath.Separator)) && len(fail.Attempts) > 0 {
-			continue // a name that the loader does not know says little where files were found
+			continue // if files were found, a name unknown to the loader adds noLoader
 		}
 		fail.Attempts = append(fail.Attempts, Attempt{c.path, err.Error()})
 	}
-	for _, p := range f.places() {
-		fail.Places = append(fail.Places, p.folder)
+	for _, p := range f.searchDirs() {
+		fail.Searched = append(fail.Searched, p.folder)
 	}
 	return nil, fail
 }
 
-// try opens one file, with what is to be opened before and after.
+// try opens one candidate and the files that must be loaded before and after it.
 func (f *Finder) try(l *Library, c candidate) (*Handle, error) {
-	if l.Refuse != nil && strings.Contains(c.path, string(filepath.Separator)) {
-		if err := l.Refuse(c.path); err != nil {
+	if l.Precheck != nil && strings.Contains(c.path, string(filepath.Separator)) {
+		if err := l.Precheck(c.path); err != nil {
 			return nil, err
 		}
 	}
-	if err := f.openBeside(c.path, l.First); err != nil {
+	if err := f.openSiblings(c.path, l.LoadBefore); err != nil {
 		return nil, err
 	}
-	handle, err := f.opener.open(c.path, len(l.Then) > 0)
+	handle, err := f.opener.open(c.path, len(l.LoadAfter) > 0)
 	if err != nil {
 		return nil, err
 	}
-	h := &Handle{Library: l, Path: c.path, Place: c.why, handle: handle, opener: f.opener}
+	h := &Handle{Library: l, Path: c.path, Origin: c.why, handle: handle, opener: f.opener}
 	if l.Accept != nil {
 		if err := l.Accept(h); err != nil {
-			_ = f.opener.close(handle) // it is not used, whether that works or not
+			_ = f.opener.close(handle) // an error changes noLoader: the library is not used
 			return nil, err
 		}
 	}
-	if err := f.openBeside(c.path, l.Then); err != nil {
+	if err := f.openSiblings(c.path, l.LoadAfter); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// openBeside opens, for all to see, the files in the folder of path that match.
-func (f *Finder) openBeside(path string, patterns []string) error {
+// openSiblings opens, with global symbols, the files in the folder of path that match the patterns.
+func (f *Finder) openSiblings(path string, patterns []string) error {
 	if !strings.Contains(path, string(filepath.Separator)) {
-		return nil // the loader knows where; then it also finds what lies beside
+		return nil // the loader finds the siblings in the same way
 	}
 	for _, p := range patterns {
 		for _, file := range existing(filepath.Join(filepath.Dir(path), p)) {

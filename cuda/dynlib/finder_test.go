@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// shelf is an opener of files in a folder of the test. It writes down what is opened.
-type shelf struct {
+// fakeLoader is an opener of empty files in a folder of the test. It records what is opened.
+type fakeLoader struct {
 	opened []string
-	bad    string // part of the path of files that do not open
+	bad    string // files with this part in their path do not open
 	known  []string
 }
 
-func (s *shelf) open(path string, global bool) (uintptr, error) {
+func (s *fakeLoader) open(path string, global bool) (uintptr, error) {
 	if !strings.Contains(path, "/") && !slices.Contains(s.known, path) {
 		return 0, errors.New("the loader does not know it")
 	}
@@ -28,15 +28,17 @@ func (s *shelf) open(path string, global bool) (uintptr, error) {
 	return uintptr(len(s.opened)), nil
 }
 
-func (s *shelf) symbol(uintptr, string) (uintptr, error) { return 0, errors.New("no symbols here") }
+func (s *fakeLoader) symbol(uintptr, string) (uintptr, error) {
+	return 0, errors.New("no symbols here")
+}
 
-func (s *shelf) close(handle uintptr) error {
+func (s *fakeLoader) close(handle uintptr) error {
 	s.opened[handle-1] += " closed"
 	return nil
 }
 
-// machine is a Finder on a file system that has these files.
-func machine(t *testing.T, s *shelf, env map[string]string, files ...string) (*Finder, string) {
+// testFinder returns a Finder on a file system with these files, and its root.
+func testFinder(t *testing.T, s *fakeLoader, env map[string]string, files ...string) (*Finder, string) {
 	t.Helper()
 	root := t.TempDir()
 	for _, f := range files {
@@ -55,7 +57,7 @@ func machine(t *testing.T, s *shelf, env map[string]string, files ...string) (*F
 		opener: s}, root
 }
 
-// Places are searched in the order that the package says; what is nearer wins.
+// The first folder in the documented search order wins.
 func TestOrder(t *testing.T) {
 	const lib = "libnvrtc.so.13"
 	order := []string{
@@ -75,26 +77,26 @@ func TestOrder(t *testing.T) {
 		"CONDA_PREFIX": "ROOT/conda",
 		"PATH":         "ROOT/empty:ROOT/other/bin", "HOME": "ROOT/home", "CUDA_HOME": "ROOT/toolkit"}
 	for i, want := range order {
-		s := &shelf{}
-		f, root := machine(t, s, mapOf(env), append(order[i:], "other/bin/python3")...)
+		s := &fakeLoader{}
+		f, root := testFinder(t, s, mapOf(env), append(order[i:], "other/bin/python3")...)
 		h, err := f.Open(NVRTC(13))
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
 		if got, _ := filepath.Rel(root, h.Path); got != want {
-			t.Errorf("found %s (%s), want %s", got, h.Place, want)
+			t.Errorf("found %s (%s), want %s", got, h.Origin, want)
 		}
-		if h.Place == "" {
-			t.Errorf("%s: no place", h.Path)
+		if h.Origin == "" {
+			t.Errorf("%s: Origin is empty", h.Path)
 		}
 	}
 }
 
-// The driver is where the loader says, and else where containers keep it.
+// The driver is found by the loader, or else where containers mount it.
 func TestDriverOfContainer(t *testing.T) {
-	for want, s := range map[string]*shelf{"libcuda.so.1": {known: []string{"libcuda.so.1"}},
+	for want, s := range map[string]*fakeLoader{"libcuda.so.1": {known: []string{"libcuda.so.1"}},
 		"usr/local/nvidia/lib64/libcuda.so.1": {}} {
-		f, root := machine(t, s, nil, "usr/local/nvidia/lib64/libcuda.so.1")
+		f, root := testFinder(t, s, nil, "usr/local/nvidia/lib64/libcuda.so.1")
 		h, err := f.Open(Driver())
 		if err != nil {
 			t.Fatal(err)
@@ -113,11 +115,11 @@ func mapOf(m map[string]string) map[string]string {
 	return c
 }
 
-// The variable may name a folder of libraries, a site-packages or an environment of Python.
+// PathVariable may name a folder of libraries, a site-packages or a Python environment.
 func TestPathVariable(t *testing.T) {
 	for _, folder := range []string{"env", "env/lib/python3.11/site-packages",
 		"env/lib/python3.11/site-packages/nvidia/cu13/lib"} {
-		f, _ := machine(t, &shelf{}, map[string]string{PathVariable: "ROOT/" + folder},
+		f, _ := testFinder(t, &fakeLoader{}, map[string]string{PathVariable: "ROOT/" + folder},
 			"env/lib/python3.11/site-packages/nvidia/cu13/lib/libcublas.so.13")
 		if _, err := f.Open(CUBLAS(13)); err != nil {
 			t.Errorf("%s: %v", folder, err)
@@ -125,10 +127,10 @@ func TestPathVariable(t *testing.T) {
 	}
 }
 
-// What the library needs is opened from the same folder, in order.
+// The parts of a library are opened from the same folder, in order.
 func TestBeside(t *testing.T) {
-	s := &shelf{}
-	f, root := machine(t, s, map[string]string{"CUDA_HOME": "ROOT/cuda"}, "cuda/lib64/libnvrtc.so.12",
+	s := &fakeLoader{}
+	f, root := testFinder(t, s, map[string]string{"CUDA_HOME": "ROOT/cuda"}, "cuda/lib64/libnvrtc.so.12",
 		"cuda/lib64/libnvrtc-builtins.so.12.4",
 		"cuda/lib64/libcudnn.so.9", "cuda/lib64/libcudnn_adv.so.9", "cuda/lib64/libcudnn_graph.so.9", "cuda/lib64/libcudnn_ops.so.9")
 	if _, err := f.Open(NVRTC(12)); err != nil {
@@ -146,7 +148,7 @@ func TestBeside(t *testing.T) {
 	want := []string{"libnvrtc-builtins.so.12.4 global=true", "libnvrtc.so.12 global=false",
 		"libcudnn.so.9 global=true",
 		"libcudnn_graph.so.9 global=true", "libcudnn_ops.so.9 global=true", "libcudnn_adv.so.9 global=true"}
-	slices.Sort(got[4:]) // the last pattern opens again what was opened, which costs nothing
+	slices.Sort(got[4:]) // the last pattern opens some files twice, which is harmless
 	if len(got) != 8 || !slices.Equal(got[:4], want[:4]) {
 		t.Errorf("opened %q, want %q", got, want)
 	}
@@ -157,9 +159,9 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// A file that does not open, or is refused, gives way to the next; the error tells of all.
+// If a file does not open or is rejected, the next one is tried; the error lists all.
 func TestRefused(t *testing.T) {
-	s := &shelf{bad: "named"}
+	s := &fakeLoader{bad: "named"}
 	l := &Library{Name: "a library", Files: []string{"libx.so.1"}, Hint: "pip install x"}
 	l.Accept = func(h *Handle) error {
 		if strings.Contains(h.Path, "toolkit") {
@@ -167,11 +169,11 @@ func TestRefused(t *testing.T) {
 		}
 		return nil
 	}
-	f, root := machine(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"},
+	f, root := testFinder(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"},
 		"named/libx.so.1", "toolkit/lib64/libx.so.1")
 	_, err := f.Open(l)
 	var missing *Error
-	if !errors.As(err, &missing) || len(missing.Attempts) != 2 || !slices.Contains(missing.Places,
+	if !errors.As(err, &missing) || len(missing.Attempts) != 2 || !slices.Contains(missing.Searched,
 		filepath.Join(root, "toolkit/lib64")) {
 		t.Fatalf("%v", err)
 	}
@@ -181,9 +183,9 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	if !strings.HasSuffix(s.opened[0], "closed") {
-		t.Errorf("what was refused is still open: %q", s.opened)
+		t.Errorf("the rejected file is still open: %q", s.opened)
 	}
-	s.known = []string{"libx.so.1"} // and at last the loader
+	s.known = []string{"libx.so.1"} // finally the loader finds one
 	if h, err := f.Open(l); err != nil || h.Path != "libx.so.1" {
 		t.Errorf("%+v, %v", h, err)
 	}

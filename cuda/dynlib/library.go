@@ -5,34 +5,36 @@ import (
 	"strings"
 )
 
-// Library is what is looked for.
+// Library describes a library to open.
 type Library struct {
-	Name  string   // for people: "cuBLAS"
-	Files []string // file names, the best first: "libcublas.so.13"
-	Wheel []string // folders below a site-packages that may hold it: "nvidia/cu13/lib"
-	First []string // patterns of files beside it that are opened before it, for it would not find them
-	Then  []string // patterns of files beside it that are opened after it, before it looks for them elsewhere
-	Extra []string // paths that are tried before the places that all libraries are looked for in
-	Last  []string // paths that are tried when nobody else knows it
-	Hint  string   // how to get it
-	// Refuse tells of a file what speaks against it, before it is opened. nil refuses none.
-	Refuse func(path string) error
-	// Accept refuses a library that opens and is of no use, such as one of a wrong version. nil
+	Name      string   // for messages: "cuBLAS"
+	Files     []string // file names, best first: "libcublas.so.13"
+	WheelDirs []string // subfolders of site-packages that may contain it: "nvidia/cu13/lib"
+	// LoadBefore and LoadAfter are patterns of sibling files to open before and after the library,
+	// because it would not find them or would find those of another installation.
+	LoadBefore, LoadAfter []string
+	PreferredPaths        []string // paths to try before the search folders
+	FallbackPaths         []string // paths to try last
+	Hint                  string   // how to install it
+	// Precheck returns an error for a file that must not be opened. nil accepts all.
+	Precheck func(path string) error
+	// Accept returns an error for an open library that cannot be used, such as a wrong version. nil
 	// accepts all.
 	Accept func(*Handle) error
 }
 
-// Handle is a library that is open.
+// Handle is an open library.
 type Handle struct {
 	Library *Library
-	Path    string // a bare file name where the system's loader found it
-	Place   string // what led there, for people: "the environment (FSPDA_CUDA_PATH)"
+	Path    string // a bare file name if the system's loader found it
+	// why this folder was searched, for messages: "the environment (FSPDA_CUDA_PATH)"
+	Origin string
 
 	handle uintptr
 	opener opener
 }
 
-// Symbol is the address of a function.
+// Symbol returns the address of a function.
 func (h *Handle) Symbol(name string) (uintptr, error) {
 	at, err := h.opener.symbol(h.handle, name)
 	if err != nil || at == 0 {
@@ -41,17 +43,17 @@ func (h *Handle) Symbol(name string) (uintptr, error) {
 	return at, nil
 }
 
-// Attempt is a file that was tried.
+// Attempt is a file that was tried and cannot be used.
 type Attempt struct {
 	Path string `json:"path"`
-	Why  string `json:"why"` // it is not used
+	Why  string `json:"why"` // reason
 }
 
-// Error says that a library is not there, or none that can be used.
+// Error reports that a library is missing, or that no copy of it can be used.
 type Error struct {
 	Library  string
-	Attempts []Attempt // files that were there, and names that the loader was asked for
-	Places   []string  // folders that were searched
+	Attempts []Attempt // files that exist, and names that the loader was asked for
+	Searched []string  // folders that were searched
 	Hint     string
 }
 

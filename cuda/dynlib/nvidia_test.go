@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// open opens a library of this machine, or skips.
+// open opens a library of this machine, or skips the test.
 func open(t *testing.T, l *Library) *Handle {
 	t.Helper()
 	h, err := System().Open(l)
 	if err != nil {
-		t.Skipf("%v (%s names a folder with it)", err, PathVariable)
+		t.Skipf("%v (set %s to a folder with it)", err, PathVariable)
 	}
 	return h
 }
 
-// The libraries of a machine that has them open, and know their names.
+// The libraries installed on this machine open and export the expected names.
 func TestNVIDIA(t *testing.T) {
 	for _, c := range []struct {
 		library *Library
@@ -29,7 +29,7 @@ func TestNVIDIA(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := h.Symbol("noSuchFunction"); err == nil || !strings.Contains(err.Error(), "noSuchFunction") {
-				t.Errorf("a function that is not there: %v", err)
+				t.Errorf("a missing function: %v", err)
 			}
 			var table struct {
 				Some  func() int32 `sym:"firstNotThere"`
@@ -38,13 +38,13 @@ func TestNVIDIA(t *testing.T) {
 			}
 			if err := Bind(&table, h); err == nil || !strings.Contains(err.Error(), "firstNotThere, secondNotThere:") ||
 				table.May != nil {
-				t.Errorf("a table of functions that are not there: %v", err)
+				t.Errorf("a table of missing functions: %v", err)
 			}
 		})
 	}
 }
 
-// cuDNN for a GPU that it has no kernels for is refused.
+// A cuDNN without kernels for the GPU is rejected.
 func TestCUDNNForVolta(t *testing.T) {
 	open(t, CUDNN(13, 90))
 	_, err := System().Open(CUDNN(13, 70))
@@ -53,6 +53,6 @@ func TestCUDNNForVolta(t *testing.T) {
 	}
 	_, err = System().Open(CUDNN(12, 90))
 	if err == nil || !strings.Contains(err.Error(), "CUDA 12") {
-		t.Skipf("cuDNN for CUDA 12 is there too: %v", err)
+		t.Skipf("cuDNN for CUDA 12 is installed too: %v", err)
 	}
 }

@@ -4,10 +4,10 @@ package dynlib
 
 import "errors"
 
-// Supported says that this build can open libraries.
+// Supported reports whether this build can open libraries.
 const Supported = false
 
-// system opens nothing on this system, or in this build.
+// system is the opener of a build that cannot open libraries.
 type system struct{}
 
 func (system) open(string, bool) (uintptr, error) { return 0, errUnsupported }
@@ -17,9 +17,9 @@ func (system) symbol(uintptr, string) (uintptr, error) { return 0, errUnsupporte
 func (system) close(uintptr) error { return errUnsupported }
 
 var errUnsupported = errors.New(
-	"this build opens no libraries (that takes linux on amd64 or arm64, without the tags nocuda and static)")
+	"this build cannot open libraries (only builds for linux on amd64 or arm64 without the tags nocuda and static can)")
 
 func register(any, uintptr) { panic("dynlib: " + errUnsupported.Error()) }
 
-// Call panics: there is nothing that could be called.
+// Call panics: this build cannot open libraries.
 func Call(uintptr, ...uintptr) uintptr { panic("dynlib: " + errUnsupported.Error()) }

@@ -8,10 +8,10 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Supported says that this build can open libraries.
+// Supported reports whether this build can open libraries.
 const Supported = true
 
-// system opens libraries by dlopen.
+// system opens libraries with dlopen.
 type system struct{}
 
 func (system) open(path string, global bool) (uintptr, error) {
@@ -19,7 +19,7 @@ func (system) open(path string, global bool) (uintptr, error) {
 	if global {
 		mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 	}
-	runtime.LockOSThread() // the reason for a failure is kept for the thread
+	runtime.LockOSThread() // dlerror is per thread
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, mode)
 }
@@ -32,11 +32,11 @@ func (system) symbol(handle uintptr, name string) (uintptr, error) {
 
 func (system) close(handle uintptr) error { return purego.Dlclose(handle) }
 
-// register makes *function, a Go function variable, call what is at address.
+// register makes *function, a Go function variable, call the C function at an address.
 func register(function any, address uintptr) { purego.RegisterFunc(function, address) }
 
-// Call calls a function that takes up to 32 integers or pointers and returns one. The caller keeps
-// alive what args point to. It allocates nothing where args is a slice that is kept.
+// Call calls a C function with up to 32 integers or pointers and returns its result. The caller
+// keeps alive what args point to. Call does not allocate if the caller reuses the args slice.
 func Call(address uintptr, args ...uintptr) uintptr {
 	r, _, _ := purego.SyscallN(address, args...)
 	return r

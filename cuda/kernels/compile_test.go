@@ -73,12 +73,12 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	uses := map[string]nvrtc.Use{}
+	uses := map[string]nvrtc.Usage{}
 	for unit, b := range made {
 		if !strings.HasPrefix(string(b.Cubin), "\x7fELF") {
 			t.Errorf("%s: no cubin", unit)
 		}
-		for name, u := range b.Uses() {
+		for name, u := range b.Usage() {
 			uses[name] = u
 		}
 		for line := range strings.Lines(b.Log) {

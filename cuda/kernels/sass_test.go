@@ -76,7 +76,7 @@ func (c machineCode) accesses() (a accesses) {
 
 // resident is how many threads of a kernel of 256 run on a multiprocessor at a time: it has 65,536
 // registers, 2,048 threads and, of what is used here, shared memory enough.
-func resident(u nvrtc.Use) int {
+func resident(u nvrtc.Usage) int {
 	each := (u.Registers + 7) / 8 * 8 // as they are handed out
 	return min(2048, 65536/(256*each)*256)
 }
@@ -97,7 +97,7 @@ func checkStreams(t *testing.T, made map[string]nvrtc.Binary) {
 	t.Helper()
 	found := 0
 	for unit, b := range made {
-		uses := b.Uses()
+		uses := b.Usage()
 		for name, code := range machineCodes(t, b.Cubin) {
 			cut := max(0, strings.LastIndexByte(name, '_'))
 			writes, ok := streams[name[:cut]]

@@ -15,33 +15,34 @@ import (
 	"fspda/internal/wholefile"
 )
 
-// Compiler is what a Cache asks where it holds nothing: a *Library.
+// Compiler compiles what a Cache does not hold. *Library implements it.
 type Compiler interface {
 	Compile(Source) (Binary, error)
 }
 
-// Cache keeps cubins as files in a folder. Several programs may use one folder at a time.
+// Cache stores cubins as files in a folder. Several programs may share the folder at the same time.
 type Cache struct {
 	Dir     string
-	Version string // of the compiler: another one makes other code
+	Version string // version of the compiler: others generate different code
 }
 
-// DefaultDir is where cubins are kept for a user.
+// DefaultDir returns the user's folder for cubins.
 func DefaultDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("nvrtc: finding a folder for compiled kernels: %w; set XDG_CACHE_HOME or HOME", err)
+		return "", fmt.Errorf("nvrtc: finding the cache folder for kernels: %w; set XDG_CACHE_HOME or HOME", err)
 	}
 	return filepath.Join(dir, "fspda", "cubin"), nil
 }
 
-// Cache returns the cache for what the library compiles.
+// Cache returns a cache of this library's output.
 func (l *Library) Cache(dir string) *Cache {
 	return &Cache{Dir: dir, Version: fmt.Sprintf("nvrtc %d.%d", l.Major, l.Minor)}
 }
 
-// Compile returns the cubin of s from the folder, or compiles and keeps it. What cannot be read is
-// compiled anew; what cannot be kept is no error, for the program can go on without.
+// Compile returns the cubin of s from the folder, or compiles and stores it. A file that cannot be
+// read is compiled again. A failure to store is ignored, because the program can continue without
+// the cache.
 func (c *Cache) Compile(by Compiler, s Source) (Binary, error) {
 	path := filepath.Join(c.Dir, c.key(s)+".cubin")
 	if file, err := os.ReadFile(path); err == nil {
@@ -57,7 +58,7 @@ func (c *Cache) Compile(by Compiler, s Source) (Binary, error) {
 	return b, nil
 }
 
-// key names all that a cubin depends on.
+// key returns a digest of everything that a cubin depends on.
 func (c *Cache) key(s Source) string {
 	h := sha256.New()
 	part := func(p string) { fmt.Fprintf(h, "%d:%s;", len(p), p) }
@@ -76,8 +77,8 @@ func (c *Cache) key(s Source) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// A file is the magic, the SHA-256 of the rest, the length of the log in 4 bytes (little endian),
-// the log, and the cubin.
+// A cache file holds the magic, the SHA-256 of the rest, the length of the log in 4 bytes (little
+// endian), the log, and the cubin.
 const (
 	magic  = "fspda cubin 1\n"
 	header = len(magic) + sha256.Size + 4
@@ -92,7 +93,7 @@ func format(b Binary) []byte {
 
 func parse(file []byte) (Binary, error) {
 	if len(file) < header || string(file[:len(magic)]) != magic {
-		return Binary{}, errors.New("no cubin")
+		return Binary{}, errors.New("not a cubin file")
 	}
 	rest := file[header-4:]
 	if sum := sha256.Sum256(rest); !bytes.Equal(sum[:], file[len(magic):header-4]) {

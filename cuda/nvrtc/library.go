@@ -11,7 +11,7 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Library is NVRTC, opened. It may be used by several goroutines.
+// Library is an open NVRTC. Several goroutines may use it.
 type Library struct {
 	Path         string
 	Major, Minor int
@@ -24,7 +24,7 @@ var symbols = []string{"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSup
 	"nvrtcCompileProgram",
 	"nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcDestroyProgram", "nvrtcGetErrorString"}
 
-// Open makes ready for use what dynlib.NVRTC has found.
+// Open prepares the library found by dynlib.NVRTC for use.
 func Open(h *dynlib.Handle) (*Library, error) {
 	l := &Library{Path: h.Path, calls: map[string]uintptr{}}
 	for _, s := range symbols {
@@ -50,20 +50,20 @@ func (l *Library) listArchs() error {
 	return l.call("nvrtcGetSupportedArchs", uintptr(unsafe.Pointer(&l.archs[0])))
 }
 
-// Supports tells whether the library compiles for an architecture, such as "sm_70".
+// Supports reports whether the library compiles for an architecture, such as "sm_70".
 func (l *Library) Supports(arch string) bool {
 	return slices.ContainsFunc(l.archs, func(a int32) bool { return fmt.Sprintf("sm_%d", a) == arch })
 }
 
-// Compile makes a cubin. The error of a source that does not compile is a *CompileError with the
-// log.
+// Compile compiles a source to a cubin. If the source does not compile, the error is a
+// *CompileError with the log.
 func (l *Library) Compile(s Source) (Binary, error) {
 	program, err := l.create(s)
 	if err != nil {
-		return Binary{}, fmt.Errorf("nvrtc: taking in the source of %s: %w", s.Name, err)
+		return Binary{}, fmt.Errorf("nvrtc: creating a program for %s: %w", s.Name, err)
 	}
 	defer func() { _ = l.call("nvrtcDestroyProgram", uintptr(unsafe.Pointer(&program))) }()
-	var c zeroEnded
+	var c cStrings
 	options := c.list(append([]string{"--gpu-architecture=" + s.Arch}, s.Options...))
 	failure := l.call("nvrtcCompileProgram", program, uintptr(len(s.Options)+1), options)
 	runtime.KeepAlive(c)
@@ -77,16 +77,16 @@ func (l *Library) Compile(s Source) (Binary, error) {
 	}
 	cubin, err := l.bytes(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")
 	if err == nil && len(cubin) == 0 {
-		err = errors.New("an empty cubin")
+		err = errors.New("the cubin is empty")
 	}
 	if err != nil {
-		return Binary{}, fmt.Errorf("nvrtc: taking the code of %s for %s: %w", s.Name, s.Arch, err)
+		return Binary{}, fmt.Errorf("nvrtc: reading the cubin of %s for %s: %w", s.Name, s.Arch, err)
 	}
 	return Binary{Cubin: cubin, Log: text}, nil
 }
 
 func (l *Library) create(s Source) (program uintptr, err error) {
-	var c zeroEnded
+	var c cStrings
 	names := slices.Sorted(maps.Keys(s.Headers))
 	texts := make([]string, len(names))
 	for i, n := range names {
@@ -98,7 +98,7 @@ func (l *Library) create(s Source) (program uintptr, err error) {
 	return program, err
 }
 
-// bytes asks for a size, and then for as many bytes.
+// bytes queries a size, then reads that many bytes.
 func (l *Library) bytes(program uintptr, size, content string) ([]byte, error) {
 	var n uintptr
 	if err := l.call(size, program, uintptr(unsafe.Pointer(&n))); err != nil {
@@ -111,8 +111,8 @@ func (l *Library) bytes(program uintptr, size, content string) ([]byte, error) {
 	return b, l.call(content, program, uintptr(unsafe.Pointer(&b[0])))
 }
 
-// call calls a function that returns a status. What the arguments point to, converted in the very
-// call, lies on the heap and lives until it returns: a stack could move.
+// call calls a function that returns a status. The go:uintptrescapes directive keeps values alive,
+// and on the heap, whose address is converted to uintptr in the argument list: a stack could move.
 //
 //go:uintptrescapes
 func (l *Library) call(name string, args ...uintptr) error {
@@ -135,7 +135,7 @@ func (l *Library) statusText(status int32) string {
 	return string(b)
 }
 
-// pointer is an address outside Go's memory as a pointer.
+// pointer converts an address outside Go's memory to a pointer.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 func trimZero(b []byte) []byte {
@@ -145,19 +145,19 @@ func trimZero(b []byte) []byte {
 	return b
 }
 
-// zeroEnded makes strings that end with a zero byte and lists of them, and keeps what they lie in.
-type zeroEnded struct {
+// cStrings builds NUL-terminated strings and arrays of them, and keeps their memory alive.
+type cStrings struct {
 	texts [][]byte
 	lists [][]uintptr
 }
 
-func (c *zeroEnded) one(s string) uintptr {
+func (c *cStrings) one(s string) uintptr {
 	b := append([]byte(s), 0)
 	c.texts = append(c.texts, b)
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
-func (c *zeroEnded) list(all []string) uintptr {
+func (c *cStrings) list(all []string) uintptr {
 	if len(all) == 0 {
 		return 0
 	}

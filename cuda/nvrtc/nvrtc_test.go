@@ -21,7 +21,7 @@ func library(t *testing.T) *Library {
 			return l
 		}
 	}
-	t.Skipf("no NVRTC is found: %s names a folder with it", dynlib.PathVariable)
+	t.Skipf("NVRTC is not found: set %s to a folder with it", dynlib.PathVariable)
 	return nil
 }
 
@@ -42,12 +42,13 @@ func TestCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u := b.Uses()["half"]; !strings.HasPrefix(string(b.Cubin), "\x7fELF") || u.Registers == 0 || u.Spilled != 0 {
+	if u := b.Usage()["half"]; !strings.HasPrefix(string(b.Cubin), "\x7fELF") || u.Registers == 0 || u.Spilled != 0 {
 		t.Errorf("%d bytes of code that uses %+v; the log: %s", len(b.Cubin), u, b.Log)
 	}
 }
 
-// What does not compile says which source, for which GPU, and why.
+// The error of a source that does not compile names the source and the architecture, and includes
+// the compiler's message.
 func TestCompileError(t *testing.T) {
 	l := library(t)
 	bad := source
@@ -65,22 +66,21 @@ func TestCompileError(t *testing.T) {
 	bad = source
 	bad.Arch = "sm_1"
 	if _, err := l.Compile(bad); err == nil || !strings.Contains(err.Error(), "sm_1") {
-		t.Errorf("an architecture that does not exist: %v", err)
+		t.Errorf("an unknown architecture: %v", err)
 	}
 }
 
-// counting is a Compiler without a library.
-type counting struct{ calls int }
+// countingCompiler is a Compiler that counts its calls and needs no library.
+type countingCompiler struct{ calls int }
 
-func (c *counting) Compile(s Source) (Binary, error) {
+func (c *countingCompiler) Compile(s Source) (Binary, error) {
 	c.calls++
 	return Binary{Cubin: []byte("code of " + s.Text + s.Arch), Log: "log\nof it"}, nil
 }
 
-// What was compiled once is taken from the folder, unless anything that it is made of is another,
-// or the file is damaged.
+// A cubin is read from the folder unless any of its inputs changed or the file is damaged.
 func TestCache(t *testing.T) {
-	by := &counting{}
+	by := &countingCompiler{}
 	c := &Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Version: "nvrtc 1.0"}
 	get := func(s Source, calls int) {
 		t.Helper()
@@ -124,7 +124,7 @@ func TestCache(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(b) == 0 { // one of the others, damaged before
+			if len(b) == 0 { // another one, damaged before
 				continue
 			}
 			if err := os.WriteFile(f, damage(b), 0o600); err != nil {
@@ -136,13 +136,13 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// A folder that cannot be written costs a compilation each time, and no more.
+// If the folder cannot be written, every call compiles.
 func TestCacheWithoutFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	by := &counting{}
+	by := &countingCompiler{}
 	c := &Cache{Dir: filepath.Join(file, "below")}
 	for range 2 {
 		if _, err := c.Compile(by, source); err != nil {

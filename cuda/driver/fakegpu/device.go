@@ -7,13 +7,16 @@ import (
 	"fspda/cuda/driver"
 )
 
-// multiprocessors of a GPU.
+// multiprocessors is the number of multiprocessors per GPU.
 const multiprocessors = 4
 
-// contextBase is the handle of GPU 0's context.
+// contextBase is the context handle of GPU 0; GPU i has contextBase + i.
 const contextBase = 0x100
 
-func (m *Machine) fillDevice(a *driver.API) {
+// invalidDevice is CUDA_ERROR_INVALID_DEVICE.
+const invalidDevice driver.Result = 101
+
+func (m *Machine) setDevice(a *driver.API) {
 	a.Init = func(uint32) driver.Result {
 		if m.options.GPUs < 0 {
 			return driver.NoDevice
@@ -22,26 +25,35 @@ func (m *Machine) fillDevice(a *driver.API) {
 	}
 	a.DriverGetVersion = func(out *int32) driver.Result { *out = int32(m.options.Version); return driver.Success }
 	a.DeviceGetCount = func(out *int32) driver.Result { *out = int32(m.options.GPUs); return driver.Success }
-	a.DeviceGet = func(out *driver.Device, i int32) driver.Result { *out = driver.Device(i); return m.known(*out) }
+	a.DeviceGet = func(out *driver.Device, i int32) driver.Result {
+		*out = driver.Device(i)
+		return m.checkDevice(*out)
+	}
 	a.DeviceGetName = func(out *byte, n int32, d driver.Device) driver.Result {
 		copy(unsafe.Slice(out, n), "Fake GPU\x00")
-		return m.known(d)
+		return m.checkDevice(d)
 	}
-	a.DeviceTotalMem = func(out *uintptr, d driver.Device) driver.Result { *out = m.options.Memory; return m.known(d) }
+	a.DeviceTotalMem = func(out *uintptr, d driver.Device) driver.Result {
+		*out = m.options.Memory
+		return m.checkDevice(d)
+	}
 	a.DeviceGetAttr = func(out *int32, at driver.Attribute, d driver.Device) driver.Result {
 		*out = m.attribute(at)
-		return m.known(d)
+		return m.checkDevice(d)
 	}
 	a.DeviceCanAccess = func(out *int32, d, peer driver.Device) driver.Result {
 		if *out = 1; m.options.NoPeers {
 			*out = 0
 		}
-		return max(m.known(d), m.known(peer))
+		return max(m.checkDevice(d), m.checkDevice(peer))
 	}
+}
+
+func (m *Machine) setContext(a *driver.API) {
 	a.PrimaryCtxRetain = func(out *driver.Context, d driver.Device) driver.Result {
 		m.retained[d]++
 		*out = contextBase + driver.Context(d)
-		return m.known(d)
+		return m.checkDevice(d)
 	}
 	a.PrimaryCtxRelease = func(d driver.Device) driver.Result {
 		if m.retained[d] == 0 {
@@ -71,9 +83,9 @@ func (m *Machine) fillDevice(a *driver.API) {
 	}
 }
 
-func (m *Machine) known(d driver.Device) driver.Result {
+func (m *Machine) checkDevice(d driver.Device) driver.Result {
 	if d < 0 || int(d) >= m.options.GPUs {
-		return 101 // invalid device
+		return invalidDevice
 	}
 	return driver.Success
 }
@@ -87,7 +99,7 @@ func (m *Machine) attribute(a driver.Attribute) int32 {
 	case driver.Multiprocessors:
 		return multiprocessors
 	case driver.CooperativeLaunch:
-		if m.options.NotTogether {
+		if m.options.NoCooperative {
 			return 0
 		}
 	case driver.L2Bytes:

@@ -1,13 +1,16 @@
-// Package fakegpu is a machine with GPUs in host memory, behind the functions of
-// fspda/cuda/driver, for tests without a GPU.
+// Package fakegpu implements fspda/cuda/driver's table of driver functions with GPUs in host memory,
+// for tests without a GPU.
 //
-// It does what the driver does: memory is allocated and moved, streams keep their order, events are
-// recorded and waited for, captured work is launched again. What it cannot do, run kernels, it
-// hands to a function of the test ([Machine.Kernels]).
+// It allocates and copies memory, runs streams in order, records and waits for events, and captures
+// and launches graphs, as the driver does. Kernels are run by a function of the test
+// ([Machine.SetKernels]).
 //
-// It is meaner than a GPU. Work on a stream waits in its queue until somebody waits for it, so that
-// host memory which is used again too early, and an event that nobody waits for, show. Every
-// address is looked up among the allocations, and every handle among those that live. A call from a
-// thread without a context fails. All calls are written down ([Machine.Calls]), what is not given
-// back is told ([Machine.Leaks]), and calls can be made to fail ([Machine.Fail], [Machine.Lose]).
+// It is stricter than a GPU. Work on a stream stays queued until something waits for it, so that
+// host memory reused too early and a missing wait become visible. Every address is looked up among
+// the allocations and every handle among the live ones. A call from a thread without a current
+// context fails. A Machine records all calls ([Machine.Calls]), lists what was not freed
+// ([Machine.Leaks]), and fails calls on request ([Machine.Fail], [Machine.Lose]).
+//
+// Package fspda/cuda/fakecuda fakes the same driver and NVIDIA's other libraries one level lower, as
+// shared libraries.
 package fakegpu

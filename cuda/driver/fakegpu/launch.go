@@ -7,7 +7,8 @@ import (
 	"fspda/cuda/driver"
 )
 
-// Arguments copies the n arguments of a launch, 8 bytes of each: kernels read those at the front.
+// Arguments copies the n arguments of a launch as 8 bytes each. Kernels read shorter arguments from
+// the front.
 func Arguments(args []unsafe.Pointer, n int) []uint64 {
 	all := make([]uint64, n)
 	for i, p := range args[:n] {
@@ -16,35 +17,34 @@ func Arguments(args []unsafe.Pointer, n int) []uint64 {
 	return all
 }
 
-// Params says how many arguments a kernel has. A Machine needs it to copy them at the time of the
-// launch, as the driver does.
+// Params returns the number of arguments of a kernel. A Machine needs it to copy the arguments at
+// launch time, as the driver does.
 type Params func(kernel string) (n int, ok bool)
 
-// Launch is a kernel as it is to be run. Together says that all its blocks run at the same time.
+// Launch is a kernel launch that is due to run.
 type Launch struct {
 	Kernel      string
 	Grid, Block [3]uint32
 	Shared      uint32
-	Together    bool
+	Cooperative bool // all blocks run at the same time
 	Args        []uint64
 }
 
-// Kernels makes a Machine run kernels by a function that is given their arguments.
-func (m *Machine) Kernels(params Params, run func(Launch) error) {
+// SetKernels sets the function that runs kernels.
+func (m *Machine) SetKernels(params Params, run func(Launch) error) {
 	m.params, m.run = params, run
 }
 
-// launchTogether refuses more blocks than the multiprocessors have at the same time, which is one
-// each.
-func (m *Machine) launchTogether(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream,
+// launchCooperative rejects launches with more blocks than multiprocessors: one block fits on each.
+func (m *Machine) launchCooperative(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream,
 	args []unsafe.Pointer) driver.Result {
-	if m.options.NotTogether {
+	if m.options.NoCooperative {
 		return driver.NotSupported
 	}
 	if grid[0]*grid[1]*grid[2] > multiprocessors {
-		return driver.TooManyTogether
+		return driver.CooperativeLaunchTooLarge
 	}
-	return m.queueLaunch(Launch{Grid: grid, Block: block, Shared: shared, Together: true}, f, s, args)
+	return m.queueLaunch(Launch{Grid: grid, Block: block, Shared: shared, Cooperative: true}, f, s, args)
 }
 
 func (m *Machine) launch(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream,
@@ -67,15 +67,15 @@ func (m *Machine) queueLaunch(l Launch, f driver.Function, s driver.Stream, args
 	l.Kernel, l.Args = name, Arguments(args, n)
 	return m.enqueue(s, name, func() error {
 		if m.run == nil {
-			return errors.New("this machine runs no kernels")
+			return errors.New("no kernel function is set: call Machine.SetKernels")
 		}
 		return m.run(l)
 	})
 }
 
-// Do queues work on a stream, as a library that launches kernels of its own does. Nothing that run
-// calls may wait for the machine.
-func (m *Machine) Do(s driver.Stream, name string, run func() error) driver.Result {
+// Enqueue queues work on a stream, as a library that launches its own kernels does. run must not
+// call a function of the machine that waits.
+func (m *Machine) Enqueue(s driver.Stream, name string, run func() error) driver.Result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.lost != driver.Success {

@@ -13,52 +13,54 @@ import (
 	"fspda/cuda/driver"
 )
 
-// Options is what a machine has.
+// Options describes a machine.
 type Options struct {
-	GPUs        int     // default 1
-	Memory      uintptr // of each, default 1 GB
-	CC          int     // compute capability, default 90
-	Version     int     // of the driver, default 13000
-	NoPeers     bool    // GPUs do not reach each other's memory
-	NotTogether bool    // no cooperative launches
-	// memory of GPUs is counted and not there: nothing is computed, and what is read from it is
-	// zero
-	Counts bool
-	// from the recording of an event until it can be reached: the work before it takes so long
-	Takes time.Duration
+	GPUs          int           // default 1
+	Memory        uintptr       // bytes per GPU, default 1 GiB
+	CC            int           // compute capability, default 90
+	Version       int           // of the driver, default 13000
+	NoPeers       bool          // GPUs cannot access each other's memory
+	NoCooperative bool          // no cooperative launches
+	CountOnly     bool          // device memory is counted but not backed: nothing is computed, and copies from it read zeros
+	EventDelay    time.Duration // time from recording an event until it can complete, as if the work before it took that long
 }
 
-// Machine is a computer with GPUs.
+// Machine is a computer with fake GPUs.
 type Machine struct {
 	mu       sync.Mutex
+	options  Options
 	params   Params
 	run      func(Launch) error
-	options  Options
-	current  map[int]driver.Context // by thread
-	retained map[driver.Device]int
+	current  map[int]driver.Context // current context by thread
+	retained map[driver.Device]int  // retain count of the primary context
 	peers    map[[2]driver.Context]bool
-	next     uintptr // handle
 	device   memory
-	used     uintptr
-	host     memory
-	modules  map[driver.Module]bool
-	kernels  map[driver.Function]string
-	streams  map[driver.Stream]*stream
-	events   map[driver.Event]*event
-	graphs   map[driver.Graph]*graph
-	execs    map[driver.GraphExec]*graph
-	calls    []string
-	counts   map[string]int
-	faults   map[string]fault
-	lost     driver.Result
-	why      error // of lost
+	used     uintptr // bytes of device memory
+	host     memory  // pinned
+	handles
+	calls  []string
+	counts map[string]int // calls by function
+	faults map[string]fault
+	lost   driver.Result // result of every call once the device is lost
+	why    error         // why it was lost
 }
 
-// fault makes a call fail once that many have been made.
+// handles holds the live objects of the driver.
+type handles struct {
+	last    uintptr // last handle value
+	modules map[driver.Module]bool
+	kernels map[driver.Function]string // names
+	streams map[driver.Stream]*stream
+	events  map[driver.Event]*event
+	graphs  map[driver.Graph]*graph
+	execs   map[driver.GraphExec]*graph
+}
+
+// fault makes a function fail after a number of successful calls.
 type fault struct {
-	after  int
-	result driver.Result
-	stays  bool
+	after     int
+	result    driver.Result
+	permanent bool
 }
 
 // New returns a machine.
@@ -75,38 +77,52 @@ func New(o Options) *Machine {
 	if o.Version == 0 {
 		o.Version = 13000
 	}
-	return &Machine{options: o, device: memory{counts: o.Counts, next: 1 << 40}, current: map[int]driver.Context{},
-		retained: map[driver.Device]int{}, peers: map[[2]driver.Context]bool{}, next: 0x1000, modules: map[driver.Module]bool{},
-		kernels: map[driver.Function]string{}, streams: map[driver.Stream]*stream{}, events: map[driver.Event]*event{},
-		graphs: map[driver.Graph]*graph{}, execs: map[driver.GraphExec]*graph{}, counts: map[string]int{}, faults: map[string]fault{}}
+	return &Machine{
+		options:  o,
+		device:   memory{countOnly: o.CountOnly, next: 1 << 40},
+		current:  map[int]driver.Context{},
+		retained: map[driver.Device]int{},
+		peers:    map[[2]driver.Context]bool{},
+		handles: handles{
+			last:    0x1000,
+			modules: map[driver.Module]bool{},
+			kernels: map[driver.Function]string{},
+			streams: map[driver.Stream]*stream{},
+			events:  map[driver.Event]*event{},
+			graphs:  map[driver.Graph]*graph{},
+			execs:   map[driver.GraphExec]*graph{},
+		},
+		counts: map[string]int{},
+		faults: map[string]fault{},
+	}
 }
 
-// API returns the functions of the driver on this machine. Each does what the driver's does, after
-// it has been written down.
+// API returns the driver functions of this machine. Each call is recorded before it is carried out.
 func (m *Machine) API() *driver.API {
 	a := &driver.API{}
-	m.fillDevice(a)
-	m.fillMemory(a)
-	m.fillStreams(a)
-	m.fillGraphs(a)
-	for _, table := range []any{a, &a.Hot} {
-		v := reflect.ValueOf(table).Elem()
-		for i := range v.NumField() {
-			if f := v.Field(i); f.Kind() == reflect.Func && !f.IsNil() {
-				f.Set(m.watched(v.Type().Field(i).Name, f.Interface()))
-			}
+	m.setDevice(a)
+	m.setContext(a)
+	m.setMemory(a)
+	m.setCopies(a)
+	m.setStreams(a)
+	m.setEvents(a)
+	m.setGraphs(a)
+	m.setModules(a)
+	v := reflect.ValueOf(a).Elem()
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if f := v.FieldByIndex(field.Index); f.Kind() == reflect.Func && !f.IsNil() {
+			f.Set(m.recorded(field.Name, f.Interface()))
 		}
 	}
 	return a
 }
 
-// withoutContext are the calls that need none.
-var withoutContext = []string{"Init", "DriverGetVersion", "GetErrorName", "GetErrorString", "DeviceGetCount",
-	"DeviceGet", "DeviceGetName", "DeviceTotalMem",
-	"DeviceGetAttr", "DeviceCanAccess", "PrimaryCtxRetain", "PrimaryCtxRelease", "CtxSetCurrent"}
+// withoutContext lists the functions that need no current context.
+var withoutContext = []string{"Init", "DriverGetVersion", "GetErrorName", "GetErrorString", "DeviceGetCount", "DeviceGet",
+	"DeviceGetName", "DeviceTotalMem", "DeviceGetAttr", "DeviceCanAccess", "PrimaryCtxRetain", "PrimaryCtxRelease", "CtxSetCurrent"}
 
-// watched is f under the lock, with its calls written down and its faults.
-func (m *Machine) watched(name string, f any) reflect.Value {
+// recorded wraps f: it holds the lock, records the call and applies the faults.
+func (m *Machine) recorded(name string, f any) reflect.Value {
 	inner := reflect.ValueOf(f)
 	return reflect.MakeFunc(inner.Type(), func(args []reflect.Value) []reflect.Value {
 		m.mu.Lock()
@@ -118,12 +134,13 @@ func (m *Machine) watched(name string, f any) reflect.Value {
 	})
 }
 
+// enter records a call, and returns the result with which it fails before it does anything.
 func (m *Machine) enter(name string) driver.Result {
 	m.calls = append(m.calls, name)
 	m.counts[name]++
 	if f, ok := m.faults[name]; ok {
 		if f.after--; f.after < 0 {
-			if !f.stays {
+			if !f.permanent {
 				delete(m.faults, name)
 			}
 			if f.result.Sticky() {
@@ -145,36 +162,38 @@ func (m *Machine) enter(name string) driver.Result {
 	return driver.Success
 }
 
-// Fail makes the call after the next n of that name return r, once; a result that loses the device
-// loses it.
+// Fail lets the next n calls of a function succeed and makes the one after return r. A sticky result
+// loses the device.
 func (m *Machine) Fail(name string, n int, r driver.Result) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.faults[name] = fault{after: n, result: r}
+	m.setFault(name, fault{after: n, result: r})
 }
 
-// FailFrom is Fail for that call and all that follow.
+// FailFrom is Fail for that call and all later ones.
 func (m *Machine) FailFrom(name string, n int, r driver.Result) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.faults[name] = fault{after: n, result: r, stays: true}
+	m.setFault(name, fault{after: n, result: r, permanent: true})
 }
 
-// Lose makes all calls fail from now on, as after a kernel that crashed.
+func (m *Machine) setFault(name string, f fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults[name] = f
+}
+
+// Lose makes all later calls fail with r, as after a kernel that crashed.
 func (m *Machine) Lose(r driver.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lost = r
 }
 
-// Lost is what made the device fail, if it is lost by its own work.
-func (m *Machine) Lost() error {
+// LossCause returns the error of the queued work that lost the device, or nil.
+func (m *Machine) LossCause() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.why
 }
 
-// Calls returns the names of all calls since the last time.
+// Calls returns the names of all functions called since the last call of Calls.
 func (m *Machine) Calls() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,21 +202,21 @@ func (m *Machine) Calls() []string {
 	return c
 }
 
-// Count is how often a function was called.
+// Count returns how often a function was called.
 func (m *Machine) Count(name string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.counts[name]
 }
 
-// Used is the device memory that is allocated.
+// Used returns the bytes of device memory that are allocated.
 func (m *Machine) Used() uintptr {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used
 }
 
-// Leaks lists what was made and not given back.
+// Leaks lists the objects that were created and not freed.
 func (m *Machine) Leaks() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,28 +233,28 @@ func (m *Machine) Leaks() []string {
 	add(len(m.events), "events")
 	add(len(m.graphs), "graphs")
 	add(len(m.execs), "executable graphs")
-	held := 0
+	contexts := 0
 	for n := range maps.Values(m.retained) {
-		held += n
+		contexts += n
 	}
-	add(held, "contexts")
+	add(contexts, "contexts")
 	return all
 }
 
-// NoLeaks reports what was not given back.
-func (m *Machine) NoLeaks(t testing.TB) {
+// CheckLeaks fails the test for everything that was not freed.
+func (m *Machine) CheckLeaks(t testing.TB) {
 	t.Helper()
 	for _, l := range m.Leaks() {
-		t.Errorf("not given back: %s", l)
+		t.Errorf("not freed: %s", l)
 	}
 }
 
-func (m *Machine) handle() uintptr {
-	m.next += 16
-	return m.next
+func (h *handles) handle() uintptr {
+	h.last += 16
+	return h.last
 }
 
-// lose breaks the device by its own work.
+// lose marks the device as lost by its own work.
 func (m *Machine) lose(r driver.Result, why error) {
 	if m.lost == driver.Success {
 		m.lost, m.why = r, why

@@ -10,18 +10,18 @@ import (
 	"fspda/cuda/driver"
 )
 
-// bench is a machine with a context on the test's thread, and a stream.
-type bench struct {
+// fixture is a machine with a current context and a stream.
+type fixture struct {
 	t      *testing.T
 	m      *Machine
 	api    *driver.API
 	stream driver.Stream
 }
 
-func newBench(t *testing.T) *bench {
+func newFixture(t *testing.T) *fixture {
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
-	b := &bench{t: t, m: New(Options{Memory: 1 << 20})}
+	b := &fixture{t: t, m: New(Options{Memory: 1 << 20})}
 	b.api = b.m.API()
 	if v, err := b.api.Start(); err != nil || v != 13000 {
 		t.Fatal(v, err)
@@ -34,29 +34,30 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) do(r driver.Result) {
+func (b *fixture) do(r driver.Result) {
 	b.t.Helper()
 	if r != driver.Success {
-		b.t.Fatal(r, b.m.Lost())
+		b.t.Fatal(r, b.m.LossCause())
 	}
 }
 
-func (b *bench) alloc(n uintptr) (p driver.Pointer) {
+func (b *fixture) alloc(n uintptr) (p driver.Pointer) {
 	b.t.Helper()
 	b.do(b.api.MemAlloc(&p, n))
 	return p
 }
 
-func (b *bench) pinned(n uintptr) []byte {
+func (b *fixture) pinned(n uintptr) []byte {
 	b.t.Helper()
 	var p unsafe.Pointer
 	b.do(b.api.MemHostAlloc(&p, n, 0))
 	return unsafe.Slice((*byte)(p), n)
 }
 
-// Bytes move when somebody waits, and in order: what is changed too early arrives changed.
+// Copies run in order when something waits for them, so a source that is changed too early arrives
+// changed.
 func TestCopies(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	host, back, at := b.pinned(8), b.pinned(8), b.alloc(8)
 	copy(host, "one-two-")
 	b.do(b.api.MemcpyHtoD(at, unsafe.Pointer(&host[0]), 8, b.stream))
@@ -64,7 +65,7 @@ func TestCopies(t *testing.T) {
 	b.do(b.api.MemsetD8(at+4, 'x', 4, b.stream))
 	b.do(b.api.MemcpyDtoH(unsafe.Pointer(&back[0]), at, 8, b.stream))
 	if string(back) == "chanxxxx" {
-		t.Error("the copy is done before anybody waits")
+		t.Error("the copy ran before anything waited for it")
 	}
 	b.do(b.api.StreamSynchronize(b.stream))
 	if string(back) != "chanxxxx" {
@@ -75,9 +76,9 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// An event that is not recorded yet is not ready, and one stream can wait for another.
+// EventQuery returns NotReady before the event completes, and a stream can wait for another.
 func TestEvents(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	var e driver.Event
 	var other driver.Stream
 	b.do(b.api.EventCreate(&e, 0))
@@ -96,11 +97,11 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Captured work does nothing until it is launched, and may be launched again.
+// Captured work runs when its graph is launched, and may be launched again.
 func TestGraphs(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	ran := 0
-	b.m.Kernels(func(string) (int, bool) { return 1, true }, func(l Launch) error {
+	b.m.SetKernels(func(string) (int, bool) { return 1, true }, func(l Launch) error {
 		name, args := l.Kernel, l.Args
 		ran++
 		if name != "k" || args[0] != 7 {
@@ -134,24 +135,23 @@ func TestGraphs(t *testing.T) {
 	}
 	b.do(b.api.StreamBeginCapture(b.stream, 0))
 	if r := b.api.StreamSynchronize(b.stream); r != driver.CaptureUnsupported {
-		t.Errorf("waiting in a capture: %v", r)
+		t.Errorf("waiting during a capture: %v", r)
 	}
 	if r := b.api.StreamEndCapture(b.stream, &g); r != driver.CaptureInvalidated {
-		t.Errorf("a capture in which somebody waited: %v", r)
+		t.Errorf("ending a capture after a wait: %v", r)
 	}
 	if r := b.api.LaunchKernel(f, [3]uint32{}, one, 0, b.stream, args[:]); r != driver.InvalidValue {
 		t.Errorf("an empty grid: %v", r)
 	}
 }
 
-// Memory ends, faults come when they are asked for, a lost device stays lost, and what is kept is
-// told.
+// Memory is exhausted, requested faults occur, a lost device stays lost, and leaks are listed.
 func TestFaults(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	at := b.alloc(1 << 19)
 	var p driver.Pointer
 	if r := b.api.MemAlloc(&p, 1<<19+1); r != driver.OutOfMemory {
-		t.Errorf("more than there is: %v", r)
+		t.Errorf("allocating more than is free: %v", r)
 	}
 	b.m.Fail("MemsetD8", 1, driver.InvalidValue)
 	b.do(b.api.MemsetD8(at, 0, 4, b.stream))
@@ -170,13 +170,13 @@ func TestFaults(t *testing.T) {
 	}
 	if err := b.api.Check(driver.LaunchFailed, "cuStreamSynchronize", "waiting"); !driver.Lost(err) ||
 		driver.IsOutOfMemory(err) {
-		t.Errorf("%v is not told as a loss", err)
+		t.Errorf("%v is not reported as a lost device", err)
 	}
 }
 
-// A thread without a context is refused.
+// A call from a thread without a context fails.
 func TestThreads(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	done := make(chan driver.Result)
 	go func() {
 		runtime.LockOSThread()

@@ -8,40 +8,39 @@ import (
 	"fspda/cuda/driver"
 )
 
-// memory is a set of allocations in host memory, which keeps its own addresses: on this machine
-// they are those of the device.
+// memory is a set of allocations in host memory. Host addresses serve as device addresses.
 type memory struct {
-	blocks []allocation // by address
-	counts bool         // there are addresses, and no memory
-	next   uintptr      // address, if so
+	blocks    []allocation // sorted by address
+	countOnly bool         // addresses without memory behind them
+	next      uintptr      // next address if countOnly
 }
 
 type allocation struct {
 	at   uintptr
 	size uintptr
-	room []uint64 // what it lies in; 256-byte aligned from at on; nil where memory is counted
+	data []uint64 // backing store, 256-byte aligned from at on; nil if countOnly
 }
 
-// alignment of an allocation, as a driver's.
+// alignment is the alignment of allocations, as the driver's.
 const alignment = 256
 
-// poison fills new memory: whoever reads it before it is written sees odd numbers.
+// poison fills new memory, so that reads before the first write return conspicuous numbers.
 const poison = 0x7fc0dead7fc0dead
 
 func (m *memory) alloc(n uintptr) uintptr {
-	if m.counts {
+	if m.countOnly {
 		at := m.next
 		m.next += (n + 2*alignment) / alignment * alignment
 		m.blocks = append(m.blocks, allocation{at: at, size: n})
 		return at
 	}
-	room := make([]uint64, (n+2*alignment)/8)
-	for i := range room {
-		room[i] = poison
+	data := make([]uint64, (n+2*alignment)/8)
+	for i := range data {
+		data[i] = poison
 	}
-	at := (uintptr(unsafe.Pointer(&room[0])) + alignment - 1) / alignment * alignment
+	at := (uintptr(unsafe.Pointer(&data[0])) + alignment - 1) / alignment * alignment
 	i, _ := slices.BinarySearchFunc(m.blocks, at, compareAddress)
-	m.blocks = slices.Insert(m.blocks, i, allocation{at, n, room})
+	m.blocks = slices.Insert(m.blocks, i, allocation{at, n, data})
 	return at
 }
 
@@ -55,47 +54,46 @@ func compareAddress(a allocation, at uintptr) int {
 	return 0
 }
 
-// free returns the size of what was freed.
+// free removes the allocation at an address and returns its size.
 func (m *memory) free(at uintptr) (uintptr, bool) {
 	i, ok := slices.BinarySearchFunc(m.blocks, at, compareAddress)
 	if !ok {
 		return 0, false
 	}
 	n := m.blocks[i].size
-	for j := range m.blocks[i].room {
-		m.blocks[i].room[j] = poison
+	for j := range m.blocks[i].data {
+		m.blocks[i].data[j] = poison
 	}
 	m.blocks = slices.Delete(m.blocks, i, i+1)
 	return n, true
 }
 
-// find returns n bytes from at on, where they lie in one allocation. Of memory that is only counted
-// it returns none.
+// find returns n bytes starting at an address, if they lie in one allocation. If memory is only
+// counted it returns nil.
 func (m *memory) find(at, n uintptr) ([]byte, error) {
 	i, ok := slices.BinarySearchFunc(m.blocks, at, compareAddress)
 	if !ok {
 		i--
 	}
 	if i < 0 || at+n > m.blocks[i].at+m.blocks[i].size {
-		return nil, fmt.Errorf("%d bytes at %#x are not in one allocation", n, at)
+		return nil, fmt.Errorf("%d bytes at %#x do not lie in one allocation", n, at)
 	}
 	b := &m.blocks[i]
-	if m.counts {
+	if m.countOnly {
 		return nil, nil
 	}
-	first := unsafe.Pointer(unsafe.SliceData(b.room))
+	first := unsafe.Pointer(unsafe.SliceData(b.data))
 	return unsafe.Slice((*byte)(unsafe.Add(first, at-uintptr(first))), n), nil
 }
 
-// Bytes returns n bytes of device memory, for a test or a kernel that wants to look at them. Where
-// there are none the error says so.
+// Bytes returns n bytes of device memory, for a test or a kernel.
 func (m *Machine) Bytes(at driver.Pointer, n int) ([]byte, error) {
 	return m.device.find(uintptr(at), uintptr(n))
 }
 
-// Reaches tells whether a kernel may read and write so many bytes: of the device, or pinned memory
-// of the host.
-func (m *Machine) Reaches(at driver.Pointer, n int) error {
+// CheckAccess returns an error unless a kernel may access n bytes: device memory or pinned host
+// memory.
+func (m *Machine) CheckAccess(at driver.Pointer, n int) error {
 	if _, err := m.Bytes(at, n); err == nil {
 		return nil
 	}
@@ -103,7 +101,7 @@ func (m *Machine) Reaches(at driver.Pointer, n int) error {
 	return err
 }
 
-func (m *Machine) fillMemory(a *driver.API) {
+func (m *Machine) setMemory(a *driver.API) {
 	a.MemAlloc = func(out *driver.Pointer, n uintptr) driver.Result {
 		if n == 0 {
 			return driver.InvalidValue
@@ -115,7 +113,7 @@ func (m *Machine) fillMemory(a *driver.API) {
 		*out = driver.Pointer(m.device.alloc(n))
 		return driver.Success
 	}
-	a.MemFree = func(p driver.Pointer) driver.Result { // it waits for all work
+	a.MemFree = func(p driver.Pointer) driver.Result { // freeing waits for all work
 		if r := m.finishAll(); r != driver.Success {
 			return r
 		}
@@ -133,7 +131,7 @@ func (m *Machine) fillMemory(a *driver.API) {
 		}
 		b, err := m.host.find(m.host.alloc(n), n)
 		if err != nil {
-			panic(err) // it was just made
+			panic(err) // it was just allocated
 		}
 		*out = unsafe.Pointer(&b[0])
 		return driver.Success
@@ -145,21 +143,25 @@ func (m *Machine) fillMemory(a *driver.API) {
 		_, ok := m.host.free(uintptr(p))
 		return valid(ok)
 	}
+}
+
+func (m *Machine) setCopies(a *driver.API) {
 	a.MemcpyHtoD = func(dst driver.Pointer, src unsafe.Pointer, n uintptr, s driver.Stream) driver.Result {
-		return m.copying(s, uintptr(dst), uintptr(src), n, &m.device, &m.host)
+		return m.enqueueCopy(s, uintptr(dst), uintptr(src), n, &m.device, &m.host)
 	}
 	a.MemcpyDtoH = func(dst unsafe.Pointer, src driver.Pointer, n uintptr, s driver.Stream) driver.Result {
-		return m.copying(s, uintptr(dst), uintptr(src), n, &m.host, &m.device)
+		return m.enqueueCopy(s, uintptr(dst), uintptr(src), n, &m.host, &m.device)
 	}
 	a.MemcpyDtoD = func(dst, src driver.Pointer, n uintptr, s driver.Stream) driver.Result {
-		return m.copying(s, uintptr(dst), uintptr(src), n, &m.device, &m.device)
+		return m.enqueueCopy(s, uintptr(dst), uintptr(src), n, &m.device, &m.device)
 	}
 	a.MemcpyPeer = func(dst driver.Pointer, to driver.Context, src driver.Pointer, from driver.Context, n uintptr,
 		s driver.Stream) driver.Result {
 		if !m.peers[[2]driver.Context{to, from}] {
-			return driver.InvalidContext // a driver would stage it, and hold up its caller
+			// the driver would copy through the host and block its caller
+			return driver.InvalidContext
 		}
-		return m.copying(s, uintptr(dst), uintptr(src), n, &m.device, &m.device)
+		return m.enqueueCopy(s, uintptr(dst), uintptr(src), n, &m.device, &m.device)
 	}
 	a.MemsetD8 = func(dst driver.Pointer, value uint8, n uintptr, s driver.Stream) driver.Result {
 		if _, err := m.device.find(uintptr(dst), n); err != nil {
@@ -175,8 +177,9 @@ func (m *Machine) fillMemory(a *driver.API) {
 	}
 }
 
-// copying queues a copy. Both ends are looked up now, as the driver does, and when it happens.
-func (m *Machine) copying(s driver.Stream, dst, src, n uintptr, to, from *memory) driver.Result {
+// enqueueCopy queues a copy. Both ranges are checked now, as the driver does, and again when the
+// copy runs.
+func (m *Machine) enqueueCopy(s driver.Stream, dst, src, n uintptr, to, from *memory) driver.Result {
 	move := func() error {
 		d, err := to.find(dst, n)
 		if err != nil {
@@ -186,7 +189,7 @@ func (m *Machine) copying(s driver.Stream, dst, src, n uintptr, to, from *memory
 		if err != nil {
 			return err
 		}
-		if from.counts {
+		if from.countOnly {
 			clear(d)
 		}
 		copy(d, b)

@@ -8,34 +8,34 @@ import (
 	"fspda/cuda/driver"
 )
 
-// stream is work in order. It is done when somebody waits for it.
+// stream is a queue of work, which runs when something waits for it.
 type stream struct {
-	queue   []work
-	begun   int    // works of the queue that are done or under way
-	capture *graph // nil: work is queued
-	broken  bool   // the capture is
+	queue       []work
+	started     int    // number of operations of the queue that have finished or started
+	capture     *graph // nil unless the stream is being captured
+	invalidated bool   // the capture was invalidated
 }
 
-// work is one thing that a stream does.
+// work is one operation of a stream.
 type work struct {
 	name string
 	run  func() error
-	wait *mark // not nil: it waits for that instead
+	wait *mark // if not nil, waits for that point instead
 }
 
-// mark is a place in a stream's work.
+// mark is a point in a stream's queue.
 type mark struct {
 	stream *stream
-	at     int // works before it
+	at     int // number of operations before it
 }
 
 type event struct {
 	recorded *mark
-	asked    bool // since it was recorded
+	queried  bool // EventQuery was called since it was recorded
 	at       time.Time
 }
 
-// graph is captured work.
+// graph is a captured sequence of operations.
 type graph struct{ nodes []work }
 
 func (m *Machine) enqueue(s driver.Stream, name string, run func() error) driver.Result {
@@ -45,9 +45,9 @@ func (m *Machine) enqueue(s driver.Stream, name string, run func() error) driver
 func (m *Machine) add(s driver.Stream, w work) driver.Result {
 	to, ok := m.streams[s]
 	if !ok {
-		return 400 // invalid handle
+		return 400 // CUDA_ERROR_INVALID_HANDLE
 	}
-	if m.options.Counts && w.run != nil && w.name != "copy" {
+	if m.options.CountOnly && w.run != nil && w.name != "copy" {
 		w.run = func() error { return nil }
 	}
 	if to.capture != nil {
@@ -58,12 +58,12 @@ func (m *Machine) add(s driver.Stream, w work) driver.Result {
 	return driver.Success
 }
 
-// finish does the work of a stream up to a place.
+// finish runs the work of a stream up to a point.
 func (m *Machine) finish(to mark) driver.Result {
 	s := to.stream
-	for s.begun < to.at && m.lost == driver.Success {
-		w := s.queue[s.begun]
-		s.begun++
+	for s.started < to.at && m.lost == driver.Success {
+		w := s.queue[s.started]
+		s.started++
 		if w.wait != nil {
 			m.finish(*w.wait)
 		} else if err := w.run(); err != nil {
@@ -76,7 +76,7 @@ func (m *Machine) finish(to mark) driver.Result {
 func (m *Machine) finishAll() driver.Result {
 	for _, s := range m.streams {
 		if s.capture != nil {
-			s.broken = true
+			s.invalidated = true
 			return driver.CaptureUnsupported
 		}
 		m.finish(mark{s, len(s.queue)})
@@ -84,7 +84,7 @@ func (m *Machine) finishAll() driver.Result {
 	return m.lost
 }
 
-func (m *Machine) fillStreams(a *driver.API) {
+func (m *Machine) setStreams(a *driver.API) {
 	a.StreamCreate = func(out *driver.Stream, _ uint32, _ int32) driver.Result {
 		*out = driver.Stream(m.handle())
 		m.streams[*out] = &stream{}
@@ -104,11 +104,14 @@ func (m *Machine) fillStreams(a *driver.API) {
 		case !ok:
 			return driver.InvalidValue
 		case st.capture != nil:
-			st.broken = true
+			st.invalidated = true
 			return driver.CaptureUnsupported
 		}
 		return m.finish(mark{st, len(st.queue)})
 	}
+}
+
+func (m *Machine) setEvents(a *driver.API) {
 	a.EventCreate = func(out *driver.Event, _ uint32) driver.Result {
 		*out = driver.Event(m.handle())
 		m.events[*out] = &event{}
@@ -125,8 +128,8 @@ func (m *Machine) fillStreams(a *driver.API) {
 		if !ok || !known || st.capture != nil {
 			return driver.InvalidValue
 		}
-		ev.recorded, ev.asked = &mark{st, len(st.queue)}, false
-		if m.options.Takes > 0 {
+		ev.recorded, ev.queried = &mark{st, len(st.queue)}, false
+		if m.options.EventDelay > 0 {
 			ev.at = time.Now()
 		}
 		return driver.Success
@@ -152,30 +155,29 @@ func (m *Machine) fillStreams(a *driver.API) {
 	}
 }
 
-// queryEvent says once that the event is still to come.
+// queryEvent returns NotReady at least once for an event that is not complete.
 func (m *Machine) queryEvent(e driver.Event) driver.Result {
 	ev, ok := m.events[e]
 	if !ok || ev.recorded == nil {
 		return valid(ok)
 	}
-	if m.options.Takes > 0 && time.Since(ev.at) < m.options.Takes {
+	if m.options.EventDelay > 0 && time.Since(ev.at) < m.options.EventDelay {
 		return driver.NotReady
 	}
-	if !ev.asked && ev.recorded.stream.begun < ev.recorded.at {
-		ev.asked = true
+	if !ev.queried && ev.recorded.stream.started < ev.recorded.at {
+		ev.queried = true
 		return driver.NotReady
 	}
 	return m.finish(*ev.recorded)
 }
 
-func (m *Machine) fillGraphs(a *driver.API) {
-	m.fillModules(a)
+func (m *Machine) setGraphs(a *driver.API) {
 	a.StreamBeginCapture = func(s driver.Stream, _ int32) driver.Result {
 		st, ok := m.streams[s]
 		if !ok || st.capture != nil {
 			return driver.InvalidValue
 		}
-		st.capture, st.broken = &graph{}, false
+		st.capture, st.invalidated = &graph{}, false
 		return driver.Success
 	}
 	a.StreamEndCapture = func(s driver.Stream, out *driver.Graph) driver.Result {
@@ -183,9 +185,9 @@ func (m *Machine) fillGraphs(a *driver.API) {
 		if !ok || st.capture == nil {
 			return driver.InvalidValue
 		}
-		g, broken := st.capture, st.broken
+		g, invalidated := st.capture, st.invalidated
 		st.capture = nil
-		if broken {
+		if invalidated {
 			return driver.CaptureInvalidated
 		}
 		*out = driver.Graph(m.handle())
@@ -225,7 +227,7 @@ func (m *Machine) fillGraphs(a *driver.API) {
 	}
 }
 
-func (m *Machine) fillModules(a *driver.API) {
+func (m *Machine) setModules(a *driver.API) {
 	a.ModuleLoadData = func(out *driver.Module, image unsafe.Pointer, _ uint32, _ *int32,
 		_ *unsafe.Pointer) driver.Result {
 		if image == nil {
@@ -251,7 +253,7 @@ func (m *Machine) fillModules(a *driver.API) {
 	a.FuncSetAttribute = func(f driver.Function, _ driver.FuncAttribute, _ int32) driver.Result {
 		return valid(m.kernels[f] != "")
 	}
-	a.LaunchKernel, a.LaunchTogether = m.launch, m.launchTogether
+	a.LaunchKernel, a.LaunchCooperative = m.launch, m.launchCooperative
 }
 
 func text(p *byte) string {

@@ -1,7 +1,7 @@
-// Package headertest holds tables of Go functions against the headers of the library that they are
-// bound to, for tests: without a GPU hardly any of the functions can be called, and a wrong
-// argument would show on the first one only.
+// Package headertest compares tables of Go functions with the C headers of the library that they are
+// bound to, for tests. Without a GPU most of the functions cannot be called, so a wrong argument
+// would go unnoticed until the first run on one.
 //
-// It needs a C++ compiler and NVIDIA's headers, which come with the wheels and toolkits that have
-// the libraries.
+// It needs a C++ compiler and NVIDIA's headers, which come with the same wheels and toolkits as the
+// libraries.
 package headertest

@@ -12,45 +12,46 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Headers returns the folders with all of the named headers, for one version of CUDA, or skips.
+// Headers returns the folders of the named headers of a CUDA version, or skips the test.
 func Headers(t testing.TB, major int, names ...string) []string {
 	t.Helper()
 	nvrtc, err := dynlib.System().Open(dynlib.NVRTC(major))
 	if err != nil {
-		t.Skipf("%v (%s names a folder with it and NVIDIA's headers)", err, dynlib.PathVariable)
+		t.Skipf("%v (set %s to a folder with it and NVIDIA's headers)", err, dynlib.PathVariable)
 	}
 	lib := filepath.Dir(nvrtc.Path)
-	places := []string{filepath.Join(lib, "../include")}
-	wheels, err := filepath.Glob(filepath.Join(lib, "../../*/include")) // one for each library, below nvidia/
+	folders := []string{filepath.Join(lib, "../include")}
+	// wheels have one folder per library, below nvidia/
+	wheels, err := filepath.Glob(filepath.Join(lib, "../../*/include"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	places = append(places, wheels...)
+	folders = append(folders, wheels...)
 	var found []string
 	for _, name := range names {
 		at := -1
-		for i, p := range places {
+		for i, p := range folders {
 			if _, err := os.Stat(filepath.Join(p, name)); err == nil {
 				at = i
 				break
 			}
 		}
 		if at < 0 {
-			t.Skipf("%s is in none of %v: install NVIDIA's headers of CUDA %d", name, places, major)
+			t.Skipf("%s is in none of %v: install NVIDIA's headers of CUDA %d", name, folders, major)
 		}
-		found = append(found, places[at])
+		found = append(found, folders[at])
 	}
 	return found
 }
 
-// Check compiles assertions that each function of the struct table, by the name in its tag, takes
-// and returns what the header declares: as many arguments, each of the same size and kind, pointers
-// to things of the same size.
+// Check compiles assertions that every function in tables, found by its tag, matches its
+// declaration in the header: same number of arguments, same size and kind of each, pointers to
+// values of the same size.
 func Check(t testing.TB, folders []string, header string, tables ...any) {
 	t.Helper()
 	compiler, err := exec.LookPath("g++")
 	if err != nil {
-		t.Skip("there is no g++ to read the headers with")
+		t.Skip("g++ is not installed")
 	}
 	source := filepath.Join(t.TempDir(), "check.cpp")
 	var text strings.Builder
@@ -60,7 +61,7 @@ func Check(t testing.TB, folders []string, header string, tables ...any) {
 		n += assertTable(&text, reflect.TypeOf(table))
 	}
 	if n == 0 {
-		t.Fatal("no function to check")
+		t.Fatal("the tables have no function with a tag")
 	}
 	if err := os.WriteFile(source, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func Check(t testing.TB, folders []string, header string, tables ...any) {
 	}
 }
 
-// prelude tells of the types of a function.
+// prelude is C++ that inspects function types.
 const prelude = `
 #include <tuple>
 #include <type_traits>
@@ -94,18 +95,17 @@ template <class T, int n> constexpr bool points() { if constexpr (std::is_pointe
 `
 
 func assertTable(s *strings.Builder, table reflect.Type) (n int) {
-	for i := range table.NumField() {
-		f := table.Field(i)
+	for _, f := range reflect.VisibleFields(table) {
 		symbol, _, _ := strings.Cut(f.Tag.Get("sym"), ",")
 		if symbol == "" || f.Type.Kind() != reflect.Func {
 			continue
 		}
 		n++
 		it := fmt.Sprintf("fn<decltype(&%s)>", symbol)
-		assert(s, fmt.Sprintf("%s::count == %d", it, f.Type.NumIn()), "%s takes another number of arguments than %d",
+		assert(s, fmt.Sprintf("%s::count == %d", it, f.Type.NumIn()), "%s does not take %d arguments",
 			symbol, f.Type.NumIn())
 		for k := range f.Type.NumIn() {
-			assert(s, kind(fmt.Sprintf("%s::arg<%d>", it, k), f.Type.In(k)), "argument %d of %s is no %s", k, symbol,
+			assert(s, kind(fmt.Sprintf("%s::arg<%d>", it, k), f.Type.In(k)), "argument %d of %s is not %s", k, symbol,
 				f.Type.In(k))
 		}
 		if f.Type.NumOut() == 1 {
@@ -119,11 +119,11 @@ func assert(s *strings.Builder, condition, text string, args ...any) {
 	fmt.Fprintf(s, "static_assert(%s, %q);\n", condition, fmt.Sprintf(text, args...))
 }
 
-// kind is what C++ says of the type c where Go has t.
+// kind returns a C++ condition that holds if the C++ type c matches the Go type t.
 func kind(c string, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
-		if t.Elem().Kind() == reflect.Uint8 { // text, or anything
+		if t.Elem().Kind() == reflect.Uint8 { // char* or void*
 			return fmt.Sprintf("pointer<%s>", c)
 		}
 		return fmt.Sprintf("(points<%s, %d>())", c, t.Elem().Size())

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// Values compiles assertions that names of the header have these values.
+// Values compiles assertions that names of the header have the given values.
 func Values(t testing.TB, folders []string, header string, values map[string]int) {
 	t.Helper()
 	compiler, err := exec.LookPath("g++")
 	if err != nil {
-		t.Skip("there is no g++ to read the headers with")
+		t.Skip("g++ is not installed")
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "#include <%s>\n", header)

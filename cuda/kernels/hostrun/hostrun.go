@@ -98,7 +98,7 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 	if err != nil {
 		return nil, err
 	}
-	h, err := dynlib.System().Open(&dynlib.Library{Name: "the kernels for the host", Extra: []string{path}})
+	h, err := dynlib.System().Open(&dynlib.Library{Name: "the kernels for the host", PreferredPaths: []string{path}})
 	if err != nil {
 		return nil, err
 	}

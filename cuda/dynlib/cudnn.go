@@ -8,23 +8,24 @@ import (
 	"strconv"
 )
 
-// evidence is what the files around a cuDNN tell of it; 0 where nothing does.
+// cudnnBuild describes a cuDNN installation, as far as the files around it show; unknown numbers
+// are 0.
 //
-// It is needed because a cuDNN that was opened, only to be asked, stays: its first library opens
-// the others by their bare names, and whichever comes next then gets the parts of the first, and
-// says that it has its version.
-type evidence struct {
-	cuda    int // major version that it is built for
-	version int // as cudnnGetVersion says it: 91002
+// It lets the program reject a cuDNN without opening it. An opened cuDNN stays loaded: its first
+// library opens the others by their bare names, and a second cuDNN would get the parts, and report
+// the version, of the first.
+type cudnnBuild struct {
+	cuda    int // CUDA major version that it is built for
+	version int // in the format of cudnnGetVersion: 91002
 }
 
-// cudnnEvidence looks around a libcudnn.so.9.
-func cudnnEvidence(path string) evidence {
-	e := evidence{cuda: neighbours(filepath.Dir(path))}
+// inspectCUDNN examines the files around a libcudnn.so.9.
+func inspectCUDNN(path string) cudnnBuild {
+	e := cudnnBuild{cuda: cublasMajor(filepath.Dir(path))}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		e.version = versionIn(filepath.Base(real), fullName)
 		if e.cuda == 0 {
-			e.cuda = neighbours(filepath.Dir(real))
+			e.cuda = cublasMajor(filepath.Dir(real))
 		}
 		if w, ok := wheelOf(real); ok {
 			return w
@@ -45,7 +46,7 @@ var (
 		`(?s)#define CUDNN_MAJOR (\d+).*?#define CUDNN_MINOR (\d+).*?#define CUDNN_PATCHLEVEL (\d+)`)
 )
 
-// versionIn is the version that a text names, by its last three groups.
+// versionIn returns the version in a text, from the last three groups of the pattern, or 0.
 func versionIn(text string, pattern *regexp.Regexp) int {
 	m := pattern.FindStringSubmatch(text)
 	if m == nil {
@@ -59,8 +60,8 @@ func versionIn(text string, pattern *regexp.Regexp) int {
 	return n
 }
 
-// neighbours is the version of CUDA of the cuBLAS in a folder, if there is one.
-func neighbours(folder string) int {
+// cublasMajor returns the CUDA version of the only cuBLAS in a folder, or 0.
+func cublasMajor(folder string) int {
 	found := 0
 	for _, major := range []int{12, 13} {
 		if isFile(filepath.Join(folder, fmt.Sprintf("libcublas.so.%d", major))) {
@@ -73,10 +74,10 @@ func neighbours(folder string) int {
 	return found
 }
 
-// wheelOf is what the wheel says that a file came with. ok is false where it came with none, or
-// with one of two.
-func wheelOf(path string) (e evidence, ok bool) {
-	site := filepath.Join(filepath.Dir(path), "../../..") // above nvidia/cudnn/lib
+// wheelOf reads the version from the name of the wheel that a file belongs to. ok is false unless
+// the file belongs to exactly one.
+func wheelOf(path string) (e cudnnBuild, ok bool) {
+	site := filepath.Join(filepath.Dir(path), "../../..") // the parent of nvidia/cudnn/lib
 	all := existing(filepath.Join(site, "nvidia_cudnn_cu*.dist-info"))
 	if len(all) != 1 || filepath.Base(filepath.Dir(filepath.Dir(path))) != "cudnn" {
 		return e, false
