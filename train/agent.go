@@ -63,15 +63,15 @@ type agent struct {
 
 func newAgent(r *run, id, first int) (*agent, error) {
 	s := r.setup
-	loader, err := s.loader(id, first)
+	loader, err := s.Loader(id, first)
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{id: id, run: r, loader: loader, spare: make(chan *snapshot, s.circulating())}
+	a := &agent{id: id, run: r, loader: loader, spare: make(chan *snapshot, circulating(s))}
 	a.place = r.placeOf(id)
 	a.dev, a.eager = a.place.Device, a.eagerModel()
 	a.state = algo.NewState(s.Algo, a.dev, a.dev.NewVector(s.Dim))
-	if b, n := s.bufferLength(), a.place.Model; b > 0 {
+	if b, n := s.BufferLen(), a.place.Model; b > 0 {
 		a.model, a.norms = n.(Buffered), a.dev.NewVector(b)
 		a.dev.Write(a.norms, a.model.InitBuffers())
 	}
@@ -83,20 +83,20 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	}
 	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Trade: a.trader(), Post: a.post}
 	a.prepare()
-	if s.timed() {
+	if s.HasClocks() {
 		a.clock = newClock(s, id)
 	}
 	return a, nil
 }
 
 func (a *agent) newSnapshot() *snapshot {
-	return newSnapshot(a.dev, a.state, a.run.setup.bufferLength())
+	return newSnapshot(a.dev, a.state, a.run.setup.BufferLen())
 }
 
 // circulating is how many snapshots of an agent there may be.
-func (s *Setup) circulating() int {
-	if s.live() {
-		return s.points() + 8
+func circulating(s *Setup) int {
+	if s.RealTime() {
+		return s.EvalCount() + 8
 	}
 	return 3
 }
@@ -156,7 +156,7 @@ func (a *agent) broke(err error) error {
 func (a *agent) step(t int) error {
 	s := a.run.setup
 	a.round.T = t
-	a.round.Alpha, a.round.Eta = s.Schedule.At(t - t%s.roundLength())
+	a.round.Alpha, a.round.Eta = s.Schedule.At(t - t%s.RoundLength())
 	a.connect(t)
 	defer a.letGo()
 	if err := s.Algo.Local(a.state, &a.round); err != nil {
@@ -173,7 +173,7 @@ func (a *agent) step(t int) error {
 	a.account()
 	a.run.opt.Watch.exchanged(a)
 	a.time = a.clock.end()
-	if s.sparing() {
+	if s.BatchPerGradient() {
 		return nil
 	}
 	return a.take() // an iteration without a gradient passes its batch over, so that batches keep to their iterations
@@ -344,7 +344,7 @@ func (a *agent) account() {
 // sent counts one message of plain values. In one process its bytes are those of the vectors that
 // change hands.
 func (a *agent) sent(m dist.Sent) {
-	m.ValueBits, m.Dim = a.run.setup.wire().Bits(), a.run.setup.Dim
+	m.ValueBits, m.Dim = a.run.setup.WireFormat().Bits(), a.run.setup.Dim
 	a.ledger.Send(m)
 	a.ledger.WireBytes += uint64(m.ValueBits/8) * uint64(m.Values)
 }
@@ -406,7 +406,7 @@ func (a *agent) grad(dst, x device.Vector) error {
 func (a *agent) count(dst device.Vector) {
 	a.clock.gradient(a.grads)
 	a.grads++
-	if scale := a.run.setup.gain(a.id); scale != 1 {
+	if scale := a.run.setup.GradientScale(a.id); scale != 1 {
 		a.dev.Combine(dst, device.Term{A: scale, V: dst})
 	}
 }

@@ -21,12 +21,12 @@ const contactBits = 64
 // schedule makes the timeline of an asynchronous run, at iteration first.
 func (r *run) schedule(first int) {
 	s := r.setup
-	if s.method.Edges != Clocks || s.live() {
+	if s.method.Edges != Clocks || s.RealTime() {
 		return
 	}
 	r.pace = newPace(1, first, s.Config.Iterations)
 	r.events = newPace(s.Graph.N, 0, math.MaxInt)
-	r.line = newTimeline(s, s.async())
+	r.line = newTimeline(s, s.Async())
 	r.line.skip(first, s.Config.Iterations)
 	r.lostAt = math.MaxInt
 	r.ops = make([]chan op, s.Graph.N)
@@ -40,7 +40,7 @@ func (r *run) schedule(first int) {
 // walker is what an agent's goroutine does.
 func (r *run) walker(a *agent) func(ctx context.Context, first int) error {
 	switch {
-	case r.setup.live():
+	case r.setup.RealTime():
 		return a.live
 	case r.line == nil:
 		return a.walk
@@ -142,7 +142,7 @@ func (a *agent) do(ctx context.Context, o op) error {
 	case opMove:
 		a.round.T = o.step.T
 		a.run.opt.Watch.enter(a.id, o.step.T)
-		return a.run.setup.async().Move(a.state, o.step, a.round.Alpha, a.round.Eta, a.grad)
+		return a.run.setup.Async().Move(a.state, o.step, a.round.Alpha, a.round.Eta, a.grad)
 	}
 	return a.leaveAt(ctx, o)
 }
@@ -150,7 +150,7 @@ func (a *agent) do(ctx context.Context, o op) error {
 // meet exchanges with the other end. An exchange that the network lost leaves both mailboxes with
 // nothing in them.
 func (a *agent) meet(o op) error {
-	s, alg := a.run.setup, a.run.setup.async()
+	s, alg := a.run.setup, a.run.setup.Async()
 	if o.lag > 0 {
 		alg.CatchUp(a.state, o.lag, a.round.Eta)
 	}

@@ -16,8 +16,8 @@ const (
 	bnLocal       = "local"       // from each agent's buffers in turn; scores are averaged
 )
 
-// bufferLength is the number of values in an agent's buffers, 0 where the network has none.
-func (s *Setup) bufferLength() int {
+// BufferLen is the number of values in an agent's buffers, 0 where the network has none.
+func (s *Setup) BufferLen() int {
 	n := 0
 	for _, size := range s.Buffers {
 		n += size
@@ -98,7 +98,7 @@ func (e *evaluator) recalibrate(pr *probe) ([]float32, error) {
 // recalibrations is the number of batches of a recalibration: Config.BNBatches, or as many as go
 // over the training set twice where that is less.
 func (s *Setup) recalibrations() int {
-	n, m := s.Set.Train.Len(), s.microBatch()
+	n, m := s.Set.Train.Len(), s.MicroBatch()
 	return min(s.Config.BNBatches, 2*((n+m-1)/m))
 }
 
@@ -113,7 +113,7 @@ func (s *Setup) recalibration(dst []int32, k int) []int32 {
 		sum += w
 		upTo[i] = sum
 	}
-	for range s.microBatch() {
+	for range s.MicroBatch() {
 		u := st.Float64() * sum
 		i := min(sort.Search(len(upTo), func(i int) bool { return upTo[i] > u }), len(upTo)-1)
 		dst = append(dst, s.Shards[i][st.IntN(len(s.Shards[i]))])

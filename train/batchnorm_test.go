@@ -65,12 +65,12 @@ func TestBuffersAreLocal(t *testing.T) {
 // walkBuffers moves fresh buffers by an agent's first batches.
 func walkBuffers(t *testing.T, s *Setup, m normed, agent, steps int) []float32 {
 	t.Helper()
-	l, err := s.loader(agent, 0)
+	l, err := s.Loader(agent, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	v := cpuDevice.NewVector(s.bufferLength())
+	v := cpuDevice.NewVector(s.BufferLen())
 	cpuDevice.Write(v, m.InitBuffers())
 	for range steps {
 		b, err := l.Next()
@@ -158,7 +158,7 @@ func TestRecalibrations(t *testing.T) {
 		t.Errorf("%d batches of %d examples, want the 5 asked for", got, s.Set.Train.Len())
 	}
 	s.Config.BNBatches = 1 << 20
-	if got, n := s.recalibrations()*s.microBatch(), s.Set.Train.Len(); got < 2*n || got >= 2*(n+s.microBatch()) {
+	if got, n := s.recalibrations()*s.MicroBatch(), s.Set.Train.Len(); got < 2*n || got >= 2*(n+s.MicroBatch()) {
 		t.Errorf("%d examples of %d, want two passes", got, n)
 	}
 }

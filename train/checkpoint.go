@@ -152,7 +152,7 @@ func describe(s *Setup, sv saving) manifest {
 	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
 		Data:      s.Set.Fingerprint(),
 		Iteration: sv.set[0].t, Agents: len(
-			sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.bufferLength()}
+			sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.BufferLen()}
 	for _, a := range sv.set {
 		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
 		if s.Lattice != nil {
@@ -161,7 +161,7 @@ func describe(s *Setup, sv saving) manifest {
 		if s.Config.Precision == "fp16" {
 			m.Scales = append(m.Scales, a.scale)
 		}
-		if s.timed() {
+		if s.HasClocks() {
 			m.Clocks = append(m.Clocks, a.clock)
 		}
 	}
@@ -366,13 +366,13 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) ||
 		len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
-	case c.Buffers != s.bufferLength() || c.Losses != nil && len(c.Losses) != c.Agents:
+	case c.Buffers != s.BufferLen() || c.Losses != nil && len(c.Losses) != c.Agents:
 		return &CheckpointError{Got: fmt.Sprintf(
-			"does not fit the network: it holds %d buffers of batch norm, the network has %d", c.Buffers, s.bufferLength())}
+			"does not fit the network: it holds %d buffers of batch norm, the network has %d", c.Buffers, s.BufferLen())}
 	case c.Links != s.Links.digest():
 		return &CheckpointError{Got: "was made with other simulated links, or without: its virtual time would not be that of one network",
 			Hint: "resume with the same file of links, or start over in another folder"}
-	case s.timed() && len(c.Clocks) != c.Agents:
+	case s.HasClocks() && len(c.Clocks) != c.Agents:
 		return &CheckpointError{Got: "is damaged: it lacks the virtual times of its agents"}
 	case c.Iteration < 0 || c.Iteration > s.Config.Iterations:
 		return &CheckpointError{Got: fmt.Sprintf("is damaged: iteration %d of a run of %d", c.Iteration,

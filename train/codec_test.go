@@ -59,7 +59,7 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 			r.Links[k].Fixed = s.Mixing.At(r.Self, r.Links[k].Peer)
 		}
 	}
-	if s.sparing() {
+	if s.BatchPerGradient() {
 		p.batches(t, r)
 	}
 	if s.Lattice != nil {
@@ -73,7 +73,7 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 func (p *plainServices) batches(t *testing.T, r *algo.Round) {
 	r.Next = func() {}
 	r.Grad = func(dst, x device.Vector) error {
-		l, err := p.s.loader(r.Self, 0)
+		l, err := p.s.Loader(r.Self, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,8 +452,8 @@ func TestAsyncRunIsItsTimeline(t *testing.T) {
 	}
 	last := r.Rows[c.EvalPoints]
 	meetings := float64(last.BitsSharedSeed) / float64(2*32*s.Mask.Len())
-	if used := meetings / float64(c.Iterations) / 5; math.Abs(s.contactShare()/used-1) > 0.15 {
-		t.Errorf("an edge was used in %.3f of the iterations, eta auto reckons with %.3f", used, s.contactShare())
+	if used := meetings / float64(c.Iterations) / 5; math.Abs(s.ContactShare()/used-1) > 0.15 {
+		t.Errorf("an edge was used in %.3f of the iterations, eta auto reckons with %.3f", used, s.ContactShare())
 	}
 	if float64(last.Time) != line.now || last.GradsTotal == 0 || last.OverheadBits == 0 {
 		t.Errorf("time %v, want %v; %+v", last.Time, line.now, last)
@@ -462,8 +462,8 @@ func TestAsyncRunIsItsTimeline(t *testing.T) {
 
 // asyncByHand plays the timeline itself, with the batches in the order of the gradients.
 func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *timeline, taken []int) {
-	line, taken = newTimeline(s, s.async()), make([]int, s.Graph.N)
-	a := s.async()
+	line, taken = newTimeline(s, s.Async()), make([]int, s.Graph.N)
+	a := s.Async()
 	for range s.Graph.N {
 		x := cpuDevice.NewVector(s.Dim)
 		cpuDevice.Write(x, m.Init(s.Config.Seed))
@@ -479,7 +479,7 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *t
 		switch o.kind {
 		case opMove:
 			err := a.Move(states[i], o.step, s.Config.Alpha, s.Config.Eta.V, func(dst, x device.Vector) error {
-				l, err := s.loader(i, 0)
+				l, err := s.Loader(i, 0)
 				if err != nil {
 					return err
 				}
@@ -525,7 +525,7 @@ func TestTimeline(t *testing.T) {
 	history := func(seed uint64) (gradients [5]int, meetings int, log string) {
 		c.Seed = seed
 		s, _ := resolve(t, c)
-		l := newTimeline(s, s.async())
+		l := newTimeline(s, s.Async())
 		before := 0.0
 		for l.latest < c.Iterations {
 			l.advance(func(i int, o op) {

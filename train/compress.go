@@ -107,14 +107,14 @@ func (s *Setup) admitPairs() error {
 	return nil
 }
 
-// sparing tells whether agents take gradients only when they need them, and so batches: their
+// BatchPerGradient tells whether agents take gradients only when they need them, and so batches: their
 // number is that of their gradients.
-func (s *Setup) sparing() bool {
+func (s *Setup) BatchPerGradient() bool {
 	return s.method.Edges == Clocks || s.method.Edges == Pairs && s.Config.Swarm == "blocking"
 }
 
-// speakRate is the probability that an agent speaks at an iteration.
-func (s *Setup) speakRate() float64 {
+// SpeakRate is the probability that an agent speaks at an iteration.
+func (s *Setup) SpeakRate() float64 {
 	if len(s.Graph.Edges) == 0 {
 		return 1
 	}
@@ -135,7 +135,7 @@ func (s *Setup) speakRate() float64 {
 // agents; where agents draw independently, the true limit lies up to twice as high, on two agents
 // and on rings, and a few percent higher on large complete graphs.
 func (s *Setup) chocoLimit() float64 {
-	delta := s.Compressor.Delta() * s.speakRate()
+	delta := s.Compressor.Delta() * s.SpeakRate()
 	mu := 1 - s.Mixing.Spectrum()[0]
 	return 2 * delta / (2 - delta) / mu
 }
@@ -171,7 +171,7 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 	switch th := c.Theta.V; {
 	case th >= 2*limit:
 		return nil, wrong("theta", c.Theta,
-			"diverges: an agent's public copy keeps %.3g of it an iteration, and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more speakers", s.Compressor.Delta()*s.speakRate(), c.Graph, limit)
+			"diverges: an agent's public copy keeps %.3g of it an iteration, and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more speakers", s.Compressor.Delta()*s.SpeakRate(), c.Graph, limit)
 	case th > limit:
 		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: theta auto is half of that", c.Theta, limit)}, nil
 	}

@@ -119,7 +119,7 @@ func Default() Config {
 		Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid",
 		Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3, Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1, Theta: AutoFloat{Auto: true},
 		Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global", PaperBits: "honest",
-		Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1, Clock: clockVirtual, GiveUp: 5,
+		Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1, Clock: ClockVirtual, GiveUp: 5,
 		Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true},
 		Dual: "same-time", StormStart: "gradient", StormLambda: "exact", EtaSchedule: "coupled",
 		Weights: "constant", Order: "cta", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5,
@@ -258,7 +258,7 @@ func (c Config) YAML() []byte {
 func (c Config) harmless(f Field) bool {
 	switch f.Key { // a run of before there was another value is the same run
 	case "clock":
-		return c.Clock == clockVirtual
+		return c.Clock == ClockVirtual
 	case "deterministic":
 		return !c.Repeats
 	}

@@ -41,7 +41,7 @@ type owed struct {
 func (a *agent) eagerModel() Eager {
 	m, ok := a.place.Model.(Eager)
 	c := a.run.setup.Config
-	if !ok || !m.Eager() || c.ClipNorm > 0 || c.Accum > 1 || a.run.line != nil || a.run.setup.live() {
+	if !ok || !m.Eager() || c.ClipNorm > 0 || c.Accum > 1 || a.run.line != nil || a.run.setup.RealTime() {
 		return nil
 	}
 	return m

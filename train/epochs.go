@@ -7,8 +7,8 @@ import (
 	"fspda/data"
 )
 
-// perEpoch is the number of iterations in which an agent of mean shard size sees its shard once.
-func (s *Setup) perEpoch() float64 {
+// PerEpoch is the number of iterations in which an agent of mean shard size sees its shard once.
+func (s *Setup) PerEpoch() float64 {
 	if s.Config.Sampling == string(data.Full) {
 		return 1
 	}
@@ -20,18 +20,18 @@ func (s *Setup) perEpoch() float64 {
 }
 
 // Epochs is the number of local epochs before iteration t.
-func (s *Setup) Epochs(t int) float64 { return float64(t) / s.perEpoch() }
+func (s *Setup) Epochs(t int) float64 { return float64(t) / s.PerEpoch() }
 
 // settleEpochs turns epochs into iterations and evaluations. Of two keys that say one thing the
 // other may stand at its default, or at what comes out, as in a resolved configuration.
 func (s *Setup) settleEpochs() error {
 	c, base := &s.Config, Default()
 	if c.Epochs > 0 {
-		t := math.Round(c.Epochs * s.perEpoch())
+		t := math.Round(c.Epochs * s.PerEpoch())
 		switch {
 		case t < 1 || t > math.MaxInt32:
 			return wrong("epochs", c.Epochs,
-				"an epoch has %.4g iterations (batch %d), which makes %.4g of them: expected 1 to %d", s.perEpoch(), c.Batch, t, math.MaxInt32)
+				"an epoch has %.4g iterations (batch %d), which makes %.4g of them: expected 1 to %d", s.PerEpoch(), c.Batch, t, math.MaxInt32)
 		case c.Iterations != base.Iterations && c.Iterations != int(t):
 			return wrong("iterations", c.Iterations, "epochs %v says %v of them: leave one of the two out", c.Epochs, t)
 		}
@@ -40,43 +40,43 @@ func (s *Setup) settleEpochs() error {
 	if c.EvalEpochs == 0 {
 		return nil
 	}
-	if c.EvalEpochs*s.perEpoch() < 1 {
+	if c.EvalEpochs*s.PerEpoch() < 1 {
 		return wrong("eval_epochs", c.EvalEpochs,
-			"an epoch has %.4g iterations: expected at least %.4g, which evaluates every iteration", s.perEpoch(), 1/s.perEpoch())
+			"an epoch has %.4g iterations: expected at least %.4g, which evaluates every iteration", s.PerEpoch(), 1/s.PerEpoch())
 	}
-	points := int(math.Ceil(float64(c.Iterations)/(c.EvalEpochs*s.perEpoch()) - 1e-9))
+	points := int(math.Ceil(float64(c.Iterations)/(c.EvalEpochs*s.PerEpoch()) - 1e-9))
 	if c.EvalPoints != base.EvalPoints && c.EvalPoints != points {
 		return wrong("eval_points", c.EvalPoints, "eval_epochs %v makes %d of them: leave one of the two out",
 			c.EvalEpochs, points)
 	}
 	c.EvalPoints = points
-	s.evalEvery = c.EvalEpochs * s.perEpoch()
+	s.evalEvery = c.EvalEpochs * s.PerEpoch()
 	return nil
 }
 
 // EvalAt tells whether iteration t is evaluated: those are 0, T/P, 2T/P, ..., T, or one in so many
 // epochs and T, rounded.
 func (s *Setup) EvalAt(t int) bool {
-	k := s.evalsBefore(t)
-	return !s.blind && k <= s.points() && s.evalPoint(k) == t
+	k := s.EvalsBefore(t)
+	return !s.blind && k <= s.EvalCount() && s.EvalPoint(k) == t
 }
 
-// evalsBefore is the number of evaluations before iteration t.
-func (s *Setup) evalsBefore(t int) int {
-	return sort.Search(s.points()+1, func(k int) bool { return s.evalPoint(k) >= t })
+// EvalsBefore is the number of evaluations before iteration t.
+func (s *Setup) EvalsBefore(t int) int {
+	return sort.Search(s.EvalCount()+1, func(k int) bool { return s.EvalPoint(k) >= t })
 }
 
-// evalPoint is the iteration of evaluation k. It is computed and not listed: there may be as many
+// EvalPoint is the iteration of evaluation k. It is computed and not listed: there may be as many
 // as iterations.
-func (s *Setup) evalPoint(k int) int {
-	if k == s.points() {
+func (s *Setup) EvalPoint(k int) int {
+	if k == s.EvalCount() {
 		return s.Config.Iterations
 	}
 	if s.evalEvery > 0 {
 		return int(math.Round(float64(k) * s.evalEvery))
 	}
-	return int(math.Round(float64(k) * float64(s.Config.Iterations) / float64(s.points())))
+	return int(math.Round(float64(k) * float64(s.Config.Iterations) / float64(s.EvalCount())))
 }
 
-// points is P, the number of evaluations after the first one.
-func (s *Setup) points() int { return min(s.Config.EvalPoints, s.Config.Iterations) }
+// EvalCount is P, the number of evaluations after the first one.
+func (s *Setup) EvalCount() int { return min(s.Config.EvalPoints, s.Config.Iterations) }

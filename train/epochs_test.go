@@ -18,7 +18,7 @@ func TestEpochs(t *testing.T) {
 	}
 	var at []int
 	for it := range 60 {
-		if k := s.evalsBefore(it); k != len(at) {
+		if k := s.EvalsBefore(it); k != len(at) {
 			t.Errorf("%d evaluations before %d, want %d", k, it, len(at))
 		}
 		if s.EvalAt(it) {

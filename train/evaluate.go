@@ -85,7 +85,7 @@ func newEvaluator(s *Setup, places []Place) *evaluator {
 
 func (e *evaluator) newProbe(at int, p Place) *probe {
 	s := e.setup
-	pr := &probe{Place: p, at: at, x: p.Device.NewVector(s.Dim), buffers: p.Device.NewVector(s.bufferLength())}
+	pr := &probe{Place: p, at: at, x: p.Device.NewVector(s.Dim), buffers: p.Device.NewVector(s.BufferLen())}
 	if len(s.Buffers) > 0 {
 		pr.buffered = p.Model.(Buffered)
 	}
@@ -191,7 +191,7 @@ func (e *evaluator) subjects(sn []*snapshot, models [][]float32, mean []float32)
 // equal distances. With full metrics each costs a pass over all training data, which grows with the
 // square of their number.
 func (e *evaluator) looked(n int) []int {
-	k := e.setup.lookedAt()
+	k := e.setup.EvaluatedAgents()
 	at := make([]int, k)
 	for i := range at {
 		at[i] = i * n / k
@@ -210,8 +210,8 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 		r.BitsReference += l.Reference
 		r.OverheadBits += l.Overhead
 		r.WireBytes += l.WireBytes
-		r.BitsTotal += e.setup.bits(l)
-		r.BitsAgentMax = max(r.BitsAgentMax, e.setup.bits(l))
+		r.BitsTotal += e.setup.Bits(l)
+		r.BitsAgentMax = max(r.BitsAgentMax, e.setup.Bits(l))
 		r.GradsTotal += s.grads
 		r.FarDecodes += s.decodes.Far
 		r.LargestDecode = max(r.LargestDecode, Num(s.decodes.Largest))
@@ -223,8 +223,8 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 		r.TimeMean += Num(s.time)
 	}
 	r.TimeMean /= Num(len(sn))
-	if e.setup.sparing() {
-		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)) / e.setup.perEpoch())
+	if e.setup.BatchPerGradient() {
+		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)) / e.setup.PerEpoch())
 	}
 	alpha, eta := e.setup.Schedule.At(t)
 	r.LR, r.Eta = Num(alpha), Num(eta)
@@ -361,7 +361,7 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	defer e.batches.Put(b)
 	clear(pr.shard)
 	total := 0.0
-	chunk := e.setup.evalChunk()
+	chunk := e.setup.EvalChunk()
 	for from := 0; from < len(shard); from += chunk {
 		if e.interrupted() {
 			return 0, errInterrupted
@@ -441,7 +441,7 @@ func (e *evaluator) dualTrack(duals [][]float32, mean *point) Num {
 	}
 	sum := 0.0
 	for i, l := range duals {
-		weight := e.setup.gain(i)
+		weight := e.setup.GradientScale(i)
 		for k, v := range l {
 			to := mean.full[k] - float64(weight*float64(mean.shards[i][k]))
 			diff := float64(v) - float64(multiple*to)

@@ -32,7 +32,7 @@ func (e *evaluator) test(p *point, team []*probe, t int) error {
 	if n == 0 {
 		n = e.setup.Set.Test.Len()
 	}
-	chunk := e.setup.evalChunk()
+	chunk := e.setup.EvalChunk()
 	found, errs := make([]score, (n+chunk-1)/chunk), make([]error, len(team))
 	var failed atomic.Bool
 	work := func(k int) {

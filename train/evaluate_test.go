@@ -162,7 +162,7 @@ func TestEvalPoints(t *testing.T) {
 		var at []int
 		s := &Setup{Config: Config{Iterations: c.T, EvalPoints: c.P}}
 		for it := range c.T + 5 {
-			if k := s.evalsBefore(it); k != len(at) {
+			if k := s.EvalsBefore(it); k != len(at) {
 				t.Errorf("T %d, P %d: %d evaluations before %d, want %d", c.T, c.P, k, it, len(at))
 			}
 			if s.EvalAt(it) {

@@ -207,9 +207,9 @@ func (f *Folder) openMetrics(s *Setup, first int) error {
 // whole refuses rows that are not those of all evaluations before iteration first: the run would go
 // on without its past.
 func (f *Folder) whole(s *Setup, rows []Row, first int) error {
-	n := s.evalsBefore(first)
+	n := s.EvalsBefore(first)
 	for k, r := range rows[:min(n, len(rows))] {
-		if r.Iteration != s.evalPoint(k) {
+		if r.Iteration != s.EvalPoint(k) {
 			n = k
 			break
 		}
@@ -218,7 +218,7 @@ func (f *Folder) whole(s *Setup, rows []Row, first int) error {
 		return nil
 	}
 	return &FolderError{Path: f.Path,
-		Got:  fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d of its checkpoint, in order (%d are right, of %d)", s.evalsBefore(first), first, min(n, len(rows)), len(rows)),
+		Got:  fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d of its checkpoint, in order (%d are right, of %d)", s.EvalsBefore(first), first, min(n, len(rows)), len(rows)),
 		Hint: "put the file back as it was, or start over in another folder with --out"}
 }
 

@@ -57,18 +57,18 @@ func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from i
 	}
 	f.Step = step
 	f.Total = time.Duration(float64(step)*float64(f.Iterations)) + rows
-	f.Row = rows / time.Duration(max(1, s.points()+1-s.evalsBefore(from)))
-	f.ImagesPerS = float64(s.Config.Agents*s.batchSize()) / step.Seconds()
+	f.Row = rows / time.Duration(max(1, s.EvalCount()+1-s.EvalsBefore(from)))
+	f.ImagesPerS = float64(s.Config.Agents*s.BatchSize()) / step.Seconds()
 	return f, nil
 }
 
-// batchSize is the number of examples of an agent's iteration, on average.
-func (s *Setup) batchSize() int {
+// BatchSize is the number of examples of an agent's iteration, on average.
+func (s *Setup) BatchSize() int {
 	total := 0
 	for _, shard := range s.Shards {
 		total += len(shard)
 	}
-	return int(math.Round(float64(total) / float64(len(s.Shards)) / s.perEpoch()))
+	return int(math.Round(float64(total) / float64(len(s.Shards)) / s.PerEpoch()))
 }
 
 // timeSteps trains two iterations, which make programs and fill caches, and then as many as there
@@ -83,7 +83,7 @@ func (s *Setup) timeSteps(ctx context.Context, on Options, left int) (time.Durat
 	if took*time.Duration(left/k) > longRun {
 		budget = longTrial
 	}
-	tau := s.roundLength() // an exchange of rounds comes once in so many iterations
+	tau := s.RoundLength() // an exchange of rounds comes once in so many iterations
 	k = min(left, max(2, int(budget/(took/time.Duration(k)+1))))
 	if k > tau {
 		k -= k % tau
@@ -135,12 +135,12 @@ func (e *evaluator) timeRows(from int) (time.Duration, error) {
 		}
 	}
 	seconds := 0.0
-	for k := s.evalsBefore(from); k <= s.points(); k++ {
-		if t := s.evalPoint(k); t <= s.Config.Iterations {
+	for k := s.EvalsBefore(from); k <= s.EvalCount(); k++ {
+		if t := s.EvalPoint(k); t <= s.Config.Iterations {
 			seconds += e.rowSeconds(t, score, gradient)
 		}
-		if k-s.evalsBefore(from) == manyRows { // a run of millions of rows: the others are like these
-			seconds *= float64(s.points()-s.evalsBefore(from)+1) / (manyRows + 1)
+		if k-s.EvalsBefore(from) == manyRows { // a run of millions of rows: the others are like these
+			seconds *= float64(s.EvalCount()-s.EvalsBefore(from)+1) / (manyRows + 1)
 			break
 		}
 	}
@@ -154,7 +154,7 @@ const manyRows = 10000
 // seconds of one core.
 func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	s := e.setup
-	models := s.lookedAt() + 1
+	models := s.EvaluatedAgents() + 1
 	if t == 0 {
 		models = 1
 	}
@@ -165,7 +165,7 @@ func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)
 	seconds := work / float64(max(1, e.atOnce(models)))
 	if s.bnMode(t) == bnRecalibrate { // one batch after the other; forward passes, as scores are
-		seconds += float64(s.recalibrations()*s.microBatch()) * score
+		seconds += float64(s.recalibrations()*s.MicroBatch()) * score
 	}
 	return seconds
 }
@@ -184,7 +184,7 @@ func (e *evaluator) atOnce(models int) int {
 func (e *evaluator) timeChunk(do func(b *device.Batch, n int) error) (float64, error) {
 	b := e.batches.Get().(*device.Batch)
 	defer e.batches.Put(b)
-	n := e.setup.evalChunk()
+	n := e.setup.EvalChunk()
 	best := math.Inf(1)
 	for k, begin := 0, time.Now(); k < 2 || k < 5 && time.Since(begin) < shortTrial/4; k++ {
 		from := time.Now()
@@ -207,28 +207,28 @@ func (s *Setup) expectedBits() float64 {
 		for i := range s.Graph.N {
 			l.Send(dist.Sent{Values: ringShare(i, s.Graph.N, s.Dim), ValueBits: 32, Mask: s.Dim, Dim: s.Dim})
 		}
-		return float64(s.bits(l))
+		return float64(s.Bits(l))
 	}
 	if s.Compressor != nil {
-		return s.speakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.bits(s.messageLedger()))
+		return s.SpeakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(s.messageLedger()))
 	}
 	rates := 0.0
 	if s.method.Edges == Clocks {
-		rates = s.contactShare() * float64(len(s.Graph.Edges))
+		rates = s.ContactShare() * float64(len(s.Graph.Edges))
 	} else {
 		for e := range s.Graph.Edges {
 			rates += s.Process.Rate(e)
 		}
 	}
 	if s.Lattice != nil {
-		return rates * 2 * float64(s.bits(s.messageLedger()))
+		return rates * 2 * float64(s.Bits(s.messageLedger()))
 	}
 	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
 	for _, indices := range []bool{false, true} {
-		pair.Send(dist.Sent{Values: s.vectors() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
+		pair.Send(dist.Sent{Values: s.VectorsPerLink() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
 			Indices: indices})
 	}
-	return rates * float64(s.bits(pair))
+	return rates * float64(s.Bits(pair))
 }
 
 // messageLedger is one message that goes through a codec.
@@ -239,8 +239,8 @@ func (s *Setup) messageLedger() (l dist.Ledger) {
 	return l
 }
 
-// vectors is the number of vectors that an agent posts over a link.
-func (s *Setup) vectors() int {
+// VectorsPerLink is the number of vectors that an agent posts over a link.
+func (s *Setup) VectorsPerLink() int {
 	if t, ok := s.Algo.(algo.Talker); ok {
 		return t.Vectors()
 	}

@@ -24,7 +24,7 @@ func TestExpectedBits(t *testing.T) {
 			got, want := s.expectedBits()*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)
 			within := 0.02 // STORM's first message has one vector
 			if s.Config.Edges != "one-edge" && s.Config.Edges != "full" && s.Config.Edges != "periodic(10)" ||
-				s.method.Edges == Clocks || s.sparing() {
+				s.method.Edges == Clocks || s.BatchPerGradient() {
 				within = 0.35
 			}
 			if !(math.Abs(got-want) <= within*want) {

@@ -6,12 +6,6 @@ import (
 	"fspda/device"
 )
 
-// microBatch is how many examples a gradient sees at once: a batch, or its accumulate-th part,
-// rounded up.
-func (s *Setup) microBatch() int {
-	return (s.Config.Batch + s.Config.Accum - 1) / s.Config.Accum
-}
-
 // differentiate writes the gradient of the agent's batch at x to dst and returns the loss. Where
 // the batch is taken in parts it is their mean, weighed by size. The first one of a batch is the
 // training step, which moves the buffers of batch norm, part by part.

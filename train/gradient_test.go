@@ -43,12 +43,12 @@ func TestAccumulateBatchNorm(t *testing.T) {
 	if steps := m.steps.Load(); steps != int64(3*c.Agents*c.Iterations) {
 		t.Errorf("%d steps of batch norm, want %d", steps, 3*c.Agents*c.Iterations)
 	}
-	l, err := s.loader(0, 0)
+	l, err := s.Loader(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	v := cpuDevice.NewVector(s.bufferLength())
+	v := cpuDevice.NewVector(s.BufferLen())
 	cpuDevice.Write(v, m.InitBuffers())
 	for range c.Iterations {
 		b, err := l.Next()

@@ -61,8 +61,8 @@ func (s *Setup) network() error {
 	return nil
 }
 
-// timed tells whether agents have clocks of their own. An asynchronous run has its timeline.
-func (s *Setup) timed() bool { return s.Links != nil && s.method.Edges != Clocks }
+// HasClocks tells whether agents have clocks of their own. An asynchronous run has its timeline.
+func (s *Setup) HasClocks() bool { return s.Links != nil && s.method.Edges != Clocks }
 
 // route is the link between two agents, the same both ways.
 func (l *Links) route(i, j int) route {
@@ -173,7 +173,7 @@ type clock struct {
 func newClock(s *Setup, id int) *clock {
 	c := &clock{port: port{id: id, net: s.Links, seed: s.Config.Seed}}
 	if s.Collective {
-		c.whole = s.Links.allReduce(s.Dim, s.wire().Bits())
+		c.whole = s.Links.allReduce(s.Dim, s.WireFormat().Bits())
 	}
 	return c
 }
@@ -240,7 +240,7 @@ func (l *Links) digest() string {
 	if l == nil {
 		return ""
 	}
-	return fingerprint(l.text)
+	return sha256Hex(l.text)
 }
 
 // String says what the network is, in a line.

@@ -200,7 +200,7 @@ func (r *linksReader) computing(f *linksFile, seed uint64) {
 	}
 	r.unit = *f.Gradient / 1e3
 	var err error
-	if r.law, err = parseLaw(f.Law); err != nil {
+	if r.law, err = parseDistribution(f.Law); err != nil {
 		r.bad("gradient_law", "is %q, %v", f.Law, err)
 	}
 	slow, err := parseSlowness(f.Slowness, r.n, seed)
@@ -407,8 +407,8 @@ func sortedKeys(m map[string]int) []string {
 	return keys
 }
 
-// fingerprint identifies a text.
-func fingerprint(text []byte) string {
+// sha256Hex identifies a text.
+func sha256Hex(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }

@@ -17,30 +17,6 @@ import (
 	"fspda/train/live"
 )
 
-// The clocks of fspda-async.
-const (
-	clockVirtual = "virtual"
-	clockReal    = "real"
-)
-
-// live tells whether the events of an asynchronous run happen as they do, and not by a timeline.
-func (s *Setup) live() bool { return s.Config.Clock == clockReal && s.method.Edges == Clocks }
-
-// checkLive settles what a run in real time can be asked for.
-func (s *Setup) checkLive() error {
-	c := s.Config
-	switch {
-	case c.Clock == clockReal && s.method.Edges != Clocks:
-		return wrong("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
-	case c.DropAfter > 0 && !s.live():
-		return wrong("drop_after", c.DropAfter,
-			"a run of %s with clock %s waits for all its agents: leave it 0, or use fspda-async with clock real", c.Algo, c.Clock)
-	case s.live() && s.Links != nil:
-		return wrong("links", c.Links, "a simulated network has virtual time: use clock virtual")
-	}
-	return nil
-}
-
 // livePlayer is an agent of a run in real time: it turns what fspda/train/live tells of into
 // batches, losses, snapshots and bits.
 type livePlayer struct {
@@ -86,9 +62,9 @@ func newLivePlayer(a *agent, board dist.SessionOpener) *livePlayer {
 		a.dev.Gather(l.shown, a.norms, nil)
 	}
 	alpha, eta := s.Schedule.At(0)
-	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.neighbours(a.id),
+	l.engine = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: neighbours(s.Graph, a.id),
 		Edges: len(s.Graph.Edges), Until: c.Iterations,
-		Algo: s.async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.wire(), Seed: c.Seed, CallRate: c.Contacts,
+		Algo: s.Async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(), Seed: c.Seed, CallRate: c.Contacts,
 		Timeouts: live.Timeouts{Exchange: seconds(c.GiveUp), Drop: seconds(c.DropAfter), Finish: max(farewell, seconds(c.GiveUp))},
 		Network:  board, State: a.state, Buffers: l.shown, Trainer: l, Log: a.run.log})
 	return l
@@ -96,8 +72,8 @@ func newLivePlayer(a *agent, board dist.SessionOpener) *livePlayer {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-func (s *Setup) neighbours(i int) (all []int) {
-	for _, e := range s.Graph.Edges {
+func neighbours(g *dist.Graph, i int) (all []int) {
+	for _, e := range g.Edges {
 		switch i {
 		case e.I:
 			all = append(all, e.J)
@@ -124,7 +100,7 @@ func (l *livePlayer) Gradient(ctx context.Context, dst, x device.Vector) error {
 		return &DivergedError{Agent: l.id, T: int(l.at.Load()), Loss: loss}
 	}
 	l.clip(dst)
-	if scale := l.run.setup.gain(l.id); scale != 1 {
+	if scale := l.run.setup.GradientScale(l.id); scale != 1 {
 		l.dev.Combine(dst, device.Term{A: scale, V: dst})
 	}
 	l.loss = loss
@@ -137,7 +113,7 @@ func (a *agent) linger(ctx context.Context, begin time.Time) error {
 	if s.Config.GradientTime == 0 {
 		return nil
 	}
-	t := time.NewTimer(seconds(s.Config.GradientTime*s.slow[a.id]) - time.Since(begin))
+	t := time.NewTimer(seconds(s.Config.GradientTime*s.Slowness[a.id]) - time.Since(begin))
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -189,8 +165,8 @@ func (l *livePlayer) Advanced(v live.View) (stop bool) {
 		r.opt.OnStep(min(t, s.Config.Iterations))
 	}
 	last := s.Config.Iterations
-	for l.reported < s.evalsBefore(min(t+1, last)) {
-		l.leave(v, s.evalPoint(l.reported), true, false)
+	for l.reported < s.EvalsBefore(min(t+1, last)) {
+		l.leave(v, s.EvalPoint(l.reported), true, false)
 	}
 	if o.save && t+1 < last {
 		l.leave(v, t+1, false, true)

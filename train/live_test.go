@@ -11,7 +11,7 @@ import (
 // realTime is a small run in real time.
 func realTime() Config {
 	c := small()
-	c.Agents, c.Iterations, c.EvalPoints, c.Algo, c.Clock, c.GradientTime = 4, 120, 4, "fspda-async", clockReal, 0.004
+	c.Agents, c.Iterations, c.EvalPoints, c.Algo, c.Clock, c.GradientTime = 4, 120, 4, "fspda-async", ClockReal, 0.004
 	return c
 }
 
@@ -85,7 +85,7 @@ func TestLiveMembersResume(t *testing.T) {
 // Settings of real time are refused where they would mean nothing.
 func TestLiveRefusals(t *testing.T) {
 	for key, edit := range map[string]func(*Config){
-		"clock":      func(c *Config) { c.Clock = clockReal },
+		"clock":      func(c *Config) { c.Clock = ClockReal },
 		"drop_after": func(c *Config) { c.DropAfter = 5 },
 		"give_up":    func(c *Config) { c.GiveUp = 0 },
 	} {

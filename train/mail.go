@@ -47,26 +47,3 @@ func (m *mail) there(i int, now float64) float64 {
 	}
 	return math.Max(now, m.at[i])
 }
-
-// clocksByLinks takes the times of gradients from the file of links.
-func (s *Setup) clocksByLinks() error {
-	c, base := &s.Config, Default()
-	switch {
-	case c.ComputeTime != base.ComputeTime:
-		return wrong("compute_time", c.ComputeTime,
-			"the file of links says how long a gradient takes: leave one of the two out")
-	case c.Slowness != base.Slowness:
-		return wrong("slowness", c.Slowness, "the file of links says how fast the agents are: leave one of the two out")
-	}
-	for i, g := range s.Links.gradient {
-		if g == 0 {
-			return wrong("links", c.Links, "a gradient of agent %d takes no time, so that %s would never come to another event: give a gradient_ms above 0", i, c.Algo)
-		}
-	}
-	if s.Links.unit == 0 {
-		return wrong("links", c.Links, "contacts counts exchanges in the time of a gradient: give a gradient_ms above 0")
-	}
-	s.law, s.slow = s.Links.law, s.Links.gradient
-	s.warnLonely()
-	return nil
-}

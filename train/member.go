@@ -79,7 +79,7 @@ func (m *member) start() (*Result, error) {
 		}
 		res.Rows = append(res.Rows, f.rows...)
 	}
-	m.rows.reach(s.evalsBefore(res.First))
+	m.rows.reach(s.EvalsBefore(res.First))
 	r.pace = newPace(s.Graph.N, res.First, s.Config.Iterations)
 	r.drawFrom(res.First)
 	r.schedule(res.First)
@@ -92,7 +92,7 @@ func (m *member) start() (*Result, error) {
 	}
 	reported := 0
 	if m.rank == Collector {
-		reported = s.evalsBefore(res.First)
+		reported = s.EvalsBefore(res.First)
 	}
 	if err := m.net.Start(lines, reported); err != nil {
 		return nil, errors.Join(err, r.closeLoaders())
@@ -113,11 +113,11 @@ func (m *member) people(ck *checkpoint) error {
 	r, s := m.run, m.run.setup
 	r.agents = make([]*agent, s.Graph.N)
 	board, ok := m.net.(dist.SessionOpener)
-	if s.live() && !ok {
+	if s.RealTime() && !ok {
 		return fmt.Errorf("train: the network of this run cannot carry talks, which clock %s needs", s.Config.Clock)
 	}
 	batch := m.first
-	if s.sparing() && ck != nil {
+	if s.BatchPerGradient() && ck != nil {
 		batch = ck.Grads[m.rank]
 	}
 	a, err := newAgent(r, m.rank, batch)
@@ -131,7 +131,7 @@ func (m *member) people(ck *checkpoint) error {
 			return err
 		}
 	}
-	if s.live() {
+	if s.RealTime() {
 		if a.player, err = m.revive(a, board, ck); err != nil {
 			a.loader.Close()
 			return err
@@ -145,7 +145,7 @@ func (m *member) people(ck *checkpoint) error {
 		r.agents[i] = &agent{id: i, run: r, halt: func(error) {}, spare: make(chan *snapshot, 3)}
 		if m.rank == Collector {
 			for range 2 {
-				r.agents[i].spare <- newSnapshot(r.dev, a.state, s.bufferLength())
+				r.agents[i].spare <- newSnapshot(r.dev, a.state, s.BufferLen())
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func (m *member) save(ctx context.Context) error {
 func (m *member) write(ctx context.Context, sn *snapshot) error {
 	defer m.under.Store(false)
 	s := m.run.setup
-	rows := s.evalsBefore(sn.t)
+	rows := s.EvalsBefore(sn.t)
 	if m.rank == Collector {
 		if !m.rows.wait(ctx, rows) {
 			return nil // the run ends: an earlier checkpoint stands
@@ -335,7 +335,7 @@ func (m *member) gather(ctx context.Context, from int) error {
 	var done int  // evaluations of it that are taken, or stood in for
 	var past head // of its latest report
 	if m.rank == Collector {
-		done = r.setup.evalsBefore(m.first)
+		done = r.setup.EvalsBefore(m.first)
 	}
 	for {
 		var sn *snapshot
@@ -346,7 +346,7 @@ func (m *member) gather(ctx context.Context, from int) error {
 		}
 		t, record, err := m.nextReport(ctx, from, done)
 		if errors.Is(err, errAbsent) {
-			t = r.setup.evalPoint(done)
+			t = r.setup.EvalPoint(done)
 			done++
 			r.log.Warn("evaluating without an agent that is gone", zap.Int("agent", from), zap.Int("iteration", t))
 			sn.standIn(from, t, past)
@@ -363,7 +363,7 @@ func (m *member) gather(ctx context.Context, from int) error {
 		switch {
 		case err != nil:
 			return err
-		case n == nil && t < r.setup.evalPoint(min(done, r.setup.points())):
+		case n == nil && t < r.setup.EvalPoint(min(done, r.setup.EvalCount())):
 			// it has come back, and this was evaluated without it
 		case n == nil:
 			done++

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"fspda/dist"
 )
 
 // Memory forecasts the bytes that a run takes: its agents, their messages, an evaluation, what is
@@ -19,12 +21,12 @@ func (s *Setup) Memory() uint64 {
 // the mean model in both precisions, and what its workers hold, which are as many as there are
 // threads.
 func (s *Setup) evaluationMemory() uint64 {
-	host := 4*(2*s.Dim+s.bufferLength())*s.Graph.N + 12*s.Dim
-	probe := 4 * (s.Dim + s.bufferLength())
+	host := 4*(2*s.Dim+s.BufferLen())*s.Graph.N + 12*s.Dim
+	probe := 4 * (s.Dim + s.BufferLen())
 	if s.Config.Metrics == metricsFull {
 		probe += 24 * s.Dim
 	}
-	return uint64(host + probe*min(s.Threads, s.lookedAt()+1))
+	return uint64(host + probe*min(s.Threads, s.EvaluatedAgents()+1))
 }
 
 // ownProgram is about the bytes of the program itself and what it runs on.
@@ -43,7 +45,7 @@ const largeProgram = 64 << 20
 // programsMemory is the bytes of all programs: of a gradient each agent may be inside one, unless
 // they wait for each other; of scores as many as there are threads.
 func (s *Setup) programsMemory() uint64 {
-	return s.program*uint64(s.gradientsAtOnce(s.Graph.N)) + s.scorer*uint64(min(s.Threads, s.lookedAt()+1))
+	return s.program*uint64(s.gradientsAtOnce(s.Graph.N)) + s.scorer*uint64(min(s.Threads, s.EvaluatedAgents()+1))
 }
 
 // atOnceOnCard is how many large gradients are on their way to a device that works by itself: one
@@ -69,7 +71,7 @@ func (s *Setup) evaluatorsOn(places int) int {
 	if s.program >= largeProgram {
 		return evaluatorsOnCard
 	}
-	return min(s.Threads, (s.lookedAt()+places)/places)
+	return min(s.Threads, (s.EvaluatedAgents()+places)/places)
 }
 
 // gradientsAtOnce is how many gradients of so many agents are computed at once.
@@ -82,12 +84,12 @@ func (s *Setup) gradientsAtOnce(agents int) int {
 
 // writerMemory is the bytes of what is on its way to the disk: a vector of a checkpoint, whose
 // others stay in the snapshots, a best model that is written, and another that waits.
-func (s *Setup) writerMemory() uint64 { return 4 * uint64(3*s.Dim+2*s.bufferLength()) }
+func (s *Setup) writerMemory() uint64 { return 4 * uint64(3*s.Dim+2*s.BufferLen()) }
 
 // messagesLength is the number of values that an agent has on their way at once: links without a
 // mask share one copy.
 func (s *Setup) messagesLength() int {
-	vectors := s.vectors()
+	vectors := s.VectorsPerLink()
 	if s.Mask.Dense() {
 		return vectors * s.Dim
 	}
@@ -96,7 +98,7 @@ func (s *Setup) messagesLength() int {
 
 // linksAtOnce is over how many links an agent talks in an iteration.
 func (s *Setup) linksAtOnce() int {
-	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.maxRate())))
+	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
 }
 
 // agentsMemory is the bytes of the agents: their vectors, the snapshots on their way to the
@@ -122,7 +124,7 @@ func (s *Setup) hostMemory(places []Place) uint64 {
 	for i, p := range places {
 		if d, ok := p.Device.(separate); ok {
 			need += d.Staging(s.gradientsAtOnceOn(agentsAt(i, len(places), s.Graph.N))+s.evaluatorsOn(len(places)),
-				s.microBatch()*s.Set.Features())
+				s.MicroBatch()*s.Set.Features())
 		}
 	}
 	return need
@@ -163,4 +165,17 @@ func freeMemory() (uint64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// packLength is the number of values that an agent compresses with: host copies, what was decoded,
+// and the compressed vector.
+func (s *Setup) packLength() int {
+	_, randk := s.Compressor.(dist.RandK)
+	switch {
+	case s.Lattice != nil:
+		return 2*s.Dim + 4*s.Dim
+	case s.Compressor != nil && !randk:
+		return 2 * s.Dim
+	}
+	return 0
 }

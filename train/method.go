@@ -154,7 +154,7 @@ func (s *Setup) admitMask() error {
 // admitEdges settles the edge process, and with it local_steps, for the method's need.
 func (s *Setup) admitEdges() error {
 	c, m := &s.Config, s.method
-	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.sparing() {
+	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.BatchPerGradient() {
 		return wrong("local_steps", c.LocalSteps,
 			"%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}
@@ -213,8 +213,8 @@ func (s *Setup) roundSteps() int {
 	return int(1/s.Process.Rate(0) + 0.5)
 }
 
-// roundLength is the number of iterations of a round, 1 for algorithms without rounds.
-func (s *Setup) roundLength() int {
+// RoundLength is the number of iterations of a round, 1 for algorithms without rounds.
+func (s *Setup) RoundLength() int {
 	if r, ok := s.Algo.(algo.Rounded); ok {
 		return r.Round()
 	}
@@ -225,7 +225,7 @@ func (s *Setup) roundLength() int {
 // evaluations lie between rounds just if the iterations are a whole number of rounds and the rounds
 // a whole multiple of the evaluations.
 func (s *Setup) checkRounds() error {
-	tau, c := s.roundLength(), s.Config
+	tau, c := s.RoundLength(), s.Config
 	if tau == 1 {
 		return nil
 	}
@@ -237,21 +237,21 @@ func (s *Setup) checkRounds() error {
 	if s.evalEvery > 0 {
 		return s.checkEvalRounds(tau)
 	}
-	if rounds := c.Iterations / tau; rounds%s.points() != 0 {
+	if rounds := c.Iterations / tau; rounds%s.EvalCount() != 0 {
 		return wrong("eval_points", c.EvalPoints,
 			"%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of evaluations that divides that, such as %d, or other iterations",
-			c.Algo, tau, rounds, largestDivisor(rounds, s.points()))
+			c.Algo, tau, rounds, largestDivisor(rounds, s.EvalCount()))
 	}
 	return nil
 }
 
 // checkEvalRounds is checkRounds for evaluations by epochs.
 func (s *Setup) checkEvalRounds(tau int) error {
-	for k := range s.points() {
-		if t := s.evalPoint(k); t%tau != 0 {
+	for k := range s.EvalCount() {
+		if t := s.EvalPoint(k); t%tau != 0 {
 			return wrong("eval_epochs", s.Config.EvalEpochs,
 				"%s can be evaluated between its rounds of %d local steps only, and iteration %d is inside one: make an epoch's %.4g iterations a whole number of rounds",
-				s.Config.Algo, tau, t, s.perEpoch())
+				s.Config.Algo, tau, t, s.PerEpoch())
 		}
 	}
 	return nil

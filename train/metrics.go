@@ -22,15 +22,15 @@ func (s *Setup) settleMetrics() {
 	if c.Metrics != "auto" {
 		return
 	}
-	models := s.lookedAt() + 1
+	models := s.EvaluatedAgents() + 1
 	c.Metrics = metricsFull
 	if len(s.Buffers) > 0 || float64(models)*float64(s.Dim)*float64(s.Set.Train.Len()) > fullMetricsLimit {
 		c.Metrics = metricsTest
 	}
 }
 
-// lookedAt is the number of agents whose models are evaluated one by one.
-func (s *Setup) lookedAt() int {
+// EvaluatedAgents is the number of agents whose models are evaluated one by one.
+func (s *Setup) EvaluatedAgents() int {
 	if k := s.Config.EvalAgents; k > 0 {
 		return min(k, s.Config.Agents)
 	}
@@ -44,13 +44,13 @@ const (
 	chunkFeatures = 4096
 )
 
-// evalChunk is how many examples are evaluated at a time. Of large ones there are no more than a
+// EvalChunk is how many examples are evaluated at a time. Of large ones there are no more than a
 // gradient takes, for which there is memory.
-func (s *Setup) evalChunk() int {
+func (s *Setup) EvalChunk() int {
 	if s.Set.Features() <= chunkFeatures {
 		return chunkExamples
 	}
-	return min(chunkExamples, s.microBatch())
+	return min(chunkExamples, s.MicroBatch())
 }
 
 // testExamples lists the test examples that are looked at in iteration t, spread evenly over the

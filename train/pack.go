@@ -24,19 +24,6 @@ type packer struct {
 	codec    dist.Codec // of the agent's messages; nil: float32
 }
 
-// packLength is the number of values that an agent compresses with: host copies, what was decoded,
-// and the compressed vector.
-func (s *Setup) packLength() int {
-	_, randk := s.Compressor.(dist.RandK)
-	switch {
-	case s.Lattice != nil:
-		return 2*s.Dim + 4*s.Dim
-	case s.Compressor != nil && !randk:
-		return 2 * s.Dim
-	}
-	return 0
-}
-
 // prepare sets what does not change over the iterations.
 func (a *agent) prepare() {
 	s := a.run.setup
@@ -288,7 +275,7 @@ func (a *agent) messageBits(vectors []device.Vector) float64 {
 		values += v.Len()
 	}
 	if a.pk.codec == nil {
-		return float64(a.run.setup.wire().Bits()) * float64(values)
+		return float64(a.run.setup.WireFormat().Bits()) * float64(values)
 	}
 	var one dist.Ledger
 	one.Send(a.describe(values, vectors[0].Len()))

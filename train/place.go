@@ -27,7 +27,7 @@ func (r *run) settleIn(all ...Place) {
 	for _, p := range all {
 		made := &place{Place: p, pool: dist.NewPool(p.Device)}
 		made.commons = &commons{pool: made.pool, dim: r.setup.Dim, newest: map[int]*common{}}
-		made.gate = r.setup.gateOf(p.Device)
+		made.gate = gateOf(r.setup, p.Device)
 		made.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(made))
 		r.places = append(r.places, made)
 	}
@@ -42,7 +42,7 @@ func places(all []*place) (bare []Place) {
 }
 
 // gateOf lets through as many large gradients as a device computes at once.
-func (s *Setup) gateOf(dev device.Device) chan struct{} {
+func gateOf(s *Setup, dev device.Device) chan struct{} {
 	if s.program < largeProgram {
 		return nil
 	}

@@ -19,7 +19,7 @@ func (m *member) revive(a *agent, board dist.SessionOpener, ck *checkpoint) (*li
 		return nil, err
 	}
 	l.engine.Restore(v)
-	l.reported = a.run.setup.evalsBefore(ck.Iteration)
+	l.reported = a.run.setup.EvalsBefore(ck.Iteration)
 	m.left.Store(int64(l.reported))
 	return l, nil
 }
@@ -30,7 +30,7 @@ func (c *checkpoint) view(a *agent) (live.View, error) {
 	damaged := func(what string) (live.View, error) {
 		return live.View{}, &CheckpointError{Path: c.path, Got: "is damaged: " + what}
 	}
-	neighbours := s.neighbours(a.id)
+	neighbours := neighbours(s.Graph, a.id)
 	if c.Live == nil || len(c.Live.Edges) != len(neighbours) {
 		return damaged("it lacks the edges of an agent in real time")
 	}

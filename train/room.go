@@ -90,8 +90,8 @@ func (s *Setup) room(d separate, agents, workers int) Room {
 		agents))*d.Block(s.Mask.Len()))
 	r.needs("vectors of evaluations", uint64(workers)*s.probe32().on(d))
 	r.needs("activations and workspaces", d.Room(max(s.program, s.scorer), 0, 0))
-	r.needs("batches", d.Room(0, programs, batchesAhead*s.microBatch()*s.Set.Features())+d.Room(0, workers,
-		s.evalChunk()*s.Set.Features())-2*d.Room(0, 0, 0))
+	r.needs("batches", d.Room(0, programs, batchesAhead*s.MicroBatch()*s.Set.Features())+d.Room(0, workers,
+		s.EvalChunk()*s.Set.Features())-2*d.Room(0, 0, 0))
 	r.needs("data set", s.residentSet(d))
 	r.needs("recorded work and libraries' kernels", d.Beside(agents*batchesAhead+workers))
 	return r
@@ -133,13 +133,13 @@ func (s *Setup) vectors32() lengths {
 		n++
 	}
 	l := lengths{s.Dim: n}
-	l[s.bufferLength()] += 3
+	l[s.BufferLen()] += 3
 	return l
 }
 
 // messages32 are the vectors that an agent has on their way to others.
 func (s *Setup) messages32() lengths {
-	vectors := s.vectors()
+	vectors := s.VectorsPerLink()
 	if s.Mask.Dense() {
 		return lengths{s.Dim: vectors}
 	}
@@ -165,14 +165,14 @@ func (s *Setup) probe32() lengths {
 	if s.Config.Metrics == metricsFull {
 		l[s.Dim]++
 	}
-	l[s.bufferLength()]++
+	l[s.BufferLen()]++
 	return l
 }
 
 // residentSet is the bytes of the data set where a device keeps it: for small networks, which
 // agents compute together.
 func (s *Setup) residentSet(d separate) uint64 {
-	if n := len(s.Set.Train.Pixels); s.program < largeProgram && s.bufferLength() == 0 {
+	if n := len(s.Set.Train.Pixels); s.program < largeProgram && s.BufferLen() == 0 {
 		return d.Block((n + 3) / 4)
 	}
 	return 0
@@ -203,12 +203,12 @@ func (s *Setup) remedies(r Room) string {
 			all = append(all, fmt.Sprintf("%d agents would fit", fits))
 		}
 	} else if room := float64(r.Free) - float64(perAgent*uint64(r.Agents)); room > 0 {
-		if fits := int(room / float64(rest) * float64(s.microBatch())); fits >= 1 {
+		if fits := int(room / float64(rest) * float64(s.MicroBatch())); fits >= 1 {
 			all = append(all, fmt.Sprintf("gradients of %d examples at a time would fit (batch %d, or accumulate %d)",
 				fits, fits, (s.Config.Batch+fits-1)/fits))
 		}
 	}
-	if s.Config.Recompute == "none" && s.bufferLength() > 0 {
+	if s.Config.Recompute == "none" && s.BufferLen() > 0 {
 		all = append(all, "recompute blocks keeps fewer activations")
 	}
 	if s.Config.Precision == "fp32" || s.Config.Precision == "tf32" {

@@ -139,7 +139,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 // start makes the agents, at iteration 0 or where the newest checkpoint left them.
 func (r *run) start() (*Result, error) {
 	s := r.setup
-	if s.live() && r.member == nil {
+	if s.RealTime() && r.member == nil {
 		return nil, wrong("clock", s.Config.Clock,
 			"in real time each agent has a process of its own: use fspda up, or clock virtual")
 	}
@@ -170,7 +170,7 @@ func (r *run) start() (*Result, error) {
 	r.agents = make([]*agent, s.Graph.N)
 	for i := range r.agents {
 		batch := res.First
-		if s.sparing() && ck != nil {
+		if s.BatchPerGradient() && ck != nil {
 			batch = ck.Grads[i]
 		}
 		a, err := newAgent(r, i, batch)

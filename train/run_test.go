@@ -168,11 +168,11 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 }
 
 func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *algo.Round {
-	alpha, eta := s.Schedule.At(it - it%s.roundLength())
+	alpha, eta := s.Schedule.At(it - it%s.RoundLength())
 	r := &algo.Round{T: it, Self: i, Alpha: alpha, Eta: eta, Buffer: dev.NewVector}
 	r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = v }
 	r.Grad = func(dst, x device.Vector) error {
-		l, err := s.loader(i, 0)
+		l, err := s.Loader(i, 0)
 		if err != nil {
 			return err
 		}

@@ -37,13 +37,13 @@ type Setup struct {
 	Buffers    []int // as [Buffered.BufferSizes]; nil: the network has none
 	Threads    int
 
-	method    Method
-	blind     bool                        // a trial: nothing is evaluated
-	program   uint64                      // bytes of a program of a gradient; 0: not known
-	scorer    uint64                      // bytes of a program of a score
-	evalEvery float64                     // iterations from one evaluation to the next; 0: as EvalPoints says
-	law       func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
-	slow      []float64                   // of an asynchronous run: multiple of it, by agent
+	method      Method
+	blind       bool                        // a trial: nothing is evaluated
+	program     uint64                      // bytes of a program of a gradient; 0: not known
+	scorer      uint64                      // bytes of a program of a score
+	evalEvery   float64                     // iterations from one evaluation to the next; 0: as EvalPoints says
+	computeTime func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
+	Slowness    []float64                   // of an asynchronous run: multiple of it, by agent
 }
 
 // maxThreads guards against a slip of the finger: the scheduler takes memory for each.
@@ -128,7 +128,7 @@ func (c Config) Check() error {
 	oneOf("swarm", c.Swarm, "nonblocking", "blocking")
 	oneOf("initiator", c.Initiator, "global", "degree")
 	oneOf("reference_bits", c.PaperBits, "honest", "published")
-	oneOf("clock", c.Clock, clockVirtual, clockReal)
+	oneOf("clock", c.Clock, ClockVirtual, ClockReal)
 	inRange("gradient_time", c.GradientTime, c.GradientTime >= 0, "0 or more seconds")
 	inRange("give_up", c.GiveUp, c.GiveUp > 0 && c.GiveUp <= 1e6, "above 0 and at most 1e6 seconds")
 	inRange("drop_after", c.DropAfter, c.DropAfter == 0 || c.DropAfter >= 1 && c.DropAfter <= 1e9,
@@ -209,7 +209,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s.warnSlowEvaluation()
 	s.Algo = s.method.New(s)
 	if z, ok := m.(Sized); ok {
-		if s.program, s.scorer, err = z.ProgramBytes(min(s.microBatch(), s.batchSize()), s.evalChunk()); err != nil {
+		if s.program, s.scorer, err = z.ProgramBytes(min(s.MicroBatch(), s.BatchSize()), s.EvalChunk()); err != nil {
 			return nil, err
 		}
 	}
@@ -245,9 +245,9 @@ func (s *Setup) split() error {
 	return nil
 }
 
-// gain is what agent i's gradient is multiplied by, so that the agents' mean direction is the
+// GradientScale is what agent i's gradient is multiplied by, so that the agents' mean direction is the
 // gradient of F: n times its weight.
-func (s *Setup) gain(i int) float64 {
+func (s *Setup) GradientScale(i int) float64 {
 	if s.Config.Objective == "agents" {
 		return 1
 	}
@@ -314,22 +314,22 @@ func (s *Setup) steps() error {
 	}
 	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
 		Uncoupled: c.EtaSchedule == "constant",
-		PerEpoch:  s.perEpoch(), Epochs: float64(c.Iterations) / s.perEpoch()}
+		PerEpoch:  s.PerEpoch(), Epochs: float64(c.Iterations) / s.PerEpoch()}
 	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
 		return wrong("warmup", c.Warmup,
-			"the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer", s.Schedule.Epochs, s.perEpoch())
+			"the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
 	}
 	return nil
 }
 
-// loader opens the batches of an agent from step first on.
-func (s *Setup) loader(agent, first int) (*data.Loader, error) {
+// Loader opens the batches of an agent from step first on.
+func (s *Setup) Loader(agent, first int) (*data.Loader, error) {
 	return data.NewLoader(s.Set.Train, s.Shards[agent], agent, data.LoaderOptions{
 		Batch: s.Config.Batch, Sampling: data.Sampling(s.Config.Sampling), Seed: s.Config.Seed, First: first, Ahead: 2})
 }
 
-// bits is what a ledger comes to in the accounting that was asked for.
-func (s *Setup) bits(l dist.Ledger) uint64 { return l.Bits(dist.Accounting(s.Config.Accounting)) }
+// Bits is what a ledger comes to in the accounting that was asked for.
+func (s *Setup) Bits(l dist.Ledger) uint64 { return l.Bits(dist.Accounting(s.Config.Accounting)) }
 
 // Skew is the mean over agents of the share of their most frequent class: 1/classes where the data
 // is spread evenly, 1 where each agent has one class.
@@ -343,6 +343,32 @@ const manyAgents = 200
 func (s *Setup) warnSlowEvaluation() {
 	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 && c.Metrics == metricsFull {
 		s.Warnings = append(s.Warnings,
-			fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: eval_agents 10 looks at ten of them", s.points()+1, c.Agents))
+			fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: eval_agents 10 looks at ten of them", s.EvalCount()+1, c.Agents))
 	}
+}
+
+// MicroBatch is how many examples a gradient sees at once: a batch, or its accumulate-th part,
+// rounded up.
+func (s *Setup) MicroBatch() int {
+	return (s.Config.Batch + s.Config.Accum - 1) / s.Config.Accum
+}
+
+// WireFormat is how the values of the run's messages travel.
+func (s *Setup) WireFormat() dist.ValueFormat { return dist.ValueFormat(s.Config.Wire) }
+
+// admitWire refuses short values where they are not what travels.
+func (s *Setup) admitWire() error {
+	c := &s.Config
+	if s.WireFormat().Bits() == 32 {
+		return nil
+	}
+	switch s.method.Edges {
+	case Speakers, Pairs:
+		return wrong("wire", c.Wire, "%s sends what compress says: use wire fp32, or compress with fewer bits", c.Algo)
+	case Clocks:
+		if c.Clock != ClockReal {
+			return wrong("wire", c.Wire, "the exchanges of %s are simulated in float32: use wire fp32, clock real, or a synchronous algorithm", c.Algo)
+		}
+	}
+	return nil
 }

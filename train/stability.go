@@ -47,7 +47,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 			return nil, wrong(key, gain, "is outside the stable region of graph %s with all edges at once and all coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
 		}
 	}
-	if load := float64(s.Graph.MaxDegree()) * s.maxRate() * s.Mask.Density(); gain*float64(s.Graph.MaxDegree()) >= 1 &&
+	if load := float64(s.Graph.MaxDegree()) * s.MaxEdgeRate() * s.Mask.Density(); gain*float64(s.Graph.MaxDegree()) >= 1 &&
 		load > 1 {
 		warnings = append(warnings, fmt.Sprintf(
 			"%s·(largest degree %d) is %.3g and about %.2g edges meet at a node and coordinate at once: the gossip may diverge; a safe value is below %.3g",
@@ -68,8 +68,8 @@ func (s *Setup) simultaneous() bool {
 	return name == "full" || strings.HasPrefix(name, "periodic(") || strings.HasPrefix(name, "coin(")
 }
 
-// maxRate and minRate are the extreme marginal probabilities that an edge is active.
-func (s *Setup) maxRate() float64 {
+// MaxEdgeRate and minRate are the extreme marginal probabilities that an edge is active.
+func (s *Setup) MaxEdgeRate() float64 {
 	m := 0.0
 	for e := range s.Graph.Edges {
 		m = math.Max(m, s.Process.Rate(e))
@@ -79,7 +79,7 @@ func (s *Setup) maxRate() float64 {
 
 func (s *Setup) minRate() float64 {
 	if s.method.Edges == Clocks {
-		return s.contactShare()
+		return s.ContactShare()
 	}
 	m := math.Inf(1)
 	for e := range s.Graph.Edges {

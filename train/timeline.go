@@ -62,7 +62,7 @@ const (
 
 func newTimeline(s *Setup, a algo.Async) *timeline {
 	n := s.Graph.N
-	l := &timeline{algo: a, edges: s.Graph.Edges, law: s.law, slow: s.slow, desks: make([]algo.Desk, n),
+	l := &timeline{algo: a, edges: s.Graph.Edges, law: s.computeTime, slow: s.Slowness, desks: make([]algo.Desk, n),
 		clock: rng.New(s.Config.Seed, "async-edges"), rate: s.Config.Contacts * float64(n) / 2}
 	if s.Links != nil {
 		l.rate /= s.Links.unit
@@ -212,58 +212,8 @@ func (f *finishes) swap(a, b int) {
 	f.where[f.heap[a]], f.where[f.heap[b]] = a, b
 }
 
-// clocks settles the virtual times of an asynchronous run.
-func (s *Setup) clocks() (err error) {
-	c := &s.Config
-	if c.GradientTime > 0 {
-		if s.slow, err = parseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
-			return &ConfigError{Key: "slowness", Got: c.Slowness, Err: err}
-		}
-	}
-	if s.method.Edges != Clocks {
-		return nil
-	}
-	if s.Links != nil {
-		return s.clocksByLinks()
-	}
-	if s.law, err = parseLaw(c.ComputeTime); err != nil {
-		return &ConfigError{Key: "compute_time", Got: c.ComputeTime, Err: err}
-	}
-	if s.slow, err = parseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
-		return &ConfigError{Key: "slowness", Got: c.Slowness, Err: err}
-	}
-	s.warnLonely()
-	return nil
-}
-
-func (s *Setup) warnLonely() {
-	if s.Config.Contacts == 0 && s.Graph.N > 1 {
-		s.Warnings = append(s.Warnings, "contacts is 0: the agents never meet, and each trains by itself")
-	}
-}
-
-// contactShare is the share of logical iterations at which an edge is used. Logical time runs ahead
-// with every exchange, so the share follows from no formula: it is counted over the first thousand
-// iterations.
-func (s *Setup) contactShare() float64 {
-	if len(s.Graph.Edges) == 0 || s.Config.Contacts == 0 {
-		return 0
-	}
-	const iterations = 1000
-	meetings := 0
-	l := newTimeline(s, algo.Async{Coef: algo.One})
-	for l.latest < iterations {
-		l.advance(func(_ int, o op) {
-			if o.kind == opMeet {
-				meetings++
-			}
-		})
-	}
-	return float64(meetings) / 2 / iterations / float64(len(s.Graph.Edges))
-}
-
-// parseLaw reads a law of compute times. All have mean 1.
-func parseLaw(spec string) (func(s *rng.Stream) float64, error) {
+// parseDistribution reads a law of compute times. All have mean 1.
+func parseDistribution(spec string) (func(s *rng.Stream) float64, error) {
 	name, arg, err := nameAndNumber(spec)
 	switch {
 	case err != nil:
@@ -318,6 +268,3 @@ func nameAndNumber(spec string) (name string, v float64, err error) {
 	}
 	return name, v, nil
 }
-
-// async is the algorithm of an asynchronous run.
-func (s *Setup) async() algo.Async { return s.Algo.(algo.Async) }

@@ -102,7 +102,7 @@ func (w *Watch) exchanged(a *agent) {
 		return
 	}
 	s := a.run.setup
-	w.agents[a.id].sent.Store(s.bits(a.ledger))
+	w.agents[a.id].sent.Store(s.Bits(a.ledger))
 	for i := range a.round.Links {
 		if l := &a.round.Links[i]; l.Heard != nil && (a.id < l.Peer || s.Compressor != nil) {
 			w.edges[(w.spoken.Add(1)-1)%recentEdges].Store(uint64(a.id)<<32 | uint64(l.Peer+1))
@@ -115,7 +115,7 @@ func (w *Watch) met(a *agent, peer int) {
 	if w == nil {
 		return
 	}
-	w.agents[a.id].sent.Store(a.run.setup.bits(a.ledger))
+	w.agents[a.id].sent.Store(a.run.setup.Bits(a.ledger))
 	if a.id < peer {
 		w.edges[(w.spoken.Add(1)-1)%recentEdges].Store(uint64(a.id)<<32 | uint64(peer+1))
 	}

@@ -1,0 +1,44 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"fspda/dist"
+	"fspda/internal/rng"
+	"fspda/train/algo"
+)
+
+// Identity lists what all members of a run must agree on, by name and value, the most telling
+// first. The sizes are those of the model's tensors.
+func (s *Setup) Identity(sizes []int) [][2]string {
+	c := s.Config
+	layout := sha256.Sum256(fmt.Append(nil, sizes, s.Buffers))
+	id := [][2]string{
+		{"seed", strconv.FormatUint(c.Seed, 10)},
+		{"model layout", fmt.Sprintf("%d parameters, %s", s.Dim, hex.EncodeToString(layout[:6]))},
+		{"data", s.Set.Fingerprint()},
+		{"random streams", strconv.Itoa(rng.Version)},
+		{"simulated links", s.Links.digest()},
+	}
+	for _, f := range c.Fields() {
+		if !c.harmless(f) {
+			id = append(id, [2]string{f.Key, fmt.Sprint(reflect.ValueOf(f.Value).Elem())})
+		}
+	}
+	return id
+}
+
+// Codec is what the run's messages are written with, nil where they are plain float32 values.
+func (s *Setup) Codec() dist.Codec {
+	switch {
+	case s.Lattice != nil:
+		return s.Lattice.Codec(s.Algo.(algo.Talker).Vectors(), s.Dim)
+	case s.Compressor != nil:
+		return s.Compressor
+	}
+	return nil
+}
