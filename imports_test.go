@@ -22,7 +22,8 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
-	"cpu":                  {"device", "device/signature", "internal/pages", "internal/rng"},
+	"cpu":                  {"cpu/isa", "device", "device/signature", "internal/pages", "internal/rng"},
+	"cpu/isa":              {},
 	"cpu/internal/asmgen":  {},
 	"cpu/internal/gemmgen": {"cpu/internal/asmgen"},
 	"cpu/internal/vecgen":  {"cpu/internal/asmgen"},

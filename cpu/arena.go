@@ -53,7 +53,7 @@ func (d *Device) Footprint(code *device.Code) int {
 func scratchOf(code *device.Code, threads int) int {
 	most := 0
 	for i := range code.Calls {
-		most = max(most, scratchSize(&code.Calls[i], threads))
+		most = max(most, kernels.scratch(&code.Calls[i], threads))
 	}
 	return most
 }

@@ -8,7 +8,7 @@ const combineBlock = 2048
 
 // Combine computes dst = Σ Aₖ·Vₖ in one pass, products and sums rounded one by one to float32 from
 // left to right. dst may be any of the Vₖ. It panics if the lengths differ.
-func (*Device) Combine(dst device.Vector, terms ...device.Term) {
+func (Ops) Combine(dst device.Vector, terms ...device.Term) {
 	d := data("Combine", dst)
 	for _, t := range terms {
 		checkLen("Combine", "a term", len(data("Combine", t.V)), len(d))

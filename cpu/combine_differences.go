@@ -7,7 +7,7 @@ const maxMoved = 2
 
 // CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...): to the
 // bit, in one pass where there are not too many operands. It panics if the lengths differ.
-func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+func (d Ops) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
 	if len(base) == 0 || max(len(base), len(others)) > maxTerms || len(to) > maxMoved {
 		d.Combine(dst.V, base...)

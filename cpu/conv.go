@@ -1,5 +1,14 @@
 package cpu
 
+import "fspda/device"
+
+// convKernels are the convolution and its gradients.
+var convKernels = table{
+	device.Conv:      {conv, convScratch},
+	device.ConvGradX: {convGradX, convGradXScratch},
+	device.ConvGradW: {convGradW, convGradWScratch},
+}
+
 // conv, convGradX and convGradW are the convolution and its two gradients. Images have their
 // channels last, and so have filters, so that what one row of a filter sees of an image is one run
 // of numbers that lie side by side (conv_slide.go).

@@ -5,30 +5,34 @@ package cpu
 import "sync"
 
 func slideOver(l *slide, src, w, out, scratch []float32) {
-	if len(tileSets) == 0 {
+	s := activeSet()
+	if s == nil {
 		slidePlain(l, src, w, out, scratch)
 		return
 	}
-	tileSets[0].slide(l, src, w, out, scratch)
+	slideOn(s, l, src, w, out, scratch)
 }
 
 func slideScratch(l *slide) int {
-	if len(tileSets) == 0 {
+	s := activeSet()
+	if s == nil {
 		return slidePlainScratch(l)
 	}
 	return slidePackedScratch(l)
 }
 
 func sumOver(v *convolution, x, dy, dw, scratch []float32, part, of int) {
-	if len(tileSets) == 0 {
+	s := activeSet()
+	if s == nil {
 		sumPlain(v, x, dy, dw, scratch, part, of)
 		return
 	}
-	tileSets[0].sum(v, x, dy, dw, scratch, part, of)
+	sumOn(s, v, x, dy, dw, scratch, part, of)
 }
 
 func sumScratch(v *convolution) int {
-	if len(tileSets) == 0 {
+	s := activeSet()
+	if s == nil {
 		return sumPlainScratch(v)
 	}
 	return sumPackedScratch(v)

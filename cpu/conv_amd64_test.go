@@ -2,6 +2,8 @@
 
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"fmt"
 	"testing"
@@ -13,14 +15,9 @@ import (
 // withSets runs f as this processor would without some of its instruction sets: with each alone,
 // then with none.
 func withSets(f func(name string)) {
-	all := tileSets
-	defer func() { tileSets = all }()
-	for i, s := range all {
-		tileSets = all[i : i+1]
-		f(s.name)
+	for _, i := range isa.Available() {
+		isa.With(i, func() { f(i.String()) })
 	}
-	tileSets = nil
-	f("go")
 }
 
 // convTwins holds every implementation against the Go one: each bit of the output, and each word
@@ -117,11 +114,11 @@ func TestConvScratchIsTheSameForEverySet(t *testing.T) {
 			sizes := map[string]int{}
 			withSets(func(name string) {
 				if name != "go" {
-					sizes[name] = scratchSize(&newConvCall(k, dims).Call, 1)
+					sizes[name] = convKernels.scratch(&newConvCall(k, dims).Call, 1)
 				}
 			})
 			for _, n := range sizes {
-				if n != sizes[tileSets[0].name] {
+				if n != sizes[isa.Active.String()] {
 					t.Errorf("%s %v: %v numbers", k, dims, fmt.Sprint(sizes))
 				}
 			}

@@ -30,12 +30,12 @@ func timeConv(s shapes.ConvShape, k device.Kernel) func() error {
 	if err != nil {
 		return func() error { return err }
 	}
-	o := operands{dims: c.Dims, scratch: aligned(scratchSize(c, 1))}
+	o := operands{dims: c.Dims, scratch: aligned(convKernels.scratch(c, 1))}
 	for _, shape := range e.In {
 		o.in = append(o.in, noise(shape, e.Size(shape, c.Dims)))
 	}
 	o.out = [][]float32{aligned(e.Size(e.Out[0], c.Dims))}
-	return func() error { return kernels[k](&o) }
+	return func() error { return convKernels[k].run(&o) }
 }
 
 // fastest is the shortest of the times that f takes, tried for as long as d.

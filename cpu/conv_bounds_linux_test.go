@@ -23,13 +23,13 @@ func TestConvStaysInBounds(t *testing.T) {
 				copy(fenced.in[len(fenced.in)-1], v)
 			}
 			o := operands{in: fenced.in, out: fenced.out, dims: dims}
-			if n := scratchSize(&c.Call, 1); n > 0 {
+			if n := convKernels.scratch(&c.Call, 1); n > 0 {
 				o.scratch = beforeFence(t, n)
 			}
-			if err := kernels[k](&o); err != nil {
+			if err := convKernels[k].run(&o); err != nil {
 				t.Fatal(err)
 			}
-			compareWords(t, fmt.Sprint(k, dims), fenced.out[0], c.out[0], 0, len(c.out[0]))
+			sameWords(t, fmt.Sprint(k, dims), fenced.out[0], c.out[0])
 		}
 	}
 }

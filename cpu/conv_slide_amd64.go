@@ -91,7 +91,7 @@ type slider struct {
 }
 
 // slide is slidePlain with the micro-kernels.
-func (s *tileSet) slide(l *slide, src, w, out, scratch []float32) {
+func slideOn(s *tileSet, l *slide, src, w, out, scratch []float32) {
 	d := slider{slide: *l, tileSet: s, blocks: l.blocks(), tile: tileArgsPool.Get().(*tileArgs), src: src, w: w,
 		out: out}
 	if d.packed = scratch; !d.inPlace {

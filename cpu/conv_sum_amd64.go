@@ -60,7 +60,7 @@ func sumPackedScratch(v *convolution) int {
 }
 
 // sum is sumPlain with the micro-kernels.
-func (s *tileSet) sum(v *convolution, x, dy, dw, scratch []float32, part, of int) {
+func sumOn(s *tileSet, v *convolution, x, dy, dw, scratch []float32, part, of int) {
 	l, b, largest := v.sumBlocks()
 	d := summer{tileSet: s, v: *v, l: l, b: b, tile: tileArgsPool.Get().(*tileArgs), x: x, dy: dy, dw: dw}
 	size := b.copied(&l)
@@ -205,7 +205,7 @@ func (d *summer) panel(vectors int, a []float32, rows, place, more int) {
 		}
 		// a line of the next columns from each of two strips
 		if s < 2 && s < strips-1 && more > 0 && t.bjump == 0 && t.bgap == 0 {
-			t.askBeside((2 + s) * d.lanes)
+			askBeside(t, (2+s)*d.lanes)
 		} else {
 			d.feed.give(t, d.part.count())
 		}

@@ -68,11 +68,11 @@ func (c *convCall) run() error {
 	if err != nil {
 		return err
 	}
-	scratch := aligned(scratchSize(&c.Call, 1))
+	scratch := aligned(convKernels.scratch(&c.Call, 1))
 	for i := range scratch {
 		scratch[i] = float32(math.NaN())
 	}
-	return kernels[c.Kernel](&operands{in: c.in, out: c.out, dims: c.Dims, scratch: scratch})
+	return convKernels[c.Kernel].run(&operands{in: c.in, out: c.out, dims: c.Dims, scratch: scratch})
 }
 
 // chunked adds products chunk by chunk: cuts holds how many products each chunk has.
@@ -208,7 +208,7 @@ func TestConvDefined(t *testing.T) {
 			if err := c.run(); err != nil {
 				t.Fatal(err)
 			}
-			compareWords(t, fmt.Sprint(k, dims), c.out[0], c.defined(), 0, len(c.out[0]))
+			sameWords(t, fmt.Sprint(k, dims), c.out[0], c.defined())
 		}
 	}
 }
@@ -223,14 +223,14 @@ func TestConvIsProduct(t *testing.T) {
 	}
 	want := make([]float32, pixels*out)
 	gemm(false, true, pixels, out, in, 1, c.in[0], in, c.in[1], in, 0, want, out)
-	compareWords(t, "conv", c.out[0], want, 0, out)
+	sameWords(t, "conv", c.out[0], want)
 	c = newConvCall(device.ConvGradX, dims)
 	if err := c.run(); err != nil {
 		t.Fatal(err)
 	}
 	want = make([]float32, pixels*in)
 	gemm(false, false, pixels, in, out, 1, c.in[0], out, c.in[1], in, 0, want, in)
-	compareWords(t, "conv-grad-x", c.out[0], want, 0, in)
+	sameWords(t, "conv-grad-x", c.out[0], want)
 }
 
 // What takes part in a sum is read where it is and nothing else: a number that is none shows where
@@ -249,7 +249,7 @@ func TestConvNotNumbers(t *testing.T) {
 					if err := c.run(); err != nil {
 						t.Fatal(err)
 					}
-					compareWords(t, fmt.Sprint(k, dims, special), c.out[0], c.defined(), 0, len(c.out[0]))
+					sameWords(t, fmt.Sprint(k, dims, special), c.out[0], c.defined())
 				}
 			}
 		}
@@ -268,7 +268,7 @@ func TestConvDenormals(t *testing.T) {
 		if err := c.run(); err != nil {
 			t.Fatal(err)
 		}
-		compareWords(t, string(k), c.out[0], c.defined(), 0, len(c.out[0]))
+		sameWords(t, string(k), c.out[0], c.defined())
 	}
 }
 
@@ -277,8 +277,8 @@ func TestConvAllocatesNothing(t *testing.T) {
 	for _, k := range directions {
 		for _, dims := range [][]int{{2, 8, 8, 16, 16, 3, 3, 1, 1}, {1, 9, 9, 3, 16, 3, 3, 2, 1}} {
 			c := newConvCall(k, dims)
-			o := operands{in: c.in, out: c.out, dims: dims, scratch: aligned(scratchSize(&c.Call, 1))}
-			run := kernels[k]
+			o := operands{in: c.in, out: c.out, dims: dims, scratch: aligned(convKernels.scratch(&c.Call, 1))}
+			run := convKernels[k].run
 			if n := testing.AllocsPerRun(3, func() {
 				if err := run(&o); err != nil {
 					t.Fatal(err)

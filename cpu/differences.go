@@ -8,7 +8,7 @@ var zeros [vecBlock]float32
 // AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others, all
 // rounded one by one to float32 from left to right. A start without vector is zero. It panics if
 // the lengths differ.
-func (*Device) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+func (Ops) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
 	p := data("AddDiffs", own)
 	if start.V != nil {
 		checkLen("AddDiffs", "start", len(data("AddDiffs", start.V)), len(p))

@@ -2,6 +2,8 @@
 
 package cpu
 
+import "fspda/cpu/isa"
+
 // The examples of a batch may be bytes (device.Batch). They then become numbers where the factor
 // that they are is packed, so that a quarter of the memory is read, and no copy of them as numbers
 // has to be written and fetched again. Both products of a layer see them as op(B): the gradient of
@@ -10,17 +12,17 @@ package cpu
 // takesBytes says whether products over so many examples take them as bytes: as columns, they have
 // to fill panels.
 func takesBytes(examples int) bool {
-	return len(tileSets) > 0 && vecIn != inGo && 2*tileSets[0].lanes == panelWidth() && examples >= panelWidth()
+	return isa.Active != isa.Go && examples >= panelWidth()
 }
 
 // productOfBytes computes C = alpha·A·B and what follows, for an A of bytes.
 func productOfBytes(m, n, k int, alpha float32, a coded, b, c view, then epilogue) {
-	tileSets[0].productTurned(m, n, k, alpha, view{}, a, b, c, then)
+	productTurned(activeSet(), m, n, k, alpha, view{}, a, b, c, then)
 }
 
 // productByBytes computes C = alpha·A·B and what follows, for a B of bytes.
 func productByBytes(m, n, k int, alpha float32, a view, b coded, c view, then epilogue) {
-	tileSets[0].multiply(m, n, k, alpha, a, view{}, b, 0, c, then)
+	multiply(activeSet(), m, n, k, alpha, a, view{}, b, 0, c, then)
 }
 
 // codedPanels packs columns of op(B), whose bytes begin at v, as panels does: all of them.

@@ -45,10 +45,10 @@ func (l *lines) take() (at unsafe.Pointer) {
 // rows, or else for a line of the next block.
 func (j *job) expectMore(t *tileArgs) {
 	if at := j.early.take(); at != nil {
-		t.expect(at, j.early.step)
+		expect(t, at, j.early.step)
 		return
 	}
-	t.expect(j.soon.take(), j.soon.step)
+	expect(t, j.soon.take(), j.soon.step)
 }
 
 // askFirst asks the second cache for the first strip of op(A), as far as b reads it, while op(B) is
@@ -80,7 +80,7 @@ func (j *job) hintRows(a *view, at, rows int, b *block) {
 }
 
 // expect makes a tile ask for a line every step bytes from at on, or for nothing new.
-func (t *tileArgs) expect(at unsafe.Pointer, step int) {
+func expect(t *tileArgs, at unsafe.Pointer, step int) {
 	t.ahead, t.step = 0, 0
 	if at != nil {
 		t.ahead, t.step = int(uintptr(at)-uintptr(unsafe.Pointer(t.a))), step

@@ -61,16 +61,16 @@ type job struct {
 type block struct{ part, i, rows, chunk, p, depth, col, cols int }
 
 // product is gemmThen without its checks.
-func (s *tileSet) product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
-	if s.worthTurning(m, n, k, a, b, beta) {
-		s.productTurned(m, n, k, alpha, a, coded{}, b, c, then)
+func productOn(s *tileSet, m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
+	if worthTurning(s, m, n, k, a, b, beta) {
+		productTurned(s, m, n, k, alpha, a, coded{}, b, c, then)
 		return
 	}
-	s.multiply(m, n, k, alpha, a, b, coded{}, beta, c, then)
+	multiply(s, m, n, k, alpha, a, b, coded{}, beta, c, then)
 }
 
 // multiply is product as it stands. op(B) is b, or e where that has bytes.
-func (s *tileSet) multiply(m, n, k int, alpha float32, a, b view, e coded, beta float32, c view, then epilogue) {
+func multiply(s *tileSet, m, n, k int, alpha float32, a, b view, e coded, beta float32, c view, then epilogue) {
 	w := workspaces.Get().(*workspace)
 	w.tile = tileArgs{ldc: 4 * c.rs, runs: 1, alpha: alpha}
 	parts := (m + blockRows - 1) / blockRows
@@ -280,7 +280,7 @@ func (j *job) strip(height int, b *block, c []float32) {
 			t.c2 = &c[half+at]
 		}
 		if at+wide >= b.cols {
-			t.expect(j.nextA, j.stepA)
+			expect(t, j.nextA, j.stepA)
 		} else {
 			j.expectMore(t)
 		}
@@ -290,45 +290,5 @@ func (j *job) strip(height int, b *block, c []float32) {
 		}
 		j.ask()
 		tiles[vectors-1](t)
-	}
-}
-
-// packAcross writes rows×depth elements of src, whose rows are contiguous, transposed: dst[p·ds+r]
-// = src[r][p]. Between rows and the next multiple of eight it leaves anything.
-func packAcross(dst []float32, ds int, src view, rows, depth int) {
-	const side = 8 // of the square that transpose8AVX2 takes
-	whole := depth / side * side
-	for r := 0; r < rows; r += side {
-		if whole > 0 {
-			transpose8AVX2(&dst[r], ds, &src.data[r*src.rs], src.rs, min(side, rows-r), whole/side)
-		}
-		for l := r; l < min(r+side, rows); l++ {
-			for p := whole; p < depth; p++ {
-				dst[p*ds+l] = src.data[l*src.rs+p]
-			}
-		}
-	}
-}
-
-// packAhead is how many rows in advance packAlong asks for.
-const packAhead = 8
-
-// packAlong writes pieces of so many rows of src, whose columns are contiguous: dst[i·size+p·ds+r]
-// = src[i·rows+r][p]. Between rows and the next multiple of eight it leaves anything.
-func packAlong(dst []float32, size, ds int, src view, rows, pieces, depth int) {
-	if pieces == 0 {
-		return
-	}
-	read := (rows + 7) &^ 7
-	for p := range depth {
-		to, from := dst[p*ds:], src.data[p*src.cs:]
-		i := 0
-		if len(from) >= read { // as many as can be read without reading past the end
-			i = min(pieces, (len(from)-read)/rows+1)
-			spreadAVX2(&to[0], size, &from[0], rows, i, read/8, packAhead*src.cs)
-		}
-		for ; i < pieces; i++ {
-			copy(to[i*size:][:rows], from[i*rows:])
-		}
 	}
 }

@@ -94,15 +94,3 @@ func sub(v []float32, i int, trans bool, ld int) []float32 {
 	}
 	return v[min(i, len(v)):]
 }
-
-// product computes g in parts.
-func (o *operands) product(g gemmCall) {
-	o.gemm = g
-	o.parallel(g.parts(o.threads()), gemmPart)
-	o.gemm = gemmCall{} // what is done keeps nothing alive
-}
-
-func gemmPart(o *operands, part, of int) {
-	p := o.gemm.part(part, of)
-	p.run()
-}

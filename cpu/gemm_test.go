@@ -71,16 +71,7 @@ func twins(t *testing.T, p problem) {
 		got := aligned(len(c)) // so that skip is the distance from a cache line
 		copy(got, c)
 		with.product(p.m, p.n, p.k, p.alpha, a, b, p.beta, view{got[p.skip:], ldc, 1}, epilogue{})
-		compareWords(t, fmt.Sprint(with.name, ", ", p), got, want, p.skip, ldc)
-	}
-}
-
-func compareWords(t *testing.T, what string, got, want []float32, skip, ldc int) {
-	t.Helper()
-	for i := range want {
-		if !same(got[i], want[i]) {
-			t.Fatalf("%s: row %d, column %d is %x, want %x", what, (i-skip)/ldc, (i-skip)%ldc, got[i], want[i])
-		}
+		sameWords(t, fmt.Sprint(with.name, ", ", p), got, want)
 	}
 }
 
@@ -130,7 +121,7 @@ func TestGemmTwinsOfBlocks(t *testing.T) {
 			for _, with := range implementations() {
 				got := append([]float32{}, c...)
 				with.product(p.m, p.n, p.k, p.alpha, a, b, p.beta, view{got, ldc, 1}, epilogue{})
-				compareWords(t, fmt.Sprint(with.name, ", rows a page apart, ", p), got, want, 0, ldc)
+				sameWords(t, fmt.Sprint(with.name, ", rows a page apart, ", p), got, want)
 			}
 		}
 	}
@@ -244,7 +235,7 @@ func TestGemmNotNumbers(t *testing.T) {
 			for _, with := range implementations() {
 				got := make([]float32, m*n)
 				with.product(m, n, k, 1, view{a, k, 1}, view{b, n, 1}, 0, view{got, n, 1}, epilogue{})
-				compareWords(t, with.name, got, want, 0, n)
+				sameWords(t, with.name, got, want)
 			}
 			got := make([]float32, m*n)
 			gemm(false, false, m, n, k, 1, a, k, b, n, 0, got, n)
@@ -284,7 +275,7 @@ func TestGemmDenormals(t *testing.T) {
 	for _, with := range implementations() {
 		got := make([]float32, m*n)
 		with.product(m, n, k, 1, view{a, k, 1}, view{b, n, 1}, 0, view{got, n, 1}, epilogue{})
-		compareWords(t, with.name, got, want, 0, n)
+		sameWords(t, with.name, got, want)
 	}
 }
 
@@ -414,7 +405,7 @@ func TestGemmStaysOnItsGoroutine(t *testing.T) {
 				t.Errorf("%+v allocates %v times", s, n)
 			}
 		}
-		compareWords(t, fmt.Sprintf("%+v on four cores", s), c[1], c[0], 0, s.n)
+		sameWords(t, fmt.Sprintf("%+v on four cores", s), c[1], c[0])
 	}
 }
 

@@ -17,7 +17,7 @@ var turnedRooms = sync.Pool{New: func() any { return new(turnedRoom) }}
 // commute, and the order of sums is that of k. It is where C has few columns beside whole vectors,
 // so that lanes would work for nothing. The costs are in multiply-adds of whole vectors, two of
 // which a processor does at a time.
-func (s *tileSet) worthTurning(m, n, k int, a, b view, beta float32) bool {
+func worthTurning(s *tileSet, m, n, k int, a, b view, beta float32) bool {
 	if beta != 0 || m < 2*s.lanes || n%s.lanes == 0 || n > turnedCols {
 		return false
 	}
@@ -38,7 +38,7 @@ const turnedCols = 160
 
 // productTurned is product with beta = 0, some rows of C after the other as columns of its
 // transpose. op(A) is a, or e where that has bytes.
-func (s *tileSet) productTurned(m, n, k int, alpha float32, a view, e coded, b, c view, then epilogue) {
+func productTurned(s *tileSet, m, n, k int, alpha float32, a view, e coded, b, c view, then epilogue) {
 	room := turnedRooms.Get().(*turnedRoom)
 	room.c = atLeast(room.c, n*turnedRows)
 	for i := 0; i < m; i += turnedRows {
@@ -46,10 +46,10 @@ func (s *tileSet) productTurned(m, n, k int, alpha float32, a view, e coded, b, 
 		t := view{room.c, rows, 1}
 		turned := view{b.data, b.cs, b.rs}
 		if e.bytes != nil {
-			s.multiply(n, rows, k, alpha, turned, view{}, e.from(i, 0).transposed(), 0, t, epilogue{})
+			multiply(s, n, rows, k, alpha, turned, view{}, e.from(i, 0).transposed(), 0, t, epilogue{})
 		} else {
 			part := a.from(i, 0)
-			s.product(n, rows, k, alpha, turned, view{part.data, part.cs, part.rs}, 0, t, epilogue{})
+			productOn(s, n, rows, k, alpha, turned, view{part.data, part.cs, part.rs}, 0, t, epilogue{})
 		}
 		out := c.from(i, 0)
 		turnBack(out, t, rows, n)

@@ -2,6 +2,8 @@
 
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"fmt"
 	"testing"
@@ -18,23 +20,27 @@ func TestTurnedTwins(t *testing.T) {
 				a, b, c, ldc := p.operands()
 				want := append([]float32{}, c...)
 				productPlain(p.m, p.n, p.k, p.alpha, a, b, 0, view{want[p.skip:], ldc, 1}, epilogue{})
-				for _, set := range tileSets {
-					turnedSome = turnedSome || set.worthTurning(p.m, p.n, p.k, a, b, 0)
+				for _, i := range isa.Available() {
+					set := setOf(i)
+					if set == nil {
+						continue
+					}
+					turnedSome = turnedSome || worthTurning(set, p.m, p.n, p.k, a, b, 0)
 					got := append([]float32{}, c...)
-					set.productTurned(p.m, p.n, p.k, p.alpha, a, coded{}, b, view{got[p.skip:], ldc, 1}, epilogue{})
-					compareWords(t, fmt.Sprint(set.name, ", turned, ", p), got, want, p.skip, ldc)
+					productTurned(set, p.m, p.n, p.k, p.alpha, a, coded{}, b, view{got[p.skip:], ldc, 1}, epilogue{})
+					sameWords(t, fmt.Sprint(i, ", turned, ", p), got, want)
 				}
 			}
 		}
 	}
-	if !turnedSome && len(tileSets) > 0 {
+	if !turnedSome && isa.Active != isa.Go {
 		t.Error("no product is turned by itself")
 	}
 }
 
 // What turns is what was measured to gain.
 func TestWorthTurning(t *testing.T) {
-	if len(tileSets) == 0 || tileSets[0] != &avx512 {
+	if isa.Active != isa.AVX512 {
 		t.Skip("the shapes are those of AVX-512")
 	}
 	for _, c := range []struct {
@@ -52,7 +58,7 @@ func TestWorthTurning(t *testing.T) {
 		{false, false, 1024, 1000, 1024, 0, false},
 	} {
 		lda, ldb := strides(c.transA, c.transB, c.m, c.n, c.k)
-		got := avx512.worthTurning(c.m, c.n, c.k, stored(c.transA, nil, lda), stored(c.transB, nil, ldb), c.beta)
+		got := worthTurning(setOf(isa.AVX512), c.m, c.n, c.k, stored(c.transA, nil, lda), stored(c.transB, nil, ldb), c.beta)
 		if got != c.want {
 			t.Errorf("%+v: turned %t", c, got)
 		}

@@ -20,7 +20,7 @@ func (x *Index) Len() int { return len(x.coordinates) }
 // NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is
 // not nil: old must not be used any more, except as the result. It panics if the coordinates are
 // not strictly ascending.
-func (*Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
+func (Ops) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	for j := 1; j < len(coordinates); j++ {
 		if coordinates[j-1] >= coordinates[j] {
 			panic(fmt.Sprintf("cpu: NewIndex: coordinate %d is %d after %d, want ascending and distinct coordinates",

@@ -1,70 +1,89 @@
 package cpu
 
-// linear: y = x·Wᵀ + b.
-func linear(o *operands) error { return linearThen(o, addBias) }
+import "fspda/device"
 
-// linearSigmoid: y = 1/(1+exp(-(x·Wᵀ + b))).
-func linearSigmoid(o *operands) error { return linearThen(o, biasThenSigmoid) }
-
-// linearReLU: y = max(x·Wᵀ + b, 0).
-func linearReLU(o *operands) error { return linearThen(o, biasThenReLU) }
-
-func linearThen(o *operands, then after) error {
-	x, w, bias, y := o.in[0], o.in[1], o.in[2], o.out[0]
-	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	o.product(gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n,
-		then:   epilogue{then: then, with: bias},
-		codedA: o.bytes()})
-	return nil
+// linearKernels are fully connected layers and their gradients, each of which is a matrix product and what follows it.
+var linearKernels = table{
+	device.Linear:             productKernel(linear(addBias)),
+	device.LinearSigmoid:      productKernel(linear(biasThenSigmoid)),
+	device.LinearReLU:         productKernel(linear(biasThenReLU)),
+	device.LinearGradX:        productKernel(linearGradX(nothing)),
+	device.LinearGradXSigmoid: productKernel(linearGradX(bySigmoid)),
+	device.LinearGradXReLU:    productKernel(linearGradX(byReLU)),
+	device.LinearGradW:        {run: linearGradW},
+	device.LinearGradWDecay:   {run: linearGradWDecay},
 }
 
-// bytes is the first input where that is the batch's bytes, else nothing.
-func (o *operands) bytes() coded {
-	if o.in[0] != nil || o.examples == nil {
-		return coded{}
+// productKernel is a kernel that computes one matrix product in parts.
+func productKernel(call func(o *operands) gemmCall) kernel {
+	run := func(o *operands, part, of int) {
+		g := call(o)
+		p := g.part(part, of)
+		p.run()
 	}
-	return o.examples.coded
+	return kernel{run: func(o *operands) error {
+		g := call(o)
+		o.parallel(g.parts(o.threads()), run)
+		return nil
+	}}
 }
 
-// linearGradX: dx = dy·W.
-func linearGradX(o *operands) error { return linearGradXThen(o, epilogue{}) }
-
-// linearGradXSigmoid: dx = (dy·W)·y·(1-y).
-func linearGradXSigmoid(o *operands) error {
-	return linearGradXThen(o, epilogue{then: bySigmoid, with: o.in[2]})
+// linear: y = then(x·Wᵀ + b).
+func linear(then after) func(o *operands) gemmCall {
+	return func(o *operands) gemmCall {
+		x, w, bias, y := o.in[0], o.in[1], o.in[2], o.out[0]
+		m, n, k := o.dims[0], o.dims[1], o.dims[2]
+		return gemmCall{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n, then: epilogue{then: then, with: bias},
+			codedA: o.byteInput()}
+	}
 }
 
-// linearGradXReLU: dx = dy·W where y > 0, else 0.
-func linearGradXReLU(o *operands) error {
-	return linearGradXThen(o, epilogue{then: byReLU, with: o.in[2]})
+// linearGradX: dx = dy·W, times (dy·W)·y·(1-y) with bySigmoid, or where y > 0, else 0, with byReLU.
+func linearGradX(then after) func(o *operands) gemmCall {
+	return func(o *operands) gemmCall {
+		e := epilogue{then: then}
+		if then != nothing {
+			e.with = o.in[2]
+		}
+		dy, w, dx := o.in[0], o.in[1], o.out[0]
+		m, n, k := o.dims[0], o.dims[1], o.dims[2]
+		return gemmCall{m: m, n: k, k: n, alpha: 1, a: dy, lda: n, b: w, ldb: k, c: dx, ldc: k, then: e}
+	}
 }
 
-func linearGradXThen(o *operands, e epilogue) error {
-	dy, w, dx := o.in[0], o.in[1], o.out[0]
+// gradW: dW = dyᵀ·x. The transpose xᵀ·dy has rows as short as there are outputs, which fill fewer lanes of a
+// vector: with ten outputs it would be half again slower.
+func gradW(o *operands) gemmCall {
+	x, dy, dw := o.in[0], o.in[1], o.out[0]
 	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	o.product(gemmCall{m: m, n: k, k: n, alpha: 1, a: dy, lda: n, b: w, ldb: k, c: dx, ldc: k, then: e})
-	return nil
+	return gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k, codedB: o.byteInput()}
 }
 
-// linearGradW: dW = dyᵀ·x, db = column sums of dy. The transpose xᵀ·dy has rows as short as there
-// are outputs, which fill fewer lanes of a vector: with ten outputs it would be half again slower.
+// linearGradW: dW = dyᵀ·x, db = column sums of dy.
 func linearGradW(o *operands) error {
-	x, dy, dw, db := o.in[0], o.in[1], o.out[0], o.out[1]
-	m, n, k := o.dims[0], o.dims[1], o.dims[2]
-	o.gemm = gemmCall{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k,
-		codedB: o.bytes()}
-	if parts := o.gemm.parts(o.threads()); parts > 1 {
+	g := gradW(o)
+	if parts := g.parts(o.threads()); parts > 1 {
 		o.parallel(parts+1, gradWPart)
-	} else {
-		o.gemm.run()
-		columnSums(db, dy, m, n)
+		return nil
 	}
-	o.gemm = gemmCall{}
+	g.run()
+	columnSums(o.out[1], o.in[1], o.dims[0], o.dims[1])
 	return nil
 }
 
-// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added to all of dW at
-// once: in pieces between the products it takes three times as long.
+// gradWPart is a part of the product, and, as the last part, the column sums.
+func gradWPart(o *operands, part, of int) {
+	if part < of-1 {
+		g := gradW(o)
+		p := g.part(part, of-1)
+		p.run()
+		return
+	}
+	columnSums(o.out[1], o.in[1], o.dims[0], o.dims[1])
+}
+
+// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added to all of dW at once: in pieces between the products it
+// takes three times as long.
 func linearGradWDecay(o *operands) error {
 	if err := linearGradW(o); err != nil {
 		return err
@@ -77,42 +96,4 @@ func gradWDecayPart(o *operands, part, of int) {
 	dw, w := o.out[0], o.in[2]
 	from, to := portion(part, of, len(dw), perLine)
 	addScaleds(dw[from:to], dw[from:to], float32(o.attr), w[from:to], false)
-}
-
-// gradWPart is a part of the product, and, as the last part, the column sums.
-func gradWPart(o *operands, part, of int) {
-	if part < of-1 {
-		gemmPart(o, part, of-1)
-		return
-	}
-	columnSums(o.out[1], o.in[1], o.dims[0], o.dims[1])
-}
-
-// rowBlock is how many rows are summed in one call.
-const rowBlock = 512
-
-// columnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, from the first row
-// to the last.
-func columnSums(dst, a []float32, m, n int) {
-	for j := 0; j < n; j += colBlock {
-		var sums [colBlock]float64
-		columns := min(colBlock, n-j)
-		for i := 0; i < m; i += rowBlock {
-			addColumns(&sums, a[i*n+j:], min(rowBlock, m-i), n, columns)
-		}
-		for l, s := range sums[:columns] {
-			dst[j+l] = float32(s)
-		}
-	}
-}
-
-// addColumnsGo adds the rows of a, which begin stride numbers apart, to sums. There is at least one
-// row and one column.
-func addColumnsGo(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
-	s := sums[:columns]
-	for i := range rows {
-		for j, v := range a[i*stride:][:columns] {
-			s[j] += float64(v)
-		}
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"fspda/device"
 )
 
 // The three kernels are tied by ⟨dy, x·Wᵀ⟩ = ⟨dy·W, x⟩ = ⟨dyᵀ·x, W⟩: gradients are the transposes
@@ -13,14 +15,12 @@ func TestLinearAdjoint(t *testing.T) {
 		m, n, k := s[0], s[1], s[2]
 		x, w, dy := noise("x", m*k), noise("w", n*k), noise("dy", m*n)
 		y, dx, dw, db := make([]float32, m*n), make([]float32, m*k), make([]float32, n*k), make([]float32, n)
-		for kernel, o := range map[string]*operands{
-			"linear":        {in: [][]float32{x, w, make([]float32, n)}, out: [][]float32{y}, dims: s[:]},
-			"linear-grad-x": {in: [][]float32{dy, w}, out: [][]float32{dx}, dims: s[:]},
-			"linear-grad-w": {in: [][]float32{x, dy}, out: [][]float32{dw, db}, dims: s[:]},
+		for kernel, o := range map[device.Kernel]*operands{
+			device.Linear:      {in: [][]float32{x, w, make([]float32, n)}, out: [][]float32{y}, dims: s[:]},
+			device.LinearGradX: {in: [][]float32{dy, w}, out: [][]float32{dx}, dims: s[:]},
+			device.LinearGradW: {in: [][]float32{x, dy}, out: [][]float32{dw, db}, dims: s[:]},
 		} {
-			run := map[string]func(*operands) error{"linear": linear, "linear-grad-x": linearGradX,
-				"linear-grad-w": linearGradW}[kernel]
-			if err := run(o); err != nil {
+			if err := linearKernels[kernel].run(o); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -32,25 +32,6 @@ func TestLinearAdjoint(t *testing.T) {
 	}
 }
 
-// Sums of columns are rounded once: 1 is not lost beside 2^24.
-func TestColumnSums(t *testing.T) {
-	for _, n := range []int{1, 7, 8, 9, 17} {
-		const m = 6
-		a, dst := make([]float32, m*n), make([]float32, n)
-		for j := range n {
-			for i, v := range []float32{1 << 24, 1, 1, 1, float32(j), -1 << 24} {
-				a[i*n+j] = v
-			}
-		}
-		columnSums(dst, a, m, n)
-		for j, got := range dst {
-			if want := float32(3 + j); got != want {
-				t.Errorf("n = %d: column %d is %v, want %v", n, j, got, want)
-			}
-		}
-	}
-}
-
 // BenchmarkLinear has the shapes of the network of the paper's first figure, batch 256.
 func BenchmarkLinear(b *testing.B) {
 	for _, s := range [][3]int{{256, 100, 784}, {256, 10, 100}} {
@@ -58,17 +39,17 @@ func BenchmarkLinear(b *testing.B) {
 		x, w, bias, y, db := noise("x", m*k), noise("w", n*k), noise("b", n), noise("y", m*n), make([]float32, n)
 		for _, c := range []struct {
 			name string
-			run  func(*operands) error
+			run  device.Kernel
 			o    operands
 		}{
-			{"forward", linear, operands{in: [][]float32{x, w, bias}, out: [][]float32{make([]float32, m*n)}}},
-			{"gradX", linearGradX, operands{in: [][]float32{y, w}, out: [][]float32{make([]float32, m*k)}}},
-			{"gradW", linearGradW, operands{in: [][]float32{x, y}, out: [][]float32{make([]float32, n*k), db}}},
+			{"forward", device.Linear, operands{in: [][]float32{x, w, bias}, out: [][]float32{make([]float32, m*n)}}},
+			{"gradX", device.LinearGradX, operands{in: [][]float32{y, w}, out: [][]float32{make([]float32, m*k)}}},
+			{"gradW", device.LinearGradW, operands{in: [][]float32{x, y}, out: [][]float32{make([]float32, n*k), db}}},
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%dx%d", c.name, m, n, k), func(b *testing.B) {
 				c.o.dims = s[:]
 				for b.Loop() {
-					if err := c.run(&c.o); err != nil {
+					if err := linearKernels[c.run].run(&c.o); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -13,7 +13,7 @@ const line = 64
 const perLine = line / 4
 
 // largeVector is the length from which memory of its own asks for large pages.
-const largeVector = leastSlab
+const largeVector = 1 << 20
 
 // atLeast returns buf, or a new buffer where that has less than n numbers.
 func atLeast(buf []float32, n int) []float32 {
@@ -38,3 +38,6 @@ func aligned(n int) []float32 {
 	}
 	return buf[skip : skip+n : skip+n]
 }
+
+// padded is n rounded up to whole vectors.
+func padded(n int) int { return (n + perLine - 1) / perLine * perLine }

@@ -1,9 +1,13 @@
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"math"
 	"sync"
 	"unsafe"
+
+	"fspda/device"
 )
 
 //go:generate go run ./internal/normgen
@@ -42,6 +46,23 @@ import (
 // known by its output, so that nobody keeps its input. The error of dx is at most 2⁻²⁴·(3·|k·g| +
 // 5·|(x−mean)·b| + 3·|e|) to first order.
 
+// normKernels are batch normalisation and pooling.
+var normKernels = table{
+	device.BatchNorm:            {run: batchNorm(normPlain)},
+	device.BatchNormReLU:        {run: batchNorm(normReLU)},
+	device.BatchNormAddReLU:     {run: batchNorm(normAddReLU)},
+	device.BatchNormGrad:        {run: batchNormGrad(normPlain)},
+	device.BatchNormReLUGrad:    {run: batchNormGrad(normReLU)},
+	device.BatchNormAddReLUGrad: {run: batchNormGrad(normAddReLU)},
+	device.Normalize:            {run: normalize(normPlain)},
+	device.NormalizeReLU:        {run: normalize(normReLU)},
+	device.NormalizeAddReLU:     {run: normalize(normAddReLU)},
+	device.MaxPool:              {run: maxPool},
+	device.MaxPoolGrad:          {run: maxPoolGrad},
+	device.AvgPool:              {run: avgPool},
+	device.AvgPoolGrad:          {run: avgPoolGrad},
+}
+
 // normBlock is how many rows are summed before their sum is added to that of the others. It is part
 // of the definition.
 const normBlock = 512
@@ -63,19 +84,17 @@ type normSpan struct{ stride, rows, cols, ahead int }
 // length is that of a slice that begins at the first number of a span and ends with its last.
 func (s normSpan) length() int { return (s.rows-1)*s.stride + s.cols }
 
-// normKernels are the loops of a normalisation. A span has one row and one column at least. What
-// belongs to columns has room for a multiple of channelStep of them, and what lies in that room
+// normLoops are the loops of a normalisation. A span has one row and one column at least. What
+// belongs to columns has room for a multiple of perLine of them, and what lies in that room
 // behind the last is anybody's.
-type normKernels struct {
-	name string
-
+type normLoops struct {
 	// moments adds x − shift to s1 and its square to s2, column by column, and sums adds x to s1.
 	moments func(s normSpan, x, shift []float32, s1, s2 []float64)
 	sums    func(s normSpan, x []float32, s1 []float64)
 	// fold adds part to total and makes part zero.
 	fold func(total, part []float64)
 	// affine computes y. It is indexed by whether y goes past the cache, which wants y to begin at
-	// a line, and stride and cols to be multiples of channelStep, and by what follows.
+	// a line, and stride and cols to be multiples of perLine, and by what follows.
 	affine [2][3]func(s normSpan, x, z, y, mean, scale, shift []float32)
 	// gradSums adds g to s1 and g·(x − mean) to s2. It is indexed as affine is; with normAddReLU it
 	// writes g to dz.
@@ -91,8 +110,8 @@ type normKernels struct {
 	maxPoolGrad [2]func(p poolRun, dy, at, dx []float32) // by whether dx goes past the cache
 }
 
-// channelStep is the number of columns in the largest vector, and in a line of the cache.
-const channelStep = line / 4
+// activeLoops returns the loops in use.
+func activeLoops() *normLoops { return loopsOf[isa.Active] }
 
 // channels is the room for what belongs to the columns that are worked on. One call has one; the
 // pool keeps them.
@@ -116,11 +135,8 @@ var channelPool = sync.Pool{New: func() any {
 	return w
 }}
 
-// padded is n rounded up to whole vectors.
-func padded(n int) int { return (n + channelStep - 1) / channelStep * channelStep }
-
 // fold ends a block.
-func (w *channels) fold(k *normKernels, cols int) {
+func (w *channels) fold(k *normLoops, cols int) {
 	for i := range w.sum {
 		k.fold(w.sum[i][:padded(cols)], w.part[i][:padded(cols)])
 	}
@@ -154,7 +170,7 @@ func rowsAhead(m, c, step int) int {
 
 // sweepAhead is how far in advance an element-wise pass asks for what it reads of so many matrices,
 // in numbers: the second cache waits for some forty lines in all.
-func sweepAhead(reads int) int { return 40 / reads * channelStep }
+func sweepAhead(reads int) int { return 40 / reads * perLine }
 
 // streamBytes is the size from which on an output goes past the cache: it would not stay there, and
 // fetching first what it overwrites takes as long as reading an input.
@@ -163,7 +179,7 @@ const streamBytes = 8 << 20
 // streamsPast says whether an output of c columns goes past the cache, which it does from so many
 // bytes on: 1 if so, and else 0.
 func streamsPast(y []float32, c, bytes int) int {
-	if 4*len(y) >= bytes && c%channelStep == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 {
+	if 4*len(y) >= bytes && c%perLine == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%line == 0 {
 		return 1
 	}
 	return 0
@@ -178,7 +194,7 @@ func batchNorm(follows int) func(*operands) error {
 		if follows == normAddReLU {
 			n.z = o.in[3]
 		}
-		n.run(portion(part, of, n.c, channelStep))
+		n.run(portion(part, of, n.c, perLine))
 	})
 }
 
@@ -191,7 +207,7 @@ func normalize(follows int) func(*operands) error {
 		if follows == normAddReLU {
 			n.z = o.in[5]
 		}
-		n.run(portion(part, of, n.c, channelStep))
+		n.run(portion(part, of, n.c, perLine))
 	})
 }
 
@@ -200,7 +216,7 @@ func inColumns(run func(o *operands, part, of int)) func(*operands) error {
 	return func(o *operands) error {
 		const least = 32 << 10 // numbers that are worth another goroutine
 		m, c := o.dims[0], o.dims[1]
-		o.parallel(max(1, min(o.threads(), m*c/least, c/channelStep)), run)
+		o.parallel(max(1, min(o.threads(), m*c/least, c/perLine)), run)
 		return nil
 	}
 }
@@ -225,7 +241,7 @@ func (n *normalization) run(from, to int) {
 		}
 		n.apply(w, col, cols)
 	}
-	normal.fence()
+	activeLoops().fence()
 	channelPool.Put(w)
 }
 
@@ -238,9 +254,9 @@ func (n *normalization) statistics(w *channels, col, cols int) {
 		end := min(first+normBlock, n.m)
 		for i := first; i < end; i += step {
 			s := normSpan{n.c, min(step, end-i), cols, rowsAhead(n.m, n.c, step)}
-			normal.moments(s, n.x[i*n.c+col:], shift, w.part[0], w.part[1])
+			activeLoops().moments(s, n.x[i*n.c+col:], shift, w.part[0], w.part[1])
 		}
-		w.fold(normal, cols)
+		w.fold(activeLoops(), cols)
 	}
 	m := float64(n.m)
 	for j := range cols {
@@ -273,7 +289,7 @@ func (w *channels) affine(j int, mean, square float64, gamma, beta float32) {
 
 // apply computes y, from the last rows to the first: the last ones are what the cache still has.
 func (n *normalization) apply(w *channels, col, cols int) {
-	affine := normal.affine[streamsPast(n.y, n.c, streamBytes)][n.follows]
+	affine := activeLoops().affine[streamsPast(n.y, n.c, streamBytes)][n.follows]
 	step := normRows(cols)
 	z, ahead := n.z, sweepAhead(1)
 	if n.follows == normAddReLU {

@@ -2,30 +2,17 @@
 
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"fmt"
 	"unsafe"
-
-	"golang.org/x/sys/cpu"
 )
 
-// normal is the loops of a normalisation with the best instructions that this processor has.
-var normal = normSets()[0]
+// loopsOf holds the loops by instruction set.
+var loopsOf = [isa.Count]*normLoops{isa.Go: &normGo, isa.AVX2: &normAVX2, isa.AVX512: &normAVX512}
 
-// normSets is what this processor can do, fastest first. GODEBUG=cpu.avx512f=off and cpu.avx2=off
-// take from it.
-func normSets() []*normKernels {
-	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
-		return []*normKernels{&normGo}
-	}
-	if !cpu.X86.HasAVX512F {
-		return []*normKernels{&normAVX2, &normGo}
-	}
-	return []*normKernels{&normAVX512, &normAVX2, &normGo}
-}
-
-var normAVX512 = normKernels{
-	name:    "avx512",
+var normAVX512 = normLoops{
 	moments: momentsBy(momentsAVX512),
 	sums:    sumsBy(sumsAVX512),
 	fold:    foldBy(foldAVX512),
@@ -47,8 +34,7 @@ var normAVX512 = normKernels{
 		maxPoolGradBy(maxPoolGradStreamAVX512)},
 }
 
-var normAVX2 = normKernels{
-	name:    "avx2",
+var normAVX2 = normLoops{
 	moments: momentsBy(momentsAVX2),
 	sums:    sumsBy(sumsAVX2),
 	fold:    foldBy(foldAVX2),
@@ -88,9 +74,9 @@ func holds(want, got int) {
 
 // whole panics unless the rows of a span are whole vectors.
 func (s normSpan) whole() {
-	if s.cols%channelStep != 0 {
+	if s.cols%perLine != 0 {
 		panic(fmt.Sprintf("cpu: a normalisation past the cache of %d columns, want a multiple of %d", s.cols,
-			channelStep))
+			perLine))
 	}
 }
 
@@ -117,7 +103,7 @@ func sumsBy(f func(stride, rows, cols, ahead int, x *float32, s1 *float64)) func
 func foldBy(f func(n int, total, part *float64)) func(total, part []float64) {
 	return func(total, part []float64) {
 		n := len(total)
-		if n%channelStep != 0 {
+		if n%perLine != 0 {
 			panic(fmt.Sprintf("cpu: %d sums are no whole number of vectors", n))
 		}
 		holds(n, len(part))

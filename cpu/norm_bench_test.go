@@ -77,7 +77,7 @@ func benchNorm(b *testing.B, all ...device.Kernel) {
 	for _, k := range all {
 		for _, s := range normShapes {
 			b.Run(fmt.Sprintf("%s/%dx%d", k, s[0], s[1]), func(b *testing.B) {
-				benchKernel(b, kernels[k], normOperands(k, s[0], s[1]), moved[k]*s[0]*s[1], s[0]*s[1])
+				benchKernel(b, normKernels[k].run, normOperands(k, s[0], s[1]), moved[k]*s[0]*s[1], s[0]*s[1])
 			})
 		}
 	}

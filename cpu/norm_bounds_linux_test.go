@@ -1,5 +1,7 @@
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"fmt"
 	"testing"
@@ -24,17 +26,17 @@ func fenced(t *testing.T, o *operands) *operands {
 
 // No operand is read or written behind its last word.
 func TestNormStaysInBounds(t *testing.T) {
-	for _, k := range normSets() {
+	for _, k := range isa.Available() {
 		for _, s := range [][2]int{{1, 1}, {2, 7}, {3, 8}, {2, 9}, {3, 15}, {1, 17}, {5, 33}, {2, 63}, {2, 65},
 			{3, 100}, {600, 3}} {
 			for _, kernel := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...),
 				givenNorms...) {
 				want := normCase(kernel, s[0], s[1], 0, 0)
 				got := fenced(t, want)
-				with(&normGo, func() { run(t, kernel, want) })
-				with(k, func() { run(t, kernel, got) })
+				isa.With(isa.Go, func() { run(t, kernel, want) })
+				isa.With(k, func() { run(t, kernel, got) })
 				for i := range want.out {
-					sameWords(t, fmt.Sprint(k.name, kernel, s, i), got.out[i], want.out[i])
+					sameWords(t, fmt.Sprint(k, kernel, s, i), got.out[i], want.out[i])
 				}
 			}
 		}
@@ -43,10 +45,10 @@ func TestNormStaysInBounds(t *testing.T) {
 			for _, kernel := range []device.Kernel{device.MaxPool, device.MaxPoolGrad} {
 				want := poolCase(kernel, dims, 0, 0)
 				got := fenced(t, want)
-				with(&normGo, func() { run(t, kernel, want) })
-				with(k, func() { run(t, kernel, got) })
+				isa.With(isa.Go, func() { run(t, kernel, want) })
+				isa.With(k, func() { run(t, kernel, got) })
 				for i := range want.out {
-					sameWords(t, fmt.Sprint(k.name, kernel, dims, i), got.out[i], want.out[i])
+					sameWords(t, fmt.Sprint(k, kernel, dims, i), got.out[i], want.out[i])
 				}
 			}
 		}

@@ -19,7 +19,7 @@ func batchNormGrad(follows int) func(*operands) error {
 			out = out[1:]
 		}
 		n.dgamma, n.dbeta = out[1], out[2]
-		n.run(portion(part, of, n.c, channelStep))
+		n.run(portion(part, of, n.c, perLine))
 	})
 }
 
@@ -41,7 +41,7 @@ func (n *normGradient) run(from, to int) {
 		n.factors(w, col, cols)
 		n.apply(w, col, cols)
 	}
-	normal.fence()
+	activeLoops().fence()
 	channelPool.Put(w)
 }
 
@@ -60,7 +60,7 @@ func rowsFrom(matrix []float32, at int) []float32 {
 // sums computes A and B of columns.
 func (n *normGradient) sums(w *channels, col, cols int) {
 	copy(w.mean, n.mean[col:][:cols])
-	gradSums := normal.gradSums[n.streamsPast(n.dz)][n.follows]
+	gradSums := activeLoops().gradSums[n.streamsPast(n.dz)][n.follows]
 	step := normRows(cols)
 	ahead := rowsAhead(n.m, n.c, step)
 	if n.follows != normPlain {
@@ -72,7 +72,7 @@ func (n *normGradient) sums(w *channels, col, cols int) {
 			s, at := normSpan{n.c, min(step, end-i), cols, ahead}, i*n.c+col
 			gradSums(s, n.x[at:], n.dy[at:], rowsFrom(n.y, at), rowsFrom(n.dz, at), w.mean, w.part[0], w.part[1])
 		}
-		w.fold(normal, cols)
+		w.fold(activeLoops(), cols)
 	}
 }
 
@@ -98,7 +98,7 @@ func (n *normGradient) apply(w *channels, col, cols int) {
 	if follows == normAddReLU { // the first pass has left g in dz
 		g, follows = n.dz, normPlain
 	}
-	gradient := normal.gradient[n.streamsPast(n.dx)][follows]
+	gradient := activeLoops().gradient[n.streamsPast(n.dx)][follows]
 	step, ahead := normRows(cols), sweepAhead(2)
 	if follows == normReLU {
 		ahead = sweepAhead(3)

@@ -2,8 +2,7 @@
 
 package cpu
 
-// normal is the loops of a normalisation.
-var normal = &normGo
+import "fspda/cpu/isa"
 
-// normSets is what this build can do.
-func normSets() []*normKernels { return []*normKernels{&normGo} }
+// loopsOf holds the loops by instruction set.
+var loopsOf = [isa.Count]*normLoops{isa.Go: &normGo}

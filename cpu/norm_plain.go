@@ -4,8 +4,7 @@ import "math"
 
 // normGo is the loops in Go: their meaning, and what runs where there is no assembly. The assembly
 // gives the same bits.
-var normGo = normKernels{
-	name:    "go",
+var normGo = normLoops{
 	moments: momentsGo,
 	sums:    sumsGo,
 	fold:    foldGo,

@@ -1,5 +1,7 @@
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"encoding/binary"
 	"fmt"
@@ -19,13 +21,6 @@ var (
 	backwardNorms = []device.Kernel{device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad}
 	givenNorms    = []device.Kernel{device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU}
 )
-
-// with runs f with other loops.
-func with(k *normKernels, f func()) {
-	defer func(old *normKernels) { normal = old }(normal)
-	normal = k
-	f()
-}
 
 // strange are all kinds of float32, and numbers whose products are denormal or overflow.
 var strange = []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)),
@@ -82,7 +77,7 @@ func sameSums(t *testing.T, what string, got, want []float64) {
 }
 
 // loops runs every loop once on a span and returns all that they wrote.
-func loops(k *normKernels, s normSpan, skip, odd int) (matrices [][]float32, sums [][]float64) {
+func loops(k *normLoops, s normSpan, skip, odd int) (matrices [][]float32, sums [][]float64) {
 	n := s.length()
 	matrix := func(name string) []float32 { return numbersAt(name, n, skip, odd) }
 	column := func(name string) []float32 { return numbersAt(name, padded(s.cols), 0, odd) }
@@ -104,7 +99,7 @@ func loops(k *normKernels, s normSpan, skip, odd int) (matrices [][]float32, sum
 	k.moments(s, x, mean, sum(), sum())
 	k.sums(s, x, sum())
 	for stream := range 2 {
-		if stream == 1 && (skip > 0 || s.stride%channelStep != 0 || s.cols%channelStep != 0) {
+		if stream == 1 && (skip > 0 || s.stride%perLine != 0 || s.cols%perLine != 0) {
 			continue
 		}
 		for follows := range 3 {
@@ -137,9 +132,9 @@ func TestNormLoops(t *testing.T) {
 				s := normSpan{cols + []int{0, 5, (16 - cols%16) % 16}[(i+j+skip)%3], rows, cols, 64}
 				odd := []int{0, 5}[skip%2]
 				want, wantSums := loops(&normGo, s, skip, odd)
-				for _, k := range normSets() {
-					what := fmt.Sprintf("%s %+v, %d words in", k.name, s, skip)
-					got, gotSums := loops(k, s, skip, odd)
+				for _, k := range isa.Available() {
+					what := fmt.Sprintf("%s %+v, %d words in", k, s, skip)
+					got, gotSums := loops(loopsOf[k], s, skip, odd)
 					for o := range want {
 						sameWords(t, fmt.Sprint(what, ", output ", o), got[o], want[o])
 					}
@@ -153,7 +148,7 @@ func TestNormLoops(t *testing.T) {
 }
 
 func TestFold(t *testing.T) {
-	for _, k := range normSets() {
+	for _, k := range isa.Available() {
 		for n := 16; n <= 1024; n += 16 {
 			total, part, want := make([]float64, n+1), make([]float64, n+1), make([]float64, n+1)
 			for i := range total {
@@ -161,11 +156,11 @@ func TestFold(t *testing.T) {
 				want[i] = total[i] + part[i]
 			}
 			want[n], part[n] = total[n], 5
-			k.fold(total[:n], part[:n])
-			sameSums(t, k.name, total, want)
+			loopsOf[k].fold(total[:n], part[:n])
+			sameSums(t, k.String(), total, want)
 			for i, v := range part {
 				if v != 0 != (i == n) {
-					t.Fatalf("%s: part %d of %d is %v", k.name, i, n, v)
+					t.Fatalf("%s: part %d of %d is %v", k, i, n, v)
 				}
 			}
 		}
@@ -282,21 +277,21 @@ var normCases = [][2]int{{1, 1}, {1, 40}, {2, 3}, {7, 1}, {511, 5}, {512, 17}, {
 
 // Each kernel gives, with every set of loops, the bits of its definition.
 func TestBatchNormIsDefined(t *testing.T) {
-	for _, k := range normSets() {
+	for _, k := range isa.Available() {
 		for i, s := range normCases {
 			for follows := range 3 {
 				o := normCase(forwardNorms[follows], s[0], s[1], i, i%2*50)
-				with(k, func() { run(t, forwardNorms[follows], o) })
+				isa.With(k, func() { run(t, forwardNorms[follows], o) })
 				y, mean, variance := definedNorm(o, follows)
-				what := fmt.Sprint(k.name, " ", forwardNorms[follows], " ", s)
+				what := fmt.Sprint(k, " ", forwardNorms[follows], " ", s)
 				sameWords(t, what+" mean", o.out[1], mean)
 				sameWords(t, what+" var", o.out[2], variance)
 				sameWords(t, what, o.out[0], y)
 
 				g := normCase(backwardNorms[follows], s[0], s[1], i, i%2*50)
-				with(k, func() { run(t, backwardNorms[follows], g) })
+				isa.With(k, func() { run(t, backwardNorms[follows], g) })
 				dx, dz, dgamma, dbeta := definedNormGrad(g, follows)
-				what = fmt.Sprint(k.name, " ", backwardNorms[follows], " ", s)
+				what = fmt.Sprint(k, " ", backwardNorms[follows], " ", s)
 				want := [][]float32{dx, dgamma, dbeta}
 				if follows == normAddReLU {
 					want = [][]float32{dx, dz, dgamma, dbeta}
@@ -311,7 +306,7 @@ func TestBatchNormIsDefined(t *testing.T) {
 
 func run(t testing.TB, k device.Kernel, o *operands) {
 	t.Helper()
-	if err := kernels[k](o); err != nil {
+	if err := normKernels[k].run(o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -448,12 +443,12 @@ func FuzzNorm(f *testing.F) {
 		m, c := int(rows)%1500+1, int(cols)%300+1
 		for _, k := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...), givenNorms...) {
 			want := normCase(k, m, c, int(skip)%16, int(odd))
-			with(&normGo, func() { run(t, k, want) })
-			for _, set := range normSets() {
+			isa.With(isa.Go, func() { run(t, k, want) })
+			for _, set := range isa.Available() {
 				got := normCase(k, m, c, int(skip)%16, int(odd))
-				with(set, func() { run(t, k, got) })
+				isa.With(set, func() { run(t, k, got) })
 				for i := range want.out {
-					sameWords(t, fmt.Sprint(set.name, k, m, c), around(got.out[i]), around(want.out[i]))
+					sameWords(t, fmt.Sprint(set, k, m, c), around(got.out[i]), around(want.out[i]))
 				}
 			}
 		}

@@ -8,7 +8,9 @@ import "time"
 // its own length. It uses the widest instructions this package does. Where the package has no
 // assembly it returns the rate of a product that lies in the first cache. The result depends on the
 // clock and is for people only.
-func Peak(d time.Duration) float64 { return peak(d) }
-
-// ratePeak is Peak without instructions to measure.
-func ratePeak(d time.Duration) float64 { return rate(32, 32, 64, d) }
+func Peak(d time.Duration) float64 {
+	if p := peak(d); p > 0 {
+		return p
+	}
+	return rate(32, 32, 64, d)
+}

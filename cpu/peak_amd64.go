@@ -4,23 +4,23 @@ package cpu
 
 import "time"
 
-// peakLoops do, for an instruction set, so many times one multiply-add in each of peakChains
-// registers that do not wait for each other.
-var peakLoops = map[string]func(x float32, times int){"avx512": peakAVX512, "avx2": peakAVX2}
-
 const peakChains = 14
 
 func peak(d time.Duration) float64 {
-	if len(tileSets) == 0 {
-		return ratePeak(d)
+	s := activeSet()
+	if s == nil {
+		return 0
 	}
-	return tileSets[0].peak(d)
+	return s.peak(d)
 }
 
 // peak is Peak with the instructions of this set.
 func (s *tileSet) peak(d time.Duration) float64 {
 	const times = 2000 // some 4 µs
-	loop, loops := peakLoops[s.name], 0
+	loop, loops := peakAVX2, 0
+	if s == &avx512 {
+		loop = peakAVX512
+	}
 	for begin := time.Now(); ; {
 		loop(1e-3, times)
 		loops++

@@ -4,4 +4,4 @@ package cpu
 
 import "time"
 
-func peak(d time.Duration) float64 { return ratePeak(d) }
+func peak(time.Duration) float64 { return 0 }

@@ -95,7 +95,7 @@ func (g *pooling) maxima(x, y, at []float32) {
 				run.pixels = run.pixelsAtOnce((g.w+g.pad-g.r)/g.stride - q + 1)
 			}
 			to := (p*g.q + q) * g.c
-			normal.maxPool(run, x[(top*g.w+left)*g.c:], y[to:], at[to:])
+			activeLoops().maxPool(run, x[(top*g.w+left)*g.c:], y[to:], at[to:])
 			q += run.pixels
 		}
 	}
@@ -105,11 +105,11 @@ func (g *pooling) maxima(x, y, at []float32) {
 func maxPoolGrad(o *operands) error {
 	images, g := poolingOf(o.dims)
 	in, out := g.h*g.w*g.c, g.p*g.q*g.c
-	send := normal.maxPoolGrad[streamsPast(o.out[0], g.c, streamBytes)]
+	send := activeLoops().maxPoolGrad[streamsPast(o.out[0], g.c, streamBytes)]
 	for i := range images {
 		g.send(send, o.in[0][i*out:][:out], o.in[1][i*out:][:out], o.out[0][i*in:][:in])
 	}
-	normal.fence()
+	activeLoops().fence()
 	return nil
 }
 
@@ -165,7 +165,7 @@ func avgPool(o *operands) error {
 func (w *channels) average(x, y []float32, m, c int) {
 	step := normRows(len(y))
 	for i := 0; i < m; i += step {
-		normal.sums(normSpan{c, min(step, m-i), len(y), rowsAhead(m, c, step)}, x[i*c:], w.sum[0])
+		activeLoops().sums(normSpan{c, min(step, m-i), len(y), rowsAhead(m, c, step)}, x[i*c:], w.sum[0])
 	}
 	per := 1 / float64(m)
 	for j, s := range w.sum[0][:len(y)] {

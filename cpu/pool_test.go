@@ -1,5 +1,7 @@
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"fmt"
 	"math"
@@ -13,7 +15,7 @@ import (
 var poolKernels = []device.Kernel{device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}
 
 // poolLoops runs both loops of windows on a run and returns what they wrote, with the words around.
-func poolLoops(k *normKernels, p poolRun, skip, odd int) [][]float32 {
+func poolLoops(k *normLoops, p poolRun, skip, odd int) [][]float32 {
 	x := numbersAt("x", p.reach(p.step), skip, odd)
 	y, at := bordered("y", p.pixels*p.channels, skip, 0), bordered("at", p.pixels*p.channels, skip, 0)
 	k.maxPool(p, x, y[skip:][:p.pixels*p.channels], at[skip:][:p.pixels*p.channels])
@@ -26,7 +28,7 @@ func poolLoops(k *normKernels, p poolRun, skip, odd int) [][]float32 {
 	dx := bordered("dx", n, skip, 0)
 	k.maxPoolGrad[0](p, dy, places, dx[skip:][:n])
 	all := [][]float32{y, at, dx}
-	if skip == 0 && p.channels%channelStep == 0 {
+	if skip == 0 && p.channels%perLine == 0 {
 		streamed := bordered("streamed", n, skip, 0)
 		k.maxPoolGrad[1](p, dy, places, streamed[:n])
 		k.fence()
@@ -44,9 +46,9 @@ func TestPoolLoops(t *testing.T) {
 				step:  (1 + skip%3) * c,
 				first: float32(i % 2), across: 1, down: float32(skip % 2)}
 			want := poolLoops(&normGo, p, skip, skip%2*6)
-			for _, k := range normSets() {
-				for o, got := range poolLoops(k, p, skip, skip%2*6) {
-					sameWords(t, fmt.Sprintf("%s %+v, %d words in, output %d", k.name, p, skip, o), got, want[o])
+			for _, k := range isa.Available() {
+				for o, got := range poolLoops(loopsOf[k], p, skip, skip%2*6) {
+					sameWords(t, fmt.Sprintf("%s %+v, %d words in, output %d", k, p, skip, o), got, want[o])
 				}
 			}
 		}
@@ -117,15 +119,15 @@ func TestPoolIsDefined(t *testing.T) {
 			for pad := range r {
 				for i, c := range []int{1, 5, 16, 19} {
 					dims := []int{1 + i%2, r + (stride+i)%5, r + (pad+2*i)%7, c, r, stride, pad}
-					for _, k := range normSets() {
-						what := fmt.Sprint(k.name, dims)
+					for _, k := range isa.Available() {
+						what := fmt.Sprint(k, dims)
 						o := poolCase(device.MaxPool, dims, i, i%2*4)
-						with(k, func() { run(t, device.MaxPool, o) })
+						isa.With(k, func() { run(t, device.MaxPool, o) })
 						y, at := definedMaxPool(dims, o.in[0])
 						sameWords(t, what+" y", o.out[0], y)
 						sameWords(t, what+" at", o.out[1], at)
 						o = poolCase(device.MaxPoolGrad, dims, i, i%2*4)
-						with(k, func() { run(t, device.MaxPoolGrad, o) })
+						isa.With(k, func() { run(t, device.MaxPoolGrad, o) })
 						sameWords(t, what+" dx", o.out[0], definedMaxPoolGrad(dims, o.in[0], o.in[1]))
 					}
 				}
@@ -146,10 +148,10 @@ func TestMaxPoolTies(t *testing.T) {
 		{[]float32{float32(math.Inf(-1)), float32(math.Inf(-1)), float32(math.Inf(-1)), float32(math.Inf(-1))},
 			[]float32{float32(math.Inf(-1)), 0}},
 	} {
-		for _, k := range normSets() {
+		for _, k := range isa.Available() {
 			o := &operands{in: [][]float32{c.x}, out: [][]float32{{0}, {0}}, dims: []int{1, 2, 2, 1, 2, 1, 0}}
-			with(k, func() { run(t, device.MaxPool, o) })
-			sameWords(t, fmt.Sprint(k.name, c.x), []float32{o.out[0][0], o.out[1][0]}, c.want)
+			isa.With(k, func() { run(t, device.MaxPool, o) })
+			sameWords(t, fmt.Sprint(k, c.x), []float32{o.out[0][0], o.out[1][0]}, c.want)
 		}
 	}
 }
@@ -157,11 +159,11 @@ func TestMaxPoolTies(t *testing.T) {
 // A mean is the sum in float64, from the first pixel to the last, times 1/m.
 func TestAvgPoolIsDefined(t *testing.T) {
 	for i, dims := range [][]int{{1, 1, 1}, {2, 49, 33}, {3, 5, 1030}, {1, 700, 17}, {2, 3, 2100}} {
-		for _, k := range normSets() {
+		for _, k := range isa.Available() {
 			o := poolCase(device.AvgPool, dims, i, i%2*30)
-			with(k, func() { run(t, device.AvgPool, o) })
+			isa.With(k, func() { run(t, device.AvgPool, o) })
 			g := poolCase(device.AvgPoolGrad, dims, i, i%2*30)
-			with(k, func() { run(t, device.AvgPoolGrad, g) })
+			isa.With(k, func() { run(t, device.AvgPoolGrad, g) })
 			m, c := dims[1], dims[2]
 			for j := range o.out[0] {
 				sum := 0.0
@@ -169,11 +171,11 @@ func TestAvgPoolIsDefined(t *testing.T) {
 					from := (j/c*m+p)*c + j%c
 					sum += float64(o.in[0][from])
 					if want := g.in[0][j] / float32(m); !same(g.out[0][from], want) {
-						t.Fatalf("%s %v: dx is %v, want %v", k.name, dims, g.out[0][from], want)
+						t.Fatalf("%s %v: dx is %v, want %v", k, dims, g.out[0][from], want)
 					}
 				}
 				if want := float32(sum * (1 / float64(m))); !same(o.out[0][j], want) {
-					t.Fatalf("%s %v: mean is %v, want %v", k.name, dims, o.out[0][j], want)
+					t.Fatalf("%s %v: mean is %v, want %v", k, dims, o.out[0][j], want)
 				}
 			}
 		}
@@ -202,14 +204,14 @@ func FuzzPool(f *testing.F) {
 	f.Fuzz(func(t *testing.T, h, w, c, r, stride, pad, odd uint8) {
 		side := int(r)%9 + 1
 		dims := []int{2, side + int(h)%20, side + int(w)%20, int(c)%70 + 1, side, int(stride)%8 + 1, int(pad) % side}
-		for _, k := range normSets() {
+		for _, k := range isa.Available() {
 			o := poolCase(device.MaxPool, dims, int(odd)%16, int(odd))
-			with(k, func() { run(t, device.MaxPool, o) })
+			isa.With(k, func() { run(t, device.MaxPool, o) })
 			y, at := definedMaxPool(dims, o.in[0])
 			sameWords(t, "y", o.out[0], y)
 			sameWords(t, "at", o.out[1], at)
 			g := poolCase(device.MaxPoolGrad, dims, int(odd)%16, int(odd))
-			with(k, func() { run(t, device.MaxPoolGrad, g) })
+			isa.With(k, func() { run(t, device.MaxPoolGrad, g) })
 			sameWords(t, "dx", g.out[0], definedMaxPoolGrad(dims, g.in[0], g.in[1]))
 		}
 	})
@@ -226,7 +228,7 @@ func benchPool(b *testing.B, k device.Kernel, dims ...int) {
 		run(b, device.MaxPool, m)
 		o.in[1] = m.out[1]
 	}
-	benchKernel(b, kernels[k], o, numbers, max(len(o.in[0]), len(o.out[0])))
+	benchKernel(b, normKernels[k].run, o, numbers, max(len(o.in[0]), len(o.out[0])))
 }
 
 func BenchmarkMaxPool(b *testing.B)     { benchPool(b, device.MaxPool, 8, 112, 112, 64, 3, 2, 1) }

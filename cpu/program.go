@@ -62,8 +62,8 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	p.allot()
 	for i := range code.Calls {
 		c, s := &code.Calls[i], &p.steps[i]
-		s.run, s.dims, s.attr = kernels[c.Kernel], c.Dims, c.Attr
-		s.operands.lent, s.examples, s.scratch = &p.lent, &p.examples, p.scratch
+		s.run, s.dims, s.attr = kernels[c.Kernel].run, c.Dims, c.Attr
+		s.operands.lent, s.bytes, s.scratch = &p.lent, &p.examples.coded, p.scratch
 		s.in, s.out = p.place(c.In), p.place(c.Out)
 		p.countClasses(c)
 	}

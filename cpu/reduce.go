@@ -5,7 +5,7 @@ import "fspda/device"
 // Dot returns Σ a[k]·b[k] in float64. The order of additions is fixed, and a product of two float32
 // is exact in float64, so the result has the same bits on every machine. It panics if the lengths
 // differ.
-func (*Device) Dot(a, b device.Vector) float64 {
+func (Ops) Dot(a, b device.Vector) float64 {
 	x, y := data("Dot", a), data("Dot", b)
 	checkLen("Dot", "b", len(y), len(x))
 	return dot(x, y)

@@ -14,7 +14,7 @@ const (
 // ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other, product and sum rounded
 // one by one to float32. A nil Idx stands for all coordinates. No V may be dst. It panics if a V
 // has not the length of its Idx, or if a coordinate lies beyond dst.
-func (*Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
+func (Ops) ScatterAdd(dst device.Vector, parts ...device.Part) {
 	v := data("ScatterAdd", dst)
 	for _, p := range parts {
 		x, k := indexOf("ScatterAdd", p.Idx)

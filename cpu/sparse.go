@@ -7,7 +7,7 @@ const diffBlock = 256
 
 // Gather computes dst[j] = src[idx[j]], or copies src where idx is nil. It panics if dst has not
 // the length of idx (of src where idx is nil), or if a coordinate lies beyond src.
-func (*Device) Gather(dst, src device.Vector, idx device.Index) {
+func (Ops) Gather(dst, src device.Vector, idx device.Index) {
 	d, s := data("Gather", dst), data("Gather", src)
 	x, k := indexOf("Gather", idx)
 	if x == nil {
@@ -31,7 +31,7 @@ func gatherAtGo(dst, src []float32, at []uint32) {
 // AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term, difference, product and sum
 // rounded one by one to float32. A nil idx stands for all coordinates of V. It panics if own, other
 // and idx differ in length, or if a coordinate lies beyond a V.
-func (*Device) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
+func (Ops) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
 	p, q := data("AddDiff", own), data("AddDiff", other)
 	checkLen("AddDiff", "other", len(q), len(p))
 	x, k := indexOf("AddDiff", idx)

@@ -1,5 +1,7 @@
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"fmt"
 	"testing"
@@ -19,9 +21,9 @@ func TestTraffic(t *testing.T) {
 			}
 			want := words()
 			trafficGo(want, mix[0], n)
-			for _, code := range vecCodes() {
+			for _, code := range isa.Available() {
 				got := words()
-				inCode(code, func() { traffic(got, mix[0], n, 128) })
+				isa.With(code, func() { traffic(got, mix[0], n, 128) })
 				for k := range got {
 					for i, w := range want[k] {
 						if !same(got[k][i], w) {
@@ -39,7 +41,7 @@ func ExampleTraffic() {
 	const n = 1 << 14
 	var v [][]float32
 	for range 3 {
-		v = append(v, New().NewVector(n).(*Vector).Data)
+		v = append(v, aligned(n))
 	}
 	fmt.Println(Traffic(v, 2) > 0) // two vectors read, one written
 	// Output: true

@@ -2,38 +2,9 @@
 
 package cpu
 
-import (
-	"unsafe"
+import "fspda/cpu/isa"
 
-	"golang.org/x/sys/cpu"
-)
-
-// vecCode says what the vector kernels are written in.
-type vecCode int
-
-const (
-	inGo vecCode = iota
-	inAVX2
-	inAVX512
-)
-
-func (v vecCode) String() string { return [...]string{"go", "avx2", "avx512"}[v] }
-
-// vecCodes is what this processor can run, fastest first. GODEBUG=cpu.avx512f=off and cpu.avx2=off
-// take from it.
-func vecCodes() []vecCode {
-	x := &cpu.X86
-	if !x.HasAVX2 || !x.HasFMA {
-		return []vecCode{inGo}
-	}
-	if x.HasAVX512F && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512BW && x.HasBMI2 {
-		return []vecCode{inAVX512, inAVX2, inGo}
-	}
-	return []vecCode{inAVX2, inGo}
-}
-
-// vecIn is what the vector kernels use. Only tests change it.
-var vecIn = vecCodes()[0]
+import "unsafe"
 
 // head is where v begins.
 func head(v []float32) *float32 { return unsafe.SliceData(v) }
@@ -45,16 +16,16 @@ func addRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)], false) }
 // others.
 func adds(dst, a, b []float32, stream bool) {
 	dst, b = dst[:len(a)], b[:len(a)]
-	if stream && vecIn != inGo {
+	if stream && isa.Active != isa.Go {
 		addsStreamed(dst, a, b)
 		return
 	}
 	for len(a) > 0 {
 		n := min(vecBlock, len(a))
-		switch vecIn {
-		case inAVX512:
+		switch isa.Active {
+		case isa.AVX512:
 			addAVX512(head(dst), head(a), head(b), n)
-		case inAVX2:
+		case isa.AVX2:
 			addAVX2(head(dst), head(a), head(b), n)
 		default:
 			addsGo(dst[:n], a[:n], b[:n])
@@ -66,16 +37,16 @@ func adds(dst, a, b []float32, stream bool) {
 // relus writes max(x, 0) to dst; NaN stays NaN. stream is as in adds.
 func relus(dst, x []float32, stream bool) {
 	dst = dst[:len(x)]
-	if stream && vecIn != inGo {
+	if stream && isa.Active != isa.Go {
 		relusStreamed(dst, x)
 		return
 	}
 	for len(x) > 0 {
 		n := min(vecBlock, len(x))
-		switch vecIn {
-		case inAVX512:
+		switch isa.Active {
+		case isa.AVX512:
 			relusAVX512(head(dst), head(x), n)
-		case inAVX2:
+		case isa.AVX2:
 			relusAVX2(head(dst), head(x), n)
 		default:
 			relusGo(dst[:n], x[:n])
@@ -87,16 +58,16 @@ func relus(dst, x []float32, stream bool) {
 // reluGrads writes dy where y > 0, else 0, to dst. stream is as in adds.
 func reluGrads(dst, y, dy []float32, stream bool) {
 	dst, dy = dst[:len(y)], dy[:len(y)]
-	if stream && vecIn != inGo {
+	if stream && isa.Active != isa.Go {
 		reluGradsStreamed(dst, y, dy)
 		return
 	}
 	for len(y) > 0 {
 		n := min(vecBlock, len(y))
-		switch vecIn {
-		case inAVX512:
+		switch isa.Active {
+		case isa.AVX512:
 			reluGradsAVX512(head(dst), head(y), head(dy), n)
-		case inAVX2:
+		case isa.AVX2:
 			reluGradsAVX2(head(dst), head(y), head(dy), n)
 		default:
 			reluGradsGo(dst[:n], y[:n], dy[:n])
@@ -108,16 +79,16 @@ func reluGrads(dst, y, dy []float32, stream bool) {
 // sigmoidGrads writes dy·y·(1-y) to dst. stream is as in adds.
 func sigmoidGrads(dst, y, dy []float32, stream bool) {
 	dst, dy = dst[:len(y)], dy[:len(y)]
-	if stream && vecIn != inGo {
+	if stream && isa.Active != isa.Go {
 		sigmoidGradsStreamed(dst, y, dy)
 		return
 	}
 	for len(y) > 0 {
 		n := min(vecBlock, len(y))
-		switch vecIn {
-		case inAVX512:
+		switch isa.Active {
+		case isa.AVX512:
 			sigmoidGradsAVX512(head(dst), head(y), head(dy), n)
-		case inAVX2:
+		case isa.AVX2:
 			sigmoidGradsAVX2(head(dst), head(y), head(dy), n)
 		default:
 			sigmoidGradsGo(dst[:n], y[:n], dy[:n])
@@ -131,10 +102,10 @@ func sigmoids(dst, x []float32) {
 	dst = dst[:len(x)]
 	for len(x) > 0 {
 		n := min(vecBlock, len(x))
-		switch vecIn {
-		case inAVX512:
+		switch isa.Active {
+		case isa.AVX512:
 			sigmoidsAVX512(head(dst), head(x), n)
-		case inAVX2:
+		case isa.AVX2:
 			sigmoidsAVX2(head(dst), head(x), n)
 		default:
 			sigmoidsGo(dst[:n], x[:n])
@@ -147,7 +118,7 @@ func sigmoids(dst, x []float32) {
 // then it may not. The assembly has no case for a factor of 1: to multiply by it changes nothing
 // and costs nothing beside the memory.
 func combine(dst []float32, c *combination, stream bool) {
-	if vecIn == inGo {
+	if isa.Active == isa.Go {
 		combineGo(dst, c)
 		return
 	}
@@ -167,7 +138,7 @@ func combine(dst []float32, c *combination, stream bool) {
 
 func combineCached(dst []float32, v *[maxTerms]*float32, c *combination, begin, end int) {
 	for i := begin; i < end; i += vecBlock {
-		if to := min(i+vecBlock, end); vecIn == inAVX512 {
+		if to := min(i+vecBlock, end); isa.Active == isa.AVX512 {
 			combineAVX512(head(dst), &v[0], &c.a[0], c.terms, i, to)
 		} else {
 			combineAVX2(head(dst), &v[0], &c.a[0], c.terms, i, to)
@@ -180,15 +151,15 @@ func dotBlock(x, y []float32) float64 {
 	y = y[:len(x)]
 	same := head(x) == head(y)
 	switch {
-	case same && vecIn == inAVX512:
+	case same && isa.Active == isa.AVX512:
 		return squaresAVX512(head(x), len(x))
-	case same && vecIn == inAVX2:
+	case same && isa.Active == isa.AVX2:
 		return squaresAVX2(head(x), len(x))
 	}
-	switch vecIn {
-	case inAVX512:
+	switch isa.Active {
+	case isa.AVX512:
 		return dotAVX512(head(x), head(y), len(x))
-	case inAVX2:
+	case isa.AVX2:
 		return dotAVX2(head(x), head(y), len(x))
 	}
 	return dotGo(x, y)
@@ -199,9 +170,9 @@ func rowTops(tops, x []float32, n int) {
 	x = x[:len(tops)*n]
 	switch {
 	case len(x) == 0:
-	case vecIn == inAVX512:
+	case isa.Active == isa.AVX512:
 		rowTopsAVX512(head(tops), head(x), n, len(tops))
-	case vecIn == inAVX2:
+	case isa.Active == isa.AVX2:
 		rowTopsAVX2(head(tops), head(x), n, len(tops))
 	default:
 		rowTopsGo(tops, x, n)
@@ -213,9 +184,9 @@ func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	dst, x, tops = dst[:len(sums)*n], x[:len(sums)*n], tops[:len(sums)]
 	switch {
 	case len(x) == 0:
-	case vecIn == inAVX512:
+	case isa.Active == isa.AVX512:
 		expRowsAVX512(head(dst), &sums[0], head(x), head(tops), n, len(sums))
-	case vecIn == inAVX2:
+	case isa.Active == isa.AVX2:
 		expRowsAVX2(head(dst), &sums[0], head(x), head(tops), n, len(sums))
 	default:
 		expRowsGo(dst, sums, x, tops, n)
@@ -227,9 +198,9 @@ func timesRows(dst, src []float32, scales []float64, n int) {
 	dst, src = dst[:len(scales)*n], src[:len(scales)*n]
 	switch {
 	case len(dst) == 0:
-	case vecIn == inAVX512:
+	case isa.Active == isa.AVX512:
 		timesRowsAVX512(head(dst), head(src), &scales[0], n, len(scales))
-	case vecIn == inAVX2:
+	case isa.Active == isa.AVX2:
 		timesRowsAVX2(head(dst), head(src), &scales[0], n, len(scales))
 	default:
 		timesRowsGo(dst, src, scales, n)
@@ -240,21 +211,21 @@ func timesRows(dst, src []float32, scales []float64, n int) {
 func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
 	_ = a[(rows-1)*stride+columns-1]
 	wide, narrow := colBlock, rowSums
-	if vecIn == inAVX2 {
+	if isa.Active == isa.AVX2 {
 		wide = colBlock / 2
 	}
 	for j := 0; j < columns; {
 		switch from, s := head(a[j:]), &sums[j]; {
-		case vecIn == inGo:
+		case isa.Active == isa.Go:
 			addColumnsGo(sums, a, rows, stride, columns)
 			return
-		case columns-j >= wide && vecIn == inAVX512:
+		case columns-j >= wide && isa.Active == isa.AVX512:
 			columnSumsWideAVX512(s, from, rows, stride)
 			j += wide
 		case columns-j >= wide:
 			columnSumsWideAVX2(s, from, rows, stride)
 			j += wide
-		case vecIn == inAVX512:
+		case isa.Active == isa.AVX512:
 			columnSumsNarrowAVX512(s, from, rows, stride, min(narrow, columns-j))
 			j += narrow
 		default:
@@ -269,10 +240,10 @@ func addDiffAll1(p, q []float32, a float32, v []float32) {
 	q, v = q[:len(p)], v[:len(p)]
 	for len(p) > 0 {
 		n := min(vecBlock, len(p))
-		switch vecIn {
-		case inAVX512:
+		switch isa.Active {
+		case isa.AVX512:
 			addDiff1AVX512(head(v), head(p), head(q), n, a)
-		case inAVX2:
+		case isa.AVX2:
 			addDiff1AVX2(head(v), head(p), head(q), n, a)
 		default:
 			addDiffAll1Go(p[:n], q[:n], a, v[:n])
@@ -286,10 +257,10 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	q, v, w = q[:len(p)], v[:len(p)], w[:len(p)]
 	for len(p) > 0 {
 		n := min(vecBlock, len(p))
-		switch vecIn {
-		case inAVX512:
+		switch isa.Active {
+		case isa.AVX512:
 			addDiff2AVX512(head(v), head(w), head(p), head(q), n, a, b)
-		case inAVX2:
+		case isa.AVX2:
 			addDiff2AVX2(head(v), head(w), head(p), head(q), n, a, b)
 		default:
 			addDiffAll2Go(p[:n], q[:n], a, v[:n], b, w[:n])
@@ -311,9 +282,9 @@ func (s *differences) places(n int) (v [maxTerms]*float32) {
 func sumDiffs(sum []float32, s *differences) {
 	v, a, terms := s.places(len(sum)), &s.others.a[0], s.others.terms
 	switch {
-	case vecIn == inGo || terms == 0:
+	case isa.Active == isa.Go || terms == 0:
 		sumDiffsGo(sum, s)
-	case vecIn == inAVX512:
+	case isa.Active == isa.AVX512:
 		sumDiffsAVX512(head(sum), head(s.start), head(s.own), &v[0], a, terms, len(sum), s.scale)
 	default:
 		sumDiffsAVX2(head(sum), head(s.start), head(s.own), &v[0], a, terms, len(sum), s.scale)
@@ -324,9 +295,9 @@ func sumDiffs(sum []float32, s *differences) {
 func addDiffs1(x []float32, b float32, s *differences) {
 	v, a, terms := s.places(len(x)), &s.others.a[0], s.others.terms
 	switch {
-	case vecIn == inGo || terms == 0:
+	case isa.Active == isa.Go || terms == 0:
 		addDiffs1Go(x, b, s)
-	case vecIn == inAVX512:
+	case isa.Active == isa.AVX512:
 		addDiffs1AVX512(head(x), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b)
 	default:
 		addDiffs1AVX2(head(x), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b)
@@ -338,9 +309,9 @@ func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
 	v, a, terms := s.places(len(x)), &s.others.a[0], s.others.terms
 	y = y[:len(x)]
 	switch {
-	case vecIn == inGo || terms == 0:
+	case isa.Active == isa.Go || terms == 0:
 		addDiffs2Go(x, b, y, c, s)
-	case vecIn == inAVX512:
+	case isa.Active == isa.AVX512:
 		addDiffs2AVX512(head(x), head(y), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b, c)
 	default:
 		addDiffs2AVX2(head(x), head(y), head(s.start), head(s.own), &v[0], a, terms, len(x), s.scale, b, c)
@@ -349,7 +320,7 @@ func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
 
 // run is runGo.
 func (m *move) run(d []float32) {
-	if vecIn == inGo {
+	if isa.Active == isa.Go {
 		m.runGo(d)
 		return
 	}
@@ -365,7 +336,7 @@ func (m *move) run(d []float32) {
 	others := m.base.terms + m.others.terms
 	for i := 0; i < len(d); i += vecBlock {
 		end := min(i+vecBlock, len(d))
-		if vecIn == inAVX512 {
+		if isa.Active == isa.AVX512 {
 			combineDiffsAVX512(head(d), head(m.start), head(m.own), &v[0], &a[0], m.base.terms, others, all, i, end,
 				m.scale, m.by)
 		} else {
@@ -377,7 +348,7 @@ func (m *move) run(d []float32) {
 
 // traffic is trafficGo, with lines asked for so many numbers ahead. n is a multiple of trafficStep.
 func traffic(v [][]float32, reads, n, ahead int) {
-	if vecIn == inGo {
+	if isa.Active == isa.Go {
 		trafficGo(v, reads, n)
 		return
 	}
@@ -386,7 +357,7 @@ func traffic(v [][]float32, reads, n, ahead int) {
 		heads[k] = head(v[k][:n])
 	}
 	for i := 0; i < n; i += vecBlock {
-		if end := min(i+vecBlock, n); vecIn == inAVX512 {
+		if end := min(i+vecBlock, n); isa.Active == isa.AVX512 {
 			trafficAVX512(&heads[0], reads, len(v), i, end, ahead)
 		} else {
 			trafficAVX2(&heads[0], reads, len(v), i, end, ahead)

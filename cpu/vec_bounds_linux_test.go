@@ -1,5 +1,7 @@
 package cpu
 
+import "fspda/cpu/isa"
+
 import "testing"
 
 // No vector is read or written behind its last word.
@@ -11,8 +13,8 @@ func TestVecStaysInBounds(t *testing.T) {
 			for range c.vectors {
 				v = append(v, beforeFence(t, n))
 			}
-			for _, code := range vecCodes() {
-				inCode(code, func() { c.run(v) })
+			for _, code := range isa.Available() {
+				isa.With(code, func() { c.run(v) })
 			}
 		}
 	}
@@ -24,8 +26,8 @@ func TestVecStaysInBounds(t *testing.T) {
 			for j := range at {
 				at[j] = uint32(j)
 			}
-			for _, code := range vecCodes() {
-				inCode(code, func() {
+			for _, code := range isa.Available() {
+				isa.With(code, func() {
 					if n <= vecBlock {
 						rowTops(tops, x, n)
 						expRows(e, sums, x, tops, n)

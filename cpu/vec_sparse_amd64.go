@@ -2,6 +2,8 @@
 
 package cpu
 
+import "fspda/cpu/isa"
+
 // Selected coordinates of a vector that lies in a cache are gathered sixteen at a time. Beyond the
 // caches it is the waiting that counts: there a plain loop that asks for coordinates ahead of their
 // turn is up to three times faster than vector instructions. There is no use for an instruction
@@ -20,7 +22,7 @@ func isWide(v []float32, at []uint32) bool { return len(v) >= wideFrom*len(at) }
 func gatherAt(dst, src []float32, at []uint32) {
 	dst = dst[:len(at)]
 	switch {
-	case len(src) >= farFrom && vecIn != inGo:
+	case len(src) >= farFrom && isa.Active != isa.Go:
 		if isWide(src, at) {
 			eachFar(at, wideAhead, func(j, n int, next *uint32) { gatherWideAVX2(&dst[j], head(src), &at[j], next, n) })
 		} else {
@@ -29,13 +31,13 @@ func gatherAt(dst, src []float32, at []uint32) {
 		rest := len(at) &^ 3
 		gatherAtGo(dst[rest:], src, at[rest:])
 		return
-	case vecIn == inGo:
+	case isa.Active == isa.Go:
 		gatherAtGo(dst, src, at)
 		return
 	}
 	for len(at) > 0 {
 		n := min(vecBlock, len(at))
-		if vecIn == inAVX512 {
+		if isa.Active == isa.AVX512 {
 			gatherAVX512(head(dst), head(src), &at[0], n)
 		} else {
 			gatherAVX2(head(dst), head(src), &at[0], n)
@@ -48,7 +50,7 @@ func gatherAt(dst, src []float32, at []uint32) {
 func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
 	p, q = p[:len(at)], q[:len(at)]
 	rest := 0
-	if len(v) >= farFrom && vecIn != inGo {
+	if len(v) >= farFrom && isa.Active != isa.Go {
 		if isWide(v, at) {
 			eachFar(at, wideAhead, func(j, n int, next *uint32) {
 				addDiffWide1AVX2(head(v), &at[j], next, &p[j], &q[j],
@@ -69,7 +71,7 @@ func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
 func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
 	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
 	rest := 0
-	if len(v) >= farFrom && vecIn != inGo {
+	if len(v) >= farFrom && isa.Active != isa.Go {
 		if isWide(v, at) {
 			eachFar(at, wideAhead, func(j, n int, next *uint32) {
 				addDiffWide2AVX2(head(v), head(w), &at[j], next,
@@ -90,7 +92,7 @@ func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, 
 // caller goes on.
 func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 	p, whole := p[:n], 0
-	if vecIn != inGo {
+	if isa.Active != isa.Go {
 		whole = n &^ 3
 	}
 	for j := 0; j < whole; {

@@ -2,6 +2,8 @@
 
 package cpu
 
+import "fspda/cpu/isa"
+
 import "unsafe"
 
 // wholeLines is where the cache lines begin and end of which v holds all. What lies outside shares
@@ -13,7 +15,7 @@ func wholeLines(v []float32) (begin, end int) {
 
 func combineStreamed(dst []float32, v *[maxTerms]*float32, c *combination, begin, end int) {
 	for i := begin; i < end; i += vecBlock {
-		if to := min(i+vecBlock, end); vecIn == inAVX512 {
+		if to := min(i+vecBlock, end); isa.Active == isa.AVX512 {
 			combineStreamAVX512(head(dst), &v[0], &c.a[0], c.terms, i, to)
 		} else {
 			combineStreamAVX2(head(dst), &v[0], &c.a[0], c.terms, i, to)
@@ -26,7 +28,7 @@ func addsStreamed(dst, a, b []float32) {
 	begin, end := wholeLines(dst)
 	adds(dst[:begin], a[:begin], b[:begin], false)
 	for i := begin; i < end; i += vecBlock {
-		if n := min(vecBlock, end-i); vecIn == inAVX512 {
+		if n := min(vecBlock, end-i); isa.Active == isa.AVX512 {
 			addStreamAVX512(&dst[i], &a[i], &b[i], n)
 		} else {
 			addStreamAVX2(&dst[i], &a[i], &b[i], n)
@@ -40,7 +42,7 @@ func relusStreamed(dst, x []float32) {
 	begin, end := wholeLines(dst)
 	relus(dst[:begin], x[:begin], false)
 	for i := begin; i < end; i += vecBlock {
-		if n := min(vecBlock, end-i); vecIn == inAVX512 {
+		if n := min(vecBlock, end-i); isa.Active == isa.AVX512 {
 			relusStreamAVX512(&dst[i], &x[i], n)
 		} else {
 			relusStreamAVX2(&dst[i], &x[i], n)
@@ -54,7 +56,7 @@ func reluGradsStreamed(dst, y, dy []float32) {
 	begin, end := wholeLines(dst)
 	reluGrads(dst[:begin], y[:begin], dy[:begin], false)
 	for i := begin; i < end; i += vecBlock {
-		if n := min(vecBlock, end-i); vecIn == inAVX512 {
+		if n := min(vecBlock, end-i); isa.Active == isa.AVX512 {
 			reluGradsStreamAVX512(&dst[i], &y[i], &dy[i], n)
 		} else {
 			reluGradsStreamAVX2(&dst[i], &y[i], &dy[i], n)
@@ -68,7 +70,7 @@ func sigmoidGradsStreamed(dst, y, dy []float32) {
 	begin, end := wholeLines(dst)
 	sigmoidGrads(dst[:begin], y[:begin], dy[:begin], false)
 	for i := begin; i < end; i += vecBlock {
-		if n := min(vecBlock, end-i); vecIn == inAVX512 {
+		if n := min(vecBlock, end-i); isa.Active == isa.AVX512 {
 			sigmoidGradsStreamAVX512(&dst[i], &y[i], &dy[i], n)
 		} else {
 			sigmoidGradsStreamAVX2(&dst[i], &y[i], &dy[i], n)

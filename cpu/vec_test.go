@@ -1,5 +1,7 @@
 package cpu
 
+import "fspda/cpu/isa"
+
 import (
 	"fmt"
 	"math"
@@ -181,11 +183,11 @@ func vecTwins(t *testing.T, c vecCase, n, offset int, seed uint64, share int) {
 	}
 	all, v := words()
 	var want float64
-	inCode(inGo, func() { want = c.run(v) })
-	for _, code := range vecCodes() {
+	isa.With(isa.Go, func() { want = c.run(v) })
+	for _, code := range isa.Available() {
 		got, v := words()
 		var result float64
-		inCode(code, func() { result = c.run(v) })
+		isa.With(code, func() { result = c.run(v) })
 		if math.Float64bits(result) != math.Float64bits(want) && (result == result || want == want) {
 			t.Fatalf("%s in %v, %d numbers, offset %d: %v, want %v", c.name, code, n, offset, result, want)
 		}
@@ -270,10 +272,10 @@ func rowTwins(t *testing.T, n, rows int, seed uint64, share int) {
 		return r
 	}
 	var want result
-	inCode(inGo, func() { want = compute() })
-	for _, code := range vecCodes() {
+	isa.With(isa.Go, func() { want = compute() })
+	for _, code := range isa.Available() {
 		var got result
-		inCode(code, func() { got = compute() })
+		isa.With(code, func() { got = compute() })
 		for what, v := range map[string][2][]float32{"tops": {got.tops, want.tops}, "exponentials": {got.e, want.e},
 			"scaled": {got.scaled, want.scaled}, "column sums": {got.columns, want.columns}} {
 			for i, w := range v[1] {
@@ -285,26 +287,6 @@ func rowTwins(t *testing.T, n, rows int, seed uint64, share int) {
 		for i, w := range want.sums {
 			if g := got.sums[i]; math.Float64bits(g) != math.Float64bits(w) && (g == g || w == w) {
 				t.Fatalf("%d rows of %d in %v: sum %d is %v, want %v", rows, n, code, i, g, w)
-			}
-		}
-	}
-}
-
-// A column block of many rows is summed in calls of rowBlock.
-func TestColumnSumsOfManyRows(t *testing.T) {
-	const n = 85
-	for _, m := range []int{rowBlock - 1, rowBlock, 2*rowBlock + 1} {
-		a, got := noise("a", m*n), make([]float32, n)
-		for _, code := range vecCodes() {
-			inCode(code, func() { columnSums(got, a, m, n) })
-			for j, g := range got {
-				want := 0.0
-				for i := range m {
-					want += float64(a[i*n+j])
-				}
-				if g != float32(want) {
-					t.Fatalf("%d rows in %v: column %d is %v, want %v", m, code, j, g, want)
-				}
 			}
 		}
 	}
@@ -348,10 +330,10 @@ func selectedTwins(t *testing.T, n, k int, seed uint64) {
 		return [][]float32{v, w, dst}
 	}
 	var want [][]float32
-	inCode(inGo, func() { want = compute() })
-	for _, code := range vecCodes() {
+	isa.With(isa.Go, func() { want = compute() })
+	for _, code := range isa.Available() {
 		var got [][]float32
-		inCode(code, func() { got = compute() })
+		isa.With(code, func() { got = compute() })
 		for v := range want {
 			for i, w := range want[v] {
 				if !same(got[v][i], w) {
@@ -383,9 +365,9 @@ func TestLossTwins(t *testing.T) {
 			return append(append(loss, sums...), grad...)
 		}
 		var want []float32
-		inCode(inGo, func() { want = compute() })
-		for _, code := range vecCodes() {
-			inCode(code, func() {
+		isa.With(isa.Go, func() { want = compute() })
+		for _, code := range isa.Available() {
+			isa.With(code, func() {
 				for i, g := range compute() {
 					if !same(g, want[i]) {
 						t.Fatalf("%d rows of %d in %v: word %d is %v, want %v", m, n, code, i, g, want[i])

@@ -6,17 +6,6 @@ import (
 	"fspda/device"
 )
 
-// A borrowed room is as large as asked for, whatever was given back.
-func TestBorrow(t *testing.T) {
-	for _, n := range []int{0, 5, 100, 7} {
-		r := borrow(n)
-		if len(r.numbers) != n {
-			t.Errorf("room of %d numbers, want %d", len(r.numbers), n)
-		}
-		r.giveBack()
-	}
-}
-
 // The workspace of a Program is that of the call which needs most.
 func TestWorkspace(t *testing.T) {
 	code := &device.Code{Batch: 1, Features: 32, Dim: 64, Arena: 64}
@@ -30,7 +19,7 @@ func TestWorkspace(t *testing.T) {
 		call := device.Call{Kernel: device.Conv, Dims: dims, In: []device.Ref{in, weights},
 			Out: []device.Ref{{Space: device.Arena, Len: 32}}}
 		code.Calls = append(code.Calls, call)
-		most = max(most, scratchSize(&call, 1))
+		most = max(most, kernels.scratch(&call, 1))
 	}
 	p, err := New().Load(code)
 	if err != nil {

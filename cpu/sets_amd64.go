@@ -2,17 +2,16 @@
 
 package cpu
 
-import "golang.org/x/sys/cpu"
+import "fspda/cpu/isa"
 
 // tileSet is the micro-kernels of an instruction set, by height and by width in vectors.
 type tileSet struct {
-	name   string
 	lanes  int  // columns of a vector
 	masked bool // the last vector of a row of B is read only as far as it is wide
 	tiles  [][2]tileFunc
 }
 
-var avx512 = tileSet{"avx512", 16, true, [][2]tileFunc{
+var avx512 = tileSet{16, true, [][2]tileFunc{
 	{tile1x16AVX512, tile1x32AVX512},
 	{tile2x16AVX512, tile2x32AVX512},
 	{tile3x16AVX512, tile3x32AVX512},
@@ -29,7 +28,7 @@ var avx512 = tileSet{"avx512", 16, true, [][2]tileFunc{
 	{tile14x16AVX512, tile14x32AVX512},
 }}
 
-var avx2 = tileSet{"avx2", 8, false, [][2]tileFunc{
+var avx2 = tileSet{8, false, [][2]tileFunc{
 	{tile1x8AVX2, tile1x16AVX2},
 	{tile2x8AVX2, tile2x16AVX2},
 	{tile3x8AVX2, tile3x16AVX2},
@@ -38,26 +37,10 @@ var avx2 = tileSet{"avx2", 8, false, [][2]tileFunc{
 	{tile6x8AVX2, tile6x16AVX2},
 }}
 
-// tileSets is what this processor can do, fastest first. GODEBUG=cpu.avx512f=off (or avx512, which
-// the runtime does not know and says so) and cpu.avx2=off (or avx, fma) take from it.
-var tileSets = available()
+// setOf is the micro-kernels of an instruction set, nil for Go.
+func setOf(i isa.ISA) *tileSet { return sets[i] }
 
-func available() []*tileSet {
-	var sets []*tileSet
-	if !cpu.X86.HasAVX || !cpu.X86.HasAVX2 || !cpu.X86.HasFMA { // the packing of both stands on AVX2
-		return nil
-	}
-	if cpu.X86.HasAVX512 && cpu.X86.HasAVX512F {
-		sets = append(sets, &avx512)
-	}
-	return append(sets, &avx2)
-}
+var sets = [isa.Count]*tileSet{isa.AVX2: &avx2, isa.AVX512: &avx512}
 
-// product is gemmThen without its checks.
-func product(m, n, k int, alpha float32, a, b view, beta float32, c view, then epilogue) {
-	if len(tileSets) == 0 {
-		productPlain(m, n, k, alpha, a, b, beta, c, then)
-		return
-	}
-	tileSets[0].product(m, n, k, alpha, a, b, beta, c, then)
-}
+// activeSet is the micro-kernels in use, nil where products are in Go.
+func activeSet() *tileSet { return sets[isa.Active] }

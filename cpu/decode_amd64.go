@@ -2,13 +2,15 @@
 
 package cpu
 
+import "fspda/cpu/isa"
+
 // decodeRows is decodeRowsGo. rows·cols is at most some thousands.
 func decodeRows(dst []float32, ds int, v coded, rows, cols int) {
 	whole := cols
-	switch vecIn {
-	case inAVX512:
+	switch isa.Active {
+	case isa.AVX512:
 		decodeRowsAVX512(&dst[0], ds, &v.bytes[0], &v.at[0], rows, cols, v.scale, v.shift)
-	case inAVX2:
+	case isa.AVX2:
 		if whole = cols &^ 7; whole > 0 {
 			decodeRowsAVX2(&dst[0], ds, &v.bytes[0], &v.at[0], rows, whole, v.scale, v.shift)
 		}
@@ -23,7 +25,7 @@ func decodeRows(dst []float32, ds int, v coded, rows, cols int) {
 // decodePanels writes panels of two vectors, size numbers from one to the next: of the first rows
 // of a v that is not turned.
 func decodePanels(dst []float32, size int, v coded, rows, panels int) {
-	if vecIn == inAVX512 {
+	if isa.Active == isa.AVX512 {
 		decodePanelsAVX512(&dst[0], size, &v.bytes[0], &v.at[0], rows, panels, v.scale, v.shift)
 		return
 	}
@@ -35,7 +37,7 @@ const byteBlock = 16
 
 // panelWidth is how wide the panels of decodePanels and decodeColumns are.
 func panelWidth() int {
-	if vecIn == inAVX512 {
+	if isa.Active == isa.AVX512 {
 		return 32
 	}
 	return 16
@@ -45,12 +47,12 @@ func panelWidth() int {
 // panel.
 func decodeColumns(dst []float32, v coded, depth int) {
 	ds := panelWidth()
-	if depth < byteBlock || vecIn == inGo {
+	if depth < byteBlock {
 		decodeColumnsGo(dst, v, depth)
 		return
 	}
 	decode := decodeColumnsAVX2
-	if vecIn == inAVX512 {
+	if isa.Active == isa.AVX512 {
 		decode = decodeColumnsAVX512
 	}
 	decode(&dst[0], ds, &v.bytes[0], &v.at[0], depth/byteBlock, v.scale, v.shift)

@@ -39,6 +39,6 @@ func (f *feed) give(t *tileArgs, products int) {
 
 // askBeside makes the next tile, whose a and b are set, ask for what lies so many numbers further
 // on in every row of b.
-func (t *tileArgs) askBeside(far int) {
+func askBeside(t *tileArgs, far int) {
 	t.ahead, t.step = int(uintptr(unsafe.Pointer(t.b))-uintptr(unsafe.Pointer(t.a)))+4*far, t.brs
 }

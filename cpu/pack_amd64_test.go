@@ -2,12 +2,14 @@
 
 package cpu
 
+import "fspda/cpu/isa"
+
 import "testing"
 
 // Both ways of packing put element r,p of piece i where the micro-kernels look for it, and write
 // nothing behind the last multiple of eight.
 func TestPack(t *testing.T) {
-	if len(tileSets) == 0 {
+	if isa.Active == isa.Go {
 		t.Skip("this processor lacks AVX2")
 	}
 	const ds, mark = 32, -7

@@ -1,0 +1,6 @@
+//go:build !amd64 || noasm
+
+package isa
+
+// Available returns the instruction sets of this build: only Go.
+func Available() []ISA { return []ISA{Go} }

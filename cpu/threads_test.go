@@ -1,0 +1,259 @@
+package cpu
+
+import "fspda/cpu/isa"
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fspda/device"
+	"fspda/device/signature"
+)
+
+// Kernels by how their calls are divided.
+var (
+	linearLayers = []device.Kernel{device.Linear, device.LinearGradX, device.LinearGradW, device.LinearSigmoid, device.LinearReLU,
+		device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay}
+	convolutions = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW}
+	norms        = []device.Kernel{device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
+		device.BatchNormReLUGrad, device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU}
+)
+
+// divisible is calls that are large enough to be divided, each in code of its own.
+func divisible() []*device.Code {
+	var codes []*device.Code
+	for _, k := range linearLayers {
+		for _, dims := range [][]int{{256, 100, 784}, {130, 517, 64}, {33, 640, 200}} {
+			codes = append(codes, codeOf(k, dims))
+		}
+	}
+	for _, k := range []device.Kernel{device.Sigmoid, device.SigmoidGrad, device.ReLU, device.ReLUGrad, device.Scale,
+		device.Add, device.AddScaled} {
+		codes = append(codes, codeOf(k, []int{100003}))
+	}
+	for _, k := range convolutions {
+		for _, dims := range [][]int{
+			{7, 14, 14, 16, 48, 3, 3, 1, 1}, // by images
+			{2, 40, 39, 24, 20, 3, 3, 2, 1}, // by rows where the threads are more
+			{1, 40, 31, 64, 40, 1, 1, 1, 0}, // by rows of a product
+			{3, 60, 50, 3, 32, 7, 7, 2, 3},  // its weight gradient by strips of the transpose
+			{2, 3, 4, 160, 330, 3, 3, 1, 1}, // many weights, fewer rows than some have threads
+			{1, 37, 40, 48, 64, 1, 1, 3, 0}, // pixels that nobody reads
+		} {
+			codes = append(codes, codeOf(k, dims))
+		}
+	}
+	for _, k := range norms {
+		for _, dims := range [][]int{{3000, 48}, {200, 1040}, {40000, 7}} {
+			code := codeOf(k, dims)
+			code.Calls[0].Attr = 2 // a variance among the numbers may be as low as -1
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// codeOf is one call that reads parameters and writes the gradient.
+func codeOf(k device.Kernel, dims []int) *device.Code {
+	e := signature.Of(k)
+	call := device.Call{Kernel: k, Dims: dims, Attr: -0.3}
+	code := &device.Code{Name: fmt.Sprint(k, dims), Batch: 1, Features: 1, Gradient: true}
+	place := func(shapes []string) (refs []device.Ref) {
+		for _, s := range shapes {
+			n := e.Size(s, dims)
+			refs = append(refs, device.Ref{Space: device.Params, Off: code.Dim, Len: n})
+			code.Dim += n
+		}
+		return refs
+	}
+	call.In, call.Out = place(e.In), place(e.Out)
+	for i := range call.Out {
+		call.Out[i].Space = device.Grads
+	}
+	code.Calls = []device.Call{call}
+	return code
+}
+
+// runCode runs code on d and returns the gradient.
+func runCode(t testing.TB, d *Device, code *device.Code) []float32 {
+	t.Helper()
+	p, err := d.Load(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grad := &Vector{Data: make([]float32, code.Dim)}
+	batch := device.Batch{X: []float32{0}, Y: []int32{0}}
+	if err := p.Run(&Vector{Data: noise("params", code.Dim)}, grad, batch, nil); err != nil {
+		t.Fatal(err)
+	}
+	return grad.Data
+}
+
+// No bit depends on the number of threads.
+func TestThreadsDoNotMatter(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	devices := map[int]*Device{2: New(Threads(2)), 3: New(Threads(3)), 7: New(Threads(7))}
+	for _, code := range divisible() {
+		want := runCode(t, New(Threads(1)), code)
+		for threads, d := range devices {
+			if isa.Active == isa.Go && threads != 3 { // the Go twin takes its time
+				continue
+			}
+			sameWords(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
+		}
+	}
+	for _, d := range devices {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Programs of one Device run at the same time; those that find no team idle run alone.
+func TestTeamsAreShared(t *testing.T) {
+	d := New(Threads(2))
+	code := codeOf(device.LinearGradW, []int{64, 100, 256})
+	want := runCode(t, New(), code)
+	var wg sync.WaitGroup
+	var wrong atomic.Int32
+	for range 6 {
+		wg.Go(func() {
+			got := runCode(t, d, code)
+			for i, w := range want {
+				if !same(got[i], w) {
+					wrong.Add(1)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := wrong.Load(); n != 0 {
+		t.Errorf("%d of 6 programs got other bits", n)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	sameWords(t, "after Close", runCode(t, d, code), want)
+}
+
+// A program with helpers allocates no more than one without.
+func TestParallelAllocatesNothing(t *testing.T) {
+	d := New(Threads(2))
+	defer d.Close()
+	code := codeOf(device.LinearSigmoid, []int{256, 100, 784})
+	p, err := d.Load(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, grad, batch := &Vector{Data: noise("params", code.Dim)}, &Vector{Data: make([]float32,
+		code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
+	n := testing.AllocsPerRun(20, func() {
+		if err := p.Run(params, grad, batch, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n != 0 && !raceDetector {
+		t.Errorf("a run allocates %v times", n)
+	}
+}
+
+// atRest is how many goroutines there are once those of earlier tests are gone.
+func atRest() int {
+	n := runtime.NumGoroutine()
+	for same := 0; same < 5; same++ {
+		runtime.GC()
+		time.Sleep(5 * time.Millisecond)
+		if now := runtime.NumGoroutine(); now != n {
+			n, same = now, 0
+		}
+	}
+	return n
+}
+
+// settle waits until there are no more than n goroutines.
+func settle(n int) int {
+	for range 200 {
+		if runtime.NumGoroutine() <= n {
+			break
+		}
+		runtime.GC()
+		time.Sleep(5 * time.Millisecond)
+	}
+	return runtime.NumGoroutine()
+}
+
+// Goroutines end with Close, and with the last use of a Device that nobody closes; one at rest
+// costs no time.
+func TestNoGoroutineIsLeft(t *testing.T) {
+	before := atRest()
+	code := codeOf(device.Linear, []int{256, 100, 784})
+	d := New(Threads(4))
+	runCode(t, d, code)
+	if n := settle(before + 3); n != before+3 { // the runtime may have one of its own for a moment
+		t.Errorf("%d goroutines more, want 3", n-before)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := settle(before); n > before {
+		t.Errorf("%d goroutines are left after Close", n-before)
+	}
+	runCode(t, New(Threads(4)), code)
+	if n := settle(before); n > before {
+		t.Errorf("%d goroutines are left of a device that is gone", n-before)
+	}
+}
+
+func BenchmarkThreads(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		for _, c := range []struct {
+			k    device.Kernel
+			dims []int
+		}{{device.LinearSigmoid, []int{256, 100, 784}}, {device.LinearGradWDecay, []int{256, 100, 784}}, {device.Linear,
+			[]int{1024, 1024, 1024}}} {
+			b.Run(fmt.Sprintf("%s%v/%d", c.k, c.dims, threads), func(b *testing.B) {
+				d := New(Threads(threads))
+				defer d.Close()
+				code := codeOf(c.k, c.dims)
+				p, err := d.Load(code)
+				if err != nil {
+					b.Fatal(err)
+				}
+				params, grad, batch := &Vector{Data: noise("params", code.Dim)}, &Vector{Data: make([]float32,
+					code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
+				fastest := time.Duration(1 << 62)
+				for b.Loop() {
+					begin := time.Now()
+					if err := p.Run(params, grad, batch, nil); err != nil {
+						b.Fatal(err)
+					}
+					fastest = min(fastest, time.Since(begin))
+				}
+				b.ReportMetric(2*float64(c.dims[0]*c.dims[1]*c.dims[2])/float64(fastest.Nanoseconds()), "best-GFLOP/s")
+			})
+		}
+	}
+}
+
+// An image of fewer rows than there are threads leaves some of them without work, and changes no
+// bits.
+func TestConvOfFewRows(t *testing.T) {
+	for _, dims := range [][]int{{1, 1, 1, 1024, 4096, 1, 1, 1, 0}, {1, 2, 2, 512, 512, 3, 3, 1, 1}} {
+		for _, k := range convolutions {
+			alone := runCode(t, New(), codeOf(k, dims))
+			d := New(Threads(5))
+			if got := runCode(t, d, codeOf(k, dims)); !slices.Equal(got, alone) {
+				t.Error(fmt.Sprint(device.Kernel(k), dims), "has other bits on five threads")
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
