@@ -5,16 +5,17 @@ import (
 	"fmt"
 )
 
-// ack is the body of a kindAck frame: for each stream that leads to its sender, the message that
-// its agent takes next, and the one from which on it may still ask.
+// ack is the payload of a kindAck frame. For each stream to its sender it holds next, the number of
+// the message that the agent consumes next, and stable, the first number that it may still request.
+// Invariant: stable <= next.
 type ack struct {
-	next, stable [streams]uint64
-	// the log of what the receiver may ask for is long: a checkpoint of the receiver would make it
-	// short
+	next, stable [numStreams]uint64
+	// the log for the sender is long: a checkpoint of the receiver would let the sender delete most
+	// of it
 	full bool
 }
 
-const ackSize = 16*streams + 1
+const ackSize = 16*numStreams + 1
 
 func (a *ack) append(dst []byte) []byte {
 	for s := range a.next {

@@ -15,34 +15,35 @@ import (
 	"sync/atomic"
 )
 
-// Servers hold only servers to their certificates: who is in the mesh could speak on any subject.
-// So agents that have certificates seal what they say over NATS. Handshakes show the certificates;
-// their keys agree on a secret of the pair (ECDH), from which HKDF draws a key for each direction
-// between two lives of their processes. The seal of a frame is the life that it is for, a number
-// that no other frame of the sender's life has, and the tag of AES-GCM over header, piece and these
-// two: it takes the place of the checksum of the piece. Nothing is hidden by it.
+// Routes between NATS servers authenticate the servers only: any agent of the mesh could publish on
+// any subject. Therefore agents with certificates authenticate their frames over NATS. A handshake
+// contains the certificate. The keys of two certificates agree on a shared secret (ECDH), from
+// which HKDF derives one key per direction and pair of incarnations. The authentication data of a
+// frame is the incarnation of the receiver, a nonce unique within the sender's incarnation, and the
+// tag of AES-GCM over header, payload and these two numbers. It replaces the checksum of the
+// payload. Frames are not encrypted.
 //
-// The direct way needs no seals: its streams show their certificates themselves.
-const sealSize = 8 + 8 + tagSize
+// Direct links need no tags: TLS authenticates both ends.
+const authSize = 8 + 8 + tagSize
 
 const tagSize = 16
 
-// maxCert is the most bytes of a certificate in a handshake.
+// maxCert is the maximal size of a certificate in a handshake.
 const maxCert = 8 << 10
 
-// signet makes the seals of one life of an agent.
-type signet struct {
-	*member
-	key    *ecdh.PrivateKey
-	run    string
-	rank   int
-	life   uint64
-	number atomic.Uint64 // of the latest seal
+// authenticator authenticates the frames of one incarnation of an agent.
+type authenticator struct {
+	*agentCert
+	key         *ecdh.PrivateKey
+	run         string
+	rank        int
+	incarnation uint64
+	nonces      atomic.Uint64 // the latest one in use
 }
 
-// newSignet returns nil for credentials without certificates of a run.
-func newSignet(o Options, life uint64) (*signet, error) {
-	m := o.TLS.member
+// newAuthenticator returns nil for credentials without certificates of a run.
+func newAuthenticator(o Options, incarnation uint64) (*authenticator, error) {
+	m := o.TLS.agent
 	if m == nil {
 		return nil, nil
 	}
@@ -52,32 +53,33 @@ func newSignet(o Options, life uint64) (*signet, error) {
 		key, err = k.ECDH()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nats: the certificate of agent %d cannot seal messages: %w; expected a key of ECDSA, as fspda certs makes", o.Self, err)
+		return nil, fmt.Errorf("nats: the certificate of agent %d cannot authenticate messages: %w; expected an "+
+			"ECDSA key, as fspda certs makes", o.Self, err)
 	}
-	return &signet{member: m, key: key, run: o.Run, rank: o.Self, life: life}, nil
+	return &authenticator{agentCert: m, key: key, run: o.Run, rank: o.Self, incarnation: incarnation}, nil
 }
 
-// cert is what others must know.
-func (s *signet) cert() []byte {
+// cert returns the certificate for the handshake, nil without one.
+func (s *authenticator) cert() []byte {
 	if s == nil {
 		return nil
 	}
 	return s.pair.Leaf.Raw
 }
 
-// secret is what the agent has in common with the one whose certificate this is, which must be of
-// that rank.
-func (s *signet) secret(der []byte, rank int) ([]byte, error) {
+// sharedSecret returns the ECDH secret shared with the holder of a certificate, which must name the
+// agent of that rank.
+func (s *authenticator) sharedSecret(der []byte, rank int) ([]byte, error) {
 	if len(der) == 0 || len(der) > maxCert {
 		return nil, &FrameError{Got: fmt.Sprintf("a handshake with a certificate of %d bytes", len(der))}
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err == nil {
-		err = checkMember(cert, s.pool, s.run, &rank)
+		err = checkAgentCert(cert, s.pool, s.run, &rank)
 	}
 	if err != nil {
 		return nil, &FrameError{Got: fmt.Sprintf(
-			"a handshake in the name of agent %d with a certificate that is not its own: %v", rank, err)}
+			"a handshake in the name of agent %d whose certificate does not belong to it: %v", rank, err)}
 	}
 	public, ok := cert.PublicKey.(*ecdsa.PublicKey)
 	if !ok {
@@ -85,150 +87,152 @@ func (s *signet) secret(der []byte, rank int) ([]byte, error) {
 	}
 	other, err := public.ECDH()
 	if err != nil {
-		return nil, &FrameError{Got: "a handshake with a key that agrees with none: " + err.Error()}
+		return nil, &FrameError{Got: "a handshake with a key unfit for ECDH: " + err.Error()}
 	}
 	return s.key.ECDH(other)
 }
 
-// seals are the keys between two lives.
-type seals struct {
-	life    uint64 // of the other end
-	in, out cipher.AEAD
+// pairKeys are the keys between two incarnations.
+type pairKeys struct {
+	incarnation uint64 // of the other end
+	in, out     cipher.AEAD
 }
 
-// between draws the keys between this life and one of another agent.
-func (s *signet) between(secret []byte, rank int, life uint64) *seals {
-	return &seals{life: life, in: s.draw(secret, rank, s.rank, life, s.life), out: s.draw(secret, s.rank, rank, s.life,
-		life)}
+// deriveKeys derives the keys between this incarnation and one of another agent.
+func (s *authenticator) deriveKeys(secret []byte, rank int, incarnation uint64) *pairKeys {
+	return &pairKeys{incarnation: incarnation, in: s.deriveKey(secret, rank, s.rank, incarnation, s.incarnation),
+		out: s.deriveKey(secret, s.rank, rank, s.incarnation,
+			incarnation)}
 }
 
-// draw draws the key of one direction.
-func (s *signet) draw(secret []byte, from, to int, fromLife, toLife uint64) cipher.AEAD {
-	info := fmt.Sprintf("fspda frames %d: run %s, agent %d to %d, life %x to %x", Version, s.run, from, to, fromLife,
-		toLife)
+// deriveKey derives the key of one direction. The text of info is part of the protocol.
+func (s *authenticator) deriveKey(secret []byte, from, to int, fromIncarnation, toIncarnation uint64) cipher.AEAD {
+	info := fmt.Sprintf("fspda frames %d: run %s, agent %d to %d, life %x to %x", Version, s.run, from, to, fromIncarnation,
+		toIncarnation)
 	key, err := hkdf.Key(sha256.New, secret, nil, info, 16)
 	if err != nil {
-		panic("nats: no key can be drawn: " + err.Error()) // 16 bytes always can
+		panic("nats: cannot derive a key: " + err.Error()) // cannot happen with 16 bytes
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		panic("nats: a key of AES has not 16 bytes: " + err.Error())
+		panic("nats: AES refuses a key of 16 bytes: " + err.Error())
 	}
 	gcm, err := cipher.NewGCM(block)
 	if err != nil {
-		panic("nats: AES without GCM: " + err.Error())
+		panic("nats: AES does not support GCM: " + err.Error())
 	}
 	return gcm
 }
 
-// seal appends the seal of a frame.
-func (s *signet) seal(frame []byte, keys *seals) []byte {
+// appendTag appends the authentication data to a frame.
+func (s *authenticator) appendTag(frame []byte, keys *pairKeys) []byte {
 	var nonce [12]byte
-	binary.LittleEndian.PutUint64(nonce[4:], s.number.Add(1))
-	frame = append(binary.LittleEndian.AppendUint64(frame, keys.life), nonce[4:]...)
+	binary.LittleEndian.PutUint64(nonce[4:], s.nonces.Add(1))
+	frame = append(binary.LittleEndian.AppendUint64(frame, keys.incarnation), nonce[4:]...)
 	return keys.out.Seal(frame, nonce[:], nil, frame)
 }
 
-var errSeal = errors.New("its seal is not that of the agent it names")
+var errTag = errors.New("its authentication tag is not from the agent that it names")
 
-// check checks the seal of a frame, of which all is given.
-func (k *seals) check(frame []byte) error {
+// verify checks the tag of an authenticated frame, given with its authentication data.
+func (k *pairKeys) verify(frame []byte) error {
 	var nonce [12]byte
 	body, tag := frame[:len(frame)-tagSize], frame[len(frame)-tagSize:]
 	copy(nonce[4:], body[len(body)-8:])
 	if _, err := k.in.Open(nil, nonce[:], tag, body); err != nil {
-		return errSeal
+		return errTag
 	}
 	return nil
 }
 
-// sealedFor is the life that a sealed frame is for.
-func sealedFor(frame []byte) uint64 { return binary.LittleEndian.Uint64(frame[len(frame)-sealSize:]) }
+// receiverOf returns the incarnation that an authenticated frame is meant for.
+func receiverOf(frame []byte) uint64 { return binary.LittleEndian.Uint64(frame[len(frame)-authSize:]) }
 
-// meet notes the certificate that a peer shows, and returns the keys between this life and one of
-// the peer's.
-func (p *peer) meet(der []byte, life uint64) (*seals, error) {
-	s := p.node.signet
+// keysFromCert stores the certificate of the peer and returns the keys between this incarnation and
+// one of the peer.
+func (p *peer) keysFromCert(der []byte, incarnation uint64) (*pairKeys, error) {
+	s := p.node.auth
 	p.mu.Lock()
 	secret := p.secret
-	if !bytes.Equal(p.shown, der) {
+	if !bytes.Equal(p.certificate, der) {
 		secret = nil
 	}
 	p.mu.Unlock()
 	if secret == nil {
 		var err error
-		if secret, err = s.secret(der, p.id); err != nil {
+		if secret, err = s.sharedSecret(der, p.id); err != nil {
 			return nil, err
 		}
 		p.mu.Lock()
-		p.shown, p.secret = bytes.Clone(der), secret
+		p.certificate, p.secret = bytes.Clone(der), secret
 		p.mu.Unlock()
 	}
-	return s.between(secret, p.id, life), nil
+	return s.deriveKeys(secret, p.id, incarnation), nil
 }
 
-// keysTo returns the keys between this life and one of the peer's; nil where there are no seals, or
-// the peer has shown no certificate.
-func (p *peer) keysTo(life uint64) *seals {
-	s := p.node.signet
-	if s == nil || life == 0 {
+// keysFor returns the keys between this incarnation and one of the peer. It returns nil without
+// certificates, or if the peer has not shown one.
+func (p *peer) keysFor(incarnation uint64) *pairKeys {
+	s := p.node.auth
+	if s == nil || incarnation == 0 {
 		return nil
 	}
 	p.mu.Lock()
 	keys, secret := p.keys, p.secret
 	p.mu.Unlock()
-	if keys != nil && keys.life == life {
+	if keys != nil && keys.incarnation == incarnation {
 		return keys
 	}
 	if secret == nil {
 		return nil
 	}
-	return s.between(secret, p.id, life)
+	return s.deriveKeys(secret, p.id, incarnation)
 }
 
-// proven tells whether a frame of the peer's present life is sealed as it must be. What is of
-// another life, or for another one, is a handshake, which shows what is needed, or nothing.
-func (p *peer) proven(f *frame) (bool, error) {
-	if p.node.signet == nil {
-		if f.flags&flagSealed != 0 {
-			return false, &FrameError{Got: "a sealed frame; seals take certificates, and this agent has none"}
+// authenticated reports whether a frame of the peer's current incarnation carries a valid tag. For
+// a frame of or for another incarnation it returns false without an error: such a frame is a
+// handshake, which carries a certificate, or has no effect.
+func (p *peer) authenticated(f *frame) (bool, error) {
+	if p.node.auth == nil {
+		if f.flags&flagAuthenticated != 0 {
+			return false, &FrameError{Got: "an authenticated frame, but this agent has no certificate to check it"}
 		}
 		return true, nil
 	}
 	p.mu.Lock()
 	keys := p.keys
 	p.mu.Unlock()
-	if keys == nil || keys.life != f.life || f.kind == kindHello && f.flags&flagSealed == 0 {
+	if keys == nil || keys.incarnation != f.incarnation || f.kind == kindHello && f.flags&flagAuthenticated == 0 {
 		return false, nil
 	}
-	return p.sealed(f, keys)
+	return p.checkTag(f, keys)
 }
 
-// sealed checks the seal of a frame that must have one. What is for an earlier life of this process
-// cannot be checked, and proves nothing.
-func (p *peer) sealed(f *frame, keys *seals) (proven bool, err error) {
-	err = errors.New("it has no seal")
-	if f.flags&flagSealed != 0 {
-		if sealedFor(f.all) != p.node.life {
+// checkTag checks the tag of a frame that must have one. A frame for an earlier incarnation of this
+// process cannot be checked and is not authentic.
+func (p *peer) checkTag(f *frame, keys *pairKeys) (authentic bool, err error) {
+	err = errors.New("it has no authentication tag")
+	if f.flags&flagAuthenticated != 0 {
+		if receiverOf(f.whole) != p.node.incarnation {
 			return false, nil
 		}
-		err = keys.check(f.all)
+		err = keys.verify(f.whole)
 	}
 	if err != nil {
-		return false, &FrameError{Got: fmt.Sprintf("it says that it comes from agent %d, and %v", p.id, err)}
+		return false, &FrameError{Got: fmt.Sprintf("it claims to come from agent %d, but %v", p.id, err)}
 	}
 	return true, nil
 }
 
-// shows checks a handshake or a refusal, which show a certificate. One that names no life of this
-// process cannot have a seal, and proves nothing.
-func (p *peer) shows(f *frame, der []byte) (proven bool, err error) {
-	if p.node.signet == nil {
+// authenticateHandshake checks a handshake or refusal by the certificate in it. One that is not
+// addressed to an incarnation of this process has no tag and is not authentic.
+func (p *peer) authenticateHandshake(f *frame, der []byte) (authentic bool, err error) {
+	if p.node.auth == nil {
 		return true, nil
 	}
-	keys, err := p.meet(der, f.life)
-	if err != nil || f.flags&flagSealed == 0 {
+	keys, err := p.keysFromCert(der, f.incarnation)
+	if err != nil || f.flags&flagAuthenticated == 0 {
 		return false, err
 	}
-	return p.sealed(f, keys)
+	return p.checkTag(f, keys)
 }

@@ -12,9 +12,9 @@ import (
 	"fspda/dist"
 )
 
-// BenchmarkExchange is an exchange between two nodes with a server each: both send, both receive.
-// Large messages take the direct way. Beside small ones stands a bare request and reply of the same
-// bytes over the same two servers.
+// BenchmarkExchange measures an exchange between two nodes with a server each: both send, both
+// receive. Large messages use direct links. For comparison, small messages are also measured as a
+// plain NATS request and reply of the same size over the same two servers.
 func BenchmarkExchange(b *testing.B) {
 	for _, size := range []int{16, 8_000, 256_000, 1_000_000, 4_000_000, 10_000_000} {
 		m := make(mesh, 2)
@@ -41,7 +41,7 @@ func BenchmarkExchange(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%d bytes/exchange", 4*size), func(b *testing.B) { benchExchange(b, m, size) })
 		if 4*size < 1<<20 {
-			b.Run(fmt.Sprintf("%d bytes/bare request", 4*size), func(b *testing.B) { benchRequest(b, m, 4*size) })
+			b.Run(fmt.Sprintf("%d bytes/plain request", 4*size), func(b *testing.B) { benchRequest(b, m, 4*size) })
 		}
 	}
 }
@@ -89,7 +89,7 @@ func benchRequest(b *testing.B, m mesh, bytes int) {
 	defer func() { _ = sub.Unsubscribe() }()
 	for m[0].server.NumSubscriptions() == 0 {
 	}
-	for { // until the other server has heard of the listener
+	for { // until the other server knows the subscription
 		if _, err := m[0].conn.Request("bare", nil, 5e9); err == nil {
 			break
 		} else if !errors.Is(err, client.ErrNoResponders) {

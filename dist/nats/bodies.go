@@ -7,22 +7,22 @@ import (
 	"unsafe"
 )
 
-// bodies lends memory for the bodies of large messages, and takes it back: fresh memory would have
-// to be cleared, and cleared away, for each.
-type bodies struct {
+// bodyPool is a free list of memory for the bodies of large messages. Fresh memory would have to be
+// zeroed and garbage-collected for each message.
+type bodyPool struct {
 	mu   sync.Mutex
 	free [][]byte
 }
 
 const (
-	leastBody = 64 << 10 // smaller ones are not worth it
-	idle      = 4        // so many wait for use
+	minPooledBody   = 64 << 10 // smaller bodies are not pooled
+	maxPooledBodies = 4        // bodies in the free list
 )
 
-// get lends an empty body with room for n bytes. The numbers of a message of one vector begin at a
-// cache line.
-func (l *bodies) get(n int) []byte {
-	if n < leastBody {
+// get returns an empty body with capacity for n bytes. The values of a message of one vector are
+// aligned to a cache line.
+func (l *bodyPool) get(n int) []byte {
+	if n < minPooledBody {
 		return make([]byte, 0, n)
 	}
 	l.mu.Lock()
@@ -39,48 +39,48 @@ func (l *bodies) get(n int) []byte {
 	return b[skip:skip]
 }
 
-// put takes back a body that nobody reads any more.
-func (l *bodies) put(b []byte) {
-	if cap(b) < leastBody {
+// put returns a body to the pool. Nobody may use it any more.
+func (l *bodyPool) put(b []byte) {
+	if cap(b) < minPooledBody {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.free) == idle {
-		copy(l.free, l.free[1:]) // sizes change: what came last fits best
-		l.free = l.free[:idle-1]
+	if len(l.free) == maxPooledBodies {
+		copy(l.free, l.free[1:]) // sizes change: recent ones fit best
+		l.free = l.free[:maxPooledBodies-1]
 	}
 	l.free = append(l.free, b)
 }
 
-// lent counts who needs the memory of a body: the log that keeps it, and who sends it just now. A
-// nil one belongs to memory that nobody waits for.
-type lent struct {
+// bodyRef counts the references to the memory of a body: the log that keeps it, and the senders
+// that transmit it. A nil bodyRef stands for memory that is not recycled.
+type bodyRef struct {
 	holders atomic.Int32
-	free    func() // gives the memory back
+	free    func() // returns the memory
 }
 
-// newLent returns one with a holder.
-func newLent(free func()) *lent {
-	l := &lent{free: free}
+// newBodyRef returns a bodyRef with one reference.
+func newBodyRef(free func()) *bodyRef {
+	l := &bodyRef{free: free}
 	l.holders.Store(1)
 	return l
 }
 
-// hold adds a holder. There is another one, which the caller makes sure of.
-func (l *lent) hold() {
+// retain adds a reference. The caller must know that there is another one.
+func (l *bodyRef) retain() {
 	if l != nil {
 		l.holders.Add(1)
 	}
 }
 
-func (l *lent) release() {
+func (l *bodyRef) release() {
 	if l != nil && l.holders.Add(-1) == 0 {
 		l.free()
 	}
 }
 
-// Get and Put make a lent body what gRPC calls a pool: it puts a piece back when it has been
-// written to the network.
-func (l *lent) Get(n int) *[]byte { b := make([]byte, n); return &b }
-func (l *lent) Put(*[]byte)       { l.release() }
+// Get and Put implement gRPC's mem.BufferPool: gRPC calls Put when it has written a fragment to the
+// network.
+func (l *bodyRef) Get(n int) *[]byte { b := make([]byte, n); return &b }
+func (l *bodyRef) Put(*[]byte)       { l.release() }

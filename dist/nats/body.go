@@ -18,7 +18,7 @@ import (
 //	2  zero     2 bytes
 //	4  lengths  uint32 for each vector
 //	.  arrives  float64
-//	.  what the codec wrote
+//	.  the output of the codec
 const (
 	codecFloats = 0
 	codecOfRun  = 1
@@ -27,23 +27,23 @@ const (
 	maxVectors  = 8
 )
 
-// contents makes bodies and reads them back.
-type contents struct {
-	pool  *dist.Pool
-	codec dist.Codec       // of the run; nil: plain values alone
-	wire  dist.ValueFormat // of plain messages; "": float32
-	dim   int              // length of the vectors that messages are about: the most that one message says of each
-	lend  func(int) []byte // memory for a body; nil: fresh
-	whole bool             // bodies must be in one part
+// bodyCodec encodes messages as bodies and decodes them.
+type bodyCodec struct {
+	pool       *dist.Pool
+	codec      dist.Codec       // of the run; nil: plain values only
+	wire       dist.ValueFormat // format of plain values; "": float32
+	dim        int              // length of the model's vectors: the maximal length of a vector in a message
+	alloc      func(int) []byte // allocates memory for a body; nil: make
+	contiguous bool             // bodies must have a single segment
 }
 
-// limit is the largest body.
-func (c *contents) limit() int { return 4096 + 4*maxVectors*c.dim }
+// limit returns the size of the largest body.
+func (c *bodyCodec) limit() int { return 4096 + 4*maxVectors*c.dim }
 
-// headSize is the number of bytes before the values of a message of so many vectors.
+// headSize returns the number of bytes before the values of a message with so many vectors.
 func headSize(vectors uintptr) uintptr { return 12 + 4*vectors }
 
-// appendHead appends what stands before the values.
+// appendHead appends the part of the body before the values.
 func appendHead(dst []byte, codec byte, m dist.Message) []byte {
 	dst = append(dst, codec, byte(len(m.Values)), 0, 0)
 	for _, b := range m.Values {
@@ -52,10 +52,10 @@ func appendHead(dst []byte, codec byte, m dist.Message) []byte {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(m.Arrives))
 }
 
-// share returns the body of a large message whose values may go from where they are. It is good as
-// long as the message is held.
-func (c *contents) share(m dist.Message) (segments, bool) {
-	if c.whole || c.plainCodec() != codecFloats || !plain(m.Codec) || len(m.Values) > maxVectors {
+// encodeInPlace returns a body that refers to the values of a large message instead of copying
+// them. It is valid as long as the message is retained.
+func (c *bodyCodec) encodeInPlace(m dist.Message) (segments, bool) {
+	if c.contiguous || c.plainCode() != codecFloats || !isPlain(m.Codec) || len(m.Values) > maxVectors {
 		return nil, false
 	}
 	body := segments{appendHead(nil, codecFloats, m)}
@@ -68,25 +68,26 @@ func (c *contents) share(m dist.Message) (segments, bool) {
 			body = append(body, bytesOf(numbers))
 		}
 	}
-	return body, body.size() >= directFrom
+	return body, body.size() >= minDirectSize
 }
 
-// encode writes a message. It lets go of nothing.
-func (c *contents) encode(m dist.Message) ([]byte, error) {
+// encode returns the body of a message. It does not release the message.
+func (c *bodyCodec) encode(m dist.Message) ([]byte, error) {
 	if len(m.Values) > maxVectors {
-		return nil, fmt.Errorf("nats: a message of %d vectors; the protocol carries %d", len(m.Values), maxVectors)
+		return nil, fmt.Errorf("nats: a message has %d vectors; the protocol carries at most %d", len(m.Values),
+			maxVectors)
 	}
-	codec := c.plainCodec()
-	if !plain(m.Codec) {
+	codec := c.plainCode()
+	if !isPlain(m.Codec) {
 		codec = codecOfRun
 	}
 	size := int(headSize(uintptr(len(m.Values))))
 	for _, b := range m.Values {
-		size += c.wire.Bits() / 8 * b.V.Len() // a guess, where a codec writes them
+		size += c.wire.Bits() / 8 * b.V.Len() // an estimate if a codec writes them
 	}
 	var body []byte
-	if c.lend != nil {
-		body = c.lend(size)
+	if c.alloc != nil {
+		body = c.alloc(size)
 	}
 	body = appendHead(slices.Grow(body, size), codec, m)
 	if codec != codecOfRun {
@@ -104,9 +105,8 @@ func (c *contents) encode(m dist.Message) ([]byte, error) {
 	return m.Codec.Encode(body, p, dist.SharedSeed, false)
 }
 
-// plain tells whether a codec writes float32 values and nothing else: both ends know the
-// coordinates.
-func plain(c dist.Codec) bool {
+// isPlain reports whether a codec writes float32 values only. Both ends then know the coordinates.
+func isPlain(c dist.Codec) bool {
 	switch c.(type) {
 	case nil, dist.FloatCodec, dist.RandK:
 		return true
@@ -114,8 +114,8 @@ func plain(c dist.Codec) bool {
 	return false
 }
 
-// plainCodec is what plain messages of the run say of their values.
-func (c *contents) plainCodec() byte {
+// plainCode returns the codec byte of plain messages of the run.
+func (c *bodyCodec) plainCode() byte {
 	switch c.wire {
 	case dist.FP16:
 		return codecFP16
@@ -125,9 +125,9 @@ func (c *contents) plainCodec() byte {
 	return codecFloats
 }
 
-// appendValues appends the values of a buffer, as they travel.
-func (c *contents) appendValues(dst []byte, b *dist.Buffer) []byte {
-	if c.plainCodec() == codecFloats {
+// appendValues appends the values of a buffer in the format of the run.
+func (c *bodyCodec) appendValues(dst []byte, b *dist.Buffer) []byte {
+	if c.plainCode() == codecFloats {
 		return c.appendFloats(dst, b)
 	}
 	host := make([]float32, b.V.Len())
@@ -136,10 +136,10 @@ func (c *contents) appendValues(dst []byte, b *dist.Buffer) []byte {
 }
 
 // appendFloats appends the values of a buffer as float32.
-func (c *contents) appendFloats(dst []byte, b *dist.Buffer) []byte {
+func (c *bodyCodec) appendFloats(dst []byte, b *dist.Buffer) []byte {
 	n := b.V.Len()
 	at := len(dst)
-	dst = dst[:at+4*n] // encode has made the room
+	dst = dst[:at+4*n] // encode has reserved the capacity
 	if n == 0 {
 		return dst
 	}
@@ -155,10 +155,11 @@ func (c *contents) appendFloats(dst []byte, b *dist.Buffer) []byte {
 	return dst
 }
 
-// littleEndian tells whether a number in memory has the order of the wire.
+// littleEndian reports whether the byte order of this machine is that of the protocol.
 var littleEndian = func() bool { one := uint16(1); return *(*byte)(unsafe.Pointer(&one)) == 1 }()
 
-// floatsOf is b, which is not empty, as numbers, where memory has them the way the wire has.
+// floatsOf returns the bytes b as numbers without a copy, if byte order and alignment allow it. b
+// must not be empty.
 func floatsOf(b []byte) ([]float32, bool) {
 	if !littleEndian || uintptr(unsafe.Pointer(&b[0]))%4 != 0 {
 		return nil, false
@@ -166,19 +167,19 @@ func floatsOf(b []byte) ([]float32, bool) {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4), true
 }
 
-// bytesOf is numbers, which are some, as bytes.
+// bytesOf returns numbers as bytes without a copy. numbers must not be empty.
 func bytesOf(numbers []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&numbers[0])), 4*len(numbers))
 }
 
-// decode reads a body into buffers of the pool, or makes one of it where that saves the copy of a
-// large one. It calls done when nobody needs the body any more.
-func (c *contents) decode(body []byte, done func()) (values []*dist.Buffer, arrives float64, err error) {
-	lengths, codec, rest, err := c.head(body)
+// decode reads a body into buffers of the pool. A large body of one vector becomes a buffer without
+// a copy. decode calls done when the body is not needed any more.
+func (c *bodyCodec) decode(body []byte, done func()) (values []*dist.Buffer, arrives float64, err error) {
+	lengths, codec, rest, err := c.decodeHead(body)
 	if err != nil {
 		return nil, 0, err
 	}
-	if b, ok := c.wrap(lengths, codec, rest[8:], done); ok {
+	if b, ok := c.wrapInPlace(lengths, codec, rest[8:], done); ok {
 		return []*dist.Buffer{b}, math.Float64frombits(binary.LittleEndian.Uint64(rest)), nil
 	}
 	defer done()
@@ -193,7 +194,7 @@ func (c *contents) decode(body []byte, done func()) (values []*dist.Buffer, arri
 		total += width * n
 	}
 	if len(rest) != total {
-		return nil, 0, fmt.Errorf("nats: a message of %d bytes of values, its lengths say %d", len(rest), total)
+		return nil, 0, fmt.Errorf("nats: a message has %d bytes of values, its lengths say %d", len(rest), total)
 	}
 	for _, n := range lengths {
 		b := c.pool.Get(n)
@@ -204,9 +205,9 @@ func (c *contents) decode(body []byte, done func()) (values []*dist.Buffer, arri
 	return values, arrives, nil
 }
 
-// wrap makes a buffer of a large message of one vector where it lies.
-func (c *contents) wrap(lengths []int, codec byte, values []byte, done func()) (*dist.Buffer, bool) {
-	if codec != codecFloats || len(lengths) != 1 || len(values) != 4*lengths[0] || len(values) < leastBody {
+// wrapInPlace returns a buffer that uses the memory of a large message with one vector.
+func (c *bodyCodec) wrapInPlace(lengths []int, codec byte, values []byte, done func()) (*dist.Buffer, bool) {
+	if codec != codecFloats || len(lengths) != 1 || len(values) != 4*lengths[0] || len(values) < minPooledBody {
 		return nil, false
 	}
 	numbers, ok := floatsOf(values)
@@ -216,40 +217,40 @@ func (c *contents) wrap(lengths []int, codec byte, values []byte, done func()) (
 	return c.pool.Wrap(numbers, done)
 }
 
-// head reads the lengths, which it holds to those of the run.
-func (c *contents) head(body []byte) (lengths []int, codec byte, rest []byte, err error) {
+// decodeHead decodes the part of the body before the values and checks it against the run.
+func (c *bodyCodec) decodeHead(body []byte) (lengths []int, codec byte, rest []byte, err error) {
 	if len(body) < 4 || body[0] > codecBF16 || body[1] > maxVectors || body[2] != 0 || body[3] != 0 {
-		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes does not begin as one", len(body))
+		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes has no valid head", len(body))
 	}
 	codec, rest = body[0], body[4:]
-	if codec != codecOfRun && codec != c.plainCodec() {
-		return nil, 0, nil, fmt.Errorf("nats: a message of values of kind %d, in a run of %s", codec,
+	if codec != codecOfRun && codec != c.plainCode() {
+		return nil, 0, nil, fmt.Errorf("nats: a message has values of kind %d, but the run uses %s", codec,
 			cmp.Or(c.wire, dist.FP32))
 	}
 	if codec == codecOfRun && (c.codec == nil || body[1] == 0) {
-		return nil, 0, nil, fmt.Errorf("nats: a message of %d vectors by a codec, which this run does not use so",
+		return nil, 0, nil, fmt.Errorf("nats: a message has %d vectors of a codec that this run does not use",
 			body[1])
 	}
 	if len(rest) < 4*int(body[1])+8 {
-		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes is cut in its lengths", len(body))
+		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes ends before its lengths do", len(body))
 	}
 	for range body[1] {
 		n := binary.LittleEndian.Uint32(rest)
 		if uint64(n) > uint64(c.dim) {
-			return nil, 0, nil, fmt.Errorf("nats: a vector of %d values in a run of %d", n, c.dim)
+			return nil, 0, nil, fmt.Errorf("nats: a message has a vector of %d values, but the model has %d", n, c.dim)
 		}
 		lengths, rest = append(lengths, int(n)), rest[4:]
 	}
 	return lengths, codec, rest, nil
 }
 
-func (c *contents) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, error) {
+func (c *bodyCodec) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, error) {
 	p := dist.Payload{Dim: c.dim, Coords: make([]uint32, lengths[0])}
 	if err := c.codec.Decode(&p, rest, dist.SharedSeed, false); err != nil {
 		return nil, err
 	}
 	if len(p.Vectors) != len(lengths) {
-		return nil, fmt.Errorf("nats: a message of %d vectors, its head says %d", len(p.Vectors), len(lengths))
+		return nil, fmt.Errorf("nats: a message decodes to %d vectors, its head says %d", len(p.Vectors), len(lengths))
 	}
 	for i, v := range p.Vectors {
 		if len(v) != lengths[i] {
@@ -269,8 +270,8 @@ func (c *contents) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, erro
 	return values, nil
 }
 
-func (c *contents) writeValues(b *dist.Buffer, src []byte) {
-	if c.plainCodec() == codecFloats {
+func (c *bodyCodec) writeValues(b *dist.Buffer, src []byte) {
+	if c.plainCode() == codecFloats {
 		c.writeFloats(b, src)
 		return
 	}
@@ -279,7 +280,7 @@ func (c *contents) writeValues(b *dist.Buffer, src []byte) {
 	c.pool.Device().Write(b.V, host)
 }
 
-func (c *contents) writeFloats(b *dist.Buffer, src []byte) {
+func (c *bodyCodec) writeFloats(b *dist.Buffer, src []byte) {
 	if len(src) == 0 {
 		return
 	}

@@ -20,20 +20,19 @@ import (
 	"time"
 )
 
-// A run has a small authority of its own. It signs for each agent a certificate with one name,
-// fspda://RUN/agent/RANK, whatever the address of the machine: what counts between agents is who
-// one is, and not where.
+// A run has its own certificate authority. It signs one certificate per agent, whose only name is
+// fspda://RUN/agent/RANK: agents authenticate by rank, not by the address of a machine.
 const (
 	authorityCert = "ca.pem"
 	authorityKey  = "ca-key.pem"
 )
 
-// WriteCredentials makes an authority for a run and certificates for its agents, good for so long,
-// in a folder: ca.pem, and agent-000.pem with agent-000-key.pem and so on. Each machine needs
-// ca.pem and the two files of its own agent. The key of the authority, ca-key.pem, is for more
-// agents later; it stays where it is made. An authority that is there already is used.
+// WriteCredentials creates a certificate authority for a run and certificates for its agents in a
+// folder, valid for the given time: ca.pem, and agent-000.pem with agent-000-key.pem and so on.
+// Each machine needs ca.pem and the two files of its own agent. The authority's key, ca-key.pem, is
+// needed only for further agents and should not be copied. An existing authority is reused.
 func WriteCredentials(dir, run string, agents int, valid time.Duration) error {
-	if !runName.MatchString(run) {
+	if !validRunName.MatchString(run) {
 		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(run))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -44,14 +43,14 @@ func WriteCredentials(dir, run string, agents int, valid time.Duration) error {
 		return err
 	}
 	for i := range agents {
-		if err := writeMember(dir, run, i, valid, ca, key); err != nil {
+		if err := writeAgentCert(dir, run, i, valid, ca, key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// authority reads the authority in a folder, or makes one.
+// authority reads the authority in a folder, or creates one.
 func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, authorityCert), filepath.Join(dir, authorityKey))
 	if err == nil {
@@ -85,7 +84,7 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 
 func authorityName(run string) string { return "fspda run " + run }
 
-// serial is the number of a certificate: 127 random bits.
+// serial returns a random serial number of 127 bits.
 func serial() *big.Int {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -93,32 +92,33 @@ func serial() *big.Int {
 	return new(big.Int).SetBytes(b[:])
 }
 
-func writeMember(dir, run string, rank int, valid time.Duration, ca *x509.Certificate, by *ecdsa.PrivateKey) error {
+func writeAgentCert(dir, run string, rank int, valid time.Duration, ca *x509.Certificate, by *ecdsa.PrivateKey) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
 	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: fmt.Sprintf("fspda agent %d",
-		rank)}, URIs: []*url.URL{memberURI(run, rank)},
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyAgreement, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
+		rank)}, URIs: []*url.URL{agentURI(run, rank)},
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyAgreement,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
 	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
 	if err != nil {
 		return err
 	}
-	cert, private := memberFiles(rank)
+	cert, private := agentFiles(rank)
 	return writePair(dir, cert, private, der, key)
 }
 
-func memberURI(run string, rank int) *url.URL {
+func agentURI(run string, rank int) *url.URL {
 	return &url.URL{Scheme: "fspda", Host: run, Path: "/agent/" + strconv.Itoa(rank)}
 }
 
-func memberFiles(rank int) (cert, key string) {
+func agentFiles(rank int) (cert, key string) {
 	return fmt.Sprintf("agent-%03d.pem", rank), fmt.Sprintf("agent-%03d-key.pem", rank)
 }
 
-// writePair writes a certificate and its key, which only its owner may read.
+// writePair writes a certificate and its key. Only the owner may read the key.
 func writePair(dir, cert, private string, der []byte, key *ecdsa.PrivateKey) error {
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -132,94 +132,96 @@ func writePair(dir, cert, private string, der []byte, key *ecdsa.PrivateKey) err
 		0o644)
 }
 
-// ReadCredentials reads what WriteCredentials made for one agent.
+// ReadCredentials reads the files that WriteCredentials made for one agent.
 func ReadCredentials(dir, run string, rank int) (Credentials, error) {
-	cert, key := memberFiles(rank)
+	cert, key := agentFiles(rank)
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, cert), filepath.Join(dir, key))
 	if err != nil {
 		return Credentials{}, fmt.Errorf(
-			"nats: the certificate of agent %d in %s cannot be read: %w: make it with fspda certs, and bring ca.pem, %s and %s to this machine", rank, dir, err, cert, key)
+			"nats: the certificate of agent %d in %s cannot be read: %w: make it with fspda certs, and copy ca.pem, "+
+				"%s and %s to this machine", rank, dir, err, cert, key)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, authorityCert))
 	if err != nil {
 		return Credentials{}, fmt.Errorf(
-			"nats: the authority of the run cannot be read: %w: bring ca.pem to this machine", err)
+			"nats: the authority of the run cannot be read: %w: copy ca.pem to this machine", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
 		return Credentials{}, fmt.Errorf("nats: %s holds no certificate", filepath.Join(dir, authorityCert))
 	}
-	if err := checkMember(pair.Leaf, pool, run, &rank); err != nil {
+	if err := checkAgentCert(pair.Leaf, pool, run, &rank); err != nil {
 		return Credentials{}, fmt.Errorf(
 			"nats: the certificate of agent %d in %s: %w: make it with fspda certs --run %s", rank, dir, err, run)
 	}
-	return Credentials{Routes: mutual(pair, pool, run, nil), Client: towards(pair, text),
-		member: &member{pair, pool, run}}, nil
+	return Credentials{Routes: mutualTLS(pair, pool, run, nil), Client: clusterTLS(pair, text),
+		agent: &agentCert{pair, pool, run}}, nil
 }
 
-// member is what an agent shows of itself, and knows of others.
-type member struct {
+// agentCert is an agent's certificate and the authority with which it checks others.
+type agentCert struct {
 	pair tls.Certificate
 	pool *x509.CertPool
 	run  string
 }
 
-// toMember is the credentials of a connection that ends at an agent of this rank and nowhere else.
-func (c Credentials) toMember(rank int) *tls.Config {
-	if c.member == nil {
+// routeTo returns the TLS configuration of a connection to the agent of this rank.
+func (c Credentials) routeTo(rank int) *tls.Config {
+	if c.agent == nil {
 		return c.Routes.Clone()
 	}
-	return mutual(c.member.pair, c.member.pool, c.member.run, &rank)
+	return mutualTLS(c.agent.pair, c.agent.pool, c.agent.run, &rank)
 }
 
-// rankOf is the agent whose connection this is. Nobody can tell of credentials that ReadCredentials
-// did not read.
+// rankOf returns the rank of the agent at the other end of a connection. It is known only with the
+// credentials of ReadCredentials.
 func (c Credentials) rankOf(s tls.ConnectionState) (rank int, ok bool) {
-	if c.member == nil || len(s.PeerCertificates) == 0 || len(s.PeerCertificates[0].URIs) != 1 {
+	if c.agent == nil || len(s.PeerCertificates) == 0 || len(s.PeerCertificates[0].URIs) != 1 {
 		return 0, false
 	}
 	rank, err := strconv.Atoi(path.Base(s.PeerCertificates[0].URIs[0].Path))
 	return rank, err == nil
 }
 
-// Rights are the subjects of a run that an agent speaks on, and those that it hears: what a cluster
-// of others should allow the user whose certificate names the agent, and nothing else.
+// Permissions returns the subjects on which an agent publishes and to which it subscribes: the
+// permissions that an existing cluster should grant to the user of the agent's certificate.
 func Permissions(run string, rank int) (publish, subscribe string) {
 	return fmt.Sprintf("fspda.%s.*.%d", run, rank), fmt.Sprintf("fspda.%s.%d.*", run, rank)
 }
 
-// towards is the agent's certificate shown to a cluster of others, whose own must be of its name,
-// and signed by the run's authority or by one that this machine trusts.
-func towards(pair tls.Certificate, authority []byte) *tls.Config {
+// clusterTLS returns the TLS configuration for connections to an existing cluster. The cluster's
+// certificate must match its host name, signed by the run's authority or one that this machine
+// trusts.
+func clusterTLS(pair tls.Certificate, authority []byte) *tls.Config {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
-		roots = x509.NewCertPool() // a machine that trusts nobody
+		roots = x509.NewCertPool() // a machine without trusted authorities
 	}
 	roots.AppendCertsFromPEM(authority)
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}
 }
 
-// mutual is TLS 1.3 in which both ends show a certificate of the run, of a rank where one is given.
-// The library's own check of names is off, since addresses do not count; what takes its place sees
-// every connection, at both ends.
-func mutual(pair tls.Certificate, pool *x509.CertPool, run string, rank *int) *tls.Config {
+// mutualTLS returns a TLS 1.3 configuration in which both ends present a certificate of the run,
+// for a given rank if rank is not nil. The library's own verification of host names is off, since
+// addresses do not matter; VerifyConnection replaces it at both ends.
+func mutualTLS(pair tls.Certificate, pool *x509.CertPool, run string, rank *int) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool,
 		ClientCAs:  pool,
 		ClientAuth: tls.RequireAndVerifyClientCert, InsecureSkipVerify: true, SessionTicketsDisabled: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 {
-				return errors.New("nats: the other end shows no certificate")
+				return errors.New("nats: the other end presents no certificate")
 			}
-			return checkMember(s.PeerCertificates[0], pool, run, rank)
+			return checkAgentCert(s.PeerCertificates[0], pool, run, rank)
 		}}
 }
 
-// checkMember checks that a certificate is signed by the authority, is in its time, and names an
-// agent of the run: this one, where one is given.
-func checkMember(cert *x509.Certificate, pool *x509.CertPool, run string, rank *int) error {
+// checkAgentCert checks that a certificate is signed by the authority, is valid now, and names an
+// agent of the run: that of the given rank if rank is not nil.
+func checkAgentCert(cert *x509.Certificate, pool *x509.CertPool, run string, rank *int) error {
 	_, err := cert.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if err != nil {
-		return fmt.Errorf("it is not one of this run's authority: %w", err)
+		return fmt.Errorf("it is not signed by this run's authority: %w", err)
 	}
 	if len(cert.URIs) != 1 {
 		return fmt.Errorf("it has %d names, expected fspda://%s/agent/RANK", len(cert.URIs), run)
@@ -227,7 +229,7 @@ func checkMember(cert *x509.Certificate, pool *x509.CertPool, run string, rank *
 	name := cert.URIs[0].String()
 	prefix := "fspda://" + run + "/agent/"
 	number, ok := strings.CutPrefix(name, prefix)
-	if _, err := strconv.Atoi(number); !ok || err != nil || rank != nil && name != memberURI(run, *rank).String() {
+	if _, err := strconv.Atoi(number); !ok || err != nil || rank != nil && name != agentURI(run, *rank).String() {
 		return fmt.Errorf("it names %s, expected %sRANK", clip(name), prefix)
 	}
 	return nil

@@ -19,9 +19,9 @@ func credentials(t *testing.T, dir, run string, rank int) Credentials {
 	return c
 }
 
-// Agents with certificates of one run meet. Who has none, or one of another run, or another
-// authority, gets no further than the door.
-func TestOnlyMembersEnter(t *testing.T) {
+// Agents with certificates of the same run connect. One without a certificate, or with one of
+// another run or authority, is rejected.
+func TestOnlyAgentsOfTheRunConnect(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	for d, run := range map[string]string{dir: "test", other: "test2"} {
 		if err := WriteCredentials(d, run, 3, time.Hour); err != nil {
@@ -50,7 +50,8 @@ func TestOnlyMembersEnter(t *testing.T) {
 		}
 		time.Sleep(300 * time.Millisecond)
 		if n.ConnectedPeers() != 0 || m[0].ConnectedPeers() != 1 || n.server.NumRoutes() != 0 {
-			t.Errorf("a certificate %s: %d and %d are present, %d routes", name, n.ConnectedPeers(), m[0].ConnectedPeers(),
+			t.Errorf("a certificate %s: %d and %d are connected, %d routes", name, n.ConnectedPeers(),
+				m[0].ConnectedPeers(),
 				n.server.NumRoutes())
 		}
 		n.Close()
@@ -58,8 +59,8 @@ func TestOnlyMembersEnter(t *testing.T) {
 	swap(t, m, 5, 3, 10)
 }
 
-// The door speaks TLS 1.3 and nothing older, and hears nobody who does not show a certificate.
-func TestDoor(t *testing.T) {
+// The route listener accepts TLS 1.3 only, and only clients with a certificate.
+func TestDirectServerAuthenticates(t *testing.T) {
 	dir := t.TempDir()
 	if err := WriteCredentials(dir, "test", 2, time.Hour); err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func TestDoor(t *testing.T) {
 	}
 	good := credentials(t, dir, "test", 1).Routes
 	if err := enter(good); err != nil {
-		t.Errorf("a member: %v", err)
+		t.Errorf("an agent of the run: %v", err)
 	}
 	old := good.Clone()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
@@ -91,7 +92,7 @@ func TestDoor(t *testing.T) {
 		t.Error("TLS 1.2 was accepted")
 	}
 	if enter(&tls.Config{InsecureSkipVerify: true}) == nil {
-		t.Error("nobody in particular was accepted")
+		t.Error("a client without a certificate was accepted")
 	}
 }
 
@@ -105,8 +106,8 @@ func TestCredentialsRefuse(t *testing.T) {
 	}
 	credentials(t, dir, "test", 1)
 	for name, err := range map[string]error{
-		"another run":       second(ReadCredentials(dir, "other", 0)),
-		"no such agent":     second(ReadCredentials(dir, "test", 7)),
+		"another run":       errorOf(ReadCredentials(dir, "other", 0)),
+		"no such agent":     errorOf(ReadCredentials(dir, "test", 7)),
 		"another authority": WriteCredentials(dir, "other", 1, time.Hour),
 		"a bad name":        WriteCredentials(t.TempDir(), "a/b", 1, time.Hour),
 	} {
@@ -115,7 +116,7 @@ func TestCredentialsRefuse(t *testing.T) {
 		}
 	}
 	if info, err := os.Stat(filepath.Join(dir, "agent-000-key.pem")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("a key that others can read: %v %v", info, err)
+		t.Errorf("a key is readable by others: %v %v", info, err)
 	}
 	late := t.TempDir()
 	if err := WriteCredentials(late, "test", 1, -time.Minute); err != nil {
@@ -126,4 +127,4 @@ func TestCredentialsRefuse(t *testing.T) {
 	}
 }
 
-func second[A any](_ A, err error) error { return err }
+func errorOf[A any](_ A, err error) error { return err }

@@ -7,8 +7,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Packing is a compression of messages that loses nothing. The numbers of a model in training
-// hardly give way; what has many equal values does, such as codes of a coarse quantizer.
+// Compression is a lossless compression of messages. The values of a model in training hardly
+// compress; the codes of a coarse quantizer, with many equal values, do.
 type Compression string
 
 const (
@@ -17,7 +17,7 @@ const (
 	Zstd          Compression = "zstd" // smaller
 )
 
-// ParsePacking checks the name of a packing.
+// ParseCompression returns the compression with a name.
 func ParseCompression(name string) (Compression, error) {
 	switch p := Compression(name); p {
 	case NoCompression, S2, Zstd:
@@ -25,33 +25,33 @@ func ParseCompression(name string) (Compression, error) {
 	case "":
 		return NoCompression, nil
 	}
-	return "", fmt.Errorf("nats: no packing is named %q; write %s, %s or %s", name, NoCompression, S2, Zstd)
+	return "", fmt.Errorf("nats: no compression is named %q; write %s, %s or %s", name, NoCompression, S2, Zstd)
 }
 
-// packs tells whether messages are packed at all.
-func (p Compression) packs() bool { return p == S2 || p == Zstd }
+// enabled reports whether messages are compressed.
+func (p Compression) enabled() bool { return p == S2 || p == Zstd }
 
-// Bytes that tell the packings apart, before what is packed.
+// First byte of a compressed body.
 const (
-	packedS2   = 1
-	packedZstd = 2
+	prefixS2   = 1
+	prefixZstd = 2
 )
 
 var (
-	// valid options: no error
+	// the options are valid: no error
 	zstdWriter, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	zstdReader, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 )
 
-// pack returns the body packed, or as it is where that is no longer.
-func (p Compression) pack(body []byte) []byte {
+// compress returns the compressed body, or body itself if that is not longer.
+func (p Compression) compress(body []byte) []byte {
 	var out []byte
 	switch p {
 	case S2:
-		out = append(out, packedS2)
+		out = append(out, prefixS2)
 		out = append(out, s2.Encode(nil, body)...)
 	case Zstd:
-		out = zstdWriter.EncodeAll(body, append(out, packedZstd))
+		out = zstdWriter.EncodeAll(body, append(out, prefixZstd))
 	default:
 		return body
 	}
@@ -61,46 +61,46 @@ func (p Compression) pack(body []byte) []byte {
 	return out
 }
 
-// unpack returns the body of a parcel. A packed one says how long it is, and that was found to be
-// within the bounds of the run; it is not unpacked beyond.
-func unpack(p *parcel) ([]byte, error) {
-	if !p.packed {
+// decompress returns the uncompressed body of a message. It decompresses no more than rawSize
+// bytes, which has been checked against the limits of the run.
+func decompress(p *recvMessage) ([]byte, error) {
+	if !p.compressed {
 		return p.body, nil
 	}
 	if len(p.body) == 0 {
-		return nil, fmt.Errorf("nats: a packed message without a byte")
+		return nil, fmt.Errorf("nats: a compressed message is empty")
 	}
 	var out []byte
 	var err error
 	switch src := p.body[1:]; p.body[0] {
-	case packedS2:
+	case prefixS2:
 		var n int
-		if n, err = s2.DecodedLen(src); err == nil && n == p.raw {
+		if n, err = s2.DecodedLen(src); err == nil && n == p.rawSize {
 			out, err = s2.Decode(make([]byte, n), src)
 		}
-	case packedZstd:
-		out, err = unzstd(src, p.raw)
+	case prefixZstd:
+		out, err = decompressZstd(src, p.rawSize)
 	default:
-		err = fmt.Errorf("packing %d does not exist", p.body[0])
+		err = fmt.Errorf("compression %d does not exist", p.body[0])
 	}
-	if err == nil && len(out) != p.raw {
-		err = fmt.Errorf("it has not the %d bytes that its frame says", p.raw)
+	if err == nil && len(out) != p.rawSize {
+		err = fmt.Errorf("it does not have the %d bytes that its frame says", p.rawSize)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nats: a packed message of %d bytes cannot be unpacked: %w", len(p.body), err)
+		return nil, fmt.Errorf("nats: cannot decompress a message of %d bytes: %w", len(p.body), err)
 	}
 	return out, nil
 }
 
-// unzstd unpacks at most n bytes. The header of the packed text says how many there are; one that
-// says more, or nothing, is refused unread.
-func unzstd(src []byte, n int) ([]byte, error) {
+// decompressZstd decompresses exactly n bytes. It refuses input whose header states another length,
+// or none, without decompressing it.
+func decompressZstd(src []byte, n int) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(src); err != nil {
 		return nil, err
 	}
 	if !h.HasFCS || h.FrameContentSize != uint64(n) {
-		return nil, fmt.Errorf("its own header does not say %d bytes", n)
+		return nil, fmt.Errorf("its zstd header does not state %d bytes", n)
 	}
 	return zstdReader.DecodeAll(src, make([]byte, 0, n))
 }

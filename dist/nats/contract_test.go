@@ -14,7 +14,7 @@ import (
 	"fspda/dist/disttest"
 )
 
-// mesh is the nodes of all agents, each with a server of its own, in one process.
+// mesh holds the nodes of all agents, each with its own server, in one process.
 type mesh []*Node
 
 func (m mesh) Send(ctx context.Context, msg dist.Message) error { return m[msg.From].Send(ctx, msg) }
@@ -25,7 +25,7 @@ func (m mesh) Recv(ctx context.Context, self, from, t int) (dist.Message, error)
 
 const testDim = 100_000
 
-// options are those of agent i of n.
+// options returns the options of agent i of n.
 func options(t *testing.T, i, n int) Options {
 	return Options{Run: "test", Self: i, Agents: n, Dim: testDim, Pool: dist.NewPool(devicetest.NewFloat64()),
 		Identity: []Field{{"run", "test"}, {"seed", "1"}, {"layout", "784x10"}},
@@ -67,7 +67,7 @@ func (m mesh) start(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx := patient(t)
+	ctx := testContext(t)
 	for _, n := range m {
 		if err := n.Ready(ctx); err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestContract(t *testing.T) {
 		edit func(*Options)
 	}{
 		{"plain", nil},
-		{"packed, durable", func(o *Options) { o.Compression, o.Durable = Zstd, true }},
+		{"compressed, durable", func(o *Options) { o.Compression, o.Durable = Zstd, true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			disttest.TestTransport(t, func(t *testing.T, n int) dist.Transport {

@@ -6,18 +6,16 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// frameCodec writes frames to a gRPC stream as they are: no text around them, and a piece is not
-// copied.
+// frameCodec is a gRPC codec for frames. It adds no encoding and does not copy payloads.
 type frameCodec struct{}
 
-// outFrame is a frame on its way out: its header, and the piece, which does not change any more.
+// outFrame is an outgoing frame: header and payload. The payload must not change any more.
 type outFrame struct {
-	header, piece []byte
-	lent          *lent // whose memory the piece is; nil: its own
+	header, payload []byte
+	memory          *bodyRef // memory that the payload refers to; nil: the payload owns its memory
 }
 
-// inFrame is a frame that comes in, as its bytes lie in the memory of gRPC. Who has read it lets go
-// of it.
+// inFrame is an incoming frame in gRPC's memory. The reader must free it.
 type inFrame struct{ data mem.BufferSlice }
 
 func (f *inFrame) free() {
@@ -32,23 +30,23 @@ func (frameCodec) Name() string { return "fspda" }
 func (frameCodec) Marshal(v any) (mem.BufferSlice, error) {
 	f, ok := v.(*outFrame)
 	if !ok {
-		return nil, fmt.Errorf("nats: a stream of frames was given a %T", v)
+		return nil, fmt.Errorf("nats: the codec for frames cannot encode a %T", v)
 	}
-	if f.lent == nil {
-		return mem.BufferSlice{mem.SliceBuffer(f.header), mem.SliceBuffer(f.piece)}, nil
+	if f.memory == nil {
+		return mem.BufferSlice{mem.SliceBuffer(f.header), mem.SliceBuffer(f.payload)}, nil
 	}
-	if mem.IsBelowBufferPoolingThreshold(cap(f.piece)) { // gRPC would not say when it is done with it
-		return mem.BufferSlice{mem.SliceBuffer(append(f.header, f.piece...))}, nil
+	if mem.IsBelowBufferPoolingThreshold(cap(f.payload)) { // gRPC would not call Put
+		return mem.BufferSlice{mem.SliceBuffer(append(f.header, f.payload...))}, nil
 	}
-	f.lent.hold()
-	return mem.BufferSlice{mem.SliceBuffer(f.header), mem.NewBuffer(&f.piece, f.lent)}, nil
+	f.memory.retain()
+	return mem.BufferSlice{mem.SliceBuffer(f.header), mem.NewBuffer(&f.payload, f.memory)}, nil
 }
 
-// Unmarshal implements encoding.CodecV2. The length is bounded by the stream's largest message.
+// Unmarshal implements encoding.CodecV2. The stream's maximal message size bounds the length.
 func (frameCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	f, ok := v.(*inFrame)
 	if !ok {
-		return fmt.Errorf("nats: a stream of frames was given a %T", v)
+		return fmt.Errorf("nats: the codec for frames cannot decode into a %T", v)
 	}
 	data.Ref()
 	f.data = data

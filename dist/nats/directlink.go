@@ -16,118 +16,120 @@ import (
 )
 
 const (
-	dialTime     = 3 * time.Second  // for one place, and for an answer to a sign of life
-	quietTime    = 10 * time.Second // after which a sign of life is asked for
-	firstRetry   = time.Second      // after nobody opened, and then twice as long each time
-	lastRetry    = time.Minute
-	lastWords    = time.Second // for what is in the queue when the node closes
-	directBuffer = 256 << 10   // of a connection, for reading and writing
+	dialTimeout   = 3 * time.Second  // for one address, and for the answer to a keepalive ping
+	keepaliveTime = 10 * time.Second // idle time before a keepalive ping
+	minRedial     = time.Second      // delay after a failed attempt; doubles each time
+	maxRedial     = time.Minute
+	drainTimeout  = time.Second // to send what is queued when the node closes
+	directBuffer  = 256 << 10   // of a connection, for reading and writing
 )
 
-// way is the way of large messages to a peer. Those that take it wait in a queue, so that no agent
-// waits for the network; where there is no way, or it breaks, they go over NATS. A nil way is none.
-type way struct {
-	peer  *peer
-	queue chan parcelOut
-	knock chan struct{} // somebody has a large message, and there is no stream
+// directLink sends large messages to a peer. Messages are queued, so that no agent waits for the
+// network. Without a connection, or when it breaks, they go over NATS. A nil directLink is valid
+// and never connected.
+type directLink struct {
+	peer        *peer
+	queue       chan queuedMessage
+	dialRequest chan struct{} // there is a large message and no stream
 
-	mu      sync.Mutex
-	sign    *directOffer // nil: the peer has no door
-	conn    *grpc.ClientConn
-	stream  grpc.ClientStream // nil: none yet
-	guarded bool              // the stream changes no bit: pieces need no checksum
-	due     map[parcelKey]bool
-	again   time.Time // not before
-	wait    time.Duration
+	mu          sync.Mutex
+	offer       *directOffer // nil: the peer has no direct server
+	conn        *grpc.ClientConn
+	stream      grpc.ClientStream // nil: not connected
+	trusted     bool              // the stream delivers bytes unchanged: fragments need no checksum
+	queued      map[messageKey]bool
+	notBefore   time.Time // earliest time of the next attempt
+	redialDelay time.Duration
 }
 
-// parcelOut is a message for the queue, from a byte on.
-type parcelOut struct {
-	parcelKey
-	r    record
+// queuedMessage is a message in the queue, to be sent from a byte on.
+type queuedMessage struct {
+	messageKey
+	r    sentMessage
 	from int
 }
 
-// parcelKey tells messages of a line apart.
-type parcelKey struct {
+// messageKey identifies a message to the peer.
+type messageKey struct {
 	stream int
 	seq    uint64
 }
 
-func newWay(p *peer) *way {
-	return &way{peer: p, queue: make(chan parcelOut, 2*window), knock: make(chan struct{}, 1),
-		due: make(map[parcelKey]bool)}
+func newDirectLink(p *peer) *directLink {
+	return &directLink{peer: p, queue: make(chan queuedMessage, 2*window), dialRequest: make(chan struct{}, 1),
+		queued: make(map[messageKey]bool)}
 }
 
-// learn notes where the door of the peer's present life is.
-func (w *way) learn(sign *directOffer) {
+// setOffer stores the address of the server of the peer's current incarnation.
+func (w *directLink) setOffer(offer *directOffer) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if sign != nil && w.sign != nil && sign.Token == w.sign.Token {
+	if offer != nil && w.offer != nil && offer.Token == w.offer.Token {
 		return
 	}
-	w.leave()
-	w.sign, w.wait, w.again = sign, 0, time.Time{}
+	w.disconnect()
+	w.offer, w.redialDelay, w.notBefore = offer, 0, time.Time{}
 }
 
-// leave ends the connection. What was on its way is asked for again. The caller holds the lock.
-func (w *way) leave() {
+// disconnect closes the connection. What was in flight will be requested again. The caller holds
+// the lock.
+func (w *directLink) disconnect() {
 	if w.conn != nil {
 		_ = w.conn.Close()
 	}
 	w.conn, w.stream = nil, nil
 }
 
-// take takes a message if there is a way for it. Where there is none yet it is looked for, for
-// those that come later.
-func (w *way) take(stream int, r record, from int) bool {
-	if w == nil || r.size-from < directFrom {
+// enqueue queues a message if the link is connected, and reports whether it did. Otherwise it
+// initiates a connection for later messages.
+func (w *directLink) enqueue(stream int, r sentMessage, from int) bool {
+	if w == nil || r.size-from < minDirectSize {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stream == nil {
-		if w.sign != nil && time.Now().After(w.again) {
+		if w.offer != nil && time.Now().After(w.notBefore) {
 			select {
-			case w.knock <- struct{}{}:
+			case w.dialRequest <- struct{}{}:
 			default:
 			}
 		}
 		return false
 	}
-	key := parcelKey{stream, r.seq}
-	if w.due[key] {
-		return true // it waits for its turn
+	key := messageKey{stream, r.seq}
+	if w.queued[key] {
+		return true // it is queued already
 	}
 	select {
-	case w.queue <- parcelOut{key, r, from}:
-		r.lent.hold()
-		w.due[key] = true
+	case w.queue <- queuedMessage{key, r, from}:
+		r.memory.retain()
+		w.queued[key] = true
 		return true
 	default:
 		return false
 	}
 }
 
-// start begins to carry. The node's Close ends it.
-func (w *way) start() {
+// start starts the goroutine of the link. The node's Close ends it.
+func (w *directLink) start() {
 	if w != nil {
-		w.peer.node.aside.Go(w.carry)
+		w.peer.node.background.Go(w.run)
 	}
 }
 
-// carry opens the way when it is wanted, and sends what is in the queue, until the node closes.
-func (w *way) carry() {
+// run connects on request and sends queued messages until the node closes.
+func (w *directLink) run() {
 	quit := w.peer.node.quit
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { // no network holds up a Close for long
+	go func() { // bounds how long Close waits for the network
 		select {
 		case <-quit:
-			time.AfterFunc(lastWords, cancel)
+			time.AfterFunc(drainTimeout, cancel)
 		case <-ctx.Done():
 		}
 	}()
@@ -135,17 +137,17 @@ func (w *way) carry() {
 		select {
 		case p := <-w.queue:
 			w.send(p)
-		case <-w.knock:
-			w.open(ctx)
+		case <-w.dialRequest:
+			w.connect(ctx)
 		case <-quit:
-			w.end()
+			w.drain()
 			return
 		}
 	}
 }
 
-// end sends what is left and sees that it arrives.
-func (w *way) end() {
+// drain sends the queue and waits until it has arrived.
+func (w *directLink) drain() {
 	for len(w.queue) > 0 {
 		w.send(<-w.queue)
 	}
@@ -153,29 +155,29 @@ func (w *way) end() {
 	stream := w.stream
 	w.mu.Unlock()
 	if stream != nil && stream.CloseSend() == nil {
-		_ = stream.RecvMsg(&inFrame{}) // the end, when the other side has read all
+		_ = stream.RecvMsg(&inFrame{}) // returns when the server has read everything
 	}
 	w.mu.Lock()
-	w.leave()
+	w.disconnect()
 	w.mu.Unlock()
 }
 
-// open tries the places of the peer's door, one after the other.
-func (w *way) open(ctx context.Context) {
+// connect dials the addresses of the peer's server one after the other.
+func (w *directLink) connect(ctx context.Context) {
 	w.mu.Lock()
-	sign := w.sign
-	late := w.stream != nil || time.Now().Before(w.again)
+	offer := w.offer
+	late := w.stream != nil || time.Now().Before(w.notBefore)
 	w.mu.Unlock()
-	if late || sign == nil {
+	if late || offer == nil {
 		return
 	}
 	var conn *grpc.ClientConn
 	var stream grpc.ClientStream
-	err := errors.New("it names no place")
+	err := errors.New("the peer advertises no address")
 	var found string
-	for _, place := range sign.Places {
-		if conn, stream, err = w.try(ctx, place, sign.Token); err == nil || ctx.Err() != nil {
-			found = place
+	for _, address := range offer.Addresses {
+		if conn, stream, err = w.dial(ctx, address, offer.Token); err == nil || ctx.Err() != nil {
+			found = address
 			break
 		}
 	}
@@ -184,35 +186,36 @@ func (w *way) open(ctx context.Context) {
 	defer w.mu.Unlock()
 	switch {
 	case err != nil:
-		w.wait = min(max(2*w.wait, firstRetry), lastRetry)
-		w.again = time.Now().Add(w.wait + rand.N(w.wait)) // not everybody at once; nothing of a run hangs on it
-		log.Info("no direct way to an agent; large messages go over NATS", zap.Int("peer", w.peer.id),
-			zap.Strings("places", sign.Places), zap.Error(err))
-	case w.sign != sign: // it has another door by now
+		w.redialDelay = min(max(2*w.redialDelay, minRedial), maxRedial)
+		// jitter spreads the attempts; it does not affect results
+		w.notBefore = time.Now().Add(w.redialDelay + rand.N(w.redialDelay))
+		log.Info("no direct link to an agent; large messages go over NATS", zap.Int("peer", w.peer.id),
+			zap.Strings("addresses", offer.Addresses), zap.Error(err))
+	case w.offer != offer: // the peer has another server by now
 		_ = conn.Close()
 	default:
-		w.conn, w.stream, w.wait, w.guarded = conn, stream, 0, w.peer.node.guards(found)
-		log.Debug("direct way to an agent", zap.Int("peer", w.peer.id), zap.String("target", conn.Target()))
+		w.conn, w.stream, w.redialDelay, w.trusted = conn, stream, 0, w.peer.node.trustedAddress(found)
+		log.Debug("direct link to an agent", zap.Int("peer", w.peer.id), zap.String("target", conn.Target()))
 	}
 }
 
-// try knocks at one place.
-func (w *way) try(ctx context.Context, place, token string) (*grpc.ClientConn, grpc.ClientStream, error) {
+// dial connects to one address.
+func (w *directLink) dial(ctx context.Context, address, token string) (*grpc.ClientConn, grpc.ClientStream, error) {
 	n := w.peer.node
-	conn, err := grpc.NewClient("passthrough:///"+place, grpc.WithTransportCredentials(n.transport(w.peer.id)),
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(n.dialCredentials(w.peer.id)),
 		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
-		grpc.WithWriteBufferSize(directBuffer), grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: quietTime,
-			Timeout: dialTime}))
+		grpc.WithWriteBufferSize(directBuffer), grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime,
+			Timeout: dialTimeout}))
 	if err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, tokenKey, token, fromKey,
 		strconv.Itoa(n.opt.Self)))
-	late := time.AfterFunc(dialTime, cancel)
+	late := time.AfterFunc(dialTimeout, cancel)
 	stream, err := conn.NewStream(ctx, &frameStream, framePath, grpc.ForceCodecV2(frameCodec{}))
 	if err == nil {
 		context.AfterFunc(stream.Context(), cancel)
-		_, err = stream.Header() // until it is let in
+		_, err = stream.Header() // until the server has accepted the stream
 	}
 	if err == nil && !late.Stop() {
 		err = context.DeadlineExceeded
@@ -225,36 +228,36 @@ func (w *way) try(ctx context.Context, place, token string) (*grpc.ClientConn, g
 	return conn, stream, nil
 }
 
-// send sends a message, over NATS where the way is gone.
-func (w *way) send(p parcelOut) {
-	defer p.r.lent.release()
+// send sends a message, over NATS if the link is broken.
+func (w *directLink) send(p queuedMessage) {
+	defer p.r.memory.release()
 	w.mu.Lock()
-	stream, guarded := w.stream, w.guarded
+	stream, guarded := w.stream, w.trusted
 	w.mu.Unlock()
 	err := io.EOF
 	if stream != nil {
-		err = w.pieces(stream, p, guarded)
+		err = w.sendFragments(stream, p, guarded)
 	}
 	w.mu.Lock()
-	delete(w.due, p.parcelKey)
+	delete(w.queued, p.messageKey)
 	if err != nil && w.stream == stream {
-		w.leave()
+		w.disconnect()
 	}
 	w.mu.Unlock()
 	if err != nil {
-		w.peer.relay(p.stream, p.r, p.from)
+		w.peer.sendOverNATS(p.stream, p.r, p.from)
 	}
 }
 
-// pieces sends the pieces of a message over a stream.
-func (w *way) pieces(stream grpc.ClientStream, p parcelOut, guarded bool) error {
+// sendFragments sends the fragments of a message over a stream.
+func (w *directLink) sendFragments(stream grpc.ClientStream, p queuedMessage, guarded bool) error {
 	for f := range frames(p.stream, p.r, p.from, maxChunk) {
-		w.peer.stamp(f)
+		w.peer.fillHeader(f)
 		if guarded {
-			f.flags |= flagGuarded
+			f.flags |= flagTrustedChannel
 		}
-		out := &outFrame{header: appendHeader(make([]byte, 0, headerSize), f), piece: f.piece, lent: p.r.lent}
-		for range w.peer.node.copies(f) {
+		out := &outFrame{header: appendHeader(make([]byte, 0, headerSize), f), payload: f.payload, memory: p.r.memory}
+		for range w.peer.node.countSent(f) {
 			if err := stream.SendMsg(out); err != nil {
 				return err
 			}
@@ -263,8 +266,8 @@ func (w *way) pieces(stream grpc.ClientStream, p parcelOut, guarded bool) error 
 	return nil
 }
 
-// there tells whether the way is open.
-func (w *way) there() bool {
+// connected reports whether the link is connected.
+func (w *directLink) connected() bool {
 	if w == nil {
 		return false
 	}

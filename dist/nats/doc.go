@@ -1,31 +1,37 @@
-// Package nats is the dist.Transport between processes and machines, on the messaging engine NATS.
+// Package nats implements dist.Transport between processes and machines, on the messaging system
+// NATS.
 //
-// Each process opens one [Node] for one agent. A node starts a NATS server of its own inside the
-// process and joins it to those of the others by routes, so that the messages of a pair go straight
-// between their two servers; or it is a client of a cluster that is there already. Every agent
-// listens on one subject for each other agent, fspda.RUN.TO.FROM, and nobody else has business
-// there.
+// Each process opens one [Node] for one agent. By default a node starts an embedded NATS server and
+// joins it to the servers of the other agents by routes, so that messages between two agents go
+// directly between their servers. Alternatively the node is a client of an existing NATS cluster.
+// Every agent subscribes to one subject per other agent, fspda.RUN.TO.FROM; nobody else publishes
+// or subscribes there.
 //
-// What NATS promises is little: a message comes whole, once or not at all. What an edge needs is
-// more: it happens at both of its ends or at neither, also where links drop and processes die. So:
+// NATS delivers a message whole, at most once. An edge needs more: it must happen at both of its
+// ends or at neither, also when links drop and processes crash. Therefore:
 //
-//   - Messages of a line are numbered. A sender keeps each until its receiver has said that it will never ask again; a receiver that waits
-//     asks for what is missing, from the first byte that it lacks. What comes twice is dropped by its number.
-//   - A receiver says two things: how far its agent has taken messages, which makes room at the sender, and how far they are part of a
-//     checkpoint on its disk, which lets the sender forget. An agent that crashed goes on from its checkpoint, is sent again what it had
-//     heard since, says again what it had said, and since training is a pure function of its input nobody can tell that it was gone.
-//   - Large messages need not go through the servers: a node has a [Door], a gRPC server of its own, and the handshake says where. What others
-//     send there is the same frames, over the same TLS, from where the numbers lie. It is a faster way and no more: where a node cannot be reached, or the way
-//     breaks, its messages go over NATS, and what was lost is asked for like anything else.
-//   - [Node.Save] is what a checkpoint must hold of the lines: their numbers, and what was sent and may be asked for again.
+//   - The messages of a stream are numbered. A sender keeps each message until its receiver has
+//     said that it will never request it again. A receiver that waits requests the missing message
+//     from the first missing byte. Duplicates are recognised by their number and dropped.
+//   - A receiver acknowledges two positions: which messages its agent has consumed, which makes
+//     room at the sender, and which of them are part of a checkpoint on disk ("stable"), which lets
+//     the sender delete them. An agent that crashed continues from its checkpoint: it receives
+//     again what it had received since, and sends again what it had sent. Training is a pure
+//     function of its input, so the other agents cannot observe the restart.
+//   - Large messages can bypass the NATS servers. A node may run a [DirectServer], a gRPC server
+//     whose address is part of the handshake. Other nodes send it the same frames, over the same
+//     TLS, without copying the values. It is an optimisation only: where a node cannot be reached,
+//     or the connection breaks, messages go over NATS, and lost ones are requested as usual.
+//   - [Node.Save] returns the state of the streams for a checkpoint: their positions, and the
+//     messages that were sent and may be requested again.
 //
-// Before anything else two nodes shake hands: each repeats a number that the other has drawn for
-// this life of its process, so that old frames convince nobody, and both compare what their runs
-// are made of ([Options.Identity]). A difference is refused by name. With certificates the
-// handshake also agrees on keys, by which each end seals what it says: no member of the mesh speaks
-// in another's name (seal.go).
+// Two nodes first complete a handshake. Each repeats a number that the other has drawn for its
+// incarnation (one lifetime of a process), so that replayed frames are recognised, and both compare
+// the properties of their runs ([Options.Identity]). A node that differs is refused with the name
+// of the property. With certificates, the handshake also derives keys with which each end
+// authenticates its frames, so that no agent can send in the name of another one (auth.go).
 //
-// All that arrives is untrusted: every length is checked before memory is taken for it, and every
-// frame has a checksum, a seal, or a connection that guards it. Start with frame.go for the format,
-// peer.go for the life of a line, node.go for the rest.
+// All input is untrusted: lengths are checked before memory is allocated, and every frame is
+// protected by a checksum, an authentication tag or the connection. Start with frame.go for the
+// format, peer.go for the streams between two agents, and node.go for the rest.
 package nats

@@ -14,53 +14,53 @@ import (
 
 func FuzzFrame(f *testing.F) {
 	f.Add(appendFrame(nil, &frame{kind: kindData, from: 1, to: 2, seq: 3, t: 4, total: 5, raw: 5,
-		piece: []byte("hello")}))
+		payload: []byte("hello")}))
 	f.Add([]byte(magic))
-	sealed := appendFrame(nil, &frame{kind: kindData, flags: flagSealed, total: 2, raw: 2, piece: []byte("ab")})
-	f.Add(append(sealed, make([]byte, sealSize)...))
+	tagged := appendFrame(nil, &frame{kind: kindData, flags: flagAuthenticated, total: 2, raw: 2,
+		payload: []byte("ab")})
+	f.Add(append(tagged, make([]byte, authSize)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fr, err := decodeFrame(b)
 		if err != nil {
 			return
 		}
 		again := appendFrame(nil, &fr)
-		if fr.flags&flagSealed != 0 {
-			again = append(again, b[len(b)-sealSize:]...)
+		if fr.flags&flagAuthenticated != 0 {
+			again = append(again, b[len(b)-authSize:]...)
 		}
 		if !bytes.Equal(again, b) {
-			t.Errorf("%x is read, and written as %x", b, again)
+			t.Errorf("%x is decoded, and encoded as %x", b, again)
 		}
 	})
 }
 
-// What a member's stream brings to the door takes no more memory than messages of the run, whatever
-// it says.
+// Whatever an authenticated stream delivers, it occupies no more memory than messages of the run.
 func FuzzDirect(f *testing.F) {
-	n := &Node{opt: Options{Agents: 2, Self: 0, Log: zap.NewNop()}, log: zap.NewNop(), codec: contents{dim: 100},
-		run: 7, life: 9}
-	whole := frame{kind: kindData, from: 1, run: 7, life: 5, total: 5, raw: 5, piece: []byte("hello")}
+	n := &Node{opt: Options{Agents: 2, Self: 0, Log: zap.NewNop()}, log: zap.NewNop(), bodyCodec: bodyCodec{dim: 100},
+		runHash: 7, incarnation: 9}
+	whole := frame{kind: kindData, from: 1, run: 7, incarnation: 5, total: 5, raw: 5, payload: []byte("hello")}
 	f.Add(appendFrame(nil, &whole))
-	whole.flags = flagGuarded
+	whole.flags = flagTrustedChannel
 	f.Add(appendFrame(nil, &whole))
 	whole.seq, whole.total, whole.raw = 1, 10, 10
 	f.Add(appendFrame(appendFrame(nil, &whole), &whole))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := newPeer(n, 1)
-		p.life, p.settled = 5, true
+		p.incarnation, p.connected = 5, true
 		n.peers = []*peer{nil, p}
 		for range 2 {
 			in := inFrame{mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}}
-			if n.direct(1, &in) != nil {
+			if n.handleDirectFrame(1, &in) != nil {
 				break
 			}
 		}
 		for _, line := range p.in {
-			if len(line.parcels) > window {
-				t.Errorf("%d messages wait", len(line.parcels))
+			if len(line.messages) > window {
+				t.Errorf("%d messages are being assembled", len(line.messages))
 			}
-			for _, m := range line.parcels {
-				if m.total > n.codec.limit() || len(m.body) > m.total || cap(m.body) > 2*n.codec.limit() {
-					t.Errorf("a message of %d bytes, %d of them there, in memory of %d", m.total, len(m.body),
+			for _, m := range line.messages {
+				if m.total > n.bodyCodec.limit() || len(m.body) > m.total || cap(m.body) > 2*n.bodyCodec.limit() {
+					t.Errorf("a message of %d bytes with %d received occupies %d bytes", m.total, len(m.body),
 						cap(m.body))
 				}
 			}
@@ -70,7 +70,7 @@ func FuzzDirect(f *testing.F) {
 
 func FuzzBody(f *testing.F) {
 	pool := dist.NewPool(devicetest.NewFloat64())
-	c := contents{pool: pool, dim: 50}
+	c := bodyCodec{pool: pool, dim: 50}
 	b := pool.Get(3)
 	pool.Device().Write(b.V, []float32{1, 2, 3})
 	body, err := c.encode(dist.Message{Values: []*dist.Buffer{b, b}, Arrives: 2})
@@ -87,9 +87,9 @@ func FuzzBody(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(append([]byte{codecOfRun, 1, 0, 0, 5, 0, 0, 0}, make([]byte, 8+24)...))
-	coded := contents{pool: pool, dim: 50, codec: codec}
+	coded := bodyCodec{pool: pool, dim: 50, codec: codec}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, c := range []contents{c, coded} {
+		for _, c := range []bodyCodec{c, coded} {
 			values, _, err := c.decode(b, func() {})
 			if err != nil {
 				continue
@@ -100,7 +100,7 @@ func FuzzBody(f *testing.F) {
 				v.Release()
 			}
 			if total > len(b) {
-				t.Errorf("%d bytes make %d numbers", len(b), total)
+				t.Errorf("%d bytes decode to %d numbers", len(b), total)
 			}
 		}
 	})
@@ -112,39 +112,39 @@ func FuzzControl(f *testing.F) {
 	f.Add((&ack{full: true}).append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, err := decodeHello(b); err == nil {
-			difference([]Field{{"run", "x"}, {"seed", "1"}}, h.Identity)
+			firstDifference([]Field{{"run", "x"}, {"seed", "1"}}, h.Identity)
 		}
 		_, _ = decodeRefusal(b)
 		if a, err := decodeAck(b); err == nil && !bytes.Equal(a.append(nil), b) {
-			t.Errorf("%x is read, and written as another", b)
+			t.Errorf("%x is decoded, and encoded as another ack", b)
 		}
 	})
 }
 
-func FuzzUnpack(f *testing.F) {
+func FuzzDecompress(f *testing.F) {
 	text := bytes.Repeat([]byte("fspda "), 50)
 	for _, p := range []Compression{S2, Zstd} {
-		f.Add(p.pack(text), len(text))
+		f.Add(p.compress(text), len(text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, raw int) {
 		if raw < 0 || raw > 1<<16 {
 			return
 		}
-		out, err := unpack(&parcel{packed: true, raw: raw, total: len(b), body: b})
+		out, err := decompress(&recvMessage{compressed: true, rawSize: raw, total: len(b), body: b})
 		if err == nil && len(out) != raw {
-			t.Errorf("%d bytes unpacked, %d were announced", len(out), raw)
+			t.Errorf("%d bytes decompressed, %d announced", len(out), raw)
 		}
 	})
 }
 
-// The lines of a checkpoint come from a disk.
-func FuzzLines(f *testing.F) {
-	n := &Node{opt: Options{Agents: 2, Self: 0}, codec: contents{dim: 10}}
+// The stream state in a checkpoint may be damaged.
+func FuzzStreamState(f *testing.F) {
+	n := &Node{opt: Options{Agents: 2, Self: 0}, bodyCodec: bodyCodec{dim: 10}}
 	n.peers = []*peer{nil, newPeer(n, 1)}
-	n.peers[1].out[exchanges].push(7, segments{[]byte("hello")}, 5, nil)
+	n.peers[1].out[exchanges].append(7, segments{[]byte("hello")}, 5, nil)
 	f.Add(n.Save())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m := &Node{opt: n.opt, codec: n.codec}
+		m := &Node{opt: n.opt, bodyCodec: n.bodyCodec}
 		m.peers = []*peer{nil, newPeer(m, 1)}
 		if m.restore(b) == nil && !bytes.Equal(m.Save(), b) {
 			t.Errorf("%x is restored, and saved as %x", b, m.Save())
@@ -152,38 +152,39 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// An agent's lines are the same after a checkpoint.
-func TestLinesRoundTrip(t *testing.T) {
-	n := &Node{opt: Options{Agents: 3, Self: 1}, codec: contents{dim: 10}}
+// Streams are unchanged by saving and restoring them.
+func TestStreamStateRoundTrip(t *testing.T) {
+	n := &Node{opt: Options{Agents: 3, Self: 1}, bodyCodec: bodyCodec{dim: 10}}
 	n.peers = []*peer{newPeer(n, 0), nil, newPeer(n, 2)}
-	n.peers[0].out[exchanges].push(7, segments{[]byte("hello")}, 5, nil)
-	n.peers[2].out[reports].push(8, segments{[]byte("world")}, 9, nil)
+	n.peers[0].out[exchanges].append(7, segments{[]byte("hello")}, 5, nil)
+	n.peers[2].out[reports].append(8, segments{[]byte("world")}, 9, nil)
 	n.peers[2].in[exchanges].next = 4
-	n.written.Store(77)
-	m := &Node{opt: n.opt, codec: n.codec}
+	n.wireBytesSent.Store(77)
+	m := &Node{opt: n.opt, bodyCodec: n.bodyCodec}
 	m.peers = []*peer{newPeer(m, 0), nil, newPeer(m, 2)}
 	if err := m.restore(n.Save()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
 		if i != 1 && !reflect.DeepEqual(m.peers[i].out, n.peers[i].out) {
-			t.Errorf("the lines to agent %d changed", i)
+			t.Errorf("the streams to agent %d changed", i)
 		}
 	}
 	if m.WireBytes() != 77 || m.peers[2].in[exchanges].next != 4 || m.peers[2].in[exchanges].stable != 4 {
-		t.Error("numbers changed")
+		t.Error("the sequence numbers changed")
 	}
 }
 
-// Packing gives back what it took, and leaves what it cannot shorten.
-func TestPacking(t *testing.T) {
+// Decompression inverts compression. What does not get shorter is left uncompressed.
+func TestCompression(t *testing.T) {
 	text := bytes.Repeat([]byte("fspda "), 500)
 	for _, p := range []Compression{NoCompression, S2, Zstd} {
-		out := p.pack(text)
+		out := p.compress(text)
 		if p != NoCompression && len(out) > len(text)/10 {
 			t.Errorf("%s: %d bytes of %d", p, len(out), len(text))
 		}
-		back, err := unpack(&parcel{packed: len(out) != len(text), raw: len(text), total: len(out), body: out})
+		back, err := decompress(&recvMessage{compressed: len(out) != len(text), rawSize: len(text), total: len(out),
+			body: out})
 		if err != nil || !bytes.Equal(back, text) {
 			t.Errorf("%s: %v", p, err)
 		}

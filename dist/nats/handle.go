@@ -6,136 +6,135 @@ import (
 	"go.uber.org/zap"
 )
 
-// handle does what a frame of this peer asks for. What cannot be understood is an error, and
-// changes nothing.
+// handle processes a frame of this peer. An invalid frame is an error and changes nothing.
 func (p *peer) handle(f *frame) error {
-	proven, err := p.proven(f)
+	authentic, err := p.authenticated(f)
 	if err != nil {
 		return err
 	}
 	switch f.kind {
 	case kindHello:
-		h, err := decodeHello(f.piece)
-		if err != nil {
-			return err
-		}
-		if h.Life != f.life {
-			return &FrameError{Got: "a handshake in another's name"}
-		}
-		if !proven {
-			if proven, err = p.shows(f, h.Cert); err != nil {
-				return err
-			}
-		}
-		p.greeted(h, proven)
-		return nil
+		return p.handleHelloFrame(f, authentic)
 	case kindRefuse:
-		r, err := decodeRefusal(f.piece)
-		if err != nil {
-			return err
-		}
-		if !proven {
-			if proven, err = p.shows(f, r.Cert); err != nil {
-				return err
-			}
-		}
-		if proven && r.Life == p.node.life {
-			p.refusedBy(r)
-		}
-		return nil
+		return p.handleRefusalFrame(f, authentic)
 	}
 	p.mu.Lock()
-	known := proven && p.settled && f.life == p.life
+	known := authentic && p.connected && f.incarnation == p.incarnation
 	if known {
-		p.heard = time.Now()
-		p.progressed(f)
+		p.lastHeard = time.Now()
+		p.updateProgress(f)
 	}
 	p.mu.Unlock()
 	if !known {
-		return nil // of another life, or before the handshake
+		return nil // of another incarnation, or before the handshake
 	}
-	if f.kind != kindAck && f.stream == talks && f.t != p.node.talkTag() {
-		return nil // meant for an earlier life of this process
+	if f.kind != kindAck && f.stream == sessions && f.t != p.node.sessionTag() {
+		return nil // meant for an earlier incarnation of this process
 	}
 	switch f.kind {
 	case kindData:
-		p.piece(f)
+		p.handleData(f)
 	case kindAck:
-		a, err := decodeAck(f.piece)
+		a, err := decodeAck(f.payload)
 		if err != nil {
 			return err
 		}
-		p.acknowledged(a, f.t == p.node.talkTag())
-	case kindWant:
-		p.repeat(f)
+		p.handleAck(a, f.t == p.node.sessionTag())
+	case kindRequest:
+		p.retransmit(f)
 	}
 	return nil
 }
 
-// progressed notes how far the peer is with the exchanges. The caller holds the lock.
-func (p *peer) progressed(f *frame) {
-	if p.out[exchanges].heard(f.got, f.stable) {
-		p.wake()
+func (p *peer) handleHelloFrame(f *frame, authentic bool) error {
+	h, err := decodeHello(f.payload)
+	if err == nil && h.Incarnation != f.incarnation {
+		err = &FrameError{Got: "a handshake whose header and payload name different incarnations"}
+	}
+	if err == nil && !authentic {
+		authentic, err = p.authenticateHandshake(f, h.Cert)
+	}
+	if err == nil {
+		p.handleHello(h, authentic)
+	}
+	return err
+}
+
+func (p *peer) handleRefusalFrame(f *frame, authentic bool) error {
+	r, err := decodeRefusal(f.payload)
+	if err == nil && !authentic {
+		authentic, err = p.authenticateHandshake(f, r.Cert)
+	}
+	if err == nil && authentic && r.Incarnation == p.node.incarnation {
+		p.handleRefusal(r)
+	}
+	return err
+}
+
+// updateProgress applies the acknowledgement in the header of a frame. The caller holds the lock.
+func (p *peer) updateProgress(f *frame) {
+	if p.out[exchanges].acknowledge(f.next, f.stable) {
+		p.notify()
 	}
 }
 
-// piece takes a piece of a message.
-func (p *peer) piece(f *frame) {
+// handleData stores a fragment of a message.
+func (p *peer) handleData(f *frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	in := &p.in[f.stream]
 	if f.seq < in.next {
-		in.said = 0 // the sender has not heard that it was taken: say it again
+		in.acked = 0 // the sender has missed the acknowledgement: send it again
 		return
 	}
-	if in.accept(f, p.node.codec.limit(), p.node.bodies.get) {
-		p.wake()
+	if in.addFragment(f, p.node.bodyCodec.limit(), p.node.bodies.get) {
+		p.notify()
 	}
 }
 
-// acknowledged notes how far the peer is; with the talk only where it speaks of the one that is on.
-func (p *peer) acknowledged(a ack, current bool) {
+// handleAck applies an acknowledgement; its session part only if it is about the current session.
+func (p *peer) handleAck(a ack, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changed := false
 	for s := range p.out {
-		if s == talks && !current {
+		if s == sessions && !current {
 			continue
 		}
-		changed = p.out[s].heard(a.next[s], a.stable[s]) || changed
+		changed = p.out[s].acknowledge(a.next[s], a.stable[s]) || changed
 	}
 	if changed {
-		p.wake()
+		p.notify()
 	}
 	if a.full {
 		select {
-		case p.node.wanted <- struct{}{}:
+		case p.node.checkpointRequests <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// repeat sends a message again, from the byte on that is missing.
-func (p *peer) repeat(f *frame) {
+// retransmit sends a message again, from the first missing byte.
+func (p *peer) retransmit(f *frame) {
 	p.mu.Lock()
 	r, ok := p.out[f.stream].find(f.seq)
-	r.lent.hold()
+	r.memory.retain()
 	p.mu.Unlock()
-	defer r.lent.release()
+	defer r.memory.release()
 	if !ok || uint64(f.offset) > uint64(r.size) {
-		return // not said yet
+		return // not sent yet
 	}
-	p.node.stats.repeated.Add(1)
+	p.node.stats.retransmitted.Add(1)
 	p.transmit(int(f.stream), r, int(f.offset))
 }
 
-// refusedBy hears that this node is a stranger to the peer. Where both have just come, the one of
-// the lower rank is right.
-func (p *peer) refusedBy(r refusal) {
+// handleRefusal processes a refusal by the peer. If both nodes have just started, the one of the
+// lower rank decides.
+func (p *peer) handleRefusal(r refusal) {
 	ours := p.node.ConnectedPeers()
 	p.node.log.Warn("refused by another agent", zap.Int("peer", p.id), zap.String("field", clip(r.Field)),
 		zap.String("theirs", clip(r.Ours)), zap.String("ours", clip(r.Theirs)))
-	if ours < r.Settled || ours == r.Settled && p.id < p.node.opt.Self {
+	if ours < r.Connected || ours == r.Connected && p.id < p.node.opt.Self {
 		p.node.fail(&HandshakeError{Peer: p.id, Field: clip(r.Field), Ours: clip(r.Theirs), Theirs: clip(r.Ours)})
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// heap is the memory in use.
+// heap returns the memory in use.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -29,20 +29,21 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Somebody who got as far as the subjects, but not through the handshake, floods an agent with
-// frames that announce large messages, handshakes of all kinds, and noise. It is noted once, takes
-// no memory, and the run goes on.
+// A client that may publish on the subjects, but has not completed a handshake, floods an agent
+// with frames that announce large messages, handshakes of all kinds, and garbage. This is logged
+// once and occupies no memory, and the run continues.
 func TestFloodOfFrames(t *testing.T) {
 	core, lines := observer.New(zapcore.WarnLevel)
 	m := openMesh(t, 2, func(o *Options) { o.Log = zap.New(core) })
 	swap(t, m, 5, 0, 3)
 	before := heap()
 	s := rng.New(5, "flood")
-	limit := uint32(m[1].codec.limit())
+	limit := uint32(m[1].bodyCodec.limit())
 	piece := make([]byte, 1000)
 	for k := range 5000 {
-		f := frame{kind: frameKind(1 + k%int(kindLast)), from: 0, to: 1, run: m[1].run, life: uint64(1 + s.IntN(1<<30)),
-			seq: uint64(k % 8), t: uint64(k), total: limit, raw: limit, piece: piece}
+		f := frame{kind: frameKind(1 + k%int(kindEnd)), from: 0, to: 1, run: m[1].runHash,
+			incarnation: uint64(1 + s.IntN(1<<30)),
+			seq:         uint64(k % 8), t: uint64(k), total: limit, raw: limit, payload: piece}
 		if f.kind != kindData {
 			f.total, f.raw = uint32(len(piece)), uint32(len(piece))
 		}
@@ -58,8 +59,9 @@ func TestFloodOfFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	swap(t, m, 5, 3, 20)
-	if p := m[1].peers[0]; p.life != m[0].life || len(p.in[exchanges].parcels) != 0 {
-		t.Errorf("a stranger was taken for agent 0: %d messages of it wait", len(p.in[exchanges].parcels))
+	if p := m[1].peers[0]; p.incarnation != m[0].incarnation || len(p.in[exchanges].messages) != 0 {
+		t.Errorf("a foreign client was accepted as agent 0: %d messages of it are being assembled",
+			len(p.in[exchanges].messages))
 	}
 	if after := heap(); after > before+8<<20 {
 		t.Errorf("%d bytes more are in use", after-before)
@@ -72,19 +74,20 @@ func TestFloodOfFrames(t *testing.T) {
 	}
 }
 
-// Who talks to the doors without being let in, and does not stop, is cut off.
-func TestEndlessNoiseAtTheDoors(t *testing.T) {
+// A client that sends garbage to a listener without authenticating is disconnected.
+func TestGarbageStreamsUseBoundedMemory(t *testing.T) {
 	dir := t.TempDir()
 	if err := WriteCredentials(dir, "test", 2, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	m := openMesh(t, 2, func(o *Options) {
-		doors(o)
+		withDirect(o)
 		o.TLS = credentials(t, dir, "test", o.Self)
 	})
 	before := heap()
 	noise := make([]byte, 64<<10)
-	for name, address := range map[string]string{"routes": m[0].Address(), "large messages": m[0].door.sign.Places[0]} {
+	for name, address := range map[string]string{"routes": m[0].Address(),
+		"direct links": m[0].direct.offer.Addresses[0]} {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +98,7 @@ func TestEndlessNoiseAtTheDoors(t *testing.T) {
 			_, err = conn.Write(noise)
 		}
 		if e, ok := err.(net.Error); err == nil || ok && e.Timeout() {
-			t.Errorf("%s: nobody minded %d bytes of noise: %v", name, sent, err)
+			t.Errorf("%s: accepted %d bytes of garbage: %v", name, sent, err)
 		}
 		_ = conn.Close()
 	}
@@ -105,9 +108,9 @@ func TestEndlessNoiseAtTheDoors(t *testing.T) {
 	}
 }
 
-// A cluster of others gives each agent the rights of its certificate: it speaks as itself and hears
-// what is meant for it.
-func TestRightsInCluster(t *testing.T) {
+// An existing cluster grants each agent the permissions of its certificate: it publishes under its
+// own rank and receives only its own messages.
+func TestPermissionsInCluster(t *testing.T) {
 	dir := t.TempDir()
 	if err := WriteCredentials(dir, "test", 3, time.Hour); err != nil {
 		t.Fatal(err)
@@ -133,7 +136,7 @@ func TestRightsInCluster(t *testing.T) {
 	defer spy.Close()
 	before := m[1].Stats()
 	if _, err := spy.Subscribe("fspda.test.1.*",
-		func(msg *client.Msg) { t.Error("agent 2 hears what agent 1 is told") }); err != nil {
+		func(msg *client.Msg) { t.Error("agent 2 received a message to agent 1") }); err != nil {
 		t.Fatal(err)
 	}
 	if err := spy.Publish("fspda.test.1.0", []byte("in the name of agent 0")); err != nil {
@@ -143,21 +146,21 @@ func TestRightsInCluster(t *testing.T) {
 		select {
 		case <-refused:
 		case <-time.After(10 * time.Second):
-			t.Fatal("the cluster let agent 2 listen or speak for others")
+			t.Fatal("the cluster let agent 2 subscribe or publish for other agents")
 		}
 	}
 	swap(t, m, 5, 3, 10)
 	if got := m[1].Stats().Dropped; got != before.Dropped {
-		t.Errorf("%d frames of a stranger arrived", got-before.Dropped)
+		t.Errorf("%d foreign frames arrived", got-before.Dropped)
 	}
 	if c, err := client.Connect(s, client.Secure(&tls.Config{InsecureSkipVerify: true})); err == nil {
 		c.Close()
-		t.Error("somebody without a certificate is in the cluster")
+		t.Error("a client without a certificate is connected to the cluster")
 	}
 }
 
-// cluster starts a server of others that knows the agents of a run by their certificates, as
-// docs/many-machines.md says, and returns its URL.
+// cluster starts a NATS server that knows the agents of a run by their certificates, configured as
+// in docs/many-machines.md, and returns its URL.
 func cluster(t *testing.T, dir, run string, agents int) string {
 	t.Helper()
 	ca, by, err := authority(dir, run, time.Hour)
@@ -170,7 +173,8 @@ func cluster(t *testing.T, dir, run string, agents int) string {
 	}
 	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "cluster"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
 	if err != nil {
 		t.Fatal(err)
@@ -190,8 +194,9 @@ func cluster(t *testing.T, dir, run string, agents int) string {
 			ClientAuth: tls.RequireAndVerifyClientCert}}
 	for i := range agents {
 		publish, subscribe := Permissions(run, i)
-		o.Users = append(o.Users, &server.User{Username: memberURI(run, i).String(), Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Allow: []string{publish}}, Subscribe: &server.SubjectPermission{Allow: []string{subscribe}}}})
+		o.Users = append(o.Users, &server.User{Username: agentURI(run, i).String(), Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: []string{publish}},
+			Subscribe: &server.SubjectPermission{Allow: []string{subscribe}}}})
 	}
 	s, err := server.NewServer(o)
 	if err != nil {

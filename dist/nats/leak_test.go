@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Many exchanges between two nodes, of steps and of talks, with checkpoints on the way, leave
-// neither goroutines nor memory behind. FSPDA_LONG=1 takes 100,000 of each.
+// Many exchanges between two nodes, of iterations and of sessions, with checkpoints in between,
+// leak neither goroutines nor memory. FSPDA_LONG=1 runs 100,000 of each.
 func TestManyExchanges(t *testing.T) {
 	rounds, each := 10, 100
 	if os.Getenv("FSPDA_LONG") != "" {
 		each = 10_000
 	}
 	m := openMesh(t, 2, func(o *Options) { o.Durable = true })
-	a, b := talkOf(t, m[0], 1), talkOf(t, m[1], 0)
+	a, b := openSession(t, m[0], 1), openSession(t, m[1], 0)
 	var goroutines int
 	var memory uint64
 	for k := range rounds {
@@ -31,7 +31,7 @@ func TestManyExchanges(t *testing.T) {
 				return
 			}
 		}
-		if k == 0 { // buffers and tables have their size
+		if k == 0 { // buffers and tables have reached their final size
 			goroutines, memory = runtime.NumGoroutine(), heap()
 		}
 	}
@@ -39,7 +39,7 @@ func TestManyExchanges(t *testing.T) {
 		t.Errorf("%d bytes more after %d exchanges than after %d", more, rounds*each, each)
 	}
 	deadline := time.Now().Add(5 * time.Second)
-	for runtime.NumGoroutine() > goroutines && time.Now().Before(deadline) { // timers that are running out
+	for runtime.NumGoroutine() > goroutines && time.Now().Before(deadline) { // expiring timers
 		time.Sleep(20 * time.Millisecond)
 	}
 	if n := runtime.NumGoroutine(); n > goroutines {

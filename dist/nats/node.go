@@ -21,89 +21,88 @@ import (
 	"fspda/dist"
 )
 
-// Options say who a node is and whom it meets.
+// Options configure a [Node].
 type Options struct {
-	Run      string  // its name: letters, digits, - and _
-	Self     int     // the agent
-	Agents   int     // how many there are
-	Identity []Field // what all members must agree on, the most telling first
+	Run      string  // name of the run: letters, digits, - and _
+	Self     int     // rank of the agent
+	Agents   int     // number of agents
+	Identity []Field // what all nodes must agree on, the most telling property first
 
-	Pool  *dist.Pool       // of the device on which messages are made and used
-	Dim   int              // length of the vectors that messages are about
-	Codec dist.Codec       // of the run, where messages have one; nil: plain values
-	Wire  dist.ValueFormat // how plain values travel: senders have rounded them; "": float32
+	Pool  *dist.Pool       // of the device on which messages are created and used
+	Dim   int              // length of the model's vectors
+	Codec dist.Codec       // of the run's messages; nil: plain values
+	Wire  dist.ValueFormat // of plain values, which senders have rounded to it; "": float32
 
-	Server Server // the one inside this process
-	URL    string // of a cluster that is there already, instead
+	Server Server // embedded in this process
+	URL    string // of an existing cluster, instead of Server
 	TLS    Credentials
 	Direct DirectServer // for large messages
 
-	// Durable says that the agent keeps checkpoints: it calls Stable, and others keep for it what
-	// it has heard since.
+	// Durable says that the agent writes checkpoints and calls Stable. The other agents keep the
+	// messages that it has received since the last one.
 	Durable bool
-	// LogBytes is from which size on of the messages that are kept for one peer it is asked for a
-	// checkpoint; 0 is 64 MB.
+	// LogBytes is the size of the messages kept for one peer above which the node requests a
+	// checkpoint of the peer; 0: 64 MiB.
 	LogBytes    int
-	Compression Compression   // of messages, without loss
-	Faults      FaultInjector // nil: as the network is
+	Compression Compression   // of messages, lossless
+	Faults      FaultInjector // nil: none
 	Log         *zap.Logger
 
-	fault    func(f *frame) (copies int) // a bad network, for tests; nil: a good one
-	firstAsk time.Duration               // shorter, for tests of one
-	chunk    int                         // smaller, for tests of messages in many pieces
+	fault        func(f *frame) (copies int) // injects faults in tests and returns the number of copies; nil: one
+	requestDelay time.Duration               // shortened by tests
+	chunk        int                         // reduced by tests of messages in many fragments
 }
 
 const defaultLogBytes = 64 << 20
 
-var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var validRunName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Node is one agent's place in the network. Its methods are safe for concurrent use. It is the
-// [dist.Transport] of its agent: it sends in that agent's name and receives what is meant for it.
+// Node connects one agent to the network. It is the [dist.Transport] of this agent: it sends in the
+// agent's name and receives the messages for it. Its methods are safe for concurrent use.
 type Node struct {
-	opt   Options
-	run   uint64 // hash of its name
-	life  uint64 // drawn by this process
-	chunk int
-	// signet seals what is said over NATS; nil without certificates.
-	signet *signet
-	codec  contents
-	peers  []*peer // by agent; nil at this one's own place
-	log    *zap.Logger
+	opt         Options
+	runHash     uint64 // hash of the run's name
+	incarnation uint64 // drawn by this process
+	chunk       int
+	// authenticates frames over NATS; nil without certificates
+	auth      *authenticator
+	bodyCodec bodyCodec
+	peers     []*peer // by rank; nil for this agent
+	log       *zap.Logger
 
-	server  *embedded     // nil with a cluster of others
-	door    *directServer // nil: all goes over NATS
-	conn    *client.Conn
-	wanted  chan struct{} // somebody asks for a checkpoint
-	stats   stats
-	bodies  bodies
-	written atomic.Uint64 // bytes of the frames of all messages, each counted once
+	server             *embeddedServer // nil in an existing cluster
+	direct             *directServer   // nil: all messages go over NATS
+	conn               *client.Conn
+	checkpointRequests chan struct{} // a peer requests a checkpoint
+	stats              stats
+	bodies             bodyPool
+	wireBytesSent      atomic.Uint64 // bytes of the frames of all messages, each counted once
 
-	dead    chan struct{}
-	once    sync.Once
-	failure error
-	quit    chan struct{}
-	aside   sync.WaitGroup
+	failed     chan struct{}
+	failOnce   sync.Once
+	failure    error
+	quit       chan struct{}
+	background sync.WaitGroup
 }
 
 var _ dist.Transport = (*Node)(nil)
 
-// Open joins the network. Nobody is greeted before Start.
+// Open connects to the network. The handshakes begin with Start.
 func Open(o Options) (*Node, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	n := &Node{opt: o, run: hashName(o.Run), life: newLife(), log: o.Log, codec: contents{pool: o.Pool, codec: o.Codec,
-		wire: o.Wire, dim: o.Dim},
-		wanted: make(chan struct{}, 1), dead: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer,
-			o.Agents)}
-	n.codec.lend, n.codec.whole = n.bodies.get, o.Compression.packs()
+	n := &Node{opt: o, runHash: hashRun(o.Run), incarnation: newIncarnation(), log: o.Log,
+		bodyCodec: bodyCodec{pool: o.Pool, codec: o.Codec, wire: o.Wire, dim: o.Dim}, checkpointRequests: make(chan struct{}, 1),
+		failed: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer, o.Agents)}
+	n.bodyCodec.alloc, n.bodyCodec.contiguous = n.bodies.get, o.Compression.enabled()
 	for i := range n.peers {
 		if i != o.Self {
 			n.peers[i] = newPeer(n, i)
 		}
 	}
 	var err error
-	if n.signet, err = newSignet(o, n.life); err != nil {
+	if n.auth, err = newAuthenticator(o, n.incarnation); err != nil {
 		return nil, err
 	}
 	if err := n.connect(); err != nil {
@@ -111,7 +110,7 @@ func Open(o Options) (*Node, error) {
 		return nil, err
 	}
 	if o.Direct.Listen != "" {
-		if err := n.openDoor(); err != nil {
+		if err := n.startDirectServer(); err != nil {
 			n.Close()
 			return nil, err
 		}
@@ -121,16 +120,17 @@ func Open(o Options) (*Node, error) {
 
 func (o *Options) check() error {
 	if o.Self < 0 || o.Self >= o.Agents || o.Pool == nil || o.Dim < 1 {
-		panic(fmt.Sprintf("nats: Open for agent %d of %d on vectors of %d: it takes a pool, a rank in range and a length", o.Self, o.Agents, o.Dim))
+		panic(fmt.Sprintf("nats: Open for agent %d of %d with vectors of length %d: it needs a pool, a rank in range "+
+			"and a positive length", o.Self, o.Agents, o.Dim))
 	}
-	if !runName.MatchString(o.Run) {
+	if !validRunName.MatchString(o.Run) {
 		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(o.Run))
 	}
-	if most := uint64(1) << 32; uint64((&contents{dim: o.Dim}).limit()) >= most {
+	if most := uint64(1) << 32; uint64((&bodyCodec{dim: o.Dim}).limit()) >= most {
 		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, which the protocol cannot carry",
 			o.Dim)
 	}
-	o.firstAsk = cmp.Or(o.firstAsk, firstAsk)
+	o.requestDelay = cmp.Or(o.requestDelay, minRequestDelay)
 	o.LogBytes = cmp.Or(o.LogBytes, defaultLogBytes)
 	if o.Log == nil {
 		o.Log = zap.NewNop()
@@ -138,31 +138,32 @@ func (o *Options) check() error {
 	return nil
 }
 
-func hashName(run string) uint64 {
+func hashRun(run string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(run))
 	return h.Sum64()
 }
 
-// newLife draws a number that no earlier process had.
-func newLife() uint64 {
+// newIncarnation draws a number that, with overwhelming probability, no earlier process has drawn.
+func newIncarnation() uint64 {
 	var b [8]byte
 	rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
-// maxChunk is the most that one frame carries of a body.
+// maxChunk is the maximal size of a fragment.
 const maxChunk = 512 << 10
 
-// connect makes the connection to the server.
+// connect connects to the server.
 func (n *Node) connect() (err error) {
 	url := n.opt.URL
 	options := []client.Option{client.Name(fmt.Sprintf("fspda %s agent %d", n.opt.Run, n.opt.Self)), client.NoEcho(),
 		client.MaxReconnects(-1),
-		client.ReconnectWait(100 * time.Millisecond), client.ReconnectBufSize(8 << 20), client.ErrorHandler(n.trouble),
+		client.ReconnectWait(100 * time.Millisecond), client.ReconnectBufSize(8 << 20), client.ErrorHandler(
+			n.onConnError),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
 			if err != nil {
-				n.log.Warn("lost the connection to the server; trying again", zap.Error(err))
+				n.log.Warn("lost the connection to the NATS server; reconnecting", zap.Error(err))
 			}
 		})}
 	if url == "" {
@@ -174,18 +175,19 @@ func (n *Node) connect() (err error) {
 		options = append(options, n.opt.TLS.client(url)...)
 	}
 	if n.conn, err = client.Connect(url, options...); err != nil {
-		return fmt.Errorf("nats: cannot reach the server %s: %w: is it there, and do its address and credentials fit?",
+		return fmt.Errorf("nats: cannot connect to the server %s: %w: is it running, and are its address and the "+
+			"credentials right?",
 			cmp.Or(url, "of this process"), err)
 	}
-	n.chunk = min(cmp.Or(n.opt.chunk, maxChunk), int(n.conn.MaxPayload())-headerSize-sealSize)
+	n.chunk = min(cmp.Or(n.opt.chunk, maxChunk), int(n.conn.MaxPayload())-headerSize-authSize)
 	return nil
 }
 
-// listen takes what others say, from now on.
+// listen subscribes to the frames for this agent.
 func (n *Node) listen() error {
 	sub, err := n.conn.Subscribe(n.subject(n.opt.Self, "*"), n.receive)
 	if err != nil {
-		return fmt.Errorf("nats: cannot listen: %w", err)
+		return fmt.Errorf("nats: cannot subscribe: %w", err)
 	}
 	if err := sub.SetPendingLimits(-1, max(64<<20, 4*windowBytes)); err != nil {
 		return err
@@ -193,21 +195,21 @@ func (n *Node) listen() error {
 	return n.conn.FlushTimeout(10 * time.Second)
 }
 
-// subject is where agent from speaks to agent to.
+// subject returns the subject on which agent from publishes to agent to.
 func (n *Node) subject(to int, from string) string {
 	return "fspda." + n.opt.Run + "." + strconv.Itoa(to) + "." + from
 }
 
-// trouble logs what the client library reports, such as messages that were dropped because this
-// process did not keep up. They are asked for again.
-func (n *Node) trouble(_ *client.Conn, _ *client.Subscription, err error) {
-	n.stats.trouble.Add(1)
-	n.log.Debug("the connection reports", zap.Error(err))
+// onConnError logs an error of the client library, such as messages dropped because this process
+// was too slow. They will be requested again.
+func (n *Node) onConnError(_ *client.Conn, _ *client.Subscription, err error) {
+	n.stats.connErrors.Add(1)
+	n.log.Debug("NATS connection error", zap.Error(err))
 }
 
-// Start meets the others. lines is what Save returned at the checkpoint that the agent goes on
-// from, nil at iteration 0; reported is the number of reports of each agent that this one need not
-// hear again.
+// Start begins the handshakes. lines is the state that Save returned at the checkpoint from which
+// the agent continues, nil at iteration 0. The node does not deliver reports before number reported
+// again.
 func (n *Node) Start(lines []byte, reported int) error {
 	if lines != nil {
 		if err := n.restore(lines); err != nil {
@@ -219,17 +221,17 @@ func (n *Node) Start(lines []byte, reported int) error {
 		p.in[reports].next, p.in[reports].stable = uint64(reported), uint64(reported)
 		p.mu.Unlock()
 	}
-	if err := n.listen(); err != nil { // not before the lines are what they were: others hear at once where they stand
+	if err := n.listen(); err != nil { // after the streams are restored: the first frames already acknowledge
 		return err
 	}
-	n.aside.Go(n.clock)
+	n.background.Go(n.runTicker)
 	for _, p := range n.others() {
-		p.way.start()
+		p.link.start()
 	}
 	return nil
 }
 
-// others lists the peers.
+// others returns the peers.
 func (n *Node) others() []*peer {
 	out := make([]*peer, 0, len(n.peers))
 	for _, p := range n.peers {
@@ -240,14 +242,14 @@ func (n *Node) others() []*peer {
 	return out
 }
 
-// clock does what is due at all peers.
-func (n *Node) clock() {
-	t := time.NewTicker(tick)
+// runTicker calls tick of all peers periodically.
+func (n *Node) runTicker() {
+	t := time.NewTicker(tickInterval)
 	defer t.Stop()
 	others := n.others()
 	for {
 		for _, p := range others {
-			p.clock(time.Now())
+			p.tick(time.Now())
 		}
 		select {
 		case <-t.C:
@@ -257,14 +259,14 @@ func (n *Node) clock() {
 	}
 }
 
-// Ready waits until all others are there.
+// Ready waits until the handshakes with all other agents are complete.
 func (n *Node) Ready(ctx context.Context) error {
 	for _, p := range n.others() {
 		p.mu.Lock()
-		for !p.settled {
+		for !p.connected {
 			if _, err := p.wait(ctx, nil); err != nil {
 				p.mu.Unlock()
-				return fmt.Errorf("nats: agent %d waits for agent %d: %w", n.opt.Self, p.id, err)
+				return fmt.Errorf("nats: agent %d cannot connect to agent %d: %w", n.opt.Self, p.id, err)
 			}
 		}
 		p.mu.Unlock()
@@ -272,12 +274,12 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Present is the number of others that have shaken hands.
+// ConnectedPeers returns the number of agents with which the handshake is complete.
 func (n *Node) ConnectedPeers() int {
 	present := 0
 	for _, p := range n.others() {
 		p.mu.Lock()
-		if p.settled {
+		if p.connected {
 			present++
 		}
 		p.mu.Unlock()
@@ -288,32 +290,32 @@ func (n *Node) ConnectedPeers() int {
 // Send implements [dist.Transport]. The message must come from the node's own agent.
 func (n *Node) Send(ctx context.Context, m dist.Message) error {
 	if m.From != n.opt.Self {
-		panic(fmt.Sprintf("nats: the node of agent %d is to send for agent %d", n.opt.Self, m.From))
+		panic(fmt.Sprintf("nats: the node of agent %d cannot send for agent %d", n.opt.Self, m.From))
 	}
 	body, raw, memory, err := n.body(m)
 	if err != nil {
 		return err
 	}
-	if err := n.peer(m.To).post(ctx, exchanges, m.T, body, raw, memory); err != nil {
+	if err := n.peer(m.To).send(ctx, exchanges, m.T, body, raw, memory); err != nil {
 		return fmt.Errorf("nats: sending iteration %d from agent %d to agent %d: %w", m.T, m.From, m.To, err)
 	}
 	return nil
 }
 
-// body makes the body of a message, and says how many bytes it has unpacked. It lets go of the
-// message, or the memory does.
-func (n *Node) body(m dist.Message) (body segments, raw int, memory *lent, err error) {
-	if body, ok := n.codec.share(m); ok {
-		return body, body.size(), newLent(m.Release), nil
+// body encodes a message and returns its uncompressed size. The message is released at once, or
+// when memory is.
+func (n *Node) body(m dist.Message) (body segments, raw int, memory *bodyRef, err error) {
+	if body, ok := n.bodyCodec.encodeInPlace(m); ok {
+		return body, body.size(), newBodyRef(m.Release), nil
 	}
 	defer m.Release()
-	whole, err := n.codec.encode(m)
+	whole, err := n.bodyCodec.encode(m)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	out := n.opt.Compression.pack(whole)
-	if len(out) >= leastBody {
-		memory = newLent(func() { n.bodies.put(out) })
+	out := n.opt.Compression.compress(whole)
+	if len(out) >= minPooledBody {
+		memory = newBodyRef(func() { n.bodies.put(out) })
 	}
 	return segments{out}, len(whole), memory, nil
 }
@@ -321,20 +323,20 @@ func (n *Node) body(m dist.Message) (body segments, raw int, memory *lent, err e
 // Recv implements [dist.Transport]. The node must be that of agent self.
 func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error) {
 	if self != n.opt.Self {
-		panic(fmt.Sprintf("nats: the node of agent %d is to receive for agent %d", n.opt.Self, self))
+		panic(fmt.Sprintf("nats: the node of agent %d cannot receive for agent %d", n.opt.Self, self))
 	}
-	parcel, err := n.peer(from).take(ctx, exchanges, 0)
+	msg, err := n.peer(from).receive(ctx, exchanges, 0)
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("nats: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
 	}
-	m := dist.Message{T: int(parcel.t), From: from, To: self, Codec: n.opt.Codec}
-	done := func() { n.bodies.put(parcel.body) }
-	body, err := unpack(parcel)
+	m := dist.Message{T: int(msg.t), From: from, To: self, Codec: n.opt.Codec}
+	done := func() { n.bodies.put(msg.body) }
+	body, err := decompress(msg)
 	if err == nil {
-		m.Values, m.Arrives, err = n.codec.decode(body, done)
+		m.Values, m.Arrives, err = n.bodyCodec.decode(body, done)
 	}
 	if err != nil {
-		return dist.Message{}, fmt.Errorf("nats: iteration %d from agent %d cannot be read: %w", t, from, err)
+		return dist.Message{}, fmt.Errorf("nats: iteration %d from agent %d cannot be decoded: %w", t, from, err)
 	}
 	if err := dist.CheckIteration(m, t); err != nil {
 		return dist.Message{}, err
@@ -342,32 +344,32 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	return m, nil
 }
 
-// Report sends a record to another agent, in a stream beside that of the algorithm's messages. It
-// is kept as they are.
+// Report sends a record to another agent, in a stream separate from the algorithm's messages. It is
+// kept until it is stable, like them.
 func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
-	if len(record) > n.codec.limit() {
-		return fmt.Errorf("nats: a report of %d bytes; at most %d travel", len(record), n.codec.limit())
+	if len(record) > n.bodyCodec.limit() {
+		return fmt.Errorf("nats: a report of %d bytes; at most %d can be sent", len(record), n.bodyCodec.limit())
 	}
 	raw := len(record)
-	return n.peer(to).post(ctx, reports, t, segments{n.opt.Compression.pack(record)}, raw, nil)
+	return n.peer(to).send(ctx, reports, t, segments{n.opt.Compression.compress(record)}, raw, nil)
 }
 
 // NextReport waits for the next record of another agent.
 func (n *Node) NextReport(ctx context.Context, from int) (t int, record []byte, err error) {
-	parcel, err := n.peer(from).take(ctx, reports, 0)
+	msg, err := n.peer(from).receive(ctx, reports, 0)
 	if err != nil {
 		return 0, nil, err
 	}
-	record, err = unpack(parcel)
-	return int(parcel.t), record, err
+	record, err = decompress(msg)
+	return int(msg.t), record, err
 }
 
-// Heard waits until another agent has taken all reports.
+// AwaitReports waits until another agent has consumed all reports.
 func (n *Node) AwaitReports(ctx context.Context, by int) error {
 	p := n.peer(by)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.out[reports].taken < p.out[reports].next {
+	for p.out[reports].consumed < p.out[reports].next {
 		if _, err := p.wait(ctx, nil); err != nil {
 			return err
 		}
@@ -375,52 +377,52 @@ func (n *Node) AwaitReports(ctx context.Context, by int) error {
 	return nil
 }
 
-// Wanted tells, by something to receive, that others keep much for this agent: a checkpoint would
-// set them free.
-func (n *Node) CheckpointRequested() <-chan struct{} { return n.wanted }
+// CheckpointRequested receives a value when a peer keeps many messages for this agent. A checkpoint
+// would let the peer delete them.
+func (n *Node) CheckpointRequested() <-chan struct{} { return n.checkpointRequests }
 
-// WireBytes is how many bytes the agent's messages have taken, headers included and each message
+// WireBytes returns the size of the agent's messages on the wire, with headers, each message
 // counted once.
-func (n *Node) WireBytes() uint64 { return n.written.Load() }
+func (n *Node) WireBytes() uint64 { return n.wireBytesSent.Load() }
 
 func (n *Node) peer(i int) *peer {
 	if i < 0 || i >= len(n.peers) || n.peers[i] == nil {
-		panic(fmt.Sprintf("nats: no line leads from agent %d to agent %d of %d", n.opt.Self, i, n.opt.Agents))
+		panic(fmt.Sprintf("nats: no stream leads from agent %d to agent %d of %d", n.opt.Self, i, n.opt.Agents))
 	}
 	return n.peers[i]
 }
 
-// wireBytes is what a body of so many bytes takes on the wire, cut as it is for NATS, whatever way
-// it goes.
+// wireBytes returns the size on the wire of a body of size bytes, fragmented as for NATS even if it
+// uses a direct link.
 func (n *Node) wireBytes(size int) uint64 {
 	pieces, head := max(1, (size+n.chunk-1)/n.chunk), headerSize
-	if n.signet != nil && (n.door == nil || size < directFrom) {
-		head += sealSize
+	if n.auth != nil && (n.direct == nil || size < minDirectSize) {
+		head += authSize
 	}
 	return uint64(size + pieces*head)
 }
 
-// publish sends a frame, sealed where there are keys. What the connection refuses is lost, as it
-// may be anywhere on the way: it will be asked for again.
-func (n *Node) publish(f *frame, keys *seals) {
-	b := frameBytes.Get().(*[]byte)
-	if f.flags &^= flagSealed; keys != nil {
-		f.flags |= flagSealed
+// publish sends a frame, with a tag if there are keys. A frame that the connection refuses is lost,
+// like any frame the network loses, and will be requested again.
+func (n *Node) publish(f *frame, keys *pairKeys) {
+	b := frameBuffers.Get().(*[]byte)
+	if f.flags &^= flagAuthenticated; keys != nil {
+		f.flags |= flagAuthenticated
 	}
 	if *b = appendFrame((*b)[:0], f); keys != nil {
-		*b = n.signet.seal(*b, keys)
+		*b = n.auth.appendTag(*b, keys)
 	}
-	for range n.copies(f) {
-		n.send(int(f.to), n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b)
+	for range n.countSent(f) {
+		n.publishWithFaults(int(f.to), n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b)
 	}
-	frameBytes.Put(b)
+	frameBuffers.Put(b)
 }
 
-// copies counts a frame, and says how often it goes: once, but for tests.
-func (n *Node) copies(f *frame) int {
-	size := headerSize + len(f.piece)
-	if f.flags&flagSealed != 0 {
-		size += sealSize
+// countSent counts a frame and returns the number of copies to send: 1, except in tests.
+func (n *Node) countSent(f *frame) int {
+	size := headerSize + len(f.payload)
+	if f.flags&flagAuthenticated != 0 {
+		size += authSize
 	}
 	n.stats.sentBytes.Add(uint64(size))
 	n.stats.sentFrames.Add(1)
@@ -430,55 +432,55 @@ func (n *Node) copies(f *frame) int {
 	return 1
 }
 
-// frameBytes lends memory for one frame: the connection copies what it is given.
-var frameBytes = sync.Pool{New: func() any { return new([]byte) }}
+// frameBuffers holds memory for one frame each: the connection copies its input.
+var frameBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// receive is what happens with each message of the network.
+// receive handles a NATS message.
 func (n *Node) receive(m *client.Msg) {
 	f, err := decodeFrame(m.Data)
 	if err != nil {
-		n.drop(m.Subject, err)
+		n.dropFrame(m.Subject, err)
 		return
 	}
 	n.stats.gotBytes.Add(uint64(len(m.Data)))
 	n.stats.gotFrames.Add(1)
 	sender := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	if sender != strconv.Itoa(int(f.from)) || f.run != n.run || int(f.to) != n.opt.Self ||
+	if sender != strconv.Itoa(int(f.from)) || f.run != n.runHash || int(f.to) != n.opt.Self ||
 		uint64(f.from) >= uint64(len(n.peers)) || int(f.from) == n.opt.Self {
-		n.drop(m.Subject, &FrameError{Got: fmt.Sprintf(
-			"it says that it goes from agent %d to agent %d, and came over %s", f.from, f.to, clip(m.Subject))})
+		n.dropFrame(m.Subject, &FrameError{Got: fmt.Sprintf(
+			"it claims to go from agent %d to agent %d, but came over the subject %s", f.from, f.to, clip(m.Subject))})
 		return
 	}
 	if err := n.peers[f.from].handle(&f); err != nil {
-		n.drop(m.Subject, err)
+		n.dropFrame(m.Subject, err)
 	}
 }
 
-// drop counts a frame that is not for us, and logs the first.
-func (n *Node) drop(subject string, err error) {
+// dropFrame counts an invalid or misdirected frame, and logs the first one.
+func (n *Node) dropFrame(subject string, err error) {
 	if n.stats.dropped.Add(1) == 1 {
 		n.log.Warn("dropped a frame; further ones are only counted", zap.String("subject", clip(subject)),
 			zap.Error(err))
 	}
 	if errors.Is(err, errVersion) && n.ConnectedPeers() == 0 {
-		n.fail(fmt.Errorf("%w: use the same program everywhere", err))
+		n.fail(fmt.Errorf("%w: use the same program on all machines", err))
 	}
 }
 
-// fail ends all waits with an error.
+// fail ends all waits with an error. Only the first call has an effect.
 func (n *Node) fail(err error) {
-	n.once.Do(func() {
+	n.failOnce.Do(func() {
 		n.failure = err
-		close(n.dead)
+		close(n.failed)
 	})
 }
 
 func (n *Node) cause() error { return n.failure }
 
-// ErrClosed ends the waits at a node that was closed.
+// ErrClosed is the error of calls that wait when the node is closed.
 var ErrClosed = errors.New("nats: the node is closed")
 
-// Close leaves the network, after what was sent has left the process.
+// Close disconnects after everything that was sent has left the process.
 func (n *Node) Close() {
 	n.fail(ErrClosed)
 	select {
@@ -487,13 +489,13 @@ func (n *Node) Close() {
 	default:
 		close(n.quit)
 	}
-	n.closeDoor()
-	n.aside.Wait()
+	n.stopDirectServer()
+	n.background.Wait()
 	if n.conn != nil {
 		for _, p := range n.others() {
-			p.leave()
+			p.flushAcks()
 		}
-		_ = n.conn.FlushTimeout(time.Second) // what does not leave now is lost, as anything may be
+		_ = n.conn.FlushTimeout(time.Second) // whatever does not leave now is lost, like any frame the network loses
 		n.conn.Close()
 	}
 	if n.server != nil {

@@ -19,8 +19,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// say sends values of iteration t.
-func say(ctx context.Context, n *Node, to, t int, values ...[]float32) error {
+// send sends values of iteration t.
+func send(ctx context.Context, n *Node, to, t int, values ...[]float32) error {
 	m := dist.Message{T: t, From: n.opt.Self, To: to}
 	for _, v := range values {
 		b := n.opt.Pool.Get(len(v))
@@ -30,8 +30,8 @@ func say(ctx context.Context, n *Node, to, t int, values ...[]float32) error {
 	return n.Send(ctx, m)
 }
 
-// listen receives the first vector of iteration t.
-func listen(ctx context.Context, n *Node, from, t int) ([]float32, error) {
+// receive receives the first vector of iteration t.
+func receive(ctx context.Context, n *Node, from, t int) ([]float32, error) {
 	m, err := n.Recv(ctx, n.opt.Self, from, t)
 	if err != nil {
 		return nil, err
@@ -42,14 +42,14 @@ func listen(ctx context.Context, n *Node, from, t int) ([]float32, error) {
 	return v, nil
 }
 
-// patient waits for what comes in a moment, unless the machine is overloaded or stands still.
-func patient(t *testing.T) context.Context {
+// testContext bounds a wait that should be short, generously for overloaded machines.
+func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// ramp is what agent from says at iteration t.
+// ramp returns the values that agent from sends at iteration t.
 func ramp(from, t, n int) []float32 {
 	v := make([]float32, n)
 	for i := range v {
@@ -58,25 +58,25 @@ func ramp(from, t, n int) []float32 {
 	return v
 }
 
-// swap lets two agents exchange over iterations first to last-1.
+// swap lets two agents exchange at iterations first to last-1.
 func swap(t *testing.T, m mesh, length, first, last int) {
 	t.Helper()
-	ctx := patient(t)
+	ctx := testContext(t)
 	var wg sync.WaitGroup
 	for self := range 2 {
 		wg.Go(func() {
 			for k := first; k < last; k++ {
-				if err := say(ctx, m[self], 1-self, k, ramp(self, k, length)); err != nil {
+				if err := send(ctx, m[self], 1-self, k, ramp(self, k, length)); err != nil {
 					t.Error(err)
 					return
 				}
-				got, err := listen(ctx, m[self], 1-self, k)
+				got, err := receive(ctx, m[self], 1-self, k)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				if !slices.Equal(got, ramp(1-self, k, length)) {
-					t.Errorf("iteration %d at agent %d: not what was sent", k, self)
+					t.Errorf("iteration %d at agent %d: received values differ from those sent", k, self)
 					return
 				}
 			}
@@ -85,13 +85,13 @@ func swap(t *testing.T, m mesh, length, first, last int) {
 	wg.Wait()
 }
 
-// A network that loses a third of all frames, whatever they say, and doubles a sixth, delays a run
-// and changes nothing.
-func TestLostAndDoubledFrames(t *testing.T) {
+// A network that loses a third of all frames of every kind, and duplicates a sixth, delays a run
+// and changes nothing else.
+func TestLostAndDuplicatedFrames(t *testing.T) {
 	var mu sync.Mutex
 	s := rng.New(7, "faults")
 	m := openMesh(t, 2, func(o *Options) {
-		o.firstAsk = 4 * time.Millisecond
+		o.requestDelay = 4 * time.Millisecond
 		o.chunk = 3000
 		o.fault = func(*frame) int {
 			mu.Lock()
@@ -106,15 +106,15 @@ func TestLostAndDoubledFrames(t *testing.T) {
 		}
 	})
 	swap(t, m, 10, 0, 40)
-	swap(t, m, 2000, 40, 50) // messages of many pieces
-	if a, b := m[0].Stats(), m[1].Stats(); a.Repeated+b.Repeated == 0 || a.Requested+b.Requested == 0 {
-		t.Errorf("nothing was asked for again: %+v %+v", a, b)
+	swap(t, m, 2000, 40, 50) // messages of many fragments
+	if a, b := m[0].Stats(), m[1].Stats(); a.Retransmitted+b.Retransmitted == 0 || a.Requested+b.Requested == 0 {
+		t.Errorf("nothing was requested again: %+v %+v", a, b)
 	}
 }
 
-// An agent that dies and goes on from its checkpoint is sent again what it had heard since, and
-// what it says again is heard once.
-func TestAgentComesBack(t *testing.T) {
+// An agent that crashes and continues from its checkpoint receives again what it had received
+// since. What it sends again is delivered once.
+func TestAgentRestarts(t *testing.T) {
 	durable := func(o *Options) { o.Durable = true }
 	m := openMesh(t, 2, durable)
 	swap(t, m, 5, 0, 10)
@@ -131,23 +131,23 @@ func TestAgentComesBack(t *testing.T) {
 	if err := m[1].Start(lines, 0); err != nil {
 		t.Fatal(err)
 	}
-	ctx := patient(t)
-	for k := 10; k < 30; k++ { // agent 1 alone lives through this again
-		if err := say(ctx, m[1], 0, k, ramp(1, k, 5)); err != nil {
+	ctx := testContext(t)
+	for k := 10; k < 30; k++ { // only agent 1 repeats these iterations
+		if err := send(ctx, m[1], 0, k, ramp(1, k, 5)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := listen(ctx, m[1], 0, k); err != nil || !slices.Equal(got, ramp(0, k, 5)) {
+		if got, err := receive(ctx, m[1], 0, k); err != nil || !slices.Equal(got, ramp(0, k, 5)) {
 			t.Fatalf("iteration %d: %v, %v", k, got, err)
 		}
 	}
 	if m[1].WireBytes() != bytes {
-		t.Errorf("%d bytes in the second life, %d in the first", m[1].WireBytes(), bytes)
+		t.Errorf("%d bytes after the restart, %d before", m[1].WireBytes(), bytes)
 	}
 	swap(t, m, 5, 30, 40)
 }
 
-// Both die. What the one must hear again is in the checkpoint of the other.
-func TestAllComeBack(t *testing.T) {
+// Both agents crash. What one must receive again is in the checkpoint of the other.
+func TestAllRestart(t *testing.T) {
 	m := openMesh(t, 2, func(o *Options) { o.Durable = true })
 	swap(t, m, 5, 0, 10)
 	early := m[1].Save()
@@ -172,24 +172,25 @@ func TestAllComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx := patient(t)
+	ctx := testContext(t)
 	for k := 10; k < 20; k++ {
-		if err := say(ctx, m[1], 0, k, ramp(1, k, 5)); err != nil {
+		if err := send(ctx, m[1], 0, k, ramp(1, k, 5)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := listen(ctx, m[1], 0, k); err != nil || !slices.Equal(got, ramp(0, k, 5)) {
+		if got, err := receive(ctx, m[1], 0, k); err != nil || !slices.Equal(got, ramp(0, k, 5)) {
 			t.Fatalf("iteration %d: %v, %v", k, got, err)
 		}
 	}
 	swap(t, m, 5, 20, 25)
 }
 
-// Who lost its checkpoint cannot go on, and hears why; the others are not disturbed.
+// An agent that has lost its checkpoint cannot continue and is told why. The others are not
+// disturbed.
 func TestLostCheckpointIsRefused(t *testing.T) {
-	m := openMesh(t, 3, nil) // not durable: everything heard is let go of
+	m := openMesh(t, 3, nil) // not durable: everything consumed is deleted
 	swap(t, m, 5, 0, 10)
 	deadline := time.Now().Add(10 * time.Second)
-	for m[0].peers[1].kept() > 0 && time.Now().Before(deadline) {
+	for m[0].peers[1].logLength() > 0 && time.Now().Before(deadline) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	m[1].Close()
@@ -199,28 +200,29 @@ func TestLostCheckpointIsRefused(t *testing.T) {
 	if err := m[1].Start(nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err := listen(patient(t), m[1], 0, 0)
+	_, err := receive(testContext(t), m[1], 0, 0)
 	var h *HandshakeError
-	if !errors.As(err, &h) || h.Field != "place" || !strings.Contains(err.Error(), "checkpoint") {
+	if !errors.As(err, &h) || h.Field != "stream position" || !strings.Contains(err.Error(), "checkpoint") {
 		t.Errorf("error %v", err)
 	}
-	ctx := patient(t)
-	if err := say(ctx, m[2], 0, 99, ramp(2, 99, 3)); err != nil {
+	ctx := testContext(t)
+	if err := send(ctx, m[2], 0, 99, ramp(2, 99, 3)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := listen(ctx, m[0], 2, 99); err != nil {
+	if _, err := receive(ctx, m[0], 2, 99); err != nil {
 		t.Error(err)
 	}
 }
 
-func (p *peer) kept() int {
+func (p *peer) logLength() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.out[exchanges].log)
 }
 
-// Another seed, another layout, another program: refused, by name. The run goes on.
-func TestStrangersAreRefused(t *testing.T) {
+// A node with another seed, layout or program is refused with the name of the property. The run
+// continues.
+func TestForeignNodesAreRefused(t *testing.T) {
 	m := make(mesh, 2)
 	for i := range m {
 		o := options(t, i, 3)
@@ -245,7 +247,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		if err := n.Start(nil, 0); err != nil {
 			t.Fatal(err)
 		}
-		err := n.Ready(patient(t))
+		err := n.Ready(testContext(t))
 		var h *HandshakeError
 		if !errors.As(err, &h) || h.Field != name {
 			t.Errorf("%s: error %v", name, err)
@@ -262,8 +264,8 @@ func identity(seed, layout string) []Field {
 	return []Field{{"run", "test"}, {"seed", seed}, {"layout", layout}}
 }
 
-// What was recorded in an earlier life, and what anybody makes up, changes nothing.
-func TestReplaysAndNoise(t *testing.T) {
+// Replays of an earlier incarnation and invented frames change nothing.
+func TestReplaysAndGarbage(t *testing.T) {
 	var mu sync.Mutex
 	var old [][]byte
 	m := openMesh(t, 2, nil)
@@ -282,7 +284,7 @@ func TestReplaysAndNoise(t *testing.T) {
 	}
 	m[1].Close()
 	m[0].Close()
-	m = openMesh(t, 2, nil) // another life of both
+	m = openMesh(t, 2, nil) // another incarnation of both
 	swap(t, m, 5, 0, 3)
 	mu.Lock()
 	defer mu.Unlock()
@@ -303,7 +305,7 @@ func TestReplaysAndNoise(t *testing.T) {
 	}
 }
 
-// The cluster that operators already run.
+// A node can use an existing cluster.
 func TestCluster(t *testing.T) {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
 	if err != nil {
@@ -321,14 +323,14 @@ func TestCluster(t *testing.T) {
 	swap(t, m, testDim, 0, 3)
 	if _, err := Open(Options{Run: "test", Agents: 1, Dim: 1, Pool: m[0].opt.Pool,
 		URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("a server that is not there: %v", err)
+		t.Errorf("connected to a server that does not exist: %v", err)
 	}
 }
 
-// Reports travel beside the exchanges, in order, with a bound.
+// Reports are delivered in order, independently of exchanges, and are bounded in size.
 func TestReports(t *testing.T) {
 	m := openMesh(t, 2, nil)
-	ctx := patient(t)
+	ctx := testContext(t)
 	go func() {
 		for k := range 30 {
 			if err := m[1].Report(ctx, 0, 10*k, []byte(fmt.Sprint("report ", k))); err != nil {
@@ -346,7 +348,7 @@ func TestReports(t *testing.T) {
 		t.Error(err)
 	}
 	if err := m[1].Report(ctx, 0, 0, make([]byte, 1<<30)); err == nil {
-		t.Error("a report without bounds was sent")
+		t.Error("a report above the limit was sent")
 	}
 }
 
@@ -368,7 +370,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A port that somebody else has is named.
+// The error for a port in use names the port.
 func TestPortTaken(t *testing.T) {
 	m := openMesh(t, 1, nil)
 	o := options(t, 1, 2)

@@ -13,63 +13,63 @@ import (
 	"fspda/dist"
 )
 
-// How often things are said. They only bound how long a loss is felt.
+// Intervals and delays. They only bound how long a loss takes to be repaired.
 const (
-	tick = 25 * time.Millisecond // of the node's clock
-	// a receiver waits so long before it asks for a message, and then twice as long each time
-	firstAsk   = 100 * time.Millisecond
-	askTimes   = 8                      // up to so many times the first wait
-	beat       = 500 * time.Millisecond // a node says that it lives
-	firstHello = 50 * time.Millisecond  // to somebody who does not answer, and then twice as long each time
-	lastHello  = time.Second
+	tickInterval = 25 * time.Millisecond // of the node's ticker
+	// before a receiver requests a message; doubles with each request
+	minRequestDelay   = 100 * time.Millisecond
+	maxRequestBackoff = 8                      // bounds the delay, in units of the first one
+	heartbeatInterval = 500 * time.Millisecond // a node sends at least one frame in this time
+	minHelloInterval  = 50 * time.Millisecond  // between handshakes that are not answered; doubles each time
+	maxHelloInterval  = time.Second
 )
 
-// peer is another agent, as this node knows it.
+// peer is the state of this node about another agent.
 type peer struct {
 	node *Node
 	id   int
 
-	mu      sync.Mutex
-	life    uint64 // of its process; 0: never heard of
-	settled bool   // it has said our life: what it says now is not a replay
-	durable bool   // it keeps checkpoints: messages stay in the log until they are part of one
-	heard   time.Time
-	talked  uint64          // the life that the latest talk is with
-	refused bool            // it belongs to another run, and this was logged
-	former  map[uint64]bool // lives that are over: whoever repeats what they said is not the peer
-	shown   []byte          // the certificate that it showed
-	secret  []byte          // in common with the holder of that
-	keys    *seals          // between the two lives, where there are seals
-	out     [streams]outLine
-	in      [streams]inLine
-	changed chan struct{} // closed, and replaced, when anything changes that somebody may wait for
+	mu               sync.Mutex
+	incarnation      uint64 // of its process; 0: unknown
+	connected        bool   // the handshake is complete: it has repeated our incarnation, so its frames are no replay
+	durable          bool   // it writes checkpoints: messages stay in the log until they are stable
+	lastHeard        time.Time
+	sessionWith      uint64          // incarnation of the latest session
+	refused          bool            // it belongs to another run, and this was logged
+	pastIncarnations map[uint64]bool // replayed frames of these are ignored
+	certificate      []byte          // from its handshake
+	secret           []byte          // shared with the holder of the certificate
+	keys             *pairKeys       // between the two incarnations; nil without certificates
+	out              [numStreams]sendStream
+	in               [numStreams]recvStream
+	changed          chan struct{} // closed and replaced whenever the state changes
 
-	nextHello  time.Time
-	helloEvery time.Duration
-	nextBeat   time.Time
+	nextHello     time.Time
+	helloInterval time.Duration
+	nextHeartbeat time.Time
 
-	way *way // of large messages; nil: none
+	link *directLink // for large messages; nil: none
 }
 
 func newPeer(n *Node, id int) *peer {
-	p := &peer{node: n, id: id, changed: make(chan struct{}), helloEvery: firstHello, heard: time.Now()}
+	p := &peer{node: n, id: id, changed: make(chan struct{}), helloInterval: minHelloInterval, lastHeard: time.Now()}
 	for s := range p.in {
-		p.in[s].parcels = make(map[uint64]*parcel)
+		p.in[s].messages = make(map[uint64]*recvMessage)
 	}
 	if n.opt.Direct.Listen != "" {
-		p.way = newWay(p)
+		p.link = newDirectLink(p)
 	}
 	return p
 }
 
-// wake tells all who wait. The caller holds the lock.
-func (p *peer) wake() {
+// notify wakes all waiting goroutines. The caller holds the lock.
+func (p *peer) notify() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// wait lets go of the lock until something changes, the time has come or the context ends. The
-// caller holds the lock and has it again.
+// wait releases the lock until the state changes, the timer fires or the context ends, and acquires
+// it again. The caller holds the lock.
 func (p *peer) wait(ctx context.Context, after <-chan time.Time) (timeout bool, err error) {
 	changed := p.changed
 	p.mu.Unlock()
@@ -80,35 +80,35 @@ func (p *peer) wait(ctx context.Context, after <-chan time.Time) (timeout bool, 
 		return true, nil
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
-	case <-p.node.dead:
+	case <-p.node.failed:
 		return false, p.node.cause()
 	}
 	return false, nil
 }
 
-// post numbers a message, keeps it and sends it, as soon as there is room. It takes over what the
-// memory of the body is lent by.
-func (p *peer) post(ctx context.Context, stream, t int, body segments, raw int, memory *lent) error {
+// send numbers a message, logs it and transmits it, as soon as the window has room. It takes over
+// the caller's reference to memory.
+func (p *peer) send(ctx context.Context, stream, t int, body segments, raw int, memory *bodyRef) error {
 	p.mu.Lock()
 	o := &p.out[stream]
-	for !o.room(body.size()) {
+	for !o.hasRoom(body.size()) {
 		if _, err := p.wait(ctx, nil); err != nil {
 			p.mu.Unlock()
 			memory.release()
 			return err
 		}
 	}
-	if stream == talks && uint64(t) != talkTag(p.life) {
+	if stream == sessions && uint64(t) != sessionTag(p.incarnation) {
 		p.mu.Unlock()
 		memory.release()
 		return dist.ErrSessionClosed
 	}
-	r := o.push(t, body, raw, memory)
-	memory.hold()
+	r := o.append(t, body, raw, memory)
+	memory.retain()
 	defer memory.release()
 	p.node.stats.messages.Add(1)
-	p.node.written.Add(p.node.wireBytes(r.size))
-	send := p.settled && r.seq >= o.taken // in a second life it may have it already
+	p.node.wireBytesSent.Add(p.node.wireBytes(r.size))
+	send := p.connected && r.seq >= o.consumed // after a restart the peer may have consumed it already
 	p.mu.Unlock()
 	if send {
 		p.transmit(stream, r, 0)
@@ -116,96 +116,97 @@ func (p *peer) post(ctx context.Context, stream, t int, body segments, raw int, 
 	return nil
 }
 
-// transmit sends a message from byte offset on, by the direct way where it is large and there is
-// one.
-func (p *peer) transmit(stream int, r record, from int) {
-	if !p.way.take(stream, r, from) {
-		p.relay(stream, r, from)
+// transmit sends a message from byte offset from on, over the direct link if it is large and there
+// is one.
+func (p *peer) transmit(stream int, r sentMessage, from int) {
+	if !p.link.enqueue(stream, r, from) {
+		p.sendOverNATS(stream, r, from)
 	}
 }
 
-// relay sends a message over NATS, piece by piece.
-func (p *peer) relay(stream int, r record, from int) {
+// sendOverNATS sends the fragments of a message over NATS.
+func (p *peer) sendOverNATS(stream int, r sentMessage, from int) {
 	for f := range frames(stream, r, from, p.node.chunk) {
 		p.publish(f)
 	}
 }
 
-// frames cuts a message into pieces, each of one part of its body. The frame is the same one each
-// time.
-func frames(stream int, r record, from, chunk int) iter.Seq[*frame] {
+// frames returns the fragments of a message as frames. A fragment lies within one segment of the
+// body. All iterations yield the same frame, modified.
+func frames(stream int, r sentMessage, from, chunk int) iter.Seq[*frame] {
 	return func(yield func(*frame) bool) {
-		f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(r.size), raw: uint32(r.raw)}
-		if r.raw != r.size {
-			f.flags = flagPacked
+		f := frame{kind: kindData, stream: uint8(stream), seq: r.seq, t: r.t, total: uint32(r.size),
+			raw: uint32(r.rawSize)}
+		if r.rawSize != r.size {
+			f.flags = flagCompressed
 		}
 		for {
-			f.offset, f.piece = uint32(from), r.body.at(from, chunk)
-			if from += len(f.piece); !yield(&f) || from >= r.size {
+			f.offset, f.payload = uint32(from), r.body.at(from, chunk)
+			if from += len(f.payload); !yield(&f) || from >= r.size {
 				return
 			}
 		}
 	}
 }
 
-// publish sends a frame over NATS to the life that has shaken hands. Where there are seals and no
-// such life, nobody would believe it.
+// publish sends a frame over NATS to the peer's current incarnation. If authentication is required
+// and there is no such incarnation, the peer would drop the frame.
 func (p *peer) publish(f *frame) {
-	keys := p.present()
-	if p.node.signet != nil && keys == nil {
+	keys := p.currentKeys()
+	if p.node.auth != nil && keys == nil {
 		return
 	}
-	p.stamp(f)
+	p.fillHeader(f)
 	p.node.publish(f, keys)
 }
 
-// present returns the keys of the peer's present life.
-func (p *peer) present() *seals {
+// currentKeys returns the keys of the peer's current incarnation.
+func (p *peer) currentKeys() *pairKeys {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.keys
 }
 
-// publishTo sends a frame over NATS to a life that need not have shaken hands.
-func (p *peer) publishTo(life uint64, f *frame) {
-	p.stamp(f)
-	p.node.publish(f, p.keysTo(life))
+// publishTo sends a frame over NATS to an incarnation that need not be connected.
+func (p *peer) publishTo(incarnation uint64, f *frame) {
+	p.fillHeader(f)
+	p.node.publish(f, p.keysFor(incarnation))
 }
 
-// stamp fills in what all frames to this peer have.
-func (p *peer) stamp(f *frame) {
+// fillHeader sets the fields common to all frames to this peer.
+func (p *peer) fillHeader(f *frame) {
 	n := p.node
-	f.from, f.to, f.run, f.life = uint32(n.opt.Self), uint32(p.id), n.run, n.life
+	f.from, f.to, f.run, f.incarnation = uint32(n.opt.Self), uint32(p.id), n.runHash, n.incarnation
 	if f.kind != kindData {
-		f.total, f.raw = uint32(len(f.piece)), uint32(len(f.piece))
+		f.total, f.raw = uint32(len(f.payload)), uint32(len(f.payload))
 	}
 	p.mu.Lock()
 	in := &p.in[exchanges]
-	f.got, f.stable = in.next, in.stable
-	in.said = max(in.said, in.next)
+	f.next, f.stable = in.next, in.stable
+	in.acked = max(in.acked, in.next)
 	p.mu.Unlock()
 }
 
-// take waits for the next message of a stream; of a talk, as long as the peer is in the life that
-// is named.
-func (p *peer) take(ctx context.Context, stream int, life uint64) (*parcel, error) {
+// receive waits for the next message of a stream. For a session it fails once the peer has another
+// incarnation.
+func (p *peer) receive(ctx context.Context, stream int, incarnation uint64) (*recvMessage, error) {
 	var timer *time.Timer
 	var alarm <-chan time.Time
-	every := p.node.opt.firstAsk
+	delay := p.node.opt.requestDelay
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	in := &p.in[stream]
-	seen := in.pieces
+	seen := in.fragments
 	for {
-		if stream == talks && p.life != life {
+		if stream == sessions && p.incarnation != incarnation {
 			return nil, dist.ErrSessionClosed
 		}
-		if m, ok := in.take(p.node.opt.Durable && stream != talks); ok {
+		if m, ok := in.pop(p.node.opt.Durable && stream != sessions); ok {
 			p.acknowledge(stream)
 			return m, nil
 		}
 		if timer == nil {
-			timer = time.NewTimer(every)
+			timer = time.NewTimer(delay)
 			defer timer.Stop()
 			alarm = timer.C
 		}
@@ -214,65 +215,65 @@ func (p *peer) take(ctx context.Context, stream int, life uint64) (*parcel, erro
 			return nil, err
 		}
 		if timeout {
-			if in.pieces == seen {
-				p.ask(stream, in.next, in.lacks())
-				every = min(2*every, askTimes*p.node.opt.firstAsk)
+			if in.fragments == seen {
+				p.requestMessage(stream, in.next, in.missingFrom())
+				delay = min(2*delay, maxRequestBackoff*p.node.opt.requestDelay)
 			}
-			seen = in.pieces
-			timer.Reset(every)
+			seen = in.fragments
+			timer.Reset(delay)
 		}
 	}
 }
 
-// ask wants a message again. The caller holds the lock.
-func (p *peer) ask(stream int, seq uint64, offset int) {
-	if !p.settled {
+// requestMessage requests a message again. The caller holds the lock.
+func (p *peer) requestMessage(stream int, seq uint64, offset int) {
+	if !p.connected {
 		return
 	}
-	f := &frame{kind: kindWant, stream: uint8(stream), seq: seq, offset: uint32(offset)}
-	if stream == talks {
-		f.t = talkTag(p.life)
+	f := &frame{kind: kindRequest, stream: uint8(stream), seq: seq, offset: uint32(offset)}
+	if stream == sessions {
+		f.t = sessionTag(p.incarnation)
 	}
-	p.node.stats.asked.Add(1)
+	p.node.stats.requested.Add(1)
 	p.mu.Unlock()
 	p.publish(f)
 	p.mu.Lock()
 }
 
-// acknowledge tells the sender at once where it may be short of room. Else the next message that
-// goes back says it, or the clock. The caller holds the lock.
+// acknowledge sends an acknowledgement at once if the sender's window may be nearly full. Otherwise
+// the next frame to the peer carries it, or the ticker sends it. The caller holds the lock.
 func (p *peer) acknowledge(stream int) {
 	in := &p.in[stream]
-	if in.next-in.said < window/4 {
+	if in.next-in.acked < window/4 {
 		return
 	}
-	in.said = in.next
+	in.acked = in.next
 	p.mu.Unlock()
 	p.sendAck()
 	p.mu.Lock()
 }
 
-// sendAck says how far this node is with the peer's messages.
+// sendAck sends an acknowledgement of all streams.
 func (p *peer) sendAck() {
 	p.mu.Lock()
 	var a ack
 	for s := range p.in {
 		in := &p.in[s]
-		a.next[s], a.stable[s], in.said = in.next, in.stable, in.next
+		a.next[s], a.stable[s], in.acked = in.next, in.stable, in.next
 	}
 	a.full = p.out[exchanges].bytes > p.node.opt.LogBytes
-	tag := talkTag(p.life)
-	p.nextBeat = time.Now().Add(beat)
+	tag := sessionTag(p.incarnation)
+	p.nextHeartbeat = time.Now().Add(heartbeatInterval)
 	p.mu.Unlock()
-	p.publish(&frame{kind: kindAck, t: tag, piece: a.append(nil)})
+	p.publish(&frame{kind: kindAck, t: tag, payload: a.append(nil)})
 }
 
-// leave says the last that the peer has not heard.
-func (p *peer) leave() {
+// flushAcks sends what has not been acknowledged yet.
+func (p *peer) flushAcks() {
 	p.mu.Lock()
 	say := false
 	for s := range p.in {
-		say = say || p.settled && p.in[s].next > p.in[s].said
+		say = say || p.connected && p.in[s].next > p.in[s].acked
 	}
 	p.mu.Unlock()
 	if say {
@@ -280,35 +281,35 @@ func (p *peer) leave() {
 	}
 }
 
-// clock does what is due.
-func (p *peer) clock(now time.Time) {
+// tick sends handshakes and acknowledgements that are due.
+func (p *peer) tick(now time.Time) {
 	p.mu.Lock()
-	var greet, say bool
-	life := p.life
-	if !p.settled && now.After(p.nextHello) {
-		greet = true
-		p.nextHello = now.Add(p.helloEvery)
-		p.helloEvery = min(2*p.helloEvery, lastHello)
+	var hello, ack bool
+	incarnation := p.incarnation
+	if !p.connected && now.After(p.nextHello) {
+		hello = true
+		p.nextHello = now.Add(p.helloInterval)
+		p.helloInterval = min(2*p.helloInterval, maxHelloInterval)
 	}
-	if p.settled {
-		say = now.After(p.nextBeat)
+	if p.connected {
+		ack = now.After(p.nextHeartbeat)
 		for s := range p.in {
-			say = say || p.in[s].next > p.in[s].said
+			ack = ack || p.in[s].next > p.in[s].acked
 		}
 	}
 	p.mu.Unlock()
-	if greet {
-		p.greet(life, false)
+	if hello {
+		p.sendHello(incarnation, false)
 	}
-	if say {
+	if ack {
 		p.sendAck()
 	}
 }
 
-// greet says hello to the life that it names, 0 where none is known.
-func (p *peer) greet(echo uint64, settled bool) {
-	h := hello{Life: p.node.life, Echo: echo, Settled: settled, Durable: p.node.opt.Durable,
-		Identity: p.node.opt.Identity, Door: p.node.sign(), Cert: p.node.signet.cert()}
+// sendHello sends a handshake to an incarnation, 0 if none is known.
+func (p *peer) sendHello(echo uint64, settled bool) {
+	h := hello{Incarnation: p.node.incarnation, Echo: echo, Connected: settled, Durable: p.node.opt.Durable,
+		Identity: p.node.opt.Identity, Direct: p.node.directOffer(), Cert: p.node.auth.cert()}
 	p.mu.Lock()
 	for s := range p.in {
 		h.Next[s] = p.in[s].next
@@ -316,103 +317,105 @@ func (p *peer) greet(echo uint64, settled bool) {
 	p.mu.Unlock()
 	text, err := json.Marshal(h)
 	if err != nil {
-		panic("nats: a handshake that JSON cannot hold: " + err.Error()) // plain fields: cannot happen
+		panic("nats: cannot encode a handshake: " + err.Error()) // cannot happen: its fields are plain
 	}
-	p.publishTo(echo, &frame{kind: kindHello, piece: text})
+	p.publishTo(echo, &frame{kind: kindHello, payload: text})
 }
 
-// greeted answers a handshake. Only who repeats our life is believed to live: what was recorded
-// once does not know it. Where there are seals it also must have proved who it is.
-func (p *peer) greeted(h hello, proven bool) {
-	if field, ours, theirs, differ := difference(p.node.opt.Identity, h.Identity); differ && proven {
-		p.refuse(h.Life, field, ours, theirs)
+// handleHello answers a handshake. The peer counts as connected only if it repeats our incarnation,
+// which a replayed handshake cannot, and if it is authentic where authentication is required.
+func (p *peer) handleHello(h hello, authentic bool) {
+	if field, ours, theirs, differ := firstDifference(p.node.opt.Identity, h.Identity); differ && authentic {
+		p.sendRefusal(h.Incarnation, field, ours, theirs)
 		return
 	}
 	p.mu.Lock()
-	if p.former[h.Life] {
+	if p.pastIncarnations[h.Incarnation] {
 		p.mu.Unlock()
 		return
 	}
-	if h.Echo != p.node.life || !proven {
-		known := p.settled && p.life == h.Life
+	if h.Echo != p.node.incarnation || !authentic {
+		known := p.connected && p.incarnation == h.Incarnation
 		p.mu.Unlock()
-		p.greet(h.Life, known)
+		p.sendHello(h.Incarnation, known)
 		return
 	}
-	p.way.learn(h.Door)
-	lost, lacks := p.settle(h)
-	var again [streams][]record
+	p.link.setOffer(h.Direct)
+	lost, lacks := p.establish(h)
+	var again [numStreams][]sentMessage
 	if !lacks {
-		again = p.unheard()
+		again = p.unacknowledged()
 	}
 	p.mu.Unlock()
 	if lacks {
-		p.refuse(h.Life, "place", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]),
-			fmt.Sprintf("before message %d: it must go on from its newest checkpoint", lost[1]))
+		p.sendRefusal(h.Incarnation, "stream position", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]),
+			fmt.Sprintf("before message %d: it must continue from its newest checkpoint", lost[1]))
 		return
 	}
-	if !h.Settled {
-		p.greet(h.Life, true)
+	if !h.Connected {
+		p.sendHello(h.Incarnation, true)
 	}
 	for s, records := range again {
 		for _, r := range records {
 			p.transmit(s, r, 0)
-			r.lent.release()
+			r.memory.release()
 		}
 	}
 }
 
-// settle believes in a peer's life, unless it needs a message that is kept no more: then it tells
-// the first one that is, and the one it wants. The caller holds the lock.
-func (p *peer) settle(h hello) (lost [2]uint64, lacks bool) {
-	p.heard = time.Now()
-	if p.settled && p.life == h.Life {
+// establish makes an incarnation of the peer the current one. If the peer needs a message that is
+// not kept any more, it does nothing and returns lacks, with the first kept message and the one
+// that the peer needs. The caller holds the lock.
+func (p *peer) establish(h hello) (lost [2]uint64, lacks bool) {
+	p.lastHeard = time.Now()
+	if p.connected && p.incarnation == h.Incarnation {
 		return lost, false
 	}
-	for s := range kept {
-		if first := p.out[s].first(); h.Next[s] < first {
+	for s := range durableStreams {
+		if first := p.out[s].firstKept(); h.Next[s] < first {
 			return [2]uint64{first, h.Next[s]}, true
 		}
 	}
-	back := p.life != 0
-	p.bury()
-	if p.node.signet != nil {
-		p.keys = p.node.signet.between(p.secret, p.id, h.Life)
+	back := p.incarnation != 0
+	p.retireIncarnation()
+	if p.node.auth != nil {
+		p.keys = p.node.auth.deriveKeys(p.secret, p.id, h.Incarnation)
 	}
-	p.life, p.settled, p.durable = h.Life, true, h.Durable
-	p.helloEvery = firstHello
-	for s := range kept {
-		p.out[s].taken = h.Next[s]
-		p.in[s].forget()
+	p.incarnation, p.connected, p.durable = h.Incarnation, true, h.Durable
+	p.helloInterval = minHelloInterval
+	for s := range durableStreams {
+		p.out[s].consumed = h.Next[s]
+		p.in[s].dropPartial()
 	}
-	p.beginTalk()
-	p.wake()
-	say := p.node.log.Debug
+	p.resetSession()
+	p.notify()
+	logAt := p.node.log.Debug
 	if back {
-		say = p.node.log.Info
+		logAt = p.node.log.Info
 	}
-	say("agent is there", zap.Int("peer", p.id), zap.Bool("again", back))
+	logAt("agent connected", zap.Int("peer", p.id), zap.Bool("again", back))
 	return lost, false
 }
 
-// bury notes that the peer's life is over. The caller holds the lock.
-func (p *peer) bury() {
-	const most = 1000 // restarts that anybody could replay
-	if p.life == 0 {
+// retireIncarnation adds the peer's incarnation to the past ones. The caller holds the lock.
+func (p *peer) retireIncarnation() {
+	const most = 1000 // restarts remembered
+	if p.incarnation == 0 {
 		return
 	}
-	if p.former == nil || len(p.former) >= most {
-		p.former = make(map[uint64]bool)
+	if p.pastIncarnations == nil || len(p.pastIncarnations) >= most {
+		p.pastIncarnations = make(map[uint64]bool)
 	}
-	p.former[p.life] = true
+	p.pastIncarnations[p.incarnation] = true
 }
 
-// unheard lists what the peer has not taken, and holds it. The caller holds the lock.
-func (p *peer) unheard() (again [streams][]record) {
+// unacknowledged returns the messages that the peer has not consumed, with a reference to each. The
+// caller holds the lock.
+func (p *peer) unacknowledged() (again [numStreams][]sentMessage) {
 	for s := range p.out {
 		for _, r := range p.out[s].log {
-			if r.seq >= p.out[s].taken {
-				r.lent.hold()
+			if r.seq >= p.out[s].consumed {
+				r.memory.retain()
 				again[s] = append(again[s], r)
 			}
 		}
@@ -420,21 +423,22 @@ func (p *peer) unheard() (again [streams][]record) {
 	return again
 }
 
-// refuse tells a stranger what is wrong.
-func (p *peer) refuse(life uint64, field, ours, theirs string) {
+// sendRefusal tells a node of another run which property differs.
+func (p *peer) sendRefusal(incarnation uint64, field, ours, theirs string) {
 	p.mu.Lock()
 	first := !p.refused
 	p.refused = true
 	p.mu.Unlock()
 	if first {
 		p.node.stats.refused.Add(1)
-		p.node.log.Warn("refused a stranger", zap.Int("says_it_is", p.id), zap.String("field", field),
+		p.node.log.Warn("refused a node of another run", zap.Int("says_it_is", p.id), zap.String("field", field),
 			zap.String("theirs", theirs), zap.String("ours", ours))
 	}
-	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Settled: p.node.ConnectedPeers(), Life: life,
-		Cert: p.node.signet.cert()})
+	text, err := json.Marshal(refusal{Field: field, Ours: ours, Theirs: theirs, Connected: p.node.ConnectedPeers(),
+		Incarnation: incarnation,
+		Cert:        p.node.auth.cert()})
 	if err != nil {
 		return
 	}
-	p.publishTo(life, &frame{kind: kindRefuse, piece: text})
+	p.publishTo(incarnation, &frame{kind: kindRefuse, payload: text})
 }

@@ -1,9 +1,9 @@
 package nats
 
-// segments is a body in parts, which lie where they were made.
+// segments is a message body in several parts, which need not be adjacent in memory.
 type segments [][]byte
 
-// size is the number of bytes.
+// size returns the total number of bytes.
 func (s segments) size() (n int) {
 	for _, part := range s {
 		n += len(part)
@@ -11,8 +11,8 @@ func (s segments) size() (n int) {
 	return n
 }
 
-// at returns what stands at byte offset on within one part, at most n bytes. There is nothing
-// behind the end.
+// at returns the bytes from offset on that lie in one part, at most n. It returns nil beyond the
+// end.
 func (s segments) at(offset, n int) []byte {
 	for _, part := range s {
 		if offset < len(part) {

@@ -15,26 +15,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// Server is the NATS server inside an agent's process. It listens for the servers of other agents
-// alone: the one client that it has is in the process itself.
+// Server configures the NATS server embedded in an agent's process. It accepts connections of the
+// servers of other agents; its only client is in the same process.
 type Server struct {
-	Listen    string   // HOST:PORT for other servers; port 0 is any that is free
-	Advertise string   // HOST:PORT by which others reach it, where that is another one
-	Join      []string // HOST:PORT of some others; the rest is heard of through them
+	Listen    string   // HOST:PORT for other servers; port 0 is any free one
+	Advertise string   // HOST:PORT under which other servers reach it, if that differs
+	Join      []string // HOST:PORT of some other servers; they announce the rest
 }
 
-// Credentials are how nodes prove to each other who they are. Nil: they do not.
+// Credentials authenticate nodes to each other. The zero value authenticates nobody.
 type Credentials struct {
-	Routes *tls.Config // between the servers inside the agents' processes, at both ends
-	// towards a cluster whose URL begins with tls://; nil: what this machine trusts, and no
+	Routes *tls.Config // between embedded servers, at both ends
+	// to a cluster whose URL begins with tls://; nil: the authorities of this machine, and no
 	// certificate
 	Client *tls.Config
-	File   string // credentials for it: nkey and JWT
+	File   string // NATS credentials file (nkey and JWT) for the cluster
 
-	member *member // of ReadCredentials
+	agent *agentCert // set by ReadCredentials
 }
 
-// client is what a connection to a cluster of others takes of them.
+// client returns the options of a connection to an existing cluster.
 func (c Credentials) client(url string) (options []client.Option) {
 	if c.Client != nil && strings.HasPrefix(url, "tls://") {
 		options = append(options, client.Secure(c.Client))
@@ -45,16 +45,15 @@ func (c Credentials) client(url string) (options []client.Option) {
 	return options
 }
 
-// embedded is the running server. A server with routes cannot do without a port for clients: it is
-// one of this machine alone, and opens to nobody who does not have the token, which does not leave
-// the process.
-type embedded struct {
+// embeddedServer is a running server. A server with routes must have a port for clients: it is
+// bound to the loopback address and requires a token that never leaves the process.
+type embeddedServer struct {
 	*server.Server
 	token string
 }
 
-// startServer starts it, and returns when it listens.
-func startServer(o Options) (*embedded, error) {
+// startServer starts a server and returns when it listens.
+func startServer(o Options) (*embeddedServer, error) {
 	host, port, err := hostPort(o.Server.Listen)
 	if err != nil {
 		return nil, err
@@ -69,7 +68,7 @@ func startServer(o Options) (*embedded, error) {
 		cluster.TLSConfig, cluster.TLSTimeout = t, 5
 	}
 	token := rand.Text()
-	opts := &server.Options{ServerName: fmt.Sprintf("%s-%d-%x", o.Run, o.Self, newLife()), Host: "127.0.0.1",
+	opts := &server.Options{ServerName: fmt.Sprintf("%s-%d-%x", o.Run, o.Self, newIncarnation()), Host: "127.0.0.1",
 		Port: server.RANDOM_PORT, Authorization: token, NoSigs: true, NoLog: true, Cluster: cluster,
 		MaxPayload: 1 << 20, DisableShortFirstPing: true, NoSystemAccount: true}
 	for _, j := range o.Server.Join {
@@ -99,18 +98,18 @@ func startServer(o Options) (*embedded, error) {
 				o.Server.Listen, startTime)
 		}
 	}
-	return &embedded{s, token}, nil
+	return &embeddedServer{s, token}, nil
 }
 
-// startTime is how long a server may take to listen, on a machine that has much else to do.
+// startTime bounds how long a server may take to listen on a loaded machine.
 const startTime = time.Minute
 
-func (e *embedded) stop() {
+func (e *embeddedServer) stop() {
 	e.Shutdown()
 	e.WaitForShutdown()
 }
 
-// Address is where other servers find the one inside this process, or "" where there is none.
+// Address returns the address of the embedded server for other servers, "" without one.
 func (n *Node) Address() string {
 	if n.server == nil || n.server.ClusterAddr() == nil {
 		return ""
@@ -126,13 +125,13 @@ func hostPort(address string) (string, int, error) {
 			return host, port, nil
 		}
 	}
-	return "", 0, fmt.Errorf("nats: %q is no address: write HOST:PORT", address)
+	return "", 0, fmt.Errorf("nats: %q is not an address: write HOST:PORT", address)
 }
 
-// serverLog passes on what the server says of trouble.
+// serverLog forwards the server's log.
 type serverLog struct {
 	log   *zap.Logger
-	fatal chan string // the first thing that it cannot go on with
+	fatal chan string // the first fatal error
 }
 
 func (s serverLog) Noticef(format string, v ...any) {

@@ -6,26 +6,27 @@ import (
 	"fmt"
 )
 
-// Save returns what a checkpoint must hold of the lines: how far they are, and what was said and
-// may be asked for again. It is to be called by the agent itself, between two iterations, so that
-// it fits the agent's vectors.
+// Save returns the state of the streams for a checkpoint: their positions, and the messages that
+// were sent and may be requested again. The agent must call it between two iterations, so that it
+// fits the agent's vectors.
 //
-// It is, for each other agent in order: the number of the next exchange to be taken; then for each
-// stream the number of the next message to be sent, how many are kept, and these.
+// The encoding is, for each other agent by rank: the number of the next exchange to consume; then
+// for each durable stream the number of the next message to send, the number of logged messages,
+// and these messages.
 func (n *Node) Save() []byte {
 	le := binary.LittleEndian
-	b := le.AppendUint64(nil, n.written.Load())
+	b := le.AppendUint64(nil, n.wireBytesSent.Load())
 	for _, p := range n.others() {
 		p.mu.Lock()
 		b = le.AppendUint64(b, p.in[exchanges].next)
-		for s := range kept {
+		for s := range durableStreams {
 			o := &p.out[s]
 			b = le.AppendUint64(b, o.next)
 			b = le.AppendUint32(b, uint32(len(o.log)))
 			for _, r := range o.log {
 				b = le.AppendUint64(b, r.seq)
 				b = le.AppendUint64(b, r.t)
-				b = le.AppendUint32(b, uint32(r.raw))
+				b = le.AppendUint32(b, uint32(r.rawSize))
 				b = le.AppendUint32(b, uint32(r.size))
 				for _, part := range r.body {
 					b = append(b, part...)
@@ -37,13 +38,13 @@ func (n *Node) Save() []byte {
 	return b
 }
 
-// Stable says that what Save returned is on the disk, and that the reports before number reported
-// are done with: others may forget what was taken before.
+// Stable reports that the state returned by Save is on disk, and that the reports before number
+// reported are not needed again. The other agents may then delete what was consumed before.
 func (n *Node) Stable(lines []byte, reported int) error {
 	r := stateReader{b: lines}
 	r.uint64()
 	for _, p := range n.others() {
-		next, _, err := r.peer(n.codec.limit())
+		next, _, err := r.peer(n.bodyCodec.limit())
 		if err != nil {
 			return err
 		}
@@ -56,12 +57,12 @@ func (n *Node) Stable(lines []byte, reported int) error {
 	return nil
 }
 
-// restore puts the lines back to where Save found them.
+// restore sets the streams to a state that Save returned.
 func (n *Node) restore(lines []byte) error {
 	r := stateReader{b: lines}
-	n.written.Store(r.uint64())
+	n.wireBytesSent.Store(r.uint64())
 	for _, p := range n.others() {
-		next, out, err := r.peer(n.codec.limit())
+		next, out, err := r.peer(n.bodyCodec.limit())
 		if err != nil {
 			return err
 		}
@@ -71,18 +72,19 @@ func (n *Node) restore(lines []byte) error {
 		p.mu.Unlock()
 	}
 	if len(r.b) != 0 {
-		return fmt.Errorf("nats: the saved lines have %d bytes too many: they are of a run with more agents, or damaged", len(r.b))
+		return fmt.Errorf("nats: the saved stream state has %d extra bytes: it belongs to a run with more agents, or "+
+			"is damaged", len(r.b))
 	}
 	return nil
 }
 
-// stateReader reads what Save wrote.
+// stateReader decodes the result of Save.
 type stateReader struct {
 	b   []byte
 	cut bool
 }
 
-var errCut = errors.New("nats: the saved lines are cut or damaged")
+var errCut = errors.New("nats: the saved stream state is truncated or damaged")
 
 func (r *stateReader) take(n uint64) []byte {
 	if n > uint64(len(r.b)) {
@@ -108,19 +110,19 @@ func (r *stateReader) uint32() uint32 {
 	return 0
 }
 
-// peer reads the lines of one other agent.
-func (r *stateReader) peer(limit int) (next uint64, out [streams]outLine, err error) {
+// peer decodes the streams of one other agent.
+func (r *stateReader) peer(limit int) (next uint64, out [numStreams]sendStream, err error) {
 	next = r.uint64()
-	for s := range kept {
+	for s := range durableStreams {
 		o := &out[s]
 		o.next = r.uint64()
 		kept := r.uint32()
 		first := o.next - uint64(kept)
 		for k := range uint64(kept) {
-			rec := record{seq: r.uint64(), t: r.uint64(), raw: int(r.uint32())}
+			rec := sentMessage{seq: r.uint64(), t: r.uint64(), rawSize: int(r.uint32())}
 			body := r.take(uint64(r.uint32()))
 			rec.body, rec.size = segments{body}, len(body)
-			if r.cut || rec.seq != first+k || first > o.next || rec.raw > limit {
+			if r.cut || rec.seq != first+k || first > o.next || rec.rawSize > limit {
 				return 0, out, errCut
 			}
 			o.log = append(o.log, rec)

@@ -1,151 +1,154 @@
 package nats
 
-// window is how many messages of a line may be on their way: sent, and not taken by the receiver's
-// agent.
+// window is the number of messages of a stream that may be in flight: sent and not consumed by the
+// receiver's agent.
 const window = 8
 
-// windowBytes is how many bytes of them, beyond the two messages that a Transport promises to hold.
+// windowBytes bounds their bytes. Two messages are allowed regardless of size, as dist.Transport
+// promises.
 const windowBytes = 64 << 20
 
-// record is a message that was sent, as long as its receiver may ask for it.
-type record struct {
-	seq, t uint64
-	body   segments // as sent
-	size   int      // of the body
-	raw    int      // bytes unpacked
-	lent   *lent    // whose memory the body is; nil: its own
+// sentMessage is a message that was sent and that its receiver may still request.
+type sentMessage struct {
+	seq, t  uint64
+	body    segments // as sent
+	size    int      // of the body
+	rawSize int      // bytes uncompressed
+	memory  *bodyRef // memory that the body refers to; nil: the body owns its memory
 }
 
-// outLine is one direction of a stream at its sender.
-type outLine struct {
-	next  uint64 // number of the next message
-	taken uint64 // the receiver's agent has taken all before this one
-	log   []record
-	bytes int // of the bodies in log
+// sendStream is the sending end of a stream. Invariant: the log holds the messages first..next-1
+// without gaps.
+type sendStream struct {
+	next     uint64 // number of the next message
+	consumed uint64 // the receiver's agent has consumed all messages before this one
+	log      []sentMessage
+	bytes    int // of the bodies in log
 }
 
-// room tells whether another message of so many bytes may go.
-func (o *outLine) room(size int) bool {
-	if o.taken >= o.next {
+// hasRoom reports whether a message of size bytes may be sent now.
+func (o *sendStream) hasRoom(size int) bool {
+	if o.consumed >= o.next {
 		return true
 	}
-	flying := o.next - o.taken
+	flying := o.next - o.consumed
 	if flying < 2 {
 		return true
 	}
 	bytes := size
-	for i := len(o.log) - 1; i >= 0 && o.log[i].seq >= o.taken; i-- {
+	for i := len(o.log) - 1; i >= 0 && o.log[i].seq >= o.consumed; i-- {
 		bytes += o.log[i].size
 	}
 	return flying < window && bytes <= windowBytes
 }
 
-// first is the number of the first message that is still kept, or the next one.
-func (o *outLine) first() uint64 {
+// firstKept returns the number of the first message in the log, or next if the log is empty.
+func (o *sendStream) firstKept() uint64 {
 	if len(o.log) > 0 {
 		return o.log[0].seq
 	}
 	return o.next
 }
 
-// push numbers a message and keeps it.
-func (o *outLine) push(t int, body segments, raw int, l *lent) record {
-	r := record{seq: o.next, t: uint64(t), body: body, size: body.size(), raw: raw, lent: l}
+// append numbers a message and adds it to the log.
+func (o *sendStream) append(t int, body segments, raw int, l *bodyRef) sentMessage {
+	r := sentMessage{seq: o.next, t: uint64(t), body: body, size: body.size(), rawSize: raw, memory: l}
 	o.next++
 	o.log = append(o.log, r)
 	o.bytes += r.size
 	return r
 }
 
-// find returns the message with a number, if it is still kept.
-func (o *outLine) find(seq uint64) (record, bool) {
+// find returns the message with a number, if it is in the log.
+func (o *sendStream) find(seq uint64) (sentMessage, bool) {
 	if len(o.log) == 0 || seq < o.log[0].seq || seq-o.log[0].seq >= uint64(len(o.log)) {
-		return record{}, false
+		return sentMessage{}, false
 	}
 	return o.log[seq-o.log[0].seq], true
 }
 
-// heard notes how far the receiver is: its agent has taken all before taken, and will never ask for
-// what is before stable. It tells whether anything changed.
-func (o *outLine) heard(taken, stable uint64) bool {
-	changed := taken > o.taken
-	o.taken = max(o.taken, taken)
+// acknowledge records the receiver's position: its agent has consumed all messages before consumed
+// and will never request those before stable. It reports whether consumed has grown.
+func (o *sendStream) acknowledge(consumed, stable uint64) bool {
+	changed := consumed > o.consumed
+	o.consumed = max(o.consumed, consumed)
 	drop := 0
-	for drop < len(o.log) && o.log[drop].seq < min(stable, taken) {
+	for drop < len(o.log) && o.log[drop].seq < min(stable, consumed) {
 		o.bytes -= o.log[drop].size
-		if drop < idle { // the memory of a long log is for others
-			o.log[drop].lent.release()
+		if drop < maxPooledBodies { // recycle only a few bodies; those of a long log are left to the garbage collector
+			o.log[drop].memory.release()
 		}
-		o.log[drop] = record{}
+		o.log[drop] = sentMessage{}
 		drop++
 	}
 	o.log = o.log[drop:]
 	return changed
 }
 
-// parcel is a message that arrives, piece by piece.
-type parcel struct {
-	t      uint64
-	packed bool
-	raw    int
-	total  int
-	body   []byte // as far as it is there without a gap
-	// pouring says that a piece is just being added
-	pouring bool
+// recvMessage is a message that is being assembled from fragments.
+type recvMessage struct {
+	t          uint64
+	compressed bool
+	rawSize    int
+	total      int
+	body       []byte // the bytes received so far, without a gap
+	// copying is true while a fragment is copied into body without the lock.
+	copying bool
 }
 
-func (p *parcel) whole() bool { return len(p.body) == p.total }
+func (p *recvMessage) complete() bool { return len(p.body) == p.total }
 
-// inLine is one direction of a stream at its receiver.
-type inLine struct {
-	next    uint64 // the message that the agent takes next
-	stable  uint64 // what is before this one is never asked for again
-	said    uint64 // the last next that the sender was told of
-	parcels map[uint64]*parcel
-	pieces  int // counts what arrived: a sign that more is on its way
+// recvStream is the receiving end of a stream.
+type recvStream struct {
+	next      uint64 // the message that the agent consumes next
+	stable    uint64 // messages before this one will never be requested again
+	acked     uint64 // the value of next that the sender was last told
+	messages  map[uint64]*recvMessage
+	fragments int // number of fragments received; it grows while a message is arriving
 }
 
-// accept takes a piece that fits and tells whether a message became whole. lend makes memory for a
-// message.
-func (in *inLine) accept(f *frame, limit int, lend func(int) []byte) (whole bool) {
-	p := in.open(f, len(f.piece), limit, lend)
+// addFragment appends a fragment to its message and reports whether the message became complete.
+// alloc returns the memory for the body of a message.
+func (in *recvStream) addFragment(f *frame, limit int, alloc func(int) []byte) (whole bool) {
+	p := in.fragmentTarget(f, len(f.payload), limit, alloc)
 	if p == nil {
 		return false
 	}
-	p.body = append(p.body, f.piece...)
-	in.pieces++
-	return p.whole()
+	p.body = append(p.body, f.payload...)
+	in.fragments++
+	return p.complete()
 }
 
-// open returns the message that a piece of so many bytes is the next of, or nil.
-func (in *inLine) open(f *frame, size, limit int, lend func(int) []byte) *parcel {
+// fragmentTarget returns the message that a fragment of size bytes continues, or nil if the
+// fragment does not fit.
+func (in *recvStream) fragmentTarget(f *frame, size, limit int, alloc func(int) []byte) *recvMessage {
 	if f.seq < in.next || f.seq-in.next >= window || uint64(f.total) > uint64(limit) || uint64(f.raw) > uint64(limit) {
 		return nil
 	}
-	p := in.parcels[f.seq]
+	p := in.messages[f.seq]
 	if p == nil {
 		if f.offset != 0 {
 			return nil
 		}
-		p = &parcel{t: f.t, packed: f.flags&flagPacked != 0, raw: int(f.raw), total: int(f.total),
-			body: lend(int(f.total))}
-		in.parcels[f.seq] = p
+		p = &recvMessage{t: f.t, compressed: f.flags&flagCompressed != 0, rawSize: int(f.raw), total: int(f.total),
+			body: alloc(int(f.total))}
+		in.messages[f.seq] = p
 		return p
 	}
-	if p.pouring || p.whole() || p.t != f.t || p.total != int(f.total) || p.raw != int(f.raw) ||
+	if p.copying || p.complete() || p.t != f.t || p.total != int(f.total) || p.rawSize != int(f.raw) ||
 		int(f.offset) != len(p.body) || len(p.body)+size > p.total {
 		return nil
 	}
 	return p
 }
 
-// take removes the next message if it is whole.
-func (in *inLine) take(durable bool) (*parcel, bool) {
-	p := in.parcels[in.next]
-	if p == nil || !p.whole() {
+// pop removes and returns the next message if it is complete.
+func (in *recvStream) pop(durable bool) (*recvMessage, bool) {
+	p := in.messages[in.next]
+	if p == nil || !p.complete() {
 		return nil, false
 	}
-	delete(in.parcels, in.next)
+	delete(in.messages, in.next)
 	in.next++
 	if !durable {
 		in.stable = in.next
@@ -153,19 +156,19 @@ func (in *inLine) take(durable bool) (*parcel, bool) {
 	return p, true
 }
 
-// lacks returns the byte from which on the next message is missing.
-func (in *inLine) lacks() int {
-	if p := in.parcels[in.next]; p != nil {
+// missingFrom returns the first missing byte of the next message.
+func (in *recvStream) missingFrom() int {
+	if p := in.messages[in.next]; p != nil {
 		return len(p.body)
 	}
 	return 0
 }
 
-// forget drops what is not whole: its sender has begun another life.
-func (in *inLine) forget() {
-	for seq, p := range in.parcels {
-		if !p.whole() {
-			delete(in.parcels, seq)
+// dropPartial drops incomplete messages, because their sender has restarted.
+func (in *recvStream) dropPartial() {
+	for seq, p := range in.messages {
+		if !p.complete() {
+			delete(in.messages, seq)
 		}
 	}
 }
