@@ -37,7 +37,7 @@ func (c *Card) Gradient(code *device.Code, params []float32, classes int) func()
 // way, and waits for the one before.
 func ahead(p device.Program, x, grad device.Vector, b device.Batch) func() error {
 	out := make([]float64, len(p.Code().Results))
-	s, ok := p.(device.Starter)
+	s, ok := p.(device.AsyncProgram)
 	if !ok {
 		return func() error { return p.Run(x, grad, b, out) }
 	}

@@ -364,7 +364,7 @@ func (d timedDevice) CombineDiffs(dst device.Term, base []device.Term, start dev
 	d.clocked(func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
 }
 
-func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.Part) {
+func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	d.clocked(func() { d.Device.ScatterAdd(dst, parts...) })
 }
 
@@ -400,7 +400,7 @@ func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)
 func (emptyDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
 func (emptyDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
 }
-func (emptyDevice) ScatterAdd(device.Vector, ...device.Part) {}
+func (emptyDevice) ScatterAdd(device.Vector, ...device.SparseTerm) {}
 
 // emptyModel is a model whose gradient costs nothing.
 type emptyModel struct{ train.Buffered }

@@ -114,7 +114,7 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 	for i := range terms {
 		terms[i] = device.Term{A: 0.1, V: y}
 	}
-	parts := []device.Part{{A: 1, V: own, Idx: idx}, {A: 2, V: other, Idx: idx}, {A: 3, V: y}}
+	parts := []device.SparseTerm{{A: 1, V: own, Idx: idx}, {A: 2, V: other, Idx: idx}, {A: 3, V: y}}
 	for name, f := range map[string]func(){
 		"Combine of 3": func() { d.Combine(x, terms[:3]...) },
 		"Combine of 9": func() { d.Combine(x, terms...) },

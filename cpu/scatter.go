@@ -14,7 +14,7 @@ const (
 // ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other, product and sum rounded
 // one by one to float32. A nil Idx stands for all coordinates. No V may be dst. It panics if a V
 // has not the length of its Idx, or if a coordinate lies beyond dst.
-func (Ops) ScatterAdd(dst device.Vector, parts ...device.Part) {
+func (Ops) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	v := data("ScatterAdd", dst)
 	for _, p := range parts {
 		x, k := indexOf("ScatterAdd", p.Idx)
@@ -34,7 +34,7 @@ func (Ops) ScatterAdd(dst device.Vector, parts ...device.Part) {
 
 // addParts goes through v block by block. Each number gets what the parts have for it in their
 // order, as it would from one after the other.
-func addParts(v []float32, parts []device.Part) {
+func addParts(v []float32, parts []device.SparseTerm) {
 	var done [scatterParts]int // coordinates of each part
 	block := scatterBlock
 	if len(parts) == 1 {

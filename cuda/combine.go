@@ -216,7 +216,7 @@ func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.
 
 // ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other. It panics as
 // device.Device says.
-func (d *Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
+func (d *Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	v := d.vector("ScatterAdd", dst)
 	for _, p := range parts { // before anything is sent
 		checkLen("ScatterAdd", "a part", d.vector("ScatterAdd", p.V).n, d.index("ScatterAdd", p.Idx).count("ScatterAdd",

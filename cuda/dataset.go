@@ -13,7 +13,7 @@ import (
 // iteration.
 type datasets struct {
 	mu  sync.Mutex
-	all map[weak.Pointer[device.Store]]*dataset
+	all map[weak.Pointer[device.CacheKey]]*dataset
 }
 
 // store is bytes of a data set on the GPU.
@@ -28,20 +28,20 @@ const datasetShare = 8
 // storeOf returns the copy of the set that a batch picks its rows of, which it makes when the set
 // is first seen; nil where there is none.
 func (d *Device) datasetOf(b device.Batch) *dataset {
-	if b.Store == nil || b.Rows == nil || len(b.Bytes) == 0 || len(b.Bytes) > int(d.properties.Memory)/datasetShare {
+	if b.CacheKey == nil || b.Rows == nil || len(b.Bytes) == 0 || len(b.Bytes) > int(d.properties.Memory)/datasetShare {
 		return nil
 	}
-	key := weak.Make(b.Store)
+	key := weak.Make(b.CacheKey)
 	d.datasets.mu.Lock()
 	defer d.datasets.mu.Unlock()
 	s := d.datasets.all[key]
 	if s == nil {
 		s = d.uploadDataset(b)
 		if d.datasets.all == nil {
-			d.datasets.all = map[weak.Pointer[device.Store]]*dataset{}
+			d.datasets.all = map[weak.Pointer[device.CacheKey]]*dataset{}
 		}
 		d.datasets.all[key] = s
-		runtime.AddCleanup(b.Store, d.dropDataset, key)
+		runtime.AddCleanup(b.CacheKey, d.dropDataset, key)
 	}
 	if s.block.size == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (d *Device) uploadDataset(b device.Batch) *dataset {
 
 // dropStore is for the collector: nobody has the set any more. What is still to be sent of it keeps
 // the store.
-func (d *Device) dropDataset(key weak.Pointer[device.Store]) {
+func (d *Device) dropDataset(key weak.Pointer[device.CacheKey]) {
 	d.datasets.mu.Lock()
 	s := d.datasets.all[key]
 	delete(d.datasets.all, key)

@@ -32,7 +32,7 @@ type Device struct {
 	noGroups         bool // no fleets: for tests of what runs without them
 }
 
-var _ device.Ahead = (*Device)(nil)
+var _ device.AsyncDevice = (*Device)(nil)
 
 // parts is what a Device is made of: in tests, some of it lies in host memory.
 type backend struct {
@@ -241,8 +241,8 @@ func (d *Device) Memory() (free, total uint64, err error) {
 	return free, total, err
 }
 
-// RunsAhead is true: operations return when they are sent.
-func (d *Device) RunsAhead() bool { return true }
+// Async is true: operations return when they are sent.
+func (d *Device) Async() bool { return true }
 
 // Err is the failure after which the device does nothing any more, or nil.
 func (d *Device) Err() error { return d.exec.err() }

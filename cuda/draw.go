@@ -14,17 +14,17 @@ type drawScratch struct {
 	strata  block // a counter, and kernels.StratifiedScratch
 }
 
-var _ device.Drawer = (*Device)(nil)
+var _ device.IndexSampler = (*Device)(nil)
 
-// DrawIndexes draws coordinates on the GPU, up to kernels.MostEach indexes in a launch: see
+// SampleIndexes draws coordinates on the GPU, up to kernels.MostEach indexes in a launch: see
 // device.Drawer.
-func (d *Device) DrawIndexes(dst []device.Index, law device.Law, counters []uint64) {
+func (d *Device) SampleIndexes(dst []device.Index, law device.Sampling, counters []uint64) {
 	if law.Count < 1 || law.Count > law.Dim || len(counters) != len(dst) {
-		panic(fmt.Sprintf("cuda: DrawIndexes of %d from %d coordinates, %d indexes from %d streams: want as many of each, and some of the coordinates", law.Count, law.Dim, len(dst), len(counters)))
+		panic(fmt.Sprintf("cuda: SampleIndexes of %d from %d coordinates, %d indexes from %d streams: want as many of each, and some of the coordinates", law.Count, law.Dim, len(dst), len(counters)))
 	}
 	at, accesses := make([]kernels.Address, len(dst)), make([]access, len(dst))
 	for i, old := range dst {
-		x := d.reuseIndex("DrawIndexes", old, law.Count)
+		x := d.reuseIndex("SampleIndexes", old, law.Count)
 		x.n, x.last = law.Count, uint32(law.Dim-1)
 		dst[i], at[i], accesses[i] = x, x.address(), writes(&x.dep)
 	}
@@ -33,7 +33,7 @@ func (d *Device) DrawIndexes(dst []device.Index, law device.Law, counters []uint
 	}
 	ex, from := d.exec, append([]uint64(nil), counters...)
 	ex.enqueue(func() error {
-		if law.Strata {
+		if law.Stratified {
 			return ex.drawStrata(at, law, from)
 		}
 		return ex.drawSubsets(at, law, from)
@@ -52,7 +52,7 @@ func (d *Device) reuseIndex(op string, old device.Index, n int) *Index {
 	return x
 }
 
-func (ex *executor) drawSubsets(at []kernels.Address, law device.Law, from []uint64) error {
+func (ex *executor) drawSubsets(at []kernels.Address, law device.Sampling, from []uint64) error {
 	for len(at) > 0 {
 		n := min(len(at), kernels.MostEach)
 		if err := ex.ensureBitmaps(4 * kernels.SubsetsWords(law.Dim, n)); err != nil {
@@ -84,7 +84,7 @@ func (ex *executor) ensureBitmaps(bytes int) (err error) {
 		"clearing %d bytes to draw coordinates with", words.size)
 }
 
-func (ex *executor) drawStrata(at []kernels.Address, law device.Law, from []uint64) error {
+func (ex *executor) drawStrata(at []kernels.Address, law device.Sampling, from []uint64) error {
 	if err := ex.ensureStrata(); err != nil {
 		return err
 	}

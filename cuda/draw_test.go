@@ -24,7 +24,7 @@ func coordinatesOf(d *Device, x device.Index, dim int) []float32 {
 }
 
 // What the GPU draws is what the host draws, in new memory and in that of indexes before.
-func TestDrawIndexes(t *testing.T) {
+func TestSampleIndexes(t *testing.T) {
 	d, _ := openFake(t, fakegpu.Options{}, false)
 	for _, c := range []struct {
 		spec    string
@@ -43,7 +43,7 @@ func TestDrawIndexes(t *testing.T) {
 			for i := range counters {
 				counters[i] = law.Counter(round, i, i+1)
 			}
-			d.DrawIndexes(indexes, law.Sampling(), counters)
+			d.SampleIndexes(indexes, law.Sampling(), counters)
 			for i, x := range indexes {
 				want := mask.Draw(nil, round, i, i+1)
 				if got := coordinatesOf(d, x, c.dim); fmt.Sprint(got) != fmt.Sprint(asFloats(want)) {

@@ -42,7 +42,7 @@ func (a *groupAgent) step(b device.Batch) (wait func() error) {
 	at, out := len(a.losses), make([]float64, 1)
 	a.losses = append(a.losses, 0)
 	var over func() error
-	if s, ok := a.p.(device.Starter); ok {
+	if s, ok := a.p.(device.AsyncProgram); ok {
 		over = s.Start(a.x, a.g, nil, 0, b, out)
 	} else {
 		err := a.p.Run(a.x, a.g, b, out)
@@ -77,7 +77,7 @@ func newGroupTask(t *testing.T, stored bool) groupTask {
 	s := groupTask{net: net, code: plan.Code(), set: device.Batch{Bytes: make([]uint8, 40*21), Scale: []float32{0.01},
 		Shift: []float32{-0.7}}}
 	if stored {
-		s.set.Store = new(device.Store)
+		s.set.CacheKey = new(device.CacheKey)
 	}
 	draw := rng.New(1, "sailing")
 	for i := range s.set.Bytes {
@@ -181,7 +181,7 @@ func TestGroupHalf(t *testing.T) {
 		var all []*groupAgent
 		for i := from; i < to; i++ {
 			a := newGroupAgent(t, d, s.net, s.code, uint64(i))
-			if scaled, ok := d.(device.Scaled); ok && i == 1 {
+			if scaled, ok := d.(device.LossScaler); ok && i == 1 {
 				scaled.SetLossScale(a.g, device.LossScale{Scale: 1 << 24, Good: 3}) // beyond fp16, at first
 			}
 			all = append(all, a)

@@ -85,7 +85,7 @@ func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
 	d.upload(scale.block.at, len(bytes), func(b *buffer) { copy(b.bytes, bytes) }, &scale.dep)
 }
 
-var _ device.Scaled = (*Device)(nil)
+var _ device.LossScaler = (*Device)(nil)
 
 // newBlock is a block that holds bytes. Work that is sent later finds them.
 func (d *Device) newBlock(bytes []byte) (b block, err error) {

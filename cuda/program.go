@@ -33,7 +33,7 @@ type Program struct {
 	results resultRange
 }
 
-var _ device.Starter = (*Program)(nil)
+var _ device.AsyncProgram = (*Program)(nil)
 
 // step sends a kernel call to the GPU.
 type step func(env *launchEnv) error
@@ -97,7 +97,7 @@ func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum floa
 	return p.Start(params, grad, buffers, momentum, b, out)()
 }
 
-// Start is RunBuffered that does not wait: see device.Starter.
+// Start is RunBuffered that does not wait: see device.AsyncProgram.
 func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b device.Batch,
 	out []float64) (wait func() error) {
 	v := p.vectors(params, grad, buffers, momentum, out)

@@ -133,7 +133,7 @@ func resize(dst *device.Batch, n, features int) {
 		dst.Y = make([]int32, n)
 	}
 	dst.X, dst.Y = dst.X[:n*features], dst.Y[:n]
-	dst.Bytes, dst.Rows, dst.Scale, dst.Shift, dst.Store = nil, nil, nil, nil, nil
+	dst.Bytes, dst.Rows, dst.Scale, dst.Shift, dst.CacheKey = nil, nil, nil, nil, nil
 }
 
 // picks says whether a batch names the examples where they lie: pixels with one normalisation,
@@ -149,5 +149,5 @@ func (s Split) pick(dst *device.Batch, n int) {
 		dst.Y = make([]int32, n)
 	}
 	dst.Rows, dst.Y = dst.Rows[:n], dst.Y[:n]
-	dst.X, dst.Bytes, dst.Scale, dst.Shift, dst.Store = nil, s.Pixels, s.norm.scales, s.norm.shifts, s.store
+	dst.X, dst.Bytes, dst.Scale, dst.Shift, dst.CacheKey = nil, s.Pixels, s.norm.scales, s.norm.shifts, s.store
 }

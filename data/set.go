@@ -41,7 +41,7 @@ type Split struct {
 	norm     *normalizer
 	varied   Augment   // how training varies the examples
 	pictures *pictures // nil in memory
-	store    *device.Store
+	store    *device.CacheKey
 }
 
 // Examples are the images and labels that [New] makes a [Split] of.
@@ -88,7 +88,7 @@ func NewChannels(name string, shape []int, classes int, mean, std []float32, tra
 			return nil, fmt.Errorf("data: set %s: %s examples: %w", name, half.name, err)
 		}
 		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, shape: volume(shape), norm: norm,
-			varied: None, store: new(device.Store)}
+			varied: None, store: new(device.CacheKey)}
 	}
 	s.print = sync.OnceValue(s.hash)
 	return s, nil

@@ -22,11 +22,11 @@ type Batch struct {
 
 	// Store, where it is not nil, is the identity of Bytes: with the same Store they are the same,
 	// so that a device may keep a copy of them for as long as there is the Store.
-	Store *Store
+	CacheKey *CacheKey
 }
 
 // Store stands for bytes that never change. It is made by whoever has them, once.
-type Store struct{ _ [2]uint64 } // not so small that it shares memory with others: it has to be collected by itself
+type CacheKey struct{ _ [2]uint64 } // not so small that it shares memory with others: it has to be collected by itself
 
 // N is the number of examples.
 func (b Batch) N() int { return len(b.Y) }
@@ -81,7 +81,7 @@ func fits(have int, what string, examples, features int) error {
 }
 
 // Part is the examples from, from+1, ... to-1 of a batch that Check accepts, in its memory.
-func (b Batch) Part(from, to int) Batch {
+func (b Batch) Slice(from, to int) Batch {
 	f := (len(b.X) + len(b.Bytes)) / max(1, b.N())
 	switch {
 	case b.Rows != nil:

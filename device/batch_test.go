@@ -78,7 +78,7 @@ func TestBatchPart(t *testing.T) {
 	rows := device.Batch{Bytes: append([]uint8{9, 9}, b.Bytes...), Rows: []int32{1, 2, 3, 4}, Scale: one,
 		Shift: []float32{0}, Y: b.Y}
 	for _, of := range []device.Batch{b, rows, {X: b.Numbers(nil, 2), Y: b.Y}} {
-		p := of.Part(1, 3)
+		p := of.Slice(1, 3)
 		if err := p.Check(2, 2); err != nil {
 			t.Error(err)
 		}

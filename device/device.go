@@ -19,7 +19,7 @@ type Term struct {
 
 // Part is what one of several adds to a vector: A·V at the coordinates Idx, one for each number of
 // V.
-type Part struct {
+type SparseTerm struct {
 	A   float64
 	V   Vector
 	Idx Index
@@ -62,7 +62,7 @@ type Device interface {
 	CombineDiffs(dst Term, base []Term, start Term, own Vector, others []Term, to ...Term)
 	// ScatterAdd adds all parts to dst, one after the other: dst[Idx[j]] += A·V[j], product and sum
 	// rounded one by one. No V may be dst.
-	ScatterAdd(dst Vector, parts ...Part)
+	ScatterAdd(dst Vector, parts ...SparseTerm)
 	// Dot returns Σ a[k]·b[k], accumulated in float64.
 	Dot(a, b Vector) float64
 
@@ -100,14 +100,14 @@ type Program interface {
 }
 
 // Ahead is a Device that can do its work after the operations that ask for it have returned.
-type Ahead interface {
+type AsyncDevice interface {
 	Device
 	// RunsAhead tells whether it does: whether all its Programs are Starters.
-	RunsAhead() bool
+	Async() bool
 }
 
 // Starter is a Program whose runs need not be waited for.
-type Starter interface {
+type AsyncProgram interface {
 	Program
 	// Start is RunBuffered which returns once it has taken over the batch: the caller may write to
 	// it again, start more runs, and go on with vectors as if the run were over, since what is sent

@@ -14,7 +14,7 @@ type LossScale struct {
 
 // Scaled is a Device whose programs may scale the loss. The scale belongs to the vector that the
 // gradient is written to.
-type Scaled interface {
+type LossScaler interface {
 	Device
 	// LossScale is that of a vector after the latest run that wrote it; ok is false where there is
 	// none.

@@ -6,7 +6,7 @@ import "fspda/device"
 // stream with a counter.
 type DeviceMask interface {
 	Mask
-	Sampling() device.Law
+	Sampling() device.Sampling
 	// Counter is that of the stream from which Draw draws.
 	Counter(t, i, j int) uint64
 }
@@ -17,10 +17,12 @@ var (
 )
 
 // Law implements [Lawful].
-func (m randK) Sampling() device.Law { return device.Law{Dim: m.d, Count: m.k} }
+func (m randK) Sampling() device.Sampling { return device.Sampling{Dim: m.d, Count: m.k} }
 
 // Law implements [Lawful].
-func (m stratified) Sampling() device.Law { return device.Law{Dim: m.d, Count: m.k, Strata: true} }
+func (m stratified) Sampling() device.Sampling {
+	return device.Sampling{Dim: m.d, Count: m.k, Stratified: true}
+}
 
 // Counter is that of the stream of a mask.
 func (b maskBase) Counter(t, i, j int) uint64 {

@@ -110,8 +110,8 @@ func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float
 
 // Eager tells whether gradients can be begun and left: see Begin.
 func (e *Engine) Eager() bool {
-	d, ok := e.dev.(device.Ahead)
-	return ok && d.RunsAhead()
+	d, ok := e.dev.(device.AsyncDevice)
+	return ok && d.Async()
 }
 
 // Begin is Grad, or Step where buffers is not nil, that returns once the batch is taken over, where
@@ -133,7 +133,7 @@ func (e *Engine) Begin(dst, x, buffers device.Vector, b device.Batch) (wait func
 		g = &begun{engine: e}
 		g.wait = g.end
 	}
-	if s, ok := p.(device.Starter); ok {
+	if s, ok := p.(device.AsyncProgram); ok {
 		g.over = s.Start(x, dst, buffers, momentum, b, g.out[:])
 	} else {
 		err := p.RunBuffered(x, dst, buffers, momentum, b, g.out[:])

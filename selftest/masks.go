@@ -23,7 +23,7 @@ func (t Target) masks() (all []Check) {
 		}
 		all = append(all, Check{fmt.Sprintf("masks/%s at %v of %d", c.spec, c.density, dim),
 			func(context.Context) (string, error) {
-				drawer, ok := t.Device.(device.Drawer)
+				drawer, ok := t.Device.(device.IndexSampler)
 				if !ok {
 					return "", &ErrLeftOut{"the device draws no masks by itself"}
 				}
@@ -35,7 +35,7 @@ func (t Target) masks() (all []Check) {
 
 // drawn has a device draw so many masks of a vector of length dim at once, twice in the same
 // memory, and compares them with the host's.
-func drawn(dev device.Drawer, spec string, density float64, dim, masks int) (string, error) {
+func drawn(dev device.IndexSampler, spec string, density float64, dim, masks int) (string, error) {
 	mask, err := dist.ParseMask(spec, density, []int{dim}, 7)
 	if err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func drawn(dev device.Drawer, spec string, density float64, dim, masks int) (str
 		for i := range counters {
 			counters[i] = law.Counter(t, i, i+1)
 		}
-		dev.DrawIndexes(indexes, law.Sampling(), counters)
+		dev.SampleIndexes(indexes, law.Sampling(), counters)
 		for i, x := range indexes {
 			dev.Gather(some, all, x)
 			dev.Read(got, some)

@@ -9,7 +9,7 @@ import (
 )
 
 // shortBounds is what numbers of 16 bits can hold, by the precision.
-var shortBounds = map[string]devicetest.Short{
+var shortBounds = map[string]devicetest.HalfPrecision{
 	"fp16": {Round: dist.FP16.Round, Unit: 0x1p-11, Smallest: 0x1p-24},
 	"bf16": {Round: dist.BF16.Round, Unit: 0x1p-8, Smallest: 0x1p-126},
 }
@@ -26,7 +26,7 @@ func (t Target) short() (all []Check) {
 	for _, k := range device.Kernels() {
 		all = append(all, Check{t.Precision + "/" + string(k), func(context.Context) (string, error) {
 			r := &reporter{}
-			devicetest.CheckShort(r, t.Device, k, s)
+			devicetest.CheckHalfPrecision(r, t.Device, k, s)
 			return "", r.err()
 		}})
 	}

@@ -81,7 +81,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	for range 2 {
 		a.spare <- a.newSnapshot()
 	}
-	a.round = algo.Round{Self: id, Grad: a.grad, Buffer: a.lend, Trade: a.trader(), Post: a.post}
+	a.round = algo.Round{Self: id, Grad: a.grad, Acquire: a.lend, Swap: a.trader(), Post: a.post}
 	a.prepare()
 	if s.HasClocks() {
 		a.clock = newClock(s, id)
@@ -183,9 +183,9 @@ func (a *agent) step(t int) error {
 // ends derive.
 func (a *agent) connect(t int) {
 	s := a.run.setup
-	a.round.Links, a.round.Common = a.round.Links[:0], nil
+	a.round.Links, a.round.Shared = a.round.Links[:0], nil
 	if s.Collective {
-		a.round.Common = a.common
+		a.round.Shared = a.common
 		for peer := range s.Graph.N {
 			if peer != a.id {
 				a.link(peer, nil, s.Dim, 1/float64(s.Graph.N), 0)
@@ -210,19 +210,19 @@ func (a *agent) connect(t int) {
 		}
 		if s.Mask.Dense() {
 			a.link(peer, nil, s.Dim, w, fixed)
-			a.round.Links[len(a.round.Links)-1].Begins = a.begins(t, e)
+			a.round.Links[len(a.round.Links)-1].Initiator = a.begins(t, e)
 			continue
 		}
 		x := a.mask(t, peer)
 		a.link(peer, x, x.Len(), w, fixed)
-		a.round.Links[len(a.round.Links)-1].Begins = a.begins(t, e)
+		a.round.Links[len(a.round.Links)-1].Initiator = a.begins(t, e)
 	}
 	if n := s.Graph.N; s.Mask.Dense() && len(now.events) == n*(n-1)/2 && len(a.round.Links) == n-1 {
-		a.round.Common = a.common
+		a.round.Shared = a.common
 	}
 }
 
-// common is Round.Common.
+// common is Round.Shared.
 func (a *agent) common(which int, fill func(dst device.Vector)) device.Vector {
 	b := a.place.commons.get(a.round.T, which, fill)
 	a.heard = append(a.heard, b)
@@ -238,19 +238,19 @@ func (a *agent) link(peer int, mask device.Index, length int, weight, fixed floa
 		a.round.Links = append(a.round.Links, algo.Link{})
 	}
 	l := &a.round.Links[n]
-	l.Peer, l.Mask, l.Len, l.Weight, l.Fixed = peer, mask, length, weight, fixed
-	l.Begins, l.Silent = false, false
-	l.Own, l.Heard = l.Own[:0], nil
+	l.Peer, l.Mask, l.Len, l.ActiveWeight, l.FixedWeight = peer, mask, length, weight, fixed
+	l.Initiator, l.PeerInactive = false, false
+	l.Sent, l.Received = l.Sent[:0], nil
 }
 
-// lend is Round.Buffer.
+// lend is Round.Acquire.
 func (a *agent) lend(n int) device.Vector {
 	b := a.place.pool.Get(n)
 	a.own = append(a.own, b)
 	return b.V
 }
 
-// trade is Round.Trade: the vector and that of a lent buffer change places.
+// trade is Round.Swap: the vector and that of a lent buffer change places.
 func (a *agent) trade(v device.Vector) device.Vector {
 	a.lend(v.Len())
 	b := a.own[len(a.own)-1]
@@ -271,7 +271,7 @@ func (a *agent) post(link int, values ...device.Vector) {
 		a.shorten(a.own[at])
 		a.own[at].Retain(1)
 		m.Values = append(m.Values, a.own[at])
-		l.Own = append(l.Own, v)
+		l.Sent = append(l.Sent, v)
 	}
 	if a.clock != nil {
 		m.Arrives = a.clock.post(m.T, l.Peer, a.messageBits(values))
@@ -286,7 +286,7 @@ func (a *agent) hear(l *algo.Link) error {
 	if a.sendErr != nil {
 		return a.sendErr
 	}
-	if l.Silent || len(l.Own) == 0 && a.run.setup.Compressor == nil {
+	if l.PeerInactive || len(l.Sent) == 0 && a.run.setup.Compressor == nil {
 		return nil
 	}
 	m, err := a.run.net.Recv(a.ctx, a.id, l.Peer, a.round.T)
@@ -301,7 +301,7 @@ func (a *agent) hear(l *algo.Link) error {
 		b = a.home(b)
 		m.Values[i] = b
 		a.heard = append(a.heard, b)
-		l.Heard = append(l.Heard, b.V)
+		l.Received = append(l.Received, b.V)
 	}
 	if a.run.setup.Compressor != nil {
 		a.locate(l, m.Values[0])
@@ -323,18 +323,18 @@ func (a *agent) account() {
 		l := &a.round.Links[i]
 		switch {
 		case s.Compressor != nil:
-			if len(l.Own) > 0 {
+			if len(l.Sent) > 0 {
 				a.accountOne(l)
 			}
 			continue
-		case l.Heard == nil:
+		case l.Received == nil:
 			continue
 		case s.Lattice != nil:
 			a.accountOne(l)
 			continue
 		}
 		values := 0
-		for _, v := range l.Own {
+		for _, v := range l.Sent {
 			values += v.Len()
 		}
 		a.sent(dist.Sent{Values: values, Mask: l.Len, Indices: a.id > l.Peer})

@@ -166,10 +166,10 @@ func (a *agent) meet(o op) error {
 	}
 	a.state.Send(&a.round, a.state.X)
 	l := &a.round.Links[0]
-	if err := a.hear(l); err != nil || l.Heard == nil {
+	if err := a.hear(l); err != nil || l.Received == nil {
 		return err
 	}
-	alg.Deliver(a.state, l.Own[0], l.Heard[0], l.Mask)
+	alg.Deliver(a.state, l.Sent[0], l.Received[0], l.Mask)
 	a.account()
 	a.run.opt.Watch.exchanged(a)
 	return nil

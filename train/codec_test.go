@@ -21,13 +21,13 @@ type plainServices struct {
 	s      *Setup
 	m      Model
 	dev    device.Device
-	sent   []algo.Packed // by agent, in this iteration
-	taken  []int         // batches
+	sent   []algo.Compressed // by agent, in this iteration
+	taken  []int             // batches
 	speaks map[int]bool
 }
 
 func newPlainServices(s *Setup, m Model, dev device.Device) *plainServices {
-	return &plainServices{s: s, m: m, dev: dev, sent: make([]algo.Packed, s.Graph.N), taken: make([]int, s.Graph.N)}
+	return &plainServices{s: s, m: m, dev: dev, sent: make([]algo.Compressed, s.Graph.N), taken: make([]int, s.Graph.N)}
 }
 
 func (p *plainServices) host(v device.Vector) []float32 {
@@ -48,15 +48,15 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 	for k, e := range s.Process.Active(nil, r.T) {
 		for at := range r.Links {
 			if peer, ok := e.Peer(r.Self); ok && peer == r.Links[at].Peer {
-				r.Links[at].Begins = (&agent{id: r.Self, run: &run{setup: s}}).begins(r.T,
+				r.Links[at].Initiator = (&agent{id: r.Self, run: &run{setup: s}}).begins(r.T,
 					s.Process.Active(nil, r.T)[k])
 			}
 		}
 	}
 	if s.Mixing != nil {
-		r.Fixed = s.Mixing.Self(r.Self)
+		r.SelfWeight = s.Mixing.Self(r.Self)
 		for k := range r.Links {
-			r.Links[k].Fixed = s.Mixing.At(r.Self, r.Links[k].Peer)
+			r.Links[k].FixedWeight = s.Mixing.At(r.Self, r.Links[k].Peer)
 		}
 	}
 	if s.BatchPerGradient() {
@@ -71,7 +71,7 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 }
 
 func (p *plainServices) batches(t *testing.T, r *algo.Round) {
-	r.Next = func() {}
+	r.NextBatch = func() {}
 	r.Grad = func(dst, x device.Vector) error {
 		l, err := p.s.Loader(r.Self, 0)
 		if err != nil {
@@ -116,22 +116,22 @@ func (p *plainServices) broadcast(r *algo.Round) {
 			p.speaks[i] = true
 		}
 	}
-	r.Speaks, r.Links = p.speaks[r.Self], nil
+	r.Active, r.Links = p.speaks[r.Self], nil
 	for _, peer := range s.Graph.Neighbours(r.Self) {
-		r.Links = append(r.Links, algo.Link{Peer: peer, Fixed: s.Mixing.At(r.Self, peer), Silent: !p.speaks[peer]})
+		r.Links = append(r.Links, algo.Link{Peer: peer, FixedWeight: s.Mixing.At(r.Self, peer), PeerInactive: !p.speaks[peer]})
 	}
 	if len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
-		r.Common = plainCommon(p.dev, s.Dim)
+		r.Shared = plainCommon(p.dev, s.Dim)
 	}
-	r.Pack = func(v device.Vector) (algo.Packed, error) {
+	r.Compress = func(v device.Vector) (algo.Compressed, error) {
 		var q dist.Payload
 		err := s.Compressor.Compress(&q, p.host(v), r.T, r.Self)
-		sent := algo.Packed{}
+		sent := algo.Compressed{}
 		for _, values := range q.Vectors {
-			sent.Parts = append(sent.Parts, p.vector(values))
+			sent.Vectors = append(sent.Vectors, p.vector(values))
 		}
 		if q.Coords != nil {
-			sent.Coords = p.dev.NewIndex(q.Coords, nil)
+			sent.Index = p.dev.NewIndex(q.Coords, nil)
 		}
 		p.sent[r.Self] = sent
 		return sent, err
@@ -141,7 +141,7 @@ func (p *plainServices) broadcast(r *algo.Round) {
 // heard sets the coordinates of what came over link k.
 func (p *plainServices) heard(r *algo.Round, k int) {
 	if p.s.Compressor != nil {
-		r.Links[k].Mask = p.sent[r.Links[k].Peer].Coords
+		r.Links[k].Mask = p.sent[r.Links[k].Peer].Index
 	}
 }
 

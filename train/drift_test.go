@@ -37,8 +37,8 @@ func drift(t *testing.T, a algo.Tracker, T int, wire dist.ValueFormat) float64 {
 		mask := cpuDevice.NewIndex(coords, nil)
 		for q := range rounds {
 			r := &rounds[q]
-			*r = algo.Round{T: it, Self: q, Alpha: 0.01, Eta: 0.001, Buffer: cpuDevice.NewVector,
-				Post: func(link int, v ...device.Vector) { shorten(wire, v); r.Links[link].Own = v }}
+			*r = algo.Round{T: it, Self: q, Alpha: 0.01, Eta: 0.001, Acquire: cpuDevice.NewVector,
+				Post: func(link int, v ...device.Vector) { shorten(wire, v); r.Links[link].Sent = v }}
 			r.Grad = func(dst, x device.Vector) error { p.grad(it, q, dst, x); return nil }
 			if q == i || q == j {
 				r.Links = []algo.Link{{Peer: i + j - q, Len: k, Mask: mask}}
@@ -47,7 +47,7 @@ func drift(t *testing.T, a algo.Tracker, T int, wire dist.ValueFormat) float64 {
 				t.Fatal(err)
 			}
 		}
-		rounds[i].Links[0].Heard, rounds[j].Links[0].Heard = rounds[j].Links[0].Own, rounds[i].Links[0].Own
+		rounds[i].Links[0].Received, rounds[j].Links[0].Received = rounds[j].Links[0].Sent, rounds[i].Links[0].Sent
 		for q := range rounds {
 			if err := a.Mix(p.states[q], &rounds[q]); err != nil {
 				t.Fatal(err)

@@ -93,7 +93,7 @@ func (a *agent) look(left int) error {
 			a.meter.add(loss)
 		}
 	}
-	if dev, ok := a.dev.(device.Scaled); ok && a.scaled != nil && len(a.owed) == 0 {
+	if dev, ok := a.dev.(device.LossScaler); ok && a.scaled != nil && len(a.owed) == 0 {
 		if s, ok := dev.LossScale(a.scaled); ok {
 			a.scale = s
 		}
@@ -105,7 +105,7 @@ func (a *agent) look(left int) error {
 // where gradients have one. It moves there from gradient to gradient, and nobody waits for it;
 // another vector gets it when the gradients that are owed have told what it is.
 func (a *agent) scaleFor(dst device.Vector) error {
-	dev, ok := a.dev.(device.Scaled)
+	dev, ok := a.dev.(device.LossScaler)
 	if !ok || a.run.setup.Config.Precision != "fp16" || dst == a.scaled {
 		return nil
 	}

@@ -135,10 +135,10 @@ func (d *apart) CombineDiffs(dst device.Term, base []device.Term, start device.T
 	dst.V = d.in(dst.V)
 	d.Device.CombineDiffs(dst, d.terms(base), start, d.in(own), d.terms(others), d.terms(to)...)
 }
-func (d *apart) ScatterAdd(dst device.Vector, parts ...device.Part) {
-	all := make([]device.Part, len(parts))
+func (d *apart) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
+	all := make([]device.SparseTerm, len(parts))
 	for i, p := range parts {
-		all[i] = device.Part{A: p.A, V: d.in(p.V), Idx: p.Idx}
+		all[i] = device.SparseTerm{A: p.A, V: d.in(p.V), Idx: p.Idx}
 	}
 	d.Device.ScatterAdd(d.in(dst), all...)
 }

@@ -45,8 +45,8 @@ func (ExactDiffusion) Local(s *algo.State, r *algo.Round) error {
 // Mix is x ← W x, by the differences to those that were heard.
 func (ExactDiffusion) Mix(s *algo.State, r *algo.Round) error {
 	for _, l := range r.Links {
-		if l.Heard != nil {
-			s.Dev.AddDiff(l.Own[0], l.Heard[0], l.Mask, device.Term{A: -l.Fixed, V: s.X})
+		if l.Received != nil {
+			s.Dev.AddDiff(l.Sent[0], l.Received[0], l.Mask, device.Term{A: -l.FixedWeight, V: s.X})
 		}
 	}
 	return nil

@@ -241,7 +241,7 @@ func (s *Setup) messageLedger() (l dist.Ledger) {
 
 // VectorsPerLink is the number of vectors that an agent posts over a link.
 func (s *Setup) VectorsPerLink() int {
-	if t, ok := s.Algo.(algo.Talker); ok {
+	if t, ok := s.Algo.(algo.MultiVector); ok {
 		return t.Vectors()
 	}
 	return 1

@@ -18,7 +18,7 @@ func (a *agent) differentiate(dst, x device.Vector) (loss float64, err error) {
 	size := (n + parts - 1) / parts
 	dev := a.dev
 	for from := 0; from < n; from += size {
-		b := a.batch.Part(from, min(from+size, n))
+		b := a.batch.Slice(from, min(from+size, n))
 		w := float64(b.N()) / float64(n)
 		to := dst
 		if from > 0 {
@@ -43,7 +43,7 @@ func (a *agent) differentiatePart(dst, x device.Vector, b device.Batch) (float64
 		gate <- struct{}{}
 		defer func() { <-gate }()
 	}
-	dev, scaled := a.dev.(device.Scaled)
+	dev, scaled := a.dev.(device.LossScaler)
 	if scaled && a.scale.Scale > 0 { // the agent has one, whatever vector it writes to
 		dev.SetLossScale(dst, a.scale)
 	}
@@ -67,7 +67,7 @@ func (a *agent) computePart(dst, x device.Vector, b device.Batch) (float64, erro
 // computed again with the smaller scale.
 func (pr *probe) grad(b device.Batch) (loss float64, err error) {
 	dst := pr.g
-	dev, scaled := pr.Device.(device.Scaled)
+	dev, scaled := pr.Device.(device.LossScaler)
 	for {
 		var before device.LossScale
 		if scaled {

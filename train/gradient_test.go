@@ -56,7 +56,7 @@ func TestAccumulateBatchNorm(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, at := range [][2]int{{0, 6}, {6, 12}, {12, 16}} {
-			if err := m.observe(v, b.Part(at[0], at[1]), 0.1); err != nil {
+			if err := m.observe(v, b.Slice(at[0], at[1]), 0.1); err != nil {
 				t.Fatal(err)
 			}
 		}

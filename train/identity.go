@@ -36,7 +36,7 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 func (s *Setup) Codec() dist.Codec {
 	switch {
 	case s.Lattice != nil:
-		return s.Lattice.Codec(s.Algo.(algo.Talker).Vectors(), s.Dim)
+		return s.Lattice.Codec(s.Algo.(algo.MultiVector).Vectors(), s.Dim)
 	case s.Compressor != nil:
 		return s.Compressor
 	}

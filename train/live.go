@@ -216,8 +216,8 @@ func (l *livePlayer) leave(v live.View, t int, eval, save bool) {
 
 // liveRecord is what a checkpoint of an agent in real time holds beside its vectors.
 type liveRecord struct {
-	Desk  algo.Desk  `json:"desk"`
-	Edges []liveEdge `json:"edges"`
+	Desk  algo.LogicalClock `json:"desk"`
+	Edges []liveEdge        `json:"edges"`
 }
 
 // liveEdge is where an edge stands. Its dual is a vector of its own, unless it is zero.

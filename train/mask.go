@@ -13,7 +13,7 @@ import (
 type masks struct {
 	dev    device.Device
 	law    dist.Mask
-	drawer device.Drawer // nil: masks are drawn one by one, on the host
+	drawer device.IndexSampler // nil: masks are drawn one by one, on the host
 	coming func(dst []comingMask, t int) []comingMask
 
 	mu       sync.Mutex
@@ -56,7 +56,7 @@ const (
 func newMasks(dev device.Device, law dist.Mask, coming func(dst []comingMask, t int) []comingMask) *masks {
 	m := &masks{dev: dev, law: law, coming: coming, drawn: map[maskKey]*mask{}}
 	if _, ok := law.(dist.DeviceMask); ok {
-		m.drawer, _ = dev.(device.Drawer)
+		m.drawer, _ = dev.(device.IndexSampler)
 	}
 	return m
 }
@@ -112,7 +112,7 @@ func (m *masks) reach(t int) {
 		m.indexes = append(m.indexes, m.fresh(key).index)
 		m.counters = append(m.counters, law.Counter(key.t, key.i, key.j))
 	}
-	m.drawer.DrawIndexes(m.indexes, law.Sampling(), m.counters)
+	m.drawer.SampleIndexes(m.indexes, law.Sampling(), m.counters)
 	for k, key := range m.list {
 		x := m.drawn[key.maskKey]
 		x.index = m.indexes[k]

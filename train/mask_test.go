@@ -21,7 +21,7 @@ type drawingDevice struct {
 	drawn int
 }
 
-func (d *drawingDevice) DrawIndexes(dst []device.Index, law device.Law, counters []uint64) {
+func (d *drawingDevice) SampleIndexes(dst []device.Index, law device.Sampling, counters []uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.drawn += len(dst)

@@ -215,8 +215,8 @@ func (s *Setup) roundSteps() int {
 
 // RoundLength is the number of iterations of a round, 1 for algorithms without rounds.
 func (s *Setup) RoundLength() int {
-	if r, ok := s.Algo.(algo.Rounded); ok {
-		return r.Round()
+	if r, ok := s.Algo.(algo.Periodic); ok {
+		return r.Period()
 	}
 	return 1
 }

@@ -27,7 +27,7 @@ const (
 
 // seen is what the network sees of example i.
 func (m normed) seen(b device.Batch, i int) []float64 {
-	all := b.Part(i, i+1).Numbers(nil, labSet.Features())
+	all := b.Slice(i, i+1).Numbers(nil, labSet.Features())
 	x := make([]float64, m.features)
 	for k := range x {
 		x[k] = float64(all[k*stride+stride/2])

@@ -28,16 +28,16 @@ type packer struct {
 func (a *agent) prepare() {
 	s := a.run.setup
 	if s.Mixing != nil {
-		a.round.Fixed = s.Mixing.Self(a.id)
+		a.round.SelfWeight = s.Mixing.Self(a.id)
 	}
-	a.round.Next = a.next
+	a.round.NextBatch = a.next
 	if s.Compressor != nil {
-		a.round.Pack = a.pack
+		a.round.Compress = a.pack
 		a.pk.codec = s.Compressor
 	}
 	if s.Lattice != nil {
 		a.round.Encode, a.round.Decode = a.encode, a.decode
-		a.pk.codec = s.Lattice.Codec(s.Algo.(algo.Talker).Vectors(), s.Dim)
+		a.pk.codec = s.Lattice.Codec(s.Algo.(algo.MultiVector).Vectors(), s.Dim)
 	}
 }
 
@@ -54,20 +54,20 @@ func (a *agent) next() {
 func (a *agent) broadcast(t int) {
 	s := a.run.setup
 	speaks := a.speaking(t)
-	a.round.Speaks = speaks(a.id)
+	a.round.Active = speaks(a.id)
 	for k, peer := range s.Graph.Neighbours(a.id) {
 		silent := !speaks(peer)
-		if silent && !a.round.Speaks {
+		if silent && !a.round.Active {
 			continue
 		}
 		at := len(a.round.Links)
 		a.growMasks(at)
 		fixed := s.Mixing.Edge(s.Graph.Incident(a.id)[k])
 		a.link(peer, nil, s.Dim, fixed, fixed)
-		a.round.Links[at].Silent = silent
+		a.round.Links[at].PeerInactive = silent
 	}
 	if s.Graph.Degree(a.id) == s.Graph.N-1 && len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
-		a.round.Common = a.common
+		a.round.Shared = a.common
 	}
 }
 
@@ -145,8 +145,8 @@ func (a *agent) begins(t int, e dist.Event) bool {
 	return a.id == from
 }
 
-// pack is Round.Pack. Where coordinates alone are picked, the values never leave the device.
-func (a *agent) pack(v device.Vector) (algo.Packed, error) {
+// pack is Round.Compress. Where coordinates alone are picked, the values never leave the device.
+func (a *agent) pack(v device.Vector) (algo.Compressed, error) {
 	s, p := a.run.setup, &a.pk
 	p.parts = p.parts[:0]
 	t := a.round.T
@@ -163,7 +163,7 @@ func (a *agent) pack(v device.Vector) (algo.Packed, error) {
 	}
 	p.x = a.read(p.x, v)
 	if err := s.Compressor.Compress(&p.payload, p.x, t, a.id); err != nil {
-		return algo.Packed{}, a.diverging(err)
+		return algo.Compressed{}, a.diverging(err)
 	}
 	if coords := p.payload.Coords; coords != nil {
 		p.own = a.dev.NewIndex(coords, p.own)
@@ -177,23 +177,23 @@ func (a *agent) pack(v device.Vector) (algo.Packed, error) {
 		a.dev.Write(b, values)
 		p.parts = append(p.parts, b)
 	}
-	return algo.Packed{Parts: p.parts}, nil
+	return algo.Compressed{Vectors: p.parts}, nil
 }
 
-func (a *agent) packWhole(v device.Vector) algo.Packed {
+func (a *agent) packWhole(v device.Vector) algo.Compressed {
 	b := a.lend(v.Len())
 	a.dev.Gather(b, v, nil)
 	a.pk.parts = append(a.pk.parts, b)
-	return algo.Packed{Parts: a.pk.parts}
+	return algo.Compressed{Vectors: a.pk.parts}
 }
 
 // packPart takes coordinates of v.
-func (a *agent) packPart(v device.Vector, at device.Index) algo.Packed {
+func (a *agent) packPart(v device.Vector, at device.Index) algo.Compressed {
 	p := &a.pk
 	b := a.lend(at.Len())
 	a.dev.Gather(b, v, at)
 	p.parts = append(p.parts, b)
-	return algo.Packed{Parts: p.parts, Coords: at}
+	return algo.Compressed{Vectors: p.parts, Index: at}
 }
 
 // encode is Round.Encode.
@@ -240,11 +240,11 @@ func (a *agent) diverging(err error) error {
 func (a *agent) accountOne(l *algo.Link) {
 	s := a.run.setup
 	values, wire := 0, 0
-	for _, v := range l.Own {
+	for _, v := range l.Sent {
 		values += v.Len()
 	}
 	wire = 4 * values
-	m := a.describe(values, l.Own[0].Len())
+	m := a.describe(values, l.Sent[0].Len())
 	if m.DataDependent {
 		wire += 4 * m.Mask
 	}

@@ -147,7 +147,7 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 			for k := range r.Links {
 				for _, l := range rounds[r.Links[k].Peer].Links {
 					if l.Peer == i {
-						r.Links[k].Heard = l.Own
+						r.Links[k].Received = l.Sent
 						services.heard(r, k)
 					}
 				}
@@ -169,8 +169,8 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 
 func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *algo.Round {
 	alpha, eta := s.Schedule.At(it - it%s.RoundLength())
-	r := &algo.Round{T: it, Self: i, Alpha: alpha, Eta: eta, Buffer: dev.NewVector}
-	r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = v }
+	r := &algo.Round{T: it, Self: i, Alpha: alpha, Eta: eta, Acquire: dev.NewVector}
+	r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = v }
 	r.Grad = func(dst, x device.Vector) error {
 		l, err := s.Loader(i, 0)
 		if err != nil {
@@ -191,18 +191,18 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 	for _, e := range events {
 		if peer, ok := e.Peer(i); ok {
 			idx := s.Mask.Draw(nil, it, i, peer)
-			l := algo.Link{Peer: peer, Len: len(idx), Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			l := algo.Link{Peer: peer, Len: len(idx), ActiveWeight: 1 / float64(1+max(degree[i], degree[peer]))}
 			if !s.Mask.Dense() {
 				l.Mask = dev.NewIndex(idx, nil)
 			}
 			if s.Mixing != nil {
-				l.Fixed = s.Mixing.At(i, peer)
+				l.FixedWeight = s.Mixing.At(i, peer)
 			}
 			r.Links = append(r.Links, l)
 		}
 	}
 	if n := s.Graph.N; len(events) == n*(n-1)/2 && s.Mask.Dense() {
-		r.Common = plainCommon(dev, s.Dim)
+		r.Shared = plainCommon(dev, s.Dim)
 	}
 	return r
 }

@@ -28,7 +28,7 @@ type timeline struct {
 	slow  []float64
 	mail  *mail // under simulated links; nil: an exchange takes no time
 
-	desks  []algo.Desk
+	desks  []algo.LogicalClock
 	queue  finishes
 	clock  rng.Stream
 	ring   float64 // when the next edge rings
@@ -62,7 +62,7 @@ const (
 
 func newTimeline(s *Setup, a algo.Async) *timeline {
 	n := s.Graph.N
-	l := &timeline{algo: a, edges: s.Graph.Edges, law: s.computeTime, slow: s.Slowness, desks: make([]algo.Desk, n),
+	l := &timeline{algo: a, edges: s.Graph.Edges, law: s.computeTime, slow: s.Slowness, desks: make([]algo.LogicalClock, n),
 		clock: rng.New(s.Config.Seed, "async-edges"), rate: s.Config.Contacts * float64(n) / 2}
 	if s.Links != nil {
 		l.rate /= s.Links.unit
@@ -107,9 +107,9 @@ func (l *timeline) advance(tell func(i int, o op)) {
 	l.now = l.ring
 	l.ring += l.gap()
 	e := l.edges[l.clock.IntN(len(l.edges))]
-	m := algo.Meeting{Declined: l.mail.awaited(e, l.now)}
+	m := algo.EdgeOutcome{Declined: l.mail.awaited(e, l.now)}
 	if !m.Declined {
-		m = l.algo.Meet(&l.desks[e.I], &l.desks[e.J])
+		m = l.algo.EdgeEvent(&l.desks[e.I], &l.desks[e.J])
 	}
 	if m.Declined {
 		tell(e.I, op{event: l.event, kind: opDecline, peer: e.J})

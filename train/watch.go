@@ -104,7 +104,7 @@ func (w *Watch) exchanged(a *agent) {
 	s := a.run.setup
 	w.agents[a.id].sent.Store(s.Bits(a.ledger))
 	for i := range a.round.Links {
-		if l := &a.round.Links[i]; l.Heard != nil && (a.id < l.Peer || s.Compressor != nil) {
+		if l := &a.round.Links[i]; l.Received != nil && (a.id < l.Peer || s.Compressor != nil) {
 			w.edges[(w.spoken.Add(1)-1)%recentEdges].Store(uint64(a.id)<<32 | uint64(l.Peer+1))
 		}
 	}

@@ -21,7 +21,7 @@ func (a *agent) shorten(b *dist.Buffer) {
 	a.dev.Write(b.V, a.host)
 }
 
-// trader is Round.Trade. Where values are rounded before they travel there is none: what an
+// trader is Round.Swap. Where values are rounded before they travel there is none: what an
 // algorithm posts is then a copy, so that its own vectors keep all their bits.
 func (a *agent) trader() func(v device.Vector) device.Vector {
 	if a.run.setup.WireFormat().Bits() != 32 {

@@ -104,7 +104,7 @@ func TestSparse(t *testing.T) {
 			A: at(h, []float32{0.9}), Len: 1}))
 		sameBits(t, "add-diff of all", gv, fromCPU(d, cv))
 
-		d.ScatterAdd(cv, device.Part{A: 0.4, V: picked, Idx: on}, device.Part{A: -2, V: cx})
+		d.ScatterAdd(cv, device.SparseTerm{A: 0.4, V: picked, Idx: on}, device.SparseTerm{A: -2, V: cx})
 		h.run(kernels.ScatterAdd(pv, kernels.Term{A: 0.4, V: at(h, got)}, at(h, idx), k),
 			kernels.ScatterAdd(pv, kernels.Term{A: -2, V: px}, 0, n))
 		sameBits(t, "scatter-add", gv, fromCPU(d, cv))

@@ -131,7 +131,7 @@ func (d float64Device) CombineDiffs(dst device.Term, base []device.Term, start d
 	d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
 }
 
-func (float64Device) ScatterAdd(dst device.Vector, parts ...device.Part) {
+func (float64Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	v := data64("ScatterAdd", dst, dst.Len())
 	for _, p := range parts {
 		at := coordinates64(p.Idx, len(v))

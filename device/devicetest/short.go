@@ -10,7 +10,7 @@ import (
 )
 
 // Short says how a device computes networks whose activations and weights have 16 bits.
-type Short struct {
+type HalfPrecision struct {
 	Round    func(v []float32) // to what they can hold
 	Unit     float64           // the largest relative error of one rounding
 	Smallest float64           // the largest absolute error of one rounding of what is small
@@ -20,7 +20,7 @@ type Short struct {
 // CheckShort holds a kernel to the bounds of 16 bits: of inputs that they can hold, the errors of
 // float32 and a rounding of each output; of what a dense layer passes on, one more; and of
 // normalisations, up to 64 terms that are summed in float32.
-func CheckShort(t testing.TB, d device.Device, k device.Kernel, s Short) {
+func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPrecision) {
 	if k == device.MaxPool || k == device.MaxPoolGrad { // their places are neither parameters nor results
 		return
 	}
@@ -58,7 +58,7 @@ func CheckShort(t testing.TB, d device.Device, k device.Kernel, s Short) {
 const reference = 0x1p-80
 
 // limit widens the bounds of float32.
-func (s Short) limit(c *device.Call, want, b [][]float64) [][]float64 {
+func (s HalfPrecision) limit(c *device.Call, want, b [][]float64) [][]float64 {
 	factor := 2.0
 	switch k := string(c.Kernel); {
 	case strings.HasPrefix(k, "linear"):

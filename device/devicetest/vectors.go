@@ -254,11 +254,11 @@ func checkScatterAdd(t testing.TB, round arithmetic, d device.Device) {
 		for _, k := range []int{0, 1, 2, 40} {
 			sum := widen(mixed("dst", n))
 			dst := f.vector(mixed("dst", n))
-			var parts []device.Part
+			var parts []device.SparseTerm
 			for l := range k {
 				at := masks(n)[l%len(masks(n))]
 				values, a := mixed(fmt.Sprint("part", l), len(at)), coefficients[l%len(coefficients)]
-				p := device.Part{A: a, V: f.vector(values), Idx: d.NewIndex(at, nil)}
+				p := device.SparseTerm{A: a, V: f.vector(values), Idx: d.NewIndex(at, nil)}
 				if l%len(masks(n)) == 2 { // all of them
 					p.Idx = nil
 				}
@@ -491,13 +491,13 @@ func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
 		},
 		"ScatterAdd of 3 numbers at 2 coordinates": func() {
 			d.ScatterAdd(v(9),
-				device.Part{A: 1, V: v(3), Idx: idx})
+				device.SparseTerm{A: 1, V: v(3), Idx: idx})
 		},
 		"ScatterAdd beyond dst": func() {
 			d.ScatterAdd(v(3),
-				device.Part{A: 1, V: v(2), Idx: idx})
+				device.SparseTerm{A: 1, V: v(2), Idx: idx})
 		},
-		"ScatterAdd of all of a longer vector": func() { d.ScatterAdd(v(3), device.Part{A: 1, V: v(4)}) },
+		"ScatterAdd of all of a longer vector": func() { d.ScatterAdd(v(3), device.SparseTerm{A: 1, V: v(4)}) },
 		"Dot of two lengths":                   func() { d.Dot(v(4), v(5)) },
 	} {
 		panics(t, what, f)

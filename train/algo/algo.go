@@ -34,9 +34,9 @@ type Broadcast interface {
 // Rounded is an Algorithm whose iterations come in rounds: iterations 0 to Round()-1 are the first.
 // The agents communicate in the last iteration of a round, the step sizes of its first one hold
 // throughout, and the models mean something between rounds only.
-type Rounded interface {
+type Periodic interface {
 	Algorithm
-	Round() int
+	Period() int
 }
 
 // Scratcher is an Algorithm that works with more vectors of length d than State.X, State.Aux and
@@ -47,7 +47,7 @@ type Scratcher interface {
 }
 
 // Talker is an Algorithm that posts other than one vector over a link.
-type Talker interface {
+type MultiVector interface {
 	Algorithm
 	Vectors() int
 }
@@ -75,8 +75,8 @@ type State struct {
 	terms []device.Term
 	base  []device.Term
 	to    []device.Term
-	parts []device.Part
-	own   device.Part // of CHOCO: what the agent speaks in this iteration
+	parts []device.SparseTerm
+	own   device.SparseTerm // of CHOCO: what the agent speaks in this iteration
 
 	fill fillers // made once
 }
@@ -123,29 +123,29 @@ type Round struct {
 	// call of an iteration is its training step; later calls, at other points, see the same batch.
 	Grad func(dst, x device.Vector) error
 	// Buffer lends a vector of length n to fill and post. The round takes it back.
-	Buffer func(n int) device.Vector
+	Acquire func(n int) device.Vector
 	// Trade takes v, which becomes a lent vector to post, and gives the agent another one of its
 	// length for it, with whatever stands there. It saves a copy. Where it is nil, copy.
-	Trade func(v device.Vector) device.Vector
+	Swap func(v device.Vector) device.Vector
 	// Post sends vectors over Links[link] and keeps them there as Own. They must not change any
 	// more.
 	Post func(link int, values ...device.Vector)
 
 	// Next lets go of the iteration's batch: Grad goes on with a new one. It is for several steps
 	// in one iteration.
-	Next func()
+	NextBatch func()
 
 	// Common lends the vector that fill writes, of several in an iteration the one with the number
 	// which. It is the same for all agents of this process who ask for it in Mix, and whoever comes
 	// first fills it: so fill may depend only on what all agents posted, and sums in the order of
 	// their numbers. It is nil unless each agent hears all others in this iteration, and of each
 	// all coordinates or those that it picked.
-	Common func(which int, fill func(dst device.Vector)) device.Vector
+	Shared func(which int, fill func(dst device.Vector)) device.Vector
 
-	Fixed  float64 // weight of the agent's own vector in the run's fixed mixing matrix W
-	Speaks bool    // in a Broadcast: the agent is active and speaks to all its links
+	SelfWeight float64 // weight of the agent's own vector in the run's fixed mixing matrix W
+	Active     bool    // in a Broadcast: the agent is active and speaks to all its links
 	// Pack compresses v, which it leaves as it is. It is for a Broadcast.
-	Pack func(v device.Vector) (Packed, error)
+	Compress func(v device.Vector) (Compressed, error)
 	// Encode writes the codes of x to dst, Decode what codes mean near ref; the agent's vectors are
 	// told apart by the number which. Both are nil where vectors travel as they are.
 	Encode func(dst, x device.Vector, which int) error
@@ -153,22 +153,22 @@ type Round struct {
 }
 
 // Packed is a compressed vector, as its receivers have it. The round lends it.
-type Packed struct {
-	Parts  []device.Vector // to be posted: first the values, then what else the receivers need
-	Coords device.Index    // the coordinates of the values; nil means all
+type Compressed struct {
+	Vectors []device.Vector // to be posted: first the values, then what else the receivers need
+	Index   device.Index    // the coordinates of the values; nil means all
 }
 
 // Link is one active edge as one of its ends sees it.
 type Link struct {
-	Peer   int
-	Mask   device.Index    // the coordinates that travel; nil means all. Equal at both ends.
-	Len    int             // how many coordinates those are
-	Weight float64         // Metropolis weight of the edge on this iteration's active graph
-	Begins bool            // this end is the initiator of the exchange
-	Silent bool            // in a Broadcast: the other end does not speak in this iteration
-	Fixed  float64         // weight of the edge in the run's fixed mixing matrix W; 0 where the algorithm uses none
-	Own    []device.Vector // what this end posted
-	Heard  []device.Vector // what the other end posted; nil: the edge did not happen
+	Peer         int
+	Mask         device.Index    // the coordinates that travel; nil means all. Equal at both ends.
+	Len          int             // how many coordinates those are
+	ActiveWeight float64         // Metropolis weight of the edge on this iteration's active graph
+	Initiator    bool            // this end is the initiator of the exchange
+	PeerInactive bool            // in a Broadcast: the other end does not speak in this iteration
+	FixedWeight  float64         // weight of the edge in the run's fixed mixing matrix W; 0 where the algorithm uses none
+	Sent         []device.Vector // what this end posted
+	Received     []device.Vector // what the other end posted; nil: the edge did not happen
 }
 
 // Send posts copies of the masked coordinates of each v over every link. Links without a mask share
@@ -181,7 +181,7 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 		if l.Mask != nil || own == nil {
 			own = make([]device.Vector, len(vs))
 			for k, v := range vs {
-				own[k] = r.Buffer(l.Len)
+				own[k] = r.Acquire(l.Len)
 				s.Dev.Gather(own[k], v, l.Mask)
 			}
 		}
@@ -196,12 +196,12 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 // what it returns is where the model stands that was sent. On links that carry all of it nothing is
 // copied.
 func (s *State) SendModel(r *Round) (x device.Vector) {
-	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Trade == nil {
+	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Swap == nil {
 		s.Send(r, s.X)
 		return s.X
 	}
 	x = s.X
-	s.X = r.Trade(x)
+	s.X = r.Swap(x)
 	for i := range r.Links {
 		r.Post(i, x)
 	}

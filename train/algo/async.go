@@ -65,7 +65,7 @@ func (Async) Name() string { return "fspda-async" }
 func (Async) Aux() []string { return []string{"lambda", "mail"} }
 
 // Desk is what the protocol knows of an agent besides its vectors. No decision depends on a vector.
-type Desk struct {
+type LogicalClock struct {
 	T     int  // logical time
 	G     int  // gradients applied
 	Full  bool // the mailbox holds an exchange
@@ -74,7 +74,7 @@ type Desk struct {
 }
 
 // Meeting is what an edge event comes to.
-type Meeting struct {
+type EdgeOutcome struct {
 	Declined bool // a mailbox was full
 	T        int  // the common time, which keys the mask
 	Lag      int  // what the one behind has to catch up
@@ -82,11 +82,11 @@ type Meeting struct {
 }
 
 // Meet plays an edge event on the desks of its two ends.
-func (a Async) Meet(i, j *Desk) Meeting {
+func (a Async) EdgeEvent(i, j *LogicalClock) EdgeOutcome {
 	if i.Full || j.Full {
-		return Meeting{Declined: true}
+		return EdgeOutcome{Declined: true}
 	}
-	m := Meeting{T: max(i.T, j.T)}
+	m := EdgeOutcome{T: max(i.T, j.T)}
 	switch {
 	case i.T < j.T:
 		m.Lag = j.T - i.T
@@ -109,7 +109,7 @@ type Step struct {
 
 // Finish plays the end of a gradient on its desk, or, with gradient unset, the gossip step of a
 // cancelled one.
-func (a Async) Finish(i *Desk, gradient bool) Step {
+func (a Async) Finish(i *LogicalClock, gradient bool) Step {
 	st := Step{T: i.T, Gossip: i.Full, Q: 1}
 	if i.Full {
 		st.T = max(i.T, i.PeerT)

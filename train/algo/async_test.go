@@ -16,7 +16,7 @@ import (
 type bottle struct {
 	g     *game
 	a     Async
-	desks []Desk
+	desks []LogicalClock
 
 	coef  []map[int]float64 // agent → logical time → coefficient of its gradient
 	edges map[int][][2]int  // logical time → exchanges
@@ -24,7 +24,7 @@ type bottle struct {
 }
 
 func newBottle(g *game, a Async) *bottle {
-	b := &bottle{g: g, a: a, desks: make([]Desk, len(g.state)), edges: map[int][][2]int{}, masks: map[[3]int][]uint32{}}
+	b := &bottle{g: g, a: a, desks: make([]LogicalClock, len(g.state)), edges: map[int][][2]int{}, masks: map[[3]int][]uint32{}}
 	for range g.state {
 		b.coef = append(b.coef, map[int]float64{})
 	}
@@ -53,7 +53,7 @@ func (b *bottle) move(tb testing.TB, i int, gradient bool) {
 
 // meet is the ring of the clock of the edge between i and j, i < j.
 func (b *bottle) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (declined bool, interrupted int) {
-	m := b.a.Meet(&b.desks[i], &b.desks[j])
+	m := b.a.EdgeEvent(&b.desks[i], &b.desks[j])
 	if m.Declined {
 		return true, -1
 	}
@@ -256,14 +256,14 @@ func TestAsyncAlone(t *testing.T) {
 
 func TestAsyncProtocol(t *testing.T) {
 	a := Async{SA: SA{Gamma: 0.5, Beta: 1}, Coef: Inverse, CMax: 3}
-	i, j := Desk{T: 9, G: 2}, Desk{T: 4, G: 4}
-	if m := a.Meet(&i, &j); m.Declined || m.T != 9 || m.Lag != 5 || m.Behind != 1 {
+	i, j := LogicalClock{T: 9, G: 2}, LogicalClock{T: 4, G: 4}
+	if m := a.EdgeEvent(&i, &j); m.Declined || m.T != 9 || m.Lag != 5 || m.Behind != 1 {
 		t.Errorf("%+v", m)
 	}
-	if m := a.Meet(&i, &Desk{}); !m.Declined {
+	if m := a.EdgeEvent(&i, &LogicalClock{}); !m.Declined {
 		t.Error("a full mailbox took another exchange")
 	}
-	if m := a.Meet(&Desk{}, &j); !m.Declined {
+	if m := a.EdgeEvent(&LogicalClock{}, &j); !m.Declined {
 		t.Error("a full mailbox took another exchange")
 	}
 	if st := a.Finish(&j, false); !st.Gossip || st.Q != 1 || st.C != 0 || j.T != 10 || j.G != 4 || j.Full {

@@ -56,20 +56,20 @@ func (a CHOCO) Local(s *State, r *Round) error {
 	if err := descend(s, r, a.Mu, chocoMomentum); err != nil {
 		return err
 	}
-	s.own = device.Part{}
-	if !r.Speaks {
+	s.own = device.SparseTerm{}
+	if !r.Active {
 		return nil
 	}
 	s.combine(s.g, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: s.Aux[chocoCopy]}) // the gradient is used up
-	q, err := r.Pack(s.g)
+	q, err := r.Compress(s.g)
 	if err != nil {
 		return err
 	}
 	for i := range r.Links {
-		r.Post(i, q.Parts...)
+		r.Post(i, q.Vectors...)
 	}
-	s.add(s.Aux[chocoCopy], device.Part{A: 1, V: q.Parts[0], Idx: q.Coords})
-	s.own = device.Part{A: r.Fixed, V: q.Parts[0], Idx: q.Coords}
+	s.add(s.Aux[chocoCopy], device.SparseTerm{A: 1, V: q.Vectors[0], Idx: q.Index})
+	s.own = device.SparseTerm{A: r.SelfWeight, V: q.Vectors[0], Idx: q.Index}
 	return nil
 }
 
@@ -78,12 +78,12 @@ func (a CHOCO) Mix(s *State, r *Round) error {
 		return err
 	}
 	sum := s.Aux[chocoSum]
-	if len(s.parts) > 1 && r.Common != nil && a.alike(s.parts) {
+	if len(s.parts) > 1 && r.Shared != nil && a.alike(s.parts) {
 		w := s.parts[0].A
 		for i := range s.parts {
 			s.parts[i].A = 1
 		}
-		all := r.Common(0, s.fill.parts)
+		all := r.Shared(0, s.fill.parts)
 		s.combine(sum, device.Term{A: 1, V: sum}, device.Term{A: w, V: all})
 	} else {
 		s.Dev.ScatterAdd(sum, s.parts...)
@@ -99,18 +99,18 @@ func (a CHOCO) hear(s *State, r *Round) error {
 	at := 0
 	for i := range r.Links {
 		l := &r.Links[i]
-		if l.Silent {
+		if l.PeerInactive {
 			continue
 		}
-		if l.Heard == nil {
-			return &MissingError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
+		if l.Received == nil {
+			return &MissingMessageError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
 		}
-		s.parts = append(s.parts, device.Part{A: l.Fixed, V: l.Heard[0], Idx: l.Mask})
+		s.parts = append(s.parts, device.SparseTerm{A: l.FixedWeight, V: l.Received[0], Idx: l.Mask})
 		if l.Peer < r.Self {
 			at = len(s.parts)
 		}
 	}
-	if r.Speaks {
+	if r.Active {
 		s.parts = slices.Insert(s.parts, at, s.own)
 	}
 	return nil
@@ -118,7 +118,7 @@ func (a CHOCO) hear(s *State, r *Round) error {
 
 // alike tells whether all weights are the same in the precision of vectors: an agent's own one is
 // what the others leave of 1.
-func (CHOCO) alike(parts []device.Part) bool {
+func (CHOCO) alike(parts []device.SparseTerm) bool {
 	for _, p := range parts {
 		if float32(p.A) != float32(parts[0].A) {
 			return false

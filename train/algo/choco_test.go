@@ -16,17 +16,17 @@ func (g *game) speaking(graph [][2]int, speaks func(t, i int) bool, coords func(
 	w := mixing(graph, len(g.state))
 	g.edges = func(int) [][2]int { return graph }
 	g.prepare = func(r *Round) {
-		r.Fixed, r.Speaks = w[r.Self][r.Self], speaks(r.T, r.Self)
+		r.SelfWeight, r.Active = w[r.Self][r.Self], speaks(r.T, r.Self)
 		for k := range r.Links {
 			l := &r.Links[k]
-			l.Fixed, l.Silent = w[r.Self][l.Peer], !speaks(r.T, l.Peer)
+			l.FixedWeight, l.PeerInactive = w[r.Self][l.Peer], !speaks(r.T, l.Peer)
 			l.Mask, l.Len = g.index(coords(r.T, l.Peer))
 		}
-		r.Pack = func(v device.Vector) (Packed, error) {
+		r.Compress = func(v device.Vector) (Compressed, error) {
 			idx, n := g.index(coords(r.T, r.Self))
 			b := g.dev.NewVector(n)
 			g.dev.Gather(b, v, idx)
-			return Packed{Parts: []device.Vector{b}, Coords: idx}, nil
+			return Compressed{Vectors: []device.Vector{b}, Index: idx}, nil
 		}
 	}
 	return g
@@ -211,7 +211,7 @@ func TestCHOCOMissing(t *testing.T) {
 	if err := g.algo.Local(g.state[1], r); err != nil {
 		t.Fatal(err)
 	}
-	var missing *MissingError
+	var missing *MissingMessageError
 	if err := g.algo.Mix(g.state[1], r); !errors.As(err, &missing) || missing.Peer != 0 || missing.Self != 1 {
 		t.Errorf("%v does not name the lost message of agent 0", err)
 	}

@@ -23,8 +23,8 @@ type DIGing struct {
 }
 
 var (
-	_ Tracker = DIGing{}
-	_ Talker  = DIGing{}
+	_ Tracker     = DIGing{}
+	_ MultiVector = DIGing{}
 )
 
 const (

@@ -51,7 +51,7 @@ func (a DSGD) Mix(s *State, r *Round) error {
 	if a.Metropolis {
 		s.AddDifferences(r, 0, ActiveWeight, device.Term{A: -1, V: s.X})
 	} else {
-		s.AddDifferences(r, 0, Unit, device.Term{A: -a.Theta, V: s.X})
+		s.AddDifferences(r, 0, UnitWeight, device.Term{A: -a.Theta, V: s.X})
 	}
 	return nil
 }

@@ -23,7 +23,9 @@ type EdgeDual struct {
 }
 
 // Later tells whether (epoch, n) is a later state of the edge than e.
-func (e *EdgeDual) Later(epoch, n int) bool { return epoch > e.Epoch || epoch == e.Epoch && n > e.N }
+func (e *EdgeDual) OlderThan(epoch, n int) bool {
+	return epoch > e.Epoch || epoch == e.Epoch && n > e.N
+}
 
 // Commit is [Async.Deliver] for an edge that keeps its dual. Mail that is unread adds up.
 func (a Async) Commit(s *State, e *EdgeDual, own, heard device.Vector, mask device.Index) {
@@ -61,7 +63,7 @@ func (a Async) Drop(s *State, e *EdgeDual, epoch int) {
 // Return is [Async.CatchUp] for an agent that may have been away for long: it makes up for at most
 // CMax rounds, which is as many gradients as a coefficient makes up for. For the others it was not
 // there.
-func (a Async) Return(s *State, i *Desk, t int, eta float64) {
+func (a Async) Rejoin(s *State, i *LogicalClock, t int, eta float64) {
 	lag := t - i.T
 	steps := min(lag, max(1, int(a.CMax)))
 	if steps > 0 {

@@ -19,7 +19,7 @@ func ExampleSA() {
 		rounds := make([]algo.Round, 2)
 		for i := range rounds {
 			r := &rounds[i]
-			*r = algo.Round{T: t, Self: i, Alpha: 0.1, Eta: 0.05, Buffer: dev.NewVector}
+			*r = algo.Round{T: t, Self: i, Alpha: 0.1, Eta: 0.05, Acquire: dev.NewVector}
 			if t%4 == 0 {
 				r.Links = []algo.Link{{Peer: 1 - i, Len: 1}}
 			}
@@ -27,14 +27,14 @@ func ExampleSA() {
 				dst.(*devicetest.Vector64).Data[0] = at(i)[0] - want[i]
 				return nil
 			}
-			r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = v }
+			r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = v }
 			if err := sa.Local(agents[i], r); err != nil {
 				fmt.Println(err)
 			}
 		}
 		for i := range rounds {
 			if t%4 == 0 {
-				rounds[i].Links[0].Heard = rounds[1-i].Links[0].Own
+				rounds[i].Links[0].Received = rounds[1-i].Links[0].Sent
 			}
 			if err := sa.Mix(agents[i], &rounds[i]); err != nil {
 				fmt.Println(err)

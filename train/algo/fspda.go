@@ -66,19 +66,19 @@ func (a SA) Mix(s *State, r *Round) error {
 		a.mixStale(s, r)
 		return nil
 	}
-	s.AddDifferences(r, 0, Unit, device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
+	s.AddDifferences(r, 0, UnitWeight, device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
 	return nil
 }
 
 // mixStale moves x first, and the dual by what x has become.
 func (a SA) mixStale(s *State, r *Round) {
-	s.AddDifferences(r, 0, Unit, device.Term{A: -a.Gamma, V: s.X})
+	s.AddDifferences(r, 0, UnitWeight, device.Term{A: -a.Gamma, V: s.X})
 	to := s.targets(device.Term{A: a.Beta, V: s.Aux[saLambda]})
 	for _, l := range r.Links {
-		if l.Heard != nil {
-			next := r.Buffer(l.Len)
+		if l.Received != nil {
+			next := r.Acquire(l.Len)
 			s.Dev.Gather(next, s.X, l.Mask)
-			s.Dev.AddDiff(next, l.Heard[0], l.Mask, to...)
+			s.Dev.AddDiff(next, l.Received[0], l.Mask, to...)
 		}
 	}
 }

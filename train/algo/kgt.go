@@ -24,9 +24,9 @@ type KGT struct {
 }
 
 var (
-	_ Tracker = KGT{}
-	_ Rounded = KGT{}
-	_ Talker  = KGT{}
+	_ Tracker     = KGT{}
+	_ Periodic    = KGT{}
+	_ MultiVector = KGT{}
 )
 
 const (
@@ -45,7 +45,7 @@ func (a KGT) Aux() []string {
 }
 
 // Round is K.
-func (a KGT) Round() int { return a.K }
+func (a KGT) Period() int { return a.K }
 
 // Vectors is two: s - x and v.
 func (KGT) Vectors() int { return 2 }

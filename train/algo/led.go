@@ -21,8 +21,8 @@ type LED struct {
 }
 
 var (
-	_ Tracker = LED{}
-	_ Rounded = LED{}
+	_ Tracker  = LED{}
+	_ Periodic = LED{}
 )
 
 const (
@@ -40,7 +40,7 @@ func (a LED) Aux() []string {
 }
 
 // Round is Tau.
-func (a LED) Round() int { return a.Tau }
+func (a LED) Period() int { return a.Tau }
 
 // Tracked is y, which tends to (alpha·Tau/(1-mu))·(∇F - ∇f_i).
 func (a LED) Tracked(alpha, eta float64) (string, float64) {

@@ -7,21 +7,21 @@ import (
 )
 
 // Weight is the factor of a link's difference.
-type Weight func(l *Link) float64
+type LinkWeight func(l *Link) float64
 
 // Unit weighs all links alike.
-func Unit(*Link) float64 { return 1 }
+func UnitWeight(*Link) float64 { return 1 }
 
 // FixedWeight is that of the run's fixed mixing matrix.
-func FixedWeight(l *Link) float64 { return l.Fixed }
+func FixedWeight(l *Link) float64 { return l.FixedWeight }
 
 // ActiveWeight is the Metropolis weight of this iteration's active graph.
-func ActiveWeight(l *Link) float64 { return l.Weight }
+func ActiveWeight(l *Link) float64 { return l.ActiveWeight }
 
 // AddDifferences adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that
 // were heard, of the k-th vector they carry. Whole vectors from several links are added up in one
 // pass that reads each of them once, and S is rounded before it is spread.
-func (s *State) AddDifferences(r *Round, k int, w Weight, to ...device.Term) {
+func (s *State) AddDifferences(r *Round, k int, w LinkWeight, to ...device.Term) {
 	s.addMasked(r, k, w, to)
 	switch own := s.hearWhole(r, k, w); len(s.terms) {
 	case 0:
@@ -36,7 +36,7 @@ func (s *State) AddDifferences(r *Round, k int, w Weight, to ...device.Term) {
 // CombineDifferences is dst.V = Σ A·V over base and then AddDifferences with dst before the terms:
 // to the bit, and where several links carry whole vectors in one pass. dst.V may be a vector of
 // base and no other operand.
-func (s *State) CombineDifferences(r *Round, k int, w Weight, dst device.Term, base []device.Term, to ...device.Term) {
+func (s *State) CombineDifferences(r *Round, k int, w LinkWeight, dst device.Term, base []device.Term, to ...device.Term) {
 	s.base = append(s.base[:0], base...)
 	own := s.hearWhole(r, k, w)
 	if len(s.terms) < 2 || len(s.terms) < len(r.Links) && s.masked(r) {
@@ -55,22 +55,22 @@ func (s *State) masked(r *Round) bool {
 }
 
 // addMasked adds the differences on links that carry some coordinates, one after the other.
-func (s *State) addMasked(r *Round, k int, w Weight, to []device.Term) {
+func (s *State) addMasked(r *Round, k int, w LinkWeight, to []device.Term) {
 	for i := range r.Links {
-		if l := &r.Links[i]; l.Mask != nil && len(l.Heard) > k {
-			s.Dev.AddDiff(l.Own[k], l.Heard[k], l.Mask, s.scaled(w(l), to)...)
+		if l := &r.Links[i]; l.Mask != nil && len(l.Received) > k {
+			s.Dev.AddDiff(l.Sent[k], l.Received[k], l.Mask, s.scaled(w(l), to)...)
 		}
 	}
 }
 
 // hearWhole makes s.terms what was heard over links that carry all coordinates, and returns what
 // the agent posted there.
-func (s *State) hearWhole(r *Round, k int, w Weight) (own device.Vector) {
+func (s *State) hearWhole(r *Round, k int, w LinkWeight) (own device.Vector) {
 	s.terms = s.terms[:0]
 	for i := range r.Links {
-		if l := &r.Links[i]; l.Mask == nil && len(l.Heard) > k {
-			own = l.Own[k] // the same over all such links
-			s.terms = append(s.terms, device.Term{A: w(l), V: l.Heard[k]})
+		if l := &r.Links[i]; l.Mask == nil && len(l.Received) > k {
+			own = l.Sent[k] // the same over all such links
+			s.terms = append(s.terms, device.Term{A: w(l), V: l.Received[k]})
 		}
 	}
 	return own
@@ -85,13 +85,13 @@ func (s *State) hearWhole(r *Round, k int, w Weight) (own device.Vector) {
 // so that each reads two vectors and not n; s.terms becomes that one difference. The sum is made of
 // differences, too: a sum of the vectors themselves would round as they do.
 func (s *State) share(r *Round, k int, own device.Vector) (start device.Term) {
-	if r.Common == nil || len(s.terms) != len(r.Links) || !equalFactors(s.terms) {
+	if r.Shared == nil || len(s.terms) != len(r.Links) || !equalFactors(s.terms) {
 		return start
 	}
 	n, w := len(s.terms)+1, s.terms[0].A
 	s.inOrder(r, own)
 	first := s.terms[0].V
-	start = device.Term{A: w, V: r.Common(k, s.fill.diffs)}
+	start = device.Term{A: w, V: r.Shared(k, s.fill.diffs)}
 	s.terms = append(s.terms[:0], device.Term{A: w * float64(n), V: first})
 	return start
 }
@@ -147,7 +147,7 @@ func (s *State) sumParts(dst device.Vector) {
 }
 
 // add is Dev.ScatterAdd with its parts in memory of the agent's own.
-func (s *State) add(dst device.Vector, parts ...device.Part) {
+func (s *State) add(dst device.Vector, parts ...device.SparseTerm) {
 	s.parts = append(s.parts[:0], parts...)
 	s.Dev.ScatterAdd(dst, s.parts...)
 }

@@ -17,8 +17,8 @@ type NEXT struct {
 }
 
 var (
-	_ Tracker = NEXT{}
-	_ Talker  = NEXT{}
+	_ Tracker     = NEXT{}
+	_ MultiVector = NEXT{}
 )
 
 func (NEXT) Name() string { return "next" }

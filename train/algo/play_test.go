@@ -64,7 +64,7 @@ func (g *game) step(tb testing.TB, t int) {
 			peer := rounds[r.Links[k].Peer]
 			for _, l := range peer.Links {
 				if l.Peer == i && (g.lost == nil || !g.lost(t, min(i, r.Links[k].Peer), max(i, r.Links[k].Peer))) {
-					r.Links[k].Heard = l.Own
+					r.Links[k].Received = l.Sent
 				}
 			}
 		}
@@ -77,9 +77,9 @@ func (g *game) step(tb testing.TB, t int) {
 }
 
 func (g *game) round(t, i int) *Round {
-	r := &Round{T: t, Self: i, Alpha: g.alpha, Eta: g.eta, Buffer: g.dev.NewVector}
+	r := &Round{T: t, Self: i, Alpha: g.alpha, Eta: g.eta, Acquire: g.dev.NewVector}
 	r.Grad = func(dst, x device.Vector) error { g.grad(t, i, values(dst), values(x)); return nil }
-	r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = append(r.Links[link].Own, v...) }
+	r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = append(r.Links[link].Sent, v...) }
 	degree := make([]int, len(g.state))
 	for _, e := range g.edges(t) {
 		degree[e[0]]++
@@ -90,10 +90,10 @@ func (g *game) round(t, i int) *Round {
 			if e != [2]int{min(i, peer), max(i, peer)} || i == peer {
 				continue
 			}
-			l := Link{Peer: peer, Begins: i == e[0], Len: g.state[i].X.Len(),
-				Weight: 1 / float64(1+max(degree[i], degree[peer]))}
+			l := Link{Peer: peer, Initiator: i == e[0], Len: g.state[i].X.Len(),
+				ActiveWeight: 1 / float64(1+max(degree[i], degree[peer]))}
 			if g.fixed != nil {
-				l.Fixed = g.fixed(i, peer)
+				l.FixedWeight = g.fixed(i, peer)
 			}
 			if c := g.mask(t, e[0], e[1]); c != nil {
 				l.Mask, l.Len = g.dev.NewIndex(c, nil), len(c)
@@ -102,13 +102,13 @@ func (g *game) round(t, i int) *Round {
 		}
 	}
 	if g.share && len(g.edges(t)) == len(g.state)*(len(g.state)-1)/2 {
-		r.Common = func(which int, fill func(dst device.Vector)) device.Vector {
+		r.Shared = func(which int, fill func(dst device.Vector)) device.Vector {
 			return g.common([2]int{t, which},
 				fill)
 		}
 	}
 	if g.share {
-		r.Trade = g.trade
+		r.Swap = g.trade
 	}
 	if g.prepare != nil {
 		g.prepare(r)

@@ -38,7 +38,7 @@ func (ProxGPDA) Tracked(alpha, eta float64) (string, float64) { return "lambda",
 
 func (a ProxGPDA) Local(s *State, r *Round) error {
 	if len(r.Links) == 0 {
-		return &LonelyError{Algorithm: a.Name(), T: r.T, Self: r.Self}
+		return &NoEdgeError{Algorithm: a.Name(), T: r.T, Self: r.Self}
 	}
 	s.at = s.SendModel(r)
 	return r.Grad(s.g, s.at)
@@ -54,18 +54,18 @@ func (a ProxGPDA) Mix(s *State, r *Round) error {
 		dual = 0
 	}
 	step, lambda := a.step(r), s.Aux[proxLambda]
-	s.CombineDifferences(r, 0, Unit, device.Term{A: -step * (a.Rho + dual), V: s.X},
+	s.CombineDifferences(r, 0, UnitWeight, device.Term{A: -step * (a.Rho + dual), V: s.X},
 		[]device.Term{{A: 1, V: s.at}, {A: -step, V: s.g}, {A: -step, V: lambda}}, device.Term{A: dual, V: lambda})
 	return nil
 }
 
 // LonelyError reports an agent without an edge whose algorithm takes its step size from its degree.
-type LonelyError struct {
+type NoEdgeError struct {
 	Algorithm string
 	T, Self   int
 }
 
-func (e *LonelyError) Error() string {
+func (e *NoEdgeError) Error() string {
 	return fmt.Sprintf("algo: %s: agent %d has no edge in iteration %d: its step is 1/(2·rho·degree), so every agent needs its edges in every iteration; use the edge process full and two agents or more",
 		e.Algorithm, e.Self, e.T)
 }

@@ -60,7 +60,7 @@ func TestProxGPDAIsAnArgmin(t *testing.T) {
 func TestProxGPDAAlone(t *testing.T) {
 	dev := devicetest.NewFloat64()
 	a := ProxGPDA{Rho: 1}
-	var lonely *LonelyError
+	var lonely *NoEdgeError
 	if err := a.Local(NewState(a, dev, dev.NewVector(2)), &Round{Self: 3, T: 7}); !errors.As(err, &lonely) ||
 		lonely.Self != 3 || lonely.T != 7 {
 		t.Errorf("error %v", err)

@@ -38,10 +38,10 @@ func (a SGD) Local(s *State, r *Round) error {
 		return nil
 	}
 	b := u
-	if a.Mu == 0 && r.Trade != nil {
-		s.g = r.Trade(u)
+	if a.Mu == 0 && r.Swap != nil {
+		s.g = r.Swap(u)
 	} else {
-		b = r.Buffer(u.Len())
+		b = r.Acquire(u.Len())
 		s.Dev.Gather(b, u, nil)
 	}
 	for i := range r.Links {
@@ -56,16 +56,16 @@ func (a SGD) Mix(s *State, r *Round) error {
 	}
 	s.terms = s.terms[:0]
 	for _, l := range r.Links {
-		if l.Heard == nil {
-			return &MissingError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
+		if l.Received == nil {
+			return &MissingMessageError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
 		}
-		s.terms = append(s.terms, device.Term{V: l.Heard[0]})
+		s.terms = append(s.terms, device.Term{V: l.Received[0]})
 	}
-	s.inOrder(r, r.Links[0].Own[0])
+	s.inOrder(r, r.Links[0].Sent[0])
 	n := len(s.terms)
 	sum := s.g // u was posted and is no longer needed
-	if r.Common != nil {
-		sum = r.Common(0, s.fill.terms)
+	if r.Shared != nil {
+		sum = r.Shared(0, s.fill.terms)
 	} else {
 		s.sumTerms(sum)
 	}

@@ -43,9 +43,9 @@ type STORM struct {
 }
 
 var (
-	_ Tracker   = STORM{}
-	_ Scratcher = STORM{}
-	_ Talker    = STORM{}
+	_ Tracker     = STORM{}
+	_ Scratcher   = STORM{}
+	_ MultiVector = STORM{}
 )
 
 const (
@@ -154,10 +154,10 @@ func (a STORM) Mix(s *State, r *Round) error {
 	var to [4]device.Term
 	for i := range r.Links {
 		switch l := &r.Links[i]; {
-		case l.Heard == nil:
+		case l.Received == nil:
 		case l.Mask == nil: // then none has a mask
-			s.AddDifferences(r, 0, Unit, a.spread(to[:0], s, 1, 1)...)
-			s.AddDifferences(r, 1, Unit, a.spread(to[:0], s, a.AX-1, a.ALambda-1)...)
+			s.AddDifferences(r, 0, UnitWeight, a.spread(to[:0], s, 1, 1)...)
+			s.AddDifferences(r, 1, UnitWeight, a.spread(to[:0], s, a.AX-1, a.ALambda-1)...)
 			return nil
 		default:
 			a.mixMasked(s, r, l)
@@ -182,19 +182,19 @@ func (a STORM) mixMasked(s *State, r *Round, l *Link) {
 	primal := dual
 	if a.AX != a.ALambda {
 		primal = difference(s, r, l, a.AX-1)
-		s.add(s.Aux[stormMore], device.Part{A: 1, V: primal, Idx: l.Mask})
+		s.add(s.Aux[stormMore], device.SparseTerm{A: 1, V: primal, Idx: l.Mask})
 	}
-	s.add(s.X, device.Part{A: -a.Gamma, V: primal, Idx: l.Mask})
-	s.add(s.Aux[stormAhead], device.Part{A: a.Beta / a.ALambda, V: dual, Idx: l.Mask})
-	s.add(s.Aux[stormML], device.Part{A: 1, V: dual, Idx: l.Mask})
+	s.add(s.X, device.SparseTerm{A: -a.Gamma, V: primal, Idx: l.Mask})
+	s.add(s.Aux[stormAhead], device.SparseTerm{A: a.Beta / a.ALambda, V: dual, Idx: l.Mask})
+	s.add(s.Aux[stormML], device.SparseTerm{A: 1, V: dual, Idx: l.Mask})
 }
 
 // difference is D + p·E on the coordinates of a link, or D where no E was sent.
 func difference(s *State, r *Round, l *Link, p float64) device.Vector {
-	d := r.Buffer(l.Len)
+	d := r.Acquire(l.Len)
 	s.Dev.Combine(d)
-	for k, c := range []float64{1, p}[:len(l.Heard)] {
-		s.Dev.AddDiff(l.Own[k], l.Heard[k], nil, s.targets(device.Term{A: c, V: d})...)
+	for k, c := range []float64{1, p}[:len(l.Received)] {
+		s.Dev.AddDiff(l.Sent[k], l.Received[k], nil, s.targets(device.Term{A: c, V: d})...)
 	}
 	return d
 }

@@ -35,7 +35,7 @@ type Swarm struct {
 	Mu       float64 // heavy ball; 0 is off
 }
 
-var _ Talker = Swarm{}
+var _ MultiVector = Swarm{}
 
 const (
 	swarmStart    = iota // in State.Aux: o; non-blocking only
@@ -93,7 +93,7 @@ func (a Swarm) together(s *State, r *Round) error {
 	}
 	for h := range a.Steps {
 		if h > 0 {
-			r.Next()
+			r.NextBatch()
 		}
 		if err := descend(s, r, a.Mu, 0); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (a Swarm) together(s *State, r *Round) error {
 func (a Swarm) Mix(s *State, r *Round) error {
 	for i := range r.Links {
 		l := &r.Links[i]
-		if l.Heard == nil {
+		if l.Received == nil {
 			continue
 		}
 		var err error
@@ -130,7 +130,7 @@ func (a Swarm) Mix(s *State, r *Round) error {
 
 // average is the exchange of the blocking form.
 func (a Swarm) average(s *State, r *Round, l *Link) error {
-	other, err := decode(r, l.Heard[0], s.X)
+	other, err := decode(r, l.Received[0], s.X)
 	if err != nil {
 		return err
 	}
@@ -142,16 +142,16 @@ func (a Swarm) average(s *State, r *Round, l *Link) error {
 // two ends would not average the same numbers.
 func (a Swarm) exchange(s *State, r *Round, l *Link) error {
 	start, public := s.Aux[swarmStart], s.Aux[swarmCopy]
-	own, err := decodePair(r, l.Own, start)
+	own, err := decodePair(r, l.Sent, start)
 	if err != nil {
 		return err
 	}
-	other, err := decodePair(r, l.Heard, start)
+	other, err := decodePair(r, l.Received, start)
 	if err != nil {
 		return err
 	}
 	s.terms = append(s.terms[:0], device.Term{A: 0.5, V: own}, device.Term{A: 0.5, V: other})
-	if !l.Begins {
+	if !l.Initiator {
 		s.Dev.Combine(public, s.terms...)
 		return nil
 	}
@@ -176,7 +176,7 @@ func decodePair(r *Round, codes []device.Vector, start device.Vector) (device.Ve
 
 // encode returns the codes of x in a lent vector.
 func encode(s *State, r *Round, x device.Vector, which int) (device.Vector, error) {
-	b := r.Buffer(x.Len())
+	b := r.Acquire(x.Len())
 	if r.Encode == nil {
 		s.Dev.Gather(b, x, nil)
 		return b, nil
@@ -190,6 +190,6 @@ func decode(r *Round, codes, ref device.Vector) (device.Vector, error) {
 	if r.Decode == nil {
 		return codes, nil
 	}
-	b := r.Buffer(ref.Len())
+	b := r.Acquire(ref.Len())
 	return b, r.Decode(b, codes, ref)
 }

@@ -118,7 +118,7 @@ func TestSwarmBlockingMean(t *testing.T) {
 func withNext(g *game) *int {
 	n, before := new(int), g.prepare
 	g.prepare = func(r *Round) {
-		r.Next = func() { *n++ }
+		r.NextBatch = func() { *n++ }
 		if before != nil {
 			before(r)
 		}

@@ -67,10 +67,10 @@ func pairs(g *game, w world) {
 	w.k, w.many = 0, false
 	g.edges, g.mask = w.edges, w.mask
 	g.prepare = func(r *Round) {
-		r.Next = func() {}
+		r.NextBatch = func() {}
 		for k := range r.Links {
 			l := &r.Links[k]
-			l.Begins = (r.Self < l.Peer) == (r.T%2 == 0)
+			l.Initiator = (r.Self < l.Peer) == (r.T%2 == 0)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (e entry) play(w world, q quadratics, alpha, eta float64) *game {
 		w.graph = w.complete()
 	}
 	if !e.static {
-		if _, two := e.algo.(Talker); two && e.algo.Name() != "fspda-storm" {
+		if _, two := e.algo.(MultiVector); two && e.algo.Name() != "fspda-storm" {
 			w.k = 0 // gradient tracking sends whole vectors
 		}
 		g := w.play(e.algo, q, alpha, eta)
@@ -312,14 +312,14 @@ func TestAllAllocateNothing(t *testing.T) {
 			for i, s := range g.state {
 				r := rounds[i]
 				for k := range r.Links {
-					r.Links[k].Own = nil
+					r.Links[k].Sent = nil
 				}
 				if err := e.algo.Local(s, r); err != nil {
 					t.Fatal(err)
 				}
 				for k := range r.Links {
-					if r.Links[k].Heard = r.Links[k].Own; r.Links[k].Own == nil { // the other end of a broadcast
-						r.Links[k].Heard = heard
+					if r.Links[k].Received = r.Links[k].Sent; r.Links[k].Sent == nil { // the other end of a broadcast
+						r.Links[k].Received = heard
 					}
 				}
 				if err := e.algo.Mix(s, r); err != nil {
@@ -335,14 +335,14 @@ func TestAllAllocateNothing(t *testing.T) {
 			rounds[i] = g.round(T, i)
 			r := rounds[i]
 			r.Grad = func(dst, x device.Vector) error { return nil }
-			r.Buffer = func(int) device.Vector { return lend }
-			r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = v }
-			if r.Pack != nil {
-				p, err := r.Pack(lend)
+			r.Acquire = func(int) device.Vector { return lend }
+			r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = v }
+			if r.Compress != nil {
+				p, err := r.Compress(lend)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Pack = func(device.Vector) (Packed, error) { return p, nil }
+				r.Compress = func(device.Vector) (Compressed, error) { return p, nil }
 			}
 			links += len(r.Links)
 		}

@@ -68,7 +68,7 @@ type Trainer interface {
 
 // View is where an agent stands, beside its vectors.
 type View struct {
-	Desk  algo.Desk
+	Desk  algo.LogicalClock
 	Edges []EdgeView // in the order of Options.Neighbours
 }
 
@@ -90,7 +90,7 @@ type Agent struct {
 	finished atomic.Int64 // the number of the latest gradient that is finished
 
 	mu      sync.Mutex // of all below, of the state, and of the duals of the edges
-	desk    algo.Desk
+	desk    algo.LogicalClock
 	edges   []*edge
 	busy    *edge // whose exchange keeps the mailbox free; nil: none
 	joining bool
@@ -288,7 +288,7 @@ func (a *Agent) catchUp(t int) bool {
 	if a.desk.T >= t {
 		return false
 	}
-	a.opt.Algo.Return(a.state, &a.desk, t, a.opt.Eta)
+	a.opt.Algo.Rejoin(a.state, &a.desk, t, a.opt.Eta)
 	a.passed()
 	return true
 }

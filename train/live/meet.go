@@ -78,7 +78,7 @@ func (e *edge) meet(l *message) {
 // lock.
 func (e *edge) ahead(l *message) bool {
 	theirs := algo.EdgeDual{Epoch: l.epoch, N: l.n}
-	return theirs.Later(e.dual.Epoch, e.dual.N)
+	return theirs.OlderThan(e.dual.Epoch, e.dual.N)
 }
 
 // underway tells whether what the other end lacks is in values that this talk has yet to deliver.
@@ -94,7 +94,7 @@ func (e *edge) adopt(ctx context.Context, l *message) error {
 		return e.wrong(l, a.state.X.Len())
 	}
 	a.mu.Lock()
-	if e.dual.Later(l.epoch, l.n) && !e.fresh {
+	if e.dual.OlderThan(l.epoch, l.n) && !e.fresh {
 		if a.frozen {
 			a.opt.Log.Warn("an exchange was committed by the other end alone: it came back after the end of the run",
 				zap.Int("peer", e.peer))

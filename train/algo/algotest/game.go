@@ -50,7 +50,7 @@ func (g *game) step(t int) error {
 		for k := range r.Links {
 			for _, l := range rounds[r.Links[k].Peer].Links {
 				if l.Peer == i {
-					r.Links[k].Heard = l.Own
+					r.Links[k].Received = l.Sent
 				}
 			}
 		}
@@ -64,12 +64,12 @@ func (g *game) step(t int) error {
 }
 
 func (g *game) round(t, i int) *algo.Round {
-	r := &algo.Round{T: t, Self: i, Alpha: alpha, Eta: eta, Buffer: g.dev.NewVector}
+	r := &algo.Round{T: t, Self: i, Alpha: alpha, Eta: eta, Acquire: g.dev.NewVector}
 	r.Grad = func(dst, x device.Vector) error {
 		g.write(dst, gradient(t, i, g.read(x)))
 		return nil
 	}
-	r.Post = func(link int, v ...device.Vector) { r.Links[link].Own = append(r.Links[link].Own, v...) }
+	r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = append(r.Links[link].Sent, v...) }
 	degree := [agents]int{}
 	for _, e := range g.edges(t) {
 		degree[e[0]]++
@@ -80,8 +80,8 @@ func (g *game) round(t, i int) *algo.Round {
 			if i == peer || e != [2]int{min(i, peer), max(i, peer)} {
 				continue
 			}
-			l := algo.Link{Peer: peer, Begins: i == e[0], Len: dim, Weight: 1 / float64(1+max(degree[i], degree[peer])),
-				Fixed: g.fixed}
+			l := algo.Link{Peer: peer, Initiator: i == e[0], Len: dim, ActiveWeight: 1 / float64(1+max(degree[i], degree[peer])),
+				FixedWeight: g.fixed}
 			if g.masked {
 				a, b := uint32(t%dim), uint32((t+1)%dim)
 				l.Mask, l.Len = g.dev.NewIndex([]uint32{min(a, b), max(a, b)}, nil), 2
