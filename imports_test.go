@@ -77,7 +77,8 @@ var allowed = map[string][]string{
 	"cuda/cublas":          {"cuda/dynlib", "cuda/driver"},
 	"cuda/cudnn":           {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
 	"cuda/cudnn/fakecudnn": {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
-	"cuda": {"cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn",
+	"cuda/compiler":        {"cuda/cublas", "cuda/kernels", "device", "device/signature"},
+	"cuda": {"cuda/compiler", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn",
 		"device", "device/signature"},
 }
 

@@ -284,7 +284,7 @@ func (p *Program) uploadToSlot(s *inputSlot, to driver.Pointer, bytes int, fill 
 // takesBytes says whether bytes become numbers of 16 bits in the arena at once. Agents that compute
 // together have other arenas, and take float32.
 func (p *Program) convertsToHalf(channels int) bool {
-	return p.group == nil && p.plan.convertsToHalf(channels)
+	return p.group == nil && p.plan.ConvertsToHalf(channels)
 }
 
 // arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the
@@ -299,10 +299,10 @@ func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) 
 		Dst: p.mem.converted.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() +
 			kernels.Address(4*channels)}
 	if p.convertsToHalf(channels) {
-		x := p.plan.examples
-		pictures.Element, pictures.Dst = x.element, arena+kernels.Address(x.offset)
-		if x.padded > x.columns {
-			pictures.C, pictures.W, pictures.Width, pictures.Room = x.columns, f/x.columns, f/x.columns, x.padded
+		x := p.plan.Examples
+		pictures.Element, pictures.Dst = x.Element, arena+kernels.Address(x.Offset)
+		if x.Padded > x.Columns {
+			pictures.C, pictures.W, pictures.Width, pictures.Room = x.Columns, f/x.Columns, f/x.Columns, x.Padded
 		}
 	}
 	return pictures.Dst, ex.launch(pictures.Call())

@@ -6,6 +6,7 @@ import (
 	"math"
 	"unsafe"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -27,7 +28,7 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 			return err
 		}
 		defer t.end()
-		shape := convShape(&task{call: c})
+		shape := convShape(&compiler.Task{Call: c})
 		how := cudnn.Choosing{Most: t.most, Product: d.convProduct(c.Kernel, shape, t.element)}
 		return ex.dnn.Ways(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
 			func(conv *cudnn.Conv) error {
@@ -56,8 +57,8 @@ type convTrial struct {
 }
 
 func (d *Device) newTrial(c *device.Call, in [][]float32, out int) (*convTrial, error) {
-	ex, size := d.exec, d.precision.element().Size()
-	t := &convTrial{ex: ex, element: d.precision.element(), out: out, kernel: c.Kernel}
+	ex, size := d.exec, d.precision.Element().Size()
+	t := &convTrial{ex: ex, element: d.precision.Element(), out: out, kernel: c.Kernel}
 	numbers := max(len(in[0]), len(in[1]), out)
 	t.most = 8*4*numbers + 1<<20 // more than a run allows: see convWorkspace
 	at, end, err := ex.borrow(size*len(in[0]), size*len(in[1]), size*out, t.most, 4*numbers)

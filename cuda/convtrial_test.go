@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/driver/fakegpu"
 	"fspda/selftest"
 )
 
 // Every way that may be chosen is tried in every precision, and one that computes wrongly is named.
 func TestEveryConvolutionCandidate(t *testing.T) {
-	for _, precision := range Precisions() {
+	for _, precision := range compiler.Precisions() {
 		m, _ := fakeBackend(t, fakegpu.Options{})
 		n := newFakeDNN(m)
 		n.rounding = precision != FP32

@@ -150,7 +150,7 @@ func (d *Device) start(p backend) (err error) {
 	if d.properties, err = ex.api.Describe(ex.gpu); err != nil {
 		return err
 	}
-	if err := d.precision.checkGPU(d.properties); err != nil {
+	if err := checkPrecision(d.precision, d.properties); err != nil {
 		return err
 	}
 	l, err := p.libraries(d.properties)

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"fspda/cpu"
+	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
@@ -185,14 +186,14 @@ func TestBiasFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, epilogues := range []bool{false, true} {
-		p, err := planHalf(code.Code(), kernels.BF16, false, epilogues, false)
+		p, err := compiler.Compile(code.Code(), compiler.Options{Precision: BF16, Epilogues: epilogues})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []kernels.Element
-		for _, task := range p.tasks {
-			if task.work == compute && (task.call.Kernel == device.Linear || task.call.Kernel == device.LinearSigmoid) {
-				got = append(got, task.in[2].element)
+		for _, task := range p.Tasks {
+			if task.Work == compiler.Compute && (task.Call.Kernel == device.Linear || task.Call.Kernel == device.LinearSigmoid) {
+				got = append(got, task.In[2].Element)
 			}
 		}
 		want := []kernels.Element{kernels.F32, kernels.F32, kernels.F32}

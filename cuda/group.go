@@ -9,6 +9,7 @@ import (
 	"unsafe"
 	"weak"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
 	"fspda/device"
@@ -87,7 +88,7 @@ func (gs *groups) of(d *Device, code *device.Code) *group {
 			delete(gs.all, c)
 		}
 	}
-	made := &group{dev: d, code: code, results: rangeOf(code.Results), arenaStride: align(4*code.Arena) / 4,
+	made := &group{dev: d, code: code, results: rangeOf(code.Results), arenaStride: compiler.Align(4*code.Arena) / 4,
 		layout: inputLayout{code.Batch, maxMembers}, half: short, acceptsBytes: groupCanRun(code, &kernels.Coded{}),
 		mem: &groupMemory{ex: d.exec, graphs: map[graphKey]driver.GraphExec{}, plans: map[graphKey]*megakernelPlan{}}}
 	runtime.AddCleanup(made, (*groupMemory).discard, made.mem)

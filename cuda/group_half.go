@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fspda/cuda/compiler"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -8,23 +9,23 @@ import (
 // shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here
 // too. ok is false where the code does something that fleets do not do in 16 bits.
 func (d *Device) groupHalf(code *device.Code) (s *kernels.FleetShort, ok bool) {
-	e := d.precision.element()
+	e := d.precision.Element()
 	if e == kernels.F32 {
 		return nil, true
 	}
-	p, err := planHalf(code, e, d.precision == FP16, false, false)
+	p, err := compiler.Compile(code, compiler.Options{Precision: d.precision})
 	if err != nil {
 		return nil, false
 	}
 	s = &kernels.FleetShort{Element: e, Rounded: map[*device.Call]bool{}}
-	for i := range p.tasks {
-		if t := &p.tasks[i]; t.work == compute && !groupTaskHalf(t, p.scaling) {
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; t.Work == compiler.Compute && !groupTaskHalf(t, p.Scaling) {
 			return nil, false
-		} else if t.work == compute {
-			s.Rounded[t.call] = t.element() != kernels.F32
+		} else if t.Work == compiler.Compute {
+			s.Rounded[t.Call] = t.Element() != kernels.F32
 		}
 	}
-	if p.scaling {
+	if p.Scaling {
 		s.Scaling = &kernels.Scaling{Growth: scaleGrowth, Backoff: scaleBackoff, Largest: largestScale,
 			Interval: scaleInterval}
 	}
@@ -34,28 +35,28 @@ func (d *Device) groupHalf(code *device.Code) (s *kernels.FleetShort, ok bool) {
 // sailsShort tells whether a fleet does what a task does. It rounds results of products only. Its
 // gradients of parameters are divided by the loss scale as soon as they are made: what is added to
 // one must not have the scale.
-func groupTaskHalf(t *task, scaling bool) bool {
-	for _, o := range t.out {
-		if o.element != kernels.F32 && !kernels.IsProduct(t.call.Kernel) {
+func groupTaskHalf(t *compiler.Task, scaling bool) bool {
+	for _, o := range t.Out {
+		if o.Element != kernels.F32 && !kernels.IsProduct(t.Call.Kernel) {
 			return false
 		}
 	}
-	if !scaling || t.call.Kernel == device.LinearGradWDecay {
+	if !scaling || t.Call.Kernel == device.LinearGradWDecay {
 		return true
 	}
-	in := t.call.In
+	in := t.Call.In
 	toGradient := false
 	for i, r := range in {
 		if r.Space != device.Grads {
 			continue
 		}
 		toGradient = true
-		if sums := t.call.Kernel == device.Add || t.call.Kernel == device.AddScaled; !sums ||
-			in[1-i].Space != device.Grads && (t.lacksScale == nil || !t.lacksScale[1-i]) {
+		if sums := t.Call.Kernel == device.Add || t.Call.Kernel == device.AddScaled; !sums ||
+			in[1-i].Space != device.Grads && (t.LacksScale == nil || !t.LacksScale[1-i]) {
 			return false
 		}
 	}
-	return toGradient || t.lacksScale == nil
+	return toGradient || t.LacksScale == nil
 }
 
 // shortAt is short with the list of the loss scales, and where their states go.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fspda/cpu"
+	"fspda/cuda/compiler"
 	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/dist"
@@ -121,7 +122,7 @@ func checkHalfBytes(t *testing.T, only string, options ...Option) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := d.planOf(plan.Code()); err != nil || !p.convertsToHalf(1) {
+		if p, err := d.planOf(plan.Code()); err != nil || !p.ConvertsToHalf(1) {
 			t.Errorf("%s: bytes go through float32 (%v)", name, err)
 		}
 		for _, channels := range map[string][]int{"mlp": {1}, "resnet20": {3}}[name] {
@@ -292,12 +293,11 @@ func TestHalfFootprint(t *testing.T) {
 		t.Fatal(err)
 	}
 	arena := func(p Precision) int {
-		d := &Device{precision: p}
-		made, err := d.planOf(plan.Code())
+		made, err := compiler.Compile(plan.Code(), compiler.Options{Precision: p})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return made.arena
+		return made.Arena
 	}
 	shadows := 2 * net.Dim()
 	if long, short := arena(FP32), arena(FP16); float64(short) > 0.51*float64(long)+float64(shadows) {

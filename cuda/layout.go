@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -13,16 +14,16 @@ type layout struct{ arena, scratch int }
 
 func (l layout) total() int { return l.arena + l.scratch }
 
-// line is what parts of the arena are aligned to, in bytes: what the widest loads want.
-const alignBytes = 256
-
-func align(n int) int { return (n + alignBytes - 1) / alignBytes * alignBytes }
+// planOf plans code for the device's precision.
+func (d *Device) planOf(code *device.Code) (*compiler.Plan, error) {
+	return compiler.Compile(code, compiler.Options{Precision: d.precision, Epilogues: d.epilogues(), NoFusion: d.noFusion})
+}
 
 // layout is what a run of a plan takes of the shared arena.
-func (p *plan) layout() layout {
-	l := layout{arena: align(p.arena)}
-	for i := range p.tasks {
-		l.scratch = max(l.scratch, align(scratchOf(&p.tasks[i])))
+func layoutOf(p *compiler.Plan) layout {
+	l := layout{arena: compiler.Align(p.Arena)}
+	for i := range p.Tasks {
+		l.scratch = max(l.scratch, compiler.Align(scratchOf(&p.Tasks[i])))
 	}
 	return l
 }
@@ -34,7 +35,7 @@ func (d *Device) Footprint(code *device.Code) int {
 	if err != nil {
 		return 0
 	}
-	return p.layout().total()
+	return layoutOf(p).total()
 }
 
 // sharedArena returns the arena of the device, at least so large. Graphs that were captured with

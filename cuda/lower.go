@@ -3,12 +3,28 @@ package cuda
 import (
 	"fmt"
 
+	"fspda/cuda/compiler"
+	"fspda/cuda/cublas"
+	"fspda/cuda/cudnn"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
 
 // lowering makes the step of a task.
-type lowering func(d *Device, t *task) (step, error)
+type lowering func(l *lowerer, t *compiler.Task) (step, error)
+
+// lowerer makes the steps of one plan, in the order of its tasks.
+type lowerer struct {
+	*Device
+	masked map[*compiler.ReLUMask]*cublas.Matmul // the gradient by each mask that a forward pass writes
+	routes []convRoute
+}
+
+// convRoute is a convolution and its cuDNN implementation.
+type convRoute struct {
+	task *compiler.Task
+	conv *cudnn.Conv
+}
 
 // lowerings has one for every kernel.
 var lowerings = map[device.Kernel]lowering{
@@ -55,20 +71,20 @@ var lowerings = map[device.Kernel]lowering{
 }
 
 // lower makes the steps of a plan.
-func lower(d *Device, p *plan) ([]step, error) {
-	steps := make([]step, len(p.tasks))
-	for i := range p.tasks {
-		t := &p.tasks[i]
-		make := internalLowerings[t.work]
-		if t.work == compute {
-			make = lowerings[t.call.Kernel]
+func (l *lowerer) lower(p *compiler.Plan) ([]step, error) {
+	steps := make([]step, len(p.Tasks))
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		make := internalLowerings[t.Work]
+		if t.Work == compiler.Compute {
+			make = lowerings[t.Call.Kernel]
 		}
 		if make == nil {
-			return nil, fmt.Errorf("call %d, %s: the GPU has no such kernel", i, t.title())
+			return nil, fmt.Errorf("call %d, %s: the GPU has no such kernel", i, t.Title())
 		}
 		var err error
-		if steps[i], err = make(d, t); err != nil {
-			return nil, fmt.Errorf("call %d, %s: %w", i, t.title(), err)
+		if steps[i], err = make(l, t); err != nil {
+			return nil, fmt.Errorf("call %d, %s: %w", i, t.Title(), err)
 		}
 	}
 	return steps, nil
@@ -77,38 +93,35 @@ func lower(d *Device, p *plan) ([]step, error) {
 // operands is where those of a task lie in a run.
 type boundTask struct {
 	*launchEnv
-	*task
+	*compiler.Task
 	in, out []kernels.Address
 	dims    []int
 	attr    float64
 }
 
-func (env *launchEnv) bind(t *task) boundTask {
-	at := func(all []operand) []kernels.Address {
+func (env *launchEnv) bind(t *compiler.Task) boundTask {
+	at := func(all []compiler.Operand) []kernels.Address {
 		found := make([]kernels.Address, len(all))
 		for i, o := range all {
 			found[i] = env.address(o)
 		}
 		return found
 	}
-	x := boundTask{launchEnv: env, task: t, in: at(t.in), out: at(t.out)}
-	if t.call != nil {
-		x.dims, x.attr = t.call.Dims, t.call.Attr
+	x := boundTask{launchEnv: env, Task: t, in: at(t.In), out: at(t.Out)}
+	if t.Call != nil {
+		x.dims, x.attr = t.Call.Dims, t.Call.Attr
 	}
 	return x
 }
 
 // at is where an operand lies.
-func (env *launchEnv) address(o operand) kernels.Address {
-	return env.spaces[o.space] + kernels.Address(o.offset)
+func (env *launchEnv) address(o compiler.Operand) kernels.Address {
+	return env.spaces[o.Space] + kernels.Address(o.Offset)
 }
-
-// element is the type of the numbers of output 0.
-func (t *task) element() kernels.Element { return t.out[0].element }
 
 // launching is a task that is kernels and nothing else.
 func kernelLowering(calls func(x boundTask) []kernels.Call) lowering {
-	return func(_ *Device, t *task) (step, error) {
+	return func(_ *lowerer, t *compiler.Task) (step, error) {
 		return func(env *launchEnv) error { return env.ex.launch(calls(env.bind(t))...) }, nil
 	}
 }
@@ -117,23 +130,23 @@ func kernelLowering(calls func(x boundTask) []kernels.Call) lowering {
 // host before.
 func labelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	make := kernelLowering(calls)
-	return func(d *Device, t *task) (step, error) {
-		if in := t.call.In[1]; in.Space != device.Labels {
+	return func(l *lowerer, t *compiler.Task) (step, error) {
+		if in := t.Call.In[1]; in.Space != device.Labels {
 			return nil, fmt.Errorf("input 1 is at %s, want the labels of the batch", in)
 		}
-		return make(d, t)
+		return make(l, t)
 	}
 }
 
 // scratchOf is the room that the kernels of a task need beside their operands, in bytes.
-func scratchOf(t *task) int {
-	if t.work == addPenalties {
-		return 8 * kernels.PenaltiesOf(t.penalties).PartNumbers()
+func scratchOf(t *compiler.Task) int {
+	if t.Work == compiler.AddPenalties {
+		return 8 * kernels.PenaltiesOf(t.Penalties).PartNumbers()
 	}
-	if t.work != compute {
+	if t.Work != compiler.Compute {
 		return 0
 	}
-	switch d := t.call.Dims; t.call.Kernel {
+	switch d := t.Call.Dims; t.Call.Kernel {
 	case device.SoftmaxCrossEntropy, device.Score:
 		return 8 * (d[0] + 1)
 	case device.HalfSquare:
@@ -141,7 +154,7 @@ func scratchOf(t *task) int {
 	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
 		n := normOf(t, kernels.Plain)
-		return normFactors*align(4*d[1]) + 8*n.PartNumbers()
+		return normFactors*compiler.Align(4*d[1]) + 8*n.PartNumbers()
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		return convScratch(t)
 	}

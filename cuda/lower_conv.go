@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
@@ -13,7 +14,7 @@ import (
 
 func poolOf(x boundTask) kernels.Pool {
 	d := x.dims
-	return kernels.Pool{Element: x.element(), Images: d[0], H: d[1], W: d[2], C: d[3], R: d[4], Stride: d[5], Pad: d[6]}
+	return kernels.Pool{Element: x.Element(), Images: d[0], H: d[1], W: d[2], C: d[3], R: d[4], Stride: d[5], Pad: d[6]}
 }
 
 func maxPool(x boundTask) []kernels.Call {
@@ -25,20 +26,20 @@ func maxPoolGrad(x boundTask) []kernels.Call {
 }
 
 func avgPool(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.AvgPool(x.element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
+	return []kernels.Call{kernels.AvgPool(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
 }
 
 func avgPoolGrad(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.AvgPoolGrad(x.element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
+	return []kernels.Call{kernels.AvgPoolGrad(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
 }
 
 // mostConvWorkspace is what a convolution may work in, in bytes.
 const maxConvWorkspace = 512 << 20
 
 // convShape is the convolution of a task, with the channels that there is room for.
-func convShape(t *task) cudnn.Shape {
-	d := t.call.Dims
-	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: max(d[3], t.padded), K: d[4], R: d[5], S: d[6], Stride: d[7],
+func convShape(t *compiler.Task) cudnn.Shape {
+	d := t.Call.Dims
+	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: max(d[3], t.Padded), K: d[4], R: d[5], S: d[6], Stride: d[7],
 		Pad: d[8]}
 }
 
@@ -50,15 +51,15 @@ var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernel
 	kernels.BF16: cudnn.BFloat16}
 
 // convolution is device.Conv, ConvGradX or ConvGradW. The algorithm is chosen here.
-func convolution(d *Device, t *task) (step, error) {
-	ex := d.exec
+func convolution(l *lowerer, t *compiler.Task) (step, error) {
+	ex := l.exec
 	var conv, kept *cudnn.Conv
 	err := ex.do(func() (err error) {
 		if ex.dnn == nil {
 			return ex.dnnErr
 		}
-		if conv, err = ex.dnn.NewConv(convShape(t), convDirections[t.call.Kernel], dnnTypes[t.in[0].element],
-			d.convMath(), d.choosing(t)); err == nil {
+		if conv, err = ex.dnn.NewConv(convShape(t), convDirections[t.Call.Kernel], dnnTypes[t.In[0].Element],
+			l.convMath(), l.choosing(t)); err == nil {
 			kept = new(*conv)
 			ex.track(kept)
 		}
@@ -67,15 +68,15 @@ func convolution(d *Device, t *task) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.route = conv.Route
+	l.routes = append(l.routes, convRoute{t, conv})
 	runtime.AddCleanup(conv, ex.discardCloser, closer(kept))
 	if halfGradWBytes(t) > 0 {
 		return halfGradW(conv, t), nil
 	}
 	return func(env *launchEnv) error {
-		a, b, c, room := driver.Pointer(env.address(t.in[0])), driver.Pointer(env.address(t.in[1])), driver.Pointer(
-			env.address(t.out[0])), driver.Pointer(env.scratch)
-		switch t.call.Kernel {
+		a, b, c, room := driver.Pointer(env.address(t.In[0])), driver.Pointer(env.address(t.In[1])), driver.Pointer(
+			env.address(t.Out[0])), driver.Pointer(env.scratch)
+		switch t.Call.Kernel {
 		case device.ConvGradX:
 			return conv.Run(c, b, a, room)
 		case device.ConvGradW:
@@ -87,11 +88,11 @@ func convolution(d *Device, t *task) (step, error) {
 
 // choosing is how what computes a convolution is chosen. The owner's goroutine lends the memory,
 // and its stream the time.
-func (d *Device) choosing(t *task) cudnn.Choosing {
+func (d *Device) choosing(t *compiler.Task) cudnn.Choosing {
 	ex := d.exec
 	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.deterministic, Choices: ex.choices,
 		Memory: ex.borrow, Time: ex.timeWork,
-		Product: d.convProduct(t.call.Kernel, convShape(t), t.in[0].element)}
+		Product: d.convProduct(t.Call.Kernel, convShape(t), t.In[0].Element)}
 }
 
 // convProduct is a convolution of one pixel as a product of matrices; nil for others. A row is a
@@ -125,14 +126,14 @@ const maxAlignment = 16
 // alignment is what the address of every operand of a task is a multiple of, in bytes, 16 at most.
 // Vectors and the arena lie at multiples of more; dW of 16 bits has a place of its own in the
 // scratch.
-func alignment(t *task) int {
+func alignment(t *compiler.Task) int {
 	bits := maxAlignment
-	for _, o := range t.in {
-		bits |= o.offset
+	for _, o := range t.In {
+		bits |= o.Offset
 	}
 	if halfGradWBytes(t) == 0 {
-		for _, o := range t.out {
-			bits |= o.offset
+		for _, o := range t.Out {
+			bits |= o.Offset
 		}
 	}
 	return bits & -bits
@@ -160,17 +161,17 @@ func (ex *executor) borrow(bytes ...int) (at []driver.Pointer, end func(), err e
 
 // narrowGradW is device.ConvGradW of 16 bits: the library writes dW in them, with the channels that
 // there is room for, and it is widened from the scratch to its place.
-func halfGradW(conv *cudnn.Conv, t *task) step {
-	e, c := t.in[0].element, t.call.Dims[3]
+func halfGradW(conv *cudnn.Conv, t *compiler.Task) step {
+	e, c := t.In[0].Element, t.Call.Dims[3]
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		rows := t.out[0].n / c
+		rows := t.Out[0].Len / c
 		work := x.scratch + kernels.Address(halfGradWBytes(t))
 		if err := conv.Run(driver.Pointer(x.in[0]), driver.Pointer(x.scratch), driver.Pointer(x.in[1]),
 			driver.Pointer(work)); err != nil {
 			return err
 		}
-		return env.ex.launch(widenGradW(e, x.out[0], x.scratch, rows, c, max(c, t.padded)))
+		return env.ex.launch(widenGradW(e, x.out[0], x.scratch, rows, c, max(c, t.Padded)))
 	}
 }
 
@@ -183,23 +184,23 @@ func widenGradW(e kernels.Element, dst, src kernels.Address, rows, c, room int) 
 }
 
 // shortGradW is the bytes of dW in 16 bits, which lies in the scratch; 0 where it does not.
-func halfGradWBytes(t *task) int {
-	if t.call.Kernel != device.ConvGradW || t.in[0].element == kernels.F32 || t.out[0].element != kernels.F32 {
+func halfGradWBytes(t *compiler.Task) int {
+	if t.Call.Kernel != device.ConvGradW || t.In[0].Element == kernels.F32 || t.Out[0].Element != kernels.F32 {
 		return 0
 	}
-	c := t.call.Dims[3]
-	return align(t.out[0].n / c * max(c, t.padded) * t.in[0].element.Size())
+	c := t.Call.Dims[3]
+	return compiler.Align(t.Out[0].Len / c * max(c, t.Padded) * t.In[0].Element.Size())
 }
 
 // convScratch is the room that a convolution needs.
-func convScratch(t *task) int { return halfGradWBytes(t) + convWorkspace(t) }
+func convScratch(t *compiler.Task) int { return halfGradWBytes(t) + convWorkspace(t) }
 
 // convWorkspace is what the library may work in: as much as the operands take, since an algorithm
 // that wants more is seldom worth it.
-func convWorkspace(t *task) int {
+func convWorkspace(t *compiler.Task) int {
 	n := 0
-	for _, o := range append(append([]operand{}, t.in...), t.out...) {
-		n += o.bytes()
+	for _, o := range append(append([]compiler.Operand{}, t.In...), t.Out...) {
+		n += o.Bytes()
 	}
 	return min(n+(1<<20), maxConvWorkspace)
 }

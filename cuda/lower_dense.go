@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -15,20 +16,20 @@ var blasTypes = map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, ker
 func (x boundTask) product(m, n, k, a int, transA bool, b int, transB bool) error {
 	return x.ex.blas.Gemm(cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB,
 		A: driver.Pointer(x.in[a]), B: driver.Pointer(x.in[b]), C: driver.Pointer(x.out[0]),
-		Type: blasTypes[x.task.in[a].element], TypeC: blasTypes[x.element()], Compute: x.math})
+		Type: blasTypes[x.Task.In[a].Element], TypeC: blasTypes[x.Element()], Compute: x.math})
 }
 
 // dense is device.Linear: y = x·Wᵀ + b, and what follows.
 func dense(then kernels.Activation) lowering {
-	return func(d *Device, t *task) (step, error) {
-		n := t.call.Dims
+	return func(l *lowerer, t *compiler.Task) (step, error) {
+		n := t.Call.Dims
 		f := productSpec{m: n[0], n: n[1], k: n[2], a: productInput{in: 0}, b: productInput{1, true}, epilogue: cublas.WithBias,
-			bias: &t.in[2]}
+			bias: &t.In[2]}
 		if then == kernels.ReLUOf {
-			if made := d.denseReLU(t, f); made != nil {
+			if made := l.denseReLU(t, f); made != nil {
 				return made, nil
 			}
-		} else if by := d.matmul(t, f); by != nil {
+		} else if by := l.matmul(t, f); by != nil {
 			return ltDense(by, t, then), nil
 		}
 		return func(env *launchEnv) error {
@@ -37,7 +38,7 @@ func dense(then kernels.Activation) lowering {
 			if err := x.product(m, n, k, 0, false, 1, true); err != nil {
 				return err
 			}
-			if e := x.element(); e != kernels.F32 {
+			if e := x.Element(); e != kernels.F32 {
 				return env.ex.launch(kernels.BiasShort(e, x.out[0], x.bias(), m, n, then))
 			}
 			return env.ex.launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
@@ -47,9 +48,9 @@ func dense(then kernels.Activation) lowering {
 
 // denseGradX is device.LinearGradX: dx = dy·W, times the derivative of what came before.
 func denseGradX(before kernels.Activation) lowering {
-	return func(_ *Device, t *task) (step, error) {
-		if t.mask != nil && t.mask.product != nil {
-			return ltGradX(t.mask.product, t), nil
+	return func(l *lowerer, t *compiler.Task) (step, error) {
+		if by := l.masked[t.Mask]; by != nil {
+			return ltGradX(by, t), nil
 		}
 		return func(env *launchEnv) error {
 			x := env.bind(t)
@@ -64,10 +65,10 @@ func denseGradX(before kernels.Activation) lowering {
 
 // denseGradW is device.LinearGradW: dW = dyᵀ·x, db = column sums of dy; and
 // device.LinearGradWDecay, which adds c·W to dW.
-func denseGradW(d *Device, t *task) (step, error) {
-	n := t.call.Dims
-	if by := d.matmul(t, productSpec{m: n[1], n: n[2], k: n[0], a: productInput{1, true}, b: productInput{in: 0},
-		epilogue: cublas.SumsOfA, bias: &t.out[1]}); by != nil {
+func denseGradW(l *lowerer, t *compiler.Task) (step, error) {
+	n := t.Call.Dims
+	if by := l.matmul(t, productSpec{m: n[1], n: n[2], k: n[0], a: productInput{1, true}, b: productInput{in: 0},
+		epilogue: cublas.SumsOfA, bias: &t.Out[1]}); by != nil {
 		return ltGradW(by, t), nil
 	}
 	return func(env *launchEnv) error {
@@ -77,7 +78,7 @@ func denseGradW(d *Device, t *task) (step, error) {
 			return err
 		}
 		calls := []kernels.Call{x.columnSums(m, n)}
-		if t.call.Kernel == device.LinearGradWDecay {
+		if t.Call.Kernel == device.LinearGradWDecay {
 			calls = append(calls, x.decay(n*k))
 		}
 		return env.ex.launch(calls...)
@@ -86,7 +87,7 @@ func denseGradW(d *Device, t *task) (step, error) {
 
 // columnSums is db.
 func (x boundTask) columnSums(m, n int) kernels.Call {
-	if e := x.task.in[1].element; e != kernels.F32 {
+	if e := x.Task.In[1].Element; e != kernels.F32 {
 		return kernels.ColumnSumsShort(e, x.out[1], x.in[1], m, n)
 	}
 	return kernels.ColumnSums(x.out[1], x.in[1], m, n)
@@ -95,7 +96,7 @@ func (x boundTask) columnSums(m, n int) kernels.Call {
 // decay adds c·W to dW.
 func (x boundTask) decay(n int) kernels.Call {
 	c := float32(x.attr)
-	if x.lacksScale != nil {
+	if x.LacksScale != nil {
 		return x.addScaled(x.out[0], x.in[2], c, n)
 	}
 	return kernels.Combine(x.out[0], n, kernels.Term{A: 1, V: x.out[0]}, kernels.Term{A: c, V: x.in[2]})

@@ -7,7 +7,7 @@ import (
 
 func activate(f kernels.Activation) func(boundTask) []kernels.Call {
 	return func(x boundTask) []kernels.Call {
-		if e := x.element(); e != kernels.F32 {
+		if e := x.Element(); e != kernels.F32 {
 			return []kernels.Call{kernels.ActivateShort(e, x.out[0], x.in[0], x.dims[0], f)}
 		}
 		return []kernels.Call{kernels.Activate(x.out[0], x.in[0], x.dims[0], f)}
@@ -22,7 +22,7 @@ func activateGrad(f kernels.Activation) func(boundTask) []kernels.Call {
 
 // activateGrad is the gradient of an activation of n numbers as output 0 has them.
 func (x boundTask) activateGrad(dx, y, dy kernels.Address, n int, f kernels.Activation) kernels.Call {
-	if e := x.element(); e != kernels.F32 {
+	if e := x.Element(); e != kernels.F32 {
 		return kernels.ActivateGradShort(e, dx, y, dy, n, f)
 	}
 	return kernels.ActivateGrad(dx, y, dy, n, f)
@@ -43,7 +43,7 @@ func halfSquare(x boundTask) []kernels.Call {
 }
 
 func scale(x boundTask) []kernels.Call {
-	if e := x.element(); e != kernels.F32 {
+	if e := x.Element(); e != kernels.F32 {
 		return []kernels.Call{kernels.Weigh(e, x.out[0], x.in[0], 0, float32(x.attr), 0, x.dims[0])}
 	}
 	return []kernels.Call{kernels.Combine(x.out[0], x.dims[0], kernels.Term{A: float32(x.attr), V: x.in[0]})}
@@ -56,16 +56,16 @@ func scaleBy(x boundTask) []kernels.Call {
 // sum is device.Add and device.AddScaled.
 func sum(x boundTask) []kernels.Call {
 	c := float32(1)
-	if x.call.Kernel == device.AddScaled {
+	if x.Call.Kernel == device.AddScaled {
 		c = float32(x.attr)
 	}
 	n := x.dims[0]
-	switch e := x.element(); {
-	case x.lacksScale != nil:
+	switch e := x.Element(); {
+	case x.LacksScale != nil:
 		return []kernels.Call{x.addScaled(x.in[0], x.in[1], c, n)}
 	case e != kernels.F32:
 		return []kernels.Call{kernels.Weigh(e, x.out[0], x.in[0], x.in[1], 1, c, n)}
-	case x.call.Kernel == device.Add:
+	case x.Call.Kernel == device.Add:
 		return []kernels.Call{kernels.Add(x.out[0], x.in[0], x.in[1], n)}
 	}
 	return []kernels.Call{kernels.Combine(x.out[0], n, kernels.Term{A: 1, V: x.in[0]}, kernels.Term{A: c, V: x.in[1]})}
@@ -74,7 +74,7 @@ func sum(x boundTask) []kernels.Call {
 // mix is output 0 = a + c·b, where the one that lacks the loss scale is multiplied by it.
 func (x boundTask) addScaled(a, b kernels.Address, c float32, n int) kernels.Call {
 	var by [2]kernels.Address
-	for i, lacks := range x.lacksScale {
+	for i, lacks := range x.LacksScale {
 		if lacks {
 			by[i] = x.scaler
 		}

@@ -1,40 +1,43 @@
 package cuda
 
-import "fspda/cuda/kernels"
+import (
+	"fspda/cuda/compiler"
+	"fspda/cuda/kernels"
+)
 
 // conversions has a lowering for every work that is no call.
-var internalLowerings = map[work]lowering{
-	castToHalf:      kernelLowering(castRowsToHalf),
-	castToFloat32:   kernelLowering(castRowsToFloat32),
-	castParams:      lowerCastParams,
-	scaleLoss:       kernelLowering(scaleGradient),
-	finishGradient:  lowerFinishGradient,
-	updateBuffers:   lowerUpdateBuffers,
-	addPenalties:    lowerPenalties,
-	zeroIfNotFinite: kernelLowering(zeroGradient),
-	updateScale:     kernelLowering(stepScaler),
+var internalLowerings = map[compiler.Work]lowering{
+	compiler.CastToHalf:      kernelLowering(castRowsToHalf),
+	compiler.CastToFloat32:   kernelLowering(castRowsToFloat32),
+	compiler.CastParams:      lowerCastParams,
+	compiler.ScaleLoss:       kernelLowering(scaleGradient),
+	compiler.FinishGradient:  lowerFinishGradient,
+	compiler.UpdateBuffers:   lowerUpdateBuffers,
+	compiler.AddPenalties:    lowerPenalties,
+	compiler.ZeroIfNotFinite: kernelLowering(zeroGradient),
+	compiler.UpdateScale:     kernelLowering(stepScaler),
 }
 
 func castRowsToHalf(x boundTask) []kernels.Call {
 	if x.in[0] == x.out[0] { // examples that came as bytes: see plan.examples
 		return nil
 	}
-	if n := x.task.in[0].n; x.columns == x.padded {
-		return []kernels.Call{kernels.Narrow(x.element(), x.out[0], x.in[0], 0, n)}
+	if n := x.Task.In[0].Len; x.Columns == x.Padded {
+		return []kernels.Call{kernels.Narrow(x.Element(), x.out[0], x.in[0], 0, n)}
 	}
-	return []kernels.Call{kernels.Pad(x.element(), x.out[0], x.in[0], x.task.in[0].n/x.columns, x.columns, x.padded)}
+	return []kernels.Call{kernels.Pad(x.Element(), x.out[0], x.in[0], x.Task.In[0].Len/x.Columns, x.Columns, x.Padded)}
 }
 
 func castRowsToFloat32(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.Widen(x.task.in[0].element, x.out[0], x.in[0], 0, x.task.in[0].n)}
+	return []kernels.Call{kernels.Widen(x.Task.In[0].Element, x.out[0], x.in[0], 0, x.Task.In[0].Len)}
 }
 
 func scaleGradient(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.ScaleBy(x.out[0], x.out[0], x.scaler, 1, x.task.out[0].n)}
+	return []kernels.Call{kernels.ScaleBy(x.out[0], x.out[0], x.scaler, 1, x.Task.Out[0].Len)}
 }
 
 func zeroGradient(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.Drop(x.out[0], x.scaler, x.task.out[0].n)}
+	return []kernels.Call{kernels.Drop(x.out[0], x.scaler, x.Task.Out[0].Len)}
 }
 
 func stepScaler(x boundTask) []kernels.Call {

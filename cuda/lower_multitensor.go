@@ -3,6 +3,7 @@ package cuda
 import (
 	"runtime"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -25,70 +26,70 @@ func (d *Device) newList(bytes []byte, count int) (*deviceList, error) {
 }
 
 // shadows is the task that rounds the parameters.
-func lowerCastParams(d *Device, t *task) (step, error) {
+func lowerCastParams(l *lowerer, t *compiler.Task) (step, error) {
 	var bytes []byte
-	for _, s := range t.casts {
+	for _, s := range t.Casts {
 		bytes = s.AppendTo(bytes)
 	}
-	l, err := d.newList(bytes, len(t.casts))
+	list, err := l.newList(bytes, len(t.Casts))
 	if err != nil {
 		return nil, err
 	}
-	e := d.precision.element()
+	e := l.precision.Element()
 	return func(env *launchEnv) error {
-		return env.ex.launch(kernels.NarrowStretches(e, env.spaces[device.Arena], env.spaces[device.Params], l.block.address(),
-			l.count))
+		return env.ex.launch(kernels.NarrowStretches(e, env.spaces[device.Arena], env.spaces[device.Params], list.block.address(),
+			list.count))
 	}, nil
 }
 
 // moveAll is the task that moves buffers.
-func lowerUpdateBuffers(d *Device, t *task) (step, error) {
+func lowerUpdateBuffers(l *lowerer, t *compiler.Task) (step, error) {
 	var bytes []byte
-	for i, m := range t.bufferUpdates {
-		m.X = t.in[i].offset / 4
+	for i, m := range t.BufferUpdates {
+		m.X = t.In[i].Offset / 4
 		bytes = m.AppendTo(bytes)
 	}
-	l, err := d.newList(bytes, len(t.bufferUpdates))
+	list, err := l.newList(bytes, len(t.BufferUpdates))
 	if err != nil {
 		return nil, err
 	}
 	return func(env *launchEnv) error {
 		return env.ex.launch(kernels.MoveAverages(env.spaces[device.Buffers], env.spaces[device.Arena],
-			env.spaces[device.Momentum], l.block.address(), l.count))
+			env.spaces[device.Momentum], list.block.address(), list.count))
 	}, nil
 }
 
 // addAll is the task that adds penalties to a loss.
-func lowerPenalties(d *Device, t *task) (step, error) {
-	p := kernels.PenaltiesOf(t.penalties)
-	l, err := d.newList(p.Bytes(), len(t.penalties))
+func lowerPenalties(l *lowerer, t *compiler.Task) (step, error) {
+	p := kernels.PenaltiesOf(t.Penalties)
+	list, err := l.newList(p.Bytes(), len(t.Penalties))
 	if err != nil {
 		return nil, err
 	}
 	return func(env *launchEnv) error {
-		return env.ex.launch(p.Add(env.address(t.out[0]), env.address(t.in[0]), env.spaces[device.Params], l.block.address(),
+		return env.ex.launch(p.Add(env.address(t.Out[0]), env.address(t.In[0]), env.spaces[device.Params], list.block.address(),
 			env.scratch)...)
 	}, nil
 }
 
 // endAll is the task that finishes a gradient.
-func lowerFinishGradient(d *Device, t *task) (step, error) {
+func lowerFinishGradient(l *lowerer, t *compiler.Task) (step, error) {
 	var bytes []byte
 	count := 0
-	for i, e := range t.finishes {
-		e.From = t.in[i].offset / t.in[i].element.Size()
+	for i, e := range t.Finishes {
+		e.From = t.In[i].Offset / t.In[i].Element.Size()
 		for _, piece := range e.Split() {
 			bytes = piece.AppendTo(bytes)
 			count++
 		}
 	}
-	l, err := d.newList(bytes, count)
+	list, err := l.newList(bytes, count)
 	if err != nil {
 		return nil, err
 	}
-	e := d.precision.element()
+	e := l.precision.Element()
 	return func(env *launchEnv) error {
 		return env.ex.launch(kernels.EndGradient(e, env.spaces[device.Grads], env.spaces[device.Arena],
-			env.spaces[device.Params], l.block.address(), env.scaler, l.count))
+			env.spaces[device.Params], list.block.address(), env.scaler, list.count))
 	}, nil
 }

@@ -1,28 +1,31 @@
 package cuda
 
-import "fspda/cuda/kernels"
+import (
+	"fspda/cuda/compiler"
+	"fspda/cuda/kernels"
+)
 
 // normFactors is how many vectors of factors, of a number for each column, a normalisation keeps
 // while it works: three of the gradient, and the scale and the shift.
 const normFactors = 5
 
-func normOf(t *task, follows kernels.Follows) kernels.Norm {
-	return kernels.Norm{Element: t.element(), M: t.call.Dims[0], C: t.call.Dims[1], Eps: t.call.Attr, Follows: follows}
+func normOf(t *compiler.Task, follows kernels.Follows) kernels.Norm {
+	return kernels.Norm{Element: t.Element(), M: t.Call.Dims[0], C: t.Call.Dims[1], Eps: t.Call.Attr, Follows: follows}
 }
 
 // norm is a normalisation of a call's shape that works in the scratch.
 func (x boundTask) norm(follows kernels.Follows) kernels.Norm {
-	n := normOf(x.task, follows)
+	n := normOf(x.Task, follows)
 	room := x.scratch
 	for _, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
 		*factor = room
-		room += kernels.Address(align(4 * n.C))
+		room += kernels.Address(compiler.Align(4 * n.C))
 	}
 	n.Part = room
-	if k := x.saved; k != nil && k.byMask {
-		n.Mask = x.address(k.operands[0])
+	if k := x.Saved; k != nil && k.ByMask {
+		n.Mask = x.address(k.Operands[0])
 	} else if k != nil {
-		n.Scale, n.Shift = x.address(k.operands[0]), x.address(k.operands[1])
+		n.Scale, n.Shift = x.address(k.Operands[0]), x.address(k.Operands[1])
 	}
 	return n
 }
@@ -55,11 +58,11 @@ func normalize(follows kernels.Follows) func(boundTask) []kernels.Call {
 
 // mapped is the map of a normalisation that knows its statistics, if it is not left to another one.
 func (x boundTask) apply(n kernels.Norm) []kernels.Call {
-	if x.deferred {
+	if x.Deferred {
 		return nil
 	}
-	if x.pairSaved != nil {
-		n.MeanZ, n.ScaleZ, n.ShiftZ = x.address(*x.pairMean), x.address(x.pairSaved.operands[0]), x.address(x.pairSaved.operands[1])
+	if x.PairSaved != nil {
+		n.MeanZ, n.ScaleZ, n.ShiftZ = x.address(*x.PairMean), x.address(x.PairSaved.Operands[0]), x.address(x.PairSaved.Operands[1])
 	}
 	return []kernels.Call{n.Apply()}
 }
@@ -73,11 +76,11 @@ func batchNormGrad(follows kernels.Follows) func(boundTask) []kernels.Call {
 		if follows != kernels.Plain {
 			n.Y, in = in[1], in[1:]
 		}
-		if x.saved != nil {
+		if x.Saved != nil {
 			n.Y = 0
 		}
-		if x.addend != nil {
-			n.Other = x.address(*x.addend)
+		if x.Addend != nil {
+			n.Other = x.address(*x.Addend)
 		}
 		n.DY, n.Gamma, n.Mean, n.Variance = in[1], in[2], in[3], in[4]
 		n.DX, n.DGamma, n.DBeta = x.out[0], x.out[len(x.out)-2], x.out[len(x.out)-1]

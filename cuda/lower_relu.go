@@ -6,54 +6,45 @@ import (
 	"math"
 	"slices"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
-	"fspda/device"
 )
-
-// mask says which numbers of a dense layer's output were not cut off by ReLU, a bit each. It is
-// written beside the output, and cuBLASLt reads it in the backward pass, which then neither reads
-// the output nor needs a kernel of its own. Both tasks share it.
-type reluMask struct {
-	operand
-	gradient *task          // device.LinearGradXReLU
-	product  *cublas.Matmul // computes the gradient; nil: nothing writes the mask
-}
 
 // denseReLU is a dense layer, f, with its ReLU: by cuBLASLt where that keeps what is not a number,
 // else by cuBLASLt and a kernel; with a mask, written by either, where the gradient can use one.
 // Nil says that there is no algorithm for any of it.
-func (d *Device) denseReLU(t *task, f productSpec) step {
+func (l *lowerer) denseReLU(t *compiler.Task, f productSpec) step {
 	var gradient *cublas.Matmul
-	if t.mask != nil {
-		gradient = d.maskedGradX(t.mask.gradient)
+	if t.Mask != nil {
+		gradient = l.maskedGradX(t.Mask.Gradient)
 	}
 	if gradient != nil {
-		f.epilogue, f.mask = cublas.WithBiasReLUMask, &t.mask.operand
-		if by := d.nanSafeMatmul(t, f); by != nil {
-			t.mask.product = gradient
+		f.epilogue, f.mask = cublas.WithBiasReLUMask, &t.Mask.Operand
+		if by := l.nanSafeMatmul(t, f); by != nil {
+			l.masked[t.Mask] = gradient
 			return ltDense(by, t, kernels.Identity)
 		}
 	}
 	f.epilogue, f.mask = cublas.WithBiasReLU, nil
-	if by := d.nanSafeMatmul(t, f); by != nil {
+	if by := l.nanSafeMatmul(t, f); by != nil {
 		return ltDense(by, t, kernels.Identity)
 	}
 	f.epilogue = cublas.WithBias
-	by := d.matmul(t, f)
+	by := l.matmul(t, f)
 	switch {
 	case by == nil:
 		return nil
-	case gradient != nil && d.knowsMaskBits(gradient, t.mask.gradient):
-		t.mask.product = gradient
+	case gradient != nil && l.knowsMaskBits(gradient, t.Mask.Gradient):
+		l.masked[t.Mask] = gradient
 		return ltDenseMaskKernel(by, t)
 	}
 	return ltDense(by, t, kernels.ReLUOf)
 }
 
 // denseWithBits is a dense layer by cuBLASLt whose ReLU, and mask, come from a kernel.
-func ltDenseMaskKernel(by *cublas.Matmul, t *task) step {
+func ltDenseMaskKernel(by *cublas.Matmul, t *compiler.Task) step {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
 		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
@@ -61,20 +52,20 @@ func ltDenseMaskKernel(by *cublas.Matmul, t *task) step {
 			return err
 		}
 		rows, n := x.dims[0], x.dims[1]
-		return env.ex.launch(kernels.ReLUBits(x.element(), x.out[0], env.address(t.mask.operand), rows, n,
+		return env.ex.launch(kernels.ReLUBits(x.Element(), x.out[0], env.address(t.Mask.Operand), rows, n,
 			cublas.MaskBytes(1, n)))
 	}
 }
 
 // maskedGradX is device.LinearGradXReLU by cuBLASLt.
-func (d *Device) maskedGradX(t *task) *cublas.Matmul {
-	n := t.call.Dims
+func (d *Device) maskedGradX(t *compiler.Task) *cublas.Matmul {
+	n := t.Call.Dims
 	return d.matmul(t, productSpec{m: n[0], n: n[2], k: n[1], a: productInput{in: 0}, b: productInput{in: 1}, epilogue: cublas.Masked,
-		mask: &t.mask.operand})
+		mask: &t.Mask.Operand})
 }
 
 // maskedGradXBy is its step.
-func ltGradX(by *cublas.Matmul, t *task) step {
+func ltGradX(by *cublas.Matmul, t *compiler.Task) step {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
 		return by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), env.epilogueOperands(t))
@@ -84,7 +75,7 @@ func ltGradX(by *cublas.Matmul, t *task) step {
 // keepingNaN is a product with ReLU whose algorithm keeps what is not a number, or nil. Libraries
 // have been seen to make 0 of it, which would hide a network that has diverged: its loss would be a
 // number again.
-func (d *Device) nanSafeMatmul(t *task, f productSpec) *cublas.Matmul {
+func (d *Device) nanSafeMatmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 	made := d.matmul(t, f)
 	if made == nil {
 		return nil
@@ -101,9 +92,9 @@ func (d *Device) nanSafeMatmul(t *task, f productSpec) *cublas.Matmul {
 }
 
 // keepsNaN tries a product on zeros, with a bias that is not a number.
-func (ex *executor) productKeepsNaN(by *cublas.Matmul, t *task, f productSpec) (bool, error) {
-	c := &t.out[0]
-	sizes := []int{t.in[f.a.in].bytes(), t.in[f.b.in].bytes(), c.bytes(), f.bias.bytes(), cublas.MaskBytes(f.m, f.n)}
+func (ex *executor) productKeepsNaN(by *cublas.Matmul, t *compiler.Task, f productSpec) (bool, error) {
+	c := &t.Out[0]
+	sizes := []int{t.In[f.a.in].Bytes(), t.In[f.b.in].Bytes(), c.Bytes(), f.bias.Bytes(), cublas.MaskBytes(f.m, f.n)}
 	at, end, err := ex.borrow(sizes...)
 	if err != nil {
 		return false, err
@@ -118,11 +109,11 @@ func (ex *executor) productKeepsNaN(by *cublas.Matmul, t *task, f productSpec) (
 	if err := by.Run(at[0], at[1], at[2], cublas.Beside{Bias: at[3], Mask: at[4]}); err != nil {
 		return false, err
 	}
-	first, err := ex.readBack(at[2], c.element.Size())
+	first, err := ex.readBack(at[2], c.Element.Size())
 	if err != nil {
 		return false, err
 	}
-	return isNaN(c.element, first), nil
+	return isNaN(c.Element, first), nil
 }
 
 // trialBits are the bytes that the first two rows of a mask are filled with in a trial: bits 0 and
@@ -131,7 +122,7 @@ var probeBits = [2]uint8{0x05, 0x50}
 
 // knowsBits tells whether a gradient by mask reads bits as kernels write them. NVIDIA says what a
 // mask is, and not the order of its bits.
-func (d *Device) knowsMaskBits(by *cublas.Matmul, t *task) bool {
+func (d *Device) knowsMaskBits(by *cublas.Matmul, t *compiler.Task) bool {
 	known := false
 	err := d.exec.do(func() (err error) {
 		known, err = d.exec.maskBitsKnown(by, t)
@@ -142,11 +133,11 @@ func (d *Device) knowsMaskBits(by *cublas.Matmul, t *task) bool {
 
 // triesBits has a gradient made of factors that are all the same positive number, with a mask that
 // is known.
-func (ex *executor) maskBitsKnown(by *cublas.Matmul, t *task) (bool, error) {
+func (ex *executor) maskBitsKnown(by *cublas.Matmul, t *compiler.Task) (bool, error) {
 	const positive = 0x3c // 0x3c3c is one in float16 and bfloat16, and 0x3c3c3c3c in float32
-	m, k := t.call.Dims[0], t.call.Dims[2]
+	m, k := t.Call.Dims[0], t.Call.Dims[2]
 	row := cublas.MaskBytes(1, k)
-	sizes := []int{t.in[0].bytes(), t.in[1].bytes(), t.out[0].bytes(), row * m}
+	sizes := []int{t.In[0].Bytes(), t.In[1].Bytes(), t.Out[0].Bytes(), row * m}
 	at, end, err := ex.borrow(sizes...)
 	if err != nil {
 		return false, err
@@ -167,7 +158,7 @@ func (ex *executor) maskBitsKnown(by *cublas.Matmul, t *task) (bool, error) {
 		return false, err
 	}
 	for i := range min(m, 2) {
-		n, size := min(k, 64), t.element().Size()
+		n, size := min(k, 64), t.Element().Size()
 		b, err := ex.readBack(at[2]+driver.Pointer(i*k*size), n*size)
 		if err != nil {
 			return false, err
@@ -209,40 +200,4 @@ func isNaN(e kernels.Element, b []byte) bool {
 	}
 	v := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	return v != v
-}
-
-// reluPairs are the dense layers with ReLU, and for each the call that first takes the derivative
-// of its output.
-func (t *trace) reluPairs() map[*device.Call]*device.Call {
-	makers, pairs := map[int]*device.Call{}, map[*device.Call]*device.Call{}
-	for i := range t.calls {
-		c := &t.calls[i]
-		if c.call.Kernel == device.LinearReLU && c.out[0].value >= 0 {
-			makers[c.out[0].value] = c.call
-		}
-		if c.call.Kernel != device.LinearGradXReLU || c.in[2].value < 0 {
-			continue
-		}
-		if maker := makers[c.in[2].value]; maker != nil && pairs[maker] == nil {
-			pairs[maker] = c.call
-		}
-	}
-	return pairs
-}
-
-// addMasks gives tasks that are such pairs masks, whose operands are made by room.
-func addMasks(tasks []task, pairs map[*device.Call]*device.Call, room func(bytes int) operand) {
-	of := map[*device.Call]*task{}
-	for i := range tasks {
-		if tasks[i].work == compute {
-			of[tasks[i].call] = &tasks[i]
-		}
-	}
-	for i := range tasks { // in the order of the calls
-		t := &tasks[i]
-		if gradient := of[pairs[t.call]]; t.work == compute && gradient != nil {
-			t.mask = &reluMask{operand: room(cublas.MaskBytes(t.call.Dims[0], t.call.Dims[1])), gradient: gradient}
-			gradient.mask = t.mask
-		}
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
@@ -22,8 +23,9 @@ import (
 type Program struct {
 	device *Device
 	code   *device.Code
-	plan   *plan
+	plan   *compiler.Plan
 	steps  []step
+	routes []convRoute
 	mem    *programMemory
 	layout layout
 	group  *group // nil: it computes by itself
@@ -71,10 +73,12 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{device: d, code: code, plan: plan, results: rangeOf(plan.results), layout: plan.layout()}
-	if p.steps, err = lower(d, plan); err != nil {
+	p := &Program{device: d, code: code, plan: plan, results: rangeOf(plan.Results), layout: layoutOf(plan)}
+	l := &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{}}
+	if p.steps, err = l.lower(plan); err != nil {
 		return nil, err
 	}
+	p.routes = l.routes
 	p.group = d.groups.of(d, code)
 	if err := p.allocScalars(); err != nil {
 		return nil, err
@@ -115,7 +119,7 @@ func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float
 	if err := p.device.Err(); err != nil {
 		return nil, err
 	}
-	if p.plan.scaling {
+	if p.plan.Scaling {
 		if v.scale, err = v.grad.lossScale(); err != nil {
 			return nil, err
 		}
@@ -229,7 +233,7 @@ func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) 
 		<-done
 		defer ex.pinned.put(host)
 		if failed == nil {
-			p.results.collect(host.float32s(p.results.to-p.results.from), p.plan.results, out)
+			p.results.collect(host.float32s(p.results.to-p.results.from), p.plan.Results, out)
 			if v.scale != nil {
 				v.scale.arrived(host.bytes[p.results.bytes():])
 			}
@@ -310,7 +314,7 @@ func (p *Program) env(ex *executor, key programKey) *launchEnv {
 func (p *Program) sendSteps(env *launchEnv) error {
 	for i, s := range p.steps {
 		if err := s(env); err != nil {
-			return fmt.Errorf("call %d, %s: %w", i, p.plan.tasks[i].title(), err)
+			return fmt.Errorf("call %d, %s: %w", i, p.plan.Tasks[i].Title(), err)
 		}
 	}
 	return nil

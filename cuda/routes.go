@@ -7,10 +7,8 @@ import "fmt"
 func (p *Program) Routes() []string {
 	var all []string
 	_ = p.device.exec.do(func() error { // after a loss of the device there is nothing to tell
-		for i := range p.plan.tasks {
-			if t := &p.plan.tasks[i]; t.route != nil {
-				all = append(all, fmt.Sprintf("%s %v: %s", t.call.Kernel, t.call.Dims, t.route()))
-			}
+		for _, r := range p.routes {
+			all = append(all, fmt.Sprintf("%s %v: %s", r.task.Call.Kernel, r.task.Call.Dims, r.conv.Route()))
 		}
 		return nil
 	})

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
-	"fspda/cuda/kernels"
 	"fspda/device"
 	"fspda/model"
 )
@@ -144,21 +144,25 @@ func TestAlignment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		short, err := planHalf(p.Code(), kernels.F16, true, true, true)
+		half, err := compiler.Compile(p.Code(), compiler.Options{Precision: FP16, Epilogues: true, NoFusion: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, plan := range map[string]*plan{"fp32": planFloat32(p.Code(), true, true), "fp16": short} {
+		float32s, err := compiler.Compile(p.Code(), compiler.Options{Precision: FP32, Epilogues: true, NoFusion: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, plan := range map[string]*compiler.Plan{"fp32": float32s, "fp16": half} {
 			convolutions := 0
-			for i := range plan.tasks {
-				x := &plan.tasks[i]
-				if x.call == nil || scratchOf(x) == 0 || convDirections[x.call.Kernel] == 0 &&
-					x.call.Kernel != device.Conv || x.work != compute {
+			for i := range plan.Tasks {
+				x := &plan.Tasks[i]
+				if x.Call == nil || scratchOf(x) == 0 || convDirections[x.Call.Kernel] == 0 &&
+					x.Call.Kernel != device.Conv || x.Work != compiler.Compute {
 					continue
 				}
 				convolutions++
 				if a := alignment(x); a != maxAlignment {
-					t.Errorf("%s in %s, %s: operands lie at multiples of %d, want %d", name, what, x.title(), a, maxAlignment)
+					t.Errorf("%s in %s, %s: operands lie at multiples of %d, want %d", name, what, x.Title(), a, maxAlignment)
 				}
 			}
 			if convolutions < 50 {

@@ -72,7 +72,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32,
 		_ driver.Pointer, _ cublas.Type, _ int32,
 		_ *float32, _ driver.Pointer, _ cublas.Type, _ int32, _ cublas.Compute, _ int32) cublas.Status {
-		c.add("gemm", p.element().Size()*int(rows*cols+cols*k+rows*k))
+		c.add("gemm", p.Element().Size()*int(rows*cols+cols*k+rows*k))
 		return 0
 	}
 	find := machine.libraries

@@ -1,4 +1,4 @@
-package cuda
+package compiler
 
 import (
 	"cmp"
@@ -11,51 +11,51 @@ import (
 
 // place gives every value a part of the arena, and every operand its place. Values that are not
 // needed at the same time share memory.
-func (p *planner) allocate() (*plan, error) {
+func (p *planner) allocate() (*Plan, error) {
 	if len(p.paramCasts) == 0 {
 		p.tasks = p.tasks[1:]
 	}
 	p.lifetimes()
-	made := &plan{tasks: p.tasks, scaling: p.scaling, arena: p.pack()}
-	for i := range made.tasks {
-		t := &made.tasks[i]
-		if t.mask != nil {
-			t.mask.offset = p.values[t.mask.value].offset
+	made := &Plan{Tasks: p.tasks, Scaling: p.scaling, Arena: p.pack()}
+	for i := range made.Tasks {
+		t := &made.Tasks[i]
+		if t.Mask != nil {
+			t.Mask.Offset = p.values[t.Mask.value].offset
 		}
 		for _, o := range t.operandPtrs() {
 			if o.value >= 0 {
-				o.offset = p.values[o.value].offset
+				o.Offset = p.values[o.value].offset
 			}
 		}
 	}
 	if len(p.paramCasts) > 0 {
-		made.tasks[0].casts = p.castStretches()
+		made.Tasks[0].Casts = p.castStretches()
 	}
-	made.examples = p.examples(made.tasks)
+	made.Examples = p.examples(made.Tasks)
 	for _, r := range p.code.Results {
 		s, err := p.valueAt(r.Ref)
 		if err != nil {
 			return nil, fmt.Errorf("result %s: %w", r.Name, err)
 		}
 		r.Ref.Off += p.values[s.value].offset/4 - s.ref.Off
-		made.results = append(made.results, r)
+		made.Results = append(made.Results, r)
 	}
 	return made, nil
 }
 
 // examples is the only copy of all examples, if nothing else reads them.
-func (p *planner) examples(tasks []task) *examples {
+func (p *planner) examples(tasks []Task) *examples {
 	var found *examples
 	for i := range tasks {
 		t := &tasks[i]
-		for _, in := range t.in {
-			if in.space != device.Input {
+		for _, in := range t.In {
+			if in.Space != device.Input {
 				continue
 			}
-			if found != nil || t.work != castToHalf || in.n != p.code.Batch*p.code.Features {
+			if found != nil || t.Work != CastToHalf || in.Len != p.code.Batch*p.code.Features {
 				return nil
 			}
-			found = &examples{t.out[0], t.columns, t.padded}
+			found = &examples{t.Out[0], t.Columns, t.Padded}
 		}
 	}
 	return found
@@ -86,7 +86,7 @@ func (p *planner) lifetimes() {
 		}
 	}
 	for i := range p.tasks {
-		if m := p.tasks[i].mask; m != nil {
+		if m := p.tasks[i].Mask; m != nil {
 			touch(m.value, i)
 		}
 		for _, o := range p.tasks[i].operandPtrs() {
@@ -97,8 +97,8 @@ func (p *planner) lifetimes() {
 		touch(s.value, 0)
 	}
 	for i := range p.tasks { // they may be there before the first task
-		if t := &p.tasks[i]; t.work == castToHalf && t.in[0].space == device.Input {
-			touch(t.out[0].value, 0)
+		if t := &p.tasks[i]; t.Work == CastToHalf && t.In[0].Space == device.Input {
+			touch(t.Out[0].value, 0)
 		}
 	}
 	for v := range p.values {
@@ -120,11 +120,11 @@ func (p *planner) storage(v int) int {
 func (p *planner) bytes(v int) int {
 	switch p.values[v].format {
 	case halfFormat:
-		return align(p.values[v].n * p.element.Size())
+		return Align(p.values[v].n * p.element.Size())
 	case positionFormat:
-		return align(p.values[v].n)
+		return Align(p.values[v].n)
 	}
-	return align(4 * p.values[v].n)
+	return Align(4 * p.values[v].n)
 }
 
 // pack lays values into the arena, the largest first, each at the lowest place that is free all the
@@ -164,3 +164,8 @@ func (p *planner) pack() int {
 	}
 	return length
 }
+
+// line is what parts of the arena are aligned to, in bytes: what the widest loads want.
+const AlignBytes = 256
+
+func Align(n int) int { return (n + AlignBytes - 1) / AlignBytes * AlignBytes }

@@ -1,4 +1,4 @@
-package cuda
+package compiler
 
 import (
 	"slices"
@@ -35,13 +35,13 @@ type normPair struct {
 // kept is what a forward pass keeps for its gradient.
 type saved struct {
 	rows, columns int
-	byMask        bool
-	operands      []operand // the mask; or scale and shift. Once they have a place, or are values
+	ByMask        bool
+	Operands      []Operand // the mask; or scale and shift. Once they have a place, or are values
 }
 
 // sizes are the lengths of the operands: bytes of the mask, or numbers of float32.
 func (k *saved) sizes(e kernels.Element) []int {
-	if k.byMask {
+	if k.ByMask {
 		n := kernels.Norm{Element: e, M: k.rows, C: k.columns}
 		return []int{n.MaskBytes()}
 	}
@@ -158,7 +158,7 @@ func (g *fusions) findSaved(back *tracedCall, maker []*tracedCall) {
 	k := g.saved[forward]
 	if k == nil {
 		d := forward.call.Dims
-		k = &saved{rows: d[0], columns: d[1], byMask: back.call.Kernel == device.BatchNormAddReLUGrad}
+		k = &saved{rows: d[0], columns: d[1], ByMask: back.call.Kernel == device.BatchNormAddReLUGrad}
 		g.saved[forward] = k
 	}
 	g.saved[back] = k

@@ -1,4 +1,4 @@
-package cuda
+package compiler
 
 import (
 	"fspda/cuda/kernels"
@@ -7,13 +7,13 @@ import (
 
 // planWhole plans code of float32: it is as it is, but for what gates and lists find, and with
 // epilogues there is room for masks of ReLU. The arena grows by what they keep.
-func planFloat32(code *device.Code, epilogues, literal bool) *plan {
-	p := &plan{arena: 4 * code.Arena, results: code.Results}
+func planFloat32(code *device.Code, epilogues, literal bool) *Plan {
+	p := &Plan{Arena: 4 * code.Arena, Results: code.Results}
 	t, err := newTrace(code)
 	if literal || err != nil { // it does what no trace can follow, and runs as it is
 		for i := range code.Calls {
 			c := &code.Calls[i]
-			p.tasks = append(p.tasks, task{call: c, in: float32Operands(c.In), out: float32Operands(c.Out)})
+			p.Tasks = append(p.Tasks, Task{Call: c, In: float32Operands(c.In), Out: float32Operands(c.Out)})
 		}
 		return p
 	}
@@ -22,25 +22,25 @@ func planFloat32(code *device.Code, epilogues, literal bool) *plan {
 		w.add(&t.calls[i])
 	}
 	if len(w.finishes) > 0 {
-		from := make([]operand, len(w.finishes)) // they are in place
-		p.tasks = append(p.tasks, finishTask(from, w.finishes))
+		from := make([]Operand, len(w.finishes)) // they are in place
+		p.Tasks = append(p.Tasks, finishTask(from, w.finishes))
 	}
 	if epilogues {
-		addMasks(p.tasks, t.reluPairs(), p.appendToArena)
+		addMasks(p.Tasks, t.reluPairs(), p.appendToArena)
 	}
 	return p
 }
 
 // behind is an operand of so many bytes behind the arena, which grows by it.
-func (p *plan) appendToArena(bytes int) operand {
-	o := operand{space: device.Arena, offset: align(p.arena), value: -1}
-	p.arena = o.offset + bytes
+func (p *Plan) appendToArena(bytes int) Operand {
+	o := Operand{Space: device.Arena, Offset: Align(p.Arena), value: -1}
+	p.Arena = o.Offset + bytes
 	return o
 }
 
 // wholePlanner makes the tasks of planWhole.
 type float32Planner struct {
-	*plan
+	*Plan
 	*trace
 	*fusions
 	*multiTensor
@@ -48,18 +48,18 @@ type float32Planner struct {
 }
 
 func (w *float32Planner) add(c *tracedCall) {
-	made := task{call: c.call, in: float32Operands(c.call.In), out: float32Operands(c.call.Out)}
+	made := Task{Call: c.call, In: float32Operands(c.call.In), Out: float32Operands(c.call.Out)}
 	switch {
 	case w.removed[c] && w.canFuseSum(c, w.fusions):
 		return
-	case w.last[c] == updateBuffers:
-		var from []operand
+	case w.last[c] == UpdateBuffers:
+		var from []Operand
 		for _, m := range w.bufferUpdates {
 			from = append(from, float32Operands(m.call.In[:1])...)
 		}
 		made = bufferTask(w.bufferUpdates, from)
-	case w.last[c] == addPenalties:
-		made = penaltyTask(w.penalties, float32Operands(w.penalties[1].call.In)[0], made.out[0])
+	case w.last[c] == AddPenalties:
+		made = penaltyTask(w.penalties, float32Operands(w.penalties[1].call.In)[0], made.Out[0])
 	case w.included[c]:
 		return
 	case w.decays[c] != nil:
@@ -70,39 +70,39 @@ func (w *float32Planner) add(c *tracedCall) {
 	}
 	if sum := w.fusedSums[c]; sum != nil && w.canFuseSum(sum, w.fusions) {
 		both := float32Operands(sum.call.In)
-		made.in[2], made.addend = both[0], &both[1]
+		made.In[2], made.Addend = both[0], &both[1]
 	}
-	made.saved = w.saved[c]
+	made.Saved = w.saved[c]
 	if j := w.pairs[c]; j != nil && w.canFusePair(j, w.fusions) {
 		if j.added == c {
-			made.saved, made.deferred = j.saved, true
+			made.Saved, made.Deferred = j.saved, true
 		} else {
 			read := float32Operands([]device.Ref{j.added.call.In[0], j.added.mean().ref})
-			made.in[len(made.in)-1], made.pairMean, made.pairSaved = read[0], &read[1], j.saved
+			made.In[len(made.In)-1], made.PairMean, made.PairSaved = read[0], &read[1], j.saved
 		}
 	}
-	w.allocSaved(made.saved)
-	w.tasks = append(w.tasks, made)
+	w.allocSaved(made.Saved)
+	w.Tasks = append(w.Tasks, made)
 }
 
 // operandsAt4 are operands of float32 that lie where code says.
-func float32Operands(refs []device.Ref) []operand {
-	all := make([]operand, len(refs))
+func float32Operands(refs []device.Ref) []Operand {
+	all := make([]Operand, len(refs))
 	for i, r := range refs {
-		all[i] = operand{space: r.Space, offset: 4 * r.Off, n: r.Len, value: -1}
+		all[i] = Operand{Space: r.Space, Offset: 4 * r.Off, Len: r.Len, value: -1}
 	}
 	return all
 }
 
 // keep gives what a task keeps a place behind the arena.
-func (p *plan) allocSaved(k *saved) {
-	if k == nil || k.operands != nil {
+func (p *Plan) allocSaved(k *saved) {
+	if k == nil || k.Operands != nil {
 		return
 	}
 	for _, n := range k.sizes(kernels.F32) {
-		if !k.byMask {
+		if !k.ByMask {
 			n *= 4 // numbers
 		}
-		k.operands = append(k.operands, p.appendToArena(n))
+		k.Operands = append(k.Operands, p.appendToArena(n))
 	}
 }

@@ -4,37 +4,22 @@ import (
 	"fmt"
 	"slices"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
-	"fspda/cuda/kernels"
 )
 
-// Precision is how networks are computed. Vectors are float32 with any of them.
-type Precision string
+// Precision is how networks are computed; vectors are float32 with any of them.
+type Precision = compiler.Precision
 
+// The precisions: see [Precision].
 const (
-	FP32 Precision = "fp32" // as the CPU does
-	// factors of matrix products and convolutions rounded to 10 bits, on GPUs since compute
-	// capability 8.0
-	TF32 Precision = "tf32"
-	FP16 Precision = "fp16" // activations and the weights that products read in IEEE's half, with a dynamic loss scale
-	BF16 Precision = "bf16" // the same in bfloat16, which needs no scale, on GPUs since compute capability 8.0
+	FP32 = compiler.FP32
+	TF32 = compiler.TF32
+	FP16 = compiler.FP16
+	BF16 = compiler.BF16
 )
-
-// Precisions lists them.
-func Precisions() []Precision { return []Precision{FP32, TF32, FP16, BF16} }
-
-// element is the type of activations.
-func (p Precision) element() kernels.Element {
-	switch p {
-	case FP16:
-		return kernels.F16
-	case BF16:
-		return kernels.BF16
-	}
-	return kernels.F32
-}
 
 // PrecisionError says that a GPU cannot compute with a precision.
 type PrecisionError struct {
@@ -48,7 +33,7 @@ func (e *PrecisionError) Error() string {
 }
 
 // runsOn returns an error where a GPU cannot compute with a precision.
-func (p Precision) checkGPU(g driver.Properties) error {
+func checkPrecision(p Precision, g driver.Properties) error {
 	if p == BF16 && g.CC < 80 {
 		return &PrecisionError{p, g.Name, g.CC}
 	}
@@ -61,8 +46,8 @@ type Option func(*Device) error
 // WithPrecision chooses how networks are computed; FP32 is the default.
 func WithPrecision(p Precision) Option {
 	return func(d *Device) error {
-		if !slices.Contains(Precisions(), p) {
-			return fmt.Errorf("cuda: precision %q: want one of %v", p, Precisions())
+		if !slices.Contains(compiler.Precisions(), p) {
+			return fmt.Errorf("cuda: precision %q: want one of %v", p, compiler.Precisions())
 		}
 		d.precision = p
 		return nil

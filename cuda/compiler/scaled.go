@@ -1,4 +1,4 @@
-package cuda
+package compiler
 
 import (
 	"cmp"
@@ -94,8 +94,8 @@ func (p *planner) finishGradients() {
 			joined = append(joined, r)
 		}
 	}
-	gradient := func(r device.Ref) operand {
-		return operand{space: device.Grads, offset: 4 * r.Off, n: r.Len, value: -1}
+	gradient := func(r device.Ref) Operand {
+		return Operand{Space: device.Grads, Offset: 4 * r.Off, Len: r.Len, value: -1}
 	}
 	for _, r := range joined {
 		p.finishInputs = append(p.finishInputs, gradient(r))
@@ -107,7 +107,7 @@ func (p *planner) finishGradients() {
 	}
 	p.scaling = slices.ContainsFunc(p.finishes, func(e kernels.Ending) bool { return e.Scaled })
 	if p.scaling {
-		p.tasks = append(p.tasks, task{work: zeroIfNotFinite, out: []operand{gradient(device.Ref{Len: p.code.Dim})}},
-			task{work: updateScale})
+		p.tasks = append(p.tasks, Task{Work: ZeroIfNotFinite, Out: []Operand{gradient(device.Ref{Len: p.code.Dim})}},
+			Task{Work: UpdateScale})
 	}
 }

@@ -1,4 +1,4 @@
-package cuda
+package compiler
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 type multiTensor struct {
 	bufferUpdates []*tracedCall        // what moves buffers
 	penalties     []*tracedCall        // HalfSquare and Add by turns
-	last          map[*tracedCall]work // where a list is due
+	last          map[*tracedCall]Work // where a list is due
 	included      map[*tracedCall]bool // what is in one
 
 	decays  map[*tracedCall]*gradientPart // AddScaled calls that add a decay to a gradient in its place
@@ -30,18 +30,18 @@ type gradientPart struct {
 }
 
 func findMultiTensor(t *trace, placed bool) *multiTensor {
-	l := &multiTensor{last: map[*tracedCall]work{}, included: map[*tracedCall]bool{}, decays: map[*tracedCall]*gradientPart{},
+	l := &multiTensor{last: map[*tracedCall]Work{}, included: map[*tracedCall]bool{}, decays: map[*tracedCall]*gradientPart{},
 		filters: map[*tracedCall]*gradientPart{}}
 	maker, uses := t.makers(), t.uses()
 	l.bufferUpdates, l.penalties = t.findBufferUpdates(placed), t.findPenalties(maker, uses, placed)
-	l.schedule(updateBuffers, l.bufferUpdates)
-	l.schedule(addPenalties, l.penalties)
+	l.schedule(UpdateBuffers, l.bufferUpdates)
+	l.schedule(AddPenalties, l.penalties)
 	l.findDecays(t)
 	return l
 }
 
 // due notes where a list is done. One call is none.
-func (l *multiTensor) schedule(w work, calls []*tracedCall) {
+func (l *multiTensor) schedule(w Work, calls []*tracedCall) {
 	if len(calls) < 2 {
 		return
 	}
@@ -190,25 +190,25 @@ func addsDecay(c *device.Call) bool {
 }
 
 // end is the task that finishes a gradient.
-func finishTask(from []operand, endings []kernels.Ending) task {
-	return task{work: finishGradient, in: from, finishes: endings}
+func finishTask(from []Operand, endings []kernels.Ending) Task {
+	return Task{Work: FinishGradient, In: from, Finishes: endings}
 }
 
 // moving is the task of a list of moves, from where their numbers lie.
-func bufferTask(calls []*tracedCall, from []operand) task {
-	t := task{work: updateBuffers, in: from}
+func bufferTask(calls []*tracedCall, from []Operand) Task {
+	t := Task{Work: UpdateBuffers, In: from}
 	for _, c := range calls {
-		t.bufferUpdates = append(t.bufferUpdates, kernels.Move{Buffer: c.call.Out[0].Off, N: c.call.Dims[0], A: c.call.Attr})
+		t.BufferUpdates = append(t.BufferUpdates, kernels.Move{Buffer: c.call.Out[0].Off, N: c.call.Dims[0], A: c.call.Attr})
 	}
 	return t
 }
 
 // penalising is the task of a list of penalties.
-func penaltyTask(calls []*tracedCall, start, out operand) task {
-	t := task{work: addPenalties, in: []operand{start}, out: []operand{out}}
+func penaltyTask(calls []*tracedCall, start, out Operand) Task {
+	t := Task{Work: AddPenalties, In: []Operand{start}, Out: []Operand{out}}
 	for i := 0; i < len(calls); i += 2 {
 		term := calls[i].call
-		t.penalties = append(t.penalties, kernels.Penalty{From: term.In[0].Off, N: term.Dims[0], Scale: term.Attr / 2})
+		t.Penalties = append(t.Penalties, kernels.Penalty{From: term.In[0].Off, N: term.Dims[0], Scale: term.Attr / 2})
 	}
 	return t
 }
@@ -220,12 +220,12 @@ func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
 		if f.padded > 0 { // a filter's, which has its ending
 			return true, nil
 		}
-		p.finishFrom(f, operand{space: device.Grads, offset: 4 * f.to.Off, n: f.to.Len, value: -1}, p.isScaled(c.in[0]))
+		p.finishFrom(f, Operand{Space: device.Grads, Offset: 4 * f.to.Off, Len: f.to.Len, value: -1}, p.isScaled(c.in[0]))
 		return true, p.markScaled(c.out[0], false)
 	}
 	switch p.last[c] {
-	case updateBuffers:
-		var from []operand
+	case UpdateBuffers:
+		var from []Operand
 		for _, m := range p.bufferUpdates {
 			x, err := p.input(m.call, m.in[0], float32Format, 0)
 			if err != nil {
@@ -234,7 +234,7 @@ func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
 			from = append(from, x)
 		}
 		p.tasks = append(p.tasks, bufferTask(p.bufferUpdates, from))
-	case addPenalties:
+	case AddPenalties:
 		start, err := p.input(c.call, p.penalties[1].in[0], float32Format, 0)
 		if err != nil {
 			return true, err
@@ -249,7 +249,7 @@ func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
 }
 
 // endBy notes that a gradient is finished from where it is made.
-func (p *planner) finishFrom(f *gradientPart, from operand, scaled bool) {
+func (p *planner) finishFrom(f *gradientPart, from Operand, scaled bool) {
 	e := kernels.Ending{Source: kernels.InPlace, To: f.to.Off, Weights: f.weights.Off, N: f.to.Len, C: 1, Room: 1,
 		Scaled: p.scaling && scaled, Decay: f.decay}
 	if f.weights.Len == 0 {
@@ -258,7 +258,7 @@ func (p *planner) finishFrom(f *gradientPart, from operand, scaled bool) {
 	if f.columns < f.padded {
 		e.C, e.Room = f.columns, f.padded
 	}
-	if from.element != kernels.F32 {
+	if from.Element != kernels.F32 {
 		e.Source = kernels.Short
 	}
 	p.finishInputs, p.finishes = append(p.finishInputs, from), append(p.finishes, e)
@@ -266,7 +266,7 @@ func (p *planner) finishFrom(f *gradientPart, from operand, scaled bool) {
 
 // filter is where the gradient of a filter is written, if it is finished at the end: until then it
 // keeps its 16 bits, and the channels that there is room for.
-func (p *planner) filterOutput(c *tracedCall, room int) (o operand, ok bool) {
+func (p *planner) filterOutput(c *tracedCall, room int) (o Operand, ok bool) {
 	f := p.filters[c]
 	if f == nil {
 		return o, false

@@ -1,4 +1,4 @@
-package cuda
+package compiler
 
 import (
 	"fmt"
@@ -10,88 +10,87 @@ import (
 
 // plan is code as a Program of this precision runs it: calls, conversions between them, and where
 // everything lies.
-type plan struct {
-	tasks   []task
-	arena   int // bytes of intermediate values
-	results []device.Result
-	scaling bool // the loss is multiplied by a scale
+type Plan struct {
+	Tasks   []Task
+	Arena   int // bytes of intermediate values
+	Results []device.Result
+	Scaling bool // the loss is multiplied by a scale
 
-	examples *examples // nil: calls read the examples as they come
+	Examples *examples // nil: calls read the examples as they come
 }
 
 // examples is where the examples lie in 16 bits, if nothing reads them otherwise: rows of columns
 // numbers, with room for more. Whoever has them as bytes can make these numbers of them, and the
 // task that does it from float32 then finds that there is nothing to do.
 type examples struct {
-	operand
-	columns, padded int
+	Operand
+	Columns, Padded int
 }
 
 // takesBytes says whether bytes that stand for numbers by so many scales become numbers of 16 bits
 // at once.
-func (p *plan) convertsToHalf(channels int) bool {
-	x := p.examples
-	return x != nil && (x.padded == x.columns || channels == 1 || channels == x.columns)
+func (p *Plan) ConvertsToHalf(channels int) bool {
+	x := p.Examples
+	return x != nil && (x.Padded == x.Columns || channels == 1 || channels == x.Columns)
 }
 
 // work is what a task does.
-type work int
+type Work int
 
 const (
-	compute       work = iota // the call
-	castToHalf                // out = in, rounded to 16 bits, with room for more columns
-	castToFloat32             // out = in, as float32
-	castParams                // the parameters that calls want in 16 bits
-	scaleLoss                 // out, where a backward pass begins, times the loss scale
+	Compute       Work = iota // the call
+	CastToHalf                // out = in, rounded to 16 bits, with room for more columns
+	CastToFloat32             // out = in, as float32
+	CastParams                // the parameters that calls want in 16 bits
+	ScaleLoss                 // out, where a backward pass begins, times the loss scale
 	// the gradients of parameters in their final form: widened, divided by the scale, with their
 	// decay
-	finishGradient
-	updateBuffers   // buffers, by the statistics of the batch
-	addPenalties    // out = in + the decay of parameters
-	zeroIfNotFinite // out, the whole gradient, is 0 if it is not finite
-	updateScale     // the scale of the next run
+	FinishGradient
+	UpdateBuffers   // buffers, by the statistics of the batch
+	AddPenalties    // out = in + the decay of parameters
+	ZeroIfNotFinite // out, the whole gradient, is 0 if it is not finite
+	UpdateScale     // the scale of the next run
 )
 
 // task is something to send to the GPU.
-type task struct {
-	work    work
-	call    *device.Call // what it does or serves; nil for what serves all
-	in, out []operand
-	columns int // narrow: numbers of a row
+type Task struct {
+	Work    Work
+	Call    *device.Call // what it does or serves; nil for what serves all
+	In, Out []Operand
+	Columns int // narrow: numbers of a row
 	// what there is room for in a row; of a convolution, channels; 0: no more than there are
-	padded        int
-	mask          *reluMask         // of ReLU, where there is room for one
-	lacksScale    []bool            // of a sum where only one summand has the loss scale: who lacks it
-	casts         []kernels.Stretch // narrowStretches
-	finishes      []kernels.Ending  // endGradient: of what lies at in
-	bufferUpdates []kernels.Move    // moveBuffers: by what lies at in
-	penalties     []kernels.Penalty // addPenalties
-	route         func() string     // of a convolution: what computes it
+	Padded        int
+	Mask          *ReLUMask         // of ReLU, where there is room for one
+	LacksScale    []bool            // of a sum where only one summand has the loss scale: who lacks it
+	Casts         []kernels.Stretch // narrowStretches
+	Finishes      []kernels.Ending  // endGradient: of what lies at in
+	BufferUpdates []kernels.Move    // moveBuffers: by what lies at in
+	Penalties     []kernels.Penalty // addPenalties
 
-	saved  *saved   // of a normalisation and its gradient: what the one keeps for the other
-	addend *operand // of such a gradient: the second summand of what it reads
+	Saved  *saved   // of a normalisation and its gradient: what the one keeps for the other
+	Addend *Operand // of such a gradient: the second summand of what it reads
 
-	deferred  bool     // of a normalisation: whoever adds its output maps it
-	pairSaved *saved   // of who adds it: the map
-	pairMean  *operand // with joined
+	Deferred  bool     // of a normalisation: whoever adds its output maps it
+	PairSaved *saved   // of who adds it: the map
+	PairMean  *Operand // with joined
 }
 
 // all lists the operands, by whose places a task can be told when they are known.
-func (t *task) operandPtrs() []*operand {
-	var all []*operand
-	for _, list := range [][]operand{t.in, t.out} {
+func (t *Task) operandPtrs() []*Operand {
+	var all []*Operand
+	for _, list := range [][]Operand{t.In, t.Out} {
 		for i := range list {
 			all = append(all, &list[i])
 		}
 	}
-	for _, k := range []*saved{t.saved, t.pairSaved} {
+	for _, k := range []*saved{t.Saved, t.PairSaved} {
 		if k != nil {
-			for i := range k.operands {
-				all = append(all, &k.operands[i])
+			for i := range k.Operands {
+				all = append(all, &k.Operands[i])
 			}
 		}
 	}
-	for _, o := range []*operand{t.addend, t.pairMean} {
+	for _, o := range []*Operand{t.Addend, t.PairMean} {
 		if o != nil {
 			all = append(all, o)
 		}
@@ -99,39 +98,49 @@ func (t *task) operandPtrs() []*operand {
 	return all
 }
 
-func (t *task) title() string {
-	if t.call != nil {
-		return signature.Title(t.call)
+func (t *Task) Title() string {
+	if t.Call != nil {
+		return signature.Title(t.Call)
 	}
-	return [...]string{castParams: "rounding the parameters", finishGradient: "finishing the gradient",
-		updateBuffers: "moving the buffers", addPenalties: "adding the decay to the loss", zeroIfNotFinite: "checking the gradient",
-		updateScale: "moving the loss scale", castToHalf: "rounding", castToFloat32: "widening", scaleLoss: "scaling the loss"}[t.work]
+	return [...]string{CastParams: "rounding the parameters", FinishGradient: "finishing the gradient",
+		UpdateBuffers: "moving the buffers", AddPenalties: "adding the decay to the loss", ZeroIfNotFinite: "checking the gradient",
+		UpdateScale: "moving the loss scale", CastToHalf: "rounding", CastToFloat32: "widening", ScaleLoss: "scaling the loss"}[t.Work]
 }
 
+// element is the type of the numbers of output 0.
+func (t *Task) Element() kernels.Element { return t.Out[0].Element }
+
 // operand is where numbers lie, and how.
-type operand struct {
-	space   device.Space
-	offset  int // in bytes
-	n       int
-	element kernels.Element // of those that are no places
+type Operand struct {
+	Space   device.Space
+	Offset  int // in bytes
+	Len     int
+	Element kernels.Element // of those that are no places
 	value   int             // of the arena, while its place is not known; -1: none
 }
 
 // bytes is what the operand takes.
-func (o operand) bytes() int { return o.n * o.element.Size() }
+func (o Operand) Bytes() int { return o.Len * o.Element.Size() }
 
-// planOf plans code for the device's precision.
-func (d *Device) planOf(code *device.Code) (*plan, error) {
-	if e := d.precision.element(); e != kernels.F32 {
-		return planHalf(code, e, d.precision == FP16, d.epilogues(), d.noFusion)
+// Options are the choices of [Compile].
+type Options struct {
+	Precision Precision
+	Epilogues bool // cuBLASLt adds biases, applies ReLU and sums the gradients of biases
+	NoFusion  bool // every call is a task of its own, for tests that compare results
+}
+
+// Compile plans code for a precision.
+func Compile(code *device.Code, o Options) (*Plan, error) {
+	if e := o.Precision.Element(); e != kernels.F32 {
+		return planHalf(code, e, o.Precision == FP16, o.Epilogues, o.NoFusion)
 	}
-	return planFloat32(code, d.epilogues(), d.noFusion), nil
+	return planFloat32(code, o.Epilogues, o.NoFusion), nil
 }
 
 // planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is
 // multiplied by a scale and what comes out is divided by it. With epilogues, biases are wanted in
 // the format of what they are added to.
-func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, literal bool) (*plan, error) {
+func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, literal bool) (*Plan, error) {
 	t, err := newTrace(code)
 	if err != nil {
 		return nil, err
@@ -141,7 +150,7 @@ func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, li
 	if !literal {
 		p.fusions, p.multiTensor = findFusions(t, element), findMultiTensor(t, false)
 	}
-	p.tasks = []task{{work: castParams}} // filled by what is wanted
+	p.tasks = []Task{{Work: CastParams}} // filled by what is wanted
 	for i := range t.calls {
 		if err := p.add(&t.calls[i]); err != nil {
 			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(t.calls[i].call), err)
@@ -149,7 +158,7 @@ func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, li
 	}
 	p.finishGradients()
 	if epilogues {
-		addMasks(p.tasks, t.reluPairs(), func(bytes int) operand { return p.operand(p.newValue(bytes, positionFormat)) })
+		addMasks(p.tasks, t.reluPairs(), func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })
 	}
 	return p.allocate()
 }
@@ -163,11 +172,11 @@ type planner struct {
 	element      kernels.Element
 	scaling      bool
 	epilogues    bool
-	tasks        []task
+	tasks        []Task
 	casts        map[castKey]int // what there is in another format, as a value
 	paramCasts   []paramCast
 	scaledGrads  []device.Ref // places of the gradient that hold scaled numbers
-	finishInputs []operand    // what is to be finished of the gradient, and how
+	finishInputs []Operand    // what is to be finished of the gradient, and how
 	finishes     []kernels.Ending
 }
 
@@ -195,14 +204,14 @@ func (p *planner) add(c *tracedCall) error {
 		return err
 	}
 	form := kernelFormats[c.call.Kernel]
-	t := task{call: c.call, padded: paddedChannels(c), lacksScale: p.lacksScale(c)}
-	elementwise := p.elementwiseFormat(c, t.lacksScale)
+	t := Task{Call: c.call, Padded: paddedChannels(c), LacksScale: p.lacksScale(c)}
+	elementwise := p.elementwiseFormat(c, t.LacksScale)
 	if err := p.applyFusions(&t, c); err != nil {
 		return err
 	}
 	for j, s := range c.in {
-		if j == 1 && t.saved != nil && forwardKernels[c.call.Kernel] != nil { // nobody looks at y
-			t.in = append(t.in, operand{value: -1})
+		if j == 1 && t.Saved != nil && forwardKernels[c.call.Kernel] != nil { // nobody looks at y
+			t.In = append(t.In, Operand{value: -1})
 			continue
 		}
 		want, ok := formatOfLetter(form.in[j])
@@ -212,7 +221,7 @@ func (p *planner) add(c *tracedCall) error {
 				want = p.biasFormat(s, c.out[0])
 			}
 		}
-		room := t.padded
+		room := t.Padded
 		if c.call.Kernel == device.ConvGradW && j == 1 { // dy has the filters' channels
 			room = 0
 		}
@@ -220,18 +229,18 @@ func (p *planner) add(c *tracedCall) error {
 		if err != nil {
 			return fmt.Errorf("input %d: %w", j, err)
 		}
-		t.in = append(t.in, o)
+		t.In = append(t.In, o)
 	}
 	scaled := p.readsScaled(c)
-	var after []task
-	if o, ok := p.filterOutput(c, t.padded); ok {
-		t.out = []operand{o}
+	var after []Task
+	if o, ok := p.filterOutput(c, t.Padded); ok {
+		t.Out = []Operand{o}
 		p.tasks = append(p.tasks, t)
 		return nil
 	}
 	for j, s := range c.out {
-		if j == 0 && t.deferred {
-			t.out = append(t.out, operand{value: -1, element: p.element})
+		if j == 0 && t.Deferred {
+			t.Out = append(t.Out, Operand{value: -1, Element: p.element})
 			continue
 		}
 		made, ok := formatOfLetter(form.out[j])
@@ -245,7 +254,7 @@ func (p *planner) add(c *tracedCall) error {
 		if err != nil {
 			return fmt.Errorf("output %d: %w", j, err)
 		}
-		t.out = append(t.out, o)
+		t.Out = append(t.Out, o)
 		after = append(after, then...)
 		if err := p.markScaled(s, scaled); err != nil {
 			return fmt.Errorf("output %d: %w", j, err)
@@ -253,7 +262,7 @@ func (p *planner) add(c *tracedCall) error {
 	}
 	p.tasks = append(append(p.tasks, t), after...)
 	if p.scaling && c.call.Kernel == device.SoftmaxCrossEntropy {
-		p.tasks = append(p.tasks, task{work: scaleLoss, call: c.call, out: t.out[1:]})
+		p.tasks = append(p.tasks, Task{Work: ScaleLoss, Call: c.call, Out: t.Out[1:]})
 		return p.markScaled(c.out[1], true)
 	}
 	return nil
@@ -261,44 +270,44 @@ func (p *planner) add(c *tracedCall) error {
 
 // gate tells a task what gates have found: what it keeps, or is kept for it, the summands of its
 // gradient, and whom it is joined with.
-func (p *planner) applyFusions(t *task, c *tracedCall) error {
+func (p *planner) applyFusions(t *Task, c *tracedCall) error {
 	if k := p.saved[c]; k != nil {
 		p.allocSaved(k)
-		t.saved = k
+		t.Saved = k
 	}
 	if sum := p.fusedSums[c]; sum != nil {
 		other, err := p.input(c.call, sum.in[1], halfFormat, 0)
 		if err != nil {
 			return err
 		}
-		c.in[2], t.addend = sum.in[0], &other
+		c.in[2], t.Addend = sum.in[0], &other
 	}
 	switch j := p.pairs[c]; {
 	case j == nil:
 	case j.added == c:
 		p.allocSaved(j.saved)
-		t.saved, t.deferred = j.saved, true
+		t.Saved, t.Deferred = j.saved, true
 	default:
 		mean, err := p.input(c.call, j.added.mean(), float32Format, 0)
 		if err != nil {
 			return err
 		}
-		c.in[len(c.in)-1], t.pairSaved, t.pairMean = j.added.in[0], j.saved, &mean
+		c.in[len(c.in)-1], t.PairSaved, t.PairMean = j.added.in[0], j.saved, &mean
 	}
 	return nil
 }
 
 // keep makes values of what is kept.
 func (p *planner) allocSaved(k *saved) {
-	if k.operands != nil {
+	if k.Operands != nil {
 		return
 	}
 	f := float32Format
-	if k.byMask {
+	if k.ByMask {
 		f = positionFormat
 	}
 	for _, n := range k.sizes(p.element) {
-		k.operands = append(k.operands, p.operand(p.newValue(n, f)))
+		k.Operands = append(k.Operands, p.operand(p.newValue(n, f)))
 	}
 }
 
@@ -360,7 +369,7 @@ func (p *planner) outputFormat(s source) format {
 }
 
 // in is an input in the format that a call wants.
-func (p *planner) input(c *device.Call, s source, want format, room int) (operand, error) {
+func (p *planner) input(c *device.Call, s source, want format, room int) (Operand, error) {
 	have := float32Format
 	if s.value >= 0 {
 		have = p.values[s.value].format
@@ -369,10 +378,10 @@ func (p *planner) input(c *device.Call, s source, want format, room int) (operan
 		return p.operand(s.value), nil
 	}
 	if have == want {
-		return operand{space: s.ref.Space, offset: 4 * s.ref.Off, n: s.ref.Len, value: -1}, nil
+		return Operand{Space: s.ref.Space, Offset: 4 * s.ref.Off, Len: s.ref.Len, value: -1}, nil
 	}
 	if have == positionFormat || want == positionFormat {
-		return operand{}, fmt.Errorf("%s holds no places of maxima, want those of a max-pool of the same code: load it with precision fp32", s.ref)
+		return Operand{}, fmt.Errorf("%s holds no places of maxima, want those of a max-pool of the same code: load it with precision fp32", s.ref)
 	}
 	columns := s.ref.Len
 	if room > 0 {
@@ -393,17 +402,17 @@ func (p *planner) cast(c *device.Call, s source, want format, columns, room int)
 		p.paramCasts = append(p.paramCasts, paramCast{s.ref, v, columns, room})
 		return v
 	}
-	from := operand{space: s.ref.Space, offset: 4 * s.ref.Off, n: s.ref.Len, value: -1}
+	from := Operand{Space: s.ref.Space, Offset: 4 * s.ref.Off, Len: s.ref.Len, value: -1}
 	if s.value >= 0 {
 		from = p.operand(s.value)
 		p.values[v].scaled = p.values[s.value].scaled
 	}
-	w := castToHalf
+	w := CastToHalf
 	if want == float32Format {
-		w = castToFloat32
+		w = CastToFloat32
 	}
-	p.tasks = append(p.tasks, task{work: w, call: c, in: []operand{from}, out: []operand{p.operand(v)},
-		columns: columns, padded: room})
+	p.tasks = append(p.tasks, Task{Work: w, Call: c, In: []Operand{from}, Out: []Operand{p.operand(v)},
+		Columns: columns, Padded: room})
 	return v
 }
 
@@ -413,17 +422,17 @@ func (p *planner) newValue(n int, f format) int {
 }
 
 // operand is a value of the arena, whose place comes later.
-func (p *planner) operand(v int) operand {
-	o := operand{space: device.Arena, n: p.values[v].n, value: v}
+func (p *planner) operand(v int) Operand {
+	o := Operand{Space: device.Arena, Len: p.values[v].n, value: v}
 	if p.values[v].format == halfFormat {
-		o.element = p.element
+		o.Element = p.element
 	}
 	return o
 }
 
 // out is where a call writes an output that it makes in a format. Where that must be float32 and is
 // not, a value of its own comes first.
-func (p *planner) output(c *device.Call, s source, made format) (o operand, after []task, err error) {
+func (p *planner) output(c *device.Call, s source, made format) (o Operand, after []Task, err error) {
 	if s.value >= 0 && (made == float32Format || !p.values[s.value].result) {
 		v := &p.values[s.value]
 		v.format = made
@@ -433,7 +442,7 @@ func (p *planner) output(c *device.Call, s source, made format) (o operand, afte
 		return p.operand(s.value), nil, nil
 	}
 	p.dropCasts(s.ref)
-	to := operand{space: s.ref.Space, offset: 4 * s.ref.Off, n: s.ref.Len, value: -1}
+	to := Operand{Space: s.ref.Space, Offset: 4 * s.ref.Off, Len: s.ref.Len, value: -1}
 	if s.value >= 0 {
 		p.values[s.value].inPlaceOf = -1
 		to = p.operand(s.value)
@@ -445,8 +454,8 @@ func (p *planner) output(c *device.Call, s source, made format) (o operand, afte
 		return o, nil, fmt.Errorf("the places of maxima go to %s, want a part of the arena that is no result: load it with precision fp32", s.ref)
 	}
 	o = p.operand(p.newValue(s.ref.Len, halfFormat))
-	return o, []task{{work: castToFloat32, call: c, in: []operand{o}, out: []operand{to}, columns: s.ref.Len,
-		padded: s.ref.Len}}, nil
+	return o, []Task{{Work: CastToFloat32, Call: c, In: []Operand{o}, Out: []Operand{to}, Columns: s.ref.Len,
+		Padded: s.ref.Len}}, nil
 }
 
 // forget drops copies of what is overwritten outside of the arena.

@@ -1,0 +1,50 @@
+package compiler
+
+import (
+	"fspda/cuda/cublas"
+	"fspda/device"
+)
+
+// mask says which numbers of a dense layer's output were not cut off by ReLU, a bit each. It is
+// written beside the output, and cuBLASLt reads it in the backward pass, which then neither reads
+// the output nor needs a kernel of its own. Both tasks share it.
+type ReLUMask struct {
+	Operand
+	Gradient *Task // device.LinearGradXReLU
+}
+
+// reluPairs are the dense layers with ReLU, and for each the call that first takes the derivative
+// of its output.
+func (t *trace) reluPairs() map[*device.Call]*device.Call {
+	makers, pairs := map[int]*device.Call{}, map[*device.Call]*device.Call{}
+	for i := range t.calls {
+		c := &t.calls[i]
+		if c.call.Kernel == device.LinearReLU && c.out[0].value >= 0 {
+			makers[c.out[0].value] = c.call
+		}
+		if c.call.Kernel != device.LinearGradXReLU || c.in[2].value < 0 {
+			continue
+		}
+		if maker := makers[c.in[2].value]; maker != nil && pairs[maker] == nil {
+			pairs[maker] = c.call
+		}
+	}
+	return pairs
+}
+
+// addMasks gives tasks that are such pairs masks, whose operands are made by room.
+func addMasks(tasks []Task, pairs map[*device.Call]*device.Call, room func(bytes int) Operand) {
+	of := map[*device.Call]*Task{}
+	for i := range tasks {
+		if tasks[i].Work == Compute {
+			of[tasks[i].Call] = &tasks[i]
+		}
+	}
+	for i := range tasks { // in the order of the calls
+		t := &tasks[i]
+		if gradient := of[pairs[t.Call]]; t.Work == Compute && gradient != nil {
+			t.Mask = &ReLUMask{Operand: room(cublas.MaskBytes(t.Call.Dims[0], t.Call.Dims[1])), Gradient: gradient}
+			gradient.Mask = t.Mask
+		}
+	}
+}
