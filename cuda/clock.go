@@ -9,7 +9,7 @@ import (
 	"fspda/cuda/driver"
 )
 
-// time is the clock of cudnn.Choosing. Several runs go to the GPU as a graph, as they do later:
+// time is the clock of cudnn.Selection. Several runs go to the GPU as a graph, as they do later:
 // else what is over sooner than the host can send it would look slower than it is. What cannot be
 // part of a graph is so found too.
 func (ex *executor) timeWork(n, turns int, send func() error) (fastest float64, err error) {

@@ -29,8 +29,8 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 		}
 		defer t.end()
 		shape := convShape(&compiler.Task{Call: c})
-		how := cudnn.Choosing{Most: t.most, Product: d.convProduct(c.Kernel, shape, t.element)}
-		return ex.dnn.Ways(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
+		how := cudnn.Selection{MaxWorkspace: t.most, Product: d.convProduct(c.Kernel, shape, t.element)}
+		return ex.dnn.Candidates(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
 			func(conv *cudnn.Conv) error {
 				made, err := t.run(conv)
 				var refused *cudnn.Error

@@ -213,7 +213,7 @@ func (ex *executor) openLibraries(l libraries, gpu string) (err error) {
 		if ex.dnn, err = l.dnn.New(ex.stream); err != nil {
 			return err
 		}
-		ex.choices = &cudnn.Choices{Dir: l.choicesDir, GPU: gpu, Version: l.dnn.Version()}
+		ex.choices = &cudnn.ChoiceCache{Dir: l.choicesDir, GPU: gpu, Version: l.dnn.Version()}
 	}
 	return ex.blas.UseWorkspace(room.at, blasWorkspace)
 }

@@ -139,8 +139,8 @@ func TestReLUEpilogues(t *testing.T) {
 				t.Errorf("%s, %+v: loss %v, want %v; the gradient differs by %.2g of its length", p, c.of, loss,
 					wantLoss, distance(grad, want))
 			}
-			if counts[cublas.Masked] != c.masked || counts[cublas.WithBiasReLUMask] != c.withMask ||
-				counts[cublas.WithBiasReLU] != c.relu {
+			if counts[cublas.EpilogueReLUGrad] != c.masked || counts[cublas.EpilogueReLUMaskBias] != c.withMask ||
+				counts[cublas.EpilogueReLUBias] != c.relu {
 				t.Errorf("%s, %+v: products by epilogue %v, want %+v", p, c.of, counts, c)
 			}
 			if plain == nil {

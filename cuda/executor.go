@@ -31,7 +31,7 @@ type executor struct {
 	lt           *cublas.Lt    // nil where there is none; it works in the memory of blas, on the same stream
 	dnn          *cudnn.Handle // nil where there is none
 	dnnErr       error         // why
-	choices      *cudnn.Choices
+	choices      *cudnn.ChoiceCache
 	pinned       pinnedPool
 	idleEvents   []driver.Event // idle
 	allEvents    []driver.Event // all there are

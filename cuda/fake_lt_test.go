@@ -88,10 +88,10 @@ func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 			got *int32) cublas.Status {
 			d, p, rows := l.descs[desc], l.prefs[pref], l.layouts[c].rows
 			switch e := cublas.Epilogue(d[7]); {
-			case (e == cublas.WithBiasReLUMask || e == cublas.Masked) && (d[11] == 0 || d[12]%128 != 0 ||
+			case (e == cublas.EpilogueReLUMaskBias || e == cublas.EpilogueReLUGrad) && (d[11] == 0 || d[12]%128 != 0 ||
 				d[12] < uint64(rows)):
 				return 7
-			case e != cublas.Masked && d[8] == 0:
+			case e != cublas.EpilogueReLUGrad && d[8] == 0:
 				return 7
 			case rows == 5:
 				return 15
@@ -128,17 +128,17 @@ func (l *fakeLt) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la 
 		z, errC := matrixAt(l.m, pd, c.rows*c.columns, element[c.of])
 		e := cublas.Epilogue(d[7])
 		along := c.rows
-		if e == cublas.SumsOfA {
+		if e == cublas.EpilogueBiasGrad {
 			along = c.columns
 		}
 		var bias matrix
 		var errD error
-		if e != cublas.Masked {
+		if e != cublas.EpilogueReLUGrad {
 			bias, errD = matrixAt(l.m, driver.Pointer(d[8]), along, element[c.of])
 		}
 		var bits []byte
 		var errM error
-		if e == cublas.Masked || e == cublas.WithBiasReLUMask {
+		if e == cublas.EpilogueReLUGrad || e == cublas.EpilogueReLUMaskBias {
 			bits, errM = l.m.Bytes(driver.Pointer(d[11]), cublas.MaskBytes(c.columns, c.rows))
 		}
 		if err := errors.Join(errA, errB, errC, errD, errM); err != nil {
@@ -159,18 +159,18 @@ func (l *fakeLt) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la 
 				}
 				at8, bit := l.behaviour.bit(j*int(d[12]) + i)
 				switch e {
-				case cublas.WithBias:
+				case cublas.EpilogueBias:
 					v += float64(bias.v[i])
-				case cublas.WithBiasReLU, cublas.WithBiasReLUMask:
+				case cublas.EpilogueReLUBias, cublas.EpilogueReLUMaskBias:
 					if v += float64(bias.v[i]); !(v > 0) && !(l.behaviour.keepsNaN && v != v) {
 						v = 0
 					}
-				case cublas.Masked:
+				case cublas.EpilogueReLUGrad:
 					if int(bits[at8])&bit == 0 {
 						v = 0
 					}
 				}
-				if e == cublas.WithBiasReLUMask {
+				if e == cublas.EpilogueReLUMaskBias {
 					bits[at8] &^= byte(bit)
 					if v > 0 {
 						bits[at8] |= byte(bit)
@@ -181,12 +181,12 @@ func (l *fakeLt) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la 
 			for n := range k {
 				sum += at(y.v, d[4], b.ld, n, j)
 			}
-			if e == cublas.SumsOfA {
+			if e == cublas.EpilogueBiasGrad {
 				bias.v[j] = float32(sum)
 			}
 		}
 		z.put()
-		if e == cublas.SumsOfA {
+		if e == cublas.EpilogueBiasGrad {
 			bias.put()
 		}
 		return nil

@@ -210,15 +210,15 @@ func (n *fakeDNN) api() *cudnn.API {
 			Math: cudnn.FMA}, 2
 		return 0
 	}
-	a.AlgorithmsForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ cudnn.Filter, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
+	a.GetForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ cudnn.Filter, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
 		got *int32, all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
-	a.AlgorithmsData = func(_ cudnn.Raw, _ cudnn.Filter, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
+	a.GetData = func(_ cudnn.Raw, _ cudnn.Filter, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
 		got *int32, all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
-	a.AlgorithmsFilter = func(_ cudnn.Raw, _, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Filter, _ int32, got *int32,
+	a.GetFilter = func(_ cudnn.Raw, _, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Filter, _ int32, got *int32,
 		all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}

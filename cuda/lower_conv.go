@@ -88,10 +88,11 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 
 // choosing is how what computes a convolution is chosen. The owner's goroutine lends the memory,
 // and its stream the time.
-func (d *Device) choosing(t *compiler.Task) cudnn.Choosing {
+func (d *Device) choosing(t *compiler.Task) cudnn.Selection {
 	ex := d.exec
-	return cudnn.Choosing{Most: convWorkspace(t), Aligned: alignment(t), Deterministic: d.deterministic, Choices: ex.choices,
-		Memory: ex.borrow, Time: ex.timeWork,
+	return cudnn.Selection{MaxWorkspace: convWorkspace(t), Alignment: alignment(t),
+		Deterministic: d.deterministic, Cache: ex.choices,
+		Alloc: ex.borrow, Measure: ex.timeWork,
 		Product: d.convProduct(t.Call.Kernel, convShape(t), t.In[0].Element)}
 }
 

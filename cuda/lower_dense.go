@@ -23,7 +23,7 @@ func (x boundTask) product(m, n, k, a int, transA bool, b int, transB bool) erro
 func dense(then kernels.Activation) lowering {
 	return func(l *lowerer, t *compiler.Task) (step, error) {
 		n := t.Call.Dims
-		f := productSpec{m: n[0], n: n[1], k: n[2], a: productInput{in: 0}, b: productInput{1, true}, epilogue: cublas.WithBias,
+		f := productSpec{m: n[0], n: n[1], k: n[2], a: productInput{in: 0}, b: productInput{1, true}, epilogue: cublas.EpilogueBias,
 			bias: &t.In[2]}
 		if then == kernels.ReLUOf {
 			if made := l.denseReLU(t, f); made != nil {
@@ -68,7 +68,7 @@ func denseGradX(before kernels.Activation) lowering {
 func denseGradW(l *lowerer, t *compiler.Task) (step, error) {
 	n := t.Call.Dims
 	if by := l.matmul(t, productSpec{m: n[1], n: n[2], k: n[0], a: productInput{1, true}, b: productInput{in: 0},
-		epilogue: cublas.SumsOfA, bias: &t.Out[1]}); by != nil {
+		epilogue: cublas.EpilogueBiasGrad, bias: &t.Out[1]}); by != nil {
 		return ltGradW(by, t), nil
 	}
 	return func(env *launchEnv) error {

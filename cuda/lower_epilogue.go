@@ -45,7 +45,7 @@ func (d *Device) matmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 		Type: blasTypes[t.In[f.a.in].Element], TypeC: blasTypes[t.Element()], Compute: d.compute()}
 	var made, kept *cublas.Matmul
 	err := d.exec.do(func() (err error) {
-		if made, err = d.exec.lt.NewMatmul(p, f.epilogue, cublas.Beside{Bias: at(f.bias),
+		if made, err = d.exec.lt.NewMatmul(p, f.epilogue, cublas.Operands{Bias: at(f.bias),
 			Mask: at(f.mask)}); err == nil {
 			kept = new(*made)
 			d.exec.track(kept)
@@ -85,7 +85,7 @@ func ltDense(by *cublas.Matmul, t *compiler.Task, left kernels.Activation) step 
 }
 
 // beside is where the bias of a dense layer lies, and the mask that goes with it or its gradient.
-func (env *launchEnv) epilogueOperands(t *compiler.Task) (b cublas.Beside) {
+func (env *launchEnv) epilogueOperands(t *compiler.Task) (b cublas.Operands) {
 	if t.Mask != nil {
 		b.Mask = driver.Pointer(env.address(t.Mask.Operand))
 	}
@@ -100,7 +100,7 @@ func ltGradW(by *cublas.Matmul, t *compiler.Task) step {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
 		if err := by.Run(driver.Pointer(x.in[1]), driver.Pointer(x.in[0]), driver.Pointer(x.out[0]),
-			cublas.Beside{Bias: driver.Pointer(x.out[1])}); err != nil || t.Call.Kernel != device.LinearGradWDecay {
+			cublas.Operands{Bias: driver.Pointer(x.out[1])}); err != nil || t.Call.Kernel != device.LinearGradWDecay {
 			return err
 		}
 		return env.ex.launch(x.decay(x.dims[1] * x.dims[2]))

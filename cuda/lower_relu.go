@@ -21,17 +21,17 @@ func (l *lowerer) denseReLU(t *compiler.Task, f productSpec) step {
 		gradient = l.maskedGradX(t.Mask.Gradient)
 	}
 	if gradient != nil {
-		f.epilogue, f.mask = cublas.WithBiasReLUMask, &t.Mask.Operand
+		f.epilogue, f.mask = cublas.EpilogueReLUMaskBias, &t.Mask.Operand
 		if by := l.nanSafeMatmul(t, f); by != nil {
 			l.masked[t.Mask] = gradient
 			return ltDense(by, t, kernels.Identity)
 		}
 	}
-	f.epilogue, f.mask = cublas.WithBiasReLU, nil
+	f.epilogue, f.mask = cublas.EpilogueReLUBias, nil
 	if by := l.nanSafeMatmul(t, f); by != nil {
 		return ltDense(by, t, kernels.Identity)
 	}
-	f.epilogue = cublas.WithBias
+	f.epilogue = cublas.EpilogueBias
 	by := l.matmul(t, f)
 	switch {
 	case by == nil:
@@ -60,7 +60,7 @@ func ltDenseMaskKernel(by *cublas.Matmul, t *compiler.Task) step {
 // maskedGradX is device.LinearGradXReLU by cuBLASLt.
 func (d *Device) maskedGradX(t *compiler.Task) *cublas.Matmul {
 	n := t.Call.Dims
-	return d.matmul(t, productSpec{m: n[0], n: n[2], k: n[1], a: productInput{in: 0}, b: productInput{in: 1}, epilogue: cublas.Masked,
+	return d.matmul(t, productSpec{m: n[0], n: n[2], k: n[1], a: productInput{in: 0}, b: productInput{in: 1}, epilogue: cublas.EpilogueReLUGrad,
 		mask: &t.Mask.Operand})
 }
 
@@ -106,7 +106,7 @@ func (ex *executor) productKeepsNaN(by *cublas.Matmul, t *compiler.Task, f produ
 			return false, err
 		}
 	}
-	if err := by.Run(at[0], at[1], at[2], cublas.Beside{Bias: at[3], Mask: at[4]}); err != nil {
+	if err := by.Run(at[0], at[1], at[2], cublas.Operands{Bias: at[3], Mask: at[4]}); err != nil {
 		return false, err
 	}
 	first, err := ex.readBack(at[2], c.Element.Size())
@@ -152,7 +152,7 @@ func (ex *executor) maskBitsKnown(by *cublas.Matmul, t *compiler.Task) (bool, er
 		err = errors.Join(err, fill(at[3]+driver.Pointer(row), probeBits[1], row))
 	}
 	if err == nil {
-		err = by.Run(at[0], at[1], at[2], cublas.Beside{Mask: at[3]})
+		err = by.Run(at[0], at[1], at[2], cublas.Operands{Mask: at[3]})
 	}
 	if err != nil {
 		return false, err

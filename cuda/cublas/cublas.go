@@ -7,13 +7,13 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Status is what every function returns: 0 for success.
+// Status is the status code that every function returns; 0 is success.
 type Status int32
 
-// Raw is the library's state for one GPU and one thread.
+// Raw is an opaque handle of the library, for one GPU and one thread.
 type Raw uintptr
 
-// Type is the type of the numbers of a matrix.
+// Type is the element type of a matrix.
 type Type int32
 
 const (
@@ -22,18 +22,18 @@ const (
 	BFloat16 Type = 14
 )
 
-// Compute is how products are made and summed.
+// Compute is the precision in which products are computed and summed.
 type Compute int32
 
 const (
 	ComputeFloat32 Compute = 68
-	ComputeTF32    Compute = 77 // factors rounded to 10 bits
+	ComputeTF32    Compute = 77 // factors are rounded to 10 bits of mantissa
 )
 
-// algoDefault leaves the choice of an algorithm to the library.
+// algoDefault lets the library choose an algorithm.
 const algoDefault = -1
 
-// API is the functions that are used.
+// API is the table of the cuBLAS functions that this program calls.
 type API struct {
 	Create       func(out *Raw) Status                            `sym:"cublasCreate_v2"`
 	Destroy      func(h Raw) Status                               `sym:"cublasDestroy_v2"`
@@ -49,13 +49,13 @@ type API struct {
 		batch int32, compute Compute, algo int32) Status `sym:"cublasGemmStridedBatchedEx"`
 }
 
-// Bind binds the functions.
+// Bind binds the functions of cuBLAS.
 func Bind(h *dynlib.Handle) (*API, error) {
 	a := &API{}
 	return a, dynlib.Bind(a, h)
 }
 
-// Error is a call that failed.
+// Error is a failed call.
 type Error struct {
 	Call   string
 	Status Status
@@ -66,17 +66,17 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cublas: %s: %s (%d)", e.Call, e.Text, int32(e.Status))
 }
 
-// Check makes an error of a status that is not success.
+// Check returns nil for status 0, and else an *Error.
 func (a *API) Check(s Status, call string) error { return checked(a.StatusString, s, call) }
 
-// checked is the error of a status, in the words of the library, which a table of a test may lack.
-func checked(words func(Status) string, s Status, call string) error {
+// checked returns the error of a status, with the library's message if message is not nil.
+func checked(message func(Status) string, s Status, call string) error {
 	if s == 0 {
 		return nil
 	}
 	e := &Error{Call: call, Status: s, Text: "failed"}
-	if words != nil {
-		e.Text = words(s)
+	if message != nil {
+		e.Text = message(s)
 	}
 	return e
 }
@@ -85,10 +85,10 @@ func checked(words func(Status) string, s Status, call string) error {
 type Handle struct {
 	api       *API
 	h         Raw
-	one, zero *float32 // in the heap, for the library reads them there
+	one, zero *float32 // on the heap, because the library reads them there
 }
 
-// New makes a Handle for a stream of the current context.
+// New returns a Handle for a stream of the current context.
 func (a *API) New(s driver.Stream) (*Handle, error) {
 	h := &Handle{api: a, one: new(float32), zero: new(float32)}
 	*h.one = 1
@@ -101,34 +101,34 @@ func (a *API) New(s driver.Stream) (*Handle, error) {
 	return h, nil
 }
 
-// UseWorkspace gives the handle memory to work in, so that it takes none by itself while a graph is
-// captured, and gives the same bits in every run.
+// UseWorkspace gives the handle device memory to work in, so that it allocates none during stream
+// capture and its results are reproducible.
 func (h *Handle) UseWorkspace(at driver.Pointer, bytes int) error {
 	return h.api.Check(h.api.SetWorkspace(h.h, at, uintptr(bytes)), "cublasSetWorkspace")
 }
 
-// Close gives the handle back.
+// Close destroys the handle.
 func (h *Handle) Close() error { return h.api.Check(h.api.Destroy(h.h), "cublasDestroy") }
 
-// Product is C = A·B of matrices stored by rows: C is m×n, A m×k (k×m if TransA), B k×n (n×k if
-// TransB), each without gaps.
+// Product is C = A·B of matrices stored by rows without gaps: C is m×n, A m×k (k×m if TransA), B
+// k×n (n×k if TransB).
 type Product struct {
 	M, N, K        int
 	TransA, TransB bool
 	A, B, C        driver.Pointer
 	Type           Type // of A and B
-	TypeC          Type // Type, or Float32
+	TypeC          Type // of C: Type, or Float32
 	Compute        Compute
 }
 
-// Gemm sends the product to the stream.
+// Gemm enqueues the product on the stream.
 func (h *Handle) Gemm(p Product) error {
 	for _, d := range []int{p.M, p.N, p.K} {
 		if d != int(int32(d)) {
-			return fmt.Errorf("cublas: product of %d×%d×%d, want dimensions below 2³¹", p.M, p.N, p.K)
+			return fmt.Errorf("cublas: product of %d×%d×%d: dimensions must be below 2³¹", p.M, p.N, p.K)
 		}
 	}
-	// By columns, what is stored is the transpose of each: Cᵀ = Bᵀ·Aᵀ.
+	// Read by columns, the stored matrices are transposes: Cᵀ = Bᵀ·Aᵀ.
 	lda, ldb := p.K, p.N
 	if p.TransA {
 		lda = p.M

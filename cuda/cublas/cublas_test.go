@@ -7,13 +7,13 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Every function that is used exists, in the library of each version of CUDA.
+// The library of each CUDA version exports every function of API.
 func TestBind(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
 			h, err := dynlib.System().Open(dynlib.CUBLAS(major))
 			if err != nil {
-				t.Skipf("%v (%s names a folder with it)", err, dynlib.PathVariable)
+				t.Skipf("%v (set %s to a folder with it)", err, dynlib.PathVariable)
 			}
 			a, err := Bind(h)
 			if err != nil {

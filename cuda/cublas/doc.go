@@ -1,9 +1,10 @@
-// Package cublas is cuBLAS as a table of Go functions: matrix products on a GPU.
+// Package cublas binds cuBLAS and cuBLASLt to tables of Go functions: matrix products on a GPU.
 //
-// [Bind] binds the [API] to the library that fspda/cuda/dynlib has found; no GPU is needed for
-// that. Matrices are stored by columns, as everywhere in cuBLAS: [Handle.Gemm] takes them by rows.
+// [Bind] binds [API] to the library that fspda/cuda/dynlib has found; that needs no GPU. cuBLAS
+// stores matrices by columns; [Handle.Gemm] takes them by rows.
 //
-// [BindLt] and [Lt] are cuBLASLt, which adds a bias to a product, or sums up a factor, in the same
-// kernel. A [Matmul] is chosen once, for shapes and alignments; what the library has no algorithm
-// for is the caller's.
+// [BindLt] and [Lt] bind cuBLASLt, which adds an epilogue to a product in the same kernel: a bias, a
+// ReLU, or the gradient of a bias. A [Matmul] has an algorithm that is chosen once, for given shapes
+// and alignments. If the library has no algorithm, [Lt.NewMatmul] returns [ErrUnsupported] and the
+// caller must compute the product in another way.
 package cublas

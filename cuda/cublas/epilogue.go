@@ -2,35 +2,36 @@ package cublas
 
 import "fspda/cuda/driver"
 
-// Epilogue is what is done to a product C = A·B before it is written: a value of
+// Epilogue is the operation applied to a product C = A·B before it is written: a value of
 // cublasLtEpilogue_t.
 type Epilogue int32
 
 const (
-	WithBias         Epilogue = 4   // the bias, of C's type, is added to each row
-	WithBiasReLU     Epilogue = 6   // and what is less than 0 becomes 0
-	WithBiasReLUMask Epilogue = 134 // and a mask says which numbers did not
-	Masked           Epilogue = 136 // what the mask lacks becomes 0: the gradient of ReLU
-	// nothing; the sums over K of A, of C's type, are written where a bias would be read
-	SumsOfA Epilogue = 512
+	EpilogueBias     Epilogue = 4 // add a bias of C's type to each row
+	EpilogueReLUBias Epilogue = 6 // add the bias, then apply ReLU
+	// add the bias, apply ReLU, and write a bit mask of the positive numbers
+	EpilogueReLUMaskBias Epilogue = 134
+	EpilogueReLUGrad     Epilogue = 136 // multiply by the mask: the gradient of ReLU
+	// leave C; write the sums of A over K, of C's type, to the bias: the gradient of a bias
+	EpilogueBiasGrad Epilogue = 512
 )
 
-// Beside is where lies what an epilogue reads or writes beside the matrices. What it does not want
-// is 0.
-type Beside struct {
-	Bias driver.Pointer // N numbers of C's type; of SumsOfA, M
-	Mask driver.Pointer // MaskBytes bytes
+// Operands holds the addresses that an epilogue reads or writes besides the matrices. Unused ones
+// are 0.
+type Operands struct {
+	Bias driver.Pointer // N numbers of C's type; M for EpilogueBiasGrad
+	Mask driver.Pointer // MaskBytes(M, N) bytes
 }
 
-func (e Epilogue) masks() bool  { return e == WithBiasReLUMask || e == Masked }
-func (e Epilogue) biased() bool { return e != Masked }
+func (e Epilogue) hasMask() bool { return e == EpilogueReLUMaskBias || e == EpilogueReLUGrad }
+func (e Epilogue) hasBias() bool { return e != EpilogueReLUGrad }
 
-// maskLine is what the bits of a row of a mask are a multiple of: cublasLt.h says so at
-// CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.
-const maskLine = 128
+// maskAlignment divides the number of bits in a row of a mask: see
+// CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD in cublasLt.h.
+const maskAlignment = 128
 
-// maskRow is the bits from one row of a mask to the next, where C has rows of n numbers.
-func maskRow(n int) int { return (n + maskLine - 1) / maskLine * maskLine }
+// maskRow returns the number of bits from one row of a mask to the next, if C has n columns.
+func maskRow(n int) int { return (n + maskAlignment - 1) / maskAlignment * maskAlignment }
 
-// MaskBytes is the size of the mask of a C of m×n: a bit for each number, in rows as C's.
+// MaskBytes returns the size of the mask of an m×n matrix: one bit per number, stored by rows.
 func MaskBytes(m, n int) int { return m * maskRow(n) / 8 }

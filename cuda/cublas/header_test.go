@@ -10,12 +10,12 @@ import (
 	"fspda/cuda/dynlib/headertest"
 )
 
-func driverIsThere() bool {
+func driverInstalled() bool {
 	_, err := os.Stat("/proc/driver/nvidia/version")
 	return err == nil
 }
 
-// withoutOverloads is a table of the functions that C++ has one declaration of.
+// withoutOverloads returns the table without the functions that C++ overloads.
 func withoutOverloads(table any) any {
 	var fields []reflect.StructField
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(table)) {
@@ -26,14 +26,14 @@ func withoutOverloads(table any) any {
 	return reflect.Zero(reflect.StructOf(fields)).Interface()
 }
 
-// The arguments of every function are those that NVIDIA's headers declare, and so are the values.
+// The Go declarations of all functions and values match NVIDIA's headers.
 func TestHeader(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
 			folders := headertest.Headers(t, major, "crt/host_defines.h", "driver_types.h", "nv/target", "cublasLt.h")
 			headertest.Check(t, folders, "cublasLt.h", withoutOverloads(API{}), LtAPI{}, attributes{})
 			headertest.Values(t, folders, "cublasLt.h", map[string]int{
-				// Calls of what C++ has overloads of.
+				// Calls of the functions that C++ overloads.
 				"sizeof(cublasGemmEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, (void *)0, CUDA_R_32F, 4, " +
 					"(void *)0, CUDA_R_32F, 5, (void *)0, (void *)0, CUDA_R_32F, 6, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT))": 4,
 				"sizeof(cublasGemmStridedBatchedEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, (void *)0, CUDA_R_32F, 4, 5LL, " +
@@ -44,11 +44,11 @@ func TestHeader(t *testing.T) {
 					op(true)), "CUBLAS_STATUS_NOT_SUPPORTED": notSupported,
 				"CUBLASLT_MATMUL_DESC_TRANSA": descTransA, "CUBLASLT_MATMUL_DESC_TRANSB": descTransB, "CUBLASLT_MATMUL_DESC_EPILOGUE": descEpilogue,
 				"CUBLASLT_MATMUL_DESC_BIAS_POINTER": descBias, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER": descMask, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD": descMaskRow,
-				"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES": prefMemory, "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES": prefAlignment,
+				"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES": prefWorkspace, "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES": prefAlignment,
 				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES": prefAlignment + 3,
-				"CUBLASLT_EPILOGUE_BIAS":                     int(WithBias), "CUBLASLT_EPILOGUE_RELU_BIAS": int(
-					WithBiasReLU), "CUBLASLT_EPILOGUE_RELU_AUX_BIAS": int(WithBiasReLUMask),
-				"CUBLASLT_EPILOGUE_DRELU": int(Masked), "CUBLASLT_EPILOGUE_BGRADB": int(SumsOfA),
+				"CUBLASLT_EPILOGUE_BIAS":                     int(EpilogueBias), "CUBLASLT_EPILOGUE_RELU_BIAS": int(
+					EpilogueReLUBias), "CUBLASLT_EPILOGUE_RELU_AUX_BIAS": int(EpilogueReLUMaskBias),
+				"CUBLASLT_EPILOGUE_DRELU": int(EpilogueReLUGrad), "CUBLASLT_EPILOGUE_BGRADB": int(EpilogueBiasGrad),
 			})
 		})
 	}

@@ -9,8 +9,7 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// LtAPI is the functions of cuBLASLt that are used: products that do something to the result before
-// it is written.
+// LtAPI is the table of the cuBLASLt functions that this program calls: products with an epilogue.
 type LtAPI struct {
 	Create     func(out *Raw) Status `sym:"cublasLtCreate"`
 	Destroy    func(h Raw) Status    `sym:"cublasLtDestroy"`
@@ -31,13 +30,13 @@ type LtAPI struct {
 		got *int32) Status `sym:"cublasLtMatmulAlgoGetHeuristic"`
 	Matmul func(h, desc Raw, alpha *float32, a driver.Pointer, la Raw, b driver.Pointer, lb Raw, beta *float32,
 		c driver.Pointer, lc Raw,
-		d driver.Pointer, ld Raw, algo *Algo, room driver.Pointer, n uintptr, s driver.Stream) Status `sym:"cublasLtMatmul"`
+		d driver.Pointer, ld Raw, algo *Algo, workspace driver.Pointer, n uintptr, s driver.Stream) Status `sym:"cublasLtMatmul"`
 }
 
-// Algo is an algorithm, which only the library reads.
+// Algo is an algorithm in the library's opaque format.
 type Algo [8]uint64
 
-// Heuristic is an algorithm that the library advises. It is laid out as the library's.
+// Heuristic is an algorithm that the library recommends, in the memory layout of the library.
 type Heuristic struct {
 	Algo   Algo
 	Memory uintptr // bytes of workspace
@@ -45,39 +44,38 @@ type Heuristic struct {
 	_      [5]int32
 }
 
-// BindLt binds the functions.
+// BindLt binds the functions of cuBLASLt.
 func BindLt(h *dynlib.Handle) (*LtAPI, error) {
 	a := &LtAPI{}
 	return a, dynlib.Bind(a, h)
 }
 
-// Attributes of products and of what is wanted of an algorithm.
+// Attributes of products and of algorithm preferences.
 const (
 	descTransA   = 3
 	descTransB   = 4
 	descEpilogue = 7
 	descBias     = 8
-	descMask     = 11 // where the bits of an epilogue's mask lie
-	descMaskRow  = 12 // bits from one row of it to the next
+	descMask     = 11 // address of the epilogue's mask
+	descMaskRow  = 12 // bits from one row of the mask to the next
 
-	prefMemory    = 1
-	prefAlignment = 5 // of A; B, C and D follow
+	prefWorkspace = 1
+	prefAlignment = 5 // of A; those of B, C and D follow
 )
 
-// Lt multiplies matrices on one stream. It belongs to one thread.
+// Lt multiplies matrices with epilogues on one stream. It belongs to one thread.
 type Lt struct {
-	api       *LtAPI
-	h         Raw
-	stream    driver.Stream
-	room      driver.Pointer
-	bytes     int
-	one, zero *float32 // in the heap, for the library reads them there
+	api            *LtAPI
+	h              Raw
+	stream         driver.Stream
+	workspace      driver.Pointer
+	workspaceBytes int
+	one, zero      *float32 // on the heap, because the library reads them there
 }
 
-// New makes an Lt for a stream of the current context, that works in so many bytes of device
-// memory.
-func (a *LtAPI) New(s driver.Stream, room driver.Pointer, bytes int) (*Lt, error) {
-	l := &Lt{api: a, stream: s, room: room, bytes: bytes, one: new(float32), zero: new(float32)}
+// New returns an Lt for a stream of the current context, with a workspace of device memory.
+func (a *LtAPI) New(s driver.Stream, workspace driver.Pointer, workspaceBytes int) (*Lt, error) {
+	l := &Lt{api: a, stream: s, workspace: workspace, workspaceBytes: workspaceBytes, one: new(float32), zero: new(float32)}
 	*l.one = 1
 	if err := a.check(a.Create(&l.h), "cublasLtCreate"); err != nil {
 		return nil, err
@@ -85,31 +83,31 @@ func (a *LtAPI) New(s driver.Stream, room driver.Pointer, bytes int) (*Lt, error
 	return l, nil
 }
 
-// Close gives it back.
+// Close destroys the handle.
 func (l *Lt) Close() error { return l.api.check(l.api.Destroy(l.h), "cublasLtDestroy") }
 
-// check makes an error of a status that is not success.
+// check returns nil for status 0, and else an *Error.
 func (a *LtAPI) check(s Status, call string) error { return checked(a.StatusString, s, call) }
 
-// ErrUnsupported says that the library has no algorithm for a product.
-var ErrUnsupported = errors.New("cublas: no algorithm does this product with what follows it")
+// ErrUnsupported reports that the library has no algorithm for a product with its epilogue.
+var ErrUnsupported = errors.New("cublas: no algorithm computes this product with its epilogue")
 
-// Matmul is a product of given shapes and what follows it, with an algorithm. The addresses of a
-// Product are only looked at for how they are aligned.
+// Matmul is a product with an epilogue, for given shapes, and a chosen algorithm. Of the addresses
+// in a Product only the alignment matters.
 type Matmul struct {
 	lt            *Lt
 	desc, a, b, c Raw
 	algo          *Algo
 	memory        uintptr
 	epilogue      Epilogue
-	beside        *Beside
+	operands      *Operands
 	name          string
 }
 
-// NewMatmul chooses the algorithm that the library advises. The error is ErrUnsupported where it
-// advises none.
-func (l *Lt) NewMatmul(p Product, e Epilogue, b Beside) (*Matmul, error) {
-	m := &Matmul{lt: l, algo: new(Algo), epilogue: e, beside: &b,
+// NewMatmul chooses the algorithm that the library recommends. The error is ErrUnsupported if there
+// is none.
+func (l *Lt) NewMatmul(p Product, e Epilogue, b Operands) (*Matmul, error) {
+	m := &Matmul{lt: l, algo: new(Algo), epilogue: e, operands: &b,
 		name: fmt.Sprintf("cublasLtMatmul of %d×%d×%d with epilogue %d", p.M, p.N, p.K, e)}
 	err := m.describe(p)
 	if err == nil {
@@ -121,8 +119,8 @@ func (l *Lt) NewMatmul(p Product, e Epilogue, b Beside) (*Matmul, error) {
 	return m, nil
 }
 
-// describe tells the library of the shapes. By columns, what is stored is the transpose of each: Cᵀ
-// = Bᵀ·Aᵀ, so that A and B change places.
+// describe passes the shapes to the library. Read by columns, the stored matrices are transposes,
+// Cᵀ = Bᵀ·Aᵀ, so A and B change places.
 func (m *Matmul) describe(p Product) error {
 	a := m.lt.api
 	layout := func(out *Raw, of Type, rows, columns int) Status {
@@ -140,7 +138,7 @@ func (m *Matmul) describe(p Product) error {
 		return err
 	}
 	transA, transB, row := op(p.TransA), op(p.TransB), int64(maskRow(p.N))
-	if m.epilogue.masks() {
+	if m.epilogue.hasMask() {
 		if err := a.check(a.SetDesc(m.desc, descMaskRow, unsafe.Pointer(&row), 8), m.name); err != nil {
 			return err
 		}
@@ -158,20 +156,20 @@ func (m *Matmul) describe(p Product) error {
 	return nil
 }
 
-// point tells the library where lies what is beside the matrices.
+// point passes the addresses of the epilogue's operands to the library.
 func (m *Matmul) point() Status {
-	if m.epilogue.masks() {
-		if s := m.lt.api.SetDesc(m.desc, descMask, unsafe.Pointer(&m.beside.Mask), 8); s != 0 {
+	if m.epilogue.hasMask() {
+		if s := m.lt.api.SetDesc(m.desc, descMask, unsafe.Pointer(&m.operands.Mask), 8); s != 0 {
 			return s
 		}
 	}
-	if !m.epilogue.biased() {
+	if !m.epilogue.hasBias() {
 		return 0
 	}
-	return m.lt.api.SetDesc(m.desc, descBias, unsafe.Pointer(&m.beside.Bias), 8)
+	return m.lt.api.SetDesc(m.desc, descBias, unsafe.Pointer(&m.operands.Bias), 8)
 }
 
-// alignment is how many bytes divide an address, 256 at most.
+// alignment returns the largest power of two that divides an address, at most 256.
 func alignment(p driver.Pointer) uint32 {
 	n := uint32(256)
 	for uint64(p)%uint64(n) != 0 {
@@ -180,7 +178,7 @@ func alignment(p driver.Pointer) uint32 {
 	return n
 }
 
-// notSupported is what the library says where it has no algorithm.
+// notSupported is CUBLAS_STATUS_NOT_SUPPORTED, returned if there is no algorithm.
 const notSupported = 15
 
 func (m *Matmul) choose(p Product) error {
@@ -204,11 +202,11 @@ func (m *Matmul) choose(p Product) error {
 	return errors.Join(err, a.check(a.DestroyPref(pref), m.name))
 }
 
-// prefer tells the library of the memory that there is, and how the matrices are aligned.
+// prefer passes the workspace size and the alignments of the matrices to the library.
 func (m *Matmul) prefer(pref Raw, p Product) error {
 	a := m.lt.api
-	memory := uintptr(m.lt.bytes)
-	err := a.check(a.SetPref(pref, prefMemory, unsafe.Pointer(&memory), 8), m.name)
+	memory := uintptr(m.lt.workspaceBytes)
+	err := a.check(a.SetPref(pref, prefWorkspace, unsafe.Pointer(&memory), 8), m.name)
 	for i, at := range []driver.Pointer{p.B, p.A, p.C, p.C} {
 		n := alignment(at)
 		err = errors.Join(err, a.check(a.SetPref(pref, prefAlignment+int32(i), unsafe.Pointer(&n), 4), m.name))
@@ -216,19 +214,19 @@ func (m *Matmul) prefer(pref Raw, p Product) error {
 	return err
 }
 
-// Run sends the product to the stream. What lies beside the matrices is aligned as what the
-// algorithm was chosen for.
-func (m *Matmul) Run(a, b, c driver.Pointer, beside Beside) error {
+// Run enqueues the product on the stream. All addresses must have the alignment that the algorithm
+// was chosen for.
+func (m *Matmul) Run(a, b, c driver.Pointer, operands Operands) error {
 	l := m.lt
-	*m.beside = beside
+	*m.operands = operands
 	if err := l.api.check(m.point(), m.name); err != nil {
 		return err
 	}
-	return l.api.check(l.api.Matmul(l.h, m.desc, l.one, b, m.a, a, m.b, l.zero, c, m.c, c, m.c, m.algo, l.room,
+	return l.api.check(l.api.Matmul(l.h, m.desc, l.one, b, m.a, a, m.b, l.zero, c, m.c, c, m.c, m.algo, l.workspace,
 		m.memory, l.stream), m.name)
 }
 
-// Close gives back what the library keeps of the product.
+// Close destroys the library's descriptors of the product.
 func (m *Matmul) Close() error {
 	a := m.lt.api
 	var err error

@@ -12,14 +12,13 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Every function of cuBLASLt that is used exists, and the library describes products, which needs
-// no GPU.
+// The library exports every function of LtAPI, and accepts descriptions of products without a GPU.
 func TestBindLt(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
 			h, err := dynlib.System().Open(dynlib.CUBLASLt(major))
 			if err != nil {
-				t.Skipf("%v (%s names a folder with it)", err, dynlib.PathVariable)
+				t.Skipf("%v (set %s to a folder with it)", err, dynlib.PathVariable)
 			}
 			a, err := BindLt(h)
 			if err != nil {
@@ -30,28 +29,28 @@ func TestBindLt(t *testing.T) {
 	}
 }
 
-// The library writes a Heuristic as C lays it out.
+// Heuristic has the memory layout of the C struct.
 func TestHeuristic(t *testing.T) {
 	if s, at := unsafe.Sizeof(Heuristic{}), unsafe.Offsetof(Heuristic{}.Status); s != 96 || at != 72 {
 		t.Errorf("%d bytes, status at %d; want 96 and 72", s, at)
 	}
 }
 
-// light is a cuBLASLt that writes down what it is asked.
-type light struct {
+// fakeLt is a cuBLASLt that records its calls.
+type fakeLt struct {
 	calls []string
 	next  Raw
 	live  int
-	none  bool // advises nothing
+	none  bool // has no algorithm
 }
 
-func (l *light) api() *LtAPI {
-	did := func(format string, args ...any) Status {
+func (l *fakeLt) api() *LtAPI {
+	record := func(format string, args ...any) Status {
 		l.calls = append(l.calls, fmt.Sprintf(format, args...))
 		return 0
 	}
 	make := func(out *Raw) Status { l.next++; l.live++; *out = l.next; return 0 }
-	end := func(Raw) Status { l.live--; return 0 }
+	destroy := func(Raw) Status { l.live--; return 0 }
 	word := func(p unsafe.Pointer, n uintptr) uint64 {
 		if n == 8 {
 			return *(*uint64)(p)
@@ -59,50 +58,50 @@ func (l *light) api() *LtAPI {
 		return uint64(*(*uint32)(p))
 	}
 	return &LtAPI{
-		Create: make, Destroy: end, DestroyDesc: end, DestroyLayout: end, DestroyPref: end, CreatePref: make,
-		CreateDesc: func(out *Raw, c Compute, s Type) Status { did("desc %d %d", c, s); return make(out) },
+		Create: make, Destroy: destroy, DestroyDesc: destroy, DestroyLayout: destroy, DestroyPref: destroy, CreatePref: make,
+		CreateDesc: func(out *Raw, c Compute, s Type) Status { record("desc %d %d", c, s); return make(out) },
 		SetDesc: func(_ Raw, at int32, v unsafe.Pointer, n uintptr) Status {
-			return did("set %d = %d", at,
+			return record("set %d = %d", at,
 				word(v, n))
 		},
 		CreateLayout: func(out *Raw, of Type, rows, columns uint64, ld int64) Status {
-			did("layout %d: %d×%d by %d", of, rows, columns, ld)
+			record("layout %d: %d×%d by %d", of, rows, columns, ld)
 			return make(out)
 		},
 		SetPref: func(_ Raw, at int32, v unsafe.Pointer, n uintptr) Status {
-			return did("prefer %d = %d", at, word(v, n))
+			return record("prefer %d = %d", at, word(v, n))
 		},
 		Heuristic: func(_, _, _, _, _, _, _ Raw, asked int32, all *Heuristic, got *int32) Status {
 			if l.none {
 				return notSupported
 			}
 			*got, *all = 1, Heuristic{Algo: Algo{7}, Memory: 99}
-			return did("advise %d", asked)
+			return record("advise %d", asked)
 		},
 		Matmul: func(_, _ Raw, alpha *float32, a driver.Pointer, _ Raw, b driver.Pointer, _ Raw, beta *float32,
 			c driver.Pointer, _ Raw, d driver.Pointer, _ Raw,
-			algo *Algo, room driver.Pointer, n uintptr, s driver.Stream) Status {
-			return did("multiply %v·%d·%d + %v·%d to %d by %d in %d bytes at %d on %d", *alpha, a, b, *beta, c, d,
-				algo[0], n, room, s)
+			algo *Algo, workspace driver.Pointer, n uintptr, s driver.Stream) Status {
+			return record("multiply %v·%d·%d + %v·%d to %d by %d in %d bytes at %d on %d", *alpha, a, b, *beta, c, d,
+				algo[0], n, workspace, s)
 		},
 	}
 }
 
-// A product by rows is one of the transposes by columns; its algorithm is chosen once, for how its
-// operands are aligned, and all is given back.
+// A product by rows is a product of the transposes by columns. Its algorithm is chosen once, for
+// the alignment of its operands, and everything is destroyed at the end.
 func TestMatmul(t *testing.T) {
-	l := &light{}
+	l := &fakeLt{}
 	lt, err := l.api().New(5, 4096, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4, TransB: true, A: 256, B: 260, C: 512, Type: Float16,
-		TypeC: Float32, Compute: ComputeFloat32}, WithBias, Beside{Bias: 8})
+		TypeC: Float32, Compute: ComputeFloat32}, EpilogueBias, Operands{Bias: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, bias := range []driver.Pointer{1024, 2048} {
-		if err := m.Run(256, 260, 512, Beside{Bias: bias}); err != nil {
+		if err := m.Run(256, 260, 512, Operands{Bias: bias}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +114,7 @@ func TestMatmul(t *testing.T) {
 		t.Errorf("calls\n%s\nwant\n%s", strings.Join(l.calls, "\n"), strings.Join(want, "\n"))
 	}
 	l.none = true
-	if _, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4}, SumsOfA, Beside{}); !errors.Is(err, ErrUnsupported) {
+	if _, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4}, EpilogueBiasGrad, Operands{}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("without an algorithm: %v", err)
 	}
 	if err := errors.Join(m.Close(), lt.Close()); err != nil || l.live != 0 {

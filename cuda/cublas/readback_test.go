@@ -10,7 +10,7 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// attributes reads back what the real library was told.
+// attributes binds the functions that read back the attributes of descriptors.
 type attributes struct {
 	Desc func(d Raw, attribute int32, value unsafe.Pointer, n uintptr,
 		wrote *uintptr) Status `sym:"cublasLtMatmulDescGetAttribute"`
@@ -20,7 +20,7 @@ type attributes struct {
 		wrote *uintptr) Status `sym:"cublasLtMatmulPreferenceGetAttribute"`
 }
 
-// all reads attributes of so many bytes each.
+// all reads attributes of the given size each.
 func (a attributes) all(t *testing.T, get func(Raw, int32, unsafe.Pointer, uintptr, *uintptr) Status, of Raw,
 	bytes uintptr, which ...int32) (found []uint64) {
 	t.Helper()
@@ -35,8 +35,8 @@ func (a attributes) all(t *testing.T, get func(Raw, int32, unsafe.Pointer, uintp
 	return found
 }
 
-// readBack describes a product with every epilogue to the real library, which needs no GPU, and
-// reads what it has understood.
+// readBack describes a product with every epilogue to the real library, without a GPU, and reads
+// the descriptions back.
 func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 	t.Helper()
 	var get attributes
@@ -51,19 +51,19 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 	}
 	p := Product{M: 8, N: 300, K: 24, TransB: true, A: 256, B: 260, C: 512, Type: BFloat16, TypeC: Float32,
 		Compute: ComputeTF32}
-	for _, e := range []Epilogue{WithBias, WithBiasReLU, WithBiasReLUMask, Masked, SumsOfA} {
-		m := &Matmul{lt: &Lt{api: a, bytes: 1 << 20}, epilogue: e, beside: &Beside{Bias: 0x1000, Mask: 0x2000},
+	for _, e := range []Epilogue{EpilogueBias, EpilogueReLUBias, EpilogueReLUMaskBias, EpilogueReLUGrad, EpilogueBiasGrad} {
+		m := &Matmul{lt: &Lt{api: a, workspaceBytes: 1 << 20}, epilogue: e, operands: &Operands{Bias: 0x1000, Mask: 0x2000},
 			name: "a test"}
 		if err := m.describe(p); err != nil {
 			t.Fatalf("epilogue %d: %v", e, err)
 		}
-		// Compute and scale type, and how A and B are turned.
+		// Compute type, scale type, transpositions, epilogue.
 		want("product", get.all(t, get.Desc, m.desc, 4, 0, 1, descTransA, descTransB, descEpilogue), 77, 0, 1, 0,
 			uint64(e))
-		if e.biased() {
+		if e.hasBias() {
 			want("bias", get.all(t, get.Desc, m.desc, 8, descBias), 0x1000)
 		}
-		if e.masks() {
+		if e.hasMask() {
 			want("mask", get.all(t, get.Desc, m.desc, 8, descMask, descMaskRow), 0x2000, 384)
 		}
 		for _, l := range []struct {
@@ -77,27 +77,27 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 			t.Error(err)
 		}
 	}
-	m := &Matmul{lt: &Lt{api: a, bytes: 1 << 20}}
+	m := &Matmul{lt: &Lt{api: a, workspaceBytes: 1 << 20}}
 	var pref Raw
 	if err := errors.Join(a.check(a.CreatePref(&pref), "creating"), m.prefer(pref, p)); err != nil {
 		t.Fatal(err)
 	}
-	want("memory", get.all(t, get.Pref, pref, 8, prefMemory), 1<<20)
+	want("memory", get.all(t, get.Pref, pref, 8, prefWorkspace), 1<<20)
 	want("alignments", get.all(t, get.Pref, pref, 4, 5, 6, 7, 8), 4, 256, 256, 256)
 	if err := a.check(a.DestroyPref(pref), "destroying"); err != nil {
 		t.Error(err)
 	}
 }
 
-// Without a GPU the libraries refuse to start, in their own words.
+// Without a GPU the libraries refuse to start, with their own message.
 func TestNoGPU(t *testing.T) {
-	if driverIsThere() {
-		t.Skip("this machine has the module of a GPU")
+	if driverInstalled() {
+		t.Skip("this machine has the kernel module of a GPU")
 	}
 	for _, major := range []int{12, 13} {
 		h, err := dynlib.System().Open(dynlib.CUBLAS(major))
 		if err != nil {
-			t.Logf("%v (%s names a folder with it)", err, dynlib.PathVariable)
+			t.Logf("%v (set %s to a folder with it)", err, dynlib.PathVariable)
 			continue
 		}
 		a, err := Bind(h)

@@ -2,8 +2,8 @@ package cudnn
 
 import "unsafe"
 
-// Backend is the functions of the graph API: what is to be computed is a graph of descriptors, and
-// an engine of the library's computes it.
+// Backend is the table of the graph API's functions (cuDNN calls it the backend API). A graph of
+// descriptors says what to compute, and one of the library's engines computes it.
 type Backend struct {
 	Create func(of DescriptorType,
 		out *Node) Status `sym:"cudnnBackendCreateDescriptor"`
@@ -19,16 +19,16 @@ type Backend struct {
 // Node is a descriptor of the graph API.
 type Node uintptr
 
-// DescriptorType is what a Node describes.
+// DescriptorType is the kind of a Node.
 type DescriptorType int32
 
 // Attribute is a property of a Node.
 type Attribute int32
 
-// AttributeType is what the values of an attribute are.
+// AttributeType is the type of an attribute's values.
 type AttributeType int32
 
-// What is described. The values are those of cudnn_graph.h, as all below: a test compares them.
+// Kinds of nodes. The values here and below are those of cudnn_graph.h; a test compares them.
 const (
 	ConvolutionNode  DescriptorType = 1
 	EngineNode       DescriptorType = 2
@@ -45,7 +45,7 @@ const (
 	DeviceNode       DescriptorType = 38
 )
 
-// What values are.
+// Types of attribute values.
 const (
 	HandleValue     AttributeType = 0
 	TypeValue       AttributeType = 1
@@ -53,7 +53,7 @@ const (
 	Int64Value      AttributeType = 3
 	FloatValue      AttributeType = 4
 	AddressValue    AttributeType = 6
-	ModeValue       AttributeType = 7 // of a convolution
+	ModeValue       AttributeType = 7 // convolution mode
 	HeuristicValue  AttributeType = 8
 	KnobValue       AttributeType = 9
 	NumericalValue  AttributeType = 11
@@ -62,7 +62,7 @@ const (
 	CharactersValue AttributeType = 24
 )
 
-// Properties of a convolution, whatever its tensors are.
+// Attributes of a convolution node.
 const (
 	ConvolutionCompute  Attribute = 100
 	ConvolutionMode     Attribute = 101
@@ -73,7 +73,7 @@ const (
 	ConvolutionSpatial  Attribute = 106
 )
 
-// Properties of a heuristic, of an engine with its knobs, and of a plan.
+// Attributes of heuristics, engines, knobs and plans.
 const (
 	HeuristicMode    Attribute = 200
 	HeuristicGraph   Attribute = 201
@@ -99,7 +99,7 @@ const (
 	DeviceJSON      Attribute = 2702
 )
 
-// Properties of the three operations.
+// Attributes of the three convolution operations.
 const (
 	ForwardAlpha Attribute = 700
 	ForwardBeta  Attribute = 701
@@ -123,7 +123,7 @@ const (
 	GradWY     Attribute = 717
 )
 
-// Properties of a graph, of a tensor, and of the addresses that a plan is executed with.
+// Attributes of graphs, tensors, and packs of addresses.
 const (
 	GraphHandle     Attribute = 800
 	GraphOperations Attribute = 801
@@ -132,14 +132,15 @@ const (
 	TensorType       Attribute = 901
 	TensorDimensions Attribute = 902
 	TensorStrides    Attribute = 903
-	TensorNumber     Attribute = 906
+	TensorUID        Attribute = 906
 
-	PackNumbers   Attribute = 1000
+	PackUIDs      Attribute = 1000
 	PackAddresses Attribute = 1001
 	PackWorkspace Attribute = 1003
 )
 
-// Heuristics: which engines to try, best first, and which compute everything, if slowly.
+// Heuristics. A and Instant recommend engines, best first; Fallback lists engines that support
+// everything, but may be slow.
 const (
 	HeuristicInstant  int32 = 0
 	HeuristicFallback int32 = 2
@@ -150,10 +151,10 @@ const (
 const (
 	NoteTensorCore       int32 = 0 // float32 is rounded to TF32
 	NoteDownConvert      int32 = 1 // inputs are rounded to fewer bits
-	NoteReducedReduction int32 = 2 // sums are rounded to fewer bits than they are asked to be
+	NoteReducedReduction int32 = 2 // sums are rounded to fewer bits than requested
 	NoteNondeterministic int32 = 4
 )
 
-// NoteCompiles is the behaviour note of an engine that is compiled when a plan is made, which takes
-// a while.
+// NoteCompiles is the behaviour note of an engine that compiles its kernel when a plan is made,
+// which takes long.
 const NoteCompiles int32 = 0

@@ -6,52 +6,54 @@ import (
 	"fspda/cuda/driver"
 )
 
-// Choosing is how the algorithm of a convolution is chosen.
-type Choosing struct {
-	// Most is what an algorithm may work in, in bytes.
-	Most int
-	// Deterministic takes the first algorithm of the library's advice that gives the same bits in
-	// each run. Nothing is timed, for a choice by time may differ from one day to the next, and
-	// with it the bits. Otherwise it is the fastest that counts.
+// Selection says how to select the implementation of a convolution.
+type Selection struct {
+	// MaxWorkspace limits the workspace, in bytes.
+	MaxWorkspace int
+	// Deterministic takes the first implementation recommended by the library that is
+	// bit-reproducible. Nothing is measured, because a measured choice, and with it the bits, may
+	// differ from run to run. Otherwise the fastest is taken.
 	Deterministic bool
-	// Memory lends device memory for so many bytes, in which the algorithms are timed, and end
-	// gives it back. Where it fails, or is nil, the advice of the library has to do.
-	Memory func(bytes ...int) (at []driver.Pointer, end func(), err error)
-	// Time has the stream do something n times, in one go that is sent before it begins, and
-	// returns the time of the fastest of some turns, in ms. With n = 0 it is done once, as it
-	// comes. ErrRefused is what cannot be sent so. Where Time is nil engines of the graph API are
-	// not timed, and algorithms by the library.
-	Time func(n, turns int, send func() error) (ms float64, err error)
-	// Product computes the convolution where it is a product of matrices, by another library; nil
-	// elsewhere. It is a way where there is time to choose by.
+	// Alloc allocates device memory for the measurements, one block per size; free releases it. If
+	// it fails or is nil, the library's recommendation is taken.
+	Alloc func(bytes ...int) (at []driver.Pointer, free func(), err error)
+	// Measure runs send n times as one captured graph and returns the time of the fastest of
+	// several turns, in ms. With n = 0 it runs send once without a graph. It returns ErrRefused if
+	// send cannot be captured. If Measure is nil, algorithms are timed by the library and engines
+	// of the graph API are not considered.
+	Measure func(n, turns int, send func() error) (ms float64, err error)
+	// Product computes the convolution as a matrix product with another library; nil if it is not
+	// one. It is considered if Measure is set.
 	Product func(x, w, y driver.Pointer) error
-	// Aligned is what the address of every operand is a multiple of, in bytes; 0 is 16. Fast
-	// kernels want 16.
-	Aligned int
-	// Choices keeps what was found by timing; nil keeps nothing.
-	Choices *Choices
+	// Alignment divides the address of every operand, in bytes; 0 means 16, which fast kernels
+	// need.
+	Alignment int
+	// Cache stores measured choices; nil stores none.
+	Cache *ChoiceCache
 }
 
-// Choice is an algorithm, an engine of the graph API, or the product.
+// Choice is the selected implementation: an algorithm, an engine of the graph API, or the matrix
+// product.
 type Choice struct {
 	Product bool    `json:"product,omitempty"`
-	Engine  *Engine `json:"engine,omitempty"` // nil: an algorithm
+	Engine  *Engine `json:"engine,omitempty"` // nil if an algorithm was chosen
 	Algo    int32   `json:"algo"`
 	Math    Math    `json:"math"`
-	Memory  int     `json:"memory"` // bytes that it works in
-	Time    float32 `json:"ms"`     // as it was measured, for people
+	Memory  int     `json:"memory"` // workspace in bytes
+	Time    float32 `json:"ms"`     // as measured, for information
 }
 
-// candidates is how many algorithms the library is asked for: more than there are.
-const candidates = 16
+// maxAlgorithms is the number of algorithms requested from the library; it has fewer.
+const maxAlgorithms = 16
 
-// choose takes what is known, or finds it. What is known but cannot be made any more is found anew.
-func (c *Conv) choose(how Choosing, m Math) error {
+// choose takes the cached choice, or measures. A cached choice that can no longer be made is
+// measured again.
+func (c *Conv) choose(how Selection, m Math) error {
 	if how.Deterministic {
-		return c.advised(how, m)
+		return c.recommended(how, m)
 	}
 	key := c.key(how, m)
-	if known, ok := how.Choices.get(key); ok && c.take(known, how) == nil {
+	if known, ok := how.Cache.get(key); ok && c.take(known, how) == nil {
 		return nil
 	}
 	found, timed, err := c.fastest(how, m)
@@ -59,34 +61,34 @@ func (c *Conv) choose(how Choosing, m Math) error {
 		return err
 	}
 	if !timed {
-		return c.advised(how, m)
+		return c.recommended(how, m)
 	}
-	how.Choices.keep(key, found)
+	how.Cache.put(key, found)
 	return c.take(found, how)
 }
 
-// key names all that a choice by time depends on, but for the GPU and the library.
-func (c *Conv) key(how Choosing, m Math) string {
+// key describes everything that a measured choice depends on, except the GPU and the library.
+func (c *Conv) key(how Selection, m Math) string {
 	return fmt.Sprintf("graphs too: %s of type %d, math %d, direction %d, at most %d bytes, aligned to %d", c.shape,
-		c.of, m, c.direction, how.Most, how.aligned())
+		c.of, m, c.direction, how.MaxWorkspace, how.alignment())
 }
 
-func (how Choosing) aligned() int {
-	if how.Aligned <= 0 {
+func (how Selection) alignment() int {
+	if how.Alignment <= 0 {
 		return 16
 	}
-	return how.Aligned
+	return how.Alignment
 }
 
-// take makes a choice the way of the convolution.
-func (c *Conv) take(to Choice, how Choosing) error {
-	if to.Memory > how.Most {
-		return fmt.Errorf("cudnn: a convolution of %v: what was chosen works in %d bytes, expected %d at most", c.shape,
-			to.Memory, how.Most)
+// take applies a choice to the convolution.
+func (c *Conv) take(to Choice, how Selection) error {
+	if to.Memory > how.MaxWorkspace {
+		return fmt.Errorf("cudnn: a convolution of %v: the choice needs a workspace of %d bytes, at most %d are allowed", c.shape,
+			to.Memory, how.MaxWorkspace)
 	}
 	if to.Product {
 		if how.Product == nil {
-			return fmt.Errorf("cudnn: a convolution of %v is no product", c.shape)
+			return fmt.Errorf("cudnn: a convolution of %v is not a matrix product", c.shape)
 		}
 		c.product, c.Workspace = how.Product, 0
 		return nil
@@ -103,18 +105,17 @@ func (c *Conv) take(to Choice, how Choosing) error {
 	return nil
 }
 
-// advised takes the first engine that the library advises, or where no engine can be had the first
-// algorithm.
-func (c *Conv) advised(how Choosing, m Math) error {
-	if p := c.advisedPlan(how, m); p != nil {
+// recommended takes the first engine that the library recommends, or else the first algorithm.
+func (c *Conv) recommended(how Selection, m Math) error {
+	if p := c.recommendedPlan(how, m); p != nil {
 		c.use(p)
 		return nil
 	}
-	return c.advisedAlgorithm(how, m)
+	return c.recommendedAlgorithm(how, m)
 }
 
-// advisedAlgorithm takes the first algorithm that the library advises.
-func (c *Conv) advisedAlgorithm(how Choosing, m Math) error {
+// recommendedAlgorithm takes the first algorithm that the library recommends.
+func (c *Conv) recommendedAlgorithm(how Selection, m Math) error {
 	all, err := c.algorithms()
 	if err != nil {
 		return err
@@ -124,39 +125,41 @@ func (c *Conv) advisedAlgorithm(how Choosing, m Math) error {
 	}
 	kind := ""
 	if how.Deterministic {
-		kind = " repeats its bits and"
+		kind = " is deterministic and"
 	}
-	return fmt.Errorf("cudnn: none of %d algorithms of a convolution of %v%s works in %d bytes: choose a smaller batch, or precision fp16 or bf16", len(all), c.shape, kind, how.Most)
+	return fmt.Errorf("cudnn: none of %d algorithms of a convolution of %v%s needs at most %d bytes: "+
+		"choose a smaller batch, or precision fp16 or bf16", len(all), c.shape, kind, how.MaxWorkspace)
 }
 
-// algorithms lists what the library advises, best first, also what it cannot do.
+// algorithms lists the algorithms that the library recommends, best first, including unsupported
+// ones.
 func (c *Conv) algorithms() ([]Perf, error) {
-	a, all, got := c.h.api, make([]Perf, candidates), int32(0)
+	a, all, got := c.h.api, make([]Perf, maxAlgorithms), int32(0)
 	var r Status
 	switch c.direction {
 	case Forward:
-		r = a.AlgorithmsForward(c.h.h, c.x, c.w, c.conv, c.y, candidates, &got, &all[0])
+		r = a.GetForward(c.h.h, c.x, c.w, c.conv, c.y, maxAlgorithms, &got, &all[0])
 	case GradX:
-		r = a.AlgorithmsData(c.h.h, c.w, c.y, c.conv, c.x, candidates, &got, &all[0])
+		r = a.GetData(c.h.h, c.w, c.y, c.conv, c.x, maxAlgorithms, &got, &all[0])
 	case GradW:
-		r = a.AlgorithmsFilter(c.h.h, c.x, c.y, c.conv, c.w, candidates, &got, &all[0])
+		r = a.GetFilter(c.h.h, c.x, c.y, c.conv, c.w, maxAlgorithms, &got, &all[0])
 	}
 	return all[:got], a.check(r, "asking for algorithms of a convolution of %v", c.shape)
 }
 
-// fastest times engines and algorithms. timed is false where there is no memory for it, or none of
-// them ran.
-func (c *Conv) fastest(how Choosing, m Math) (best Choice, timed bool, err error) {
-	if how.Memory == nil {
+// fastest measures engines, algorithms and the product. timed is false if there is no memory for
+// that or none of them ran.
+func (c *Conv) fastest(how Selection, m Math) (best Choice, timed bool, err error) {
+	if how.Alloc == nil {
 		return best, false, nil
 	}
 	s, e := c.shape, c.of.size()
-	at, end, err := how.Memory(s.N*s.H*s.W*s.C*e, s.K*s.R*s.S*s.C*e, s.N*s.P()*s.Q()*s.K*e, how.Most)
+	at, free, err := how.Alloc(s.N*s.H*s.W*s.C*e, s.K*s.R*s.S*s.C*e, s.N*s.P()*s.Q()*s.K*e, how.MaxWorkspace)
 	if err != nil {
 		return best, false, nil
 	}
-	defer end()
-	t := &trial{c: c, how: how, math: m, at: addresses(at[:4])}
+	defer free()
+	t := &autotuner{c: c, how: how, math: m, at: addresses(at[:4])}
 	if err := t.algorithms(); err != nil {
 		return best, false, err
 	}
@@ -172,18 +175,21 @@ func (c *Conv) fastest(how Choosing, m Math) (best Choice, timed bool, err error
 	return t.best, true, nil
 }
 
-// findAlgorithm has the library time its algorithms.
-func (c *Conv) findAlgorithm(how Choosing, m Math, at addresses) (best Choice, timed bool, err error) {
-	x, w, y, room := at[0], at[1], at[2], at[3]
-	a, all, got := c.h.api, make([]Perf, candidates), int32(0)
+// findAlgorithm lets the library time its algorithms.
+func (c *Conv) findAlgorithm(how Selection, m Math, at addresses) (best Choice, timed bool, err error) {
+	x, w, y, workspace := at[0], at[1], at[2], at[3]
+	a, all, got := c.h.api, make([]Perf, maxAlgorithms), int32(0)
 	var r Status
 	switch c.direction {
 	case Forward:
-		r = a.FindForward(c.h.h, c.x, x, c.w, w, c.conv, c.y, y, candidates, &got, &all[0], room, uintptr(how.Most))
+		r = a.FindForward(c.h.h, c.x, x, c.w, w, c.conv, c.y, y, maxAlgorithms, &got, &all[0], workspace,
+			uintptr(how.MaxWorkspace))
 	case GradX:
-		r = a.FindData(c.h.h, c.w, w, c.y, y, c.conv, c.x, x, candidates, &got, &all[0], room, uintptr(how.Most))
+		r = a.FindData(c.h.h, c.w, w, c.y, y, c.conv, c.x, x, maxAlgorithms, &got, &all[0], workspace,
+			uintptr(how.MaxWorkspace))
 	case GradW:
-		r = a.FindFilter(c.h.h, c.x, x, c.y, y, c.conv, c.w, w, candidates, &got, &all[0], room, uintptr(how.Most))
+		r = a.FindFilter(c.h.h, c.x, x, c.y, y, c.conv, c.w, w, maxAlgorithms, &got, &all[0], workspace,
+			uintptr(how.MaxWorkspace))
 	}
 	if err := a.check(r, "timing the algorithms of a convolution of %v", c.shape); err != nil {
 		return best, false, err
@@ -192,30 +198,29 @@ func (c *Conv) findAlgorithm(how Choosing, m Math, at addresses) (best Choice, t
 	return best, timed, nil
 }
 
-// first is the first of a list, best first, that may be taken.
-func (how Choosing) first(all []Perf, m Math) (Choice, bool) {
+// first returns the first usable algorithm of a list.
+func (how Selection) first(all []Perf, m Math) (Choice, bool) {
 	for _, p := range all {
-		if choice, ok := how.may(p, m); ok {
+		if choice, ok := how.usable(p, m); ok {
 			return choice, true
 		}
 	}
 	return Choice{}, false
 }
 
-// may tells whether an algorithm may be taken. Where numbers are to be multiplied as they are,
-// tensor cores are out.
-func (how Choosing) may(p Perf, m Math) (Choice, bool) {
-	if p.Status != 0 || int(p.Memory) > how.Most || how.Deterministic && p.Deterministic == 0 || m == FMA &&
+// usable reports whether an algorithm satisfies the limits. With FMA, tensor cores are excluded.
+func (how Selection) usable(p Perf, m Math) (Choice, bool) {
+	if p.Status != 0 || int(p.Memory) > how.MaxWorkspace || how.Deterministic && p.Deterministic == 0 || m == FMA &&
 		(p.Math == TensorOp || p.Math == AllowConversion) {
 		return Choice{}, false
 	}
-	if m == FMA { // what the library calls its default may round to TF32
+	if m == FMA { // the library's default math may round to TF32
 		p.Math = FMA
 	}
 	return Choice{Algo: p.Algo, Math: p.Math, Memory: int(p.Memory), Time: p.Time}, true
 }
 
-// size is how many bytes a number has.
+// size returns the bytes of a number.
 func (t Type) size() int {
 	if t == Float32 {
 		return 4

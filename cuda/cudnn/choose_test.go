@@ -13,28 +13,28 @@ import (
 	"fspda/cuda/driver"
 )
 
-// library is a cuDNN that writes down what it is asked. It advises algorithm 5, which does not
-// repeat, then 6; and times 7 as the fastest, which does not repeat, before 8.
+// library is a cuDNN that records its calls. It recommends algorithm 5, which is not deterministic,
+// then 6. Timing finds 7 the fastest, which is not deterministic, then 8.
 type library struct {
 	calls []string
 	math  Math
-	fail  Status // of timing
+	fail  Status // status of timing calls
 }
 
 func (l *library) api() *API {
-	did := func(what string) Status { l.calls = append(l.calls, what); return 0 }
+	record := func(what string) Status { l.calls = append(l.calls, what); return 0 }
 	list := func(got *int32, all *Perf, of ...Perf) {
-		*got = int32(copy(unsafe.Slice(all, candidates), of))
+		*got = int32(copy(unsafe.Slice(all, maxAlgorithms), of))
 	}
-	advise := func(got *int32, all *Perf) Status {
+	recommend := func(got *int32, all *Perf) Status {
 		list(got, all, Perf{Algo: 4, Status: 3000, Deterministic: 1}, Perf{Algo: 5, Memory: 10},
 			Perf{Algo: 6, Memory: 20, Deterministic: 1, Math: TensorOp})
-		return did("advise")
+		return record("recommend")
 	}
-	time := func(got *int32, all *Perf, room uintptr) Status {
-		list(got, all, Perf{Algo: 9, Memory: room + 1}, Perf{Algo: 7, Memory: 30, Time: 0.5, Math: TensorOp},
+	time := func(got *int32, all *Perf, workspace uintptr) Status {
+		list(got, all, Perf{Algo: 9, Memory: workspace + 1}, Perf{Algo: 7, Memory: 30, Time: 0.5, Math: TensorOp},
 			Perf{Algo: 8, Deterministic: 1})
-		did("time")
+		record("time")
 		return l.fail
 	}
 	a := &API{}
@@ -49,54 +49,54 @@ func (l *library) api() *API {
 	a.DestroyTensor = func(Tensor) Status { next--; return 0 }
 	a.DestroyFilter = func(Filter) Status { next--; return 0 }
 	a.DestroyConv = func(Descriptor) Status { next--; return 0 }
-	a.AlgorithmsForward = func(_ Raw, _ Tensor, _ Filter, _ Descriptor, _ Tensor, _ int32, got *int32,
+	a.GetForward = func(_ Raw, _ Tensor, _ Filter, _ Descriptor, _ Tensor, _ int32, got *int32,
 		all *Perf) Status {
-		return advise(got, all)
+		return recommend(got, all)
 	}
-	a.AlgorithmsData = func(_ Raw, _ Filter, _ Tensor, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
-		return advise(got, all)
+	a.GetData = func(_ Raw, _ Filter, _ Tensor, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
+		return recommend(got, all)
 	}
-	a.AlgorithmsFilter = func(_ Raw, _, _ Tensor, _ Descriptor, _ Filter, _ int32, got *int32, all *Perf) Status {
-		return advise(got, all)
+	a.GetFilter = func(_ Raw, _, _ Tensor, _ Descriptor, _ Filter, _ int32, got *int32, all *Perf) Status {
+		return recommend(got, all)
 	}
 	a.FindForward = func(_ Raw, _ Tensor, x driver.Pointer, _ Filter, w driver.Pointer, _ Descriptor, _ Tensor,
-		y driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
-		did(fmt.Sprint(x, w, y, room))
+		y driver.Pointer, _ int32, got *int32, all *Perf, workspace driver.Pointer, n uintptr) Status {
+		record(fmt.Sprint(x, w, y, workspace))
 		return time(got, all, n)
 	}
 	a.FindData = func(_ Raw, _ Filter, w driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Tensor,
-		x driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
-		did(fmt.Sprint(x, w, y, room))
+		x driver.Pointer, _ int32, got *int32, all *Perf, workspace driver.Pointer, n uintptr) Status {
+		record(fmt.Sprint(x, w, y, workspace))
 		return time(got, all, n)
 	}
 	a.FindFilter = func(_ Raw, _ Tensor, x driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Filter,
-		w driver.Pointer, _ int32, got *int32, all *Perf, room driver.Pointer, n uintptr) Status {
-		did(fmt.Sprint(x, w, y, room))
+		w driver.Pointer, _ int32, got *int32, all *Perf, workspace driver.Pointer, n uintptr) Status {
+		record(fmt.Sprint(x, w, y, workspace))
 		return time(got, all, n)
 	}
 	return a
 }
 
-// lending is device memory that is written down, in blocks at 1, 2, 3 and 4.
-func (l *library) lending(sizes ...int) ([]driver.Pointer, func(), error) {
-	l.calls = append(l.calls, fmt.Sprint("lend ", sizes))
-	return []driver.Pointer{1, 2, 3, 4}, func() { l.calls = append(l.calls, "end") }, nil
+// alloc records an allocation of blocks at the addresses 1, 2, 3 and 4.
+func (l *library) alloc(sizes ...int) ([]driver.Pointer, func(), error) {
+	l.calls = append(l.calls, fmt.Sprint("alloc ", sizes))
+	return []driver.Pointer{1, 2, 3, 4}, func() { l.calls = append(l.calls, "free") }, nil
 }
 
 var small = Shape{N: 2, H: 4, W: 4, C: 8, K: 16, R: 3, S: 3, Stride: 1, Pad: 1}
 
-// The fastest algorithm is looked for once, with memory of the right sizes that is given back, for
-// each direction.
+// The fastest algorithm is measured once per direction, with memory of the right sizes, which is
+// freed.
 func TestFastest(t *testing.T) {
-	l, choices := &library{}, &Choices{Dir: t.TempDir(), GPU: "imaginary", Version: 91002}
+	l, cache := &library{}, &ChoiceCache{Dir: t.TempDir(), GPU: "fake", Version: 91002}
 	h := &Handle{api: l.api()}
 	for _, d := range []Direction{Forward, GradX, GradW} {
 		for i := range 3 {
 			l.calls, l.math = nil, 0
-			if i == 2 { // another program
-				choices = &Choices{Dir: choices.Dir, GPU: choices.GPU, Version: choices.Version}
+			if i == 2 { // a second program
+				cache = &ChoiceCache{Dir: cache.Dir, GPU: cache.GPU, Version: cache.Version}
 			}
-			c, err := h.NewConv(small, d, Float16, TensorOp, Choosing{Most: 100, Memory: l.lending, Choices: choices})
+			c, err := h.NewConv(small, d, Float16, TensorOp, Selection{MaxWorkspace: 100, Alloc: l.alloc, Cache: cache})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestFastest(t *testing.T) {
 			}
 			var want []string
 			if i == 0 {
-				want = []string{"lend [512 2304 1024 100]", "1 2 3 4", "time", "end"}
+				want = []string{"alloc [512 2304 1024 100]", "1 2 3 4", "time", "free"}
 			}
 			if !slices.Equal(l.calls, want) {
 				t.Errorf("direction %d, time %d: calls %q, want %q", d, i, l.calls, want)
@@ -115,19 +115,20 @@ func TestFastest(t *testing.T) {
 	}
 }
 
-// What repeats is advised and not timed; and so is all where there is no memory.
+// In deterministic runs, and if there is no memory, the recommended algorithm is taken and nothing
+// is timed.
 func TestAdvised(t *testing.T) {
 	none := func(...int) ([]driver.Pointer, func(), error) { return nil, nil, errors.New("none left") }
 	for _, c := range []struct {
-		how  Choosing
+		how  Selection
 		m    Math
 		algo int32
 		math Math
 	}{
-		{Choosing{Most: 100, Deterministic: true}, TensorOp, 6, TensorOp},
-		{Choosing{Most: 100}, TensorOp, 5, 0},
-		{Choosing{Most: 100}, FMA, 5, FMA}, // the default might round
-		{Choosing{Most: 100, Memory: none}, TensorOp, 5, 0},
+		{Selection{MaxWorkspace: 100, Deterministic: true}, TensorOp, 6, TensorOp},
+		{Selection{MaxWorkspace: 100}, TensorOp, 5, 0},
+		{Selection{MaxWorkspace: 100}, FMA, 5, FMA}, // the default may round
+		{Selection{MaxWorkspace: 100, Alloc: none}, TensorOp, 5, 0},
 	} {
 		l := &library{}
 		h := &Handle{api: l.api()}
@@ -135,7 +136,7 @@ func TestAdvised(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if conv.algo != c.algo || l.math != c.math || !slices.Equal(l.calls, []string{"advise"}) {
+		if conv.algo != c.algo || l.math != c.math || !slices.Equal(l.calls, []string{"recommend"}) {
 			t.Errorf("%+v: algorithm %d, math %d after %q; want %d and %d", c.how, conv.algo, l.math, l.calls, c.algo,
 				c.math)
 		}
@@ -145,33 +146,36 @@ func TestAdvised(t *testing.T) {
 	for _, c := range []struct {
 		m    Math
 		want string
-	}{{FMA, "repeats its bits and works in 100 bytes"}} { // the one that repeats is for tensor cores
-		if _, err := h.NewConv(small, Forward, Float32, c.m, Choosing{Most: 100, Deterministic: true}); err == nil ||
+		// the deterministic one uses tensor cores
+	}{{FMA, "is deterministic and needs at most 100 bytes"}} {
+		if _, err := h.NewConv(small, Forward, Float32, c.m, Selection{MaxWorkspace: 100, Deterministic: true}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
 	l.fail = 5000
-	if _, err := h.NewConv(small, Forward, Float32, FMA, Choosing{Most: 100, Memory: l.lending}); err == nil ||
+	if _, err := h.NewConv(small, Forward, Float32, FMA, Selection{MaxWorkspace: 100, Alloc: l.alloc}); err == nil ||
 		!strings.Contains(err.Error(), "timing the algorithms") {
 		t.Errorf("a failure while timing: %v", err)
 	}
-	if l.calls[len(l.calls)-1] != "end" {
-		t.Errorf("memory is not given back after a failure: %q", l.calls)
+	if l.calls[len(l.calls)-1] != "free" {
+		t.Errorf("memory is not freed after a failure: %q", l.calls)
 	}
 }
 
-// A file that is damaged, of another library or GPU, or copied to another name is not taken; a
-// folder that cannot be written is no error.
-func TestChoices(t *testing.T) {
+// A file that is damaged, copied to another name, or made for another library or GPU is ignored. A
+// folder that cannot be written is not an error.
+func TestChoiceCache(t *testing.T) {
 	dir := t.TempDir()
-	open := func(gpu string, version uintptr) *Choices { return &Choices{Dir: dir, GPU: gpu, Version: version} }
-	open("a", 1).keep("key", Choice{Algo: 3, Memory: 7})
-	get := func(c *Choices, key string) bool { _, ok := c.get(key); return ok }
+	open := func(gpu string, version uintptr) *ChoiceCache {
+		return &ChoiceCache{Dir: dir, GPU: gpu, Version: version}
+	}
+	open("a", 1).put("key", Choice{Algo: 3, Memory: 7})
+	get := func(c *ChoiceCache, key string) bool { _, ok := c.get(key); return ok }
 	if got, ok := open("a", 1).get("key"); !ok || got != (Choice{Algo: 3, Memory: 7}) {
 		t.Errorf("kept %+v (%v)", got, ok)
 	}
-	for what, c := range map[string]*Choices{"another GPU": open("b", 1), "another version": open("a", 2),
+	for what, c := range map[string]*ChoiceCache{"another GPU": open("b", 1), "another version": open("a", 2),
 		"no folder": {GPU: "a", Version: 1}, "nothing": nil} {
 		if get(c, "key") {
 			t.Errorf("%s has the choice", what)
@@ -182,35 +186,35 @@ func TestChoices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, spoilt := range map[string]string{
+	for what, damaged := range map[string]string{
 		"empty": "", "half": string(text[:len(text)/2]), "no JSON": "algo 3", "another algorithm": strings.Replace(
 			string(text), `"algo":3`, `"algo":4`, 1),
 		"negative memory": strings.Replace(string(text), `"memory":7`, `"memory":-7`, 1),
 	} {
-		if err := os.WriteFile(path, []byte(spoilt), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(damaged), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if get(open("a", 1), "key") {
-			t.Errorf("a file that is spoilt (%s) is taken", what)
+			t.Errorf("a damaged file (%s) is used", what)
 		}
 	}
 	if err := os.WriteFile(open("a", 1).path("other"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if get(open("a", 1), "other") {
-		t.Error("a file under another name is taken")
+		t.Error("a file under another name is used")
 	}
-	open("a", 1).keep("key", Choice{Algo: 3})
+	open("a", 1).put("key", Choice{Algo: 3})
 	if !get(open("a", 1), "key") {
-		t.Error("what is damaged is not replaced")
+		t.Error("a damaged file is not replaced")
 	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	blocked := &Choices{Dir: filepath.Join(file, "sub"), GPU: "a"}
-	blocked.keep("key", Choice{Algo: 1})
+	blocked := &ChoiceCache{Dir: filepath.Join(file, "sub"), GPU: "a"}
+	blocked.put("key", Choice{Algo: 1})
 	if !get(blocked, "key") {
-		t.Error("what cannot be kept on disk is forgotten at once")
+		t.Error("a choice that cannot be stored is not kept in memory")
 	}
 }

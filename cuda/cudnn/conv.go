@@ -7,10 +7,10 @@ import (
 	"fspda/cuda/driver"
 )
 
-// Shape is a convolution of n images of h×w pixels and c channels with k filters of r×s.
+// Shape describes a convolution of N images of H×W pixels and C channels with K filters of R×S.
 type Shape struct{ N, H, W, C, K, R, S, Stride, Pad int }
 
-// P and Q are the height and the width of the output.
+// P and Q return the height and width of the output.
 func (s Shape) P() int { return (s.H+2*s.Pad-s.R)/s.Stride + 1 }
 func (s Shape) Q() int { return (s.W+2*s.Pad-s.S)/s.Stride + 1 }
 
@@ -19,7 +19,7 @@ func (s Shape) String() string {
 		s.R, s.S, s.Stride, s.Pad)
 }
 
-// Direction is which of the three products a call computes.
+// Direction selects the convolution or one of its two gradients.
 type Direction int
 
 const (
@@ -28,29 +28,30 @@ const (
 	GradW
 )
 
-// Conv is a convolution, or one of its gradients, with an algorithm. It belongs to the thread of
-// its Handle.
+// Conv is a convolution, or one of its gradients, with a chosen implementation. It belongs to the
+// thread of its Handle.
 type Conv struct {
-	Workspace int // bytes that it works in
+	Workspace int // bytes
 
 	h         *Handle
 	shape     Shape
 	direction Direction
 	of        Type
 	algo      int32
-	planned   *executionPlan                     // nil: algo
-	proven    bool                               // the plan has run
-	refused   bool                               // the plan did not run even once: algo instead
-	how       Choosing                           // what chooses that
-	product   func(x, w, y driver.Pointer) error // not nil: this
-	math      Math
-	x, y      Tensor
-	w         Filter
-	conv      Descriptor
+	plan      *executionPlan // if nil, algo is used
+	hasRun    bool           // the plan has run at least once
+	// the first run of the plan failed, and algo is used instead
+	refused bool
+	how     Selection                          // selects that algorithm
+	product func(x, w, y driver.Pointer) error // if not nil, used instead of both
+	math    Math
+	x, y    Tensor
+	w       Filter
+	conv    Descriptor
 }
 
-// NewConv describes a convolution and chooses its algorithm.
-func (h *Handle) NewConv(s Shape, d Direction, of Type, m Math, how Choosing) (*Conv, error) {
+// NewConv describes a convolution and selects its implementation.
+func (h *Handle) NewConv(s Shape, d Direction, of Type, m Math, how Selection) (*Conv, error) {
 	c := &Conv{h: h, shape: s, direction: d, of: of, how: how, math: m}
 	if err := c.describe(of, m); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -61,8 +62,7 @@ func (h *Handle) NewConv(s Shape, d Direction, of Type, m Math, how Choosing) (*
 	return c, nil
 }
 
-// describe tells the library of the shapes. Filters have their outputs first, and their channels
-// last.
+// describe passes the shapes to the library. Filters are stored as K, R, S, C.
 func (c *Conv) describe(of Type, m Math) error {
 	a, s := c.h.api, c.shape
 	i := func(n int) int32 { return int32(n) }
@@ -81,60 +81,60 @@ func (c *Conv) describe(of Type, m Math) error {
 	return nil
 }
 
-// Run sends the convolution to the stream: y = x ⋆ w, or by the direction dx from dy and w, or dw
-// from x and dy. dx and dw take the places of x and w.
-func (c *Conv) Run(x, w, y, room driver.Pointer) error {
+// Run enqueues the convolution on the stream: y = x ⋆ w or, by direction, dx from dy and w, or dw
+// from x and dy. dx and dw are passed as x and w.
+func (c *Conv) Run(x, w, y, workspace driver.Pointer) error {
 	if c.product != nil {
 		return c.product(x, w, y)
 	}
-	if c.planned == nil || c.refused {
-		return c.runAlgorithm(x, w, y, room)
+	if c.plan == nil || c.refused {
+		return c.runAlgorithm(x, w, y, workspace)
 	}
-	err := c.planned.run(addresses{x, w, y, room})
-	if err == nil || c.proven {
-		c.proven = true
+	err := c.plan.run(addresses{x, w, y, workspace})
+	if err == nil || c.hasRun {
+		c.hasRun = true
 		return err
 	}
-	if c.advisedAlgorithm(c.how, c.math) != nil {
+	if c.recommendedAlgorithm(c.how, c.math) != nil {
 		return err
 	}
 	c.refused = true
-	return c.runAlgorithm(x, w, y, room)
+	return c.runAlgorithm(x, w, y, workspace)
 }
 
-func (c *Conv) runAlgorithm(x, w, y, room driver.Pointer) error {
+func (c *Conv) runAlgorithm(x, w, y, workspace driver.Pointer) error {
 	a, h := c.h.api, c.h
 	var r Status
 	switch c.direction {
 	case Forward:
-		r = a.Forward(h.h, h.one, c.x, x, c.w, w, c.conv, c.algo, room, uintptr(c.Workspace), h.zero, c.y, y)
+		r = a.Forward(h.h, h.one, c.x, x, c.w, w, c.conv, c.algo, workspace, uintptr(c.Workspace), h.zero, c.y, y)
 	case GradX:
-		r = a.BackwardData(h.h, h.one, c.w, w, c.y, y, c.conv, c.algo, room, uintptr(c.Workspace), h.zero, c.x, x)
+		r = a.BackwardData(h.h, h.one, c.w, w, c.y, y, c.conv, c.algo, workspace, uintptr(c.Workspace), h.zero, c.x, x)
 	case GradW:
-		r = a.BackwardFilter(h.h, h.one, c.x, x, c.y, y, c.conv, c.algo, room, uintptr(c.Workspace), h.zero, c.w, w)
+		r = a.BackwardFilter(h.h, h.one, c.x, x, c.y, y, c.conv, c.algo, workspace, uintptr(c.Workspace), h.zero, c.w, w)
 	}
 	return a.check(r, "a convolution of %v", c.shape)
 }
 
-// Route names what computes it, for people: an algorithm, or an engine of the graph API with its
-// settings.
+// Route names the implementation, for messages: an algorithm, or an engine of the graph API with
+// its settings.
 func (c *Conv) Route() string {
 	if c.product != nil {
-		return "product of matrices"
+		return "matrix product"
 	}
-	if c.planned != nil && !c.refused {
-		return "graph, " + c.planned.engine.String()
+	if c.plan != nil && !c.refused {
+		return "graph, " + c.plan.engine.String()
 	}
 	return fmt.Sprintf("algorithm %d", c.algo)
 }
 
-// use makes a plan the way of the convolution.
-func (c *Conv) use(p *executionPlan) { c.planned, c.Workspace = p, p.memory }
+// use selects a plan.
+func (c *Conv) use(p *executionPlan) { c.plan, c.Workspace = p, p.memory }
 
-// Close gives back what the library keeps of the convolution.
+// Close destroys the library's descriptors of the convolution.
 func (c *Conv) Close() error {
 	a := c.h.api
-	err := c.planned.close()
+	err := c.plan.close()
 	for _, r := range []Status{a.DestroyTensor(c.x), a.DestroyTensor(c.y), a.DestroyFilter(c.w),
 		a.DestroyConv(c.conv)} {
 		err = errors.Join(err, a.check(r, "closing a convolution"))

@@ -9,13 +9,13 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Every function that is used exists, in the library of each version of CUDA.
+// The library of each CUDA version exports every function of API.
 func TestBind(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
 			h, err := dynlib.System().Open(dynlib.CUDNN(major, 90))
 			if err != nil {
-				t.Skipf("%v (%s names a folder with it)", err, dynlib.PathVariable)
+				t.Skipf("%v (set %s to a folder with it)", err, dynlib.PathVariable)
 			}
 			a, err := Bind(h)
 			if err != nil {
@@ -32,7 +32,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// describeShapes describes convolutions, which needs no GPU.
+// describeShapes describes convolutions to the library, which needs no GPU.
 func describeShapes(t *testing.T, a *API) {
 	for _, s := range []Shape{{N: 2, H: 8, W: 9, C: 4, K: 8, R: 3, S: 3, Stride: 2, Pad: 1},
 		{N: 128, H: 224, W: 224, C: 3, K: 64, R: 7, S: 7, Stride: 2, Pad: 3}} {
@@ -46,12 +46,12 @@ func describeShapes(t *testing.T, a *API) {
 	}
 	c := &Conv{h: &Handle{api: a}, shape: Shape{N: -1, H: 1, W: 1, C: 1, K: 1, R: 1, S: 1, Stride: 1}}
 	if err := c.describe(Float32, FMA); err == nil || !strings.Contains(err.Error(), "-1 images") {
-		t.Errorf("a shape that is none: %v", err)
+		t.Errorf("an invalid shape: %v", err)
 	}
 	_ = c.Close()
 }
 
-// The library writes a Perf as C lays it out.
+// Perf has the memory layout of the C struct.
 func TestPerf(t *testing.T) {
 	if s, at := unsafe.Sizeof(Perf{}), unsafe.Offsetof(Perf{}.Deterministic); s != 48 || at != 24 {
 		t.Errorf("%d bytes, deterministic at %d; want 48 and 24", s, at)

@@ -14,21 +14,21 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// card is the properties of a GPU, as the library tells them of a real one.
-type card struct {
+// gpuProperties holds the properties of a GPU, as the library reports those of a real one.
+type gpuProperties struct {
 	name                                       string
 	version, processors, shared, l2, clock, by int
 	memory                                     int64
 }
 
-var cards = []card{
+var gpus = []gpuProperties{
 	{"NVIDIA H100 80GB HBM3", 900, 132, 232448, 50 << 20, 1980000, 2619000, 85 << 30},
 	{"NVIDIA A100-SXM4-40GB", 800, 108, 166912, 40 << 20, 1410000, 1215000, 42 << 30},
 	{"Tesla V100-SXM2-16GB", 700, 80, 98304, 6 << 20, 1530000, 877000, 17 << 30},
 }
 
-// properties is the card as the library reads it.
-func (c card) properties(t *testing.T) []byte {
+// json returns the properties in the library's format.
+func (c gpuProperties) json(t *testing.T) []byte {
 	text, err := json.Marshal(map[string]any{
 		"deviceName": c.name, "deviceVer": c.version, "multiProcessorCount": c.processors, "maxSharedMemoryPerBlockOptin": c.shared,
 		"l2CacheSize": c.l2, "smClockRateKHz": c.clock, "memClockRateKHz": c.by, "totalGlobalMem": c.memory, "driverVer": 13000,
@@ -44,11 +44,11 @@ func (c card) properties(t *testing.T) []byte {
 	return text
 }
 
-// deviceless is a handle for a card that is not there: plans can be made, and not executed.
-func deviceless(t *testing.T, api *API, c card) *Handle {
+// deviceless returns a handle for a GPU that is not installed: plans can be made but not executed.
+func deviceless(t *testing.T, api *API, c gpuProperties) *Handle {
 	n := &nodes{api: api, what: c}
 	d := n.create(DeviceNode)
-	set(n, d, DeviceJSON, CharactersValue, c.properties(t)...)
+	set(n, d, DeviceJSON, CharactersValue, c.json(t)...)
 	n.finalize(d)
 	if n.err != nil {
 		t.Fatal(n.err)
@@ -61,11 +61,11 @@ func deviceless(t *testing.T, api *API, c card) *Handle {
 	return &Handle{api: api, device: d}
 }
 
-func (c card) String() string { return c.name }
+func (c gpuProperties) String() string { return c.name }
 
-// real is the library of this machine, new enough to make plans without a GPU. It looks for cuBLAS,
-// and ends the program where there is none.
-func real(t *testing.T) *API {
+// installed returns the library of this machine, if it is new enough to make plans without a GPU.
+// cuDNN opens cuBLAS and exits the program if it is missing.
+func installed(t *testing.T) *API {
 	t.Helper()
 	for _, major := range []int{13, 12} {
 		_, noBLAS := dynlib.System().Open(dynlib.CUBLAS(major))
@@ -81,19 +81,19 @@ func real(t *testing.T) *API {
 			return a
 		}
 	}
-	t.Skipf("there is no cuDNN of 9.10 or newer with cuBLAS (%s names a folder with them)", dynlib.PathVariable)
+	t.Skipf("cuDNN 9.10 or newer with cuBLAS is not found (set %s to a folder with them)", dynlib.PathVariable)
 	return nil
 }
 
-// ways are the precisions of networks.
-var ways = []struct {
+// precisions lists the precisions of networks.
+var precisions = []struct {
 	name string
 	of   Type
 	m    Math
 }{{"fp32", Float32, FMA}, {"tf32", Float32, TensorOp}, {"fp16", Float16, TensorOp}, {"bf16", BFloat16, TensorOp}}
 
-// resnet50 lists the convolutions of ResNet-50 for images of 224 pixels, with the channels of the
-// first as programs pad them.
+// resnet50 lists the convolutions of ResNet-50 for images of 224 pixels, with the first layer's
+// channels padded as in programs.
 func resnet50(batch, channels int) []Shape {
 	all := []Shape{{batch, 224, 224, channels, 64, 7, 7, 2, 3}}
 	in, side := 64, 56
@@ -113,17 +113,17 @@ func resnet50(batch, channels int) []Shape {
 	return all
 }
 
-// The real library makes plans for a GPU that is not there, for every convolution of ResNet-50 in
-// each direction and precision: all that it is told is understood. Each engine that it offers is
-// made again from what is kept of it, and works in as much memory.
+// The real library makes plans for a GPU that is not installed, for every convolution of ResNet-50
+// in each direction and precision. Each engine that it offers can be made again from its stored
+// form, with the same workspace.
 func TestDeviceless(t *testing.T) {
-	api := real(t)
+	api := installed(t)
 	long := os.Getenv("FSPDA_LONG") != ""
 	shapes := resnet50(128, 4)
-	for _, c := range cards {
+	for _, c := range gpus {
 		h := deviceless(t, api, c)
-		for _, way := range ways {
-			if way.of == BFloat16 && c.version < 800 {
+		for _, precision := range precisions {
+			if precision.of == BFloat16 && c.version < 800 {
 				continue
 			}
 			begin, offered, engines, compiled := time.Now(), 0, map[string]int{}, 0
@@ -132,8 +132,8 @@ func TestDeviceless(t *testing.T) {
 					continue
 				}
 				for _, d := range []Direction{Forward, GradX, GradW} {
-					conv := &Conv{h: h, shape: s, direction: d, of: way.of}
-					all := checkOffers(t, conv, way.m, long)
+					conv := &Conv{h: h, shape: s, direction: d, of: precision.of}
+					all := checkOffers(t, conv, precision.m, long)
 					offered += len(all)
 					for _, o := range all {
 						engines[fmt.Sprintf("%d:%d", d, o.engine.Index)]++
@@ -143,7 +143,7 @@ func TestDeviceless(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%s, %s: %d plans in %.1f s, %d compiled; direction:engine×times %s", c, way.name, offered,
+			t.Logf("%s, %s: %d plans in %.1f s, %d compiled; direction:engine×times %s", c, precision.name, offered,
 				time.Since(begin).Seconds(), compiled, counted(engines))
 		}
 	}
@@ -157,7 +157,8 @@ func counted(all map[string]int) string {
 	return b.String()
 }
 
-// checkOffers makes plans of what is offered, and returns what there may be chosen from: something.
+// checkOffers makes plans of the engines that are offered, and returns the usable ones; there must
+// be some.
 func checkOffers(t *testing.T, c *Conv, m Math, all bool) (taken []offer) {
 	t.Helper()
 	n, g, err := c.graph(16)
@@ -169,64 +170,64 @@ func checkOffers(t *testing.T, c *Conv, m Math, all bool) (taken []offer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repeating := 0
-	offers := n.offers(g, HeuristicA, c.h.place())
-	for i, o := range append(offers, n.offers(g, HeuristicFallback, c.h.place())...) {
-		if o.rounds(m, false) {
+	deterministic := 0
+	offers := n.offers(g, HeuristicA, c.h.target())
+	for i, o := range append(offers, n.offers(g, HeuristicFallback, c.h.target())...) {
+		if o.unusable(m, false) {
 			continue
 		}
-		if !o.rounds(m, true) {
-			repeating++
+		if !o.unusable(m, true) {
+			deterministic++
 		}
 		taken = append(taken, o)
 		if !all && i%8 != 0 {
 			continue
 		}
-		plan := n.planOf(o.config, c.h.place())
+		plan := n.planOf(o.config, c.h.target())
 		want := getOne[int64](n, plan, PlanWorkspace, Int64Value)
 		if n.err != nil {
 			t.Errorf("%v, direction %d, type %d: %v: %v", c.shape, c.direction, c.of, o.engine, n.err)
 			n.err = nil
 			continue
 		}
-		p, err := c.plan(o.engine, 16)
+		p, err := c.makePlan(o.engine, 16)
 		if err != nil {
-			t.Errorf("%v: made again: %v", c.shape, err)
+			t.Errorf("%v: recreating it: %v", c.shape, err)
 			continue
 		}
 		if int64(p.memory) != want {
-			t.Errorf("%v: %v works in %d bytes, and made again in %d", c.shape, o.engine, want, p.memory)
+			t.Errorf("%v: %v needs %d bytes, and %d when recreated", c.shape, o.engine, want, p.memory)
 		}
 		if err := p.close(); err != nil {
 			t.Error(err)
 		}
 	}
-	if len(taken) == 0 || repeating == 0 {
-		t.Errorf("%v, direction %d, type %d, math %d: %d engines, %d that repeat; expected some", c.shape, c.direction,
-			c.of, m, len(taken), repeating)
+	if len(taken) == 0 || deterministic == 0 {
+		t.Errorf("%v, direction %d, type %d, math %d: %d engines, %d of them deterministic; want at least one of each", c.shape, c.direction,
+			c.of, m, len(taken), deterministic)
 	}
 	return taken
 }
 
-// Without a GPU the whole way of a choice by advice is gone, and packs of addresses can be made.
+// Without a GPU the recommended implementation can be selected, and packs of addresses can be made.
 func TestDevicelessAdvice(t *testing.T) {
-	api := real(t)
-	h := deviceless(t, api, cards[0])
-	how := Choosing{Most: 256 << 20, Deterministic: true}
-	for _, way := range ways {
+	api := installed(t)
+	h := deviceless(t, api, gpus[0])
+	how := Selection{MaxWorkspace: 256 << 20, Deterministic: true}
+	for _, precision := range precisions {
 		for _, s := range []Shape{resnet50(128, 4)[2], {N: 5, H: 9, W: 7, C: 3, K: 10, R: 5, S: 3, Stride: 2, Pad: 1}} {
-			c, err := h.NewConv(s, GradW, way.of, way.m, how)
+			c, err := h.NewConv(s, GradW, precision.of, precision.m, how)
 			if err != nil {
-				t.Errorf("%s: %v", way.name, err)
+				t.Errorf("%s: %v", precision.name, err)
 				continue
 			}
-			if c.planned == nil || c.Workspace > how.Most || !strings.HasPrefix(c.Route(), "graph, engine ") {
-				t.Errorf("%s: %v goes by %s in %d bytes", way.name, s, c.Route(), c.Workspace)
+			if c.plan == nil || c.Workspace > how.MaxWorkspace || !strings.HasPrefix(c.Route(), "graph, engine ") {
+				t.Errorf("%s: %v uses %s with %d bytes", precision.name, s, c.Route(), c.Workspace)
 			}
-			for i := range mostPacks + 2 {
-				if _, err := c.planned.pack(addresses{1 << 20, 2 << 20, 3 << 20, 0x100 * 16}); err != nil ||
-					len(c.planned.packs.known) != 1 {
-					t.Fatalf("time %d: %v, %d packs", i, err, len(c.planned.packs.known))
+			for i := range maxPacks + 2 {
+				if _, err := c.plan.pack(addresses{1 << 20, 2 << 20, 3 << 20, 0x100 * 16}); err != nil ||
+					len(c.plan.packs.known) != 1 {
+					t.Fatalf("time %d: %v, %d packs", i, err, len(c.plan.packs.known))
 				}
 			}
 			if err := c.Close(); err != nil {
@@ -237,10 +238,10 @@ func TestDevicelessAdvice(t *testing.T) {
 	c := &Conv{h: h, shape: Shape{N: 1, H: 4, W: 4, C: 8, K: 8, R: 1, S: 1, Stride: 1}, of: Float16}
 	for what, e := range map[string]Engine{"an index": {Index: 4000},
 		"a knob": {Index: 0, Knobs: []Knob{{Type: 45, Value: 77}}}} {
-		_, err := c.plan(e, 16)
+		_, err := c.makePlan(e, 16)
 		var refused *Error
 		if !errors.As(err, &refused) {
-			t.Errorf("%s that there is not: %v", what, err)
+			t.Errorf("%s that does not exist: %v", what, err)
 		}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Engine is one of the library's for a graph, with its settings. Together with the graph and the
-// library's version it makes the same plan again.
+// Engine is one of the library's engines for a graph, with its settings. With the same graph and
+// library version it gives the same plan.
 type Engine struct {
 	Index int64  `json:"index"`
-	Knobs []Knob `json:"knobs,omitempty"` // by type
+	Knobs []Knob `json:"knobs,omitempty"` // sorted by type
 }
 
 // Knob is a setting of an engine.
@@ -28,10 +28,10 @@ func (e Engine) String() string {
 	return b.String()
 }
 
-// sound tells whether an engine that was kept can be one.
-func (e Engine) sound() bool { return e.Index >= 0 && len(e.Knobs) <= mostKnobs }
+// valid reports whether a stored engine is possible.
+func (e Engine) valid() bool { return e.Index >= 0 && len(e.Knobs) <= maxKnobs }
 
-// offer is an engine that the library offers.
+// offer is an engine that a heuristic recommends.
 type offer struct {
 	config    Node
 	engine    Engine
@@ -40,18 +40,18 @@ type offer struct {
 }
 
 const (
-	mostKnobs  = 64 // there are 46 types
-	mostNotes  = 32 // there are 10
-	mostOffers = 64 // of a heuristic
+	maxKnobs  = 64 // cuDNN has 46 knob types
+	maxNotes  = 32 // cuDNN has 10 notes
+	maxOffers = 64 // per heuristic
 )
 
-// heuristics are asked one after the other until one advises something that may be taken. The last
-// knows what computes everything, if slowly.
+// heuristics are queried in this order until one recommends a usable engine. The last one supports
+// everything, but may be slow.
 var heuristics = []int32{HeuristicA, HeuristicInstant, HeuristicFallback}
 
-// offers are what a heuristic advises, best first. None is there twice.
-func (n *nodes) offers(graph Node, mode int32, on place) (all []offer) {
-	for _, config := range n.advice(graph, mode, on) {
+// offers returns the engines that a heuristic recommends, best first, without duplicates.
+func (n *nodes) offers(graph Node, mode int32, on target) (all []offer) {
+	for _, config := range n.recommendations(graph, mode, on) {
 		o, ok := n.read(config)
 		if ok && !slices.ContainsFunc(all, func(p offer) bool { return p.engine.String() == o.engine.String() }) {
 			all = append(all, o)
@@ -60,32 +60,32 @@ func (n *nodes) offers(graph Node, mode int32, on place) (all []offer) {
 	return all
 }
 
-// advice is what one heuristic advises. A heuristic that fails, as one does that knows nothing of a
-// graph, advises nothing.
-func (n *nodes) advice(graph Node, mode int32, on place) []Node {
+// recommendations returns the configurations that a heuristic recommends. A heuristic that fails,
+// for example because it does not know the graph, recommends none.
+func (n *nodes) recommendations(graph Node, mode int32, on target) []Node {
 	if n.err != nil {
 		return nil
 	}
 	h := n.create(HeuristicNode)
 	set(n, h, HeuristicGraph, NodeValue, graph)
 	set(n, h, HeuristicMode, HeuristicValue, mode)
-	on.on(n, h, HeuristicDevice)
+	on.set(n, h, HeuristicDevice)
 	n.finalize(h)
-	found := n.getNodes(h, HeuristicResults, EngineConfigNode, mostOffers)
+	found := n.getNodes(h, HeuristicResults, EngineConfigNode, maxOffers)
 	n.err = nil
 	return found
 }
 
-// read reads what an engine is. ok is false for one that cannot be read.
+// read reads the settings and notes of an engine. ok is false if they cannot be read.
 func (n *nodes) read(config Node) (o offer, ok bool) {
 	o.config = config
 	engines := n.getNodes(config, ConfigEngine, EngineNode, 1)
 	if len(engines) == 1 {
 		o.engine.Index = getOne[int64](n, engines[0], EngineIndex, Int64Value)
-		o.numerical = get(n, engines[0], EngineNumerical, NumericalValue, make([]int32, mostNotes))
-		o.behaviour = get(n, engines[0], EngineBehaviour, BehaviourValue, make([]int32, mostNotes))
+		o.numerical = get(n, engines[0], EngineNumerical, NumericalValue, make([]int32, maxNotes))
+		o.behaviour = get(n, engines[0], EngineBehaviour, BehaviourValue, make([]int32, maxNotes))
 	}
-	for _, k := range n.getNodes(config, ConfigKnobs, KnobNode, mostKnobs) {
+	for _, k := range n.getNodes(config, ConfigKnobs, KnobNode, maxKnobs) {
 		o.engine.Knobs = append(o.engine.Knobs, Knob{getOne[int32](n, k, KnobType, KnobValue),
 			getOne[int64](n, k, KnobChoice, Int64Value)})
 	}
@@ -95,12 +95,12 @@ func (n *nodes) read(config Node) (o offer, ok bool) {
 	return o, ok
 }
 
-// config makes an engine that was kept.
-func (n *nodes) config(graph Node, e Engine, on place) Node {
+// config creates the configuration of a stored engine.
+func (n *nodes) config(graph Node, e Engine, on target) Node {
 	engine := n.create(EngineNode)
 	set(n, engine, EngineGraph, NodeValue, graph)
 	set(n, engine, EngineIndex, Int64Value, e.Index)
-	on.on(n, engine, EngineDevice)
+	on.set(n, engine, EngineDevice)
 	n.finalize(engine)
 	c := n.create(EngineConfigNode)
 	set(n, c, ConfigEngine, NodeValue, engine)
@@ -117,14 +117,14 @@ func (n *nodes) config(graph Node, e Engine, on place) Node {
 	return n.finalize(c)
 }
 
-// rounds tells whether an engine rounds more than may be, or sums in another order each time where
-// bits are to repeat. Sums of 16 bits are float32 in all of fspda; and where numbers are to be
-// multiplied as they are, tensor cores are out.
-func (o offer) rounds(m Math, repeat bool) bool {
+// rounds reports whether an engine must not be used: because it rounds more than m allows, or
+// because its order of summation varies and the run must be deterministic. Sums of 16-bit numbers
+// are float32 everywhere in fspda, and FMA excludes tensor cores.
+func (o offer) unusable(m Math, deterministic bool) bool {
 	has := func(note int32) bool { return slices.Contains(o.numerical, note) }
-	return has(NoteDownConvert) || has(NoteReducedReduction) || m == FMA && has(NoteTensorCore) || repeat &&
+	return has(NoteDownConvert) || has(NoteReducedReduction) || m == FMA && has(NoteTensorCore) || deterministic &&
 		has(NoteNondeterministic)
 }
 
-// compiles tells whether a plan is compiled when it is made, which takes a while.
+// compiles reports whether the engine compiles its kernel when a plan is made, which takes long.
 func (o offer) compiles() bool { return slices.Contains(o.behaviour, NoteCompiles) }

@@ -7,43 +7,43 @@ import (
 	"fspda/cuda/driver"
 )
 
-// executionPlan is an engine made ready for a graph.
+// executionPlan is an engine that is ready to execute a graph.
 type executionPlan struct {
-	engine  Engine
-	memory  int // bytes that it works in
-	aligned int // every address is a multiple of it
-	handle  Raw
-	node    Node
-	nodes   nodes // what it was made of, and itself
-	packs   packs
+	engine    Engine
+	memory    int // workspace in bytes
+	alignment int // divides every address
+	handle    Raw
+	node      Node
+	nodes     nodes // the descriptors it was made of, and its own
+	packs     packs
 }
 
-// packs are the addresses that a plan was executed with, the newest last: a step that is not
-// captured comes back to them, and makes no new ones.
+// packs caches the descriptors of the addresses that a plan was executed with, oldest first: steps
+// that are not captured use the same addresses again.
 type packs struct {
 	known map[addresses]Node
 	order []addresses
 }
 
-// addresses is where x, w, y and the workspace lie.
+// addresses holds the addresses of x, w, y and the workspace.
 type addresses [4]driver.Pointer
 
-// mostPacks is how many packs are kept: agents take turns with a plan, each with parameters of its
+// maxPacks is the number of packs kept: agents take turns with a plan, each with parameters of its
 // own.
-const mostPacks = 32
+const maxPacks = 32
 
-// graph makes the graph of a convolution. The nodes are to be closed also where it fails.
-func (c *Conv) graph(aligned int) (*nodes, Node, error) {
+// graph creates the graph of a convolution. The caller must close the nodes, even after an error.
+func (c *Conv) graph(alignment int) (*nodes, Node, error) {
 	n := &nodes{api: c.h.api, what: c.shape}
-	g := n.graphOf(c.shape, c.direction, c.of, aligned, c.h.place())
+	g := n.graphOf(c.shape, c.direction, c.of, alignment, c.h.target())
 	return n, g, n.err
 }
 
-// plan makes a plan of an engine.
-func (c *Conv) plan(e Engine, aligned int) (*executionPlan, error) {
-	on := c.h.place()
-	n, g, err := c.graph(aligned)
-	p := &executionPlan{engine: e, aligned: aligned, handle: on.handle}
+// makePlan makes a plan for an engine.
+func (c *Conv) makePlan(e Engine, alignment int) (*executionPlan, error) {
+	on := c.h.target()
+	n, g, err := c.graph(alignment)
+	p := &executionPlan{engine: e, alignment: alignment, handle: on.handle}
 	if err == nil {
 		p.node = n.planOf(n.config(g, e, on), on)
 		p.memory = int(getOne[int64](n, p.node, PlanWorkspace, Int64Value))
@@ -56,22 +56,22 @@ func (c *Conv) plan(e Engine, aligned int) (*executionPlan, error) {
 	return p, nil
 }
 
-func (n *nodes) planOf(config Node, on place) Node {
+func (n *nodes) planOf(config Node, on target) Node {
 	p := n.create(PlanNode)
 	if on.handle != 0 {
 		set(n, p, PlanHandle, HandleValue, on.handle)
 	}
 	set(n, p, PlanConfig, NodeValue, config)
-	on.on(n, p, PlanDevice)
+	on.set(n, p, PlanDevice)
 	return n.finalize(p)
 }
 
-// run sends the plan to the stream of the handle.
+// run enqueues the plan on the stream of the handle.
 func (p *executionPlan) run(at addresses) error {
 	for i, a := range at {
-		if a%driver.Pointer(p.aligned) != 0 {
-			return fmt.Errorf("cudnn: a convolution of %v: operand %d lies at %#x, expected a multiple of %d",
-				p.nodes.what, i, a, p.aligned)
+		if a%driver.Pointer(p.alignment) != 0 {
+			return fmt.Errorf("cudnn: a convolution of %v: operand %d has address %#x, want a multiple of %d",
+				p.nodes.what, i, a, p.alignment)
 		}
 	}
 	pack, err := p.pack(at)
@@ -82,14 +82,14 @@ func (p *executionPlan) run(at addresses) error {
 	return api.check(api.Backend.Execute(p.handle, p.node, pack), "a convolution of %v by %v", p.nodes.what, p.engine)
 }
 
-// pack is the descriptor of addresses.
+// pack returns the descriptor of the addresses.
 func (p *executionPlan) pack(at addresses) (Node, error) {
 	if d, ok := p.packs.known[at]; ok {
 		return d, nil
 	}
 	n := &nodes{api: p.nodes.api, what: p.nodes.what}
 	d := n.create(PackNode)
-	set(n, d, PackNumbers, Int64Value, numberX, numberW, numberY)
+	set(n, d, PackUIDs, Int64Value, uidX, uidW, uidY)
 	set(n, d, PackAddresses, AddressValue, at[:3]...)
 	set(n, d, PackWorkspace, AddressValue, at[3])
 	n.finalize(d)
@@ -99,33 +99,33 @@ func (p *executionPlan) pack(at addresses) (Node, error) {
 	return d, p.keep(at, d)
 }
 
-// keep keeps a pack, and gives the oldest back where there are too many: what was sent with it has
-// been told its addresses.
+// keep stores a pack, and destroys the oldest one if there are too many. Work that was enqueued
+// with it has already read its addresses.
 func (p *executionPlan) keep(at addresses, d Node) error {
 	if p.packs.known == nil {
 		p.packs.known = map[addresses]Node{}
 	}
 	p.packs.known[at] = d
 	p.packs.order = append(p.packs.order, at)
-	if len(p.packs.order) <= mostPacks {
+	if len(p.packs.order) <= maxPacks {
 		return nil
 	}
 	oldest := p.packs.order[0]
 	p.packs.order = p.packs.order[1:]
-	gone := p.packs.known[oldest]
+	old := p.packs.known[oldest]
 	delete(p.packs.known, oldest)
-	return p.nodes.api.check(p.nodes.api.Backend.Destroy(gone), "giving back addresses of a convolution of %v",
+	return p.nodes.api.check(p.nodes.api.Backend.Destroy(old), "destroying a pack of addresses of a convolution of %v",
 		p.nodes.what)
 }
 
-// close gives back all that the library keeps of it.
+// close destroys all descriptors of the plan.
 func (p *executionPlan) close() error {
 	if p == nil {
 		return nil
 	}
 	var err error
 	for _, d := range p.packs.known {
-		err = errors.Join(err, p.nodes.api.check(p.nodes.api.Backend.Destroy(d), "giving back addresses"))
+		err = errors.Join(err, p.nodes.api.check(p.nodes.api.Backend.Destroy(d), "destroying a pack of addresses"))
 	}
 	p.packs = packs{}
 	return errors.Join(err, p.nodes.close())

@@ -2,8 +2,8 @@ package cudnn
 
 import "fspda/cuda/driver"
 
-// Recorded is a library that writes down what it is asked, for tests outside of this package: see
-// library. What comes second gives the calls since it was last asked for them.
+// Recorded returns a library that records its calls, for tests outside this package, and a function
+// that returns the calls since it was last called. See library.
 func Recorded() (*API, func() []string) {
 	l := &library{}
 	a := l.api()

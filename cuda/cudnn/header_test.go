@@ -7,7 +7,7 @@ import (
 	"fspda/cuda/dynlib/headertest"
 )
 
-// The arguments of every function are those that NVIDIA's header declares.
+// The Go declarations of all functions match NVIDIA's header.
 func TestHeader(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {

@@ -6,16 +6,16 @@ import (
 	"unsafe"
 )
 
-// nodes makes descriptors of the graph API that live and end together. After a call that fails all
-// others do nothing, and err says what failed.
+// nodes creates descriptors of the graph API that are destroyed together. After an error, all
+// further calls do nothing and err holds the error.
 type nodes struct {
 	api  *API
-	what fmt.Stringer // for errors: what they describe
+	what fmt.Stringer // what they describe, for errors
 	all  []Node
 	err  error
 }
 
-// check keeps the first failure.
+// check stores the first error.
 func (n *nodes) check(s Status, doing string) bool {
 	if s != 0 && n.err == nil {
 		n.err = n.api.check(s, "%s for a convolution of %v", doing, n.what)
@@ -25,13 +25,13 @@ func (n *nodes) check(s Status, doing string) bool {
 
 func (n *nodes) create(of DescriptorType) Node {
 	var d Node
-	if n.err == nil && n.check(n.api.Backend.Create(of, &d), fmt.Sprintf("making a descriptor of type %d", of)) {
+	if n.err == nil && n.check(n.api.Backend.Create(of, &d), fmt.Sprintf("creating a descriptor of type %d", of)) {
 		n.all = append(n.all, d)
 	}
 	return d
 }
 
-// set gives an attribute its values, of which there is one at least.
+// set sets the values of an attribute; there must be at least one.
 func set[T any](n *nodes, d Node, name Attribute, of AttributeType, values ...T) {
 	if n.err == nil {
 		n.check(n.api.Backend.Set(d, name, of, int64(len(values)), unsafe.Pointer(&values[0])),
@@ -39,8 +39,7 @@ func set[T any](n *nodes, d Node, name Attribute, of AttributeType, values ...T)
 	}
 }
 
-// get reads the values of an attribute into dst, and returns as many as there were room and values
-// for.
+// get reads the values of an attribute into dst and returns those that were read.
 func get[T any](n *nodes, d Node, name Attribute, of AttributeType, dst []T) []T {
 	if n.err != nil || len(dst) == 0 {
 		return nil
@@ -53,20 +52,20 @@ func get[T any](n *nodes, d Node, name Attribute, of AttributeType, dst []T) []T
 	return dst[:min(max(got, 0), int64(len(dst)))]
 }
 
-// getOne reads an attribute that has one value.
+// getOne reads an attribute with one value.
 func getOne[T any](n *nodes, d Node, name Attribute, of AttributeType) (v T) {
 	if got := get(n, d, name, of, make([]T, 1)); len(got) == 1 {
 		return got[0]
 	}
 	if n.err == nil {
-		n.err = fmt.Errorf("cudnn: reading attribute %d for a convolution of %v: there is no value, expected one", name,
+		n.err = fmt.Errorf("cudnn: reading attribute %d for a convolution of %v: got no value, want one", name,
 			n.what)
 	}
 	return v
 }
 
-// getNodes reads an attribute that holds up to most descriptors of a type. The library fills in
-// those that it is given.
+// getNodes reads an attribute that holds up to most descriptors of a kind. The library fills in
+// descriptors that the caller creates.
 func (n *nodes) getNodes(d Node, name Attribute, of DescriptorType, most int) []Node {
 	all := make([]Node, 0, most)
 	for range most {
@@ -77,16 +76,16 @@ func (n *nodes) getNodes(d Node, name Attribute, of DescriptorType, most int) []
 
 func (n *nodes) finalize(d Node) Node {
 	if n.err == nil {
-		n.check(n.api.Backend.Finalize(d), "completing a descriptor")
+		n.check(n.api.Backend.Finalize(d), "finalizing a descriptor")
 	}
 	return d
 }
 
-// close gives the descriptors back, last made first.
+// close destroys the descriptors, last created first.
 func (n *nodes) close() error {
 	var err error
 	for i := len(n.all) - 1; i >= 0; i-- {
-		err = errors.Join(err, n.api.check(n.api.Backend.Destroy(n.all[i]), "giving back a descriptor"))
+		err = errors.Join(err, n.api.check(n.api.Backend.Destroy(n.all[i]), "destroying a descriptor"))
 	}
 	n.all = nil
 	return err

@@ -1,13 +1,13 @@
 package cudnn
 
-// Numbers of the tensors of a graph, by which a plan is told where they lie.
+// Unique ids of the tensors in a graph. A pack gives their addresses by id.
 const (
-	numberX int64 = 1
-	numberW int64 = 2
-	numberY int64 = 3
+	uidX int64 = 1
+	uidW int64 = 2
+	uidY int64 = 3
 )
 
-// operation is where the properties of the node of a direction begin.
+// operations lists the node type and attributes of each direction.
 var operations = map[Direction]struct {
 	node                       DescriptorType
 	alpha, beta, conv, w, x, y Attribute
@@ -17,12 +17,12 @@ var operations = map[Direction]struct {
 	GradW:   {GradWNode, GradWAlpha, GradWBeta, GradWConv, GradWW, GradWX, GradWY},
 }
 
-// graphOf is a convolution, or one of its gradients, as a graph of one operation. Sums are float32.
-// Operands lie at multiples of aligned bytes.
-func (n *nodes) graphOf(s Shape, d Direction, of Type, aligned int, on place) Node {
-	x := n.tensor(numberX, of, aligned, s.N, s.C, s.H, s.W)
-	w := n.tensor(numberW, of, aligned, s.K, s.C, s.R, s.S)
-	y := n.tensor(numberY, of, aligned, s.N, s.K, s.P(), s.Q())
+// graphOf creates a graph of one operation: a convolution or one of its gradients. Sums are
+// float32. alignment divides the addresses of the operands, in bytes.
+func (n *nodes) graphOf(s Shape, d Direction, of Type, alignment int, on target) Node {
+	x := n.tensor(uidX, of, alignment, s.N, s.C, s.H, s.W)
+	w := n.tensor(uidW, of, alignment, s.K, s.C, s.R, s.S)
+	y := n.tensor(uidY, of, alignment, s.N, s.K, s.P(), s.Q())
 	as := operations[d]
 	op := n.create(as.node)
 	set(n, op, as.conv, NodeValue, n.window(s))
@@ -40,20 +40,20 @@ func (n *nodes) graphOf(s Shape, d Direction, of Type, aligned int, on place) No
 	return n.finalize(g)
 }
 
-// tensor is one whose dimensions are told as the library counts them, n, c, h, w, and lie in the
-// order n, h, w, c.
-func (n *nodes) tensor(number int64, of Type, aligned, images, channels, height, width int) Node {
+// tensor creates a tensor node. Dimensions are passed in the library's order, n, c, h, w; the
+// tensor is stored as n, h, w, c.
+func (n *nodes) tensor(uid int64, of Type, alignment, images, channels, height, width int) Node {
 	t := n.create(TensorNode)
 	i := func(v int) int64 { return int64(v) }
-	set(n, t, TensorNumber, Int64Value, number)
+	set(n, t, TensorUID, Int64Value, uid)
 	set(n, t, TensorType, TypeValue, of)
-	set(n, t, TensorAlignment, Int64Value, i(aligned))
+	set(n, t, TensorAlignment, Int64Value, i(alignment))
 	set(n, t, TensorDimensions, Int64Value, i(images), i(channels), i(height), i(width))
 	set(n, t, TensorStrides, Int64Value, i(height)*i(width)*i(channels), 1, i(width)*i(channels), i(channels))
 	return n.finalize(t)
 }
 
-// window is how filters go over images.
+// window creates the convolution node: stride and padding.
 func (n *nodes) window(s Shape) Node {
 	c, stride, pad := n.create(ConvolutionNode), int64(s.Stride), int64(s.Pad)
 	set(n, c, ConvolutionCompute, TypeValue, Float32)
@@ -66,16 +66,17 @@ func (n *nodes) window(s Shape) Node {
 	return n.finalize(c)
 }
 
-// place is what plans are made for: the GPU of a handle, or one that only its properties tell of.
-type place struct {
+// target is the GPU that plans are made for: that of a handle, or one described by its properties
+// only.
+type target struct {
 	handle Raw
 	device Node
 }
 
-func (h *Handle) place() place { return place{h.h, h.device} }
+func (h *Handle) target() target { return target{h.h, h.device} }
 
-// on sets what tells a node of the GPU, where it is asked for.
-func (p place) on(n *nodes, d Node, device Attribute) {
+// set sets the GPU attribute of a node if the GPU is described by properties.
+func (p target) set(n *nodes, d Node, device Attribute) {
 	if p.device != 0 {
 		set(n, d, device, NodeValue, p.device)
 	}

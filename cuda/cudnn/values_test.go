@@ -11,7 +11,7 @@ import (
 	"fspda/cuda/dynlib/headertest"
 )
 
-// documented is what NVIDIA's header calls the values that are used.
+// documented maps the names in NVIDIA's header to our values.
 var documented = map[string]int64{
 	"CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR":                           int64(ConvolutionNode),
 	"CUDNN_BACKEND_ENGINE_DESCRIPTOR":                                int64(EngineNode),
@@ -93,8 +93,8 @@ var documented = map[string]int64{
 	"CUDNN_ATTR_TENSOR_DATA_TYPE":           int64(TensorType),
 	"CUDNN_ATTR_TENSOR_DIMENSIONS":          int64(TensorDimensions),
 	"CUDNN_ATTR_TENSOR_STRIDES":             int64(TensorStrides),
-	"CUDNN_ATTR_TENSOR_UNIQUE_ID":           int64(TensorNumber),
-	"CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS":    int64(PackNumbers),
+	"CUDNN_ATTR_TENSOR_UNIQUE_ID":           int64(TensorUID),
+	"CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS":    int64(PackUIDs),
 	"CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS": int64(PackAddresses),
 	"CUDNN_ATTR_VARIANT_PACK_WORKSPACE":     int64(PackWorkspace),
 
@@ -112,7 +112,7 @@ var documented = map[string]int64{
 	"CUDNN_CROSS_CORRELATION":                          crossCorrelation,
 }
 
-// Every value that the graph API is told is that of NVIDIA's header.
+// Every value of the graph API equals that of NVIDIA's header.
 func TestValues(t *testing.T) {
 	for _, major := range []int{12, 13} {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
@@ -126,13 +126,13 @@ func TestValues(t *testing.T) {
 				if found == nil {
 					if name == "CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR" ||
 						regexp.MustCompile("DEVICEPROP").MatchString(name) {
-						continue // since 9.8
+						continue // exists since 9.8
 					}
 					t.Errorf("%s: the header has no such value", name)
 					continue
 				}
 				if got, _ := strconv.ParseInt(string(found[1]), 10, 64); got != want {
-					t.Errorf("%s is %d, expected %d", name, got, want)
+					t.Errorf("%s is %d, want %d", name, got, want)
 				}
 			}
 		})

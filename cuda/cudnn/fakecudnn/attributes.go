@@ -2,11 +2,11 @@ package fakecudnn
 
 import "fspda/cuda/cudnn"
 
-// attribute is what a node may be told.
+// attribute describes an attribute that a node may have.
 type attribute struct {
 	of          cudnn.AttributeType
-	least, most int                  // values
-	node        cudnn.DescriptorType // of descriptors: what they describe; 0: any
+	least, most int                  // number of values
+	node        cudnn.DescriptorType // for descriptors: their kind; 0: any
 	optional    bool
 }
 
@@ -18,20 +18,20 @@ func a(node cudnn.DescriptorType) attribute {
 	return attribute{of: cudnn.NodeValue, least: 1, most: 1, node: node}
 }
 
-func (a attribute) orNot() attribute { a.optional = true; return a }
+func (a attribute) asOptional() attribute { a.optional = true; return a }
 
-// operation is what the three convolutions are told.
+// operation lists the attributes of a convolution operation.
 func operation(alpha, beta, conv, w, x, y cudnn.Attribute) map[cudnn.Attribute]attribute {
 	return map[cudnn.Attribute]attribute{alpha: one(cudnn.FloatValue), beta: one(cudnn.FloatValue),
 		conv: a(cudnn.ConvolutionNode),
 		w:    a(cudnn.TensorNode), x: a(cudnn.TensorNode), y: a(cudnn.TensorNode)}
 }
 
-// settable is what may be set of each node, and must be where it is not optional.
+// settable lists the attributes of each node. All must be set except the optional ones.
 var settable = map[cudnn.DescriptorType]map[cudnn.Attribute]attribute{
 	cudnn.TensorNode: {cudnn.TensorAlignment: one(cudnn.Int64Value), cudnn.TensorType: one(cudnn.TypeValue),
 		cudnn.TensorDimensions: four(cudnn.Int64Value),
-		cudnn.TensorStrides:    four(cudnn.Int64Value), cudnn.TensorNumber: one(cudnn.Int64Value)},
+		cudnn.TensorStrides:    four(cudnn.Int64Value), cudnn.TensorUID: one(cudnn.Int64Value)},
 	cudnn.ConvolutionNode: {cudnn.ConvolutionCompute: one(cudnn.TypeValue), cudnn.ConvolutionMode: one(cudnn.ModeValue),
 		cudnn.ConvolutionSpatial:  one(cudnn.Int64Value),
 		cudnn.ConvolutionDilation: two(cudnn.Int64Value), cudnn.ConvolutionStride: two(
@@ -46,20 +46,20 @@ var settable = map[cudnn.DescriptorType]map[cudnn.Attribute]attribute{
 	cudnn.GraphNode: {cudnn.GraphOperations: {of: cudnn.NodeValue, least: 1, most: 1},
 		cudnn.GraphHandle: one(cudnn.HandleValue)},
 	cudnn.HeuristicNode: {cudnn.HeuristicGraph: a(cudnn.GraphNode), cudnn.HeuristicMode: one(cudnn.HeuristicValue),
-		cudnn.HeuristicDevice: a(cudnn.DeviceNode).orNot()},
+		cudnn.HeuristicDevice: a(cudnn.DeviceNode).asOptional()},
 	cudnn.EngineNode: {cudnn.EngineGraph: a(cudnn.GraphNode), cudnn.EngineIndex: one(cudnn.Int64Value),
-		cudnn.EngineDevice: a(cudnn.DeviceNode).orNot()},
+		cudnn.EngineDevice: a(cudnn.DeviceNode).asOptional()},
 	cudnn.KnobNode: {cudnn.KnobType: one(cudnn.KnobValue), cudnn.KnobChoice: one(cudnn.Int64Value)},
 	cudnn.EngineConfigNode: {cudnn.ConfigEngine: a(cudnn.EngineNode), cudnn.ConfigKnobs: {of: cudnn.NodeValue, least: 1,
 		most: 46, node: cudnn.KnobNode, optional: true}},
 	cudnn.PlanNode: {cudnn.PlanHandle: one(cudnn.HandleValue), cudnn.PlanConfig: a(cudnn.EngineConfigNode),
-		cudnn.PlanDevice: a(cudnn.DeviceNode).orNot()},
-	cudnn.PackNode: {cudnn.PackNumbers: {of: cudnn.Int64Value, least: 3, most: 3},
+		cudnn.PlanDevice: a(cudnn.DeviceNode).asOptional()},
+	cudnn.PackNode: {cudnn.PackUIDs: {of: cudnn.Int64Value, least: 3, most: 3},
 		cudnn.PackAddresses: {of: cudnn.AddressValue, least: 3, most: 3},
 		cudnn.PackWorkspace: one(cudnn.AddressValue)},
 }
 
-// bytesOf is the size of a value.
+// bytesOf returns the size of a value.
 func bytesOf(of cudnn.AttributeType) int {
 	switch of {
 	case cudnn.Int64Value, cudnn.HandleValue, cudnn.AddressValue, cudnn.NodeValue:

@@ -1,7 +1,8 @@
-// Package fakecudnn is cuDNN's graph API in Go, for tests without a GPU or without the library.
+// Package fakecudnn implements cuDNN's graph API in Go, for tests without a GPU or without the
+// library.
 //
-// A [Graph] takes descriptors as the library does, and is stricter: an attribute of another name,
-// type or count than NVIDIA documents, one that is set twice, a node that is used before it is
-// complete, or given back twice, are faults that [Graph.Faults] lists. Heuristics offer the engines
-// that a test names, and what a plan computes is up to the test.
+// A [Graph] accepts descriptors as the library does, and is stricter. An attribute whose name, type
+// or count differs from NVIDIA's documentation, an attribute set twice, a node used before it is
+// finalized, and a node destroyed twice are recorded in Graph.Faults. Heuristics recommend the
+// engines that the test names, and a function of the test executes the plans.
 package fakecudnn

@@ -10,56 +10,56 @@ import (
 	"fspda/cuda/driver"
 )
 
-// What calls return.
+// Status codes of calls.
 const (
 	badParameter cudnn.Status = 2000
 	notSupported cudnn.Status = 3000
 )
 
-// Engine is one that a Graph offers.
+// Engine is an engine that a Graph offers.
 type Engine struct {
 	cudnn.Engine
 	Numerical, Behaviour []int32
-	Memory               int64        // of a plan's workspace
-	Unmade               bool         // it is offered, and no plan can be made of it
-	Refuses              cudnn.Status // of executions
+	Memory               int64        // workspace of a plan in bytes
+	Unmade               bool         // offered, but no plan can be made of it
+	Refuses              cudnn.Status // status of executions
 }
 
-// Convolution is what a plan computes.
+// Convolution describes what a plan computes.
 type Convolution struct {
 	cudnn.Direction
 	cudnn.Type
 	X, W, Y     [4]int64 // n, c, h, w
 	Stride, Pad int64
-	Aligned     int64 // of the least aligned operand, in bytes
+	Alignment   int64 // of the least aligned operand, in bytes
 }
 
-// Graph is the graph API. It is for one thread.
+// Graph implements the graph API. It is for one thread.
 type Graph struct {
-	// Offered are the engines that heuristic A advises for a convolution, best first, and Fallback
-	// those that the fallback does.
+	// Offered returns the engines that heuristic A recommends for a convolution, best first, and
+	// Fallback those of the fallback heuristic.
 	Offered, Fallback func(c Convolution) []Engine
-	// Compute is what an execution does. Workspace is 0 where none was given.
+	// Compute executes a plan. Workspace is 0 if none was given.
 	Compute func(c Convolution, by Engine, x, w, y, workspace driver.Pointer) cudnn.Status
-	Faults  []string // what was done wrong
+	Faults  []string // misuses of the API
 
 	next     cudnn.Node
 	nodes    map[cudnn.Node]*node
-	Executed int // plans
+	Executed int // number of plans executed
 }
 
 // node is a descriptor.
 type node struct {
-	of       cudnn.DescriptorType
-	set      map[cudnn.Attribute][]uint64
-	complete bool
-	engine   *Engine // of a configuration or an engine that heuristics filled in
+	of        cudnn.DescriptorType
+	set       map[cudnn.Attribute][]uint64
+	finalized bool
+	engine    *Engine // of a configuration or engine that a heuristic filled in
 }
 
-// Left is how many descriptors there are.
-func (g *Graph) Left() int { return len(g.nodes) }
+// Live returns the number of descriptors that are not destroyed.
+func (g *Graph) Live() int { return len(g.nodes) }
 
-// Backend is the graph as the library's functions.
+// Backend returns the graph as the library's table of functions.
 func (g *Graph) Backend() *cudnn.Backend {
 	if g.nodes == nil {
 		g.nodes = map[cudnn.Node]*node{}
@@ -68,15 +68,15 @@ func (g *Graph) Backend() *cudnn.Backend {
 		Execute: g.execute}
 }
 
-// wrong notes a fault.
-func (g *Graph) wrong(format string, args ...any) cudnn.Status {
+// fault records a misuse.
+func (g *Graph) fault(format string, args ...any) cudnn.Status {
 	g.Faults = append(g.Faults, fmt.Sprintf(format, args...))
 	return badParameter
 }
 
 func (g *Graph) create(of cudnn.DescriptorType, out *cudnn.Node) cudnn.Status {
 	if settable[of] == nil {
-		return g.wrong("there is no descriptor of type %d", of)
+		return g.fault("descriptor type %d does not exist", of)
 	}
 	g.next += 16
 	g.nodes[g.next] = &node{of: of, set: map[cudnn.Attribute][]uint64{}}
@@ -86,7 +86,7 @@ func (g *Graph) create(of cudnn.DescriptorType, out *cudnn.Node) cudnn.Status {
 
 func (g *Graph) destroy(d cudnn.Node) cudnn.Status {
 	if g.nodes[d] == nil {
-		return g.wrong("descriptor %d is given back, and is none", d)
+		return g.fault("destroying descriptor %d, which does not exist", d)
 	}
 	delete(g.nodes, d)
 	return 0
@@ -95,24 +95,24 @@ func (g *Graph) destroy(d cudnn.Node) cudnn.Status {
 func (g *Graph) set(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, n int64,
 	values unsafe.Pointer) cudnn.Status {
 	x := g.nodes[d]
-	if x == nil || x.complete {
-		return g.wrong("attribute %d of a descriptor that is none or complete", name)
+	if x == nil || x.finalized {
+		return g.fault("setting attribute %d of a descriptor that does not exist or is finalized", name)
 	}
 	rule, ok := settable[x.of][name]
 	switch {
 	case !ok:
-		return g.wrong("a descriptor of type %d has no attribute %d", x.of, name)
+		return g.fault("a descriptor of type %d has no attribute %d", x.of, name)
 	case of != rule.of || int(n) < rule.least || int(n) > rule.most:
-		return g.wrong("attribute %d: %d values of type %d, expected %d to %d of type %d", name, n, of, rule.least,
+		return g.fault("attribute %d: %d values of type %d, want %d to %d of type %d", name, n, of, rule.least,
 			rule.most, rule.of)
 	case x.set[name] != nil:
-		return g.wrong("attribute %d is set twice", name)
+		return g.fault("attribute %d is set twice", name)
 	}
 	all := words(unsafe.Slice((*byte)(values), int(n)*bytesOf(of)), bytesOf(of))
 	if of == cudnn.NodeValue {
 		for _, v := range all {
-			if to := g.nodes[cudnn.Node(v)]; to == nil || !to.complete || rule.node != 0 && to.of != rule.node {
-				return g.wrong("attribute %d is a descriptor that is none, not complete or of another type than %d",
+			if to := g.nodes[cudnn.Node(v)]; to == nil || !to.finalized || rule.node != 0 && to.of != rule.node {
+				return g.fault("attribute %d is not a finalized descriptor of type %d",
 					name, rule.node)
 			}
 		}
@@ -121,7 +121,7 @@ func (g *Graph) set(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, 
 	return 0
 }
 
-// words reads values of a size.
+// words reads values of a size in bytes.
 func words(b []byte, size int) (all []uint64) {
 	for ; len(b) >= size; b = b[size:] {
 		var w [8]byte
@@ -133,35 +133,35 @@ func words(b []byte, size int) (all []uint64) {
 
 func (g *Graph) finalize(d cudnn.Node) cudnn.Status {
 	x := g.nodes[d]
-	if x == nil || x.complete {
-		return g.wrong("a descriptor that is none, or complete, is completed")
+	if x == nil || x.finalized {
+		return g.fault("finalizing a descriptor that does not exist or is finalized")
 	}
 	for name, rule := range settable[x.of] {
 		if x.set[name] == nil && !rule.optional {
-			return g.wrong("a descriptor of type %d lacks attribute %d", x.of, name)
+			return g.fault("a descriptor of type %d lacks attribute %d", x.of, name)
 		}
 	}
 	if s := g.admit(x); s != 0 {
 		return s
 	}
-	x.complete = true
+	x.finalized = true
 	return 0
 }
 
-// admit says what the library does of values.
+// admit checks the values of a node as the library does.
 func (g *Graph) admit(x *node) cudnn.Status {
 	switch x.of {
 	case cudnn.TensorNode:
 		dims, strides := x.set[cudnn.TensorDimensions], x.set[cudnn.TensorStrides]
 		n, c, h, w := dims[0], dims[1], dims[2], dims[3]
 		if int64(n) <= 0 || int64(c) <= 0 || int64(h) <= 0 || int64(w) <= 0 {
-			return badParameter // a caller may ask for what there is not
+			return badParameter // not a fault: a caller may ask for invalid shapes
 		}
 		if !slices.Equal(strides, []uint64{h * w * c, 1, w * c, c}) {
-			return g.wrong("strides %v of %v are not those of channels that lie last", strides, dims)
+			return g.fault("strides %v of dimensions %v are not NHWC", strides, dims)
 		}
 	case cudnn.EngineConfigNode:
-		x.engine = g.kept(x)
+		x.engine = g.storedEngine(x)
 		if x.engine == nil {
 			return notSupported
 		}
@@ -173,8 +173,8 @@ func (g *Graph) admit(x *node) cudnn.Status {
 	return 0
 }
 
-// kept is the engine that a caller has described, nil for none.
-func (g *Graph) kept(x *node) *Engine {
+// storedEngine returns the engine that the caller has described, or nil.
+func (g *Graph) storedEngine(x *node) *Engine {
 	engine := g.nodes[cudnn.Node(x.set[cudnn.ConfigEngine][0])]
 	if engine.engine != nil {
 		return engine.engine

@@ -7,18 +7,18 @@ import (
 	"fspda/cuda/driver"
 )
 
-// get answers what may be asked of a node.
+// get reads an attribute of a node.
 func (g *Graph) get(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, asked int64, got *int64,
 	values unsafe.Pointer) cudnn.Status {
 	x := g.nodes[d]
-	if x == nil || !x.complete {
-		return g.wrong("attribute %d is asked of a descriptor that is none or not complete", name)
+	if x == nil || !x.finalized {
+		return g.fault("reading attribute %d of a descriptor that does not exist or is not finalized", name)
 	}
 	switch name {
 	case cudnn.HeuristicResults:
 		c := g.convolution(g.nodes[cudnn.Node(x.set[cudnn.HeuristicGraph][0])])
 		return g.fill(of, asked, got, values, cudnn.EngineConfigNode,
-			g.advised(c, int32(x.set[cudnn.HeuristicMode][0])))
+			g.recommended(c, int32(x.set[cudnn.HeuristicMode][0])))
 	case cudnn.ConfigEngine:
 		return g.fill(of, asked, got, values, cudnn.EngineNode, []Engine{*x.engine})
 	case cudnn.ConfigKnobs:
@@ -36,32 +36,32 @@ func (g *Graph) get(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, 
 	case cudnn.PlanWorkspace:
 		return answer(g, of, cudnn.Int64Value, asked, got, values, []int64{g.engineOf(x).Memory})
 	}
-	return g.wrong("attribute %d is asked for", name)
+	return g.fault("attribute %d cannot be read", name)
 }
 
-func (g *Graph) advised(c Convolution, mode int32) []Engine {
+func (g *Graph) recommended(c Convolution, mode int32) []Engine {
 	if mode == cudnn.HeuristicFallback {
 		return g.Fallback(c)
 	}
 	return g.Offered(c)
 }
 
-// engineOf is that of a plan.
+// engineOf returns the engine of a plan.
 func (g *Graph) engineOf(plan *node) *Engine {
 	return g.nodes[cudnn.Node(plan.set[cudnn.PlanConfig][0])].engine
 }
 
-// answer writes values, as many as are asked for.
-func answer[T any](g *Graph, of, is cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer,
+// answer writes up to asked values.
+func answer[T any](g *Graph, of, want cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer,
 	all []T) cudnn.Status {
-	if of != is || asked < 1 {
-		return g.wrong("%d values of type %d are asked for, expected type %d", asked, of, is)
+	if of != want || asked < 1 {
+		return g.fault("reading %d values of type %d, want type %d", asked, of, want)
 	}
 	*got = int64(copy(unsafe.Slice((*T)(values), asked), all))
 	return 0
 }
 
-// fill makes the descriptors that the caller has made into those of engines.
+// fill turns descriptors that the caller created into those of engines.
 func (g *Graph) fill(of cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer, node cudnn.DescriptorType,
 	engines []Engine) cudnn.Status {
 	to, s := g.given(of, asked, values, node)
@@ -70,7 +70,7 @@ func (g *Graph) fill(of cudnn.AttributeType, asked int64, got *int64, values uns
 	}
 	n := min(len(to), len(engines))
 	for i := range n {
-		g.nodes[to[i]].engine, g.nodes[to[i]].complete = &engines[i], true
+		g.nodes[to[i]].engine, g.nodes[to[i]].finalized = &engines[i], true
 	}
 	*got = int64(n)
 	return 0
@@ -87,28 +87,28 @@ func (g *Graph) fillKnobs(of cudnn.AttributeType, asked int64, got *int64, value
 		x := g.nodes[to[i]]
 		x.set[cudnn.KnobType], x.set[cudnn.KnobChoice] = []uint64{uint64(knobs[i].Type)}, []uint64{uint64(
 			knobs[i].Value)}
-		x.complete = true
+		x.finalized = true
 	}
 	*got = int64(n)
 	return 0
 }
 
-// given are descriptors to be filled, which must be new.
+// given returns the descriptors to fill, which must be new.
 func (g *Graph) given(of cudnn.AttributeType, asked int64, values unsafe.Pointer,
 	node cudnn.DescriptorType) ([]cudnn.Node, cudnn.Status) {
 	if of != cudnn.NodeValue || asked < 1 {
-		return nil, g.wrong("%d values of type %d are asked for, expected descriptors", asked, of)
+		return nil, g.fault("reading %d values of type %d, want descriptors", asked, of)
 	}
 	all := unsafe.Slice((*cudnn.Node)(values), asked)
 	for _, d := range all {
-		if x := g.nodes[d]; x == nil || x.of != node || x.complete || len(x.set) > 0 {
-			return nil, g.wrong("descriptor %d is to be filled, and is not a new one of type %d", d, node)
+		if x := g.nodes[d]; x == nil || x.of != node || x.finalized || len(x.set) > 0 {
+			return nil, g.fault("descriptor %d to be filled is not a new one of type %d", d, node)
 		}
 	}
 	return all, 0
 }
 
-// convolution is what a graph is of.
+// convolution returns the convolution that a graph describes.
 func (g *Graph) convolution(graph *node) Convolution {
 	op := g.nodes[cudnn.Node(graph.set[cudnn.GraphOperations][0])]
 	names := map[cudnn.DescriptorType][4]cudnn.Attribute{
@@ -127,14 +127,14 @@ func (g *Graph) convolution(graph *node) Convolution {
 		Stride: int64(of(3)[cudnn.ConvolutionStride][0]), Pad: int64(of(3)[cudnn.ConvolutionPad][0])}
 	c.Direction = map[cudnn.DescriptorType]cudnn.Direction{cudnn.ForwardNode: cudnn.Forward,
 		cudnn.GradXNode: cudnn.GradX, cudnn.GradWNode: cudnn.GradW}[op.of]
-	c.Aligned = int64(min(of(0)[cudnn.TensorAlignment][0], of(1)[cudnn.TensorAlignment][0],
+	c.Alignment = int64(min(of(0)[cudnn.TensorAlignment][0], of(1)[cudnn.TensorAlignment][0],
 		of(2)[cudnn.TensorAlignment][0]))
 	for i := range 3 {
 		if t := of(i)[cudnn.TensorType][0]; cudnn.Type(t) != c.Type {
-			g.wrong("operand %d is of type %d, and the first of type %d", i, t, c.Type)
+			g.fault("operand %d has type %d, the first has type %d", i, t, c.Type)
 		}
-		if number := of(i)[cudnn.TensorNumber][0]; number != uint64(i+1) {
-			g.wrong("operand %d has number %d", i, number)
+		if number := of(i)[cudnn.TensorUID][0]; number != uint64(i+1) {
+			g.fault("operand %d has id %d", i, number)
 		}
 	}
 	return c
@@ -143,29 +143,29 @@ func (g *Graph) convolution(graph *node) Convolution {
 func (g *Graph) execute(h cudnn.Raw, plan, pack cudnn.Node) cudnn.Status {
 	p, at := g.nodes[plan], g.nodes[pack]
 	switch {
-	case p == nil || at == nil || p.of != cudnn.PlanNode || at.of != cudnn.PackNode || !p.complete || !at.complete:
-		return g.wrong("a plan is executed that is none, or with addresses that are none")
+	case p == nil || at == nil || p.of != cudnn.PlanNode || at.of != cudnn.PackNode || !p.finalized || !at.finalized:
+		return g.fault("executing a plan or pack that does not exist or is not finalized")
 	case p.set[cudnn.PlanHandle][0] != uint64(h):
-		return g.wrong("a plan of handle %d is executed with handle %d", p.set[cudnn.PlanHandle][0], h)
+		return g.fault("executing a plan of handle %d with handle %d", p.set[cudnn.PlanHandle][0], h)
 	}
 	config := g.nodes[cudnn.Node(p.set[cudnn.PlanConfig][0])]
 	graph := g.nodes[cudnn.Node(g.nodes[cudnn.Node(config.set[cudnn.ConfigEngine][0])].set[cudnn.EngineGraph][0])]
 	c, e := g.convolution(graph), config.engine
 	var where [3]driver.Pointer
-	for i, number := range at.set[cudnn.PackNumbers] {
+	for i, number := range at.set[cudnn.PackUIDs] {
 		if number < 1 || number > 3 {
-			return g.wrong("there is no tensor %d", number)
+			return g.fault("tensor %d does not exist", number)
 		}
 		where[number-1] = driver.Pointer(at.set[cudnn.PackAddresses][i])
 	}
 	workspace := driver.Pointer(at.set[cudnn.PackWorkspace][0])
 	for _, a := range where {
-		if int64(a)%c.Aligned != 0 {
-			return g.wrong("an operand lies at %#x, expected a multiple of %d", a, c.Aligned)
+		if int64(a)%c.Alignment != 0 {
+			return g.fault("an operand has address %#x, want a multiple of %d", a, c.Alignment)
 		}
 	}
 	if e.Memory > 0 && workspace == 0 {
-		return g.wrong("%v is executed without its workspace", e.Engine)
+		return g.fault("executing %v without its workspace", e.Engine)
 	}
 	g.Executed++
 	if e.Refuses != 0 {

@@ -1,0 +1,174 @@
+package cudnn
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// autotuner finds the fastest implementation of a convolution.
+type autotuner struct {
+	c      *Conv
+	how    Selection
+	math   Math
+	at     addresses // operands and workspace of the measurements
+	best   Choice
+	timed  bool  // best is set
+	failed error // why the algorithms could not be timed
+}
+
+// algorithms lets the library time its algorithms, and times the fastest again with our clock, for
+// comparison with engines.
+func (t *autotuner) algorithms() error {
+	best, timed, err := t.c.findAlgorithm(t.how, t.math, t.at)
+	if err != nil || !timed {
+		t.failed = err
+		return nil
+	}
+	t.best, t.timed = best, true
+	if t.how.Measure == nil {
+		return nil
+	}
+	if err := t.c.take(best, t.how); err != nil {
+		return err
+	}
+	x := t.at
+	ms, ran, err := t.measure(math.Inf(1), func() error { return t.c.runAlgorithm(x[0], x[1], x[2], x[3]) })
+	t.best.Time, t.timed = float32(ms), ran
+	return err
+}
+
+// maxTuning limits the time for trying the engines of one convolution, the first one excepted: some
+// compile their kernels.
+const maxTuning = 2 * time.Second
+
+// engines times the engines that the library offers.
+func (t *autotuner) engines() error {
+	if t.how.Measure == nil || t.c.h.api.Backend == nil {
+		return nil
+	}
+	begin := time.Now()
+	for i, e := range t.c.engines(t.how, t.math) {
+		if i > 0 && time.Since(begin) > maxTuning {
+			break
+		}
+		if err := t.engine(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// engine times an engine. An engine that cannot be made or run is skipped.
+func (t *autotuner) engine(e Engine) error {
+	p, err := t.c.planWithin(e, t.how)
+	if err != nil {
+		return nil
+	}
+	limit := math.Inf(1)
+	if t.timed {
+		limit = float64(t.best.Time)
+	}
+	ms, ran, err := t.measure(limit, func() error { return p.run(t.at) })
+	if ran && ms < limit {
+		t.best, t.timed = Choice{Engine: &e, Memory: p.memory, Time: float32(ms)}, true
+	}
+	return errors.Join(err, p.close())
+}
+
+// product times the matrix product, if the convolution is one.
+func (t *autotuner) product() error {
+	if t.how.Product == nil || t.how.Measure == nil {
+		return nil
+	}
+	limit := math.Inf(1)
+	if t.timed {
+		limit = float64(t.best.Time)
+	}
+	ms, ran, err := t.measure(limit, func() error { return t.how.Product(t.at[0], t.at[1], t.at[2]) })
+	if ran && ms < limit {
+		t.best, t.timed = Choice{Product: true, Time: float32(ms)}, true
+	}
+	return err
+}
+
+const (
+	muchSlower = 2 // times the best: slower ones are not measured further
+	turns      = 3 // the fastest turn counts
+	// ms; faster ones run several times per turn, so that the clock's resolution suffices
+	turnMS     = 0.25
+	maxPerTurn = 10 // runs per turn
+	verySlow   = 10 // times the best, together with
+	verySlowMS = 20 // ms; more than loading a kernel takes: not measured again
+)
+
+// ErrRefused is returned by Measure and Product for work that cannot be run, or cannot be captured.
+var ErrRefused = errors.New("cudnn: cannot be run or captured")
+
+// measure returns the time of one run in ms. ran is false if the library refuses it; other errors
+// are those of the GPU. If a run is much slower than limit, it is measured less often.
+func (t *autotuner) measure(limit float64, send func() error) (ms float64, ran bool, err error) {
+	once := func(n, turns int) (float64, bool, error) {
+		took, err := t.how.Measure(n, turns, send)
+		var refused *Error
+		if errors.As(err, &refused) || errors.Is(err, ErrRefused) {
+			return 0, false, nil
+		}
+		return took / float64(max(n, 1)), err == nil, err
+	}
+	ms, ran, err = once(0, 1) // loads the kernel
+	if !ran || ms > verySlowMS && ms > verySlow*limit {
+		return ms, ran, err
+	}
+	ms, ran, err = once(1, 1)
+	if !ran || ms > muchSlower*limit {
+		return ms, ran, err
+	}
+	took, ran, err := once(int(min(maxPerTurn, 1+turnMS/max(ms, 1e-3))), turns)
+	return min(ms, took), ran, err
+}
+
+// engines lists the usable engines that the library offers, in its order. In runs that measure,
+// engines that compile a kernel come last.
+func (c *Conv) engines(how Selection, m Math) (all []Engine) {
+	n, g, err := c.graph(how.alignment())
+	var later []Engine
+	for i := 0; i < len(heuristics) && err == nil && len(all) == 0; i++ {
+		for _, o := range n.offers(g, heuristics[i], c.h.target()) {
+			switch {
+			case o.unusable(m, how.Deterministic):
+			case o.compiles() && !how.Deterministic:
+				later = append(later, o.engine)
+			default:
+				all = append(all, o.engine)
+			}
+		}
+		all, later = append(all, later...), nil
+	}
+	_ = n.close() // a failure leaks a little memory, and the convolution is unaffected
+	return all
+}
+
+// planWithin makes a plan whose workspace fits the limit.
+func (c *Conv) planWithin(e Engine, how Selection) (*executionPlan, error) {
+	p, err := c.makePlan(e, how.alignment())
+	if err != nil || p.memory <= how.MaxWorkspace {
+		return p, err
+	}
+	return nil, errors.Join(errTooLarge, p.close())
+}
+
+var errTooLarge = errors.New("cudnn: the engine needs more workspace than allowed")
+
+// recommendedPlan makes a plan for the first recommended engine that can be made, or returns nil.
+func (c *Conv) recommendedPlan(how Selection, m Math) *executionPlan {
+	if c.h.api.Backend == nil {
+		return nil
+	}
+	for _, e := range c.engines(how, m) {
+		if p, err := c.planWithin(e, how); err == nil {
+			return p
+		}
+	}
+	return nil
+}
