@@ -55,8 +55,29 @@ var allowed = map[string][]string{
 	"bench/acceptance": {"bench", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
 	"cmd/fspda":        {"cli"},
-	"cli": {"docs", "bench", "bench/acceptance", "train", "train/safetensors", "web", "model",
-		"model/onnx", "cpu", "cuda", "selftest", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "dist", "dist/nats", "device", "device/devicetest", "internal/rng", "internal/wholefile"},
+	"cli": {
+		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
+		"cli/modelcmd", "cli/runscmd", "cli/traincmd",
+	},
+	"cli/benchcmd": {
+		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device", "dist",
+		"dist/nats", "internal/rng", "model", "train",
+	},
+	"cli/command": {"train"},
+	"cli/datacmd": {
+		"cli/command", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet",
+	},
+	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
+	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web"},
+	"cli/figurecmd": {"bench", "cli/command", "cli/setup", "data", "device", "train", "web"},
+	"cli/modelcmd":  {"cli/command", "cli/setup", "cli/weights", "model", "train"},
+	"cli/runscmd":   {"cli/command", "train", "web"},
+	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train"},
+	"cli/traincmd": {
+		"cli/command", "cli/setup", "cuda", "data", "device", "dist", "dist/nats", "internal/rng", "model",
+		"train", "web",
+	},
+	"cli/weights": {"internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
 
 	// on any device, without go test
 	"selftest": {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng",

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fspda/bench/acceptance"
+	"fspda/cli/command"
 	"fspda/cuda/fakecuda"
 )
 
@@ -32,7 +33,7 @@ func TestBenchCardOnBrokenGPU(t *testing.T) {
 	out := filepath.Join(b.work, "card")
 	status, stdout, stderr := b.run(fakecuda.Machine{Fail: []string{"cuMemAlloc_v2:1:2+"}}, "bench", "card", "--tiny",
 		"--python", "", "--only", "memory,resnet18/bf16", "--out", out)
-	if status != exitFailed || !strings.Contains(stderr, "2 parts failed") {
+	if status != command.ExitFailed || !strings.Contains(stderr, "2 parts failed") {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
 	}
 	r := cardResults(t, out)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fspda/bench/acceptance"
+	"fspda/cli/command"
 )
 
 // The whole command runs on the CPU, in processes as on a GPU; in a long test all of it, with
@@ -55,7 +56,7 @@ func TestBenchCardWithoutGPU(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "card")
 	status, _, stderr := call(t, "bench", "card", "--out", out)
-	if status != exitBadInput || !strings.Contains(stderr, "--device cpu --tiny") {
+	if status != command.ExitBadInput || !strings.Contains(stderr, "--device cpu --tiny") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 	if _, err := os.Stat(out); err == nil {

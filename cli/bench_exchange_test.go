@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fspda/bench"
+	"fspda/cli/command"
 )
 
 // The ways of an exchange are measured side by side, and the table names them.
@@ -34,7 +35,7 @@ func TestBenchExchange(t *testing.T) {
 	}
 	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}, {"--batch", "0"},
 		{"--end", "x", "--bytes", "4"}} {
-		if status, _, stderr := call(t, append([]string{"bench", "exchange"}, bad...)...); status != exitBadInput ||
+		if status, _, stderr := call(t, append([]string{"bench", "exchange"}, bad...)...); status != command.ExitBadInput ||
 			!strings.Contains(stderr, strings.TrimLeft(bad[0], "-")) {
 			t.Errorf("%v: exit status %d, %s", bad, status, stderr)
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"fspda/cli/command"
 	"fspda/web"
 )
 
@@ -151,7 +152,7 @@ func TestWebStops(t *testing.T) {
 	if s := steerAt(t, url, token, "stop"); s != http.StatusNoContent {
 		t.Errorf("status %d", s)
 	}
-	if s := <-status; s != exitStopped {
+	if s := <-status; s != command.ExitStopped {
 		t.Errorf("exit status %d\n%s", s, &out)
 	}
 	if found, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "*")); len(found) == 0 {
@@ -202,7 +203,7 @@ func TestWebRefuses(t *testing.T) {
 		"train":       {quick("--out", out, "--web", "nowhere"), "HOST:PORT"},
 		"web spelled": {[]string{"wbe"}, "did you mean web?"},
 	} {
-		if status, _, stderr := call(t, c.args...); status != exitBadInput || !strings.Contains(stderr, c.want) {
+		if status, _, stderr := call(t, c.args...); status != command.ExitBadInput || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit status %d, %s", name, status, stderr)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cli/command"
 	"fspda/cuda"
 )
 
@@ -32,11 +33,11 @@ func TestDeviceFallsBack(t *testing.T) {
 		t.Errorf("exit status %d\n%s", status, stderr)
 	}
 	status, _, stderr = call(t, quick("--device", "cuda", "--out", filepath.Join(dir, "cuda"))...)
-	if status != exitBadInput || !strings.Contains(stderr, "fspda devices") {
+	if status != command.ExitBadInput || !strings.Contains(stderr, "fspda devices") {
 		t.Errorf("exit status %d\n%s", status, stderr)
 	}
 	for _, bad := range []string{"gpu", "cuda:", "cuda:-1", "cpu:0"} {
-		if status, _, stderr := call(t, quick("--device", bad)...); status != exitBadInput ||
+		if status, _, stderr := call(t, quick("--device", bad)...); status != command.ExitBadInput ||
 			!strings.Contains(stderr, "cuda:N") {
 			t.Errorf("--device %s: exit status %d\n%s", bad, status, stderr)
 		}

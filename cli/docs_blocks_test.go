@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"fspda/cli/command"
 	"fspda/docs"
 )
 
@@ -102,7 +103,7 @@ func (v visitor) Write(b []byte) (int, error) {
 		r, err := http.Get(string(url))
 		if err != nil || r.StatusCode != http.StatusOK {
 			fmt.Fprintln(os.Stderr, "the page does not open:", err)
-			os.Exit(exitFailed)
+			os.Exit(command.ExitFailed)
 		}
 		r.Body.Close()
 	}()

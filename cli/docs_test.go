@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cli/command"
+	"fspda/cli/setup"
 	"fspda/docs"
 	"fspda/train"
 )
@@ -42,23 +44,6 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// What the picture shows as stable is what a configuration is let pass for.
-func TestStabilityPictureIsTheRule(t *testing.T) {
-	for _, dual := range []float64{0.01, 0.2, 0.5, 0.9, 1.3, 1.7} {
-		for _, gamma := range []float64{0.1, 0.4, 0.6, 0.95, 1.05, 1.2, 1.5, 1.8, 1.95} {
-			c := train.Default()
-			c.Gamma, c.Beta, c.Eta = gamma, 1, train.AutoFloat{V: dual}
-			c.DataTrain, c.DataTest, c.Hidden, c.Batch = 400, 100, train.Widths{4}, 8
-			_, _, _, err := sharedOpener.open(c)
-			if stable := radius(gamma, dual, 2) < 1; stable != (err == nil) {
-				t.Errorf("gamma %v, eta·beta %v: radius %v, but %v", gamma, dual, radius(gamma, dual, 2), err)
-			}
-		}
-	}
-}
-
-var sharedOpener = newOpener()
-
 // The manual is listed, printed and served, and its links lead somewhere.
 func TestDocs(t *testing.T) {
 	_, stdout, _ := call(t, "docs")
@@ -70,7 +55,7 @@ func TestDocs(t *testing.T) {
 	if _, stdout, _ := call(t, "docs", "training.md"); !strings.HasPrefix(stdout, "# Training") {
 		t.Errorf("%.80s", stdout)
 	}
-	if status, _, stderr := call(t, "docs", "trainng"); status != exitBadInput ||
+	if status, _, stderr := call(t, "docs", "trainng"); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "did you mean training?") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
@@ -210,12 +195,15 @@ func checkCommand(t *testing.T, page, line string, args []string) {
 // checkConfig holds the flags of fspda train against the rules for configurations.
 func checkConfig(t *testing.T, page, line string, args []string) {
 	t.Helper()
-	cmd := newTrain()
-	if err := cmd.ParseFlags(args); err != nil {
+	cmd, _, err := newRoot(io.Discard, io.Discard).Find([]string{"train"})
+	if err == nil {
+		err = cmd.ParseFlags(args)
+	}
+	if err != nil {
 		t.Errorf("%s: %q: %v", page, line, err)
 		return
 	}
-	c, err := readConfig(trainFlags{}, cmd.Flags())
+	c, err := setup.ReadConfig("", "", cmd.Flags())
 	if err == nil {
 		err = c.Check()
 	}

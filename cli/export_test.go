@@ -5,19 +5,17 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"fspda/internal/rng"
+	"fspda/cli/command"
+	"fspda/cli/weights"
 	"fspda/model"
 	"fspda/model/onnx"
 	"fspda/train"
-	"fspda/train/safetensors"
 )
 
 // A run that starts from what another left has its accuracy at iteration 0: of the mean, an agent,
@@ -79,12 +77,12 @@ func TestExportONNX(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _, err := readWeights(filepath.Join(dir, "agent1.safetensors"), net)
+	x, _, err := weights.Read(filepath.Join(dir, "agent1.safetensors"), net)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
-	if err := onnx.Write(&want, net, x, nil, about(dir, "agent1", 40, net)); err != nil {
+	if err := onnx.Write(&want, net, x, nil, weights.Metadata(dir, "agent1", 40, net)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "agent1.onnx"))
@@ -108,116 +106,6 @@ func lastRow(t *testing.T, dir string) map[string]float64 {
 	return row
 }
 
-func residual(t *testing.T) *model.Network {
-	t.Helper()
-	net, err := model.Open("resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return net
-}
-
-// A residual network goes to a file and comes back to the bit; filters lie as PyTorch has them.
-func TestWeightsOfResNet(t *testing.T) {
-	net := residual(t)
-	x, buffers := net.Init(3), net.InitBuffers()
-	s := rng.New(1, "buffers")
-	for k := range buffers {
-		buffers[k] += s.Float32()
-	}
-	path := filepath.Join(t.TempDir(), "w.safetensors")
-	if err := saveWeights(path, weights(net, x, buffers, 77), about("run", "mean", 77, net)); err != nil {
-		t.Fatal(err)
-	}
-	gotX, gotBuffers, err := readWeights(path, net)
-	if err != nil || !slices.Equal(gotX, x) || !slices.Equal(gotBuffers, buffers) {
-		t.Fatalf("other weights came back, %v", err)
-	}
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, _ := f.Info("conv1.weight")
-	if !slices.Equal(info.Shape, []int{16, 3, 3, 3}) {
-		t.Errorf("conv1.weight has shape %v", info.Shape)
-	}
-	w, err := safetensors.Load[float32](f, "layer2.0.conv1.weight") // 32 outputs of 16 inputs, 3×3
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours := net.Layout().View(x, "layer2.0.conv1.weight")
-	for _, at := range [][4]int{{0, 0, 0, 0}, {31, 15, 2, 2}, {7, 3, 1, 2}} {
-		o, i, h, v := at[0], at[1], at[2], at[3]
-		if a, b := w[((o*16+i)*3+h)*3+v], ours[((o*3+h)*3+v)*16+i]; a != b {
-			t.Errorf("output %d, input %d, place %d %d: %v in the file, %v in the network", o, i, h, v, a, b)
-		}
-	}
-	if n, err := safetensors.Load[int64](f, "bn1.num_batches_tracked"); err != nil || n[0] != 77 {
-		t.Errorf("batches %v, %v", n, err)
-	}
-}
-
-// A file that does not fit is refused, and the tensor named.
-func TestInitRefuses(t *testing.T) {
-	net := residual(t)
-	dir := t.TempDir()
-	good := func() []safetensors.Tensor { return weights(net, net.Init(3), net.InitBuffers(), 0) }
-	find := func(ts []safetensors.Tensor, name string) int {
-		return slices.IndexFunc(ts, func(t safetensors.Tensor) bool { return t.Name == name })
-	}
-	for name, c := range map[string]struct {
-		edit func(ts []safetensors.Tensor) []safetensors.Tensor
-		want []string
-	}{
-		"missing": {func(ts []safetensors.Tensor) []safetensors.Tensor {
-			at := find(ts, "fc.bias")
-			return slices.Delete(ts, at, at+1)
-		}, []string{`no tensor "fc.bias"`}},
-		"missing buffer": {func(ts []safetensors.Tensor) []safetensors.Tensor {
-			at := find(ts, "bn1.running_var")
-			return slices.Delete(ts, at, at+1)
-		}, []string{`no tensor "bn1.running_var"`}},
-		"extra": {func(ts []safetensors.Tensor) []safetensors.Tensor {
-			return append(ts, safetensors.Tensor{Name: "head.bias", Shape: []int{1}, Values: []float32{1}})
-		}, []string{`"head.bias"`, "another network"}},
-		"misshapen": {func(ts []safetensors.Tensor) []safetensors.Tensor {
-			ts[find(ts, "fc.weight")].Shape = []int{64, 10}
-			return ts
-		}, []string{`"fc.weight"`, "[64 10]", "want [10 64]"}},
-		"type": {func(ts []safetensors.Tensor) []safetensors.Tensor {
-			at := find(ts, "fc.bias")
-			ts[at].Values = make([]uint8, 10)
-			return append(slices.Delete(ts, at, at+1), safetensors.Tensor{Name: "fc.bias", Shape: []int{10},
-				Values: make([]uint8, 10)})
-		}, []string{`"fc.bias"`, "U8", "F32"}},
-	} {
-		path := filepath.Join(dir, name)
-		if err := saveWeights(path, c.edit(good()), nil); err != nil {
-			t.Fatal(err)
-		}
-		_, _, err := readWeights(path, net)
-		var ce *train.ConfigError
-		if !errors.As(err, &ce) {
-			t.Errorf("%s: error %v", name, err)
-			continue
-		}
-		for _, w := range append(c.want, path, "init") {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: error %q does not mention %q", name, err, w)
-			}
-		}
-	}
-	path := filepath.Join(dir, "text")
-	if err := os.WriteFile(path, []byte("hello, this is no tensor"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if status, _, stderr := call(t, quick("--out", filepath.Join(dir, "run"), "--init",
-		path)...); status != exitBadInput || !strings.Contains(stderr, "init") {
-		t.Errorf("exit status %d, %s", status, stderr)
-	}
-}
-
 func TestExportRefuses(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run")
@@ -234,9 +122,22 @@ func TestExportRefuses(t *testing.T) {
 		"choose another":     {run, "--format", "onnx", "--out", filepath.Join(dir, "none", "w")},
 		"unknown flag: --ag": {run, "--ag", "1"},
 	} {
-		if status, _, stderr := call(t, append([]string{"export"}, args...)...); status != exitBadInput ||
+		if status, _, stderr := call(t, append([]string{"export"}, args...)...); status != command.ExitBadInput ||
 			!strings.Contains(stderr, want) {
 			t.Errorf("%v: exit status %d, %s", args, status, stderr)
 		}
+	}
+}
+
+// A file of another format is refused as a start.
+func TestInitRefusesText(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "text")
+	if err := os.WriteFile(path, []byte("hello, this is no tensor"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, quick("--out", filepath.Join(dir, "run"), "--init",
+		path)...); status != command.ExitBadInput || !strings.Contains(stderr, "init") {
+		t.Errorf("exit status %d, %s", status, stderr)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"fspda/cli/traincmd"
 	"fspda/internal/rng"
 	"fspda/train"
 )
@@ -30,7 +31,7 @@ type trouble struct {
 
 	mu   sync.Mutex
 	pids map[int]int
-	now  forecast
+	now  traincmd.NetworkFaults
 	done map[string]int
 }
 
@@ -57,7 +58,7 @@ func send(pid int, sig syscall.Signal) int {
 }
 
 // change changes the weather.
-func (w *trouble) change(edit func(f *forecast)) {
+func (w *trouble) change(edit func(f *traincmd.NetworkFaults)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	edit(&w.now)
@@ -103,13 +104,13 @@ func (w *trouble) event() string {
 		name, happened = "pause", w.pause()
 	case 3:
 		name = "partition"
-		w.spell(4000, func(f *forecast) { f.Cut = w.halves() }, func(f *forecast) { f.Cut = nil })
+		w.spell(4000, func(f *traincmd.NetworkFaults) { f.Cut = w.halves() }, func(f *traincmd.NetworkFaults) { f.Cut = nil })
 	case 4:
 		name = "loss"
-		w.spell(2000, func(f *forecast) { f.Lose = 0.3 }, func(f *forecast) { f.Lose = 0 })
+		w.spell(2000, func(f *traincmd.NetworkFaults) { f.Lose = 0.3 }, func(f *traincmd.NetworkFaults) { f.Lose = 0 })
 	case 5:
 		name = "doubled and late"
-		w.spell(2000, func(f *forecast) { f.Double, f.Late = 0.3, 0.3 }, func(f *forecast) { f.Double, f.Late = 0, 0 })
+		w.spell(2000, func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0.3, 0.3 }, func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0, 0 })
 	case 6:
 		name, happened = "clock jump", w.jump()
 	case 7:
@@ -134,7 +135,7 @@ func (w *trouble) pause() bool {
 }
 
 // spell is bad weather for up to so many milliseconds.
-func (w *trouble) spell(most int, begin, end func(f *forecast)) {
+func (w *trouble) spell(most int, begin, end func(f *traincmd.NetworkFaults)) {
 	w.change(begin)
 	time.Sleep(w.moment(most))
 	w.change(end)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fspda/cli/command"
 )
 
 // tinyFigure plays a figure in a second or two.
@@ -60,7 +62,7 @@ func TestFigure(t *testing.T) {
 		t.Errorf("the second call: status %d\n%s", status, stderr)
 	}
 	status, _, stderr = call(t, tinyFigure("1", dir, "--seed", "2")...)
-	if status != exitBadInput || !strings.Contains(stderr, "another configuration") {
+	if status != command.ExitBadInput || !strings.Contains(stderr, "another configuration") {
 		t.Errorf("another seed in the same folder: status %d\n%s", status, stderr)
 	}
 }
@@ -91,7 +93,7 @@ func TestFigureInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the status is looked at below
-	if cmd.ProcessState.ExitCode() != exitStopped || !strings.Contains(stderr.String(), "goes on with what is in") {
+	if cmd.ProcessState.ExitCode() != command.ExitStopped || !strings.Contains(stderr.String(), "goes on with what is in") {
 		t.Fatalf("exit status %d\n%s", cmd.ProcessState.ExitCode(), stderr.String())
 	}
 	for _, out := range []string{broken, whole} {
@@ -128,7 +130,7 @@ func TestFigureList(t *testing.T) {
 			t.Errorf("the list does not speak of %q:\n%s", word, stdout)
 		}
 	}
-	if _, err := os.Stat(runsFolder); err == nil {
+	if _, err := os.Stat(command.RunsDir); err == nil {
 		t.Error("a list without times left something behind")
 	}
 }
@@ -169,10 +171,10 @@ func TestFigureMistakes(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		status, _, stderr := call(t, c.args...)
-		if status != exitBadInput || !strings.Contains(stderr, c.word) {
+		if status != command.ExitBadInput || !strings.Contains(stderr, c.word) {
 			t.Errorf("%v: status %d, %q; want 2 and %q", c.args, status, stderr, c.word)
 		}
-		if _, err := os.Stat(runsFolder); err == nil {
+		if _, err := os.Stat(command.RunsDir); err == nil {
 			t.Errorf("%v left something behind", c.args)
 		}
 	}
@@ -188,7 +190,7 @@ func TestSweepAndCompare(t *testing.T) {
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs bytes.Buffer
-	if status := run(stopped, []string{"sweep", "-c", "grid.yaml"}, &out, &errs); status != exitStopped {
+	if status := run(stopped, []string{"sweep", "-c", "grid.yaml"}, &out, &errs); status != command.ExitStopped {
 		t.Errorf("a sweep that is stopped at once ends with %d\n%s", status, errs.String())
 	}
 	status, stdout, stderr := call(t, "sweep", "-c", "grid.yaml", "--jobs", "2")
@@ -200,11 +202,11 @@ func TestSweepAndCompare(t *testing.T) {
 		t.Errorf("the best is %s\n%s", best, stdout)
 	}
 	for _, name := range []string{"ranking.md", "ranking.csv", "sweep.html", "sweep.png"} {
-		if _, err := os.Stat(filepath.Join(runsFolder, "sweep-grid", name)); err != nil {
+		if _, err := os.Stat(filepath.Join(command.RunsDir, "sweep-grid", name)); err != nil {
 			t.Error(err)
 		}
 	}
-	runs, err := filepath.Glob(filepath.Join(runsFolder, "sweep-grid", "0*"))
+	runs, err := filepath.Glob(filepath.Join(command.RunsDir, "sweep-grid", "0*"))
 	if err != nil || len(runs) != 4 {
 		t.Fatalf("%v, %v", runs, err)
 	}
@@ -213,7 +215,7 @@ func TestSweepAndCompare(t *testing.T) {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
 	}
 	for _, name := range []string{"compare.html", "compare.svg", "table.csv"} {
-		if _, err := os.Stat(filepath.Join(runsFolder, "compare-1", name)); err != nil {
+		if _, err := os.Stat(filepath.Join(command.RunsDir, "compare-1", name)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -222,7 +224,11 @@ func TestSweepAndCompare(t *testing.T) {
 // For programs: the list of figures and the pages of the manual as JSON.
 func TestListsAsJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
-	var figures []figureLine
+	var figures []struct {
+		ID      string
+		Runs    []string
+		Seconds *float64
+	}
 	status, stdout, stderr := call(t, "figure", "list", "--no-time", "--json")
 	if err := json.Unmarshal([]byte(stdout), &figures); status != 0 || err != nil || len(figures) < 8 ||
 		figures[0].ID != "mnist-main" || len(figures[0].Runs) != 8 || figures[0].Seconds != nil {
@@ -233,7 +239,7 @@ func TestListsAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &pages); status != 0 || err != nil || pages[0]["page"] != "start" {
 		t.Errorf("exit status %d, %v\n%s", status, err, stdout)
 	}
-	if status, _, stderr := call(t, "runs", "prune", "--json"); status != exitBadInput ||
+	if status, _, stderr := call(t, "runs", "prune", "--json"); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "--yes") {
 		t.Errorf("prune without --yes: exit status %d, %s", status, stderr)
 	}

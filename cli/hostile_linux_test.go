@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fspda/cli/traincmd"
 	"fspda/web"
 )
 
@@ -65,7 +66,7 @@ func TestHostileClientsCostNoIteration(t *testing.T) {
 func serveLike(t *testing.T, tr *trainee) (host string) {
 	t.Helper()
 	s, err := web.NewServer(web.Options{Dir: filepath.Dir(tr.dir), Only: filepath.Base(tr.dir), Token: web.NewToken(),
-		Loopback: true, Share: liveShare})
+		Loopback: true, Share: traincmd.LiveShare})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func serveLike(t *testing.T, tr *trainee) (host string) {
 }
 
 // pace is the processor time of the run between two rows of its metrics that lie at least so far
-// apart, for each row, in seconds.
+// SetProcessGroup, for each row, in seconds.
 func (tr *trainee) pace(t *testing.T, least time.Duration) float64 {
 	t.Helper()
 	begin := time.Now()

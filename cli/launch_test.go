@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"fspda/cli/traincmd"
 )
 
 // commandLines finds what a text says of fspda: each line that runs a command of it, in words.
@@ -127,9 +129,9 @@ func TestKubernetesManifests(t *testing.T) {
 		for _, e := range c.Env {
 			env[e.Name] = e.Value
 		}
-		at, err := placeOf(func(k string) string { return env[k] })
-		if err != nil || at.size != m.Spec.Completions || m.Spec.Parallelism != at.size ||
-			m.Spec.CompletionMode != "Indexed" || at.master == "" {
+		at, err := traincmd.ReadLauncherEnv(func(k string) string { return env[k] })
+		if err != nil || at.Size != m.Spec.Completions || m.Spec.Parallelism != at.Size ||
+			m.Spec.CompletionMode != "Indexed" || at.Master == "" {
 			t.Errorf("%+v, %v of %d", at, err, m.Spec.Completions)
 		}
 	}

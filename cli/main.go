@@ -4,6 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"fspda/cli/benchcmd"
+	"fspda/cli/command"
+	"fspda/cli/datacmd"
+	"fspda/cli/devicecmd"
+	"fspda/cli/docscmd"
+	"fspda/cli/figurecmd"
+	"fspda/cli/modelcmd"
+	"fspda/cli/runscmd"
+	"fspda/cli/traincmd"
 	"io"
 	"os"
 	"os/signal"
@@ -11,17 +20,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"fspda/train"
-)
-
-// Exit statuses.
-const (
-	exitFailed   = 1
-	exitBadInput = 2
-	exitDiverged = 3
-	exitStopped  = 130
 )
 
 // Main runs the command with the arguments of the process, and ends the process.
@@ -36,8 +34,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
 	root.SetArgs(append([]string{}, args...)) // not nil, for which it would take those of the process
 	err := root.ExecuteContext(ctx)
-	status := exitStatus(err)
-	if err != nil && status != exitStopped {
+	status := command.ExitStatus(err)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		status = command.ExitStopped
+	}
+	if err != nil && status != command.ExitStopped {
 		fmt.Fprintf(stderr, "fspda: %s\n", indent(err.Error()))
 	}
 	return status
@@ -50,7 +51,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "fspda",
 		Short:         "Decentralized training over random networks: one binary, one command, same seed same curve",
-		Version:       version(),
+		Version:       command.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
@@ -58,72 +59,15 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return &usageError{fmt.Sprintf("unknown command %q%s", args[0], didYouMean(args[0], commandNames(cmd), ""))}
+			return command.UsageErrorf("unknown command %q%s", args[0], command.DidYouMean(args[0], command.CommandNames(cmd), ""))
 		},
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newTrain(), newUp(), newAgent(), newCerts(), newExport(), newFigure(), newSweep(), newCompare(),
-		newPlot(), newRuns(), newWeb(), newData(), newDocs(), newMan(), newReference(), newBench(), newDevices(), newSelftest())
+	root.SetFlagErrorFunc(command.FlagError)
+	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(), figurecmd.Commands(),
+		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(), devicecmd.Commands()} {
+		root.AddCommand(commands...)
+	}
 	return root
-}
-
-func commandNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	return names
-}
-
-// usageError is a command line that makes no sense.
-type usageError struct{ msg string }
-
-func (e *usageError) Error() string { return e.msg }
-
-// ExitCode returns 2, the exit status for bad input.
-func (e *usageError) ExitCode() int { return exitBadInput }
-
-// flagError adds the nearest flag that exists to a complaint about one that does not.
-func flagError(cmd *cobra.Command, err error) error {
-	msg := err.Error()
-	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		msg += didYouMean(name, names, "--")
-	}
-	return &usageError{msg}
-}
-
-func didYouMean(wrong string, names []string, prefix string) string {
-	if near := train.Nearest(wrong, names); near != "" {
-		return fmt.Sprintf("; did you mean %s%s?", prefix, near)
-	}
-	return "; --help lists what there is"
-}
-
-// stoppedError reports a command that ended in order because it was told to stop.
-type stoppedError struct{}
-
-func (stoppedError) Error() string { return "stopped" }
-
-// ExitCode returns 130, the status of a shell's command that was interrupted.
-func (stoppedError) ExitCode() int { return exitStopped }
-
-var errStopped error = stoppedError{}
-
-// exitCoder is an error that knows the exit status of the command it ends.
-type exitCoder interface{ ExitCode() int }
-
-// exitStatus returns the exit status of an error: its own, or 1.
-func exitStatus(err error) int {
-	var coder exitCoder
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &coder):
-		return coder.ExitCode()
-	}
-	return exitFailed
 }

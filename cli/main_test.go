@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/cli/setup"
 	"fspda/internal/rng"
 	"fspda/train"
 )
@@ -233,7 +235,7 @@ func TestFolderNames(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if status, _, stderr := call(t, "train", "--resume"); status != exitBadInput ||
+	if status, _, stderr := call(t, "train", "--resume"); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "no unfinished run") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
@@ -251,10 +253,10 @@ func TestFolderNames(t *testing.T) {
 // Where the place for runs cannot be looked into, the program says so and does not look for ever.
 func TestRunsIsAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile(runsFolder, nil, 0o644); err != nil {
+	if err := os.WriteFile(command.RunsDir, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := call(t, quick()...); status != exitBadInput ||
+	if status, _, stderr := call(t, quick()...); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "not a directory") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
@@ -270,7 +272,7 @@ func TestReportWithoutRoom(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(plots), os.WriteFile(plots, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := call(t, quick("--out", dir, "--quiet", "--resume")...); status != exitBadInput ||
+	if status, _, stderr := call(t, quick("--out", dir, "--quiet", "--resume")...); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "--resume") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
@@ -288,11 +290,11 @@ func TestBenchStepStops(t *testing.T) {
 	stop()
 	var out, errs bytes.Buffer
 	if status := run(ctx, []string{"bench", "step", "--data-train", "600", "--batch", "8"}, &out,
-		&errs); status != exitStopped || out.Len() > 0 {
+		&errs); status != command.ExitStopped || out.Len() > 0 {
 		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
 	}
 	if status, _, stderr := call(t, "bench", "step", "--data-train", "600", "--batch", "8", "--time",
-		"0s"); status != exitBadInput || !strings.Contains(stderr, "time 0s") {
+		"0s"); status != command.ExitBadInput || !strings.Contains(stderr, "time 0s") {
 		t.Errorf("no time: exit status %d, %s", status, stderr)
 	}
 }
@@ -347,7 +349,7 @@ func TestBadInput(t *testing.T) {
 				args = append(slices.Clone(args), "--out", out)
 			}
 			status, stdout, stderr := call(t, args...)
-			if status != exitBadInput || stdout != "" {
+			if status != command.ExitBadInput || stdout != "" {
 				t.Errorf("exit status %d, stdout %q", status, stdout)
 			}
 			for _, w := range c.want {
@@ -365,7 +367,7 @@ func TestBadInput(t *testing.T) {
 func TestDivergedExits3(t *testing.T) {
 	status, stdout, stderr := call(t, quick("--alpha", "1e7", "--activation", "relu", "--out",
 		filepath.Join(t.TempDir(), "run"))...)
-	if status != exitDiverged || !strings.Contains(stderr, "lower alpha") || !strings.Contains(stdout, "diverged") {
+	if status != command.ExitDiverged || !strings.Contains(stderr, "lower alpha") || !strings.Contains(stdout, "diverged") {
 		t.Errorf("exit status %d\n%s\n%s", status, stdout, stderr)
 	}
 }
@@ -410,7 +412,7 @@ func TestSignals(t *testing.T) {
 		if !cmd.ProcessState.Exited() { // on a busy machine the signal came before the program could hear it
 			continue
 		}
-		if code := cmd.ProcessState.ExitCode(); code != exitStopped {
+		if code := cmd.ProcessState.ExitCode(); code != command.ExitStopped {
 			t.Fatalf("exit status %d\n%s", code, errs.String())
 		}
 		stops++
@@ -531,14 +533,14 @@ func TestBenchKernels(t *testing.T) {
 		!strings.Contains(stdout, "256×10×100 NN") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
-	if status, _, stderr := call(t, "bench", "kernels", "--filter", "gemmm"); status != exitBadInput ||
+	if status, _, stderr := call(t, "bench", "kernels", "--filter", "gemmm"); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "elementwise") {
 		t.Errorf("no such kernel: exit status %d, %s", status, stderr)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs bytes.Buffer
-	if status := run(ctx, []string{"bench", "kernels"}, &out, &errs); status != exitStopped || out.Len() > 0 {
+	if status := run(ctx, []string{"bench", "kernels"}, &out, &errs); status != command.ExitStopped || out.Len() > 0 {
 		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
 	}
 }
@@ -586,30 +588,10 @@ func TestHelp(t *testing.T) {
 	}
 	_, stdout, _ := call(t, "train", "--help")
 	for _, key := range train.Keys() {
-		if !strings.Contains(stdout, "--"+flagName(key)+" ") {
+		if !strings.Contains(stdout, "--"+setup.FlagName(key)+" ") {
 			t.Errorf("no flag for key %s", key)
 		}
 	}
-}
-
-func TestUnits(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{bits(0), "0 bit"}, {bits(999), "999 bit"}, {bits(7632960), "7.63 Mbit"}, {bits(1 << 62), "4.61e+03 Pbit"},
-		{thousands(7), "7"}, {thousands(79510), "79,510"}, {thousands(25557032), "25,557,032"},
-		{seconds(12.34), "12.3 s"}, {seconds(125), "2 min 5 s"}, {seconds(7260), "2 h 1 min"},
-		{number(0.123456), "0.1235"}, {number(0.00001), "1.00e-05"}, {number(0), "0"},
-		{percent(0.1), "10%"}, {percent(0.067), "6.7%"},
-	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
-	}
-	for row := range strings.Lines(table([]string{"x̄"}, [][3]string{{"a", "ä – 1", "c"}, {"bb", "2", "d"}})) {
-		if strings.ContainsRune(row, '\t') {
-			t.Error("tabs in a table")
-		}
-	}
-
 }
 
 // With --algo all there is a line for each algorithm.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fspda/bench"
+	"fspda/cli/command"
 )
 
 // A residual network is chosen by its name and trains like any other.
@@ -51,7 +52,7 @@ func TestBenchNetwork(t *testing.T) {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 	for _, bad := range [][]string{{"--batch", "0"}, {"--model", "resnet21"}, {"--time", "0s"}, {"--size", "-1"}} {
-		if status, _, stderr := call(t, append(args, bad...)...); status != exitBadInput {
+		if status, _, stderr := call(t, append(args, bad...)...); status != command.ExitBadInput {
 			t.Errorf("%v: exit status %d, %s", bad, status, stderr)
 		}
 	}

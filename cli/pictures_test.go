@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fspda/cli/command"
 )
 
 // pictureTree is class folders of the given files, one for each class.
@@ -106,7 +108,7 @@ func TestBadPictureSets(t *testing.T) {
 	} {
 		out := filepath.Join(t.TempDir(), "run")
 		status, _, stderr := call(t, append([]string{"train", "--out", out}, c.args...)...)
-		if status != exitBadInput || !strings.Contains(stderr, c.want) {
+		if status != command.ExitBadInput || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit status %d: %s", name, status, stderr)
 		}
 	}
@@ -126,7 +128,7 @@ func TestBenchLoad(t *testing.T) {
 		t.Errorf("exit status %d, %v: %s%s", status, err, stdout, stderr)
 	}
 	for _, bad := range [][]string{{"--jobs", "0"}, {"--time", "0s"}, {"--batch", "0"}, {"--data", "mnist"}} {
-		if status, _, stderr := call(t, append([]string{"bench", "load"}, bad...)...); status != exitBadInput {
+		if status, _, stderr := call(t, append([]string{"bench", "load"}, bad...)...); status != command.ExitBadInput {
 			t.Errorf("%v: exit status %d: %s", bad, status, stderr)
 		}
 	}

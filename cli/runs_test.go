@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cli/command"
 	"fspda/web"
 )
 
@@ -53,7 +54,7 @@ func TestRunsListPlotPrune(t *testing.T) {
 		root := newRoot(&out, &errs)
 		root.SetArgs(append([]string{"runs", "prune"}, args...))
 		root.SetIn(strings.NewReader(answer))
-		return exitStatus(root.Execute()), out.String(), errs.String()
+		return command.ExitStatus(root.Execute()), out.String(), errs.String()
 	}
 	if _, out, _ := prune("n\n", "dsgd"); !strings.Contains(out, "Delete these 1 runs?") ||
 		!strings.Contains(out, "nothing was deleted") {
@@ -69,7 +70,7 @@ func TestRunsListPlotPrune(t *testing.T) {
 	if err := os.WriteFile(notes, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, _ := prune("", "--yes"); status != exitBadInput {
+	if status, _, _ := prune("", "--yes"); status != command.ExitBadInput {
 		t.Errorf("a folder with notes was deleted: exit status %d", status)
 	}
 	if _, err := os.Stat(notes); err != nil {
@@ -91,7 +92,7 @@ func TestRunsRefuse(t *testing.T) {
 		{[]string{"plot", "nowhere", "--format", "pd"}, "did you mean pdf?"},
 		{[]string{"plot", "nowhere", "--accounting", "packt"}, "did you mean packed"},
 	} {
-		if status, _, stderr := call(t, c.args...); status != exitBadInput || !strings.Contains(stderr, c.want) {
+		if status, _, stderr := call(t, c.args...); status != command.ExitBadInput || !strings.Contains(stderr, c.want) {
 			t.Errorf("%v: exit status %d, %s", c.args, status, stderr)
 		}
 	}

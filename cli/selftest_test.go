@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cli/command"
 	"fspda/selftest"
 )
 
@@ -45,7 +46,7 @@ func TestSelftestOfOtherPrecision(t *testing.T) {
 			t.Errorf("%+v, want %s", c, want)
 		}
 	}
-	if status, _, stderr := call(t, "selftest", "--device", "cpu", "--only", "nothing"); status != exitBadInput ||
+	if status, _, stderr := call(t, "selftest", "--device", "cpu", "--only", "nothing"); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "only") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"fspda/cli/command"
 	"fspda/cuda/fakecuda"
 	"fspda/cuda/kernels/hostrun"
 )
@@ -350,8 +351,8 @@ func TestStandinSignal(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if status, stdout, stderr := b.end(cmd, cmd.Wait(), out, errs); status != exitStopped {
-		t.Errorf("exit status %d, want %d\n%s%s", status, exitStopped, stdout, stderr)
+	if status, stdout, stderr := b.end(cmd, cmd.Wait(), out, errs); status != command.ExitStopped {
+		t.Errorf("exit status %d, want %d\n%s%s", status, command.ExitStopped, stdout, stderr)
 	}
 	b.must(fakecuda.Machine{}, "train", "--out", dir, "--resume", "--iterations", "1000000", "--dry-run", "--quiet")
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"fspda/cli/command"
 	"fspda/internal/rng"
 )
 
@@ -177,33 +179,8 @@ func TestAgentRefusals(t *testing.T) {
 	} {
 		status, _, stderr := call(t, append(append([]string{}, base...), append(c.args, "--data-train", "100",
 			"--data-test", "20", "--batch", "8")...)...)
-		if status != exitBadInput || !strings.Contains(stderr, c.want) {
+		if status != command.ExitBadInput || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit status %d, %s", name, status, stderr)
-		}
-	}
-}
-
-func TestPlaceOf(t *testing.T) {
-	for _, c := range []struct {
-		env  map[string]string
-		want place
-		bad  bool
-	}{
-		{map[string]string{}, place{rank: -1}, false},
-		{map[string]string{"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "n1", "MASTER_PORT": "4700"},
-			place{3, 8, "n1:4700", "RANK, WORLD_SIZE"}, false},
-		{map[string]string{"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, place{1, 2, "", "SLURM_PROCID, SLURM_NTASKS"},
-			false},
-		{map[string]string{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "MASTER_ADDR": "::1",
-			"MASTER_PORT": "1"}, place{0, 2, "[::1]:1", "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE"}, false},
-		{map[string]string{"RANK": "3"}, place{rank: 3, names: "RANK"}, false},
-		{map[string]string{"RANK": "x"}, place{}, true},
-		{map[string]string{"RANK": "-1"}, place{}, true},
-		{map[string]string{"RANK": "2", "WORLD_SIZE": "2"}, place{}, true},
-	} {
-		got, err := placeOf(func(k string) string { return c.env[k] })
-		if (err != nil) != c.bad || !c.bad && got != c.want {
-			t.Errorf("%v: %+v, %v", c.env, got, err)
 		}
 	}
 }
@@ -215,11 +192,11 @@ func TestCertsCommand(t *testing.T) {
 		!strings.Contains(stdout, "agent-RANK.pem") {
 		t.Fatalf("exit status %d, %s", status, stderr)
 	}
-	if status, _, stderr := call(t, "certs", "--out", dir, "--run", "a b"); status != exitBadInput ||
+	if status, _, stderr := call(t, "certs", "--out", dir, "--run", "a b"); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "a b") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
-	port, err := freePort()
+	port, err := unusedPort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,21 +224,6 @@ func TestCertsCommand(t *testing.T) {
 
 // Each agent of a crew shows its own metrics, at a port by its rank.
 func TestUpMetrics(t *testing.T) {
-	for _, c := range []struct {
-		address string
-		rank    int
-		want    string
-	}{{"", 3, ""}, {"127.0.0.1:9100", 0, "127.0.0.1:9100"}, {"127.0.0.1:9100", 3, "127.0.0.1:9103"}, {"[::1]:0", 3,
-		"[::1]:0"}} {
-		if got, err := metricsOf(c.address, c.rank); err != nil || got != c.want {
-			t.Errorf("%q for agent %d: %q, %v", c.address, c.rank, got, err)
-		}
-	}
-	for _, bad := range []string{"9100", "127.0.0.1:65534", "127.0.0.1:-1", "127.0.0.1:x"} {
-		if got, err := metricsOf(bad, 3); err == nil {
-			t.Errorf("%s was taken for %s", bad, got)
-		}
-	}
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
@@ -312,4 +274,14 @@ func page(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// unusedPort returns a port of this machine that no program listens at.
+func unusedPort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }

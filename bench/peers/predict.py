@@ -1,4 +1,4 @@
-"""The other side of cli's TestONNXRuntime: ONNX's own checker, and ONNX Runtime's logits.
+"""The other side of cli/weights's TestONNXRuntime: ONNX's own checker, and ONNX Runtime's logits.
 
 usage: predict.py FOLDER
 

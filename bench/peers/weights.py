@@ -1,4 +1,4 @@
-"""The other side of cli's TestTorchvision: torchvision's ResNet-50 and weight files, both ways.
+"""The other side of cli/weights's TestTorchvision: torchvision's ResNet-50 and weight files, both ways.
 
 usage: weights.py FOLDER
 

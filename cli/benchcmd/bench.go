@@ -1,0 +1,166 @@
+package benchcmd
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/cli/setup"
+	"fspda/cpu"
+	"fspda/device"
+	"fspda/internal/rng"
+	"fspda/model"
+	"fspda/train"
+)
+
+func newBench() *cobra.Command {
+	return command.Group("bench", "Measure this machine and this program", newBenchStep(), newBenchKernels(), newBenchNetwork(), newBenchLoad(), newBenchExchange(),
+		newBenchCard())
+}
+
+func newBenchStep() *cobra.Command {
+	c := train.Default()
+	c.Batch, c.DataTrain, c.DataTest, c.EvalPoints, c.Iterations, c.Checkpoint = 256, 10000, 100, 1, 1e9, 0
+	var asJSON bool
+	var each time.Duration
+	cmd := &cobra.Command{
+		Use:   "step",
+		Short: "Time of an agent's step on one core, or of an iteration on a GPU, in its parts",
+		Long: `Time of an agent's step on one core, in its parts, against this machine's matrix product in the same run. On a GPU (--device cuda) time of an
+iteration of all agents, with what of it the GPU waits for its host.
+
+With --algo all, on the CPU: a line per algorithm, compared with the first one.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := benchSteps(cmd.Context(), c, each)
+			if err != nil {
+				return err
+			}
+			return command.PrintReport(cmd.OutOrStdout(), asJSON, report)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	setup.ConfigFlags(cmd.Flags(), &c)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().DurationVar(&each, "time", 3*time.Second, "how long to measure each thing")
+	return cmd
+}
+
+// benchSteps measures the algorithm that c names, or all of them.
+func benchSteps(ctx context.Context, c train.Config, each time.Duration) (io.WriterTo, error) {
+	if c.Algo != "all" {
+		o, err := stepOptions(c, each)
+		if err != nil {
+			return nil, err
+		}
+		return benchStep(ctx, o)
+	}
+	var options []bench.StepOptions
+	for _, name := range train.Algorithms() {
+		c.Algo = name
+		o, err := stepOptions(c, each)
+		if err != nil {
+			return nil, err
+		}
+		if cardOf(o.Device, c.Precision) != nil {
+			return nil, &train.ConfigError{Key: "algo", Got: "all",
+				Want: "expected one algorithm on a GPU; --device cpu compares all"}
+		}
+		o.Products = nil // the limit is the same for all
+		options = append(options, o)
+	}
+	return bench.Steps(ctx, options)
+}
+
+// benchStep measures on one core, or on a GPU.
+func benchStep(ctx context.Context, o bench.StepOptions) (io.WriterTo, error) {
+	c := o.Setup.Config
+	card := cardOf(o.Device, c.Precision)
+	if card == nil {
+		return bench.Step(ctx, o)
+	}
+	m := o.Model.(*model.Engine) // as prepare makes it
+	plan, err := m.Plan(c.Batch, model.Train)
+	if err != nil {
+		return nil, err
+	}
+	return bench.CardStep(ctx, bench.CardStepOptions{Card: *card, StepOptions: o, Load: card.Gradient(plan.Code(),
+		m.Init(1), m.Classes())})
+}
+
+func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) {
+	if err := c.Check(); err != nil {
+		return bench.StepOptions{}, err
+	}
+	dev, err := setup.OpenDevice(c, 1)
+	if err != nil {
+		return bench.StepOptions{}, err
+	}
+	s, m, err := setup.Prepare(c, dev)
+	if err != nil {
+		return bench.StepOptions{}, err
+	}
+	code, err := m.Plan(c.Batch, model.Train)
+	if err != nil {
+		return bench.StepOptions{}, err
+	}
+	return bench.StepOptions{Setup: s, Device: dev.Device, Model: m, FLOPs: code.Code().FLOPs,
+		Products: func() func() { return products(code.Code()) }, Each: each}, nil
+}
+
+// products makes random factors of all matrix products of a plan, and returns what does them.
+func products(c *device.Code) func() {
+	var all []func()
+	add := func(transA, transB bool, m, n, k int) {
+		a, b, c := noise(m*k), noise(k*n), make([]float32, m*n)
+		lda, ldb := k, n
+		if transA {
+			lda = m
+		}
+		if transB {
+			ldb = k
+		}
+		all = append(all, func() { cpu.Gemm(transA, transB, m, n, k, 1, a, lda, b, ldb, 0, c, n) })
+	}
+	for _, call := range c.Calls {
+		d := call.Dims
+		switch call.Kernel {
+		case device.Linear, device.LinearSigmoid, device.LinearReLU:
+			add(false, true, d[0], d[1], d[2])
+		case device.LinearGradX, device.LinearGradXSigmoid, device.LinearGradXReLU:
+			add(false, false, d[0], d[2], d[1])
+		case device.LinearGradW, device.LinearGradWDecay:
+			add(true, false, d[1], d[2], d[0])
+		case device.Conv, device.ConvGradX, device.ConvGradW:
+			pixels, outputs, window := convProduct(d)
+			add(false, true, pixels, outputs, window)
+		}
+	}
+	return func() {
+		for _, product := range all {
+			product()
+		}
+	}
+}
+
+// convProduct are the dimensions of the matrix product that is as much work as a convolution of
+// dimensions n h w c k r s stride pad, or as one of its gradients: pixels of the output, its
+// channels, and the numbers that each of them sees.
+func convProduct(d []int) (pixels, outputs, window int) {
+	s := bench.ConvShape{N: d[0], H: d[1], W: d[2], C: d[3], K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
+	p, q := s.Out()
+	return s.N * p * q, s.K, s.R * s.S * s.C
+}
+
+// noise is numbers uniform in [-1,1): zeros would cost a processor less.
+func noise(n int) []float32 {
+	s, v := rng.New(0, "bench step"), make([]float32, n)
+	for i := range v {
+		v[i] = 2*s.Float32() - 1
+	}
+	return v
+}

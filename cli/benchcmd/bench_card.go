@@ -1,0 +1,141 @@
+package benchcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench/acceptance"
+	"fspda/cli/command"
+	"fspda/cuda"
+	"fspda/train"
+)
+
+func newBenchCard() *cobra.Command {
+	o := acceptance.Options{Device: "cuda", Out: "card", Python: "python3", Budget: 10 * time.Minute}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "card",
+		Short: "Run all that a GPU is judged by, within ten minutes, and set it beside what was asked for",
+		Long: `Run all that a GPU is judged by: self-tests in every precision, ResNet-50 against the memory's roofline and against PyTorch (eager and
+torch.compile, where python3 has it) on the same card in turns, figure 1's iterations and its losses against the CPU's, the sparse update
+against a copy, the idle share under the real loader, the memory of eight agents against its forecast, and trainings that must repeat.
+
+Each part has processes and a limit of its own, so that none stops the others. Results are kept in --out as they come: card.md, card.json and
+logs. Called again, it goes on with what is left; --only runs parts again. The exit status is 1 if a part failed, not if a bar is missed.`,
+		Example: `  fspda bench card
+  fspda bench card --only selftest,figure1 --budget 3m
+  fspda bench card --device cpu --tiny`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Progress, o.Version = cmd.ErrOrStderr(), command.Version()
+			r, err := benchCard(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = command.PrintJSON(cmd.OutOrStdout(), r)
+			} else {
+				_, err = fmt.Fprint(cmd.OutOrStdout(), r.Markdown())
+			}
+			if n := r.Failed(); err == nil && n > 0 {
+				return fmt.Errorf("bench card: %d parts failed; what they said lies in %s/logs", n, o.Out)
+			}
+			return err
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.Device, "device", o.Device, "cuda, cuda:N, or cpu to try the command")
+	fs.StringVar(&o.Out, "out", o.Out, "folder of the results")
+	fs.StringVar(&o.Only, "only", "",
+		"parts whose name has this, or one of several by commas, also those that are done")
+	fs.DurationVar(&o.Budget, "budget", o.Budget, "when no further part is begun, and the one under way ends")
+	fs.StringVar(&o.Python, "python", o.Python, "Python that has PyTorch; empty leaves PyTorch out")
+	fs.StringVar(&o.Data, "data-dir", "", "folder of pictures for the loader; without it some are made")
+	fs.BoolVar(&o.Tiny, "tiny", false, "small shapes and short times, to try the command")
+	fs.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// benchCard tells of the machine and plays the parts.
+func benchCard(ctx context.Context, o acceptance.Options) (*acceptance.Results, error) {
+	var err error
+	if o.Program, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	facts, err := cardFacts(ctx, o.Device)
+	if err != nil {
+		return nil, err
+	}
+	o.Machine = facts
+	return acceptance.Run(ctx, o)
+}
+
+// cardFacts tells of the machine. A GPU that cannot be used is an error.
+func cardFacts(ctx context.Context, device string) ([]acceptance.Fact, error) {
+	facts := []acceptance.Fact{{Name: "host", Value: fmt.Sprintf("%s, %d cores", train.Machine(), runtime.NumCPU())}}
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, acceptance.Fact{Name: name, Value: value})
+		}
+	}
+	if !strings.HasPrefix(device, "cuda") {
+		return facts, nil
+	}
+	indices, err := cuda.ParseNames(device)
+	if err != nil {
+		return nil, &train.ConfigError{Key: "device", Got: device, Err: err}
+	}
+	at := 0
+	if len(indices) > 0 {
+		at = indices[0]
+	}
+	r := cuda.Find()
+	hint := "fspda devices tells what was looked for and where; --device cpu --tiny tries the command without a GPU"
+	switch {
+	case r.Problem != "":
+		return nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.Problem), Want: hint}
+	case at >= len(r.GPUs):
+		return nil, &train.ConfigError{Key: "device", Got: device, Want: fmt.Sprintf("the driver finds %d GPUs",
+			len(r.GPUs))}
+	case !r.GPUs[at].Usable:
+		return nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.GPUs[at].Problem), Want: hint}
+	}
+	g := r.GPUs[at]
+	add("GPU", fmt.Sprintf("%s, %s, compute capability %s", g.Name, command.Bytes(g.Memory), g.Capability))
+	add("driver", "CUDA "+r.Driver+", "+r.Path)
+	for _, l := range g.Libraries {
+		add(l.Name, l.Path)
+	}
+	add("nvidia-smi", smi(ctx, at))
+	return facts, nil
+}
+
+// smi is what NVIDIA's tool says of clocks and power; nothing where there is no such tool.
+func smi(ctx context.Context, gpu int) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	const asked = "driver_version,clocks.max.sm,clocks.max.memory,power.limit,temperature.gpu,ecc.mode.current,mig.mode.current,memory.used"
+	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", strconv.Itoa(gpu), "--query-gpu="+asked,
+		"--format=csv,noheader").Output()
+	if err != nil {
+		return ""
+	}
+	names, values := strings.Split(asked, ","), strings.Split(strings.TrimSpace(string(out)), ", ")
+	if len(names) != len(values) {
+		return strings.TrimSpace(string(out))
+	}
+	for i := range names {
+		values[i] = names[i] + " " + values[i]
+	}
+	return strings.Join(values, ", ")
+}

@@ -1,0 +1,238 @@
+package benchcmd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/cli/setup"
+	"fspda/cpu"
+	"fspda/dist"
+	"fspda/dist/nats"
+	"fspda/model"
+	"fspda/train"
+)
+
+// exchangeFlags are what is said of the exchanges to measure.
+type exchangeFlags struct {
+	bytes  []int
+	each   time.Duration
+	beside bool
+	batch  int
+	json   bool
+
+	end, join string // of the other process
+}
+
+func newBenchExchange() *cobra.Command {
+	var f exchangeFlags
+	cmd := &cobra.Command{
+		Use:   "exchange",
+		Short: "Time of an exchange between two agents, against bare NATS and a bare gRPC stream in the same run",
+		Long: `Time of an exchange between two agents of this machine, each with a NATS server of its own, against what NATS and gRPC alone need for
+the same bytes: both ends in this process, one of them in a process of its own, and over TLS with certificates of a run. Messages above 1 MB take
+the direct way; "all over NATS" does without it.
+
+--beside measures something else: by how much the gradient of ResNet-50, on one core, is slower while a tenth of its parameters is exchanged
+with an agent in another process.`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.end != "" {
+				return f.serve(command.UntilEOF(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout())
+			}
+			r, err := f.measure(cmd.Context(), cmd.Flags().Changed("bytes"))
+			if err != nil {
+				return err
+			}
+			return command.PrintReport(cmd.OutOrStdout(), f.json, r)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.IntSliceVar(&f.bytes, "bytes", []int{32000, 4000000, 16000000, 40000000}, "sizes of a message, multiples of 4")
+	fs.DurationVar(&f.each, "time", 3*time.Second, "how long to measure each size and way; with --beside, everything")
+	fs.BoolVar(&f.beside, "beside", false,
+		"measure the gradient of ResNet-50 beside exchanges; --bytes is then a tenth of its parameters, if not said")
+	fs.IntVar(&f.batch, "batch", 4, "images of that gradient")
+	fs.BoolVar(&f.json, "json", false, "print JSON")
+	fs.StringVar(&f.end, "end", "", "be the other end: agents or grpc")
+	fs.StringVar(&f.join, "join", "", "address of the first agent")
+	_ = fs.MarkHidden("end") // of this command itself
+	_ = fs.MarkHidden("join")
+	return cmd
+}
+
+// measure does what the flags say.
+func (f exchangeFlags) measure(ctx context.Context, sized bool) (io.WriterTo, error) {
+	for _, n := range f.bytes {
+		if n < 4 || n%4 != 0 || n > 1<<30 {
+			return nil, &train.ConfigError{Key: "bytes", Got: fmt.Sprint(n),
+				Want: "expected a multiple of 4 up to 1 GB"}
+		}
+	}
+	if f.each <= 0 {
+		return nil, &train.ConfigError{Key: "time", Got: f.each.String(), Want: "expected a time above 0, such as 3s"}
+	}
+	if f.batch < 1 {
+		return nil, &train.ConfigError{Key: "batch", Got: fmt.Sprint(f.batch), Want: "expected at least 1"}
+	}
+	if !f.beside {
+		return f.wires(ctx)
+	}
+	if !sized {
+		f.bytes = nil
+	}
+	return f.besideGradient(ctx)
+}
+
+// wires measures all ways of an exchange.
+func (f exchangeFlags) wires(ctx context.Context) (r bench.ExchangeReport, err error) {
+	dir, err := os.MkdirTemp("", "fspda-bench-")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	if err := nats.WriteCredentials(dir, benchRun, 2, time.Hour); err != nil {
+		return r, err
+	}
+	var members [2]nats.Credentials
+	for i := range members {
+		if members[i], err = nats.ReadCredentials(dir, benchRun, i); err != nil {
+			return r, err
+		}
+	}
+	door, strangers := nats.DirectServer{Listen: "127.0.0.1:0"}, [2]nats.Credentials{}
+	near := func(name string, door nats.DirectServer, as [2]nats.Credentials) bench.Wire {
+		return bench.Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
+			return openPair(ctx, size/4, door, as)
+		}}
+	}
+	return bench.Exchange(ctx, bench.ExchangeOptions{Sizes: f.bytes, Each: f.each, Wires: []bench.Wire{
+		near("agents", door, strangers), near("agents, all over NATS", nats.DirectServer{}, strangers),
+		bench.BareNATS(), bench.BareGRPC(), bench.TunedGRPC(),
+		{Name: "agents, two processes", Open: openFarPair}, bench.FarGRPC(farGRPC),
+		near("agents, TLS", door, members), bench.SecureNATS([2]*tls.Config{members[0].Routes,
+			members[1].Routes}), bench.SecureGRPC(members[0].Routes, members[1].Routes),
+	}})
+}
+
+// besideGradient measures what exchanges cost the gradient of ResNet-50.
+func (f exchangeFlags) besideGradient(ctx context.Context) (r bench.BesideReport, err error) {
+	c := train.Default()
+	c.Model = "resnet50"
+	net, err := setup.OpenModel(c, []int{224, 224, 3}, 1000)
+	if err != nil {
+		return r, err
+	}
+	plan, err := net.Plan(f.batch, model.Train)
+	if err != nil {
+		return r, &train.ConfigError{Key: "batch", Got: fmt.Sprint(f.batch), Err: err}
+	}
+	dev := cpu.New(cpu.Threads(1))
+	defer dev.Close()
+	gradient, err := gradientOf(net, dev, plan.Code())()
+	if err != nil {
+		return r, err
+	}
+	size := 4 * (net.Dim() / 10)
+	if len(f.bytes) > 0 {
+		size = f.bytes[0]
+	}
+	swap, end, err := openFarPair(ctx, size)
+	if err != nil {
+		return r, err
+	}
+	defer end()
+	return bench.Beside(ctx, bench.BesideOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(),
+		f.batch), Bytes: size, Each: f.each, Swap: swap,
+		Gradient: func() error { _, err := gradient(); return err }})
+}
+
+// benchRun is the name of the run that the two agents are of.
+const benchRun = "bench"
+
+// pair is two agents that exchange vectors of n numbers.
+type pair struct {
+	nodes [2]*nats.Node
+	pools [2]*dist.Pool
+	n, t  int
+	other chan error
+}
+
+func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Credentials) (swap func() error, end func(),
+	err error) {
+	p := &pair{n: n, other: make(chan error, 1)}
+	end = func() {
+		for _, node := range p.nodes {
+			if node != nil {
+				node.Close()
+			}
+		}
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	for i := range p.nodes {
+		var join []string
+		if i > 0 {
+			join = []string{p.nodes[0].Address()}
+		}
+		p.pools[i] = dist.NewPool(cpu.New())
+		if p.nodes[i], err = openEnd(i, n, p.pools[i], join, door, as[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, node := range p.nodes {
+		if err := node.Ready(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	return func() error { return p.swap(ctx) }, end, nil
+}
+
+// swap is one exchange.
+func (p *pair) swap(ctx context.Context) error {
+	p.t++
+	go func() { p.other <- p.play(ctx, 1) }()
+	return errors.Join(p.play(ctx, 0), <-p.other)
+}
+
+// openEnd opens and starts one of two agents.
+func openEnd(self, n int, pool *dist.Pool, join []string, door nats.DirectServer, as nats.Credentials) (*nats.Node, error) {
+	node, err := nats.Open(nats.Options{Run: benchRun, Self: self, Agents: 2, Dim: n, Pool: pool,
+		Server: nats.Server{Listen: "127.0.0.1:0", Join: join}, Direct: door, TLS: as})
+	if err != nil {
+		return nil, err
+	}
+	if err := node.Start(nil, 0); err != nil {
+		node.Close()
+		return nil, err
+	}
+	return node, nil
+}
+
+// play is one end of it.
+func (p *pair) play(ctx context.Context, self int) error {
+	return playEnd(ctx, p.nodes[self], p.pools[self], self, p.n, p.t)
+}
+
+// playEnd says n numbers and hears the other's.
+func playEnd(ctx context.Context, node *nats.Node, pool *dist.Pool, self, n, t int) error {
+	err := node.Send(ctx, dist.Message{T: t, From: self, To: 1 - self, Values: []*dist.Buffer{pool.Get(n)}})
+	if err != nil {
+		return err
+	}
+	m, err := node.Recv(ctx, self, 1-self, t)
+	m.Release()
+	return err
+}

@@ -1,0 +1,66 @@
+package benchcmd
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/cli/setup"
+	"fspda/cpu"
+	"fspda/device"
+	"fspda/train"
+)
+
+func newBenchKernels() *cobra.Command {
+	dev := cpu.New()
+	o := bench.KernelsOptions{
+		Device: dev, Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak,
+		Gemm: cpu.Gemm, Traffic: cpu.Traffic,
+		Floats: func(n int) []float32 { return dev.NewVector(n).(*cpu.Vector).Data },
+	}
+	var asJSON bool
+	c := train.Default()
+	c.Device = "cpu"
+	cmd := &cobra.Command{
+		Use:   "kernels",
+		Short: "Speed of each kernel on one core or a GPU, against multiply-adds or a copy in the same run",
+		Long: `Speed of each kernel against multiply-adds or a copy in the same run: on one core, or on a GPU by its own clock, where a large product is the
+measure of multiply-adds.`,
+		Example: "  fspda bench kernels --filter conv\n  fspda bench kernels --device cuda --batch 128 --filter conv,norm,vector",
+		Args:    command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.Check(); err != nil {
+				return err
+			}
+			e, err := setup.OpenDevice(c, 1)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			if card := cardOf(e.Device, c.Precision); card != nil {
+				o.Card, o.Device, o.Peak, o.Traffic = card, e.Device, card.Peak(largeSide), nil
+				o.Floats = func(n int) []float32 { return make([]float32, n) }
+			}
+			r, err := bench.Kernels(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return command.PrintReport(cmd.OutOrStdout(), asJSON, r)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&c.Device, "device", c.Device, "cpu, cuda, cuda:N or auto, as in train")
+	cmd.Flags().StringVar(&c.Precision, "precision", c.Precision, "of a GPU, as in train")
+	cmd.Flags().StringVar(&o.Filter, "filter", "",
+		"only what has this, or one of several by commas, in group/name; groups: "+strings.Join(bench.Groups(), ", "))
+	cmd.Flags().DurationVar(&o.Each, "each", 300*time.Millisecond, "how long to measure each kernel and shape")
+	cmd.Flags().IntVar(&o.Batch, "batch", 8, "images of the layers of ResNet-50")
+	return cmd
+}
+
+// largeSide is that of the matrices whose product measures how fast a GPU's multiply-adds are.
+const largeSide = 4096

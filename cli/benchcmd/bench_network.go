@@ -1,0 +1,139 @@
+package benchcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/cli/setup"
+	"fspda/cpu"
+	"fspda/cuda"
+	"fspda/device"
+	"fspda/model"
+	"fspda/train"
+)
+
+// benchNetworkFlags are what is said of the network to measure.
+type benchNetworkFlags struct {
+	model, recompute              string
+	device, precision             string
+	size, classes, batch, threads int
+	each                          time.Duration
+	json                          bool
+}
+
+func newBenchNetwork() *cobra.Command {
+	f := benchNetworkFlags{}
+	cmd := &cobra.Command{
+		Use:   "network",
+		Short: "Time, memory and kernels of the gradient of a network over random images",
+		Long: `Time and memory of the gradient of a network over random images. On the CPU: by kernels. On a GPU: by its own clock, against the time that
+the bytes alone take at the rate of a copy in the same run, if every operand of every kernel is moved once.`,
+		Example: "  fspda bench network --batch 8\n  fspda bench network --device cuda --batch 128 --size 256 --precision bf16",
+		Args:    command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := f.run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return command.PrintReport(cmd.OutOrStdout(), f.json, r)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.model, "model", "resnet50", "network, as in train")
+	fs.IntVar(&f.size, "size", 224, "height and width of the images, of three channels")
+	fs.IntVar(&f.classes, "classes", 1000, "number of classes")
+	fs.IntVar(&f.batch, "batch", 8, "images of a gradient")
+	fs.StringVar(&f.recompute, "recompute", "none", "none or blocks, as in train")
+	fs.StringVar(&f.device, "device", "cpu", "cpu, cuda, cuda:N or auto, as in train")
+	fs.StringVar(&f.precision, "precision", "fp32", "of a GPU, as in train")
+	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
+	fs.DurationVar(&f.each, "time", 10*time.Second, "how long to measure")
+	fs.BoolVar(&f.json, "json", false, "print JSON")
+	return cmd
+}
+
+// run measures.
+func (f benchNetworkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
+	c := train.Default()
+	c.Model, c.Recompute, c.Device, c.Precision = f.model, f.recompute, f.device, f.precision
+	for _, n := range []struct {
+		key        string
+		got, least int
+	}{{"size", f.size, 1}, {"classes", f.classes, 2}, {"batch", f.batch, 1}, {"threads", f.threads, 0}} {
+		if n.got < n.least {
+			return r, &train.ConfigError{Key: n.key, Got: fmt.Sprint(n.got), Want: fmt.Sprintf("expected at least %d",
+				n.least)}
+		}
+	}
+	if err := c.Check(); err != nil {
+		return r, err
+	}
+	net, err := setup.OpenModel(c, []int{f.size, f.size, 3}, f.classes)
+	if err != nil {
+		return r, err
+	}
+	plan, err := net.Plan(f.batch, model.Train)
+	if err != nil {
+		return r, &train.ConfigError{Key: "batch", Got: fmt.Sprint(f.batch), Err: err}
+	}
+	if f.threads == 0 {
+		f.threads = runtime.GOMAXPROCS(0)
+	}
+	e, err := setup.OpenDevice(c, f.threads)
+	if err != nil {
+		return r, err
+	}
+	defer e.Close()
+	code := plan.Code()
+	if card := cardOf(e.Device, f.precision); card != nil {
+		return bench.CardNetwork(ctx, bench.CardNetworkOptions{Card: *card, Code: code, Forecast: e.Footprint(code),
+			Each: f.each,
+			Load: card.Gradient(code, net.Init(1), net.Classes())})
+	}
+	dev := e.Device.(*cpu.Device) // what is no GPU
+	return bench.Network(ctx, bench.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
+		Each: f.each,
+		Load: gradientOf(net, dev, code)})
+}
+
+// cardOf is a GPU as benchmarks measure it, or nil for a device that is none.
+func cardOf(dev device.Device, precision string) *bench.Card {
+	gpu, ok := dev.(*cuda.Device)
+	if !ok {
+		return nil
+	}
+	bare := gpu.Raw()
+	c := &bench.Card{What: gpu.Properties().Name, Device: gpu, Precision: precision, Time: bare.Time,
+		Copy: bare.CopyRate, Element: 4}
+	if precision == "fp16" || precision == "bf16" {
+		c.Element = 2
+	}
+	return c
+}
+
+// gradientOf loads the gradient of a fresh network over random images.
+func gradientOf(net *model.Network, dev *cpu.Device, code *device.Code) func() (func() ([]time.Duration, error),
+	error) {
+	x, grad := dev.NewVector(net.Dim()), dev.NewVector(net.Dim())
+	dev.Write(x, net.Init(1))
+	b := device.Batch{X: noise(code.Batch * net.Inputs()), Y: make([]int32, code.Batch)}
+	for i := range b.Y {
+		b.Y[i] = int32(i % net.Classes())
+	}
+	return func() (func() ([]time.Duration, error), error) {
+		p, err := dev.Load(code)
+		if err != nil {
+			return nil, err
+		}
+		loss := make([]float64, 1)
+		return func() ([]time.Duration, error) { return p.(*cpu.Program).Timed(x, grad, b, loss) }, nil
+	}
+}

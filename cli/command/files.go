@@ -1,0 +1,54 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"fspda/train"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// RunsDir is where runs without --out go.
+const RunsDir = "runs"
+
+// NextFreeName is the first of BASE-1, BASE-2, ... that does not exist, or that cannot be looked at:
+// opening it will say why.
+func NextFreeName(dir, base string) string {
+	for i := 1; ; i++ {
+		path := filepath.Join(dir, fmt.Sprintf("%s-%d", base, i))
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+	}
+}
+
+// PrintJSON writes v as indented JSON.
+func PrintJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func MakeFolder(path string) error {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return &train.FolderError{Path: path, Got: "cannot be made", Err: err}
+	}
+	return nil
+}
+
+func WriteFile(path, text string) error {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return &train.FolderError{Path: filepath.Dir(path), Got: filepath.Base(path) + " cannot be written", Err: err}
+	}
+	return nil
+}
+
+// PrintReport writes a report as indented JSON, or as text.
+func PrintReport(w io.Writer, asJSON bool, r io.WriterTo) error {
+	if asJSON {
+		return PrintJSON(w, r)
+	}
+	_, err := r.WriteTo(w)
+	return err
+}

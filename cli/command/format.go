@@ -1,0 +1,84 @@
+package command
+
+import (
+	"fmt"
+	"fspda/train"
+	"math"
+	"strconv"
+)
+
+// Bytes writes a number of bytes with a decimal unit.
+func Bytes(n uint64) string {
+	v, unit := float64(n), 0
+	for v >= 1000 && unit < 4 {
+		v /= 1000
+		unit++
+	}
+	return fmt.Sprintf("%.3g %s", v, [...]string{"B", "kB", "MB", "GB", "TB"}[unit])
+}
+
+// Duration writes a time with three digits and its unit.
+func Duration(s float64) string {
+	switch {
+	case s < 1e-3:
+		return fmt.Sprintf("%.3g µs", 1e6*s)
+	case s < 1:
+		return fmt.Sprintf("%.3g ms", 1e3*s)
+	}
+	return Seconds(s)
+}
+
+// Bits writes a number of bits with a decimal unit.
+func Bits(n uint64) string {
+	v, unit := float64(n), 0
+	for v >= 1000 && unit < 5 {
+		v /= 1000
+		unit++
+	}
+	name := [...]string{"bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit"}[unit]
+	if unit == 0 {
+		return fmt.Sprintf("%d bit", n)
+	}
+	return fmt.Sprintf("%.3g %s", v, name)
+}
+
+// Number writes four significant digits.
+func Number(n train.Num) string {
+	v := float64(n)
+	if math.IsNaN(v) {
+		return "–"
+	}
+	if v != 0 && (math.Abs(v) < 1e-3 || math.Abs(v) >= 1e5) {
+		return strconv.FormatFloat(v, 'e', 2, 64)
+	}
+	return strconv.FormatFloat(Round(v), 'f', -1, 64)
+}
+
+// Round keeps four significant digits.
+func Round(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
+
+func Percent(share float64) string { return strconv.FormatFloat(Round(100*share), 'f', -1, 64) + "%" }
+
+func Thousands(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func Seconds(s float64) string {
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 3600:
+		return fmt.Sprintf("%.0f min %.0f s", math.Floor(s/60), math.Mod(s, 60))
+	}
+	return fmt.Sprintf("%.0f h %.0f min", math.Floor(s/3600), math.Floor(math.Mod(s, 3600)/60))
+}

@@ -1,0 +1,242 @@
+package datacmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"fspda/cli/command"
+	"fspda/data"
+	"fspda/data/images"
+)
+
+// dataReport is what `fspda data info` says.
+type dataReport struct {
+	Path    string      `json:"path"`
+	Kind    string      `json:"kind"`
+	Classes []string    `json:"classes"`
+	Train   splitReport `json:"train"`
+	Test    splitReport `json:"test"`
+	Notes   []string    `json:"notes,omitempty"`
+}
+
+type splitReport struct {
+	Pictures int         `json:"pictures"`
+	PerClass [2]int      `json:"per_class"`       // the fewest and the most pictures of a class
+	Bytes    int64       `json:"bytes,omitempty"` // as stored, where that is known without reading
+	Sizes    *sizeReport `json:"sizes,omitempty"`
+	Bad      []string    `json:"bad,omitempty"`
+}
+
+// sizeReport is of the pictures that were looked at.
+type sizeReport struct {
+	Looked int    `json:"looked_at"`
+	Least  [2]int `json:"least"` // width and height of the picture with the fewest pixels
+	Median [2]int `json:"median"`
+	Most   [2]int `json:"most"`
+}
+
+func newDataInfo() *cobra.Command {
+	var asJSON, all bool
+	var o images.Options
+	cmd := &cobra.Command{
+		Use:   "info PATH",
+		Short: "Say what a folder, an archive or shards hold: kind, pictures, classes, sizes, and bad pictures if asked",
+		Args:  onePath,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := lookAt(cmd.Context(), args[0], o, all, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return command.PrintJSON(cmd.OutOrStdout(), r)
+			}
+			return r.print(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&all, "decode", false, "decode every picture and list the bad ones, not a few for their sizes")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&o.Labels, "labels", "",
+		"ImageNet's tars: the file with the classes of the validation pictures, if it is not beside them")
+	return cmd
+}
+
+func lookAt(ctx context.Context, path string, o images.Options, all bool, stderr io.Writer) (*dataReport, error) {
+	set, err := images.Open(path, o)
+	var format *images.FormatError
+	if errors.As(err, &format) {
+		if r := inMemory(path); r != nil {
+			return r, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close() // read only: nothing to lose
+	r := &dataReport{Path: path, Kind: set.Kind, Classes: set.Classes, Notes: set.Notes}
+	for _, s := range []struct {
+		name string
+		from images.Source
+		to   *splitReport
+	}{{"train", set.Train, &r.Train}, {"test", set.Test, &r.Test}} {
+		if s.from == nil {
+			continue
+		}
+		s.to.count(s.from, len(set.Classes))
+		g := command.NewProgress(stderr, s.name, int64(s.from.Len()), false)
+		err := s.to.look(ctx, s.from, all, g)
+		g.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// inMemory looks at sets that are no pictures in files: MNIST and CIFAR-10. It returns nil for
+// anything else.
+func inMemory(path string) *dataReport {
+	for name, kind := range map[string]string{"mnist": "MNIST in IDX files",
+		"cifar10": "CIFAR-10 in its binary version"} {
+		s, err := data.Open(name, data.OpenOptions{Dir: path})
+		if err != nil {
+			continue
+		}
+		r := &dataReport{Path: path, Kind: kind, Notes: s.Notes, Classes: make([]string, s.Classes)}
+		for i := range r.Classes {
+			r.Classes[i] = fmt.Sprint(i)
+		}
+		for split, to := range map[*data.Split]*splitReport{&s.Train: &r.Train, &s.Test: &r.Test} {
+			to.tally(split.Labels, s.Classes)
+			wh := [2]int{s.Shape[1], s.Shape[0]}
+			to.Sizes = &sizeReport{Looked: to.Pictures, Least: wh, Median: wh, Most: wh}
+		}
+		return r
+	}
+	return nil
+}
+
+func (r *splitReport) tally(labels []int32, classes int) {
+	counts := make([]int, max(classes, 1))
+	for _, y := range labels {
+		counts[y]++
+	}
+	sort.Ints(counts)
+	r.Pictures, r.PerClass = len(labels), [2]int{counts[0], counts[len(counts)-1]}
+}
+
+func (r *splitReport) count(s images.Source, classes int) {
+	labels := make([]int32, s.Len())
+	weighed, _ := s.(images.Weighed)
+	for i := range labels {
+		labels[i] = s.Label(i)
+		if weighed != nil {
+			r.Bytes += weighed.Bytes(i)
+		}
+	}
+	r.tally(labels, classes)
+}
+
+// lookedAt is how many pictures are decoded to learn of their sizes.
+const lookedAt = 200
+
+// look decodes all pictures, or some of them evenly over the list, on all cores.
+func (r *splitReport) look(ctx context.Context, s images.Source, all bool, g *command.Progress) error {
+	step := 1
+	if !all {
+		step = max(1, s.Len()/lookedAt)
+	}
+	n := (s.Len() + step - 1) / step
+	sizes, errs := make([][2]int, n), make([]error, n)
+	var next, done atomic.Int64
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			var p images.RGB
+			for ctx.Err() == nil {
+				k := int(next.Add(1)) - 1
+				if k >= n {
+					return
+				}
+				if errs[k] = s.Image(&p, k*step); errs[k] == nil {
+					sizes[k] = [2]int{p.W, p.H}
+				}
+				mu.Lock()
+				g.Set(done.Add(int64(step)), "")
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.sum(sizes, errs)
+	return nil
+}
+
+func (r *splitReport) sum(sizes [][2]int, errs []error) {
+	var good [][2]int
+	for k, err := range errs {
+		if err != nil {
+			r.Bad = append(r.Bad, err.Error())
+		} else {
+			good = append(good, sizes[k])
+		}
+	}
+	if len(good) == 0 {
+		return
+	}
+	sort.Slice(good, func(a, b int) bool { return good[a][0]*good[a][1] < good[b][0]*good[b][1] })
+	r.Sizes = &sizeReport{Looked: len(good), Least: good[0], Median: good[len(good)/2], Most: good[len(good)-1]}
+}
+
+func (r *dataReport) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", r.Path, r.Kind)
+	fmt.Fprintf(&b, "classes   %d: %s\n", len(r.Classes), fewOf(r.Classes))
+	r.Train.print(&b, "training")
+	r.Test.print(&b, "test")
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note      %s\n", n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *splitReport) print(b *strings.Builder, name string) {
+	if r.Pictures == 0 {
+		fmt.Fprintf(b, "%-9s none\n", name)
+		return
+	}
+	fmt.Fprintf(b, "%-9s %s pictures, %d to %d of a class", name, command.Thousands(uint64(r.Pictures)), r.PerClass[0],
+		r.PerClass[1])
+	if r.Bytes > 0 {
+		fmt.Fprintf(b, ", %s", command.Bytes(uint64(r.Bytes)))
+	}
+	fmt.Fprintln(b)
+	if z := r.Sizes; z != nil {
+		fmt.Fprintf(b, "          %d×%d to %d×%d pixels, median %d×%d, of %d looked at\n", z.Least[0], z.Least[1],
+			z.Most[0], z.Most[1], z.Median[0], z.Median[1], z.Looked)
+	}
+	for _, bad := range r.Bad {
+		fmt.Fprintf(b, "bad       %s\n", bad)
+	}
+}
+
+func fewOf(names []string) string {
+	if len(names) > 6 {
+		return strings.Join(names[:5], ", ") + ", … " + names[len(names)-1]
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,124 @@
+package devicecmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"fspda/cli/command"
+	"fspda/cli/setup"
+	"fspda/cuda"
+	"fspda/device"
+	"fspda/selftest"
+	"fspda/train"
+)
+
+// selftestFlags are those of fspda selftest.
+type selftestFlags struct {
+	device, precision, only string
+	json                    bool
+}
+
+func newSelftest() *cobra.Command {
+	f := selftestFlags{}
+	cmd := &cobra.Command{
+		Use:   "selftest",
+		Short: "Check that a device computes what it should, on this machine",
+		Long: `Check that a device computes what it should, on this machine: every operation on vectors and every draw of a mask to the last bit, every
+kernel within the bounds of its roundings, networks against the CPU engine and against differences of their own loss, the algorithms' golden
+values, a short training that must repeat to the last bit, and memory that must come back. It needs no files. What is wrong is told, and the
+exit status is 1.`,
+		Example: `  fspda selftest --device cuda
+  fspda selftest --device cuda --precision fp16
+  fspda selftest --device cpu --only algorithms,networks`,
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.device, "device", "auto", "auto, cpu, cuda, or cuda:N for GPU N")
+	fs.StringVar(&f.precision, "precision", "fp32",
+		"of networks on a GPU, as in train; kernels are held to the bounds of fp32 only with fp32")
+	fs.StringVar(&f.only, "only", "", "checks whose name has this part, or one of several by commas")
+	fs.BoolVar(&f.json, "json", false, "print JSON")
+	return cmd
+}
+
+// run makes all checks, also after one that fails.
+func (f selftestFlags) run(cmd *cobra.Command) error {
+	c := train.Default()
+	c.Device, c.Precision, c.Repeats = f.device, f.precision, true
+	c.DataTrain, c.DataTest, c.Hidden, c.Iterations, c.EvalPoints, c.Checkpoint = 1000, 200, train.Widths{32}, 200, 1, 0
+	if err := c.Check(); err != nil {
+		return err
+	}
+	dev, err := setup.OpenDevice(c, 1)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	w := cmd.OutOrStdout()
+	if !f.json {
+		fmt.Fprintf(w, "%s, %s\n", dev, f.precision)
+	}
+	r, err := selftestTarget(dev.Device, c).Run(cmd.Context(), f.only, func(r selftest.Result) {
+		if !f.json {
+			fmt.Fprintln(w, r)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(r.Results) == 0 {
+		return &train.ConfigError{Key: "only", Got: f.only,
+			Want: "expected a part of a check's name; without it all names are listed"}
+	}
+	if f.json {
+		if err := command.PrintJSON(w, r); err != nil {
+			return err
+		}
+	}
+	if r.Failed > 0 {
+		return fmt.Errorf("selftest: %d of %d checks failed on %s", r.Failed, len(r.Results), dev)
+	}
+	return nil
+}
+
+// selftestTarget is the device with what only the program knows: how trainings are made, and what a
+// GPU is beyond a device.
+func selftestTarget(dev device.Device, c train.Config) selftest.Target {
+	t := selftest.Target{Device: dev, Precision: c.Precision, Train: func(ctx context.Context,
+		dev device.Device) ([]float32, float64, error) {
+		return playShort(ctx, c, dev)
+	}}
+	if gpu, ok := dev.(*cuda.Device); ok {
+		bare := gpu.Raw()
+		t.Kernels, t.Free = bare, bare.FreeMemory
+		t.Again = func() (device.Device, func() error, error) {
+			e, err := setup.OpenDevice(c, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			return e.Device, e.Close, nil
+		}
+	}
+	return t
+}
+
+// playShort trains, and returns the mean of the models and the training loss that it ends with.
+func playShort(ctx context.Context, c train.Config, dev device.Device) ([]float32, float64, error) {
+	s, m, err := setup.Prepare(c, &setup.Devices{Device: dev})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer s.Set.Close() // read only: nothing to lose
+	r, err := train.Run(ctx, s, train.Options{Device: dev, Model: m})
+	if err != nil {
+		return nil, 0, err
+	}
+	if r.Diverged != nil {
+		return nil, 0, r.Diverged
+	}
+	return r.Mean, float64(r.Rows[len(r.Rows)-1].TrainLossAvg), nil
+}

@@ -1,0 +1,122 @@
+package docscmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"fspda/cli/command"
+	"fspda/docs"
+	"fspda/train"
+	"fspda/web"
+)
+
+func newDocs() *cobra.Command {
+	var listen string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "docs [PAGE]",
+		Short: "Read the manual, which is in the program",
+		Long: `Read the manual, which is in the program and needs no network: without an argument the list of its pages, with one that page as text, with
+--listen all of it in a browser.`,
+		Example: "  fspda docs\n  fspda docs training\n  fspda docs --listen :8081",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return command.UsageErrorf("expected one page, found %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case listen != "":
+				return serveDocs(cmd.Context(), listen, cmd.OutOrStdout())
+			case len(args) == 0:
+				return listPages(cmd.OutOrStdout(), asJSON)
+			}
+			return printPage(cmd.OutOrStdout(), args[0])
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "",
+		"HOST:PORT to serve the manual at; without a host this machine alone, port 0 is a free one")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list of pages as JSON")
+	return cmd
+}
+
+func listPages(w io.Writer, asJSON bool) error {
+	if asJSON {
+		list := []map[string]string{}
+		for _, p := range docs.Pages() {
+			list = append(list, map[string]string{"page": p.Name, "title": p.Title})
+		}
+		return command.PrintJSON(w, list)
+	}
+	for _, p := range docs.Pages() {
+		if _, err := fmt.Fprintf(w, "%-18s %s\n", p.Name, p.Title); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printPage(w io.Writer, name string) error {
+	var names []string
+	for _, p := range docs.Pages() {
+		if p.Name == strings.TrimSuffix(name, ".md") {
+			_, err := fmt.Fprint(w, p.Text)
+			return err
+		}
+		names = append(names, p.Name)
+	}
+	hint := ""
+	if near := train.Nearest(name, names); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return command.UsageErrorf("no page %q%s The pages are %s", name, hint, strings.Join(names, ", "))
+}
+
+func serveDocs(ctx context.Context, address string, w io.Writer) error {
+	l, _, err := web.Listen(address)
+	if err != nil {
+		return command.UsageErrorf("--listen: %v", err)
+	}
+	if _, err := fmt.Fprintf(w, "%s is the manual; Ctrl-C ends it\n", web.URL(l)); err != nil {
+		return err
+	}
+	return web.Serve(ctx, l, docs.Handler())
+}
+
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write a manual page for each command into a folder",
+		Example: "  fspda man ~/.local/share/man/man1",
+		Args:    command.OneArgument("the folder of the manual pages"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := command.MakeFolder(args[0]); err != nil {
+				return err
+			}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true
+			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "FSPDA", Section: "1", Source: "fspda",
+				Manual: "fspda"}, args[0]); err != nil {
+				return &train.FolderError{Path: args[0], Got: "cannot be written", Err: err}
+			}
+			return nil
+		},
+	}
+}
+
+// newReference writes the parts of the manual that are made from the code; it is for make generate.
+func newReference() *cobra.Command {
+	return &cobra.Command{
+		Use: "reference FILE PICTURE", Short: "Write the reference of all commands and keys, and the picture of the stable region", Hidden: true, Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return errors.Join(command.WriteFile(args[0], reference(cmd.Root())), command.WriteFile(args[1], stabilityPicture()))
+		},
+	}
+}

@@ -1,0 +1,233 @@
+package figurecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/cli/setup"
+	"fspda/data"
+	"fspda/device"
+	"fspda/train"
+	"fspda/web"
+)
+
+// opener opens many runs, and each device and each data set once.
+type opener struct {
+	devs setup.DeviceCache
+	mu   sync.Mutex
+	sets map[string]*data.Set
+}
+
+func newOpener() *opener { return &opener{sets: map[string]*data.Set{}} }
+
+// open resolves a configuration.
+func (o *opener) open(c train.Config) (*train.Setup, train.Model, device.Device, error) {
+	if err := c.Check(); err != nil {
+		return nil, nil, nil, err
+	}
+	set, err := o.set(c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	dev, err := o.devs.Get(c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s, m, err := setup.Resolve(c, set, dev)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return s, m, dev.Device, nil
+}
+
+func (o *opener) set(c train.Config) (*data.Set, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := fmt.Sprintf("%q", []any{c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Augment, c.Crop, c.ImageSize, c.JPEG,
+		c.OnBad})
+	if s, ok := o.sets[key]; ok {
+		return s, nil
+	}
+	s, err := setup.OpenData(c)
+	if err == nil {
+		o.sets[key] = s
+	}
+	return s, err
+}
+
+// play plays a campaign with a line for each run, on as many threads as are asked for.
+func play(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.Writer) ([]*bench.Outcome, error) {
+	if c.Threads == 0 {
+		c.Threads = runtime.NumCPU()
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
+	c.Version = command.Version()
+	c.Finish = func(folder string) error { return errors.Join(web.WritePlots(folder), web.WriteReport(folder)) }
+	if !quiet {
+		c.On = newBoard(stderr, c.Jobs).on
+	}
+	outcomes, err := c.Play(ctx)
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(stderr, "stopped; the same command goes on with what is in %s\n", c.Folder)
+		return outcomes, command.ErrStopped
+	}
+	return outcomes, err
+}
+
+// board shows the runs of a campaign: on a terminal a line each that moves, elsewhere a line now
+// and then.
+type board struct {
+	w     io.Writer
+	live  bool
+	jobs  []bench.Job
+	width int
+	state []runState
+	shown int       // lines that stand on the terminal and move
+	drawn time.Time // when they last did
+}
+
+// runState is how far a run is.
+type runState struct {
+	running  bool
+	began    time.Time
+	first    int // iteration at which it began
+	at       int
+	row      train.Row
+	reported int // tenths that were told of
+}
+
+func newBoard(w io.Writer, jobs []bench.Job) *board {
+	b := &board{w: w, jobs: jobs, state: make([]runState, len(jobs))}
+	if file, ok := w.(*os.File); ok {
+		b.live = term.IsTerminal(int(file.Fd()))
+	}
+	for _, j := range jobs {
+		b.width = max(b.width, len(j.Name))
+	}
+	return b
+}
+
+func (b *board) on(e bench.Event) {
+	s, job := &b.state[e.Job], b.jobs[e.Job]
+	switch e.Kind {
+	case bench.Kept:
+		b.say(fmt.Sprintf("%-*s  done before   %s", b.width, job.Name, b.numbers(e.Row)))
+		return
+	case bench.Ended:
+		s.running = false
+		b.say(fmt.Sprintf("%-*s  %s in %s   %s", b.width, job.Name, e.Outcome.Status, command.Seconds(e.Outcome.WallS),
+			b.numbers(e.Row)))
+		return
+	case bench.Began:
+		*s = runState{running: true, began: time.Now(), first: e.Iteration, row: s.row}
+	case bench.Evaluated:
+		s.row = e.Row
+	}
+	s.at = max(s.at, e.Iteration)
+	if b.live {
+		if time.Since(b.drawn) > 200*time.Millisecond {
+			b.redraw()
+		}
+	} else if tenths := 10 * s.at / job.Config.Iterations; s.running && tenths > s.reported && tenths < 10 {
+		s.reported = tenths
+		fmt.Fprintln(b.w, b.line(e.Job))
+	}
+}
+
+// say prints a line above those that move.
+func (b *board) say(line string) {
+	b.clear()
+	fmt.Fprintln(b.w, line)
+	b.redraw()
+}
+
+func (b *board) clear() {
+	for ; b.shown > 0; b.shown-- {
+		fmt.Fprint(b.w, "\x1b[1A\x1b[2K")
+	}
+}
+
+func (b *board) redraw() {
+	if !b.live {
+		return
+	}
+	b.clear()
+	b.drawn = time.Now()
+	for i := range b.state {
+		if b.state[i].running {
+			fmt.Fprintln(b.w, b.line(i))
+			b.shown++
+		}
+	}
+}
+
+// line is how far a run is: share, rate, time left, and its last numbers.
+func (b *board) line(i int) string {
+	s, total := b.state[i], b.jobs[i].Config.Iterations
+	done := float64(s.at) / float64(total)
+	const cells = 16
+	full := int(done * cells)
+	text := fmt.Sprintf("%-*s  %s%s %3.0f %%", b.width, b.jobs[i].Name, strings.Repeat("━", full),
+		strings.Repeat("┄", cells-full), 100*done)
+	if gone := time.Since(s.began).Seconds(); s.at > s.first && gone > 0 {
+		rate := float64(s.at-s.first) / gone
+		text += fmt.Sprintf("  %.0f it/s, %s left", rate, command.Seconds(float64(total-s.at)/rate))
+	}
+	return text + "   " + b.numbers(s.row)
+}
+
+func (b *board) numbers(r train.Row) string {
+	if r.Iteration == 0 {
+		return ""
+	}
+	return fmt.Sprintf("loss %s, accuracy %.2f %% (worst agent %.2f %%), %s", command.Number(r.TrainLossWorst),
+		100*float64(r.TestAccAvg), 100*float64(r.TestAccMin), command.Bits(r.BitsTotal))
+}
+
+// writeTable writes the numbers of runs as table.md and table.csv.
+func writeTable(folder string, t *bench.Table) error {
+	var md, csv strings.Builder
+	if err := errors.Join(t.WriteMarkdown(&md), t.WriteCSV(&csv)); err != nil {
+		return err
+	}
+	return errors.Join(command.WriteFile(filepath.Join(folder, "table.md"), md.String()),
+		command.WriteFile(filepath.Join(folder, "table.csv"), csv.String()))
+}
+
+// bitsColumn is the column of bits in an accounting.
+func bitsColumn(accounting string) string { return "bits_" + strings.ReplaceAll(accounting, "-", "_") }
+
+// setKeys reads key=value pairs over a configuration.
+func setKeys(c *train.Config, pairs []string) error {
+	var errs []error
+	for _, p := range pairs {
+		key, value, ok := strings.Cut(p, "=")
+		if !ok {
+			errs = append(errs, &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", p),
+				Want: "expected key=value, such as batch=32"})
+			continue
+		}
+		errs = append(errs, c.Parse("--set", []byte(strings.TrimSpace(key)+": "+quoted(value))))
+	}
+	return errors.Join(errs...)
+}
+
+// quoted keeps YAML from reading a text such as bernoulli(0.1) as something else.
+func quoted(v string) string {
+	if strings.ContainsAny(v, "(:,") {
+		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
+	}
+	return v
+}

@@ -1,0 +1,363 @@
+package figurecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/train"
+	"fspda/web"
+)
+
+// figureFlags are what is said of a figure.
+type figureFlags struct {
+	flavour    string
+	scale      bench.Scale
+	only       []string
+	jobs       int
+	threads    int
+	points     int
+	out        string
+	data       string
+	dataDir    string
+	seed       uint64
+	accounting string
+	set        []string
+	quiet      bool
+	noTime     bool
+	json       bool
+}
+
+func newFigure() *cobra.Command {
+	var f figureFlags
+	cmd := &cobra.Command{
+		Use:   "figure list | figure N",
+		Short: "Run all algorithms of a figure of the paper, and draw it",
+		Long: `Run all algorithms of a figure of the paper on the same data, split and initial model, and draw it.
+
+The figure's folder holds a run folder for each curve, the pictures as SVG and PNG, figure.html to look into them, and the final
+numbers as table.md and table.csv. What is done is kept and what is unfinished goes on when the same command runs again.
+
+Flavours: printed (the tables of the paper), released (what the released scripts run, with the correct recursions), bug-compat
+(the same with the released program's departures). --scale 0.01 makes a hundredth of the iterations; --retune scales step sizes with
+it so that the figure keeps its shape, by the rules of docs/figures.md.`,
+		Example: `  fspda figure list
+  fspda figure 1 --scale 0.02 --retune --data-dir DIR
+  fspda figure 1 --only sa,storm,choco --jobs 2 --data-dir DIR
+  fspda figure 9`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return command.UsageErrorf("expected list or the number of one figure, found %d arguments",
+					len(args))
+			}
+			return nil
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.flavour, "flavour", "released", "printed, released or bug-compat")
+	fs.Float64Var(&f.scale.Share, "scale", 1, "share of the figure's iterations to make, above 0 and at most 1")
+	fs.BoolVar(&f.scale.Retune, "retune", false, "scale step sizes so that the shape of the figure survives --scale")
+	fs.StringSliceVar(&f.only, "only", nil, "runs to make, by name or part of it, such as storm,choco; all if empty")
+	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
+	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
+	fs.IntVar(&f.points, "eval-points", 0,
+		"evaluations of each run; 0 is as many as the figure has, but not closer than 400 iterations")
+	fs.StringVar(&f.out, "out", "", "folder of the figure; the default is runs/figure-N-FLAVOUR and the scale")
+	fs.StringVar(&f.data, "data", "", "another data set than the figure's: synthetic, mnist")
+	fs.StringVar(&f.dataDir, "data-dir", "", "folder of the data set's files")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
+	fs.StringVar(&f.accounting, "accounting", "shared-seed",
+		"how the axis of bits counts: shared-seed, packed or reference")
+	fs.StringArrayVar(&f.set, "set", nil, "key=value over the configuration of every run; may be repeated")
+	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
+	fs.BoolVar(&f.noTime, "no-time", false, "list: do not measure how long each figure takes")
+	fs.BoolVar(&f.json, "json", false, "print the list, or the table of the figure, as JSON")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.jobs < 1 {
+			return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
+		}
+		if args[0] == "list" {
+			return listFigures(cmd.Context(), f, cmd.OutOrStdout())
+		}
+		return runFigure(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
+	return cmd
+}
+
+// options are those of the figure's jobs.
+func (f *figureFlags) options() (bench.FigureOptions, error) {
+	probe := train.Default()
+	if err := setKeys(&probe, f.set); err != nil {
+		return bench.FigureOptions{}, err
+	}
+	adjust := func(c *train.Config) {
+		if f.data != "" {
+			c.Data = f.data
+		}
+		c.DataDir, c.Seed, c.Accounting = f.dataDir, f.seed, f.accounting
+		_ = setKeys(c, f.set) // seen to be right above
+	}
+	return bench.FigureOptions{Flavour: f.flavour, Scale: f.scale, Only: f.only, Points: f.points, Adjust: adjust}, nil
+}
+
+// folder is where the figure goes.
+func (f *figureFlags) folder(fig *bench.Figure) string {
+	if f.out != "" {
+		return f.out
+	}
+	parts := []string{"figure", strconv.Itoa(fig.Number), f.flavour}
+	if fig.Schedule == nil && f.scale.Share != 1 {
+		parts = append(parts, strconv.FormatFloat(f.scale.Share, 'g', -1, 64))
+		if f.scale.Retune {
+			parts = append(parts, "retuned")
+		}
+	}
+	if f.data != "" && fig.Schedule == nil {
+		parts = append(parts, f.data)
+	}
+	if f.seed != 1 {
+		parts = append(parts, "seed", strconv.FormatUint(f.seed, 10))
+	}
+	return filepath.Join(command.RunsDir, strings.Join(parts, "-"))
+}
+
+func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr io.Writer) error {
+	fig, err := bench.FindFigure(name)
+	if err != nil {
+		return err
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	jobs, err := fig.Jobs(o)
+	if err != nil {
+		return err
+	}
+	folder := f.folder(fig)
+	if fig.Schedule != nil {
+		return drawSchedule(fig, jobs, folder, f, stdout)
+	}
+	c := &bench.Campaign{Folder: folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
+	if !f.quiet {
+		fmt.Fprintf(stderr, "figure %d, %s: %s\n%s\nexpected: %s\n", fig.Number, f.flavour, fig.Title, folder,
+			fig.About)
+	}
+	outcomes, playErr := play(ctx, c, f.quiet, stderr)
+	var made []*bench.Outcome
+	for _, out := range outcomes {
+		if out != nil {
+			made = append(made, out)
+		}
+	}
+	if len(made) == 0 {
+		return playErr
+	}
+	if err := drawFigure(fig, made, folder, f); err != nil {
+		return errors.Join(playErr, err)
+	}
+	switch {
+	case playErr != nil:
+		return playErr
+	case f.json:
+		return tableOf(f.accounting, made).WriteJSON(stdout)
+	case f.quiet:
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "table.md"))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s\n%s\n", text, filepath.Join(folder, "figure.html"))
+	return err
+}
+
+// drawFigure draws what the runs came to: the paper's panels, accuracy and loss against bits, the
+// page, and the tables.
+func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figureFlags) error {
+	var curves []web.Curve
+	for _, o := range made {
+		c, err := web.ReadCurve(o.Folder, o.Job.Title, o.Job.Group)
+		if err != nil {
+			return err
+		}
+		c.Style = fig.Place(o.Job.Name)
+		curves = append(curves, c)
+	}
+	var panels []web.Panel
+	for _, p := range fig.Panels {
+		panels = append(panels, f.panel(p))
+	}
+	across := len(panels)
+	if across > 4 {
+		across = 4
+	}
+	title := fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title)
+	caption := f.caption(fig, made)
+	bits := bitsPanels(bitsColumn(f.accounting), fig.Groups())
+	if err := (&web.Comparison{Title: title, Caption: caption, Panels: panels, Across: across,
+		Curves: curves}).WritePictures(filepath.Join(folder, "figure")); err != nil {
+		return err
+	}
+	if err := (&web.Comparison{Title: title + ", against bits", Caption: caption, Panels: bits, Across: 3,
+		Curves: curves}).WritePictures(filepath.Join(folder, "bits")); err != nil {
+		return err
+	}
+	if err := (&web.Comparison{Title: title, Caption: caption, Panels: append(panels, bits...),
+		Curves: curves}).WritePage(filepath.Join(folder, "figure.html")); err != nil {
+		return err
+	}
+	return writeTable(folder, tableOf(f.accounting, made))
+}
+
+func tableOf(accounting string, made []*bench.Outcome) *bench.Table {
+	return &bench.Table{Accounting: accounting, Levels: bench.Milestones, Outcomes: made}
+}
+
+// panel names the columns of a panel. Check has seen that they exist.
+func (f *figureFlags) panel(p bench.Panel) web.Panel {
+	column, _ := p.Column()
+	x := p.X
+	if x == "bits" {
+		x = bitsColumn(f.accounting)
+	}
+	return web.Panel{Title: p.Title, Group: p.Group, Column: column, X: x, Log: p.Y == "log"}
+}
+
+// bitsPanels are what matters of a comparison: accuracy and loss against bits, for each group of
+// curves.
+func bitsPanels(x string, groups []string) []web.Panel {
+	var panels []web.Panel
+	for _, g := range groups {
+		title := ""
+		if g != "" {
+			title = "(" + g + ")"
+		}
+		panels = append(panels, web.Panel{Title: title, Group: g, Column: "test_acc_min", X: x},
+			web.Panel{Title: title, Group: g, Column: "test_acc_avg", X: x},
+			web.Panel{Title: title, Group: g, Column: "train_loss_worst", X: x, Log: true})
+	}
+	return panels
+}
+
+// caption says what a reader must know of the pictures.
+func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string {
+	c := made[0].Job.Config
+	data := fmt.Sprintf("Flavour %s, seed %d, %s data, %d agents, network %s %s.", f.flavour, f.seed, c.Data, c.Agents,
+		c.Model, c.Hidden)
+	lines := []string{"Expected: " + fig.About, data + " Bits are counted once, at the sending side, in " +
+		f.accounting + " accounting."}
+	if len(f.set) > 0 {
+		lines = append(lines, "Changed in every run: "+strings.Join(f.set, ", ")+".")
+	}
+	return append(lines, f.scale.Caption()...)
+}
+
+// drawSchedule draws step sizes. Nothing runs.
+func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFlags, stdout io.Writer) error {
+	var curves []web.Curve
+	for _, j := range jobs {
+		curves = append(curves, web.Curve{Name: j.Title, Columns: fig.Schedule.Columns(j.Config)})
+	}
+	var panels []web.Panel
+	for _, p := range fig.Panels {
+		panels = append(panels, f.panel(p))
+	}
+	if err := command.MakeFolder(folder); err != nil {
+		return err
+	}
+	c := &web.Comparison{Title: fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title), Caption: []string{fig.About},
+		Panels: panels, Across: 2, Curves: curves}
+	if err := errors.Join(c.WritePictures(filepath.Join(folder, "figure")),
+		c.WritePage(filepath.Join(folder, "figure.html"))); err != nil {
+		return err
+	}
+	if f.quiet {
+		return nil
+	}
+	_, err := fmt.Fprintln(stdout, filepath.Join(folder, "figure.html"))
+	return err
+}
+
+// figureLine is what is said of a figure.
+type figureLine struct {
+	Number   int      `json:"number"`
+	ID       string   `json:"id"`
+	Title    string   `json:"title"`
+	Runs     []string `json:"runs"`
+	Expected string   `json:"expected"`
+	Seconds  *float64 `json:"seconds"` // on this machine; null where it was not asked for, or cannot be known
+	time     string   // the same for people; empty where it was not asked for
+}
+
+func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
+	all, err := bench.Figures()
+	if err != nil {
+		return err
+	}
+	lines := []figureLine{}
+	for _, fig := range all {
+		line := figureLine{Number: fig.Number, ID: fig.ID, Title: fig.Title, Runs: fig.RunNames(), Expected: fig.About}
+		if err := f.timeOf(ctx, fig, &line); err != nil {
+			return err
+		}
+		lines = append(lines, line)
+		if !f.json {
+			fmt.Fprintf(stdout, "%d  %s: %s\n   runs: %s\n   expected: %s\n", line.Number, line.ID, line.Title,
+				strings.Join(line.Runs, ", "), line.Expected)
+			if line.time != "" {
+				fmt.Fprintf(stdout, "   time%s\n", line.time)
+			}
+		}
+	}
+	if f.json {
+		return command.PrintJSON(stdout, lines)
+	}
+	_, err = fmt.Fprintf(stdout, "\nflavours: %s; 3 is a sketch\n", strings.Join(bench.FlavourNames, ", "))
+	return err
+}
+
+// timeOf finds out how long a figure takes on this machine.
+func (f *figureFlags) timeOf(ctx context.Context, fig *bench.Figure, line *figureLine) error {
+	switch {
+	case fig.Schedule != nil:
+		line.time = ": none, it draws step sizes"
+		return nil
+	case f.noTime:
+		return nil
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	jobs, err := fig.Jobs(o)
+	if err != nil {
+		return err
+	}
+	cal := &bench.Calibration{Path: filepath.Join(command.RunsDir, "calibration.json"), Open: newOpener().open,
+		Threads: f.threads, Version: command.Version()}
+	took, err := cal.Forecast(ctx, jobs)
+	if bad := (*train.ConfigError)(nil); errors.As(err, &bad) && strings.HasPrefix(bad.Key, "data") {
+		line.time = ": not known without its data set; name the folder with --data-dir"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	length := ""
+	if f.scale.Share != 1 {
+		length = fmt.Sprintf(" at scale %g", f.scale.Share)
+	}
+	line.Seconds, line.time = &took, fmt.Sprintf(" on this machine%s: about %s", length, command.Seconds(took))
+	return nil
+}

@@ -1,0 +1,132 @@
+package figurecmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/train"
+	"fspda/web"
+)
+
+// plotFlags are what is said of pictures.
+type plotFlags struct {
+	formats         []string
+	out, accounting string
+	json            bool
+}
+
+func newPlot() *cobra.Command {
+	var f plotFlags
+	cmd := &cobra.Command{
+		Use:   "plot RUN...",
+		Short: "Draw the curves of runs, as SVG, PNG or PDF",
+		Long: `Draw the curves of runs, as SVG, PNG or PDF. Of one run: training loss, accuracy, consensus error and gradient norm, each against the
+iteration and against bits, into its folder plots. Of several: the same in common pictures, into --out.`,
+		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format svg,pdf --out figures",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return command.UsageErrorf("no run to draw: name the folders of runs")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runPlot(args, f, cmd.OutOrStdout()) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringSliceVar(&f.formats, "format", []string{"svg", "png"}, "svg, png, pdf, or several of them")
+	fs.StringVar(&f.accounting, "accounting", "shared-seed",
+		"how bits of several runs are counted: shared-seed, packed or reference")
+	fs.StringVar(&f.out, "out", "",
+		"folder of the pictures; the default is plots in the run's folder, or the next free runs/plots-NUMBER")
+	fs.BoolVar(&f.json, "json", false, "print the names of the pictures as JSON")
+	return cmd
+}
+
+func runPlot(runs []string, f plotFlags, stdout io.Writer) error {
+	for _, name := range f.formats {
+		if !slices.Contains(web.Formats, name) {
+			return command.UsageErrorf("--format %q: expected svg, png or pdf%s", name,
+				command.DidYouMean(name, web.Formats, ""))
+		}
+	}
+	c := train.Default()
+	c.Accounting = f.accounting
+	if err := c.Check(); err != nil {
+		return err
+	}
+	out := f.out
+	var err error
+	if len(runs) == 1 {
+		if out == "" {
+			out = filepath.Join(runs[0], "plots")
+		}
+		if _, err := bench.ReadOutcome(runs[0]); err != nil {
+			return err
+		}
+		err = web.WritePlotsTo(runs[0], out, f.formats...)
+	} else {
+		if out == "" {
+			out = command.NextFreeName(command.RunsDir, "plots")
+		}
+		err = plotTogether(runs, f, out)
+	}
+	if err != nil {
+		return err
+	}
+	return listPictures(out, f, stdout)
+}
+
+// plotTogether draws several runs in common pictures.
+func plotTogether(runs []string, f plotFlags, out string) error {
+	var made []*bench.Outcome
+	for _, folder := range runs {
+		o, err := bench.ReadOutcome(folder)
+		if err != nil {
+			return err
+		}
+		made = append(made, o)
+	}
+	curves, err := curvesOf(made)
+	if err != nil {
+		return err
+	}
+	if err := command.MakeFolder(out); err != nil {
+		return err
+	}
+	sheet := func(title, name string, panels []web.Panel) error {
+		c := &web.Comparison{Title: title, Panels: panels, Across: 3, Curves: curves}
+		c.DropEmpty()
+		return c.WritePictures(filepath.Join(out, name), f.formats...)
+	}
+	return errors.Join(sheet(fmt.Sprintf("%d runs, against bits", len(runs)), "bits",
+		bitsPanels(bitsColumn(f.accounting), []string{""})),
+		sheet(fmt.Sprintf("%d runs", len(runs)), "iterations", iterationPanels()))
+}
+
+// listPictures names what was drawn.
+func listPictures(out string, f plotFlags, stdout io.Writer) error {
+	names := []string{}
+	for _, format := range f.formats {
+		found, err := filepath.Glob(filepath.Join(out, "*."+format))
+		if err != nil {
+			return err
+		}
+		names = append(names, found...)
+	}
+	if f.json {
+		return command.PrintJSON(stdout, names)
+	}
+	for _, n := range names {
+		if _, err := fmt.Fprintln(stdout, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package figurecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"fspda/bench"
+	"fspda/cli/command"
+	"fspda/train"
+	"fspda/web"
+)
+
+// sweepFlags are what is said of a sweep besides its file.
+type sweepFlags struct {
+	file    string
+	out     string
+	jobs    int
+	threads int
+	quiet   bool
+	json    bool
+}
+
+// mostCurves is how many of the best runs a sweep draws.
+const mostCurves = 10
+
+func newSweep() *cobra.Command {
+	var f sweepFlags
+	cmd := &cobra.Command{
+		Use:   "sweep -c grid.yaml",
+		Short: "Search over settings, on a grid or at random, and rank the runs",
+		Long: `Search over settings, on a grid or at random, and rank the runs. The file says what to search:
+
+  base: {algo: fspda-sa, iterations: 2000}      # configuration of all runs
+  grid: {alpha: [0.1, 0.3], density: [0.1, 1]}  # every combination
+  random: {eta: 'log(0.0001, 0.01)'}            # each with so many draws: uniform(a,b), log(a,b), int(a,b), or a list
+  samples: 5
+  metric: test_acc_avg                          # a column of metrics.csv
+  best: max                                     # or min
+  bits: 1.0e+9                                  # judged at this many bits; 0 is the end of the run
+  accounting: shared-seed                       # of these bits
+
+The sweep's folder holds a folder for each run, ranking.md and ranking.csv, and sweep.html with the curves of the best ten. What is
+done is kept and what is unfinished goes on when the same command runs again.`,
+		Example: "  fspda sweep -c grid.yaml --jobs 2",
+		Args:    command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case f.file == "":
+				return command.UsageErrorf("-c is missing: name the file that says what to search; --help shows one")
+			case f.jobs < 1:
+				return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
+			}
+			return runSweep(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&f.file, "config", "c", "", "file that says what to search")
+	fs.StringVar(&f.out, "out", "", "folder of the sweep; the default is runs/sweep-FILE")
+	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
+	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
+	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
+	fs.BoolVar(&f.json, "json", false, "print the ranking as JSON")
+	return cmd
+}
+
+func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error {
+	s, err := bench.ReadSweep(f.file)
+	if err != nil {
+		return err
+	}
+	jobs, err := s.Jobs()
+	if err != nil {
+		return err
+	}
+	if f.out == "" {
+		base := filepath.Base(f.file)
+		f.out = filepath.Join(command.RunsDir, "sweep-"+strings.TrimSuffix(base, filepath.Ext(base)))
+	}
+	c := &bench.Campaign{Folder: f.out, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
+	outcomes, err := play(ctx, c, f.quiet, stderr)
+	if err != nil {
+		return err
+	}
+	ranked := s.Rank(outcomes)
+	var md, csv strings.Builder
+	if err := errors.Join(s.WriteRanking(&md, ranked, false), s.WriteRanking(&csv, ranked, true)); err != nil {
+		return err
+	}
+	if err := errors.Join(command.WriteFile(filepath.Join(f.out, "ranking.md"), md.String()),
+		command.WriteFile(filepath.Join(f.out, "ranking.csv"), csv.String())); err != nil {
+		return err
+	}
+	var best []*bench.Outcome
+	for _, r := range ranked[:min(mostCurves, len(ranked))] {
+		best = append(best, r.Outcome)
+	}
+	title := fmt.Sprintf("Sweep of %d runs: the best %d", len(ranked), len(best))
+	if err := overlay(title, []string{"Judged by the " + s.Budget() + "."}, best, s.Accounting, f.out,
+		"sweep"); err != nil {
+		return err
+	}
+	switch {
+	case f.json:
+		return command.PrintJSON(stdout, s.Lines(ranked))
+	case f.quiet:
+		return nil
+	}
+	_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\nbest: fspda train -c %s\n", s.Metric, s.Budget(), md.String(),
+		filepath.Join(ranked[0].Folder, "config.yaml"))
+	return err
+}
+
+func newCompare() *cobra.Command {
+	var out, accounting string
+	var levels []float64
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "compare RUN...",
+		Short: "Compare finished or unfinished runs: a table, and their curves in the same pictures",
+		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given accuracies, and their
+curves in the same pictures, as SVG, PNG and a page. A RUN is the folder of a run.`,
+		Example: "  fspda compare runs/fspda-sa-synthetic-1 runs/dsgd-synthetic-1 --accounting reference",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return command.UsageErrorf("no run to compare: name the folders of runs")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runCompare(args, levels, accounting, out, asJSON, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().Float64SliceVar(&levels, "reach", bench.Milestones,
+		"test accuracies whose cost in bits the table states")
+	cmd.Flags().StringVar(&accounting, "accounting", "shared-seed",
+		"how bits are counted: shared-seed, packed or reference")
+	cmd.Flags().StringVar(&out, "out", "",
+		"folder for the pictures and tables; the default is the next free runs/compare-NUMBER")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON")
+	return cmd
+}
+
+func runCompare(folders []string, levels []float64, accounting, out string, asJSON bool, stdout io.Writer) error {
+	probe := train.Default()
+	probe.Accounting = accounting
+	if err := probe.Check(); err != nil {
+		return err
+	}
+	for _, l := range levels {
+		if !(l > 0 && l <= 1) {
+			return &train.ConfigError{Key: "--reach", Got: fmt.Sprint(l),
+				Want: "expected accuracies above 0 and at most 1, such as 0.9"}
+		}
+	}
+	var made []*bench.Outcome
+	for _, folder := range folders {
+		o, err := bench.ReadOutcome(folder)
+		if err != nil {
+			return err
+		}
+		made = append(made, o)
+	}
+	if out == "" {
+		out = command.NextFreeName(command.RunsDir, "compare")
+	}
+	if err := command.MakeFolder(out); err != nil {
+		return err
+	}
+	if err := overlay(fmt.Sprintf("Comparison of %d runs", len(made)),
+		[]string{"Bits are counted once, at the sending side, in " + accounting +
+			" accounting."}, made, accounting, out, "compare"); err != nil {
+		return err
+	}
+	table := &bench.Table{Accounting: accounting, Levels: levels, Outcomes: made}
+	if err := writeTable(out, table); err != nil {
+		return err
+	}
+	if asJSON {
+		return table.WriteJSON(stdout)
+	}
+	if err := table.WriteMarkdown(stdout); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(stdout, "\n%s\n", filepath.Join(out, "compare.html"))
+	return err
+}
+
+// curvesOf reads the curves of runs.
+func curvesOf(made []*bench.Outcome) ([]web.Curve, error) {
+	var curves []web.Curve
+	for _, o := range made {
+		curve, err := web.ReadCurve(o.Folder, o.Job.Title, "")
+		if err != nil {
+			return nil, err
+		}
+		curves = append(curves, curve)
+	}
+	return curves, nil
+}
+
+// iterationPanels are the pictures of a comparison against iterations.
+func iterationPanels() []web.Panel {
+	return []web.Panel{{Column: "grad_sq_worst", X: "iteration", Log: true},
+		{Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}
+}
+
+// overlay draws runs in the same pictures: against bits and against iterations.
+func overlay(title string, caption []string, made []*bench.Outcome, accounting, folder, name string) error {
+	curves, err := curvesOf(made)
+	if err != nil {
+		return err
+	}
+	c := &web.Comparison{Title: title, Caption: caption, Across: 3, Curves: curves}
+	c.Panels = append(bitsPanels(bitsColumn(accounting), []string{""}), iterationPanels()...)
+	if slices.ContainsFunc(made, (*bench.Outcome).Timed) {
+		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
+	}
+	c.DropEmpty()
+	return errors.Join(c.WritePictures(filepath.Join(folder, name)), c.WritePage(filepath.Join(folder, name+".html")))
+}

@@ -1,0 +1,139 @@
+package modelcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"fspda/cli/command"
+	"fspda/cli/setup"
+	"fspda/cli/weights"
+	"fspda/model"
+	"fspda/train"
+)
+
+// exportFlags say which model of a run goes where.
+type exportFlags struct {
+	format string
+	out    string
+	agent  int
+	best   bool
+}
+
+func newExport() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write a model of a run for other programs",
+		Long: `Write the mean model of a run, or an agent's, to a file with the names and shapes of torchvision: safetensors, which PyTorch's
+load_state_dict takes strictly and fspda train --init starts from, or onnx, the whole network, which ONNX Runtime and others predict with.
+
+An ONNX model takes float32 "input", batch × channels × height × width (mlp: batch × inputs), normalised as in training, and gives "logits".
+
+The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was measured with,
+or before the end those pooled from the agents.`,
+		Example: `  fspda export runs/fspda-sa-cifar10-1
+  fspda export runs/fspda-sa-cifar10-1 --best --out best.safetensors
+  fspda export runs/fspda-sa-cifar10-1 --agent 3
+  fspda export runs/fspda-sa-cifar10-1 --format onnx`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return command.UsageErrorf("expected one run folder, got %d arguments", len(args))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&f.format, "format", "safetensors", "safetensors or onnx")
+	cmd.Flags().IntVar(&f.agent, "agent", -1, "write this agent's model, counted from 0, in place of the mean")
+	cmd.Flags().BoolVar(&f.best, "best", false, "write the mean model of the row with the best test accuracy")
+	cmd.Flags().StringVar(&f.out, "out", "",
+		"file; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors, .onnx for that format")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return export(args[0], f, cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// exported is a model on its way to a file.
+type exported struct {
+	of        string // "mean", "agent3", "best"
+	iteration int
+	x, norms  []float32
+}
+
+func export(run string, f exportFlags, stdout io.Writer) (err error) {
+	switch {
+	case f.format != "safetensors" && f.format != "onnx":
+		return command.UsageErrorf("format %q: expected safetensors or onnx", f.format)
+	case f.best && f.agent >= 0:
+		return command.UsageErrorf("--best is of the mean model: leave --agent out")
+	}
+	saved, err := train.OpenSaved(run)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, saved.Close()) }()
+	net, err := setup.OpenModel(saved.Config, saved.Shape, saved.Classes)
+	if err != nil {
+		return err
+	}
+	e, err := f.pick(run, saved, net)
+	if err != nil {
+		return err
+	}
+	if f.out == "" {
+		f.out = filepath.Join(run, e.of+"."+f.format)
+	}
+	tensors, err := e.save(f, net, weights.Metadata(run, e.of, e.iteration, net))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s: %s of iteration %s, %d tensors, %s parameters\n", f.out, e.of,
+		command.Thousands(uint64(e.iteration)), tensors, command.Thousands(uint64(net.Dim())))
+	return err
+}
+
+// pick reads the model that was asked for.
+func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e exported, err error) {
+	e.iteration = saved.Iteration
+	switch {
+	case f.best:
+		b, err := train.ReadBest(run)
+		if errors.Is(err, os.ErrNotExist) {
+			return e, &train.FolderError{Path: run,
+				Got: "has no best model yet: it comes with the first evaluation after the start"}
+		} else if err != nil {
+			return e, err
+		}
+		e.of, e.iteration, e.x, e.norms = "best", b.Row.Iteration, b.Mean, b.Buffers
+	case f.agent >= 0:
+		e.of = fmt.Sprintf("agent%d", f.agent)
+		e.x, e.norms, err = saved.Agent(f.agent)
+	default:
+		e.of = "mean"
+		var sizes []int
+		for _, t := range net.Buffers().Tensors() {
+			sizes = append(sizes, t.Size)
+		}
+		e.x, e.norms, err = saved.Mean(sizes)
+	}
+	if err == nil && (len(e.x) != net.Dim() || len(e.norms) != net.Buffers().Dim()) {
+		err = &train.CheckpointError{Path: run,
+			Got: fmt.Sprintf("its model has %d parameters and %d buffers, %s has %d and %d", len(e.x), len(e.norms),
+				net.Name(), net.Dim(), net.Buffers().Dim())}
+	}
+	return e, err
+}
+
+// save writes the model, with what is to be said about it, and says of how many tensors.
+func (e exported) save(f exportFlags, net *model.Network, said map[string]string) (tensors int, err error) {
+	if f.format == "onnx" {
+		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), weights.SaveONNX(f.out, net, e.x, e.norms, said)
+	}
+	ts := weights.Tensors(net, e.x, e.norms, e.iteration)
+	return len(ts), weights.Save(f.out, ts, said)
+}

@@ -1,0 +1,213 @@
+package runscmd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"fspda/cli/command"
+	"fspda/train"
+	"fspda/web"
+)
+
+// statuses are those that runs can be chosen by.
+var statuses = []string{"finished", "stopped", "diverged", "running", "unfinished"}
+
+// runsFlags say which runs are meant.
+type runsFlags struct {
+	dir    string
+	status []string
+	older  time.Duration
+	keep   int
+	yes    bool
+	json   bool
+}
+
+func newRuns() *cobra.Command {
+	var f runsFlags
+	cmd := &cobra.Command{
+		Use:   "runs [WORD...]",
+		Short: "List runs, the latest first, and prune them",
+		Long: `List the runs in a folder, the latest first: how they ended, what they reached, what they sent. With words, those that have all of them in
+name, algorithm, data or graph.`,
+		Example: "  fspda runs\n  fspda runs dsgd ring --status finished\n  fspda runs prune --status diverged,unfinished --older 168h",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			runs, err := f.choose(args)
+			if err != nil {
+				return err
+			}
+			if f.json {
+				return command.PrintJSON(cmd.OutOrStdout(), runs)
+			}
+			return listRuns(cmd.OutOrStdout(), f.dir, runs)
+		},
+	}
+	fs := cmd.PersistentFlags()
+	fs.SortFlags = false
+	fs.StringVar(&f.dir, "dir", command.RunsDir, "folder of the runs")
+	fs.StringSliceVar(&f.status, "status", nil, "only those that are: "+strings.Join(statuses, ", "))
+	fs.DurationVar(&f.older, "older", 0, "only those whose metrics have not grown for so long, such as 168h")
+	fs.BoolVar(&f.json, "json", false, "print JSON")
+	cmd.AddCommand(newPrune(&f))
+	return cmd
+}
+
+func newPrune(f *runsFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "prune [WORD...]",
+		Short: "Delete the folders of runs, after asking",
+		Long: `Delete the folders of the runs that are chosen by words and flags, after asking. A run that is going on, and a folder that holds anything
+that no run writes, are left alone.`,
+		Example: "  fspda runs prune --status diverged\n  fspda runs prune choco --keep 3 --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return prune(*f, args, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().IntVar(&f.keep, "keep", 0, "leave the latest so many of those chosen")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// choose returns the runs that are meant.
+func (f *runsFlags) choose(words []string) ([]web.RunInfo, error) {
+	for _, s := range f.status {
+		if !slices.Contains(statuses, s) {
+			return nil, command.UsageErrorf("--status %q: expected %s%s", s, strings.Join(statuses, ", "),
+				command.DidYouMean(s, statuses, ""))
+		}
+	}
+	if f.older < 0 || f.keep < 0 {
+		return nil, command.UsageErrorf("--older and --keep must not be negative")
+	}
+	all, err := web.FindRuns(f.dir)
+	if errors.Is(err, os.ErrNotExist) && f.dir == command.RunsDir {
+		return []web.RunInfo{}, nil // nothing was run here yet
+	}
+	if err != nil {
+		return nil, &train.FolderError{Path: f.dir, Got: "cannot be opened", Err: err,
+			Hint: "name the folder of the runs with --dir"}
+	}
+	chosen := []web.RunInfo{}
+	for _, r := range all {
+		text := strings.ToLower(strings.Join([]string{r.Name, r.Algo, r.Data, r.Graph}, " "))
+		fits := !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, strings.ToLower(w)) })
+		if fits && (len(f.status) == 0 || slices.Contains(f.status, r.Status)) &&
+			time.Since(time.Unix(r.Changed, 0)) >= f.older {
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen, nil
+}
+
+// listRuns prints a line for each run.
+func listRuns(w io.Writer, dir string, runs []web.RunInfo) error {
+	if len(runs) == 0 {
+		_, err := fmt.Fprintf(w, "no such runs in %s\n", dir)
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "run\tstatus\talgorithm\tdata\tagents\tgraph\taccuracy\tbits\tlatest")
+	for _, r := range runs {
+		fmt.Fprintln(t, strings.Join([]string{filepath.Join(dir, r.Run), r.Status, orDash(r.Algo), orDash(r.Data),
+			orDash(r.Agents), orDash(r.Graph),
+			shown(r.Accuracy, func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) + " %" }), shown(
+				r.Bits, func(v float64) string { return command.Bits(uint64(v)) }),
+			time.Unix(r.Changed, 0).Format("2006-01-02 15:04")}, "\t"))
+	}
+	return t.Flush()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func shown(v *float64, write func(float64) string) string {
+	if v == nil {
+		return "–"
+	}
+	return write(*v)
+}
+
+// prune deletes the runs that are chosen.
+func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error {
+	runs, err := f.choose(words)
+	if err != nil {
+		return err
+	}
+	runs = slices.DeleteFunc(runs, func(r web.RunInfo) bool { return r.Status == "running" })
+	runs = runs[min(f.keep, len(runs)):]
+	switch {
+	case f.json && !f.yes:
+		return command.UsageErrorf("--json asks nothing: add --yes to delete the runs, or leave prune out to list them")
+	case f.json:
+		return pruneAll(f.dir, runs, func(deleted []string) error {
+			return command.PrintJSON(stdout,
+				map[string][]string{"deleted": deleted})
+		})
+	case len(runs) == 0:
+		_, err := fmt.Fprintln(stdout, "nothing to delete")
+		return err
+	}
+	if !f.yes {
+		if err := listRuns(stdout, f.dir, runs); err != nil {
+			return err
+		}
+		if ok, err := confirm(fmt.Sprintf("Delete these %d runs? [y/N] ", len(runs)), stdin, stdout); !ok ||
+			err != nil {
+			return err
+		}
+	}
+	return pruneAll(f.dir, runs, func(deleted []string) error {
+		for _, path := range deleted {
+			fmt.Fprintf(stdout, "deleted %s\n", path)
+		}
+		return nil
+	})
+}
+
+// pruneAll deletes runs and tells of those that it deleted, also where others could not be.
+func pruneAll(dir string, runs []web.RunInfo, tell func(deleted []string) error) error {
+	deleted := []string{}
+	var errs []error
+	for _, r := range runs {
+		path := filepath.Join(dir, filepath.FromSlash(r.Run))
+		if err := train.RemoveFolder(path); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		deleted = append(deleted, path)
+	}
+	return errors.Join(append(errs, tell(deleted))...)
+}
+
+// confirm asks on a terminal. Elsewhere nobody can answer: --yes must be said.
+func confirm(question string, stdin io.Reader, stdout io.Writer) (bool, error) {
+	if file, ok := stdin.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
+		return false, command.UsageErrorf("nobody can be asked here: add --yes to delete them")
+	}
+	fmt.Fprint(stdout, question)
+	answer, err := bufio.NewReader(stdin).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true, nil
+	}
+	_, err = fmt.Fprintln(stdout, "nothing was deleted")
+	return false, err
+}

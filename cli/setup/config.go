@@ -1,0 +1,68 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"fspda/train"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// ConfigFlags makes a flag of every key of the configuration.
+func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
+	for _, f := range c.Fields() {
+		name := FlagName(f.Key)
+		switch v := f.Value.(type) {
+		case *string:
+			fs.StringVar(v, name, *v, f.Help)
+		case *bool:
+			fs.BoolVar(v, name, *v, f.Help)
+		case *int:
+			fs.IntVar(v, name, *v, f.Help)
+		case *uint64:
+			fs.Uint64Var(v, name, *v, f.Help)
+		case *float64:
+			fs.Float64Var(v, name, *v, f.Help)
+		case pflag.Value:
+			fs.Var(v, name, f.Help)
+		default:
+			panic(fmt.Sprintf("fspda: no flag for the type %T of key %s", v, f.Key))
+		}
+	}
+}
+
+func FlagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
+
+// ReadConfig puts defaults, the configuration to be resumed, the file and the flags together; the
+// later win.
+func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
+	c := train.Default()
+	if resumed != "" {
+		old, err := train.ReadConfig(resumed)
+		if err == nil {
+			c = old
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return c, &train.FolderError{Path: resumed, Got: "cannot be read", Err: err}
+		}
+	}
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return c, &train.ConfigError{Key: "-c", Got: file, Err: err}
+		}
+		if err := c.Parse(file, text); err != nil {
+			return c, err
+		}
+	}
+	over := pflag.NewFlagSet("", pflag.ContinueOnError)
+	ConfigFlags(over, &c)
+	var errs []error
+	fs.Visit(func(g *pflag.Flag) {
+		if over.Lookup(g.Name) != nil {
+			errs = append(errs, over.Set(g.Name, g.Value.String()))
+		}
+	})
+	return c, errors.Join(errs...)
+}

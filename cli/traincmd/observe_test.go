@@ -1,0 +1,113 @@
+package traincmd
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"fspda/cpu"
+	"fspda/dist"
+	"fspda/dist/nats"
+	"fspda/train"
+	"fspda/web"
+)
+
+// Prometheus and probes are answered by a live pair of agents.
+func TestObservatory(t *testing.T) {
+	var nodes [2]*nats.Node
+	open := func(i int) {
+		t.Helper()
+		o := nats.Options{Run: "seen", Self: i, Agents: 2, Dim: 10, Pool: dist.NewPool(cpu.New()),
+			Server: nats.Server{Listen: "127.0.0.1:0"}}
+		if i > 0 {
+			o.Server.Join = []string{nodes[0].Address()}
+		}
+		n, err := nats.Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(n.Close)
+		if err := n.Start(nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		nodes[i] = n
+	}
+	open(0)
+	o, err := openObservatory("127.0.0.1:0", "seen", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.begin(train.NewWatch(2), nodes[0], zap.NewNop())
+	defer o.close()
+	get := func(path string) (int, string) {
+		t.Helper()
+		r, err := http.Get(web.URL(o.listener) + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, string(b)
+	}
+	if code, text := get("readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "[1]") {
+		t.Errorf("alone: %d %s", code, text)
+	}
+	if code, _ := get("healthz"); code != http.StatusOK {
+		t.Errorf("alone: not healthy, %d", code)
+	}
+	open(1)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if err := nodes[0].Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := get("readyz"); code != http.StatusOK {
+		t.Errorf("together: %d %s", code, text)
+	}
+	code, text := get("metrics")
+	line := regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-zA-Z_]+="[^"]*"(, ?[a-zA-Z_]+="[^"]*")*\})? (NaN|[-+0-9.e]+)$`)
+	for l := range strings.Lines(text) {
+		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") && !line.MatchString(l) {
+			t.Errorf("no line of Prometheus: %q", l)
+		}
+	}
+	for _, want := range []string{`fspda_peer_up{run="seen",rank="0",peer="1"} 1`,
+		`fspda_peers_up{run="seen",rank="0"} 1`, `fspda_iteration{run="seen",rank="0"} 0`, "fspda_sent_bytes_total{", "process_resident_memory_bytes "} {
+		if code != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("%d: no %s in\n%s", code, want, text)
+		}
+	}
+	nodes[0].Close()
+	for _, path := range []string{"healthz", "readyz"} {
+		if code, _ := get(path); code != http.StatusServiceUnavailable {
+			t.Errorf("closed: %s is %d", path, code)
+		}
+	}
+	if _, err := openObservatory("here", "seen", 0); err == nil || !strings.Contains(err.Error(), "--metrics-listen") {
+		t.Errorf("no address: %v", err)
+	}
+}
+
+func TestLogNamesIteration(t *testing.T) {
+	core, lines := observer.New(zapcore.InfoLevel)
+	log := withIteration(zap.New(core), train.NewWatch(2), 1).With(zap.Int("rank", 1))
+	log.Info("a")
+	log.Info("b", zap.Int("iteration", 7))
+	log.Debug("c")
+	all := lines.All()
+	if len(all) != 2 || all[0].ContextMap()["iteration"] != int64(0) || all[0].ContextMap()["rank"] != int64(1) ||
+		all[1].ContextMap()["iteration"] != int64(7) {
+		t.Errorf("%+v", all)
+	}
+}

@@ -1,0 +1,107 @@
+package weights
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"fspda/device"
+	"fspda/internal/rng"
+	"fspda/model"
+)
+
+// ONNX's checker takes our files, and ONNX Runtime predicts the same logits. FSPDA_PEERS names a
+// Python that has both; make peers makes one.
+func TestONNXRuntime(t *testing.T) {
+	python := os.Getenv("FSPDA_PEERS")
+	if python == "" {
+		t.Skip("set FSPDA_PEERS to a Python with onnx and onnxruntime, such as that of make peers")
+	}
+	if out, err := exec.Command(python, "-c", "import onnx, onnxruntime").CombinedOutput(); err != nil {
+		t.Skipf("the Python of FSPDA_PEERS has no onnx or no onnxruntime: install both\n%s", out)
+	}
+	const batch = 3
+	dir := t.TempDir()
+	want := map[string][]float64{}
+	for name, open := range map[string]struct {
+		network string
+		options model.Options
+	}{
+		"mlp": {"mlp", model.Options{Shape: []int{28, 28}, Classes: 10, Hidden: []int{100}}},
+		"mlp relu": {"mlp", model.Options{Shape: []int{28, 28}, Classes: 10, Hidden: []int{50, 20},
+			Activation: "relu"}},
+		"resnet18": {"resnet18", model.Options{Shape: []int{64, 48, 3}, Classes: 100}},
+		"resnet20": {"resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10}},
+		"resnet50": {"resnet50", model.Options{Shape: []int{64, 64, 3}, Classes: 1000}},
+	} {
+		net, err := model.Open(open.network, open.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := rng.New(1, "onnx")
+		b := device.Batch{X: make([]float32, batch*net.Inputs()), Y: make([]int32, batch)}
+		for k := range b.X {
+			b.X[k] = float32(s.Norm())
+		}
+		x := net.Init(1)
+		buffers := observed(t, net, x, b)
+		for k, v := range net.InitBuffers() {
+			// as in the midst of training: those of three images alone enlarge every rounding
+			buffers[k] = (buffers[k] + v) / 2
+		}
+		want[name] = predict(t, net, x, buffers, b)
+		if err := SaveONNX(filepath.Join(dir, name+".onnx"), net, x, buffers,
+			Metadata("run", "mean", 7, net)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".input"), float32Bytes(channelsFirst(b.X, net.Image())),
+			0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command(python, filepath.Join("..", "..", "bench", "peers", "predict.py"),
+		dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, ours := range want {
+		text, err := os.ReadFile(filepath.Join(dir, name+".logits"))
+		if err != nil || len(text) != 4*len(ours) {
+			t.Fatalf("%s: %d bytes of logits, want %d, %v", name, len(text), 4*len(ours), err)
+		}
+		far, largest := 0.0, 0.0
+		for k, v := range ours {
+			theirs := float64(math.Float32frombits(binary.LittleEndian.Uint32(text[4*k:])))
+			far, largest = math.Max(far, math.Abs(v-theirs)), math.Max(largest, math.Abs(theirs))
+		}
+		t.Logf("%s: logits up to %.3g, largest difference %.2g", name, largest, far)
+		if !(far <= 1e-4*largest) || largest < 1e-3 {
+			t.Errorf("%s: the logits differ by up to %g, of %g", name, far, largest)
+		}
+	}
+}
+
+// channelsFirst turns images from N×H×W×C to N×C×H×W. Without an image there is nothing to turn.
+func channelsFirst(x []float32, image []int) []float32 {
+	if image == nil {
+		return x
+	}
+	pixels, channels := image[0]*image[1], image[2]
+	turned := make([]float32, len(x))
+	for i, v := range x {
+		n, pixel, c := i/(pixels*channels), i/channels%pixels, i%channels
+		turned[(n*channels+c)*pixels+pixel] = v
+	}
+	return turned
+}
+
+func float32Bytes(x []float32) []byte {
+	var b bytes.Buffer
+	for _, v := range x {
+		b.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,158 @@
+package weights
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"fspda/internal/wholefile"
+	"fspda/model"
+	"fspda/model/onnx"
+	"fspda/train"
+	"fspda/train/safetensors"
+)
+
+// Weight files have the names and shapes of torchvision, so that PyTorch loads them strictly:
+// filters as outputs, inputs, height, width, and for each batch norm the number of batches it has
+// seen.
+
+// batchesSeen is what PyTorch keeps beside the running statistics of a batch norm.
+const batchesSeen = "num_batches_tracked"
+
+// Tensors lists the tensors of a network for a file. Batch norm is said to have seen so many
+// batches.
+func Tensors(net *model.Network, x, buffers []float32, batches int) []safetensors.Tensor {
+	var ts []safetensors.Tensor
+	add := func(l *model.Layout, flat []float32) {
+		for _, t := range l.Tensors() {
+			values := make([]float32, t.Size)
+			t.Outward(values, flat[t.Offset:t.Offset+t.Size])
+			ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: t.OutwardShape(), Values: values})
+		}
+	}
+	add(net.Layout(), x)
+	if net.Buffers().Dim() == 0 {
+		return ts
+	}
+	add(net.Buffers(), buffers)
+	for _, t := range net.Buffers().Tensors() {
+		if layer, ok := strings.CutSuffix(t.Name, "running_var"); ok {
+			ts = append(ts, safetensors.Tensor{Name: layer + batchesSeen, Shape: []int{},
+				Values: []int64{int64(batches)}})
+		}
+	}
+	// wider types first keep all aligned
+	slices.SortStableFunc(ts, func(a, b safetensors.Tensor) int { return width(b) - width(a) })
+	return ts
+}
+
+func width(t safetensors.Tensor) int {
+	if _, ok := t.Values.([]int64); ok {
+		return 8
+	}
+	return 4
+}
+
+// Read reads a weight file for a network. Every tensor has to be there, in its shape, and
+// nothing else.
+func Read(path string, net *model.Network) (x, buffers []float32, err error) {
+	bad := func(err error, want string, args ...any) error {
+		return &train.ConfigError{Key: "init", Got: path, Err: err, Want: fmt.Sprintf(want, args...)}
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return nil, nil, bad(err, "expected a safetensors file with the tensors of %s", net.Name())
+	}
+	defer f.Close()
+	known := map[string]bool{}
+	read := func(l *model.Layout) ([]float32, error) {
+		flat := make([]float32, l.Dim())
+		for _, t := range l.Tensors() {
+			known[t.Name] = true
+			if err := readTensor(f, t, flat[t.Offset:t.Offset+t.Size]); err != nil {
+				return nil, bad(nil, "%v: the file has to be of %s, for examples of this shape and as many classes",
+					err, net.Name())
+			}
+		}
+		return flat, nil
+	}
+	if x, err = read(net.Layout()); err != nil {
+		return nil, nil, err
+	}
+	if buffers, err = read(net.Buffers()); err != nil {
+		return nil, nil, err
+	}
+	for _, t := range f.Tensors() {
+		if layer, ok := strings.CutSuffix(t.Name, batchesSeen); ok && known[layer+"running_var"] {
+			continue
+		}
+		if !known[t.Name] {
+			return nil, nil, bad(nil, "it has a tensor %q of shape %v, which %s has not: the file is of another network", t.Name, t.Shape, net.Name())
+		}
+	}
+	return x, buffers, nil
+}
+
+// readTensor reads one tensor of float32 or float64.
+func readTensor(f *safetensors.File, t model.Tensor, dst []float32) error {
+	info, ok := f.Info(t.Name)
+	shape := t.OutwardShape()
+	switch {
+	case !ok:
+		return fmt.Errorf("it has no tensor %q", t.Name)
+	case !slices.Equal(info.Shape, shape):
+		return fmt.Errorf("its tensor %q has the shape %v, want %v", t.Name, info.Shape, shape)
+	case info.DType == safetensors.F32:
+		values, err := safetensors.Load[float32](f, t.Name)
+		if err != nil {
+			return err
+		}
+		t.Inward(dst, values)
+		return nil
+	case info.DType == safetensors.F64:
+		wide, err := safetensors.Load[float64](f, t.Name)
+		if err != nil {
+			return err
+		}
+		values := make([]float32, len(wide))
+		for k, v := range wide {
+			values[k] = float32(v)
+		}
+		t.Inward(dst, values)
+		return nil
+	}
+	return fmt.Errorf("its tensor %q is of type %s, want F32 or F64", t.Name, info.DType)
+}
+
+// Metadata is the metadata of a file with a model.
+func Metadata(run, of string, iteration int, net *model.Network) map[string]string {
+	return map[string]string{"network": net.Name(), "model": of, "run": run, "iteration": fmt.Sprint(iteration)}
+}
+
+// Save writes a safetensors file.
+func Save(path string, ts []safetensors.Tensor, meta map[string]string) error {
+	meta = maps.Clone(meta)
+	if meta != nil {
+		meta["format"] = "pt" // PyTorch's loaders look for it
+	}
+	return saveFile(path, func(w io.Writer) error { return safetensors.Write(w, ts, meta) })
+}
+
+// SaveONNX writes an ONNX file.
+func SaveONNX(path string, net *model.Network, x, buffers []float32, meta map[string]string) error {
+	return saveFile(path, func(w io.Writer) error { return onnx.Write(w, net, x, buffers, meta) })
+}
+
+// saveFile writes a file of which nobody finds half.
+func saveFile(path string, write func(w io.Writer) error) error {
+	failed := func(err error) error {
+		return &train.FolderError{Path: path, Got: "cannot be written", Err: err,
+			Hint: "choose another file with --out"}
+	}
+	if err := wholefile.PublishBy(path, write); err != nil {
+		return failed(err)
+	}
+	return nil
+}
