@@ -13,6 +13,7 @@ import (
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
+	"fspda/train/simnet"
 )
 
 // lossLimit is the local training loss above which a run counts as diverged.
@@ -48,7 +49,7 @@ type agent struct {
 	coords  []uint32
 	masks   []device.Index // one per link of a broadcast, memory reused
 	lent    []*mask        // in this iteration, by the place
-	clock   *clock         // under simulated links; nil else
+	clock   *simnet.Clock  // under simulated links; nil else
 	own     []*dist.Buffer // lent in this iteration
 	sendErr error
 	heard   []*dist.Buffer
@@ -83,9 +84,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	}
 	a.round = algo.Round{Self: id, Grad: a.grad, Acquire: a.lend, Swap: a.trader(), Post: a.post}
 	a.prepare()
-	if s.HasClocks() {
-		a.clock = newClock(s, id)
-	}
+	a.clock = s.NewClock(id)
 	return a, nil
 }
 
@@ -172,7 +171,7 @@ func (a *agent) step(t int) error {
 	}
 	a.account()
 	a.run.opt.Watch.exchanged(a)
-	a.time = a.clock.end()
+	a.time = a.clock.End()
 	if s.BatchPerGradient() {
 		return nil
 	}
@@ -274,7 +273,7 @@ func (a *agent) post(link int, values ...device.Vector) {
 		l.Sent = append(l.Sent, v)
 	}
 	if a.clock != nil {
-		m.Arrives = a.clock.post(m.T, l.Peer, a.messageBits(values))
+		m.Arrives = a.clock.Post(m.T, l.Peer, a.messageBits(values))
 	}
 	if err := a.run.net.Send(a.ctx, m); err != nil && a.sendErr == nil {
 		a.sendErr = err
@@ -296,7 +295,7 @@ func (a *agent) hear(l *algo.Link) error {
 	if err != nil {
 		return cmp.Or(context.Cause(a.ctx), err)
 	}
-	a.clock.hear(m.Arrives)
+	a.clock.Receive(m.Arrives)
 	for i, b := range m.Values {
 		b = a.home(b)
 		m.Values[i] = b
@@ -404,7 +403,7 @@ func (a *agent) grad(dst, x device.Vector) error {
 
 // count is what follows a gradient.
 func (a *agent) count(dst device.Vector) {
-	a.clock.gradient(a.grads)
+	a.clock.Gradient(a.grads)
 	a.grads++
 	if scale := a.run.setup.GradientScale(a.id); scale != 1 {
 		a.dev.Combine(dst, device.Term{A: scale, V: dst})
@@ -446,7 +445,7 @@ func (a *agent) leave(ctx context.Context, t int, eval, save bool) error {
 	if eval {
 		a.meter = meter{}
 	}
-	sn.clock = a.clock.save() // an evaluation that is given up leaves a checkpoint, too
+	sn.clock = a.clock.State() // an evaluation that is given up leaves a checkpoint, too
 	if a.norms != nil {
 		a.dev.Gather(sn.buffers, a.norms, nil)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+
+	"fspda/train/simnet"
 )
 
 // An asynchronous run has one goroutine for each agent, and a director that plays the timeline and
@@ -26,8 +28,8 @@ func (r *run) schedule(first int) {
 	}
 	r.pace = newPace(1, first, s.Config.Iterations)
 	r.events = newPace(s.Graph.N, 0, math.MaxInt)
-	r.line = newTimeline(s, s.Async())
-	r.line.skip(first, s.Config.Iterations)
+	r.line = s.NewTimeline()
+	r.line.Skip(first, s.Config.Iterations)
 	r.lostAt = math.MaxInt
 	r.ops = make([]chan op, s.Graph.N)
 	for i := range r.ops {
@@ -67,15 +69,16 @@ func (r *run) direct(ctx context.Context, first int) {
 		case <-ctx.Done():
 		}
 	}
+	play := func(i int, o simnet.Op) { tell(i, op{Op: o}) }
 	for m := first; ; m++ {
 		o := r.pace.enter(0, m)
 		if m == s.Config.Iterations && m > first {
-			l.drain(tell)
+			l.Drain(play)
 		}
 		if eval := s.EvalAt(m); eval || o.save {
-			l.event++
+			l.Event++
 			for i := range r.ops {
-				tell(i, op{event: l.event, kind: opLeave, m: m, eval: eval, save: o.save, virtual: l.now})
+				tell(i, op{Op: simnet.Op{Event: l.Event}, leave: true, m: m, eval: eval, save: o.save, virtual: l.Now})
 			}
 		}
 		if o.stop {
@@ -84,12 +87,12 @@ func (r *run) direct(ctx context.Context, first int) {
 		if r.opt.OnStep != nil {
 			r.opt.OnStep(m)
 		}
-		for l.latest == m {
-			if ctx.Err() != nil || r.events.beyond(l.event) {
+		for l.Latest == m {
+			if ctx.Err() != nil || r.events.beyond(l.Event) {
 				return
 			}
 			r.opt.Control.wait(ctx)
-			l.advance(tell)
+			l.Advance(play)
 		}
 	}
 }
@@ -110,8 +113,8 @@ func (a *agent) follow(ctx context.Context, ops <-chan op) error {
 		if !more {
 			return nil
 		}
-		a.event = o.event
-		at := a.run.events.enter(a.id, o.event)
+		a.event = o.Event
+		at := a.run.events.enter(a.id, o.Event)
 		if at.alone {
 			a.halt(errHalted)
 		}
@@ -123,7 +126,7 @@ func (a *agent) follow(ctx context.Context, ops <-chan op) error {
 		var d *DivergedError
 		switch {
 		case errors.As(err, &d):
-			a.run.divergedAt(o.event, d)
+			a.run.divergedAt(o.Event, d)
 		case errors.Is(err, errHalted):
 		case err != nil:
 			return err
@@ -133,36 +136,38 @@ func (a *agent) follow(ctx context.Context, ops <-chan op) error {
 
 // do is one operation.
 func (a *agent) do(ctx context.Context, o op) error {
-	switch o.kind {
-	case opDecline:
+	if o.leave {
+		return a.leaveAt(ctx, o)
+	}
+	switch o.Kind {
+	case simnet.Decline:
 		a.ledger.Overhead += contactBits
 		return nil
-	case opMeet:
+	case simnet.Meet:
 		return a.meet(o)
-	case opMove:
-		a.round.T = o.step.T
-		a.run.opt.Watch.enter(a.id, o.step.T)
-		return a.run.setup.Async().Move(a.state, o.step, a.round.Alpha, a.round.Eta, a.grad)
+	default:
+		a.round.T = o.Step.T
+		a.run.opt.Watch.enter(a.id, o.Step.T)
+		return a.run.setup.Async().Move(a.state, o.Step, a.round.Alpha, a.round.Eta, a.grad)
 	}
-	return a.leaveAt(ctx, o)
 }
 
 // meet exchanges with the other end. An exchange that the network lost leaves both mailboxes with
 // nothing in them.
 func (a *agent) meet(o op) error {
 	s, alg := a.run.setup, a.run.setup.Async()
-	if o.lag > 0 {
-		alg.CatchUp(a.state, o.lag, a.round.Eta)
+	if o.Lag > 0 {
+		alg.CatchUp(a.state, o.Lag, a.round.Eta)
 	}
 	a.ledger.Overhead += contactBits
-	a.round.T, a.round.Links = o.t, a.round.Links[:0]
+	a.round.T, a.round.Links = o.T, a.round.Links[:0]
 	if s.Mask.Dense() {
-		a.link(o.peer, nil, s.Dim, 0, 0)
+		a.link(o.Peer, nil, s.Dim, 0, 0)
 	} else {
 		a.growMasks(0)
-		a.coords = s.Mask.Draw(a.coords, o.t, a.id, o.peer)
+		a.coords = s.Mask.Draw(a.coords, o.T, a.id, o.Peer)
 		a.masks[0] = a.dev.NewIndex(a.coords, a.masks[0])
-		a.link(o.peer, a.masks[0], len(a.coords), 0, 0)
+		a.link(o.Peer, a.masks[0], len(a.coords), 0, 0)
 	}
 	a.state.Send(&a.round, a.state.X)
 	l := &a.round.Links[0]
@@ -191,4 +196,14 @@ func (r *run) divergedAt(event int, d *DivergedError) {
 	if event < r.lostAt {
 		r.lost, r.lostAt = d, event
 	}
+}
+
+// op is what an agent does at one event: an operation of the timeline, or a copy of its state for
+// the collector.
+type op struct {
+	simnet.Op
+	leave      bool
+	m          int // leave: the iteration that the copy counts as
+	eval, save bool
+	virtual    float64 // leave: the virtual time
 }

@@ -19,6 +19,7 @@ import (
 	"fspda/internal/rng"
 	"fspda/train/algo"
 	"fspda/train/safetensors"
+	"fspda/train/simnet"
 )
 
 const (
@@ -32,29 +33,29 @@ const (
 // manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure
 // functions of seed and iteration.
 type manifest struct {
-	Format      int                `json:"format"`
-	RNG         int                `json:"rng_version"`
-	Fingerprint string             `json:"config_fingerprint"`
-	Data        string             `json:"data_fingerprint"`
-	Iteration   int                `json:"iteration"`
-	Agents      int                `json:"agents"`
-	Dim         int                `json:"dim"`
-	Shape       []int              `json:"shape"` // of an example
-	Classes     int                `json:"classes"`
-	Algo        string             `json:"algo"`
-	Aux         []string           `json:"aux"`
-	WallS       float64            `json:"wall_s"`
-	Ledgers     []dist.Ledger      `json:"ledgers"`
-	Grads       []int              `json:"grads"`
-	Buffers     int                `json:"buffers,omitempty"`     // of an agent's batch norm
-	Losses      []meter            `json:"losses,omitempty"`      // since the last row
-	Decodes     []dist.DecodeStats `json:"decodes,omitempty"`     // of a lattice
-	Scales      []device.LossScale `json:"loss_scales,omitempty"` // of fp16
-	Links       string             `json:"links,omitempty"`       // identifies the simulated network
-	Clocks      []Clock            `json:"clocks,omitempty"`      // under it
-	Live        *liveRecord        `json:"live,omitempty"`        // of an agent in real time
-	Bytes       int64              `json:"vectors_bytes"`
-	SHA256      string             `json:"vectors_sha256"`
+	Format      int                 `json:"format"`
+	RNG         int                 `json:"rng_version"`
+	Fingerprint string              `json:"config_fingerprint"`
+	Data        string              `json:"data_fingerprint"`
+	Iteration   int                 `json:"iteration"`
+	Agents      int                 `json:"agents"`
+	Dim         int                 `json:"dim"`
+	Shape       []int               `json:"shape"` // of an example
+	Classes     int                 `json:"classes"`
+	Algo        string              `json:"algo"`
+	Aux         []string            `json:"aux"`
+	WallS       float64             `json:"wall_s"`
+	Ledgers     []dist.Ledger       `json:"ledgers"`
+	Grads       []int               `json:"grads"`
+	Buffers     int                 `json:"buffers,omitempty"`     // of an agent's batch norm
+	Losses      []meter             `json:"losses,omitempty"`      // since the last row
+	Decodes     []dist.DecodeStats  `json:"decodes,omitempty"`     // of a lattice
+	Scales      []device.LossScale  `json:"loss_scales,omitempty"` // of fp16
+	Links       string              `json:"links,omitempty"`       // identifies the simulated network
+	Clocks      []simnet.ClockState `json:"clocks,omitempty"`      // under it
+	Live        *liveRecord         `json:"live,omitempty"`        // of an agent in real time
+	Bytes       int64               `json:"vectors_bytes"`
+	SHA256      string              `json:"vectors_sha256"`
 }
 
 // CheckpointError reports a checkpoint that cannot be used.
@@ -152,7 +153,7 @@ func describe(s *Setup, sv saving) manifest {
 	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
 		Data:      s.Set.Fingerprint(),
 		Iteration: sv.set[0].t, Agents: len(
-			sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.digest(), Buffers: s.BufferLen()}
+			sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.Digest(), Buffers: s.BufferLen()}
 	for _, a := range sv.set {
 		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
 		if s.Lattice != nil {
@@ -369,7 +370,7 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	case c.Buffers != s.BufferLen() || c.Losses != nil && len(c.Losses) != c.Agents:
 		return &CheckpointError{Got: fmt.Sprintf(
 			"does not fit the network: it holds %d buffers of batch norm, the network has %d", c.Buffers, s.BufferLen())}
-	case c.Links != s.Links.digest():
+	case c.Links != s.Links.Digest():
 		return &CheckpointError{Got: "was made with other simulated links, or without: its virtual time would not be that of one network",
 			Hint: "resume with the same file of links, or start over in another folder"}
 	case s.HasClocks() && len(c.Clocks) != c.Agents:
@@ -433,7 +434,7 @@ func (c *checkpoint) restore(a *agent) error {
 		a.scale = c.Scales[a.id]
 	}
 	if a.clock != nil {
-		a.clock.restore(c.Clocks[a.id])
+		a.clock.Restore(c.Clocks[a.id])
 		a.time = c.Clocks[a.id].At
 	}
 	return nil

@@ -1,18 +1,23 @@
 package train
 
-import "fspda/train/algo"
+import (
+	"os"
 
-// The clocks of fspda-async.
+	"fspda/train/algo"
+	"fspda/train/simnet"
+)
+
+// The values of the key clock.
 const (
 	ClockVirtual = "virtual"
 	ClockReal    = "real"
 )
 
-// RealTime tells whether the events of an asynchronous run happen as they do, and not by a timeline.
+// RealTime reports whether an asynchronous run runs in real time, without a timeline.
 func (s *Setup) RealTime() bool { return s.Config.Clock == ClockReal && s.method.Edges == Clocks }
 
-// checkLive settles what a run in real time can be asked for.
-func (s *Setup) checkLive() error {
+// checkRealTime refuses keys that a run with this clock cannot have.
+func (s *Setup) checkRealTime() error {
 	c := s.Config
 	switch {
 	case c.Clock == ClockReal && s.method.Edges != Clocks:
@@ -26,38 +31,102 @@ func (s *Setup) checkLive() error {
 	return nil
 }
 
-// clocks settles the virtual times of an asynchronous run.
-func (s *Setup) clocks() (err error) {
+// settleClocks settles the compute times of an asynchronous run, and of gradient_time.
+func (s *Setup) settleClocks() (err error) {
 	c := &s.Config
-	if c.GradientTime > 0 {
-		if s.Slowness, err = parseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
+	if s.method.Edges == Clocks && s.Links != nil {
+		return s.settleClocksByLinks()
+	}
+	if s.method.Edges == Clocks {
+		if s.ComputeTimes.Distribution, err = simnet.ParseDistribution(c.ComputeTime); err != nil {
+			return &ConfigError{Key: "compute_time", Got: c.ComputeTime, Err: err}
+		}
+		s.warnNoContacts()
+	}
+	if s.method.Edges == Clocks || c.GradientTime > 0 {
+		if s.ComputeTimes.Mean, err = simnet.ParseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
 			return &ConfigError{Key: "slowness", Got: c.Slowness, Err: err}
 		}
 	}
-	if s.method.Edges != Clocks {
-		return nil
-	}
-	if s.Links != nil {
-		return s.clocksByLinks()
-	}
-	if s.computeTime, err = parseDistribution(c.ComputeTime); err != nil {
-		return &ConfigError{Key: "compute_time", Got: c.ComputeTime, Err: err}
-	}
-	if s.Slowness, err = parseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
-		return &ConfigError{Key: "slowness", Got: c.Slowness, Err: err}
-	}
-	s.warnLonely()
 	return nil
 }
 
-func (s *Setup) warnLonely() {
+func (s *Setup) warnNoContacts() {
 	if s.Config.Contacts == 0 && s.Graph.N > 1 {
-		s.Warnings = append(s.Warnings, "contacts is 0: the agents never meet, and each trains by itself")
+		s.Warnings = append(s.Warnings, "contacts is 0: the agents never exchange anything, and each trains its own model")
 	}
 }
 
-// ContactShare is the share of logical iterations at which an edge is used. Logical time runs ahead
-// with every exchange, so the share follows from no formula: it is counted over the first thousand
+// settleClocksByLinks takes the compute times from the file of links.
+func (s *Setup) settleClocksByLinks() error {
+	c, base := &s.Config, Default()
+	if c.ComputeTime != base.ComputeTime {
+		return wrong("compute_time", c.ComputeTime,
+			"the file of links says how long a gradient takes: leave one of the two out")
+	}
+	if c.Slowness != base.Slowness {
+		return wrong("slowness", c.Slowness, "the file of links says how fast the agents are: leave one of the two out")
+	}
+	s.ComputeTimes = s.Links.ComputeTimes()
+	for i, g := range s.ComputeTimes.Mean {
+		if g == 0 {
+			return wrong("links", c.Links,
+				"a gradient of agent %d takes no time, so that virtual time would stand still: give a gradient_ms above 0", i)
+		}
+	}
+	if s.Links.Unit() == 0 {
+		return wrong("links", c.Links, "contacts counts exchanges in the time of a gradient: give a gradient_ms above 0")
+	}
+	s.warnNoContacts()
+	return nil
+}
+
+// readLinks reads the file that the key links names.
+func (s *Setup) readLinks() error {
+	c := &s.Config
+	if c.Links == "" {
+		return nil
+	}
+	text, err := os.ReadFile(c.Links)
+	if err != nil {
+		return &ConfigError{Key: "links", Got: c.Links, Err: err, Want: "name a file such as docs/links.md shows"}
+	}
+	if s.Links, err = simnet.Parse(text, c.Agents, c.Seed); err != nil {
+		return &ConfigError{Key: "links", Got: c.Links, Err: err}
+	}
+	return nil
+}
+
+// HasClocks reports whether each agent has a clock of virtual time. An asynchronous run has a
+// timeline in place of clocks.
+func (s *Setup) HasClocks() bool { return s.Links != nil && s.method.Edges != Clocks }
+
+// NewClock makes the clock of an agent at time 0. It is nil if agents have no clocks.
+func (s *Setup) NewClock(agent int) *simnet.Clock {
+	if !s.HasClocks() {
+		return nil
+	}
+	allReduce := 0.0
+	if s.Collective {
+		allReduce = s.Links.AllReduce(s.Dim, s.WireFormat().Bits())
+	}
+	return simnet.NewClock(s.Links, s.Config.Seed, agent, allReduce)
+}
+
+// Async returns the algorithm of an asynchronous run.
+func (s *Setup) Async() algo.Async { return s.Algo.(algo.Async) }
+
+// NewTimeline makes the timeline of an asynchronous run.
+func (s *Setup) NewTimeline() *simnet.Timeline { return s.timelineOf(s.Async()) }
+
+func (s *Setup) timelineOf(a algo.Async) *simnet.Timeline {
+	c := s.Config
+	return simnet.NewTimeline(simnet.TimelineOptions{Algo: a, Agents: s.Graph.N, Edges: s.Graph.Edges, Calls: c.Contacts,
+		Times: s.ComputeTimes, Seed: c.Seed, Links: s.Links, Bits: 32 * float64(s.Mask.Len())})
+}
+
+// ContactShare returns the share of logical iterations in which an edge is used. There is no
+// formula for it, because logical time advances with every exchange: it is counted over 1000
 // iterations.
 func (s *Setup) ContactShare() float64 {
 	if len(s.Graph.Edges) == 0 || s.Config.Contacts == 0 {
@@ -65,39 +134,13 @@ func (s *Setup) ContactShare() float64 {
 	}
 	const iterations = 1000
 	meetings := 0
-	l := newTimeline(s, algo.Async{Coef: algo.One})
-	for l.latest < iterations {
-		l.advance(func(_ int, o op) {
-			if o.kind == opMeet {
+	l := s.timelineOf(algo.Async{Coef: algo.One})
+	for l.Latest < iterations {
+		l.Advance(func(_ int, o simnet.Op) {
+			if o.Kind == simnet.Meet {
 				meetings++
 			}
 		})
 	}
 	return float64(meetings) / 2 / iterations / float64(len(s.Graph.Edges))
-}
-
-// Async is the algorithm of an asynchronous run.
-func (s *Setup) Async() algo.Async { return s.Algo.(algo.Async) }
-
-// clocksByLinks takes the times of gradients from the file of links.
-func (s *Setup) clocksByLinks() error {
-	c, base := &s.Config, Default()
-	switch {
-	case c.ComputeTime != base.ComputeTime:
-		return wrong("compute_time", c.ComputeTime,
-			"the file of links says how long a gradient takes: leave one of the two out")
-	case c.Slowness != base.Slowness:
-		return wrong("slowness", c.Slowness, "the file of links says how fast the agents are: leave one of the two out")
-	}
-	for i, g := range s.Links.gradient {
-		if g == 0 {
-			return wrong("links", c.Links, "a gradient of agent %d takes no time, so that %s would never come to another event: give a gradient_ms above 0", i, c.Algo)
-		}
-	}
-	if s.Links.unit == 0 {
-		return wrong("links", c.Links, "contacts counts exchanges in the time of a gradient: give a gradient_ms above 0")
-	}
-	s.computeTime, s.Slowness = s.Links.law, s.Links.gradient
-	s.warnLonely()
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"fspda/dist"
 	"fspda/dist/disttest"
 	"fspda/train/algo"
+	"fspda/train/simnet"
 )
 
 // plainServices is what a round offers besides links and gradients, by the plainest code: it
@@ -440,45 +441,45 @@ func TestAsyncRunIsItsTimeline(t *testing.T) {
 		if !slices.Equal(x, r.Models[i]) {
 			t.Errorf("agent %d differs from the plain program", i)
 		}
-		if line.desks[i].Full || cpuDevice.Dot(st.Aux[1], st.Aux[1]) != 0 {
+		if line.Clocks[i].Full || cpuDevice.Dot(st.Aux[1], st.Aux[1]) != 0 {
 			t.Errorf("agent %d ends with mail", i)
 		}
-		if line.desks[i].G != taken[i] {
-			t.Errorf("agent %d took %d batches for %d gradients", i, taken[i], line.desks[i].G)
+		if line.Clocks[i].G != taken[i] {
+			t.Errorf("agent %d took %d batches for %d gradients", i, taken[i], line.Clocks[i].G)
 		}
 	}
-	if line.desks[0].G <= 2*line.desks[4].G {
-		t.Errorf("%d gradients of the fastest agent, %d of one six times slower", line.desks[0].G, line.desks[4].G)
+	if line.Clocks[0].G <= 2*line.Clocks[4].G {
+		t.Errorf("%d gradients of the fastest agent, %d of one six times slower", line.Clocks[0].G, line.Clocks[4].G)
 	}
 	last := r.Rows[c.EvalPoints]
 	meetings := float64(last.BitsSharedSeed) / float64(2*32*s.Mask.Len())
 	if used := meetings / float64(c.Iterations) / 5; math.Abs(s.ContactShare()/used-1) > 0.15 {
 		t.Errorf("an edge was used in %.3f of the iterations, eta auto reckons with %.3f", used, s.ContactShare())
 	}
-	if float64(last.Time) != line.now || last.GradsTotal == 0 || last.OverheadBits == 0 {
-		t.Errorf("time %v, want %v; %+v", last.Time, line.now, last)
+	if float64(last.Time) != line.Now || last.GradsTotal == 0 || last.OverheadBits == 0 {
+		t.Errorf("time %v, want %v; %+v", last.Time, line.Now, last)
 	}
 }
 
 // asyncByHand plays the timeline itself, with the batches in the order of the gradients.
-func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *timeline, taken []int) {
-	line, taken = newTimeline(s, s.Async()), make([]int, s.Graph.N)
+func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *simnet.Timeline, taken []int) {
+	line, taken = s.NewTimeline(), make([]int, s.Graph.N)
 	a := s.Async()
 	for range s.Graph.N {
 		x := cpuDevice.NewVector(s.Dim)
 		cpuDevice.Write(x, m.Init(s.Config.Seed))
 		states = append(states, algo.NewState(a, cpuDevice, x))
 	}
-	var waiting *op // the first end of a meeting
+	var waiting *simnet.Op // the first end of a meeting
 	masked := func(i int, idx device.Index, k int) device.Vector {
 		v := cpuDevice.NewVector(k)
 		cpuDevice.Gather(v, states[i].X, idx)
 		return v
 	}
-	tell := func(i int, o op) {
-		switch o.kind {
-		case opMove:
-			err := a.Move(states[i], o.step, s.Config.Alpha, s.Config.Eta.V, func(dst, x device.Vector) error {
+	tell := func(i int, o simnet.Op) {
+		switch o.Kind {
+		case simnet.Move:
+			err := a.Move(states[i], o.Step, s.Config.Alpha, s.Config.Eta.V, func(dst, x device.Vector) error {
 				l, err := s.Loader(i, 0)
 				if err != nil {
 					return err
@@ -493,27 +494,27 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *t
 			if err != nil {
 				t.Fatal(err)
 			}
-		case opMeet:
-			if o.lag > 0 {
-				a.CatchUp(states[i], o.lag, s.Config.Eta.V)
+		case simnet.Meet:
+			if o.Lag > 0 {
+				a.CatchUp(states[i], o.Lag, s.Config.Eta.V)
 			}
 			if waiting == nil {
 				waiting = &o
 				return
 			}
-			j := o.peer
+			j := o.Peer
 			waiting = nil
-			coords := s.Mask.Draw(nil, o.t, i, j)
+			coords := s.Mask.Draw(nil, o.T, i, j)
 			idx := cpuDevice.NewIndex(coords, nil)
 			x, y := masked(i, idx, len(coords)), masked(j, idx, len(coords))
 			a.Deliver(states[i], x, y, idx)
 			a.Deliver(states[j], y, x, idx)
 		}
 	}
-	for line.latest < s.Config.Iterations {
-		line.advance(tell)
+	for line.Latest < s.Config.Iterations {
+		line.Advance(tell)
 	}
-	line.drain(tell)
+	line.Drain(tell)
 	return states, line, taken
 }
 
@@ -525,25 +526,25 @@ func TestTimeline(t *testing.T) {
 	history := func(seed uint64) (gradients [5]int, meetings int, log string) {
 		c.Seed = seed
 		s, _ := resolve(t, c)
-		l := newTimeline(s, s.Async())
+		l := s.NewTimeline()
 		before := 0.0
-		for l.latest < c.Iterations {
-			l.advance(func(i int, o op) {
-				if o.kind == opMove && o.step.C != 0 {
+		for l.Latest < c.Iterations {
+			l.Advance(func(i int, o simnet.Op) {
+				if o.Kind == simnet.Move && o.Step.C != 0 {
 					gradients[i]++
-				} else if o.kind == opMeet || o.kind == opDecline {
+				} else if o.Kind == simnet.Meet || o.Kind == simnet.Decline {
 					meetings++
 				}
 				if len(log) < 2000 {
-					log += fmt.Sprintf("%d %v %v\n", i, o.kind, o.step)
+					log += fmt.Sprintf("%d %v %v\n", i, o.Kind, o.Step)
 				}
 			})
-			if l.now < before {
+			if l.Now < before {
 				t.Fatal("time goes back")
 			}
-			before = l.now
+			before = l.Now
 		}
-		per := l.now
+		per := l.Now
 		if rate := float64(meetings) / 5 / per; math.Abs(rate-0.5) > 0.03 {
 			t.Errorf("an agent is called %.3f times in a unit of time, want 0.5", rate)
 		}

@@ -133,7 +133,7 @@ func (f *Folder) create(s *Setup) error {
 	}
 	files := []file{{"shards.json", shards}}
 	if s.Links != nil {
-		files = append(files, file{"links.yaml", s.Links.text})
+		files = append(files, file{"links.yaml", s.Links.Source()})
 	}
 	// the configuration last: with it the folder holds a run
 	for _, file := range append(files, file{"config.yaml", s.Config.YAML()}) {

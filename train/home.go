@@ -16,6 +16,7 @@ import (
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/safetensors"
+	"fspda/train/simnet"
 )
 
 // Home is where one agent of a run of many processes keeps its own checkpoints. It is agents/RANK
@@ -139,7 +140,7 @@ func (m *homeManifest) spread(n int, sn *snapshot) {
 		m.Scales[sn.agent] = sn.scale
 	}
 	if m.Clocks != nil {
-		m.Clocks = make([]Clock, n)
+		m.Clocks = make([]simnet.ClockState, n)
 		m.Clocks[sn.agent] = sn.clock
 	}
 }

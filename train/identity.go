@@ -22,7 +22,7 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 		{"model layout", fmt.Sprintf("%d parameters, %s", s.Dim, hex.EncodeToString(layout[:6]))},
 		{"data", s.Set.Fingerprint()},
 		{"random streams", strconv.Itoa(rng.Version)},
-		{"simulated links", s.Links.digest()},
+		{"simulated links", s.Links.Digest()},
 	}
 	for _, f := range c.Fields() {
 		if !c.harmless(f) {

@@ -48,7 +48,7 @@ func perAgent(t *testing.T, n int) float64 {
 		defer a.loader.Close()
 		a.connect(0)
 		for k := range a.round.Links {
-			a.clock.send(0, 0, a.round.Links[k].Peer, 1)
+			a.clock.Post(0, a.round.Links[k].Peer, 1)
 		}
 		if err := a.take(); err != nil { // with one batch out the loader has made all of its batches
 			t.Fatal(err)

@@ -113,7 +113,7 @@ func (a *agent) linger(ctx context.Context, begin time.Time) error {
 	if s.Config.GradientTime == 0 {
 		return nil
 	}
-	t := time.NewTimer(seconds(s.Config.GradientTime*s.Slowness[a.id]) - time.Since(begin))
+	t := time.NewTimer(seconds(s.Config.GradientTime*s.ComputeTimes.Mean[a.id]) - time.Since(begin))
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -11,6 +11,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/simnet"
 )
 
 // Options are what a run needs besides its Setup.
@@ -99,10 +100,10 @@ type run struct {
 	mu   sync.Mutex
 	lost *DivergedError // the earliest
 
-	line   *timeline // of an asynchronous run; nil else
-	ops    []chan op // by agent
-	events *pace     // of an asynchronous run: by the numbers of its events
-	lostAt int       // the event of lost
+	line   *simnet.Timeline // of an asynchronous run; nil else
+	ops    []chan op        // by agent
+	events *pace            // of an asynchronous run: by the numbers of its events
+	lostAt int              // the event of lost
 }
 
 // Run plays a setup from its start, or from the newest checkpoint in its folder. When ctx ends, the

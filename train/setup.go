@@ -11,8 +11,8 @@ import (
 
 	"fspda/data"
 	"fspda/dist"
-	"fspda/internal/rng"
 	"fspda/train/algo"
+	"fspda/train/simnet"
 )
 
 // Setup is a run with nothing left to choose. Make one with Config.Resolve.
@@ -31,19 +31,21 @@ type Setup struct {
 	Lattice    *dist.Lattice   // nil where vectors travel as they are
 	Algo       algo.Algorithm
 	Collective bool
-	Links      *Links // simulated; nil: time plays no part
-	Schedule   Schedule
-	Dim        int
-	Buffers    []int // as [Buffered.BufferSizes]; nil: the network has none
-	Threads    int
+	Links      *simnet.Links // simulated; nil: none
+	// ComputeTimes are those of an asynchronous run, in mean gradients, or in seconds with Links.
+	// With gradient_time only Mean is set.
+	ComputeTimes simnet.ComputeTimes
+	Schedule     Schedule
+	Dim          int
+	Buffers      []int // as [Buffered.BufferSizes]; nil: the network has none
+	Threads      int
 
-	method      Method
-	blind       bool                        // a trial: nothing is evaluated
-	program     uint64                      // bytes of a program of a gradient; 0: not known
-	scorer      uint64                      // bytes of a program of a score
-	evalEvery   float64                     // iterations from one evaluation to the next; 0: as EvalPoints says
-	computeTime func(s *rng.Stream) float64 // of an asynchronous run: time of a gradient
-	Slowness    []float64                   // of an asynchronous run: multiple of it, by agent
+	method    Method
+	blind     bool    // a trial: nothing is evaluated
+	program   uint64  // bytes of a program of a gradient; 0: not known
+	scorer    uint64  // bytes of a program of a score
+	evalEvery float64 // iterations from one evaluation to the next; 0: as EvalPoints says
+
 }
 
 // maxThreads guards against a slip of the finger: the scheduler takes memory for each.
@@ -245,8 +247,8 @@ func (s *Setup) split() error {
 	return nil
 }
 
-// GradientScale is what agent i's gradient is multiplied by, so that the agents' mean direction is the
-// gradient of F: n times its weight.
+// GradientScale is what agent i's gradient is multiplied by, so that the agents' mean direction is
+// the gradient of F: n times its weight.
 func (s *Setup) GradientScale(i int) float64 {
 	if s.Config.Objective == "agents" {
 		return 1
@@ -271,8 +273,8 @@ func (s *Setup) connect(sizes []int) error {
 		return &ConfigError{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.network(), s.clocks(),
-		s.checkLive())
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.readLinks(), s.settleClocks(),
+		s.checkRealTime())
 }
 
 // mix makes the fixed matrix W of an algorithm that averages with it.

@@ -4,6 +4,7 @@ import (
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
+	"fspda/train/simnet"
 )
 
 // snapshot is all of an agent at the head of an iteration.
@@ -20,7 +21,7 @@ type snapshot struct {
 	decodes    dist.DecodeStats
 	scale      device.LossScale
 	time       float64               // virtual
-	clock      Clock                 // to be saved
+	clock      simnet.ClockState     // to be saved
 	lines      []byte                // to be saved: of the network between processes
 	live       *liveRecord           // to be saved: of a run in real time
 	duals      map[int]device.Vector // to be saved: of its edges, by peer

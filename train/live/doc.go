@@ -1,6 +1,6 @@
 // Package live is FSPDA-SA without a clock, for real: agents that compute and communicate side by
 // side over a network that fails, and that wait for nobody. It plays the protocol of
-// [fspda/train/algo.Async], whose events train/timeline.go makes up in virtual time, as they come.
+// [fspda/train/algo.Async], whose events fspda/train/simnet plays in virtual time, as they occur.
 //
 // An [Agent] is one computing activity, [Agent.Run], and one talk for each edge, which goes on
 // beside it (edge.go). Both move the same vectors under one lock; a gradient is taken outside of

@@ -1,11 +1,10 @@
-package train
+package simnet
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -13,12 +12,11 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 )
 
-// linksFile is a file of simulated links. The more particular entry wins: default, then zones (both
-// ends in it), between (of two zones), agents (either end in it; where both ends are, the slower
-// value), pairs; in a list the later one.
+// linksFile is a file of simulated links. The more specific entry wins, in the order default, zones
+// (both ends in the zone), between (one end in each of two zones), agents (either end; if both ends
+// have an entry, the slower value), pairs. In a list the later entry wins.
 type linksFile struct {
 	Default  linkSpec      `yaml:"default"`
 	Uplink   *float64      `yaml:"uplink_mbit"`
@@ -31,7 +29,7 @@ type linksFile struct {
 	Pairs    []pairSpec    `yaml:"pairs"`
 }
 
-// linkSpec is what is said of links; nil: nothing.
+// linkSpec holds the settings of a link; nil: not set.
 type linkSpec struct {
 	Latency   *float64 `yaml:"latency_ms"`
 	Bandwidth *float64 `yaml:"bandwidth_mbit"`
@@ -65,21 +63,23 @@ type pairSpec struct {
 // agentList names agents: 3, 0-4, [0, 2, 7-9].
 type agentList []int
 
-// most is the largest time, in ms, and the largest bandwidth, in Mbit/s: it keeps virtual time
-// finite.
-const most = 1e9
-
-// mostLoss is the largest loss: with more, nothing would arrive in any time worth stating.
-const mostLoss = 0.99
+const (
+	maxValue = 1e9  // of times in ms and of bandwidths in Mbit/s: keeps virtual time finite
+	maxLoss  = 0.99 // with more losses hardly a message would arrive
+)
 
 // UnmarshalYAML reads a number, a range, or a list of these.
-func (a *agentList) UnmarshalYAML(n ast.Node) error {
-	parts := []ast.Node{n}
-	if seq, ok := n.(*ast.SequenceNode); ok {
-		parts = seq.Values
+func (a *agentList) UnmarshalYAML(decode func(any) error) error {
+	var v any
+	if err := decode(&v); err != nil {
+		return err
+	}
+	parts, ok := v.([]any)
+	if !ok {
+		parts = []any{v}
 	}
 	for _, p := range parts {
-		for word := range strings.SplitSeq(plain(p), ",") {
+		for word := range strings.SplitSeq(fmt.Sprint(p), ",") {
 			if err := a.add(strings.TrimSpace(word)); err != nil {
 				return err
 			}
@@ -104,9 +104,9 @@ func (a *agentList) add(word string) error {
 	return nil
 }
 
-// ParseLinks reads a file of simulated links for n agents. The seed draws a slowness that is
-// random. All that is wrong is named at once.
-func ParseLinks(text []byte, n int, seed uint64) (*Links, error) {
+// Parse reads a file of simulated links for n agents. The seed draws the factors of slowness
+// random. The error lists all faults of the file, each with its position in it.
+func Parse(text []byte, n int, seed uint64) (*Links, error) {
 	var tree yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(text, &tree, yaml.UseOrderedMap()); err != nil {
 		return nil, fmt.Errorf("expected YAML of the form 'key: value': %w", err)
@@ -141,7 +141,7 @@ func ParseLinks(text []byte, n int, seed uint64) (*Links, error) {
 	return r.Links, nil
 }
 
-// linksReader collects what is wrong with a file.
+// linksReader builds Links from a file and collects the faults of the file.
 type linksReader struct {
 	*Links
 	errs []error
@@ -151,15 +151,15 @@ func (r *linksReader) bad(where, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf(where+": "+format, args...))
 }
 
-// number checks one that may be missing.
+// number checks a number that may be missing.
 func (r *linksReader) number(where, key string, v *float64, ok func(v float64) bool, want string) {
 	if v != nil && !ok(*v) { // NaN passes no comparison
 		r.bad(strings.TrimPrefix(where+"."+key, "."), "is %v, expected %s", *v, want)
 	}
 }
 
-func isTime(v float64) bool { return v >= 0 && v <= most }
-func isRate(v float64) bool { return v >= 1e-6 && v <= most }
+func isTime(v float64) bool { return v >= 0 && v <= maxValue }
+func isRate(v float64) bool { return v >= 1e-6 && v <= maxValue }
 
 const (
 	wantTime = "milliseconds, from 0 to 1e9"
@@ -170,8 +170,8 @@ func (r *linksReader) link(where string, s linkSpec) {
 	r.number(where, "latency_ms", s.Latency, isTime, wantTime)
 	r.number(where, "timeout_ms", s.Timeout, isTime, wantTime)
 	r.number(where, "bandwidth_mbit", s.Bandwidth, isRate, wantRate)
-	r.number(where, "loss", s.Loss, func(v float64) bool { return v >= 0 && v <= mostLoss },
-		fmt.Sprintf("the share of messages that are lost, from 0 to %v: with more, nothing would arrive; a link that never works is no edge of the graph", mostLoss))
+	r.number(where, "loss", s.Loss, func(v float64) bool { return v >= 0 && v <= maxLoss },
+		fmt.Sprintf("the share of messages that are lost, from 0 to %v: with more, nothing would arrive; a link that never works is no edge of the graph", maxLoss))
 }
 
 // agents checks a list of agents.
@@ -189,9 +189,9 @@ func (r *linksReader) agents(where string, list agentList) bool {
 	return true
 }
 
-// computing sets the time of gradients, and the uplinks.
+// computing sets the compute times and the uplinks.
 func (r *linksReader) computing(f *linksFile, seed uint64) {
-	r.uplink, r.gradient = slices.Repeat([]float64{math.Inf(1)}, r.n), make([]float64, r.n)
+	r.uplink, r.gradient.Mean = slices.Repeat([]float64{math.Inf(1)}, r.n), make([]float64, r.n)
 	r.number("", "gradient_ms", f.Gradient, isTime, wantTime)
 	r.number("", "uplink_mbit", f.Uplink, isRate, wantRate)
 	if f.Gradient == nil {
@@ -200,23 +200,23 @@ func (r *linksReader) computing(f *linksFile, seed uint64) {
 	}
 	r.unit = *f.Gradient / 1e3
 	var err error
-	if r.law, err = parseDistribution(f.Law); err != nil {
+	if r.gradient.Distribution, err = ParseDistribution(f.Law); err != nil {
 		r.bad("gradient_law", "is %q, %v", f.Law, err)
 	}
-	slow, err := parseSlowness(f.Slowness, r.n, seed)
+	slow, err := ParseSlowness(f.Slowness, r.n, seed)
 	if err != nil {
 		r.bad("slowness", "is %q, %v", f.Slowness, err)
 		return
 	}
 	for i := range r.n {
-		r.gradient[i] = slow[i] * r.unit
+		r.gradient.Mean[i] = slow[i] * r.unit
 		if f.Uplink != nil {
 			r.uplink[i] = 1e6 * *f.Uplink
 		}
 	}
 }
 
-// zones returns the places of the zones' names.
+// zones adds the zones and returns their indices by name.
 func (r *linksReader) zones(zones []zoneSpec) map[string]int {
 	names := map[string]int{}
 	for k, z := range zones {
@@ -250,7 +250,7 @@ func (r *linksReader) addBetween(where string, b betweenSpec, names map[string]i
 	for k, name := range b.Zones {
 		z, found := names[name]
 		if !found {
-			known := sortedKeys(names)
+			known := slices.Sorted(maps.Keys(names))
 			r.bad(where, "no zone is named %q%s", name, didYouMean(name, known, "the zones are"))
 			return
 		}
@@ -270,7 +270,7 @@ func (r *linksReader) addAgents(where string, a agentSpec) {
 	for _, i := range a.Agents {
 		r.at[i] = r.at[i].under(a.Link)
 		if a.Gradient != nil {
-			r.gradient[i] = *a.Gradient / 1e3
+			r.gradient.Mean[i] = *a.Gradient / 1e3
 		}
 		if a.Uplink != nil {
 			r.uplink[i] = 1e6 * *a.Uplink
@@ -290,7 +290,7 @@ func (r *linksReader) addPair(where string, p pairSpec) {
 	}
 }
 
-// under returns s where o says nothing, else o.
+// under returns the values of o, and those of s where o has none.
 func (s linkSpec) under(o linkSpec) linkSpec {
 	pick := func(a, b *float64) *float64 {
 		if b != nil {
@@ -302,7 +302,7 @@ func (s linkSpec) under(o linkSpec) linkSpec {
 		pick(s.Timeout, o.Timeout)}
 }
 
-// worse takes the slower value of each.
+// worse returns the slower of each pair of values.
 func (s linkSpec) worse(o linkSpec) linkSpec {
 	pick := func(a, b *float64, of func(a, b float64) float64) *float64 {
 		switch {
@@ -318,8 +318,8 @@ func (s linkSpec) worse(o linkSpec) linkSpec {
 		pick(s.Loss, o.Loss, math.Max), pick(s.Timeout, o.Timeout, math.Max)}
 }
 
-// route fills in what is not said: no latency, no limit, no loss, a time-out of a way there and
-// back.
+// route fills in the defaults: no latency, no bandwidth limit, no loss, a timeout of one round
+// trip.
 func (s linkSpec) route() route {
 	n := route{rate: math.Inf(1)}
 	if s.Latency != nil {
@@ -336,79 +336,4 @@ func (s linkSpec) route() route {
 		n.timeout = *s.Timeout / 1e3
 	}
 	return n
-}
-
-// knownKeys refuses keys that the type has no field for, at any depth.
-func knownKeys(where string, v any, t reflect.Type) error {
-	switch v := v.(type) {
-	case []any:
-		if t.Kind() != reflect.Slice || t == reflect.TypeFor[agentList]() {
-			return nil // decoding says what it should be
-		}
-		var errs []error
-		for k, item := range v {
-			errs = append(errs, knownKeys(fmt.Sprintf("%s[%d]", where, k), item, t.Elem()))
-		}
-		return errors.Join(errs...)
-	case yaml.MapSlice:
-		if t.Kind() != reflect.Struct {
-			return nil
-		}
-		return knownFields(where, v, t)
-	}
-	return nil
-}
-
-func knownFields(where string, m yaml.MapSlice, t reflect.Type) error {
-	fields := map[string]reflect.Type{}
-	var names []string
-	collectKeys(t, func(name string, field reflect.Type) {
-		fields[name] = field
-		names = append(names, name)
-	})
-	var errs []error
-	for _, item := range m {
-		key := fmt.Sprint(item.Key)
-		at := strings.TrimPrefix(where+"."+key, ".")
-		if f, ok := fields[key]; ok {
-			errs = append(errs, knownKeys(at, item.Value, f))
-			continue
-		}
-		errs = append(errs, fmt.Errorf("key %q does not exist%s", at, didYouMean(key, names, "the keys are")))
-	}
-	return errors.Join(errs...)
-}
-
-// collectKeys visits the keys of a struct, and those of the structs that it holds inline.
-func collectKeys(t reflect.Type, visit func(name string, field reflect.Type)) {
-	for k := range t.NumField() {
-		f := t.Field(k)
-		if name := f.Tag.Get("yaml"); name == ",inline" {
-			collectKeys(f.Type, visit)
-		} else {
-			visit(name, f.Type)
-		}
-	}
-}
-
-func didYouMean(wrong string, names []string, all string) string {
-	if near := Nearest(wrong, names); near != "" {
-		return fmt.Sprintf(": did you mean %q?", near)
-	}
-	return fmt.Sprintf(": %s %s", all, strings.Join(names, ", "))
-}
-
-func sortedKeys(m map[string]int) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// sha256Hex identifies a text.
-func sha256Hex(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
 }

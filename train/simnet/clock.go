@@ -1,0 +1,129 @@
+package simnet
+
+import (
+	"math"
+	"slices"
+)
+
+// port is where the messages of one agent enter the network.
+type port struct {
+	id     int
+	net    *Links
+	seed   uint64
+	uplink float64     // time from which the uplink is free
+	out    []direction // by peer, ascending
+}
+
+// direction is the agent's direction of the link to a peer.
+type direction struct {
+	peer  int
+	route route
+	free  float64 // time from which it is free
+}
+
+// send posts a message of iteration t at time now, and returns when it arrives.
+func (p *port) send(now float64, t, peer int, bits float64) float64 {
+	d := p.to(peer)
+	rate := p.net.uplink[p.id]
+	first := math.Max(now, p.uplink)
+	p.uplink = first + bits/rate
+	end := math.Max(math.Max(first, d.free)+bits/d.route.rate, p.uplink)
+	lost := d.route.losses(p.seed, t, p.id, peer)
+	d.free = end + lost*(d.route.timeout+bits/math.Min(rate, d.route.rate))
+	return d.free + d.route.latency
+}
+
+// to finds the direction to a peer, or makes it.
+func (p *port) to(peer int) *direction {
+	at, found := slices.BinarySearchFunc(p.out, peer, func(d direction, peer int) int { return d.peer - peer })
+	if !found {
+		p.out = slices.Insert(p.out, at, direction{peer: peer, route: p.net.route(p.id, peer)})
+	}
+	return &p.out[at]
+}
+
+// Clock is the virtual time of one agent of a synchronous run. It is a recursion on the order of
+// events alone. Let b_i be the time at which agent i begins iteration t, and g the time of its
+// gradients so far in that iteration. Then
+//
+//	what i posts arrives at A_ij ≥ b_i + g, as the link says
+//	b_i' = max(b_i + g, max_j A_ji)        over the messages that i receives
+//
+// because values are posted before the gradient where the algorithm allows it, and the mixing half
+// begins when gradient and messages are there. The methods of a nil Clock do nothing.
+type Clock struct {
+	port
+	now       float64 // begin of the iteration plus its gradients so far
+	ready     float64 // when the last received message arrived
+	allReduce float64 // seconds of the all-reduce that ends each iteration; 0: none
+}
+
+// ClockState is a Clock at the head of an iteration, in seconds, as checkpoints hold it.
+type ClockState struct {
+	At     float64         `json:"at"`
+	Uplink float64         `json:"uplink,omitempty"` // time from which the uplink is free
+	Links  map[int]float64 `json:"links,omitempty"`  // by neighbour: time from which the link to it is free
+}
+
+// NewClock makes the clock of an agent at time 0. If allReduce is above 0, each iteration ends with
+// an all-reduce that takes so many seconds, and messages take no time of their own.
+func NewClock(l *Links, seed uint64, agent int, allReduce float64) *Clock {
+	return &Clock{port: port{id: agent, net: l, seed: seed}, allReduce: allReduce}
+}
+
+// Gradient adds the time of the agent's k-th gradient.
+func (c *Clock) Gradient(k int) {
+	if c != nil {
+		c.now += c.net.compute(c.seed, c.id, k)
+	}
+}
+
+// Post returns when a message of iteration t arrives at the peer. With an all-reduce it returns when
+// the sender is ready for the all-reduce.
+func (c *Clock) Post(t, peer int, bits float64) float64 {
+	if c.allReduce > 0 {
+		return c.now
+	}
+	return c.send(c.now, t, peer, bits)
+}
+
+// Receive records a message that arrives at the given time.
+func (c *Clock) Receive(arrives float64) {
+	if c != nil {
+		c.ready = math.Max(c.ready, arrives)
+	}
+}
+
+// End ends the iteration and returns the time.
+func (c *Clock) End() float64 {
+	if c == nil {
+		return 0
+	}
+	c.now, c.ready = math.Max(c.now, c.ready)+c.allReduce, 0
+	return c.now
+}
+
+// State copies the clock for a checkpoint.
+func (c *Clock) State() ClockState {
+	if c == nil {
+		return ClockState{}
+	}
+	out := ClockState{At: c.now, Uplink: c.uplink}
+	for _, d := range c.out {
+		if d.free > c.now { // a link that is free already delays nothing
+			if out.Links == nil {
+				out.Links = map[int]float64{}
+			}
+			out.Links[d.peer] = d.free
+		}
+	}
+	return out
+}
+
+// Restore sets the clock to a state of the same links and agent.
+func (c *Clock) Restore(k ClockState) {
+	c.now, c.uplink = k.At, k.Uplink
+	for peer, free := range k.Links {
+		c.to(peer).free = free
+	}
+}
