@@ -27,7 +27,8 @@ var cifarClasses = []string{"airplane", "automobile", "bird", "cat", "deer", "do
 const (
 	cifarSide   = 32
 	cifarPixels = cifarSide * cifarSide * 3
-	cifarRecord = 1 + cifarPixels // of the binary version: the label, then red, green and blue, each row-major
+	// of the binary version: the label, then red, green and blue, each row-major
+	cifarRecord = 1 + cifarPixels
 
 	cifarHint = "CIFAR-10 is read in its binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) or as pictures " +
 		"(train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"

@@ -146,7 +146,8 @@ func TestReducedWindow(t *testing.T) {
 			}
 			return at / sum
 		}
-		if a, b := centre(&full, 1), centre(&reduced, 4); math.Abs(a-b) > 3 { // less than a reduced pixel, at the edges
+		// less than a reduced pixel, at the edges
+		if a, b := centre(&full, 1), centre(&reduced, 4); math.Abs(a-b) > 3 {
 			t.Errorf("pixel %d looks at %v, reduced at %v", i, a, b)
 		}
 	}

@@ -9,13 +9,14 @@ import (
 // style is how one example is written: the numbers that a random writer, sheet and moment make of a
 // skeleton.
 type style struct {
-	height, width  float64 // of the glyph's box, in pixels
-	slant          float64 // shift to the right per pixel of height
-	cos, sin       float64 // of the rotation
-	centre         point
-	wobble         float64 // of each point of the skeleton, in parts of the box
-	bend           [3]wave // smooth displacement of the whole sheet
-	radius, swell  float64 // half the thickness of the line in pixels, and how much it varies along the line
+	height, width float64 // of the glyph's box, in pixels
+	slant         float64 // shift to the right per pixel of height
+	cos, sin      float64 // of the rotation
+	centre        point
+	wobble        float64 // of each point of the skeleton, in parts of the box
+	bend          [3]wave // smooth displacement of the whole sheet
+	// half the thickness of the line in pixels, and how much it varies along the line
+	radius, swell  float64
 	soft           float64 // half the width of the line's edge, in pixels
 	ink, grain     float64 // brightness of the line, and what noise takes from it
 	specks, gaps   int

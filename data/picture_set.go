@@ -26,8 +26,9 @@ const (
 
 // PictureOptions say how [FromPictures] looks at pictures.
 type PictureOptions struct {
-	Crop      int     // side of what a network sees, in pixels; 0 means 224
-	ImageSize int     // shorter side of a picture that evaluation takes the middle of; 0 means 8/7 of Crop
+	Crop int // side of what a network sees, in pixels; 0 means 224
+	// shorter side of a picture that evaluation takes the middle of; 0 means 8/7 of Crop
+	ImageSize int
 	Augment   Augment // how training varies them; empty or auto means imagenet
 	JPEG      Decoder // empty or auto: libjpeg-turbo where the machine has it
 	OnBad     OnBad   // empty: Fail

@@ -26,7 +26,8 @@ type window struct {
 	first      int
 	mirror     bool // in reverse order
 
-	begin, span float64 // the part of the source that is scaled, where that is no whole pixels; span 0: all
+	// the part of the source that is scaled, where that is no whole pixels; span 0: all
+	begin, span float64
 }
 
 // reduced is the window in a picture whose axis is 1/f as long, in n pixels.

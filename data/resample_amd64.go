@@ -58,7 +58,8 @@ func (t *columnTable) set(a *axis) {
 			if 2*p+1 < len(weight) {
 				w1 = uint64(weight[2*p+1])
 			}
-			pair := (*[2]uint64)(unsafe.Pointer(&to[p*pairOf])) // six numbers: three times each weight
+			// six numbers: three times each weight
+			pair := (*[2]uint64)(unsafe.Pointer(&to[p*pairOf]))
 			pair[0], pair[1] = w0|w0<<16|w0<<32|w1<<48, w1|w1<<16
 		}
 	}
@@ -68,7 +69,8 @@ func (t *columnTable) set(a *axis) {
 // them.
 func sumRows(dst []int16, src []uint8, stride int, weight []int16) {
 	whole := (len(dst) + rowBlock - 1) / rowBlock * rowBlock
-	if !resampleAVX2 || (len(weight)-1)*stride+whole > len(src) { // the blocks would go beyond the end of the picture
+	// the blocks would go beyond the end of the picture
+	if !resampleAVX2 || (len(weight)-1)*stride+whole > len(src) {
 		sumRowsGo(dst, src, stride, weight)
 		return
 	}

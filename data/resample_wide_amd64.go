@@ -39,7 +39,8 @@ func (t *wideTable) set(a *axis) {
 	t.weights = grown(t.weights, groups*taps*wideLane)
 	for g := range groups {
 		first, last := g*wideSize, min((g+1)*wideSize, n)
-		low, high := min(a.start[first], a.start[last-1]), int32(0) // starts rise, or fall in a mirror
+		// starts rise, or fall in a mirror
+		low, high := min(a.start[first], a.start[last-1]), int32(0)
 		for i := first; i < last; i++ {
 			high = max(high, a.start[i]+a.count[i])
 		}

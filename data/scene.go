@@ -31,8 +31,10 @@ var shapes = []func(u, v float64) bool{
 	func(u, v float64) bool { return max(math.Abs(u), math.Abs(v)) < 0.75 }, // square
 	// triangle
 	func(u, v float64) bool { return v > -0.6 && v+float64(1.8*math.Abs(u)) < 1 },
-	func(u, v float64) bool { r := float64(u*u) + float64(v*v); return r > 0.35 && r < 1 },                    // ring
-	func(u, v float64) bool { a, b := math.Abs(u), math.Abs(v); return min(a, b) < 0.25 && max(a, b) < 0.95 }, // cross
+	// ring
+	func(u, v float64) bool { r := float64(u*u) + float64(v*v); return r > 0.35 && r < 1 },
+	// cross
+	func(u, v float64) bool { a, b := math.Abs(u), math.Abs(v); return min(a, b) < 0.25 && max(a, b) < 0.95 },
 }
 
 // The textures say which of two inks a place has.

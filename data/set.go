@@ -34,7 +34,8 @@ type Set struct {
 // which is worked out when a batch is made, so that a set stays four times smaller than its
 // batches.
 type Split struct {
-	Pixels []uint8 // Len()×Features(), row-major; nil where pictures are decoded when they are wanted
+	// Len()×Features(), row-major; nil where pictures are decoded when they are wanted
+	Pixels []uint8
 	Labels []int32 // Len() class indices
 
 	shape    [3]int // rows, columns, channels

@@ -19,10 +19,11 @@ type SyntheticImagesOptions struct {
 }
 
 const (
-	defaultImageClasses  = 10
-	maxImageClasses      = 1000
-	maxSyntheticImages   = 1_000_000 // pictures of about 6 KB, which stay in memory once they are drawn
-	syntheticImagesShape = 1         // version of the drawing, part of the fingerprint
+	defaultImageClasses = 10
+	maxImageClasses     = 1000
+	// pictures of about 6 KB, which stay in memory once they are drawn
+	maxSyntheticImages   = 1_000_000
+	syntheticImagesShape = 1 // version of the drawing, part of the fingerprint
 )
 
 // SyntheticImages is a set of drawn pictures, for machines that have no data and for tests of all

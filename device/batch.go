@@ -5,34 +5,37 @@ import (
 	"slices"
 )
 
-// Batch is a minibatch on the host: N examples and the class of each. The examples are numbers, in
-// X, or bytes that stand for numbers, in Bytes, and the other of the two is nil. Sets that are
-// stored as bytes hand them over as they are, which is a quarter of the memory to move, or none
-// where Rows picks the examples. A device turns them into numbers where it needs them, with the
-// bits of [Batch.Numbers].
+// Batch is a minibatch in host memory: N examples and their class indices. The examples are either
+// float32 values in X or encoded bytes in Bytes; the other field is nil. Data sets stored as bytes
+// pass the bytes on unconverted, which moves a quarter of the memory, and none at all where Rows
+// selects the examples. A device decodes them where it needs them, with the same bits as
+// [Batch.Numbers].
 type Batch struct {
 	X     []float32 // N×features, row-major
 	Bytes []uint8   // rows×features, row-major
-	Rows  []int32   // N rows of Bytes, one for each example; nil: its N rows as they follow each other
-	// Scale and Shift say what Bytes stand for. They have one element, or one for each channel
-	// where the channels are the last axis of an example (NHWC): byte b of channel c is b·Scale[c]
-	// + Shift[c] in float32, the product rounded first.
+	// Rows selects the rows of Bytes that are the examples, one row per example. nil means rows 0
+	// to N-1.
+	Rows []int32
+	// Scale and Shift decode Bytes. They have one element, or one per channel if the channels are
+	// the last axis of an example (NHWC): byte b of channel c is b·Scale[c] + Shift[c] in float32,
+	// with the product rounded first.
 	Scale, Shift []float32
 	Y            []int32 // N class indices
 
-	// Store, where it is not nil, is the identity of Bytes: with the same Store they are the same,
-	// so that a device may keep a copy of them for as long as there is the Store.
+	// CacheKey identifies the contents of Bytes; it may be nil. Batches with the same key have the
+	// same Bytes, so a device may keep a copy of them as long as the key is reachable.
 	CacheKey *CacheKey
 }
 
-// Store stands for bytes that never change. It is made by whoever has them, once.
-type CacheKey struct{ _ [2]uint64 } // not so small that it shares memory with others: it has to be collected by itself
+// CacheKey identifies bytes that never change. The owner of the bytes creates one key for them. The
+// type is larger than Go's tiny-object size so that each key is collected individually.
+type CacheKey struct{ _ [2]uint64 }
 
 // N is the number of examples.
 func (b Batch) N() int { return len(b.Y) }
 
-// Check returns an error unless the batch has that many examples of that many features, in one form
-// that makes sense. It does not look at the classes.
+// Check returns an error unless the batch has the given number of examples with the given number of
+// features each, in exactly one of the two forms. It does not check the classes.
 func (b Batch) Check(examples, features int) error {
 	if b.N() != examples {
 		return fmt.Errorf("batch of %d examples, want %d: load code for each batch size in use", b.N(), examples)
@@ -41,18 +44,18 @@ func (b Batch) Check(examples, features int) error {
 		return b.checkBytes(features)
 	}
 	if b.Rows != nil {
-		return fmt.Errorf("batch has %d rows of no bytes, want bytes that they lie in", len(b.Rows))
+		return fmt.Errorf("batch has %d rows but no bytes: set Bytes, or leave Rows nil", len(b.Rows))
 	}
 	return fits(len(b.X), "numbers", examples, features)
 }
 
 func (b Batch) checkBytes(features int) error {
 	if b.X != nil {
-		return fmt.Errorf("batch has its examples both as %d numbers and as %d bytes, want one of them", len(b.X),
+		return fmt.Errorf("batch has both %d values in X and %d bytes in Bytes, want one of them", len(b.X),
 			len(b.Bytes))
 	}
 	if c := len(b.Scale); c == 0 || len(b.Shift) != c || features%c != 0 {
-		return fmt.Errorf("batch of bytes has %d scales and %d shifts, want as many as there are channels in the %d features of an example, or one",
+		return fmt.Errorf("batch of bytes has %d scales and %d shifts, want one of each or one per channel of the %d features",
 			c, len(b.Shift), features)
 	}
 	if b.Rows == nil {
@@ -61,7 +64,8 @@ func (b Batch) checkBytes(features int) error {
 	if len(b.Rows) != b.N() {
 		return fmt.Errorf("batch has %d rows for %d examples, want one for each", len(b.Rows), b.N())
 	}
-	largest := uint32(0) // row, or one below 0: no branch for each
+	// the largest row; a negative row wraps to a huge value, so the loop needs no branch
+	largest := uint32(0)
 	for _, row := range b.Rows {
 		largest = max(largest, uint32(row))
 	}
@@ -80,7 +84,7 @@ func fits(have int, what string, examples, features int) error {
 	return nil
 }
 
-// Part is the examples from, from+1, ... to-1 of a batch that Check accepts, in its memory.
+// Slice returns examples from to to-1. The result shares the memory of b. Check must accept b.
 func (b Batch) Slice(from, to int) Batch {
 	f := (len(b.X) + len(b.Bytes)) / max(1, b.N())
 	switch {
@@ -95,8 +99,8 @@ func (b Batch) Slice(from, to int) Batch {
 	return b
 }
 
-// Numbers returns the examples as numbers: X, or what Bytes stand for, for which it uses the memory
-// of dst where that is large enough. The batch is one that Check accepts.
+// Numbers returns the examples as float32: X itself, or the decoded Bytes, which it writes to dst
+// if dst is large enough. Check must accept b.
 func (b Batch) Numbers(dst []float32, features int) []float32 {
 	if b.Bytes == nil {
 		return b.X
@@ -121,7 +125,7 @@ func (b Batch) Numbers(dst []float32, features int) []float32 {
 	return dst
 }
 
-// Example is the bytes of example i.
+// Example returns the bytes of example i.
 func (b Batch) Example(i, features int) []uint8 {
 	if b.Rows != nil {
 		i = int(b.Rows[i])

@@ -9,7 +9,8 @@ import (
 	"fspda/device"
 )
 
-// A byte of channel c is b·Scale[c] + Shift[c], rounded twice.
+// Byte b of channel c decodes to b·Scale[c] + Shift[c], rounded after the product and after the
+// sum.
 func TestBatchNumbers(t *testing.T) {
 	b := device.Batch{Bytes: make([]uint8, 3*256), Scale: []float32{1 / 3.0, 0.017, 4}, Shift: []float32{-0.1, 7, -2},
 		Y: make([]int32, 256)}
@@ -19,10 +20,10 @@ func TestBatchNumbers(t *testing.T) {
 	dst := make([]float32, 1000)
 	got := b.Numbers(dst, 3)
 	if len(got) != len(b.Bytes) || &got[0] != &dst[0] {
-		t.Fatalf("%d numbers of %d bytes, want them in the memory given", len(got), len(b.Bytes))
+		t.Fatalf("%d numbers of %d bytes, want them in the given memory", len(got), len(b.Bytes))
 	}
 	for i, v := range got {
-		// A product of eight and 24 bits is exact in float64.
+		// The product of an 8-bit and a 24-bit number is exact in float64.
 		product := float32(float64(b.Bytes[i]) * float64(b.Scale[i%3]))
 		if want := float32(float64(product) + float64(b.Shift[i%3])); math.Float32bits(v) != math.Float32bits(want) {
 			t.Errorf("byte %d of channel %d is %v, want %v", b.Bytes[i], i%3, v, want)
@@ -36,11 +37,11 @@ func TestBatchNumbers(t *testing.T) {
 	}
 	b.Rows, b.Y = nil, make([]int32, 256)
 	if got := b.Numbers(nil, 3); len(got) != len(b.Bytes) {
-		t.Errorf("%d numbers where no memory was given", len(got))
+		t.Errorf("%d numbers with a nil dst", len(got))
 	}
 	x := []float32{1, 2}
 	if got := (device.Batch{X: x}).Numbers(dst, 1); &got[0] != &x[0] {
-		t.Error("numbers were copied")
+		t.Error("X was copied")
 	}
 }
 
@@ -71,8 +72,8 @@ func TestBatchCheck(t *testing.T) {
 	}
 }
 
-// A part of a batch is the same examples, in each of the forms.
-func TestBatchPart(t *testing.T) {
+// A slice of a batch holds the same examples in each form.
+func TestBatchSlice(t *testing.T) {
 	one := []float32{1}
 	b := device.Batch{Bytes: []uint8{0, 1, 2, 3, 4, 5, 6, 7}, Scale: one, Shift: []float32{0}, Y: []int32{5, 6, 7, 8}}
 	rows := device.Batch{Bytes: append([]uint8{9, 9}, b.Bytes...), Rows: []int32{1, 2, 3, 4}, Scale: one,

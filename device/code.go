@@ -2,24 +2,25 @@ package device
 
 import "fmt"
 
-// Space is one of the memories that the operands of Code live in.
+// Space is one of the memories that hold the operands of Code.
 type Space uint8
 
 const (
-	Params   Space = iota // the flat parameter vector, given at Run
-	Grads                 // the flat gradient vector, given at Run: same offsets as Params
-	Arena                 // intermediate values: planned, owned by the Program
-	Input                 // the batch's examples, N×features
-	Labels                // the batch's class indices, as float32 (exact below 2^24)
-	Buffers               // the flat buffer vector, given at RunBuffered: running means and variances
-	Momentum              // one number, given at RunBuffered: how far the buffers move
+	Params Space = iota // flat parameter vector, an argument of Run
+	Grads               // flat gradient vector, an argument of Run; same offsets as Params
+	Arena               // intermediate values: planned by the compiler, owned by the Program
+	Input               // examples of the batch, N×features
+	Labels              // class indices of the batch, as float32 (exact below 2^24)
+	// flat buffer vector, an argument of RunBuffered: running means and variances
+	Buffers
+	Momentum // one number, an argument of RunBuffered: the step of the moving averages
 )
 
 func (s Space) String() string {
 	return [...]string{"params", "grads", "arena", "input", "labels", "buffers", "momentum"}[s]
 }
 
-// Ref is an operand: Len numbers from Off on in a Space.
+// Ref is an operand: Len numbers of a Space, starting at offset Off.
 type Ref struct {
 	Space    Space
 	Off, Len int
@@ -27,14 +28,14 @@ type Ref struct {
 
 func (r Ref) String() string { return fmt.Sprintf("%s[%d:%d]", r.Space, r.Off, r.Off+r.Len) }
 
-// Call is one kernel call. What In, Out, Dims and Attr hold is said by the Kernel.
+// Call is one kernel call. The documentation of the Kernel defines In, Out, Dims and Attr.
 type Call struct {
 	Kernel Kernel
 	In     []Ref
 	Out    []Ref
 	Dims   []int
 	Attr   float64
-	Name   string // the layer it comes from, for people
+	Name   string // name of the layer, for messages and traces
 }
 
 // Result names a number that Run returns: element Ref.Off of the arena after the last call.
@@ -43,17 +44,17 @@ type Result struct {
 	Ref  Ref
 }
 
-// Code is a network at one batch size as a flat list of kernel calls. It is immutable once made and
-// may be loaded any number of times, on any number of devices. See fspda/model for its compiler.
+// Code is a network at one batch size, compiled to a flat list of kernel calls. It is immutable and
+// may be loaded any number of times, on any number of devices. The compiler is fspda/model.
 type Code struct {
 	Name     string
 	Batch    int // examples
 	Features int // numbers per example
 	Dim      int // length of the parameter and gradient vectors
 	Arena    int // length of the arena
-	Buffers  int // length of the buffer vector; 0 where no call has one
+	Buffers  int // length of the buffer vector; 0 if no call uses buffers
 	Gradient bool
 	Calls    []Call
 	Results  []Result
-	FLOPs    float64 // floating-point operations of the matrix kernels of one Run
+	FLOPs    float64 // floating-point operations of the matrix kernels in one Run
 }

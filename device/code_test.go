@@ -25,12 +25,12 @@ func TestRefString(t *testing.T) {
 	}
 }
 
-// Every kernel is listed once: tests and devices go through the list.
+// Kernels lists every kernel once; tests and devices iterate over it.
 func TestKernelsAreDistinct(t *testing.T) {
 	seen := map[device.Kernel]bool{}
 	for _, k := range device.Kernels() {
 		if seen[k] || k == "" {
-			t.Errorf("kernel %q twice or empty", k)
+			t.Errorf("kernel %q is listed twice or empty", k)
 		}
 		seen[k] = true
 	}

@@ -1,118 +1,119 @@
 package device
 
-// Vector is a flat vector of numbers that lives on one Device. Only that Device looks inside.
+// Vector is a flat vector of numbers that belongs to one Device. Only that Device reads its
+// contents.
 type Vector interface {
 	Len() int
 }
 
-// Index is a sorted set of distinct coordinates of a vector, kept where its Device can read it. A
-// nil Index stands for all coordinates.
+// Index is a sorted set of distinct coordinates of a vector, stored on its Device. A nil Index
+// means all coordinates.
 type Index interface {
 	Len() int
 }
 
-// Term is one summand A·V of a combination.
+// Term is one summand A·V of a linear combination.
 type Term struct {
 	A float64
 	V Vector
 }
 
-// Part is what one of several adds to a vector: A·V at the coordinates Idx, one for each number of
-// V.
+// SparseTerm is a sparse summand: A·V[j] at coordinate Idx[j], for each j.
 type SparseTerm struct {
 	A   float64
 	V   Vector
 	Idx Index
 }
 
-// Device owns vectors and computes with them.
+// Device allocates vectors and computes with them.
 type Device interface {
-	// Name is how people choose and recognise the device: "cpu", "cuda:0".
+	// Name identifies the device in configurations and messages: "cpu", "cuda:0".
 	Name() string
 
 	// NewVector returns a vector of n zeros.
 	NewVector(n int) Vector
 	// NewIndex copies ascending distinct coordinates to the device. It may reuse the memory of old,
-	// an Index nobody needs any more, or nil.
+	// which is nil or an Index that is no longer used.
 	NewIndex(coordinates []uint32, old Index) Index
 
-	// Write copies src to dst, from the host to the device. The lengths are equal.
+	// Write copies src from the host to dst on the device. The lengths are equal.
 	Write(dst Vector, src []float32)
-	// Read copies src to dst, from the device to the host. The lengths are equal.
+	// Read copies src from the device to dst on the host. The lengths are equal.
 	Read(dst []float32, src Vector)
 
-	// Combine computes dst = Σ Aₖ·Vₖ in one pass. dst may be one of the Vₖ. Products and sums are
-	// rounded one by one, from left to right, each coefficient first rounded to the precision of
-	// the device. No term at all makes dst zero.
+	// Combine computes dst = Σ Aₖ·Vₖ in one pass. dst may be one of the Vₖ. Each coefficient is
+	// first rounded to the precision of the device; products and sums are then rounded one by one,
+	// from left to right. Without terms, dst becomes zero.
 	Combine(dst Vector, terms ...Term)
-	// Gather computes dst[j] = src[idx[j]]. dst has the length of idx, or of src where idx is nil.
+	// Gather computes dst[j] = src[idx[j]]. dst has the length of idx, or of src if idx is nil.
 	Gather(dst, src Vector, idx Index)
-	// AddDiff adds multiples of a difference: for each term V[idx[j]] += A·(own[j] - other[j]). The
-	// difference is rounded first, so that both ends of an edge, who hold own and other swapped,
-	// add exact negatives.
+	// AddDiff adds multiples of a difference: V[idx[j]] += A·(own[j] - other[j]) for each term. The
+	// difference is rounded first. The two ends of an edge swap own and other, so they add exact
+	// negatives.
 	AddDiff(own, other Vector, idx Index, to ...Term)
 	// AddDiffs adds multiples of a weighted sum of differences, over all coordinates and in one
-	// pass: with the product of start, which is zero where it has no vector, and S = start + Σ
-	// Aₖ·(own - Vₖ) over others, V += A·S for each term of to. Differences, products and sums are
-	// rounded one by one, from left to right. What is read may be among the terms: S is that of
-	// before.
+	// pass: V += A·S for each term of to, where S = start + Σ Aₖ·(own - Vₖ) over others, and start
+	// is the product of its coefficient and vector, or zero without a vector. Differences, products
+	// and sums are rounded one by one, from left to right. The operands of S may be among to: S
+	// uses their old values.
 	AddDiffs(start Term, own Vector, others []Term, to ...Term)
-	// CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...), in
-	// one pass. dst.V may be a vector of base, and no other operand.
+	// CombineDiffs computes Combine(dst.V, base...) and then AddDiffs(start, own, others, dst,
+	// to...), in one pass. dst.V may be a vector of base, but no other operand.
 	CombineDiffs(dst Term, base []Term, start Term, own Vector, others []Term, to ...Term)
-	// ScatterAdd adds all parts to dst, one after the other: dst[Idx[j]] += A·V[j], product and sum
-	// rounded one by one. No V may be dst.
+	// ScatterAdd adds the parts to dst in order: dst[Idx[j]] += A·V[j], with product and sum
+	// rounded separately. No V may be dst.
 	ScatterAdd(dst Vector, parts ...SparseTerm)
 	// Dot returns Σ a[k]·b[k], accumulated in float64.
 	Dot(a, b Vector) float64
 
-	// Load binds code to this device. The Program has memory of its own while it runs: load once
-	// per concurrent user.
+	// Load prepares code for execution on this device. A Program owns working memory, so each
+	// concurrent user loads its own.
 	Load(code *Code) (Program, error)
-	// Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels
-	// need beside it. Vectors and batches come on top.
+	// Footprint estimates the working memory of a loaded code in bytes: its arena and the workspace
+	// of its kernels, without vectors and batches.
 	Footprint(code *Code) int
 }
 
-// Host is a Device whose vectors lie in the memory of the process: what arrives from elsewhere may
-// become a vector without a copy.
+// Host is a Device whose vectors are in the memory of the process, so that received data can become
+// a vector without a copy.
 type Host interface {
 	Device
-	// Floats returns the numbers of v where they are.
+	// Floats returns the numbers of v without copying them.
 	Floats(v Vector) []float32
-	// Wrap returns a vector of these numbers where they are.
+	// Wrap returns a vector that shares the memory of numbers.
 	Wrap(numbers []float32) Vector
 }
 
-// Program is Code bound to one Device: it computes one network at one batch size. It is not safe
+// Program is Code loaded on one Device: it computes one network at one batch size. It is not safe
 // for concurrent use.
 type Program interface {
-	// Code is what was loaded.
+	// Code returns the code that was loaded.
 	Code() *Code
-	// Run executes all kernel calls on one batch, with the parameters params, and writes the
-	// gradient to grad. Code without gradient takes a nil grad. The results stand in out, in the
-	// order of Code.Results.
+	// Run executes all kernel calls on one batch with the parameters params. It writes the gradient
+	// to grad, which is nil for code without gradient, and the results to out, in the order of
+	// Code.Results.
 	Run(params, grad Vector, b Batch, out []float64) error
-	// RunBuffered is Run for code with buffers, which calls read or, by momentum (from 0 to 1),
-	// move. Those of its calls that write to buffers have done so when it returns; after an error
-	// the buffers hold anything. Code without buffers takes nil.
+	// RunBuffered is Run for code with buffers. Its calls read the buffers or move them by
+	// momentum, from 0 to 1. The buffers are up to date when it returns; after an error their
+	// contents are undefined. Code without buffers takes nil.
 	RunBuffered(params, grad, buffers Vector, momentum float64, b Batch, out []float64) error
 }
 
-// Ahead is a Device that can do its work after the operations that ask for it have returned.
+// AsyncDevice is a Device that may return from an operation before its work is done.
 type AsyncDevice interface {
 	Device
-	// RunsAhead tells whether it does: whether all its Programs are Starters.
+	// Async reports whether the device works asynchronously, in which case all its Programs are
+	// AsyncPrograms.
 	Async() bool
 }
 
-// Starter is a Program whose runs need not be waited for.
+// AsyncProgram is a Program whose runs can be started without waiting for them.
 type AsyncProgram interface {
 	Program
-	// Start is RunBuffered which returns once it has taken over the batch: the caller may write to
-	// it again, start more runs, and go on with vectors as if the run were over, since what is sent
-	// to a device is done in order. wait waits until out has the results, and returns the error; it
-	// is to be called once. After an error, which may have come in an earlier run, all that was
-	// computed since is of no use.
+	// Start is RunBuffered without waiting for the end. When it returns, the batch has been taken
+	// over: the caller may overwrite it, start more runs, and use the vectors as if the run were
+	// over, since the device executes its operations in order. The caller calls wait once: it
+	// blocks until out holds the results and returns the error. After an error, which may come from
+	// an earlier run, all later results are invalid.
 	Start(params, grad, buffers Vector, momentum float64, b Batch, out []float64) (wait func() error)
 }

@@ -1,18 +1,19 @@
-// Package device says where flat vectors live and who computes with them.
+// Package device defines where flat vectors are stored and how they are computed with.
 //
-// An agent is a flat vector: parameters, gradient, dual and momenta are each a [Vector] of length d
-// on one [Device], and the algorithms move such vectors with four operations ([Device.Combine],
-// [Device.Gather], [Device.AddDiff], [Device.Dot]). A network arrives as [Code], a list of kernel
-// calls over planned buffers that knows no device, and becomes a [Program] when a device loads it.
-// So one text of an algorithm and one description of a network run on every device.
+// An agent is a set of flat vectors: parameters, gradient, dual and momenta are each a [Vector] of
+// length d on one [Device]. The algorithms use a few vector operations ([Device.Combine],
+// [Device.Gather], [Device.AddDiff], [Device.Dot] and fused forms of them). A network is [Code], a
+// device-independent list of kernel calls over planned buffers; loading it on a device yields a
+// [Program]. So one implementation of an algorithm and one description of a network run on every
+// device.
 //
-// The package holds interfaces and the vocabulary of kernels ([Kernel]) and no implementation.
-// fspda/cpu computes on the host; fspda/device/devicetest holds the contract that every
-// implementation must pass, and a float64 device for tests of the mathematics.
+// The package holds interfaces and the list of kernels ([Kernel]), but no implementation. fspda/cpu
+// computes on the host, fspda/cuda on a GPU. fspda/device/devicetest holds the conformance tests
+// that every implementation must pass, and a float64 device for tests of the mathematics.
 //
-// Conventions. What is named dst is written; all else is only read. Lengths that do not fit are a
-// bug of the caller and panic; errors are for the world (a device that is lost, a batch that is
-// malformed). Two calls on different vectors may run at the same time; two calls that share a
-// written vector may not. Every operation is deterministic: the same operands give the same bits,
-// whatever else the machine does.
+// Conventions. An argument named dst is written; all others are only read. Lengths that do not
+// match are a bug of the caller and panic. Errors report external failures: a lost device, a
+// malformed batch. Calls may run concurrently unless they share a vector that one of them writes.
+// Every operation is deterministic: the same operands give the same bits, regardless of load and
+// scheduling.
 package device

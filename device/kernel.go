@@ -1,8 +1,8 @@
 package device
 
-// Kernel names a computation that every device must know. Shapes are in Dims, matrices are
-// row-major, all operands are float32. Reductions named "sum" are accumulated in float64 before
-// they are rounded.
+// Kernel names a computation that every device implements. Shapes are in Dims, matrices are
+// row-major, all operands are float32. Sums are accumulated in float64 and rounded once where a
+// kernel says "sum".
 type Kernel string
 
 const (
@@ -22,12 +22,12 @@ const (
 	// ReLUGrad: In y[n] dy[n], Out dx[n], Dims n. dx = dy where y > 0, else 0.
 	ReLUGrad Kernel = "relu-grad"
 	// SoftmaxCrossEntropy: In logits[m×n] labels[m], Out loss[1] dlogits[m×n], Dims m n, Attr s
-	// (label smoothing, 0 to 1). loss is the mean over the m rows of -Σ t·log softmax(logits),
-	// where the target t is s/n and 1-s more at the label; dlogits its derivative.
+	// (label smoothing, 0 to 1). loss is the mean over the m rows of -Σ t·log softmax(logits), with
+	// the target t = s/n, plus 1-s at the label. dlogits is its derivative.
 	SoftmaxCrossEntropy Kernel = "softmax-cross-entropy"
-	// Score: In logits[m×n] labels[m], Out sums[3], Dims m n. Sums over the rows of the cross
-	// entropy, of hits (label is the largest logit, ties by lower index) and of top-5 hits. A row
-	// with a NaN is no hit.
+	// Score: In logits[m×n] labels[m], Out sums[3], Dims m n. The sums over the rows of the cross
+	// entropy, of top-1 hits (the label has the largest logit; the lower index wins ties) and of
+	// top-5 hits. A row with a NaN is no hit.
 	Score Kernel = "score"
 	// HalfSquare: In x[n], Out s[1], Dims n, Attr a. s = a/2·Σx².
 	HalfSquare Kernel = "half-square"
@@ -45,14 +45,13 @@ const (
 	MoveAverage Kernel = "move-average"
 )
 
-// Images are stored with their channels last (NHWC): element (n,h,w,c) of x[n·h·w·c] is
-// x[((n·H+h)·W+w)·C+c]. A filter W[k·r·s·c] has its k outputs first and its channels last. The Dims
-// of a window are those of the input and "stride pad"; its output has height p =
-// ⌊(h+2·pad−r)/stride⌋+1 and width q likewise, and reads zeros (for a maximum: nothing) outside of
-// the input.
+// Images are stored channels-last (NHWC): element (n,h,w,c) of x[n·h·w·c] is x[((n·H+h)·W+w)·C+c].
+// A filter W[k·r·s·c] has its k outputs first and its channels last. The Dims of a window kernel
+// are those of the input, then stride and pad. Its output has height p = ⌊(h+2·pad−r)/stride⌋+1 and
+// width q likewise. Outside the input it reads zeros; a maximum ignores those positions.
 const (
 	// Conv: In x[n·h·w·c] W[k·r·s·c], Out y[n·p·q·k], Dims n h w c k r s stride pad. y = x ⋆ W, the
-	// convolution of networks (a correlation).
+	// cross-correlation that networks call convolution.
 	Conv Kernel = "conv"
 	// ConvGradX: In dy[n·p·q·k] W[k·r·s·c], Out dx[n·h·w·c], Dims as Conv.
 	ConvGradX Kernel = "conv-grad-x"
@@ -63,45 +62,44 @@ const (
 	// the m rows of each column: mean, var (biased, 1/m) and y = gamma·(x−mean)/sqrt(var+eps) +
 	// beta.
 	BatchNorm Kernel = "batch-norm"
-	// BatchNormReLU is BatchNorm with y = max(that, 0).
+	// BatchNormReLU is BatchNorm followed by y = max(y, 0).
 	BatchNormReLU Kernel = "batch-norm-relu"
-	// BatchNormAddReLU: In x[m·c] gamma[c] beta[c] z[m·c]. It is BatchNorm with y = max(that + z,
-	// 0).
+	// BatchNormAddReLU: In x[m·c] gamma[c] beta[c] z[m·c]. BatchNorm followed by y = max(y + z, 0).
 	BatchNormAddReLU Kernel = "batch-norm-add-relu"
 	// BatchNormGrad: In x[m·c] dy[m·c] gamma[c] mean[c] var[c], Out dx[m·c] dgamma[c] dbeta[c],
 	// Dims m c, Attr eps.
 	BatchNormGrad Kernel = "batch-norm-grad"
-	// BatchNormReLUGrad: In x[m·c] y[m·c] dy[m·c] gamma[c] mean[c] var[c]. It is BatchNormGrad with
-	// dy where y > 0, else 0.
+	// BatchNormReLUGrad: In x[m·c] y[m·c] dy[m·c] gamma[c] mean[c] var[c]. BatchNormGrad of dy
+	// where y > 0, else of 0.
 	BatchNormReLUGrad Kernel = "batch-norm-relu-grad"
-	// BatchNormAddReLUGrad: In as BatchNormReLUGrad, Out dx[m·c] dz[m·c] dgamma[c] dbeta[c]. It is
-	// that, and dz = dy where y > 0, else 0.
+	// BatchNormAddReLUGrad: In as BatchNormReLUGrad, Out dx[m·c] dz[m·c] dgamma[c] dbeta[c].
+	// BatchNormReLUGrad, and dz = dy where y > 0, else 0.
 	BatchNormAddReLUGrad Kernel = "batch-norm-add-relu-grad"
 	// Normalize: In x[m·c] gamma[c] beta[c] mean[c] var[c], Out y[m·c], Dims m c, Attr eps.
-	// BatchNorm with given statistics.
+	// BatchNorm with the given statistics.
 	Normalize Kernel = "normalize"
-	// NormalizeReLU is Normalize with y = max(that, 0).
+	// NormalizeReLU is Normalize followed by y = max(y, 0).
 	NormalizeReLU Kernel = "normalize-relu"
-	// NormalizeAddReLU: In x[m·c] gamma[c] beta[c] mean[c] var[c] z[m·c]. It is Normalize with y =
-	// max(that + z, 0).
+	// NormalizeAddReLU: In x[m·c] gamma[c] beta[c] mean[c] var[c] z[m·c]. Normalize followed by y =
+	// max(y + z, 0).
 	NormalizeAddReLU Kernel = "normalize-add-relu"
 
 	// MaxPool: In x[n·h·w·c], Out y[n·p·q·c] at[n·p·q·c], Dims n h w c r stride pad, windows of
-	// r×r. y is the maximum of the window, at its place in the window, row·r+column, the first of
-	// equals. NaN wins.
+	// r×r. y is the maximum of the window and at its position in the window, row·r+column. The
+	// first of equal maxima wins, and NaN wins over all numbers.
 	MaxPool Kernel = "max-pool"
-	// MaxPoolGrad: In dy[n·p·q·c] at[n·p·q·c], Out dx[n·h·w·c], Dims as MaxPool. Every dy is added
-	// to where its maximum came from.
+	// MaxPoolGrad: In dy[n·p·q·c] at[n·p·q·c], Out dx[n·h·w·c], Dims as MaxPool. Adds every dy to
+	// the position of its maximum.
 	MaxPoolGrad Kernel = "max-pool-grad"
 	// AvgPool: In x[n·m·c], Out y[n·c], Dims n m c. y is the mean over the m pixels of an image:
-	// the sum of them, times 1/m.
+	// their sum, times 1/m.
 	AvgPool Kernel = "avg-pool"
 	// AvgPoolGrad: In dy[n·c], Out dx[n·m·c], Dims n m c. dx = dy/m at every pixel.
 	AvgPoolGrad Kernel = "avg-pool-grad"
 
-	// LinearSigmoid is Linear with y = 1/(1+exp(-that)).
+	// LinearSigmoid is Linear followed by y = 1/(1+exp(-y)).
 	LinearSigmoid Kernel = "linear-sigmoid"
-	// LinearReLU is Linear with y = max(that, 0).
+	// LinearReLU is Linear followed by y = max(y, 0).
 	LinearReLU Kernel = "linear-relu"
 	// LinearGradXSigmoid: In dy[m×n] W[n×k] y[m×k], Out dx[m×k], Dims m n k. dx = (dy·W)·y·(1-y).
 	LinearGradXSigmoid Kernel = "linear-grad-x-sigmoid"

@@ -1,25 +1,24 @@
 package device
 
-// LossScale is the dynamic loss scale of gradients in float16, which would lose what is small: the
-// gradient of the loss is multiplied by it, and what comes out is divided by it again.
+// LossScale is the dynamic loss scale of float16 gradients, which would otherwise underflow. The
+// gradient of the loss is multiplied by the scale, and the parameter gradients are divided by it.
 //
-// A gradient that is not finite becomes 0 and halves the scale. So an agent whose gradient is
-// skipped does all else of its iteration, decay left out: it exchanges, and its dual moves. That
-// keeps the sum of the duals at zero, which an agent that stood still alone would not.
+// A gradient with a non-finite element is replaced by 0 and halves the scale. The agent still
+// performs the rest of its iteration, without weight decay: it exchanges, and its dual moves. This
+// keeps the sum of the duals at zero, which skipping the whole iteration on one agent would not.
 type LossScale struct {
-	Scale   float64 `json:"scale"`   // 0: there is none
-	Good    int     `json:"good"`    // gradients since it last changed
-	Skipped int     `json:"skipped"` // gradients that were not finite and became 0
+	Scale   float64 `json:"scale"`   // 0: no loss scaling
+	Good    int     `json:"good"`    // gradients since the scale last changed
+	Skipped int     `json:"skipped"` // gradients that were not finite and were replaced by 0
 }
 
-// Scaled is a Device whose programs may scale the loss. The scale belongs to the vector that the
-// gradient is written to.
+// LossScaler is a Device whose programs can scale the loss. The scale belongs to the gradient
+// vector that a program writes.
 type LossScaler interface {
 	Device
-	// LossScale is that of a vector after the latest run that wrote it; ok is false where there is
+	// LossScale returns the scale of grad after the last run that wrote it. ok is false if there is
 	// none.
 	LossScale(grad Vector) (s LossScale, ok bool)
-	// SetLossScale sets that of a vector for the runs to come. The vector is one of a device that
-	// scales.
+	// SetLossScale sets the scale of grad for later runs. The device must scale losses.
 	SetLossScale(grad Vector, s LossScale)
 }

@@ -216,7 +216,8 @@ func TestArenaIsAsSmallAsItCanBe(t *testing.T) {
 // mostAlive is the largest sum of the arena values that one call or a later one reads or writes.
 func mostAlive(p *Plan) int {
 	steps := p.lowered.steps
-	first, last := map[int]int{}, map[int]int{} // by arena offset range: a place is alive from a write to its last read
+	// by arena offset range: a place is alive from a write to its last read
+	first, last := map[int]int{}, map[int]int{}
 	for v := range p.lowered.values {
 		first[v] = -1
 	}

@@ -18,16 +18,17 @@ const maxTensor = math.MaxInt32
 // Gorgonia itself does; rescue, deferred by whoever owns the builder, turns both into an error that
 // names the layer.
 type builder struct {
-	graph     *gorgonia.ExprGraph
-	host      Host
-	kernels   map[device.Kernel]*definition
-	layer     string // what is being built
-	serial    uint32
-	names     map[string]bool
-	layout    Layout
-	buffers   Layout
-	data      map[*gorgonia.Node]device.Space // the leaves that hold a batch, and the momentum
-	bufferOf  map[*gorgonia.Node]int          // the leaves that hold a buffer: their place in buffers
+	graph   *gorgonia.ExprGraph
+	host    Host
+	kernels map[device.Kernel]*definition
+	layer   string // what is being built
+	serial  uint32
+	names   map[string]bool
+	layout  Layout
+	buffers Layout
+	data    map[*gorgonia.Node]device.Space // the leaves that hold a batch, and the momentum
+	// the leaves that hold a buffer: their place in buffers
+	bufferOf  map[*gorgonia.Node]int
 	norm      normMode
 	decay     Decay
 	block     int  // the number of the block that is being built, from 1; 0 outside of blocks

@@ -5,14 +5,16 @@
 // Gorgonia describes and differentiates it; a device executes it. On the way it passes through
 // three forms:
 //
-//   - A [Graph] is a gorgonia.ExprGraph whose nodes run the kernels of package device. One operation type serves all kernels
-//     (op.go); what the graph must know of each stands in one table (ops.go): the shapes it fits, and its derivative as new nodes.
-//     Gorgonia's symbolic differentiation puts these together into the backward pass. A kernel with several outputs is a node
-//     for the first and a projection for each other.
-//   - The graph is lowered (lower.go) to a list of kernel calls on values: what no result needs is dropped, projections vanish,
-//     and weight decay is fused into the gradient it is added to.
-//   - A [Plan] (plan.go) gives each value a place (arena.go). Parameters are read in the parameter vector, gradients are computed in
-//     the gradient vector, the rest shares an arena. Its [device.Code] is what a device loads.
+//   - A [Graph] is a gorgonia.ExprGraph whose nodes run the kernels of package device. One
+//     operation type serves all kernels (op.go); what the graph must know of each stands in one
+//     table (ops.go): the shapes it fits, and its derivative as new nodes. Gorgonia's symbolic
+//     differentiation puts these together into the backward pass. A kernel with several outputs is
+//     a node for the first and a projection for each other.
+//   - The graph is lowered (lower.go) to a list of kernel calls on values: what no result needs is
+//     dropped, projections vanish, and weight decay is fused into the gradient it is added to.
+//   - A [Plan] (plan.go) gives each value a place (arena.go). Parameters are read in the parameter
+//     vector, gradients are computed in the gradient vector, the rest shares an arena. Its
+//     [device.Code] is what a device loads.
 //
 // Batch norm has two buffers per layer, running mean and variance. They lie in a flat vector of
 // their own, with a [Layout] of its own ([Network.Buffers]), and take no part in the parameters.

@@ -7,13 +7,14 @@ import (
 
 // Tensor is one named parameter tensor inside the flat parameter vector.
 type Tensor struct {
-	Name   string // unique in its network: "fc1.weight"
-	Shape  []int  // row-major; a weight is outputs × inputs, a filter outputs × height × width × inputs
-	Axes   Axes   // in which order Shape has its axes, where other programs have another
-	Offset int    // of its first number in the flat vector
-	Size   int    // the product of Shape
-	Decay  bool   // whether weight decay applies to it
-	FanIn  int    // inputs of one output: what initialisation scales with
+	Name string // unique in its network: "fc1.weight"
+	// row-major; a weight is outputs × inputs, a filter outputs × height × width × inputs
+	Shape  []int
+	Axes   Axes // in which order Shape has its axes, where other programs have another
+	Offset int  // of its first number in the flat vector
+	Size   int  // the product of Shape
+	Decay  bool // whether weight decay applies to it
+	FanIn  int  // inputs of one output: what initialisation scales with
 
 	start start // how Init fills it
 }

@@ -7,9 +7,10 @@ import (
 
 // LossOptions say what is minimised beside the cross entropy.
 type LossOptions struct {
-	WeightDecay    float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
-	Decay          Decay   // which tensors decay; DecayAll also where empty
-	LabelSmoothing float64 // share of the target that is spread over all classes, at least 0 and below 1
+	WeightDecay float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
+	Decay       Decay   // which tensors decay; DecayAll also where empty
+	// share of the target that is spread over all classes, at least 0 and below 1
+	LabelSmoothing float64
 }
 
 // Decay says to which tensors weight decay applies.
@@ -17,8 +18,9 @@ type Decay string
 
 // The choices of Decay.
 const (
-	DecayAll     Decay = "all"     // every tensor
-	DecayWeights Decay = "weights" // all but biases and what belongs to batch norm: matrices and filters
+	DecayAll Decay = "all" // every tensor
+	// all but biases and what belongs to batch norm: matrices and filters
+	DecayWeights Decay = "weights"
 )
 
 // decays says whether weight decay applies to a tensor of that shape.

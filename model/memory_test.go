@@ -24,7 +24,8 @@ func liveBound(p *Plan) int {
 			spans[v].last = i
 		}
 	}
-	for _, s := range l.steps { // a sum takes over the place of a summand: for that step they are one
+	// a sum takes over the place of a summand: for that step they are one
+	for _, s := range l.steps {
 		for _, v := range s.in {
 			if in, out := spans[v], spans[s.out[0]]; in != nil && out != nil && v != s.out[0] &&
 				l.values[v].ref == l.values[s.out[0]].ref {

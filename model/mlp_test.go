@@ -179,7 +179,8 @@ func TestPlanIsItsPlainTwin(t *testing.T) {
 			if !(math.Abs(scores[0]-ce) <= tolerance*ce) {
 				t.Errorf("%s: sum of cross entropies %v, want %v", label(net, batch), scores[0], ce)
 			}
-			if scores[1] > scores[2] || scores[2] != float64(batch) { // of 3 classes all are among the best 5
+			// of 3 classes all are among the best 5
+			if scores[1] > scores[2] || scores[2] != float64(batch) {
 				t.Errorf("%s: %v hits, %v among 5 of 3 classes", label(net, batch), scores[1], scores[2])
 			}
 		}

@@ -134,7 +134,8 @@ func (o *op) DiffWRT(int) []bool { return slices.Clone(o.wants) }
 // SymDiff returns the derivative by each wanted input as new nodes, nil for the others.
 func (o *op) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	outer := o.b.layer
-	o.b.layer = o.layer // a node of the backward pass belongs to the layer whose derivative it is, and so does a panic
+	// a node of the backward pass belongs to the layer whose derivative it is, and so does a panic
+	o.b.layer = o.layer
 	grads := make(gorgonia.Nodes, len(inputs))
 	o.def.derive(derivation{b: o.b, op: o, in: inputs, out: output, grad: grad}, grads)
 	o.b.layer = outer

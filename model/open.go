@@ -10,8 +10,9 @@ import (
 // Options are what a network needs to know beside its name. Those that a network has no use for
 // must be left out.
 type Options struct {
-	Shape   []int // of an example: height and width, or height, width and channels; for mlp anything
-	Classes int   // at least 2
+	// of an example: height and width, or height, width and channels; for mlp anything
+	Shape   []int
+	Classes int // at least 2
 	Loss    LossOptions
 
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear

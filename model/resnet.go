@@ -18,7 +18,8 @@ type ResNetOptions struct {
 	WeightDecay             float64 // see LossOptions, as the next two
 	Decay                   Decay
 	LabelSmoothing          float64
-	Recompute               Recompute // RecomputeNone also where empty; no bit of a result depends on it
+	// RecomputeNone also where empty; no bit of a result depends on it
+	Recompute Recompute
 }
 
 func (o ResNetOptions) loss() LossOptions {

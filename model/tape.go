@@ -195,8 +195,9 @@ func (t *Tape) put(r recipe, g *tapeGraph) {
 // tapeGraph is a Tape at one size of batch, with the machine that runs it. It belongs to one
 // goroutine at a time.
 type tapeGraph struct {
-	machine  gorgonia.VM
-	x, slope *gorgonia.Node // slope: of the loss, by the logits; nil where nothing is differentiated
+	machine gorgonia.VM
+	// slope: of the loss, by the logits; nil where nothing is differentiated
+	x, slope *gorgonia.Node
 	logits   *gorgonia.Node
 	params   gorgonia.Nodes
 	grads    gorgonia.Nodes

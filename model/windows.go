@@ -12,7 +12,8 @@ import (
 
 // geometry is what a kernel that looks at images must know beside the shapes of its inputs.
 type geometry struct {
-	h, w        int // of the input image, where only its gradient's or its output's shape is at hand
+	// of the input image, where only its gradient's or its output's shape is at hand
+	h, w        int
 	r, s        int // of the window, where no filter is at hand
 	stride, pad int
 }

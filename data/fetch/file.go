@@ -16,10 +16,12 @@ import (
 
 // File is a file of a data set. At least one of SHA256 and MD5 is known.
 type File struct {
-	Name    string
-	Size    int64  // bytes
-	SHA256  string // of the file
-	Content string // SHA-256 of what is in the gzip; a file that was packed anew is as good; "" where there is none
+	Name   string
+	Size   int64  // bytes
+	SHA256 string // of the file
+	// SHA-256 of what is in the gzip; a file that was packed anew is as good; "" where there is
+	// none
+	Content string
 	MD5     string // of the file, where no better sum is published
 }
 

@@ -2,8 +2,9 @@ package fetch
 
 // Set is the files of a data set.
 type Set struct {
-	Name  string
-	Bases []string // addresses that file names are appended to, in the order in which they are tried
+	Name string
+	// addresses that file names are appended to, in the order in which they are tried
+	Bases []string
 	Files []File
 }
 

@@ -167,7 +167,8 @@ func cause(err error) error {
 }
 
 func hasShards(dir string) bool {
-	names, _ := filepath.Glob(filepath.Join(escapePattern(dir), "*.tar")) // the pattern is well-formed
+	// the pattern is well-formed
+	names, _ := filepath.Glob(filepath.Join(escapePattern(dir), "*.tar"))
 	return len(names) > 0
 }
 

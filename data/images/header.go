@@ -24,7 +24,8 @@ func pngHeader(b []byte) (header, error) {
 func jpegHeader(b []byte) (header, error) {
 	var out header
 	for at := 2; ; {
-		for at < len(b) && b[at] != 0xff { // bytes between segments are passed over, as libjpeg does
+		// bytes between segments are passed over, as libjpeg does
+		for at < len(b) && b[at] != 0xff {
 			at++
 		}
 		for at < len(b) && b[at] == 0xff {

@@ -7,8 +7,10 @@ import (
 
 // Options say how pictures are found and read.
 type Options struct {
-	MaxPixels int    // a picture of more is refused before it is decoded; 0 means 100 million
-	Labels    string // ImageNet tars: the file that says the classes of the validation pictures; "" looks beside them
+	MaxPixels int // a picture of more is refused before it is decoded; 0 means 100 million
+	// ImageNet tars: the file that says the classes of the validation pictures; "" looks beside
+	// them
+	Labels string
 }
 
 // defaultMaxPixels is large enough for any photograph.

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	unit     = 0x1p-24  // the largest relative error of one rounding to float32
-	smallest = 0x1p-126 // where float32 begin to lose digits: an exponential may be flushed to 0 below
+	unit = 0x1p-24 // the largest relative error of one rounding to float32
+	// where float32 begin to lose digits: an exponential may be flushed to 0 below
+	smallest = 0x1p-126
 )
 
 // bounds returns how far each element of each output may be from want, the float64 result for the

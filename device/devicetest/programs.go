@@ -50,7 +50,8 @@ func checkSpecials(t testing.TB, _ arithmetic, d device.Device) {
 		{device.ScaleBy, 1e30, [][]float32{{0, 1, inf}, {1e30}}, []float32{nan, inf, inf}},
 		{device.Add, 0, [][]float32{{inf, inf, specials[7], specials[1]}, {-inf, 1, specials[7], specials[1]}},
 			[]float32{nan, inf, 2 * specials[7], specials[1]}},
-		{device.AddScaled, 1 + 0x1p-12, [][]float32{{-1 - 0x1p-11}, {1 + 0x1p-12}}, []float32{0}}, // fused: 2^-24
+		// fused: 2^-24
+		{device.AddScaled, 1 + 0x1p-12, [][]float32{{-1 - 0x1p-11}, {1 + 0x1p-12}}, []float32{0}},
 	} {
 		call := &device.Call{Kernel: c.kernel, Dims: []int{len(c.in[0])}, Attr: c.attr}
 		for _, p := range []placement{fromParams(call, c.in), fromInput(call, c.in)} {

@@ -21,7 +21,8 @@ type HalfPrecision struct {
 // float32 and a rounding of each output; of what a dense layer passes on, one more; and of
 // normalisations, up to 64 terms that are summed in float32.
 func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPrecision) {
-	if k == device.MaxPool || k == device.MaxPoolGrad { // their places are neither parameters nor results
+	// their places are neither parameters nor results
+	if k == device.MaxPool || k == device.MaxPoolGrad {
 		return
 	}
 	for i, c := range calls(k) {

@@ -6,7 +6,7 @@ import (
 	"fspda/device"
 )
 
-// Check checks that a device can load code.
+// Check returns an error unless every call of code has a known kernel and valid operands.
 func Check(code *device.Code) error {
 	if err := checkSizes(code); err != nil {
 		return err
@@ -20,10 +20,10 @@ func Check(code *device.Code) error {
 	return nil
 }
 
-// spaces is the number of spaces.
+// spaces is the number of memory spaces.
 const spaces = int(device.Momentum) + 1
 
-// checkSizes checks what of code does not belong to one call.
+// checkSizes checks the sizes and results of code.
 func checkSizes(code *device.Code) error {
 	for _, s := range []struct {
 		name       string
@@ -38,13 +38,13 @@ func checkSizes(code *device.Code) error {
 	}
 	for _, r := range code.Results {
 		if r.Ref.Space != device.Arena || r.Ref.Off < 0 || r.Ref.Off >= code.Arena {
-			return fmt.Errorf("result %s is at %s, want a place in the arena of %d", r.Name, place(r.Ref), code.Arena)
+			return fmt.Errorf("result %s is at %s, want an element of the arena of %d", r.Name, refString(r.Ref), code.Arena)
 		}
 	}
 	return nil
 }
 
-// checkCall checks the kernel of a call and all of its operands.
+// checkCall checks the kernel and the operands of a call.
 func checkCall(code *device.Code, c *device.Call) (Signature, error) {
 	e, err := Find(c)
 	if err != nil {
@@ -57,7 +57,7 @@ func checkCall(code *device.Code, c *device.Call) (Signature, error) {
 	}
 	for i, r := range c.Out {
 		if r.Space != device.Arena && r.Space != device.Grads && r.Space != device.Buffers {
-			return e, fmt.Errorf("output %d is at %s, want a place in %s, %s or %s", i, place(r), device.Arena,
+			return e, fmt.Errorf("output %d is at %s, want %s, %s or %s", i, refString(r), device.Arena,
 				device.Grads, device.Buffers)
 		}
 		if err := checkRef(code, r); err != nil {
@@ -70,13 +70,13 @@ func checkCall(code *device.Code, c *device.Call) (Signature, error) {
 	return e, checkOverlap(&e, c)
 }
 
-// checkRef checks that r lies inside its space.
+// checkRef checks that r lies within its space.
 func checkRef(code *device.Code, r device.Ref) error {
 	if int(r.Space) >= spaces {
 		return fmt.Errorf("space %d is unknown", r.Space)
 	}
 	if r.Space == device.Grads && !code.Gradient {
-		return fmt.Errorf("%s in code without gradient", r)
+		return fmt.Errorf("%s: this code has no gradient", r)
 	}
 	size := [spaces]int{
 		device.Params:   code.Dim,
@@ -87,15 +87,15 @@ func checkRef(code *device.Code, r device.Ref) error {
 		device.Buffers:  code.Buffers,
 		device.Momentum: 1,
 	}[r.Space]
-	// Off is compared first, so that a sum beyond the range of int cannot hide.
+	// Off is compared first, so that an overflow of Off + Len cannot hide an error.
 	if r.Off < 0 || r.Len < 0 || r.Off > size || r.Len > size-r.Off {
-		return fmt.Errorf("%s, want a place in %s[0:%d]", r, r.Space, size)
+		return fmt.Errorf("%s is outside its space, want a range within %s[0:%d]", r, r.Space, size)
 	}
 	return nil
 }
 
-// checkOverlap checks that no output shares memory with another operand, save one that is the very
-// same and of a kernel that works in place.
+// checkOverlap checks that no output overlaps another operand. An output may equal an input if the
+// kernel works in place.
 func checkOverlap(e *Signature, c *device.Call) error {
 	for i, o := range c.Out {
 		for j, r := range c.In {
@@ -116,8 +116,8 @@ func overlap(a, b device.Ref) bool {
 	return a.Space == b.Space && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
 }
 
-// place names a Ref whose Space may be unknown.
-func place(r device.Ref) string {
+// refString formats a Ref whose Space may be unknown.
+func refString(r device.Ref) string {
 	if int(r.Space) >= spaces {
 		return fmt.Sprintf("space %d", r.Space)
 	}

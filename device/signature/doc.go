@@ -1,4 +1,4 @@
-// Package signature knows what operands every device.Kernel takes, and checks Code before a device
-// loads it: an error names the call, and the operand that is of the wrong length, outside its
-// space, or overlaps another one in a way that its kernel does not allow.
+// Package signature declares the operands of every device.Kernel and validates Code before a device
+// loads it. Errors name the call and the operand that has the wrong length, is outside its space,
+// or overlaps another operand that its kernel does not allow it to overlap.
 package signature

@@ -7,16 +7,17 @@ import (
 	"fspda/device"
 )
 
-// Signature describes a kernel: its dimensions by letter, and its operands as products of these
-// letters. An operand "1" or "3" has that many elements. The dimensions of a window have t for its
-// stride and o for its padding; p and q are then the height and the width of its output.
+// Signature describes a kernel: its dimensions by letter, and the shapes of its operands as
+// products of these letters. An operand "1" or "3" has that many elements. In window kernels t is
+// the stride and o the padding; p and q are the height and the width of the output.
 type Signature struct {
 	Dims    string
 	In, Out []string
-	InPlace bool // an output may be one of the inputs
+	InPlace bool // an output may equal one of the inputs
 }
 
-// signatures holds every device.Kernel. What each computes is said there.
+// signatures has an entry for every device.Kernel. The documentation of the kernel defines the
+// computation.
 var signatures = map[device.Kernel]Signature{
 	device.Linear:              {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},
 	device.LinearGradX:         {"mnk", []string{"mn", "nk"}, []string{"mk"}, false},
@@ -58,7 +59,7 @@ var signatures = map[device.Kernel]Signature{
 	device.AvgPoolGrad:      {"nmc", []string{"nc"}, []string{"nmc"}, false},
 }
 
-// Title names a call for people.
+// Title names a call in messages: the kernel, and the layer if known.
 func Title(c *device.Call) string {
 	if c.Name == "" {
 		return string(c.Kernel)
@@ -66,10 +67,10 @@ func Title(c *device.Call) string {
 	return fmt.Sprintf("%s (%s)", c.Kernel, c.Name)
 }
 
-// Of is the signature of a kernel. It is empty for one that is unknown.
+// Of returns the signature of a kernel, or an empty one if the kernel is unknown.
 func Of(k device.Kernel) Signature { return signatures[k] }
 
-// Find is the signature of the kernel of c, whose dimensions it checks.
+// Find returns the signature of the kernel of c and checks the dimensions of c.
 func Find(c *device.Call) (Signature, error) {
 	e, ok := signatures[c.Kernel]
 	if !ok {
@@ -89,7 +90,7 @@ func Find(c *device.Call) (Signature, error) {
 	return e, nil
 }
 
-// least is the smallest value of dimension i: a padding may be zero.
+// least returns the smallest valid value of dimension i: 0 for a padding, else 1.
 func (e *Signature) least(i int) int {
 	if e.Dims[i] == 'o' {
 		return 0
@@ -99,29 +100,29 @@ func (e *Signature) least(i int) int {
 
 func (e *Signature) isWindow() bool { return strings.HasSuffix(e.Dims, "to") }
 
-// checkWindow checks that a window fits into the padded input, and that not all of it can lie in
-// the padding.
+// checkWindow checks that a window fits into the padded input, and that it is larger than the
+// padding, so that no window lies entirely in the padding.
 func (e *Signature) checkWindow(dims []int) error {
 	in, w := e.window(dims)
 	for i := range w.side {
 		if pad := w.pad; pad >= w.side[i] || w.side[i] > in[i]+2*pad {
-			return fmt.Errorf("window of %d×%d with padding %d over an input of %d×%d: want a padding less than the window, and a window no larger than the padded input",
+			return fmt.Errorf("window of %d×%d with padding %d over an input of %d×%d: want padding < window <= padded input",
 				w.side[0], w.side[1], pad, in[0], in[1])
 		}
 	}
 	return nil
 }
 
-// window is what slides over an image: height and width, stride and padding.
+// window is the sliding window of a convolution or pooling: height and width, stride and padding.
 type window struct {
 	side        [2]int
 	stride, pad int
 }
 
-// over is how often a window fits along an axis of the input.
-func (w window) over(axis, in int) int { return (in+2*w.pad-w.side[axis])/w.stride + 1 }
+// over returns the number of window positions along an axis of the input.
+func (w window) positions(axis, in int) int { return (in+2*w.pad-w.side[axis])/w.stride + 1 }
 
-// window returns the height and the width of the input, and the window. A window with one side is
+// window returns the height and width of the input, and the window. A window with one side is
 // square.
 func (e *Signature) window(dims []int) (in [2]int, w window) {
 	get := func(c byte) int { return dims[strings.IndexByte(e.Dims, c)] }
@@ -132,7 +133,7 @@ func (e *Signature) window(dims []int) (in [2]int, w window) {
 	return [2]int{get('h'), get('w')}, w
 }
 
-// Fit checks the number and the lengths of the operands against dims.
+// Fit checks the number and lengths of the operands against dims.
 func (e *Signature) Fit(dims, in, out []int) error {
 	if err := e.fitSide("input", e.In, dims, in); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (e *Signature) fitSide(side string, shapes []string, dims, got []int) error
 	return nil
 }
 
-// Size is the number of elements of an operand of that shape, one of In and Out.
+// Size returns the number of elements of an operand with the given shape, one of In and Out.
 func (e *Signature) Size(shape string, dims []int) int {
 	n := 1
 	for _, c := range shape {
@@ -162,7 +163,7 @@ func (e *Signature) Size(shape string, dims []int) int {
 		}
 		if axis := strings.IndexRune("pq", c); axis >= 0 {
 			in, w := e.window(dims)
-			n *= w.over(axis, in[axis])
+			n *= w.positions(axis, in[axis])
 			continue
 		}
 		for i, d := range e.Dims {

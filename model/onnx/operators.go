@@ -24,7 +24,8 @@ var operators = map[device.Kernel]func(g *graph, o model.Operation){
 		g.add(o.Layer, "MaxPool", g.inputs(o), attribute{"kernel_shape", square(d[4])},
 			attribute{"strides", square(d[5])}, attribute{"pads", pads(d[6])})
 	},
-	device.AvgPool: func(g *graph, o model.Operation) { // ONNX keeps the two axes of the image, of length 1
+	// ONNX keeps the two axes of the image, of length 1
+	device.AvgPool: func(g *graph, o model.Operation) {
 		g.add(o.Layer, "GlobalAveragePool", g.inputs(o))
 		g.add(o.Layer, "Flatten", []string{g.output}, attribute{"axis", 1})
 	},

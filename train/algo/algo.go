@@ -67,7 +67,8 @@ type State struct {
 	X   device.Vector   // the model, length d
 	Aux []device.Vector // as named by Algorithm.Aux, each of length d
 
-	at      device.Vector   // where the model stands in this iteration, of algorithms that move it in Mix
+	// where the model stands in this iteration, of algorithms that move it in Mix
+	at      device.Vector
 	g       device.Vector   // gradient of the current iteration; nothing of it lasts
 	scratch []device.Vector // as many as Scratcher.Scratch says; nothing of them lasts
 	fade    fading          // of NEXT: a function of the iteration, kept from the one before
@@ -161,14 +162,15 @@ type Compressed struct {
 // Link is one active edge as one of its ends sees it.
 type Link struct {
 	Peer         int
-	Mask         device.Index    // the coordinates that travel; nil means all. Equal at both ends.
-	Len          int             // how many coordinates those are
-	ActiveWeight float64         // Metropolis weight of the edge on this iteration's active graph
-	Initiator    bool            // this end is the initiator of the exchange
-	PeerInactive bool            // in a Broadcast: the other end does not speak in this iteration
-	FixedWeight  float64         // weight of the edge in the run's fixed mixing matrix W; 0 where the algorithm uses none
-	Sent         []device.Vector // what this end posted
-	Received     []device.Vector // what the other end posted; nil: the edge did not happen
+	Mask         device.Index // the coordinates that travel; nil means all. Equal at both ends.
+	Len          int          // how many coordinates those are
+	ActiveWeight float64      // Metropolis weight of the edge on this iteration's active graph
+	Initiator    bool         // this end is the initiator of the exchange
+	PeerInactive bool         // in a Broadcast: the other end does not speak in this iteration
+	// weight of the edge in the run's fixed mixing matrix W; 0 where the algorithm uses none
+	FixedWeight float64
+	Sent        []device.Vector // what this end posted
+	Received    []device.Vector // what the other end posted; nil: the edge did not happen
 }
 
 // Send posts copies of the masked coordinates of each v over every link. Links without a mask share

@@ -70,7 +70,9 @@ type LogicalClock struct {
 	G     int  // gradients applied
 	Full  bool // the mailbox holds an exchange
 	PeerT int  // the other end's time at that exchange
-	Away  int  // of T, rounds for which the agent was not there at all: they say nothing of how often it computes
+	// of T, rounds for which the agent was not there at all: they say nothing of how often it
+	// computes
+	Away int
 }
 
 // Meeting is what an edge event comes to.

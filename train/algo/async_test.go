@@ -269,7 +269,8 @@ func TestAsyncProtocol(t *testing.T) {
 	if st := a.Finish(&j, false); !st.Gossip || st.Q != 1 || st.C != 0 || j.T != 10 || j.G != 4 || j.Full {
 		t.Errorf("%+v, %+v", st, j)
 	}
-	if st := a.Finish(&i, true); !st.Gossip || st.C != 3 || i.T != 10 || i.G != 3 { // 10/3, at most CMax
+	// 10/3, at most CMax
+	if st := a.Finish(&i, true); !st.Gossip || st.C != 3 || i.T != 10 || i.G != 3 {
 		t.Errorf("%+v, %+v", st, i)
 	}
 	for coef, want := range map[Coefficient]float64{Inverse: 11. / 4, One: 1, Printed: 4. / 11} {

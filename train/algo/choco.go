@@ -60,7 +60,8 @@ func (a CHOCO) Local(s *State, r *Round) error {
 	if !r.Active {
 		return nil
 	}
-	s.combine(s.g, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: s.Aux[chocoCopy]}) // the gradient is used up
+	// the gradient is used up
+	s.combine(s.g, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: s.Aux[chocoCopy]})
 	q, err := r.Compress(s.g)
 	if err != nil {
 		return err

@@ -12,8 +12,10 @@ import "fspda/device"
 // So an edge is all that ever has to be put in order when one of its ends fails, and nobody else
 // hears of it:
 //
-//   - one end has committed an exchange that the other has not (N tells): the other takes over the negative of its S ([Async.Adopt]);
-//   - the other end is gone for good: S is taken out of lambda, and what is left sums to zero without it ([Async.Drop]).
+//   - one end has committed an exchange that the other has not (N tells): the other takes over the
+//     negative of its S ([Async.Adopt]);
+//   - the other end is gone for good: S is taken out of lambda, and what is left sums to zero
+//     without it ([Async.Drop]).
 //
 // The price is a vector of length d for each edge of an agent.
 type EdgeDual struct {

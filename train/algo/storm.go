@@ -34,9 +34,10 @@ import "fspda/device"
 // program's estimate of lambda, inside the momentum: x moves by the average l ← (1-a_x)·l +
 // a_x·lambda instead of lambda. Both have the same fixed point.
 type STORM struct {
-	Gamma     float64 // gossip gain
-	Beta      float64 // dual step
-	AX        float64 // a_x: weight of the newest sample in the primal momenta; 1 forgets all others
+	Gamma float64 // gossip gain
+	Beta  float64 // dual step
+	// a_x: weight of the newest sample in the primal momenta; 1 forgets all others
+	AX        float64
 	ALambda   float64 // a_lambda: the same for the dual momentum
 	ZeroStart bool
 	Lagged    bool

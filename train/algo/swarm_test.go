@@ -84,7 +84,8 @@ func TestSwarmBlockingMean(t *testing.T) {
 			bound := 1e-12
 			if l != nil {
 				g.quantized(l)
-				bound = l.Side / (2 * float64(w.n)) * (1 + 1e-4) // float32 rounds what the lattice reads
+				// float32 rounds what the lattice reads
+				bound = l.Side / (2 * float64(w.n)) * (1 + 1e-4)
 			}
 			batches := withNext(g)
 			for it := range 200 {

@@ -13,11 +13,12 @@ import (
 // entry is a line of the table of all algorithms: how one is played in a world.
 type entry struct {
 	algo   Algorithm
-	mu     float64             // its heavy ball
-	static bool                // needs the whole graph
-	when   func(t int) bool    // at which iterations; nil: always
-	exact  bool                // reaches the optimum with exact gradients, however the data differ
-	follow bool                // the mean model moves by -alpha times the mean direction, in each iteration
+	mu     float64          // its heavy ball
+	static bool             // needs the whole graph
+	when   func(t int) bool // at which iterations; nil: always
+	exact  bool             // reaches the optimum with exact gradients, however the data differ
+	// the mean model moves by -alpha times the mean direction, in each iteration
+	follow bool
 	step   func(t int) float64 // multiple of alpha; nil: 1
 	whole  bool                // a message that is lost stops it
 	dress  func(g *game, w world)
@@ -318,7 +319,8 @@ func TestAllAllocateNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				for k := range r.Links {
-					if r.Links[k].Received = r.Links[k].Sent; r.Links[k].Sent == nil { // the other end of a broadcast
+					// the other end of a broadcast
+					if r.Links[k].Received = r.Links[k].Sent; r.Links[k].Sent == nil {
 						r.Links[k].Received = heard
 					}
 				}

@@ -21,9 +21,10 @@ const chunk = 8192
 
 // Tensor is one named tensor to write.
 type Tensor struct {
-	Name   string // any valid UTF-8 but "__metadata__"; unique within a file
-	Shape  []int  // row-major; empty for a scalar; a 0 anywhere makes an empty tensor
-	Values any    // []float32, []float64, []int64, []uint64, []uint8 or a Lazy, as long as the product of Shape
+	Name  string // any valid UTF-8 but "__metadata__"; unique within a file
+	Shape []int  // row-major; empty for a scalar; a 0 anywhere makes an empty tensor
+	// []float32, []float64, []int64, []uint64, []uint8 or a Lazy, as long as the product of Shape
+	Values any
 }
 
 // Lazy are float32 values that are fetched when their turn comes to be written, so that a file may

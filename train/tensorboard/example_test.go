@@ -25,7 +25,8 @@ func Example() {
 		if from > 0 {
 			w.Restart(from, 1.7e9+500)
 		}
-		w.Scalar("train/loss", from, 1.7e9+float64(from), 1/float64(from+1)) // errors stick until Close
+		// errors stick until Close
+		w.Scalar("train/loss", from, 1.7e9+float64(from), 1/float64(from+1))
 		if err := w.Close(); err != nil {
 			fmt.Println(err)
 		}

@@ -97,7 +97,8 @@ func TestCreateNumbers(t *testing.T) {
 	if base := filepath.Base(w.Path()); base != fileName(42) {
 		t.Errorf("file %s, want %s", base, fileName(42))
 	}
-	compare(t, events(t, w.Path()), []event{{version: fileVersion}}) // closed without an event: still a valid file
+	// closed without an event: still a valid file
+	compare(t, events(t, w.Path()), []event{{version: fileVersion}})
 }
 
 func TestErrors(t *testing.T) {

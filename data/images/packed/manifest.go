@@ -65,7 +65,8 @@ type Shard struct {
 	Rows   int    `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	Tail   string `json:"tail"` // SHA-256 of the last 64 KiB, where Arrow keeps its table of contents
+	// SHA-256 of the last 64 KiB, where Arrow keeps its table of contents
+	Tail string `json:"tail"`
 }
 
 // Formats of a picture in a shard.

@@ -18,11 +18,13 @@ import (
 // Options say how a set is packed.
 type Options struct {
 	Settings
-	Fail       bool                // a bad picture ends the preparation; otherwise it is left out and noted
-	Jobs       int                 // workers; 0 means one for each core
-	MaxPixels  int                 // a picture of more is bad; 0 means 100 million
-	ShardBytes int64               // bytes of content after which a shard ends; 0 means 256 MiB
-	Progress   func(done, bad int) // pictures so far, of both splits and with those of earlier runs; nil for none
+	// a bad picture ends the preparation; otherwise it is left out and noted
+	Fail       bool
+	Jobs       int   // workers; 0 means one for each core
+	MaxPixels  int   // a picture of more is bad; 0 means 100 million
+	ShardBytes int64 // bytes of content after which a shard ends; 0 means 256 MiB
+	// pictures so far, of both splits and with those of earlier runs; nil for none
+	Progress func(done, bad int)
 }
 
 // filled returns o with defaults for what is zero, or says what makes no sense.

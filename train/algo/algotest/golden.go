@@ -17,7 +17,8 @@ const Float32Bound = 3e-6
 type Golden struct {
 	Name   string
 	X0, X2 [dim]float64 // the models of agents 0 and 2
-	Lambda [dim]float64 // the dual of agent 0, of algorithms that remember one by that name; else zero
+	// the dual of agent 0, of algorithms that remember one by that name; else zero
+	Lambda [dim]float64
 
 	algo algo.Algorithm
 	play mode
