@@ -34,22 +34,22 @@ func complement(words []uint64, d int) {
 // takeBits lists the len(dst) bits that are set, ascending, each plus offset, and clears the
 // bitmap. How many bits a word has is hard to guess for a processor: as many as most words have are
 // written without asking, and what was too much is overwritten.
-func takeBits(dst []uint32, offset uint32, words []uint64) {
+func drainBits(dst []uint32, offset uint32, words []uint64) {
 	n, w := 0, 0
 	if len(dst) < 2*len(words) {
-		n, w = takePairs(dst, offset, words)
+		n, w = drainPairs(dst, offset, words)
 	} else {
-		n, w = takeEights(dst, offset, words)
+		n, w = drainEights(dst, offset, words)
 	}
 	for ; w < len(words); w++ {
-		n = takeEach(dst, n, words[w], offset+uint32(w)*64)
+		n = appendBits(dst, n, words[w], offset+uint32(w)*64)
 		words[w] = 0
 	}
 }
 
 // takePairs is takeBits for words that have mostly up to two bits. It ends near the end of dst,
 // where there is no room for what is too much, and returns how many bits and words are done.
-func takePairs(dst []uint32, offset uint32, words []uint64) (n, w int) {
+func drainPairs(dst []uint32, offset uint32, words []uint64) (n, w int) {
 	for ; w < len(words) && n+64 <= len(dst); w++ {
 		word, base := words[w], offset+uint32(w)*64
 		words[w] = 0
@@ -60,7 +60,7 @@ func takePairs(dst []uint32, offset uint32, words []uint64) (n, w int) {
 		out[1] = base + uint32(bits.TrailingZeros64(word))
 		word &= word - 1
 		if word != 0 {
-			takeEach(dst, n+2, word, base)
+			appendBits(dst, n+2, word, base)
 		}
 		n = end
 	}
@@ -68,7 +68,7 @@ func takePairs(dst []uint32, offset uint32, words []uint64) (n, w int) {
 }
 
 // takeEights is takePairs for words that have mostly up to eight bits.
-func takeEights(dst []uint32, offset uint32, words []uint64) (n, w int) {
+func drainEights(dst []uint32, offset uint32, words []uint64) (n, w int) {
 	for ; w < len(words) && n+64 <= len(dst); w++ {
 		word, base := words[w], offset+uint32(w)*64
 		words[w] = 0
@@ -101,7 +101,7 @@ func takeEights(dst []uint32, offset uint32, words []uint64) (n, w int) {
 }
 
 // takeEach appends the bits of a word to dst[:n] and returns the new n.
-func takeEach(dst []uint32, n int, word uint64, base uint32) int {
+func appendBits(dst []uint32, n int, word uint64, base uint32) int {
 	for ; word != 0; word &= word - 1 {
 		dst[n] = base + uint32(bits.TrailingZeros64(word))
 		n++
@@ -118,25 +118,25 @@ func (b *bitmap) setMarked(c uint64) int {
 // takeMarked is takeBits for a bitmap in which only few words, all of them marked, are not empty.
 // It clears the marks too. The marked words are listed before they are looked at, so that a
 // processor fetches many of them at a time.
-func (b *bitmap) takeMarked(dst []uint32, offset uint32, words []uint64) {
+func (b *bitmap) drainMarked(dst []uint32, offset uint32, words []uint64) {
 	const chunk = 16
 	var list [64 * (chunk + 1)]uint32
 	n := 0
 	marks := b.marks[:(len(words)+63)/64]
 	for first := 0; first < len(marks); first += chunk {
-		listed, _ := takeEights(list[:], uint32(first)*64, marks[first:min(first+chunk, len(marks))])
-		n = takeListed(dst, n, offset, words, list[:listed])
+		listed, _ := drainEights(list[:], uint32(first)*64, marks[first:min(first+chunk, len(marks))])
+		n = drainListed(dst, n, offset, words, list[:listed])
 	}
 }
 
 // takeListed takes the words that are listed, none of them empty, and appends their bits to
 // dst[:n]; it returns the new n.
-func takeListed(dst []uint32, n int, offset uint32, words []uint64, list []uint32) int {
+func drainListed(dst []uint32, n int, offset uint32, words []uint64, list []uint32) int {
 	for _, w := range list {
 		word, base := words[w], offset+w*64
 		words[w] = 0
 		if n+2 > len(dst) {
-			n = takeEach(dst, n, word, base)
+			n = appendBits(dst, n, word, base)
 			continue
 		}
 		end := n + bits.OnesCount64(word)
@@ -145,7 +145,7 @@ func takeListed(dst []uint32, n int, offset uint32, words []uint64, list []uint3
 		word &= word - 1
 		out[1] = base + uint32(bits.TrailingZeros64(word))
 		if word &= word - 1; word != 0 {
-			takeEach(dst, n+2, word, base)
+			appendBits(dst, n+2, word, base)
 		}
 		n = end
 	}

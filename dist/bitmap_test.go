@@ -36,11 +36,11 @@ func TestTakeBits(t *testing.T) {
 				want := listPlain(b.words, 1000)
 				other := &bitmap{slices.Clone(b.words), b.marks}
 				got := make([]uint32, len(want))
-				if takeBits(got, 1000, b.words); !slices.Equal(got, want) {
+				if drainBits(got, 1000, b.words); !slices.Equal(got, want) {
 					t.Errorf("takeBits lists %v, want %v", got, want)
 				}
 				clear(got)
-				if other.takeMarked(got, 1000, other.words); !slices.Equal(got, want) {
+				if other.drainMarked(got, 1000, other.words); !slices.Equal(got, want) {
 					t.Errorf("takeMarked lists %v, want %v", got, want)
 				}
 				if left := slices.Concat(b.words, other.words, other.marks); slices.Max(append(left, 0)) != 0 {

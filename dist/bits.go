@@ -71,7 +71,7 @@ func (r *bitReader) short(width int) uint64 {
 }
 
 // wantBytes is the error of a message that does not have the length it must have.
-func wantBytes(codec string, b []byte, bits int) error {
+func checkSize(codec string, b []byte, bits int) error {
 	if want := (bits + 7) / 8; len(b) != want {
 		return fmt.Errorf("dist: %s: a message of %d bytes, expected %d; it was cut, or written by another codec",
 			codec, len(b), want)

@@ -8,24 +8,24 @@ import (
 // difference between them.
 type broadcast struct {
 	edgeSampler
-	spec    string
-	rate    float64 // chance that at least one end of an edge speaks; the same for every edge
-	speak   func(dst []int, t int) []int
-	scratch *sync.Pool // of *speakers
+	spec     string
+	rate     float64 // chance that at least one end of an edge speaks; the same for every edge
+	speakers func(dst []int, t int) []int
+	scratch  *sync.Pool // of *speakers
 }
 
 // speakers is the memory of one call of Active.
-type speakers struct {
-	list  []int
-	flags []bool // one for each agent, all false between calls
+type broadcastScratch struct {
+	list   []int
+	speaks []bool // one for each agent, all false between calls
 }
 
 var _ Broadcaster = broadcast{}
 
 func newBroadcast(l edgeSampler, spec string, rate float64, speak func(dst []int, t int) []int) broadcast {
 	n := l.g.N
-	pool := &sync.Pool{New: func() any { return &speakers{flags: make([]bool, n)} }}
-	return broadcast{edgeSampler: l, spec: spec, rate: rate, speak: speak, scratch: pool}
+	pool := &sync.Pool{New: func() any { return &broadcastScratch{speaks: make([]bool, n)} }}
+	return broadcast{edgeSampler: l, spec: spec, rate: rate, speakers: speak, scratch: pool}
 }
 
 func parseBroadcast(p parsedSpec, l edgeSampler) (Process, error) {
@@ -59,24 +59,24 @@ func parseBroadcast(p parsedSpec, l edgeSampler) (Process, error) {
 
 func (p broadcast) String() string                  { return p.spec }
 func (p broadcast) Rate(edge int) float64           { return p.rate }
-func (p broadcast) Speakers(dst []int, t int) []int { return p.speak(dst, t) }
+func (p broadcast) Speakers(dst []int, t int) []int { return p.speakers(dst, t) }
 
 func (p broadcast) Active(dst []Event, t int) []Event {
 	dst = dst[:0]
-	s := p.scratch.Get().(*speakers)
-	s.list = p.speak(s.list, t)
+	s := p.scratch.Get().(*broadcastScratch)
+	s.list = p.speakers(s.list, t)
 	for _, i := range s.list {
-		s.flags[i] = true
+		s.speaks[i] = true
 	}
 	if len(s.list) > 0 {
 		for k, e := range p.g.Edges {
-			if s.flags[e.I] || s.flags[e.J] {
+			if s.speaks[e.I] || s.speaks[e.J] {
 				dst = append(dst, p.g.event(k))
 			}
 		}
 	}
 	for _, i := range s.list {
-		s.flags[i] = false
+		s.speaks[i] = false
 	}
 	p.scratch.Put(s)
 	return dst

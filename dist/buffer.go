@@ -55,23 +55,23 @@ type Pool struct {
 	dev device.Device
 
 	mu   sync.Mutex
-	free map[int]*shelf // by length
-	uses uint64         // counts calls of Get, as the clock of the shelves
+	free map[int]*freeList // by length
+	uses uint64            // counts calls of Get, as the clock of the shelves
 }
 
 // shelf holds the free buffers of one length.
-type shelf struct {
+type freeList struct {
 	buffers []*Buffer
 	used    uint64
 }
 
 // maxShelves bounds how many different lengths wait for reuse. Most runs know one; masks of varying
 // size make many, of which the least recently used is dropped.
-const maxShelves = 256
+const maxFreeLists = 256
 
 // NewPool returns an empty pool of buffers on dev.
 func NewPool(dev device.Device) *Pool {
-	return &Pool{dev: dev, free: make(map[int]*shelf)}
+	return &Pool{dev: dev, free: make(map[int]*freeList)}
 }
 
 // Device is where the buffers live.
@@ -80,7 +80,7 @@ func (p *Pool) Device() device.Device { return p.dev }
 // Get returns a buffer of n numbers with one holder, the caller. What stands in it is left from
 // earlier use.
 func (p *Pool) Get(n int) *Buffer {
-	if b := p.take(n); b != nil {
+	if b := p.reuse(n); b != nil {
 		b.holders.Store(1)
 		b.Coords = b.Coords[:0]
 		return b
@@ -113,7 +113,7 @@ func (p *Pool) Floats(b *Buffer) (numbers []float32, ok bool) {
 	return host.Floats(b.V), true
 }
 
-func (p *Pool) take(n int) *Buffer {
+func (p *Pool) reuse(n int) *Buffer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.uses++
@@ -135,10 +135,10 @@ func (p *Pool) put(b *Buffer) {
 	n := b.V.Len()
 	s := p.free[n]
 	if s == nil {
-		if len(p.free) == maxShelves {
-			p.dropOldest()
+		if len(p.free) == maxFreeLists {
+			p.evict()
 		}
-		s = new(shelf)
+		s = new(freeList)
 		p.free[n] = s
 	}
 	s.used = p.uses
@@ -146,7 +146,7 @@ func (p *Pool) put(b *Buffer) {
 }
 
 // dropOldest forgets the length that was not asked for the longest, ties by the shorter length.
-func (p *Pool) dropOldest() {
+func (p *Pool) evict() {
 	oldest := -1
 	for n, s := range p.free {
 		if oldest < 0 || s.used < p.free[oldest].used || s.used == p.free[oldest].used && n < oldest {

@@ -80,17 +80,17 @@ func TestPoolIsBounded(t *testing.T) {
 	p := NewPool(devicetest.NewFloat64())
 	kept := p.Get(100_000)
 	kept.Release()
-	for n := range 3 * maxShelves {
+	for n := range 3 * maxFreeLists {
 		p.Get(n + 1).Release()
 		if b := p.Get(100_000); b != kept { // used all the time
 			t.Fatalf("after %d lengths the one in use was forgotten", n+1)
 		}
 		kept.Release()
 	}
-	if len(p.free) != maxShelves {
-		t.Errorf("%d lengths are kept, want %d", len(p.free), maxShelves)
+	if len(p.free) != maxFreeLists {
+		t.Errorf("%d lengths are kept, want %d", len(p.free), maxFreeLists)
 	}
-	if p.free[1] != nil || p.free[3*maxShelves] == nil {
+	if p.free[1] != nil || p.free[3*maxFreeLists] == nil {
 		t.Error("not the oldest lengths were forgotten")
 	}
 }

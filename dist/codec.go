@@ -57,27 +57,27 @@ func (f FloatCodec) Encode(dst []byte, p Payload, a Accounting, indices bool) ([
 	}
 	w := bitWriter{dst: dst}
 	if width := f.indexBits(p.Dim, a, indices); width > 0 {
-		if err := putCoords(&w, p.Coords, f.Len, width); err != nil {
+		if err := writeCoords(&w, p.Coords, f.Len, width); err != nil {
 			return nil, err
 		}
 	}
-	putFloats(&w, p.Vectors...)
+	writeFloats(&w, p.Vectors...)
 	return w.bytes(), nil
 }
 
 // Decode implements [Codec].
 func (f FloatCodec) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 	width := f.indexBits(p.Dim, a, indices)
-	if err := wantBytes("float32 vectors", b, f.Len*(width+32*f.Vectors)); err != nil {
+	if err := checkSize("float32 vectors", b, f.Len*(width+32*f.Vectors)); err != nil {
 		return err
 	}
 	r := bitReader{src: b}
 	if width > 0 {
-		p.Coords = takeCoords(&r, p.Coords, f.Len, width)
+		p.Coords = readCoords(&r, p.Coords, f.Len, width)
 	}
 	p.resize(f.Vectors)
 	for i := range p.Vectors {
-		p.Vectors[i] = takeFloats(&r, p.Vectors[i], f.Len)
+		p.Vectors[i] = readFloats(&r, p.Vectors[i], f.Len)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (p *Payload) resize(vectors int) {
 	p.Vectors = p.Vectors[:vectors]
 }
 
-func putCoords(w *bitWriter, coords []uint32, n, width int) error {
+func writeCoords(w *bitWriter, coords []uint32, n, width int) error {
 	if len(coords) != n {
 		return fmt.Errorf("dist: a message of %d values has %d coordinates to write; give it as many", n, len(coords))
 	}
@@ -127,7 +127,7 @@ func putCoords(w *bitWriter, coords []uint32, n, width int) error {
 	return nil
 }
 
-func takeCoords(r *bitReader, dst []uint32, n, width int) []uint32 {
+func readCoords(r *bitReader, dst []uint32, n, width int) []uint32 {
 	dst = grow(dst, n)
 	for i := range dst {
 		dst[i] = uint32(r.take(width))
@@ -135,7 +135,7 @@ func takeCoords(r *bitReader, dst []uint32, n, width int) []uint32 {
 	return dst
 }
 
-func putFloats(w *bitWriter, vs ...[]float32) {
+func writeFloats(w *bitWriter, vs ...[]float32) {
 	for _, v := range vs {
 		for _, x := range v {
 			w.put(uint64(math.Float32bits(x)), 32)
@@ -143,7 +143,7 @@ func putFloats(w *bitWriter, vs ...[]float32) {
 	}
 }
 
-func takeFloats(r *bitReader, dst []float32, n int) []float32 {
+func readFloats(r *bitReader, dst []float32, n int) []float32 {
 	dst = growFloats(dst, n)
 	for i := range dst {
 		dst[i] = math.Float32frombits(uint32(r.take(32)))

@@ -273,22 +273,22 @@ func (c topK) Encode(dst []byte, p Payload, a Accounting, _ bool) ([]byte, error
 	}
 	w := bitWriter{dst: dst}
 	if width := c.indexBits(a); width > 0 {
-		if err := putCoords(&w, p.Coords, c.k, width); err != nil {
+		if err := writeCoords(&w, p.Coords, c.k, width); err != nil {
 			return nil, err
 		}
 	}
-	putFloats(&w, p.Vectors...)
+	writeFloats(&w, p.Vectors...)
 	return w.bytes(), nil
 }
 
 func (c topK) Decode(p *Payload, b []byte, a Accounting, _ bool) error {
 	width := c.indexBits(a)
-	if err := wantBytes("topk", b, c.k*(32+width)); err != nil {
+	if err := checkSize("topk", b, c.k*(32+width)); err != nil {
 		return err
 	}
 	r := bitReader{src: b}
 	if width > 0 {
-		p.Coords = takeCoords(&r, p.Coords, c.k, width)
+		p.Coords = readCoords(&r, p.Coords, c.k, width)
 		for i, x := range p.Coords {
 			if int(x) >= c.dim || i > 0 && p.Coords[i-1] >= x {
 				return fmt.Errorf("dist: topk: index %d of a message is %d, expected ascending indices below %d; the message is damaged", i, x, c.dim)
@@ -296,6 +296,6 @@ func (c topK) Decode(p *Payload, b []byte, a Accounting, _ bool) error {
 		}
 	}
 	p.resize(1)
-	p.Vectors[0] = takeFloats(&r, p.Vectors[0], c.k)
+	p.Vectors[0] = readFloats(&r, p.Vectors[0], c.k)
 	return nil
 }

@@ -55,18 +55,18 @@ func (p independent) Active(dst []Event, t int) []Event {
 }
 
 // exactly: k different edges, uniform.
-type exactly struct {
+type exactCount struct {
 	edgeSampler
 	k int
 }
 
-func (p exactly) String() string        { return withInt("k-edges-exact", p.k) }
-func (p exactly) Rate(edge int) float64 { return float64(p.k) / float64(len(p.g.Edges)) }
+func (p exactCount) String() string        { return withInt("k-edges-exact", p.k) }
+func (p exactCount) Rate(edge int) float64 { return float64(p.k) / float64(len(p.g.Edges)) }
 
 // Active passes over the edges once and takes each with the probability that the number still
 // missing asks for (Knuth, The Art of Computer Programming 2, algorithm 3.4.2 S): ascending, and no
 // scratch.
-func (p exactly) Active(dst []Event, t int) []Event {
+func (p exactCount) Active(dst []Event, t int) []Event {
 	dst = dst[:0]
 	s := p.at(t)
 	n := len(p.g.Edges)

@@ -217,7 +217,7 @@ func (c codes) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, erro
 }
 
 func (c codes) Decode(p *Payload, b []byte, _ Accounting, _ bool) error {
-	if err := wantBytes("lattice", b, c.vectors*c.dim*c.bits); err != nil {
+	if err := checkSize("lattice", b, c.vectors*c.dim*c.bits); err != nil {
 		return err
 	}
 	p.Coords = nil

@@ -5,7 +5,7 @@ package dist
 import "golang.org/x/sys/cpu"
 
 // latticeIn says whether the lattice works four numbers at a time. Only tests change it.
-var latticeIn = cpu.X86.HasAVX2
+var useLatticeAVX2 = cpu.X86.HasAVX2
 
 // latticeConstants are what a decoding multiplies by: 1/(q·s), 1/q, q and s; and from where on a
 // point is far.
@@ -25,7 +25,7 @@ func latticeDecodeAVX2(dst, codes, ref *float32, n int, c *latticeConstants) (fa
 func (l *Lattice) encodeFast(dst, x []float32) int {
 	var block [latticeBlock]float32 // dst may be x
 	n := len(x) &^ 3
-	if n == 0 || !latticeIn || !latticeEncodeAVX2(&block[0], &x[0], n, 1/l.Side, uint32(l.Colours-1)) {
+	if n == 0 || !useLatticeAVX2 || !latticeEncodeAVX2(&block[0], &x[0], n, 1/l.Side, uint32(l.Colours-1)) {
 		return 0
 	}
 	return copy(dst, block[:n])
@@ -35,7 +35,7 @@ func (l *Lattice) encodeFast(dst, x []float32) int {
 func (l *Lattice) decodeFast(dst, codes, ref []float32) DecodeStats {
 	var block [latticeBlock]float32
 	n, q := len(codes)&^3, float64(l.Colours)
-	if n == 0 || !latticeIn {
+	if n == 0 || !useLatticeAVX2 {
 		return DecodeStats{}
 	}
 	_ = ref[n-1]

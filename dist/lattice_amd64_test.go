@@ -14,10 +14,10 @@ import (
 // next to the halves, where numbers are too large to be sure, and where what is written is what is
 // read.
 func TestLatticeTwins(t *testing.T) {
-	if !latticeIn {
+	if !useLatticeAVX2 {
 		t.Skip("this processor has no AVX2")
 	}
-	defer func() { latticeIn = true }()
+	defer func() { useLatticeAVX2 = true }()
 	for _, spec := range []string{"lattice(0.0001,256)", "lattice(0.5,2)", "lattice(0.03,65536)", "lattice(1e-30,16)",
 		"lattice(1e-12,256)"} {
 		l := parseLattice(t, spec)
@@ -58,7 +58,7 @@ func latticeTwins(t *testing.T, l *Lattice, x, ref []float32) {
 	}
 	var results [2]result
 	for k := range results {
-		latticeIn = k == 1
+		useLatticeAVX2 = k == 1
 		r := &results[k]
 		r.codes = slices.Clone(x)
 		r.err = l.Encode(r.codes, r.codes, 0, 0, 0)
@@ -102,13 +102,13 @@ func BenchmarkLattice(b *testing.B) {
 		x[i] = float32(0.05 * s.Norm())
 		ref[i] = x[i] + float32(0.001*s.Norm())
 	}
-	fast := latticeIn
-	defer func() { latticeIn = fast }()
+	fast := useLatticeAVX2
+	defer func() { useLatticeAVX2 = fast }()
 	for _, in := range []struct {
 		name string
 		fast bool
 	}{{"avx2", fast}, {"go", false}} {
-		latticeIn = in.fast
+		useLatticeAVX2 = in.fast
 		b.Run("encode/"+in.name, func(b *testing.B) {
 			b.SetBytes(8 * n)
 			for b.Loop() {

@@ -10,7 +10,7 @@ type matching struct {
 }
 
 // pairing is the memory of one draw.
-type pairing struct {
+type matchingScratch struct {
 	order  []int  // edge numbers
 	taken  []bool // agents
 	active []bool // edges
@@ -19,7 +19,7 @@ type pairing struct {
 func newMatching(l edgeSampler) matching {
 	n, edges := l.g.N, len(l.g.Edges)
 	p := matching{edgeSampler: l, scratch: &sync.Pool{New: func() any {
-		return &pairing{order: make([]int, edges), taken: make([]bool, n), active: make([]bool, edges)}
+		return &matchingScratch{order: make([]int, edges), taken: make([]bool, n), active: make([]bool, edges)}
 	}}}
 	p.rates = sync.OnceValue(p.estimate)
 	return p
@@ -29,7 +29,7 @@ func (matching) String() string { return "matching" }
 
 func (p matching) Active(dst []Event, t int) []Event {
 	dst = dst[:0]
-	w := p.scratch.Get().(*pairing)
+	w := p.scratch.Get().(*matchingScratch)
 	p.draw(w, t)
 	for k, active := range w.active {
 		if active {
@@ -42,7 +42,7 @@ func (p matching) Active(dst []Event, t int) []Event {
 
 // draw fills w.active with the matching of iteration t. The shuffle goes on only while an agent is
 // free.
-func (p matching) draw(w *pairing, t int) {
+func (p matching) draw(w *matchingScratch, t int) {
 	s := p.at(t)
 	clear(w.taken)
 	clear(w.active)
@@ -71,7 +71,7 @@ func (p matching) estimate() []float64 {
 		return count
 	}
 	rounds := max(256, min(16384, 1<<22/edges)) // a tenth of a second
-	w := p.scratch.Get().(*pairing)
+	w := p.scratch.Get().(*matchingScratch)
 	for t := range rounds {
 		p.draw(w, t)
 		for k, active := range w.active {

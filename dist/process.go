@@ -83,17 +83,17 @@ func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
 		return parseIndependent(p, law)
 	case "k-edges-exact":
 		k, err := p.edgeCount(g)
-		return orError(exactly{law, k}, err)
+		return processOrError(exactCount{law, k}, err)
 	case "broadcast", "broadcast-one", "broadcast-rr":
 		return parseBroadcast(p, law)
 	case "matching":
 		return newMatching(law), nil
 	case "periodic":
 		tau, err := p.count()
-		return orError(periodic{g, tau}, err)
+		return processOrError(periodic{g, tau}, err)
 	case "coin":
 		p, err := p.probability()
-		return orError(coin{law, p}, err)
+		return processOrError(coin{law, p}, err)
 	case "full":
 		return full{g}, nil
 	case "trace":
@@ -103,7 +103,7 @@ func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
 }
 
 // orError drops a process that was made from an argument in error.
-func orError(p Process, err error) (Process, error) {
+func processOrError(p Process, err error) (Process, error) {
 	if err != nil {
 		return nil, err
 	}

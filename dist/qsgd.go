@@ -165,7 +165,7 @@ func (q *qsgd) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, erro
 		return nil, fmt.Errorf("dist: %s of %d coordinates in %d blocks was given another payload to write; it writes what it compressed", q.name, q.dim, len(q.sizes))
 	}
 	w := bitWriter{dst: dst}
-	putFloats(&w, p.Vectors[1])
+	writeFloats(&w, p.Vectors[1])
 	b, from := q.levelBits(), 0
 	for i, m := range q.sizes {
 		unit := q.unit(p.Vectors[1][i], q.scale[i])
@@ -184,13 +184,13 @@ func (q *qsgd) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, erro
 
 func (q *qsgd) Decode(p *Payload, src []byte, _ Accounting, _ bool) error {
 	b := q.levelBits()
-	if err := wantBytes(q.name, src, q.dim*(1+b)+32*len(q.sizes)); err != nil {
+	if err := checkSize(q.name, src, q.dim*(1+b)+32*len(q.sizes)); err != nil {
 		return err
 	}
 	p.Coords = nil
 	p.resize(2)
 	r := bitReader{src: src}
-	p.Vectors[1] = takeFloats(&r, p.Vectors[1], len(q.sizes))
+	p.Vectors[1] = readFloats(&r, p.Vectors[1], len(q.sizes))
 	p.Vectors[0] = growFloats(p.Vectors[0], q.dim)
 	from := 0
 	for i, m := range q.sizes {

@@ -76,15 +76,15 @@ func drawSubset(dst []uint32, d int, offset uint32, b *bitmap, s *rng.Stream) {
 	throw := subsetSampler{b, uint64(d), -uint32(d) % uint32(d), len(dst) < d/markBelow}
 	switch {
 	case 2*len(dst) > d:
-		throw.until(d-len(dst), s)
+		throw.drawUntil(d-len(dst), s)
 		complement(words, d)
-		takeBits(dst, offset, words)
+		drainBits(dst, offset, words)
 	case throw.mark:
-		throw.until(len(dst), s)
-		b.takeMarked(dst, offset, words)
+		throw.drawUntil(len(dst), s)
+		b.drainMarked(dst, offset, words)
 	default:
-		throw.until(len(dst), s)
-		takeBits(dst, offset, words)
+		throw.drawUntil(len(dst), s)
+		drainBits(dst, offset, words)
 	}
 }
 
@@ -104,12 +104,12 @@ type subsetSampler struct {
 // until throws until n more bits are set. Each 64-bit draw serves for two throws, the lower half
 // first; what the last draw has left is dropped. Two throws set at most two bits, so that n/2 draws
 // need not ask how many are missing.
-func (t subsetSampler) until(n int, s *rng.Stream) {
+func (t subsetSampler) drawUntil(n int, s *rng.Stream) {
 	for n >= 2 {
 		if t.mark {
-			n -= t.marked(n/2, s)
+			n -= t.drawMarked(n/2, s)
 		} else {
-			n -= t.plain(n/2, s)
+			n -= t.drawPlain(n/2, s)
 		}
 	}
 	for n == 1 {
@@ -132,7 +132,7 @@ func (t subsetSampler) set(c uint64) int {
 
 // plain throws twice for each of so many draws, and returns how many bits are new: a number to add,
 // not a branch to guess.
-func (t subsetSampler) plain(draws int, s *rng.Stream) int {
+func (t subsetSampler) drawPlain(draws int, s *rng.Stream) int {
 	words, local, fresh := t.b.words, *s, 0
 	for range draws {
 		u := local.Uint64()
@@ -148,7 +148,7 @@ func (t subsetSampler) plain(draws int, s *rng.Stream) int {
 }
 
 // marked is plain that also marks the words.
-func (t subsetSampler) marked(draws int, s *rng.Stream) int {
+func (t subsetSampler) drawMarked(draws int, s *rng.Stream) int {
 	local, fresh := *s, 0
 	for range draws {
 		u := local.Uint64()

@@ -54,7 +54,7 @@ func nearForm(spec string, table []spelling) string {
 }
 
 // badSpec is the error for a spec whose name is known and whose argument is not usable.
-func badSpec(kind, spec, format string, args ...any) error {
+func specError(kind, spec, format string, args ...any) error {
 	return fmt.Errorf("dist: %s %q: %s", kind, spec, fmt.Sprintf(format, args...))
 }
 
@@ -79,22 +79,22 @@ type parsedSpec struct {
 func readSpec(kind, spec string, table []spelling) (parsedSpec, error) {
 	name, arg, hasArg, err := splitSpec(spec)
 	if err != nil {
-		return parsedSpec{}, badSpec(kind, spec, "%v", err)
+		return parsedSpec{}, specError(kind, spec, "%v", err)
 	}
 	form, takesArg, ok := formOf(table, name)
 	switch {
 	case !ok:
 		return parsedSpec{}, unknownSpec(kind, spec, table)
 	case takesArg && (!hasArg || arg == ""):
-		return parsedSpec{}, badSpec(kind, spec, "the argument is missing; write %s", form)
+		return parsedSpec{}, specError(kind, spec, "the argument is missing; write %s", form)
 	case hasArg && !takesArg:
-		return parsedSpec{}, badSpec(kind, spec, "it takes no argument; write %s", form)
+		return parsedSpec{}, specError(kind, spec, "it takes no argument; write %s", form)
 	}
 	return parsedSpec{kind: kind, spec: spec, name: name, arg: arg}, nil
 }
 
 func (p parsedSpec) bad(format string, args ...any) error {
-	return badSpec(p.kind, p.spec, format, args...)
+	return specError(p.kind, p.spec, format, args...)
 }
 
 // float reads the argument as a finite number.

@@ -11,13 +11,13 @@ import (
 
 // denseSpectrum is the largest number of agents for which all eigenvalues are computed: they take
 // the cube of it in time.
-const denseSpectrum = 1500
+const maxDenseSpectrum = 1500
 
 // Connectivity returns the second smallest eigenvalue of the Laplacian, which is positive since the
 // graph is connected. It wants two agents or more. Beyond 1,500 it takes the formula of the
 // topology, or Lanczos' method on the sparse matrix, to at least six digits.
 func (g *Graph) Connectivity() float64 {
-	if g.N <= denseSpectrum {
+	if g.N <= maxDenseSpectrum {
 		return g.Spectrum()[1]
 	}
 	if second, _, ok := g.formula(); ok {
@@ -28,7 +28,7 @@ func (g *Graph) Connectivity() float64 {
 
 // LargestEigenvalue returns that of the Laplacian, in the ways of Connectivity.
 func (g *Graph) LargestEigenvalue() float64 {
-	if g.N <= denseSpectrum {
+	if g.N <= maxDenseSpectrum {
 		return g.Spectrum()[g.N-1]
 	}
 	if _, largest, ok := g.formula(); ok {
@@ -50,7 +50,7 @@ func (g *Graph) formula() (second, largest float64, ok bool) {
 		second, largest = pathExtremes(g.N)
 		return second, largest, true
 	case "grid", "torus":
-		r := rows(g.N)
+		r := gridRows(g.N)
 		side := pathExtremes
 		if g.spec == "torus" {
 			side = ringExtremes

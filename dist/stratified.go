@@ -19,20 +19,20 @@ func (m stratified) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)
 	s := m.stream(t, i, j)
 	if m.d%m.k == 0 {
-		cuts := newCutter(m.d, m.k)
+		cuts := newStrataCursor(m.d, m.k)
 		cuts.fill(dst, 0, &s)
 		return dst
 	}
-	drawTurned(dst, m.d, m.k, &s)
+	drawRotated(dst, m.d, m.k, &s)
 	return dst
 }
 
 // drawTurned draws with the cuts turned by an offset o: block b begins at (o + floor(b·d/k)) mod d.
 // In ascending order come first the blocks that have passed the end of the ring, then those that
 // have not; the one that straddles the end gives the first or the last coordinate.
-func drawTurned(dst []uint32, d, k int, s *rng.Stream) {
+func drawRotated(dst []uint32, d, k int, s *rng.Stream) {
 	offset := s.IntN(d)
-	cuts := newCutter(d, k)
+	cuts := newStrataCursor(d, k)
 	begin := func(b int) int { return offset + int(uint64(b)*uint64(d)/uint64(k)) }
 	passed := 0 // the first block that begins at or beyond the end, or k
 	for lo, hi := 0, k; lo < hi; passed = lo {
@@ -55,17 +55,17 @@ func drawTurned(dst []uint32, d, k int, s *rng.Stream) {
 	cuts.fill(dst[k-passed:k-1], uint32(offset), s)
 }
 
-// cutter walks along the blocks. Block b begins at floor(b·d/k) = b·short + floor(b·part/2^64),
+// strataCursor walks along the blocks. Block b begins at floor(b·d/k) = b·short + floor(b·part/2^64),
 // where part is d mod k in units of k/2^64, rounded up: b times that rounding stays below the 1/k
 // by which a quotient misses the next whole number, since b < k < 2^32.
-type cutter struct {
+type strataCursor struct {
 	short uint32 // floor(d/k): each block has this length or one more
 	part  uint64
 	rest  uint64 // b·part mod 2^64 at block b: a block is longer where the sum overflows
 }
 
-func newCutter(d, k int) cutter {
-	c := cutter{short: uint32(d / k)}
+func newStrataCursor(d, k int) strataCursor {
+	c := strataCursor{short: uint32(d / k)}
 	if extra := uint64(d % k); extra != 0 {
 		quotient, _ := bits.Div64(extra, 0, uint64(k))
 		c.part = quotient + 1
@@ -74,11 +74,11 @@ func newCutter(d, k int) cutter {
 }
 
 // seek goes to block b.
-func (c *cutter) seek(b int) { c.rest = uint64(b) * c.part }
+func (c *strataCursor) seek(b int) { c.rest = uint64(b) * c.part }
 
 // fill draws one coordinate in each of the next len(dst) blocks, the first of which begins at
 // begin. Each 64-bit draw serves for two.
-func (c *cutter) fill(dst []uint32, begin uint32, s *rng.Stream) {
+func (c *strataCursor) fill(dst []uint32, begin uint32, s *rng.Stream) {
 	for len(dst) >= strataGroup {
 		n, next := c.fillFast(dst, begin, s)
 		dst = dst[n:]
@@ -90,7 +90,7 @@ func (c *cutter) fill(dst []uint32, begin uint32, s *rng.Stream) {
 }
 
 // fillSlow is fill, one block after the other, and returns where the next one begins.
-func (c *cutter) fillSlow(dst []uint32, begin uint32, s *rng.Stream) (next uint32) {
+func (c *strataCursor) fillSlow(dst []uint32, begin uint32, s *rng.Stream) (next uint32) {
 	local, rest, short, part := *s, c.rest, uint64(c.short), c.part
 	for ; len(dst) >= 2; dst = dst[2:] {
 		u := local.Uint64()

@@ -10,9 +10,9 @@ import (
 )
 
 // Sixteen blocks at a time give the coordinates of one by one, also where numbers are drawn again,
-// which is often with blocks of 2^28, and leave the stream and the cutter alike.
+// which is often with blocks of 2^28, and leave the stream and the strataCursor alike.
 func TestStrataTwins(t *testing.T) {
-	if !strataIn {
+	if !useStrataAVX512 {
 		t.Skip("no AVX-512")
 	}
 	again := 0
@@ -22,7 +22,7 @@ func TestStrataTwins(t *testing.T) {
 				continue
 			}
 			for turn := range 3 {
-				slow, fast := newCutter(d, k), newCutter(d, k)
+				slow, fast := newStrataCursor(d, k), newStrataCursor(d, k)
 				a, b := rng.New(1, "mask", uint64(d), uint64(k), uint64(turn)), rng.New(1, "mask", uint64(d), uint64(k),
 					uint64(turn))
 				first := turn * k / 4
@@ -36,7 +36,7 @@ func TestStrataTwins(t *testing.T) {
 					t.Fatalf("d=%d, k=%d, turn %d: other coordinates, or one behind them", d, k, turn)
 				}
 				if a != b || slow != fast {
-					t.Errorf("d=%d, k=%d, turn %d: stream %v and cutter %+v, want %v and %+v", d, k, turn, b, fast, a,
+					t.Errorf("d=%d, k=%d, turn %d: stream %v and strataCursor %+v, want %v and %+v", d, k, turn, b, fast, a,
 						slow)
 				}
 				if uint64(a.Counter()-rng.New(1, "mask", uint64(d), uint64(k),

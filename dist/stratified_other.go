@@ -8,6 +8,6 @@ import "fspda/internal/rng"
 const strataGroup = 1 << 62
 
 // fillFast draws nothing.
-func (c *cutter) fillFast(_ []uint32, begin uint32, _ *rng.Stream) (n int, next uint32) {
+func (c *strataCursor) fillFast(_ []uint32, begin uint32, _ *rng.Stream) (n int, next uint32) {
 	return 0, begin
 }

@@ -30,7 +30,7 @@ func TestTurnedBlocks(t *testing.T) {
 		s := rng.New(4, "test", uint64(c.d))
 		dst := make([]uint32, c.k)
 		for range 5000 {
-			drawTurned(dst, c.d, c.k, &s)
+			drawRotated(dst, c.d, c.k, &s)
 			first[dst[0]], last[dst[c.k-1]] = true, true
 			longest := c.d/c.k + 1
 			for n := range dst {
@@ -50,13 +50,13 @@ func TestTurnedBlocks(t *testing.T) {
 	}
 }
 
-// The cutter's lengths are those of floor((b+1)·d/k) - floor(b·d/k) from any block on: with blocks
+// The strataCursor's lengths are those of floor((b+1)·d/k) - floor(b·d/k) from any block on: with blocks
 // this long the upper half of the draw is bounded by them, and the starts add up.
 func TestCutterWalksAllBlocks(t *testing.T) {
 	for _, c := range []struct{ d, k int }{{37, 5}, {64, 8}, {11, 7}, {1 << 20, 999}} {
 		for _, from := range []int{0, 1, c.k / 2, c.k - 1} {
 			s := rng.New(5, "test", uint64(from))
-			cuts := newCutter(c.d, c.k)
+			cuts := newStrataCursor(c.d, c.k)
 			cuts.seek(from)
 			dst := make([]uint32, c.k-from)
 			cuts.fill(dst, uint32(from*c.d/c.k), &s)
@@ -82,14 +82,14 @@ func TestRedraw(t *testing.T) {
 	}
 }
 
-// The cutter's blocks begin at floor(b·d/k), to the last of 2^32 numbers: also where blocks are
+// The strataCursor's blocks begin at floor(b·d/k), to the last of 2^32 numbers: also where blocks are
 // few, many, or nearly of one length.
 func TestCutterIsExact(t *testing.T) {
 	s := rng.New(7, "test")
 	for range 300 {
 		d := 1 + s.IntN(1<<32-1)
 		for _, k := range []int{1 + s.IntN(d), max(1, d/10), max(1, d-1), d, 1 + s.IntN(min(d, 1000))} {
-			cuts := newCutter(d, k)
+			cuts := newStrataCursor(d, k)
 			for _, b := range []int{0, s.IntN(k), k - 1} {
 				cuts.seek(b)
 				_, over := bits.Add64(cuts.rest, cuts.part, 0)

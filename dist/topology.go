@@ -70,8 +70,8 @@ var shapes = map[string]func(n int) []Edge{
 	"ring":        ring,
 	"path":        path,
 	"star":        star,
-	"grid":        func(n int) []Edge { return lattice(n, false) },
-	"torus":       func(n int) []Edge { return lattice(n, true) },
+	"grid":        func(n int) []Edge { return gridEdges(n, false) },
+	"torus":       func(n int) []Edge { return gridEdges(n, true) },
 	"exponential": exponential,
 }
 
@@ -128,7 +128,7 @@ func exponential(n int) (edges []Edge) {
 
 // rows is the number of rows of a grid or a torus of n agents: the largest divisor of n with rows²
 // <= n.
-func rows(n int) int {
+func gridRows(n int) int {
 	r := 1
 	for k := 2; k*k <= n; k++ {
 		if n%k == 0 {
@@ -140,8 +140,8 @@ func rows(n int) int {
 
 // lattice numbers agents row by row. A wrap-around along a side of 2 would repeat an edge, and
 // along a side of 1 join an agent to itself: wrap adds one only along longer sides.
-func lattice(n int, wrap bool) (edges []Edge) {
-	r := rows(n)
+func gridEdges(n int, wrap bool) (edges []Edge) {
+	r := gridRows(n)
 	c := n / r
 	for i := range r {
 		for j := range c {

@@ -147,8 +147,8 @@ func (l *livePlayer) Exchanged(peer, values int) {
 
 // Advanced implements [live.Trainer]. It leaves snapshots where the logical time has passed an
 // evaluation or a checkpoint is requested.
-func (l *livePlayer) Advanced(v live.View) (stop bool) {
-	r, s, t := l.run, l.run.setup, v.Desk.T
+func (l *livePlayer) Advanced(v live.Snapshot) (stop bool) {
+	r, s, t := l.run, l.run.setup, v.Clock.T
 	if !l.started {
 		l.started = true
 		if l.shown != nil {
@@ -175,7 +175,7 @@ func (l *livePlayer) Advanced(v live.View) (stop bool) {
 }
 
 // Finished implements [live.Trainer]. It leaves the last snapshot.
-func (l *livePlayer) Finished(v live.View) {
+func (l *livePlayer) Finished(v live.Snapshot) {
 	l.leave(v, l.run.setup.Config.Iterations, true, true)
 	const enough, share = 100, 0.2 // agents decline calls while they have mail
 	if want := l.run.setup.Config.Contacts; l.took >= enough && float64(l.met) < share*want*float64(l.took) {
@@ -186,7 +186,7 @@ func (l *livePlayer) Finished(v live.View) {
 
 // leave copies the agent's state: for evaluation t, or for a checkpoint, in which all evaluations
 // before t are reported. The last one is both.
-func (l *livePlayer) leave(v live.View, t int, eval, save bool) {
+func (l *livePlayer) leave(v live.Snapshot, t int, eval, save bool) {
 	var sn *snapshot
 	select {
 	case sn = <-l.spare:
@@ -229,8 +229,8 @@ type liveEdge struct {
 }
 
 // recordLive copies a view. The duals are those of edges with exchanges.
-func recordLive(v live.View, dev device.Device) (*liveRecord, map[int]device.Vector) {
-	r, duals := &liveRecord{Desk: v.Desk}, map[int]device.Vector{}
+func recordLive(v live.Snapshot, dev device.Device) (*liveRecord, map[int]device.Vector) {
+	r, duals := &liveRecord{Desk: v.Clock}, map[int]device.Vector{}
 	for _, e := range v.Edges {
 		r.Edges = append(r.Edges, liveEdge{Peer: e.Peer, Epoch: e.Dual.Epoch, N: e.Dual.N, Fresh: e.Fresh})
 		if e.Dual.N > 0 {

@@ -25,26 +25,26 @@ func (m *member) revive(a *agent, board dist.SessionOpener, ck *checkpoint) (*li
 }
 
 // view reads where the edges of an agent stood.
-func (c *checkpoint) view(a *agent) (live.View, error) {
+func (c *checkpoint) view(a *agent) (live.Snapshot, error) {
 	s := a.run.setup
-	damaged := func(what string) (live.View, error) {
-		return live.View{}, &CheckpointError{Path: c.path, Got: "is damaged: " + what}
+	damaged := func(what string) (live.Snapshot, error) {
+		return live.Snapshot{}, &CheckpointError{Path: c.path, Got: "is damaged: " + what}
 	}
 	neighbours := neighbours(s.Graph, a.id)
 	if c.Live == nil || len(c.Live.Edges) != len(neighbours) {
 		return damaged("it lacks the edges of an agent in real time")
 	}
-	v := live.View{Desk: c.Live.Desk}
+	v := live.Snapshot{Clock: c.Live.Desk}
 	for i, e := range c.Live.Edges {
 		if e.Peer != neighbours[i] || e.N < 0 || e.Epoch < 0 {
 			return damaged(fmt.Sprintf("edge %d leads to agent %d", i, e.Peer))
 		}
-		w := live.EdgeView{Peer: e.Peer, Fresh: e.Fresh}
+		w := live.EdgeSnapshot{Peer: e.Peer, Fresh: e.Fresh}
 		w.Dual.Epoch, w.Dual.N, w.Dual.S = e.Epoch, e.N, a.dev.NewVector(s.Dim)
 		if e.N > 0 {
 			host := make([]float32, s.Dim)
 			if err := safetensors.LoadInto(c.file, vectorName(a.id, edgeName(e.Peer)), host); err != nil {
-				return live.View{}, &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
+				return live.Snapshot{}, &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
 			}
 			a.dev.Write(w.Dual.S, host)
 		}

@@ -8,23 +8,23 @@ import (
 	"fspda/dist"
 )
 
-// Wire is a Transport that writes each message as bytes by its codec, reads it back, and hands that
-// on: what a network does to a message, without the network. A message whose length is not what a
-// Ledger counts for it is an error.
+// CodecTransport is a Transport that encodes each message with its codec, decodes it, and passes
+// the result on: the effect of a network on a message, without a network. It returns an error if
+// the length of the encoding differs from the bits that a Ledger counts.
 type CodecTransport struct {
 	dist.Transport
 	pool *dist.Pool
 	dim  int
 
-	Bits, Bytes atomic.Uint64 // that a Ledger counts for the messages; that were written
+	Bits, Bytes atomic.Uint64 // counted by a Ledger; encoded
 }
 
-// NewWire returns a wire before next, for messages about vectors of length dim.
+// NewCodecTransport returns a CodecTransport in front of next, for vectors of length dim.
 func NewCodecTransport(next dist.Transport, pool *dist.Pool, dim int) *CodecTransport {
 	return &CodecTransport{Transport: next, pool: pool, dim: dim}
 }
 
-// Send implements dist.Transport.
+// Send implements [dist.Transport].
 func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
 	p := dist.Payload{Dim: w.dim}
 	codec := m.Codec
@@ -50,10 +50,10 @@ func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
 	}
 	w.Bits.Add(counted.SharedSeed)
 	w.Bytes.Add(uint64(len(text)))
-	// as many as the mask, which both ends draw
+	// as many as the mask has, which both ends draw
 	back := dist.Payload{Dim: w.dim, Coords: make([]uint32, len(p.Vectors[0]))}
 	if err := codec.Decode(&back, text, dist.SharedSeed, false); err != nil {
-		return fmt.Errorf("disttest: the message of iteration %d from agent %d does not read back: %w", m.T, m.From,
+		return fmt.Errorf("disttest: the message of iteration %d from agent %d cannot be decoded: %w", m.T, m.From,
 			err)
 	}
 	m.Values = nil

@@ -15,10 +15,10 @@ import (
 	"fspda/dist"
 )
 
-// patience is how long the contract waits for what must happen soon. It only bounds a failure.
-const patience = 20 * time.Second
+// waitLimit bounds the waits of the contract's tests. It only matters when a test fails.
+const waitLimit = 20 * time.Second
 
-// TestTransport runs the contract of dist.Transport. open returns a new network of agents 0..n-1
+// TestTransport tests the contract of dist.Transport. open returns a new network of agents 0..n-1
 // without faults; it may use t.Cleanup to close it.
 func TestTransport(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	for _, part := range []struct {
@@ -29,7 +29,7 @@ func TestTransport(t *testing.T, open func(t *testing.T, n int) dist.Transport) 
 		{"keeps bits", checkBits},
 		{"shares buffers", checkSharing},
 		{"many agents", checkMany},
-		{"lines are independent", checkIndependence},
+		{"streams are independent", checkIndependence},
 		{"refuses another iteration", checkIteration},
 		{"canceled receiver", checkCanceledRecv},
 		{"canceled sender", checkCanceledSend},
@@ -38,41 +38,41 @@ func TestTransport(t *testing.T, open func(t *testing.T, n int) dist.Transport) 
 	}
 }
 
-// bench is the device and the pool of a test.
-type bench struct {
+// fixture is the device and the pool of a test.
+type fixture struct {
 	dev  device.Device
 	pool *dist.Pool
 }
 
-func newBench() bench {
+func newFixture() fixture {
 	dev := devicetest.NewFloat64()
-	return bench{dev, dist.NewPool(dev)}
+	return fixture{dev, dist.NewPool(dev)}
 }
 
-func (b bench) buffer(values ...float32) *dist.Buffer {
+func (b fixture) buffer(values ...float32) *dist.Buffer {
 	buf := b.pool.Get(len(values))
 	b.dev.Write(buf.V, values)
 	return buf
 }
 
-func (b bench) read(buf *dist.Buffer) []float32 {
+func (b fixture) read(buf *dist.Buffer) []float32 {
 	values := make([]float32, buf.V.Len())
 	b.dev.Read(values, buf.V)
 	return values
 }
 
-// within runs the parts at once and fails the test when one of them returns an error or they take
-// too long.
+// within runs the parts concurrently and fails the test if one of them returns an error or they
+// take longer than waitLimit.
 func within(t *testing.T, parts ...func(ctx context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	errs := make([]error, len(parts))
 	var wg sync.WaitGroup
 	for k, part := range parts {
 		wg.Go(func() {
 			if errs[k] = part(ctx); errs[k] != nil {
-				cancel() // the others cannot go on
+				cancel() // the others cannot continue
 			}
 		})
 	}
@@ -82,17 +82,18 @@ func within(t *testing.T, parts ...func(ctx context.Context) error) {
 	}
 }
 
-// word is the value that agent from tells agent to at iteration t: a different one each time, exact
+// testValue returns the value that agent from sends to agent to at iteration t: distinct and exact
 // in float32.
-func word(from, to, t int) float32 { return float32(from<<16 | to<<12 | t) }
+func testValue(from, to, t int) float32 { return float32(from<<16 | to<<12 | t) }
 
-func send(ctx context.Context, net dist.Transport, b bench, from, to, t int) error {
-	return net.Send(ctx, dist.Message{T: t, From: from, To: to, Values: []*dist.Buffer{b.buffer(word(from, to, t))},
+func send(ctx context.Context, net dist.Transport, b fixture, from, to, t int) error {
+	return net.Send(ctx, dist.Message{T: t, From: from, To: to,
+		Values:  []*dist.Buffer{b.buffer(testValue(from, to, t))},
 		Arrives: arrival(t)})
 }
 
-// recv awaits what send sends.
-func recv(ctx context.Context, net dist.Transport, b bench, self, from, t int) error {
+// recv receives and checks the message that send sends.
+func recv(ctx context.Context, net dist.Transport, b fixture, self, from, t int) error {
 	m, err := net.Recv(ctx, self, from, t)
 	if err != nil {
 		return err
@@ -100,23 +101,23 @@ func recv(ctx context.Context, net dist.Transport, b bench, self, from, t int) e
 	if m.T != t || m.From != from || m.To != self || len(m.Values) != 1 {
 		return fmt.Errorf("got message %+v, want iteration %d from %d to %d with one value", m, t, from, self)
 	}
-	if got, want := b.read(m.Values[0])[0], word(from, self, t); got != want {
+	if got, want := b.read(m.Values[0])[0], testValue(from, self, t); got != want {
 		return fmt.Errorf("got value %v of iteration %d from %d to %d, want %v", got, t, from, self, want)
 	}
 	if m.Arrives != arrival(t) {
-		return fmt.Errorf("got iteration %d from %d to %d with arrival %v, want %v: a transport carries it along", t,
+		return fmt.Errorf("got iteration %d from %d to %d with arrival %v, want %v: a transport must preserve it", t,
 			from, self, m.Arrives, arrival(t))
 	}
 	m.Release()
 	return nil
 }
 
-// arrival is the virtual time that a message carries, not exact in float32.
+// arrival returns the virtual arrival time of a message. It is not exact in float32.
 func arrival(t int) float64 { return float64(t) + 1.0/3 }
 
 func checkOrder(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	const rounds = 200
-	net, b := open(t, 2), newBench()
+	net, b := open(t, 2), newFixture()
 	within(t,
 		func(ctx context.Context) error {
 			for k := range rounds {
@@ -137,7 +138,7 @@ func checkOrder(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 }
 
 func checkBits(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
-	net, b := open(t, 2), newBench()
+	net, b := open(t, 2), newFixture()
 	odd := []float32{0, float32(math.Copysign(0, -1)), 1, -1.5, math.MaxFloat32, math.SmallestNonzeroFloat32,
 		float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 0.1, 16777217}
 	long := make([]float32, 100_000)
@@ -184,10 +185,10 @@ func sameBits(got, want []float32) error {
 	return nil
 }
 
-// checkSharing sends one buffer to two agents and keeps it: the sender still reads it after both
-// have let go, and then it is free.
+// checkSharing sends one buffer to two agents and retains it. The sender can read it after both
+// have released it.
 func checkSharing(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
-	net, b := open(t, 3), newBench()
+	net, b := open(t, 3), newFixture()
 	own := b.buffer(7, 8)
 	own.Retain(2)
 	within(t, func(ctx context.Context) error {
@@ -214,10 +215,10 @@ func checkSharing(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	own.Release()
 }
 
-// checkMany lets twelve agents exchange over random edges, each at its own pace.
+// checkMany lets twelve agents exchange over random edges, each at its own speed.
 func checkMany(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	const n, rounds = 12, 150
-	net, b := open(t, n), newBench()
+	net, b := open(t, n), newFixture()
 	g, err := dist.ParseGraph("er(0.5)", n, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -233,8 +234,8 @@ func checkMany(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
 	within(t, agents...)
 }
 
-// exchange is an agent that tells all its peers a word at each iteration and hears theirs.
-func exchange(ctx context.Context, net dist.Transport, b bench, process dist.Process, self, rounds int) error {
+// exchange sends a value to every peer and receives theirs, at each iteration.
+func exchange(ctx context.Context, net dist.Transport, b fixture, process dist.Process, self, rounds int) error {
 	var events []dist.Event
 	for t := range rounds {
 		events = process.Active(events, t)
@@ -256,10 +257,10 @@ func exchange(ctx context.Context, net dist.Transport, b bench, process dist.Pro
 	return nil
 }
 
-// checkIndependence lets agents 2 and 3 run a hundred iterations ahead while 1 waits for 0, and 0
-// speak to 2 before it speaks to 1.
+// checkIndependence lets agents 2 and 3 run a hundred iterations ahead while agent 1 waits for
+// agent 0, which sends to agent 2 before it sends to agent 1.
 func checkIndependence(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
-	net, b := open(t, 4), newBench()
+	net, b := open(t, 4), newFixture()
 	ahead := make(chan struct{})
 	pair := func(self, peer int, done func()) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
@@ -286,7 +287,7 @@ func checkIndependence(t *testing.T, open func(t *testing.T, n int) dist.Transpo
 			select {
 			case <-ahead:
 			case <-ctx.Done():
-				return errors.New("agents 2 and 3 did not get ahead while 1 was waiting")
+				return errors.New("agents 2 and 3 did not get ahead while agent 1 was waiting")
 			}
 			if err := send(ctx, net, b, 0, 1, 9); err != nil {
 				return err
@@ -296,7 +297,7 @@ func checkIndependence(t *testing.T, open func(t *testing.T, n int) dist.Transpo
 }
 
 func checkIteration(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
-	net, b := open(t, 2), newBench()
+	net, b := open(t, 2), newFixture()
 	within(t, func(ctx context.Context) error {
 		if err := send(ctx, net, b, 0, 1, 41); err != nil {
 			return err
@@ -304,9 +305,10 @@ func checkIteration(t *testing.T, open func(t *testing.T, n int) dist.Transport)
 		m, err := net.Recv(ctx, 1, 0, 57)
 		switch {
 		case err == nil:
-			return fmt.Errorf("awaiting iteration 57 gave %+v", m)
+			return fmt.Errorf("awaiting iteration 57 returned %+v", m)
 		case errors.Is(err, dist.ErrIdle) || ctx.Err() != nil:
-			return fmt.Errorf("awaiting iteration 57 when 41 was sent: error %w; want one of its own", err)
+			return fmt.Errorf("awaiting iteration 57 when 41 was sent returned %w; want an error that names both "+
+				"iterations", err)
 		case !strings.Contains(err.Error(), "41") || !strings.Contains(err.Error(), "57"):
 			return fmt.Errorf("the error does not name both iterations: %w", err)
 		}
@@ -314,36 +316,36 @@ func checkIteration(t *testing.T, open func(t *testing.T, n int) dist.Transport)
 	})
 }
 
-// canceled fails the test unless part, whose context is canceled while it runs, returns soon and
-// err passes.
+// canceled runs part, cancels its context, and fails the test unless part returns soon with an
+// error that pass accepts.
 func canceled(t *testing.T, part func(ctx context.Context) error, pass func(err error) bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	go func() { result <- part(ctx) }()
-	time.Sleep(5 * time.Millisecond) // most likely it waits by now; the test holds either way
+	time.Sleep(5 * time.Millisecond) // most likely part waits by now; the test is valid either way
 	cancel()
 	select {
 	case err := <-result:
 		if !pass(err) {
 			t.Errorf("after the cancellation: %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("did not return after the cancellation")
 	}
 }
 
 func checkCanceledRecv(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
-	net, b := open(t, 2), newBench()
+	net, b := open(t, 2), newFixture()
 	wantCanceled := func(err error) bool { return errors.Is(err, context.Canceled) }
 	wait := func(ctx context.Context) error { _, err := net.Recv(ctx, 1, 0, 3); return err }
 	canceled(t, wait, wantCanceled)
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := wait(gone); !wantCanceled(err) {
-		t.Errorf("under a context that is canceled: %v", err)
+		t.Errorf("with a canceled context: %v", err)
 	}
-	// The line still works.
+	// The stream still works.
 	within(t, func(ctx context.Context) error {
 		if err := send(ctx, net, b, 0, 1, 3); err != nil {
 			return err
@@ -352,10 +354,10 @@ func checkCanceledRecv(t *testing.T, open func(t *testing.T, n int) dist.Transpo
 	})
 }
 
-// checkCanceledSend sends more than anybody takes. The transport may store it all; it may not
-// ignore the cancellation.
+// checkCanceledSend sends more than the receiver takes. The transport may buffer it all, but must
+// not ignore the cancellation.
 func checkCanceledSend(t *testing.T, open func(t *testing.T, n int) dist.Transport) {
-	net, b := open(t, 2), newBench()
+	net, b := open(t, 2), newFixture()
 	canceled(t, func(ctx context.Context) error {
 		for k := range 64 {
 			if err := send(ctx, net, b, 0, 1, k); err != nil {

@@ -7,9 +7,8 @@ import (
 	"fspda/dist/disttest"
 )
 
-// Without faults, a Sim is a Transport like any other; delay and reordering break no promise
-// either.
-func TestSimKeepsTheContract(t *testing.T) {
+// A Sim fulfils the contract without faults, and with delay and reordering.
+func TestSimContract(t *testing.T) {
 	for name, f := range map[string]disttest.Faults{
 		"no faults": {},
 		"delay":     {MaxDelay: 20},

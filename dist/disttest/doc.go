@@ -1,13 +1,17 @@
-// Package disttest is a network in a bottle: the contract that every dist.Transport must pass, and
-// [Sim], a network with a seed and faults.
+// Package disttest provides simulated networks for tests, and the contract that every
+// dist.Transport must fulfil.
 //
-// [TestTransport] runs the contract against what its open function returns; its values are vectors
-// of devicetest.NewFloat64. A Transport that copies values hands out vectors of such a device, too.
+// [TestTransport] tests the contract. It uses vectors of devicetest.NewFloat64; a Transport that
+// copies values must return vectors of such a device.
 //
-// A Sim has no clock and no goroutine. Delay is counted in deliveries, and a cut is a pure function
-// of (seed, edge, t), so both ends agree about it and a run with faults repeats bit for bit: what
-// an agent hears does not depend on when it hears it.
+// [Sim] is a dist.Transport with faults. It has no clock and no goroutine: delay is counted in
+// deliveries, and a cut is a pure function of (seed, edge, t). Both ends therefore agree about
+// cuts, and a run with faults repeats bit for bit, however its goroutines are scheduled.
 //
-// Duties of a caller of Sim: as with any Transport, handle dist.ErrIdle from Recv, release what was
-// received, and give each agent a goroutine of its own, or send before receiving.
+// [Network] opens sessions between agents whose processes start and end, over links that can be
+// cut. It uses the clock; run it in a bubble of testing/synctest. [RunScripts] replays scripts of
+// such events and compares transcripts with files in testdata; scripts_test.go shows how.
+//
+// Duties of a caller of Sim: as with any Transport, handle dist.ErrIdle from Recv and release
+// received messages; run each agent in its own goroutine, or send before receiving.
 package disttest

@@ -9,8 +9,7 @@ import (
 	"fspda/dist/disttest"
 )
 
-// An edge is cut at half of its iterations, as the seed has it. Both ends learn the same, and go
-// on.
+// The seed cuts an edge at half of its iterations. Both ends learn about it and continue.
 func ExampleSim() {
 	net := disttest.NewSim(2, 1, disttest.Faults{Cut: 0.5, MaxDelay: 5})
 	ctx := context.Background()

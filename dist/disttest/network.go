@@ -10,35 +10,35 @@ import (
 	"fspda/internal/rng"
 )
 
-// Board is a network for talks between the goroutines of one process, whose agents have lives that
-// begin and end, and whose links can be cut and delay what they carry. It uses the clock; in a
-// bubble of testing/synctest that costs nothing.
+// Network opens sessions between the goroutines of one process. Its agents' processes start and
+// end, and its links can be cut and delay records. It uses the clock; in a bubble of
+// testing/synctest waiting costs no time.
 type Network struct {
 	n     int
-	delay time.Duration // most of a record, uniform from 0
+	delay time.Duration // maximal delay of a record, uniform from 0
 
 	mu        sync.Mutex
-	nodes     []*Node // by agent; nil: it is not there
+	nodes     []*Node // by agent; nil: not running
 	cuts      map[direction]bool
-	lastHeard map[direction]time.Time // when one last heard the other, where it does no more
-	sessions  map[[2]*Node]*pair
+	lastHeard map[direction]time.Time // when the receiver last heard from a sender that is now silent
+	sessions  map[[2]*Node]*sessionQueues
 	draw      rng.Stream
 	changed   chan struct{}
 }
 
-// Life is one life of an agent's process.
+// Node is one incarnation of an agent's process.
 type Node struct {
 	net  *Network
 	id   int
 	dead chan struct{}
 }
 
-// pair is the talk between two lives: a queue for each direction, by the receiver.
-type pair struct{ queues map[*Node]*queue }
+// sessionQueues is the session between two nodes: one queue per direction, by receiver.
+type sessionQueues struct{ queues map[*Node]*queue }
 
 type queue struct {
-	waiting []delivery
-	news    chan struct{} // one who says something leaves a token
+	pending []delivery
+	pushed  chan struct{} // holds a token if a record was pushed
 }
 
 type delivery struct {
@@ -46,94 +46,95 @@ type delivery struct {
 	at     time.Time
 }
 
-// NewBoard makes a network of n agents, none of which is there yet.
+// NewNetwork returns a network of n agents, none of which is running.
 func NewNetwork(n int, seed uint64, delay time.Duration) *Network {
-	return &Network{n: n, delay: delay, nodes: make([]*Node, n), cuts: map[direction]bool{}, lastHeard: map[direction]time.Time{},
-		sessions: map[[2]*Node]*pair{},
-		draw:     rng.New(seed, "board"), changed: make(chan struct{})}
+	return &Network{n: n, delay: delay, nodes: make([]*Node, n), cuts: map[direction]bool{},
+		lastHeard: map[direction]time.Time{},
+		sessions:  map[[2]*Node]*sessionQueues{},
+		draw:      rng.New(seed, "board"), changed: make(chan struct{})}
 }
 
-// Begin begins a life of agent i, which has none.
+// Start starts a process of agent i, which must not be running.
 func (b *Network) Start(i int) *Node {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.nodes[i] != nil {
-		panic(fmt.Sprintf("disttest: agent %d lives already", i))
+		panic(fmt.Sprintf("disttest: agent %d is running already", i))
 	}
-	l := &Node{net: b, id: i, dead: make(chan struct{})}
-	b.nodes[i] = l
+	n := &Node{net: b, id: i, dead: make(chan struct{})}
+	b.nodes[i] = n
 	for k := range b.n {
 		b.lastHeard[direction{k, i}] = time.Now()
 	}
-	b.wake()
-	return l
+	b.notify()
+	return n
 }
 
-// End ends a life, as a kill does: what was under way is lost.
-func (l *Node) Kill() {
-	b := l.net
+// Kill ends a process. Records in flight to and from it are lost.
+func (n *Node) Kill() {
+	b := n.net
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.nodes[l.id] = nil
+	b.nodes[n.id] = nil
 	for k := range b.n {
-		if !b.cuts[direction{l.id, k}] {
-			b.lastHeard[direction{l.id, k}] = time.Now()
+		if !b.cuts[direction{n.id, k}] {
+			b.lastHeard[direction{n.id, k}] = time.Now()
 		}
 	}
-	for lives := range b.sessions {
-		if lives[0] == l || lives[1] == l {
-			delete(b.sessions, lives)
+	for nodes := range b.sessions {
+		if nodes[0] == n || nodes[1] == n {
+			delete(b.sessions, nodes)
 		}
 	}
-	close(l.dead)
-	b.wake()
+	close(n.dead)
+	b.notify()
 }
 
-// Cut cuts the link between i and j, or mends it. What is said meanwhile arrives later.
+// Cut cuts or restores the link between i and j. Records sent meanwhile arrive when it is restored.
 func (b *Network) Cut(i, j int, cut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, l := range [2]direction{{i, j}, {j, i}} {
-		if cut && !b.cuts[l] && b.nodes[l.from] != nil {
-			b.lastHeard[l] = time.Now()
+	for _, n := range [2]direction{{i, j}, {j, i}} {
+		if cut && !b.cuts[n] && b.nodes[n.from] != nil {
+			b.lastHeard[n] = time.Now()
 		}
-		b.cuts[l] = cut
+		b.cuts[n] = cut
 	}
-	b.wake()
+	b.notify()
 }
 
-// wake tells all who wait. The caller holds the lock.
-func (b *Network) wake() {
+// notify wakes all waiting goroutines. The caller holds the lock.
+func (b *Network) notify() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
-// Silent implements [dist.Switchboard].
-func (l *Node) SilentFor(with int) time.Duration {
-	b := l.net
+// SilentFor implements [dist.SessionOpener].
+func (n *Node) SilentFor(with int) time.Duration {
+	b := n.net
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := direction{with, l.id}
+	at := direction{with, n.id}
 	if b.nodes[with] != nil && !b.cuts[at] {
 		return 0
 	}
 	return time.Since(b.lastHeard[at])
 }
 
-// Talk implements [dist.Switchboard].
-func (l *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) {
-	b := l.net
+// OpenSession implements [dist.SessionOpener].
+func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) {
+	b := n.net
 	for {
 		b.mu.Lock()
 		other, changed := b.nodes[with], b.changed
-		if b.nodes[l.id] != l {
+		if b.nodes[n.id] != n {
 			b.mu.Unlock()
 			return nil, dist.ErrSessionClosed
 		}
-		if other != nil && !b.cuts[direction{with, l.id}] {
-			p := b.pair(l, other)
+		if other != nil && !b.cuts[direction{with, n.id}] {
+			p := b.sessionBetween(n, other)
 			b.mu.Unlock()
-			return &session{self: l, other: other, pair: p}, nil
+			return &session{self: n, other: other, pair: p}, nil
 		}
 		b.mu.Unlock()
 		select {
@@ -144,22 +145,22 @@ func (l *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) 
 	}
 }
 
-func (b *Network) pair(l, other *Node) *pair {
-	key := [2]*Node{l, other}
-	if other.id < l.id {
-		key = [2]*Node{other, l}
+func (b *Network) sessionBetween(n, other *Node) *sessionQueues {
+	key := [2]*Node{n, other}
+	if other.id < n.id {
+		key = [2]*Node{other, n}
 	}
 	if b.sessions[key] == nil {
-		b.sessions[key] = &pair{map[*Node]*queue{l: {news: make(chan struct{}, 1)},
-			other: {news: make(chan struct{}, 1)}}}
+		b.sessions[key] = &sessionQueues{map[*Node]*queue{n: {pushed: make(chan struct{}, 1)},
+			other: {pushed: make(chan struct{}, 1)}}}
 	}
 	return b.sessions[key]
 }
 
-// talk is one end of a pair.
+// session is one end of a session.
 type session struct {
 	self, other *Node
-	pair        *pair
+	pair        *sessionQueues
 }
 
 func (t *session) Send(_ context.Context, record []byte) error {
@@ -174,9 +175,9 @@ func (t *session) Send(_ context.Context, record []byte) error {
 	if b.delay > 0 {
 		at = at.Add(time.Duration(b.draw.Float64() * float64(b.delay)))
 	}
-	q.waiting = append(q.waiting, delivery{record, at})
+	q.pending = append(q.pending, delivery{record, at})
 	select {
-	case q.news <- struct{}{}:
+	case q.pushed <- struct{}{}:
 	default:
 	}
 	return nil
@@ -197,11 +198,11 @@ func (t *session) Recv(ctx context.Context) ([]byte, error) {
 		}
 		q, changed := t.pair.queues[t.self], b.changed
 		var due <-chan time.Time
-		if len(q.waiting) > 0 && !b.cuts[direction{t.other.id, t.self.id}] {
-			wait := time.Until(q.waiting[0].at)
+		if len(q.pending) > 0 && !b.cuts[direction{t.other.id, t.self.id}] {
+			wait := time.Until(q.pending[0].at)
 			if wait <= 0 {
-				r := q.waiting[0].record
-				q.waiting = q.waiting[1:]
+				r := q.pending[0].record
+				q.pending = q.pending[1:]
 				b.mu.Unlock()
 				return r, nil
 			}
@@ -210,7 +211,7 @@ func (t *session) Recv(ctx context.Context) ([]byte, error) {
 		b.mu.Unlock()
 		select {
 		case <-changed:
-		case <-q.news:
+		case <-q.pushed:
 		case <-due:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

@@ -10,56 +10,56 @@ import (
 	"fspda/internal/rng"
 )
 
-// Faults are what a Sim does to messages. The zero Faults do nothing.
+// Faults configure the faults of a [Sim]. The zero value injects none.
 type Faults struct {
-	Cut      float64 // chance that an edge is idle at an iteration, both ways; 0 to 1
+	Cut      float64 // probability that an edge is idle at an iteration, in both directions; 0 to 1
 	MaxDelay int     // a message is held back for 0 to MaxDelay deliveries, uniform
 	Reorder  bool    // a message may overtake earlier ones to the same agent from other agents
 }
 
-// Sim is a Transport between the goroutines of one process that delivers late and cuts edges, in a
-// way set by its seed alone.
+// Sim is a Transport between the goroutines of one process that delays messages and cuts edges,
+// determined by its seed alone.
 //
 // A message becomes visible to its receiver after a number of deliveries that is drawn for it. A
-// receiver that finds its message still held back counts as a delivery, too, and lets others run
-// first; so nothing is held back for ever. The messages of one line keep their order always, those
-// to one agent unless Reorder is set.
+// failed attempt to receive a message that is not visible yet counts as a delivery and yields the
+// processor, so that every message becomes visible eventually. Messages of one stream never
+// overtake each other; messages to one agent do only if Reorder is set.
 type Sim struct {
 	n      int
 	seed   uint64
 	faults Faults
 
-	mu         sync.Mutex
-	lines      map[direction]*stream
-	deliveries int
-	latest     []int           // by receiver: when its last message becomes visible
-	news       []chan struct{} // by receiver: closed at the next message to it; nil when nobody waits
+	mu            sync.Mutex
+	streams       map[direction]*stream
+	deliveries    int
+	latestVisible []int           // by receiver: when its last message becomes visible
+	arrived       []chan struct{} // by receiver: closed at the next message to it; nil if nobody waits
 }
 
 type direction struct{ from, to int }
 
-// queue holds the messages of a line that were sent and not delivered.
-type stream struct{ waiting []flight }
+// stream holds the messages from one agent to another that were sent and not delivered.
+type stream struct{ pending []inFlight }
 
-// flight is a message and the number of deliveries from which on it is visible.
-type flight struct {
+// inFlight is a message and the number of deliveries after which it is visible.
+type inFlight struct {
 	m       dist.Message
 	visible int
 }
 
 var _ dist.Transport = (*Sim)(nil)
 
-// NewSim returns the network of agents 0..n-1. It panics when a fault is out of its range.
+// NewSim returns the network of agents 0..n-1. It panics if a fault is out of range.
 func NewSim(n int, seed uint64, f Faults) *Sim {
 	if n < 1 || !(f.Cut >= 0 && f.Cut <= 1) || f.MaxDelay < 0 {
-		panic(fmt.Sprintf("disttest: NewSim(%d agents, %+v): it takes at least 1 agent, Cut in 0..1, MaxDelay not negative", n, f))
+		panic(fmt.Sprintf("disttest: NewSim(%d agents, %+v): it takes at least 1 agent, Cut in 0..1, MaxDelay not "+
+			"negative", n, f))
 	}
-	return &Sim{n: n, seed: seed, faults: f, lines: make(map[direction]*stream), latest: make([]int, n),
-		news: make([]chan struct{}, n)}
+	return &Sim{n: n, seed: seed, faults: f, streams: make(map[direction]*stream), latestVisible: make([]int, n),
+		arrived: make([]chan struct{}, n)}
 }
 
-// IsCut says whether the edge between i and j is cut at iteration t. The order of i and j does not
-// matter.
+// IsCut reports whether the edge between i and j is cut at iteration t. It is symmetric in i and j.
 func (s *Sim) IsCut(i, j, t int) bool {
 	if s.faults.Cut == 0 {
 		return false
@@ -68,7 +68,7 @@ func (s *Sim) IsCut(i, j, t int) bool {
 	return draw.Float64() < s.faults.Cut
 }
 
-// delay is how many deliveries a message is held back.
+// delay returns the number of deliveries for which a message is held back.
 func (s *Sim) delay(m dist.Message) int {
 	if s.faults.MaxDelay == 0 {
 		return 0
@@ -77,8 +77,8 @@ func (s *Sim) delay(m dist.Message) int {
 	return draw.IntN(s.faults.MaxDelay + 1)
 }
 
-// Deliveries is the number of deliveries so far, attempts included that found their message held
-// back.
+// Deliveries returns the number of deliveries so far, including attempts to receive a message that
+// is not visible yet.
 func (s *Sim) Deliveries() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,16 +94,16 @@ func (s *Sim) Send(_ context.Context, m dist.Message) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := flight{m: m, visible: s.deliveries + s.delay(m)}
+	f := inFlight{m: m, visible: s.deliveries + s.delay(m)}
 	if !s.faults.Reorder {
-		f.visible = max(f.visible, s.latest[m.To])
-		s.latest[m.To] = f.visible
+		f.visible = max(f.visible, s.latestVisible[m.To])
+		s.latestVisible[m.To] = f.visible
 	}
-	q := s.line(m.From, m.To)
-	q.waiting = append(q.waiting, f)
-	if news := s.news[m.To]; news != nil {
-		close(news)
-		s.news[m.To] = nil
+	q := s.stream(m.From, m.To)
+	q.pending = append(q.pending, f)
+	if arrived := s.arrived[m.To]; arrived != nil {
+		close(arrived)
+		s.arrived[m.To] = nil
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (s *Sim) Recv(ctx context.Context, self, from, t int) (dist.Message, error)
 		return dist.Message{}, dist.ErrIdle
 	}
 	for {
-		m, news, ok := s.take(from, self)
+		m, arrived, ok := s.take(from, self)
 		if ok {
 			if err := dist.CheckIteration(m, t); err != nil {
 				return dist.Message{}, err
@@ -123,8 +123,8 @@ func (s *Sim) Recv(ctx context.Context, self, from, t int) (dist.Message, error)
 			return m, nil
 		}
 		select {
-		case <-news:
-			runtime.Gosched() // held back: others first
+		case <-arrived:
+			runtime.Gosched() // not visible yet: let others run
 		case <-ctx.Done():
 			return dist.Message{}, fmt.Errorf("disttest: agent %d awaiting iteration %d from agent %d: %w", self, t,
 				from, context.Cause(ctx))
@@ -132,43 +132,43 @@ func (s *Sim) Recv(ctx context.Context, self, from, t int) (dist.Message, error)
 	}
 }
 
-// take removes the first message of a line if it is visible. If it is not, news is closed when it
-// is worth to look again.
-func (s *Sim) take(from, to int) (m dist.Message, news <-chan struct{}, ok bool) {
+// take removes the first message of a stream if it is visible. Otherwise news is closed when
+// another attempt may succeed.
+func (s *Sim) take(from, to int) (m dist.Message, arrived <-chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.line(from, to)
-	if len(q.waiting) == 0 {
-		if s.news[to] == nil {
-			s.news[to] = make(chan struct{})
+	q := s.stream(from, to)
+	if len(q.pending) == 0 {
+		if s.arrived[to] == nil {
+			s.arrived[to] = make(chan struct{})
 		}
-		return m, s.news[to], false
+		return m, s.arrived[to], false
 	}
 	s.deliveries++
-	first := q.waiting[0]
+	first := q.pending[0]
 	if first.visible >= s.deliveries {
-		return m, closed, false
+		return m, closedChan, false
 	}
-	q.waiting[0] = flight{}
-	q.waiting = q.waiting[1:]
+	q.pending[0] = inFlight{}
+	q.pending = q.pending[1:]
 	return first.m, nil, true
 }
 
-// closed stands for "look again at once".
-var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+// closedChan means "retry at once".
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// line returns the queue from one agent to another. The caller holds the lock.
-func (s *Sim) line(from, to int) *stream {
-	q := s.lines[direction{from, to}]
+// stream returns the queue from one agent to another. The caller holds the lock.
+func (s *Sim) stream(from, to int) *stream {
+	q := s.streams[direction{from, to}]
 	if q == nil {
 		q = new(stream)
-		s.lines[direction{from, to}] = q
+		s.streams[direction{from, to}] = q
 	}
 	return q
 }
 
 func (s *Sim) check(from, to int) {
 	if from == to || min(from, to) < 0 || max(from, to) >= s.n {
-		panic(fmt.Sprintf("disttest: no line leads from agent %d to agent %d of %d", from, to, s.n))
+		panic(fmt.Sprintf("disttest: no stream leads from agent %d to agent %d of %d", from, to, s.n))
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"fspda/dist"
 )
 
-// journal lets n agents exchange and returns, for each, what it heard: "t:peer" and whether the
-// edge was idle.
-func journal(t *testing.T, net dist.Transport, n, rounds int) [][]string {
+// receivedByAgents lets n agents exchange and returns, for each, what it received: "t:peer" and
+// whether the edge was idle.
+func receivedByAgents(t *testing.T, net dist.Transport, n, rounds int) [][]string {
 	t.Helper()
 	g, err := dist.ParseGraph("complete", n, 1)
 	if err != nil {
@@ -25,12 +25,12 @@ func journal(t *testing.T, net dist.Transport, n, rounds int) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench()
+	b := newFixture()
 	heard := make([][]string, n)
 	agents := make([]func(ctx context.Context) error, n)
 	for self := range agents {
 		agents[self] = func(ctx context.Context) (err error) {
-			heard[self], err = listen(ctx, net, b, p, self, rounds)
+			heard[self], err = exchangeRounds(ctx, net, b, p, self, rounds)
 			return err
 		}
 	}
@@ -38,7 +38,8 @@ func journal(t *testing.T, net dist.Transport, n, rounds int) [][]string {
 	return heard
 }
 
-func listen(ctx context.Context, net dist.Transport, b bench, p dist.Process, self, rounds int) (heard []string,
+func exchangeRounds(ctx context.Context, net dist.Transport, b fixture, p dist.Process, self,
+	rounds int) (heard []string,
 	err error) {
 	for t := range rounds {
 		events := p.Active(nil, t)
@@ -64,29 +65,27 @@ func listen(ctx context.Context, net dist.Transport, b bench, p dist.Process, se
 	return heard, nil
 }
 
-// Whatever the schedule of the goroutines, the delays and the order, agents hear the same: it
-// depends on the cuts alone.
+// What agents receive depends on the cuts alone, not on scheduling, delays or reordering.
 func TestFaultsRepeat(t *testing.T) {
 	const n, rounds = 6, 60
-	want := journal(t, NewSim(n, 9, Faults{Cut: 0.2}), n, rounds)
+	want := receivedByAgents(t, NewSim(n, 9, Faults{Cut: 0.2}), n, rounds)
 	for _, f := range []Faults{{Cut: 0.2}, {Cut: 0.2, MaxDelay: 7}, {Cut: 0.2, MaxDelay: 50, Reorder: true}} {
-		got := journal(t, NewSim(n, 9, f), n, rounds)
+		got := receivedByAgents(t, NewSim(n, 9, f), n, rounds)
 		for i := range want {
 			if !slices.Equal(got[i], want[i]) {
-				t.Errorf("%+v: agent %d hears something else", f, i)
+				t.Errorf("%+v: agent %d receives something else", f, i)
 			}
 		}
 	}
-	other := journal(t, NewSim(n, 10, Faults{Cut: 0.2}), n, rounds)
+	other := receivedByAgents(t, NewSim(n, 10, Faults{Cut: 0.2}), n, rounds)
 	if slices.Equal(other[0], want[0]) {
 		t.Error("two seeds cut the same edges")
 	}
 }
 
-// A cut holds for both ends, with the chance that was asked for, and what is sent into it comes
-// back to the pool.
+// A cut holds for both ends, has the given probability, and releases the messages sent into it.
 func TestCutsAreMutual(t *testing.T) {
-	net, b := NewSim(3, 4, Faults{Cut: 0.3}), newBench()
+	net, b := NewSim(3, 4, Faults{Cut: 0.3}), newFixture()
 	ctx := context.Background()
 	cuts := 0
 	const rounds = 3000
@@ -109,22 +108,22 @@ func TestCutsAreMutual(t *testing.T) {
 		t.Errorf("%d cuts of %d, want about 0.3", cuts, rounds)
 	}
 	if all := NewSim(2, 1, Faults{Cut: 1}); !all.IsCut(0, 1, 5) {
-		t.Error("Cut 1 lets an edge live")
+		t.Error("an edge is active although Cut is 1")
 	}
 	a, c := b.buffer(1), b.buffer(2)
 	a.Release()
 	c.Release()
-	if b.pool.Get(1) != c || b.pool.Get(1) != a { // the pool gives back the latest first
+	if b.pool.Get(1) != c || b.pool.Get(1) != a { // the pool returns the latest buffer first
 		t.Error("messages of cut edges were not released")
 	}
 }
 
-// arrivals sends one message from each of agents 1..n-1 to agent 0 and polls them in turn; it
-// returns the order in which they show up.
-func arrivals(t *testing.T, f Faults, seed uint64) (order []int) {
+// arrivalOrder sends one message from each of agents 1..n-1 to agent 0, polls them cyclically, and
+// returns the order in which they arrive.
+func arrivalOrder(t *testing.T, f Faults, seed uint64) (order []int) {
 	t.Helper()
 	const n = 9
-	net, b := NewSim(n, seed, f), newBench()
+	net, b := NewSim(n, seed, f), newFixture()
 	for from := 1; from < n; from++ {
 		if err := send(context.Background(), net, b, from, 0, 0); err != nil {
 			t.Fatal(err)
@@ -144,18 +143,18 @@ func arrivals(t *testing.T, f Faults, seed uint64) (order []int) {
 	return order
 }
 
-// Without Reorder, messages to one agent become visible in the order they were sent, cyclically
-// polled; with it they overtake each other.
+// Without Reorder, messages to one agent become visible in the order they were sent; with it they
+// may overtake each other.
 func TestReorder(t *testing.T) {
 	sent := []int{1, 2, 3, 4, 5, 6, 7, 8}
-	if got := arrivals(t, Faults{}, 1); !slices.Equal(got, sent) {
+	if got := arrivalOrder(t, Faults{}, 1); !slices.Equal(got, sent) {
 		t.Errorf("without faults they arrive as %v", got)
 	}
 	overtook := 0
 	for seed := range uint64(20) {
-		// The polls of one sweep differ by a delivery each, so compare when each is due, not when
-		// it is polled.
-		net, b := NewSim(9, seed, Faults{MaxDelay: 30}), newBench()
+		// The polls of one sweep differ by a delivery each: compare when each message becomes
+		// visible, not when it is polled.
+		net, b := NewSim(9, seed, Faults{MaxDelay: 30}), newFixture()
 		for from := 1; from < 9; from++ {
 			if err := send(context.Background(), net, b, from, 0, 0); err != nil {
 				t.Fatal(err)
@@ -163,13 +162,13 @@ func TestReorder(t *testing.T) {
 		}
 		due := 0
 		for from := 1; from < 9; from++ {
-			if v := net.line(from, 0).waiting[0].visible; v < due {
-				t.Errorf("seed %d: agent %d's message overtakes", seed, from)
+			if v := net.stream(from, 0).pending[0].visible; v < due {
+				t.Errorf("seed %d: the message of agent %d overtakes", seed, from)
 			} else {
 				due = v
 			}
 		}
-		if got := arrivals(t, Faults{MaxDelay: 30, Reorder: true}, seed); !slices.Equal(got, sent) {
+		if got := arrivalOrder(t, Faults{MaxDelay: 30, Reorder: true}, seed); !slices.Equal(got, sent) {
 			overtook++
 		}
 	}
@@ -178,11 +177,11 @@ func TestReorder(t *testing.T) {
 	}
 }
 
-// A message is held back for as many deliveries as were drawn, neither fewer nor for ever.
+// A message is held back for exactly as many deliveries as were drawn.
 func TestDelayIsCountedInDeliveries(t *testing.T) {
 	const most = 10
 	seen := map[int]bool{}
-	net, b := NewSim(2, 6, Faults{MaxDelay: most}), newBench()
+	net, b := NewSim(2, 6, Faults{MaxDelay: most}), newFixture()
 	for k := range 200 {
 		if err := send(context.Background(), net, b, 0, 1, k); err != nil {
 			t.Fatal(err)
@@ -202,11 +201,10 @@ func TestDelayIsCountedInDeliveries(t *testing.T) {
 	}
 }
 
-// Receivers sleep while there is nothing for them: the bubble ends only when all are blocked, and
-// reports who is left behind.
-func TestSimReceiversWaitAndWake(t *testing.T) {
+// Receivers block while there is no message for them: synctest.Wait returns when all are blocked.
+func TestSimReceiversWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		net, b := NewSim(4, 1, Faults{MaxDelay: 3}), newBench()
+		net, b := NewSim(4, 1, Faults{MaxDelay: 3}), newFixture()
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
 		errs := make([]error, 4)
@@ -222,7 +220,7 @@ func TestSimReceiversWaitAndWake(t *testing.T) {
 		}
 		synctest.Wait()
 		if net.Deliveries() == 0 {
-			t.Error("the message woke nobody")
+			t.Error("the message did not wake its receiver")
 		}
 		cancel()
 		wg.Wait()
@@ -249,7 +247,7 @@ func TestNewSimRefuses(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a message to nobody did not panic")
+			t.Error("a message to no agent did not panic")
 		}
 	}()
 	_ = NewSim(2, 1, Faults{}).Send(context.Background(), dist.Message{From: 0, To: 2})

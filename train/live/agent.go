@@ -56,53 +56,55 @@ type Trainer interface {
 	// Advanced reports that the logical time has grown. It is also called once at the start. The
 	// view and the vectors of Options.State are valid until it returns. The agent stops if stop is
 	// true.
-	Advanced(View) (stop bool)
+	Advanced(Snapshot) (stop bool)
 	// Finished reports that the agent has reached the end of the run and does not move any more.
 	// The view is valid until it returns.
-	Finished(View)
+	Finished(Snapshot)
 	// Exchanged reports an exchange in which this end sent so many values to a peer.
 	Exchanged(peer, values int)
 	// Called reports a call to an exchange, made or received, whatever its outcome.
 	Called()
 }
 
-// View is where an agent stands, beside its vectors.
-type View struct {
-	Desk  algo.LogicalClock
-	Edges []EdgeView // in the order of Options.Neighbours
+// Snapshot is the state of an agent without its vectors. It is valid only within the call that
+// passes it.
+type Snapshot struct {
+	Clock algo.LogicalClock
+	Edges []EdgeSnapshot // in the order of Options.Neighbours
 }
 
-// EdgeView is where an edge stands.
-type EdgeView struct {
+// EdgeSnapshot is the state of an edge.
+type EdgeSnapshot struct {
 	Peer  int
 	Dual  algo.EdgeDual
-	Fresh bool // nothing is known of the edge, not even that it never was used
+	Fresh bool // nothing is known of the edge: its history is lost, or it has none
 }
 
-// Agent is one end of the protocol. Its vectors are those of Options.State.
+// Agent runs one agent: it computes gradients and exchanges values over its edges. Its vectors are
+// those of Options.State.
 type Agent struct {
 	opt   Options
 	state *algo.State
 	dev   device.Device
 	pool  *dist.Pool
-	x     device.Vector // at which the running gradient is taken
+	x     device.Vector // at which the current gradient is computed
 
-	finished atomic.Int64 // the number of the latest gradient that is finished
+	lastFinished atomic.Int64 // ID of the latest gradient that was computed
 
-	mu      sync.Mutex // of all below, of the state, and of the duals of the edges
-	desk    algo.LogicalClock
-	edges   []*edge
-	busy    *edge // whose exchange keeps the mailbox free; nil: none
-	joining bool
-	stopped bool // by Passed
-	frozen  bool // the last state is taken: nothing moves any more
-	number  int  // of the running gradient
-	abort   context.CancelFunc
-	pace    time.Duration // of a gradient, a moving mean; 0: not known yet
-	news    chan struct{} // closed, and replaced, when anything changes that somebody may wait for
+	mu             sync.Mutex // guards everything below, the state, and the duals of the edges
+	clock          algo.LogicalClock
+	edges          []*edge
+	reservedBy     *edge // the edge whose exchange reserves the mailbox; nil: none
+	joining        bool
+	stopped        bool // by Trainer.Advanced
+	frozen         bool // the final state was reported: nothing moves any more
+	gradientID     int  // of the current gradient
+	cancelGradient context.CancelFunc
+	gradientTime   time.Duration // moving mean of the time of a gradient; 0: unknown
+	changed        chan struct{} // closed and replaced whenever the state changes
 
-	aside sync.WaitGroup
-	quit  context.CancelFunc
+	background     sync.WaitGroup
+	cancelSessions context.CancelFunc
 }
 
 const (
@@ -110,12 +112,12 @@ const (
 	defaultFinishTimeout   = 10 * time.Second
 )
 
-// New makes an agent that has no past. Restore gives it one.
+// New returns an agent without history. Restore gives it one.
 func New(opt Options) *Agent {
 	a := &Agent{opt: opt, state: opt.State, dev: opt.State.Dev, pool: dist.NewPool(opt.State.Dev),
-		news: make(chan struct{}), joining: true,
+		changed: make(chan struct{}), joining: true,
 		x: opt.State.Dev.NewVector(opt.State.X.Len())}
-	a.finished.Store(-1)
+	a.lastFinished.Store(-1)
 	a.opt.Timeouts.Exchange = cmp.Or(opt.Timeouts.Exchange, defaultExchangeTimeout)
 	a.opt.Timeouts.Finish = cmp.Or(opt.Timeouts.Finish, defaultFinishTimeout)
 	if a.opt.Log == nil {
@@ -130,11 +132,11 @@ func New(opt Options) *Agent {
 	return a
 }
 
-// Restore puts an agent where a checkpoint was made. The vectors of the edges' duals are copied.
-func (a *Agent) Restore(v View) {
+// Restore sets an agent to a checkpoint. It copies the vectors of the edges' duals.
+func (a *Agent) Restore(v Snapshot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.desk, a.joining = v.Desk, false
+	a.clock, a.joining = v.Clock, false
 	for i, e := range a.edges {
 		was := v.Edges[i]
 		e.fresh, e.dual.Epoch, e.dual.N = was.Fresh, was.Dual.Epoch, was.Dual.N
@@ -142,185 +144,185 @@ func (a *Agent) Restore(v View) {
 	}
 }
 
-// Run computes until the run is over, the agent is stopped by Passed, or ctx ends. Then its vectors
-// stand still. Its edges go on to answer others until Close.
+// Run computes until the run ends, Trainer.Advanced stops it, or ctx ends. Then its vectors do not
+// change any more. Its edges answer other agents until Close.
 func (a *Agent) Run(ctx context.Context) error {
-	talks, quit := context.WithCancel(context.WithoutCancel(ctx))
-	a.quit = quit
+	sessions, quit := context.WithCancel(context.WithoutCancel(ctx))
+	a.cancelSessions = quit
 	for _, e := range a.edges {
-		a.aside.Go(func() { e.serve(talks) })
+		a.background.Go(func() { e.serve(sessions) })
 	}
 	if a.opt.Timeouts.Drop > 0 {
-		a.aside.Go(func() { a.watch(talks) })
+		a.background.Go(func() { a.dropSilentPeers(sessions) })
 	}
 	if err := a.join(ctx); err != nil {
 		return err
 	}
 	a.mu.Lock()
-	a.passed()
+	a.advanced()
 	a.mu.Unlock()
 	for {
 		more, err := a.compute(ctx)
 		if err != nil || ctx.Err() != nil {
 			a.freeze()
-			return cause(ctx, err)
+			return contextCause(ctx, err)
 		}
 		if !more {
 			break
 		}
 	}
-	return a.end(ctx)
+	return a.finish(ctx)
 }
 
-func cause(ctx context.Context, err error) error {
+func contextCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// Close ends all talks.
+// Close ends all sessions.
 func (a *Agent) Close() {
-	if a.quit != nil {
-		a.quit()
+	if a.cancelSessions != nil {
+		a.cancelSessions()
 	}
-	a.aside.Wait()
+	a.background.Wait()
 }
 
-// compute takes one gradient, and applies it unless it was cancelled meanwhile. more is false when
-// there is none to be taken.
+// compute computes one gradient, and applies it unless it was cancelled meanwhile. more is false if
+// the agent needs no gradient any more.
 func (a *Agent) compute(ctx context.Context) (more bool, err error) {
 	a.mu.Lock()
-	if a.stopped || a.over() {
+	if a.stopped || a.atEnd() {
 		a.mu.Unlock()
 		return false, nil
 	}
-	ctx, a.abort = context.WithCancel(ctx)
-	defer a.abort()
-	a.number++
-	number := a.number
+	ctx, a.cancelGradient = context.WithCancel(ctx)
+	defer a.cancelGradient()
+	a.gradientID++
+	number := a.gradientID
 	a.dev.Gather(a.x, a.state.X, nil)
 	a.mu.Unlock()
 	begin := time.Now()
 	err = a.opt.Trainer.Gradient(ctx, a.state.Gradient(), a.x)
 	took := time.Since(begin)
 	if err == nil {
-		a.finished.Store(int64(number))
+		a.lastFinished.Store(int64(number))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.number != number {
+	if a.gradientID != number {
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	a.learn(took)
+	a.recordGradientTime(took)
 	a.step(true)
 	return true, nil
 }
 
-// learn keeps the mean time of a gradient.
-func (a *Agent) learn(took time.Duration) {
+// recordGradientTime updates the moving mean of the time of a gradient.
+func (a *Agent) recordGradientTime(took time.Duration) {
 	took = max(took, time.Microsecond)
-	if a.pace == 0 {
-		a.pace = took
+	if a.gradientTime == 0 {
+		a.gradientTime = took
 		return
 	}
-	a.pace += (took - a.pace) / 8
+	a.gradientTime += (took - a.gradientTime) / 8
 }
 
-// step is the end of a gradient, or a gossip step without one. The caller holds the lock.
+// step ends a local step with a gradient, or a gossip step without one. The caller holds the lock.
 func (a *Agent) step(gradient bool) {
-	st := a.opt.Algo.Finish(&a.desk, gradient)
-	taken := func(_, _ device.Vector) error { return nil } // it stands in the state's own vector
+	st := a.opt.Algo.Finish(&a.clock, gradient)
+	taken := func(_, _ device.Vector) error { return nil } // it is already in the state's vector
 	if err := a.opt.Algo.Move(a.state, st, a.opt.Alpha, a.opt.Eta, taken); err != nil {
-		panic("live: a step that cannot fail: " + err.Error())
+		panic("live: an operation that cannot fail has failed: " + err.Error())
 	}
 	if gradient {
-		a.number++ // it is not applied twice
+		a.gradientID++ // prevents that it is applied twice
 		a.opt.Trainer.Applied()
 	}
-	a.passed()
+	a.advanced()
 }
 
-// passed tells that the logical time has grown. The caller holds the lock.
-func (a *Agent) passed() {
-	if !a.stopped && a.opt.Trainer.Advanced(a.view()) {
+// advanced reports that the logical time has grown. The caller holds the lock.
+func (a *Agent) advanced() {
+	if !a.stopped && a.opt.Trainer.Advanced(a.snapshot()) {
 		a.stopped = true
 		a.interrupt()
 	}
-	if a.stopped || a.over() {
-		a.tell()
+	if a.stopped || a.atEnd() {
+		a.notify()
 	}
 }
 
-func (a *Agent) view() View {
-	v := View{Desk: a.desk}
+func (a *Agent) snapshot() Snapshot {
+	v := Snapshot{Clock: a.clock}
 	for _, e := range a.edges {
-		v.Edges = append(v.Edges, EdgeView{Peer: e.peer, Dual: e.dual, Fresh: e.fresh})
+		v.Edges = append(v.Edges, EdgeSnapshot{Peer: e.peer, Dual: e.dual, Fresh: e.fresh})
 	}
 	return v
 }
 
-// over tells whether the agent is at the end of the run. The caller holds the lock.
-func (a *Agent) over() bool { return a.desk.T >= a.opt.Until }
+// atEnd reports whether the agent has reached the end of the run. The caller holds the lock.
+func (a *Agent) atEnd() bool { return a.clock.T >= a.opt.Until }
 
-// interrupt cancels the running gradient. One that is finished and only waits for the lock is
+// interrupt cancels the current gradient. A gradient that is complete and waits for the lock is
 // applied first. The caller holds the lock.
 func (a *Agent) interrupt() {
-	if int(a.finished.Load()) == a.number && !a.stopped {
+	if int(a.lastFinished.Load()) == a.gradientID && !a.stopped {
 		a.step(true)
 	}
-	a.number++
-	if a.abort != nil {
-		a.abort()
+	a.gradientID++
+	if a.cancelGradient != nil {
+		a.cancelGradient()
 	}
 }
 
-// catchUp brings an agent that is behind to logical time t, and tells whether it was. The caller
-// holds the lock.
-func (a *Agent) catchUp(t int) bool {
-	if a.desk.T >= t {
+// advanceTo advances an agent that is behind to logical time t, and reports whether it was behind.
+// The caller holds the lock.
+func (a *Agent) advanceTo(t int) bool {
+	if a.clock.T >= t {
 		return false
 	}
 	a.interrupt()
-	if a.desk.T >= t {
+	if a.clock.T >= t {
 		return false
 	}
-	a.opt.Algo.Rejoin(a.state, &a.desk, t, a.opt.Eta)
-	a.passed()
+	a.opt.Algo.Rejoin(a.state, &a.clock, t, a.opt.Eta)
+	a.advanced()
 	return true
 }
 
-// gossip reads the mailbox at once, without a gradient. The caller holds the lock.
-func (a *Agent) gossip() {
+// applyMailbox applies the mailbox at once, without a gradient. The caller holds the lock.
+func (a *Agent) applyMailbox() {
 	a.interrupt()
-	if a.desk.Full { // not if a gradient has read it just now
+	if a.clock.Full { // false if a gradient step has just applied it
 		a.step(false)
 	}
 }
 
-// tell wakes all who wait. The caller holds the lock.
-func (a *Agent) tell() {
-	close(a.news)
-	a.news = make(chan struct{})
+// notify wakes all waiting goroutines. The caller holds the lock.
+func (a *Agent) notify() {
+	close(a.changed)
+	a.changed = make(chan struct{})
 }
 
-// await waits until done says so, which is asked again after every change and every so often. It
-// returns the context's cause if that ends first.
+// await waits until done returns true. It calls done after every change and at the given interval.
+// If the context ends first, it returns its cause.
 func (a *Agent) await(ctx context.Context, every time.Duration, done func() bool) error {
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
 		a.mu.Lock()
-		ok, news := done(), a.news
+		ok, changed := done(), a.changed
 		a.mu.Unlock()
 		if ok {
 			return nil
 		}
 		select {
-		case <-news:
+		case <-changed:
 		case <-t.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -333,11 +335,11 @@ func (a *Agent) freeze() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.frozen = true
-	a.number++
+	a.gradientID++
 }
 
-// end waits until all edges are closed, and reads the mailbox.
-func (a *Agent) end(ctx context.Context) error {
+// finish waits until all edges are closed, and applies the mailbox.
+func (a *Agent) finish(ctx context.Context) error {
 	if a.stopped {
 		a.freeze()
 		return nil
@@ -352,12 +354,12 @@ func (a *Agent) end(ctx context.Context) error {
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err == nil && a.desk.Full {
+	if err == nil && a.clock.Full {
 		a.step(false)
 	}
 	a.frozen = true
 	if err == nil {
-		a.opt.Trainer.Finished(a.view())
+		a.opt.Trainer.Finished(a.snapshot())
 	}
 	return err
 }

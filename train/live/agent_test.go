@@ -18,32 +18,32 @@ import (
 	"fspda/train/algo"
 )
 
-// lab is a network of agents with quadratic objectives, each f_i(x) = |x - b_i|²/2, whose sum is
-// least at the mean of the b_i.
-type lab struct {
-	t       *testing.T
-	board   *disttest.Network
-	graph   *dist.Graph
-	mask    dist.Mask
-	until   int
-	slow    []time.Duration // time of a gradient
-	noise   float64
-	dropped time.Duration
-	giveUp  time.Duration
-	wire    dist.ValueFormat
-	last    []*player // by rank: the latest life
-	saved   []*View   // by rank: a checkpoint
-	x, lam  [][]float32
-	mu      sync.Mutex
+// testNetwork is a network of agents with the objectives f_i(x) = |x - b_i|²/2, whose sum is
+// minimal at the mean of the b_i.
+type testNetwork struct {
+	t               *testing.T
+	net             *disttest.Network
+	graph           *dist.Graph
+	mask            dist.Mask
+	until           int
+	slow            []time.Duration // time of a gradient
+	noise           float64
+	dropAfter       time.Duration
+	exchangeTimeout time.Duration
+	format          dist.ValueFormat
+	last            []*testAgent // by rank: the latest incarnation
+	saved           []*Snapshot  // by rank: a checkpoint
+	x, lam          [][]float32
+	mu              sync.Mutex
 }
 
-// player is one life of an agent.
-type player struct {
+// testAgent is one incarnation of an agent.
+type testAgent struct {
 	*Agent
-	lab    *lab
+	net    *testNetwork
 	id     int
 	noise  rng.Stream
-	life   *disttest.Node
+	node   *disttest.Node
 	cancel context.CancelFunc
 	done   chan error
 	state  *algo.State
@@ -51,53 +51,53 @@ type player struct {
 	meets  int
 }
 
-const labDim = 12
+const testDim = 12
 
-func newLab(t *testing.T, n, until int) *lab {
+func newTestNetwork(t *testing.T, n, until int) *testNetwork {
 	g, err := dist.ParseGraph("complete", n, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := dist.ParseMask("randk", 0.5, []int{labDim}, 1)
+	m, err := dist.ParseMask("randk", 0.5, []int{testDim}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{t: t, board: disttest.NewNetwork(n, 1, 2*time.Millisecond), graph: g, mask: m, until: until,
-		last: make([]*player, n), saved: make([]*View, n), x: make([][]float32, n), lam: make([][]float32, n)}
+	l := &testNetwork{t: t, net: disttest.NewNetwork(n, 1, 2*time.Millisecond), graph: g, mask: m, until: until,
+		last: make([]*testAgent, n), saved: make([]*Snapshot, n), x: make([][]float32, n), lam: make([][]float32, n)}
 	for range n {
 		l.slow = append(l.slow, 10*time.Millisecond)
 	}
 	return l
 }
 
-// target is b_i.
+// target returns b_i.
 func target(i int) []float64 {
-	b := make([]float64, labDim)
+	b := make([]float64, testDim)
 	for k := range b {
 		b[k] = float64((i*7+k*3)%11) / 5
 	}
 	return b
 }
 
-// host is a vector's numbers.
+// host returns the values of a vector.
 func host(v device.Vector) []float32 {
 	h := make([]float32, v.Len())
-	labDevice.Read(h, v)
+	testDevice.Read(h, v)
 	return h
 }
 
-var labDevice = cpu.New(cpu.Threads(1))
+var testDevice = cpu.New(cpu.Threads(1))
 
-var labAlgo = algo.Async{SA: algo.SA{Gamma: 0.5, Beta: 1}, Coef: algo.Inverse, CMax: 10}
+var testAlgo = algo.Async{SA: algo.SA{Gamma: 0.5, Beta: 1}, Coef: algo.Inverse, CMax: 10}
 
-// start begins a life of agent i, from its checkpoint where there is one.
-func (l *lab) start(i int) {
-	p := &player{lab: l, id: i, life: l.board.Start(i), done: make(chan error, 1), noise: rng.New(5, "lab", uint64(i))}
-	p.state = algo.NewState(labAlgo, labDevice, labDevice.NewVector(labDim))
-	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until, Algo: labAlgo, Alpha: 0.02,
-		Eta: 0.008, Mask: l.mask, Format: l.wire, Seed: 3, CallRate: 1,
-		Timeouts: Timeouts{Exchange: l.giveUp, Drop: l.dropped, Finish: 3 * time.Second},
-		Network:  p.life, State: p.state, Trainer: p, Log: zap.NewNop(),
+// start starts agent i, from its checkpoint if there is one.
+func (l *testNetwork) start(i int) {
+	p := &testAgent{net: l, id: i, node: l.net.Start(i), done: make(chan error, 1), noise: rng.New(5, "lab", uint64(i))}
+	p.state = algo.NewState(testAlgo, testDevice, testDevice.NewVector(testDim))
+	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until, Algo: testAlgo, Alpha: 0.02,
+		Eta: 0.008, Mask: l.mask, Format: l.format, Seed: 3, CallRate: 1,
+		Timeouts: Timeouts{Exchange: l.exchangeTimeout, Drop: l.dropAfter, Finish: 3 * time.Second},
+		Network:  p.node, State: p.state, Trainer: p, Log: zap.NewNop(),
 	}
 	for k := range l.graph.N {
 		if k != i {
@@ -106,9 +106,9 @@ func (l *lab) start(i int) {
 	}
 	p.Agent = New(opt)
 	if v := l.saved[i]; v != nil {
-		labDevice.Write(p.state.X, l.x[i])
+		testDevice.Write(p.state.X, l.x[i])
 		for k, aux := range p.state.Aux {
-			labDevice.Write(aux, l.lam[i][k*labDim:(k+1)*labDim])
+			testDevice.Write(aux, l.lam[i][k*testDim:(k+1)*testDim])
 		}
 		p.Restore(*v)
 	}
@@ -119,49 +119,49 @@ func (l *lab) start(i int) {
 }
 
 // Gradient implements [Trainer].
-func (p *player) Gradient(ctx context.Context, dst, x device.Vector) error {
+func (p *testAgent) Gradient(ctx context.Context, dst, x device.Vector) error {
 	select {
-	case <-time.After(time.Duration(float64(p.lab.slow[p.id]) * (0.5 + p.noise.Float64()))):
+	case <-time.After(time.Duration(float64(p.net.slow[p.id]) * (0.5 + p.noise.Float64()))):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	g := host(x)
 	for k, b := range target(p.id) {
-		g[k] += float32(p.lab.noise*p.noise.Norm() - b)
+		g[k] += float32(p.net.noise*p.noise.Norm() - b)
 	}
-	labDevice.Write(dst, g)
+	testDevice.Write(dst, g)
 	return nil
 }
 
 // Advanced implements [Trainer].
-func (p *player) Advanced(v View) bool {
-	p.lab.keep(p.id, p, v, false)
+func (p *testAgent) Advanced(v Snapshot) bool {
+	p.net.checkpoint(p.id, p, v, false)
 	return false
 }
 
 // Applied implements [Trainer].
-func (p *player) Applied() { p.grads++ }
+func (p *testAgent) Applied() { p.grads++ }
 
 // Exchanged implements [Trainer].
-func (p *player) Exchanged(int, int) { p.meets++ }
+func (p *testAgent) Exchanged(int, int) { p.meets++ }
 
 // Called implements [Trainer].
-func (p *player) Called() {}
+func (p *testAgent) Called() {}
 
 // Finished implements [Trainer].
-func (p *player) Finished(View) {}
+func (p *testAgent) Finished(Snapshot) {}
 
-// keep makes a checkpoint now and then.
-func (l *lab) keep(i int, p *player, v View, now bool) {
+// checkpoint saves a checkpoint every 40 iterations, or if now is set.
+func (l *testNetwork) checkpoint(i int, p *testAgent, v Snapshot, now bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !now && v.Desk.T%40 != 39 {
+	if !now && v.Clock.T%40 != 39 {
 		return
 	}
-	w := View{Desk: v.Desk}
+	w := Snapshot{Clock: v.Clock}
 	for _, e := range v.Edges {
-		s := labDevice.NewVector(labDim)
-		labDevice.Gather(s, e.Dual.S, nil)
+		s := testDevice.NewVector(testDim)
+		testDevice.Gather(s, e.Dual.S, nil)
 		e.Dual.S = s
 		w.Edges = append(w.Edges, e)
 	}
@@ -172,18 +172,18 @@ func (l *lab) keep(i int, p *player, v View, now bool) {
 	}
 }
 
-// kill ends an agent without a word.
-func (l *lab) kill(i int) {
+// kill ends an agent without notice.
+func (l *testNetwork) kill(i int) {
 	p := l.last[i]
-	p.life.Kill()
+	p.node.Kill()
 	p.cancel()
 	<-p.done
 	p.Close()
 	l.last[i] = nil
 }
 
-// finish waits for all who live.
-func (l *lab) finish() {
+// finish waits for all running agents.
+func (l *testNetwork) finish() {
 	l.t.Helper()
 	for i, p := range l.last {
 		if p == nil {
@@ -195,7 +195,7 @@ func (l *lab) finish() {
 				l.t.Errorf("agent %d: %v", i, err)
 			}
 		case <-time.After(10 * time.Minute):
-			l.t.Fatalf("agent %d does not come to its end: %+v", i, p.desk)
+			l.t.Fatalf("agent %d does not finish: %+v", i, p.clock)
 		}
 	}
 	for _, p := range l.last {
@@ -205,9 +205,9 @@ func (l *lab) finish() {
 	}
 }
 
-// dualSum is |Σ lambda| over those who live, and Σ |lambda|.
-func (l *lab) dualSum() (sum, scale float64) {
-	total := make([]float64, labDim)
+// dualSum returns |Σ lambda| over the running agents, and Σ |lambda|.
+func (l *testNetwork) dualSum() (sum, scale float64) {
+	total := make([]float64, testDim)
 	for _, p := range l.last {
 		if p == nil {
 			continue
@@ -220,7 +220,7 @@ func (l *lab) dualSum() (sum, scale float64) {
 		scale += math.Sqrt(sq)
 		for _, v := range host(p.state.Aux[1]) {
 			if v != 0 {
-				l.t.Errorf("mail is left: %v", v)
+				l.t.Errorf("the mailbox is not empty: %v", v)
 			}
 		}
 	}
@@ -230,9 +230,9 @@ func (l *lab) dualSum() (sum, scale float64) {
 	return math.Sqrt(sum), scale
 }
 
-// distance is the largest |x_i - x*|, where x* is the optimum of those given.
-func (l *lab) distance(of ...int) (worst float64) {
-	best := make([]float64, labDim)
+// distance returns the largest |x_i - x*|, where x* is the optimum of the given agents.
+func (l *testNetwork) distance(of ...int) (worst float64) {
+	best := make([]float64, testDim)
 	for _, i := range of {
 		for k, v := range target(i) {
 			best[k] += v / float64(len(of))
@@ -258,7 +258,7 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-func (l *lab) check(limit float64, of ...int) {
+func (l *testNetwork) check(limit float64, of ...int) {
 	l.t.Helper()
 	sum, scale := l.dualSum()
 	if !(sum <= 1e-5*(1+scale)) {
@@ -272,10 +272,11 @@ func (l *lab) check(limit float64, of ...int) {
 		if p != nil {
 			meets += p.meets
 			for _, e := range p.edges {
-				if q := l.last[e.peer]; q != nil && !e.lost {
+				if q := l.last[e.peer]; q != nil && !e.dropped {
 					f := q.edge(p.opt.Self)
 					if e.dual.Epoch != f.dual.Epoch || e.dual.N != f.dual.N {
-						l.t.Errorf("edge %d-%d: %d.%d there, %d.%d here", p.opt.Self, e.peer, e.dual.Epoch, e.dual.N,
+						l.t.Errorf("edge %d-%d: %d.%d at one end, %d.%d at the other", p.opt.Self, e.peer,
+							e.dual.Epoch, e.dual.N,
 							f.dual.Epoch, f.dual.N)
 					}
 					for k, v := range host(e.dual.S) {
@@ -289,7 +290,7 @@ func (l *lab) check(limit float64, of ...int) {
 		}
 	}
 	if meets == 0 {
-		l.t.Error("nobody met")
+		l.t.Error("no exchange took place")
 	}
 }
 
@@ -302,13 +303,13 @@ func (a *Agent) edge(peer int) *edge {
 	return nil
 }
 
-// Without faults the agents come to the optimum of the sum, at any speeds.
+// Without faults, the agents converge to the optimum of the sum at any speeds.
 func TestConverges(t *testing.T) {
 	for name, slowest := range map[string]time.Duration{"equal": 10 * time.Millisecond,
 		"straggler": 60 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, 4, 2500)
+				l := newTestNetwork(t, 4, 2500)
 				l.slow[3] = slowest
 				for i := range 4 {
 					l.start(i)
@@ -320,7 +321,7 @@ func TestConverges(t *testing.T) {
 					t.Errorf("4000 iterations of 10 ms took %v", took)
 				}
 				for i, p := range l.last {
-					t.Logf("agent %d: %d gradients, %d exchanges, time %d", i, p.grads, p.meets, p.desk.T)
+					t.Logf("agent %d: %d gradients, %d exchanges, time %d", i, p.grads, p.meets, p.clock.T)
 				}
 				t.Logf("distance %g", l.distance(upTo(4)...))
 			})

@@ -8,8 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// play starts all agents of a lab, lets events happen, and waits for the end.
-func (l *lab) play(events func()) {
+// run starts all agents, runs the events, and waits for the end.
+func (l *testNetwork) run(events func()) {
 	for i := range l.last {
 		l.start(i)
 	}
@@ -17,11 +17,11 @@ func (l *lab) play(events func()) {
 	l.finish()
 }
 
-// An agent that is killed goes on from its checkpoint, and its edges are where its neighbours are.
-func TestKilledAgentComesBack(t *testing.T) {
+// A killed agent continues from its checkpoint, and its edges catch up with its neighbours.
+func TestKilledAgentRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, 4, 2500)
-		l.play(func() {
+		l := newTestNetwork(t, 4, 2500)
+		l.run(func() {
 			for k := range 12 {
 				time.Sleep(time.Second)
 				l.kill(k % 4)
@@ -33,11 +33,11 @@ func TestKilledAgentComesBack(t *testing.T) {
 	})
 }
 
-// Two are killed at once, each with a checkpoint of its own time.
-func TestTwoAreKilled(t *testing.T) {
+// Two agents are killed at once, with checkpoints of different times.
+func TestTwoAgentsAreKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, 4, 1500)
-		l.play(func() {
+		l := newTestNetwork(t, 4, 1500)
+		l.run(func() {
 			for k := range 5 {
 				time.Sleep(time.Second)
 				i, j := k%4, (k+1)%4
@@ -52,13 +52,13 @@ func TestTwoAreKilled(t *testing.T) {
 	})
 }
 
-// One that never comes back is dropped: the others' duals sum to zero without it, and they come to
-// the optimum of those who are left.
+// An agent that never returns is dropped. The duals of the others sum to zero without it, and they
+// converge to their own optimum.
 func TestDrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, 4, 3000)
-		l.dropped = 4 * time.Second
-		l.play(func() {
+		l := newTestNetwork(t, 4, 3000)
+		l.dropAfter = 4 * time.Second
+		l.run(func() {
 			time.Sleep(5 * time.Second)
 			l.kill(2)
 		})
@@ -66,14 +66,14 @@ func TestDrop(t *testing.T) {
 	})
 }
 
-// Where it does come back after all, from its checkpoint or without, all of it is in the sum again.
-func TestDroppedComesBack(t *testing.T) {
+// A dropped agent that returns, with or without its checkpoint, is part of the sum again.
+func TestDroppedAgentReturns(t *testing.T) {
 	for name, forgets := range map[string]bool{"from its checkpoint": false, "without": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, 4, 3500)
-				l.dropped = 3 * time.Second
-				l.play(func() {
+				l := newTestNetwork(t, 4, 3500)
+				l.dropAfter = 3 * time.Second
+				l.run(func() {
 					time.Sleep(4 * time.Second)
 					l.kill(2)
 					time.Sleep(6 * time.Second)
@@ -92,12 +92,12 @@ func TestDroppedComesBack(t *testing.T) {
 	}
 }
 
-// An agent that has lost its checkpoint, though nobody has dropped it yet, starts from the mean of
-// the others with a zero dual.
-func TestJoinsAnew(t *testing.T) {
+// An agent that has lost its checkpoint, and was not dropped yet, starts from the mean of the
+// others with a zero dual.
+func TestRejoinsWithoutCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, 4, 3000)
-		l.play(func() {
+		l := newTestNetwork(t, 4, 3000)
+		l.run(func() {
 			time.Sleep(5 * time.Second)
 			l.kill(1)
 			l.saved[1] = nil
@@ -106,8 +106,8 @@ func TestJoinsAnew(t *testing.T) {
 			p := l.last[1]
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if p.joining || p.desk.T < 200 {
-				t.Errorf("it is at %d after 20 ms", p.desk.T)
+			if p.joining || p.clock.T < 200 {
+				t.Errorf("it is at %d after 20 ms", p.clock.T)
 			}
 			if far := l.distanceOf(p); far > 1 {
 				t.Errorf("it starts at a distance of %g", far)
@@ -117,10 +117,10 @@ func TestJoinsAnew(t *testing.T) {
 	})
 }
 
-// A place that is empty from the start is taken later.
+// An agent that is missing at the start joins later.
 func TestJoinsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, 4, 3000)
+		l := newTestNetwork(t, 4, 3000)
 		for i := range 3 {
 			l.start(i)
 		}
@@ -131,24 +131,24 @@ func TestJoinsLate(t *testing.T) {
 	})
 }
 
-// Both halves of a network that is cut train on; where it heals, they are one again. short is
-// before anybody is dropped.
+// Both halves of a partitioned network continue to train. When the link is restored, they are one
+// network again. short ends the partition before any edge is dropped.
 func TestPartition(t *testing.T) {
 	for name, cut := range map[string]time.Duration{"short": 2 * time.Second, "long": 9 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, 4, 4000)
-				l.dropped = 5 * time.Second
-				l.play(func() {
+				l := newTestNetwork(t, 4, 4000)
+				l.dropAfter = 5 * time.Second
+				l.run(func() {
 					time.Sleep(4 * time.Second)
-					l.split(true)
+					l.partition(true)
 					time.Sleep(cut)
 					for i, p := range l.last {
 						if p.time() < 600 {
-							t.Errorf("agent %d stands still at %d", i, p.time())
+							t.Errorf("agent %d has stopped at %d", i, p.time())
 						}
 					}
-					l.split(false)
+					l.partition(false)
 				})
 				l.check(0.6, upTo(4)...)
 			})
@@ -156,11 +156,11 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// split cuts agents 0 and 1 off from the others.
-func (l *lab) split(cut bool) {
+// partition cuts or restores the links between agents 0 and 1 and the others.
+func (l *testNetwork) partition(cut bool) {
 	for i := range 2 {
 		for j := 2; j < l.graph.N; j++ {
-			l.board.Cut(i, j, cut)
+			l.net.Cut(i, j, cut)
 		}
 	}
 }
@@ -168,27 +168,27 @@ func (l *lab) split(cut bool) {
 func (a *Agent) time() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.desk.T
+	return a.clock.T
 }
 
-func (l *lab) distanceOf(p *player) float64 {
+func (l *testNetwork) distanceOf(p *testAgent) float64 {
 	was := l.last
 	defer func() { l.last = was }()
-	l.last = []*player{p}
+	l.last = []*testAgent{p}
 	return l.distance(upTo(4)...)
 }
 
-// Whatever happens, in whatever order, the edges agree in the end and the duals sum to zero. The
-// seed repeats a failure.
+// After any sequence of faults, both ends of all edges agree and the duals sum to zero. The seed
+// reproduces a failure.
 func TestRandomChurn(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
 			const n, events = 6, 40
-			l := newLab(t, n, 3500)
-			l.dropped, l.giveUp = 3*time.Second, 200*time.Millisecond
+			l := newTestNetwork(t, n, 3500)
+			l.dropAfter, l.exchangeTimeout = 3*time.Second, 200*time.Millisecond
 			s := rng.New(seed, "churn")
 			l.slow[5] = 50 * time.Millisecond
-			l.play(func() {
+			l.run(func() {
 				cuts := map[[2]int]bool{}
 				for range events {
 					time.Sleep(time.Duration(s.IntN(700)) * time.Millisecond)
@@ -196,7 +196,7 @@ func TestRandomChurn(t *testing.T) {
 					switch what := s.IntN(6); {
 					case what == 0 && l.last[i] != nil:
 						l.kill(i)
-					case what == 1 && l.last[i] != nil: // its disk is lost with it
+					case what == 1 && l.last[i] != nil: // its checkpoint is lost with it
 						l.kill(i)
 						l.saved[i] = nil
 					case what <= 3 && l.last[i] == nil:
@@ -204,11 +204,11 @@ func TestRandomChurn(t *testing.T) {
 					case i != j:
 						e := [2]int{min(i, j), max(i, j)}
 						cuts[e] = !cuts[e]
-						l.board.Cut(i, j, cuts[e])
+						l.net.Cut(i, j, cuts[e])
 					}
 				}
 				for e := range cuts {
-					l.board.Cut(e[0], e[1], false)
+					l.net.Cut(e[0], e[1], false)
 				}
 				for i, p := range l.last {
 					if p == nil {
@@ -224,22 +224,21 @@ func TestRandomChurn(t *testing.T) {
 	}
 }
 
-// The end of a run is no better time to be killed: agents die while some are at the end and others
-// are not.
+// Agents are killed while some have reached the end of the run and others have not.
 func TestKilledAtTheEnd(t *testing.T) {
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
 			const n = 4
-			l := newLab(t, n, 800)
+			l := newTestNetwork(t, n, 800)
 			s := rng.New(seed, "end")
-			l.play(func() {
+			l.run(func() {
 				for l.last[0].time() < 700 {
 					time.Sleep(50 * time.Millisecond)
 				}
 				for range 30 {
 					time.Sleep(time.Duration(s.IntN(100)) * time.Millisecond)
 					i := s.IntN(n)
-					if l.last[i].frozenNow() { // it may have told what it came to
+					if l.last[i].frozenNow() { // it may have reported its final state
 						continue
 					}
 					l.kill(i)

@@ -1,44 +1,45 @@
-// Package live is FSPDA-SA without a clock, for real: agents that compute and communicate side by
-// side over a network that fails, and that wait for nobody. It plays the protocol of
-// [fspda/train/algo.Async], whose events fspda/train/simnet plays in virtual time, as they occur.
+// Package live implements the asynchronous method FSPDA-SA in real time: agents compute and
+// communicate concurrently over an unreliable network, and no agent waits for another one. It
+// executes the protocol of [fspda/train/algo.Async] with real events;
+// fspda/train/simnet simulates it in virtual time.
 //
-// An [Agent] is one computing activity, [Agent.Run], and one talk for each edge, which goes on
-// beside it (edge.go). Both move the same vectors under one lock; a gradient is taken outside of
-// it, at a copy of x.
+// An [Agent] has one computing goroutine, [Agent.Run], and one session per edge in a goroutine of
+// its own (edge.go). All change the same vectors under one lock. A gradient is computed without the
+// lock, at a copy of x.
 //
-// Each edge rings by a Poisson clock at its end of the lower rank, the caller, and an exchange is
-// four letters:
+// Each edge has a Poisson clock at its end of lower rank, the caller. When it rings, the two ends
+// exchange values in three messages. Each end reserves its mailbox meanwhile:
 //
-//	caller → called   call      my logical time; I keep my mailbox free
-//	called → caller   offer     the common time, my values; I keep mine free                 (or decline)
-//	caller → called   values    my values; I have committed                                  (or cancel)
+//	caller → called   call      caller's logical time
+//	called → caller   offer     common time, called end's values          (or decline)
+//	caller → called   values    caller's values: it has committed      (or cancel)
 //	called            commits
 //
-// Giving up. Two ends of a wire can never both be sure; so one of them decides. It is the caller,
-// at the moment in which it has the offer: what it has committed counts, whatever becomes of the
-// values, and what it has not does not. A caller that has waited GiveUp for the offer lets go of
-// its mailbox and refuses the offer when it comes. A called end that has waited as long for the
-// values lets go of its mailbox too; they are added when they come, for an increment has no hour.
-// No agent ever waits with its training for another.
+// Commit. Two ends of an unreliable link can never both be certain (two generals' problem), so the
+// caller alone decides, when it receives the offer. If it has committed, the exchange counts, even
+// if its values are lost on the way; otherwise it does not. A caller that has waited for
+// Timeouts.Exchange frees its mailbox and cancels the offer when it arrives. A called end that has
+// waited as long for the values frees its mailbox, too, but still adds them when they arrive: the
+// increment is valid at any time. Training never waits.
 //
-// Every edge counts its exchanges, and each end keeps the edge's dual
-// ([fspda/train/algo.EdgeDual]), whose negative is that of the other end. When two ends meet
-// (again) they say hello, with their counts. The one that is behind, because the network or its
-// process failed it, or because it has gone back to a checkpoint, is sent the dual and moves to its
-// negative. That is all there is to crashes, lost letters and partitions: nothing is logged,
-// nothing is replayed, and Σ lambda + β·mail over all agents is zero whenever no edge is open.
+// Recovery. Each end of an edge counts the exchanges and keeps the edge's dual
+// ([fspda/train/algo.EdgeDual]). Invariant: the duals of the two ends are negatives of each other
+// once their counts agree. When a session opens, both ends send hello with their counts. If one is
+// behind, because of the network, a crash or a restart from a checkpoint, it receives the dual of
+// the other end and adopts its negative. Nothing is logged or replayed, and Σ lambda + β·mail over
+// all agents is zero whenever no exchange is in progress.
 //
-// Drop. An end that has heard nothing of the other for DropAfter takes the edge's dual out of its
-// lambda and begins a new epoch of the edge; so do all its neighbours, and the rest sum to zero.
-// Should it come back it hears of the epoch and does the same. In a partition that lasts longer
-// both ends do so by themselves, each half trains on as a network of its own, and where they meet
-// again the edges begin anew from zero.
+// Drop. An end that has not heard from the other one for Timeouts.Drop subtracts the edge's dual
+// from its lambda and starts a new epoch of the edge. When all neighbours of an agent have done so,
+// the duals of the rest sum to zero. If the agent returns, it learns of the epoch and does the
+// same. In a partition that lasts longer, both ends drop the edge, each half trains as a network of
+// its own, and when they meet again their edges start from zero.
 //
-// Join. An agent that has no checkpoint asks its neighbours for their models, starts from their
-// mean with a zero dual at the latest of their times, and tells them that it knows nothing, upon
-// which they drop what the edge was before.
+// Join. An agent without a checkpoint requests the models of its neighbours and starts from their
+// mean, with a zero dual, at the latest of their times. It announces that it has no history, upon
+// which the neighbours drop their duals with it.
 //
-// The end. Who reaches the last logical time says so; others catch up. Then every pair compares its
-// counts once more, and an agent is done when all its edges are closed, or their other ends have
-// been silent for Farewell.
+// End. An agent that reaches the last logical time announces it, and the others advance to it. Then
+// the two ends of each edge compare their counts once more. An agent finishes when all its edges
+// are closed, or their other ends have been silent for Timeouts.Finish.
 package live

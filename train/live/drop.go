@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// watch drops edges whose other end has been silent for too long.
-func (a *Agent) watch(ctx context.Context) {
+// dropSilentPeers periodically drops edges whose other end has been silent for too long.
+func (a *Agent) dropSilentPeers(ctx context.Context) {
 	t := time.NewTicker(min(time.Second, a.opt.Timeouts.Drop/8))
 	defer t.Stop()
 	for {
@@ -19,28 +19,28 @@ func (a *Agent) watch(ctx context.Context) {
 		}
 		for _, e := range a.edges {
 			if silent := a.opt.Network.SilentFor(e.peer); silent > a.opt.Timeouts.Drop {
-				e.lose(silent)
+				e.drop(silent)
 			}
 		}
 	}
 }
 
-// lose drops the edge, once.
-func (e *edge) lose(silent time.Duration) {
+// drop drops the edge, unless it is dropped already.
+func (e *edge) drop(silent time.Duration) {
 	a := e.a
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if e.lost || a.frozen {
+	if e.dropped || a.frozen {
 		return
 	}
 	a.opt.Log.Warn("dropped an agent: it has been silent for too long", zap.Int("peer", e.peer),
 		zap.Duration("silent", silent), zap.Int("exchanges", e.dual.N))
-	e.lost, e.settled = true, false
+	e.dropped, e.inSync = true, false
 	if e.dual.N > 0 {
 		a.opt.Algo.Drop(a.state, &e.dual, e.dual.Epoch+1)
 	}
-	if a.busy == e {
-		a.busy = nil
+	if a.reservedBy == e {
+		a.reservedBy = nil
 	}
-	a.tell()
+	a.notify()
 }

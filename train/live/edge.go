@@ -14,37 +14,37 @@ import (
 	"fspda/train/algo"
 )
 
-// edge is this end of one edge, and the talk that goes over it.
+// edge is this end of an edge, with the session to the other end.
 type edge struct {
 	a     *Agent
 	peer  int
 	clock rng.Stream
 
-	// Under the agent's lock.
-	dual     algo.EdgeDual
-	fresh    bool // nothing is known of the edge
-	settled  bool // the other end has said that it stands where this one does
-	lost     bool // it was dropped, and has not been heard since
-	ended    bool // the other end is at the end of the run
-	heardN   int  // its count when it last said hello
-	heardE   int  // and its epoch
-	answered bool // it has said whether it has a model for one who joins
-	model    *message
-	pace     time.Duration // of its gradients
-	phase    phase
+	// Guarded by the agent's lock.
+	dual             algo.EdgeDual
+	fresh            bool // nothing is known of the edge
+	inSync           bool // the other end has the same epoch and count
+	dropped          bool // the edge was dropped, and the other end has not been heard since
+	peerAtEnd        bool // the other end has reached the end of the run
+	peerN            int  // count of the other end in its last hello
+	peerEpoch        int  // epoch of the other end in its last hello
+	answered         bool // the other end has sent its model, or said that it has none
+	model            *message
+	peerGradientTime time.Duration // of the other end
+	phase            phase
 
-	// Of the talk's own goroutine.
-	talk      dist.Session
-	calls     uint32 // number of the latest call of the talk
+	// Used by the session's goroutine only.
+	session   dist.Session
+	callID    uint32 // number of the latest call in this session
 	deadline  time.Time
 	abandoned bool
 	exchange  exchange
-	saidEpoch int
-	saidOver  bool
-	flying    int // the count that the latest values of this talk told
+	sentEpoch int
+	sentAtEnd bool
+	sentN     int // the count in the latest values sent in this session
 }
 
-// phase is how far an exchange is.
+// phase is the progress of an exchange.
 type phase int
 
 const (
@@ -53,87 +53,87 @@ const (
 	offered       // the called end awaits the values
 )
 
-// exchange is what an end keeps of the exchange under way.
+// exchange is the state of the current exchange.
 type exchange struct {
 	t      int
 	own    *dist.Buffer
-	behind bool // this end had to catch up: it reads its mailbox at once
+	behind bool // this end has advanced to the common time: it applies its mailbox at once
 	coords []uint32
-	mask   device.Index // nil: all
+	mask   device.Index // nil: all coordinates
 }
 
-// serve talks to the other end, one life of it after the other.
+// serve opens one session after the other with the other end.
 func (e *edge) serve(ctx context.Context) {
 	for ctx.Err() == nil {
-		talk, err := e.a.opt.Network.OpenSession(ctx, e.peer)
+		session, err := e.a.opt.Network.OpenSession(ctx, e.peer)
 		if err != nil {
-			return // the network is gone, or the agent
+			return // the network or the agent is closed
 		}
-		err = e.converse(ctx, talk)
-		e.hangUp()
-		var bad *MessageError
-		if errors.As(err, &bad) {
-			e.a.opt.Log.Error("an edge is given up", zap.Int("peer", e.peer), zap.Error(err))
+		err = e.runSession(ctx, session)
+		e.closeSession()
+		var invalid *MessageError
+		if errors.As(err, &invalid) {
+			e.a.opt.Log.Error("an edge is closed after an invalid message", zap.Int("peer", e.peer), zap.Error(err))
 			return
 		}
 	}
 }
 
-// hangUp forgets the exchange under way.
-func (e *edge) hangUp() {
+// closeSession discards the current exchange.
+func (e *edge) closeSession() {
 	e.a.mu.Lock()
 	defer e.a.mu.Unlock()
 	e.release()
-	e.settled = false
-	e.a.tell()
+	e.inSync = false
+	e.a.notify()
 }
 
-// release ends an exchange. The caller holds the lock.
+// release ends an exchange and frees the mailbox. The caller holds the lock.
 func (e *edge) release() {
-	if e.a.busy == e {
-		e.a.busy = nil
+	if e.a.reservedBy == e {
+		e.a.reservedBy = nil
 	}
 	if e.exchange.own != nil {
 		e.exchange.own.Release()
 		e.exchange.own = nil
 	}
 	e.phase, e.abandoned = idle, false
-	if e.a.over() {
-		e.a.tell()
+	if e.a.atEnd() {
+		e.a.notify()
 	}
 }
 
-// closed tells whether both ends are at the end of the run and stand at the same count. The caller
+// closed reports whether both ends have reached the end of the run with the same count. The caller
 // holds the lock.
 func (e *edge) closed() bool {
-	return e.lost || e.ended && e.phase == idle && e.heardE == e.dual.Epoch && e.heardN == e.dual.N
+	return e.dropped || e.peerAtEnd && e.phase == idle && e.peerEpoch == e.dual.Epoch && e.peerN == e.dual.N
 }
 
-// converse is one talk, to its end.
-func (e *edge) converse(ctx context.Context, talk dist.Session) error {
+// runSession handles the events of one session until it ends.
+func (e *edge) runSession(ctx context.Context, session dist.Session) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	e.talk, e.calls, e.saidEpoch, e.saidOver, e.flying = talk, 0, -1, false, -1
-	heard, failed := make(chan []byte, 16), make(chan error, 1)
+	e.session, e.callID, e.sentEpoch, e.sentAtEnd, e.sentN = session, 0, -1, false, -1
+	received, failed := make(chan []byte, 16), make(chan error, 1)
 	go func() {
 		for {
-			b, err := talk.Recv(ctx)
+			b, err := session.Recv(ctx)
 			if err != nil {
 				failed <- err
 				return
 			}
 			select {
-			case heard <- b:
+			case received <- b:
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	ring, alarm := time.NewTimer(e.gap()), time.NewTimer(time.Hour)
+	ring, alarm := time.NewTimer(e.nextRing()), time.NewTimer(time.Hour)
 	defer ring.Stop()
 	defer alarm.Stop()
 	for {
-		news, err := e.update(ctx)
+		changed, err := e.sendUpdate(ctx)
 		if err != nil {
 			return err
 		}
@@ -143,15 +143,15 @@ func (e *edge) converse(ctx context.Context, talk dist.Session) error {
 			alarm.Stop()
 		}
 		select {
-		case b := <-heard:
-			err = e.hear(ctx, b)
+		case b := <-received:
+			err = e.handle(ctx, b)
 		case err = <-failed:
 		case <-ring.C:
-			ring.Reset(e.gap())
+			ring.Reset(e.nextRing())
 			err = e.ring(ctx)
 		case <-alarm.C:
-			e.giveUp()
-		case <-news:
+			e.abandon()
+		case <-changed:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -161,125 +161,127 @@ func (e *edge) converse(ctx context.Context, talk dist.Session) error {
 	}
 }
 
-// gap is the time to the next ring. The end that is called has none.
-func (e *edge) gap() time.Duration {
+// nextRing returns the time until the edge's clock rings. The clock of the called end never rings.
+func (e *edge) nextRing() time.Duration {
 	a := e.a
 	rate := a.opt.CallRate * float64(a.opt.Agents) / 2 / float64(a.opt.Edges)
 	if a.opt.Self > e.peer || rate == 0 {
 		return time.Hour
 	}
 	a.mu.Lock()
-	unit := a.pace
-	if unit == 0 || e.pace > 0 && e.pace < unit {
-		unit = e.pace
+	unit := a.gradientTime
+	if unit == 0 || e.peerGradientTime > 0 && e.peerGradientTime < unit {
+		unit = e.peerGradientTime
 	}
 	a.mu.Unlock()
 	if unit == 0 {
-		unit = 10 * time.Millisecond // nobody knows yet
+		unit = 10 * time.Millisecond // unknown to both ends
 	}
 	return time.Duration(math.Min(e.clock.Exp()/rate*float64(unit), float64(time.Hour)))
 }
 
-// update says hello where something has changed that the other end should know, and returns what to
-// wait for.
-func (e *edge) update(ctx context.Context) (<-chan struct{}, error) {
+// sendUpdate sends hello if the other end does not know the current epoch or the end of the run. It
+// returns the channel that announces the next change.
+func (e *edge) sendUpdate(ctx context.Context) (<-chan struct{}, error) {
 	a := e.a
 	a.mu.Lock()
-	news, say := a.news, e.saidEpoch != e.dual.Epoch || e.saidOver != a.over()
+	changed, outdated := a.changed, e.sentEpoch != e.dual.Epoch || e.sentAtEnd != a.atEnd()
 	a.mu.Unlock()
-	if !say {
-		return news, nil
+	if !outdated {
+		return changed, nil
 	}
-	return news, e.greet(ctx, 0)
+	return changed, e.sendHello(ctx, 0)
 }
 
-// greet says hello.
-func (e *edge) greet(ctx context.Context, flags uint8) error {
+// sendHello sends a hello with the state of this end.
+func (e *edge) sendHello(ctx context.Context, flags uint8) error {
 	a := e.a
 	a.mu.Lock()
-	l := message{kind: hello, flags: flags, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T, pace: min(a.pace, time.Hour)}
+	msg := message{kind: hello, flags: flags, epoch: e.dual.Epoch, n: e.dual.N, t: a.clock.T,
+		gradientTime: min(a.gradientTime, time.Hour)}
 	if e.fresh {
-		l.flags |= flagFresh
+		msg.flags |= flagFresh
 	}
 	if a.joining {
-		l.flags |= flagWant | flagJoining
+		msg.flags |= flagWant | flagJoining
 	}
-	if a.over() {
-		l.flags |= flagOver
+	if a.atEnd() {
+		msg.flags |= flagAtEnd
 	}
-	e.saidEpoch, e.saidOver = e.dual.Epoch, a.over()
+	e.sentEpoch, e.sentAtEnd = e.dual.Epoch, a.atEnd()
 	a.mu.Unlock()
-	return e.say(ctx, &l)
+	return e.send(ctx, &msg)
 }
 
-func (e *edge) say(ctx context.Context, l *message) error {
-	return e.talk.Send(ctx, l.bytes(e.a.opt.Format))
+func (e *edge) send(ctx context.Context, msg *message) error {
+	return e.session.Send(ctx, msg.encode(e.a.opt.Format))
 }
 
-// ring calls the other end, if both can exchange.
+// ring calls the other end, if both ends can exchange.
 func (e *edge) ring(ctx context.Context) error {
 	a := e.a
 	a.mu.Lock()
-	if a.busy != nil || a.desk.Full || a.joining || a.stopped || a.frozen || a.over() || a.pace == 0 ||
-		e.phase != idle || !e.settled {
+	if a.reservedBy != nil || a.clock.Full || a.joining || a.stopped || a.frozen || a.atEnd() || a.gradientTime == 0 ||
+		e.phase != idle || !e.inSync {
 		a.mu.Unlock()
 		return nil
 	}
-	a.busy, e.phase = e, calling
-	e.calls++
+	a.reservedBy, e.phase = e, calling
+	e.callID++
 	e.deadline = time.Now().Add(a.opt.Timeouts.Exchange)
-	l := message{kind: call, call: e.calls, epoch: e.dual.Epoch, n: e.dual.N, t: a.desk.T, pace: min(a.pace, time.Hour)}
+	msg := message{kind: call, call: e.callID, epoch: e.dual.Epoch, n: e.dual.N, t: a.clock.T,
+		gradientTime: min(a.gradientTime, time.Hour)}
 	a.opt.Trainer.Called()
 	a.mu.Unlock()
-	return e.say(ctx, &l)
+	return e.send(ctx, &msg)
 }
 
-// giveUp lets go of the mailbox of an exchange that takes too long. What comes of it is decided all
-// the same: a caller will refuse the offer, a called end will take the values when they come.
-func (e *edge) giveUp() {
+// abandon frees the mailbox of an exchange that takes too long. The exchange is still decided: a
+// caller will cancel the offer, a called end will add the values when they arrive.
+func (e *edge) abandon() {
 	e.a.mu.Lock()
 	defer e.a.mu.Unlock()
-	if e.a.busy == e {
-		e.a.busy = nil
+	if e.a.reservedBy == e {
+		e.a.reservedBy = nil
 	}
 	e.abandoned = true
 }
 
-// hear does what a letter asks for.
-func (e *edge) hear(ctx context.Context, b []byte) error {
+// handle processes a message.
+func (e *edge) handle(ctx context.Context, b []byte) error {
 	a := e.a
-	most := bounds{dim: a.state.X.Len(), until: a.opt.Until, wire: a.opt.Format}
+	allowed := limits{dim: a.state.X.Len(), until: a.opt.Until, wire: a.opt.Format}
 	if a.opt.Buffers != nil {
-		most.buffers = a.opt.Buffers.Len()
+		allowed.buffers = a.opt.Buffers.Len()
 	}
-	l, bad := readLetter(b, most)
-	if bad != "" {
-		return &MessageError{From: e.peer, Got: bad}
+	msg, invalid := decodeMessage(b, allowed)
+	if invalid != "" {
+		return &MessageError{From: e.peer, Got: invalid}
 	}
-	switch l.kind {
+	switch msg.kind {
 	case hello:
-		return e.hello(ctx, &l)
+		return e.handleHello(ctx, &msg)
 	case state:
-		return e.adopt(ctx, &l)
+		return e.handleState(ctx, &msg)
 	case model:
-		return e.joined(&l)
+		return e.handleModel(&msg)
 	case call:
-		return e.answer(ctx, &l)
+		return e.handleCall(ctx, &msg)
 	case offer:
-		return e.decide(ctx, &l)
+		return e.handleOffer(ctx, &msg)
 	case values:
-		return e.follow(ctx, &l)
+		return e.handleValues(ctx, &msg)
 	case decline, cancel:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if want := map[kind]phase{decline: calling, cancel: offered}[l.kind]; e.phase == want && l.call == e.calls {
+		if want := map[kind]phase{decline: calling, cancel: offered}[msg.kind]; e.phase == want && msg.call == e.callID {
 			e.release()
 		}
 	}
 	return nil
 }
 
-// wrong is the error of a letter whose vectors have not the length that they should.
-func (e *edge) wrong(l *message, want int) error {
-	return &MessageError{From: e.peer, Got: l.kind.String() + " with a vector of another length"}
+// lengthError returns the error for a message with a vector of the wrong length.
+func (e *edge) lengthError(msg *message, want int) error {
+	return &MessageError{From: e.peer, Got: msg.kind.String() + " with a vector of another length"}
 }

@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// answer is what a called end does: it keeps its mailbox free and offers its values, or declines.
-func (e *edge) answer(ctx context.Context, l *message) error {
+// handleCall answers a call: it reserves the mailbox and offers this end's values, or declines.
+func (e *edge) handleCall(ctx context.Context, msg *message) error {
 	a := e.a
 	a.mu.Lock()
-	e.learn(l)
-	e.calls = l.call
+	e.recordPeerTime(msg)
+	e.callID = msg.call
 	if !a.frozen {
 		a.opt.Trainer.Called()
 	}
-	fits := e.settled && l.epoch == e.dual.Epoch && l.n == e.dual.N
-	if !fits || a.busy != nil || a.desk.Full || a.joining || a.stopped || a.frozen || a.over() || e.phase != idle {
+	fits := e.inSync && msg.epoch == e.dual.Epoch && msg.n == e.dual.N
+	if !fits || a.reservedBy != nil || a.clock.Full || a.joining || a.stopped || a.frozen || a.atEnd() || e.phase != idle {
 		a.mu.Unlock()
-		if err := e.say(ctx, &message{kind: decline, call: l.call}); err != nil || fits {
+		if err := e.send(ctx, &message{kind: decline, call: msg.call}); err != nil || fits {
 			return err
 		}
-		return e.greet(ctx, 0)
+		return e.sendHello(ctx, 0)
 	}
-	a.busy, e.phase, e.abandoned = e, offered, false
+	a.reservedBy, e.phase, e.abandoned = e, offered, false
 	e.deadline = time.Now().Add(a.opt.Timeouts.Exchange)
-	behind := a.catchUp(l.t)
-	e.prepare(max(a.desk.T, l.t), behind)
-	reply := message{kind: offer, call: l.call, epoch: e.dual.Epoch, n: e.dual.N, t: e.exchange.t,
-		pace: min(a.pace, time.Hour)}
-	reply.values = e.own()
+	behind := a.advanceTo(msg.t)
+	e.prepare(max(a.clock.T, msg.t), behind)
+	reply := message{kind: offer, call: msg.call, epoch: e.dual.Epoch, n: e.dual.N, t: e.exchange.t,
+		gradientTime: min(a.gradientTime, time.Hour)}
+	reply.values = e.roundOwn()
 	a.mu.Unlock()
-	return e.say(ctx, &reply)
+	return e.send(ctx, &reply)
 }
 
-// learn notes how fast the other end is. The caller holds the lock.
-func (e *edge) learn(l *message) {
-	if l.pace > 0 {
-		e.pace = l.pace
+// recordPeerTime stores the gradient time of the other end. The caller holds the lock.
+func (e *edge) recordPeerTime(msg *message) {
+	if msg.gradientTime > 0 {
+		e.peerGradientTime = msg.gradientTime
 	}
 }
 
@@ -57,87 +57,86 @@ func (e *edge) prepare(t int, behind bool) {
 	a.dev.Gather(x.own.V, a.state.X, x.mask)
 }
 
-// own is this end's values as they travel. Both ends compare just these: what the device has beyond
-// float32, or beyond fewer bits of the wire, is cut off here, and x keeps it.
-func (e *edge) own() []float32 {
+// roundOwn rounds this end's values to the format of the wire and returns them. Both ends compare
+// exactly these numbers; x keeps its precision.
+func (e *edge) roundOwn() []float32 {
 	v := e.a.read(e.exchange.own.V)
 	e.a.opt.Format.Round(v)
 	e.a.dev.Write(e.exchange.own.V, v)
 	return v
 }
 
-// decide is what the caller does with an offer: it commits, and says its values, or calls the
-// exchange off. Nobody else decides.
-func (e *edge) decide(ctx context.Context, l *message) error {
+// handleOffer is the caller's decision: it commits and sends its values, or cancels the exchange.
+// No other end decides.
+func (e *edge) handleOffer(ctx context.Context, msg *message) error {
 	a := e.a
 	a.mu.Lock()
-	e.learn(l)
-	current := e.phase == calling && l.call == e.calls
-	if !current || e.abandoned || a.busy != e || a.frozen || a.stopped || l.epoch != e.dual.Epoch || l.n != e.dual.N {
+	e.recordPeerTime(msg)
+	current := e.phase == calling && msg.call == e.callID
+	if !current || e.abandoned || a.reservedBy != e || a.frozen || a.stopped || msg.epoch != e.dual.Epoch || msg.n != e.dual.N {
 		if current {
 			e.release()
 		}
 		a.mu.Unlock()
-		return e.say(ctx, &message{kind: cancel, call: l.call})
+		return e.send(ctx, &message{kind: cancel, call: msg.call})
 	}
-	behind := a.catchUp(l.t)
-	e.prepare(l.t, behind)
-	if len(l.values) != e.exchange.own.V.Len() {
+	behind := a.advanceTo(msg.t)
+	e.prepare(msg.t, behind)
+	if len(msg.values) != e.exchange.own.V.Len() {
 		a.mu.Unlock()
-		return e.wrong(l, e.exchange.own.V.Len())
+		return e.lengthError(msg, e.exchange.own.V.Len())
 	}
-	own := e.own()
-	e.commit(l)
-	e.flying = e.dual.N
-	reply := message{kind: values, call: l.call, epoch: e.dual.Epoch, n: e.dual.N, t: l.t, values: own}
-	again := e.saidOver
+	own := e.roundOwn()
+	e.commit(msg)
+	e.sentN = e.dual.N
+	reply := message{kind: values, call: msg.call, epoch: e.dual.Epoch, n: e.dual.N, t: msg.t, values: own}
+	again := e.sentAtEnd
 	a.mu.Unlock()
-	if err := e.say(ctx, &reply); err != nil || !again {
+	if err := e.send(ctx, &reply); err != nil || !again {
 		return err
 	}
-	return e.greet(ctx, flagAnswer)
+	return e.sendHello(ctx, flagAnswer)
 }
 
-// follow is what a called end does with the caller's values: it commits, for the caller has,
-// however long that was ago.
-func (e *edge) follow(ctx context.Context, l *message) error {
+// handleValues commits the called end's part: the caller has committed, however long ago.
+func (e *edge) handleValues(ctx context.Context, msg *message) error {
 	a := e.a
 	a.mu.Lock()
-	if e.phase != offered || l.call != e.calls || l.epoch != e.dual.Epoch || l.n != e.dual.N+1 || a.frozen {
-		if e.phase == offered && l.call == e.calls {
+	if e.phase != offered || msg.call != e.callID || msg.epoch != e.dual.Epoch || msg.n != e.dual.N+1 || a.frozen {
+		if e.phase == offered && msg.call == e.callID {
 			e.release()
 		}
-		e.settled = false
+		e.inSync = false
 		a.mu.Unlock()
-		return e.greet(ctx, 0)
+		return e.sendHello(ctx, 0)
 	}
-	if len(l.values) != e.exchange.own.V.Len() {
+	if len(msg.values) != e.exchange.own.V.Len() {
 		a.mu.Unlock()
-		return e.wrong(l, e.exchange.own.V.Len())
+		return e.lengthError(msg, e.exchange.own.V.Len())
 	}
-	e.commit(l)
-	again := e.saidOver
+	e.commit(msg)
+	again := e.sentAtEnd
 	a.mu.Unlock()
 	if again {
-		return e.greet(ctx, flagAnswer)
+		return e.sendHello(ctx, flagAnswer)
 	}
 	return nil
 }
 
-// commit puts the exchange into the mailbox and into the edge's dual. An end that was behind reads
+// commit adds the exchange to the mailbox and to the edge's dual. An end that was behind applies
 // its mailbox at once. The caller holds the lock.
-func (e *edge) commit(l *message) {
+func (e *edge) commit(msg *message) {
 	a, x := e.a, &e.exchange
-	heard := a.pool.Get(len(l.values))
-	a.dev.Write(heard.V, l.values)
-	a.opt.Algo.Commit(a.state, &e.dual, x.own.V, heard.V, x.mask)
-	heard.Release()
-	a.desk.PeerT = x.t
-	a.desk.Full = true // with what may lie unread from another edge, whose caller took its time
-	a.opt.Trainer.Exchanged(e.peer, len(l.values))
+	received := a.pool.Get(len(msg.values))
+	a.dev.Write(received.V, msg.values)
+	a.opt.Algo.Commit(a.state, &e.dual, x.own.V, received.V, x.mask)
+	received.Release()
+	a.clock.PeerT = x.t
+	a.clock.Full = true // also with values that another edge has added after its timeout
+	a.opt.Trainer.Exchanged(e.peer, len(msg.values))
 	behind := x.behind
 	e.release()
-	if behind && !a.stopped && !a.over() {
-		a.gossip()
+	if behind && !a.stopped && !a.atEnd() {
+		a.applyMailbox()
 	}
 }

@@ -9,13 +9,12 @@ import (
 	"fspda/device"
 )
 
-// joinWait is how long an agent that joins waits for further neighbours after the first has
+// joinTimeout is how long a joining agent waits for further neighbours after the first has
 // answered.
-const joinWait = 2 * time.Second
+const joinTimeout = 2 * time.Second
 
-// join waits for the neighbours of an agent without a past, and starts from the mean of their
-// models where they are under way. An agent that comes back from a checkpoint, or has no
-// neighbours, does not wait.
+// join waits for the neighbours of an agent without history, and starts from the mean of their
+// models. An agent restored from a checkpoint, or without neighbours, does not wait.
 func (a *Agent) join(ctx context.Context) error {
 	a.mu.Lock()
 	joins := a.joining && len(a.edges) > 0
@@ -25,7 +24,7 @@ func (a *Agent) join(ctx context.Context) error {
 		return nil
 	}
 	var first time.Time
-	err := a.await(ctx, joinWait/8, func() bool {
+	err := a.await(ctx, joinTimeout/8, func() bool {
 		answers := 0
 		for _, e := range a.edges {
 			if e.answered {
@@ -35,7 +34,7 @@ func (a *Agent) join(ctx context.Context) error {
 		if answers > 0 && first.IsZero() {
 			first = time.Now()
 		}
-		return answers == len(a.edges) || answers > 0 && time.Since(first) >= joinWait
+		return answers == len(a.edges) || answers > 0 && time.Since(first) >= joinTimeout
 	})
 	if err != nil {
 		return err
@@ -47,7 +46,7 @@ func (a *Agent) join(ctx context.Context) error {
 	return nil
 }
 
-// adoptMean starts from the mean of the models that were heard, at the latest of their times. The
+// adoptMean sets the agent to the mean of the received models, at the latest of their times. The
 // caller holds the lock.
 func (a *Agent) adoptMean() {
 	var xs, buffers []device.Term
@@ -70,7 +69,7 @@ func (a *Agent) adoptMean() {
 	if a.opt.Buffers != nil {
 		a.dev.Combine(a.opt.Buffers, share(buffers)...)
 	}
-	a.desk.T, a.desk.Away = t, t
+	a.clock.T, a.clock.Away = t, t
 }
 
 func (a *Agent) term(values []float32) device.Term {

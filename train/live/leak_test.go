@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Many exchanges leave neither goroutines behind, which the bubble would wait for, nor memory.
+// Many exchanges leak neither goroutines, which the synctest bubble would wait for, nor memory.
 func TestManyExchanges(t *testing.T) {
 	want := 4000
 	if os.Getenv("FSPDA_LONG") != "" {
 		want = 100_000
 	}
 	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, 4, 1<<40)
+		l := newTestNetwork(t, 4, 1<<40)
 		for i := range l.slow {
 			l.slow[i] = 5 * time.Millisecond
 		}
@@ -27,7 +27,7 @@ func TestManyExchanges(t *testing.T) {
 			}
 			return n / 2
 		}
-		l.play(func() {
+		l.run(func() {
 			var early runtime.MemStats
 			for meets() < want {
 				time.Sleep(time.Second)
@@ -42,10 +42,10 @@ func TestManyExchanges(t *testing.T) {
 			if more := int64(late.HeapAlloc) - int64(early.HeapAlloc); more > 2<<20 {
 				t.Errorf("%d bytes more after %d exchanges", more, meets())
 			}
-			for _, p := range l.last { // far enough
+			for _, p := range l.last { // enough for the comparison
 				p.mu.Lock()
-				p.opt.Until = p.desk.T
-				p.passed()
+				p.opt.Until = p.clock.T
+				p.advanced()
 				p.mu.Unlock()
 			}
 		})

@@ -8,37 +8,37 @@ import (
 	"fspda/dist"
 )
 
-// letter is what the two ends of an edge write to each other. As bytes, little-endian:
+// message is what the two ends of an edge send to each other. Its encoding, little-endian:
 //
 //	 0  kind, flags, zero, zero   a byte each
 //	 4  call                      uint32
 //	 8  epoch, n                  uint32 each
 //	16  t                         uint64
-//	24  pace                      uint64, nanoseconds
+//	24  gradient time             uint64, nanoseconds
 //	32  lengths                   uint32 each of two vectors
-//	40  values                    float32 each; those of an offer and its answer as the run's messages travel
+//	40  values                    float32 each; in an offer and in values, in the run's format
 type message struct {
-	kind     kind
-	flags    uint8
-	call     uint32 // which call of this talk it is about
-	epoch, n int    // of the edge at the writer
-	t        int    // logical time: the writer's own, or that of the exchange
-	pace     time.Duration
-	values   []float32 // of the mask; all of S or x
-	buffers  []float32 // of batch norm, in a model
+	kind         kind
+	flags        uint8
+	call         uint32 // number of the call in this session
+	epoch, n     int    // of the edge at the sender
+	t            int    // logical time of the sender, or of the exchange
+	gradientTime time.Duration
+	values       []float32 // on the mask; all of S or x
+	buffers      []float32 // of batch norm, in a model
 }
 
 type kind uint8
 
 const (
-	hello   kind = iota + 1 // where I stand
-	state                   // all of my S, for an end that is behind
-	model                   // my x, for one that joins
-	call                    // shall we exchange?
-	decline                 // not now
-	offer                   // yes: my values
-	values                  // mine; I have committed
-	cancel                  // never mind: I have not
+	hello   kind = iota + 1 // the state of the sender's end of the edge
+	state                   // all of S, for an end that is behind
+	model                   // all of x, for an agent that joins
+	call                    // requests an exchange
+	decline                 // refuses the call
+	offer                   // accepts the call, with values
+	values                  // accepts the offer, with values: the sender has committed
+	cancel                  // refuses the offer: the sender has not committed
 	kindEnd
 )
 
@@ -53,20 +53,20 @@ func (k kind) String() string {
 
 // Flags of a hello.
 const (
-	flagAnswer  = 1 << iota // it needs none itself
-	flagFresh               // I know nothing of this edge
-	flagOver                // I am at the end of the run
-	flagWant                // I join: send me your model
-	flagJoining             // I have none that is worth anything yet
+	flagAnswer  = 1 << iota // it needs no answer
+	flagFresh               // the sender has no history of this edge
+	flagAtEnd               // the sender has reached the end of the run
+	flagWant                // the sender joins and requests a model
+	flagJoining             // the sender has no model worth sending yet
 	flagsEnd
 )
 
-func (l *message) is(flag uint8) bool { return l.flags&flag != 0 }
+func (msg *message) has(flag uint8) bool { return msg.flags&flag != 0 }
 
-const letterHead = 40
+const headerSize = 40
 
-// format is how the values of a letter are written in a run whose messages travel as wire. Duals
-// and models keep all their bits.
+// format returns the format of a message's values in a run with the given format. Duals and models
+// are always float32.
 func (k kind) format(wire dist.ValueFormat) dist.ValueFormat {
 	if k == offer || k == values {
 		return wire
@@ -74,71 +74,70 @@ func (k kind) format(wire dist.ValueFormat) dist.ValueFormat {
 	return dist.FP32
 }
 
-// bytes writes a letter.
-func (l *message) bytes(wire dist.ValueFormat) []byte {
-	le, format := binary.LittleEndian, l.kind.format(wire)
-	b := make([]byte, 0, letterHead+format.Bits()/8*len(l.values)+4*len(l.buffers))
-	b = append(b, byte(l.kind), l.flags, 0, 0)
-	b = le.AppendUint32(b, l.call)
-	b = le.AppendUint32(b, uint32(l.epoch))
-	b = le.AppendUint32(b, uint32(l.n))
-	b = le.AppendUint64(b, uint64(l.t))
-	b = le.AppendUint64(b, uint64(l.pace))
-	b = le.AppendUint32(b, uint32(len(l.values)))
-	b = le.AppendUint32(b, uint32(len(l.buffers)))
-	return dist.FP32.Append(format.Append(b, l.values), l.buffers)
+// encode returns the encoding of a message.
+func (msg *message) encode(wire dist.ValueFormat) []byte {
+	le, format := binary.LittleEndian, msg.kind.format(wire)
+	b := make([]byte, 0, headerSize+format.Bits()/8*len(msg.values)+4*len(msg.buffers))
+	b = append(b, byte(msg.kind), msg.flags, 0, 0)
+	b = le.AppendUint32(b, msg.call)
+	b = le.AppendUint32(b, uint32(msg.epoch))
+	b = le.AppendUint32(b, uint32(msg.n))
+	b = le.AppendUint64(b, uint64(msg.t))
+	b = le.AppendUint64(b, uint64(msg.gradientTime))
+	b = le.AppendUint32(b, uint32(len(msg.values)))
+	b = le.AppendUint32(b, uint32(len(msg.buffers)))
+	return dist.FP32.Append(format.Append(b, msg.values), msg.buffers)
 }
 
-// LetterError reports a record that is no letter of this edge.
+// MessageError reports an invalid message of another agent.
 type MessageError struct {
 	From int
 	Got  string
 }
 
 func (e *MessageError) Error() string {
-	return fmt.Sprintf("live: agent %d says what cannot be understood: %s; do both run the same program?", e.From,
+	return fmt.Sprintf("live: agent %d has sent an invalid message: %s; do both run the same program?", e.From,
 		e.Got)
 }
 
-// bounds is what a letter may hold: vectors of the model and of its buffers, times of the run, and
-// values as they travel.
-type bounds struct {
+// limits bounds the content of a message: lengths of vectors, logical time, and the format of
+// values.
+type limits struct {
 	dim, buffers, until int
 	wire                dist.ValueFormat
 }
 
-// readLetter reads a letter, and refuses one that no agent of this run writes.
-func readLetter(b []byte, most bounds) (l message, got string) {
+// decodeMessage decodes a message. got describes why it is invalid, "" if it is valid.
+func decodeMessage(b []byte, allowed limits) (msg message, got string) {
 	le := binary.LittleEndian
-	if len(b) < letterHead {
-		return l, fmt.Sprintf("a letter of %d bytes", len(b))
+	if len(b) < headerSize {
+		return msg, fmt.Sprintf("%d bytes without a header", len(b))
 	}
-	l = message{kind: kind(b[0]), flags: b[1], call: le.Uint32(b[4:]), epoch: int(le.Uint32(b[8:])),
+	msg = message{kind: kind(b[0]), flags: b[1], call: le.Uint32(b[4:]), epoch: int(le.Uint32(b[8:])),
 		n: int(le.Uint32(b[12:]))}
-	format := l.kind.format(most.wire)
+	format := msg.kind.format(allowed.wire)
 	width := uint64(format.Bits() / 8)
 	t, pace, first, second := le.Uint64(b[16:]), le.Uint64(b[24:]), uint64(le.Uint32(b[32:])), uint64(le.Uint32(b[36:]))
 	switch {
-	case l.kind == 0 || l.kind >= kindEnd || l.flags >= flagsEnd || b[2] != 0 || b[3] != 0:
-		return l, fmt.Sprintf("a letter of %v with flags %#x", l.kind, l.flags)
-	case t > uint64(most.until)+maxBeyond || pace > uint64(time.Hour):
-		return l, fmt.Sprintf("logical time %d in a run to %d, %d ns a gradient", t, most.until, pace)
-	case first > uint64(most.dim) || second > uint64(most.buffers) || uint64(len(b)) != letterHead+width*first+4*second:
-		return l, fmt.Sprintf("vectors of %d and %d values in a letter of %d bytes", first, second, len(b))
+	case msg.kind == 0 || msg.kind >= kindEnd || msg.flags >= flagsEnd || b[2] != 0 || b[3] != 0:
+		return msg, fmt.Sprintf("a message of %v with flags %#x", msg.kind, msg.flags)
+	case t > uint64(allowed.until)+maxOvertime || pace > uint64(time.Hour):
+		return msg, fmt.Sprintf("logical time %d in a run of %d, %d ns per gradient", t, allowed.until, pace)
+	case first > uint64(allowed.dim) || second > uint64(allowed.buffers) || uint64(len(b)) != headerSize+width*first+4*second:
+		return msg, fmt.Sprintf("vectors of %d and %d values in a message of %d bytes", first, second, len(b))
 	}
-	l.t, l.pace = int(t), time.Duration(pace)
-	b = b[letterHead:]
-	l.values = numbers(format, b[:width*first], int(first))
-	l.buffers = numbers(dist.FP32, b[width*first:], int(second))
-	return l, ""
+	msg.t, msg.gradientTime = int(t), time.Duration(pace)
+	b = b[headerSize:]
+	msg.values = decodeValues(format, b[:width*first], int(first))
+	msg.buffers = decodeValues(dist.FP32, b[width*first:], int(second))
+	return msg, ""
 }
 
-// maxBeyond is how far beyond the end of the run a logical time may be: the steps of mailboxes that
-// are emptied there.
-const maxBeyond = 1 << 20
+// maxOvertime bounds the logical time beyond the end of the run: steps that only apply a mailbox.
+const maxOvertime = 1 << 20
 
-// numbers reads n values.
-func numbers(format dist.ValueFormat, b []byte, n int) []float32 {
+// decodeValues decodes n values.
+func decodeValues(format dist.ValueFormat, b []byte, n int) []float32 {
 	if n == 0 {
 		return nil
 	}
