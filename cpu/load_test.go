@@ -19,7 +19,7 @@ func TestLoadErrors(t *testing.T) {
 			c *device.Code) {
 			c.Arena = -1
 		},
-		"cpu: load layer: result hits is at arena[99:100], want a place in the arena of 16": func(
+		"cpu: load layer: result hits is at arena[99:100], want an element of the arena of 16": func(
 			c *device.Code) {
 			c.Results[1].Ref.Off = 99
 		},
@@ -31,7 +31,7 @@ func TestLoadErrors(t *testing.T) {
 			c *device.Code) {
 			c.Calls[0].Kernel = "lin"
 		},
-		"cpu: load layer: call 0, linear (fc): input 1: params[4:13], want a place in params": func(
+		"cpu: load layer: call 0, linear (fc): input 1: params[4:13], want a range within params": func(
 			c *device.Code) {
 			c.Calls[0].In[1].Off = 4
 		},
@@ -39,10 +39,10 @@ func TestLoadErrors(t *testing.T) {
 			c *device.Code) {
 			c.Calls[0].In[0].Space = 7
 		},
-		"cpu: load layer: call 0, linear (fc): output 0 is at params[0:6], want a place in arena, grads or buffers": func(c *device.Code) {
+		"cpu: load layer: call 0, linear (fc): output 0 is at params[0:6], want arena, grads or buffers": func(c *device.Code) {
 			c.Calls[0].Out[0].Space = device.Params
 		},
-		"cpu: load layer: call 0, linear (fc): output 0: arena[11:17], want a place in arena[0:16]": func(
+		"cpu: load layer: call 0, linear (fc): output 0: arena[11:17], want a range within arena[0:16]": func(
 			c *device.Code) {
 			c.Calls[0].Out[0].Off = 11
 		},
@@ -56,7 +56,7 @@ func TestLoadErrors(t *testing.T) {
 		"cpu: load layer: call 1, softmax-cross-entropy (loss): output 1 at arena[6:12] overlaps output 0 at arena[8:9]": func(c *device.Code) {
 			c.Calls[1].Out[0].Off = 8
 		},
-		"cpu: load layer: call 2, linear-grad-w (fc): output 0: grads[0:9] in code without gradient": func(
+		"cpu: load layer: call 2, linear-grad-w (fc): output 0: grads[0:9]: this code has no gradient": func(
 			c *device.Code) {
 			c.Gradient = false
 		},

@@ -8,13 +8,13 @@ import (
 
 const (
 	unit = 0x1p-24 // the largest relative error of one rounding to float32
-	// where float32 begin to lose digits: an exponential may be flushed to 0 below
+	// the smallest normal float32: smaller exponentials may be flushed to 0
 	smallest = 0x1p-126
 )
 
-// bounds returns how far each element of each output may be from want, the float64 result for the
-// inputs in. A bound counts the roundings that a reasonable float32 implementation makes, in any
-// order.
+// bounds returns the largest allowed error of each element of each output. want is the float64
+// result for the inputs in. A bound counts the roundings of a reasonable float32 implementation, in
+// any order of summation.
 func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 	b := make([][]float64, len(want))
 	for i := range want {
@@ -32,7 +32,7 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		sumBound(c, in, b, c.Dims[1])
 	case device.LinearGradW:
 		sumBound(c, in, b, c.Dims[0])
-		// db is accumulated in float64: one rounding, and what float64 loses against the sum of
+		// db is accumulated in float64: one rounding, plus the float64 error relative to the sum of
 		// absolute values.
 		for j, w := range want[1] {
 			b[1][j] = unit*math.Abs(w) + b[1][j]*0x1p-28
@@ -47,12 +47,12 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		relative(0, 2)
 	case device.Scale, device.ScaleBy, device.AddScaled:
 		relative(0, 4)
-		for j := range b[0] { // the sum may be smaller than what was rounded
+		for j := range b[0] { // the sum may be smaller than the rounded terms
 			if c.Kernel == device.AddScaled {
 				b[0][j] += 4 * unit * (math.Abs(in[0][j]) + math.Abs(c.Attr*in[1][j]))
 			}
 		}
-	case device.MoveAverage: // in float64: what it loses is a rounding of the terms
+	case device.MoveAverage: // computed in float64, which still rounds the terms
 		relative(0, 1)
 		for j, avg := range in[1] {
 			b[0][j] += 0x1p-50 * (math.Abs(avg) + math.Abs(c.Attr*in[0][j]))
@@ -94,8 +94,8 @@ func sumBound(c *device.Call, in, b [][]float64, k int) {
 	}
 }
 
-// lossBounds is for SoftmaxCrossEntropy: an exponential whose argument was rounded is wrong by as
-// many units as the argument is large.
+// lossBounds is for SoftmaxCrossEntropy. The relative error of an exponential is the absolute error
+// of its argument.
 func lossBounds(c *device.Call, in, want, b [][]float64) {
 	m, n := c.Dims[0], c.Dims[1]
 	units := expUnits(in[0])
@@ -112,7 +112,7 @@ func lossBounds(c *device.Call, in, want, b [][]float64) {
 	}
 }
 
-// expUnits is the relative error, in units, of exp(x-y) for two of the logits.
+// expUnits returns the relative error, in units, of exp(x-y) for two of the logits.
 func expUnits(logits []float64) float64 {
 	low, high := logits[0], logits[0]
 	for _, x := range logits {
@@ -121,8 +121,8 @@ func expUnits(logits []float64) float64 {
 	return 2*(high-low) + 16
 }
 
-// rounded returns the output of a kernel whose every rounding is prescribed, or nil for the others:
-// with it, plans that fuse such kernels differently agree to the last bit.
+// rounded returns the output of a kernel whose every rounding is specified, or nil for the others.
+// It ensures that plans that fuse such kernels differently agree to the last bit.
 func rounded(c *device.Call, in [][]float32) []float32 {
 	a := float32(c.Attr)
 	y := make([]float32, len(in[0]))

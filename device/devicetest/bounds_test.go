@@ -21,8 +21,7 @@ func worked(c *device.Call) (in, want, limit [][]float64) {
 	return in, want, bounds(c, in, want)
 }
 
-// A bound admits the rounded truth, is wider than half a step of float32 only in proportion to the
-// roundings, and is never so wide that half as many digits would pass.
+// A bound allows the correctly rounded result, and it never allows an error of half the digits.
 func TestBoundsAreTight(t *testing.T) {
 	for _, k := range device.Kernels() {
 		for _, c := range calls(k) {
@@ -46,7 +45,7 @@ func TestBoundsAreTight(t *testing.T) {
 	}
 }
 
-// A sum of products in float32, from left to right, is what a bound is for.
+// A sum of products in float32, from left to right, stays within the bounds.
 func TestBoundsAdmitPlainSums(t *testing.T) {
 	for _, c := range calls(device.Linear) {
 		in := kernelInputs(c)
@@ -65,7 +64,7 @@ func TestBoundsAdmitPlainSums(t *testing.T) {
 	}
 }
 
-// Where every rounding is prescribed, the rounded result lies within the bound of the free one.
+// If every rounding is specified, the rounded result lies within the general bounds.
 func TestRounded(t *testing.T) {
 	prescribed := 0
 	for _, k := range device.Kernels() {

@@ -7,8 +7,8 @@ import (
 	"fspda/device"
 )
 
-// bufferCode moves the first 5 numbers of 9 buffers, in place, towards half of the parameters, and
-// returns what the last one becomes.
+// bufferCode moves 5 of 9 buffers, in place, towards half of the parameters, and returns the last
+// of the five.
 func bufferCode() *device.Code {
 	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	avg, last := at(device.Buffers, 2, 5), at(device.Arena, 3, 1)
@@ -24,8 +24,8 @@ func bufferCode() *device.Code {
 	}
 }
 
-// checkBuffers holds that RunBuffered moves the buffers that calls write to by the momentum it is
-// given, and no others.
+// checkBuffers checks that RunBuffered moves the buffers that calls write by the given momentum,
+// and no others.
 func checkBuffers(t testing.TB, _ arithmetic, d device.Device) {
 	code := bufferCode()
 	prog, err := d.Load(code)
@@ -65,7 +65,7 @@ func checkBuffers(t testing.TB, _ arithmetic, d device.Device) {
 	checkBufferPanics(t, d, prog)
 }
 
-// checkBufferPanics holds that a caller who forgets the buffers, or has too many, is told.
+// checkBufferPanics checks that missing, wrong or superfluous buffers panic.
 func checkBufferPanics(t testing.TB, d device.Device, prog device.Program) {
 	params, batch, out := d.NewVector(5), device.Batch{X: []float32{0}, Y: []int32{0}}, make([]float64, 1)
 	run := func(buffers device.Vector, momentum float64) func() {

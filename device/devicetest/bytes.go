@@ -8,12 +8,12 @@ import (
 	"fspda/internal/rng"
 )
 
-// checkBytes holds that a batch of bytes gives the bits of the numbers that they stand for, whether
-// the examples follow each other or are picked, and that a Program takes both in turns.
+// checkBytes checks that a batch of bytes gives the same bits as the decoded values, with and
+// without Rows, and that one Program accepts both forms alternately.
 func checkBytes(t testing.TB, _ arithmetic, d device.Device) {
 	for _, c := range []struct {
 		kernel   device.Kernel
-		dims     []int // the first is the batch
+		dims     []int // the first is the batch size
 		features int
 		channels int
 	}{
@@ -56,8 +56,7 @@ func checkBytes(t testing.TB, _ arithmetic, d device.Device) {
 	}
 }
 
-// bytesLike returns twice as many random bytes as the examples of a batch need, and what they stand
-// for.
+// bytesLike returns random bytes, twice as many as the batch needs, and their scales and shifts.
 func bytesLike(examples, features, channels int) device.Batch {
 	b := device.Batch{Bytes: make([]uint8, 2*examples*features), Y: make([]int32, examples)}
 	s := rng.New(9, "bytes", uint64(examples), uint64(features))
@@ -70,7 +69,7 @@ func bytesLike(examples, features, channels int) device.Batch {
 	return b
 }
 
-// results runs the code once and returns what it computes.
+// results runs the code once and returns its results.
 func (p *placement) results(t testing.TB, prog device.Program, params device.Vector, b device.Batch) []float32 {
 	t.Helper()
 	out, got := make([]float64, len(p.code.Results)), make([]float32, len(p.code.Results))

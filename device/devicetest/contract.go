@@ -16,32 +16,31 @@ type check struct {
 	run  func(testing.TB, arithmetic, device.Device)
 }
 
-// arithmetic is how a device rounds: the number nearest to v that it can hold.
+// arithmetic rounds v to the nearest value that a device can represent.
 type arithmetic func(v float64) float64
 
-// float32Arithmetic is that of every real device. A sum or product of two float32 that was computed
-// in float64 and then rounded is the correctly rounded float32, so references can be computed in
-// float64.
+// float32Arithmetic is the arithmetic of every real device. A sum or product of two float32 values,
+// computed in float64 and then rounded, is the correctly rounded float32, so references can be
+// computed in float64.
 func float32Arithmetic(v float64) float64 { return float64(float32(v)) }
 
-// Contract tests that the device which open returns does what device.Device and device.Kernel say:
-// every vector operation to the last bit, every kernel within the bounds of its roundings, nothing
-// written that should not be, equal bits whenever and however often it runs, panics and errors
-// where they are due.
+// Contract tests that the device returned by open conforms to device.Device and device.Kernel:
+// every vector operation to the last bit, every kernel within its error bounds, no writes outside
+// the outputs, reproducible bits, and the specified panics and errors.
 func Contract(t *testing.T, open func() device.Device) {
 	for _, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) { c.Run(t, open()) })
 	}
 }
 
-// Check is one part of the contract, for those who test outside of go test. It reports by Errorf.
+// Check is one part of the contract, for callers outside of go test. It reports by Errorf.
 type Check struct {
 	Name     string
-	Networks bool // it runs code, and holds what comes out to the bounds of float32
+	Networks bool // runs code and compares it with the bounds of float32
 	Run      func(testing.TB, device.Device)
 }
 
-// Checks lists all parts.
+// Checks lists all parts of the contract.
 func Checks() []Check {
 	var all []Check
 	for i, c := range slices.Concat(vectorChecks, programChecks) {
@@ -55,15 +54,14 @@ func Checks() []Check {
 	return all
 }
 
-// field is a device with vectors on it, each between two others that nothing should touch.
+// field allocates vectors on a device, each between two guard vectors that must not change.
 type field struct {
 	t      testing.TB
 	d      device.Device
 	guards []device.Vector
 }
 
-// guardWord is what the guards hold, and what surrounds host slices. Its bits are no number that a
-// test computes.
+// guardWord fills the guards and the surroundings of host slices. No test computes this value.
 const guardWord = float32(-0x1.abcdefp-77)
 
 // vector returns a vector on the device that holds v.
@@ -81,7 +79,7 @@ func (f *field) guard() {
 	f.guards = append(f.guards, g)
 }
 
-// read returns the numbers of x, and reports if Read wrote beyond them.
+// read returns the numbers of x, and reports an error if Read wrote outside dst.
 func (f *field) read(x device.Vector) []float32 {
 	f.t.Helper()
 	host := make([]float32, x.Len()+4)
@@ -98,21 +96,21 @@ func (f *field) read(x device.Vector) []float32 {
 	return got
 }
 
-// done reports guards that were written to.
+// done reports guards that were overwritten.
 func (f *field) done() {
 	f.t.Helper()
 	for i, g := range f.guards {
 		for j, v := range f.read(g) {
 			if v != guardWord {
-				f.t.Errorf("word %d of the %dth vector beside the operands was overwritten with %v", j, i, v)
+				f.t.Errorf("word %d of guard vector %d was overwritten with %v", j, i, v)
 			}
 		}
 	}
 	f.guards = nil
 }
 
-// equal reports the first element of got whose bits are not those of want, as float32. All NaN are
-// alike.
+// equal reports the first element of got whose bits differ from want, rounded to float32. All NaN
+// are equal.
 func equal(t testing.TB, what string, got []float32, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -132,7 +130,7 @@ func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// specials are sprinkled among test data: every kind of float32, and numbers whose products are
+// specials are mixed into test data: every kind of float32, and numbers whose products are
 // denormal.
 var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)),
 	float32(math.NaN()),
@@ -171,7 +169,7 @@ func widen(v []float32) []float64 {
 	return w
 }
 
-// subset returns about one in every ascending coordinates of n.
+// subset returns about every every-th of n coordinates, ascending.
 func subset(name string, n, every int) []uint32 {
 	s, at := rng.New(3, name, uint64(n), uint64(every)), []uint32{}
 	for i := range n {
@@ -182,7 +180,7 @@ func subset(name string, n, every int) []uint32 {
 	return at
 }
 
-// lengths are all up to some registers' worth of floats, and a few long ones.
+// lengths are all lengths up to several vector registers, and a few long ones.
 func lengths() []int {
 	n := []int{1000, 1024, 10007}
 	for i := range 68 {
@@ -191,7 +189,7 @@ func lengths() []int {
 	return n
 }
 
-// panics reports if f does not panic with a message.
+// panics reports an error if f does not panic with a message.
 func panics(t testing.TB, what string, f func()) {
 	t.Helper()
 	defer func() {

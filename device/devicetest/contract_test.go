@@ -11,7 +11,7 @@ import (
 	"fspda/device/devicetest"
 )
 
-// recorder counts what a check reports.
+// recorder counts the errors that a check reports.
 type recorder struct {
 	testing.TB
 	mu      sync.Mutex
@@ -26,8 +26,8 @@ func (r *recorder) Errorf(string, ...any) {
 	r.reports++
 }
 
-// spoiled is the cpu with a fault in one place.
-type spoiled struct {
+// faulty is the CPU device with one injected fault.
+type faulty struct {
 	*cpu.Device
 	name    *string
 	combine func(d *cpu.Device, dst device.Vector, terms []device.Term)
@@ -36,18 +36,18 @@ type spoiled struct {
 	dot     func(a, b []float32) float64
 	read    func(dst []float32, src device.Vector)
 	index   func(coordinates []uint32) []uint32
-	move    float64 // what the momentum is multiplied by; 0 is not at all
+	move    float64 // factor on the momentum; 0 leaves it unchanged
 	run     func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error
 }
 
-func (s *spoiled) Name() string {
+func (s *faulty) Name() string {
 	if s.name != nil {
 		return *s.name
 	}
 	return s.Device.Name()
 }
 
-func (s *spoiled) Combine(dst device.Vector, terms ...device.Term) {
+func (s *faulty) Combine(dst device.Vector, terms ...device.Term) {
 	if s.combine != nil {
 		s.combine(s.Device, dst, terms)
 		return
@@ -55,14 +55,14 @@ func (s *spoiled) Combine(dst device.Vector, terms ...device.Term) {
 	s.Device.Combine(dst, terms...)
 }
 
-func (s *spoiled) Gather(dst, src device.Vector, idx device.Index) {
+func (s *faulty) Gather(dst, src device.Vector, idx device.Index) {
 	s.Device.Gather(dst, src, idx)
 	if s.gather != nil {
 		s.gather(dst, src, idx)
 	}
 }
 
-func (s *spoiled) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
+func (s *faulty) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
 	if s.addDiff != nil {
 		s.addDiff(s.Device, own, other, idx, to)
 		return
@@ -70,67 +70,67 @@ func (s *spoiled) AddDiff(own, other device.Vector, idx device.Index, to ...devi
 	s.Device.AddDiff(own, other, idx, to...)
 }
 
-func (s *spoiled) Dot(a, b device.Vector) float64 {
+func (s *faulty) Dot(a, b device.Vector) float64 {
 	if s.dot != nil {
 		return s.dot(data(a), data(b))
 	}
 	return s.Device.Dot(a, b)
 }
 
-func (s *spoiled) Read(dst []float32, src device.Vector) {
+func (s *faulty) Read(dst []float32, src device.Vector) {
 	s.Device.Read(dst, src)
 	if s.read != nil {
 		s.read(dst, src)
 	}
 }
 
-func (s *spoiled) NewIndex(coordinates []uint32, old device.Index) device.Index {
+func (s *faulty) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	if s.index != nil {
 		coordinates = s.index(coordinates)
 	}
 	return s.Device.NewIndex(coordinates, old)
 }
 
-func (s *spoiled) Load(code *device.Code) (device.Program, error) {
+func (s *faulty) Load(code *device.Code) (device.Program, error) {
 	p, err := s.Device.Load(code)
 	if err == nil && s.run != nil {
-		return &spoiledProgram{p, s.run}, nil
+		return &faultyProgram{p, s.run}, nil
 	}
 	if err == nil && s.move != 0 {
-		return &hastyProgram{p, s.move}, nil
+		return &scaledMomentumProgram{p, s.move}, nil
 	}
 	return p, err
 }
 
-type spoiledProgram struct {
+type faultyProgram struct {
 	device.Program
 	run func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error
 }
 
-func (p *spoiledProgram) Run(params, grad device.Vector, b device.Batch, out []float64) error {
+func (p *faultyProgram) Run(params, grad device.Vector, b device.Batch, out []float64) error {
 	return p.run(p.Program, params, grad, b, out)
 }
 
-// hastyProgram moves buffers too far.
-type hastyProgram struct {
+// scaledMomentumProgram moves buffers too far.
+type scaledMomentumProgram struct {
 	device.Program
 	by float64
 }
 
-func (p *hastyProgram) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch,
+func (p *scaledMomentumProgram) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch,
 	out []float64) error {
 	return p.Program.RunBuffered(params, grad, buffers, min(1, momentum*p.by), b, out)
 }
 
 func data(v device.Vector) []float32 { return v.(*cpu.Vector).Data }
 
-// faults are devices that a contract must not let pass, by the part of it that must notice.
+// faults lists faulty devices and the part of the contract that must detect each.
 var faults = map[string]struct {
 	check  string
-	device spoiled
+	device faulty
 }{
-	"no name": {"copies", spoiled{name: new(string)}},
-	"Read flushes denormals": {"copies", spoiled{read: func(dst []float32, _ device.Vector) {
+	"no name": {"copies", faulty{name: new(string)}},
+	"Read flushes denormals": {"copies", faulty{read: func(dst []float32, _ device.Vector) {
 		for i, v := range dst {
 			if v > -0x1p-126 && v < 0x1p-126 {
 				dst[i] = 0
@@ -138,9 +138,9 @@ var faults = map[string]struct {
 		}
 	}}},
 	"Read writes beyond dst": {"copies",
-		spoiled{read: func(dst []float32, _ device.Vector) { dst[:len(dst)+1][len(dst)] = 1 }}},
+		faulty{read: func(dst []float32, _ device.Vector) { dst[:len(dst)+1][len(dst)] = 1 }}},
 	"Combine fuses product and sum": {"combine",
-		spoiled{combine: func(_ *cpu.Device, dst device.Vector, terms []device.Term) {
+		faulty{combine: func(_ *cpu.Device, dst device.Vector, terms []device.Term) {
 			for i := range data(dst) {
 				sum := 0.0
 				for _, t := range terms {
@@ -150,26 +150,26 @@ var faults = map[string]struct {
 			}
 		}}},
 	"Combine clears dst first": {"combine in place",
-		spoiled{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
+		faulty{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
 			d.Combine(dst)
 			for _, t := range terms {
 				d.Combine(dst, device.Term{A: 1, V: dst}, t)
 			}
 		}}},
-	"Combine drifts": {"history", spoiled{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
+	"Combine drifts": {"history", faulty{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
 		d.Combine(dst, terms...)
 		d.Combine(dst, device.Term{A: 1 + 1e-4, V: dst})
 	}}},
-	"Combine depends on others": {"concurrent vectors", spoiled{combine: combineWithMemory()}},
+	"Combine depends on others": {"concurrent vectors", faulty{combine: combineWithMemory()}},
 	"Combine forgets lengths": {"caller's bugs",
-		spoiled{combine: func(*cpu.Device, device.Vector, []device.Term) {}}},
-	"Gather writes src": {"gather", spoiled{gather: func(_, src device.Vector, _ device.Index) {
+		faulty{combine: func(*cpu.Device, device.Vector, []device.Term) {}}},
+	"Gather writes src": {"gather", faulty{gather: func(_, src device.Vector, _ device.Index) {
 		if src.Len() > 5 {
 			data(src)[5]++
 		}
 	}}},
-	"Index forgets its end": {"gather", spoiled{index: func(c []uint32) []uint32 { return c[:max(0, len(c)-1)] }}},
-	"Index is shifted": {"index", spoiled{index: func(c []uint32) []uint32 {
+	"Index forgets its end": {"gather", faulty{index: func(c []uint32) []uint32 { return c[:max(0, len(c)-1)] }}},
+	"Index is shifted": {"index", faulty{index: func(c []uint32) []uint32 {
 		shifted := append([]uint32{}, c...)
 		if len(c) > 0 && c[0] > 0 {
 			shifted[0]--
@@ -177,25 +177,25 @@ var faults = map[string]struct {
 		return shifted
 	}}},
 	"AddDiff distributes the coefficient": {"add difference",
-		spoiled{addDiff: func(_ *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term) {
+		faulty{addDiff: func(_ *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term) {
 			new(cpu.Device).AddDiff(own, new(cpu.Device).NewVector(own.Len()), idx, to...)
 			new(cpu.Device).AddDiff(new(cpu.Device).NewVector(own.Len()), other, idx, to...)
 		}}},
-	"AddDiff has a direction": {"ends of an edge", spoiled{addDiff: func(d *cpu.Device, own, other device.Vector,
+	"AddDiff has a direction": {"ends of an edge", faulty{addDiff: func(d *cpu.Device, own, other device.Vector,
 		idx device.Index, to []device.Term) {
 		d.AddDiff(own, other, idx, to...)
 		if data(own)[0] > data(other)[0] {
 			data(to[0].V)[len(data(to[0].V))-1] *= 1.0001
 		}
 	}}},
-	"Dot adds in float32": {"dot", spoiled{dot: func(a, b []float32) float64 {
+	"Dot adds in float32": {"dot", faulty{dot: func(a, b []float32) float64 {
 		sum := float32(0)
 		for i := range a {
 			sum += a[i] * b[i]
 		}
 		return float64(sum)
 	}}},
-	"Run is inexact": {"linear", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch,
+	"Run is inexact": {"linear", faulty{run: func(p device.Program, params, grad device.Vector, b device.Batch,
 		out []float64) error {
 		err := p.Run(params, grad, b, out)
 		for i := range out {
@@ -203,7 +203,7 @@ var faults = map[string]struct {
 		}
 		return err
 	}}},
-	"Run is a last bit off": {"add-scaled", spoiled{run: func(p device.Program, params, grad device.Vector,
+	"Run is a last bit off": {"add-scaled", faulty{run: func(p device.Program, params, grad device.Vector,
 		b device.Batch, out []float64) error {
 		err := p.Run(params, grad, b, out)
 		if len(out) > 8 {
@@ -211,29 +211,29 @@ var faults = map[string]struct {
 		}
 		return err
 	}}},
-	"Run writes a word too many": {"linear-grad-w", spoiled{run: func(p device.Program, params, grad device.Vector,
+	"Run writes a word too many": {"linear-grad-w", faulty{run: func(p device.Program, params, grad device.Vector,
 		b device.Batch, out []float64) error {
 		if grad != nil {
 			data(grad)[0] = 0
 		}
 		return p.Run(params, grad, b, out)
 	}}},
-	"Run moves the parameters": {"relu", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch,
+	"Run moves the parameters": {"relu", faulty{run: func(p device.Program, params, grad device.Vector, b device.Batch,
 		out []float64) error {
 		defer func() { data(params)[0] = 3 }()
 		return p.Run(params, grad, b, out)
 	}}},
-	"Run swallows errors": {"labels", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch,
+	"Run swallows errors": {"labels", faulty{run: func(p device.Program, params, grad device.Vector, b device.Batch,
 		out []float64) error {
 		_ = p.Run(params, grad, b, out)
 		return nil
 	}}},
-	"Run takes any batch": {"batches", spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch,
+	"Run takes any batch": {"batches", faulty{run: func(p device.Program, params, grad device.Vector, b device.Batch,
 		out []float64) error {
 		_ = p.Run(params, grad, b, out)
 		return nil
 	}}},
-	"Run makes NaN of large numbers": {"special values", spoiled{run: func(p device.Program, params, grad device.Vector,
+	"Run makes NaN of large numbers": {"special values", faulty{run: func(p device.Program, params, grad device.Vector,
 		b device.Batch, out []float64) error {
 		err := p.Run(params, grad, b, out)
 		for i, v := range out {
@@ -243,9 +243,9 @@ var faults = map[string]struct {
 		}
 		return err
 	}}},
-	"RunBuffered moves too far": {"buffers", spoiled{move: 1.001}},
+	"RunBuffered moves too far": {"buffers", faulty{move: 1.001}},
 	"Score takes ties for hits": {"ties and NaN in score",
-		spoiled{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
+		faulty{run: func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error {
 			err := p.Run(params, grad, b, out)
 			if len(out) == 3 && b.X[0] == b.X[len(b.X)-1] {
 				out[1] = 1
@@ -254,7 +254,7 @@ var faults = map[string]struct {
 		}}},
 }
 
-// combineWithMemory has one buffer for all callers: from several goroutines it must not be used.
+// combineWithMemory shares state between all callers, so concurrent use corrupts the result.
 func combineWithMemory() func(*cpu.Device, device.Vector, []device.Term) {
 	var mu sync.Mutex
 	calls := 0
@@ -268,7 +268,7 @@ func combineWithMemory() func(*cpu.Device, device.Vector, []device.Term) {
 	}
 }
 
-// A contract is worth what it catches.
+// The contract detects every fault.
 func TestContractCatchesFaults(t *testing.T) {
 	for name, f := range faults {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestContractCatchesFaults(t *testing.T) {
 			f.device.Device = cpu.New()
 			devicetest.Report(r, f.check, &f.device)
 			if r.reports == 0 {
-				t.Errorf("%q does not notice", f.check)
+				t.Errorf("part %q does not detect the fault", f.check)
 			}
 		})
 	}

@@ -16,8 +16,8 @@ func convShape(c *device.Call) (in, out []int) {
 	return []int{x, w}, []int{y}
 }
 
-// convOut is the height and the width of the output: how often the window fits into the padded
-// input.
+// convOut returns the height and the width of the output: the number of window positions in the
+// padded input.
 func convOut(d []int) (p, q int) {
 	r, s, stride, pad := d[5], d[6], d[7], d[8]
 	for p*stride+r <= d[1]+2*pad {
@@ -29,7 +29,7 @@ func convOut(d []int) (p, q int) {
 	return p, q
 }
 
-// convProducts is the most products that an element has.
+// convProducts returns the largest number of products summed in one element.
 func convProducts(c *device.Call) int {
 	d := c.Dims
 	switch c.Kernel {
@@ -42,7 +42,7 @@ func convProducts(c *device.Call) int {
 	return d[3] * d[5] * d[6]
 }
 
-// interpretConv goes through all products of a convolution and adds each to where it belongs.
+// interpretConv enumerates all products of a convolution and adds each to its output element.
 func interpretConv(c *device.Call, in, out [][]float64) {
 	clear(out[0])
 	d := c.Dims
@@ -70,8 +70,8 @@ func interpretConv(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// convCalls are the dimensions n h w c k r s stride pad that Contract tries: windows of every kind,
-// sizes around the registers, images whose rows are cut, long sums.
+// convCalls are the tested dimensions n h w c k r s stride pad: windows of every kind, sizes around
+// the register width, images not divisible by the tile, long sums.
 var convCalls = [][9]int{
 	{1, 1, 1, 1, 1, 1, 1, 1, 0},
 	{2, 5, 4, 3, 2, 3, 3, 1, 1},

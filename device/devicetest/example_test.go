@@ -7,7 +7,7 @@ import (
 	"fspda/device/devicetest"
 )
 
-// The loss of one example with two equal logits is log 2, and its gradient half a unit each way.
+// The loss of one example with two equal logits is log 2, and its gradient is ±1/2.
 func ExampleInterpret() {
 	loss, dlogits := []float64{0}, []float64{0, 0}
 	devicetest.Interpret(&device.Call{Kernel: device.SoftmaxCrossEntropy, Dims: []int{1, 2}},
@@ -16,7 +16,7 @@ func ExampleInterpret() {
 	// Output: 0.6931 [0.5000 -0.5000]
 }
 
-// Thirty halvings of a difference are exact in float64, where float32 would have stopped at 24.
+// Thirty halvings of a difference are exact in float64; float32 would stop at 24.
 func ExampleNewFloat64() {
 	d := devicetest.NewFloat64()
 	x, target := d.NewVector(1), d.NewVector(1)

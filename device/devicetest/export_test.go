@@ -6,8 +6,8 @@ import (
 	"fspda/device"
 )
 
-// Report runs the part of the contract that has this name on d, or a kernel's if the name is one,
-// and tells t. A panic is told like a failure.
+// Report runs the named part of the contract, or the check of the named kernel, on d. It reports a
+// panic as an error.
 func Report(t testing.TB, name string, d device.Device) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -23,7 +23,7 @@ func Report(t testing.TB, name string, d device.Device) {
 	checkKernel(t, d, device.Kernel(name))
 }
 
-// ExactVectors runs the vector parts of the contract on a device that does not round.
+// ExactVectors runs the vector checks on a device that does not round to float32.
 func ExactVectors(t *testing.T, d device.Device) {
 	for _, c := range vectorChecks {
 		t.Run(c.name, func(t *testing.T) { c.run(t, func(v float64) float64 { return v }, d) })

@@ -17,13 +17,12 @@ var _ device.Vector = (*Vector64)(nil)
 // Len is the number of elements.
 func (v *Vector64) Len() int { return len(v.Data) }
 
-// float64Device computes on the host in float64, by the plainest code that does what device.Device
-// says.
+// float64Device computes on the host in float64, with the simplest code that implements
+// device.Device.
 type float64Device struct{}
 
-// NewFloat64 returns a device that computes in float64 on the host, for tests of the mathematics:
-// its vectors are *Vector64. Write widens and Read rounds to float32. Load returns an error, since
-// it computes no networks.
+// NewFloat64 returns a device that computes in float64 on the host, for tests of the mathematics.
+// Its vectors are *Vector64. Write widens and Read rounds to float32. Load returns an error.
 func NewFloat64() device.Device { return float64Device{} }
 
 func (float64Device) Name() string { return "float64" }
@@ -156,14 +155,14 @@ func (float64Device) Load(code *device.Code) (device.Program, error) {
 		": the float64 device computes no networks: load the code on another device, or evaluate its calls by Interpret")
 }
 
-// Footprint is 0, since no code runs here.
+// Footprint is 0: the device loads no code.
 func (float64Device) Footprint(*device.Code) int { return 0 }
 
-// data64 returns the numbers of v, for the operation op that wants n of them.
+// data64 returns the n numbers of v; op names the operation for messages.
 func data64(op string, v device.Vector, n int) []float64 {
 	x, ok := v.(*Vector64)
 	if !ok {
-		panic(fmt.Sprintf("devicetest: %s: %T is no vector of this device, want *devicetest.Vector64", op, v))
+		panic(fmt.Sprintf("devicetest: %s: %T is not a vector of this device, want *devicetest.Vector64", op, v))
 	}
 	if len(x.Data) != n {
 		panic(fmt.Sprintf("devicetest: %s: vector has length %d, want %d", op, len(x.Data), n))
@@ -171,12 +170,12 @@ func data64(op string, v device.Vector, n int) []float64 {
 	return x.Data
 }
 
-// coordinates64 lists the coordinates of idx, all n of them where it is nil.
+// coordinates64 lists the coordinates of idx; nil means all n.
 func coordinates64(idx device.Index, n int) []uint32 {
 	if idx != nil {
 		x, ok := idx.(index64)
 		if !ok {
-			panic(fmt.Sprintf("devicetest: %T is no index of this device", idx))
+			panic(fmt.Sprintf("devicetest: %T is not an index of this device", idx))
 		}
 		return x
 	}

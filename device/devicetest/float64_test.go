@@ -9,12 +9,12 @@ import (
 	"fspda/device/devicetest"
 )
 
-// The oracle keeps the contract too, without rounding.
+// The reference device passes the contract without rounding.
 func TestFloat64Vectors(t *testing.T) {
 	devicetest.ExactVectors(t, devicetest.NewFloat64())
 }
 
-// Numbers that float32 does not hold stay as they are between operations.
+// Values between operations are not rounded to float32.
 func TestFloat64Keeps(t *testing.T) {
 	d := devicetest.NewFloat64()
 	x, y, a := d.NewVector(1), &devicetest.Vector64{Data: []float64{math.Pi}}, 1+0x1p-50

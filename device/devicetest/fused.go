@@ -7,11 +7,11 @@ import (
 	"fspda/internal/rng"
 )
 
-// The fused layers are a matrix kernel and an element-wise one on its first output. Their oracle,
-// shapes and bounds are made of those of the two, so that nothing is said twice.
+// A fused layer is a matrix kernel followed by an element-wise kernel on its first output. Its
+// reference, shapes and bounds are derived from those two.
 
-// parts splits a call of a fused layer: the matrix kernel, the element-wise one, and the operand
-// that only the latter reads, or -1.
+// parts splits a fused call into the matrix kernel, the element-wise kernel, and the operand that
+// only the latter reads, or -1.
 func parts(c *device.Call) (matrix, after device.Kernel, extra int) {
 	switch c.Kernel {
 	case device.LinearSigmoid:
@@ -25,10 +25,10 @@ func parts(c *device.Call) (matrix, after device.Kernel, extra int) {
 	case device.LinearGradWDecay:
 		return device.LinearGradW, device.AddScaled, 2
 	}
-	panic("devicetest: " + string(c.Kernel) + " is no fused layer")
+	panic("devicetest: " + string(c.Kernel) + " is not a fused layer")
 }
 
-// matrixPart is the matrix kernel of a fused layer as a call.
+// matrixPart returns the matrix kernel of a fused layer as a call.
 func matrixPart(c *device.Call) *device.Call {
 	matrix, _, _ := parts(c)
 	return &device.Call{Kernel: matrix, Dims: c.Dims, Attr: c.Attr}
@@ -44,7 +44,7 @@ func fusedShape(c *device.Call) (in, out []int) {
 	return in, out
 }
 
-func init() { // not in the table itself, which would then be made of itself
+func init() { // init breaks the initialization cycle of the table
 	for _, k := range []device.Kernel{device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid,
 		device.LinearGradXReLU, device.LinearGradWDecay} {
 		interpreters[k] = interpretFused
@@ -68,7 +68,7 @@ func interpretFused(c *device.Call, in, out [][]float64) {
 	Interpret(&device.Call{Kernel: after, Dims: []int{len(out[0])}, Attr: c.Attr}, x, out[:1])
 }
 
-// fusedAttr is the Attr of calls that try a kernel: only weight decay has one.
+// fusedAttr returns the Attr of the tested calls: only weight decay uses one.
 func fusedAttr(k device.Kernel) float64 {
 	if k == device.LinearGradWDecay {
 		return -0.3
@@ -76,8 +76,8 @@ func fusedAttr(k device.Kernel) float64 {
 	return 0
 }
 
-// fusedInputs makes weights so small that a sigmoid is not saturated, and activations where a
-// derivative is taken from them.
+// fusedInputs scales weights so that sigmoids do not saturate, and makes activations where a kernel
+// expects them.
 func fusedInputs(c *device.Call, in [][]float32, s rng.Stream) {
 	switch c.Kernel {
 	case device.LinearSigmoid:
@@ -95,8 +95,8 @@ func fusedInputs(c *device.Call, in [][]float32, s rng.Stream) {
 	}
 }
 
-// fusedBounds carries the bound of the matrix kernel through the element-wise one, by the slope of
-// the latter.
+// fusedBounds propagates the bound of the matrix kernel through the element-wise kernel, by the
+// slope of the latter.
 func fusedBounds(c *device.Call, in, want, b [][]float64) {
 	_, _, extra := parts(c)
 	only := in

@@ -7,9 +7,9 @@ import (
 	"fspda/device"
 )
 
-// Interpret evaluates one kernel call in float64, as device.Kernel defines it, without any rounding
-// to float32: in and out stand for c.In and c.Out, whose Refs are not looked at. Labels are class
-// indices as float64. It is for tests and panics on operands that do not fit c.Dims.
+// Interpret evaluates one kernel call in float64, as device.Kernel defines it. in and out replace
+// c.In and c.Out, whose Refs are ignored. Labels are class indices as float64. It panics if
+// operands do not match c.Dims.
 func Interpret(c *device.Call, in, out [][]float64) {
 	checkShapes(c, in, out)
 	interpreters[c.Kernel](c, in, out)
@@ -132,14 +132,15 @@ func interpretLoss(c *device.Call, in, out [][]float64) {
 	for i := range m {
 		row, label := in[0][i*n:(i+1)*n], class(in[1][i], n)
 		norm := logSumExp(row)
-		each := c.Attr / float64(n) // the target of every class, to which the label's adds 1-Attr
+		// the smoothed target of every class; the label's is larger by 1-Attr
+		each := c.Attr / float64(n)
 		loss += (1 - c.Attr) * (norm - row[label])
 		for j, x := range row {
 			p := math.Exp(x - norm)
 			if j == label {
 				p = math.Expm1(x-norm) + c.Attr
 			}
-			if each != 0 { // else an infinite logit would make it NaN
+			if each != 0 { // 0 times an infinite logit would be NaN
 				loss += each * (norm - x)
 			}
 			out[1][i*n+j] = (p - each) / float64(m)
@@ -179,7 +180,8 @@ func logSumExp(row []float64) float64 {
 	}
 	counted := false
 	for _, x := range row {
-		if x == top && !counted { // its exponential is 1: Log1p keeps the digits of a small rest
+		// its exponential is 1: Log1p preserves the digits of a small rest
+		if x == top && !counted {
 			counted = true
 			continue
 		}
@@ -188,7 +190,7 @@ func logSumExp(row []float64) float64 {
 	return top + math.Log1p(rest)
 }
 
-// class returns the label v as an index into n classes.
+// class converts the label v to an index into n classes.
 func class(v float64, n int) int {
 	if c := int(v); float64(c) == v && c >= 0 && c < n {
 		return c

@@ -18,7 +18,7 @@ func numbers(name string, n int) []float64 {
 	return v
 }
 
-// By hand.
+// Values computed by hand.
 func TestInterpretValues(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestInterpretValues(t *testing.T) {
 			[][]float64{{0, 100}}},
 		{device.LinearGradWDecay, []int{2, 1, 2}, 10, [][]float64{{1, 2, 3, 4}, {10, 20}, {5, -6}},
 			[][]float64{{120, 40}, {30}}},
-		// A row of three pixels under a filter of three taps, padded; then pixels of two channels,
+		// One row of three pixels and a padded filter of three taps; then pixels of two channels,
 		// two filters, a stride.
 		{device.Conv, []int{1, 1, 3, 1, 1, 1, 3, 1, 0}, 0, [][]float64{{1, 2, 3}, {100, 10, 1}}, [][]float64{{123}}},
 		{device.Conv, []int{1, 2, 2, 1, 1, 2, 2, 1, 1}, 0, [][]float64{{1, 2, 3, 4}, {1000, 100, 10, 1}},
@@ -78,7 +78,7 @@ func TestInterpretValues(t *testing.T) {
 	}
 }
 
-// Each gradient kernel against central differences of its forward kernel, through a random
+// Each gradient kernel agrees with central differences of its forward kernel, for a random
 // weighting of the outputs.
 func TestInterpretGradients(t *testing.T) {
 	const m, n, k = 3, 4, 5
@@ -134,7 +134,7 @@ func TestInterpretGradients(t *testing.T) {
 	}
 }
 
-// What does not fit is a bug of the test that calls.
+// Operands that do not match panic.
 func TestInterpretPanics(t *testing.T) {
 	two := []float64{1, 2}
 	for want, f := range map[string]func(){

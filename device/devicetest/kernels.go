@@ -9,8 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// checkKernel runs every call that shapes.go lists for a kernel, as a Program of its own, against
-// Interpret.
+// checkKernel runs every call that shapes.go lists for a kernel in its own Program and compares it
+// with Interpret.
 func checkKernel(t testing.TB, d device.Device, k device.Kernel) {
 	for _, c := range calls(k) {
 		in := kernelInputs(c)
@@ -39,7 +39,7 @@ func checkKernel(t testing.TB, d device.Device, k device.Kernel) {
 	}
 }
 
-// within reports the first element of each output that is farther from want than limit.
+// within reports the first element of each output that differs from want by more than limit.
 func within(t testing.TB, what string, got [][]float32, want, limit [][]float64) {
 	t.Helper()
 	for i := range want {
@@ -52,8 +52,7 @@ func within(t testing.TB, what string, got [][]float32, want, limit [][]float64)
 	}
 }
 
-// kernelInputs returns numbers for the inputs of c: ordinary ones, labels where the kernel takes
-// labels, and activations where it takes those.
+// kernelInputs returns inputs for c: ordinary numbers, labels or activations.
 func kernelInputs(c *device.Call) [][]float32 {
 	sizes, _ := shape(c)
 	in := make([][]float32, len(sizes))
@@ -68,7 +67,7 @@ func kernelInputs(c *device.Call) [][]float32 {
 		for i := range in[1] {
 			in[1][i] = float32(s.IntN(c.Dims[1]))
 		}
-		for i := range in[0] { // ties, and rows where one logit rules
+		for i := range in[0] { // ties, and rows with one dominant logit
 			if s.IntN(3) == 0 {
 				in[0][i] = float32(s.IntN(3))
 			}
@@ -89,14 +88,14 @@ func kernelInputs(c *device.Call) [][]float32 {
 	case device.MaxPool, device.MaxPoolGrad:
 		poolInputs(c, in)
 	case device.Sigmoid:
-		for i := range in[0] { // far out on both sides
+		for i := range in[0] { // large arguments of both signs
 			in[0][i] *= []float32{1, 1, 10, 100}[s.IntN(4)]
 		}
 	}
 	return in
 }
 
-// placement is one call as Code, with the numbers that its operands hold.
+// placement is a call as Code, with the values of its operands.
 type placement struct {
 	name   string
 	code   *device.Code
@@ -104,14 +103,14 @@ type placement struct {
 	batch  device.Batch
 }
 
-// takesLabels says that the second input of a kernel is the batch's labels.
+// takesLabels reports whether the second input of a kernel is the batch's labels.
 func takesLabels(k device.Kernel) bool {
 	return k == device.SoftmaxCrossEntropy || k == device.Score
 }
 
 // fromParams makes Code that reads its inputs from the parameters (labels from the labels) and
-// writes its outputs to the gradient. Gaps of one to three words stand between the operands, so no
-// alignment can be counted on.
+// writes its outputs to the gradient. Operands are separated by gaps of one to three words, so that
+// no alignment is guaranteed.
 func fromParams(c *device.Call, in [][]float32) placement {
 	p := placement{name: "params to grads", code: &device.Code{Name: string(c.Kernel), Batch: 1, Features: 1,
 		Gradient: true}}
@@ -143,7 +142,7 @@ func fromParams(c *device.Call, in [][]float32) placement {
 }
 
 // fromInput makes Code that reads its first input from the batch and writes its outputs to the
-// arena, each element of which is a result.
+// arena. Each element of the outputs is a result.
 func fromInput(c *device.Call, in [][]float32) placement {
 	p := fromParams(c, in)
 	p.name = "input to arena"
@@ -170,7 +169,7 @@ func fromInput(c *device.Call, in [][]float32) placement {
 	return p
 }
 
-// labels puts v into the batch and makes the batch as large.
+// labels puts v into the batch and sets the batch size.
 func (p *placement) labels(v []float32) device.Ref {
 	p.code.Batch = len(v)
 	p.batch.Y = make([]int32, len(v))
@@ -180,7 +179,7 @@ func (p *placement) labels(v []float32) device.Ref {
 	return device.Ref{Space: device.Labels, Len: len(v)}
 }
 
-// fillBatch sets the examples, and gives the batch the size of the code.
+// fillBatch sets the examples and completes the labels.
 func (p *placement) fillBatch(x []float32) {
 	if x == nil {
 		x = make([]float32, p.code.Batch*p.code.Features)
@@ -191,8 +190,8 @@ func (p *placement) fillBatch(x []float32) {
 	}
 }
 
-// run executes the code twice on d and returns its outputs. It reports words of the gradient that
-// no call writes and that have changed, operands that have changed, and runs that differ.
+// run executes the code twice on d and returns its outputs. It reports changes of the operands, of
+// gradient words that no call writes, and differences between the two runs.
 func (p *placement) run(t testing.TB, d device.Device) ([][]float32, error) {
 	t.Helper()
 	prog, err := d.Load(p.code)
@@ -200,7 +199,7 @@ func (p *placement) run(t testing.TB, d device.Device) ([][]float32, error) {
 		return nil, err
 	}
 	if prog.Code() != p.code {
-		t.Errorf("Code of the program is not what was loaded")
+		t.Errorf("Program.Code is not the loaded code")
 	}
 	f := &field{t: t, d: d}
 	params := f.vector(p.params)

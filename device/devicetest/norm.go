@@ -8,7 +8,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// interpretNorm evaluates the kernels of batch normalisation.
+// interpretNorm evaluates the kernels of batch normalization.
 func interpretNorm(c *device.Call, in, out [][]float64) {
 	switch c.Kernel {
 	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU:
@@ -32,7 +32,7 @@ func interpretNorm(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// statistics computes mean and variance of every column, by two passes.
+// statistics computes mean and variance of every column in two passes.
 func statistics(c *device.Call, x, mean, variance []float64) {
 	m, cols := c.Dims[0], c.Dims[1]
 	clear(mean)
@@ -53,7 +53,7 @@ func normalize(c *device.Call, x, gamma, beta, mean, variance, y []float64) {
 	}
 }
 
-// normGradient is the gradient of batch normalisation, from what its kernel is given.
+// normGradient evaluates the gradient kernels of batch normalization.
 func normGradient(c *device.Call, in, out [][]float64) {
 	n := gradientOperands(c, in)
 	m, cols := c.Dims[0], c.Dims[1]
@@ -73,7 +73,7 @@ func normGradient(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// normOperands are the inputs of a gradient, g the one behind its ReLU.
+// normOperands are the inputs of a gradient kernel; g is the gradient after its ReLU mask.
 type normOperands struct {
 	cols                  int
 	eps                   float64
@@ -101,13 +101,13 @@ func gradientOperands(c *device.Call, in [][]float64) *normOperands {
 
 func (n *normOperands) inverse(j int) float64 { return 1 / math.Sqrt(n.variance[j]+n.eps) }
 
-// normalized is x of BatchNorm before gamma and beta.
+// normalized returns element i of (x - mean)/sqrt(var + eps).
 func (n *normOperands) normalized(i int) float64 {
 	j := i % n.cols
 	return (n.x[i] - n.mean[j]) * n.inverse(j)
 }
 
-// normShape returns the lengths of the operands of the kernels of normalisation and of pooling.
+// normShape returns the lengths of the operands of normalization and pooling kernels.
 func normShape(call *device.Call) (in, out []int) {
 	switch call.Kernel {
 	case device.MaxPool, device.MaxPoolGrad:
@@ -145,22 +145,22 @@ func normShape(call *device.Call) (in, out []int) {
 	panic(fmt.Sprintf("devicetest: kernel %q is unknown", call.Kernel))
 }
 
-// normCalls lists the calls of batch normalisation: widths on both axes, many rows, and a channel
-// count between vectors.
+// normCalls lists the calls of batch normalization: vector widths on both axes, many rows, and
+// channel counts between vector widths.
 func normCalls(add func(attr float64, dims ...int)) {
 	for i, m := range widths {
 		for j, c := range widths {
 			add([]float64{1e-5, 1e-3, 0.25}[(i+j)%3], m, c)
 		}
 	}
-	add(1e-5, 1200, 5) // several blocks of any summation
+	add(1e-5, 1200, 5) // more than one block of any summation
 	add(1e-5, 600, 64)
 	add(1e-5, 40, 200)
 	add(1e-5, 3, 2100)
 }
 
-// normInputs makes the inputs of a normalisation ordinary: some columns far off zero, variances
-// that are none below zero, and outputs of a ReLU.
+// normInputs prepares inputs of a normalization: some columns with a large mean, positive
+// variances, and ReLU outputs.
 func normInputs(c *device.Call, in [][]float32) {
 	s, cols := rng.New(5, string(c.Kernel)), c.Dims[1]
 	for i := range in[0] {
@@ -185,8 +185,8 @@ func normInputs(c *device.Call, in [][]float32) {
 	}
 }
 
-// normBounds fills b for batch normalisation. Sums are in float64, and no step takes a difference
-// of large numbers but x − mean, which is exact where it matters.
+// normBounds fills b for batch normalization. Sums are in float64, and the only difference of large
+// numbers is x − mean, which is exact where it matters.
 func normBounds(c *device.Call, in, want, b [][]float64) {
 	switch c.Kernel {
 	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU:
@@ -199,7 +199,7 @@ func normBounds(c *device.Call, in, want, b [][]float64) {
 	}
 }
 
-// statisticBounds allows one rounding, and what float64 loses of the largest summand.
+// statisticBounds allows one rounding, and the float64 error of the largest summand.
 func statisticBounds(c *device.Call, in, want, b [][]float64) {
 	cols := c.Dims[1]
 	for i, x := range in[0] {

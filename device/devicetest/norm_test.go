@@ -18,7 +18,8 @@ func evaluate(k device.Kernel, dims []int, attr float64, in [][]float64, sizes .
 	return out
 }
 
-// By hand: columns (1, 3) and (2, 2), windows over 1 2 / 3 3, and the mean of two pixels.
+// Values computed by hand: columns (1, 3) and (2, 2), windows over 1 2 / 3 3, and the mean of two
+// pixels.
 func TestInterpretNormAndPool(t *testing.T) {
 	const eps = 3
 	x, gamma, beta, z := []float64{1, 2, 3, 2}, []float64{4, 1}, []float64{0.5, -1}, []float64{1, 0, -3, 5}
@@ -60,7 +61,7 @@ func TestInterpretNormAndPool(t *testing.T) {
 	}
 }
 
-// The gradients of normalisation against central differences of its forward kernels, through a
+// The gradients of normalization agree with central differences of the forward kernels, for a
 // random weighting of y.
 func TestInterpretNormGradients(t *testing.T) {
 	const m, n, eps = 5, 3, 0.1

@@ -17,8 +17,8 @@ func windowsOf(call *device.Call) windows {
 	return w
 }
 
-// each calls f for every output element and every element of its window inside the image: to and
-// from are their indices, and at the place in the window.
+// each calls f for every output element and every element of its window inside the image. to and
+// from are their indices; at is the position in the window.
 func (w windows) each(f func(to, from, at int)) {
 	for to := range w.n * w.p * w.q * w.c {
 		c, q, p, n := to%w.c, to/w.c%w.q, to/w.c/w.q%w.p, to/w.c/w.q/w.p
@@ -36,18 +36,18 @@ func interpretMaxPool(c *device.Call, in, out [][]float64) {
 	for i := range at {
 		at[i] = -1
 	}
-	windowsOf(c).each(func(to, from, place int) {
+	windowsOf(c).each(func(to, from, position int) {
 		x := in[0][from]
 		if at[to] < 0 || x > y[to] || math.IsNaN(x) && !math.IsNaN(y[to]) {
-			y[to], at[to] = x, float64(place)
+			y[to], at[to] = x, float64(position)
 		}
 	})
 }
 
 func interpretMaxPoolGrad(c *device.Call, in, out [][]float64) {
 	clear(out[0])
-	windowsOf(c).each(func(to, from, place int) {
-		if in[1][to] == float64(place) {
+	windowsOf(c).each(func(to, from, position int) {
+		if in[1][to] == float64(position) {
 			out[0][from] += in[0][to]
 		}
 	})
@@ -71,8 +71,8 @@ func interpretAvgPoolGrad(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// poolCalls lists windows that overlap, touch and leave gaps, over images that they fit into
-// exactly and not, with channels around the widths of vectors.
+// poolCalls lists windows that overlap, touch and leave gaps, over images that they do and do not
+// fit exactly, with channels around vector widths.
 func poolCalls(add func(attr float64, dims ...int)) {
 	for i, c := range widths {
 		add(0, 1+i%2, 7, 9, c, 3, 2, 1)
@@ -82,13 +82,13 @@ func poolCalls(add func(attr float64, dims ...int)) {
 	add(0, 1, 1, 1, 17, 1, 1, 0)
 	add(0, 1, 1, 1, 4, 3, 1, 1) // more padding than image
 	add(0, 1, 36, 2, 1, 34, 1, 33)
-	add(0, 1, 34, 34, 5, 2, 33, 1) // the stride leaves most out
+	add(0, 1, 34, 34, 5, 2, 33, 1) // the stride skips most pixels
 	add(0, 33, 6, 5, 4, 4, 3, 2)
 	add(0, 1, 33, 9, 64, 3, 2, 1)
 	add(0, 1, 3, 12, 40, 5, 1, 4)
 }
 
-// avgPoolCalls lists the calls of the kernels of averages.
+// avgPoolCalls lists the calls of the averaging kernels.
 func avgPoolCalls(add func(attr float64, dims ...int)) {
 	for i, m := range widths {
 		for j, c := range widths {
@@ -100,7 +100,7 @@ func avgPoolCalls(add func(attr float64, dims ...int)) {
 	add(0, 2, 2, 2100)
 }
 
-// poolInputs makes ties, and the places of maxima where a kernel takes them.
+// poolInputs makes ties, and valid positions of maxima for the gradient.
 func poolInputs(c *device.Call, in [][]float32) {
 	s := rng.New(6, string(c.Kernel))
 	if c.Kernel == device.MaxPool {
@@ -120,11 +120,11 @@ func poolInputs(c *device.Call, in [][]float32) {
 	}
 }
 
-// maxPoolGradBounds allows a rounding for each number that is added.
+// maxPoolGradBounds allows one rounding per added number.
 func maxPoolGradBounds(c *device.Call, in, b [][]float64) {
 	added := make([]float64, len(b[0]))
-	windowsOf(c).each(func(to, from, place int) {
-		if in[1][to] == float64(place) {
+	windowsOf(c).each(func(to, from, position int) {
+		if in[1][to] == float64(position) {
 			added[from]++
 			b[0][from] += unit * math.Abs(in[0][to])
 		}
@@ -134,7 +134,7 @@ func maxPoolGradBounds(c *device.Call, in, b [][]float64) {
 	}
 }
 
-// avgPoolBounds allows one rounding, and what float64 loses of the summands.
+// avgPoolBounds allows one rounding, and the float64 error of the summands.
 func avgPoolBounds(c *device.Call, in, want, b [][]float64) {
 	m, cols := c.Dims[1], c.Dims[2]
 	for i, x := range in[0] {

@@ -28,7 +28,7 @@ var (
 	nan = float32(math.NaN())
 )
 
-// checkSpecials holds what the definitions say of Inf, NaN and large arguments.
+// checkSpecials checks Inf, NaN and large arguments.
 func checkSpecials(t testing.TB, _ arithmetic, d device.Device) {
 	for _, c := range []struct {
 		kernel device.Kernel
@@ -50,7 +50,7 @@ func checkSpecials(t testing.TB, _ arithmetic, d device.Device) {
 		{device.ScaleBy, 1e30, [][]float32{{0, 1, inf}, {1e30}}, []float32{nan, inf, inf}},
 		{device.Add, 0, [][]float32{{inf, inf, specials[7], specials[1]}, {-inf, 1, specials[7], specials[1]}},
 			[]float32{nan, inf, 2 * specials[7], specials[1]}},
-		// fused: 2^-24
+		// a fused multiply-add would give 2^-24
 		{device.AddScaled, 1 + 0x1p-12, [][]float32{{-1 - 0x1p-11}, {1 + 0x1p-12}}, []float32{0}},
 	} {
 		call := &device.Call{Kernel: c.kernel, Dims: []int{len(c.in[0])}, Attr: c.attr}
@@ -134,7 +134,8 @@ func checkScore(t testing.TB, _ arithmetic, d device.Device) {
 	}
 }
 
-// checkInPlace holds that Add and AddScaled may write to either input, and that calls run in order.
+// checkInPlace checks that Add and AddScaled may overwrite either input, and that calls run in
+// order.
 func checkInPlace(t testing.TB, _ arithmetic, d device.Device) {
 	const n = 37
 	a, b := normal("a", n), normal("b", n)
@@ -173,13 +174,13 @@ func checkInPlace(t testing.TB, _ arithmetic, d device.Device) {
 	f.done()
 }
 
-// lossCode is a batch of m rows of n logits and its loss.
+// lossCode returns a batch of m rows of n logits and its loss.
 func lossCode(m, n int) placement {
 	call := &device.Call{Kernel: device.SoftmaxCrossEntropy, Dims: []int{m, n}, Name: "loss"}
 	return fromInput(call, kernelInputs(call))
 }
 
-// checkLabels holds that a label that is no class is an error that says where.
+// checkLabels checks that an invalid label is an error that names the row.
 func checkLabels(t testing.TB, _ arithmetic, d device.Device) {
 	for _, label := range []int32{-1, 5, 6, math.MaxInt32, math.MinInt32} {
 		p := lossCode(4, 5)
@@ -192,9 +193,9 @@ func checkLabels(t testing.TB, _ arithmetic, d device.Device) {
 		params := d.NewVector(p.code.Dim)
 		p.batch.Y[2] = label
 		if err := prog.Run(params, nil, p.batch, out); err == nil {
-			t.Errorf("label %d of 5 classes is no error", label)
+			t.Errorf("label %d of 5 classes: no error", label)
 		} else if text := err.Error(); !strings.Contains(text, "row 2") {
-			t.Errorf("the error of label %d in row 2 does not say where: %s", label, text)
+			t.Errorf("the error of label %d in row 2 does not name the row: %s", label, text)
 		}
 		p.batch.Y[2] = 4
 		if err := prog.Run(params, nil, p.batch, out); err != nil {
@@ -203,7 +204,7 @@ func checkLabels(t testing.TB, _ arithmetic, d device.Device) {
 	}
 }
 
-// checkBatches holds that a batch of the wrong size is an error.
+// checkBatches checks that a batch of the wrong size is an error.
 func checkBatches(t testing.TB, _ arithmetic, d device.Device) {
 	p := lossCode(4, 5)
 	prog, err := d.Load(p.code)
@@ -214,19 +215,19 @@ func checkBatches(t testing.TB, _ arithmetic, d device.Device) {
 	params, out := d.NewVector(p.code.Dim), make([]float64, len(p.code.Results))
 	x, y := p.batch.X, p.batch.Y
 	for what, b := range map[string]device.Batch{
-		"no batch":         {},
-		"three labels":     {X: x, Y: y[:3]},
-		"three examples":   {X: x[:15], Y: y[:3]},
-		"five examples":    {X: append(x[:20:20], x[:5]...), Y: append(y[:4:4], 0)},
-		"one number short": {X: x[:19], Y: y},
-		"one number more":  {X: append(x[:20:20], 1), Y: y},
-		"one byte short":   {Bytes: make([]uint8, 19), Scale: x[:1], Shift: x[:1], Y: y},
-		"two forms":        {X: x, Bytes: make([]uint8, 20), Scale: x[:1], Shift: x[:1], Y: y},
-		"a row too far":    {Bytes: make([]uint8, 20), Rows: []int32{0, 1, 4, 2}, Scale: x[:1], Shift: x[:1], Y: y},
-		"bytes of nothing": {Bytes: make([]uint8, 20), Y: y},
+		"no batch":           {},
+		"three labels":       {X: x, Y: y[:3]},
+		"three examples":     {X: x[:15], Y: y[:3]},
+		"five examples":      {X: append(x[:20:20], x[:5]...), Y: append(y[:4:4], 0)},
+		"one number short":   {X: x[:19], Y: y},
+		"one number more":    {X: append(x[:20:20], 1), Y: y},
+		"one byte short":     {Bytes: make([]uint8, 19), Scale: x[:1], Shift: x[:1], Y: y},
+		"two forms":          {X: x, Bytes: make([]uint8, 20), Scale: x[:1], Shift: x[:1], Y: y},
+		"row out of range":   {Bytes: make([]uint8, 20), Rows: []int32{0, 1, 4, 2}, Scale: x[:1], Shift: x[:1], Y: y},
+		"no scale and shift": {Bytes: make([]uint8, 20), Y: y},
 	} {
 		if err := prog.Run(params, nil, b, out); err == nil {
-			t.Errorf("%s for code of 4 examples of 5 features is no error", what)
+			t.Errorf("%s for code of 4 examples of 5 features: no error", what)
 		}
 	}
 	if err := prog.Run(params, nil, p.batch, out); err != nil {
@@ -234,9 +235,9 @@ func checkBatches(t testing.TB, _ arithmetic, d device.Device) {
 	}
 }
 
-// checkMalformed holds that Load refuses code that makes no sense.
+// checkMalformed checks that Load rejects invalid code.
 func checkMalformed(t testing.TB, _ arithmetic, d device.Device) {
-	for what, spoil := range map[string]func(*device.Code, *device.Call){
+	for what, mutate := range map[string]func(*device.Code, *device.Call){
 		"unknown kernel":            func(_ *device.Code, c *device.Call) { c.Kernel = "linear-ish" },
 		"dimension missing":         func(_ *device.Code, c *device.Call) { c.Dims = c.Dims[:2] },
 		"dimension too many":        func(_ *device.Code, c *device.Call) { c.Dims = append(c.Dims[:3:3], 1) },
@@ -276,18 +277,18 @@ func checkMalformed(t testing.TB, _ arithmetic, d device.Device) {
 		call := &device.Call{Kernel: device.Linear, Dims: []int{1, 2, 3}}
 		p := fromInput(call, kernelInputs(call))
 		if _, err := d.Load(p.code); err != nil {
-			t.Errorf("code before it was spoiled: %v", err)
+			t.Errorf("valid code: %v", err)
 		}
-		spoil(p.code, &p.code.Calls[0])
+		mutate(p.code, &p.code.Calls[0])
 		if _, err := d.Load(p.code); err == nil {
-			t.Errorf("Load of code with %s is no error", what)
+			t.Errorf("Load of code with %s: no error", what)
 		} else if err.Error() == "" {
 			t.Errorf("Load of code with %s: error without a message", what)
 		}
 	}
 }
 
-// checkPrograms loads one code several times and runs the programs at the same time.
+// checkPrograms loads one code several times and runs the programs concurrently.
 func checkPrograms(t testing.TB, _ arithmetic, d device.Device) {
 	const workers = 6
 	call := &device.Call{Kernel: device.LinearGradW, Dims: []int{33, 70, 65}}
@@ -321,7 +322,7 @@ func checkPrograms(t testing.TB, _ arithmetic, d device.Device) {
 	wg.Wait()
 	for w := range workers {
 		for i, r := range p.code.Calls[0].Out {
-			equal(t, fmt.Sprintf("program %d beside others against alone", w), got[w][r.Off:r.Off+r.Len],
+			equal(t, fmt.Sprintf("program %d concurrently and serially", w), got[w][r.Off:r.Off+r.Len],
 				widen(want[i]))
 		}
 	}
@@ -341,7 +342,7 @@ func checkRunPanics(t testing.TB, _ arithmetic, d device.Device) {
 		"long gradient":      func() { _ = prog.Run(d.NewVector(n), d.NewVector(n+1), p.batch, nil) },
 		"no gradient":        func() { _ = prog.Run(d.NewVector(n), nil, p.batch, nil) },
 		"foreign parameters": func() { _ = prog.Run(foreign{}, d.NewVector(n), p.batch, nil) },
-		"no place for a result": func() {
+		"out too short": func() {
 			q := lossCode(1, 2)
 			if prog, err := d.Load(q.code); err == nil {
 				_ = prog.Run(d.NewVector(q.code.Dim), nil, q.batch, nil)

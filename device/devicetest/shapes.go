@@ -45,7 +45,7 @@ func shape(c *device.Call) (in, out []int) {
 	panic(fmt.Sprintf("devicetest: kernel %q is unknown", c.Kernel))
 }
 
-// checkShapes panics if the operands do not fit the call.
+// checkShapes panics if the operands do not match the call.
 func checkShapes(c *device.Call, in, out [][]float64) {
 	wantIn, wantOut := shape(c)
 	check := func(side string, got [][]float64, want []int) {
@@ -63,10 +63,10 @@ func checkShapes(c *device.Call, in, out [][]float64) {
 	check("output", out, wantOut)
 }
 
-// widths lie around the numbers of floats in a vector register and in two.
+// widths are around the lengths of one and two vector registers.
 var widths = []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33}
 
-// calls lists the calls that Contract tries for a kernel.
+// calls lists the tested calls of a kernel.
 func calls(k device.Kernel) []*device.Call {
 	var list []*device.Call
 	add := func(attr float64, dims ...int) {
@@ -84,7 +84,7 @@ func calls(k device.Kernel) []*device.Call {
 		}
 		add(attr, 64, 100, 784)
 		add(attr, 256, 10, 100)
-		add(attr, 70, 130, 12) // several pieces in both directions
+		add(attr, 70, 130, 12) // several tiles in both directions
 		add(attr, 12, 70, 260)
 	case device.SoftmaxCrossEntropy, device.Score:
 		for _, m := range widths {
@@ -99,7 +99,7 @@ func calls(k device.Kernel) []*device.Call {
 			add(0.1, 3, 1)
 			add(0.3, 5, 1000)
 			add(1, 2, 17)
-			add(0.1, 2, 10007) // longer than what is worked on at a time
+			add(0.1, 2, 10007) // longer than the block size of the kernel
 		}
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		for _, dims := range convCalls {

@@ -6,8 +6,8 @@ import (
 	"fspda/device"
 )
 
-// Every kernel has an interpreter and calls, and the dimensions of these reach beyond a vector
-// register on each axis.
+// Every kernel has an interpreter and calls, whose dimensions exceed a vector register on each
+// axis.
 func TestEveryKernelIsCovered(t *testing.T) {
 	if len(interpreters) != len(device.Kernels()) {
 		t.Errorf("%d interpreters of %d kernels", len(interpreters), len(device.Kernels()))
@@ -30,15 +30,15 @@ func TestEveryKernelIsCovered(t *testing.T) {
 			}
 		}
 		for i := range low {
-			if low[i] > 1 || high[i] < reach(k, i) { // a padding begins at 0
+			if low[i] > 1 || high[i] < reach(k, i) { // a padding starts at 0
 				t.Errorf("%s: dimension %d goes from %d to %d", k, i, low[i], high[i])
 			}
 		}
 	}
 }
 
-// reach is how far a dimension has to go: images, windows, strides and paddings are no axis that
-// registers lie along.
+// reach returns the size that a dimension must reach. Images, windows, strides and paddings are not
+// vectorized axes.
 func reach(k device.Kernel, axis int) int {
 	switch k {
 	case device.Conv, device.ConvGradX, device.ConvGradW:

@@ -27,8 +27,8 @@ var vectorChecks = []check{
 	{"caller's bugs", checkPanics},
 }
 
-// coefficients has numbers that are special to implementations (1, 0), and some that float32 does
-// not hold.
+// coefficients include values that implementations may treat specially (1, 0), and some that
+// float32 cannot represent.
 var coefficients = []float64{1, 0.1, -2, 1e-3, 1. / 3, 0, -1, 0.7, 1e-40}
 
 func checkCopies(t testing.TB, _ arithmetic, d device.Device) {
@@ -44,13 +44,13 @@ func checkCopies(t testing.TB, _ arithmetic, d device.Device) {
 		equal(t, "a new vector", f.read(x), make([]float64, n))
 		v := mixed("copies", n)
 		x = f.vector(v)
-		clear(v) // a copy was made
+		clear(v) // Write must have copied
 		equal(t, "Write and Read", f.read(x), widen(mixed("copies", n)))
 	}
 	f.done()
 }
 
-// combination is what Combine should give.
+// combination returns the expected result of Combine.
 func combination(round arithmetic, n int, a []float64, v [][]float64) []float64 {
 	sum := make([]float64, n)
 	for k := range v {
@@ -103,7 +103,7 @@ func checkCombineInPlace(t testing.TB, round arithmetic, d device.Device) {
 		for k := 1; k < 9; k++ {
 			for at := range k {
 				terms, a, v := f.operands("in place", k, n)
-				if k > 2 { // one vector twice, beside dst
+				if k > 2 { // one vector twice, besides dst
 					terms[(at+1)%k].V, v[(at+1)%k] = terms[(at+2)%k].V, v[(at+2)%k]
 				}
 				d.Combine(terms[at].V, terms...)
@@ -151,7 +151,7 @@ func checkAddDiff(t testing.TB, round arithmetic, d device.Device) {
 		for k := range 5 {
 			for m, at := range masks(n) {
 				idx := d.NewIndex(at, nil)
-				if m == 2 { // all of them
+				if m == 2 { // all coordinates
 					idx = nil
 				}
 				own, other := mixed("own", len(at)), mixed("other", len(at))
@@ -182,7 +182,7 @@ func checkAddDiffs(t testing.TB, round arithmetic, d device.Device) {
 			to, b, w := f.operands("to", k%4, n)
 			own := mixed("own", n)
 			p, sum, start := f.vector(own), make([]float64, n), device.Term{}
-			if k%2 == 1 { // and what is read is written
+			if k%2 == 1 { // start is also written
 				start = device.Term{A: -0.7, V: to[0].V}
 				for i, x := range w[0] {
 					sum[i] = round(round(start.A) * x)
@@ -207,8 +207,8 @@ func checkAddDiffs(t testing.TB, round arithmetic, d device.Device) {
 	}
 }
 
-// checkCombineDiffs holds the one pass against the two that it stands for, with dst among what is
-// combined or apart.
+// checkCombineDiffs compares the fused pass with the two passes that define it, with dst among the
+// combined vectors or separate.
 func checkCombineDiffs(t testing.TB, round arithmetic, d device.Device) {
 	f := &field{t: t, d: d}
 	for _, n := range lengths() {
@@ -259,7 +259,7 @@ func checkScatterAdd(t testing.TB, round arithmetic, d device.Device) {
 				at := masks(n)[l%len(masks(n))]
 				values, a := mixed(fmt.Sprint("part", l), len(at)), coefficients[l%len(coefficients)]
 				p := device.SparseTerm{A: a, V: f.vector(values), Idx: d.NewIndex(at, nil)}
-				if l%len(masks(n)) == 2 { // all of them
+				if l%len(masks(n)) == 2 { // all coordinates
 					p.Idx = nil
 				}
 				parts = append(parts, p)
@@ -274,7 +274,7 @@ func checkScatterAdd(t testing.TB, round arithmetic, d device.Device) {
 	}
 }
 
-// checkEnds holds that two agents who swap own and other add exact negatives to zeros.
+// checkEnds checks that two agents that swap own and other add exact negatives to zeros.
 func checkEnds(t testing.TB, _ arithmetic, d device.Device) {
 	f := &field{t: t, d: d}
 	for _, n := range []int{1, 9, 67, 4099} {
@@ -338,8 +338,7 @@ func checkDot(t testing.TB, _ arithmetic, d device.Device) {
 	f.done()
 }
 
-// checkIndex holds that an Index is a copy, and that memory used again holds the new coordinates
-// only.
+// checkIndex checks that an Index is a copy, and that reused memory holds only the new coordinates.
 func checkIndex(t testing.TB, _ arithmetic, d device.Device) {
 	f := &field{t: t, d: d}
 	const n = 500
@@ -355,7 +354,7 @@ func checkIndex(t testing.TB, _ arithmetic, d device.Device) {
 		want := make([]float64, len(at))
 		for j, i := range at {
 			want[j] = float64(v[i])
-			at[j] = 0 // a copy was made
+			at[j] = 0 // NewIndex must have copied
 		}
 		dst := f.vector(make([]float32, len(at)))
 		d.Gather(dst, src, idx)
@@ -364,8 +363,8 @@ func checkIndex(t testing.TB, _ arithmetic, d device.Device) {
 	f.done()
 }
 
-// checkHistory plays a random history on the device and on the float64 one. All combinations are
-// averages, so that errors of single roundings do not grow.
+// checkHistory applies a random sequence of operations on the device and on the float64 device. All
+// combinations are averages, so that errors of single roundings do not grow.
 func checkHistory(t testing.TB, _ arithmetic, d device.Device) {
 	const n, steps = 301, 200
 	f, twin := &field{t: t, d: d}, &field{t: t, d: NewFloat64()}
@@ -396,7 +395,7 @@ func checkHistory(t testing.TB, _ arithmetic, d device.Device) {
 	for j := range x {
 		want := y[j].(*Vector64).Data
 		for i, got := range f.read(x[j]) {
-			if math.Abs(float64(got)-want[i]) > steps*4*unit*64 { // the data are below 64
+			if math.Abs(float64(got)-want[i]) > steps*4*unit*64 { // the values are below 64
 				t.Errorf("after %d operations element %d of vector %d is %v, in float64 %v", steps, i, j, got, want[i])
 				return
 			}
@@ -405,7 +404,8 @@ func checkHistory(t testing.TB, _ arithmetic, d device.Device) {
 	f.done()
 }
 
-// checkConcurrent moves disjoint vectors from several goroutines: each gets what it gets alone.
+// checkConcurrent moves disjoint vectors from several goroutines: each gets the same result as in a
+// serial run.
 func checkConcurrent(t testing.TB, _ arithmetic, d device.Device) {
 	const workers, n = 8, 3000
 	shared := d.NewVector(n)
@@ -435,14 +435,14 @@ func checkConcurrent(t testing.TB, _ arithmetic, d device.Device) {
 	wg.Wait()
 	for w := range workers {
 		want, dot := work(w)
-		equal(t, fmt.Sprintf("worker %d beside others against alone", w), got[w], widen(want))
+		equal(t, fmt.Sprintf("worker %d concurrently and serially", w), got[w], widen(want))
 		if math.Float64bits(dots[w]) != math.Float64bits(dot) {
-			t.Errorf("worker %d: Dot is %v beside others, %v alone", w, dots[w], dot)
+			t.Errorf("worker %d: Dot is %v concurrently, %v serially", w, dots[w], dot)
 		}
 	}
 }
 
-// foreign is a vector, and an index, of no device.
+// foreign is a vector and an index of no device.
 type foreign struct{}
 
 func (foreign) Len() int { return 4 }

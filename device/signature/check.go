@@ -89,7 +89,7 @@ func checkRef(code *device.Code, r device.Ref) error {
 	}[r.Space]
 	// Off is compared first, so that an overflow of Off + Len cannot hide an error.
 	if r.Off < 0 || r.Len < 0 || r.Off > size || r.Len > size-r.Off {
-		return fmt.Errorf("%s is outside its space, want a range within %s[0:%d]", r, r.Space, size)
+		return fmt.Errorf("%s, want a range within %s[0:%d]", r, r.Space, size)
 	}
 	return nil
 }

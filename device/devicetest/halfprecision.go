@@ -9,19 +9,19 @@ import (
 	"fspda/device"
 )
 
-// Short says how a device computes networks whose activations and weights have 16 bits.
+// HalfPrecision describes a device that stores activations and weights in 16 bits.
 type HalfPrecision struct {
-	Round    func(v []float32) // to what they can hold
+	Round    func(v []float32) // rounds to representable values
 	Unit     float64           // the largest relative error of one rounding
 	Smallest float64           // the largest absolute error of one rounding of what is small
-	Every    int               // looks at one in so many shapes; 0 is all
+	Every    int               // tests one in so many shapes; 0 tests all
 }
 
-// CheckShort holds a kernel to the bounds of 16 bits: of inputs that they can hold, the errors of
-// float32 and a rounding of each output; of what a dense layer passes on, one more; and of
-// normalisations, up to 64 terms that are summed in float32.
+// CheckHalfPrecision checks a kernel with 16-bit bounds. Given representable inputs, it allows the
+// float32 error and one rounding of each output, one more rounding for dense layers, and up to 64
+// terms summed in float32 for normalizations.
 func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPrecision) {
-	// their places are neither parameters nor results
+	// the positions of maxima are neither parameters nor results
 	if k == device.MaxPool || k == device.MaxPoolGrad {
 		return
 	}
@@ -55,10 +55,10 @@ func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPr
 	}
 }
 
-// reference is what float64 loses of the variance of equal numbers.
+// reference bounds the float64 error of the variance of equal numbers.
 const reference = 0x1p-80
 
-// limit widens the bounds of float32.
+// limit widens the float32 bounds.
 func (s HalfPrecision) limit(c *device.Call, want, b [][]float64) [][]float64 {
 	factor := 2.0
 	switch k := string(c.Kernel); {
